@@ -1,0 +1,270 @@
+/**
+ * Calls on the wire: begin, end and read (contract 4.1, 4.2, 4.4).
+ */
+import { z } from 'zod';
+import { Balances, CustomerState, PricingMode, RateLimits, Requested } from './entitlements.ts';
+import { customerId, idempotencyKey, instant, quantity, TAGS_MAX, TEXT_LENGTH_MAX, text, tokens, usd } from './fields.ts';
+import { isRecord, resolveIdentity } from './identity.ts';
+
+const label = text(TEXT_LENGTH_MAX);
+const callId = idempotencyKey.describe('The call: the idempotency key that it was begun with');
+
+export const CustomerIdentity = z.object({
+  customerId,
+  customerUserId: text(255).optional().describe('Stable, non-personal identifier of the end user'),
+  customerUserName: label.optional().describe('Display name of the end user'),
+  customerUserEmail: label.optional().describe('E-mail address of the end user'),
+});
+
+/** Both may travel in a body; the header wins over them, and `idempotencyKey` over `idempotency`. */
+export const BodyIdempotency = z.object({
+  idempotencyKey: idempotencyKey.optional().describe('Idempotency key; the header wins'),
+  idempotency: idempotencyKey.optional().describe('Deprecated name of `idempotencyKey`'),
+});
+
+const PricingChoice = z.object({
+  batch: z.boolean().optional().describe('Compatibility flag beside `pricingMode`; default false'),
+  pricingMode: PricingMode.optional().describe('Authoritative over `batch`; default standard'),
+});
+
+export const BeginCallBody = CustomerIdentity.extend(BodyIdempotency.shape)
+  .extend(PricingChoice.shape)
+  .extend({
+    feature: label.optional().describe('Feature of the application that calls'),
+    requested: Requested.optional().describe('What the call needs; nothing means the standard tier'),
+    holdUsd: usd.optional().describe('Pay-as-you-go hold hint in USD'),
+    tags: z.array(label).max(TAGS_MAX).optional().describe('Labels to report by'),
+    customerName: label.optional().describe('Display name for first provisioning'),
+    customerFriendlyName: label.optional().describe('Preferred name of `customerName`'),
+    customerEmail: label.optional().describe('E-mail address for first provisioning'),
+    stripeCustomerId: label.optional().describe('Customer id at Stripe'),
+  });
+
+export const BeginCallRequest = z.preprocess(resolveIdentity, BeginCallBody);
+export type BeginCallRequest = z.infer<typeof BeginCallBody>;
+
+export const BeginCallData = CustomerState.extend({
+  callId,
+  callType: z.enum(['standard', 'API']).optional().describe('How the call was begun'),
+  startTime: instant.describe('When the call began'),
+  feature: z.string().optional().describe('Echo'),
+  tags: z.array(z.string()).optional().describe('Echo'),
+  newCustomer: z.boolean().describe('The customer was created by this request'),
+  rateLimits: RateLimits.optional().describe('State of rate limits'),
+  idempotency: z.object({
+    key: z.string().describe('Always the call id'),
+    source: z.enum(['explicit', 'derived']).describe('Whether the caller sent it'),
+  }),
+  batch: z.boolean().describe('Batch pricing applies'),
+  pricingMode: PricingMode,
+  vendorHints: z
+    .object({
+      preferredModel: z.string().optional().describe('First mapped model of the suggested tier'),
+      maxInputTokens: z.number().optional().describe('Context of the preferred model'),
+      maxResponseTokens: z.number().optional().describe('Output tokens to stay within'),
+    })
+    .optional()
+    .describe('Hints for the request to the vendor'),
+});
+
+export type BeginCallData = z.infer<typeof BeginCallData>;
+
+const Counts = z.object({
+  originalTokens: tokens.describe('Tokens before compression'),
+  compressedTokens: tokens.describe('Tokens after compression'),
+});
+
+export const PromptCompression = Counts.extend({
+  provider: z.enum(['heuristic', 'toon', 'thirdparty', 'service']).describe('What compressed the prompt'),
+  savedTokens: z.number().optional().describe('Ignored: derived from the counts'),
+  tokenSavingsRatio: z.number().optional().describe('Ignored: derived from the counts'),
+  techniques: z.array(label).max(TAGS_MAX).optional().describe('Techniques that were applied'),
+});
+
+const ReasoningFields = z.object({
+  reasoningEffort: z
+    .enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'])
+    .optional()
+    .describe('Executed reasoning effort, where known'),
+  reasoningEffortSource: z
+    .enum(['provider_response', 'provider_request', 'gateway_config', 'model_default'])
+    .optional()
+    .describe('How the effort is known'),
+  reasoningMode: label.optional().describe('Provider-specific thinking mode'),
+  reasoningBudgetTokens: tokens.optional().describe('Thinking budget'),
+});
+
+const CallErrorInput = z.object({
+  code: text(100).describe('Error code'),
+  message: z.string().trim().min(1, 'must not be empty').max(20_000).describe('Error message; it is sanitized and cut'),
+});
+
+export const UsageFields = z.object({
+  inputTokens: tokens.optional().describe('All prompt tokens, cache reads and writes included'),
+  responseTokens: tokens.optional().describe('Completion tokens, reasoning included'),
+  cachedInputTokens: tokens.optional().describe('Prompt tokens served from the prompt cache (alias `cachedTokens`)'),
+  cacheWriteInputTokens: tokens.optional().describe('Prompt tokens written to the prompt cache'),
+  reasoningTokens: tokens.optional().describe('Reasoning tokens, a part of the completion tokens'),
+  searches: z.number().int().nonnegative().max(1_000_000_000).optional().describe('Searches'),
+  audio: quantity.optional().describe('Audio units'),
+  audioSeconds: quantity.optional().describe('Seconds of audio'),
+});
+
+export const EndCallBody = UsageFields.extend(ReasoningFields.shape)
+  .extend(BodyIdempotency.shape)
+  .extend(PricingChoice.shape)
+  .extend({
+    callId,
+    providerUsed: label.optional().describe('Executing vendor'),
+    modelUsed: text(300).optional().describe('Model that ran'),
+    promptCompression: PromptCompression.optional().describe('Counts of a compressed prompt'),
+    isPremium: z.boolean().optional().describe('Overrides premium detection'),
+    error: CallErrorInput.optional().describe('Makes the call FAILED'),
+    stripeCustomerId: label.optional().describe('Overrides the customer id at Stripe'),
+  })
+  .superRefine((body, context) => {
+    const input = body.inputTokens ?? 0;
+    const cached = body.cachedInputTokens ?? 0;
+    const written = body.cacheWriteInputTokens ?? 0;
+    if (cached + written > input) {
+      const path = cached > input || written === 0 ? 'cachedInputTokens' : 'cacheWriteInputTokens';
+      const message = 'cachedInputTokens and cacheWriteInputTokens are parts of inputTokens and together exceed it';
+      context.addIssue({ code: 'custom', path: [path], message });
+    }
+  });
+
+export const EndCallRequest = z.preprocess((body) => resolveUsageAliases(resolveIdentity(body)), EndCallBody);
+export type EndCallRequest = z.infer<typeof EndCallBody>;
+
+function resolveUsageAliases(body: unknown): unknown {
+  if (!isRecord(body) || body.cachedTokens === undefined || body.cachedInputTokens !== undefined) return body;
+  return { ...body, cachedInputTokens: body.cachedTokens };
+}
+
+export const CostBreakdown = z.object({
+  currency: z.literal('USD').describe('Currency'),
+  snapshotId: z.string().describe('The recorded price that was used'),
+  provider: z.string().describe('Vendor of the price'),
+  modelKey: z.string().describe('Model of the price'),
+  pricingTier: z.string().describe('`base`, or the long-prompt tier'),
+  pricingTierReason: z.string().describe('Why that tier'),
+  lines: z
+    .array(
+      z.object({
+        component: z.enum(['input', 'cachedInput', 'cacheWrite', 'output', 'searches', 'audioSeconds']).describe('What is charged'),
+        quantity: z.number().describe('Units: tokens, searches or seconds'),
+        usdPerMillion: z.number().describe('Rate per million units'),
+        rateNanoUsdPerMillion: z.string().describe('The same rate, exact, in nano-USD'),
+        costUSD: z.number().describe('Cost of the line at standard prices'),
+        costUsdNano: z.string().describe('The same cost, exact, in nano-USD'),
+      }),
+    )
+    .describe('Cost lines; they sum to the standard cost'),
+  standardCostUSD: z.number().describe('Sum of the lines'),
+  standardCostUsdNano: z.string().describe('The same sum, exact, in nano-USD'),
+  assumptions: z.array(z.string()).describe('Where a rate stands in for one that is not published'),
+});
+
+export type CostBreakdown = z.infer<typeof CostBreakdown>;
+
+const PricingUnavailableReason = z
+  .enum(['MODEL_NOT_REPORTED', 'MODEL_NOT_IN_CATALOG', 'PRICE_NOT_IN_CATALOG', 'NOT_ALLOWED', 'TIMEOUT'])
+  .describe('Why the call has no price');
+
+const Multiplier = z.union([z.literal(0.5), z.literal(1)]).describe('0.5 for batch pricing');
+
+const VelocityWindow = z.object({
+  bucket: z.string().describe('UTC bucket: `2026-11-20T18` or `2026-11-20`'),
+  windowMinutes: z.union([z.literal(60), z.literal(1440)]).describe('Length of the bucket'),
+  startedAt: instant.describe('Start, inclusive'),
+  endedAt: instant.describe('End, exclusive'),
+  completedCostUsd: z.number().describe('Cost of calls completed in the bucket'),
+  completedCalls: z.number().int().describe('Calls completed in the bucket'),
+});
+
+export const SpendVelocity = z.object({
+  currency: z.literal('USD').describe('Currency'),
+  source: z.literal('usage_aggregate').describe('Hourly aggregates of the customer'),
+  generatedAt: instant.describe('When it was computed'),
+  customerId: z.string().describe('The customer'),
+  currentCallCostUsd: z.number().describe('Cost of this call'),
+  windows: z.object({ hour: VelocityWindow.describe('Current UTC hour'), day: VelocityWindow.describe('Current UTC day') }),
+});
+
+const UsageReport = z.object({
+  inputTokens: z.number().describe('All prompt tokens'),
+  cachedInputTokens: z.number().describe('Cache reads'),
+  cacheWriteInputTokens: z.number().describe('Cache writes'),
+  billableInputTokens: z.number().describe('Prompt tokens less cache reads and writes'),
+  responseTokens: z.number().describe('Completion tokens'),
+  reasoningTokens: z.number().describe('Reasoning part of the completion tokens'),
+});
+
+const Metered = z.object({
+  calls: z.number().optional().describe('Model calls taken from the allowance'),
+  tokens: z.number().optional().describe('Output tokens'),
+  reasoningTokens: z.number().optional().describe('Reasoning part of the output tokens'),
+  searches: z.number().optional().describe('Searches'),
+  audio: z.number().optional().describe('Audio units'),
+  audioSeconds: z.number().optional().describe('Seconds of audio'),
+});
+
+const PricingFields = z.object({
+  pricingMultiplier: Multiplier,
+  batch: z.boolean().describe('Batch pricing applied'),
+  pricingMode: PricingMode,
+});
+
+export const EndCallData = ReasoningFields.extend(PricingFields.shape).extend({
+  callId,
+  status: z.enum(['COMPLETED', 'FAILED']).describe('How the call ended'),
+  error: z.object({ code: z.string(), message: z.string() }).optional().describe('Normalized error of a failed call'),
+  providerUsed: z.string().optional().describe('Echo'),
+  modelUsed: z.string().optional().describe('Echo'),
+  costUSD: z.number().describe('Final cost after pricing mode; 0 while the price is UNAVAILABLE'),
+  costUsdNano: z.string().optional().describe('The same cost, exact, in nano-USD; absent while the price is UNAVAILABLE'),
+  costBreakdown: CostBreakdown.optional().describe('How the cost came about'),
+  standardCostUSD: z.number().describe('Cost before batch reduction'),
+  pricingStatus: z.enum(['FINAL', 'UNAVAILABLE']).describe('Whether the price is known'),
+  pricingUnavailableReason: PricingUnavailableReason.optional(),
+  usage: UsageReport,
+  metered: Metered.optional(),
+  spendVelocity: SpendVelocity.optional().describe("The customer's recorded spend of this hour and day"),
+  balances: Balances,
+  stripeCustomerId: z.string().optional().describe('Customer id at Stripe'),
+});
+
+export type EndCallData = z.infer<typeof EndCallData>;
+
+export const ReadCallData = PricingFields.extend({
+  callId,
+  customerId: z.string().nullable().describe('The customer'),
+  customerUserId: z.string().nullable().describe('The end user, where recorded'),
+  status: z.enum(['IN_PROGRESS', 'COMPLETED', 'FAILED', 'TIMEOUT', 'NOT_ALLOWED']).describe('State of the call'),
+  pricingStatus: z.enum(['PENDING', 'FINAL', 'UNAVAILABLE']).describe('Costs are final only when FINAL'),
+  pricingUnavailableReason: PricingUnavailableReason.optional(),
+  currency: z.literal('USD').describe('Currency'),
+  costUSD: z.number().nullable().describe('Final cost'),
+  standardCostUSD: z.number().nullable().describe('Cost before batch reduction'),
+  costUsdNano: z.string().nullable().describe('Final cost, exact, in nano-USD'),
+  costBreakdown: CostBreakdown.nullable().describe('How the cost came about'),
+  modelPricingSnapshotId: z.string().nullable().describe('The recorded price that was used'),
+  pricingTier: z.string().nullable().describe('`base`, or the long-prompt tier'),
+  pricingTierReason: z.string().nullable().describe('Why that tier'),
+  providerUsed: z.string().nullable().describe('Executing vendor'),
+  modelUsed: z.string().nullable().describe('Model that ran'),
+  startTime: instant.nullable().describe('When the call began'),
+  endTime: instant.nullable().describe('When it ended or timed out'),
+  payg: z
+    .object({
+      usingCredit: z.boolean().describe('Credit pays for the call'),
+      chargedUsd: z.number().nullable().describe('Charge'),
+      chargeNanoUsd: z.string().nullable().describe('Charge, exact, in nano-USD'),
+      markupPercent: z.number().nullable().describe('Markup'),
+      settlementStatus: z.enum(['PENDING', 'POSTED', 'FAILED']).nullable().describe('State of the settlement'),
+      settlementFailureReason: z.string().nullable().describe('Why the settlement failed'),
+    })
+    .describe('Pay-as-you-go'),
+});
+
+export type ReadCallData = z.infer<typeof ReadCallData>;

@@ -1,0 +1,46 @@
+/**
+ * The envelope of every answer of the metering interface and the operator API (contract 2.1).
+ */
+import { z } from 'zod';
+import { ERROR_STATUS, type ErrorCode } from './errors.ts';
+import { instant } from './fields.ts';
+
+export const MEDIA_TYPE = 'application/vnd.service.v1+json';
+export const CORRELATION_HEADER = 'x-usage-correlation-id';
+export const IDEMPOTENCY_HEADER = 'Idempotency-Key';
+export const REPLAY_HEADER = 'Idempotency-Replayed';
+
+const correlationId = z.string().describe("The caller's correlation identifier, or one made for this request");
+
+export function successEnvelope<Data extends z.ZodType>(code: string, data: Data) {
+  return z.object({
+    result: z.object({
+      status: z.literal('ACCEPTED').describe('The request was carried out'),
+      code: z.literal(code).describe('What was done'),
+      message: z.string().optional().describe('A hint for people'),
+      timestamp: instant.describe('When the answer was made'),
+    }),
+    data,
+    correlationId,
+  });
+}
+
+export const ErrorEnvelope = z.object({
+  result: z.object({
+    status: z.literal('ERROR').describe('The request was refused and changed nothing'),
+    code: z.enum(Object.keys(ERROR_STATUS) as [ErrorCode, ...ErrorCode[]]).describe('Why'),
+    message: z.string().describe('Why, for people'),
+    timestamp: instant.describe('When the answer was made'),
+  }),
+  error: z.looseObject({
+    code: z.string().describe('The same code as in `result`'),
+    message: z.string().describe('The same message as in `result`'),
+    details: z
+      .array(z.object({ path: z.string().describe('The field'), message: z.string().describe('The rule') }))
+      .optional()
+      .describe('Each rule that the input broke'),
+    reason: z.string().optional().describe('API_KEY_SCOPE_REQUIRED where a scope is missing'),
+    requiredScope: z.string().optional().describe('The scope that the key lacks'),
+  }),
+  correlationId,
+});

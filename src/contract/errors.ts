@@ -1,0 +1,34 @@
+/**
+ * The closed list of error codes, with the HTTP status of each. What a code means to a caller is in the README.
+ */
+export const ERROR_STATUS = {
+  BAD_REQUEST: 400,
+  METER_NOT_ENABLED: 400,
+  UNAUTHORIZED: 401,
+  API_KEY_SCOPE_REQUIRED: 403,
+  NOT_FOUND: 404,
+  CALL_NOT_FOUND: 404,
+  CUSTOMER_NOT_FOUND: 404,
+  PLAN_NOT_FOUND: 404,
+  SUBSCRIPTION_NOT_FOUND: 404,
+  METHOD_NOT_ALLOWED: 405,
+  NOT_ACCEPTABLE: 406,
+  CALL_ALREADY_FINALIZED: 409,
+  CONFLICT: 409,
+  IDEMPOTENCY_KEY_CONFLICT: 409,
+  PAYLOAD_TOO_LARGE: 413,
+  UNSUPPORTED_MEDIA_TYPE: 415,
+  RATE_LIMITED: 429,
+  INTERNAL_ERROR: 500,
+  SERVICE_UNAVAILABLE: 503,
+} as const;
+
+export type ErrorCode = keyof typeof ERROR_STATUS;
+
+/** A refusal on its way to the wire. `members` are further machine-readable members of the wire's `error` object. */
+export interface Refusal {
+  code: ErrorCode;
+  message: string;
+  members?: Record<string, unknown>;
+  retryAfterSeconds?: number;
+}

@@ -1,0 +1,64 @@
+/**
+ * Field types that more than one noun of the contract uses, with their bounds.
+ */
+import { z } from 'zod';
+
+export const CUSTOMER_ID_LENGTH_MAX = 255;
+export const TEXT_LENGTH_MAX = 200;
+export const TAGS_MAX = 50;
+export const IDEMPOTENCY_KEY_LENGTH_MAX = 255;
+/** More tokens than any call of any model has; keeps every cost inside 64 bits. */
+export const TOKENS_MAX = 1_000_000_000_000;
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it refuses
+const CONTROL = /[\u0000-\u001f\u007f]/;
+
+/** Text of one line: well-formed Unicode without control characters. */
+export function text(lengthMax: number) {
+  return z
+    .string()
+    .min(1, 'must not be empty')
+    .max(lengthMax, `must have at most ${lengthMax} characters`)
+    .refine((value) => value.isWellFormed() && !CONTROL.test(value), 'must not contain control characters or broken Unicode');
+}
+
+export const instant = z.iso.datetime().describe('ISO 8601 instant in UTC');
+
+export const customerId = text(CUSTOMER_ID_LENGTH_MAX).describe("The organization's own identifier of its customer");
+
+/** Visible ASCII: what can travel in a header without change. */
+export const idempotencyKey = z
+  .string()
+  .regex(/^[\x21-\x7e]{1,255}$/, `must be 1 to ${IDEMPOTENCY_KEY_LENGTH_MAX} visible ASCII characters`);
+
+export const tokens = z
+  .number()
+  .int('must be a whole number of tokens')
+  .nonnegative('must not be negative')
+  .max(TOKENS_MAX, `must be at most ${TOKENS_MAX}`);
+
+/** A quantity that may have a fraction, to a thousandth. */
+export const quantity = z
+  .number()
+  .nonnegative('must not be negative')
+  .max(1_000_000_000, 'must be at most 1000000000')
+  .refine((value) => Math.abs(value * 1000 - Math.round(value * 1000)) < 1e-4, 'must have at most three decimals')
+  .transform((value) => Math.round(value * 1000) / 1000);
+
+export const usd = z
+  .number()
+  .nonnegative('must not be negative')
+  .max(1_000_000, 'must be at most 1000000');
+
+/** `limit` and `cursor` of every list. */
+export const ListQuery = z.object({
+  limit: z.coerce.number().int().min(1).max(200).default(50).describe('Items per page, 1 to 200'),
+  cursor: z.string().max(600).optional().describe('`nextCursor` of the page before'),
+});
+
+export function listOf<Item extends z.ZodType>(item: Item) {
+  return z.object({
+    items: z.array(item).describe('The page'),
+    nextCursor: z.string().nullable().describe('Where the next page begins; null on the last one'),
+  });
+}

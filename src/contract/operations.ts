@@ -1,0 +1,294 @@
+/**
+ * Every operation of the service, in one table: the routes take their validation and permissions from it, tests and
+ * documents read it, and what is not here does not exist.
+ */
+import { z } from 'zod';
+import { BeginCallData, BeginCallRequest, EndCallData, EndCallRequest, ReadCallData } from './calls.ts';
+import { CustomerUsageData, ProvisionCustomerData, ProvisionCustomerRequest } from './customers.ts';
+import { Models } from './entitlements.ts';
+import { successEnvelope } from './envelope.ts';
+import { customerId, idempotencyKey, ListQuery, listOf, text } from './fields.ts';
+import {
+  CreatedKey,
+  CreateKeyRequest,
+  CreateOrganizationRequest,
+  Health,
+  Key,
+  OperatorCustomer,
+  OperatorEvent,
+  Organization,
+  SetModelsRequest,
+  UpdateKeyRequest,
+  UpdateOrganizationRequest,
+} from './operator.ts';
+import { Plan, PlanDetail, PlanVersion, planId } from './plans.ts';
+import type { LegacyGrant, Scope } from './scopes.ts';
+
+export type Security =
+  | { kind: 'apiKey'; scopes: readonly Scope[]; legacyGrant?: LegacyGrant }
+  | { kind: 'operator' };
+
+export interface Operation {
+  operationId: string;
+  summary: string;
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** With `{name}` for parameters. */
+  path: string;
+  security: Security;
+  params?: z.ZodObject;
+  query?: z.ZodObject;
+  body?: z.ZodType;
+  /** The result code of a success. */
+  code: string;
+  data: z.ZodType;
+}
+
+/** Keeps the literal types of an entry, so that routes infer what they validate. */
+function operation<const O extends Operation>(entry: O): O {
+  return entry;
+}
+
+const operator = { kind: 'operator' } as const;
+const apiKey = (...scopes: Scope[]) => ({ kind: 'apiKey', scopes }) as const;
+
+const organizationParam = z.object({ org: text(64).describe('Organization id') });
+const customerParam = z.object({ customerId });
+const planParam = organizationParam.extend({ planId });
+const keyParam = organizationParam.extend({ keyId: text(64).describe('Key id') });
+const organizationCustomerParam = organizationParam.extend({ customerId });
+
+export const operations = {
+  beginCall: operation({
+    operationId: 'beginCall',
+    summary: 'Ask what a customer may use for a call, and begin it',
+    method: 'POST',
+    path: '/call_begin',
+    security: apiKey('usage:write'),
+    body: BeginCallRequest,
+    code: 'CALL_BEGIN_SUCCESS',
+    data: BeginCallData,
+  }),
+  endCall: operation({
+    operationId: 'endCall',
+    summary: 'Report the usage of a call; get its cost and the updated quotas',
+    method: 'POST',
+    path: '/call_end',
+    security: apiKey('usage:write'),
+    body: EndCallRequest,
+    code: 'CALL_END_SUCCESS',
+    data: EndCallData,
+  }),
+  readCall: operation({
+    operationId: 'readCall',
+    summary: 'Read the pricing of a call',
+    method: 'GET',
+    path: '/calls/{callId}',
+    security: apiKey('usage:read'),
+    params: z.object({ callId: idempotencyKey.describe('The call') }),
+    code: 'CALL_PRICING_RETRIEVED',
+    data: ReadCallData,
+  }),
+  provisionCustomer: operation({
+    operationId: 'provisionCustomer',
+    summary: 'Create a customer, or get the one that exists',
+    method: 'POST',
+    path: '/customers',
+    security: { kind: 'apiKey', scopes: ['customers:write'], legacyGrant: 'customers:provision' },
+    body: ProvisionCustomerRequest,
+    code: 'CUSTOMER_READY',
+    data: ProvisionCustomerData,
+  }),
+  readUsage: operation({
+    operationId: 'readUsage',
+    summary: "Read a customer's entitlements and meters without a call",
+    method: 'GET',
+    path: '/customers/{customerId}/usage',
+    security: apiKey('usage:read'),
+    params: customerParam,
+    code: 'CUSTOMER_READY',
+    data: CustomerUsageData,
+  }),
+  createOrganization: operation({
+    operationId: 'createOrganization',
+    summary: 'Create an organization',
+    method: 'POST',
+    path: '/operator/organizations',
+    security: operator,
+    body: CreateOrganizationRequest,
+    code: 'ORGANIZATION_CREATED',
+    data: Organization,
+  }),
+  listOrganizations: operation({
+    operationId: 'listOrganizations',
+    summary: 'List organizations',
+    method: 'GET',
+    path: '/operator/organizations',
+    security: operator,
+    query: ListQuery,
+    code: 'ORGANIZATIONS_LISTED',
+    data: listOf(Organization),
+  }),
+  readOrganization: operation({
+    operationId: 'readOrganization',
+    summary: 'Read an organization',
+    method: 'GET',
+    path: '/operator/organizations/{org}',
+    security: operator,
+    params: organizationParam,
+    code: 'ORGANIZATION_READ',
+    data: Organization,
+  }),
+  updateOrganization: operation({
+    operationId: 'updateOrganization',
+    summary: 'Change the name or the default plan of an organization',
+    method: 'PATCH',
+    path: '/operator/organizations/{org}',
+    security: operator,
+    params: organizationParam,
+    body: UpdateOrganizationRequest,
+    code: 'ORGANIZATION_UPDATED',
+    data: Organization,
+  }),
+  putPlan: operation({
+    operationId: 'putPlan',
+    summary: 'Create a plan, or a new version of it; the same content keeps the version',
+    method: 'PUT',
+    path: '/operator/organizations/{org}/plans/{planId}',
+    security: operator,
+    params: planParam,
+    body: Plan,
+    code: 'PLAN_SAVED',
+    data: PlanVersion,
+  }),
+  listPlans: operation({
+    operationId: 'listPlans',
+    summary: 'List the plans of an organization with their versions',
+    method: 'GET',
+    path: '/operator/organizations/{org}/plans',
+    security: operator,
+    params: organizationParam,
+    query: ListQuery,
+    code: 'PLANS_LISTED',
+    data: listOf(PlanDetail),
+  }),
+  readPlan: operation({
+    operationId: 'readPlan',
+    summary: 'Read a plan with its versions',
+    method: 'GET',
+    path: '/operator/organizations/{org}/plans/{planId}',
+    security: operator,
+    params: planParam,
+    code: 'PLAN_READ',
+    data: PlanDetail,
+  }),
+  setModels: operation({
+    operationId: 'setModels',
+    summary: "Set an organization's model mappings",
+    method: 'PUT',
+    path: '/operator/organizations/{org}/models',
+    security: operator,
+    params: organizationParam,
+    body: SetModelsRequest,
+    code: 'MODELS_SAVED',
+    data: Models,
+  }),
+  createKey: operation({
+    operationId: 'createKey',
+    summary: 'Create an API key; its value is shown this once',
+    method: 'POST',
+    path: '/operator/organizations/{org}/keys',
+    security: operator,
+    params: organizationParam,
+    body: CreateKeyRequest,
+    code: 'KEY_CREATED',
+    data: CreatedKey,
+  }),
+  listKeys: operation({
+    operationId: 'listKeys',
+    summary: 'List the API keys of an organization, without their values',
+    method: 'GET',
+    path: '/operator/organizations/{org}/keys',
+    security: operator,
+    params: organizationParam,
+    query: ListQuery,
+    code: 'KEYS_LISTED',
+    data: listOf(Key),
+  }),
+  updateKey: operation({
+    operationId: 'updateKey',
+    summary: 'Change the name or the scopes of an API key',
+    method: 'PATCH',
+    path: '/operator/organizations/{org}/keys/{keyId}',
+    security: operator,
+    params: keyParam,
+    body: UpdateKeyRequest,
+    code: 'KEY_UPDATED',
+    data: Key,
+  }),
+  revokeKey: operation({
+    operationId: 'revokeKey',
+    summary: 'Revoke an API key; it has stopped working everywhere when this answers',
+    method: 'DELETE',
+    path: '/operator/organizations/{org}/keys/{keyId}',
+    security: operator,
+    params: keyParam,
+    code: 'KEY_REVOKED',
+    data: Key,
+  }),
+  readCustomer: operation({
+    operationId: 'readCustomer',
+    summary: 'Read a customer as the operator sees it',
+    method: 'GET',
+    path: '/operator/organizations/{org}/customers/{customerId}',
+    security: operator,
+    params: organizationCustomerParam,
+    code: 'CUSTOMER_READ',
+    data: OperatorCustomer,
+  }),
+  cancelCustomer: operation({
+    operationId: 'cancelCustomer',
+    summary: "Cancel a customer's subscription",
+    method: 'POST',
+    path: '/operator/organizations/{org}/customers/{customerId}/cancel',
+    security: operator,
+    params: organizationCustomerParam,
+    code: 'CUSTOMER_CANCELED',
+    data: CustomerUsageData,
+  }),
+  reactivateCustomer: operation({
+    operationId: 'reactivateCustomer',
+    summary: 'Reactivate a canceled subscription',
+    method: 'POST',
+    path: '/operator/organizations/{org}/customers/{customerId}/reactivate',
+    security: operator,
+    params: organizationCustomerParam,
+    code: 'CUSTOMER_REACTIVATED',
+    data: CustomerUsageData,
+  }),
+  listEvents: operation({
+    operationId: 'listEvents',
+    summary: 'List operator events, newest first',
+    method: 'GET',
+    path: '/operator/events',
+    security: operator,
+    query: ListQuery.extend({ organizationId: text(64).optional().describe('Only of this organization') }),
+    code: 'EVENTS_LISTED',
+    data: listOf(OperatorEvent),
+  }),
+  readHealth: operation({
+    operationId: 'readHealth',
+    summary: 'Bindings, catalog, backlog, versions',
+    method: 'GET',
+    path: '/operator/health',
+    security: operator,
+    code: 'HEALTH_READ',
+    data: Health,
+  }),
+} as const satisfies Record<string, Operation>;
+
+export type OperationId = keyof typeof operations;
+
+/** What an operation answers on success, in its envelope. */
+export function responseSchema(entry: Operation) {
+  return successEnvelope(entry.code, entry.data);
+}

@@ -1,0 +1,139 @@
+/**
+ * The operator's nouns on the wire: organizations, keys, model mappings, a customer as the operator sees it, events,
+ * health.
+ */
+import { z } from 'zod';
+import { CustomerUsageData } from './customers.ts';
+import { Models } from './entitlements.ts';
+import { instant, text } from './fields.ts';
+import { planId } from './plans.ts';
+import { KEY_PREFIXES, Scope } from './scopes.ts';
+
+const name = text(200);
+const organizationId = z.uuid('must be a UUID').toLowerCase().describe('Organization id');
+
+export const CreateOrganizationRequest = z.object({
+  name: name.describe('Display name'),
+  organizationId: organizationId.optional().describe('Chosen id; made where absent'),
+});
+
+export const UpdateOrganizationRequest = z
+  .object({
+    name: name.optional().describe('Display name'),
+    defaultPlanId: planId.nullable().optional().describe('Plan that new customers get; null for none'),
+  })
+  .refine((body) => body.name !== undefined || body.defaultPlanId !== undefined, 'name or defaultPlanId is required');
+
+export const Organization = z.object({
+  organizationId: z.string().describe('Organization id'),
+  name: z.string().describe('Display name'),
+  defaultPlanId: z.string().nullable().describe('Plan that new customers get'),
+  models: Models.nullable().describe('Model mappings'),
+  createdAt: instant.describe('When it was created'),
+});
+
+export type Organization = z.infer<typeof Organization>;
+
+const modelList = z.array(text(300)).max(50);
+
+export const SetModelsRequest = z.object({
+  standard: modelList.default([]).describe('Models of the standard tier, preferred first'),
+  premium: modelList.default([]).describe('Models of the premium tier, preferred first'),
+});
+
+export const CreateKeyRequest = z.object({
+  name: name.describe('What the key is for'),
+  prefix: z.enum(KEY_PREFIXES).default('utk-').describe('`utk-`, or a legacy prefix'),
+  scopes: z.array(Scope).min(1).max(20).optional().describe('Stored scopes; absent means all server scopes for `utk-`, the historical ones for a legacy prefix'),
+});
+
+export const UpdateKeyRequest = z
+  .object({
+    name: name.optional().describe('What the key is for'),
+    scopes: z.array(Scope).min(1).max(20).optional().describe('New scopes; a legacy key is migrated to stored scopes'),
+  })
+  .refine((body) => body.name !== undefined || body.scopes !== undefined, 'name or scopes is required');
+
+export const Key = z.object({
+  keyId: z.string().describe('Key id'),
+  name: z.string().describe('What the key is for'),
+  prefix: z.enum(KEY_PREFIXES).describe('Prefix'),
+  hint: z.string().describe('The last four characters'),
+  scopes: z.array(Scope).nullable().describe('Stored scopes; null where the historical permissions of the prefix apply'),
+  createdAt: instant.describe('When it was created'),
+  revokedAt: instant.nullable().describe('When it was revoked'),
+});
+
+export type Key = z.infer<typeof Key>;
+
+export const CreatedKey = z.object({
+  keyId: z.string().describe('Key id'),
+  key: z.string().describe('The key itself, shown this once'),
+  prefix: z.enum(KEY_PREFIXES).describe('Prefix'),
+  scopes: z.array(Scope).nullable().describe('Stored scopes'),
+});
+
+const RecentCall = z.object({
+  callId: z.string().describe('Call id'),
+  status: z.string().describe('State'),
+  startTime: instant.describe('When it began'),
+  endTime: instant.nullable().describe('When it ended or timed out'),
+  modelUsed: z.string().nullable().describe('Model that ran'),
+  costUSD: z.number().nullable().describe('Cost, where final'),
+});
+
+export const OperatorCustomer = CustomerUsageData.extend({
+  organizationId: z.string().describe('Organization id'),
+  createdAt: instant.describe('When the customer was provisioned'),
+  openCalls: z.number().int().describe('Calls in progress'),
+  recentCalls: z.array(RecentCall).describe('The last calls, newest first'),
+  outbox: z.object({
+    pending: z.number().int().describe('Changes that wait for D1'),
+    oldestAt: instant.nullable().describe('Since when the oldest waits'),
+    failures: z.number().int().describe('Attempts that failed in a row'),
+    lastError: z.string().nullable().describe('Why the last attempt failed'),
+  }),
+});
+
+export type OperatorCustomer = z.infer<typeof OperatorCustomer>;
+
+export const OperatorEvent = z.object({
+  eventId: z.string().describe('Event id, ascending in time'),
+  at: instant.describe('When'),
+  actor: z.string().describe('Who'),
+  action: z.string().describe('What, for example `plan.put`'),
+  organizationId: z.string().nullable().describe('Of which organization'),
+  subject: z.string().describe('Of what'),
+  before: z.unknown().describe('State before; never a secret'),
+  after: z.unknown().describe('State after; never a secret'),
+  correlationId: z.string().describe('Correlation id of the request'),
+});
+
+export const Health = z.object({
+  status: z.enum(['ok', 'degraded']).describe('ok when every binding answers and nothing waits for long'),
+  checks: z.array(
+    z.object({
+      name: z.string().describe('Binding'),
+      ok: z.boolean().describe('It answered'),
+      latencyMs: z.number().describe('In how many milliseconds'),
+      message: z.string().optional().describe('Why not'),
+    }),
+  ),
+  catalog: z.object({
+    version: z.string().describe('Catalog release'),
+    ageDays: z.number().int().describe('Days since the release'),
+    models: z.number().int().describe('Models in it'),
+    prices: z.number().int().describe('Models with a price'),
+  }),
+  backlog: z.object({
+    customers: z.number().int().describe('Customers whose changes could not be sent to D1'),
+    oldestAt: instant.nullable().describe('Since when the oldest of them waits'),
+  }),
+  versions: z.object({
+    service: z.string().describe('Version of Callmeter'),
+    contract: z.string().describe('Version of the contract'),
+    schema: z.string().nullable().describe('Newest migration applied to D1'),
+  }),
+});
+
+export type Health = z.infer<typeof Health>;

@@ -1,0 +1,139 @@
+/**
+ * The operator's plan document: what a plan allows, per replenishment period. Only `name` and `limitType` are required.
+ */
+import { z } from 'zod';
+import { LimitPolicy, ReasoningLevel } from './entitlements.ts';
+import { text } from './fields.ts';
+
+const COUNT_MAX = 1_000_000_000_000_000;
+
+const limit = z.number().int('must be a whole number').nonnegative('must not be negative').max(COUNT_MAX).nullable().default(null);
+const decimal = z.string().regex(/^\d{1,9}(\.\d{1,9})?$/, 'must be a non-negative decimal number as a string');
+const positiveInteger = z.string().regex(/^[1-9]\d{0,14}$/, 'must be a positive whole number as a string');
+
+const OverageTier = z.object({
+  upTo: positiveInteger.nullable().describe('Last overage unit of the tier; null on the last tier'),
+  priceUsd: decimal.describe('Price in USD of `per` units'),
+  per: positiveInteger.default('1').describe('Units that the price is for'),
+});
+
+const Overage = z.discriminatedUnion('model', [
+  z.object({ model: z.literal('SINGLE'), priceUsd: decimal.describe('Price in USD of `per` units'), per: positiveInteger.default('1') }),
+  z.object({
+    model: z.literal('GRADUATED'),
+    tiers: z
+      .array(OverageTier)
+      .min(1)
+      .max(20)
+      .refine(
+        (tiers) => tiers.every(({ upTo }, index) => (upTo === null) === (index === tiers.length - 1)),
+        'the last tier, and only the last, must have upTo null',
+      )
+      .refine(
+        (tiers) => tiers.every(({ upTo }, index) => index === 0 || upTo === null || Number(upTo) > Number(tiers[index - 1]?.upTo)),
+        'upTo must grow from tier to tier',
+      ),
+  }),
+]);
+
+const CustomMeter = z.object({
+  enabled: z.boolean().default(true).describe('Whether the slot may be used'),
+  label: text(100).describe('Display name of the unit'),
+  included: z.number().int().nonnegative().max(COUNT_MAX).default(0).describe('Units included in each period'),
+  unlimited: z.boolean().default(false).describe('Events are recorded, nothing is consumed or charged'),
+  funding: z
+    .object({
+      credits: z.boolean().default(false).describe('Purchased units of the slot may pay'),
+      payg: z.boolean().default(false).describe('The USD balance may pay'),
+    })
+    .default({ credits: false, payg: false })
+    .describe('What pays once the included units are gone'),
+  overage: Overage.optional().describe('Price of units paid as you go'),
+});
+
+export const Plan = z.object({
+  name: text(100).describe('Name that customers see'),
+  limitType: LimitPolicy,
+  reasoningLevel: ReasoningLevel.default('HIGH'),
+  replenish: z
+    .object({
+      every: z.number().int().min(1).max(1000).describe('Units per period'),
+      unit: z.enum(['HOUR', 'DAY', 'WEEK', 'MONTH', 'YEAR']).describe('Calendar unit, in UTC'),
+    })
+    .nullable()
+    .default({ every: 1, unit: 'MONTH' })
+    .describe('Length of a usage period; null means never'),
+  limits: z
+    .object({
+      standardCalls: limit.describe('Calls of the standard tier'),
+      premiumCalls: limit.describe('Calls of the premium tier'),
+      standardTokens: limit.describe('Output tokens of the standard tier'),
+      premiumTokens: limit.describe('Output tokens of the premium tier'),
+      searches: limit.describe('Searches'),
+      audioSeconds: limit.describe('Seconds of audio'),
+    })
+    .prefault({})
+    .describe('Allowances of a period: null or absent is unlimited, 0 is none'),
+  features: z
+    .object({
+      audio: z.boolean().default(true).describe('Audio'),
+      image: z.boolean().default(true).describe('Images'),
+      search: z.boolean().default(true).describe('Search'),
+    })
+    .prefault({})
+    .describe('Capabilities that the plan has'),
+  rollingCalls: z
+    .object({
+      limit: z.number().int().min(1).max(100_000).describe('Calls per window'),
+      windowSeconds: z.number().int().min(1).max(86_400).describe('Length of the sliding window, up to a day'),
+    })
+    .nullable()
+    .default(null)
+    .describe('Calls that may begin in a sliding window'),
+  reserveOutputTokens: z
+    .number()
+    .int()
+    .min(1)
+    .max(10_000_000)
+    .nullable()
+    .default(null)
+    .describe('Output tokens that each begin reserves'),
+  payg: z
+    .object({
+      enabled: z.boolean().default(false).describe('The USD balance may pay when the allowance is gone'),
+      markupPercent: z.number().min(0).max(10_000).default(0).describe('Added to the cost'),
+    })
+    .prefault({})
+    .describe('Pay-as-you-go'),
+  customMeters: z
+    .object({
+      CUSTOM1: CustomMeter.optional().describe('First custom slot'),
+      CUSTOM2: CustomMeter.optional().describe('Second custom slot'),
+      AGENTIC_API: CustomMeter.optional().describe('HTTP API requests and tool calls'),
+    })
+    .default({})
+    .describe('Custom meters; a slot that is absent is disabled'),
+});
+
+export type Plan = z.infer<typeof Plan>;
+
+export const planId = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/, 'must be 1 to 64 letters, digits, dots, dashes or underscores')
+  .describe('Plan id, chosen by the operator');
+
+export const PlanVersion = z.object({
+  planId,
+  usagePlanVersionId: z.string().describe('Id of this immutable version'),
+  version: z.number().int().describe('1 for the first version'),
+});
+
+export const PlanDetail = PlanVersion.extend({
+  plan: Plan.describe('Content of the newest version'),
+  versions: z.array(
+    PlanVersion.omit({ planId: true }).extend({
+      plan: Plan.describe('Content'),
+      createdAt: z.string().describe('When the version was made'),
+    }),
+  ),
+});

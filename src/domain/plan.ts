@@ -1,0 +1,54 @@
+/**
+ * Usage plans as the rules see them: complete, with every default filled in, and immutable once a version exists.
+ *
+ * The operator's document and its defaults are described in `contract/plans.ts`; the two shapes are the same.
+ */
+import type { Replenish } from './period.ts';
+
+export type LimitPolicy = 'NONE' | 'BLOCK' | 'DOWNGRADE';
+export type ReasoningLevel = 'NONE' | 'LOW' | 'MEDIUM' | 'HIGH';
+export type MeterSlot = 'CUSTOM1' | 'CUSTOM2' | 'AGENTIC_API';
+
+export interface CustomMeter {
+  enabled: boolean;
+  label: string;
+  included: number;
+  unlimited: boolean;
+  funding: { credits: boolean; payg: boolean };
+  overage?: { model: 'SINGLE'; priceUsd: string; per: string } | { model: 'GRADUATED'; tiers: OverageTier[] } | undefined;
+}
+
+export interface OverageTier {
+  upTo: string | null;
+  priceUsd: string;
+  per: string;
+}
+
+export interface Plan {
+  name: string;
+  limitType: LimitPolicy;
+  reasoningLevel: ReasoningLevel;
+  replenish: Replenish;
+  /** `null` is unlimited, 0 is none. Seconds for audioSeconds, else counts. */
+  limits: {
+    standardCalls: number | null;
+    premiumCalls: number | null;
+    standardTokens: number | null;
+    premiumTokens: number | null;
+    searches: number | null;
+    audioSeconds: number | null;
+  };
+  features: { audio: boolean; image: boolean; search: boolean };
+  rollingCalls: { limit: number; windowSeconds: number } | null;
+  reserveOutputTokens: number | null;
+  payg: { enabled: boolean; markupPercent: number };
+  customMeters: Partial<Record<MeterSlot, CustomMeter>>;
+}
+
+/** One immutable version of a plan. A subscription pins one and carries its content. */
+export interface PlanVersion {
+  planId: string;
+  usagePlanVersionId: string;
+  version: number;
+  plan: Plan;
+}
