@@ -6,6 +6,9 @@ import { Balances, CustomerState, PricingMode, RateLimits, Requested } from './e
 import { customerId, idempotencyKey, instant, quantity, TAGS_MAX, TEXT_LENGTH_MAX, text, tokens, usd } from './fields.ts';
 import { isRecord, resolveIdentity } from './identity.ts';
 
+/** Begins the id of every call that was begun without a key; no explicit key may begin with it. */
+export const DERIVED_PREFIX = 'dk-';
+
 const label = text(TEXT_LENGTH_MAX);
 const callId = idempotencyKey.describe('The call: the idempotency key that it was begun with');
 

@@ -32,3 +32,23 @@ export interface Refusal {
   members?: Record<string, unknown>;
   retryAfterSeconds?: number;
 }
+
+/** What a use case answers: the stored or new result with its data, or a refusal that changed nothing. */
+export type Answer<Data> = Accepted<Data> | { ok: false; refusal: Refusal };
+
+export interface Accepted<Data> {
+  ok: true;
+  result: { status: 'ACCEPTED'; code: string; message?: string; timestamp: string };
+  data: Data;
+  /** The answer was stored by an earlier request with the same idempotency key. */
+  replayed: boolean;
+}
+
+export function accept<Data>(code: string, data: Data, nowMs: number, message?: string): Accepted<Data> {
+  const timestamp = new Date(nowMs).toISOString();
+  return { ok: true, result: { status: 'ACCEPTED', code, ...(message && { message }), timestamp }, data, replayed: false };
+}
+
+export function refuse(code: ErrorCode, message: string, more: Omit<Refusal, 'code' | 'message'> = {}): { ok: false; refusal: Refusal } {
+  return { ok: false, refusal: { code, message, ...more } };
+}

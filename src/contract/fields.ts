@@ -45,10 +45,7 @@ export const quantity = z
   .refine((value) => Math.abs(value * 1000 - Math.round(value * 1000)) < 1e-4, 'must have at most three decimals')
   .transform((value) => Math.round(value * 1000) / 1000);
 
-export const usd = z
-  .number()
-  .nonnegative('must not be negative')
-  .max(1_000_000, 'must be at most 1000000');
+export const usd = z.number().nonnegative('must not be negative').max(1_000_000, 'must be at most 1000000');
 
 /** `limit` and `cursor` of every list. */
 export const ListQuery = z.object({

@@ -24,9 +24,7 @@ import {
 import { Plan, PlanDetail, PlanVersion, planId } from './plans.ts';
 import type { LegacyGrant, Scope } from './scopes.ts';
 
-export type Security =
-  | { kind: 'apiKey'; scopes: readonly Scope[]; legacyGrant?: LegacyGrant }
-  | { kind: 'operator' };
+export type Security = { kind: 'apiKey'; scopes: readonly Scope[]; legacyGrant?: LegacyGrant } | { kind: 'operator' };
 
 export interface Operation {
   operationId: string;

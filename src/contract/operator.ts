@@ -44,7 +44,12 @@ export const SetModelsRequest = z.object({
 export const CreateKeyRequest = z.object({
   name: name.describe('What the key is for'),
   prefix: z.enum(KEY_PREFIXES).default('utk-').describe('`utk-`, or a legacy prefix'),
-  scopes: z.array(Scope).min(1).max(20).optional().describe('Stored scopes; absent means all server scopes for `utk-`, the historical ones for a legacy prefix'),
+  scopes: z
+    .array(Scope)
+    .min(1)
+    .max(20)
+    .optional()
+    .describe('Stored scopes; absent means all server scopes for `utk-`, the historical ones for a legacy prefix'),
 });
 
 export const UpdateKeyRequest = z

@@ -90,14 +90,7 @@ export const Plan = z.object({
     .nullable()
     .default(null)
     .describe('Calls that may begin in a sliding window'),
-  reserveOutputTokens: z
-    .number()
-    .int()
-    .min(1)
-    .max(10_000_000)
-    .nullable()
-    .default(null)
-    .describe('Output tokens that each begin reserves'),
+  reserveOutputTokens: z.number().int().min(1).max(10_000_000).nullable().default(null).describe('Output tokens that each begin reserves'),
   payg: z
     .object({
       enabled: z.boolean().default(false).describe('The USD balance may pay when the allowance is gone'),

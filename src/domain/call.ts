@@ -7,9 +7,26 @@
  */
 import { type Account, isCanceled } from './account.ts';
 import { type CompressionCounts, type CompressionSavings, compressionSavings } from './compression.ts';
-import { allowedTiers, decideEntitlements, type Entitlements, type EntitlementDecision, type SuggestedTier, type Tier } from './entitlements.ts';
+import {
+  allowedTiers,
+  decideEntitlements,
+  type EntitlementDecision,
+  type Entitlements,
+  type SuggestedTier,
+  type Tier,
+} from './entitlements.ts';
 import { addQuantities, type Quantities, subtractQuantities, summarize } from './meters.ts';
-import { type Cost, costOf, isPremiumPrice, type PricingMode, type PricingUnavailableReason, type ResolvedPrice, type Usage } from './pricing.ts';
+import {
+  breakdownOf,
+  type Cost,
+  type CostBreakdown,
+  costOf,
+  isPremiumPrice,
+  type PricingMode,
+  type PricingUnavailableReason,
+  type ResolvedPrice,
+  type Usage,
+} from './pricing.ts';
 import { sanitizeErrorMessage } from './sanitize.ts';
 
 export type CallStatus = 'IN_PROGRESS' | 'COMPLETED' | 'FAILED' | 'TIMEOUT' | 'NOT_ALLOWED';
@@ -20,8 +37,8 @@ export interface CallError {
 }
 
 export interface Reasoning {
-  reasoningEffort?: string | undefined;
-  reasoningEffortSource?: string | undefined;
+  reasoningEffort?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max' | undefined;
+  reasoningEffortSource?: 'provider_response' | 'provider_request' | 'gateway_config' | 'model_default' | undefined;
   reasoningMode?: string | undefined;
   reasoningBudgetTokens?: number | undefined;
 }
@@ -51,14 +68,8 @@ export interface EndRequest extends Reasoning {
 
 /** What a call cost, or why that is not known. */
 export type CallPrice =
-  | { status: 'FINAL'; cost: StoredCost }
+  | { status: 'FINAL'; costNanoUsd: string; breakdown: CostBreakdown }
   | { status: 'UNAVAILABLE'; reason: PricingUnavailableReason };
-
-export type StoredCost = Omit<Cost, 'standardNanoUsd' | 'totalNanoUsd' | 'lines'> & {
-  standardNanoUsd: string;
-  totalNanoUsd: string;
-  lines: { component: string; quantity: number; rateNanoUsdPerMillion: string; costNanoUsd: string }[];
-};
 
 export type StoredCompression = Omit<CompressionSavings, 'inputCostAvoidedNanoUsd'> & { inputCostAvoidedNanoUsd: string | null };
 
@@ -146,7 +157,13 @@ function reservationFor(account: Account, allowed: Entitlements): Quantities {
   return reserved;
 }
 
-export function endCall(account: Account, call: Call, request: EndRequest, price: ResolvedPrice, nowMs: number): { account: Account; call: Call } {
+export function endCall(
+  account: Account,
+  call: Call,
+  request: EndRequest,
+  price: ResolvedPrice,
+  nowMs: number,
+): { account: Account; call: Call } {
   const pricingMode = request.pricingMode ?? call.pricingMode;
   const tier = billedTier(call, request, price);
   const consumed = consumption(call, request, tier);
@@ -170,9 +187,7 @@ export function endCall(account: Account, call: Call, request: EndRequest, price
       tier,
       consumed,
       error: request.error ? normalizeError(request.error) : null,
-      price: price.available
-        ? { status: 'FINAL', cost: storeCost(costOf(price.card, request.usage, pricingMode)) }
-        : { status: 'UNAVAILABLE', reason: price.reason },
+      price: price.available ? finalPrice(costOf(price.card, request.usage, pricingMode)) : { status: 'UNAVAILABLE', reason: price.reason },
       compression: request.promptCompression
         ? storeCompression(compressionSavings(request.promptCompression, price.available ? price.card : null))
         : null,
@@ -226,18 +241,8 @@ function normalizeError(error: CallError): CallError {
   return { code: sanitizeErrorMessage(error.code), message: sanitizeErrorMessage(error.message) };
 }
 
-function storeCost(cost: Cost): StoredCost {
-  return {
-    ...cost,
-    standardNanoUsd: cost.standardNanoUsd.toString(),
-    totalNanoUsd: cost.totalNanoUsd.toString(),
-    lines: cost.lines.map((line) => ({
-      component: line.component,
-      quantity: line.quantity,
-      rateNanoUsdPerMillion: line.rateNanoUsdPerMillion.toString(),
-      costNanoUsd: line.costNanoUsd.toString(),
-    })),
-  };
+function finalPrice(cost: Cost): CallPrice {
+  return { status: 'FINAL', costNanoUsd: cost.totalNanoUsd.toString(), breakdown: breakdownOf(cost) };
 }
 
 function storeCompression(savings: CompressionSavings): StoredCompression {

@@ -29,9 +29,7 @@ const MONTH_MS = 30.436875 * 24 * HOUR_MS;
 export function boundary(anchorMs: number, replenish: NonNullable<Replenish>, index: number): number {
   const { every, unit } = replenish;
   const atMs =
-    unit === 'MONTH' || unit === 'YEAR'
-      ? addMonths(anchorMs, index * every * MONTHS[unit])
-      : anchorMs + index * every * FIXED_MS[unit];
+    unit === 'MONTH' || unit === 'YEAR' ? addMonths(anchorMs, index * every * MONTHS[unit]) : anchorMs + index * every * FIXED_MS[unit];
   return Math.min(atMs, NEVER_MS);
 }
 

@@ -5,7 +5,7 @@
  * the lines sum to the standard cost. A long-prompt tier is a cliff: its rates apply to the whole call. Where a rate is
  * not published, the line says which rate stands in for it, and nothing is ever left out silently.
  */
-import { divideHalfUp, type NanoUsd } from './money.ts';
+import { divideHalfUp, type NanoUsd, usdFromNano } from './money.ts';
 import { QUANTITY_SCALE, thousandths } from './quantity.ts';
 
 export interface Rates {
@@ -70,6 +70,27 @@ export interface Cost {
   assumptions: string[];
   standardNanoUsd: NanoUsd;
   totalNanoUsd: NanoUsd;
+}
+
+/** A cost as plain JSON: what a call keeps and every answer shows. Exact amounts are decimal strings of nano-USD. */
+export interface CostBreakdown {
+  currency: 'USD';
+  snapshotId: string;
+  provider: string;
+  modelKey: string;
+  pricingTier: string;
+  pricingTierReason: string;
+  lines: {
+    component: CostComponent;
+    quantity: number;
+    usdPerMillion: number;
+    rateNanoUsdPerMillion: string;
+    costUSD: number;
+    costUsdNano: string;
+  }[];
+  standardCostUSD: number;
+  standardCostUsdNano: string;
+  assumptions: string[];
 }
 
 const UNITS_PER_RATE = 1_000_000n;
@@ -159,13 +180,33 @@ function selectTier(card: RateCard, inputTokens: number): SelectedTier {
   }
   const base = card.rates;
   const scaled = tier.rates.cacheWrite === undefined && base.cacheWrite !== undefined && base.input > 0n;
-  const rates = scaled
-    ? { ...tier.rates, cacheWrite: divideHalfUp((base.cacheWrite ?? 0n) * tier.rates.input, base.input) }
-    : tier.rates;
+  const rates = scaled ? { ...tier.rates, cacheWrite: divideHalfUp((base.cacheWrite ?? 0n) * tier.rates.input, base.input) } : tier.rates;
   return {
     name: `input_above_${tier.inputTokensAbove}`,
     reason: `INPUT_TOKENS_ABOVE_${tier.inputTokensAbove}`,
     rates,
     cacheWriteScaled: scaled,
+  };
+}
+
+export function breakdownOf(cost: Cost): CostBreakdown {
+  return {
+    currency: 'USD',
+    snapshotId: cost.snapshotId,
+    provider: cost.provider,
+    modelKey: cost.modelKey,
+    pricingTier: cost.tier,
+    pricingTierReason: cost.tierReason,
+    lines: cost.lines.map(({ component, quantity, rateNanoUsdPerMillion, costNanoUsd }) => ({
+      component,
+      quantity,
+      usdPerMillion: usdFromNano(rateNanoUsdPerMillion),
+      rateNanoUsdPerMillion: rateNanoUsdPerMillion.toString(),
+      costUSD: usdFromNano(costNanoUsd),
+      costUsdNano: costNanoUsd.toString(),
+    })),
+    standardCostUSD: usdFromNano(cost.standardNanoUsd),
+    standardCostUsdNano: cost.standardNanoUsd.toString(),
+    assumptions: cost.assumptions,
   };
 }

@@ -1,0 +1,67 @@
+/**
+ * class CallDirectory: which customer owns a call id. 64 objects per organization share the ids by hash.
+ *
+ * A claim is made once and never changes, so it may be remembered anywhere. It is kept as long as D1 keeps calls.
+ */
+import { DurableObject } from 'cloudflare:workers';
+import type { Env } from '../src/env.ts';
+
+export interface Claim {
+  customerId: string;
+  claimedAtMs: number;
+}
+
+const DAY_MS = 24 * 3_600_000;
+/** Claims that one alarm removes at most. */
+const PRUNE_ROWS_MAX = 1_000;
+
+export class CallDirectory extends DurableObject<Env> {
+  readonly #sql: SqlStorage;
+  #exists: boolean;
+
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env);
+    this.#sql = ctx.storage.sql;
+    this.#exists = this.#sql.exec(`SELECT 1 FROM sqlite_master WHERE name = 'claims'`).toArray().length > 0;
+  }
+
+  /** Gives the call id to the customer, unless another has it. Answers with the owner either way. */
+  claim(callId: string, customerId: string): Claim {
+    const nowMs = Date.now();
+    return this.ctx.storage.transactionSync(() => {
+      if (!this.#exists) this.#create(nowMs);
+      const earlier = this.find(callId);
+      if (earlier) return earlier;
+      this.#sql.exec('INSERT INTO claims (call_id, customer_id, claimed_at_ms) VALUES (?, ?, ?)', callId, customerId, nowMs);
+      return { customerId, claimedAtMs: nowMs };
+    });
+  }
+
+  find(callId: string): Claim | null {
+    if (!this.#exists) return null;
+    const row = this.#sql
+      .exec<{ customer_id: string; claimed_at_ms: number }>('SELECT customer_id, claimed_at_ms FROM claims WHERE call_id = ?', callId)
+      .toArray()[0];
+    return row ? { customerId: row.customer_id, claimedAtMs: row.claimed_at_ms } : null;
+  }
+
+  override async alarm(): Promise<void> {
+    const nowMs = Date.now();
+    const keptSinceMs = nowMs - this.env.CALL_RETENTION_DAYS * DAY_MS;
+    const { rowsWritten } = this.#sql.exec(
+      'DELETE FROM claims WHERE call_id IN (SELECT call_id FROM claims WHERE claimed_at_ms < ? LIMIT ?)',
+      keptSinceMs,
+      PRUNE_ROWS_MAX,
+    );
+    await this.ctx.storage.setAlarm(nowMs + (rowsWritten >= PRUNE_ROWS_MAX ? 1_000 : DAY_MS));
+  }
+
+  #create(nowMs: number): void {
+    this.#sql.exec(`
+      CREATE TABLE claims (call_id TEXT PRIMARY KEY, customer_id TEXT NOT NULL, claimed_at_ms INTEGER NOT NULL) WITHOUT ROWID;
+      CREATE INDEX claims_by_age ON claims (claimed_at_ms);
+    `);
+    this.#exists = true;
+    void this.ctx.storage.setAlarm(nowMs + DAY_MS);
+  }
+}

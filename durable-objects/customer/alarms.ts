@@ -1,0 +1,23 @@
+/**
+ * When the object must wake next: one pure function of what is due.
+ */
+
+/** Milliseconds at which each kind of work is due; `null` where there is none. */
+export interface Due {
+  /** Rows wait for D1. */
+  outboxMs: number | null;
+  /** An open call reaches its deadline. */
+  deadlineMs: number | null;
+  /** The usage period ends. */
+  replenishMs: number | null;
+  /** Old calls, answers and keys may go. */
+  pruneMs: number | null;
+}
+
+/** Nothing is scheduled later than this ahead: a far date is reached in steps. */
+const STEP_MS = 30 * 24 * 3_600_000;
+
+export function nextAlarm(due: Due, nowMs: number): number | null {
+  const times = [due.outboxMs, due.deadlineMs, due.replenishMs, due.pruneMs].filter((time) => time !== null);
+  return times.length === 0 ? null : Math.min(...times, nowMs + STEP_MS);
+}

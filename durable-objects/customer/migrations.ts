@@ -1,0 +1,66 @@
+/**
+ * The schema of a customer's object, as a list of steps. Append only: objects in the field have run the ones before.
+ *
+ * Money columns are INTEGER and are only ever written and read as decimal strings through CAST.
+ */
+export const MIGRATIONS: readonly string[] = [
+  `
+  -- One row: the account as JSON (src/domain/account.ts).
+  CREATE TABLE account (id INTEGER PRIMARY KEY CHECK (id = 1), value TEXT NOT NULL);
+
+  -- One row per call: its facts as JSON (src/domain/call.ts), and the answers that retries of its begin and end get.
+  CREATE TABLE calls (
+    call_id TEXT PRIMARY KEY,
+    status TEXT NOT NULL,
+    started_at_ms INTEGER NOT NULL,
+    deadline_at_ms INTEGER NOT NULL,
+    finished_at_ms INTEGER,
+    record TEXT NOT NULL,
+    begin_fingerprint TEXT NOT NULL,
+    begin_answer TEXT,
+    end_fingerprint TEXT,
+    end_answer TEXT
+  );
+  CREATE INDEX calls_open ON calls (deadline_at_ms) WHERE status = 'IN_PROGRESS';
+  CREATE INDEX calls_finished ON calls (finished_at_ms) WHERE finished_at_ms IS NOT NULL;
+  CREATE INDEX calls_started ON calls (started_at_ms);
+
+  -- The newest call of each derived key.
+  CREATE TABLE derived_keys (hash TEXT PRIMARY KEY, generation INTEGER NOT NULL, call_id TEXT NOT NULL, at_ms INTEGER NOT NULL);
+
+  -- Idempotency keys of operations other than begin. An end's key points to its call; others keep their answer.
+  CREATE TABLE idempotency_keys (
+    operation TEXT NOT NULL,
+    key TEXT NOT NULL,
+    fingerprint TEXT NOT NULL,
+    call_id TEXT,
+    answer TEXT,
+    expires_at_ms INTEGER NOT NULL,
+    PRIMARY KEY (operation, key)
+  );
+  CREATE INDEX idempotency_keys_expiry ON idempotency_keys (expires_at_ms);
+
+  -- Usage by UTC hour of the end of calls.
+  CREATE TABLE usage_hours (
+    hour_ms INTEGER PRIMARY KEY,
+    completed_calls INTEGER NOT NULL DEFAULT 0,
+    failed_calls INTEGER NOT NULL DEFAULT 0,
+    input_tokens INTEGER NOT NULL DEFAULT 0,
+    output_tokens INTEGER NOT NULL DEFAULT 0,
+    completed_cost_nano_usd INTEGER NOT NULL DEFAULT 0,
+    failed_cost_nano_usd INTEGER NOT NULL DEFAULT 0
+  );
+
+  -- What D1 does not have yet, and how sending it goes.
+  CREATE TABLE outbox (
+    kind TEXT NOT NULL,
+    id TEXT NOT NULL,
+    revision INTEGER NOT NULL,
+    queued_at_ms INTEGER NOT NULL,
+    PRIMARY KEY (kind, id)
+  );
+  CREATE INDEX outbox_order ON outbox (queued_at_ms);
+  CREATE TABLE delivery (id INTEGER PRIMARY KEY CHECK (id = 1), failures INTEGER NOT NULL, due_at_ms INTEGER, last_error TEXT);
+  INSERT INTO delivery (id, failures, due_at_ms, last_error) VALUES (1, 0, NULL, NULL);
+  `,
+];

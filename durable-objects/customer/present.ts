@@ -1,0 +1,220 @@
+/**
+ * From an account and its calls to the contract's answers. Pure: no storage, no clock.
+ */
+import type { BeginCallData, EndCallData } from '../../src/contract/calls.ts';
+import type { CustomerUsageData } from '../../src/contract/customers.ts';
+import type { CustomerState } from '../../src/contract/entitlements.ts';
+import type { Account } from '../../src/domain/account.ts';
+import type { Begun, Call, CallOutcome } from '../../src/domain/call.ts';
+import { decideEntitlements, type EntitlementDecision, EVERYTHING } from '../../src/domain/entitlements.ts';
+import { type MeterName, summarizeAll } from '../../src/domain/meters.ts';
+import { type NanoUsd, usdFromNano } from '../../src/domain/money.ts';
+import { billableInputTokens, pricingMultiplier } from '../../src/domain/pricing.ts';
+import type { BeginCommand, TierHints } from './protocol.ts';
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+/** What the customer has now, as `POST /customers` and the usage reading show it. */
+export function presentCustomer(account: Account, models: CustomerState['models']): CustomerUsageData {
+  const { plan } = account.subscription.plan;
+  const canceled = account.subscription.canceledAtMs !== null;
+  const decision = decideEntitlements(plan, account.meters, EVERYTHING, canceled);
+  const { stripeCustomerId } = account.contact;
+  return {
+    customerId: account.customerId,
+    ...presentState(account, decision, models),
+    ...(stripeCustomerId !== undefined && { stripeCustomerId }),
+  };
+}
+
+export interface BeginFacts {
+  begun: Begun;
+  newCustomer: boolean;
+  source: 'explicit' | 'derived';
+  rolling: { limit: number; windowSeconds: number; used: number; oldestMs: number } | null;
+}
+
+export function presentBegin({ begun, newCustomer, source, rolling }: BeginFacts, command: BeginCommand): BeginCallData {
+  const { account, call, decision } = begun;
+  const vendorHints = presentVendorHints(begun, command.tierHints);
+  return {
+    callId: call.callId,
+    callType: 'standard',
+    startTime: iso(call.startedAtMs),
+    ...(call.feature !== undefined && { feature: call.feature }),
+    ...(call.tags !== undefined && { tags: call.tags }),
+    newCustomer,
+    ...presentState(account, decision, command.models),
+    ...(rolling && {
+      rateLimits: {
+        rollingCalls: {
+          limit: rolling.limit,
+          used: rolling.used,
+          remaining: Math.max(0, rolling.limit - rolling.used),
+          windowSeconds: rolling.windowSeconds,
+          resetsAt: iso(rolling.oldestMs + rolling.windowSeconds * 1000),
+        },
+      },
+    }),
+    idempotency: { key: call.callId, source },
+    batch: call.pricingMode === 'batch',
+    pricingMode: call.pricingMode,
+    ...(vendorHints && { vendorHints }),
+  };
+}
+
+function presentVendorHints({ call, maxResponseTokens }: Begun, tierHints: BeginCommand['tierHints']): BeginCallData['vendorHints'] {
+  const tier = call.suggestedTier;
+  const model: TierHints | undefined = tier === 'none' ? undefined : tierHints[tier];
+  const maxTokens = [maxResponseTokens, model?.maxResponseTokens].filter((tokens) => tokens != null);
+  if (!model && maxTokens.length === 0) return undefined;
+  return {
+    ...(model && { preferredModel: model.preferredModel }),
+    ...(model?.maxInputTokens !== undefined && { maxInputTokens: model.maxInputTokens }),
+    ...(maxTokens.length > 0 && { maxResponseTokens: Math.min(...maxTokens) }),
+  };
+}
+
+export interface Velocity {
+  hour: { calls: number; costNanoUsd: NanoUsd };
+  day: { calls: number; costNanoUsd: NanoUsd };
+}
+
+export function presentEnd(account: Account, call: Call, outcome: CallOutcome, velocity: Velocity): EndCallData {
+  const { usage, price } = outcome;
+  const status = outcome.error ? 'FAILED' : 'COMPLETED';
+  const costNanoUsd = price.status === 'FINAL' ? BigInt(price.costNanoUsd) : 0n;
+  return {
+    callId: call.callId,
+    status,
+    ...(outcome.error && { error: outcome.error }),
+    ...(outcome.providerUsed !== null && { providerUsed: outcome.providerUsed }),
+    ...(outcome.modelUsed !== null && { modelUsed: outcome.modelUsed }),
+    ...reasoningOf(outcome),
+    costUSD: usdFromNano(costNanoUsd),
+    ...(price.status === 'FINAL' && { costUsdNano: price.costNanoUsd, costBreakdown: price.breakdown }),
+    standardCostUSD: price.status === 'FINAL' ? price.breakdown.standardCostUSD : 0,
+    pricingStatus: price.status,
+    ...(price.status === 'UNAVAILABLE' && { pricingUnavailableReason: price.reason }),
+    pricingMultiplier: pricingMultiplier(call.pricingMode),
+    batch: call.pricingMode === 'batch',
+    pricingMode: call.pricingMode,
+    usage: {
+      inputTokens: usage.inputTokens,
+      cachedInputTokens: usage.cachedInputTokens,
+      cacheWriteInputTokens: usage.cacheWriteInputTokens,
+      billableInputTokens: billableInputTokens(usage),
+      responseTokens: usage.responseTokens,
+      reasoningTokens: usage.reasoningTokens,
+    },
+    metered: {
+      calls: outcome.consumed[`${outcome.tier}Calls`] ?? 0,
+      tokens: usage.responseTokens,
+      reasoningTokens: usage.reasoningTokens,
+      searches: usage.searches,
+      audio: usage.audio,
+      audioSeconds: usage.audioSeconds,
+    },
+    spendVelocity: presentVelocity(account.customerId, costNanoUsd, velocity, outcome.endedAtMs),
+    balances: presentBalances(account),
+    ...(outcome.stripeCustomerId !== null && { stripeCustomerId: outcome.stripeCustomerId }),
+  };
+}
+
+function presentState(account: Account, decision: EntitlementDecision, models: CustomerState['models']): CustomerState {
+  const { subscription, contact } = account;
+  const { plan, planId, usagePlanVersionId, version } = subscription.plan;
+  const meters = summarizeAll(plan, account.meters);
+  return {
+    canceled: subscription.canceledAtMs !== null,
+    policy: plan.limitType,
+    allowed: decision.allowed,
+    entitlementHints: decision.hints,
+    meters,
+    remainingRatios: Object.fromEntries(Object.entries(meters).map(([name, { ratio }]) => [name, ratio])),
+    subscription: {
+      id: subscription.id,
+      usagePlanVersionId,
+      planName: plan.name,
+      planVersion: String(version),
+      limitType: plan.limitType,
+      reasoningLevel: plan.reasoningLevel,
+      lastReplenishedAt: iso(subscription.lastReplenishedAtMs),
+      nextReplenishAt: iso(subscription.nextReplenishAtMs),
+      subscriptionVersion: subscription.version,
+      ...(contact.friendlyName !== undefined && { customerFriendlyName: contact.friendlyName }),
+      ...(contact.email !== undefined && { customerEmail: contact.email }),
+      ...(contact.stripeCustomerId !== undefined && { stripeCustomerId: contact.stripeCustomerId }),
+    },
+    ...(models && { models }),
+    plan: { id: planId, name: plan.name, version: String(version) },
+    balances: presentBalances(account),
+  };
+}
+
+/** What is left, without what is unlimited. */
+function presentBalances(account: Account): NonNullable<CustomerState['balances']> {
+  const meters = summarizeAll(account.subscription.plan.plan, account.meters);
+  const left = (...names: MeterName[]) =>
+    names.some((name) => meters[name].unlimited) ? undefined : names.reduce((sum, name) => sum + meters[name].remaining, 0);
+  const tokensRemaining = left('standardTokens', 'premiumTokens');
+  const searchesRemaining = left('searches');
+  const audioSecondsRemaining = left('audioSeconds');
+  return {
+    ...(tokensRemaining !== undefined && { tokensRemaining }),
+    ...(searchesRemaining !== undefined && { searchesRemaining }),
+    ...(audioSecondsRemaining !== undefined && { audioSecondsRemaining }),
+  };
+}
+
+function presentVelocity(
+  customerId: string,
+  costNanoUsd: NanoUsd,
+  velocity: Velocity,
+  nowMs: number,
+): NonNullable<EndCallData['spendVelocity']> {
+  const hourMs = nowMs - (nowMs % HOUR_MS);
+  const dayMs = nowMs - (nowMs % DAY_MS);
+  return {
+    currency: 'USD',
+    source: 'usage_aggregate',
+    generatedAt: iso(nowMs),
+    customerId,
+    currentCallCostUsd: usdFromNano(costNanoUsd),
+    windows: {
+      hour: {
+        bucket: iso(hourMs).slice(0, 'yyyy-mm-ddThh'.length),
+        windowMinutes: 60,
+        startedAt: iso(hourMs),
+        endedAt: iso(hourMs + HOUR_MS),
+        completedCostUsd: usdFromNano(velocity.hour.costNanoUsd),
+        completedCalls: velocity.hour.calls,
+      },
+      day: {
+        bucket: iso(dayMs).slice(0, 'yyyy-mm-dd'.length),
+        windowMinutes: 1440,
+        startedAt: iso(dayMs),
+        endedAt: iso(dayMs + DAY_MS),
+        completedCostUsd: usdFromNano(velocity.day.costNanoUsd),
+        completedCalls: velocity.day.calls,
+      },
+    },
+  };
+}
+
+function reasoningOf(
+  outcome: CallOutcome,
+): Pick<EndCallData, 'reasoningEffort' | 'reasoningEffortSource' | 'reasoningMode' | 'reasoningBudgetTokens'> {
+  const { reasoningEffort, reasoningEffortSource, reasoningMode, reasoningBudgetTokens } = outcome;
+  return {
+    ...(reasoningEffort !== undefined && { reasoningEffort }),
+    ...(reasoningEffortSource !== undefined && { reasoningEffortSource }),
+    ...(reasoningMode !== undefined && { reasoningMode }),
+    ...(reasoningBudgetTokens !== undefined && { reasoningBudgetTokens }),
+  };
+}
+
+function iso(atMs: number): string {
+  return new Date(atMs).toISOString();
+}

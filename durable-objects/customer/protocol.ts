@@ -1,0 +1,64 @@
+/**
+ * What the Worker asks of a customer's object. Everything here crosses an RPC boundary: plain data, no classes.
+ *
+ * Each command names the organization, because a derived call id routes to an object without saying whose it is.
+ */
+import type { CustomerState } from '../../src/contract/entitlements.ts';
+import type { Contact } from '../../src/domain/account.ts';
+import type { BeginRequest, EndRequest } from '../../src/domain/call.ts';
+import type { PlanVersion } from '../../src/domain/plan.ts';
+import type { ResolvedPrice } from '../../src/domain/pricing.ts';
+
+/** Keys in KV that name objects whose changes cannot be sent to D1; their metadata is `{ oldestMs }`. */
+export const BACKLOG_PREFIX = 'backlog:';
+
+/** The call's key: the caller's own, or a hash of the request from which the object makes one. */
+export type CallKey = { source: 'explicit'; callId: string; claimedAtMs: number } | { source: 'derived'; hash: string };
+
+/** What the catalog knows of the first model that a tier is mapped to. */
+export interface TierHints {
+  preferredModel: string;
+  maxInputTokens?: number;
+  maxResponseTokens?: number;
+}
+
+/** What a customer who was never seen starts with. */
+export interface Provisioning {
+  organizationId: string;
+  customerId: string;
+  /** The organization's default plan; `null` where it has none, and then nobody new is provisioned. */
+  defaultPlan: PlanVersion | null;
+  contact: Contact;
+}
+
+export interface BeginCommand extends Provisioning {
+  key: CallKey;
+  fingerprint: string;
+  request: BeginRequest;
+  models?: CustomerState['models'];
+  tierHints: { standard?: TierHints; premium?: TierHints };
+}
+
+export interface EndCommand {
+  organizationId: string;
+  callId: string;
+  idempotencyKey: string | null;
+  fingerprint: string;
+  request: EndRequest;
+  price: ResolvedPrice;
+}
+
+export interface ProvisionCommand extends Provisioning {
+  idempotencyKey: string | null;
+  fingerprint: string;
+  models?: CustomerState['models'];
+}
+
+export interface ReadUsageCommand {
+  organizationId: string;
+  models?: CustomerState['models'];
+}
+
+export interface SetCanceledCommand extends ReadUsageCommand {
+  canceled: boolean;
+}

@@ -1,0 +1,22 @@
+/**
+ * The app: middleware order, mounted route groups, one place for errors.
+ */
+import { Hono } from 'hono';
+import { type AppEnv, requestContext } from './middleware/context.ts';
+import { onError, onNotFound } from './middleware/errors.ts';
+import { mountCalls } from './routes/calls.ts';
+import { mountCustomers } from './routes/customers.ts';
+import { mountMethodNotAllowed } from './routes/mount.ts';
+import { mountOperator } from './routes/operator.ts';
+
+export function createApp(): Hono<AppEnv> {
+  const app = new Hono<AppEnv>();
+  app.use(requestContext);
+  app.notFound(onNotFound);
+  app.onError(onError);
+  mountCalls(app);
+  mountCustomers(app);
+  mountOperator(app);
+  mountMethodNotAllowed(app);
+  return app;
+}

@@ -1,0 +1,56 @@
+/**
+ * The demo organization: a Free and a Pro plan, real model mappings, and the demo key of `.dev.vars`.
+ *
+ * Everything but the key goes through the operator API; the key's value is given, so its row is written directly.
+ */
+import { createHash } from 'node:crypto';
+import { SERVER_SCOPES } from '../contract/scopes.ts';
+import { OperatorClient } from './operator-client.ts';
+import type { Server } from './server.ts';
+
+export const DEMO_ORGANIZATION_ID = '00000000-0000-4000-8000-00000000de00';
+
+const FREE = {
+  name: 'Free',
+  limitType: 'BLOCK',
+  reasoningLevel: 'LOW',
+  limits: { standardCalls: 50, premiumCalls: 0, standardTokens: 50_000, premiumTokens: 0, searches: 10, audioSeconds: 0 },
+  features: { audio: false, image: false, search: true },
+};
+
+const PRO = {
+  name: 'Pro',
+  limitType: 'DOWNGRADE',
+  reasoningLevel: 'HIGH',
+  replenish: { every: 1, unit: 'MONTH' },
+  limits: { standardCalls: null, premiumCalls: 500, standardTokens: null, premiumTokens: 1_000_000, searches: 200, audioSeconds: 3_600 },
+};
+
+const MODELS = {
+  standard: ['openai/gpt-6-luna', 'google/gemini-3.8-flash', 'anthropic/claude-haiku-5-5'],
+  premium: ['anthropic/claude-opus-5-5', 'openai/gpt-6-sol'],
+};
+
+/** Makes what is missing; on a state that has it all, it only looks. */
+export async function ensureDemoOrganization(server: Server, operatorToken: string, demoKey: string): Promise<void> {
+  const operator = new OperatorClient(server.url, operatorToken);
+  const path = `/operator/organizations/${DEMO_ORGANIZATION_ID}`;
+  const known = await operator.send('GET', path);
+  if (known.status === 404) await operator.demand('POST', '/operator/organizations', { name: 'Demo', organizationId: DEMO_ORGANIZATION_ID });
+  await adoptKey(server, demoKey);
+  const data = known.body.data as { defaultPlanId?: string | null; models?: unknown } | undefined;
+  if (data?.defaultPlanId && data.models) return;
+  await Promise.all([operator.demand('PUT', `${path}/plans/free`, FREE), operator.demand('PUT', `${path}/plans/pro`, PRO)]);
+  await Promise.all([operator.demand('PATCH', path, { defaultPlanId: 'pro' }), operator.demand('PUT', `${path}/models`, MODELS)]);
+}
+
+async function adoptKey(server: Server, key: string): Promise<void> {
+  const hash = createHash('sha256').update(key).digest('hex');
+  await server.db
+    .prepare(
+      `INSERT INTO api_keys (key_id, organization_id, key_hash, prefix, hint, name, scopes, created_at_ms, revoked_at_ms)
+       VALUES (?, ?, ?, 'utk-', ?, 'Demo key', ?, ?, NULL) ON CONFLICT (key_hash) DO NOTHING`,
+    )
+    .bind(`key_demo_${hash.slice(0, 16)}`, DEMO_ORGANIZATION_ID, hash, key.slice(-4), JSON.stringify(SERVER_SCOPES), Date.now())
+    .run();
+}

@@ -1,0 +1,153 @@
+/**
+ * The Worker on this machine: bundled by wrangler as for a deploy, run on workerd by Miniflare, state on disk.
+ *
+ * Bindings come from wrangler.toml, secrets from the caller. The Worker answers on a direct socket: no proxy stands
+ * between a client and workerd. Should this process be killed, workerd goes with it (guard.ts), so that the next start
+ * finds port and state free.
+ */
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { mkdir, readdir, readFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { D1Database } from '@cloudflare/workers-types';
+import { convertV4MiniflareOptions, Log, LogLevel, Miniflare } from 'miniflare';
+import { unstable_getMiniflareWorkerOptions } from 'wrangler';
+
+export const PROJECT_DIR = join(import.meta.dirname, '..', '..');
+export const HOST = '127.0.0.1';
+
+const BUNDLE_DIR = join(PROJECT_DIR, 'dist');
+const MIGRATIONS_DIR = join(PROJECT_DIR, 'd1-migrations');
+
+export interface ServerOptions {
+  port: number;
+  stateDir: string;
+  /** Secrets, and variables that replace those of wrangler.toml. */
+  vars: Record<string, string | number>;
+}
+
+export interface Server {
+  url: string;
+  db: D1Database;
+  /** Runs the Worker's cron handler once. */
+  housekeep(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Bundles the Worker into `dist/`. Throws with wrangler's own words when that fails. */
+export async function bundle(): Promise<void> {
+  const wrangler = join(PROJECT_DIR, 'node_modules', 'wrangler', 'bin', 'wrangler.js');
+  const env = { ...process.env, WRANGLER_HIDE_BANNER: 'true', WRANGLER_SEND_METRICS: 'false', WRANGLER_WRITE_LOGS: 'false' };
+  try {
+    await promisify(execFile)(process.execPath, [wrangler, 'deploy', '--dry-run', '--outdir', BUNDLE_DIR], { cwd: PROJECT_DIR, env });
+  } catch (error) {
+    const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string };
+    throw new Error(`the Worker does not bundle:\n${stdout}${stderr}`, { cause: error });
+  }
+}
+
+/** Starts the bundled Worker and applies the migrations that its database does not have yet. */
+export async function startServer({ port, stateDir, vars }: ServerOptions): Promise<Server> {
+  await refuseUsedPort(port);
+  await mkdir(stateDir, { recursive: true });
+  const { workerOptions } = unstable_getMiniflareWorkerOptions(join(PROJECT_DIR, 'wrangler.toml'));
+  const guard = startGuard();
+  const miniflare = new Miniflare(
+    convertV4MiniflareOptions({
+      host: HOST,
+      resourcePersistencePath: stateDir,
+      logRequests: false,
+      log: new Log(LogLevel.WARN),
+      cf: false,
+      telemetry: { enabled: false },
+      unsafeHandleRuntimeRestart: () => void guard.watch(),
+      workers: [
+        {
+          ...(workerOptions as Record<string, unknown>),
+          name: 'callmeter',
+          bindings: { ...workerOptions.bindings, ...vars },
+          modules: [{ type: 'ESModule', path: join(BUNDLE_DIR, 'index.js') }],
+          modulesRoot: BUNDLE_DIR,
+          unsafeDirectSockets: [{ host: HOST, port }],
+        },
+      ],
+    }),
+  );
+  await miniflare.ready;
+  await guard.watch();
+  const db = (await miniflare.getD1Database('DB')) as unknown as D1Database;
+  await applyMigrations(db);
+  return {
+    url: `http://${HOST}:${port}`,
+    db,
+    async housekeep() {
+      const worker = await miniflare.getWorker();
+      await worker.scheduled({});
+    },
+    async stop() {
+      await miniflare.dispose();
+      guard.stop();
+    },
+  };
+}
+
+/** Each migration is one D1 transaction, recorded in the table that `wrangler d1 migrations apply` uses too. */
+async function applyMigrations(db: D1Database): Promise<void> {
+  await db
+    .prepare(
+      'CREATE TABLE IF NOT EXISTS d1_migrations (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT UNIQUE, applied_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP NOT NULL)',
+    )
+    .run();
+  const { results } = await db.prepare('SELECT name FROM d1_migrations').all<{ name: string }>();
+  const applied = new Set(results.map(({ name }) => name));
+  const files = (await readdir(MIGRATIONS_DIR)).filter((name) => name.endsWith('.sql')).sort();
+  for (const name of files.filter((file) => !applied.has(file))) {
+    const sql = await readFile(join(MIGRATIONS_DIR, name), 'utf8');
+    const statements = sql.split('--> statement-breakpoint').map((statement) => db.prepare(statement.trim()));
+    await db.batch([...statements, db.prepare('INSERT INTO d1_migrations (name) VALUES (?)').bind(name)]);
+  }
+}
+
+async function refuseUsedPort(port: number): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    const probe = createServer();
+    probe.once('error', (error: NodeJS.ErrnoException) => {
+      const used = error.code === 'EADDRINUSE';
+      reject(used ? new Error(`port ${port} is in use; choose another one with PORT=...`) : error);
+    });
+    probe.listen(port, HOST, () => probe.close(() => resolve()));
+  });
+}
+
+interface Guard {
+  /** Tells the guard which workerd processes are ours now. */
+  watch(): Promise<void>;
+  stop(): void;
+}
+
+function startGuard(): Guard {
+  const script = join(import.meta.dirname, 'guard.ts');
+  const child: ChildProcess = spawn(process.execPath, [script], { stdio: ['pipe', 'ignore', 'inherit'], detached: true });
+  child.stdin?.on('error', () => undefined);
+  child.unref();
+  return {
+    async watch() {
+      const pids = await workerdChildren();
+      child.stdin?.write(`${pids.join(' ')}\n`);
+    },
+    stop() {
+      child.stdin?.end();
+    },
+  };
+}
+
+/** Children of this process that run workerd. */
+async function workerdChildren(): Promise<number[]> {
+  const { stdout } = await promisify(execFile)('ps', ['-A', '-o', 'pid=,ppid=,comm=']).catch(() => ({ stdout: '' }));
+  return stdout
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/))
+    .filter(([, parent, command]) => Number(parent) === process.pid && command?.includes('workerd'))
+    .map(([pid]) => Number(pid));
+}

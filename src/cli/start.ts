@@ -1,0 +1,66 @@
+/**
+ * `npm start`: Callmeter on this machine, with everything it needs prepared.
+ */
+import { rm } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { MEDIA_TYPE } from '../contract/envelope.ts';
+import { DEMO_ORGANIZATION_ID, ensureDemoOrganization } from './demo-organization.ts';
+import { ensureDevVars } from './dev-vars.ts';
+import { bundle, PROJECT_DIR, startServer } from './server.ts';
+
+const HELP = `npm start [-- --fresh]
+
+Starts Callmeter on this machine and prepares all it needs: database, catalog, a demo organization, keys.
+
+  --fresh     forget the state of earlier starts
+  --help      this text
+
+Environment:
+  PORT        port to serve on (8787)
+  STATE_DIR   where the state is kept (.state)
+
+Secrets are kept in .dev.vars (OPERATOR_TOKEN, DEMO_API_KEY); what is missing is made. Other names there replace the
+variables of wrangler.toml.`;
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({ options: { fresh: { type: 'boolean' }, help: { type: 'boolean' } } });
+  if (values.help) return console.log(HELP);
+  const port = Number(process.env.PORT ?? 8787);
+  if (!Number.isInteger(port) || port < 1 || port > 65_535) throw new Error(`PORT must be a port number, not ${process.env.PORT}`);
+  const stateDir = resolve(PROJECT_DIR, process.env.STATE_DIR ?? '.state');
+  if (values.fresh) await rm(stateDir, { recursive: true, force: true });
+
+  console.log('Callmeter: preparing ...');
+  const [secrets] = await Promise.all([ensureDevVars(), bundle()]);
+  const { DEMO_API_KEY, ...vars } = secrets;
+  const server = await startServer({ port, stateDir, vars });
+  await Promise.all([server.housekeep(), ensureDemoOrganization(server, secrets.OPERATOR_TOKEN, DEMO_API_KEY)]);
+
+  console.log(`Callmeter serves on ${server.url}
+
+  organization   ${DEMO_ORGANIZATION_ID}
+  API key        ${DEMO_API_KEY}
+  operator       OPERATOR_TOKEN in .dev.vars
+  state          ${stateDir}
+
+Try it:
+
+curl -s ${server.url}/call_begin -H 'Authorization: Bearer ${DEMO_API_KEY}' -H 'Accept: ${MEDIA_TYPE}' -H 'Content-Type: application/json' -d '{"customerId":"alice","requested":{"premium":true}}'
+
+Ctrl+C stops.`);
+
+  let stopping = false;
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.on(signal, () => {
+      if (stopping) return;
+      stopping = true;
+      void server.stop().then(() => process.exit(0));
+    });
+  }
+}
+
+main().catch((error: Error) => {
+  console.error(`Callmeter did not start: ${error.message}`);
+  process.exit(1);
+});

@@ -1,0 +1,19 @@
+/**
+ * The bindings inventory: everything the Worker and its objects reach outside themselves (wrangler.toml).
+ */
+import type { CallDirectory } from '../durable-objects/call-directory.ts';
+import type { Customer } from '../durable-objects/customer.ts';
+
+export interface Env {
+  DB: D1Database;
+  KV: KVNamespace;
+  CUSTOMERS: DurableObjectNamespace<Customer>;
+  CALL_DIRECTORY: DurableObjectNamespace<CallDirectory>;
+  /** Milliseconds for which an isolate may use configuration that it read. */
+  CONFIG_TTL_MS: number;
+  CALL_DEADLINE_SECONDS: number;
+  BATCH_CALL_DEADLINE_SECONDS: number;
+  CALL_RETENTION_DAYS: number;
+  /** Secret; absent or shorter than 32 characters means that there is no operator API. */
+  OPERATOR_TOKEN?: string;
+}

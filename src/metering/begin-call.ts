@@ -1,0 +1,86 @@
+/**
+ * Use case: may this call be made? Resolves the key, claims the call id, and lets the customer's object decide.
+ */
+import type { CallKey, TierHints } from '../../durable-objects/customer/protocol.ts';
+import { BUILT_IN_CATALOG } from '../catalog/built-in.ts';
+import { matchModel } from '../catalog/matching.ts';
+import type { BeginCallData, BeginCallRequest } from '../contract/calls.ts';
+import { type Answer, refuse } from '../contract/errors.ts';
+import type { PricingMode } from '../domain/pricing.ts';
+import { ask, claimCall, customerByName } from '../storage/objects.ts';
+import type { Caller } from './caller.ts';
+import { derivedKeyHash, explicitKey, fingerprintOf, isReservedKey } from './idempotency.ts';
+
+/** Recorded with the call, and part of a derived key. */
+const CALL_TYPE = 'standard';
+
+export async function beginCall(caller: Caller, request: BeginCallRequest, headerKey: string | null): Promise<Answer<BeginCallData>> {
+  const { env, organization } = caller;
+  const { organizationId, defaultPlan, models } = organization;
+  const { customerId, feature, requested = {} } = request;
+  const pricingMode = pricingModeOf(request) ?? 'standard';
+  const { batch: _batch, customerName, ...described } = request;
+  const friendlyName = request.customerFriendlyName ?? customerName;
+  const fingerprint = await fingerprintOf({ ...described, customerFriendlyName: friendlyName, pricingMode });
+
+  const sent = explicitKey(headerKey, request);
+  let key: CallKey;
+  if (sent === null) {
+    const hash = await derivedKeyHash({ organizationId, customerId, feature, requested, callType: CALL_TYPE, pricingMode });
+    key = { source: 'derived', hash };
+  } else {
+    if (isReservedKey(sent)) {
+      const details = [{ path: 'Idempotency-Key', message: 'must not begin with the prefix of derived keys' }];
+      return refuse('BAD_REQUEST', 'Idempotency-Key: must not begin with the prefix of derived keys', { members: { details } });
+    }
+    const claim = await claimCall(env, organizationId, sent, customerId);
+    if (claim.customerId !== customerId) {
+      return refuse('IDEMPOTENCY_KEY_CONFLICT', 'the idempotency key was used before with another payload');
+    }
+    key = { source: 'explicit', callId: sent, claimedAtMs: claim.claimedAtMs };
+  }
+
+  return ask(customerByName(env, organizationId, customerId), (customer) =>
+    customer.begin({
+      organizationId,
+      customerId,
+      defaultPlan,
+      contact: { friendlyName, email: request.customerEmail, stripeCustomerId: request.stripeCustomerId },
+      key,
+      fingerprint,
+      request: {
+        customerUserId: request.customerUserId,
+        customerUserName: request.customerUserName,
+        customerUserEmail: request.customerUserEmail,
+        feature,
+        tags: request.tags,
+        requested,
+        holdUsd: request.holdUsd,
+        pricingMode,
+      },
+      ...(models && { models }),
+      tierHints: tierHintsOf(models),
+    }),
+  );
+}
+
+/** `pricingMode` is authoritative over `batch`; `undefined` where neither is there. */
+export function pricingModeOf(request: { pricingMode?: PricingMode | undefined; batch?: boolean | undefined }): PricingMode | undefined {
+  if (request.pricingMode !== undefined) return request.pricingMode;
+  return request.batch === undefined ? undefined : request.batch ? 'batch' : 'standard';
+}
+
+function tierHintsOf(models: Caller['organization']['models']): { standard?: TierHints; premium?: TierHints } {
+  const hintsOf = (preferredModel: string | undefined): TierHints | undefined => {
+    if (preferredModel === undefined) return undefined;
+    const model = matchModel(BUILT_IN_CATALOG, preferredModel)?.model;
+    return {
+      preferredModel,
+      ...(model?.contextTokens !== undefined && { maxInputTokens: model.contextTokens }),
+      ...(model?.maxOutputTokens !== undefined && { maxResponseTokens: model.maxOutputTokens }),
+    };
+  };
+  const standard = hintsOf(models?.standard[0]);
+  const premium = hintsOf(models?.premium[0]);
+  return { ...(standard && { standard }), ...(premium && { premium }) };
+}

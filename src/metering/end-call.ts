@@ -1,0 +1,64 @@
+/**
+ * Use case: what did this call cost, and what is left? Resolves the price and lets the customer's object record the end.
+ */
+import { BUILT_IN_CATALOG } from '../catalog/built-in.ts';
+import { resolvePrice } from '../catalog/prices.ts';
+import type { EndCallData, EndCallRequest } from '../contract/calls.ts';
+import { type Answer, refuse } from '../contract/errors.ts';
+import { ask, customerByCall } from '../storage/objects.ts';
+import { pricingModeOf } from './begin-call.ts';
+import type { Caller } from './caller.ts';
+import { explicitKey, fingerprintOf } from './idempotency.ts';
+
+export async function endCall(
+  { env, organization }: Caller,
+  request: EndCallRequest,
+  headerKey: string | null,
+): Promise<Answer<EndCallData>> {
+  const { callId } = request;
+  const address = await customerByCall(env, organization.organizationId, callId);
+  if (!address) return refuse('CALL_NOT_FOUND', 'no such call');
+  const pricingMode = pricingModeOf(request);
+  const { batch: _batch, ...described } = request;
+  const [fingerprint, price] = await Promise.all([
+    fingerprintOf({ ...described, pricingMode }),
+    resolvePrice(BUILT_IN_CATALOG, request, Date.now()),
+  ]);
+  return ask(address, (customer) =>
+    customer.end({
+      organizationId: organization.organizationId,
+      callId,
+      idempotencyKey: explicitKey(headerKey, request),
+      fingerprint,
+      price,
+      request: {
+        providerUsed: request.providerUsed,
+        modelUsed: request.modelUsed,
+        reasoningEffort: request.reasoningEffort,
+        reasoningEffortSource: request.reasoningEffortSource,
+        reasoningMode: request.reasoningMode,
+        reasoningBudgetTokens: request.reasoningBudgetTokens,
+        usage: {
+          inputTokens: request.inputTokens ?? 0,
+          cachedInputTokens: request.cachedInputTokens ?? 0,
+          cacheWriteInputTokens: request.cacheWriteInputTokens ?? 0,
+          responseTokens: request.responseTokens ?? 0,
+          reasoningTokens: request.reasoningTokens ?? 0,
+          searches: request.searches ?? 0,
+          audio: request.audio ?? 0,
+          audioSeconds: request.audioSeconds ?? 0,
+        },
+        isPremium: request.isPremium,
+        error: request.error,
+        stripeCustomerId: request.stripeCustomerId,
+        promptCompression: request.promptCompression && {
+          provider: request.promptCompression.provider,
+          originalTokens: request.promptCompression.originalTokens,
+          compressedTokens: request.promptCompression.compressedTokens,
+          techniques: request.promptCompression.techniques ?? [],
+        },
+        pricingMode,
+      },
+    }),
+  );
+}

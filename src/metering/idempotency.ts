@@ -1,0 +1,39 @@
+/**
+ * Idempotency keys: where the key of a request comes from, and what makes two payloads the same (contract 4.11).
+ */
+import { DERIVED_PREFIX } from '../contract/calls.ts';
+import { canonicalJson } from '../domain/canonical.ts';
+import { sha256Hex } from '../platform/hash.ts';
+
+/** The body's own key fields, by priority. */
+export interface BodyKeys {
+  idempotencyKey?: string | undefined;
+  idempotency?: string | undefined;
+}
+
+/** Header, then `idempotencyKey`, then the deprecated `idempotency`; `null` where the caller sent none. */
+export function explicitKey(header: string | null, body: BodyKeys): string | null {
+  return header ?? body.idempotencyKey ?? body.idempotency ?? null;
+}
+
+/** The payload without its key, in canonical form, hashed. */
+export function fingerprintOf(payload: object): Promise<string> {
+  const { idempotencyKey: _key, idempotency: _legacy, ...rest } = payload as BodyKeys;
+  return sha256Hex(canonicalJson(rest));
+}
+
+/** 128 bits of the hash of exactly what a derived key stands for. */
+export async function derivedKeyHash(parts: {
+  organizationId: string;
+  customerId: string;
+  feature: string | undefined;
+  requested: object;
+  callType: string;
+  pricingMode: string;
+}): Promise<string> {
+  return (await sha256Hex(canonicalJson({ ...parts, feature: parts.feature ?? null }))).slice(0, 32);
+}
+
+export function isReservedKey(key: string): boolean {
+  return key.startsWith(DERIVED_PREFIX);
+}

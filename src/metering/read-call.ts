@@ -1,0 +1,80 @@
+/**
+ * Use case: the pricing of a call, from the customer's object, or from D1 once the object has let it go.
+ */
+import type { ReadCallData } from '../contract/calls.ts';
+import { type Answer, accept, refuse } from '../contract/errors.ts';
+import type { Call } from '../domain/call.ts';
+import { usdFromNano } from '../domain/money.ts';
+import { type CostBreakdown, pricingMultiplier } from '../domain/pricing.ts';
+import { findOldCall } from '../storage/calls.ts';
+import { ask, customerByCall } from '../storage/objects.ts';
+import type { Caller } from './caller.ts';
+
+export async function readCall({ env, organization }: Caller, callId: string): Promise<Answer<ReadCallData>> {
+  const { organizationId } = organization;
+  const address = await customerByCall(env, organizationId, callId);
+  if (!address) return refuse('CALL_NOT_FOUND', 'no such call');
+  const call =
+    (await ask(address, (customer) => customer.readCall(organizationId, callId))) ?? (await findOldCall(env, organizationId, callId));
+  return call ? accept('CALL_PRICING_RETRIEVED', presentCall(call), Date.now()) : refuse('CALL_NOT_FOUND', 'no such call');
+}
+
+function presentCall(call: Call): ReadCallData {
+  const { outcome } = call;
+  const price = outcome?.price;
+  const final = price?.status === 'FINAL' ? price : null;
+  const unavailable = unavailableReason(call);
+  return {
+    callId: call.callId,
+    customerId: call.customerId,
+    customerUserId: call.customerUserId ?? null,
+    status: call.status,
+    pricingStatus: final ? 'FINAL' : unavailable ? 'UNAVAILABLE' : 'PENDING',
+    ...(unavailable && { pricingUnavailableReason: unavailable }),
+    currency: 'USD',
+    ...(final ? presentPrice(final.costNanoUsd, final.breakdown) : NO_PRICE),
+    pricingMultiplier: pricingMultiplier(call.pricingMode),
+    pricingMode: call.pricingMode,
+    batch: call.pricingMode === 'batch',
+    providerUsed: outcome?.providerUsed ?? null,
+    modelUsed: outcome?.modelUsed ?? null,
+    startTime: new Date(call.startedAtMs).toISOString(),
+    endTime: call.finishedAtMs === null ? null : new Date(call.finishedAtMs).toISOString(),
+    payg: {
+      usingCredit: false,
+      chargedUsd: null,
+      chargeNanoUsd: null,
+      markupPercent: null,
+      settlementStatus: null,
+      settlementFailureReason: null,
+    },
+  };
+}
+
+const NO_PRICE = {
+  costUSD: null,
+  standardCostUSD: null,
+  costUsdNano: null,
+  costBreakdown: null,
+  modelPricingSnapshotId: null,
+  pricingTier: null,
+  pricingTierReason: null,
+};
+
+function presentPrice(costNanoUsd: string, breakdown: CostBreakdown) {
+  return {
+    costUSD: usdFromNano(BigInt(costNanoUsd)),
+    standardCostUSD: breakdown.standardCostUSD,
+    costUsdNano: costNanoUsd,
+    costBreakdown: breakdown,
+    modelPricingSnapshotId: breakdown.snapshotId,
+    pricingTier: breakdown.pricingTier,
+    pricingTierReason: breakdown.pricingTierReason,
+  };
+}
+
+/** Why a call that is not in progress has no price; `undefined` where it has one, or may still get one. */
+function unavailableReason({ status, outcome }: Call): ReadCallData['pricingUnavailableReason'] {
+  if (outcome) return outcome.price.status === 'UNAVAILABLE' ? outcome.price.reason : undefined;
+  return status === 'NOT_ALLOWED' || status === 'TIMEOUT' ? status : undefined;
+}

@@ -1,0 +1,34 @@
+/**
+ * What every request carries through the app, and the correlation id that ties its answer to the caller's own records.
+ */
+import type { Context, MiddlewareHandler } from 'hono';
+import { CORRELATION_HEADER } from '../contract/envelope.ts';
+import type { Env } from '../env.ts';
+import type { Credential } from '../storage/credentials.ts';
+
+export interface AppEnv {
+  Bindings: Env;
+  Variables: {
+    correlationId: string;
+    /** Set where the operation asks for an API key. */
+    credential: Credential;
+  };
+}
+
+export type AppContext = Context<AppEnv>;
+
+/** A caller's id is taken over only where it is safe to repeat in a header and a log. */
+const CORRELATION_ID = /^[\x21-\x7e]{1,200}$/;
+
+export const requestContext: MiddlewareHandler<AppEnv> = async (c, next) => {
+  const sent = c.req.header(CORRELATION_HEADER);
+  c.set('correlationId', sent !== undefined && CORRELATION_ID.test(sent) ? sent : crypto.randomUUID());
+  await next();
+  c.header(CORRELATION_HEADER, c.get('correlationId'));
+  if (!c.res.headers.has('Cache-Control')) c.header('Cache-Control', 'private, no-store');
+};
+
+/** Keeps work alive after the response. */
+export function deferrer(c: AppContext): (work: Promise<unknown>) => void {
+  return (work) => c.executionCtx.waitUntil(work);
+}

@@ -1,0 +1,58 @@
+/**
+ * The one place where refusals and failures become wire.
+ */
+import type { ErrorHandler, NotFoundHandler } from 'hono';
+import { HTTPException } from 'hono/http-exception';
+import { REPLAY_HEADER } from '../contract/envelope.ts';
+import { type Accepted, type Answer, ERROR_STATUS, type Refusal, refuse } from '../contract/errors.ts';
+import { ServiceUnavailable } from '../storage/objects.ts';
+import type { AppContext, AppEnv } from './context.ts';
+
+/** What a client may wait when it is not known for how long. */
+const RETRY_AFTER_SECONDS = 1;
+
+export function answerResponse<Data>(c: AppContext, answer: Answer<Data>): Response {
+  return answer.ok ? successResponse(c, answer) : refusalResponse(c, answer.refusal);
+}
+
+function successResponse<Data>(c: AppContext, { result, data, replayed }: Accepted<Data>): Response {
+  if (replayed) c.header(REPLAY_HEADER, 'true');
+  return c.json({ result, data, correlationId: c.get('correlationId') } as object, 200);
+}
+
+export function refusalResponse(c: AppContext, refusal: Refusal): Response {
+  const { code, message, members, retryAfterSeconds } = refusal;
+  const status = ERROR_STATUS[code];
+  if (retryAfterSeconds !== undefined || status === 503 || status === 429) {
+    c.header('Retry-After', String(retryAfterSeconds ?? RETRY_AFTER_SECONDS));
+  }
+  return c.json(
+    {
+      result: { status: 'ERROR', code, message, timestamp: new Date().toISOString() },
+      error: { code, message, ...members },
+      correlationId: c.get('correlationId'),
+    },
+    status,
+  );
+}
+
+export const onNotFound: NotFoundHandler<AppEnv> = (c) => refusalResponse(c, refuse('NOT_FOUND', 'there is no such route').refusal);
+
+export const onError: ErrorHandler<AppEnv> = (error, c) => {
+  if (error instanceof HTTPException && error.status === 400) {
+    const details = [{ path: 'body', message: 'must be valid JSON' }];
+    return refusalResponse(c, refuse('BAD_REQUEST', 'body: must be valid JSON', { members: { details } }).refusal);
+  }
+  const event = { event: 'request_failed', correlationId: c.get('correlationId'), method: c.req.method, error: describe(error) };
+  if (error instanceof ServiceUnavailable) {
+    console.warn(JSON.stringify(event));
+    return refusalResponse(c, refuse('SERVICE_UNAVAILABLE', error.message).refusal);
+  }
+  console.error(JSON.stringify(event));
+  return refusalResponse(c, refuse('INTERNAL_ERROR', 'something went wrong on our side; the request may be sent again').refusal);
+};
+
+function describe(error: Error): string {
+  const cause = error.cause instanceof Error ? ` (${error.cause.message})` : '';
+  return `${error.name}: ${error.message}${cause}`;
+}

@@ -1,0 +1,59 @@
+/**
+ * Health: whether every binding answers, how old the catalog is, and what waits for D1.
+ */
+import { sql } from 'drizzle-orm';
+import { BACKLOG_PREFIX } from '../../durable-objects/customer/protocol.ts';
+import { BUILT_IN_CATALOG } from '../catalog/built-in.ts';
+import { type Answer, accept } from '../contract/errors.ts';
+import type { Health } from '../contract/operator.ts';
+import type { Env } from '../env.ts';
+import { withTimeout } from '../platform/timeout.ts';
+import { SERVICE_VERSION } from '../platform/version.ts';
+import { database } from '../storage/database.ts';
+
+/** A binding that needs longer counts as not answering. */
+const CHECK_TIMEOUT_MS = 3_000;
+const DAY_MS = 24 * 3_600_000;
+
+type Check = Health['checks'][number];
+
+export async function readHealth(env: Env): Promise<Answer<Health>> {
+  const nowMs = Date.now();
+  const [db, kv, customers, directory] = await Promise.all([
+    check(
+      'DB',
+      async () => (await database(env.DB).all<{ name: string }>(sql`SELECT name FROM d1_migrations ORDER BY id DESC LIMIT 1`))[0]?.name,
+    ),
+    check('KV', () => env.KV.list<{ oldestMs: number }>({ prefix: BACKLOG_PREFIX })),
+    check('CUSTOMERS', () => env.CUSTOMERS.getByName('health').readCall('', '')),
+    check('CALL_DIRECTORY', () => env.CALL_DIRECTORY.getByName('health').find('')),
+  ]);
+  const waiting = kv.value?.keys ?? [];
+  const oldestMs = Math.min(...waiting.map(({ metadata }) => metadata?.oldestMs ?? nowMs));
+  const checks = [db, kv, customers, directory].map(({ report }) => report);
+  const { version, publishedAtMs, models } = BUILT_IN_CATALOG;
+  const data: Health = {
+    status: checks.every(({ ok }) => ok) && waiting.length === 0 ? 'ok' : 'degraded',
+    checks,
+    catalog: {
+      version,
+      ageDays: Math.max(0, Math.floor((nowMs - publishedAtMs) / DAY_MS)),
+      models: models.length,
+      prices: models.filter(({ pricing }) => pricing !== undefined).length,
+    },
+    backlog: { customers: waiting.length, oldestAt: waiting.length === 0 ? null : new Date(oldestMs).toISOString() },
+    versions: { service: SERVICE_VERSION, contract: 'v1', schema: db.value ?? null },
+  };
+  return accept('HEALTH_READ', data, nowMs);
+}
+
+async function check<Value>(name: string, ask: () => PromiseLike<Value>): Promise<{ report: Check; value: Value | null }> {
+  const startedMs = Date.now();
+  try {
+    const value = await withTimeout(Promise.resolve(ask()), CHECK_TIMEOUT_MS, name);
+    return { report: { name, ok: true, latencyMs: Date.now() - startedMs }, value };
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    return { report: { name, ok: false, latencyMs: Date.now() - startedMs, message }, value: null };
+  }
+}

@@ -1,0 +1,135 @@
+/**
+ * Organizations: create, read, change, and their model mappings.
+ */
+import { and, asc, eq, gt } from 'drizzle-orm';
+import type { z } from 'zod';
+import { type Answer, accept, refuse } from '../contract/errors.ts';
+import type { CreateOrganizationRequest, Organization, SetModelsRequest, UpdateOrganizationRequest } from '../contract/operator.ts';
+import type { Env } from '../env.ts';
+import { database } from '../storage/database.ts';
+import { type ModelMappings, organizations, planVersions } from '../storage/schema.ts';
+import { commitChange, type OperatorRequest } from './change.ts';
+import { type Page, type PageRequest, pageOf } from './page.ts';
+
+export const noOrganization = () => refuse('NOT_FOUND', 'no such organization');
+
+export function createOrganization(
+  request: OperatorRequest,
+  body: z.infer<typeof CreateOrganizationRequest>,
+): Promise<Answer<Organization>> {
+  return commitChange(request, async (nowMs) => {
+    const code = 'ORGANIZATION_CREATED';
+    const existing = body.organizationId === undefined ? null : await findOrganization(request.env, body.organizationId);
+    if (existing?.name === body.name) return accept(code, existing, nowMs);
+    if (existing) return refuse('CONFLICT', 'organizationId: an organization with this id and another name exists');
+    const row = {
+      organizationId: body.organizationId ?? crypto.randomUUID(),
+      name: body.name,
+      defaultPlanId: null,
+      models: null,
+      createdAtMs: nowMs,
+    };
+    const data = present(row);
+    return {
+      action: 'organization.create',
+      organizationId: row.organizationId,
+      subject: row.organizationId,
+      before: null,
+      after: data,
+      statements: [database(request.env.DB).insert(organizations).values(row)],
+      replaces: false,
+      code,
+      data,
+    };
+  });
+}
+
+export async function listOrganizations(env: Env, page: PageRequest): Promise<Answer<Page<Organization>>> {
+  const rows = await database(env.DB)
+    .select()
+    .from(organizations)
+    .where(page.after === null ? undefined : gt(organizations.organizationId, page.after))
+    .orderBy(asc(organizations.organizationId))
+    .limit(page.limit + 1);
+  return accept(
+    'ORGANIZATIONS_LISTED',
+    pageOf(rows.map(present), page.limit, (item) => item.organizationId),
+    Date.now(),
+  );
+}
+
+export async function readOrganization(env: Env, organizationId: string): Promise<Answer<Organization>> {
+  const organization = await findOrganization(env, organizationId);
+  return organization ? accept('ORGANIZATION_READ', organization, Date.now()) : noOrganization();
+}
+
+export function updateOrganization(
+  request: OperatorRequest,
+  organizationId: string,
+  body: z.infer<typeof UpdateOrganizationRequest>,
+): Promise<Answer<Organization>> {
+  return commitChange(request, async () => {
+    const before = await findOrganization(request.env, organizationId);
+    if (!before) return noOrganization();
+    if (body.defaultPlanId != null && !(await planExists(request.env, organizationId, body.defaultPlanId))) {
+      return refuse('PLAN_NOT_FOUND', 'defaultPlanId: no such plan');
+    }
+    const change = {
+      ...(body.name !== undefined && { name: body.name }),
+      ...(body.defaultPlanId !== undefined && { defaultPlanId: body.defaultPlanId }),
+    };
+    const after = { ...before, ...change };
+    return {
+      action: 'organization.update',
+      organizationId,
+      subject: organizationId,
+      before,
+      after,
+      statements: [database(request.env.DB).update(organizations).set(change).where(eq(organizations.organizationId, organizationId))],
+      replaces: true,
+      code: 'ORGANIZATION_UPDATED',
+      data: after,
+    };
+  });
+}
+
+export function setModels(
+  request: OperatorRequest,
+  organizationId: string,
+  models: z.infer<typeof SetModelsRequest>,
+): Promise<Answer<ModelMappings>> {
+  return commitChange(request, async () => {
+    const before = await findOrganization(request.env, organizationId);
+    if (!before) return noOrganization();
+    return {
+      action: 'models.put',
+      organizationId,
+      subject: organizationId,
+      before: before.models,
+      after: models,
+      statements: [database(request.env.DB).update(organizations).set({ models }).where(eq(organizations.organizationId, organizationId))],
+      replaces: true,
+      code: 'MODELS_SAVED',
+      data: models,
+    };
+  });
+}
+
+export async function findOrganization(env: Env, organizationId: string): Promise<Organization | null> {
+  const [row] = await database(env.DB).select().from(organizations).where(eq(organizations.organizationId, organizationId));
+  return row ? present(row) : null;
+}
+
+async function planExists(env: Env, organizationId: string, planId: string): Promise<boolean> {
+  const rows = await database(env.DB)
+    .select({ version: planVersions.version })
+    .from(planVersions)
+    .where(and(eq(planVersions.organizationId, organizationId), eq(planVersions.planId, planId)))
+    .limit(1);
+  return rows.length > 0;
+}
+
+function present(row: typeof organizations.$inferSelect): Organization {
+  const { organizationId, name, defaultPlanId, models, createdAtMs } = row;
+  return { organizationId, name, defaultPlanId, models, createdAt: new Date(createdAtMs).toISOString() };
+}

@@ -1,0 +1,30 @@
+/**
+ * Pages of a list: a cursor is the id of the last item of the page before, not readable as such.
+ */
+import { fromBase64Url, toBase64Url } from '../platform/base64.ts';
+
+export interface PageRequest {
+  limit: number;
+  /** Id of the last item of the page before; `null` on the first. */
+  after: string | null;
+}
+
+export interface Page<Item> {
+  items: Item[];
+  nextCursor: string | null;
+}
+
+/** The page that `limit` and `cursor` ask for; `null` for a cursor that never came from here. */
+export function pageRequest({ limit, cursor }: { limit: number; cursor?: string | undefined }): PageRequest | null {
+  if (cursor === undefined) return { limit, after: null };
+  const bytes = fromBase64Url(cursor);
+  return bytes && { limit, after: new TextDecoder().decode(bytes) };
+}
+
+/** A page out of one row more than it shows. */
+export function pageOf<Item>(items: Item[], limit: number, idOf: (item: Item) => string): Page<Item> {
+  const shown = items.slice(0, limit);
+  const last = shown.at(-1);
+  const more = items.length > limit && last !== undefined;
+  return { items: shown, nextCursor: more ? toBase64Url(new TextEncoder().encode(idOf(last))) : null };
+}

@@ -1,0 +1,77 @@
+/**
+ * Configuration in isolate memory, for a bounded time (design: configuration in force at once).
+ *
+ * A value may be used until `ttlMs` after the moment before its read began. A change is acknowledged only after that
+ * time has passed, so once it is acknowledged nobody uses the old value. In the second half of its life a value is read
+ * anew in the background, so that busy keys are never waited for. While the source fails, the last value read stays in
+ * use up to `STALE_MAX_MS`: metering goes on when D1 does not.
+ */
+import { withTimeout } from '../platform/timeout.ts';
+
+/** A missing value is remembered for less time than a present one, so that new things work at once. */
+const MISSING_TTL_MS = 1_000;
+/** How long a value may be used while its source fails. */
+const STALE_MAX_MS = 10 * 60_000;
+/** After a failure the source is left alone for this long. */
+const RETRY_MS = 1_000;
+/** A source that does not answer counts as failed. */
+const READ_TIMEOUT_MS = 3_000;
+
+interface Entry<Value> {
+  value: Value | null;
+  readAtMs: number;
+  /** When a read last failed while this value was past its life. */
+  failedAtMs?: number;
+  /** No background read before this. */
+  refreshAtMs: number;
+}
+
+export class ConfigCache<Value> {
+  readonly #entries = new Map<string, Entry<Value>>();
+  readonly #entriesMax: number;
+
+  constructor(entriesMax: number) {
+    this.#entriesMax = entriesMax;
+  }
+
+  /**
+   * The value of `key`, from memory or through `load`. `defer` keeps a background read alive beyond the request.
+   * Throws what `load` throws when there is nothing usable in memory.
+   */
+  async get(key: string, ttlMs: number, load: () => Promise<Value | null>, defer: (work: Promise<unknown>) => void): Promise<Value | null> {
+    const entry = this.#entries.get(key);
+    const nowMs = Date.now();
+    if (entry && nowMs - entry.readAtMs < lifeOf(entry, ttlMs)) {
+      if (nowMs >= entry.refreshAtMs) {
+        entry.refreshAtMs = nowMs + RETRY_MS;
+        defer(this.#read(key, ttlMs, load).catch(() => undefined));
+      }
+      return entry.value;
+    }
+    const usable = entry && entry.value !== null && nowMs - entry.readAtMs < STALE_MAX_MS ? entry : null;
+    if (usable?.failedAtMs !== undefined && nowMs - usable.failedAtMs < RETRY_MS) return usable.value;
+    try {
+      return await this.#read(key, ttlMs, load);
+    } catch (error) {
+      if (!usable) throw error;
+      usable.failedAtMs = Date.now();
+      return usable.value;
+    }
+  }
+
+  async #read(key: string, ttlMs: number, load: () => Promise<Value | null>): Promise<Value | null> {
+    const readAtMs = Date.now();
+    const value = await withTimeout(load(), READ_TIMEOUT_MS, 'the configuration');
+    const newer = this.#entries.get(key);
+    if (!newer || newer.readAtMs <= readAtMs) {
+      this.#entries.delete(key);
+      this.#entries.set(key, { value, readAtMs, refreshAtMs: readAtMs + ttlMs / 2 });
+      if (this.#entries.size > this.#entriesMax) this.#entries.delete(this.#entries.keys().next().value as string);
+    }
+    return value;
+  }
+}
+
+function lifeOf(entry: Entry<unknown>, ttlMs: number): number {
+  return entry.value === null ? Math.min(ttlMs, MISSING_TTL_MS) : ttlMs;
+}

@@ -1,0 +1,110 @@
+/**
+ * Typed access to the objects: which object answers for what, and what happens when it does not answer.
+ *
+ * Every command may be sent twice: the objects replay. So a call that broke for a passing reason is sent again, a few
+ * times; an overloaded object is never asked again, and everything else is reported as unavailable.
+ */
+import type { Claim } from '../../durable-objects/call-directory.ts';
+import type { Customer } from '../../durable-objects/customer.ts';
+import { DERIVED_PREFIX } from '../contract/calls.ts';
+import type { Env } from '../env.ts';
+
+/** The service cannot answer now; the request may be sent again. */
+export class ServiceUnavailable extends Error {
+  override readonly name = 'ServiceUnavailable';
+}
+
+const ATTEMPTS_MAX = 3;
+const RETRY_BASE_MS = 50;
+const DIRECTORY_SHARDS = 64;
+/** Claims that one isolate remembers. They never change. */
+const CLAIMS_MAX = 20_000;
+
+const DERIVED_CALL_ID = new RegExp(`^${DERIVED_PREFIX}([0-9a-f]{64})-`);
+
+/** How an object is found, each time anew: a stub that broke stays broken. */
+export type CustomerAddress = () => DurableObjectStub<Customer>;
+
+export function customerByName(env: Env, organizationId: string, customerId: string): CustomerAddress {
+  return () => env.CUSTOMERS.getByName(`${organizationId}:${customerId}`);
+}
+
+/** The object that a derived call id routes to; `null` for any other id. Whose object it is, the object checks. */
+function customerByDerivedCall(env: Env, callId: string): CustomerAddress | null {
+  const objectId = DERIVED_CALL_ID.exec(callId)?.[1];
+  if (!objectId) return null;
+  try {
+    const id = env.CUSTOMERS.idFromString(objectId);
+    return () => env.CUSTOMERS.get(id);
+  } catch {
+    return null; // well-formed, but no id of this namespace
+  }
+}
+
+/** The object of the customer who owns the call, or `null` where nobody does. */
+export async function customerByCall(env: Env, organizationId: string, callId: string): Promise<CustomerAddress | null> {
+  if (callId.startsWith(DERIVED_PREFIX)) return customerByDerivedCall(env, callId);
+  const claim = await findClaim(env, organizationId, callId);
+  return claim && customerByName(env, organizationId, claim.customerId);
+}
+
+const claims = new Map<string, Claim>();
+
+/** Claims a call id for a customer; answers with whoever owns it. */
+export async function claimCall(env: Env, organizationId: string, callId: string, customerId: string): Promise<Claim> {
+  const known = claims.get(`${organizationId}:${callId}`);
+  if (known) return known;
+  const claim = await ask(
+    () => directory(env, organizationId, callId),
+    (shard) => shard.claim(callId, customerId),
+  );
+  rememberClaim(organizationId, callId, claim);
+  return claim;
+}
+
+async function findClaim(env: Env, organizationId: string, callId: string): Promise<Claim | null> {
+  const known = claims.get(`${organizationId}:${callId}`);
+  if (known) return known;
+  const claim = await ask(
+    () => directory(env, organizationId, callId),
+    (shard) => shard.find(callId),
+  );
+  if (claim) rememberClaim(organizationId, callId, claim);
+  return claim;
+}
+
+function rememberClaim(organizationId: string, callId: string, claim: Claim): void {
+  claims.set(`${organizationId}:${callId}`, { customerId: claim.customerId, claimedAtMs: claim.claimedAtMs });
+  if (claims.size > CLAIMS_MAX) claims.delete(claims.keys().next().value as string);
+}
+
+function directory(env: Env, organizationId: string, callId: string) {
+  return env.CALL_DIRECTORY.getByName(`${organizationId}:${shardOf(callId)}`);
+}
+
+/** FNV-1a over the id's characters. */
+function shardOf(callId: string): number {
+  let hash = 0x811c9dc5;
+  for (let index = 0; index < callId.length; index += 1) {
+    hash = Math.imul(hash ^ callId.charCodeAt(index), 0x01000193);
+  }
+  return (hash >>> 0) % DIRECTORY_SHARDS;
+}
+
+/** Sends a command to an object, again where that may help. Throws `ServiceUnavailable` when it does not. */
+export async function ask<Stub, Result>(address: () => Stub, command: (stub: Stub) => PromiseLike<Result>): Promise<Result> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await command(address());
+    } catch (error) {
+      const { retryable, overloaded } = error as { retryable?: boolean; overloaded?: boolean };
+      if (retryable === true && overloaded !== true && attempt < ATTEMPTS_MAX) {
+        await scheduler.wait(RETRY_BASE_MS * 2 ** attempt * (0.5 + Math.random()));
+        continue;
+      }
+      if (retryable === true || overloaded === true)
+        throw new ServiceUnavailable('the customer is not reachable for the moment', { cause: error });
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,167 @@
+/**
+ * D1: what operators configure, and the projection of what the customers' objects record.
+ *
+ * Instants are integer milliseconds. Money is an integer column of nano-USD that only ever receives and gives decimal
+ * strings (`nanoUsd`), because neither side of D1 carries integers above 2^53. The projection tables (`customers`,
+ * `calls`) are written by the objects' outboxes alone; `revision` lets a late row never overwrite a newer one.
+ */
+import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core';
+import type { Plan } from '../contract/plans.ts';
+import type { Scope } from '../contract/scopes.ts';
+
+export interface ModelMappings {
+  standard: string[];
+  premium: string[];
+}
+
+export const organizations = sqliteTable('organizations', {
+  organizationId: text('organization_id').primaryKey(),
+  name: text('name').notNull(),
+  defaultPlanId: text('default_plan_id'),
+  models: text('models', { mode: 'json' }).$type<ModelMappings>(),
+  createdAtMs: integer('created_at_ms').notNull(),
+});
+
+export const planVersions = sqliteTable(
+  'plan_versions',
+  {
+    organizationId: text('organization_id')
+      .notNull()
+      .references(() => organizations.organizationId),
+    planId: text('plan_id').notNull(),
+    version: integer('version').notNull(),
+    usagePlanVersionId: text('usage_plan_version_id').notNull(),
+    content: text('content', { mode: 'json' }).$type<Plan>().notNull(),
+    createdAtMs: integer('created_at_ms').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organizationId, table.planId, table.version] }),
+    uniqueIndex('plan_versions_by_id').on(table.organizationId, table.usagePlanVersionId),
+  ],
+);
+
+export const apiKeys = sqliteTable(
+  'api_keys',
+  {
+    keyId: text('key_id').primaryKey(),
+    organizationId: text('organization_id')
+      .notNull()
+      .references(() => organizations.organizationId),
+    /** SHA-256 of the key, hexadecimal. The key itself is kept nowhere. */
+    keyHash: text('key_hash').notNull(),
+    prefix: text('prefix').notNull(),
+    hint: text('hint').notNull(),
+    name: text('name').notNull(),
+    /** NULL: the historical permissions of the prefix. */
+    scopes: text('scopes', { mode: 'json' }).$type<Scope[]>(),
+    createdAtMs: integer('created_at_ms').notNull(),
+    revokedAtMs: integer('revoked_at_ms'),
+  },
+  (table) => [uniqueIndex('api_keys_by_hash').on(table.keyHash), index('api_keys_by_organization').on(table.organizationId, table.keyId)],
+);
+
+export const operatorEvents = sqliteTable(
+  'operator_events',
+  {
+    /** Time-ordered. */
+    eventId: text('event_id').primaryKey(),
+    atMs: integer('at_ms').notNull(),
+    actor: text('actor').notNull(),
+    action: text('action').notNull(),
+    organizationId: text('organization_id'),
+    subject: text('subject').notNull(),
+    before: text('before', { mode: 'json' }).$type<unknown>(),
+    after: text('after', { mode: 'json' }).$type<unknown>(),
+    correlationId: text('correlation_id').notNull(),
+  },
+  (table) => [index('operator_events_by_organization').on(table.organizationId, table.eventId)],
+);
+
+export const operatorIdempotency = sqliteTable('operator_idempotency', {
+  /** The operation and the key that the operator sent. */
+  idempotencyKey: text('idempotency_key').primaryKey(),
+  fingerprint: text('fingerprint').notNull(),
+  /** The answer, encrypted: it may hold a new API key. */
+  answer: text('answer').notNull(),
+  expiresAtMs: integer('expires_at_ms').notNull(),
+});
+
+export const pricingSnapshots = sqliteTable(
+  'pricing_snapshots',
+  {
+    snapshotId: text('snapshot_id').primaryKey(),
+    provider: text('provider').notNull(),
+    modelKey: text('model_key').notNull(),
+    effectiveFrom: text('effective_from'),
+    rates: text('rates', { mode: 'json' }).$type<unknown>().notNull(),
+    source: text('source').notNull(),
+    catalogVersion: text('catalog_version').notNull(),
+    recordedAtMs: integer('recorded_at_ms').notNull(),
+  },
+  (table) => [index('pricing_snapshots_by_model').on(table.modelKey)],
+);
+
+export const customers = sqliteTable(
+  'customers',
+  {
+    organizationId: text('organization_id').notNull(),
+    customerId: text('customer_id').notNull(),
+    friendlyName: text('friendly_name'),
+    email: text('email'),
+    stripeCustomerId: text('stripe_customer_id'),
+    subscriptionId: text('subscription_id').notNull(),
+    subscriptionVersion: integer('subscription_version').notNull(),
+    planId: text('plan_id').notNull(),
+    usagePlanVersionId: text('usage_plan_version_id').notNull(),
+    createdAtMs: integer('created_at_ms').notNull(),
+    lastReplenishedAtMs: integer('last_replenished_at_ms').notNull(),
+    nextReplenishAtMs: integer('next_replenish_at_ms').notNull(),
+    canceledAtMs: integer('canceled_at_ms'),
+    revision: integer('revision').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organizationId, table.customerId] }),
+    index('customers_by_plan').on(table.organizationId, table.planId, table.customerId),
+  ],
+);
+
+export const calls = sqliteTable(
+  'calls',
+  {
+    organizationId: text('organization_id').notNull(),
+    callId: text('call_id').notNull(),
+    customerId: text('customer_id').notNull(),
+    customerUserId: text('customer_user_id'),
+    feature: text('feature'),
+    tags: text('tags', { mode: 'json' }).$type<string[]>(),
+    status: text('status').notNull(),
+    startedAtMs: integer('started_at_ms').notNull(),
+    finishedAtMs: integer('finished_at_ms'),
+    usagePlanVersionId: text('usage_plan_version_id').notNull(),
+    pricingMode: text('pricing_mode').notNull(),
+    providerUsed: text('provider_used'),
+    modelUsed: text('model_used'),
+    modelKey: text('model_key'),
+    tier: text('tier'),
+    inputTokens: integer('input_tokens'),
+    cachedInputTokens: integer('cached_input_tokens'),
+    cacheWriteInputTokens: integer('cache_write_input_tokens'),
+    responseTokens: integer('response_tokens'),
+    reasoningTokens: integer('reasoning_tokens'),
+    searches: integer('searches'),
+    errorCode: text('error_code'),
+    pricingSnapshotId: text('pricing_snapshot_id'),
+    /** Nano-USD; read through `nanoText`. */
+    standardCostNanoUsd: integer('standard_cost_nano_usd'),
+    costNanoUsd: integer('cost_nano_usd'),
+    /** Every fact of the call, as its object keeps it: what a read of an old call answers from. */
+    record: text('record', { mode: 'json' }).$type<unknown>().notNull(),
+    revision: integer('revision').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organizationId, table.callId] }),
+    index('calls_by_time').on(table.organizationId, table.startedAtMs),
+    index('calls_by_customer').on(table.organizationId, table.customerId, table.startedAtMs),
+    index('calls_by_age').on(table.startedAtMs),
+  ],
+);

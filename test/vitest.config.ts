@@ -1,0 +1,47 @@
+/**
+ * Two projects: `node` for everything pure and for what drives a server from outside, `worker` for what runs inside
+ * workerd with real bindings.
+ */
+import { join } from 'node:path';
+import { cloudflareTest, readD1Migrations } from '@cloudflare/vitest-plugin';
+import { defineConfig } from 'vitest/config';
+
+const root = join(import.meta.dirname, '..');
+
+export default defineConfig(async () => ({
+  root,
+  test: {
+    projects: [
+      {
+        root,
+        test: {
+          name: 'node',
+          include: ['test/unit/**/*.test.ts', 'test/property/**/*.test.ts', 'test/e2e/**/*.test.ts'],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
+      },
+      {
+        root,
+        plugins: [
+          cloudflareTest({
+            wrangler: { configPath: join(root, 'wrangler.toml') },
+            miniflare: {
+              bindings: {
+                OPERATOR_TOKEN: 'test-operator-token-of-at-least-32-characters',
+                CONFIG_TTL_MS: 300,
+                MIGRATIONS: await readD1Migrations(join(root, 'd1-migrations')),
+              },
+            },
+          }),
+        ],
+        test: {
+          name: 'worker',
+          include: ['test/worker/**/*.test.ts', 'test/scenario/**/*.test.ts'],
+          testTimeout: 30_000,
+          hookTimeout: 30_000,
+        },
+      },
+    ],
+  },
+}));
