@@ -38,6 +38,7 @@ export default defineConfig(async () => ({
         test: {
           name: 'worker',
           include: ['test/worker/**/*.test.ts', 'test/scenario/**/*.test.ts'],
+          setupFiles: ['test/support/worker-setup.ts'],
           testTimeout: 30_000,
           hookTimeout: 30_000,
         },

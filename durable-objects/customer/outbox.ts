@@ -100,7 +100,8 @@ export interface OutboxContext {
 export async function deliver(context: OutboxContext): Promise<void> {
   const { store, now } = context;
   const before = store.delivery();
-  if (before.dueAtMs === null || before.dueAtMs > now()) return;
+  // The first attempt waits for company only; an alarm that fires for another reason may as well take it along.
+  if (before.dueAtMs === null || (before.failures > 0 && before.dueAtMs > now())) return;
   try {
     for (let batch = 0; batch < BATCHES_MAX; batch += 1) {
       const account = store.account();

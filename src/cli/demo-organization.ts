@@ -36,7 +36,8 @@ export async function ensureDemoOrganization(server: Server, operatorToken: stri
   const operator = new OperatorClient(server.url, operatorToken);
   const path = `/operator/organizations/${DEMO_ORGANIZATION_ID}`;
   const known = await operator.send('GET', path);
-  if (known.status === 404) await operator.demand('POST', '/operator/organizations', { name: 'Demo', organizationId: DEMO_ORGANIZATION_ID });
+  if (known.status === 404)
+    await operator.demand('POST', '/operator/organizations', { name: 'Demo', organizationId: DEMO_ORGANIZATION_ID });
   await adoptKey(server, demoKey);
   const data = known.body.data as { defaultPlanId?: string | null; models?: unknown } | undefined;
   if (data?.defaultPlanId && data.models) return;

@@ -64,7 +64,7 @@ export async function startServer({ port, stateDir, vars }: ServerOptions): Prom
       unsafeHandleRuntimeRestart: () => void guard.watch(),
       workers: [
         {
-          ...(workerOptions as Record<string, unknown>),
+          ...workerOptions,
           name: 'callmeter',
           bindings: { ...workerOptions.bindings, ...vars },
           modules: [{ type: 'ESModule', path: join(BUNDLE_DIR, 'index.js') }],
