@@ -18,8 +18,7 @@ export default {
   /** Hourly housekeeping (wrangler.toml). */
   async scheduled(_controller, env) {
     const nowMs = Date.now();
-    const recorded = await recordPriceSnapshots(env, await priceSnapshots(BUILT_IN_CATALOG), nowMs);
-    const deleted = await deleteExpired(env, nowMs);
-    console.log(JSON.stringify({ event: 'housekeeping', pricesRecorded: recorded, ...deleted }));
+    await recordPriceSnapshots(env, await priceSnapshots(BUILT_IN_CATALOG), nowMs);
+    await deleteExpired(env, nowMs);
   },
 } satisfies ExportedHandler<Env>;

@@ -7,7 +7,7 @@
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { mkdir, readdir, readFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { D1Database } from '@cloudflare/workers-types';
@@ -17,6 +17,9 @@ import { unstable_getMiniflareWorkerOptions } from 'wrangler';
 export const PROJECT_DIR = join(import.meta.dirname, '..', '..');
 export const HOST = '127.0.0.1';
 
+// wrangler reports which files it read; that is not news to whoever runs this.
+process.env.WRANGLER_LOG ??= 'error';
+
 const BUNDLE_DIR = join(PROJECT_DIR, 'dist');
 const MIGRATIONS_DIR = join(PROJECT_DIR, 'd1-migrations');
 
@@ -25,6 +28,12 @@ export interface ServerOptions {
   stateDir: string;
   /** Secrets, and variables that replace those of wrangler.toml. */
   vars: Record<string, string | number>;
+}
+
+/** What wrangler makes of wrangler.toml for Miniflare; passed on as it is, but for the bindings. */
+interface WorkerConfiguration {
+  [option: string]: unknown;
+  bindings: Record<string, string | number>;
 }
 
 export interface Server {
@@ -49,9 +58,9 @@ export async function bundle(): Promise<void> {
 
 /** Starts the bundled Worker and applies the migrations that its database does not have yet. */
 export async function startServer({ port, stateDir, vars }: ServerOptions): Promise<Server> {
-  await refuseUsedPort(port);
+  await freePort(port);
   await mkdir(stateDir, { recursive: true });
-  const { workerOptions } = unstable_getMiniflareWorkerOptions(join(PROJECT_DIR, 'wrangler.toml'));
+  const configured = unstable_getMiniflareWorkerOptions(join(PROJECT_DIR, 'wrangler.toml')).workerOptions as WorkerConfiguration;
   const guard = startGuard();
   const miniflare = new Miniflare(
     convertV4MiniflareOptions({
@@ -64,9 +73,9 @@ export async function startServer({ port, stateDir, vars }: ServerOptions): Prom
       unsafeHandleRuntimeRestart: () => void guard.watch(),
       workers: [
         {
-          ...workerOptions,
+          ...configured,
           name: 'callmeter',
-          bindings: { ...workerOptions.bindings, ...vars },
+          bindings: { ...configured.bindings, ...vars },
           modules: [{ type: 'ESModule', path: join(BUNDLE_DIR, 'index.js') }],
           modulesRoot: BUNDLE_DIR,
           unsafeDirectSockets: [{ host: HOST, port }],
@@ -109,14 +118,18 @@ async function applyMigrations(db: D1Database): Promise<void> {
   }
 }
 
-async function refuseUsedPort(port: number): Promise<void> {
-  await new Promise<void>((resolve, reject) => {
+/** The port itself where it is free, or any free one for 0. Throws where it is in use. */
+export async function freePort(port: number): Promise<number> {
+  return new Promise((resolve, reject) => {
     const probe = createServer();
     probe.once('error', (error: NodeJS.ErrnoException) => {
       const used = error.code === 'EADDRINUSE';
       reject(used ? new Error(`port ${port} is in use; choose another one with PORT=...`) : error);
     });
-    probe.listen(port, HOST, () => probe.close(() => resolve()));
+    probe.listen(port, HOST, () => {
+      const { port: found } = probe.address() as AddressInfo;
+      probe.close(() => resolve(found));
+    });
   });
 }
 

@@ -6,8 +6,8 @@ import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { MEDIA_TYPE } from '../contract/envelope.ts';
 import { DEMO_ORGANIZATION_ID, ensureDemoOrganization } from './demo-organization.ts';
-import { ensureDevVars } from './dev-vars.ts';
-import { bundle, PROJECT_DIR, startServer } from './server.ts';
+import { ensureDevVars, type LocalSecrets } from './dev-vars.ts';
+import { bundle, freePort, PROJECT_DIR, startServer } from './server.ts';
 
 const HELP = `npm start [-- --fresh]
 
@@ -29,13 +29,14 @@ async function main(): Promise<void> {
   const port = Number(process.env.PORT ?? 8787);
   if (!Number.isInteger(port) || port < 1 || port > 65_535) throw new Error(`PORT must be a port number, not ${process.env.PORT}`);
   const stateDir = resolve(PROJECT_DIR, process.env.STATE_DIR ?? '.state');
+  await freePort(port);
   if (values.fresh) await rm(stateDir, { recursive: true, force: true });
 
   console.log('Callmeter: preparing ...');
   const [secrets] = await Promise.all([ensureDevVars(), bundle()]);
   const { DEMO_API_KEY, ...vars } = secrets;
+  await prepare(stateDir, vars, secrets);
   const server = await startServer({ port, stateDir, vars });
-  await Promise.all([server.housekeep(), ensureDemoOrganization(server, secrets.OPERATOR_TOKEN, DEMO_API_KEY)]);
 
   console.log(`Callmeter serves on ${server.url}
 
@@ -57,6 +58,18 @@ Ctrl+C stops.`);
       stopping = true;
       void server.stop().then(() => process.exit(0));
     });
+  }
+}
+
+/** Fills the state on a port that nobody knows, so that what answers on the real one is complete. */
+async function prepare(stateDir: string, vars: Record<string, string>, secrets: LocalSecrets): Promise<void> {
+  // Nobody holds configuration yet, so no change has to wait.
+  const server = await startServer({ port: await freePort(0), stateDir, vars: { ...vars, CONFIG_TTL_MS: 0 } });
+  try {
+    await server.housekeep();
+    await ensureDemoOrganization(server, secrets.OPERATOR_TOKEN, secrets.DEMO_API_KEY);
+  } finally {
+    await server.stop();
   }
 }
 

@@ -13,24 +13,21 @@ const DELETE_ROWS_MAX = 5_000;
 const DELETE_ROUNDS_MAX = 20;
 
 /** Removes what is past its retention; what one run does not reach, the next one does. */
-export async function deleteExpired(env: Env, nowMs: number): Promise<{ calls: number; operatorAnswers: number }> {
+export async function deleteExpired(env: Env, nowMs: number): Promise<void> {
   const db = database(env.DB);
   const keptSinceMs = nowMs - env.CALL_RETENTION_DAYS * DAY_MS;
-  let calls = 0;
   for (let round = 0; round < DELETE_ROUNDS_MAX; round += 1) {
     const { meta } = await db.run(
       sql`DELETE FROM calls WHERE rowid IN (SELECT rowid FROM calls WHERE started_at_ms < ${keptSinceMs} LIMIT ${DELETE_ROWS_MAX})`,
     );
-    calls += meta.changes;
     if (meta.changes < DELETE_ROWS_MAX) break;
   }
-  const answers = await db.delete(operatorIdempotency).where(lt(operatorIdempotency.expiresAtMs, nowMs));
-  return { calls, operatorAnswers: answers.meta.changes };
+  await db.delete(operatorIdempotency).where(lt(operatorIdempotency.expiresAtMs, nowMs));
 }
 
 /** Records prices that D1 does not have yet. A snapshot never changes. */
-export async function recordPriceSnapshots(env: Env, snapshots: readonly PriceSnapshot[], nowMs: number): Promise<number> {
-  const { meta } = await env.DB.prepare(
+export async function recordPriceSnapshots(env: Env, snapshots: readonly PriceSnapshot[], nowMs: number): Promise<void> {
+  await env.DB.prepare(
     `INSERT INTO pricing_snapshots (snapshot_id, provider, model_key, effective_from, rates, source, catalog_version, recorded_at_ms)
      SELECT value ->> 'snapshotId', value ->> 'provider', value ->> 'modelKey', value ->> 'effectiveFrom', value -> 'rates',
        value ->> 'source', value ->> 'catalogVersion', ?2
@@ -38,5 +35,4 @@ export async function recordPriceSnapshots(env: Env, snapshots: readonly PriceSn
   )
     .bind(JSON.stringify(snapshots), nowMs)
     .run();
-  return meta.changes;
 }

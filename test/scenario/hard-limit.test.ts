@@ -1,0 +1,67 @@
+/**
+ * Promise: a hard limit stays hard under concurrency, also when the customer is new.
+ */
+import { beforeAll, describe, expect, test } from 'vitest';
+import { createTenant, type Tenant } from '../support/api.ts';
+import { operator } from '../support/worker.ts';
+
+const LIMIT = 50;
+const BEGINS = 200;
+
+let tenant: Tenant;
+beforeAll(async () => {
+  tenant = await createTenant(operator, {
+    name: 'Limited',
+    limitType: 'BLOCK',
+    limits: { standardCalls: LIMIT, premiumCalls: null, premiumTokens: 1_000 },
+    reserveOutputTokens: 100,
+  });
+});
+
+describe('a hard limit stays hard', () => {
+  test(`${BEGINS} concurrent begins of a customer never seen before allow exactly ${LIMIT}`, async () => {
+    const begins = await Promise.all(
+      Array.from({ length: BEGINS }, (_, n) =>
+        tenant.api.send('beginCall', { body: { customerId: 'crowd' }, headers: { 'Idempotency-Key': `crowd-${n}` } }),
+      ),
+    );
+    expect(begins.filter(({ data }) => data.allowed.standard)).toHaveLength(LIMIT);
+    expect(begins.filter(({ data }) => data.newCustomer)).toHaveLength(1);
+    const usage = (await tenant.api.send('readUsage', { params: { customerId: 'crowd' } })).data;
+    expect(usage.meters.standardCalls).toMatchObject({ used: LIMIT, remaining: 0, ratio: 0 });
+  });
+
+  test('calls that end keep their place in the limit', async () => {
+    const ids = Array.from({ length: LIMIT }, (_, n) => `ended-${n}`);
+    for (const id of ids) {
+      await tenant.api.send('beginCall', { body: { customerId: 'steady' }, headers: { 'Idempotency-Key': id } });
+      await tenant.api.send('endCall', { body: { callId: id, responseTokens: 1 } });
+    }
+    const last = (await tenant.api.send('beginCall', { body: { customerId: 'steady' }, headers: { 'Idempotency-Key': 'ended-last' } })).data;
+    expect(last.allowed.standard).toBe(false);
+    expect((await tenant.api.send('readCall', { params: { callId: 'ended-last' } })).data).toMatchObject({
+      status: 'NOT_ALLOWED',
+      pricingStatus: 'UNAVAILABLE',
+      pricingUnavailableReason: 'NOT_ALLOWED',
+    });
+  });
+
+  test('a token limit is exact for callers that stay within the reserved output tokens', async () => {
+    const begins = await Promise.all(
+      Array.from({ length: 30 }, (_, n) =>
+        tenant.api.send('beginCall', {
+          body: { customerId: 'tokens', requested: { premium: true } },
+          headers: { 'Idempotency-Key': `tokens-${n}` },
+        }),
+      ),
+    );
+    const allowed = begins.map(({ data }) => data).filter((data) => data.allowed.premium);
+    expect(allowed).toHaveLength(10);
+    expect(allowed.map(({ vendorHints }) => vendorHints?.maxResponseTokens)).toEqual(Array(10).fill(100));
+    await Promise.all(
+      allowed.map(({ callId }) => tenant.api.send('endCall', { body: { callId, modelUsed: 'gpt-4o', responseTokens: 100 } })),
+    );
+    const usage = (await tenant.api.send('readUsage', { params: { customerId: 'tokens' } })).data;
+    expect(usage.meters.premiumTokens).toMatchObject({ used: 1_000, remaining: 0 });
+  });
+});
