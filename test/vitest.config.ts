@@ -1,6 +1,6 @@
 /**
- * Two projects: `node` for everything pure and for what drives a server from outside, `worker` for what runs inside
- * workerd with real bindings.
+ * Three projects: `node` for everything pure, `worker` for what runs inside workerd with real bindings, `e2e` for what drives
+ * a server and its commands from outside.
  */
 import { join } from 'node:path';
 import { cloudflareTest, readD1Migrations } from '@cloudflare/vitest-plugin';
@@ -11,14 +11,25 @@ const root = join(import.meta.dirname, '..');
 export default defineConfig(async () => ({
   root,
   test: {
+    silent: 'passed-only' as const,
     projects: [
       {
         root,
         test: {
           name: 'node',
-          include: ['test/unit/**/*.test.ts', 'test/property/**/*.test.ts', 'test/e2e/**/*.test.ts'],
-          testTimeout: 60_000,
+          include: ['test/unit/**/*.test.ts', 'test/property/**/*.test.ts'],
+        },
+      },
+      {
+        root,
+        test: {
+          name: 'e2e',
+          include: ['test/e2e/**/*.test.ts'],
+          testTimeout: 120_000,
           hookTimeout: 60_000,
+          // One server at a time, and nothing beside it: two cores.
+          fileParallelism: false,
+          sequence: { groupOrder: 1 },
         },
       },
       {

@@ -195,6 +195,7 @@ export class CustomerStore {
 
   /** Admitted calls that began after `sinceMs`, and when the oldest of them did. */
   callsBegunSince(sinceMs: number): { count: number; oldestMs: number | null } {
+    if (!this.#exists) return { count: 0, oldestMs: null };
     const row = this.#sql
       .exec<{ count: number; oldest: number | null }>(
         `SELECT COUNT(*) AS count, MIN(started_at_ms) AS oldest FROM calls WHERE started_at_ms > ? AND status <> 'NOT_ALLOWED'`,

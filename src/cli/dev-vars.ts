@@ -5,14 +5,14 @@ import { randomBytes } from 'node:crypto';
 import { appendFile, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
-import { PROJECT_DIR } from './server.ts';
 
 export interface LocalSecrets {
   OPERATOR_TOKEN: string;
   DEMO_API_KEY: string;
 }
 
-export const DEV_VARS_FILE = join(PROJECT_DIR, '.dev.vars');
+// Not by way of server.ts: commands that only talk to a server need no wrangler and no Miniflare.
+export const DEV_VARS_FILE = join(import.meta.dirname, '..', '..', '.dev.vars');
 
 /** Everything in `.dev.vars`; empty where there is none. */
 export async function readDevVars(): Promise<Record<string, string>> {

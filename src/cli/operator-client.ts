@@ -1,32 +1,92 @@
 /**
- * The operator API from the command line: one request, one envelope.
+ * The service from the command line: one request, one envelope.
+ *
+ * `exchange` sends to a path, `callOperation` to an entry of the contract's table, which gives the method, the path and
+ * the type of the answer. The credential is the operator's token or an API key, as the operation asks.
  */
-export interface Reply {
+import type { z } from 'zod';
+import { MEDIA_TYPE } from '../contract/envelope.ts';
+import { type Operation, type OperationId, operations } from '../contract/operations.ts';
+
+export interface Reply<Data = unknown> {
   status: number;
-  body: { result?: { code: string; message?: string }; data?: unknown; error?: { details?: { path: string; message: string }[] } };
+  headers: Headers;
+  body: { result?: { code: string; message?: string }; data?: Data; error?: { details?: { path: string; message: string }[] } };
 }
 
+/** What an operation answers on success. */
+export type Data<Id extends OperationId> = z.output<(typeof operations)[Id]['data']>;
+
+export interface Target {
+  url: string;
+  credential: string;
+}
+
+export interface OperationInput {
+  /** Values of the path's parameters. */
+  params?: Record<string, string>;
+  query?: Record<string, string>;
+  body?: unknown;
+  idempotencyKey?: string;
+}
+
+/** The service refused a request. The message names each field and the rule that it broke. */
+export class Refused extends Error {
+  readonly reply: Reply;
+
+  constructor(reply: Reply) {
+    const { result, error } = reply.body;
+    const details = error?.details?.map(({ path, message }) => `\n  ${path}: ${message}`);
+    super(`${result?.code ?? reply.status}${details?.length ? details.join('') : `: ${result?.message ?? 'no reason given'}`}`);
+    this.reply = reply;
+  }
+}
+
+const TIMEOUT_MS = 60_000;
+
+export async function exchange(target: Target, method: string, path: string, body?: unknown, idempotencyKey?: string): Promise<Reply> {
+  const response = await fetch(target.url + path, {
+    method,
+    headers: {
+      Authorization: `Bearer ${target.credential}`,
+      Accept: MEDIA_TYPE,
+      ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+      ...(idempotencyKey === undefined ? {} : { 'Idempotency-Key': idempotencyKey }),
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    signal: AbortSignal.timeout(TIMEOUT_MS),
+  }).catch((error: Error) => {
+    const reason = error.cause instanceof Error ? error.cause.message || error.cause.name : error.message;
+    throw new Error(`nothing answers at ${target.url} (${reason}); \`npm start\` starts a server on this machine`, { cause: error });
+  });
+  const text = await response.text();
+  try {
+    return { status: response.status, headers: response.headers, body: JSON.parse(text) as Reply['body'] };
+  } catch {
+    throw new Error(`${method} ${path} answered ${response.status} without JSON: ${text.slice(0, 200)}`);
+  }
+}
+
+/** The reply to an operation; throws `Refused` where it is not a success. */
+export async function callOperation<Id extends OperationId>(target: Target, id: Id, input: OperationInput = {}): Promise<Reply<Data<Id>>> {
+  const operation: Operation = operations[id];
+  const path = operation.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(input.params?.[name] ?? ''));
+  const search = new URLSearchParams(input.query).toString();
+  const reply = await exchange(target, operation.method, search ? `${path}?${search}` : path, input.body, input.idempotencyKey);
+  if (reply.status !== 200) throw new Refused(reply);
+  return reply as Reply<Data<Id>>;
+}
+
+/** The operator API by path. */
 export class OperatorClient {
-  readonly #url: string;
-  readonly #token: string;
+  readonly #target: Target;
 
   constructor(url: string, token: string) {
-    this.#url = url;
-    this.#token = token;
+    this.#target = { url, credential: token };
   }
 
-  async send(method: string, path: string, body?: unknown): Promise<Reply> {
-    const response = await fetch(this.#url + path, {
-      method,
-      headers: { Authorization: `Bearer ${this.#token}`, ...(body === undefined ? {} : { 'Content-Type': 'application/json' }) },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
-    const text = await response.text();
-    try {
-      return { status: response.status, body: JSON.parse(text) as Reply['body'] };
-    } catch {
-      throw new Error(`${method} ${path} answered ${response.status} without JSON: ${text.slice(0, 200)}`);
-    }
+  send(method: string, path: string, body?: unknown): Promise<Reply> {
+    return exchange(this.#target, method, path, body);
   }
 
   /** The data of a success; throws on a refusal. */

@@ -20,7 +20,6 @@ export const HOST = '127.0.0.1';
 // wrangler reports which files it read; that is not news to whoever runs this.
 process.env.WRANGLER_LOG ??= 'error';
 
-const BUNDLE_DIR = join(PROJECT_DIR, 'dist');
 const MIGRATIONS_DIR = join(PROJECT_DIR, 'd1-migrations');
 
 export interface ServerOptions {
@@ -44,16 +43,23 @@ export interface Server {
   stop(): Promise<void>;
 }
 
-/** Bundles the Worker into `dist/`. Throws with wrangler's own words when that fails. */
-export async function bundle(): Promise<void> {
+/** Bundles the Worker into the state folder. Throws with wrangler's own words when that fails. */
+export async function bundle(stateDir: string): Promise<void> {
   const wrangler = join(PROJECT_DIR, 'node_modules', 'wrangler', 'bin', 'wrangler.js');
   const env = { ...process.env, WRANGLER_HIDE_BANNER: 'true', WRANGLER_SEND_METRICS: 'false', WRANGLER_WRITE_LOGS: 'false' };
   try {
-    await promisify(execFile)(process.execPath, [wrangler, 'deploy', '--dry-run', '--outdir', BUNDLE_DIR], { cwd: PROJECT_DIR, env });
+    await promisify(execFile)(process.execPath, [wrangler, 'deploy', '--dry-run', '--outdir', bundleDirOf(stateDir)], {
+      cwd: PROJECT_DIR,
+      env,
+    });
   } catch (error) {
     const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string };
     throw new Error(`the Worker does not bundle:\n${stdout}${stderr}`, { cause: error });
   }
+}
+
+function bundleDirOf(stateDir: string): string {
+  return join(stateDir, 'bundle');
 }
 
 /** Starts the bundled Worker and applies the migrations that its database does not have yet. */
@@ -76,8 +82,8 @@ export async function startServer({ port, stateDir, vars }: ServerOptions): Prom
           ...configured,
           name: 'callmeter',
           bindings: { ...configured.bindings, ...vars },
-          modules: [{ type: 'ESModule', path: join(BUNDLE_DIR, 'index.js') }],
-          modulesRoot: BUNDLE_DIR,
+          modules: [{ type: 'ESModule', path: join(bundleDirOf(stateDir), 'index.js') }],
+          modulesRoot: bundleDirOf(stateDir),
           unsafeDirectSockets: [{ host: HOST, port }],
         },
       ],

@@ -33,7 +33,7 @@ async function main(): Promise<void> {
   if (values.fresh) await rm(stateDir, { recursive: true, force: true });
 
   console.log('Callmeter: preparing ...');
-  const [secrets] = await Promise.all([ensureDevVars(), bundle()]);
+  const [secrets] = await Promise.all([ensureDevVars(), bundle(stateDir)]);
   const { DEMO_API_KEY, ...vars } = secrets;
   await prepare(stateDir, vars, secrets);
   const server = await startServer({ port, stateDir, vars });

@@ -146,7 +146,7 @@ describe('customers and operators', () => {
     expect(other.refusal.code).toBe('IDEMPOTENCY_KEY_CONFLICT');
   });
 
-  test("a retried key creation gives the same key, and the key stands nowhere in clear", async () => {
+  test('a retried key creation gives the same key, and the key stands nowhere in clear', async () => {
     const params = { org: tenant.organizationId };
     const sent = { params, body: { name: 'retry' }, headers: { 'Idempotency-Key': 'new-key' } };
     const [first, again] = await Promise.all([operator.send('createKey', sent), operator.send('createKey', sent)]);

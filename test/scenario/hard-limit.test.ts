@@ -37,7 +37,8 @@ describe('a hard limit stays hard', () => {
       await tenant.api.send('beginCall', { body: { customerId: 'steady' }, headers: { 'Idempotency-Key': id } });
       await tenant.api.send('endCall', { body: { callId: id, responseTokens: 1 } });
     }
-    const last = (await tenant.api.send('beginCall', { body: { customerId: 'steady' }, headers: { 'Idempotency-Key': 'ended-last' } })).data;
+    const last = (await tenant.api.send('beginCall', { body: { customerId: 'steady' }, headers: { 'Idempotency-Key': 'ended-last' } }))
+      .data;
     expect(last.allowed.standard).toBe(false);
     expect((await tenant.api.send('readCall', { params: { callId: 'ended-last' } })).data).toMatchObject({
       status: 'NOT_ALLOWED',

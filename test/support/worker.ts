@@ -8,7 +8,7 @@ import { Api, OPERATOR_TOKEN } from './api.ts';
 
 export const bindings = env as unknown as Env;
 
-const worker = (exports as unknown as { default: Fetcher }).default;
+export const worker = (exports as unknown as { default: Fetcher }).default;
 
 export const operator = new Api(
   (url, init) => worker.fetch(url, init as never) as unknown as Promise<Response>,

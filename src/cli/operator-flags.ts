@@ -1,0 +1,82 @@
+/**
+ * The flags of a command are the fields of its operation, read from the contract's own schemas: `defaultPlanId` is
+ * `--default-plan-id`, with the contract's description as its help. Lists are comma-separated or repeated, `null` sets
+ * a field that may be null. What has a deeper structure comes as a JSON document instead.
+ */
+import { z } from 'zod';
+
+export interface Flag {
+  name: string;
+  /** The field that it sets. */
+  field: string;
+  kind: 'text' | 'number' | 'list';
+  nullable: boolean;
+  required: boolean;
+  help: string;
+}
+
+/** The command line is wrong: nothing was sent. */
+export class UsageError extends Error {}
+
+interface JsonSchema {
+  type?: string;
+  description?: string;
+  enum?: unknown[];
+  items?: JsonSchema;
+  properties?: Record<string, JsonSchema>;
+  required?: string[];
+  anyOf?: JsonSchema[];
+  oneOf?: JsonSchema[];
+}
+
+export function flagsOf(schema: z.ZodType | undefined): Flag[] {
+  if (!schema) return [];
+  const json = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as JsonSchema;
+  const variants = json.anyOf ?? json.oneOf ?? [json];
+  const flags = new Map<string, Flag>();
+  for (const { properties = {}, required = [] } of variants) {
+    for (const [field, property] of Object.entries(properties)) {
+      if (!flags.has(field)) flags.set(field, flagOf(field, property, variants.length === 1 && required.includes(field)));
+    }
+  }
+  return [...flags.values()];
+}
+
+function flagOf(field: string, property: JsonSchema, required: boolean): Flag {
+  const types = property.anyOf ?? [property];
+  const type = types.find((one) => one.type !== 'null') ?? property;
+  const kind = type.type === 'array' ? 'list' : type.type === 'number' || type.type === 'integer' ? 'number' : 'text';
+  const choices = (type.items ?? type).enum;
+  const help = [property.description, choices && `(${choices.join(', ')})`, required && '(required)'].filter(Boolean).join(' ');
+  return { name: kebab(field), field, kind, nullable: types.some((one) => one.type === 'null'), required, help };
+}
+
+/** For `parseArgs`. */
+export function parseOptions(flags: Flag[]): Record<string, { type: 'string'; multiple: boolean }> {
+  return Object.fromEntries(flags.map(({ name, kind }) => [name, { type: 'string', multiple: kind === 'list' }]));
+}
+
+/** The fields that the command line sets; throws where one is missing or cannot be read. */
+export function readFlags(flags: Flag[], values: Record<string, unknown>): Record<string, unknown> {
+  const missing = flags.filter(({ name, required }) => required && values[name] === undefined);
+  if (missing.length > 0) throw new UsageError(`${missing.map(({ name }) => `--${name}`).join(', ')} is required`);
+  const given = flags.filter(({ name }) => values[name] !== undefined);
+  return Object.fromEntries(given.map((flag) => [flag.field, readFlag(flag, values[flag.name])]));
+}
+
+function readFlag({ name, kind, nullable }: Flag, value: unknown): unknown {
+  if (nullable && value === 'null') return null;
+  if (kind === 'list')
+    return (value as string[])
+      .flatMap((part) => part.split(','))
+      .map((part) => part.trim())
+      .filter(Boolean);
+  if (kind === 'text') return value;
+  const number = Number(value);
+  if (value === '' || !Number.isFinite(number)) throw new UsageError(`--${name} must be a number`);
+  return number;
+}
+
+function kebab(field: string): string {
+  return field.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+}

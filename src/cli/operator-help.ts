@@ -1,0 +1,69 @@
+/**
+ * The operator's help texts, made from the table of commands and the contract's own descriptions.
+ */
+import { COMMANDS, type Command } from './operator-commands.ts';
+import { type Flag, flagsOf } from './operator-flags.ts';
+import { TARGET_HELP } from './operator-target.ts';
+import { indent } from './table.ts';
+
+const WIDTH = 110;
+
+const COMMON = `${TARGET_HELP}
+  --json     the API's data as JSON; with \`npm run -s\`, standard output holds nothing else
+  --help     this text, or that of a noun or a command
+
+Exit code: 0 success, 1 refused or failed, 2 wrong command line.`;
+
+export function overview(): string {
+  const commands = lines(COMMANDS.map((command) => [nameOf(command), command.operation.summary]));
+  return `npm run operator -- <noun> <verb> [arguments] [flags]\n\n${commands}\n\n${COMMON}`;
+}
+
+/** Of one command, or of all that a noun has. */
+export function commandHelp(commands: readonly Command[]): string {
+  return `${commands.map(describeCommand).join('\n\n')}\n\nWith every command:\n${COMMON}`;
+}
+
+export function argumentsOf({ operation, document }: Command): string[] {
+  const parameters = [...operation.path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
+  return document ? [...parameters, 'file'] : parameters;
+}
+
+/** Flags of the operation's query; a list's own paging is done by the command. */
+export function queryFlags({ operation }: Command): Flag[] {
+  return flagsOf(operation.query).filter(({ field }) => field !== 'limit' && field !== 'cursor');
+}
+
+export function bodyFlags({ operation, document }: Command): Flag[] {
+  return document ? [] : flagsOf(operation.body);
+}
+
+export function nameOf({ noun, verb }: Command): string {
+  return verb === undefined ? noun : `${noun} ${verb}`;
+}
+
+function describeCommand(command: Command): string {
+  const flags = [...queryFlags(command), ...bodyFlags(command)].map(({ name, help }): [string, string] => [`--${name}`, help]);
+  if (command.list) flags.push(['--limit', 'Items to show (50)']);
+  if (command.operation.method === 'POST') flags.push(['--idempotency-key', 'Makes a repetition safe (a new one each time)']);
+  if (command.document) flags.unshift(['<file>', 'A JSON document; - reads standard input']);
+  const usage = [nameOf(command), ...argumentsOf(command).map((name) => `<${name}>`)].join(' ');
+  const note = command.note ? `\n${indent(command.note)}` : '';
+  return `${usage}\n${indent(command.operation.summary)}${note}${flags.length > 0 ? `\n${lines(flags)}` : ''}`;
+}
+
+/** Two columns, the second one wrapped. */
+function lines(entries: [string, string][]): string {
+  const width = Math.max(...entries.map(([name]) => name.length)) + 3;
+  return entries.map(([name, help]) => `  ${name.padEnd(width)}${wrap(help, width + 2)}`).join('\n');
+}
+
+function wrap(text: string, margin: number): string {
+  const result: string[] = [];
+  for (const word of text.split(' ')) {
+    const last = result.at(-1);
+    if (last !== undefined && margin + last.length + 1 + word.length <= WIDTH) result[result.length - 1] = `${last} ${word}`;
+    else result.push(word);
+  }
+  return result.join(`\n${' '.repeat(margin)}`);
+}

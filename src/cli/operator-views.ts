@@ -1,0 +1,164 @@
+/**
+ * How the operator API's answers look to people.
+ *
+ * `describe` shows any answer: plain fields as pairs, members as sections, lists as tables. A noun has a view of its own
+ * only where that reads better.
+ */
+import type { Data } from './operator-client.ts';
+import { type Columns, indent, labelOf, pairs, percent, section, show, showField, table } from './table.ts';
+
+type JsonObject = Record<string, unknown>;
+
+export function describe(data: unknown): string {
+  if (!isObject(data)) return show(data);
+  const plain = Object.entries(data).filter(([, value]) => !isDeep(value));
+  const deep = Object.entries(data).filter(([, value]) => isDeep(value));
+  const head = pairs(Object.fromEntries(plain.map(([field, value]) => [labelOf(field), showField(field, value)])));
+  return [head, ...deep.map(([field, value]) => section(labelOf(field), describeMember(value)))].filter(Boolean).join('\n');
+}
+
+function describeMember(value: unknown): string {
+  if (!Array.isArray(value)) return describe(value);
+  const fields = new Set(value.flatMap((item) => Object.keys(item)));
+  return table<JsonObject>(value, columnsOf([...fields]));
+}
+
+/** Columns of the fields by their own names. */
+export function columnsOf<Row>(fields: readonly (keyof Row & string)[]): Columns<Row> {
+  return Object.fromEntries(fields.map((field) => [labelOf(field), (row: Row) => showField(field, row[field])]));
+}
+
+export function showPlan(data: Data<'readPlan'>): string {
+  const { plan, versions } = data;
+  const { replenish, features, rollingCalls, payg, limits, customMeters } = plan;
+  const meters = Object.entries(customMeters).flatMap(([slot, meter]) => (meter ? [{ slot, ...meter }] : []));
+  return [
+    pairs({
+      Plan: data.planId,
+      Name: plan.name,
+      Version: `${data.version} (${data.usagePlanVersionId})`,
+      'Limit type': plan.limitType,
+      'Reasoning level': plan.reasoningLevel,
+      Replenished: period(replenish),
+      Features: Object.entries(features).flatMap(([name, on]) => (on ? [name] : [])),
+      'Rolling calls': rollingCalls && `${show(rollingCalls.limit)} in ${show(rollingCalls.windowSeconds)} s`,
+      'Reserved output tokens': plan.reserveOutputTokens,
+      'Pay-as-you-go': payg.enabled ? `cost + ${show(payg.markupPercent)} %` : 'off',
+    }),
+    section('Limits of a period', pairs(Object.fromEntries(Object.entries(limits).map(([name, limit]) => [name, limit ?? 'unlimited'])))),
+    ...(meters.length > 0 ? [section('Custom meters', describeMember(meters))] : []),
+    section('Versions', table(versions, { Version: (v) => v.version, Id: (v) => v.usagePlanVersionId, Created: (v) => v.createdAt })),
+  ].join('\n');
+}
+
+type PlanRow = Data<'listPlans'>['items'][number];
+
+export const PLAN_COLUMNS: Columns<PlanRow> = {
+  'Plan id': ({ planId }) => planId,
+  Name: ({ plan }) => plan.name,
+  Version: ({ version }) => version,
+  'Limit type': ({ plan }) => plan.limitType,
+  Replenished: ({ plan }) => period(plan.replenish),
+  'Standard calls': ({ plan }) => plan.limits.standardCalls ?? 'unlimited',
+  'Premium calls': ({ plan }) => plan.limits.premiumCalls ?? 'unlimited',
+  'Standard tokens': ({ plan }) => plan.limits.standardTokens ?? 'unlimited',
+  'Premium tokens': ({ plan }) => plan.limits.premiumTokens ?? 'unlimited',
+};
+
+function period(replenish: PlanRow['plan']['replenish']): string {
+  if (!replenish) return 'never';
+  const unit = replenish.unit.toLowerCase();
+  return replenish.every === 1 ? `every ${unit}` : `every ${replenish.every} ${unit}s`;
+}
+
+export function showCreatedKey(data: Data<'createKey'>): string {
+  return `${describe(data)}\n\nThe key is shown this once: keep it now.`;
+}
+
+export const KEY_COLUMNS: Columns<Data<'listKeys'>['items'][number]> = {
+  'Key id': ({ keyId }) => keyId,
+  Name: ({ name }) => name,
+  Key: ({ prefix, hint }) => `${prefix}...${hint}`,
+  Created: ({ createdAt }) => createdAt,
+  Revoked: ({ revokedAt }) => revokedAt,
+  Scopes: ({ scopes, prefix }) => scopes ?? `those of ${prefix}`,
+};
+
+type CustomerState = Data<'cancelCustomer'>;
+
+/** What every answer about a customer has. */
+export function showCustomer(data: CustomerState): string {
+  const { subscription } = data;
+  return [
+    pairs({
+      Customer: data.customerId,
+      Name: subscription.customerFriendlyName,
+      'E-mail': subscription.customerEmail,
+      Subscription: `${subscription.id}${data.canceled ? ', canceled' : ''}`,
+      Plan: `${subscription.planName}, version ${subscription.planVersion}, ${subscription.limitType}`,
+      Period: `${subscription.lastReplenishedAt} to ${subscription.nextReplenishAt}`,
+      'Scheduled plan': subscription.pending && `${subscription.pending.usagePlanVersionId} at ${subscription.pending.effectiveAt}`,
+    }),
+    section('Meters', metersTable(data.meters)),
+  ].join('\n');
+}
+
+export function inspectCustomer(data: Data<'readCustomer'>): string {
+  const { outbox, recentCalls } = data;
+  const calls = table(recentCalls, {
+    Call: ({ callId }) => callId,
+    Status: ({ status }) => status,
+    Model: ({ modelUsed }) => modelUsed,
+    Cost: ({ costUSD }) => showField('costUSD', costUSD),
+    Began: ({ startTime }) => startTime,
+    Ended: ({ endTime }) => endTime,
+  });
+  const backlog = outbox.pending === 0 ? 'none' : `${outbox.pending} changes since ${outbox.oldestAt}, ${outbox.failures} failed attempts`;
+  return [
+    showCustomer(data),
+    '',
+    pairs({
+      Provisioned: data.createdAt,
+      'Open calls': data.openCalls,
+      'Waiting for D1': backlog,
+      'Last error': outbox.lastError ?? undefined,
+    }),
+    section('Last calls', calls),
+  ].join('\n');
+}
+
+export function metersTable(meters: CustomerState['meters']): string {
+  return table(Object.entries(meters), {
+    Meter: ([name]) => name,
+    Used: ([, { used }]) => used,
+    Limit: ([, { limit, unlimited }]) => (unlimited ? 'unlimited' : limit),
+    Remaining: ([, { remaining, unlimited }]) => (unlimited ? 'unlimited' : remaining),
+    Left: ([, { ratio }]) => (ratio === null ? null : percent(ratio)),
+  });
+}
+
+type EventRow = Data<'listEvents'>['items'][number];
+
+export function showEvents(items: EventRow[]): string {
+  if (items.length === 0) return '(none)';
+  return items.map((event) => `${event.at}  ${event.actor}  ${event.action}  ${event.subject}${changes(event)}`).join('\n');
+}
+
+/** The members that the event changed. */
+function changes({ before, after, organizationId, subject }: EventRow): string {
+  const [old, now] = [before, after].map((state) => (isObject(state) ? state : {})) as [JsonObject, JsonObject];
+  const fields = [...new Set([...Object.keys(old), ...Object.keys(now)])];
+  const changed = fields.filter((field) => JSON.stringify(old[field] ?? null) !== JSON.stringify(now[field] ?? null));
+  const lines = changed.map((field) => `${field}: ${before === null ? '' : `${show(old[field])} -> `}${show(now[field])}`);
+  const where = organizationId === null || organizationId === subject ? [] : [`organization ${organizationId}`];
+  return [...where, ...lines].map((text) => `\n${indent(text, '    ')}`).join('');
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Has members of its own that need more than one line. */
+function isDeep(value: unknown): boolean {
+  return isObject(value) || (Array.isArray(value) && value.some(isObject));
+}

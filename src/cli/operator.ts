@@ -1,0 +1,117 @@
+/**
+ * `npm run operator -- <noun> <verb>`: the operator API from the command line.
+ *
+ * Answers are readable by default, and the API's own `data` with `--json`. Exit code 0 is a success, 1 a refusal or a
+ * failure, 2 a wrong command line; the reason is on standard error. Every POST carries an idempotency key.
+ */
+import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { text } from 'node:stream/consumers';
+import { parseArgs } from 'node:util';
+import { callOperation, type OperationInput, type Target } from './operator-client.ts';
+import { COMMANDS, type Command } from './operator-commands.ts';
+import { parseOptions, readFlags, UsageError } from './operator-flags.ts';
+import { argumentsOf, bodyFlags, commandHelp, nameOf, overview, queryFlags } from './operator-help.ts';
+import { operatorToken, serverUrl } from './operator-target.ts';
+
+const COMMON_OPTIONS = {
+  url: { type: 'string' },
+  token: { type: 'string' },
+  json: { type: 'boolean' },
+  help: { type: 'boolean', short: 'h' },
+} as const;
+
+const LIMIT_DEFAULT = '50';
+const PAGE_MAX = 200;
+
+interface Items {
+  items: unknown[];
+  nextCursor: string | null;
+}
+
+async function main(args: string[]): Promise<void> {
+  const { values: asked, positionals } = parseArgs({ args, options: COMMON_OPTIONS, strict: false, allowPositionals: true });
+  const [noun, verb] = positionals;
+  if (noun === undefined && asked.help) return console.log(overview());
+  const ofNoun = COMMANDS.filter((command) => command.noun === noun);
+  const command = ofNoun.find((one) => one.verb === undefined || one.verb === verb);
+  if (ofNoun.length > 0 && asked.help) return console.log(commandHelp(command ? [command] : ofNoun));
+  if (!command) throw new UsageError(whatExists(noun, ofNoun));
+
+  const { input, limit, json, target } = await readCommand(command, args);
+  const data = command.list ? await collect(target, command, input, limit) : (await callOperation(target, command.id, input)).body.data;
+  console.log(json ? JSON.stringify(data, null, 2) : command.view(data as never));
+  if (!json && command.list && (data as Items).nextCursor !== null) console.error(`There are more; --limit shows more than ${limit}.`);
+}
+
+async function readCommand(command: Command, args: string[]) {
+  const query = queryFlags(command);
+  const body = bodyFlags(command);
+  const { values, positionals } = parseArgs({
+    args,
+    allowPositionals: true,
+    options: {
+      ...parseOptions([...query, ...body]),
+      ...(command.list && { limit: { type: 'string' } }),
+      ...(command.operation.method === 'POST' && { 'idempotency-key': { type: 'string' } }),
+      ...COMMON_OPTIONS,
+    },
+  });
+  const given = values as Record<string, string | undefined>;
+  const params = readArguments(command, positionals.slice(command.verb === undefined ? 1 : 2));
+  const input: OperationInput = { params, query: readFlags(query, values) as Record<string, string> };
+  if (command.operation.method === 'POST') input.idempotencyKey = given['idempotency-key'] ?? randomUUID();
+  if (body.length > 0) input.body = readFlags(body, values);
+  if (body.length > 0 && Object.keys(input.body as object).length === 0) {
+    throw new UsageError(`nothing is given to set; use ${body.map(({ name }) => `--${name}`).join(', ')}`);
+  }
+  const limit = Number(given.limit ?? LIMIT_DEFAULT);
+  if (!Number.isInteger(limit) || limit < 1) throw new UsageError('--limit must be a whole number above 0');
+  const target: Target = { url: serverUrl(given.url), credential: await operatorToken(given.token) };
+  if (command.document) input.body = await readDocument(params.file ?? '');
+  return { input, limit, json: values.json === true, target };
+}
+
+function readArguments(command: Command, given: string[]): Record<string, string> {
+  const names = argumentsOf(command);
+  if (given.length !== names.length || given.includes('')) {
+    throw new UsageError(`usage: ${[nameOf(command), ...names.map((name) => `<${name}>`)].join(' ')}`);
+  }
+  return Object.fromEntries(names.map((name, index) => [name, given[index] ?? '']));
+}
+
+async function readDocument(file: string): Promise<unknown> {
+  const content = await (file === '-' ? text(process.stdin) : readFile(file, 'utf8')).catch((error: Error) => {
+    throw new UsageError(`the document cannot be read: ${error.message}`);
+  });
+  try {
+    return JSON.parse(content);
+  } catch (error) {
+    throw new UsageError(`the document is not JSON: ${(error as Error).message}`);
+  }
+}
+
+/** Follows `nextCursor` until `limit` items are there. */
+async function collect(target: Target, command: Command, input: OperationInput, limit: number): Promise<Items> {
+  const found: Items = { items: [], nextCursor: null };
+  do {
+    const size = Math.min(PAGE_MAX, limit - found.items.length);
+    const query = { ...input.query, limit: String(size), ...(found.nextCursor !== null && { cursor: found.nextCursor }) };
+    const page = (await callOperation(target, command.id, { ...input, query })).body.data as Items;
+    found.items.push(...page.items);
+    found.nextCursor = page.nextCursor;
+  } while (found.nextCursor !== null && found.items.length < limit);
+  return found;
+}
+
+function whatExists(noun: string | undefined, ofNoun: readonly Command[]): string {
+  if (ofNoun.length > 0) return `${noun} needs a verb: ${ofNoun.map(({ verb }) => verb).join(', ')}`;
+  const nouns = [...new Set(COMMANDS.map((command) => command.noun))].join(', ');
+  return noun === undefined ? `a noun is missing: ${nouns}` : `there is no noun ${noun}; there are ${nouns}`;
+}
+
+main(process.argv.slice(2)).catch((error: Error & { code?: string }) => {
+  const wrongUsage = error instanceof UsageError || error.code?.startsWith('ERR_PARSE_ARGS');
+  console.error(wrongUsage ? `${error.message.split('. ', 1)[0]}\n(--help shows what there is)` : error.message);
+  process.exitCode = wrongUsage ? 2 : 1;
+});

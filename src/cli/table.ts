@@ -1,0 +1,86 @@
+/**
+ * Plain text for people: aligned tables, label and value pairs, and values with their units.
+ *
+ * A column whose cells are all amounts is aligned right. Nothing is cut, so that every id can be copied. Control
+ * characters never reach the terminal.
+ */
+
+/** Title and cell of each column. A cell may be any JSON value. */
+export type Columns<Row> = Record<string, (row: Row) => unknown>;
+
+const AMOUNT = /^(unlimited|\$?\d[\d,]*(\.\d+)?( ?%| ms| s| days)?)$/;
+const NOTHING = '-';
+const GAP = '  ';
+
+const thousands = new Intl.NumberFormat('en-US', { maximumFractionDigits: 9 });
+
+export function table<Row>(rows: readonly Row[], columns: Columns<Row>): string {
+  const body = rows.map((row) => Object.values(columns).map((cell) => show(cell(row))));
+  if (body.length === 0) return '(none)';
+  const lines = [Object.keys(columns), ...body];
+  const widths = lines[0]?.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0))) ?? [];
+  const right = widths.map((_, column) => {
+    const cells = body.map((line) => line[column] ?? '').filter((cell) => cell !== NOTHING);
+    return cells.length > 0 && cells.every((cell) => AMOUNT.test(cell));
+  });
+  return lines
+    .map((line) =>
+      line
+        .map((cell, column) => pad(cell, widths[column] ?? 0, right[column]))
+        .join(GAP)
+        .trimEnd(),
+    )
+    .join('\n');
+}
+
+/** One line for each label; values that are `undefined` are left out. */
+export function pairs(values: Record<string, unknown>): string {
+  const entries = Object.entries(values).filter(([, value]) => value !== undefined);
+  const width = Math.max(0, ...entries.map(([label]) => label.length));
+  return entries.map(([label, value]) => `${label.padEnd(width)}${GAP}${show(value)}`).join('\n');
+}
+
+export function section(title: string, text: string): string {
+  return `\n${title}\n${indent(text)}`;
+}
+
+export function indent(text: string, by = GAP): string {
+  return text.replace(/^(?=.)/gm, by);
+}
+
+/** A JSON value in one line. */
+export function show(value: unknown): string {
+  if (value === null || value === undefined || value === '') return NOTHING;
+  if (typeof value === 'number') return thousands.format(value);
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  if (Array.isArray(value) && value.every((item) => typeof item !== 'object')) return value.map(show).join(', ') || NOTHING;
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  return text.replace(/\p{Cc}/gu, ' ');
+}
+
+/** A value of the API under its field's name, with the unit that the name says. */
+export function showField(field: string, value: unknown): string {
+  if (typeof value !== 'number') return show(value);
+  if (/usd$/i.test(field)) return `$${show(value)}`;
+  if (field.endsWith('Ms')) return `${show(value)} ms`;
+  if (field.endsWith('Seconds')) return `${show(value)} s`;
+  if (field.endsWith('Days')) return `${show(value)} days`;
+  if (field === 'ratio') return percent(value);
+  return show(value);
+}
+
+export function percent(ratio: number): string {
+  return `${show(Math.round(ratio * 1000) / 10)} %`;
+}
+
+/** `usagePlanVersionId` as `Usage plan version id`. */
+export function labelOf(field: string): string {
+  const words = field
+    .replace(/(Ms|Days)$/, '')
+    .replace(/([a-z\d])([A-Z])/g, (_, before: string, letter: string) => `${before} ${letter.toLowerCase()}`);
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+function pad(cell: string, width: number, right = false): string {
+  return right ? cell.padStart(width) : cell.padEnd(width);
+}

@@ -1,0 +1,91 @@
+/**
+ * Promise: an acknowledged write survives kill -9, and a retry of what was not acknowledged counts once.
+ */
+import { mkdir } from 'node:fs/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startServer } from '../../src/cli/server.ts';
+import { createTenant, type Tenant } from '../support/api.ts';
+import { type LocalServer, newState, startLocal, until } from './local-server.ts';
+
+const CUSTOMERS = 5;
+const CALLS = 400;
+const WORKERS = 20;
+
+let state: { stateDir: string; port: number };
+let server: LocalServer;
+let tenant: Tenant;
+beforeAll(async () => {
+  state = await newState();
+  await mkdir(state.stateDir, { recursive: true });
+  server = await startLocal(state);
+  tenant = await createTenant(server.operator, { name: 'Load', limitType: 'NONE' });
+});
+afterAll(() => server.stop());
+
+const customerOf = (call: number) => `customer-${call % CUSTOMERS}`;
+const idOf = (call: number) => `call-${call}`;
+
+/** Begins and ends one call; true when the end was acknowledged. */
+async function meter(call: number): Promise<boolean> {
+  const begin = { body: { customerId: customerOf(call) }, headers: { 'Idempotency-Key': idOf(call) } };
+  const end = { body: { callId: idOf(call), modelUsed: 'gpt-4o-mini', inputTokens: 100, responseTokens: 10 }, headers: { 'Idempotency-Key': idOf(call) } };
+  try {
+    if ((await tenant.api.send('beginCall', begin)).status !== 200) return false;
+    return (await tenant.api.send('endCall', end)).status === 200;
+  } catch {
+    return false; // the connection went with the server
+  }
+}
+
+/** Meters the calls with a bounded number of workers; calls `onProgress` after each. Returns the acknowledged ones. */
+async function load(calls: number[], onProgress: (acknowledged: number) => void): Promise<Set<number>> {
+  const queue = [...calls];
+  const acknowledged = new Set<number>();
+  const work = async () => {
+    for (let call = queue.shift(); call !== undefined; call = queue.shift()) {
+      if (await meter(call)) acknowledged.add(call);
+      onProgress(acknowledged.size);
+    }
+  };
+  await Promise.all(Array.from({ length: WORKERS }, work));
+  return acknowledged;
+}
+
+test('two kills in mid-load: every acknowledged call is there once, in the object and in D1', async () => {
+  const all = Array.from({ length: CALLS }, (_, call) => call);
+  let waiting = all;
+  for (const killAt of [60, 120]) {
+    let killed: Promise<void> | undefined;
+    const acknowledged = await load(waiting, (count) => {
+      if (count >= killAt) killed ??= server.kill();
+    });
+    await killed;
+    expect(killed, 'the server was killed in mid-load').toBeDefined();
+    expect(acknowledged.size).toBeLessThan(waiting.length);
+    server = await startLocal(state);
+    for (const call of acknowledged) {
+      expect((await tenant.api.send('readCall', { params: { callId: idOf(call) } })).data.status).toBe('COMPLETED');
+    }
+    waiting = waiting.filter((call) => !acknowledged.has(call));
+  }
+  const acknowledged = await load(waiting, () => undefined);
+  expect(acknowledged.size).toBe(waiting.length);
+
+  for (let customer = 0; customer < CUSTOMERS; customer += 1) {
+    const { meters } = (await tenant.api.send('readUsage', { params: { customerId: customerOf(customer) } })).data;
+    expect(meters.standardCalls?.used).toBe(CALLS / CUSTOMERS);
+    expect(meters.standardTokens?.used).toBe((CALLS / CUSTOMERS) * 10);
+    await until(async () => {
+      const params = { org: tenant.organizationId, customerId: customerOf(customer) };
+      return (await server.operator.send('readCustomer', { params })).data.outbox.pending === 0;
+    });
+  }
+  await server.stop();
+  const reader = await startServer({ ...state, vars: {} });
+  const { results } = await reader.db
+    .prepare('SELECT call_id, status, cost_nano_usd FROM calls WHERE organization_id = ? ORDER BY call_id')
+    .bind(tenant.organizationId)
+    .all();
+  await reader.stop();
+  expect(results).toEqual(all.map((call) => ({ call_id: idOf(call), status: 'COMPLETED', cost_nano_usd: 21_000 })).sort((a, b) => (a.call_id < b.call_id ? -1 : 1)));
+});

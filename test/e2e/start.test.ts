@@ -1,0 +1,51 @@
+/**
+ * `npm start` as a newcomer meets it.
+ */
+import { exec } from 'node:child_process';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { freePort } from '../../src/cli/server.ts';
+import { type LocalServer, newState, startLocal } from './local-server.ts';
+
+let state: { stateDir: string; port: number };
+let server: LocalServer;
+beforeAll(async () => {
+  state = await newState();
+  server = await startLocal(state);
+});
+afterAll(() => server.stop());
+
+test('the curl line that it prints works when pasted', async () => {
+  const line = server.output().split('\n').find((text) => text.startsWith('curl '));
+  const { stdout } = await promisify(exec)(line ?? 'false');
+  expect(JSON.parse(stdout)).toMatchObject({ result: { code: 'CALL_BEGIN_SUCCESS' }, data: { allowed: { premium: true } } });
+});
+
+test('the state survives a restart, and --fresh forgets it', async () => {
+  await server.demo.send('provisionCustomer', { body: { customerId: 'keeper' } });
+  await server.stop();
+  server = await startLocal(state);
+  expect((await server.demo.send('provisionCustomer', { body: { customerId: 'keeper' } })).data.newCustomer).toBe(false);
+  await server.stop();
+  server = await startLocal(state, ['--fresh']);
+  expect((await server.demo.send('provisionCustomer', { body: { customerId: 'keeper' } })).data.newCustomer).toBe(true);
+});
+
+test('a port in use, and one that is none, are said in one line', async () => {
+  await expect(startLocal(state)).rejects.toThrow(`port ${state.port} is in use`);
+  await expect(startLocal({ ...state, port: 0.5 })).rejects.toThrow('PORT must be a port number');
+});
+
+test('every price of the catalog is recorded as a snapshot, and health is ok', async () => {
+  expect((await server.operator.send('readHealth')).data).toMatchObject({
+    status: 'ok',
+    catalog: { models: 311, prices: 219 },
+    versions: { schema: expect.stringMatching(/^\d{4}_/) },
+  });
+});
+
+test('--help says what there is', async () => {
+  const { stdout } = await promisify(exec)(`${process.execPath} src/cli/start.ts --help`);
+  for (const word of ['--fresh', 'PORT', 'STATE_DIR', '.dev.vars']) expect(stdout).toContain(word);
+  expect(await freePort(0)).toBeGreaterThan(0);
+});

@@ -1,0 +1,142 @@
+/**
+ * Promise: an outage of D1 loses nothing. Commands go on, the backlog waits, is visible, and drains by itself; a batch
+ * that D1 committed without saying so is sent again and changes nothing.
+ */
+import { describe, expect, test } from 'vitest';
+import { accepted, withObject } from '../support/object.ts';
+import { bindings, operator } from '../support/worker.ts';
+
+const START = Date.UTC(2027, 2, 1);
+const PLAN = { name: 'P', limitType: 'NONE' };
+
+const away = {
+  prepare: bindings.DB.prepare.bind(bindings.DB),
+  batch: () => Promise.reject(new Error('D1 is away')),
+} as unknown as D1Database;
+const commitsThenThrows = {
+  prepare: bindings.DB.prepare.bind(bindings.DB),
+  batch: async (statements: D1PreparedStatement[]) => {
+    await bindings.DB.batch(statements);
+    throw new Error('connection lost');
+  },
+} as unknown as D1Database;
+
+async function idsInD1(organizationId: string): Promise<string[]> {
+  const { results } = await bindings.DB.prepare('SELECT call_id, status FROM calls WHERE organization_id = ? ORDER BY call_id')
+    .bind(organizationId)
+    .all<{ call_id: string; status: string }>();
+  return results.map(({ call_id, status }) => `${call_id} ${status}`);
+}
+
+describe('an outage of D1', () => {
+  test('stops no command, and afterwards D1 has every call in its last state', async () => {
+    await withObject(PLAN, async (object, { organizationId }) => {
+      const expected: string[] = [];
+      for (let n = 0; n < 30; n += 1) {
+        const id = `c${String(n).padStart(2, '0')}`;
+        accepted(object.begin(id, START + n * 2_000));
+        await object.deliver(away, START + n * 2_000);
+        if (n % 3 > 0) accepted(object.end(id, START + n * 2_000 + 1_000, n % 3 === 2 ? { error: { code: 'E', message: 'm' } } : {}));
+        expected.push(`${id} ${['IN_PROGRESS', 'COMPLETED', 'FAILED'][n % 3]}`);
+      }
+      expect(await idsInD1(organizationId)).toEqual([]);
+      expect(object.outbox()).toMatchObject({ pending: 31, oldestMs: START, lastError: 'D1 is away' });
+      await object.restart();
+      await object.deliver(bindings.DB, START + 120_000);
+      expect(await idsInD1(organizationId)).toEqual(expected);
+      expect(object.outbox()).toEqual({ pending: 0, oldestMs: null, failures: 0, dueAtMs: null, lastError: null });
+    });
+  });
+
+  test('is met with a capped backoff that is armed with every failure', async () => {
+    await withObject(PLAN, async (object) => {
+      accepted(object.begin('a', START));
+      let nowMs = START + 1_000;
+      const delays: number[] = [];
+      for (let attempt = 0; attempt < 8; attempt += 1) {
+        await object.deliver(away, nowMs);
+        const { dueAtMs } = object.outbox();
+        delays.push((dueAtMs ?? 0) - nowMs);
+        expect(await object.alarm()).toBeLessThanOrEqual(dueAtMs ?? 0);
+        nowMs = dueAtMs ?? 0;
+      }
+      expect(delays).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000]);
+    });
+  });
+
+  test('is shown by the health page while it lasts, and no more afterwards', async () => {
+    await withObject(PLAN, async (object) => {
+      const backlog = async () => (await operator.send('readHealth')).data.backlog.customers;
+      const others = await backlog();
+      accepted(object.begin('a', START));
+      await object.deliver(away, START + 1_000);
+      await object.deliver(away, START + 2_000);
+      expect((await operator.send('readHealth')).data).toMatchObject({
+        status: 'degraded',
+        backlog: { customers: others + 1, oldestAt: '2027-03-01T00:00:00.000Z' },
+      });
+      await object.deliver(bindings.DB, START + 60_000);
+      expect(await backlog()).toBe(others);
+    });
+  });
+});
+
+describe('a batch that was committed without an answer', () => {
+  test('is sent again and stands once', async () => {
+    await withObject(PLAN, async (object, { organizationId }) => {
+      accepted(object.begin('a', START));
+      await object.deliver(commitsThenThrows, START + 1_000);
+      expect(object.outbox().pending).toBe(2);
+      accepted(object.end('a', START + 1_500));
+      await object.deliver(bindings.DB, START + 3_000);
+      expect(await idsInD1(organizationId)).toEqual(['a COMPLETED']);
+    });
+  });
+
+  test('that arrives late does not overwrite a newer state', async () => {
+    await withObject(PLAN, async (object, { organizationId }) => {
+      accepted(object.begin('a', START));
+      const held: D1PreparedStatement[][] = [];
+      const delayed = {
+        prepare: bindings.DB.prepare.bind(bindings.DB),
+        batch: (statements: D1PreparedStatement[]) => {
+          held.push(statements);
+          return Promise.reject(new Error('timed out'));
+        },
+      } as unknown as D1Database;
+      await object.deliver(delayed, START + 1_000);
+      accepted(object.end('a', START + 1_500));
+      await object.deliver(bindings.DB, START + 3_000);
+      await bindings.DB.batch(held[0] ?? []);
+      expect(await idsInD1(organizationId)).toEqual(['a COMPLETED']);
+    });
+  });
+});
+
+describe('a large backlog', () => {
+  test('of 2,000 calls with long tags drains in bounded batches', async () => {
+    await withObject(PLAN, async (object, { organizationId }) => {
+      const tags = Array.from({ length: 20 }, (_, n) => `${n}`.padEnd(200, 'x'));
+      for (let n = 0; n < 2_000; n += 1) accepted(object.begin(`big${n}`, START, { tags }));
+      await object.deliver(bindings.DB, START + 5_000);
+      expect(await idsInD1(organizationId)).toHaveLength(2_000);
+      expect(object.outbox().pending).toBe(0);
+    });
+  });
+});
+
+describe('the projection', () => {
+  test('fills every column of its tables', async () => {
+    await withObject(PLAN, async (object, { organizationId }) => {
+      accepted(object.begin('a', START, { customerUserId: 'u', feature: 'f', tags: ['t'] }));
+      accepted(object.end('a', START, { providerUsed: 'openai', modelUsed: 'gpt-4o', error: { code: 'E', message: 'm' } }));
+      await object.deliver(bindings.DB, START + 5_000);
+      const row = await bindings.DB.prepare('SELECT * FROM calls WHERE organization_id = ?')
+        .bind(organizationId)
+        .first<Record<string, unknown>>();
+      const empty = Object.entries(row ?? {}).filter(([, value]) => value === null);
+      expect(empty.map(([column]) => column)).toEqual(['model_key', 'pricing_snapshot_id', 'standard_cost_nano_usd', 'cost_nano_usd']);
+      expect(row).toMatchObject({ tags: '["t"]', error_code: 'E', provider_used: 'openai', status: 'FAILED' });
+    });
+  });
+});

@@ -1,0 +1,209 @@
+/**
+ * The whole catalog adds up: for every priced model the cost is what its published decimals say, computed here a second
+ * time from the text of the data file. Snapshot ids name rates, and every name finds its own model.
+ */
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';
+import { matchModel } from '../../src/catalog/matching.ts';
+import type { Catalog, CatalogModel } from '../../src/catalog/model.ts';
+import { priceSnapshots, resolvePrice } from '../../src/catalog/prices.ts';
+import { breakdownOf, costOf } from '../../src/domain/pricing.ts';
+import { usage } from './fixtures.ts';
+
+/** Prices as the decimal strings that stand in the file, so that no number is read twice in the same way. */
+interface RawRates {
+  inputUsdPerMillion: string;
+  outputUsdPerMillion: string;
+  cachedInputUsdPerMillion?: string;
+  cacheWriteUsdPerMillion?: string;
+}
+interface RawPricing extends RawRates {
+  tiers?: (RawRates & { inputTokensAbove: string })[];
+  scheduled?: (Partial<RawRates> & { from: string })[];
+}
+interface RawModel {
+  provider: string;
+  model: string;
+  aliases: string[];
+  pricing?: RawPricing;
+}
+
+const text = readFileSync(join(import.meta.dirname, '../../src/catalog/models.json'), 'utf8');
+const MODELS: RawModel[] = JSON.parse(text.replace(/"(\w+UsdPerMillion|inputTokensAbove)": ([\d.]+)/g, '"$1": "$2"'));
+const PRICED = MODELS.filter((model): model is RawModel & { pricing: RawPricing } => model.pricing !== undefined);
+
+const DAYS = ['2026-11-20', '2027-06-01'];
+const USAGES = [
+  { inputTokens: 1, cachedInputTokens: 0, cacheWriteInputTokens: 0, responseTokens: 1 },
+  { inputTokens: 98_765, cachedInputTokens: 12_345, cacheWriteInputTokens: 6_789, responseTokens: 4_321 },
+  { inputTokens: 272_000, cachedInputTokens: 3, cacheWriteInputTokens: 1, responseTokens: 7 },
+  { inputTokens: 987_653, cachedInputTokens: 123_457, cacheWriteInputTokens: 45_679, responseTokens: 33_331 },
+];
+
+function nanoPerMillion(decimal: string): bigint {
+  const [whole = '', fraction = ''] = decimal.split('.');
+  return BigInt(whole + fraction.padEnd(9, '0'));
+}
+
+function roundedHalfUp(numerator: bigint, denominator: bigint): bigint {
+  const whole = numerator / denominator;
+  return (numerator % denominator) * 2n >= denominator ? whole + 1n : whole;
+}
+
+function expectedNano(pricing: RawPricing, day: string, used: (typeof USAGES)[number]): bigint {
+  const current = { ...pricing };
+  for (const { from, ...change } of pricing.scheduled ?? []) if (from <= day) Object.assign(current, change);
+  let rates: RawRates = current;
+  let above = -1;
+  for (const tier of current.tiers ?? []) {
+    if (used.inputTokens > Number(tier.inputTokensAbove) && Number(tier.inputTokensAbove) > above) {
+      rates = tier;
+      above = Number(tier.inputTokensAbove);
+    }
+  }
+  const input = nanoPerMillion(rates.inputUsdPerMillion);
+  let write = rates.cacheWriteUsdPerMillion ? nanoPerMillion(rates.cacheWriteUsdPerMillion) : input;
+  if (rates !== current && !rates.cacheWriteUsdPerMillion && current.cacheWriteUsdPerMillion) {
+    write = roundedHalfUp(nanoPerMillion(current.cacheWriteUsdPerMillion) * input, nanoPerMillion(current.inputUsdPerMillion));
+  }
+  const lines: [number, bigint][] = [
+    [used.inputTokens - used.cachedInputTokens - used.cacheWriteInputTokens, input],
+    [used.cachedInputTokens, rates.cachedInputUsdPerMillion ? nanoPerMillion(rates.cachedInputUsdPerMillion) : input],
+    [used.cacheWriteInputTokens, write],
+    [used.responseTokens, nanoPerMillion(rates.outputUsdPerMillion)],
+  ];
+  return lines.reduce((sum, [quantity, rate]) => sum + roundedHalfUp(BigInt(quantity) * rate, 1_000_000n), 0n);
+}
+
+async function cardOf(model: RawModel, day: string, catalog = BUILT_IN_CATALOG) {
+  const price = await resolvePrice(catalog, { modelUsed: model.model }, Date.parse(`${day}T00:00:00Z`));
+  if (!price.available) throw new Error(`${model.model}: ${price.reason}`);
+  return price.card;
+}
+
+test('the file has all the models that this page speaks of', () => {
+  expect(MODELS.length).toBeGreaterThanOrEqual(311);
+  expect(PRICED.length).toBeGreaterThanOrEqual(219);
+  expect(PRICED.every(({ pricing }) => typeof pricing.inputUsdPerMillion === 'string')).toBe(true);
+});
+
+describe.each(DAYS)('on %s', (day) => {
+  test('every priced model costs what its decimals say, standard and batch', async () => {
+    for (const model of PRICED) {
+      const card = await cardOf(model, day);
+      for (const used of USAGES) {
+        const expected = expectedNano(model.pricing, day, used);
+        const of = `${model.model}, ${used.inputTokens} input tokens`;
+        expect(costOf(card, usage(used), 'standard').totalNanoUsd, of).toBe(expected);
+        expect(costOf(card, usage(used), 'batch').totalNanoUsd, of).toBe((expected + (expected % 2n)) / 2n);
+      }
+    }
+  });
+
+  test('the lines of every breakdown sum to its standard cost', async () => {
+    for (const model of PRICED) {
+      const card = await cardOf(model, day);
+      for (const used of USAGES) {
+        const { lines, standardCostUsdNano } = breakdownOf(costOf(card, usage(used), 'batch'));
+        const sum = lines.reduce((total, { costUsdNano }) => total + BigInt(costUsdNano), 0n);
+        expect(standardCostUsdNano, model.model).toBe(expectedNano(model.pricing, day, used).toString());
+        expect(sum.toString(), model.model).toBe(standardCostUsdNano);
+      }
+    }
+  });
+});
+
+describe('a snapshot id', () => {
+  /** Members sorted by name at every depth: plain JSON of plain data. */
+  function sorted(value: unknown): unknown {
+    if (Array.isArray(value)) return value.map(sorted);
+    if (typeof value !== 'object' || value === null) return value;
+    return Object.fromEntries(Object.entries(value).sort().map(([name, member]) => [name, sorted(member)]));
+  }
+
+  const idOf = ({ provider, model }: CatalogModel, rates: object) =>
+    `${provider}/${model}@${createHash('sha256').update(JSON.stringify(sorted(rates))).digest('hex').slice(0, 12)}`;
+
+  /** The same facts as another release would write them: other member order, source and version. */
+  const reworded: Catalog = {
+    version: 'another',
+    publishedAtMs: 0,
+    models: BUILT_IN_CATALOG.models.map((model) => ({
+      ...model,
+      ...(model.pricing && {
+        pricing: { source: 'elsewhere', batchMultiplier: 0.25, ...Object.fromEntries(Object.entries(rest(model.pricing)).reverse()) },
+      }),
+    })) as CatalogModel[],
+  };
+
+  function rest({ source: _source, batchMultiplier: _batch, ...others }: NonNullable<CatalogModel['pricing']>) {
+    return others;
+  }
+
+  test('is the hash of the rates, and of nothing else', async () => {
+    for (const model of BUILT_IN_CATALOG.models) {
+      if (!model.pricing) continue;
+      const { scheduled = [], ...rates } = rest(model.pricing);
+      expect((await cardOf(model as unknown as RawModel, '2026-11-20')).snapshotId).toBe(idOf(model, rates));
+      for (const { from, ...change } of scheduled) {
+        expect((await cardOf(model as unknown as RawModel, from)).snapshotId).toBe(idOf(model, { ...rates, ...change }));
+      }
+    }
+  });
+
+  test('stays when a release words the same rates differently', async () => {
+    const ids = (catalog: Catalog) => priceSnapshots(catalog).then((snapshots) => snapshots.map(({ snapshotId }) => snapshotId));
+    expect(await ids(reworded)).toEqual(await ids(BUILT_IN_CATALOG));
+    for (const model of PRICED) {
+      expect((await cardOf(model, '2026-11-20', reworded)).snapshotId).toBe((await cardOf(model, '2026-11-20')).snapshotId);
+    }
+  });
+
+  test('is recorded once for every price of every model, announced ones included', async () => {
+    const snapshots = await priceSnapshots(BUILT_IN_CATALOG);
+    const announced = PRICED.flatMap(({ pricing }) => pricing.scheduled ?? []);
+    expect(announced.length).toBeGreaterThanOrEqual(6);
+    expect(snapshots).toHaveLength(PRICED.length + announced.length);
+    expect(new Set(snapshots.map(({ snapshotId }) => snapshotId)).size).toBe(snapshots.length);
+  });
+});
+
+describe('every name in the catalog', () => {
+  test('finds its own model, bare and qualified by its provider', () => {
+    for (const { provider, model } of MODELS) {
+      for (const name of [model, `${provider}/${model}`]) {
+        const match = matchModel(BUILT_IN_CATALOG, name);
+        expect([name, match?.model.provider, match?.model.model, match?.strategy]).toEqual([name, provider, model, 'exact']);
+      }
+    }
+  });
+
+  test('finds its own model by every alias', () => {
+    const aliases = MODELS.flatMap(({ model, aliases }) => aliases.map((alias) => [alias, model] as const));
+    expect(aliases.length).toBeGreaterThanOrEqual(81);
+    for (const [alias, model] of aliases) {
+      const match = matchModel(BUILT_IN_CATALOG, alias);
+      expect([alias, match?.model.model, match?.strategy]).toEqual([alias, model, 'alias']);
+    }
+  });
+
+  test('finds its own model in upper case, and as provider:name', () => {
+    for (const { provider, model } of MODELS) {
+      for (const name of [model.toUpperCase(), `${provider}:${model}`]) {
+        expect([name, matchModel(BUILT_IN_CATALOG, name)?.model.model]).toEqual([name, model]);
+      }
+    }
+  });
+
+  test('means nobody once ft: stands before it, or once its last letter is missing', () => {
+    const names = new Set(MODELS.flatMap(({ model, aliases }) => [model, ...aliases]));
+    for (const name of names) {
+      expect([name, matchModel(BUILT_IN_CATALOG, `ft:${name}`)]).toEqual([name, null]);
+      const shorter = name.slice(0, -1);
+      if (!names.has(shorter)) expect([shorter, matchModel(BUILT_IN_CATALOG, shorter)]).toEqual([shorter, null]);
+    }
+  });
+});

@@ -1,0 +1,72 @@
+/**
+ * Small complete values to start a test from: a plan without limits, a fresh account, a usage of nothing.
+ */
+import type { Account } from '../../src/domain/account.ts';
+import type { MeterState } from '../../src/domain/meters.ts';
+import type { Plan } from '../../src/domain/plan.ts';
+import type { Usage } from '../../src/domain/pricing.ts';
+
+export const NO_USAGE: Usage = {
+  inputTokens: 0,
+  cachedInputTokens: 0,
+  cacheWriteInputTokens: 0,
+  responseTokens: 0,
+  reasoningTokens: 0,
+  searches: 0,
+  audio: 0,
+  audioSeconds: 0,
+};
+
+export function usage(change: Partial<Usage>): Usage {
+  return { ...NO_USAGE, ...change };
+}
+
+export type PlanChange = Partial<Omit<Plan, 'limits' | 'features'>> & {
+  limits?: Partial<Plan['limits']>;
+  features?: Partial<Plan['features']>;
+};
+
+/** Everything unlimited and switched on, under BLOCK, but for what `change` says. */
+export function plan(change: PlanChange = {}): Plan {
+  return {
+    name: 'Test',
+    limitType: 'BLOCK',
+    reasoningLevel: 'HIGH',
+    replenish: { every: 1, unit: 'MONTH' },
+    rollingCalls: null,
+    reserveOutputTokens: null,
+    payg: { enabled: false, markupPercent: 0 },
+    customMeters: {},
+    ...change,
+    limits: {
+      standardCalls: null,
+      premiumCalls: null,
+      standardTokens: null,
+      premiumTokens: null,
+      searches: null,
+      audioSeconds: null,
+      ...change.limits,
+    },
+    features: { audio: true, image: true, search: true, ...change.features },
+  };
+}
+
+export function account(content: Plan, meters: MeterState = { consumed: {}, reserved: {} }): Account {
+  return {
+    organizationId: 'org',
+    customerId: 'customer',
+    createdAtMs: 0,
+    contact: {},
+    subscription: {
+      id: 'subscription',
+      version: 1,
+      plan: { planId: 'plan', usagePlanVersionId: 'plan-v1', version: 1, plan: content },
+      anchorMs: 0,
+      lastReplenishedAtMs: 0,
+      nextReplenishAtMs: Date.UTC(1970, 1, 1),
+      canceledAtMs: null,
+    },
+    meters,
+    revision: 1,
+  };
+}

@@ -1,0 +1,306 @@
+/**
+ * How the service behaves as an HTTP service: credentials, scopes, media types, sizes, methods, and bad input.
+ */
+import { beforeAll, describe, expect, test } from 'vitest';
+import { ErrorEnvelope, MEDIA_TYPE } from '../../src/contract/envelope.ts';
+import { type Operation, operations } from '../../src/contract/operations.ts';
+import { KEY_PREFIXES, type KeyPrefix, SCOPES } from '../../src/contract/scopes.ts';
+import { type Api, createTenant, OPERATOR_TOKEN, type Tenant } from '../support/api.ts';
+import { operator, worker } from '../support/worker.ts';
+
+const BASE = 'https://callmeter.test';
+const keyed = Object.values<Operation>(operations).filter(({ security }) => security.kind === 'apiKey');
+const operators = Object.values<Operation>(operations).filter(({ security }) => security.kind === 'operator');
+
+let tenant: Tenant;
+let keyOf: (scopes: readonly string[], prefix?: KeyPrefix) => Promise<string>;
+let full: string;
+beforeAll(async () => {
+  tenant = await createTenant(operator);
+  keyOf = async (scopes, prefix = 'utk-') => {
+    const body = { name: 'k', prefix, ...(scopes.length > 0 && { scopes }) };
+    return (await operator.send('createKey', { params: { org: tenant.organizationId }, body })).data.key;
+  };
+  full = await keyOf(SCOPES.filter((scope) => scope !== 'embeds:read'));
+});
+
+async function request(operation: Operation, headers: Record<string, string>, body: string | undefined = '{}') {
+  const path = operation.path.replace(/\{\w+\}/g, 'x');
+  const sent = operation.method === 'GET' || operation.method === 'DELETE' ? undefined : body;
+  const type: Record<string, string> = sent === undefined ? {} : { 'Content-Type': 'application/json' };
+  const response = await worker.fetch(BASE + path, {
+    method: operation.method,
+    headers: { ...type, ...headers },
+    ...(sent && { body: sent }),
+  });
+  const answer = await response.json<{ result: { code: string }; error: Record<string, unknown>; correlationId: string }>();
+  return { status: response.status, headers: response.headers, code: answer.result.code, error: answer.error, answer };
+}
+
+describe.each(keyed.map((operation) => [operation.operationId, operation] as const))('%s', (_, operation) => {
+  const accept = { Accept: MEDIA_TYPE };
+
+  test.each([
+    ['no credential', {}],
+    ['another scheme', { Authorization: 'Basic dTpw' }],
+    ['an unknown key', { Authorization: `Bearer utk-${'A'.repeat(43)}` }],
+    ['a malformed key', { Authorization: 'Bearer utk-short' }],
+    ['an empty bearer', { Authorization: 'Bearer ' }],
+    ["the operator's token", { Authorization: `Bearer ${OPERATOR_TOKEN}` }],
+  ])('is 401 with %s', async (_name, headers) => {
+    expect(await request(operation, { ...accept, ...headers } as Record<string, string>)).toMatchObject({
+      status: 401,
+      code: 'UNAUTHORIZED',
+    });
+  });
+
+  test('takes x-api-key, but Authorization wins over it', async () => {
+    expect((await request(operation, { ...accept, 'x-api-key': full })).status).not.toBe(401);
+    expect((await request(operation, { ...accept, 'x-api-key': full, Authorization: 'Bearer nonsense' })).status).toBe(401);
+  });
+
+  test('is 406 without the vendor media type, also when the scope is missing', async () => {
+    const Authorization = `Bearer ${await keyOf(['gateway:invoke'])}`;
+    for (const Accept of ['application/json', '*/*', `${MEDIA_TYPE};q=0`, 'text/html']) {
+      expect(await request(operation, { Authorization, Accept })).toMatchObject({ status: 406, code: 'NOT_ACCEPTABLE' });
+    }
+    const several = `text/html, ${MEDIA_TYPE.toUpperCase()}; q=0.5`;
+    expect((await request(operation, { Authorization, Accept: several })).status).toBe(403);
+  });
+
+  test('is 403 that names the scope where it is missing, before the body is looked at', async () => {
+    if (operation.security.kind !== 'apiKey') throw new Error('only keyed operations are tested here');
+    for (const missing of operation.security.scopes) {
+      const Authorization = `Bearer ${await keyOf(SCOPES.filter((scope) => scope !== missing && scope !== 'embeds:read'))}`;
+      const { status, error } = await request(operation, { ...accept, Authorization }, '{bad');
+      expect(status).toBe(403);
+      expect(error).toMatchObject({ code: 'API_KEY_SCOPE_REQUIRED', reason: 'API_KEY_SCOPE_REQUIRED', requiredScope: missing });
+    }
+  });
+
+  test('is 405 with Allow for another method, before credentials', async () => {
+    const { status, headers, code } = await request({ ...operation, method: 'PATCH' }, {});
+    expect([status, code]).toEqual([405, 'METHOD_NOT_ALLOWED']);
+    expect(headers.get('Allow')).toBe(operation.method === 'GET' ? 'GET, HEAD' : operation.method);
+  });
+
+  if (operation.body) {
+    const authorized = () => ({ ...accept, Authorization: `Bearer ${full}` });
+
+    test('is 415 for a body of another type', async () => {
+      const type = { 'Content-Type': 'text/plain' };
+      expect(await request(operation, { ...authorized(), ...type })).toMatchObject({ status: 415, code: 'UNSUPPORTED_MEDIA_TYPE' });
+    });
+
+    test('is 413 above 64 KiB, and not at 64 KiB', async () => {
+      const bodyOf = (bytes: number) => `{"pad":"${'x'.repeat(bytes - 10)}"}`;
+      expect(await request(operation, authorized(), bodyOf(64 * 1024))).toMatchObject({ status: 400 });
+      expect(await request(operation, authorized(), bodyOf(64 * 1024 + 1))).toMatchObject({ status: 413, code: 'PAYLOAD_TOO_LARGE' });
+    });
+
+    test.each([
+      ['no JSON', '{bad'],
+      ['an array', '[]'],
+      ['a string', '"x"'],
+      ['null', 'null'],
+      ['deep nesting', '['.repeat(60_000)],
+      ['nothing', ''],
+    ])('is 400 for %s', async (_name, body) => {
+      const { status, code, answer } = await request(operation, authorized(), body || undefined);
+      expect([status, code]).toEqual([400, 'BAD_REQUEST']);
+      expect(ErrorEnvelope.parse(answer).error.details?.length).toBeGreaterThan(0);
+    });
+  }
+});
+
+describe('the operator API', () => {
+  test.each(operators.map((operation) => [operation.operationId, operation] as const))(
+    '%s is 401 without its token',
+    async (_, operation) => {
+      expect(await request(operation, {})).toMatchObject({ status: 401, code: 'UNAUTHORIZED' });
+      expect(await request(operation, { Authorization: `Bearer ${full}` })).toMatchObject({ status: 401 });
+      expect(await request(operation, { Authorization: `Bearer ${OPERATOR_TOKEN}x` })).toMatchObject({ status: 401 });
+    },
+  );
+});
+
+describe('legacy keys', () => {
+  const can = async (prefix: KeyPrefix) => {
+    const api = tenant.api.with(await keyOf([], prefix));
+    const send = { provision: ['provisionCustomer'], write: ['beginCall'], read: ['readUsage'] } as const;
+    const statuses = await Promise.all(
+      Object.entries(send).map(async ([name, [id]]) => {
+        const sent = id === 'readUsage' ? { params: { customerId: 'legacy' } } : { body: { customerId: 'legacy' } };
+        return [name, (await (api as Api).send(id, sent)).status !== 403] as const;
+      }),
+    );
+    return Object.fromEntries(statuses);
+  };
+
+  test('have their historical permissions', async () => {
+    const all = { provision: true, write: true, read: true };
+    const none = { provision: false, write: false, read: false };
+    expect(Object.fromEntries(await Promise.all(KEY_PREFIXES.map(async (prefix) => [prefix, await can(prefix)])))).toEqual({
+      'utk-': all,
+      'ck-': all,
+      'ak-': all,
+      'cmp-': none,
+      'gk-': none,
+      'ek-': none,
+    });
+  });
+});
+
+describe('every answer', () => {
+  test("repeats the caller's correlation id, or makes one", async () => {
+    const { answer, headers } = await request(operations.beginCall, { 'x-usage-correlation-id': 'mine-1' });
+    expect([answer.correlationId, headers.get('x-usage-correlation-id')]).toEqual(['mine-1', 'mine-1']);
+    expect((await request(operations.beginCall, {})).answer.correlationId).toMatch(/^[0-9a-f-]{36}$/);
+    expect((await request(operations.beginCall, { 'x-usage-correlation-id': 'x'.repeat(300) })).answer.correlationId).toMatch(
+      /^[0-9a-f-]{36}$/,
+    );
+  });
+
+  test('of a tenant is never stored by a cache', async () => {
+    const { headers } = await tenant.api.send('provisionCustomer', { body: { customerId: 'cached' } });
+    expect(headers.get('Cache-Control')).toBe('private, no-store');
+  });
+
+  test('for an unknown route is 404 without asking for a credential', async () => {
+    expect(await request({ ...operations.readCall, path: '/nowhere' }, {})).toMatchObject({ status: 404, code: 'NOT_FOUND' });
+  });
+});
+
+describe('bad input', () => {
+  const BAD_BEGINS: [string, unknown][] = [
+    ['customerId', {}],
+    ['customerId', { customerId: '' }],
+    ['customerId', { customerId: null }],
+    ['customerId', { customerId: 7 }],
+    ['customerId', { customerId: ['a'] }],
+    ['customerId', { customerId: 'x'.repeat(256) }],
+    ['customerId', { customerId: 'a\u0000b' }],
+    ['customerId', { customerId: '\ud800' }],
+    ['customerId', { customer: { id: {} } }],
+    ['customerUserId', { customerId: 'v', customerUserId: 1 }],
+    ['customerUserName', { customerId: 'v', customerUserName: 'x'.repeat(201) }],
+    ['feature', { customerId: 'v', feature: {} }],
+    ['feature', { customerId: 'v', feature: '' }],
+    ['requested', { customerId: 'v', requested: 'premium' }],
+    ['requested', { customerId: 'v', requested: [] }],
+    ['requested.premium', { customerId: 'v', requested: { premium: 'yes' } }],
+    ['requested.search', { customerId: 'v', requested: { search: 1 } }],
+    ['requested.reasoningLevel', { customerId: 'v', requested: { reasoningLevel: 'EXTREME' } }],
+    ['holdUsd', { customerId: 'v', holdUsd: -1 }],
+    ['holdUsd', { customerId: 'v', holdUsd: '5' }],
+    ['idempotencyKey', { customerId: 'v', idempotencyKey: '' }],
+    ['idempotencyKey', { customerId: 'v', idempotencyKey: 'a b' }],
+    ['idempotencyKey', { customerId: 'v', idempotencyKey: 'x'.repeat(256) }],
+    ['idempotencyKey', { customerId: 'v', idempotencyKey: 5 }],
+    ['idempotency', { customerId: 'v', idempotency: {} }],
+    ['tags', { customerId: 'v', tags: 'a' }],
+    ['tags.0', { customerId: 'v', tags: [1] }],
+    ['tags.1', { customerId: 'v', tags: ['a', ''] }],
+    ['tags', { customerId: 'v', tags: Array(51).fill('t') }],
+    ['batch', { customerId: 'v', batch: 'true' }],
+    ['pricingMode', { customerId: 'v', pricingMode: 'BATCH' }],
+    ['stripeCustomerId', { customerId: 'v', stripeCustomerId: false }],
+  ];
+  const BAD_ENDS: [string, unknown][] = [
+    ['callId', {}],
+    ['callId', { callId: 5 }],
+    ['callId', { callId: '' }],
+    ['inputTokens', { callId: 'bad', inputTokens: -1 }],
+    ['inputTokens', { callId: 'bad', inputTokens: 1.5 }],
+    ['inputTokens', { callId: 'bad', inputTokens: '10' }],
+    ['inputTokens', { callId: 'bad', inputTokens: null }],
+    ['inputTokens', { callId: 'bad', inputTokens: 1e300 }],
+    ['responseTokens', { callId: 'bad', responseTokens: -5 }],
+    ['responseTokens', { callId: 'bad', responseTokens: true }],
+    ['reasoningTokens', { callId: 'bad', reasoningTokens: 0.1 }],
+    ['cachedInputTokens', { callId: 'bad', inputTokens: 10, cachedInputTokens: 11 }],
+    ['cachedInputTokens', { callId: 'bad', cachedTokens: 1 }],
+    ['cacheWriteInputTokens', { callId: 'bad', inputTokens: 10, cachedInputTokens: 6, cacheWriteInputTokens: 5 }],
+    ['searches', { callId: 'bad', searches: -1 }],
+    ['searches', { callId: 'bad', searches: 1.5 }],
+    ['audio', { callId: 'bad', audio: -0.5 }],
+    ['audioSeconds', { callId: 'bad', audioSeconds: 0.0001 }],
+    ['reasoningEffort', { callId: 'bad', reasoningEffort: 'extreme' }],
+    ['reasoningEffortSource', { callId: 'bad', reasoningEffortSource: 'guess' }],
+    ['reasoningBudgetTokens', { callId: 'bad', reasoningBudgetTokens: -1 }],
+    ['isPremium', { callId: 'bad', isPremium: 'true' }],
+    ['error', { callId: 'bad', error: 'boom' }],
+    ['error', { callId: 'bad', error: null }],
+    ['error', { callId: 'bad', error: [] }],
+    ['error.code', { callId: 'bad', error: {} }],
+    ['error.message', { callId: 'bad', error: { code: 'X' } }],
+    ['error.code', { callId: 'bad', error: { code: '', message: 'm' } }],
+    ['error.message', { callId: 'bad', error: { code: 'X', message: '   ' } }],
+    ['promptCompression.provider', { callId: 'bad', promptCompression: { provider: 'zip', originalTokens: 1, compressedTokens: 1 } }],
+    [
+      'promptCompression.originalTokens',
+      { callId: 'bad', promptCompression: { provider: 'toon', originalTokens: -1, compressedTokens: 1 } },
+    ],
+    ['promptCompression.compressedTokens', { callId: 'bad', promptCompression: { provider: 'toon', originalTokens: 1 } }],
+    ['pricingMode', { callId: 'bad', pricingMode: 'half' }],
+    ['modelUsed', { callId: 'bad', modelUsed: '' }],
+    ['providerUsed', { callId: 'bad', providerUsed: 9 }],
+  ];
+
+  test.each(BAD_BEGINS)('begin: %s in %j', async (field, body) => {
+    const { status, refusal } = await tenant.api.send('beginCall', { body });
+    expect([status, refusal.code]).toEqual([400, 'BAD_REQUEST']);
+    expect(refusal.message).toContain(field);
+    expect((refusal.details as { path: string }[]).map(({ path }) => path)).toContain(field);
+  });
+
+  test.each(BAD_ENDS)('end: %s in %j', async (field, body) => {
+    const { status, refusal } = await tenant.api.send('endCall', { body });
+    expect([status, refusal.code]).toEqual([400, 'BAD_REQUEST']);
+    expect((refusal.details as { path: string }[]).map(({ path }) => path)).toContain(field);
+  });
+
+  test('records nothing: no customer, and the call stays open', async () => {
+    expect((await tenant.api.send('readUsage', { params: { customerId: 'v' } })).refusal.code).toBe('CUSTOMER_NOT_FOUND');
+    await tenant.api.send('beginCall', { body: { customerId: 'w' }, headers: { 'Idempotency-Key': 'bad' } });
+    for (const [, body] of BAD_ENDS) await tenant.api.send('endCall', { body });
+    expect((await tenant.api.send('readCall', { params: { callId: 'bad' } })).data.status).toBe('IN_PROGRESS');
+  });
+
+  test.each(['', 'a b', 'ä', 'x'.repeat(256)])('the header Idempotency-Key is 400 as %j', async (key) => {
+    const reply = await tenant.api.send('beginCall', { body: { customerId: 'v' }, headers: { 'Idempotency-Key': key } });
+    expect(reply.refusal).toMatchObject({ code: 'BAD_REQUEST', details: [{ path: 'Idempotency-Key' }] });
+  });
+
+  test('hostile members are ignored like every unknown field', async () => {
+    const body = '{"customerId":"proto","__proto__":{"customerId":"x"},"constructor":{"prototype":1},"responseStatusCode":200}';
+    expect((await tenant.api.send('beginCall', { body })).data.newCustomer).toBe(true);
+  });
+});
+
+describe('tenants', () => {
+  test('do not see each other, and foreign is the same as missing', async () => {
+    const other = await createTenant(operator);
+    const mine = (await tenant.api.send('beginCall', { body: { customerId: 'same' } })).data.callId;
+    await tenant.api.send('beginCall', { body: { customerId: 'same' }, headers: { 'Idempotency-Key': 'same-key' } });
+    const theirs = await other.api.send('beginCall', { body: { customerId: 'same' }, headers: { 'Idempotency-Key': 'same-key' } });
+    expect(theirs.data.newCustomer).toBe(true);
+
+    const comparable = (body: { result: object; error: object }) => JSON.stringify([{ ...body.result, timestamp: '' }, body.error]);
+    const third = await createTenant(operator);
+    for (const callId of [mine, 'same-key']) {
+      const missing = `${callId.slice(0, -1)}9`;
+      const replies = await Promise.all([
+        third.api.send('readCall', { params: { callId } }),
+        third.api.send('readCall', { params: { callId: missing } }),
+        third.api.send('endCall', { body: { callId } }),
+        third.api.send('endCall', { body: { callId: missing } }),
+      ]);
+      expect(replies.map(({ status }) => status)).toEqual([404, 404, 404, 404]);
+      expect(new Set(replies.map(({ body }) => comparable(body))).size).toBe(1);
+    }
+    const readings = await Promise.all(['same', 'nobody'].map((customerId) => third.api.send('readUsage', { params: { customerId } })));
+    expect(new Set(readings.map(({ body }) => comparable(body))).size).toBe(1);
+    expect((await tenant.api.send('readCall', { params: { callId: mine } })).data.status).toBe('IN_PROGRESS');
+  });
+});

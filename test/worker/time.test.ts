@@ -1,0 +1,192 @@
+/**
+ * What the passing of time does to a customer's object, with the clock in the test's hand.
+ */
+import { describe, expect, test } from 'vitest';
+import { accepted, NO_USAGE, withObject } from '../support/object.ts';
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+const START = Date.UTC(2027, 0, 31, 12);
+
+describe('a call that is never ended', () => {
+  test('times out at its deadline, by alarm, and gives its reservation back', async () => {
+    await withObject({ name: 'P', limitType: 'BLOCK', limits: { standardCalls: 1 } }, async (object) => {
+      accepted(object.begin('a', START));
+      expect(accepted(object.begin('b', START + 1)).allowed.standard).toBe(false);
+      object.housekeep(START + HOUR - 1);
+      expect(object.call('a', START + HOUR - 1)?.status).toBe('IN_PROGRESS');
+      expect(await object.alarm()).toBeLessThanOrEqual(START + HOUR);
+      object.housekeep(START + HOUR);
+      expect(object.call('a', START + HOUR)).toMatchObject({ status: 'TIMEOUT', finishedAtMs: START + HOUR });
+      expect(accepted(object.usage(START + HOUR)).meters.standardCalls).toMatchObject({ used: 0, remaining: 1 });
+    });
+  });
+
+  test('times out at the latest when somebody looks, also after a restart', async () => {
+    await withObject({ name: 'P', limitType: 'BLOCK', limits: { standardCalls: 1 } }, async (object) => {
+      accepted(object.begin('a', START));
+      await object.restart();
+      expect(accepted(object.begin('b', START + 2 * HOUR)).allowed.standard).toBe(true);
+      expect(object.call('a', START + 2 * HOUR)?.status).toBe('TIMEOUT');
+    });
+  });
+
+  test('is still recorded when its end comes late, once', async () => {
+    await withObject({ name: 'P', limitType: 'BLOCK', limits: { standardCalls: 5, standardTokens: 100 } }, async (object) => {
+      accepted(object.begin('a', START));
+      object.housekeep(START + 2 * HOUR);
+      const late = accepted(object.end('a', START + 3 * HOUR, { usage: { ...NO_USAGE, responseTokens: 40 } }));
+      expect(late).toMatchObject({ status: 'COMPLETED', metered: { calls: 1, tokens: 40 } });
+      expect(object.end('a', START + 3 * HOUR, { usage: { ...NO_USAGE, responseTokens: 41 } })).toMatchObject({ ok: false });
+      expect(accepted(object.usage(START + 3 * HOUR)).meters).toMatchObject({ standardCalls: { used: 1 }, standardTokens: { used: 40 } });
+    });
+  });
+
+  test('has two days where it is a batch', async () => {
+    await withObject({ name: 'P', limitType: 'BLOCK' }, async (object) => {
+      accepted(object.begin('a', START, { pricingMode: 'batch' }));
+      object.housekeep(START + 2 * DAY - 1);
+      expect(object.call('a', START + 2 * DAY - 1)?.status).toBe('IN_PROGRESS');
+      object.housekeep(START + 2 * DAY);
+      expect(object.call('a', START + 2 * DAY)?.status).toBe('TIMEOUT');
+    });
+  });
+
+  test('1,000 calls past their deadline are all timed out, a bounded number at a time', async () => {
+    await withObject({ name: 'P', limitType: 'NONE' }, async (object) => {
+      for (let n = 0; n < 1_000; n += 1) accepted(object.begin(`c${n}`, START));
+      for (let round = 0; round < 5; round += 1) object.housekeep(START + HOUR);
+      expect(accepted(object.usage(START + HOUR)).meters.standardCalls?.used).toBe(0);
+    });
+  });
+});
+
+describe('a usage period', () => {
+  const monthly = { name: 'P', limitType: 'BLOCK', limits: { standardCalls: 1 } };
+
+  test('ends at its boundary and not before: consumption is gone, the anchor day returns', async () => {
+    await withObject(monthly, async (object) => {
+      const { subscription } = accepted(object.begin('a', START));
+      expect(subscription).toMatchObject({ lastReplenishedAt: '2027-01-31T12:00:00.000Z', nextReplenishAt: '2027-02-28T12:00:00.000Z' });
+      accepted(object.end('a', START + 1));
+      const boundary = Date.UTC(2027, 1, 28, 12);
+      expect(accepted(object.usage(boundary - 1)).meters.standardCalls?.remaining).toBe(0);
+      const next = accepted(object.usage(boundary));
+      expect(next.meters.standardCalls?.remaining).toBe(1);
+      expect(next.subscription).toMatchObject({
+        lastReplenishedAt: '2027-02-28T12:00:00.000Z',
+        nextReplenishAt: '2027-03-31T12:00:00.000Z',
+        subscriptionVersion: 2,
+      });
+    });
+  });
+
+  test('is replenished by alarm, and several missed ones at once', async () => {
+    await withObject(monthly, async (object) => {
+      accepted(object.begin('a', START));
+      accepted(object.end('a', START + 1));
+      object.housekeep(Date.UTC(2028, 1, 29, 11, 59));
+      expect(accepted(object.usage(Date.UTC(2028, 1, 29, 11, 59))).subscription).toMatchObject({
+        lastReplenishedAt: '2028-01-31T12:00:00.000Z',
+        nextReplenishAt: '2028-02-29T12:00:00.000Z',
+      });
+    });
+  });
+
+  test('keeps the reservations of calls that are open across its boundary', async () => {
+    await withObject({ ...monthly, replenish: { every: 1, unit: 'HOUR' } }, async (object) => {
+      accepted(object.begin('a', START, { pricingMode: 'batch' }));
+      expect(accepted(object.begin('b', START + HOUR)).allowed.standard).toBe(false);
+      accepted(object.end('a', START + HOUR + 1));
+      expect(accepted(object.usage(START + HOUR + 2)).meters.standardCalls?.used).toBe(1);
+      expect(accepted(object.usage(START + 2 * HOUR)).meters.standardCalls?.used).toBe(0);
+    });
+  });
+
+  test('that never ends is shown as the year 9999', async () => {
+    await withObject({ ...monthly, replenish: null }, async (object) => {
+      expect(accepted(object.begin('a', START)).subscription.nextReplenishAt).toBe('9999-12-31T23:59:59.999Z');
+    });
+  });
+});
+
+describe('rolling calls', () => {
+  test('are exact: the window slides, the refused begin leaves nothing, Retry-After says when', async () => {
+    const plan = { name: 'P', limitType: 'BLOCK', rollingCalls: { limit: 2, windowSeconds: 60 } };
+    await withObject(plan, async (object) => {
+      expect(accepted(object.begin('a', START)).rateLimits?.rollingCalls).toEqual({
+        limit: 2,
+        used: 1,
+        remaining: 1,
+        windowSeconds: 60,
+        resetsAt: new Date(START + 60_000).toISOString(),
+      });
+      accepted(object.begin('b', START + 10_000));
+      const refused = object.begin('c', START + 20_500);
+      expect(refused).toMatchObject({ ok: false, refusal: { code: 'RATE_LIMITED', retryAfterSeconds: 40 } });
+      expect(object.call('c', START + 20_500)).toBeNull();
+      expect(accepted(object.begin('a', START + 20_500))).toMatchObject({ callId: 'a' });
+      expect(object.begin('c', START + 59_999)).toMatchObject({ ok: false });
+      expect(accepted(object.begin('c', START + 60_000)).rateLimits?.rollingCalls.used).toBe(2);
+    });
+  });
+});
+
+describe('retention', () => {
+  test('answers are replayed for 48 hours after the call finished, calls stay 7 days, hours 100 days, and what D1 lacks stays', async () => {
+    await withObject({ name: 'P', limitType: 'BLOCK' }, async (object) => {
+      const nowhere = { batch: () => Promise.reject(new Error('D1 is away')) } as unknown as D1Database;
+      const somewhere = { prepare: () => ({ bind: () => ({}) }), batch: () => Promise.resolve([]) } as unknown as D1Database;
+      accepted(object.begin('a', START));
+      accepted(object.end('a', START + HOUR / 2));
+      const finished = START + HOUR / 2;
+      object.housekeep(finished + 48 * HOUR - 1);
+      expect(object.begin('a', finished + 48 * HOUR - 1)).toMatchObject({ ok: true, replayed: true });
+      object.housekeep(finished + 48 * HOUR);
+      expect(object.begin('a', finished + 49 * HOUR)).toMatchObject({ ok: false, refusal: { code: 'IDEMPOTENCY_KEY_CONFLICT' } });
+      expect(object.call('a', finished + 6 * DAY)?.status).toBe('COMPLETED');
+
+      await object.deliver(nowhere, finished + 7 * DAY);
+      object.housekeep(finished + 8 * DAY);
+      expect(object.rows('calls')).toBe(1);
+      await object.deliver(somewhere, finished + 9 * DAY);
+      object.housekeep(finished + 10 * DAY);
+      expect(object.rows('calls')).toBe(0);
+      expect(object.rows('usage_hours')).toBe(1);
+      object.housekeep(finished + 101 * DAY);
+      expect(object.rows('usage_hours')).toBe(0);
+    });
+  });
+
+  test('a customer who is only looked at leaves no trace', async () => {
+    await withObject({ name: 'P', limitType: 'BLOCK' }, async (object) => {
+      expect(object.usage(START)).toMatchObject({ ok: false, refusal: { code: 'CUSTOMER_NOT_FOUND' } });
+      expect(object.call('a', START)).toBeNull();
+      expect(object.end('a', START)).toMatchObject({ ok: false, refusal: { code: 'CALL_NOT_FOUND' } });
+      expect(object.rows("sqlite_master WHERE name NOT LIKE '\\_cf%' ESCAPE '\\'")).toBe(0);
+      expect(await object.alarm()).toBeNull();
+    });
+  });
+});
+
+describe('spend velocity', () => {
+  test('sums the completed calls of the current UTC hour and day', async () => {
+    await withObject({ name: 'P', limitType: 'NONE' }, async (object) => {
+      const times = [Date.UTC(2027, 4, 1, 22, 30), Date.UTC(2027, 4, 1, 23, 59, 59, 999), Date.UTC(2027, 4, 2, 0, 0)];
+      const windows = times.map((atMs, n) => {
+        accepted(object.begin(`v${n}`, atMs));
+        return accepted(object.end(`v${n}`, atMs)).spendVelocity?.windows;
+      });
+      expect(windows.map((w) => [w?.hour.bucket, w?.hour.completedCalls, w?.day.bucket, w?.day.completedCalls])).toEqual([
+        ['2027-05-01T22', 1, '2027-05-01', 1],
+        ['2027-05-01T23', 1, '2027-05-01', 2],
+        ['2027-05-02T00', 1, '2027-05-02', 1],
+      ]);
+      expect(windows[2]?.day).toMatchObject({
+        startedAt: '2027-05-02T00:00:00.000Z',
+        endedAt: '2027-05-03T00:00:00.000Z',
+        windowMinutes: 1440,
+      });
+    });
+  });
+});
