@@ -5,17 +5,23 @@
  * the type of the answer. The credential is the operator's token or an API key, as the operation asks.
  */
 import type { z } from 'zod';
-import { MEDIA_TYPE } from '../contract/envelope.ts';
+import { IDEMPOTENCY_HEADER, MEDIA_TYPE, REPLAY_HEADER } from '../contract/envelope.ts';
 import { type Operation, type OperationId, operations } from '../contract/operations.ts';
 
-export interface Reply<Data = unknown> {
+export interface Reply {
   status: number;
   headers: Headers;
-  body: { result?: { code: string; message?: string }; data?: Data; error?: { details?: { path: string; message: string }[] } };
+  body: { result?: { code: string; message?: string }; data?: unknown; error?: { details?: { path: string; message: string }[] } };
 }
 
 /** What an operation answers on success. */
 export type Data<Id extends OperationId> = z.output<(typeof operations)[Id]['data']>;
+
+export interface Success<Id extends OperationId> {
+  data: Data<Id>;
+  /** The answer was stored by an earlier request. */
+  replayed: boolean;
+}
 
 export interface Target {
   url: string;
@@ -51,7 +57,7 @@ export async function exchange(target: Target, method: string, path: string, bod
       Authorization: `Bearer ${target.credential}`,
       Accept: MEDIA_TYPE,
       ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
-      ...(idempotencyKey === undefined ? {} : { 'Idempotency-Key': idempotencyKey }),
+      ...(idempotencyKey === undefined ? {} : { [IDEMPOTENCY_HEADER]: idempotencyKey }),
     },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     signal: AbortSignal.timeout(TIMEOUT_MS),
@@ -67,14 +73,14 @@ export async function exchange(target: Target, method: string, path: string, bod
   }
 }
 
-/** The reply to an operation; throws `Refused` where it is not a success. */
-export async function callOperation<Id extends OperationId>(target: Target, id: Id, input: OperationInput = {}): Promise<Reply<Data<Id>>> {
+/** The data of a success; throws `Refused` where it is none. */
+export async function callOperation<Id extends OperationId>(target: Target, id: Id, input: OperationInput = {}): Promise<Success<Id>> {
   const operation: Operation = operations[id];
   const path = operation.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(input.params?.[name] ?? ''));
   const search = new URLSearchParams(input.query).toString();
   const reply = await exchange(target, operation.method, search ? `${path}?${search}` : path, input.body, input.idempotencyKey);
   if (reply.status !== 200) throw new Refused(reply);
-  return reply as Reply<Data<Id>>;
+  return { data: reply.body.data as Data<Id>, replayed: reply.headers.get(REPLAY_HEADER) === 'true' };
 }
 
 /** The operator API by path. */

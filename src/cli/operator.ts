@@ -8,7 +8,7 @@ import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
-import { callOperation, type OperationInput, type Target } from './operator-client.ts';
+import { callOperation, type OperationInput, Refused, type Target } from './operator-client.ts';
 import { COMMANDS, type Command } from './operator-commands.ts';
 import { parseOptions, readFlags, UsageError } from './operator-flags.ts';
 import { argumentsOf, bodyFlags, commandHelp, nameOf, overview, queryFlags } from './operator-help.ts';
@@ -39,7 +39,7 @@ async function main(args: string[]): Promise<void> {
   if (!command) throw new UsageError(whatExists(noun, ofNoun));
 
   const { input, limit, json, target } = await readCommand(command, args);
-  const data = command.list ? await collect(target, command, input, limit) : (await callOperation(target, command.id, input)).body.data;
+  const data = command.list ? await collect(target, command, input, limit) : await send(target, command, input);
   console.log(json ? JSON.stringify(data, null, 2) : command.view(data as never));
   if (!json && command.list && (data as Items).nextCursor !== null) console.error(`There are more; --limit shows more than ${limit}.`);
 }
@@ -91,13 +91,22 @@ async function readDocument(file: string): Promise<unknown> {
   }
 }
 
+async function send(target: Target, command: Command, input: OperationInput): Promise<unknown> {
+  try {
+    return (await callOperation(target, command.id, input)).data;
+  } catch (error) {
+    if (error instanceof Refused || input.idempotencyKey === undefined) throw error;
+    throw new Error(`${(error as Error).message}\nto repeat it safely: --idempotency-key ${input.idempotencyKey}`, { cause: error });
+  }
+}
+
 /** Follows `nextCursor` until `limit` items are there. */
 async function collect(target: Target, command: Command, input: OperationInput, limit: number): Promise<Items> {
   const found: Items = { items: [], nextCursor: null };
   do {
     const size = Math.min(PAGE_MAX, limit - found.items.length);
     const query = { ...input.query, limit: String(size), ...(found.nextCursor !== null && { cursor: found.nextCursor }) };
-    const page = (await callOperation(target, command.id, { ...input, query })).body.data as Items;
+    const page = (await callOperation(target, command.id, { ...input, query })).data as Items;
     found.items.push(...page.items);
     found.nextCursor = page.nextCursor;
   } while (found.nextCursor !== null && found.items.length < limit);

@@ -24,12 +24,18 @@ export function text(lengthMax: number) {
 
 export const instant = z.iso.datetime().describe('ISO 8601 instant in UTC');
 
-export const customerId = text(CUSTOMER_ID_LENGTH_MAX).describe("The organization's own identifier of its customer");
+/** `.` and `..` are resolved away in every URL path, so nothing with such a name could be read back. */
+const isAddressable = (id: string) => id !== '.' && id !== '..';
+
+export const customerId = text(CUSTOMER_ID_LENGTH_MAX)
+  .refine(isAddressable, 'must not be . or ..')
+  .describe("The organization's own identifier of its customer");
 
 /** Visible ASCII: what can travel in a header without change. */
 export const idempotencyKey = z
   .string()
-  .regex(/^[\x21-\x7e]{1,255}$/, `must be 1 to ${IDEMPOTENCY_KEY_LENGTH_MAX} visible ASCII characters`);
+  .regex(/^[\x21-\x7e]{1,255}$/, `must be 1 to ${IDEMPOTENCY_KEY_LENGTH_MAX} visible ASCII characters`)
+  .refine(isAddressable, 'must not be . or ..');
 
 export const tokens = z
   .number()

@@ -28,7 +28,10 @@ const idOf = (call: number) => `call-${call}`;
 /** Begins and ends one call; true when the end was acknowledged. */
 async function meter(call: number): Promise<boolean> {
   const begin = { body: { customerId: customerOf(call) }, headers: { 'Idempotency-Key': idOf(call) } };
-  const end = { body: { callId: idOf(call), modelUsed: 'gpt-4o-mini', inputTokens: 100, responseTokens: 10 }, headers: { 'Idempotency-Key': idOf(call) } };
+  const end = {
+    body: { callId: idOf(call), modelUsed: 'gpt-4o-mini', inputTokens: 100, responseTokens: 10 },
+    headers: { 'Idempotency-Key': idOf(call) },
+  };
   try {
     if ((await tenant.api.send('beginCall', begin)).status !== 200) return false;
     return (await tenant.api.send('endCall', end)).status === 200;
@@ -87,5 +90,9 @@ test('two kills in mid-load: every acknowledged call is there once, in the objec
     .bind(tenant.organizationId)
     .all();
   await reader.stop();
-  expect(results).toEqual(all.map((call) => ({ call_id: idOf(call), status: 'COMPLETED', cost_nano_usd: 21_000 })).sort((a, b) => (a.call_id < b.call_id ? -1 : 1)));
+  expect(results).toEqual(
+    all
+      .map((call) => ({ call_id: idOf(call), status: 'COMPLETED', cost_nano_usd: 21_000 }))
+      .sort((a, b) => (a.call_id < b.call_id ? -1 : 1)),
+  );
 });

@@ -49,7 +49,8 @@ export async function startLocal({ stateDir, port }: { stateDir: string; port: n
 }
 
 async function ended(child: ChildProcess, signal: NodeJS.Signals, port: number): Promise<void> {
-  const exit = child.exitCode === null && child.signalCode === null ? new Promise((resolve) => child.once('exit', resolve)) : Promise.resolve();
+  const exit =
+    child.exitCode === null && child.signalCode === null ? new Promise((resolve) => child.once('exit', resolve)) : Promise.resolve();
   child.kill(signal);
   await exit;
   await until(() =>
@@ -67,4 +68,3 @@ export async function until(condition: () => boolean | Promise<boolean>): Promis
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }
-

@@ -16,7 +16,10 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 test('the curl line that it prints works when pasted', async () => {
-  const line = server.output().split('\n').find((text) => text.startsWith('curl '));
+  const line = server
+    .output()
+    .split('\n')
+    .find((text) => text.startsWith('curl '));
   const { stdout } = await promisify(exec)(line ?? 'false');
   expect(JSON.parse(stdout)).toMatchObject({ result: { code: 'CALL_BEGIN_SUCCESS' }, data: { allowed: { premium: true } } });
 });

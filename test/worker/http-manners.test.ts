@@ -181,6 +181,7 @@ describe('bad input', () => {
     ['customerId', { customerId: 'x'.repeat(256) }],
     ['customerId', { customerId: 'a\u0000b' }],
     ['customerId', { customerId: '\ud800' }],
+    ['customerId', { customerId: '..' }],
     ['customerId', { customer: { id: {} } }],
     ['customerUserId', { customerId: 'v', customerUserId: 1 }],
     ['customerUserName', { customerId: 'v', customerUserName: 'x'.repeat(201) }],

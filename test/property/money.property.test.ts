@@ -1,0 +1,212 @@
+/**
+ * Money survives every conversion: text and back is the same amount, the JSON number is the nearest there is, and
+ * nothing is lost between the lines of a cost and its sum.
+ */
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { divideHalfUp, formatUsd, nanoFromUsd, parseUsd, usdFromNano } from '../../src/domain/money.ts';
+import { costOf, type RateCard } from '../../src/domain/pricing.ts';
+
+const NANO = 1_000_000_000n;
+/** Everything that `parseUsd` reads: up to twelve digits before the point. */
+const amounts = fc.oneof(fc.bigInt({ min: 0n, max: 10n ** 21n - 1n }), fc.bigInt({ min: 0n, max: 3n * NANO }));
+
+describe('text', () => {
+  test('an amount that is printed and read again is the same amount', () => {
+    fc.assert(fc.property(amounts, (nano) => expect(parseUsd(formatUsd(nano))).toBe(nano)));
+  });
+
+  test('an amount is printed as the shortest decimal that means it', () => {
+    fc.assert(
+      fc.property(amounts, (nano) => {
+        const text = formatUsd(nano);
+        expect(text).toMatch(/^(0|[1-9]\d*)(\.\d{0,8}[1-9])?$/);
+        const [whole = '', fraction = ''] = text.split('.');
+        expect(BigInt(whole) * NANO + BigInt(`${fraction}000000000`.slice(0, 9))).toBe(nano);
+      }),
+    );
+  });
+
+  test('a negative amount is printed as the positive one with a minus', () => {
+    fc.assert(fc.property(fc.bigInt({ min: 1n, max: 10n ** 21n }), (nano) => expect(formatUsd(-nano)).toBe(`-${formatUsd(nano)}`)));
+  });
+
+  test('zeros around a decimal do not change what is read', () => {
+    fc.assert(
+      fc.property(fc.bigInt({ min: 0n, max: 10n ** 15n }), (nano) => {
+        const digits = nano.toString().padStart(10, '0');
+        expect(parseUsd(`${digits.slice(0, -9)}.${digits.slice(-9)}`)).toBe(nano);
+        expect(parseUsd(`00${formatUsd(nano)}`)).toBe(nano);
+      }),
+    );
+  });
+
+  test.each(['', '.', '1.', '.5', '-1', '+1', '1e3', '1,5', ' 1', '1 ', '1.0000000001', '1234567890123', 'NaN', '0x10', '１'])(
+    '%j is no amount',
+    (text) => {
+      expect(parseUsd(text)).toBeNull();
+    },
+  );
+
+  test('no text but a plain decimal is an amount', () => {
+    fc.assert(
+      fc.property(fc.string({ maxLength: 12 }), (text) => {
+        if (!/^[0-9]+(\.[0-9]+)?$/.test(text)) expect(parseUsd(text)).toBeNull();
+      }),
+    );
+  });
+});
+
+/** The exact value of a finite positive double, as numerator / 2^exponent or numerator x 2^-exponent. */
+function exactly(value: number): { numerator: bigint; denominator: bigint } {
+  const bits = new BigUint64Array(new Float64Array([value]).buffer)[0] ?? 0n;
+  const biased = Number((bits >> 52n) & 0x7ffn);
+  const mantissa = (bits & 0xfffffffffffffn) | (biased === 0 ? 0n : 1n << 52n);
+  const exponent = Math.max(biased, 1) - 1075;
+  return exponent >= 0
+    ? { numerator: mantissa << BigInt(exponent), denominator: 1n }
+    : { numerator: mantissa, denominator: 1n << BigInt(-exponent) };
+}
+
+/** The next double above (+1n) or below (-1n) a positive one. */
+function neighbour(value: number, step: bigint): number {
+  const bits = new BigUint64Array(new Float64Array([value]).buffer)[0] ?? 0n;
+  return new Float64Array(new BigUint64Array([bits + step]).buffer)[0] ?? 0;
+}
+
+/** How far `value` lies from `nano`, times 10^9 x 2^1100, so that distances compare as integers. */
+function distance(value: number, nano: bigint): bigint {
+  const { numerator, denominator } = exactly(value);
+  const difference = ((numerator << 1100n) / denominator) * NANO - (nano << 1100n);
+  return difference < 0n ? -difference : difference;
+}
+
+describe('numbers', () => {
+  test('no JSON number lies nearer to an amount than the one that is given', () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.bigInt({ min: 1n, max: 10n ** 21n }), fc.bigInt({ min: 1n, max: NANO })), (nano) => {
+        const given = usdFromNano(nano);
+        expect(distance(given, nano)).toBeLessThanOrEqual(distance(neighbour(given, 1n), nano));
+        expect(distance(given, nano)).toBeLessThanOrEqual(distance(neighbour(given, -1n), nano));
+      }),
+      { numRuns: 1000 },
+    );
+    expect(usdFromNano(0n)).toBe(0);
+  });
+
+  test('an amount up to a million USD survives as a JSON number', () => {
+    fc.assert(fc.property(fc.bigInt({ min: 0n, max: 1_000_000n * NANO }), (nano) => expect(nanoFromUsd(usdFromNano(nano))).toBe(nano)));
+  });
+
+  test('a JSON number is read to the nearest nano-USD', () => {
+    fc.assert(
+      fc.property(fc.double({ min: 1e-12, max: 1e11, noNaN: true }), (usd) => {
+        const { numerator, denominator } = exactly(usd);
+        // |nano - usd x 10^9| is at most a half.
+        const off = 2n * (nanoFromUsd(usd) * denominator - numerator * NANO);
+        expect(off <= denominator && -off <= denominator).toBe(true);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  test.each([-1, -0.5, Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, 1e21, 1e13])('%d is refused', (usd) => {
+    expect(() => nanoFromUsd(usd)).toThrow(RangeError);
+  });
+});
+
+describe('division', () => {
+  const numerators = fc.bigInt({ min: 0n, max: 10n ** 30n });
+  const denominators = fc.oneof(fc.bigInt({ min: 1n, max: 10n ** 12n }), fc.bigInt({ min: 1n, max: 20n }));
+
+  test('half up is the integer whose half-open interval [q - 1/2, q + 1/2) the quotient lies in', () => {
+    fc.assert(
+      fc.property(numerators, denominators, (numerator, denominator) => {
+        const quotient = divideHalfUp(numerator, denominator);
+        expect((2n * quotient - 1n) * denominator <= 2n * numerator).toBe(true);
+        expect(2n * numerator < (2n * quotient + 1n) * denominator).toBe(true);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  test('an exact half goes up', () => {
+    fc.assert(
+      fc.property(fc.bigInt({ min: 0n, max: 10n ** 20n }), fc.bigInt({ min: 1n, max: 10n ** 9n }), (whole, half) => {
+        expect(divideHalfUp((2n * whole + 1n) * half, 2n * half)).toBe(whole + 1n);
+      }),
+    );
+  });
+});
+
+describe('a cost', () => {
+  const rate = fc.bigInt({ min: 0n, max: 10n ** 12n });
+  const optional = fc.option(rate, { nil: undefined });
+  const maybe = <T>(name: string, value: T | undefined) => (value === undefined ? {} : { [name]: value });
+  const rates = fc
+    .record({ input: rate, output: rate, cachedInput: optional, cacheWrite: optional, search: optional, audioSecond: optional })
+    .map(({ input, output, ...others }) => ({
+      input,
+      output,
+      ...Object.assign({}, ...Object.entries(others).map(([name, value]) => maybe(name, value))),
+    }));
+  const tiers = fc.array(
+    fc.record({
+      inputTokensAbove: fc.integer({ min: 0, max: 2_000_000 }),
+      rates: fc.record({ input: rate, output: rate, cachedInput: rate, cacheWrite: rate }, { requiredKeys: ['input', 'output'] }),
+    }),
+    { maxLength: 3 },
+  );
+  const cards = fc
+    .record({ rates, tiers })
+    .map((given): RateCard => ({ snapshotId: 'a/b@1', provider: 'a', modelKey: 'a/b', ...given }));
+  const tokens = fc.integer({ min: 0, max: 1_000_000 });
+  const usages = fc
+    .record({ rest: tokens, cached: tokens, written: tokens, responseTokens: tokens, searches: tokens, milliseconds: tokens })
+    .map(({ rest, cached, written, responseTokens, searches, milliseconds }) => ({
+      inputTokens: rest + cached + written,
+      cachedInputTokens: cached,
+      cacheWriteInputTokens: written,
+      responseTokens,
+      reasoningTokens: 0,
+      searches,
+      audio: 0,
+      audioSeconds: milliseconds / 1000,
+    }));
+
+  test('is the sum of its lines, each quantity x rate / 1,000,000 rounded half up; batch is half of it', () => {
+    fc.assert(
+      fc.property(cards, usages, (card, usage) => {
+        const cost = costOf(card, usage, 'standard');
+        let sum = 0n;
+        for (const { quantity, rateNanoUsdPerMillion, costNanoUsd } of cost.lines) {
+          const milli = BigInt(Math.round(quantity * 1000));
+          const off = 2n * (costNanoUsd * 1_000_000_000n - milli * rateNanoUsdPerMillion);
+          expect(off <= 1_000_000_000n && off > -1_000_000_000n).toBe(true);
+          sum += costNanoUsd;
+        }
+        expect([cost.standardNanoUsd, cost.totalNanoUsd]).toEqual([sum, sum]);
+        const batch = costOf(card, usage, 'batch');
+        expect([batch.standardNanoUsd, batch.totalNanoUsd]).toEqual([sum, sum / 2n + (sum % 2n)]);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('prices every token once: the quantities of the lines are those of the usage', () => {
+    fc.assert(
+      fc.property(cards, usages, (card, usage) => {
+        const { lines, assumptions } = costOf(card, usage, 'standard');
+        const quantityOf = (name: string) => lines.find(({ component }) => component === name)?.quantity ?? 0;
+        expect(quantityOf('input') + quantityOf('cachedInput') + quantityOf('cacheWrite')).toBe(usage.inputTokens);
+        expect(quantityOf('output')).toBe(usage.responseTokens);
+        // What is not on a line is named.
+        for (const [name, quantity] of [['searches', usage.searches], ['audioSeconds', usage.audioSeconds]] as const) {
+          const named = assumptions.some((assumption) => assumption.startsWith(`${name}:`));
+          expect(quantityOf(name)).toBe(named ? 0 : quantity);
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+});

@@ -1,0 +1,313 @@
+/**
+ * The life of a call keeps its books: what begin holds, end or timeout gives back, and only what was used is consumed.
+ */
+import { describe, expect, test } from 'vitest';
+import type { Account } from '../../src/domain/account.ts';
+import { type BeginRequest, beginCall, type Call, canEnd, type EndRequest, endCall, timeOutCall } from '../../src/domain/call.ts';
+import type { Quantities } from '../../src/domain/meters.ts';
+import type { RateCard, ResolvedPrice } from '../../src/domain/pricing.ts';
+import { account, NO_USAGE, type PlanChange, plan, usage } from './fixtures.ts';
+
+const NOW = 1_000_000;
+const DEADLINE = 4_600_000;
+const UNKNOWN: ResolvedPrice = { available: false, reason: 'MODEL_NOT_IN_CATALOG' };
+
+/** Input at 2.50 USD per million, output as given in nano-USD per million. */
+function priced(output: bigint): ResolvedPrice {
+  const card: RateCard = { snapshotId: 'a/b@1', provider: 'a', modelKey: 'a/b', rates: { input: 2_500_000_000n, output }, tiers: [] };
+  return { available: true, card };
+}
+const CHEAP = priced(4_000_000_000n);
+const DEAR = priced(10_000_000_000n);
+
+interface Begin extends Partial<BeginRequest> {
+  consumed?: Quantities;
+  reserved?: Quantities;
+}
+
+function begin(change: PlanChange, { consumed = {}, reserved = {}, ...request }: Begin = {}) {
+  return beginCall(account(plan(change), { consumed, reserved }), 'c1', { requested: {}, pricingMode: 'standard', ...request }, DEADLINE, NOW);
+}
+
+function end(begun: { account: Account; call: Call }, request: Partial<EndRequest> = {}, price = UNKNOWN) {
+  const ended = endCall(begun.account, begun.call, { usage: NO_USAGE, ...request }, price, NOW + 1_000);
+  const { outcome } = ended.call;
+  if (!outcome) throw new Error('an ended call has an outcome');
+  return { ...ended, outcome, meters: ended.account.meters };
+}
+
+/** Quantities without the zeros, which mean the same as nothing. */
+function some(quantities: Quantities): Quantities {
+  return Object.fromEntries(Object.entries(quantities).filter(([, amount]) => amount !== 0));
+}
+
+const BOTH = { standard: true, premium: true };
+
+describe('begin', () => {
+  test.each<[string, PlanChange, Begin, Quantities]>([
+    ['one standard call where nothing is requested', {}, {}, { standardCalls: 1 }],
+    ['one premium call', {}, { requested: { premium: true } }, { premiumCalls: 1 }],
+    ['one call of each tier where both are allowed', {}, { requested: BOTH }, { standardCalls: 1, premiumCalls: 1 }],
+    ['only the tier that is allowed', { limits: { premiumCalls: 0 } }, { requested: BOTH }, { standardCalls: 1 }],
+    ['a standard call for a downgraded one', { limitType: 'DOWNGRADE', limits: { premiumCalls: 0 } }, { requested: { premium: true } }, { standardCalls: 1 }],
+    ['nothing for a capability alone', {}, { requested: { image: true } }, {}],
+    ['nothing for a denied call', { limits: { standardCalls: 0 } }, {}, {}],
+    ['a call beyond an informational limit', { limitType: 'NONE', limits: { standardCalls: 0 } }, {}, { standardCalls: 1 }],
+  ])('holds %s', (_of, change, request, held) => {
+    const { call, account: after } = begin(change, request);
+    expect(call.reserved).toEqual(held);
+    expect(after.meters).toEqual({ consumed: {}, reserved: held });
+  });
+
+  test('opens an allowed call until its deadline, and finishes a denied one at once', () => {
+    expect(begin({}).call).toMatchObject({
+      callId: 'c1',
+      customerId: 'customer',
+      status: 'IN_PROGRESS',
+      startedAtMs: NOW,
+      deadlineAtMs: DEADLINE,
+      finishedAtMs: null,
+      usagePlanVersionId: 'plan-v1',
+      suggestedTier: 'standard',
+      outcome: null,
+    });
+    expect(begin({ limits: { standardCalls: 0 } }).call).toMatchObject({ status: 'NOT_ALLOWED', finishedAtMs: NOW, suggestedTier: 'none' });
+  });
+
+  test('denies everything once the subscription is canceled, and holds nothing', () => {
+    const canceled = account(plan());
+    canceled.subscription.canceledAtMs = 5;
+    const { call, account: after } = beginCall(canceled, 'c1', { requested: {}, pricingMode: 'standard' }, DEADLINE, NOW);
+    expect([call.status, call.reserved, after.meters.reserved]).toEqual(['NOT_ALLOWED', {}, {}]);
+  });
+
+  test('allows exactly as many open calls as the limit has calls', () => {
+    let current = account(plan({ limits: { standardCalls: 3 } }));
+    const statuses = ['a', 'b', 'c', 'd'].map((callId) => {
+      const begun = beginCall(current, callId, { requested: {}, pricingMode: 'standard' }, DEADLINE, NOW);
+      current = begun.account;
+      return begun.call.status;
+    });
+    expect(statuses).toEqual(['IN_PROGRESS', 'IN_PROGRESS', 'IN_PROGRESS', 'NOT_ALLOWED']);
+    expect(current.meters.reserved).toEqual({ standardCalls: 3 });
+  });
+
+  test('adds to what other open calls hold, leaves the account it was given alone, and grows the revision', () => {
+    const before = account(plan(), { consumed: { standardCalls: 4 }, reserved: { standardCalls: 2 } });
+    const { account: after, call } = beginCall(before, 'c1', { requested: {}, pricingMode: 'standard' }, DEADLINE, NOW);
+    expect(after.meters).toEqual({ consumed: { standardCalls: 4 }, reserved: { standardCalls: 3 } });
+    expect([before.revision, after.revision, call.revision]).toEqual([1, 2, 2]);
+    expect(before.meters.reserved).toEqual({ standardCalls: 2 });
+  });
+});
+
+describe('reserved output tokens', () => {
+  test.each<[string, PlanChange, Begin, Quantities, number | null]>([
+    ['none where the plan reserves none', { limits: { standardTokens: 100 } }, {}, { standardCalls: 1 }, null],
+    ['in full while enough is left', { reserveOutputTokens: 40, limits: { standardTokens: 100 } }, {}, { standardCalls: 1, standardTokens: 40 }, 40],
+    [
+      'what is left where that is less',
+      { reserveOutputTokens: 40, limits: { standardTokens: 100 } },
+      { consumed: { standardTokens: 50 }, reserved: { standardTokens: 39 } },
+      { standardCalls: 1, standardTokens: 11 },
+      11,
+    ],
+    ['in full where tokens are unlimited', { reserveOutputTokens: 40 }, {}, { standardCalls: 1, standardTokens: 40 }, 40],
+    [
+      'in full where limits are informational',
+      { limitType: 'NONE', reserveOutputTokens: 40, limits: { standardTokens: 10 } },
+      {},
+      { standardCalls: 1, standardTokens: 40 },
+      40,
+    ],
+    [
+      'of both tiers, with the figure of the suggested one',
+      { reserveOutputTokens: 40, limits: { standardTokens: 7, premiumTokens: 30 } },
+      { requested: BOTH },
+      { standardCalls: 1, premiumCalls: 1, standardTokens: 7, premiumTokens: 30 },
+      30,
+    ],
+    ['none for a denied call', { reserveOutputTokens: 40, limits: { standardTokens: 0 } }, {}, {}, null],
+    ['none for a capability alone', { reserveOutputTokens: 40 }, { requested: { search: true } }, {}, null],
+  ])('are held %s', (_of, change, request, held, maxResponseTokens) => {
+    const begun = begin(change, request);
+    expect(begun.call.reserved).toEqual(held);
+    expect(begun.maxResponseTokens).toBe(maxResponseTokens);
+  });
+
+  test('make a token limit exact: the second call gets the rest, the third is denied until the first ends', () => {
+    const change = { reserveOutputTokens: 60, limits: { standardTokens: 100 } };
+    const first = begin(change);
+    const request: BeginRequest = { requested: {}, pricingMode: 'standard' };
+    const second = beginCall(first.account, 'c2', request, DEADLINE, NOW);
+    const third = beginCall(second.account, 'c3', request, DEADLINE, NOW);
+    expect([first.maxResponseTokens, second.maxResponseTokens, third.call.status]).toEqual([60, 40, 'NOT_ALLOWED']);
+    const ended = end({ account: third.account, call: first.call }, { usage: usage({ responseTokens: 25 }) });
+    const fourth = beginCall(ended.account, 'c4', request, DEADLINE, NOW);
+    // 25 are consumed and 40 still held by the second call: 35 are left.
+    expect([fourth.call.status, fourth.maxResponseTokens]).toEqual(['IN_PROGRESS', 35]);
+  });
+});
+
+describe('end', () => {
+  test('gives back all that begin held, and consumes what was used', () => {
+    const change = { reserveOutputTokens: 40 };
+    const ended = end(begin(change, { requested: BOTH, reserved: { premiumCalls: 5 } }), { usage: usage({ responseTokens: 12 }) }, CHEAP);
+    expect(some(ended.meters.reserved)).toEqual({ premiumCalls: 5 });
+    expect(ended.meters.consumed).toEqual({ standardCalls: 1, standardTokens: 12 });
+    expect(ended.call).toMatchObject({ status: 'COMPLETED', reserved: {}, finishedAtMs: NOW + 1_000 });
+  });
+
+  test('takes output tokens of the allowance and no input, cache or reasoning tokens', () => {
+    const used = usage({ inputTokens: 900, cachedInputTokens: 200, cacheWriteInputTokens: 100, responseTokens: 50, reasoningTokens: 30 });
+    expect(end(begin({}), { usage: used }).outcome.consumed).toEqual({ standardCalls: 1, standardTokens: 50 });
+  });
+
+  test('takes searches and seconds of audio of theirs', () => {
+    const used = usage({ searches: 2, audioSeconds: 0.3, audio: 1 });
+    const ended = end(begin({}, { requested: { standard: true, search: true, audio: true }, consumed: { audioSeconds: 0.1 } }), { usage: used });
+    expect(ended.outcome.consumed).toEqual({ standardCalls: 1, searches: 2, audioSeconds: 0.3 });
+    expect(ended.meters.consumed).toEqual({ standardCalls: 1, searches: 2, audioSeconds: 0.4 });
+  });
+
+  test.each<[string, Partial<EndRequest>, ResolvedPrice, Begin, string]>([
+    ['the price, above 4.00 USD', {}, DEAR, {}, 'premium'],
+    ['the price, exactly 4.00 USD', {}, CHEAP, { requested: { premium: true } }, 'standard'],
+    ['isPremium false over a dear price', { isPremium: false }, DEAR, { requested: { premium: true } }, 'standard'],
+    ['isPremium true over a cheap price', { isPremium: true }, CHEAP, {}, 'premium'],
+    ['isPremium true without a price', { isPremium: true }, UNKNOWN, {}, 'premium'],
+    ['the suggested tier without a price', {}, UNKNOWN, { requested: { premium: true } }, 'premium'],
+    ['the suggested tier of both without a price', {}, UNKNOWN, { requested: BOTH }, 'premium'],
+    ['standard where no tier was suggested and there is no price', {}, UNKNOWN, { requested: { image: true } }, 'standard'],
+  ])('bills the tier by %s', (_of, request, price, begun, tier) => {
+    const ended = end(begin({}, begun), { modelUsed: 'm', usage: usage({ responseTokens: 9 }), ...request }, price);
+    expect(ended.outcome.tier).toBe(tier);
+    expect(ended.meters.consumed).toEqual({ [`${tier}Calls`]: 1, [`${tier}Tokens`]: 9 });
+    expect(some(ended.meters.reserved)).toEqual({});
+  });
+
+  test('of a failed call that used nothing consumes nothing', () => {
+    const ended = end(begin({}), { error: { code: 'TIMEOUT', message: 'upstream timed out' } });
+    expect(ended.call.status).toBe('FAILED');
+    expect(ended.outcome).toMatchObject({ consumed: {}, error: { code: 'TIMEOUT', message: 'upstream timed out' } });
+    expect([ended.meters.consumed, some(ended.meters.reserved)]).toEqual([{}, {}]);
+  });
+
+  test.each<[Partial<typeof NO_USAGE>, Quantities]>([
+    [{ inputTokens: 1 }, { standardCalls: 1 }],
+    [{ responseTokens: 5 }, { standardCalls: 1, standardTokens: 5 }],
+    [{ searches: 1 }, { standardCalls: 1, searches: 1 }],
+  ])('of a failed call that used %o consumes it, for the money was spent', (used, consumed) => {
+    expect(end(begin({}), { error: { code: 'x', message: 'y' }, usage: usage(used) }).outcome.consumed).toEqual(consumed);
+  });
+
+  test('of a completed call without any usage still consumes the call', () => {
+    expect(end(begin({})).outcome.consumed).toEqual({ standardCalls: 1 });
+  });
+
+  test('of a call for a capability alone consumes no model call, unless a model ran', () => {
+    const image = () => begin({}, { requested: { image: true } });
+    expect(end(image()).outcome.consumed).toEqual({});
+    expect(end(image(), { usage: usage({ searches: 1 }) }).outcome.consumed).toEqual({ searches: 1 });
+    expect(end(image(), { modelUsed: 'gpt-image-1' }).outcome.consumed).toEqual({ standardCalls: 1 });
+    expect(end(image(), { usage: usage({ inputTokens: 3 }) }).outcome.consumed).toEqual({ standardCalls: 1 });
+  });
+
+  test('records what it was told, and nothing where it was told nothing', () => {
+    const told = { providerUsed: 'openai', modelUsed: 'gpt-4o', reasoningEffort: 'low', reasoningBudgetTokens: 64 } as const;
+    expect(end(begin({}), told).outcome).toMatchObject({ ...told, endedAtMs: NOW + 1_000 });
+    expect(end(begin({})).outcome).toMatchObject({ providerUsed: null, modelUsed: null, reasoningEffort: undefined, error: null, compression: null });
+  });
+
+  test('cleans code and message of an error', () => {
+    const error = { code: 'sk-abcdefghijklmnop', message: 'bad key sk-abcdefghijklmnop' };
+    expect(end(begin({}), { error }).outcome.error).toEqual({ code: '[credential]', message: 'bad key [credential]' });
+  });
+
+  test('names the Stripe customer of the request, else of the account, else none', () => {
+    const begun = begin({});
+    const known = { ...begun, account: { ...begun.account, contact: { stripeCustomerId: 'cus_account' } } };
+    expect(end(known, { stripeCustomerId: 'cus_call' }).outcome.stripeCustomerId).toBe('cus_call');
+    expect(end(known).outcome.stripeCustomerId).toBe('cus_account');
+    expect(end(begun).outcome.stripeCustomerId).toBeNull();
+  });
+});
+
+describe('the price of an ended call', () => {
+  const used = usage({ inputTokens: 1_000, responseTokens: 500 });
+
+  test.each([
+    { begun: 'standard', ended: undefined, mode: 'standard', nano: '7500000' },
+    { begun: 'batch', ended: undefined, mode: 'batch', nano: '3750000' },
+    { begun: 'batch', ended: 'standard', mode: 'standard', nano: '7500000' },
+    { begun: 'standard', ended: 'batch', mode: 'batch', nano: '3750000' },
+  ] as const)('begun $begun and ended $ended is that of $mode', ({ begun, ended, mode, nano }) => {
+    const { call, outcome } = end(begin({}, { pricingMode: begun }), { usage: used, pricingMode: ended }, DEAR);
+    expect(call.pricingMode).toBe(mode);
+    expect(outcome.price).toMatchObject({ status: 'FINAL', costNanoUsd: nano, breakdown: { standardCostUsdNano: '7500000' } });
+  });
+
+  test('batch halves the money and not the allowance', () => {
+    expect(end(begin({}, { pricingMode: 'batch' }), { usage: used }, DEAR).meters.consumed).toEqual({ premiumCalls: 1, premiumTokens: 500 });
+  });
+
+  test('is unavailable with its reason, never zero, where the model has none', () => {
+    expect(end(begin({}), { usage: used }, UNKNOWN).outcome.price).toEqual({ status: 'UNAVAILABLE', reason: 'MODEL_NOT_IN_CATALOG' });
+  });
+});
+
+describe('compression savings', () => {
+  const counts = { provider: 'toon', originalTokens: 1_000, compressedTokens: 600, techniques: ['columns'] };
+  test.each([
+    // 400 saved tokens at 2,500 nano-USD.
+    { of: 'a saving', change: {}, price: DEAR, savedTokens: 400, ratio: 0.4, avoided: '1000000' },
+    { of: 'a saving at an unknown price', change: {}, price: UNKNOWN, savedTokens: 400, ratio: 0.4, avoided: null },
+    { of: 'a prompt that grew', change: { compressedTokens: 1_001 }, price: DEAR, savedTokens: 0, ratio: 0, avoided: '0' },
+    { of: 'an empty prompt', change: { originalTokens: 0, compressedTokens: 0 }, price: DEAR, savedTokens: 0, ratio: 0, avoided: '0' },
+  ])('of $of are derived from the counts', ({ change, price, savedTokens, ratio, avoided }) => {
+    const promptCompression = { ...counts, ...change };
+    expect(end(begin({}), { promptCompression }, price).outcome.compression).toEqual({
+      ...promptCompression,
+      savedTokens,
+      tokenSavingsRatio: ratio,
+      inputCostAvoidedNanoUsd: avoided,
+    });
+  });
+});
+
+describe('timeout', () => {
+  test('gives back all that begin held, consumes nothing, and dates from the deadline', () => {
+    const begun = begin({ reserveOutputTokens: 40 }, { requested: BOTH, consumed: { standardCalls: 2 }, reserved: { standardCalls: 1 } });
+    const { account: after, call } = timeOutCall(begun.account, begun.call);
+    expect(call).toMatchObject({ status: 'TIMEOUT', reserved: {}, finishedAtMs: DEADLINE, outcome: null });
+    expect(after.meters.consumed).toEqual({ standardCalls: 2 });
+    expect(some(after.meters.reserved)).toEqual({ standardCalls: 1 });
+    expect([after.revision, call.revision]).toEqual([3, 3]);
+  });
+
+  test('makes room for another call', () => {
+    const begun = begin({ limits: { standardCalls: 1 } });
+    const request: BeginRequest = { requested: {}, pricingMode: 'standard' };
+    expect(beginCall(begun.account, 'c2', request, DEADLINE, NOW).call.status).toBe('NOT_ALLOWED');
+    const timedOut = timeOutCall(begun.account, begun.call);
+    expect(beginCall(timedOut.account, 'c2', request, DEADLINE, NOW).call.status).toBe('IN_PROGRESS');
+  });
+
+  test('is no obstacle to a late end, which is consumed and priced once and gives nothing back twice', () => {
+    const begun = begin({}, { reserved: { standardCalls: 1 } });
+    const ended = end(timeOutCall(begun.account, begun.call), { usage: usage({ inputTokens: 1_000, responseTokens: 500 }) }, DEAR);
+    expect(ended.call.status).toBe('COMPLETED');
+    expect(ended.meters.consumed).toEqual({ premiumCalls: 1, premiumTokens: 500 });
+    expect(some(ended.meters.reserved)).toEqual({ standardCalls: 1 });
+    expect(ended.outcome.price).toMatchObject({ status: 'FINAL', costNanoUsd: '7500000' });
+  });
+});
+
+test('an end may be recorded while the call is open and after it timed out, and never again', () => {
+  const begun = begin({});
+  const timedOut = timeOutCall(begun.account, begun.call).call;
+  const completed = end(begun).call;
+  const failed = end(begun, { error: { code: 'a', message: 'b' } }).call;
+  const denied = begin({ limits: { standardCalls: 0 } }).call;
+  expect([begun.call, timedOut, completed, failed, denied].map(canEnd)).toEqual([true, true, false, false, false]);
+});

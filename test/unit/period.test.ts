@@ -1,0 +1,148 @@
+/**
+ * Usage periods are half-open, counted from their anchor, and follow the calendar: a monthly period anchored on the 31st
+ * ends on the last day of a shorter month and returns to the 31st.
+ */
+import { describe, expect, test } from 'vitest';
+import { openAccount, replenishDue } from '../../src/domain/account.ts';
+import { boundary, NEVER_MS, periodAt, type Replenish, type ReplenishUnit } from '../../src/domain/period.ts';
+import { account, plan } from './fixtures.ts';
+
+const at = (iso: string) => Date.parse(iso.length === 10 ? `${iso}T00:00:00Z` : iso);
+const iso = (ms: number) => new Date(ms).toISOString().replace('T00:00:00.000Z', '');
+
+describe('boundaries', () => {
+  test.each<[string, string, number, ReplenishUnit, string[]]>([
+    [
+      'monthly on the 31st',
+      '2026-01-31',
+      1,
+      'MONTH',
+      ['2026-01-31', '2026-02-28', '2026-03-31', '2026-04-30', '2026-05-31', '2026-06-30', '2026-07-31', '2026-08-31'],
+    ],
+    ['monthly on the 31st in a leap year', '2027-12-31', 1, 'MONTH', ['2027-12-31', '2028-01-31', '2028-02-29', '2028-03-31']],
+    ['monthly on the 30th', '2026-01-30', 1, 'MONTH', ['2026-01-30', '2026-02-28', '2026-03-30', '2026-04-30']],
+    ['monthly on the 29th in a leap year', '2028-01-29', 1, 'MONTH', ['2028-01-29', '2028-02-29', '2028-03-29']],
+    ['monthly over the new year', '2026-11-15', 1, 'MONTH', ['2026-11-15', '2026-12-15', '2027-01-15', '2027-02-15']],
+    ['every second month on the 31st', '2026-12-31', 2, 'MONTH', ['2026-12-31', '2027-02-28', '2027-04-30', '2027-06-30', '2027-08-31']],
+    ['every 13th month', '2026-01-31', 13, 'MONTH', ['2026-01-31', '2027-02-28', '2028-03-31', '2029-04-30']],
+    [
+      'yearly on February 29',
+      '2024-02-29',
+      1,
+      'YEAR',
+      ['2024-02-29', '2025-02-28', '2026-02-28', '2027-02-28', '2028-02-29', '2029-02-28'],
+    ],
+    ['yearly on February 29 towards 2100, which is no leap year', '2096-02-29', 4, 'YEAR', ['2096-02-29', '2100-02-28', '2104-02-29']],
+    ['yearly on February 28', '2027-02-28', 1, 'YEAR', ['2027-02-28', '2028-02-28']],
+    ['every third day over a leap day', '2028-02-27', 3, 'DAY', ['2028-02-27', '2028-03-01', '2028-03-04']],
+    ['weekly', '2026-12-28', 1, 'WEEK', ['2026-12-28', '2027-01-04', '2027-01-11']],
+    ['every second week', '2026-12-28', 2, 'WEEK', ['2026-12-28', '2027-01-11', '2027-01-25']],
+    ['every 12 hours', '2026-12-31', 12, 'HOUR', ['2026-12-31', '2026-12-31T12:00:00.000Z', '2027-01-01']],
+    ['daily where clocks change elsewhere', '2026-03-28', 1, 'DAY', ['2026-03-28', '2026-03-29', '2026-03-30']],
+  ])('%s', (_of, anchor, every, unit, expected) => {
+    expect(expected.map((_, index) => iso(boundary(at(anchor), { every, unit }, index)))).toEqual(expected);
+  });
+
+  test('keep the time of day of their anchor, to the millisecond', () => {
+    expect(iso(boundary(at('2026-01-31T23:59:59.999Z'), { every: 1, unit: 'MONTH' }, 1))).toBe('2026-02-28T23:59:59.999Z');
+    expect(iso(boundary(at('2024-02-29T13:14:15.016Z'), { every: 1, unit: 'YEAR' }, 1))).toBe('2025-02-28T13:14:15.016Z');
+  });
+});
+
+describe('the period that contains a moment', () => {
+  const monthly: Replenish = { every: 1, unit: 'MONTH' };
+  const anchor = at('2026-01-31T10:00:00Z');
+  const february = { index: 1, startMs: at('2026-02-28T10:00:00Z'), endMs: at('2026-03-31T10:00:00Z') };
+
+  test.each([
+    ['its first millisecond', '2026-02-28T10:00:00.000Z', 1],
+    ['its last millisecond', '2026-03-31T09:59:59.999Z', 1],
+    ['the millisecond before it', '2026-02-28T09:59:59.999Z', 0],
+    ['the millisecond that ends it', '2026-03-31T10:00:00.000Z', 2],
+  ])('is half-open at %s', (_of, moment, index) => {
+    const period = periodAt(anchor, monthly, at(moment));
+    expect(period.index).toBe(index);
+    if (index === 1) expect(period).toEqual(february);
+  });
+
+  test('is the first one before the anchor and at the anchor', () => {
+    const first = { index: 0, startMs: anchor, endMs: february.startMs };
+    expect([periodAt(anchor, monthly, anchor - 1), periodAt(anchor, monthly, anchor - 1e12), periodAt(anchor, monthly, anchor)]).toEqual([
+      first,
+      first,
+      first,
+    ]);
+  });
+
+  test('is found after many missed ones', () => {
+    // 100 years and one month after January 31, 2026 at 10:00: February 28, 2126.
+    expect(periodAt(anchor, monthly, at('2126-02-28T10:00:00Z'))).toEqual({
+      index: 1201,
+      startMs: at('2126-02-28T10:00:00Z'),
+      endMs: at('2126-03-31T10:00:00Z'),
+    });
+    expect(periodAt(0, { every: 1, unit: 'HOUR' }, at('2026-11-20T12:34:56Z'))).toEqual({
+      index: 498_780,
+      startMs: at('2026-11-20T12:00:00Z'),
+      endMs: at('2026-11-20T13:00:00Z'),
+    });
+  });
+});
+
+describe('a plan that never replenishes', () => {
+  test('has one period, from its anchor to the end of time', () => {
+    for (const now of [5, 6, at('2026-11-20'), NEVER_MS - 1]) {
+      expect(periodAt(5, null, now)).toEqual({ index: 0, startMs: 5, endMs: at('9999-12-31T23:59:59.999Z') });
+    }
+  });
+
+  test('has an end of time that can still be written as a date', () => {
+    expect(new Date(NEVER_MS).toISOString()).toBe('9999-12-31T23:59:59.999Z');
+  });
+});
+
+test.each<ReplenishUnit>(['HOUR', 'DAY', 'WEEK', 'MONTH', 'YEAR'])('no boundary of a %s lies after the end of time', (unit) => {
+  expect(boundary(at('2026-01-31'), { every: 1000, unit }, 1e9)).toBe(NEVER_MS);
+  const last = periodAt(at('9990-06-15'), { every: 1000, unit }, at('9999-12-31T23:00:00Z'));
+  expect(last.startMs).toBeLessThanOrEqual(at('9999-12-31T23:00:00Z'));
+  expect(last.endMs).toBe(NEVER_MS);
+});
+
+describe('an account', () => {
+  const version = (replenish: Replenish) => ({ planId: 'p', usagePlanVersionId: 'v', version: 1, plan: plan({ replenish }) });
+  const open = (replenish: Replenish, nowMs: number) =>
+    openAccount({ organizationId: 'o', customerId: 'c', subscriptionId: 's', plan: version(replenish), contact: {} }, nowMs);
+
+  test('is anchored at the moment it is opened', () => {
+    expect(open({ every: 1, unit: 'MONTH' }, at('2026-01-31')).subscription).toMatchObject({
+      anchorMs: at('2026-01-31'),
+      lastReplenishedAtMs: at('2026-01-31'),
+      nextReplenishAtMs: at('2026-02-28'),
+    });
+    expect(open(null, 5).subscription.nextReplenishAtMs).toBe(NEVER_MS);
+  });
+
+  test('is replenished at its boundary and not a millisecond before: consumed is gone, held is kept', () => {
+    const before = { ...open({ every: 1, unit: 'MONTH' }, at('2026-01-31')), meters: { consumed: { searches: 4 }, reserved: { searches: 1 } } };
+    expect(replenishDue(before, at('2026-02-28') - 1)).toBe(before);
+    const after = replenishDue(before, at('2026-02-28'));
+    expect(after.meters).toEqual({ consumed: {}, reserved: { searches: 1 } });
+    expect(after.subscription).toMatchObject({
+      version: 2,
+      anchorMs: at('2026-01-31'),
+      lastReplenishedAtMs: at('2026-02-28'),
+      nextReplenishAtMs: at('2026-03-31'),
+    });
+  });
+
+  test('that slept through several periods wakes up in the present one', () => {
+    const woken = replenishDue(open({ every: 1, unit: 'MONTH' }, at('2026-01-31')), at('2026-07-04'));
+    expect(woken.subscription).toMatchObject({ lastReplenishedAtMs: at('2026-06-30'), nextReplenishAtMs: at('2026-07-31') });
+  });
+
+  test('that never replenishes keeps what it consumed', () => {
+    const before = account(plan({ replenish: null }), { consumed: { searches: 4 }, reserved: {} });
+    before.subscription.nextReplenishAtMs = NEVER_MS;
+    expect(replenishDue(before, at('2126-01-01'))).toBe(before);
+  });
+});

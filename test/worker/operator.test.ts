@@ -1,0 +1,200 @@
+/**
+ * The operator API: organizations, immutable plan versions, keys, events, a customer as the operator sees it.
+ */
+import { beforeAll, describe, expect, test } from 'vitest';
+import { createTenant, type Tenant } from '../support/api.ts';
+import { bindings, operator } from '../support/worker.ts';
+
+let tenant: Tenant;
+let params: { org: string };
+beforeAll(async () => {
+  tenant = await createTenant(operator);
+  params = { org: tenant.organizationId };
+});
+
+describe('organizations', () => {
+  test('are created with a given id, once; the same again is the same, another name is a conflict', async () => {
+    const organizationId = crypto.randomUUID();
+    const first = await operator.send('createOrganization', { body: { name: 'Acme', organizationId } });
+    expect(first.data).toMatchObject({ organizationId, name: 'Acme', defaultPlanId: null });
+    expect((await operator.send('createOrganization', { body: { name: 'Acme', organizationId } })).data).toEqual(first.data);
+    expect((await operator.send('createOrganization', { body: { name: 'Other', organizationId } })).refusal.code).toBe('CONFLICT');
+    expect((await operator.send('createOrganization', { body: { name: 'Acme', organizationId: 'acme' } })).refusal.message).toContain(
+      'organizationId',
+    );
+  });
+
+  test('a default plan must exist', async () => {
+    expect((await operator.send('updateOrganization', { params, body: { defaultPlanId: 'nothing' } })).refusal.code).toBe('PLAN_NOT_FOUND');
+    expect((await operator.send('updateOrganization', { params, body: {} })).refusal.code).toBe('BAD_REQUEST');
+    expect((await operator.send('readOrganization', { params: { org: 'nobody' } })).refusal.code).toBe('NOT_FOUND');
+  });
+
+  test('are listed in pages that neither repeat nor skip', async () => {
+    for (let n = 0; n < 5; n += 1) await operator.send('createOrganization', { body: { name: `Page ${n}` } });
+    const seen: string[] = [];
+    let cursor: string | null = null;
+    do {
+      const query: Record<string, string> = { limit: '2', ...(cursor && { cursor }) };
+      const page: { items: { organizationId: string }[]; nextCursor: string | null } = (await operator.send('listOrganizations', { query }))
+        .data;
+      seen.push(...page.items.map(({ organizationId }) => organizationId));
+      cursor = page.nextCursor;
+    } while (cursor);
+    const { results } = await bindings.DB.prepare('SELECT organization_id AS id FROM organizations ORDER BY 1').all<{ id: string }>();
+    expect(seen).toEqual(results.map(({ id }) => id));
+    expect((await operator.send('listOrganizations', { query: { cursor: '*' } })).refusal.message).toContain('cursor');
+    expect((await operator.send('listOrganizations', { query: { limit: '0' } })).refusal.message).toContain('limit');
+  });
+});
+
+describe('plans', () => {
+  const put = (planId: string, body: object) => operator.send('putPlan', { params: { ...params, planId }, body });
+
+  test('get a version for other content, keep it for the same, and never change one', async () => {
+    const first = (await put('p', { name: 'P', limitType: 'BLOCK' })).data;
+    expect(first).toEqual({ planId: 'p', usagePlanVersionId: 'p:v1', version: 1 });
+    expect((await put('p', { limitType: 'BLOCK', name: 'P', limits: { premiumCalls: null } })).data).toEqual(first);
+    expect((await put('p', { name: 'P', limitType: 'BLOCK', limits: { premiumCalls: 5 } })).data.version).toBe(2);
+    const detail = (await operator.send('readPlan', { params: { ...params, planId: 'p' } })).data;
+    expect(detail.versions.map(({ version, plan }) => [version, plan.limits.premiumCalls])).toEqual([
+      [2, 5],
+      [1, null],
+    ]);
+    expect((await operator.send('listPlans', { params })).data.items.map(({ planId }) => planId)).toEqual(['p', 'test']);
+  });
+
+  test('are filled with the documented defaults', async () => {
+    await put('defaults', { name: 'D', limitType: 'NONE' });
+    expect((await operator.send('readPlan', { params: { ...params, planId: 'defaults' } })).data.plan).toEqual({
+      name: 'D',
+      limitType: 'NONE',
+      reasoningLevel: 'HIGH',
+      replenish: { every: 1, unit: 'MONTH' },
+      limits: { standardCalls: null, premiumCalls: null, standardTokens: null, premiumTokens: null, searches: null, audioSeconds: null },
+      features: { audio: true, image: true, search: true },
+      rollingCalls: null,
+      reserveOutputTokens: null,
+      payg: { enabled: false, markupPercent: 0 },
+      customMeters: {},
+    });
+  });
+
+  test.each([
+    ['name', { limitType: 'BLOCK' }],
+    ['limitType', { name: 'P' }],
+    ['limitType', { name: 'P', limitType: 'SOFT' }],
+    ['limits.premiumCalls', { name: 'P', limitType: 'BLOCK', limits: { premiumCalls: -1 } }],
+    ['limits.searches', { name: 'P', limitType: 'BLOCK', limits: { searches: 1.5 } }],
+    ['replenish.unit', { name: 'P', limitType: 'BLOCK', replenish: { every: 1, unit: 'CENTURY' } }],
+    ['replenish.every', { name: 'P', limitType: 'BLOCK', replenish: { every: 0, unit: 'DAY' } }],
+    ['rollingCalls.windowSeconds', { name: 'P', limitType: 'BLOCK', rollingCalls: { limit: 1 } }],
+    ['customMeters.CUSTOM1.label', { name: 'P', limitType: 'BLOCK', customMeters: { CUSTOM1: {} } }],
+    [
+      'customMeters.CUSTOM1.overage.tiers',
+      {
+        name: 'P',
+        limitType: 'BLOCK',
+        customMeters: { CUSTOM1: { label: 'x', overage: { model: 'GRADUATED', tiers: [{ upTo: '5', priceUsd: '1' }] } } },
+      },
+    ],
+  ])('are refused by the field %s', async (field, body) => {
+    const { refusal } = await put('bad', body);
+    expect(refusal.code).toBe('BAD_REQUEST');
+    expect((refusal.details as { path: string }[]).map(({ path }) => path)).toContain(field);
+    expect((await operator.send('readPlan', { params: { ...params, planId: 'bad' } })).refusal.code).toBe('PLAN_NOT_FOUND');
+  });
+});
+
+describe('keys', () => {
+  test('are listed without their values, which stand nowhere', async () => {
+    const { key, keyId } = (await operator.send('createKey', { params, body: { name: 'secret' } })).data;
+    expect(key).toMatch(/^utk-[A-Za-z0-9_-]{43}$/);
+    const list = await operator.send('listKeys', { params });
+    expect(list.data.items.find((item) => item.keyId === keyId)).toMatchObject({ name: 'secret', hint: key.slice(-4), revokedAt: null });
+    const events = await operator.send('listEvents', { query: { organizationId: tenant.organizationId } });
+    const tables = ['api_keys', 'operator_events', 'operator_idempotency'];
+    const rows = await Promise.all(tables.map(async (table) => (await bindings.DB.prepare(`SELECT * FROM ${table}`).all()).results));
+    for (const place of [list.body, events.body, rows]) expect(JSON.stringify(place)).not.toContain(key.slice(4));
+  });
+
+  test('an ek- key keeps embeds:read alone, and no other key may hold it', async () => {
+    const create = (body: object) => operator.send('createKey', { params, body: { name: 'k', ...body } });
+    expect((await create({ scopes: ['usage:read', 'embeds:read'] })).refusal.message).toContain('scopes');
+    expect((await create({ prefix: 'ek-', scopes: ['usage:read'] })).refusal.message).toContain('scopes');
+    const embed = (await create({ prefix: 'ek-' })).data;
+    expect(embed.key).toMatch(/^ek-/);
+    const edited = await operator.send('updateKey', { params: { ...params, keyId: embed.keyId }, body: { scopes: ['usage:read'] } });
+    expect(edited.refusal.code).toBe('BAD_REQUEST');
+  });
+
+  test('editing the scopes of a legacy key migrates it to stored scopes', async () => {
+    const { key, keyId } = (await operator.send('createKey', { params, body: { name: 'legacy', prefix: 'ck-' } })).data;
+    expect((await tenant.api.with(key).send('provisionCustomer', { body: { customerId: 'l' } })).status).toBe(200);
+    const edited = await operator.send('updateKey', { params: { ...params, keyId }, body: { scopes: ['usage:read'] } });
+    expect(edited.data).toMatchObject({ prefix: 'ck-', scopes: ['usage:read'] });
+    expect((await tenant.api.with(key).send('provisionCustomer', { body: { customerId: 'l' } })).refusal.requiredScope).toBe(
+      'customers:write',
+    );
+  });
+
+  test('of another organization cannot be touched', async () => {
+    const other = await createTenant(operator);
+    const { keyId } = (await operator.send('createKey', { params, body: { name: 'mine' } })).data;
+    expect((await operator.send('revokeKey', { params: { org: other.organizationId, keyId } })).refusal.code).toBe('NOT_FOUND');
+  });
+});
+
+describe('events', () => {
+  test('say who changed what, when, from what to what', async () => {
+    const { organizationId } = (await operator.send('createOrganization', { body: { name: 'Before' } })).data;
+    const headers = { 'x-usage-correlation-id': 'ticket-7' };
+    await operator.send('updateOrganization', { params: { org: organizationId }, body: { name: 'After' }, headers });
+    const { items } = (await operator.send('listEvents', { query: { organizationId } })).data;
+    expect(items.map(({ action }) => action)).toEqual(['organization.update', 'organization.create']);
+    expect(items[0]).toMatchObject({
+      actor: 'operator',
+      subject: organizationId,
+      before: { name: 'Before' },
+      after: { name: 'After' },
+      correlationId: 'ticket-7',
+    });
+    expect(items[1]).toMatchObject({ before: null });
+  });
+
+  test('are not written for what was refused or changed nothing', async () => {
+    const { organizationId } = (await operator.send('createOrganization', { body: { name: 'Quiet' } })).data;
+    const plan = { params: { org: organizationId, planId: 'p' }, body: { name: 'P', limitType: 'BLOCK' } };
+    await operator.send('putPlan', plan);
+    await operator.send('putPlan', plan);
+    await operator.send('putPlan', { ...plan, body: {} });
+    const { items } = (await operator.send('listEvents', { query: { organizationId } })).data;
+    expect(items.map(({ action }) => action)).toEqual(['plan.put', 'organization.create']);
+  });
+});
+
+describe("a customer in the operator's view", () => {
+  test('has subscription, meters, last calls and the outbox', async () => {
+    await tenant.api.send('beginCall', { body: { customerId: 'seen' }, headers: { 'Idempotency-Key': 'seen-1' } });
+    const customer = (await operator.send('readCustomer', { params: { ...params, customerId: 'seen' } })).data;
+    expect(customer).toMatchObject({ customerId: 'seen', openCalls: 1, recentCalls: [{ callId: 'seen-1', status: 'IN_PROGRESS' }] });
+    expect((await operator.send('readCustomer', { params: { ...params, customerId: 'nobody' } })).refusal.code).toBe('CUSTOMER_NOT_FOUND');
+  });
+
+  test('canceling twice is the same as once', async () => {
+    const sent = { params: { ...params, customerId: 'seen' } };
+    const first = (await operator.send('cancelCustomer', sent)).data;
+    expect(first).toMatchObject({ canceled: true, allowed: { standard: false } });
+    expect((await operator.send('cancelCustomer', sent)).data.subscription).toEqual(first.subscription);
+    expect((await operator.send('reactivateCustomer', sent)).data.canceled).toBe(false);
+  });
+});
+
+describe('housekeeping', () => {
+  test('records every price of the catalog as a snapshot, once', async () => {
+    const { default: worker } = await import('../../src/index.ts');
+    for (let round = 0; round < 2; round += 1) await worker.scheduled({} as ScheduledController, bindings);
+    const row = await bindings.DB.prepare('SELECT COUNT(*) AS n, COUNT(DISTINCT model_key) AS models FROM pricing_snapshots').first();
+    expect(row).toEqual({ n: 225, models: 219 });
+  });
+});
