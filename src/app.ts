@@ -2,6 +2,7 @@
  * The app: middleware order, mounted route groups, one place for errors.
  */
 import { Hono } from 'hono';
+import { useContractMessages } from './contract/messages.ts';
 import { type AppEnv, requestContext } from './middleware/context.ts';
 import { onError, onNotFound } from './middleware/errors.ts';
 import { mountCalls } from './routes/calls.ts';
@@ -10,6 +11,7 @@ import { mountMethodNotAllowed } from './routes/mount.ts';
 import { mountOperator } from './routes/operator.ts';
 
 export function createApp(): Hono<AppEnv> {
+  useContractMessages();
   const app = new Hono<AppEnv>();
   app.use(requestContext);
   app.notFound(onNotFound);

@@ -6,6 +6,9 @@ import { join } from 'node:path';
 import { cloudflareTest, readD1Migrations } from '@cloudflare/vitest-plugin';
 import { defineConfig } from 'vitest/config';
 
+// wrangler reports which secrets it reads; the tests bring their own.
+process.env.WRANGLER_LOG ??= 'error';
+
 const root = join(import.meta.dirname, '..');
 
 export default defineConfig(async () => ({

@@ -264,6 +264,7 @@ function presentRecent(call: Call): OperatorCustomer['recentCalls'][number] {
     status: call.status,
     startTime: iso(call.startedAtMs),
     endTime: call.finishedAtMs === null ? null : iso(call.finishedAtMs),
+    providerUsed: call.outcome?.providerUsed ?? null,
     modelUsed: call.outcome?.modelUsed ?? null,
     costUSD: price?.status === 'FINAL' ? usdFromNano(BigInt(price.costNanoUsd)) : null,
   };

@@ -99,7 +99,7 @@ const ReasoningFields = z.object({
 
 const CallErrorInput = z.object({
   code: text(100).describe('Error code'),
-  message: z.string().trim().min(1, 'must not be empty').max(20_000).describe('Error message; it is sanitized and cut'),
+  message: z.string().trim().min(1).max(20_000).describe('Error message; it is sanitized and cut'),
 });
 
 export const UsageFields = z.object({

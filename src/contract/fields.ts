@@ -17,8 +17,8 @@ const CONTROL = /[\u0000-\u001f\u007f]/;
 export function text(lengthMax: number) {
   return z
     .string()
-    .min(1, 'must not be empty')
-    .max(lengthMax, `must have at most ${lengthMax} characters`)
+    .min(1)
+    .max(lengthMax)
     .refine((value) => value.isWellFormed() && !CONTROL.test(value), 'must not contain control characters or broken Unicode');
 }
 
@@ -37,21 +37,17 @@ export const idempotencyKey = z
   .regex(/^[\x21-\x7e]{1,255}$/, `must be 1 to ${IDEMPOTENCY_KEY_LENGTH_MAX} visible ASCII characters`)
   .refine(isAddressable, 'must not be . or ..');
 
-export const tokens = z
-  .number()
-  .int('must be a whole number of tokens')
-  .nonnegative('must not be negative')
-  .max(TOKENS_MAX, `must be at most ${TOKENS_MAX}`);
+export const tokens = z.number().int().nonnegative().max(TOKENS_MAX);
 
 /** A quantity that may have a fraction, to a thousandth. */
 export const quantity = z
   .number()
-  .nonnegative('must not be negative')
-  .max(1_000_000_000, 'must be at most 1000000000')
+  .nonnegative()
+  .max(1_000_000_000)
   .refine((value) => Math.abs(value * 1000 - Math.round(value * 1000)) < 1e-4, 'must have at most three decimals')
   .transform((value) => Math.round(value * 1000) / 1000);
 
-export const usd = z.number().nonnegative('must not be negative').max(1_000_000, 'must be at most 1000000');
+export const usd = z.number().nonnegative().max(1_000_000);
 
 /** `limit` and `cursor` of every list. */
 export const ListQuery = z.object({

@@ -83,6 +83,7 @@ const RecentCall = z.object({
   status: z.string().describe('State'),
   startTime: instant.describe('When it began'),
   endTime: instant.nullable().describe('When it ended or timed out'),
+  providerUsed: z.string().nullable().describe('Executing vendor'),
   modelUsed: z.string().nullable().describe('Model that ran'),
   costUSD: z.number().nullable().describe('Cost, where final'),
 });

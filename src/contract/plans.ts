@@ -7,7 +7,7 @@ import { text } from './fields.ts';
 
 const COUNT_MAX = 1_000_000_000_000_000;
 
-const limit = z.number().int('must be a whole number').nonnegative('must not be negative').max(COUNT_MAX).nullable().default(null);
+const limit = z.number().int().nonnegative().max(COUNT_MAX).nullable().default(null);
 const decimal = z.string().regex(/^\d{1,9}(\.\d{1,9})?$/, 'must be a non-negative decimal number as a string');
 const positiveInteger = z.string().regex(/^[1-9]\d{0,14}$/, 'must be a positive whole number as a string');
 

@@ -10,7 +10,7 @@ export const ERROR_MESSAGE_LENGTH_MAX = 500;
 const READ_LENGTH_MAX = 4_000;
 
 const REPLACEMENTS: readonly (readonly [RegExp, string])[] = [
-  [/\b(bearer|basic)\s+[\w.~+/=-]{4,}/gi, '$1 [credential]'],
+  [/\b(?:authorization\s{0,3}[:=]\s{0,3})?(bearer|basic)\s+[\w.~+/=-]{4,}/gi, '$1 [credential]'],
   [
     /\b(api[_-]?key|x-api-key|authorization|access[_-]?token|token|secret|password|passwd|pwd)(\s{0,3}[:=]\s{0,3})["']?[^\s"',;[]+/gi,
     '$1$2[credential]',

@@ -66,8 +66,6 @@ export function badRequest(details: Detail[]) {
   return refuse('BAD_REQUEST', message, { members: { details } }).refusal;
 }
 
-function describeIssue(issue: z.core.$ZodIssue): Detail {
-  const path = issue.path.map(String).join('.') || 'body';
-  const missing = issue.code === 'invalid_type' && issue.message.endsWith('received undefined');
-  return { path, message: missing ? 'is required' : issue.message.replace(/^Invalid input: /, '') };
+function describeIssue({ path, message }: z.core.$ZodIssue): Detail {
+  return { path: path.map(String).join('.') || 'body', message };
 }

@@ -1,0 +1,42 @@
+/**
+ * What a broken rule is called, in the service's own words: `must be at most 5`, `is required`.
+ *
+ * A schema says a rule in words of its own only where these would not tell enough.
+ */
+import { z } from 'zod';
+
+/** To be called once, before anything is validated. */
+export function useContractMessages(): void {
+  z.config({ customError: describeRule });
+}
+
+function describeRule(issue: z.core.$ZodRawIssue): string | undefined {
+  switch (issue.code) {
+    case 'invalid_type':
+      if (issue.input === undefined) return 'is required';
+      return issue.expected === 'int' ? 'must be a whole number' : `must be ${article(issue.expected)} ${issue.expected}`;
+    case 'invalid_value':
+      return issue.values.length === 1 ? `must be ${String(issue.values[0])}` : `must be one of ${issue.values.join(', ')}`;
+    case 'too_big':
+      return `must ${has(issue.origin)} at most ${issue.maximum}${unit(issue.origin)}`;
+    case 'too_small':
+      if (issue.origin === 'string' && issue.minimum === 1) return 'must not be empty';
+      return `must ${has(issue.origin)} at least ${issue.minimum}${unit(issue.origin)}`;
+    case 'invalid_union':
+      return issue.input === undefined ? 'is required' : 'has none of the allowed shapes';
+    default:
+      return undefined;
+  }
+}
+
+function article(noun: string): 'a' | 'an' {
+  return /^[aeiou]/.test(noun) ? 'an' : 'a';
+}
+
+function has(origin: string): 'have' | 'be' {
+  return origin === 'string' || origin === 'array' ? 'have' : 'be';
+}
+
+function unit(origin: string): string {
+  return origin === 'string' ? ' characters' : origin === 'array' ? ' items' : '';
+}
