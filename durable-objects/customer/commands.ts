@@ -14,7 +14,8 @@ import { usdFromNano } from '../../src/domain/money.ts';
 import type { PricingMode } from '../../src/domain/pricing.ts';
 import { presentBegin, presentCustomer, presentEnd } from './present.ts';
 import type { BeginCommand, EndCommand, ProvisionCommand, Provisioning, ReadUsageCommand, SetCanceledCommand } from './protocol.ts';
-import { CALL_RETENTION_MS, type CustomerStore, type StoredCall } from './store.ts';
+import { CALL_RETENTION_MS, type CustomerStore } from './store.ts';
+import type { StoredCall } from './tables/calls.ts';
 
 /** What a command knows of its surroundings. */
 export interface Context {
@@ -126,7 +127,7 @@ export function end(context: Context, command: EndCommand): Answer<EndCallData> 
     if (!outcome) throw new Error('an ended call has an outcome');
     const costNanoUsd = outcome.price.status === 'FINAL' ? BigInt(outcome.price.costNanoUsd) : 0n;
     const failed = outcome.error !== null;
-    store.addUsage(nowMs, {
+    store.usageHours.add(nowMs, {
       completedCalls: failed ? 0 : 1,
       failedCalls: failed ? 1 : 0,
       inputTokens: outcome.usage.inputTokens,
@@ -135,14 +136,15 @@ export function end(context: Context, command: EndCommand): Answer<EndCallData> 
       failedCostNanoUsd: failed ? costNanoUsd : 0n,
     });
     const velocity = {
-      hour: store.completedBetween(nowMs - (nowMs % HOUR_MS), nowMs + HOUR_MS),
-      day: store.completedBetween(nowMs - (nowMs % DAY_MS), nowMs + DAY_MS),
+      hour: store.usageHours.completedBetween(nowMs - (nowMs % HOUR_MS), nowMs + HOUR_MS),
+      day: store.usageHours.completedBetween(nowMs - (nowMs % DAY_MS), nowMs + DAY_MS),
     };
     const answer = accept('CALL_END_SUCCESS', presentEnd(ended.account, ended.call, outcome, velocity), nowMs);
     store.saveAccount(ended.account, nowMs);
     store.finishCall(ended.call, { fingerprint: command.fingerprint, answer: JSON.stringify(answer) }, nowMs);
     if (command.idempotencyKey !== null) {
-      store.saveIdempotencyKey('end', command.idempotencyKey, command.fingerprint, { callId: command.callId }, nowMs);
+      const used = { fingerprint: command.fingerprint, callId: command.callId, answer: null };
+      store.saveIdempotencyKey('end', command.idempotencyKey, used, nowMs);
     }
     return answer;
   });
@@ -160,7 +162,10 @@ export function provision(context: Context, command: ProvisionCommand): Answer<P
     const data = { ...presentCustomer(account, command.models), newCustomer: opened.newCustomer };
     const answer = accept('CUSTOMER_READY', data, nowMs);
     if (account !== store.account()) store.saveAccount(account, nowMs);
-    if (key !== null) store.saveIdempotencyKey('provision', key, command.fingerprint, { answer: JSON.stringify(answer) }, nowMs);
+    if (key !== null) {
+      const used = { fingerprint: command.fingerprint, callId: null, answer: JSON.stringify(answer) };
+      store.saveIdempotencyKey('provision', key, used, nowMs);
+    }
     return answer;
   });
 }
@@ -202,7 +207,7 @@ export function inspect(context: Context, command: ReadUsageCommand): Answer<Ope
       ...presentCustomer(account, command.models),
       organizationId: account.organizationId,
       createdAt: iso(account.createdAtMs),
-      openCalls: store.openCalls(),
+      openCalls: store.countOpenCalls(),
       recentCalls: store.recentCalls(RECENT_CALLS_MAX).map(presentRecent),
       outbox: { pending, oldestAt: oldestMs === null ? null : iso(oldestMs), failures, lastError },
     };

@@ -9,7 +9,8 @@ import type { Account } from '../../src/domain/account.ts';
 import type { Call } from '../../src/domain/call.ts';
 import { withTimeout } from '../../src/platform/timeout.ts';
 import { BACKLOG_PREFIX } from './protocol.ts';
-import type { CustomerStore, OutboxRow } from './store.ts';
+import type { CustomerStore } from './store.ts';
+import type { OutboxRow } from './tables/outbox.ts';
 
 /** Rows of one D1 batch. */
 const BATCH_ROWS_MAX = 400;

@@ -1,47 +1,19 @@
 /**
- * The only file that touches the storage of a customer's object.
+ * The storage of a customer's object: transactions, the account, what is due when, and the tables (tables/).
  *
- * Rows in, rows out: no rule is decided here. `transaction` is synchronous, so a command runs to its end or leaves
+ * Rows in, rows out: no rule is decided here. A transaction is synchronous, so a command runs to its end or leaves
  * nothing behind, and the next wake-up is set inside it. The schema comes into being with the first write, so that
  * reading a customer who was never seen leaves no trace.
  */
 import type { Account } from '../../src/domain/account.ts';
 import type { Call } from '../../src/domain/call.ts';
-import type { NanoUsd } from '../../src/domain/money.ts';
 import { NEVER_MS } from '../../src/domain/period.ts';
 import { type Due, nextAlarm } from './alarms.ts';
 import { MIGRATIONS } from './migrations.ts';
-
-export interface StoredCall {
-  call: Call;
-  beginFingerprint: string;
-  beginAnswer: string | null;
-  endFingerprint: string | null;
-  endAnswer: string | null;
-}
-
-export interface UsageHour {
-  completedCalls: number;
-  failedCalls: number;
-  inputTokens: number;
-  outputTokens: number;
-  completedCostNanoUsd: NanoUsd;
-  failedCostNanoUsd: NanoUsd;
-}
-
-export interface Delivery {
-  failures: number;
-  dueAtMs: number | null;
-  lastError: string | null;
-}
-
-export interface OutboxRow {
-  kind: 'customer' | 'call';
-  id: string;
-  revision: number;
-  /** The call's facts; `null` for the customer. */
-  call: Call | null;
-}
+import { CallTable, type StoredCall } from './tables/calls.ts';
+import { KeyTable, type UsedKey } from './tables/keys.ts';
+import { type Delivery, type OutboxRow, OutboxTable } from './tables/outbox.ts';
+import { UsageHourTable } from './tables/usage-hours.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -53,25 +25,42 @@ export const CALL_RETENTION_MS = 7 * DAY_MS;
 const USAGE_HOURS_RETENTION_MS = 100 * DAY_MS;
 /** Rows wait this long for others before they are sent to D1 together. */
 const OUTBOX_DELAY_MS = 1_000;
-/** Rows of each kind that one round of housekeeping removes at most. */
+/** Rows of each table that one round of pruning removes at most, and how long it waits for the next round. */
 const PRUNE_ROWS_MAX = 500;
-/** Housekeeping comes round at most this often. */
+const PRUNE_ROUND_MS = 1_000;
+/** Pruning comes round at most this often when nothing is left over. */
 const PRUNE_INTERVAL_MS = HOUR_MS;
 
 export class CustomerStore {
+  readonly usageHours: UsageHourTable;
   readonly #storage: DurableObjectStorage;
-  readonly #sql: SqlStorage;
+  readonly #calls: CallTable;
+  readonly #keys: KeyTable;
+  readonly #outbox: OutboxTable;
   #exists: boolean;
-  /** The account as committed; dropped when a transaction fails. */
+  /** As committed; dropped when a transaction fails. */
   #account: Account | null | undefined;
   #due: Due | undefined;
   #alarmMs: number | null | undefined;
 
   constructor(storage: DurableObjectStorage) {
     this.#storage = storage;
-    this.#sql = storage.sql;
-    this.#exists = this.#sql.exec(`SELECT 1 FROM sqlite_master WHERE name = 'schema_version'`).toArray().length > 0;
+    this.#calls = new CallTable(storage.sql);
+    this.#keys = new KeyTable(storage.sql);
+    this.#outbox = new OutboxTable(storage.sql);
+    this.usageHours = new UsageHourTable(storage.sql);
+    this.#exists = this.#hasSchema();
     if (this.#exists) storage.transactionSync(() => this.#migrate());
+  }
+
+  /** Reads the alarm that stands, once per life of the object. To be awaited before the first transaction. */
+  async load(): Promise<void> {
+    this.#alarmMs ??= await this.#storage.getAlarm();
+  }
+
+  /** To be called when the alarm fires: none stands any more. */
+  alarmFired(): void {
+    this.#alarmMs = null;
   }
 
   /** Runs a command. What it wrote, its answer and the next alarm become durable together, or nothing does. */
@@ -86,20 +75,15 @@ export class CustomerStore {
       this.#account = undefined;
       this.#due = undefined;
       this.#alarmMs = undefined;
-      this.#exists = this.#sql.exec(`SELECT 1 FROM sqlite_master WHERE name = 'schema_version'`).toArray().length > 0;
+      this.#exists = this.#hasSchema();
       throw error;
     }
-  }
-
-  /** Reads the alarm that stands, once per life of the object. To be awaited before the first transaction. */
-  async load(): Promise<void> {
-    this.#alarmMs ??= await this.#storage.getAlarm();
   }
 
   account(): Account | null {
     if (!this.#exists) return null;
     if (this.#account === undefined) {
-      const row = this.#sql.exec<{ value: string }>('SELECT value FROM account WHERE id = 1').toArray()[0];
+      const row = this.#storage.sql.exec<{ value: string }>('SELECT value FROM account WHERE id = 1').toArray()[0];
       this.#account = row ? (JSON.parse(row.value) as Account) : null;
     }
     return this.#account;
@@ -109,10 +93,8 @@ export class CustomerStore {
   saveAccount(account: Account, nowMs: number): void {
     if (!this.#exists) this.#create();
     const before = this.#account;
-    this.#sql.exec(
-      'INSERT INTO account (id, value) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET value = excluded.value',
-      JSON.stringify(account),
-    );
+    const sql = 'INSERT INTO account (id, value) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET value = excluded.value';
+    this.#storage.sql.exec(sql, JSON.stringify(account));
     this.#account = account;
     this.#dueNow().replenishMs = replenishmentOf(account);
     if (before?.subscription !== account.subscription || before.contact !== account.contact) {
@@ -121,39 +103,11 @@ export class CustomerStore {
   }
 
   call(callId: string): StoredCall | null {
-    if (!this.#exists) return null;
-    const row = this.#sql
-      .exec<{
-        record: string;
-        begin_fingerprint: string;
-        begin_answer: string | null;
-        end_fingerprint: string | null;
-        end_answer: string | null;
-      }>('SELECT record, begin_fingerprint, begin_answer, end_fingerprint, end_answer FROM calls WHERE call_id = ?', callId)
-      .toArray()[0];
-    if (!row) return null;
-    return {
-      call: JSON.parse(row.record) as Call,
-      beginFingerprint: row.begin_fingerprint,
-      beginAnswer: row.begin_answer,
-      endFingerprint: row.end_fingerprint,
-      endAnswer: row.end_answer,
-    };
+    return this.#exists ? this.#calls.find(callId) : null;
   }
 
   insertCall(call: Call, fingerprint: string, answer: string, nowMs: number): void {
-    this.#sql.exec(
-      `INSERT INTO calls (call_id, status, started_at_ms, deadline_at_ms, finished_at_ms, record, begin_fingerprint, begin_answer)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-      call.callId,
-      call.status,
-      call.startedAtMs,
-      call.deadlineAtMs,
-      call.finishedAtMs,
-      JSON.stringify(call),
-      fingerprint,
-      answer,
-    );
+    this.#calls.insert(call, fingerprint, answer);
     const due = this.#dueNow();
     if (call.status === 'IN_PROGRESS') due.deadlineMs = Math.min(due.deadlineMs ?? NEVER_MS, call.deadlineAtMs);
     else due.pruneMs ??= nowMs + ANSWER_RETENTION_MS;
@@ -162,261 +116,109 @@ export class CustomerStore {
 
   /** Stores a call that stopped being in progress, with the answer of its end where it has one. */
   finishCall(call: Call, end: { fingerprint: string; answer: string } | null, nowMs: number): void {
-    this.#sql.exec(
-      `UPDATE calls SET status = ?, finished_at_ms = ?, record = ?, end_fingerprint = ?, end_answer = ? WHERE call_id = ?`,
-      call.status,
-      call.finishedAtMs,
-      JSON.stringify(call),
-      end?.fingerprint ?? null,
-      end?.answer ?? null,
-      call.callId,
-    );
+    this.#calls.finish(call, end);
     this.#dueNow().pruneMs ??= nowMs + ANSWER_RETENTION_MS;
     this.#enqueue('call', call.callId, call.revision, nowMs);
   }
 
   /** Open calls whose deadline has come, at most `rowsMax` of them. */
   callsPastDeadline(nowMs: number, rowsMax: number): Call[] {
-    if ((this.#dueNow().deadlineMs ?? NEVER_MS) > nowMs) return [];
-    const rows = this.#sql
-      .exec<{ record: string }>(
-        `SELECT record FROM calls WHERE status = 'IN_PROGRESS' AND deadline_at_ms <= ? ORDER BY deadline_at_ms LIMIT ?`,
-        nowMs,
-        rowsMax,
-      )
-      .toArray();
-    return rows.map(({ record }) => JSON.parse(record) as Call);
+    return (this.#dueNow().deadlineMs ?? NEVER_MS) > nowMs ? [] : this.#calls.pastDeadline(nowMs, rowsMax);
   }
 
   /** To be called when overdue calls have been finished: the next deadline is another one. */
   refreshDeadline(): void {
-    this.#dueNow().deadlineMs = this.#single<number | null>(`SELECT MIN(deadline_at_ms) AS value FROM calls WHERE status = 'IN_PROGRESS'`);
+    this.#dueNow().deadlineMs = this.#calls.nextDeadlineMs();
   }
 
-  /** Admitted calls that began after `sinceMs`, and when the oldest of them did. */
   callsBegunSince(sinceMs: number): { count: number; oldestMs: number | null } {
-    if (!this.#exists) return { count: 0, oldestMs: null };
-    const row = this.#sql
-      .exec<{ count: number; oldest: number | null }>(
-        `SELECT COUNT(*) AS count, MIN(started_at_ms) AS oldest FROM calls WHERE started_at_ms > ? AND status <> 'NOT_ALLOWED'`,
-        sinceMs,
-      )
-      .one();
-    return { count: row.count, oldestMs: row.oldest };
+    return this.#exists ? this.#calls.begunSince(sinceMs) : { count: 0, oldestMs: null };
   }
 
-  openCalls(): number {
-    return this.#single<number>(`SELECT COUNT(*) AS value FROM calls WHERE status = 'IN_PROGRESS'`);
+  countOpenCalls(): number {
+    return this.#calls.countOpen();
   }
 
   recentCalls(rowsMax: number): Call[] {
-    const rows = this.#sql
-      .exec<{ record: string }>('SELECT record FROM calls ORDER BY started_at_ms DESC, call_id LIMIT ?', rowsMax)
-      .toArray();
-    return rows.map(({ record }) => JSON.parse(record) as Call);
+    return this.#calls.recent(rowsMax);
   }
 
   derivedKey(hash: string): { generation: number; callId: string } | null {
-    if (!this.#exists) return null;
-    const row = this.#sql
-      .exec<{ generation: number; call_id: string }>('SELECT generation, call_id FROM derived_keys WHERE hash = ?', hash)
-      .toArray()[0];
-    return row ? { generation: row.generation, callId: row.call_id } : null;
+    return this.#exists ? this.#keys.findDerived(hash) : null;
   }
 
   saveDerivedKey(hash: string, generation: number, callId: string, nowMs: number): void {
-    this.#sql.exec(
-      `INSERT INTO derived_keys (hash, generation, call_id, at_ms) VALUES (?, ?, ?, ?)
-       ON CONFLICT (hash) DO UPDATE SET generation = excluded.generation, call_id = excluded.call_id, at_ms = excluded.at_ms`,
-      hash,
-      generation,
-      callId,
-      nowMs,
-    );
+    this.#keys.saveDerived(hash, generation, callId, nowMs);
   }
 
-  idempotencyKey(operation: string, key: string): { fingerprint: string; callId: string | null; answer: string | null } | null {
-    if (!this.#exists) return null;
-    const row = this.#sql
-      .exec<{ fingerprint: string; call_id: string | null; answer: string | null }>(
-        'SELECT fingerprint, call_id, answer FROM idempotency_keys WHERE operation = ? AND key = ?',
-        operation,
-        key,
-      )
-      .toArray()[0];
-    return row ? { fingerprint: row.fingerprint, callId: row.call_id, answer: row.answer } : null;
+  idempotencyKey(operation: string, key: string): UsedKey | null {
+    return this.#exists ? this.#keys.find(operation, key) : null;
   }
 
-  saveIdempotencyKey(operation: string, key: string, fingerprint: string, to: { callId?: string; answer?: string }, nowMs: number): void {
-    this.#sql.exec(
-      'INSERT INTO idempotency_keys (operation, key, fingerprint, call_id, answer, expires_at_ms) VALUES (?, ?, ?, ?, ?, ?)',
-      operation,
-      key,
-      fingerprint,
-      to.callId ?? null,
-      to.answer ?? null,
-      nowMs + ANSWER_RETENTION_MS,
-    );
+  saveIdempotencyKey(operation: string, key: string, used: UsedKey, nowMs: number): void {
+    this.#keys.save(operation, key, used, nowMs + ANSWER_RETENTION_MS);
     this.#dueNow().pruneMs ??= nowMs + ANSWER_RETENTION_MS;
   }
 
-  addUsage(atMs: number, usage: UsageHour): void {
-    this.#sql.exec(
-      `INSERT INTO usage_hours (hour_ms, completed_calls, failed_calls, input_tokens, output_tokens, completed_cost_nano_usd, failed_cost_nano_usd)
-       VALUES (?, ?, ?, ?, ?, CAST(? AS INTEGER), CAST(? AS INTEGER))
-       ON CONFLICT (hour_ms) DO UPDATE SET
-         completed_calls = completed_calls + excluded.completed_calls,
-         failed_calls = failed_calls + excluded.failed_calls,
-         input_tokens = input_tokens + excluded.input_tokens,
-         output_tokens = output_tokens + excluded.output_tokens,
-         completed_cost_nano_usd = completed_cost_nano_usd + excluded.completed_cost_nano_usd,
-         failed_cost_nano_usd = failed_cost_nano_usd + excluded.failed_cost_nano_usd`,
-      atMs - (atMs % HOUR_MS),
-      usage.completedCalls,
-      usage.failedCalls,
-      usage.inputTokens,
-      usage.outputTokens,
-      usage.completedCostNanoUsd.toString(),
-      usage.failedCostNanoUsd.toString(),
-    );
-  }
-
-  /** Completed calls and their cost in [fromMs, toMs), both on the hour. */
-  completedBetween(fromMs: number, toMs: number): { calls: number; costNanoUsd: NanoUsd } {
-    const row = this.#sql
-      .exec<{ calls: number; cost: string }>(
-        `SELECT COALESCE(SUM(completed_calls), 0) AS calls, CAST(COALESCE(SUM(completed_cost_nano_usd), 0) AS TEXT) AS cost
-         FROM usage_hours WHERE hour_ms >= ? AND hour_ms < ?`,
-        fromMs,
-        toMs,
-      )
-      .one();
-    return { calls: row.calls, costNanoUsd: BigInt(row.cost) };
-  }
-
-  /** The oldest changes that D1 does not have, at most `rowsMax`. */
   outboxRows(rowsMax: number): OutboxRow[] {
-    if (!this.#exists) return [];
-    const rows = this.#sql
-      .exec<{ kind: 'customer' | 'call'; id: string; revision: number; record: string | null }>(
-        `SELECT o.kind, o.id, o.revision, c.record FROM outbox o LEFT JOIN calls c ON o.kind = 'call' AND c.call_id = o.id
-         ORDER BY o.queued_at_ms LIMIT ?`,
-        rowsMax,
-      )
-      .toArray();
-    return rows.map(({ record, ...row }) => ({ ...row, call: record === null ? null : (JSON.parse(record) as Call) }));
+    return this.#exists ? this.#outbox.rows(rowsMax) : [];
   }
 
   outboxState(): { pending: number; oldestMs: number | null } {
-    const row = this.#sql
-      .exec<{ pending: number; oldest: number | null }>('SELECT COUNT(*) AS pending, MIN(queued_at_ms) AS oldest FROM outbox')
-      .one();
-    return { pending: row.pending, oldestMs: row.oldest };
+    return this.#outbox.state();
   }
 
-  /** Forgets rows that D1 has, unless they changed in the meantime. */
   outboxSent(rows: readonly OutboxRow[]): void {
-    const sent = JSON.stringify(rows.map(({ kind, id, revision }) => ({ kind, id, revision })));
-    this.#sql.exec(
-      `DELETE FROM outbox WHERE EXISTS (
-         SELECT 1 FROM json_each(?) sent WHERE sent.value ->> 'kind' = outbox.kind AND sent.value ->> 'id' = outbox.id
-           AND sent.value ->> 'revision' = outbox.revision)`,
-      sent,
-    );
+    this.#outbox.drop(rows);
   }
 
   delivery(): Delivery {
-    const row = this.#sql
-      .exec<{ failures: number; due_at_ms: number | null; last_error: string | null }>(
-        'SELECT failures, due_at_ms, last_error FROM delivery',
-      )
-      .one();
-    return { failures: row.failures, dueAtMs: row.due_at_ms, lastError: row.last_error };
+    return this.#exists ? this.#outbox.delivery() : { failures: 0, dueAtMs: null, lastError: null };
   }
 
   saveDelivery(delivery: Delivery): void {
-    this.#sql.exec(
-      'UPDATE delivery SET failures = ?, due_at_ms = ?, last_error = ?',
-      delivery.failures,
-      delivery.dueAtMs,
-      delivery.lastError,
-    );
+    this.#outbox.saveDelivery(delivery);
     this.#dueNow().outboxMs = delivery.dueAtMs;
   }
 
   /** Removes what is past its retention, a bounded number of rows. Calls that D1 does not have yet stay. */
   prune(nowMs: number): void {
     if ((this.#dueNow().pruneMs ?? NEVER_MS) > nowMs) return;
-    const counts = [
-      this.#sql.exec(
-        `UPDATE calls SET begin_answer = NULL, end_answer = NULL WHERE call_id IN (
-           SELECT call_id FROM calls WHERE finished_at_ms <= ? AND begin_answer IS NOT NULL LIMIT ?)`,
-        nowMs - ANSWER_RETENTION_MS,
-        PRUNE_ROWS_MAX,
-      ).rowsWritten,
-      this.#sql.exec(
-        `DELETE FROM calls WHERE call_id IN (
-           SELECT call_id FROM calls WHERE finished_at_ms <= ?
-             AND NOT EXISTS (SELECT 1 FROM outbox WHERE kind = 'call' AND id = calls.call_id) LIMIT ?)`,
-        nowMs - CALL_RETENTION_MS,
-        PRUNE_ROWS_MAX,
-      ).rowsWritten,
-      this.#sql.exec(
-        `DELETE FROM idempotency_keys WHERE (operation, key) IN (SELECT operation, key FROM idempotency_keys WHERE expires_at_ms <= ? LIMIT ?)`,
-        nowMs,
-        PRUNE_ROWS_MAX,
-      ).rowsWritten,
-      this.#sql.exec(
-        `DELETE FROM derived_keys WHERE hash IN (
-           SELECT hash FROM derived_keys WHERE at_ms <= ? AND call_id NOT IN (SELECT call_id FROM calls) LIMIT ?)`,
-        nowMs - CALL_RETENTION_MS,
-        PRUNE_ROWS_MAX,
-      ).rowsWritten,
-      this.#sql.exec(
-        'DELETE FROM usage_hours WHERE hour_ms IN (SELECT hour_ms FROM usage_hours WHERE hour_ms < ? LIMIT ?)',
-        nowMs - USAGE_HOURS_RETENTION_MS,
-        PRUNE_ROWS_MAX,
-      ).rowsWritten,
+    const written = [
+      this.#calls.dropAnswers(nowMs - ANSWER_RETENTION_MS, PRUNE_ROWS_MAX),
+      this.#calls.drop(nowMs - CALL_RETENTION_MS, PRUNE_ROWS_MAX),
+      this.#keys.drop(nowMs, PRUNE_ROWS_MAX),
+      this.#keys.dropDerived(nowMs - CALL_RETENTION_MS, PRUNE_ROWS_MAX),
+      this.usageHours.drop(nowMs - USAGE_HOURS_RETENTION_MS, PRUNE_ROWS_MAX),
     ];
-    const more = counts.some((rows) => rows >= PRUNE_ROWS_MAX);
-    this.#dueNow().pruneMs = more ? nowMs + 1_000 : this.#nextPrune(nowMs);
+    const more = written.some((rows) => rows >= PRUNE_ROWS_MAX);
+    const nextMs = this.#nextPruneMs();
+    this.#dueNow().pruneMs = more ? nowMs + PRUNE_ROUND_MS : nextMs && Math.max(nextMs, nowMs + PRUNE_INTERVAL_MS);
   }
 
-  #nextPrune(nowMs: number): number | null {
-    const oldest = (sql: string) => this.#single<number | null>(sql);
-    const answer = oldest('SELECT MIN(finished_at_ms) AS value FROM calls WHERE finished_at_ms IS NOT NULL AND begin_answer IS NOT NULL');
-    const call = oldest('SELECT MIN(finished_at_ms) AS value FROM calls WHERE finished_at_ms IS NOT NULL');
-    const key = oldest('SELECT MIN(expires_at_ms) AS value FROM idempotency_keys');
-    const hour = oldest('SELECT MIN(hour_ms) AS value FROM usage_hours');
+  #nextPruneMs(): number | null {
+    const { anyMs, withAnswerMs } = this.#calls.oldestFinished();
+    const hourMs = this.usageHours.oldestMs();
     const times = [
-      answer === null ? null : answer + ANSWER_RETENTION_MS,
-      call === null ? null : call + CALL_RETENTION_MS,
-      key,
-      hour === null ? null : hour + USAGE_HOURS_RETENTION_MS,
+      withAnswerMs === null ? null : withAnswerMs + ANSWER_RETENTION_MS,
+      anyMs === null ? null : anyMs + CALL_RETENTION_MS,
+      this.#keys.nextExpiryMs(),
+      hourMs === null ? null : hourMs + USAGE_HOURS_RETENTION_MS,
     ].filter((time) => time !== null);
-    return times.length === 0 ? null : Math.max(Math.min(...times), nowMs + PRUNE_INTERVAL_MS);
+    return times.length === 0 ? null : Math.min(...times);
   }
 
   #enqueue(kind: OutboxRow['kind'], id: string, revision: number, nowMs: number): void {
-    this.#sql.exec(
-      `INSERT INTO outbox (kind, id, revision, queued_at_ms) VALUES (?, ?, ?, ?)
-       ON CONFLICT (kind, id) DO UPDATE SET revision = excluded.revision`,
-      kind,
-      id,
-      revision,
-      nowMs,
-    );
-    if (this.#dueNow().outboxMs === null) {
-      this.saveDelivery({ failures: 0, dueAtMs: nowMs + OUTBOX_DELAY_MS, lastError: null });
-    }
+    this.#outbox.add(kind, id, revision, nowMs);
+    if (this.#dueNow().outboxMs === null) this.saveDelivery({ failures: 0, dueAtMs: nowMs + OUTBOX_DELAY_MS, lastError: null });
   }
 
   #dueNow(): Due {
     this.#due ??= {
-      outboxMs: this.delivery().dueAtMs,
-      deadlineMs: this.#single<number | null>(`SELECT MIN(deadline_at_ms) AS value FROM calls WHERE status = 'IN_PROGRESS'`),
+      outboxMs: this.#outbox.delivery().dueAtMs,
+      deadlineMs: this.#calls.nextDeadlineMs(),
       replenishMs: replenishmentOf(this.account()),
-      pruneMs: this.#nextPrune(Number.NEGATIVE_INFINITY),
+      pruneMs: this.#nextPruneMs(),
     };
     return this.#due;
   }
@@ -425,33 +227,28 @@ export class CustomerStore {
   #arm(nowMs: number): void {
     const alarmMs = nextAlarm(this.#dueNow(), nowMs);
     if (alarmMs === this.#alarmMs) return;
+    // An alarm that fires early finds nothing due and sets the right one: cheaper than moving it with each command.
+    if (this.#alarmMs != null && this.#alarmMs > nowMs && alarmMs !== null && this.#alarmMs < alarmMs) return;
     if (alarmMs === null) void this.#storage.deleteAlarm();
-    else if (this.#alarmMs != null && this.#alarmMs > nowMs && this.#alarmMs < alarmMs)
-      return; // an early alarm finds nothing due and re-arms
     else void this.#storage.setAlarm(alarmMs);
     this.#alarmMs = alarmMs;
   }
 
-  /** To be called when the alarm fires: none stands any more. */
-  alarmFired(): void {
-    this.#alarmMs = null;
+  #hasSchema(): boolean {
+    return this.#storage.sql.exec(`SELECT 1 FROM sqlite_master WHERE name = 'schema_version'`).toArray().length > 0;
   }
 
   #create(): void {
-    this.#sql.exec('CREATE TABLE schema_version (version INTEGER NOT NULL)');
-    this.#sql.exec('INSERT INTO schema_version (version) VALUES (0)');
+    this.#storage.sql.exec('CREATE TABLE schema_version (version INTEGER NOT NULL)');
+    this.#storage.sql.exec('INSERT INTO schema_version (version) VALUES (0)');
     this.#exists = true;
     this.#migrate();
   }
 
   #migrate(): void {
-    const version = this.#single<number>('SELECT version AS value FROM schema_version');
-    for (const migration of MIGRATIONS.slice(version)) this.#sql.exec(migration);
-    if (version < MIGRATIONS.length) this.#sql.exec('UPDATE schema_version SET version = ?', MIGRATIONS.length);
-  }
-
-  #single<Value extends SqlStorageValue>(sql: string): Value {
-    return this.#sql.exec<{ value: Value }>(sql).one().value;
+    const { version } = this.#storage.sql.exec<{ version: number }>('SELECT version FROM schema_version').one();
+    for (const migration of MIGRATIONS.slice(version)) this.#storage.sql.exec(migration);
+    if (version < MIGRATIONS.length) this.#storage.sql.exec('UPDATE schema_version SET version = ?', MIGRATIONS.length);
   }
 }
 

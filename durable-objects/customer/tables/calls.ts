@@ -1,0 +1,128 @@
+/**
+ * One row per call: its facts, and the answers that retries of its begin and its end get.
+ */
+import type { Call } from '../../../src/domain/call.ts';
+
+export interface StoredCall {
+  call: Call;
+  beginFingerprint: string;
+  beginAnswer: string | null;
+  endFingerprint: string | null;
+  endAnswer: string | null;
+}
+
+type Row = {
+  record: string;
+  begin_fingerprint: string;
+  begin_answer: string | null;
+  end_fingerprint: string | null;
+  end_answer: string | null;
+};
+
+export class CallTable {
+  readonly #sql: SqlStorage;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+  }
+
+  find(callId: string): StoredCall | null {
+    const columns = 'record, begin_fingerprint, begin_answer, end_fingerprint, end_answer';
+    const row = this.#sql.exec<Row>(`SELECT ${columns} FROM calls WHERE call_id = ?`, callId).toArray()[0];
+    if (!row) return null;
+    return {
+      call: JSON.parse(row.record) as Call,
+      beginFingerprint: row.begin_fingerprint,
+      beginAnswer: row.begin_answer,
+      endFingerprint: row.end_fingerprint,
+      endAnswer: row.end_answer,
+    };
+  }
+
+  insert(call: Call, fingerprint: string, answer: string): void {
+    this.#sql.exec(
+      `INSERT INTO calls (call_id, status, started_at_ms, deadline_at_ms, finished_at_ms, record, begin_fingerprint, begin_answer)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+      call.callId,
+      call.status,
+      call.startedAtMs,
+      call.deadlineAtMs,
+      call.finishedAtMs,
+      JSON.stringify(call),
+      fingerprint,
+      answer,
+    );
+  }
+
+  finish(call: Call, end: { fingerprint: string; answer: string } | null): void {
+    this.#sql.exec(
+      'UPDATE calls SET status = ?, finished_at_ms = ?, record = ?, end_fingerprint = ?, end_answer = ? WHERE call_id = ?',
+      call.status,
+      call.finishedAtMs,
+      JSON.stringify(call),
+      end?.fingerprint ?? null,
+      end?.answer ?? null,
+      call.callId,
+    );
+  }
+
+  /** Open calls whose deadline has come, the earliest first. */
+  pastDeadline(nowMs: number, rowsMax: number): Call[] {
+    const rows = this.#sql.exec<{ record: string }>(
+      `SELECT record FROM calls WHERE status = 'IN_PROGRESS' AND deadline_at_ms <= ? ORDER BY deadline_at_ms LIMIT ?`,
+      nowMs,
+      rowsMax,
+    );
+    return rows.toArray().map(({ record }) => JSON.parse(record) as Call);
+  }
+
+  nextDeadlineMs(): number | null {
+    return this.#sql.exec<{ at: number | null }>(`SELECT MIN(deadline_at_ms) AS at FROM calls WHERE status = 'IN_PROGRESS'`).one().at;
+  }
+
+  /** Admitted calls that began after `sinceMs`, and when the oldest of them did. */
+  begunSince(sinceMs: number): { count: number; oldestMs: number | null } {
+    const sql = `SELECT COUNT(*) AS count, MIN(started_at_ms) AS oldestMs FROM calls WHERE started_at_ms > ? AND status <> 'NOT_ALLOWED'`;
+    return this.#sql.exec<{ count: number; oldestMs: number | null }>(sql, sinceMs).one();
+  }
+
+  countOpen(): number {
+    return this.#sql.exec<{ count: number }>(`SELECT COUNT(*) AS count FROM calls WHERE status = 'IN_PROGRESS'`).one().count;
+  }
+
+  recent(rowsMax: number): Call[] {
+    const rows = this.#sql.exec<{ record: string }>('SELECT record FROM calls ORDER BY started_at_ms DESC, call_id LIMIT ?', rowsMax);
+    return rows.toArray().map(({ record }) => JSON.parse(record) as Call);
+  }
+
+  /** Drops the answers of calls that finished by then. Returns the rows written. */
+  dropAnswers(finishedByMs: number, rowsMax: number): number {
+    return this.#sql.exec(
+      `UPDATE calls SET begin_answer = NULL, end_answer = NULL WHERE call_id IN (
+         SELECT call_id FROM calls WHERE finished_at_ms <= ? AND begin_answer IS NOT NULL LIMIT ?)`,
+      finishedByMs,
+      rowsMax,
+    ).rowsWritten;
+  }
+
+  /** Drops calls that finished by then, but for those that D1 does not have yet. Returns the rows written. */
+  drop(finishedByMs: number, rowsMax: number): number {
+    return this.#sql.exec(
+      `DELETE FROM calls WHERE call_id IN (
+         SELECT call_id FROM calls WHERE finished_at_ms <= ?
+           AND NOT EXISTS (SELECT 1 FROM outbox WHERE kind = 'call' AND id = calls.call_id) LIMIT ?)`,
+      finishedByMs,
+      rowsMax,
+    ).rowsWritten;
+  }
+
+  /** When the oldest finished call finished, of all and of those that still have answers. */
+  oldestFinished(): { anyMs: number | null; withAnswerMs: number | null } {
+    return this.#sql
+      .exec<{ anyMs: number | null; withAnswerMs: number | null }>(
+        `SELECT (SELECT MIN(finished_at_ms) FROM calls WHERE finished_at_ms IS NOT NULL) AS anyMs,
+           (SELECT MIN(finished_at_ms) FROM calls WHERE finished_at_ms IS NOT NULL AND begin_answer IS NOT NULL) AS withAnswerMs`,
+      )
+      .one();
+  }
+}

@@ -1,0 +1,75 @@
+/**
+ * Idempotency keys: the newest call of each derived key, and the keys of operations other than begin.
+ */
+
+export interface UsedKey {
+  fingerprint: string;
+  /** The call that an end's key points to. */
+  callId: string | null;
+  /** The stored answer of other operations. */
+  answer: string | null;
+}
+
+export class KeyTable {
+  readonly #sql: SqlStorage;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+  }
+
+  findDerived(hash: string): { generation: number; callId: string } | null {
+    const sql = 'SELECT generation, call_id AS callId FROM derived_keys WHERE hash = ?';
+    return this.#sql.exec<{ generation: number; callId: string }>(sql, hash).toArray()[0] ?? null;
+  }
+
+  saveDerived(hash: string, generation: number, callId: string, nowMs: number): void {
+    this.#sql.exec(
+      `INSERT INTO derived_keys (hash, generation, call_id, at_ms) VALUES (?, ?, ?, ?)
+       ON CONFLICT (hash) DO UPDATE SET generation = excluded.generation, call_id = excluded.call_id, at_ms = excluded.at_ms`,
+      hash,
+      generation,
+      callId,
+      nowMs,
+    );
+  }
+
+  /** Drops derived keys last used by then whose call is gone. Returns the rows written. */
+  dropDerived(usedByMs: number, rowsMax: number): number {
+    return this.#sql.exec(
+      `DELETE FROM derived_keys WHERE hash IN (
+         SELECT hash FROM derived_keys WHERE at_ms <= ? AND call_id NOT IN (SELECT call_id FROM calls) LIMIT ?)`,
+      usedByMs,
+      rowsMax,
+    ).rowsWritten;
+  }
+
+  find(operation: string, key: string): UsedKey | null {
+    const sql = 'SELECT fingerprint, call_id AS callId, answer FROM idempotency_keys WHERE operation = ? AND key = ?';
+    return this.#sql.exec<{ fingerprint: string; callId: string | null; answer: string | null }>(sql, operation, key).toArray()[0] ?? null;
+  }
+
+  save(operation: string, key: string, used: UsedKey, expiresAtMs: number): void {
+    this.#sql.exec(
+      'INSERT INTO idempotency_keys (operation, key, fingerprint, call_id, answer, expires_at_ms) VALUES (?, ?, ?, ?, ?, ?)',
+      operation,
+      key,
+      used.fingerprint,
+      used.callId,
+      used.answer,
+      expiresAtMs,
+    );
+  }
+
+  /** Drops keys that expired by then. Returns the rows written. */
+  drop(expiredByMs: number, rowsMax: number): number {
+    return this.#sql.exec(
+      'DELETE FROM idempotency_keys WHERE (operation, key) IN (SELECT operation, key FROM idempotency_keys WHERE expires_at_ms <= ? LIMIT ?)',
+      expiredByMs,
+      rowsMax,
+    ).rowsWritten;
+  }
+
+  nextExpiryMs(): number | null {
+    return this.#sql.exec<{ at: number | null }>('SELECT MIN(expires_at_ms) AS at FROM idempotency_keys').one().at;
+  }
+}

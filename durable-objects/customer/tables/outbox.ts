@@ -1,0 +1,71 @@
+/**
+ * What D1 does not have yet, and how sending it goes. A row names what changed; what it looks like is read when it is sent.
+ */
+import type { Call } from '../../../src/domain/call.ts';
+
+export interface OutboxRow {
+  kind: 'customer' | 'call';
+  id: string;
+  revision: number;
+  /** The call's facts; `null` for the customer. */
+  call: Call | null;
+}
+
+export interface Delivery {
+  failures: number;
+  dueAtMs: number | null;
+  lastError: string | null;
+}
+
+export class OutboxTable {
+  readonly #sql: SqlStorage;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+  }
+
+  add(kind: OutboxRow['kind'], id: string, revision: number, nowMs: number): void {
+    this.#sql.exec(
+      `INSERT INTO outbox (kind, id, revision, queued_at_ms) VALUES (?, ?, ?, ?)
+       ON CONFLICT (kind, id) DO UPDATE SET revision = excluded.revision`,
+      kind,
+      id,
+      revision,
+      nowMs,
+    );
+  }
+
+  /** The oldest changes first. */
+  rows(rowsMax: number): OutboxRow[] {
+    const rows = this.#sql.exec<{ kind: OutboxRow['kind']; id: string; revision: number; record: string | null }>(
+      `SELECT o.kind, o.id, o.revision, c.record FROM outbox o LEFT JOIN calls c ON o.kind = 'call' AND c.call_id = o.id
+       ORDER BY o.queued_at_ms LIMIT ?`,
+      rowsMax,
+    );
+    return rows.toArray().map(({ record, ...row }) => ({ ...row, call: record === null ? null : (JSON.parse(record) as Call) }));
+  }
+
+  state(): { pending: number; oldestMs: number | null } {
+    const sql = 'SELECT COUNT(*) AS pending, MIN(queued_at_ms) AS oldestMs FROM outbox';
+    return this.#sql.exec<{ pending: number; oldestMs: number | null }>(sql).one();
+  }
+
+  /** Forgets rows that were sent, unless they changed in the meantime. */
+  drop(rows: readonly OutboxRow[]): void {
+    this.#sql.exec(
+      `DELETE FROM outbox WHERE EXISTS (
+         SELECT 1 FROM json_each(?) sent WHERE sent.value ->> 'kind' = outbox.kind AND sent.value ->> 'id' = outbox.id
+           AND sent.value ->> 'revision' = outbox.revision)`,
+      JSON.stringify(rows.map(({ kind, id, revision }) => ({ kind, id, revision }))),
+    );
+  }
+
+  delivery(): Delivery {
+    const sql = 'SELECT failures, due_at_ms AS dueAtMs, last_error AS lastError FROM delivery';
+    return this.#sql.exec<{ failures: number; dueAtMs: number | null; lastError: string | null }>(sql).one();
+  }
+
+  saveDelivery({ failures, dueAtMs, lastError }: Delivery): void {
+    this.#sql.exec('UPDATE delivery SET failures = ?, due_at_ms = ?, last_error = ?', failures, dueAtMs, lastError);
+  }
+}

@@ -1,0 +1,67 @@
+/**
+ * Usage by UTC hour of the end of calls. Sums of money are read as text: above 2^53 a number would be rounded.
+ */
+import type { NanoUsd } from '../../../src/domain/money.ts';
+
+export interface UsageHour {
+  completedCalls: number;
+  failedCalls: number;
+  inputTokens: number;
+  outputTokens: number;
+  completedCostNanoUsd: NanoUsd;
+  failedCostNanoUsd: NanoUsd;
+}
+
+const HOUR_MS = 3_600_000;
+
+export class UsageHourTable {
+  readonly #sql: SqlStorage;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+  }
+
+  add(atMs: number, usage: UsageHour): void {
+    this.#sql.exec(
+      `INSERT INTO usage_hours (hour_ms, completed_calls, failed_calls, input_tokens, output_tokens, completed_cost_nano_usd, failed_cost_nano_usd)
+       VALUES (?, ?, ?, ?, ?, CAST(? AS INTEGER), CAST(? AS INTEGER))
+       ON CONFLICT (hour_ms) DO UPDATE SET
+         completed_calls = completed_calls + excluded.completed_calls,
+         failed_calls = failed_calls + excluded.failed_calls,
+         input_tokens = input_tokens + excluded.input_tokens,
+         output_tokens = output_tokens + excluded.output_tokens,
+         completed_cost_nano_usd = completed_cost_nano_usd + excluded.completed_cost_nano_usd,
+         failed_cost_nano_usd = failed_cost_nano_usd + excluded.failed_cost_nano_usd`,
+      atMs - (atMs % HOUR_MS),
+      usage.completedCalls,
+      usage.failedCalls,
+      usage.inputTokens,
+      usage.outputTokens,
+      usage.completedCostNanoUsd.toString(),
+      usage.failedCostNanoUsd.toString(),
+    );
+  }
+
+  /** Completed calls and their cost in [fromMs, toMs), both on the hour. */
+  completedBetween(fromMs: number, toMs: number): { calls: number; costNanoUsd: NanoUsd } {
+    const { calls, cost } = this.#sql
+      .exec<{ calls: number; cost: string }>(
+        `SELECT COALESCE(SUM(completed_calls), 0) AS calls, CAST(COALESCE(SUM(completed_cost_nano_usd), 0) AS TEXT) AS cost
+         FROM usage_hours WHERE hour_ms >= ? AND hour_ms < ?`,
+        fromMs,
+        toMs,
+      )
+      .one();
+    return { calls, costNanoUsd: BigInt(cost) };
+  }
+
+  /** Drops hours before then. Returns the rows written. */
+  drop(beforeMs: number, rowsMax: number): number {
+    const sql = 'DELETE FROM usage_hours WHERE hour_ms IN (SELECT hour_ms FROM usage_hours WHERE hour_ms < ? LIMIT ?)';
+    return this.#sql.exec(sql, beforeMs, rowsMax).rowsWritten;
+  }
+
+  oldestMs(): number | null {
+    return this.#sql.exec<{ at: number | null }>('SELECT MIN(hour_ms) AS at FROM usage_hours').one().at;
+  }
+}
