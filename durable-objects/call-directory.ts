@@ -1,7 +1,8 @@
 /**
  * class CallDirectory: which customer owns a call id. 64 objects per organization share the ids by hash.
  *
- * A claim is made once and never changes, so it may be remembered anywhere. It is kept as long as D1 keeps calls.
+ * A claim is released only by the request that made it, and only when nothing was recorded under it. Once its call
+ * exists it never changes, and may be remembered anywhere. It is kept as long as D1 keeps calls.
  */
 import { DurableObject } from 'cloudflare:workers';
 import type { Env } from '../src/env.ts';
@@ -9,6 +10,8 @@ import type { Env } from '../src/env.ts';
 export interface Claim {
   customerId: string;
   claimedAtMs: number;
+  /** Made by this very request. Only whoever made a claim may release it. */
+  fresh: boolean;
 }
 
 const DAY_MS = 24 * 3_600_000;
@@ -33,8 +36,13 @@ export class CallDirectory extends DurableObject<Env> {
       const earlier = this.find(callId);
       if (earlier) return earlier;
       this.#sql.exec('INSERT INTO claims (call_id, customer_id, claimed_at_ms) VALUES (?, ?, ?)', callId, customerId, nowMs);
-      return { customerId, claimedAtMs: nowMs };
+      return { customerId, claimedAtMs: nowMs, fresh: true };
     });
+  }
+
+  /** Gives back a claim under which nothing was recorded. */
+  release(callId: string, customerId: string): void {
+    if (this.#exists) this.#sql.exec('DELETE FROM claims WHERE call_id = ? AND customer_id = ?', callId, customerId);
   }
 
   find(callId: string): Claim | null {
@@ -42,7 +50,7 @@ export class CallDirectory extends DurableObject<Env> {
     const row = this.#sql
       .exec<{ customer_id: string; claimed_at_ms: number }>('SELECT customer_id, claimed_at_ms FROM claims WHERE call_id = ?', callId)
       .toArray()[0];
-    return row ? { customerId: row.customer_id, claimedAtMs: row.claimed_at_ms } : null;
+    return row ? { customerId: row.customer_id, claimedAtMs: row.claimed_at_ms, fresh: false } : null;
   }
 
   override async alarm(): Promise<void> {

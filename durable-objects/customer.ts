@@ -32,6 +32,10 @@ export class Customer extends DurableObject<Env> {
     return commands.begin(this.#context(), command);
   }
 
+  void(organizationId: string, callId: string): void {
+    commands.voidCall(this.#context(), organizationId, callId);
+  }
+
   end(command: EndCommand): Answer<EndCallData> {
     return commands.end(this.#context(), command);
   }

@@ -9,13 +9,14 @@ import type { CustomerUsageData, ProvisionCustomerData } from '../../src/contrac
 import { type Accepted, type Answer, accept, refuse } from '../../src/contract/errors.ts';
 import type { OperatorCustomer } from '../../src/contract/operator.ts';
 import { type Account, fillContact, openAccount, replenishDue, setCanceled, updateContact } from '../../src/domain/account.ts';
-import { beginCall, type Call, canEnd, endCall, timeOutCall } from '../../src/domain/call.ts';
+import { beginCall, type Call, canEnd, endCall, refuseCall, timeOutCall } from '../../src/domain/call.ts';
 import { usdFromNano } from '../../src/domain/money.ts';
 import type { PricingMode } from '../../src/domain/pricing.ts';
 import { presentBegin, presentCustomer, presentEnd } from './present.ts';
 import type { BeginCommand, EndCommand, ProvisionCommand, Provisioning, ReadUsageCommand, SetCanceledCommand } from './protocol.ts';
 import { CALL_RETENTION_MS, type CustomerStore } from './store.ts';
 import type { StoredCall } from './tables/calls.ts';
+import type { DerivedKey } from './tables/keys.ts';
 
 /** What a command knows of its surroundings. */
 export interface Context {
@@ -40,7 +41,7 @@ export function begin(context: Context, command: BeginCommand): Answer<BeginCall
   return store.transaction(nowMs, () => {
     const earlier = earlierBegin(context, command);
     if (earlier.answer) return earlier.answer;
-    const { callId, generation } = earlier;
+    const { callId, derived } = earlier;
 
     const opened = openOrLoad(context, command);
     if (!opened) return noDefaultPlan();
@@ -73,7 +74,7 @@ export function begin(context: Context, command: BeginCommand): Answer<BeginCall
     const answer = accept('CALL_BEGIN_SUCCESS', presentBegin(facts, command), nowMs, hint);
     store.saveAccount(begun.account, nowMs);
     store.insertCall(begun.call, command.fingerprint, JSON.stringify(answer), nowMs);
-    if (command.key.source === 'derived') store.saveDerivedKey(command.key.hash, generation, callId, nowMs);
+    if (derived) store.saveDerivedKey(derived, nowMs);
     return answer;
   });
 }
@@ -82,27 +83,43 @@ export function begin(context: Context, command: BeginCommand): Answer<BeginCall
 function earlierBegin(
   { store, objectId, nowMs }: Context,
   { key, fingerprint }: BeginCommand,
-): { answer: Answer<BeginCallData> } | { answer: null; callId: string; generation: number } {
+): { answer: Answer<BeginCallData> } | { answer: null; callId: string; derived: DerivedKey | null } {
   if (key.source === 'derived') {
-    const latest = store.derivedKey(key.hash);
-    const stored = latest && store.call(latest.callId);
-    if (stored && isLiveReplay(stored, fingerprint, nowMs)) return { answer: replay(stored.beginAnswer) };
-    const generation = (latest?.generation ?? 0) + 1;
-    return { answer: null, callId: `${DERIVED_PREFIX}${objectId}-${key.hash}-${generation}`, generation };
+    const stored = store.derivedCall(key.hash, fingerprint);
+    if (stored && isLiveReplay(stored, nowMs)) return { answer: replay(stored.beginAnswer) };
+    // Never below the present, so that a generation stays unique after its row is gone.
+    const generation = Math.max(store.derivedGeneration(key.hash) + 1, nowMs);
+    const callId = `${DERIVED_PREFIX}${objectId}-${key.hash}-${generation.toString(36)}`;
+    return { answer: null, callId, derived: { hash: key.hash, fingerprint, generation, callId } };
   }
   const stored = store.call(key.callId);
   if (!stored) {
     const forgotten = nowMs - key.claimedAtMs > CALL_RETENTION_MS;
-    return forgotten ? { answer: keyUsedUp() } : { answer: null, callId: key.callId, generation: 0 };
+    return forgotten ? { answer: keyUsedUp() } : { answer: null, callId: key.callId, derived: null };
   }
   if (stored.beginFingerprint !== fingerprint) return { answer: keyConflict() };
   return { answer: stored.beginAnswer === null ? keyUsedUp() : replay(stored.beginAnswer) };
 }
 
-function isLiveReplay(stored: StoredCall, fingerprint: string, nowMs: number): boolean {
-  const { call, beginFingerprint, beginAnswer } = stored;
+function isLiveReplay({ call, beginAnswer }: StoredCall, nowMs: number): boolean {
   const live = call.status === 'IN_PROGRESS' && nowMs - call.startedAtMs < DERIVED_REPLAY_MS && nowMs < call.deadlineAtMs;
-  return live && beginAnswer !== null && beginFingerprint === fingerprint;
+  return live && beginAnswer !== null;
+}
+
+/**
+ * Takes back a begin whose call id turned out to be another customer's: the call is not allowed, what it held is free,
+ * and its answer is never replayed.
+ */
+export function voidCall({ store, nowMs }: Context, organizationId: string, callId: string): void {
+  store.transaction(nowMs, () => {
+    const account = store.account();
+    const stored = store.call(callId);
+    if (!account || account.organizationId !== organizationId || stored?.call.status !== 'IN_PROGRESS') return;
+    const voided = refuseCall(account, stored.call, nowMs);
+    store.saveAccount(voided.account, nowMs);
+    store.finishCall(voided.call, null, nowMs);
+    store.dropAnswers(callId);
+  });
 }
 
 export function end(context: Context, command: EndCommand): Answer<EndCallData> {
@@ -110,14 +127,16 @@ export function end(context: Context, command: EndCommand): Answer<EndCallData> 
   return store.transaction(nowMs, () => {
     const known = store.account();
     if (!known || known.organizationId !== command.organizationId) return callNotFound();
-    const keyed = command.idempotencyKey === null ? null : store.idempotencyKey('end', command.idempotencyKey);
-    if (keyed && keyed.fingerprint !== command.fingerprint) return keyConflict();
-
     const account = catchUp(context, known);
     const stored = store.call(command.callId);
+    const keyed = command.idempotencyKey === null ? null : store.idempotencyKey('end', command.idempotencyKey);
+    if (keyed && keyed.callId !== command.callId) return keyConflict();
     if (!stored) return callNotFound();
+    // A mode that is spelled out is the same payload as the same mode carried over from begin.
+    const fingerprint = `${command.fingerprint}:${command.request.pricingMode ?? stored.call.pricingMode}`;
+    if (keyed && keyed.fingerprint !== fingerprint) return keyConflict();
     if (!canEnd(stored.call)) {
-      const same = stored.endFingerprint === command.fingerprint;
+      const same = stored.endFingerprint === fingerprint;
       if (same && stored.endAnswer !== null) return replay<EndCallData>(stored.endAnswer);
       return alreadyFinalized(stored.call);
     }
@@ -141,9 +160,9 @@ export function end(context: Context, command: EndCommand): Answer<EndCallData> 
     };
     const answer = accept('CALL_END_SUCCESS', presentEnd(ended.account, ended.call, outcome, velocity), nowMs);
     store.saveAccount(ended.account, nowMs);
-    store.finishCall(ended.call, { fingerprint: command.fingerprint, answer: JSON.stringify(answer) }, nowMs);
+    store.finishCall(ended.call, { fingerprint, answer: JSON.stringify(answer) }, nowMs);
     if (command.idempotencyKey !== null) {
-      const used = { fingerprint: command.fingerprint, callId: command.callId, answer: null };
+      const used = { fingerprint, callId: command.callId, answer: null };
       store.saveIdempotencyKey('end', command.idempotencyKey, used, nowMs);
     }
     return answer;

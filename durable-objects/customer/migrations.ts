@@ -25,8 +25,17 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX calls_finished ON calls (finished_at_ms) WHERE finished_at_ms IS NOT NULL;
   CREATE INDEX calls_started ON calls (started_at_ms);
 
-  -- The newest call of each derived key.
-  CREATE TABLE derived_keys (hash TEXT PRIMARY KEY, generation INTEGER NOT NULL, call_id TEXT NOT NULL, at_ms INTEGER NOT NULL);
+  -- The newest call of each derived key and payload. Generations count the calls of a derived key.
+  CREATE TABLE derived_keys (
+    hash TEXT NOT NULL,
+    fingerprint TEXT NOT NULL,
+    generation INTEGER NOT NULL,
+    call_id TEXT NOT NULL,
+    at_ms INTEGER NOT NULL,
+    PRIMARY KEY (hash, fingerprint)
+  );
+  CREATE INDEX derived_keys_generation ON derived_keys (hash, generation);
+  CREATE INDEX derived_keys_age ON derived_keys (at_ms);
 
   -- Idempotency keys of operations other than begin. An end's key points to its call; others keep their answer.
   CREATE TABLE idempotency_keys (

@@ -206,7 +206,7 @@ function projectCall(organizationId: string, call: Call): ProjectedRow<'calls'> 
     started_at_ms: call.startedAtMs,
     finished_at_ms: call.finishedAtMs,
     usage_plan_version_id: call.usagePlanVersionId,
-    pricing_mode: call.pricingMode,
+    pricing_mode: outcome?.pricingMode ?? call.pricingMode,
     provider_used: outcome?.providerUsed ?? null,
     model_used: outcome?.modelUsed ?? null,
     model_key: price?.breakdown.modelKey ?? null,

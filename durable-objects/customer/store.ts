@@ -11,7 +11,7 @@ import { NEVER_MS } from '../../src/domain/period.ts';
 import { type Due, nextAlarm } from './alarms.ts';
 import { MIGRATIONS } from './migrations.ts';
 import { CallTable, type StoredCall } from './tables/calls.ts';
-import { KeyTable, type UsedKey } from './tables/keys.ts';
+import { type DerivedKey, KeyTable, type UsedKey } from './tables/keys.ts';
 import { type Delivery, type OutboxRow, OutboxTable } from './tables/outbox.ts';
 import { UsageHourTable } from './tables/usage-hours.ts';
 
@@ -121,6 +121,11 @@ export class CustomerStore {
     this.#enqueue('call', call.callId, call.revision, nowMs);
   }
 
+  /** The call's retries get no stored answer any more. */
+  dropAnswers(callId: string): void {
+    this.#calls.dropAnswersOf(callId);
+  }
+
   /** Open calls whose deadline has come, at most `rowsMax` of them. */
   callsPastDeadline(nowMs: number, rowsMax: number): Call[] {
     return (this.#dueNow().deadlineMs ?? NEVER_MS) > nowMs ? [] : this.#calls.pastDeadline(nowMs, rowsMax);
@@ -143,12 +148,17 @@ export class CustomerStore {
     return this.#calls.recent(rowsMax);
   }
 
-  derivedKey(hash: string): { generation: number; callId: string } | null {
-    return this.#exists ? this.#keys.findDerived(hash) : null;
+  derivedCall(hash: string, fingerprint: string): StoredCall | null {
+    const callId = this.#exists ? this.#keys.findDerived(hash, fingerprint) : null;
+    return callId === null ? null : this.#calls.find(callId);
   }
 
-  saveDerivedKey(hash: string, generation: number, callId: string, nowMs: number): void {
-    this.#keys.saveDerived(hash, generation, callId, nowMs);
+  derivedGeneration(hash: string): number {
+    return this.#exists ? this.#keys.generationOf(hash) : 0;
+  }
+
+  saveDerivedKey(derived: DerivedKey, nowMs: number): void {
+    this.#keys.saveDerived(derived, nowMs);
   }
 
   idempotencyKey(operation: string, key: string): UsedKey | null {

@@ -50,7 +50,7 @@ export const BeginCallData = CustomerState.extend({
   callId,
   callType: z.enum(['standard', 'API']).optional().describe('How the call was begun'),
   startTime: instant.describe('When the call began'),
-  feature: z.string().optional().describe('Echo'),
+  feature: z.string().describe('Echo; empty where none was sent'),
   tags: z.array(z.string()).optional().describe('Echo'),
   newCustomer: z.boolean().describe('The customer was created by this request'),
   rateLimits: RateLimits.optional().describe('State of rate limits'),

@@ -22,6 +22,8 @@ function describeRule(issue: z.core.$ZodRawIssue): string | undefined {
     case 'too_small':
       if (issue.origin === 'string' && issue.minimum === 1) return 'must not be empty';
       return `must ${has(issue.origin)} at least ${issue.minimum}${unit(issue.origin)}`;
+    case 'unrecognized_keys':
+      return 'is not known here';
     case 'invalid_union':
       return issue.input === undefined ? 'is required' : 'has none of the allowed shapes';
     default:

@@ -49,7 +49,7 @@ function operation<const O extends Operation>(entry: O): O {
 const operator = { kind: 'operator' } as const;
 const apiKey = (...scopes: Scope[]) => ({ kind: 'apiKey', scopes }) as const;
 
-const organizationParam = z.object({ org: text(64).describe('Organization id') });
+const organizationParam = z.object({ org: text(64).toLowerCase().describe('Organization id') });
 const customerParam = z.object({ customerId });
 const planParam = organizationParam.extend({ planId });
 const keyParam = organizationParam.extend({ keyId: text(64).describe('Key id') });

@@ -11,15 +11,19 @@ const limit = z.number().int().nonnegative().max(COUNT_MAX).nullable().default(n
 const decimal = z.string().regex(/^\d{1,9}(\.\d{1,9})?$/, 'must be a non-negative decimal number as a string');
 const positiveInteger = z.string().regex(/^[1-9]\d{0,14}$/, 'must be a positive whole number as a string');
 
-const OverageTier = z.object({
+const OverageTier = z.strictObject({
   upTo: positiveInteger.nullable().describe('Last overage unit of the tier; null on the last tier'),
   priceUsd: decimal.describe('Price in USD of `per` units'),
   per: positiveInteger.default('1').describe('Units that the price is for'),
 });
 
 const Overage = z.discriminatedUnion('model', [
-  z.object({ model: z.literal('SINGLE'), priceUsd: decimal.describe('Price in USD of `per` units'), per: positiveInteger.default('1') }),
-  z.object({
+  z.strictObject({
+    model: z.literal('SINGLE'),
+    priceUsd: decimal.describe('Price in USD of `per` units'),
+    per: positiveInteger.default('1'),
+  }),
+  z.strictObject({
     model: z.literal('GRADUATED'),
     tiers: z
       .array(OverageTier)
@@ -36,13 +40,13 @@ const Overage = z.discriminatedUnion('model', [
   }),
 ]);
 
-const CustomMeter = z.object({
+const CustomMeter = z.strictObject({
   enabled: z.boolean().default(true).describe('Whether the slot may be used'),
   label: text(100).describe('Display name of the unit'),
   included: z.number().int().nonnegative().max(COUNT_MAX).default(0).describe('Units included in each period'),
   unlimited: z.boolean().default(false).describe('Events are recorded, nothing is consumed or charged'),
   funding: z
-    .object({
+    .strictObject({
       credits: z.boolean().default(false).describe('Purchased units of the slot may pay'),
       payg: z.boolean().default(false).describe('The USD balance may pay'),
     })
@@ -51,12 +55,12 @@ const CustomMeter = z.object({
   overage: Overage.optional().describe('Price of units paid as you go'),
 });
 
-export const Plan = z.object({
+export const Plan = z.strictObject({
   name: text(100).describe('Name that customers see'),
   limitType: LimitPolicy,
   reasoningLevel: ReasoningLevel.default('HIGH'),
   replenish: z
-    .object({
+    .strictObject({
       every: z.number().int().min(1).max(1000).describe('Units per period'),
       unit: z.enum(['HOUR', 'DAY', 'WEEK', 'MONTH', 'YEAR']).describe('Calendar unit, in UTC'),
     })
@@ -64,7 +68,7 @@ export const Plan = z.object({
     .default({ every: 1, unit: 'MONTH' })
     .describe('Length of a usage period; null means never'),
   limits: z
-    .object({
+    .strictObject({
       standardCalls: limit.describe('Calls of the standard tier'),
       premiumCalls: limit.describe('Calls of the premium tier'),
       standardTokens: limit.describe('Output tokens of the standard tier'),
@@ -75,7 +79,7 @@ export const Plan = z.object({
     .prefault({})
     .describe('Allowances of a period: null or absent is unlimited, 0 is none'),
   features: z
-    .object({
+    .strictObject({
       audio: z.boolean().default(true).describe('Audio'),
       image: z.boolean().default(true).describe('Images'),
       search: z.boolean().default(true).describe('Search'),
@@ -83,7 +87,7 @@ export const Plan = z.object({
     .prefault({})
     .describe('Capabilities that the plan has'),
   rollingCalls: z
-    .object({
+    .strictObject({
       limit: z.number().int().min(1).max(100_000).describe('Calls per window'),
       windowSeconds: z.number().int().min(1).max(86_400).describe('Length of the sliding window, up to a day'),
     })
@@ -92,14 +96,14 @@ export const Plan = z.object({
     .describe('Calls that may begin in a sliding window'),
   reserveOutputTokens: z.number().int().min(1).max(10_000_000).nullable().default(null).describe('Output tokens that each begin reserves'),
   payg: z
-    .object({
+    .strictObject({
       enabled: z.boolean().default(false).describe('The USD balance may pay when the allowance is gone'),
       markupPercent: z.number().min(0).max(10_000).default(0).describe('Added to the cost'),
     })
     .prefault({})
     .describe('Pay-as-you-go'),
   customMeters: z
-    .object({
+    .strictObject({
       CUSTOM1: CustomMeter.optional().describe('First custom slot'),
       CUSTOM2: CustomMeter.optional().describe('Second custom slot'),
       AGENTIC_API: CustomMeter.optional().describe('HTTP API requests and tool calls'),

@@ -78,6 +78,8 @@ export interface CallOutcome extends Reasoning {
   providerUsed: string | null;
   modelUsed: string | null;
   usage: Usage;
+  /** The mode that applied: the end's own, or the one of begin. */
+  pricingMode: PricingMode;
   tier: Tier;
   /** What the call took of the allowances. */
   consumed: Quantities;
@@ -171,7 +173,6 @@ export function endCall(
   const ended: Call = {
     ...call,
     status: request.error ? 'FAILED' : 'COMPLETED',
-    pricingMode,
     reserved: {},
     finishedAtMs: nowMs,
     revision,
@@ -184,6 +185,7 @@ export function endCall(
       reasoningMode: request.reasoningMode,
       reasoningBudgetTokens: request.reasoningBudgetTokens,
       usage: request.usage,
+      pricingMode,
       tier,
       consumed,
       error: request.error ? normalizeError(request.error) : null,
@@ -202,10 +204,19 @@ export function endCall(
 }
 
 export function timeOutCall(account: Account, call: Call): { account: Account; call: Call } {
+  return giveUp(account, call, 'TIMEOUT', call.deadlineAtMs);
+}
+
+/** Takes the admission of an open call back. */
+export function refuseCall(account: Account, call: Call, nowMs: number): { account: Account; call: Call } {
+  return giveUp(account, call, 'NOT_ALLOWED', nowMs);
+}
+
+/** Ends a call without an outcome; what it held is free. */
+function giveUp(account: Account, call: Call, status: CallStatus, finishedAtMs: number): { account: Account; call: Call } {
   const revision = account.revision + 1;
   const meters = { ...account.meters, reserved: subtractQuantities(account.meters.reserved, call.reserved) };
-  const timedOut: Call = { ...call, status: 'TIMEOUT', reserved: {}, finishedAtMs: call.deadlineAtMs, revision };
-  return { account: { ...account, meters, revision }, call: timedOut };
+  return { account: { ...account, meters, revision }, call: { ...call, status, reserved: {}, finishedAtMs, revision } };
 }
 
 /** Whether an end may still be recorded: while the call is open, and after it timed out. */

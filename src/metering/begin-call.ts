@@ -4,10 +4,10 @@
 import type { CallKey, TierHints } from '../../durable-objects/customer/protocol.ts';
 import { BUILT_IN_CATALOG } from '../catalog/built-in.ts';
 import { matchModel } from '../catalog/matching.ts';
-import type { BeginCallData, BeginCallRequest } from '../contract/calls.ts';
+import { type BeginCallData, type BeginCallRequest, DERIVED_PREFIX } from '../contract/calls.ts';
 import { type Answer, refuse } from '../contract/errors.ts';
 import type { PricingMode } from '../domain/pricing.ts';
-import { ask, claimCall, customerByName } from '../storage/objects.ts';
+import { ask, claimKey, customerByName, releaseKey, rememberOwner } from '../storage/objects.ts';
 import type { Caller } from './caller.ts';
 import { derivedKeyHash, explicitKey, fingerprintOf, isReservedKey } from './idempotency.ts';
 
@@ -23,45 +23,62 @@ export async function beginCall(caller: Caller, request: BeginCallRequest, heade
   const friendlyName = request.customerFriendlyName ?? customerName;
   const fingerprint = await fingerprintOf({ ...described, customerFriendlyName: friendlyName, pricingMode });
 
-  const sent = explicitKey(headerKey, request);
-  let key: CallKey;
-  if (sent === null) {
-    const hash = await derivedKeyHash({ organizationId, customerId, feature, requested, callType: CALL_TYPE, pricingMode });
-    key = { source: 'derived', hash };
-  } else {
-    if (isReservedKey(sent)) {
-      const details = [{ path: 'Idempotency-Key', message: 'must not begin with the prefix of derived keys' }];
-      return refuse('BAD_REQUEST', 'Idempotency-Key: must not begin with the prefix of derived keys', { members: { details } });
-    }
-    const claim = await claimCall(env, organizationId, sent, customerId);
-    if (claim.customerId !== customerId) {
-      return refuse('IDEMPOTENCY_KEY_CONFLICT', 'the idempotency key was used before with another payload');
-    }
-    key = { source: 'explicit', callId: sent, claimedAtMs: claim.claimedAtMs };
-  }
+  const address = customerByName(env, organizationId, customerId);
+  const begin = (key: CallKey) =>
+    ask(address, (customer) =>
+      customer.begin({
+        organizationId,
+        customerId,
+        defaultPlan,
+        contact: { friendlyName, email: request.customerEmail, stripeCustomerId: request.stripeCustomerId },
+        key,
+        fingerprint,
+        request: {
+          customerUserId: request.customerUserId,
+          customerUserName: request.customerUserName,
+          customerUserEmail: request.customerUserEmail,
+          feature,
+          tags: request.tags,
+          requested,
+          holdUsd: request.holdUsd,
+          pricingMode,
+        },
+        ...(models && { models }),
+        tierHints: tierHintsOf(models),
+      }),
+    );
 
-  return ask(customerByName(env, organizationId, customerId), (customer) =>
-    customer.begin({
-      organizationId,
-      customerId,
-      defaultPlan,
-      contact: { friendlyName, email: request.customerEmail, stripeCustomerId: request.stripeCustomerId },
-      key,
-      fingerprint,
-      request: {
-        customerUserId: request.customerUserId,
-        customerUserName: request.customerUserName,
-        customerUserEmail: request.customerUserEmail,
-        feature,
-        tags: request.tags,
-        requested,
-        holdUsd: request.holdUsd,
-        pricingMode,
-      },
-      ...(models && { models }),
-      tierHints: tierHintsOf(models),
-    }),
-  );
+  const callId = explicitKey(headerKey, request);
+  if (callId === null) {
+    const hash = await derivedKeyHash({ organizationId, customerId, feature, requested, callType: CALL_TYPE, pricingMode });
+    return begin({ source: 'derived', hash });
+  }
+  if (isReservedKey(callId)) return reservedKey();
+  const claim = await claimKey(env, organizationId, callId, customerId);
+  if (claim.customerId !== customerId) return keyOfAnother();
+  const answer = await begin({ source: 'explicit', callId, claimedAtMs: claim.claimedAtMs });
+  if (!answer.ok) {
+    // Nothing was recorded, so the key stays free; unless the claim is older than this request, and then maybe not ours.
+    if (claim.fresh) await releaseKey(env, organizationId, callId, customerId);
+    return answer;
+  }
+  if (!claim.fresh && !answer.replayed) {
+    // Whoever made the claim may have given it back while this begin ran: only a claim that still stands counts.
+    const standing = await claimKey(env, organizationId, callId, customerId);
+    if (standing.customerId !== customerId) {
+      await ask(address, (customer) => customer.void(organizationId, callId));
+      return keyOfAnother();
+    }
+  }
+  rememberOwner(organizationId, callId, customerId);
+  return answer;
+}
+
+const keyOfAnother = () => refuse('IDEMPOTENCY_KEY_CONFLICT', 'the idempotency key was used before with another payload');
+
+function reservedKey() {
+  const message = `must not begin with ${DERIVED_PREFIX}, which is kept for derived keys`;
+  return refuse('BAD_REQUEST', `Idempotency-Key: ${message}`, { members: { details: [{ path: 'Idempotency-Key', message }] } });
 }
 
 /** `pricingMode` is authoritative over `batch`; `undefined` where neither is there. */

@@ -24,6 +24,7 @@ function presentCall(call: Call): ReadCallData {
   const price = outcome?.price;
   const final = price?.status === 'FINAL' ? price : null;
   const unavailable = unavailableReason(call);
+  const pricingMode = outcome?.pricingMode ?? call.pricingMode;
   return {
     callId: call.callId,
     customerId: call.customerId,
@@ -33,9 +34,9 @@ function presentCall(call: Call): ReadCallData {
     ...(unavailable && { pricingUnavailableReason: unavailable }),
     currency: 'USD',
     ...(final ? presentPrice(final.costNanoUsd, final.breakdown) : NO_PRICE),
-    pricingMultiplier: pricingMultiplier(call.pricingMode),
-    pricingMode: call.pricingMode,
-    batch: call.pricingMode === 'batch',
+    pricingMultiplier: pricingMultiplier(pricingMode),
+    pricingMode,
+    batch: pricingMode === 'batch',
     providerUsed: outcome?.providerUsed ?? null,
     modelUsed: outcome?.modelUsed ?? null,
     startTime: new Date(call.startedAtMs).toISOString(),

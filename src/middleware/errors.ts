@@ -26,6 +26,7 @@ export function refusalResponse(c: AppContext, refusal: Refusal): Response {
   if (retryAfterSeconds !== undefined || status === 503 || status === 429) {
     c.header('Retry-After', String(retryAfterSeconds ?? RETRY_AFTER_SECONDS));
   }
+  if (status === 401) c.header('WWW-Authenticate', 'Bearer');
   return c.json(
     {
       result: { status: 'ERROR', code, message, timestamp: new Date().toISOString() },
@@ -40,8 +41,8 @@ export const onNotFound: NotFoundHandler<AppEnv> = (c) => refusalResponse(c, ref
 
 export const onError: ErrorHandler<AppEnv> = (error, c) => {
   if (error instanceof HTTPException && error.status === 400) {
-    const details = [{ path: 'body', message: 'must be valid JSON' }];
-    return refusalResponse(c, refuse('BAD_REQUEST', 'body: must be valid JSON', { members: { details } }).refusal);
+    const details = [{ path: 'body', message: 'must be valid JSON in UTF-8' }];
+    return refusalResponse(c, refuse('BAD_REQUEST', 'body: must be valid JSON in UTF-8', { members: { details } }).refusal);
   }
   const event = { event: 'request_failed', correlationId: c.get('correlationId'), method: c.req.method, error: describe(error) };
   if (error instanceof ServiceUnavailable) {

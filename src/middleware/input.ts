@@ -26,6 +26,10 @@ export const requireAccept: MiddlewareHandler<AppEnv> = async (c, next) => {
 export const requireJson: MiddlewareHandler<AppEnv> = async (c, next) => {
   const hasBody = c.req.raw.body !== null && c.req.header('Content-Length') !== '0';
   const type = (c.req.header('Content-Type') ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
+  const encoding = c.req.header('Content-Encoding') ?? 'identity';
+  if (hasBody && encoding !== 'identity') {
+    return refusalResponse(c, refuse('UNSUPPORTED_MEDIA_TYPE', 'a body must be sent without Content-Encoding').refusal);
+  }
   if (!hasBody || type === 'application/json' || /^application\/[\w.-]+\+json$/.test(type)) return next();
   return refusalResponse(c, refuse('UNSUPPORTED_MEDIA_TYPE', 'the Content-Type of a body must be application/json').refusal);
 };
@@ -37,6 +41,16 @@ export function limitBody(bytesMax: number): MiddlewareHandler<AppEnv> {
     onError: (c) => refusalResponse(c, refuse('PAYLOAD_TOO_LARGE', `the body must have at most ${bytesMax} bytes`).refusal),
   });
 }
+
+/** 400 for bytes that are not UTF-8: repaired, different texts would become the same one. */
+export const requireUtf8: MiddlewareHandler<AppEnv> = async (c, next) => {
+  try {
+    new TextDecoder('utf-8', { fatal: true, ignoreBOM: false }).decode(await c.req.arrayBuffer());
+  } catch {
+    return refusalResponse(c, badRequest([{ path: 'body', message: 'must be valid JSON in UTF-8' }]));
+  }
+  return next();
+};
 
 /** 400 for an idempotency key that cannot be one. */
 export const checkIdempotencyHeader: MiddlewareHandler<AppEnv> = async (c, next) => {
@@ -66,6 +80,7 @@ export function badRequest(details: Detail[]) {
   return refuse('BAD_REQUEST', message, { members: { details } }).refusal;
 }
 
-function describeIssue({ path, message }: z.core.$ZodIssue): Detail {
-  return { path: path.map(String).join('.') || 'body', message };
+function describeIssue(issue: z.core.$ZodIssue): Detail {
+  const path = issue.code === 'unrecognized_keys' ? [...issue.path, issue.keys[0]] : issue.path;
+  return { path: path.map(String).join('.') || 'body', message: issue.message };
 }

@@ -11,7 +11,15 @@ import type { Caller } from '../metering/caller.ts';
 import type { AppContext, AppEnv } from '../middleware/context.ts';
 import { requireApiKey, requireOperator, requireScopes } from '../middleware/credentials.ts';
 import { refusalResponse } from '../middleware/errors.ts';
-import { BODY_BYTES_MAX, checkIdempotencyHeader, limitBody, requireAccept, requireJson, validate } from '../middleware/input.ts';
+import {
+  BODY_BYTES_MAX,
+  checkIdempotencyHeader,
+  limitBody,
+  requireAccept,
+  requireJson,
+  requireUtf8,
+  validate,
+} from '../middleware/input.ts';
 
 /** The validated input of an operation. */
 export interface Input<O extends Operation> {
@@ -55,7 +63,7 @@ function middlewareOf({ security, params, query, body, method }: Operation): Mid
   const permission = security.kind === 'operator' ? [requireOperator] : [requireApiKey, requireAccept, requireScopes(security)];
   return [
     ...permission,
-    ...(body ? [requireJson, limitBody(BODY_BYTES_MAX)] : []),
+    ...(body ? [requireJson, limitBody(BODY_BYTES_MAX), requireUtf8] : []),
     ...(method === 'POST' ? [checkIdempotencyHeader] : []),
     ...(params ? [validate('param', params)] : []),
     ...(query ? [validate('query', query)] : []),

@@ -4,7 +4,7 @@
  * Every command may be sent twice: the objects replay. So a call that broke for a passing reason is sent again, a few
  * times; an overloaded object is never asked again, and everything else is reported as unavailable.
  */
-import type { Claim } from '../../durable-objects/call-directory.ts';
+import type { CallDirectory, Claim } from '../../durable-objects/call-directory.ts';
 import type { Customer } from '../../durable-objects/customer.ts';
 import { DERIVED_PREFIX } from '../contract/calls.ts';
 import type { Env } from '../env.ts';
@@ -17,8 +17,8 @@ export class ServiceUnavailable extends Error {
 const ATTEMPTS_MAX = 3;
 const RETRY_BASE_MS = 50;
 const DIRECTORY_SHARDS = 64;
-/** Claims that one isolate remembers. They never change. */
-const CLAIMS_MAX = 20_000;
+/** Owners that one isolate remembers. */
+const OWNERS_MAX = 20_000;
 
 const DERIVED_CALL_ID = new RegExp(`^${DERIVED_PREFIX}([0-9a-f]{64})-`);
 
@@ -44,42 +44,43 @@ function customerByDerivedCall(env: Env, callId: string): CustomerAddress | null
 /** The object of the customer who owns the call, or `null` where nobody does. */
 export async function customerByCall(env: Env, organizationId: string, callId: string): Promise<CustomerAddress | null> {
   if (callId.startsWith(DERIVED_PREFIX)) return customerByDerivedCall(env, callId);
-  const claim = await findClaim(env, organizationId, callId);
-  return claim && customerByName(env, organizationId, claim.customerId);
+  const customerId = await findOwner(env, organizationId, callId);
+  return customerId === null ? null : customerByName(env, organizationId, customerId);
 }
 
-const claims = new Map<string, Claim>();
+/** Owners of calls that exist; those never change. */
+const owners = new Map<string, string>();
+
+/** To be called when a call is known to exist: its owner needs no look-up any more. */
+export function rememberOwner(organizationId: string, callId: string, customerId: string): void {
+  owners.set(`${organizationId}:${callId}`, customerId);
+  if (owners.size > OWNERS_MAX) owners.delete(owners.keys().next().value as string);
+}
 
 /** Claims a call id for a customer; answers with whoever owns it. */
-export async function claimCall(env: Env, organizationId: string, callId: string, customerId: string): Promise<Claim> {
-  const known = claims.get(`${organizationId}:${callId}`);
-  if (known) return known;
-  const claim = await ask(
-    () => directory(env, organizationId, callId),
-    (shard) => shard.claim(callId, customerId),
-  );
-  rememberClaim(organizationId, callId, claim);
-  return claim;
+export function claimKey(env: Env, organizationId: string, callId: string, customerId: string): Promise<Claim> {
+  return askDirectory(env, organizationId, callId, (shard) => shard.claim(callId, customerId));
 }
 
-async function findClaim(env: Env, organizationId: string, callId: string): Promise<Claim | null> {
-  const known = claims.get(`${organizationId}:${callId}`);
-  if (known) return known;
-  const claim = await ask(
-    () => directory(env, organizationId, callId),
-    (shard) => shard.find(callId),
-  );
-  if (claim) rememberClaim(organizationId, callId, claim);
-  return claim;
+/** Gives back a claim that this request made and under which nothing was recorded. */
+export function releaseKey(env: Env, organizationId: string, callId: string, customerId: string): Promise<void> {
+  return askDirectory(env, organizationId, callId, (shard) => shard.release(callId, customerId));
 }
 
-function rememberClaim(organizationId: string, callId: string, claim: Claim): void {
-  claims.set(`${organizationId}:${callId}`, { customerId: claim.customerId, claimedAtMs: claim.claimedAtMs });
-  if (claims.size > CLAIMS_MAX) claims.delete(claims.keys().next().value as string);
+async function findOwner(env: Env, organizationId: string, callId: string): Promise<string | null> {
+  const known = owners.get(`${organizationId}:${callId}`);
+  if (known !== undefined) return known;
+  const claim = await askDirectory(env, organizationId, callId, (shard) => shard.find(callId));
+  return claim?.customerId ?? null;
 }
 
-function directory(env: Env, organizationId: string, callId: string) {
-  return env.CALL_DIRECTORY.getByName(`${organizationId}:${shardOf(callId)}`);
+function askDirectory<Result>(
+  env: Env,
+  organizationId: string,
+  callId: string,
+  command: (shard: DurableObjectStub<CallDirectory>) => PromiseLike<Result>,
+): Promise<Result> {
+  return ask(() => env.CALL_DIRECTORY.getByName(`${organizationId}:${shardOf(callId)}`), command);
 }
 
 /** FNV-1a over the id's characters. */

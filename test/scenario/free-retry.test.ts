@@ -62,7 +62,10 @@ describe('begin', () => {
     const first = (await tenant.api.send('beginCall', { body })).data;
     expect(first.idempotency).toEqual({ key: first.callId, source: 'derived' });
     expect((await tenant.api.send('beginCall', { body })).data.callId).toBe(first.callId);
-    expect((await tenant.api.send('beginCall', { body: { ...body, tags: ['other'] } })).data.callId).not.toBe(first.callId);
+    const other = (await tenant.api.send('beginCall', { body: { ...body, tags: ['other'] } })).data;
+    expect(other.callId).not.toBe(first.callId);
+    expect((await tenant.api.send('beginCall', { body })).data.callId).toBe(first.callId);
+    expect((await tenant.api.send('beginCall', { body: { ...body, tags: ['other'] } })).data.callId).toBe(other.callId);
     await tenant.api.send('endCall', { body: { callId: first.callId } });
     expect((await tenant.api.send('beginCall', { body })).data.callId).not.toBe(first.callId);
   });
@@ -94,6 +97,16 @@ describe('end', () => {
     expect(again.headers.get('Idempotency-Replayed')).toBe('true');
     const other = await tenant.api.send('endCall', { body: { ...body, responseTokens: 8 } });
     expect(other.refusal).toMatchObject({ code: 'CALL_ALREADY_FINALIZED', status: 'COMPLETED' });
+  });
+
+  test('the mode of begin spelled out is the same payload', async () => {
+    await begin('e8', { batch: true });
+    const body = { callId: 'e8', modelUsed: 'gpt-4o', inputTokens: 3 };
+    const first = await tenant.api.send('endCall', { body });
+    const again = await tenant.api.send('endCall', { body: { ...body, pricingMode: 'batch' } });
+    expect(again.body.data).toEqual(first.body.data);
+    const other = await tenant.api.send('endCall', { body: { ...body, pricingMode: 'standard' } });
+    expect(other.refusal.code).toBe('CALL_ALREADY_FINALIZED');
   });
 
   test('an end key with another payload is 409, and the other call stays open', async () => {
@@ -142,8 +155,11 @@ describe('customers and operators', () => {
     const first = await tenant.api.send('provisionCustomer', { body: { customerId: 'p2' }, headers });
     const again = await tenant.api.send('provisionCustomer', { body: { customerId: 'p2' }, headers });
     expect(again.body.data).toEqual(first.body.data);
-    const other = await tenant.api.send('provisionCustomer', { body: { customerId: 'p2', customerEmail: 'a@b.c' }, headers });
-    expect(other.refusal.code).toBe('IDEMPOTENCY_KEY_CONFLICT');
+    for (const body of [{ customerId: 'p2', customerEmail: 'a@b.c' }, { customerId: 'p3' }]) {
+      const other = await tenant.api.send('provisionCustomer', { body, headers });
+      expect(other.refusal.code).toBe('IDEMPOTENCY_KEY_CONFLICT');
+    }
+    expect((await tenant.api.send('readUsage', { params: { customerId: 'p3' } })).refusal.code).toBe('CUSTOMER_NOT_FOUND');
   });
 
   test('a retried key creation gives the same key, and the key stands nowhere in clear', async () => {
@@ -154,5 +170,30 @@ describe('customers and operators', () => {
     const keys = (await operator.send('listKeys', { params })).data.items.filter(({ name }) => name === 'retry');
     expect(keys).toHaveLength(1);
     expect((await operator.send('createKey', { ...sent, body: { name: 'other' } })).refusal.code).toBe('IDEMPOTENCY_KEY_CONFLICT');
+  });
+});
+
+describe('a key under which nothing was recorded', () => {
+  test('stays free: after a 429, and after a 404', async () => {
+    const limited = await createTenant(operator, { name: 'L', limitType: 'NONE', rollingCalls: { limit: 1, windowSeconds: 3_600 } });
+    const send = (api: Tenant, customerId: string, key: string) =>
+      api.api.send('beginCall', { body: { customerId }, headers: { 'Idempotency-Key': key } });
+    expect((await send(limited, 'a', 'first')).data.rateLimits?.rollingCalls).toMatchObject({ used: 1, remaining: 0 });
+    const refused = await send(limited, 'a', 'K');
+    expect(refused.refusal.code).toBe('RATE_LIMITED');
+    expect(Number(refused.headers.get('Retry-After'))).toBeGreaterThan(3_500);
+    expect((await send(limited, 'b', 'K')).data).toMatchObject({ callId: 'K', newCustomer: true });
+    expect((await send(limited, 'a', 'K')).refusal.code).toBe('IDEMPOTENCY_KEY_CONFLICT');
+
+    await operator.send('updateOrganization', { params: { org: limited.organizationId }, body: { defaultPlanId: null } });
+    expect((await send(limited, 'c', 'N')).refusal.code).toBe('SUBSCRIPTION_NOT_FOUND');
+    await operator.send('updateOrganization', { params: { org: limited.organizationId }, body: { defaultPlanId: 'test' } });
+    expect((await send(limited, 'd', 'N')).data.callId).toBe('N');
+  });
+
+  test("is one customer's after 60 customers raced for it", async () => {
+    const replies = await Promise.all(Array.from({ length: 60 }, (_, n) => begin('raced', { customerId: `racer-${n}` })));
+    expect(replies.filter(({ status }) => status === 200)).toHaveLength(1);
+    expect(replies.filter(({ status }) => status === 409)).toHaveLength(59);
   });
 });

@@ -182,6 +182,8 @@ describe('bad input', () => {
     ['customerId', { customerId: 'a\u0000b' }],
     ['customerId', { customerId: '\ud800' }],
     ['customerId', { customerId: '..' }],
+    ['customerId', { customerId: '  ' }],
+    ['customerId', { customerId: 'a\u0085b' }],
     ['customerId', { customer: { id: {} } }],
     ['customerUserId', { customerId: 'v', customerUserId: 1 }],
     ['customerUserName', { customerId: 'v', customerUserName: 'x'.repeat(201) }],
@@ -237,6 +239,7 @@ describe('bad input', () => {
     ['error.message', { callId: 'bad', error: { code: 'X' } }],
     ['error.code', { callId: 'bad', error: { code: '', message: 'm' } }],
     ['error.message', { callId: 'bad', error: { code: 'X', message: '   ' } }],
+    ['error.code', { callId: 'bad', error: { code: ' ', message: 'm' } }],
     ['promptCompression.provider', { callId: 'bad', promptCompression: { provider: 'zip', originalTokens: 1, compressedTokens: 1 } }],
     [
       'promptCompression.originalTokens',
@@ -271,6 +274,20 @@ describe('bad input', () => {
   test.each(['', 'a b', 'ä', 'x'.repeat(256)])('the header Idempotency-Key is 400 as %j', async (key) => {
     const reply = await tenant.api.send('beginCall', { body: { customerId: 'v' }, headers: { 'Idempotency-Key': key } });
     expect(reply.refusal).toMatchObject({ code: 'BAD_REQUEST', details: [{ path: 'Idempotency-Key' }] });
+  });
+
+  test('bytes that are not UTF-8 are refused: repaired, two customers would become one', async () => {
+    const headers = { Authorization: `Bearer ${full}`, Accept: MEDIA_TYPE, 'Content-Type': 'application/json' };
+    for (const bytes of [[0xff], [0xfe], [0xc0, 0xaf], [0xed, 0xa0, 0x80]]) {
+      const body = new Uint8Array([...new TextEncoder().encode('{"customerId":"m'), ...bytes, ...new TextEncoder().encode('"}')]);
+      expect((await worker.fetch(`${BASE}/call_begin`, { method: 'POST', headers, body })).status).toBe(400);
+    }
+    const packed = await worker.fetch(`${BASE}/call_begin`, {
+      method: 'POST',
+      headers: { ...headers, 'Content-Encoding': 'gzip' },
+      body: '{}',
+    });
+    expect(packed.status).toBe(415);
   });
 
   test('hostile members are ignored like every unknown field', async () => {

@@ -85,6 +85,8 @@ describe('plans', () => {
     ['limitType', { name: 'P' }],
     ['limitType', { name: 'P', limitType: 'SOFT' }],
     ['limits.premiumCalls', { name: 'P', limitType: 'BLOCK', limits: { premiumCalls: -1 } }],
+    ['limits.standardCall', { name: 'P', limitType: 'BLOCK', limits: { standardCall: 5 } }],
+    ['featurs', { name: 'P', limitType: 'BLOCK', featurs: {} }],
     ['limits.searches', { name: 'P', limitType: 'BLOCK', limits: { searches: 1.5 } }],
     ['replenish.unit', { name: 'P', limitType: 'BLOCK', replenish: { every: 1, unit: 'CENTURY' } }],
     ['replenish.every', { name: 'P', limitType: 'BLOCK', replenish: { every: 0, unit: 'DAY' } }],

@@ -95,6 +95,10 @@ export class CallTable {
     return rows.toArray().map(({ record }) => JSON.parse(record) as Call);
   }
 
+  dropAnswersOf(callId: string): void {
+    this.#sql.exec('UPDATE calls SET begin_answer = NULL, end_answer = NULL WHERE call_id = ?', callId);
+  }
+
   /** Drops the answers of calls that finished by then. Returns the rows written. */
   dropAnswers(finishedByMs: number, rowsMax: number): number {
     return this.#sql.exec(

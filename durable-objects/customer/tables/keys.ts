@@ -1,5 +1,5 @@
 /**
- * Idempotency keys: the newest call of each derived key, and the keys of operations other than begin.
+ * Idempotency keys: the newest call of each derived key and payload, and the keys of operations other than begin.
  */
 
 export interface UsedKey {
@@ -10,6 +10,13 @@ export interface UsedKey {
   answer: string | null;
 }
 
+export interface DerivedKey {
+  hash: string;
+  fingerprint: string;
+  generation: number;
+  callId: string;
+}
+
 export class KeyTable {
   readonly #sql: SqlStorage;
 
@@ -17,18 +24,27 @@ export class KeyTable {
     this.#sql = sql;
   }
 
-  findDerived(hash: string): { generation: number; callId: string } | null {
-    const sql = 'SELECT generation, call_id AS callId FROM derived_keys WHERE hash = ?';
-    return this.#sql.exec<{ generation: number; callId: string }>(sql, hash).toArray()[0] ?? null;
+  /** The newest call of the derived key with this payload. */
+  findDerived(hash: string, fingerprint: string): string | null {
+    const sql = 'SELECT call_id FROM derived_keys WHERE hash = ? AND fingerprint = ?';
+    return this.#sql.exec<{ call_id: string }>(sql, hash, fingerprint).toArray()[0]?.call_id ?? null;
   }
 
-  saveDerived(hash: string, generation: number, callId: string, nowMs: number): void {
+  /** Calls of the derived key so far, whatever their payload. */
+  generationOf(hash: string): number {
+    const sql = 'SELECT COALESCE(MAX(generation), 0) AS generation FROM derived_keys WHERE hash = ?';
+    return this.#sql.exec<{ generation: number }>(sql, hash).one().generation;
+  }
+
+  saveDerived(derived: DerivedKey, nowMs: number): void {
     this.#sql.exec(
-      `INSERT INTO derived_keys (hash, generation, call_id, at_ms) VALUES (?, ?, ?, ?)
-       ON CONFLICT (hash) DO UPDATE SET generation = excluded.generation, call_id = excluded.call_id, at_ms = excluded.at_ms`,
-      hash,
-      generation,
-      callId,
+      `INSERT INTO derived_keys (hash, fingerprint, generation, call_id, at_ms) VALUES (?, ?, ?, ?, ?)
+       ON CONFLICT (hash, fingerprint) DO UPDATE SET
+         generation = excluded.generation, call_id = excluded.call_id, at_ms = excluded.at_ms`,
+      derived.hash,
+      derived.fingerprint,
+      derived.generation,
+      derived.callId,
       nowMs,
     );
   }
@@ -36,8 +52,8 @@ export class KeyTable {
   /** Drops derived keys last used by then whose call is gone. Returns the rows written. */
   dropDerived(usedByMs: number, rowsMax: number): number {
     return this.#sql.exec(
-      `DELETE FROM derived_keys WHERE hash IN (
-         SELECT hash FROM derived_keys WHERE at_ms <= ? AND call_id NOT IN (SELECT call_id FROM calls) LIMIT ?)`,
+      `DELETE FROM derived_keys WHERE rowid IN (
+         SELECT rowid FROM derived_keys WHERE at_ms <= ? AND call_id NOT IN (SELECT call_id FROM calls) LIMIT ?)`,
       usedByMs,
       rowsMax,
     ).rowsWritten;
