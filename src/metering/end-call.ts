@@ -19,11 +19,9 @@ export async function endCall(
   const address = await customerByCall(env, organization.organizationId, callId);
   if (!address) return refuse('CALL_NOT_FOUND', 'no such call');
   const pricingMode = pricingModeOf(request);
-  const { batch: _batch, ...described } = request;
-  const [fingerprint, price] = await Promise.all([
-    fingerprintOf({ ...described, pricingMode }),
-    resolvePrice(BUILT_IN_CATALOG, request, Date.now()),
-  ]);
+  // The mode that applies is known to the object alone, which adds it to the fingerprint.
+  const { batch: _batch, pricingMode: _mode, ...described } = request;
+  const [fingerprint, price] = await Promise.all([fingerprintOf(described), resolvePrice(BUILT_IN_CATALOG, request, Date.now())]);
   return ask(address, (customer) =>
     customer.end({
       organizationId: organization.organizationId,
