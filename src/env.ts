@@ -4,6 +4,9 @@
 import type { CallDirectory } from '../durable-objects/call-directory.ts';
 import type { Customer } from '../durable-objects/customer.ts';
 
+/** Keys in KV that name objects whose changes cannot be sent to D1; their metadata is `{ oldestMs }`. */
+export const BACKLOG_PREFIX = 'backlog:';
+
 export interface Env {
   DB: D1Database;
   KV: KVNamespace;

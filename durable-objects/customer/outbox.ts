@@ -7,8 +7,8 @@
  */
 import type { Account } from '../../src/domain/account.ts';
 import type { Call } from '../../src/domain/call.ts';
+import { BACKLOG_PREFIX } from '../../src/env.ts';
 import { withTimeout } from '../../src/platform/timeout.ts';
-import { BACKLOG_PREFIX } from './protocol.ts';
 import type { CustomerStore } from './store.ts';
 import type { OutboxRow } from './tables/outbox.ts';
 

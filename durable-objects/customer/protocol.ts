@@ -9,9 +9,6 @@ import type { BeginRequest, EndRequest } from '../../src/domain/call.ts';
 import type { PlanVersion } from '../../src/domain/plan.ts';
 import type { ResolvedPrice } from '../../src/domain/pricing.ts';
 
-/** Keys in KV that name objects whose changes cannot be sent to D1; their metadata is `{ oldestMs }`. */
-export const BACKLOG_PREFIX = 'backlog:';
-
 /** The call's key: the caller's own, or a hash of the request from which the object makes one. */
 export type CallKey = { source: 'explicit'; callId: string; claimedAtMs: number } | { source: 'derived'; hash: string };
 

@@ -23,17 +23,6 @@ export interface Match {
 /** Longer names are nobody's model. */
 const MODEL_NAME_LENGTH_MAX = 300;
 
-/** Labels that mean a provider of the catalog. Channels that resell several providers are not among them. */
-const PROVIDER_LABELS: Record<string, Provider> = {
-  openai: 'openai',
-  anthropic: 'anthropic',
-  claude: 'anthropic',
-  google: 'google',
-  gemini: 'google',
-  'google-ai': 'google',
-  'google-genai': 'google',
-};
-
 /** A date pin at the end of a name: `-2024-08-06`, `-20240620`, `@20240620`. */
 const DATE_PIN = /[-@](?:\d{4}-\d{2}-\d{2}|\d{8})$/;
 
@@ -43,9 +32,17 @@ const PREFIXES = [
   /^publishers\/[a-z]+\/models\//,
   /^(?:openrouter|azure|azure_ai|azure-openai|bedrock|aws-bedrock|vertex|vertex_ai|vertexai|litellm|service)[/:]/,
   /^(?:openai|anthropic|google|gemini)[/:]/,
-  /^(?:us|eu|apac|jp|au|global)\.(?=anthropic\.)/,
+  /^(?:us-gov|us|eu|apac|jp|au|global)\.(?=anthropic\.)/,
   /^anthropic\./,
 ] as const;
+
+/** Prefixes that name the provider of the catalog that the model is of. */
+const PROVIDER_PREFIXES: Record<string, Provider> = {
+  openai: 'openai',
+  anthropic: 'anthropic',
+  google: 'google',
+  gemini: 'google',
+};
 
 /** More prefixes than this on one name are not a name any more. */
 const PREFIXES_MAX = 4;
@@ -59,25 +56,17 @@ interface NameIndex {
 
 const indexes = new WeakMap<Catalog, NameIndex>();
 
-/** The model that `name` means, or `null`. `providerLabel` decides between providers where the name itself does not. */
-export function matchModel(catalog: Catalog, name: string, providerLabel?: string): Match | null {
-  if (name.length > MODEL_NAME_LENGTH_MAX || /^ft[:-]/i.test(name) || /[/:]ft:/i.test(name)) return null;
+/** The model that `name` means, or `null`. Names are unique across providers, so nothing but the name is needed. */
+export function matchModel(catalog: Catalog, name: string): Match | null {
+  if (name.length > MODEL_NAME_LENGTH_MAX || /(?:^|[/:])ft[:-]/i.test(name)) return null;
   const index = indexOf(catalog);
-  const provider = providerLabel === undefined ? undefined : PROVIDER_LABELS[providerLabel.trim().toLowerCase()];
-  const preferred = (match: Match | null) => (match && provider && match.model.provider !== provider ? null : match);
-  // The label of the executing vendor is preferred, but names are unique across providers: a model that was reached
-  // through another vendor's compatible endpoint is still that model.
-  return preferred(matchNamed(index, name)) ?? matchNamed(index, name);
-}
-
-function matchNamed(index: NameIndex, name: string): Match | null {
   const qualified = /^(openai|anthropic|google)\/(.+)$/.exec(name);
-  const plain = qualified?.[2] ?? name;
-  const found = lookUp(index, plain);
+  const found = lookUp(index, qualified?.[2] ?? name);
   if (found) return !qualified || found.model.provider === qualified[1] ? found : null;
   const normalized = normalizeName(name);
-  const again = normalized === plain ? null : lookUp(index, normalized);
-  return again && { model: again.model, strategy: 'normalized' };
+  const again = lookUp(index, normalized.name);
+  if (!again || (normalized.provider && again.model.provider !== normalized.provider)) return null;
+  return { model: again.model, strategy: 'normalized' };
 }
 
 function lookUp(index: NameIndex, name: string): Match | null {
@@ -86,23 +75,31 @@ function lookUp(index: NameIndex, name: string): Match | null {
   const alias = index.alias.get(name);
   if (alias) return { model: alias, strategy: 'alias' };
   const pinAdded = DATE_PIN.test(name) ? name.replace(DATE_PIN, '') : null;
+  if (pinAdded !== null && DATE_PIN.test(pinAdded)) return null;
   const unpinned = pinAdded === null ? index.unpinned.get(name) : index.exact.get(pinAdded);
   return unpinned ? { model: unpinned, strategy: 'snapshot' } : null;
 }
 
-/** The bare name under its decorations: lower case, no path, no channel, no Bedrock version, Vertex `@` as `-`. */
-export function normalizeName(name: string): string {
+/**
+ * The bare name under its decorations: lower case, no path, no channel, no Bedrock or Vertex version, Vertex `@` as `-`;
+ * and the provider, where a decoration names one. Channels that resell several providers name none.
+ */
+function normalizeName(name: string): { name: string; provider: Provider | null } {
   let plain = name.trim().toLowerCase();
+  let provider: Provider | null = null;
   for (let round = 0; round < PREFIXES_MAX; round += 1) {
-    const prefix = PREFIXES.find((candidate) => candidate.test(plain));
+    const prefix = PREFIXES.map((candidate) => candidate.exec(plain)?.[0]).find((found) => found);
     if (!prefix) break;
-    plain = plain.replace(prefix, '');
+    provider = PROVIDER_PREFIXES[prefix.slice(0, -1)] ?? provider;
+    plain = plain.slice(prefix.length);
   }
-  return plain
+  plain = plain
     .replace(/-v\d+:\d+(?::\d+k)?$/, '')
+    .replace(/-v\d(?=@\d{8}$)/, '')
     .replace(/@(?=\d{8}$)/, '-')
     .replace(/@(?:latest|default)$/, '')
     .replace(/^gpt-35-/, 'gpt-3.5-');
+  return { name: plain, provider };
 }
 
 function indexOf(catalog: Catalog): NameIndex {

@@ -24,13 +24,9 @@ export interface PriceSnapshot {
 }
 
 /** The price of the model that a call reported, at `nowMs`. */
-export async function resolvePrice(
-  catalog: Catalog,
-  reported: { modelUsed?: string | undefined; providerUsed?: string | undefined },
-  nowMs: number,
-): Promise<ResolvedPrice> {
-  if (reported.modelUsed === undefined) return { available: false, reason: 'MODEL_NOT_REPORTED' };
-  const match = matchModel(catalog, reported.modelUsed, reported.providerUsed);
+export async function resolvePrice(catalog: Catalog, modelUsed: string | undefined, nowMs: number): Promise<ResolvedPrice> {
+  if (modelUsed === undefined) return { available: false, reason: 'MODEL_NOT_REPORTED' };
+  const match = matchModel(catalog, modelUsed);
   if (!match) return { available: false, reason: 'MODEL_NOT_IN_CATALOG' };
   const { pricing } = match.model;
   if (!pricing) return { available: false, reason: 'PRICE_NOT_IN_CATALOG' };

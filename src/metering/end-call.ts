@@ -21,7 +21,7 @@ export async function endCall(
   const pricingMode = pricingModeOf(request);
   // The mode that applies is known to the object alone, which adds it to the fingerprint.
   const { batch: _batch, pricingMode: _mode, ...described } = request;
-  const [fingerprint, price] = await Promise.all([fingerprintOf(described), resolvePrice(BUILT_IN_CATALOG, request, Date.now())]);
+  const [fingerprint, price] = await Promise.all([fingerprintOf(described), resolvePrice(BUILT_IN_CATALOG, request.modelUsed, Date.now())]);
   return ask(address, (customer) =>
     customer.end({
       organizationId: organization.organizationId,

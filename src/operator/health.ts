@@ -2,11 +2,10 @@
  * Health: whether every binding answers, how old the catalog is, and what waits for D1.
  */
 import { sql } from 'drizzle-orm';
-import { BACKLOG_PREFIX } from '../../durable-objects/customer/protocol.ts';
 import { BUILT_IN_CATALOG } from '../catalog/built-in.ts';
 import { type Answer, accept } from '../contract/errors.ts';
 import type { Health } from '../contract/operator.ts';
-import type { Env } from '../env.ts';
+import { BACKLOG_PREFIX, type Env } from '../env.ts';
 import { withTimeout } from '../platform/timeout.ts';
 import { SERVICE_VERSION } from '../platform/version.ts';
 import { database } from '../storage/database.ts';

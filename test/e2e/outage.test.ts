@@ -46,7 +46,9 @@ test('a locked D1 stops no call, and has every one of them when it is back', asy
   d1.exec('ROLLBACK');
 
   const recorded = () => {
-    const rows = d1.prepare(`SELECT call_id FROM calls WHERE call_id LIKE 'outage-%' AND status = 'COMPLETED'`).all() as { call_id: string }[];
+    const rows = d1.prepare(`SELECT call_id FROM calls WHERE call_id LIKE 'outage-%' AND status = 'COMPLETED'`).all() as {
+      call_id: string;
+    }[];
     return rows.map(({ call_id }) => call_id).sort();
   };
   await until(() => recorded().length >= ids.length);

@@ -13,7 +13,11 @@ const amounts = fc.oneof(fc.bigInt({ min: 0n, max: 10n ** 21n - 1n }), fc.bigInt
 
 describe('text', () => {
   test('an amount that is printed and read again is the same amount', () => {
-    fc.assert(fc.property(amounts, (nano) => expect(parseUsd(formatUsd(nano))).toBe(nano)));
+    fc.assert(
+      fc.property(amounts, (nano) => {
+        expect(parseUsd(formatUsd(nano))).toBe(nano);
+      }),
+    );
   });
 
   test('an amount is printed as the shortest decimal that means it', () => {
@@ -28,7 +32,11 @@ describe('text', () => {
   });
 
   test('a negative amount is printed as the positive one with a minus', () => {
-    fc.assert(fc.property(fc.bigInt({ min: 1n, max: 10n ** 21n }), (nano) => expect(formatUsd(-nano)).toBe(`-${formatUsd(nano)}`)));
+    fc.assert(
+      fc.property(fc.bigInt({ min: 1n, max: 10n ** 21n }), (nano) => {
+        expect(formatUsd(-nano)).toBe(`-${formatUsd(nano)}`);
+      }),
+    );
   });
 
   test('zeros around a decimal do not change what is read', () => {
@@ -95,7 +103,11 @@ describe('numbers', () => {
   });
 
   test('an amount up to a million USD survives as a JSON number', () => {
-    fc.assert(fc.property(fc.bigInt({ min: 0n, max: 1_000_000n * NANO }), (nano) => expect(nanoFromUsd(usdFromNano(nano))).toBe(nano)));
+    fc.assert(
+      fc.property(fc.bigInt({ min: 0n, max: 1_000_000n * NANO }), (nano) => {
+        expect(nanoFromUsd(usdFromNano(nano))).toBe(nano);
+      }),
+    );
   });
 
   test('a JSON number is read to the nearest nano-USD', () => {
@@ -157,9 +169,7 @@ describe('a cost', () => {
     }),
     { maxLength: 3 },
   );
-  const cards = fc
-    .record({ rates, tiers })
-    .map((given): RateCard => ({ snapshotId: 'a/b@1', provider: 'a', modelKey: 'a/b', ...given }));
+  const cards = fc.record({ rates, tiers }).map((given): RateCard => ({ snapshotId: 'a/b@1', provider: 'a', modelKey: 'a/b', ...given }));
   const tokens = fc.integer({ min: 0, max: 1_000_000 });
   const usages = fc
     .record({ rest: tokens, cached: tokens, written: tokens, responseTokens: tokens, searches: tokens, milliseconds: tokens })
@@ -201,7 +211,10 @@ describe('a cost', () => {
         expect(quantityOf('input') + quantityOf('cachedInput') + quantityOf('cacheWrite')).toBe(usage.inputTokens);
         expect(quantityOf('output')).toBe(usage.responseTokens);
         // What is not on a line is named.
-        for (const [name, quantity] of [['searches', usage.searches], ['audioSeconds', usage.audioSeconds]] as const) {
+        for (const [name, quantity] of [
+          ['searches', usage.searches],
+          ['audioSeconds', usage.audioSeconds],
+        ] as const) {
           const named = assumptions.some((assumption) => assumption.startsWith(`${name}:`));
           expect(quantityOf(name)).toBe(named ? 0 : quantity);
         }

@@ -26,7 +26,9 @@ test('ten times a tenth of a second is one second', () => {
 test('what was added can be taken away again, in any order, down to zero', () => {
   fc.assert(
     fc.property(
-      fc.array(millis, { maxLength: 50 }).chain((amounts) => fc.tuple(fc.constant(amounts), fc.shuffledSubarray(amounts, { minLength: amounts.length }))),
+      fc
+        .array(millis, { maxLength: 50 })
+        .chain((amounts) => fc.tuple(fc.constant(amounts), fc.shuffledSubarray(amounts, { minLength: amounts.length }))),
       ([amounts, shuffled]) => {
         const sum = amounts.map((milli) => milli / 1000).reduce(addQuantity, 0);
         expect(shuffled.map((milli) => milli / 1000).reduce(subtractQuantity, sum)).toBe(0);

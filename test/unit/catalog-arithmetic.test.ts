@@ -79,7 +79,7 @@ function expectedNano(pricing: RawPricing, day: string, used: (typeof USAGES)[nu
 }
 
 async function cardOf(model: RawModel, day: string, catalog = BUILT_IN_CATALOG) {
-  const price = await resolvePrice(catalog, { modelUsed: model.model }, Date.parse(`${day}T00:00:00Z`));
+  const price = await resolvePrice(catalog, model.model, Date.parse(`${day}T00:00:00Z`));
   if (!price.available) throw new Error(`${model.model}: ${price.reason}`);
   return price.card;
 }
@@ -121,11 +121,18 @@ describe('a snapshot id', () => {
   function sorted(value: unknown): unknown {
     if (Array.isArray(value)) return value.map(sorted);
     if (typeof value !== 'object' || value === null) return value;
-    return Object.fromEntries(Object.entries(value).sort().map(([name, member]) => [name, sorted(member)]));
+    return Object.fromEntries(
+      Object.entries(value)
+        .sort()
+        .map(([name, member]) => [name, sorted(member)]),
+    );
   }
 
   const idOf = ({ provider, model }: CatalogModel, rates: object) =>
-    `${provider}/${model}@${createHash('sha256').update(JSON.stringify(sorted(rates))).digest('hex').slice(0, 12)}`;
+    `${provider}/${model}@${createHash('sha256')
+      .update(JSON.stringify(sorted(rates)))
+      .digest('hex')
+      .slice(0, 12)}`;
 
   /** The same facts as another release would write them: other member order, source and version. */
   const reworded: Catalog = {

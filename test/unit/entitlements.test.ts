@@ -2,7 +2,7 @@
  * What a customer may use follows from policy, what is left, and what was asked for, and from nothing else.
  */
 import { describe, expect, test } from 'vitest';
-import { decideEntitlements, EVERYTHING, type Entitlements, lowerLevel } from '../../src/domain/entitlements.ts';
+import { decideEntitlements, type Entitlements, EVERYTHING, lowerLevel } from '../../src/domain/entitlements.ts';
 import type { MeterState, Quantities } from '../../src/domain/meters.ts';
 import type { LimitPolicy, ReasoningLevel } from '../../src/domain/plan.ts';
 import { type PlanChange, plan } from './fixtures.ts';
@@ -146,7 +146,13 @@ describe('capabilities', () => {
     ['one of two left', { limits: none }, { search: true, image: true }, { search: false, image: true }, true],
     ['a capability without standard calls left', { limits: { standardCalls: 0 } }, { image: true }, { image: true, standard: false }, true],
     ['standard and an exhausted search', { limits: none }, { standard: true, search: true }, { standard: true, search: false }, true],
-    ['premium and a switched-off image', { features: { image: false } }, { premium: true, image: true }, { premium: true, image: false }, true],
+    [
+      'premium and a switched-off image',
+      { features: { image: false } },
+      { premium: true, image: true },
+      { premium: true, image: false },
+      true,
+    ],
     ['an exhausted tier and a search', { limits: { premiumCalls: 0 } }, { premium: true, search: true }, { premium: false }, false],
     [
       'one exhausted tier of two and a search',
@@ -191,12 +197,15 @@ describe('the reasoning level', () => {
   });
 });
 
-test.each(['NONE', 'BLOCK', 'DOWNGRADE'] as const)('a canceled subscription is denied everything under %s, and offered nothing', (limitType) => {
-  for (const requested of [{}, { premium: true }, { image: true }, EVERYTHING]) {
-    expect(decide({ limitType }, requested, used({}), true)).toEqual({
-      allowed: { standard: false, premium: false, audio: false, image: false, search: false, reasoningLevel: 'NONE' },
-      hints: { suggestedModelTier: 'none', reasoningLevel: 'NONE', policy: limitType },
-      admitted: false,
-    });
-  }
-});
+test.each(['NONE', 'BLOCK', 'DOWNGRADE'] as const)(
+  'a canceled subscription is denied everything under %s, and offered nothing',
+  (limitType) => {
+    for (const requested of [{}, { premium: true }, { image: true }, EVERYTHING]) {
+      expect(decide({ limitType }, requested, used({}), true)).toEqual({
+        allowed: { standard: false, premium: false, audio: false, image: false, search: false, reasoningLevel: 'NONE' },
+        hints: { suggestedModelTier: 'none', reasoningLevel: 'NONE', policy: limitType },
+        admitted: false,
+      });
+    }
+  },
+);

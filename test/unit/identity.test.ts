@@ -10,11 +10,7 @@ const FIELDS: [string, string, string[]][] = [
   ['customerId', 'customer_id', ['id', 'customerId', 'customer_id']],
   ['customerName', 'customer_name', ['name', 'customerName', 'customer_name']],
   ['customerEmail', 'customer_email', ['email', 'customerEmail', 'customer_email']],
-  [
-    'customerFriendlyName',
-    'customer_friendly_name',
-    ['friendlyName', 'friendly_name', 'customerFriendlyName', 'customer_friendly_name'],
-  ],
+  ['customerFriendlyName', 'customer_friendly_name', ['friendlyName', 'friendly_name', 'customerFriendlyName', 'customer_friendly_name']],
   ['stripeCustomerId', 'stripe_customer_id', ['stripeCustomerId', 'stripe_customer_id']],
   ['customerUserId', 'customer_user_id', ['userId', 'user_id', 'customerUserId', 'customer_user_id']],
   ['customerUserName', 'customer_user_name', ['userName', 'user_name', 'customerUserName', 'customer_user_name']],

@@ -55,7 +55,7 @@ test.each([
   [`400 {"messages":[{"content":"${PROMPT}`, '400 [body]'],
   ['<html><body><h1>502</h1></body></html>', '[body]'],
   ['502 <!DOCTYPE html>\n<p>Jane</p>\n', '502 [body]'],
-  ['502 <html><p','502 [body]'],
+  [`502 <html lang="${PROMPT}`, '502 [body]'],
   // White space.
   ['  two\n\tlines  ', 'two lines'],
 ])('%j becomes %j', (message, clean) => {
@@ -80,16 +80,43 @@ describe('length', () => {
 });
 
 describe('a hostile message of 100 KB', () => {
-  test.each(['{"', '}{', '<', '<>', '"', "'", '`', 'a+a+', 'a@', 'a@a.', '@a.a', 'a-', '1', 'a', '=', ' ', '\n', 'sk-', 'eyJ', 'eyJa.', 'token', 'token:', 'api_key = ', 'bearer ', 'Basic a', '"a', "token: '", '\u{1F600}', '\0'])(
-    'of %j is answered, with at most 500 characters',
-    (unit) => {
-      const message = unit.repeat(Math.ceil(100_000 / unit.length));
-      for (const text of [message, `${message}!`, `x ${message}`]) {
-        expect(sanitizeErrorMessage(text).length).toBeGreaterThan(0);
-        expect(sanitizeErrorMessage(text).length).toBeLessThanOrEqual(500);
-      }
-    },
-  );
+  test.each([
+    '{"',
+    '}{',
+    '<',
+    '<>',
+    '"',
+    "'",
+    '`',
+    'a+a+',
+    'a@',
+    'a@a.',
+    '@a.a',
+    'a-',
+    '1',
+    'a',
+    '=',
+    ' ',
+    '\n',
+    'sk-',
+    'eyJ',
+    'eyJa.',
+    'token',
+    'token:',
+    'api_key = ',
+    'bearer ',
+    'Basic a',
+    '"a',
+    "token: '",
+    '\u{1F600}',
+    '\0',
+  ])('of %j is answered, with at most 500 characters', (unit) => {
+    const message = unit.repeat(Math.ceil(100_000 / unit.length));
+    for (const text of [message, `${message}!`, `x ${message}`]) {
+      expect(sanitizeErrorMessage(text).length).toBeGreaterThan(0);
+      expect(sanitizeErrorMessage(text).length).toBeLessThanOrEqual(500);
+    }
+  });
 });
 
 test('cleaning twice is cleaning once', () => {
@@ -99,38 +126,37 @@ test('cleaning twice is cleaning once', () => {
   }
 });
 
-// Not yet kept.
-describe('still to come', () => {
-  test.fails('a body that is too long to be read to its end is not kept', () => {
+describe('what was cut, and what only looks like a leak', () => {
+  test('a body that is too long to be read to its end is not kept', () => {
     expect(sanitizeErrorMessage(`400 {"error":{"code":400},"input":"${PROMPT.repeat(100)}"}`)).not.toContain('Jane Doe');
   });
-  test.fails('a JSON body that the vendor cut off after an inner object is not kept', () => {
+  test('a JSON body that the vendor cut off after an inner object is not kept', () => {
     expect(sanitizeErrorMessage(`400 {"error":{"code":400},"input":"${PROMPT}`)).not.toContain('Jane Doe');
   });
-  test.fails('an HTML body that the vendor cut off is not kept', () => {
+  test('an HTML body that the vendor cut off is not kept', () => {
     expect(sanitizeErrorMessage(`502 <html><p>${PROMPT}`)).not.toContain('Jane Doe');
   });
-  test.fails('two comparisons are not a body', () => {
+  test('two comparisons are not a body', () => {
     expect(sanitizeErrorMessage('top_p must be > 0 and < 1, and n < 5 or > 7')).toBe('top_p must be > 0 and < 1, and n < 5 or > 7');
   });
-  test.fails('a quoted prompt that is too long to be read to its closing quote is not kept', () => {
+  test('a quoted prompt that is too long to be read to its closing quote is not kept', () => {
     expect(sanitizeErrorMessage(`Invalid prompt "${PROMPT.repeat(100)}"`)).not.toContain('Jane Doe');
   });
-  test.fails('a quoted prompt that the vendor cut off is not kept', () => {
+  test('a quoted prompt that the vendor cut off is not kept', () => {
     expect(sanitizeErrorMessage(`Invalid prompt "${PROMPT}...`)).not.toContain('Jane Doe');
   });
-  test.fails('a prompt with an escaped quote in it is not kept', () => {
+  test('a prompt with an escaped quote in it is not kept', () => {
     expect(sanitizeErrorMessage('Invalid prompt "Say \\"hello\\" to Jane Doe for me, a patient, \\"now\\""')).not.toContain('Jane Doe');
   });
-  test.fails('two apostrophes are not a quotation', () => {
+  test('two apostrophes are not a quotation', () => {
     const message = "The model's context length is 8192 tokens and the request doesn't fit";
     expect(sanitizeErrorMessage(message)).toBe(message);
   });
-  test.fails('the name of a model with a date pin is not opaque', () => {
+  test('the name of a model with a date pin is not opaque', () => {
     const message = 'model claude-sonnet-4-5-20250929 is overloaded';
     expect(sanitizeErrorMessage(message)).toBe(message);
   });
-  test.fails('a word that begins like a key is a word', () => {
+  test('a word that begins like a key is a word', () => {
     expect(sanitizeErrorMessage('skip-validation is not supported')).toBe('skip-validation is not supported');
   });
 });

@@ -1,0 +1,155 @@
+/**
+ * The arrows between the rooms of the house run one way, and the rules in `domain` know no clock and no chance.
+ *
+ * To open a new room under `src`, add it to ROOMS with the rooms that it may import.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, posix } from 'node:path';
+import { describe, expect, test } from 'vitest';
+
+const ROOT = join(import.meta.dirname, '../..');
+
+/** What each room may import; `types:` allows `import type` alone. Every room may import itself. */
+const ROOMS: Record<string, string[]> = {
+  domain: [],
+  contract: [],
+  platform: ['package.json'],
+  catalog: ['domain', 'platform'],
+  storage: ['contract', 'domain', 'platform', 'types:catalog', 'env', 'types:durable-objects'],
+  metering: ['catalog', 'storage', 'contract', 'domain', 'platform', 'env', 'types:durable-objects'],
+  operator: ['catalog', 'storage', 'contract', 'domain', 'platform', 'env', 'types:durable-objects'],
+  middleware: ['contract', 'storage', 'platform', 'env'],
+  routes: ['middleware', 'metering', 'operator', 'contract'],
+  cli: ['contract', 'domain', 'platform'],
+  'durable-objects': ['domain', 'contract', 'platform', 'env'],
+  // The files that stand in src itself.
+  env: ['types:durable-objects'],
+  app: ['routes', 'middleware', 'contract'],
+  index: ['app', 'catalog', 'storage', 'env', 'durable-objects'],
+};
+
+interface Import {
+  path: string;
+  typeOnly: boolean;
+}
+
+/** The relative imports of a file: `import`, `import type`, `export from`, bare `import ''` and `import()`. */
+function importsOf(source: string): Import[] {
+  const statements = source.matchAll(
+    /^\s*(?:import|export)\s+(type\s)?(?:[\w*{][\w\s*{},$]*?\sfrom\s*)?['"](\.{1,2}\/[^'"]+)['"]|\bimport\(\s*['"`](\.{1,2}\/[^'"`]+)['"`]/gm,
+  );
+  return [...statements].map(([, type, path, dynamic]) => ({ path: path ?? dynamic ?? '', typeOnly: type !== undefined }));
+}
+
+/** `src/storage/calls.ts` is in `storage`, `src/env.ts` in `env`, `durable-objects/customer.ts` in `durable-objects`. */
+function roomOf(file: string): string {
+  return (
+    file
+      .replace(/^src\//, '')
+      .split('/')[0]
+      ?.replace(/\.ts$/, '') ?? ''
+  );
+}
+
+function violations(files: Map<string, string>): string[] {
+  const found: string[] = [];
+  for (const [file, source] of files) {
+    const room = roomOf(file);
+    for (const { path, typeOnly } of importsOf(source)) {
+      const target = posix.join(dirname(file), path);
+      const to = roomOf(target);
+      const allowed = ROOMS[room] ?? [];
+      if (to !== room && !allowed.includes(to) && !(typeOnly && allowed.includes(`types:${to}`))) found.push(`${file} imports ${target}`);
+    }
+  }
+  return found;
+}
+
+function readHouse(): Map<string, string> {
+  const files = ['src', 'durable-objects'].flatMap((top) =>
+    readdirSync(join(ROOT, top), { recursive: true, encoding: 'utf8' }).map((name) => posix.join(top, name.replaceAll('\\', '/'))),
+  );
+  return new Map(files.filter((file) => /\.tsx?$/.test(file)).map((file) => [file, readFileSync(join(ROOT, file), 'utf8')]));
+}
+
+const house = readHouse();
+
+test('every room of the house is known', () => {
+  for (const room of new Set([...house.keys()].map(roomOf))) {
+    expect(Object.keys(ROOMS), `"${room}" is a new room: add it to ROOMS in this file, with the rooms that it may import`).toContain(room);
+  }
+});
+
+test('no import runs against the arrows', () => {
+  expect(violations(house)).toEqual([]);
+});
+
+test('nobody imports the command line', () => {
+  const importers = [...house].filter(
+    ([file, source]) => roomOf(file) !== 'cli' && importsOf(source).some(({ path }) => /(^|\/)cli\//.test(path)),
+  );
+  expect(importers.map(([file]) => file)).toEqual([]);
+});
+
+test('every relative import names its file with its ending, so that none is overlooked', () => {
+  for (const [file, source] of house) {
+    for (const { path } of importsOf(source)) expect(path, file).toMatch(/\.(ts|tsx|json|sql|html|css)$/);
+  }
+});
+
+test('the house is read as a whole', () => {
+  const edges = [...house.values()].flatMap(importsOf);
+  // Each line that names a relative file is one import.
+  const named = [...house.values()].flatMap((source) => source.match(/(?:from|import)\s*\(?\s*['"]\.{1,2}\//g) ?? []);
+  expect(edges.length).toBe(named.length);
+  expect(edges.length).toBeGreaterThan(100);
+});
+
+describe('domain', () => {
+  const rules = [...house].filter(([file]) => file.startsWith('src/domain/'));
+
+  test.each([
+    ['no clock', /\bDate\.now\(|\bnew Date\(\s*\)|\bperformance\.now\(/],
+    ['no chance', /\bMath\.random\b|\brandomUUID\b|\bgetRandomValues\b/],
+    ['no waiting and no network', /\bfetch\(|\bsetTimeout\(|\bawait\b/],
+    ['nothing outside the repository', /\b(?:from|import)\s*\(?\s*['"](?!\.{1,2}\/)/],
+  ])('knows %s', (_of, forbidden) => {
+    expect(rules.length).toBeGreaterThan(5);
+    expect(rules.filter(([, source]) => forbidden.test(source)).map(([file]) => file)).toEqual([]);
+  });
+});
+
+describe('this test would notice', () => {
+  const found = (file: string, source: string) => violations(new Map([[file, source]]));
+
+  test.each([
+    ['src/domain/a.ts', "import { z } from '../contract/b.ts';"],
+    ['src/domain/a.ts', "import type { Z } from '../contract/b.ts';"],
+    ['src/domain/a.ts', "import {\n  type Y,\n  z,\n} from '../platform/b.ts';"],
+    ['src/contract/a.ts', "export { z } from '../domain/b.ts';"],
+    ['src/contract/a.ts', "export * from '../domain/b.ts';"],
+    ['src/contract/a.ts', "import '../domain/b.ts';"],
+    ['src/routes/a.ts', "const { z } = await import('../storage/b.ts');"],
+    ['src/routes/a.ts', "import z, { y } from '../domain/b.ts';"],
+    ['src/storage/a.ts', "import { z } from '../catalog/b.ts';"],
+    ['src/storage/a.ts', "import { type Z } from '../../durable-objects/customer/b.ts';"],
+    ['src/metering/a.ts', "import { z } from '../cli/b.ts';"],
+    ['src/catalog/a.ts', "import * as z from '../storage/b.ts';"],
+    ['src/nowhere/a.ts', "import { z } from '../domain/b.ts';"],
+    ['durable-objects/a.ts', "import { z } from '../src/storage/b.ts';"],
+    ['durable-objects/customer/a.ts', "import type { Z } from '../../src/metering/b.ts';"],
+  ])('%s: %j', (file, source) => {
+    expect(found(file, source)).toHaveLength(1);
+  });
+
+  test.each([
+    ['src/storage/a.ts', "import type { Z } from '../catalog/b.ts';"],
+    ['src/storage/a.ts', "import type { Z } from '../../durable-objects/customer/b.ts';"],
+    ['src/platform/a.ts', "import z from '../../package.json' with { type: 'json' };"],
+    ['src/domain/a.ts', "import { z } from './b.ts';"],
+    ['durable-objects/customer/a.ts', "import { z } from '../../src/domain/b.ts';"],
+    ['durable-objects/customer/a.ts', "import { z } from '../b.ts';"],
+  ])('and lets pass %s: %j', (file, source) => {
+    expect(found(file, source)).toEqual([]);
+  });
+});
