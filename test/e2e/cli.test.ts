@@ -125,7 +125,7 @@ describe('npm run operator', () => {
       '{"name":"Bad","limitType":"BLOCK","limits":{"searches":-1}}',
     );
     expect([code, out]).toEqual([1, '']);
-    expect(err).toContain('limits.searches: must not be negative');
+    expect(err).toContain('limits.searches: must be at least 0');
     expect(await operator('organizations', 'show', 'nope')).toMatchObject({
       code: 1,
       err: expect.stringContaining('no such organization'),
