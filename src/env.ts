@@ -17,6 +17,9 @@ export interface Env {
   CALL_DEADLINE_SECONDS: number;
   BATCH_CALL_DEADLINE_SECONDS: number;
   CALL_RETENTION_DAYS: number;
+  /** Where the daily import reads a catalog; absent means that there is no import. */
+  CATALOG_UPSTREAM_URL?: string;
+  CATALOG_UPSTREAM_FORMAT?: 'models.dev' | 'litellm';
   /** Secret; absent or shorter than 32 characters means that there is no operator API. */
   OPERATOR_TOKEN?: string;
 }

@@ -2,23 +2,33 @@
  * Composition root: the Worker's handlers and its Durable Object classes.
  */
 import { createApp } from './app.ts';
-import { BUILT_IN_CATALOG } from './catalog/built-in.ts';
 import { priceSnapshots } from './catalog/prices.ts';
 import type { Env } from './env.ts';
+import { importUpstream } from './operator/upstream.ts';
+import { keptLookup } from './routes/model-lookup.ts';
+import { currentCatalog } from './storage/catalog.ts';
 import { deleteExpired, recordPriceSnapshots } from './storage/housekeeping.ts';
 
 export { CallDirectory } from '../durable-objects/call-directory.ts';
 export { Customer } from '../durable-objects/customer.ts';
 
+/** As in wrangler.toml. */
+const IMPORT_CRON = '47 3 * * *';
+
 const app = createApp();
 
 export default {
-  fetch: app.fetch,
+  fetch(request, env, context) {
+    return keptLookup(request, env) ?? app.fetch(request, env, context);
+  },
 
-  /** Hourly housekeeping (wrangler.toml). */
-  async scheduled(_controller, env) {
+  /** Hourly housekeeping, and the daily import (wrangler.toml). */
+  async scheduled({ cron }, env, context) {
     const nowMs = Date.now();
-    await recordPriceSnapshots(env, await priceSnapshots(BUILT_IN_CATALOG), nowMs);
+    const defer = (work: Promise<unknown>) => context.waitUntil(work);
+    if (cron === IMPORT_CRON) return importUpstream(env, nowMs, defer);
+    const { catalog } = await currentCatalog(env, defer);
+    await recordPriceSnapshots(env, await priceSnapshots(catalog), nowMs);
     await deleteExpired(env, nowMs);
   },
 } satisfies ExportedHandler<Env>;

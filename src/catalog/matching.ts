@@ -1,16 +1,38 @@
 /**
  * From the spelling a client uses to the model it means: an ordered pipeline of rules, the first that finds wins.
  *
- * | rule       | example                                     | finds                        |
- * |------------|---------------------------------------------|------------------------------|
- * | exact      | `gpt-4o-2024-08-06`                         | itself                       |
- * | alias      | `gpt-4o`                                    | `gpt-4o-2024-08-06`          |
- * | snapshot   | `claude-3-haiku` (pin removed)              | `claude-3-haiku-20240307`    |
- * | snapshot   | `gpt-5.6-sol-2026-07-30` (pin added)        | `gpt-5.6-sol`                |
- * | normalized | `models/gemini-2.5-pro`, `GPT-4o`, `openai:gpt-4o`, `us.anthropic.claude-3-5-sonnet-20241022-v2:0` | the model without decoration |
+ * `matchModel` prices calls, so it uses only rules that are certain, and finds nobody for a fine-tuned, ambiguous or
+ * nearly right name. `lookUpModel` answers the public lookup: the same rules, and after them those marked "lookup".
  *
- * Every rule is certain enough to price a call by. A fine-tuned model (`ft:`) never takes its base model's price.
+ * | rule       | example                                               | finds                                     |
+ * |------------|-------------------------------------------------------|-------------------------------------------|
+ * | exact      | `gpt-4o-2024-08-06`, `openai/gpt-4o-2024-08-06`       | itself                                    |
+ * | alias      | `gpt-4o`                                              | `gpt-4o-2024-08-06`                       |
+ * | snapshot   | `claude-3-haiku` (pin removed)                        | `claude-3-haiku-20240307`                 |
+ * | snapshot   | `gpt-5.6-sol-2026-07-30` (pin added)                  | `gpt-5.6-sol`                             |
+ * | snapshot   | `claude-3-5-sonnet` (lookup: several pins, newest)    | `claude-3-5-sonnet-20241022`              |
+ * | normalized | `GPT-4o`, ` gpt-4o `, `gpt–4o` (case, spaces, dashes) | `gpt-4o-2024-08-06`                       |
+ * | normalized | `openai:gpt-4o`, `gemini/gemini-2.5-pro` (provider)   | the model, of that provider only          |
+ * | normalized | `openrouter/openai/gpt-4o`, `azure/eu/gpt-4o`,        | the model under the channel               |
+ * |            | `bedrock/us-east-1/anthropic.claude-…`                |                                           |
+ * | normalized | `models/gemini-2.5-pro`,                              | the model under the path                  |
+ * |            | `projects/p/locations/l/publishers/google/models/…`   |                                           |
+ * | normalized | `arn:aws:bedrock:us-east-1::foundation-model/…`,      | the model under the resource name         |
+ * |            | `…:inference-profile/us.anthropic.claude-…`           |                                           |
+ * | normalized | `us.anthropic.claude-3-5-sonnet-20241022-v2:0`,       | the model without the Bedrock version     |
+ * |            | `anthropic.claude-opus-4-6-v1`                        |                                           |
+ * | normalized | `claude-3-5-sonnet@20240620`, `gemini-2.5-pro@default`, | the model of that Vertex version        |
+ * |            | `claude-3-5-sonnet-v2@20241022`, `gemini-1.5-pro@002` |                                           |
+ * | normalized | `gpt-35-turbo-16k-0613` (Azure)                       | `gpt-3.5-turbo-16k-0613`                  |
+ * | normalized | `anthropic/claude-haiku-4.5:beta` (OpenRouter)        | the model without the routing             |
+ * | normalized | `claude-3.7-sonnet`, `claude-2-1` (dots and dashes)   | `claude-3-7-sonnet-20250219`, `claude-2.1` |
+ * | normalized | `claude-4-5-sonnet`, `claude-haiku-3`,                | `claude-sonnet-4-5-20250929`,             |
+ * |            | `gemini-pro-1.5` (version and family swapped)         | `claude-3-haiku-20240307`, …              |
+ * | normalized | `ft:gpt-3.5-turbo:acme::x`, `davinci:ft-acme` (lookup) | the base model                           |
+ * | normalized | `google/gemini-2.5-flash:free` (lookup: costs nothing) | the model                                |
+ * | fuzzy      | `gpt-4o-min`, `claude-35-sonet` (lookup; `fuzzy.ts`)  | the nearest name, with a score            |
  */
+import { nearestOf, type Spelling, spellingOf } from './fuzzy.ts';
 import type { Catalog, CatalogModel, Provider } from './model.ts';
 
 export type MatchStrategy = 'exact' | 'alias' | 'snapshot' | 'normalized';
@@ -20,98 +42,228 @@ export interface Match {
   strategy: MatchStrategy;
 }
 
+export interface LookUpMatch {
+  model: CatalogModel;
+  strategy: MatchStrategy | 'fuzzy';
+  /** How near a fuzzy match is, above 0 and at most 1; certain matches have none. */
+  score?: number;
+}
+
 /** Longer names are nobody's model. */
 const MODEL_NAME_LENGTH_MAX = 300;
 
 /** A date pin at the end of a name: `-2024-08-06`, `-20240620`, `@20240620`. */
 const DATE_PIN = /[-@](?:\d{4}-\d{2}-\d{2}|\d{8})$/;
 
+/** What is never priced as its base model: `ft:gpt-4o`, `openai/ft:gpt-4o`, `davinci:ft-acme`. */
+const FINE_TUNED = /(?:^|[/:])ft[:-]/i;
+
 /** Channel and path decorations in front of a name, removed one after the other. */
 const PREFIXES = [
   /^models\//,
-  /^publishers\/[a-z]+\/models\//,
-  /^(?:openrouter|azure|azure_ai|azure-openai|bedrock|aws-bedrock|vertex|vertex_ai|vertexai|litellm|service)[/:]/,
-  /^(?:openai|anthropic|google|gemini)[/:]/,
+  /^(?:projects\/[^/]+\/locations\/[^/]+\/)?publishers\/(?<provider>openai|anthropic|google)\/models\//,
+  /^arn:aws(?:-[a-z-]+)?:bedrock:[a-z0-9-]*:\d*:(?:foundation-model|inference-profile)\//,
+  /^(?:azure|azure_ai)\/(?:us|eu|global|global-standard)\//,
+  /^(?:azure|(?<provider>openai))\/responses\//,
+  /^(?:bedrock\/)?(?:converse|invoke)\/(?=.*anthropic\.)/,
+  /^[a-z]{2}(?:-gov)?-[a-z]+-\d\/(?=anthropic\.)/,
+  /^(?:openrouter|litellm|litellm_proxy|vercel_ai_gateway|service)[/:]/,
+  /^(?:azure|azure_ai|azure-openai|azure_openai|azure_text)[/:]/,
+  /^(?:bedrock|bedrock_converse|aws-bedrock|amazon-bedrock)[/:]/,
+  /^(?:vertex|vertex_ai|vertex_ai_beta|vertexai|google-vertex|google_vertexai)[/:]/,
+  /^(?<provider>openai|openai-chat|openai-responses|text-completion-openai|anthropic)[/:]/,
+  /^(?<provider>google|gemini|googleai|google-ai-studio|google-genai|google_genai|google-gla)[/:]/,
   /^(?:us-gov|us|eu|apac|jp|au|global)\.(?=anthropic\.)/,
-  /^anthropic\./,
+  /^(?<provider>anthropic)\./,
 ] as const;
 
-/** Prefixes that name the provider of the catalog that the model is of. */
-const PROVIDER_PREFIXES: Record<string, Provider> = {
-  openai: 'openai',
-  anthropic: 'anthropic',
-  google: 'google',
-  gemini: 'google',
-};
-
 /** More prefixes than this on one name are not a name any more. */
-const PREFIXES_MAX = 4;
+const PREFIXES_MAX = 6;
+
+/** OpenRouter's ways of routing that change neither the model nor its price per token. */
+const ROUTING = /:(?:online|beta|nitro|floor|thinking)$/;
 
 interface NameIndex {
   exact: Map<string, CatalogModel>;
   alias: Map<string, CatalogModel>;
   /** Names without their date pin, where exactly one model has that name. */
-  unpinned: Map<string, CatalogModel | null>;
+  onlyDated: Map<string, CatalogModel>;
+  /** Names without their date pin: the newest model of that name. */
+  newestDated: Map<string, CatalogModel>;
+  /** Every name and alias, newer models first. */
+  spellings: { spelling: Spelling; model: CatalogModel }[];
+}
+
+/** A name without its decorations, and the provider, where one of them names it. Channels that resell several name none. */
+interface PlainName {
+  name: string;
+  provider: Provider | null;
 }
 
 const indexes = new WeakMap<Catalog, NameIndex>();
 
-/** The model that `name` means, or `null`. Names are unique across providers, so nothing but the name is needed. */
+/** The model that `name` certainly means, or `null`. Names are unique across providers, so nothing but the name is needed. */
 export function matchModel(catalog: Catalog, name: string): Match | null {
-  if (name.length > MODEL_NAME_LENGTH_MAX || /(?:^|[/:])ft[:-]/i.test(name)) return null;
+  if (name.length > MODEL_NAME_LENGTH_MAX || FINE_TUNED.test(name)) return null;
   const index = indexOf(catalog);
-  const qualified = /^(openai|anthropic|google)\/(.+)$/.exec(name);
-  const found = lookUp(index, qualified?.[2] ?? name);
-  if (found) return !qualified || found.model.provider === qualified[1] ? found : null;
-  const normalized = normalizeName(name);
-  const again = lookUp(index, normalized.name);
-  if (!again || (normalized.provider && again.model.provider !== normalized.provider)) return null;
-  return { model: again.model, strategy: 'normalized' };
+  const found = certainMatch(index, index.onlyDated, name);
+  return found && isOf(found.match.model, found.named) ? found.match : null;
 }
 
-function lookUp(index: NameIndex, name: string): Match | null {
+/**
+ * The model that `name` means or comes nearest to, or `null`. With `provider` only that provider's models are found, unless
+ * a decoration of the name itself says whose model it is.
+ */
+export function lookUpModel(catalog: Catalog, name: string, provider?: Provider): LookUpMatch | null {
+  if (name.length > MODEL_NAME_LENGTH_MAX) return null;
+  const index = indexOf(catalog);
+  const base = baseName(name);
+  const found = certainMatch(index, index.newestDated, base);
+  if (found) {
+    if (!isOf(found.match.model, found.named ?? provider ?? null)) return null;
+    return base === name ? found.match : { model: found.match.model, strategy: 'normalized' };
+  }
+  const plain = plainName(base);
+  return fuzzyMatch(index, plain.name, plain.provider ?? provider ?? null);
+}
+
+function isOf(model: CatalogModel, provider: Provider | null): boolean {
+  return provider === null || model.provider === provider;
+}
+
+function certainMatch(index: NameIndex, dated: Map<string, CatalogModel>, name: string): { match: Match; named: Provider | null } | null {
+  const qualified = /^(openai|anthropic|google)\/(.+)$/.exec(name);
+  const match = findName(index, dated, qualified?.[2] ?? name);
+  if (match) return { match, named: providerOf(qualified?.[1]) };
+  const plain = plainName(name);
+  for (const spelling of [plain.name, ...respellingsOf(plain.name)]) {
+    const model = findName(index, dated, spelling)?.model;
+    if (model) return { match: { model, strategy: 'normalized' }, named: plain.provider };
+  }
+  return null;
+}
+
+function findName(index: NameIndex, dated: Map<string, CatalogModel>, name: string): Match | null {
   const exact = index.exact.get(name);
   if (exact) return { model: exact, strategy: 'exact' };
   const alias = index.alias.get(name);
   if (alias) return { model: alias, strategy: 'alias' };
   const pinAdded = DATE_PIN.test(name) ? name.replace(DATE_PIN, '') : null;
   if (pinAdded !== null && DATE_PIN.test(pinAdded)) return null;
-  const unpinned = pinAdded === null ? index.unpinned.get(name) : index.exact.get(pinAdded);
-  return unpinned ? { model: unpinned, strategy: 'snapshot' } : null;
+  const snapshot = pinAdded === null ? dated.get(name) : index.exact.get(pinAdded);
+  return snapshot ? { model: snapshot, strategy: 'snapshot' } : null;
 }
 
-/**
- * The bare name under its decorations: lower case, no path, no channel, no Bedrock or Vertex version, Vertex `@` as `-`;
- * and the provider, where a decoration names one. Channels that resell several providers name none.
- */
-function normalizeName(name: string): { name: string; provider: Provider | null } {
-  let plain = name.trim().toLowerCase();
+function fuzzyMatch(index: NameIndex, name: string, provider: Provider | null): LookUpMatch | null {
+  const candidates = index.spellings.filter(({ model }) => isOf(model, provider));
+  let best: { model: CatalogModel; score: number } | null = null;
+  for (const spelling of [name, ...respellingsOf(name)]) {
+    const nearest = nearestOf(spellingOf(spelling), candidates);
+    if (nearest && nearest.score > (best?.score ?? 0)) best = { model: nearest.candidate.model, score: nearest.score };
+  }
+  return best && { ...best, strategy: 'fuzzy' };
+}
+
+/** The name of the model that was fine-tuned or is offered free of charge; every other name as it is. */
+function baseName(name: string): string {
+  return name
+    .replace(/(^\s*|[/:])ft:([^:]+)(?::.*)?$/i, '$1$2')
+    .replace(/:ft-[^/]*$/i, '')
+    .replace(/\.ft-[0-9a-z-]+$/i, '')
+    .replace(/:free\s*$/i, '');
+}
+
+/** The bare name under its decorations: lower case, no path, no channel, no Bedrock or Vertex version. */
+function plainName(decorated: string): PlainName {
+  let name = decorated
+    .trim()
+    .toLowerCase()
+    .replace(/[\u2010-\u2015\u2212]/g, '-');
   let provider: Provider | null = null;
   for (let round = 0; round < PREFIXES_MAX; round += 1) {
-    const prefix = PREFIXES.map((candidate) => candidate.exec(plain)?.[0]).find((found) => found);
+    const prefix = PREFIXES.map((candidate) => candidate.exec(name)).find((found) => found);
     if (!prefix) break;
-    provider = PROVIDER_PREFIXES[prefix.slice(0, -1)] ?? provider;
-    plain = plain.slice(prefix.length);
+    provider = providerOf(prefix.groups?.provider) ?? provider;
+    name = name.slice(prefix[0].length);
   }
-  plain = plain
-    .replace(/-v\d+:\d+(?::\d+k)?$/, '')
+  name = name
+    .replace(ROUTING, '')
+    .replace(/^(claude-.*\d)-v\d+(?::\d+(?::\d+k)?)?$/, '$1')
+    .replace(/^claude-3-5-sonnet-v2$/, 'claude-3-5-sonnet-20241022')
     .replace(/-v\d(?=@\d{8}$)/, '')
-    .replace(/@(?=\d{8}$)/, '-')
+    .replace(/@(?=(?:\d{8}|\d{3})$)/, '-')
     .replace(/@(?:latest|default)$/, '')
     .replace(/^gpt-35-/, 'gpt-3.5-');
-  return { name: plain, provider };
+  return { name, provider };
+}
+
+/** The provider that a decoration names. */
+function providerOf(decoration: string | undefined): Provider | null {
+  if (decoration === undefined) return null;
+  if (decoration === 'anthropic') return 'anthropic';
+  return decoration.includes('openai') ? 'openai' : 'google';
+}
+
+/** Other ways to write the same version: dots for dashes, dashes for dots, version and family in the other order. */
+function respellingsOf(name: string): string[] {
+  if (name.startsWith('gemini-')) return [name.replace(/^gemini-(pro|flash-lite|flash)-(\d\.\d)(?=-|$)/, 'gemini-$2-$1')];
+  if (!name.startsWith('claude-')) return [];
+  const dashed = name.replaceAll('.', '-');
+  return [
+    dashed,
+    dashed.replace(/^(claude(?:-instant)?-\d)-(\d)$/, '$1.$2'),
+    dashed.replace(/^claude-(\d{1,2}(?:-\d{1,2})?)-([a-z]+)(?=-|@|$)/, 'claude-$2-$1'),
+    dashed.replace(/^claude-([a-z]+)-(\d{1,2}(?:-\d{1,2})?)(?=-|@|$)/, 'claude-$2-$1'),
+  ];
 }
 
 function indexOf(catalog: Catalog): NameIndex {
   const known = indexes.get(catalog);
   if (known) return known;
-  const index: NameIndex = { exact: new Map(), alias: new Map(), unpinned: new Map() };
-  for (const model of catalog.models) {
-    index.exact.set(model.model, model);
-    for (const alias of model.aliases) index.alias.set(alias, model);
-    const unpinned = model.model.replace(DATE_PIN, '');
-    if (unpinned !== model.model) index.unpinned.set(unpinned, index.unpinned.has(unpinned) ? null : model);
-  }
+  const newerFirst = [...catalog.models].sort(byReleaseThenName);
+  const groups = datedGroupsOf(catalog.models);
+  const index: NameIndex = {
+    exact: new Map(catalog.models.map((model) => [model.model, model])),
+    alias: new Map(catalog.models.flatMap((model) => model.aliases.map((alias) => [alias, model] as const))),
+    onlyDated: new Map(groups.flatMap(([name, [only, ...others]]) => (only && others.length === 0 ? [[name, only]] : []))),
+    newestDated: new Map(groups.flatMap(([name, models]) => (areSnapshots(models) ? [[name, newestOf(models)]] : []))),
+    spellings: newerFirst.flatMap((model) => [model.model, ...model.aliases].map((name) => ({ spelling: spellingOf(name), model }))),
+  };
   indexes.set(catalog, index);
   return index;
+}
+
+/** The models that have a date pin, by their name without it. */
+function datedGroupsOf(models: readonly CatalogModel[]): [string, [CatalogModel, ...CatalogModel[]]][] {
+  const groups = new Map<string, [CatalogModel, ...CatalogModel[]]>();
+  for (const model of models) {
+    const name = model.model.replace(DATE_PIN, '');
+    if (name === model.model) continue;
+    const group = groups.get(name);
+    if (group) group.push(model);
+    else groups.set(name, [model]);
+  }
+  return [...groups];
+}
+
+/** Whether models of one name are snapshots of one model: of one provider, family and kind. */
+function areSnapshots([first, ...others]: [CatalogModel, ...CatalogModel[]]): boolean {
+  return others.every((other) => other.provider === first.provider && other.family === first.family && other.kind === first.kind);
+}
+
+function newestOf(models: [CatalogModel, ...CatalogModel[]]): CatalogModel {
+  return models.reduce((newest, model) => (pinOf(model) > pinOf(newest) ? model : newest));
+}
+
+function pinOf({ model }: CatalogModel): string {
+  return (DATE_PIN.exec(model)?.[0] ?? '').replaceAll(/\D/g, '');
+}
+
+/** Newer first, those of an unknown date last; then by name, so that the order never depends on that of the catalog. */
+function byReleaseThenName(one: CatalogModel, other: CatalogModel): number {
+  return compare(other.releasedAt ?? '', one.releasedAt ?? '') || compare(one.model, other.model);
+}
+
+function compare(one: string, other: string): number {
+  return one < other ? -1 : Number(one > other);
 }

@@ -23,22 +23,55 @@ export interface PriceSnapshot {
   catalogVersion: string;
 }
 
-/** The price of the model that a call reported, at `nowMs`. */
-export async function resolvePrice(catalog: Catalog, modelUsed: string | undefined, nowMs: number): Promise<ResolvedPrice> {
-  if (modelUsed === undefined) return { available: false, reason: 'MODEL_NOT_REPORTED' };
-  const match = matchModel(catalog, modelUsed);
-  if (!match) return { available: false, reason: 'MODEL_NOT_IN_CATALOG' };
-  const { pricing } = match.model;
-  if (!pricing) return { available: false, reason: 'PRICE_NOT_IN_CATALOG' };
-  return { available: true, card: await rateCard(match.model, pricingAt(pricing, nowMs)) };
+/** What a call reports of the model that ran. */
+export interface ReportedModel {
+  modelUsed?: string | undefined;
+  providerUsed?: string | undefined;
+}
+
+/** Prices that win over the catalog, by the lower-case name of the model. */
+export type OwnPrices = ReadonlyMap<string, RateCard>;
+
+/** The price of the model that a call reported, at `nowMs`: the organization's own, else the catalog's. */
+export async function resolvePrice(catalog: Catalog, own: OwnPrices, reported: ReportedModel, nowMs: number): Promise<ResolvedPrice> {
+  if (reported.modelUsed === undefined) return { available: false, reason: 'MODEL_NOT_REPORTED' };
+  const match = matchModel(catalog, reported.modelUsed);
+  const card = ownPrice(own, reported, match?.model ?? null) ?? (match && (await cardOn(match.model, nowMs)));
+  if (card) return { available: true, card };
+  return { available: false, reason: match ? 'PRICE_NOT_IN_CATALOG' : 'MODEL_NOT_IN_CATALOG' };
+}
+
+/** An own price counts under the name that was reported, and under every name of the model that it means. */
+function ownPrice(own: OwnPrices, { modelUsed = '', providerUsed }: ReportedModel, model: CatalogModel | null): RateCard | null {
+  if (own.size === 0) return null;
+  const names = model ? [model.model, ...model.aliases] : [];
+  const candidates = [
+    modelUsed,
+    ...(providerUsed === undefined ? [] : [`${providerUsed}/${modelUsed}`]),
+    ...names.flatMap((name) => [`${model?.provider}/${name}`, name]),
+  ];
+  for (const candidate of candidates) {
+    const card = own.get(candidate.trim().toLowerCase());
+    if (card) return card;
+  }
+  return null;
+}
+
+/** The rate card of a model at a time; `null` where the catalog has no price of it. */
+export async function cardOn(model: CatalogModel, nowMs: number): Promise<RateCard | null> {
+  return model.pricing ? rateCard(model, model.pricing, nowMs) : null;
 }
 
 /** The pricing with every scheduled change applied whose day has begun, and without the schedule. */
 export function pricingAt(pricing: CatalogPricing, nowMs: number): CatalogPricing {
-  const { scheduled = [], ...current } = pricing;
+  const { scheduled: _scheduled, ...current } = pricing;
+  return Object.assign(current, ...begunChanges(pricing, nowMs).map(({ from: _from, ...change }) => change));
+}
+
+/** The scheduled changes whose day has begun, in order. */
+function begunChanges({ scheduled = [] }: CatalogPricing, nowMs: number): NonNullable<CatalogPricing['scheduled']> {
   const begun = scheduled.filter(({ from }) => Date.parse(`${from}T00:00:00Z`) <= nowMs);
-  const changes = begun.toSorted((a, b) => (a.from < b.from ? -1 : 1)).map(({ from: _from, ...change }) => change);
-  return Object.assign(current, ...changes);
+  return begun.toSorted((a, b) => (a.from < b.from ? -1 : 1));
 }
 
 /** Every price of the catalog as a snapshot: the current rates and each announced change. */
@@ -63,25 +96,26 @@ export async function priceSnapshots(catalog: Catalog): Promise<PriceSnapshot[]>
   return snapshots;
 }
 
-/** Cards by the pricing object that they were made from: one per model and schedule step, dropped with the catalog. */
-const cards = new WeakMap<CatalogModel, { key: string; card: RateCard }>();
+/** The last card of each model, by the number of scheduled changes that had begun. */
+const cards = new WeakMap<CatalogModel, { begun: number; card: RateCard }>();
 
-async function rateCard(model: CatalogModel, pricing: CatalogPricing): Promise<RateCard> {
-  const key = canonicalJson(pricing);
+async function rateCard(model: CatalogModel, pricing: CatalogPricing, nowMs: number): Promise<RateCard> {
+  const begun = begunChanges(pricing, nowMs).length;
   const known = cards.get(model);
-  if (known?.key === key) return known.card;
+  if (known?.begun === begun) return known.card;
+  const current = pricingAt(pricing, nowMs);
   const card: RateCard = {
-    snapshotId: await snapshotIdOf(model, pricing),
+    snapshotId: await snapshotIdOf(model, current),
     provider: model.provider,
     modelKey: modelKeyOf(model),
     rates: {
-      ...exactRates(pricing),
-      ...(pricing.searchUsdPerMillion === undefined ? {} : { search: nanoFromUsd(pricing.searchUsdPerMillion) }),
-      ...(pricing.audioSecondUsdPerMillion === undefined ? {} : { audioSecond: nanoFromUsd(pricing.audioSecondUsdPerMillion) }),
+      ...exactRates(current),
+      ...(current.searchUsdPerMillion === undefined ? {} : { search: nanoFromUsd(current.searchUsdPerMillion) }),
+      ...(current.audioSecondUsdPerMillion === undefined ? {} : { audioSecond: nanoFromUsd(current.audioSecondUsdPerMillion) }),
     },
-    tiers: (pricing.tiers ?? []).map((tier) => ({ inputTokensAbove: tier.inputTokensAbove, rates: exactRates(tier) })),
+    tiers: (current.tiers ?? []).map((tier) => ({ inputTokensAbove: tier.inputTokensAbove, rates: exactRates(tier) })),
   };
-  cards.set(model, { key, card });
+  cards.set(model, { begun, card });
   return card;
 }
 

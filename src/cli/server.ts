@@ -8,7 +8,7 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { mkdir, readdir, readFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import type { D1Database } from '@cloudflare/workers-types';
 import { convertV4MiniflareOptions, Log, LogLevel, Miniflare } from 'miniflare';
@@ -27,11 +27,14 @@ export interface ServerOptions {
   stateDir: string;
   /** Secrets, and variables that replace those of wrangler.toml. */
   vars: Record<string, string | number>;
+  /** Another Worker in the same process, on a port of its own: what a benchmark compares with. */
+  beside?: { script: string; port: number };
 }
 
 /** What wrangler makes of wrangler.toml for Miniflare; passed on as it is, but for the bindings. */
 interface WorkerConfiguration {
   [option: string]: unknown;
+  compatibilityDate: string;
   bindings: Record<string, string | number>;
 }
 
@@ -63,7 +66,7 @@ function bundleDirOf(stateDir: string): string {
 }
 
 /** Starts the bundled Worker and applies the migrations that its database does not have yet. */
-export async function startServer({ port, stateDir, vars }: ServerOptions): Promise<Server> {
+export async function startServer({ port, stateDir, vars, beside }: ServerOptions): Promise<Server> {
   await freePort(port);
   await mkdir(stateDir, { recursive: true });
   const configured = unstable_getMiniflareWorkerOptions(join(PROJECT_DIR, 'wrangler.toml')).workerOptions as WorkerConfiguration;
@@ -86,6 +89,17 @@ export async function startServer({ port, stateDir, vars }: ServerOptions): Prom
           modulesRoot: bundleDirOf(stateDir),
           unsafeDirectSockets: [{ host: HOST, port }],
         },
+        ...(beside
+          ? [
+              {
+                name: 'beside',
+                compatibilityDate: configured.compatibilityDate,
+                modules: [{ type: 'ESModule' as const, path: beside.script }],
+                modulesRoot: dirname(beside.script),
+                unsafeDirectSockets: [{ host: HOST, port: beside.port }],
+              },
+            ]
+          : []),
       ],
     }),
   );

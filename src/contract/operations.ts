@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import { BeginCallData, BeginCallRequest, EndCallData, EndCallRequest, ReadCallData } from './calls.ts';
+import { CatalogDocument, CatalogInfo, PublishedCatalog } from './catalog.ts';
 import { CustomerUsageData, ProvisionCustomerData, ProvisionCustomerRequest } from './customers.ts';
 import { Models } from './entitlements.ts';
 import { successEnvelope } from './envelope.ts';
@@ -22,6 +23,7 @@ import {
   UpdateOrganizationRequest,
 } from './operator.ts';
 import { Plan, PlanDetail, PlanVersion, planId } from './plans.ts';
+import { OrganizationPrice, pricedModelKey, SetPriceRequest } from './prices.ts';
 import type { LegacyGrant, Scope } from './scopes.ts';
 
 export type Security = { kind: 'apiKey'; scopes: readonly Scope[]; legacyGrant?: LegacyGrant } | { kind: 'operator' };
@@ -36,6 +38,8 @@ export interface Operation {
   params?: z.ZodObject;
   query?: z.ZodObject;
   body?: z.ZodType;
+  /** Where the body may be larger than usual. */
+  bodyBytesMax?: number;
   /** The result code of a success. */
   code: string;
   data: z.ZodType;
@@ -45,6 +49,9 @@ export interface Operation {
 function operation<const O extends Operation>(entry: O): O {
   return entry;
 }
+
+/** A catalog of 2,000 models with its transitions fits. */
+const CATALOG_BYTES_MAX = 8 * 1024 * 1024;
 
 const operator = { kind: 'operator' } as const;
 const apiKey = (...scopes: Scope[]) => ({ kind: 'apiKey', scopes }) as const;
@@ -190,6 +197,17 @@ export const operations = {
     code: 'MODELS_SAVED',
     data: Models,
   }),
+  setPrice: operation({
+    operationId: 'setPrice',
+    summary: "Set an organization's own price of a model; it wins over the catalog",
+    method: 'PUT',
+    path: '/operator/organizations/{org}/prices/{modelKey}',
+    security: operator,
+    params: organizationParam.extend({ modelKey: pricedModelKey }),
+    body: SetPriceRequest,
+    code: 'PRICE_SAVED',
+    data: OrganizationPrice,
+  }),
   createKey: operation({
     operationId: 'createKey',
     summary: 'Create an API key; its value is shown this once',
@@ -262,6 +280,26 @@ export const operations = {
     params: organizationCustomerParam,
     code: 'CUSTOMER_REACTIVATED',
     data: CustomerUsageData,
+  }),
+  readCatalog: operation({
+    operationId: 'readCatalog',
+    summary: 'Read which model catalog is in use',
+    method: 'GET',
+    path: '/operator/catalog',
+    security: operator,
+    code: 'CATALOG_READ',
+    data: CatalogInfo,
+  }),
+  publishCatalog: operation({
+    operationId: 'publishCatalog',
+    summary: 'Validate a model catalog, record its prices, and make it the current one',
+    method: 'POST',
+    path: '/operator/catalog',
+    security: operator,
+    body: CatalogDocument,
+    bodyBytesMax: CATALOG_BYTES_MAX,
+    code: 'CATALOG_PUBLISHED',
+    data: PublishedCatalog,
   }),
   listEvents: operation({
     operationId: 'listEvents',

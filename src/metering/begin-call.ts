@@ -2,11 +2,12 @@
  * Use case: may this call be made? Resolves the key, claims the call id, and lets the customer's object decide.
  */
 import type { CallKey, TierHints } from '../../durable-objects/customer/protocol.ts';
-import { BUILT_IN_CATALOG } from '../catalog/built-in.ts';
 import { matchModel } from '../catalog/matching.ts';
+import type { Catalog } from '../catalog/model.ts';
 import { type BeginCallData, type BeginCallRequest, DERIVED_PREFIX } from '../contract/calls.ts';
 import { type Answer, refuse } from '../contract/errors.ts';
 import type { PricingMode } from '../domain/pricing.ts';
+import { currentCatalog } from '../storage/catalog.ts';
 import { ask, claimKey, customerByName, releaseKey, rememberOwner } from '../storage/objects.ts';
 import type { Caller } from './caller.ts';
 import { derivedKeyHash, explicitKey, fingerprintOf, isReservedKey } from './idempotency.ts';
@@ -15,7 +16,8 @@ import { derivedKeyHash, explicitKey, fingerprintOf, isReservedKey } from './ide
 const CALL_TYPE = 'standard';
 
 export async function beginCall(caller: Caller, request: BeginCallRequest, headerKey: string | null): Promise<Answer<BeginCallData>> {
-  const { env, organization } = caller;
+  const { env, organization, defer } = caller;
+  const { catalog } = await currentCatalog(env, defer);
   const { organizationId, defaultPlan, models } = organization;
   const { customerId, feature, requested = {} } = request;
   const pricingMode = pricingModeOf(request) ?? 'standard';
@@ -44,7 +46,7 @@ export async function beginCall(caller: Caller, request: BeginCallRequest, heade
           pricingMode,
         },
         ...(models && { models }),
-        tierHints: tierHintsOf(models),
+        tierHints: tierHintsOf(catalog, models),
       }),
     );
 
@@ -87,10 +89,10 @@ export function pricingModeOf(request: { pricingMode?: PricingMode | undefined; 
   return request.batch === undefined ? undefined : request.batch ? 'batch' : 'standard';
 }
 
-function tierHintsOf(models: Caller['organization']['models']): { standard?: TierHints; premium?: TierHints } {
+function tierHintsOf(catalog: Catalog, models: Caller['organization']['models']): { standard?: TierHints; premium?: TierHints } {
   const hintsOf = (preferredModel: string | undefined): TierHints | undefined => {
     if (preferredModel === undefined) return undefined;
-    const model = matchModel(BUILT_IN_CATALOG, preferredModel)?.model;
+    const model = matchModel(catalog, preferredModel)?.model;
     return {
       preferredModel,
       ...(model?.contextTokens !== undefined && { maxInputTokens: model.contextTokens }),

@@ -8,4 +8,6 @@ import type { OrganizationConfig } from '../storage/credentials.ts';
 export interface Caller {
   env: Env;
   organization: OrganizationConfig;
+  /** Keeps work alive beyond the request. */
+  defer: (work: Promise<unknown>) => void;
 }

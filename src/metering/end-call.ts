@@ -1,27 +1,31 @@
 /**
  * Use case: what did this call cost, and what is left? Resolves the price and lets the customer's object record the end.
  */
-import { BUILT_IN_CATALOG } from '../catalog/built-in.ts';
 import { resolvePrice } from '../catalog/prices.ts';
 import type { EndCallData, EndCallRequest } from '../contract/calls.ts';
 import { type Answer, refuse } from '../contract/errors.ts';
+import { currentCatalog } from '../storage/catalog.ts';
 import { ask, customerByCall } from '../storage/objects.ts';
 import { pricingModeOf } from './begin-call.ts';
 import type { Caller } from './caller.ts';
 import { explicitKey, fingerprintOf } from './idempotency.ts';
 
 export async function endCall(
-  { env, organization }: Caller,
+  { env, organization, defer }: Caller,
   request: EndCallRequest,
   headerKey: string | null,
 ): Promise<Answer<EndCallData>> {
   const { callId } = request;
   const address = await customerByCall(env, organization.organizationId, callId);
   if (!address) return refuse('CALL_NOT_FOUND', 'no such call');
+  const { catalog } = await currentCatalog(env, defer);
   const pricingMode = pricingModeOf(request);
   // The mode that applies is known to the object alone, which adds it to the fingerprint.
   const { batch: _batch, pricingMode: _mode, ...described } = request;
-  const [fingerprint, price] = await Promise.all([fingerprintOf(described), resolvePrice(BUILT_IN_CATALOG, request.modelUsed, Date.now())]);
+  const [fingerprint, price] = await Promise.all([
+    fingerprintOf(described),
+    resolvePrice(catalog, organization.prices, request, Date.now()),
+  ]);
   return ask(address, (customer) =>
     customer.end({
       organizationId: organization.organizationId,

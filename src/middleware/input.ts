@@ -66,7 +66,7 @@ export const checkIdempotencyHeader: MiddlewareHandler<AppEnv> = async (c, next)
 export function validate(target: 'param' | 'query' | 'json', schema: z.ZodType): MiddlewareHandler<AppEnv> {
   return zValidator(target, schema, (result, c) => {
     if (result.success) return;
-    return refusalResponse(c as unknown as AppContext, badRequest(result.error.issues.slice(0, DETAILS_MAX).map(describeIssue)));
+    return refusalResponse(c as unknown as AppContext, badRequest(describeIssues(result.error)));
   }) as unknown as MiddlewareHandler<AppEnv>;
 }
 
@@ -78,6 +78,11 @@ export interface Detail {
 export function badRequest(details: Detail[]) {
   const message = details.map(({ path, message: rule }) => `${path}: ${rule}`).join('; ');
   return refuse('BAD_REQUEST', message, { members: { details } }).refusal;
+}
+
+/** Each broken rule with its field. */
+export function describeIssues(error: { issues: readonly z.core.$ZodIssue[] }): Detail[] {
+  return error.issues.slice(0, DETAILS_MAX).map(describeIssue);
 }
 
 function describeIssue(issue: z.core.$ZodIssue): Detail {

@@ -8,7 +8,7 @@ import { IDEMPOTENCY_HEADER } from '../contract/envelope.ts';
 import { refuse } from '../contract/errors.ts';
 import { type Operation, operations } from '../contract/operations.ts';
 import type { Caller } from '../metering/caller.ts';
-import type { AppContext, AppEnv } from '../middleware/context.ts';
+import { type AppContext, type AppEnv, deferrer } from '../middleware/context.ts';
 import { requireApiKey, requireOperator, requireScopes } from '../middleware/credentials.ts';
 import { refusalResponse } from '../middleware/errors.ts';
 import {
@@ -59,11 +59,11 @@ export function mountMethodNotAllowed(app: Hono<AppEnv>): void {
   }
 }
 
-function middlewareOf({ security, params, query, body, method }: Operation): MiddlewareHandler<AppEnv>[] {
+function middlewareOf({ security, params, query, body, bodyBytesMax = BODY_BYTES_MAX, method }: Operation): MiddlewareHandler<AppEnv>[] {
   const permission = security.kind === 'operator' ? [requireOperator] : [requireApiKey, requireAccept, requireScopes(security)];
   return [
     ...permission,
-    ...(body ? [requireJson, limitBody(BODY_BYTES_MAX), requireUtf8] : []),
+    ...(body ? [requireJson, limitBody(bodyBytesMax), requireUtf8] : []),
     ...(method === 'POST' ? [checkIdempotencyHeader] : []),
     ...(params ? [validate('param', params)] : []),
     ...(query ? [validate('query', query)] : []),
@@ -72,12 +72,13 @@ function middlewareOf({ security, params, query, body, method }: Operation): Mid
 }
 
 function honoPath({ path }: Operation): string {
-  return path.replace(/\{(\w+)\}/g, ':$1');
+  // A model key may contain slashes, and ends its path.
+  return path.replace('{modelKey}', ':modelKey{.+}').replace(/\{(\w+)\}/g, ':$1');
 }
 
 /** On whose behalf a request with an API key runs. */
 export function callerOf(c: AppContext): Caller {
-  return { env: c.env, organization: c.get('credential').organization };
+  return { env: c.env, organization: c.get('credential').organization, defer: deferrer(c) };
 }
 
 /** The idempotency key of the header, checked before. */

@@ -6,9 +6,10 @@ import type { z } from 'zod';
 import type { Answer } from '../contract/errors.ts';
 import type { ListQuery } from '../contract/fields.ts';
 import { type Operation, operations } from '../contract/operations.ts';
-import type { AppContext, AppEnv } from '../middleware/context.ts';
+import { type AppContext, type AppEnv, deferrer } from '../middleware/context.ts';
 import { answerResponse, refusalResponse } from '../middleware/errors.ts';
 import { badRequest } from '../middleware/input.ts';
+import { publishCatalog, readCatalog } from '../operator/catalog.ts';
 import type { OperatorRequest } from '../operator/change.ts';
 import { inspectCustomer, setCanceled } from '../operator/customers.ts';
 import { listEvents } from '../operator/events.ts';
@@ -17,6 +18,7 @@ import { createKey, listKeys, revokeKey, updateKey } from '../operator/keys.ts';
 import { createOrganization, listOrganizations, readOrganization, setModels, updateOrganization } from '../operator/organizations.ts';
 import { type PageRequest, pageRequest } from '../operator/page.ts';
 import { listPlans, putPlan, readPlan } from '../operator/plans.ts';
+import { setPrice } from '../operator/prices.ts';
 import { headerKeyOf, type Input, mount } from './mount.ts';
 
 /** With one token there is one operator. */
@@ -33,6 +35,8 @@ export function mountOperator(app: Hono<AppEnv>): void {
   list(app, operations.listPlans, (c, page, { params }) => listPlans(c.env, params.org, page));
   read(app, operations.readPlan, (c, { params }) => readPlan(c.env, params.org, params.planId));
 
+  change(app, operations.setPrice, (request, { params, body }) => setPrice(request, params.org, params.modelKey, body));
+
   change(app, operations.createKey, (request, { params, body }) => createKey(request, params.org, body));
   list(app, operations.listKeys, (c, page, { params }) => listKeys(c.env, params.org, page));
   change(app, operations.updateKey, (request, { params, body }) => updateKey(request, params.org, params.keyId, body));
@@ -41,6 +45,9 @@ export function mountOperator(app: Hono<AppEnv>): void {
   read(app, operations.readCustomer, (c, { params }) => inspectCustomer(c.env, params.org, params.customerId));
   change(app, operations.cancelCustomer, (request, { params }) => setCanceled(request, params.org, params.customerId, true));
   change(app, operations.reactivateCustomer, (request, { params }) => setCanceled(request, params.org, params.customerId, false));
+
+  read(app, operations.readCatalog, (c) => readCatalog(c.env, deferrer(c)));
+  change(app, operations.publishCatalog, (request, { body }, c) => publishCatalog(request, body, deferrer(c)));
 
   list(app, operations.listEvents, (c, page, { query }) => listEvents(c.env, query.organizationId, page));
   read(app, operations.readHealth, (c) => readHealth(c.env));
@@ -72,7 +79,7 @@ function list<O extends Operation>(
 function change<O extends Operation>(
   app: Hono<AppEnv>,
   operation: O,
-  answer: (request: OperatorRequest, input: Input<O>) => Promise<Answer<unknown>>,
+  answer: (request: OperatorRequest, input: Input<O>, c: AppContext) => Promise<Answer<unknown>>,
 ): void {
   mount(app, operation, async (c, input) => {
     const request: OperatorRequest = {
@@ -83,6 +90,6 @@ function change<O extends Operation>(
       operationId: operation.operationId,
       input,
     };
-    return answerResponse(c, await answer(request, input));
+    return answerResponse(c, await answer(request, input, c));
   });
 }

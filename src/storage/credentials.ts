@@ -3,17 +3,21 @@
  */
 import { and, eq, isNull, sql } from 'drizzle-orm';
 import { type KeyPrefix, LEGACY_PERMISSIONS, type LegacyGrant, type Scope, SERVER_SCOPES } from '../contract/scopes.ts';
+import { nanoFromUsd } from '../domain/money.ts';
 import type { PlanVersion } from '../domain/plan.ts';
+import type { RateCard } from '../domain/pricing.ts';
 import type { Env } from '../env.ts';
 import { ConfigCache } from './config-cache.ts';
 import { database } from './database.ts';
-import { apiKeys, type ModelMappings, organizations, planVersions } from './schema.ts';
+import { apiKeys, type ModelMappings, organizationPrices, organizations, planVersions } from './schema.ts';
 
 export interface OrganizationConfig {
   organizationId: string;
   /** Newest version of the plan that new customers get. */
   defaultPlan: PlanVersion | null;
   models: ModelMappings | null;
+  /** The organization's own prices, by the lower-case name of the model. */
+  prices: ReadonlyMap<string, RateCard>;
 }
 
 export interface Credential {
@@ -22,6 +26,8 @@ export interface Credential {
   organization: OrganizationConfig;
 }
 
+/** Own prices of one organization that are in force. */
+const PRICES_MAX = 1_000;
 /** Keys that one isolate remembers. */
 const CREDENTIALS_MAX = 10_000;
 
@@ -35,7 +41,8 @@ export function findCredential(env: Env, keyHash: string, defer: (work: Promise<
 async function loadCredential(env: Env, keyHash: string): Promise<Credential | null> {
   const newest = sql`(SELECT MAX(newest.version) FROM plan_versions newest
     WHERE newest.organization_id = ${organizations.organizationId} AND newest.plan_id = ${organizations.defaultPlanId})`;
-  const [row] = await database(env.DB)
+  const db = database(env.DB);
+  const [row] = await db
     .select({ key: apiKeys, models: organizations.models, plan: planVersions })
     .from(apiKeys)
     .innerJoin(organizations, eq(organizations.organizationId, apiKeys.organizationId))
@@ -50,6 +57,11 @@ async function loadCredential(env: Env, keyHash: string): Promise<Credential | n
     .where(and(eq(apiKeys.keyHash, keyHash), isNull(apiKeys.revokedAtMs)));
   if (!row) return null;
   const { key, models, plan } = row;
+  const prices = await db
+    .select()
+    .from(organizationPrices)
+    .where(eq(organizationPrices.organizationId, key.organizationId))
+    .limit(PRICES_MAX);
   return {
     keyId: key.keyId,
     permissions: new Set(key.scopes ?? historicalPermissions(key.prefix as KeyPrefix)),
@@ -57,7 +69,24 @@ async function loadCredential(env: Env, keyHash: string): Promise<Credential | n
       organizationId: key.organizationId,
       defaultPlan: plan && { planId: plan.planId, usagePlanVersionId: plan.usagePlanVersionId, version: plan.version, plan: plan.content },
       models,
+      prices: new Map(prices.map((price) => [price.modelKey.toLowerCase(), cardOf(price)])),
     },
+  };
+}
+
+function cardOf({ modelKey, snapshotId, rates }: typeof organizationPrices.$inferSelect): RateCard {
+  const optional = (name: 'cachedInput' | 'cacheWrite', usd: number | undefined) => (usd === undefined ? {} : { [name]: nanoFromUsd(usd) });
+  return {
+    snapshotId,
+    provider: 'organization',
+    modelKey,
+    rates: {
+      input: nanoFromUsd(rates.inputUsdPerMillion),
+      output: nanoFromUsd(rates.outputUsdPerMillion),
+      ...optional('cachedInput', rates.cachedInputUsdPerMillion),
+      ...optional('cacheWrite', rates.cacheWriteUsdPerMillion),
+    },
+    tiers: [],
   };
 }
 

@@ -7,6 +7,7 @@
  */
 import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core';
 import type { Plan } from '../contract/plans.ts';
+import type { SetPriceRequest } from '../contract/prices.ts';
 import type { Scope } from '../contract/scopes.ts';
 
 export interface ModelMappings {
@@ -38,6 +39,21 @@ export const planVersions = sqliteTable(
     primaryKey({ columns: [table.organizationId, table.planId, table.version] }),
     uniqueIndex('plan_versions_by_id').on(table.organizationId, table.usagePlanVersionId),
   ],
+);
+
+/** Prices that an organization set itself; they win over the catalog. */
+export const organizationPrices = sqliteTable(
+  'organization_prices',
+  {
+    organizationId: text('organization_id')
+      .notNull()
+      .references(() => organizations.organizationId),
+    modelKey: text('model_key').notNull(),
+    snapshotId: text('snapshot_id').notNull(),
+    rates: text('rates', { mode: 'json' }).$type<SetPriceRequest>().notNull(),
+    updatedAtMs: integer('updated_at_ms').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.organizationId, table.modelKey] })],
 );
 
 export const apiKeys = sqliteTable(

@@ -115,7 +115,7 @@ test('a name longer than any model name means nobody, whatever it begins with', 
 
 describe('a name without its date pin', () => {
   const model = (name: string) => ({ provider: 'openai', model: name, aliases: [] as string[] }) as unknown as CatalogModel;
-  const catalog = (...names: string[]): Catalog => ({ version: 'test', publishedAtMs: 0, models: names.map(model) });
+  const catalog = (...names: string[]): Catalog => ({ version: 'test', publishedAtMs: 0, models: names.map(model), transitions: [] });
 
   test('means the only dated model of that name', () => {
     expect(matchModel(catalog('x-2025-01-01', 'y-2025-01-01'), 'x')?.model.model).toBe('x-2025-01-01');

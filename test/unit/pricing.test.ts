@@ -22,7 +22,7 @@ import { usage } from './fixtures.ts';
 const TODAY = Date.UTC(2026, 10, 20);
 
 async function cardOf(modelUsed: string, nowMs = TODAY): Promise<RateCard> {
-  const price = await resolvePrice(BUILT_IN_CATALOG, modelUsed, nowMs);
+  const price = await resolvePrice(BUILT_IN_CATALOG, new Map(), { modelUsed }, nowMs);
   if (!price.available) throw new Error(`${modelUsed}: ${price.reason}`);
   return price.card;
 }
@@ -374,7 +374,7 @@ describe('an unknown price is never zero', () => {
     { of: 'a fine-tuned model', modelUsed: 'ft:gpt-4o-2024-08-06:acme::abc', reason: 'MODEL_NOT_IN_CATALOG' },
     { of: 'a known model without a price', modelUsed: 'claude-1', reason: 'PRICE_NOT_IN_CATALOG' },
   ])('$of is $reason', async ({ modelUsed, reason }) => {
-    expect(await resolvePrice(BUILT_IN_CATALOG, modelUsed, TODAY)).toEqual({ available: false, reason });
+    expect(await resolvePrice(BUILT_IN_CATALOG, new Map(), { modelUsed }, TODAY)).toEqual({ available: false, reason });
   });
 });
 

@@ -183,6 +183,39 @@ describe('prices', () => {
   });
 });
 
+describe("an organization's own price", () => {
+  test('wins over the catalog, prices what no catalog has, and has a snapshot of its own', async () => {
+    const other = await createTenant(operator);
+    const put = (modelKey: string, body: object) => operator.send('setPrice', { params: { org: other.organizationId, modelKey }, body });
+    const negotiated = (await put('openai/gpt-4o', { inputUsdPerMillion: 2, outputUsdPerMillion: 8, cachedInputUsdPerMillion: 0.5 })).data;
+    expect(negotiated).toMatchObject({ modelKey: 'openai/gpt-4o', inputUsdPerMillion: 2 });
+    await put('ft:gpt-4o-mini:acme::1', { inputUsdPerMillion: 1, outputUsdPerMillion: 4.5 });
+    const cost = async (callId: string, modelUsed: string) => {
+      await other.api.send('beginCall', { body: { customerId: 'c' }, headers: { 'Idempotency-Key': callId } });
+      return (
+        await other.api.send('endCall', { body: { callId, modelUsed, inputTokens: 1_000, cachedInputTokens: 400, responseTokens: 100 } })
+      ).data;
+    };
+    // 600 x 2 + 400 x 0.50 + 100 x 8 USD per million, by every name of the model
+    for (const [n, name] of ['gpt-4o', 'openai/gpt-4o-2024-08-06', 'GPT-4o'].entries()) {
+      expect(await cost(`own-${n}`, name)).toMatchObject({ costUsdNano: '2200000', costBreakdown: { snapshotId: negotiated.snapshotId } });
+    }
+    // 1,000 x 1 (no cached rate) + 100 x 4.50
+    expect(await cost('own-ft', 'ft:gpt-4o-mini:acme::1')).toMatchObject({
+      costUsdNano: '1450000',
+      costBreakdown: { assumptions: [expect.stringContaining('cachedInput')] },
+    });
+    expect((await other.api.send('readUsage', { params: { customerId: 'c' } })).data.meters.premiumCalls?.used).toBe(4);
+    const row = await bindings.DB.prepare('SELECT model_key FROM pricing_snapshots WHERE snapshot_id = ?')
+      .bind(negotiated.snapshotId)
+      .first();
+    expect(row).toEqual({ model_key: 'openai/gpt-4o' });
+    expect((await put('openai/gpt-4o', { inputUsdPerMillion: -1, outputUsdPerMillion: 8 })).refusal.message).toContain(
+      'inputUsdPerMillion',
+    );
+  });
+});
+
 describe('a failed call', () => {
   test('keeps a cleaned message, its usage and its cost', async () => {
     const { callId } = await begin('failed');

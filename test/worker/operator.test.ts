@@ -1,6 +1,7 @@
 /**
  * The operator API: organizations, immutable plan versions, keys, events, a customer as the operator sees it.
  */
+import { createExecutionContext } from 'cloudflare:test';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { createTenant, type Tenant } from '../support/api.ts';
 import { bindings, operator } from '../support/worker.ts';
@@ -195,7 +196,8 @@ describe("a customer in the operator's view", () => {
 describe('housekeeping', () => {
   test('records every price of the catalog as a snapshot, once', async () => {
     const { default: worker } = await import('../../src/index.ts');
-    for (let round = 0; round < 2; round += 1) await worker.scheduled({} as ScheduledController, bindings);
+    for (let round = 0; round < 2; round += 1)
+      await worker.scheduled({ cron: '17 * * * *' } as ScheduledController, bindings, createExecutionContext());
     const row = await bindings.DB.prepare('SELECT COUNT(*) AS n, COUNT(DISTINCT model_key) AS models FROM pricing_snapshots').first();
     expect(row).toEqual({ n: 225, models: 219 });
   });

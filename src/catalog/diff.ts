@@ -1,0 +1,85 @@
+/**
+ * What one catalog says otherwise than another, by model, in the order of the models' keys.
+ *
+ * A price is its rates, a lifecycle its status, dates, replacement and confidence. Where they were read counts among the
+ * other facts, so that a page read again does not look like a change. Transitions are compared where both catalogs have
+ * them.
+ */
+import type { CatalogDifferences } from '../contract/catalog.ts';
+import { canonicalJson } from '../domain/canonical.ts';
+import { type CatalogModel, type CatalogPricing, type Lifecycle, modelKeyOf, type Transition } from './model.ts';
+import type { CatalogFacts } from './validate.ts';
+
+interface Pair {
+  modelKey: string;
+  before: CatalogModel;
+  after: CatalogModel;
+}
+
+export function diffCatalogs(before: CatalogFacts, after: CatalogFacts): CatalogDifferences {
+  const old = new Map(before.models.map((model) => [modelKeyOf(model), model]));
+  const now = new Map(after.models.map((model) => [modelKeyOf(model), model]));
+  const pairs = [...old].flatMap(([modelKey, model]): Pair[] => {
+    const successor = now.get(modelKey);
+    return successor ? [{ modelKey, before: model, after: successor }] : [];
+  });
+  pairs.sort((a, b) => (a.modelKey < b.modelKey ? -1 : 1));
+  const moved = movedTransitions(before.transitions, after.transitions);
+  return {
+    added: [...now.keys()].filter((key) => !old.has(key)).sort(),
+    removed: [...old.keys()].filter((key) => !now.has(key)).sort(),
+    repriced: pairs.filter(isRepriced).map((pair) => ({
+      modelKey: pair.modelKey,
+      before: pair.before.pricing ?? null,
+      after: pair.after.pricing ?? null,
+    })),
+    lifecycle: pairs.filter(isRedated).map((pair) => ({
+      modelKey: pair.modelKey,
+      before: pair.before.lifecycle,
+      after: pair.after.lifecycle,
+    })),
+    other: pairs.filter((pair) => isOtherwiseChanged(pair, moved(pair.modelKey))).map(({ modelKey }) => modelKey),
+  };
+}
+
+/** Whether two prices charge the same, wherever they were read. */
+export function sameRates(a: CatalogPricing | undefined, b: CatalogPricing | undefined): boolean {
+  return same(a && { ...a, source: '' }, b && { ...b, source: '' });
+}
+
+function isRepriced({ before, after }: Pair): boolean {
+  return !sameRates(before.pricing, after.pricing);
+}
+
+function isRedated({ before, after }: Pair): boolean {
+  return !same(courseOf(before.lifecycle), courseOf(after.lifecycle));
+}
+
+/** New evidence counts only where it did not come with a new price or a new lifecycle. */
+function isOtherwiseChanged(pair: Pair, transitionsMoved: boolean): boolean {
+  const { before, after } = pair;
+  const { pricing: _oldPricing, lifecycle: _oldLifecycle, ...old } = before;
+  const { pricing: _pricing, lifecycle: _lifecycle, ...now } = after;
+  if (!same(old, now)) return true;
+  if (!isRepriced(pair) && before.pricing?.source !== after.pricing?.source) return true;
+  return !isRedated(pair) && (transitionsMoved || !same(evidenceOf(before.lifecycle), evidenceOf(after.lifecycle)));
+}
+
+function courseOf({ source: _source, note: _note, ...course }: Lifecycle) {
+  return course;
+}
+
+function evidenceOf({ source, note }: Lifecycle) {
+  return { source, note };
+}
+
+function movedTransitions(before: readonly Transition[] | undefined, after: readonly Transition[] | undefined) {
+  if (!before || !after) return () => false;
+  const old = Map.groupBy(before, modelKeyOf);
+  const now = Map.groupBy(after, modelKeyOf);
+  return (modelKey: string) => !same(old.get(modelKey), now.get(modelKey));
+}
+
+function same(a: unknown, b: unknown): boolean {
+  return canonicalJson(a ?? null) === canonicalJson(b ?? null);
+}

@@ -1,0 +1,122 @@
+/**
+ * Which known name a misspelled one is nearest to, as a score in (0, 1], or nobody.
+ *
+ * Letters can be misspelled, numbers cannot: `gpt-5.7` is no typing error for `gpt-5.1`, so every digit of a name must agree.
+ * What comes after the name proper (`-preview`, `-latest`, a date) is its revision: another revision costs little.
+ * Pure and deterministic: of equally near names the first in the given order wins.
+ *
+ * | asked               | nearest                  | why                                | score |
+ * |---------------------|--------------------------|------------------------------------|-------|
+ * | `gpt4o`             | `gpt-4o`                 | separators do not count            | 1     |
+ * | `gemini-3-pro`      | `gemini-3-pro-preview`   | the same name, without a revision  | 0.96  |
+ * | `gpt-4o-min`        | `gpt-4o-mini`            | one letter of nine                 | 0.889 |
+ * | `gtp-4o`            | `gpt-4o`                 | two neighbours swapped: one edit   | 0.8   |
+ * | `gemini-2.4-pro`    | nobody                   | another number                     |       |
+ * | `gpt-4o-pro`        | nobody                   | more than two edits: another word  |       |
+ */
+
+/** Below this score nobody is found: one error in five letters is still a typing error, one in four is another word. */
+export const FUZZY_SCORE_MIN = 0.8;
+
+/** More errors than this are another word, however long the name. */
+export const FUZZY_EDITS_MAX = 2;
+
+/** What a wholly different revision takes off the score. */
+const REVISION_WEIGHT = 0.05;
+
+/** The difference between a name with a revision and the name without one. */
+const REVISION_MISSING = 0.8;
+
+/** The revision that says only "the newest". */
+const FLOATING = 'latest';
+
+/** More words than this at the end of a name are not its revision. */
+const REVISION_WORDS_MAX = 3;
+
+/** Scores have three decimals, so that ties are ties. */
+const SCORE_SCALE = 1000;
+
+const REVISION_WORD = /[-@:](?:preview|exp|latest|\d{4}-\d{1,2}-\d{1,2}|\d{4}-\d{1,2}|\d{2}-\d{4}|\d{2}-\d{2}|\d{4,8})$/;
+const SEPARATORS = /[-_.:/@\s]+/g;
+
+/** A name in the form in which it is compared. */
+export interface Spelling {
+  /** The name proper, lower case, without separators. */
+  stem: string;
+  digits: string;
+  revision: string;
+}
+
+export interface Nearest<T> {
+  candidate: T;
+  score: number;
+}
+
+/** `claude-3-5-sonnet-20241022` is the stem `claude35sonnet` in the revision `20241022`. */
+export function spellingOf(name: string): Spelling {
+  const plain = name.toLowerCase();
+  let stem = plain;
+  for (let word = 0; word < REVISION_WORDS_MAX; word += 1) stem = stem.replace(REVISION_WORD, '');
+  const revision = plain.slice(stem.length).replace(SEPARATORS, '');
+  stem = stem.replace(SEPARATORS, '');
+  return { stem, digits: stem.replace(/\D+/g, ''), revision };
+}
+
+/** The nearest of `candidates` that is near enough, and the first of those that are equally near. */
+export function nearestOf<T extends { spelling: Spelling }>(asked: Spelling, candidates: readonly T[]): Nearest<T> | null {
+  let nearest: Nearest<T> | null = null;
+  for (const candidate of candidates) {
+    const score = scoreOf(asked, candidate.spelling);
+    if (score >= FUZZY_SCORE_MIN && score > (nearest?.score ?? 0)) nearest = { candidate, score };
+  }
+  return nearest;
+}
+
+function scoreOf(asked: Spelling, known: Spelling): number {
+  if (asked.stem === '' || asked.digits !== known.digits) return 0;
+  if (Math.abs(asked.stem.length - known.stem.length) > FUZZY_EDITS_MAX) return 0;
+  const edits = editDistance(asked.stem, known.stem);
+  if (edits > FUZZY_EDITS_MAX) return 0;
+  const score = 1 - share(edits, asked.stem, known.stem) - REVISION_WEIGHT * revisionDifference(asked.revision, known.revision);
+  return Math.round(score * SCORE_SCALE) / SCORE_SCALE;
+}
+
+/** From 0, the same, to 1, wholly different; a revision that only one of them has, or that floats, is no misspelled date. */
+function revisionDifference(asked: string, known: string): number {
+  if (asked === known) return 0;
+  if (asked === '' || known === '') return REVISION_MISSING;
+  if (asked === FLOATING || known === FLOATING) return 1;
+  return share(editDistance(asked, known), asked, known);
+}
+
+function share(edits: number, one: string, other: string): number {
+  return edits / Math.max(one.length, other.length, 1);
+}
+
+/** Letters inserted, left out, replaced, or swapped with their neighbour (Damerau-Levenshtein, optimal string alignment). */
+export function editDistance(one: string, other: string): number {
+  let beforeLast: number[] = [];
+  let last = Array.from({ length: other.length + 1 }, (_, column) => column);
+  for (let row = 1; row <= one.length; row += 1) {
+    const current = [row];
+    for (let column = 1; column <= other.length; column += 1) {
+      const replaced = at(last, column - 1) + (one[row - 1] === other[column - 1] ? 0 : 1);
+      let edits = Math.min(replaced, at(last, column) + 1, at(current, column - 1) + 1);
+      if (isSwap(one, row, other, column)) edits = Math.min(edits, at(beforeLast, column - 2) + 1);
+      current.push(edits);
+    }
+    beforeLast = last;
+    last = current;
+  }
+  return at(last, other.length);
+}
+
+/** A digit is never swapped with its neighbour: `4o` and `o4` are two models. */
+function isSwap(one: string, row: number, other: string, column: number): boolean {
+  if (row < 2 || column < 2 || one[row - 1] !== other[column - 2] || one[row - 2] !== other[column - 1]) return false;
+  return !/\d/.test(one.slice(row - 2, row));
+}
+
+function at(row: readonly number[], column: number): number {
+  return row[column] ?? Number.POSITIVE_INFINITY;
+}

@@ -1,0 +1,60 @@
+/**
+ * How much an import may change before a person has to look at it: an upstream that is broken or tampered with must not
+ * set prices by itself.
+ */
+import type { CatalogModel, CatalogPricing, CatalogRates } from '../model.ts';
+import type { ImportReport } from './merge.ts';
+
+/** Share of the priced models that may get another price. */
+export const REPRICED_SHARE_MAX = 0.1;
+/** Factor by which a rate may rise or fall. */
+export const PRICE_FACTOR_MAX = 3;
+/** Models that may be added. */
+export const ADDED_MAX = 50;
+
+/** Why an import may not be published automatically; `null` where it may. `models` is the catalog before the import. */
+export function changeBound(report: ImportReport, models: readonly CatalogModel[]): string | null {
+  if (report.added.length > ADDED_MAX) return `${report.added.length} models are added, more than ${ADDED_MAX}`;
+  const priced = models.filter(({ pricing }) => pricing).length;
+  if (report.repriced.length > priced * REPRICED_SHARE_MAX) {
+    return `${report.repriced.length} of ${priced} priced models are repriced, more than ${REPRICED_SHARE_MAX * 100} %`;
+  }
+  for (const { modelKey, before, after } of report.repriced) {
+    const change = before && leap(before, after);
+    if (change) return `${modelKey}: ${change}, more than a factor of ${PRICE_FACTOR_MAX}`;
+  }
+  return null;
+}
+
+/** The first rate that changes by too much, for short prompts and for those just above each tier. */
+function leap(before: CatalogPricing, after: CatalogPricing): string | null {
+  const thresholds = [...(before.tiers ?? []), ...(after.tiers ?? [])].map(({ inputTokensAbove }) => inputTokensAbove);
+  for (const inputTokens of [0, ...thresholds.sort((a, b) => a - b).map((threshold) => threshold + 1)]) {
+    const was = ratesOf(before, inputTokens);
+    const is = ratesOf(after, inputTokens);
+    for (const rate of Object.keys(is) as (keyof typeof is)[]) {
+      const [old, now] = [was[rate], is[rate]];
+      if (old === undefined || now === undefined || withinFactor(old, now)) continue;
+      return `${rate} goes from ${old} to ${now}`;
+    }
+  }
+  return null;
+}
+
+/** All rates that apply to a prompt. The input rate stands in for an unknown cache-write rate, as it does in a cost. */
+function ratesOf(pricing: CatalogPricing, inputTokens: number) {
+  const tier = pricing.tiers?.findLast(({ inputTokensAbove }) => inputTokens > inputTokensAbove);
+  const { inputUsdPerMillion, outputUsdPerMillion, cachedInputUsdPerMillion, cacheWriteUsdPerMillion }: CatalogRates = tier ?? pricing;
+  return {
+    inputUsdPerMillion,
+    outputUsdPerMillion,
+    cachedInputUsdPerMillion,
+    cacheWriteUsdPerMillion: cacheWriteUsdPerMillion ?? inputUsdPerMillion,
+    imageOutputUsdPerMillion: pricing.imageOutputUsdPerMillion,
+    batchMultiplier: pricing.batchMultiplier ?? 1,
+  };
+}
+
+function withinFactor(old: number, now: number): boolean {
+  return now <= old * PRICE_FACTOR_MAX && old <= now * PRICE_FACTOR_MAX;
+}

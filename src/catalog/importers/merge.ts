@@ -1,0 +1,175 @@
+/**
+ * Brings an upstream list into the curated catalog: prices, limits and capabilities of the models that both know, and the
+ * models that are new.
+ *
+ * Nothing else. "Absent upstream" never means retired, no model is removed, and no lifecycle is touched. A price keeps what
+ * upstream does not speak of: tiers, the announced changes still to come, the batch share. A capability that upstream does
+ * not list is unknown there and stays. The same list a second time changes nothing.
+ */
+import { sameRates } from '../diff.ts';
+import { type CatalogModel, type CatalogPricing, type CatalogRates, modelKeyOf } from '../model.ts';
+import { pricingAt } from '../prices.ts';
+import type { ImportedModel, ImportedPricing, Skipped, Upstream } from './imported.ts';
+import { newModel, whyNotAdded } from './newcomer.ts';
+
+export interface ImportOptions {
+  /** What the upstream is called in the catalog. */
+  sourceLabel: string;
+  /** Date of the copy, `2026-11-20`. */
+  date: string;
+}
+
+export interface Limits {
+  contextTokens: number | null;
+  maxOutputTokens: number | null;
+}
+
+export interface ImportReport {
+  added: string[];
+  repriced: { modelKey: string; before: CatalogPricing | null; after: CatalogPricing }[];
+  limits: { modelKey: string; before: Limits; after: Limits }[];
+  capabilities: { modelKey: string; added: string[] }[];
+  /** Models of the catalog that the upstream does not have. They stay as they are. */
+  absentUpstream: string[];
+  skipped: Skipped[];
+}
+
+export interface Import {
+  models: CatalogModel[];
+  report: ImportReport;
+}
+
+export function mergeImport(curated: readonly CatalogModel[], upstream: Upstream, options: ImportOptions): Import {
+  const { updates, newcomers, skipped } = pairUp(curated, upstream);
+  const evidence = { ...options, url: upstream.url };
+  const added = newcomers.map((imported) => newModel(withReachableTiers(imported), evidence));
+  const pairs = curated.map((before) => ({ before, after: update(before, updates.get(before), options) }));
+  return {
+    models: [...pairs.map(({ after }) => after), ...added].sort(byKey),
+    report: {
+      added: added.map(modelKeyOf).sort(),
+      repriced: pairs.flatMap(({ before, after }) =>
+        after.pricing && after.pricing !== before.pricing
+          ? [{ modelKey: modelKeyOf(after), before: before.pricing ?? null, after: after.pricing }]
+          : [],
+      ),
+      limits: pairs.flatMap(({ before, after }) => {
+        const change = { modelKey: modelKeyOf(after), before: limitsOf(before), after: limitsOf(after) };
+        const { contextTokens, maxOutputTokens } = change.before;
+        return contextTokens === change.after.contextTokens && maxOutputTokens === change.after.maxOutputTokens ? [] : [change];
+      }),
+      capabilities: pairs.flatMap(({ before, after }) => {
+        const gained = after.capabilities.filter((capability) => !before.capabilities.includes(capability));
+        return gained.length > 0 ? [{ modelKey: modelKeyOf(after), added: gained }] : [];
+      }),
+      absentUpstream: curated.filter((model) => !updates.has(model)).map(modelKeyOf),
+      skipped,
+    },
+  };
+}
+
+/** Which upstream entry speaks of which model. The entry of a model's own name wins over the entry of an alias. */
+function pairUp(curated: readonly CatalogModel[], upstream: Upstream) {
+  const own = new Map<string, CatalogModel>(curated.map((model) => [modelKeyOf(model), model]));
+  const aliases = new Map<string, CatalogModel>(
+    curated.flatMap((model) => model.aliases.map((alias) => [`${model.provider}/${alias}`, model] as const)),
+  );
+  const names = new Set(curated.flatMap((model) => [model.model, ...model.aliases]));
+  const updates = new Map<CatalogModel, ImportedModel>();
+  const newcomers = new Map<string, ImportedModel>();
+  const skipped = [...upstream.skipped];
+  const skip = (imported: ImportedModel, reason: string) => skipped.push({ name: modelKeyOf(imported), reason });
+
+  const ownFirst = Object.groupBy(upstream.models, (imported) => (own.has(modelKeyOf(imported)) ? 'own' : 'others'));
+  for (const imported of [...(ownFirst.own ?? []), ...(ownFirst.others ?? [])]) {
+    const key = modelKeyOf(imported);
+    const model = own.get(key) ?? aliases.get(key);
+    const reason = whyNotAdded(imported);
+    if (model && updates.has(model)) skip(imported, `is another name of ${modelKeyOf(model)}, which is read from its own entry`);
+    else if (model) updates.set(model, imported);
+    else if (names.has(imported.model)) skip(imported, 'has the name of a model of another provider');
+    else if (reason) skip(imported, reason);
+    else if (newcomers.has(imported.model)) skip(imported, 'is listed twice');
+    else newcomers.set(imported.model, imported);
+  }
+  return { updates, newcomers: [...newcomers.values()], skipped };
+}
+
+function update(model: CatalogModel, imported: ImportedModel | undefined, options: ImportOptions): CatalogModel {
+  if (!imported) return model;
+  const inputTokens = Math.max(model.contextTokens ?? 0, imported.inputTokens ?? 0) || undefined;
+  const contextTokens = imported.contextTokens ?? inputTokens;
+  const maxOutputTokens = imported.maxOutputTokens ?? model.maxOutputTokens;
+  const pricing = updatePricing(model.pricing, reachable(imported.pricing, contextTokens), options);
+  const capabilities = union(model.capabilities, imported.capabilities);
+  return {
+    ...model,
+    ...(pricing && { pricing }),
+    ...(contextTokens !== undefined && { contextTokens }),
+    ...(maxOutputTokens !== undefined && { maxOutputTokens }),
+    capabilities,
+  };
+}
+
+function withReachableTiers(imported: ImportedModel): ImportedModel {
+  const pricing = reachable(imported.pricing, imported.contextTokens ?? imported.inputTokens);
+  return { ...imported, ...(pricing && { pricing }) };
+}
+
+/** Without the tiers of prompts that are longer than the context. */
+function reachable(pricing: ImportedPricing | undefined, contextTokens = Number.POSITIVE_INFINITY): ImportedPricing | undefined {
+  if (!pricing?.tiers) return pricing;
+  const { tiers, ...rest } = pricing;
+  const within = tiers.filter(({ inputTokensAbove }) => inputTokensAbove < contextTokens);
+  return within.length > 0 ? { ...rest, tiers: within } : rest;
+}
+
+/**
+ * The price as it was where upstream agrees with what is in force on the day of its copy; else upstream's rates over the
+ * ones in force. Announced changes that have begun are history then, the others stay.
+ */
+function updatePricing(was: CatalogPricing | undefined, stated: ImportedPricing | undefined, { sourceLabel, date }: ImportOptions) {
+  if (!stated) return was;
+  const source = `${sourceLabel} ${date}`;
+  if (!was) return { ...stated, source };
+  const inForce = pricingAt(was, Date.parse(`${date}T00:00:00Z`));
+  const tiers = stated.tiers?.map((tier) => withoutImpossible({ ...knownTier(inForce, tier.inputTokensAbove), ...tier })) ?? inForce.tiers;
+  const merged = withoutImpossible({ ...inForce, ...stated, ...(tiers && { tiers }) });
+  if (sameRates(merged, inForce)) return was;
+  const scheduled = was.scheduled?.filter(({ from }) => from > date) ?? [];
+  const allStated = scheduled.length === 0 && sameRates(merged, { ...stated, source });
+  return {
+    ...merged,
+    ...(scheduled.length > 0 && { scheduled }),
+    source: allStated ? source : `${source}; what it does not state: ${origin(was.source)}`,
+  };
+}
+
+/** The rates that a tier keeps where upstream does not state them. */
+function knownTier({ tiers = [] }: CatalogPricing, threshold: number) {
+  return tiers.find(({ inputTokensAbove }) => inputTokensAbove === threshold) ?? {};
+}
+
+/** A cached rate that upstream did not confirm cannot stand above a new input rate. */
+function withoutImpossible<Rated extends CatalogRates>(rated: Rated): Rated {
+  const { cachedInputUsdPerMillion: cached, ...rest } = rated;
+  return cached !== undefined && cached > rated.inputUsdPerMillion ? (rest as Rated) : rated;
+}
+
+/** The first source of a price, however often it was updated. */
+function origin(source: string): string {
+  return source.split('; what it does not state: ').at(-1) ?? source;
+}
+
+function limitsOf({ contextTokens, maxOutputTokens }: CatalogModel): Limits {
+  return { contextTokens: contextTokens ?? null, maxOutputTokens: maxOutputTokens ?? null };
+}
+
+function union(known: string[], stated: readonly string[]): string[] {
+  return stated.every((capability) => known.includes(capability)) ? known : [...new Set([...known, ...stated])].sort();
+}
+
+/** Provider, then model, as the catalog is sorted. */
+function byKey(a: CatalogModel, b: CatalogModel): number {
+  return modelKeyOf(a) < modelKeyOf(b) ? -1 : 1;
+}

@@ -1,0 +1,35 @@
+/**
+ * The key that a lookup's path asks for: `/{provider}/{model}` or one qualified key, percent-encoded or not.
+ */
+import { PROVIDERS } from '../contract/model-lookup.ts';
+import type { Provider } from './model.ts';
+import type { RequestedKey } from './resolution.ts';
+
+const MODEL_LENGTH_MAX = 300;
+/** `gemini` is what some clients call Google's models. */
+const NAMESPACES: Record<string, Provider> = { ...Object.fromEntries(PROVIDERS.map((name) => [name, name])), gemini: 'google' };
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it refuses
+const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
+
+/** The key, or the rule that it breaks. `rawPath` is what follows the lookup's own path, as it came. */
+export function parseRequestedKey(rawPath: string): { ok: true; key: RequestedKey } | { ok: false; rule: string } {
+  let path: string;
+  try {
+    path = decodeURIComponent(rawPath);
+  } catch {
+    return refuse('the model key is not decodable: percent signs must be encoded as %25');
+  }
+  if (CONTROL.test(path) || !path.isWellFormed()) return refuse('the model key must not contain control characters or broken Unicode');
+  const [, namespace = '', separator = '', model = ''] = /^([^/:]*)([/:]?)([\s\S]*)$/.exec(path) ?? [];
+  const provider = NAMESPACES[namespace.toLowerCase()];
+  if (!provider) return refuse(`the model key must begin with a provider (${PROVIDERS.join(', ')}), as in openai/gpt-4o`);
+  if (model.trim() === '') return refuse('the model key names no model');
+  if (model.length > MODEL_LENGTH_MAX) return refuse(`the model must have at most ${MODEL_LENGTH_MAX} characters`);
+  const decorated = separator === ':' || namespace !== provider;
+  return { ok: true, key: { modelKey: `${provider}/${model}`, provider, model, decorated } };
+}
+
+function refuse(rule: string): { ok: false; rule: string } {
+  return { ok: false, rule };
+}

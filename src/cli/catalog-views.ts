@@ -1,0 +1,114 @@
+/**
+ * What the catalog commands print for people: problems, differences, and the report of an import.
+ */
+
+import type { ImportReport, Limits } from '../catalog/importers/merge.ts';
+import type { Problem } from '../catalog/validate.ts';
+import type { CatalogDifferences, CatalogPricing, Lifecycle, PublishedCatalog } from '../contract/catalog.ts';
+import { indent, labelOf, pairs, section, show, table } from './table.ts';
+
+/** Names of a group that are printed; `--json` has them all. */
+const NAMES_SHOWN = 40;
+
+export function showProblems(problems: readonly Problem[]): string {
+  return table(problems, {
+    Model: ({ modelKey }) => modelKey || 'document',
+    Field: ({ field }) => field,
+    Problem: ({ message }) => message,
+  });
+}
+
+export function showDifferences({ added, removed, repriced, lifecycle, other }: CatalogDifferences): string {
+  const parts = [
+    names('Added', added),
+    names('Removed', removed),
+    prices(repriced),
+    group(
+      'Lifecycle',
+      lifecycle.map(({ modelKey, before, after }) => `${modelKey}: ${course(before)} -> ${course(after)}`),
+    ),
+    names('Otherwise changed', other),
+  ];
+  return join(parts) || 'No difference.';
+}
+
+export function showReport(report: ImportReport): string {
+  const bySkipReason = Map.groupBy(report.skipped, ({ reason }) => reason);
+  const parts = [
+    names('Added', report.added),
+    prices(report.repriced),
+    group(
+      'Limits',
+      report.limits.map(({ modelKey, before, after }) => `${modelKey}: ${limits(before)} -> ${limits(after)}`),
+    ),
+    group(
+      'Capabilities',
+      report.capabilities.map(({ modelKey, added }) => `${modelKey}: ${added.join(', ')}`),
+    ),
+    names('Absent upstream, unchanged', report.absentUpstream),
+    group(
+      'Skipped',
+      [...bySkipReason].map(([reason, entries]) => `${reason}: ${someOf(entries.map(({ name }) => name))}`),
+    ),
+  ];
+  return join(parts);
+}
+
+export function showPublished({ differences, sourceDates, ...info }: PublishedCatalog): string {
+  const figures = Object.entries({ ...info, sources: `${sourceDates.oldest} to ${sourceDates.newest}` });
+  return `${pairs(Object.fromEntries(figures.map(([field, value]) => [labelOf(field), value])))}\n\n${showDifferences(differences)}`;
+}
+
+function names(title: string, keys: readonly string[]): string {
+  return keys.length === 0 ? '' : section(`${title} (${keys.length})`, someOf(keys, '\n'));
+}
+
+function group(title: string, lines: readonly string[]): string {
+  return lines.length === 0 ? '' : section(`${title} (${lines.length})`, lines.join('\n'));
+}
+
+function prices(repriced: readonly { modelKey: string; before: CatalogPricing | null; after: CatalogPricing | null }[]): string {
+  const blocks = repriced.map(({ modelKey, before, after }) => `${modelKey}\n${indent(rates(before, after))}`);
+  return group('Repriced', blocks);
+}
+
+/** Each rate that changes, old and new. */
+function rates(before: CatalogPricing | null, after: CatalogPricing | null): string {
+  const old = flat(before ?? {});
+  const now = flat(after ?? {});
+  const fields = [...new Set([...Object.keys(old), ...Object.keys(now)])].filter(
+    (field) => field !== 'source' && old[field] !== now[field],
+  );
+  return pairs(Object.fromEntries(fields.map((field) => [field, `${show(old[field])} -> ${show(now[field])}`])));
+}
+
+/** `{ tiers: [{ inputUsdPerMillion: 5 }] }` as `{ 'tiers.0.inputUsdPerMillion': 5 }`. */
+function flat(value: object, prefix = ''): Record<string, unknown> {
+  return Object.assign(
+    {},
+    ...Object.entries(value).map(([name, member]) =>
+      typeof member === 'object' && member !== null ? flat(member, `${prefix}${name}.`) : { [prefix + name]: member },
+    ),
+  );
+}
+
+function course(lifecycle: Lifecycle | null): string {
+  if (!lifecycle) return show(null);
+  const { status, announcedAt, shutdownAt, replacement } = lifecycle;
+  return [status, announcedAt && `announced ${announcedAt}`, shutdownAt && `shutdown ${shutdownAt}`, replacement && `use ${replacement}`]
+    .filter(Boolean)
+    .join(', ');
+}
+
+function limits({ contextTokens, maxOutputTokens }: Limits): string {
+  return `context ${show(contextTokens)}, output ${show(maxOutputTokens)}`;
+}
+
+function someOf(all: readonly string[], separator = ', '): string {
+  const rest = all.length - NAMES_SHOWN;
+  return [...all.slice(0, NAMES_SHOWN), ...(rest > 0 ? [`and ${rest} more`] : [])].join(separator);
+}
+
+function join(parts: readonly string[]): string {
+  return parts.filter(Boolean).join('\n').trimStart();
+}

@@ -1,0 +1,178 @@
+/**
+ * The catalog on the wire: the document that an operator publishes, and what the operator API answers about it.
+ *
+ * A model's facts are refused as a whole where one member is unknown, because a misspelt price or date would silently
+ * mean "unknown". What a schema cannot say (that names are unique, that a replacement exists) is checked in
+ * `src/catalog/validate.ts`.
+ */
+import { z } from 'zod';
+import { instant, text } from './fields.ts';
+
+const MODELS_MAX = 2_000;
+const TRANSITIONS_MAX = 5_000;
+const LIST_MAX = 50;
+const NAME_LENGTH_MAX = 300;
+const FACT_LENGTH_MAX = 500;
+const USD_PER_MILLION_MAX = 1_000_000;
+const TOKENS_MAX = 1_000_000_000;
+
+export const Provider = z.enum(['openai', 'anthropic', 'google']);
+
+const day = z.string().regex(/^\d{4}-\d{2}-\d{2}$/, 'must be a date like 2026-11-20');
+const version = z.string().regex(/^[0-9]{4}-[0-9]{2}-[0-9]{2}(\.[0-9]+)?$/, 'must be a label like 2026-11-20 or 2026-11-20.2');
+const name = z
+  .string()
+  .regex(/^[\x21-\x7e]+$/, 'must be visible ASCII')
+  .max(NAME_LENGTH_MAX);
+const modelKey = name.regex(/^[^/]+\/./, 'must be provider/model');
+const word = z.string().regex(/^[a-z0-9][a-z0-9_-]{0,49}$/, 'must be a lower-case word');
+const words = z.array(word).max(LIST_MAX);
+const usdPerMillion = z.number().nonnegative().max(USD_PER_MILLION_MAX);
+const tokenLimit = z.number().int().positive().max(TOKENS_MAX);
+
+const Source = z.strictObject({
+  label: text(FACT_LENGTH_MAX).describe('What was read'),
+  url: z
+    .url({ protocol: /^https$/ })
+    .max(FACT_LENGTH_MAX)
+    .describe('Where it is published'),
+  checkedAt: day.describe('Date of the copy that was read'),
+});
+
+const rates = {
+  inputUsdPerMillion: usdPerMillion.describe('Input tokens'),
+  outputUsdPerMillion: usdPerMillion.describe('Output tokens'),
+  cachedInputUsdPerMillion: usdPerMillion.optional().describe('Input tokens read from the cache'),
+  cacheWriteUsdPerMillion: usdPerMillion.optional().describe('Input tokens written to the cache'),
+};
+
+/** Prices of tokens, in USD per million. */
+export const CatalogRates = z.strictObject(rates);
+
+const PricingTier = z.strictObject({
+  ...rates,
+  inputTokensAbove: tokenLimit.describe('The tier applies to the whole call, from more input tokens than this'),
+});
+
+const ScheduledRates = CatalogRates.partial().extend({ from: day.describe('First day (UTC) on which these rates are in force') });
+
+export const CatalogPricing = z.strictObject({
+  ...rates,
+  tiers: z.array(PricingTier).min(1).max(LIST_MAX).optional().describe('Rates of long prompts, shortest first'),
+  scheduled: z
+    .array(ScheduledRates)
+    .min(1)
+    .max(LIST_MAX)
+    .optional()
+    .describe('Announced changes, earliest first; they replace what they name'),
+  imageOutputUsdPerMillion: usdPerMillion.optional().describe('Image tokens of the output'),
+  searchUsdPerMillion: usdPerMillion.optional().describe('A million searches'),
+  audioSecondUsdPerMillion: usdPerMillion.optional().describe('A million seconds of audio'),
+  batchMultiplier: z.number().positive().max(1).optional().describe('Share of the price that a batch call pays'),
+  source: text(FACT_LENGTH_MAX).describe('Where the rates were read'),
+});
+
+export const Lifecycle = z.strictObject({
+  status: z.enum(['ACTIVE', 'DEPRECATED', 'RETIRED']).describe('Status on the day of the source'),
+  announcedAt: day.optional().describe('Day on which the deprecation was announced'),
+  shutdownAt: day.optional().describe('Day from which the model no longer answers'),
+  earliestShutdownAt: day.optional().describe('Day before which the provider will not shut down a model that it has not deprecated'),
+  replacement: modelKey.optional().describe('Replacement that the provider names; may be an alias'),
+  replacementResolvesTo: modelKey.optional().describe('Model that the replacement is an alias of'),
+  replacementExternal: z.boolean().optional().describe('The replacement is not in the catalog'),
+  replacementAlternatives: z.array(modelKey).max(LIST_MAX).optional().describe('Further replacements that the provider names'),
+  suggestedReplacement: modelKey.optional().describe('Successor that the provider names for a model that is not deprecated'),
+  source: Source.describe('Evidence of status and dates'),
+  confidence: z
+    .enum(['provider', 'snapshot', 'secondary'])
+    .describe("The provider's own word, a copy that nothing later confirms, or a report of others"),
+  note: text(FACT_LENGTH_MAX).optional().describe('What else is known'),
+});
+
+export const CatalogModel = z.strictObject({
+  provider: Provider.describe('Provider'),
+  model: name.describe('Name in the API of the provider'),
+  displayName: text(NAME_LENGTH_MAX).describe('Name for people'),
+  family: text(NAME_LENGTH_MAX).describe('Line of models that it belongs to'),
+  kind: word.describe('What it is for: chat, completion, embedding, image, ...'),
+  aliases: z.array(name).max(LIST_MAX).describe('Short names that the provider documents as pointing to this model'),
+  preferredAlias: name.optional().describe('The alias that the provider recommends'),
+  lifecycle: Lifecycle.describe('Status, dates and replacement'),
+  releasedAt: day.optional().describe('Day of release'),
+  preview: z.boolean().describe('Not generally available'),
+  pricing: CatalogPricing.optional().describe('Price in USD; absent means unknown'),
+  contextTokens: tokenLimit.optional().describe('Tokens of input and output together'),
+  maxOutputTokens: tokenLimit.optional().describe('Tokens of output'),
+  modalities: z
+    .strictObject({ input: words.describe('What goes in'), output: words.describe('What comes out') })
+    .describe('Kinds of content'),
+  capabilities: words.describe('What it is known to be able to do; absent means unknown'),
+  capabilitiesBasis: text(FACT_LENGTH_MAX).optional().describe('Where the capabilities were taken from, if not stated for this model'),
+  endpoints: z.array(text(FACT_LENGTH_MAX)).max(LIST_MAX).describe('Endpoints or methods of the provider that serve it'),
+  reasoningEfforts: words.optional().describe('Levels of reasoning, lowest first'),
+});
+
+export const Transition = z.strictObject({
+  provider: Provider.describe('Provider'),
+  model: name.describe('Model'),
+  from: z.enum(['ACTIVE', 'DEPRECATED']).describe('Status before'),
+  to: z.enum(['DEPRECATED', 'RETIRED']).describe('Status after'),
+  date: day.describe('Day of the change'),
+  replacement: modelKey.optional().describe('Replacement that the provider names'),
+  scheduled: z.boolean().describe('Still to come when the catalog was made'),
+  source: Source.describe('Evidence of the change'),
+});
+
+const Document = z.strictObject({
+  version: version.optional().describe('Label of the release; made where absent'),
+  models: z.array(CatalogModel).min(1).max(MODELS_MAX).describe('Every model that is known'),
+  transitions: z.array(Transition).max(TRANSITIONS_MAX).optional().describe('Lifecycle changes, past and announced'),
+});
+
+/** A bare list is a document of models. */
+export const CatalogDocument = z.preprocess((input) => (Array.isArray(input) ? { models: input } : input), Document);
+
+export const CatalogInfo = z.object({
+  version: z.string().describe('Label of the release'),
+  publishedAt: instant.describe('When it was published'),
+  source: z.enum(['built-in', 'published']).describe('The copy in the bundle, or the one that an operator published'),
+  models: z.number().int().nonnegative().describe('Models'),
+  prices: z.number().int().nonnegative().describe('Models with a price'),
+  active: z.number().int().nonnegative().describe('Active models'),
+  deprecated: z.number().int().nonnegative().describe('Deprecated models'),
+  retired: z.number().int().nonnegative().describe('Retired models'),
+  sourceDates: z
+    .object({ oldest: day.describe('Oldest copy'), newest: day.describe('Newest copy') })
+    .describe('Dates of the copies that statuses were read from'),
+  hash: z.string().describe('SHA-256 of the content'),
+});
+
+const change = <Fact extends z.ZodType>(fact: Fact) =>
+  z.object({
+    modelKey: z.string().describe('`provider/model`'),
+    before: fact.nullable().describe('Until now; null where it was unknown'),
+    after: fact.nullable().describe('From now on; null where it is unknown'),
+  });
+
+export const CatalogDifferences = z.object({
+  added: z.array(z.string()).describe('Models that are new'),
+  removed: z.array(z.string()).describe('Models that are gone'),
+  repriced: z.array(change(CatalogPricing)).describe('Models with another price'),
+  lifecycle: z.array(change(Lifecycle)).describe('Models with another status, date, replacement or confidence'),
+  other: z.array(z.string()).describe('Models of which other facts changed: names, limits, capabilities, sources, transitions'),
+});
+
+export const PublishedCatalog = CatalogInfo.extend({
+  differences: CatalogDifferences.describe('What the publication changed'),
+});
+
+export type Provider = z.infer<typeof Provider>;
+export type CatalogRates = z.infer<typeof CatalogRates>;
+export type CatalogPricing = z.infer<typeof CatalogPricing>;
+export type Lifecycle = z.infer<typeof Lifecycle>;
+export type CatalogModel = z.infer<typeof CatalogModel>;
+export type Transition = z.infer<typeof Transition>;
+export type CatalogDocument = z.infer<typeof CatalogDocument>;
+export type CatalogInfo = z.infer<typeof CatalogInfo>;
+export type CatalogDifferences = z.infer<typeof CatalogDifferences>;
+export type PublishedCatalog = z.infer<typeof PublishedCatalog>;

@@ -1,0 +1,101 @@
+/**
+ * The catalog in the operator's hand: what is in use, and publishing another one.
+ *
+ * A publication is validated whole, its prices are recorded in D1 before anybody can be charged by them, the immutable
+ * document and the pointer go to KV, and the event comes last: a publication that broke off is simply sent again.
+ */
+import type { z } from 'zod';
+import { diffCatalogs } from '../catalog/diff.ts';
+import { statusOn } from '../catalog/lifecycle.ts';
+import type { Catalog, CatalogModel } from '../catalog/model.ts';
+import { priceSnapshots } from '../catalog/prices.ts';
+import { validateCatalog } from '../catalog/validate.ts';
+import type { CatalogDocument, CatalogInfo, PublishedCatalog } from '../contract/catalog.ts';
+import { type Answer, accept, refuse } from '../contract/errors.ts';
+import type { Env } from '../env.ts';
+import { type CatalogInUse, currentCatalog, isVersionTaken, storeCatalog } from '../storage/catalog.ts';
+import { recordPriceSnapshots } from '../storage/housekeeping.ts';
+import { commitChange, type OperatorRequest } from './change.ts';
+
+/** Broken rules that one answer lists. */
+const PROBLEMS_SHOWN_MAX = 20;
+/** Releases of one day that get a version of their own. */
+const RELEASES_PER_DAY_MAX = 1_000;
+
+type Defer = (work: Promise<unknown>) => void;
+
+export async function readCatalog(env: Env, defer: Defer): Promise<Answer<z.infer<typeof CatalogInfo>>> {
+  const nowMs = Date.now();
+  return accept('CATALOG_READ', presentCatalog(await currentCatalog(env, defer), nowMs), nowMs);
+}
+
+export function publishCatalog(
+  request: OperatorRequest,
+  document: z.infer<typeof CatalogDocument>,
+  defer: Defer,
+): Promise<Answer<z.infer<typeof PublishedCatalog>>> {
+  return commitChange<z.infer<typeof PublishedCatalog>>(request, async (nowMs) => {
+    const { env } = request;
+    const problems = validateCatalog(document);
+    if (problems.length > 0) {
+      const details = problems
+        .slice(0, PROBLEMS_SHOWN_MAX)
+        .map(({ modelKey, field, message }) => ({ path: `${modelKey} ${field}`, message }));
+      const more = problems.length > details.length ? `; and ${problems.length - details.length} more` : '';
+      return refuse('BAD_REQUEST', details.map(({ path, message }) => `${path}: ${message}`).join('; ') + more, { members: { details } });
+    }
+    const before = await currentCatalog(env, defer);
+    const version = await freeVersion(env, document.version, nowMs);
+    if (version === null) return refuse('CONFLICT', `version: ${document.version} is published already, and a version never changes`);
+    const catalog: Catalog = {
+      version,
+      publishedAtMs: nowMs,
+      models: document.models,
+      transitions: document.transitions ?? before.catalog.transitions,
+    };
+    await recordPriceSnapshots(env, await priceSnapshots(catalog), nowMs);
+    const published = await storeCatalog(env, catalog);
+    const differences = diffCatalogs(before.catalog, catalog);
+    return {
+      action: 'catalog.publish',
+      organizationId: null,
+      subject: version,
+      before: { version: before.catalog.version, hash: before.hash },
+      after: { version, hash: published.hash, differences },
+      statements: [],
+      replaces: false,
+      code: 'CATALOG_PUBLISHED',
+      data: { ...presentCatalog(published, nowMs), differences },
+    };
+  });
+}
+
+/** The document's own version, or the next free one of the day. `null` where its own is taken. */
+async function freeVersion(env: Env, asked: string | undefined, nowMs: number): Promise<string | null> {
+  if (asked !== undefined) return (await isVersionTaken(env, asked)) ? null : asked;
+  const day = new Date(nowMs).toISOString().slice(0, 10);
+  for (let release = 0; release < RELEASES_PER_DAY_MAX; release += 1) {
+    const version = release === 0 ? day : `${day}.${release}`;
+    if (!(await isVersionTaken(env, version))) return version;
+  }
+  return null;
+}
+
+function presentCatalog({ catalog, source, hash, problem }: CatalogInUse, nowMs: number): z.infer<typeof CatalogInfo> {
+  const day = new Date(nowMs).toISOString().slice(0, 10);
+  const count = (holds: (model: CatalogModel) => boolean) => catalog.models.filter(holds).length;
+  const checked = catalog.models.map(({ lifecycle }) => lifecycle.source.checkedAt).sort();
+  return {
+    version: catalog.version,
+    publishedAt: new Date(catalog.publishedAtMs).toISOString(),
+    source,
+    hash,
+    models: catalog.models.length,
+    prices: count(({ pricing }) => pricing !== undefined),
+    active: count((model) => statusOn(model, day) === 'ACTIVE'),
+    deprecated: count((model) => statusOn(model, day) === 'DEPRECATED'),
+    retired: count((model) => statusOn(model, day) === 'RETIRED'),
+    sourceDates: { oldest: checked[0] ?? day, newest: checked.at(-1) ?? day },
+    ...(problem !== null && { problem }),
+  };
+}

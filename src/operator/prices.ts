@@ -1,0 +1,68 @@
+/**
+ * An organization's own prices: each is recorded as a snapshot of its own and wins over the catalog.
+ */
+import { and, eq } from 'drizzle-orm';
+import type { z } from 'zod';
+import type { Answer } from '../contract/errors.ts';
+import type { OrganizationPrice, SetPriceRequest } from '../contract/prices.ts';
+import { canonicalJson } from '../domain/canonical.ts';
+import type { Env } from '../env.ts';
+import { sha256Hex } from '../platform/hash.ts';
+import { database } from '../storage/database.ts';
+import { organizationPrices, pricingSnapshots } from '../storage/schema.ts';
+import { commitChange, type OperatorRequest } from './change.ts';
+import { findOrganization, noOrganization } from './organizations.ts';
+
+type Price = z.infer<typeof OrganizationPrice>;
+
+export function setPrice(
+  request: OperatorRequest,
+  organizationId: string,
+  modelKey: string,
+  rates: SetPriceRequest,
+): Promise<Answer<Price>> {
+  return commitChange<Price>(request, async (nowMs) => {
+    if (!(await findOrganization(request.env, organizationId))) return noOrganization();
+    const before = await findPrice(request.env, organizationId, modelKey);
+    const hash = await sha256Hex(canonicalJson({ organizationId, modelKey, rates }));
+    const snapshotId = `organization/${modelKey}@${hash.slice(0, 12)}`;
+    const row = { organizationId, modelKey, snapshotId, rates, updatedAtMs: nowMs };
+    const snapshot = {
+      snapshotId,
+      provider: 'organization',
+      modelKey,
+      effectiveFrom: null,
+      rates,
+      source: `price of organization ${organizationId}`,
+      catalogVersion: 'organization',
+      recordedAtMs: nowMs,
+    };
+    const db = database(request.env.DB);
+    const key = [organizationPrices.organizationId, organizationPrices.modelKey];
+    return {
+      action: 'price.put',
+      organizationId,
+      subject: modelKey,
+      before,
+      after: rates,
+      statements: [
+        db.insert(pricingSnapshots).values(snapshot).onConflictDoNothing(),
+        db
+          .insert(organizationPrices)
+          .values(row)
+          .onConflictDoUpdate({ target: key, set: { snapshotId, rates, updatedAtMs: nowMs } }),
+      ],
+      replaces: true,
+      code: 'PRICE_SAVED',
+      data: { modelKey, snapshotId, ...rates },
+    };
+  });
+}
+
+async function findPrice(env: Env, organizationId: string, modelKey: string): Promise<SetPriceRequest | null> {
+  const [row] = await database(env.DB)
+    .select({ rates: organizationPrices.rates })
+    .from(organizationPrices)
+    .where(and(eq(organizationPrices.organizationId, organizationId), eq(organizationPrices.modelKey, modelKey)));
+  return row?.rates ?? null;
+}
