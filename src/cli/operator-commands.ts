@@ -64,6 +64,8 @@ export const COMMANDS: readonly Command[] = [
 
   command('models put', 'setModels', { note: 'The mappings are replaced as a whole: a tier that is left out is emptied.' }),
 
+  command('prices put', 'setPrice'),
+
   command('keys create', 'createKey', { view: showCreatedKey }),
   command('keys list', 'listKeys', rows(KEY_COLUMNS)),
   command('keys update', 'updateKey'),
@@ -72,6 +74,9 @@ export const COMMANDS: readonly Command[] = [
   command('customers show', 'readCustomer', { view: inspectCustomer }),
   command('customers cancel', 'cancelCustomer', { view: showCustomer }),
   command('customers reactivate', 'reactivateCustomer', { view: showCustomer }),
+
+  command('catalog show', 'readCatalog'),
+  command('catalog publish', 'publishCatalog', { document: true }),
 
   command('events list', 'listEvents', { view: ({ items }) => showEvents(items) }),
 
