@@ -264,12 +264,16 @@ function presentRanked(entry: RankedModel, card: RateCard | null, source: Catalo
     confidence: 'candidate',
     rationale: sameProvider ? `similar ${source.kind} model of ${source.provider}` : `${source.kind} model of like price and strength`,
     requiresEvaluation: true,
-    category: variant ? 'variant' : sameProvider ? 'upgrade' : 'alternative',
+    category: variant ? 'variant' : sameProvider && isNewer(entry.model, source) ? 'upgrade' : 'alternative',
     availability: 'available',
     score: entry.score,
     ...factsOf(entry, card),
     reasons: entry.reasons,
   };
+}
+
+function isNewer(model: CatalogModel, source: CatalogModel): boolean {
+  return model.releasedAt !== undefined && source.releasedAt !== undefined && model.releasedAt > source.releasedAt;
 }
 
 function factsOf({ compatibility, estimatedRequestUsd, priceChangePercent }: Assessment, card: RateCard | null): Partial<Candidate> {

@@ -1,6 +1,7 @@
 /**
  * The public model lookup over HTTP: shapes, validators, errors, CORS, and what it says when its catalog is not right.
  */
+import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { FullResolution, LightResolution, LOOKUP_PATH, LookupError } from '../../src/contract/model-lookup.ts';
 import { sha256Hex } from '../../src/platform/hash.ts';
@@ -201,6 +202,30 @@ describe('HTTP', () => {
     const { error, message } = LookupError.parse(await response.json());
     expect([response.status, error]).toEqual([400, 'INVALID_MODEL_REQUEST']);
     expect(message).toContain(name);
+  });
+
+  test('nothing that anybody asks is a 5xx: 2,000 random keys and queries', async () => {
+    const names = ['response', 'purpose', 'inputTokens', 'requiredParameters', 'allowedModelKeys', 'endpoint', 'minimumContext', 'x'];
+    const word = fc.oneof(
+      fc.string({ maxLength: 20 }),
+      fc.constantFrom('full', 'light', '0', '-1', '1e9', 'tools,vision', 'openai', 'true', 'NaN'),
+    );
+    const query = fc.dictionary(fc.constantFrom(...names), word, { maxKeys: 4 });
+    const key = fc.oneof(
+      fc
+        .tuple(fc.constantFrom('openai', 'google', 'gemini', 'x'), fc.string({ unit: 'binary', maxLength: 60 }))
+        .map((parts) => parts.join('/')),
+      fc.string({ unit: 'grapheme', maxLength: 400 }),
+    );
+    const raw = fc.oneof(key.map(encodeURIComponent), fc.stringMatching(/^[A-Za-z0-9%/.:_-]{0,80}$/));
+    await fc.assert(
+      fc.asyncProperty(raw, query, async (path, parameters) => {
+        const response = await get(`/${path}?${new URLSearchParams(parameters)}`);
+        expect([200, 400, 404]).toContain(response.status);
+        await response.arrayBuffer();
+      }),
+      { numRuns: 2_000 },
+    );
   });
 
   test('parameters that nobody knows are ignored', async () => {
