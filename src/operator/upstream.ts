@@ -15,7 +15,7 @@ import { commitChange, type OperatorRequest } from './change.ts';
 
 const FORMATS = {
   'models.dev': { read: readModelsDev, label: 'models.dev' },
-  litellm: { read: readLiteLlm, label: 'LiteLLM price file' },
+  litellm: { read: readLiteLlm, label: 'LiteLLM' },
 } as const;
 
 const FETCH_TIMEOUT_MS = 30_000;

@@ -15,17 +15,19 @@ const ROOMS: Record<string, string[]> = {
   contract: [],
   platform: ['package.json'],
   catalog: ['domain', 'platform', 'contract'],
-  storage: ['contract', 'domain', 'platform', 'types:catalog', 'env', 'types:durable-objects'],
+  // Storage keeps catalogs, and falls back to the built-in one.
+  storage: ['contract', 'domain', 'platform', 'catalog', 'env', 'types:durable-objects'],
   metering: ['catalog', 'storage', 'contract', 'domain', 'platform', 'env', 'types:durable-objects'],
   operator: ['catalog', 'storage', 'contract', 'domain', 'platform', 'env', 'types:durable-objects'],
+  lookup: ['catalog', 'storage', 'contract', 'domain', 'platform', 'env'],
   middleware: ['contract', 'storage', 'platform', 'env'],
-  routes: ['middleware', 'metering', 'operator', 'contract'],
+  routes: ['middleware', 'metering', 'operator', 'lookup', 'contract'],
   cli: ['catalog', 'contract', 'domain', 'platform'],
   'durable-objects': ['domain', 'contract', 'platform', 'env'],
   // The files that stand in src itself.
   env: ['types:durable-objects'],
   app: ['routes', 'middleware', 'contract'],
-  index: ['app', 'catalog', 'storage', 'env', 'durable-objects'],
+  index: ['app', 'routes', 'operator', 'catalog', 'storage', 'env', 'durable-objects'],
 };
 
 interface Import {
@@ -131,7 +133,7 @@ describe('this test would notice', () => {
     ['src/contract/a.ts', "import '../domain/b.ts';"],
     ['src/routes/a.ts', "const { z } = await import('../storage/b.ts');"],
     ['src/routes/a.ts', "import z, { y } from '../domain/b.ts';"],
-    ['src/storage/a.ts', "import { z } from '../catalog/b.ts';"],
+    ['src/storage/a.ts', "import { z } from '../metering/b.ts';"],
     ['src/storage/a.ts', "import { type Z } from '../../durable-objects/customer/b.ts';"],
     ['src/metering/a.ts', "import { z } from '../cli/b.ts';"],
     ['src/catalog/a.ts', "import * as z from '../storage/b.ts';"],

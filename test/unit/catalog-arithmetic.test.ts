@@ -79,7 +79,7 @@ function expectedNano(pricing: RawPricing, day: string, used: (typeof USAGES)[nu
 }
 
 async function cardOf(model: RawModel, day: string, catalog = BUILT_IN_CATALOG) {
-  const price = await resolvePrice(catalog, model.model, Date.parse(`${day}T00:00:00Z`));
+  const price = await resolvePrice(catalog, new Map(), { modelUsed: model.model }, Date.parse(`${day}T00:00:00Z`));
   if (!price.available) throw new Error(`${model.model}: ${price.reason}`);
   return price.card;
 }
@@ -138,6 +138,7 @@ describe('a snapshot id', () => {
   const reworded: Catalog = {
     version: 'another',
     publishedAtMs: 0,
+    transitions: [],
     models: BUILT_IN_CATALOG.models.map((model) => ({
       ...model,
       ...(model.pricing && {

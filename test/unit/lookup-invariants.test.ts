@@ -3,14 +3,14 @@
  */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { presentFull, presentLight } from '../../src/catalog/answers.ts';
 import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';
 import { statusOn } from '../../src/catalog/lifecycle.ts';
 import { type CatalogModel, modelKeyOf } from '../../src/catalog/model.ts';
 import { WEIGHTS } from '../../src/catalog/ranking.ts';
-import { parseRequestedKey } from '../../src/catalog/requested-key.ts';
 import { type Resolution, resolveKey } from '../../src/catalog/resolution.ts';
 import { FullResolution, LightResolution, LookupQuery, PURPOSES } from '../../src/contract/model-lookup.ts';
+import { presentFull, presentLight } from '../../src/lookup/answers.ts';
+import { parseRequestedKey } from '../../src/lookup/requested-key.ts';
 
 const DAY = '2026-11-20';
 const models = BUILT_IN_CATALOG.models;

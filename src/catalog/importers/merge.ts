@@ -133,7 +133,7 @@ function updatePricing(was: CatalogPricing | undefined, stated: ImportedPricing 
   const source = `${sourceLabel} ${date}`;
   if (!was) return { ...stated, source };
   const inForce = pricingAt(was, Date.parse(`${date}T00:00:00Z`));
-  const tiers = stated.tiers?.map((tier) => withoutImpossible({ ...knownTier(inForce, tier.inputTokensAbove), ...tier })) ?? inForce.tiers;
+  const tiers = stated.tiers?.map((tier) => withoutImpossible({ ...knownTier(inForce, tier.inputTokensAbove), ...tier }));
   const merged = withoutImpossible({ ...inForce, ...stated, ...(tiers && { tiers }) });
   if (sameRates(merged, inForce)) return was;
   const scheduled = was.scheduled?.filter(({ from }) => from > date) ?? [];

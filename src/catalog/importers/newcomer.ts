@@ -37,7 +37,7 @@ export function newModel(imported: ImportedModel, { sourceLabel, url, date }: Ev
     family: familyOf(provider, model),
     kind,
     aliases: [],
-    lifecycle: { status: 'ACTIVE', source: { label: sourceLabel, url, checkedAt: date }, confidence: 'snapshot' },
+    lifecycle: { status: 'ACTIVE', source: { label: sourceLabel, url, checkedAt: date }, confidence: 'secondary' },
     ...(imported.releasedAt && { releasedAt: imported.releasedAt }),
     preview: imported.preview,
     ...(pricing && { pricing: { ...pricing, source: `${sourceLabel} ${date}` } }),

@@ -1,9 +1,10 @@
 /**
  * The key that a lookup's path asks for: `/{provider}/{model}` or one qualified key, percent-encoded or not.
  */
+
+import type { Provider } from '../catalog/model.ts';
+import type { RequestedKey } from '../catalog/resolution.ts';
 import { PROVIDERS } from '../contract/model-lookup.ts';
-import type { Provider } from './model.ts';
-import type { RequestedKey } from './resolution.ts';
 
 const MODEL_LENGTH_MAX = 300;
 /** `gemini` is what some clients call Google's models. */

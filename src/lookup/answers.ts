@@ -1,6 +1,11 @@
 /**
  * The lookup's answers in the contract's shape: discovery, the light decision, the full inspection.
  */
+
+import type { Catalog } from '../catalog/model.ts';
+import { modelKeyOf } from '../catalog/model.ts';
+import type { LookupPolicy } from '../catalog/ranking.ts';
+import type { Resolution } from '../catalog/resolution.ts';
 import {
   ACTIONS,
   CAPABILITIES,
@@ -13,10 +18,6 @@ import {
   PURPOSES,
   RESPONSES,
 } from '../contract/model-lookup.ts';
-import type { Catalog } from './model.ts';
-import { modelKeyOf } from './model.ts';
-import type { LookupPolicy } from './ranking.ts';
-import type { Resolution } from './resolution.ts';
 
 const SCHEMA_VERSION = 1;
 const DAY_MS = 24 * 3_600_000;

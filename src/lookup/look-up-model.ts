@@ -1,0 +1,97 @@
+/**
+ * Use case: what is to be said of a model key? Answers are made once and kept serialized, for anyone who asks the same.
+ *
+ * An answer is constant within a UTC day and a catalog, so it is kept with the catalog and forgotten with it or with the
+ * day. Its validator covers the catalog, the day and the question in its normalized form.
+ */
+import type { z } from 'zod';
+import { resolveKey } from '../catalog/resolution.ts';
+import { LookupQuery } from '../contract/model-lookup.ts';
+import { canonicalJson } from '../domain/canonical.ts';
+import type { Env } from '../env.ts';
+import { sha256Hex } from '../platform/hash.ts';
+import { type CatalogInUse, catalogInMemory, currentCatalog } from '../storage/catalog.ts';
+import { type Provenance, presentDiscovery, presentFull, presentLight } from './answers.ts';
+import { parseRequestedKey } from './requested-key.ts';
+
+/** Answers that one isolate keeps of a catalog, about 30 KB each. */
+const ANSWERS_MAX = 500;
+const DAY_MS = 24 * 3_600_000;
+
+export interface LookupAnswer {
+  etag: string;
+  body: Uint8Array;
+  /** Whoever sends the answer keeps here what it costs to make anew. */
+  headers?: Headers;
+}
+
+export type LookupRefusal = { error: 'INVALID_MODEL_KEY'; rule: string } | { error: 'INVALID_MODEL_REQUEST'; broken: z.ZodError };
+
+interface KeptAnswers {
+  day: number;
+  /** By what was asked, as it came. */
+  answers: Map<string, LookupAnswer>;
+}
+
+const kept = new WeakMap<CatalogInUse, KeptAnswers>();
+
+/** The answer that this isolate has already made of `asked`, the raw path and query; `null` where there is none. */
+export function keptAnswer(env: Env, asked: string, nowMs: number): LookupAnswer | null {
+  const inUse = catalogInMemory(env, nowMs);
+  return (inUse && answersOf(inUse, nowMs).get(asked)) ?? null;
+}
+
+/** The answer to `asked`, with `query` its decoded parameters; or why it cannot be answered. */
+export async function lookUp(
+  env: Env,
+  asked: string,
+  query: Record<string, string>,
+  nowMs: number,
+  defer: (work: Promise<unknown>) => void,
+): Promise<LookupAnswer | LookupRefusal> {
+  const inUse = await currentCatalog(env, defer);
+  const answers = answersOf(inUse, nowMs);
+  const known = answers.get(asked);
+  if (known) return known;
+  const provenance = { ...inUse, day: new Date(nowMs).toISOString().slice(0, 'yyyy-mm-dd'.length) };
+  const made = await makeAnswer(asked.split(/[?#]/)[0] ?? '', query, provenance);
+  if ('error' in made) return made;
+  answers.set(asked, made);
+  if (answers.size > ANSWERS_MAX) answers.delete(answers.keys().next().value as string);
+  return made;
+}
+
+/** Milliseconds until the answers of the day end. */
+export function leftMs(nowMs: number): number {
+  return DAY_MS - (nowMs % DAY_MS);
+}
+
+async function makeAnswer(
+  rawPath: string,
+  parameters: Record<string, string>,
+  provenance: Provenance,
+): Promise<LookupAnswer | LookupRefusal> {
+  if (rawPath === '') return serialize(presentDiscovery(provenance), { discovery: true }, provenance);
+  const parsed = parseRequestedKey(rawPath.slice(1));
+  if (!parsed.ok) return { error: 'INVALID_MODEL_KEY', rule: parsed.rule };
+  const query = LookupQuery.safeParse(parameters);
+  if (!query.success) return { error: 'INVALID_MODEL_REQUEST', broken: query.error };
+  const { response, ...policy } = query.data;
+  const resolution = await resolveKey(provenance.catalog, parsed.key, policy, provenance.day);
+  const body = response === 'light' ? presentLight(resolution, policy, provenance) : presentFull(resolution, policy, provenance);
+  return serialize(body, { key: parsed.key, query: query.data }, provenance);
+}
+
+async function serialize(body: object, question: object, { catalog, day, problem }: Provenance): Promise<LookupAnswer> {
+  const hash = await sha256Hex(canonicalJson({ version: catalog.version, publishedAtMs: catalog.publishedAtMs, day, problem, question }));
+  return { etag: `"${hash.slice(0, 32)}"`, body: new TextEncoder().encode(JSON.stringify(body)) };
+}
+
+function answersOf(inUse: CatalogInUse, nowMs: number): Map<string, LookupAnswer> {
+  const day = Math.floor(nowMs / DAY_MS);
+  const known = kept.get(inUse);
+  if (known?.day === day) return known.answers;
+  const answers = new Map<string, LookupAnswer>();
+  kept.set(inUse, { day, answers });
+  return answers;
+}
