@@ -145,6 +145,7 @@ export const CatalogInfo = z.object({
     .object({ oldest: day.describe('Oldest copy'), newest: day.describe('Newest copy') })
     .describe('Dates of the copies that statuses were read from'),
   hash: z.string().describe('SHA-256 of the content'),
+  problem: z.string().optional().describe('Why the lookup says degraded; absent when nothing is wrong'),
 });
 
 const change = <Fact extends z.ZodType>(fact: Fact) =>
