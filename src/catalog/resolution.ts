@@ -6,26 +6,11 @@
 import { canonicalJson } from '../domain/canonical.ts';
 import type { RateCard } from '../domain/pricing.ts';
 import { sha256Hex } from '../platform/hash.ts';
+import { type Candidate, candidatesFor } from './candidates.ts';
 import { type Replacement, replacementOf, statusOn } from './lifecycle.ts';
 import { type LookUpMatch, lookUpModel } from './matching.ts';
 import { type Catalog, type CatalogModel, modelKeyOf, type Provider } from './model.ts';
-import { cardOn } from './prices.ts';
-import {
-  type Assessment,
-  assess,
-  byPreference,
-  generationOf,
-  isSameWork,
-  type LookupPolicy,
-  type RankedModel,
-  rank,
-  requestUsd,
-  round,
-  SCORING_VERSION,
-} from './ranking.ts';
-
-/** Candidates of one list. */
-const CANDIDATES_MAX = 10;
+import { type LookupPolicy, type RankedModel, SCORING_VERSION } from './ranking.ts';
 
 export interface RequestedKey {
   /** `provider/model` as asked for, the provider's namespace resolved. */
@@ -34,25 +19,6 @@ export interface RequestedKey {
   model: string;
   /** The key was written in a decorated form, such as `provider:model`. */
   decorated: boolean;
-}
-
-export interface Candidate {
-  modelKey: string;
-  provider: Provider;
-  relation: 'official_replacement' | 'same_provider_similar' | 'similar_price_and_strength';
-  confidence: 'authoritative' | 'candidate';
-  rationale: string;
-  requiresEvaluation: boolean;
-  score?: number;
-  priceDistancePercent?: number;
-  inputUsdPerMillion?: number;
-  outputUsdPerMillion?: number;
-  category?: 'upgrade' | 'variant' | 'alternative';
-  compatibility?: Assessment['compatibility'];
-  availability?: 'available' | 'unknown';
-  estimatedRequestUsd?: number;
-  priceChangePercent?: number;
-  reasons?: string[];
 }
 
 export interface Resolution {
@@ -121,7 +87,6 @@ async function resolveMatch(
   day: string,
 ): Promise<Omit<Resolution, 'decisionId'>> {
   const source = match.model;
-  const dayMs = Date.parse(day);
   const status = statusOn(source, day);
   const certain = match.strategy !== 'fuzzy';
   const warnings: string[] = [];
@@ -130,52 +95,16 @@ async function resolveMatch(
   if (thin) warnings.push('the lifecycle of this model rests on secondary evidence');
   const action = !certain ? 'REVIEW' : status !== 'ACTIVE' ? 'REPLACE' : thin ? 'REVIEW' : 'KEEP';
 
-  const sourceCard = await cardOn(source, dayMs);
-  const sourceUsd = sourceCard && requestUsd(sourceCard, policy);
   const allowedModels = policy.allowedModelKeys.length === 0 ? null : allowedSet(catalog, policy.allowedModelKeys);
-  const assessModel = async (model: CatalogModel) => ({
-    card: await cardOn(model, dayMs),
-    assessment: assess(model, await cardOn(model, dayMs), sourceUsd, policy, allowedModels, day),
-  });
-
   const replacement = status === 'ACTIVE' ? null : replacementOf(catalog, source, day);
-  const officials = officialModels(replacement, day);
-  const official: Candidate[] = [];
-  for (const { modelKey, model } of officials) {
-    const assessed = model && (await assessModel(model));
-    official.push(presentOfficial(modelKey, source, assessed));
-    for (const reason of assessed?.assessment.missed ?? []) warnings.push(`official replacement ${modelKey}: ${reason}`);
-  }
+  const candidates = await candidatesFor(catalog, source, replacement, { policy, allowedModels, day });
+  for (const { modelKey, missed } of candidates.official)
+    warnings.push(...missed.map((rule) => `official replacement ${modelKey}: ${rule}`));
 
-  const ranked: { entry: RankedModel; card: RateCard | null }[] = [];
-  const excluded: Resolution['excluded'] = [];
-  for (const model of catalog.models) {
-    if (model === source || !isSameWork(source, model) || officials.some((entry) => entry.model === model)) continue;
-    const { card, assessment } = await assessModel(model);
-    if (assessment.missed.length > 0) excluded.push({ modelKey: assessment.modelKey, reasons: assessment.missed });
-    else ranked.push({ entry: rank(source, assessment, policy, day), card });
-  }
-  const preference = byPreference(source, policy);
-  ranked.sort((a, b) => preference(a.entry, b.entry));
-  excluded.sort((a, b) => (a.modelKey < b.modelKey ? -1 : 1));
-
-  const isVariant = ({ entry: { model } }: (typeof ranked)[number]) =>
-    model.provider === source.provider && generationOf(model) === generationOf(source);
-  const present = (list: typeof ranked) =>
-    list.slice(0, CANDIDATES_MAX).map(({ entry, card }) => presentRanked(entry, card, source, isVariant({ entry, card })));
-  const sameProvider = ranked.filter(({ entry }) => entry.model.provider === source.provider);
-
-  const { recommendation, more } = recommend(replacement, policy, allowedModels, ranked[0]?.entry ?? null, status);
+  const { recommendation, more } = recommend(replacement, policy, allowedModels, candidates.best, status);
   warnings.push(...more);
-  const recommendedOfficial = official.find(({ modelKey }) => modelKey === recommendation.modelKey);
-  const recommendedModel = officials.find(({ modelKey }) => modelKey === recommendation.modelKey)?.model;
-  const safeToApply =
-    action === 'REPLACE' &&
-    recommendation.source === 'provider' &&
-    recommendedOfficial?.compatibility?.status === 'compatible' &&
-    recommendedModel != null &&
-    (await assessModel(recommendedModel)).assessment.missed.length === 0 &&
-    recommendedOfficial.priceChangePercent !== undefined;
+  const official = candidates.official.find(({ modelKey }) => modelKey === recommendation.modelKey);
+  const comparable = official?.candidate.compatibility?.status === 'compatible' && official.candidate.priceChangePercent !== undefined;
 
   return {
     requested,
@@ -186,27 +115,15 @@ async function resolveMatch(
     providerReplacementModelKey: replacement?.modelKey ?? null,
     recommendedModelKey: certain ? recommendation.modelKey : null,
     recommendationSource: certain ? recommendation.source : 'none',
-    pricing: sourceCard && {
-      card: sourceCard,
-      blendedUsdPerMillion: round(((sourceUsd ?? 0) / (policy.inputTokens + policy.outputTokens)) * 1e6, 6),
-    },
-    equivalents: [...official, ...present(sameProvider.filter((entry) => !isVariant(entry)))],
-    variants: present(sameProvider.filter(isVariant)),
-    alternatives: present(ranked.filter(({ entry }) => entry.model.provider !== source.provider)),
-    excluded,
-    safeToApply,
+    pricing: candidates.sourcePrice,
+    equivalents: [...candidates.official.map(({ candidate }) => candidate), ...candidates.equivalents],
+    variants: candidates.variants,
+    alternatives: candidates.alternatives,
+    excluded: candidates.excluded,
+    safeToApply: action === 'REPLACE' && recommendation.source === 'provider' && comparable && official.missed.length === 0,
     scoringVersion: SCORING_VERSION,
     warnings,
   };
-}
-
-/** What the provider names, unless it is retired, and the live model that its chain leads to. */
-function officialModels(replacement: Replacement | null, day: string): { modelKey: string; model: CatalogModel | null }[] {
-  if (!replacement) return [];
-  const { modelKey, model, live } = replacement;
-  const named = model && statusOn(model, day) === 'RETIRED' ? [] : [{ modelKey, model }];
-  const led = live && live.model !== model ? [live] : [];
-  return [...led, ...named];
 }
 
 /** The provider's live replacement where the caller's lists admit it, else the best computed candidate. */
@@ -234,57 +151,6 @@ function recommend(
   return {
     recommendation: { modelKey: best.modelKey, source: 'computed' },
     more: [...more, `${best.modelKey} is the best computed candidate`],
-  };
-}
-
-function presentOfficial(
-  modelKey: string,
-  source: CatalogModel,
-  assessed: { assessment: Assessment; card: RateCard | null } | null,
-): Candidate {
-  return {
-    modelKey,
-    provider: assessed?.assessment.model.provider ?? source.provider,
-    relation: 'official_replacement',
-    confidence: 'authoritative',
-    rationale: `${source.provider} names it as the replacement of ${modelKeyOf(source)}`,
-    requiresEvaluation: false,
-    category: 'upgrade',
-    availability: assessed ? 'available' : 'unknown',
-    ...(assessed && factsOf(assessed.assessment, assessed.card)),
-  };
-}
-
-function presentRanked(entry: RankedModel, card: RateCard | null, source: CatalogModel, variant: boolean): Candidate {
-  const sameProvider = entry.model.provider === source.provider;
-  return {
-    modelKey: entry.modelKey,
-    provider: entry.model.provider,
-    relation: sameProvider ? 'same_provider_similar' : 'similar_price_and_strength',
-    confidence: 'candidate',
-    rationale: sameProvider ? `similar ${source.kind} model of ${source.provider}` : `${source.kind} model of like price and strength`,
-    requiresEvaluation: true,
-    category: variant ? 'variant' : sameProvider && isNewer(entry.model, source) ? 'upgrade' : 'alternative',
-    availability: 'available',
-    score: entry.score,
-    ...factsOf(entry, card),
-    reasons: entry.reasons,
-  };
-}
-
-function isNewer(model: CatalogModel, source: CatalogModel): boolean {
-  return model.releasedAt !== undefined && source.releasedAt !== undefined && model.releasedAt > source.releasedAt;
-}
-
-function factsOf({ compatibility, estimatedRequestUsd, priceChangePercent }: Assessment, card: RateCard | null): Partial<Candidate> {
-  return {
-    compatibility,
-    ...(card && { inputUsdPerMillion: Number(card.rates.input) / 1e9, outputUsdPerMillion: Number(card.rates.output) / 1e9 }),
-    ...(estimatedRequestUsd !== null && { estimatedRequestUsd }),
-    ...(priceChangePercent !== null && {
-      priceChangePercent: round(priceChangePercent),
-      priceDistancePercent: round(Math.abs(priceChangePercent)),
-    }),
   };
 }
 

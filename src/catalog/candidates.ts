@@ -1,0 +1,186 @@
+/**
+ * The candidates for a model: what its provider names, and every model of the same work, assessed, ranked and sorted into
+ * the lists of an answer; or excluded, with the reasons.
+ */
+import type { RateCard } from '../domain/pricing.ts';
+import { type Replacement, statusOn } from './lifecycle.ts';
+import { type Catalog, type CatalogModel, modelKeyOf, type Provider } from './model.ts';
+import { cardOn } from './prices.ts';
+import {
+  type Assessment,
+  assess,
+  byPreference,
+  generationOf,
+  isSameWork,
+  type LookupPolicy,
+  type RankedModel,
+  rank,
+  requestUsd,
+  round,
+} from './ranking.ts';
+
+/** Candidates of one list. */
+const CANDIDATES_MAX = 10;
+
+export interface Candidate {
+  modelKey: string;
+  provider: Provider;
+  relation: 'official_replacement' | 'same_provider_similar' | 'similar_price_and_strength';
+  confidence: 'authoritative' | 'candidate';
+  rationale: string;
+  requiresEvaluation: boolean;
+  score?: number;
+  priceDistancePercent?: number;
+  inputUsdPerMillion?: number;
+  outputUsdPerMillion?: number;
+  category?: 'upgrade' | 'variant' | 'alternative';
+  compatibility?: Assessment['compatibility'];
+  availability?: 'available' | 'unknown';
+  estimatedRequestUsd?: number;
+  priceChangePercent?: number;
+  reasons?: string[];
+}
+
+export interface OfficialCandidate {
+  modelKey: string;
+  candidate: Candidate;
+  /** The caller's bounds that it misses. It is listed all the same: it is the provider's word. */
+  missed: string[];
+}
+
+export interface Candidates {
+  sourcePrice: { card: RateCard; blendedUsdPerMillion: number } | null;
+  official: OfficialCandidate[];
+  equivalents: Candidate[];
+  variants: Candidate[];
+  alternatives: Candidate[];
+  excluded: { modelKey: string; reasons: string[] }[];
+  /** The first of all ranked ones. */
+  best: RankedModel | null;
+}
+
+/** What the caller asks of candidates, on a day. */
+export interface Demand {
+  policy: LookupPolicy;
+  /** `null` where the caller names no keys. */
+  allowedModels: ReadonlySet<CatalogModel> | null;
+  day: string;
+}
+
+interface Assessed {
+  assessment: Assessment;
+  card: RateCard | null;
+}
+
+export async function candidatesFor(
+  catalog: Catalog,
+  source: CatalogModel,
+  replacement: Replacement | null,
+  demand: Demand,
+): Promise<Candidates> {
+  const { policy, allowedModels, day } = demand;
+  const sourceCard = await cardOn(source, Date.parse(day));
+  const sourceUsd = sourceCard && requestUsd(sourceCard, policy);
+  const assessed = async (model: CatalogModel): Promise<Assessed> => {
+    const card = await cardOn(model, Date.parse(day));
+    return { card, assessment: assess(model, card, sourceUsd, policy, allowedModels, day) };
+  };
+
+  const officials = officialModels(replacement, day);
+  const official: OfficialCandidate[] = [];
+  for (const { modelKey, model } of officials) {
+    const facts = model && (await assessed(model));
+    official.push({ modelKey, candidate: presentOfficial(modelKey, source, facts), missed: facts?.assessment.missed ?? [] });
+  }
+
+  const ranked: { entry: RankedModel; card: RateCard | null }[] = [];
+  const excluded: Candidates['excluded'] = [];
+  for (const model of catalog.models) {
+    if (model === source || !isSameWork(source, model) || officials.some((entry) => entry.model === model)) continue;
+    const { card, assessment } = await assessed(model);
+    if (assessment.missed.length > 0) excluded.push({ modelKey: assessment.modelKey, reasons: assessment.missed });
+    else ranked.push({ entry: rank(source, assessment, policy, day), card });
+  }
+  const preference = byPreference(source, policy);
+  ranked.sort((a, b) => preference(a.entry, b.entry));
+  excluded.sort((a, b) => (a.modelKey < b.modelKey ? -1 : 1));
+
+  const listOf = (holds: (model: CatalogModel) => boolean) =>
+    ranked
+      .filter(({ entry }) => holds(entry.model))
+      .slice(0, CANDIDATES_MAX)
+      .map(({ entry, card }) => presentRanked(entry, card, source));
+  return {
+    sourcePrice: sourceCard && {
+      card: sourceCard,
+      blendedUsdPerMillion: round(((sourceUsd ?? 0) / (policy.inputTokens + policy.outputTokens)) * 1e6, 6),
+    },
+    official,
+    equivalents: listOf((model) => model.provider === source.provider && !isVariant(model, source)),
+    variants: listOf((model) => isVariant(model, source)),
+    alternatives: listOf((model) => model.provider !== source.provider),
+    excluded,
+    best: ranked[0]?.entry ?? null,
+  };
+}
+
+/** Another size or snapshot of the same generation. */
+function isVariant(model: CatalogModel, source: CatalogModel): boolean {
+  return model.provider === source.provider && generationOf(model) === generationOf(source);
+}
+
+/** What the provider names, unless it is retired, and the live model that its chain leads to. */
+function officialModels(replacement: Replacement | null, day: string): { modelKey: string; model: CatalogModel | null }[] {
+  if (!replacement) return [];
+  const { modelKey, model, live } = replacement;
+  const named = model && statusOn(model, day) === 'RETIRED' ? [] : [{ modelKey, model }];
+  const led = live && live.model !== model ? [live] : [];
+  return [...led, ...named];
+}
+
+function presentOfficial(modelKey: string, source: CatalogModel, assessed: Assessed | null): Candidate {
+  return {
+    modelKey,
+    provider: assessed?.assessment.model.provider ?? source.provider,
+    relation: 'official_replacement',
+    confidence: 'authoritative',
+    rationale: `${source.provider} names it as the replacement of ${modelKeyOf(source)}`,
+    requiresEvaluation: false,
+    category: 'upgrade',
+    availability: assessed ? 'available' : 'unknown',
+    ...(assessed && factsOf(assessed.assessment, assessed.card)),
+  };
+}
+
+function presentRanked(entry: RankedModel, card: RateCard | null, source: CatalogModel): Candidate {
+  const sameProvider = entry.model.provider === source.provider;
+  return {
+    modelKey: entry.modelKey,
+    provider: entry.model.provider,
+    relation: sameProvider ? 'same_provider_similar' : 'similar_price_and_strength',
+    confidence: 'candidate',
+    rationale: sameProvider ? `similar ${source.kind} model of ${source.provider}` : `${source.kind} model of like price and strength`,
+    requiresEvaluation: true,
+    category: isVariant(entry.model, source) ? 'variant' : sameProvider && isNewer(entry.model, source) ? 'upgrade' : 'alternative',
+    availability: 'available',
+    score: entry.score,
+    ...factsOf(entry, card),
+    reasons: entry.reasons,
+  };
+}
+
+function isNewer(model: CatalogModel, source: CatalogModel): boolean {
+  return model.releasedAt !== undefined && source.releasedAt !== undefined && model.releasedAt > source.releasedAt;
+}
+
+function factsOf({ compatibility, estimatedRequestUsd, priceChangePercent }: Assessment, card: RateCard | null): Partial<Candidate> {
+  return {
+    compatibility,
+    ...(card && { inputUsdPerMillion: Number(card.rates.input) / 1e9, outputUsdPerMillion: Number(card.rates.output) / 1e9 }),
+    ...(estimatedRequestUsd !== null && { estimatedRequestUsd }),
+    ...(priceChangePercent !== null && {
+      priceChangePercent: round(priceChangePercent),
+      priceDistancePercent: round(Math.abs(priceChangePercent)),
+    }),
+  };
+}
