@@ -6,14 +6,22 @@
  */
 import { DurableObject } from 'cloudflare:workers';
 import type { BeginCallData, EndCallData } from '../src/contract/calls.ts';
-import type { CustomerUsageData, ProvisionCustomerData } from '../src/contract/customers.ts';
+import type { ChangePlanData, CustomerUsageData, ProvisionCustomerData } from '../src/contract/customers.ts';
 import type { Answer } from '../src/contract/errors.ts';
 import type { OperatorCustomer } from '../src/contract/operator.ts';
 import type { Call } from '../src/domain/call.ts';
 import type { Env } from '../src/env.ts';
 import * as commands from './customer/commands.ts';
 import { deliver } from './customer/outbox.ts';
-import type { BeginCommand, EndCommand, ProvisionCommand, ReadUsageCommand, SetCanceledCommand } from './customer/protocol.ts';
+import type {
+  BeginCommand,
+  ChangePlanCommand,
+  EndCommand,
+  ProvisionCommand,
+  ReadUsageCommand,
+  ReplenishCommand,
+  SetCanceledCommand,
+} from './customer/protocol.ts';
 import { CustomerStore } from './customer/store.ts';
 
 /** After an alarm that failed in a way nobody foresaw. */
@@ -42,6 +50,14 @@ export class Customer extends DurableObject<Env> {
 
   provision(command: ProvisionCommand): Answer<ProvisionCustomerData> {
     return commands.provision(this.#context(), command);
+  }
+
+  switchPlan(command: ChangePlanCommand): Answer<ChangePlanData> {
+    return commands.switchPlan(this.#context(), command);
+  }
+
+  replenish(command: ReplenishCommand): Answer<ChangePlanData> {
+    return commands.replenish(this.#context(), command);
   }
 
   readUsage(command: ReadUsageCommand): Answer<CustomerUsageData> {

@@ -5,15 +5,34 @@
  * past their deadline), and only then does its own work. A refusal writes nothing of its own.
  */
 import { type BeginCallData, DERIVED_PREFIX, type EndCallData } from '../../src/contract/calls.ts';
-import type { CustomerUsageData, ProvisionCustomerData } from '../../src/contract/customers.ts';
+import type { ChangePlanData, CustomerUsageData, ProvisionCustomerData } from '../../src/contract/customers.ts';
 import { type Accepted, type Answer, accept, refuse } from '../../src/contract/errors.ts';
 import type { OperatorCustomer } from '../../src/contract/operator.ts';
-import { type Account, fillContact, openAccount, replenishDue, setCanceled, updateContact } from '../../src/domain/account.ts';
+import {
+  type Account,
+  changePlan,
+  fillContact,
+  isCanceled,
+  openAccount,
+  replenishDue,
+  replenishNow,
+  setCanceled,
+  updateContact,
+} from '../../src/domain/account.ts';
 import { beginCall, type Call, canEnd, endCall, refuseCall, timeOutCall } from '../../src/domain/call.ts';
 import { usdFromNano } from '../../src/domain/money.ts';
 import type { PricingMode } from '../../src/domain/pricing.ts';
 import { presentBegin, presentCustomer, presentEnd } from './present.ts';
-import type { BeginCommand, EndCommand, ProvisionCommand, Provisioning, ReadUsageCommand, SetCanceledCommand } from './protocol.ts';
+import type {
+  BeginCommand,
+  ChangePlanCommand,
+  EndCommand,
+  ProvisionCommand,
+  Provisioning,
+  ReadUsageCommand,
+  ReplenishCommand,
+  SetCanceledCommand,
+} from './protocol.ts';
 import { CALL_RETENTION_MS, type CustomerStore } from './store.ts';
 import type { StoredCall } from './tables/calls.ts';
 import type { DerivedKey } from './tables/keys.ts';
@@ -184,6 +203,45 @@ export function provision(context: Context, command: ProvisionCommand): Answer<P
     if (key !== null) {
       const used = { fingerprint: command.fingerprint, callId: null, answer: JSON.stringify(answer) };
       store.saveIdempotencyKey('provision', key, used, nowMs);
+    }
+    return answer;
+  });
+}
+
+export function switchPlan(context: Context, command: ChangePlanCommand): Answer<ChangePlanData> {
+  return changeSubscription(context, command, 'change_plan', 'PLAN_CHANGED', (account) =>
+    changePlan(account, command.target, command.strategy, context.nowMs),
+  );
+}
+
+export function replenish(context: Context, command: ReplenishCommand): Answer<ChangePlanData> {
+  return changeSubscription(context, command, 'replenish', 'CUSTOMER_REPLENISHED', (account) => replenishNow(account, context.nowMs));
+}
+
+/** A keyed change of a live subscription. A canceled one, and one that never was, are not there to be changed. */
+function changeSubscription(
+  context: Context,
+  command: ReplenishCommand,
+  operation: string,
+  code: string,
+  change: (account: Account) => Account,
+): Answer<ChangePlanData> {
+  const { store, nowMs } = context;
+  return store.transaction(nowMs, () => {
+    const key = command.idempotencyKey;
+    const keyed = key === null ? null : store.idempotencyKey(operation, key);
+    if (keyed) return keyed.fingerprint === command.fingerprint ? replay<ChangePlanData>(keyed.answer) : keyConflict();
+    const known = store.account();
+    if (!known || known.organizationId !== command.organizationId || isCanceled(known)) {
+      return refuse('SUBSCRIPTION_NOT_FOUND', 'the customer has no active subscription');
+    }
+    const account = catchUp(context, known);
+    const changed = change(account);
+    if (changed !== account) store.saveAccount(changed, nowMs);
+    const answer = accept(code, { success: true as const, subscription: presentCustomer(changed, command.models).subscription }, nowMs);
+    if (key !== null) {
+      const used = { fingerprint: command.fingerprint, callId: null, answer: JSON.stringify(answer) };
+      store.saveIdempotencyKey(operation, key, used, nowMs);
     }
     return answer;
   });

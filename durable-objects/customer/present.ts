@@ -146,6 +146,13 @@ function presentState(account: Account, decision: EntitlementDecision, models: C
       ...(contact.friendlyName !== undefined && { customerFriendlyName: contact.friendlyName }),
       ...(contact.email !== undefined && { customerEmail: contact.email }),
       ...(contact.stripeCustomerId !== undefined && { stripeCustomerId: contact.stripeCustomerId }),
+      ...(subscription.pending && {
+        pending: {
+          usagePlanVersionId: subscription.pending.usagePlanVersionId,
+          strategy: 'AT_NEXT_REPLENISH',
+          effectiveAt: iso(subscription.nextReplenishAtMs),
+        },
+      }),
     },
     ...(models && { models }),
     plan: { id: planId, name: plan.name, version: String(version) },

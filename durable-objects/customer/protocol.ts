@@ -4,7 +4,7 @@
  * Each command names the organization, because a derived call id routes to an object without saying whose it is.
  */
 import type { CustomerState } from '../../src/contract/entitlements.ts';
-import type { Contact } from '../../src/domain/account.ts';
+import type { ChangeStrategy, Contact } from '../../src/domain/account.ts';
 import type { BeginRequest, EndRequest } from '../../src/domain/call.ts';
 import type { PlanVersion } from '../../src/domain/plan.ts';
 import type { ResolvedPrice } from '../../src/domain/pricing.ts';
@@ -58,4 +58,16 @@ export interface ReadUsageCommand {
 
 export interface SetCanceledCommand extends ReadUsageCommand {
   canceled: boolean;
+}
+
+export interface ChangePlanCommand extends ReadUsageCommand {
+  target: PlanVersion;
+  strategy: ChangeStrategy;
+  idempotencyKey: string | null;
+  fingerprint: string;
+}
+
+export interface ReplenishCommand extends ReadUsageCommand {
+  idempotencyKey: string | null;
+  fingerprint: string;
 }

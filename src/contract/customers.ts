@@ -1,11 +1,12 @@
 /**
- * Customers on the wire: provisioning and current usage (contract 4.5, 4.6).
+ * Customers on the wire: provisioning, current usage, plan changes and lists (contract 4.5, 4.6, 4.9, 4.16).
  */
 import { z } from 'zod';
 import { BodyIdempotency } from './calls.ts';
-import { CustomerState } from './entitlements.ts';
-import { customerId, TEXT_LENGTH_MAX, text } from './fields.ts';
+import { CustomerState, LimitPolicy, ReasoningLevel, Subscription } from './entitlements.ts';
+import { customerId, instant, ListQuery, TEXT_LENGTH_MAX, text } from './fields.ts';
 import { resolveIdentity } from './identity.ts';
+import { planId } from './plans.ts';
 
 const label = text(TEXT_LENGTH_MAX);
 
@@ -32,3 +33,50 @@ export const ProvisionCustomerData = CustomerUsageData.extend({
 });
 
 export type ProvisionCustomerData = z.infer<typeof ProvisionCustomerData>;
+
+export const ChangePlanBody = BodyIdempotency.extend({
+  planId: planId.describe('The plan to change to; its newest version is taken'),
+  strategy: z
+    .enum(['IMMEDIATE_RESET', 'IMMEDIATE_PRORATED', 'AT_NEXT_REPLENISH'])
+    .default('IMMEDIATE_RESET')
+    .describe('At once with full allowances and a new cycle; at once with usage and date kept; or at the next replenishment'),
+});
+
+export type ChangePlanRequest = z.infer<typeof ChangePlanBody>;
+
+export const ReplenishBody = BodyIdempotency;
+
+export const ChangePlanData = z.object({
+  success: z.literal(true).describe('The change stands'),
+  subscription: Subscription,
+});
+
+export type ChangePlanData = z.infer<typeof ChangePlanData>;
+
+export const ListCustomersQuery = ListQuery.extend({
+  search: text(255).optional().describe('Beginning of the customer id or of the display name'),
+  planId: planId.optional().describe('Only customers of this plan'),
+});
+
+export const CustomerListItem = z.object({
+  customerId: z.string().describe('The customer'),
+  customerFriendlyName: z.string().nullable().describe('Display name'),
+  customerEmail: z.string().nullable().describe('E-mail address'),
+  stripeCustomerId: z.string().nullable().describe('Customer id at Stripe'),
+  planId: z.string().describe('Plan'),
+  usagePlanVersionId: z.string().describe('Plan version'),
+  subscriptionVersion: z.number().int().describe('Grows with each change of the subscription'),
+  canceled: z.boolean().describe('The subscription is canceled'),
+  createdAt: instant.describe('When the customer was provisioned'),
+  nextReplenishAt: instant.describe('End of the usage period as of the last change'),
+});
+
+export const UsagePlan = z.object({
+  planId: z.string().describe('Plan'),
+  usagePlanVersionId: z.string().describe('Newest version'),
+  version: z.string().describe('Number of the newest version'),
+  name: z.string().describe('Name that customers see'),
+  limitType: LimitPolicy,
+  reasoningLevel: ReasoningLevel,
+  isDefault: z.boolean().describe('New customers get it'),
+});

@@ -5,7 +5,17 @@
 import { z } from 'zod';
 import { BeginCallData, BeginCallRequest, EndCallData, EndCallRequest, ReadCallData } from './calls.ts';
 import { CatalogDocument, CatalogInfo, PublishedCatalog } from './catalog.ts';
-import { CustomerUsageData, ProvisionCustomerData, ProvisionCustomerRequest } from './customers.ts';
+import {
+  ChangePlanBody,
+  ChangePlanData,
+  CustomerListItem,
+  CustomerUsageData,
+  ListCustomersQuery,
+  ProvisionCustomerData,
+  ProvisionCustomerRequest,
+  ReplenishBody,
+  UsagePlan,
+} from './customers.ts';
 import { Models } from './entitlements.ts';
 import { successEnvelope } from './envelope.ts';
 import { customerId, idempotencyKey, ListQuery, listOf, text } from './fields.ts';
@@ -112,6 +122,48 @@ export const operations = {
     params: customerParam,
     code: 'CUSTOMER_READY',
     data: CustomerUsageData,
+  }),
+  changePlan: operation({
+    operationId: 'changePlan',
+    summary: "Change a customer's plan",
+    method: 'POST',
+    path: '/customers/{customerId}/change_plan',
+    security: apiKey('customers:write'),
+    params: customerParam,
+    body: ChangePlanBody,
+    code: 'PLAN_CHANGED',
+    data: ChangePlanData,
+  }),
+  replenishCustomer: operation({
+    operationId: 'replenishCustomer',
+    summary: 'Start a new usage cycle now, with a pending plan change applied',
+    method: 'POST',
+    path: '/customers/{customerId}/replenish',
+    security: apiKey('customers:write'),
+    params: customerParam,
+    body: ReplenishBody,
+    code: 'CUSTOMER_REPLENISHED',
+    data: ChangePlanData,
+  }),
+  listCustomers: operation({
+    operationId: 'listCustomers',
+    summary: 'List customers, as of the last projection',
+    method: 'GET',
+    path: '/customers',
+    security: apiKey('customers:read'),
+    query: ListCustomersQuery,
+    code: 'CUSTOMERS_LISTED',
+    data: listOf(CustomerListItem),
+  }),
+  listUsagePlans: operation({
+    operationId: 'listUsagePlans',
+    summary: 'List usage plans in their newest version',
+    method: 'GET',
+    path: '/usage-plans',
+    security: apiKey('customers:read'),
+    query: ListQuery,
+    code: 'USAGE_PLANS_LISTED',
+    data: listOf(UsagePlan),
   }),
   createOrganization: operation({
     operationId: 'createOrganization',

@@ -5,7 +5,7 @@
  * account up to the present with `replenishDue`.
  */
 import type { MeterState } from './meters.ts';
-import { periodAt } from './period.ts';
+import { periodAt, type Replenish } from './period.ts';
 import type { PlanVersion } from './plan.ts';
 
 export interface Contact {
@@ -19,12 +19,16 @@ export interface Subscription {
   /** Grows by one with each change of the subscription. */
   version: number;
   plan: PlanVersion;
-  /** Every boundary is counted from here. */
-  anchorMs: number;
+  /** Every boundary is counted from the anchor, in steps of the interval that held when the cycle began. */
+  cycle: { anchorMs: number; replenish: Replenish };
   lastReplenishedAtMs: number;
   nextReplenishAtMs: number;
   canceledAtMs: number | null;
+  /** A plan change that applies at the next replenishment. */
+  pending: PlanVersion | null;
 }
+
+export type ChangeStrategy = 'IMMEDIATE_RESET' | 'IMMEDIATE_PRORATED' | 'AT_NEXT_REPLENISH';
 
 export interface Account {
   organizationId: string;
@@ -56,10 +60,11 @@ export function openAccount(input: NewAccount, nowMs: number): Account {
       id: input.subscriptionId,
       version: 1,
       plan: input.plan,
-      anchorMs: nowMs,
+      cycle: { anchorMs: nowMs, replenish: input.plan.plan.replenish },
       lastReplenishedAtMs: startMs,
       nextReplenishAtMs: endMs,
       canceledAtMs: null,
+      pending: null,
     },
     meters: { consumed: {}, reserved: {} },
     revision: 1,
@@ -68,16 +73,53 @@ export function openAccount(input: NewAccount, nowMs: number): Account {
 
 /**
  * Starts the period that contains `nowMs` where the account is still in an earlier one: nothing consumed, the
- * reservations of open calls kept. Returns the same object when nothing is due.
+ * reservations of open calls kept. A pending plan change applies at the first boundary that was missed, and where the
+ * interval is another one from then on, that boundary is the anchor of a new cycle. Returns the same object when nothing
+ * is due.
  */
 export function replenishDue(account: Account, nowMs: number): Account {
   const { subscription } = account;
-  if (nowMs < subscription.nextReplenishAtMs) return account;
-  const { startMs, endMs } = periodAt(subscription.anchorMs, subscription.plan.plan.replenish, nowMs);
-  return {
-    ...changeSubscription(account, { lastReplenishedAtMs: startMs, nextReplenishAtMs: endMs }),
-    meters: { consumed: {}, reserved: account.meters.reserved },
-  };
+  const { nextReplenishAtMs: boundaryMs } = subscription;
+  if (nowMs < boundaryMs) return account;
+  const plan = subscription.pending ?? subscription.plan;
+  const same = sameInterval(plan.plan.replenish, subscription.cycle.replenish);
+  const cycle = same ? subscription.cycle : { anchorMs: boundaryMs, replenish: plan.plan.replenish };
+  return startPeriod(account, plan, cycle, nowMs);
+}
+
+/** Starts a new cycle now, with a pending plan change applied: a full grant, whatever was left. */
+export function replenishNow(account: Account, nowMs: number): Account {
+  const plan = account.subscription.pending ?? account.subscription.plan;
+  return startPeriod(account, plan, { anchorMs: nowMs, replenish: plan.plan.replenish }, nowMs);
+}
+
+/**
+ * Moves the subscription to another plan version. The later change wins: an immediate one clears what was pending, and
+ * a pending one replaces it. Returns the same object when the target is what holds already.
+ */
+export function changePlan(account: Account, target: PlanVersion, strategy: ChangeStrategy, nowMs: number): Account {
+  const { subscription } = account;
+  const current = target.usagePlanVersionId === subscription.plan.usagePlanVersionId;
+  if (current) return subscription.pending ? changeSubscription(account, { pending: null }) : account;
+  switch (strategy) {
+    case 'IMMEDIATE_RESET':
+      return startPeriod(account, target, { anchorMs: nowMs, replenish: target.plan.replenish }, nowMs);
+    case 'IMMEDIATE_PRORATED':
+      return changeSubscription(account, { plan: target, pending: null });
+    case 'AT_NEXT_REPLENISH':
+      if (subscription.pending?.usagePlanVersionId === target.usagePlanVersionId) return account;
+      return changeSubscription(account, { pending: target });
+  }
+}
+
+function startPeriod(account: Account, plan: PlanVersion, cycle: Subscription['cycle'], nowMs: number): Account {
+  const { startMs, endMs } = periodAt(cycle.anchorMs, cycle.replenish, nowMs);
+  const change = { plan, cycle, lastReplenishedAtMs: startMs, nextReplenishAtMs: endMs, pending: null };
+  return { ...changeSubscription(account, change), meters: { consumed: {}, reserved: account.meters.reserved } };
+}
+
+function sameInterval(a: Replenish, b: Replenish): boolean {
+  return a?.every === b?.every && a?.unit === b?.unit;
 }
 
 /** Cancels or reactivates. Returns the same object when it already is so. */

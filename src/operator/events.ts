@@ -6,9 +6,9 @@ import type { z } from 'zod';
 import { type Answer, accept } from '../contract/errors.ts';
 import type { OperatorEvent } from '../contract/operator.ts';
 import type { Env } from '../env.ts';
+import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
 import { database } from '../storage/database.ts';
 import { operatorEvents } from '../storage/schema.ts';
-import { type Page, type PageRequest, pageOf } from './page.ts';
 
 export async function listEvents(
   env: Env,

@@ -9,11 +9,11 @@ import { EMBED_SCOPE, type KeyPrefix, type Scope, SERVER_SCOPES } from '../contr
 import type { Env } from '../env.ts';
 import { toBase64Url } from '../platform/base64.ts';
 import { sha256Hex } from '../platform/hash.ts';
+import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
 import { database } from '../storage/database.ts';
 import { apiKeys } from '../storage/schema.ts';
 import { commitChange, type OperatorRequest } from './change.ts';
 import { findOrganization, noOrganization } from './organizations.ts';
-import { type Page, type PageRequest, pageOf } from './page.ts';
 
 type Created = z.infer<typeof CreatedKey>;
 

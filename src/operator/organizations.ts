@@ -6,10 +6,10 @@ import type { z } from 'zod';
 import { type Answer, accept, refuse } from '../contract/errors.ts';
 import type { CreateOrganizationRequest, Organization, SetModelsRequest, UpdateOrganizationRequest } from '../contract/operator.ts';
 import type { Env } from '../env.ts';
+import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
 import { database } from '../storage/database.ts';
 import { type ModelMappings, organizations, planVersions } from '../storage/schema.ts';
 import { commitChange, type OperatorRequest } from './change.ts';
-import { type Page, type PageRequest, pageOf } from './page.ts';
 
 export const noOrganization = () => refuse('NOT_FOUND', 'no such organization');
 

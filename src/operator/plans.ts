@@ -7,11 +7,11 @@ import { type Answer, accept, refuse } from '../contract/errors.ts';
 import type { Plan, PlanDetail, PlanVersion } from '../contract/plans.ts';
 import { canonicalJson } from '../domain/canonical.ts';
 import type { Env } from '../env.ts';
+import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
 import { database } from '../storage/database.ts';
 import { planVersions } from '../storage/schema.ts';
 import { commitChange, type OperatorRequest } from './change.ts';
 import { findOrganization, noOrganization } from './organizations.ts';
-import { type Page, type PageRequest, pageOf } from './page.ts';
 
 type Detail = z.infer<typeof PlanDetail>;
 type Version = z.infer<typeof PlanVersion>;

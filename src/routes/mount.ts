@@ -5,14 +5,16 @@
 import type { Hono, MiddlewareHandler } from 'hono';
 import type { z } from 'zod';
 import { IDEMPOTENCY_HEADER } from '../contract/envelope.ts';
-import { refuse } from '../contract/errors.ts';
+import { type Answer, refuse } from '../contract/errors.ts';
+import type { ListQuery } from '../contract/fields.ts';
 import { type Operation, operations } from '../contract/operations.ts';
 import type { Caller } from '../metering/caller.ts';
 import { type AppContext, type AppEnv, deferrer } from '../middleware/context.ts';
 import { requireApiKey, requireOperator, requireScopes } from '../middleware/credentials.ts';
-import { refusalResponse } from '../middleware/errors.ts';
+import { answerResponse, refusalResponse } from '../middleware/errors.ts';
 import {
   BODY_BYTES_MAX,
+  badRequest,
   checkIdempotencyHeader,
   limitBody,
   requireAccept,
@@ -20,6 +22,7 @@ import {
   requireUtf8,
   validate,
 } from '../middleware/input.ts';
+import { type PageRequest, pageRequest } from '../platform/page.ts';
 
 /** The validated input of an operation. */
 export interface Input<O extends Operation> {
@@ -41,6 +44,19 @@ export function mount<O extends Operation>(
       body: operation.body && valid('json'),
     };
     return handler(c, input as Input<O>);
+  });
+}
+
+/** An operation that answers in pages. */
+export function mountList<O extends Operation>(
+  app: Hono<AppEnv>,
+  operation: O,
+  answer: (c: AppContext, page: PageRequest, input: Input<O>) => Promise<Answer<unknown>>,
+): void {
+  mount(app, operation, async (c, input) => {
+    const page = pageRequest(input.query as unknown as z.infer<typeof ListQuery>);
+    if (!page) return refusalResponse(c, badRequest([{ path: 'cursor', message: 'must be the nextCursor of an earlier page' }]));
+    return answerResponse(c, await answer(c, page, input));
   });
 }
 

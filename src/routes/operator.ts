@@ -2,13 +2,10 @@
  * The operator API over HTTP: one line per operation, the work is in `src/operator`.
  */
 import type { Hono } from 'hono';
-import type { z } from 'zod';
 import type { Answer } from '../contract/errors.ts';
-import type { ListQuery } from '../contract/fields.ts';
 import { type Operation, operations } from '../contract/operations.ts';
 import { type AppContext, type AppEnv, deferrer } from '../middleware/context.ts';
-import { answerResponse, refusalResponse } from '../middleware/errors.ts';
-import { badRequest } from '../middleware/input.ts';
+import { answerResponse } from '../middleware/errors.ts';
 import { publishCatalog, readCatalog } from '../operator/catalog.ts';
 import type { OperatorRequest } from '../operator/change.ts';
 import { inspectCustomer, setCanceled } from '../operator/customers.ts';
@@ -16,29 +13,28 @@ import { listEvents } from '../operator/events.ts';
 import { readHealth } from '../operator/health.ts';
 import { createKey, listKeys, revokeKey, updateKey } from '../operator/keys.ts';
 import { createOrganization, listOrganizations, readOrganization, setModels, updateOrganization } from '../operator/organizations.ts';
-import { type PageRequest, pageRequest } from '../operator/page.ts';
 import { listPlans, putPlan, readPlan } from '../operator/plans.ts';
 import { setPrice } from '../operator/prices.ts';
-import { headerKeyOf, type Input, mount } from './mount.ts';
+import { headerKeyOf, type Input, mount, mountList } from './mount.ts';
 
 /** With one token there is one operator. */
 const ACTOR = 'operator';
 
 export function mountOperator(app: Hono<AppEnv>): void {
   change(app, operations.createOrganization, (request, { body }) => createOrganization(request, body));
-  list(app, operations.listOrganizations, (c, page) => listOrganizations(c.env, page));
+  mountList(app, operations.listOrganizations, (c, page) => listOrganizations(c.env, page));
   read(app, operations.readOrganization, (c, { params }) => readOrganization(c.env, params.org));
   change(app, operations.updateOrganization, (request, { params, body }) => updateOrganization(request, params.org, body));
   change(app, operations.setModels, (request, { params, body }) => setModels(request, params.org, body));
 
   change(app, operations.putPlan, (request, { params, body }) => putPlan(request, params.org, params.planId, body));
-  list(app, operations.listPlans, (c, page, { params }) => listPlans(c.env, params.org, page));
+  mountList(app, operations.listPlans, (c, page, { params }) => listPlans(c.env, params.org, page));
   read(app, operations.readPlan, (c, { params }) => readPlan(c.env, params.org, params.planId));
 
   change(app, operations.setPrice, (request, { params, body }) => setPrice(request, params.org, params.modelKey, body));
 
   change(app, operations.createKey, (request, { params, body }) => createKey(request, params.org, body));
-  list(app, operations.listKeys, (c, page, { params }) => listKeys(c.env, params.org, page));
+  mountList(app, operations.listKeys, (c, page, { params }) => listKeys(c.env, params.org, page));
   change(app, operations.updateKey, (request, { params, body }) => updateKey(request, params.org, params.keyId, body));
   change(app, operations.revokeKey, (request, { params }) => revokeKey(request, params.org, params.keyId));
 
@@ -49,7 +45,7 @@ export function mountOperator(app: Hono<AppEnv>): void {
   read(app, operations.readCatalog, (c) => readCatalog(c.env, deferrer(c)));
   change(app, operations.publishCatalog, (request, { body }, c) => publishCatalog(request, body, deferrer(c)));
 
-  list(app, operations.listEvents, (c, page, { query }) => listEvents(c.env, query.organizationId, page));
+  mountList(app, operations.listEvents, (c, page, { query }) => listEvents(c.env, query.organizationId, page));
   read(app, operations.readHealth, (c) => readHealth(c.env));
 }
 
@@ -60,19 +56,6 @@ function read<O extends Operation>(
   answer: (c: AppContext, input: Input<O>) => Promise<Answer<unknown>>,
 ): void {
   mount(app, operation, async (c, input) => answerResponse(c, await answer(c, input)));
-}
-
-/** A reading that comes in pages. */
-function list<O extends Operation>(
-  app: Hono<AppEnv>,
-  operation: O,
-  answer: (c: AppContext, page: PageRequest, input: Input<O>) => Promise<Answer<unknown>>,
-): void {
-  mount(app, operation, async (c, input) => {
-    const page = pageRequest(input.query as unknown as z.infer<typeof ListQuery>);
-    if (!page) return refusalResponse(c, badRequest([{ path: 'cursor', message: 'must be the nextCursor of an earlier page' }]));
-    return answerResponse(c, await answer(c, page, input));
-  });
 }
 
 /** A change by the operator, with what its event and its idempotency record need to know. */

@@ -21,7 +21,7 @@ const ROOMS: Record<string, string[]> = {
   operator: ['catalog', 'storage', 'contract', 'domain', 'platform', 'env', 'types:durable-objects'],
   lookup: ['catalog', 'storage', 'contract', 'domain', 'platform', 'env'],
   middleware: ['contract', 'storage', 'platform', 'env'],
-  routes: ['middleware', 'metering', 'operator', 'lookup', 'contract'],
+  routes: ['middleware', 'metering', 'operator', 'lookup', 'contract', 'platform'],
   cli: ['catalog', 'contract', 'domain', 'platform'],
   'durable-objects': ['domain', 'contract', 'platform', 'env'],
   // The files that stand in src itself.

@@ -116,7 +116,7 @@ describe('an account', () => {
 
   test('is anchored at the moment it is opened', () => {
     expect(open({ every: 1, unit: 'MONTH' }, at('2026-01-31')).subscription).toMatchObject({
-      anchorMs: at('2026-01-31'),
+      cycle: { anchorMs: at('2026-01-31'), replenish: { every: 1, unit: 'MONTH' } },
       lastReplenishedAtMs: at('2026-01-31'),
       nextReplenishAtMs: at('2026-02-28'),
     });
@@ -133,7 +133,7 @@ describe('an account', () => {
     expect(after.meters).toEqual({ consumed: {}, reserved: { searches: 1 } });
     expect(after.subscription).toMatchObject({
       version: 2,
-      anchorMs: at('2026-01-31'),
+      cycle: { anchorMs: at('2026-01-31'), replenish: { every: 1, unit: 'MONTH' } },
       lastReplenishedAtMs: at('2026-02-28'),
       nextReplenishAtMs: at('2026-03-31'),
     });

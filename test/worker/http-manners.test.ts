@@ -81,7 +81,10 @@ describe.each(keyed.map((operation) => [operation.operationId, operation] as con
   test('is 405 with Allow for another method, before credentials', async () => {
     const { status, headers, code } = await request({ ...operation, method: 'PATCH' }, {});
     expect([status, code]).toEqual([405, 'METHOD_NOT_ALLOWED']);
-    expect(headers.get('Allow')).toBe(operation.method === 'GET' ? 'GET, HEAD' : operation.method);
+    const answered = keyed
+      .filter(({ path }) => path === operation.path)
+      .flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
+    expect(headers.get('Allow')).toBe(answered.sort().join(', '));
   });
 
   if (operation.body) {
@@ -94,7 +97,7 @@ describe.each(keyed.map((operation) => [operation.operationId, operation] as con
 
     test('is 413 above 64 KiB, and not at 64 KiB', async () => {
       const bodyOf = (bytes: number) => `{"pad":"${'x'.repeat(bytes - 10)}"}`;
-      expect(await request(operation, authorized(), bodyOf(64 * 1024))).toMatchObject({ status: 400 });
+      expect((await request(operation, authorized(), bodyOf(64 * 1024))).status).not.toBe(413);
       expect(await request(operation, authorized(), bodyOf(64 * 1024 + 1))).toMatchObject({ status: 413, code: 'PAYLOAD_TOO_LARGE' });
     });
 
@@ -104,7 +107,8 @@ describe.each(keyed.map((operation) => [operation.operationId, operation] as con
       ['a string', '"x"'],
       ['null', 'null'],
       ['deep nesting', '['.repeat(60_000)],
-      ['nothing', ''],
+      // Where nothing is required, no body is a good body.
+      ...(operation.body.safeParse({}).success ? [] : [['nothing', ''] as const]),
     ])('is 400 for %s', async (_name, body) => {
       const { status, code, answer } = await request(operation, authorized(), body || undefined);
       expect([status, code]).toEqual([400, 'BAD_REQUEST']);

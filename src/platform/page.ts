@@ -1,7 +1,7 @@
 /**
  * Pages of a list: a cursor is the id of the last item of the page before, not readable as such.
  */
-import { fromBase64Url, toBase64Url } from '../platform/base64.ts';
+import { fromBase64Url, toBase64Url } from './base64.ts';
 
 export interface PageRequest {
   limit: number;

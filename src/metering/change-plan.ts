@@ -1,0 +1,45 @@
+/**
+ * Use cases: change a customer's plan, and start a new usage cycle now.
+ */
+import type { ChangePlanData, ChangePlanRequest } from '../contract/customers.ts';
+import { type Answer, refuse } from '../contract/errors.ts';
+import { ask, customerByName } from '../storage/objects.ts';
+import { findNewestPlan } from '../storage/plans.ts';
+import type { Caller } from './caller.ts';
+import { type BodyKeys, explicitKey, fingerprintOf } from './idempotency.ts';
+
+export async function changePlan(
+  { env, organization }: Caller,
+  customerId: string,
+  request: ChangePlanRequest,
+  headerKey: string | null,
+): Promise<Answer<ChangePlanData>> {
+  const { organizationId, models } = organization;
+  const target = await findNewestPlan(env, organizationId, request.planId);
+  if (!target) return refuse('PLAN_NOT_FOUND', 'planId: no such plan');
+  const fingerprint = await fingerprintOf(request);
+  return ask(customerByName(env, organizationId, customerId), (customer) =>
+    customer.switchPlan({
+      organizationId,
+      target,
+      strategy: request.strategy,
+      idempotencyKey: explicitKey(headerKey, request),
+      fingerprint,
+      ...(models && { models }),
+    }),
+  );
+}
+
+export async function replenishCustomer(
+  { env, organization }: Caller,
+  customerId: string,
+  request: BodyKeys,
+  headerKey: string | null,
+): Promise<Answer<ChangePlanData>> {
+  const { organizationId, models } = organization;
+  const fingerprint = await fingerprintOf(request);
+  const idempotencyKey = explicitKey(headerKey, request);
+  return ask(customerByName(env, organizationId, customerId), (customer) =>
+    customer.replenish({ organizationId, idempotencyKey, fingerprint, ...(models && { models }) }),
+  );
+}

@@ -1,0 +1,167 @@
+/**
+ * Plan changes, replenishment and lists over HTTP.
+ */
+import { runDurableObjectAlarm } from 'cloudflare:test';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { createTenant, type Tenant } from '../support/api.ts';
+import { customerStub, operator } from '../support/worker.ts';
+
+let tenant: Tenant;
+beforeAll(async () => {
+  tenant = await createTenant(operator, { name: 'Free', limitType: 'BLOCK', limits: { standardCalls: 5, searches: 2 } });
+  const params = { org: tenant.organizationId, planId: 'pro' };
+  await operator.send('putPlan', { params, body: { name: 'Pro', limitType: 'DOWNGRADE', limits: { standardCalls: 20 } } });
+});
+
+let serial = 0;
+async function use(customerId: string, calls: number): Promise<void> {
+  for (let n = 0; n < calls; n += 1) {
+    serial += 1;
+    const callId = `plans-${serial}`;
+    await tenant.api.send('beginCall', { body: { customerId }, headers: { 'Idempotency-Key': callId } });
+    await tenant.api.send('endCall', { body: { callId } });
+  }
+}
+const change = (customerId: string, body: object, headers = {}) => tenant.api.send('changePlan', { params: { customerId }, body, headers });
+const usage = async (customerId: string) => (await tenant.api.send('readUsage', { params: { customerId } })).data;
+
+describe('a plan change', () => {
+  test('by default switches at once, with full allowances and a new cycle', async () => {
+    await use('reset', 3);
+    const before = await usage('reset');
+    const { success, subscription } = (await change('reset', { planId: 'pro' })).data;
+    expect([success, subscription.usagePlanVersionId, subscription.subscriptionVersion]).toEqual([true, 'pro:v1', 2]);
+    expect(Date.parse(subscription.lastReplenishedAt)).toBeGreaterThan(Date.parse(before.subscription.lastReplenishedAt));
+    expect((await usage('reset')).meters).toMatchObject({ standardCalls: { used: 0, limit: 20 }, searches: { unlimited: true } });
+  });
+
+  test('prorated keeps usage and date, and never leaves less than nothing', async () => {
+    await use('prorated', 3);
+    const { nextReplenishAt } = (await usage('prorated')).subscription;
+    expect((await change('prorated', { planId: 'pro', strategy: 'IMMEDIATE_PRORATED' })).data.subscription.nextReplenishAt).toBe(
+      nextReplenishAt,
+    );
+    expect((await usage('prorated')).meters.standardCalls).toMatchObject({ used: 3, remaining: 17 });
+    await use('prorated', 4);
+    await change('prorated', { planId: 'test', strategy: 'IMMEDIATE_PRORATED' });
+    expect((await usage('prorated')).meters.standardCalls).toMatchObject({ used: 7, limit: 5, remaining: 0 });
+  });
+
+  test('at the next replenishment is pending, and the later change wins', async () => {
+    await use('later', 1);
+    const { subscription } = (await change('later', { planId: 'pro', strategy: 'AT_NEXT_REPLENISH' })).data;
+    expect(subscription).toMatchObject({
+      usagePlanVersionId: 'test:v1',
+      pending: { usagePlanVersionId: 'pro:v1', strategy: 'AT_NEXT_REPLENISH', effectiveAt: subscription.nextReplenishAt },
+    });
+    expect((await change('later', { planId: 'test', strategy: 'AT_NEXT_REPLENISH' })).data.subscription.pending).toBeUndefined();
+    await change('later', { planId: 'pro', strategy: 'AT_NEXT_REPLENISH' });
+    const replenished = (await tenant.api.send('replenishCustomer', { params: { customerId: 'later' } })).data.subscription;
+    expect(replenished).toMatchObject({ usagePlanVersionId: 'pro:v1' });
+    expect(replenished.pending).toBeUndefined();
+    expect((await usage('later')).meters.standardCalls?.used).toBe(0);
+  });
+
+  test('to the plan that holds is the same as none', async () => {
+    await use('same', 2);
+    const before = await usage('same');
+    expect((await change('same', { planId: 'test' })).data.subscription).toEqual(before.subscription);
+    expect((await usage('same')).meters).toEqual(before.meters);
+  });
+
+  test('moves with the calls that are open', async () => {
+    await tenant.api.send('beginCall', { body: { customerId: 'open' }, headers: { 'Idempotency-Key': 'open-1' } });
+    await change('open', { planId: 'pro' });
+    expect((await usage('open')).meters.standardCalls).toMatchObject({ used: 1, limit: 20 });
+    await tenant.api.send('endCall', { body: { callId: 'open-1' } });
+    expect((await usage('open')).meters.standardCalls).toMatchObject({ used: 1 });
+  });
+
+  test('with a key replays, and refuses another payload', async () => {
+    await use('keyed', 1);
+    const headers = { 'Idempotency-Key': 'change-1' };
+    const first = await change('keyed', { planId: 'pro' }, headers);
+    await use('keyed', 2);
+    const again = await change('keyed', { planId: 'pro' }, headers);
+    expect(again.body.data).toEqual(first.body.data);
+    expect(again.headers.get('Idempotency-Replayed')).toBe('true');
+    expect((await usage('keyed')).meters.standardCalls?.used).toBe(2);
+    expect((await change('keyed', { planId: 'test' }, headers)).refusal.code).toBe('IDEMPOTENCY_KEY_CONFLICT');
+    const once = { params: { customerId: 'keyed' }, headers: { 'Idempotency-Key': 'replenish-1' } };
+    await tenant.api.send('replenishCustomer', once);
+    await use('keyed', 1);
+    await tenant.api.send('replenishCustomer', once);
+    expect((await usage('keyed')).meters.standardCalls?.used).toBe(1);
+  });
+
+  test('is refused where there is no plan, no customer, or a canceled one', async () => {
+    await use('gone', 1);
+    expect((await change('gone', { planId: 'platinum' })).refusal.code).toBe('PLAN_NOT_FOUND');
+    expect((await change('gone', {})).refusal.message).toContain('planId');
+    expect((await change('gone', { planId: 'pro', strategy: 'SOMEDAY' })).refusal.message).toContain('strategy');
+    expect((await change('nobody', { planId: 'pro' })).refusal.code).toBe('SUBSCRIPTION_NOT_FOUND');
+    await operator.send('cancelCustomer', { params: { org: tenant.organizationId, customerId: 'gone' } });
+    expect((await change('gone', { planId: 'pro' })).refusal.code).toBe('SUBSCRIPTION_NOT_FOUND');
+    expect((await tenant.api.send('replenishCustomer', { params: { customerId: 'gone' } })).refusal.code).toBe('SUBSCRIPTION_NOT_FOUND');
+  });
+
+  test('needs more than a provisioning key', async () => {
+    const params = { org: tenant.organizationId };
+    const { key } = (await operator.send('createKey', { params, body: { name: 'ck', prefix: 'ck-' } })).data;
+    const sent = { params: { customerId: 'reset' }, body: { planId: 'pro' } };
+    expect((await tenant.api.with(key).send('changePlan', sent)).refusal.requiredScope).toBe('customers:write');
+  });
+});
+
+describe('lists', () => {
+  test('customers by page, beginning of id or name, and plan', async () => {
+    const other = await createTenant(operator);
+    const names = ['ann', 'anna', 'bob', '100%', 'Zoe'];
+    for (const customerId of names) {
+      await other.api.send('provisionCustomer', { body: { customerId, customerName: `Name of ${customerId}` } });
+      await runDurableObjectAlarm(customerStub(other.organizationId, customerId));
+    }
+    const list = async (query: Record<string, string>) => (await other.api.send('listCustomers', { query })).data;
+    const ids = async (query: Record<string, string>) => (await list(query)).items.map(({ customerId }) => customerId);
+    expect(await ids({})).toEqual(names.toSorted());
+    const first = await list({ limit: '2' });
+    const second = await list({ limit: '2', cursor: first.nextCursor ?? '' });
+    expect([...first.items, ...second.items].map(({ customerId }) => customerId)).toEqual(names.toSorted().slice(0, 4));
+    expect(await ids({ search: 'ann' })).toEqual(['ann', 'anna']);
+    expect(await ids({ search: 'name of B' })).toEqual(['bob']);
+    expect(await ids({ search: '100%' })).toEqual(['100%']);
+    expect(await ids({ search: '%' })).toEqual([]);
+    expect(await ids({ planId: 'test', search: 'z' })).toEqual(['Zoe']);
+    expect(await ids({ planId: 'other' })).toEqual([]);
+    expect((await first.items)[0]).toMatchObject({
+      customerId: '100%',
+      customerFriendlyName: 'Name of 100%',
+      planId: 'test',
+      canceled: false,
+    });
+  });
+
+  test('usage plans in their newest version', async () => {
+    const { items } = (await tenant.api.send('listUsagePlans')).data;
+    expect(items).toEqual([
+      {
+        planId: 'pro',
+        usagePlanVersionId: 'pro:v1',
+        version: '1',
+        name: 'Pro',
+        limitType: 'DOWNGRADE',
+        reasoningLevel: 'HIGH',
+        isDefault: false,
+      },
+      {
+        planId: 'test',
+        usagePlanVersionId: 'test:v1',
+        version: '1',
+        name: 'Free',
+        limitType: 'BLOCK',
+        reasoningLevel: 'HIGH',
+        isDefault: true,
+      },
+    ]);
+  });
+});
