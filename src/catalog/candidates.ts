@@ -90,7 +90,8 @@ export async function candidatesFor(
   const official: OfficialCandidate[] = [];
   for (const { modelKey, model } of officials) {
     const facts = model && (await assessed(model));
-    official.push({ modelKey, candidate: presentOfficial(modelKey, source, facts), missed: facts?.assessment.missed ?? [] });
+    const missed = facts ? [...facts.assessment.missed, ...unfit(facts.assessment, policy)] : [];
+    official.push({ modelKey, candidate: presentOfficial(modelKey, source, facts), missed });
   }
 
   const ranked: { entry: RankedModel; card: RateCard | null }[] = [];
@@ -122,6 +123,19 @@ export async function candidatesFor(
     excluded,
     best: ranked[0]?.entry ?? null,
   };
+}
+
+/** Why the caller's typical request could not be sent to the model, or its price not be compared. */
+function unfit({ model, priceChangePercent }: Assessment, { inputTokens, outputTokens }: LookupPolicy): string[] {
+  const reasons: string[] = [];
+  const { contextTokens, maxOutputTokens } = model;
+  if (contextTokens !== undefined && contextTokens < inputTokens)
+    reasons.push(`context: ${contextTokens} is below ${inputTokens} input tokens`);
+  if (maxOutputTokens !== undefined && maxOutputTokens > 0 && maxOutputTokens < outputTokens) {
+    reasons.push(`output limit: ${maxOutputTokens} is below ${outputTokens} output tokens`);
+  }
+  if (priceChangePercent === null) reasons.push('price: not comparable, because one of the two is not known');
+  return reasons;
 }
 
 /** Another size or snapshot of the same generation. */

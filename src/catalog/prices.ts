@@ -29,7 +29,7 @@ export interface ReportedModel {
   providerUsed?: string | undefined;
 }
 
-/** Prices that win over the catalog, by the lower-case name of the model. */
+/** Prices that win over the catalog, by `ownPriceKey`. */
 export type OwnPrices = ReadonlyMap<string, RateCard>;
 
 /** The price of the model that a call reported, at `nowMs`: the organization's own, else the catalog's. */
@@ -41,17 +41,23 @@ export async function resolvePrice(catalog: Catalog, own: OwnPrices, reported: R
   return { available: false, reason: match ? 'PRICE_NOT_IN_CATALOG' : 'MODEL_NOT_IN_CATALOG' };
 }
 
-/** An own price counts under the name that was reported, and under every name of the model that it means. */
+/** The name under which a model's own price is kept: its key in the catalog, or the reported name in lower case. */
+export function ownPriceKey(catalog: Catalog, name: string): string {
+  const match = matchModel(catalog, name);
+  return match ? modelKeyOf(match.model) : name.trim().toLowerCase();
+}
+
+/** The own price of the model that a name means, else the one of the name itself. */
 function ownPrice(own: OwnPrices, { modelUsed = '', providerUsed }: ReportedModel, model: CatalogModel | null): RateCard | null {
   if (own.size === 0) return null;
-  const names = model ? [model.model, ...model.aliases] : [];
+  const name = modelUsed.trim().toLowerCase();
   const candidates = [
-    modelUsed,
-    ...(providerUsed === undefined ? [] : [`${providerUsed}/${modelUsed}`]),
-    ...names.flatMap((name) => [`${model?.provider}/${name}`, name]),
+    ...(model ? [modelKeyOf(model)] : []),
+    name,
+    ...(providerUsed === undefined ? [] : [`${providerUsed.toLowerCase()}/${name}`]),
   ];
   for (const candidate of candidates) {
-    const card = own.get(candidate.trim().toLowerCase());
+    const card = own.get(candidate);
     if (card) return card;
   }
   return null;

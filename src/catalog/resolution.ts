@@ -96,10 +96,15 @@ async function resolveMatch(
   const action = !certain ? 'REVIEW' : status !== 'ACTIVE' ? 'REPLACE' : thin ? 'REVIEW' : 'KEEP';
 
   const allowedModels = policy.allowedModelKeys.length === 0 ? null : allowedSet(catalog, policy.allowedModelKeys);
-  const replacement = status === 'ACTIVE' ? null : replacementOf(catalog, source, day);
+  // What the provider says of a model that was only guessed is no word on the one that was asked for.
+  const replacement = status === 'ACTIVE' || !certain ? null : replacementOf(catalog, source, day);
   const candidates = await candidatesFor(catalog, source, replacement, { policy, allowedModels, day });
   for (const { modelKey, missed } of candidates.official)
     warnings.push(...missed.map((rule) => `official replacement ${modelKey}: ${rule}`));
+
+  for (const key of policy.allowedModelKeys) {
+    if (!lookUpModel(catalog, key)) warnings.push(`allowedModelKeys: ${key} is not in the catalog`);
+  }
 
   const { recommendation, more } = recommend(replacement, policy, allowedModels, candidates.best, status);
   warnings.push(...more);

@@ -45,19 +45,15 @@ const LIST_LENGTH_MAX = 8_000;
 const tokenCount = z.coerce.number<string>().min(0).max(TOKENS_MAX);
 const flag = z.enum(['true', 'false']).transform((value) => value === 'true');
 
-/** A comma-separated list without empty items. */
+/** A comma-separated list without empty items, in an order of its own: how it was written is no part of a decision. */
 function list<Item extends z.ZodType<string, string>>(item: Item) {
   return z
     .string()
     .max(LIST_LENGTH_MAX)
-    .transform((value) => [
-      ...new Set(
-        value
-          .split(',')
-          .map((part) => part.trim())
-          .filter(Boolean),
-      ),
-    ])
+    .transform((value) => {
+      const items = value.split(',').map((part) => part.trim());
+      return [...new Set(items.filter(Boolean))].sort();
+    })
     .pipe(z.array(item).max(LIST_ITEMS_MAX));
 }
 

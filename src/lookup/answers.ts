@@ -2,6 +2,7 @@
  * The lookup's answers in the contract's shape: discovery, the light decision, the full inspection.
  */
 
+import { z } from 'zod';
 import type { Catalog } from '../catalog/model.ts';
 import { modelKeyOf } from '../catalog/model.ts';
 import type { LookupPolicy } from '../catalog/ranking.ts';
@@ -89,7 +90,8 @@ export function presentFull(resolution: Resolution, policy: LookupPolicy, proven
 }
 
 export function presentDiscovery({ catalog, day }: Provenance): object {
-  const parameters = Object.entries(LookupQuery.shape).map(([name, schema]) => ({ name, description: schema.description ?? '' }));
+  const { properties = {} } = z.toJSONSchema(LookupQuery, { io: 'output', unrepresentable: 'any' });
+  const parameters = Object.entries(properties).map(([name, schema]) => ({ name, in: 'query', ...(schema as object) }));
   const { minimumContext: _c, minimumOutput: _o, endpoint: _e, ...defaults } = LookupQuery.parse({});
   return {
     schemaVersion: SCHEMA_VERSION,

@@ -8,7 +8,7 @@ import { PROVIDERS } from '../contract/model-lookup.ts';
 
 const MODEL_LENGTH_MAX = 300;
 /** `gemini` is what some clients call Google's models. */
-const NAMESPACES: Record<string, Provider> = { ...Object.fromEntries(PROVIDERS.map((name) => [name, name])), gemini: 'google' };
+const NAMESPACES = new Map<string, Provider>([...PROVIDERS.map((name) => [name, name] as const), ['gemini', 'google']]);
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it refuses
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
@@ -23,9 +23,9 @@ export function parseRequestedKey(rawPath: string): { ok: true; key: RequestedKe
   }
   if (CONTROL.test(path) || !path.isWellFormed()) return refuse('the model key must not contain control characters or broken Unicode');
   const [, namespace = '', separator = '', model = ''] = /^([^/:]*)([/:]?)([\s\S]*)$/.exec(path) ?? [];
-  const provider = NAMESPACES[namespace.toLowerCase()];
+  const provider = NAMESPACES.get(namespace.toLowerCase());
   if (!provider) return refuse(`the model key must begin with a provider (${PROVIDERS.join(', ')}), as in openai/gpt-4o`);
-  if (model.trim() === '') return refuse('the model key names no model');
+  if (/^[\s/]*$/.test(model)) return refuse('the model key names no model');
   if (model.length > MODEL_LENGTH_MAX) return refuse(`the model must have at most ${MODEL_LENGTH_MAX} characters`);
   const decorated = separator === ':' || namespace !== provider;
   return { ok: true, key: { modelKey: `${provider}/${model}`, provider, model, decorated } };

@@ -1,13 +1,16 @@
 /**
- * An organization's own prices: each is recorded as a snapshot of its own and wins over the catalog.
+ * An organization's own prices: each is recorded as a snapshot of its own and wins over the catalog. A model has one own
+ * price, whatever spelling set it.
  */
 import { and, eq } from 'drizzle-orm';
 import type { z } from 'zod';
+import { ownPriceKey } from '../catalog/prices.ts';
 import type { Answer } from '../contract/errors.ts';
 import type { OrganizationPrice, SetPriceRequest } from '../contract/prices.ts';
 import { canonicalJson } from '../domain/canonical.ts';
 import type { Env } from '../env.ts';
 import { sha256Hex } from '../platform/hash.ts';
+import { currentCatalog } from '../storage/catalog.ts';
 import { database } from '../storage/database.ts';
 import { organizationPrices, pricingSnapshots } from '../storage/schema.ts';
 import { commitChange, type OperatorRequest } from './change.ts';
@@ -18,11 +21,13 @@ type Price = z.infer<typeof OrganizationPrice>;
 export function setPrice(
   request: OperatorRequest,
   organizationId: string,
-  modelKey: string,
+  asked: string,
   rates: SetPriceRequest,
+  defer: (work: Promise<unknown>) => void,
 ): Promise<Answer<Price>> {
   return commitChange<Price>(request, async (nowMs) => {
     if (!(await findOrganization(request.env, organizationId))) return noOrganization();
+    const modelKey = ownPriceKey((await currentCatalog(request.env, defer)).catalog, asked);
     const before = await findPrice(request.env, organizationId, modelKey);
     const hash = await sha256Hex(canonicalJson({ organizationId, modelKey, rates }));
     const snapshotId = `organization/${modelKey}@${hash.slice(0, 12)}`;
@@ -54,7 +59,7 @@ export function setPrice(
       ],
       replaces: true,
       code: 'PRICE_SAVED',
-      data: { modelKey, snapshotId, ...rates },
+      data: { modelKey: asked, snapshotId, ...rates },
     };
   });
 }

@@ -31,7 +31,7 @@ export function mountOperator(app: Hono<AppEnv>): void {
   mountList(app, operations.listPlans, (c, page, { params }) => listPlans(c.env, params.org, page));
   read(app, operations.readPlan, (c, { params }) => readPlan(c.env, params.org, params.planId));
 
-  change(app, operations.setPrice, (request, { params, body }) => setPrice(request, params.org, params.modelKey, body));
+  change(app, operations.setPrice, (request, { params, body }, c) => setPrice(request, params.org, params.modelKey, body, deferrer(c)));
 
   change(app, operations.createKey, (request, { params, body }) => createKey(request, params.org, body));
   mountList(app, operations.listKeys, (c, page, { params }) => listKeys(c.env, params.org, page));

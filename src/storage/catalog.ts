@@ -86,7 +86,7 @@ async function refresh(kv: KVNamespace): Promise<CatalogInUse> {
     if (published?.catalog.version === pointer.version && published.hash === pointer.hash) return hold(kv, published);
     const text = await withTimeout(kv.get(documentKey(pointer.version)), KV_TIMEOUT_MS, 'KV');
     if (text === null || (await sha256Hex(text)) !== pointer.hash) {
-      const problem = `the published catalog ${pointer.version} does not match its hash`;
+      const problem = `the published catalog ${pointer.version} ${text === null ? 'is missing' : 'does not match its hash'}`;
       console.error(JSON.stringify({ event: 'catalog_corrupt', version: pointer.version }));
       return hold(kv, published ? { ...published, problem } : await builtIn(`${problem}; the built-in catalog is in use`));
     }

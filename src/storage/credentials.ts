@@ -16,7 +16,7 @@ export interface OrganizationConfig {
   /** Newest version of the plan that new customers get. */
   defaultPlan: PlanVersion | null;
   models: ModelMappings | null;
-  /** The organization's own prices, by the lower-case name of the model. */
+  /** The organization's own prices, by the key that they are kept under. */
   prices: ReadonlyMap<string, RateCard>;
 }
 
@@ -69,7 +69,7 @@ async function loadCredential(env: Env, keyHash: string): Promise<Credential | n
       organizationId: key.organizationId,
       defaultPlan: plan && { planId: plan.planId, usagePlanVersionId: plan.usagePlanVersionId, version: plan.version, plan: plan.content },
       models,
-      prices: new Map(prices.map((price) => [price.modelKey.toLowerCase(), cardOf(price)])),
+      prices: new Map(prices.map((price) => [price.modelKey, cardOf(price)])),
     },
   };
 }

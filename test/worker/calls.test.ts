@@ -209,7 +209,13 @@ describe("an organization's own price", () => {
     const row = await bindings.DB.prepare('SELECT model_key FROM pricing_snapshots WHERE snapshot_id = ?')
       .bind(negotiated.snapshotId)
       .first();
-    expect(row).toEqual({ model_key: 'openai/gpt-4o' });
+    expect(row).toEqual({ model_key: 'openai/gpt-4o-2024-08-06' });
+    // A model has one own price, whatever spelling set it: the newest one.
+    const newest = (await put('gpt-4o', { inputUsdPerMillion: 3, outputUsdPerMillion: 9 })).data;
+    expect(await cost('own-newest', 'openai/gpt-4o')).toMatchObject({
+      costUsdNano: '3900000',
+      costBreakdown: { snapshotId: newest.snapshotId },
+    });
     expect((await put('openai/gpt-4o', { inputUsdPerMillion: -1, outputUsdPerMillion: 8 })).refusal.message).toContain(
       'inputUsdPerMillion',
     );

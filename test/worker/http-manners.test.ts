@@ -108,8 +108,8 @@ describe.each(keyed.map((operation) => [operation.operationId, operation] as con
       ['null', 'null'],
       ['deep nesting', '['.repeat(60_000)],
       // Where nothing is required, no body is a good body.
-      ...(operation.body.safeParse({}).success ? [] : [['nothing', ''] as const]),
-    ])('is 400 for %s', async (_name, body) => {
+      ...(operation.body.safeParse({}).success ? [] : [['nothing', '']]),
+    ] as [string, string][])('is 400 for %s', async (_name, body) => {
       const { status, code, answer } = await request(operation, authorized(), body || undefined);
       expect([status, code]).toEqual([400, 'BAD_REQUEST']);
       expect(ErrorEnvelope.parse(answer).error.details?.length).toBeGreaterThan(0);

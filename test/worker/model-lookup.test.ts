@@ -79,6 +79,8 @@ describe('a resolution', () => {
     const answer = await full('/openai/gpt-4o-min');
     expect(answer).toMatchObject({ action: 'REVIEW', match: { strategy: 'fuzzy', score: expect.any(Number) } });
     expect(answer.recommendedModelKey).toBeUndefined();
+    expect(answer.providerReplacementModelKey).toBeUndefined();
+    expect(answer.equivalents.every(({ confidence }) => confidence === 'candidate')).toBe(true);
     expect(answer.warnings?.[0]).toContain('most similar');
   });
 
@@ -108,10 +110,22 @@ describe('a resolution', () => {
     expect(await apply('&requiredParameters=tools,structured_outputs')).toBe(true);
     expect(await apply('&requiredParameters=video_input')).toBe(false);
     expect(await apply('&minimumContext=9000000')).toBe(false);
+    expect(await apply('&inputTokens=9000000')).toBe(false);
+    expect((await full('/anthropic/claude-1?allowAutoApply=true')).warnings?.join()).toContain('price: not comparable');
     expect(await apply('&allowedProviders=anthropic')).toBe(false);
     expect(await apply('&endpoint=/v1/nowhere')).toBe(false);
     expect((await full('/openai/gpt-4o?allowAutoApply=true&allowedProviders=anthropic')).recommendationSource).toBe('computed');
     expect((await full('/anthropic/claude-opus-5-5?allowAutoApply=true')).automation.autoApplyRecommended).toBe(false);
+  });
+});
+
+describe('a decision', () => {
+  test('has the same id and validator however its lists are ordered', async () => {
+    const etag = async (query: string) => (await get(`/openai/gpt-4o?${query}`)).headers.get('ETag');
+    const id = async (query: string) => (await full(`/openai/gpt-4o?${query}`)).decisionId;
+    expect(await id('requiredParameters=tools,vision')).toBe(await id('requiredParameters=vision,tools'));
+    expect(await etag('allowedProviders=openai,google')).toBe(await etag('allowedProviders=google,openai'));
+    expect((await full('/openai/gpt-4o?allowedModelKeys=azure/x')).warnings?.join()).toContain('azure/x is not in the catalog');
   });
 });
 
@@ -125,6 +139,14 @@ describe('discovery', () => {
       responses: ['full', 'light'],
       defaults: { response: 'full', inputTokens: 8000, outputTokens: 2000, allowPreview: false },
       providers: ['openai', 'anthropic', 'google'],
+    });
+    const { parameters } = document as { parameters: { name: string }[] };
+    expect(parameters.map(({ name }) => name)).toContain('allowAutoApply');
+    expect(parameters.find(({ name }) => name === 'inputTokens')).toMatchObject({
+      type: 'number',
+      minimum: 0,
+      maximum: 10_000_000,
+      default: 8000,
     });
     const { transitions } = (document as { lifecycle: { transitions: { date: string; scheduled: boolean }[] } }).lifecycle;
     expect(transitions).toHaveLength(391);
@@ -153,18 +175,21 @@ describe('HTTP', () => {
     const headers = { Origin: 'https://somewhere.example' };
     expect((await get('/openai/gpt-4o', { headers })).headers.get('Access-Control-Allow-Origin')).toBe('*');
     const preflight = await get('/openai/gpt-4o', { method: 'OPTIONS', headers: { ...headers, 'Access-Control-Request-Method': 'GET' } });
-    expect([preflight.status, preflight.headers.get('Access-Control-Allow-Methods')]).toEqual([204, 'GET,HEAD,OPTIONS']);
+    expect([preflight.status, preflight.headers.get('Access-Control-Allow-Methods')]).toEqual([204, 'GET,OPTIONS']);
   });
 
   test.each(['POST', 'PUT', 'DELETE', 'PATCH'])('%s is 405 with Allow', async (method) => {
     const response = await get('/openai/gpt-4o', { method });
-    expect([response.status, response.headers.get('Allow')]).toEqual([405, 'GET, HEAD, OPTIONS']);
+    expect([response.status, response.headers.get('Allow')]).toEqual([405, 'GET, OPTIONS']);
     expect(LookupError.parse(await response.json()).error).toBe('METHOD_NOT_ALLOWED');
     expect((await get('', { method })).status).toBe(405);
   });
 
   test.each([
     '/',
+    '/constructor/x',
+    '/__proto__/x',
+    '/openai//',
     '/gpt-4o',
     '/mistral/large',
     '/openai/',
@@ -226,6 +251,10 @@ describe('HTTP', () => {
       }),
       { numRuns: 2_000 },
     );
+  });
+
+  test('HEAD is 405 too: the contract knows GET alone', async () => {
+    expect((await get('/openai/gpt-4o', { method: 'HEAD' })).status).toBe(405);
   });
 
   test('parameters that nobody knows are ignored', async () => {
