@@ -21,8 +21,10 @@ export const Provider = z.enum(['openai', 'anthropic', 'google']);
 const day = z.string().regex(/^\d{4}-\d{2}-\d{2}$/, 'must be a date like 2026-11-20');
 const version = z
   .string()
-  .regex(/^[0-9]{4}-[0-9]{2}-[0-9]{2}(\.[0-9]+)?$/, 'must be a label like 2026-11-20 or 2026-11-20.2')
-  .refine((label) => !Number.isNaN(Date.parse(label.slice(0, 10))), 'must begin with a date');
+  .refine(
+    (label) => /^\d{4}-\d{2}-\d{2}(\.\d+)?$/.test(label) && !Number.isNaN(Date.parse(label.slice(0, 10))),
+    'must be a label like 2026-11-20 or 2026-11-20.2',
+  );
 const name = z
   .string()
   .regex(/^[\x21-\x7e]+$/, 'must be visible ASCII')

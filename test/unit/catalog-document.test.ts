@@ -94,6 +94,7 @@ describe('a fact of the wrong form is refused at its place', () => {
   test.each([
     ['version', { version: 'v7' }],
     ['version', { version: '2026-11-20-rc1' }],
+    ['version', { version: '2026-13-45' }],
     ['models', { models: [] }],
     ['models', { models: 'all' }],
   ])('%s: %j', (field, members) => {
