@@ -11,7 +11,7 @@ export const IDEMPOTENCY_KEY_LENGTH_MAX = 255;
 export const TOKENS_MAX = 1_000_000_000_000;
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it refuses
-const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/;
+export const CONTROL_CHARACTERS = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/;
 
 /** Text of one line: well-formed Unicode without control characters. */
 export function text(lengthMax: number) {
@@ -20,7 +20,7 @@ export function text(lengthMax: number) {
     .min(1)
     .max(lengthMax)
     .refine((value) => value.trim() !== '', 'must not be blank')
-    .refine((value) => value.isWellFormed() && !CONTROL.test(value), 'must not contain control characters or broken Unicode');
+    .refine((value) => value.isWellFormed() && !CONTROL_CHARACTERS.test(value), 'must not contain control characters or broken Unicode');
 }
 
 export const instant = z.iso.datetime().describe('ISO 8601 instant in UTC');

@@ -4,14 +4,12 @@
 
 import type { Provider } from '../catalog/model.ts';
 import type { RequestedKey } from '../catalog/resolution.ts';
+import { CONTROL_CHARACTERS } from '../contract/fields.ts';
 import { PROVIDERS } from '../contract/model-lookup.ts';
 
 const MODEL_LENGTH_MAX = 300;
 /** `gemini` is what some clients call Google's models. */
 const NAMESPACES = new Map<string, Provider>([...PROVIDERS.map((name) => [name, name] as const), ['gemini', 'google']]);
-
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it refuses
-const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
 
 /** The key, or the rule that it breaks. `rawPath` is what follows the lookup's own path, as it came. */
 export function parseRequestedKey(rawPath: string): { ok: true; key: RequestedKey } | { ok: false; rule: string } {
@@ -21,7 +19,8 @@ export function parseRequestedKey(rawPath: string): { ok: true; key: RequestedKe
   } catch {
     return refuse('the model key is not decodable: percent signs must be encoded as %25');
   }
-  if (CONTROL.test(path) || !path.isWellFormed()) return refuse('the model key must not contain control characters or broken Unicode');
+  if (CONTROL_CHARACTERS.test(path) || !path.isWellFormed())
+    return refuse('the model key must not contain control characters or broken Unicode');
   const [, namespace = '', separator = '', model = ''] = /^([^/:]*)([/:]?)([\s\S]*)$/.exec(path) ?? [];
   const provider = NAMESPACES.get(namespace.toLowerCase());
   if (!provider) return refuse(`the model key must begin with a provider (${PROVIDERS.join(', ')}), as in openai/gpt-4o`);

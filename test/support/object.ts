@@ -7,18 +7,8 @@ import { deliver } from '../../durable-objects/customer/outbox.ts';
 import type { BeginCommand, EndCommand } from '../../durable-objects/customer/protocol.ts';
 import { CustomerStore } from '../../durable-objects/customer/store.ts';
 import { Plan } from '../../src/contract/plans.ts';
+import { NO_USAGE } from '../unit/fixtures.ts';
 import { bindings, customerStub } from './worker.ts';
-
-const NO_USAGE = {
-  inputTokens: 0,
-  cachedInputTokens: 0,
-  cacheWriteInputTokens: 0,
-  responseTokens: 0,
-  reasoningTokens: 0,
-  searches: 0,
-  audio: 0,
-  audioSeconds: 0,
-};
 
 export interface Clockwork {
   begin(callId: string, atMs: number, more?: Partial<BeginCommand['request']>): ReturnType<typeof commands.begin>;
@@ -99,5 +89,3 @@ export function accepted<Data>(answer: { ok: true; data: Data } | { ok: false; r
   if (!answer.ok) throw new Error(`refused: ${JSON.stringify(answer.refusal)}`);
   return answer.data;
 }
-
-export { NO_USAGE };

@@ -2,7 +2,8 @@
  * What the passing of time does to a customer's object, with the clock in the test's hand.
  */
 import { describe, expect, test } from 'vitest';
-import { accepted, NO_USAGE, withObject } from '../support/object.ts';
+import { accepted, withObject } from '../support/object.ts';
+import { NO_USAGE } from '../unit/fixtures.ts';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
