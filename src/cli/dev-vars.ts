@@ -5,6 +5,7 @@ import { randomBytes } from 'node:crypto';
 import { appendFile, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
+import { API_KEY_PATTERN } from '../contract/scopes.ts';
 
 export interface LocalSecrets {
   OPERATOR_TOKEN: string;
@@ -14,22 +15,35 @@ export interface LocalSecrets {
 // Not by way of server.ts: commands that only talk to a server need no wrangler and no Miniflare.
 export const DEV_VARS_FILE = join(import.meta.dirname, '..', '..', '.dev.vars');
 
+const OPERATOR_TOKEN_LENGTH_MIN = 32;
+
 /** Everything in `.dev.vars`; empty where there is none. */
 export async function readDevVars(): Promise<Record<string, string>> {
-  const text = await readFile(DEV_VARS_FILE, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return '';
-    throw error;
-  });
-  return parseEnv(text) as Record<string, string>;
+  return parseEnv(await readText()) as Record<string, string>;
 }
 
-/** The local secrets; made and written where they are missing. */
+/** The local secrets; made and written where they are missing. Throws where one that is there cannot be one. */
 export async function ensureDevVars(): Promise<Record<string, string> & LocalSecrets> {
-  const vars = await readDevVars();
+  const text = await readText();
+  const vars = parseEnv(text) as Record<string, string>;
+  if (vars.OPERATOR_TOKEN && vars.OPERATOR_TOKEN.length < OPERATOR_TOKEN_LENGTH_MIN) {
+    throw new Error(`OPERATOR_TOKEN in .dev.vars must have at least ${OPERATOR_TOKEN_LENGTH_MIN} characters`);
+  }
+  if (vars.DEMO_API_KEY && !API_KEY_PATTERN.test(vars.DEMO_API_KEY)) {
+    throw new Error('DEMO_API_KEY in .dev.vars must be utk- and 43 characters of base64url');
+  }
   const made: Partial<LocalSecrets> = {};
   if (!vars.OPERATOR_TOKEN) made.OPERATOR_TOKEN = randomBytes(32).toString('base64url');
   if (!vars.DEMO_API_KEY) made.DEMO_API_KEY = `utk-${randomBytes(32).toString('base64url')}`;
-  const lines = Object.entries(made).map(([name, value]) => `${name}="${value}"\n`);
-  if (lines.length > 0) await appendFile(DEV_VARS_FILE, lines.join(''), { mode: 0o600 });
+  const lines = Object.entries(made).map(([name, value]) => `${name}=${value}\n`);
+  if (text !== '' && !text.endsWith('\n')) lines.unshift('\n');
+  if (Object.keys(made).length > 0) await appendFile(DEV_VARS_FILE, lines.join(''), { mode: 0o600 });
   return { ...vars, ...made } as Record<string, string> & LocalSecrets;
+}
+
+function readText(): Promise<string> {
+  return readFile(DEV_VARS_FILE, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return '';
+    throw error;
+  });
 }
