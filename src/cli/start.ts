@@ -3,11 +3,16 @@
  */
 import { rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { MEDIA_TYPE } from '../contract/envelope.ts';
 import { DEMO_ORGANIZATION_ID, ensureDemoOrganization } from './demo-organization.ts';
 import { ensureDevVars, type LocalSecrets } from './dev-vars.ts';
+import { whenNpmEnds } from './parents.ts';
 import { bundle, freePort, PROJECT_DIR, startServer } from './server.ts';
+
+const PORT_WAIT_MS = 3_000;
+const PORT_POLL_MS = 100;
 
 const HELP = `npm start [-- --fresh]
 
@@ -29,7 +34,7 @@ async function main(): Promise<void> {
   const port = Number(process.env.PORT ?? 8787);
   if (!Number.isInteger(port) || port < 1 || port > 65_535) throw new Error(`PORT must be a port number, not ${process.env.PORT}`);
   const stateDir = resolve(PROJECT_DIR, process.env.STATE_DIR ?? '.state');
-  await freePort(port);
+  await portToBecomeFree(port);
   if (values.fresh) await rm(stateDir, { recursive: true, force: true });
 
   console.log('Callmeter: preparing ...');
@@ -52,12 +57,25 @@ curl -s ${server.url}/call_begin -H 'Authorization: Bearer ${DEMO_API_KEY}' -H '
 Ctrl+C stops.`);
 
   let stopping = false;
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    process.on(signal, () => {
-      if (stopping) return;
-      stopping = true;
-      void server.stop().then(() => process.exit(0));
-    });
+  const stop = () => {
+    if (stopping) return;
+    stopping = true;
+    void server.stop().then(() => process.exit(0));
+  };
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, stop);
+  await whenNpmEnds(stop);
+}
+
+/** A server that was just killed needs a moment to let go of its port. */
+async function portToBecomeFree(port: number): Promise<void> {
+  for (const giveUpAtMs = Date.now() + PORT_WAIT_MS; ; ) {
+    try {
+      await freePort(port);
+      return;
+    } catch (error) {
+      if (Date.now() > giveUpAtMs) throw error;
+      await setTimeout(PORT_POLL_MS);
+    }
   }
 }
 

@@ -1,11 +1,11 @@
 /**
  * `npm start` as a newcomer meets it.
  */
-import { exec } from 'node:child_process';
+import { exec, spawn } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { freePort } from '../../src/cli/server.ts';
-import { type LocalServer, newState, startLocal } from './local-server.ts';
+import { freePort, PROJECT_DIR } from '../../src/cli/server.ts';
+import { type LocalServer, newState, startLocal, until } from './local-server.ts';
 
 let state: { stateDir: string; port: number };
 let server: LocalServer;
@@ -32,6 +32,25 @@ test('the state survives a restart, and --fresh forgets it', async () => {
   await server.stop();
   server = await startLocal(state, ['--fresh']);
   expect((await server.demo.send('provisionCustomer', { body: { customerId: 'keeper' } })).data.newCustomer).toBe(true);
+});
+
+test.each(['SIGTERM', 'SIGKILL'] as const)('%s to npm alone ends the server too, and the port is free', async (signal) => {
+  const own = await newState();
+  const npm = spawn('npm', ['start'], {
+    cwd: PROJECT_DIR,
+    env: { ...process.env, PORT: String(own.port), STATE_DIR: own.stateDir },
+    stdio: 'pipe',
+  });
+  let printed = '';
+  npm.stdout.on('data', (chunk: Buffer) => (printed += chunk));
+  await until(() => printed.includes('Ctrl+C stops'));
+  npm.kill(signal);
+  await until(() =>
+    freePort(own.port).then(
+      () => true,
+      () => false,
+    ),
+  );
 });
 
 test('a port in use, and one that is none, are said in one line', async () => {
