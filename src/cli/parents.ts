@@ -9,20 +9,18 @@ const POLL_MS = 300;
 /** npm is the parent, or its shell is. */
 const ANCESTORS_MAX = 3;
 
-/** Calls `ended` once when the npm that started this process is gone. Does nothing where it was not npm. */
-export async function whenNpmEnds(ended: () => void): Promise<void> {
-  const watched = await pidsUpToNpm();
-  if (watched.length === 0) return;
+/** Calls `ended` once when one of `ancestors` is gone. Does nothing where there is none. */
+export function whenNpmEnds(ancestors: readonly number[], ended: () => void): void {
   const timer = setInterval(() => {
-    if (watched.every(isAlive)) return;
+    if (ancestors.every(isAlive)) return;
     clearInterval(timer);
     ended();
   }, POLL_MS);
   timer.unref();
 }
 
-/** The parent and its parents, up to and with npm; none where no npm is among them. */
-async function pidsUpToNpm(): Promise<number[]> {
+/** The parent and its parents, up to and with npm; none where it was not npm. To be asked first, while they are there. */
+export async function ancestorsUpToNpm(): Promise<number[]> {
   const pids: number[] = [];
   let pid = process.ppid;
   for (let generation = 0; generation < ANCESTORS_MAX && pid > 1; generation += 1) {

@@ -8,7 +8,7 @@ import { parseArgs } from 'node:util';
 import { MEDIA_TYPE } from '../contract/envelope.ts';
 import { DEMO_ORGANIZATION_ID, ensureDemoOrganization } from './demo-organization.ts';
 import { ensureDevVars, type LocalSecrets } from './dev-vars.ts';
-import { whenNpmEnds } from './parents.ts';
+import { ancestorsUpToNpm, whenNpmEnds } from './parents.ts';
 import { bundle, freePort, PROJECT_DIR, startServer } from './server.ts';
 
 const PORT_WAIT_MS = 3_000;
@@ -31,6 +31,7 @@ variables of wrangler.toml.`;
 async function main(): Promise<void> {
   const { values } = parseArgs({ options: { fresh: { type: 'boolean' }, help: { type: 'boolean' } } });
   if (values.help) return console.log(HELP);
+  const ancestors = await ancestorsUpToNpm();
   const port = Number(process.env.PORT ?? 8787);
   if (!Number.isInteger(port) || port < 1 || port > 65_535) throw new Error(`PORT must be a port number, not ${process.env.PORT}`);
   const stateDir = resolve(PROJECT_DIR, process.env.STATE_DIR ?? '.state');
@@ -63,7 +64,7 @@ Ctrl+C stops.`);
     void server.stop().then(() => process.exit(0));
   };
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, stop);
-  await whenNpmEnds(stop);
+  whenNpmEnds(ancestors, stop);
 }
 
 /** A server that was just killed needs a moment to let go of its port. */
