@@ -6,14 +6,13 @@
  * `src/catalog/validate.ts`.
  */
 import { z } from 'zod';
-import { instant, text } from './fields.ts';
+import { instant, text, USD_PER_MILLION_MAX } from './fields.ts';
 
 const MODELS_MAX = 2_000;
 const TRANSITIONS_MAX = 5_000;
 const LIST_MAX = 50;
 const NAME_LENGTH_MAX = 300;
 const FACT_LENGTH_MAX = 500;
-const USD_PER_MILLION_MAX = 1_000_000;
 const TOKENS_MAX = 1_000_000_000;
 
 export const Provider = z.enum(['openai', 'anthropic', 'google']);

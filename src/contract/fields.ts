@@ -7,8 +7,13 @@ export const CUSTOMER_ID_LENGTH_MAX = 255;
 export const TEXT_LENGTH_MAX = 200;
 export const TAGS_MAX = 50;
 export const IDEMPOTENCY_KEY_LENGTH_MAX = 255;
-/** More tokens than any call of any model has; keeps every cost inside 64 bits. */
+/** More tokens than any call of any model has. */
 export const TOKENS_MAX = 1_000_000_000_000;
+/**
+ * Above any published rate. With TOKENS_MAX it keeps every cost inside the 64 bits that SQLite sums in: input and output
+ * of the largest call at this rate are 2 x 2e18 of 9.2e18 nano-USD.
+ */
+export const USD_PER_MILLION_MAX = 2_000;
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it refuses
 export const CONTROL_CHARACTERS = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/;

@@ -2,10 +2,7 @@
  * An organization's own price of a model: a negotiated rate, or a model that no catalog has.
  */
 import { z } from 'zod';
-import { text } from './fields.ts';
-
-/** Keeps the cost of the largest call inside 64 bits. */
-const USD_PER_MILLION_MAX = 10_000;
+import { text, USD_PER_MILLION_MAX } from './fields.ts';
 
 const rate = z
   .number()
