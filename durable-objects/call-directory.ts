@@ -45,6 +45,12 @@ export class CallDirectory extends DurableObject<Env> {
     if (this.#exists) this.#sql.exec('DELETE FROM claims WHERE call_id = ? AND customer_id = ?', callId, customerId);
   }
 
+  /** Forgets every call id of an erased customer. Answers how many there were. */
+  forget(customerId: string): number {
+    if (!this.#exists) return 0;
+    return this.#sql.exec<{ call_id: string }>('DELETE FROM claims WHERE customer_id = ? RETURNING call_id', customerId).toArray().length;
+  }
+
   find(callId: string): Claim | null {
     if (!this.#exists) return null;
     const row = this.#sql

@@ -5,18 +5,28 @@
  * The alarm does what is due without a request, and never lets an error drop it.
  */
 import { DurableObject } from 'cloudflare:workers';
+import { reportCharge } from '../src/billing/stripe.ts';
 import type { BeginCallData, EndCallData } from '../src/contract/calls.ts';
+import type { CustomMeterData } from '../src/contract/custom-meter.ts';
 import type { ChangePlanData, CustomerUsageData, ProvisionCustomerData } from '../src/contract/customers.ts';
 import type { Answer } from '../src/contract/errors.ts';
-import type { OperatorCustomer } from '../src/contract/operator.ts';
+import type { GrantedCredit, OperatorCustomer } from '../src/contract/operator-customers.ts';
 import type { Call } from '../src/domain/call.ts';
 import type { Env } from '../src/env.ts';
-import * as commands from './customer/commands.ts';
+import * as calls from './customer/commands/calls.ts';
+import type { Context } from './customer/commands/context.ts';
+import { grant } from './customer/commands/credits.ts';
+import { increment } from './customer/commands/meters.ts';
+import { debitDue, type Reporter, reportDue } from './customer/commands/settlement.ts';
+import * as subscription from './customer/commands/subscription.ts';
 import { deliver } from './customer/outbox.ts';
 import type {
   BeginCommand,
   ChangePlanCommand,
   EndCommand,
+  GrantCommand,
+  IncrementCommand,
+  MigrateCommand,
   ProvisionCommand,
   ReadUsageCommand,
   ReplenishCommand,
@@ -28,7 +38,9 @@ import { CustomerStore } from './customer/store.ts';
 const RETRY_MS = 30_000;
 
 export class Customer extends DurableObject<Env> {
-  readonly #store: CustomerStore;
+  #store: CustomerStore;
+  /** The work of the alarm that fired last. */
+  #alarmRun: Promise<void> = Promise.resolve();
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
@@ -37,57 +49,94 @@ export class Customer extends DurableObject<Env> {
   }
 
   begin(command: BeginCommand): Answer<BeginCallData> {
-    return commands.begin(this.#context(), command);
+    return calls.begin(this.#context(), command);
   }
 
   void(organizationId: string, callId: string): void {
-    commands.voidCall(this.#context(), organizationId, callId);
+    calls.voidCall(this.#context(), organizationId, callId);
   }
 
   end(command: EndCommand): Answer<EndCallData> {
-    return commands.end(this.#context(), command);
+    return calls.end(this.#context(), command);
   }
 
   provision(command: ProvisionCommand): Answer<ProvisionCustomerData> {
-    return commands.provision(this.#context(), command);
+    return subscription.provision(this.#context(), command);
   }
 
   switchPlan(command: ChangePlanCommand): Answer<ChangePlanData> {
-    return commands.switchPlan(this.#context(), command);
+    return subscription.switchPlan(this.#context(), command);
   }
 
   replenish(command: ReplenishCommand): Answer<ChangePlanData> {
-    return commands.replenish(this.#context(), command);
+    return subscription.replenish(this.#context(), command);
+  }
+
+  migrate(command: MigrateCommand): boolean {
+    return subscription.migrate(this.#context(), command);
+  }
+
+  increment(command: IncrementCommand): Answer<CustomMeterData> {
+    return increment(this.#context(), command);
+  }
+
+  grant(command: GrantCommand): Answer<GrantedCredit> {
+    return grant(this.#context(), command);
   }
 
   readUsage(command: ReadUsageCommand): Answer<CustomerUsageData> {
-    return commands.readUsage(this.#context(), command);
+    return subscription.readUsage(this.#context(), command);
   }
 
   readCall(organizationId: string, callId: string): Call | null {
-    return commands.readCall(this.#context(), organizationId, callId);
+    return calls.readCall(this.#context(), organizationId, callId);
   }
 
   setCanceled(command: SetCanceledCommand): Answer<CustomerUsageData> {
-    return commands.cancelOrReactivate(this.#context(), command);
+    return subscription.cancelOrReactivate(this.#context(), command);
   }
 
   inspect(command: ReadUsageCommand): Answer<OperatorCustomer> {
-    return commands.inspect(this.#context(), command);
+    return subscription.inspect(this.#context(), command);
+  }
+
+  /**
+   * Erases the customer: everything that the object holds. Answers whether there was anything. A delivery to D1 that is
+   * under way is waited for, so that nothing arrives there after this.
+   */
+  async erase(organizationId: string): Promise<boolean> {
+    await this.#alarmRun;
+    return this.ctx.blockConcurrencyWhile(async () => {
+      if (this.#store.account()?.organizationId !== organizationId) return false;
+      await this.ctx.storage.deleteAlarm();
+      await this.ctx.storage.deleteAll();
+      this.#store = new CustomerStore(this.ctx.storage);
+      await this.#store.load();
+      return true;
+    });
   }
 
   override async alarm(): Promise<void> {
-    this.#store.alarmFired();
+    this.#alarmRun = this.#work();
+    await this.#alarmRun;
+  }
+
+  async #work(): Promise<void> {
+    const store = this.#store;
+    store.alarmFired();
     try {
-      commands.housekeep(this.#context());
-      await deliver({ store: this.#store, db: this.env.DB, kv: this.env.KV, objectId: this.ctx.id.toString(), now: Date.now });
+      subscription.housekeep(this.#context());
+      const report = reporterOf(this.env);
+      debitDue(store, report !== null, Date.now());
+      await deliver({ store, db: this.env.DB, kv: this.env.KV, objectId: this.ctx.id.toString(), now: Date.now });
+      if (report) await reportDue(store, report, Date.now);
     } catch (error) {
       console.error(JSON.stringify({ event: 'alarm_failed', objectId: this.ctx.id.toString(), error: String(error) }));
       await this.ctx.storage.setAlarm(Date.now() + RETRY_MS);
     }
   }
 
-  #context(): commands.Context {
+  #context(): Context {
     return {
       store: this.#store,
       objectId: this.ctx.id.toString(),
@@ -96,4 +145,10 @@ export class Customer extends DurableObject<Env> {
       newId: () => crypto.randomUUID(),
     };
   }
+}
+
+/** How charges are reported; `null` where no billing provider is configured. */
+function reporterOf({ STRIPE_SECRET_KEY: secretKey, STRIPE_API_BASE: apiBase, STRIPE_METER_EVENT_NAME: eventName }: Env): Reporter | null {
+  if (!secretKey) return null;
+  return (charge) => reportCharge({ secretKey, eventName, ...(apiBase && { apiBase }) }, charge);
 }

@@ -3,6 +3,7 @@
  */
 import type { CallDirectory } from '../durable-objects/call-directory.ts';
 import type { Customer } from '../durable-objects/customer.ts';
+import type { PlanMigration } from '../durable-objects/plan-migration.ts';
 
 /** Keys in KV that name objects whose changes cannot be sent to D1; their metadata is `{ oldestMs }`. */
 export const BACKLOG_PREFIX = 'backlog:';
@@ -12,6 +13,7 @@ export interface Env {
   KV: KVNamespace;
   CUSTOMERS: DurableObjectNamespace<Customer>;
   CALL_DIRECTORY: DurableObjectNamespace<CallDirectory>;
+  PLAN_MIGRATIONS: DurableObjectNamespace<PlanMigration>;
   /** Milliseconds for which an isolate may use configuration that it read. */
   CONFIG_TTL_MS: number;
   CALL_DEADLINE_SECONDS: number;
@@ -20,6 +22,12 @@ export interface Env {
   /** Where the daily import reads a catalog; absent means that there is no import. */
   CATALOG_UPSTREAM_URL?: string;
   CATALOG_UPSTREAM_FORMAT?: 'models.dev' | 'litellm';
+  /** Secret; absent means that charges are settled against the USD balance alone. */
+  STRIPE_SECRET_KEY?: string;
+  /** The meter at Stripe that charges are reported to, in nano-USD. */
+  STRIPE_METER_EVENT_NAME: string;
+  /** Another address than Stripe's own. */
+  STRIPE_API_BASE?: string;
   /** Secret; absent or shorter than 32 characters means that there is no operator API. */
   OPERATOR_TOKEN?: string;
 }

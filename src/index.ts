@@ -11,6 +11,7 @@ import { deleteExpired, recordPriceSnapshots } from './storage/housekeeping.ts';
 
 export { CallDirectory } from '../durable-objects/call-directory.ts';
 export { Customer } from '../durable-objects/customer.ts';
+export { PlanMigration } from '../durable-objects/plan-migration.ts';
 
 /** As in wrangler.toml. */
 const IMPORT_CRON = '47 3 * * *';

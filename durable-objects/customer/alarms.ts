@@ -10,6 +10,10 @@ export interface Due {
   deadlineMs: number | null;
   /** The usage period ends. */
   replenishMs: number | null;
+  /** A credit expires. */
+  expiryMs: number | null;
+  /** A charge is to be settled, or reported again. */
+  settleMs: number | null;
   /** Old calls, answers and keys may go. */
   pruneMs: number | null;
 }
@@ -18,6 +22,6 @@ export interface Due {
 const STEP_MS = 30 * 24 * 3_600_000;
 
 export function nextAlarm(due: Due, nowMs: number): number | null {
-  const times = [due.outboxMs, due.deadlineMs, due.replenishMs, due.pruneMs].filter((time) => time !== null);
+  const times = [due.outboxMs, due.deadlineMs, due.replenishMs, due.expiryMs, due.settleMs, due.pruneMs].filter((time) => time !== null);
   return times.length === 0 ? null : Math.min(...times, nowMs + STEP_MS);
 }

@@ -72,4 +72,46 @@ export const MIGRATIONS: readonly string[] = [
   CREATE TABLE delivery (id INTEGER PRIMARY KEY CHECK (id = 1), failures INTEGER NOT NULL, due_at_ms INTEGER, last_error TEXT);
   INSERT INTO delivery (id, failures, due_at_ms, last_error) VALUES (1, 0, NULL, NULL);
   `,
+  `
+  -- Accounts from before there were wallets.
+  UPDATE account SET value = json_set(value, '$.wallet',
+    json('{"credits":[],"overdraft":"0","held":"0","unsettled":"0","entries":[]}')) WHERE value ->> '$.wallet' IS NULL;
+
+  -- Increments of the custom meters, as JSON (src/domain/custom-meter.ts), until D1 has them and their charge is settled.
+  CREATE TABLE meter_events (event_id TEXT PRIMARY KEY, at_ms INTEGER NOT NULL, record TEXT NOT NULL);
+  CREATE INDEX meter_events_age ON meter_events (at_ms);
+
+  -- Every change of a balance. Amounts are exact decimals as text: nano-USD, or units of a slot.
+  CREATE TABLE ledger (
+    entry_id INTEGER PRIMARY KEY AUTOINCREMENT,
+    at_ms INTEGER NOT NULL,
+    unit TEXT NOT NULL,
+    balance TEXT NOT NULL,
+    record TEXT NOT NULL
+  );
+  CREATE INDEX ledger_by_unit ON ledger (unit, entry_id);
+  CREATE INDEX ledger_age ON ledger (at_ms);
+
+  -- Charges on their way: to the balance first, then to the billing provider where one is configured.
+  CREATE TABLE charges (
+    charge_id TEXT PRIMARY KEY,
+    -- 'call' or 'meter_event', and which one.
+    kind TEXT NOT NULL,
+    subject_id TEXT NOT NULL,
+    amount_nano_usd TEXT NOT NULL,
+    stripe_customer_id TEXT,
+    at_ms INTEGER NOT NULL,
+    -- NULL until the balance has paid.
+    debited_at_ms INTEGER,
+    attempts INTEGER NOT NULL DEFAULT 0,
+    first_attempt_at_ms INTEGER,
+    due_at_ms INTEGER NOT NULL
+  );
+  CREATE INDEX charges_due ON charges (due_at_ms);
+
+  -- Units of the custom meters by UTC hour.
+  ALTER TABLE usage_hours ADD COLUMN custom1 INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE usage_hours ADD COLUMN custom2 INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE usage_hours ADD COLUMN agentic_api INTEGER NOT NULL DEFAULT 0;
+  `,
 ];

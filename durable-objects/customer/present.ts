@@ -2,12 +2,14 @@
  * From an account and its calls to the contract's answers. Pure: no storage, no clock.
  */
 import type { BeginCallData, EndCallData } from '../../src/contract/calls.ts';
+import type { CustomMeterData } from '../../src/contract/custom-meter.ts';
 import type { CustomerUsageData } from '../../src/contract/customers.ts';
 import type { CustomerState } from '../../src/contract/entitlements.ts';
 import type { Account } from '../../src/domain/account.ts';
-import type { Begun, Call, CallOutcome } from '../../src/domain/call.ts';
+import { type Begun, type Call, type CallOutcome, creditLeft } from '../../src/domain/call.ts';
+import type { Incremented } from '../../src/domain/custom-meter.ts';
 import { decideEntitlements, type EntitlementDecision, EVERYTHING } from '../../src/domain/entitlements.ts';
-import { type MeterName, summarizeAll } from '../../src/domain/meters.ts';
+import { type MeterName, SLOT_METERS, summarize, summarizeAll } from '../../src/domain/meters.ts';
 import { type NanoUsd, usdFromNano } from '../../src/domain/money.ts';
 import { billableInputTokens, pricingMultiplier } from '../../src/domain/pricing.ts';
 import type { BeginCommand, TierHints } from './protocol.ts';
@@ -19,7 +21,7 @@ const DAY_MS = 24 * HOUR_MS;
 export function presentCustomer(account: Account, models: CustomerState['models']): CustomerUsageData {
   const { plan } = account.subscription.plan;
   const canceled = account.subscription.canceledAtMs !== null;
-  const decision = decideEntitlements(plan, account.meters, EVERYTHING, canceled);
+  const decision = decideEntitlements(plan, account.meters, EVERYTHING, canceled, creditLeft(account, 0n));
   const { stripeCustomerId } = account.contact;
   return {
     customerId: account.customerId,
@@ -109,7 +111,7 @@ export function presentEnd(account: Account, call: Call, outcome: CallOutcome, v
       reasoningTokens: usage.reasoningTokens,
     },
     metered: {
-      calls: outcome.consumed[`${outcome.tier}Calls`] ?? 0,
+      calls: outcome.calls,
       tokens: usage.responseTokens,
       reasoningTokens: usage.reasoningTokens,
       searches: usage.searches,
@@ -119,6 +121,25 @@ export function presentEnd(account: Account, call: Call, outcome: CallOutcome, v
     spendVelocity: presentVelocity(account.customerId, costNanoUsd, velocity, outcome.endedAtMs),
     balances: presentBalances(account),
     ...(outcome.stripeCustomerId !== null && { stripeCustomerId: outcome.stripeCustomerId }),
+  };
+}
+
+export function presentIncrement({ account, event, meter }: Incremented): CustomMeterData {
+  const { slot, amount, eventId, funding, components, periodUsageBefore, periodUsageAfter } = event;
+  return {
+    success: true,
+    eventId,
+    meterSlot: slot,
+    amount,
+    blocked: funding.unfunded > 0,
+    meter: {
+      ...summarize(account.subscription.plan.plan, account.meters, SLOT_METERS[slot]),
+      label: meter.label,
+      periodUsageBefore,
+      periodUsageAfter,
+      ...(meter.overage && { overagePricingModel: meter.overage.model }),
+      overagePricingComponents: components,
+    },
   };
 }
 

@@ -6,8 +6,10 @@
 import type { CustomerState } from '../../src/contract/entitlements.ts';
 import type { ChangeStrategy, Contact } from '../../src/domain/account.ts';
 import type { BeginRequest, EndRequest } from '../../src/domain/call.ts';
+import type { IncrementRequest } from '../../src/domain/custom-meter.ts';
 import type { PlanVersion } from '../../src/domain/plan.ts';
 import type { ResolvedPrice } from '../../src/domain/pricing.ts';
+import type { CreditUnit } from '../../src/domain/wallet.ts';
 
 /** The call's key: the caller's own, or a hash of the request from which the object makes one. */
 export type CallKey = { source: 'explicit'; callId: string; claimedAtMs: number } | { source: 'derived'; hash: string };
@@ -70,4 +72,28 @@ export interface ChangePlanCommand extends ReadUsageCommand {
 export interface ReplenishCommand extends ReadUsageCommand {
   idempotencyKey: string | null;
   fingerprint: string;
+}
+
+export interface IncrementCommand {
+  organizationId: string;
+  request: IncrementRequest;
+  idempotencyKey: string | null;
+  fingerprint: string;
+}
+
+export interface GrantCommand {
+  organizationId: string;
+  unit: CreditUnit;
+  /** Decimal nano-USD, or units. */
+  amount: string;
+  expiresAtMs: number | null;
+  reference: string | null;
+  idempotencyKey: string | null;
+  fingerprint: string;
+}
+
+export interface MigrateCommand {
+  organizationId: string;
+  target: PlanVersion;
+  when: 'NOW' | 'AT_NEXT_REPLENISH';
 }

@@ -7,11 +7,16 @@
  */
 import type { Account } from '../../src/domain/account.ts';
 import type { Call } from '../../src/domain/call.ts';
+import type { MeterEvent } from '../../src/domain/custom-meter.ts';
 import { NEVER_MS } from '../../src/domain/period.ts';
+import { balanceOf, EMPTY_WALLET, nextExpiryMs, type Wallet } from '../../src/domain/wallet.ts';
 import { type Due, nextAlarm } from './alarms.ts';
 import { MIGRATIONS } from './migrations.ts';
 import { CallTable, type StoredCall } from './tables/calls.ts';
+import { ChargeTable, type OpenCharge } from './tables/charges.ts';
 import { type DerivedKey, KeyTable, type UsedKey } from './tables/keys.ts';
+import { LedgerTable, type StoredEntry } from './tables/ledger.ts';
+import { MeterEventTable } from './tables/meter-events.ts';
 import { type Delivery, type OutboxRow, OutboxTable } from './tables/outbox.ts';
 import { UsageHourTable } from './tables/usage-hours.ts';
 
@@ -22,6 +27,10 @@ const DAY_MS = 24 * HOUR_MS;
 export const ANSWER_RETENTION_MS = 48 * HOUR_MS;
 /** A finished call stays in the object for this long; afterwards D1 answers. */
 export const CALL_RETENTION_MS = 7 * DAY_MS;
+/** A meter event is read by nobody once D1 has it and its charge is settled. */
+const METER_EVENT_RETENTION_MS = HOUR_MS;
+/** Older entries of the ledger are in D1 alone. */
+const LEDGER_RETENTION_MS = 30 * DAY_MS;
 const USAGE_HOURS_RETENTION_MS = 100 * DAY_MS;
 /** Rows wait this long for others before they are sent to D1 together. */
 const OUTBOX_DELAY_MS = 1_000;
@@ -37,6 +46,9 @@ export class CustomerStore {
   readonly #calls: CallTable;
   readonly #keys: KeyTable;
   readonly #outbox: OutboxTable;
+  readonly #meterEvents: MeterEventTable;
+  readonly #ledger: LedgerTable;
+  readonly #charges: ChargeTable;
   #exists: boolean;
   /** As committed; dropped when a transaction fails. */
   #account: Account | null | undefined;
@@ -48,6 +60,9 @@ export class CustomerStore {
     this.#calls = new CallTable(storage.sql);
     this.#keys = new KeyTable(storage.sql);
     this.#outbox = new OutboxTable(storage.sql);
+    this.#meterEvents = new MeterEventTable(storage.sql);
+    this.#ledger = new LedgerTable(storage.sql);
+    this.#charges = new ChargeTable(storage.sql);
     this.usageHours = new UsageHourTable(storage.sql);
     this.#exists = this.#hasSchema();
     if (this.#exists) storage.transactionSync(() => this.#migrate());
@@ -89,16 +104,38 @@ export class CustomerStore {
     return this.#account;
   }
 
-  /** Stores the account; creates the schema with the first one. */
-  saveAccount(account: Account, nowMs: number): void {
+  /** Stores the account, and its wallet's new entries in the ledger; creates the schema with the first one. Returns what is stored. */
+  saveAccount(changed: Account, nowMs: number): Account {
     if (!this.#exists) this.#create();
     const before = this.#account;
+    const account = this.#post(changed, nowMs);
     const sql = 'INSERT INTO account (id, value) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET value = excluded.value';
     this.#storage.sql.exec(sql, JSON.stringify(account));
     this.#account = account;
-    this.#dueNow().replenishMs = replenishmentOf(account);
+    const due = this.#dueNow();
+    due.replenishMs = replenishmentOf(account);
+    due.expiryMs = nextExpiryMs(account.wallet);
     if (before?.subscription !== account.subscription || before.contact !== account.contact) {
       this.#enqueue('customer', account.customerId, account.revision, nowMs);
+    }
+    return account;
+  }
+
+  /** Moves the wallet's new entries into the ledger. Throws where the ledger and a balance would not agree. */
+  #post(account: Account, nowMs: number): Account {
+    const { wallet } = account;
+    for (const entry of wallet.entries) {
+      const entryId = this.#ledger.append(entry);
+      this.#enqueue('credit_entry', String(entryId), entryId, nowMs);
+    }
+    if (wallet !== this.#account?.wallet) this.#assertLedger(wallet);
+    return wallet.entries.length === 0 ? account : { ...account, wallet: { ...wallet, entries: [] } };
+  }
+
+  #assertLedger(wallet: Wallet): void {
+    for (const unit of ['USD', 'CUSTOM1', 'CUSTOM2', 'AGENTIC_API'] as const) {
+      const [ledger, balance] = [this.#ledger.balance(unit), balanceOf(wallet, unit)];
+      if (ledger !== balance) throw new Error(`the ledger of ${unit} sums to ${ledger}, the balance is ${balance}`);
     }
   }
 
@@ -111,6 +148,12 @@ export class CustomerStore {
     const due = this.#dueNow();
     if (call.status === 'IN_PROGRESS') due.deadlineMs = Math.min(due.deadlineMs ?? NEVER_MS, call.deadlineAtMs);
     else due.pruneMs ??= nowMs + ANSWER_RETENTION_MS;
+    this.#enqueue('call', call.callId, call.revision, nowMs);
+  }
+
+  /** Stores what became of a call's charge. */
+  updateCall(call: Call, nowMs: number): void {
+    this.#calls.update(call);
     this.#enqueue('call', call.callId, call.revision, nowMs);
   }
 
@@ -170,6 +213,42 @@ export class CustomerStore {
     this.#dueNow().pruneMs ??= nowMs + ANSWER_RETENTION_MS;
   }
 
+  meterEvent(eventId: string): MeterEvent | null {
+    return this.#meterEvents.find(eventId);
+  }
+
+  saveMeterEvent(event: MeterEvent, nowMs: number): void {
+    this.#meterEvents.save(event);
+    this.#dueNow().pruneMs ??= nowMs + METER_EVENT_RETENTION_MS;
+    this.#enqueue('meter_event', event.eventId, event.revision, nowMs);
+  }
+
+  saveCharge(charge: OpenCharge): void {
+    this.#charges.save(charge);
+    this.#dueNow().settleMs = this.#charges.nextDueMs();
+  }
+
+  charge(chargeId: string): OpenCharge | null {
+    return this.#charges.find(chargeId);
+  }
+
+  chargesDue(nowMs: number, rowsMax: number): OpenCharge[] {
+    return this.#exists && (this.#dueNow().settleMs ?? NEVER_MS) <= nowMs ? this.#charges.due(nowMs, rowsMax) : [];
+  }
+
+  dropCharge(chargeId: string): void {
+    this.#charges.drop(chargeId);
+    this.#dueNow().settleMs = this.#charges.nextDueMs();
+  }
+
+  countCharges(): number {
+    return this.#charges.count();
+  }
+
+  recentEntries(rowsMax: number): StoredEntry[] {
+    return this.#ledger.recent(rowsMax);
+  }
+
   outboxRows(rowsMax: number): OutboxRow[] {
     return this.#exists ? this.#outbox.rows(rowsMax) : [];
   }
@@ -197,6 +276,8 @@ export class CustomerStore {
     const written = [
       this.#calls.dropAnswers(nowMs - ANSWER_RETENTION_MS, PRUNE_ROWS_MAX),
       this.#calls.drop(nowMs - CALL_RETENTION_MS, PRUNE_ROWS_MAX),
+      this.#meterEvents.drop(nowMs - METER_EVENT_RETENTION_MS, PRUNE_ROWS_MAX),
+      this.#ledger.drop(nowMs - LEDGER_RETENTION_MS, PRUNE_ROWS_MAX),
       this.#keys.drop(nowMs, PRUNE_ROWS_MAX),
       this.#keys.dropDerived(nowMs - CALL_RETENTION_MS, PRUNE_ROWS_MAX),
       this.usageHours.drop(nowMs - USAGE_HOURS_RETENTION_MS, PRUNE_ROWS_MAX),
@@ -208,12 +289,14 @@ export class CustomerStore {
 
   #nextPruneMs(): number | null {
     const { anyMs, withAnswerMs } = this.#calls.oldestFinished();
-    const hourMs = this.usageHours.oldestMs();
+    const after = (oldestMs: number | null, retentionMs: number) => (oldestMs === null ? null : oldestMs + retentionMs);
     const times = [
-      withAnswerMs === null ? null : withAnswerMs + ANSWER_RETENTION_MS,
-      anyMs === null ? null : anyMs + CALL_RETENTION_MS,
+      after(withAnswerMs, ANSWER_RETENTION_MS),
+      after(anyMs, CALL_RETENTION_MS),
+      after(this.#meterEvents.oldestMs(), METER_EVENT_RETENTION_MS),
+      after(this.#ledger.oldestMs(), LEDGER_RETENTION_MS),
       this.#keys.nextExpiryMs(),
-      hourMs === null ? null : hourMs + USAGE_HOURS_RETENTION_MS,
+      after(this.usageHours.oldestMs(), USAGE_HOURS_RETENTION_MS),
     ].filter((time) => time !== null);
     return times.length === 0 ? null : Math.min(...times);
   }
@@ -228,6 +311,8 @@ export class CustomerStore {
       outboxMs: this.#outbox.delivery().dueAtMs,
       deadlineMs: this.#calls.nextDeadlineMs(),
       replenishMs: replenishmentOf(this.account()),
+      expiryMs: nextExpiryMs(this.account()?.wallet ?? EMPTY_WALLET),
+      settleMs: this.#charges.nextDueMs(),
       pruneMs: this.#nextPruneMs(),
     };
     return this.#due;

@@ -15,6 +15,8 @@ export const ERROR_STATUS = {
   NOT_ACCEPTABLE: 406,
   CALL_ALREADY_FINALIZED: 409,
   CONFLICT: 409,
+  /** The contract's name for two increments at once. The customer's object runs one after the other, so it is never answered. */
+  CUSTOM_METER_CONFLICT: 409,
   IDEMPOTENCY_KEY_CONFLICT: 409,
   PAYLOAD_TOO_LARGE: 413,
   UNSUPPORTED_MEDIA_TYPE: 415,

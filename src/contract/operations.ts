@@ -5,6 +5,7 @@
 import { z } from 'zod';
 import { BeginCallData, BeginCallRequest, EndCallData, EndCallRequest, ReadCallData } from './calls.ts';
 import { CatalogDocument, CatalogInfo, PublishedCatalog } from './catalog.ts';
+import { CustomMeterData, IncrementMeterRequest } from './custom-meter.ts';
 import {
   ChangePlanBody,
   ChangePlanData,
@@ -25,13 +26,21 @@ import {
   CreateOrganizationRequest,
   Health,
   Key,
-  OperatorCustomer,
   OperatorEvent,
   Organization,
   SetModelsRequest,
   UpdateKeyRequest,
   UpdateOrganizationRequest,
 } from './operator.ts';
+import {
+  ErasedCustomer,
+  GrantCreditRequest,
+  GrantedCredit,
+  MigratePlanRequest,
+  OperatorCustomer,
+  PlanMigration,
+  StartedMigration,
+} from './operator-customers.ts';
 import { Plan, PlanDetail, PlanVersion, planId } from './plans.ts';
 import { OrganizationPrice, pricedModelKey, SetPriceRequest } from './prices.ts';
 import type { LegacyGrant, Scope } from './scopes.ts';
@@ -145,6 +154,16 @@ export const operations = {
     code: 'CUSTOMER_REPLENISHED',
     data: ChangePlanData,
   }),
+  incrementMeter: operation({
+    operationId: 'incrementMeter',
+    summary: 'Record usage of a custom meter; learn what paid for it',
+    method: 'POST',
+    path: '/custom_meter',
+    security: { kind: 'apiKey', scopes: ['usage:write'], legacyGrant: 'meters:increment' },
+    body: IncrementMeterRequest,
+    code: 'CUSTOM_METER_SUCCESS',
+    data: CustomMeterData,
+  }),
   listCustomers: operation({
     operationId: 'listCustomers',
     summary: 'List customers, as of the last projection',
@@ -237,6 +256,27 @@ export const operations = {
     params: planParam,
     code: 'PLAN_READ',
     data: PlanDetail,
+  }),
+  migratePlan: operation({
+    operationId: 'migratePlan',
+    summary: 'Move every subscription of a plan to its newest version, in the background',
+    method: 'POST',
+    path: '/operator/organizations/{org}/plans/{planId}/migrate',
+    security: operator,
+    params: planParam,
+    body: MigratePlanRequest,
+    code: 'MIGRATION_STARTED',
+    data: StartedMigration,
+  }),
+  readMigration: operation({
+    operationId: 'readMigration',
+    summary: 'Read how far a migration is',
+    method: 'GET',
+    path: '/operator/organizations/{org}/migrations/{jobId}',
+    security: operator,
+    params: organizationParam.extend({ jobId: text(64).describe('The job') }),
+    code: 'MIGRATION_READ',
+    data: PlanMigration,
   }),
   setModels: operation({
     operationId: 'setModels',
@@ -332,6 +372,27 @@ export const operations = {
     params: organizationCustomerParam,
     code: 'CUSTOMER_REACTIVATED',
     data: CustomerUsageData,
+  }),
+  grantCredit: operation({
+    operationId: 'grantCredit',
+    summary: 'Grant USD credit, or units of a custom meter',
+    method: 'POST',
+    path: '/operator/organizations/{org}/customers/{customerId}/credits',
+    security: operator,
+    params: organizationCustomerParam,
+    body: GrantCreditRequest,
+    code: 'CREDIT_GRANTED',
+    data: GrantedCredit,
+  }),
+  eraseCustomer: operation({
+    operationId: 'eraseCustomer',
+    summary: 'Erase a customer everywhere',
+    method: 'DELETE',
+    path: '/operator/organizations/{org}/customers/{customerId}',
+    security: operator,
+    params: organizationCustomerParam,
+    code: 'CUSTOMER_ERASED',
+    data: ErasedCustomer,
   }),
   readCatalog: operation({
     operationId: 'readCatalog',

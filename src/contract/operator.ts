@@ -1,9 +1,8 @@
 /**
- * The operator's nouns on the wire: organizations, keys, model mappings, a customer as the operator sees it, events,
- * health.
+ * The operator's nouns on the wire: organizations, keys, model mappings, events, health. Customers are in
+ * `operator-customers.ts`.
  */
 import { z } from 'zod';
-import { CustomerUsageData } from './customers.ts';
 import { Models } from './entitlements.ts';
 import { instant, text } from './fields.ts';
 import { planId } from './plans.ts';
@@ -77,31 +76,6 @@ export const CreatedKey = z.object({
   prefix: z.enum(KEY_PREFIXES).describe('Prefix'),
   scopes: z.array(Scope).nullable().describe('Stored scopes'),
 });
-
-const RecentCall = z.object({
-  callId: z.string().describe('Call id'),
-  status: z.string().describe('State'),
-  startTime: instant.describe('When it began'),
-  endTime: instant.nullable().describe('When it ended or timed out'),
-  providerUsed: z.string().nullable().describe('Executing vendor'),
-  modelUsed: z.string().nullable().describe('Model that ran'),
-  costUSD: z.number().nullable().describe('Cost, where final'),
-});
-
-export const OperatorCustomer = CustomerUsageData.extend({
-  organizationId: z.string().describe('Organization id'),
-  createdAt: instant.describe('When the customer was provisioned'),
-  openCalls: z.number().int().describe('Calls in progress'),
-  recentCalls: z.array(RecentCall).describe('The last calls, newest first'),
-  outbox: z.object({
-    pending: z.number().int().describe('Changes that wait for D1'),
-    oldestAt: instant.nullable().describe('Since when the oldest waits'),
-    failures: z.number().int().describe('Attempts that failed in a row'),
-    lastError: z.string().nullable().describe('Why the last attempt failed'),
-  }),
-});
-
-export type OperatorCustomer = z.infer<typeof OperatorCustomer>;
 
 export const OperatorEvent = z.object({
   eventId: z.string().describe('Event id, ascending in time'),

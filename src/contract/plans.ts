@@ -98,7 +98,13 @@ export const Plan = z.strictObject({
   payg: z
     .strictObject({
       enabled: z.boolean().default(false).describe('The USD balance may pay when the allowance is gone'),
-      markupPercent: z.number().min(0).max(10_000).default(0).describe('Added to the cost'),
+      markupPercent: z
+        .number()
+        .min(0)
+        .max(10_000)
+        .refine((value) => Number(value.toFixed(4)) === value, 'must have at most four decimals')
+        .default(0)
+        .describe('Percent of the cost that is added to it'),
     })
     .prefault({})
     .describe('Pay-as-you-go'),

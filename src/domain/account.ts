@@ -1,12 +1,14 @@
 /**
- * One customer's account: who the customer is, the subscription, and what is used of the current period.
+ * One customer's account: who the customer is, the subscription, what is used of the current period, and the wallet.
  *
  * An account is a value: each function returns the next one. Replenishment is lazy, so every command first brings the
  * account up to the present with `replenishDue`.
  */
+import type { SlotUsage } from './custom-meter.ts';
 import type { MeterState } from './meters.ts';
 import { periodAt, type Replenish } from './period.ts';
-import type { PlanVersion } from './plan.ts';
+import type { MeterSlot, PlanVersion } from './plan.ts';
+import { EMPTY_WALLET, expireCredits, type Wallet } from './wallet.ts';
 
 export interface Contact {
   friendlyName?: string | undefined;
@@ -37,6 +39,9 @@ export interface Account {
   contact: Contact;
   subscription: Subscription;
   meters: MeterState;
+  /** What the custom meters counted in the current period; absent slots counted nothing. */
+  slots?: Partial<Record<MeterSlot, SlotUsage>>;
+  wallet: Wallet;
   /** Grows with each change of the account or of a call; the projection to D1 keeps the highest. */
   revision: number;
 }
@@ -67,6 +72,7 @@ export function openAccount(input: NewAccount, nowMs: number): Account {
       pending: null,
     },
     meters: { consumed: {}, reserved: {} },
+    wallet: EMPTY_WALLET,
     revision: 1,
   };
 }
@@ -85,6 +91,16 @@ export function replenishDue(account: Account, nowMs: number): Account {
   const same = sameInterval(plan.plan.replenish, subscription.cycle.replenish);
   const cycle = same ? subscription.cycle : { anchorMs: boundaryMs, replenish: plan.plan.replenish };
   return startPeriod(account, plan, cycle, nowMs);
+}
+
+/** Takes away credits that have expired. Returns the same object when none has. */
+export function expireDue(account: Account, nowMs: number): Account {
+  const wallet = expireCredits(account.wallet, nowMs);
+  return wallet === account.wallet ? account : changeWallet(account, wallet);
+}
+
+export function changeWallet(account: Account, wallet: Wallet): Account {
+  return { ...account, wallet, revision: account.revision + 1 };
 }
 
 /** Starts a new cycle now, with a pending plan change applied: a full grant, whatever was left. */
@@ -112,10 +128,23 @@ export function changePlan(account: Account, target: PlanVersion, strategy: Chan
   }
 }
 
+/**
+ * Moves a subscription of the plan to its newest version: now, with usage and date kept, or at the next replenishment.
+ * A change to another plan that is pending stays so. Returns the same object when there is nothing to move.
+ */
+export function migratePlan(account: Account, newest: PlanVersion, when: 'NOW' | 'AT_NEXT_REPLENISH'): Account {
+  const { plan, pending } = account.subscription;
+  const isOlder = (version: PlanVersion) => version.planId === newest.planId && version.version < newest.version;
+  if (pending && isOlder(pending)) return migratePlan(changeSubscription(account, { pending: newest }), newest, when);
+  if (!isOlder(plan)) return account;
+  if (when === 'AT_NEXT_REPLENISH') return pending ? account : changeSubscription(account, { pending: newest });
+  return changeSubscription(account, { plan: newest, pending: pending?.planId === newest.planId ? null : pending });
+}
+
 function startPeriod(account: Account, plan: PlanVersion, cycle: Subscription['cycle'], nowMs: number): Account {
   const { startMs, endMs } = periodAt(cycle.anchorMs, cycle.replenish, nowMs);
   const change = { plan, cycle, lastReplenishedAtMs: startMs, nextReplenishAtMs: endMs, pending: null };
-  return { ...changeSubscription(account, change), meters: { consumed: {}, reserved: account.meters.reserved } };
+  return { ...changeSubscription(account, change), meters: { consumed: {}, reserved: account.meters.reserved }, slots: {} };
 }
 
 function sameInterval(a: Replenish, b: Replenish): boolean {

@@ -6,16 +6,19 @@
  * because the money was spent. All facts of a call are plain JSON; money in them is a decimal string of nano-USD.
  */
 import { type Account, isCanceled } from './account.ts';
+import { type Charge, newCharge, pendingAmount, withMarkup } from './charge.ts';
 import { type CompressionCounts, type CompressionSavings, compressionSavings } from './compression.ts';
 import {
   allowedTiers,
   decideEntitlements,
   type EntitlementDecision,
   type Entitlements,
+  isTierLeft,
   type SuggestedTier,
   type Tier,
 } from './entitlements.ts';
 import { addQuantities, type Quantities, subtractQuantities, summarize } from './meters.ts';
+import { type NanoUsd, nanoFromUsd } from './money.ts';
 import {
   breakdownOf,
   type Cost,
@@ -28,6 +31,7 @@ import {
   type Usage,
 } from './pricing.ts';
 import { sanitizeErrorMessage } from './sanitize.ts';
+import { availableUsd, hold, promise, release } from './wallet.ts';
 
 export type CallStatus = 'IN_PROGRESS' | 'COMPLETED' | 'FAILED' | 'TIMEOUT' | 'NOT_ALLOWED';
 
@@ -81,8 +85,12 @@ export interface CallOutcome extends Reasoning {
   /** The mode that applied: the end's own, or the one of begin. */
   pricingMode: PricingMode;
   tier: Tier;
+  /** 1 for a model call, 0 for none. */
+  calls: number;
   /** What the call took of the allowances. */
   consumed: Quantities;
+  /** What the customer's USD balance pays for the call; `null` where the allowance did. */
+  charge: Charge | null;
   error: CallError | null;
   price: CallPrice;
   compression: StoredCompression | null;
@@ -101,10 +109,20 @@ export interface Call extends BeginRequest {
   suggestedTier: SuggestedTier;
   /** Held of the allowances until the call ends or times out. */
   reserved: Quantities;
+  /** Where credit pays for a tier that the call may run on. */
+  credit?: CreditTerms;
   /** When a call that is no longer in progress stopped being so. */
   finishedAtMs: number | null;
   outcome: CallOutcome | null;
   revision: number;
+}
+
+/** On what terms credit pays for a call: as they were when it began. */
+export interface CreditTerms {
+  tiers: Tier[];
+  markupPercent: number;
+  /** Decimal nano-USD, held of the balance until the call ends or times out. */
+  heldNanoUsd: string;
 }
 
 export interface Begun {
@@ -117,9 +135,13 @@ export interface Begun {
 
 export function beginCall(account: Account, callId: string, request: BeginRequest, deadlineAtMs: number, nowMs: number): Begun {
   const { plan, usagePlanVersionId } = account.subscription.plan;
-  const decision = decideEntitlements(plan, account.meters, request.requested, isCanceled(account));
+  const heldNanoUsd = nanoFromUsd(request.holdUsd ?? 0);
+  const decision = decideEntitlements(plan, account.meters, request.requested, isCanceled(account), creditLeft(account, heldNanoUsd));
   const { suggestedModelTier } = decision.hints;
-  const reserved = decision.admitted ? reservationFor(account, decision.allowed) : {};
+  const { markupPercent } = plan.payg;
+  const onCredit = decision.admitted && decision.onCredit.length > 0;
+  const credit = onCredit ? { tiers: decision.onCredit, markupPercent, heldNanoUsd: heldNanoUsd.toString() } : null;
+  const reserved = decision.admitted ? reservationFor(account, decision) : {};
   const revision = account.revision + 1;
   const meters = { ...account.meters, reserved: addQuantities(account.meters.reserved, reserved) };
   const call: Call = {
@@ -133,23 +155,33 @@ export function beginCall(account: Account, callId: string, request: BeginReques
     allowed: decision.allowed,
     suggestedTier: suggestedModelTier,
     reserved,
+    ...(credit && { credit }),
     finishedAtMs: decision.admitted ? null : nowMs,
     outcome: null,
     revision,
   };
   const maxResponseTokens =
     plan.reserveOutputTokens === null || suggestedModelTier === 'none' ? null : (reserved[`${suggestedModelTier}Tokens`] ?? 0);
-  return { account: { ...account, meters, revision }, call, decision, maxResponseTokens };
+  const wallet = credit ? hold(account.wallet, heldNanoUsd) : account.wallet;
+  return { account: { ...account, meters, wallet, revision }, call, decision, maxResponseTokens };
+}
+
+/** Whether the USD balance, less what is held and under way, can pay for a call that wants to hold so much of it. */
+export function creditLeft({ wallet }: Account, heldNanoUsd: NanoUsd): boolean {
+  const available = availableUsd(wallet);
+  return available > 0n && available >= heldNanoUsd;
 }
 
 /**
  * One call of each tier that the caller may run on, and the plan's output tokens (or what is left of them). Both tiers
- * are held where both were requested and allowed, because only the end says which one was used.
+ * are held where both were requested and allowed, because only the end says which one was used. A tier on credit takes
+ * nothing of the allowance, and so holds nothing of it.
  */
-function reservationFor(account: Account, allowed: Entitlements): Quantities {
+function reservationFor(account: Account, { allowed, onCredit }: EntitlementDecision): Quantities {
   const { plan } = account.subscription.plan;
   const reserved: Quantities = {};
   for (const tier of allowedTiers(allowed)) {
+    if (onCredit.includes(tier)) continue;
     reserved[`${tier}Calls`] = 1;
     if (plan.reserveOutputTokens === null) continue;
     const { unlimited, remaining } = summarize(plan, account.meters, `${tier}Tokens`);
@@ -163,17 +195,26 @@ export function endCall(
   account: Account,
   call: Call,
   request: EndRequest,
-  price: ResolvedPrice,
+  resolved: ResolvedPrice,
+  /** The id of the charge, should credit pay for the call. */
+  chargeId: string,
   nowMs: number,
 ): { account: Account; call: Call } {
   const pricingMode = request.pricingMode ?? call.pricingMode;
-  const tier = billedTier(call, request, price);
-  const consumed = consumption(call, request, tier);
+  const price: CallPrice = resolved.available
+    ? finalPrice(costOf(resolved.card, request.usage, pricingMode))
+    : { status: 'UNAVAILABLE', reason: resolved.reason };
+  const tier = billedTier(call, request, resolved);
+  const free = releaseCall(account, call);
+  const terms = creditTerms(free, call, tier);
+  const calls = countsAsCall(call, request) ? 1 : 0;
+  const consumed = consumption(request, tier, calls, terms !== null);
+  const charge = terms && chargeFor(chargeId, price, terms.markupPercent);
   const revision = account.revision + 1;
   const ended: Call = {
     ...call,
     status: request.error ? 'FAILED' : 'COMPLETED',
-    reserved: {},
+    ...released(call),
     finishedAtMs: nowMs,
     revision,
     outcome: {
@@ -187,20 +228,30 @@ export function endCall(
       usage: request.usage,
       pricingMode,
       tier,
+      calls,
       consumed,
+      charge,
       error: request.error ? normalizeError(request.error) : null,
-      price: price.available ? finalPrice(costOf(price.card, request.usage, pricingMode)) : { status: 'UNAVAILABLE', reason: price.reason },
+      price,
       compression: request.promptCompression
-        ? storeCompression(compressionSavings(request.promptCompression, price.available ? price.card : null))
+        ? storeCompression(compressionSavings(request.promptCompression, resolved.available ? resolved.card : null))
         : null,
       stripeCustomerId: request.stripeCustomerId ?? account.contact.stripeCustomerId ?? null,
     },
   };
-  const meters = {
-    consumed: addQuantities(account.meters.consumed, consumed),
-    reserved: subtractQuantities(account.meters.reserved, call.reserved),
-  };
-  return { account: { ...account, meters, revision }, call: ended };
+  const meters = { ...free.meters, consumed: addQuantities(free.meters.consumed, consumed) };
+  return { account: { ...free, meters, wallet: promise(free.wallet, pendingAmount(charge)), revision }, call: ended };
+}
+
+/**
+ * On what terms credit pays for the tier that the call ran on; `null` where it does not. A tier that the call was not
+ * allowed is on credit where its allowance is gone, and the plan is pay-as-you-go.
+ */
+function creditTerms(account: Account, call: Call, tier: Tier): { markupPercent: number } | null {
+  if (call.credit?.tiers.includes(tier)) return call.credit;
+  const { plan } = account.subscription.plan;
+  if (call.allowed[tier] || !plan.payg.enabled || isTierLeft(plan, account.meters, tier)) return null;
+  return { markupPercent: plan.payg.markupPercent };
 }
 
 export function timeOutCall(account: Account, call: Call): { account: Account; call: Call } {
@@ -215,8 +266,23 @@ export function refuseCall(account: Account, call: Call, nowMs: number): { accou
 /** Ends a call without an outcome; what it held is free. */
 function giveUp(account: Account, call: Call, status: CallStatus, finishedAtMs: number): { account: Account; call: Call } {
   const revision = account.revision + 1;
-  const meters = { ...account.meters, reserved: subtractQuantities(account.meters.reserved, call.reserved) };
-  return { account: { ...account, meters, revision }, call: { ...call, status, reserved: {}, finishedAtMs, revision } };
+  return {
+    account: { ...releaseCall(account, call), revision },
+    call: { ...call, ...released(call), status, finishedAtMs, revision },
+  };
+}
+
+/** The account without what the call holds of allowances and balance. */
+function releaseCall(account: Account, call: Call): Account {
+  return {
+    ...account,
+    meters: { ...account.meters, reserved: subtractQuantities(account.meters.reserved, call.reserved) },
+    wallet: release(account.wallet, BigInt(call.credit?.heldNanoUsd ?? 0)),
+  };
+}
+
+function released({ credit }: Call): Pick<Call, 'reserved' | 'credit'> {
+  return { reserved: {}, ...(credit && { credit: { ...credit, heldNanoUsd: '0' } }) };
 }
 
 /** Whether an end may still be recorded: while the call is open, and after it timed out. */
@@ -234,15 +300,18 @@ function billedTier(call: Call, request: EndRequest, price: ResolvedPrice): Tier
   return call.suggestedTier === 'premium' ? 'premium' : 'standard';
 }
 
-function consumption(call: Call, request: EndRequest, tier: Tier): Quantities {
-  const { usage } = request;
+/** A failed call that used nothing is no call, and neither is one for a capability alone. */
+function countsAsCall(call: Call, { usage, modelUsed, error }: EndRequest): boolean {
   const used = Object.values(usage).some((quantity) => quantity > 0);
-  const modelRan = call.suggestedTier !== 'none' || request.modelUsed !== undefined || usage.inputTokens > 0 || usage.responseTokens > 0;
-  // A failed call that used nothing costs no allowance; a call for a capability alone is no model call.
-  const counts = modelRan && (used || !request.error);
+  const modelRan = call.suggestedTier !== 'none' || modelUsed !== undefined || usage.inputTokens > 0 || usage.responseTokens > 0;
+  return modelRan && (used || !error);
+}
+
+/** What the call takes of the allowances: where credit pays for its tier, nothing of that tier. */
+function consumption({ usage }: EndRequest, tier: Tier, calls: number, onCredit: boolean): Quantities {
   return {
-    ...(counts ? { [`${tier}Calls`]: 1 } : {}),
-    ...(usage.responseTokens > 0 ? { [`${tier}Tokens`]: usage.responseTokens } : {}),
+    ...(calls > 0 && !onCredit ? { [`${tier}Calls`]: calls } : {}),
+    ...(usage.responseTokens > 0 && !onCredit ? { [`${tier}Tokens`]: usage.responseTokens } : {}),
     ...(usage.searches > 0 ? { searches: usage.searches } : {}),
     ...(usage.audioSeconds > 0 ? { audioSeconds: usage.audioSeconds } : {}),
   };
@@ -250,6 +319,11 @@ function consumption(call: Call, request: EndRequest, tier: Tier): Quantities {
 
 function normalizeError(error: CallError): CallError {
   return { code: sanitizeErrorMessage(error.code), message: sanitizeErrorMessage(error.message) };
+}
+
+function chargeFor(chargeId: string, price: CallPrice, markupPercent: number): Charge {
+  const costNanoUsd = price.status === 'FINAL' ? withMarkup(BigInt(price.costNanoUsd), markupPercent) : null;
+  return newCharge(chargeId, costNanoUsd, markupPercent);
 }
 
 function finalPrice(cost: Cost): CallPrice {

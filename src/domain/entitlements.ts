@@ -1,8 +1,9 @@
 /**
  * Entitlements: which model tiers and capabilities a customer may use for a call, now.
  *
- * A tier is allowed while its call meter and its token meter both have something left. BLOCK denies an exhausted
- * tier, DOWNGRADE offers standard for an exhausted premium, NONE only informs. What was not asked for is not granted.
+ * A tier is allowed while its call meter and its token meter both have something left, and after that while credit pays
+ * for it. Then BLOCK denies the exhausted tier, DOWNGRADE offers standard for an exhausted premium, NONE only informs.
+ * What was not asked for is not granted. Credit pays for model tiers alone: searches and audio have no price.
  */
 import { hasLeft, type MeterState } from './meters.ts';
 import type { LimitPolicy, Plan, ReasoningLevel } from './plan.ts';
@@ -31,6 +32,8 @@ export interface EntitlementDecision {
   hints: EntitlementHints;
   /** The call may run: some requested tier is allowed or, where no tier was requested, some capability is. */
   admitted: boolean;
+  /** The allowed tiers whose allowance is gone, and which credit pays for. */
+  onCredit: Tier[];
 }
 
 /** Everything at once: how a reading without a request asks what the customer is entitled to. */
@@ -50,15 +53,18 @@ export function decideEntitlements(
   meters: MeterState,
   requested: Partial<Entitlements>,
   canceled: boolean,
+  /** Whether the USD balance can pay for a call; it does where the plan is pay-as-you-go. */
+  creditLeft: boolean,
 ): EntitlementDecision {
   const asked = withImpliedTier(requested);
   const reasoningLevel = canceled ? 'NONE' : lowerLevel(asked.reasoningLevel ?? 'HIGH', plan.reasoningLevel);
-  const tierLeft = (tier: Tier) => isTierLeft(plan, meters, tier);
+  const needsCredit = (tier: Tier) => !isTierLeft(plan, meters, tier);
+  const payable = plan.payg.enabled && creditLeft;
   const within = (left: boolean) => !canceled && (plan.limitType === 'NONE' || left);
 
-  const premium = asked.premium === true && within(tierLeft('premium'));
+  const premium = asked.premium === true && within(payable || !needsCredit('premium'));
   const downgraded = asked.premium === true && !premium && plan.limitType === 'DOWNGRADE';
-  const standard = (asked.standard === true || downgraded) && within(tierLeft('standard'));
+  const standard = (asked.standard === true || downgraded) && within(payable || !needsCredit('standard'));
   const allowed: Entitlements = {
     standard,
     premium,
@@ -75,7 +81,7 @@ export function decideEntitlements(
   }
   const tierAsked = asked.standard === true || asked.premium === true;
   const admitted = tierAsked ? standard || premium : allowed.audio || allowed.image || allowed.search;
-  return { allowed, hints, admitted };
+  return { allowed, hints, admitted, onCredit: payable ? allowedTiers(allowed).filter(needsCredit) : [] };
 }
 
 /** The tiers that a call may run on, out of what it was allowed. */

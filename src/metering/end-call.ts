@@ -1,11 +1,12 @@
 /**
  * Use case: what did this call cost, and what is left? Resolves the price and lets the customer's object record the end.
  */
+import type { Customer } from '../../durable-objects/customer.ts';
 import { resolvePrice } from '../catalog/prices.ts';
 import type { EndCallData, EndCallRequest } from '../contract/calls.ts';
 import { type Answer, refuse } from '../contract/errors.ts';
 import { currentCatalog } from '../storage/catalog.ts';
-import { ask, customerByCall } from '../storage/objects.ts';
+import { ask, customerByCall, forgetOwner } from '../storage/objects.ts';
 import { pricingModeOf } from './begin-call.ts';
 import type { Caller } from './caller.ts';
 import { explicitKey, fingerprintOf } from './idempotency.ts';
@@ -26,7 +27,7 @@ export async function endCall(
     fingerprintOf(described),
     resolvePrice(catalog, organization.prices, request, Date.now()),
   ]);
-  return ask(address, (customer) =>
+  const answer = await ask<DurableObjectStub<Customer>, Answer<EndCallData>>(address, (customer) =>
     customer.end({
       organizationId: organization.organizationId,
       callId,
@@ -63,4 +64,7 @@ export async function endCall(
       },
     }),
   );
+  // Once more by the directory, where this isolate went by what it remembered.
+  const notFound = !answer.ok && answer.refusal.code === 'CALL_NOT_FOUND';
+  return notFound && forgetOwner(organization.organizationId, callId) ? endCall({ env, organization, defer }, request, headerKey) : answer;
 }

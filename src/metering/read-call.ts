@@ -7,16 +7,18 @@ import type { Call } from '../domain/call.ts';
 import { usdFromNano } from '../domain/money.ts';
 import { type CostBreakdown, pricingMultiplier } from '../domain/pricing.ts';
 import { findOldCall } from '../storage/calls.ts';
-import { ask, customerByCall } from '../storage/objects.ts';
+import { ask, customerByCall, forgetOwner } from '../storage/objects.ts';
 import type { Caller } from './caller.ts';
 
-export async function readCall({ env, organization }: Caller, callId: string): Promise<Answer<ReadCallData>> {
+export async function readCall({ env, organization, defer }: Caller, callId: string): Promise<Answer<ReadCallData>> {
   const { organizationId } = organization;
   const address = await customerByCall(env, organizationId, callId);
   if (!address) return refuse('CALL_NOT_FOUND', 'no such call');
   const call =
     (await ask(address, (customer) => customer.readCall(organizationId, callId))) ?? (await findOldCall(env, organizationId, callId));
-  return call ? accept('CALL_PRICING_RETRIEVED', presentCall(call), Date.now()) : refuse('CALL_NOT_FOUND', 'no such call');
+  if (call) return accept('CALL_PRICING_RETRIEVED', presentCall(call), Date.now());
+  // Once more by the directory, where this isolate went by what it remembered.
+  return forgetOwner(organizationId, callId) ? readCall({ env, organization, defer }, callId) : refuse('CALL_NOT_FOUND', 'no such call');
 }
 
 function presentCall(call: Call): ReadCallData {
@@ -41,14 +43,22 @@ function presentCall(call: Call): ReadCallData {
     modelUsed: outcome?.modelUsed ?? null,
     startTime: new Date(call.startedAtMs).toISOString(),
     endTime: call.finishedAtMs === null ? null : new Date(call.finishedAtMs).toISOString(),
-    payg: {
-      usingCredit: false,
-      chargedUsd: null,
-      chargeNanoUsd: null,
-      markupPercent: null,
-      settlementStatus: null,
-      settlementFailureReason: null,
-    },
+    payg: presentPayg(call),
+  };
+}
+
+/** What credit pays for the call: known at its end, foreseen while it is open on credit. */
+function presentPayg({ status, credit, suggestedTier, outcome }: Call): ReadCallData['payg'] {
+  const charge = outcome?.charge ?? null;
+  const amount = charge?.amountNanoUsd ?? null;
+  const foreseen = status === 'IN_PROGRESS' && credit !== undefined && suggestedTier !== 'none' && credit.tiers.includes(suggestedTier);
+  return {
+    usingCredit: charge !== null || foreseen,
+    chargedUsd: amount === null ? null : usdFromNano(BigInt(amount)),
+    chargeNanoUsd: amount,
+    markupPercent: charge?.markupPercent ?? (foreseen ? credit.markupPercent : null),
+    settlementStatus: charge?.status ?? null,
+    settlementFailureReason: charge?.failureReason ?? null,
   };
 }
 

@@ -1,11 +1,17 @@
 /**
- * A customer as the operator sees it, and the operator's hand on a subscription.
+ * A customer as the operator sees it, and the operator's hand on it: cancel, grant credit, erase.
+ *
+ * The object's own commands are idempotent, so a change is made there first and then logged.
  */
 import type { CustomerUsageData } from '../contract/customers.ts';
-import type { Answer } from '../contract/errors.ts';
-import type { OperatorCustomer } from '../contract/operator.ts';
+import { type Answer, refuse } from '../contract/errors.ts';
+import type { ErasedCustomer, GrantCreditRequest, GrantedCredit, OperatorCustomer } from '../contract/operator-customers.ts';
+import { canonicalJson } from '../domain/canonical.ts';
+import { parseUsd } from '../domain/money.ts';
 import type { Env } from '../env.ts';
-import { ask, customerByName } from '../storage/objects.ts';
+import { sha256Hex } from '../platform/hash.ts';
+import { eraseProjection } from '../storage/erasure.ts';
+import { ask, customerByName, eraseObjects } from '../storage/objects.ts';
 import { commitChange, type OperatorRequest } from './change.ts';
 import { findOrganization, noOrganization } from './organizations.ts';
 
@@ -16,7 +22,6 @@ export async function inspectCustomer(env: Env, organizationId: string, customer
   return ask(customerByName(env, organizationId, customerId), (customer) => customer.inspect(command));
 }
 
-/** The object's own command is idempotent, so the change is made there first and then logged. */
 export function setCanceled(
   request: OperatorRequest,
   organizationId: string,
@@ -42,6 +47,66 @@ export function setCanceled(
       replaces: false,
       code: after.result.code,
       data: after.data,
+    };
+  });
+}
+
+export function grantCredit(
+  request: OperatorRequest,
+  organizationId: string,
+  customerId: string,
+  grant: GrantCreditRequest,
+): Promise<Answer<GrantedCredit>> {
+  return commitChange<GrantedCredit>(request, async () => {
+    if (!(await findOrganization(request.env, organizationId))) return noOrganization();
+    const fingerprint = await sha256Hex(canonicalJson(grant));
+    const answer = await ask(customerByName(request.env, organizationId, customerId), (customer) =>
+      customer.grant({
+        organizationId,
+        unit: grant.kind === 'USD' ? 'USD' : grant.meterSlot,
+        amount: grant.kind === 'USD' ? String(parseUsd(grant.amountUsd)) : String(grant.units),
+        expiresAtMs: grant.expiresAt === undefined ? null : Date.parse(grant.expiresAt),
+        reference: grant.reference ?? null,
+        idempotencyKey: request.idempotencyKey,
+        fingerprint,
+      }),
+    );
+    if (!answer.ok) return answer;
+    return {
+      action: 'credit.grant',
+      organizationId,
+      subject: customerId,
+      before: null,
+      after: { ...grant, ...answer.data },
+      statements: [],
+      replaces: false,
+      code: answer.result.code,
+      data: answer.data,
+    };
+  });
+}
+
+/**
+ * Erases a customer: the object, its call ids, its rows in D1. Each part may be repeated, so an erasure that broke is
+ * finished by sending it again. The event log keeps that it was done.
+ */
+export function eraseCustomer(request: OperatorRequest, organizationId: string, customerId: string): Promise<Answer<ErasedCustomer>> {
+  return commitChange<ErasedCustomer>(request, async () => {
+    if (!(await findOrganization(request.env, organizationId))) return noOrganization();
+    const objects = await eraseObjects(request.env, organizationId, customerId);
+    const rows = await eraseProjection(request.env, organizationId, customerId);
+    const erased = { ...objects, ...rows };
+    if (!Object.values(erased).some(Boolean)) return refuse('CUSTOMER_NOT_FOUND', 'no such customer');
+    return {
+      action: 'customer.erase',
+      organizationId,
+      subject: customerId,
+      before: null,
+      after: erased,
+      statements: [],
+      replaces: false,
+      code: 'CUSTOMER_ERASED',
+      data: { customerId, erased },
     };
   });
 }

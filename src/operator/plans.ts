@@ -4,11 +4,15 @@
 import { and, asc, desc, eq, gt, inArray, sql } from 'drizzle-orm';
 import type { z } from 'zod';
 import { type Answer, accept, refuse } from '../contract/errors.ts';
+import type { MigratePlanRequest, PlanMigration } from '../contract/operator-customers.ts';
 import type { Plan, PlanDetail, PlanVersion } from '../contract/plans.ts';
 import { canonicalJson } from '../domain/canonical.ts';
 import type { Env } from '../env.ts';
+import { sha256Hex } from '../platform/hash.ts';
 import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
 import { database } from '../storage/database.ts';
+import { ask } from '../storage/objects.ts';
+import { findNewestPlan } from '../storage/plans.ts';
 import { planVersions } from '../storage/schema.ts';
 import { commitChange, type OperatorRequest } from './change.ts';
 import { findOrganization, noOrganization } from './organizations.ts';
@@ -66,6 +70,55 @@ export async function listPlans(env: Env, organizationId: string, page: PageRequ
 export async function readPlan(env: Env, organizationId: string, planId: string): Promise<Answer<Detail>> {
   const rows = await versionsOf(env, organizationId, [planId], VERSIONS_SHOWN_MAX);
   return rows.length > 0 ? accept('PLAN_READ', presentDetail(rows), Date.now()) : refuse('PLAN_NOT_FOUND', 'no such plan');
+}
+
+/**
+ * Starts a job that moves every subscription of the plan to its newest version. The job's id comes from the idempotency
+ * key, so that a request that broke half-way finds its job again.
+ */
+export function migratePlan(
+  request: OperatorRequest,
+  organizationId: string,
+  planId: string,
+  { when }: MigratePlanRequest,
+): Promise<Answer<{ jobId: string }>> {
+  return commitChange(request, async () => {
+    if (!(await findOrganization(request.env, organizationId))) return noOrganization();
+    const target = await findNewestPlan(request.env, organizationId, planId);
+    if (!target) return refuse('PLAN_NOT_FOUND', 'no such plan');
+    const { idempotencyKey } = request;
+    const jobId =
+      idempotencyKey === null
+        ? crypto.randomUUID()
+        : (await sha256Hex(canonicalJson({ organizationId, planId, idempotencyKey }))).slice(0, 32);
+    await ask(
+      () => jobOf(request.env, jobId),
+      (job) => job.start({ jobId, organizationId, target, when }),
+    );
+    return {
+      action: 'plan.migrate',
+      organizationId,
+      subject: planId,
+      before: null,
+      after: { jobId, when, usagePlanVersionId: target.usagePlanVersionId },
+      statements: [],
+      replaces: false,
+      code: 'MIGRATION_STARTED',
+      data: { jobId },
+    };
+  });
+}
+
+export async function readMigration(env: Env, organizationId: string, jobId: string): Promise<Answer<PlanMigration>> {
+  const progress = await ask(
+    () => jobOf(env, jobId),
+    (job) => job.read(organizationId),
+  );
+  return progress ? accept('MIGRATION_READ', progress, Date.now()) : refuse('NOT_FOUND', 'no such migration');
+}
+
+function jobOf(env: Env, jobId: string) {
+  return env.PLAN_MIGRATIONS.getByName(jobId);
 }
 
 type Row = typeof planVersions.$inferSelect;

@@ -8,12 +8,12 @@ import { type AppContext, type AppEnv, deferrer } from '../middleware/context.ts
 import { answerResponse } from '../middleware/errors.ts';
 import { publishCatalog, readCatalog } from '../operator/catalog.ts';
 import type { OperatorRequest } from '../operator/change.ts';
-import { inspectCustomer, setCanceled } from '../operator/customers.ts';
+import { eraseCustomer, grantCredit, inspectCustomer, setCanceled } from '../operator/customers.ts';
 import { listEvents } from '../operator/events.ts';
 import { readHealth } from '../operator/health.ts';
 import { createKey, listKeys, revokeKey, updateKey } from '../operator/keys.ts';
 import { createOrganization, listOrganizations, readOrganization, setModels, updateOrganization } from '../operator/organizations.ts';
-import { listPlans, putPlan, readPlan } from '../operator/plans.ts';
+import { listPlans, migratePlan, putPlan, readMigration, readPlan } from '../operator/plans.ts';
 import { setPrice } from '../operator/prices.ts';
 import { headerKeyOf, type Input, mount, mountList } from './mount.ts';
 
@@ -29,6 +29,8 @@ export function mountOperator(app: Hono<AppEnv>): void {
 
   change(app, operations.putPlan, (request, { params, body }) => putPlan(request, params.org, params.planId, body));
   mountList(app, operations.listPlans, (c, page, { params }) => listPlans(c.env, params.org, page));
+  change(app, operations.migratePlan, (request, { params, body }) => migratePlan(request, params.org, params.planId, body));
+  read(app, operations.readMigration, (c, { params }) => readMigration(c.env, params.org, params.jobId));
   read(app, operations.readPlan, (c, { params }) => readPlan(c.env, params.org, params.planId));
 
   change(app, operations.setPrice, (request, { params, body }, c) => setPrice(request, params.org, params.modelKey, body, deferrer(c)));
@@ -41,6 +43,8 @@ export function mountOperator(app: Hono<AppEnv>): void {
   read(app, operations.readCustomer, (c, { params }) => inspectCustomer(c.env, params.org, params.customerId));
   change(app, operations.cancelCustomer, (request, { params }) => setCanceled(request, params.org, params.customerId, true));
   change(app, operations.reactivateCustomer, (request, { params }) => setCanceled(request, params.org, params.customerId, false));
+  change(app, operations.grantCredit, (request, { params, body }) => grantCredit(request, params.org, params.customerId, body));
+  change(app, operations.eraseCustomer, (request, { params }) => eraseCustomer(request, params.org, params.customerId));
 
   read(app, operations.readCatalog, (c) => readCatalog(c.env, deferrer(c)));
   change(app, operations.publishCatalog, (request, { body }, c) => publishCatalog(request, body, deferrer(c)));

@@ -48,7 +48,7 @@ export async function customerByCall(env: Env, organizationId: string, callId: s
   return customerId === null ? null : customerByName(env, organizationId, customerId);
 }
 
-/** Owners of calls that exist; those never change. */
+/** Owners of calls that exist; those never change, but by an erasure. */
 const owners = new Map<string, string>();
 
 /** To be called when a call is known to exist: its owner needs no look-up any more. */
@@ -65,6 +65,26 @@ export function claimKey(env: Env, organizationId: string, callId: string, custo
 /** Gives back a claim that this request made and under which nothing was recorded. */
 export function releaseKey(env: Env, organizationId: string, callId: string, customerId: string): Promise<void> {
   return askDirectory(env, organizationId, callId, (shard) => shard.release(callId, customerId));
+}
+
+/** Erases the customer's object and every call id that it owns. Says whether there was an account, and how many ids. */
+export async function eraseObjects(env: Env, organizationId: string, customerId: string): Promise<{ object: boolean; callIds: number }> {
+  const object = await ask(customerByName(env, organizationId, customerId), (customer) => customer.erase(organizationId));
+  const shards = Array.from({ length: DIRECTORY_SHARDS }, (_, shard) => shard);
+  const forgotten = await Promise.all(
+    shards.map((shard) =>
+      ask(
+        () => env.CALL_DIRECTORY.getByName(`${organizationId}:${shard}`),
+        (directory) => directory.forget(customerId),
+      ),
+    ),
+  );
+  return { object, callIds: forgotten.reduce((sum, count) => sum + count, 0) };
+}
+
+/** To be called when the remembered owner does not have the call: it may have been erased, and the id given to another. */
+export function forgetOwner(organizationId: string, callId: string): boolean {
+  return owners.delete(`${organizationId}:${callId}`);
 }
 
 async function findOwner(env: Env, organizationId: string, callId: string): Promise<string | null> {

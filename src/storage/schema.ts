@@ -3,7 +3,8 @@
  *
  * Instants are integer milliseconds. Money is an integer column of nano-USD that only ever receives and gives decimal
  * strings (`nanoUsd`), because neither side of D1 carries integers above 2^53. The projection tables (`customers`,
- * `calls`) are written by the objects' outboxes alone; `revision` lets a late row never overwrite a newer one.
+ * `calls`, `meter_events`, `credit_entries`) are written by the objects' outboxes alone; `revision` lets a late row never
+ * overwrite a newer one.
  */
 import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core';
 import type { Plan } from '../contract/plans.ts';
@@ -129,6 +130,7 @@ export const customers = sqliteTable(
     subscriptionVersion: integer('subscription_version').notNull(),
     planId: text('plan_id').notNull(),
     usagePlanVersionId: text('usage_plan_version_id').notNull(),
+    pendingUsagePlanVersionId: text('pending_usage_plan_version_id'),
     createdAtMs: integer('created_at_ms').notNull(),
     lastReplenishedAtMs: integer('last_replenished_at_ms').notNull(),
     nextReplenishAtMs: integer('next_replenish_at_ms').notNull(),
@@ -180,4 +182,53 @@ export const calls = sqliteTable(
     index('calls_by_customer').on(table.organizationId, table.customerId, table.startedAtMs),
     index('calls_by_age').on(table.startedAtMs),
   ],
+);
+
+/** Increments of the custom meters. Amounts of money are exact decimals as text: an overage may exceed 64 bits. */
+export const meterEvents = sqliteTable(
+  'meter_events',
+  {
+    organizationId: text('organization_id').notNull(),
+    eventId: text('event_id').notNull(),
+    customerId: text('customer_id').notNull(),
+    customerUserId: text('customer_user_id'),
+    feature: text('feature'),
+    slot: text('slot').notNull(),
+    amount: integer('amount').notNull(),
+    atMs: integer('at_ms').notNull(),
+    usagePlanVersionId: text('usage_plan_version_id').notNull(),
+    /** Where the units went: allowance, purchased credits, overage on the USD balance, nobody. */
+    included: integer('included').notNull(),
+    credits: integer('credits').notNull(),
+    overage: integer('overage').notNull(),
+    unfunded: integer('unfunded').notNull(),
+    chargeNanoUsd: text('charge_nano_usd'),
+    settlementStatus: text('settlement_status'),
+    record: text('record', { mode: 'json' }).$type<unknown>().notNull(),
+    revision: integer('revision').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organizationId, table.eventId] }),
+    index('meter_events_by_customer').on(table.organizationId, table.customerId, table.atMs),
+    index('meter_events_by_age').on(table.atMs),
+  ],
+);
+
+/** The ledger of every customer: exact decimals as text, nano-USD or units. */
+export const creditEntries = sqliteTable(
+  'credit_entries',
+  {
+    organizationId: text('organization_id').notNull(),
+    customerId: text('customer_id').notNull(),
+    entryId: integer('entry_id').notNull(),
+    atMs: integer('at_ms').notNull(),
+    unit: text('unit').notNull(),
+    cause: text('cause').notNull(),
+    amount: text('amount').notNull(),
+    balance: text('balance').notNull(),
+    creditId: text('credit_id'),
+    reference: text('reference'),
+    revision: integer('revision').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.organizationId, table.customerId, table.entryId] })],
 );

@@ -160,7 +160,7 @@ test('used is what was consumed and what open calls hold, after any steps; at th
         const used = usage({ responseTokens: tokens, searches, audioSeconds: milliseconds / 1000 });
         const error = failed ? { code: 'x', message: 'y' } : undefined;
         const request = { usage: used, isPremium, error };
-        ({ account: current } = endCall(current, call, request, { available: false, reason: 'MODEL_NOT_REPORTED' }, 2));
+        ({ account: current } = endCall(current, call, request, { available: false, reason: 'MODEL_NOT_REPORTED' }, 'charge', 2));
         const tier: Tier = isPremium ? 'premium' : 'standard';
         const modelRan = call.suggestedTier !== 'none' || used.responseTokens > 0;
         const spent = used.responseTokens + searches + milliseconds > 0;
@@ -249,7 +249,7 @@ describe('under BLOCK, with callers that end on the tier that they were given', 
           const responseTokens = tokensOf(picked.maxResponseTokens, step.tokens);
           const isPremium = picked.call.suggestedTier === 'premium';
           const request = { usage: usage({ responseTokens }), isPremium };
-          current = endCall(current, picked.call, request, { available: false, reason: 'MODEL_NOT_REPORTED' }, 2).account;
+          current = endCall(current, picked.call, request, { available: false, reason: 'MODEL_NOT_REPORTED' }, 'charge', 2).account;
         }
       }
       check(current);

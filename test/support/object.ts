@@ -2,19 +2,39 @@
  * A customer's object driven from inside, with a clock of the test's own: the real storage and the real commands.
  */
 import { runInDurableObject } from 'cloudflare:test';
-import * as commands from '../../durable-objects/customer/commands.ts';
+import * as calls from '../../durable-objects/customer/commands/calls.ts';
+import type { Context } from '../../durable-objects/customer/commands/context.ts';
+import { grant } from '../../durable-objects/customer/commands/credits.ts';
+import { increment } from '../../durable-objects/customer/commands/meters.ts';
+import { debitDue, type Reporter, reportDue } from '../../durable-objects/customer/commands/settlement.ts';
+import * as subscription from '../../durable-objects/customer/commands/subscription.ts';
 import { deliver } from '../../durable-objects/customer/outbox.ts';
 import type { BeginCommand, EndCommand } from '../../durable-objects/customer/protocol.ts';
 import { CustomerStore } from '../../durable-objects/customer/store.ts';
 import { Plan } from '../../src/contract/plans.ts';
+import type { ChangeStrategy } from '../../src/domain/account.ts';
+import type { MeterSlot } from '../../src/domain/plan.ts';
+import type { CreditUnit } from '../../src/domain/wallet.ts';
 import { NO_USAGE } from '../unit/fixtures.ts';
 import { bindings, customerStub } from './worker.ts';
 
 export interface Clockwork {
-  begin(callId: string, atMs: number, more?: Partial<BeginCommand['request']>): ReturnType<typeof commands.begin>;
-  end(callId: string, atMs: number, more?: Partial<EndCommand['request']>): ReturnType<typeof commands.end>;
-  usage(atMs: number): ReturnType<typeof commands.readUsage>;
-  call(callId: string, atMs: number): ReturnType<typeof commands.readCall>;
+  begin(callId: string, atMs: number, more?: Partial<BeginCommand['request']>): ReturnType<typeof calls.begin>;
+  end(callId: string, atMs: number, more?: Partial<EndCommand['request']>): ReturnType<typeof calls.end>;
+  usage(atMs: number): ReturnType<typeof subscription.readUsage>;
+  increment(amount: number, atMs: number, more?: { slot?: MeterSlot; key?: string }): ReturnType<typeof increment>;
+  grant(unit: CreditUnit, amount: bigint, atMs: number, more?: { expiresAtMs?: number | null; key?: string }): ReturnType<typeof grant>;
+  changePlan(
+    plan: object,
+    strategy: ChangeStrategy,
+    atMs: number,
+    more?: { version?: number; key?: string },
+  ): ReturnType<typeof subscription.switchPlan>;
+  replenish(atMs: number, more?: { key?: string }): ReturnType<typeof subscription.replenish>;
+  inspect(atMs: number): ReturnType<typeof subscription.inspect>;
+  /** Takes due charges from the balance, and reports them where there is somebody to report to. */
+  settle(atMs: number, report?: Reporter | null): Promise<void>;
+  call(callId: string, atMs: number): ReturnType<typeof calls.readCall>;
   housekeep(atMs: number): void;
   deliver(db: D1Database, atMs: number): Promise<void>;
   /** When the object would wake next. */
@@ -37,7 +57,7 @@ export async function withObject(
   await runInDurableObject(stub, async (_, state) => {
     let store = new CustomerStore(state.storage);
     await store.load();
-    const at = (nowMs: number): commands.Context => ({
+    const at = (nowMs: number): Context => ({
       store,
       objectId: state.id.toString(),
       deadlineSeconds: { standard: 3_600, batch: 172_800 },
@@ -46,7 +66,7 @@ export async function withObject(
     });
     const object: Clockwork = {
       begin: (callId, atMs, more = {}) =>
-        commands.begin(at(atMs), {
+        calls.begin(at(atMs), {
           organizationId,
           customerId,
           defaultPlan,
@@ -57,7 +77,7 @@ export async function withObject(
           tierHints: {},
         }),
       end: (callId, atMs, more = {}) =>
-        commands.end(at(atMs), {
+        calls.end(at(atMs), {
           organizationId,
           callId,
           idempotencyKey: null,
@@ -65,11 +85,35 @@ export async function withObject(
           price: { available: false, reason: 'MODEL_NOT_REPORTED' },
           request: { usage: NO_USAGE, ...more },
         }),
-      usage: (atMs) => commands.readUsage(at(atMs), { organizationId }),
-      call: (callId, atMs) => commands.readCall(at(atMs), organizationId, callId),
+      usage: (atMs) => subscription.readUsage(at(atMs), { organizationId }),
+      increment: (amount, atMs, { slot = 'CUSTOM1', key } = {}) =>
+        increment(at(atMs), { organizationId, request: { slot, amount }, idempotencyKey: key ?? null, fingerprint: `${slot} ${amount}` }),
+      grant: (unit, amount, atMs, { expiresAtMs = null, key } = {}) =>
+        grant(at(atMs), {
+          organizationId,
+          unit,
+          amount: amount.toString(),
+          expiresAtMs,
+          reference: null,
+          idempotencyKey: key ?? null,
+          fingerprint: `${unit} ${amount} ${expiresAtMs}`,
+        }),
+      changePlan: (content, strategy, atMs, { version = 1, key } = {}) => {
+        const parsed = Plan.parse(content);
+        const target = { planId: parsed.name, usagePlanVersionId: `${parsed.name}:v${version}`, version, plan: parsed };
+        const fingerprint = `${target.usagePlanVersionId} ${strategy}`;
+        return subscription.switchPlan(at(atMs), { organizationId, target, strategy, idempotencyKey: key ?? null, fingerprint });
+      },
+      replenish: (atMs, { key } = {}) => subscription.replenish(at(atMs), { organizationId, idempotencyKey: key ?? null, fingerprint: '' }),
+      inspect: (atMs) => subscription.inspect(at(atMs), { organizationId }),
+      settle: async (atMs, report = null) => {
+        debitDue(store, report !== null, atMs);
+        if (report) await reportDue(store, report, () => atMs);
+      },
+      call: (callId, atMs) => calls.readCall(at(atMs), organizationId, callId),
       housekeep: (atMs) => {
         store.alarmFired();
-        commands.housekeep(at(atMs));
+        subscription.housekeep(at(atMs));
       },
       deliver: (db, atMs) => deliver({ store, db, kv: bindings.KV, objectId: state.id.toString(), now: () => atMs }),
       alarm: () => state.storage.getAlarm(),

@@ -14,6 +14,10 @@ const ROOMS: Record<string, string[]> = {
   domain: [],
   contract: [],
   platform: ['package.json'],
+  // Billing and compression stand by themselves; vendors' usage code runs in any runtime.
+  billing: ['contract', 'domain', 'platform'],
+  compression: [],
+  vendors: ['contract', 'domain', 'platform', 'types:catalog'],
   catalog: ['domain', 'platform', 'contract'],
   // Storage keeps catalogs, and falls back to the built-in one.
   storage: ['contract', 'domain', 'platform', 'catalog', 'env', 'types:durable-objects'],
@@ -22,8 +26,9 @@ const ROOMS: Record<string, string[]> = {
   lookup: ['catalog', 'storage', 'contract', 'domain', 'platform', 'env'],
   middleware: ['contract', 'storage', 'platform', 'env'],
   routes: ['middleware', 'metering', 'operator', 'lookup', 'contract', 'platform'],
+  client: ['vendors', 'compression', 'types:contract', 'types:domain'],
   cli: ['catalog', 'contract', 'domain', 'platform'],
-  'durable-objects': ['domain', 'contract', 'platform', 'env'],
+  'durable-objects': ['domain', 'contract', 'platform', 'billing', 'env'],
   // The files that stand in src itself.
   env: ['types:durable-objects'],
   app: ['routes', 'middleware', 'contract'],

@@ -45,7 +45,7 @@ function begin(change: PlanChange, { consumed = {}, reserved = {}, ...request }:
 }
 
 function end(begun: { account: Account; call: Call }, request: Partial<EndRequest> = {}, price = UNKNOWN) {
-  const ended = endCall(begun.account, begun.call, { usage: NO_USAGE, ...request }, price, NOW + 1_000);
+  const ended = endCall(begun.account, begun.call, { usage: NO_USAGE, ...request }, price, 'charge', NOW + 1_000);
   const { outcome } = ended.call;
   if (!outcome) throw new Error('an ended call has an outcome');
   return { ...ended, outcome, meters: ended.account.meters };

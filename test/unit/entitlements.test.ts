@@ -10,7 +10,7 @@ import { type PlanChange, plan } from './fixtures.ts';
 const used = (consumed: Quantities, reserved: Quantities = {}): MeterState => ({ consumed, reserved });
 
 function decide(change: PlanChange, requested: Partial<Entitlements>, meters = used({}), canceled = false) {
-  return decideEntitlements(plan(change), meters, requested, canceled);
+  return decideEntitlements(plan(change), meters, requested, canceled, false);
 }
 
 /** What each cell of the tables below stands for. */
@@ -119,6 +119,7 @@ describe('a request', () => {
       allowed: { standard: true, premium: true, audio: true, image: true, search: true, reasoningLevel: 'HIGH' },
       hints: { suggestedModelTier: 'premium', reasoningLevel: 'HIGH', policy: 'BLOCK' },
       admitted: true,
+      onCredit: [],
     });
   });
 });
@@ -205,6 +206,7 @@ test.each(['NONE', 'BLOCK', 'DOWNGRADE'] as const)(
         allowed: { standard: false, premium: false, audio: false, image: false, search: false, reasoningLevel: 'NONE' },
         hints: { suggestedModelTier: 'none', reasoningLevel: 'NONE', policy: limitType },
         admitted: false,
+        onCredit: [],
       });
     }
   },

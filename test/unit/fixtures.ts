@@ -5,6 +5,7 @@ import type { Account } from '../../src/domain/account.ts';
 import type { MeterState } from '../../src/domain/meters.ts';
 import type { Plan } from '../../src/domain/plan.ts';
 import type { Usage } from '../../src/domain/pricing.ts';
+import { EMPTY_WALLET } from '../../src/domain/wallet.ts';
 
 export const NO_USAGE: Usage = {
   inputTokens: 0,
@@ -68,6 +69,7 @@ export function account(content: Plan, meters: MeterState = { consumed: {}, rese
       pending: null,
     },
     meters,
+    wallet: EMPTY_WALLET,
     revision: 1,
   };
 }

@@ -66,6 +66,10 @@ export class CallTable {
     );
   }
 
+  update(call: Call): void {
+    this.#sql.exec('UPDATE calls SET record = ? WHERE call_id = ?', JSON.stringify(call), call.callId);
+  }
+
   /** Open calls whose deadline has come, the earliest first. */
   pastDeadline(nowMs: number, rowsMax: number): Call[] {
     const rows = this.#sql.exec<{ record: string }>(

@@ -1,14 +1,13 @@
 /**
  * What D1 does not have yet, and how sending it goes. A row names what changed; what it looks like is read when it is sent.
  */
-import type { Call } from '../../../src/domain/call.ts';
 
 export interface OutboxRow {
-  kind: 'customer' | 'call';
+  kind: 'customer' | 'call' | 'meter_event' | 'credit_entry';
   id: string;
   revision: number;
-  /** The call's facts; `null` for the customer. */
-  call: Call | null;
+  /** What the row of that kind and id records; `null` for the customer. */
+  record: unknown;
 }
 
 export interface Delivery {
@@ -38,11 +37,14 @@ export class OutboxTable {
   /** The oldest changes first. */
   rows(rowsMax: number): OutboxRow[] {
     const rows = this.#sql.exec<{ kind: OutboxRow['kind']; id: string; revision: number; record: string | null }>(
-      `SELECT o.kind, o.id, o.revision, c.record FROM outbox o LEFT JOIN calls c ON o.kind = 'call' AND c.call_id = o.id
-       ORDER BY o.queued_at_ms LIMIT ?`,
+      `SELECT o.kind, o.id, o.revision, CASE o.kind
+         WHEN 'call' THEN (SELECT record FROM calls WHERE call_id = o.id)
+         WHEN 'meter_event' THEN (SELECT record FROM meter_events WHERE event_id = o.id)
+         WHEN 'credit_entry' THEN (SELECT record FROM ledger WHERE entry_id = CAST(o.id AS INTEGER)) END AS record
+       FROM outbox o ORDER BY o.queued_at_ms LIMIT ?`,
       rowsMax,
     );
-    return rows.toArray().map(({ record, ...row }) => ({ ...row, call: record === null ? null : (JSON.parse(record) as Call) }));
+    return rows.toArray().map((row) => ({ ...row, record: row.record === null ? null : JSON.parse(row.record) }));
   }
 
   state(): { pending: number; oldestMs: number | null } {

@@ -2,6 +2,7 @@
  * Usage by UTC hour of the end of calls. Sums of money are read as text: above 2^53 a number would be rounded.
  */
 import type { NanoUsd } from '../../../src/domain/money.ts';
+import type { MeterSlot } from '../../../src/domain/plan.ts';
 
 export interface UsageHour {
   completedCalls: number;
@@ -13,6 +14,7 @@ export interface UsageHour {
 }
 
 const HOUR_MS = 3_600_000;
+const SLOT_COLUMNS = { CUSTOM1: 'custom1', CUSTOM2: 'custom2', AGENTIC_API: 'agentic_api' } as const satisfies Record<MeterSlot, string>;
 
 export class UsageHourTable {
   readonly #sql: SqlStorage;
@@ -40,6 +42,13 @@ export class UsageHourTable {
       usage.completedCostNanoUsd.toString(),
       usage.failedCostNanoUsd.toString(),
     );
+  }
+
+  addUnits(atMs: number, slot: MeterSlot, units: number): void {
+    const column = SLOT_COLUMNS[slot];
+    const sql = `INSERT INTO usage_hours (hour_ms, ${column}) VALUES (?, ?)
+      ON CONFLICT (hour_ms) DO UPDATE SET ${column} = ${column} + excluded.${column}`;
+    this.#sql.exec(sql, atMs - (atMs % HOUR_MS), units);
   }
 
   /** Completed calls and their cost in [fromMs, toMs), both on the hour. */

@@ -1,0 +1,174 @@
+/**
+ * The commands of a call's life: begin, void, end, read.
+ */
+import { type BeginCallData, DERIVED_PREFIX, type EndCallData } from '../../../src/contract/calls.ts';
+import { type Answer, accept, refuse } from '../../../src/contract/errors.ts';
+import { fillContact } from '../../../src/domain/account.ts';
+import { beginCall, type Call, canEnd, endCall, refuseCall } from '../../../src/domain/call.ts';
+import { presentBegin, presentEnd } from '../present.ts';
+import type { BeginCommand, EndCommand } from '../protocol.ts';
+import { CALL_RETENTION_MS } from '../store.ts';
+import type { StoredCall } from '../tables/calls.ts';
+import type { DerivedKey } from '../tables/keys.ts';
+import { type Context, catchUp, keyConflict, keyUsedUp, noDefaultPlan, openOrLoad, replay } from './context.ts';
+import { queueCharge } from './settlement.ts';
+
+/** A derived key replays only an earlier begin that is younger than this. */
+const DERIVED_REPLAY_MS = 60_000;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+export function begin(context: Context, command: BeginCommand): Answer<BeginCallData> {
+  const { store, nowMs } = context;
+  return store.transaction(nowMs, () => {
+    const earlier = earlierBegin(context, command);
+    if (earlier.answer) return earlier.answer;
+    const { callId, derived } = earlier;
+
+    const opened = openOrLoad(context, command);
+    if (!opened) return noDefaultPlan();
+    const account = opened.newCustomer ? opened.account : fillContact(opened.account, command.contact);
+
+    const rollingPlan = account.subscription.plan.plan.rollingCalls;
+    const begunInWindow = rollingPlan ? store.callsBegunSince(nowMs - rollingPlan.windowSeconds * 1000) : null;
+    if (rollingPlan && begunInWindow && begunInWindow.count >= rollingPlan.limit) {
+      const freeAtMs = (begunInWindow.oldestMs ?? nowMs) + rollingPlan.windowSeconds * 1000;
+      const retryAfterSeconds = Math.max(1, Math.ceil((freeAtMs - nowMs) / 1000));
+      const message = `the plan allows ${rollingPlan.limit} calls in ${rollingPlan.windowSeconds} seconds`;
+      return refuse('RATE_LIMITED', message, { retryAfterSeconds, members: { retryAfterSeconds } });
+    }
+
+    const deadlineAtMs = nowMs + context.deadlineSeconds[command.request.pricingMode] * 1000;
+    const begun = beginCall(account, callId, command.request, deadlineAtMs, nowMs);
+    const rolling =
+      rollingPlan && begunInWindow
+        ? {
+            ...rollingPlan,
+            used: begunInWindow.count + (begun.call.status === 'IN_PROGRESS' ? 1 : 0),
+            oldestMs: begunInWindow.oldestMs ?? nowMs,
+          }
+        : null;
+    const facts = { begun, newCustomer: opened.newCustomer, source: command.key.source, rolling };
+    const hint =
+      command.key.source === 'derived'
+        ? 'send an Idempotency-Key for each logical call, so that retries are certain to be free'
+        : undefined;
+    const answer = accept('CALL_BEGIN_SUCCESS', presentBegin(facts, command), nowMs, hint);
+    store.saveAccount(begun.account, nowMs);
+    store.insertCall(begun.call, command.fingerprint, JSON.stringify(answer), nowMs);
+    if (derived) store.saveDerivedKey(derived, nowMs);
+    return answer;
+  });
+}
+
+/** The stored answer of the same begin, or the id of the call to begin. */
+function earlierBegin(
+  { store, objectId, nowMs }: Context,
+  { key, fingerprint }: BeginCommand,
+): { answer: Answer<BeginCallData> } | { answer: null; callId: string; derived: DerivedKey | null } {
+  if (key.source === 'derived') {
+    const stored = store.derivedCall(key.hash, fingerprint);
+    if (stored && isLiveReplay(stored, nowMs)) return { answer: replay(stored.beginAnswer) };
+    // Never below the present, so that a generation stays unique after its row is gone.
+    const generation = Math.max(store.derivedGeneration(key.hash) + 1, nowMs);
+    const callId = `${DERIVED_PREFIX}${objectId}-${key.hash}-${generation.toString(36)}`;
+    return { answer: null, callId, derived: { hash: key.hash, fingerprint, generation, callId } };
+  }
+  const stored = store.call(key.callId);
+  if (!stored) {
+    const forgotten = nowMs - key.claimedAtMs > CALL_RETENTION_MS;
+    return forgotten ? { answer: keyUsedUp() } : { answer: null, callId: key.callId, derived: null };
+  }
+  if (stored.beginFingerprint !== fingerprint) return { answer: keyConflict() };
+  return { answer: stored.beginAnswer === null ? keyUsedUp() : replay(stored.beginAnswer) };
+}
+
+function isLiveReplay({ call, beginAnswer }: StoredCall, nowMs: number): boolean {
+  const live = call.status === 'IN_PROGRESS' && nowMs - call.startedAtMs < DERIVED_REPLAY_MS && nowMs < call.deadlineAtMs;
+  return live && beginAnswer !== null;
+}
+
+/**
+ * Takes back a begin whose call id turned out to be another customer's: the call is not allowed, what it held is free,
+ * and its answer is never replayed.
+ */
+export function voidCall({ store, nowMs }: Context, organizationId: string, callId: string): void {
+  store.transaction(nowMs, () => {
+    const account = store.account();
+    const stored = store.call(callId);
+    if (!account || account.organizationId !== organizationId || stored?.call.status !== 'IN_PROGRESS') return;
+    const voided = refuseCall(account, stored.call, nowMs);
+    store.saveAccount(voided.account, nowMs);
+    store.finishCall(voided.call, null, nowMs);
+    store.dropAnswers(callId);
+  });
+}
+
+export function end(context: Context, command: EndCommand): Answer<EndCallData> {
+  const { store, nowMs } = context;
+  return store.transaction(nowMs, () => {
+    const known = store.account();
+    if (!known || known.organizationId !== command.organizationId) return callNotFound();
+    const account = catchUp(context, known);
+    const stored = store.call(command.callId);
+    const keyed = command.idempotencyKey === null ? null : store.idempotencyKey('end', command.idempotencyKey);
+    if (keyed && keyed.callId !== command.callId) return keyConflict();
+    if (!stored) return callNotFound();
+    // A mode that is spelled out is the same payload as the same mode carried over from begin.
+    const fingerprint = `${command.fingerprint}:${command.request.pricingMode ?? stored.call.pricingMode}`;
+    if (keyed && keyed.fingerprint !== fingerprint) return keyConflict();
+    if (!canEnd(stored.call)) {
+      const same = stored.endFingerprint === fingerprint;
+      if (same && stored.endAnswer !== null) return replay<EndCallData>(stored.endAnswer);
+      return alreadyFinalized(stored.call);
+    }
+
+    const ended = endCall(account, stored.call, command.request, command.price, context.newId(), nowMs);
+    const { outcome } = ended.call;
+    if (!outcome) throw new Error('an ended call has an outcome');
+    const costNanoUsd = outcome.price.status === 'FINAL' ? BigInt(outcome.price.costNanoUsd) : 0n;
+    const failed = outcome.error !== null;
+    store.usageHours.add(nowMs, {
+      completedCalls: failed ? 0 : 1,
+      failedCalls: failed ? 1 : 0,
+      inputTokens: outcome.usage.inputTokens,
+      outputTokens: outcome.usage.responseTokens,
+      completedCostNanoUsd: failed ? 0n : costNanoUsd,
+      failedCostNanoUsd: failed ? costNanoUsd : 0n,
+    });
+    const velocity = {
+      hour: store.usageHours.completedBetween(nowMs - (nowMs % HOUR_MS), nowMs + HOUR_MS),
+      day: store.usageHours.completedBetween(nowMs - (nowMs % DAY_MS), nowMs + DAY_MS),
+    };
+    const answer = accept('CALL_END_SUCCESS', presentEnd(ended.account, ended.call, outcome, velocity), nowMs);
+    store.saveAccount(ended.account, nowMs);
+    store.finishCall(ended.call, { fingerprint, answer: JSON.stringify(answer) }, nowMs);
+    queueCharge(
+      store,
+      { kind: 'call', subjectId: command.callId, stripeCustomerId: outcome.stripeCustomerId, charge: outcome.charge },
+      nowMs,
+    );
+    if (command.idempotencyKey !== null) {
+      const used = { fingerprint, callId: command.callId, answer: null };
+      store.saveIdempotencyKey('end', command.idempotencyKey, used, nowMs);
+    }
+    return answer;
+  });
+}
+
+/** The facts of a call, or `null` where this object has no such call of the organization. */
+export function readCall(context: Context, organizationId: string, callId: string): Call | null {
+  return context.store.transaction(context.nowMs, () => {
+    const known = context.store.account();
+    if (!known || known.organizationId !== organizationId) return null;
+    catchUp(context, known);
+    return context.store.call(callId)?.call ?? null;
+  });
+}
+
+const callNotFound = () => refuse('CALL_NOT_FOUND', 'no such call');
+function alreadyFinalized({ status }: Call) {
+  return refuse('CALL_ALREADY_FINALIZED', `the call is ${status} and was ended with another payload or never allowed`, {
+    members: { status },
+  });
+}

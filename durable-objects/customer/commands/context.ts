@@ -1,0 +1,102 @@
+/**
+ * What all commands of a customer's object share: their surroundings, the account as of now, stored answers.
+ *
+ * Every command first looks for a stored answer, then brings the account up to the present (a period that ended, credits
+ * that expired, calls past their deadline), and only then does its own work. A refusal writes nothing of its own.
+ */
+import { type Accepted, type Answer, accept, refuse } from '../../../src/contract/errors.ts';
+import { type Account, expireDue, isCanceled, openAccount, replenishDue } from '../../../src/domain/account.ts';
+import { timeOutCall } from '../../../src/domain/call.ts';
+import type { PricingMode } from '../../../src/domain/pricing.ts';
+import type { Provisioning, ReadUsageCommand } from '../protocol.ts';
+import type { CustomerStore } from '../store.ts';
+
+/** What a command knows of its surroundings. */
+export interface Context {
+  store: CustomerStore;
+  /** The object's own id, hexadecimal: derived call ids carry it. */
+  objectId: string;
+  deadlineSeconds: Record<PricingMode, number>;
+  nowMs: number;
+  newId: () => string;
+}
+
+/** Calls past their deadline that one command finishes at most; the alarm goes on with the rest. */
+const TIMEOUTS_MAX = 200;
+
+/** The account as of now. What changed by the passing of time is stored. */
+export function catchUp({ store, nowMs }: Context, known: Account): Account {
+  let account = expireDue(replenishDue(known, nowMs), nowMs);
+  const overdue = store.callsPastDeadline(nowMs, TIMEOUTS_MAX);
+  for (const call of overdue) {
+    const timedOut = timeOutCall(account, call);
+    account = timedOut.account;
+    store.finishCall(timedOut.call, null, nowMs);
+  }
+  if (overdue.length > 0) store.refreshDeadline();
+  return account === known ? known : store.saveAccount(account, nowMs);
+}
+
+/** The customer's account, opened on the default plan where there is none; `null` where there is no default plan either. */
+export function openOrLoad(context: Context, command: Provisioning): { account: Account; newCustomer: boolean } | null {
+  const known = context.store.account();
+  if (known) return { account: catchUp(context, known), newCustomer: false };
+  if (!command.defaultPlan) return null;
+  const { organizationId, customerId, contact, defaultPlan } = command;
+  const account = openAccount({ organizationId, customerId, subscriptionId: context.newId(), plan: defaultPlan, contact }, context.nowMs);
+  return { account, newCustomer: true };
+}
+
+/** The account of a live subscription, as of now; `null` where there is none, or a canceled one. */
+export function liveAccount(context: Context, organizationId: string): Account | null {
+  const known = context.store.account();
+  return known && known.organizationId === organizationId && !isCanceled(known) ? catchUp(context, known) : null;
+}
+
+/** Answers from the account as of now, whatever its state. */
+export function withAccount<Data>(
+  context: Context,
+  { organizationId }: ReadUsageCommand,
+  present: (account: Account) => Data,
+  code: string,
+): Answer<Data> {
+  return context.store.transaction(context.nowMs, () => {
+    const known = context.store.account();
+    if (!known || known.organizationId !== organizationId) return refuse('CUSTOMER_NOT_FOUND', 'no such customer');
+    return accept(code, present(catchUp(context, known)), context.nowMs);
+  });
+}
+
+/**
+ * A change under an idempotency key: the stored answer where the key was used, else the answer of `change`, which is
+ * stored with what it changed. A refusal leaves the key free.
+ */
+export function keyed<Data>(
+  { store, nowMs }: Context,
+  operation: string,
+  { idempotencyKey: key, fingerprint }: { idempotencyKey: string | null; fingerprint: string },
+  change: () => Answer<Data>,
+): Answer<Data> {
+  return store.transaction(nowMs, () => {
+    const used = key === null ? null : store.idempotencyKey(operation, key);
+    if (used) return used.fingerprint === fingerprint ? replay<Data>(used.answer) : keyConflict();
+    const answer = change();
+    if (key !== null && answer.ok) {
+      store.saveIdempotencyKey(operation, key, { fingerprint, callId: null, answer: JSON.stringify(answer) }, nowMs);
+    }
+    return answer;
+  });
+}
+
+export function replay<Data>(answer: string | null): Accepted<Data> {
+  if (answer === null) throw new Error('a replay needs a stored answer');
+  return { ...(JSON.parse(answer) as Accepted<Data>), replayed: true };
+}
+
+export const keyConflict = () => refuse('IDEMPOTENCY_KEY_CONFLICT', 'the idempotency key was used before with another payload');
+export const keyUsedUp = () =>
+  refuse('IDEMPOTENCY_KEY_CONFLICT', 'the idempotency key belongs to a call that finished more than 48 hours ago');
+export const noDefaultPlan = () =>
+  refuse('SUBSCRIPTION_NOT_FOUND', 'the customer has no subscription, and the organization has no default plan to start one with');
+
+export const noSubscription = () => refuse('SUBSCRIPTION_NOT_FOUND', 'the customer has no active subscription');

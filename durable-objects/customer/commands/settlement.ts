@@ -1,0 +1,121 @@
+/**
+ * Settlement: charges leave the balance, and are reported to the billing provider where one is configured.
+ *
+ * A charge is queued with the usage that made it. The next alarm takes it from the balance; without a provider it is
+ * POSTED then. With one it stays PENDING until the provider has it, tried again with a capped backoff; a provider that
+ * refuses for good makes it FAILED with the reason. The balance has paid either way: what was used was used.
+ */
+import { changeWallet } from '../../../src/domain/account.ts';
+import { type Charge, pendingAmount, settled } from '../../../src/domain/charge.ts';
+import { settle } from '../../../src/domain/wallet.ts';
+import type { CustomerStore } from '../store.ts';
+import type { OpenCharge } from '../tables/charges.ts';
+
+/** What the billing provider made of a charge. */
+export type Report =
+  | { status: 'REPORTED' }
+  | { status: 'REJECTED'; reason: string }
+  | { status: 'RETRY'; reason: string; retryAfterMs: number | null };
+
+export type Reporter = (charge: OpenCharge & { stripeCustomerId: string }) => Promise<Report>;
+
+/** Charges wait this long for others before they settle together. */
+const SETTLE_DELAY_MS = 1_000;
+/** Charges that one alarm takes from the balance, and reports; the next one goes on. */
+const DEBITS_MAX = 500;
+const REPORTS_MAX = 20;
+const BACKOFF_BASE_MS = 2_000;
+const BACKOFF_MAX_MS = 5 * 60_000;
+/** The provider knows a charge's identifier again for 24 hours only: after that, another attempt could bill twice. */
+const REPORT_WINDOW_MS = 23 * 3_600_000;
+
+export function queueCharge(
+  store: CustomerStore,
+  { kind, subjectId, stripeCustomerId, charge }: Pick<OpenCharge, 'kind' | 'subjectId' | 'stripeCustomerId'> & { charge: Charge | null },
+  nowMs: number,
+): void {
+  if (charge?.status !== 'PENDING') return;
+  store.saveCharge({
+    chargeId: charge.chargeId,
+    kind,
+    subjectId,
+    amountNanoUsd: pendingAmount(charge),
+    stripeCustomerId,
+    atMs: nowMs,
+    debitedAtMs: null,
+    attempts: 0,
+    firstAttemptAtMs: null,
+    dueAtMs: nowMs + SETTLE_DELAY_MS,
+  });
+}
+
+/** Takes due charges from the balance. Those that nobody is to be told of are POSTED. */
+export function debitDue(store: CustomerStore, reports: boolean, nowMs: number): void {
+  store.transaction(nowMs, () => {
+    let account = store.account();
+    if (!account) return;
+    for (const charge of store.chargesDue(nowMs, DEBITS_MAX)) {
+      const told = reports && charge.stripeCustomerId !== null;
+      if (charge.debitedAtMs === null) {
+        account = changeWallet(account, settle(account.wallet, charge.amountNanoUsd, charge.chargeId, nowMs));
+        if (told) store.saveCharge({ ...charge, debitedAtMs: nowMs });
+      }
+      if (!told) close(store, charge, null, account.revision, nowMs);
+    }
+    if (account !== store.account()) store.saveAccount(account, nowMs);
+  });
+}
+
+/** Reports due charges that the balance has paid. Never throws: what fails is due again later. */
+export async function reportDue(store: CustomerStore, report: Reporter, now: () => number): Promise<void> {
+  for (const charge of store.chargesDue(now(), REPORTS_MAX)) {
+    const { stripeCustomerId } = charge;
+    if (charge.debitedAtMs === null || stripeCustomerId === null) continue;
+    // Durable before the provider hears of it, so that the window is counted from the first attempt whatever happens.
+    const attempt = { ...charge, attempts: charge.attempts + 1, firstAttemptAtMs: charge.firstAttemptAtMs ?? now() };
+    store.transaction(now(), () => store.saveCharge({ ...attempt, dueAtMs: now() + backoffMs(attempt.attempts) }));
+    const result = await report({ ...attempt, stripeCustomerId });
+    store.transaction(now(), () => conclude(store, attempt, result, now()));
+    // Whatever keeps the provider from taking this one would keep it from the others.
+    if (result.status === 'RETRY') break;
+  }
+}
+
+function conclude(store: CustomerStore, charge: OpenCharge, result: Report, nowMs: number): void {
+  const account = store.account();
+  // The customer may have been erased while the provider answered.
+  if (!account || !store.charge(charge.chargeId)) return;
+  const revision = account.revision + 1;
+  const expired = nowMs - (charge.firstAttemptAtMs ?? nowMs) >= REPORT_WINDOW_MS;
+  if (result.status === 'RETRY' && !expired) {
+    store.saveCharge({ ...charge, dueAtMs: nowMs + Math.max(result.retryAfterMs ?? 0, backoffMs(charge.attempts)) });
+    return;
+  }
+  store.saveAccount({ ...account, revision }, nowMs);
+  close(store, charge, result.status === 'REPORTED' ? null : result.reason, revision, nowMs);
+}
+
+/** The end of a charge, written to the usage that made it. */
+function close(
+  store: CustomerStore,
+  { chargeId, kind, subjectId }: OpenCharge,
+  failureReason: string | null,
+  revision: number,
+  nowMs: number,
+): void {
+  if (kind === 'call') {
+    const call = store.call(subjectId)?.call;
+    if (call?.outcome?.charge) {
+      const outcome = { ...call.outcome, charge: settled(call.outcome.charge, failureReason) };
+      store.updateCall({ ...call, outcome, revision }, nowMs);
+    }
+  } else {
+    const event = store.meterEvent(subjectId);
+    if (event?.charge) store.saveMeterEvent({ ...event, charge: settled(event.charge, failureReason), revision }, nowMs);
+  }
+  store.dropCharge(chargeId);
+}
+
+function backoffMs(attempts: number): number {
+  return Math.min(BACKOFF_MAX_MS, BACKOFF_BASE_MS * 2 ** (attempts - 1));
+}

@@ -1,0 +1,103 @@
+/**
+ * The commands of a subscription: provision, change the plan, replenish, cancel, read.
+ */
+import type { ChangePlanData, CustomerUsageData, ProvisionCustomerData } from '../../../src/contract/customers.ts';
+import { type Answer, accept } from '../../../src/contract/errors.ts';
+import type { OperatorCustomer } from '../../../src/contract/operator-customers.ts';
+import { type Account, changePlan, migratePlan, replenishNow, setCanceled, updateContact } from '../../../src/domain/account.ts';
+import { presentCustomer } from '../present.ts';
+import { presentForOperator } from '../present-operator.ts';
+import type {
+  ChangePlanCommand,
+  MigrateCommand,
+  ProvisionCommand,
+  ReadUsageCommand,
+  ReplenishCommand,
+  SetCanceledCommand,
+} from '../protocol.ts';
+import { type Context, catchUp, keyed, liveAccount, noDefaultPlan, noSubscription, openOrLoad, withAccount } from './context.ts';
+
+export function provision(context: Context, command: ProvisionCommand): Answer<ProvisionCustomerData> {
+  const { store, nowMs } = context;
+  return keyed(context, 'provision', command, () => {
+    const opened = openOrLoad(context, command);
+    if (!opened) return noDefaultPlan();
+    const account = opened.newCustomer ? opened.account : updateContact(opened.account, command.contact);
+    if (account !== store.account()) store.saveAccount(account, nowMs);
+    return accept('CUSTOMER_READY', { ...presentCustomer(account, command.models), newCustomer: opened.newCustomer }, nowMs);
+  });
+}
+
+export function switchPlan(context: Context, command: ChangePlanCommand): Answer<ChangePlanData> {
+  return changeSubscription(context, command, 'change_plan', 'PLAN_CHANGED', (account) =>
+    changePlan(account, command.target, command.strategy, context.nowMs),
+  );
+}
+
+export function replenish(context: Context, command: ReplenishCommand): Answer<ChangePlanData> {
+  return changeSubscription(context, command, 'replenish', 'CUSTOMER_REPLENISHED', (account) => replenishNow(account, context.nowMs));
+}
+
+/** A keyed change of a live subscription. A canceled one, and one that never was, are not there to be changed. */
+function changeSubscription(
+  context: Context,
+  command: ReplenishCommand,
+  operation: string,
+  code: string,
+  change: (account: Account) => Account,
+): Answer<ChangePlanData> {
+  const { store, nowMs } = context;
+  return keyed(context, operation, command, () => {
+    const account = liveAccount(context, command.organizationId);
+    if (!account) return noSubscription();
+    const changed = change(account);
+    if (changed !== account) store.saveAccount(changed, nowMs);
+    const { subscription } = presentCustomer(changed, command.models);
+    return accept(code, { success: true as const, subscription }, nowMs);
+  });
+}
+
+/** Moves the subscription to the newest version of its plan, also a canceled one. Says whether that changed anything. */
+export function migrate({ store, nowMs, ...more }: Context, { organizationId, target, when }: MigrateCommand): boolean {
+  return store.transaction(nowMs, () => {
+    const known = store.account();
+    if (!known || known.organizationId !== organizationId) return false;
+    const account = catchUp({ store, nowMs, ...more }, known);
+    const migrated = migratePlan(account, target, when);
+    if (migrated !== account) store.saveAccount(migrated, nowMs);
+    return migrated !== account;
+  });
+}
+
+export function readUsage(context: Context, command: ReadUsageCommand): Answer<CustomerUsageData> {
+  return withAccount(context, command, (account) => presentCustomer(account, command.models), 'CUSTOMER_READY');
+}
+
+export function cancelOrReactivate(context: Context, command: SetCanceledCommand): Answer<CustomerUsageData> {
+  const code = command.canceled ? 'CUSTOMER_CANCELED' : 'CUSTOMER_REACTIVATED';
+  return withAccount(
+    context,
+    command,
+    (account) => {
+      const changed = setCanceled(account, command.canceled, context.nowMs);
+      if (changed !== account) context.store.saveAccount(changed, context.nowMs);
+      return presentCustomer(changed, command.models);
+    },
+    code,
+  );
+}
+
+export function inspect(context: Context, command: ReadUsageCommand): Answer<OperatorCustomer> {
+  return withAccount(context, command, (account) => presentForOperator(account, context.store, command.models), 'CUSTOMER_READ');
+}
+
+/** Work that is due without a request: a new period, calls past their deadline, rows past their retention. */
+export function housekeep(context: Context): void {
+  const { store, nowMs } = context;
+  store.transaction(nowMs, () => {
+    const account = store.account();
+    if (!account) return;
+    catchUp(context, account);
+    store.prune(nowMs);
+  });
+}

@@ -1,0 +1,96 @@
+/**
+ * A customer as the operator sees it: the state, the credits and their ledger, open and recent calls, and what waits for D1.
+ */
+import type { OperatorCustomer } from '../../src/contract/operator-customers.ts';
+import type { Account } from '../../src/domain/account.ts';
+import type { Call } from '../../src/domain/call.ts';
+import { formatUsd, usdFromNano } from '../../src/domain/money.ts';
+import { availableUsd, balanceOf, type Credit, type CreditUnit } from '../../src/domain/wallet.ts';
+import { presentCustomer } from './present.ts';
+import type { CustomerStore } from './store.ts';
+import type { StoredEntry } from './tables/ledger.ts';
+
+const RECENT_CALLS_MAX = 20;
+const RECENT_ENTRIES_MAX = 50;
+
+export function presentForOperator(account: Account, store: CustomerStore, models: OperatorCustomer['models']): OperatorCustomer {
+  const { pending, oldestMs } = store.outboxState();
+  const { failures, lastError } = store.delivery();
+  const { wallet } = account;
+  return {
+    ...presentCustomer(account, models),
+    organizationId: account.organizationId,
+    createdAt: iso(account.createdAtMs),
+    openCalls: store.countOpenCalls(),
+    recentCalls: store.recentCalls(RECENT_CALLS_MAX).map(presentRecent),
+    wallet: {
+      balanceUsd: formatUsd(balanceOf(wallet, 'USD')),
+      heldUsd: formatUsd(BigInt(wallet.held)),
+      unsettledUsd: formatUsd(BigInt(wallet.unsettled)),
+      availableUsd: formatUsd(availableUsd(wallet)),
+      units: { CUSTOM1: unitsOf(account, 'CUSTOM1'), CUSTOM2: unitsOf(account, 'CUSTOM2'), AGENTIC_API: unitsOf(account, 'AGENTIC_API') },
+      openCharges: store.countCharges(),
+    },
+    credits: wallet.credits.map(presentCredit),
+    ledger: store.recentEntries(RECENT_ENTRIES_MAX).map(presentEntry),
+    outbox: { pending, oldestAt: oldestMs === null ? null : iso(oldestMs), failures, lastError },
+  };
+}
+
+function unitsOf({ wallet }: Account, unit: CreditUnit): number {
+  return Number(balanceOf(wallet, unit));
+}
+
+function amountOf(unit: CreditUnit, amount: string): string {
+  return unit === 'USD' ? formatUsd(BigInt(amount)) : amount;
+}
+
+function presentCredit({
+  creditId,
+  unit,
+  granted,
+  remaining,
+  grantedAtMs,
+  expiresAtMs,
+  reference,
+}: Credit): OperatorCustomer['credits'][number] {
+  return {
+    creditId,
+    unit,
+    granted: amountOf(unit, granted),
+    remaining: amountOf(unit, remaining),
+    grantedAt: iso(grantedAtMs),
+    expiresAt: expiresAtMs === null ? null : iso(expiresAtMs),
+    reference,
+  };
+}
+
+function presentEntry({
+  entryId,
+  atMs,
+  unit,
+  cause,
+  amount,
+  balance,
+  creditId,
+  reference,
+}: StoredEntry): OperatorCustomer['ledger'][number] {
+  return { entryId, at: iso(atMs), unit, cause, amount: amountOf(unit, amount), balance: amountOf(unit, balance), creditId, reference };
+}
+
+function presentRecent(call: Call): OperatorCustomer['recentCalls'][number] {
+  const price = call.outcome?.price;
+  return {
+    callId: call.callId,
+    status: call.status,
+    startTime: iso(call.startedAtMs),
+    endTime: call.finishedAtMs === null ? null : iso(call.finishedAtMs),
+    providerUsed: call.outcome?.providerUsed ?? null,
+    modelUsed: call.outcome?.modelUsed ?? null,
+    costUSD: price?.status === 'FINAL' ? usdFromNano(BigInt(price.costNanoUsd)) : null,
+  };
+}
+
+function iso(atMs: number): string {
+  return new Date(atMs).toISOString();
+}

@@ -1,0 +1,165 @@
+/**
+ * What D1 gets to see of a customer: which row of which table each change becomes.
+ *
+ * Each table is written by one `INSERT ... SELECT FROM json_each`, guarded by the row's revision: a row that is sent
+ * twice, or late, changes nothing. The columns are those of `src/storage/schema.ts`.
+ */
+import type { Account } from '../../src/domain/account.ts';
+import type { Call } from '../../src/domain/call.ts';
+import type { MeterEvent } from '../../src/domain/custom-meter.ts';
+import type { LedgerEntry } from '../../src/domain/wallet.ts';
+import type { OutboxRow } from './tables/outbox.ts';
+
+/** Characters of one bound value. D1 takes 2 MB, and a character has up to three bytes. */
+const VALUE_LENGTH_MAX = 500_000;
+
+/** Tables of the projection: their key, and the columns whose decimal strings become 64-bit integers. */
+const TABLES = {
+  customers: { key: ['organization_id', 'customer_id'], integers: [] },
+  calls: { key: ['organization_id', 'call_id'], integers: ['standard_cost_nano_usd', 'cost_nano_usd'] },
+  meter_events: { key: ['organization_id', 'event_id'], integers: [] },
+  credit_entries: { key: ['organization_id', 'customer_id', 'entry_id'], integers: [] },
+} as const;
+
+/** The statements that bring the rows to D1, for one batch. */
+export function projectionStatements(db: D1Database, account: Account, rows: readonly OutboxRow[]): D1PreparedStatement[] {
+  const { organizationId } = account;
+  const of = (kind: OutboxRow['kind']) => rows.filter((row) => row.kind === kind && row.record !== null);
+  const customers = rows.some(({ kind }) => kind === 'customer') ? [projectCustomer(account)] : [];
+  return [
+    ...upserts(db, 'customers', customers),
+    ...upserts(
+      db,
+      'calls',
+      of('call').map(({ record }) => projectCall(organizationId, record as Call)),
+    ),
+    ...upserts(
+      db,
+      'meter_events',
+      of('meter_event').map(({ record }) => projectMeterEvent(organizationId, record as MeterEvent)),
+    ),
+    ...upserts(
+      db,
+      'credit_entries',
+      of('credit_entry').map(({ id, record }) => projectCreditEntry(account, Number(id), record as LedgerEntry)),
+    ),
+  ];
+}
+
+/** One statement for all rows, or several where their values would be too long for one. */
+function upserts(db: D1Database, table: keyof typeof TABLES, rows: Record<string, unknown>[]): D1PreparedStatement[] {
+  const { key, integers }: { key: readonly string[]; integers: readonly string[] } = TABLES[table];
+  const columns = Object.keys(rows[0] ?? {});
+  const values = columns.map((column) => {
+    const value = `value ->> '${column}'`;
+    return integers.includes(column) ? `CAST(${value} AS INTEGER)` : value;
+  });
+  const updates = columns.filter((column) => !key.includes(column)).map((column) => `${column} = excluded.${column}`);
+  const sql = `INSERT INTO ${table} (${columns.join(', ')}) SELECT ${values.join(', ')} FROM json_each(?) WHERE true
+    ON CONFLICT (${key.join(', ')}) DO UPDATE SET ${updates.join(', ')} WHERE excluded.revision > ${table}.revision`;
+  const chunks: string[][] = [];
+  let length = Number.POSITIVE_INFINITY;
+  for (const row of rows.map((value) => JSON.stringify(value))) {
+    length += row.length;
+    if (length > VALUE_LENGTH_MAX) {
+      chunks.push([]);
+      length = row.length;
+    }
+    chunks.at(-1)?.push(row);
+  }
+  return chunks.map((chunk) => db.prepare(sql).bind(`[${chunk.join(',')}]`));
+}
+
+function projectCustomer(account: Account): Record<string, unknown> {
+  const { subscription, contact } = account;
+  return {
+    organization_id: account.organizationId,
+    customer_id: account.customerId,
+    friendly_name: contact.friendlyName ?? null,
+    email: contact.email ?? null,
+    stripe_customer_id: contact.stripeCustomerId ?? null,
+    subscription_id: subscription.id,
+    subscription_version: subscription.version,
+    plan_id: subscription.plan.planId,
+    usage_plan_version_id: subscription.plan.usagePlanVersionId,
+    pending_usage_plan_version_id: subscription.pending?.usagePlanVersionId ?? null,
+    created_at_ms: account.createdAtMs,
+    last_replenished_at_ms: subscription.lastReplenishedAtMs,
+    next_replenish_at_ms: subscription.nextReplenishAtMs,
+    canceled_at_ms: subscription.canceledAtMs,
+    revision: account.revision,
+  };
+}
+
+function projectCall(organizationId: string, call: Call): Record<string, unknown> {
+  const { outcome } = call;
+  const price = outcome?.price.status === 'FINAL' ? outcome.price : null;
+  return {
+    organization_id: organizationId,
+    call_id: call.callId,
+    customer_id: call.customerId,
+    customer_user_id: call.customerUserId ?? null,
+    feature: call.feature ?? null,
+    tags: call.tags ? JSON.stringify(call.tags) : null,
+    status: call.status,
+    started_at_ms: call.startedAtMs,
+    finished_at_ms: call.finishedAtMs,
+    usage_plan_version_id: call.usagePlanVersionId,
+    pricing_mode: outcome?.pricingMode ?? call.pricingMode,
+    provider_used: outcome?.providerUsed ?? null,
+    model_used: outcome?.modelUsed ?? null,
+    model_key: price?.breakdown.modelKey ?? null,
+    tier: outcome?.tier ?? null,
+    input_tokens: outcome?.usage.inputTokens ?? null,
+    cached_input_tokens: outcome?.usage.cachedInputTokens ?? null,
+    cache_write_input_tokens: outcome?.usage.cacheWriteInputTokens ?? null,
+    response_tokens: outcome?.usage.responseTokens ?? null,
+    reasoning_tokens: outcome?.usage.reasoningTokens ?? null,
+    searches: outcome?.usage.searches ?? null,
+    error_code: outcome?.error?.code ?? null,
+    pricing_snapshot_id: price?.breakdown.snapshotId ?? null,
+    standard_cost_nano_usd: price?.breakdown.standardCostUsdNano ?? null,
+    cost_nano_usd: price?.costNanoUsd ?? null,
+    record: JSON.stringify(call),
+    revision: call.revision,
+  };
+}
+
+function projectMeterEvent(organizationId: string, event: MeterEvent): Record<string, unknown> {
+  const { funding, charge } = event;
+  return {
+    organization_id: organizationId,
+    event_id: event.eventId,
+    customer_id: event.customerId,
+    customer_user_id: event.customerUserId ?? null,
+    feature: event.feature ?? null,
+    slot: event.slot,
+    amount: event.amount,
+    at_ms: event.atMs,
+    usage_plan_version_id: event.usagePlanVersionId,
+    included: funding.included,
+    credits: funding.credits,
+    overage: funding.overage,
+    unfunded: funding.unfunded,
+    charge_nano_usd: charge?.amountNanoUsd ?? null,
+    settlement_status: charge?.status ?? null,
+    record: JSON.stringify(event),
+    revision: event.revision,
+  };
+}
+
+function projectCreditEntry(account: Account, entryId: number, entry: LedgerEntry): Record<string, unknown> {
+  return {
+    organization_id: account.organizationId,
+    customer_id: account.customerId,
+    entry_id: entryId,
+    at_ms: entry.atMs,
+    unit: entry.unit,
+    cause: entry.cause,
+    amount: entry.amount,
+    balance: entry.balance,
+    credit_id: entry.creditId,
+    reference: entry.reference,
+    revision: entryId,
+  };
+}

@@ -1,0 +1,60 @@
+/**
+ * The ledger: every change of a balance, in order. Each entry carries the balance after it, so that the newest entry of a
+ * unit is what all its entries sum to, also once old ones have gone to D1 alone.
+ */
+import type { CreditUnit, LedgerEntry } from '../../../src/domain/wallet.ts';
+
+export interface StoredEntry extends LedgerEntry {
+  /** Ascending. */
+  entryId: number;
+}
+
+type Row = { entry_id: number; record: string };
+
+export class LedgerTable {
+  readonly #sql: SqlStorage;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+  }
+
+  /** Appends an entry. Returns its id. Throws where the entry does not continue from the balance before it. */
+  append(entry: LedgerEntry): number {
+    const before = this.balance(entry.unit);
+    if (before + BigInt(entry.amount) !== BigInt(entry.balance)) {
+      throw new Error(`the ledger of ${entry.unit} stands at ${before}: ${entry.amount} does not make ${entry.balance}`);
+    }
+    const sql = 'INSERT INTO ledger (at_ms, unit, balance, record) VALUES (?, ?, ?, ?) RETURNING entry_id';
+    return this.#sql.exec<{ entry_id: number }>(sql, entry.atMs, entry.unit, entry.balance, JSON.stringify(entry)).one().entry_id;
+  }
+
+  /** What the entries of the unit sum to. */
+  balance(unit: CreditUnit): bigint {
+    const sql = 'SELECT balance FROM ledger WHERE unit = ? ORDER BY entry_id DESC LIMIT 1';
+    return BigInt(this.#sql.exec<{ balance: string }>(sql, unit).toArray()[0]?.balance ?? 0);
+  }
+
+  /** The newest entries, newest first. */
+  recent(rowsMax: number): StoredEntry[] {
+    const rows = this.#sql.exec<Row>('SELECT entry_id, record FROM ledger ORDER BY entry_id DESC LIMIT ?', rowsMax).toArray();
+    return rows.map(({ entry_id, record }) => ({ ...(JSON.parse(record) as LedgerEntry), entryId: entry_id }));
+  }
+
+  /** Drops entries made by then that D1 has, but for the newest of each unit. Returns the rows written. */
+  drop(madeByMs: number, rowsMax: number): number {
+    return this.#sql.exec(
+      `DELETE FROM ledger WHERE entry_id IN (
+         SELECT entry_id FROM ledger WHERE at_ms <= ?
+           AND entry_id NOT IN (SELECT MAX(entry_id) FROM ledger GROUP BY unit)
+           AND NOT EXISTS (SELECT 1 FROM outbox WHERE kind = 'credit_entry' AND id = CAST(ledger.entry_id AS TEXT)) LIMIT ?)`,
+      madeByMs,
+      rowsMax,
+    ).rowsWritten;
+  }
+
+  /** When the oldest entry that may once be dropped was made. */
+  oldestMs(): number | null {
+    const sql = 'SELECT MIN(at_ms) AS at FROM ledger WHERE entry_id NOT IN (SELECT MAX(entry_id) FROM ledger GROUP BY unit)';
+    return this.#sql.exec<{ at: number | null }>(sql).one().at;
+  }
+}

@@ -1,0 +1,39 @@
+/**
+ * Increments of the custom meters: kept until D1 has them and their charge is settled.
+ */
+import type { MeterEvent } from '../../../src/domain/custom-meter.ts';
+
+export class MeterEventTable {
+  readonly #sql: SqlStorage;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+  }
+
+  find(eventId: string): MeterEvent | null {
+    const row = this.#sql.exec<{ record: string }>('SELECT record FROM meter_events WHERE event_id = ?', eventId).toArray()[0];
+    return row ? (JSON.parse(row.record) as MeterEvent) : null;
+  }
+
+  save(event: MeterEvent): void {
+    const sql = `INSERT INTO meter_events (event_id, at_ms, record) VALUES (?, ?, ?)
+      ON CONFLICT (event_id) DO UPDATE SET record = excluded.record`;
+    this.#sql.exec(sql, event.eventId, event.atMs, JSON.stringify(event));
+  }
+
+  /** Drops events recorded by then, but for those that D1 does not have or whose charge is on its way. Returns the rows written. */
+  drop(recordedByMs: number, rowsMax: number): number {
+    return this.#sql.exec(
+      `DELETE FROM meter_events WHERE event_id IN (
+         SELECT event_id FROM meter_events WHERE at_ms <= ?
+           AND NOT EXISTS (SELECT 1 FROM outbox WHERE kind = 'meter_event' AND id = meter_events.event_id)
+           AND NOT EXISTS (SELECT 1 FROM charges WHERE kind = 'meter_event' AND subject_id = meter_events.event_id) LIMIT ?)`,
+      recordedByMs,
+      rowsMax,
+    ).rowsWritten;
+  }
+
+  oldestMs(): number | null {
+    return this.#sql.exec<{ at: number | null }>('SELECT MIN(at_ms) AS at FROM meter_events').one().at;
+  }
+}

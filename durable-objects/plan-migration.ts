@@ -1,0 +1,139 @@
+/**
+ * class PlanMigration: one object per job that moves every subscription of a plan to its newest version.
+ *
+ * It walks the customers in D1 in order of their ids, a batch per alarm, and keeps its place: a restart goes on where it
+ * was. A customer that cannot be reached does not hold the others up. What is left after a walk (customers whose row was
+ * not there yet, or that failed) is found by the next one; the job is done when a walk finds nobody.
+ */
+import { DurableObject } from 'cloudflare:workers';
+import type { PlanMigration as Progress } from '../src/contract/operator-customers.ts';
+import type { PlanVersion } from '../src/domain/plan.ts';
+import type { Env } from '../src/env.ts';
+
+export interface Migration {
+  jobId: string;
+  organizationId: string;
+  target: PlanVersion;
+  when: 'NOW' | 'AT_NEXT_REPLENISH';
+}
+
+interface State extends Migration {
+  total: number;
+  migrated: number;
+  unchanged: number;
+  failures: number;
+  lastError: string | null;
+  startedAtMs: number;
+  finishedAtMs: number | null;
+  /** The last customer of this walk; `null` before the first. */
+  after: string | null;
+  /** Customers that this walk has found. */
+  found: number;
+}
+
+const CUSTOMERS_PER_BATCH = 200;
+/** Customers that are asked at the same time. */
+const CONCURRENCY = 20;
+/** After a walk, until the moved customers' rows have reached D1. */
+const WALK_PAUSE_MS = 3_000;
+const RETRY_MS = 5_000;
+const ERROR_LENGTH_MAX = 300;
+/** A finished job can be read for this long. */
+const RETENTION_MS = 30 * 24 * 3_600_000;
+const KEY = 'state';
+
+/** Subscriptions of the plan that are neither on the target version nor waiting for a plan change. */
+const WHERE = `organization_id = ? AND plan_id = ? AND usage_plan_version_id <> ?
+  AND (? = 'NOW' OR pending_usage_plan_version_id IS NULL)`;
+
+export class PlanMigration extends DurableObject<Env> {
+  /** Begins the job; a job that was begun before goes on. */
+  async start(migration: Migration): Promise<void> {
+    if (await this.ctx.storage.get(KEY)) return;
+    const row = await this.env.DB.prepare(`SELECT COUNT(*) AS total FROM customers WHERE ${WHERE}`)
+      .bind(...conditionsOf(migration))
+      .first<{ total: number }>();
+    const startedAtMs = Date.now();
+    const counts = { total: row?.total ?? 0, migrated: 0, unchanged: 0, failures: 0, found: 0 };
+    await this.#save({ ...migration, ...counts, lastError: null, startedAtMs, finishedAtMs: null, after: null }, startedAtMs);
+  }
+
+  async read(organizationId: string): Promise<Progress | null> {
+    const state = await this.ctx.storage.get<State>(KEY);
+    return state && state.organizationId === organizationId ? present(state) : null;
+  }
+
+  override async alarm(): Promise<void> {
+    const state = await this.ctx.storage.get<State>(KEY);
+    if (!state) return;
+    if (state.finishedAtMs !== null) return this.ctx.storage.deleteAll();
+    try {
+      await this.#step(state);
+    } catch (error) {
+      const lastError = String(error).slice(0, ERROR_LENGTH_MAX);
+      await this.#save({ ...state, failures: state.failures + 1, lastError }, Date.now() + RETRY_MS);
+    }
+  }
+
+  /** One batch, or the end of a walk. */
+  async #step(state: State): Promise<void> {
+    const { results } = await this.env.DB.prepare(
+      `SELECT customer_id FROM customers WHERE ${WHERE} AND customer_id > ? ORDER BY customer_id LIMIT ?`,
+    )
+      .bind(...conditionsOf(state), state.after ?? '', CUSTOMERS_PER_BATCH)
+      .all<{ customer_id: string }>();
+    const nowMs = Date.now();
+    if (results.length === 0) {
+      if (state.found > 0) return this.#save({ ...state, after: null, found: 0 }, nowMs + WALK_PAUSE_MS);
+      return this.#save({ ...state, finishedAtMs: nowMs }, nowMs + RETENTION_MS);
+    }
+    const next: State = { ...state, found: state.found + results.length, after: results.at(-1)?.customer_id ?? null };
+    for (let from = 0; from < results.length; from += CONCURRENCY) {
+      const some = results.slice(from, from + CONCURRENCY);
+      await Promise.all(some.map(({ customer_id }) => this.#migrate(next, customer_id)));
+    }
+    await this.#save(next, Date.now());
+  }
+
+  /** Moves one customer, and counts it. */
+  async #migrate(state: State, customerId: string): Promise<void> {
+    const { organizationId, target, when } = state;
+    try {
+      const moved = await this.env.CUSTOMERS.getByName(`${organizationId}:${customerId}`).migrate({ organizationId, target, when });
+      if (moved) state.migrated += 1;
+      else state.unchanged += 1;
+    } catch (error) {
+      state.failures += 1;
+      state.lastError = String(error).slice(0, ERROR_LENGTH_MAX);
+    }
+  }
+
+  async #save(state: State, wakeAtMs: number): Promise<void> {
+    await this.ctx.storage.transaction(async (transaction) => {
+      await transaction.put(KEY, state);
+      await transaction.setAlarm(wakeAtMs);
+    });
+  }
+}
+
+function conditionsOf({ organizationId, target, when }: Migration): unknown[] {
+  return [organizationId, target.planId, target.usagePlanVersionId, when];
+}
+
+function present(state: State): Progress {
+  const { jobId, target, when, total, migrated, unchanged, failures, lastError, startedAtMs, finishedAtMs } = state;
+  return {
+    jobId,
+    planId: target.planId,
+    usagePlanVersionId: target.usagePlanVersionId,
+    when,
+    status: finishedAtMs === null ? 'RUNNING' : 'COMPLETED',
+    total,
+    migrated,
+    unchanged,
+    failures,
+    lastError,
+    startedAt: new Date(startedAtMs).toISOString(),
+    finishedAt: finishedAtMs === null ? null : new Date(finishedAtMs).toISOString(),
+  };
+}

@@ -1,0 +1,147 @@
+/**
+ * A customer as the operator sees and changes it: credits, ledger, erasure, and the migration of a plan's customers.
+ */
+import { z } from 'zod';
+import { MeterSlot } from './custom-meter.ts';
+import { CustomerUsageData } from './customers.ts';
+import { instant, text } from './fields.ts';
+
+/** USD of one credit. */
+const CREDIT_USD_MAX = 10_000_000;
+const CREDIT_UNITS_MAX = 1_000_000_000_000_000;
+
+const exactUsd = z.string();
+const unit = z.enum(['USD', ...MeterSlot.options]);
+
+const GrantTerms = z.object({
+  expiresAt: instant.optional().describe('Spendable before this instant; absent is for good'),
+  reference: text(200).optional().describe("The operator's own reference, for example of a payment"),
+});
+
+export const GrantCreditRequest = z.discriminatedUnion('kind', [
+  GrantTerms.extend({
+    kind: z.literal('USD').describe('Adds to the USD balance'),
+    amountUsd: z
+      .string()
+      .regex(/^\d{1,8}(\.\d{1,9})?$/, 'must be a decimal number as a string, with at most nine decimals')
+      .refine((value) => Number(value) > 0 && Number(value) <= CREDIT_USD_MAX, `must be above 0 and at most ${CREDIT_USD_MAX}`)
+      .describe('Amount, for example "25.00"'),
+  }),
+  GrantTerms.extend({
+    kind: z.literal('METER').describe('Adds units of a custom meter'),
+    meterSlot: MeterSlot.describe('The meter'),
+    units: z.number().int().positive().max(CREDIT_UNITS_MAX).describe('Units'),
+  }),
+]);
+
+export type GrantCreditRequest = z.infer<typeof GrantCreditRequest>;
+
+export const GrantedCredit = z.object({
+  creditId: z.string().describe('The credit'),
+  balanceUsd: exactUsd.optional().describe('USD balance with it, exact; for kind USD'),
+  unitsRemaining: z.number().int().optional().describe('Purchased units of the slot with it; for kind METER'),
+});
+
+export type GrantedCredit = z.infer<typeof GrantedCredit>;
+
+const Credit = z.object({
+  creditId: z.string().describe('The credit'),
+  unit: unit.describe('What it is counted in'),
+  granted: z.string().describe('Amount granted: USD or units, exact'),
+  remaining: z.string().describe('Amount left, exact'),
+  grantedAt: instant.describe('When it was granted'),
+  expiresAt: instant.nullable().describe('Until when it can be spent; null is for good'),
+  reference: z.string().nullable().describe("The operator's reference"),
+});
+
+const LedgerEntry = z.object({
+  entryId: z.number().int().describe('Ascending'),
+  at: instant.describe('When'),
+  unit: unit.describe('Of which balance'),
+  cause: z.enum(['GRANT', 'SPEND', 'EXPIRY']).describe('Why'),
+  amount: z.string().describe('Signed change: USD or units, exact'),
+  balance: z.string().describe('Balance after it, exact'),
+  creditId: z.string().nullable().describe('The credit; null where the balance was overdrawn'),
+  reference: z.string().nullable().describe('The charge, the meter event, or the reference of the grant'),
+});
+
+const RecentCall = z.object({
+  callId: z.string().describe('Call id'),
+  status: z.string().describe('State'),
+  startTime: instant.describe('When it began'),
+  endTime: instant.nullable().describe('When it ended or timed out'),
+  providerUsed: z.string().nullable().describe('Executing vendor'),
+  modelUsed: z.string().nullable().describe('Model that ran'),
+  costUSD: z.number().nullable().describe('Cost, where final'),
+});
+
+export const OperatorCustomer = CustomerUsageData.extend({
+  organizationId: z.string().describe('Organization id'),
+  createdAt: instant.describe('When the customer was provisioned'),
+  openCalls: z.number().int().describe('Calls in progress'),
+  recentCalls: z.array(RecentCall).describe('The last calls, newest first'),
+  wallet: z
+    .object({
+      balanceUsd: exactUsd.describe('USD balance, exact; negative when overdrawn'),
+      heldUsd: exactUsd.describe('Held by open calls'),
+      unsettledUsd: exactUsd.describe('Of charges that are not settled yet'),
+      availableUsd: exactUsd.describe('Balance less both: what new usage may be promised'),
+      units: z
+        .object({ CUSTOM1: z.number().int(), CUSTOM2: z.number().int(), AGENTIC_API: z.number().int() })
+        .describe('Purchased units left, by slot'),
+      openCharges: z.number().int().describe('Charges on their way'),
+    })
+    .describe('What the customer has bought'),
+  credits: z.array(Credit).describe('Credits with something left, in the order in which they are spent'),
+  ledger: z.array(LedgerEntry).describe('The last changes of balances, newest first'),
+  outbox: z.object({
+    pending: z.number().int().describe('Changes that wait for D1'),
+    oldestAt: instant.nullable().describe('Since when the oldest waits'),
+    failures: z.number().int().describe('Attempts that failed in a row'),
+    lastError: z.string().nullable().describe('Why the last attempt failed'),
+  }),
+});
+
+export type OperatorCustomer = z.infer<typeof OperatorCustomer>;
+
+/** Rows that were erased, by where they stood. */
+export const ErasedCustomer = z.object({
+  customerId: z.string().describe('The customer'),
+  erased: z
+    .object({
+      object: z.boolean().describe("The customer's object held an account"),
+      callIds: z.number().int().describe('Entries of the call directory'),
+      customers: z.number().int().describe('Rows of the customers list in D1'),
+      calls: z.number().int().describe('Calls in D1'),
+      meterEvents: z.number().int().describe('Custom meter events in D1'),
+      creditEntries: z.number().int().describe('Ledger entries in D1'),
+    })
+    .describe('What was erased'),
+});
+
+export type ErasedCustomer = z.infer<typeof ErasedCustomer>;
+
+export const MigratePlanRequest = z.object({
+  when: z.enum(['NOW', 'AT_NEXT_REPLENISH']).describe('At once with usage and date kept, or at the next replenishment'),
+});
+
+export type MigratePlanRequest = z.infer<typeof MigratePlanRequest>;
+
+export const StartedMigration = z.object({ jobId: z.string().describe('The job that moves the subscriptions') });
+
+export const PlanMigration = z.object({
+  jobId: z.string().describe('The job'),
+  planId: z.string().describe('The plan'),
+  usagePlanVersionId: z.string().describe('The version that subscriptions are moved to'),
+  when: MigratePlanRequest.shape.when,
+  status: z.enum(['RUNNING', 'COMPLETED']).describe('COMPLETED when no subscription is left to move'),
+  total: z.number().int().describe('Subscriptions to move, as counted at the start'),
+  migrated: z.number().int().describe('Subscriptions that were moved'),
+  unchanged: z.number().int().describe('Subscriptions that needed no change when they were reached'),
+  failures: z.number().int().describe('Attempts that failed; each is made again'),
+  lastError: z.string().nullable().describe('Why the last attempt failed'),
+  startedAt: instant.describe('When it began'),
+  finishedAt: instant.nullable().describe('When it was done'),
+});
+
+export type PlanMigration = z.infer<typeof PlanMigration>;

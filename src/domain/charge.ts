@@ -1,0 +1,45 @@
+/**
+ * A charge: what usage beyond the allowance costs the customer's USD balance.
+ *
+ * It is made with the usage, PENDING, and promised to nobody else from then on. It settles later: POSTED once the
+ * balance has paid it, FAILED with a reason where it could not be charged or billed.
+ */
+import { divideHalfUp, type NanoUsd } from './money.ts';
+
+export type SettlementStatus = 'PENDING' | 'POSTED' | 'FAILED';
+
+export interface Charge {
+  chargeId: string;
+  /** Decimal nano-USD; `null` where the price is not known. */
+  amountNanoUsd: string | null;
+  /** `null` for a custom meter: its overage has a price of its own. */
+  markupPercent: number | null;
+  status: SettlementStatus;
+  failureReason: string | null;
+}
+
+/** A plan's markup has at most four decimals of a percent. */
+const PERCENT_SCALE = 10_000;
+
+/** The cost with the plan's markup on it, rounded half up to a nano-USD. */
+export function withMarkup(costNanoUsd: NanoUsd, markupPercent: number): NanoUsd {
+  const scaled = BigInt(Math.round(markupPercent * PERCENT_SCALE));
+  const whole = BigInt(100 * PERCENT_SCALE);
+  return divideHalfUp(costNanoUsd * (whole + scaled), whole);
+}
+
+/** A charge of nothing has nothing to wait for; one without a price can never be made. */
+export function newCharge(chargeId: string, amountNanoUsd: NanoUsd | null, markupPercent: number | null): Charge {
+  const charge = { chargeId, amountNanoUsd: amountNanoUsd?.toString() ?? null, markupPercent, failureReason: null };
+  if (amountNanoUsd === null) return { ...charge, status: 'FAILED', failureReason: 'PRICE_UNAVAILABLE' };
+  return { ...charge, status: amountNanoUsd === 0n ? 'POSTED' : 'PENDING' };
+}
+
+/** What is still to be taken from the balance. */
+export function pendingAmount(charge: Charge | null | undefined): NanoUsd {
+  return charge?.status === 'PENDING' ? BigInt(charge.amountNanoUsd ?? 0) : 0n;
+}
+
+export function settled(charge: Charge, failureReason: string | null): Charge {
+  return { ...charge, status: failureReason === null ? 'POSTED' : 'FAILED', failureReason };
+}

@@ -1,0 +1,175 @@
+/**
+ * Increments of the custom meters: what pays for each unit, and what the units beyond the allowance cost.
+ *
+ * Units are taken from the included allocation first, then from purchased credits of the slot, then they are overage on
+ * the USD balance, where the meter's funding allows it; what is left is recorded, unfunded. The price of overage is fixed
+ * here. It follows the tier progress of the period, and is rounded on the running total of a tier, so that many small
+ * increments cost to the nano-USD what one large one does.
+ */
+import type { Account } from './account.ts';
+import { type Charge, newCharge, pendingAmount } from './charge.ts';
+import { addQuantities, SLOT_METERS, summarize } from './meters.ts';
+import { divideHalfUp, type NanoUsd, parseUsd } from './money.ts';
+import type { CustomMeter, MeterSlot, OverageTier } from './plan.ts';
+import { availableUsd, balanceOf, promise, spend } from './wallet.ts';
+
+export interface IncrementRequest {
+  slot: MeterSlot;
+  /** A positive safe integer. */
+  amount: number;
+  customerUserId?: string | undefined;
+  customerUserName?: string | undefined;
+  customerUserEmail?: string | undefined;
+  feature?: string | undefined;
+  tags?: string[] | undefined;
+  metadata?: Record<string, unknown> | undefined;
+}
+
+/** The part of an increment that fell into one tier of the overage price. */
+export interface OverageComponent {
+  tierIndex: number;
+  /** Last overage unit of the tier; `null` on the last one. */
+  upTo: string | null;
+  unitsExact: string;
+  /** The rate: nano-USD of `priceQuantity` units. */
+  priceNanoUsd: string;
+  priceQuantity: string;
+}
+
+/** Where the units of an increment went. They sum to its amount, but on an unlimited meter, where nothing is taken. */
+export interface Funding {
+  included: number;
+  credits: number;
+  overage: number;
+  unfunded: number;
+}
+
+export interface MeterEvent extends IncrementRequest {
+  eventId: string;
+  customerId: string;
+  atMs: number;
+  usagePlanVersionId: string;
+  unlimited: boolean;
+  funding: Funding;
+  components: OverageComponent[];
+  /** All units of the period so far, whoever paid, as exact decimals. */
+  periodUsageBefore: string;
+  periodUsageAfter: string;
+  charge: Charge | null;
+  revision: number;
+}
+
+/** What a slot counted in the current period, as exact decimals. */
+export interface SlotUsage {
+  usage: string;
+  overage: string;
+}
+
+export interface Incremented {
+  account: Account;
+  event: MeterEvent;
+  meter: CustomMeter;
+}
+
+/** Records an increment; `null` where the plan does not enable the slot. */
+export function incrementMeter(
+  account: Account,
+  request: IncrementRequest,
+  ids: { eventId: string; chargeId: string },
+  nowMs: number,
+): Incremented | null {
+  const { plan, usagePlanVersionId } = account.subscription.plan;
+  const { slot, amount } = request;
+  const meter = plan.customMeters[slot];
+  if (!meter?.enabled) return null;
+
+  const before: SlotUsage = account.slots?.[slot] ?? { usage: '0', overage: '0' };
+  const funding = meter.unlimited ? { included: 0, credits: 0, overage: 0, unfunded: 0 } : fund(account, meter, slot, amount);
+  const overageBefore = BigInt(before.overage);
+  const overageAfter = overageBefore + BigInt(funding.overage);
+  const priced = priceOverage(tiersOf(meter), overageBefore, overageAfter);
+  const charge = funding.overage > 0 ? newCharge(ids.chargeId, priced.totalNanoUsd, null) : null;
+  const after: SlotUsage = { usage: (BigInt(before.usage) + BigInt(amount)).toString(), overage: overageAfter.toString() };
+
+  const revision = account.revision + 1;
+  const paid = funding.credits > 0 ? spend(account.wallet, slot, BigInt(funding.credits), ids.eventId, nowMs) : account.wallet;
+  return {
+    account: {
+      ...account,
+      revision,
+      meters: { ...account.meters, consumed: addQuantities(account.meters.consumed, { [SLOT_METERS[slot]]: funding.included }) },
+      slots: { ...account.slots, [slot]: after },
+      wallet: promise(paid, pendingAmount(charge)),
+    },
+    event: {
+      ...request,
+      eventId: ids.eventId,
+      customerId: account.customerId,
+      atMs: nowMs,
+      usagePlanVersionId,
+      unlimited: meter.unlimited,
+      funding,
+      components: priced.components,
+      periodUsageBefore: before.usage,
+      periodUsageAfter: after.usage,
+      charge,
+      revision,
+    },
+    meter,
+  };
+}
+
+/** Included units, then credits of the slot, then the USD balance while anything is available of it, then nobody. */
+function fund(account: Account, meter: CustomMeter, slot: MeterSlot, amount: number): Funding {
+  const { plan } = account.subscription.plan;
+  const { remaining } = summarize(plan, account.meters, SLOT_METERS[slot]);
+  const included = Math.min(amount, remaining);
+  const purchased = meter.funding.credits ? Number(balanceOf(account.wallet, slot)) : 0;
+  const credits = Math.min(amount - included, purchased);
+  const left = amount - included - credits;
+  const onBalance = meter.funding.payg && plan.payg.enabled && meter.overage !== undefined && availableUsd(account.wallet) > 0n;
+  return { included, credits, overage: onBalance ? left : 0, unfunded: onBalance ? 0 : left };
+}
+
+/** A single price is one tier without an end. */
+function tiersOf({ overage }: CustomMeter): readonly OverageTier[] {
+  if (!overage) return [];
+  return overage.model === 'SINGLE' ? [{ upTo: null, priceUsd: overage.priceUsd, per: overage.per }] : overage.tiers;
+}
+
+/** The overage units from `before` (exclusive) to `after` (inclusive) of the period, by tier. */
+export function priceOverage(
+  tiers: readonly OverageTier[],
+  before: bigint,
+  after: bigint,
+): { components: OverageComponent[]; totalNanoUsd: NanoUsd } {
+  const components: OverageComponent[] = [];
+  let totalNanoUsd = 0n;
+  let tierStart = 0n;
+  for (const [tierIndex, { upTo, priceUsd, per }] of tiers.entries()) {
+    const tierEnd = upTo === null ? null : BigInt(upTo);
+    const within = (units: bigint) => clamp(units, tierStart, tierEnd) - tierStart;
+    const [from, to] = [within(before), within(after)];
+    if (to > from) {
+      const priceNanoUsd = parseUsd(priceUsd);
+      if (priceNanoUsd === null) throw new RangeError(`not an amount of USD: ${priceUsd}`);
+      const costOf = (units: bigint) => divideHalfUp(units * priceNanoUsd, BigInt(per));
+      totalNanoUsd += costOf(to) - costOf(from);
+      components.push({
+        tierIndex,
+        upTo,
+        unitsExact: (to - from).toString(),
+        priceNanoUsd: priceNanoUsd.toString(),
+        priceQuantity: per,
+      });
+    }
+    if (tierEnd === null) break;
+    tierStart = tierEnd;
+  }
+  return { components, totalNanoUsd };
+}
+
+function clamp(value: bigint, low: bigint, high: bigint | null): bigint {
+  if (value < low) return low;
+  return high !== null && value > high ? high : value;
+}

@@ -1,0 +1,163 @@
+/**
+ * What a customer has bought: a USD balance and units of the custom meter slots, with the ledger of every change.
+ *
+ * A wallet is a value: each function returns the next one. Credits are spent soonest expiry first, then oldest first.
+ * USD may be overdrawn by what was promised before the balance ran out; the next credit repays it. Every change of a
+ * balance makes an entry, and the entries of a unit sum to its balance. Amounts are decimal strings: nano-USD, or units.
+ */
+import type { NanoUsd } from './money.ts';
+import type { MeterSlot } from './plan.ts';
+
+export type CreditUnit = 'USD' | MeterSlot;
+
+export interface Credit {
+  creditId: string;
+  unit: CreditUnit;
+  granted: string;
+  /** Above zero: a credit that is used up leaves the wallet. */
+  remaining: string;
+  grantedAtMs: number;
+  /** Spendable before this instant; `null` is for good. */
+  expiresAtMs: number | null;
+  reference: string | null;
+}
+
+export type EntryCause = 'GRANT' | 'SPEND' | 'EXPIRY';
+
+export interface LedgerEntry {
+  atMs: number;
+  unit: CreditUnit;
+  cause: EntryCause;
+  /** Signed. */
+  amount: string;
+  /** The balance of the unit after this entry. */
+  balance: string;
+  /** `null` where the balance was overdrawn. */
+  creditId: string | null;
+  /** The charge, the meter event, or the operator's reference of a grant. */
+  reference: string | null;
+}
+
+export interface Wallet {
+  /** In the order in which they are spent. */
+  credits: Credit[];
+  /** Nano-USD spent beyond the credits. While it is above zero there is no USD credit. */
+  overdraft: string;
+  /** Nano-USD that open calls hold. */
+  held: string;
+  /** Nano-USD of charges that are not settled yet. */
+  unsettled: string;
+  /** Made since the wallet was last stored. */
+  entries: LedgerEntry[];
+}
+
+export const EMPTY_WALLET: Wallet = { credits: [], overdraft: '0', held: '0', unsettled: '0', entries: [] };
+
+/** Credits that a customer may have at a time. */
+export const LIVE_CREDITS_MAX = 100;
+
+/** Credits less what is overdrawn, which USD alone can be. */
+export function balanceOf(wallet: Wallet, unit: CreditUnit): bigint {
+  const credit = wallet.credits.reduce((sum, { unit: of, remaining }) => (of === unit ? sum + BigInt(remaining) : sum), 0n);
+  return unit === 'USD' ? credit - BigInt(wallet.overdraft) : credit;
+}
+
+/** The USD balance less holds and charges that are under way: what new usage may be promised. */
+export function availableUsd(wallet: Wallet): NanoUsd {
+  return balanceOf(wallet, 'USD') - BigInt(wallet.held) - BigInt(wallet.unsettled);
+}
+
+/** Adds a credit; what is overdrawn is repaid from it. `remaining` of `credit` is what was granted. */
+export function grantCredit(wallet: Wallet, credit: Credit): Wallet {
+  const granted = BigInt(credit.granted);
+  const overdraft = BigInt(wallet.overdraft);
+  const repaid = credit.unit !== 'USD' ? 0n : overdraft < granted ? overdraft : granted;
+  const remaining = granted - repaid;
+  const credits =
+    remaining === 0n ? wallet.credits : [...wallet.credits, { ...credit, remaining: remaining.toString() }].sort(bySpendingOrder);
+  const next = { ...wallet, credits, overdraft: (overdraft - repaid).toString() };
+  const { creditId, unit, reference, grantedAtMs: atMs } = credit;
+  return record(wallet, next, [{ atMs, unit, cause: 'GRANT', amount: granted, creditId, reference }]);
+}
+
+/** Takes `amount` of a unit. Beyond the credits, USD is overdrawn; of any other unit only what is there can be taken. */
+export function spend(wallet: Wallet, unit: CreditUnit, amount: bigint, reference: string, nowMs: number): Wallet {
+  let left = amount;
+  const credits: Credit[] = [];
+  const changes: Change[] = [];
+  const change = { atMs: nowMs, unit, cause: 'SPEND', reference } as const;
+  for (const credit of wallet.credits) {
+    const remaining = BigInt(credit.remaining);
+    const taken = credit.unit !== unit ? 0n : left < remaining ? left : remaining;
+    left -= taken;
+    if (taken > 0n) changes.push({ ...change, amount: -taken, creditId: credit.creditId });
+    if (taken < remaining) credits.push(taken === 0n ? credit : { ...credit, remaining: (remaining - taken).toString() });
+  }
+  if (left > 0n && unit !== 'USD') throw new RangeError(`${unit} has ${amount - left} units, not ${amount}`);
+  if (left > 0n) changes.push({ ...change, amount: -left, creditId: null });
+  return record(wallet, { ...wallet, credits, overdraft: (BigInt(wallet.overdraft) + left).toString() }, changes);
+}
+
+/** Takes away what has expired by now. Returns the same object when nothing has. */
+export function expireCredits(wallet: Wallet, nowMs: number): Wallet {
+  const expired = wallet.credits.filter((credit) => isExpired(credit, nowMs));
+  if (expired.length === 0) return wallet;
+  const changes = expired.map(({ unit, remaining, creditId, reference, expiresAtMs }): Change => {
+    return { atMs: expiresAtMs ?? nowMs, unit, cause: 'EXPIRY', amount: -BigInt(remaining), creditId, reference };
+  });
+  return record(wallet, { ...wallet, credits: wallet.credits.filter((credit) => !isExpired(credit, nowMs)) }, changes);
+}
+
+/** When the next credit expires; `null` where none does. */
+export function nextExpiryMs(wallet: Wallet): number | null {
+  // Spending order puts the soonest expiry first.
+  return wallet.credits[0]?.expiresAtMs ?? null;
+}
+
+export function hold(wallet: Wallet, amount: NanoUsd): Wallet {
+  return amount === 0n ? wallet : { ...wallet, held: (BigInt(wallet.held) + amount).toString() };
+}
+
+export function release(wallet: Wallet, amount: NanoUsd): Wallet {
+  return hold(wallet, -amount);
+}
+
+/** A charge that will settle: not to be promised to anybody else until then. */
+export function promise(wallet: Wallet, amount: NanoUsd): Wallet {
+  return amount === 0n ? wallet : { ...wallet, unsettled: (BigInt(wallet.unsettled) + amount).toString() };
+}
+
+/** A promised charge is taken from the balance. */
+export function settle(wallet: Wallet, amount: NanoUsd, chargeId: string, nowMs: number): Wallet {
+  return spend(promise(wallet, -amount), 'USD', amount, chargeId, nowMs);
+}
+
+type Change = Omit<LedgerEntry, 'amount' | 'balance'> & { amount: bigint };
+
+/** The next wallet with the entries that explain how it came about. */
+function record(before: Wallet, next: Wallet, changes: Change[]): Wallet {
+  let balance = changes[0] ? balanceOf(before, changes[0].unit) : 0n;
+  let unit = changes[0]?.unit;
+  const entries: LedgerEntry[] = [];
+  for (const change of changes) {
+    if (change.unit !== unit) {
+      unit = change.unit;
+      const earlier = entries.findLast((entry) => entry.unit === change.unit);
+      balance = earlier ? BigInt(earlier.balance) : balanceOf(before, change.unit);
+    }
+    balance += change.amount;
+    entries.push({ ...change, amount: change.amount.toString(), balance: balance.toString() });
+  }
+  return { ...next, entries: [...before.entries, ...entries] };
+}
+
+function isExpired({ expiresAtMs }: Credit, nowMs: number): boolean {
+  return expiresAtMs !== null && expiresAtMs <= nowMs;
+}
+
+function bySpendingOrder(a: Credit, b: Credit): number {
+  const expiry = (a.expiresAtMs ?? Number.POSITIVE_INFINITY) - (b.expiresAtMs ?? Number.POSITIVE_INFINITY);
+  // Infinity less infinity is no number: neither expires.
+  if (expiry !== 0 && !Number.isNaN(expiry)) return expiry;
+  return a.grantedAtMs - b.grantedAtMs || (a.creditId < b.creditId ? -1 : 1);
+}

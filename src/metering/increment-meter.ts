@@ -1,0 +1,26 @@
+/**
+ * Use case: record usage of a custom meter.
+ */
+import type { CustomMeterData, IncrementMeterRequest } from '../contract/custom-meter.ts';
+import type { Answer } from '../contract/errors.ts';
+import { ask, customerByName } from '../storage/objects.ts';
+import type { Caller } from './caller.ts';
+import { explicitKey, fingerprintOf } from './idempotency.ts';
+
+export async function incrementMeter(
+  { env, organization }: Caller,
+  request: IncrementMeterRequest,
+  headerKey: string | null,
+): Promise<Answer<CustomMeterData>> {
+  const { organizationId } = organization;
+  const { customerId, meterSlot, amount, customerUserId, customerUserName, customerUserEmail, feature, tags, metadata } = request;
+  const fingerprint = await fingerprintOf(request);
+  return ask(customerByName(env, organizationId, customerId), (customer) =>
+    customer.increment({
+      organizationId,
+      request: { slot: meterSlot, amount, customerUserId, customerUserName, customerUserEmail, feature, tags, metadata },
+      idempotencyKey: explicitKey(headerKey, request),
+      fingerprint,
+    }),
+  );
+}
