@@ -27,6 +27,7 @@ import type {
   GrantCommand,
   IncrementCommand,
   MigrateCommand,
+  OpenedCall,
   ProvisionCommand,
   ReadUsageCommand,
   ReplenishCommand,
@@ -50,6 +51,14 @@ export class Customer extends DurableObject<Env> {
 
   begin(command: BeginCommand): Answer<BeginCallData> {
     return calls.begin(this.#context(), command);
+  }
+
+  open(command: BeginCommand): OpenedCall {
+    return calls.open(this.#context(), command);
+  }
+
+  record(command: BeginCommand, end: Omit<EndCommand, 'callId'>): Answer<EndCallData> {
+    return calls.record(this.#context(), command, end);
   }
 
   void(organizationId: string, callId: string): void {

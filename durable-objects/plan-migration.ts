@@ -42,9 +42,13 @@ const ERROR_LENGTH_MAX = 300;
 const RETENTION_MS = 30 * 24 * 3_600_000;
 const KEY = 'state';
 
-/** Subscriptions of the plan that are neither on the target version nor waiting for a plan change. */
-const WHERE = `organization_id = ? AND plan_id = ? AND usage_plan_version_id <> ?
-  AND (? = 'NOW' OR pending_usage_plan_version_id IS NULL)`;
+/**
+ * Subscriptions that are on an older version of the plan, or are to change to one: what src/domain/account.ts moves. The
+ * parameters are numbered; ?1 is the organization.
+ */
+const OLDER = 'SELECT usage_plan_version_id FROM plan_versions WHERE organization_id = ?1 AND plan_id = ?2 AND version < ?3';
+const WHERE = `organization_id = ?1 AND (pending_usage_plan_version_id IN (${OLDER})
+  OR (usage_plan_version_id IN (${OLDER}) AND (?4 = 'NOW' OR pending_usage_plan_version_id IS NULL)))`;
 
 export class PlanMigration extends DurableObject<Env> {
   /** Begins the job; a job that was begun before goes on. */
@@ -78,13 +82,15 @@ export class PlanMigration extends DurableObject<Env> {
   /** One batch, or the end of a walk. */
   async #step(state: State): Promise<void> {
     const { results } = await this.env.DB.prepare(
-      `SELECT customer_id FROM customers WHERE ${WHERE} AND customer_id > ? ORDER BY customer_id LIMIT ?`,
+      `SELECT customer_id FROM customers WHERE ${WHERE} AND customer_id > ?5 ORDER BY customer_id LIMIT ?6`,
     )
       .bind(...conditionsOf(state), state.after ?? '', CUSTOMERS_PER_BATCH)
       .all<{ customer_id: string }>();
     const nowMs = Date.now();
     if (results.length === 0) {
-      if (state.found > 0) return this.#save({ ...state, after: null, found: 0 }, nowMs + WALK_PAUSE_MS);
+      // Customers who began a moment before the job have no row yet either.
+      const again = state.found > 0 || nowMs - state.startedAtMs < WALK_PAUSE_MS;
+      if (again) return this.#save({ ...state, after: null, found: 0 }, nowMs + WALK_PAUSE_MS);
       return this.#save({ ...state, finishedAtMs: nowMs }, nowMs + RETENTION_MS);
     }
     const next: State = { ...state, found: state.found + results.length, after: results.at(-1)?.customer_id ?? null };
@@ -117,7 +123,7 @@ export class PlanMigration extends DurableObject<Env> {
 }
 
 function conditionsOf({ organizationId, target, when }: Migration): unknown[] {
-  return [organizationId, target.planId, target.usagePlanVersionId, when];
+  return [organizationId, target.planId, target.version, when];
 }
 
 function present(state: State): Progress {

@@ -11,6 +11,7 @@ import { mountCustomers } from './routes/customers.ts';
 import { modelLookup } from './routes/model-lookup.ts';
 import { mountMethodNotAllowed } from './routes/mount.ts';
 import { mountOperator } from './routes/operator.ts';
+import { mountSessions } from './routes/sessions.ts';
 
 export function createApp(): Hono<AppEnv> {
   useContractMessages();
@@ -22,6 +23,7 @@ export function createApp(): Hono<AppEnv> {
   app.onError(onError);
   mountCalls(app);
   mountCustomers(app);
+  mountSessions(app);
   mountOperator(app);
   mountMethodNotAllowed(app);
   return app;

@@ -28,6 +28,10 @@ export interface Env {
   STRIPE_METER_EVENT_NAME: string;
   /** Another address than Stripe's own. */
   STRIPE_API_BASE?: string;
+  /** Secret; what vendors' keys are encrypted under. Absent means that none can be kept. */
+  VENDOR_KEY_SECRET?: string;
+  /** Secret; what session tokens are signed with. Absent means that there are none. */
+  SESSION_SECRET?: string;
   /** Secret; absent or shorter than 32 characters means that there is no operator API. */
   OPERATOR_TOKEN?: string;
 }

@@ -43,6 +43,8 @@ export default defineConfig(async () => ({
             miniflare: {
               bindings: {
                 OPERATOR_TOKEN: 'test-operator-token-of-at-least-32-characters',
+                VENDOR_KEY_SECRET: 'test-vendor-key-secret-of-32-characters',
+                SESSION_SECRET: 'test-session-secret-of-at-least-32-characters',
                 CONFIG_TTL_MS: 300,
                 MIGRATIONS: await readD1Migrations(join(root, 'd1-migrations')),
               },

@@ -114,4 +114,8 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE usage_hours ADD COLUMN custom2 INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE usage_hours ADD COLUMN agentic_api INTEGER NOT NULL DEFAULT 0;
   `,
+  `
+  -- What came of calls that the service made itself, in parts: an answer may be longer than one value can be.
+  CREATE TABLE call_answers (call_id TEXT NOT NULL, part INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (call_id, part)) WITHOUT ROWID;
+  `,
 ];

@@ -7,6 +7,7 @@ import type { CustomerUsageData } from '../../src/contract/customers.ts';
 import type { CustomerState } from '../../src/contract/entitlements.ts';
 import type { Account } from '../../src/domain/account.ts';
 import { type Begun, type Call, type CallOutcome, creditLeft } from '../../src/domain/call.ts';
+import type { Charge } from '../../src/domain/charge.ts';
 import type { Incremented } from '../../src/domain/custom-meter.ts';
 import { decideEntitlements, type EntitlementDecision, EVERYTHING } from '../../src/domain/entitlements.ts';
 import { type MeterName, SLOT_METERS, summarize, summarizeAll } from '../../src/domain/meters.ts';
@@ -42,7 +43,7 @@ export function presentBegin({ begun, newCustomer, source, rolling }: BeginFacts
   const vendorHints = presentVendorHints(begun, command.tierHints);
   return {
     callId: call.callId,
-    callType: 'standard',
+    callType: command.callType,
     startTime: iso(call.startedAtMs),
     feature: call.feature ?? '',
     ...(call.tags !== undefined && { tags: call.tags }),
@@ -120,8 +121,15 @@ export function presentEnd(account: Account, call: Call, outcome: CallOutcome, v
     },
     spendVelocity: presentVelocity(account.customerId, costNanoUsd, velocity, outcome.endedAtMs),
     balances: presentBalances(account),
+    ...presentCharge(outcome.charge),
     ...(outcome.stripeCustomerId !== null && { stripeCustomerId: outcome.stripeCustomerId }),
   };
+}
+
+/** The charge, where credit pays and the price is known. */
+function presentCharge(charge: Charge | null): Pick<EndCallData, 'payg'> {
+  if (charge === null || charge.amountNanoUsd === null) return {};
+  return { payg: { chargedUsd: usdFromNano(BigInt(charge.amountNanoUsd)), markupPercent: charge.markupPercent ?? 0 } };
 }
 
 export function presentIncrement({ account, event, meter }: Incremented): CustomMeterData {
@@ -134,6 +142,8 @@ export function presentIncrement({ account, event, meter }: Incremented): Custom
     blocked: funding.unfunded > 0,
     meter: {
       ...summarize(account.subscription.plan.plan, account.meters, SLOT_METERS[slot]),
+      // Of an unlimited meter nothing is taken, whatever was while it was a limited one.
+      ...(meter.unlimited && { used: 0 }),
       label: meter.label,
       periodUsageBefore,
       periodUsageAfter,

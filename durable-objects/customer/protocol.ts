@@ -3,9 +3,11 @@
  *
  * Each command names the organization, because a derived call id routes to an object without saying whose it is.
  */
+import type { BeginCallData, EndCallData } from '../../src/contract/calls.ts';
 import type { CustomerState } from '../../src/contract/entitlements.ts';
+import type { Answer } from '../../src/contract/errors.ts';
 import type { ChangeStrategy, Contact } from '../../src/domain/account.ts';
-import type { BeginRequest, EndRequest } from '../../src/domain/call.ts';
+import type { BeginRequest, CallStatus, EndRequest } from '../../src/domain/call.ts';
 import type { IncrementRequest } from '../../src/domain/custom-meter.ts';
 import type { PlanVersion } from '../../src/domain/plan.ts';
 import type { ResolvedPrice } from '../../src/domain/pricing.ts';
@@ -36,6 +38,24 @@ export interface BeginCommand extends Provisioning {
   request: BeginRequest;
   models?: CustomerState['models'];
   tierHints: { standard?: TierHints; premium?: TierHints };
+  /** `API` where the service makes the call itself. */
+  callType: NonNullable<BeginCallData['callType']>;
+}
+
+/** A begin, with what became of the call since. */
+export interface OpenedCall {
+  begin: Answer<BeginCallData>;
+  /** `null` where the begin was refused. */
+  status: CallStatus | null;
+  /** Of a replayed begin whose call has ended. */
+  kept: KeptAnswer | null;
+}
+
+/** What came of a call that the service made itself. */
+export interface KeptAnswer {
+  endedAtMs: number;
+  end: EndCallData;
+  keep: unknown;
 }
 
 export interface EndCommand {
@@ -45,6 +65,8 @@ export interface EndCommand {
   fingerprint: string;
   request: EndRequest;
   price: ResolvedPrice;
+  /** Plain JSON to be kept with the end, for retries of a call that the service made itself. */
+  keep?: unknown;
 }
 
 export interface ProvisionCommand extends Provisioning {

@@ -164,6 +164,14 @@ export class CustomerStore {
     this.#enqueue('call', call.callId, call.revision, nowMs);
   }
 
+  keepAnswer(callId: string, text: string): void {
+    this.#calls.keep(callId, text);
+  }
+
+  keptAnswer(callId: string): string | null {
+    return this.#calls.kept(callId);
+  }
+
   /** The call's retries get no stored answer any more. */
   dropAnswers(callId: string): void {
     this.#calls.dropAnswersOf(callId);

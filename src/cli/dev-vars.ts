@@ -10,6 +10,8 @@ import { API_KEY_PATTERN } from '../contract/scopes.ts';
 export interface LocalSecrets {
   OPERATOR_TOKEN: string;
   DEMO_API_KEY: string;
+  VENDOR_KEY_SECRET: string;
+  SESSION_SECRET: string;
 }
 
 // Not by way of server.ts: commands that only talk to a server need no wrangler and no Miniflare.
@@ -33,7 +35,9 @@ export async function ensureDevVars(): Promise<Record<string, string> & LocalSec
     throw new Error('DEMO_API_KEY in .dev.vars must be utk- and 43 characters of base64url');
   }
   const made: Partial<LocalSecrets> = {};
-  if (!vars.OPERATOR_TOKEN) made.OPERATOR_TOKEN = randomBytes(32).toString('base64url');
+  for (const name of ['OPERATOR_TOKEN', 'VENDOR_KEY_SECRET', 'SESSION_SECRET'] as const) {
+    if (!vars[name]) made[name] = randomBytes(32).toString('base64url');
+  }
   if (!vars.DEMO_API_KEY) made.DEMO_API_KEY = `utk-${randomBytes(32).toString('base64url')}`;
   const lines = Object.entries(made).map(([name, value]) => `${name}=${value}\n`);
   if (text !== '' && !text.endsWith('\n')) lines.unshift('\n');

@@ -84,7 +84,7 @@ export const PromptCompression = Counts.extend({
   techniques: z.array(label).max(TAGS_MAX).optional().describe('Techniques that were applied'),
 });
 
-const ReasoningFields = z.object({
+export const ReasoningFields = z.object({
   reasoningEffort: z
     .enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'])
     .optional()
@@ -171,7 +171,7 @@ export const CostBreakdown = z.object({
 export type CostBreakdown = z.infer<typeof CostBreakdown>;
 
 const PricingUnavailableReason = z
-  .enum(['MODEL_NOT_REPORTED', 'MODEL_NOT_IN_CATALOG', 'PRICE_NOT_IN_CATALOG', 'NOT_ALLOWED', 'TIMEOUT'])
+  .enum(['MODEL_NOT_REPORTED', 'MODEL_NOT_IN_CATALOG', 'PRICE_NOT_IN_CATALOG', 'USAGE_NOT_REPORTED', 'NOT_ALLOWED', 'TIMEOUT'])
   .describe('Why the call has no price');
 
 const Multiplier = z.union([z.literal(0.5), z.literal(1)]).describe('0.5 for batch pricing');
@@ -234,6 +234,13 @@ export const EndCallData = ReasoningFields.extend(PricingFields.shape).extend({
   metered: Metered.optional(),
   spendVelocity: SpendVelocity.optional().describe("The customer's recorded spend of this hour and day"),
   balances: Balances,
+  payg: z
+    .object({
+      chargedUsd: z.number().describe("The customer's charge, with markup"),
+      markupPercent: z.number().describe('Markup'),
+    })
+    .optional()
+    .describe('Present where credit pays for the call'),
   stripeCustomerId: z.string().optional().describe('Customer id at Stripe'),
 });
 

@@ -14,6 +14,7 @@ export const ERROR_STATUS = {
   METHOD_NOT_ALLOWED: 405,
   NOT_ACCEPTABLE: 406,
   CALL_ALREADY_FINALIZED: 409,
+  CALL_IN_FLIGHT: 409,
   CONFLICT: 409,
   /** The contract's name for two increments at once. The customer's object runs one after the other, so it is never answered. */
   CUSTOM_METER_CONFLICT: 409,

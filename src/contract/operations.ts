@@ -44,8 +44,21 @@ import {
 import { Plan, PlanDetail, PlanVersion, planId } from './plans.ts';
 import { OrganizationPrice, pricedModelKey, SetPriceRequest } from './prices.ts';
 import type { LegacyGrant, Scope } from './scopes.ts';
+import { type ClientScope, ClientSessionData, ClientSessionRequest, EmbedSessionData, EmbedSessionRequest } from './sessions.ts';
+import { CallData, CallRequest } from './unified-call.ts';
+import { SetVendorRequest, Vendor, vendorProvider } from './vendors.ts';
 
-export type Security = { kind: 'apiKey'; scopes: readonly Scope[]; legacyGrant?: LegacyGrant } | { kind: 'operator' };
+export type Security =
+  | {
+      kind: 'apiKey';
+      scopes: readonly Scope[];
+      /** One of the scopes is enough. */
+      anyScope?: true;
+      legacyGrant?: LegacyGrant;
+      /** What a browser's session token needs; absent where none may come. */
+      clientScope?: ClientScope;
+    }
+  | { kind: 'operator' };
 
 export interface Operation {
   operationId: string;
@@ -101,6 +114,16 @@ export const operations = {
     body: EndCallRequest,
     code: 'CALL_END_SUCCESS',
     data: EndCallData,
+  }),
+  makeCall: operation({
+    operationId: 'makeCall',
+    summary: 'Begin a call, make the request to the vendor, and end it with the usage that the vendor reported',
+    method: 'POST',
+    path: '/call',
+    security: apiKey('usage:write'),
+    body: CallRequest,
+    code: 'CALL_SUCCESS',
+    data: CallData,
   }),
   readCall: operation({
     operationId: 'readCall',
@@ -183,6 +206,36 @@ export const operations = {
     query: ListQuery,
     code: 'USAGE_PLANS_LISTED',
     data: listOf(UsagePlan),
+  }),
+  createClientSession: operation({
+    operationId: 'createClientSession',
+    summary: "Issue a token of five minutes for a customer's browser",
+    method: 'POST',
+    path: '/v1/client/sessions',
+    security: { kind: 'apiKey', scopes: ['gateway:invoke', 'compression:invoke'], anyScope: true },
+    body: ClientSessionRequest,
+    code: 'CLIENT_SESSION_CREATED',
+    data: ClientSessionData,
+  }),
+  createGatewaySession: operation({
+    operationId: 'createGatewaySession',
+    summary: 'The same under its earlier name',
+    method: 'POST',
+    path: '/v1/gateway/sessions',
+    security: { kind: 'apiKey', scopes: ['gateway:invoke', 'compression:invoke'], anyScope: true },
+    body: ClientSessionRequest,
+    code: 'CLIENT_SESSION_CREATED',
+    data: ClientSessionData,
+  }),
+  createEmbedSession: operation({
+    operationId: 'createEmbedSession',
+    summary: "Issue a token and an address for a customer's usage widget",
+    method: 'POST',
+    path: '/v1/embed-sessions',
+    security: apiKey('embeds:read'),
+    body: EmbedSessionRequest,
+    code: 'EMBED_SESSION_CREATED',
+    data: EmbedSessionData,
   }),
   createOrganization: operation({
     operationId: 'createOrganization',
@@ -299,6 +352,17 @@ export const operations = {
     body: SetPriceRequest,
     code: 'PRICE_SAVED',
     data: OrganizationPrice,
+  }),
+  setVendor: operation({
+    operationId: 'setVendor',
+    summary: "Set an organization's key and address of a model vendor",
+    method: 'PUT',
+    path: '/operator/organizations/{org}/vendors/{provider}',
+    security: operator,
+    params: organizationParam.extend({ provider: vendorProvider }),
+    body: SetVendorRequest,
+    code: 'VENDOR_SAVED',
+    data: Vendor,
   }),
   createKey: operation({
     operationId: 'createKey',

@@ -56,6 +56,8 @@ export interface BeginRequest {
   requested: Partial<Entitlements>;
   holdUsd?: number | undefined;
   pricingMode: PricingMode;
+  /** The tiers of the models that are going to run, where that is known: the call is admitted for one of these alone. */
+  runsOn?: Tier[] | undefined;
 }
 
 export interface EndRequest extends Reasoning {
@@ -139,16 +141,23 @@ export function beginCall(account: Account, callId: string, request: BeginReques
   const decision = decideEntitlements(plan, account.meters, request.requested, isCanceled(account), creditLeft(account, heldNanoUsd));
   const { suggestedModelTier } = decision.hints;
   const { markupPercent } = plan.payg;
-  const onCredit = decision.admitted && decision.onCredit.length > 0;
-  const credit = onCredit ? { tiers: decision.onCredit, markupPercent, heldNanoUsd: heldNanoUsd.toString() } : null;
-  const reserved = decision.admitted ? reservationFor(account, decision) : {};
+  const tiers = allowedTiers(decision.allowed).filter((tier) => request.runsOn?.includes(tier) ?? true);
+  const admitted = decision.admitted && (request.runsOn === undefined || tiers.length > 0);
+  const onCredit = admitted ? tiers.filter((tier) => decision.onCredit.includes(tier)) : [];
+  const credit = onCredit.length > 0 ? { tiers: onCredit, markupPercent, heldNanoUsd: heldNanoUsd.toString() } : null;
+  const reserved = admitted
+    ? reservationFor(
+        account,
+        tiers.filter((tier) => !onCredit.includes(tier)),
+      )
+    : {};
   const revision = account.revision + 1;
   const meters = { ...account.meters, reserved: addQuantities(account.meters.reserved, reserved) };
   const call: Call = {
     ...request,
     callId,
     customerId: account.customerId,
-    status: decision.admitted ? 'IN_PROGRESS' : 'NOT_ALLOWED',
+    status: admitted ? 'IN_PROGRESS' : 'NOT_ALLOWED',
     startedAtMs: nowMs,
     deadlineAtMs,
     usagePlanVersionId,
@@ -156,7 +165,7 @@ export function beginCall(account: Account, callId: string, request: BeginReques
     suggestedTier: suggestedModelTier,
     reserved,
     ...(credit && { credit }),
-    finishedAtMs: decision.admitted ? null : nowMs,
+    finishedAtMs: admitted ? null : nowMs,
     outcome: null,
     revision,
   };
@@ -177,11 +186,10 @@ export function creditLeft({ wallet }: Account, heldNanoUsd: NanoUsd): boolean {
  * are held where both were requested and allowed, because only the end says which one was used. A tier on credit takes
  * nothing of the allowance, and so holds nothing of it.
  */
-function reservationFor(account: Account, { allowed, onCredit }: EntitlementDecision): Quantities {
+function reservationFor(account: Account, tiers: readonly Tier[]): Quantities {
   const { plan } = account.subscription.plan;
   const reserved: Quantities = {};
-  for (const tier of allowedTiers(allowed)) {
-    if (onCredit.includes(tier)) continue;
+  for (const tier of tiers) {
     reserved[`${tier}Calls`] = 1;
     if (plan.reserveOutputTokens === null) continue;
     const { unlimited, remaining } = summarize(plan, account.meters, `${tier}Tokens`);
@@ -189,6 +197,11 @@ function reservationFor(account: Account, { allowed, onCredit }: EntitlementDeci
     reserved[`${tier}Tokens`] = bounded ? Math.min(plan.reserveOutputTokens, remaining) : plan.reserveOutputTokens;
   }
   return reserved;
+}
+
+/** Admits a call whatever is left: it ran already, and what it used is to be recorded. */
+export function admitCall(begun: Begun): Begun {
+  return { ...begun, call: { ...begun.call, status: 'IN_PROGRESS', finishedAtMs: null } };
 }
 
 export function endCall(

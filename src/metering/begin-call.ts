@@ -1,68 +1,124 @@
 /**
  * Use case: may this call be made? Resolves the key, claims the call id, and lets the customer's object decide.
+ *
+ * `beginCall` leaves the call to the application. `openCall` begins one that the service goes on to make itself, and
+ * finds what came of it where the request is a retry.
  */
-import type { CallKey, TierHints } from '../../durable-objects/customer/protocol.ts';
+
+import type { BeginCommand, CallKey, OpenedCall, TierHints } from '../../durable-objects/customer/protocol.ts';
+import type { Customer } from '../../durable-objects/customer.ts';
 import { matchModel } from '../catalog/matching.ts';
 import type { Catalog } from '../catalog/model.ts';
 import { type BeginCallData, type BeginCallRequest, DERIVED_PREFIX } from '../contract/calls.ts';
 import { type Answer, refuse } from '../contract/errors.ts';
+import type { Tier } from '../domain/entitlements.ts';
 import type { PricingMode } from '../domain/pricing.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import { ask, claimKey, customerByName, releaseKey, rememberOwner } from '../storage/objects.ts';
 import type { Caller } from './caller.ts';
 import { derivedKeyHash, explicitKey, fingerprintOf, isReservedKey } from './idempotency.ts';
 
-/** Recorded with the call, and part of a derived key. */
-const CALL_TYPE = 'standard';
+type CallType = BeginCommand['callType'];
 
 export async function beginCall(caller: Caller, request: BeginCallRequest, headerKey: string | null): Promise<Answer<BeginCallData>> {
-  const { env, organization, defer } = caller;
-  const { catalog } = await currentCatalog(env, defer);
-  const { organizationId, defaultPlan, models } = organization;
-  const { customerId, feature, requested = {} } = request;
-  const pricingMode = pricingModeOf(request) ?? 'standard';
   const { batch: _batch, customerName, ...described } = request;
+  const pricingMode = pricingModeOf(request) ?? 'standard';
   const friendlyName = request.customerFriendlyName ?? customerName;
   const fingerprint = await fingerprintOf({ ...described, customerFriendlyName: friendlyName, pricingMode });
+  const command = await beginCommand(caller, request, fingerprint, 'standard');
+  const begin = (stub: DurableObjectStub<Customer>, key: CallKey) => stub.begin({ ...command, key }) as PromiseLike<Answer<BeginCallData>>;
+  return underKey(caller, request, headerKey, 'standard', begin, (answer) => answer);
+}
 
+/** What `openCall` needs to know beside the request. */
+export interface CallToMake {
+  request: BeginCallRequest;
+  /** Of the whole request, what goes to the vendor included. */
+  fingerprint: string;
+  /** The tiers of the models that are going to run, where that is known. */
+  runsOn?: Tier[] | undefined;
+}
+
+/**
+ * Begins a call that the service makes itself. Without a key each request is a call of its own: there is nothing that
+ * could be replayed to another request without asking the vendor.
+ */
+export async function openCall(
+  caller: Caller,
+  { request, fingerprint, runsOn }: CallToMake,
+  headerKey: string | null,
+): Promise<OpenedCall> {
+  const keyless = explicitKey(headerKey, request) === null;
+  const command = await beginCommand(caller, request, keyless ? crypto.randomUUID() : fingerprint, 'API');
+  const toMake = { ...command, request: { ...command.request, runsOn } };
+  const open = (stub: DurableObjectStub<Customer>, key: CallKey) => stub.open({ ...toMake, key }) as PromiseLike<OpenedCall>;
+  const opened = await underKey<OpenedCall>(caller, request, headerKey, 'API', open, ({ begin }) => begin);
+  return 'begin' in opened ? opened : { begin: opened, status: null, kept: null };
+}
+
+/** The begin as the customer's object takes it, but for its key. */
+export async function beginCommand(
+  { env, organization, defer }: Caller,
+  request: BeginCallRequest,
+  fingerprint: string,
+  callType: CallType,
+): Promise<Omit<BeginCommand, 'key'>> {
+  const { catalog } = await currentCatalog(env, defer);
+  const { organizationId, defaultPlan, models } = organization;
+  const { customerId, customerUserId, customerUserName, customerUserEmail, feature, tags, requested = {}, holdUsd } = request;
+  const friendlyName = request.customerFriendlyName ?? request.customerName;
+  return {
+    organizationId,
+    customerId,
+    defaultPlan,
+    contact: { friendlyName, email: request.customerEmail, stripeCustomerId: request.stripeCustomerId },
+    fingerprint,
+    request: {
+      customerUserId,
+      customerUserName,
+      customerUserEmail,
+      feature,
+      tags,
+      requested,
+      holdUsd,
+      pricingMode: pricingModeOf(request) ?? 'standard',
+    },
+    ...(models && { models }),
+    tierHints: tierHintsOf(catalog, models),
+    callType,
+  };
+}
+
+/**
+ * Runs a begin under the request's key: the caller's own, claimed for the customer, or one that is derived. A refusal
+ * of the key itself is answered as it is.
+ */
+async function underKey<Result>(
+  { env, organization }: Caller,
+  request: BeginCallRequest,
+  headerKey: string | null,
+  callType: CallType,
+  begin: (stub: DurableObjectStub<Customer>, key: CallKey) => PromiseLike<Result>,
+  answerOf: (result: Result) => Answer<BeginCallData>,
+): Promise<Result | ReturnType<typeof refuse>> {
+  const { organizationId } = organization;
+  const { customerId, feature, requested = {} } = request;
   const address = customerByName(env, organizationId, customerId);
-  const begin = (key: CallKey) =>
-    ask(address, (customer) =>
-      customer.begin({
-        organizationId,
-        customerId,
-        defaultPlan,
-        contact: { friendlyName, email: request.customerEmail, stripeCustomerId: request.stripeCustomerId },
-        key,
-        fingerprint,
-        request: {
-          customerUserId: request.customerUserId,
-          customerUserName: request.customerUserName,
-          customerUserEmail: request.customerUserEmail,
-          feature,
-          tags: request.tags,
-          requested,
-          holdUsd: request.holdUsd,
-          pricingMode,
-        },
-        ...(models && { models }),
-        tierHints: tierHintsOf(catalog, models),
-      }),
-    );
-
   const callId = explicitKey(headerKey, request);
   if (callId === null) {
-    const hash = await derivedKeyHash({ organizationId, customerId, feature, requested, callType: CALL_TYPE, pricingMode });
-    return begin({ source: 'derived', hash });
+    const pricingMode = pricingModeOf(request) ?? 'standard';
+    const hash = await derivedKeyHash({ organizationId, customerId, feature, requested, callType, pricingMode });
+    return ask(address, (customer) => begin(customer, { source: 'derived', hash }));
   }
   if (isReservedKey(callId)) return reservedKey();
   const claim = await claimKey(env, organizationId, callId, customerId);
   if (claim.customerId !== customerId) return keyOfAnother();
-  const answer = await begin({ source: 'explicit', callId, claimedAtMs: claim.claimedAtMs });
+  const result = await ask(address, (customer) => begin(customer, { source: 'explicit', callId, claimedAtMs: claim.claimedAtMs }));
+  const answer = answerOf(result);
   if (!answer.ok) {
     // Nothing was recorded, so the key stays free; unless the claim is older than this request, and then maybe not ours.
     if (claim.fresh) await releaseKey(env, organizationId, callId, customerId);
-    return answer;
+    return result;
   }
   if (!claim.fresh && !answer.replayed) {
     // Whoever made the claim may have given it back while this begin ran: only a claim that still stands counts.
@@ -73,7 +129,7 @@ export async function beginCall(caller: Caller, request: BeginCallRequest, heade
     }
   }
   rememberOwner(organizationId, callId, customerId);
-  return answer;
+  return result;
 }
 
 const keyOfAnother = () => refuse('IDEMPOTENCY_KEY_CONFLICT', 'the idempotency key was used before with another payload');

@@ -1,40 +1,76 @@
 /**
- * Who asks: API keys with their scopes, and the operator's token.
+ * Who asks: API keys with their scopes, browsers' session tokens, and the operator's token.
  */
 import type { MiddlewareHandler } from 'hono';
 import { type Refusal, refuse } from '../contract/errors.ts';
 import type { Security } from '../contract/operations.ts';
-import { API_KEY_PATTERN } from '../contract/scopes.ts';
+import { API_KEY_PATTERN, type Scope } from '../contract/scopes.ts';
+import { CLIENT_SCOPES, type ClientScope } from '../contract/sessions.ts';
 import { sha256Hex } from '../platform/hash.ts';
-import { findCredential } from '../storage/credentials.ts';
+import { verifySession } from '../platform/session-token.ts';
+import { type Credential, findCredential, findCredentialById } from '../storage/credentials.ts';
 import { ServiceUnavailable } from '../storage/objects.ts';
 import { type AppContext, type AppEnv, deferrer } from './context.ts';
 import { onNotFound, refusalResponse } from './errors.ts';
 
 const OPERATOR_TOKEN_LENGTH_MIN = 32;
 
-/** 401 unless the request carries a live API key. `Authorization` wins over `x-api-key`. */
+/** 401 unless the request carries a live API key, or a session token of one. `Authorization` wins over `x-api-key`. */
 export const requireApiKey: MiddlewareHandler<AppEnv> = async (c, next) => {
-  const key = presentedKey(c);
-  if (key === null || !API_KEY_PATTERN.test(key)) return refusalResponse(c, unauthorized());
-  const credential = await findCredential(c.env, await sha256Hex(key), deferrer(c)).catch((cause) => {
-    throw new ServiceUnavailable('API keys cannot be checked for the moment', { cause });
-  });
+  const credential = await presentedCredential(c);
   if (!credential) return refusalResponse(c, unauthorized());
   c.set('credential', credential);
   return next();
 };
 
 /** 403 unless the key has every scope, or the part of one that a legacy prefix grants. */
-export function requireScopes(security: Security & { kind: 'apiKey' }): MiddlewareHandler<AppEnv> {
+export function requireScopes(security: ApiKeySecurity): MiddlewareHandler<AppEnv> {
   return async (c, next) => {
-    const { permissions } = c.get('credential');
-    const granted = security.legacyGrant !== undefined && permissions.has(security.legacyGrant);
-    const missing = granted ? undefined : security.scopes.find((scope) => !permissions.has(scope));
-    if (missing === undefined) return next();
-    const members = { reason: 'API_KEY_SCOPE_REQUIRED', requiredScope: missing };
-    return refusalResponse(c, refuse('API_KEY_SCOPE_REQUIRED', `the API key lacks the scope ${missing}`, { members }).refusal);
+    const requiredScope = missingScope(security, c.get('credential'));
+    if (requiredScope === null) return next();
+    const members = { reason: 'API_KEY_SCOPE_REQUIRED', requiredScope };
+    return refusalResponse(c, refuse('API_KEY_SCOPE_REQUIRED', `the credential lacks the scope ${requiredScope}`, { members }).refusal);
   };
+}
+
+type ApiKeySecurity = Security & { kind: 'apiKey' };
+
+/** The credential that a request carries; `null` where it carries none that is live. */
+export async function presentedCredential(c: AppContext): Promise<Credential | null> {
+  const presented = presentedKey(c);
+  if (presented === null) return null;
+  try {
+    if (!API_KEY_PATTERN.test(presented)) return await sessionCredential(c, presented);
+    return await findCredential(c.env, await sha256Hex(presented), deferrer(c));
+  } catch (cause) {
+    throw new ServiceUnavailable('API keys cannot be checked for the moment', { cause });
+  }
+}
+
+/** A token of a browser: no more than its key may now, and nothing once that is revoked. */
+async function sessionCredential(c: AppContext, token: string): Promise<Credential | null> {
+  const { SESSION_SECRET } = c.env;
+  const claims = SESSION_SECRET && token.split('.').length === 3 ? await verifySession(SESSION_SECRET, token) : null;
+  if (!claims || claims.kind !== 'client') return null;
+  const key = await findCredentialById(c.env, claims.keyId, deferrer(c));
+  if (!key || key.organization.organizationId !== claims.organizationId) return null;
+  const { customerId, customerUserId } = claims;
+  const scopes = (Object.entries(CLIENT_SCOPES) as [Scope, ClientScope][])
+    .filter(([scope, clientScope]) => key.permissions.has(scope) && claims.scopes.includes(clientScope))
+    .map(([, clientScope]) => clientScope);
+  return { ...key, permissions: new Set(), session: { customerId, customerUserId, scopes } };
+}
+
+/** The scope that the credential lacks; `null` where it lacks none. */
+export function missingScope(security: ApiKeySecurity, { permissions, session }: Credential): string | null {
+  const { scopes, anyScope, legacyGrant, clientScope } = security;
+  if (session) {
+    const allowed = clientScope !== undefined && session.scopes.includes(clientScope);
+    return allowed ? null : (clientScope ?? scopes[0] ?? '');
+  }
+  if (legacyGrant !== undefined && permissions.has(legacyGrant)) return null;
+  if (anyScope && scopes.some((scope) => permissions.has(scope))) return null;
+  return scopes.find((scope) => !permissions.has(scope)) ?? null;
 }
 
 /** 404 where no operator token is configured, 401 unless the request carries it. */

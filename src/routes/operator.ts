@@ -15,6 +15,7 @@ import { createKey, listKeys, revokeKey, updateKey } from '../operator/keys.ts';
 import { createOrganization, listOrganizations, readOrganization, setModels, updateOrganization } from '../operator/organizations.ts';
 import { listPlans, migratePlan, putPlan, readMigration, readPlan } from '../operator/plans.ts';
 import { setPrice } from '../operator/prices.ts';
+import { setVendor } from '../operator/vendors.ts';
 import { headerKeyOf, type Input, mount, mountList } from './mount.ts';
 
 /** With one token there is one operator. */
@@ -34,6 +35,7 @@ export function mountOperator(app: Hono<AppEnv>): void {
   read(app, operations.readPlan, (c, { params }) => readPlan(c.env, params.org, params.planId));
 
   change(app, operations.setPrice, (request, { params, body }, c) => setPrice(request, params.org, params.modelKey, body, deferrer(c)));
+  change(app, operations.setVendor, (request, { params, body }) => setVendor(request, params.org, params.provider, body));
 
   change(app, operations.createKey, (request, { params, body }) => createKey(request, params.org, body));
   mountList(app, operations.listKeys, (c, page, { params }) => listKeys(c.env, params.org, page));

@@ -1,15 +1,16 @@
 /**
  * API keys and what comes with them: one D1 read gives the key's permissions and its organization's configuration.
  */
-import { and, eq, isNull, sql } from 'drizzle-orm';
+import { and, eq, isNull, type SQL, sql } from 'drizzle-orm';
 import { type KeyPrefix, LEGACY_PERMISSIONS, type LegacyGrant, type Scope, SERVER_SCOPES } from '../contract/scopes.ts';
+import type { ClientScope } from '../contract/sessions.ts';
 import { nanoFromUsd } from '../domain/money.ts';
 import type { PlanVersion } from '../domain/plan.ts';
 import type { RateCard } from '../domain/pricing.ts';
 import type { Env } from '../env.ts';
 import { ConfigCache } from './config-cache.ts';
 import { database } from './database.ts';
-import { apiKeys, type ModelMappings, organizationPrices, organizations, planVersions } from './schema.ts';
+import { apiKeys, type ModelMappings, organizationPrices, organizations, planVersions, vendorCredentials } from './schema.ts';
 
 export interface OrganizationConfig {
   organizationId: string;
@@ -18,16 +19,36 @@ export interface OrganizationConfig {
   models: ModelMappings | null;
   /** The organization's own prices, by the key that they are kept under. */
   prices: ReadonlyMap<string, RateCard>;
+  /** What it reaches its model vendors with, by provider. */
+  vendors: ReadonlyMap<string, VendorCredential>;
+  /** Origins that the operator registered as a vendor's. */
+  vendorOrigins: readonly string[];
+}
+
+export interface VendorCredential {
+  baseUrl: string;
+  /** Encrypted; see `openVendorKey`. */
+  sealedKey: string;
 }
 
 export interface Credential {
   keyId: string;
   permissions: ReadonlySet<Scope | LegacyGrant>;
   organization: OrganizationConfig;
+  /** Where a browser's token stands for the key: whom it speaks for. */
+  session?: Session;
+}
+
+export interface Session {
+  customerId: string;
+  customerUserId: string | null;
+  scopes: readonly ClientScope[];
 }
 
 /** Own prices of one organization that are in force. */
 const PRICES_MAX = 1_000;
+/** Vendors of one organization. */
+const VENDORS_MAX = 100;
 /** Keys that one isolate remembers. */
 const CREDENTIALS_MAX = 10_000;
 
@@ -35,10 +56,15 @@ const cache = new ConfigCache<Credential>(CREDENTIALS_MAX);
 
 /** The credential of a key, by the SHA-256 of its value; `null` for an unknown or revoked one. */
 export function findCredential(env: Env, keyHash: string, defer: (work: Promise<unknown>) => void): Promise<Credential | null> {
-  return cache.get(keyHash, env.CONFIG_TTL_MS, () => loadCredential(env, keyHash), defer);
+  return cache.get(keyHash, env.CONFIG_TTL_MS, () => loadCredential(env, eq(apiKeys.keyHash, keyHash)), defer);
 }
 
-async function loadCredential(env: Env, keyHash: string): Promise<Credential | null> {
+/** The credential of the key that a session was issued for; `null` for a revoked one. */
+export function findCredentialById(env: Env, keyId: string, defer: (work: Promise<unknown>) => void): Promise<Credential | null> {
+  return cache.get(`id ${keyId}`, env.CONFIG_TTL_MS, () => loadCredential(env, eq(apiKeys.keyId, keyId)), defer);
+}
+
+async function loadCredential(env: Env, isKey: SQL): Promise<Credential | null> {
   const newest = sql`(SELECT MAX(newest.version) FROM plan_versions newest
     WHERE newest.organization_id = ${organizations.organizationId} AND newest.plan_id = ${organizations.defaultPlanId})`;
   const db = database(env.DB);
@@ -54,22 +80,24 @@ async function loadCredential(env: Env, keyHash: string): Promise<Credential | n
         eq(planVersions.version, newest),
       ),
     )
-    .where(and(eq(apiKeys.keyHash, keyHash), isNull(apiKeys.revokedAtMs)));
+    .where(and(isKey, isNull(apiKeys.revokedAtMs)));
   if (!row) return null;
   const { key, models, plan } = row;
-  const prices = await db
-    .select()
-    .from(organizationPrices)
-    .where(eq(organizationPrices.organizationId, key.organizationId))
-    .limit(PRICES_MAX);
+  const { organizationId } = key;
+  const [prices, vendors] = await db.batch([
+    db.select().from(organizationPrices).where(eq(organizationPrices.organizationId, organizationId)).limit(PRICES_MAX),
+    db.select().from(vendorCredentials).where(eq(vendorCredentials.organizationId, organizationId)).limit(VENDORS_MAX),
+  ]);
   return {
     keyId: key.keyId,
     permissions: new Set(key.scopes ?? historicalPermissions(key.prefix as KeyPrefix)),
     organization: {
-      organizationId: key.organizationId,
+      organizationId,
       defaultPlan: plan && { planId: plan.planId, usagePlanVersionId: plan.usagePlanVersionId, version: plan.version, plan: plan.content },
       models,
       prices: new Map(prices.map((price) => [price.modelKey, cardOf(price)])),
+      vendors: new Map(vendors.map(({ provider, baseUrl, sealedKey }) => [provider, { baseUrl, sealedKey }])),
+      vendorOrigins: vendors.map(({ baseUrl }) => new URL(baseUrl).origin),
     },
   };
 }

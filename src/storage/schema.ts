@@ -57,6 +57,23 @@ export const organizationPrices = sqliteTable(
   (table) => [primaryKey({ columns: [table.organizationId, table.modelKey] })],
 );
 
+/** What an organization reaches its model vendors with. */
+export const vendorCredentials = sqliteTable(
+  'vendor_credentials',
+  {
+    organizationId: text('organization_id')
+      .notNull()
+      .references(() => organizations.organizationId),
+    provider: text('provider').notNull(),
+    baseUrl: text('base_url').notNull(),
+    /** Encrypted under VENDOR_KEY_SECRET. */
+    sealedKey: text('sealed_key').notNull(),
+    keyHint: text('key_hint').notNull(),
+    updatedAtMs: integer('updated_at_ms').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.organizationId, table.provider] })],
+);
+
 export const apiKeys = sqliteTable(
   'api_keys',
   {

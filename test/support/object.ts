@@ -12,15 +12,17 @@ import { deliver } from '../../durable-objects/customer/outbox.ts';
 import type { BeginCommand, EndCommand } from '../../durable-objects/customer/protocol.ts';
 import { CustomerStore } from '../../durable-objects/customer/store.ts';
 import { Plan } from '../../src/contract/plans.ts';
-import type { ChangeStrategy } from '../../src/domain/account.ts';
+import type { ChangeStrategy, Contact } from '../../src/domain/account.ts';
 import type { MeterSlot } from '../../src/domain/plan.ts';
+import type { ResolvedPrice } from '../../src/domain/pricing.ts';
 import type { CreditUnit } from '../../src/domain/wallet.ts';
 import { NO_USAGE } from '../unit/fixtures.ts';
 import { bindings, customerStub } from './worker.ts';
 
 export interface Clockwork {
   begin(callId: string, atMs: number, more?: Partial<BeginCommand['request']>): ReturnType<typeof calls.begin>;
-  end(callId: string, atMs: number, more?: Partial<EndCommand['request']>): ReturnType<typeof calls.end>;
+  end(callId: string, atMs: number, more?: Partial<EndCommand['request']>, price?: ResolvedPrice): ReturnType<typeof calls.end>;
+  void(callId: string, atMs: number): void;
   usage(atMs: number): ReturnType<typeof subscription.readUsage>;
   increment(amount: number, atMs: number, more?: { slot?: MeterSlot; key?: string }): ReturnType<typeof increment>;
   grant(unit: CreditUnit, amount: bigint, atMs: number, more?: { expiresAtMs?: number | null; key?: string }): ReturnType<typeof grant>;
@@ -31,6 +33,7 @@ export interface Clockwork {
     more?: { version?: number; key?: string },
   ): ReturnType<typeof subscription.switchPlan>;
   replenish(atMs: number, more?: { key?: string }): ReturnType<typeof subscription.replenish>;
+  setCanceled(canceled: boolean, atMs: number): ReturnType<typeof subscription.cancelOrReactivate>;
   inspect(atMs: number): ReturnType<typeof subscription.inspect>;
   /** Takes due charges from the balance, and reports them where there is somebody to report to. */
   settle(atMs: number, report?: Reporter | null): Promise<void>;
@@ -40,6 +43,8 @@ export interface Clockwork {
   /** When the object would wake next. */
   alarm(): Promise<number | null>;
   rows(table: string): number;
+  /** What stands in the object's own tables. */
+  query<Row extends Record<string, SqlStorageValue>>(sql: string): Row[];
   outbox(): ReturnType<CustomerStore['outboxState']> & ReturnType<CustomerStore['delivery']>;
   /** The same object after it was evicted: nothing in memory. */
   restart(): Promise<void>;
@@ -49,6 +54,7 @@ export interface Clockwork {
 export async function withObject(
   plan: object,
   steps: (object: Clockwork, names: { organizationId: string; customerId: string }) => Promise<void>,
+  contact: Contact = {},
 ): Promise<void> {
   const organizationId = crypto.randomUUID();
   const customerId = 'clockwork';
@@ -70,21 +76,23 @@ export async function withObject(
           organizationId,
           customerId,
           defaultPlan,
-          contact: {},
+          contact,
           key: { source: 'explicit', callId, claimedAtMs: atMs },
           fingerprint: JSON.stringify(more),
           request: { requested: {}, pricingMode: 'standard', ...more },
           tierHints: {},
+          callType: 'standard',
         }),
-      end: (callId, atMs, more = {}) =>
+      end: (callId, atMs, more = {}, price = { available: false, reason: 'MODEL_NOT_REPORTED' }) =>
         calls.end(at(atMs), {
           organizationId,
           callId,
           idempotencyKey: null,
           fingerprint: JSON.stringify(more),
-          price: { available: false, reason: 'MODEL_NOT_REPORTED' },
+          price,
           request: { usage: NO_USAGE, ...more },
         }),
+      void: (callId, atMs) => calls.voidCall(at(atMs), organizationId, callId),
       usage: (atMs) => subscription.readUsage(at(atMs), { organizationId }),
       increment: (amount, atMs, { slot = 'CUSTOM1', key } = {}) =>
         increment(at(atMs), { organizationId, request: { slot, amount }, idempotencyKey: key ?? null, fingerprint: `${slot} ${amount}` }),
@@ -105,6 +113,7 @@ export async function withObject(
         return subscription.switchPlan(at(atMs), { organizationId, target, strategy, idempotencyKey: key ?? null, fingerprint });
       },
       replenish: (atMs, { key } = {}) => subscription.replenish(at(atMs), { organizationId, idempotencyKey: key ?? null, fingerprint: '' }),
+      setCanceled: (canceled, atMs) => subscription.cancelOrReactivate(at(atMs), { organizationId, canceled }),
       inspect: (atMs) => subscription.inspect(at(atMs), { organizationId }),
       settle: async (atMs, report = null) => {
         debitDue(store, report !== null, atMs);
@@ -118,6 +127,7 @@ export async function withObject(
       deliver: (db, atMs) => deliver({ store, db, kv: bindings.KV, objectId: state.id.toString(), now: () => atMs }),
       alarm: () => state.storage.getAlarm(),
       rows: (table) => state.storage.sql.exec<{ n: number }>(`SELECT COUNT(*) AS n FROM ${table}`).one().n,
+      query: <Row extends Record<string, SqlStorageValue>>(sql: string) => state.storage.sql.exec<Row>(sql).toArray(),
       outbox: () => ({ ...store.outboxState(), ...store.delivery() }),
       restart: async () => {
         store = new CustomerStore(state.storage);

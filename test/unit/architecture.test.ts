@@ -17,11 +17,11 @@ const ROOMS: Record<string, string[]> = {
   // Billing and compression stand by themselves; vendors' usage code runs in any runtime.
   billing: ['contract', 'domain', 'platform'],
   compression: [],
-  vendors: ['contract', 'domain', 'platform', 'types:catalog'],
+  vendors: ['domain'],
   catalog: ['domain', 'platform', 'contract'],
   // Storage keeps catalogs, and falls back to the built-in one.
   storage: ['contract', 'domain', 'platform', 'catalog', 'env', 'types:durable-objects'],
-  metering: ['catalog', 'storage', 'contract', 'domain', 'platform', 'env', 'types:durable-objects'],
+  metering: ['vendors', 'catalog', 'storage', 'contract', 'domain', 'platform', 'env', 'types:durable-objects'],
   operator: ['catalog', 'storage', 'contract', 'domain', 'platform', 'env', 'types:durable-objects'],
   lookup: ['catalog', 'storage', 'contract', 'domain', 'platform', 'env'],
   middleware: ['contract', 'storage', 'platform', 'env'],

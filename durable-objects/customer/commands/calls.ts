@@ -1,12 +1,12 @@
 /**
- * The commands of a call's life: begin, void, end, read.
+ * The commands of a call's life: begin, void, end, read, and both ends at once for a call that ran already.
  */
 import { type BeginCallData, DERIVED_PREFIX, type EndCallData } from '../../../src/contract/calls.ts';
 import { type Answer, accept, refuse } from '../../../src/contract/errors.ts';
-import { fillContact } from '../../../src/domain/account.ts';
-import { beginCall, type Call, canEnd, endCall, refuseCall } from '../../../src/domain/call.ts';
-import { presentBegin, presentEnd } from '../present.ts';
-import type { BeginCommand, EndCommand } from '../protocol.ts';
+import { type Account, fillContact } from '../../../src/domain/account.ts';
+import { admitCall, beginCall, type Call, canEnd, endCall, refuseCall } from '../../../src/domain/call.ts';
+import { type BeginFacts, presentBegin, presentEnd } from '../present.ts';
+import type { BeginCommand, EndCommand, KeptAnswer, OpenedCall } from '../protocol.ts';
 import { CALL_RETENTION_MS } from '../store.ts';
 import type { StoredCall } from '../tables/calls.ts';
 import type { DerivedKey } from '../tables/keys.ts';
@@ -15,50 +15,70 @@ import { queueCharge } from './settlement.ts';
 
 /** A derived key replays only an earlier begin that is younger than this. */
 const DERIVED_REPLAY_MS = 60_000;
+const KEY_HINT = 'send an Idempotency-Key for each logical call, so that retries are certain to be free';
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
 export function begin(context: Context, command: BeginCommand): Answer<BeginCallData> {
+  return context.store.transaction(context.nowMs, () => beginOrReplay(context, command));
+}
+
+/** A begin whose caller goes on to make the call itself: with the state of the call, and what was kept of it. */
+export function open(context: Context, command: BeginCommand): OpenedCall {
   const { store, nowMs } = context;
   return store.transaction(nowMs, () => {
-    const earlier = earlierBegin(context, command);
-    if (earlier.answer) return earlier.answer;
-    const { callId, derived } = earlier;
-
-    const opened = openOrLoad(context, command);
-    if (!opened) return noDefaultPlan();
-    const account = opened.newCustomer ? opened.account : fillContact(opened.account, command.contact);
-
-    const rollingPlan = account.subscription.plan.plan.rollingCalls;
-    const begunInWindow = rollingPlan ? store.callsBegunSince(nowMs - rollingPlan.windowSeconds * 1000) : null;
-    if (rollingPlan && begunInWindow && begunInWindow.count >= rollingPlan.limit) {
-      const freeAtMs = (begunInWindow.oldestMs ?? nowMs) + rollingPlan.windowSeconds * 1000;
-      const retryAfterSeconds = Math.max(1, Math.ceil((freeAtMs - nowMs) / 1000));
-      const message = `the plan allows ${rollingPlan.limit} calls in ${rollingPlan.windowSeconds} seconds`;
-      return refuse('RATE_LIMITED', message, { retryAfterSeconds, members: { retryAfterSeconds } });
-    }
-
-    const deadlineAtMs = nowMs + context.deadlineSeconds[command.request.pricingMode] * 1000;
-    const begun = beginCall(account, callId, command.request, deadlineAtMs, nowMs);
-    const rolling =
-      rollingPlan && begunInWindow
-        ? {
-            ...rollingPlan,
-            used: begunInWindow.count + (begun.call.status === 'IN_PROGRESS' ? 1 : 0),
-            oldestMs: begunInWindow.oldestMs ?? nowMs,
-          }
-        : null;
-    const facts = { begun, newCustomer: opened.newCustomer, source: command.key.source, rolling };
-    const hint =
-      command.key.source === 'derived'
-        ? 'send an Idempotency-Key for each logical call, so that retries are certain to be free'
-        : undefined;
-    const answer = accept('CALL_BEGIN_SUCCESS', presentBegin(facts, command), nowMs, hint);
-    store.saveAccount(begun.account, nowMs);
-    store.insertCall(begun.call, command.fingerprint, JSON.stringify(answer), nowMs);
-    if (derived) store.saveDerivedKey(derived, nowMs);
-    return answer;
+    const begin = beginOrReplay(context, command);
+    const call = begin.ok ? store.call(begin.data.callId)?.call : undefined;
+    if (!begin.ok || !call) return { begin, status: null, kept: null };
+    const kept = begin.replayed ? store.keptAnswer(call.callId) : null;
+    return { begin, status: call.status, kept: kept === null ? null : (JSON.parse(kept) as KeptAnswer) };
   });
+}
+
+/** Both ends of a call that ran already: it is admitted whatever is left, because what it used was used. */
+export function record(context: Context, command: BeginCommand, toEnd: Omit<EndCommand, 'callId'>): Answer<EndCallData> {
+  return context.store.transaction(context.nowMs, () => {
+    const begun = beginOrReplay(context, command, true);
+    return begun.ok ? endOrReplay(context, { ...toEnd, callId: begun.data.callId }) : begun;
+  });
+}
+
+function beginOrReplay(context: Context, command: BeginCommand, ranAlready = false): Answer<BeginCallData> {
+  const { store, nowMs } = context;
+  const earlier = earlierBegin(context, command);
+  if (earlier.answer) return earlier.answer;
+  const { callId, derived } = earlier;
+
+  const opened = openOrLoad(context, command);
+  if (!opened) return noDefaultPlan();
+  const account = opened.newCustomer ? opened.account : fillContact(opened.account, command.contact);
+  const rolling = rollingWindow(context, account);
+  if (rolling && rolling.used >= rolling.limit && !ranAlready) return rateLimited(rolling, nowMs);
+
+  const deadlineAtMs = nowMs + context.deadlineSeconds[command.request.pricingMode] * 1000;
+  const decided = beginCall(account, callId, command.request, deadlineAtMs, nowMs);
+  const begun = ranAlready ? admitCall(decided) : decided;
+  const counted = rolling && { ...rolling, used: rolling.used + (begun.call.status === 'IN_PROGRESS' ? 1 : 0) };
+  const facts = { begun, newCustomer: opened.newCustomer, source: command.key.source, rolling: counted };
+  const answer = accept('CALL_BEGIN_SUCCESS', presentBegin(facts, command), nowMs, command.key.source === 'derived' ? KEY_HINT : undefined);
+  store.saveAccount(begun.account, nowMs);
+  store.insertCall(begun.call, command.fingerprint, JSON.stringify(answer), nowMs);
+  if (derived) store.saveDerivedKey(derived, nowMs);
+  return answer;
+}
+
+/** The state of the plan's rolling limit; `null` where the plan has none. */
+function rollingWindow({ store, nowMs }: Context, account: Account): BeginFacts['rolling'] {
+  const { rollingCalls } = account.subscription.plan.plan;
+  if (!rollingCalls) return null;
+  const { count, oldestMs } = store.callsBegunSince(nowMs - rollingCalls.windowSeconds * 1000);
+  return { ...rollingCalls, used: count, oldestMs: oldestMs ?? nowMs };
+}
+
+function rateLimited({ limit, windowSeconds, oldestMs }: NonNullable<BeginFacts['rolling']>, nowMs: number) {
+  const retryAfterSeconds = Math.max(1, Math.ceil((oldestMs + windowSeconds * 1000 - nowMs) / 1000));
+  const message = `the plan allows ${limit} calls in ${windowSeconds} seconds`;
+  return refuse('RATE_LIMITED', message, { retryAfterSeconds, members: { retryAfterSeconds } });
 }
 
 /** The stored answer of the same begin, or the id of the call to begin. */
@@ -105,55 +125,61 @@ export function voidCall({ store, nowMs }: Context, organizationId: string, call
 }
 
 export function end(context: Context, command: EndCommand): Answer<EndCallData> {
-  const { store, nowMs } = context;
-  return store.transaction(nowMs, () => {
-    const known = store.account();
-    if (!known || known.organizationId !== command.organizationId) return callNotFound();
-    const account = catchUp(context, known);
-    const stored = store.call(command.callId);
-    const keyed = command.idempotencyKey === null ? null : store.idempotencyKey('end', command.idempotencyKey);
-    if (keyed && keyed.callId !== command.callId) return keyConflict();
-    if (!stored) return callNotFound();
-    // A mode that is spelled out is the same payload as the same mode carried over from begin.
-    const fingerprint = `${command.fingerprint}:${command.request.pricingMode ?? stored.call.pricingMode}`;
-    if (keyed && keyed.fingerprint !== fingerprint) return keyConflict();
-    if (!canEnd(stored.call)) {
-      const same = stored.endFingerprint === fingerprint;
-      if (same && stored.endAnswer !== null) return replay<EndCallData>(stored.endAnswer);
-      return alreadyFinalized(stored.call);
-    }
+  return context.store.transaction(context.nowMs, () => endOrReplay(context, command));
+}
 
-    const ended = endCall(account, stored.call, command.request, command.price, context.newId(), nowMs);
-    const { outcome } = ended.call;
-    if (!outcome) throw new Error('an ended call has an outcome');
-    const costNanoUsd = outcome.price.status === 'FINAL' ? BigInt(outcome.price.costNanoUsd) : 0n;
-    const failed = outcome.error !== null;
-    store.usageHours.add(nowMs, {
-      completedCalls: failed ? 0 : 1,
-      failedCalls: failed ? 1 : 0,
-      inputTokens: outcome.usage.inputTokens,
-      outputTokens: outcome.usage.responseTokens,
-      completedCostNanoUsd: failed ? 0n : costNanoUsd,
-      failedCostNanoUsd: failed ? costNanoUsd : 0n,
-    });
-    const velocity = {
-      hour: store.usageHours.completedBetween(nowMs - (nowMs % HOUR_MS), nowMs + HOUR_MS),
-      day: store.usageHours.completedBetween(nowMs - (nowMs % DAY_MS), nowMs + DAY_MS),
-    };
-    const answer = accept('CALL_END_SUCCESS', presentEnd(ended.account, ended.call, outcome, velocity), nowMs);
-    store.saveAccount(ended.account, nowMs);
-    store.finishCall(ended.call, { fingerprint, answer: JSON.stringify(answer) }, nowMs);
-    queueCharge(
-      store,
-      { kind: 'call', subjectId: command.callId, stripeCustomerId: outcome.stripeCustomerId, charge: outcome.charge },
-      nowMs,
-    );
-    if (command.idempotencyKey !== null) {
-      const used = { fingerprint, callId: command.callId, answer: null };
-      store.saveIdempotencyKey('end', command.idempotencyKey, used, nowMs);
-    }
-    return answer;
+function endOrReplay(context: Context, command: EndCommand): Answer<EndCallData> {
+  const { store, nowMs } = context;
+  const known = store.account();
+  if (!known || known.organizationId !== command.organizationId) return callNotFound();
+  const account = catchUp(context, known);
+  const stored = store.call(command.callId);
+  const keyed = command.idempotencyKey === null ? null : store.idempotencyKey('end', command.idempotencyKey);
+  if (keyed && keyed.callId !== command.callId) return keyConflict();
+  if (!stored) return callNotFound();
+  // A mode that is spelled out is the same payload as the same mode carried over from begin.
+  const fingerprint = `${command.fingerprint}:${command.request.pricingMode ?? stored.call.pricingMode}`;
+  if (keyed && keyed.fingerprint !== fingerprint) return keyConflict();
+  if (!canEnd(stored.call)) {
+    const same = stored.endFingerprint === fingerprint;
+    if (same && stored.endAnswer !== null) return replay<EndCallData>(stored.endAnswer);
+    return alreadyFinalized(stored.call);
+  }
+
+  const ended = endCall(account, stored.call, command.request, command.price, context.newId(), nowMs);
+  const { outcome } = ended.call;
+  if (!outcome) throw new Error('an ended call has an outcome');
+  const costNanoUsd = outcome.price.status === 'FINAL' ? BigInt(outcome.price.costNanoUsd) : 0n;
+  const failed = outcome.error !== null;
+  store.usageHours.add(nowMs, {
+    completedCalls: failed ? 0 : 1,
+    failedCalls: failed ? 1 : 0,
+    inputTokens: outcome.usage.inputTokens,
+    outputTokens: outcome.usage.responseTokens,
+    completedCostNanoUsd: failed ? 0n : costNanoUsd,
+    failedCostNanoUsd: failed ? costNanoUsd : 0n,
   });
+  const velocity = {
+    hour: store.usageHours.completedBetween(nowMs - (nowMs % HOUR_MS), nowMs + HOUR_MS),
+    day: store.usageHours.completedBetween(nowMs - (nowMs % DAY_MS), nowMs + DAY_MS),
+  };
+  const answer = accept('CALL_END_SUCCESS', presentEnd(ended.account, ended.call, outcome, velocity), nowMs);
+  store.saveAccount(ended.account, nowMs);
+  store.finishCall(ended.call, { fingerprint, answer: JSON.stringify(answer) }, nowMs);
+  if (command.keep !== undefined) {
+    const kept: KeptAnswer = { endedAtMs: nowMs, end: answer.data, keep: command.keep };
+    store.keepAnswer(command.callId, JSON.stringify(kept));
+  }
+  queueCharge(
+    store,
+    { kind: 'call', subjectId: command.callId, stripeCustomerId: outcome.stripeCustomerId, charge: outcome.charge },
+    nowMs,
+  );
+  if (command.idempotencyKey !== null) {
+    const used = { fingerprint, callId: command.callId, answer: null };
+    store.saveIdempotencyKey('end', command.idempotencyKey, used, nowMs);
+  }
+  return answer;
 }
 
 /** The facts of a call, or `null` where this object has no such call of the organization. */

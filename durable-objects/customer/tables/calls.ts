@@ -19,6 +19,9 @@ type Row = {
   end_answer: string | null;
 };
 
+/** Characters of one row of a kept answer: at most 2 MB fit one value, and a character has up to three bytes. */
+const ANSWER_PART_LENGTH = 500_000;
+
 export class CallTable {
   readonly #sql: SqlStorage;
 
@@ -99,18 +102,32 @@ export class CallTable {
     return rows.toArray().map(({ record }) => JSON.parse(record) as Call);
   }
 
+  /** Keeps what came of a call that the service made itself. */
+  keep(callId: string, text: string): void {
+    for (let part = 0, from = 0; from < text.length; part += 1) {
+      const end = from + ANSWER_PART_LENGTH;
+      // Never between the halves of a character.
+      const to = /[\ud800-\udbff]/.test(text[end - 1] ?? '') ? end - 1 : end;
+      this.#sql.exec('INSERT INTO call_answers (call_id, part, text) VALUES (?, ?, ?)', callId, part, text.slice(from, to));
+      from = to;
+    }
+  }
+
+  kept(callId: string): string | null {
+    const parts = this.#sql.exec<{ text: string }>('SELECT text FROM call_answers WHERE call_id = ? ORDER BY part', callId).toArray();
+    return parts.length === 0 ? null : parts.map(({ text }) => text).join('');
+  }
+
   dropAnswersOf(callId: string): void {
     this.#sql.exec('UPDATE calls SET begin_answer = NULL, end_answer = NULL WHERE call_id = ?', callId);
   }
 
   /** Drops the answers of calls that finished by then. Returns the rows written. */
   dropAnswers(finishedByMs: number, rowsMax: number): number {
-    return this.#sql.exec(
-      `UPDATE calls SET begin_answer = NULL, end_answer = NULL WHERE call_id IN (
-         SELECT call_id FROM calls WHERE finished_at_ms <= ? AND begin_answer IS NOT NULL LIMIT ?)`,
-      finishedByMs,
-      rowsMax,
-    ).rowsWritten;
+    const finished = 'SELECT call_id FROM calls WHERE finished_at_ms <= ? AND begin_answer IS NOT NULL LIMIT ?';
+    this.#sql.exec(`DELETE FROM call_answers WHERE call_id IN (${finished})`, finishedByMs, rowsMax);
+    return this.#sql.exec(`UPDATE calls SET begin_answer = NULL, end_answer = NULL WHERE call_id IN (${finished})`, finishedByMs, rowsMax)
+      .rowsWritten;
   }
 
   /** Drops calls that finished by then, but for those that D1 does not have yet. Returns the rows written. */

@@ -1,0 +1,68 @@
+/**
+ * Use cases: short-lived tokens for browsers. A token inherits a safe part of what its key may, and ends with it.
+ */
+import type { Answer } from '../contract/errors.ts';
+import { accept } from '../contract/errors.ts';
+import {
+  CLIENT_SCOPES,
+  type ClientScope,
+  type ClientSessionData,
+  type EmbedSessionData,
+  type EmbedSessionRequest,
+  SESSION_SECONDS,
+} from '../contract/sessions.ts';
+import { type SessionClaims, signSession } from '../platform/session-token.ts';
+import type { Credential } from '../storage/credentials.ts';
+import { ServiceUnavailable } from '../storage/objects.ts';
+import type { Caller } from './caller.ts';
+
+interface Customer {
+  customerId: string;
+  customerUserId?: string | undefined;
+}
+
+export async function createClientSession(caller: Caller, credential: Credential, customer: Customer): Promise<Answer<ClientSessionData>> {
+  const scopes = clientScopesOf(credential);
+  return accept('CLIENT_SESSION_CREATED', await issue(caller, credential, customer, { kind: 'client', scopes }), Date.now());
+}
+
+export async function createEmbedSession(
+  caller: Caller,
+  credential: Credential,
+  request: EmbedSessionRequest,
+  origin: string,
+): Promise<Answer<EmbedSessionData>> {
+  const { origins, theme, variant } = request;
+  const issued = await issue(caller, credential, request, { kind: 'embed', scopes: ['embeds:read'], embed: { origins, theme, variant } });
+  const embedUrl = `${origin}/embed?token=${encodeURIComponent(issued.token)}`;
+  return accept('EMBED_SESSION_CREATED', { ...issued, embedUrl }, Date.now());
+}
+
+/** What a session of the key may do, as the key's permissions are now. */
+export function clientScopesOf({ permissions }: Credential): ClientScope[] {
+  return (Object.keys(CLIENT_SCOPES) as (keyof typeof CLIENT_SCOPES)[])
+    .filter((scope) => permissions.has(scope))
+    .map((scope) => CLIENT_SCOPES[scope]);
+}
+
+async function issue(
+  { env, organization }: Caller,
+  { keyId }: Credential,
+  { customerId, customerUserId }: Customer,
+  what: Pick<SessionClaims, 'kind' | 'scopes' | 'embed'>,
+): Promise<ClientSessionData> {
+  if (!env.SESSION_SECRET) throw new ServiceUnavailable('SESSION_SECRET is not configured, so there are no sessions');
+  const nowMs = Date.now();
+  const { organizationId } = organization;
+  const claims = { ...what, keyId, organizationId, customerId, customerUserId: customerUserId ?? null };
+  return {
+    token: await signSession(env.SESSION_SECRET, claims, nowMs, SESSION_SECONDS),
+    tokenType: 'Bearer',
+    // The token counts in whole seconds.
+    expiresAt: new Date((Math.floor(nowMs / 1000) + SESSION_SECONDS) * 1000).toISOString(),
+    expiresIn: SESSION_SECONDS,
+    scopes: what.scopes,
+    customerId,
+    customerUserId: customerUserId ?? null,
+  };
+}

@@ -1,0 +1,154 @@
+/**
+ * One request to a vendor, with every outcome as data: an answer, a stream, silence, or no connection.
+ *
+ * Redirects are answers, not followed: what lies behind one was never checked. An answer is read up to a bound and
+ * within the time. The request's headers carry the vendor's key: they are in no outcome, no message and no log.
+ */
+
+/** A larger answer is no answer of a model: the largest are batches of embeddings. */
+export const ANSWER_BYTES_MAX = 10 * 1024 * 1024;
+
+export type Fetcher = (url: string, init: RequestInit) => Promise<Response>;
+
+export interface VendorRequest {
+  /** Checked by `checkVendorUrl`. */
+  url: string | URL;
+  method: 'GET' | 'POST' | 'DELETE';
+  headers: Readonly<Record<string, string>>;
+  /** Text, bytes and forms travel as they are, anything else as JSON. A GET has none. */
+  body?: unknown;
+  /** For the whole answer; for a stream until its headers are there, after which `meterStream` watches it. */
+  timeoutMs: number;
+  responseType: 'json' | 'text' | 'stream';
+}
+
+export type VendorResult =
+  /**
+   * `body` is the parsed JSON, or the text where text was asked for or where it is no JSON. A stream that was refused
+   * is answered this way too, as JSON where it is that.
+   */
+  | { kind: 'answer'; status: number; ok: boolean; headers: Headers; body: unknown }
+  | { kind: 'stream'; status: number; headers: Headers; body: ReadableStream<Uint8Array> }
+  | { kind: 'timeout' }
+  /** No answer came: nobody there, or a request that cannot be sent. */
+  | { kind: 'unreachable'; message: string }
+  /** The answer had begun: the vendor may have done the work, so this is not to be tried again blindly. */
+  | { kind: 'broken'; status: number; message: string };
+
+const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+/** What belongs to the connection and not to the request, and what the runtime sets itself. */
+const DROPPED_NAMES = new Set([
+  'accept-encoding',
+  'connection',
+  'content-length',
+  'expect',
+  'forwarded',
+  'host',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'true-client-ip',
+  'upgrade',
+  'via',
+  'x-real-ip',
+]);
+/** What proxies say of the caller, which the vendor would take for the truth. */
+const DROPPED_PREFIXES = ['cf-', 'proxy-', 'x-forwarded-'];
+
+export async function requestVendor(
+  request: VendorRequest,
+  fetcher: Fetcher = (url, init) => fetch(url, init as never) as unknown as Promise<Response>,
+): Promise<VendorResult> {
+  const body = bodyOf(request);
+  const headers = headersOf(request.headers, body.contentType);
+  if (typeof headers === 'string') return { kind: 'unreachable', message: headers };
+  const controller = new AbortController();
+  let late = false;
+  const timer = setTimeout(() => {
+    late = true;
+    controller.abort();
+  }, request.timeoutMs);
+  let status: number | null = null;
+  try {
+    const response = await fetcher(String(request.url), {
+      method: request.method,
+      headers,
+      body: body.content,
+      redirect: 'manual',
+      signal: controller.signal,
+    });
+    status = response.status;
+    if (request.responseType === 'stream' && response.ok && response.body) {
+      return { kind: 'stream', status, headers: response.headers, body: response.body };
+    }
+    const text = await readBounded(response);
+    if (text === null) return { kind: 'broken', status, message: `the vendor's answer has more than ${ANSWER_BYTES_MAX} bytes` };
+    const answer = request.responseType === 'text' ? text : parsed(text);
+    return { kind: 'answer', status, ok: response.ok, headers: response.headers, body: answer };
+  } catch (error) {
+    if (late) return { kind: 'timeout' };
+    if (status === null) return { kind: 'unreachable', message: `the vendor could not be reached${codeOf(error)}` };
+    return { kind: 'broken', status, message: `the vendor's answer broke off${codeOf(error)}` };
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+type Content = NonNullable<RequestInit['body']>;
+
+function bodyOf({ method, body }: VendorRequest): { content?: Content; contentType?: string } {
+  if (method === 'GET' || body === undefined) return {};
+  if (typeof body === 'string' || body instanceof Uint8Array || body instanceof FormData) return { content: body as Content };
+  return { content: JSON.stringify(body), contentType: 'application/json' };
+}
+
+/** The headers that travel; a text says why none can. The text names a header and never its value. */
+function headersOf(given: Readonly<Record<string, string>>, contentType: string | undefined): [string, string][] | string {
+  const headers: [string, string][] = [];
+  for (const [name, value] of Object.entries(given)) {
+    const lower = name.toLowerCase();
+    if (DROPPED_NAMES.has(lower) || DROPPED_PREFIXES.some((prefix) => lower.startsWith(prefix))) continue;
+    if (!HEADER_NAME.test(name)) return 'a header of the request has a name that cannot travel';
+    if (typeof value !== 'string' || !HEADER_VALUE.test(value)) return `the header ${lower} has a value that cannot travel`;
+    headers.push([lower, value]);
+  }
+  if (contentType !== undefined && !headers.some(([name]) => name === 'content-type')) headers.push(['content-type', contentType]);
+  return headers;
+}
+
+/** The text of the body; `null` where it is larger than the bound, of which the rest is not read. */
+async function readBounded(response: Response): Promise<string | null> {
+  if (!response.body) return '';
+  const reader = (response.body as ReadableStream<Uint8Array>).getReader();
+  const decoder = new TextDecoder();
+  let text = '';
+  let bytes = 0;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return text + decoder.decode();
+    bytes += value.byteLength;
+    if (bytes > ANSWER_BYTES_MAX) {
+      // The connection is given up; whether it closes cleanly is of no interest.
+      reader.cancel().catch(() => undefined);
+      return null;
+    }
+    text += decoder.decode(value, { stream: true });
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+/** A system's error code alone: the texts of these errors can repeat what was sent. */
+function codeOf(error: unknown): string {
+  const cause = error instanceof Error ? (error.cause ?? error) : undefined;
+  const code = typeof cause === 'object' && cause !== null && 'code' in cause ? cause.code : undefined;
+  return typeof code === 'string' && /^[A-Z][A-Z0-9_]{2,40}$/.test(code) ? ` (${code})` : '';
+}

@@ -1,0 +1,200 @@
+/**
+ * A vendor's stream on its way to the caller, read for its usage as it passes.
+ *
+ * The caller gets the vendor's bytes when they come and no faster than it takes them. A caller that leaves early does
+ * not stop the reading: the vendor goes on billing, so the stream is read to its end, within a time and a number of
+ * bytes, and ends with the vendor's own figures. Every stream ends exactly once, and says how.
+ */
+import { EventBlocks, joined, type StreamEvent } from './event-blocks.ts';
+import { StreamUsage, type VendorFailure, type VendorUsage } from './usage.ts';
+
+export type { StreamEvent } from './event-blocks.ts';
+
+export interface StreamOutcome {
+  /**
+   * `completed`: the vendor said that it was done. `client_left`: the caller went before that. `vendor_cut`: the
+   * vendor's stream ended without its mark of the end, or broke. `timeout`: the vendor fell silent.
+   */
+  end: 'completed' | 'client_left' | 'vendor_cut' | 'timeout';
+  /** The vendor's mark of the end was seen, be it after the caller had left. */
+  completed: boolean;
+  usage: VendorUsage | null;
+  /** An error that the vendor reported inside the stream. */
+  failure: VendorFailure | null;
+}
+
+/**
+ * What becomes of an event: itself (passed byte for byte), `null` (left out), or another one in its place. `reading` is
+ * what the stream told so far, this event included.
+ */
+export type Transform = (
+  event: StreamEvent,
+  reading: Pick<StreamUsage, 'usage' | 'completed' | 'failed'>,
+) => StreamEvent | null | Promise<StreamEvent | null>;
+
+export interface MeterOptions {
+  /** Called once. The caller's stream closes when it is done, so that what follows a stream finds it recorded. */
+  onEnd(outcome: StreamOutcome): void | Promise<void>;
+  /** How long the vendor may be silent. */
+  idleTimeoutMs: number;
+  /** How long the stream is read on after the caller left. */
+  drainMsMax: number;
+  /** How many bytes are read after the caller left. */
+  bytesMax: number;
+  /** Only for server-sent events; a stream of another form passes as it is. With it, an event travels when it is whole. */
+  transform?: Transform;
+}
+
+export function meterStream(body: ReadableStream<Uint8Array>, options: MeterOptions): ReadableStream<Uint8Array> {
+  const metered = new MeteredStream(body, options);
+  const source: UnderlyingSource<Uint8Array> = {
+    pull: (controller) => metered.pull(controller as ReadableStreamDefaultController<Uint8Array>),
+    cancel: () => metered.leave(),
+  };
+  // Nothing is read ahead of the caller.
+  return new ReadableStream<Uint8Array>(source, { highWaterMark: 0 });
+}
+
+class MeteredStream {
+  readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
+  readonly #options: MeterOptions;
+  readonly #usage = new StreamUsage();
+  readonly #blocks = new EventBlocks();
+  readonly #encoder = new TextEncoder();
+  /** Set once, by whatever ended the stream; resolves when `onEnd` is done. */
+  #ended: Promise<void> | null = null;
+  #failed = false;
+  #left = false;
+  #drainedBytes = 0;
+  /** The reading under way, of which there is one at a time. */
+  #step: Promise<Uint8Array | null> = Promise.resolve(null);
+
+  constructor(body: ReadableStream<Uint8Array>, options: MeterOptions) {
+    this.#reader = body.getReader();
+    this.#options = options;
+  }
+
+  async pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
+    while (!this.#left) {
+      this.#step = this.#advance();
+      const bytes = await this.#step;
+      if (this.#left) return;
+      if (bytes !== null && bytes.length > 0) controller.enqueue(bytes);
+      if (this.#ended) {
+        await this.#ended;
+        if (this.#left) return;
+        if (this.#failed) controller.error(new Error("the vendor's stream broke off"));
+        else controller.close();
+        return;
+      }
+      if (bytes !== null && bytes.length > 0) return;
+    }
+  }
+
+  /** The caller is gone: what is left is read for its usage alone. */
+  leave(): void {
+    this.#left = true;
+    if (this.#ended) return;
+    // Everything was said, and the caller went after the last word.
+    if (this.#usage.completed) {
+      this.#end('completed');
+      return;
+    }
+    const timer = setTimeout(() => this.#end('client_left'), this.#options.drainMsMax);
+    this.#drain().finally(() => clearTimeout(timer));
+  }
+
+  async #drain(): Promise<void> {
+    await this.#step;
+    while (!this.#ended) {
+      if (this.#drainedBytes > this.#options.bytesMax) this.#end('client_left');
+      else await this.#advance();
+    }
+  }
+
+  /** Reads one chunk: what of it goes to the caller, `null` at the end. Never throws. */
+  async #advance(): Promise<Uint8Array | null> {
+    const idle = setTimeout(() => this.#end(this.#left ? 'client_left' : 'timeout'), this.#options.idleTimeoutMs);
+    try {
+      const { done, value } = await this.#reader.read();
+      if (this.#ended) return null;
+      clearTimeout(idle);
+      if (this.#left && value) this.#drainedBytes += value.byteLength;
+      if (!done) return await this.#take(value);
+      const rest = await this.#takeRest();
+      this.#end(this.#endOfVendor());
+      return rest;
+    } catch {
+      // The connection broke. Should the vendor have said all before, nothing was lost.
+      this.#end(this.#endOfVendor(), !this.#usage.completed);
+      return null;
+    } finally {
+      clearTimeout(idle);
+    }
+  }
+
+  async #take(chunk: Uint8Array): Promise<Uint8Array> {
+    if (this.#options.transform) return this.#transformed(this.#blocks.push(chunk));
+    this.#usage.push(chunk);
+    return chunk;
+  }
+
+  async #takeRest(): Promise<Uint8Array> {
+    if (this.#options.transform) return this.#transformed(this.#blocks.end());
+    this.#usage.end();
+    return new Uint8Array();
+  }
+
+  async #transformed(blocks: ReturnType<EventBlocks['push']>): Promise<Uint8Array> {
+    const parts: Uint8Array[] = [];
+    for (const { bytes, event, form } of blocks) {
+      if (event) this.#usage.read(event);
+      const changed = event && form === 'sse' && !this.#left ? await this.#change(event) : event;
+      if (changed === event) parts.push(bytes);
+      else if (changed) parts.push(this.#encoder.encode(written(changed)));
+    }
+    return joined(parts);
+  }
+
+  /** A transform that fails is a bug, but not one for which the caller should lose its stream. */
+  async #change(event: StreamEvent): Promise<StreamEvent | null> {
+    try {
+      return (await this.#options.transform?.(event, this.#usage)) ?? null;
+    } catch (error) {
+      console.error(JSON.stringify({ event: 'stream_transform_failed', error: String(error) }));
+      return event;
+    }
+  }
+
+  #endOfVendor(): StreamOutcome['end'] {
+    if (this.#left) return 'client_left';
+    return this.#usage.completed ? 'completed' : 'vendor_cut';
+  }
+
+  /** Ends the stream, once; `failed` makes the caller's stream break as the vendor's did. */
+  #end(end: StreamOutcome['end'], failed = end === 'timeout'): void {
+    if (this.#ended) return;
+    this.#failed = failed;
+    const { completed, failed: failure } = this.#usage;
+    this.#ended = this.#report({ end, completed, usage: this.#usage.usage(), failure });
+    // Lets go of the vendor where its stream is not over; a read under way then ends.
+    this.#reader.cancel().catch(() => undefined);
+  }
+
+  async #report(outcome: StreamOutcome): Promise<void> {
+    try {
+      await this.#options.onEnd(outcome);
+    } catch (error) {
+      console.error(JSON.stringify({ event: 'stream_end_failed', error: String(error) }));
+    }
+  }
+}
+
+function written({ event, id, data }: StreamEvent): string {
+  const lines = [
+    ...(event === undefined ? [] : [`event: ${event}`]),
+    ...(id === undefined ? [] : [`id: ${id}`]),
+    ...data.split('\n').map((line) => `data: ${line}`),
+  ];
+  return `${lines.join('\n')}\n\n`;
+}

@@ -1,0 +1,114 @@
+/**
+ * What a model call used, in the vendor's own figures.
+ *
+ * The answer's shape tells whose it is. A zero stays a zero, an absent usage is `null` and never an estimate, and a
+ * usage with a broken figure, or with a part larger than its whole, is `null` too. Runs in any JavaScript runtime.
+ */
+import { EventBlocks, type StreamEvent } from './event-blocks.ts';
+import { isMessage, isMessageEvent, MessageStream, readMessage } from './usage/anthropic.ts';
+import { readErrorEvent, readFailure } from './usage/failure.ts';
+import { type Fields, isFields, type StreamReading, type VendorFailure, type VendorUsage } from './usage/figures.ts';
+import { ContentStream, isContent, readContent } from './usage/google.ts';
+import {
+  CompletionStream,
+  isCompletion,
+  isResponse,
+  isResponseEvent,
+  ResponseStream,
+  readCompletion,
+  readResponse,
+} from './usage/openai.ts';
+
+export { readFailure } from './usage/failure.ts';
+export type { Effort, VendorFailure, VendorName, VendorUsage } from './usage/figures.ts';
+
+/** Usage of a whole answer, parsed. */
+export function readUsage(body: unknown): VendorUsage | null {
+  if (Array.isArray(body)) return readChunks(body);
+  if (!isFields(body)) return null;
+  if (isMessage(body)) return readMessage(body);
+  if (isContent(body)) return readContent(body);
+  if (isCompletion(body)) return readCompletion(body);
+  return isResponse(body) ? readResponse(body) : null;
+}
+
+/** Google's stream, asked for without events, is an array of its chunks. */
+function readChunks(chunks: unknown[]): VendorUsage | null {
+  const stream = new ContentStream();
+  for (const chunk of chunks) {
+    if (isFields(chunk) && isContent(chunk)) stream.read(chunk);
+  }
+  return stream.usage();
+}
+
+/**
+ * Usage of a streamed answer, read as it passes. Memory is bounded by one event; a longer one is not read.
+ *
+ *     const usage = new StreamUsage();
+ *     for await (const chunk of response.body) usage.push(chunk);
+ *     usage.end();
+ *     usage.usage(); // { modelUsed, inputTokens, ... } or null
+ */
+export class StreamUsage {
+  /** The first error that the vendor reported inside the stream. */
+  failed: VendorFailure | null = null;
+  readonly #blocks: EventBlocks;
+  readonly #encoder = new TextEncoder();
+  #reading: StreamReading | null = null;
+  #done = false;
+
+  constructor(eventBytesMax?: number) {
+    this.#blocks = new EventBlocks(eventBytesMax);
+  }
+
+  /** The vendor's own mark of the end went by; a stream that broke off has none. */
+  get completed(): boolean {
+    return this.#done || (this.#reading?.completed ?? false);
+  }
+
+  usage(): VendorUsage | null {
+    return this.#reading?.usage() ?? null;
+  }
+
+  push(chunk: string | Uint8Array): void {
+    for (const { event } of this.#blocks.push(typeof chunk === 'string' ? this.#encoder.encode(chunk) : chunk)) {
+      if (event) this.read(event);
+    }
+  }
+
+  /** After the last chunk. */
+  end(): void {
+    for (const { event } of this.#blocks.end()) {
+      if (event) this.read(event);
+    }
+  }
+
+  /** One event, for a caller that cuts the stream itself. */
+  read({ event, data }: StreamEvent): void {
+    if (data === '[DONE]') {
+      this.#done = true;
+      return;
+    }
+    const body = parse(data);
+    this.failed ??= event === 'error' ? readErrorEvent(data, body) : readFailure(body);
+    if (!isFields(body)) return;
+    this.#reading ??= readingOf(body);
+    this.#reading?.read(body);
+  }
+}
+
+function readingOf(event: Fields): StreamReading | null {
+  if (isMessageEvent(event)) return new MessageStream();
+  if (isResponseEvent(event)) return new ResponseStream();
+  if (isContent(event)) return new ContentStream();
+  return isCompletion(event) ? new CompletionStream() : null;
+}
+
+/** `undefined` where it is no JSON: an event that broke off in the middle. */
+function parse(data: string): unknown {
+  try {
+    return JSON.parse(data);
+  } catch {
+    return undefined;
+  }
+}

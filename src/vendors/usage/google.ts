@@ -1,0 +1,59 @@
+/**
+ * Usage in Google's generateContent, plain and streamed.
+ *
+ * `promptTokenCount` includes cached content; `candidatesTokenCount` leaves thoughts out, which ours includes; what tools
+ * brought back into the prompt is input. Google omits a zero. In a stream each chunk repeats the totals so far.
+ */
+import { checked, count, type Fields, fieldsOf, isFields, listOf, modelName, type StreamReading, type VendorUsage } from './figures.ts';
+
+export function isContent(body: Fields): boolean {
+  return isFields(body.usageMetadata) || Array.isArray(body.candidates) || isFields(body.promptFeedback);
+}
+
+export function readContent(body: Fields): VendorUsage | null {
+  return isFields(body.usageMetadata) ? figuresOf(body.modelVersion, body.usageMetadata, searchesOf(body)) : null;
+}
+
+function figuresOf(model: unknown, usage: Fields, searches: number | null): VendorUsage | null {
+  if (usage.promptTokenCount == null) return null;
+  const reasoningTokens = count(usage.thoughtsTokenCount);
+  return checked({
+    ...modelName(model),
+    providerUsed: 'google',
+    inputTokens: count(usage.promptTokenCount) + count(usage.toolUsePromptTokenCount),
+    cachedInputTokens: count(usage.cachedContentTokenCount),
+    cacheWriteInputTokens: 0,
+    responseTokens: count(usage.candidatesTokenCount) + reasoningTokens,
+    reasoningTokens,
+    ...(searches !== null && { searches }),
+  });
+}
+
+/** The queries that grounded the candidates; `null` where nothing speaks of grounding. */
+function searchesOf(body: Fields): number | null {
+  const queries = listOf(body.candidates)
+    .map((candidate) => fieldsOf(fieldsOf(candidate).groundingMetadata).webSearchQueries)
+    .filter(Array.isArray);
+  return queries.length === 0 ? null : queries.reduce((sum, list) => sum + list.length, 0);
+}
+
+export class ContentStream implements StreamReading {
+  completed = false;
+  #model: unknown;
+  #usage: Fields | null = null;
+  #searches: number | null = null;
+
+  read(event: Fields): void {
+    if (event.modelVersion !== undefined) this.#model = event.modelVersion;
+    if (isFields(event.usageMetadata)) this.#usage = event.usageMetadata;
+    const searches = searchesOf(event);
+    if (searches !== null) this.#searches = Math.max(this.#searches ?? 0, searches);
+    // Google sends no mark of its own: the reason for which it stopped, or for which it did not begin, is the end.
+    const stopped = listOf(event.candidates).some((candidate) => typeof fieldsOf(candidate).finishReason === 'string');
+    if (stopped || fieldsOf(event.promptFeedback).blockReason !== undefined) this.completed = true;
+  }
+
+  usage(): VendorUsage | null {
+    return this.#usage && figuresOf(this.#model, this.#usage, this.#searches);
+  }
+}

@@ -1,0 +1,130 @@
+/**
+ * Usage in OpenAI's answers (chat completions, completions, embeddings, responses), and in those of the many endpoints
+ * that speak the same language.
+ *
+ * Cache reads and writes are parts of the prompt here, and reasoning is a part of the completion. Google's compatible
+ * endpoint leaves thoughts out of `completion_tokens` and counts them in `total_tokens` alone; some others list
+ * reasoning beside the completion. Both are found by a total that is larger than its parts.
+ */
+import {
+  checked,
+  count,
+  effortOf,
+  type Fields,
+  fieldsOf,
+  isFields,
+  listOf,
+  modelName,
+  providerOf,
+  type StreamReading,
+  type VendorUsage,
+} from './figures.ts';
+
+/** Chat completions, completions, embeddings: everything that counts `prompt_tokens`. */
+export function isCompletion(body: Fields): boolean {
+  return Array.isArray(body.choices) || fieldsOf(body.usage).prompt_tokens !== undefined;
+}
+
+export function readCompletion(body: Fields): VendorUsage | null {
+  return isFields(body.usage) ? completionFigures(body.model, body.usage) : null;
+}
+
+function completionFigures(model: unknown, usage: Fields): VendorUsage | null {
+  if (usage.prompt_tokens == null) return null;
+  const prompt = fieldsOf(usage.prompt_tokens_details);
+  const inputTokens = count(usage.prompt_tokens);
+  const listed = count(usage.completion_tokens);
+  const details = fieldsOf(usage.completion_tokens_details);
+  const reasoning = count(details.reasoning_tokens);
+  const provider = providerOf(model);
+  const beside = usage.total_tokens == null ? 0 : count(usage.total_tokens) - inputTokens - listed;
+  const hidden = beside > 0 && (provider.providerUsed === 'google' || beside === reasoning) ? beside : 0;
+  return checked({
+    ...modelName(model),
+    ...provider,
+    inputTokens,
+    cachedInputTokens: count(prompt.cached_tokens),
+    cacheWriteInputTokens: count(prompt.cache_write_tokens),
+    responseTokens: listed + hidden,
+    reasoningTokens: Number.isNaN(reasoning) ? reasoning : Math.max(reasoning, hidden),
+  });
+}
+
+/** Responses, and the other answers of OpenAI that count `input_tokens` (images, transcriptions). */
+export function isResponse(body: Fields): boolean {
+  return body.object === 'response' || fieldsOf(body.usage).input_tokens !== undefined;
+}
+
+export function readResponse(body: Fields): VendorUsage | null {
+  const usage = fieldsOf(body.usage);
+  if (usage.input_tokens == null) return null;
+  const input = fieldsOf(usage.input_tokens_details);
+  return checked({
+    ...modelName(body.model),
+    ...providerOf(body.model),
+    inputTokens: count(usage.input_tokens),
+    cachedInputTokens: count(input.cached_tokens),
+    cacheWriteInputTokens: count(input.cache_write_tokens),
+    responseTokens: count(usage.output_tokens),
+    reasoningTokens: count(fieldsOf(usage.output_tokens_details).reasoning_tokens),
+    ...searchesOf(body),
+    ...effortOf(fieldsOf(body.reasoning).effort),
+  });
+}
+
+/** The billable searches where OpenAI counts them itself, else the search calls in the output. */
+function searchesOf(body: Fields): { searches?: number } {
+  const billable = fieldsOf(fieldsOf(body.tool_usage).web_search).num_requests;
+  if (billable != null) return { searches: count(billable) };
+  const searches = listOf(body.output).filter((item) => fieldsOf(item).type === 'web_search_call').length;
+  return searches === 0 ? {} : { searches };
+}
+
+export class CompletionStream implements StreamReading {
+  #model: unknown;
+  #usage: Fields | null = null;
+  #finished = false;
+
+  read(event: Fields): void {
+    if (typeof event.model === 'string' && event.model !== '') this.#model = event.model;
+    // Alone in a last chunk, in each chunk, or beside the choices: the latest word counts, a null is none.
+    if (isFields(event.usage)) this.#usage = event.usage;
+    if (listOf(event.choices).some((choice) => typeof fieldsOf(choice).finish_reason === 'string')) this.#finished = true;
+  }
+
+  usage(): VendorUsage | null {
+    return this.#usage && completionFigures(this.#model, this.#usage);
+  }
+
+  /** Not every compatible endpoint says `[DONE]`; one that gave the reason of its stop and the usage has said all. */
+  get completed(): boolean {
+    return this.#finished && this.#usage !== null;
+  }
+}
+
+const ENDS = new Set(['response.completed', 'response.incomplete', 'response.failed', 'response.cancelled']);
+const END_STATES = new Set(['completed', 'incomplete', 'failed', 'cancelled']);
+
+export function isResponseEvent(event: Fields): boolean {
+  return event.object === 'response' || (typeof event.type === 'string' && event.type.startsWith('response.'));
+}
+
+export class ResponseStream implements StreamReading {
+  completed = false;
+  #response: Fields = {};
+
+  read(event: Fields): void {
+    if (event.object === 'response') {
+      // A whole answer where a stream was expected.
+      this.#response = event;
+      this.completed = END_STATES.has(String(event.status));
+      return;
+    }
+    if (isFields(event.response)) this.#response = event.response;
+    if (ENDS.has(String(event.type))) this.completed = true;
+  }
+
+  usage(): VendorUsage | null {
+    return readResponse(this.#response);
+  }
+}

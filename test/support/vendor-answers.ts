@@ -1,0 +1,398 @@
+/**
+ * What the vendors on loopback answer: the same words and counts in each vendor's own form, plain and as a stream.
+ *
+ * The counts of one prompt mean the same in every form; each form writes them the way its vendor does (Anthropic's input
+ * without its cache, Google's candidates without its thoughts).
+ */
+
+export type Vendor = 'openai' | 'anthropic' | 'google';
+
+export const FAULTS = [
+  '400',
+  '429',
+  '500',
+  '503',
+  /** No byte of an answer. */
+  'cut-first',
+  /** The connection breaks in the middle of an event, or of a plain answer. */
+  'cut',
+  /** The stream ends cleanly in the middle, without its mark of the end. */
+  'end-early',
+  /** The stream stops in the middle and stays open. */
+  'silent',
+  /** Nothing is ever answered. */
+  'hang',
+  'slow',
+  /** Each byte on its own. */
+  'split',
+  'html',
+  'shape',
+  'redirect',
+  /** An error event in the middle of the stream, with status 200. */
+  'stream-error',
+  'no-usage',
+  'zero-usage',
+  /** The usage stands in the last chunk that has choices. */
+  'usage-in-choices',
+  'big',
+] as const;
+export type Fault = (typeof FAULTS)[number];
+
+export interface Frame {
+  event?: string;
+  data: unknown;
+}
+
+export type Form = 'chat' | 'chat-google' | 'responses' | 'embeddings' | 'messages' | 'content' | 'content-array';
+
+export interface Prompt {
+  form: Form;
+  model: string;
+  stream: boolean;
+  includeUsage: boolean;
+  inputTokens: number;
+  cached: number;
+  written: number;
+  reasoning: number;
+  searches: number;
+  /** The function to call instead of an answer in words. */
+  tool: string | null;
+  replyText: string;
+  effort: string | null;
+  inputs: number;
+  fault: Fault | null;
+}
+
+type Json = Record<string, unknown>;
+
+const ID = 'fake-1';
+const CREATED = 1_760_000_000;
+/** Written into every answer, so that characters of two, three and four bytes are on the wire. */
+const REPLY_WORDS = ['héllo', '世界', '👋🏽', 'wörld'];
+
+/** Words: what the vendors on loopback count as tokens. */
+export function tokensOf(text: string): number {
+  return wordsOf(text).length;
+}
+
+export function wordsOf(text: string): string[] {
+  return text.split(/\s+/).filter((word) => word !== '');
+}
+
+/** What a request asks for; `null` where the path is no model's. */
+export function promptOf(url: URL, body: unknown): Prompt | null {
+  const json = (typeof body === 'object' && body !== null ? body : {}) as Json;
+  const google = /^\/v1(?:beta)?\/models\/([^/:]+):(generateContent|streamGenerateContent)$/.exec(url.pathname);
+  const form = google
+    ? google[2] === 'streamGenerateContent' && url.searchParams.get('alt') !== 'sse'
+      ? 'content-array'
+      : 'content'
+    : formOf(url);
+  if (form === null) return null;
+  const text = textOf([json.system, json.systemInstruction, json.instructions, json.messages, json.input, json.contents]);
+  const asked = (word: string, otherwise = 0) => Number(new RegExp(`\\[${word}:(\\d+)\\]`).exec(text)?.[1] ?? otherwise);
+  const fault = /\[fail:([\w-]+)\]/.exec(text)?.[1];
+  const structured = /json/.test(String((json.response_format as Json)?.type ?? ((json.text as Json)?.format as Json)?.type));
+  const reply = Array.from({ length: asked('reply', REPLY_WORDS.length) }, (_, index) => REPLY_WORDS[index % REPLY_WORDS.length]);
+  const inputs = Array.isArray(json.input) && form === 'embeddings' ? json.input.length : 1;
+  return {
+    form,
+    model: google?.[1] ?? String(json.model),
+    stream: google ? google[2] === 'streamGenerateContent' : json.stream === true,
+    includeUsage: (json.stream_options as Json)?.include_usage === true,
+    inputTokens: tokensOf(text),
+    cached: asked('cached'),
+    written: asked('written'),
+    reasoning: asked('reasoning'),
+    searches: asked('searches'),
+    tool: /\[tool\]/.test(text) ? toolOf(json) : null,
+    replyText: structured ? '{"answer":"42"}' : reply.join(' '),
+    effort: String((json.reasoning as Json)?.effort ?? '') || null,
+    inputs,
+    fault: FAULTS.find((name) => name === fault) ?? null,
+  };
+}
+
+function formOf({ pathname }: URL): Form | null {
+  switch (pathname) {
+    case '/v1/chat/completions':
+      return 'chat';
+    case '/v1beta/openai/chat/completions':
+      return 'chat-google';
+    case '/v1/responses':
+      return 'responses';
+    case '/v1/embeddings':
+    case '/v1beta/openai/embeddings':
+      return 'embeddings';
+    case '/v1/messages':
+      return 'messages';
+    default:
+      return null;
+  }
+}
+
+/** All words of a prompt in whatever form: strings, and the `text` and `content` of parts. */
+function textOf(value: unknown): string {
+  if (typeof value === 'string') return value;
+  if (Array.isArray(value)) return value.map(textOf).join(' ');
+  if (typeof value !== 'object' || value === null) return '';
+  const { text, content, parts } = value as Json;
+  return textOf([text, content, parts]);
+}
+
+function toolOf({ tools }: Json): string {
+  const [tool] = (Array.isArray(tools) ? tools : []) as Json[];
+  const declared = ((tool?.functionDeclarations as Json[]) ?? [])[0];
+  return String((tool?.function as Json)?.name ?? declared?.name ?? tool?.name ?? 'lookup');
+}
+
+const TOOL_ARGUMENTS = '{"city":"Paris"}';
+
+/** The answer of a prompt: whole, and as the events of a stream. */
+export function answer(prompt: Prompt, fault: Fault | null): { plain: Json; frames: Frame[]; form: 'sse' | 'array' } {
+  const made = answerOf(fault === 'zero-usage' ? { ...prompt, inputTokens: 0, cached: 0, written: 0, reasoning: 0 } : prompt, fault);
+  if (fault === 'no-usage') delete made.plain[prompt.form.startsWith('content') ? 'usageMetadata' : 'usage'];
+  const frames = fault === 'stream-error' ? withError(prompt.form, made.frames) : made.frames;
+  return { plain: made.plain, frames, form: prompt.form === 'content-array' ? 'array' : 'sse' };
+}
+
+function answerOf(prompt: Prompt, fault: Fault | null): { plain: Json; frames: Frame[] } {
+  switch (prompt.form) {
+    case 'chat':
+    case 'chat-google':
+      return chat(prompt, fault);
+    case 'responses':
+      return responses(prompt, fault);
+    case 'embeddings':
+      return { plain: embeddings(prompt), frames: [] };
+    case 'messages':
+      return messages(prompt, fault);
+    case 'content':
+    case 'content-array':
+      return content(prompt, fault);
+  }
+}
+
+function outputOf({ replyText, tool, reasoning }: Prompt, fault: Fault | null): number {
+  return fault === 'zero-usage' ? 0 : tokensOf(tool === null ? replyText : TOOL_ARGUMENTS) + reasoning;
+}
+
+/** The reply in pieces that together are the reply. */
+function piecesOf({ replyText }: Prompt): string[] {
+  // Large enough that 20 MB are some hundred pieces, small enough that usual replies are one word each.
+  if (replyText.length > 100_000) return replyText.match(/[\s\S]{1,65536}/g) ?? [];
+  return replyText.match(/\S+\s*/g) ?? [];
+}
+
+function chat(prompt: Prompt, fault: Fault | null): { plain: Json; frames: Frame[] } {
+  const { model, tool, replyText } = prompt;
+  const output = outputOf(prompt, fault);
+  const google = prompt.form === 'chat-google';
+  const usage = {
+    prompt_tokens: prompt.inputTokens,
+    // Google's compatible endpoint counts thoughts in the total alone.
+    completion_tokens: google ? output - prompt.reasoning : output,
+    total_tokens: prompt.inputTokens + output,
+    ...(!google && {
+      prompt_tokens_details: { cached_tokens: prompt.cached, cache_write_tokens: prompt.written, audio_tokens: 0 },
+      completion_tokens_details: { reasoning_tokens: prompt.reasoning, audio_tokens: 0 },
+    }),
+  };
+  const call = { id: 'call_1', type: 'function', function: { name: tool ?? '', arguments: TOOL_ARGUMENTS } };
+  const finish = tool === null ? 'stop' : 'tool_calls';
+  const message =
+    tool === null
+      ? { role: 'assistant', content: replyText, refusal: null }
+      : { role: 'assistant', content: null, refusal: null, tool_calls: [call] };
+  const plain = {
+    id: `chatcmpl-${ID}`,
+    object: 'chat.completion',
+    created: CREATED,
+    model,
+    choices: [{ index: 0, message, logprobs: null, finish_reason: finish }],
+    usage,
+  };
+  const asked = prompt.includeUsage && fault !== 'no-usage';
+  const chunk = (choices: unknown[], more: Json = prompt.includeUsage ? { usage: null } : {}): Frame => ({
+    data: { id: `chatcmpl-${ID}`, object: 'chat.completion.chunk', created: CREATED, model, choices, ...more },
+  });
+  const choice = (delta: Json, finish_reason: string | null = null) => [{ index: 0, delta, logprobs: null, finish_reason }];
+  const deltas = tool === null ? piecesOf(prompt).map((text) => ({ content: text })) : [{ tool_calls: [{ index: 0, ...call }] }];
+  const together = asked && fault === 'usage-in-choices';
+  const frames = [
+    chunk(choice({ role: 'assistant', content: '' })),
+    ...deltas.map((delta) => chunk(choice(delta))),
+    together ? chunk(choice({}, finish), { usage }) : chunk(choice({}, finish)),
+    ...(asked && !together ? [chunk([], { usage })] : []),
+    { data: '[DONE]' },
+  ];
+  return { plain, frames };
+}
+
+function responses(prompt: Prompt, fault: Fault | null): { plain: Json; frames: Frame[] } {
+  const { model, tool, replyText } = prompt;
+  const output = outputOf(prompt, fault);
+  const part = { type: 'output_text', text: replyText, annotations: [], logprobs: [] };
+  const searches = Array.from({ length: prompt.searches }, (_, index) => ({
+    id: `ws_${index}`,
+    type: 'web_search_call',
+    status: 'completed',
+    action: { type: 'search', query: 'news' },
+  }));
+  const item =
+    tool === null
+      ? { id: 'msg_1', type: 'message', status: 'completed', role: 'assistant', content: [part] }
+      : { id: 'fc_1', type: 'function_call', status: 'completed', call_id: 'call_1', name: tool, arguments: TOOL_ARGUMENTS };
+  const begun: Json = {
+    id: `resp_${ID}`,
+    object: 'response',
+    created_at: CREATED,
+    status: 'in_progress',
+    error: null,
+    incomplete_details: null,
+    instructions: null,
+    metadata: {},
+    model,
+    output: [],
+    parallel_tool_calls: true,
+    reasoning: { effort: prompt.effort, summary: null },
+    temperature: 1,
+    tool_choice: 'auto',
+    tools: [],
+    top_p: 1,
+    usage: null,
+  };
+  const usage = {
+    input_tokens: prompt.inputTokens,
+    input_tokens_details: { cached_tokens: prompt.cached, cache_write_tokens: prompt.written },
+    output_tokens: output,
+    output_tokens_details: { reasoning_tokens: prompt.reasoning },
+    total_tokens: prompt.inputTokens + output,
+  };
+  const plain: Json = { ...begun, status: 'completed', output: [...searches, item], usage: fault === 'no-usage' ? null : usage };
+  const at = { item_id: item.id, output_index: searches.length };
+  const events: Json[] = [
+    { type: 'response.created', response: begun },
+    {
+      type: 'response.output_item.added',
+      output_index: at.output_index,
+      item: { ...item, status: 'in_progress', ...(tool === null && { content: [] }) },
+    },
+    ...(tool === null
+      ? [
+          { type: 'response.content_part.added', ...at, content_index: 0, part: { ...part, text: '' } },
+          ...piecesOf(prompt).map((delta) => ({ type: 'response.output_text.delta', ...at, content_index: 0, delta, logprobs: [] })),
+          { type: 'response.output_text.done', ...at, content_index: 0, text: replyText, logprobs: [] },
+          { type: 'response.content_part.done', ...at, content_index: 0, part },
+        ]
+      : [
+          { type: 'response.function_call_arguments.delta', ...at, delta: TOOL_ARGUMENTS },
+          { type: 'response.function_call_arguments.done', ...at, name: tool, arguments: TOOL_ARGUMENTS },
+        ]),
+    { type: 'response.output_item.done', output_index: at.output_index, item },
+    { type: 'response.completed', response: plain },
+  ];
+  const frames = events.map((event, index) => ({ event: String(event.type), data: { ...event, sequence_number: index } }));
+  return { plain, frames };
+}
+
+function embeddings({ model, inputTokens, inputs }: Prompt): Json {
+  const data = Array.from({ length: inputs }, (_, index) => ({ object: 'embedding', index, embedding: [0.25, -0.5, 0.125] }));
+  return { object: 'list', data, model, usage: { prompt_tokens: inputTokens, total_tokens: inputTokens } };
+}
+
+function messages(prompt: Prompt, fault: Fault | null): { plain: Json; frames: Frame[] } {
+  const { model, tool, replyText } = prompt;
+  const block =
+    tool === null
+      ? { type: 'text', text: replyText, citations: null }
+      : { type: 'tool_use', id: 'toolu_1', name: tool, input: JSON.parse(TOOL_ARGUMENTS) };
+  const stop = { stop_reason: tool === null ? 'end_turn' : 'tool_use', stop_sequence: null };
+  const output_tokens = outputOf(prompt, fault);
+  const ended = {
+    // Anthropic counts neither cache reads nor cache writes as input.
+    input_tokens: prompt.inputTokens - prompt.cached - prompt.written,
+    cache_creation_input_tokens: prompt.written,
+    cache_read_input_tokens: prompt.cached,
+    output_tokens,
+    output_tokens_details: { thinking_tokens: prompt.reasoning },
+    server_tool_use: prompt.searches > 0 ? { web_search_requests: prompt.searches, web_fetch_requests: 0 } : null,
+  };
+  const usage = { ...ended, service_tier: 'standard' };
+  const base = { id: `msg_${ID}`, type: 'message', role: 'assistant', model };
+  const plain: Json = { ...base, content: [block], ...stop, usage };
+  // What a stream says at its beginning of the output is a handful of tokens, replaced at the end.
+  const first = { ...usage, output_tokens: Math.min(1, output_tokens), output_tokens_details: null, server_tool_use: null };
+  const known = fault !== 'no-usage';
+  const start = { ...base, content: [], stop_reason: null, stop_sequence: null, ...(known && { usage: first }) };
+  const opened = tool === null ? { type: 'text', text: '' } : { ...block, input: {} };
+  const deltas =
+    tool === null
+      ? piecesOf(prompt).map((text) => ({ type: 'text_delta', text }))
+      : [{ type: 'input_json_delta', partial_json: TOOL_ARGUMENTS }];
+  const events: Json[] = [
+    { type: 'message_start', message: start },
+    { type: 'content_block_start', index: 0, content_block: opened },
+    { type: 'ping' },
+    ...deltas.map((delta) => ({ type: 'content_block_delta', index: 0, delta })),
+    { type: 'content_block_stop', index: 0 },
+    { type: 'message_delta', delta: stop, ...(known && { usage: ended }) },
+    { type: 'message_stop' },
+  ];
+  return { plain, frames: events.map((event) => ({ event: String(event.type), data: event })) };
+}
+
+function content(prompt: Prompt, fault: Fault | null): { plain: Json; frames: Frame[] } {
+  const { model, tool, replyText, reasoning } = prompt;
+  const output = outputOf(prompt, fault) - (fault === 'zero-usage' ? 0 : reasoning);
+  const metadata = (candidates: number) => ({
+    promptTokenCount: prompt.inputTokens,
+    ...(prompt.cached > 0 && { cachedContentTokenCount: prompt.cached }),
+    // A zero is left out, as Google does.
+    ...(candidates > 0 && { candidatesTokenCount: candidates }),
+    ...(reasoning > 0 && { thoughtsTokenCount: reasoning }),
+    totalTokenCount: prompt.inputTokens + candidates + reasoning,
+  });
+  const grounding =
+    prompt.searches > 0 ? { groundingMetadata: { webSearchQueries: Array.from({ length: prompt.searches }, (_, i) => `q${i}`) } } : {};
+  const chunk = (parts: Json[], candidates: number, last: boolean): Json => ({
+    candidates: [{ content: { role: 'model', parts }, index: 0, ...(last && { finishReason: 'STOP', ...grounding }) }],
+    ...(fault !== 'no-usage' && { usageMetadata: metadata(candidates) }),
+    modelVersion: model,
+    responseId: ID,
+  });
+  const call = { functionCall: { name: tool ?? '', args: JSON.parse(TOOL_ARGUMENTS) } };
+  const pieces = tool === null ? piecesOf(prompt).map((text) => ({ text })) : [call];
+  const plain = chunk([tool === null ? { text: replyText } : call], output, true);
+  const frames = pieces.map((part, index) => ({ data: chunk([part], Math.min(index + 1, output), false) }));
+  return { plain, frames: [...frames, { data: chunk([{ text: '' }], output, true) }] };
+}
+
+/** The first half of the stream, and then the error in the form in which the vendor reports one there. */
+function withError(form: Form, frames: Frame[]): Frame[] {
+  const half = frames.slice(0, Math.max(1, Math.floor(frames.length / 2)));
+  if (form === 'messages') return [...half, { event: 'error', data: failureBody('anthropic', 529) }];
+  if (form === 'responses') {
+    const data = { type: 'error', code: 'server_error', message: 'The model is overloaded', param: null, sequence_number: half.length };
+    return [...half, { event: 'error', data }];
+  }
+  return [...half, { data: failureBody(form.startsWith('content') ? 'google' : 'openai', 503) }];
+}
+
+const WORDS: Record<number, [anthropic: string, google: string, message: string]> = {
+  400: ['invalid_request_error', 'INVALID_ARGUMENT', 'The request is not valid'],
+  401: ['authentication_error', 'UNAUTHENTICATED', 'No API key was provided'],
+  404: ['not_found_error', 'NOT_FOUND', 'There is no such thing'],
+  429: ['rate_limit_error', 'RESOURCE_EXHAUSTED', 'Too many requests'],
+  500: ['api_error', 'INTERNAL', 'Something went wrong'],
+  503: ['overloaded_error', 'UNAVAILABLE', 'The model is overloaded'],
+  529: ['overloaded_error', 'UNAVAILABLE', 'The model is overloaded'],
+};
+
+export function failureBody(vendor: Vendor, status: number): Json {
+  const [anthropic, google, message] = WORDS[status] ?? ['api_error', 'INTERNAL', 'Something went wrong'];
+  if (vendor === 'anthropic') return { type: 'error', error: { type: anthropic, message }, request_id: 'req_fake' };
+  if (vendor === 'google') return { error: { code: status, message, status: google } };
+  const type = status === 429 ? 'rate_limit_exceeded' : status >= 500 ? 'server_error' : 'invalid_request_error';
+  return { error: { message, type, param: null, code: status === 429 ? 'rate_limit_exceeded' : null } };
+}

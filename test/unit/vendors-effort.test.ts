@@ -1,0 +1,75 @@
+/**
+ * The ladder of efforts: mapped down to what a model runs, under what a plan admits.
+ */
+import { describe, expect, test } from 'vitest';
+import models from '../../src/catalog/models.json' with { type: 'json' };
+import { ceilingOf, EFFORTS, type Effort, effectiveEffort, isEffort, withinCeiling } from '../../src/vendors/effort.ts';
+
+describe('what a model runs', () => {
+  test.each<[Effort, string[], Effort | undefined]>([
+    ['high', ['low', 'medium', 'high'], 'high'],
+    ['xhigh', ['low', 'medium', 'high'], 'high'],
+    ['max', ['low', 'medium', 'high', 'xhigh'], 'xhigh'],
+    ['medium', ['low', 'high'], 'low'],
+    ['medium', ['minimal', 'high'], 'minimal'],
+    // Nothing below: the lowest that there is.
+    ['low', ['medium', 'high', 'xhigh'], 'medium'],
+    ['low', ['high'], 'high'],
+    // `minimal` is the lowest level that reasons.
+    ['minimal', ['minimal', 'low'], 'minimal'],
+    ['minimal', ['none', 'low', 'medium'], 'low'],
+    ['minimal', ['low', 'medium'], 'low'],
+    ['minimal', ['none'], 'none'],
+    // `none` where reasoning can be switched off.
+    ['none', ['none', 'low'], 'none'],
+    ['none', ['low', 'medium'], 'low'],
+    ['none', ['minimal', 'low'], 'minimal'],
+    ['low', ['none', 'medium'], 'none'],
+    // The order of the list, and words that are no levels, are of no matter.
+    ['xhigh', ['high', 'low', 'ultra'], 'high'],
+    // A model without levels.
+    ['high', [], undefined],
+    ['high', ['ultra'], undefined],
+  ])('%s on %j is %s', (requested, supported, effective) => {
+    expect(effectiveEffort(requested, supported)).toBe(effective);
+  });
+
+  test.each(EFFORTS)('%s passes unchanged where the catalog does not say', (requested) => {
+    expect(effectiveEffort(requested, undefined)).toBe(requested);
+  });
+
+  test('every level on every model of the catalog is one of its levels, no higher than asked unless it is the lowest', () => {
+    const lists = models.flatMap((model) =>
+      'reasoningEfforts' in model && model.reasoningEfforts ? [model.reasoningEfforts as string[]] : [],
+    );
+    expect(lists.length).toBeGreaterThan(50);
+    for (const supported of lists) {
+      const lowest = EFFORTS.find((level) => supported.includes(level));
+      for (const requested of EFFORTS) {
+        const effective = effectiveEffort(requested, supported) as Effort;
+        expect(supported).toContain(effective);
+        const raised = EFFORTS.indexOf(effective) > EFFORTS.indexOf(requested);
+        if (raised && requested !== 'minimal') expect(effective).toBe(lowest);
+      }
+    }
+  });
+});
+
+describe('what a plan admits', () => {
+  test.each([
+    ['NONE', ['none', 'none', 'none', 'none', 'none', 'none', 'none']],
+    ['LOW', ['none', 'minimal', 'low', 'low', 'low', 'low', 'low']],
+    ['MEDIUM', ['none', 'minimal', 'low', 'medium', 'medium', 'medium', 'medium']],
+    ['HIGH', [...EFFORTS]],
+  ] as const)('%s', (level, expected) => {
+    expect(EFFORTS.map((requested) => withinCeiling(requested, level))).toEqual(expected);
+  });
+
+  test('HIGH is no ceiling', () => {
+    expect([ceilingOf('HIGH'), ceilingOf('MEDIUM'), ceilingOf('NONE')]).toEqual([undefined, 'medium', 'none']);
+  });
+});
+
+test('a level is a word of the ladder', () => {
+  expect(['none', 'max', 'MAX', 'auto', '', null, 3].map(isEffort)).toEqual([true, true, false, false, false, false, false]);
+});

@@ -1,0 +1,176 @@
+/**
+ * Whatever a vendor does, the request to it ends with an outcome, in time, and tells nobody its headers.
+ */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ANSWER_BYTES_MAX, requestVendor, type VendorRequest } from '../../src/vendors/request.ts';
+import { StreamUsage } from '../../src/vendors/usage.ts';
+import { type FakeVendor, startVendor } from '../support/vendor.ts';
+
+let vendor: FakeVendor;
+beforeAll(async () => {
+  vendor = await startVendor();
+});
+afterAll(() => vendor.close());
+
+const SECRET = 'sk-a-very-secret-key';
+const ask = (content: string, more: Partial<VendorRequest> = {}, stream = false) =>
+  requestVendor({
+    url: `${vendor.url}/v1/chat/completions`,
+    method: 'POST',
+    headers: { Authorization: `Bearer ${SECRET}` },
+    body: { model: 'gpt-5.2', messages: [{ role: 'user', content }], stream },
+    timeoutMs: 5_000,
+    responseType: 'json',
+    ...more,
+  });
+
+describe('answers', () => {
+  test('JSON is parsed', async () => {
+    const result = await ask('hi');
+    expect(result).toMatchObject({ kind: 'answer', status: 200, ok: true, body: { object: 'chat.completion' } });
+    expect(result.kind === 'answer' && result.headers.get('x-request-id')).toBe('req_fake');
+  });
+
+  test('text is text', async () => {
+    const result = await ask('hi', { responseType: 'text' });
+    expect(result.kind === 'answer' && result.body).toMatch(/^\{"id":"chatcmpl/);
+  });
+
+  test('JSON that is none is the text', async () => {
+    expect(await ask('[fail:html]')).toMatchObject({ kind: 'answer', ok: true, body: expect.stringMatching(/^<html>/) });
+  });
+
+  test.each(['400', '429', '500', '503'])('%s is an answer, of a stream too', async (status) => {
+    const expected = { kind: 'answer', status: Number(status), ok: false, body: { error: expect.anything() } };
+    expect(await ask(`[fail:${status}]`)).toMatchObject(expected);
+    expect(await ask(`[fail:${status}]`, { responseType: 'stream' }, true)).toMatchObject(expected);
+  });
+
+  test('a redirect is an answer, and is not followed', async () => {
+    const before = vendor.requests.length;
+    expect(await ask('[fail:redirect]')).toMatchObject({ kind: 'answer', status: 302, ok: false });
+    expect(vendor.requests.length).toBe(before + 1);
+  });
+
+  test('a stream is handed over as it comes', async () => {
+    const result = await ask('[reply:5]', { responseType: 'stream' }, true);
+    if (result.kind !== 'stream') throw new Error(result.kind);
+    const usage = new StreamUsage();
+    for await (const chunk of result.body as unknown as AsyncIterable<Uint8Array>) usage.push(chunk);
+    expect(usage.completed).toBe(true);
+  });
+});
+
+describe('what goes wrong', () => {
+  test('silence is a timeout, before the headers and in the body', async () => {
+    expect(await ask('[fail:hang]', { timeoutMs: 50 })).toEqual({ kind: 'timeout' });
+    // A stream that was asked for as JSON: its headers come at once, its body never ends.
+    expect(await ask('[fail:silent]', { timeoutMs: 50 }, true)).toEqual({ kind: 'timeout' });
+  });
+
+  test('nobody there is unreachable', async () => {
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    await new Promise((resolve) => server.close(resolve));
+    expect(await ask('hi', { url: `http://127.0.0.1:${port}/` })).toEqual({
+      kind: 'unreachable',
+      message: 'the vendor could not be reached (ECONNREFUSED)',
+    });
+  });
+
+  test('a connection that breaks before an answer is unreachable, and in the middle of one broken', async () => {
+    expect(await ask('[fail:cut-first]')).toMatchObject({ kind: 'unreachable' });
+    expect(await ask('[fail:cut]')).toMatchObject({ kind: 'broken', status: 200 });
+  });
+
+  test('an answer above the bound is given up, and not read to its end', async () => {
+    expect(await ask('[fail:big]')).toEqual({
+      kind: 'broken',
+      status: 200,
+      message: `the vendor's answer has more than ${ANSWER_BYTES_MAX} bytes`,
+    });
+  });
+
+  test.each([
+    ['name', { 'x y': 'z' }],
+    ['line break', { 'x-key': `${SECRET}\r\nx-evil: 1` }],
+    ['character', { 'x-key': `${SECRET}☃` }],
+  ])('a header with a bad %s is not sent, and its value is not told', async (_, headers) => {
+    const before = vendor.requests.length;
+    const result = await ask('hi', { headers });
+    expect(result.kind).toBe('unreachable');
+    expect(JSON.stringify(result)).not.toContain(SECRET);
+    expect(vendor.requests.length).toBe(before);
+  });
+
+  test('no outcome tells the headers, whatever the fetcher throws', async () => {
+    const request = {
+      url: 'https://x.dev/',
+      method: 'POST' as const,
+      headers: { authorization: SECRET },
+      timeoutMs: 100,
+      responseType: 'json' as const,
+    };
+    const error = new TypeError(`bad header ${SECRET}`, { cause: { code: `X ${SECRET}` } });
+    const result = await requestVendor(request, () => Promise.reject(error));
+    expect(result).toEqual({ kind: 'unreachable', message: 'the vendor could not be reached' });
+  });
+});
+
+describe('what is sent', () => {
+  const sent = async (more: Partial<VendorRequest>) => {
+    await ask('hi', more);
+    const record = vendor.requests.at(-1);
+    if (!record) throw new Error('nothing was sent');
+    return record;
+  };
+
+  test('headers of the connection and of proxies are left out, the others travel', async () => {
+    const { headers } = await sent({
+      headers: {
+        Authorization: `Bearer ${SECRET}`,
+        Host: 'evil.com',
+        'Content-Length': '3',
+        'Transfer-Encoding': 'chunked',
+        Connection: 'close',
+        'CF-Connecting-IP': '1.2.3.4',
+        'X-Forwarded-For': '1.2.3.4',
+        'X-Real-IP': '1.2.3.4',
+        'Proxy-Authorization': 'x',
+        'OpenAI-Organization': 'org-1',
+      },
+    });
+    expect(headers).toMatchObject({
+      authorization: `Bearer ${SECRET}`,
+      'openai-organization': 'org-1',
+      'content-type': 'application/json',
+    });
+    expect(headers.host).toBe(new URL(vendor.url).host);
+    expect(Object.keys(headers).filter((name) => /^(?:cf-|x-forwarded-|x-real-ip|proxy-)/.test(name))).toEqual([]);
+    expect(headers.connection).not.toBe('close');
+  });
+
+  test('text travels as it is, under the type that the caller names', async () => {
+    const text = '{"model":"gpt-5.2",  "messages":[]}';
+    const record = await sent({ body: text, headers: { authorization: 'Bearer x', 'Content-Type': 'application/json; charset=utf-8' } });
+    expect(record.body).toEqual(JSON.parse(text));
+    expect(record.headers['content-type']).toBe('application/json; charset=utf-8');
+    expect(record.headers['content-length']).toBe(String(text.length));
+  });
+
+  test('a form travels as a form', async () => {
+    const form = new FormData();
+    form.append('purpose', 'batch');
+    form.append('file', new Blob(['{}\n']), 'in.jsonl');
+    const record = await sent({ url: `${vendor.url}/v1/files`, body: form });
+    expect(record.headers['content-type']).toMatch(/^multipart\/form-data; boundary=/);
+  });
+
+  test('a GET has no body', async () => {
+    const record = await sent({ url: `${vendor.url}/v1/models`, method: 'GET' });
+    expect([record.method, record.body]).toEqual(['GET', '']);
+  });
+});

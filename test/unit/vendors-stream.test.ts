@@ -1,0 +1,238 @@
+/**
+ * The usage of a stream is its vendor's last word, whatever the stream looks like and wherever it ends.
+ */
+import { describe, expect, test } from 'vitest';
+import { readFailure, StreamUsage, type VendorUsage } from '../../src/vendors/usage.ts';
+
+const NONE = { inputTokens: 0, cachedInputTokens: 0, cacheWriteInputTokens: 0, responseTokens: 0, reasoningTokens: 0 };
+const used = (figures: Partial<VendorUsage>): VendorUsage => ({ ...NONE, ...figures });
+const openai = { modelUsed: 'gpt-5.2', providerUsed: 'openai' } as const;
+const claude = { modelUsed: 'claude-sonnet-5', providerUsed: 'anthropic' } as const;
+const gemini = { modelUsed: 'gemini-3.5-flash', providerUsed: 'google' } as const;
+
+const chat = (usage: unknown, model = 'gpt-5.2') => ({ object: 'chat.completion', model, choices: [], usage });
+const response = (usage: unknown, more: object = {}) => ({
+  object: 'response',
+  model: 'gpt-5.2',
+  status: 'completed',
+  output: [],
+  usage,
+  ...more,
+});
+const content = (usageMetadata: unknown, more: object = {}) => ({
+  candidates: [],
+  usageMetadata,
+  modelVersion: 'gemini-3.5-flash',
+  ...more,
+});
+
+const sse = (...events: unknown[]) =>
+  events.map((event) => `data: ${typeof event === 'string' ? event : JSON.stringify(event)}\n\n`).join('');
+function streamed(text: string): StreamUsage {
+  const usage = new StreamUsage();
+  usage.push(text);
+  usage.end();
+  return usage;
+}
+const chunk = (choices: object[], usage?: unknown) => ({
+  object: 'chat.completion.chunk',
+  model: 'gpt-5.2',
+  choices,
+  ...(usage !== undefined && { usage }),
+});
+const delta = (text: string, finish_reason: string | null = null) => ({ index: 0, delta: { content: text }, finish_reason });
+
+describe('streams', () => {
+  const figures = { prompt_tokens: 7, completion_tokens: 2, total_tokens: 9 };
+  const seven = used({ ...openai, inputTokens: 7, responseTokens: 2 });
+
+  test.each<[string, string, VendorUsage | null, boolean]>([
+    ['usage after the finish', sse(chunk([delta('a')], null), chunk([delta('', 'stop')], null), chunk([], figures), '[DONE]'), seven, true],
+    ['usage in a chunk that has choices', sse(chunk([delta('a')]), chunk([delta('b', 'stop')], figures), '[DONE]'), seven, true],
+    [
+      'usage so far in each chunk',
+      sse(chunk([delta('a')], { ...figures, completion_tokens: 1 }), chunk([delta('b', 'stop')], figures)),
+      seven,
+      true,
+    ],
+    ['a null after the usage says nothing', sse(chunk([delta('', 'stop')], figures), chunk([], null), '[DONE]'), seven, true],
+    [
+      'usage twice: the later',
+      sse(chunk([delta('', 'stop')], { ...figures, prompt_tokens: 1 }), chunk([], figures), '[DONE]'),
+      seven,
+      true,
+    ],
+    ['zero usage', sse(chunk([delta('', 'stop')]), chunk([], { prompt_tokens: 0, completion_tokens: 0 }), '[DONE]'), used(openai), true],
+    ['no usage', sse(chunk([delta('a', 'stop')]), '[DONE]'), null, true],
+    ['no mark of the end', sse(chunk([delta('a')])), null, false],
+    ['finished but without usage and without a mark', sse(chunk([delta('a', 'stop')])), null, false],
+    [
+      'a broken figure at the end',
+      sse(chunk([delta('', 'stop')], figures), chunk([], { ...figures, prompt_tokens: -1 }), '[DONE]'),
+      null,
+      true,
+    ],
+    [
+      'comments, CR LF and fields of no interest',
+      `: hi\r\n\r\nid: 4\r\nretry: 9\r\nevent: x\r\ndata: ${JSON.stringify(chunk([], figures))}\r\n\r\ndata: [DONE]\r\n\r\n`,
+      seven,
+      true,
+    ],
+    [
+      'data in several lines, CR alone',
+      `data: {"choices":[],"model":"gpt-5.2",\rdata: "usage":${JSON.stringify(figures)}}\r\rdata:[DONE]\r\r`,
+      seven,
+      true,
+    ],
+    ['a byte order mark', `\ufeff${sse(chunk([], figures), '[DONE]')}`, seven, true],
+    ['a last event without the empty line', `${sse(chunk([delta('', 'stop')]))}data: ${JSON.stringify(chunk([], figures))}`, seven, true],
+    ['an event that broke off', `${sse(chunk([delta('', 'stop')]))}data: {"choices":[],"usage":{"prompt_tok`, null, false],
+    ['events that are no JSON', sse('hello', chunk([], figures), '[DONE]'), seven, true],
+    ['a whole answer where a stream was expected', JSON.stringify({ ...chat(figures), choices: [{ finish_reason: 'stop' }] }), seven, true],
+    ['nothing', '', null, false],
+  ])('chat: %s', (_, text, usage, completed) => {
+    const stream = streamed(text);
+    expect(stream.usage()).toEqual(usage);
+    expect(stream.completed).toBe(completed);
+    expect(stream.failed).toBeNull();
+  });
+
+  const start = {
+    type: 'message_start',
+    message: {
+      type: 'message',
+      model: 'claude-sonnet-5',
+      usage: { input_tokens: 10, cache_read_input_tokens: 5, cache_creation_input_tokens: 3, output_tokens: 1 },
+    },
+  };
+  const messageDelta = (usage: object) => ({ type: 'message_delta', delta: {}, usage });
+
+  test('messages: what a delta says replaces what was said before, and a null says nothing', () => {
+    const stream = streamed(
+      sse(
+        start,
+        { type: 'ping' },
+        messageDelta({ output_tokens: 20 }),
+        messageDelta({ input_tokens: null, output_tokens: 41, server_tool_use: { web_search_requests: 1 } }),
+        { type: 'message_stop' },
+      ),
+    );
+    expect(stream.usage()).toEqual(
+      used({ ...claude, inputTokens: 18, cachedInputTokens: 5, cacheWriteInputTokens: 3, responseTokens: 41, searches: 1 }),
+    );
+    expect(stream.completed).toBe(true);
+    const grown = streamed(sse(start, messageDelta({ input_tokens: 30, cache_read_input_tokens: 6, output_tokens: 2 })));
+    expect(grown.usage()).toMatchObject({ inputTokens: 39, cachedInputTokens: 6, responseTokens: 2 });
+    expect(grown.completed).toBe(false);
+  });
+
+  test('messages: a stream that dies keeps what the vendor had said', () => {
+    const stream = streamed(sse(start, { type: 'content_block_delta', delta: { text: 'hi' } }));
+    expect(stream.usage()).toMatchObject({ inputTokens: 18, responseTokens: 1 });
+    expect(stream.completed).toBe(false);
+  });
+
+  test.each([
+    ['response.completed', 'completed', null],
+    ['response.incomplete', 'incomplete', null],
+    ['response.failed', 'failed', { code: 'server_error', message: 'broken' }],
+  ])('responses: %s ends the stream and carries the usage', (type, status, failure) => {
+    const final = response({ input_tokens: 7, output_tokens: 2 }, { status, error: failure });
+    const stream = streamed(
+      sse(
+        { type: 'response.created', response: response(null) },
+        { type: 'response.output_text.delta', delta: 'x' },
+        { type, response: final },
+      ),
+    );
+    expect(stream.usage()).toEqual(seven);
+    expect(stream.completed).toBe(true);
+    expect(stream.failed).toEqual(failure);
+  });
+
+  test('responses: one that is still running is not over', () => {
+    const stream = streamed(sse({ type: 'response.created', response: response(null, { status: 'in_progress' }) }));
+    expect([stream.completed, stream.usage()]).toEqual([false, null]);
+  });
+
+  const chunks = [
+    content(
+      { promptTokenCount: 4, candidatesTokenCount: 1 },
+      { candidates: [{ content: { parts: [{ text: '}]{"\\"' }] }, groundingMetadata: { webSearchQueries: ['a', 'b'] } }] },
+    ),
+    content(
+      { promptTokenCount: 4, candidatesTokenCount: 9, thoughtsTokenCount: 2 },
+      { candidates: [{ finishReason: 'STOP', groundingMetadata: { webSearchQueries: ['a'] } }] },
+    ),
+  ];
+  test.each([
+    ['events', sse(...chunks)],
+    ['an array', JSON.stringify(chunks)],
+    ['an array, written as Google writes it', `[${chunks.map((item) => JSON.stringify(item, null, 2)).join('\n,\r\n')}\n]\n`],
+  ])('generateContent as %s: the last totals, the most searches', (_, text) => {
+    const stream = streamed(text);
+    expect(stream.usage()).toEqual(used({ ...gemini, inputTokens: 4, responseTokens: 11, reasoningTokens: 2, searches: 2 }));
+    expect(stream.completed).toBe(true);
+  });
+
+  test('generateContent: without a reason to stop it is not over; a refused prompt is', () => {
+    expect(streamed(sse(chunks[0])).completed).toBe(false);
+    expect(streamed(sse({ promptFeedback: { blockReason: 'SAFETY' }, usageMetadata: { promptTokenCount: 3 } })).completed).toBe(true);
+  });
+
+  test('an event that is too long is passed over, and those after it are read', () => {
+    const stream = new StreamUsage(1_000);
+    stream.push(sse(chunk([delta('x'.repeat(5_000))])));
+    stream.push(sse(chunk([delta('', 'stop')]), chunk([], figures), '[DONE]'));
+    expect(stream.usage()).toEqual(seven);
+    const lost = new StreamUsage(1_000);
+    lost.push(sse({ ...chunk([], figures), more: 'x'.repeat(5_000) }));
+    expect(lost.usage()).toBeNull();
+  });
+});
+
+describe('errors inside a stream', () => {
+  test.each([
+    [
+      'OpenAI, chat',
+      sse(chunk([delta('a')]), { error: { message: 'overloaded', type: 'server_error', code: null } }),
+      'server_error',
+      'overloaded',
+    ],
+    ['OpenAI, responses', 'event: error\ndata: {"type":"error","code":"rate_limit","message":"slow down"}\n\n', 'rate_limit', 'slow down'],
+    [
+      'Anthropic',
+      'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}\n\n',
+      'overloaded_error',
+      'Overloaded',
+    ],
+    ['Google', sse({ error: { code: 503, message: 'busy', status: 'UNAVAILABLE' } }), 'UNAVAILABLE', 'busy'],
+    ['Google, as an array', '[{"error":{"code":503,"message":"busy","status":"UNAVAILABLE"}}]', 'UNAVAILABLE', 'busy'],
+    ['a text', sse({ error: 'no luck' }), 'vendor_error', 'no luck'],
+    ['an error event in words', 'event: error\ndata: bad gateway\n\n', 'vendor_error', 'bad gateway'],
+    [
+      'the code before the type',
+      sse({ error: { message: 'no', type: 'requests', code: 'rate_limit_exceeded' } }),
+      'rate_limit_exceeded',
+      'no',
+    ],
+    ['nothing but a number', sse({ error: { code: 429 } }), '429', 'the vendor gave no reason'],
+  ])('%s', (_, text, code, message) => {
+    expect(streamed(text).failed).toEqual({ code, message });
+  });
+
+  test('a code is one word of at most 100 characters, a message is cut', () => {
+    const failure = readFailure({ error: { code: `bad\nword ${'x'.repeat(200)}`, message: 'm'.repeat(9_000) } });
+    expect(failure?.code).toMatch(/^bad_word_x+$/);
+    expect(failure?.code).toHaveLength(100);
+    expect(failure?.message).toHaveLength(4_000);
+  });
+
+  test('an answer without an error has none', () => {
+    expect([readFailure(response({ input_tokens: 1 }, { error: null })), readFailure('text'), readFailure(null)]).toEqual([
+      null,
+      null,
+      null,
+    ]);
+  });
+});

@@ -1,0 +1,335 @@
+/**
+ * A metered stream gives the caller the vendor's bytes, ends exactly once, and knows the usage even when the caller left.
+ */
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { type MeterOptions, meterStream, type StreamOutcome } from '../../src/vendors/tee.ts';
+import { type FakeVendor, type Fault, startVendor } from '../support/vendor.ts';
+
+let vendor: FakeVendor;
+beforeAll(async () => {
+  vendor = await startVendor();
+});
+afterAll(() => vendor.close());
+
+type Path = '/v1/chat/completions' | '/v1/messages' | '/v1/responses';
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+async function open(content: string, path: Path = '/v1/chat/completions'): Promise<ReadableStream<Uint8Array>> {
+  const messages = [{ role: 'user', content }];
+  const model = path === '/v1/messages' ? 'claude-sonnet-5' : 'gpt-5.2';
+  const body = {
+    model,
+    messages,
+    input: path === '/v1/responses' ? content : undefined,
+    stream: true,
+    stream_options: { include_usage: true },
+  };
+  const response = await fetch(`${vendor.url}${path}`, {
+    method: 'POST',
+    headers: { authorization: 'Bearer x' },
+    body: JSON.stringify(body),
+  });
+  return response.body as unknown as ReadableStream<Uint8Array>;
+}
+
+interface Metered {
+  stream: ReadableStream<Uint8Array>;
+  outcomes: StreamOutcome[];
+  ended: Promise<StreamOutcome>;
+}
+
+function meter(body: ReadableStream<Uint8Array>, options: Partial<MeterOptions> = {}): Metered {
+  const outcomes: StreamOutcome[] = [];
+  let resolve: (outcome: StreamOutcome) => void;
+  const ended = new Promise<StreamOutcome>((done) => {
+    resolve = done;
+  });
+  const stream = meterStream(body, {
+    idleTimeoutMs: 2_000,
+    drainMsMax: 2_000,
+    bytesMax: 1_000_000,
+    onEnd: (outcome) => {
+      outcomes.push(outcome);
+      resolve(outcome);
+    },
+    ...options,
+  });
+  return { stream, outcomes, ended };
+}
+
+async function text(stream: ReadableStream<Uint8Array>): Promise<string> {
+  const parts: string[] = [];
+  const streaming = new TextDecoder();
+  for await (const chunk of stream as unknown as AsyncIterable<Uint8Array>) parts.push(streaming.decode(chunk, { stream: true }));
+  return parts.join('');
+}
+
+/** A vendor's stream under the test's own control. */
+function scripted() {
+  let controller!: ReadableStreamDefaultController<Uint8Array>;
+  const state = { cancelled: false };
+  const source: UnderlyingSource<Uint8Array> = {
+    start: (given) => {
+      controller = given as ReadableStreamDefaultController<Uint8Array>;
+    },
+    cancel: () => {
+      state.cancelled = true;
+    },
+  };
+  const body = new ReadableStream<Uint8Array>(source, { highWaterMark: 0 });
+  return {
+    body,
+    state,
+    send: (...parts: (string | Uint8Array)[]) => {
+      for (const part of parts) controller.enqueue(typeof part === 'string' ? encoder.encode(part) : part);
+    },
+    close: () => controller.close(),
+  };
+}
+
+const event = (body: unknown) => `data: ${typeof body === 'string' ? body : JSON.stringify(body)}\n\n`;
+const delta = (content: string, finish_reason: string | null = null) =>
+  event({ model: 'gpt-5.2', choices: [{ delta: { content }, finish_reason }] });
+const USAGE = event({ model: 'gpt-5.2', choices: [], usage: { prompt_tokens: 7, completion_tokens: 2 } });
+const DONE = event('[DONE]');
+const figures = { inputTokens: 7, responseTokens: 2 };
+
+describe('a caller that stays', () => {
+  test.each<Path>(['/v1/chat/completions', '/v1/messages', '/v1/responses'])(
+    'gets the bytes of %s unchanged, and the usage is known',
+    async (path) => {
+      const direct = await text(await open('[reply:30] [reasoning:3]', path));
+      const { stream, outcomes } = meter(await open('[reply:30] [reasoning:3]', path));
+      expect(await text(stream)).toBe(direct);
+      expect(outcomes).toMatchObject([
+        { end: 'completed', completed: true, usage: { responseTokens: 33, reasoningTokens: 3 }, failure: null },
+      ]);
+    },
+  );
+
+  test.each<[Fault, StreamOutcome['end'], object | null, object | null]>([
+    ['split', 'completed', { inputTokens: 2, responseTokens: 6 }, null],
+    ['no-usage', 'completed', null, null],
+    ['zero-usage', 'completed', { inputTokens: 0, responseTokens: 0 }, null],
+    ['usage-in-choices', 'completed', { inputTokens: 2, responseTokens: 6 }, null],
+    ['end-early', 'vendor_cut', null, null],
+    ['stream-error', 'vendor_cut', null, { code: 'server_error' }],
+    ['big', 'completed', { inputTokens: 2, responseTokens: 20_480 }, null],
+  ])('%s ends as %s', async (fault, end, usage, failure) => {
+    const { stream, outcomes } = meter(await open(`[fail:${fault}] [reply:6]`));
+    await text(stream);
+    expect(outcomes).toHaveLength(1);
+    expect(outcomes[0]?.end).toBe(end);
+    if (usage) expect(outcomes[0]?.usage).toMatchObject(usage);
+    else expect(outcomes[0]?.usage).toBeNull();
+    if (failure) expect(outcomes[0]?.failure).toMatchObject(failure);
+    else expect(outcomes[0]?.failure).toBeNull();
+  });
+
+  test('a connection that breaks breaks for the caller too, and what the vendor had said is kept', async () => {
+    const { stream, outcomes } = meter(await open('[fail:cut] [reply:6]', '/v1/messages'));
+    await expect(text(stream)).rejects.toThrow();
+    expect(outcomes).toMatchObject([{ end: 'vendor_cut', completed: false, usage: { inputTokens: 2, responseTokens: 1 } }]);
+  });
+
+  test('a vendor that falls silent is given up', async () => {
+    const { stream, outcomes } = meter(await open('[fail:silent] [reply:6]'), { idleTimeoutMs: 50 });
+    await expect(text(stream)).rejects.toThrow();
+    expect(outcomes).toMatchObject([{ end: 'timeout', completed: false, usage: null }]);
+    await vi.waitFor(() => expect(vendor.requests.at(-1)?.abandoned).toBe(true));
+  });
+
+  test('is not overrun: the vendor is read as fast as the caller reads', async () => {
+    let pulls = 0;
+    const source: UnderlyingSource<Uint8Array> = {
+      pull: (controller) => {
+        (controller as ReadableStreamDefaultController<Uint8Array>).enqueue(encoder.encode(delta(String(pulls))));
+        pulls += 1;
+      },
+    };
+    const { stream } = meter(new ReadableStream<Uint8Array>(source, { highWaterMark: 0 }));
+    const settle = () => new Promise((resolve) => setTimeout(resolve, 5));
+    await settle();
+    expect(pulls).toBe(0);
+    const reader = stream.getReader();
+    for (const turn of [0, 1, 2]) {
+      expect(decoder.decode((await reader.read()).value)).toBe(delta(String(turn)));
+      await settle();
+      expect(pulls).toBe(turn + 1);
+    }
+  });
+
+  test('sees the end only when it is recorded', async () => {
+    const { body, send, close } = scripted();
+    const order: string[] = [];
+    const onEnd = async () => {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      order.push('recorded');
+    };
+    const { stream } = meter(body, { onEnd });
+    send(delta('a', 'stop'), USAGE, DONE);
+    close();
+    await text(stream);
+    order.push('closed');
+    expect(order).toEqual(['recorded', 'closed']);
+  });
+
+  test('keeps its stream when the recording fails', async () => {
+    const logged = vi.spyOn(console, 'error').mockImplementation(() => undefined);
+    const { body, send, close } = scripted();
+    const { stream } = meter(body, { onEnd: () => Promise.reject(new Error('no')) });
+    send(DONE);
+    close();
+    expect(await text(stream)).toBe(DONE);
+    expect(logged).toHaveBeenCalledOnce();
+    logged.mockRestore();
+  });
+});
+
+describe('a caller that leaves', () => {
+  test.each([0, 1, 3])('after %d reads: the vendor is read to its end, and its figures count', async (reads) => {
+    const { stream, outcomes, ended } = meter(await open('[fail:slow] [reply:4]'));
+    const reader = stream.getReader();
+    for (let read = 0; read < reads; read += 1) await reader.read();
+    await reader.cancel();
+    expect(await ended).toMatchObject({ end: 'client_left', completed: true, usage: { inputTokens: 2, responseTokens: 4 }, failure: null });
+    expect(outcomes).toHaveLength(1);
+    expect(vendor.requests.at(-1)?.abandoned).toBe(false);
+  });
+
+  test('while a read waits for the vendor', async () => {
+    const { body, send, close } = scripted();
+    const { stream, ended } = meter(body);
+    const reader = stream.getReader();
+    const waiting = reader.read();
+    await reader.cancel();
+    expect((await waiting).done).toBe(true);
+    send(delta('a', 'stop'), USAGE, DONE);
+    close();
+    expect(await ended).toMatchObject({ end: 'client_left', completed: true, usage: figures });
+  });
+
+  test('after the last word has completed the stream', async () => {
+    const { body, send, state } = scripted();
+    const { stream, ended } = meter(body);
+    const reader = stream.getReader();
+    send(delta('a', 'stop') + USAGE + DONE);
+    await reader.read();
+    await reader.cancel();
+    expect(await ended).toMatchObject({ end: 'completed', usage: figures });
+    expect(state.cancelled).toBe(true);
+  });
+
+  test('is waited for only so long', async () => {
+    const { body, send, state } = scripted();
+    const { stream, ended } = meter(body, { drainMsMax: 30 });
+    const reader = stream.getReader();
+    send(USAGE);
+    await reader.read();
+    await reader.cancel();
+    expect(await ended).toMatchObject({ end: 'client_left', completed: false, usage: figures });
+    expect(state.cancelled).toBe(true);
+  });
+
+  test('and only for so many bytes', async () => {
+    const { stream, ended } = meter(await open('[fail:big] [reply:6]'), { bytesMax: 100_000 });
+    await stream.cancel();
+    expect(await ended).toMatchObject({ end: 'client_left', completed: false, usage: null });
+    await vi.waitFor(() => expect(vendor.requests.at(-1)?.abandoned).toBe(true));
+  });
+
+  test('before a vendor that breaks off', async () => {
+    const { stream, ended } = meter(await open('[fail:cut] [reply:6]', '/v1/messages'));
+    await stream.cancel();
+    expect(await ended).toMatchObject({ end: 'client_left', completed: false, usage: { inputTokens: 2 } });
+  });
+});
+
+describe('a transform', () => {
+  test('changes an event, leaves one out, and passes the others byte for byte', async () => {
+    const { body, send, close } = scripted();
+    const transform: MeterOptions['transform'] = (given, reading) => {
+      if (given.data.includes('drop')) return null;
+      return given.data.includes('usage') ? { ...given, data: JSON.stringify({ seen: reading.usage()?.inputTokens }) } : given;
+    };
+    const { stream, outcomes } = meter(body, { transform });
+    const odd = ': comment\r\n\r\nid: 4\r\nevent:x\r\ndata:{"a":1,\r\ndata:"b": "wörld"}\r\n\r\n';
+    const all = encoder.encode(`${odd}${delta('drop me')}${USAGE}${DONE}`);
+    // Cut where it hurts: within characters, line ends and events.
+    const pieces = Array.from({ length: Math.ceil(all.length / 7) }, (_, index) => all.slice(index * 7, index * 7 + 7));
+    send(...pieces);
+    close();
+    expect(await text(stream)).toBe(`${odd}${event({ seen: 7 })}${DONE}`);
+    expect(outcomes).toMatchObject([{ end: 'completed', usage: figures }]);
+  });
+
+  test('that leaves an event out takes nothing of the line end before it, even where the network cut that in two', async () => {
+    const { body, send, close } = scripted();
+    const { stream } = meter(body, { transform: (given) => (given.data === 'drop' ? null : given) });
+    send('data: a\r\n\r', '\ndata: drop\r\n\r\n', 'data: b\r\n\r\n');
+    close();
+    expect(await text(stream)).toBe('data: a\r\n\r\ndata: b\r\n\r\n');
+  });
+
+  test('under way when the caller leaves: the events in its hands are read before the end', async () => {
+    const { body, send, close } = scripted();
+    const slow = () => new Promise((resolve) => setTimeout(resolve, 30));
+    const { stream, ended } = meter(body, { transform: (given) => slow().then(() => given) });
+    const reader = stream.getReader();
+    send(delta('a') + USAGE, DONE);
+    close();
+    const waiting = reader.read();
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    await reader.cancel();
+    await waiting;
+    expect(await ended).toMatchObject({ end: 'client_left', completed: true, usage: figures });
+  });
+
+  test('may take its time, and keeps the order', async () => {
+    const { body, send, close } = scripted();
+    const transform: MeterOptions['transform'] = async (given) => {
+      await new Promise((resolve) => setTimeout(resolve, given.data.includes('slow') ? 20 : 0));
+      return given;
+    };
+    const { stream } = meter(body, { transform });
+    send(delta('slow') + delta('b'), delta('c', 'stop'), USAGE + DONE);
+    close();
+    expect(await text(stream)).toBe(delta('slow') + delta('b') + delta('c', 'stop') + USAGE + DONE);
+  });
+
+  test('that fails lets the event pass', async () => {
+    const logged = vi.spyOn(console, 'error').mockImplementation(() => undefined);
+    const { body, send, close } = scripted();
+    const transform = () => {
+      throw new Error('no');
+    };
+    const { stream, outcomes } = meter(body, { transform });
+    send(USAGE, DONE);
+    close();
+    expect(await text(stream)).toBe(USAGE + DONE);
+    expect(outcomes).toMatchObject([{ end: 'completed', usage: figures }]);
+    logged.mockRestore();
+  });
+
+  test('is not asked for a caller that left, whose usage is read all the same', async () => {
+    const { body, send, close } = scripted();
+    const transform = vi.fn<NonNullable<MeterOptions['transform']>>((given) => given);
+    const { stream, ended } = meter(body, { transform });
+    await stream.cancel();
+    send(delta('a', 'stop'), USAGE, DONE);
+    close();
+    expect(await ended).toMatchObject({ end: 'client_left', completed: true, usage: figures });
+    expect(transform).not.toHaveBeenCalled();
+  });
+
+  test('leaves a stream that is no stream of events as it is', async () => {
+    const { body, send, close } = scripted();
+    const { stream, outcomes } = meter(body, { transform: () => null });
+    const array = '[{"usageMetadata":{"promptTokenCount":3}}\n,\r\n{"candidates":[{"finishReason":"STOP"}]}]\n';
+    send(array);
+    close();
+    expect(await text(stream)).toBe(array);
+    expect(outcomes).toMatchObject([{ end: 'completed', usage: { inputTokens: 3 } }]);
+  });
+});

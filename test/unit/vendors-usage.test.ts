@@ -1,0 +1,235 @@
+/**
+ * The usage is what the vendor wrote, in our terms: the same figures hand-computed from answers of recorded shape.
+ */
+import { describe, expect, test } from 'vitest';
+import { readUsage, type VendorUsage } from '../../src/vendors/usage.ts';
+
+const NONE = { inputTokens: 0, cachedInputTokens: 0, cacheWriteInputTokens: 0, responseTokens: 0, reasoningTokens: 0 };
+const used = (figures: Partial<VendorUsage>): VendorUsage => ({ ...NONE, ...figures });
+const openai = { modelUsed: 'gpt-5.2', providerUsed: 'openai' } as const;
+const claude = { modelUsed: 'claude-sonnet-5', providerUsed: 'anthropic' } as const;
+const gemini = { modelUsed: 'gemini-3.5-flash', providerUsed: 'google' } as const;
+
+const chat = (usage: unknown, model = 'gpt-5.2') => ({ object: 'chat.completion', model, choices: [], usage });
+const message = (usage: unknown) => ({ type: 'message', model: 'claude-sonnet-5', content: [], stop_reason: 'end_turn', usage });
+const response = (usage: unknown, more: object = {}) => ({
+  object: 'response',
+  model: 'gpt-5.2',
+  status: 'completed',
+  output: [],
+  usage,
+  ...more,
+});
+const content = (usageMetadata: unknown, more: object = {}) => ({
+  candidates: [],
+  usageMetadata,
+  modelVersion: 'gemini-3.5-flash',
+  ...more,
+});
+
+describe('plain answers', () => {
+  test.each<[string, unknown, VendorUsage | null]>([
+    [
+      'chat: cache reads and writes are parts of the prompt, reasoning of the completion',
+      chat({
+        prompt_tokens: 1200,
+        completion_tokens: 300,
+        total_tokens: 1500,
+        prompt_tokens_details: { cached_tokens: 1024, cache_write_tokens: 100 },
+        completion_tokens_details: { reasoning_tokens: 256 },
+      }),
+      used({
+        ...openai,
+        inputTokens: 1200,
+        cachedInputTokens: 1024,
+        cacheWriteInputTokens: 100,
+        responseTokens: 300,
+        reasoningTokens: 256,
+      }),
+    ],
+    [
+      'chat without details',
+      chat({ prompt_tokens: 9, completion_tokens: 3, total_tokens: 12 }),
+      used({ ...openai, inputTokens: 9, responseTokens: 3 }),
+    ],
+    [
+      'chat with details that are null',
+      chat({ prompt_tokens: 9, completion_tokens: 3, prompt_tokens_details: null, completion_tokens_details: { reasoning_tokens: null } }),
+      used({ ...openai, inputTokens: 9, responseTokens: 3 }),
+    ],
+    ['a zero stays a zero', chat({ prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }), used(openai)],
+    [
+      'Google in OpenAI form: thoughts stand in the total alone',
+      chat({ prompt_tokens: 20, completion_tokens: 424, total_tokens: 1016 }, 'models/gemini-3.5-flash'),
+      used({ ...gemini, inputTokens: 20, responseTokens: 996, reasoningTokens: 572 }),
+    ],
+    [
+      'Google in OpenAI form, when the completion includes them',
+      chat(
+        { prompt_tokens: 8, completion_tokens: 492, total_tokens: 500, completion_tokens_details: { reasoning_tokens: 482 } },
+        'gemini-3.5-flash',
+      ),
+      used({ ...gemini, inputTokens: 8, responseTokens: 492, reasoningTokens: 482 }),
+    ],
+    [
+      'reasoning listed beside the completion, by an endpoint of another vendor',
+      chat({ prompt_tokens: 10, completion_tokens: 5, total_tokens: 22, completion_tokens_details: { reasoning_tokens: 7 } }, 'grok-4'),
+      used({ modelUsed: 'grok-4', inputTokens: 10, responseTokens: 12, reasoningTokens: 7 }),
+    ],
+    [
+      'a total that does not add up is nothing to build on',
+      chat({ prompt_tokens: 10, completion_tokens: 5, total_tokens: 99 }),
+      used({ ...openai, inputTokens: 10, responseTokens: 5 }),
+    ],
+    [
+      'Anthropic in OpenAI form',
+      chat({ prompt_tokens: 30, completion_tokens: 4, total_tokens: 34 }, 'claude-sonnet-5'),
+      used({ ...claude, inputTokens: 30, responseTokens: 4 }),
+    ],
+    [
+      'embeddings',
+      { object: 'list', model: 'text-embedding-3-small', data: [], usage: { prompt_tokens: 8, total_tokens: 8 } },
+      used({ modelUsed: 'text-embedding-3-small', providerUsed: 'openai', inputTokens: 8 }),
+    ],
+    [
+      'responses, with searches and the effort that ran',
+      response(
+        {
+          input_tokens: 75,
+          input_tokens_details: { cached_tokens: 32 },
+          output_tokens: 1186,
+          output_tokens_details: { reasoning_tokens: 1024 },
+        },
+        { reasoning: { effort: 'medium' }, output: [{ type: 'web_search_call' }, { type: 'message' }, { type: 'web_search_call' }] },
+      ),
+      used({
+        ...openai,
+        inputTokens: 75,
+        cachedInputTokens: 32,
+        responseTokens: 1186,
+        reasoningTokens: 1024,
+        searches: 2,
+        reasoningEffort: 'medium',
+      }),
+    ],
+    [
+      'responses: the billable searches that OpenAI counts go before the calls in the output',
+      response(
+        { input_tokens: 1, output_tokens: 1 },
+        { tool_usage: { web_search: { num_requests: 1 } }, output: [{ type: 'web_search_call' }, { type: 'web_search_call' }] },
+      ),
+      used({ ...openai, inputTokens: 1, responseTokens: 1, searches: 1 }),
+    ],
+    [
+      'messages: input leaves cache reads and writes out, ours includes them',
+      message({
+        input_tokens: 50,
+        cache_read_input_tokens: 100_000,
+        cache_creation_input_tokens: 248,
+        output_tokens: 503,
+        output_tokens_details: { thinking_tokens: 120 },
+        server_tool_use: { web_search_requests: 2 },
+      }),
+      used({
+        ...claude,
+        inputTokens: 100_298,
+        cachedInputTokens: 100_000,
+        cacheWriteInputTokens: 248,
+        responseTokens: 503,
+        reasoningTokens: 120,
+        searches: 2,
+      }),
+    ],
+    [
+      'messages: a compaction is billed and stands beside the totals',
+      message({
+        input_tokens: 45,
+        output_tokens: 1234,
+        iterations: [
+          { type: 'compaction', input_tokens: 180_000, output_tokens: 3500, cache_read_input_tokens: 10 },
+          { type: 'message', input_tokens: 45, output_tokens: 1234 },
+        ],
+      }),
+      used({ ...claude, inputTokens: 180_055, cachedInputTokens: 10, responseTokens: 4734 }),
+    ],
+    [
+      'messages with nulls for what was not used',
+      message({
+        input_tokens: 5,
+        cache_read_input_tokens: null,
+        cache_creation_input_tokens: null,
+        output_tokens: 1,
+        server_tool_use: null,
+      }),
+      used({ ...claude, inputTokens: 5, responseTokens: 1 }),
+    ],
+    [
+      'generateContent: thoughts are added to the candidates, tool results to the prompt',
+      content(
+        {
+          promptTokenCount: 1000,
+          cachedContentTokenCount: 800,
+          candidatesTokenCount: 40,
+          thoughtsTokenCount: 60,
+          toolUsePromptTokenCount: 11,
+          totalTokenCount: 1111,
+        },
+        { candidates: [{ groundingMetadata: { webSearchQueries: ['a', 'b'] } }] },
+      ),
+      used({ ...gemini, inputTokens: 1011, cachedInputTokens: 800, responseTokens: 100, reasoningTokens: 60, searches: 2 }),
+    ],
+    ['generateContent leaves a zero out', content({ promptTokenCount: 4, totalTokenCount: 4 }), used({ ...gemini, inputTokens: 4 })],
+    [
+      'the array of streamGenerateContent: the last totals',
+      [content({ promptTokenCount: 4, candidatesTokenCount: 1 }), content({ promptTokenCount: 4, candidatesTokenCount: 9 })],
+      used({ ...gemini, inputTokens: 4, responseTokens: 9 }),
+    ],
+    ['no usage', chat(undefined), null],
+    ['a null usage', chat(null), null],
+    ['an empty usage', chat({}), null],
+    ['another shape', { hello: 'world', usage: 'plenty' }, null],
+    ['a text', 'plenty', null],
+    ['an answer that names Anthropic and lacks its output', message({ input_tokens: 5 }), null],
+  ])('%s', (_, body, expected) => {
+    expect(readUsage(body)).toEqual(expected);
+  });
+
+  const broken = [-1, 1.5, '12', Number.NaN, Number.POSITIVE_INFINITY, true, [3], {}, 1e13];
+  test.each(broken)('a figure %j makes the usage unknown, wherever it stands', (figure) => {
+    const bodies = [
+      chat({ prompt_tokens: figure, completion_tokens: 1 }),
+      chat({ prompt_tokens: 1, completion_tokens: figure }),
+      chat({ prompt_tokens: 1, completion_tokens: 1, prompt_tokens_details: { cached_tokens: figure } }),
+      chat({ prompt_tokens: 1, completion_tokens: 1, prompt_tokens_details: { cache_write_tokens: figure } }),
+      chat({ prompt_tokens: 1, completion_tokens: 1, completion_tokens_details: { reasoning_tokens: figure } }),
+      response({ input_tokens: figure, output_tokens: 1 }),
+      response({ input_tokens: 1, output_tokens: figure }),
+      response({ input_tokens: 1, output_tokens: 1 }, { tool_usage: { web_search: { num_requests: figure } } }),
+      message({ input_tokens: figure, output_tokens: 1 }),
+      message({ input_tokens: 1, output_tokens: 1, cache_read_input_tokens: figure }),
+      message({ input_tokens: 1, output_tokens: 1, cache_creation_input_tokens: figure }),
+      message({ input_tokens: 1, output_tokens: 1, server_tool_use: { web_search_requests: figure } }),
+      content({ promptTokenCount: figure }),
+      content({ promptTokenCount: 1, candidatesTokenCount: figure }),
+      content({ promptTokenCount: 1, thoughtsTokenCount: figure }),
+      content({ promptTokenCount: 1, toolUsePromptTokenCount: figure }),
+    ];
+    expect(bodies.map(readUsage)).toEqual(bodies.map(() => null));
+  });
+
+  test('a part that is larger than its whole makes the usage unknown', () => {
+    expect(readUsage(chat({ prompt_tokens: 5, completion_tokens: 1, prompt_tokens_details: { cached_tokens: 6 } }))).toBeNull();
+    expect(readUsage(response({ input_tokens: 1, output_tokens: 5, output_tokens_details: { reasoning_tokens: 6 } }))).toBeNull();
+  });
+
+  test.each([
+    ['gpt-oss-120b', undefined],
+    ['openai/gpt-5.2', undefined],
+    ['llama-4', undefined],
+    ['ft:gpt-4.1-mini:acme::abc', 'openai'],
+    ['o3', 'openai'],
+    ['gemma-4-31b-it', 'google'],
+  ])('the model %s is of %s', (model, provider) => {
+    expect(readUsage(chat({ prompt_tokens: 1, completion_tokens: 1 }, model))?.providerUsed).toBe(provider);
+  });
+});
