@@ -1,0 +1,178 @@
+/**
+ * The client's types of what travels (`src/client/wire.ts`), written out from the contract's schemas as plain
+ * interfaces with the schemas' own descriptions, so that the published declarations need no zod.
+ *
+ * The way is JSON Schema, which zod prints; a keyword that is not known here ends the build, and a test compares the
+ * outcome with the types that zod infers.
+ */
+import { z } from 'zod';
+import { Transition } from '../contract/catalog.ts';
+import { FullResolution, LightResolution, LookupQuery } from '../contract/model-lookup.ts';
+import { type Operation, operations } from '../contract/operations.ts';
+
+type Schema = z.core.JSONSchema.BaseSchema;
+type Io = 'input' | 'output';
+
+interface Member {
+  schema: Schema;
+  required: boolean;
+}
+
+/** What the body of a begin calls the key of `idempotencyKey`; the client has one name for it. */
+const DEPRECATED = new Set(['idempotency']);
+
+/** Says nothing about a type: bounds, and what is for people. */
+const SILENT = new Set(
+  '$schema description default format pattern minimum maximum exclusiveMinimum exclusiveMaximum minLength maxLength minItems maxItems propertyNames contentEncoding'.split(
+    ' ',
+  ),
+);
+
+/** The whole module, under the names of `src/client/wire.ts`. */
+export function clientTypes(): string {
+  const keyed = Object.values<Operation>(operations).filter(({ security }) => security.kind === 'apiKey');
+  return [
+    '/**\n * What travels between the client and the service.\n */',
+    ...keyed.flatMap((operation) => [
+      declare(`${nameOf(operation)}Input`, inputOf(operation), ''),
+      declare(`${nameOf(operation)}Data`, printed(jsonSchema(operation.data, 'output'), ''), ''),
+    ]),
+    table('Inputs', 'What each operation is asked with.', keyed, 'Input'),
+    table('Answers', 'What each operation answers.', keyed, 'Data'),
+    "export type Allowed = BeginCallData['allowed'];",
+    "export type Hints = BeginCallData['entitlementHints'];",
+    declare(
+      'LookUpQuery',
+      object(
+        queryMembers(LookupQuery, () => false),
+        '',
+      ),
+      'Every parameter may be left to its default.',
+    ),
+    declare('FullModelResolution', printed(jsonSchema(FullResolution, 'output'), ''), ''),
+    declare('LightModelResolution', printed(jsonSchema(LightResolution, 'output'), ''), ''),
+    declare('ModelTransition', printed(jsonSchema(Transition, 'output'), ''), ''),
+    '',
+  ].join('\n\n');
+}
+
+function nameOf({ operationId }: Operation): string {
+  return operationId.charAt(0).toUpperCase() + operationId.slice(1);
+}
+
+function table(name: string, about: string, keyed: Operation[], suffix: string): string {
+  const lines = keyed.map((entry) => `${comment(entry.summary, '  ')}  ${entry.operationId}: ${nameOf(entry)}${suffix};`);
+  return `${comment(about, '')}export interface ${name} {\n${lines.join('\n')}\n}`;
+}
+
+function declare(name: string, type: string, about: string): string {
+  return `${comment(about, '')}${type.startsWith('{') ? `export interface ${name} ${type}` : `export type ${name} = ${type};`}`;
+}
+
+/** Path, query and body in one object. */
+function inputOf({ params, query, body }: Operation): string {
+  const schema = body && jsonSchema(body, 'input');
+  const members = {
+    ...(params && membersOf(jsonSchema(params, 'input'))),
+    ...(query && queryMembers(query, (name, required) => required.has(name))),
+    ...(schema?.type === 'object' && membersOf(schema)),
+  };
+  const kept = Object.fromEntries(Object.entries(members).filter(([name]) => !DEPRECATED.has(name)));
+  if (!schema || schema.type === 'object') return object(kept, '');
+  // A body of several shapes stands beside the members of path and query.
+  return Object.keys(kept).length > 0 ? `${object(kept, '')} & (${printed(schema, '')})` : printed(schema, '');
+}
+
+/** A query travels as text: its types are those of the output, what may be absent is as in the input. */
+function queryMembers(query: z.ZodObject, isRequired: (name: string, required: Set<string>) => boolean): Record<string, Member> {
+  const required = new Set(jsonSchema(query, 'input').required);
+  const members = membersOf(jsonSchema(query, 'output'));
+  return Object.fromEntries(Object.entries(members).map(([name, { schema }]) => [name, { schema, required: isRequired(name, required) }]));
+}
+
+function membersOf({ properties = {}, required = [] }: Schema): Record<string, Member> {
+  const names = new Set(required);
+  return Object.fromEntries(
+    Object.entries(properties).map(([name, schema]) => [name, { schema: schema as Schema, required: names.has(name) }]),
+  );
+}
+
+function jsonSchema(schema: z.ZodType, io: Io): Schema {
+  return z.toJSONSchema(schema, {
+    io,
+    unrepresentable: 'any',
+    override: ({ zodSchema, jsonSchema: printedSchema }) => {
+      const { def } = zodSchema._zod;
+      if (def.type === 'transform' || (def.type === 'pipe' && def.out._zod.def.type === 'transform' && io === 'output')) {
+        Object.assign(printedSchema, transformed(def));
+      }
+    },
+  });
+}
+
+/** JSON Schema cannot say what a transform makes. The contract's make a flag out of its text, or keep the type that they take. */
+function transformed(def: z.core.$ZodTypes['_zod']['def']): Schema {
+  if (def.type !== 'pipe') return {};
+  const { in: from } = def as z.core.$ZodPipeDef;
+  const isFlag = from._zod.def.type === 'enum' && [...(from._zod.values ?? [])].sort().join() === 'false,true';
+  return isFlag ? { type: 'boolean' } : z.toJSONSchema(from, { unrepresentable: 'any' });
+}
+
+function printed(schema: Schema, indent: string): string {
+  const { type, properties, required: _required, additionalProperties, items, prefixItems, enum: values, const: value, ...rest } = schema;
+  const { anyOf, oneOf, allOf, ...unknown } = rest;
+  const strange = Object.keys(unknown).find((keyword) => !SILENT.has(keyword));
+  if (strange !== undefined || prefixItems !== undefined)
+    throw new Error(`no type is known for the keyword ${strange} of ${JSON.stringify(schema)}`);
+  const union = anyOf ?? oneOf;
+  if (union) return union.map((part) => printed(part as Schema, indent)).join(' | ');
+  if (allOf) {
+    // Most often bounds of the type beside it, which say nothing about a type.
+    const parts = [{ ...schema, allOf: undefined }, ...(allOf as Schema[])].map((part) => grouped(part, indent));
+    return parts.filter((part) => part !== 'unknown').join(' & ') || 'unknown';
+  }
+  if (value !== undefined) return JSON.stringify(value);
+  if (values) return values.map((each) => JSON.stringify(each)).join(' | ');
+  if (Array.isArray(type)) return type.map((each) => printed({ ...schema, type: each }, indent)).join(' | ');
+  switch (type) {
+    case 'object':
+      if (properties) return object(membersOf(schema), indent, isOpen(additionalProperties));
+      return `Record<string, ${isOpen(additionalProperties) ? printed(additionalProperties as Schema, indent) : 'unknown'}>`;
+    case 'array':
+      return items ? `${grouped(items as Schema, indent)}[]` : 'unknown[]';
+    case 'integer':
+      return 'number';
+    case 'string':
+    case 'number':
+    case 'boolean':
+    case 'null':
+      return type;
+    case undefined:
+      return 'unknown';
+    default:
+      throw new Error(`no type is known for ${JSON.stringify(schema)}`);
+  }
+}
+
+function isOpen(additionalProperties: Schema['additionalProperties']): boolean {
+  return typeof additionalProperties === 'object';
+}
+
+/** In brackets where the type has several parts. */
+function grouped(schema: Schema, indent: string): string {
+  const isOne = !schema.anyOf && !schema.oneOf && !schema.allOf && !schema.enum && !Array.isArray(schema.type);
+  return isOne ? printed(schema, indent) : `(${printed(schema, indent)})`;
+}
+
+function object(members: Record<string, Member>, indent: string, open = false): string {
+  const inner = `${indent}  `;
+  const lines = Object.entries(members).map(([name, { schema, required }]) => {
+    const key = /^[A-Za-z_]\w*$/.test(name) ? name : JSON.stringify(name);
+    return `${comment(schema.description ?? '', inner)}${inner}${key}${required ? '' : '?'}: ${printed(schema, inner)}${required ? '' : ' | undefined'};\n`;
+  });
+  return `{\n${lines.join('')}${open ? `${inner}[member: string]: unknown;\n` : ''}${indent}}`;
+}
+
+function comment(text: string, indent: string): string {
+  return text === '' ? '' : `${indent}/** ${text.replaceAll('*/', '*\\/')} */\n`;
+}

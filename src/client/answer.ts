@@ -1,0 +1,80 @@
+/**
+ * From an HTTP answer to a value or to the right error.
+ *
+ * The status of 429 and of 500 and above counts whoever sent it, because proxies answer so in the service's place. Any
+ * other answer must have the service's own shape, or it comes from somebody else: SERVICE_INVALID_RESPONSE.
+ */
+import { CallmeterError, type CallmeterErrorCode, type ErrorDetails } from './errors.ts';
+
+export interface RawAnswer {
+  /** The operation that was asked. */
+  operation: string;
+  status: number;
+  text: string;
+  correlationId: string;
+  retryAfterMs: number | undefined;
+}
+
+export type Outcome<T> = { ok: true; value: T } | { ok: false; error: CallmeterError };
+
+type Json = Record<string, unknown>;
+
+/** The `data` of an envelope (contract 2.1), with at least the members that `has` names. */
+export function readEnvelope(answer: RawAnswer, has: readonly string[]): Outcome<unknown> {
+  const body = parse(answer.text);
+  if (!isSuccess(answer)) return { ok: false, error: refusal(answer, isRecord(body?.error) ? body.error : null) };
+  const data = isRecord(body?.result) && body.result.status === 'ACCEPTED' ? body.data : null;
+  if (isRecord(data) && has.every((member) => data[member] !== undefined)) return { ok: true, value: data };
+  return { ok: false, error: invalid(answer, "whose body is not this operation's answer") };
+}
+
+/** The lookup's plain JSON, whose errors are `{ error, message }`. */
+export function readPlain(answer: RawAnswer, has: readonly string[]): Outcome<unknown> {
+  const body = parse(answer.text);
+  if (!isSuccess(answer)) {
+    const said = typeof body?.error === 'string' ? { code: body.error, message: body.message } : null;
+    return { ok: false, error: refusal(answer, said) };
+  }
+  if (body?.schemaVersion === 1 && has.every((member) => body[member] !== undefined)) return { ok: true, value: body };
+  return { ok: false, error: invalid(answer, "whose body is not this operation's answer") };
+}
+
+function refusal(answer: RawAnswer, said: Json | null): CallmeterError {
+  const { operation, status, correlationId, retryAfterMs } = answer;
+  const code = codeOf(status, said);
+  if (code === null) return invalid(answer, status < 400 ? 'that leads elsewhere' : "whose body is not the service's");
+  const details: ErrorDetails = { ...said, ...(retryAfterMs !== undefined && { retryAfterMs }) };
+  const message = typeof said?.message === 'string' ? `${said.code}: ${said.message}` : `answered with ${status}`;
+  return new CallmeterError(code, `${operation}: ${message}`, { status, correlationId, details });
+}
+
+/** `null` for what the service would not have said. */
+function codeOf(status: number, said: Json | null): CallmeterErrorCode | null {
+  if (status === 429) return 'SERVICE_RATE_LIMITED';
+  // 408 comes from proxies. The conflict is of the moment: the contract asks for another try with the same key (4.10).
+  if (status >= 500 || status === 408 || said?.code === 'CUSTOM_METER_CONFLICT') return 'SERVICE_SERVER_ERROR';
+  if (status === 401 || status === 403) return 'SERVICE_AUTH_ERROR';
+  return status >= 400 && said !== null ? 'SERVICE_BAD_REQUEST' : null;
+}
+
+function invalid({ operation, status, correlationId }: RawAnswer, what: string): CallmeterError {
+  const message = `${operation}: answered with ${status}, ${what}; baseUrl may not be the address of the service`;
+  return new CallmeterError('SERVICE_INVALID_RESPONSE', message, { status, correlationId });
+}
+
+function isSuccess({ status }: RawAnswer): boolean {
+  return status >= 200 && status < 300;
+}
+
+function parse(text: string): Json | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isRecord(value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+function isRecord(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,132 @@
+/**
+ * `createClient`: a method for each line of the table, the model lookup, and the life of a call on top of them.
+ */
+import { addressOf, baseAddress, queryOf } from './address.ts';
+import { type RawAnswer, readEnvelope } from './answer.ts';
+import { type CallOutcome, type CallScope, openCall, runCall } from './call.ts';
+import { badInput, CallmeterError } from './errors.ts';
+import { type Observer, shielded } from './events.ts';
+import { type ModelLookup, modelLookup } from './lookup.ts';
+import { type CallDefaults, METHODS, type Method, type MethodName, type Methods, type RequestOptions } from './methods.ts';
+import { type Connection, checkTimeout, request } from './request.ts';
+import { type RetryPolicy, retryPolicy } from './retry.ts';
+import { type Fetch, type Runtime, refuseBrowser, systemRuntime } from './runtime.ts';
+import type { BeginCallInput } from './wire.ts';
+
+export interface ClientOptions {
+  /** Everything but the model lookup needs it. */
+  apiKey?: string | undefined;
+  /** The address of the service, as in `https://callmeter.example.com`. */
+  baseUrl: string;
+  /** Instead of the runtime's own. */
+  fetch?: Fetch | undefined;
+  retry?: Partial<RetryPolicy> | undefined;
+  /** Of one try, answer included; default 30,000. */
+  timeoutMs?: number | undefined;
+  /** Filled in where an input leaves them out. */
+  defaults?: CallDefaults | undefined;
+  onEvent?: Observer | undefined;
+}
+
+export interface Client extends Methods, ModelLookup {
+  /**
+   * Begins a call, runs the handler, and ends the call with the usage that the handler set. A call that is denied runs no
+   * handler. What the handler throws is thrown on, after the call was ended as failed.
+   */
+  withCall<T>(begin: BeginCallInput, handler: (call: CallScope) => T | Promise<T>, options?: RequestOptions): Promise<CallOutcome<T>>;
+  /** Begins a call that ends with its scope: `await using call = await client.startCall(...)`. */
+  startCall(begin: BeginCallInput, options?: RequestOptions): Promise<CallScope>;
+}
+
+/** As the vendor's default in `POST /call` (contract section 8). */
+const TIMEOUT_MS = 30_000;
+const MEDIA_TYPE = 'application/vnd.service.v1+json';
+/** `x-usage-sdk`; a test keeps the version equal to the package's. */
+export const SDK = 'callmeter-js/0.1.0';
+const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
+const IDEMPOTENCY_KEY_LENGTH_MAX = 255;
+
+export function createClient(options: ClientOptions): Client {
+  return createClientIn(systemRuntime, options);
+}
+
+/** A client in a given runtime. */
+export function createClientIn(system: Runtime, options: ClientOptions): Client {
+  const { apiKey, baseUrl, retry, timeoutMs = TIMEOUT_MS, defaults, onEvent } = options;
+  refuseBrowser();
+  checkTimeout(timeoutMs);
+  if (apiKey !== undefined && !VISIBLE_ASCII.test(apiKey)) {
+    throw new CallmeterError('SERVICE_AUTH_ERROR', 'apiKey must be visible ASCII characters');
+  }
+  const runtime = options.fetch ? { ...system, fetch: options.fetch } : system;
+  const observer = shielded(onEvent);
+  const connection: Connection = { baseUrl: baseAddress(baseUrl), runtime, policy: retryPolicy(retry), timeoutMs, observer };
+  const send = (name: MethodName, input: object | undefined, given: RequestOptions = {}) =>
+    sendMethod(connection, apiKey, defaults ?? {}, name, input ?? {}, given);
+  const methods = Object.fromEntries(
+    (Object.keys(METHODS) as MethodName[]).map((name) => [name, (input?: object, given?: RequestOptions) => send(name, input, given)]),
+  ) as unknown as Methods;
+  return {
+    ...methods,
+    ...modelLookup(connection),
+    startCall: (begin, given) => openCall(methods, observer, { ...defaults, ...present(begin) }, given),
+    withCall: (begin, handler, given) => runCall(methods, observer, { ...defaults, ...present(begin) }, handler, given),
+  };
+}
+
+async function sendMethod(
+  connection: Connection,
+  apiKey: string | undefined,
+  defaults: CallDefaults,
+  name: MethodName,
+  input: object,
+  options: RequestOptions,
+): Promise<unknown> {
+  if (apiKey === undefined) throw new CallmeterError('SERVICE_AUTH_ERROR', `${name}: an apiKey is needed`);
+  const { method, path, write, has, takes = [], vendorTimeoutMs }: Method = METHODS[name];
+  const filled: Record<string, unknown> = { ...Object.fromEntries(takes.map((field) => [field, defaults[field]])), ...present(input) };
+  const { address, rest } = addressOf(path, filled);
+  const isRead = method === 'GET';
+  const body = isRead ? undefined : serialize(name, rest);
+  const ask = {
+    operation: name,
+    method,
+    path: isRead ? address + queryOf(rest) : address,
+    headers: {
+      Authorization: `Bearer ${apiKey}`,
+      Accept: MEDIA_TYPE,
+      'x-usage-sdk': SDK,
+      ...(body !== undefined && { 'Content-Type': 'application/json' }),
+      ...(write && { 'Idempotency-Key': idempotencyKey(options.idempotencyKey ?? filled.idempotencyKey ?? crypto.randomUUID()) }),
+    },
+    body,
+    read: (answer: RawAnswer) => readEnvelope(answer, has),
+  };
+  const timeoutMs = options.timeoutMs ?? connection.timeoutMs + vendorTime(filled.vendor, vendorTimeoutMs);
+  return request(connection, ask, { ...options, timeoutMs });
+}
+
+/** How long the service may wait for the vendor that it is asked to call. */
+function vendorTime(vendor: unknown, defaultMs = 0): number {
+  if (typeof vendor !== 'object' || vendor === null) return 0;
+  const { timeoutMs } = vendor as { timeoutMs?: unknown };
+  return typeof timeoutMs === 'number' ? timeoutMs : defaultMs;
+}
+
+/** Without what is undefined, which would hide a default. */
+function present<Input extends object>(input: Input): Input {
+  return Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined)) as Input;
+}
+
+function serialize(name: string, body: object): string {
+  try {
+    return JSON.stringify(body);
+  } catch (cause) {
+    throw badInput(`${name}: the input`, 'must be JSON', cause);
+  }
+}
+
+function idempotencyKey(key: unknown): string {
+  if (typeof key === 'string' && VISIBLE_ASCII.test(key) && key.length <= IDEMPOTENCY_KEY_LENGTH_MAX) return key;
+  throw badInput('idempotencyKey', `must be 1 to ${IDEMPOTENCY_KEY_LENGTH_MAX} visible ASCII characters`);
+}

@@ -1,0 +1,46 @@
+/**
+ * `npm run example -- NAME`: runs an example of the client library; without a name, or with `--help`, lists them.
+ */
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+
+/** Not examples themselves. */
+const OTHERS = new Set(['run', 'target']);
+
+const HELP = `npm run example -- NAME
+
+Runs an example of the client library against CALLMETER_URL with CALLMETER_KEY, else against the server of
+\`npm start\` on this machine.
+`;
+
+async function main(name: string | undefined): Promise<void> {
+  const files = await readdir(import.meta.dirname);
+  const names = files.flatMap((file) => (file.endsWith('.ts') && !OTHERS.has(file.slice(0, -3)) ? [file.slice(0, -3)] : [])).toSorted();
+  if (name === undefined || name === '--help' || name === '-h') {
+    console.log(HELP);
+    for (const each of names) console.log(`  ${each.padEnd(12)}${await aboutOf(each)}`);
+    return;
+  }
+  if (!names.includes(name)) {
+    console.error(`There is no example ${name}; there are ${names.join(', ')}.`);
+    process.exitCode = 2;
+    return;
+  }
+  await import(pathToFileURL(fileOf(name)).href);
+}
+
+/** The first line of its comment. */
+async function aboutOf(name: string): Promise<string> {
+  const text = await readFile(fileOf(name), 'utf8');
+  return /^\/\*\*\n \* (.*)/.exec(text)?.[1] ?? '';
+}
+
+function fileOf(name: string): string {
+  return join(import.meta.dirname, `${name}.ts`);
+}
+
+main(process.argv[2]).catch((error: Error) => {
+  console.error(`The example stopped: ${error.message}`);
+  process.exitCode = 1;
+});

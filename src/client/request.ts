@@ -1,0 +1,113 @@
+/**
+ * One logical request: as many tries as the policy allows, all with the same key and the same correlation id.
+ *
+ * A try ends by its answer, by its timeout (the body included) or by the caller's signal. Redirects are not followed:
+ * they would carry the key to another address.
+ */
+import type { Outcome, RawAnswer } from './answer.ts';
+import { badInput, CallmeterError } from './errors.ts';
+import type { Observer } from './events.ts';
+import type { RequestOptions } from './methods.ts';
+import { delayAfter, parseRetryAfter, type RetryPolicy } from './retry.ts';
+import type { Runtime } from './runtime.ts';
+
+export interface Connection {
+  baseUrl: string;
+  runtime: Runtime;
+  policy: RetryPolicy;
+  timeoutMs: number;
+  observer: Observer;
+}
+
+export interface Ask {
+  operation: string;
+  method: string;
+  /** With the query, relative to the base address. */
+  path: string;
+  headers: Record<string, string>;
+  body?: string | undefined;
+  read(answer: RawAnswer): Outcome<unknown>;
+}
+
+/** Longer than any vendor is waited for; a longer timer would also overflow at 2^31 ms. */
+const TIMEOUT_MS_MAX = 3_600_000;
+const CORRELATION_HEADER = 'x-usage-correlation-id';
+/** What the service takes over into its records. */
+const CORRELATION_ID = /^[\x21-\x7e]{1,200}$/;
+
+export async function request(connection: Connection, ask: Ask, options: RequestOptions): Promise<unknown> {
+  const { policy, runtime, observer } = connection;
+  const { signal, correlationId = crypto.randomUUID(), timeoutMs = connection.timeoutMs } = options;
+  if (!CORRELATION_ID.test(correlationId)) throw badInput('correlationId', 'must be 1 to 200 visible ASCII characters');
+  checkTimeout(timeoutMs);
+  for (let attempt = 1; ; attempt++) {
+    signal?.throwIfAborted();
+    const outcome = await attemptOnce(connection, ask, { signal, correlationId, timeoutMs });
+    if (outcome.ok) return outcome.value;
+    const { error } = outcome;
+    signal?.throwIfAborted();
+    const delayMs = error.retryable ? delayAfter(policy, attempt, error.details?.retryAfterMs, runtime.chance()) : null;
+    if (delayMs === null) throw error;
+    observer({ type: 'retry', operation: ask.operation, attempt, delayMs, error });
+    await runtime.sleep(delayMs, signal);
+  }
+}
+
+export function checkTimeout(timeoutMs: number): void {
+  if (!(timeoutMs > 0 && timeoutMs <= TIMEOUT_MS_MAX)) throw badInput('timeoutMs', `must be above 0 and at most ${TIMEOUT_MS_MAX}`);
+}
+
+interface Try {
+  signal: AbortSignal | undefined;
+  correlationId: string;
+  timeoutMs: number;
+}
+
+async function attemptOnce(
+  { baseUrl, runtime }: Connection,
+  ask: Ask,
+  { signal, correlationId, timeoutMs }: Try,
+): Promise<Outcome<unknown>> {
+  const { operation, method, path, body, read } = ask;
+  const controller = new AbortController();
+  const abort = () => controller.abort();
+  const timer = setTimeout(abort, timeoutMs);
+  signal?.addEventListener('abort', abort);
+  // A fetch that ignores its signal must not keep the caller waiting.
+  const aborted = new Promise<never>((_, reject) => {
+    controller.signal.addEventListener('abort', () => reject(new Error(`no answer within ${timeoutMs} ms`)));
+  });
+  const exchange = async (): Promise<RawAnswer> => {
+    const response = await runtime.fetch(baseUrl + path, {
+      method,
+      headers: { ...ask.headers, [CORRELATION_HEADER]: correlationId },
+      ...(body !== undefined && { body }),
+      redirect: 'manual',
+      signal: controller.signal,
+    });
+    const { status, headers } = response;
+    const retryAfterMs = parseRetryAfter(headers.get('retry-after'), runtime.nowMs());
+    return {
+      operation,
+      status,
+      text: await response.text(),
+      correlationId: headers.get(CORRELATION_HEADER) ?? correlationId,
+      retryAfterMs,
+    };
+  };
+  try {
+    return read(await Promise.race([exchange(), aborted]));
+  } catch (cause) {
+    return { ok: false, error: new CallmeterError('SERVICE_NETWORK_ERROR', `${operation}: ${reasonOf(cause)}`, { correlationId, cause }) };
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', abort);
+  }
+}
+
+/** Runtimes hide the reason of a failed fetch in its cause. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const { cause } = error;
+  return cause instanceof Error && cause.message ? `${error.message} (${cause.message})` : error.message;
+}
