@@ -23,6 +23,7 @@ import { deliver } from './customer/outbox.ts';
 import type {
   BeginCommand,
   ChangePlanCommand,
+  CustomerHistory,
   EndCommand,
   GrantCommand,
   IncrementCommand,
@@ -95,6 +96,10 @@ export class Customer extends DurableObject<Env> {
 
   readUsage(command: ReadUsageCommand): Answer<CustomerUsageData> {
     return subscription.readUsage(this.#context(), command);
+  }
+
+  readHistory(organizationId: string): CustomerHistory | null {
+    return subscription.readHistory(this.#context(), organizationId);
   }
 
   readCall(organizationId: string, callId: string): Call | null {

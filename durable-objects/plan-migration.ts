@@ -70,13 +70,19 @@ export class PlanMigration extends DurableObject<Env> {
   override async alarm(): Promise<void> {
     const state = await this.ctx.storage.get<State>(KEY);
     if (!state) return;
-    if (state.finishedAtMs !== null) return this.ctx.storage.deleteAll();
+    if (state.finishedAtMs !== null) return this.#retire(state.finishedAtMs + RETENTION_MS);
     try {
       await this.#step(state);
     } catch (error) {
       const lastError = String(error).slice(0, ERROR_LENGTH_MAX);
       await this.#save({ ...state, failures: state.failures + 1, lastError }, Date.now() + RETRY_MS);
     }
+  }
+
+  /** Forgets the job once its time has come. An alarm that fires again, or early, takes nothing away. */
+  async #retire(atMs: number): Promise<void> {
+    if (Date.now() < atMs) return this.ctx.storage.setAlarm(atMs);
+    await this.ctx.storage.deleteAll();
   }
 
   /** One batch, or the end of a walk. */

@@ -11,6 +11,7 @@ import { mountCustomers } from './routes/customers.ts';
 import { modelLookup } from './routes/model-lookup.ts';
 import { mountMethodNotAllowed } from './routes/mount.ts';
 import { mountOperator } from './routes/operator.ts';
+import { mountReadings } from './routes/readings.ts';
 import { mountSessions } from './routes/sessions.ts';
 
 export function createApp(): Hono<AppEnv> {
@@ -23,6 +24,7 @@ export function createApp(): Hono<AppEnv> {
   app.onError(onError);
   mountCalls(app);
   mountCustomers(app);
+  mountReadings(app);
   mountSessions(app);
   mountOperator(app);
   mountMethodNotAllowed(app);

@@ -6,12 +6,13 @@
 import type { BeginCallData, EndCallData } from '../../src/contract/calls.ts';
 import type { CustomerState } from '../../src/contract/entitlements.ts';
 import type { Answer } from '../../src/contract/errors.ts';
-import type { ChangeStrategy, Contact } from '../../src/domain/account.ts';
+import type { Account, ChangeStrategy, Contact } from '../../src/domain/account.ts';
 import type { BeginRequest, CallStatus, EndRequest } from '../../src/domain/call.ts';
 import type { IncrementRequest } from '../../src/domain/custom-meter.ts';
 import type { PlanVersion } from '../../src/domain/plan.ts';
 import type { ResolvedPrice } from '../../src/domain/pricing.ts';
 import type { CreditUnit } from '../../src/domain/wallet.ts';
+import type { SeriesHour } from './tables/usage-hours.ts';
 
 /** The call's key: the caller's own, or a hash of the request from which the object makes one. */
 export type CallKey = { source: 'explicit'; callId: string; claimedAtMs: number } | { source: 'derived'; hash: string };
@@ -118,4 +119,10 @@ export interface MigrateCommand {
   organizationId: string;
   target: PlanVersion;
   when: 'NOW' | 'AT_NEXT_REPLENISH';
+}
+
+/** What readings of a customer are made from. */
+export interface CustomerHistory {
+  account: Account;
+  hours: SeriesHour[];
 }

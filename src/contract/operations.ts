@@ -46,6 +46,7 @@ import { OrganizationPrice, pricedModelKey, SetPriceRequest } from './prices.ts'
 import type { LegacyGrant, Scope } from './scopes.ts';
 import { type ClientScope, ClientSessionData, ClientSessionRequest, EmbedSessionData, EmbedSessionRequest } from './sessions.ts';
 import { CallData, CallRequest } from './unified-call.ts';
+import { SummaryQuery, UsageSummaryData } from './usage-summary.ts';
 import { SetVendorRequest, Vendor, vendorProvider } from './vendors.ts';
 
 export type Security =
@@ -186,6 +187,16 @@ export const operations = {
     body: IncrementMeterRequest,
     code: 'CUSTOM_METER_SUCCESS',
     data: CustomMeterData,
+  }),
+  readUsageSummary: operation({
+    operationId: 'readUsageSummary',
+    summary: "Read an organization's calls, tokens and cost over a period, in every dimension",
+    method: 'GET',
+    path: '/usage/summary',
+    security: apiKey('usage:read'),
+    query: SummaryQuery,
+    code: 'USAGE_SUMMARY_READ',
+    data: UsageSummaryData,
   }),
   listCustomers: operation({
     operationId: 'listCustomers',

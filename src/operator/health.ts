@@ -5,9 +5,10 @@ import { sql } from 'drizzle-orm';
 import { BUILT_IN_CATALOG } from '../catalog/built-in.ts';
 import { type Answer, accept } from '../contract/errors.ts';
 import type { Health } from '../contract/operator.ts';
-import { BACKLOG_PREFIX, type Env } from '../env.ts';
+import type { Env } from '../env.ts';
 import { withTimeout } from '../platform/timeout.ts';
 import { SERVICE_VERSION } from '../platform/version.ts';
+import { readBacklog } from '../storage/backlog.ts';
 import { database } from '../storage/database.ts';
 
 /** A binding that needs longer counts as not answering. */
@@ -23,16 +24,15 @@ export async function readHealth(env: Env): Promise<Answer<Health>> {
       'DB',
       async () => (await database(env.DB).all<{ name: string }>(sql`SELECT name FROM d1_migrations ORDER BY id DESC LIMIT 1`))[0]?.name,
     ),
-    check('KV', () => env.KV.list<{ oldestMs: number }>({ prefix: BACKLOG_PREFIX })),
+    check('KV', () => readBacklog(env)),
     check('CUSTOMERS', () => env.CUSTOMERS.getByName('health').readCall('', '')),
     check('CALL_DIRECTORY', () => env.CALL_DIRECTORY.getByName('health').find('')),
   ]);
-  const waiting = kv.value?.keys ?? [];
-  const oldestMs = Math.min(...waiting.map(({ metadata }) => metadata?.oldestMs ?? nowMs));
+  const { customers: waiting, oldestMs } = kv.value ?? { customers: 0, oldestMs: null };
   const checks = [db, kv, customers, directory].map(({ report }) => report);
   const { version, publishedAtMs, models } = BUILT_IN_CATALOG;
   const data: Health = {
-    status: checks.every(({ ok }) => ok) && waiting.length === 0 ? 'ok' : 'degraded',
+    status: checks.every(({ ok }) => ok) && waiting === 0 ? 'ok' : 'degraded',
     checks,
     catalog: {
       version,
@@ -40,7 +40,7 @@ export async function readHealth(env: Env): Promise<Answer<Health>> {
       models: models.length,
       prices: models.filter(({ pricing }) => pricing !== undefined).length,
     },
-    backlog: { customers: waiting.length, oldestAt: waiting.length === 0 ? null : new Date(oldestMs).toISOString() },
+    backlog: { customers: waiting, oldestAt: oldestMs === null ? null : new Date(oldestMs).toISOString() },
     versions: { service: SERVICE_VERSION, contract: 'v1', schema: db.value ?? null },
   };
   return accept('HEALTH_READ', data, nowMs);

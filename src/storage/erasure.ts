@@ -9,6 +9,7 @@ const TABLES = {
   calls: 'calls',
   meterEvents: 'meter_events',
   creditEntries: 'credit_entries',
+  usageHours: 'usage_hours',
 } as const;
 
 /** Rows that one statement removes. */
@@ -16,7 +17,7 @@ const DELETE_ROWS_MAX = 5_000;
 
 /** Removes every row of the customer, and says how many there were of each kind. */
 export async function eraseProjection(env: Env, organizationId: string, customerId: string): Promise<Record<keyof typeof TABLES, number>> {
-  const erased = { customers: 0, calls: 0, meterEvents: 0, creditEntries: 0 };
+  const erased = { customers: 0, calls: 0, meterEvents: 0, creditEntries: 0, usageHours: 0 };
   for (const [name, table] of Object.entries(TABLES) as [keyof typeof TABLES, string][]) {
     const sql = `DELETE FROM ${table} WHERE rowid IN (
       SELECT rowid FROM ${table} WHERE organization_id = ? AND customer_id = ? LIMIT ${DELETE_ROWS_MAX})`;

@@ -249,3 +249,35 @@ export const creditEntries = sqliteTable(
   },
   (table) => [primaryKey({ columns: [table.organizationId, table.customerId, table.entryId] })],
 );
+
+/**
+ * Usage by UTC hour of the end of calls, in every dimension that reports ask for. Triggers on `calls` keep it (migration
+ * `usage_hours`), so it is what the calls sum to; it stays when old calls go.
+ */
+export const usageHours = sqliteTable(
+  'usage_hours',
+  {
+    organizationId: text('organization_id').notNull(),
+    customerId: text('customer_id').notNull(),
+    hourMs: integer('hour_ms').notNull(),
+    /** Empty where there is none: NULL would not be a key. */
+    feature: text('feature').notNull(),
+    provider: text('provider').notNull(),
+    model: text('model').notNull(),
+    outcome: text('outcome').notNull(),
+    calls: integer('calls').notNull(),
+    unpricedCalls: integer('unpriced_calls').notNull(),
+    inputTokens: integer('input_tokens').notNull(),
+    cachedInputTokens: integer('cached_input_tokens').notNull(),
+    outputTokens: integer('output_tokens').notNull(),
+    reasoningTokens: integer('reasoning_tokens').notNull(),
+    searches: integer('searches').notNull(),
+    costNanoUsd: integer('cost_nano_usd').notNull(),
+  },
+  (table) => [
+    primaryKey({
+      columns: [table.organizationId, table.hourMs, table.customerId, table.feature, table.provider, table.model, table.outcome],
+    }),
+    index('usage_hours_by_customer').on(table.organizationId, table.customerId, table.hourMs),
+  ],
+);

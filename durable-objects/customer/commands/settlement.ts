@@ -5,7 +5,7 @@
  * POSTED then. With one it stays PENDING until the provider has it, tried again with a capped backoff; a provider that
  * refuses for good makes it FAILED with the reason. The balance has paid either way: what was used was used.
  */
-import { changeWallet } from '../../../src/domain/account.ts';
+import { changeWallet, expireDue } from '../../../src/domain/account.ts';
 import { type Charge, pendingAmount, settled } from '../../../src/domain/charge.ts';
 import { settle } from '../../../src/domain/wallet.ts';
 import type { CustomerStore } from '../store.ts';
@@ -52,8 +52,10 @@ export function queueCharge(
 /** Takes due charges from the balance. Those that nobody is to be told of are POSTED. */
 export function debitDue(store: CustomerStore, reports: boolean, nowMs: number): void {
   store.transaction(nowMs, () => {
-    let account = store.account();
-    if (!account) return;
+    const known = store.account();
+    if (!known) return;
+    // A credit is spent before its expiry only, whoever comes first: this, or the housekeeping that takes it away.
+    let account = expireDue(known, nowMs);
     for (const charge of store.chargesDue(nowMs, DEBITS_MAX)) {
       const told = reports && charge.stripeCustomerId !== null;
       if (charge.debitedAtMs === null) {

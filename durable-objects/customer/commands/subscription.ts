@@ -9,6 +9,7 @@ import { presentCustomer } from '../present.ts';
 import { presentForOperator } from '../present-operator.ts';
 import type {
   ChangePlanCommand,
+  CustomerHistory,
   MigrateCommand,
   ProvisionCommand,
   ReadUsageCommand,
@@ -71,6 +72,16 @@ export function migrate({ store, nowMs, ...more }: Context, { organizationId, ta
 
 export function readUsage(context: Context, command: ReadUsageCommand): Answer<CustomerUsageData> {
   return withAccount(context, command, (account) => presentCustomer(account, command.models), 'CUSTOMER_READY');
+}
+
+/** What readings are made from: the account as of now, and its hours of usage as far back as the object keeps them. */
+export function readHistory(context: Context, organizationId: string): CustomerHistory | null {
+  const { store, nowMs } = context;
+  return store.transaction(nowMs, () => {
+    const known = store.account();
+    if (!known || known.organizationId !== organizationId) return null;
+    return { account: catchUp(context, known), hours: store.usageHours.since(0) };
+  });
 }
 
 export function cancelOrReactivate(context: Context, command: SetCanceledCommand): Answer<CustomerUsageData> {

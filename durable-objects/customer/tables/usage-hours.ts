@@ -13,6 +13,19 @@ export interface UsageHour {
   failedCostNanoUsd: NanoUsd;
 }
 
+/** An hour with usage, as readings take it. */
+export type SeriesHour = {
+  startMs: number;
+  completedCalls: number;
+  failedCalls: number;
+  inputTokens: number;
+  outputTokens: number;
+  costUsd: number;
+  agenticApi: number;
+  customMeter1: number;
+  customMeter2: number;
+};
+
 const HOUR_MS = 3_600_000;
 const SLOT_COLUMNS = { CUSTOM1: 'custom1', CUSTOM2: 'custom2', AGENTIC_API: 'agentic_api' } as const satisfies Record<MeterSlot, string>;
 
@@ -62,6 +75,19 @@ export class UsageHourTable {
       )
       .one();
     return { calls, costNanoUsd: BigInt(cost) };
+  }
+
+  /** Hours from then on, in order. Money and units as numbers: for estimates, not for bills. */
+  since(fromMs: number): SeriesHour[] {
+    return this.#sql
+      .exec<SeriesHour>(
+        `SELECT hour_ms AS startMs, completed_calls AS completedCalls, failed_calls AS failedCalls, input_tokens AS inputTokens,
+           output_tokens AS outputTokens, CAST(completed_cost_nano_usd + failed_cost_nano_usd AS REAL) / 1e9 AS costUsd,
+           agentic_api AS agenticApi, custom1 AS customMeter1, custom2 AS customMeter2
+         FROM usage_hours WHERE hour_ms >= ? ORDER BY hour_ms`,
+        fromMs,
+      )
+      .toArray();
   }
 
   /** Drops hours before then. Returns the rows written. */

@@ -1,0 +1,68 @@
+/**
+ * An organization's usage on the wire: calls, tokens and cost over a period, in every dimension (contract 4.16).
+ */
+import { z } from 'zod';
+import { customerId, instant, TEXT_LENGTH_MAX, text } from './fields.ts';
+
+/** As far back as the history of calls goes. */
+export const SUMMARY_DAYS_MAX = 400;
+/** Groups of one dimension that an answer lists. */
+export const GROUPS_MAX = 200;
+
+export const timezone = text(64).default('UTC').describe('IANA time zone in which days begin and end');
+
+export const Period = z.object({
+  startedAt: instant.describe('Start, inclusive'),
+  endedAt: instant.describe('End, exclusive'),
+});
+
+export const SummaryQuery = z.object({
+  from: z.iso.date().optional().describe('First day; default 30 days before `to`'),
+  to: z.iso.date().optional().describe('Day after the last one; default tomorrow, so that today is included'),
+  timezone,
+  customerId: customerId.optional().describe('Only of this customer'),
+  feature: text(TEXT_LENGTH_MAX).optional().describe('Only of this feature'),
+});
+
+export type SummaryQuery = z.infer<typeof SummaryQuery>;
+
+const Figures = z.object({
+  calls: z.number().int().describe('Calls that ended, or that were not allowed'),
+  unpricedCalls: z.number().int().describe('Ended calls whose price is not known; the cost is without them'),
+  inputTokens: z.number().int().describe('Prompt tokens, cache reads and writes included'),
+  cachedInputTokens: z.number().int().describe('Prompt tokens served from the prompt cache'),
+  outputTokens: z.number().int().describe('Completion tokens, reasoning included'),
+  reasoningTokens: z.number().int().describe('Reasoning part of the completion tokens'),
+  searches: z.number().int().describe('Searches'),
+  costUSD: z.number().describe('Recorded provider cost'),
+  costUsdNano: z.string().describe('The same cost, exact, in nano-USD'),
+});
+
+export type Figures = z.infer<typeof Figures>;
+
+const group = <Shape extends z.ZodRawShape>(shape: Shape) => Figures.extend(shape);
+
+export const UsageSummaryData = z.object({
+  period: Period.describe('The days that were asked for'),
+  timezone: z.string().describe('In which the days are counted'),
+  currency: z.literal('USD').describe('Currency'),
+  asOf: instant.describe('Calls that ended before this instant are included'),
+  backlog: z
+    .object({
+      customers: z.number().int().describe('Customers whose changes could not be sent yet'),
+      ageSeconds: z.number().int().describe('For how long the oldest of them waits'),
+    })
+    .describe('What the figures may lack'),
+  totals: Figures.describe('Of the period'),
+  byDay: z.array(group({ date: z.string().describe('Local day'), ...Period.shape })).describe('Every day of the period, in order'),
+  byCustomer: z.array(group({ customerId: z.string().describe('The customer') })).describe('By cost, the highest first'),
+  byFeature: z.array(group({ feature: z.string().nullable().describe('Feature; null where none was sent') })).describe('By cost'),
+  byModel: z.array(group({ model: z.string().nullable().describe('Model; null where none was reported') })).describe('By cost'),
+  byProvider: z.array(group({ provider: z.string().nullable().describe('Vendor; null where none was reported') })).describe('By cost'),
+  byOutcome: z
+    .array(group({ outcome: z.enum(['COMPLETED', 'FAILED', 'TIMEOUT', 'NOT_ALLOWED']).describe('How the calls ended') }))
+    .describe('By cost'),
+  truncated: z.array(z.string()).describe(`Dimensions with more than ${GROUPS_MAX} groups, of which the rest is in the totals alone`),
+});
+
+export type UsageSummaryData = z.infer<typeof UsageSummaryData>;

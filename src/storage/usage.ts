@@ -1,0 +1,87 @@
+/**
+ * Usage by hour in D1, summed by whatever dimension is asked for. Sums of money are read as text: above 2^53 a number
+ * would be rounded.
+ */
+import { and, eq, gte, lt, type SQL, sql } from 'drizzle-orm';
+import type { NanoUsd } from '../domain/money.ts';
+import type { Env } from '../env.ts';
+import { database } from './database.ts';
+import { usageHours } from './schema.ts';
+
+export interface UsageFilter {
+  fromMs: number;
+  toMs: number;
+  customerId?: string | undefined;
+  feature?: string | undefined;
+}
+
+export interface UsageSums {
+  calls: number;
+  unpricedCalls: number;
+  inputTokens: number;
+  cachedInputTokens: number;
+  outputTokens: number;
+  reasoningTokens: number;
+  searches: number;
+  costNanoUsd: NanoUsd;
+}
+
+export const DIMENSIONS = {
+  hour: usageHours.hourMs,
+  customer: usageHours.customerId,
+  feature: usageHours.feature,
+  model: usageHours.model,
+  provider: usageHours.provider,
+  outcome: usageHours.outcome,
+} as const;
+
+export type Dimension = keyof typeof DIMENSIONS;
+
+export type UsageGroup = UsageSums & { key: string };
+
+const sumOf = (column: (typeof usageHours)['calls']) => sql<number>`SUM(${column})`.mapWith(Number);
+
+const SUMS = {
+  calls: sumOf(usageHours.calls as never),
+  unpricedCalls: sumOf(usageHours.unpricedCalls as never),
+  inputTokens: sumOf(usageHours.inputTokens as never),
+  cachedInputTokens: sumOf(usageHours.cachedInputTokens as never),
+  outputTokens: sumOf(usageHours.outputTokens as never),
+  reasoningTokens: sumOf(usageHours.reasoningTokens as never),
+  searches: sumOf(usageHours.searches as never),
+  costNanoUsd: sql<NanoUsd>`CAST(SUM(${usageHours.costNanoUsd}) AS TEXT)`.mapWith((text: string) => BigInt(text)),
+};
+
+/** Groups of each dimension, the dearest first; of the hours, in order. */
+export async function sumUsage<D extends Dimension>(
+  env: Env,
+  organizationId: string,
+  filter: UsageFilter,
+  dimensions: readonly D[],
+  groupsMax: number,
+): Promise<Record<D, UsageGroup[]>> {
+  const db = database(env.DB);
+  const queries = dimensions.map((dimension) => {
+    const column = DIMENSIONS[dimension];
+    return db
+      .select({ key: sql<string>`CAST(${column} AS TEXT)`, ...SUMS })
+      .from(usageHours)
+      .where(matching(organizationId, filter))
+      .groupBy(column)
+      .having(sql`SUM(${usageHours.calls}) > 0`)
+      .orderBy(dimension === 'hour' ? sql`${column}` : sql`SUM(${usageHours.costNanoUsd}) DESC, SUM(${usageHours.calls}) DESC, ${column}`)
+      .limit(groupsMax);
+  });
+  const results = (await db.batch(queries as never)) as UsageGroup[][];
+  return Object.fromEntries(dimensions.map((dimension, index) => [dimension, results[index] ?? []])) as Record<D, UsageGroup[]>;
+}
+
+function matching(organizationId: string, { fromMs, toMs, customerId, feature }: UsageFilter): SQL | undefined {
+  return and(
+    eq(usageHours.organizationId, organizationId),
+    gte(usageHours.hourMs, fromMs),
+    lt(usageHours.hourMs, toMs),
+    customerId === undefined ? undefined : eq(usageHours.customerId, customerId),
+    feature === undefined ? undefined : eq(usageHours.feature, feature),
+  );
+}
