@@ -1,0 +1,143 @@
+/**
+ * Compresses a prompt by the techniques of a profile. Pure: the same text and profile always give the same answer.
+ *
+ * Whatever the text: the answer is never longer, in characters or in estimated tokens; protected spans are in it byte for byte and
+ * in order; and compressing it again changes nothing. A step that would break one of these is not taken, and a text
+ * that does not come to rest is returned as it was given.
+ */
+import { occurrencesOf } from './extents.ts';
+import { MASK, readsAsIntended, type Segment, segmentsOf, textOf } from './segments.ts';
+import { type CompressionProfile, TECHNIQUE, TECHNIQUES, type Technique, type TechniqueName } from './techniques.ts';
+import { estimateTokens } from './tokens.ts';
+
+/** Longer texts are returned as they are: at four characters a token, this is a context of a million tokens. */
+const TEXT_LENGTH_MAX = 4_000_000;
+/** One round shortens, the next often finds what the first uncovered, and the last finds nothing more. */
+const ROUNDS_MAX = 8;
+
+export interface TechniqueSaving {
+  name: TechniqueName;
+  /** Estimated, and never negative. They sum to the difference of the two totals. */
+  savedTokens: number;
+}
+
+export interface CompressedText {
+  text: string;
+  originalTokens: number;
+  compressedTokens: number;
+  /** Those that changed the text, in the order of `TECHNIQUES`. */
+  techniques: TechniqueSaving[];
+}
+
+interface Draft {
+  text: string;
+  tokens: number;
+  segments: Segment[];
+}
+
+export function compressText(text: string, profile: CompressionProfile): CompressedText {
+  const originalTokens = estimateTokens(text);
+  const unchanged: CompressedText = { text, originalTokens, compressedTokens: originalTokens, techniques: [] };
+  const names = TECHNIQUES.filter((name) => profile.techniques.includes(name));
+  if (names.length === 0 || text.length > TEXT_LENGTH_MAX || originalTokens < profile.minInputTokens || isBlank(text)) return unchanged;
+
+  let draft: Draft = { text, tokens: originalTokens, segments: segmentsOf(text, profile.protectedPhrases) };
+  const saved = new Map<TechniqueName, number>();
+  for (let round = 0; round < ROUNDS_MAX; round += 1) {
+    const before = draft;
+    for (const name of names) {
+      const next = improved(draft, TECHNIQUE[name], profile);
+      if (!next) continue;
+      saved.set(name, (saved.get(name) ?? 0) + draft.tokens - next.tokens);
+      draft = next;
+    }
+    if (draft === before) {
+      const techniques = names.flatMap((name) => (saved.has(name) ? [{ name, savedTokens: saved.get(name) ?? 0 }] : []));
+      return { text: draft.text, originalTokens, compressedTokens: draft.tokens, techniques };
+    }
+  }
+  return unchanged;
+}
+
+/** The draft after one technique, or `null` where the technique changes nothing or may not be applied. */
+function improved(draft: Draft, technique: Technique, profile: CompressionProfile): Draft | null {
+  const { protectedPhrases: phrases, aggressiveness } = profile;
+  const intended =
+    technique.on === 'prose' ? rewriteProse(draft.segments, technique, aggressiveness) : rewriteJson(draft.segments, technique, phrases);
+  if (!intended) return null;
+  const text = textOf(intended);
+  // No model takes an empty prompt.
+  if (text === draft.text || text.length > draft.text.length || isBlank(text)) return null;
+  const tokens = estimateTokens(text);
+  if (tokens > draft.tokens) return null;
+  const segments = segmentsOf(text, phrases);
+  return readsAsIntended(intended, segments) ? { text, tokens, segments } : null;
+}
+
+type ProseTechnique = Extract<Technique, { on: 'prose' }>;
+
+function rewriteProse(segments: readonly Segment[], technique: ProseTechnique, aggressiveness: number): Segment[] | null {
+  const masked = segments.map(({ kind, text }) => (kind === 'prose' ? text : MASK)).join('');
+  const prose = technique.rewrite(masked, aggressiveness).split(MASK);
+  const fixed = segments.filter(({ kind }) => kind !== 'prose');
+  if (prose.length !== fixed.length + 1) return null;
+  return prose.flatMap((text, index) => [{ kind: 'prose' as const, text }, ...fixed.slice(index, index + 1)]);
+}
+
+type JsonTechnique = Extract<Technique, { on: 'json' }>;
+
+function rewriteJson(segments: readonly Segment[], technique: JsonTechnique, phrases: readonly string[]): Segment[] | null {
+  let changed = false;
+  const rewritten = segments.flatMap((segment, index): Segment[] => {
+    if (segment.kind !== 'json') return [segment];
+    const parts = technique.block ? asBlock(segments, index, technique) : [rewrittenJson(segment, technique)];
+    const text = textOf(parts);
+    if (!isShorter(text, segment.text) || !keepsPhrases(segment.text, text, phrases)) return [segment];
+    changed = true;
+    return parts;
+  });
+  return changed ? rewritten : null;
+}
+
+function rewrittenJson(segment: Segment, technique: JsonTechnique): Segment {
+  const text = technique.rewrite(segment.text);
+  return text === null ? segment : { kind: technique.block ? 'protected' : 'json', text };
+}
+
+/** Punctuation on either side says that the JSON is part of a larger expression, which a block would tear apart. */
+const EXPRESSION_BEFORE = /[[({,=<\\]\s*$/;
+const EXPRESSION_AFTER = /^\s*[\])},;.:\\]/;
+/** No more of the neighbours is looked at, so that the search is linear. */
+const NEIGHBOUR_LENGTH_MAX = 100;
+
+/** The rewritten JSON on lines of its own, or the JSON as it is where it must not be moved there. */
+function asBlock(segments: readonly Segment[], index: number, technique: JsonTechnique): Segment[] {
+  const before = segments[index - 1]?.text.slice(-NEIGHBOUR_LENGTH_MAX) ?? '';
+  const after = segments[index + 1]?.text.slice(0, NEIGHBOUR_LENGTH_MAX) ?? '';
+  const segment = segments.slice(index, index + 1);
+  if (EXPRESSION_BEFORE.test(before) || EXPRESSION_AFTER.test(after)) return segment;
+  const newline: Segment[] = [{ kind: 'prose', text: '\n' }];
+  return [
+    ...(before === '' || before.endsWith('\n') ? [] : newline),
+    ...segment.map((json) => rewrittenJson(json, technique)),
+    ...(after === '' || after.startsWith('\n') || after.startsWith('\r\n') ? [] : newline),
+  ];
+}
+
+function isShorter(text: string, than: string): boolean {
+  return text.length < than.length && estimateTokens(text) <= estimateTokens(than);
+}
+
+/** Whether the protected phrases occur in both, as often and in the same order. */
+function keepsPhrases(before: string, after: string, phrases: readonly string[]): boolean {
+  const order = (text: string) =>
+    phrases
+      .flatMap((phrase) => occurrencesOf(text, phrase).map(({ start }) => ({ start, phrase })))
+      .sort((a, b) => a.start - b.start)
+      .map(({ phrase }) => phrase);
+  const kept = order(after);
+  const wanted = order(before);
+  return kept.length === wanted.length && kept.every((phrase, index) => phrase === wanted[index]);
+}
+
+const isBlank = (text: string) => text.trim() === '';

@@ -1,0 +1,48 @@
+/**
+ * Sentences that a prompt says again: whole paragraphs from 0, single lines from `MODERATE`, and from `STRONG` also those that
+ * differ in case, spacing and punctuation alone. The first of them stays.
+ *
+ * Only lines that begin at the margin and end as sentences do are compared: rows of tables, records, code and YAML may repeat
+ * for a reason. A line with a protected span in it always stays.
+ */
+import { MODERATE, STRONG } from './aggressiveness.ts';
+import { MASK } from './segments.ts';
+
+/** Shorter paragraphs and lines are answers, labels and list items, which may well be meant twice. */
+const PARAGRAPH_LENGTH_MIN = 40;
+const LINE_LENGTH_MIN = 30;
+const WORDS_MIN = 4;
+
+export function removeDuplicates(prose: string, aggressiveness: number): string {
+  const keyOf = aggressiveness >= STRONG ? looseKey : (text: string) => text;
+  const paragraphs = withoutRepeats(prose.split(/(\n(?:[ \t\r]*\n)+)/), PARAGRAPH_LENGTH_MIN, keyOf);
+  return aggressiveness >= MODERATE ? withoutRepeats(paragraphs.split(/(\n)/), LINE_LENGTH_MIN, keyOf) : paragraphs;
+}
+
+/** `parts` are texts and, between them, their separators. A repeated text goes together with the separator before it. */
+function withoutRepeats(parts: readonly string[], lengthMin: number, keyOf: (text: string) => string): string {
+  const seen = new Set<string>();
+  let kept = '';
+  for (let at = 0; at < parts.length; at += 2) {
+    const part = parts[at] ?? '';
+    const separator = parts[at - 1] ?? '';
+    if (isSentence(part, lengthMin)) {
+      const key = keyOf(part.trimEnd());
+      if (seen.has(key)) continue;
+      seen.add(key);
+    }
+    kept += separator + part;
+  }
+  return kept;
+}
+
+function isSentence(text: string, lengthMin: number): boolean {
+  if (text.length < lengthMin || /^\s/.test(text) || text.includes(MASK)) return false;
+  return /[.!?:…]$/.test(text.trimEnd()) && text.split(/\s+/, WORDS_MIN).length === WORDS_MIN;
+}
+
+const looseKey = (text: string) =>
+  text
+    .toLowerCase()
+    .replace(/[^\p{L}\p{M}\p{N}]+/gu, ' ')
+    .trim();

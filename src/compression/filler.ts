@@ -1,0 +1,92 @@
+/**
+ * Long ways to say a short thing: `in order to` is `to`, and `it is important to note that` is nothing.
+ *
+ * Phrases that have a technical sense are not here (`with respect to`, `at least`), nor are hedges, which change what is said.
+ */
+import { MODERATE, STRONG } from './aggressiveness.ts';
+import { applyRules, compileRules } from './phrases.ts';
+
+const RULES = compileRules([
+  {
+    from: MODERATE,
+    place: 'anywhere',
+    phrases: [
+      ['in order to', 'to'],
+      ['so as to', 'to'],
+      ['due to the fact that', 'because'],
+      ['owing to the fact that', 'because'],
+      ['on account of the fact that', 'because'],
+      ['for the reason that', 'because'],
+      ['in light of the fact that', 'because'],
+      ['in view of the fact that', 'because'],
+      ['despite the fact that', 'although'],
+      ['in spite of the fact that', 'although'],
+      ['regardless of the fact that', 'although'],
+      ['in the event that', 'if'],
+      ['under circumstances in which', 'when'],
+      ['at this point in time', 'now'],
+      ['at the present time', 'now'],
+      ['at that point in time', 'then'],
+      ['until such time as', 'until'],
+      ['during the course of', 'during'],
+      ['for the purpose of', 'for'],
+      ['for the purposes of', 'for'],
+      ['with the exception of', 'except'],
+      ['in close proximity to', 'near'],
+      ['a large number of', 'many'],
+      ['the vast majority of', 'most'],
+      ['on a regular basis', 'regularly'],
+      ['on a daily basis', 'daily'],
+      ['has the ability to', 'can'],
+      ['have the ability to', 'can'],
+      ['is able to', 'can'],
+      ['are able to', 'can'],
+      ['make a decision', 'decide'],
+      ['take into consideration', 'consider'],
+      ['take into account', 'consider'],
+      ['each and every', 'every'],
+      ['first and foremost', 'first'],
+      ['whether or not', 'whether'],
+      ['prior to', 'before'],
+      ['subsequent to', 'after'],
+      ['make sure that you', 'be sure to'],
+    ],
+  },
+  {
+    from: STRONG,
+    place: 'sentence opening',
+    phrases: [
+      'it is important to note that',
+      "it's important to note that",
+      'it is important to remember that',
+      'it is important to understand that',
+      'it is worth noting that',
+      "it's worth noting that",
+      'it is worth mentioning that',
+      'it should be noted that',
+      'it goes without saying that',
+      'please note that',
+      'note that',
+      'please be aware that',
+      'be aware that',
+      'please keep in mind that',
+      'please remember that',
+      'keep in mind that',
+      'bear in mind that',
+      'as you may know',
+      'as you know',
+      'as you can see',
+      'needless to say',
+      'as a matter of fact',
+      'for all intents and purposes',
+      'basically',
+      'essentially',
+      'actually',
+    ],
+  },
+  { from: STRONG, place: 'adverb', phrases: ['very', 'really', 'basically', 'actually', 'essentially', 'extremely'] },
+]);
+
+export function shortenFiller(prose: string, aggressiveness: number): string {
+  return applyRules(prose, RULES, aggressiveness);
+}

@@ -1,0 +1,111 @@
+/**
+ * A text as a row of prose, protected spans and JSON, which put together again are the text.
+ *
+ * Protected, byte for byte, are: fenced and inline code; quoted text; `<nocompress>...</nocompress>` with its tags, which stay
+ * so that a second compression sees them; URLs; and every occurrence of the caller's protected phrases. A tag that is
+ * never closed protects to the end. JSON inside any of these is protected with it.
+ */
+import { type Extent, extentAround, firstEndingAfter, matchesOf, occurrencesOf, union } from './extents.ts';
+import { findSpans, type Span } from './spans.ts';
+
+export interface Segment {
+  kind: 'prose' | 'protected' | 'json';
+  text: string;
+}
+
+/** Stands for a protected or JSON segment while prose is rewritten. Where a text has this character itself, it is protected. */
+export const MASK = '\uFFFC';
+
+const URL_TEXT = /(?:[a-z][a-z0-9+.-]{1,15}:\/\/|www\.|mailto:|data:[a-z]{1,20}\/)[^\s<>"“”`]+/gi;
+const MASKS = /\uFFFC+/g;
+
+/** Time linear in the text, once for each protected phrase. */
+export function segmentsOf(text: string, phrases: readonly string[]): Segment[] {
+  const segments: Segment[] = [];
+  let at = 0;
+  for (const { start, end, kind } of fixedSpans(text, phrases)) {
+    if (start > at) segments.push({ kind: 'prose', text: text.slice(at, start) });
+    segments.push({ kind, text: text.slice(start, end) });
+    at = end;
+  }
+  if (at < text.length) segments.push({ kind: 'prose', text: text.slice(at) });
+  return segments;
+}
+
+export function textOf(segments: readonly Segment[]): string {
+  return segments.map(({ text }) => text).join('');
+}
+
+function fixedSpans(text: string, phrases: readonly string[]): Span[] {
+  const tagged = taggedExtents(text);
+  const named = union([
+    ...matchesOf(text, URL_TEXT),
+    ...matchesOf(text, MASKS),
+    ...phrases.flatMap((phrase) => occurrencesOf(text, phrase)),
+  ]);
+  const fixed: Extent[] = [];
+  const json: Span[] = [];
+  for (const span of findSpans(text, tagged)) {
+    // JSON with a tag in it, or that a tag, a URL or a phrase cuts, is no data to convert.
+    const whole = span.kind === 'json' && !meets(tagged, span) && !cuts(named, span);
+    if (whole) json.push(span);
+    else fixed.push(span);
+  }
+  // A URL or a phrase that lies within JSON is part of its data.
+  const outside = named.filter(({ start }) => !extentAround(json, start));
+  const spans: Span[] = union([...fixed, ...tagged, ...outside]).map(({ start, end }) => ({ start, end, kind: 'protected' }));
+  return [...spans, ...json].sort((a, b) => a.start - b.start);
+}
+
+/** Nested tags count as one span, from the first opening to its own closing. */
+function taggedExtents(text: string): Extent[] {
+  const extents: Extent[] = [];
+  let start = 0;
+  let depth = 0;
+  for (const tag of text.matchAll(/<(\/?)nocompress>/gi)) {
+    if (tag[1] === '') {
+      if (depth === 0) start = tag.index;
+      depth += 1;
+    } else if (depth > 0) {
+      depth -= 1;
+      if (depth === 0) extents.push({ start, end: tag.index + tag[0].length });
+    }
+  }
+  if (depth > 0) extents.push({ start, end: text.length });
+  return extents;
+}
+
+function meets(extents: readonly Extent[], { start, end }: Extent): boolean {
+  return (firstEndingAfter(extents, start)?.start ?? end) < end;
+}
+
+/** One of them reaches over an edge of the span, or covers it. */
+function cuts(extents: readonly Extent[], { start, end }: Extent): boolean {
+  return (extentAround(extents, start)?.start ?? start) < start || (firstEndingAfter(extents, end)?.start ?? end) < end;
+}
+
+/**
+ * Whether a rewritten text still reads as it was meant: every protected segment lies within a protected one, and all JSON is
+ * the same JSON or protected. `intended` are the segments that the text was put together from, `read` those found in it.
+ */
+export function readsAsIntended(intended: readonly Segment[], read: readonly Segment[]): boolean {
+  let index = 0;
+  let readStart = 0;
+  let start = 0;
+  for (const { kind, text } of intended) {
+    const end = start + text.length;
+    if (kind !== 'prose' && text !== '') {
+      let current = read[index];
+      while (current && readStart + current.text.length <= start) {
+        readStart += current.text.length;
+        index += 1;
+        current = read[index];
+      }
+      const covered = current !== undefined && readStart + current.text.length >= end;
+      if (!covered || (current?.kind !== 'protected' && !(kind === 'json' && current?.kind === 'json' && current.text === text)))
+        return false;
+    }
+    start = end;
+  }
+  return true;
+}

@@ -1,0 +1,38 @@
+/**
+ * Blanks that carry nothing: line ends of two characters, blanks at the end of a line, all but one of several blank lines,
+ * blank lines around the text, and, from `MODERATE`, all but one of several spaces within a line.
+ *
+ * Indentation stays, since lists, YAML and unfenced code mean something by it; so do tabs, since they separate columns.
+ */
+import { MODERATE } from './aggressiveness.ts';
+
+export function trimWhitespace(prose: string, aggressiveness: number): string {
+  const kept: string[] = [];
+  let blanks = 0;
+  for (const raw of prose.replaceAll('\r\n', '\n').split('\n')) {
+    const end = lengthWithoutTrailingBlanks(raw);
+    if (end === 0) {
+      blanks += 1;
+      continue;
+    }
+    if (blanks > 0 && kept.length > 0) kept.push('');
+    blanks = 0;
+    kept.push(aggressiveness >= MODERATE ? singleSpaced(raw, end) : raw.slice(0, end));
+  }
+  return kept.join('\n');
+}
+
+/** Backwards by hand: an expression for blanks before a line's end is quadratic on blanks that are not at its end. */
+function lengthWithoutTrailingBlanks(line: string): number {
+  let end = line.length;
+  while (end > 0 && isBlank(line.charCodeAt(end - 1))) end -= 1;
+  return end;
+}
+
+function singleSpaced(line: string, end: number): string {
+  let indent = 0;
+  while (isBlank(line.charCodeAt(indent))) indent += 1;
+  return line.slice(0, indent) + line.slice(indent, end).replace(/ {2,}/g, ' ');
+}
+
+const isBlank = (code: number) => code === 0x20 || code === 0x09;

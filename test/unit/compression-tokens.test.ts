@@ -1,0 +1,42 @@
+/**
+ * The token estimate: deterministic, 0 for nothing, near what tokenizers count, and in time that grows with the length alone.
+ */
+import { describe, expect, test } from 'vitest';
+import { estimateTokens } from '../../src/compression/tokens.ts';
+
+test.each([
+  ['', 0],
+  ['a', 1],
+  ['The quick brown fox jumps over the lazy dog.', 10],
+  ['internationalization', 3],
+  ['camelCaseName HTTPServer', 5],
+  ['1234567', 3],
+  ['a b', 2],
+  ['a  b', 3],
+  ['a\n    b', 4],
+  ['{"id":1,"name":"Ann"}', 9],
+  ['--------', 1],
+  ['Größe', 2],
+  ['東京都', 3],
+  ['🙂', 1],
+  ['\ud83d', 1],
+])('%j is %d', (text, tokens) => {
+  expect(estimateTokens(text)).toBe(tokens);
+});
+
+test('English prose comes to about four characters a token', () => {
+  const text =
+    'Callmeter meters calls at the edge: an application asks whether a customer may make a call, runs the model, and reports what it used.';
+  expect(text.length / estimateTokens(text)).toBeGreaterThan(3.5);
+  expect(text.length / estimateTokens(text)).toBeLessThan(6);
+});
+
+describe('a megabyte is estimated', () => {
+  test.each([' ', '\n', 'a', 'A', 'aA', '1', '-', '"', '{', 'é', '中', '\ud800', '🙂', '\u0301'])('of %j', { timeout: 30_000 }, (unit) => {
+    const count = Math.ceil(1_000_000 / unit.length);
+    const whole = estimateTokens(unit.repeat(count));
+    const half = estimateTokens(unit.repeat(count / 2));
+    expect(whole).toBeGreaterThan(0);
+    expect(Math.abs(whole - 2 * half)).toBeLessThanOrEqual(2);
+  });
+});
