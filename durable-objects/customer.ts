@@ -7,6 +7,7 @@
 import { DurableObject } from 'cloudflare:workers';
 import { reportCharge } from '../src/billing/stripe.ts';
 import type { BeginCallData, EndCallData } from '../src/contract/calls.ts';
+import type { CompressPromptData } from '../src/contract/compression.ts';
 import type { CustomMeterData } from '../src/contract/custom-meter.ts';
 import type { ChangePlanData, CustomerUsageData, ProvisionCustomerData } from '../src/contract/customers.ts';
 import type { Answer } from '../src/contract/errors.ts';
@@ -14,15 +15,17 @@ import type { GrantedCredit, OperatorCustomer } from '../src/contract/operator-c
 import type { Call } from '../src/domain/call.ts';
 import type { Env } from '../src/env.ts';
 import * as calls from './customer/commands/calls.ts';
+import { compressPrompt, isOutOfCredit } from './customer/commands/compression.ts';
 import type { Context } from './customer/commands/context.ts';
 import { grant } from './customer/commands/credits.ts';
 import { increment } from './customer/commands/meters.ts';
 import { debitDue, type Reporter, reportDue } from './customer/commands/settlement.ts';
 import * as subscription from './customer/commands/subscription.ts';
-import { deliver } from './customer/outbox.ts';
+import { announce, deliver } from './customer/outbox.ts';
 import type {
   BeginCommand,
   ChangePlanCommand,
+  CompressPromptCommand,
   CustomerHistory,
   EndCommand,
   GrantCommand,
@@ -90,6 +93,14 @@ export class Customer extends DurableObject<Env> {
     return increment(this.#context(), command);
   }
 
+  compressPrompt(command: CompressPromptCommand): Answer<CompressPromptData> {
+    return compressPrompt(this.#context(), command);
+  }
+
+  isOutOfCredit(organizationId: string): boolean {
+    return isOutOfCredit(this.#context(), organizationId);
+  }
+
   grant(command: GrantCommand): Answer<GrantedCredit> {
     return grant(this.#context(), command);
   }
@@ -126,6 +137,8 @@ export class Customer extends DurableObject<Env> {
       await this.ctx.storage.deleteAll();
       this.#store = new CustomerStore(this.ctx.storage);
       await this.#store.load();
+      // A backlog that was announced is gone with the rest.
+      await announce({ kv: this.env.KV, objectId: this.ctx.id.toString() }, null);
       return true;
     });
   }

@@ -113,6 +113,8 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE usage_hours ADD COLUMN custom1 INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE usage_hours ADD COLUMN custom2 INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE usage_hours ADD COLUMN agentic_api INTEGER NOT NULL DEFAULT 0;
+  -- Ended calls whose price is not known.
+  ALTER TABLE usage_hours ADD COLUMN unpriced_calls INTEGER NOT NULL DEFAULT 0;
   `,
   `
   -- What came of calls that the service made itself, in parts: an answer may be longer than one value can be.

@@ -59,7 +59,7 @@ export async function deliver(context: OutboxContext): Promise<void> {
 }
 
 /** Best effort: the backlog itself is in the object; this only lets the operator see that there is one, or none any more. */
-async function announce({ kv, objectId }: OutboxContext, oldestMs: number | null): Promise<void> {
+export async function announce({ kv, objectId }: Pick<OutboxContext, 'kv' | 'objectId'>, oldestMs: number | null): Promise<void> {
   try {
     if (oldestMs === null) await kv.delete(BACKLOG_PREFIX + objectId);
     else await kv.put(BACKLOG_PREFIX + objectId, '', { metadata: { oldestMs }, expirationTtl: ANNOUNCEMENT_TTL_SECONDS });

@@ -16,7 +16,7 @@ const VALUE_LENGTH_MAX = 500_000;
 /** Tables of the projection: their key, and the columns whose decimal strings become 64-bit integers. */
 const TABLES = {
   customers: { key: ['organization_id', 'customer_id'], integers: [] },
-  calls: { key: ['organization_id', 'call_id'], integers: ['standard_cost_nano_usd', 'cost_nano_usd'] },
+  calls: { key: ['organization_id', 'call_id'], integers: ['standard_cost_nano_usd', 'cost_nano_usd', 'cost_avoided_nano_usd'] },
   meter_events: { key: ['organization_id', 'event_id'], integers: [] },
   credit_entries: { key: ['organization_id', 'customer_id', 'entry_id'], integers: [] },
 } as const;
@@ -92,7 +92,7 @@ function projectCustomer(account: Account): Record<string, unknown> {
 }
 
 function projectCall(organizationId: string, call: Call): Record<string, unknown> {
-  const { outcome } = call;
+  const { outcome, compression } = call;
   const price = outcome?.price.status === 'FINAL' ? outcome.price : null;
   return {
     organization_id: organizationId,
@@ -120,6 +120,11 @@ function projectCall(organizationId: string, call: Call): Record<string, unknown
     pricing_snapshot_id: price?.breakdown.snapshotId ?? null,
     standard_cost_nano_usd: price?.breakdown.standardCostUsdNano ?? null,
     cost_nano_usd: price?.costNanoUsd ?? null,
+    original_tokens: compression?.originalTokens ?? null,
+    compressed_tokens: compression?.compressedTokens ?? null,
+    saved_tokens: compression?.savedTokens ?? null,
+    cost_avoided_nano_usd: compression?.inputCostAvoidedNanoUsd ?? null,
+    compression_techniques: compression ? JSON.stringify(compression.techniques) : null,
     record: JSON.stringify(call),
     revision: call.revision,
   };

@@ -4,6 +4,7 @@
  * Each command names the organization, because a derived call id routes to an object without saying whose it is.
  */
 import type { BeginCallData, EndCallData } from '../../src/contract/calls.ts';
+import type { CompressPromptRequest } from '../../src/contract/compression.ts';
 import type { CustomerState } from '../../src/contract/entitlements.ts';
 import type { Answer } from '../../src/contract/errors.ts';
 import type { Account, ChangeStrategy, Contact } from '../../src/domain/account.ts';
@@ -104,6 +105,16 @@ export interface IncrementCommand {
   fingerprint: string;
 }
 
+export interface CompressPromptCommand {
+  organizationId: string;
+  callId: string;
+  /** The only customer whose call it may be; `null` where any may. */
+  customerId: string | null;
+  compression: CompressPromptRequest['promptCompression'];
+  idempotencyKey: string | null;
+  fingerprint: string;
+}
+
 export interface GrantCommand {
   organizationId: string;
   unit: CreditUnit;
@@ -124,5 +135,10 @@ export interface MigrateCommand {
 /** What readings of a customer are made from. */
 export interface CustomerHistory {
   account: Account;
+  /** As the wire has it. */
+  subscription: CustomerState['subscription'];
+  /** As far back as the object keeps them. */
   hours: SeriesHour[];
+  /** USD that was taken from the balance in the latest seven completed UTC days. */
+  chargedLatestWeekUsd: number;
 }

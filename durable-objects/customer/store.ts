@@ -179,7 +179,11 @@ export class CustomerStore {
 
   /** Open calls whose deadline has come, at most `rowsMax` of them. */
   callsPastDeadline(nowMs: number, rowsMax: number): Call[] {
-    return (this.#dueNow().deadlineMs ?? NEVER_MS) > nowMs ? [] : this.#calls.pastDeadline(nowMs, rowsMax);
+    if ((this.#dueNow().deadlineMs ?? NEVER_MS) > nowMs) return [];
+    const overdue = this.#calls.pastDeadline(nowMs, rowsMax);
+    // The call whose deadline it was has ended before: an alarm for it would come again and again.
+    if (overdue.length === 0) this.refreshDeadline();
+    return overdue;
   }
 
   /** To be called when overdue calls have been finished: the next deadline is another one. */
@@ -251,6 +255,10 @@ export class CustomerStore {
 
   countCharges(): number {
     return this.#charges.count();
+  }
+
+  usdSpentBetween(fromMs: number, toMs: number): number {
+    return this.#ledger.usdSpentBetween(fromMs, toMs);
   }
 
   recentEntries(rowsMax: number): StoredEntry[] {

@@ -5,6 +5,18 @@
 import { z } from 'zod';
 import { BeginCallData, BeginCallRequest, EndCallData, EndCallRequest, ReadCallData } from './calls.ts';
 import { CatalogDocument, CatalogInfo, PublishedCatalog } from './catalog.ts';
+import {
+  AuthorizeCompressionRequest,
+  CompressionAuthorization,
+  CompressionJob,
+  CompressionProfile,
+  CompressionSummary,
+  CompressionSummaryQuery,
+  CompressPromptData,
+  CompressPromptRequest,
+  StartCompressionJobRequest,
+  StartedCompressionJob,
+} from './compression.ts';
 import { CustomMeterData, IncrementMeterRequest } from './custom-meter.ts';
 import {
   ChangePlanBody,
@@ -43,6 +55,18 @@ import {
 } from './operator-customers.ts';
 import { Plan, PlanDetail, PlanVersion, planId } from './plans.ts';
 import { OrganizationPrice, pricedModelKey, SetPriceRequest } from './prices.ts';
+import { AnomaliesData, AnomaliesQuery, ForecastData, ForecastQuery, UsageContextData, UsageContextQuery } from './readings.ts';
+import {
+  DeletedSample,
+  ExportSamplesQuery,
+  ListSamplesQuery,
+  SAMPLE_BYTES_MAX,
+  Sample,
+  SampleListItem,
+  StoredSample,
+  StoreSampleRequest,
+} from './samples.ts';
+import { DecideSamplingRequest, SamplingDecision, SamplingPolicy, SamplingSettings, SetSamplingRequest } from './sampling.ts';
 import type { LegacyGrant, Scope } from './scopes.ts';
 import { type ClientScope, ClientSessionData, ClientSessionRequest, EmbedSessionData, EmbedSessionRequest } from './sessions.ts';
 import { CallData, CallRequest } from './unified-call.ts';
@@ -76,6 +100,8 @@ export interface Operation {
   /** The result code of a success. */
   code: string;
   data: z.ZodType;
+  /** A success is a line of JSON for each `data`, without an envelope. */
+  lines?: true;
 }
 
 /** Keeps the literal types of an entry, so that routes infer what they validate. */
@@ -88,12 +114,16 @@ const CATALOG_BYTES_MAX = 8 * 1024 * 1024;
 
 const operator = { kind: 'operator' } as const;
 const apiKey = (...scopes: Scope[]) => ({ kind: 'apiKey', scopes }) as const;
+const compression = apiKey('compression:invoke');
+/** Also for a customer's browser. */
+const compressionInClient = { ...compression, clientScope: 'compression:run' } as const;
 
 const organizationParam = z.object({ org: text(64).toLowerCase().describe('Organization id') });
 const customerParam = z.object({ customerId });
 const planParam = organizationParam.extend({ planId });
 const keyParam = organizationParam.extend({ keyId: text(64).describe('Key id') });
 const organizationCustomerParam = organizationParam.extend({ customerId });
+const sampleParam = organizationParam.extend({ sampleId: idempotencyKey.describe('The sample') });
 
 export const operations = {
   beginCall: operation({
@@ -198,6 +228,38 @@ export const operations = {
     code: 'USAGE_SUMMARY_READ',
     data: UsageSummaryData,
   }),
+  readUsageAnomalies: operation({
+    operationId: 'readUsageAnomalies',
+    summary: 'Read what stands out in the usage of an organization and its largest customers',
+    method: 'GET',
+    path: '/usage/anomalies',
+    security: apiKey('usage:read'),
+    query: AnomaliesQuery,
+    code: 'USAGE_ANOMALIES_READ',
+    data: AnomaliesData,
+  }),
+  readUsageContext: operation({
+    operationId: 'readUsageContext',
+    summary: "Read a compact brief of a customer's usage, funding, signals and forecast",
+    method: 'GET',
+    path: '/customers/{customerId}/usage-context',
+    security: apiKey('customers:read', 'usage:read'),
+    params: customerParam,
+    query: UsageContextQuery,
+    code: 'USAGE_CONTEXT_READ',
+    data: UsageContextData,
+  }),
+  readForecast: operation({
+    operationId: 'readForecast',
+    summary: 'Forecast a metric of a customer until the next replenishment',
+    method: 'GET',
+    path: '/customers/{customerId}/forecast',
+    security: apiKey('customers:read', 'usage:read'),
+    params: customerParam,
+    query: ForecastQuery,
+    code: 'FORECAST_READ',
+    data: ForecastData,
+  }),
   listCustomers: operation({
     operationId: 'listCustomers',
     summary: 'List customers, as of the last projection',
@@ -217,6 +279,105 @@ export const operations = {
     query: ListQuery,
     code: 'USAGE_PLANS_LISTED',
     data: listOf(UsagePlan),
+  }),
+  readSamplingSettings: operation({
+    operationId: 'readSamplingSettings',
+    summary: 'Read which calls are to be kept for review, to decide by oneself',
+    method: 'GET',
+    path: '/sampling/settings',
+    security: compression,
+    code: 'SAMPLING_SETTINGS_READ',
+    data: SamplingSettings,
+  }),
+  decideSampling: operation({
+    operationId: 'decideSampling',
+    summary: 'Ask whether a call is to be kept for review',
+    method: 'POST',
+    path: '/sampling/decide',
+    security: compression,
+    body: DecideSamplingRequest,
+    code: 'SAMPLING_DECIDED',
+    data: SamplingDecision,
+  }),
+  storeSample: operation({
+    operationId: 'storeSample',
+    summary: 'Keep a call for review, after a positive decision',
+    method: 'POST',
+    path: '/samples',
+    security: compression,
+    body: StoreSampleRequest,
+    bodyBytesMax: SAMPLE_BYTES_MAX,
+    code: 'SAMPLE_STORED',
+    data: StoredSample,
+  }),
+  compressPrompt: operation({
+    operationId: 'compressPrompt',
+    summary: "Record what compressing a call's prompt saved: counts, and no content",
+    method: 'POST',
+    path: '/compress_prompt',
+    security: compressionInClient,
+    body: CompressPromptRequest,
+    code: 'PROMPT_COMPRESSION_RECORDED',
+    data: CompressPromptData,
+  }),
+  authorizeCompression: operation({
+    operationId: 'authorizeCompression',
+    summary: 'Ask whether prompts may be compressed at the expense of a customer',
+    method: 'POST',
+    path: '/v1/compression/authorize',
+    security: compressionInClient,
+    body: AuthorizeCompressionRequest,
+    code: 'COMPRESSION_AUTHORIZED',
+    data: CompressionAuthorization,
+  }),
+  readCompressionProfile: operation({
+    operationId: 'readCompressionProfile',
+    summary: "Read the organization's compression profile",
+    method: 'GET',
+    path: '/v1/compression/profile',
+    security: compressionInClient,
+    code: 'COMPRESSION_PROFILE_READ',
+    data: CompressionProfile,
+  }),
+  saveCompressionProfile: operation({
+    operationId: 'saveCompressionProfile',
+    summary: "Replace the organization's compression profile",
+    method: 'PUT',
+    path: '/v1/compression/profile',
+    security: compression,
+    body: CompressionProfile,
+    code: 'COMPRESSION_PROFILE_SAVED',
+    data: CompressionProfile,
+  }),
+  readCompressionSummary: operation({
+    operationId: 'readCompressionSummary',
+    summary: 'Read what compression saved over a period, by feature and technique',
+    method: 'GET',
+    path: '/v1/compression/summary',
+    security: compression,
+    query: CompressionSummaryQuery,
+    code: 'COMPRESSION_SUMMARY_READ',
+    data: CompressionSummary,
+  }),
+  startCompressionJob: operation({
+    operationId: 'startCompressionJob',
+    summary: 'Estimate, in the background, what a profile would have saved on stored samples',
+    method: 'POST',
+    path: '/v1/compression/jobs',
+    security: compression,
+    body: StartCompressionJobRequest,
+    code: 'COMPRESSION_JOB_STARTED',
+    data: StartedCompressionJob,
+  }),
+  readCompressionJob: operation({
+    operationId: 'readCompressionJob',
+    summary: 'Read how far an estimate is, and what it found',
+    method: 'GET',
+    path: '/v1/compression/jobs/{jobId}',
+    security: compression,
+    params: z.object({ jobId: text(64).describe('The job') }),
+    code: 'COMPRESSION_JOB_READ',
+    data: CompressionJob,
   }),
   createClientSession: operation({
     operationId: 'createClientSession',
@@ -352,6 +513,60 @@ export const operations = {
     body: SetModelsRequest,
     code: 'MODELS_SAVED',
     data: Models,
+  }),
+  setSampling: operation({
+    operationId: 'setSampling',
+    summary: 'Set which calls an organization keeps for review, and for how long',
+    method: 'PUT',
+    path: '/operator/organizations/{org}/sampling',
+    security: operator,
+    params: organizationParam,
+    body: SetSamplingRequest,
+    code: 'SAMPLING_SAVED',
+    data: SamplingPolicy,
+  }),
+  listSamples: operation({
+    operationId: 'listSamples',
+    summary: 'List stored samples without their payloads, newest first',
+    method: 'GET',
+    path: '/operator/organizations/{org}/samples',
+    security: operator,
+    params: organizationParam,
+    query: ListSamplesQuery,
+    code: 'SAMPLES_LISTED',
+    data: listOf(SampleListItem),
+  }),
+  exportSamples: operation({
+    operationId: 'exportSamples',
+    summary: 'Export stored samples with their payloads as JSON Lines, newest first',
+    method: 'GET',
+    path: '/operator/organizations/{org}/samples/export',
+    security: operator,
+    params: organizationParam,
+    query: ExportSamplesQuery,
+    code: 'SAMPLES_EXPORTED',
+    data: Sample,
+    lines: true,
+  }),
+  readSample: operation({
+    operationId: 'readSample',
+    summary: 'Read a stored sample',
+    method: 'GET',
+    path: '/operator/organizations/{org}/samples/{sampleId}',
+    security: operator,
+    params: sampleParam,
+    code: 'SAMPLE_READ',
+    data: Sample,
+  }),
+  deleteSample: operation({
+    operationId: 'deleteSample',
+    summary: 'Delete a stored sample',
+    method: 'DELETE',
+    path: '/operator/organizations/{org}/samples/{sampleId}',
+    security: operator,
+    params: sampleParam,
+    code: 'SAMPLE_DELETED',
+    data: DeletedSample,
   }),
   setPrice: operation({
     operationId: 'setPrice',

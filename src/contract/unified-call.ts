@@ -4,11 +4,13 @@
 import { z } from 'zod';
 import { BeginCallBody, BeginCallData, EndCallData, ReasoningFields, UsageFields } from './calls.ts';
 import { TEXT_LENGTH_MAX, text } from './fields.ts';
-import { resolveIdentity } from './identity.ts';
+import { isRecord, resolveIdentity } from './identity.ts';
 
 export const VENDOR_TIMEOUT_MS = 30_000;
 const VENDOR_TIMEOUT_MS_MAX = 300_000;
 const HEADERS_MAX = 50;
+/** Deeper than any request or answer of a model, and far from what the runtime can copy and hash. */
+const NESTING_MAX = 200;
 
 const VendorRequest = z.object({
   url: z.string().min(1).max(4_096).describe('Address of the vendor: https, public; or one that the operator registered'),
@@ -19,7 +21,11 @@ const VendorRequest = z.object({
     .refine((headers) => Object.keys(headers).length <= HEADERS_MAX, `must have at most ${HEADERS_MAX} members`)
     .optional()
     .describe('Headers for the vendor; never stored'),
-  body: z.record(z.string(), z.unknown()).optional().describe("The vendor's request"),
+  body: z
+    .record(z.string(), z.unknown())
+    .refine((body) => isShallow(body), `must not nest deeper than ${NESTING_MAX} levels`)
+    .optional()
+    .describe("The vendor's request"),
   timeoutMs: z.number().int().min(1).max(VENDOR_TIMEOUT_MS_MAX).default(VENDOR_TIMEOUT_MS).describe('For the whole answer'),
   responseType: z
     .enum(['json', 'text', 'stream'])
@@ -27,15 +33,22 @@ const VendorRequest = z.object({
     .describe('What comes back in `vendor.body`: the parsed JSON, the text, or the text of the whole stream'),
 });
 
-const ReportedUsage = UsageFields.extend(ReasoningFields.shape).extend({
-  modelUsed: text(300).optional().describe('Model that ran'),
-  providerUsed: text(TEXT_LENGTH_MAX).optional().describe('Executing vendor'),
-  isPremium: z.boolean().optional().describe('Overrides premium detection'),
-});
+const ReportedUsage = UsageFields.extend(ReasoningFields.shape)
+  .extend({
+    modelUsed: text(300).optional().describe('Model that ran'),
+    providerUsed: text(TEXT_LENGTH_MAX).optional().describe('Executing vendor'),
+    isPremium: z.boolean().optional().describe('Overrides premium detection'),
+  })
+  .superRefine(({ inputTokens = 0, cachedInputTokens = 0, cacheWriteInputTokens = 0 }, context) => {
+    if (cachedInputTokens + cacheWriteInputTokens <= inputTokens) return;
+    const path = cachedInputTokens > inputTokens || cacheWriteInputTokens === 0 ? 'cachedInputTokens' : 'cacheWriteInputTokens';
+    const message = 'cachedInputTokens and cacheWriteInputTokens are parts of inputTokens and together exceed it';
+    context.addIssue({ code: 'custom', path: [path], message });
+  });
 
 export const CallBody = BeginCallBody.extend({
   vendor: VendorRequest.optional().describe('The request that the service makes to the vendor'),
-  usage: ReportedUsage.optional().describe('Usage of a call without a vendor'),
+  usage: z.preprocess(resolveCachedTokens, ReportedUsage).optional().describe('Usage of a call without a vendor'),
   end: z
     .object({
       error: z
@@ -49,6 +62,18 @@ export const CallBody = BeginCallBody.extend({
 
 export const CallRequest = z.preprocess(resolveIdentity, CallBody);
 export type CallRequest = z.infer<typeof CallBody>;
+
+/** Whether a JSON value nests no deeper than what can be carried. */
+export function isShallow(value: unknown, levels = NESTING_MAX): boolean {
+  if (typeof value !== 'object' || value === null) return true;
+  return levels > 0 && Object.values(value).every((member) => isShallow(member, levels - 1));
+}
+
+/** `cachedTokens` is the name that some clients give `cachedInputTokens`. */
+function resolveCachedTokens(usage: unknown): unknown {
+  if (!isRecord(usage) || usage.cachedTokens === undefined || usage.cachedInputTokens !== undefined) return usage;
+  return { ...usage, cachedInputTokens: usage.cachedTokens };
+}
 
 export const CallData = z.object({
   begin: BeginCallData.describe('What the call was allowed'),

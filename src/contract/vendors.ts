@@ -25,7 +25,8 @@ export const SetVendorRequest = z.object({
     .max(500)
     .refine((value) => {
       const url = URL.parse(value);
-      return url !== null && url.username === '' && url.password === '' && url.search === '' && url.hash === '';
+      // What is no address at all breaks the rule above. An empty query or fragment shows in the text alone.
+      return url === null || (url.username === '' && url.password === '' && !/[?#]/.test(value));
     }, 'must have no user, query or fragment')
     .transform((value) => value.replace(/\/+$/, ''))
     .optional()

@@ -20,7 +20,7 @@ export interface Outcome extends Reasoning {
   customerId: string;
   providerUsed?: string | undefined;
   modelUsed?: string | undefined;
-  /** `null` where a vendor was asked and did not say. */
+  /** `null` where a vendor was asked, may have done the work, and did not say: what that cost is not known. */
   usage: Partial<Usage> | null;
   isPremium?: boolean | undefined;
   error?: { code: string; message: string } | undefined;
@@ -58,7 +58,7 @@ export async function endCommand({ env, organization, defer }: Caller, outcome: 
     idempotencyKey: null,
     // A call is finished once, by whoever opened it.
     fingerprint: 'finished',
-    price: usage === null && !error ? usageUnknown(price) : price,
+    price: usage === null ? usageUnknown(price) : price,
     request: {
       providerUsed,
       modelUsed,

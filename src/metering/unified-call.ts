@@ -4,8 +4,10 @@
  */
 import { resolvePrice } from '../catalog/prices.ts';
 import type { BeginCallData, EndCallData } from '../contract/calls.ts';
-import { type Answer, accept, refuse } from '../contract/errors.ts';
-import type { CallData, CallRequest } from '../contract/unified-call.ts';
+import { type Accepted, type Answer, accept, refuse } from '../contract/errors.ts';
+import { text } from '../contract/fields.ts';
+import { isRecord } from '../contract/identity.ts';
+import { type CallData, type CallRequest, isShallow } from '../contract/unified-call.ts';
 import type { Tier } from '../domain/entitlements.ts';
 import { isPremiumPrice, type Usage } from '../domain/pricing.ts';
 import { sanitizeErrorMessage } from '../domain/sanitize.ts';
@@ -13,7 +15,7 @@ import { currentCatalog } from '../storage/catalog.ts';
 import { checkVendorUrl } from '../vendors/address.ts';
 import { requestVendor, type VendorResult } from '../vendors/request.ts';
 import { readFailure, readUsage, StreamUsage, type VendorUsage } from '../vendors/usage.ts';
-import { openCall } from './begin-call.ts';
+import { openCall, pricingModeOf } from './begin-call.ts';
 import type { Caller } from './caller.ts';
 import { finishCall, NO_USAGE, type Outcome, usageOf } from './finish-call.ts';
 import { fingerprintOf } from './idempotency.ts';
@@ -30,6 +32,9 @@ interface Kept {
 /** While the first request is on its way, a retry is asked to come back after this. */
 const IN_FLIGHT_RETRY_SECONDS = 2;
 
+/** A model's name as a recorded call takes it. */
+const modelName = text(300);
+
 export async function makeCall(caller: Caller, request: CallRequest, headerKey: string | null): Promise<Answer<CallData>> {
   const { vendor } = request;
   const address = vendor && checkVendorUrl(vendor.url, caller.organization.vendorOrigins);
@@ -41,28 +46,32 @@ export async function makeCall(caller: Caller, request: CallRequest, headerKey: 
   const { vendor: _vendor, usage: _usage, end: _end, ...begin } = request;
   const toMake = {
     request: tier ? { ...begin, requested: { ...begin.requested, [tier]: true } } : begin,
-    fingerprint: await fingerprintOf(withoutHeaders(request)),
+    fingerprint: await fingerprintOf(describe(request)),
     runsOn: tier && [tier],
   };
   const opened = await openCall(caller, toMake, headerKey);
   if (!opened.begin.ok) return opened.begin;
-  const { data, replayed } = opened.begin;
-  if (opened.status === 'NOT_ALLOWED') return { ...accept('CALL_SUCCESS', { begin: data }, Date.now()), replayed };
+  const { result, data, replayed } = opened.begin;
+  if (opened.status === 'NOT_ALLOWED') {
+    return { ...accept('CALL_SUCCESS', { begin: data }, Date.parse(result.timestamp), result.message), replayed };
+  }
   if (opened.kept) {
     const { keep, end, endedAtMs } = opened.kept;
     return { ...present(data, end, keep as Kept, endedAtMs), replayed: true };
   }
   if (replayed) return unfinished(opened.status);
   // Goes on though the client may leave: the vendor is asked once, and what it says is recorded.
-  const work = carryOut(caller, request, data);
+  const work = carryOut(caller, request, opened.begin);
   caller.defer(work.catch(() => undefined));
   return work;
 }
 
-async function carryOut(caller: Caller, request: CallRequest, begin: BeginCallData): Promise<Answer<CallData>> {
+async function carryOut(caller: Caller, request: CallRequest, begin: Accepted<BeginCallData>): Promise<Answer<CallData>> {
   const { outcome, kept } = request.vendor ? await askVendor(request, request.vendor) : reported(request);
-  const ended = await finishCall(caller, begin.callId, { ...outcome, customerId: request.customerId, keep: kept });
-  return ended.ok ? present(begin, ended.data, kept, Date.now()) : ended;
+  const ended = await finishCall(caller, begin.data.callId, { ...outcome, customerId: request.customerId, keep: kept });
+  if (!ended.ok) return ended;
+  // Of the moment in which the end was recorded, as a retry will find it.
+  return present(begin.data, ended.data, kept, Date.parse(ended.result.timestamp), begin.result.message);
 }
 
 type Done = { outcome: Omit<Outcome, 'customerId' | 'keep'>; kept: Kept };
@@ -86,20 +95,18 @@ async function askVendor(request: CallRequest, vendor: VendorRequest): Promise<D
     // A stream is answered as a whole here, so it is read as text.
     responseType: vendor.responseType === 'json' ? 'json' : 'text',
   });
-  const answer = readAnswer(result);
-  const modelUsed = answer.usage?.modelUsed ?? modelAsked(vendor);
-  const usage = answer.usage && usageOf(answer.usage);
+  const { ok, status, body, said, refused, error, details = {} } = readAnswer(result);
+  const modelUsed = said?.modelUsed ?? modelAsked(vendor);
+  const usage = said ? usageOf(said) : refused ? NO_USAGE : null;
   const outcome: Done['outcome'] = {
-    providerUsed: vendor.provider ?? answer.usage?.providerUsed,
+    providerUsed: vendor.provider ?? said?.providerUsed,
     modelUsed,
     usage,
     isPremium: request.usage?.isPremium,
-    reasoningEffort: answer.usage?.reasoningEffort,
-    ...(answer.usage?.reasoningEffort !== undefined && { reasoningEffortSource: 'provider_response' as const }),
-    error: answer.error ?? request.end?.error,
+    reasoningEffort: said?.reasoningEffort,
+    ...(said?.reasoningEffort !== undefined && { reasoningEffortSource: 'provider_response' as const }),
+    error: error ?? request.end?.error,
   };
-  const { ok, status, body, error } = answer;
-  const details = typeof body === 'object' && body !== null ? (body as Record<string, unknown>) : {};
   return {
     outcome,
     kept: {
@@ -118,40 +125,60 @@ async function askVendor(request: CallRequest, vendor: VendorRequest): Promise<D
 interface Read {
   ok: boolean;
   status: number;
-  usage: VendorUsage | null;
+  /** What the vendor said of the usage. */
+  said: VendorUsage | null;
+  /** The vendor did not do the work: where it says nothing of a usage, there was none. */
+  refused: boolean;
   body: unknown;
   error?: { code: string; message: string };
+  /** The vendor's own error, where it is one. */
+  details?: Record<string, unknown>;
 }
 
 /** What the vendor's answer says, whatever became of it. */
 function readAnswer(result: VendorResult): Read {
   switch (result.kind) {
     case 'timeout':
-      return failed(504, 'VENDOR_TIMEOUT', 'the vendor did not answer in time');
+      return { ...NO_ANSWER, status: 504, error: { code: 'VENDOR_TIMEOUT', message: 'the vendor did not answer in time' } };
     case 'unreachable':
-      return failed(502, 'VENDOR_UNREACHABLE', result.message);
+      return { ...NO_ANSWER, refused: true, error: { code: 'VENDOR_UNREACHABLE', message: result.message } };
     case 'broken':
-      return failed(502, 'VENDOR_ANSWER_BROKEN', result.message);
+      return { ...NO_ANSWER, error: { code: BROKEN, message: result.message } };
     case 'stream':
       throw new Error('a stream was not asked for');
-    case 'answer': {
-      const { status, ok, body } = result;
-      const stream = typeof body === 'string' ? readStream(body) : null;
-      const usage = stream ? stream.usage() : readUsage(body);
-      if (!ok) return { ok, status, usage, body, error: failureOf(status, body) };
-      if (stream?.failed) return { ok: false, status, usage, body, error: clean(stream.failed) };
-      return { ok, status, usage, body };
-    }
+    case 'answer':
+      return readBody(result);
   }
 }
 
-function failed(status: number, code: string, message: string): Read {
-  return { ok: false, status, usage: null, body: null, error: { code, message } };
+const NO_ANSWER = { ok: false, status: 502, said: null, refused: false, body: null };
+const BROKEN = 'VENDOR_ANSWER_BROKEN';
+
+function readBody({ status, ok, body }: VendorResult & { kind: 'answer' }): Read {
+  const stream = typeof body === 'string' ? readStream(body) : null;
+  // Text was asked for, and may still be JSON: a refusal, or an answer longer than any event of a stream.
+  const document = typeof body === 'string' ? parsed(body) : body;
+  const read = { status, said: stream?.usage() ?? readUsage(document), refused: !ok, body };
+  // It could be neither kept nor answered.
+  if (!isShallow(document))
+    return { ...read, ok: false, body: null, error: { code: BROKEN, message: "the vendor's answer nests too deep" } };
+  if (!ok) return { ...read, ok: false, error: failureOf(status, document), details: detailsOf(document) };
+  if (stream?.failed) return { ...read, ok: false, error: clean(stream.failed) };
+  if (stream?.usage() && !stream.completed && document === undefined) {
+    return { ...read, ok: false, error: { code: BROKEN, message: "the vendor's stream ended before its end" } };
+  }
+  return { ...read, ok: true };
 }
 
 function failureOf(status: number, body: unknown): { code: string; message: string } {
   const failure = readFailure(body);
   return failure ? clean(failure) : { code: `VENDOR_HTTP_${status}`, message: `the vendor answered ${status}` };
+}
+
+/** Google wraps some of its errors in an array. */
+function detailsOf(body: unknown): Record<string, unknown> {
+  const error = Array.isArray(body) ? body[0] : body;
+  return isRecord(error) ? error : {};
 }
 
 function clean({ code, message }: { code: string; message: string }) {
@@ -165,9 +192,18 @@ function readStream(text: string): StreamUsage {
   return stream;
 }
 
-function present(begin: BeginCallData, end: EndCallData, { vendor, endUsage }: Kept, atMs: number) {
+/** `undefined` where it is no JSON. */
+function parsed(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    return undefined;
+  }
+}
+
+function present(begin: BeginCallData, end: EndCallData, { vendor, endUsage }: Kept, atMs: number, message?: string) {
   const code = vendor && !vendor.ok ? 'CALL_VENDOR_WARNING' : 'CALL_SUCCESS';
-  return accept(code, { begin, end, ...(vendor && { vendor }), endUsage }, atMs);
+  return accept(code, { begin, end, ...(vendor && { vendor }), endUsage }, atMs, message);
 }
 
 function presentUsage(usage: Usage, modelUsed: string | undefined): NonNullable<CallData['endUsage']> {
@@ -195,13 +231,16 @@ async function tierOf({ env, organization, defer }: Caller, { vendor, usage }: C
 
 /** The model that a request names in its body, or in its path, as Google has it. */
 function modelAsked({ url, body }: VendorRequest): string | undefined {
-  if (typeof body?.model === 'string' && body.model !== '') return body.model.slice(0, 300);
-  return /\/models\/([^/:?]+):\w+/.exec(url)?.[1];
+  const named = body?.model ?? /\/models\/([^/:?]+):\w+/.exec(url)?.[1];
+  return modelName.safeParse(named).data;
 }
 
-/** The vendor's headers hold its key: not even a hash of them is kept, and a new key is the same call. */
-function withoutHeaders(request: CallRequest): object {
-  if (!request.vendor) return request;
-  const { headers: _headers, ...vendor } = request.vendor;
-  return { ...request, vendor };
+/**
+ * What makes two requests the same call, in one spelling. The vendor's headers hold its key: not even a hash of them is
+ * kept, and a new key is the same call. The operation is a part of it, because begins share the keys of calls.
+ */
+function describe(request: CallRequest): object {
+  const { batch: _batch, customerName, customerFriendlyName = customerName, vendor, ...described } = request;
+  const pricingMode = pricingModeOf(request) ?? 'standard';
+  return { ...described, operation: 'makeCall', customerFriendlyName, pricingMode, vendor: vendor && { ...vendor, headers: undefined } };
 }

@@ -3,11 +3,21 @@
  */
 import type { Hono } from 'hono';
 import { operations } from '../contract/operations.ts';
+import { readAnomalies } from '../metering/anomalies.ts';
+import { readForecast } from '../metering/forecast.ts';
+import { readUsageContext } from '../metering/usage-context.ts';
 import { readUsageSummary } from '../metering/usage-summary.ts';
 import type { AppEnv } from '../middleware/context.ts';
 import { answerResponse } from '../middleware/errors.ts';
 import { callerOf, mount } from './mount.ts';
 
 export function mountReadings(app: Hono<AppEnv>): void {
+  mount(app, operations.readUsageContext, async (c, { params, query }) =>
+    answerResponse(c, await readUsageContext(callerOf(c), params.customerId, query)),
+  );
+  mount(app, operations.readForecast, async (c, { params, query }) =>
+    answerResponse(c, await readForecast(callerOf(c), params.customerId, query)),
+  );
+  mount(app, operations.readUsageAnomalies, async (c, { query }) => answerResponse(c, await readAnomalies(callerOf(c), query)));
   mount(app, operations.readUsageSummary, async (c, { query }) => answerResponse(c, await readUsageSummary(callerOf(c), query)));
 }

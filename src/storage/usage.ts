@@ -2,7 +2,7 @@
  * Usage by hour in D1, summed by whatever dimension is asked for. Sums of money are read as text: above 2^53 a number
  * would be rounded.
  */
-import { and, eq, gte, lt, type SQL, sql } from 'drizzle-orm';
+import { and, eq, gte, inArray, lt, type SQL, sql } from 'drizzle-orm';
 import type { NanoUsd } from '../domain/money.ts';
 import type { Env } from '../env.ts';
 import { database } from './database.ts';
@@ -84,4 +84,54 @@ function matching(organizationId: string, { fromMs, toMs, customerId, feature }:
     customerId === undefined ? undefined : eq(usageHours.customerId, customerId),
     feature === undefined ? undefined : eq(usageHours.feature, feature),
   );
+}
+
+/** Calls and spend of a bucket of time, by outcome and model. Spend as a number: for estimates, not for bills. */
+export interface SpendRow {
+  customerId: string;
+  startMs: number;
+  outcome: string;
+  model: string;
+  calls: number;
+  costUsd: number;
+}
+
+/** Ended calls in buckets of `bucketMs`, of the organization as a whole (`customerIds` null) or of some customers. */
+export function readSpend(
+  env: Env,
+  organizationId: string,
+  { fromMs, toMs, bucketMs, customerIds }: { fromMs: number; toMs: number; bucketMs: number; customerIds: readonly string[] | null },
+): Promise<SpendRow[]> {
+  const bucket = sql<number>`${usageHours.hourMs} / ${sql.raw(String(bucketMs))} * ${sql.raw(String(bucketMs))}`;
+  const customer = customerIds === null ? sql<string>`''` : usageHours.customerId;
+  return database(env.DB)
+    .select({
+      customerId: sql<string>`${customer}`,
+      startMs: bucket.mapWith(Number),
+      outcome: usageHours.outcome,
+      model: usageHours.model,
+      calls: sql<number>`SUM(${usageHours.calls})`.mapWith(Number),
+      costUsd: sql<number>`SUM(${usageHours.costNanoUsd}) / 1e9`.mapWith(Number),
+    })
+    .from(usageHours)
+    .where(
+      and(
+        matching(organizationId, { fromMs, toMs }),
+        inArray(usageHours.outcome, ['COMPLETED', 'FAILED']),
+        customerIds === null ? undefined : inArray(usageHours.customerId, [...customerIds]),
+      ),
+    )
+    .groupBy(sql`1`, sql`2`, usageHours.outcome, usageHours.model);
+}
+
+/** The customers that cost most in the time, the dearest first. */
+export async function largestCustomers(env: Env, organizationId: string, fromMs: number, toMs: number, limit: number): Promise<string[]> {
+  const rows = await database(env.DB)
+    .select({ customerId: usageHours.customerId })
+    .from(usageHours)
+    .where(matching(organizationId, { fromMs, toMs }))
+    .groupBy(usageHours.customerId)
+    .orderBy(sql`SUM(${usageHours.costNanoUsd}) DESC, SUM(${usageHours.calls}) DESC, ${usageHours.customerId}`)
+    .limit(limit);
+  return rows.map(({ customerId }) => customerId);
 }

@@ -158,6 +158,7 @@ function endOrReplay(context: Context, command: EndCommand): Answer<EndCallData>
     outputTokens: outcome.usage.responseTokens,
     completedCostNanoUsd: failed ? 0n : costNanoUsd,
     failedCostNanoUsd: failed ? costNanoUsd : 0n,
+    unpricedCalls: outcome.price.status === 'FINAL' ? 0 : 1,
   });
   const velocity = {
     hour: store.usageHours.completedBetween(nowMs - (nowMs % HOUR_MS), nowMs + HOUR_MS),

@@ -5,6 +5,7 @@ import type { ChangePlanData, CustomerUsageData, ProvisionCustomerData } from '.
 import { type Answer, accept } from '../../../src/contract/errors.ts';
 import type { OperatorCustomer } from '../../../src/contract/operator-customers.ts';
 import { type Account, changePlan, migratePlan, replenishNow, setCanceled, updateContact } from '../../../src/domain/account.ts';
+import { weekPeriods } from '../../../src/domain/readings/weeks.ts';
 import { presentCustomer } from '../present.ts';
 import { presentForOperator } from '../present-operator.ts';
 import type {
@@ -80,7 +81,14 @@ export function readHistory(context: Context, organizationId: string): CustomerH
   return store.transaction(nowMs, () => {
     const known = store.account();
     if (!known || known.organizationId !== organizationId) return null;
-    return { account: catchUp(context, known), hours: store.usageHours.since(0) };
+    const { startMs, endMs } = weekPeriods(nowMs).latest;
+    const account = catchUp(context, known);
+    return {
+      account,
+      subscription: presentCustomer(account, undefined).subscription,
+      hours: store.usageHours.since(0),
+      chargedLatestWeekUsd: store.usdSpentBetween(startMs, endMs),
+    };
   });
 }
 

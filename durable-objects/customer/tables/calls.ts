@@ -22,6 +22,8 @@ type Row = {
 /** Characters of one row of a kept answer: at most 2 MB fit one value, and a character has up to three bytes. */
 const ANSWER_PART_LENGTH = 500_000;
 
+const HAS_ANSWER = '(begin_answer IS NOT NULL OR end_answer IS NOT NULL)';
+
 export class CallTable {
   readonly #sql: SqlStorage;
 
@@ -124,7 +126,8 @@ export class CallTable {
 
   /** Drops the answers of calls that finished by then. Returns the rows written. */
   dropAnswers(finishedByMs: number, rowsMax: number): number {
-    const finished = 'SELECT call_id FROM calls WHERE finished_at_ms <= ? AND begin_answer IS NOT NULL LIMIT ?';
+    // A late end has an answer also where that of its begin is gone.
+    const finished = `SELECT call_id FROM calls WHERE finished_at_ms <= ? AND ${HAS_ANSWER} LIMIT ?`;
     this.#sql.exec(`DELETE FROM call_answers WHERE call_id IN (${finished})`, finishedByMs, rowsMax);
     return this.#sql.exec(`UPDATE calls SET begin_answer = NULL, end_answer = NULL WHERE call_id IN (${finished})`, finishedByMs, rowsMax)
       .rowsWritten;
@@ -146,7 +149,7 @@ export class CallTable {
     return this.#sql
       .exec<{ anyMs: number | null; withAnswerMs: number | null }>(
         `SELECT (SELECT MIN(finished_at_ms) FROM calls WHERE finished_at_ms IS NOT NULL) AS anyMs,
-           (SELECT MIN(finished_at_ms) FROM calls WHERE finished_at_ms IS NOT NULL AND begin_answer IS NOT NULL) AS withAnswerMs`,
+           (SELECT MIN(finished_at_ms) FROM calls WHERE finished_at_ms IS NOT NULL AND ${HAS_ANSWER}) AS withAnswerMs`,
       )
       .one();
   }

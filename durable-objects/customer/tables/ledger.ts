@@ -34,6 +34,13 @@ export class LedgerTable {
     return BigInt(this.#sql.exec<{ balance: string }>(sql, unit).toArray()[0]?.balance ?? 0);
   }
 
+  /** USD spent in [fromMs, toMs), as a number: for estimates, not for bills. */
+  usdSpentBetween(fromMs: number, toMs: number): number {
+    const sql = `SELECT COALESCE(-SUM(CAST(record ->> 'amount' AS REAL)), 0) / 1e9 AS usd FROM ledger
+      WHERE unit = 'USD' AND at_ms >= ? AND at_ms < ? AND record ->> 'cause' = 'SPEND'`;
+    return this.#sql.exec<{ usd: number }>(sql, fromMs, toMs).one().usd;
+  }
+
   /** The newest entries, newest first. */
   recent(rowsMax: number): StoredEntry[] {
     const rows = this.#sql.exec<Row>('SELECT entry_id, record FROM ledger ORDER BY entry_id DESC LIMIT ?', rowsMax).toArray();

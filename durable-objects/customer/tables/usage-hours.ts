@@ -11,6 +11,7 @@ export interface UsageHour {
   outputTokens: number;
   completedCostNanoUsd: NanoUsd;
   failedCostNanoUsd: NanoUsd;
+  unpricedCalls: number;
 }
 
 /** An hour with usage, as readings take it. */
@@ -24,6 +25,7 @@ export type SeriesHour = {
   agenticApi: number;
   customMeter1: number;
   customMeter2: number;
+  unpricedCalls: number;
 };
 
 const HOUR_MS = 3_600_000;
@@ -38,15 +40,17 @@ export class UsageHourTable {
 
   add(atMs: number, usage: UsageHour): void {
     this.#sql.exec(
-      `INSERT INTO usage_hours (hour_ms, completed_calls, failed_calls, input_tokens, output_tokens, completed_cost_nano_usd, failed_cost_nano_usd)
-       VALUES (?, ?, ?, ?, ?, CAST(? AS INTEGER), CAST(? AS INTEGER))
+      `INSERT INTO usage_hours (hour_ms, completed_calls, failed_calls, input_tokens, output_tokens, completed_cost_nano_usd, failed_cost_nano_usd,
+         unpriced_calls)
+       VALUES (?, ?, ?, ?, ?, CAST(? AS INTEGER), CAST(? AS INTEGER), ?)
        ON CONFLICT (hour_ms) DO UPDATE SET
          completed_calls = completed_calls + excluded.completed_calls,
          failed_calls = failed_calls + excluded.failed_calls,
          input_tokens = input_tokens + excluded.input_tokens,
          output_tokens = output_tokens + excluded.output_tokens,
          completed_cost_nano_usd = completed_cost_nano_usd + excluded.completed_cost_nano_usd,
-         failed_cost_nano_usd = failed_cost_nano_usd + excluded.failed_cost_nano_usd`,
+         failed_cost_nano_usd = failed_cost_nano_usd + excluded.failed_cost_nano_usd,
+         unpriced_calls = unpriced_calls + excluded.unpriced_calls`,
       atMs - (atMs % HOUR_MS),
       usage.completedCalls,
       usage.failedCalls,
@@ -54,6 +58,7 @@ export class UsageHourTable {
       usage.outputTokens,
       usage.completedCostNanoUsd.toString(),
       usage.failedCostNanoUsd.toString(),
+      usage.unpricedCalls,
     );
   }
 
@@ -83,7 +88,8 @@ export class UsageHourTable {
       .exec<SeriesHour>(
         `SELECT hour_ms AS startMs, completed_calls AS completedCalls, failed_calls AS failedCalls, input_tokens AS inputTokens,
            output_tokens AS outputTokens, CAST(completed_cost_nano_usd + failed_cost_nano_usd AS REAL) / 1e9 AS costUsd,
-           agentic_api AS agenticApi, custom1 AS customMeter1, custom2 AS customMeter2
+           agentic_api AS agenticApi, custom1 AS customMeter1, custom2 AS customMeter2,
+           unpriced_calls AS unpricedCalls
          FROM usage_hours WHERE hour_ms >= ? ORDER BY hour_ms`,
         fromMs,
       )

@@ -1,0 +1,156 @@
+/**
+ * class CompressionJob: one object per job that estimates what a compression profile would have saved on stored samples.
+ *
+ * It walks the samples in D1 from the oldest to the newest, as many per alarm as fit into memory together, and keeps its
+ * place with its totals: a restart goes on where it was. Profile, period and own prices are fixed at the start. No text
+ * stays here, only counts.
+ */
+import { DurableObject } from 'cloudflare:workers';
+import { type OwnPrices, resolvePrice } from '../src/catalog/prices.ts';
+import type { CompressionProfile, CompressionJob as Progress } from '../src/contract/compression.ts';
+import { savingsRatio } from '../src/domain/compression.ts';
+import { usdFromNano } from '../src/domain/money.ts';
+import type { Env } from '../src/env.ts';
+import { currentCatalog } from '../src/storage/catalog.ts';
+import { countSamples, findSamples, readPayloads, type SampleFilter, type SamplePlace, type SampleRow } from '../src/storage/samples.ts';
+import { addSample, NO_TOTALS, type Totals, techniquesOf } from './compression-job/estimate.ts';
+
+export interface Job {
+  jobId: string;
+  organizationId: string;
+  /** Of the request, so that a retry is known from another job under the same key. */
+  fingerprint: string;
+  filter: SampleFilter;
+  profile: CompressionProfile;
+}
+
+interface State extends Job {
+  total: number;
+  done: number;
+  unreadable: number;
+  totals: Totals;
+  failures: number;
+  lastError: string | null;
+  startedAtMs: number;
+  finishedAtMs: number | null;
+  /** The last sample that was looked at; `null` before the first. */
+  after: SamplePlace | null;
+}
+
+/** Samples of one alarm. Their payloads together are bounded where they are read. */
+const SAMPLES_PER_STEP = 50;
+const RETRY_MS = 5_000;
+const ERROR_LENGTH_MAX = 300;
+/** A finished job can be read for this long. */
+const RETENTION_MS = 30 * 24 * 3_600_000;
+const STATE_KEY = 'state';
+const PRICES_KEY = 'prices';
+
+export class CompressionJob extends DurableObject<Env> {
+  /** Begins the job; one that was begun before goes on. `null` where another job has the id. */
+  async start(job: Job, prices: OwnPrices): Promise<{ status: Progress['status']; replayed: boolean } | null> {
+    const startedAtMs = Date.now();
+    const total = await countSamples(this.env, job.organizationId, job.filter, startedAtMs);
+    // From here on nothing comes between: of two starts at the same time, one finds the other.
+    const known = await this.ctx.storage.get<State>(STATE_KEY);
+    if (known) return known.fingerprint === job.fingerprint ? { status: statusOf(known), replayed: true } : null;
+    const counts = { total, done: 0, unreadable: 0, failures: 0 };
+    const state = { ...job, ...counts, totals: NO_TOTALS, lastError: null, startedAtMs, finishedAtMs: null, after: null };
+    await this.ctx.storage.put(PRICES_KEY, prices);
+    await this.#save(state, startedAtMs);
+    return { status: statusOf(state), replayed: false };
+  }
+
+  async read(organizationId: string): Promise<Progress | null> {
+    const state = await this.ctx.storage.get<State>(STATE_KEY);
+    return state && state.organizationId === organizationId ? present(state) : null;
+  }
+
+  override async alarm(): Promise<void> {
+    const state = await this.ctx.storage.get<State>(STATE_KEY);
+    if (!state) return;
+    if (state.finishedAtMs !== null) return this.#retire(state.finishedAtMs + RETENTION_MS);
+    try {
+      await this.#step(state);
+    } catch (error) {
+      const lastError = String(error).slice(0, ERROR_LENGTH_MAX);
+      await this.#save({ ...state, failures: state.failures + 1, lastError }, Date.now() + RETRY_MS);
+    }
+  }
+
+  /** Forgets the job once its time has come. An alarm that fires again, or early, takes nothing away. */
+  async #retire(atMs: number): Promise<void> {
+    if (Date.now() < atMs) return this.ctx.storage.setAlarm(atMs);
+    await this.ctx.storage.deleteAll();
+  }
+
+  /** As many samples as fit into memory, or the end. */
+  async #step(state: State): Promise<void> {
+    const { organizationId, filter, after } = state;
+    const nowMs = Date.now();
+    const rows = await findSamples(this.env, organizationId, filter, { order: 'oldest', after, limit: SAMPLES_PER_STEP, nowMs });
+    if (rows.length === 0) return this.#save({ ...state, finishedAtMs: nowMs }, nowMs + RETENTION_MS);
+    const { read, samples } = await readPayloads(this.env, organizationId, rows);
+    const prices: OwnPrices = (await this.ctx.storage.get(PRICES_KEY)) ?? new Map();
+    let next = state;
+    for (const { row, payload } of samples) next = await this.#look(next, row, payload, prices);
+    const last = rows[read - 1];
+    if (!last) throw new Error('a step looks at one sample at least');
+    await this.#save({ ...next, after: { receivedAtMs: last.receivedAtMs, sampleId: last.sampleId } }, nowMs);
+  }
+
+  /** One sample. What cannot be compressed is counted, and holds nothing up. */
+  async #look(state: State, { provider, model }: SampleRow, payload: string, prices: OwnPrices): Promise<State> {
+    const { catalog } = await currentCatalog(this.env, (work) => this.ctx.waitUntil(work));
+    const price = await resolvePrice(catalog, prices, { providerUsed: provider, modelUsed: model ?? undefined }, state.startedAtMs);
+    const done = state.done + 1;
+    try {
+      const { input } = JSON.parse(payload) as { input: unknown };
+      const totals = addSample(state.totals, input, state.profile, price.available ? price.card.rates.input : null);
+      return { ...state, done, totals };
+    } catch (error) {
+      console.warn(JSON.stringify({ event: 'sample_not_compressed', jobId: state.jobId, error: String(error).slice(0, ERROR_LENGTH_MAX) }));
+      return { ...state, done, unreadable: state.unreadable + 1 };
+    }
+  }
+
+  async #save(state: State, wakeAtMs: number): Promise<void> {
+    await this.ctx.storage.transaction(async (transaction) => {
+      await transaction.put(STATE_KEY, state);
+      await transaction.setAlarm(wakeAtMs);
+    });
+  }
+}
+
+function statusOf({ finishedAtMs }: Pick<State, 'finishedAtMs'>): Progress['status'] {
+  return finishedAtMs === null ? 'RUNNING' : 'COMPLETED';
+}
+
+function present(state: State): Progress {
+  const { jobId, total, done, unreadable, totals, profile, startedAtMs, finishedAtMs, failures, lastError } = state;
+  const { originalTokens, compressedTokens, costAvoidedNanoUsd, unpricedSamples } = totals;
+  const savedTokens = originalTokens - compressedTokens;
+  return {
+    jobId,
+    status: statusOf(state),
+    progress: { total, done },
+    originalTokens,
+    compressedTokens,
+    savedTokens,
+    tokenSavingsRatio: savingsRatio(originalTokens, savedTokens),
+    costAvoidedUSD: usdFromNano(costAvoidedNanoUsd),
+    costAvoidedUsdNano: costAvoidedNanoUsd.toString(),
+    unpricedSamples,
+    unreadableSamples: unreadable,
+    byTechnique: techniquesOf(totals).map(({ costAvoidedNanoUsd: avoided, ...technique }) => ({
+      ...technique,
+      costAvoidedUSD: usdFromNano(avoided),
+      costAvoidedUsdNano: avoided.toString(),
+    })),
+    profile,
+    startedAt: new Date(startedAtMs).toISOString(),
+    finishedAt: finishedAtMs === null ? null : new Date(finishedAtMs).toISOString(),
+    failures,
+    lastError,
+  };
+}

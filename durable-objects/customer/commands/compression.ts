@@ -1,0 +1,41 @@
+/**
+ * The commands of prompt compression: record what it saved on a call, and say whether the customer may be billed for it.
+ */
+import type { CompressPromptData } from '../../../src/contract/compression.ts';
+import { type Answer, accept, refuse } from '../../../src/contract/errors.ts';
+import { creditLeft, recordCompression } from '../../../src/domain/call.ts';
+import type { CompressPromptCommand } from '../protocol.ts';
+import { type Context, catchUp, keyed } from './context.ts';
+
+export function compressPrompt(context: Context, command: CompressPromptCommand): Answer<CompressPromptData> {
+  const { store, nowMs } = context;
+  const { organizationId, callId, customerId, compression: counts } = command;
+  const known = store.account();
+  // Before any stored answer: a derived call id leads here without saying whose it is.
+  if (!known || known.organizationId !== organizationId) return noSuchCall();
+  if (customerId !== null && known.customerId !== customerId) return noSuchCall();
+  return keyed(context, 'compress_prompt', command, () => {
+    const account = catchUp(context, known);
+    const call = store.call(callId)?.call;
+    if (!call) return noSuchCall();
+    const recorded = recordCompression(account, call, counts, nowMs);
+    store.saveAccount(recorded.account, nowMs);
+    store.updateCall(recorded.call, nowMs);
+    const { originalTokens, compressedTokens, savedTokens, tokenSavingsRatio, techniques } = recorded.compression;
+    const saved = { originalTokens, compressedTokens, savedTokens, tokenSavingsRatio, techniques };
+    return accept('PROMPT_COMPRESSION_RECORDED', { callId, updated: true as const, provider: counts.provider, ...saved }, nowMs);
+  });
+}
+
+const noSuchCall = () => refuse('CALL_NOT_FOUND', 'no such call');
+
+/** Whether the customer pays as it goes and has nothing left to pay with; not so for one who was never seen. */
+export function isOutOfCredit(context: Context, organizationId: string): boolean {
+  const { store, nowMs } = context;
+  return store.transaction(nowMs, () => {
+    const known = store.account();
+    if (!known || known.organizationId !== organizationId) return false;
+    const account = catchUp(context, known);
+    return account.subscription.plan.plan.payg.enabled && !creditLeft(account, 0n);
+  });
+}

@@ -1,0 +1,262 @@
+/**
+ * The gateway on the wire: OpenAI's own requests and answers, with a few fields of ours, and its operations in one table.
+ *
+ * Only what the service itself reads is checked; everything else in a body is between the caller and the vendor. Our
+ * fields (`customer`, `feature`, `tags`, `models`) are taken out before the vendor sees the body. The routes ask for no
+ * vendor media type, and errors are in OpenAI's envelope.
+ */
+import { z } from 'zod';
+import { CustomerIdentity, ReasoningFields } from './calls.ts';
+import { TAGS_MAX, TEXT_LENGTH_MAX, text } from './fields.ts';
+import { isRecord, resolveIdentity } from './identity.ts';
+import type { Security } from './operations.ts';
+
+/** Of a request's body. */
+export const GATEWAY_BODY_BYTES_MAX = 10 * 1024 * 1024;
+/** Models of one request's fallback list. */
+export const FALLBACK_MODELS_MAX = 10;
+/** Names the customer where the body does not. */
+export const CUSTOMER_HEADER = 'x-usage-customer-id';
+/** The customer that is metered where a request names none. */
+export const DEFAULT_CUSTOMER_ID = 'default';
+
+/** Headers of the gateway's answers. */
+export const GATEWAY_HEADERS = {
+  callId: 'x-service-call-id',
+  modelKey: 'x-llm-model-key',
+  requestId: 'x-request-id',
+  costUsd: 'x-service-cost-usd',
+  shouldRetry: 'x-should-retry',
+} as const;
+
+const label = text(TEXT_LENGTH_MAX);
+const modelName = text(330);
+const effort = ReasoningFields.shape.reasoningEffort.nullable();
+
+/** Who is metered: an id, or the object of the metering interface, with the same spellings. */
+export const GatewayCustomer = z.preprocess(
+  (customer) => (typeof customer === 'string' ? { customerId: customer } : isRecord(customer) ? resolveIdentity({ customer }) : customer),
+  CustomerIdentity.partial({ customerId: true }).extend({
+    customerName: label.optional().describe('Display name for first provisioning'),
+    customerFriendlyName: label.optional().describe('Preferred name of `customerName`'),
+    customerEmail: label.optional().describe('E-mail address for first provisioning'),
+    stripeCustomerId: label.optional().describe('Customer id at Stripe'),
+  }),
+);
+
+/** The fields that are ours; no vendor sees them. */
+const ownFields = {
+  customer: GatewayCustomer.optional().describe('Who is metered: an id or an object; else the header x-usage-customer-id, else `default`'),
+  feature: label.nullish().describe('Feature of the application that calls'),
+  tags: z.array(label).max(TAGS_MAX).nullish().describe('Labels to report by'),
+};
+
+const ModelRequest = z.looseObject({
+  ...ownFields,
+  model: modelName.describe('`provider/model`, a bare name that the catalog knows, `service/standard` or `service/premium`'),
+  models: z
+    .array(modelName)
+    .max(FALLBACK_MODELS_MAX)
+    .nullish()
+    .describe('Tried in order after `model` when a vendor fails for a passing reason'),
+  user: z.string().nullish().describe("The customer's user"),
+});
+
+export const OWN_FIELDS = [...Object.keys(ownFields), 'models'];
+
+const stream = z.boolean().nullish().describe('Answer with server-sent events');
+
+export const ChatCompletionRequest = ModelRequest.extend({
+  messages: z.array(z.unknown()).min(1).describe('The conversation'),
+  stream,
+  stream_options: z
+    .looseObject({ include_usage: z.boolean().nullish() })
+    .nullish()
+    .describe('With `include_usage`: usage and cost at the end'),
+  reasoning_effort: effort.describe('Lowered to what plan and model admit'),
+  n: z.number().int().min(1).max(128).nullish().describe('Answers to make'),
+});
+
+export const ResponseRequest = ModelRequest.extend({
+  stream,
+  reasoning: z.looseObject({ effort }).nullish().describe('`effort` is lowered to what plan and model admit'),
+  background: z
+    .literal(false, { error: 'is not offered: what a background response uses would not be known' })
+    .nullish()
+    .describe('Only false'),
+});
+
+export const EmbeddingRequest = ModelRequest.extend({ input: z.unknown().describe('What is to be embedded') });
+
+export const BatchRequest = z.looseObject({
+  ...ownFields,
+  input_file_id: z
+    .string()
+    .regex(/^[\w.-]{1,200}$/, 'must be the id of a file')
+    .describe('The uploaded file; its lines name models as the vendor does'),
+  endpoint: z.string().min(1).max(200).describe('What each line asks for'),
+});
+
+export const GatewayError = z.object({
+  error: z.looseObject({
+    message: z.string().describe('Why, for people'),
+    type: z.string().describe("OpenAI's word for the kind of error; insufficient_quota where the customer's plan does not allow the call"),
+    code: z.string().nullable().describe("The service's code, or the vendor's own"),
+    param: z.string().nullable().describe('The field that is wrong'),
+    requiredScope: z.string().optional().describe('The scope that the credential lacks'),
+  }),
+});
+
+export const ModelObject = z.object({
+  id: z.string().describe('`provider/model`, or `service/standard`, `service/premium`'),
+  object: z.literal('model'),
+  created: z.number().int().describe('Release date, in seconds; 0 where it is not known'),
+  owned_by: z.string().describe('The vendor'),
+});
+
+export type ModelObject = z.infer<typeof ModelObject>;
+
+export const ModelList = z.object({ object: z.literal('list'), data: z.array(ModelObject) });
+
+export interface GatewayOperation {
+  operationId: string;
+  summary: string;
+  method: 'GET' | 'POST' | 'DELETE';
+  /** With `{name}` for parameters; a model's id may contain slashes. */
+  path: string;
+  security: Security & { kind: 'apiKey' };
+  body?: z.ZodType;
+  /** The body is an uploaded form. */
+  form?: true;
+  /** Of a success; the vendor's own answers pass as they are. */
+  answer: z.ZodType;
+}
+
+const invoke = { kind: 'apiKey', scopes: ['gateway:invoke'] } as const;
+/** Browsers' session tokens may call these too. */
+const chat = { ...invoke, clientScope: 'gateway:chat' } as const;
+const vendorAnswer = z.looseObject({}).describe("The vendor's answer, byte for byte; server-sent events where a stream was asked for");
+
+function operation<const O extends GatewayOperation>(entry: O): O {
+  return entry;
+}
+
+export const gatewayOperations = {
+  createChatCompletion: operation({
+    operationId: 'createChatCompletion',
+    summary: 'Chat completion, metered',
+    method: 'POST',
+    path: '/v1/chat/completions',
+    security: chat,
+    body: ChatCompletionRequest,
+    answer: vendorAnswer,
+  }),
+  createResponse: operation({
+    operationId: 'createResponse',
+    summary: 'Response, metered',
+    method: 'POST',
+    path: '/v1/responses',
+    security: chat,
+    body: ResponseRequest,
+    answer: vendorAnswer,
+  }),
+  createEmbedding: operation({
+    operationId: 'createEmbedding',
+    summary: 'Embeddings, metered',
+    method: 'POST',
+    path: '/v1/embeddings',
+    security: invoke,
+    body: EmbeddingRequest,
+    answer: vendorAnswer,
+  }),
+  listModels: operation({
+    operationId: 'listModels',
+    summary: 'Models that the organization can use',
+    method: 'GET',
+    path: '/v1/models',
+    security: invoke,
+    answer: ModelList,
+  }),
+  retrieveModel: operation({
+    operationId: 'retrieveModel',
+    summary: 'One model',
+    method: 'GET',
+    path: '/v1/models/{model}',
+    security: invoke,
+    answer: ModelObject,
+  }),
+  uploadFile: operation({
+    operationId: 'uploadFile',
+    summary: 'Upload a file to the vendor `openai`',
+    method: 'POST',
+    path: '/v1/files',
+    security: invoke,
+    form: true,
+    answer: vendorAnswer,
+  }),
+  listFiles: operation({
+    operationId: 'listFiles',
+    summary: 'List files of the vendor `openai`',
+    method: 'GET',
+    path: '/v1/files',
+    security: invoke,
+    answer: vendorAnswer,
+  }),
+  retrieveFile: operation({
+    operationId: 'retrieveFile',
+    summary: 'One file of the vendor `openai`',
+    method: 'GET',
+    path: '/v1/files/{id}',
+    security: invoke,
+    answer: vendorAnswer,
+  }),
+  deleteFile: operation({
+    operationId: 'deleteFile',
+    summary: 'Delete a file of the vendor `openai`',
+    method: 'DELETE',
+    path: '/v1/files/{id}',
+    security: invoke,
+    answer: vendorAnswer,
+  }),
+  readFileContent: operation({
+    operationId: 'readFileContent',
+    summary: 'Content of a file of the vendor `openai`',
+    method: 'GET',
+    path: '/v1/files/{id}/content',
+    security: invoke,
+    answer: z.unknown().describe('The content, as the vendor has it'),
+  }),
+  createBatch: operation({
+    operationId: 'createBatch',
+    summary: 'Begin a batch at the vendor `openai`; each line is metered once, at batch price, when its answer is there',
+    method: 'POST',
+    path: '/v1/batches',
+    security: invoke,
+    body: BatchRequest,
+    answer: vendorAnswer,
+  }),
+  listBatches: operation({
+    operationId: 'listBatches',
+    summary: 'List batches of the vendor `openai`',
+    method: 'GET',
+    path: '/v1/batches',
+    security: invoke,
+    answer: vendorAnswer,
+  }),
+  retrieveBatch: operation({
+    operationId: 'retrieveBatch',
+    summary: 'One batch; where it is finished, its lines are metered at once',
+    method: 'GET',
+    path: '/v1/batches/{id}',
+    security: invoke,
+    answer: vendorAnswer,
+  }),
+  cancelBatch: operation({
+    operationId: 'cancelBatch',
+    summary: 'Cancel a batch; lines that were answered before are metered',
+    method: 'POST',
+    path: '/v1/batches/{id}/cancel',
+    security: invoke,
+    answer: vendorAnswer,
+  }),
+} as const satisfies Record<string, GatewayOperation>;

@@ -1,0 +1,236 @@
+/**
+ * Readings on the wire: a customer's usage context and forecast (contract 4.7, 4.8), and anomalies (4.16). Every period
+ * includes its start and excludes its end, and every quantity says its unit.
+ */
+import { z } from 'zod';
+import { Subscription } from './entitlements.ts';
+import { customerId, instant } from './fields.ts';
+import { Period, timezone } from './usage-summary.ts';
+
+export const ForecastMetric = z.enum([
+  'calls',
+  'inputTokens',
+  'outputTokens',
+  'allTokens',
+  'dollars',
+  'agenticApi',
+  'customMeter1',
+  'customMeter2',
+]);
+export type ForecastMetric = z.infer<typeof ForecastMetric>;
+
+const Unit = z.enum(['calls', 'tokens', 'USD', 'units', 'searches', 'seconds']).describe('What the quantity is counted in');
+
+export const ForecastQuery = z.object({
+  metric: ForecastMetric.describe('What is forecast; dollars are recorded provider cost, not revenue'),
+  timezone,
+});
+
+const flag = (what: string) =>
+  z
+    .enum(['true', 'false'])
+    .default('true')
+    .transform((value) => value === 'true')
+    .describe(`${what}; default true`);
+
+export const UsageContextQuery = z.object({
+  timezone,
+  forecastMetric: ForecastMetric.default('calls').describe('What is forecast'),
+  includeForecast: flag('Whether the forecast is made'),
+  includeSignals: flag('Whether signals and review reasons are looked for'),
+});
+
+export type UsageContextQuery = z.infer<typeof UsageContextQuery>;
+
+const Quantiles = z.object({
+  expected: z.number().describe('Expected quantity'),
+  p10: z.number().describe('One in ten outcomes is below'),
+  p50: z.number().describe('Half of the outcomes are below'),
+  p90: z.number().describe('Nine in ten outcomes are below'),
+});
+
+const ForecastFacts = z.object({
+  metric: ForecastMetric.describe('What is forecast'),
+  unit: Unit,
+  timezone: z.string().describe('Time zone of the days that the forecast learns from'),
+  status: z
+    .enum(['available', 'insufficient_history', 'not_applicable', 'incomplete', 'temporarily_unavailable'])
+    .describe('Whether there is a forecast'),
+  reason: z.string().nullable().describe('Why there is none, or an incomplete one'),
+  period: Period.describe('The usage period'),
+  horizon: Period.describe('From the present hour to the next replenishment'),
+  recorded: z.number().describe('Quantity of the period so far'),
+  remaining: Quantiles.nullable().describe('What is still to come until the replenishment'),
+  total: Quantiles.nullable().describe('The whole period: recorded and remaining'),
+  method: z
+    .enum(['weekday_seasonal', 'recent_level', 'damped_trend', 'seasonal_naive'])
+    .nullable()
+    .describe('The method that weighs most, by a rolling-origin backtest'),
+  backtest: z
+    .object({
+      weightedAbsolutePercentageError: z.number().nullable().describe('0.1 is 10 percent; null where nothing was used'),
+      windowHours: z.number().describe('Length of the windows that were forecast'),
+      windows: z.number().int().describe('How many of them'),
+    })
+    .nullable()
+    .describe('How well the method did on the past'),
+  quality: z
+    .enum(['HIGH', 'MEDIUM', 'LOW'])
+    .nullable()
+    .describe('HIGH: four weeks and an error of at most 15 percent; MEDIUM: two weeks and 40'),
+  historyDays: z.number().int().describe('Whole days of history'),
+  projectedAllowanceExhaustionAt: instant
+    .nullable()
+    .optional()
+    .describe(
+      'When the included units are gone at this pace; null where they last. Only for agenticApi, customMeter1 and customMeter2. It does not mean that service ends',
+    ),
+});
+
+export const ForecastData = ForecastFacts.extend({ customerId: z.string().describe('The customer') });
+export type ForecastData = z.infer<typeof ForecastData>;
+export type ForecastFacts = z.infer<typeof ForecastFacts>;
+
+const Quantities = z.object({
+  calls: z.number().describe('Ended calls'),
+  failedCalls: z.number().describe('Of them, failed ones'),
+  inputTokens: z.number().describe('Tokens'),
+  outputTokens: z.number().describe('Tokens'),
+  dollars: z.number().describe('Recorded provider cost in USD'),
+  agenticApi: z.number().describe('Units'),
+  customMeter1: z.number().describe('Units'),
+  customMeter2: z.number().describe('Units'),
+});
+
+const Change = z.object({
+  latest: z.number().describe('In the latest seven days'),
+  preceding: z.number().describe('In the seven days before'),
+  change: z.number().describe('Difference'),
+  ratio: z.number().nullable().describe('Latest over preceding; null where nothing preceded'),
+});
+
+export const UsageContextData = z.object({
+  contractVersion: z.literal(1).describe('Version of this shape'),
+  customerId: z.string().describe('The customer'),
+  timezone: z.string().describe('Time zone of the forecast; the weeks are of UTC days'),
+  asOf: instant.describe('Start of the present hour: readings have the resolution of an hour'),
+  customer: z.object({
+    friendlyName: z.string().nullable().describe('Display name'),
+    createdAt: instant.describe('When the customer was provisioned'),
+    canceled: z.boolean().describe('The subscription is canceled'),
+  }),
+  plan: z.object({
+    planId: z.string().describe('Plan'),
+    name: z.string().describe('Name of the plan'),
+    usagePlanVersionId: z.string().describe('Plan version'),
+    limitType: z.enum(['NONE', 'BLOCK', 'DOWNGRADE']).describe('What happens when an allowance is used up'),
+  }),
+  subscription: Subscription,
+  meters: z
+    .array(
+      z.object({
+        name: z.string().describe('Meter'),
+        unit: Unit,
+        limit: z.number().nullable().describe('Allowance of the period; null when unlimited'),
+        used: z.number().describe('Taken of it, open calls included'),
+        remaining: z.number().describe('What is left; informational when unlimited'),
+        unlimited: z.boolean().describe('No bound'),
+        ratio: z.number().nullable().describe('remaining / limit'),
+      }),
+    )
+    .describe('Every meter, with its unit'),
+  funding: z
+    .object({
+      payAsYouGo: z.boolean().describe('The plan lets the USD balance pay beyond the allowance'),
+      markupPercent: z.number().describe('Added to the cost'),
+      balanceUsd: z.number().describe('USD balance'),
+      availableUsd: z.number().describe('Balance less holds and charges under way'),
+      purchasedUnits: z
+        .object({ agenticApi: z.number(), customMeter1: z.number(), customMeter2: z.number() })
+        .describe('Purchased units left, by meter'),
+      continuesBeyondAllowance: z.boolean().describe('Service goes on when the included allowance is gone'),
+    })
+    .describe('What pays when the allowance is gone'),
+  weeks: z
+    .object({
+      latest: Period.describe('The latest seven completed UTC days'),
+      preceding: Period.describe('The seven days before'),
+      calls: Change.describe('Calls'),
+      failedCalls: Change.describe('Failed calls'),
+      inputTokens: Change.describe('Tokens'),
+      outputTokens: Change.describe('Tokens'),
+      dollars: Change.describe('USD of recorded provider cost'),
+      agenticApi: Change.describe('Units'),
+      customMeter1: Change.describe('Units'),
+      customMeter2: Change.describe('Units'),
+    })
+    .describe('The latest week against the one before'),
+  currentPeriod: Period.extend({ quantities: Quantities.describe('Recorded in the period so far') }).describe('The usage period'),
+  signals: z
+    .array(
+      z.object({
+        code: z.string().describe('What was noticed'),
+        severity: z.enum(['INFO', 'WARNING', 'CRITICAL']).describe('How much it matters'),
+        meter: z.string().nullable().describe('The meter that it speaks of; null where it speaks of none'),
+        evidence: z.record(z.string(), z.union([z.number(), z.string(), z.null()])).describe('The figures behind it'),
+      }),
+    )
+    .optional()
+    .describe('What stands out, each with its evidence; absent where they were not asked for'),
+  forecast: ForecastFacts.optional().describe('Of the asked metric; absent where it was not asked for'),
+  reviewReasons: z
+    .array(
+      z.object({
+        reason: z
+          .enum(['OUT_OF_ALLOWANCE', 'FUNDING_AT_RISK', 'QUALITY_AT_RISK', 'CHURN_RISK', 'UPSELL_CANDIDATE'])
+          .describe('Why a person should look'),
+        signals: z.array(z.string()).describe('The signals that say so'),
+      }),
+    )
+    .optional()
+    .describe('Derived from the signals alone; absent where they were not asked for'),
+  evidence: z
+    .object({
+      complete: z.boolean().describe('Nothing is missing of what the readings are made from'),
+      gaps: z
+        .array(z.enum(['HISTORY_SHORTER_THAN_TWO_WEEKS', 'PERIOD_NOT_COVERED', 'CALLS_WITHOUT_PRICE', 'SERIES_UNAVAILABLE']))
+        .describe('What is missing'),
+    })
+    .describe('How complete the evidence is'),
+});
+
+export type UsageContextData = z.infer<typeof UsageContextData>;
+
+/** Days that anomalies are looked for in. */
+const ANOMALY_DAYS_MAX = 100;
+
+export const AnomaliesQuery = z.object({
+  days: z.coerce.number().int().min(14).max(ANOMALY_DAYS_MAX).default(60).describe('UTC days to look at, 14 to 100'),
+  customerId: customerId.optional().describe('Only of this customer; default the organization and its largest customers'),
+});
+
+export type AnomaliesQuery = z.infer<typeof AnomaliesQuery>;
+
+export const AnomaliesData = z.object({
+  period: Period.describe('What was looked at'),
+  asOf: instant.describe('End of the last whole hour'),
+  items: z
+    .array(
+      z.object({
+        customerId: z.string().nullable().describe('The customer; null for the organization as a whole'),
+        kind: z.enum(['SPEND_SPIKE', 'SILENCE', 'ERROR_BURST', 'NEW_EXPENSIVE_MODEL']).describe('What happened'),
+        startedAt: instant.describe('Start, inclusive'),
+        endedAt: instant.describe('End, exclusive; the end of the period where it may still go on'),
+        unit: z.enum(['USD', 'calls']).describe('Of expected and observed'),
+        expected: z.number().describe('What was to be expected'),
+        observed: z.number().describe('What was recorded'),
+        severity: z.enum(['LOW', 'MEDIUM', 'HIGH']).describe('How much it matters'),
+        evidence: z.record(z.string(), z.union([z.number(), z.string()])).describe('The figures behind it'),
+      }),
+    )
+    .describe('Episodes, the latest first'),
+  customersLookedAt: z.number().int().describe('Customers whose series were looked at: the largest by cost'),
+  truncated: z.boolean().describe('There are more episodes than an answer lists'),
+});
+
+export type AnomaliesData = z.infer<typeof AnomaliesData>;

@@ -1,0 +1,191 @@
+/**
+ * Local days of an IANA time zone, correct over changes of the clock: days of 23 and 25 hours, zones that change at
+ * midnight, offsets of half an hour.
+ *
+ * The offsets come from `Intl`, and the zone's changes between two moments are found once, so that thousands of hours
+ * are placed without asking again. Hours are the resolution of every series: an hour belongs to the local day in which
+ * it starts, which matters only where the offset is not a whole hour.
+ */
+
+export const HOUR_MS = 3_600_000;
+export const DAY_MS = 24 * HOUR_MS;
+export const DAYS_PER_WEEK = 7;
+
+/** More local days than any reading asks for at once; twenty years. */
+export const LOCAL_DAYS_MAX = 7_320;
+/** No zone changes its clock and changes it back within four days, so that equal offsets at both ends mean no change between. */
+const PROBE_MS = 4 * DAY_MS;
+const TIME_ZONE_LENGTH_MAX = 64;
+
+export interface LocalDay {
+  startMs: number;
+  endMs: number;
+  /** The date, `2026-03-29`. */
+  label: string;
+  /** 0 is Sunday. */
+  weekday: number;
+}
+
+/** A zone's clock between two moments. */
+export interface ZoneClock {
+  /** What to add to an instant in [fromMs, toMs] to read the local wall clock as if it were UTC. */
+  offsetAt(atMs: number): number;
+  /** The wall clock at an instant, in milliseconds as if it were UTC. */
+  wallAt(atMs: number): number;
+}
+
+/** Whether the name is an IANA time zone that this runtime knows. Bare offsets such as `+02:00` are not names. */
+export function isTimeZone(name: string): boolean {
+  if (!/^[A-Za-z]/.test(name) || name.length > TIME_ZONE_LENGTH_MAX) return false;
+  try {
+    new Intl.DateTimeFormat('en-US', { timeZone: name });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The zone's clock over [fromMs, toMs]. Throws on a name that `isTimeZone` refuses. */
+export function zoneClock(timeZone: string, fromMs: number, toMs: number): ZoneClock {
+  const ask = offsetReader(timeZone);
+  const changes = findChanges(ask, fromMs, toMs);
+  const first = ask(fromMs);
+  const offsetAt = (atMs: number) => {
+    let offset = first;
+    for (const change of changes) {
+      if (change.atMs > atMs) break;
+      offset = change.offsetMs;
+    }
+    return offset;
+  };
+  return { offsetAt, wallAt: (atMs) => atMs + offsetAt(atMs) };
+}
+
+/** The instant at which the local day that contains `atMs` begins: its first moment, which need not read 00:00. */
+export function startOfLocalDay(atMs: number, timeZone: string): number {
+  return dayStart(zoneClock(timeZone, atMs - 3 * DAY_MS, atMs + 3 * DAY_MS), atMs);
+}
+
+/** Every local day that shares a moment with [fromMs, toMs), whole, in order. Throws above LOCAL_DAYS_MAX of them. */
+export function localDays(fromMs: number, toMs: number, timeZone: string): LocalDay[] {
+  if (toMs <= fromMs) return [];
+  if ((toMs - fromMs) / DAY_MS > LOCAL_DAYS_MAX) throw new RangeError('more local days than LOCAL_DAYS_MAX');
+  const clock = zoneClock(timeZone, fromMs - 3 * DAY_MS, toMs + 3 * DAY_MS);
+  const days: LocalDay[] = [];
+  for (let startMs = dayStart(clock, fromMs); startMs < toMs; ) {
+    const endMs = nextDayStart(clock, startMs);
+    const date = new Date(clock.wallAt(startMs));
+    days.push({ startMs, endMs, label: date.toISOString().slice(0, 10), weekday: date.getUTCDay() });
+    startMs = endMs;
+  }
+  return days;
+}
+
+/** The instant at which the wall clock of a zone shows `wallMs`; within a gap, the moment that far after the clock's change. */
+export function instantAtWall(wallMs: number, timeZone: string): number {
+  const clock = zoneClock(timeZone, wallMs - 2 * DAY_MS, wallMs + 2 * DAY_MS);
+  const guessMs = wallMs - clock.offsetAt(wallMs);
+  return wallMs - clock.offsetAt(guessMs);
+}
+
+/** The sum of each local day: `quantities[i]` belongs to `days[i]`. Hours outside all days are left out. */
+export function bucketByLocalDay(days: readonly LocalDay[], hours: readonly { startMs: number; quantity: number }[]): number[] {
+  const quantities = days.map(() => 0);
+  for (const { startMs, quantity } of hours) {
+    const index = dayIndex(days, startMs);
+    if (index >= 0) quantities[index] = (quantities[index] ?? 0) + quantity;
+  }
+  return quantities;
+}
+
+function dayIndex(days: readonly LocalDay[], atMs: number): number {
+  let low = 0;
+  let high = days.length - 1;
+  while (low <= high) {
+    const middle = (low + high) >> 1;
+    const day = days[middle] as LocalDay;
+    if (atMs < day.startMs) high = middle - 1;
+    else if (atMs >= day.endMs) low = middle + 1;
+    else return middle;
+  }
+  return -1;
+}
+
+function wallDate(clock: ZoneClock, atMs: number): number {
+  return Math.floor(clock.wallAt(atMs) / DAY_MS);
+}
+
+function dayStart(clock: ZoneClock, atMs: number): number {
+  const date = wallDate(clock, atMs);
+  // No local day is two days long.
+  return firstMomentOf(clock, date, atMs - 2 * DAY_MS, atMs);
+}
+
+function nextDayStart(clock: ZoneClock, startMs: number): number {
+  const date = wallDate(clock, startMs);
+  // A zone that crosses the date line skips a whole date: the next date is whatever comes next.
+  return firstMomentOf(clock, date + 1, startMs, startMs + 2 * DAY_MS);
+}
+
+/**
+ * The first moment in (lowMs, highMs] whose local date is `date` or later. A clock that goes back over midnight repeats
+ * the end of a day; none has done so for more than a minute past it since 2011.
+ */
+function firstMomentOf(clock: ZoneClock, date: number, lowMs: number, highMs: number): number {
+  let low = lowMs;
+  let high = highMs;
+  while (high - low > 1) {
+    const middle = Math.floor((low + high) / 2);
+    if (wallDate(clock, middle) >= date) high = middle;
+    else low = middle;
+  }
+  return high;
+}
+
+interface Change {
+  atMs: number;
+  offsetMs: number;
+}
+
+function findChanges(ask: (atMs: number) => number, fromMs: number, toMs: number): Change[] {
+  const changes: Change[] = [];
+  let offset = ask(fromMs);
+  for (let lowMs = fromMs; lowMs < toMs; lowMs += PROBE_MS) {
+    const highMs = Math.min(lowMs + PROBE_MS, toMs);
+    const offsetMs = ask(highMs);
+    if (offsetMs !== offset) changes.push({ atMs: changeBetween(ask, lowMs, highMs), offsetMs });
+    offset = offsetMs;
+  }
+  return changes;
+}
+
+function changeBetween(ask: (atMs: number) => number, lowMs: number, highMs: number): number {
+  const before = ask(lowMs);
+  let low = lowMs;
+  let high = highMs;
+  while (high - low > 1) {
+    const middle = Math.floor((low + high) / 2);
+    if (ask(middle) === before) low = middle;
+    else high = middle;
+  }
+  return high;
+}
+
+/** Reads the offset of an instant from the wall clock that `Intl` prints for it. */
+function offsetReader(timeZone: string): (atMs: number) => number {
+  const format = new Intl.DateTimeFormat('en-US', {
+    timeZone,
+    hourCycle: 'h23',
+    year: 'numeric',
+    month: 'numeric',
+    day: 'numeric',
+    hour: 'numeric',
+    minute: 'numeric',
+    second: 'numeric',
+  });
+  return (atMs) => {
+    const [month = 0, day = 0, year = 0, hour = 0, minute = 0, second = 0] = (format.format(atMs).match(/\d+/g) ?? []).map(Number);
+    const wallMs = Date.UTC(year, month - 1, day, hour, minute, second);
+    return wallMs - Math.floor(atMs / 1000) * 1000;
+  };
+}

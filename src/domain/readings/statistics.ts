@@ -1,0 +1,44 @@
+/**
+ * The few statistics that the readings share: medians, quantiles and scales that a stray value cannot spoil.
+ *
+ * Sums run in the order of their input and nothing here is random, so that the same data give the same bytes.
+ */
+
+/** Of a normal distribution: its 90th percentile in standard deviations. */
+export const Z_90 = 1.2815515655446004;
+/** Of a normal distribution: one standard deviation in median absolute deviations, 1 / 0.6745. */
+export const SD_PER_MAD = 1.4826;
+
+/** What leaves a reading: rounded to so many decimals, never a negative zero. */
+export function rounded(value: number, decimals: number): number {
+  const scale = 10 ** decimals;
+  const result = Math.round(value * scale) / scale;
+  return Number.isFinite(result) ? result + 0 : value;
+}
+
+export function sum(values: readonly number[]): number {
+  let total = 0;
+  for (const value of values) total += value;
+  return total;
+}
+
+export function mean(values: readonly number[]): number {
+  return values.length === 0 ? 0 : sum(values) / values.length;
+}
+
+/** The value below which `share` of the values lie, between neighbours in proportion; 0 of nothing. */
+export function quantile(values: readonly number[], share: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const at = (sorted.length - 1) * share;
+  const low = sorted[Math.floor(at)] ?? 0;
+  const high = sorted[Math.ceil(at)] ?? low;
+  return low + (high - low) * (at - Math.floor(at));
+}
+
+export function median(values: readonly number[]): number {
+  return quantile(values, 0.5);
+}
+
+export function clamp(value: number, low: number, high: number): number {
+  return Math.min(high, Math.max(low, value));
+}

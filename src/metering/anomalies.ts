@@ -1,0 +1,77 @@
+/**
+ * Use case: what stands out in the usage of an organization and its largest customers, from the hourly sums in D1.
+ *
+ * The organization, and a customer that is named, are looked at by the hour; the largest customers by the day, so that
+ * what is read stays bounded.
+ */
+import { type Answer, accept } from '../contract/errors.ts';
+import type { AnomaliesData, AnomaliesQuery } from '../contract/readings.ts';
+import { dayBuckets, detectAnomalies, hourBuckets } from '../domain/readings/anomalies.ts';
+import { DAY_MS, HOUR_MS } from '../domain/readings/calendar.ts';
+import type { Episode } from '../domain/readings/episode.ts';
+import { largestCustomers, readSpend, type SpendRow } from '../storage/usage.ts';
+import type { Caller } from './caller.ts';
+
+const CUSTOMERS_MAX = 20;
+const EPISODES_MAX = 200;
+
+type Bucket = Parameters<typeof hourBuckets>[0][number];
+
+export async function readAnomalies({ env, organization }: Caller, { days, customerId }: AnomaliesQuery): Promise<Answer<AnomaliesData>> {
+  const nowMs = Date.now();
+  const { organizationId } = organization;
+  const toMs = nowMs - (nowMs % HOUR_MS);
+  const fromMs = toMs - days * DAY_MS;
+  const [rows, largest] = await Promise.all([
+    readSpend(env, organizationId, { fromMs, toMs, bucketMs: HOUR_MS, customerIds: customerId === undefined ? null : [customerId] }),
+    customerId === undefined ? largestCustomers(env, organizationId, fromMs, toMs, CUSTOMERS_MAX) : [],
+  ]);
+  const daily = largest.length === 0 ? [] : await readSpend(env, organizationId, { fromMs, toMs, bucketMs: DAY_MS, customerIds: largest });
+  const items = [
+    ...present(customerId ?? null, detectAnomalies(hourBuckets(bucketsOf(rows), fromMs, toMs), 'hour')),
+    ...largest.flatMap((id) => {
+      const own = daily.filter((row) => row.customerId === id);
+      return present(id, detectAnomalies(dayBuckets(bucketsOf(own), fromMs, toMs), 'day'));
+    }),
+  ].sort((a, b) => (a.startedAt === b.startedAt ? 0 : a.startedAt < b.startedAt ? 1 : -1));
+  const data: AnomaliesData = {
+    period: { startedAt: iso(fromMs), endedAt: iso(toMs) },
+    asOf: iso(toMs),
+    items: items.slice(0, EPISODES_MAX),
+    customersLookedAt: customerId === undefined ? largest.length : 1,
+    truncated: items.length > EPISODES_MAX,
+  };
+  return accept('USAGE_ANOMALIES_READ', data, nowMs);
+}
+
+/** One bucket out of the rows of its outcomes and models. */
+function bucketsOf(rows: readonly SpendRow[]): Bucket[] {
+  const buckets = new Map<number, Bucket & { models: Record<string, number> }>();
+  for (const { startMs, outcome, model, calls, costUsd } of rows) {
+    const bucket = buckets.get(startMs) ?? { startMs, spend: 0, calls: 0, failedCalls: 0, models: {} };
+    bucket.calls += calls;
+    if (outcome === 'FAILED') bucket.failedCalls += calls;
+    bucket.spend += costUsd;
+    if (model !== '') bucket.models[model] = (bucket.models[model] ?? 0) + costUsd;
+    buckets.set(startMs, bucket);
+  }
+  return [...buckets.values()];
+}
+
+function present(customerId: string | null, episodes: readonly Episode[]): AnomaliesData['items'] {
+  return episodes.map(({ kind, startMs, endMs, expected, observed, severity, evidence }) => ({
+    customerId,
+    kind,
+    startedAt: iso(startMs),
+    endedAt: iso(endMs),
+    unit: kind === 'SILENCE' || kind === 'ERROR_BURST' ? 'calls' : 'USD',
+    expected,
+    observed,
+    severity,
+    evidence,
+  }));
+}
+
+function iso(atMs: number): string {
+  return new Date(atMs).toISOString();
+}

@@ -1,0 +1,155 @@
+/**
+ * Use cases of prompt compression: record savings, say who may be billed, the profile, the summary, and estimates.
+ */
+import type { Customer } from '../../durable-objects/customer.ts';
+import {
+  type AuthorizeCompressionRequest,
+  type CompressionAuthorization,
+  type CompressionJob,
+  type CompressionProfile,
+  type CompressionSummary,
+  type CompressionSummaryQuery,
+  type CompressPromptData,
+  type CompressPromptRequest,
+  type RecordedSavings,
+  SAVINGS_GROUPS_MAX,
+  type StartCompressionJobRequest,
+  type StartedCompressionJob,
+} from '../contract/compression.ts';
+import { type Answer, accept, refuse } from '../contract/errors.ts';
+import { canonicalJson } from '../domain/canonical.ts';
+import { savingsRatio } from '../domain/compression.ts';
+import { usdFromNano } from '../domain/money.ts';
+import type { Env } from '../env.ts';
+import { sha256Hex } from '../platform/hash.ts';
+import { findProfile, type SavingsSums, saveProfile, sumSavings } from '../storage/compression.ts';
+import type { Session } from '../storage/credentials.ts';
+import { ask, customerByCall, customerByName, forgetOwner } from '../storage/objects.ts';
+import type { Caller } from './caller.ts';
+import { explicitKey, fingerprintOf } from './idempotency.ts';
+
+/** Who is billed where nobody is named. */
+const DEFAULT_CUSTOMER_ID = 'default';
+const SUMMARY_MS = 30 * 24 * 3_600_000;
+
+/** A browser's session reaches the calls of its own customer alone. */
+export async function compressPrompt(
+  caller: Caller,
+  request: CompressPromptRequest,
+  headerKey: string | null,
+  session: Session | undefined,
+): Promise<Answer<CompressPromptData>> {
+  const { env, organization } = caller;
+  const { organizationId } = organization;
+  const { callId, promptCompression } = request;
+  const address = await customerByCall(env, organizationId, callId);
+  if (!address) return refuse('CALL_NOT_FOUND', 'no such call');
+  const fingerprint = await fingerprintOf(request);
+  const answer = await ask<DurableObjectStub<Customer>, Answer<CompressPromptData>>(address, (customer) =>
+    customer.compressPrompt({
+      organizationId,
+      callId,
+      customerId: session?.customerId ?? null,
+      compression: promptCompression,
+      idempotencyKey: explicitKey(headerKey, request),
+      fingerprint,
+    }),
+  );
+  // Once more by the directory, where this isolate went by what it remembered.
+  const notFound = !answer.ok && answer.refusal.code === 'CALL_NOT_FOUND';
+  return notFound && forgetOwner(organizationId, callId) ? compressPrompt(caller, request, headerKey, session) : answer;
+}
+
+export async function authorizeCompression(
+  { env, organization }: Caller,
+  request: AuthorizeCompressionRequest,
+  session: Session | undefined,
+): Promise<Answer<CompressionAuthorization>> {
+  const { organizationId } = organization;
+  const customerId = session?.customerId ?? request.customerId ?? DEFAULT_CUSTOMER_ID;
+  const outOfCredit = await ask(customerByName(env, organizationId, customerId), (customer) => customer.isOutOfCredit(organizationId));
+  if (outOfCredit) {
+    return refuse('CREDIT_REQUIRED', 'the customer pays as it goes and has no credit left', { members: { customerId } });
+  }
+  return accept('COMPRESSION_AUTHORIZED', { authorized: true, organizationId, customerId }, Date.now());
+}
+
+export async function readProfile({ env, organization }: Caller): Promise<Answer<CompressionProfile>> {
+  return accept('COMPRESSION_PROFILE_READ', await findProfile(env, organization.organizationId), Date.now());
+}
+
+export async function replaceProfile({ env, organization }: Caller, profile: CompressionProfile): Promise<Answer<CompressionProfile>> {
+  await saveProfile(env, organization.organizationId, profile);
+  return accept('COMPRESSION_PROFILE_SAVED', profile, Date.now());
+}
+
+export async function readSummary({ env, organization }: Caller, query: CompressionSummaryQuery): Promise<Answer<CompressionSummary>> {
+  const nowMs = Date.now();
+  const toMs = query.to === undefined ? nowMs : Date.parse(query.to);
+  const fromMs = query.from === undefined ? toMs - SUMMARY_MS : Date.parse(query.from);
+  if (fromMs >= toMs) {
+    const message = 'must be in the past, or `to` be given';
+    return refuse('BAD_REQUEST', `from: ${message}`, { members: { details: [{ path: 'from', message }] } });
+  }
+  const { total, byFeature, byTechnique } = await sumSavings(env, organization.organizationId, { fromMs, toMs }, SAVINGS_GROUPS_MAX);
+  const data = {
+    ...presentSavings(total),
+    period: { startedAt: new Date(fromMs).toISOString(), endedAt: new Date(toMs).toISOString() },
+    asOf: new Date(nowMs).toISOString(),
+    byFeature: byFeature.map(({ feature, ...sums }) => ({ feature, ...presentSavings(sums) })),
+    byTechnique: byTechnique.map(({ technique, ...sums }) => ({ technique, ...presentSavings(sums) })),
+  };
+  return accept('COMPRESSION_SUMMARY_READ', data, nowMs);
+}
+
+function presentSavings({ costAvoidedNanoUsd, ...counts }: SavingsSums): RecordedSavings {
+  return {
+    ...counts,
+    tokenSavingsRatio: savingsRatio(counts.originalTokens, counts.savedTokens),
+    costAvoidedUSD: usdFromNano(costAvoidedNanoUsd),
+    costAvoidedUsdNano: costAvoidedNanoUsd.toString(),
+  };
+}
+
+/** Starts an estimate. Its id comes from the idempotency key, so that a retry finds it again. */
+export async function startJob(
+  { env, organization }: Caller,
+  request: StartCompressionJobRequest,
+  headerKey: string | null,
+): Promise<Answer<StartedCompressionJob>> {
+  const { organizationId, prices } = organization;
+  const { from, to, customerId, feature } = request;
+  const nowMs = Date.now();
+  const key = explicitKey(headerKey, request);
+  const jobId = key === null ? crypto.randomUUID() : (await sha256Hex(canonicalJson({ organizationId, job: key }))).slice(0, 32);
+  const job = {
+    jobId,
+    organizationId,
+    fingerprint: await fingerprintOf(request),
+    filter: {
+      customerId,
+      feature,
+      fromMs: from === undefined ? undefined : Date.parse(from),
+      toMs: to === undefined ? nowMs : Date.parse(to),
+    },
+    profile: request.profile ?? (await findProfile(env, organizationId)),
+  };
+  const started = await ask(
+    () => jobOf(env, jobId),
+    (stub) => stub.start(job, prices),
+  );
+  if (!started) return refuse('IDEMPOTENCY_KEY_CONFLICT', 'the idempotency key was used before with another payload');
+  return { ...accept('COMPRESSION_JOB_STARTED', { jobId, status: started.status }, nowMs), replayed: started.replayed };
+}
+
+export async function readJob({ env, organization }: Caller, jobId: string): Promise<Answer<CompressionJob>> {
+  const job = await ask(
+    () => jobOf(env, jobId),
+    (stub) => stub.read(organization.organizationId),
+  );
+  return job ? accept('COMPRESSION_JOB_READ', job, Date.now()) : refuse('COMPRESSION_JOB_NOT_FOUND', 'no such job');
+}
+
+function jobOf(env: Env, jobId: string) {
+  return env.COMPRESSION_JOBS.getByName(jobId);
+}

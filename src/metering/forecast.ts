@@ -1,0 +1,147 @@
+/**
+ * Use case: the forecast of one metric of a customer until the next replenishment.
+ *
+ * Readings have the resolution of an hour: a forecast begins with the present hour, so the same data give the same answer.
+ */
+
+import type { CustomerHistory } from '../../durable-objects/customer/protocol.ts';
+import type { SeriesHour } from '../../durable-objects/customer/tables/usage-hours.ts';
+import type { Customer } from '../../durable-objects/customer.ts';
+import { type Answer, accept, refuse } from '../contract/errors.ts';
+import type { ForecastData, ForecastFacts, ForecastMetric } from '../contract/readings.ts';
+import { type MeterName, summarize } from '../domain/meters.ts';
+import { NEVER_MS } from '../domain/period.ts';
+import type { MeterSlot } from '../domain/plan.ts';
+import { HOUR_MS, isTimeZone } from '../domain/readings/calendar.ts';
+import { projectedAllowanceExhaustionAt } from '../domain/readings/exhaustion.ts';
+import { forecast } from '../domain/readings/forecast.ts';
+import type { UsageHour } from '../domain/readings/history.ts';
+import { rounded } from '../domain/readings/statistics.ts';
+import { ask, customerByName } from '../storage/objects.ts';
+import type { Caller } from './caller.ts';
+
+/** The metrics that are one meter each: these alone may say when an allowance is gone. */
+export const METER_METRICS: Partial<Record<ForecastMetric, { meter: MeterName; slot: MeterSlot }>> = {
+  agenticApi: { meter: 'agenticApi', slot: 'AGENTIC_API' },
+  customMeter1: { meter: 'customMeter1', slot: 'CUSTOM1' },
+  customMeter2: { meter: 'customMeter2', slot: 'CUSTOM2' },
+};
+
+/** Sums of USD as numbers are rounded to a nano-USD. */
+const DECIMALS = 9;
+
+const UNITS: Record<ForecastMetric, ForecastFacts['unit']> = {
+  calls: 'calls',
+  inputTokens: 'tokens',
+  outputTokens: 'tokens',
+  allTokens: 'tokens',
+  dollars: 'USD',
+  agenticApi: 'units',
+  customMeter1: 'units',
+  customMeter2: 'units',
+};
+
+export async function readForecast(
+  caller: Caller,
+  customerId: string,
+  { metric, timezone }: { metric: ForecastMetric; timezone: string },
+): Promise<Answer<ForecastData>> {
+  if (!isTimeZone(timezone)) return unknownTimezone('timezone');
+  const history = await customerHistory(caller, customerId);
+  if (!history) return customerNotFound();
+  const nowMs = Date.now();
+  return accept('FORECAST_READ', { customerId, ...forecastOf(history, metric, timezone, nowMs) }, nowMs);
+}
+
+/** The customer's account and hours of usage; `null` for one that is missing or another tenant's. */
+export function customerHistory({ env, organization: { organizationId } }: Caller, customerId: string): Promise<CustomerHistory | null> {
+  return ask<DurableObjectStub<Customer>, CustomerHistory | null>(
+    customerByName(env, organizationId, customerId),
+    (customer) => customer.readHistory(organizationId) as unknown as PromiseLike<CustomerHistory | null>,
+  );
+}
+
+export const customerNotFound = () => refuse('CUSTOMER_NOT_FOUND', 'no such customer');
+
+export function unknownTimezone(path: string) {
+  const message = 'must be the name of an IANA time zone, such as Europe/Berlin';
+  return refuse('BAD_REQUEST', `${path}: ${message}`, { members: { details: [{ path, message }] } });
+}
+
+export function forecastOf({ account, hours }: CustomerHistory, metric: ForecastMetric, timezone: string, nowMs: number): ForecastFacts {
+  const presentMs = nowMs - (nowMs % HOUR_MS);
+  const { subscription } = account;
+  const { plan } = subscription.plan;
+  const ofMeter = METER_METRICS[metric];
+  const enabled = !ofMeter || plan.customMeters[ofMeter.slot]?.enabled === true;
+  const { lastReplenishedAtMs: periodStartMs, nextReplenishAtMs: boundaryMs } = subscription;
+  const series = seriesOf(hours, metric);
+  const result = forecast({
+    hours: series,
+    firstDataMs: account.createdAtMs,
+    nowMs: presentMs,
+    periodStartMs,
+    horizonEndMs: boundaryMs < NEVER_MS ? boundaryMs : null,
+    timeZone: timezone,
+    kind: metric === 'dollars' ? 'usd' : 'quantity',
+    evidence: enabled ? 'complete' : 'not_applicable',
+  });
+  const { status, reason, remaining, method, quality, historyDays } = result;
+  return {
+    metric,
+    unit: UNITS[metric],
+    timezone,
+    status,
+    reason,
+    period: { startedAt: iso(periodStartMs), endedAt: iso(boundaryMs) },
+    horizon: { startedAt: iso(presentMs), endedAt: iso(boundaryMs) },
+    recorded: recordedSince(series, periodStartMs),
+    remaining,
+    total: result.period,
+    method,
+    backtest: result.backtest,
+    quality,
+    historyDays,
+    ...(ofMeter && { projectedAllowanceExhaustionAt: exhaustionOf(account, ofMeter.meter, result, timezone, presentMs) }),
+  };
+}
+
+/** The hours of a metric. */
+export function seriesOf(hours: readonly SeriesHour[], metric: ForecastMetric): UsageHour[] {
+  return hours.map((hour) => ({ startMs: hour.startMs, quantity: quantityOf(hour, metric) })).filter(({ quantity }) => quantity > 0);
+}
+
+function quantityOf(hour: SeriesHour, metric: ForecastMetric): number {
+  switch (metric) {
+    case 'calls':
+      return hour.completedCalls + hour.failedCalls;
+    case 'allTokens':
+      return hour.inputTokens + hour.outputTokens;
+    case 'dollars':
+      return hour.costUsd;
+    default:
+      return hour[metric];
+  }
+}
+
+/** The quantity of the period so far, the present hour included. The hour in which the period began counts whole. */
+export function recordedSince(series: readonly UsageHour[], periodStartMs: number): number {
+  const recorded = series.reduce((sum, { startMs, quantity }) => (startMs > periodStartMs - HOUR_MS ? sum + quantity : sum), 0);
+  return rounded(recorded, DECIMALS);
+}
+
+function exhaustionOf(
+  { subscription, meters }: CustomerHistory['account'],
+  meter: MeterName,
+  result: ReturnType<typeof forecast>,
+  timeZone: string,
+  nowMs: number,
+): string | null {
+  const { unlimited, remaining } = summarize(subscription.plan.plan, meters, meter);
+  const atMs = projectedAllowanceExhaustionAt({ forecast: result, remaining: unlimited ? null : remaining, nowMs, timeZone });
+  return atMs === null ? null : iso(atMs);
+}
+
+function iso(atMs: number): string {
+  return new Date(atMs).toISOString();
+}

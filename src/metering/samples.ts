@@ -1,0 +1,59 @@
+/**
+ * Use case: keep a call for review. The same id with the same content is one sample, however often it is sent.
+ */
+import { type Answer, accept, refuse } from '../contract/errors.ts';
+import type { StoredSample, StoreSampleRequest } from '../contract/samples.ts';
+import { insertSample } from '../storage/samples.ts';
+import type { Caller } from './caller.ts';
+import { explicitKey, fingerprintOf } from './idempotency.ts';
+
+const DAY_MS = 24 * 3_600_000;
+/** Stands where the operator's routes have a sample's id. */
+const RESERVED_ID = 'export';
+
+export async function storeSample(
+  { env, organization }: Caller,
+  request: StoreSampleRequest,
+  headerKey: string | null,
+): Promise<Answer<StoredSample>> {
+  const { sampleId: chosen, ...described } = request;
+  const sampleId = chosen ?? explicitKey(headerKey, request) ?? crypto.randomUUID();
+  if (sampleId === RESERVED_ID) {
+    const message = `must not be ${RESERVED_ID}`;
+    return refuse('BAD_REQUEST', `sampleId: ${message}`, { members: { details: [{ path: 'sampleId', message }] } });
+  }
+  const { customerId, feature, environment, tags = [], provider, model, latencyMs, input, output, usage, error } = described;
+  const { version: policyVersion, policy } = organization.sampling;
+  const payload = JSON.stringify({ input, output, usage, error });
+  const fingerprint = await fingerprintOf(described);
+  const receivedAtMs = Date.now();
+  const { row, existed } = await insertSample(env, {
+    organizationId: organization.organizationId,
+    sampleId,
+    fingerprint,
+    receivedAtMs,
+    expiresAtMs: receivedAtMs + policy.retentionDays * DAY_MS,
+    retentionDays: policy.retentionDays,
+    policyVersion,
+    decisionId: described.decisionId,
+    decisionPolicyVersion: described.policyVersion,
+    customerId,
+    feature,
+    environment,
+    tags,
+    provider,
+    model,
+    latencyMs,
+    payloadBytes: new TextEncoder().encode(payload).byteLength,
+    payload,
+  });
+  if (row.fingerprint !== fingerprint) return refuse('IDEMPOTENCY_KEY_CONFLICT', 'sampleId: the sample is stored with another content');
+  const data = {
+    sampleId,
+    receivedAt: new Date(row.receivedAtMs).toISOString(),
+    expiresAt: new Date(row.expiresAtMs).toISOString(),
+    retentionDays: row.retentionDays,
+    policyVersion: row.policyVersion,
+  };
+  return { ...accept('SAMPLE_STORED', data, row.receivedAtMs), replayed: existed };
+}
