@@ -1,5 +1,6 @@
 /**
- * `.dev.vars`: the local secrets, in dotenv form. What is there is kept; what is missing is made and added.
+ * `.dev.vars`: the local secrets, in dotenv form. What is there is kept; what is missing is made and added. Another file
+ * takes its place where the environment names one: a second server with secrets of its own.
  */
 import { randomBytes } from 'node:crypto';
 import { appendFile, readFile } from 'node:fs/promises';
@@ -15,18 +16,18 @@ export interface LocalSecrets {
 }
 
 // Not by way of server.ts: commands that only talk to a server need no wrangler and no Miniflare.
-export const DEV_VARS_FILE = join(import.meta.dirname, '..', '..', '.dev.vars');
+const DEV_VARS_FILE = process.env.DEV_VARS_FILE ?? join(import.meta.dirname, '..', '..', '.dev.vars');
 
 const OPERATOR_TOKEN_LENGTH_MIN = 32;
 
 /** Everything in `.dev.vars`; empty where there is none. */
-export async function readDevVars(): Promise<Record<string, string>> {
-  return parseEnv(await readText()) as Record<string, string>;
+export async function readDevVars(file = DEV_VARS_FILE): Promise<Record<string, string>> {
+  return parseEnv(await readText(file)) as Record<string, string>;
 }
 
 /** The local secrets; made and written where they are missing. Throws where one that is there cannot be one. */
 export async function ensureDevVars(): Promise<Record<string, string> & LocalSecrets> {
-  const text = await readText();
+  const text = await readText(DEV_VARS_FILE);
   const vars = parseEnv(text) as Record<string, string>;
   if (vars.OPERATOR_TOKEN && vars.OPERATOR_TOKEN.length < OPERATOR_TOKEN_LENGTH_MIN) {
     throw new Error(`OPERATOR_TOKEN in .dev.vars must have at least ${OPERATOR_TOKEN_LENGTH_MIN} characters`);
@@ -45,8 +46,8 @@ export async function ensureDevVars(): Promise<Record<string, string> & LocalSec
   return { ...vars, ...made } as Record<string, string> & LocalSecrets;
 }
 
-function readText(): Promise<string> {
-  return readFile(DEV_VARS_FILE, 'utf8').catch((error: NodeJS.ErrnoException) => {
+function readText(file: string): Promise<string> {
+  return readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return '';
     throw error;
   });

@@ -5,7 +5,7 @@
  * its flags the fields of the operation's query and body; where the body is a `document`, the last argument is a file.
  */
 import { type Operation, type OperationId, operations } from '../contract/operations.ts';
-import type { Data } from './operator-client.ts';
+import type { Data, Target } from './operator-client.ts';
 import {
   columnsOf,
   describe,
@@ -14,9 +14,14 @@ import {
   PLAN_COLUMNS,
   showCreatedKey,
   showCustomer,
+  showErased,
   showEvents,
+  showGrant,
+  showMigration,
   showPlan,
+  showStartedMigration,
 } from './operator-views.ts';
+import { waitForMigration } from './operator-wait.ts';
 import { type Columns, table } from './table.ts';
 
 export interface Command {
@@ -30,22 +35,25 @@ export interface Command {
   /** The operation answers in pages. */
   list: boolean;
   note?: string;
+  /** The argument that is typed again, or `--yes` given, because what the command does cannot be undone. */
+  confirm?: string;
+  /** With `--wait`: what comes of the job that the command started. */
+  wait?: { until: (target: Target, params: Record<string, string>, data: never) => Promise<unknown>; view: (data: never) => string };
   view: (data: never) => string;
 }
 
-interface More<Id extends OperationId> {
+interface More<Id extends OperationId> extends Pick<Command, 'note' | 'confirm' | 'wait'> {
   document?: boolean;
-  note?: string;
   view?: (data: Data<Id>) => string;
 }
 
 type Row<Id extends OperationId> = Data<Id> extends { items: (infer Item)[] } ? Item : never;
 
-function command<Id extends OperationId>(words: string, id: Id, { document = false, note, view = describe }: More<Id> = {}): Command {
+function command<Id extends OperationId>(words: string, id: Id, { document = false, view = describe, ...more }: More<Id> = {}): Command {
   const [noun = '', verb] = words.split(' ');
   const operation: Operation = operations[id];
   const list = operation.query !== undefined && 'cursor' in operation.query.shape;
-  return { noun, ...(verb && { verb }), id, operation, document, list, ...(note && { note }), view };
+  return { noun, ...(verb && { verb }), id, operation, document, list, ...more, view };
 }
 
 function rows<Id extends OperationId>(columns: Columns<Row<Id>>): More<Id> {
@@ -61,10 +69,15 @@ export const COMMANDS: readonly Command[] = [
   command('plans put', 'putPlan', { document: true }),
   command('plans list', 'listPlans', rows(PLAN_COLUMNS)),
   command('plans show', 'readPlan', { view: showPlan }),
+  command('plans migrate', 'migratePlan', { view: showStartedMigration, wait: { until: waitForMigration, view: showMigration } }),
+
+  command('migrations show', 'readMigration', { view: showMigration }),
 
   command('models put', 'setModels', { note: 'The mappings are replaced as a whole: a tier that is left out is emptied.' }),
 
   command('prices put', 'setPrice'),
+
+  command('vendors put', 'setVendor', { document: true, note: 'A document, because a key on the command line is seen by others.' }),
 
   command('keys create', 'createKey', { view: showCreatedKey }),
   command('keys list', 'listKeys', rows(KEY_COLUMNS)),
@@ -74,6 +87,13 @@ export const COMMANDS: readonly Command[] = [
   command('customers show', 'readCustomer', { view: inspectCustomer }),
   command('customers cancel', 'cancelCustomer', { view: showCustomer }),
   command('customers reactivate', 'reactivateCustomer', { view: showCustomer }),
+  command('customers erase', 'eraseCustomer', {
+    confirm: 'customerId',
+    note: 'Everything of the customer is gone afterwards, what it has bought too.',
+    view: showErased,
+  }),
+
+  command('credits grant', 'grantCredit', { view: showGrant }),
 
   command('catalog show', 'readCatalog'),
   command('catalog publish', 'publishCatalog', { document: true }),

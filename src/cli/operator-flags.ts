@@ -22,6 +22,7 @@ interface JsonSchema {
   type?: string;
   description?: string;
   enum?: unknown[];
+  const?: unknown;
   items?: JsonSchema;
   properties?: Record<string, JsonSchema>;
   required?: string[];
@@ -33,13 +34,18 @@ export function flagsOf(schema: z.ZodType | undefined): Flag[] {
   if (!schema) return [];
   const json = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as JsonSchema;
   const variants = json.anyOf ?? json.oneOf ?? [json];
-  const flags = new Map<string, Flag>();
-  for (const { properties = {}, required = [] } of variants) {
-    for (const [field, property] of Object.entries(properties)) {
-      if (!flags.has(field)) flags.set(field, flagOf(field, property, variants.length === 1 && required.includes(field)));
-    }
-  }
-  return [...flags.values()];
+  const fields = new Set(variants.flatMap(({ properties = {} }) => Object.keys(properties)));
+  return [...fields].map((field) => {
+    const required = variants.every((variant) => variant.required?.includes(field));
+    return flagOf(field, combine(variants.flatMap(({ properties }) => properties?.[field] ?? [])), required);
+  });
+}
+
+/** A field as the variants of a body have it: where each fixes a value, the help tells what they mean. */
+function combine(properties: JsonSchema[]): JsonSchema {
+  const [first = {}] = properties;
+  if (properties.length < 2 || properties.some((property) => property.const === undefined)) return first;
+  return { ...first, description: properties.map((property) => `${property.const}: ${property.description}`).join('; ') };
 }
 
 function flagOf(field: string, property: JsonSchema, required: boolean): Flag {

@@ -12,7 +12,7 @@ const COMMON = `${TARGET_HELP}
   --json     the API's data as JSON; with \`npm run -s\`, standard output holds nothing else
   --help     this text, or that of a noun or a command
 
-Exit code: 0 success, 1 refused or failed, 2 wrong command line.`;
+Exit code: 0 success, 1 refused or failed, 2 wrong command line, 130 no longer waiting.`;
 
 export function overview(): string {
   const commands = lines(COMMANDS.map((command) => [nameOf(command), command.operation.summary]));
@@ -46,6 +46,8 @@ function describeCommand(command: Command): string {
   const flags = [...queryFlags(command), ...bodyFlags(command)].map(({ name, help }): [string, string] => [`--${name}`, help]);
   if (command.list) flags.push(['--limit', 'Items to show (50)']);
   if (command.operation.method === 'POST') flags.push(['--idempotency-key', 'Makes a repetition safe (a new one each time)']);
+  if (command.confirm) flags.push(['--yes', `Does not ask for the ${command.confirm} again`]);
+  if (command.wait) flags.push(['--wait', 'Shows the progress until it is done; Ctrl+C ends the waiting alone']);
   if (command.document) flags.unshift(['<file>', 'A JSON document; - reads standard input']);
   const usage = [nameOf(command), ...argumentsOf(command).map((name) => `<${name}>`)].join(' ');
   const note = command.note ? `\n${indent(command.note)}` : '';

@@ -103,7 +103,9 @@ export function showCustomer(data: CustomerState): string {
   ].join('\n');
 }
 
-export function inspectCustomer(data: Data<'readCustomer'>): string {
+type Inspected = Data<'readCustomer'>;
+
+export function inspectCustomer(data: Inspected): string {
   const { outbox, recentCalls } = data;
   const calls = table(recentCalls, {
     Call: ({ callId }) => callId,
@@ -123,8 +125,78 @@ export function inspectCustomer(data: Data<'readCustomer'>): string {
       'Waiting for D1': backlog,
       'Last error': outbox.lastError ?? undefined,
     }),
+    section('Wallet', showWallet(data.wallet)),
+    section('Credits', table(data.credits, CREDIT_COLUMNS)),
+    section('Last ledger entries', table(data.ledger, LEDGER_COLUMNS)),
     section('Last calls', calls),
   ].join('\n');
+}
+
+/** An exact amount of a balance, in its unit. */
+function amount(unit: string, exact: string): string {
+  if (unit !== 'USD') return `${exact} ${unit}`;
+  return exact.startsWith('-') ? `-$${exact.slice(1)}` : `$${exact}`;
+}
+
+function showWallet({ balanceUsd, heldUsd, unsettledUsd, availableUsd, units, openCharges }: Inspected['wallet']): string {
+  const owned = Object.entries(units).filter(([, count]) => count > 0);
+  return pairs({
+    Balance: amount('USD', balanceUsd),
+    Held: amount('USD', heldUsd),
+    Unsettled: `${amount('USD', unsettledUsd)} of ${show(openCharges)} charges`,
+    Available: amount('USD', availableUsd),
+    Units: owned.map(([slot, count]) => `${show(count)} ${slot}`),
+  });
+}
+
+const CREDIT_COLUMNS: Columns<Inspected['credits'][number]> = {
+  Credit: ({ creditId }) => creditId,
+  Granted: ({ unit, granted }) => amount(unit, granted),
+  Left: ({ unit, remaining }) => amount(unit, remaining),
+  Expires: ({ expiresAt }) => expiresAt ?? 'never',
+  Reference: ({ reference }) => reference,
+};
+
+const LEDGER_COLUMNS: Columns<Inspected['ledger'][number]> = {
+  Entry: ({ entryId }) => entryId,
+  At: ({ at }) => at,
+  Cause: ({ cause }) => cause,
+  Amount: ({ unit, amount: change }) => amount(unit, change),
+  Balance: ({ unit, balance }) => amount(unit, balance),
+  Reference: ({ reference }) => reference,
+};
+
+export function showGrant({ creditId, balanceUsd, unitsRemaining }: Data<'grantCredit'>): string {
+  return pairs({
+    Credit: creditId,
+    Balance: balanceUsd === undefined ? undefined : amount('USD', balanceUsd),
+    'Units left': unitsRemaining,
+  });
+}
+
+export function showErased({ customerId, erased }: Data<'eraseCustomer'>): string {
+  const { object, ...rows } = erased;
+  const counts = Object.fromEntries(Object.entries(rows).map(([name, count]) => [labelOf(name), count]));
+  return pairs({ Erased: customerId, Object: object ? 'erased' : 'was gone already', ...counts });
+}
+
+export function showStartedMigration({ jobId }: Data<'migratePlan'>): string {
+  return `${pairs({ Job: jobId })}\n\nIt runs in the background: migrations show <org> ${jobId}`;
+}
+
+export function showMigration(data: Data<'readMigration'>): string {
+  return pairs({
+    Job: data.jobId,
+    'Moved to': data.usagePlanVersionId,
+    When: data.when,
+    Status: data.status,
+    Moved: `${show(data.migrated)} of ${show(data.total)}`,
+    'Needed no change': data.unchanged,
+    'Failed attempts': data.failures,
+    'Last error': data.lastError ?? undefined,
+    Started: data.startedAt,
+    Finished: data.finishedAt,
+  });
 }
 
 export function metersTable(meters: CustomerState['meters']): string {

@@ -2,10 +2,12 @@
  * `npm run operator -- <noun> <verb>`: the operator API from the command line.
  *
  * Answers are readable by default, and the API's own `data` with `--json`. Exit code 0 is a success, 1 a refusal or a
- * failure, 2 a wrong command line; the reason is on standard error. Every POST carries an idempotency key.
+ * failure, 2 a wrong command line, 130 a waiting that was ended; the reason is on standard error. Every POST carries an
+ * idempotency key.
  */
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import { createInterface } from 'node:readline/promises';
 import { text } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
 import { callOperation, type OperationInput, Refused, type Target } from './operator-client.ts';
@@ -13,6 +15,7 @@ import { COMMANDS, type Command } from './operator-commands.ts';
 import { parseOptions, readFlags, UsageError } from './operator-flags.ts';
 import { argumentsOf, bodyFlags, commandHelp, nameOf, overview, queryFlags } from './operator-help.ts';
 import { operatorToken, serverUrl } from './operator-target.ts';
+import { Interrupted } from './operator-wait.ts';
 
 const COMMON_OPTIONS = {
   url: { type: 'string' },
@@ -38,9 +41,12 @@ async function main(args: string[]): Promise<void> {
   if (ofNoun.length > 0 && asked.help) return console.log(commandHelp(command ? [command] : ofNoun));
   if (!command) throw new UsageError(whatExists(noun, ofNoun));
 
-  const { input, limit, json, target } = await readCommand(command, args);
-  const data = command.list ? await collect(target, command, input, limit) : await send(target, command, input);
-  console.log(json ? JSON.stringify(data, null, 2) : command.view(data as never));
+  const { input, limit, json, yes, wait, target } = await readCommand(command, args);
+  if (command.confirm && !yes) await confirm(nameOf(command), command.confirm, input.params?.[command.confirm] ?? '');
+  const answer = command.list ? await collect(target, command, input, limit) : await send(target, command, input);
+  const data = wait ? await wait.until(target, input.params ?? {}, answer as never) : answer;
+  const { view } = wait ?? command;
+  console.log(json ? JSON.stringify(data, null, 2) : view(data as never));
   if (!json && command.list && (data as Items).nextCursor !== null) console.error(`There are more; --limit shows more than ${limit}.`);
 }
 
@@ -54,10 +60,13 @@ async function readCommand(command: Command, args: string[]) {
       ...parseOptions([...query, ...body]),
       ...(command.list && { limit: { type: 'string' } }),
       ...(command.operation.method === 'POST' && { 'idempotency-key': { type: 'string' } }),
+      ...(command.confirm && { yes: { type: 'boolean' } }),
+      ...(command.wait && { wait: { type: 'boolean' } }),
       ...COMMON_OPTIONS,
     },
   });
   const given = values as Record<string, string | undefined>;
+  const { yes = false, wait = false } = values as { yes?: boolean; wait?: boolean };
   const params = readArguments(command, positionals.slice(command.verb === undefined ? 1 : 2));
   const input: OperationInput = { params, query: readFlags(query, values) as Record<string, string> };
   if (command.operation.method === 'POST') input.idempotencyKey = given['idempotency-key'] ?? randomUUID();
@@ -69,7 +78,7 @@ async function readCommand(command: Command, args: string[]) {
   if (!Number.isInteger(limit) || limit < 1) throw new UsageError('--limit must be a whole number above 0');
   const target: Target = { url: serverUrl(given.url), credential: await operatorToken(given.token) };
   if (command.document) input.body = await readDocument(params.file ?? '');
-  return { input, limit, json: values.json === true, target };
+  return { input, limit, json: values.json === true, yes, wait: wait ? command.wait : undefined, target };
 }
 
 function readArguments(command: Command, given: string[]): Record<string, string> {
@@ -78,6 +87,14 @@ function readArguments(command: Command, given: string[]): Record<string, string
     throw new UsageError(`usage: ${[nameOf(command), ...names.map((name) => `<${name}>`)].join(' ')}`);
   }
   return Object.fromEntries(names.map((name, index) => [name, given[index] ?? '']));
+}
+
+/** On a terminal the value is typed again; a script says `--yes`. */
+async function confirm(name: string, argument: string, value: string): Promise<void> {
+  if (!process.stdin.isTTY) throw new UsageError(`${name} cannot be undone: --yes is required where nobody can be asked`);
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  const typed = await terminal.question(`${name} cannot be undone. Type the ${argument} again to go on: `).finally(() => terminal.close());
+  if (typed !== value) throw new Error('that is another one: nothing was done');
 }
 
 async function readDocument(file: string): Promise<unknown> {
@@ -122,5 +139,5 @@ function whatExists(noun: string | undefined, ofNoun: readonly Command[]): strin
 main(process.argv.slice(2)).catch((error: Error & { code?: string }) => {
   const wrongUsage = error instanceof UsageError || error.code?.startsWith('ERR_PARSE_ARGS');
   console.error(wrongUsage ? `${error.message.split('. ', 1)[0]}\n(--help shows what there is)` : error.message);
-  process.exitCode = wrongUsage ? 2 : 1;
+  process.exitCode = wrongUsage ? 2 : error instanceof Interrupted ? 130 : 1;
 });

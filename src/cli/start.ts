@@ -22,8 +22,9 @@ Starts Callmeter on this machine and prepares all it needs: database, catalog, a
   --help      this text
 
 Environment:
-  PORT        port to serve on (8787)
-  STATE_DIR   where the state is kept (.state)
+  PORT            port to serve on (8787)
+  STATE_DIR       where the state is kept (.state)
+  DEV_VARS_FILE   where the secrets are kept (.dev.vars)
 
 Secrets are kept in .dev.vars (OPERATOR_TOKEN, DEMO_API_KEY); what is missing is made. Other names there replace the
 variables of wrangler.toml.`;

@@ -1,12 +1,13 @@
 /**
  * The operator's command line and the demo, run as a user runs them, against a server of their own.
  */
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { DEMO_ORGANIZATION_ID as DEMO } from '../../src/cli/demo-organization.ts';
 import { COMMANDS } from '../../src/cli/operator-commands.ts';
 import { PROJECT_DIR } from '../../src/cli/server.ts';
 import { operations } from '../../src/contract/operations.ts';
-import { type LocalServer, newState, startLocal } from './local-server.ts';
+import { type LocalServer, newState, startLocal, until } from './local-server.ts';
 
 interface Run {
   code: number;
@@ -96,12 +97,84 @@ describe('npm run operator', () => {
 
   test('customers: show, cancel, reactivate', async () => {
     const { customerId } = (await server.demo.send('provisionCustomer', { body: { customerId: 'cli customer/1' } })).data;
-    const demo = '00000000-0000-4000-8000-00000000de00';
-    const { text, json } = await both('customers', 'show', demo, customerId);
+    const { text, json } = await both('customers', 'show', DEMO, customerId);
     expect(text).toMatch(/premiumCalls +0 +500 +500 +100 %/);
     expect(json).toMatchObject({ customerId, openCalls: 0 });
-    expect((await operator('customers', 'cancel', demo, customerId)).out).toContain(', canceled');
-    expect(await changed('customers', 'reactivate', demo, customerId)).toMatchObject({ canceled: false });
+    expect((await operator('customers', 'cancel', DEMO, customerId)).out).toContain(', canceled');
+    expect(await changed('customers', 'reactivate', DEMO, customerId)).toMatchObject({ canceled: false });
+  });
+
+  test('credits: grant in USD and in units, seen in customers show; a repeated key grants nothing', async () => {
+    await server.demo.send('provisionCustomer', { body: { customerId: 'payer' } });
+    const grant = ['credits', 'grant', DEMO, 'payer', '--kind', 'USD', '--amount-usd', '25.50', '--reference', 'invoice 7'];
+    const key = ['--idempotency-key', 'cli-grant-1'];
+    expect(await changed(...grant, ...key)).toMatchObject({ balanceUsd: '25.5' });
+    expect(await changed(...grant, ...key)).toMatchObject({ balanceUsd: '25.5' });
+    const units = await operator('credits', 'grant', DEMO, 'payer', '--kind', 'METER', '--meter-slot', 'CUSTOM1', '--units', '1000');
+    expect(units.out).toMatch(/^Units left +1,000$/m);
+    const { text, json } = await both('customers', 'show', DEMO, 'payer');
+    expect(json.wallet).toMatchObject({ balanceUsd: '25.5', units: { CUSTOM1: 1000 } });
+    expect(text).toMatch(/Balance +\$25\.5$/m);
+    expect(text).toMatch(/Units +1,000 CUSTOM1$/m);
+    expect(text).toMatch(/\$25\.5 +\$25\.5 +never +invoice 7$/m);
+    expect(text).toMatch(/1 +\S+ +GRANT +\$25\.5 +\$25\.5 +invoice 7$/m);
+    const refused = await operator('credits', 'grant', DEMO, 'payer', '--kind', 'USD', '--amount-usd', '1,5');
+    expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('amountUsd: must be a decimal number') });
+    expect(await operator('credits', 'grant', DEMO, 'payer')).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('--kind is required'),
+    });
+    const help = (await operator('credits', 'grant', '--help')).out.replace(/\s+/g, ' ');
+    expect(help).toContain('--kind USD: Adds to the USD balance; METER: Adds units of a custom meter (required)');
+  });
+
+  test('customers erase: never without --yes where nobody can be asked; what it erased is said', async () => {
+    for (const customerId of ['erased-1', 'erased-2']) await server.demo.send('provisionCustomer', { body: { customerId } });
+    expect(await operator('customers', 'erase', DEMO, 'erased-1')).toMatchObject({ code: 2, err: expect.stringContaining('--yes') });
+    expect((await server.demo.send('readUsage', { params: { customerId: 'erased-1' } })).status).toBe(200);
+    const erased = await operator('customers', 'erase', DEMO, 'erased-1', '--yes');
+    expect(erased).toMatchObject({ code: 0, out: expect.stringMatching(/^Erased +erased-1\nObject +erased\n/) });
+    expect(await changed('customers', 'erase', DEMO, 'erased-2', '--yes')).toMatchObject({
+      customerId: 'erased-2',
+      erased: { object: true },
+    });
+    expect((await server.demo.send('readUsage', { params: { customerId: 'erased-1' } })).status).toBe(404);
+    expect(await operator('customers', 'erase', DEMO, 'erased-1', '--yes')).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('NOT_FOUND'),
+    });
+  });
+
+  test('plans migrate: starts a job, shows its progress with --wait, and can be left alone', async () => {
+    const plan = (limit: number) => JSON.stringify({ name: 'Moving', limitType: 'BLOCK', limits: { searches: limit } });
+    await run('operator', ['plans', 'put', DEMO, 'moving', '-'], plan(1));
+    await server.demo.send('provisionCustomer', { body: { customerId: 'mover' } });
+    await server.demo.send('changePlan', { params: { customerId: 'mover' }, body: { planId: 'moving' } });
+    await run('operator', ['plans', 'put', DEMO, 'moving', '-'], plan(2));
+
+    const migrate = ['plans', 'migrate', DEMO, 'moving', '--when', 'NOW'];
+    const started = await operator(...migrate);
+    const jobId = /^Job +(\S+)/.exec(started.out)?.[1] ?? '';
+    expect(started).toMatchObject({ code: 0, out: expect.stringContaining(`migrations show <org> ${jobId}`) });
+    const { text, json } = await both('migrations', 'show', DEMO, jobId);
+    expect(json).toMatchObject({ jobId, planId: 'moving', usagePlanVersionId: 'moving:v2', when: 'NOW' });
+    expect(text).toMatch(/^Moved +\d+ of \d+$/m);
+
+    const waited = await operator(...migrate, '--wait', '--json');
+    expect([waited.code, JSON.parse(waited.out).status]).toEqual([0, 'COMPLETED']);
+    expect(waited.err).toMatch(/^moved \d+ of \d+$/m);
+    expect((await server.demo.send('readUsage', { params: { customerId: 'mover' } })).data.meters.searches?.limit).toBe(2);
+
+    const child = spawn(process.execPath, ['src/cli/operator.ts', ...migrate, '--wait'], {
+      cwd: PROJECT_DIR,
+      env: { ...process.env, CALLMETER_URL: server.url },
+    });
+    let said = '';
+    child.stderr.on('data', (chunk: Buffer) => (said += chunk));
+    await until(() => said.includes('moved'));
+    child.kill('SIGINT');
+    expect(await new Promise((resolve) => child.once('exit', resolve))).toBe(130);
+    expect(said).toMatch(new RegExp(`no longer waiting; the migration goes on: migrations show ${DEMO} [0-9a-f]{32}`));
   });
 
   test('events: pages are followed up to the limit', async () => {

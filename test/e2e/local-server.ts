@@ -2,7 +2,7 @@
  * `npm start` as a user runs it, on a port and a state of its own, with secrets of its own.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtemp } from 'node:fs/promises';
+import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readDevVars } from '../../src/cli/dev-vars.ts';
@@ -22,14 +22,27 @@ export interface LocalServer {
   stop(): Promise<void>;
 }
 
-export async function newState(): Promise<{ stateDir: string; port: number }> {
-  return { stateDir: await mkdtemp(join(tmpdir(), 'callmeter-')), port: await freePort(0) };
+export interface LocalState {
+  stateDir: string;
+  port: number;
+  /** Where the server has variables of its own, and so its own secrets. */
+  devVars?: string;
 }
 
-export async function startLocal({ stateDir, port }: { stateDir: string; port: number }, args: string[] = []): Promise<LocalServer> {
+/** With `vars`, as if they stood in `.dev.vars`. */
+export async function newState(vars?: Record<string, string>): Promise<LocalState> {
+  const state = { stateDir: await mkdtemp(join(tmpdir(), 'callmeter-')), port: await freePort(0) };
+  if (!vars) return state;
+  const devVars = join(state.stateDir, 'dev.vars');
+  const lines = Object.entries(vars).map(([name, value]) => `${name}=${value}\n`);
+  await writeFile(devVars, lines.join(''));
+  return { ...state, devVars };
+}
+
+export async function startLocal({ stateDir, port, devVars }: LocalState, args: string[] = []): Promise<LocalServer> {
   const child = spawn(process.execPath, ['src/cli/start.ts', ...args], {
     cwd: PROJECT_DIR,
-    env: { ...process.env, PORT: String(port), STATE_DIR: stateDir },
+    env: { ...process.env, PORT: String(port), STATE_DIR: stateDir, ...(devVars && { DEV_VARS_FILE: devVars }) },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let printed = '';
@@ -37,7 +50,7 @@ export async function startLocal({ stateDir, port }: { stateDir: string; port: n
   const url = `http://127.0.0.1:${port}`;
   await until(() => printed.includes('Ctrl+C stops') || child.exitCode !== null);
   if (child.exitCode !== null) throw new Error(`it did not start:\n${printed}`);
-  const secrets = await readDevVars();
+  const secrets = await readDevVars(devVars);
   return {
     url,
     operator: new Api(fetch, url, secrets.OPERATOR_TOKEN ?? ''),

@@ -121,6 +121,8 @@ export async function withObject(
       },
       call: (callId, atMs) => calls.readCall(at(atMs), organizationId, callId),
       housekeep: (atMs) => {
+        // An alarm that fired stands no more.
+        void state.storage.deleteAlarm();
         store.alarmFired();
         subscription.housekeep(at(atMs));
       },

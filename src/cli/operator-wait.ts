@@ -1,0 +1,43 @@
+/**
+ * Waits for a migration that was started, and says on standard error how far it is.
+ *
+ * Ctrl+C ends the waiting, not the migration, and so does a server that cannot be reached: both say how to look again.
+ */
+import { setTimeout } from 'node:timers/promises';
+import { callOperation, type Data, type Target } from './operator-client.ts';
+
+const POLL_MS = 1_000;
+
+/** The waiting was ended by the user. */
+export class Interrupted extends Error {}
+
+export async function waitForMigration(
+  target: Target,
+  { org = '' }: Record<string, string>,
+  { jobId }: Data<'migratePlan'>,
+): Promise<Data<'readMigration'>> {
+  const lookAgain = `the migration goes on: migrations show ${org} ${jobId}`;
+  const interruption = new AbortController();
+  const interrupt = () => interruption.abort();
+  process.once('SIGINT', interrupt);
+  let shown = '';
+  try {
+    for (;;) {
+      const { data } = await callOperation(target, 'readMigration', { params: { org, jobId } });
+      if (data.status === 'COMPLETED') return data;
+      const line = progressLine(data);
+      if (line !== shown) console.error(line);
+      shown = line;
+      await setTimeout(POLL_MS, undefined, { signal: interruption.signal });
+    }
+  } catch (error) {
+    if (interruption.signal.aborted) throw new Interrupted(`no longer waiting; ${lookAgain}`);
+    throw new Error(`${(error as Error).message}\n${lookAgain}`, { cause: error });
+  } finally {
+    process.off('SIGINT', interrupt);
+  }
+}
+
+function progressLine({ migrated, total, failures, lastError }: Data<'readMigration'>): string {
+  return `moved ${migrated} of ${total}${failures > 0 ? `, ${failures} failed attempts (${lastError})` : ''}`;
+}

@@ -1,0 +1,147 @@
+/**
+ * Promise: a charge reaches Stripe exactly once, whatever happens on the way; one that Stripe refuses is FAILED, with the reason.
+ */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { ReadCallData } from '../../src/contract/calls.ts';
+import { createTenant, type Tenant } from '../support/api.ts';
+import { EVENT_NAME, SECRET_KEY, type StripeFault, type StripeServer, startStripe } from '../support/stripe-server.ts';
+import { type LocalServer, type LocalState, newState, startLocal, until } from './local-server.ts';
+
+/** On gpt-4o: 1,000 x 2.50 USD per million, and half as much again: 0.00375 USD. */
+const USED = { modelUsed: 'gpt-4o', inputTokens: 1_000 };
+const CHARGE_NANO_USD = '3750000';
+
+let stripe: StripeServer;
+let state: LocalState;
+let server: LocalServer;
+let tenant: Tenant;
+beforeAll(async () => {
+  stripe = await startStripe();
+  stripe.meters.add(EVENT_NAME);
+  state = await newState({ STRIPE_SECRET_KEY: SECRET_KEY, STRIPE_API_BASE: stripe.url, STRIPE_METER_EVENT_NAME: EVENT_NAME });
+  server = await startLocal(state);
+  tenant = await createTenant(server.operator, {
+    name: 'As you go',
+    limitType: 'BLOCK',
+    limits: { premiumCalls: 0 },
+    payg: { enabled: true, markupPercent: 50 },
+    customMeters: {
+      CUSTOM1: { label: 'Pages', funding: { payg: true }, overage: { model: 'SINGLE', priceUsd: '0.000000007', per: '1' } },
+    },
+  });
+});
+afterAll(async () => {
+  await server.stop();
+  await stripe.close();
+});
+
+async function customer(customerId: string, stripeCustomerId?: string): Promise<void> {
+  const contact = stripeCustomerId === undefined ? {} : { stripeCustomerId };
+  expect((await tenant.api.send('provisionCustomer', { body: { customerId, ...contact } })).status).toBe(200);
+  const params = { org: tenant.organizationId, customerId };
+  const body = { kind: 'USD', amountUsd: '1' };
+  expect((await tenant.operator.send('grantCredit', { params, body })).status).toBe(200);
+}
+
+/** A call on credit, from begin to end. */
+async function call(customerId: string, callId: string, end: object = {}): Promise<void> {
+  const headers = { 'Idempotency-Key': callId };
+  const begun = await tenant.api.send('beginCall', { body: { customerId, requested: { premium: true } }, headers });
+  expect(begun.data.allowed.premium).toBe(true);
+  expect((await tenant.api.send('endCall', { body: { callId, ...USED, ...end } })).status).toBe(200);
+}
+
+const payg = async (callId: string): Promise<ReadCallData['payg']> => (await tenant.api.send('readCall', { params: { callId } })).data.payg;
+
+async function settled(callId: string): Promise<ReadCallData['payg']> {
+  await until(async () => (await payg(callId)).settlementStatus !== 'PENDING');
+  return payg(callId);
+}
+
+const balance = async (customerId: string) =>
+  (await server.operator.send('readCustomer', { params: { org: tenant.organizationId, customerId } })).data.wallet.balanceUsd;
+const eventsOf = (stripeCustomerId: string) => stripe.events.filter((event) => event.stripeCustomerId === stripeCustomerId);
+
+test('a charge is one meter event in nano-USD at the time of the charge, and POSTED when Stripe has it', async () => {
+  const beganAtMs = Date.now();
+  await customer('plain', 'cus_plain');
+  await call('plain', 'plain-1');
+  expect(await settled('plain-1')).toMatchObject({ settlementStatus: 'POSTED', chargeNanoUsd: CHARGE_NANO_USD });
+  const [event, ...others] = eventsOf('cus_plain');
+  expect(others).toEqual([]);
+  expect(event).toMatchObject({ eventName: EVENT_NAME, value: CHARGE_NANO_USD });
+  expect(event?.timestamp).toBeGreaterThanOrEqual(Math.floor(beganAtMs / 1000));
+  expect(stripe.requests.at(-1)?.headers.authorization).toBe(`Bearer ${SECRET_KEY}`);
+  expect(await balance('plain')).toBe('0.99625');
+});
+
+test('increments of a custom meter are charged alike', async () => {
+  await customer('metered', 'cus_metered');
+  for (const amount of [3, 4]) await tenant.api.send('incrementMeter', { body: { customerId: 'metered', meterSlot: 'CUSTOM1', amount } });
+  await until(() => eventsOf('cus_metered').length >= 2);
+  expect(
+    eventsOf('cus_metered')
+      .map(({ value }) => value)
+      .toSorted(),
+  ).toEqual(['21', '28']);
+});
+
+/** A rate limit, an outage, a proxy, a 500 that Stripe repeats for its key, connections cut before and after, and no answer. */
+const FAULTS: StripeFault[] = ['RATE_LIMIT', 'UNAVAILABLE', 'HTML', 'SERVER_ERROR', 'CUT_BEFORE', 'CUT_AFTER', 'HANG'];
+
+test(`${FAULTS.length} charges that meet ${FAULTS.join(', ')}: each stays PENDING, and arrives once`, async () => {
+  const customerIds = FAULTS.map((_, n) => `unlucky-${n}`);
+  await Promise.all(customerIds.map((customerId, n) => customer(customerId, `cus_unlucky_${n}`)));
+  const requests = stripe.requests.length;
+  for (const fault of FAULTS) stripe.fail(fault);
+  await Promise.all(customerIds.map((customerId) => call(customerId, `${customerId}-call`)));
+  await until(() => stripe.requests.length >= requests + FAULTS.length);
+  // A second attempt waits for two seconds at least.
+  const first = await Promise.all(customerIds.map((customerId) => payg(`${customerId}-call`)));
+  expect(first.map(({ settlementStatus }) => settlementStatus)).toEqual(FAULTS.map(() => 'PENDING'));
+
+  const last = await Promise.all(customerIds.map((customerId) => settled(`${customerId}-call`)));
+  expect(last.map(({ settlementStatus }) => settlementStatus)).toEqual(FAULTS.map(() => 'POSTED'));
+  expect(FAULTS.map((_, n) => eventsOf(`cus_unlucky_${n}`).length)).toEqual(FAULTS.map(() => 1));
+  expect(await Promise.all(customerIds.map(balance))).toEqual(FAULTS.map(() => '0.99625'));
+});
+
+test('a server that is killed while Stripe answers bills once, also when Stripe forgot the key', async () => {
+  await customer('killed', 'cus_killed');
+  const requests = stripe.requests.length;
+  stripe.fail('CUT_AFTER');
+  await call('killed', 'killed-1');
+  await until(() => stripe.requests.length > requests);
+  await server.kill();
+  stripe.forgetKeys();
+  server = await startLocal(state);
+  expect((await settled('killed-1')).settlementStatus).toBe('POSTED');
+  expect(eventsOf('cus_killed')).toHaveLength(1);
+  expect(await balance('killed')).toBe('0.99625');
+});
+
+test('a charge that Stripe refuses is FAILED with the reason; the balance has paid, and the next charges go on', async () => {
+  await customer('refused', 'not-a-customer');
+  await call('refused', 'refused-1');
+  expect(await settled('refused-1')).toEqual({
+    usingCredit: true,
+    chargedUsd: 0.00375,
+    chargeNanoUsd: CHARGE_NANO_USD,
+    markupPercent: 50,
+    settlementStatus: 'FAILED',
+    settlementFailureReason: 'STRIPE_resource_missing',
+  });
+  expect(await balance('refused')).toBe('0.99625');
+  // An end may name another customer of Stripe's.
+  await call('refused', 'refused-2', { stripeCustomerId: 'cus_override' });
+  expect((await settled('refused-2')).settlementStatus).toBe('POSTED');
+  expect(eventsOf('cus_override')).toHaveLength(1);
+});
+
+test('a customer whom Stripe does not know is settled against the balance alone', async () => {
+  await customer('unknown');
+  const requests = stripe.requests.length;
+  await call('unknown', 'unknown-1');
+  expect((await settled('unknown-1')).settlementStatus).toBe('POSTED');
+  expect(stripe.requests.length).toBe(requests);
+});

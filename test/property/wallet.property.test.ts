@@ -1,0 +1,213 @@
+/**
+ * The wallet against a naive purse of single coins: what is spent first, what expires when, and books that always sum.
+ */
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import {
+  availableUsd,
+  balanceOf,
+  type Credit,
+  type CreditUnit,
+  EMPTY_WALLET,
+  expireCredits,
+  grantCredit,
+  hold,
+  nextExpiryMs,
+  promise,
+  release,
+  settle,
+  spend,
+  type Wallet,
+} from '../../src/domain/wallet.ts';
+
+const UNITS = ['USD', 'CUSTOM1', 'CUSTOM2', 'AGENTIC_API'] as const satisfies readonly CreditUnit[];
+
+/** One nano-USD, or one unit of a slot: coins make the order of spending plain to see. */
+interface Coin {
+  unit: CreditUnit;
+  creditId: string;
+  grantedAtMs: number;
+  expiresAtMs: number;
+}
+
+type Step =
+  | { kind: 'grant'; unit: CreditUnit; amount: number; expiresInMs: number | null }
+  | { kind: 'spend'; unit: CreditUnit; amount: number }
+  | { kind: 'settle'; amount: number }
+  | { kind: 'wait'; ms: number };
+
+const unit = fc.constantFrom<CreditUnit>('USD', 'USD', 'USD', ...UNITS);
+const amount = fc.integer({ min: 1, max: 12 });
+const steps: fc.Arbitrary<Step[]> = fc.array(
+  fc.oneof(
+    fc.record({ kind: fc.constant('grant' as const), unit, amount, expiresInMs: fc.option(fc.integer({ min: 1, max: 8 }), { nil: null }) }),
+    fc.record({ kind: fc.constant('spend' as const), unit, amount }),
+    fc.record({ kind: fc.constant('settle' as const), amount }),
+    fc.record({ kind: fc.constant('wait' as const), ms: fc.nat(4) }),
+  ),
+  { maxLength: 40, size: 'max' },
+);
+
+/** The purse: coins, and the nano-USD that are owed while there are none. */
+class Purse {
+  coins: Coin[] = [];
+  owed = 0;
+
+  grant(of: CreditUnit, count: number, creditId: string, grantedAtMs: number, expiresAtMs: number): void {
+    for (let coin = 0; coin < count; coin += 1) {
+      if (of === 'USD' && this.owed > 0) this.owed -= 1;
+      else this.coins.push({ unit: of, creditId, grantedAtMs, expiresAtMs });
+    }
+  }
+
+  /** Takes one coin after the other: of those that expire first, the oldest. */
+  spend(of: CreditUnit, count: number): void {
+    for (let coin = 0; coin < count; coin += 1) {
+      let best: Coin | null = null;
+      for (const candidate of this.coins) {
+        const earlier =
+          !best ||
+          candidate.expiresAtMs < best.expiresAtMs ||
+          (candidate.expiresAtMs === best.expiresAtMs && candidate.grantedAtMs < best.grantedAtMs);
+        if (candidate.unit === of && earlier) best = candidate;
+      }
+      if (best) this.coins.splice(this.coins.indexOf(best), 1);
+      else this.owed += 1;
+    }
+  }
+
+  expire(nowMs: number): void {
+    this.coins = this.coins.filter(({ expiresAtMs }) => expiresAtMs > nowMs);
+  }
+
+  balance(of: CreditUnit): bigint {
+    return BigInt(this.coins.filter(({ unit }) => unit === of).length - (of === 'USD' ? this.owed : 0));
+  }
+}
+
+/** The entries that were made since `before` tell, one by one, how its balances became those of `after`. */
+function expectEntriesToExplain(before: Wallet, after: Wallet): void {
+  const balances = new Map(UNITS.map((of) => [of, balanceOf(before, of)]));
+  for (const entry of after.entries.slice(before.entries.length)) {
+    const next = (balances.get(entry.unit) ?? 0n) + BigInt(entry.amount);
+    expect(BigInt(entry.balance)).toBe(next);
+    expect(entry.amount).not.toBe('0');
+    balances.set(entry.unit, next);
+  }
+  expect([...balances]).toEqual(UNITS.map((of) => [of, balanceOf(after, of)]));
+}
+
+test('any history leaves what a purse of single coins has left, and each change is explained by its entries', () => {
+  fc.assert(
+    fc.property(steps, (history) => {
+      let wallet = EMPTY_WALLET;
+      let nowMs = 1_000;
+      const purse = new Purse();
+      for (const [index, step] of history.entries()) {
+        const before = wallet;
+        // Grants of the same instant are in no order; here each has an instant of its own.
+        nowMs += 1;
+        if (step.kind === 'wait') nowMs += step.ms;
+        wallet = expireCredits(wallet, nowMs);
+        purse.expire(nowMs);
+        if (step.kind === 'grant') {
+          const creditId = `credit-${index}`;
+          const expiresAtMs = step.expiresInMs === null ? null : nowMs + step.expiresInMs;
+          const granted = String(step.amount);
+          const credit = { creditId, unit: step.unit, granted, remaining: granted, grantedAtMs: nowMs, expiresAtMs, reference: null };
+          wallet = grantCredit(wallet, credit);
+          purse.grant(step.unit, step.amount, creditId, nowMs, expiresAtMs ?? Number.POSITIVE_INFINITY);
+        } else if (step.kind === 'settle') {
+          wallet = settle(promise(wallet, BigInt(step.amount)), BigInt(step.amount), 'charge', nowMs);
+          purse.spend('USD', step.amount);
+        } else if (step.kind === 'spend') {
+          const all = balanceOf(wallet, step.unit);
+          const count = step.unit === 'USD' ? step.amount : Math.min(step.amount, Number(all));
+          wallet = spend(wallet, step.unit, BigInt(count), 'event', nowMs);
+          purse.spend(step.unit, count);
+        }
+        expectEntriesToExplain(before, wallet);
+        for (const of of UNITS) expect([of, balanceOf(wallet, of)]).toEqual([of, purse.balance(of)]);
+        expect(BigInt(wallet.overdraft)).toBe(BigInt(purse.owed));
+        for (const credit of wallet.credits) {
+          expect(BigInt(credit.remaining)).toBe(BigInt(purse.coins.filter(({ creditId }) => creditId === credit.creditId).length));
+          expect(BigInt(credit.remaining)).toBeGreaterThan(0n);
+        }
+        const expiries = purse.coins.map(({ expiresAtMs }) => expiresAtMs).filter(Number.isFinite);
+        expect(nextExpiryMs(wallet)).toBe(expiries.length === 0 ? null : Math.min(...expiries));
+        // Whoever owes has nothing: what is granted repays first.
+        expect(purse.owed === 0 || wallet.credits.every((credit) => credit.unit !== 'USD')).toBe(true);
+        expect(wallet.unsettled).toBe('0');
+      }
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+const credits: fc.Arbitrary<Credit[]> = fc
+  .array(
+    fc.record({
+      unit: fc.constantFrom<CreditUnit>(...UNITS),
+      amount: fc.bigInt({ min: 1n, max: 10n ** 19n }),
+      grantedAtMs: fc.nat(5),
+      expiresAtMs: fc.option(fc.integer({ min: 10, max: 15 }), { nil: null }),
+    }),
+    { minLength: 1, maxLength: 20 },
+  )
+  .map((list) =>
+    list.map(({ amount: granted, ...credit }, index) => {
+      const text = granted.toString();
+      return { ...credit, creditId: `credit-${index}`, granted: text, remaining: text, reference: null };
+    }),
+  );
+
+const walletOf = (list: readonly Credit[]) => list.reduce(grantCredit, EMPTY_WALLET);
+
+test('the order in which credits are granted does not change the order in which they are spent', () => {
+  const shuffled = credits.chain((list) => fc.tuple(fc.constant(list), fc.shuffledSubarray(list, { minLength: list.length })));
+  fc.assert(
+    fc.property(shuffled, ([list, other]) => {
+      expect(walletOf(other).credits).toEqual(walletOf(list).credits);
+    }),
+  );
+});
+
+test('spending in parts leaves the same credits as spending at once', () => {
+  fc.assert(
+    fc.property(credits, fc.array(fc.bigInt({ min: 1n, max: 10n ** 19n }), { maxLength: 8 }), (list, parts) => {
+      const inParts = parts.reduce((wallet, part) => spend(wallet, 'USD', part, 'charge', 6), walletOf(list));
+      const sum = parts.reduce((total, part) => total + part, 0n);
+      const atOnce = sum === 0n ? walletOf(list) : spend(walletOf(list), 'USD', sum, 'charge', 6);
+      expect([inParts.credits, inParts.overdraft]).toEqual([atOnce.credits, atOnce.overdraft]);
+      expect(balanceOf(inParts, 'USD')).toBe(balanceOf(walletOf(list), 'USD') - sum);
+    }),
+  );
+});
+
+test('a credit can be spent until the millisecond before it expires, and in no later one', () => {
+  fc.assert(
+    fc.property(credits, fc.integer({ min: 9, max: 16 }), (list, nowMs) => {
+      const after = expireCredits(walletOf(list), nowMs);
+      const live = list.filter(({ expiresAtMs }) => expiresAtMs === null || nowMs < expiresAtMs);
+      expect(new Set(after.credits.map(({ creditId }) => creditId))).toEqual(new Set(live.map(({ creditId }) => creditId)));
+      expectEntriesToExplain(walletOf(list), after);
+      expect(expireCredits(after, nowMs)).toBe(after);
+    }),
+  );
+});
+
+test('holds and promised charges lower what is available and no balance, and leave nothing behind', () => {
+  const money = fc.bigInt({ min: 0n, max: 10n ** 18n });
+  fc.assert(
+    fc.property(credits, money, money, (list, held, promised) => {
+      const wallet = walletOf(list);
+      const busy = promise(hold(wallet, held), promised);
+      expect(balanceOf(busy, 'USD')).toBe(balanceOf(wallet, 'USD'));
+      expect(availableUsd(busy)).toBe(balanceOf(wallet, 'USD') - held - promised);
+      expect(release(promise(busy, -promised), held)).toEqual(wallet);
+      const settled = settle(busy, promised, 'charge', 6);
+      expect(availableUsd(settled)).toBe(availableUsd(busy));
+      expect(balanceOf(settled, 'USD')).toBe(balanceOf(wallet, 'USD') - promised);
+    }),
+  );
+});

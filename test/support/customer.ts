@@ -1,0 +1,52 @@
+/**
+ * A customer with a wallet, driven over HTTP: what the operator grants, what the operator sees, and a settlement that is
+ * over.
+ */
+import { runDurableObjectAlarm } from 'cloudflare:test';
+import { expect } from 'vitest';
+import type { OperatorCustomer } from '../../src/contract/operator-customers.ts';
+import type { Tenant } from './api.ts';
+import { customerStub, operator } from './worker.ts';
+
+/** Charges wait a second for others, and a loaded machine is slow. */
+const ROUNDS_MAX = 100;
+const ROUND_MS = 100;
+
+export interface FundedCustomer {
+  params: { org: string; customerId: string };
+  /** Grants a credit; the answer as it came. */
+  grant(body: object, headers?: Record<string, string>): ReturnType<typeof operator.send<'grantCredit'>>;
+  inspect(): Promise<OperatorCustomer>;
+  wallet(): Promise<OperatorCustomer['wallet']>;
+  /** Fires the alarm until no charge is open and D1 has everything. */
+  settle(): Promise<void>;
+}
+
+/** Provisions the customer, with `usd` on the balance and `units` of CUSTOM1. */
+export async function fundedCustomer(
+  { organizationId, api }: Tenant,
+  customerId: string,
+  { usd, units }: { usd?: string; units?: number } = {},
+): Promise<FundedCustomer> {
+  const params = { org: organizationId, customerId };
+  const grant: FundedCustomer['grant'] = (body, headers = {}) => operator.send('grantCredit', { params, body, headers });
+  const inspect = async () => (await operator.send('readCustomer', { params })).data;
+  expect((await api.send('provisionCustomer', { body: { customerId } })).data.newCustomer).toBe(true);
+  if (usd) expect((await grant({ kind: 'USD', amountUsd: usd })).status).toBe(200);
+  if (units) expect((await grant({ kind: 'METER', meterSlot: 'CUSTOM1', units })).status).toBe(200);
+  return {
+    params,
+    grant,
+    inspect,
+    wallet: async () => (await inspect()).wallet,
+    async settle() {
+      for (let round = 0; round < ROUNDS_MAX; round += 1) {
+        await runDurableObjectAlarm(customerStub(organizationId, customerId));
+        const { wallet, outbox } = await inspect();
+        if (wallet.openCharges === 0 && outbox.pending === 0) return;
+        await scheduler.wait(ROUND_MS);
+      }
+      throw new Error('the charges did not settle');
+    },
+  };
+}

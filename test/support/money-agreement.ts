@@ -1,0 +1,230 @@
+/**
+ * Whether a customer's object and the reference model say the same: what it answers, what its tables hold, and what must
+ * hold whatever happened. Throws with the difference where they do not.
+ */
+import { expect } from 'vitest';
+import { METER_NAMES, type MeterName, type MeterSummary } from '../../src/domain/meters.ts';
+import { NEVER_MS } from '../../src/domain/period.ts';
+import type { CreditUnit } from '../../src/domain/wallet.ts';
+import { accepted, type Clockwork } from './object.ts';
+import { type ModelCall, type ReferenceModel, SLOTS } from './reference-model.ts';
+
+const NANO = 1_000_000_000n;
+const CALL_RETENTION_MS = 7 * 86_400_000;
+const UNITS = ['USD', ...SLOTS] as const satisfies readonly CreditUnit[];
+
+/** A ledger entry as D1 got it. */
+export interface ArchivedEntry {
+  unit: CreditUnit;
+  amount: bigint;
+}
+
+const usd = (nano: bigint) => {
+  const digits = (nano < 0n ? -nano : nano).toString().padStart(10, '0');
+  const text = `${digits.slice(0, -9)}.${digits.slice(-9)}`.replace(/\.?0+$/, '');
+  return nano < 0n ? `-${text}` : text;
+};
+const iso = (atMs: number) => new Date(atMs).toISOString();
+const plain = (milli: bigint) => Number(milli) / 1000;
+
+export function metersOf(model: ReferenceModel): Record<MeterName, MeterSummary> {
+  const summary = (meter: MeterName): MeterSummary => {
+    const used = plain(model.consumed(meter) + model.reserved(meter));
+    const [limit, left] = [model.limit(meter), model.left(meter)];
+    if (limit === null || left === null) return { remaining: Number.MAX_SAFE_INTEGER, limit: null, used, unlimited: true, ratio: null };
+    return { remaining: plain(left), limit: plain(limit), used, unlimited: false, ratio: limit === 0n ? null : plain(left) / plain(limit) };
+  };
+  return Object.fromEntries(METER_NAMES.map((meter) => [meter, summary(meter)])) as Record<MeterName, MeterSummary>;
+}
+
+/** Every field of the subscription but its id and the contact. */
+export function subscriptionOf(model: ReferenceModel) {
+  const { name, limitType, reasoningLevel } = model.terms();
+  const pending = model.pending === null ? undefined : model.plans[model.pending];
+  return {
+    usagePlanVersionId: `${name}:v1`,
+    planName: name,
+    planVersion: '1',
+    limitType,
+    reasoningLevel,
+    lastReplenishedAt: iso(model.startMs),
+    nextReplenishAt: iso(model.endMs),
+    subscriptionVersion: model.version,
+    ...(model.stripeCustomerId !== null && { stripeCustomerId: model.stripeCustomerId }),
+    ...(pending && {
+      pending: { usagePlanVersionId: `${pending.name}:v1`, strategy: 'AT_NEXT_REPLENISH', effectiveAt: iso(model.endMs) },
+    }),
+  };
+}
+
+export function withoutId<Subscription extends { id: string }>({ id, ...rest }: Subscription): Omit<Subscription, 'id'> {
+  expect(id).toMatch(/^[0-9a-f-]{36}$/);
+  return rest;
+}
+
+/** Compares everything there is. To be called after each command, at the model's time. */
+export async function expectAgreement(
+  model: ReferenceModel,
+  object: Clockwork,
+  archive: ReadonlyMap<number, ArchivedEntry>,
+): Promise<void> {
+  expectReadingsToAgree(model, object);
+  expectLedgerToSum(model, object, archive);
+  expectCallsToAgree(model, object);
+  expectChargesToAgree(model, object);
+  await expectWakeUp(model, object);
+}
+
+function expectReadingsToAgree(model: ReferenceModel, object: Clockwork): void {
+  const state = accepted(object.inspect(model.nowMs));
+  const everything = { standard: true, premium: true, audio: true, image: true, search: true };
+  const { allowed, downgraded } = model.decide(everything, 0n);
+  const { reasoningLevel, ...seen } = state.allowed;
+  expect({
+    canceled: state.canceled,
+    allowed: seen,
+    downgrade: state.entitlementHints.downgrade,
+    meters: state.meters,
+    subscription: withoutId(state.subscription),
+    wallet: state.wallet,
+    openCalls: state.openCalls,
+    credits: state.credits.map(({ creditId, unit, remaining, expiresAt }) => ({ creditId, unit, remaining, expiresAt })),
+  }).toEqual({
+    canceled: model.canceled,
+    allowed,
+    downgrade: downgraded ? { reason: 'PREMIUM_QUOTA_EXHAUSTED', fallbackTier: allowed.standard ? 'standard' : 'none' } : undefined,
+    meters: metersOf(model),
+    subscription: subscriptionOf(model),
+    wallet: {
+      balanceUsd: usd(model.balance('USD')),
+      heldUsd: usd(model.held()),
+      unsettledUsd: usd(model.unsettled()),
+      availableUsd: usd(model.available()),
+      units: Object.fromEntries(SLOTS.map((slot) => [slot, Number(model.balance(slot))])),
+      openCharges: model.charges.size,
+    },
+    openCalls: model.openCalls().length,
+    credits: model.creditsInOrder().map(({ creditId, unit, remaining, expiresAtMs }) => ({
+      creditId,
+      unit,
+      remaining: unit === 'USD' ? usd(remaining) : remaining.toString(),
+      expiresAt: expiresAtMs === null ? null : iso(expiresAtMs),
+    })),
+  });
+  expect(reasoningLevel).toBe(model.canceled ? 'NONE' : model.terms().reasoningLevel);
+  for (const { remaining, used } of Object.values(state.meters)) expect(Math.min(remaining, used)).toBeGreaterThanOrEqual(0);
+  for (const { remaining } of state.credits) expect(Number(remaining)).toBeGreaterThan(0);
+}
+
+/** All entries that were ever made, here or in D1, sum to the balance of each unit; what D1 lacks is here. */
+function expectLedgerToSum(model: ReferenceModel, object: Clockwork, archive: ReadonlyMap<number, ArchivedEntry>): void {
+  const rows = object.query<{ id: number; unit: CreditUnit; amount: string }>(
+    `SELECT entry_id AS id, unit, record ->> '$.amount' AS amount FROM ledger ORDER BY entry_id`,
+  );
+  const here = new Set(rows.map(({ id }) => id));
+  for (let id = 1; id < (rows.at(-1)?.id ?? 0); id += 1) expect(here.has(id) || archive.has(id)).toBe(true);
+  // In bigint, because an overdraft may be beyond what SQL sums exactly.
+  const entries = [...[...archive].filter(([id]) => !here.has(id)).map(([, entry]) => entry), ...rows];
+  const total = (unit: CreditUnit) => entries.reduce((sum, entry) => (entry.unit === unit ? sum + BigInt(entry.amount) : sum), 0n);
+  expect(UNITS.map((unit) => [unit, total(unit)])).toEqual(UNITS.map((unit) => [unit, model.balance(unit)]));
+}
+
+type CallRow = {
+  callId: string;
+  status: string;
+  finishedAtMs: number | null;
+  reserved: string;
+  held: string | null;
+  charge: string | null;
+};
+
+/** Calls and their charges are as the model has them, and what they hold sums to what the account says is held. */
+function expectCallsToAgree(model: ReferenceModel, object: Clockwork): void {
+  const rows = object.query<CallRow>(`SELECT call_id AS callId, status, finished_at_ms AS finishedAtMs, record ->> '$.reserved' AS reserved,
+    record ->> '$.credit.heldNanoUsd' AS held, record ->> '$.outcome.charge' AS charge FROM calls ORDER BY call_id`);
+  const kept = (call: ModelCall) => call.finishedAtMs === null || model.nowMs - call.finishedAtMs < CALL_RETENTION_MS;
+  const found = new Set(rows.map(({ callId }) => callId));
+  const expected = [...model.calls.values()].filter((call) => kept(call) || found.has(call.callId));
+  expect(rows.map(({ callId, status, finishedAtMs, charge }) => [callId, status, finishedAtMs, settlementOf(charge)])).toEqual(
+    expected
+      .sort((a, b) => (a.callId < b.callId ? -1 : 1))
+      .map((call) => [call.callId, call.status, call.finishedAtMs, expectedSettlement(model, call.callId)]),
+  );
+
+  const [account] = object.query<{ reserved: string; held: string; slots: string }>(
+    `SELECT value ->> '$.meters.reserved' AS reserved, value ->> '$.wallet.held' AS held, value ->> '$.slots' AS slots FROM account`,
+  );
+  const reserved = new Map<string, number>();
+  for (const row of rows) {
+    for (const [meter, amount] of Object.entries(JSON.parse(row.reserved) as Record<string, number>)) {
+      reserved.set(meter, (reserved.get(meter) ?? 0) + amount);
+    }
+  }
+  const stored = Object.entries(JSON.parse(account?.reserved ?? '{}') as Record<string, number>);
+  expect(Object.fromEntries(stored.filter(([, amount]) => amount !== 0))).toEqual(
+    Object.fromEntries([...reserved].filter(([, amount]) => amount !== 0)),
+  );
+  expect(BigInt(account?.held ?? 0)).toBe(rows.reduce((sum, { held }) => sum + BigInt(held ?? 0), 0n));
+  const slots = JSON.parse(account?.slots ?? '{}') as Record<string, { usage: string; overage: string }>;
+  for (const slot of SLOTS) {
+    const { usage, overage } = model.slots[slot];
+    expect({ slot, usage: '0', overage: '0', ...slots[slot] }).toEqual({ slot, usage: usage.toString(), overage: overage.toString() });
+  }
+}
+
+function settlementOf(charge: string | null): unknown {
+  if (charge === null) return null;
+  const { status, amountNanoUsd, failureReason } = JSON.parse(charge) as Record<string, unknown>;
+  return { status, amountNanoUsd, failureReason };
+}
+
+function expectedSettlement(model: ReferenceModel, subjectId: string): unknown {
+  const known = model.settlements.get(subjectId);
+  if (!known) return null;
+  return { status: known.status, amountNanoUsd: known.amount?.toString() ?? null, failureReason: known.reason };
+}
+
+type ChargeRow = { id: string; amount: string; debited: number; attempts: number; dueAtMs: number };
+
+/** The charges on their way, and what meter events say of theirs. */
+function expectChargesToAgree(model: ReferenceModel, object: Clockwork): void {
+  const rows = object.query<ChargeRow>(`SELECT charge_id AS id, amount_nano_usd AS amount, debited_at_ms IS NOT NULL AS debited, attempts,
+    due_at_ms AS dueAtMs FROM charges ORDER BY charge_id`);
+  expect(rows).toEqual(
+    [...model.charges.values()]
+      .map(({ chargeId: id, amount, debited, attempts, dueAtMs }) => ({
+        id,
+        amount: amount.toString(),
+        debited: debited ? 1 : 0,
+        attempts,
+        dueAtMs,
+      }))
+      .sort((a, b) => (a.id < b.id ? -1 : 1)),
+  );
+  const events = object.query<{ id: string; charge: string | null }>(
+    `SELECT event_id AS id, record ->> '$.charge' AS charge FROM meter_events ORDER BY event_id`,
+  );
+  for (const { id, charge } of events) expect([id, settlementOf(charge)]).toEqual([id, expectedSettlement(model, id)]);
+  const [account] = object.query<{ unsettled: string }>(`SELECT value ->> '$.wallet.unsettled' AS unsettled FROM account`);
+  expect(BigInt(account?.unsettled ?? 0)).toBe(rows.reduce((sum, { debited, amount }) => (debited === 1 ? sum : sum + BigInt(amount)), 0n));
+}
+
+/** The object wakes no later than the first thing that is due. */
+async function expectWakeUp(model: ReferenceModel, object: Clockwork): Promise<void> {
+  const due = [
+    model.endMs,
+    ...model.credits.map(({ expiresAtMs }) => expiresAtMs ?? NEVER_MS),
+    ...model.openCalls().map(({ deadlineAtMs }) => deadlineAtMs),
+    ...[...model.charges.values()].map(({ dueAtMs }) => dueAtMs),
+  ];
+  const nextMs = Math.min(...due);
+  if (nextMs === NEVER_MS) return;
+  const alarmMs = await object.alarm();
+  expect(alarmMs).not.toBeNull();
+  expect(alarmMs).toBeLessThanOrEqual(nextMs);
+}
+
+/** What a call's charge is shown as in dollars: the nearest number. */
+export function dollars(nano: bigint): number {
+  return Number(`${nano / NANO}.${(nano % NANO).toString().padStart(9, '0')}`);
+}

@@ -1,0 +1,271 @@
+/**
+ * Commands for a customer's object and the reference model: each one moves the clock, does one thing to both, and compares
+ * what was answered, then everything.
+ */
+import fc from 'fast-check';
+import { expect } from 'vitest';
+import type { Report } from '../../durable-objects/customer/commands/settlement.ts';
+import type { Answer } from '../../src/contract/errors.ts';
+import type { ChangeStrategy } from '../../src/domain/account.ts';
+import type { MeterEvent } from '../../src/domain/custom-meter.ts';
+import type { MeterSlot } from '../../src/domain/plan.ts';
+import type { CreditUnit } from '../../src/domain/wallet.ts';
+import { metersOf, subscriptionOf, withoutId } from './money-agreement.ts';
+import { begin, end, takeBack } from './money-call-commands.ts';
+import { command, DAY, follow, forTwoDays, HOUR, type MoneyCommand, note, SECOND, type System, write } from './money-steps.ts';
+import { accepted, type Clockwork } from './object.ts';
+import { type ReferenceModel, SLOTS } from './reference-model.ts';
+
+/** Charges that one round reports. */
+const REPORTS_MAX = 20;
+const REPORT_WINDOW_MS = 23 * HOUR;
+
+const increments = fc.record({
+  slot: fc.constantFrom<MeterSlot>(...SLOTS),
+  // One that a balance can hardly pay, now and then.
+  amount: fc.oneof({ weight: 30, arbitrary: fc.integer({ min: 1, max: 12 }) }, { weight: 1, arbitrary: fc.constantFrom(1_000, 1_000_000) }),
+});
+
+type MeterData = Extract<ReturnType<Clockwork['increment']>, { ok: true }>['data'];
+
+const increment = command('increment', increments, (model, system, { slot, amount }) => {
+  system.serial += 1;
+  const key = `increment-${system.serial}`;
+  const send = (units: number) => (atMs: number) => system.object.increment(units, atMs, { slot, key });
+  const answer = write<MeterData>(
+    system,
+    key,
+    { repeat: send(amount), alter: send(amount + 1), isKept: forTwoDays(model.nowMs) },
+    model.nowMs,
+  );
+  if (!model.enabled(slot)) {
+    expect(answer).toMatchObject({ ok: false, refusal: { code: model.canceled ? 'SUBSCRIPTION_NOT_FOUND' : 'METER_NOT_ENABLED' } });
+    return;
+  }
+  const { eventId, blocked, meter } = accepted(answer);
+  const before = model.slots[slot].usage;
+  const { funding, parts, settlement } = model.increment(slot, BigInt(amount), eventId);
+  note('increment blocked', funding.unfunded > 0n);
+  note('increment on credits', funding.credits > 0n);
+  note('overage', funding.overage > 0n);
+  note('overage across tiers', parts.length > 1);
+  const terms = model.terms().customMeters[slot];
+  const summary = metersOf(model)[{ CUSTOM1: 'customMeter1', CUSTOM2: 'customMeter2', AGENTIC_API: 'agenticApi' }[slot] as 'agenticApi'];
+  const [row] = system.object.query<{ record: string }>(`SELECT record FROM meter_events WHERE event_id = '${eventId}'`);
+  const event = JSON.parse(row?.record ?? 'null') as MeterEvent;
+  expect({ blocked, meter, funding: Object.values(event.funding).map(BigInt) }).toEqual({
+    blocked: funding.unfunded > 0n,
+    meter: {
+      ...summary,
+      used: summary.unlimited ? 0 : summary.used,
+      label: terms?.label,
+      periodUsageBefore: before.toString(),
+      periodUsageAfter: (before + BigInt(amount)).toString(),
+      overagePricingModel: terms?.overage?.model,
+      overagePricingComponents: parts.map(({ tierIndex, upTo, units, rate, per }) => ({
+        tierIndex,
+        upTo,
+        unitsExact: units.toString(),
+        priceNanoUsd: rate.toString(),
+        priceQuantity: per,
+      })),
+    },
+    funding: [funding.included, funding.credits, funding.overage, funding.unfunded],
+  });
+  follow(model, eventId, settlement, event.charge?.chargeId, model.stripeCustomerId);
+});
+
+const changes = fc.record({
+  plan: fc.nat(),
+  strategy: fc.constantFrom<ChangeStrategy>('IMMEDIATE_RESET', 'IMMEDIATE_PRORATED', 'AT_NEXT_REPLENISH'),
+});
+
+const changePlan = command('change plan', changes, (model, system, { plan: pick, strategy }) => {
+  system.serial += 1;
+  const key = `change-${system.serial}`;
+  const target = pick % model.plans.length;
+  const other: ChangeStrategy = strategy === 'IMMEDIATE_RESET' ? 'AT_NEXT_REPLENISH' : 'IMMEDIATE_RESET';
+  const send = (how: ChangeStrategy) => (atMs: number) => system.object.changePlan(model.plans[target] as object, how, atMs, { key });
+  const kept = { repeat: send(strategy), alter: send(other), isKept: forTwoDays(model.nowMs) };
+  expectSubscription(model, write(system, key, kept, model.nowMs), () => model.changePlan(target, strategy));
+});
+
+const replenish = command('replenish', fc.constant(null), (model, system) => {
+  system.serial += 1;
+  const key = `replenish-${system.serial}`;
+  const repeat = (atMs: number) => system.object.replenish(atMs, { key });
+  const kept = { repeat, alter: null, isKept: forTwoDays(model.nowMs) };
+  expectSubscription(model, write(system, key, kept, model.nowMs), () => model.replenish());
+});
+
+type SubscriptionData = Extract<ReturnType<Clockwork['replenish']>, { ok: true }>['data'];
+
+function expectSubscription(model: ReferenceModel, answer: Answer<SubscriptionData>, change: () => void): void {
+  if (model.canceled) {
+    expect(answer).toMatchObject({ ok: false, refusal: { code: 'SUBSCRIPTION_NOT_FOUND' } });
+    return;
+  }
+  change();
+  expect(withoutId(accepted(answer).subscription)).toEqual(subscriptionOf(model));
+}
+
+const grants = fc.record({
+  unit: fc.constantFrom<CreditUnit>('USD', 'USD', 'USD', 'USD', 'USD', 'USD', ...SLOTS),
+  usd: fc.constantFrom(1n, 7_000_000n, 1_000_000_001n, 25_000_000_000n, 25_000_000_000n, 10_000_000_000_000_000n),
+  units: fc.bigInt({ min: 1n, max: 30n }),
+  expiresInMs: fc.constantFrom(null, null, null, null, 1, 30 * SECOND, HOUR, 30 * HOUR, 40 * DAY),
+});
+
+type GrantData = Extract<ReturnType<Clockwork['grant']>, { ok: true }>['data'];
+
+const grant = command('grant', grants, (model, system, { unit, usd, units, expiresInMs }) => {
+  system.serial += 1;
+  const key = `grant-${system.serial}`;
+  const amount = unit === 'USD' ? usd : units;
+  const expiresAtMs = expiresInMs === null ? null : model.nowMs + expiresInMs;
+  const send = (granted: bigint) => (atMs: number) => system.object.grant(unit, granted, atMs, { expiresAtMs, key });
+  const kept = { repeat: send(amount), alter: send(amount + 1n), isKept: forTwoDays(model.nowMs) };
+  const { creditId } = accepted(write<GrantData>(system, key, kept, model.nowMs));
+  model.grant({ creditId, unit, remaining: amount, grantedAtMs: model.nowMs, expiresAtMs });
+});
+
+const setCanceled = command('cancel or reactivate', fc.constantFrom(false, false, false, false, false, true), (model, system, canceled) => {
+  accepted(system.object.setCanceled(canceled, model.nowMs));
+  model.setCanceled(canceled);
+});
+
+const reports: fc.Arbitrary<Report> = fc.oneof(
+  { weight: 3, arbitrary: fc.constant({ status: 'REPORTED' as const }) },
+  { weight: 2, arbitrary: fc.constant({ status: 'REJECTED' as const, reason: 'CUSTOMER_UNKNOWN' }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      status: fc.constant('RETRY' as const),
+      reason: fc.constant('UNAVAILABLE'),
+      retryAfterMs: fc.constantFrom(null, 1, 10 * SECOND, 24 * HOUR),
+    }),
+  },
+);
+
+const OF_REPORT = { REPORTED: 'charge reported', REJECTED: 'charge rejected', RETRY: 'charge to be reported again' } as const;
+
+/** Without answers there is nobody to report to. */
+const settle = command(
+  'settle',
+  fc.option(fc.array(reports, { minLength: 1, maxLength: 4 }), { nil: null }),
+  async (model, system, answers) => {
+    const due = model.dueCharges();
+    model.debit(answers !== null);
+    const told = due.filter(({ stripeCustomerId }) => stripeCustomerId !== null);
+    const asked: { chargeId: string; report: Report }[] = [];
+    const reporter = answers
+      ? async ({ chargeId, debitedAtMs }: { chargeId: string; debitedAtMs: number | null }) => {
+          expect(debitedAtMs).not.toBeNull();
+          const report = answers[asked.length % answers.length] as Report;
+          asked.push({ chargeId, report });
+          return report;
+        }
+      : null;
+    await system.object.settle(model.nowMs, reporter);
+    if (!answers) return;
+    // Who cannot be told of one is not asked about the next, and nobody is asked twice.
+    expect(new Set(asked.map(({ chargeId }) => chargeId)).size).toBe(asked.length);
+    expect(asked.slice(0, -1).some(({ report }) => report.status === 'RETRY')).toBe(false);
+    if (asked.at(-1)?.report.status !== 'RETRY') expect(asked).toHaveLength(Math.min(REPORTS_MAX, told.length));
+    for (const { chargeId, report } of asked) {
+      const charge = told.find((candidate) => candidate.chargeId === chargeId);
+      if (!charge) throw new Error(`${chargeId} was reported and is not due`);
+      charge.attempts += 1;
+      charge.firstAttemptAtMs ??= model.nowMs;
+      const backoffMs = Math.min(300 * SECOND, 2 * SECOND * 2 ** (charge.attempts - 1));
+      charge.dueAtMs = model.nowMs + Math.max(backoffMs, report.status === 'RETRY' ? (report.retryAfterMs ?? 0) : 0);
+      note(OF_REPORT[report.status]);
+      if (report.status === 'REPORTED') model.conclude(charge, null);
+      else if (report.status === 'REJECTED' || model.nowMs - charge.firstAttemptAtMs >= REPORT_WINDOW_MS)
+        model.conclude(charge, report.reason);
+    }
+  },
+);
+
+const replays = fc.record({ pick: fc.nat(), altered: fc.constantFrom(false, false, true) });
+
+/** A retry gets the stored answer; another payload under the same key is refused. Neither changes anything. */
+const replay = command('replay', replays, (model, system, { pick, altered }) => {
+  const kept = [...system.writes.values()].filter(({ isKept }) => isKept(model));
+  const earlier = kept[pick % Math.max(1, kept.length)];
+  if (!earlier) return;
+  note(altered && earlier.alter ? 'replay with another payload' : 'replay');
+  const writesBefore = rowsOf(system.object);
+  if (altered && earlier.alter) {
+    const refused = earlier.alter(model.nowMs);
+    expect(refused).toMatchObject({ ok: false });
+    expect(['IDEMPOTENCY_KEY_CONFLICT', 'CALL_ALREADY_FINALIZED']).toContain(refused.ok || refused.refusal.code);
+  } else expect(earlier.repeat(model.nowMs)).toEqual(JSON.parse(JSON.stringify({ ...earlier.answer, replayed: true })));
+  expect(rowsOf(system.object)).toEqual(writesBefore);
+});
+
+function rowsOf({ rows }: Clockwork): number[] {
+  // Not the ledger: a retry may be the first to notice that a credit expired.
+  return ['calls', 'meter_events', 'charges', 'idempotency_keys'].map((table) => rows(table));
+}
+
+const housekeep = command('housekeep', fc.constant(null), (model, { object, archive }) => {
+  object.housekeep(model.nowMs);
+  note('entry in D1 alone', archive.size > object.rows('ledger'));
+});
+const restart = command('restart', fc.constant(null), (_, { object }) => object.restart());
+
+/** A D1 that writes down the ledger entries it gets. */
+async function deliverTo(archive: System['archive'], object: Clockwork, nowMs: number): Promise<void> {
+  const take = (entries: string) => {
+    for (const row of JSON.parse(entries) as { entry_id: number; unit: CreditUnit; amount: string }[]) {
+      archive.set(row.entry_id, { unit: row.unit, amount: BigInt(row.amount) });
+    }
+  };
+  const prepare = (sql: string) => ({
+    bind: (rows: string) => ({ commit: () => (sql.includes('INTO credit_entries') ? take(rows) : null) }),
+  });
+  const batch = async (statements: { commit: () => void }[]) => {
+    for (const statement of statements) statement.commit();
+    return [];
+  };
+  await object.deliver({ prepare, batch } as unknown as D1Database, nowMs);
+}
+
+const deliver = command('deliver', fc.constant(null), (model, { object, archive }) => deliverTo(archive, object, model.nowMs));
+
+/** All that an alarm does. Afterwards nothing is due any more: the next alarm is for what the future brings. */
+const wake = command('wake', fc.constant(null), async (model, { object, archive }) => {
+  object.housekeep(model.nowMs);
+  model.debit(false);
+  await object.settle(model.nowMs);
+  await deliverTo(archive, object, model.nowMs);
+  const alarmMs = await object.alarm();
+  expect(alarmMs === null || alarmMs > model.nowMs).toBe(true);
+});
+
+const look = command('look', fc.constant(null), () => {});
+
+/** How often each command is chosen. */
+const WEIGHTS: readonly [number, fc.Arbitrary<MoneyCommand>][] = [
+  [12, begin],
+  [11, end],
+  [11, increment],
+  [7, grant],
+  [5, changePlan],
+  [2, replenish],
+  [5, settle],
+  [7, replay],
+  [1, takeBack],
+  [2, housekeep],
+  [2, restart],
+  [1, deliver],
+  [4, wake],
+  [2, setCanceled],
+  [1, look],
+];
+
+export function moneyCommands(commandsMax: number): fc.Arbitrary<Iterable<MoneyCommand>> {
+  const choices = fc.oneof(...WEIGHTS.map(([weight, arbitrary]) => ({ weight, arbitrary })));
+  return fc.commands([choices], { maxCommands: commandsMax, size: 'max' });
+}

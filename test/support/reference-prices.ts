@@ -1,0 +1,96 @@
+/**
+ * What calls and overage cost in the reference model, computed anew in bigint: rates from decimal text, one rounding half up
+ * for each line of a call, and one on the running total of each tier of an overage price.
+ */
+import type { CustomMeter } from '../../src/domain/plan.ts';
+import type { RateCard } from '../../src/domain/pricing.ts';
+
+const NANO = 1_000_000_000n;
+
+/** How a call ends. */
+export interface Ending {
+  /** Which of the cards prices it; `null` where the catalog does not know the model. */
+  card: number | null;
+  modelUsed: boolean;
+  isPremium: boolean | undefined;
+  failed: boolean;
+  /** A mode of its own. */
+  batch: boolean | undefined;
+  used: { inputTokens: number; cachedTokens: number; tokens: number; searches: number; audioMilli: number };
+}
+
+export type Price = { cost: bigint; premium: boolean } | null;
+
+export interface Funding {
+  included: bigint;
+  credits: bigint;
+  overage: bigint;
+  unfunded: bigint;
+}
+
+/** The units of an increment that fell into one tier. */
+export interface TierPart {
+  tierIndex: number;
+  upTo: string | null;
+  units: bigint;
+  rate: bigint;
+  per: string;
+  cost: bigint;
+}
+
+const card = (modelKey: string, rates: RateCard['rates']): RateCard => ({ snapshotId: 's', provider: 'p', modelKey, rates, tiers: [] });
+
+/** Just under, exactly at and above the premium border of 4.00 USD; with and without rates for everything else. */
+export const CARDS: readonly RateCard[] = [
+  card('below', { input: 150_000_001n, output: 3_999_999_999n, cachedInput: 37_500_003n }),
+  card('border', { input: 2_000_000_000n, output: 4_000_000_000n, search: 10_000_000_000n }),
+  card('above', { input: 2_500_000_000n, output: 15_000_000_007n, audioSecond: 6_000_333n, search: 7n }),
+  card('free', { input: 0n, output: 0n }),
+];
+
+/** `"0.05"` is 50,000,000: digit by digit. */
+export function usdToNano(decimal: string): bigint {
+  const [whole = '0', fraction = ''] = decimal.split('.');
+  return BigInt(whole) * NANO + BigInt(`${fraction}000000000`.slice(0, 9));
+}
+
+/** Percent in ten-thousandths of a percent, from its shortest decimal. */
+export function ratePercent(percent: number): bigint {
+  return usdToNano(String(percent)) / 100_000n;
+}
+
+/** Rates are of a million units; the quantity is in thousandths. */
+function lineCost(milli: bigint, rate: bigint): bigint {
+  return (milli * rate + NANO / 2n) / NANO;
+}
+
+export function priceOf({ card: index, used }: Ending, batch: boolean): Price {
+  const rates = index === null ? undefined : CARDS[index]?.rates;
+  if (!rates) return null;
+  const units = (count: number) => BigInt(count) * 1000n;
+  const lines = [
+    lineCost(units(used.inputTokens - used.cachedTokens), rates.input),
+    lineCost(units(used.cachedTokens), rates.cachedInput ?? rates.input),
+    lineCost(units(used.tokens), rates.output),
+    lineCost(units(used.searches), rates.search ?? 0n),
+    lineCost(BigInt(used.audioMilli), rates.audioSecond ?? 0n),
+  ];
+  const standard = lines.reduce((sum, cost) => sum + cost, 0n);
+  return { cost: batch ? (standard + 1n) / 2n : standard, premium: rates.output > 4n * NANO };
+}
+
+/** The overage units after the first `before` up to `after`: each tier costs what its units up to now cost, less what they did. */
+export function gradedCost(overage: NonNullable<CustomMeter['overage']>, before: bigint, after: bigint): TierPart[] {
+  const tiers = overage.model === 'SINGLE' ? [{ upTo: null, priceUsd: overage.priceUsd, per: overage.per }] : overage.tiers;
+  const parts: TierPart[] = [];
+  let first = 0n;
+  for (const [tierIndex, { upTo, priceUsd, per }] of tiers.entries()) {
+    const last = upTo === null ? after : BigInt(upTo);
+    const inTier = (units: bigint) => (units <= first ? 0n : units >= last ? last - first : units - first);
+    const [from, to] = [inTier(before), inTier(after)];
+    const total = (units: bigint) => (2n * units * usdToNano(priceUsd) + BigInt(per)) / (2n * BigInt(per));
+    if (to > from) parts.push({ tierIndex, upTo, units: to - from, rate: usdToNano(priceUsd), per, cost: total(to) - total(from) });
+    first = last;
+  }
+  return parts;
+}

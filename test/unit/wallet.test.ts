@@ -1,0 +1,159 @@
+/**
+ * The wallet by example: the order of spending, the instant of expiry, an overdraft and its repayment, and the entries.
+ */
+import { describe, expect, test } from 'vitest';
+import { newCharge, pendingAmount, withMarkup } from '../../src/domain/charge.ts';
+import {
+  availableUsd,
+  balanceOf,
+  type Credit,
+  EMPTY_WALLET,
+  expireCredits,
+  grantCredit,
+  hold,
+  nextExpiryMs,
+  promise,
+  settle,
+  spend,
+  type Wallet,
+} from '../../src/domain/wallet.ts';
+
+const credit = (creditId: string, granted: string, change: Partial<Credit> = {}): Credit => {
+  const { unit = 'USD', grantedAtMs = 0, expiresAtMs = null, reference = null } = change;
+  return { creditId, unit, granted, remaining: granted, grantedAtMs, expiresAtMs, reference };
+};
+const walletOf = (...credits: Credit[]): Wallet => credits.reduce(grantCredit, EMPTY_WALLET);
+const left = (wallet: Wallet) => wallet.credits.map(({ creditId, remaining }) => [creditId, remaining]);
+const story = (wallet: Wallet) => wallet.entries.map(({ cause, amount, balance, creditId }) => [cause, amount, balance, creditId]);
+
+describe('spending', () => {
+  const wallet = walletOf(
+    credit('old', '10', { grantedAtMs: 1 }),
+    credit('new', '10', { grantedAtMs: 5 }),
+    credit('late', '10', { grantedAtMs: 1, expiresAtMs: 900 }),
+    credit('soon-new', '10', { grantedAtMs: 4, expiresAtMs: 500 }),
+    credit('soon-old', '10', { grantedAtMs: 3, expiresAtMs: 500 }),
+  );
+
+  test('takes what expires soonest first, of those the oldest, and what lasts for good last', () => {
+    expect(left(wallet).map(([id]) => id)).toEqual(['soon-old', 'soon-new', 'late', 'old', 'new']);
+    expect(left(spend(wallet, 'USD', 25n, 'charge', 6))).toEqual([
+      ['late', '5'],
+      ['old', '10'],
+      ['new', '10'],
+    ]);
+  });
+
+  test('writes an entry for each credit that it takes from, with the balance after it', () => {
+    expect(story(spend({ ...wallet, entries: [] }, 'USD', 25n, 'charge', 6))).toEqual([
+      ['SPEND', '-10', '40', 'soon-old'],
+      ['SPEND', '-10', '30', 'soon-new'],
+      ['SPEND', '-5', '25', 'late'],
+    ]);
+  });
+
+  test('of one unit leaves the others alone', () => {
+    const mixed = walletOf(credit('a', '3', { unit: 'CUSTOM1' }), credit('b', '3', { unit: 'CUSTOM2' }), credit('c', '3'));
+    const spent = spend(mixed, 'CUSTOM2', 3n, 'event', 1);
+    expect((['CUSTOM1', 'CUSTOM2', 'USD'] as const).map((unit) => balanceOf(spent, unit))).toEqual([3n, 0n, 3n]);
+  });
+
+  test('more units of a slot than there are is a bug, and not an overdraft', () => {
+    expect(() => spend(walletOf(credit('a', '3', { unit: 'CUSTOM1' })), 'CUSTOM1', 4n, 'event', 1)).toThrow('CUSTOM1 has 3 units, not 4');
+  });
+});
+
+describe('an overdraft', () => {
+  const overdrawn = spend(walletOf(credit('a', '100')), 'USD', 130n, 'charge', 1);
+
+  test('is what was spent beyond the credits, in an entry without a credit', () => {
+    expect([balanceOf(overdrawn, 'USD'), overdrawn.credits, overdrawn.overdraft]).toEqual([-30n, [], '30']);
+    expect(story(overdrawn).slice(1)).toEqual([
+      ['SPEND', '-100', '0', 'a'],
+      ['SPEND', '-30', '-30', null],
+    ]);
+  });
+
+  test.each([
+    ['less than it', '20', [], '10', -10n],
+    ['exactly it', '30', [], '0', 0n],
+    ['more than it', '50', [['b', '20']], '0', 20n],
+  ])('is repaid by a grant of %s', (_much, granted, credits, overdraft, balance) => {
+    const repaid = grantCredit(overdrawn, credit('b', granted));
+    expect([left(repaid), repaid.overdraft, balanceOf(repaid, 'USD')]).toEqual([credits, overdraft, balance]);
+    expect(story(repaid).at(-1)).toEqual(['GRANT', granted, balance.toString(), 'b']);
+  });
+
+  test('is not repaid by units of a meter', () => {
+    expect(grantCredit(overdrawn, credit('b', '50', { unit: 'CUSTOM1' })).overdraft).toBe('30');
+  });
+});
+
+describe('expiry', () => {
+  const wallet = walletOf(
+    credit('a', '7', { expiresAtMs: 1_000, reference: 'order 1' }),
+    credit('b', '3', { unit: 'CUSTOM1', expiresAtMs: 1_000 }),
+    credit('c', '5', { expiresAtMs: 1_001 }),
+    credit('d', '9'),
+  );
+
+  test('is at its instant: before it nothing changes, at it the credit is gone', () => {
+    expect(nextExpiryMs(wallet)).toBe(1_000);
+    expect(expireCredits(wallet, 999)).toBe(wallet);
+    expect(left(expireCredits(wallet, 1_000))).toEqual([
+      ['c', '5'],
+      ['d', '9'],
+    ]);
+    expect(nextExpiryMs(expireCredits(wallet, 1_000))).toBe(1_001);
+    expect(nextExpiryMs(expireCredits(wallet, 1_001))).toBeNull();
+  });
+
+  test('is dated with that instant, however late it is noticed, and only what was left expires', () => {
+    const late = expireCredits({ ...spend(wallet, 'USD', 4n, 'charge', 10), entries: [] }, 5_000);
+    expect(late.entries).toEqual([
+      { atMs: 1_000, unit: 'USD', cause: 'EXPIRY', amount: '-3', balance: '14', creditId: 'a', reference: 'order 1' },
+      { atMs: 1_000, unit: 'CUSTOM1', cause: 'EXPIRY', amount: '-3', balance: '0', creditId: 'b', reference: null },
+      { atMs: 1_001, unit: 'USD', cause: 'EXPIRY', amount: '-5', balance: '9', creditId: 'c', reference: null },
+    ]);
+  });
+});
+
+describe('what is available', () => {
+  test('is the balance less what calls hold and what is promised; a settlement moves it by nothing', () => {
+    const busy = promise(hold(walletOf(credit('a', '1000')), 300n), 250n);
+    expect([balanceOf(busy, 'USD'), availableUsd(busy)]).toEqual([1000n, 450n]);
+    const settled = settle(busy, 250n, 'charge', 1);
+    expect([balanceOf(settled, 'USD'), availableUsd(settled), settled.unsettled]).toEqual([750n, 450n, '0']);
+    expect(settled.entries.at(-1)).toMatchObject({ cause: 'SPEND', amount: '-250', reference: 'charge' });
+  });
+});
+
+describe('a charge', () => {
+  test.each([
+    // 1,000 x 1.125.
+    [1_000n, 12.5, 1_125n],
+    // 3 x 1.5 = 4.5, half up.
+    [3n, 50, 5n],
+    // 1 x 1.333333 is nearer to 1.
+    [1n, 33.3333, 1n],
+    // 1,000,000 x 1.000001: the smallest markup there is.
+    [1_000_000n, 0.0001, 1_000_001n],
+    // 499,999 x 0.000001 is just below a half, and 500,000 is a half.
+    [499_999n, 0.0001, 499_999n],
+    [500_000n, 0.0001, 500_001n],
+    // 0.07 is no exact double; 10,000,000 x 1.0007 is exact all the same.
+    [10_000_000n, 0.07, 10_007_000n],
+    // The largest markup: a hundred and one times.
+    [9_007_199_254_740_993n, 10_000, 909_727_124_728_840_293n],
+    [0n, 250.75, 0n],
+  ])('of %d nano-USD with %d percent is %d', (cost, markup, charge) => {
+    expect(withMarkup(cost, markup)).toBe(charge);
+  });
+
+  test('waits to be settled, but where it is nothing, or has no price', () => {
+    expect(newCharge('c', 5n, 10)).toMatchObject({ status: 'PENDING', amountNanoUsd: '5', failureReason: null });
+    expect(newCharge('c', 0n, 10)).toMatchObject({ status: 'POSTED', amountNanoUsd: '0', failureReason: null });
+    expect(newCharge('c', null, 10)).toMatchObject({ status: 'FAILED', amountNanoUsd: null, failureReason: 'PRICE_UNAVAILABLE' });
+    expect([newCharge('c', 5n, 10), newCharge('c', 0n, 10), newCharge('c', null, 10), null].map(pendingAmount)).toEqual([5n, 0n, 0n, 0n]);
+  });
+});

@@ -1,0 +1,300 @@
+/**
+ * The erasure of a customer: nothing of it is left anywhere, nothing of anybody else is touched, and the id is free again.
+ */
+import { runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
+import { beforeAll, describe, expect, test, vi } from 'vitest';
+import { BACKLOG_PREFIX, type Env } from '../../src/env.ts';
+import { claimKey } from '../../src/storage/objects.ts';
+import { createTenant, type Tenant } from '../support/api.ts';
+import { fundedCustomer } from '../support/customer.ts';
+import { bindings, customerStub, operator } from '../support/worker.ts';
+
+const PLAN = {
+  name: 'Full',
+  limitType: 'BLOCK',
+  limits: { standardCalls: 1 },
+  payg: { enabled: true },
+  customMeters: { CUSTOM1: { label: 'Pages', included: 1, funding: { credits: true } } },
+};
+/** The log of operators' doings is kept on purpose: it says that the customer was erased. */
+const KEPT = ['operator_events'];
+const DIRECTORY_SHARDS = 64;
+
+let tenant: Tenant;
+let other: Tenant;
+beforeAll(async () => {
+  [tenant, other] = await Promise.all([createTenant(operator, PLAN), createTenant(operator, PLAN)]);
+});
+
+/** A customer with something of every kind: calls with and without keys, an open one, charges, credits, meter events. */
+async function live(of: Tenant, customerId: string): Promise<{ callIds: string[]; derivedId: string; settle: () => Promise<void> }> {
+  const { settle } = await fundedCustomer(of, customerId, { usd: '1', units: 5 });
+  const callIds = [1, 2, 3].map((n) => `${customerId}-call-${n}`);
+  for (const callId of callIds) {
+    expect((await of.api.send('beginCall', { body: { customerId }, headers: { 'Idempotency-Key': callId } })).status).toBe(200);
+  }
+  for (const callId of callIds.slice(0, 2)) {
+    const body = { callId, modelUsed: 'gpt-4o-mini', inputTokens: 1_000, responseTokens: 500 };
+    expect((await of.api.send('endCall', { body })).status).toBe(200);
+  }
+  const derivedId = (await of.api.send('beginCall', { body: { customerId, feature: 'derived' } })).data.callId;
+  for (const meterSlot of ['CUSTOM1', 'CUSTOM1']) await of.api.send('incrementMeter', { body: { customerId, meterSlot, amount: 2 } });
+  return { callIds, derivedId, settle };
+}
+
+const erase = (customerId: string, { organizationId }: Tenant = tenant) =>
+  operator.send('eraseCustomer', { params: { org: organizationId, customerId } });
+
+/** Rows of every table of D1 that has a column `customer_id`, of this customer. */
+async function rowsInD1({ organizationId }: Tenant, customerId: string): Promise<Record<string, number>> {
+  const rows: Record<string, number> = {};
+  for (const table of await customerTables()) {
+    const sql = `SELECT COUNT(*) AS n FROM ${table} WHERE organization_id = ? AND customer_id = ?`;
+    rows[table] = (await bindings.DB.prepare(sql).bind(organizationId, customerId).first<{ n: number }>())?.n ?? 0;
+  }
+  return rows;
+}
+
+const total = (rows: Record<string, number>) => Object.values(rows).reduce((sum, count) => sum + count, 0);
+
+async function tables(): Promise<string[]> {
+  const sql = `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE '\\_cf%' ESCAPE '\\' ORDER BY name`;
+  return (await bindings.DB.prepare(sql).all<{ name: string }>()).results.map(({ name }) => name);
+}
+
+async function columnsOf(table: string): Promise<{ name: string; type: string }[]> {
+  return (await bindings.DB.prepare(`SELECT name, type FROM pragma_table_info('${table}')`).all<{ name: string; type: string }>()).results;
+}
+
+async function customerTables(): Promise<string[]> {
+  const found: string[] = [];
+  for (const table of await tables()) {
+    if ((await columnsOf(table)).some(({ name }) => name === 'customer_id')) found.push(table);
+  }
+  return found;
+}
+
+/** Tables of D1 in which the text occurs anywhere, in any column. */
+async function tablesThatHold(text: string): Promise<string[]> {
+  const found: string[] = [];
+  for (const table of await tables()) {
+    const { results } = await bindings.DB.prepare(`SELECT * FROM "${table}"`).all();
+    if (JSON.stringify(results).includes(text)) found.push(table);
+  }
+  return found;
+}
+
+/** Call ids and other claims in the organization's directory that are the customer's. */
+async function claims({ organizationId }: Tenant, customerId: string): Promise<number> {
+  let count = 0;
+  for (let shard = 0; shard < DIRECTORY_SHARDS; shard += 1) {
+    const stub = bindings.CALL_DIRECTORY.getByName(`${organizationId}:${shard}`);
+    count += await runInDurableObject(stub, (_, { storage }) => {
+      if (storage.sql.exec(`SELECT 1 FROM sqlite_master WHERE name = 'claims'`).toArray().length === 0) return 0;
+      return storage.sql.exec<{ n: number }>('SELECT COUNT(*) AS n FROM claims WHERE customer_id = ?', customerId).one().n;
+    });
+  }
+  return count;
+}
+
+/** Whatever the customer's object holds: tables of SQLite, and its alarm. */
+function traces({ organizationId }: Tenant, customerId: string) {
+  return runInDurableObject(customerStub(organizationId, customerId), async (_, { storage }) => {
+    const sql = `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE '\\_cf%' ESCAPE '\\' AND name NOT LIKE 'sqlite%'`;
+    return { tables: storage.sql.exec(sql).toArray().length, alarm: await storage.getAlarm() };
+  });
+}
+
+describe('an erasure', () => {
+  test('removes everything of the customer, says what, and touches nobody else', async () => {
+    const neighbours: [Tenant, string][] = [
+      [tenant, 'ann2'],
+      [other, 'ann'],
+    ];
+    for (const [of, customerId] of neighbours) await (await live(of, customerId)).settle();
+    const { callIds, derivedId, settle } = await live(tenant, 'ann');
+    await settle();
+    const held = await rowsInD1(tenant, 'ann');
+    expect(held).toMatchObject({ customers: 1, calls: 4, meter_events: 2 });
+    expect(held.credit_entries).toBeGreaterThan(2);
+    const before = await Promise.all(neighbours.map(([of, id]) => rowsInD1(of, id)));
+
+    const erased = await erase('ann');
+    expect(erased.body.result.code).toBe('CUSTOMER_ERASED');
+    const { object, callIds: directory, ...rows } = erased.data.erased;
+    expect([erased.data.customerId, object]).toEqual(['ann', true]);
+    expect(directory).toBeGreaterThanOrEqual(callIds.length);
+    expect(rows).toMatchObject({ customers: 1, calls: 4, meterEvents: 2, creditEntries: held.credit_entries });
+    expect(total(rows)).toBe(total(held));
+
+    expect(total(await rowsInD1(tenant, 'ann'))).toBe(0);
+    expect(await traces(tenant, 'ann')).toEqual({ tables: 0, alarm: null });
+    expect(await claims(tenant, 'ann')).toBe(0);
+    const params = { org: tenant.organizationId, customerId: 'ann' };
+    expect((await tenant.api.send('readUsage', { params: { customerId: 'ann' } })).refusal.code).toBe('CUSTOMER_NOT_FOUND');
+    expect((await operator.send('readCustomer', { params })).refusal.code).toBe('CUSTOMER_NOT_FOUND');
+    for (const callId of [...callIds, derivedId]) {
+      expect((await tenant.api.send('readCall', { params: { callId } })).refusal.code).toBe('CALL_NOT_FOUND');
+      expect((await tenant.api.send('endCall', { body: { callId } })).refusal.code).toBe('CALL_NOT_FOUND');
+    }
+    const listed = (await tenant.api.send('listCustomers')).data.items.map(({ customerId }) => customerId);
+    expect([listed.includes('ann'), listed.includes('ann2')]).toEqual([false, true]);
+
+    expect(await Promise.all(neighbours.map(([of, id]) => rowsInD1(of, id)))).toEqual(before);
+    for (const [of, id] of neighbours) {
+      expect((await of.api.send('readCall', { params: { callId: `${id}-call-1` } })).data.customerId).toBe(id);
+      expect((await of.api.send('readCall', { params: { callId: `${id}-call-3` } })).data.status).toBe('IN_PROGRESS');
+    }
+  });
+
+  test('leaves the name of the customer nowhere in D1 but in the log of operators', async () => {
+    const customerId = `unmistakable-${crypto.randomUUID()}`;
+    const contact = {
+      customerName: `Name ${customerId}`,
+      customerEmail: `${customerId}@example.com`,
+      stripeCustomerId: `cus_${customerId}`,
+    };
+    const { settle } = await live(tenant, customerId);
+    await tenant.api.send('provisionCustomer', { body: { customerId, ...contact } });
+    await settle();
+    expect(await tablesThatHold(customerId)).toEqual(expect.arrayContaining(['calls', 'credit_entries', 'customers', 'meter_events']));
+    await erase(customerId);
+    expect(await tablesThatHold(customerId)).toEqual(KEPT);
+    const { items } = (await operator.send('listEvents', { query: { organizationId: tenant.organizationId } })).data;
+    expect(items[0]).toMatchObject({ action: 'customer.erase', subject: customerId, before: null, after: { object: true, customers: 1 } });
+  });
+
+  test('covers every table of D1 that names a customer', async () => {
+    const customerId = 'everywhere';
+    await live(tenant, customerId);
+    // A table that is added later has to be erased too: a row of it is put here as whatever the columns take.
+    for (const table of await customerTables()) {
+      const columns = await columnsOf(table);
+      const values = columns.map(({ name, type }) => {
+        if (name === 'organization_id') return tenant.organizationId;
+        if (name === 'customer_id') return customerId;
+        return type.toUpperCase() === 'INTEGER' ? 987_654_321 : '"planted"';
+      });
+      const names = columns.map(({ name }) => name).join(', ');
+      const sql = `INSERT OR IGNORE INTO ${table} (${names}) VALUES (${values.map(() => '?').join(', ')})`;
+      await bindings.DB.prepare(sql)
+        .bind(...values)
+        .run();
+    }
+    expect(Object.values(await rowsInD1(tenant, customerId)).every((rows) => rows > 0)).toBe(true);
+    await erase(customerId);
+    expect(Object.entries(await rowsInD1(tenant, customerId)).filter(([, rows]) => rows > 0)).toEqual([]);
+  });
+
+  test('is not undone by an alarm that comes late, nor by what was on its way to D1', async () => {
+    const { callIds } = await live(tenant, 'late');
+    // Nothing has reached D1 yet, and charges wait to be settled: the alarm and the erasure run beside each other.
+    const stub = customerStub(tenant.organizationId, 'late');
+    const [, erased] = await Promise.all([runDurableObjectAlarm(stub), erase('late')]);
+    expect(erased.status).toBe(200);
+    await runInDurableObject(stub, (customer) => customer.alarm());
+    await scheduler.wait(1_500); // past the second that the outbox and settlements wait
+    expect(total(await rowsInD1(tenant, 'late'))).toBe(0);
+    expect(await traces(tenant, 'late')).toEqual({ tables: 0, alarm: null });
+    expect((await tenant.api.send('readCall', { params: { callId: callIds[0] ?? '' } })).status).toBe(404);
+  });
+
+  test('waits for a delivery to D1 that is under way, and removes what it brought', async () => {
+    await live(tenant, 'under-way');
+    const stub = customerStub(tenant.organizationId, 'under-way');
+    let deliveries = 0;
+    await runInDurableObject(stub, (customer) => {
+      const { env } = customer as unknown as { env: Env };
+      const batch = async (statements: D1PreparedStatement[]) => {
+        deliveries += 1;
+        await scheduler.wait(500);
+        return env.DB.batch(statements);
+      };
+      const slow = { prepare: (sql: string) => env.DB.prepare(sql), batch };
+      Object.defineProperty(customer, 'env', { value: { ...env, DB: slow } });
+    });
+    await vi.waitUntil(() => deliveries > 0, { timeout: 20_000 });
+    const { erased } = (await erase('under-way')).data;
+    expect(erased).toMatchObject({ object: true, customers: 1, calls: 4, meterEvents: 2 });
+    await scheduler.wait(1_000); // past what a delivery takes here
+    expect(total(await rowsInD1(tenant, 'under-way'))).toBe(0);
+  });
+
+  test('takes an announced backlog back, so that health does not wait for a customer who is gone', async () => {
+    await live(tenant, 'behind');
+    const announced = BACKLOG_PREFIX + customerStub(tenant.organizationId, 'behind').id.toString();
+    await bindings.KV.put(announced, '', { metadata: { oldestMs: Date.now() } });
+    await erase('behind');
+    expect((await bindings.KV.list({ prefix: announced })).keys).toEqual([]);
+  });
+
+  test('is 404 when repeated, for nobody, and for the customer of another organization', async () => {
+    await live(other, 'theirs');
+    await live(tenant, 'once');
+    expect((await erase('once')).status).toBe(200);
+    for (const reply of [await erase('once'), await erase('nobody'), await erase('theirs')]) {
+      expect([reply.status, reply.refusal.code]).toEqual([404, 'CUSTOMER_NOT_FOUND']);
+    }
+    const nowhere = await operator.send('eraseCustomer', { params: { org: 'no-such-organization', customerId: 'theirs' } });
+    expect(nowhere.status).toBe(404);
+    expect((await other.api.send('readUsage', { params: { customerId: 'theirs' } })).status).toBe(200);
+  });
+
+  test('that broke after the object was erased is finished by the next one', async () => {
+    const { settle } = await live(tenant, 'broken');
+    await settle();
+    expect(await customerStub(tenant.organizationId, 'broken').erase(tenant.organizationId)).toBe(true);
+    const { erased } = (await erase('broken')).data;
+    expect(erased).toMatchObject({ object: false, customers: 1, calls: 4, meterEvents: 2 });
+    expect(total(await rowsInD1(tenant, 'broken'))).toBe(0);
+    expect((await erase('broken')).status).toBe(404);
+  });
+});
+
+describe('an erased customer', () => {
+  test('begins anew with the same id and the same call ids, and owes and owns nothing', async () => {
+    const { callIds, settle } = await live(tenant, 'anew');
+    await settle();
+    await erase('anew');
+    const headers = { 'Idempotency-Key': callIds[0] ?? '' };
+    const begun = await tenant.api.send('beginCall', { body: { customerId: 'anew' }, headers });
+    expect(begun.headers.get('Idempotency-Replayed')).toBeNull();
+    expect(begun.data).toMatchObject({ newCustomer: true, callId: callIds[0], allowed: { standard: true } });
+    expect(begun.data.meters).toMatchObject({ standardCalls: { used: 1 }, customMeter1: { used: 0 } });
+    const { wallet, credits, ledger } = (
+      await operator.send('readCustomer', { params: { org: tenant.organizationId, customerId: 'anew' } })
+    ).data;
+    expect([wallet.balanceUsd, wallet.units.CUSTOM1, credits, ledger]).toEqual(['0', 0, [], []]);
+    await tenant.api.send('endCall', { body: { callId: callIds[0] } });
+    await runDurableObjectAlarm(customerStub(tenant.organizationId, 'anew'));
+    expect(await rowsInD1(tenant, 'anew')).toMatchObject({ customers: 1, calls: 1, credit_entries: 0, meter_events: 0 });
+  });
+
+  test('does not answer for its call ids once another customer has them, in an isolate that remembers it', async () => {
+    const callId = `remembered-${crypto.randomUUID()}`;
+    const headers = { 'Idempotency-Key': callId };
+    await tenant.api.send('beginCall', { body: { customerId: 'forgotten' }, headers });
+    await erase('forgotten');
+    // Another isolate begins the other customer's call: this one hears nothing of it.
+    expect((await claimKey(bindings, tenant.organizationId, callId, 'heir')).customerId).toBe('heir');
+    const plan = (await operator.send('readPlan', { params: { org: tenant.organizationId, planId: 'test' } })).data.plan;
+    const begun = await customerStub(tenant.organizationId, 'heir').begin({
+      organizationId: tenant.organizationId,
+      customerId: 'heir',
+      defaultPlan: { planId: 'test', usagePlanVersionId: 'test:v1', version: 1, plan },
+      contact: {},
+      key: { source: 'explicit', callId, claimedAtMs: Date.now() },
+      fingerprint: 'of another isolate',
+      callType: 'standard',
+      request: { requested: {}, pricingMode: 'standard' },
+      tierHints: {},
+    });
+    expect(begun.ok).toBe(true);
+    await tenant.api.send('provisionCustomer', { body: { customerId: 'forgotten' } });
+    expect((await tenant.api.send('readCall', { params: { callId } })).data.customerId).toBe('heir');
+    await tenant.api.send('beginCall', { body: { customerId: 'forgotten' }, headers: { 'Idempotency-Key': `${callId}-2` } });
+    expect((await tenant.api.send('endCall', { body: { callId } })).data.status).toBe('COMPLETED');
+    const again = await tenant.api.send('beginCall', { body: { customerId: 'forgotten' }, headers });
+    expect(again.refusal.code).toBe('IDEMPOTENCY_KEY_CONFLICT');
+  });
+});
