@@ -7,7 +7,7 @@
  */
 import { type Account, isCanceled } from './account.ts';
 import { type Charge, newCharge, pendingAmount, withMarkup } from './charge.ts';
-import { type CompressionCounts, type CompressionSavings, compressionSavings } from './compression.ts';
+import { type CompressionCounts, type CompressionSavings, compressionSavings, type InputRate } from './compression.ts';
 import {
   allowedTiers,
   decideEntitlements,
@@ -77,7 +77,11 @@ export type CallPrice =
   | { status: 'FINAL'; costNanoUsd: string; breakdown: CostBreakdown }
   | { status: 'UNAVAILABLE'; reason: PricingUnavailableReason };
 
-export type StoredCompression = Omit<CompressionSavings, 'inputCostAvoidedNanoUsd'> & { inputCostAvoidedNanoUsd: string | null };
+export type StoredCompression = Omit<CompressionSavings, 'inputCostAvoidedNanoUsd'> & {
+  /** Decimal nano-USD; `null` while the call has no known price. */
+  inputCostAvoidedNanoUsd: string | null;
+  recordedAtMs: number;
+};
 
 export interface CallOutcome extends Reasoning {
   endedAtMs: number;
@@ -95,7 +99,6 @@ export interface CallOutcome extends Reasoning {
   charge: Charge | null;
   error: CallError | null;
   price: CallPrice;
-  compression: StoredCompression | null;
   stripeCustomerId: string | null;
 }
 
@@ -116,6 +119,8 @@ export interface Call extends BeginRequest {
   /** When a call that is no longer in progress stopped being so. */
   finishedAtMs: number | null;
   outcome: CallOutcome | null;
+  /** Where the call's prompt was compressed: as reported last, before, with or after its end. */
+  compression?: StoredCompression;
   revision: number;
 }
 
@@ -131,7 +136,7 @@ export interface Begun {
   account: Account;
   call: Call;
   decision: EntitlementDecision;
-  /** The output tokens that were reserved for the caller to stay within; `null` where the plan reserves none. */
+  /** The output tokens that were reserved for the caller to stay within; `null` where the plan, or a tier on credit, reserves none. */
   maxResponseTokens: number | null;
 }
 
@@ -170,7 +175,7 @@ export function beginCall(account: Account, callId: string, request: BeginReques
     revision,
   };
   const maxResponseTokens =
-    plan.reserveOutputTokens === null || suggestedModelTier === 'none' ? null : (reserved[`${suggestedModelTier}Tokens`] ?? 0);
+    plan.reserveOutputTokens === null || suggestedModelTier === 'none' ? null : (reserved[`${suggestedModelTier}Tokens`] ?? null);
   const wallet = credit ? hold(account.wallet, heldNanoUsd) : account.wallet;
   return { account: { ...account, meters, wallet, revision }, call, decision, maxResponseTokens };
 }
@@ -222,10 +227,12 @@ export function endCall(
   const terms = creditTerms(free, call, tier);
   const calls = countsAsCall(call, request) ? 1 : 0;
   const consumed = consumption(request, tier, calls, terms !== null);
-  const charge = terms && chargeFor(chargeId, price, terms.markupPercent);
+  const charge = terms && newCharge(chargeId, amountDue(price, calls, terms.markupPercent), terms.markupPercent);
+  const compression = compressionAtEnd(call, request, { price, pricingMode }, nowMs);
   const revision = account.revision + 1;
   const ended: Call = {
     ...call,
+    ...(compression && { compression }),
     status: request.error ? 'FAILED' : 'COMPLETED',
     ...released(call),
     finishedAtMs: nowMs,
@@ -246,9 +253,6 @@ export function endCall(
       charge,
       error: request.error ? normalizeError(request.error) : null,
       price,
-      compression: request.promptCompression
-        ? storeCompression(compressionSavings(request.promptCompression, resolved.available ? resolved.card : null))
-        : null,
       stripeCustomerId: request.stripeCustomerId ?? account.contact.stripeCustomerId ?? null,
     },
   };
@@ -265,6 +269,36 @@ function creditTerms(account: Account, call: Call, tier: Tier): { markupPercent:
   const { plan } = account.subscription.plan;
   if (call.allowed[tier] || !plan.payg.enabled || isTierLeft(plan, account.meters, tier)) return null;
   return { markupPercent: plan.payg.markupPercent };
+}
+
+/** Records what compressing the call's prompt saved, whatever the call's state: the last record stands. */
+export function recordCompression(
+  account: Account,
+  call: Call,
+  counts: CompressionCounts,
+  nowMs: number,
+): { account: Account; call: Call; compression: StoredCompression } {
+  const revision = account.revision + 1;
+  const compression = storeCompression(counts, call.outcome, nowMs);
+  return { account: { ...account, revision }, call: { ...call, compression, revision }, compression };
+}
+
+/** What the end reports of compression, else what was recorded before; either way at the price that is known now. */
+function compressionAtEnd(call: Call, request: EndRequest, priced: Priced, nowMs: number): StoredCompression | undefined {
+  if (request.promptCompression) return storeCompression(request.promptCompression, priced, nowMs);
+  return call.compression && storeCompression(call.compression, priced, call.compression.recordedAtMs);
+}
+
+type Priced = Pick<CallOutcome, 'price' | 'pricingMode'>;
+
+function storeCompression(counts: CompressionCounts, priced: Priced | null, recordedAtMs: number): StoredCompression {
+  const savings = compressionSavings(counts, priced && inputRateOf(priced));
+  return { ...savings, inputCostAvoidedNanoUsd: savings.inputCostAvoidedNanoUsd?.toString() ?? null, recordedAtMs };
+}
+
+function inputRateOf({ price, pricingMode }: Priced): InputRate | null {
+  const line = price.status === 'FINAL' ? price.breakdown.lines.find(({ component }) => component === 'input') : undefined;
+  return line ? { nanoUsdPerMillion: BigInt(line.rateNanoUsdPerMillion), mode: pricingMode } : null;
 }
 
 export function timeOutCall(account: Account, call: Call): { account: Account; call: Call } {
@@ -334,15 +368,12 @@ function normalizeError(error: CallError): CallError {
   return { code: sanitizeErrorMessage(error.code), message: sanitizeErrorMessage(error.message) };
 }
 
-function chargeFor(chargeId: string, price: CallPrice, markupPercent: number): Charge {
-  const costNanoUsd = price.status === 'FINAL' ? withMarkup(BigInt(price.costNanoUsd), markupPercent) : null;
-  return newCharge(chargeId, costNanoUsd, markupPercent);
+/** The cost with its markup; `null` where the cost is not known. What failed before it used anything owes nothing. */
+function amountDue(price: CallPrice, calls: number, markupPercent: number): NanoUsd | null {
+  if (price.status === 'FINAL') return withMarkup(BigInt(price.costNanoUsd), markupPercent);
+  return calls === 0 ? 0n : null;
 }
 
 function finalPrice(cost: Cost): CallPrice {
   return { status: 'FINAL', costNanoUsd: cost.totalNanoUsd.toString(), breakdown: breakdownOf(cost) };
-}
-
-function storeCompression(savings: CompressionSavings): StoredCompression {
-  return { ...savings, inputCostAvoidedNanoUsd: savings.inputCostAvoidedNanoUsd?.toString() ?? null };
 }
