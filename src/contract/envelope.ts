@@ -12,11 +12,11 @@ export const REPLAY_HEADER = 'Idempotency-Replayed';
 
 const correlationId = z.string().describe("The caller's correlation identifier, or one made for this request");
 
-export function successEnvelope<Data extends z.ZodType>(code: string, data: Data) {
+export function successEnvelope<Data extends z.ZodType>(codes: readonly string[], data: Data) {
   return z.object({
     result: z.object({
       status: z.literal('ACCEPTED').describe('The request was carried out'),
-      code: z.literal(code).describe('What was done'),
+      code: z.enum(codes as [string, ...string[]]).describe('What was done'),
       message: z.string().optional().describe('A hint for people'),
       timestamp: instant.describe('When the answer was made'),
     }),

@@ -99,6 +99,8 @@ export interface Operation {
   bodyBytesMax?: number;
   /** The result code of a success. */
   code: string;
+  /** Further result codes of a success. */
+  otherCodes?: readonly string[];
   data: z.ZodType;
   /** A success is a line of JSON for each `data`, without an envelope. */
   lines?: true;
@@ -154,6 +156,7 @@ export const operations = {
     security: apiKey('usage:write'),
     body: CallRequest,
     code: 'CALL_SUCCESS',
+    otherCodes: ['CALL_VENDOR_WARNING'],
     data: CallData,
   }),
   readCall: operation({
@@ -729,5 +732,5 @@ export type OperationId = keyof typeof operations;
 
 /** What an operation answers on success, in its envelope. */
 export function responseSchema(entry: Operation) {
-  return successEnvelope(entry.code, entry.data);
+  return successEnvelope([entry.code, ...(entry.otherCodes ?? [])], entry.data);
 }

@@ -48,7 +48,7 @@ const ReportedUsage = UsageFields.extend(ReasoningFields.shape)
 
 export const CallBody = BeginCallBody.extend({
   vendor: VendorRequest.optional().describe('The request that the service makes to the vendor'),
-  usage: z.preprocess(resolveCachedTokens, ReportedUsage).optional().describe('Usage of a call without a vendor'),
+  usage: ReportedUsage.optional().describe('Usage of a call without a vendor'),
   end: z
     .object({
       error: z
@@ -60,7 +60,7 @@ export const CallBody = BeginCallBody.extend({
     .describe('How the call ended'),
 });
 
-export const CallRequest = z.preprocess(resolveIdentity, CallBody);
+export const CallRequest = z.preprocess((body) => resolveCachedTokens(resolveIdentity(body)), CallBody);
 export type CallRequest = z.infer<typeof CallBody>;
 
 /** Whether a JSON value nests no deeper than what can be carried. */
@@ -70,9 +70,10 @@ export function isShallow(value: unknown, levels = NESTING_MAX): boolean {
 }
 
 /** `cachedTokens` is the name that some clients give `cachedInputTokens`. */
-function resolveCachedTokens(usage: unknown): unknown {
-  if (!isRecord(usage) || usage.cachedTokens === undefined || usage.cachedInputTokens !== undefined) return usage;
-  return { ...usage, cachedInputTokens: usage.cachedTokens };
+function resolveCachedTokens(body: unknown): unknown {
+  if (!isRecord(body) || !isRecord(body.usage)) return body;
+  const { cachedTokens, cachedInputTokens = cachedTokens } = body.usage;
+  return cachedInputTokens === undefined ? body : { ...body, usage: { ...body.usage, cachedInputTokens } };
 }
 
 export const CallData = z.object({

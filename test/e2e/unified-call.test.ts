@@ -1,0 +1,402 @@
+/**
+ * The unified call against vendors on loopback that speak as the real ones do, and misbehave as they do: the right
+ * status, usage and cost after each, no hold left open, no secret on disk, and nothing lost to a kill.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { readDevVars } from '../../src/cli/dev-vars.ts';
+import { freePort, PROJECT_DIR } from '../../src/cli/server.ts';
+import { CallData } from '../../src/contract/unified-call.ts';
+import { Api, createTenant, type Reply, type Tenant } from '../support/api.ts';
+import { type FakeVendor, type Fault, startVendor, tokensOf } from '../support/vendor.ts';
+import { type LocalServer, newState, startLocal, until } from './local-server.ts';
+
+const MARKER = 'sk-vendor-marker-0123456789abcdef';
+const VENDOR_KEY = 'sk-registered-key-0123456789abcdef';
+/** Premium models are paid from credit, so that each call of one holds money while it runs. */
+const PLAN = { name: 'Credit', limitType: 'BLOCK', limits: { premiumCalls: 0, standardCalls: 2 }, payg: { enabled: true } };
+const DEADLINE_SECONDS = 15;
+
+let vendor: FakeVendor;
+let state: { stateDir: string; port: number };
+let server: LocalServer;
+let tenant: Tenant;
+beforeAll(async () => {
+  vendor = await startVendor();
+  state = await newState();
+  server = await startLocal(state);
+  tenant = await createTenant(server.operator, PLAN);
+  const params = { org: tenant.organizationId, provider: 'openai' };
+  const saved = await server.operator.send('setVendor', { params, body: { apiKey: VENDOR_KEY, baseUrl: `${vendor.url}/v1` } });
+  expect(saved.data).toEqual({ provider: 'openai', baseUrl: `${vendor.url}/v1`, keyHint: 'cdef' });
+});
+afterAll(async () => {
+  await server.stop();
+  await vendor.close();
+});
+beforeEach(() => {
+  vendor.requests.length = 0;
+});
+
+const HEADERS = { authorization: `Bearer ${MARKER}`, 'x-api-key': MARKER, 'x-goog-api-key': MARKER };
+let serial = 0;
+const newKey = () => `unified-${++serial}`;
+
+/** A customer with credit; sends calls on its behalf. */
+async function customer(customerId: string) {
+  const params = { org: tenant.organizationId, customerId };
+  await tenant.api.send('provisionCustomer', { body: { customerId } });
+  await server.operator.send('grantCredit', { params, body: { kind: 'USD', amountUsd: '100' } });
+  return {
+    call: (asked: object, key = newKey(), more: object = {}): Promise<Reply<'makeCall'>> =>
+      tenant.api.send('makeCall', {
+        body: { customerId, feature: 'found-by-search', holdUsd: 0.5, vendor: { headers: HEADERS, ...asked }, ...more },
+        headers: { 'Idempotency-Key': key },
+      }),
+    async left() {
+      const { openCalls, wallet } = (await server.operator.send('readCustomer', { params })).data;
+      return { openCalls, heldUsd: wallet.heldUsd };
+    },
+  };
+}
+const NOTHING_OPEN = { openCalls: 0, heldUsd: '0' };
+
+const dataOf = ({ status, body }: Reply<'makeCall'>): CallData => {
+  expect(status, JSON.stringify(body)).toBe(200);
+  return CallData.parse(body.data);
+};
+
+const PROMPT = 'say hello to everybody out there [reply:6] [reasoning:4] [cached:2] [written:1]';
+const INPUT = tokensOf(PROMPT);
+const chat = (more: object = {}, text = PROMPT) => ({
+  url: `${vendor.url}/v1/chat/completions`,
+  body: { model: 'gpt-4o', messages: [{ role: 'user', content: text }], ...more },
+});
+const STREAM = { stream: true, stream_options: { include_usage: true } };
+const messages = (more: object = {}, text = PROMPT) => ({
+  url: `${vendor.url}/v1/messages`,
+  body: { model: 'claude-sonnet-5', max_tokens: 99, messages: [{ role: 'user', content: text }], ...more },
+});
+const responses = (more: object = {}) => ({ url: `${vendor.url}/v1/responses`, body: { model: 'gpt-5.2', input: PROMPT, ...more } });
+const content = (method: string) => ({
+  url: `${vendor.url}/v1beta/models/gemini-3.5-flash:${method}`,
+  body: { contents: [{ role: 'user', parts: [{ text: PROMPT }] }] },
+});
+const embeddings = () => ({ url: `${vendor.url}/v1/embeddings`, body: { model: 'text-embedding-3-small', input: PROMPT } });
+
+/** What each vendor must be read as having used; its cost in nano-USD: tokens by their rate in USD per million x 1,000. */
+const PLAIN = INPUT - 3;
+const used = { inputTokens: INPUT, cachedInputTokens: 2, cacheWriteInputTokens: 1, responseTokens: 10, reasoningTokens: 4 };
+// No rate for cache writes is published: the input rate stands in.
+const GPT_4O = { modelUsed: 'gpt-4o', used, cost: (PLAIN + 1) * 2_500 + 2 * 1_250 + 10 * 10_000 };
+const GPT_52 = { modelUsed: 'gpt-5.2', used, cost: (PLAIN + 1) * 1_750 + 2 * 175 + 10 * 14_000 };
+const CLAUDE = { modelUsed: 'claude-sonnet-5', used, cost: PLAIN * 2_000 + 2 * 200 + 2_500 + 10 * 10_000 };
+const GEMINI = {
+  modelUsed: 'gemini-3.5-flash',
+  used: { ...used, cacheWriteInputTokens: 0 },
+  cost: (PLAIN + 1) * 1_500 + 2 * 150 + 10 * 9_000,
+};
+const NO_OUTPUT = { cachedInputTokens: 0, cacheWriteInputTokens: 0, responseTokens: 0, reasoningTokens: 0 };
+const EMBEDDING = { modelUsed: 'text-embedding-3-small', used: { inputTokens: INPUT, ...NO_OUTPUT }, cost: INPUT * 20 };
+
+describe('the usage of', () => {
+  test.each([
+    ['chat', () => chat(), 'json', GPT_4O],
+    ['chat as text', () => chat(), 'text', GPT_4O],
+    ['chat, streamed', () => chat(STREAM), 'stream', GPT_4O],
+    ['responses', () => responses(), 'json', GPT_52],
+    ['responses, streamed', () => responses({ stream: true }), 'stream', GPT_52],
+    ['embeddings', () => embeddings(), 'json', EMBEDDING],
+    ['messages', () => messages(), 'json', CLAUDE],
+    ['messages, streamed', () => messages({ stream: true }), 'stream', CLAUDE],
+    ['generateContent', () => content('generateContent'), 'json', GEMINI],
+    ['streamGenerateContent', () => content('streamGenerateContent?alt=sse'), 'stream', GEMINI],
+    ['streamGenerateContent as an array', () => content('streamGenerateContent'), 'json', GEMINI],
+    ['streamGenerateContent as text', () => content('streamGenerateContent'), 'stream', GEMINI],
+  ] as const)("%s is the vendor's own, and its answer comes back whole", async (name, make, responseType, expected) => {
+    const { url, body } = make();
+    const { call, left } = await customer(`usage ${name}`);
+    const { data, body: reply } = await call({ url, body, responseType, provider: 'label' });
+    expect(reply.result.code).toBe('CALL_SUCCESS');
+    const direct = await fetch(url, { method: 'POST', headers: HEADERS, body: JSON.stringify(body) });
+    const whole = responseType === 'json' ? await direct.json() : await direct.text();
+    expect(data.vendor).toEqual({ ok: true, status: 200, modelUsed: expected.modelUsed, body: whole });
+    expect(data.end).toMatchObject({
+      status: 'COMPLETED',
+      pricingStatus: 'FINAL',
+      providerUsed: 'label',
+      modelUsed: expected.modelUsed,
+      costUsdNano: String(expected.cost),
+      usage: expected.used,
+      metered: { calls: 1, tokens: expected.used.responseTokens },
+    });
+    expect(data.endUsage).toMatchObject({ ...expected.used, tokens: expected.used.responseTokens, modelUsed: expected.modelUsed });
+    const [asked] = vendor.requests;
+    expect(asked).toMatchObject({ method: 'POST', body, headers: { authorization: HEADERS.authorization } });
+    expect(await left()).toEqual(NOTHING_OPEN);
+  });
+
+  test('tools and searches is read too', async () => {
+    const { call } = await customer('tools');
+    const tools = [{ type: 'function', function: { name: 'weather', parameters: { type: 'object' } } }];
+    const { data } = await call(chat({ tools }, 'what now [tool]'));
+    expect(data.end).toMatchObject({ usage: { inputTokens: 3, responseTokens: 1 }, costUsdNano: '17500' });
+    const searched = (await call(messages({}, 'look it up [searches:3] [reply:1]'))).data;
+    expect(searched.end?.metered?.searches).toBe(3);
+  });
+});
+
+interface Ending {
+  ok: boolean;
+  status: number;
+  end: object;
+}
+const refused = (status: number, code: string): Ending => ({
+  ok: false,
+  status,
+  end: { status: 'FAILED', error: { code }, pricingStatus: 'FINAL', costUsdNano: '0', metered: { calls: 0, tokens: 0 } },
+});
+const unknown = (status: number, code: string): Ending => ({
+  ok: false,
+  status,
+  end: { status: 'FAILED', error: { code }, pricingStatus: 'UNAVAILABLE', pricingUnavailableReason: 'USAGE_NOT_REPORTED' },
+});
+const unsaid: Ending = {
+  ok: true,
+  status: 200,
+  end: { status: 'COMPLETED', pricingStatus: 'UNAVAILABLE', pricingUnavailableReason: 'USAGE_NOT_REPORTED', costUSD: 0 },
+};
+const whole: Ending = { ok: true, status: 200, end: { status: 'COMPLETED', pricingStatus: 'FINAL', usage: used } };
+const nothing: Ending = {
+  ok: true,
+  status: 200,
+  end: { status: 'COMPLETED', pricingStatus: 'FINAL', costUsdNano: '0', metered: { calls: 1, tokens: 0 } },
+};
+
+describe('a vendor that answers', () => {
+  const plain: [Fault, Ending][] = [
+    ['400', refused(400, 'invalid_request_error')],
+    ['429', refused(429, 'rate_limit_exceeded')],
+    ['500', refused(500, 'server_error')],
+    ['503', refused(503, 'server_error')],
+    ['redirect', refused(302, 'VENDOR_HTTP_302')],
+    ['cut-first', refused(502, 'VENDOR_UNREACHABLE')],
+    ['cut', unknown(502, 'VENDOR_ANSWER_BROKEN')],
+    ['big', unknown(502, 'VENDOR_ANSWER_BROKEN')],
+    ['hang', unknown(504, 'VENDOR_TIMEOUT')],
+    ['html', unsaid],
+    ['shape', unsaid],
+    ['no-usage', unsaid],
+    ['zero-usage', nothing],
+    ['slow', whole],
+  ];
+  const streamed: [Fault, Ending][] = [
+    ['429', refused(429, 'rate_limit_exceeded')],
+    ['503', refused(503, 'server_error')],
+    ['redirect', refused(302, 'VENDOR_HTTP_302')],
+    ['cut-first', refused(502, 'VENDOR_UNREACHABLE')],
+    ['cut', unknown(502, 'VENDOR_ANSWER_BROKEN')],
+    ['big', unknown(502, 'VENDOR_ANSWER_BROKEN')],
+    ['silent', unknown(504, 'VENDOR_TIMEOUT')],
+    ['stream-error', unknown(200, 'server_error')],
+    ['no-usage', unsaid],
+    ['zero-usage', nothing],
+    ['usage-in-choices', whole],
+    ['split', whole],
+    ['slow', whole],
+  ];
+  const cases = [...plain.map((entry) => ['json', ...entry] as const), ...streamed.map((entry) => ['stream', ...entry] as const)];
+
+  test.each(cases)('%s with the fault %s is recorded as what it was, and leaves nothing open', async (responseType, fault, ending) => {
+    const { call, left } = await customer(`fault ${responseType} ${fault}`);
+    const timeoutMs = fault === 'hang' || fault === 'silent' ? 500 : 20_000;
+    vendor.fail(fault);
+    const reply = await call({ ...chat(responseType === 'stream' ? STREAM : {}), responseType, timeoutMs });
+    const { vendor: answered, end, begin } = dataOf(reply);
+    expect(reply.body.result.code).toBe(ending.ok ? 'CALL_SUCCESS' : 'CALL_VENDOR_WARNING');
+    expect([answered?.ok, answered?.status, answered?.error === undefined]).toEqual([ending.ok, ending.status, ending.ok]);
+    expect(end).toMatchObject(ending.end);
+    expect(vendor.requests.map(({ path }) => path)).toEqual(['/v1/chat/completions']);
+    expect(await left()).toEqual(NOTHING_OPEN);
+    const { status } = end ?? {};
+    expect((await tenant.api.send('readCall', { params: { callId: begin.callId } })).data.status).toBe(status);
+    expect(JSON.stringify(reply.body)).not.toContain(MARKER);
+  });
+
+  test('half a stream fails the call with what it had said, and invents nothing', async () => {
+    const { call } = await customer('half');
+    vendor.fail('end-early');
+    const { end, vendor: answered } = dataOf(await call({ ...messages({ stream: true }), responseType: 'stream' }));
+    expect([answered?.ok, answered?.status]).toEqual([false, 200]);
+    // The beginning of the stream names the prompt and one token of output.
+    expect(end).toMatchObject({
+      status: 'FAILED',
+      error: { code: 'VENDOR_ANSWER_BROKEN' },
+      usage: { inputTokens: INPUT, responseTokens: 1 },
+    });
+  });
+
+  test('nobody there is 502', async () => {
+    const { call, left } = await customer('nobody');
+    const port = await freePort(0);
+    const params = { org: tenant.organizationId, provider: 'nobody' };
+    await server.operator.send('setVendor', { params, body: { apiKey: VENDOR_KEY, baseUrl: `http://127.0.0.1:${port}` } });
+    const { end, vendor: answered } = dataOf(await call({ url: `http://127.0.0.1:${port}/v1/x`, body: { model: 'gpt-4o' } }));
+    expect([answered?.status, end?.error?.code, await left()]).toEqual([502, 'VENDOR_UNREACHABLE', NOTHING_OPEN]);
+  });
+});
+
+describe('a request', () => {
+  test('that is sent again is answered again, header and all, and reaches the vendor once', async () => {
+    const { call } = await customer('retry');
+    for (const asked of [chat(), { ...chat(STREAM), responseType: 'stream' }, chat({}, 'please [fail:500]')]) {
+      vendor.requests.length = 0;
+      const key = newKey();
+      const first = await call(asked, key);
+      const again = await call({ ...asked, headers: { authorization: 'Bearer rotated' } }, key);
+      expect([first.headers.get('Idempotency-Replayed'), again.headers.get('Idempotency-Replayed')]).toEqual([null, 'true']);
+      expect(again.body).toEqual({ ...first.body, correlationId: again.body.correlationId });
+      expect((await call(chat({}, 'something else'), key)).refusal.code).toBe('IDEMPOTENCY_KEY_CONFLICT');
+      expect(vendor.requests).toHaveLength(1);
+    }
+  });
+
+  test('that meets itself on its way is 409 with Retry-After, and one without a key never meets itself', async () => {
+    const { call } = await customer('flight');
+    const key = newKey();
+    const slow = { ...chat({ ...STREAM }, 'take your time [reply:10] [fail:slow]'), responseType: 'stream' };
+    const first = call(slow, key);
+    await until(() => vendor.requests.length === 1);
+    const early = await call(slow, key);
+    expect([early.status, early.refusal.code, Number(early.headers.get('Retry-After'))]).toEqual([409, 'CALL_IN_FLIGHT', 2]);
+    expect((await first).data.end?.usage.responseTokens).toBe(10);
+    const body = { customerId: 'flight', vendor: { ...slow, headers: HEADERS } };
+    const both = await Promise.all([tenant.api.send('makeCall', { body }), tenant.api.send('makeCall', { body })]);
+    expect(new Set(both.map(({ data }) => data.begin.callId)).size).toBe(2);
+    expect(vendor.requests).toHaveLength(3);
+  });
+
+  test('goes on to its end where the caller has left', async () => {
+    const { left } = await customer('leaver');
+    const key = newKey();
+    const asked = { ...chat({ ...STREAM }, 'take your time [reply:10] [fail:slow]'), headers: HEADERS, responseType: 'stream' };
+    const leaving = new AbortController();
+    const params = { org: tenant.organizationId };
+    const apiKey = (await server.operator.send('createKey', { params, body: { name: 'impatient' } })).data.key;
+    const api = new Api((url, init) => fetch(url, { ...init, signal: leaving.signal }), server.url, apiKey);
+    const body = { customerId: 'leaver', holdUsd: 0.5, vendor: asked };
+    const impatient = api.send('makeCall', { body, headers: { 'Idempotency-Key': key } }).catch((error: Error) => error.name);
+    await until(() => vendor.requests.length === 1);
+    leaving.abort();
+    expect(await impatient).toBe('AbortError');
+    await until(async () => (await tenant.api.send('readCall', { params: { callId: key } })).data.status === 'COMPLETED');
+    expect(await left()).toEqual(NOTHING_OPEN);
+    expect(vendor.requests).toMatchObject([{ abandoned: false }]);
+  });
+
+  test('that is denied reaches no vendor, also where another tier than the one that bills is allowed', async () => {
+    const { call } = await customer('denied');
+    const mini = chat({ model: 'gpt-4o-mini' });
+    const other = await createTenant(server.operator, {
+      name: 'Half',
+      limitType: 'DOWNGRADE',
+      limits: { premiumCalls: 0, standardCalls: 1 },
+    });
+    const params = { org: other.organizationId, provider: 'openai' };
+    await server.operator.send('setVendor', { params, body: { apiKey: VENDOR_KEY, baseUrl: vendor.url } });
+    const ask = async (asked: object) =>
+      (
+        await other.api.send('makeCall', {
+          body: { customerId: 'half', requested: { premium: true }, vendor: { ...asked, headers: HEADERS } },
+        })
+      ).data;
+    const denied = await ask(chat());
+    expect([denied.end, denied.vendor, denied.begin.allowed]).toMatchObject([undefined, undefined, { standard: true, premium: false }]);
+    expect(vendor.requests).toEqual([]);
+    expect((await ask(mini)).end?.status).toBe('COMPLETED');
+    expect((await ask(mini)).end).toBeUndefined();
+    expect(vendor.requests).toHaveLength(1);
+    expect((await call({ ...chat(), url: `${vendor.url.replace('127.0.0.1', 'localhost')}/v1/x` })).refusal.message).toContain(
+      'vendor.url',
+    );
+    expect(vendor.requests).toHaveLength(1);
+  });
+});
+
+describe('secrets', () => {
+  test("the vendor's headers and its registered key are in no file of the state, and in nothing that was printed", async () => {
+    const { call } = await customer('secrets');
+    await call({ ...chat(), headers: { ...HEADERS, [MARKER]: 'name' } });
+    await call(chat({}, 'please [fail:500]'));
+    await call({ ...chat(), headers: { 'x-broken': `${MARKER}\n` } });
+    await until(async () => (await findInState('found-by-search')).length >= 2);
+    expect([await findInState(MARKER), await findInState(VENDOR_KEY)]).toEqual([[], []]);
+    for (const secret of [MARKER, VENDOR_KEY]) expect(server.output()).not.toContain(secret);
+  });
+});
+
+/** The files of the state folder that hold the text; the object's and D1's are among them. Some come and go. */
+async function findInState(text: string): Promise<string[]> {
+  const entries = await readdir(state.stateDir, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+  const found = await Promise.all(files.map(async (file) => (await readFile(file).catch(() => '')).includes(text)));
+  return files.filter((_, index) => found[index]);
+}
+
+/** The Worker of the same state alone, with a deadline for calls that a test can wait for. */
+async function startWithDeadline(): Promise<{ kill(): Promise<void> }> {
+  const { DEMO_API_KEY: _demo, ...secrets } = await readDevVars();
+  const options = { ...state, vars: { ...secrets, CALL_DEADLINE_SECONDS: DEADLINE_SECONDS } };
+  const script = join(state.stateDir, 'start.mjs');
+  const from = JSON.stringify(join(PROJECT_DIR, 'src/cli/server.ts'));
+  await writeFile(script, `import { startServer } from ${from};\nawait startServer(${JSON.stringify(options)});\nconsole.log('ready');\n`);
+  const child: ChildProcess = spawn(process.execPath, [script], { cwd: PROJECT_DIR, stdio: ['ignore', 'pipe', 'inherit'] });
+  let printed = '';
+  child.stdout?.on('data', (chunk: Buffer) => (printed += chunk));
+  await until(() => printed.includes('ready') || child.exitCode !== null);
+  expect(printed).toContain('ready');
+  return {
+    async kill() {
+      child.kill('SIGKILL');
+      await until(() =>
+        freePort(state.port).then(
+          () => true,
+          () => false,
+        ),
+      );
+    },
+  };
+}
+
+test('kill -9 while the vendor answers leaves a call that times out, lets go of what it held, and is never made again', async () => {
+  const { call, left } = await customer('killed');
+  const done = newKey();
+  const finished = await call(chat(), done);
+  await server.stop();
+  let running = await startWithDeadline();
+  try {
+    const key = newKey();
+    const hanging = { ...chat({}, 'wait [fail:hang]'), timeoutMs: 60_000 };
+    vendor.requests.length = 0;
+    const lost = call(hanging, key).catch((error: Error) => error);
+    await until(() => vendor.requests.length === 1);
+    expect(await left()).toEqual({ openCalls: 1, heldUsd: '0.5' });
+    await running.kill();
+    expect(await lost).toBeInstanceOf(Error);
+
+    running = await startWithDeadline();
+    const read = async () => (await tenant.api.send('readCall', { params: { callId: key } })).data.status;
+    expect([await read(), await left()]).toEqual(['IN_PROGRESS', { openCalls: 1, heldUsd: '0.5' }]);
+    const early = await call(hanging, key);
+    expect([early.status, early.refusal.code, early.headers.has('Retry-After')]).toEqual([409, 'CALL_IN_FLIGHT', true]);
+    expect((await call(chat(), done)).body.data).toEqual(finished.body.data);
+    await until(async () => (await read()) === 'TIMEOUT');
+    expect(await left()).toEqual(NOTHING_OPEN);
+    expect((await call(hanging, key)).refusal).toMatchObject({ code: 'CALL_ALREADY_FINALIZED', status: 'TIMEOUT' });
+    expect(vendor.requests).toHaveLength(1);
+  } finally {
+    await running.kill();
+  }
+});

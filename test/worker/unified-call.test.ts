@@ -1,0 +1,475 @@
+/**
+ * The unified call inside workerd, with the vendor's answers in place of the network: what is recorded, what is kept,
+ * what is refused, and what a retry finds.
+ */
+import { runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
+import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { CallData } from '../../src/contract/unified-call.ts';
+import { createTenant, type Reply, type Tenant } from '../support/api.ts';
+import { fundedCustomer } from '../support/customer.ts';
+import { bindings, customerStub, operator } from '../support/worker.ts';
+
+const PLAN = { name: 'Test', limitType: 'BLOCK', limits: { standardTokens: 1_000, premiumTokens: 1_000 } };
+const URL_CHAT = 'https://api.openai.com/v1/chat/completions';
+const MARKER = 'sk-vendor-secret-0123456789';
+
+let tenant: Tenant;
+beforeAll(async () => {
+  tenant = await createTenant(operator, PLAN);
+});
+afterEach(() => vi.unstubAllGlobals());
+
+type Asked = { url: string; method: string; headers: Headers; body: string };
+
+/** What leaves for the network is answered here instead; the requests that left. */
+function vendorAnswers(answer: (asked: Asked, signal: AbortSignal) => Response | Promise<Response>): Asked[] {
+  const requests: Asked[] = [];
+  vi.stubGlobal('fetch', async (url: string, init: RequestInit & { signal: AbortSignal }) => {
+    const asked = { url, method: String(init.method), headers: new Headers(init.headers), body: String(init.body ?? '') };
+    requests.push(asked);
+    return answer(asked, init.signal);
+  });
+  return requests;
+}
+
+const completion = (usage: object | null = { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 }, model = 'gpt-4o-mini') => ({
+  id: 'chatcmpl-1',
+  object: 'chat.completion',
+  model,
+  choices: [{ index: 0, message: { role: 'assistant', content: 'Hello' }, finish_reason: 'stop' }],
+  ...(usage && { usage }),
+});
+const chat = (more: object = {}, model = 'gpt-4o-mini') => ({ url: URL_CHAT, body: { model, messages: [] }, ...more });
+
+let serial = 0;
+const newKey = () => `unified-${++serial}`;
+const send = (body: object, key?: string, api = tenant.api): Promise<Reply<'makeCall'>> =>
+  api.send('makeCall', { body, ...(key !== undefined && { headers: { 'Idempotency-Key': key } }) });
+/** The data of a call whose vendor failed. */
+async function warned(reply: Promise<Reply<'makeCall'>>): Promise<CallData> {
+  const { status, body } = await reply;
+  expect([status, body.result]).toEqual([200, { status: 'ACCEPTED', code: 'CALL_VENDOR_WARNING', timestamp: expect.any(String) }]);
+  return CallData.parse(body.data);
+}
+const read = async (callId: string) => (await tenant.api.send('readCall', { params: { callId } })).data;
+const meters = async (customerId: string) => (await tenant.api.send('readUsage', { params: { customerId } })).data.meters;
+
+describe('without a vendor', () => {
+  test('the reported usage is recorded, priced and presented, field by field', async () => {
+    const key = newKey();
+    const usage = {
+      modelUsed: 'gpt-4o',
+      providerUsed: 'openai',
+      inputTokens: 1_000,
+      cachedInputTokens: 200,
+      responseTokens: 50,
+      reasoningTokens: 10,
+      searches: 2,
+      audioSeconds: 1.5,
+      reasoningEffort: 'low',
+      reasoningEffortSource: 'provider_response',
+    };
+    const identity = { customerId: 'plain', customerUserId: 'u-1', feature: 'chat', tags: ['a'], requested: { premium: true } };
+    const { data, body } = await send({ ...identity, usage }, key);
+    expect(body.result.code).toBe('CALL_SUCCESS');
+    expect(data.begin).toMatchObject({
+      callId: key,
+      callType: 'API',
+      feature: 'chat',
+      tags: ['a'],
+      newCustomer: true,
+      allowed: { premium: true, standard: false },
+      idempotency: { key, source: 'explicit' },
+    });
+    // 800 x 2.50 + 200 x 1.25 + 50 x 10.00 USD per million
+    expect(data.end).toMatchObject({
+      callId: key,
+      status: 'COMPLETED',
+      costUSD: 0.00275,
+      standardCostUSD: 0.00275,
+      costUsdNano: '2750000',
+      pricingMultiplier: 1,
+      costBreakdown: { standardCostUsdNano: '2750000' },
+      metered: { calls: 1, tokens: 50, reasoningTokens: 10, searches: 2, audio: 0, audioSeconds: 1.5 },
+      balances: { tokensRemaining: 1_950 },
+      reasoningEffort: 'low',
+    });
+    expect(data.end).not.toHaveProperty('payg');
+    expect(data).not.toHaveProperty('vendor');
+    expect(data.endUsage).toEqual({
+      tokens: 50,
+      modelUsed: 'gpt-4o',
+      inputTokens: 1_000,
+      cachedInputTokens: 200,
+      cacheWriteInputTokens: 0,
+      responseTokens: 50,
+      reasoningTokens: 10,
+      searches: 2,
+      audio: 0,
+      audioSeconds: 1.5,
+    });
+    expect(await read(key)).toMatchObject({ status: 'COMPLETED', customerUserId: 'u-1', costUsdNano: '2750000' });
+    expect((await meters('plain')).premiumTokens?.used).toBe(50);
+  });
+
+  test('end.error makes it FAILED, with a cleaned message', async () => {
+    const error = { code: 'UPSTREAM', message: `bad key ${MARKER}` };
+    const { data, body } = await send({ customerId: 'failed', end: { error } });
+    expect(body.result.code).toBe('CALL_SUCCESS');
+    expect(data.end).toMatchObject({
+      status: 'FAILED',
+      error: { code: 'UPSTREAM', message: 'bad key [credential]' },
+      metered: { calls: 0 },
+    });
+    for (const broken of [{ code: 'X' }, { message: 'x' }, { code: '', message: 'x' }, { code: 'X', message: ' ' }, 'X']) {
+      expect((await send({ customerId: 'failed', end: { error: broken } })).refusal).toMatchObject({ code: 'BAD_REQUEST' });
+    }
+  });
+
+  test('nothing reported is a call without a price, and not a free one', async () => {
+    const { data } = await send({ customerId: 'nothing' });
+    expect(data.end).toMatchObject({ pricingStatus: 'UNAVAILABLE', pricingUnavailableReason: 'MODEL_NOT_REPORTED', metered: { calls: 1 } });
+    expect(data.endUsage).toMatchObject({ tokens: 0, inputTokens: 0 });
+  });
+
+  test('batch halves the price, and isPremium overrides the tier', async () => {
+    const usage = { modelUsed: 'gpt-4o', inputTokens: 1_000, responseTokens: 10, isPremium: false };
+    const { data } = await send({ customerId: 'batch', pricingMode: 'batch', usage });
+    expect(data.end).toMatchObject({ pricingMultiplier: 0.5, standardCostUSD: 0.0026, costUsdNano: '1300000', batch: true });
+    expect(await meters('batch')).toMatchObject({ standardTokens: { used: 10 }, premiumTokens: { used: 0 } });
+  });
+
+  test('payg shows what credit pays, and a hold is given back', async () => {
+    const plan = { ...PLAN, limits: { premiumCalls: 0, standardCalls: 0 }, payg: { enabled: true, markupPercent: 20 } };
+    const other = await createTenant(operator, plan);
+    const customer = await fundedCustomer(other, 'funded', { usd: '1' });
+    const usage = { modelUsed: 'gpt-4o', inputTokens: 1_000, responseTokens: 50 };
+    const { data } = await send({ customerId: 'funded', holdUsd: 0.5, requested: { premium: true }, usage }, undefined, other.api);
+    // (1,000 x 2.50 + 50 x 10.00 USD per million) x 1.2
+    expect(data.end).toMatchObject({ costUsdNano: '3000000', payg: { chargedUsd: 0.0036, markupPercent: 20 } });
+    expect(await customer.wallet()).toMatchObject({ heldUsd: '0' });
+  });
+
+  test.each([
+    ['customerId', {}],
+    ['usage.inputTokens', { customerId: 'x', usage: { inputTokens: -1 } }],
+    ['usage.cachedInputTokens', { customerId: 'x', usage: { inputTokens: 10, cachedInputTokens: 11 } }],
+    ['usage.cacheWriteInputTokens', { customerId: 'x', usage: { inputTokens: 10, cachedInputTokens: 6, cacheWriteInputTokens: 5 } }],
+    ['usage.cachedInputTokens', { customerId: 'x', usage: { cachedTokens: 1 } }],
+    ['vendor.url', { customerId: 'x', vendor: {} }],
+    ['vendor.method', { customerId: 'x', vendor: chat({ method: 'DELETE' }) }],
+    ['vendor.body', { customerId: 'x', vendor: { url: URL_CHAT, body: 'text' } }],
+    ['vendor.timeoutMs', { customerId: 'x', vendor: chat({ timeoutMs: 0 }) }],
+    ['vendor.timeoutMs', { customerId: 'x', vendor: chat({ timeoutMs: 300_001 }) }],
+    ['vendor.responseType', { customerId: 'x', vendor: chat({ responseType: 'xml' }) }],
+    [
+      'vendor.headers',
+      { customerId: 'x', vendor: chat({ headers: Object.fromEntries(Array.from({ length: 51 }, (_, n) => [`x-${n}`, ''])) }) },
+    ],
+    ['vendor.headers.x-n', { customerId: 'x', vendor: chat({ headers: { 'x-n': 1 } }) }],
+  ])('a request is refused by the field %s', async (path, body) => {
+    const { code, details } = (await send(body)).refusal;
+    expect(code).toBe('BAD_REQUEST');
+    expect((details as { path: string }[]).map((detail) => detail.path)).toContain(path);
+  });
+
+  test('cachedTokens is an alias', async () => {
+    const { data } = await send({ customerId: 'alias', usage: { inputTokens: 10, cachedTokens: 4 } });
+    expect(data.endUsage?.cachedInputTokens).toBe(4);
+  });
+});
+
+describe('with a vendor', () => {
+  test('the request is made as it was described, and its usage is recorded', async () => {
+    const requests = vendorAnswers(() => Response.json(completion()));
+    const headers = { authorization: `Bearer ${MARKER}`, 'x-forwarded-for': '1.2.3.4', host: 'evil.example' };
+    const { data, body } = await send({ customerId: 'asked', vendor: chat({ provider: 'openai', headers }) }, newKey());
+    expect(requests).toHaveLength(1);
+    const [request] = requests;
+    expect(request).toMatchObject({ url: URL_CHAT, method: 'POST', body: '{"model":"gpt-4o-mini","messages":[]}' });
+    expect(Object.fromEntries(request?.headers ?? [])).toEqual({ authorization: `Bearer ${MARKER}`, 'content-type': 'application/json' });
+    expect(body.result.code).toBe('CALL_SUCCESS');
+    expect(data.vendor).toEqual({ ok: true, status: 200, modelUsed: 'gpt-4o-mini', body: completion() });
+    // 100 x 0.15 + 20 x 0.60 USD per million
+    expect(data.end).toMatchObject({ status: 'COMPLETED', providerUsed: 'openai', modelUsed: 'gpt-4o-mini', costUsdNano: '27000' });
+    expect(data.endUsage).toMatchObject({ tokens: 20, inputTokens: 100, modelUsed: 'gpt-4o-mini' });
+  });
+
+  test('a GET has no body, and a model that nobody names has no price', async () => {
+    const requests = vendorAnswers(() => Response.json({ object: 'list', data: [] }));
+    const vendor = { url: 'https://api.openai.com/v1/models', method: 'GET', body: { ignored: true } };
+    const { data } = await send({ customerId: 'get', vendor });
+    expect(requests[0]).toMatchObject({ method: 'GET', body: '' });
+    expect(data.end).toMatchObject({ pricingStatus: 'UNAVAILABLE', pricingUnavailableReason: 'MODEL_NOT_REPORTED' });
+  });
+
+  test('an answer without a usage has no price; a usage of zero costs zero', async () => {
+    vendorAnswers(() => Response.json(completion(null)));
+    expect((await send({ customerId: 'silent', vendor: chat() })).data.end).toMatchObject({
+      status: 'COMPLETED',
+      pricingStatus: 'UNAVAILABLE',
+      pricingUnavailableReason: 'USAGE_NOT_REPORTED',
+      costUSD: 0,
+    });
+    vendorAnswers(() => Response.json(completion({ prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 })));
+    const zero = (await send({ customerId: 'zero', vendor: chat() })).data;
+    expect(zero.end).toMatchObject({ pricingStatus: 'FINAL', costUsdNano: '0', metered: { calls: 1, tokens: 0 } });
+    expect(zero.endUsage?.tokens).toBe(0);
+  });
+
+  test.each([
+    [
+      'OpenAI',
+      429,
+      { error: { message: `Rate limit for ${MARKER}`, type: 'requests', param: null, code: 'rate_limit_exceeded' } },
+      { code: 'rate_limit_exceeded', message: 'Rate limit for [credential]' },
+    ],
+    [
+      'Anthropic',
+      529,
+      { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } },
+      { code: 'overloaded_error', message: 'Overloaded' },
+    ],
+    ['Google', 400, { error: { code: 400, message: 'Bad', status: 'INVALID_ARGUMENT' } }, { code: 'INVALID_ARGUMENT', message: 'Bad' }],
+    ['a proxy', 502, { hello: 'world' }, { code: 'VENDOR_HTTP_502', message: 'the vendor answered 502' }],
+  ])('an error of %s fails the call, warns, and costs nothing, whatever was asked for', async (name, status, answer, error) => {
+    for (const responseType of ['json', 'text', 'stream']) {
+      vendorAnswers(() => Response.json(answer, { status }));
+      const data = await warned(send({ customerId: `error-${name}`, vendor: chat({ responseType }) }, newKey()));
+      expect(data.vendor).toMatchObject({ ok: false, status, error: { message: error.message, details: answer } });
+      expect(data.end).toMatchObject({ status: 'FAILED', error, pricingStatus: 'FINAL', costUsdNano: '0', metered: { calls: 0 } });
+    }
+    expect((await meters(`error-${name}`)).standardCalls?.used).toBe(0);
+  });
+
+  test("Google's error in an array is an error too", async () => {
+    const answer = { error: { code: 503, message: 'Busy', status: 'UNAVAILABLE' } };
+    vendorAnswers(() => Response.json([answer], { status: 503 }));
+    const data = await warned(send({ customerId: 'array', vendor: chat({}, 'gemini-3.5-flash') }, newKey()));
+    expect(data.vendor).toMatchObject({ error: { message: 'Busy', details: answer }, body: [answer] });
+    expect(data.end).toMatchObject({ status: 'FAILED', error: { code: 'UNAVAILABLE' } });
+  });
+
+  test('a silent vendor is 504 in time, nobody there is 502, and what a silent one cost is not known', async () => {
+    vendorAnswers((_, signal) => new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason))));
+    const late = await warned(send({ customerId: 'late', vendor: chat({ timeoutMs: 30 }) }, newKey()));
+    expect(late.vendor).toMatchObject({ ok: false, status: 504, body: null, error: { details: {} } });
+    expect(late.end).toMatchObject({
+      status: 'FAILED',
+      error: { code: 'VENDOR_TIMEOUT' },
+      pricingStatus: 'UNAVAILABLE',
+      pricingUnavailableReason: 'USAGE_NOT_REPORTED',
+    });
+    vendorAnswers(() => Promise.reject(new TypeError(`cannot reach ${MARKER}`)));
+    const away = await warned(send({ customerId: 'away', vendor: chat() }, newKey()));
+    expect(away.vendor).toMatchObject({ ok: false, status: 502 });
+    expect(away.end).toMatchObject({ status: 'FAILED', error: { code: 'VENDOR_UNREACHABLE' }, pricingStatus: 'FINAL', costUSD: 0 });
+    expect(JSON.stringify(away)).not.toContain(MARKER);
+    expect((await meters('late')).standardCalls?.used).toBe(0);
+  });
+
+  test('a header that cannot travel is said by name, and its value nowhere', async () => {
+    const requests = vendorAnswers(() => Response.json(completion()));
+    const data = await warned(send({ customerId: 'header', vendor: chat({ headers: { 'x-odd': `${MARKER}\n` } }) }, newKey()));
+    expect(data.end).toMatchObject({ status: 'FAILED', error: { message: 'the header x-odd has a value that cannot travel' } });
+    expect([requests.length, JSON.stringify(data).includes(MARKER)]).toEqual([0, false]);
+  });
+
+  test('an answer that nests without end is a failed call like any other', async () => {
+    vendorAnswers(() => new Response('['.repeat(200_000) + ']'.repeat(200_000)));
+    const key = newKey();
+    const data = await warned(send({ customerId: 'deep', vendor: chat() }, key));
+    expect(data.vendor).toMatchObject({ ok: false, body: null, error: { message: "the vendor's answer nests too deep" } });
+    expect((await read(key)).status).toBe('FAILED');
+  });
+
+  test('a request that nests without end is refused', async () => {
+    const requests = vendorAnswers(() => Response.json(completion()));
+    const deep = `{"customerId":"deep-request","vendor":{"url":"${URL_CHAT}","body":{"a":${'['.repeat(30_000)}${']'.repeat(30_000)}}}}`;
+    const { status } = await tenant.api.send('makeCall', { body: deep });
+    expect(status).toBe(400);
+    expect(requests).toEqual([]);
+  });
+
+  test('broken Unicode in the name of a model does not reach the records', async () => {
+    vendorAnswers(() => Response.json(completion(null, '')));
+    const { data } = await send({ customerId: 'unicode', vendor: chat({}, 'gpt-\ud800') }, newKey());
+    expect(data.end).not.toHaveProperty('modelUsed');
+  });
+});
+
+describe('a denied begin', () => {
+  test('asks no vendor, answers 200 with begin alone, and its retry is the same', async () => {
+    const requests = vendorAnswers(() => Response.json(completion()));
+    const other = await createTenant(operator, { name: 'None', limitType: 'BLOCK', limits: { standardCalls: 0, premiumCalls: 0 } });
+    const key = newKey();
+    const request = { customerId: 'denied', vendor: chat() };
+    const denied = await send(request, key, other.api);
+    expect(denied.data).toMatchObject({ begin: { callId: key, allowed: { standard: false, premium: false } } });
+    expect(Object.keys(denied.body.data)).toEqual(['begin']);
+    expect(denied.body.result.code).toBe('CALL_SUCCESS');
+    expect((await other.api.send('readCall', { params: { callId: key } })).data.status).toBe('NOT_ALLOWED');
+    const again = await send(request, key, other.api);
+    expect(again.headers.get('Idempotency-Replayed')).toBe('true');
+    expect(again.body).toEqual({ ...denied.body, correlationId: again.body.correlationId });
+    expect(requests).toEqual([]);
+  });
+
+  test.each([
+    ['BLOCK', {}],
+    ['BLOCK', { standard: true }],
+    ['DOWNGRADE', { standard: true, premium: true }],
+    ['DOWNGRADE', { premium: true }],
+  ])('is denied where the tier that will bill is used up under %s, although %j asks for another', async (limitType, requested) => {
+    const requests = vendorAnswers(() => Response.json(completion()));
+    const other = await createTenant(operator, { name: 'Half', limitType, limits: { premiumCalls: 0 } });
+    const denied = (await send({ customerId: 'half', requested, vendor: chat({}, 'gpt-4o') }, undefined, other.api)).data;
+    expect([denied.end, denied.begin.allowed.premium, requests]).toEqual([undefined, false, []]);
+    const { standardCalls } = (await other.api.send('readUsage', { params: { customerId: 'half' } })).data.meters;
+    expect(standardCalls?.used).toBe(0);
+    const cheaper = (await send({ customerId: 'half', requested, vendor: chat() }, undefined, other.api)).data;
+    expect([cheaper.end?.status, requests.length]).toEqual(['COMPLETED', 1]);
+  });
+
+  test('a model in the path of a Google address is the one that bills', async () => {
+    const requests = vendorAnswers(() => Response.json(completion()));
+    const other = await createTenant(operator, { name: 'Half', limitType: 'BLOCK', limits: { premiumCalls: 0 } });
+    const url = 'https://generativelanguage.googleapis.com/v1beta/models/gemini-2.5-pro:generateContent';
+    const denied = (await send({ customerId: 'google', vendor: { url, body: {} } }, undefined, other.api)).data;
+    expect([denied.end, requests]).toEqual([undefined, []]);
+  });
+});
+
+describe('a retry', () => {
+  test.each([
+    ['a success', () => Response.json(completion())],
+    ['a refusal of the vendor', () => Response.json({ error: { message: 'no', code: 'x' } }, { status: 400 })],
+  ])('of %s replays the whole answer, and the vendor is asked once', async (name, answer) => {
+    const requests = vendorAnswers(answer);
+    const key = newKey();
+    const request = { customerId: `retry ${name}`, vendor: chat({ headers: { authorization: 'Bearer one' } }) };
+    const first = await send(request, key);
+    expect(first.headers.get('Idempotency-Replayed')).toBeNull();
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    // A new key of the vendor is not another call, and neither is a default that is spelled out.
+    const vendor = chat({ headers: { authorization: 'Bearer two', 'x-more': '1' }, method: 'POST', timeoutMs: 30_000 });
+    for (const retry of [request, { ...request, vendor }, { ...request, batch: false }]) {
+      const again = await send(retry, key);
+      expect(again.headers.get('Idempotency-Replayed')).toBe('true');
+      expect(again.body).toEqual({ ...first.body, correlationId: again.body.correlationId });
+    }
+    expect(requests).toHaveLength(1);
+    expect((await tenant.api.send('makeCall', { body: { ...request, idempotencyKey: key } })).body.data).toEqual(first.body.data);
+  });
+
+  test('of a call without a vendor replays too', async () => {
+    const key = newKey();
+    const request = { customerId: 'retry-plain', usage: { modelUsed: 'gpt-4o', inputTokens: 10 } };
+    const first = await send(request, key);
+    const again = await send(request, key);
+    expect([again.headers.get('Idempotency-Replayed'), again.body.data]).toEqual(['true', first.body.data]);
+    expect((await meters('retry-plain')).premiumCalls?.used).toBe(1);
+  });
+
+  test('while the first is on its way is 409 with Retry-After; the first is not disturbed', async () => {
+    let answers = false;
+    const requests = vendorAnswers(async () => {
+      while (!answers) await scheduler.wait(5);
+      return Response.json(completion());
+    });
+    const key = newKey();
+    const request = { customerId: 'flight', vendor: chat() };
+    const first = send(request, key);
+    await vi.waitFor(() => expect(requests).toHaveLength(1));
+    const early = await send(request, key);
+    expect([early.status, early.headers.get('Retry-After'), early.refusal.code]).toEqual([409, '2', 'CALL_IN_FLIGHT']);
+    expect(early.refusal.status).toBe('IN_PROGRESS');
+    answers = true;
+    expect((await first).data.end?.status).toBe('COMPLETED');
+    expect((await send(request, key)).headers.get('Idempotency-Replayed')).toBe('true');
+    expect(requests).toHaveLength(1);
+  });
+
+  test.each([
+    ['another body for the vendor', { vendor: chat({}, 'gpt-4o') }],
+    ['another address', { vendor: chat({ url: 'https://api.openai.com/v1/responses' }) }],
+    ['another feature', { vendor: chat(), feature: 'x' }],
+    ['no vendor', {}],
+    ['another customer', { vendor: chat(), customerId: 'conflict-other' }],
+  ])('with %s is a conflict', async (name, change) => {
+    const requests = vendorAnswers(() => Response.json(completion()));
+    const key = newKey();
+    await send({ customerId: `conflict ${name}`, vendor: chat() }, key);
+    expect((await send({ customerId: `conflict ${name}`, ...change }, key)).refusal.code).toBe('IDEMPOTENCY_KEY_CONFLICT');
+    expect(requests).toHaveLength(1);
+  });
+
+  test('under a key of a begin is a conflict, and the other way round, however alike they are', async () => {
+    const requests = vendorAnswers(() => Response.json(completion()));
+    const [begun, made] = [newKey(), newKey()];
+    const body = { customerId: 'begun', pricingMode: 'standard' };
+    await tenant.api.send('beginCall', { body, headers: { 'Idempotency-Key': begun } });
+    for (const request of [body, { ...body, vendor: chat() }]) {
+      expect((await send(request, begun)).refusal.code).toBe('IDEMPOTENCY_KEY_CONFLICT');
+    }
+    expect((await send(body, made)).status).toBe(200);
+    const begin = await tenant.api.send('beginCall', { body, headers: { 'Idempotency-Key': made } });
+    expect(begin.refusal.code).toBe('IDEMPOTENCY_KEY_CONFLICT');
+    expect((await tenant.api.send('endCall', { body: { callId: made } })).refusal.code).toBe('CALL_ALREADY_FINALIZED');
+    expect(requests).toEqual([]);
+  });
+
+  test('without a key there is none: the same request twice, and at once, is two calls; a key is recommended', async () => {
+    const requests = vendorAnswers(() => Response.json(completion()));
+    const request = { customerId: 'keyless', vendor: chat() };
+    const replies = [await send(request), ...(await Promise.all([send(request), send(request)]))];
+    expect(new Set(replies.map(({ data }) => data.begin.callId)).size).toBe(3);
+    expect(requests).toHaveLength(3);
+    expect((await meters('keyless')).standardCalls?.used).toBe(3);
+    for (const { body, data } of replies) {
+      expect(data.begin.idempotency.source).toBe('derived');
+      expect(body.result.message).toContain('Idempotency-Key');
+    }
+  });
+});
+
+describe('secrets', () => {
+  test("the vendor's headers are in no table of the object, in none of D1, and in no log", async () => {
+    const logged: unknown[] = [];
+    for (const level of ['log', 'info', 'warn', 'error', 'debug'] as const) {
+      vi.spyOn(console, level).mockImplementation((...args) => void logged.push(args));
+    }
+    vendorAnswers(({ body }) => (body.includes('fail') ? Promise.reject(new TypeError(MARKER)) : Response.json(completion())));
+    const headers = { authorization: `Bearer ${MARKER}`, [MARKER]: 'name' };
+    for (const model of ['gpt-4o-mini', 'fail']) {
+      const { body } = await send({ customerId: 'secret', feature: 'found-by-search', vendor: chat({ headers }, model) }, newKey());
+      expect(JSON.stringify(body)).not.toContain(MARKER);
+    }
+    vi.restoreAllMocks();
+    const stub = customerStub(tenant.organizationId, 'secret');
+    const stored = await runInDurableObject(stub, (_, { storage: { sql } }) => {
+      const names = sql.exec<{ name: string }>(
+        `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE '\\_cf%' ESCAPE '\\'`,
+      );
+      return JSON.stringify(names.toArray().map(({ name }) => sql.exec(`SELECT * FROM "${name}"`).toArray()));
+    });
+    const delivered = async () => {
+      await runDurableObjectAlarm(stub);
+      expect((await dumpD1()).includes('found-by-search')).toBe(true);
+    };
+    await vi.waitFor(delivered, { timeout: 20_000 });
+    expect(stored).toContain('found-by-search');
+    for (const place of [stored, await dumpD1(), JSON.stringify(logged)]) expect(place.includes(MARKER)).toBe(false);
+  });
+});
+
+async function dumpD1(): Promise<string> {
+  const { results } = await bindings.DB.prepare(
+    `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE '%\\_cf%' ESCAPE '\\'`,
+  ).all<{
+    name: string;
+  }>();
+  return JSON.stringify(
+    await Promise.all(results.map(async ({ name }) => (await bindings.DB.prepare(`SELECT * FROM "${name}"`).all()).results)),
+  );
+}

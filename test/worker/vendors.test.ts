@@ -1,0 +1,221 @@
+/**
+ * Vendors of an organization: their keys are stored encrypted and shown to nobody, and their addresses are the only ones
+ * outside the public internet that a call may go to.
+ */
+import { createExecutionContext } from 'cloudflare:test';
+import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { MEDIA_TYPE } from '../../src/contract/envelope.ts';
+import { VENDOR_BASE_URLS } from '../../src/contract/vendors.ts';
+import type { Env } from '../../src/env.ts';
+import type { OrganizationConfig } from '../../src/storage/credentials.ts';
+import { openVendorKey } from '../../src/storage/vendor-keys.ts';
+import { createTenant, OPERATOR_TOKEN, type Tenant } from '../support/api.ts';
+import { bindings, operator } from '../support/worker.ts';
+
+const SECRET = 'sk-proj-abcdefghijklmnop-WXYZ';
+
+let tenant: Tenant;
+beforeAll(async () => {
+  tenant = await createTenant(operator);
+});
+afterEach(() => vi.unstubAllGlobals());
+
+const put = (provider: string, body: unknown, org = tenant.organizationId) =>
+  operator.send('setVendor', { params: { org, provider }, body });
+
+async function sealedKeyOf(provider: string): Promise<string> {
+  const row = await bindings.DB.prepare('SELECT sealed_key FROM vendor_credentials WHERE organization_id = ? AND provider = ?')
+    .bind(tenant.organizationId, provider)
+    .first<{ sealed_key: string }>();
+  return row?.sealed_key ?? '';
+}
+
+/** What a request reads of the stored key. */
+function opened(provider: string, sealedKey: string, organizationId = tenant.organizationId, env: Env = bindings) {
+  const vendors = new Map([[provider, { baseUrl: '', sealedKey }]]);
+  return openVendorKey(env, { organizationId, vendors } as unknown as OrganizationConfig, provider);
+}
+
+describe("a vendor's key", () => {
+  test('is answered as a hint alone, and stands nowhere in clear', async () => {
+    const saved = await put('openai', { apiKey: SECRET });
+    expect(saved.data).toEqual({ provider: 'openai', baseUrl: VENDOR_BASE_URLS.openai, keyHint: 'WXYZ' });
+    await put('openai', { apiKey: `${SECRET}2`, baseUrl: 'https://proxy.acme.com/v1/' });
+    const tables = ['vendor_credentials', 'operator_events', 'operator_idempotency'];
+    const rows = await Promise.all(tables.map(async (table) => (await bindings.DB.prepare(`SELECT * FROM ${table}`).all()).results));
+    const events = await operator.send('listEvents', { query: { organizationId: tenant.organizationId } });
+    expect(JSON.stringify(rows)).toContain('proxy.acme.com');
+    for (const place of [saved.body, rows, events.body]) expect(JSON.stringify(place)).not.toContain(SECRET.slice(0, -4));
+    expect(events.data.items.slice(0, 2)).toMatchObject([
+      {
+        action: 'vendor.put',
+        subject: 'openai',
+        before: { baseUrl: VENDOR_BASE_URLS.openai, keyHint: 'WXYZ' },
+        after: { baseUrl: 'https://proxy.acme.com/v1', keyHint: 'XYZ2' },
+      },
+      { action: 'vendor.put', before: null },
+    ]);
+  });
+
+  test('can be read for its own organization and vendor under its own secret, and for nothing else', async () => {
+    await put('anthropic', { apiKey: SECRET });
+    const sealed = await sealedKeyOf('anthropic');
+    expect(await opened('anthropic', sealed)).toBe(SECRET);
+    expect(await opened('openai', sealed)).toBeNull();
+    expect(await opened('anthropic', sealed, crypto.randomUUID())).toBeNull();
+    const other = { ...bindings, VENDOR_KEY_SECRET: 'another-vendor-key-secret-of-32-characters' };
+    expect(await opened('anthropic', sealed, tenant.organizationId, other)).toBeNull();
+    const flipped = `${sealed.slice(0, -2)}${sealed.endsWith('AA') ? 'BB' : 'AA'}`;
+    for (const broken of [flipped, '', 'x', '.', `${sealed}*`]) expect(await opened('anthropic', broken)).toBeNull();
+    await put('anthropic', { apiKey: SECRET });
+    expect(await sealedKeyOf('anthropic')).not.toBe(sealed);
+  });
+
+  test('of a few characters has no hint, which would be most of it', async () => {
+    expect((await put('short', { apiKey: 'abcdefghijklmno', baseUrl: 'https://a.example.com/v1' })).data.keyHint).toBe('');
+    expect((await put('short', { apiKey: 'abcdefghijklmnop', baseUrl: 'https://a.example.com/v1' })).data.keyHint).toBe('mnop');
+  });
+
+  test('is not taken where there is nothing to encrypt it under', async () => {
+    const { default: worker } = await import('../../src/index.ts');
+    const request = new Request(`https://callmeter.test/operator/organizations/${tenant.organizationId}/vendors/google`, {
+      method: 'PUT',
+      headers: { Authorization: `Bearer ${OPERATOR_TOKEN}`, Accept: MEDIA_TYPE, 'Content-Type': 'application/json' },
+      body: JSON.stringify({ apiKey: SECRET }),
+    });
+    const { VENDOR_KEY_SECRET: _secret, ...env } = bindings;
+    const response = await worker.fetch(request as never, env as Env, createExecutionContext());
+    expect([response.status, (await response.json<{ error: { code: string } }>()).error.code]).toEqual([503, 'SERVICE_UNAVAILABLE']);
+    expect(await sealedKeyOf('google')).toBe('');
+  });
+});
+
+describe('a vendor', () => {
+  test.each(Object.entries(VENDOR_BASE_URLS))('%s has a known address', async (provider, baseUrl) => {
+    expect((await put(provider, { apiKey: SECRET })).data.baseUrl).toBe(baseUrl);
+  });
+
+  test('that nobody knows needs an address, and its organization must exist', async () => {
+    const { refusal } = await put('acme', { apiKey: SECRET });
+    expect([refusal.code, refusal.details]).toEqual(['BAD_REQUEST', [{ path: 'baseUrl', message: expect.any(String) }]]);
+    expect((await put('acme', { apiKey: SECRET, baseUrl: 'http://127.0.0.1:8080/v1/' })).data.baseUrl).toBe('http://127.0.0.1:8080/v1');
+    expect((await put('openai', { apiKey: SECRET }, crypto.randomUUID())).refusal.code).toBe('NOT_FOUND');
+  });
+
+  test.each(['OpenAI!', 'a b', '-x', 'ä', 'x'.repeat(65)])('may not be called %j', async (provider) => {
+    expect((await put(provider, { apiKey: SECRET, baseUrl: 'https://a.example.com' })).refusal.message).toContain('provider');
+  });
+
+  test.each([
+    ['baseUrl', { baseUrl: 'ftp://a.example.com/v1' }],
+    ['baseUrl', { baseUrl: 'a.example.com/v1' }],
+    ['baseUrl', { baseUrl: 'https://user@a.example.com/v1' }],
+    ['baseUrl', { baseUrl: 'https://:password@a.example.com/v1' }],
+    ['baseUrl', { baseUrl: 'https://a.example.com/v1?key=1' }],
+    ['baseUrl', { baseUrl: 'https://a.example.com/v1?' }],
+    ['baseUrl', { baseUrl: 'https://a.example.com/v1#x' }],
+    ['baseUrl', { baseUrl: 'https://a.example.com/v1#' }],
+    ['baseUrl', { baseUrl: `https://a.example.com/${'x'.repeat(500)}` }],
+    ['baseUrl', { baseUrl: '' }],
+    ['apiKey', { apiKey: '' }],
+    ['apiKey', { apiKey: 'with space' }],
+    ['apiKey', { apiKey: 'ünïcode' }],
+    ['apiKey', { apiKey: 'line\nbreak' }],
+    ['apiKey', { apiKey: undefined }],
+  ])('is refused by the field %s of %j, and keeps what it had', async (path, change) => {
+    await put('kept', { apiKey: SECRET, baseUrl: 'https://kept.example.com/v1' });
+    const sealed = await sealedKeyOf('kept');
+    const { code, details } = (await put('kept', { apiKey: SECRET, baseUrl: 'https://b.example.com', ...change })).refusal;
+    expect([code, (details as { path: string }[]).map((detail) => detail.path)]).toEqual(['BAD_REQUEST', [path]]);
+    expect(await sealedKeyOf('kept')).toBe(sealed);
+  });
+});
+
+/** What leaves for the network is answered here instead; the addresses that were asked. */
+function vendorAnswers(): string[] {
+  const asked: string[] = [];
+  vi.stubGlobal('fetch', async (url: string) => {
+    asked.push(url);
+    return Response.json({ object: 'chat.completion', choices: [], usage: { prompt_tokens: 1, completion_tokens: 1 } });
+  });
+  return asked;
+}
+const ask = (url: string, { api }: Tenant = tenant, customerId = 'address') =>
+  api.send('makeCall', { body: { customerId, vendor: { url, body: { model: 'gpt-4o-mini' } } } });
+
+describe('the address of a call', () => {
+  test.each([
+    'http://api.openai.com/v1/chat/completions',
+    'ftp://api.openai.com/',
+    'file:///etc/passwd',
+    'api.openai.com/v1',
+    'https://user:pass@api.openai.com/',
+    'https://api.openai.com@127.0.0.1/',
+    'https://localhost/',
+    'https://127.0.0.1/',
+    'https://2130706433/',
+    'https://0x7f000001/',
+    'https://017700000001/',
+    'https://127.1/',
+    'https://0/',
+    'https://10.0.0.1/',
+    'https://172.16.0.1/',
+    'https://192.168.1.1/',
+    'https://169.254.169.254/latest/meta-data/',
+    'https://168.63.129.16/',
+    'https://metadata.google.internal/',
+    'https://metadata/',
+    'https://[::1]/',
+    'https://[::]/',
+    'https://[::ffff:127.0.0.1]/',
+    'https://[::ffff:a9fe:a9fe]/',
+    'https://[64:ff9b::7f00:1]/',
+    'https://[fe80::1]/',
+    'https://[fd00:ec2::254]/',
+    'https://[2002:7f00:1::]/',
+    'https://１２７.0.0.1/',
+    'https://127。0。0。1/',
+    'https://%31%32%37.0.0.1/',
+    'https://api.openai.com:22/',
+    'https://printer.local/',
+  ])('%s is refused by name, and nothing is asked or recorded', async (url) => {
+    const asked = vendorAnswers();
+    const customerId = `address ${url}`;
+    const { code, details } = (await ask(url, tenant, customerId)).refusal;
+    expect([code, (details as { path: string }[]).map(({ path }) => path)]).toEqual(['BAD_REQUEST', ['vendor.url']]);
+    expect(asked).toEqual([]);
+    expect((await tenant.api.send('readUsage', { params: { customerId } })).refusal.code).toBe('CUSTOMER_NOT_FOUND');
+  });
+
+  test('that was refused leaves its key free', async () => {
+    vendorAnswers();
+    const headers = { 'Idempotency-Key': 'refused-address' };
+    const call = (url: string) => tenant.api.send('makeCall', { body: { customerId: 'free-key', vendor: { url } }, headers });
+    expect((await call('https://127.0.0.1/')).status).toBe(400);
+    expect((await call('https://api.openai.com/v1/responses')).data.begin.callId).toBe('refused-address');
+  });
+
+  test('may be of an origin that was registered, as it stands, for that organization alone', async () => {
+    const asked = vendorAnswers();
+    const other = await createTenant(operator);
+    await put('local', { apiKey: 'k', baseUrl: 'http://127.0.0.1:9999/v1' }, other.organizationId);
+    expect((await ask('http://127.0.0.1:9999/anything?x=1', other)).data.vendor?.status).toBe(200);
+    for (const url of ['http://127.0.0.1:9998/v1', 'https://127.0.0.1:9999/v1', 'http://u@127.0.0.1:9999/v1', 'http://localhost:9999/v1']) {
+      expect((await ask(url, other)).refusal.code).toBe('BAD_REQUEST');
+    }
+    expect((await ask('http://127.0.0.1:9999/v1')).refusal.code).toBe('BAD_REQUEST');
+    expect(asked).toEqual(['http://127.0.0.1:9999/anything?x=1']);
+  });
+
+  test('follows the registration at once: what is acknowledged is in force, and what it replaced is not', async () => {
+    vendorAnswers();
+    const other = await createTenant(operator);
+    for (let port = 9_000; port < 9_003; port += 1) {
+      const keepUsing = Promise.all(Array.from({ length: 5 }, () => ask('https://api.openai.com/v1/responses', other)));
+      await put('local', { apiKey: 'k', baseUrl: `http://127.0.0.1:${port}/v1` }, other.organizationId);
+      expect((await ask(`http://127.0.0.1:${port}/v1`, other)).status).toBe(200);
+      expect((await ask(`http://127.0.0.1:${port - 1}/v1`, other)).status).toBe(400);
+      await keepUsing;
+    }
+  });
+});
