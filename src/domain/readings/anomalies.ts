@@ -3,7 +3,7 @@
  * errors, new expensive models.
  *
  * A pure reading of one series of days or hours. Each detector states its own rule; each alarm is rare enough that a series
- * without anomalies raises one in about twenty.
+ * without anomalies raises one in about twenty, one of intermittent use in about six.
  */
 import { DAY_MS, HOUR_MS } from './calendar.ts';
 import { ANOMALY_DAYS_MIN, BUCKETS_MAX, type Episode, type UsageBucket } from './episode.ts';

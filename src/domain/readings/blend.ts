@@ -16,8 +16,8 @@ const POWER_PER_WINDOW = 1;
 const POWER_MAX = 8;
 /** Errors below a thousandth do not differ. */
 const ERROR_FLOOR = 1e-3;
-/** Candidates are too few to show how far they might be apart: their variance counts twice. */
-const DISAGREEMENT = 2;
+/** Candidates are too few to show how far they might be apart: their variance counts three times. */
+const DISAGREEMENT = 3;
 
 /** Weights in the order of CANDIDATES; their sum is 1. */
 export function blendWeights(windows: readonly Window[], trials: readonly (readonly Trial[])[]): number[] {

@@ -33,7 +33,7 @@ export const CANDIDATES: readonly Candidate[] = [
 /** A slope keeps this much of itself each day: two thirds after a month. */
 const DAMPING = 0.985;
 /** A slope is not read from less than ten days, and not believed where its square is below this many times its variance. */
-const LINE_DAYS_MIN = 20;
+const LINE_DAYS_MIN = 10;
 const SLOPE_DOUBT = 1;
 
 /** What a candidate expects, as seen from the end of `days[0, length)`. */

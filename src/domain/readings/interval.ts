@@ -5,6 +5,7 @@
  * Quantiles are those of a gamma distribution by Wilson and Hilferty's cube root: a bell for what is large and steady,
  * skewed for what is small and erratic, and never below zero.
  */
+import { Z_90 } from './statistics.ts';
 
 export interface Spread {
   /** Variance of one day, relative to the squared level. */
@@ -45,16 +46,26 @@ export function totalDeviation(total: Total, spread: Spread): number {
   return Math.sqrt(perDay * (total.own + ownSpread(total.level) * common) + total.betweenVariance);
 }
 
+/**
+ * Below this shape the cube root no longer follows the gamma distribution: its 90th percentile would fall where the
+ * deviation grows. The turning point of 1 - 1 / 9k + z / 3 sqrt(k) at z of the 90th percentile is (2 / 3z)^2.
+ */
+const SHAPE_MIN = (2 / (3 * Z_90)) ** 2;
+
+function shapeOf(expected: number, deviation: number): number {
+  return Math.max(SHAPE_MIN, (expected / deviation) ** 2);
+}
+
 /** The quantity that lies `z` standard deviations of the cube-root scale from the middle. */
 export function quantityAt(expected: number, deviation: number, z: number): number {
   if (expected <= 0) return 0;
   if (deviation <= 0) return expected;
-  const shape = (expected / deviation) ** 2;
+  const shape = shapeOf(expected, deviation);
   return expected * Math.max(0, 1 - 1 / (9 * shape) + z / (3 * Math.sqrt(shape))) ** 3;
 }
 
 /** The inverse of `quantityAt`: where an outcome lies on the cube-root scale. */
 export function scoreOf(outcome: number, expected: number, deviation: number): number {
-  const shape = (expected / deviation) ** 2;
+  const shape = shapeOf(expected, deviation);
   return 3 * Math.sqrt(shape) * (Math.cbrt(outcome / expected) - 1 + 1 / (9 * shape));
 }

@@ -1,0 +1,112 @@
+/**
+ * What holds of every forecast: quantiles in order and never negative, scale in, scale out, and an allowance that runs out
+ * exactly when less is left than is expected.
+ */
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { startOfLocalDay } from '../../src/domain/readings/calendar.ts';
+import { projectedAllowanceExhaustionAt } from '../../src/domain/readings/exhaustion.ts';
+import { type ForecastInput, forecast } from '../../src/domain/readings/forecast.ts';
+import { quantityAt } from '../../src/domain/readings/interval.ts';
+import { Z_90 } from '../../src/domain/readings/statistics.ts';
+import { DAY_MS, HOUR_MS } from '../support/series.ts';
+
+const START = Date.UTC(2026, 1, 1);
+const zones = fc.constantFrom('UTC', 'Europe/Berlin', 'America/Santiago', 'Asia/Kathmandu', 'Australia/Lord_Howe');
+
+const inputs = fc
+  .record({
+    days: fc.integer({ min: 7, max: 110 }),
+    quantities: fc.array(fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 1_000_000 })), { minLength: 1, maxLength: 200 }),
+    minutes: fc.integer({ min: 0, max: 24 * 60 - 1 }),
+    horizonHours: fc.double({ min: 0, max: 24 * 400, noNaN: true }),
+    timeZone: zones,
+  })
+  .map(({ days, quantities, minutes, horizonHours, timeZone }): ForecastInput => {
+    const nowMs = START + days * DAY_MS + minutes * 60_000;
+    const hours = Array.from({ length: days * 24 }, (_, index) => ({
+      startMs: START + index * HOUR_MS,
+      quantity: quantities[(index * 7) % quantities.length] ?? 0,
+    }));
+    const horizonEndMs = nowMs + Math.round(horizonHours * HOUR_MS);
+    return { hours, firstDataMs: START, nowMs, periodStartMs: START, horizonEndMs, timeZone, kind: 'quantity', evidence: 'complete' };
+  });
+
+test('quantiles are finite, in order, and never below zero; the period holds what is recorded', () => {
+  fc.assert(
+    fc.property(inputs, (input) => {
+      const { remaining, period, recorded, status } = forecast(input);
+      // A zone's clock can leave a week of hours one short of seven days.
+      if (status === 'insufficient_history') return;
+      if (!remaining || !period) throw new Error('no forecast');
+      for (const { expected, p10, p50, p90 } of [remaining, period]) {
+        expect([expected, p10, p50, p90].every((quantity) => Number.isFinite(quantity) && quantity >= 0)).toBe(true);
+        expect(p10).toBeLessThanOrEqual(p50);
+        expect(p50).toBeLessThanOrEqual(p90);
+      }
+      expect(period.p10).toBeGreaterThanOrEqual(recorded);
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test('1,024 times the usage is 1,024 times the forecast', () => {
+  fc.assert(
+    fc.property(inputs, (input) => {
+      const small = forecast(input).remaining;
+      const large = forecast({ ...input, hours: input.hours.map((hour) => ({ ...hour, quantity: hour.quantity * 1024 })) }).remaining;
+      for (const name of ['expected', 'p10', 'p50', 'p90'] as const) {
+        expect(Math.abs((large?.[name] ?? 0) / 1024 - (small?.[name] ?? 0))).toBeLessThanOrEqual(0.001 + 1e-6 * (small?.[name] ?? 0));
+      }
+    }),
+    { numRuns: 30 },
+  );
+});
+
+test('an allowance runs out before the boundary exactly when less is left than is expected', () => {
+  fc.assert(
+    fc.property(inputs, fc.double({ min: 0.01, max: 2, noNaN: true }), (input, share) => {
+      const result = forecast(input);
+      const expected = result.remaining?.expected ?? 0;
+      if (expected < 1 || Math.abs(share - 1) < 0.001) return;
+      const atMs = projectedAllowanceExhaustionAt({
+        forecast: result,
+        remaining: share * expected,
+        nowMs: input.nowMs,
+        timeZone: input.timeZone,
+      });
+      if (share > 1) expect(atMs).toBeNull();
+      else {
+        expect(atMs).toBeGreaterThanOrEqual(input.nowMs);
+        // An hour that the clock repeats can be named by its second showing.
+        expect(atMs).toBeLessThanOrEqual((input.horizonEndMs ?? 0) + HOUR_MS);
+      }
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test('the start of a local day is the start of its own day, and the moment before it belongs to another', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: Date.UTC(2012, 0, 1), max: Date.UTC(2037, 0, 1) }), zones, (atMs, zone) => {
+      const startMs = startOfLocalDay(atMs, zone);
+      expect(startMs).toBeLessThanOrEqual(atMs);
+      expect(atMs - startMs).toBeLessThan(25 * HOUR_MS);
+      expect(startOfLocalDay(startMs, zone)).toBe(startMs);
+      expect(startOfLocalDay(startMs - 1, zone)).toBeLessThan(startMs);
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test('the less certain an expectation, the higher its 90th percentile and the lower its 10th, however uncertain it gets', () => {
+  const deviations = fc.double({ min: 0.001, max: 1_000, noNaN: true });
+  fc.assert(
+    fc.property(deviations, deviations, (a, b) => {
+      const [sure, unsure] = [Math.min(a, b), Math.max(a, b)];
+      expect(quantityAt(1, unsure, Z_90)).toBeGreaterThanOrEqual(quantityAt(1, sure, Z_90) - 1e-9);
+      expect(quantityAt(1, unsure, -Z_90)).toBeLessThanOrEqual(quantityAt(1, sure, -Z_90) + 1e-9);
+      expect(quantityAt(1, unsure, Z_90)).toBeGreaterThanOrEqual(1);
+    }),
+  );
+});

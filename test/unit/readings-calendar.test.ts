@@ -1,0 +1,124 @@
+/**
+ * Local days follow the clock of their zone: days of 23 and 25 hours, half-hour offsets, changes at midnight, skipped dates.
+ */
+import { describe, expect, test } from 'vitest';
+import {
+  bucketByLocalDay,
+  HOUR_MS,
+  instantAtWall,
+  isTimeZone,
+  LOCAL_DAYS_MAX,
+  localDays,
+  startOfLocalDay,
+  zoneClock,
+} from '../../src/domain/readings/calendar.ts';
+
+const at = (iso: string) => Date.parse(iso);
+const hoursOf = (from: string, to: string, zone: string) =>
+  localDays(at(from), at(to), zone).map(({ label, startMs, endMs }) => `${label} ${(endMs - startMs) / HOUR_MS}`);
+
+describe('local days', () => {
+  test.each([
+    [
+      'Europe/Berlin in spring',
+      '2026-03-28T12:00Z',
+      '2026-03-30T12:00Z',
+      'Europe/Berlin',
+      ['2026-03-28 24', '2026-03-29 23', '2026-03-30 24'],
+    ],
+    [
+      'Europe/Berlin in autumn',
+      '2026-10-24T12:00Z',
+      '2026-10-26T12:00Z',
+      'Europe/Berlin',
+      ['2026-10-24 24', '2026-10-25 25', '2026-10-26 24'],
+    ],
+    [
+      'Lord Howe, half an hour',
+      '2026-04-04T02:00Z',
+      '2026-04-06T02:00Z',
+      'Australia/Lord_Howe',
+      ['2026-04-04 24', '2026-04-05 24.5', '2026-04-06 24'],
+    ],
+    [
+      'Santiago, forward at midnight',
+      '2026-09-05T12:00Z',
+      '2026-09-07T12:00Z',
+      'America/Santiago',
+      ['2026-09-05 24', '2026-09-06 23', '2026-09-07 24'],
+    ],
+    ['Santiago, back at midnight', '2026-04-04T12:00Z', '2026-04-05T12:00Z', 'America/Santiago', ['2026-04-04 25', '2026-04-05 24']],
+    [
+      'Havana, back over one',
+      '2026-10-31T12:00Z',
+      '2026-11-02T12:00Z',
+      'America/Havana',
+      ['2026-10-31 24', '2026-11-01 25', '2026-11-02 24'],
+    ],
+    [
+      'Apia, which skipped a date',
+      '2011-12-29T12:00Z',
+      '2011-12-31T12:00Z',
+      'Pacific/Apia',
+      ['2011-12-29 24', '2011-12-31 24', '2012-01-01 24'],
+    ],
+    ['UTC', '2026-02-28T00:00Z', '2026-03-02T00:00Z', 'UTC', ['2026-02-28 24', '2026-03-01 24']],
+  ])('%s', (_of, from, to, zone, expected) => {
+    expect(hoursOf(from, to, zone)).toEqual(expected);
+  });
+
+  test('begin at their first moment, which need not read midnight', () => {
+    expect(startOfLocalDay(at('2026-09-06T15:00Z'), 'America/Santiago')).toBe(at('2026-09-06T04:00Z'));
+    expect(startOfLocalDay(at('2026-07-01T23:59:59.999Z'), 'Asia/Kathmandu')).toBe(at('2026-07-01T18:15Z'));
+    expect(startOfLocalDay(at('2026-07-01T00:00Z'), 'UTC')).toBe(at('2026-07-01T00:00Z'));
+  });
+
+  test('know their weekday', () => {
+    expect(localDays(at('2026-03-29T00:00Z'), at('2026-03-29T01:00Z'), 'Europe/Berlin')[0]?.weekday).toBe(0);
+  });
+
+  test('of an empty stretch are none, and more than the bound are refused', () => {
+    expect(localDays(5, 5, 'UTC')).toEqual([]);
+    expect(() => localDays(0, (LOCAL_DAYS_MAX + 1) * 24 * HOUR_MS, 'UTC')).toThrow(RangeError);
+  });
+});
+
+test('an hour belongs to the local day in which it starts, also where the offset is no whole hour', () => {
+  const days = localDays(at('2026-07-01T00:00Z'), at('2026-07-02T00:00Z'), 'Asia/Kathmandu');
+  // Midnight in Kathmandu is 18:15 UTC: the hour from 18:00 UTC starts in the day before.
+  const hours = ['2026-06-30T18:00Z', '2026-06-30T19:00Z', '2026-07-01T18:00Z', '2026-07-01T19:00Z'].map((iso, index) => ({
+    startMs: at(iso),
+    quantity: 10 ** index,
+  }));
+  expect(days.map((day) => day.label)).toEqual(['2026-07-01', '2026-07-02']);
+  expect(bucketByLocalDay(days, hours)).toEqual([110, 1000]);
+});
+
+test('every hour of a year lies in one day of its zone', () => {
+  for (const zone of ['Europe/Berlin', 'America/Santiago', 'Australia/Lord_Howe', 'Africa/Casablanca']) {
+    const [from, to] = [at('2026-01-01T00:00Z'), at('2027-01-01T00:00Z')];
+    const days = localDays(from, to, zone);
+    for (let index = 1; index < days.length; index += 1) expect(days[index]?.startMs).toBe(days[index - 1]?.endMs);
+    const hours = Array.from({ length: 365 * 24 }, (_, index) => ({ startMs: from + index * HOUR_MS, quantity: 1 }));
+    expect(bucketByLocalDay(days, hours).reduce((all, quantity) => all + quantity, 0)).toBe(365 * 24);
+  }
+});
+
+test.each([
+  ['Europe/Berlin', true],
+  ['UTC', true],
+  ['Etc/GMT+5', true],
+  ['+02:00', false],
+  ['Mars/Olympus', false],
+  ['', false],
+  ['A'.repeat(100), false],
+])('%j is a time zone: %j', (name, expected) => {
+  expect(isTimeZone(name)).toBe(expected);
+});
+
+test('an instant is found back from its wall clock, but in the hour that is shown twice', () => {
+  for (const iso of ['2026-03-29T00:30Z', '2026-03-29T01:00Z', '2026-10-25T03:00Z', '2026-07-01T12:34:56.789Z']) {
+    const wall = zoneClock('Europe/Berlin', at(iso), at(iso)).wallAt(at(iso));
+    expect(instantAtWall(wall, 'Europe/Berlin')).toBe(at(iso));
+  }
+});

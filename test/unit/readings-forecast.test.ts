@@ -1,0 +1,175 @@
+/**
+ * What a forecast answers: its statuses, its period, its method and quality, and the instant at which an allowance ends.
+ */
+import { describe, expect, test } from 'vitest';
+import { projectedAllowanceExhaustionAt } from '../../src/domain/readings/exhaustion.ts';
+import { type ForecastInput, forecast } from '../../src/domain/readings/forecast.ts';
+import { DAY_MS, forecastCase, HOUR_MS, NAMED_FAMILIES } from '../support/series.ts';
+
+const START = Date.UTC(2026, 2, 2);
+
+/** `perHour` in every hour of the days before now. */
+function steady(days: number, perHour: (hour: number) => number, extra: Partial<ForecastInput> = {}): ForecastInput {
+  const nowMs = START + days * DAY_MS;
+  const hours = Array.from({ length: days * 24 }, (_, index) => ({ startMs: START + index * HOUR_MS, quantity: perHour(index) }));
+  const input: ForecastInput = {
+    hours: hours.filter(({ quantity }) => quantity > 0),
+    firstDataMs: START,
+    nowMs,
+    periodStartMs: START,
+    horizonEndMs: nowMs + 7 * DAY_MS,
+    timeZone: 'UTC',
+    kind: 'quantity',
+    evidence: 'complete',
+  };
+  return { ...input, ...extra };
+}
+
+const ten = () => 10;
+
+describe('status', () => {
+  test('six completed days are too few, seven are enough: one week old', () => {
+    expect(forecast(steady(6, ten))).toMatchObject({
+      status: 'insufficient_history',
+      reason: 'HISTORY_TOO_SHORT',
+      remaining: null,
+      historyDays: 6,
+    });
+    const week = forecast(steady(7, ten));
+    expect(week).toMatchObject({
+      status: 'available',
+      reason: null,
+      historyDays: 7,
+      method: 'weekday_seasonal',
+      backtest: null,
+      quality: 'LOW',
+    });
+    expect(week.remaining?.expected).toBeCloseTo(7 * 240, 6);
+  });
+
+  test('where nothing was ever recorded there is no history', () => {
+    expect(forecast(steady(30, ten, { firstDataMs: null, hours: [] })).status).toBe('insufficient_history');
+  });
+
+  test.each([
+    ['not_applicable', 'METRIC_NOT_ENABLED', { evidence: 'not_applicable' }],
+    ['not_applicable', 'NO_BOUNDARY', { horizonEndMs: null }],
+    ['not_applicable', 'NO_BOUNDARY', { horizonEndMs: Date.UTC(9999, 11, 31) }],
+    ['temporarily_unavailable', 'EVIDENCE_UNAVAILABLE', { evidence: 'unavailable' }],
+  ] as const)('%s: %s', (status, reason, extra) => {
+    expect(forecast(steady(30, ten, extra))).toMatchObject({ status, reason, remaining: null, period: null, method: null, quality: null });
+  });
+
+  test('partial evidence keeps its figures, at low quality', () => {
+    const partial = forecast(steady(30, ten, { evidence: 'partial' }));
+    expect(partial).toMatchObject({ status: 'incomplete', reason: 'EVIDENCE_PARTIAL', quality: 'LOW' });
+    expect(partial.remaining?.expected).toBeCloseTo(1680, 3);
+  });
+});
+
+describe('figures', () => {
+  test('a constant series goes on, with a backtest error of zero', () => {
+    const result = forecast(steady(40, ten));
+    expect(result.remaining).toEqual({ expected: 1680, p10: 1680, p50: 1680, p90: 1680 });
+    expect(result).toMatchObject({ quality: 'HIGH', backtest: { weightedAbsolutePercentageError: 0, windowHours: 168 } });
+  });
+
+  test('all zero stays zero', () => {
+    const result = forecast(steady(40, () => 0));
+    expect(result.remaining).toEqual({ expected: 0, p10: 0, p50: 0, p90: 0 });
+    expect(result).toMatchObject({ status: 'available', backtest: { weightedAbsolutePercentageError: null } });
+  });
+
+  test('the period is what is recorded in it and what remains', () => {
+    const result = forecast(steady(40, ten, { periodStartMs: START + 30 * DAY_MS }));
+    expect(result.recorded).toBe(2400);
+    expect(result.period).toEqual({ expected: 4080, p10: 4080, p50: 4080, p90: 4080 });
+  });
+
+  test('a horizon within the day follows the hours of the day', () => {
+    // Ten in each hour from 8 to 18, nothing else; it is midnight.
+    const office = (hour: number) => (hour % 24 >= 8 && hour % 24 < 18 ? 10 : 0);
+    const until = (hours: number) =>
+      forecast(steady(30, office, { horizonEndMs: START + 30 * DAY_MS + hours * HOUR_MS })).remaining?.expected;
+    expect([until(6), until(8), until(13), until(20)]).toEqual([0, 0, 50, 100]);
+  });
+
+  test('what has passed of the present hour is not expected again', () => {
+    const nowMs = START + 30 * DAY_MS + 0.5 * HOUR_MS;
+    expect(forecast(steady(30, ten, { nowMs, horizonEndMs: nowMs + 0.5 * HOUR_MS })).remaining?.expected).toBeCloseTo(5, 6);
+    expect(forecast(steady(30, ten, { nowMs, horizonEndMs: START + 31 * DAY_MS })).remaining?.expected).toBeCloseTo(235, 6);
+  });
+
+  test('a local rhythm is kept over a change of the clock', () => {
+    // Berlin goes from +1 to +2 on March 29: one unit at 9 local time on each day, 8 and then 7 UTC.
+    const change = Date.UTC(2026, 2, 29, 1);
+    const nine = (index: number) => {
+      const startMs = START + index * HOUR_MS;
+      return new Date(startMs + (startMs < change ? 1 : 2) * HOUR_MS).getUTCHours() === 9 ? 100 : 0;
+    };
+    const nowMs = START + 40 * DAY_MS;
+    const before = forecast(steady(40, nine, { timeZone: 'Europe/Berlin', horizonEndMs: nowMs + 7 * HOUR_MS })).remaining;
+    const after = forecast(steady(40, nine, { timeZone: 'Europe/Berlin', horizonEndMs: nowMs + 8 * HOUR_MS })).remaining;
+    expect([before?.expected, after?.expected]).toEqual([0, 100]);
+  });
+
+  test('a yearly horizon over a hundred days of history is level, wider than a month and of low quality', () => {
+    const noisy = (hour: number) => 10 + (Math.floor(hour / 24) % 5);
+    const over = (days: number) => forecast(steady(100, noisy, { horizonEndMs: START + (100 + days) * DAY_MS }));
+    const width = ({ remaining }: ReturnType<typeof over>) => (remaining?.p90 ?? 0) - (remaining?.p10 ?? 0);
+    expect(over(365).quality).toBe('LOW');
+    expect(over(30).quality).toBe('HIGH');
+    expect((over(365).remaining?.expected ?? 0) / (365 * 288)).toBeCloseTo(1, 1);
+    // Wider than independent days would make it.
+    expect(width(over(365))).toBeGreaterThan(Math.sqrt(365 / 30) * width(over(30)));
+  });
+
+  test('hours before the hundred days, and hours that are still to come, change nothing but the record', () => {
+    const input = steady(100, ten);
+    const more = { startMs: START - 400 * DAY_MS, quantity: 1e6 };
+    const later = { startMs: input.nowMs + HOUR_MS, quantity: 1e6 };
+    expect(forecast({ ...input, hours: [more, ...input.hours, later] })).toEqual(forecast(input));
+  });
+});
+
+test('the same data give the same bytes, in whatever order the hours come', () => {
+  for (const [name, family] of Object.entries(NAMED_FAMILIES)) {
+    const { hours, firstDataMs, nowMs, horizonEndMs } = forecastCase(name, family, 4);
+    const input: ForecastInput = { ...steady(1, ten), hours, firstDataMs, nowMs, horizonEndMs, periodStartMs: nowMs };
+    const once = JSON.stringify(forecast(input));
+    expect(JSON.stringify(forecast(structuredClone(input)))).toBe(once);
+    expect(JSON.stringify(forecast({ ...input, hours: [...hours].reverse() }))).toBe(once);
+  }
+});
+
+describe('exhaustion', () => {
+  const base = steady(30, ten);
+  const when = (remaining: number | null, input = base) =>
+    projectedAllowanceExhaustionAt({ forecast: forecast(input), remaining, nowMs: input.nowMs, timeZone: input.timeZone });
+
+  test('is the instant at which the pace has taken what is left', () => {
+    expect(when(120)).toBe(base.nowMs + 12 * HOUR_MS);
+    expect(when(245)).toBe(base.nowMs + 24.5 * HOUR_MS);
+  });
+
+  test('is now where nothing is left, and nothing where it lasts, is unlimited, or was not forecast', () => {
+    expect(when(0)).toBe(base.nowMs);
+    expect(when(1681)).toBeNull();
+    expect(when(null)).toBeNull();
+    expect(when(10, steady(3, ten))).toBeNull();
+    expect(
+      when(
+        10,
+        steady(30, () => 0),
+      ),
+    ).toBeNull();
+  });
+
+  test('follows the local clock over its change', () => {
+    // 20 hours before the 23-hour day of March 29 in Berlin.
+    const nowMs = Date.UTC(2026, 2, 28, 4);
+    const hours = base.hours.map(({ startMs, quantity }) => ({ startMs, quantity }));
+    const input = { ...base, hours, nowMs, horizonEndMs: nowMs + 5 * DAY_MS, timeZone: 'Europe/Berlin' };
+    expect(when(240, input)).toBe(nowMs + 23 * HOUR_MS);
+  });
+});

@@ -1,0 +1,147 @@
+/**
+ * Weeks, signals and review reasons follow from the facts by thresholds that are written down.
+ */
+import { describe, expect, test } from 'vitest';
+import { evidenceCompleteness, reviewReasons } from '../../src/domain/readings/review.ts';
+import { SIGNAL_CODES, type SignalInput, signalsOf } from '../../src/domain/readings/signals.ts';
+import { compareWeeks, weekPeriods } from '../../src/domain/readings/weeks.ts';
+import { DAY_MS, HOUR_MS } from '../support/series.ts';
+
+const NOW = Date.UTC(2026, 5, 15, 13, 30);
+const MIDNIGHT = Date.UTC(2026, 5, 15);
+
+describe('weeks', () => {
+  test('are the latest seven completed UTC days and the seven before, today in neither', () => {
+    expect(weekPeriods(NOW)).toEqual({
+      latest: { startMs: MIDNIGHT - 7 * DAY_MS, endMs: MIDNIGHT },
+      preceding: { startMs: MIDNIGHT - 14 * DAY_MS, endMs: MIDNIGHT - 7 * DAY_MS },
+    });
+    const at = (startMs: number, quantity: number) => ({ startMs, quantity });
+    const hours = [
+      at(MIDNIGHT, 1_000),
+      at(MIDNIGHT - HOUR_MS, 30),
+      at(MIDNIGHT - 7 * DAY_MS, 30),
+      at(MIDNIGHT - 7 * DAY_MS - HOUR_MS, 20),
+      at(MIDNIGHT - 14 * DAY_MS, 20),
+      at(MIDNIGHT - 14 * DAY_MS - HOUR_MS, 1_000),
+    ];
+    expect(compareWeeks(hours, NOW)).toEqual({ latest: 60, preceding: 40, change: 20, ratio: 1.5 });
+  });
+
+  test('have no ratio where nothing preceded', () => {
+    expect(compareWeeks([{ startMs: MIDNIGHT - HOUR_MS, quantity: 5 }], NOW)).toEqual({ latest: 5, preceding: 0, change: 5, ratio: null });
+    expect(compareWeeks([], NOW)).toEqual({ latest: 0, preceding: 0, change: 0, ratio: null });
+  });
+});
+
+const week = (latest: number, preceding: number) => ({
+  latest,
+  preceding,
+  change: latest - preceding,
+  ratio: preceding === 0 ? null : latest / preceding,
+});
+
+function facts(extra: Partial<SignalInput> = {}): SignalInput {
+  return {
+    nowMs: NOW,
+    calls: week(100, 100),
+    failedCalls: week(1, 1),
+    dollars: week(10, 10),
+    lastCallAtMs: NOW - HOUR_MS,
+    meters: [],
+    credit: null,
+    pendingPlan: null,
+    ...extra,
+  };
+}
+
+function meter(limit: number, used: number, projectedExhaustionAtMs: number | null = null): SignalInput['meters'][number] {
+  const remaining = Math.max(0, limit - used);
+  return {
+    meter: 'agenticApi',
+    summary: { limit, used, remaining, unlimited: false, ratio: limit === 0 ? null : remaining / limit },
+    projectedExhaustionAtMs,
+  };
+}
+
+const codes = (extra: Partial<SignalInput>) => signalsOf(facts(extra)).map(({ code }) => code);
+
+describe('signals', () => {
+  test.each<[string, Partial<SignalInput>, string[]]>([
+    ['nothing new', {}, []],
+    ['a quarter more calls', { calls: week(125, 100) }, ['USAGE_RISING']],
+    ['a little less than a quarter more', { calls: week(124, 100) }, []],
+    ['calls from nothing', { calls: week(50, 0) }, ['USAGE_RISING']],
+    ['a quarter fewer calls', { calls: week(75, 100) }, ['USAGE_FALLING']],
+    ['too few calls to compare', { calls: week(12, 6), dollars: week(50, 1) }, []],
+    ['a quarter more spend', { dollars: week(12.5, 10) }, ['SPEND_RISING']],
+    ['an allowance all used', { meters: [meter(100, 100)] }, ['ALLOWANCE_EXHAUSTED']],
+    ['an allowance nine tenths used', { meters: [meter(100, 90)] }, ['ALLOWANCE_NEARLY_USED']],
+    ['an allowance less used', { meters: [meter(100, 89)] }, []],
+    ['an allowance that will run out', { meters: [meter(100, 50, NOW + DAY_MS)] }, ['ALLOWANCE_PROJECTED_TO_RUN_OUT']],
+    ['an allowance of zero, which was never there', { meters: [meter(0, 0)] }, []],
+    ['failures above their share', { failedCalls: week(5, 1) }, ['ERRORS_ELEVATED']],
+    ['failures as many as ever', { failedCalls: week(8, 7) }, []],
+    ['four failures', { calls: week(20, 20), failedCalls: week(4, 0) }, []],
+    ['a week without a call', { lastCallAtMs: NOW - 7 * DAY_MS }, ['INACTIVE']],
+    ['never a call', { lastCallAtMs: null }, []],
+    ['credit for six days', { credit: { balanceUsd: 6, chargedLatestWeekUsd: 7 } }, ['CREDIT_LOW']],
+    ['credit for seven days', { credit: { balanceUsd: 7, chargedLatestWeekUsd: 7 } }, []],
+    ['no credit', { credit: { balanceUsd: 0, chargedLatestWeekUsd: 0 } }, ['CREDIT_LOW']],
+    ['a pending plan', { pendingPlan: { usagePlanVersionId: 'pro@2', effectiveAtMs: NOW + DAY_MS } }, ['PLAN_CHANGE_PENDING']],
+  ])('%s', (_of, extra, expected) => {
+    expect(codes(extra)).toEqual(expected);
+  });
+
+  test('come in the order of their list, each with figures', () => {
+    const signals = signalsOf(
+      facts({
+        calls: week(200, 100),
+        failedCalls: week(50, 1),
+        meters: [meter(100, 95, NOW + DAY_MS), { ...meter(10, 10), meter: 'customMeter1' }],
+        pendingPlan: { usagePlanVersionId: 'pro@2', effectiveAtMs: NOW + DAY_MS },
+      }),
+    );
+    const order = signals.map(({ code }) => SIGNAL_CODES.indexOf(code));
+    expect(order).toEqual([...order].sort((a, b) => a - b));
+    expect(signals).toHaveLength(6);
+    for (const { evidence } of signals) expect(Object.keys(evidence).length).toBeGreaterThan(0);
+    expect(signals[0]).toMatchObject({
+      code: 'ALLOWANCE_EXHAUSTED',
+      meter: 'customMeter1',
+      severity: 'CRITICAL',
+      evidence: { limit: 10, used: 10 },
+    });
+    expect(reviewReasons(signals)).toEqual([
+      { reason: 'OUT_OF_ALLOWANCE', signals: ['ALLOWANCE_EXHAUSTED'] },
+      { reason: 'QUALITY_AT_RISK', signals: ['ERRORS_ELEVATED'] },
+      { reason: 'UPSELL_CANDIDATE', signals: ['ALLOWANCE_NEARLY_USED', 'ALLOWANCE_PROJECTED_TO_RUN_OUT'] },
+    ]);
+  });
+});
+
+test('evidence is complete until something is missing, and says what', () => {
+  const complete = {
+    firstDataMs: MIDNIGHT - 30 * DAY_MS,
+    keptFromMs: MIDNIGHT - 100 * DAY_MS,
+    periodStartMs: MIDNIGHT - 14 * DAY_MS,
+    comparedFromMs: MIDNIGHT - 14 * DAY_MS,
+    callsWithoutPrice: 0,
+    seriesAvailable: true,
+  };
+  expect(evidenceCompleteness(complete)).toEqual({ complete: true, gaps: [] });
+  expect(evidenceCompleteness({ ...complete, firstDataMs: null, callsWithoutPrice: 3 })).toEqual({
+    complete: false,
+    gaps: ['HISTORY_SHORTER_THAN_TWO_WEEKS', 'CALLS_WITHOUT_PRICE'],
+  });
+  // A yearly period reaches further back than the hours that are kept.
+  expect(
+    evidenceCompleteness({
+      ...complete,
+      keptFromMs: MIDNIGHT - 100 * DAY_MS,
+      periodStartMs: MIDNIGHT - 200 * DAY_MS,
+      firstDataMs: MIDNIGHT - 300 * DAY_MS,
+    }).gaps,
+  ).toEqual(['PERIOD_NOT_COVERED']);
+  expect(evidenceCompleteness({ ...complete, seriesAvailable: false }).gaps).toEqual(['SERIES_UNAVAILABLE']);
+});
