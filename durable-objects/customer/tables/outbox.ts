@@ -55,9 +55,10 @@ export class OutboxTable {
   /** Forgets rows that were sent, unless they changed in the meantime. */
   drop(rows: readonly OutboxRow[]): void {
     this.#sql.exec(
-      `DELETE FROM outbox WHERE EXISTS (
-         SELECT 1 FROM json_each(?) sent WHERE sent.value ->> 'kind' = outbox.kind AND sent.value ->> 'id' = outbox.id
-           AND sent.value ->> 'revision' = outbox.revision)`,
+      // CROSS JOIN keeps the order: each row that was sent is looked up by its key, however many wait.
+      `DELETE FROM outbox WHERE rowid IN (
+         SELECT o.rowid FROM json_each(?) sent CROSS JOIN outbox o
+           ON o.kind = sent.value ->> 'kind' AND o.id = sent.value ->> 'id' AND o.revision = sent.value ->> 'revision')`,
       JSON.stringify(rows.map(({ kind, id, revision }) => ({ kind, id, revision }))),
     );
   }
