@@ -14,12 +14,14 @@ export async function incrementMeter(
 ): Promise<Answer<CustomMeterData>> {
   const { organizationId } = organization;
   const { customerId, meterSlot, amount, customerUserId, customerUserName, customerUserEmail, feature, tags, metadata } = request;
-  const fingerprint = await fingerprintOf(request);
+  const idempotencyKey = explicitKey(headerKey, request);
+  // Without a key there is nothing to compare with.
+  const fingerprint = idempotencyKey === null ? '' : await fingerprintOf(request);
   return ask(customerByName(env, organizationId, customerId), (customer) =>
     customer.increment({
       organizationId,
       request: { slot: meterSlot, amount, customerUserId, customerUserName, customerUserEmail, feature, tags, metadata },
-      idempotencyKey: explicitKey(headerKey, request),
+      idempotencyKey,
       fingerprint,
     }),
   );

@@ -41,10 +41,23 @@ export async function presentedCredential(c: AppContext): Promise<Credential | n
   if (presented === null) return null;
   try {
     if (!API_KEY_PATTERN.test(presented)) return await sessionCredential(c, presented);
-    return await findCredential(c.env, await sha256Hex(presented), deferrer(c));
+    return await findCredential(c.env, await hashOf(presented), deferrer(c));
   } catch (cause) {
     throw new ServiceUnavailable('API keys cannot be checked for the moment', { cause });
   }
+}
+
+/** Hashes of keys that were presented: a busy key is not hashed for each request. */
+const hashes = new Map<string, string>();
+const HASHES_MAX = 10_000;
+
+async function hashOf(key: string): Promise<string> {
+  const known = hashes.get(key);
+  if (known !== undefined) return known;
+  const hash = await sha256Hex(key);
+  hashes.set(key, hash);
+  if (hashes.size > HASHES_MAX) hashes.delete(hashes.keys().next().value as string);
+  return hash;
 }
 
 /** A token of a browser: no more than its key may now, and nothing once that is revoked. */
