@@ -124,7 +124,8 @@ function projectCall(organizationId: string, call: Call): Record<string, unknown
     compressed_tokens: compression?.compressedTokens ?? null,
     saved_tokens: compression?.savedTokens ?? null,
     cost_avoided_nano_usd: compression?.inputCostAvoidedNanoUsd ?? null,
-    compression_techniques: compression ? JSON.stringify(compression.techniques) : null,
+    // A call counts once under each of its techniques, however often it names it.
+    compression_techniques: compression ? JSON.stringify([...new Set(compression.techniques)]) : null,
     record: JSON.stringify(call),
     revision: call.revision,
   };

@@ -5,9 +5,9 @@
  * travels, which `client-types.ts` writes out. What would need another package or leave the folder ends the build.
  */
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join, posix } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
 import { build } from 'esbuild';
 import { clientTypes } from './client-types.ts';
@@ -15,7 +15,7 @@ import { clientTypes } from './client-types.ts';
 const ROOT = join(import.meta.dirname, '..', '..');
 const SOURCE = join(ROOT, 'src', 'client');
 /** The entries that package.json exports. */
-const ENTRIES = ['index.ts'];
+const ENTRIES = ['index', 'vendors', 'hono', 'express', 'sampling', 'compression'];
 
 const HELP = `npm run build:client [-- --out dist/client]
 
@@ -32,7 +32,8 @@ async function main(): Promise<void> {
 
 async function buildModules(out: string): Promise<void> {
   const { metafile } = await build({
-    entryPoints: ENTRIES.map((entry) => join(SOURCE, entry)),
+    entryPoints: ENTRIES.map((entry) => join(SOURCE, `${entry}.ts`)),
+    chunkNames: 'chunks/[name]-[hash]',
     outdir: out,
     bundle: true,
     splitting: true,
@@ -56,9 +57,9 @@ async function buildTypes(out: string): Promise<void> {
       emitDeclarationOnly: true,
       rootDir: join(ROOT, 'src'),
       outDir: join(work, 'types'),
-      types: [join(ROOT, 'node_modules/@types/node')],
+      types: ['@cloudflare/workers-types', '@types/node'].map((types) => join(ROOT, 'node_modules', types)),
     },
-    files: ENTRIES.map((entry) => join(SOURCE, entry)),
+    files: ENTRIES.map((entry) => join(SOURCE, `${entry}.ts`)),
     include: [],
   };
   try {
@@ -70,14 +71,23 @@ async function buildTypes(out: string): Promise<void> {
   }
 }
 
+/** Those that an entry's own lead to. */
 async function writeDeclarations(emitted: string, out: string): Promise<void> {
-  for (const name of (await readdir(emitted, { recursive: true })).filter((path) => path.endsWith('.d.ts'))) {
+  const names = ENTRIES.map((entry) => `${entry}.d.ts`);
+  for (const name of names) {
     const written = name === 'wire.d.ts' ? clientTypes() : await readFile(join(emitted, name), 'utf8');
     const imports = written.matchAll(/^(?:import|export)\b[^;]*?\bfrom ['"]([^'"]+)['"]|\bimport\(['"]([^'"]+)['"]\)/gm);
-    const specifiers = [...imports].map(([, from, call]) => from ?? call ?? '');
-    const foreign = specifiers.find((path) => !path.startsWith('./'));
-    if (foreign !== undefined) throw new Error(`the types of the client must need nothing else, but ${name} imports ${foreign}`);
-    await writeFile(join(out, name), written.replace(/(['"]\.\/[^'"]+)\.ts(['"])/g, '$1.js$2'));
+    for (const [, from, call] of imports) {
+      const specifier = from ?? call ?? '';
+      const path = posix.join(posix.dirname(name), specifier.replace(/\.ts$/, '.d.ts'));
+      if (!specifier.startsWith('.') || path.startsWith('..')) {
+        throw new Error(`the types of the client must need nothing else, but ${name} imports ${specifier}`);
+      }
+      if (!names.includes(path)) names.push(path);
+    }
+    const file = join(out, name);
+    await mkdir(dirname(file), { recursive: true });
+    await writeFile(file, written.replace(/(['"]\.{1,2}\/[^'"]+)\.ts(['"])/g, '$1.js$2'));
   }
 }
 

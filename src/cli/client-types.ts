@@ -113,7 +113,8 @@ function jsonSchema(schema: z.ZodType, io: Io): Schema {
 /** JSON Schema cannot say what a transform makes. The contract's make a flag out of its text, or keep the type that they take. */
 function transformed(def: z.core.$ZodTypes['_zod']['def']): Schema {
   if (def.type !== 'pipe') return {};
-  const { in: from } = def as z.core.$ZodPipeDef;
+  const given = (def as z.core.$ZodPipeDef).in;
+  const from = given._zod.def.type === 'default' ? (given._zod.def as z.core.$ZodDefaultDef).innerType : given;
   const isFlag = from._zod.def.type === 'enum' && [...(from._zod.values ?? [])].sort().join() === 'false,true';
   return isFlag ? { type: 'boolean' } : z.toJSONSchema(from, { unrepresentable: 'any' });
 }

@@ -51,7 +51,18 @@ export class Refused extends Error {
 const TIMEOUT_MS = 60_000;
 
 export async function exchange(target: Target, method: string, path: string, body?: unknown, idempotencyKey?: string): Promise<Reply> {
-  const response = await fetch(target.url + path, {
+  const response = await request(target, method, path, { body, idempotencyKey, signal: AbortSignal.timeout(TIMEOUT_MS) });
+  return readReply(response, `${method} ${path}`);
+}
+
+interface Sent {
+  body?: unknown;
+  idempotencyKey?: string | undefined;
+  signal?: AbortSignal;
+}
+
+function request(target: Target, method: string, path: string, { body, idempotencyKey, signal }: Sent): Promise<Response> {
+  return fetch(target.url + path, {
     method,
     headers: {
       Authorization: `Bearer ${target.credential}`,
@@ -60,27 +71,41 @@ export async function exchange(target: Target, method: string, path: string, bod
       ...(idempotencyKey === undefined ? {} : { [IDEMPOTENCY_HEADER]: idempotencyKey }),
     },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    signal: AbortSignal.timeout(TIMEOUT_MS),
+    ...(signal && { signal }),
   }).catch((error: Error) => {
     const reason = error.cause instanceof Error ? error.cause.message || error.cause.name : error.message;
     throw new Error(`nothing answers at ${target.url} (${reason}); \`npm start\` starts a server on this machine`, { cause: error });
   });
+}
+
+async function readReply(response: Response, asked: string): Promise<Reply> {
   const text = await response.text();
   try {
     return { status: response.status, headers: response.headers, body: JSON.parse(text) as Reply['body'] };
   } catch {
-    throw new Error(`${method} ${path} answered ${response.status} without JSON: ${text.slice(0, 200)}`);
+    throw new Error(`${asked} answered ${response.status} without JSON: ${text.slice(0, 200)}`);
   }
 }
 
 /** The data of a success; throws `Refused` where it is none. */
 export async function callOperation<Id extends OperationId>(target: Target, id: Id, input: OperationInput = {}): Promise<Success<Id>> {
   const operation: Operation = operations[id];
-  const path = operation.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(input.params?.[name] ?? ''));
-  const search = new URLSearchParams(input.query).toString();
-  const reply = await exchange(target, operation.method, search ? `${path}?${search}` : path, input.body, input.idempotencyKey);
+  const reply = await exchange(target, operation.method, addressOf(operation, input), input.body, input.idempotencyKey);
   if (reply.status !== 200) throw new Refused(reply);
   return { data: reply.body.data as Data<Id>, replayed: reply.headers.get(REPLAY_HEADER) === 'true' };
+}
+
+/** What an operation answers in lines, as they come; throws `Refused` where it is none. */
+export async function openLines(target: Target, { method, path }: Operation, input: OperationInput): Promise<AsyncIterable<Uint8Array>> {
+  const response = await request(target, method, addressOf({ path }, input), {});
+  if (response.status !== 200) throw new Refused(await readReply(response, `${method} ${path}`));
+  return (response.body ?? []) as unknown as AsyncIterable<Uint8Array>;
+}
+
+function addressOf({ path }: Pick<Operation, 'path'>, { params, query }: OperationInput): string {
+  const address = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params?.[name] ?? ''));
+  const search = new URLSearchParams(query).toString();
+  return search ? `${address}?${search}` : address;
 }
 
 /** The operator API by path. */

@@ -77,6 +77,13 @@ export const COMMANDS: readonly Command[] = [
 
   command('prices put', 'setPrice'),
 
+  command('sampling put', 'setSampling', { document: true, note: 'The policy is replaced as a whole; only `rate` is required.' }),
+
+  command('samples list', 'listSamples', rows(columnsOf(['sampleId', 'receivedAt', 'customerId', 'feature', 'model', 'payloadBytes']))),
+  command('samples show', 'readSample'),
+  command('samples export', 'exportSamples', { note: 'JSON Lines on standard output, with or without --json.' }),
+  command('samples delete', 'deleteSample', { confirm: 'sampleId' }),
+
   command('vendors put', 'setVendor', { document: true, note: 'A document, because a key on the command line is seen by others.' }),
 
   command('keys create', 'createKey', { view: showCreatedKey }),

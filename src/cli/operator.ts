@@ -6,11 +6,12 @@
  * idempotency key.
  */
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline/promises';
 import { text } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
-import { callOperation, type OperationInput, Refused, type Target } from './operator-client.ts';
+import { callOperation, type OperationInput, openLines, Refused, type Target } from './operator-client.ts';
 import { COMMANDS, type Command } from './operator-commands.ts';
 import { parseOptions, readFlags, UsageError } from './operator-flags.ts';
 import { argumentsOf, bodyFlags, commandHelp, nameOf, overview, queryFlags } from './operator-help.ts';
@@ -43,6 +44,7 @@ async function main(args: string[]): Promise<void> {
 
   const { input, limit, json, yes, wait, target } = await readCommand(command, args);
   if (command.confirm && !yes) await confirm(nameOf(command), command.confirm, input.params?.[command.confirm] ?? '');
+  if (command.operation.lines) return printLines(await openLines(target, command.operation, input));
   const answer = command.list ? await collect(target, command, input, limit) : await send(target, command, input);
   const data = wait ? await wait.until(target, input.params ?? {}, answer as never) : answer;
   const { view } = wait ?? command;
@@ -114,6 +116,13 @@ async function send(target: Target, command: Command, input: OperationInput): Pr
   } catch (error) {
     if (error instanceof Refused || input.idempotencyKey === undefined) throw error;
     throw new Error(`${(error as Error).message}\nto repeat it safely: --idempotency-key ${input.idempotencyKey}`, { cause: error });
+  }
+}
+
+/** No faster than they are taken from standard output. */
+async function printLines(lines: AsyncIterable<Uint8Array>): Promise<void> {
+  for await (const chunk of lines) {
+    if (!process.stdout.write(chunk)) await once(process.stdout, 'drain');
   }
 }
 

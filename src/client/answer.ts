@@ -13,6 +13,7 @@ export interface RawAnswer {
   text: string;
   correlationId: string;
   retryAfterMs: number | undefined;
+  headers: { get(name: string): string | null };
 }
 
 export type Outcome<T> = { ok: true; value: T } | { ok: false; error: CallmeterError };

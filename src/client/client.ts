@@ -4,6 +4,7 @@
 import { addressOf, baseAddress, queryOf } from './address.ts';
 import { type RawAnswer, readEnvelope } from './answer.ts';
 import { type CallOutcome, type CallScope, openCall, runCall } from './call.ts';
+import { conditionalSeam, type ReadSettings, type Seam, withReadSettings } from './conditional.ts';
 import { badInput, CallmeterError } from './errors.ts';
 import { type Observer, shielded } from './events.ts';
 import { type ModelLookup, modelLookup } from './lookup.ts';
@@ -66,12 +67,15 @@ export function createClientIn(system: Runtime, options: ClientOptions): Client 
   const methods = Object.fromEntries(
     (Object.keys(METHODS) as MethodName[]).map((name) => [name, (input?: object, given?: RequestOptions) => send(name, input, given)]),
   ) as unknown as Methods;
-  return {
+  const readSettings: ReadSettings = (etag, given = {}) =>
+    sendMethod(connection, apiKey, {}, 'readSamplingSettings', {}, given, conditionalSeam(etag)) as ReturnType<ReadSettings>;
+  const client: Client = {
     ...methods,
     ...modelLookup(connection),
     startCall: (begin, given) => openCall(methods, observer, { ...defaults, ...present(begin) }, given),
     withCall: (begin, handler, given) => runCall(methods, observer, { ...defaults, ...present(begin) }, handler, given),
   };
+  return withReadSettings(client, readSettings);
 }
 
 async function sendMethod(
@@ -81,6 +85,7 @@ async function sendMethod(
   name: MethodName,
   input: object,
   options: RequestOptions,
+  seam?: Seam,
 ): Promise<unknown> {
   if (apiKey === undefined) throw new CallmeterError('SERVICE_AUTH_ERROR', `${name}: an apiKey is needed`);
   const { method, path, write, has, takes = [], vendorTimeoutMs }: Method = METHODS[name];
@@ -97,10 +102,11 @@ async function sendMethod(
       Accept: MEDIA_TYPE,
       'x-usage-sdk': SDK,
       ...(body !== undefined && { 'Content-Type': 'application/json' }),
+      ...seam?.headers,
       ...(write && { 'Idempotency-Key': idempotencyKey(options.idempotencyKey ?? filled.idempotencyKey ?? crypto.randomUUID()) }),
     },
     body,
-    read: (answer: RawAnswer) => readEnvelope(answer, has),
+    read: (answer: RawAnswer) => (seam ? seam.read(answer, has) : readEnvelope(answer, has)),
   };
   const timeoutMs = options.timeoutMs ?? connection.timeoutMs + vendorTime(filled.vendor, vendorTimeoutMs);
   return request(connection, ask, { ...options, timeoutMs });

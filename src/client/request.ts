@@ -93,6 +93,7 @@ async function attemptOnce(
       text: await response.text(),
       correlationId: headers.get(CORRELATION_HEADER) ?? correlationId,
       retryAfterMs,
+      headers,
     };
   };
   try {

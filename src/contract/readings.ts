@@ -60,8 +60,10 @@ const ForecastFacts = z.object({
   period: Period.describe('The usage period'),
   horizon: Period.describe('From the present hour to the next replenishment'),
   recorded: z.number().describe('Quantity of the period so far'),
-  remaining: Quantiles.nullable().describe('What is still to come until the replenishment'),
-  total: Quantiles.nullable().describe('The whole period: recorded and remaining'),
+  remaining: Quantiles.nullable().describe('The whole horizon, of which the present hour is in part recorded already'),
+  total: Quantiles.nullable().describe(
+    'The whole period: what was recorded before the horizon, and the horizon; at least what is recorded',
+  ),
   method: z
     .enum(['weekday_seasonal', 'recent_level', 'damped_trend', 'seasonal_naive'])
     .nullable()
@@ -83,7 +85,7 @@ const ForecastFacts = z.object({
     .nullable()
     .optional()
     .describe(
-      'When the included units are gone at this pace; null where they last. Only for agenticApi, customMeter1 and customMeter2. It does not mean that service ends',
+      'When the included units are gone at this pace; null where they last, or where none are included. Only for agenticApi, customMeter1 and customMeter2. It does not mean that service ends',
     ),
 });
 
@@ -165,7 +167,9 @@ export const UsageContextData = z.object({
       customMeter2: Change.describe('Units'),
     })
     .describe('The latest week against the one before'),
-  currentPeriod: Period.extend({ quantities: Quantities.describe('Recorded in the period so far') }).describe('The usage period'),
+  currentPeriod: Period.extend({
+    quantities: Quantities.describe('Recorded in the period so far. The UTC hour in which it began counts whole'),
+  }).describe('The usage period'),
   signals: z
     .array(
       z.object({
@@ -205,7 +209,7 @@ export type UsageContextData = z.infer<typeof UsageContextData>;
 const ANOMALY_DAYS_MAX = 100;
 
 export const AnomaliesQuery = z.object({
-  days: z.coerce.number().int().min(14).max(ANOMALY_DAYS_MAX).default(60).describe('UTC days to look at, 14 to 100'),
+  days: z.coerce.number().int().min(14).max(ANOMALY_DAYS_MAX).default(60).describe('Completed UTC days to look at, 14 to 100, and today'),
   customerId: customerId.optional().describe('Only of this customer; default the organization and its largest customers'),
 });
 

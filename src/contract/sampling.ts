@@ -40,11 +40,13 @@ export const SamplingPolicy = z.object({
   version: z.string().describe('Derived from the content: the same policy has the same version'),
   rate: z.number().describe('Share of the eligible calls that is kept'),
   minInputTokens: z.number().describe('Calls with fewer input tokens are not kept'),
-  features: z.object({
-    include: z.array(z.string()).describe('Only calls of these features; empty means all'),
-    exclude: z.array(z.string()).describe('No calls of these features'),
-  }),
-  customers: z.object({ exclude: z.array(z.string()).describe('No calls of these customers') }),
+  features: z
+    .object({
+      include: z.array(z.string()).describe('Only calls of these features; empty means all'),
+      exclude: z.array(z.string()).describe('No calls of these features'),
+    })
+    .describe('Features'),
+  customers: z.object({ exclude: z.array(z.string()).describe('No calls of these customers') }).describe('Customers'),
   retentionDays: z.number().int().describe('Days for which a sample is kept'),
 });
 

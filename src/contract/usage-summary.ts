@@ -16,9 +16,13 @@ export const Period = z.object({
   endedAt: instant.describe('End, exclusive'),
 });
 
+/** There is no usage from before, and calendars of the first centuries are nobody's business. */
+const FIRST_DATE = '1970-01-01';
+const date = z.iso.date().refine((value) => value >= FIRST_DATE, `must be ${FIRST_DATE} or later`);
+
 export const SummaryQuery = z.object({
-  from: z.iso.date().optional().describe('First day; default 30 days before `to`'),
-  to: z.iso.date().optional().describe('Day after the last one; default tomorrow, so that today is included'),
+  from: date.optional().describe('First day; default 30 days before `to`'),
+  to: date.optional().describe('Day after the last one; default tomorrow, so that today is included'),
   timezone,
   customerId: customerId.optional().describe('Only of this customer'),
   feature: text(TEXT_LENGTH_MAX).optional().describe('Only of this feature'),
@@ -54,7 +58,9 @@ export const UsageSummaryData = z.object({
     })
     .describe('What the figures may lack'),
   totals: Figures.describe('Of the period'),
-  byDay: z.array(group({ date: z.string().describe('Local day'), ...Period.shape })).describe('Every day of the period, in order'),
+  byDay: z
+    .array(group({ date: z.string().describe('Local day'), ...Period.shape }))
+    .describe('Every day of the period, in order. A UTC hour belongs to the day in which it starts'),
   byCustomer: z.array(group({ customerId: z.string().describe('The customer') })).describe('By cost, the highest first'),
   byFeature: z.array(group({ feature: z.string().nullable().describe('Feature; null where none was sent') })).describe('By cost'),
   byModel: z.array(group({ model: z.string().nullable().describe('Model; null where none was reported') })).describe('By cost'),

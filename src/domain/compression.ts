@@ -4,7 +4,7 @@
  * What the caller claims to have saved is ignored: savings are derived from the two counts and are never negative.
  */
 import { divideHalfUp, type NanoUsd } from './money.ts';
-import type { RateCard } from './pricing.ts';
+import type { PricingMode } from './pricing.ts';
 
 export interface CompressionCounts {
   provider: string;
@@ -17,16 +17,36 @@ export interface CompressionSavings extends CompressionCounts {
   savedTokens: number;
   /** Saved tokens as a share of the original ones, 0 to 1. */
   tokenSavingsRatio: number;
-  /** The saved tokens at the model's input rate; `null` where the model has no known price. */
+  /** What the saved tokens would have cost; `null` where the call has no known price. */
   inputCostAvoidedNanoUsd: NanoUsd | null;
 }
 
-export function compressionSavings(counts: CompressionCounts, card: RateCard | null): CompressionSavings {
-  const savedTokens = Math.max(0, counts.originalTokens - counts.compressedTokens);
+/** The rate at which a call pays for its input, in its mode. */
+export interface InputRate {
+  nanoUsdPerMillion: NanoUsd;
+  mode: PricingMode;
+}
+
+export function compressionSavings(counts: CompressionCounts, rate: InputRate | null): CompressionSavings {
+  const { provider, originalTokens, compressedTokens, techniques } = counts;
+  const savedTokens = Math.max(0, originalTokens - compressedTokens);
   return {
-    ...counts,
+    provider,
+    originalTokens,
+    compressedTokens,
+    techniques,
     savedTokens,
-    tokenSavingsRatio: counts.originalTokens === 0 ? 0 : savedTokens / counts.originalTokens,
-    inputCostAvoidedNanoUsd: card && divideHalfUp(BigInt(savedTokens) * card.rates.input, 1_000_000n),
+    tokenSavingsRatio: savingsRatio(originalTokens, savedTokens),
+    inputCostAvoidedNanoUsd: rate && inputCost(savedTokens, rate),
   };
+}
+
+export function savingsRatio(originalTokens: number, savedTokens: number): number {
+  return originalTokens === 0 ? 0 : savedTokens / originalTokens;
+}
+
+/** Rounded half up, as a cost line is. */
+export function inputCost(tokens: number, { nanoUsdPerMillion, mode }: InputRate): NanoUsd {
+  const standardNanoUsd = divideHalfUp(BigInt(tokens) * nanoUsdPerMillion, 1_000_000n);
+  return mode === 'batch' ? divideHalfUp(standardNanoUsd, 2n) : standardNanoUsd;
 }

@@ -8,30 +8,31 @@ import { type Answer, accept } from '../contract/errors.ts';
 import type { AnomaliesData, AnomaliesQuery } from '../contract/readings.ts';
 import { dayBuckets, detectAnomalies, hourBuckets } from '../domain/readings/anomalies.ts';
 import { DAY_MS, HOUR_MS } from '../domain/readings/calendar.ts';
-import type { Episode } from '../domain/readings/episode.ts';
+import type { Episode, UsageBucket } from '../domain/readings/episode.ts';
 import { largestCustomers, readSpend, type SpendRow } from '../storage/usage.ts';
 import type { Caller } from './caller.ts';
 
 const CUSTOMERS_MAX = 20;
 const EPISODES_MAX = 200;
 
-type Bucket = Parameters<typeof hourBuckets>[0][number];
+type Bucket = Omit<UsageBucket, 'endMs'>;
 
 export async function readAnomalies({ env, organization }: Caller, { days, customerId }: AnomaliesQuery): Promise<Answer<AnomaliesData>> {
   const nowMs = Date.now();
   const { organizationId } = organization;
   const toMs = nowMs - (nowMs % HOUR_MS);
-  const fromMs = toMs - days * DAY_MS;
+  // From midnight on, so that as many whole days are looked at whatever the time of day.
+  const fromMs = toMs - (toMs % DAY_MS) - days * DAY_MS;
   const [rows, largest] = await Promise.all([
     readSpend(env, organizationId, { fromMs, toMs, bucketMs: HOUR_MS, customerIds: customerId === undefined ? null : [customerId] }),
     customerId === undefined ? largestCustomers(env, organizationId, fromMs, toMs, CUSTOMERS_MAX) : [],
   ]);
   const daily = largest.length === 0 ? [] : await readSpend(env, organizationId, { fromMs, toMs, bucketMs: DAY_MS, customerIds: largest });
   const items = [
-    ...present(customerId ?? null, detectAnomalies(hourBuckets(bucketsOf(rows), fromMs, toMs), 'hour')),
+    ...present(customerId ?? null, detectAnomalies(series(hourBuckets, rows, toMs), 'hour')),
     ...largest.flatMap((id) => {
       const own = daily.filter((row) => row.customerId === id);
-      return present(id, detectAnomalies(dayBuckets(bucketsOf(own), fromMs, toMs), 'day'));
+      return present(id, detectAnomalies(series(dayBuckets, own, toMs), 'day'));
     }),
   ].sort((a, b) => (a.startedAt === b.startedAt ? 0 : a.startedAt < b.startedAt ? 1 : -1));
   const data: AnomaliesData = {
@@ -42,6 +43,13 @@ export async function readAnomalies({ env, organization }: Caller, { days, custo
     truncated: items.length > EPISODES_MAX,
   };
   return accept('USAGE_ANOMALIES_READ', data, nowMs);
+}
+
+/** From the first use on: before it nothing was usual, and a first model is not a new one. */
+function series(fill: typeof hourBuckets, rows: readonly SpendRow[], toMs: number): UsageBucket[] {
+  const buckets = bucketsOf(rows);
+  const firstMs = buckets.reduce((first, { startMs }) => Math.min(first, startMs), toMs);
+  return fill(buckets, firstMs, toMs);
 }
 
 /** One bucket out of the rows of its outcomes and models. */

@@ -12,10 +12,10 @@ import type { ForecastData, ForecastFacts, ForecastMetric } from '../contract/re
 import { type MeterName, summarize } from '../domain/meters.ts';
 import { NEVER_MS } from '../domain/period.ts';
 import type { MeterSlot } from '../domain/plan.ts';
-import { HOUR_MS, isTimeZone } from '../domain/readings/calendar.ts';
+import { DAY_MS, HOUR_MS, isTimeZone } from '../domain/readings/calendar.ts';
 import { projectedAllowanceExhaustionAt } from '../domain/readings/exhaustion.ts';
-import { forecast } from '../domain/readings/forecast.ts';
-import type { UsageHour } from '../domain/readings/history.ts';
+import { forecast, type Quantiles } from '../domain/readings/forecast.ts';
+import { HISTORY_DAYS_MAX, type UsageHour } from '../domain/readings/history.ts';
 import { rounded } from '../domain/readings/statistics.ts';
 import { ask, customerByName } from '../storage/objects.ts';
 import type { Caller } from './caller.ts';
@@ -26,6 +26,9 @@ export const METER_METRICS: Partial<Record<ForecastMetric, { meter: MeterName; s
   customMeter1: { meter: 'customMeter1', slot: 'CUSTOM1' },
   customMeter2: { meter: 'customMeter2', slot: 'CUSTOM2' },
 };
+
+/** The object keeps hours of usage for so long. */
+export const HISTORY_MS = HISTORY_DAYS_MAX * DAY_MS;
 
 /** Sums of USD as numbers are rounded to a nano-USD. */
 const DECIMALS = 9;
@@ -68,7 +71,8 @@ export function unknownTimezone(path: string) {
   return refuse('BAD_REQUEST', `${path}: ${message}`, { members: { details: [{ path, message }] } });
 }
 
-export function forecastOf({ account, hours }: CustomerHistory, metric: ForecastMetric, timezone: string, nowMs: number): ForecastFacts {
+export function forecastOf(history: CustomerHistory, metric: ForecastMetric, timezone: string, nowMs: number): ForecastFacts {
+  const { account, hours } = history;
   const presentMs = nowMs - (nowMs % HOUR_MS);
   const { subscription } = account;
   const { plan } = subscription.plan;
@@ -84,9 +88,10 @@ export function forecastOf({ account, hours }: CustomerHistory, metric: Forecast
     horizonEndMs: boundaryMs < NEVER_MS ? boundaryMs : null,
     timeZone: timezone,
     kind: metric === 'dollars' ? 'usd' : 'quantity',
-    evidence: enabled ? 'complete' : 'not_applicable',
+    evidence: enabled ? evidenceFor(history, metric, presentMs) : 'not_applicable',
   });
   const { status, reason, remaining, method, quality, historyDays } = result;
+  const recorded = recordedSince(series, periodStartMs);
   return {
     metric,
     unit: UNITS[metric],
@@ -95,15 +100,29 @@ export function forecastOf({ account, hours }: CustomerHistory, metric: Forecast
     reason,
     period: { startedAt: iso(periodStartMs), endedAt: iso(boundaryMs) },
     horizon: { startedAt: iso(presentMs), endedAt: iso(boundaryMs) },
-    recorded: recordedSince(series, periodStartMs),
+    recorded,
     remaining,
-    total: result.period,
+    total: result.period && atLeast(result.period, recorded),
     method,
     backtest: result.backtest,
     quality,
     historyDays,
     ...(ofMeter && { projectedAllowanceExhaustionAt: exhaustionOf(account, ofMeter.meter, result, timezone, presentMs) }),
   };
+}
+
+/** A busy present hour may already exceed what was expected of it: no total is below what is recorded. */
+function atLeast({ expected, p10, p50, p90 }: Quantiles, recorded: number): Quantiles {
+  const raised = (quantity: number) => Math.max(quantity, recorded);
+  return { expected: raised(expected), p10: raised(p10), p50: raised(p50), p90: raised(p90) };
+}
+
+/** The cost of a customer whose calls have no price, and a period that began before the kept hours, are known in part. */
+function evidenceFor({ account, hours }: CustomerHistory, metric: ForecastMetric, nowMs: number): 'complete' | 'partial' {
+  // A failed call without a price has most often cost nothing.
+  if (metric === 'dollars' && hours.some(({ unpricedCalls, failedCalls }) => unpricedCalls > failedCalls)) return 'partial';
+  const beganMs = Math.max(account.createdAtMs, account.subscription.lastReplenishedAtMs);
+  return beganMs < nowMs - HISTORY_MS ? 'partial' : 'complete';
 }
 
 /** The hours of a metric. */
@@ -137,8 +156,9 @@ function exhaustionOf(
   timeZone: string,
   nowMs: number,
 ): string | null {
-  const { unlimited, remaining } = summarize(subscription.plan.plan, meters, meter);
-  const atMs = projectedAllowanceExhaustionAt({ forecast: result, remaining: unlimited ? null : remaining, nowMs, timeZone });
+  const { limit, remaining } = summarize(subscription.plan.plan, meters, meter);
+  // An allowance of zero is never used up: it was never there.
+  const atMs = projectedAllowanceExhaustionAt({ forecast: result, remaining: limit ? remaining : null, nowMs, timeZone });
   return atMs === null ? null : iso(atMs);
 }
 

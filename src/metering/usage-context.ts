@@ -3,7 +3,7 @@
  */
 import type { CustomerHistory } from '../../durable-objects/customer/protocol.ts';
 import { type Answer, accept } from '../contract/errors.ts';
-import type { ForecastFacts, ForecastMetric, UsageContextData, UsageContextQuery } from '../contract/readings.ts';
+import type { ForecastMetric, UsageContextData, UsageContextQuery } from '../contract/readings.ts';
 import { METER_NAMES, type MeterName, SLOT_METERS, summarize } from '../domain/meters.ts';
 import { usdFromNano } from '../domain/money.ts';
 import type { MeterSlot } from '../domain/plan.ts';
@@ -14,10 +14,16 @@ import { rounded } from '../domain/readings/statistics.ts';
 import { compareWeeks, weekPeriods } from '../domain/readings/weeks.ts';
 import { availableUsd, balanceOf } from '../domain/wallet.ts';
 import type { Caller } from './caller.ts';
-import { customerHistory, customerNotFound, forecastOf, METER_METRICS, recordedSince, seriesOf, unknownTimezone } from './forecast.ts';
-
-/** The object keeps hours of usage for so long. */
-const HISTORY_MS = 100 * 24 * HOUR_MS;
+import {
+  customerHistory,
+  customerNotFound,
+  forecastOf,
+  HISTORY_MS,
+  METER_METRICS,
+  recordedSince,
+  seriesOf,
+  unknownTimezone,
+} from './forecast.ts';
 
 /** Sums of USD as numbers are rounded to a nano-USD. */
 const DECIMALS = 9;
@@ -117,6 +123,7 @@ function present(history: CustomerHistory, query: UsageContextQuery, nowMs: numb
 function findSignals(history: CustomerHistory, timezone: string, nowMs: number): Signal[] {
   const { account, hours, chargedLatestWeekUsd } = history;
   const { plan } = account.subscription.plan;
+  const balanceUsd = usdFromNano(balanceOf(account.wallet, 'USD'));
   const { pending, nextReplenishAtMs } = account.subscription;
   const lastCall = hours.findLast(({ completedCalls, failedCalls }) => completedCalls + failedCalls > 0);
   return signalsOf({
@@ -130,7 +137,8 @@ function findSignals(history: CustomerHistory, timezone: string, nowMs: number):
       summary: summarize(plan, account.meters, meter),
       projectedExhaustionAtMs: exhaustionOf(history, meter, timezone, nowMs),
     })),
-    credit: plan.payg.enabled ? { balanceUsd: usdFromNano(balanceOf(account.wallet, 'USD')), chargedLatestWeekUsd } : null,
+    // Whoever has no credit and was charged nothing is not funded by it, whatever the plan would let them do.
+    credit: plan.payg.enabled && (balanceUsd !== 0 || chargedLatestWeekUsd !== 0) ? { balanceUsd, chargedLatestWeekUsd } : null,
     pendingPlan: pending && { usagePlanVersionId: pending.usagePlanVersionId, effectiveAtMs: nextReplenishAtMs },
   });
 }
@@ -139,8 +147,8 @@ function findSignals(history: CustomerHistory, timezone: string, nowMs: number):
 function exhaustionOf(history: CustomerHistory, meter: MeterName, timezone: string, nowMs: number): number | null {
   const metric = (Object.keys(METER_METRICS) as ForecastMetric[]).find((name) => METER_METRICS[name]?.meter === meter);
   if (!metric) return null;
-  const { status, projectedAllowanceExhaustionAt: at }: ForecastFacts = forecastOf(history, metric, timezone, nowMs);
-  return status === 'available' && at ? Date.parse(at) : null;
+  const { projectedAllowanceExhaustionAt: at } = forecastOf(history, metric, timezone, nowMs);
+  return at ? Date.parse(at) : null;
 }
 
 function failedSeries({ hours }: CustomerHistory) {
@@ -161,7 +169,7 @@ function fundingOf({ wallet, subscription }: CustomerHistory['account']): UsageC
       [SLOT_METERS.CUSTOM1]: units('CUSTOM1'),
       [SLOT_METERS.CUSTOM2]: units('CUSTOM2'),
     },
-    continuesBeyondAllowance: plan.limitType === 'NONE' || (plan.payg.enabled && available > 0n),
+    continuesBeyondAllowance: subscription.canceledAtMs === null && (plan.limitType === 'NONE' || (plan.payg.enabled && available > 0n)),
   };
 }
 

@@ -12,7 +12,7 @@ import type { Caller } from './caller.ts';
 const DEFAULT_DAYS = 30;
 /** Changes wait this long in the object for others, and then for their way to D1. */
 const PROJECTION_DELAY_MS = 3_000;
-const HOURS_MAX = (SUMMARY_DAYS_MAX + 2) * 24;
+const LISTED = ['customer', 'feature', 'model', 'provider', 'outcome'] as const;
 
 const ZERO: UsageSums = {
   calls: 0,
@@ -30,17 +30,16 @@ export async function readUsageSummary({ env, organization }: Caller, query: Sum
   const days = daysOf(query, nowMs);
   if ('path' in days) return refuse('BAD_REQUEST', `${days.path}: ${days.message}`, { members: { details: [days] } });
   const [fromMs, toMs] = [days[0]?.startMs ?? nowMs, days.at(-1)?.endMs ?? nowMs];
-  const filter = { fromMs: hourOf(fromMs), toMs, customerId: query.customerId, feature: query.feature };
-  const dimensions = ['customer', 'feature', 'model', 'provider', 'outcome'] as const;
-  const { organizationId } = organization;
-  const [{ hour }, groups, backlog] = await Promise.all([
-    sumUsage(env, organizationId, filter, ['hour'], HOURS_MAX),
-    sumUsage(env, organizationId, filter, dimensions, GROUPS_MAX + 1),
+  // An hour belongs to the day in which it starts, also where days begin within an hour.
+  const filter = { fromMs, toMs, customerId: query.customerId, feature: query.feature };
+  const [groups, backlog] = await Promise.all([
+    // One group more than is listed says that there are more.
+    sumUsage(env, organization.organizationId, filter, ['hour', ...LISTED], GROUPS_MAX + 1),
     // Reports go on without KV, which only knows who is late.
     readBacklog(env).catch(() => ({ customers: 0, oldestMs: null })),
   ]);
-  const byDay = sumByDay(days, hour);
-  const shown = (dimension: (typeof dimensions)[number]) => groups[dimension].slice(0, GROUPS_MAX);
+  const byDay = sumByDay(days, groups.hour);
+  const shown = (dimension: (typeof LISTED)[number]) => groups[dimension].slice(0, GROUPS_MAX);
   const orNull = (key: string) => (key === '' ? null : key);
   const data: UsageSummaryData = {
     period: { startedAt: iso(fromMs), endedAt: iso(toMs) },
@@ -63,7 +62,7 @@ export async function readUsageSummary({ env, organization }: Caller, query: Sum
       outcome: group.key as UsageSummaryData['byOutcome'][number]['outcome'],
       ...present(group),
     })),
-    truncated: dimensions.filter((dimension) => groups[dimension].length > GROUPS_MAX),
+    truncated: LISTED.filter((dimension) => groups[dimension].length > GROUPS_MAX),
   };
   return accept('USAGE_SUMMARY_READ', data, nowMs);
 }
@@ -140,10 +139,6 @@ function present({
     costUSD: usdFromNano(costNanoUsd),
     costUsdNano: costNanoUsd.toString(),
   };
-}
-
-function hourOf(atMs: number): number {
-  return atMs - (atMs % HOUR_MS);
 }
 
 function iso(atMs: number): string {

@@ -64,10 +64,19 @@ export const checkIdempotencyHeader: MiddlewareHandler<AppEnv> = async (c, next)
 
 /** 400 that lists each broken rule. */
 export function validate(target: 'param' | 'query' | 'json', schema: z.ZodType): MiddlewareHandler<AppEnv> {
-  return zValidator(target, schema, (result, c) => {
+  const validator = zValidator(target, schema, (result, c) => {
     if (result.success) return;
     return refusalResponse(c as unknown as AppContext, badRequest(describeIssues(result.error)));
   }) as unknown as MiddlewareHandler<AppEnv>;
+  if (target !== 'json') return validator;
+  return async (c, next) => {
+    if ((await c.req.arrayBuffer()).byteLength > 0) return validator(c, next);
+    // No body is an empty object, also where its type is named.
+    const parsed = schema.safeParse({});
+    if (!parsed.success) return refusalResponse(c, badRequest(describeIssues(parsed.error)));
+    c.req.addValidatedData('json', parsed.data as object);
+    return next();
+  };
 }
 
 export interface Detail {

@@ -27,6 +27,8 @@ export function createOrganization(
       name: body.name,
       defaultPlanId: null,
       models: null,
+      sampling: null,
+      compressionProfile: null,
       createdAtMs: nowMs,
     };
     const data = present(row);

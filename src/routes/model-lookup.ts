@@ -9,6 +9,7 @@ import { LOOKUP_PATH } from '../contract/model-lookup.ts';
 import { keptAnswer, type LookupAnswer, leftMs, lookUp } from '../lookup/look-up-model.ts';
 import { type AppContext, type AppEnv, deferrer } from '../middleware/context.ts';
 import { describeIssues } from '../middleware/input.ts';
+import { isMatching } from '../platform/etag.ts';
 
 const ALLOW = 'GET, OPTIONS';
 const MAX_AGE_SECONDS = 300;
@@ -80,11 +81,6 @@ function send(request: Request, answer: LookupAnswer, nowMs: number): Response {
 function cacheControl(leftSeconds: number): string {
   const maxAge = Math.min(MAX_AGE_SECONDS, leftSeconds);
   return `public, max-age=${maxAge}, stale-while-revalidate=${Math.min(STALE_SECONDS, leftSeconds - maxAge)}`;
-}
-
-function isMatching(header: string | null, etag: string): boolean {
-  if (header === null) return false;
-  return header.split(',').some((entry) => entry.trim() === '*' || entry.trim().replace(/^W\//, '') === etag);
 }
 
 function failure(c: AppContext, status: 400 | 405 | 500, error: string, message: string): Response {

@@ -15,11 +15,15 @@ import { createKey, listKeys, revokeKey, updateKey } from '../operator/keys.ts';
 import { createOrganization, listOrganizations, readOrganization, setModels, updateOrganization } from '../operator/organizations.ts';
 import { listPlans, migratePlan, putPlan, readMigration, readPlan } from '../operator/plans.ts';
 import { setPrice } from '../operator/prices.ts';
+import { deleteSample, exportSamples, listSamples, readSample } from '../operator/samples.ts';
+import { setSampling } from '../operator/sampling.ts';
 import { setVendor } from '../operator/vendors.ts';
 import { headerKeyOf, type Input, mount, mountList } from './mount.ts';
 
 /** With one token there is one operator. */
 const ACTOR = 'operator';
+/** A line of JSON per item. */
+const LINES_TYPE = 'application/jsonl; charset=utf-8';
 
 export function mountOperator(app: Hono<AppEnv>): void {
   change(app, operations.createOrganization, (request, { body }) => createOrganization(request, body));
@@ -36,6 +40,15 @@ export function mountOperator(app: Hono<AppEnv>): void {
 
   change(app, operations.setPrice, (request, { params, body }, c) => setPrice(request, params.org, params.modelKey, body, deferrer(c)));
   change(app, operations.setVendor, (request, { params, body }) => setVendor(request, params.org, params.provider, body));
+
+  change(app, operations.setSampling, (request, { params, body }) => setSampling(request, params.org, body));
+  mountList(app, operations.listSamples, (c, page, { params, query }) => listSamples(c.env, params.org, query, page));
+  mount(app, operations.exportSamples, async (c, { params, query }) => {
+    const answer = await exportSamples(c.env, params.org, query);
+    return answer.ok ? c.body(answer.data, 200, { 'Content-Type': LINES_TYPE }) : answerResponse(c, answer);
+  });
+  read(app, operations.readSample, (c, { params }) => readSample(c.env, params.org, params.sampleId));
+  change(app, operations.deleteSample, (request, { params }) => deleteSample(request, params.org, params.sampleId));
 
   change(app, operations.createKey, (request, { params, body }) => createKey(request, params.org, body));
   mountList(app, operations.listKeys, (c, page, { params }) => listKeys(c.env, params.org, page));

@@ -7,9 +7,11 @@ import type { ClientScope } from '../contract/sessions.ts';
 import { nanoFromUsd } from '../domain/money.ts';
 import type { PlanVersion } from '../domain/plan.ts';
 import type { RateCard } from '../domain/pricing.ts';
+import { DEFAULT_SAMPLING_POLICY } from '../domain/sampling.ts';
 import type { Env } from '../env.ts';
 import { ConfigCache } from './config-cache.ts';
-import { database } from './database.ts';
+import { type Database, database } from './database.ts';
+import { type VersionedPolicy, versionedPolicy } from './sampling.ts';
 import { apiKeys, type ModelMappings, organizationPrices, organizations, planVersions, vendorCredentials } from './schema.ts';
 
 export interface OrganizationConfig {
@@ -23,6 +25,8 @@ export interface OrganizationConfig {
   vendors: ReadonlyMap<string, VendorCredential>;
   /** Origins that the operator registered as a vendor's. */
   vendorOrigins: readonly string[];
+  /** Which calls it keeps for review. */
+  sampling: VersionedPolicy;
 }
 
 export interface VendorCredential {
@@ -65,40 +69,61 @@ export function findCredentialById(env: Env, keyId: string, defer: (work: Promis
 }
 
 async function loadCredential(env: Env, isKey: SQL): Promise<Credential | null> {
-  const newest = sql`(SELECT MAX(newest.version) FROM plan_versions newest
-    WHERE newest.organization_id = ${organizations.organizationId} AND newest.plan_id = ${organizations.defaultPlanId})`;
   const db = database(env.DB);
   const [row] = await db
-    .select({ key: apiKeys, models: organizations.models, plan: planVersions })
+    .select({ key: apiKeys, organization: organizations, plan: planVersions })
     .from(apiKeys)
     .innerJoin(organizations, eq(organizations.organizationId, apiKeys.organizationId))
-    .leftJoin(
-      planVersions,
-      and(
-        eq(planVersions.organizationId, organizations.organizationId),
-        eq(planVersions.planId, organizations.defaultPlanId),
-        eq(planVersions.version, newest),
-      ),
-    )
+    .leftJoin(planVersions, isDefaultPlan())
     .where(and(isKey, isNull(apiKeys.revokedAtMs)));
   if (!row) return null;
-  const { key, models, plan } = row;
-  const { organizationId } = key;
+  const { key, organization, plan } = row;
+  return {
+    keyId: key.keyId,
+    permissions: new Set(key.scopes ?? historicalPermissions(key.prefix as KeyPrefix)),
+    organization: await configOf(db, organization, plan),
+  };
+}
+
+/** The configuration of an organization on whose behalf work goes on without a request; `null` where there is none. */
+export async function loadOrganization(env: Env, organizationId: string): Promise<OrganizationConfig | null> {
+  const db = database(env.DB);
+  const [row] = await db
+    .select({ organization: organizations, plan: planVersions })
+    .from(organizations)
+    .leftJoin(planVersions, isDefaultPlan())
+    .where(eq(organizations.organizationId, organizationId));
+  return row ? configOf(db, row.organization, row.plan) : null;
+}
+
+/** Joins the newest version of the organization's default plan. */
+function isDefaultPlan(): SQL | undefined {
+  const newest = sql`(SELECT MAX(newest.version) FROM plan_versions newest
+    WHERE newest.organization_id = ${organizations.organizationId} AND newest.plan_id = ${organizations.defaultPlanId})`;
+  return and(
+    eq(planVersions.organizationId, organizations.organizationId),
+    eq(planVersions.planId, organizations.defaultPlanId),
+    eq(planVersions.version, newest),
+  );
+}
+
+async function configOf(
+  db: Database,
+  { organizationId, models, sampling }: typeof organizations.$inferSelect,
+  plan: typeof planVersions.$inferSelect | null,
+): Promise<OrganizationConfig> {
   const [prices, vendors] = await db.batch([
     db.select().from(organizationPrices).where(eq(organizationPrices.organizationId, organizationId)).limit(PRICES_MAX),
     db.select().from(vendorCredentials).where(eq(vendorCredentials.organizationId, organizationId)).limit(VENDORS_MAX),
   ]);
   return {
-    keyId: key.keyId,
-    permissions: new Set(key.scopes ?? historicalPermissions(key.prefix as KeyPrefix)),
-    organization: {
-      organizationId,
-      defaultPlan: plan && { planId: plan.planId, usagePlanVersionId: plan.usagePlanVersionId, version: plan.version, plan: plan.content },
-      models,
-      prices: new Map(prices.map((price) => [price.modelKey, cardOf(price)])),
-      vendors: new Map(vendors.map(({ provider, baseUrl, sealedKey }) => [provider, { baseUrl, sealedKey }])),
-      vendorOrigins: vendors.map(({ baseUrl }) => new URL(baseUrl).origin),
-    },
+    organizationId,
+    defaultPlan: plan && { planId: plan.planId, usagePlanVersionId: plan.usagePlanVersionId, version: plan.version, plan: plan.content },
+    models,
+    prices: new Map(prices.map((price) => [price.modelKey, cardOf(price)])),
+    vendors: new Map(vendors.map(({ provider, baseUrl, sealedKey }) => [provider, { baseUrl, sealedKey }])),
+    vendorOrigins: vendors.map(({ baseUrl }) => new URL(baseUrl).origin),
+    sampling: await versionedPolicy(sampling ?? DEFAULT_SAMPLING_POLICY),
   };
 }
 

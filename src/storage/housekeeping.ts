@@ -11,6 +11,9 @@ const DAY_MS = 24 * 3_600_000;
 /** Calls that one statement removes, and statements of one run. */
 const DELETE_ROWS_MAX = 5_000;
 const DELETE_ROUNDS_MAX = 20;
+/** Samples that one statement removes, up to 300 KiB each, and statements of one run. */
+const DELETE_SAMPLES_MAX = 200;
+const DELETE_SAMPLES_ROUNDS_MAX = 100;
 
 /** Removes what is past its retention; what one run does not reach, the next one does. */
 export async function deleteExpired(env: Env, nowMs: number): Promise<void> {
@@ -22,7 +25,18 @@ export async function deleteExpired(env: Env, nowMs: number): Promise<void> {
     );
     if (meta.changes < DELETE_ROWS_MAX) break;
   }
+  await deleteExpiredSamples(env, nowMs);
   await db.delete(operatorIdempotency).where(lt(operatorIdempotency.expiresAtMs, nowMs));
+}
+
+async function deleteExpiredSamples(env: Env, nowMs: number): Promise<void> {
+  for (let round = 0; round < DELETE_SAMPLES_ROUNDS_MAX; round += 1) {
+    const { meta } = await database(env.DB).run(
+      sql`DELETE FROM samples WHERE rowid IN (
+        SELECT rowid FROM samples WHERE expires_at_ms <= ${nowMs} ORDER BY expires_at_ms LIMIT ${DELETE_SAMPLES_MAX})`,
+    );
+    if (meta.changes < DELETE_SAMPLES_MAX) break;
+  }
 }
 
 /** Records prices that D1 does not have yet. A snapshot never changes. */

@@ -6,10 +6,13 @@
  * `calls`, `meter_events`, `credit_entries`) are written by the objects' outboxes alone; `revision` lets a late row never
  * overwrite a newer one.
  */
-import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core';
+import { sql } from 'drizzle-orm';
+import { index, integer, primaryKey, real, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core';
+import type { CompressionProfile } from '../contract/compression.ts';
 import type { Plan } from '../contract/plans.ts';
 import type { SetPriceRequest } from '../contract/prices.ts';
 import type { Scope } from '../contract/scopes.ts';
+import type { SamplingPolicy } from '../domain/sampling.ts';
 
 export interface ModelMappings {
   standard: string[];
@@ -21,6 +24,9 @@ export const organizations = sqliteTable('organizations', {
   name: text('name').notNull(),
   defaultPlanId: text('default_plan_id'),
   models: text('models', { mode: 'json' }).$type<ModelMappings>(),
+  /** NULL until it is set, as is the profile. */
+  sampling: text('sampling', { mode: 'json' }).$type<SamplingPolicy>(),
+  compressionProfile: text('compression_profile', { mode: 'json' }).$type<CompressionProfile>(),
   createdAtMs: integer('created_at_ms').notNull(),
 });
 
@@ -189,6 +195,12 @@ export const calls = sqliteTable(
     /** Nano-USD; read through `nanoText`. */
     standardCostNanoUsd: integer('standard_cost_nano_usd'),
     costNanoUsd: integer('cost_nano_usd'),
+    /** What compressing the prompt saved; NULL where nothing was recorded. */
+    originalTokens: integer('original_tokens'),
+    compressedTokens: integer('compressed_tokens'),
+    savedTokens: integer('saved_tokens'),
+    costAvoidedNanoUsd: integer('cost_avoided_nano_usd'),
+    compressionTechniques: text('compression_techniques', { mode: 'json' }).$type<string[]>(),
     /** Every fact of the call, as its object keeps it: what a read of an old call answers from. */
     record: text('record', { mode: 'json' }).$type<unknown>().notNull(),
     revision: integer('revision').notNull(),
@@ -198,6 +210,7 @@ export const calls = sqliteTable(
     index('calls_by_time').on(table.organizationId, table.startedAtMs),
     index('calls_by_customer').on(table.organizationId, table.customerId, table.startedAtMs),
     index('calls_by_age').on(table.startedAtMs),
+    index('calls_with_compression').on(table.organizationId, table.startedAtMs).where(sql`original_tokens IS NOT NULL`),
   ],
 );
 
@@ -279,5 +292,38 @@ export const usageHours = sqliteTable(
       columns: [table.organizationId, table.hourMs, table.customerId, table.feature, table.provider, table.model, table.outcome],
     }),
     index('usage_hours_by_customer').on(table.organizationId, table.customerId, table.hourMs),
+  ],
+);
+
+/** Calls that applications keep for review, until they expire. */
+export const samples = sqliteTable(
+  'samples',
+  {
+    organizationId: text('organization_id').notNull(),
+    sampleId: text('sample_id').notNull(),
+    /** Of the request, so that a retry is known from another sample. */
+    fingerprint: text('fingerprint').notNull(),
+    receivedAtMs: integer('received_at_ms').notNull(),
+    expiresAtMs: integer('expires_at_ms').notNull(),
+    retentionDays: integer('retention_days').notNull(),
+    policyVersion: text('policy_version').notNull(),
+    decisionId: text('decision_id'),
+    decisionPolicyVersion: text('decision_policy_version'),
+    customerId: text('customer_id'),
+    feature: text('feature'),
+    environment: text('environment'),
+    tags: text('tags', { mode: 'json' }).$type<string[]>().notNull(),
+    provider: text('provider').notNull(),
+    model: text('model'),
+    latencyMs: real('latency_ms'),
+    payloadBytes: integer('payload_bytes').notNull(),
+    /** JSON text of input, output, usage and error. Last, so that lists need not read past it. */
+    payload: text('payload').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organizationId, table.sampleId] }),
+    index('samples_by_time').on(table.organizationId, table.receivedAtMs, table.sampleId),
+    index('samples_by_customer').on(table.organizationId, table.customerId, table.receivedAtMs, table.sampleId),
+    index('samples_by_expiry').on(table.expiresAtMs),
   ],
 );

@@ -8,6 +8,8 @@ import type { Env } from '../env.ts';
 import { database } from './database.ts';
 import { usageHours } from './schema.ts';
 
+const HOUR_MS = 3_600_000;
+
 export interface UsageFilter {
   fromMs: number;
   toMs: number;
@@ -52,7 +54,7 @@ const SUMS = {
   costNanoUsd: sql<NanoUsd>`CAST(SUM(${usageHours.costNanoUsd}) AS TEXT)`.mapWith((text: string) => BigInt(text)),
 };
 
-/** Groups of each dimension, the dearest first; of the hours, in order. */
+/** Groups of each dimension, the dearest first, at most so many; hours in order, all of them. They are of one moment, so that they agree. */
 export async function sumUsage<D extends Dimension>(
   env: Env,
   organizationId: string,
@@ -61,6 +63,7 @@ export async function sumUsage<D extends Dimension>(
   groupsMax: number,
 ): Promise<Record<D, UsageGroup[]>> {
   const db = database(env.DB);
+  const hoursMax = Math.ceil((filter.toMs - filter.fromMs) / HOUR_MS);
   const queries = dimensions.map((dimension) => {
     const column = DIMENSIONS[dimension];
     return db
@@ -70,7 +73,7 @@ export async function sumUsage<D extends Dimension>(
       .groupBy(column)
       .having(sql`SUM(${usageHours.calls}) > 0`)
       .orderBy(dimension === 'hour' ? sql`${column}` : sql`SUM(${usageHours.costNanoUsd}) DESC, SUM(${usageHours.calls}) DESC, ${column}`)
-      .limit(groupsMax);
+      .limit(dimension === 'hour' ? hoursMax : groupsMax);
   });
   const results = (await db.batch(queries as never)) as UsageGroup[][];
   return Object.fromEntries(dimensions.map((dimension, index) => [dimension, results[index] ?? []])) as Record<D, UsageGroup[]>;
@@ -91,6 +94,7 @@ export interface SpendRow {
   customerId: string;
   startMs: number;
   outcome: string;
+  /** Empty for models that cost nothing: their names are whatever callers sent, and as many. */
   model: string;
   calls: number;
   costUsd: number;
@@ -104,12 +108,13 @@ export function readSpend(
 ): Promise<SpendRow[]> {
   const bucket = sql<number>`${usageHours.hourMs} / ${sql.raw(String(bucketMs))} * ${sql.raw(String(bucketMs))}`;
   const customer = customerIds === null ? sql<string>`''` : usageHours.customerId;
+  const model = sql<string>`CASE WHEN ${usageHours.costNanoUsd} > 0 THEN ${usageHours.model} ELSE '' END`;
   return database(env.DB)
     .select({
       customerId: sql<string>`${customer}`,
       startMs: bucket.mapWith(Number),
       outcome: usageHours.outcome,
-      model: usageHours.model,
+      model,
       calls: sql<number>`SUM(${usageHours.calls})`.mapWith(Number),
       costUsd: sql<number>`SUM(${usageHours.costNanoUsd}) / 1e9`.mapWith(Number),
     })
@@ -121,7 +126,7 @@ export function readSpend(
         customerIds === null ? undefined : inArray(usageHours.customerId, [...customerIds]),
       ),
     )
-    .groupBy(sql`1`, sql`2`, usageHours.outcome, usageHours.model);
+    .groupBy(sql`1`, sql`2`, sql`3`, sql`4`);
 }
 
 /** The customers that cost most in the time, the dearest first. */

@@ -177,6 +177,34 @@ describe('npm run operator', () => {
     expect(said).toMatch(new RegExp(`no longer waiting; the migration goes on: migrations show ${DEMO} [0-9a-f]{32}`));
   });
 
+  test('sampling and samples: a policy from a document; list, show, export as JSON Lines, delete', async () => {
+    const put = await run('operator', ['sampling', 'put', DEMO, '-', '--json'], '{"rate":1,"retentionDays":2}');
+    expect(JSON.parse(put.out)).toMatchObject({ rate: 1, retentionDays: 2, features: { include: [], exclude: [] } });
+    for (const n of [1, 2, 3]) {
+      const body = { sampleId: `cli-${n}`, provider: 'openai', model: 'gpt-4o', feature: `f${n}`, input: `prompt ${n}` };
+      expect((await server.demo.send('storeSample', { body })).data.retentionDays).toBe(2);
+    }
+    const { text, json } = await both('samples', 'list', DEMO, '--provider', 'openai');
+    expect(text).toMatch(/^Sample id +Received at/);
+    expect(json.items).toHaveLength(3);
+    expect((await both('samples', 'show', DEMO, 'cli-1')).json).toMatchObject({ sampleId: 'cli-1', input: 'prompt 1' });
+    const { out, code } = await operator('samples', 'export', DEMO, '--feature', 'f2');
+    expect([
+      code,
+      out
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line).input),
+    ]).toEqual([0, ['prompt 2']]);
+    expect(await operator('samples', 'export', 'nowhere')).toMatchObject({
+      code: 1,
+      out: '',
+      err: expect.stringContaining('no such organization'),
+    });
+    expect(await changed('samples', 'delete', DEMO, 'cli-1', '--yes')).toEqual({ sampleId: 'cli-1' });
+    expect((await operator('samples', 'show', DEMO, 'cli-1')).code).toBe(1);
+  });
+
   test('events: pages are followed up to the limit', async () => {
     const { json } = await both('events', 'list', '--organization-id', org);
     expect(json.items.at(-1)).toMatchObject({ action: 'organization.create', organizationId: org });

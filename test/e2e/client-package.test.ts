@@ -2,8 +2,8 @@
  * The client library as a package: what `npm pack` gives has sound entry points, complete types and no dependency, and
  * stays small.
  */
-import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { execFile, spawn } from 'node:child_process';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -19,10 +19,12 @@ const BIN = join(PROJECT_DIR, 'node_modules');
 
 let folder: string;
 let tarball: string;
+let manifestBefore: string;
 /** A project that has the package installed, and nothing else. */
 let project: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'callmeter-package-'));
+  manifestBefore = await readFile(join(PROJECT_DIR, 'package.json'), 'utf8');
   await run('npm', ['pack', '--pack-destination', folder], { cwd: PROJECT_DIR });
   tarball = join(folder, (await readdir(folder))[0] ?? '');
   project = join(folder, 'project');
@@ -48,6 +50,14 @@ describe('the package', () => {
     expect(files.filter((file) => !/^package\/(dist\/client\/|package\.json$|README\.md$|LICENSE$)/.test(file))).toEqual([]);
   });
 
+  test('says nothing of what the repository needs for itself, and leaves the repository as it was', async () => {
+    const manifest = JSON.parse(await readFile(join(project, 'node_modules/callmeter/package.json'), 'utf8'));
+    const kept = ['name', 'version', 'description', 'license', 'type', 'sideEffects', 'files', 'exports', 'engines'];
+    expect(Object.keys(manifest)).toEqual(kept);
+    expect(manifest.version).toBe(JSON.parse(manifestBefore).version);
+    expect(await readFile(join(PROJECT_DIR, 'package.json'), 'utf8')).toBe(manifestBefore);
+  });
+
   test('passes publint', async () => {
     expect(await complaint([join(BIN, 'publint/src/cli.js'), 'run', tarball, '--strict'], project)).toBe('');
   });
@@ -59,7 +69,12 @@ describe('the package', () => {
 });
 
 const PROGRAM = `
-import { type CallOutcome, CallmeterError, createClient, isCallmeterError } from 'callmeter/client';
+import { type CallOutcome, type CallScope, CallmeterError, createClient, isCallmeterError } from 'callmeter/client';
+import { compressPrompt } from 'callmeter/client/compression';
+import { callPerRequest as expressCalls } from 'callmeter/client/express';
+import { callPerRequest as honoCalls } from 'callmeter/client/hono';
+import { createSampler, type LocalDecision } from 'callmeter/client/sampling';
+import { CallDeniedError, modelByTier, wrapFetch, wrapGoogle, wrapOpenAI } from 'callmeter/client/vendors';
 
 export async function main(): Promise<string> {
   const callmeter = createClient({ apiKey: 'utk-test', baseUrl: 'http://127.0.0.1:9', fetch, retry: { attempts: 1 } });
@@ -81,6 +96,27 @@ main().catch((error: unknown) => {
   console.log(error.code, error.retryable);
 });
 
+const callmeter = createClient({ apiKey: 'utk-test', baseUrl: 'http://127.0.0.1:9' });
+const alice = { callmeter, customerId: 'alice', feature: 'chat' };
+export const meteredFetch: typeof fetch = wrapFetch(fetch, { ...alice, onDowngrade: ({ fallback }) => fallback ?? undefined });
+export const model: string = modelByTier({ premium: 'a', standard: 'b' });
+export const isDenied = (error: unknown): boolean => error instanceof CallDeniedError && error.hints.policy === 'BLOCK';
+export const middlewares = [
+  honoCalls({ callmeter, begin: (c) => ({ customerId: c.req.header('x-customer') ?? '' }) }),
+  expressCalls({ callmeter, begin: (req: { id: string }) => ({ customerId: req.id }) }),
+];
+export async function shorter(call: CallScope): Promise<string> {
+  const { prompt } = await compressPrompt(callmeter, { callId: call.callId, prompt: 'a   b' });
+  return prompt;
+}
+export const decide = (): Promise<LocalDecision> => createSampler(callmeter).decide({ feature: 'chat', inputTokens: 12 });
+
+// @ts-expect-error Whose call is it?
+export const nobody = () => wrapFetch(fetch, { callmeter });
+// @ts-expect-error That is no client of a vendor.
+export const noClient = () => wrapOpenAI({}, alice);
+// @ts-expect-error Nor is that one of Google's.
+export const noGoogle = () => wrapGoogle({ models: {} }, alice);
 // @ts-expect-error A customer is required.
 export const noCustomer = () => createClient({ baseUrl: '' }).beginCall({});
 // @ts-expect-error A misspelt member is not taken.
@@ -122,8 +158,15 @@ describe('in an empty project', () => {
     expect(stdout).toBe('SERVICE_NETWORK_ERROR true\n');
   });
 
-  test('its bundle is small', async () => {
-    const contents = "import { createClient } from 'callmeter/client'; console.log(createClient);";
+  test.each([
+    ["import { createClient } from 'callmeter/client'; console.log(createClient);", GZIP_BYTES_MAX],
+    ["import { wrapOpenAI } from 'callmeter/client/vendors'; console.log(wrapOpenAI);", GZIP_BYTES_MAX],
+    ["import { createSampler } from 'callmeter/client/sampling'; console.log(createSampler);", 2 * 1024],
+    ["import { callPerRequest } from 'callmeter/client/hono'; console.log(callPerRequest);", 2 * 1024],
+    ["import { callPerRequest } from 'callmeter/client/express'; console.log(callPerRequest);", 2 * 1024],
+    // Most of it is the library for TOON.
+    ["import { compressPrompt } from 'callmeter/client/compression'; console.log(compressPrompt);", 20 * 1024],
+  ])('its bundle is small: %s', async (contents, bytesMax) => {
     const { outputFiles } = await build({
       stdin: { contents, resolveDir: project },
       bundle: true,
@@ -132,6 +175,48 @@ describe('in an empty project', () => {
       platform: 'neutral',
       write: false,
     });
-    expect(gzipSync(outputFiles[0]?.contents ?? '').byteLength).toBeLessThan(GZIP_BYTES_MAX);
+    const bytes = gzipSync(outputFiles[0]?.contents ?? '').byteLength;
+    expect(bytes).toBeLessThan(bytesMax);
+  });
+});
+
+describe("a repository's manifest", () => {
+  const scriptFile = join(PROJECT_DIR, 'src/cli/publish-manifest.ts');
+  const tool = JSON.stringify(process.execPath);
+  let repository: string;
+  const read = () => readFile(join(repository, 'package.json'), 'utf8');
+  const isPublished = async () => !(await read()).includes('scripts');
+
+  async function until(condition: () => Promise<boolean>): Promise<void> {
+    while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+
+  async function newRepository(prepack: string): Promise<string> {
+    repository = await mkdtemp(join(folder, 'repository-'));
+    const scripts = { prepack: `${tool} ${scriptFile} publish${prepack}`, postpack: `${tool} ${scriptFile} restore` };
+    const manifest = JSON.stringify({ name: 'one', version: '1.0.0', private: true, scripts, devDependencies: { vitest: '1' } }, null, 2);
+    await writeFile(join(repository, 'package.json'), manifest);
+    return manifest;
+  }
+
+  test.each(['SIGKILL', 'SIGTERM', 'SIGINT'] as const)('comes back when npm is ended by %s while it packs', async (signal) => {
+    const manifest = await newRepository(' && sleep 60');
+    const npm = spawn('npm', ['pack', '--pack-destination', folder], { cwd: repository, stdio: 'ignore', detached: true });
+    await until(isPublished);
+    expect(JSON.parse(await read())).toEqual({ name: 'one', version: '1.0.0' });
+    // The whole group, as a terminal does it.
+    process.kill(-(npm.pid ?? 0), signal);
+    await until(async () => !(await isPublished()));
+    expect(await read()).toBe(manifest);
+  });
+
+  test('comes back when packing fails, and a later change of it is kept', async () => {
+    const manifest = await newRepository(' && exit 1');
+    await expect(run('npm', ['pack'], { cwd: repository })).rejects.toThrow();
+    await until(async () => !(await isPublished()));
+    expect(await read()).toBe(manifest);
+    await writeFile(join(repository, 'package.json'), manifest.replace('1.0.0', '1.0.1'));
+    await run(process.execPath, [scriptFile, 'restore'], { cwd: repository });
+    expect(await read()).toContain('1.0.1');
   });
 });

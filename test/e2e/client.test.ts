@@ -7,24 +7,42 @@ import { readdirSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import Anthropic from '@anthropic-ai/sdk';
+import { GoogleGenAI } from '@google/genai';
+import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { DEMO_ORGANIZATION_ID } from '../../src/cli/demo-organization.ts';
 import { readDevVars } from '../../src/cli/dev-vars.ts';
 import { PROJECT_DIR } from '../../src/cli/server.ts';
+import { compressPrompt } from '../../src/client/compression.ts';
 import { createClient } from '../../src/client/index.ts';
-import { type LocalServer, newState, startLocal } from './local-server.ts';
+import { createSampler } from '../../src/client/sampling.ts';
+import { CallDeniedError, modelByTier, wrapAnthropic, wrapGoogle, wrapOpenAI } from '../../src/client/vendors.ts';
+import { type FakeVendor, startVendor } from '../support/vendor.ts';
+import { type LocalServer, newState, startLocal, until } from './local-server.ts';
 
 const EXAMPLES = 'src/client/examples';
 
 let server: LocalServer;
+let vendor: FakeVendor;
 let apiKey: string;
 beforeAll(async () => {
+  vendor = await startVendor();
   server = await startLocal(await newState());
   apiKey = (await readDevVars()).DEMO_API_KEY ?? '';
 });
-afterAll(() => server.stop());
+afterAll(() => Promise.all([server.stop(), vendor.close()]));
 
 function example(...args: string[]): Promise<{ code: number; out: string; err: string }> {
-  const options = { cwd: PROJECT_DIR, env: { ...process.env, CALLMETER_URL: server.url } };
+  const vendors = {
+    OPENAI_BASE_URL: `${vendor.url}/v1`,
+    OPENAI_API_KEY: 'sk-test',
+    ANTHROPIC_BASE_URL: vendor.url,
+    ANTHROPIC_API_KEY: 'sk-ant-test',
+    GOOGLE_GEMINI_BASE_URL: vendor.url,
+    GEMINI_API_KEY: 'AIza-test',
+  };
+  const options = { cwd: PROJECT_DIR, env: { ...process.env, ...vendors, CALLMETER_URL: server.url } };
   return new Promise((resolve) => {
     execFile(process.execPath, [join(EXAMPLES, 'run.ts'), ...args], options, (error, out, err) => {
       resolve({ code: error ? Number(error.code) : 0, out, err });
@@ -36,6 +54,14 @@ describe('npm run example', () => {
   /** A line that each example must print. */
   const PRINTED: Record<string, RegExp> = {
     'begin-end': /^COMPLETED: \$0\.\d+ for 1200 tokens in and 350 out$/m,
+    openai: /^gpt-4o(-mini)?: héllo/m,
+    anthropic: /^it begins with héllo$/m,
+    google: /^héllo 世界 👋🏽 wörld \(10 tokens\)$/m,
+    fetch: /^2 vectors for 4 tokens$/m,
+    hono: /^héllo .* \(COMPLETED, \$0\.\d+\)$/m,
+    express: /^\{"answer":"héllo/m,
+    sampling: /^chat-1: (NOT_)?SELECTED/m,
+    compression: /^\d+ tokens became \d+, by .*toon/m,
     'look-up': /^openai\/gpt-4o: (ACTIVE|DEPRECATED|RETIRED), (KEEP|REPLACE|REVIEW)/m,
     'with-call': /^the model's own error: the prompt is empty$/m,
   };
@@ -56,6 +82,124 @@ describe('npm run example', () => {
     const { out } = await example('--help');
     for (const name of Object.keys(PRINTED)) expect(out).toMatch(new RegExp(`^  ${name} +[A-Z]`, 'm'));
     expect(await example('nothing')).toMatchObject({ code: 2, err: expect.stringContaining('begin-end') });
+  });
+});
+
+describe("the vendors' SDKs, wrapped", () => {
+  const content = 'say hello [reply:6] [reasoning:4] [cached:2] [written:1]';
+  const messages = [{ role: 'user' as const, content }];
+
+  async function allOf<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
+    const list: Item[] = [];
+    for await (const item of items) list.push(item);
+    return list;
+  }
+
+  test('what the service recorded is what the vendors reported, plain and streamed', async () => {
+    const callmeter = createClient({ apiKey, baseUrl: server.url });
+    const options = { callmeter, customerId: 'sdks', feature: 'chat', requested: { premium: true, standard: true } };
+    const openai = wrapOpenAI(new OpenAI({ apiKey: 'sk-test', baseURL: `${vendor.url}/v1` }), options);
+    const anthropic = wrapAnthropic(new Anthropic({ apiKey: 'sk-ant-test', baseURL: vendor.url }), options);
+    const google = wrapGoogle(new GoogleGenAI({ apiKey: 'AIza-test', httpOptions: { baseUrl: vendor.url } }), options);
+    const reported = { inputTokens: 0, cachedInputTokens: 0, outputTokens: 0, reasoningTokens: 0 };
+    const count = (inputTokens = 0, cachedInputTokens = 0, outputTokens = 0, reasoningTokens = 0) => {
+      const figures = { inputTokens, cachedInputTokens, outputTokens, reasoningTokens };
+      for (const name of Object.keys(figures) as (keyof typeof figures)[]) reported[name] += figures[name];
+    };
+
+    const chat = { model: 'gpt-4o', messages };
+    const included = { ...chat, stream: true as const, stream_options: { include_usage: true } };
+    for (const usage of [
+      (await openai.chat.completions.create(chat)).usage,
+      (await allOf(await openai.chat.completions.create(included))).at(-1)?.usage,
+    ])
+      count(
+        usage?.prompt_tokens,
+        usage?.prompt_tokens_details?.cached_tokens,
+        usage?.completion_tokens,
+        usage?.completion_tokens_details?.reasoning_tokens,
+      );
+    const responses = { model: 'gpt-4o', input: content };
+    for (const { usage } of [await openai.responses.create(responses), await openai.responses.stream(responses).finalResponse()])
+      count(
+        usage?.input_tokens,
+        usage?.input_tokens_details.cached_tokens,
+        usage?.output_tokens,
+        usage?.output_tokens_details.reasoning_tokens,
+      );
+    const message = { model: 'claude-sonnet-4-5', max_tokens: 100, messages };
+    for (const { usage } of [await anthropic.messages.create(message), await anthropic.messages.stream(message).finalMessage()]) {
+      const cached = usage.cache_read_input_tokens ?? 0;
+      const input = usage.input_tokens + cached + (usage.cache_creation_input_tokens ?? 0);
+      count(input, cached, usage.output_tokens, usage.output_tokens_details?.thinking_tokens);
+    }
+    const request = { model: 'gemini-2.5-pro', contents: content };
+    for (const answer of [
+      await google.models.generateContent(request),
+      (await allOf(await google.models.generateContentStream(request))).at(-1),
+    ]) {
+      const usage = answer?.usageMetadata;
+      const thoughts = usage?.thoughtsTokenCount ?? 0;
+      count(usage?.promptTokenCount, usage?.cachedContentTokenCount, (usage?.candidatesTokenCount ?? 0) + thoughts, thoughts);
+    }
+
+    const summary = async () => (await callmeter.readUsageSummary({ customerId: 'sdks' })).totals;
+    await until(async () => (await summary()).calls === 8);
+    expect(await summary()).toMatchObject({ ...reported, calls: 8, unpricedCalls: 0 });
+    expect(reported.outputTokens).toBeGreaterThan(0);
+    const { meters } = await callmeter.readUsage({ customerId: 'sdks' });
+    expect((meters.premiumTokens?.used ?? 0) + (meters.standardTokens?.used ?? 0)).toBe(reported.outputTokens);
+  });
+
+  test('a premium model runs until the plan has none left, and then the one of the standard tier', async () => {
+    const callmeter = createClient({ apiKey, baseUrl: server.url });
+    const plan = { name: 'Wrapped', limitType: 'DOWNGRADE', limits: { premiumCalls: 2, standardCalls: 1 } };
+    expect((await server.operator.send('putPlan', { params: { org: DEMO_ORGANIZATION_ID, planId: 'wrapped' }, body: plan })).status).toBe(
+      200,
+    );
+    await callmeter.provisionCustomer({ customerId: 'tiers' });
+    await callmeter.changePlan({ customerId: 'tiers', planId: 'wrapped' });
+    const told: string[] = [];
+    const own = new OpenAI({ apiKey: 'sk-test', baseURL: `${vendor.url}/v1` });
+    const onDowngrade = ({ reason }: { reason: string | undefined }) => {
+      told.push(String(reason));
+      return undefined;
+    };
+    const openai = wrapOpenAI(own, { callmeter, customerId: 'tiers', onDowngrade });
+    const model = modelByTier({ premium: 'gpt-4o', standard: 'gpt-4o-mini' });
+    const ran: string[] = [];
+    for (let count = 0; count < 3; count += 1) ran.push((await openai.chat.completions.create({ model, messages })).model);
+    expect(ran).toEqual(['gpt-4o', 'gpt-4o', 'gpt-4o-mini']);
+    expect(told).toEqual(['PREMIUM_QUOTA_EXHAUSTED']);
+    await expect(openai.chat.completions.create({ model, messages })).rejects.toBeInstanceOf(CallDeniedError);
+  });
+});
+
+describe('sampling and compression', () => {
+  test('a call that the policy selects is kept, and savings stand with the call', async () => {
+    const callmeter = createClient({ apiKey, baseUrl: server.url });
+    const policy = { rate: 1, features: { include: [], exclude: ['private'] } };
+    expect((await server.operator.send('setSampling', { params: { org: DEMO_ORGANIZATION_ID }, body: policy })).status).toBe(200);
+    const sampler = createSampler(callmeter);
+    const sample = { provider: 'openai', input: 'What is the capital of France?', output: 'Paris' };
+    const outcome = await sampler.offer({ ...sample, customerId: 'alice', feature: 'chat', samplingKey: 'kept-1' });
+    expect(outcome).toMatchObject({
+      decision: { sample: true, reason: 'SELECTED' },
+      stored: { sampleId: expect.any(String) },
+      error: null,
+    });
+    const { settingsExpiresAt: _local, ...local } = outcome.decision as { settingsExpiresAt?: string };
+    expect(await callmeter.decideSampling({ customerId: 'alice', feature: 'chat', samplingKey: 'kept-1' })).toMatchObject(local);
+    expect((await sampler.decide({ feature: 'private' })).reason).toBe('FEATURE_EXCLUDED');
+
+    const outcomeOfCall = await callmeter.withCall({ customerId: 'alice' }, async (call) => {
+      const { recorded, originalTokens } = await compressPrompt(callmeter, {
+        callId: call.callId,
+        prompt: 'Please note    that it rains.',
+      });
+      expect(recorded).toMatchObject({ callId: call.callId, updated: true, originalTokens });
+    });
+    expect(outcomeOfCall).toMatchObject({ denied: false, endError: null });
   });
 });
 

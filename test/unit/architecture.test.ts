@@ -25,13 +25,17 @@ const ROOMS: Record<string, string[]> = {
   operator: ['catalog', 'storage', 'contract', 'domain', 'platform', 'env', 'types:durable-objects'],
   lookup: ['catalog', 'storage', 'contract', 'domain', 'platform', 'env'],
   middleware: ['contract', 'storage', 'platform', 'env'],
-  routes: ['middleware', 'metering', 'operator', 'lookup', 'contract', 'platform'],
-  client: ['vendors', 'compression', 'types:contract', 'types:domain'],
+  gateway: ['metering', 'vendors', 'catalog', 'storage', 'contract', 'domain', 'platform', 'env', 'types:durable-objects'],
+  routes: ['middleware', 'metering', 'gateway', 'operator', 'lookup', 'contract', 'platform'],
+  // The rules of sampling are the service's own.
+  console: ['operator', 'metering', 'catalog', 'storage', 'contract', 'domain', 'platform', 'middleware', 'env'],
+  client: ['vendors', 'compression', 'domain', 'types:contract'],
   cli: ['catalog', 'contract', 'domain', 'platform'],
-  'durable-objects': ['domain', 'contract', 'platform', 'billing', 'env'],
+  // An estimate reads samples and prices, and compresses. What a vendor's batch used is metered when nobody asks any more.
+  'durable-objects': ['domain', 'contract', 'platform', 'billing', 'compression', 'catalog', 'storage', 'gateway', 'env'],
   // The files that stand in src itself.
   env: ['types:durable-objects'],
-  app: ['routes', 'middleware', 'contract'],
+  app: ['routes', 'console', 'middleware', 'contract'],
   index: ['app', 'routes', 'operator', 'catalog', 'storage', 'env', 'durable-objects'],
 };
 
@@ -143,7 +147,7 @@ describe('this test would notice', () => {
     ['src/metering/a.ts', "import { z } from '../cli/b.ts';"],
     ['src/catalog/a.ts', "import * as z from '../storage/b.ts';"],
     ['src/nowhere/a.ts', "import { z } from '../domain/b.ts';"],
-    ['durable-objects/a.ts', "import { z } from '../src/storage/b.ts';"],
+    ['durable-objects/a.ts', "import { z } from '../src/operator/b.ts';"],
     ['durable-objects/customer/a.ts', "import type { Z } from '../../src/metering/b.ts';"],
   ])('%s: %j', (file, source) => {
     expect(found(file, source)).toHaveLength(1);

@@ -10,6 +10,7 @@ import {
   canEnd,
   type EndRequest,
   endCall,
+  recordCompression,
   refuseCall,
   timeOutCall,
 } from '../../src/domain/call.ts';
@@ -250,8 +251,8 @@ describe('end', () => {
       modelUsed: null,
       reasoningEffort: undefined,
       error: null,
-      compression: null,
     });
+    expect(end(begin({})).call.compression).toBeUndefined();
   });
 
   test('cleans code and message of an error', () => {
@@ -304,11 +305,29 @@ describe('compression savings', () => {
     { of: 'an empty prompt', change: { originalTokens: 0, compressedTokens: 0 }, price: DEAR, savedTokens: 0, ratio: 0, avoided: '0' },
   ])('of $of are derived from the counts', ({ change, price, savedTokens, ratio, avoided }) => {
     const promptCompression = { ...counts, ...change };
-    expect(end(begin({}), { promptCompression }, price).outcome.compression).toEqual({
-      ...promptCompression,
-      savedTokens,
-      tokenSavingsRatio: ratio,
-      inputCostAvoidedNanoUsd: avoided,
+    const stored = { ...promptCompression, savedTokens, tokenSavingsRatio: ratio };
+    const { account, call } = end(begin({}), { promptCompression }, price);
+    expect(call.compression).toEqual({ ...stored, inputCostAvoidedNanoUsd: avoided, recordedAtMs: NOW + 1_000 });
+    // Reported after the end, they come to the same; reported before it, to the same once it has ended.
+    const after = recordCompression(account, { ...call, compression: undefined } as never, promptCompression, NOW + 2_000);
+    expect(after.compression).toEqual({ ...stored, inputCostAvoidedNanoUsd: avoided, recordedAtMs: NOW + 2_000 });
+    const begun = begin({});
+    const before = recordCompression(begun.account, begun.call, promptCompression, NOW + 500);
+    expect(before.compression).toEqual({ ...stored, inputCostAvoidedNanoUsd: null, recordedAtMs: NOW + 500 });
+    expect([before.account.revision, before.call.revision]).toEqual([begun.account.revision + 1, begun.account.revision + 1]);
+    const carried = end({ ...begun, ...before }, {}, price).call.compression;
+    expect(carried).toEqual({ ...stored, inputCostAvoidedNanoUsd: avoided, recordedAtMs: NOW + 500 });
+  });
+
+  test("of the end win over those recorded before, and batch halves the cost avoided as it halves the call's", () => {
+    const begun = begin({}, { pricingMode: 'batch' });
+    const before = recordCompression(begun.account, begun.call, { ...counts, provider: 'heuristic' }, NOW + 500);
+    const promptCompression = { ...counts, compressedTokens: 999 };
+    expect(end({ ...begun, ...before }, { promptCompression }, DEAR).call.compression).toMatchObject({
+      provider: 'toon',
+      savedTokens: 1,
+      inputCostAvoidedNanoUsd: '1250',
+      recordedAtMs: NOW + 1_000,
     });
   });
 });

@@ -11,7 +11,8 @@ const OTHERS = new Set(['run', 'target']);
 const HELP = `npm run example -- NAME
 
 Runs an example of the client library against CALLMETER_URL with CALLMETER_KEY, else against the server of
-\`npm start\` on this machine.
+\`npm start\` on this machine. Those that run a model take the variables of the vendor's SDK: its key, and its address
+for another one than the vendor's own (OPENAI_BASE_URL, ANTHROPIC_BASE_URL, GOOGLE_GEMINI_BASE_URL).
 `;
 
 async function main(name: string | undefined): Promise<void> {

@@ -1,0 +1,69 @@
+/**
+ * A call for each request of an Express application.
+ *
+ * ```ts
+ * import { callOf, callPerRequest } from 'callmeter/client/express';
+ *
+ * app.use('/chat', callPerRequest({ callmeter, begin: (req) => ({ customerId: req.get('x-customer') ?? '' }) }));
+ * app.post('/chat', async (req, res) => {
+ *   const openai = wrapOpenAI(new OpenAI(), { call: callOf(res) });
+ *   // ...
+ * });
+ * ```
+ *
+ * The call ends when the response is over: as failed where its status is 500 or above, which a handler that throws makes
+ * it, or where the client left before.
+ */
+import type { CallScope } from './call.ts';
+import { type CallMiddlewareOptions, DENIED_BODY, DENIED_STATUS, DISCONNECTED, failureOf } from './middleware.ts';
+
+export type { CallMiddlewareOptions } from './middleware.ts';
+
+/** The part of Express's response that is used. */
+export interface ExpressResponse {
+  // biome-ignore lint/suspicious/noExplicitAny: as Express has it
+  locals: Record<string, any>;
+  statusCode: number;
+  writableFinished: boolean;
+  closed: boolean;
+  status(code: number): { json(body: unknown): unknown };
+  once(event: 'close', listener: () => void): unknown;
+}
+
+export function callPerRequest<Req, Res extends ExpressResponse>(
+  options: CallMiddlewareOptions<Req, (req: Req, res: Res, call: CallScope) => void>,
+): (req: Req, res: Res, next: (error?: unknown) => void) => Promise<void> {
+  const { callmeter, begin, onDenied } = options;
+  return async (req, res, next) => {
+    let call: CallScope;
+    try {
+      const input = await begin(req);
+      if (input === null) return next();
+      call = await callmeter.startCall(input);
+    } catch (error) {
+      return next(error);
+    }
+    if (call.denied) {
+      if (onDenied) onDenied(req, res, call);
+      else res.status(DENIED_STATUS).json(DENIED_BODY);
+      return;
+    }
+    const end = () => {
+      const failure = res.writableFinished ? failureOf(res.statusCode) : DISCONNECTED;
+      if (failure) call.fail(failure);
+      // What fails is told to the client's observer.
+      call.end().catch(() => undefined);
+    };
+    res.locals.call = call;
+    if (res.closed) return end();
+    res.once('close', end);
+    next();
+  };
+}
+
+/** The call of the request that is answered. */
+export function callOf(res: { locals: Record<string, unknown> }): CallScope {
+  const { call } = res.locals;
+  if (!call) throw new Error('this request has no call: callPerRequest must come before its handler');
+  return call as CallScope;
+}

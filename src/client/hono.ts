@@ -1,0 +1,127 @@
+/**
+ * A call for each request of a Hono application.
+ *
+ * ```ts
+ * import { type CallVariables, callPerRequest } from 'callmeter/client/hono';
+ *
+ * const app = new Hono<{ Variables: CallVariables }>();
+ * app.use('/chat', callPerRequest({ callmeter, begin: (c) => ({ customerId: c.req.header('x-customer') ?? '' }) }));
+ * app.post('/chat', async (c) => {
+ *   const openai = wrapOpenAI(new OpenAI(), { call: c.get('call') });
+ *   // ...
+ * });
+ * ```
+ *
+ * The call ends with the response, a streamed one when its last byte was taken: as failed where the handler threw, the
+ * status is 500 or above, or the client left. On Workers the report outlives the response.
+ */
+import type { CallScope } from './call.ts';
+import { type CallMiddlewareOptions, DENIED_BODY, DENIED_STATUS, DISCONNECTED, failureOf } from './middleware.ts';
+
+export type { CallMiddlewareOptions } from './middleware.ts';
+
+/** What the handlers find: `c.get('call')`. */
+export interface CallVariables {
+  call: CallScope;
+}
+
+/** The part of Hono's context that is used, and what most tells whose call it is; `callPerRequest<Context<Env>>` has it all. */
+export interface HonoContext {
+  req: {
+    raw: Request;
+    method: string;
+    path: string;
+    header(name: string): string | undefined;
+    query(name: string): string | undefined;
+  };
+  res: Response;
+  error: Error | undefined;
+  executionCtx: { waitUntil(promise: Promise<unknown>): void };
+  // biome-ignore lint/suspicious/noExplicitAny: as Hono has it
+  get(key: string): any;
+  set(key: never, value: unknown): void;
+}
+
+export function callPerRequest<C extends HonoContext>(
+  options: CallMiddlewareOptions<C, (c: C, call: CallScope) => Response | Promise<Response>>,
+): (c: C, next: () => Promise<void>) => Promise<Response | undefined> {
+  const { callmeter, begin, onDenied } = options;
+  return async (c, next) => {
+    const input = await begin(c);
+    if (input === null) {
+      await next();
+      return undefined;
+    }
+    const call = await callmeter.startCall(input);
+    if (call.denied) return onDenied ? onDenied(c, call) : Response.json(DENIED_BODY, { status: DENIED_STATUS });
+    c.set('call' as never, call);
+    const end = ended(c, call);
+    try {
+      await next();
+    } catch (error) {
+      call.fail(failureOf(500) ?? DISCONNECTED);
+      await end();
+      throw error;
+    }
+    const failure = failureOf(c.error ? 500 : c.res.status);
+    if (failure) call.fail(failure);
+    if (c.req.raw.signal?.aborted) call.fail(DISCONNECTED);
+    const { res } = c;
+    if (!res.body) await end();
+    else if (!res.body.locked) {
+      // Hono merges the headers of a response that was there; those of this one are the same.
+      (c as { res: Response | undefined }).res = undefined;
+      c.res = new Response(watched(res.body, call, end), res);
+    }
+    return undefined;
+  };
+}
+
+/** Ends the call; the runtime waits for it, or the response does. */
+function ended(c: HonoContext, call: CallScope): () => Promise<void> {
+  return async () => {
+    const reported = call.end().then(
+      () => undefined,
+      () => undefined,
+    );
+    const waitUntil = waitUntilOf(c);
+    if (waitUntil) waitUntil(reported);
+    else await reported;
+  };
+}
+
+/** Hono throws where the runtime has no execution context. */
+function waitUntilOf(c: HonoContext): ((promise: Promise<unknown>) => void) | null {
+  try {
+    const { executionCtx } = c;
+    return (promise) => executionCtx.waitUntil(promise);
+  } catch {
+    return null;
+  }
+}
+
+function watched(body: ReadableStream<Uint8Array>, call: CallScope, end: () => Promise<void>): ReadableStream<Uint8Array> {
+  const reader = body.getReader();
+  const failed = async (failure: Parameters<CallScope['fail']>[0]) => {
+    call.fail(failure);
+    await end();
+  };
+  const source: UnderlyingSource<Uint8Array> = {
+    async pull(controller) {
+      try {
+        const { done, value } = await reader.read();
+        if (!done) return controller.enqueue(value);
+        await end();
+        controller.close();
+      } catch (error) {
+        await failed({ code: 'RESPONSE_BROKE_OFF', message: 'the stream of the response failed' });
+        controller.error(error);
+      }
+    },
+    async cancel(reason) {
+      await reader.cancel(reason).catch(() => undefined);
+      await failed(DISCONNECTED);
+    },
+  };
+  return new ReadableStream(source, { highWaterMark: 0 });
+}

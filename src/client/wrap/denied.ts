@@ -1,0 +1,24 @@
+/**
+ * The call that a wrapper was asked for is not allowed: the vendor was not asked, and the service counts nothing.
+ */
+import type { CallScope } from '../call.ts';
+import type { Allowed, Hints } from '../wire.ts';
+
+export class CallDeniedError extends Error {
+  override readonly name = 'CallDeniedError';
+  readonly callId: string;
+  readonly allowed: Allowed;
+  readonly hints: Hints;
+
+  constructor({ callId, allowed, hints }: CallScope, why: string) {
+    super(`call ${callId} is not allowed: ${why}`);
+    this.callId = callId;
+    this.allowed = allowed;
+    this.hints = hints;
+  }
+}
+
+/** Also true for an error of another copy of this library. */
+export function isCallDeniedError(error: unknown): error is CallDeniedError {
+  return error instanceof Error && error.name === 'CallDeniedError' && 'hints' in error;
+}

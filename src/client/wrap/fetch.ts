@@ -1,0 +1,45 @@
+/**
+ * A metered `fetch`: each request that runs a model is one call, whoever wrote the request; others pass as they are.
+ */
+import { isFields } from '../../vendors/usage/figures.ts';
+import { MeteredRequest, type VendorFetch } from './metered-request.ts';
+import type { MeterOptions } from './options.ts';
+import { addressFor, askOf, bodyFor } from './vendor-request.ts';
+
+/** The runtime's `fetch`, or one like it. */
+export type AnyFetch = (input: never, init?: never) => Promise<unknown>;
+
+export function meteredFetch<F extends AnyFetch>(fetch: F, options: MeterOptions): F {
+  const original = fetch as unknown as typeof globalThis.fetch;
+  const send: VendorFetch = (url, init) => original(url, init);
+  const metered = async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
+    const { method, url } = typeof input === 'object' && 'url' in input ? input : { method: 'GET', url: String(input) };
+    if (!mayRunModel(init?.method ?? method, url)) return original(input, init);
+    const request = new Request(input, init);
+    const text = await request.text();
+    const { headers, signal } = request;
+    const body = parse(text);
+    const given: RequestInit = { ...init, method: request.method, headers, signal };
+    const ask = askOf(request.method, url, body);
+    if (!ask || !isFields(body)) return send(url, { ...given, body: text });
+    const call = new MeteredRequest(options);
+    const model = await call.open({ ...ask, signal, triesMax: 1 });
+    // It speaks of the body as it was.
+    headers.delete('content-length');
+    return call.send(send, addressFor(ask, url, model), { ...given, body: JSON.stringify(bodyFor(ask, body, model)) });
+  };
+  return metered as unknown as F;
+}
+
+/** Judged by method and address alone, so that the body of anything else is not touched. */
+function mayRunModel(method: string, url: string): boolean {
+  return askOf(method, url, { model: '' }) !== null;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

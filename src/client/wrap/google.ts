@@ -1,0 +1,87 @@
+/**
+ * A metered view of a client of Google's SDK: `models` and the `chats` on top of it, everything else as it is.
+ *
+ * Each request is given a `fetch` of its own, by the option that the SDK has for it. So the several requests of an
+ * automatic function call are metered each, which the answers that the SDK hands out would not show.
+ */
+import { MeteredRequest, type VendorFetch } from './metered-request.ts';
+import type { MeterOptions } from './options.ts';
+
+/** What Google's client has. */
+export interface GoogleClient {
+  models: {
+    generateContent(params: never): Promise<unknown>;
+    generateContentStream(params: never): Promise<AsyncGenerator<unknown>>;
+  };
+  chats: object;
+}
+
+interface HttpOptions {
+  fetch?: VendorFetch;
+}
+
+interface Params {
+  model: string;
+  config?: { abortSignal?: AbortSignal; httpOptions?: HttpOptions };
+}
+
+interface Models {
+  generateContent(params: Params): Promise<unknown>;
+  generateContentStream(params: Params): Promise<AsyncGenerator<unknown>>;
+}
+
+export function meteredGoogle<T extends GoogleClient>(google: T, options: MeterOptions): T {
+  const sdk = google as unknown as { models: Models; chats: object; httpOptions?: HttpOptions };
+  const send: VendorFetch = sdk.httpOptions?.fetch ?? ((url, init) => globalThis.fetch(url, init));
+  const models = withMembers(sdk.models, {
+    generateContent: async (params: Params) => {
+      const [metered, given] = await begun(params, options, send, false);
+      try {
+        return await sdk.models.generateContent(given);
+      } finally {
+        await metered.close();
+      }
+    },
+    generateContentStream: async (params: Params) => {
+      const [metered, given] = await begun(params, options, send, true);
+      try {
+        return watched(await sdk.models.generateContentStream(given), metered);
+      } catch (error) {
+        await metered.close();
+        throw error;
+      }
+    },
+  });
+  // Where a chat finds the models that it asks.
+  const chats = withMembers(sdk.chats, { modelsModule: models });
+  return withMembers(sdk, { models, chats }) as unknown as T;
+}
+
+/** The parameters for the model that the customer is entitled to, with a way for the tries to be told apart. */
+async function begun(params: Params, options: MeterOptions, send: VendorFetch, streamed: boolean): Promise<[MeteredRequest, Params]> {
+  const { config = {} } = params;
+  const metered = new MeteredRequest(options);
+  const opening = { provider: 'google' as const, streamed, hidesUsage: false, effort: undefined, signal: config.abortSignal };
+  // The SDK may try again, and only its promise tells that it does not.
+  const model = await metered.open({ ...opening, model: params.model, triesMax: Number.POSITIVE_INFINITY });
+  const base = config.httpOptions?.fetch ?? send;
+  const fetch: VendorFetch = (url, init) => metered.send(base, url, init);
+  return [metered, { ...params, model, config: { ...config, httpOptions: { ...config.httpOptions, fetch } } }];
+}
+
+/** The SDK lets go of a stream without a word to the one who reads it for the usage. */
+async function* watched(stream: AsyncGenerator<unknown>, metered: MeteredRequest): AsyncGenerator<unknown> {
+  try {
+    return yield* stream;
+  } finally {
+    metered.leave();
+    await metered.close();
+  }
+}
+
+/** The same object, but for some members. */
+function withMembers<T extends object>(target: T, members: Record<string, unknown>): T {
+  return new Proxy(target, {
+    get: (_, name) => (typeof name === 'string' && Object.hasOwn(members, name) ? members[name] : Reflect.get(target, name, target)),
+  });
+}

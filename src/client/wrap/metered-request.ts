@@ -1,0 +1,216 @@
+/**
+ * One request of an application to a vendor, however often an SDK tries it: begun once, ended once, with the figures of
+ * the answer that came through.
+ *
+ * A try that fails leaves the call open for the next one. What ends the call is an answer, or the word that there will
+ * be no further try. A request that goes on after its answer, as automatic function calling does, begins another call.
+ */
+import type { StreamOutcome } from '../../vendors/tee.ts';
+import type { VendorUsage } from '../../vendors/usage.ts';
+import type { CallFailure, CallScope, CallUsage } from '../call.ts';
+import { type PlainOutcome, readPlain, readStream } from './answer.ts';
+import { CallDeniedError } from './denied.ts';
+import { readTiers } from './model.ts';
+import type { MeterOptions } from './options.ts';
+import { addressFor, askOf, bodyFor, type VendorAsk } from './vendor-request.ts';
+
+export type VendorFetch = (url: string, init: RequestInit) => Promise<Response>;
+
+export interface Opening extends VendorAsk {
+  /** The caller's own: its abort reaches the vendor at once, while leaving a stream does not. */
+  signal: AbortSignal | null | undefined;
+  /** How often a request is tried, where that is known. */
+  triesMax: number;
+}
+
+export class MeteredRequest {
+  readonly #options: MeterOptions;
+  #opening: Opening | null = null;
+  #call: CallScope | null = null;
+  #model = '';
+  #tries = 0;
+  #failure: CallFailure = { code: 'NOT_SENT', message: 'the request was not sent through the wrapper' };
+  #stream: ReadableStream | null = null;
+
+  constructor(options: MeterOptions) {
+    this.#options = options;
+  }
+
+  /** Begins the call, and answers with the model that is to run. Throws `CallDeniedError` where none may. */
+  async open(opening: Opening): Promise<string> {
+    this.#opening = opening;
+    this.#tries = 0;
+    const { signal } = opening;
+    const call = await this.#begin(opening);
+    if (call.denied) throw new CallDeniedError(call, 'the customer has nothing left for it');
+    this.#call = call;
+    try {
+      signal?.throwIfAborted();
+      this.#model = await this.#choose(opening.model, call);
+    } catch (error) {
+      await this.close(signal?.aborted ? ABORTED : { code: 'NO_MODEL', message: 'no model was chosen' });
+      throw error;
+    }
+    return this.#model;
+  }
+
+  /** One try. Its request names the model already, unless a call has to be begun for it. */
+  async send(fetch: VendorFetch, url: string, init: RequestInit): Promise<Response> {
+    const opening = this.#opening;
+    if (!opening) return fetch(url, init);
+    const [address, given] = this.#call ? [url, init] : await this.#reopen(opening, url, init);
+    const call = this.#call as unknown as CallScope;
+    this.#tries += 1;
+    const controller = new AbortController();
+    const abort = () => controller.abort(given.signal?.reason);
+    given.signal?.addEventListener('abort', abort);
+    if (given.signal?.aborted) abort();
+    try {
+      const response = await fetch(address, { ...given, signal: controller.signal });
+      if (!response.ok) return await this.#refused(response);
+      const isStream = opening.streamed || EVENT_STREAM.test(response.headers.get('content-type') ?? '');
+      if (!isStream || !response.body) {
+        const onEnd = ({ whole, usage }: PlainOutcome) => this.#ends(call, opening)(usage, whole ? null : INVALID);
+        return await readPlain(response, given.signal, onEnd);
+      }
+      const answer = this.#streamed(response, call, opening, given.signal, abort);
+      this.#stream = answer.body;
+      return answer;
+    } catch (error) {
+      const isAborted = opening.signal?.aborted === true;
+      await this.#failed(isAborted ? ABORTED : UNREACHABLE, isAborted);
+      throw error;
+    } finally {
+      // A stream has its own way to hear of the abort.
+      given.signal?.removeEventListener('abort', abort);
+    }
+  }
+
+  #streamed(response: Response, call: CallScope, opening: Opening, signal: RequestInit['signal'], abort: () => void): Response {
+    const ends = this.#ends(call, opening);
+    let over = () => {};
+    // The runtime is to stay while the stream is read on after its caller.
+    this.#options.waitUntil?.(new Promise((resolve) => (over = resolve)));
+    return readStream(response, {
+      hidesUsage: opening.hidesUsage,
+      signal,
+      onAbort: () => (opening.signal?.aborted ? abort() : undefined),
+      onEnd: (outcome) => ends(outcome.usage, failureOf(outcome)).finally(over),
+    });
+  }
+
+  /** There is no further try: a call that is still open ends as failed. */
+  async close(failure: CallFailure = this.#failure): Promise<void> {
+    const call = this.#call;
+    this.#call = null;
+    if (!call || 'call' in this.#options) return;
+    if (this.#model !== '') call.setUsage({ modelUsed: this.#model });
+    call.fail(failure);
+    await this.#report(call.end());
+  }
+
+  /** The caller reads no further in the last stream. */
+  leave(): void {
+    if (this.#stream && !this.#stream.locked) this.#stream.cancel().catch(() => undefined);
+  }
+
+  async #begin({ model, signal }: Opening): Promise<CallScope> {
+    if ('call' in this.#options) return this.#options.call;
+    const { callmeter, onDowngrade: _told, waitUntil: _kept, ...begin } = this.#options;
+    const requested = readTiers(model) ? { ...begin.requested, premium: true, standard: true } : begin.requested;
+    return callmeter.startCall({ ...begin, requested }, signal ? { signal } : {});
+  }
+
+  async #choose(asked: string, call: CallScope): Promise<string> {
+    const tiers = readTiers(asked);
+    const requested = 'call' in this.#options ? undefined : this.#options.requested;
+    const wantsPremium = tiers !== null || requested?.premium === true || call.hints.downgrade !== undefined;
+    if (!wantsPremium || call.allowed.premium) return tiers?.premium ?? asked;
+    const fallback = tiers?.standard ?? null;
+    const { onDowngrade } = this.#options;
+    const named = await onDowngrade?.({ call, reason: call.hints.downgrade?.reason, model: tiers?.premium ?? asked, fallback });
+    const model = named ?? fallback;
+    if (model === null) throw new CallDeniedError(call, 'only the standard tier is left, and no model of it was named');
+    return model;
+  }
+
+  async #reopen(opening: Opening, url: string, init: RequestInit): Promise<[string, RequestInit]> {
+    const sent = this.#model;
+    const model = await this.open(opening);
+    if (model === sent) return [url, init];
+    const body = JSON.parse(String(init.body));
+    const ask = askOf('POST', url, body) ?? opening;
+    return [addressFor(ask, url, model), { ...init, body: JSON.stringify(bodyFor(ask, body, model)) }];
+  }
+
+  async #refused(response: Response): Promise<Response> {
+    const said = response.headers.get('x-should-retry');
+    const mayPass = said === null ? MAY_PASS.has(response.status) || response.status >= 500 : said === 'true';
+    await this.#failed({ code: `HTTP_${response.status}`, message: 'the vendor refused the request' }, !mayPass);
+    return response;
+  }
+
+  /** The try failed. The call ends now where no other try is to come, because its caller should find it ended. */
+  async #failed(failure: CallFailure, isLast: boolean): Promise<void> {
+    this.#failure = failure;
+    if (isLast || this.#tries >= (this.#opening?.triesMax ?? 1)) await this.close();
+  }
+
+  /** The call has its answer: it is nobody's to close. What comes back ends it, when the answer is read. */
+  #ends(call: CallScope, { provider, effort }: Opening): (usage: VendorUsage | null, failure: CallFailure | null) => Promise<void> {
+    this.#call = null;
+    const model = this.#model;
+    return async (usage, failure) => {
+      const known: CallUsage = {
+        modelUsed: model,
+        ...(provider && { providerUsed: provider }),
+        ...(effort && { reasoningEffort: effort, reasoningEffortSource: 'provider_request' }),
+        ...usage,
+        ...(usage?.reasoningEffort && { reasoningEffortSource: 'provider_response' }),
+      };
+      if ('call' in this.#options) return addUsage(call, known);
+      call.setUsage(known);
+      if (failure) call.fail(failure);
+      await this.#report(call.end());
+    };
+  }
+
+  /** Waits for the report, or leaves that to the runtime. An end that fails was told to the client's observer. */
+  async #report(end: Promise<unknown>): Promise<void> {
+    const reported = end.then(
+      () => undefined,
+      () => undefined,
+    );
+    const { waitUntil } = this.#options;
+    if (waitUntil) waitUntil(reported);
+    else await reported;
+  }
+}
+
+/** What the vendors' SDKs try again, beside 500 and above. */
+const MAY_PASS = new Set([408, 409, 429]);
+const EVENT_STREAM = /^text\/event-stream\b/i;
+const UNREACHABLE: CallFailure = { code: 'VENDOR_UNREACHABLE', message: 'the vendor gave no answer' };
+const ABORTED: CallFailure = { code: 'ABORTED', message: 'the caller aborted the request' };
+const INVALID: CallFailure = { code: 'INVALID_ANSWER', message: "the vendor's answer broke off, or is no JSON" };
+
+/** A stream that its caller left is no failure where the vendor's figures are known. */
+function failureOf({ end, completed, usage, failure }: StreamOutcome): CallFailure | null {
+  if (failure) return { code: failure.code, message: 'the vendor reported an error inside its stream' };
+  if (completed || (end === 'client_left' && usage)) return null;
+  return { code: end.toUpperCase(), message: 'the stream ended before the vendor said that it was done' };
+}
+
+/** Figures that a call has from several requests. */
+const COUNTS = ['inputTokens', 'cachedInputTokens', 'cacheWriteInputTokens', 'responseTokens', 'reasoningTokens', 'searches'] as const;
+const sums = new WeakMap<CallScope, CallUsage>();
+
+function addUsage(call: CallScope, usage: CallUsage): void {
+  const before = sums.get(call) ?? {};
+  const sum: CallUsage = { ...before, ...usage };
+  for (const name of COUNTS) {
+    if (before[name] !== undefined || usage[name] !== undefined) sum[name] = (before[name] ?? 0) + (usage[name] ?? 0);
+  }
+  sums.set(call, sum);
+  call.setUsage(sum);
+}

@@ -1,0 +1,61 @@
+/**
+ * Requests to model vendors, as they travel: which of them runs a model, which model, and the same request for another.
+ *
+ * OpenAI and Anthropic name the model in the body, Google in the address.
+ */
+import { type Effort, isEffort } from '../../vendors/effort.ts';
+import { type Fields, fieldsOf, isFields } from '../../vendors/usage/figures.ts';
+
+/** What is known of a request before it is sent. */
+export interface VendorAsk {
+  /** As the caller gave it; it may be left open (`modelByTier`). */
+  model: string;
+  provider: 'anthropic' | 'google' | undefined;
+  streamed: boolean;
+  /** The usage comes in a chunk of its own for which the caller did not ask. */
+  hidesUsage: boolean;
+  effort: Effort | undefined;
+}
+
+/** With or without the version before it; `/v1/threads/{id}/messages` is another thing. */
+const BODY_PATH = /^(?:.*\/)?(?:chat\/completions|completions|embeddings|responses|v1\/messages)$/;
+const GOOGLE_PATH = /^(.*\/(?:models|tunedModels)\/)([^/:]+)(:(?:generateContent|streamGenerateContent))$/;
+const COMPLETION_PATH = /\/completions$/;
+
+/** `null` for what runs no model. `path` may have a query. */
+export function askOf(method: string, path: string, body: unknown): VendorAsk | null {
+  const pathname = path.replace(/[?#].*$/s, '');
+  if (method.toUpperCase() !== 'POST' || !isFields(body)) return null;
+  const google = GOOGLE_PATH.exec(pathname);
+  if (google) {
+    const streamed = google[3] === ':streamGenerateContent';
+    return { model: decodeURIComponent(google[2] ?? ''), provider: 'google', streamed, hidesUsage: false, effort: undefined };
+  }
+  if (!BODY_PATH.test(pathname) || typeof body.model !== 'string') return null;
+  const effort = body.reasoning_effort ?? fieldsOf(body.reasoning).effort;
+  const streamed = body.stream === true;
+  return {
+    model: body.model,
+    provider: pathname.endsWith('/messages') ? 'anthropic' : undefined,
+    streamed,
+    hidesUsage: streamed && COMPLETION_PATH.test(pathname) && fieldsOf(body.stream_options).include_usage !== true,
+    effort: isEffort(effort) ? effort : undefined,
+  };
+}
+
+/** The body for the model that runs. A streamed completion has its usage only where it is asked for. */
+export function bodyFor(ask: VendorAsk, body: Fields, model: string): Fields {
+  if (ask.provider === 'google') return body;
+  const options = ask.hidesUsage ? { stream_options: { ...fieldsOf(body.stream_options), include_usage: true } } : {};
+  return { ...body, model, ...options };
+}
+
+/** The address for the model that runs. */
+export function addressFor(ask: VendorAsk, url: string, model: string): string {
+  if (ask.provider !== 'google') return url;
+  const address = new URL(url);
+  address.pathname = address.pathname.replace(GOOGLE_PATH, (_, before: string, _model, verb: string) => {
+    return before + encodeURIComponent(model) + verb;
+  });
+  return address.href;
+}

@@ -1,0 +1,201 @@
+/**
+ * One example request for each operation. They work on the demo organization of `npm start`, in any order and as often as
+ * one likes, because each makes first what it needs: `needs` are examples to run before, and `$NAME` stands for a value
+ * out of another example's answer (`VALUES`).
+ */
+import type { gatewayOperations } from '../gateway.ts';
+import type { OperationId } from '../operations.ts';
+import type { LookupOperationId } from './lookup.ts';
+
+export type ExampleId = OperationId | keyof typeof gatewayOperations | LookupOperationId;
+
+export interface Example {
+  params?: Record<string, string>;
+  query?: Record<string, string>;
+  body?: unknown;
+  /** A file of the repository that is sent in place of the body, which would be too long to read. */
+  bodyFile?: string;
+  /** Lines of a file that is uploaded as a form. */
+  upload?: { purpose: string; lines: readonly unknown[] };
+  /** Another credential than the operation's usual one. */
+  credential?: string;
+  /** What must have been sent before: an example, with other input where that is given. */
+  needs?: readonly (ExampleId | (Pick<Example, 'params' | 'body'> & { id: ExampleId }))[];
+}
+
+export interface Value {
+  /** The example whose answer has it. */
+  from: ExampleId;
+  /** The field of the answer. */
+  field: string;
+  /** For that example, other input. */
+  body?: unknown;
+  /** What it looks like, where no answer is at hand. */
+  sample: string;
+}
+
+/** The organization that `npm start` makes. */
+export const DEMO_ORGANIZATION_ID = '00000000-0000-4000-8000-00000000de00';
+
+const org = { org: DEMO_ORGANIZATION_ID };
+const customerId = 'alice';
+const alice = { customerId };
+const SAMPLE_ID = 'example-sample';
+const MODEL = 'openai/gpt-6-luna';
+
+export const VALUES = {
+  CALL_ID: { from: 'beginCall', field: 'callId', sample: `dk-${'5f'.repeat(32)}-${'0c'.repeat(16)}-1` },
+  KEY_ID: { from: 'createKey', field: 'keyId', sample: 'key_0195d2f0c3a27c1e9f6b' },
+  EMBED_KEY: { from: 'createKey', field: 'key', body: { name: 'Usage widget', prefix: 'ek-' }, sample: `ek-${'A'.repeat(43)}` },
+  MIGRATION_ID: { from: 'migratePlan', field: 'jobId', sample: '0195d2f0-c3a2-7c1e-9f6b-5d0c7f1a2b3c' },
+  ESTIMATE_ID: { from: 'startCompressionJob', field: 'jobId', sample: '0195d2f0-c3a2-7c1e-9f6b-5d0c7f1a2b3d' },
+  FILE_ID: { from: 'uploadFile', field: 'id', sample: 'file-abc123' },
+  BATCH_ID: { from: 'createBatch', field: 'id', sample: 'batch_abc123' },
+} as const satisfies Record<string, Value>;
+
+const PLAN = {
+  name: 'Example',
+  limitType: 'BLOCK',
+  limits: { standardCalls: 1000, premiumCalls: 100 },
+  payg: { enabled: true, markupPercent: 20 },
+  customMeters: {
+    CUSTOM1: { label: 'Pages', included: 100, funding: { credits: true, payg: true }, overage: { model: 'SINGLE', priceUsd: '0.01', per: '1' } },
+  },
+};
+
+const CATALOG_MODEL = {
+  provider: 'openai',
+  model: 'gpt-4o-2024-08-06',
+  displayName: 'GPT-4o',
+  family: 'gpt-4o',
+  kind: 'chat',
+  aliases: ['gpt-4o'],
+  lifecycle: {
+    status: 'ACTIVE',
+    source: { label: 'Deprecations', url: 'https://platform.openai.com/docs/deprecations', checkedAt: '2026-11-01' },
+    confidence: 'provider',
+  },
+  preview: false,
+  pricing: { inputUsdPerMillion: 2.5, outputUsdPerMillion: 10, cachedInputUsdPerMillion: 1.25, source: 'https://openai.com/api/pricing' },
+  modalities: { input: ['text', 'image'], output: ['text'] },
+  capabilities: ['tools', 'structured_outputs'],
+  endpoints: ['chat/completions', 'responses'],
+};
+
+const MESSAGES = [{ role: 'user', content: 'Say hello.' }];
+const BATCH_LINE = {
+  custom_id: 'line-1',
+  method: 'POST',
+  url: '/v1/chat/completions',
+  body: { model: 'gpt-6-luna', messages: MESSAGES },
+};
+
+export const EXAMPLES: Record<ExampleId, Example> = {
+  beginCall: { body: { customerId, feature: 'chat', requested: { premium: true } } },
+  endCall: {
+    body: { callId: '$CALL_ID', modelUsed: 'anthropic/claude-opus-5-5', inputTokens: 1200, cachedInputTokens: 400, responseTokens: 350 },
+  },
+  makeCall: { body: { customerId, feature: 'chat', usage: { modelUsed: MODEL, inputTokens: 1200, responseTokens: 350 } } },
+  readCall: { params: { callId: '$CALL_ID' } },
+  provisionCustomer: { body: { customerId, customerFriendlyName: 'Alice', customerEmail: 'alice@example.com' } },
+  readUsage: { params: alice, needs: ['provisionCustomer'] },
+  changePlan: { params: alice, body: { planId: 'pro', strategy: 'AT_NEXT_REPLENISH' }, needs: ['provisionCustomer'] },
+  replenishCustomer: { params: alice, needs: ['provisionCustomer'] },
+  incrementMeter: {
+    body: { customerId: 'erin', meterSlot: 'CUSTOM1', amount: 3, feature: 'export' },
+    needs: ['putPlan', { id: 'provisionCustomer', body: { customerId: 'erin' } }, { id: 'changePlan', params: { customerId: 'erin' }, body: { planId: 'example' } }],
+  },
+  readUsageSummary: { query: { timezone: 'Europe/Berlin' } },
+  readUsageAnomalies: { query: { days: '60' } },
+  readUsageContext: { params: alice, query: { forecastMetric: 'dollars' }, needs: ['provisionCustomer'] },
+  readForecast: { params: alice, query: { metric: 'calls' }, needs: ['provisionCustomer'] },
+  listCustomers: { query: { limit: '10' } },
+  listUsagePlans: {},
+  readSamplingSettings: {},
+  decideSampling: { body: { samplingKey: 'example-request', customerId, feature: 'chat', inputTokens: 1200 } },
+  storeSample: {
+    body: {
+      sampleId: SAMPLE_ID,
+      customerId,
+      feature: 'chat',
+      provider: 'openai',
+      model: 'gpt-6-luna',
+      input: { messages: MESSAGES },
+      output: 'Hello!',
+    },
+  },
+  compressPrompt: {
+    body: {
+      callId: '$CALL_ID',
+      promptCompression: { provider: 'heuristic', originalTokens: 1600, compressedTokens: 1200, techniques: ['whitespace', 'filler'] },
+    },
+  },
+  authorizeCompression: { body: { customerId }, needs: ['provisionCustomer'] },
+  readCompressionProfile: {},
+  saveCompressionProfile: { body: { techniques: ['json', 'whitespace'], protectedPhrases: ['Terms of service'] } },
+  readCompressionSummary: {},
+  startCompressionJob: { body: { profile: { techniques: ['json', 'toon'] } } },
+  readCompressionJob: { params: { jobId: '$ESTIMATE_ID' } },
+  createClientSession: { body: { customerId, customerUserId: 'user-1' } },
+  createGatewaySession: { body: { customerId } },
+  createEmbedSession: {
+    body: { customerId, origins: ['https://app.example.com'], theme: 'auto', variant: 'detailed' },
+    credential: '$EMBED_KEY',
+  },
+  createOrganization: { body: { name: 'Example' } },
+  listOrganizations: { query: { limit: '10' } },
+  readOrganization: { params: org },
+  updateOrganization: { params: org, body: { name: 'Demo' } },
+  putPlan: { params: { ...org, planId: 'example' }, body: PLAN },
+  listPlans: { params: org },
+  readPlan: { params: { ...org, planId: 'pro' } },
+  migratePlan: { params: { ...org, planId: 'example' }, body: { when: 'AT_NEXT_REPLENISH' }, needs: ['putPlan'] },
+  readMigration: { params: { ...org, jobId: '$MIGRATION_ID' } },
+  setModels: {
+    params: org,
+    body: {
+      standard: [MODEL, 'google/gemini-3.8-flash', 'anthropic/claude-haiku-5-5'],
+      premium: ['anthropic/claude-opus-5-5', 'openai/gpt-6-sol'],
+    },
+  },
+  setSampling: { params: org, body: { rate: 0.1, features: { exclude: ['medical'] }, retentionDays: 14 } },
+  listSamples: { params: org, query: { limit: '10' } },
+  exportSamples: { params: org, query: { customerId }, needs: ['storeSample'] },
+  readSample: { params: { ...org, sampleId: SAMPLE_ID }, needs: ['storeSample'] },
+  deleteSample: { params: { ...org, sampleId: SAMPLE_ID }, needs: ['storeSample'] },
+  setPrice: {
+    params: { ...org, modelKey: 'openai/ft:gpt-4.1:acme::x1' },
+    body: { inputUsdPerMillion: 3, outputUsdPerMillion: 12, cachedInputUsdPerMillion: 0.75 },
+  },
+  setVendor: { params: { ...org, provider: 'openai' }, body: { apiKey: '$OPENAI_API_KEY' } },
+  createKey: { params: org, body: { name: 'Example', scopes: ['usage:read', 'usage:write'] } },
+  listKeys: { params: org },
+  updateKey: { params: { ...org, keyId: '$KEY_ID' }, body: { scopes: ['usage:read'] } },
+  revokeKey: { params: { ...org, keyId: '$KEY_ID' } },
+  readCustomer: { params: { ...org, ...alice }, needs: ['provisionCustomer'] },
+  cancelCustomer: { params: { ...org, customerId: 'carol' }, needs: [{ id: 'provisionCustomer', body: { customerId: 'carol' } }] },
+  reactivateCustomer: { params: { ...org, customerId: 'carol' }, needs: [{ id: 'provisionCustomer', body: { customerId: 'carol' } }] },
+  grantCredit: { params: { ...org, ...alice }, body: { kind: 'USD', amountUsd: '25.00', reference: 'invoice 1042' }, needs: ['provisionCustomer'] },
+  eraseCustomer: { params: { ...org, customerId: 'dave' }, needs: [{ id: 'provisionCustomer', body: { customerId: 'dave' } }] },
+  readCatalog: {},
+  publishCatalog: { body: [CATALOG_MODEL], bodyFile: 'src/catalog/models.json' },
+  listEvents: { query: { limit: '10' } },
+  readHealth: {},
+  createChatCompletion: { body: { model: MODEL, messages: MESSAGES, customer: customerId, feature: 'chat' } },
+  createResponse: { body: { model: MODEL, input: 'Say hello.', customer: customerId } },
+  createEmbedding: { body: { model: 'openai/text-embedding-3-small', input: 'Say hello.', customer: customerId } },
+  listModels: {},
+  retrieveModel: { params: { model: MODEL } },
+  uploadFile: { upload: { purpose: 'batch', lines: [BATCH_LINE] } },
+  listFiles: {},
+  retrieveFile: { params: { id: '$FILE_ID' } },
+  deleteFile: { params: { id: '$FILE_ID' } },
+  readFileContent: { params: { id: '$FILE_ID' } },
+  createBatch: { body: { input_file_id: '$FILE_ID', endpoint: '/v1/chat/completions', completion_window: '24h', customer: customerId } },
+  listBatches: {},
+  retrieveBatch: { params: { id: '$BATCH_ID' } },
+  cancelBatch: { params: { id: '$BATCH_ID' } },
+  discoverModels: {},
+  resolveModel: { params: { provider: 'openai', model: 'gpt-4-32k' }, query: { response: 'light' } },
+  resolveModelKey: { params: { modelKey: 'anthropic/claude-3-opus' }, query: { purpose: 'retirement' } },
+};

@@ -1,0 +1,135 @@
+/**
+ * Stored samples as the operator sees them: list, read, export, delete.
+ */
+import { and, eq } from 'drizzle-orm';
+import { type Answer, accept, refuse } from '../contract/errors.ts';
+import type { Sample, SampleListItem, SampleFilter as SampleQuery } from '../contract/samples.ts';
+import type { Env } from '../env.ts';
+import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
+import { database } from '../storage/database.ts';
+import { findSample, findSamples, readPayloads, type SampleFilter, type SamplePlace, type SampleRow } from '../storage/samples.ts';
+import { samples } from '../storage/schema.ts';
+import { commitChange, type OperatorRequest } from './change.ts';
+import { findOrganization, noOrganization } from './organizations.ts';
+
+/** Samples whose rows an export holds at a time. */
+const EXPORT_ROWS = 100;
+
+const noSample = () => refuse('NOT_FOUND', 'no such sample');
+
+export async function listSamples(
+  env: Env,
+  organizationId: string,
+  query: SampleQuery,
+  { after, limit }: PageRequest,
+): Promise<Answer<Page<SampleListItem>>> {
+  if (!(await findOrganization(env, organizationId))) return noOrganization();
+  const place = after === null ? null : placeOf(after);
+  if (after !== null && !place) {
+    const message = 'must be the nextCursor of an earlier page';
+    return refuse('BAD_REQUEST', `cursor: ${message}`, { members: { details: [{ path: 'cursor', message }] } });
+  }
+  const nowMs = Date.now();
+  const rows = await findSamples(env, organizationId, filterOf(query), { order: 'newest', after: place, limit, nowMs });
+  const page = pageOf(rows, limit, ({ receivedAtMs, sampleId }) => `${receivedAtMs} ${sampleId}`);
+  return accept('SAMPLES_LISTED', { ...page, items: page.items.map(present) }, nowMs);
+}
+
+/** A place in the list as a cursor tells it; no sample's id has a space. */
+function placeOf(cursor: string): SamplePlace | null {
+  const [, at, sampleId] = /^(\d{1,15}) (\S+)$/.exec(cursor) ?? [];
+  return at === undefined || sampleId === undefined ? null : { receivedAtMs: Number(at), sampleId };
+}
+
+export async function readSample(env: Env, organizationId: string, sampleId: string): Promise<Answer<Sample>> {
+  const nowMs = Date.now();
+  const row = await findSample(env, organizationId, sampleId, nowMs);
+  return row ? accept('SAMPLE_READ', { ...present(row), ...(JSON.parse(row.payload) as Sample) }, nowMs) : noSample();
+}
+
+/** A line of JSON per sample. Rows and payloads are read as the receiver takes them, a bounded part at a time. */
+export async function exportSamples(env: Env, organizationId: string, query: SampleQuery): Promise<Answer<ReadableStream<Uint8Array>>> {
+  if (!(await findOrganization(env, organizationId))) return noOrganization();
+  const nowMs = Date.now();
+  const lines = exportLines(env, organizationId, filterOf(query), nowMs);
+  const encoder = new TextEncoder();
+  const stream = new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const { done, value } = await lines.next();
+        if (done) controller.close();
+        else controller.enqueue(encoder.encode(value));
+      },
+      async cancel() {
+        await lines.return();
+      },
+    },
+    // Nothing is read before it is asked for.
+    { highWaterMark: 0 },
+  );
+  return accept('SAMPLES_EXPORTED', stream, nowMs);
+}
+
+async function* exportLines(env: Env, organizationId: string, filter: SampleFilter, nowMs: number): AsyncGenerator<string, void> {
+  let after: SamplePlace | null = null;
+  for (;;) {
+    const rows: SampleRow[] = await findSamples(env, organizationId, filter, { order: 'newest', after, limit: EXPORT_ROWS, nowMs });
+    for (let from = 0; from < rows.length; ) {
+      const { read, samples: some } = await readPayloads(env, organizationId, rows.slice(from));
+      // The payload is an object that has `input` at least; it need not be read to be passed on.
+      for (const { row, payload } of some) yield `${JSON.stringify(present(row)).slice(0, -1)},${payload.slice(1)}\n`;
+      from += read;
+    }
+    after = rows.at(-1) ?? null;
+    if (after === null) return;
+  }
+}
+
+/** The event says that the sample was there, and nothing of what was in it. */
+export function deleteSample(request: OperatorRequest, organizationId: string, sampleId: string): Promise<Answer<{ sampleId: string }>> {
+  return commitChange<{ sampleId: string }>(request, async (nowMs) => {
+    const row = await findSample(request.env, organizationId, sampleId, nowMs);
+    if (!row) return noSample();
+    const { receivedAt, expiresAt, payloadBytes } = present(row);
+    return {
+      action: 'sample.delete',
+      organizationId,
+      subject: sampleId,
+      before: { receivedAt, expiresAt, payloadBytes },
+      after: null,
+      statements: [
+        database(request.env.DB)
+          .delete(samples)
+          .where(and(eq(samples.organizationId, organizationId), eq(samples.sampleId, sampleId))),
+      ],
+      replaces: false,
+      code: 'SAMPLE_DELETED',
+      data: { sampleId },
+    };
+  });
+}
+
+function filterOf({ from, to, customerId, feature, provider, model, environment }: SampleQuery): SampleFilter {
+  const at = (instant: string | undefined) => (instant === undefined ? undefined : Date.parse(instant));
+  return { customerId, feature, provider, model, environment, fromMs: at(from), toMs: at(to) };
+}
+
+function present(row: SampleRow): SampleListItem {
+  return {
+    sampleId: row.sampleId,
+    receivedAt: new Date(row.receivedAtMs).toISOString(),
+    expiresAt: new Date(row.expiresAtMs).toISOString(),
+    retentionDays: row.retentionDays,
+    policyVersion: row.policyVersion,
+    decisionId: row.decisionId,
+    decisionPolicyVersion: row.decisionPolicyVersion,
+    customerId: row.customerId,
+    feature: row.feature,
+    environment: row.environment,
+    tags: row.tags,
+    provider: row.provider,
+    model: row.model,
+    latencyMs: row.latencyMs,
+    payloadBytes: row.payloadBytes,
+  };
+}

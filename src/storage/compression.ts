@@ -1,0 +1,75 @@
+/**
+ * Prompt compression in D1: the organization's profile, and the savings that its calls recorded.
+ */
+import { and, desc, eq, gte, isNotNull, lt, sql } from 'drizzle-orm';
+import { type CompressionProfile, DEFAULT_COMPRESSION_PROFILE } from '../contract/compression.ts';
+import type { NanoUsd } from '../domain/money.ts';
+import type { Env } from '../env.ts';
+import { database } from './database.ts';
+import { calls, organizations } from './schema.ts';
+
+export async function findProfile(env: Env, organizationId: string): Promise<CompressionProfile> {
+  const [row] = await database(env.DB)
+    .select({ profile: organizations.compressionProfile })
+    .from(organizations)
+    .where(eq(organizations.organizationId, organizationId));
+  return row?.profile ?? DEFAULT_COMPRESSION_PROFILE;
+}
+
+export async function saveProfile(env: Env, organizationId: string, profile: CompressionProfile): Promise<void> {
+  await database(env.DB).update(organizations).set({ compressionProfile: profile }).where(eq(organizations.organizationId, organizationId));
+}
+
+export interface SavingsSums {
+  calls: number;
+  unpricedCalls: number;
+  originalTokens: number;
+  compressedTokens: number;
+  savedTokens: number;
+  costAvoidedNanoUsd: NanoUsd;
+}
+
+const SAVED = sql<number>`COALESCE(SUM(${calls.savedTokens}), 0)`.mapWith(Number);
+
+const SUMS = {
+  calls: sql<number>`COUNT(*)`.mapWith(Number),
+  unpricedCalls: sql<number>`COUNT(*) - COUNT(${calls.costAvoidedNanoUsd})`.mapWith(Number),
+  originalTokens: sql<number>`COALESCE(SUM(${calls.originalTokens}), 0)`.mapWith(Number),
+  compressedTokens: sql<number>`COALESCE(SUM(${calls.compressedTokens}), 0)`.mapWith(Number),
+  savedTokens: SAVED,
+  costAvoidedNanoUsd: sql<NanoUsd>`CAST(COALESCE(SUM(${calls.costAvoidedNanoUsd}), 0) AS TEXT)`.mapWith((text: string) => BigInt(text)),
+};
+
+/** Savings of the calls that began in [fromMs, toMs): in all, by feature, by technique. */
+export async function sumSavings(env: Env, organizationId: string, { fromMs, toMs }: { fromMs: number; toMs: number }, groupsMax: number) {
+  const db = database(env.DB);
+  const recorded = and(
+    eq(calls.organizationId, organizationId),
+    gte(calls.startedAtMs, fromMs),
+    lt(calls.startedAtMs, toMs),
+    isNotNull(calls.originalTokens),
+  );
+  const technique = sql`json_each(${calls.compressionTechniques}) AS technique`;
+  const techniqueName = sql<string>`technique.value`;
+  const [totals, byFeature, byTechnique] = await db.batch([
+    db.select(SUMS).from(calls).where(recorded),
+    db
+      .select({ feature: calls.feature, ...SUMS })
+      .from(calls)
+      .where(recorded)
+      .groupBy(calls.feature)
+      .orderBy(desc(SAVED), calls.feature)
+      .limit(groupsMax),
+    db
+      .select({ technique: techniqueName, ...SUMS })
+      .from(calls)
+      .innerJoin(technique, sql`true`)
+      .where(recorded)
+      .groupBy(techniqueName)
+      .orderBy(desc(SAVED), techniqueName)
+      .limit(groupsMax),
+  ]);
+  const [total] = totals;
+  if (!total) throw new Error('a sum has one row');
+  return { total, byFeature, byTechnique };
+}

@@ -1,0 +1,133 @@
+/**
+ * Samples in D1. An expired sample is invisible to everybody here, whether it was deleted yet or not.
+ *
+ * Lists read rows without their payloads, newest first; payloads are read for as many samples at a time as fit into
+ * `PAYLOAD_BYTES_MAX`, so that whoever walks over all samples stays in bounded memory.
+ */
+import { and, asc, desc, eq, getTableColumns, gt, gte, inArray, lt, lte, type SQL, sql } from 'drizzle-orm';
+import type { Env } from '../env.ts';
+import { database } from './database.ts';
+import { samples } from './schema.ts';
+
+export type NewSample = typeof samples.$inferInsert;
+
+/** Everything of a sample but its payload. */
+export type SampleRow = Omit<typeof samples.$inferSelect, 'payload'>;
+
+export interface SampleFilter {
+  customerId?: string | undefined;
+  feature?: string | undefined;
+  provider?: string | undefined;
+  model?: string | undefined;
+  environment?: string | undefined;
+  /** Received in [fromMs, toMs). */
+  fromMs?: number | undefined;
+  toMs?: number | undefined;
+}
+
+/** A place in the order of samples: by time of receipt, then by id. */
+export interface SamplePlace {
+  receivedAtMs: number;
+  sampleId: string;
+}
+
+/** Payloads that are in memory at the same time; one alone may be larger. */
+export const PAYLOAD_BYTES_MAX = 2 * 1024 * 1024;
+
+const { payload: _payload, ...ROW } = getTableColumns(samples);
+
+/** Stores a sample unless a live one has its id. Answers what is stored, and whether it was there before. */
+export async function insertSample(env: Env, sample: NewSample): Promise<{ row: SampleRow; existed: boolean }> {
+  const db = database(env.DB);
+  const isIt = and(eq(samples.organizationId, sample.organizationId), eq(samples.sampleId, sample.sampleId));
+  const [, inserted, rows] = await db.batch([
+    db.delete(samples).where(and(isIt, lte(samples.expiresAtMs, sample.receivedAtMs))),
+    db.insert(samples).values(sample).onConflictDoNothing(),
+    db.select(ROW).from(samples).where(isIt),
+  ]);
+  const [row] = rows;
+  if (!row) throw new Error('a sample that was stored is there');
+  return { row, existed: inserted.meta.changes === 0 };
+}
+
+/** Samples after a place; one more than asked for tells whether there are more. */
+export async function findSamples(
+  env: Env,
+  organizationId: string,
+  filter: SampleFilter,
+  { order, after, limit, nowMs }: { order: 'newest' | 'oldest'; after: SamplePlace | null; limit: number; nowMs: number },
+): Promise<SampleRow[]> {
+  const [direction, beyond] = order === 'newest' ? [desc, sql`<`] : [asc, sql`>`];
+  const place = after && sql`(${samples.receivedAtMs}, ${samples.sampleId}) ${beyond} (${after.receivedAtMs}, ${after.sampleId})`;
+  return database(env.DB)
+    .select(ROW)
+    .from(samples)
+    .where(and(matching(organizationId, filter, nowMs), place ?? undefined))
+    .orderBy(direction(samples.receivedAtMs), direction(samples.sampleId))
+    .limit(limit + 1);
+}
+
+export async function countSamples(env: Env, organizationId: string, filter: SampleFilter, nowMs: number): Promise<number> {
+  return database(env.DB).$count(samples, matching(organizationId, filter, nowMs));
+}
+
+export async function findSample(env: Env, organizationId: string, sampleId: string, nowMs: number) {
+  const [row] = await database(env.DB)
+    .select()
+    .from(samples)
+    .where(and(eq(samples.organizationId, organizationId), eq(samples.sampleId, sampleId), gt(samples.expiresAtMs, nowMs)));
+  return row ?? null;
+}
+
+/**
+ * The first samples of a list whose payloads fit into memory together, with their payloads: at least one, unless all
+ * are gone by now. `read` says how many of the list were looked at.
+ */
+export async function readPayloads(
+  env: Env,
+  organizationId: string,
+  rows: readonly SampleRow[],
+): Promise<{ read: number; samples: { row: SampleRow; payload: string }[] }> {
+  const some = rows.slice(0, fitting(rows));
+  const ids = some.map(({ sampleId }) => sampleId);
+  const found = await database(env.DB)
+    .select({ sampleId: samples.sampleId, payload: samples.payload })
+    .from(samples)
+    .where(and(eq(samples.organizationId, organizationId), inArray(samples.sampleId, ids)));
+  const payloads = new Map(found.map(({ sampleId, payload }) => [sampleId, payload]));
+  const read = some.flatMap((row) => {
+    const payload = payloads.get(row.sampleId);
+    return payload === undefined ? [] : [{ row, payload }];
+  });
+  return { read: some.length, samples: read };
+}
+
+/** D1 binds 100 values in one statement. */
+const IDS_MAX = 90;
+
+/** How many of the first samples have payloads that fit into memory together: at least one. */
+function fitting(rows: readonly SampleRow[]): number {
+  let bytes = 0;
+  let count = 0;
+  for (const { payloadBytes } of rows.slice(0, IDS_MAX)) {
+    bytes += payloadBytes;
+    if (bytes > PAYLOAD_BYTES_MAX && count > 0) break;
+    count += 1;
+  }
+  return count;
+}
+
+function matching(organizationId: string, filter: SampleFilter, nowMs: number): SQL | undefined {
+  const { customerId, feature, provider, model, environment, fromMs, toMs } = filter;
+  return and(
+    eq(samples.organizationId, organizationId),
+    gt(samples.expiresAtMs, nowMs),
+    customerId === undefined ? undefined : eq(samples.customerId, customerId),
+    feature === undefined ? undefined : eq(samples.feature, feature),
+    provider === undefined ? undefined : eq(samples.provider, provider),
+    model === undefined ? undefined : eq(samples.model, model),
+    environment === undefined ? undefined : eq(samples.environment, environment),
+    fromMs === undefined ? undefined : gte(samples.receivedAtMs, fromMs),
+    toMs === undefined ? undefined : lt(samples.receivedAtMs, toMs),
+  );
+}

@@ -1,0 +1,61 @@
+/**
+ * Histories of usage without the calls: hours as a customer's object keeps them, and as D1 keeps them for reports.
+ *
+ * What writes these rows in the service is tested where it stands; here they are a long past that no test could live through.
+ */
+import { runInDurableObject } from 'cloudflare:test';
+import { bindings, customerStub } from './worker.ts';
+
+/** An hour of a customer; what is not said is 0. */
+export interface ObjectHour {
+  atMs: number;
+  completedCalls?: number;
+  failedCalls?: number;
+  inputTokens?: number;
+  outputTokens?: number;
+  costNanoUsd?: number;
+  unpricedCalls?: number;
+  custom1?: number;
+  custom2?: number;
+  agenticApi?: number;
+}
+
+/** Writes hours into the object of a customer that exists. */
+export async function writeObjectHours(organizationId: string, customerId: string, hours: readonly ObjectHour[]): Promise<void> {
+  await runInDurableObject(customerStub(organizationId, customerId), (_, { storage }) => {
+    storage.sql.exec(
+      `INSERT INTO usage_hours (hour_ms, completed_calls, failed_calls, input_tokens, output_tokens, completed_cost_nano_usd,
+         failed_cost_nano_usd, unpriced_calls, custom1, custom2, agentic_api)
+       SELECT value ->> 'atMs', COALESCE(value ->> 'completedCalls', 0), COALESCE(value ->> 'failedCalls', 0),
+         COALESCE(value ->> 'inputTokens', 0), COALESCE(value ->> 'outputTokens', 0), COALESCE(value ->> 'costNanoUsd', 0), 0,
+         COALESCE(value ->> 'unpricedCalls', 0), COALESCE(value ->> 'custom1', 0), COALESCE(value ->> 'custom2', 0),
+         COALESCE(value ->> 'agenticApi', 0)
+       FROM json_each(?)`,
+      JSON.stringify(hours),
+    );
+  });
+}
+
+/** An hour of a customer in one feature, model and outcome; what is not said is 0 or empty. */
+export interface ReportHour {
+  customerId: string;
+  atMs: number;
+  feature?: string;
+  model?: string;
+  outcome?: 'COMPLETED' | 'FAILED' | 'TIMEOUT' | 'NOT_ALLOWED';
+  calls: number;
+  costNanoUsd?: number;
+}
+
+/** Writes hours into the table that reports are made from. */
+export async function writeReportHours(organizationId: string, hours: readonly ReportHour[]): Promise<void> {
+  await bindings.DB.prepare(
+    `INSERT INTO usage_hours (organization_id, customer_id, hour_ms, feature, provider, model, outcome, calls, unpriced_calls, input_tokens,
+       cached_input_tokens, output_tokens, reasoning_tokens, searches, cost_nano_usd)
+     SELECT ?1, value ->> 'customerId', value ->> 'atMs', COALESCE(value ->> 'feature', ''), '', COALESCE(value ->> 'model', ''),
+       COALESCE(value ->> 'outcome', 'COMPLETED'), value ->> 'calls', 0, 0, 0, 0, 0, 0, COALESCE(value ->> 'costNanoUsd', 0)
+     FROM json_each(?2)`,
+  )
+    .bind(organizationId, JSON.stringify(hours))
+    .run();
+}

@@ -1,0 +1,250 @@
+/**
+ * A call for each request of a Hono and of an Express application: begun before the handler, ended with the response, and
+ * as failed where the request failed or its client left.
+ */
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import express from 'express';
+import { Hono } from 'hono';
+import { stream } from 'hono/streaming';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { type Client, createClient } from '../../src/client/client.ts';
+import { callOf, callPerRequest as expressCalls } from '../../src/client/express.ts';
+import { type CallVariables, callPerRequest as honoCalls } from '../../src/client/hono.ts';
+import * as fail from '../support/failing-server.ts';
+
+const NOTHING = { standard: false, premium: false, audio: false, image: false, search: false, reasoningLevel: 'NONE' };
+const USAGE = { modelUsed: 'gpt-5.2', inputTokens: 12, responseTokens: 3 };
+
+let server: fail.FailingServer;
+let callmeter: Client;
+let allowed: object;
+beforeAll(async () => {
+  server = await fail.FailingServer.start(({ operation, key, body }) =>
+    operation === 'beginCall'
+      ? { callId: key, allowed, entitlementHints: { suggestedModelTier: 'standard', reasoningLevel: 'HIGH', policy: 'NONE' } }
+      : { callId: body?.callId, status: body?.error ? 'FAILED' : 'COMPLETED', costUSD: 0.5 },
+  );
+  callmeter = createClient({ apiKey: 'utk-test', baseUrl: server.url, retry: { attempts: 1 } });
+});
+afterAll(() => server.stop());
+beforeEach(() => {
+  allowed = { ...NOTHING, standard: true };
+  server.script();
+});
+
+const reports = (name: string) => server.seen.filter(({ operation }) => operation === name).map(({ body }) => body);
+const begins = () => reports('beginCall');
+const ends = () => reports('endCall');
+
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5));
+}
+
+describe('Hono', () => {
+  function honoApp(): Hono<{ Variables: CallVariables }> {
+    const app = new Hono<{ Variables: CallVariables }>();
+    app.use(
+      honoCalls({
+        callmeter,
+        begin: (c) => {
+          const customerId = c.req.header('x-customer');
+          return customerId === undefined ? null : { customerId, feature: 'chat' };
+        },
+      }),
+    );
+    app.get('/answer', (c) => {
+      c.get('call')?.setUsage(USAGE);
+      return c.json({ allowed: c.get('call')?.allowed.standard ?? null }, 200, { 'x-mine': 'yes' });
+    });
+    app.get('/nothing', (c) => c.body(null, 204));
+    app.get('/throws', () => {
+      throw new Error('mine');
+    });
+    app.get('/unavailable', (c) => c.text('no', 503));
+    app.get('/wrong', (c) => c.text('no', 400));
+    app.get('/stream', (c) =>
+      stream(c, async (out) => {
+        await out.write('one ');
+        c.get('call').setUsage(USAGE);
+        await out.write('two');
+      }),
+    );
+    app.get('/endless', (c) =>
+      stream(c, async (out) => {
+        c.get('call').setUsage(USAGE);
+        while (!out.aborted) {
+          await out.write('more ');
+          await out.sleep(1);
+        }
+      }),
+    );
+    return app;
+  }
+  const headers = { 'x-customer': 'alice' };
+
+  test('the handler finds the call, and it has ended when the response is read', async () => {
+    const response = await honoApp().request('/answer', { headers });
+    expect(await response.json()).toEqual({ allowed: true });
+    expect([response.status, response.headers.get('x-mine'), response.headers.get('content-type')]).toEqual([
+      200,
+      'yes',
+      'application/json',
+    ]);
+    expect(begins()).toEqual([{ customerId: 'alice', feature: 'chat' }]);
+    expect(ends()).toEqual([{ callId: expect.any(String), ...USAGE }]);
+  });
+
+  test('a streamed response ends it after its last byte, with what was set on the way', async () => {
+    const response = await honoApp().request('/stream', { headers });
+    expect(await response.text()).toBe('one two');
+    expect(ends()).toEqual([{ callId: expect.any(String), ...USAGE }]);
+  });
+
+  test('a client that leaves makes it a failed call, with the usage so far', async () => {
+    const response = await honoApp().request('/endless', { headers });
+    const reader = response.body?.getReader();
+    await reader?.read();
+    await reader?.cancel();
+    expect(ends()).toMatchObject([{ ...USAGE, error: { code: 'CLIENT_DISCONNECTED' } }]);
+  });
+
+  test('so does a client that was gone before the response', async () => {
+    const controller = new AbortController();
+    const request = new Request('http://x/answer', { headers, signal: controller.signal });
+    controller.abort();
+    await (await honoApp().request(request)).text();
+    expect(ends()).toMatchObject([{ ...USAGE, error: { code: 'CLIENT_DISCONNECTED' } }]);
+  });
+
+  test.each([
+    ['/throws', 500, 'HTTP_500'],
+    ['/unavailable', 503, 'HTTP_503'],
+    ['/wrong', 400, undefined],
+    ['/nothing', 204, undefined],
+  ])('%s', async (path, status, code) => {
+    const response = await honoApp().request(path, { headers });
+    await response.text();
+    expect(response.status).toBe(status);
+    expect(ends().map((end) => (end?.error as { code: string } | undefined)?.code)).toEqual([code]);
+  });
+
+  test('a denied call is answered with 403, or as the application wants it; its handler does not run', async () => {
+    allowed = NOTHING;
+    const response = await honoApp().request('/throws', { headers });
+    expect([response.status, await response.json()]).toMatchObject([403, { error: { code: 'ENTITLEMENT_DENIED' } }]);
+    const app = new Hono<{ Variables: CallVariables }>();
+    app.use(
+      honoCalls({
+        callmeter,
+        begin: () => ({ customerId: 'alice' }),
+        onDenied: (_c, call) => new Response(call.hints.policy, { status: 402 }),
+      }),
+    );
+    expect((await app.request('/')).status).toBe(402);
+    expect(ends()).toEqual([]);
+  });
+
+  test('a request that is nobody’s has no call; a begin that fails is an error of the request', async () => {
+    expect(await (await honoApp().request('/answer')).json()).toEqual({ allowed: null });
+    expect(server.seen).toEqual([]);
+    server.script(fail.refuses(401, 'UNAUTHORIZED'));
+    expect((await honoApp().request('/answer', { headers })).status).toBe(500);
+  });
+
+  test('on Workers the report outlives the response', async () => {
+    const kept: Promise<unknown>[] = [];
+    const context = {
+      waitUntil: (promise: Promise<unknown>) => void kept.push(promise),
+      passThroughOnException: () => undefined,
+      props: {},
+    };
+    server.script(fail.works, fail.slow(100));
+    await (await honoApp().request('/answer', { headers }, {}, context as never)).text();
+    expect(kept).toHaveLength(1);
+    await Promise.all(kept);
+    expect(ends()).toHaveLength(1);
+  });
+});
+
+describe('Express', () => {
+  let http: Server;
+  const get = (path: string, headers: Record<string, string> = { 'x-customer': 'alice' }, init: RequestInit = {}) =>
+    fetch(`http://127.0.0.1:${(http.address() as AddressInfo).port}${path}`, { headers, ...init });
+  beforeAll(async () => {
+    const app = express();
+    const begin = (req: express.Request) => {
+      const customerId = req.get('x-customer');
+      return customerId === undefined ? null : { customerId };
+    };
+    app.get(
+      '/custom',
+      expressCalls({ callmeter, begin, onDenied: (_req, res) => res.status(402).json({}) }),
+      (_req, res) => void res.send(),
+    );
+    app.use(expressCalls({ callmeter, begin }));
+    app.get('/answer', (_req, res) => {
+      callOf(res).setUsage(USAGE);
+      res.json({ allowed: callOf(res).allowed.standard });
+    });
+    app.get('/throws', () => {
+      throw new Error('mine');
+    });
+    app.get('/wrong', (_req, res) => void res.status(404).send('no'));
+    app.get('/endless', (_req, res) => {
+      callOf(res).setUsage(USAGE);
+      const timer = setInterval(() => res.write('more '), 5);
+      res.on('close', () => clearInterval(timer));
+    });
+    app.use(
+      (_error: Error, _req: express.Request, res: express.Response, _next: express.NextFunction) => void res.status(500).send('sorry'),
+    );
+    http = createServer(app);
+    await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve));
+  });
+  afterAll(() => {
+    http.closeAllConnections();
+    http.close();
+  });
+
+  test('the handler finds the call, and it ends with the response', async () => {
+    expect(await (await get('/answer')).json()).toEqual({ allowed: true });
+    await until(() => ends().length === 1);
+    expect(begins()).toEqual([{ customerId: 'alice' }]);
+    expect(ends()).toEqual([{ callId: expect.any(String), ...USAGE }]);
+  });
+
+  test.each([
+    ['/throws', 500, 'HTTP_500'],
+    ['/wrong', 404, undefined],
+  ])('%s', async (path, status, code) => {
+    expect((await get(path)).status).toBe(status);
+    await until(() => ends().length === 1);
+    expect(ends().map((end) => (end?.error as { code: string } | undefined)?.code)).toEqual([code]);
+  });
+
+  test('a client that leaves makes it a failed call, with the usage so far', async () => {
+    const controller = new AbortController();
+    const response = await get('/endless', undefined, { signal: controller.signal });
+    await response.body?.getReader().read();
+    controller.abort();
+    await until(() => ends().length === 1);
+    expect(ends()).toMatchObject([{ ...USAGE, error: { code: 'CLIENT_DISCONNECTED' } }]);
+  });
+
+  test('a denied call is answered with 403, or as the application wants it', async () => {
+    allowed = NOTHING;
+    const response = await get('/throws');
+    expect([response.status, await response.json()]).toMatchObject([403, { error: { code: 'ENTITLEMENT_DENIED' } }]);
+    expect((await get('/custom')).status).toBe(402);
+    expect(ends()).toEqual([]);
+  });
+
+  test('a request that is nobody’s has no call, and asking for it is told; a begin that fails is an error of the request', async () => {
+    expect((await get('/wrong', {})).status).toBe(404);
+    expect((await get('/answer', {})).status).toBe(500);
+    expect(server.seen).toEqual([]);
+    server.script(fail.refuses(401, 'UNAUTHORIZED'));
+    expect((await get('/answer')).status).toBe(500);
+  });
+});

@@ -1,0 +1,261 @@
+/**
+ * GET /usage/anomalies: what was injected into an organization's hours shows up where and when it was, with its evidence, and
+ * what is usual does not.
+ */
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { createTenant, type Tenant } from '../support/api.ts';
+import { type ReportHour, writeReportHours } from '../support/history.ts';
+import { chance, HOUR_MS as HOUR, OFFICE_WEEK, waveProfile } from '../support/series.ts';
+import { operator } from '../support/worker.ts';
+
+const DAY = 24 * HOUR;
+const TODAY = Date.UTC(2027, 5, 16);
+const NOW = TODAY + 10 * HOUR + 20 * 60_000;
+const PRESENT_HOUR = TODAY + 10 * HOUR;
+const CUSTOMERS = ['alpha', 'beta', 'gamma'];
+const CALL_NANO_USD = 2_000_000;
+const iso = (atMs: number) => new Date(atMs).toISOString();
+
+beforeAll(() => {
+  vi.useFakeTimers({ toFake: ['Date'], now: NOW });
+});
+afterAll(() => {
+  vi.useRealTimers();
+});
+
+/** What becomes of an hour of a customer. */
+interface Bend {
+  calls: number;
+  failed: number;
+  costNanoUsd: number;
+  model: string;
+}
+type Bent = (customerId: string, atMs: number, usual: Bend) => Partial<Bend>;
+
+/** An organization of three customers with a daily and a weekly rhythm for so many days, bent by `bend`. */
+async function organization(bend: Bent = () => ({}), { days = 75, seed = 7 } = {}): Promise<Tenant> {
+  const tenant = await createTenant(operator);
+  const { poisson } = chance(seed);
+  const hours: ReportHour[] = [];
+  for (let atMs = TODAY - days * DAY; atMs < PRESENT_HOUR; atMs += HOUR) {
+    const weekday = new Date(atMs).getUTCDay();
+    for (const [n, customerId] of CUSTOMERS.entries()) {
+      const size = (n + 1) * 400 * (OFFICE_WEEK[weekday] ?? 1) * waveProfile(weekday, new Date(atMs).getUTCHours());
+      const calls = poisson(size);
+      const usual = { calls, failed: poisson(calls * 0.01), costNanoUsd: CALL_NANO_USD, model: 'openai/gpt-4o-mini' };
+      const hour = { ...usual, ...bend(customerId, atMs, usual) };
+      const of = { customerId, atMs, model: hour.model };
+      const passed = hour.calls - hour.failed;
+      if (passed > 0) hours.push({ ...of, calls: passed, costNanoUsd: passed * hour.costNanoUsd });
+      if (hour.failed > 0) hours.push({ ...of, outcome: 'FAILED', calls: hour.failed });
+    }
+  }
+  await writeReportHours(tenant.organizationId, hours);
+  return tenant;
+}
+
+const read = async ({ api }: Tenant, query: Record<string, string> = {}) => (await api.send('readUsageAnomalies', { query })).data;
+const between = (fromMs: number, toMs: number) => (atMs: number) => atMs >= fromMs && atMs < toMs;
+
+describe('an organization whose usage is usual', () => {
+  test('has no episodes, nor have its customers', async () => {
+    const data = await read(await organization());
+    expect(data).toEqual({
+      period: { startedAt: iso(TODAY - 60 * DAY), endedAt: iso(PRESENT_HOUR) },
+      asOf: iso(PRESENT_HOUR),
+      items: [],
+      customersLookedAt: 3,
+      truncated: false,
+    });
+  });
+
+  test('has none either where it has no usage at all', async () => {
+    expect(await read(await createTenant(operator))).toMatchObject({ items: [], customersLookedAt: 0, truncated: false });
+  });
+
+  test.each([1, 5, 13])('has none in its first %d days: before two weeks nothing is usual', async (days) => {
+    const wild: Bent = (_, atMs, { calls }) => (atMs > PRESENT_HOUR - 5 * HOUR ? { calls: calls * 30, model: 'openai/gpt-4o' } : {});
+    expect((await read(await organization(wild, { days }))).items).toEqual([]);
+  });
+});
+
+describe('a spend spike of one customer', () => {
+  const startMs = TODAY - 9 * DAY + 12 * HOUR;
+  const during = between(startMs, startMs + 6 * HOUR);
+  let tenant: Tenant;
+  beforeAll(async () => {
+    tenant = await organization((customerId, atMs, { calls }) => (customerId === 'alpha' && during(atMs) ? { calls: calls * 25 } : {}));
+  });
+
+  test('shows up for the organization by the hour, and for that customer by the day', async () => {
+    const { items } = await read(tenant);
+    expect(items.map(({ customerId, kind }) => [customerId, kind])).toEqual([
+      [null, 'SPEND_SPIKE'],
+      ['alpha', 'SPEND_SPIKE'],
+    ]);
+    const [ofAll, ofAlpha] = items;
+    expect(ofAll).toMatchObject({ startedAt: iso(startMs), endedAt: iso(startMs + 6 * HOUR), unit: 'USD', severity: 'HIGH' });
+    expect(ofAlpha).toMatchObject({ startedAt: iso(TODAY - 9 * DAY), endedAt: iso(TODAY - 8 * DAY), unit: 'USD' });
+    for (const { expected, observed, evidence } of items) {
+      expect(observed).toBeGreaterThan(1.75 * expected);
+      expect(expected).toBeGreaterThan(0);
+      expect(evidence).toEqual({
+        ratio: expect.closeTo(observed / expected, 1),
+        score: expect.any(Number),
+        scoreLimit: expect.any(Number),
+        relativeNoise: expect.any(Number),
+      });
+      expect(Number(evidence.score)).toBeGreaterThan(Number(evidence.scoreLimit));
+    }
+  });
+
+  test('is seen by the hour where that customer is asked for, and not for another one', async () => {
+    const { items, customersLookedAt } = await read(tenant, { customerId: 'alpha' });
+    expect(customersLookedAt).toBe(1);
+    expect(items).toMatchObject([
+      { customerId: 'alpha', kind: 'SPEND_SPIKE', startedAt: iso(startMs), endedAt: iso(startMs + 6 * HOUR), severity: 'HIGH' },
+    ]);
+    expect((await read(tenant, { customerId: 'beta' })).items).toEqual([]);
+    expect((await read(tenant, { customerId: 'nobody' })).items).toEqual([]);
+  });
+
+  test('is not seen by another organization, nor where the days do not reach it', async () => {
+    const other = await createTenant(operator);
+    expect((await read(other, { customerId: 'alpha' })).items).toEqual([]);
+    const early = await organization((customerId, atMs, { calls }) =>
+      customerId === 'alpha' && between(startMs - 20 * DAY, startMs - 20 * DAY + 6 * HOUR)(atMs) ? { calls: calls * 25 } : {},
+    );
+    expect((await read(early, { days: '35' })).items.map(({ customerId }) => customerId)).toEqual([null, 'alpha']);
+    expect((await read(early, { days: '20' })).items).toEqual([]);
+  });
+
+  test('gives the same bytes for the same data, within the hour', async () => {
+    const bytes = async () => JSON.stringify(await read(tenant));
+    const first = await bytes();
+    vi.setSystemTime(PRESENT_HOUR);
+    expect(await bytes()).toBe(first);
+    vi.setSystemTime(PRESENT_HOUR + HOUR - 1);
+    expect(await bytes()).toBe(first);
+    vi.setSystemTime(NOW);
+  });
+});
+
+describe('silence', () => {
+  test('of one customer that goes on shows up for that customer alone', async () => {
+    const sinceMs = TODAY - 5 * DAY;
+    const { items } = await read(
+      await organization((customerId, atMs) => (customerId === 'beta' && atMs >= sinceMs ? { calls: 0, failed: 0 } : {})),
+    );
+    expect(items).toEqual([
+      {
+        customerId: 'beta',
+        kind: 'SILENCE',
+        startedAt: iso(sinceMs),
+        endedAt: iso(TODAY),
+        unit: 'calls',
+        expected: expect.any(Number),
+        observed: 0,
+        severity: 'MEDIUM',
+        evidence: { days: 5, activeShareBefore: 1, logChance: expect.any(Number), logChanceLimit: expect.any(Number) },
+      },
+    ]);
+    // 800 calls a weekday or so, from Friday to Tuesday.
+    expect(items[0]?.expected).toBeGreaterThan(2_000);
+    expect(items[0]?.expected).toBeLessThan(5_000);
+    expect(Number(items[0]?.evidence.logChance)).toBeLessThan(Number(items[0]?.evidence.logChanceLimit));
+  });
+
+  test('of everybody shows up for the organization and for each customer', async () => {
+    const days = between(TODAY - 20 * DAY, TODAY - 16 * DAY);
+    const { items } = await read(await organization((_, atMs) => (days(atMs) ? { calls: 0, failed: 0 } : {})));
+    expect(items.map(({ customerId, kind }) => [customerId, kind]).sort()).toEqual([
+      ['alpha', 'SILENCE'],
+      ['beta', 'SILENCE'],
+      ['gamma', 'SILENCE'],
+      [null, 'SILENCE'],
+    ]);
+    for (const { customerId, startedAt, endedAt } of items.filter(({ customerId: of }) => of !== null)) {
+      expect([customerId, startedAt, endedAt]).toEqual([customerId, iso(TODAY - 20 * DAY), iso(TODAY - 16 * DAY)]);
+    }
+    // The organization's days end with the present hour.
+    const ofAll = items.find(({ customerId }) => customerId === null);
+    expect(Math.abs(Date.parse(ofAll?.startedAt ?? '') - (TODAY - 20 * DAY))).toBeLessThan(DAY);
+    expect(Math.abs(Date.parse(ofAll?.endedAt ?? '') - (TODAY - 16 * DAY))).toBeLessThan(DAY);
+  });
+});
+
+describe('a burst of errors', () => {
+  test('shows up with both shares, for the organization and the customer whose calls failed', async () => {
+    const startMs = TODAY - 4 * DAY + 9 * HOUR;
+    const during = between(startMs, startMs + 8 * HOUR);
+    const { items } = await read(
+      await organization((customerId, atMs, { calls }) =>
+        customerId === 'gamma' && during(atMs) ? { failed: Math.round(calls * 0.7) } : {},
+      ),
+    );
+    const bursts = items.filter(({ kind }) => kind === 'ERROR_BURST');
+    expect(items.every(({ kind, customerId }) => kind === 'ERROR_BURST' || customerId === 'gamma')).toBe(true);
+    expect(bursts.map(({ customerId }) => customerId)).toEqual([null, 'gamma']);
+    expect(bursts[0]).toMatchObject({ startedAt: iso(startMs), endedAt: iso(startMs + 8 * HOUR), unit: 'calls' });
+    expect(bursts[1]).toMatchObject({ startedAt: iso(TODAY - 4 * DAY), endedAt: iso(TODAY - 3 * DAY), unit: 'calls' });
+    for (const { observed, expected, evidence } of bursts) {
+      expect(observed).toBeGreaterThan(5 * expected);
+      expect(evidence.failedShare).toBeCloseTo(observed / Number(evidence.calls), 4);
+      expect(evidence.usualFailedShare).toBeCloseTo(0.01, 1);
+    }
+  });
+});
+
+describe('a new expensive model', () => {
+  test('shows up with its name and its share, from its first use on', async () => {
+    const sinceMs = TODAY - 12 * DAY;
+    const tenant = await organization((customerId, atMs) =>
+      customerId === 'gamma' && atMs >= sinceMs ? { model: 'openai/o1-pro', costNanoUsd: CALL_NANO_USD * 1.2 } : {},
+    );
+    const models = (await read(tenant)).items.filter(({ kind }) => kind === 'NEW_EXPENSIVE_MODEL');
+    expect(models.map(({ customerId, startedAt, endedAt, unit, expected }) => [customerId, startedAt, endedAt, unit, expected])).toEqual([
+      [null, iso(sinceMs), iso(sinceMs + 7 * DAY), 'USD', 0],
+      ['gamma', iso(sinceMs), iso(sinceMs + 7 * DAY), 'USD', 0],
+    ]);
+    expect(models.map(({ evidence }) => evidence.modelKey)).toEqual(['openai/o1-pro', 'openai/o1-pro']);
+    // Gamma makes half of the calls, now at 1.2 times the price: 0.6 of 1.1.
+    expect(models[0]?.evidence.shareOfSpend).toBeCloseTo(0.6 / 1.1, 1);
+    expect(models[1]).toMatchObject({ severity: 'HIGH', evidence: { shareOfSpend: 1, days: 7 } });
+    expect(models[1]?.observed).toBeCloseTo(models[0]?.observed ?? 0, 3);
+  });
+
+  test('is not one that costs nothing, however many there are', async () => {
+    const tenant = await organization((_, atMs) => (atMs >= TODAY - 12 * DAY ? { model: `own-model-${atMs}`, costNanoUsd: 0 } : {}));
+    expect((await read(tenant)).items.filter(({ kind }) => kind === 'NEW_EXPENSIVE_MODEL')).toEqual([]);
+  });
+});
+
+describe('the query', () => {
+  test('looks at fourteen whole days of every customer where that is asked, whatever the time of day', async () => {
+    const sinceMs = TODAY - 2 * DAY;
+    const tenant = await organization((customerId, atMs) => (customerId === 'gamma' && atMs >= sinceMs ? { calls: 0, failed: 0 } : {}));
+    const data = await read(tenant, { days: '14' });
+    expect(data.period).toEqual({ startedAt: iso(TODAY - 14 * DAY), endedAt: iso(PRESENT_HOUR) });
+    expect(data.items).toMatchObject([{ customerId: 'gamma', kind: 'SILENCE', startedAt: iso(sinceMs), endedAt: iso(TODAY) }]);
+    expect((await read(tenant, { days: '100' })).items).toMatchObject([{ customerId: 'gamma', kind: 'SILENCE' }]);
+  });
+
+  test.each([
+    ['days', { days: '13' }],
+    ['days', { days: '101' }],
+    ['days', { days: '20.5' }],
+    ['days', { days: 'all' }],
+    ['customerId', { customerId: '' }],
+    ['customerId', { customerId: '..' }],
+  ])('is 400 that names %s for %j', async (path, query) => {
+    const { api } = await createTenant(operator);
+    const { status, refusal } = await api.send('readUsageAnomalies', { query: query as Record<string, string> });
+    expect([status, refusal.code]).toEqual([400, 'BAD_REQUEST']);
+    expect((refusal.details as { path: string }[])[0]?.path).toBe(path);
+  });
+
+  test('of unknown parameters is as if they were not there', async () => {
+    const tenant = await createTenant(operator);
+    expect(await read(tenant, { organizationId: 'other', sensitivity: 'high' })).toEqual(await read(tenant));
+  });
+});

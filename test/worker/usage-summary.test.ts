@@ -1,0 +1,435 @@
+/**
+ * GET /usage/summary: its sums are those of GET /calls over the same calls, to the nano-USD, in every dimension, time zone
+ * and filter, whatever is sent twice, rewritten or deleted.
+ */
+import { runDurableObjectAlarm } from 'cloudflare:test';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { GROUPS_MAX } from '../../src/contract/usage-summary.ts';
+import { deleteExpired } from '../../src/storage/housekeeping.ts';
+import { createTenant, type Tenant } from '../support/api.ts';
+import { writeReportHours } from '../support/history.ts';
+import { accepted, withObject } from '../support/object.ts';
+import { chance } from '../support/series.ts';
+import { bindings, customerStub, operator } from '../support/worker.ts';
+import { usage } from '../unit/fixtures.ts';
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+/** Clocks in Europe go back on the 31st, those in America a week later, on the 7th. */
+const START = Date.UTC(2027, 9, 27, 20);
+const CALLS = 240;
+const STEP = 1.2 * HOUR;
+const END = START + CALLS * STEP;
+const PERIOD = { from: '2027-10-20', to: '2027-11-20' };
+
+/** Twenty premium calls are included; credit pays for the rest, and whoever has none is denied. */
+const PLAN = { name: 'P', limitType: 'BLOCK', limits: { premiumCalls: 20 }, payg: { enabled: true, markupPercent: 15 } };
+const CUSTOMERS = ['alpha', 'beta', 'ünï/4 ∆'] as const;
+
+/** What was sent and what became of it, as GET /calls says. */
+interface Fact {
+  customerId: string;
+  feature: string | null;
+  model: string | null;
+  provider: string | null;
+  status: string;
+  endMs: number;
+  costNanoUsd: bigint;
+  unpriced: boolean;
+  inputTokens: number;
+  cachedInputTokens: number;
+  outputTokens: number;
+  reasoningTokens: number;
+  searches: number;
+}
+
+let tenant: Tenant;
+let other: Tenant;
+let facts: Fact[];
+/** Ends that may be sent again. */
+const ends: { body: object; atMs: number }[] = [];
+
+beforeAll(async () => {
+  vi.useFakeTimers({ toFake: ['Date'], now: START - DAY });
+  tenant = await createTenant(operator, PLAN);
+  other = await createTenant(operator, PLAN);
+  const params = { org: tenant.organizationId, customerId: 'alpha' };
+  await tenant.api.send('provisionCustomer', { body: { customerId: 'alpha' } });
+  await operator.send('grantCredit', { params, body: { kind: 'USD', amountUsd: '10000' } });
+  const sent = await makeCalls();
+  vi.setSystemTime(END + 3 * DAY);
+  await deliverAll();
+  facts = [];
+  for (const [callId, { feature, end }] of sent) facts.push(await factOf(callId, feature, end));
+}, 120_000);
+afterAll(() => {
+  vi.useRealTimers();
+});
+
+type Sent = Map<string, { feature: string | null; end: Record<string, number> | null }>;
+
+/** Random calls over twelve days: priced and not, failed, denied, never ended, ended late, in batches. */
+async function makeCalls(): Promise<Sent> {
+  const { pick, uniform, between } = chance(20_271_027);
+  const some = (max: number) => Math.floor(between(0, max));
+  const sent: Sent = new Map();
+  const late: (() => Promise<void>)[] = [];
+  for (let n = 0; n < CALLS; n += 1) {
+    const beginMs = START + n * STEP;
+    vi.setSystemTime(beginMs);
+    for (let due = late.length; due > 0 && uniform() < 0.5; due -= 1) await late.shift()?.();
+    const customerId = pick(CUSTOMERS);
+    const feature = pick(['chat', 'search', 'Chat', null]);
+    const requested = pick([{ premium: true }, { standard: true }, {}]);
+    const pricingMode = pick(['standard', 'standard', 'batch']);
+    const callId = `sum-${n}`;
+    const body = { customerId, requested, pricingMode, ...(feature && { feature }) };
+    const { status } = await tenant.api.send('beginCall', { body, headers: { 'Idempotency-Key': callId } });
+    expect(status).toBe(200);
+    sent.set(callId, { feature, end: null });
+    const denied = (await tenant.api.send('readCall', { params: { callId } })).data.status === 'NOT_ALLOWED';
+    if (denied || uniform() < 0.06) continue;
+    const inputTokens = some(90_000);
+    const cachedInputTokens = some(inputTokens / 2);
+    const responseTokens = some(4_000);
+    const tokens = { inputTokens, cachedInputTokens, responseTokens, reasoningTokens: some(responseTokens), searches: some(3) };
+    const modelUsed = pick(['gpt-4o', 'gpt-4o-mini', 'openai/gpt-4o', 'claude-3-5-haiku-20241022', 'no-such-model', undefined]);
+    const providerUsed = modelUsed === undefined ? pick(['OpenAI', undefined]) : undefined;
+    const error = uniform() < 0.15 ? { code: 'overloaded', message: 'try later' } : undefined;
+    const end = { callId, ...tokens, modelUsed, providerUsed, error };
+    const finish = async () => {
+      expect((await tenant.api.send('endCall', { body: end })).status).toBe(200);
+      sent.set(callId, { feature, end: tokens });
+      ends.push({ body: end, atMs: Date.now() });
+    };
+    if (uniform() < 0.15) late.push(finish);
+    else {
+      vi.setSystemTime(beginMs + between(0, 0.4) * HOUR);
+      await finish();
+    }
+    // D1 sees some calls while they are open, or before their charge is settled, and some only when all is over.
+    if (uniform() < 0.2) await deliverAll();
+  }
+  vi.setSystemTime(END);
+  for (const finish of late) await finish();
+  return sent;
+}
+
+async function deliverAll(): Promise<void> {
+  for (const customerId of CUSTOMERS) await runDurableObjectAlarm(customerStub(tenant.organizationId, customerId));
+}
+
+async function factOf(callId: string, feature: string | null, end: Record<string, number> | null): Promise<Fact> {
+  const call = (await tenant.api.send('readCall', { params: { callId } })).data;
+  const model = call.costBreakdown?.modelKey ?? call.modelUsed;
+  return {
+    customerId: call.customerId ?? '',
+    feature,
+    model,
+    provider: call.costBreakdown?.provider ?? call.providerUsed?.toLowerCase() ?? null,
+    status: call.status,
+    endMs: Date.parse(call.endTime ?? ''),
+    costNanoUsd: BigInt(call.costUsdNano ?? '0'),
+    unpriced: ['COMPLETED', 'FAILED'].includes(call.status) && call.costUsdNano === null,
+    inputTokens: end?.inputTokens ?? 0,
+    cachedInputTokens: end?.cachedInputTokens ?? 0,
+    outputTokens: end?.responseTokens ?? 0,
+    reasoningTokens: end?.reasoningTokens ?? 0,
+    searches: end?.searches ?? 0,
+  };
+}
+
+const COUNTED = ['inputTokens', 'cachedInputTokens', 'outputTokens', 'reasoningTokens', 'searches'] as const;
+
+/** The figures that a summary owes for these calls. */
+function figuresOf(calls: readonly Fact[]) {
+  const cost = calls.reduce((sum, { costNanoUsd }) => sum + costNanoUsd, 0n);
+  return {
+    calls: calls.length,
+    unpricedCalls: calls.filter(({ unpriced }) => unpriced).length,
+    ...Object.fromEntries(COUNTED.map((name) => [name, calls.reduce((sum, call) => sum + call[name], 0)])),
+    costUSD: expect.closeTo(Number(cost) / 1e9, 9),
+    costUsdNano: cost.toString(),
+  };
+}
+
+const summary = async (query: Record<string, string> = PERIOD, { api }: Tenant = tenant) =>
+  (await api.send('readUsageSummary', { query })).data;
+/** All but what tells the time. */
+const figures = async (query: Record<string, string> = PERIOD) => {
+  const { asOf: _, backlog: __, ...rest } = await summary(query);
+  return JSON.stringify(rest);
+};
+
+describe('the totals', () => {
+  test('are the sum of GET /calls over the same calls, to the nano-USD', async () => {
+    const { totals, truncated } = await summary();
+    expect(totals).toEqual(figuresOf(facts));
+    expect(truncated).toEqual([]);
+    // What the promise is about was there: every outcome, calls without a price, and money.
+    expect(new Set(facts.map(({ status }) => status))).toEqual(new Set(['COMPLETED', 'FAILED', 'TIMEOUT', 'NOT_ALLOWED']));
+    expect(totals.unpricedCalls).toBeGreaterThan(10);
+    expect(BigInt(totals.costUsdNano)).toBeGreaterThan(1_000_000_000n);
+    const late = ends.filter(({ atMs, body }) => atMs - (START + Number((body as { callId: string }).callId.slice(4)) * STEP) > HOUR);
+    expect(late.length).toBeGreaterThan(5);
+  });
+
+  test.each([
+    ['byCustomer', 'customerId', ({ customerId }: Fact) => customerId],
+    ['byFeature', 'feature', ({ feature }: Fact) => feature],
+    ['byModel', 'model', ({ model }: Fact) => model],
+    ['byProvider', 'provider', ({ provider }: Fact) => provider],
+    ['byOutcome', 'outcome', ({ status }: Fact) => status],
+  ] as const)('are split %s, the dearest first', async (list, name, keyOf) => {
+    const groups = (await summary())[list] as ({ costUsdNano: string } & Record<string, unknown>)[];
+    const keys = [...new Set(facts.map(keyOf))];
+    expect(keys.length).toBeGreaterThan(2);
+    expect(Object.fromEntries(groups.map(({ [name]: key, ...rest }) => [String(key), rest]))).toEqual(
+      Object.fromEntries(keys.map((key) => [String(key), figuresOf(facts.filter((fact) => keyOf(fact) === key))])),
+    );
+    const costs = groups.map(({ costUsdNano }) => BigInt(costUsdNano));
+    expect(costs).toEqual(costs.toSorted((a, b) => (a < b ? 1 : a > b ? -1 : 0)));
+  });
+
+  test('of a filter are those of its calls, in every dimension', async () => {
+    for (const filter of [{ customerId: 'beta' }, { feature: 'chat' }, { customerId: 'ünï/4 ∆', feature: 'search' }] as Partial<Fact>[]) {
+      const own = facts.filter((fact) => Object.entries(filter).every(([name, value]) => fact[name as keyof Fact] === value));
+      expect(own.length).toBeGreaterThan(5);
+      const { totals, byDay, byModel, byOutcome, byCustomer } = await summary({ ...PERIOD, ...filter } as Record<string, string>);
+      expect(totals).toEqual(figuresOf(own));
+      for (const list of [byDay, byModel, byOutcome, byCustomer]) expect(sumOf(list)).toEqual(sumOf([totals]));
+    }
+    expect((await summary({ ...PERIOD, customerId: 'nobody' })).totals).toMatchObject({ calls: 0, costUsdNano: '0' });
+    expect((await summary({ ...PERIOD, feature: 'CHAT' })).totals.calls).toBe(0);
+  });
+
+  test('are not those of another organization', async () => {
+    const mine = await summary();
+    const theirs = await summary(PERIOD, other);
+    expect(theirs.totals).toMatchObject({ calls: 0, costUsdNano: '0', inputTokens: 0 });
+    expect([theirs.byCustomer, theirs.byModel, theirs.byOutcome]).toEqual([[], [], []]);
+    await other.api.send('beginCall', { body: { customerId: 'alpha' }, headers: { 'Idempotency-Key': 'sum-0' } });
+    await other.api.send('endCall', { body: { callId: 'sum-0', modelUsed: 'gpt-4o', inputTokens: 1_000 } });
+    await runDurableObjectAlarm(customerStub(other.organizationId, 'alpha'));
+    expect((await summary(PERIOD, other)).totals).toMatchObject({ calls: 1, costUsdNano: '2500000' });
+    expect((await summary()).totals).toEqual(mine.totals);
+  });
+});
+
+type Summed = { calls: number; unpricedCalls: number; costUsdNano: string } & Record<(typeof COUNTED)[number], number>;
+
+function sumOf(list: readonly Summed[]) {
+  const add = (name: 'calls' | 'unpricedCalls' | (typeof COUNTED)[number]) => list.reduce((sum, group) => sum + group[name], 0);
+  const cost = list.reduce((sum, { costUsdNano }) => sum + BigInt(costUsdNano), 0n);
+  return [add('calls'), add('unpricedCalls'), ...COUNTED.map(add), cost];
+}
+
+describe('the days', () => {
+  const ZONES: [string, number][] = [
+    ['UTC', 24],
+    // The last Sunday of October has 25 hours, where the clock goes back by one.
+    ['Europe/Berlin', 25],
+    ['Asia/Kolkata', 24],
+    ['Asia/Kathmandu', 24],
+    ['America/St_Johns', 24],
+    ['America/New_York', 24],
+    ['Pacific/Kiritimati', 24],
+  ];
+
+  test.each(ZONES)('in %s follow each other without a gap, and sum to the totals with every dimension', async (timezone, hours) => {
+    const data = await summary({ ...PERIOD, timezone });
+    expect(data.byDay.map(({ date }) => date)).toEqual(
+      Array.from({ length: 31 }, (_, day) => new Date(Date.UTC(2027, 9, 20 + day)).toISOString().slice(0, 10)),
+    );
+    expect([data.byDay[0]?.startedAt, data.byDay.at(-1)?.endedAt]).toEqual([data.period.startedAt, data.period.endedAt]);
+    for (const [index, { endedAt }] of data.byDay.slice(0, -1).entries()) expect(data.byDay[index + 1]?.startedAt).toBe(endedAt);
+    const sunday = data.byDay.find(({ date }) => date === '2027-10-31');
+    expect((Date.parse(sunday?.endedAt ?? '') - Date.parse(sunday?.startedAt ?? '')) / HOUR).toBe(hours);
+
+    // Placed by the runtime's calendar, which the days are not made with: an hour belongs to the day in which it starts.
+    const local = new Intl.DateTimeFormat('en-CA', { timeZone: timezone, dateStyle: 'short' });
+    for (const { date, startedAt: _, endedAt: __, ...day } of data.byDay) {
+      const own = facts.filter(({ endMs }) => local.format(endMs - (endMs % HOUR)) === date);
+      expect(day, `${timezone} ${date}`).toEqual(figuresOf(own));
+    }
+    for (const list of [data.byDay, data.byCustomer, data.byFeature, data.byModel, data.byProvider, data.byOutcome]) {
+      expect(sumOf(list)).toEqual(sumOf([data.totals]));
+    }
+    expect(data.totals).toEqual(figuresOf(facts));
+  });
+
+  test.each(['UTC', 'Europe/Berlin', 'Asia/Kolkata', 'Asia/Kathmandu'])(
+    'of a part of the calls in %s agree with every dimension',
+    async (timezone) => {
+      const data = await summary({ from: '2027-10-30', to: '2027-11-02', timezone });
+      const [fromMs, toMs] = [Date.parse(data.period.startedAt), Date.parse(data.period.endedAt)];
+      const own = facts.filter(({ endMs }) => endMs - (endMs % HOUR) >= fromMs && endMs - (endMs % HOUR) < toMs);
+      expect(own.length).toBeGreaterThan(20);
+      expect(own.length).toBeLessThan(CALLS);
+      expect(data.totals).toEqual(figuresOf(own));
+      for (const list of [data.byDay, data.byCustomer, data.byFeature, data.byModel, data.byProvider, data.byOutcome]) {
+        expect(sumOf(list)).toEqual(sumOf([data.totals]));
+      }
+    },
+  );
+
+  test.each([
+    ['UTC', Date.UTC(2027, 10, 10, 23, 59), '2027-10-12', '2027-11-10'],
+    // Already tomorrow there.
+    ['Asia/Tokyo', Date.UTC(2027, 10, 10, 23, 59), '2027-10-13', '2027-11-11'],
+    ['America/New_York', Date.UTC(2027, 10, 11, 4, 59), '2027-10-12', '2027-11-10'],
+    ['Europe/Berlin', Date.UTC(2027, 3, 10, 12), '2027-03-12', '2027-04-10'],
+  ])('are the last thirty by default, today in %s included', async (timezone, nowMs, first, last) => {
+    vi.setSystemTime(nowMs);
+    const { byDay } = await summary({ timezone });
+    expect([byDay.length, byDay[0]?.date, byDay.at(-1)?.date]).toEqual([30, first, last]);
+    vi.setSystemTime(END + 3 * DAY);
+  });
+
+  test.each([
+    ['timezone', { timezone: 'Mars/Olympus' }],
+    ['timezone', { timezone: '+02:00' }],
+    ['from', { from: '2027-02-30' }],
+    ['from', { from: '20271020' }],
+    ['from', { from: '0099-01-01', to: '0099-02-01' }],
+    ['from', { from: '2026-01-01', to: '2027-11-01' }],
+    ['to', { to: 'tomorrow' }],
+    ['to', { from: '2027-10-20', to: '2027-10-20' }],
+    ['to', { from: '2027-10-20', to: '2027-10-19' }],
+    ['customerId', { customerId: '' }],
+    ['feature', { feature: ' ' }],
+  ])('are refused by naming %s for %j', async (path, query) => {
+    const { status, refusal } = await tenant.api.send('readUsageSummary', { query: query as Record<string, string> });
+    expect([status, refusal.code]).toEqual([400, 'BAD_REQUEST']);
+    expect((refusal.details as { path: string }[]).map((detail) => detail.path)).toContain(path);
+    expect(refusal.message).toContain(`${path}: `);
+  });
+
+  test('may be four hundred and one at the most', async () => {
+    const from = new Date(Date.UTC(2027, 10, 20) - 401 * DAY).toISOString().slice(0, 10);
+    expect((await summary({ from, to: '2027-11-20' })).byDay).toHaveLength(401);
+  });
+});
+
+describe('nothing counts twice', () => {
+  test('when ends are replayed, alarms fire again, and rows come to D1 again, unchanged or rewritten', async () => {
+    const before = await figures();
+    for (const { body } of ends.slice(-40)) await tenant.api.send('endCall', { body });
+    await deliverAll();
+    await deliverAll();
+    expect(await figures()).toBe(before);
+    const again = 'INSERT INTO calls SELECT * FROM calls WHERE organization_id = ?1';
+    const columns = ['status', 'cost_nano_usd', 'input_tokens', 'revision'].map((name) => `${name} = excluded.${name}`).join(', ');
+    const upsert = (guard: string) => `${again} ON CONFLICT (organization_id, call_id) DO UPDATE SET ${columns} WHERE ${guard}`;
+    for (const guard of ['excluded.revision > calls.revision', 'excluded.revision >= calls.revision']) {
+      const { meta } = await bindings.DB.prepare(upsert(guard)).bind(tenant.organizationId).run();
+      expect(meta.changes > 0, guard).toBe(guard.includes('>='));
+      expect(await figures(), guard).toBe(before);
+    }
+  });
+
+  test('when a batch was committed without an answer, a call timed out, and its end came late in another hour', async () => {
+    const commitsThenThrows = {
+      prepare: bindings.DB.prepare.bind(bindings.DB),
+      batch: async (statements: D1PreparedStatement[]) => {
+        await bindings.DB.batch(statements);
+        throw new Error('connection lost');
+      },
+    } as unknown as D1Database;
+    await withObject({ name: 'P', limitType: 'NONE' }, async (object, { organizationId }) => {
+      const reported = async () => {
+        const sql = `SELECT hour_ms AS hourMs, outcome, calls, output_tokens AS tokens FROM usage_hours WHERE organization_id = ? AND calls > 0`;
+        return (await bindings.DB.prepare(`${sql} ORDER BY hour_ms, outcome`).bind(organizationId).all()).results;
+      };
+      accepted(object.begin('a', START));
+      accepted(object.begin('b', START));
+      accepted(object.end('b', START + 1_000, { usage: usage({ responseTokens: 7 }) }));
+      await object.deliver(commitsThenThrows, START + 2_000);
+      await object.deliver(bindings.DB, START + 10_000);
+      expect(await reported()).toEqual([{ hourMs: START, outcome: 'COMPLETED', calls: 1, tokens: 7 }]);
+      object.housekeep(START + HOUR);
+      await object.deliver(commitsThenThrows, START + HOUR + 2_000);
+      expect(await reported()).toContainEqual({ hourMs: START + HOUR, outcome: 'TIMEOUT', calls: 1, tokens: 0 });
+      accepted(object.end('a', START + 5 * HOUR, { usage: usage({ responseTokens: 9 }), error: { code: 'E', message: 'm' } }));
+      await object.deliver(bindings.DB, START + 5 * HOUR + 60_000);
+      expect(await reported()).toEqual([
+        { hourMs: START, outcome: 'COMPLETED', calls: 1, tokens: 7 },
+        { hourMs: START + 5 * HOUR, outcome: 'FAILED', calls: 1, tokens: 9 },
+      ]);
+    });
+  });
+});
+
+describe('a late projection', () => {
+  const away = {
+    prepare: bindings.DB.prepare.bind(bindings.DB),
+    batch: () => Promise.reject(new Error('D1 is away')),
+  } as unknown as D1Database;
+
+  test('is not taken for the truth: asOf stands where the oldest change waits, with the age of the backlog', async () => {
+    const nowMs = END + 3 * DAY;
+    vi.setSystemTime(nowMs);
+    expect(await summary()).toMatchObject({ asOf: new Date(nowMs - 3_000).toISOString(), backlog: { customers: 0, ageSeconds: 0 } });
+    await withObject({ name: 'P', limitType: 'NONE' }, async (object) => {
+      const sinceMs = nowMs - 90_500;
+      accepted(object.begin('a', sinceMs));
+      await object.deliver(away, sinceMs + 1_000);
+      await object.deliver(away, sinceMs + 2_000);
+      expect(await summary()).toMatchObject({ asOf: new Date(sinceMs).toISOString(), backlog: { customers: 1, ageSeconds: 91 } });
+      await object.deliver(bindings.DB, nowMs);
+    });
+    expect(await summary()).toMatchObject({ asOf: new Date(nowMs - 3_000).toISOString(), backlog: { customers: 0, ageSeconds: 0 } });
+  });
+});
+
+describe('many groups', () => {
+  test(`are listed up to ${GROUPS_MAX} of a dimension, and all are in the totals`, async () => {
+    const many = await createTenant(operator, PLAN);
+    const hours = Array.from({ length: GROUPS_MAX + 5 }, (_, n) => ({
+      customerId: `c${n % 7}`,
+      atMs: Math.floor(START / HOUR) * HOUR,
+      feature: `f${n}`,
+      calls: 2,
+      costNanoUsd: n * 1_000,
+    }));
+    await writeReportHours(many.organizationId, hours.slice(5));
+    expect((await summary(PERIOD, many)).truncated).toEqual([]);
+    await writeReportHours(many.organizationId, hours.slice(0, 5));
+    const { truncated, byFeature, totals, byCustomer } = await summary(PERIOD, many);
+    expect(truncated).toEqual(['feature']);
+    expect(byFeature.map(({ feature }) => feature)).toEqual(
+      hours
+        .slice(5)
+        .toReversed()
+        .map(({ feature }) => feature),
+    );
+    expect(totals).toMatchObject({ calls: 410, costUsdNano: String((204 * 205 * 1_000) / 2) });
+    expect(byCustomer).toHaveLength(7);
+  });
+
+  test('cost more than a number can hold exactly, and still sum to the last nano-USD', async () => {
+    const rich = await createTenant(operator, PLAN);
+    const atMs = Math.floor(START / HOUR) * HOUR;
+    const large = { customerId: 'c', atMs, calls: 1, costNanoUsd: 2 ** 53 - 1 };
+    await writeReportHours(rich.organizationId, [large, { ...large, feature: 'f' }, { ...large, feature: 'g', costNanoUsd: 3 }]);
+    const { totals, byDay } = await summary(PERIOD, rich);
+    expect(totals.costUsdNano).toBe('18014398509481985');
+    expect(byDay.find(({ calls }) => calls > 0)?.costUsdNano).toBe('18014398509481985');
+  });
+});
+
+describe('old calls', () => {
+  test('stay in the sums when they are deleted', async () => {
+    const before = await figures();
+    const count = async () =>
+      (
+        await bindings.DB.prepare('SELECT COUNT(*) AS n FROM calls WHERE organization_id = ?')
+          .bind(tenant.organizationId)
+          .first<{ n: number }>()
+      )?.n;
+    expect(await count()).toBe(CALLS);
+    await deleteExpired(bindings, END + 401 * DAY);
+    expect(await count()).toBe(0);
+    expect(await figures()).toBe(before);
+  });
+});
