@@ -5,6 +5,7 @@ import type { ErrorHandler, NotFoundHandler } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import { REPLAY_HEADER } from '../contract/envelope.ts';
 import { type Accepted, type Answer, ERROR_STATUS, type Refusal, refuse } from '../contract/errors.ts';
+import { errorText } from '../platform/error-text.ts';
 import { ServiceUnavailable } from '../storage/objects.ts';
 import type { AppContext, AppEnv } from './context.ts';
 
@@ -44,7 +45,7 @@ export const onError: ErrorHandler<AppEnv> = (error, c) => {
     const details = [{ path: 'body', message: 'must be valid JSON in UTF-8' }];
     return refusalResponse(c, refuse('BAD_REQUEST', 'body: must be valid JSON in UTF-8', { members: { details } }).refusal);
   }
-  const event = { event: 'request_failed', correlationId: c.get('correlationId'), method: c.req.method, error: describe(error) };
+  const event = { event: 'request_failed', correlationId: c.get('correlationId'), method: c.req.method, error: errorText(error) };
   if (error instanceof ServiceUnavailable) {
     console.warn(JSON.stringify(event));
     return refusalResponse(c, refuse('SERVICE_UNAVAILABLE', error.message).refusal);
@@ -52,8 +53,3 @@ export const onError: ErrorHandler<AppEnv> = (error, c) => {
   console.error(JSON.stringify(event));
   return refusalResponse(c, refuse('INTERNAL_ERROR', 'something went wrong on our side; the request may be sent again').refusal);
 };
-
-function describe(error: Error): string {
-  const cause = error.cause instanceof Error ? ` (${error.cause.message})` : '';
-  return `${error.name}: ${error.message}${cause}`;
-}

@@ -3,11 +3,11 @@
  */
 import { zValidator } from '@hono/zod-validator';
 import type { MiddlewareHandler } from 'hono';
-import { bodyLimit } from 'hono/body-limit';
 import type { z } from 'zod';
 import { IDEMPOTENCY_HEADER, MEDIA_TYPE } from '../contract/envelope.ts';
 import { refuse } from '../contract/errors.ts';
 import { idempotencyKey } from '../contract/fields.ts';
+import { readBounded } from '../platform/bytes.ts';
 import type { AppContext, AppEnv } from './context.ts';
 import { refusalResponse } from './errors.ts';
 
@@ -22,35 +22,53 @@ export const requireAccept: MiddlewareHandler<AppEnv> = async (c, next) => {
   return named ? next() : refusalResponse(c, refuse('NOT_ACCEPTABLE', `the Accept header must name ${MEDIA_TYPE}`).refusal);
 };
 
-/** 415 unless a body that is there is JSON. */
-export const requireJson: MiddlewareHandler<AppEnv> = async (c, next) => {
-  const hasBody = c.req.raw.body !== null && c.req.header('Content-Length') !== '0';
-  const type = (c.req.header('Content-Type') ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
-  const encoding = c.req.header('Content-Encoding') ?? 'identity';
-  if (hasBody && encoding !== 'identity') {
-    return refusalResponse(c, refuse('UNSUPPORTED_MEDIA_TYPE', 'a body must be sent without Content-Encoding').refusal);
-  }
-  if (!hasBody || type === 'application/json' || /^application\/[\w.-]+\+json$/.test(type)) return next();
-  return refusalResponse(c, refuse('UNSUPPORTED_MEDIA_TYPE', 'the Content-Type of a body must be application/json').refusal);
-};
-
-/** 413 while reading, as soon as the body is too large. */
-export function limitBody(bytesMax: number): MiddlewareHandler<AppEnv> {
-  return bodyLimit({
-    maxSize: bytesMax,
-    onError: (c) => refusalResponse(c, refuse('PAYLOAD_TOO_LARGE', `the body must have at most ${bytesMax} bytes`).refusal),
-  });
+/**
+ * The body as the schema has it, in one pass: 415 unless a body that is there is JSON, 413 while it is read, as soon as it
+ * is too large, 400 for bytes that are not JSON in UTF-8 and for each broken rule. No body is an empty object.
+ */
+export function jsonBody(schema: z.ZodType, bytesMax: number): MiddlewareHandler<AppEnv> {
+  return async (c, next) => {
+    const type = refusedType(c);
+    if (type !== null) return refusalResponse(c, refuse('UNSUPPORTED_MEDIA_TYPE', type).refusal);
+    const bytes = await readBody(c, bytesMax);
+    if (bytes === null) return refusalResponse(c, refuse('PAYLOAD_TOO_LARGE', `the body must have at most ${bytesMax} bytes`).refusal);
+    const json = bytes.byteLength === 0 ? {} : parseJson(bytes);
+    if (json === undefined) return refusalResponse(c, badRequest([{ path: 'body', message: 'must be valid JSON in UTF-8' }]));
+    const parsed = schema.safeParse(json);
+    if (!parsed.success) return refusalResponse(c, badRequest(describeIssues(parsed.error)));
+    c.req.addValidatedData('json', parsed.data as object);
+    return next();
+  };
 }
 
-/** 400 for bytes that are not UTF-8: repaired, different texts would become the same one. */
-export const requireUtf8: MiddlewareHandler<AppEnv> = async (c, next) => {
+/** What is wrong with the type of a body that is there; `null` where nothing is. */
+function refusedType(c: AppContext): string | null {
+  const hasBody = c.req.raw.body !== null && c.req.header('Content-Length') !== '0';
+  if (!hasBody) return null;
+  if ((c.req.header('Content-Encoding') ?? 'identity') !== 'identity') return 'a body must be sent without Content-Encoding';
+  const type = (c.req.header('Content-Type') ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
+  const isJson = type === 'application/json' || /^application\/[\w.-]+\+json$/.test(type);
+  return isJson ? null : 'the Content-Type of a body must be application/json';
+}
+
+/** The bytes of the body; `null` where there are too many. */
+async function readBody(c: AppContext, bytesMax: number): Promise<Uint8Array | null> {
+  const declared = c.req.header('Content-Length');
+  // The runtime reads no more than was declared.
+  if (declared !== undefined) return Number(declared) > bytesMax ? null : new Uint8Array(await c.req.arrayBuffer());
+  return readBounded(c.req.raw.body as ReadableStream<Uint8Array> | null, bytesMax);
+}
+
+/** Repaired bytes would make different texts the same one: only UTF-8 is read. `undefined` where it is no JSON. */
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false });
+
+function parseJson(bytes: Uint8Array): unknown {
   try {
-    new TextDecoder('utf-8', { fatal: true, ignoreBOM: false }).decode(await c.req.arrayBuffer());
+    return JSON.parse(utf8.decode(bytes));
   } catch {
-    return refusalResponse(c, badRequest([{ path: 'body', message: 'must be valid JSON in UTF-8' }]));
+    return undefined;
   }
-  return next();
-};
+}
 
 /** 400 for an idempotency key that cannot be one. */
 export const checkIdempotencyHeader: MiddlewareHandler<AppEnv> = async (c, next) => {
@@ -62,21 +80,12 @@ export const checkIdempotencyHeader: MiddlewareHandler<AppEnv> = async (c, next)
   return refusalResponse(c, badRequest(details));
 };
 
-/** 400 that lists each broken rule. */
-export function validate(target: 'param' | 'query' | 'json', schema: z.ZodType): MiddlewareHandler<AppEnv> {
-  const validator = zValidator(target, schema, (result, c) => {
+/** 400 that lists each broken rule of the parameters. */
+export function validate(target: 'param' | 'query', schema: z.ZodType): MiddlewareHandler<AppEnv> {
+  return zValidator(target, schema, (result, c) => {
     if (result.success) return;
     return refusalResponse(c as unknown as AppContext, badRequest(describeIssues(result.error)));
   }) as unknown as MiddlewareHandler<AppEnv>;
-  if (target !== 'json') return validator;
-  return async (c, next) => {
-    if ((await c.req.arrayBuffer()).byteLength > 0) return validator(c, next);
-    // No body is an empty object, also where its type is named.
-    const parsed = schema.safeParse({});
-    if (!parsed.success) return refusalResponse(c, badRequest(describeIssues(parsed.error)));
-    c.req.addValidatedData('json', parsed.data as object);
-    return next();
-  };
 }
 
 export interface Detail {

@@ -12,16 +12,7 @@ import type { Caller } from '../metering/caller.ts';
 import { type AppContext, type AppEnv, deferrer } from '../middleware/context.ts';
 import { requireApiKey, requireOperator, requireScopes } from '../middleware/credentials.ts';
 import { answerResponse, refusalResponse } from '../middleware/errors.ts';
-import {
-  BODY_BYTES_MAX,
-  badRequest,
-  checkIdempotencyHeader,
-  limitBody,
-  requireAccept,
-  requireJson,
-  requireUtf8,
-  validate,
-} from '../middleware/input.ts';
+import { BODY_BYTES_MAX, badRequest, checkIdempotencyHeader, jsonBody, requireAccept, validate } from '../middleware/input.ts';
 import { type PageRequest, pageRequest } from '../platform/page.ts';
 
 /** The validated input of an operation. */
@@ -88,11 +79,10 @@ function middlewareOf({ security, params, query, body, bodyBytesMax = BODY_BYTES
   const permission = security.kind === 'operator' ? [requireOperator] : [requireApiKey, requireAccept, requireScopes(security)];
   return [
     ...permission,
-    ...(body ? [requireJson, limitBody(bodyBytesMax), requireUtf8] : []),
+    ...(body ? [jsonBody(body, bodyBytesMax)] : []),
     ...(method === 'POST' ? [checkIdempotencyHeader] : []),
     ...(params ? [validate('param', params)] : []),
     ...(query ? [validate('query', query)] : []),
-    ...(body ? [validate('json', body)] : []),
   ];
 }
 

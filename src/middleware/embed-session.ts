@@ -1,0 +1,35 @@
+/**
+ * Who asks for a widget: a token of ours that has not ended, of a key that still stands and may still make such tokens.
+ */
+import { verifySession } from '../platform/session-token.ts';
+import { type Credential, findCredentialById } from '../storage/credentials.ts';
+import { type AppContext, deferrer } from './context.ts';
+
+export interface EmbedSession {
+  organization: Credential['organization'];
+  customerId: string;
+  origins: readonly string[];
+  theme: 'auto' | 'light' | 'dark';
+  variant: 'compact' | 'detailed';
+  /** Milliseconds until the token ends. */
+  livesMs: number;
+}
+
+/** `null` for every token that may show nothing, whatever the reason. */
+export async function embedSession(c: AppContext, token: string, nowMs: number): Promise<EmbedSession | null> {
+  const { SESSION_SECRET } = c.env;
+  const claims = SESSION_SECRET && token !== '' ? await verifySession(SESSION_SECRET, token) : null;
+  if (claims?.kind !== 'embed' || !claims.embed) return null;
+  const key = await findCredentialById(c.env, claims.keyId, deferrer(c));
+  if (key?.organization.organizationId !== claims.organizationId || !key.permissions.has('embeds:read')) return null;
+  const { origins, theme, variant } = claims.embed;
+  const { exp } = claims as typeof claims & { exp: number };
+  return {
+    organization: key.organization,
+    customerId: claims.customerId,
+    origins,
+    theme: theme as EmbedSession['theme'],
+    variant: variant as EmbedSession['variant'],
+    livesMs: exp * 1000 - nowMs,
+  };
+}
