@@ -6,6 +6,7 @@
  */
 import { DurableObject } from 'cloudflare:workers';
 import type { Env } from '../src/env.ts';
+import { errorText } from '../src/platform/error-text.ts';
 
 export interface Claim {
   customerId: string;
@@ -17,6 +18,7 @@ export interface Claim {
 const DAY_MS = 24 * 3_600_000;
 /** Claims that one alarm removes at most. */
 const PRUNE_ROWS_MAX = 1_000;
+const PRUNE_ROUND_MS = 1_000;
 
 export class CallDirectory extends DurableObject<Env> {
   readonly #sql: SqlStorage;
@@ -61,13 +63,20 @@ export class CallDirectory extends DurableObject<Env> {
 
   override async alarm(): Promise<void> {
     const nowMs = Date.now();
-    const keptSinceMs = nowMs - this.env.CALL_RETENTION_DAYS * DAY_MS;
-    const { rowsWritten } = this.#sql.exec(
-      'DELETE FROM claims WHERE call_id IN (SELECT call_id FROM claims WHERE claimed_at_ms < ? LIMIT ?)',
-      keptSinceMs,
-      PRUNE_ROWS_MAX,
-    );
-    await this.ctx.storage.setAlarm(nowMs + (rowsWritten >= PRUNE_ROWS_MAX ? 1_000 : DAY_MS));
+    let delayMs = DAY_MS;
+    try {
+      if (this.#prune(nowMs - this.env.CALL_RETENTION_DAYS * DAY_MS) >= PRUNE_ROWS_MAX) delayMs = PRUNE_ROUND_MS;
+    } catch (error) {
+      // An alarm that fails too often is dropped, and nothing would be pruned any more.
+      console.error(JSON.stringify({ event: 'claims_not_pruned', objectId: this.ctx.id.toString(), error: errorText(error) }));
+    }
+    await this.ctx.storage.setAlarm(nowMs + delayMs);
+  }
+
+  /** Forgets claims made before then. Returns the rows written. */
+  #prune(beforeMs: number): number {
+    const sql = 'DELETE FROM claims WHERE call_id IN (SELECT call_id FROM claims WHERE claimed_at_ms < ? LIMIT ?)';
+    return this.#sql.exec(sql, beforeMs, PRUNE_ROWS_MAX).rowsWritten;
   }
 
   #create(nowMs: number): void {

@@ -11,6 +11,7 @@ import type { CompressionProfile, CompressionJob as Progress } from '../src/cont
 import { savingsRatio } from '../src/domain/compression.ts';
 import { usdFromNano } from '../src/domain/money.ts';
 import type { Env } from '../src/env.ts';
+import { errorText } from '../src/platform/error-text.ts';
 import { currentCatalog } from '../src/storage/catalog.ts';
 import { countSamples, findSamples, readPayloads, type SampleFilter, type SamplePlace, type SampleRow } from '../src/storage/samples.ts';
 import { addSample, NO_TOTALS, type Totals, techniquesOf } from './compression-job/estimate.ts';
@@ -73,7 +74,7 @@ export class CompressionJob extends DurableObject<Env> {
     try {
       await this.#step(state);
     } catch (error) {
-      const lastError = String(error).slice(0, ERROR_LENGTH_MAX);
+      const lastError = errorText(error).slice(0, ERROR_LENGTH_MAX);
       await this.#save({ ...state, failures: state.failures + 1, lastError }, Date.now() + RETRY_MS);
     }
   }
@@ -109,7 +110,9 @@ export class CompressionJob extends DurableObject<Env> {
       const totals = addSample(state.totals, input, state.profile, price.available ? price.card.rates.input : null);
       return { ...state, done, totals };
     } catch (error) {
-      console.warn(JSON.stringify({ event: 'sample_not_compressed', jobId: state.jobId, error: String(error).slice(0, ERROR_LENGTH_MAX) }));
+      console.warn(
+        JSON.stringify({ event: 'sample_not_compressed', jobId: state.jobId, error: errorText(error).slice(0, ERROR_LENGTH_MAX) }),
+      );
       return { ...state, done, unreadable: state.unreadable + 1 };
     }
   }

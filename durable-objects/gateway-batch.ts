@@ -8,6 +8,7 @@
 import { DurableObject } from 'cloudflare:workers';
 import type { Env } from '../src/env.ts';
 import { type BatchProgress, meterBatch, type WatchedBatch } from '../src/gateway/batch-metering.ts';
+import { errorText } from '../src/platform/error-text.ts';
 
 interface State {
   batch: WatchedBatch;
@@ -55,7 +56,7 @@ export class GatewayBatch extends DurableObject<Env> {
     try {
       await this.#step(state);
     } catch (error) {
-      const lastError = String(error).slice(0, ERROR_LENGTH_MAX);
+      const lastError = errorText(error).slice(0, ERROR_LENGTH_MAX);
       console.warn(JSON.stringify({ event: 'batch_delayed', batchId: state.batch.batchId, error: lastError }));
       await this.#pause({ ...state, lastError });
     }

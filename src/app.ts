@@ -2,31 +2,45 @@
  * The app: middleware order, mounted route groups, one place for errors.
  */
 import { Hono } from 'hono';
+import { mountConsole } from './console/app.tsx';
 import { useContractMessages } from './contract/messages.ts';
 import { LOOKUP_PATH } from './contract/model-lookup.ts';
 import { type AppEnv, requestContext } from './middleware/context.ts';
 import { onError, onNotFound } from './middleware/errors.ts';
 import { mountCalls } from './routes/calls.ts';
+import { mountCompression } from './routes/compression.ts';
 import { mountCustomers } from './routes/customers.ts';
+import { mountDocs } from './routes/docs.ts';
+import { mountEmbed } from './routes/embed.ts';
+import { mountGateway } from './routes/gateway.ts';
 import { modelLookup } from './routes/model-lookup.ts';
+import { mountModels } from './routes/models.ts';
 import { mountMethodNotAllowed } from './routes/mount.ts';
 import { mountOperator } from './routes/operator.ts';
 import { mountReadings } from './routes/readings.ts';
+import { mountSampling } from './routes/sampling.ts';
 import { mountSessions } from './routes/sessions.ts';
 
 export function createApp(): Hono<AppEnv> {
   useContractMessages();
   const app = new Hono<AppEnv>();
-  // Before the request context: the lookup is public, has no envelope, and may be cached.
+  // Before the request context: the lookup and the public pages have no envelope, and may be cached.
   app.route(LOOKUP_PATH, modelLookup());
+  mountDocs(app);
+  mountModels(app);
+  mountEmbed(app);
   app.use(requestContext);
   app.notFound(onNotFound);
   app.onError(onError);
   mountCalls(app);
   mountCustomers(app);
   mountReadings(app);
+  mountSampling(app);
+  mountCompression(app);
   mountSessions(app);
+  mountGateway(app);
   mountOperator(app);
+  mountConsole(app);
   mountMethodNotAllowed(app);
   return app;
 }

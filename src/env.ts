@@ -2,7 +2,9 @@
  * The bindings inventory: everything the Worker and its objects reach outside themselves (wrangler.toml).
  */
 import type { CallDirectory } from '../durable-objects/call-directory.ts';
+import type { CompressionJob } from '../durable-objects/compression-job.ts';
 import type { Customer } from '../durable-objects/customer.ts';
+import type { GatewayBatch } from '../durable-objects/gateway-batch.ts';
 import type { PlanMigration } from '../durable-objects/plan-migration.ts';
 
 /** Keys in KV that name objects whose changes cannot be sent to D1; their metadata is `{ oldestMs }`. */
@@ -14,11 +16,17 @@ export interface Env {
   CUSTOMERS: DurableObjectNamespace<Customer>;
   CALL_DIRECTORY: DurableObjectNamespace<CallDirectory>;
   PLAN_MIGRATIONS: DurableObjectNamespace<PlanMigration>;
+  GATEWAY_BATCHES: DurableObjectNamespace<GatewayBatch>;
+  COMPRESSION_JOBS: DurableObjectNamespace<CompressionJob>;
   /** Milliseconds for which an isolate may use configuration that it read. */
   CONFIG_TTL_MS: number;
   CALL_DEADLINE_SECONDS: number;
   BATCH_CALL_DEADLINE_SECONDS: number;
   CALL_RETENTION_DAYS: number;
+  /** How long the gateway waits for vendors' answers, all attempts together. */
+  GATEWAY_TIMEOUT_MS: number;
+  /** How long a stream may be silent. */
+  GATEWAY_IDLE_TIMEOUT_MS: number;
   /** Where the daily import reads a catalog; absent means that there is no import. */
   CATALOG_UPSTREAM_URL?: string;
   CATALOG_UPSTREAM_FORMAT?: 'models.dev' | 'litellm';

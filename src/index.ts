@@ -10,7 +10,9 @@ import { currentCatalog } from './storage/catalog.ts';
 import { deleteExpired, recordPriceSnapshots } from './storage/housekeeping.ts';
 
 export { CallDirectory } from '../durable-objects/call-directory.ts';
+export { CompressionJob } from '../durable-objects/compression-job.ts';
 export { Customer } from '../durable-objects/customer.ts';
+export { GatewayBatch } from '../durable-objects/gateway-batch.ts';
 export { PlanMigration } from '../durable-objects/plan-migration.ts';
 
 /** As in wrangler.toml. */

@@ -27,7 +27,8 @@ export default defineConfig(async () => ({
         root,
         test: {
           name: 'e2e',
-          include: ['test/e2e/**/*.test.ts'],
+          // Of the crash suite and the fuzz, the short forms; the long ones are commands of their own.
+          include: ['test/e2e/**/*.test.ts', 'test/crash/**/*.test.ts', 'test/fuzz/**/*.test.ts'],
           testTimeout: 120_000,
           hookTimeout: 60_000,
           // One server at a time, and nothing beside it: two cores.

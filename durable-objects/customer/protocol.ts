@@ -100,6 +100,8 @@ export interface ReplenishCommand extends ReadUsageCommand {
 
 export interface IncrementCommand {
   organizationId: string;
+  /** Of the event to record. The same command sent again names the same one. */
+  eventId: string;
   request: IncrementRequest;
   idempotencyKey: string | null;
   fingerprint: string;

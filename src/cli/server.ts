@@ -8,7 +8,7 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { mkdir, readdir, readFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import type { D1Database } from '@cloudflare/workers-types';
 import { convertV4MiniflareOptions, Log, LogLevel, Miniflare } from 'miniflare';
@@ -27,6 +27,8 @@ export interface ServerOptions {
   stateDir: string;
   /** Secrets, and variables that replace those of wrangler.toml. */
   vars: Record<string, string | number>;
+  /** Another bundle than the service's own. */
+  bundled?: Bundle;
   /** Another Worker in the same process, on a port of its own: what a benchmark compares with. */
   beside?: { script: string; port: number };
 }
@@ -46,30 +48,33 @@ export interface Server {
   stop(): Promise<void>;
 }
 
+/** An entry point, and the folder for its bundle inside of the state. */
+export interface Bundle {
+  script: string;
+  folder: string;
+}
+
+const SERVICE: Bundle = { script: 'src/index.ts', folder: 'bundle' };
+
 /** Bundles the Worker into the state folder. Throws with wrangler's own words when that fails. */
-export async function bundle(stateDir: string): Promise<void> {
+export async function bundle(stateDir: string, { script, folder } = SERVICE): Promise<void> {
   const wrangler = join(PROJECT_DIR, 'node_modules', 'wrangler', 'bin', 'wrangler.js');
   const env = { ...process.env, WRANGLER_HIDE_BANNER: 'true', WRANGLER_SEND_METRICS: 'false', WRANGLER_WRITE_LOGS: 'false' };
   try {
-    await promisify(execFile)(process.execPath, [wrangler, 'deploy', '--dry-run', '--outdir', bundleDirOf(stateDir)], {
-      cwd: PROJECT_DIR,
-      env,
-    });
+    const args = ['deploy', script, '--dry-run', '--outdir', join(stateDir, folder)];
+    await promisify(execFile)(process.execPath, [wrangler, ...args], { cwd: PROJECT_DIR, env });
   } catch (error) {
     const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string };
     throw new Error(`the Worker does not bundle:\n${stdout}${stderr}`, { cause: error });
   }
 }
 
-function bundleDirOf(stateDir: string): string {
-  return join(stateDir, 'bundle');
-}
-
 /** Starts the bundled Worker and applies the migrations that its database does not have yet. */
-export async function startServer({ port, stateDir, vars, beside }: ServerOptions): Promise<Server> {
+export async function startServer({ port, stateDir, vars, beside, bundled = SERVICE }: ServerOptions): Promise<Server> {
   await freePort(port);
   await mkdir(stateDir, { recursive: true });
   const configured = unstable_getMiniflareWorkerOptions(join(PROJECT_DIR, 'wrangler.toml')).workerOptions as WorkerConfiguration;
+  const bundleDir = join(stateDir, bundled.folder);
   const guard = startGuard();
   const miniflare = new Miniflare(
     convertV4MiniflareOptions({
@@ -85,8 +90,8 @@ export async function startServer({ port, stateDir, vars, beside }: ServerOption
           ...configured,
           name: 'callmeter',
           bindings: { ...configured.bindings, ...vars },
-          modules: [{ type: 'ESModule', path: join(bundleDirOf(stateDir), 'index.js') }],
-          modulesRoot: bundleDirOf(stateDir),
+          modules: [{ type: 'ESModule', path: join(bundleDir, `${basename(bundled.script, '.ts')}.js`) }],
+          modulesRoot: bundleDir,
           unsafeDirectSockets: [{ host: HOST, port }],
         },
         ...(beside

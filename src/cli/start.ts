@@ -6,6 +6,7 @@ import { resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { MEDIA_TYPE } from '../contract/envelope.ts';
+import { ensureHistoryPlan, writeDemoHistory } from './demo-history.ts';
 import { DEMO_ORGANIZATION_ID, ensureDemoOrganization } from './demo-organization.ts';
 import { ensureDevVars, type LocalSecrets } from './dev-vars.ts';
 import { ancestorsUpToNpm, whenNpmEnds } from './parents.ts';
@@ -14,12 +15,13 @@ import { bundle, freePort, PROJECT_DIR, startServer } from './server.ts';
 const PORT_WAIT_MS = 3_000;
 const PORT_POLL_MS = 100;
 
-const HELP = `npm start [-- --fresh]
+const HELP = `npm start [-- --fresh] [--demo-history]
 
 Starts Callmeter on this machine and prepares all it needs: database, catalog, a demo organization, keys.
 
-  --fresh     forget the state of earlier starts
-  --help      this text
+  --fresh          forget the state of earlier starts
+  --demo-history   give the demo organization sixty days of history, where it has none yet
+  --help           this text
 
 Environment:
   PORT            port to serve on (8787)
@@ -30,7 +32,9 @@ Secrets are kept in .dev.vars (OPERATOR_TOKEN, DEMO_API_KEY); what is missing is
 variables of wrangler.toml.`;
 
 async function main(): Promise<void> {
-  const { values } = parseArgs({ options: { fresh: { type: 'boolean' }, help: { type: 'boolean' } } });
+  const { values } = parseArgs({
+    options: { fresh: { type: 'boolean' }, 'demo-history': { type: 'boolean' }, help: { type: 'boolean' } },
+  });
   if (values.help) return console.log(HELP);
   const ancestors = await ancestorsUpToNpm();
   const port = Number(process.env.PORT ?? 8787);
@@ -42,7 +46,9 @@ async function main(): Promise<void> {
   console.log('Callmeter: preparing ...');
   const [secrets] = await Promise.all([ensureDevVars(), bundle(stateDir)]);
   const { DEMO_API_KEY, ...vars } = secrets;
-  await prepare(stateDir, vars, secrets);
+  const withHistory = values['demo-history'] === true;
+  await prepare(stateDir, vars, secrets, withHistory);
+  if (withHistory) await tellHistory(stateDir, vars, secrets.OPERATOR_TOKEN);
   const server = await startServer({ port, stateDir, vars });
 
   console.log(`Callmeter serves on ${server.url}
@@ -82,15 +88,23 @@ async function portToBecomeFree(port: number): Promise<void> {
 }
 
 /** Fills the state on a port that nobody knows, so that what answers on the real one is complete. */
-async function prepare(stateDir: string, vars: Record<string, string>, secrets: LocalSecrets): Promise<void> {
+async function prepare(stateDir: string, vars: Record<string, string>, secrets: LocalSecrets, withHistory: boolean): Promise<void> {
   // Nobody holds configuration yet, so no change has to wait.
   const server = await startServer({ port: await freePort(0), stateDir, vars: { ...vars, CONFIG_TTL_MS: 0 } });
   try {
     await server.housekeep();
     await ensureDemoOrganization(server, secrets.OPERATOR_TOKEN, secrets.DEMO_API_KEY);
+    if (withHistory) await ensureHistoryPlan(server.url, secrets.OPERATOR_TOKEN);
   } finally {
     await server.stop();
   }
+}
+
+async function tellHistory(stateDir: string, vars: Record<string, string>, operatorToken: string): Promise<void> {
+  console.log('Callmeter: sixty days of history ...');
+  const written = Object.values(await writeDemoHistory(stateDir, vars, operatorToken));
+  const calls = written.reduce((sum, count) => sum + count, 0);
+  console.log(calls === 0 ? '  it is there already' : `  ${calls} calls of ${written.length} customers`);
 }
 
 main().catch((error: Error) => {

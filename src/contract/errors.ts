@@ -47,6 +47,20 @@ export interface Accepted<Data> {
   data: Data;
   /** The answer was stored by an earlier request with the same idempotency key. */
   replayed: boolean;
+  /** `result` and `data` as JSON, where they were written already. */
+  text?: string;
+}
+
+/** An answer on its way from an object: as the text that was stored, which the wire takes over as it is. */
+export type SentAnswer = { ok: true; text: string; replayed: boolean } | { ok: false; refusal: Refusal };
+
+export function answerText({ result, data }: Accepted<unknown>): string {
+  return JSON.stringify({ result, data });
+}
+
+/** The answer that a text stands for. */
+export function received<Data>(sent: SentAnswer): Answer<Data> {
+  return sent.ok ? { ...(JSON.parse(sent.text) as Accepted<Data>), ...sent } : sent;
 }
 
 export function accept<Data>(code: string, data: Data, nowMs: number, message?: string): Accepted<Data> {

@@ -3,27 +3,18 @@
  */
 import { z } from 'zod';
 import { BodyIdempotency } from './calls.ts';
-import { customerId, idempotencyKey, instant, ListQuery, TAGS_MAX, TEXT_LENGTH_MAX, text } from './fields.ts';
+import { customerId, idempotencyKey, instant, isShallow, ListQuery, SHALLOW_RULE, TAGS_MAX, TEXT_LENGTH_MAX, text } from './fields.ts';
 import { resolveIdentity } from './identity.ts';
 
 /** Contract section 8: 300 KiB as received. */
 export const SAMPLE_BYTES_MAX = 300 * 1024;
-/** Levels of arrays and objects; no prompt or answer is nested that deeply, and deeper ones exhaust the stack. */
-export const PAYLOAD_DEPTH_MAX = 200;
 
 const label = text(TEXT_LENGTH_MAX);
 const environment = text(100);
 const model = text(300);
 
 /** Any JSON value. */
-const payload = z
-  .unknown()
-  .refine((value) => isShallow(value, PAYLOAD_DEPTH_MAX), `must not be nested more than ${PAYLOAD_DEPTH_MAX} levels deep`);
-
-function isShallow(value: unknown, levels: number): boolean {
-  if (typeof value !== 'object' || value === null) return true;
-  return levels > 0 && Object.values(value).every((member) => isShallow(member, levels - 1));
-}
+const payload = z.unknown().refine((value) => isShallow(value), SHALLOW_RULE);
 
 const StoreSampleBody = BodyIdempotency.extend({
   sampleId: idempotencyKey.optional().describe('Stable id for retries; default the idempotency key, else it is made'),

@@ -3,14 +3,12 @@
  */
 import { z } from 'zod';
 import { BeginCallBody, BeginCallData, EndCallData, ReasoningFields, UsageFields } from './calls.ts';
-import { TEXT_LENGTH_MAX, text } from './fields.ts';
+import { isShallow, SHALLOW_RULE, TEXT_LENGTH_MAX, text } from './fields.ts';
 import { isRecord, resolveIdentity } from './identity.ts';
 
 export const VENDOR_TIMEOUT_MS = 30_000;
 const VENDOR_TIMEOUT_MS_MAX = 300_000;
 const HEADERS_MAX = 50;
-/** Deeper than any request or answer of a model, and far from what the runtime can copy and hash. */
-const NESTING_MAX = 200;
 
 const VendorRequest = z.object({
   url: z.string().min(1).max(4_096).describe('Address of the vendor: https, public; or one that the operator registered'),
@@ -23,7 +21,7 @@ const VendorRequest = z.object({
     .describe('Headers for the vendor; never stored'),
   body: z
     .record(z.string(), z.unknown())
-    .refine((body) => isShallow(body), `must not nest deeper than ${NESTING_MAX} levels`)
+    .refine((body) => isShallow(body), SHALLOW_RULE)
     .optional()
     .describe("The vendor's request"),
   timeoutMs: z.number().int().min(1).max(VENDOR_TIMEOUT_MS_MAX).default(VENDOR_TIMEOUT_MS).describe('For the whole answer'),
@@ -62,12 +60,6 @@ export const CallBody = BeginCallBody.extend({
 
 export const CallRequest = z.preprocess((body) => resolveCachedTokens(resolveIdentity(body)), CallBody);
 export type CallRequest = z.infer<typeof CallBody>;
-
-/** Whether a JSON value nests no deeper than what can be carried. */
-export function isShallow(value: unknown, levels = NESTING_MAX): boolean {
-  if (typeof value !== 'object' || value === null) return true;
-  return levels > 0 && Object.values(value).every((member) => isShallow(member, levels - 1));
-}
 
 /** `cachedTokens` is the name that some clients give `cachedInputTokens`. */
 function resolveCachedTokens(body: unknown): unknown {

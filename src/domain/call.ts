@@ -58,6 +58,8 @@ export interface BeginRequest {
   pricingMode: PricingMode;
   /** The tiers of the models that are going to run, where that is known: the call is admitted for one of these alone. */
   runsOn?: Tier[] | undefined;
+  /** The request that opened a call which the service makes itself: it alone may go on to make the call. */
+  openedBy?: string | undefined;
 }
 
 export interface EndRequest extends Reasoning {

@@ -9,8 +9,8 @@ import type { BeginCommand, CallKey, OpenedCall, TierHints } from '../../durable
 import type { Customer } from '../../durable-objects/customer.ts';
 import { matchModel } from '../catalog/matching.ts';
 import type { Catalog } from '../catalog/model.ts';
-import { type BeginCallData, type BeginCallRequest, DERIVED_PREFIX } from '../contract/calls.ts';
-import { type Answer, refuse } from '../contract/errors.ts';
+import { type BeginCallRequest, DERIVED_PREFIX } from '../contract/calls.ts';
+import { refuse, type SentAnswer } from '../contract/errors.ts';
 import type { Tier } from '../domain/entitlements.ts';
 import type { PricingMode } from '../domain/pricing.ts';
 import { currentCatalog } from '../storage/catalog.ts';
@@ -20,13 +20,13 @@ import { derivedKeyHash, explicitKey, fingerprintOf, isReservedKey } from './ide
 
 type CallType = BeginCommand['callType'];
 
-export async function beginCall(caller: Caller, request: BeginCallRequest, headerKey: string | null): Promise<Answer<BeginCallData>> {
+export async function beginCall(caller: Caller, request: BeginCallRequest, headerKey: string | null): Promise<SentAnswer> {
   const { batch: _batch, customerName, ...described } = request;
   const pricingMode = pricingModeOf(request) ?? 'standard';
   const friendlyName = request.customerFriendlyName ?? customerName;
   const fingerprint = await fingerprintOf({ ...described, customerFriendlyName: friendlyName, pricingMode });
   const command = await beginCommand(caller, request, fingerprint, 'standard');
-  const begin = (stub: DurableObjectStub<Customer>, key: CallKey) => stub.begin({ ...command, key }) as PromiseLike<Answer<BeginCallData>>;
+  const begin = (stub: DurableObjectStub<Customer>, key: CallKey) => stub.begin({ ...command, key }) as PromiseLike<SentAnswer>;
   return underKey(caller, request, headerKey, 'standard', begin, (answer) => answer);
 }
 
@@ -50,7 +50,7 @@ export async function openCall(
 ): Promise<OpenedCall> {
   const keyless = explicitKey(headerKey, request) === null;
   const command = await beginCommand(caller, request, keyless ? crypto.randomUUID() : fingerprint, 'API');
-  const toMake = { ...command, request: { ...command.request, runsOn } };
+  const toMake = { ...command, request: { ...command.request, runsOn, openedBy: crypto.randomUUID() } };
   const open = (stub: DurableObjectStub<Customer>, key: CallKey) => stub.open({ ...toMake, key }) as PromiseLike<OpenedCall>;
   const opened = await underKey<OpenedCall>(caller, request, headerKey, 'API', open, ({ begin }) => begin);
   return 'begin' in opened ? opened : { begin: opened, status: null, kept: null };
@@ -99,7 +99,7 @@ async function underKey<Result>(
   headerKey: string | null,
   callType: CallType,
   begin: (stub: DurableObjectStub<Customer>, key: CallKey) => PromiseLike<Result>,
-  answerOf: (result: Result) => Answer<BeginCallData>,
+  answerOf: (result: Result) => { ok: false } | { ok: true; replayed: boolean },
 ): Promise<Result | ReturnType<typeof refuse>> {
   const { organizationId } = organization;
   const { customerId, feature, requested = {} } = request;

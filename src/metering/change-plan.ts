@@ -6,7 +6,7 @@ import { type Answer, refuse } from '../contract/errors.ts';
 import { ask, customerByName } from '../storage/objects.ts';
 import { findNewestPlan } from '../storage/plans.ts';
 import type { Caller } from './caller.ts';
-import { type BodyKeys, explicitKey, fingerprintOf } from './idempotency.ts';
+import { type BodyKeys, fingerprintOf, requestKey } from './idempotency.ts';
 
 export async function changePlan(
   { env, organization }: Caller,
@@ -18,12 +18,13 @@ export async function changePlan(
   const target = await findNewestPlan(env, organizationId, request.planId);
   if (!target) return refuse('PLAN_NOT_FOUND', 'planId: no such plan');
   const fingerprint = await fingerprintOf(request);
+  const idempotencyKey = requestKey(headerKey, request);
   return ask(customerByName(env, organizationId, customerId), (customer) =>
     customer.switchPlan({
       organizationId,
       target,
       strategy: request.strategy,
-      idempotencyKey: explicitKey(headerKey, request),
+      idempotencyKey,
       fingerprint,
       ...(models && { models }),
     }),
@@ -38,7 +39,7 @@ export async function replenishCustomer(
 ): Promise<Answer<ChangePlanData>> {
   const { organizationId, models } = organization;
   const fingerprint = await fingerprintOf(request);
-  const idempotencyKey = explicitKey(headerKey, request);
+  const idempotencyKey = requestKey(headerKey, request);
   return ask(customerByName(env, organizationId, customerId), (customer) =>
     customer.replenish({ organizationId, idempotencyKey, fingerprint, ...(models && { models }) }),
   );

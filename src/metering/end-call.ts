@@ -3,8 +3,8 @@
  */
 import type { Customer } from '../../durable-objects/customer.ts';
 import { resolvePrice } from '../catalog/prices.ts';
-import type { EndCallData, EndCallRequest } from '../contract/calls.ts';
-import { type Answer, refuse } from '../contract/errors.ts';
+import type { EndCallRequest } from '../contract/calls.ts';
+import { refuse, type SentAnswer } from '../contract/errors.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import { ask, customerByCall, forgetOwner } from '../storage/objects.ts';
 import { pricingModeOf } from './begin-call.ts';
@@ -15,7 +15,7 @@ export async function endCall(
   { env, organization, defer }: Caller,
   request: EndCallRequest,
   headerKey: string | null,
-): Promise<Answer<EndCallData>> {
+): Promise<SentAnswer> {
   const { callId } = request;
   const address = await customerByCall(env, organization.organizationId, callId);
   if (!address) return refuse('CALL_NOT_FOUND', 'no such call');
@@ -27,7 +27,7 @@ export async function endCall(
     fingerprintOf(described),
     resolvePrice(catalog, organization.prices, request, Date.now()),
   ]);
-  const answer = await ask<DurableObjectStub<Customer>, Answer<EndCallData>>(address, (customer) =>
+  const answer = await ask<DurableObjectStub<Customer>, SentAnswer>(address, (customer) =>
     customer.end({
       organizationId: organization.organizationId,
       callId,

@@ -7,7 +7,7 @@ import type { EndCommand } from '../../durable-objects/customer/protocol.ts';
 import type { Customer } from '../../durable-objects/customer.ts';
 import { resolvePrice } from '../catalog/prices.ts';
 import type { EndCallData } from '../contract/calls.ts';
-import type { Answer } from '../contract/errors.ts';
+import { type Answer, received, type SentAnswer } from '../contract/errors.ts';
 import type { Reasoning } from '../domain/call.ts';
 import type { ResolvedPrice, Usage } from '../domain/pricing.ts';
 import { currentCatalog } from '../storage/catalog.ts';
@@ -41,10 +41,8 @@ export const NO_USAGE: Usage = {
 
 export async function finishCall(caller: Caller, callId: string, outcome: Outcome): Promise<Answer<EndCallData>> {
   const command = await endCommand(caller, outcome);
-  return ask<DurableObjectStub<Customer>, Answer<EndCallData>>(
-    customerByName(caller.env, caller.organization.organizationId, outcome.customerId),
-    (customer) => customer.end({ ...command, callId }),
-  );
+  const address = customerByName(caller.env, caller.organization.organizationId, outcome.customerId);
+  return received(await ask<DurableObjectStub<Customer>, SentAnswer>(address, (customer) => customer.end({ ...command, callId })));
 }
 
 /** The end as the customer's object takes it, but for the call. */

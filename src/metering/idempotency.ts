@@ -16,6 +16,14 @@ export function explicitKey(header: string | null, body: BodyKeys): string | nul
   return header ?? body.idempotencyKey ?? body.idempotency ?? null;
 }
 
+/**
+ * The key of a command that is to count once a request: the caller's own, or one that this request alone has. Without it,
+ * a command that is sent to an object again, because its answer was lost, would count twice.
+ */
+export function requestKey(header: string | null, body: BodyKeys): string {
+  return explicitKey(header, body) ?? crypto.randomUUID();
+}
+
 /** The payload without its key, in canonical form, hashed. */
 export function fingerprintOf(payload: object): Promise<string> {
   const { idempotencyKey: _key, idempotency: _legacy, ...rest } = payload as BodyKeys;

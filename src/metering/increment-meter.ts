@@ -1,8 +1,8 @@
 /**
  * Use case: record usage of a custom meter.
  */
-import type { CustomMeterData, IncrementMeterRequest } from '../contract/custom-meter.ts';
-import type { Answer } from '../contract/errors.ts';
+import type { IncrementMeterRequest } from '../contract/custom-meter.ts';
+import type { SentAnswer } from '../contract/errors.ts';
 import { ask, customerByName } from '../storage/objects.ts';
 import type { Caller } from './caller.ts';
 import { explicitKey, fingerprintOf } from './idempotency.ts';
@@ -11,15 +11,18 @@ export async function incrementMeter(
   { env, organization }: Caller,
   request: IncrementMeterRequest,
   headerKey: string | null,
-): Promise<Answer<CustomMeterData>> {
+): Promise<SentAnswer> {
   const { organizationId } = organization;
   const { customerId, meterSlot, amount, customerUserId, customerUserName, customerUserEmail, feature, tags, metadata } = request;
   const idempotencyKey = explicitKey(headerKey, request);
   // Without a key there is nothing to compare with.
   const fingerprint = idempotencyKey === null ? '' : await fingerprintOf(request);
+  // Made here, so that an increment without a key is known again where it is sent to the object a second time.
+  const eventId = crypto.randomUUID();
   return ask(customerByName(env, organizationId, customerId), (customer) =>
     customer.increment({
       organizationId,
+      eventId,
       request: { slot: meterSlot, amount, customerUserId, customerUserName, customerUserEmail, feature, tags, metadata },
       idempotencyKey,
       fingerprint,

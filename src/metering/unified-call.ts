@@ -5,9 +5,9 @@
 import { resolvePrice } from '../catalog/prices.ts';
 import type { BeginCallData, EndCallData } from '../contract/calls.ts';
 import { type Accepted, type Answer, accept, refuse } from '../contract/errors.ts';
-import { text } from '../contract/fields.ts';
+import { isShallow, text } from '../contract/fields.ts';
 import { isRecord } from '../contract/identity.ts';
-import { type CallData, type CallRequest, isShallow } from '../contract/unified-call.ts';
+import type { CallData, CallRequest } from '../contract/unified-call.ts';
 import type { Tier } from '../domain/entitlements.ts';
 import { isPremiumPrice, type Usage } from '../domain/pricing.ts';
 import { sanitizeErrorMessage } from '../domain/sanitize.ts';

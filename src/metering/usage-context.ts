@@ -2,6 +2,7 @@
  * Use case: a compact brief of a customer, for a person or a model that has to decide something about it.
  */
 import type { CustomerHistory } from '../../durable-objects/customer/protocol.ts';
+import type { SeriesHour } from '../../durable-objects/customer/tables/usage-hours.ts';
 import { type Answer, accept } from '../contract/errors.ts';
 import type { ForecastMetric, UsageContextData, UsageContextQuery } from '../contract/readings.ts';
 import { METER_NAMES, type MeterName, SLOT_METERS, summarize } from '../domain/meters.ts';
@@ -55,25 +56,23 @@ function present(history: CustomerHistory, query: UsageContextQuery, nowMs: numb
   const { subscription, contact } = account;
   const { plan, planId, usagePlanVersionId } = subscription.plan;
   const { latest, preceding } = weekPeriods(nowMs);
+  const ofWeeks = hours.filter(({ startMs }) => startMs >= preceding.startMs);
   const periodStartMs = subscription.lastReplenishedAtMs;
-  const signals = query.includeSignals ? findSignals(history, query.timezone, nowMs) : null;
+  const ofPeriod = hours.filter(({ startMs }) => startMs > periodStartMs - HOUR_MS);
+  const signals = query.includeSignals ? findSignals(history, ofWeeks, query.timezone, nowMs) : null;
   const { complete, gaps } = evidenceCompleteness({
     firstDataMs: account.createdAtMs,
     keptFromMs: nowMs - HISTORY_MS,
     periodStartMs,
     comparedFromMs: preceding.startMs,
-    callsWithoutPrice: hours.reduce(
-      (sum, { startMs, unpricedCalls }) => (startMs > periodStartMs - HOUR_MS ? sum + unpricedCalls : sum),
-      0,
-    ),
+    callsWithoutPrice: ofPeriod.reduce((sum, { unpricedCalls }) => sum + unpricedCalls, 0),
     seriesAvailable: true,
   });
-  const failed = failedSeries(history);
   const week = (metric: Metric) => {
-    const compared = compareWeeks(seriesOf(hours, metric), nowMs);
+    const compared = compareWeeks(seriesOf(ofWeeks, metric), nowMs);
     return { ...compared, latest: rounded(compared.latest, DECIMALS), preceding: rounded(compared.preceding, DECIMALS) };
   };
-  const recorded = (metric: Metric) => recordedSince(seriesOf(hours, metric), periodStartMs);
+  const recorded = (metric: Metric) => recordedSince(seriesOf(ofPeriod, metric), periodStartMs);
   return {
     contractVersion: 1,
     customerId: account.customerId,
@@ -92,7 +91,7 @@ function present(history: CustomerHistory, query: UsageContextQuery, nowMs: numb
       latest: period(latest),
       preceding: period(preceding),
       calls: week('calls'),
-      failedCalls: compareWeeks(failed, nowMs),
+      failedCalls: compareWeeks(failedSeries(ofWeeks), nowMs),
       inputTokens: week('inputTokens'),
       outputTokens: week('outputTokens'),
       dollars: week('dollars'),
@@ -105,7 +104,7 @@ function present(history: CustomerHistory, query: UsageContextQuery, nowMs: numb
       endedAt: iso(subscription.nextReplenishAtMs),
       quantities: {
         calls: recorded('calls'),
-        failedCalls: recordedSince(failed, periodStartMs),
+        failedCalls: recordedSince(failedSeries(ofPeriod), periodStartMs),
         inputTokens: recorded('inputTokens'),
         outputTokens: recorded('outputTokens'),
         dollars: recorded('dollars'),
@@ -120,7 +119,7 @@ function present(history: CustomerHistory, query: UsageContextQuery, nowMs: numb
   };
 }
 
-function findSignals(history: CustomerHistory, timezone: string, nowMs: number): Signal[] {
+function findSignals(history: CustomerHistory, ofWeeks: readonly SeriesHour[], timezone: string, nowMs: number): Signal[] {
   const { account, hours, chargedLatestWeekUsd } = history;
   const { plan } = account.subscription.plan;
   const balanceUsd = usdFromNano(balanceOf(account.wallet, 'USD'));
@@ -128,15 +127,15 @@ function findSignals(history: CustomerHistory, timezone: string, nowMs: number):
   const lastCall = hours.findLast(({ completedCalls, failedCalls }) => completedCalls + failedCalls > 0);
   return signalsOf({
     nowMs: nowMs - (nowMs % HOUR_MS),
-    calls: compareWeeks(seriesOf(hours, 'calls'), nowMs),
-    failedCalls: compareWeeks(failedSeries(history), nowMs),
-    dollars: compareWeeks(seriesOf(hours, 'dollars'), nowMs),
+    calls: compareWeeks(seriesOf(ofWeeks, 'calls'), nowMs),
+    failedCalls: compareWeeks(failedSeries(ofWeeks), nowMs),
+    dollars: compareWeeks(seriesOf(ofWeeks, 'dollars'), nowMs),
     lastCallAtMs: lastCall?.startMs ?? null,
-    meters: METER_NAMES.map((meter) => ({
-      meter,
-      summary: summarize(plan, account.meters, meter),
-      projectedExhaustionAtMs: exhaustionOf(history, meter, timezone, nowMs),
-    })),
+    meters: METER_NAMES.map((meter) => {
+      const summary = summarize(plan, account.meters, meter);
+      // Nothing is forecast of what cannot run out.
+      return { meter, summary, projectedExhaustionAtMs: summary.limit ? exhaustionOf(history, meter, timezone, nowMs) : null };
+    }),
     // Whoever has no credit and was charged nothing is not funded by it, whatever the plan would let them do.
     credit: plan.payg.enabled && (balanceUsd !== 0 || chargedLatestWeekUsd !== 0) ? { balanceUsd, chargedLatestWeekUsd } : null,
     pendingPlan: pending && { usagePlanVersionId: pending.usagePlanVersionId, effectiveAtMs: nextReplenishAtMs },
@@ -151,7 +150,7 @@ function exhaustionOf(history: CustomerHistory, meter: MeterName, timezone: stri
   return at ? Date.parse(at) : null;
 }
 
-function failedSeries({ hours }: CustomerHistory) {
+function failedSeries(hours: readonly SeriesHour[]) {
   return hours.map(({ startMs, failedCalls }) => ({ startMs, quantity: failedCalls })).filter(({ quantity }) => quantity > 0);
 }
 

@@ -6,7 +6,7 @@ import { type Figures, GROUPS_MAX, SUMMARY_DAYS_MAX, type SummaryQuery, type Usa
 import { usdFromNano } from '../domain/money.ts';
 import { DAY_MS, HOUR_MS, isTimeZone, type LocalDay, localDays } from '../domain/readings/calendar.ts';
 import { readBacklog } from '../storage/backlog.ts';
-import { sumUsage, type UsageGroup, type UsageSums } from '../storage/usage.ts';
+import { sumUsage, type UsageSums } from '../storage/usage.ts';
 import type { Caller } from './caller.ts';
 
 const DEFAULT_DAYS = 30;
@@ -34,11 +34,11 @@ export async function readUsageSummary({ env, organization }: Caller, query: Sum
   const filter = { fromMs, toMs, customerId: query.customerId, feature: query.feature };
   const [groups, backlog] = await Promise.all([
     // One group more than is listed says that there are more.
-    sumUsage(env, organization.organizationId, filter, ['hour', ...LISTED], GROUPS_MAX + 1),
+    sumUsage(env, organization.organizationId, filter, ['day', ...LISTED], GROUPS_MAX + 1, days),
     // Reports go on without KV, which only knows who is late.
     readBacklog(env).catch(() => ({ customers: 0, oldestMs: null })),
   ]);
-  const byDay = sumByDay(days, groups.hour);
+  const byDay = new Map(groups.day.map(({ key, ...sums }) => [Number(key), sums]));
   const shown = (dimension: (typeof LISTED)[number]) => groups[dimension].slice(0, GROUPS_MAX);
   const orNull = (key: string) => (key === '' ? null : key);
   const data: UsageSummaryData = {
@@ -47,12 +47,12 @@ export async function readUsageSummary({ env, organization }: Caller, query: Sum
     currency: 'USD',
     asOf: iso(Math.min(nowMs - PROJECTION_DELAY_MS, backlog.oldestMs ?? nowMs)),
     backlog: { customers: backlog.customers, ageSeconds: backlog.oldestMs === null ? 0 : Math.ceil((nowMs - backlog.oldestMs) / 1000) },
-    totals: present(byDay.reduce((sum, day) => add(sum, day), ZERO)),
+    totals: present(groups.day.reduce(add, ZERO)),
     byDay: days.map(({ label, startMs, endMs }, index) => ({
       date: label,
       startedAt: iso(startMs),
       endedAt: iso(endMs),
-      ...present(byDay[index] ?? ZERO),
+      ...present(byDay.get(index) ?? ZERO),
     })),
     byCustomer: shown('customer').map((group) => ({ customerId: group.key, ...present(group) })),
     byFeature: shown('feature').map((group) => ({ feature: orNull(group.key), ...present(group) })),
@@ -91,18 +91,6 @@ function dayOf(date: string, timezone: string): number {
   const around = localDays(utcMs - 2 * DAY_MS, utcMs + 2 * DAY_MS, timezone);
   // A date that a zone skipped begins with the next one.
   return around.find(({ label }) => label >= date)?.startMs ?? utcMs;
-}
-
-function sumByDay(days: readonly LocalDay[], hours: readonly UsageGroup[]): UsageSums[] {
-  const sums = days.map(() => ZERO);
-  let index = 0;
-  for (const hour of hours) {
-    const startMs = Number(hour.key);
-    while (index < days.length - 1 && startMs >= (days[index]?.endMs ?? 0)) index += 1;
-    const day = days[index];
-    if (day && startMs >= day.startMs && startMs < day.endMs) sums[index] = add(sums[index] ?? ZERO, hour);
-  }
-  return sums;
 }
 
 function add(a: UsageSums, b: UsageSums): UsageSums {

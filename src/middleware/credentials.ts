@@ -63,8 +63,9 @@ async function hashOf(key: string): Promise<string> {
 /** A token of a browser: no more than its key may now, and nothing once that is revoked. */
 async function sessionCredential(c: AppContext, token: string): Promise<Credential | null> {
   const { SESSION_SECRET } = c.env;
-  const claims = SESSION_SECRET && token.split('.').length === 3 ? await verifySession(SESSION_SECRET, token) : null;
-  if (!claims || claims.kind !== 'client') return null;
+  const isToken = token.split('.').length === 3;
+  const claims = isToken && SESSION_SECRET ? await verifySession(SESSION_SECRET, token) : null;
+  if (claims?.kind !== 'client') return null;
   const key = await findCredentialById(c.env, claims.keyId, deferrer(c));
   if (!key || key.organization.organizationId !== claims.organizationId) return null;
   const { customerId, customerUserId } = claims;

@@ -4,21 +4,21 @@
 import type { ErrorHandler, NotFoundHandler } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import { REPLAY_HEADER } from '../contract/envelope.ts';
-import { type Accepted, type Answer, ERROR_STATUS, type Refusal, refuse } from '../contract/errors.ts';
+import { type Accepted, type Answer, answerText, ERROR_STATUS, type Refusal, refuse, type SentAnswer } from '../contract/errors.ts';
 import { errorText } from '../platform/error-text.ts';
 import { ServiceUnavailable } from '../storage/objects.ts';
 import type { AppContext, AppEnv } from './context.ts';
 
+const JSON_TYPE = { 'Content-Type': 'application/json' };
 /** What a client may wait when it is not known for how long. */
 const RETRY_AFTER_SECONDS = 1;
 
-export function answerResponse<Data>(c: AppContext, answer: Answer<Data>): Response {
-  return answer.ok ? successResponse(c, answer) : refusalResponse(c, answer.refusal);
-}
-
-function successResponse<Data>(c: AppContext, { result, data, replayed }: Accepted<Data>): Response {
-  if (replayed) c.header(REPLAY_HEADER, 'true');
-  return c.json({ result, data, correlationId: c.get('correlationId') } as object, 200);
+export function answerResponse(c: AppContext, answer: Answer<unknown> | SentAnswer): Response {
+  if (!answer.ok) return refusalResponse(c, answer.refusal);
+  if (answer.replayed) c.header(REPLAY_HEADER, 'true');
+  const text = answer.text ?? answerText(answer as Accepted<unknown>);
+  // The text is an object that the correlation id joins.
+  return c.body(`${text.slice(0, -1)},"correlationId":${JSON.stringify(c.get('correlationId'))}}`, 200, JSON_TYPE);
 }
 
 export function refusalResponse(c: AppContext, refusal: Refusal): Response {

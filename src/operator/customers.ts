@@ -60,6 +60,8 @@ export function grantCredit(
   return commitChange<GrantedCredit>(request, async () => {
     if (!(await findOrganization(request.env, organizationId))) return noOrganization();
     const fingerprint = await sha256Hex(canonicalJson(grant));
+    // The object may be asked twice, and must not grant twice.
+    const idempotencyKey = request.idempotencyKey ?? crypto.randomUUID();
     const answer = await ask(customerByName(request.env, organizationId, customerId), (customer) =>
       customer.grant({
         organizationId,
@@ -67,7 +69,7 @@ export function grantCredit(
         amount: grant.kind === 'USD' ? String(parseUsd(grant.amountUsd)) : String(grant.units),
         expiresAtMs: grant.expiresAt === undefined ? null : Date.parse(grant.expiresAt),
         reference: grant.reference ?? null,
-        idempotencyKey: request.idempotencyKey,
+        idempotencyKey,
         fingerprint,
       }),
     );

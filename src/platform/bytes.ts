@@ -4,17 +4,17 @@
 
 /**
  * The bytes of a body; `null` where there are more than `bytesMax`, of which the rest is not read. Throws where the body
- * breaks off, or the signal is given before its end.
+ * breaks off, and a TimeoutError where it has not ended after `timeoutMs`.
  */
 export async function readBounded(
   body: ReadableStream<Uint8Array> | null,
   bytesMax: number,
-  signal?: AbortSignal,
+  timeoutMs?: number,
 ): Promise<Uint8Array | null> {
   if (!body) return new Uint8Array();
   const chunks: Uint8Array[] = [];
   let length = 0;
-  for await (const chunk of chunksOf(body, signal)) {
+  for await (const chunk of chunksOf(body, timeoutMs)) {
     length += chunk.byteLength;
     if (length > bytesMax) return null;
     chunks.push(chunk);
@@ -22,21 +22,26 @@ export async function readBounded(
   return joined(chunks, length);
 }
 
-/** The chunks of a body until its end or the signal, of which the latter throws. Who stops reading lets go of the body. */
-async function* chunksOf(body: ReadableStream<Uint8Array>, signal: AbortSignal | undefined): AsyncGenerator<Uint8Array> {
+/** The chunks of a body. Who stops reading lets go of it, and so does the timeout. */
+async function* chunksOf(body: ReadableStream<Uint8Array>, timeoutMs: number | undefined): AsyncGenerator<Uint8Array> {
   const reader = body.getReader();
   // Whether the other side takes note is of no interest. A read under way then ends, as if the body had.
   const letGo = () => void reader.cancel().catch(() => undefined);
-  signal?.addEventListener('abort', letGo, { once: true });
+  let late = false;
+  const expire = () => {
+    late = true;
+    letGo();
+  };
+  const timer = timeoutMs === undefined ? undefined : setTimeout(expire, timeoutMs);
   try {
     for (;;) {
       const { done, value } = await reader.read();
-      signal?.throwIfAborted();
+      if (late) throw new DOMException('the body did not end in time', 'TimeoutError');
       if (done) return;
       yield value;
     }
   } finally {
-    signal?.removeEventListener('abort', letGo);
+    clearTimeout(timer);
     letGo();
   }
 }
@@ -53,9 +58,9 @@ const LF = 10;
 
 /**
  * The lines of a stream that are not empty. One that has more than `lineBytesMax` bytes is cut, so that memory is bounded.
- * Throws where the stream breaks off, or the signal is given before its end.
+ * Throws where the stream breaks off, and a TimeoutError where it has not ended after `timeoutMs`.
  */
-export async function* linesOf(body: ReadableStream<Uint8Array>, lineBytesMax: number, signal?: AbortSignal): AsyncGenerator<Line> {
+export async function* linesOf(body: ReadableStream<Uint8Array>, lineBytesMax: number, timeoutMs?: number): AsyncGenerator<Line> {
   let held: Uint8Array[] = [];
   let heldBytes = 0;
   let cut = false;
@@ -84,7 +89,7 @@ export async function* linesOf(body: ReadableStream<Uint8Array>, lineBytesMax: n
     cut = false;
     return line;
   };
-  for await (const chunk of chunksOf(body, signal)) {
+  for await (const chunk of chunksOf(body, timeoutMs)) {
     let start = 0;
     for (let end = chunk.indexOf(LF); end >= 0; end = chunk.indexOf(LF, start)) {
       take(chunk.subarray(start, end));

@@ -10,6 +10,10 @@ export interface Target {
   name: string;
   url: string;
   headers?: Record<string, string>;
+  method?: 'GET' | 'POST';
+  body?: string;
+  /** What differs from request to request, in turns. */
+  requests?: { headers: Record<string, string> }[];
   /** What every answer must be. */
   status: number;
 }
@@ -41,8 +45,9 @@ export async function measure(targets: readonly Target[], rounds: number, second
   }));
 }
 
-async function load({ name, url, headers = {}, status }: Target, seconds: number): Promise<number> {
-  const result = await autocannon({ url, headers, connections: CONNECTIONS, duration: seconds });
+async function load({ name, url, headers = {}, method = 'GET', body, requests, status }: Target, seconds: number): Promise<number> {
+  const more = { ...(body !== undefined && { body }), ...(requests && { requests }) };
+  const result = await autocannon({ url, headers, method, ...more, connections: CONNECTIONS, duration: seconds });
   const others = Object.keys(result.statusCodeStats ?? {}).filter((code) => Number(code) !== status);
   if (others.length > 0 || result.errors > 0)
     throw new Error(`${name} answered ${others.join(', ') || 'with errors'} instead of ${status}`);

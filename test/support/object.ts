@@ -95,7 +95,13 @@ export async function withObject(
       void: (callId, atMs) => calls.voidCall(at(atMs), organizationId, callId),
       usage: (atMs) => subscription.readUsage(at(atMs), { organizationId }),
       increment: (amount, atMs, { slot = 'CUSTOM1', key } = {}) =>
-        increment(at(atMs), { organizationId, request: { slot, amount }, idempotencyKey: key ?? null, fingerprint: `${slot} ${amount}` }),
+        increment(at(atMs), {
+          organizationId,
+          eventId: crypto.randomUUID(),
+          request: { slot, amount },
+          idempotencyKey: key ?? null,
+          fingerprint: `${slot} ${amount}`,
+        }),
       grant: (unit, amount, atMs, { expiresAtMs = null, key } = {}) =>
         grant(at(atMs), {
           organizationId,

@@ -169,10 +169,10 @@ describe('silence', () => {
     const days = between(TODAY - 20 * DAY, TODAY - 16 * DAY);
     const { items } = await read(await organization((_, atMs) => (days(atMs) ? { calls: 0, failed: 0 } : {})));
     expect(items.map(({ customerId, kind }) => [customerId, kind]).sort()).toEqual([
+      [null, 'SILENCE'],
       ['alpha', 'SILENCE'],
       ['beta', 'SILENCE'],
       ['gamma', 'SILENCE'],
-      [null, 'SILENCE'],
     ]);
     for (const { customerId, startedAt, endedAt } of items.filter(({ customerId: of }) => of !== null)) {
       expect([customerId, startedAt, endedAt]).toEqual([customerId, iso(TODAY - 20 * DAY), iso(TODAY - 16 * DAY)]);

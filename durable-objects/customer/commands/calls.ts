@@ -2,7 +2,7 @@
  * The commands of a call's life: begin, void, end, read, and both ends at once for a call that ran already.
  */
 import { type BeginCallData, DERIVED_PREFIX, type EndCallData } from '../../../src/contract/calls.ts';
-import { type Answer, accept, refuse } from '../../../src/contract/errors.ts';
+import { type Answer, accept, answerText, refuse } from '../../../src/contract/errors.ts';
 import { type Account, fillContact } from '../../../src/domain/account.ts';
 import { admitCall, beginCall, type Call, canEnd, endCall, refuseCall } from '../../../src/domain/call.ts';
 import { type BeginFacts, presentBegin, presentEnd } from '../present.ts';
@@ -23,13 +23,18 @@ export function begin(context: Context, command: BeginCommand): Answer<BeginCall
   return context.store.transaction(context.nowMs, () => beginOrReplay(context, command));
 }
 
-/** A begin whose caller goes on to make the call itself: with the state of the call, and what was kept of it. */
+/**
+ * A begin whose caller goes on to make the call itself: with the state of the call, and what was kept of it. The command
+ * that opened the call may be sent again, because its answer was lost: to whoever sent it, that is no replay.
+ */
 export function open(context: Context, command: BeginCommand): OpenedCall {
   const { store, nowMs } = context;
   return store.transaction(nowMs, () => {
     const begin = beginOrReplay(context, command);
     const call = begin.ok ? store.call(begin.data.callId)?.call : undefined;
     if (!begin.ok || !call) return { begin, status: null, kept: null };
+    const isOpener = call.openedBy !== undefined && call.openedBy === command.request.openedBy;
+    if (isOpener) return { begin: { ...begin, replayed: false }, status: call.status, kept: null };
     const kept = begin.replayed ? store.keptAnswer(call.callId) : null;
     return { begin, status: call.status, kept: kept === null ? null : (JSON.parse(kept) as KeptAnswer) };
   });
@@ -62,9 +67,10 @@ function beginOrReplay(context: Context, command: BeginCommand, ranAlready = fal
   const facts = { begun, newCustomer: opened.newCustomer, source: command.key.source, rolling: counted };
   const answer = accept('CALL_BEGIN_SUCCESS', presentBegin(facts, command), nowMs, command.key.source === 'derived' ? KEY_HINT : undefined);
   store.saveAccount(begun.account, nowMs);
-  store.insertCall(begun.call, command.fingerprint, JSON.stringify(answer), nowMs);
+  const text = answerText(answer);
+  store.insertCall(begun.call, command.fingerprint, text, nowMs);
   if (derived) store.saveDerivedKey(derived, nowMs);
-  return answer;
+  return { ...answer, text };
 }
 
 /** The state of the plan's rolling limit; `null` where the plan has none. */
@@ -166,7 +172,8 @@ function endOrReplay(context: Context, command: EndCommand): Answer<EndCallData>
   };
   const answer = accept('CALL_END_SUCCESS', presentEnd(ended.account, ended.call, outcome, velocity), nowMs);
   store.saveAccount(ended.account, nowMs);
-  store.finishCall(ended.call, { fingerprint, answer: JSON.stringify(answer) }, nowMs);
+  const text = answerText(answer);
+  store.finishCall(ended.call, { fingerprint, answer: text }, nowMs);
   if (command.keep !== undefined) {
     const kept: KeptAnswer = { endedAtMs: nowMs, end: answer.data, keep: command.keep };
     store.keepAnswer(command.callId, JSON.stringify(kept));
@@ -180,7 +187,7 @@ function endOrReplay(context: Context, command: EndCommand): Answer<EndCallData>
     const used = { fingerprint, callId: command.callId, answer: null };
     store.saveIdempotencyKey('end', command.idempotencyKey, used, nowMs);
   }
-  return answer;
+  return { ...answer, text };
 }
 
 /** The facts of a call, or `null` where this object has no such call of the organization. */

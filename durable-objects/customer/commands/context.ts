@@ -4,7 +4,7 @@
  * Every command first looks for a stored answer, then brings the account up to the present (a period that ended, credits
  * that expired, calls past their deadline), and only then does its own work. A refusal writes nothing of its own.
  */
-import { type Accepted, type Answer, accept, refuse } from '../../../src/contract/errors.ts';
+import { type Accepted, type Answer, accept, answerText, refuse } from '../../../src/contract/errors.ts';
 import { type Account, expireDue, isCanceled, openAccount, replenishDue } from '../../../src/domain/account.ts';
 import { timeOutCall } from '../../../src/domain/call.ts';
 import type { PricingMode } from '../../../src/domain/pricing.ts';
@@ -81,16 +81,16 @@ export function keyed<Data>(
     const used = key === null ? null : store.idempotencyKey(operation, key);
     if (used) return used.fingerprint === fingerprint ? replay<Data>(used.answer) : keyConflict();
     const answer = change();
-    if (key !== null && answer.ok) {
-      store.saveIdempotencyKey(operation, key, { fingerprint, callId: null, answer: JSON.stringify(answer) }, nowMs);
-    }
-    return answer;
+    if (key === null || !answer.ok) return answer;
+    const text = answerText(answer);
+    store.saveIdempotencyKey(operation, key, { fingerprint, callId: null, answer: text }, nowMs);
+    return { ...answer, text };
   });
 }
 
 export function replay<Data>(answer: string | null): Accepted<Data> {
   if (answer === null) throw new Error('a replay needs a stored answer');
-  return { ...(JSON.parse(answer) as Accepted<Data>), replayed: true };
+  return { ...(JSON.parse(answer) as Accepted<Data>), ok: true, replayed: true };
 }
 
 export const keyConflict = () => refuse('IDEMPOTENCY_KEY_CONFLICT', 'the idempotency key was used before with another payload');

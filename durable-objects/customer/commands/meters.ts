@@ -3,6 +3,7 @@
  */
 import type { CustomMeterData } from '../../../src/contract/custom-meter.ts';
 import { type Answer, accept, refuse } from '../../../src/contract/errors.ts';
+import type { Account } from '../../../src/domain/account.ts';
 import { incrementMeter } from '../../../src/domain/custom-meter.ts';
 import { presentIncrement } from '../present.ts';
 import type { IncrementCommand } from '../protocol.ts';
@@ -15,7 +16,9 @@ export function increment(context: Context, command: IncrementCommand): Answer<C
     const account = liveAccount(context, command.organizationId);
     if (!account) return noSubscription();
     const { slot, amount } = command.request;
-    const incremented = incrementMeter(account, command.request, { eventId: context.newId(), chargeId: context.newId() }, nowMs);
+    const recorded = command.idempotencyKey === null ? recordedBefore(context, account, command) : null;
+    if (recorded) return recorded;
+    const incremented = incrementMeter(account, command.request, { eventId: command.eventId, chargeId: context.newId() }, nowMs);
     if (!incremented) {
       const details = [{ path: 'meterSlot', message: `${slot} is not enabled in the customer's plan` }];
       return refuse('METER_NOT_ENABLED', `meterSlot: ${slot} is not enabled in the customer's plan`, { members: { details } });
@@ -28,4 +31,15 @@ export function increment(context: Context, command: IncrementCommand): Answer<C
     queueCharge(store, { kind: 'meter_event', subjectId: event.eventId, stripeCustomerId, charge: event.charge }, nowMs);
     return accept('CUSTOM_METER_SUCCESS', presentIncrement(incremented), nowMs);
   });
+}
+
+/** The answer for an event that is there already: the service sends a command again whose answer was lost. */
+function recordedBefore(
+  { store, nowMs }: Context,
+  account: Account,
+  { eventId, request }: IncrementCommand,
+): Answer<CustomMeterData> | null {
+  const event = store.meterEvent(eventId);
+  const meter = account.subscription.plan.plan.customMeters[request.slot];
+  return event && meter ? accept('CUSTOM_METER_SUCCESS', presentIncrement({ account, event, meter }), nowMs) : null;
 }

@@ -59,7 +59,12 @@ const PLAN = {
   limits: { standardCalls: 1000, premiumCalls: 100 },
   payg: { enabled: true, markupPercent: 20 },
   customMeters: {
-    CUSTOM1: { label: 'Pages', included: 100, funding: { credits: true, payg: true }, overage: { model: 'SINGLE', priceUsd: '0.01', per: '1' } },
+    CUSTOM1: {
+      label: 'Pages',
+      included: 100,
+      funding: { credits: true, payg: true },
+      overage: { model: 'SINGLE', priceUsd: '0.01', per: '1' },
+    },
   },
 };
 
@@ -103,7 +108,11 @@ export const EXAMPLES: Record<ExampleId, Example> = {
   replenishCustomer: { params: alice, needs: ['provisionCustomer'] },
   incrementMeter: {
     body: { customerId: 'erin', meterSlot: 'CUSTOM1', amount: 3, feature: 'export' },
-    needs: ['putPlan', { id: 'provisionCustomer', body: { customerId: 'erin' } }, { id: 'changePlan', params: { customerId: 'erin' }, body: { planId: 'example' } }],
+    needs: [
+      'putPlan',
+      { id: 'provisionCustomer', body: { customerId: 'erin' } },
+      { id: 'changePlan', params: { customerId: 'erin' }, body: { planId: 'example' } },
+    ],
   },
   readUsageSummary: { query: { timezone: 'Europe/Berlin' } },
   readUsageAnomalies: { query: { days: '60' } },
@@ -175,10 +184,14 @@ export const EXAMPLES: Record<ExampleId, Example> = {
   readCustomer: { params: { ...org, ...alice }, needs: ['provisionCustomer'] },
   cancelCustomer: { params: { ...org, customerId: 'carol' }, needs: [{ id: 'provisionCustomer', body: { customerId: 'carol' } }] },
   reactivateCustomer: { params: { ...org, customerId: 'carol' }, needs: [{ id: 'provisionCustomer', body: { customerId: 'carol' } }] },
-  grantCredit: { params: { ...org, ...alice }, body: { kind: 'USD', amountUsd: '25.00', reference: 'invoice 1042' }, needs: ['provisionCustomer'] },
+  grantCredit: {
+    params: { ...org, ...alice },
+    body: { kind: 'USD', amountUsd: '25.00', reference: 'invoice 1042' },
+    needs: ['provisionCustomer'],
+  },
   eraseCustomer: { params: { ...org, customerId: 'dave' }, needs: [{ id: 'provisionCustomer', body: { customerId: 'dave' } }] },
   readCatalog: {},
-  publishCatalog: { body: [CATALOG_MODEL], bodyFile: 'src/catalog/models.json' },
+  publishCatalog: { body: { models: [CATALOG_MODEL] }, bodyFile: 'src/catalog/models.json' },
   listEvents: { query: { limit: '10' } },
   readHealth: {},
   createChatCompletion: { body: { model: MODEL, messages: MESSAGES, customer: customerId, feature: 'chat' } },

@@ -81,18 +81,17 @@ export class SchemaBook {
     }
   }
 
-  /** Gives the schema a name of its own; where it has one already, that one stays. Returns the name that counts. */
-  add(name: string, schema: z.ZodType): string {
-    const known = this.#registry.get(schema);
-    if (known) return known.id;
-    this.#registry.add(schema, { id: name });
-    return name;
+  /** Gives the schema a name; where it has one already, that one stays. */
+  add(name: string, schema: z.ZodType): void {
+    if (!this.#registry.has(schema)) this.#registry.add(schema, { id: name });
   }
 
-  /** A reference to a named schema. To be called when all names are there. */
-  reference(name: string, io: Io): JsonSchema {
+  /** A reference to a schema that has a name. To be called when all of them are there. */
+  reference(schema: z.ZodType, io: Io): JsonSchema {
+    const known = this.#registry.get(schema);
+    if (!known) throw new Error('only schemas with a name are referred to');
     this.#render();
-    return { $ref: SCHEMAS_POINTER + this.#nameOf(name, io) };
+    return { $ref: SCHEMAS_POINTER + this.#nameOf(known.id, io) };
   }
 
   /** Every schema that one of `roots` leads to, by name. */
@@ -178,7 +177,9 @@ function referencesOf(schema: unknown): string[] {
   if (Array.isArray(schema)) return schema.flatMap(referencesOf);
   if (typeof schema !== 'object' || schema === null) return [];
   return Object.entries(schema).flatMap(([keyword, value]) =>
-    keyword === '$ref' && typeof value === 'string' ? [value.slice(SCHEMAS_POINTER.length)] : referencesOf(value),
+    keyword === '$ref' && typeof value === 'string' && value.startsWith(SCHEMAS_POINTER)
+      ? [value.slice(SCHEMAS_POINTER.length)]
+      : referencesOf(value),
   );
 }
 

@@ -1,0 +1,207 @@
+/**
+ * The metering of a batch: from the vendor's word that it is finished to one recorded call for each answered line.
+ *
+ * A line's call has an id of its own that follows from batch and line, so a line that is met again is metered once. The
+ * files are read line by line, and the place is kept, so that a restart goes on where it was.
+ */
+import type { EndCallData } from '../contract/calls.ts';
+import type { Answer } from '../contract/errors.ts';
+import { idempotencyKey } from '../contract/fields.ts';
+import type { CallError } from '../domain/call.ts';
+import type { Env } from '../env.ts';
+import { beginCommand } from '../metering/begin-call.ts';
+import type { Caller } from '../metering/caller.ts';
+import { endCommand, NO_USAGE, type Outcome, usageOf } from '../metering/finish-call.ts';
+import { type Line, linesOf } from '../platform/bytes.ts';
+import { sha256Hex } from '../platform/hash.ts';
+import { currentCatalog } from '../storage/catalog.ts';
+import { loadOrganization } from '../storage/credentials.ts';
+import { ask, claimKey, customerByName } from '../storage/objects.ts';
+import { readFailure, readUsage } from '../vendors/usage.ts';
+import { BATCH_LINE_BYTES_MAX, tierOfModel } from './batch-admission.ts';
+import type { BeginFields } from './input.ts';
+import { accessVendor, BATCH_VENDOR, VENDOR_ID, type VendorAccess } from './pass-through.ts';
+
+/** A batch at the vendor, and whom it is metered for. */
+export interface WatchedBatch {
+  organizationId: string;
+  batchId: string;
+  begin: BeginFields;
+  /** What its lines ran on, where that is one model: lines that failed do not say it. */
+  model: string | undefined;
+}
+
+/** How far the metering is: lines that are done, by the file that they stand in. */
+export interface BatchProgress {
+  output: number;
+  error: number;
+  /** Lines that could not be recorded, because their id was somebody else's. */
+  refused: number;
+}
+
+const TERMINAL = new Set(['completed', 'failed', 'expired', 'cancelled']);
+/** Lines that are recorded at the same time, all by one customer's object. */
+const CONCURRENCY = 20;
+/** One run ends after this long and goes on in the next: alarms may take 15 minutes. */
+const RUN_MS_MAX = 5 * 60_000;
+/** A file that is still being read then has fallen silent. */
+const FILE_MS_MAX = 8 * 60_000;
+
+export function isTerminal(status: string | undefined): boolean {
+  return status !== undefined && TERMINAL.has(status);
+}
+
+/**
+ * Asks the vendor, and meters what is answered. `pending` where the batch is not finished, `more` where this run's time
+ * was over. `save` keeps the place. Throws where vendor or objects cannot be reached; what was done stays done.
+ */
+export async function meterBatch(
+  env: Env,
+  batch: WatchedBatch,
+  progress: BatchProgress,
+  save: (progress: BatchProgress) => Promise<void>,
+  defer: (work: Promise<unknown>) => void,
+): Promise<'pending' | 'more' | 'done'> {
+  const organization = await loadOrganization(env, batch.organizationId);
+  if (!organization) throw new Error('the organization is not there');
+  const caller: Caller = { env, organization: { ...organization, models: null }, defer };
+  const vendor = await accessVendor(caller);
+  if (!vendor) throw new Error(`there are no credentials for the vendor ${BATCH_VENDOR}`);
+  const found = await vendor.request({ method: 'GET', path: `batches/${batch.batchId}` }, 'text');
+  if (found.kind !== 'answer' || !found.ok) throw new Error(`the vendor did not show the batch: ${outcomeOf(found)}`);
+  const { status, output_file_id, error_file_id } = JSON.parse(String(found.body)) as Record<string, string | null | undefined>;
+  if (!isTerminal(status ?? undefined)) return 'pending';
+  const untilMs = Date.now() + RUN_MS_MAX;
+  for (const [name, fileId] of [
+    ['output', output_file_id],
+    ['error', error_file_id],
+  ] as const) {
+    if (typeof fileId !== 'string' || !VENDOR_ID.test(fileId)) continue;
+    if (!(await meterFile(caller, vendor, batch, { name, fileId }, progress, save, untilMs))) return 'more';
+  }
+  return 'done';
+}
+
+/** Whether the file was read to its end. */
+async function meterFile(
+  caller: Caller,
+  vendor: VendorAccess,
+  batch: WatchedBatch,
+  { name, fileId }: { name: 'output' | 'error'; fileId: string },
+  progress: BatchProgress,
+  save: (progress: BatchProgress) => Promise<void>,
+  untilMs: number,
+): Promise<boolean> {
+  const file = await vendor.request({ method: 'GET', path: `files/${fileId}/content` }, 'stream');
+  if (file.kind === 'answer' && file.ok) return true; // an empty file has no body
+  if (file.kind !== 'stream') throw new Error(`the vendor did not show the ${name} file: ${outcomeOf(file)}`);
+  let number = 0;
+  let waiting: Line[] = [];
+  const meterWaiting = async () => {
+    const recorded = await Promise.all(waiting.map((line, index) => meterLine(caller, batch, line, number - waiting.length + index)));
+    progress.refused += recorded.filter((done) => !done).length;
+    progress[name] = number;
+    waiting = [];
+    await save(progress);
+  };
+  // A file that falls silent must not hold the alarm; what was done stays done.
+  for await (const line of linesOf(file.body, BATCH_LINE_BYTES_MAX, FILE_MS_MAX)) {
+    number += 1;
+    // Of an earlier run.
+    if (number <= progress[name]) continue;
+    waiting.push(line);
+    if (waiting.length < CONCURRENCY) continue;
+    await meterWaiting();
+    if (Date.now() > untilMs) return false;
+  }
+  if (waiting.length > 0) await meterWaiting();
+  return true;
+}
+
+interface AnsweredLine {
+  customId: string;
+  outcome: Pick<Outcome, 'usage' | 'modelUsed' | 'reasoningEffort'> & { error?: CallError };
+}
+
+/** Records the line's call, once. `false` where the id is taken by something else. */
+async function meterLine(
+  caller: Caller,
+  { organizationId, batchId, begin, model }: WatchedBatch,
+  line: Line,
+  index: number,
+): Promise<boolean> {
+  const { env, organization, defer } = caller;
+  const { customerId } = begin;
+  const { customId, outcome } = readLine(line, index);
+  const callId = await callIdOf(batchId, customId);
+  const { catalog } = await currentCatalog(env, defer);
+  const { modelUsed = model } = outcome;
+  const tier = modelUsed === undefined ? 'standard' : await tierOfModel(organization, catalog, modelUsed, Date.now());
+  // What the line is told apart by is its id: its content is the vendor's and does not change.
+  const command = await beginCommand(caller, { ...begin, requested: { [tier]: true } }, `batch ${batchId}`, 'API');
+  const end = await endCommand(caller, { ...outcome, customerId, modelUsed, providerUsed: BATCH_VENDOR, keep: undefined });
+  const claim = await claimKey(env, organizationId, callId, customerId);
+  if (claim.customerId !== customerId) return refuseLine(callId, 'the id is claimed for another customer');
+  const recorded = (await ask(customerByName(env, organizationId, customerId), (customer) =>
+    customer.record({ ...command, key: { source: 'explicit', callId, claimedAtMs: claim.claimedAtMs } }, end),
+  )) as Answer<EndCallData>;
+  // A line of an old run whose answers the object has dropped was metered then.
+  return recorded.ok || refuseLine(callId, recorded.refusal.message);
+}
+
+function refuseLine(callId: string, reason: string): false {
+  console.error(JSON.stringify({ event: 'batch_line_refused', callId, reason }));
+  return false;
+}
+
+/** What a line says. One that cannot be read, or is too long, ran all the same: what it used is not known. */
+export function readLine({ text, cut }: Line, index: number): AnsweredLine {
+  const line = cut ? null : parsed(text);
+  const named = line?.custom_id ?? /"custom_id"\s*:\s*"((?:[^"\\]|\\.)*)"/.exec(text)?.[1];
+  const customId = typeof named === 'string' && named !== '' ? named : `line ${index}`;
+  if (!line) return { customId, outcome: { usage: null } };
+  const { response, error } = line;
+  const said = readUsage(response?.body);
+  const status = response?.status_code ?? 0;
+  const answered = status >= 200 && status < 300;
+  const failure =
+    readFailure(response?.body) ??
+    (answered ? null : (readFailure({ error }) ?? { code: `VENDOR_HTTP_${status}`, message: 'the line failed' }));
+  return {
+    customId,
+    outcome: {
+      usage: said ? usageOf(said) : answered ? null : NO_USAGE,
+      ...(said?.modelUsed !== undefined && { modelUsed: said.modelUsed }),
+      ...(said?.reasoningEffort !== undefined && {
+        reasoningEffort: said.reasoningEffort,
+        reasoningEffortSource: 'provider_response' as const,
+      }),
+      ...(failure && { error: failure }),
+    },
+  };
+}
+
+/** The id of a line's call: readable where it can travel as a key, else by hash. */
+export async function callIdOf(batchId: string, customId: string): Promise<string> {
+  const readable = `batch:${batchId}:${customId}`;
+  return idempotencyKey.safeParse(readable).success ? readable : `batch:${batchId}:${await sha256Hex(customId)}`;
+}
+
+interface VendorLine {
+  custom_id?: unknown;
+  response?: { status_code?: number; body?: unknown } | null;
+  error?: unknown;
+}
+
+function parsed(text: string): VendorLine | null {
+  try {
+    const line = JSON.parse(text) as VendorLine | null;
+    return typeof line === 'object' ? line : null;
+  } catch {
+    return null;
+  }
+}
+
+function outcomeOf(result: { kind: string; status?: number }): string {
+  return result.status === undefined ? result.kind : `${result.kind} ${result.status}`;
+}

@@ -1,0 +1,92 @@
+/**
+ * Use case: one request to a model through the gateway.
+ *
+ * Who is metered, which models can be tried, and whether the customer's plan allows them; a retry under a key gets the
+ * stored answer. What follows an admission is in `run.ts`.
+ */
+import type { OpenedCall } from '../../durable-objects/customer/protocol.ts';
+import type { BeginCallData } from '../contract/calls.ts';
+import { REPLAY_HEADER } from '../contract/envelope.ts';
+import { GATEWAY_HEADERS } from '../contract/gateway.ts';
+import { openCall } from '../metering/begin-call.ts';
+import type { Caller } from '../metering/caller.ts';
+import { fingerprintOf } from '../metering/idempotency.ts';
+import { currentCatalog } from '../storage/catalog.ts';
+import type { Session } from '../storage/credentials.ts';
+import { ask, customerByName } from '../storage/objects.ts';
+import { deniedAnswer, failureAnswer, type GatewayAnswer, refusalAnswer } from './answer.ts';
+import { type BeginFields, identify, type ModelRequest } from './input.ts';
+import { notKept, tellAgain } from './kept.ts';
+import { type Attempt, type Endpoint, resolveAttempts } from './models.ts';
+import { runCall } from './run.ts';
+
+/** A request to a model, with what its headers say. */
+export interface ModelCall {
+  endpoint: Endpoint;
+  request: ModelRequest;
+  customerHeader: string | null;
+  headerKey: string | null;
+  session: Session | undefined;
+  /** Ours, where the vendor has none. */
+  requestId: string;
+  /** Aborted when the caller leaves. */
+  signal: AbortSignal;
+}
+
+export async function callModel(caller: Caller, call: ModelCall): Promise<GatewayAnswer> {
+  const { endpoint, request, headerKey } = call;
+  const begin = identify(request, call.customerHeader, call.session);
+  if ('status' in begin) return failureAnswer(begin);
+  const { catalog } = await currentCatalog(caller.env, caller.defer);
+  const names = [request.model, ...(request.models ?? [])];
+  const attempts = await resolveAttempts(caller.organization, catalog, endpoint, names, Date.now());
+  if (!Array.isArray(attempts)) return failureAnswer(attempts);
+  const opened = await open(caller, call, begin, attempts);
+  if (!opened.begin.ok) return refusalAnswer(opened.begin.refusal);
+  const { data, replayed } = opened.begin;
+  const headers = { [GATEWAY_HEADERS.callId]: data.callId, ...(replayed && { [REPLAY_HEADER]: 'true' }) };
+  if (opened.status === 'NOT_ALLOWED') return deniedAnswer(denialOf(data, attempts), headers);
+  if (opened.kept) return tellAgain(opened.kept);
+  if (replayed) return notKept(opened.status, headers);
+  const allowed = attempts.filter((attempt) => isAllowed(attempt, data));
+  if (allowed.length === 0) {
+    await takeBack(caller, begin.customerId, data.callId);
+    return deniedAnswer(denialOf(data, attempts), headers);
+  }
+  return runCall({ ...call, caller, catalog, customerId: begin.customerId, begin: data, attempts: allowed, keyed: headerKey !== null });
+}
+
+/** Begins the call for the tiers that the attempts would bill. */
+async function open(
+  caller: Caller,
+  { endpoint, request, headerKey }: ModelCall,
+  begin: BeginFields,
+  attempts: Attempt[],
+): Promise<OpenedCall> {
+  const { customer: _named, ...asked } = request;
+  const requested = Object.fromEntries(attempts.filter(({ onDowngrade }) => !onDowngrade).map(({ tier }) => [tier, true]));
+  // Hints of mapped models are for callers that choose one themselves.
+  const organization = { ...caller.organization, models: null };
+  const toMake = {
+    request: { ...begin, requested },
+    // Only a key makes two requests one call.
+    fingerprint: headerKey === null ? '' : await fingerprintOf({ operation: endpoint, begin, asked }),
+    runsOn: [...new Set(attempts.map(({ tier }) => tier))],
+  };
+  return openCall({ ...caller, organization }, toMake, headerKey);
+}
+
+function isAllowed({ tier, onDowngrade }: Attempt, { allowed, entitlementHints }: BeginCallData): boolean {
+  return allowed[tier] && (!onDowngrade || entitlementHints.downgrade !== undefined);
+}
+
+async function takeBack({ env, organization }: Caller, customerId: string, callId: string): Promise<void> {
+  const { organizationId } = organization;
+  await ask(customerByName(env, organizationId, customerId), (customer) => customer.void(organizationId, callId));
+}
+
+function denialOf({ canceled }: BeginCallData, attempts: readonly Attempt[]): string {
+  if (canceled) return "the customer's subscription is canceled";
+  const tiers = [...new Set(attempts.filter(({ onDowngrade }) => !onDowngrade).map(({ tier }) => tier))];
+  return `the customer's plan allows no further call of a ${tiers.join(' or ')} model`;
+}

@@ -1,0 +1,46 @@
+/**
+ * The end of a call that a vendor answered: what was used is recorded, even where the customer's object is away for a
+ * moment. Ending is idempotent, so it is tried until it succeeds or the time is over that work may go on after an answer.
+ */
+import type { EndCallData } from '../contract/calls.ts';
+import type { Caller } from '../metering/caller.ts';
+import { finishCall, type Outcome } from '../metering/finish-call.ts';
+import { errorText } from '../platform/error-text.ts';
+
+/**
+ * Waits before each further attempt. With the attempts themselves they stay within the 30 s that Workers grant for work
+ * after an answer.
+ */
+const RETRY_MS = [250, 500, 1_000, 2_000, 4_000, 8_000];
+
+/** Ends the call. `null` where that did not succeed at once: it is then tried again beyond the answer. */
+export async function endSurely(caller: Caller, callId: string, outcome: Outcome): Promise<EndCallData | null> {
+  try {
+    return await end(caller, callId, outcome);
+  } catch (error) {
+    console.warn(JSON.stringify({ event: 'call_end_delayed', callId, error: errorText(error) }));
+    caller.defer(endLater(caller, callId, outcome));
+    return null;
+  }
+}
+
+async function endLater(caller: Caller, callId: string, outcome: Outcome): Promise<void> {
+  for (const waitMs of RETRY_MS) {
+    await scheduler.wait(waitMs);
+    try {
+      await end(caller, callId, outcome);
+      return;
+    } catch (error) {
+      console.warn(JSON.stringify({ event: 'call_end_delayed', callId, error: errorText(error) }));
+    }
+  }
+  console.error(JSON.stringify({ event: 'call_end_lost', callId, usage: outcome.usage, modelUsed: outcome.modelUsed }));
+}
+
+async function end(caller: Caller, callId: string, outcome: Outcome): Promise<EndCallData | null> {
+  const ended = await finishCall(caller, callId, outcome);
+  if (ended.ok) return ended.data;
+  // Erased, or ended by its own backend, in the meantime: there is nothing left to record.
+  console.warn(JSON.stringify({ event: 'call_end_refused', callId, code: ended.refusal.code }));
+  return null;
+}

@@ -1,0 +1,61 @@
+/**
+ * What is kept of a call for retries under its key, and how it is told again.
+ *
+ * Larger answers are not kept, and neither are streams that broke off: a retry of those is refused, because asking the
+ * vendor again would be a second call.
+ */
+import type { KeptAnswer } from '../../durable-objects/customer/protocol.ts';
+import type { EndCallData } from '../contract/calls.ts';
+import { REPLAY_HEADER } from '../contract/envelope.ts';
+import { GATEWAY_HEADERS } from '../contract/gateway.ts';
+import type { CallStatus } from '../domain/call.ts';
+import { formatUsd } from '../domain/money.ts';
+import { failureAnswer, type GatewayAnswer } from './answer.ts';
+import { replayed, usageTransform } from './stream.ts';
+
+/** Of an answer, so that the customer's object is not held up by what few retries ask for. */
+export const KEPT_BYTES_MAX = 2 * 1024 * 1024;
+/** While the first request is on its way, a retry is asked to come back after this. */
+const IN_FLIGHT_RETRY_SECONDS = 2;
+
+/** Plain JSON, beside the end of the call. */
+export interface Kept {
+  status: number;
+  headers: Record<string, string>;
+  body: string;
+  /** The body is the vendor's stream, as it came; `hidden` and `shown` say what is to be done with its usage. */
+  stream?: 'hidden' | 'shown' | 'plain';
+}
+
+/** What is to be kept of a whole answer; `undefined` where it is too large. */
+export function keepAnswer({ status, headers, body }: GatewayAnswer): Kept | undefined {
+  return typeof body === 'string' && body.length <= KEPT_BYTES_MAX ? { status, headers, body } : undefined;
+}
+
+export function tellAgain({ keep, end }: KeptAnswer): GatewayAnswer {
+  const { status, headers, body, stream } = keep as Kept;
+  const known = { ...headers, [REPLAY_HEADER]: 'true' };
+  if (stream === undefined) return { status, headers: { ...known, ...costHeader(end, status) }, body };
+  const cost = async () => (end.pricingStatus === 'FINAL' ? end.costUSD : null);
+  const transform = stream === 'plain' ? undefined : usageTransform(stream === 'shown', cost);
+  return { status, headers: known, body: replayed(body, transform) };
+}
+
+/** A retry of a call without a kept answer: it is still under way, or nobody can tell it again. */
+export function notKept(status: CallStatus | null, headers: Record<string, string>): GatewayAnswer {
+  if (status === 'IN_PROGRESS') {
+    const retryAfterSeconds = IN_FLIGHT_RETRY_SECONDS;
+    return failureAnswer(
+      { status: 409, code: 'CALL_IN_FLIGHT', message: 'the call is still under way', retryAfterSeconds, retry: true },
+      headers,
+    );
+  }
+  const message = `the call is ${status}, and its answer was not kept: it was larger than ${KEPT_BYTES_MAX} bytes, or it broke off; use a new key`;
+  return failureAnswer({ status: 409, code: 'CALL_ALREADY_FINALIZED', message, retry: false }, headers);
+}
+
+/** What a plain answer cost, exact, where that is known. */
+export function costHeader(end: EndCallData | null, status: number): Record<string, string> {
+  if (end?.costUsdNano === undefined || status >= 400) return {};
+  return { [GATEWAY_HEADERS.costUsd]: formatUsd(BigInt(end.costUsdNano)) };
+}

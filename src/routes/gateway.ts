@@ -1,0 +1,231 @@
+/**
+ * The gateway over HTTP: OpenAI's routes, in its dialect. Browsers may call the two that take session tokens.
+ *
+ * Refusals come in the same order as elsewhere (401, 403, 415, 413, 400), in OpenAI's envelope. A body is refused while
+ * it is read, as soon as it is too large.
+ */
+import { Hono } from 'hono';
+import { cors } from 'hono/cors';
+import { IDEMPOTENCY_HEADER, REPLAY_HEADER } from '../contract/envelope.ts';
+import { refuse } from '../contract/errors.ts';
+import { idempotencyKey } from '../contract/fields.ts';
+import { CUSTOMER_HEADER, GATEWAY_BODY_BYTES_MAX, GATEWAY_HEADERS, type GatewayOperation, gatewayOperations } from '../contract/gateway.ts';
+import { brokenAnswer, type GatewayAnswer, refusalAnswer } from '../gateway/answer.ts';
+import { createBatch, readBatch } from '../gateway/batches.ts';
+import { callModel } from '../gateway/call.ts';
+import { listModels, retrieveModel } from '../gateway/list-models.ts';
+import type { Endpoint } from '../gateway/models.ts';
+import { passThrough, VENDOR_ID } from '../gateway/pass-through.ts';
+import type { AppContext, AppEnv } from '../middleware/context.ts';
+import { missingScope, presentedCredential } from '../middleware/credentials.ts';
+import { badRequest, describeIssues } from '../middleware/input.ts';
+import { readBounded } from '../platform/bytes.ts';
+import { errorText } from '../platform/error-text.ts';
+import { callerOf, headerKeyOf } from './mount.ts';
+
+/** What an operation takes: its body validated, or the bytes of a form. */
+interface Input {
+  body: unknown;
+  bytes: Uint8Array;
+}
+
+type Handler = (c: AppContext, input: Input) => Promise<GatewayAnswer>;
+
+/** How long browsers remember what a preflight said. */
+const PREFLIGHT_SECONDS = 7_200;
+
+const browsers = cors({
+  origin: '*',
+  allowMethods: ['POST'],
+  exposeHeaders: [...Object.values(GATEWAY_HEADERS), REPLAY_HEADER, 'Retry-After'],
+  maxAge: PREFLIGHT_SECONDS,
+});
+
+export function mountGateway(app: Hono<AppEnv>): void {
+  const gateway = new Hono<AppEnv>();
+  gateway.onError((error, c) => {
+    console.error(
+      JSON.stringify({ event: 'request_failed', correlationId: c.get('correlationId'), method: c.req.method, error: errorText(error) }),
+    );
+    return respond(c, brokenAnswer(error));
+  });
+  mountModels(gateway);
+  mountFiles(gateway);
+  mountBatches(gateway);
+  mountMethodNotAllowed(gateway);
+  app.route('/', gateway);
+}
+
+function mountModels(gateway: Hono<AppEnv>): void {
+  const call =
+    (endpoint: Endpoint): Handler =>
+    (c, { body }) =>
+      callModel(callerOf(c), {
+        endpoint,
+        request: body as Parameters<typeof callModel>[1]['request'],
+        customerHeader: c.req.header(CUSTOMER_HEADER) ?? null,
+        headerKey: headerKeyOf(c),
+        session: c.get('credential').session,
+        requestId: c.get('correlationId'),
+        signal: c.req.raw.signal,
+      });
+  mount(gateway, gatewayOperations.createChatCompletion, call('chat/completions'));
+  mount(gateway, gatewayOperations.createResponse, call('responses'));
+  mount(gateway, gatewayOperations.createEmbedding, call('embeddings'));
+  mount(gateway, gatewayOperations.listModels, (c) => listModels(callerOf(c)));
+  mount(gateway, gatewayOperations.retrieveModel, (c) => retrieveModel(callerOf(c), c.req.param('model') ?? ''));
+}
+
+function mountFiles(gateway: Hono<AppEnv>): void {
+  mount(gateway, gatewayOperations.uploadFile, (c, { bytes }) =>
+    passThrough(
+      callerOf(c),
+      { method: 'POST', path: 'files', contentType: c.req.header('Content-Type'), body: bytes },
+      c.get('correlationId'),
+    ),
+  );
+  mount(
+    gateway,
+    gatewayOperations.listFiles,
+    pass('GET', () => 'files'),
+  );
+  mount(
+    gateway,
+    gatewayOperations.retrieveFile,
+    pass('GET', (id) => `files/${id}`),
+  );
+  mount(
+    gateway,
+    gatewayOperations.deleteFile,
+    pass('DELETE', (id) => `files/${id}`),
+  );
+  mount(
+    gateway,
+    gatewayOperations.readFileContent,
+    pass('GET', (id) => `files/${id}/content`),
+  );
+}
+
+function mountBatches(gateway: Hono<AppEnv>): void {
+  mount(gateway, gatewayOperations.createBatch, (c, { body }) =>
+    createBatch(callerOf(c), {
+      request: body as Parameters<typeof createBatch>[1]['request'],
+      customerHeader: c.req.header(CUSTOMER_HEADER) ?? null,
+      requestId: c.get('correlationId'),
+    }),
+  );
+  mount(
+    gateway,
+    gatewayOperations.listBatches,
+    pass('GET', () => 'batches'),
+  );
+  mount(gateway, gatewayOperations.retrieveBatch, async (c) => {
+    const id = c.req.param('id') ?? '';
+    return VENDOR_ID.test(id) ? readBatch(callerOf(c), id, c.get('correlationId')) : notFound();
+  });
+  mount(
+    gateway,
+    gatewayOperations.cancelBatch,
+    pass('POST', (id) => `batches/${id}/cancel`),
+  );
+}
+
+/** A request that passes to the vendor as it is, with its query. */
+function pass(method: 'GET' | 'POST' | 'DELETE', path: (id: string) => string): Handler {
+  return async (c) => {
+    const id = c.req.param('id') ?? 'none';
+    if (!VENDOR_ID.test(id)) return notFound();
+    return passThrough(callerOf(c), { method, path: path(id) + new URL(c.req.url).search }, c.get('correlationId'));
+  };
+}
+
+function mount(gateway: Hono<AppEnv>, operation: GatewayOperation, handler: Handler): void {
+  const path = honoPath(operation);
+  // Only browsers send an origin, and only they need an answer to it.
+  if (operation.security.clientScope) gateway.use(path, (c, next) => (c.req.header('Origin') === undefined ? next() : browsers(c, next)));
+  gateway.on([operation.method], [path], async (c: AppContext) => {
+    const refused = await refuseCaller(c, operation);
+    if (refused) return respond(c, refused);
+    const input = await readInput(c, operation);
+    return respond(c, 'status' in input ? input : await handler(c, input));
+  });
+}
+
+/** 401 and 403; `null` where the caller may use the operation, and its credential is set. */
+async function refuseCaller(c: AppContext, { security }: GatewayOperation): Promise<GatewayAnswer | null> {
+  const credential = await presentedCredential(c);
+  if (!credential) return refusalAnswer(refuse('UNAUTHORIZED', 'the credential is missing, malformed, unknown or revoked').refusal);
+  c.set('credential', credential);
+  const requiredScope = missingScope(security, credential);
+  if (requiredScope === null) return null;
+  const members = { reason: 'API_KEY_SCOPE_REQUIRED', requiredScope };
+  return refusalAnswer(refuse('API_KEY_SCOPE_REQUIRED', `the credential lacks the scope ${requiredScope}`, { members }).refusal);
+}
+
+/** 415, 413 and 400; else what the operation takes. */
+async function readInput(c: AppContext, { method, body: schema, form }: GatewayOperation): Promise<Input | GatewayAnswer> {
+  const nothing: Input = { body: undefined, bytes: new Uint8Array() };
+  if (method === 'POST') {
+    const key = c.req.header(IDEMPOTENCY_HEADER);
+    const parsed = key === undefined ? null : idempotencyKey.safeParse(key);
+    if (parsed?.success === false)
+      return refusalAnswer(badRequest([{ path: IDEMPOTENCY_HEADER, message: parsed.error.issues[0]?.message ?? '' }]));
+  }
+  if (!schema && !form) return nothing;
+  if ((c.req.header('Content-Encoding') ?? 'identity') !== 'identity') return unsupported('a body must be sent without Content-Encoding');
+  if (schema && !/^application\/(?:[\w.-]+\+)?json\b/i.test(c.req.header('Content-Type') ?? '')) {
+    return unsupported('the Content-Type of a body must be application/json');
+  }
+  const bytes = await readBody(c);
+  if (bytes === null)
+    return refusalAnswer(refuse('PAYLOAD_TOO_LARGE', `the body must have at most ${GATEWAY_BODY_BYTES_MAX} bytes`).refusal);
+  if (!schema) return { ...nothing, bytes };
+  const parsed = schema.safeParse(parseJson(bytes));
+  return parsed.success ? { ...nothing, body: parsed.data } : refusalAnswer(badRequest(describeIssues(parsed.error)));
+}
+
+/** The body's bytes; `null` where it is too large. A length that is declared is one that the connection keeps to. */
+async function readBody(c: AppContext): Promise<Uint8Array | null> {
+  const declared = c.req.header('Content-Length');
+  if (declared === undefined) return readBounded(c.req.raw.body as ReadableStream<Uint8Array> | null, GATEWAY_BODY_BYTES_MAX);
+  return Number(declared) <= GATEWAY_BODY_BYTES_MAX ? new Uint8Array(await c.req.raw.arrayBuffer()) : null;
+}
+
+/** `undefined` for what is no JSON in UTF-8, which no schema takes. */
+function parseJson(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: false }).decode(bytes));
+  } catch {
+    return undefined;
+  }
+}
+
+/** To be called last: a known path with another method is 405. */
+function mountMethodNotAllowed(gateway: Hono<AppEnv>): void {
+  const methods = new Map<string, string[]>();
+  for (const operation of Object.values<GatewayOperation>(gatewayOperations)) {
+    methods.set(honoPath(operation), [...(methods.get(honoPath(operation)) ?? []), operation.method]);
+  }
+  for (const [path, allowed] of methods) {
+    const allow = [...allowed, ...(allowed.includes('GET') ? ['HEAD'] : [])].sort().join(', ');
+    const refusal = refusalAnswer(refuse('METHOD_NOT_ALLOWED', `this route answers ${allow}`).refusal);
+    gateway.all(path, (c) => respond(c, { ...refusal, headers: { ...refusal.headers, Allow: allow } }));
+  }
+}
+
+function honoPath({ path }: GatewayOperation): string {
+  // A model's id may contain slashes, and ends its path.
+  return path.replace('{model}', ':model{.+}').replace(/\{(\w+)\}/g, ':$1');
+}
+
+function respond(c: AppContext, { status, headers, body }: GatewayAnswer): Response {
+  return new Response(body, { status, headers: { [GATEWAY_HEADERS.requestId]: c.get('correlationId'), ...headers } });
+}
+
+function unsupported(message: string): GatewayAnswer {
+  return refusalAnswer(refuse('UNSUPPORTED_MEDIA_TYPE', message).refusal);
+}
+
+function notFound(): GatewayAnswer {
+  return refusalAnswer(refuse('NOT_FOUND', 'there is no such thing').refusal);
+}

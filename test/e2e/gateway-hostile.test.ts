@@ -1,0 +1,253 @@
+/**
+ * Promise: whatever a vendor or a caller does, the call ends with the vendor's own figures, the right status, and nothing
+ * held.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { GatewayError } from '../../src/contract/gateway.ts';
+import { type Fault, tokensOf } from '../support/vendor.ts';
+import { type GatewayTenant, type Setting, startGateway } from './gateway-tenant.ts';
+
+let setting: Setting;
+let tenant: GatewayTenant;
+beforeAll(async () => {
+  setting = await startGateway();
+  tenant = await setting.tenant({
+    name: 'P',
+    limitType: 'BLOCK',
+    limits: { premiumCalls: 1_000, premiumTokens: 100_000_000 },
+    reserveOutputTokens: 50,
+  });
+});
+afterAll(() => setting.stop());
+
+const REPLY = 'héllo 世界 👋🏽 wörld';
+const promptOf = (fault: string) => `say it [fail:${fault}]`;
+const PROMPT_TOKENS = tokensOf(promptOf('x'));
+/** GPT-5.2: 1.75 in and 14 out, in USD per million; four words come out. */
+const COST = (PROMPT_TOKENS * 1.75 + 4 * 14) / 1e6;
+
+let customers = 0;
+interface Outcome {
+  http: number;
+  text: string;
+  broke: boolean;
+  call: { status: string; costUSD?: unknown; pricingStatus?: unknown; pricingUnavailableReason?: unknown };
+  used: { calls: number; tokens: number };
+  headers: Headers;
+}
+
+/** One call of a fresh customer, met by a fault; and what came of it once nothing is open any more. */
+async function meet(fault: Fault, body: object, path = '/v1/chat/completions'): Promise<Outcome> {
+  const customer = `hostile-${customers++}`;
+  const prompt = promptOf(fault);
+  const question = path.endsWith('responses') ? { input: prompt } : { messages: [{ role: 'user', content: prompt }] };
+  const request = { model: 'gpt-5.2', customer, ...question, ...body };
+  const response = await tenant.send(path, { body: request });
+  let text = '';
+  let broke = false;
+  const decoder = new TextDecoder();
+  try {
+    for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) text += decoder.decode(chunk, { stream: true });
+  } catch {
+    broke = true;
+  }
+  const { meters, openCalls, wallet } = await tenant.settled(customer);
+  expect([openCalls, wallet.heldUsd]).toEqual([0, '0']);
+  const call = await tenant.call(response.headers.get('x-service-call-id') ?? '');
+  const used = { calls: meters.premiumCalls?.used ?? 0, tokens: meters.premiumTokens?.used ?? 0 };
+  return { http: response.status, text, broke, call, used, headers: response.headers };
+}
+
+/** The words that a stream of chat chunks said. */
+function said(text: string): string {
+  return text
+    .split('\n')
+    .filter((line) => line.startsWith('data: {'))
+    .map((line) => JSON.parse(line.slice('data: '.length)).choices?.[0]?.delta?.content ?? '')
+    .join('');
+}
+
+const COMPLETED = { status: 'COMPLETED', costUSD: COST };
+const UNKNOWN = { costUSD: null, pricingStatus: 'UNAVAILABLE', pricingUnavailableReason: 'USAGE_NOT_REPORTED' };
+const NOTHING = { calls: 0, tokens: 0 };
+const ONE = { calls: 1, tokens: 4 };
+
+describe('a plain answer', () => {
+  test.each<[Fault, number, object, { calls: number; tokens: number }]>([
+    ['400', 400, { status: 'FAILED', costUSD: 0 }, NOTHING],
+    ['429', 429, { status: 'FAILED', costUSD: 0 }, NOTHING],
+    ['500', 500, { status: 'FAILED', costUSD: 0 }, NOTHING],
+    ['503', 503, { status: 'FAILED', costUSD: 0 }, NOTHING],
+    ['cut-first', 502, { status: 'FAILED', costUSD: 0 }, NOTHING],
+    // The vendor had begun to answer, or may have worked in silence: what that cost nobody knows.
+    ['cut', 502, { status: 'FAILED', ...UNKNOWN }, NOTHING],
+    ['hang', 504, { status: 'FAILED', ...UNKNOWN }, NOTHING],
+    ['html', 502, { status: 'FAILED', ...UNKNOWN }, NOTHING],
+    ['redirect', 502, { status: 'FAILED', costUSD: 0 }, NOTHING],
+    ['shape', 200, { status: 'COMPLETED', ...UNKNOWN }, { calls: 1, tokens: 0 }],
+    ['no-usage', 200, { status: 'COMPLETED', ...UNKNOWN }, { calls: 1, tokens: 0 }],
+    ['zero-usage', 200, { status: 'COMPLETED', costUSD: 0 }, { calls: 1, tokens: 0 }],
+    ['slow', 200, COMPLETED, ONE],
+    // Larger than any answer of a model.
+    ['big', 502, { status: 'FAILED', ...UNKNOWN }, NOTHING],
+  ])('%s is %i', async (fault, http, call, used) => {
+    const outcome = await meet(fault, {});
+    expect(outcome).toMatchObject({ http, call, used });
+    if (http !== 200) expect(GatewayError.safeParse(JSON.parse(outcome.text)).success).toBe(true);
+  });
+});
+
+describe('a stream', () => {
+  test.each<[Fault, number, object, { calls: number; tokens: number }]>([
+    ['400', 400, { status: 'FAILED', costUSD: 0 }, NOTHING],
+    ['429', 429, { status: 'FAILED', costUSD: 0 }, NOTHING],
+    ['cut-first', 502, { status: 'FAILED', costUSD: 0 }, NOTHING],
+    ['hang', 504, { status: 'FAILED', ...UNKNOWN }, NOTHING],
+    ['html', 502, { status: 'FAILED', ...UNKNOWN }, NOTHING],
+    ['shape', 200, { status: 'COMPLETED', ...UNKNOWN }, { calls: 1, tokens: 0 }],
+    ['cut', 200, { status: 'FAILED', ...UNKNOWN }, NOTHING],
+    ['end-early', 200, { status: 'FAILED', ...UNKNOWN }, NOTHING],
+    ['silent', 200, { status: 'FAILED', ...UNKNOWN }, NOTHING],
+    ['stream-error', 200, { status: 'FAILED', ...UNKNOWN }, NOTHING],
+    ['no-usage', 200, { status: 'COMPLETED', ...UNKNOWN }, { calls: 1, tokens: 0 }],
+    ['zero-usage', 200, { status: 'COMPLETED', costUSD: 0 }, { calls: 1, tokens: 0 }],
+    ['usage-in-choices', 200, COMPLETED, ONE],
+    ['split', 200, COMPLETED, ONE],
+    ['slow', 200, COMPLETED, ONE],
+  ])('%s is %i', async (fault, http, call, used) => {
+    const outcome = await meet(fault, { stream: true });
+    expect(outcome).toMatchObject({ http, call, used });
+    if (call === COMPLETED || fault.endsWith('usage')) expect(said(outcome.text)).toBe(REPLY);
+    // The caller sees that it did not end well.
+    if (fault === 'cut' || fault === 'silent') expect(outcome.broke).toBe(true);
+    expect(outcome.text).not.toMatch(/"usage":\{/);
+  });
+
+  test('of 20 MB passes whole, with its usage', async () => {
+    const outcome = await meet('big', { stream: true });
+    expect(outcome).toMatchObject({ http: 200, call: { status: 'COMPLETED' }, used: { calls: 1, tokens: 20 * 1024 } });
+    expect(said(outcome.text).length).toBe(20 * 1024 * 1024);
+  });
+
+  test.each<[Fault]>([['split'], ['usage-in-choices']])('with usage asked for, %s: the chunk that has it says the cost', async (fault) => {
+    const { text } = await meet(fault, { stream: true, stream_options: { include_usage: true } });
+    const [usage, ...others] = text.split('\n').filter((line) => /"usage":\{/.test(line));
+    expect([JSON.parse((usage ?? '').slice(6)).usage.cost_usd, others]).toEqual([COST, []]);
+  });
+
+  test.each<[Fault, object]>([
+    ['cut', { status: 'FAILED', ...UNKNOWN }],
+    ['stream-error', { status: 'FAILED', ...UNKNOWN }],
+    ['split', COMPLETED],
+    ['no-usage', { status: 'COMPLETED', ...UNKNOWN }],
+  ])('of responses, %s', async (fault, call) => {
+    expect(await meet(fault, { stream: true }, '/v1/responses')).toMatchObject({ http: 200, call });
+  });
+});
+
+test("a vendor's reason passes, its key does not", async () => {
+  const { text } = await meet('400', {});
+  expect(GatewayError.parse(JSON.parse(text)).error).toMatchObject({ message: 'The request is not valid', type: 'invalid_request_error' });
+  const stranger = await setting.tenant();
+  const params = { org: stranger.organizationId, provider: 'acme' };
+  await setting.server.operator.send('setVendor', { params, body: { apiKey: 'sk-nobody', baseUrl: 'http://127.0.0.1:1/v1' } });
+  const response = await stranger.send('/v1/chat/completions', { body: { model: 'acme/x', messages: [{ role: 'user', content: 'x' }] } });
+  const answer = await response.text();
+  expect([response.status, GatewayError.parse(JSON.parse(answer)).error.code]).toEqual([502, 'VENDOR_UNREACHABLE']);
+  expect(answer).not.toContain('sk-nobody');
+});
+
+describe('a caller that leaves', () => {
+  const leaveAfter = async (customer: string, body: object, leave: (response: Promise<Response>, abort: () => void) => Promise<void>) => {
+    const controller = new AbortController();
+    const response = tenant.send('/v1/chat/completions', { body: { model: 'gpt-5.2', customer, ...body }, signal: controller.signal });
+    await leave(response, () => controller.abort()).catch(() => undefined);
+    await response.then((answered) => answered.text()).catch(() => undefined);
+    return tenant.settled(customer);
+  };
+  const words = (prompt: string) => ({ messages: [{ role: 'user', content: prompt }] });
+
+  test('before a plain answer: it is recorded', async () => {
+    const { recentCalls, meters } = await leaveAfter('left-plain', words('x [fail:slow] [reply:9]'), async (_, abort) => {
+      await sleep(30);
+      abort();
+    });
+    expect(recentCalls).toMatchObject([{ status: 'COMPLETED' }]);
+    expect(meters.premiumTokens?.used).toBe(9);
+  });
+
+  test('before the first byte of a stream', async () => {
+    const { recentCalls, meters } = await leaveAfter(
+      'left-first',
+      { stream: true, ...words('x [fail:slow] [reply:9]') },
+      async (_, abort) => {
+        await sleep(30);
+        abort();
+      },
+    );
+    expect(recentCalls).toMatchObject([{ status: 'COMPLETED' }]);
+    expect(meters.premiumTokens?.used).toBe(9);
+  });
+
+  test('between the headers and the first byte', async () => {
+    const { recentCalls, meters } = await leaveAfter(
+      'left-headers',
+      { stream: true, ...words('x [fail:slow] [reply:9]') },
+      async (response, abort) => {
+        await response;
+        abort();
+      },
+    );
+    expect(recentCalls).toMatchObject([{ status: 'COMPLETED' }]);
+    expect(meters.premiumTokens?.used).toBe(9);
+  });
+
+  test('in the middle of a stream: it is read to its end', async () => {
+    const { recentCalls, meters } = await leaveAfter(
+      'left-middle',
+      { stream: true, ...words('x [fail:slow] [reply:20]') },
+      async (response, abort) => {
+        const reader = (await response).body?.getReader();
+        for (let chunk = 0; chunk < 5; chunk += 1) await reader?.read();
+        abort();
+      },
+    );
+    expect(recentCalls).toMatchObject([{ status: 'COMPLETED' }]);
+    expect(meters.premiumTokens?.used).toBe(20);
+  });
+
+  test('in the middle of a stream that then falls silent', async () => {
+    const { recentCalls } = await leaveAfter(
+      'left-silent',
+      { stream: true, ...words('x [fail:silent] [reply:20]') },
+      async (response, abort) => {
+        await (await response).body?.getReader().read();
+        abort();
+      },
+    );
+    expect(recentCalls).toMatchObject([{ status: 'FAILED', costUSD: null }]);
+  });
+
+  test('of 20 MB: it is read to its end', async () => {
+    const { recentCalls, meters } = await leaveAfter('left-big', { stream: true, ...words('x [fail:big]') }, async (response, abort) => {
+      await (await response).body?.getReader().read();
+      abort();
+    });
+    expect(recentCalls).toMatchObject([{ status: 'COMPLETED' }]);
+    expect(meters.premiumTokens?.used).toBe(20 * 1024);
+  });
+
+  test('and comes back with its key: the whole stream is there', async () => {
+    const headers = { 'Idempotency-Key': 'came-back' };
+    const body = { model: 'gpt-5.2', customer: 'came-back', stream: true, ...words('x [fail:slow] [reply:20]') };
+    const controller = new AbortController();
+    const first = await tenant.send('/v1/chat/completions', { body, headers, signal: controller.signal });
+    await first.body?.getReader().read();
+    controller.abort();
+    await tenant.settled('came-back');
+    const asked = setting.vendor.requests.length;
+    expect(tokensOf(said(await (await tenant.send('/v1/chat/completions', { body, headers })).text()))).toBe(20);
+    expect(setting.vendor.requests.length).toBe(asked);
+  });
+});

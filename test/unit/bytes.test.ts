@@ -1,0 +1,99 @@
+/**
+ * Bodies and lines are read within their bounds, wherever the chunks are cut.
+ */
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { type Line, linesOf, readBounded } from '../../src/platform/bytes.ts';
+
+const encoder = new TextEncoder();
+
+/** A stream of the text, cut where the numbers say; `cancelled` tells whether it was let go before its end. */
+function streamOf(text: string, cuts: readonly number[] = []) {
+  const bytes = encoder.encode(text);
+  const at = [...new Set(cuts.map((cut) => cut % (bytes.length + 1)))].sort((a, b) => a - b);
+  const chunks = [...at, bytes.length].map((end, index) => bytes.slice(at[index - 1] ?? 0, end)).filter(({ length }) => length > 0);
+  const state = { cancelled: false, pulled: 0 };
+  const body = new ReadableStream<Uint8Array>(
+    {
+      pull(controller) {
+        const chunk = chunks[state.pulled++];
+        if (chunk) controller.enqueue(chunk);
+        else controller.close();
+      },
+      cancel: () => {
+        state.cancelled = true;
+      },
+    },
+    { highWaterMark: 0 },
+  );
+  return { body, state };
+}
+
+async function all(lines: AsyncIterable<Line>): Promise<Line[]> {
+  const list: Line[] = [];
+  for await (const line of lines) list.push(line);
+  return list;
+}
+
+describe('a body', () => {
+  test('is read whole up to its bound, and no further beyond it', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.string({ unit: 'grapheme' }),
+        fc.array(fc.nat(200), { maxLength: 8 }),
+        fc.nat(60),
+        async (text, cuts, bytesMax) => {
+          const { body, state } = streamOf(text, cuts);
+          const read = await readBounded(body, bytesMax);
+          const fits = encoder.encode(text).length <= bytesMax;
+          expect(read && new TextDecoder().decode(read)).toEqual(fits ? text : null);
+          if (!fits) expect(state.cancelled).toBe(true);
+        },
+      ),
+    );
+    expect(await readBounded(null, 0)).toEqual(new Uint8Array());
+  });
+
+  test('that falls silent is let go when its time is over', async () => {
+    let cancelled = false;
+    const body = new ReadableStream<Uint8Array>({
+      pull: () => new Promise(() => undefined),
+      cancel() {
+        cancelled = true;
+      },
+    });
+    await expect(readBounded(body, 10, 10)).rejects.toThrow('in time');
+    expect(cancelled).toBe(true);
+  });
+});
+
+describe('lines', () => {
+  test('are those of the text, wherever the chunks are cut', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.string({ unit: fc.constantFrom('a', '\n', 'é', '👋', ' ') }),
+        fc.array(fc.nat(200), { maxLength: 8 }),
+        async (text, cuts) => {
+          const expected = text.split('\n').filter((line) => line.trim() !== '');
+          const { body } = streamOf(text, cuts);
+          expect(await all(linesOf(body, 1_000))).toEqual(expected.map((line) => ({ text: line, cut: false })));
+        },
+      ),
+    );
+  });
+
+  test('that are too long are cut, and those after them are whole', async () => {
+    const long = `{"custom_id":"big","x":"${'y'.repeat(20_000)}"}`;
+    for (const cuts of [[], [5], [10_000, 20_010], Array.from({ length: 50 }, (_, index) => index * 400)]) {
+      const { body } = streamOf(`first\n${long}\nlast`, cuts);
+      const [first, cut, last] = await all(linesOf(body, 5_000));
+      expect([first, last]).toEqual([
+        { text: 'first', cut: false },
+        { text: 'last', cut: false },
+      ]);
+      expect(cut?.cut).toBe(true);
+      expect(cut?.text.length).toBeLessThanOrEqual(5_000);
+      expect(long.startsWith(cut?.text ?? '-')).toBe(true);
+    }
+  });
+});

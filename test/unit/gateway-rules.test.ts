@@ -1,0 +1,223 @@
+/**
+ * The gateway's rules that need no vendor: which model a name means, whom a request names, what a vendor is sent, which
+ * effort runs, what of a batch's line is recorded, and what of a vendor's error is told.
+ */
+import { describe, expect, test } from 'vitest';
+import { BUILT_IN_CATALOG as catalog } from '../../src/catalog/built-in.ts';
+import { GatewayCustomer, gatewayOperations } from '../../src/contract/gateway.ts';
+import { callIdOf, isTerminal, readLine } from '../../src/gateway/batch-metering.ts';
+import { chooseEffort } from '../../src/gateway/effort.ts';
+import { identify } from '../../src/gateway/input.ts';
+import { type Attempt, nameModel, resolveAttempts } from '../../src/gateway/models.ts';
+import { readResult, withoutKeys } from '../../src/gateway/vendor-result.ts';
+import type { OrganizationConfig, Session } from '../../src/storage/credentials.ts';
+import { EFFORTS } from '../../src/vendors/effort.ts';
+import { NO_USAGE } from './fixtures.ts';
+
+const vendor = (provider: string) => [provider, { baseUrl: `https://${provider}.test/v1`, sealedKey: 'sealed' }] as const;
+const organization = {
+  organizationId: 'o',
+  defaultPlan: null,
+  models: { standard: ['gpt-4o-mini', 'no-such-model'], premium: ['openai/gpt-5.2'] },
+  prices: new Map(),
+  vendors: new Map([vendor('openai'), vendor('anthropic'), vendor('acme')]),
+  vendorOrigins: [],
+} as unknown as OrganizationConfig;
+const NOW = Date.UTC(2026, 10, 20);
+
+describe('a name', () => {
+  test.each([
+    ['gpt-5.2', 'openai', 'gpt-5.2'],
+    ['gpt-4o', 'openai', 'gpt-4o'],
+    // The vendor's own spelling, where the one that was asked for is none.
+    ['GPT-4o', 'openai', 'gpt-4o-2024-08-06'],
+    ['claude-3-haiku', 'anthropic', 'claude-3-haiku-20240307'],
+    ['openai/gpt-from-tomorrow', 'openai', 'gpt-from-tomorrow'],
+    ['openai/ft:gpt-4o-mini:acme::x', 'openai', 'ft:gpt-4o-mini:acme::x'],
+    ['gemini/gemini-2.5-flash', 'google', 'gemini-2.5-flash'],
+    ['acme/deep/er', 'acme', 'deep/er'],
+    ['unheard-of/model', 'unheard-of', 'model'],
+  ])('%s is a model of %s, which calls it %s', (name, provider, model) => {
+    expect(nameModel(organization, catalog, name)).toEqual({ provider, model });
+  });
+
+  test.each([['gpt-unheard-of'], ['ft:gpt-4o-mini:acme::x'], ['service/other'], ['openai/'], ['/gpt-4o'], ['Not A Vendor/x'], ['']])(
+    '%j is nobody',
+    (name) => {
+      expect(nameModel(organization, catalog, name)).toBeNull();
+    },
+  );
+});
+
+describe('attempts', () => {
+  const resolve = (...names: string[]) => resolveAttempts(organization, catalog, 'chat/completions', names, NOW);
+  const brief = (attempts: unknown) =>
+    (attempts as Attempt[]).map(({ modelKey, tier, assertsTier, onDowngrade }) => ({ modelKey, tier, assertsTier, onDowngrade }));
+
+  test('are billed by the price of the model, or by the mapping', async () => {
+    expect(brief(await resolve('gpt-5.2', 'gpt-4o-mini', 'acme/unpriced'))).toEqual([
+      { modelKey: 'openai/gpt-5.2', tier: 'premium', assertsTier: false, onDowngrade: false },
+      { modelKey: 'openai/gpt-4o-mini', tier: 'standard', assertsTier: false, onDowngrade: false },
+      // Without a price, what was checked is what is said at the end.
+      { modelKey: 'acme/unpriced', tier: 'standard', assertsTier: true, onDowngrade: false },
+    ]);
+    expect(brief(await resolve('service/premium'))).toEqual([
+      { modelKey: 'openai/gpt-5.2', tier: 'premium', assertsTier: true, onDowngrade: false },
+      { modelKey: 'openai/gpt-4o-mini', tier: 'standard', assertsTier: true, onDowngrade: true },
+    ]);
+  });
+
+  test('are bounded, and none is made twice for one name', async () => {
+    expect(await resolve('gpt-5.2', 'gpt-5.2')).toHaveLength(1);
+    expect(await resolve(...Array.from({ length: 11 }, (_, index) => `acme/m${index}`))).toHaveLength(10);
+  });
+
+  test('that cannot be made leave a reason that names the vendor', async () => {
+    expect(await resolve('google/gemini-2.5-flash')).toMatchObject({
+      status: 400,
+      code: 'VENDOR_NOT_CONFIGURED',
+      message: expect.stringContaining('"google"'),
+    });
+    expect(await resolveAttempts(organization, catalog, 'embeddings', ['anthropic/x'], NOW)).toMatchObject({
+      status: 400,
+      code: 'ENDPOINT_NOT_OFFERED',
+    });
+    expect(await resolve('gpt-5.2', 'gpt-unheard-of')).toMatchObject({ status: 404, code: 'model_not_found' });
+  });
+});
+
+describe('the customer', () => {
+  const session = { customerId: 's', customerUserId: null, scopes: [] } as Session;
+
+  test('is named by the body, the header, the session, or is the default', () => {
+    expect(identify({ customer: GatewayCustomer.parse('b') }, 'h', undefined)).toEqual({ customerId: 'b' });
+    expect(identify({ customer: GatewayCustomer.parse({ id: 'b', name: 'N', userId: 'u' }) }, null, undefined)).toEqual({
+      customerId: 'b',
+      customerName: 'N',
+      customerUserId: 'u',
+    });
+    expect(identify({ customer: GatewayCustomer.parse({ userId: 'u' }) }, 'h', undefined)).toMatchObject({
+      customerId: 'h',
+      customerUserId: 'u',
+    });
+    expect(identify({}, 'h', undefined)).toEqual({ customerId: 'h' });
+    expect(identify({ user: ' ' }, null, undefined)).toEqual({ customerId: 'default' });
+    expect(identify({ user: 'u'.repeat(300) }, null, undefined)).toMatchObject({ customerUserId: 'u'.repeat(255) });
+    expect(identify({ user: 'u' }, 's', session)).toEqual({ customerId: 's', customerUserId: 'u' });
+    expect(identify({}, 'other', session)).toMatchObject({ status: 403, code: 'CUSTOMER_FORBIDDEN' });
+    expect(identify({ user: 'other' }, null, { ...session, customerUserId: 'u' })).toMatchObject({ customerUserId: 'u' });
+  });
+});
+
+describe('effort', () => {
+  test('never exceeds the ceiling where the model can be kept within it, and is never invented where nothing was asked', () => {
+    const supported = ['none', 'low', 'medium', 'high'];
+    for (const asked of EFFORTS) {
+      for (const [ceiling, highest] of [
+        ['NONE', 'none'],
+        ['LOW', 'low'],
+        ['MEDIUM', 'medium'],
+        ['HIGH', 'max'],
+      ] as const) {
+        const { sent, source } = chooseEffort(asked, ceiling, supported);
+        expect(EFFORTS.indexOf(sent ?? 'none')).toBeLessThanOrEqual(EFFORTS.indexOf(highest));
+        expect(source).toBe(sent === asked ? 'provider_request' : 'gateway_config');
+      }
+    }
+    expect(chooseEffort(undefined, 'HIGH', supported)).toEqual({ sent: undefined, source: undefined });
+    expect(chooseEffort(undefined, 'LOW', supported)).toEqual({ sent: undefined, source: undefined });
+    expect(chooseEffort(undefined, 'NONE', supported)).toEqual({ sent: 'none', source: 'gateway_config' });
+    expect(chooseEffort(undefined, 'LOW', ['low', 'high'])).toEqual({ sent: 'low', source: 'gateway_config' });
+    expect(chooseEffort(undefined, 'NONE', undefined)).toEqual({ sent: undefined, source: undefined });
+    expect(chooseEffort('high', 'HIGH', [])).toEqual({ sent: undefined, source: undefined });
+  });
+});
+
+describe("a line of a batch's file", () => {
+  const read = (line: object | string, cut = false) => readLine({ text: typeof line === 'string' ? line : JSON.stringify(line), cut }, 3);
+  const usage = { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 };
+
+  test('says what it used, or why it failed', () => {
+    const body = { object: 'chat.completion', model: 'gpt-5.2', choices: [], usage };
+    expect(read({ custom_id: 'a', response: { status_code: 200, body }, error: null })).toEqual({
+      customId: 'a',
+      outcome: { usage: { ...NO_USAGE, inputTokens: 5, responseTokens: 2 }, modelUsed: 'gpt-5.2' },
+    });
+    const refused = { error: { message: 'no', type: 'invalid_request_error', code: 'bad' } };
+    expect(read({ custom_id: 'a', response: { status_code: 400, body: refused } }).outcome).toEqual({
+      usage: NO_USAGE,
+      error: { code: 'bad', message: 'no' },
+    });
+    expect(read({ custom_id: 'a', response: null, error: { code: 'batch_expired', message: 'late' } }).outcome).toEqual({
+      usage: NO_USAGE,
+      error: { code: 'batch_expired', message: 'late' },
+    });
+  });
+
+  test('that ran but does not say what it used is not free', () => {
+    expect(read({ custom_id: 'a', response: { status_code: 200, body: { object: 'list', data: [] } } }).outcome).toEqual({ usage: null });
+    expect(read('{"id":"1","custom_id":"a \\" b","response":{"stat', true)).toEqual({ customId: 'a \\" b', outcome: { usage: null } });
+    expect(read('no json at all')).toEqual({ customId: 'line 3', outcome: { usage: null } });
+  });
+
+  test('has an id of its own, which can be a key', async () => {
+    expect(await callIdOf('batch_1', 'a')).toBe('batch:batch_1:a');
+    const ids = await Promise.all(['ü', 'ö', 'a b', 'x'.repeat(300), 'x'.repeat(301)].map((id) => callIdOf('batch_1', id)));
+    expect(new Set(ids).size).toBe(5);
+    for (const id of ids) expect(id).toMatch(/^batch:batch_1:[\da-f]{64}$/);
+    expect(['completed', 'failed', 'expired', 'cancelled', 'in_progress', 'cancelling', undefined].map(isTerminal)).toEqual([
+      true,
+      true,
+      true,
+      true,
+      false,
+      false,
+      false,
+    ]);
+  });
+});
+
+describe("a vendor's error", () => {
+  const answer = (status: number, body: unknown, headers = {}) =>
+    readResult({ kind: 'answer', status, ok: false, headers: new Headers(headers), body }, 'sk-our-own-key').answer;
+  const error = (status: number, body: unknown) => JSON.parse(String(answer(status, body).body)).error;
+
+  test("keeps its words in OpenAI's envelope, whoever the vendor is", () => {
+    expect(error(400, { error: { message: 'm', type: 't', param: 'p', code: 'c' } })).toEqual({
+      message: 'm',
+      type: 't',
+      param: 'p',
+      code: 'c',
+    });
+    expect(error(429, [{ error: { code: 429, message: 'm', status: 'RESOURCE_EXHAUSTED' } }])).toEqual({
+      message: 'm',
+      type: 'rate_limit_exceeded',
+      param: null,
+      code: 'RESOURCE_EXHAUSTED',
+    });
+    expect(error(529, { type: 'error', error: { type: 'overloaded_error', message: 'm' } })).toEqual({
+      message: 'm',
+      type: 'overloaded_error',
+      param: null,
+      code: null,
+    });
+    expect(error(500, '<html>')).toMatchObject({ message: 'the vendor answered 500', type: 'server_error' });
+    expect(answer(429, {}, { 'Retry-After': '7', 'x-other': '1' }).headers).toMatchObject({ 'Retry-After': '7' });
+    expect(answer(429, {}, { 'x-other': '1' }).headers).not.toHaveProperty('x-other');
+  });
+
+  test.each([
+    ['Incorrect API key provided: sk-our-own-key.', 'Incorrect API key provided: [credential].'],
+    ['Incorrect API key: sk-proj-****abcd', 'Incorrect API key: [credential]'],
+    ['bad Bearer abcdefgh12345678', 'bad Bearer [credential]'],
+    ['key AIzaSyA123456789 is off', 'key [credential] is off'],
+    ['the model `sk` has no task-list', 'the model `sk` has no task-list'],
+  ])('%j is told without keys', (message, told) => {
+    expect(withoutKeys(message, 'sk-our-own-key')).toBe(told);
+  });
+});
+
+test('only the two routes of the contract take session tokens', () => {
+  const open = Object.values(gatewayOperations).filter(({ security }) => 'clientScope' in security);
+  expect(open.map(({ path }) => path)).toEqual(['/v1/chat/completions', '/v1/responses']);
+});
