@@ -137,7 +137,7 @@ export class Customer extends DurableObject<Env> {
       this.#store = new CustomerStore(this.ctx.storage);
       await this.#store.load();
       // A backlog that was announced is gone with the rest.
-      await announce({ kv: this.env.KV, objectId: this.ctx.id.toString() }, null);
+      await announce({ kv: this.env.KV, objectId: this.ctx.id.toString() }, organizationId, null);
       return true;
     });
   }

@@ -10,6 +10,10 @@ import type { PlanMigration } from '../durable-objects/plan-migration.ts';
 /** Keys in KV that name objects whose changes cannot be sent to D1; their metadata is `{ oldestMs }`. */
 export const BACKLOG_PREFIX = 'backlog:';
 
+export function backlogKey(organizationId: string, objectId: string): string {
+  return `${BACKLOG_PREFIX}${organizationId}:${objectId}`;
+}
+
 export interface Env {
   DB: D1Database;
   KV: KVNamespace;

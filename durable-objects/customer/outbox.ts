@@ -4,7 +4,7 @@
  * A round sends one batch as a single D1 transaction (projection.ts): sending a row twice, or late, changes nothing. While D1 is away the backlog waits, tried again
  * with a capped backoff, and is announced in KV under `backlog:` for the operator's health page.
  */
-import { BACKLOG_PREFIX } from '../../src/env.ts';
+import { backlogKey } from '../../src/env.ts';
 import { withTimeout } from '../../src/platform/timeout.ts';
 import { projectionStatements } from './projection.ts';
 import type { CustomerStore } from './store.ts';
@@ -47,23 +47,33 @@ export async function deliver(context: OutboxContext): Promise<void> {
     }
     const { pending } = store.outboxState();
     store.transaction(now(), () => store.saveDelivery({ failures: 0, dueAtMs: pending > 0 ? now() : null, lastError: null }));
-    if (before.failures > 0) await announce(context, null);
+    if (before.failures > 0) await announce(context, organizationIdOf(store), null);
   } catch (error) {
     const failures = before.failures + 1;
     const lastError = (error instanceof Error ? error.message : String(error)).slice(0, ERROR_LENGTH_MAX);
     const delayMs = Math.min(BACKOFF_MAX_MS, BACKOFF_BASE_MS * 2 ** (failures - 1));
     store.transaction(now(), () => store.saveDelivery({ failures, dueAtMs: now() + delayMs, lastError }));
     console.warn(JSON.stringify({ event: 'outbox_delivery_failed', objectId: context.objectId, failures, lastError }));
-    if (failures % ANNOUNCE_EVERY_FAILURES === 2) await announce(context, store.outboxState().oldestMs);
+    if (failures % ANNOUNCE_EVERY_FAILURES === 2) await announce(context, organizationIdOf(store), store.outboxState().oldestMs);
   }
 }
 
 /** Best effort: the backlog itself is in the object; this only lets the operator see that there is one, or none any more. */
-export async function announce({ kv, objectId }: Pick<OutboxContext, 'kv' | 'objectId'>, oldestMs: number | null): Promise<void> {
+export async function announce(
+  { kv, objectId }: Pick<OutboxContext, 'kv' | 'objectId'>,
+  organizationId: string,
+  oldestMs: number | null,
+): Promise<void> {
+  const key = backlogKey(organizationId, objectId);
   try {
-    if (oldestMs === null) await kv.delete(BACKLOG_PREFIX + objectId);
-    else await kv.put(BACKLOG_PREFIX + objectId, '', { metadata: { oldestMs }, expirationTtl: ANNOUNCEMENT_TTL_SECONDS });
+    if (oldestMs === null) await kv.delete(key);
+    else await kv.put(key, '', { metadata: { oldestMs }, expirationTtl: ANNOUNCEMENT_TTL_SECONDS });
   } catch (error) {
     console.warn(JSON.stringify({ event: 'backlog_not_announced', objectId, error: String(error) }));
   }
+}
+
+/** Whoever has rows for D1 has an account. */
+function organizationIdOf(store: CustomerStore): string {
+  return store.account()?.organizationId ?? '';
 }

@@ -40,6 +40,8 @@ export interface BeginCommand extends Provisioning {
   request: BeginRequest;
   models?: CustomerState['models'];
   tierHints: { standard?: TierHints; premium?: TierHints };
+  /** How long the call may take, where that is known better than by its pricing mode. */
+  deadlineMs?: number;
   /** `API` where the service makes the call itself. */
   callType: NonNullable<BeginCallData['callType']>;
 }

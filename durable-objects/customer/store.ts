@@ -33,7 +33,7 @@ const METER_EVENT_RETENTION_MS = HOUR_MS;
 const LEDGER_RETENTION_MS = 30 * DAY_MS;
 const USAGE_HOURS_RETENTION_MS = 100 * DAY_MS;
 /** Rows wait this long for others before they are sent to D1 together. */
-const OUTBOX_DELAY_MS = 1_000;
+const OUTBOX_DELAY_MS = 500;
 /** Rows of each table that one round of pruning removes at most, and how long it waits for the next round. */
 const PRUNE_ROWS_MAX = 500;
 const PRUNE_ROUND_MS = 1_000;

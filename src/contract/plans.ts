@@ -40,20 +40,21 @@ const Overage = z.discriminatedUnion('model', [
   }),
 ]);
 
-const CustomMeter = z.strictObject({
-  enabled: z.boolean().default(true).describe('Whether the slot may be used'),
-  label: text(100).describe('Display name of the unit'),
-  included: z.number().int().nonnegative().max(COUNT_MAX).default(0).describe('Units included in each period'),
-  unlimited: z.boolean().default(false).describe('Events are recorded, nothing is consumed or charged'),
-  funding: z
-    .strictObject({
-      credits: z.boolean().default(false).describe('Purchased units of the slot may pay'),
-      payg: z.boolean().default(false).describe('The USD balance may pay'),
-    })
-    .default({ credits: false, payg: false })
-    .describe('What pays once the included units are gone'),
-  overage: Overage.optional().describe('Price of units paid as you go'),
-});
+const customMeter = (slot: string) =>
+  z.strictObject({
+    enabled: z.boolean().default(true).describe('Whether the slot may be used'),
+    label: text(100).default(slot).describe('Display name of the unit; default the slot'),
+    included: z.number().int().nonnegative().max(COUNT_MAX).default(0).describe('Units included in each period'),
+    unlimited: z.boolean().default(false).describe('Events are recorded, nothing is consumed or charged'),
+    funding: z
+      .strictObject({
+        credits: z.boolean().default(false).describe('Purchased units of the slot may pay'),
+        payg: z.boolean().default(false).describe('The USD balance may pay'),
+      })
+      .default({ credits: false, payg: false })
+      .describe('What pays once the included units are gone'),
+    overage: Overage.optional().describe('Price of units paid as you go'),
+  });
 
 export const Plan = z.strictObject({
   name: text(100).describe('Name that customers see'),
@@ -110,9 +111,9 @@ export const Plan = z.strictObject({
     .describe('Pay-as-you-go'),
   customMeters: z
     .strictObject({
-      CUSTOM1: CustomMeter.optional().describe('First custom slot'),
-      CUSTOM2: CustomMeter.optional().describe('Second custom slot'),
-      AGENTIC_API: CustomMeter.optional().describe('HTTP API requests and tool calls'),
+      CUSTOM1: customMeter('CUSTOM1').optional().describe('First custom slot'),
+      CUSTOM2: customMeter('CUSTOM2').optional().describe('Second custom slot'),
+      AGENTIC_API: customMeter('AGENTIC_API').optional().describe('HTTP API requests and tool calls'),
     })
     .default({})
     .describe('Custom meters; a slot that is absent is disabled'),

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import { Subscription } from './entitlements.ts';
-import { customerId, instant } from './fields.ts';
+import { customerId, instant, ListQuery } from './fields.ts';
 import { Period, timezone } from './usage-summary.ts';
 
 export const ForecastMetric = z.enum([
@@ -208,7 +208,7 @@ export type UsageContextData = z.infer<typeof UsageContextData>;
 /** Days that anomalies are looked for in. */
 const ANOMALY_DAYS_MAX = 100;
 
-export const AnomaliesQuery = z.object({
+export const AnomaliesQuery = ListQuery.extend({
   days: z.coerce.number().int().min(14).max(ANOMALY_DAYS_MAX).default(60).describe('Completed UTC days to look at, 14 to 100, and today'),
   customerId: customerId.optional().describe('Only of this customer; default the organization and its largest customers'),
 });
@@ -234,7 +234,7 @@ export const AnomaliesData = z.object({
     )
     .describe('Episodes, the latest first'),
   customersLookedAt: z.number().int().describe('Customers whose series were looked at: the largest by cost'),
-  truncated: z.boolean().describe('There are more episodes than an answer lists'),
+  nextCursor: z.string().nullable().describe('Where the next page begins; null on the last one'),
 });
 
 export type AnomaliesData = z.infer<typeof AnomaliesData>;

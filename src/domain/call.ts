@@ -229,7 +229,8 @@ export function endCall(
   const terms = creditTerms(free, call, tier);
   const calls = countsAsCall(call, request) ? 1 : 0;
   const consumed = consumption(request, tier, calls, terms !== null);
-  const charge = terms && newCharge(chargeId, amountDue(price, calls, terms.markupPercent), terms.markupPercent);
+  // What failed before it used anything, and has no price, leaves nothing that could be charged.
+  const charge = terms && (calls > 0 || price.status === 'FINAL') ? chargeFor(chargeId, price, terms.markupPercent) : null;
   const compression = compressionAtEnd(call, request, { price, pricingMode }, nowMs);
   const revision = account.revision + 1;
   const ended: Call = {
@@ -370,10 +371,9 @@ function normalizeError(error: CallError): CallError {
   return { code: sanitizeErrorMessage(error.code), message: sanitizeErrorMessage(error.message) };
 }
 
-/** The cost with its markup; `null` where the cost is not known. What failed before it used anything owes nothing. */
-function amountDue(price: CallPrice, calls: number, markupPercent: number): NanoUsd | null {
-  if (price.status === 'FINAL') return withMarkup(BigInt(price.costNanoUsd), markupPercent);
-  return calls === 0 ? 0n : null;
+function chargeFor(chargeId: string, price: CallPrice, markupPercent: number): Charge {
+  const costNanoUsd = price.status === 'FINAL' ? withMarkup(BigInt(price.costNanoUsd), markupPercent) : null;
+  return newCharge(chargeId, costNanoUsd, markupPercent);
 }
 
 function finalPrice(cost: Cost): CallPrice {

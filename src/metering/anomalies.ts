@@ -9,15 +9,19 @@ import type { AnomaliesData, AnomaliesQuery } from '../contract/readings.ts';
 import { dayBuckets, detectAnomalies, hourBuckets } from '../domain/readings/anomalies.ts';
 import { DAY_MS, HOUR_MS } from '../domain/readings/calendar.ts';
 import type { Episode, UsageBucket } from '../domain/readings/episode.ts';
+import { type PageRequest, pageOf } from '../platform/page.ts';
 import { largestCustomers, readSpend, type SpendRow } from '../storage/usage.ts';
 import type { Caller } from './caller.ts';
 
 const CUSTOMERS_MAX = 20;
-const EPISODES_MAX = 200;
 
 type Bucket = Omit<UsageBucket, 'endMs'>;
 
-export async function readAnomalies({ env, organization }: Caller, { days, customerId }: AnomaliesQuery): Promise<Answer<AnomaliesData>> {
+export async function readAnomalies(
+  { env, organization }: Caller,
+  { days, customerId }: AnomaliesQuery,
+  { after, limit }: PageRequest,
+): Promise<Answer<AnomaliesData>> {
   const nowMs = Date.now();
   const { organizationId } = organization;
   const toMs = nowMs - (nowMs % HOUR_MS);
@@ -38,11 +42,14 @@ export async function readAnomalies({ env, organization }: Caller, { days, custo
   const data: AnomaliesData = {
     period: { startedAt: iso(fromMs), endedAt: iso(toMs) },
     asOf: iso(toMs),
-    items: items.slice(0, EPISODES_MAX),
+    ...pageOf(items.slice(after === null ? 0 : items.findIndex((item) => idOf(item) === after) + 1), limit, idOf),
     customersLookedAt: customerId === undefined ? largest.length : 1,
-    truncated: items.length > EPISODES_MAX,
   };
   return accept('USAGE_ANOMALIES_READ', data, nowMs);
+}
+
+function idOf({ startedAt, kind, customerId }: AnomaliesData['items'][number]): string {
+  return `${startedAt} ${kind} ${customerId ?? ''}`;
 }
 
 /** From the first use on: before it nothing was usual, and a first model is not a new one. */

@@ -37,6 +37,8 @@ export interface CallToMake {
   fingerprint: string;
   /** The tiers of the models that are going to run, where that is known. */
   runsOn?: Tier[] | undefined;
+  /** How long it may take until its end is recorded; default the deadline of every call. */
+  deadlineMs?: number | undefined;
 }
 
 /**
@@ -45,12 +47,16 @@ export interface CallToMake {
  */
 export async function openCall(
   caller: Caller,
-  { request, fingerprint, runsOn }: CallToMake,
+  { request, fingerprint, runsOn, deadlineMs }: CallToMake,
   headerKey: string | null,
 ): Promise<OpenedCall> {
   const keyless = explicitKey(headerKey, request) === null;
   const command = await beginCommand(caller, request, keyless ? crypto.randomUUID() : fingerprint, 'API');
-  const toMake = { ...command, request: { ...command.request, runsOn, openedBy: crypto.randomUUID() } };
+  const toMake = {
+    ...command,
+    ...(deadlineMs !== undefined && { deadlineMs }),
+    request: { ...command.request, runsOn, openedBy: crypto.randomUUID() },
+  };
   const open = (stub: DurableObjectStub<Customer>, key: CallKey) => stub.open({ ...toMake, key }) as PromiseLike<OpenedCall>;
   const opened = await underKey<OpenedCall>(caller, request, headerKey, 'API', open, ({ begin }) => begin);
   return 'begin' in opened ? opened : { begin: opened, status: null, kept: null };

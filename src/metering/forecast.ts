@@ -99,7 +99,7 @@ export function forecastOf(history: CustomerHistory, metric: ForecastMetric, tim
     status,
     reason,
     period: { startedAt: iso(periodStartMs), endedAt: iso(boundaryMs) },
-    horizon: { startedAt: iso(presentMs), endedAt: iso(boundaryMs) },
+    horizon: { startedAt: iso(Math.max(presentMs, periodStartMs)), endedAt: iso(boundaryMs) },
     recorded,
     remaining,
     total: result.period && atLeast(result.period, recorded),

@@ -29,6 +29,8 @@ interface Kept {
   endUsage: NonNullable<CallData['endUsage']>;
 }
 
+/** What a call may take beyond its vendor's time. */
+const END_MARGIN_MS = 60_000;
 /** While the first request is on its way, a retry is asked to come back after this. */
 const IN_FLIGHT_RETRY_SECONDS = 2;
 
@@ -48,6 +50,8 @@ export async function makeCall(caller: Caller, request: CallRequest, headerKey: 
     request: tier ? { ...begin, requested: { ...begin.requested, [tier]: true } } : begin,
     fingerprint: await fingerprintOf(describe(request)),
     runsOn: tier && [tier],
+    // Should this Worker die, nothing is held for longer than the vendor could have taken.
+    deadlineMs: (request.vendor?.timeoutMs ?? 0) + END_MARGIN_MS,
   };
   const opened = await openCall(caller, toMake, headerKey);
   if (!opened.begin.ok) return opened.begin;

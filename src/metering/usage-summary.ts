@@ -36,7 +36,7 @@ export async function readUsageSummary({ env, organization }: Caller, query: Sum
     // One group more than is listed says that there are more.
     sumUsage(env, organization.organizationId, filter, ['day', ...LISTED], GROUPS_MAX + 1, days),
     // Reports go on without KV, which only knows who is late.
-    readBacklog(env).catch(() => ({ customers: 0, oldestMs: null })),
+    readBacklog(env, organization.organizationId).catch(() => ({ customers: 0, oldestMs: null })),
   ]);
   const byDay = new Map(groups.day.map(({ key, ...sums }) => [Number(key), sums]));
   const shown = (dimension: (typeof LISTED)[number]) => groups[dimension].slice(0, GROUPS_MAX);

@@ -1,6 +1,7 @@
 /**
  * The one place where refusals and failures become wire.
  */
+import { DrizzleQueryError } from 'drizzle-orm';
 import type { ErrorHandler, NotFoundHandler } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import { REPLAY_HEADER } from '../contract/envelope.ts';
@@ -49,6 +50,10 @@ export const onError: ErrorHandler<AppEnv> = (error, c) => {
   if (error instanceof ServiceUnavailable) {
     console.warn(JSON.stringify(event));
     return refusalResponse(c, refuse('SERVICE_UNAVAILABLE', error.message).refusal);
+  }
+  if (error instanceof DrizzleQueryError) {
+    console.error(JSON.stringify(event));
+    return refusalResponse(c, refuse('SERVICE_UNAVAILABLE', 'the database cannot be reached for the moment').refusal);
   }
   console.error(JSON.stringify(event));
   return refusalResponse(c, refuse('INTERNAL_ERROR', 'something went wrong on our side; the request may be sent again').refusal);

@@ -9,7 +9,7 @@ import { readUsageContext } from '../metering/usage-context.ts';
 import { readUsageSummary } from '../metering/usage-summary.ts';
 import type { AppEnv } from '../middleware/context.ts';
 import { answerResponse } from '../middleware/errors.ts';
-import { callerOf, mount } from './mount.ts';
+import { callerOf, mount, mountList } from './mount.ts';
 
 export function mountReadings(app: Hono<AppEnv>): void {
   mount(app, operations.readUsageContext, async (c, { params, query }) =>
@@ -18,6 +18,6 @@ export function mountReadings(app: Hono<AppEnv>): void {
   mount(app, operations.readForecast, async (c, { params, query }) =>
     answerResponse(c, await readForecast(callerOf(c), params.customerId, query)),
   );
-  mount(app, operations.readUsageAnomalies, async (c, { query }) => answerResponse(c, await readAnomalies(callerOf(c), query)));
+  mountList(app, operations.readUsageAnomalies, (c, page, { query }) => readAnomalies(callerOf(c), query, page));
   mount(app, operations.readUsageSummary, async (c, { query }) => answerResponse(c, await readUsageSummary(callerOf(c), query)));
 }

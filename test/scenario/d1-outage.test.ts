@@ -129,13 +129,22 @@ describe('the projection', () => {
   test('fills every column of its tables', async () => {
     await withObject(PLAN, async (object, { organizationId }) => {
       accepted(object.begin('a', START, { customerUserId: 'u', feature: 'f', tags: ['t'] }));
-      accepted(object.end('a', START, { providerUsed: 'openai', modelUsed: 'gpt-4o', error: { code: 'E', message: 'm' } }));
+      const promptCompression = { provider: 'toon', originalTokens: 9, compressedTokens: 5, techniques: ['json'] };
+      accepted(
+        object.end('a', START, { providerUsed: 'openai', modelUsed: 'gpt-4o', error: { code: 'E', message: 'm' }, promptCompression }),
+      );
       await object.deliver(bindings.DB, START + 5_000);
       const row = await bindings.DB.prepare('SELECT * FROM calls WHERE organization_id = ?')
         .bind(organizationId)
         .first<Record<string, unknown>>();
       const empty = Object.entries(row ?? {}).filter(([, value]) => value === null);
-      expect(empty.map(([column]) => column)).toEqual(['model_key', 'pricing_snapshot_id', 'standard_cost_nano_usd', 'cost_nano_usd']);
+      expect(empty.map(([column]) => column)).toEqual([
+        'model_key',
+        'pricing_snapshot_id',
+        'standard_cost_nano_usd',
+        'cost_nano_usd',
+        'cost_avoided_nano_usd',
+      ]);
       expect(row).toMatchObject({ tags: '["t"]', error_code: 'E', provider_used: 'openai', status: 'FAILED' });
     });
   });

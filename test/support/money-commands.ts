@@ -200,7 +200,10 @@ const replay = command('replay', replays, (model, system, { pick, altered }) => 
     const refused = earlier.alter(model.nowMs);
     expect(refused).toMatchObject({ ok: false });
     expect(['IDEMPOTENCY_KEY_CONFLICT', 'CALL_ALREADY_FINALIZED']).toContain(refused.ok || refused.refusal.code);
-  } else expect(earlier.repeat(model.nowMs)).toEqual(JSON.parse(JSON.stringify({ ...earlier.answer, replayed: true })));
+  } else {
+    const { text: _text, ...answer } = { text: undefined, ...earlier.answer };
+    expect(earlier.repeat(model.nowMs)).toEqual(JSON.parse(JSON.stringify({ ...answer, replayed: true })));
+  }
   expect(rowsOf(system.object)).toEqual(writesBefore);
 });
 

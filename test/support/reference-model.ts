@@ -337,7 +337,7 @@ export class ReferenceModel {
 
     // Rounded half up: 1 + markup is (1,000,000 + markup) / 1,000,000, as markup is in ten-thousandths of a percent.
     const amount = price && markup !== null ? (price.cost * (1_000_000n + markup) + 500_000n) / 1_000_000n : null;
-    return { tier, took, price, settlement: markup === null ? null : this.#owe(call.callId, amount ?? (ran ? null : 0n)) };
+    return { tier, took, price, settlement: markup === null || (amount === null && !ran) ? null : this.#owe(call.callId, amount) };
   }
 
   // --- custom meters

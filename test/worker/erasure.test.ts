@@ -3,7 +3,7 @@
  */
 import { runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
-import { BACKLOG_PREFIX, type Env } from '../../src/env.ts';
+import { backlogKey, type Env } from '../../src/env.ts';
 import { claimKey } from '../../src/storage/objects.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
 import { fundedCustomer } from '../support/customer.ts';
@@ -222,7 +222,7 @@ describe('an erasure', () => {
 
   test('takes an announced backlog back, so that health does not wait for a customer who is gone', async () => {
     await live(tenant, 'behind');
-    const announced = BACKLOG_PREFIX + customerStub(tenant.organizationId, 'behind').id.toString();
+    const announced = backlogKey(tenant.organizationId, customerStub(tenant.organizationId, 'behind').id.toString());
     await bindings.KV.put(announced, '', { metadata: { oldestMs: Date.now() } });
     await erase('behind');
     expect((await bindings.KV.list({ prefix: announced })).keys).toEqual([]);

@@ -65,12 +65,12 @@ describe('an organization whose usage is usual', () => {
       asOf: iso(PRESENT_HOUR),
       items: [],
       customersLookedAt: 3,
-      truncated: false,
+      nextCursor: null,
     });
   });
 
   test('has none either where it has no usage at all', async () => {
-    expect(await read(await createTenant(operator))).toMatchObject({ items: [], customersLookedAt: 0, truncated: false });
+    expect(await read(await createTenant(operator))).toMatchObject({ items: [], customersLookedAt: 0, nextCursor: null });
   });
 
   test.each([1, 5, 13])('has none in its first %d days: before two weeks nothing is usual', async (days) => {

@@ -67,8 +67,13 @@ const NOISE = new Set(['$schema', '$id', 'id']);
 
 type Io = 'input' | 'output';
 
+/** What a name says of its schema: that it is only sent, or only answered. Any other may be both. */
+const ONLY_SENT = /Request$/;
+const ONLY_ANSWERED = /(?:Response|Answer|Data)$/;
+
 export class SchemaBook {
-  readonly #registry = z.registry<{ id: string }>();
+  readonly #names = new Map<z.ZodType, string>();
+  readonly #registries = { input: z.registry<{ id: string }>(), output: z.registry<{ id: string }>() };
   #rendered: Record<Io, Record<string, JsonSchema>> | undefined;
   #different: Set<string> = new Set();
 
@@ -83,15 +88,18 @@ export class SchemaBook {
 
   /** Gives the schema a name; where it has one already, that one stays. */
   add(name: string, schema: z.ZodType): void {
-    if (!this.#registry.has(schema)) this.#registry.add(schema, { id: name });
+    if (this.#names.has(schema)) return;
+    this.#names.set(schema, name);
+    if (!ONLY_ANSWERED.test(name)) this.#registries.input.add(schema, { id: name });
+    if (!ONLY_SENT.test(name)) this.#registries.output.add(schema, { id: name });
   }
 
   /** A reference to a schema that has a name. To be called when all of them are there. */
   reference(schema: z.ZodType, io: Io): JsonSchema {
-    const known = this.#registry.get(schema);
-    if (!known) throw new Error('only schemas with a name are referred to');
+    const name = this.#names.get(schema);
+    if (name === undefined) throw new Error('only schemas with a name are referred to');
     this.#render();
-    return { $ref: SCHEMAS_POINTER + this.#nameOf(known.id, io) };
+    return { $ref: SCHEMAS_POINTER + this.#nameOf(name, io) };
   }
 
   /** Every schema that one of `roots` leads to, by name. */
@@ -103,7 +111,7 @@ export class SchemaBook {
     for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) {
       if (found[name]) continue;
       const base = name.replace(/Input$/, '');
-      const sent = isRequest(name) || (name !== base && this.#different.has(base));
+      const sent = ONLY_SENT.test(name) || (name !== base && this.#different.has(base));
       const schema = sent ? input[base] : output[name];
       if (!schema) throw new Error(`no schema is called ${name}`);
       found[name] = sent ? this.#renamed(schema) : schema;
@@ -126,7 +134,7 @@ export class SchemaBook {
   }
 
   #nameOf(name: string, io: Io): string {
-    return io === 'input' && this.#different.has(name) && !isRequest(name) ? `${name}Input` : name;
+    return io === 'input' && this.#different.has(name) ? `${name}Input` : name;
   }
 
   #renamed(schema: JsonSchema): JsonSchema {
@@ -136,7 +144,7 @@ export class SchemaBook {
   #render(): Record<Io, Record<string, JsonSchema>> {
     if (this.#rendered) return this.#rendered;
     const render = (io: Io) => {
-      const { schemas } = z.toJSONSchema(this.#registry, { io, unrepresentable: 'any', uri: (id) => SCHEMAS_POINTER + id });
+      const { schemas } = z.toJSONSchema(this.#registries[io], { io, unrepresentable: 'any', uri: (id) => SCHEMAS_POINTER + id });
       return clean(schemas) as Record<string, JsonSchema>;
     };
     const rendered = { input: render('input'), output: render('output') };
@@ -146,14 +154,15 @@ export class SchemaBook {
   }
 }
 
-/** Schemas that are not the same sent and answered, or that lead to one. What is only ever sent has one form. */
+/** Schemas that are not the same sent and answered, or that lead to one. What is only one of both has one form. */
 function differing({ input, output }: Record<Io, Record<string, JsonSchema>>): Set<string> {
-  const names = Object.keys(output);
-  const found = new Set(names.filter((name) => JSON.stringify(essence(input[name])) !== JSON.stringify(essence(output[name]))));
+  const both = Object.keys(output).filter((name) => input[name]);
+  const found = new Set(both.filter((name) => JSON.stringify(essence(input[name])) !== JSON.stringify(essence(output[name]))));
+  const references = new Map(both.map((name) => [name, referencesOf(input[name])]));
   // Each round finds at least one more name, or is the last.
   for (let before = -1; before < found.size; ) {
     before = found.size;
-    for (const name of names) if (referencesOf(input[name]).some((other) => found.has(other))) found.add(name);
+    for (const [name, others] of references) if (others.some((other) => found.has(other))) found.add(name);
   }
   return found;
 }
@@ -167,10 +176,6 @@ function essence(schema: unknown): unknown {
       .filter(([keyword, value]) => !(keyword === 'additionalProperties' && (value === false || Object.keys(value).length === 0)))
       .map(([keyword, value]) => [keyword, essence(value)]),
   );
-}
-
-function isRequest(name: string): boolean {
-  return name.endsWith('Request');
 }
 
 function referencesOf(schema: unknown): string[] {

@@ -1,0 +1,67 @@
+/**
+ * `npm run test:crash`: kills a local server under load, and says whether anything was lost or doubled.
+ */
+import { parseArgs } from 'node:util';
+import { freshSeed } from './random.ts';
+import { runCrashes } from './run.ts';
+
+const HELP = `npm run test:crash [-- --kills 50]
+
+Kills a server of its own with SIGKILL under mixed load (calls, increments, credits, plan changes, replenishments), sends
+again what was not acknowledged, and compares every id: sent, acknowledged, in the objects, in D1. Exits with 1 where
+anything was lost or doubled. Ctrl+C ends the kills early, and judges what was sent until then.
+
+  --kills N       how often (50)
+  --customers N   customers that the load is spread over (12)
+  --workers N     requests at a time (16)
+  --seed N        the seed of an earlier run
+  --json          the report as JSON on standard output
+  --help          this text`;
+
+/** Sentences that are printed; the rest is counted. */
+const SENTENCES_MAX = 40;
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      kills: { type: 'string', default: '50' },
+      customers: { type: 'string', default: '12' },
+      workers: { type: 'string', default: '16' },
+      seed: { type: 'string' },
+      json: { type: 'boolean' },
+      help: { type: 'boolean' },
+    },
+  });
+  if (values.help) return console.log(HELP);
+  const count = (name: 'kills' | 'customers' | 'workers' | 'seed', min: number, max: number): number => {
+    const number = Number(values[name]);
+    if (!Number.isInteger(number) || number < min || number > max)
+      throw new Error(`--${name} must be a whole number from ${min} to ${max}`);
+    return number;
+  };
+  const seed = values.seed === undefined ? freshSeed() : count('seed', 0, 2 ** 31);
+  const abort = new AbortController();
+  process.once('SIGINT', () => abort.abort());
+  console.error(`crash suite, seed ${seed}`);
+  const report = await runCrashes({
+    kills: count('kills', 1, 10_000),
+    customers: count('customers', 1, 500),
+    workers: count('workers', 1, 200),
+    seed,
+    signal: abort.signal,
+    onProgress: (line) => console.error(line),
+  });
+  const { wrong, ...counts } = report;
+  if (values.json) console.log(JSON.stringify(report, null, 2));
+  else {
+    for (const [name, value] of Object.entries(counts)) console.log(`${name.padEnd(20)} ${value}`);
+    for (const sentence of wrong.slice(0, SENTENCES_MAX)) console.log(`WRONG  ${sentence}`);
+    console.log(wrong.length === 0 ? 'zero lost, zero doubled' : `${wrong.length} things are wrong`);
+  }
+  process.exitCode = wrong.length > 0 ? 1 : report.interrupted ? 130 : 0;
+}
+
+main().catch((error: Error) => {
+  console.error(`the crash suite did not run to its end: ${error.stack}`);
+  process.exitCode = 1;
+});

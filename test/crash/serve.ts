@@ -1,0 +1,12 @@
+/**
+ * The process that is killed: a bundled server (src/cli/server.ts) with the options of its first argument, in JSON.
+ *
+ * It leads a process group of its own, so that one signal ends it and workerd at the same moment.
+ */
+import { type ServerOptions, startServer } from '../../src/cli/server.ts';
+
+const server = await startServer(JSON.parse(process.argv[2] ?? '') as ServerOptions);
+process.on('SIGTERM', () => void server.stop().then(() => process.exit(0)));
+// An interrupt is for whoever started this, who decides what it ends.
+process.on('SIGINT', () => undefined);
+console.log('ready');

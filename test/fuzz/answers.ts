@@ -1,0 +1,80 @@
+/**
+ * What every answer must be, whatever was sent: no failure of ours, in the envelope of its interface, and silent about how
+ * the service is built.
+ */
+import { ErrorEnvelope } from '../../src/contract/envelope.ts';
+import { GatewayError } from '../../src/contract/gateway.ts';
+import { FullResolution, LightResolution, LookupError } from '../../src/contract/model-lookup.ts';
+import { type Operation, operations, responseSchema } from '../../src/contract/operations.ts';
+import type { FuzzRequest } from './requests.ts';
+import type { FuzzAnswer } from './sender.ts';
+
+/** Stack traces, paths and words of the libraries underneath. */
+const INTERNALS = [
+  /\bat (?:async )?[\w.<>$]+ \(/,
+  /\.(?:ts|js|mjs):\d+/,
+  /node_modules|durable-objects\/|src\/(?:domain|storage|routes|metering)\//,
+  /SQLITE_|D1_ERROR|SqlStorage|drizzle/i,
+  /\b(?:TypeError|RangeError|ReferenceError|SyntaxError|ZodError|DataCloneError)\b/,
+  /Maximum call stack|Unexpected token|is not a function|Cannot read propert/,
+];
+
+/** What is wrong with the answer; `null` where nothing is. */
+export function faultOf(request: FuzzRequest, answer: FuzzAnswer): string | null {
+  const { status, text } = answer;
+  if (status >= 500) return `status ${status}: ${text.slice(0, 300)}`;
+  // What was sent may come back in an answer, and is not a leak.
+  const sent = `${decodeURIComponentSafely(request.path)} ${request.body?.toString('latin1') ?? ''}`;
+  const leak = [text, JSON.stringify(answer.headers)]
+    .flatMap((part) => INTERNALS.map((rule) => rule.exec(part)?.[0]))
+    .find((found) => found && !sent.includes(found));
+  if (leak) return `tells of its inside: ${leak}`;
+  if (request.method === 'HEAD' || status === 204 || status === 304) return null;
+  return envelopeFault(request, answer);
+}
+
+export function isRefusal({ status }: FuzzAnswer): boolean {
+  return status >= 400;
+}
+
+function envelopeFault({ operationId, kind, method }: FuzzRequest, answer: FuzzAnswer): string | null {
+  const operation = (operations as Record<string, Operation>)[operationId];
+  if (operation?.lines && answer.status === 200)
+    return answer.text.split('\n').filter(Boolean).every(isJson) ? null : 'is not one JSON value per line';
+  // The vendor's own answers pass as they are.
+  if (kind === 'gateway' && answer.status < 400) return null;
+  if (!isJson(answer.text)) return `is no JSON: ${answer.text.slice(0, 200)}`;
+  const body: unknown = JSON.parse(answer.text);
+  if (answer.status < 400) {
+    if (kind === 'lookup')
+      return LightResolution.safeParse(body).success || FullResolution.safeParse(body).success || isDiscovery(body)
+        ? null
+        : 'is no resolution';
+    if (!operation || operation.method !== method) return null;
+    const parsed = responseSchema(operation).safeParse(body);
+    return parsed.success ? null : `does not follow the contract: ${JSON.stringify(parsed.error.issues[0])}`;
+  }
+  const schemas = kind === 'lookup' ? [LookupError, ErrorEnvelope] : kind === 'gateway' ? [GatewayError, ErrorEnvelope] : [ErrorEnvelope];
+  return schemas.some((schema) => schema.safeParse(body).success) ? null : `is not in its envelope: ${answer.text.slice(0, 200)}`;
+}
+
+function isDiscovery(body: unknown): boolean {
+  return typeof body === 'object' && body !== null && 'endpoints' in body;
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function decodeURIComponentSafely(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

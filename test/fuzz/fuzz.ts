@@ -1,0 +1,60 @@
+/**
+ * `npm run test:fuzz`: sends a local server what nobody should, and says what it did not stand.
+ */
+import { parseArgs } from 'node:util';
+import { freshSeed } from '../crash/random.ts';
+import { runFuzz } from './run.ts';
+
+const HELP = `npm run test:fuzz [-- --requests 100000]
+
+Sends a server of its own requests made from the contract's schemas, with fields absent, null, of another type, huge or
+hostile. Checks that no answer is a failure, each is in its envelope and none tells of the inside; that no refused request
+changes anything in D1 or an object; and that no secret stands on disk or in the output. Exits with 1 where one of these
+does not hold. Ctrl+C ends the run after the round that is under way.
+
+  --requests N   how many (100000); each refused one is sent twice
+  --seed N       the seed of an earlier run
+  --json         the report as JSON on standard output
+  --help         this text`;
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      requests: { type: 'string', default: '100000' },
+      seed: { type: 'string' },
+      json: { type: 'boolean' },
+      help: { type: 'boolean' },
+    },
+  });
+  if (values.help) return console.log(HELP);
+  const count = (name: 'requests' | 'seed', min: number, max: number): number => {
+    const number = Number(values[name]);
+    if (!Number.isInteger(number) || number < min || number > max)
+      throw new Error(`--${name} must be a whole number from ${min} to ${max}`);
+    return number;
+  };
+  const seed = values.seed === undefined ? freshSeed() : count('seed', 0, 2 ** 31);
+  const abort = new AbortController();
+  process.once('SIGINT', () => abort.abort());
+  console.error(`fuzz, seed ${seed}`);
+  const report = await runFuzz({
+    requests: count('requests', 1, 10_000_000),
+    seed,
+    signal: abort.signal,
+    onProgress: (line) => console.error(line),
+  });
+  const { faults, statuses, ...counts } = report;
+  if (values.json) console.log(JSON.stringify(report, null, 2));
+  else {
+    for (const [name, value] of Object.entries(counts)) console.log(`${name.padEnd(20)} ${value}`);
+    console.log(`${'statuses'.padEnd(20)} ${JSON.stringify(statuses)}`);
+    for (const { what, operationId, request } of faults) console.log(`FAULT  ${operationId}: ${what}\n       ${request}`);
+    console.log(faults.length === 0 ? 'no faults' : `${faults.length + report.more} faults`);
+  }
+  process.exitCode = faults.length > 0 ? 1 : report.interrupted ? 130 : 0;
+}
+
+main().catch((error: Error) => {
+  console.error(`the fuzz did not run to its end: ${error.stack}`);
+  process.exitCode = 1;
+});

@@ -1,0 +1,70 @@
+/**
+ * Everything that the service keeps, as one text a row: D1 and every object. Two dumps are compared to say what changed.
+ */
+import { createHash } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { objectClasses, type Row, readD1, readObjects } from '../crash/state.ts';
+
+/** Rows by where they stand: `D1 calls`, `Customer 3f2b.. account`. */
+export type Dump = Map<string, Set<string>>;
+
+/** Dumps are made until two are the same, this far apart: then nothing is on its way any more. */
+const QUIET_MS = 400;
+const QUIET_MS_MAX = 60_000;
+/** Jobs go on by themselves, whatever is asked: of these it is compared which there are. */
+const JOB_CLASSES = ['GatewayBatch', 'PlanMigration', 'CompressionJob'];
+
+/** The state once nothing that was asked before is still on its way. */
+export async function quietState(stateDir: string): Promise<Dump> {
+  const giveUpAtMs = Date.now() + QUIET_MS_MAX;
+  let dump = readState(stateDir);
+  for (;;) {
+    await sleep(QUIET_MS);
+    const next = readState(stateDir);
+    if (!isWaiting(next) && differences(dump, next).length === 0) return next;
+    if (Date.now() > giveUpAtMs) throw new Error(`the state does not come to rest: ${differences(dump, next).slice(0, 5).join('; ')}`);
+    dump = next;
+  }
+}
+
+export function readState(stateDir: string): Dump {
+  const dump: Dump = new Map();
+  for (const [table, rows] of readD1(stateDir)) dump.set(`D1 ${table}`, textsOf(rows));
+  for (const className of objectClasses(stateDir)) {
+    for (const { objectId, tables } of readObjects(stateDir, className)) {
+      if (JOB_CLASSES.includes(className)) dump.set(`${className}s`, (dump.get(`${className}s`) ?? new Set()).add(objectId));
+      else for (const [table, rows] of tables) dump.set(`${className} ${objectId} ${table}`, textsOf(rows));
+    }
+  }
+  return dump;
+}
+
+/** What is in one dump and not in the other. */
+export function differences(before: Dump, after: Dump): string[] {
+  const found: string[] = [];
+  for (const place of new Set([...before.keys(), ...after.keys()])) {
+    const [left, right] = [before.get(place) ?? new Set<string>(), after.get(place) ?? new Set<string>()];
+    for (const row of left) if (!right.has(row)) found.push(`- ${place}: ${row}`);
+    for (const row of right) if (!left.has(row)) found.push(`+ ${place}: ${row}`);
+  }
+  return found;
+}
+
+/** Changes wait for D1, or charges for their settlement. */
+function isWaiting(dump: Dump): boolean {
+  return [...dump].some(([place, rows]) => /^Customer .* (outbox|charges)$/.test(place) && rows.size > 0);
+}
+
+const LONG_VALUE = 2_000;
+
+function textsOf(rows: readonly Row[]): Set<string> {
+  return new Set(rows.map((row) => JSON.stringify(row, (_, value) => short(value))));
+}
+
+/** Long values by their hash: dumps are kept in memory. */
+function short(value: unknown): unknown {
+  if (typeof value === 'bigint') return `${value}n`;
+  if (value instanceof Uint8Array) return createHash('sha256').update(value).digest('hex');
+  if (typeof value !== 'string' || value.length < LONG_VALUE) return value;
+  return `${value.slice(0, 80)}... ${createHash('sha256').update(value).digest('hex')}`;
+}

@@ -1,0 +1,173 @@
+/**
+ * A customer in the operator's hand: credit, plan change with its preview, cancellation, erasure.
+ */
+import { beforeAll, describe, expect, test } from 'vitest';
+import { createTenant, type Tenant } from '../support/api.ts';
+import { operator } from '../support/worker.ts';
+import { Visitor } from './console-visitor.ts';
+
+const visitor = new Visitor();
+let tenant: Tenant;
+let org: string;
+let customers: string;
+
+beforeAll(async () => {
+  await visitor.signIn();
+  tenant = await createTenant(operator, { name: 'Small', limitType: 'BLOCK', limits: { premiumCalls: 10 } });
+  org = tenant.organizationId;
+  customers = `/console/organizations/${org}/customers`;
+  const large = { name: 'Large', limitType: 'BLOCK', limits: { premiumCalls: 100 }, replenish: { every: 1, unit: 'YEAR' } };
+  await operator.send('putPlan', { params: { org, planId: 'large' }, body: large });
+});
+
+/** A customer with calls behind it. */
+async function customerWith(calls: number, customerId = crypto.randomUUID()): Promise<string> {
+  await tenant.api.send('provisionCustomer', { body: { customerId } });
+  for (let call = 0; call < calls; call += 1) {
+    const { callId } = (await tenant.api.send('beginCall', { body: { customerId, requested: { premium: true } } })).data;
+    await tenant.api.send('endCall', { body: { callId, modelUsed: 'anthropic/claude-opus-5-5', inputTokens: 10, responseTokens: 10 } });
+  }
+  return customerId;
+}
+
+const stateOf = async (customerId: string) => (await operator.send('readCustomer', { params: { org, customerId } })).data;
+const pathOf = (customerId: string) => `${customers}/${encodeURIComponent(customerId)}`;
+
+async function events(customerId: string) {
+  const { items } = (await operator.send('listEvents', { query: { organizationId: org, limit: '200' } })).data;
+  return items.filter(({ subject }) => subject === customerId);
+}
+
+describe('credit', () => {
+  test('is granted once, in dollars or in units', async () => {
+    const path = pathOf(await customerWith(0, 'wallet/ü'));
+    const values = await visitor.form(`${path}/credit`, `${path}/credit`, { kind: 'USD', amountUsd: '$25.50', reference: 'invoice 7' });
+    for (let sent = 0; sent < 3; sent += 1) expect((await visitor.post(`${path}/credit`, values)).status).toBe(303);
+    expect((await stateOf('wallet/ü')).wallet.balanceUsd).toBe('25.5');
+    const units = { kind: 'METER', meterSlot: 'CUSTOM2', units: '1,000', expiresOn: '2999-01-01' };
+    expect((await visitor.submit(`${path}/credit`, `${path}/credit`, units)).status).toBe(303);
+    const { wallet, credits } = await stateOf('wallet/ü');
+    expect(wallet.units.CUSTOM2).toBe(1_000);
+    expect(credits.find(({ unit }) => unit === 'CUSTOM2')?.expiresAt).toBe('2999-01-01T00:00:00.000Z');
+    const { text } = await visitor.read(path);
+    expect(text).toContain('$25.50');
+    expect(text).toContain('invoice 7');
+    expect((await events('wallet/ü')).map(({ actor, action }) => [actor, action])).toEqual([
+      ['console', 'credit.grant'],
+      ['console', 'credit.grant'],
+    ]);
+  });
+
+  test('says which field is wrong', async () => {
+    const path = pathOf(await customerWith(0));
+    const cases = [
+      [{ kind: 'USD', amountUsd: '' }, 'f-amountUsd', 'decimal number'],
+      [{ kind: 'USD', amountUsd: '0' }, 'f-amountUsd', 'must be above 0'],
+      [{ kind: 'METER', units: '1.5' }, 'f-units', 'whole number'],
+      [{ kind: 'USD', amountUsd: '1', expiresOn: '31.12.2999' }, 'f-expiresOn', ''],
+    ] as const;
+    for (const [values, id, rule] of cases) {
+      const { status, html, text } = await visitor.submit(`${path}/credit`, `${path}/credit`, values);
+      expect([values, status, html.includes(`href="#${id}"`), text.includes(rule)]).toEqual([values, 400, true, true]);
+    }
+  });
+});
+
+describe('a plan change', () => {
+  const preview = (path: string, strategy: string, planId = 'large') => visitor.read(`${path}/plan?planId=${planId}&strategy=${strategy}`);
+
+  test.each([
+    ['IMMEDIATE_PRORATED', 'Premium calls 3 7 of 10 97 of 100', 'as before'],
+    ['IMMEDIATE_RESET', 'Premium calls 3 7 of 10 100 of 100', 'instead of'],
+    ['AT_NEXT_REPLENISH', 'Premium calls 3 7 of 10 100 of 100', 'instead of'],
+  ])('by %s does what its preview says', async (strategy, left, renewal) => {
+    const customerId = await customerWith(3);
+    const path = pathOf(customerId);
+    const before = await stateOf(customerId);
+    const { text } = await preview(path, strategy);
+    expect(text).toContain(left);
+    expect(text).toContain(renewal);
+    expect(await stateOf(customerId)).toEqual(before);
+
+    const [, promised = ''] = /Renews (\d+ \w+ \d{4}, \d\d:\d\d) UTC/.exec(text) ?? [];
+    const values = await visitor.form(`${path}/plan?planId=large&strategy=${strategy}`, `${path}/plan`);
+    for (let sent = 0; sent < 2; sent += 1) expect((await visitor.post(`${path}/plan`, values)).status).toBe(303);
+    const after = await stateOf(customerId);
+    const shown = (await visitor.read(path)).text;
+    if (strategy === 'AT_NEXT_REPLENISH') {
+      expect(after.subscription.pending?.usagePlanVersionId).toBe('large:v1');
+      expect(after.meters).toEqual(before.meters);
+      expect(shown).toContain('A plan change is scheduled');
+    } else {
+      expect(left.endsWith(`${after.meters.premiumCalls?.remaining} of 100`)).toBe(true);
+      expect(shown).toContain(`renews ${promised} UTC`);
+    }
+    expect((await events(customerId)).map(({ actor, action }) => [actor, action])).toEqual([['console', 'customer.change_plan']]);
+  });
+
+  test('that changes nothing says so, and offers nothing', async () => {
+    const path = pathOf(await customerWith(0));
+    const { text, html } = await preview(path, 'IMMEDIATE_RESET', 'test');
+    expect(text).toContain('is on test:v1 already');
+    expect(html.includes('type="hidden" name="strategy"')).toBe(false);
+  });
+
+  test('to a plan or by a strategy that does not exist is refused', async () => {
+    const customerId = await customerWith(0);
+    const path = pathOf(customerId);
+    for (const query of ['planId=none&strategy=IMMEDIATE_RESET', 'planId=large&strategy=SOON', 'planId=&strategy=IMMEDIATE_RESET']) {
+      expect((await visitor.send(`${path}/plan?${query}`)).status).toBe(400);
+    }
+    const values = await visitor.form(`${path}/plan?planId=large&strategy=IMMEDIATE_RESET`, `${path}/plan`);
+    expect((await visitor.post(`${path}/plan`, { ...values, planId: 'none' })).text).toContain('no such plan');
+    expect((await visitor.send(`${pathOf('nobody')}/plan?planId=large`)).status).toBe(404);
+  });
+});
+
+describe('a subscription', () => {
+  test('is canceled and reactivated', async () => {
+    const customerId = await customerWith(0);
+    const path = pathOf(customerId);
+    expect((await visitor.submit(`${path}/cancel`, `${path}/cancel`)).headers.get('Location')).toBe(`${path}?done=canceled`);
+    expect((await stateOf(customerId)).canceled).toBe(true);
+    expect((await visitor.read(path)).text).toContain('canceled');
+    expect((await visitor.submit(`${path}/reactivate`, `${path}/reactivate`)).status).toBe(303);
+    expect((await stateOf(customerId)).canceled).toBe(false);
+    const values = await visitor.form(`${path}/cancel`, `${path}/cancel`);
+    expect((await visitor.post(`${pathOf('nobody')}/cancel`, values)).status).toBe(404);
+  });
+});
+
+describe('an erasure', () => {
+  test('needs the id, typed as it is', async () => {
+    const customerId = await customerWith(1, 'Erase me');
+    const path = pathOf(customerId);
+    for (const confirmation of ['', 'erase me', 'yes']) {
+      const { status, text } = await visitor.submit(`${path}/erase`, `${path}/erase`, { confirmation });
+      expect([confirmation, status, text.includes('must be Erase me')]).toEqual([confirmation, 400, true]);
+    }
+    expect((await stateOf(customerId)).customerId).toBe(customerId);
+    const values = await visitor.form(`${path}/erase`, `${path}/erase`, { confirmation: customerId });
+    expect((await visitor.post(`${path}/erase`, values)).text).toContain('The customer is erased everywhere');
+    // Sent again, it says what was done.
+    expect((await visitor.post(`${path}/erase`, values)).text).toContain('The customer is erased everywhere');
+    expect((await visitor.send(path)).status).toBe(404);
+    expect((await events(customerId)).map(({ actor, action }) => [actor, action])).toEqual([['console', 'customer.erase']]);
+  });
+});
+
+describe('the list of customers', () => {
+  test('is searched by the beginning of the id, filtered by plan, and read in pages', async () => {
+    const ids = Array.from({ length: 53 }, (_, index) => `list-${String(index).padStart(2, '0')}`);
+    for (const customerId of ids) await tenant.api.send('provisionCustomer', { body: { customerId } });
+    const read = (query: string) => visitor.read(`${customers}?${query}`);
+    await expect.poll(async () => (await read('search=list-5')).text, { timeout: 20_000 }).toMatch(/list-50.*list-51.*list-52/);
+    expect((await read('search=list-5&planId=large')).text).toContain('No customer is like that');
+    expect((await read('search=list-5&planId=test')).text).toContain('list-52');
+    await expect.poll(async () => (await read('search=list-')).text.match(/list-\d\d/g)?.length, { timeout: 20_000 }).toBe(50);
+    const { html } = await read('search=list-');
+    const [, next = ''] = /rel="next" href="([^"]+)"/.exec(html) ?? [];
+    const second = await visitor.read(next.replaceAll('&amp;', '&'));
+    expect(second.text.match(/list-\d\d/g)).toEqual(['list-50', 'list-51', 'list-52']);
+  });
+});

@@ -1,0 +1,328 @@
+/**
+ * Every form of the console: what it does when it is filled in well, what it says at which field when it is not, and that
+ * it counts once however often it is sent. What it did is read back through the operator API.
+ */
+import { beforeAll, describe, expect, test } from 'vitest';
+import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';
+import { createTenant, type Tenant } from '../support/api.ts';
+import { operator } from '../support/worker.ts';
+import { type Shown, type Values, Visitor } from './console-visitor.ts';
+
+const visitor = new Visitor();
+let tenant: Tenant;
+let org: string;
+let base: string;
+
+beforeAll(async () => {
+  await visitor.signIn();
+  tenant = await createTenant(operator, { name: 'Test', limitType: 'BLOCK', limits: { premiumCalls: 10 } });
+  org = tenant.organizationId;
+  base = `/console/organizations/${org}`;
+});
+
+/** Sends the form of a page that leads on when it is filled in well. */
+async function done(page: string, action: string, values: Values): Promise<Shown> {
+  const shown = await visitor.submit(page, action, values);
+  expect([shown.status, shown.text], action).toEqual([303, '']);
+  return shown;
+}
+
+/** Sends a form that is refused, and expects the rule at the field, with what was typed still there. */
+async function refused(page: string, action: string, values: Values, field: string, rule: string): Promise<Shown> {
+  const shown = await visitor.submit(page, action, values);
+  expect(shown.status).toBe(400);
+  expect(shown.text).toContain(rule);
+  const id = `f-${field.replaceAll('.', '-')}`;
+  expect([id, shown.html.includes(`href="#${id}"`), shown.html.includes(`id="${id}"`)]).toEqual([id, true, true]);
+  return shown;
+}
+
+/** The newest event of the organization. */
+async function lastEvent(organizationId = org) {
+  const { items } = (await operator.send('listEvents', { query: { organizationId, limit: '1' } })).data;
+  return items[0];
+}
+
+describe('organizations', () => {
+  const page = '/console/organizations/new';
+  const action = '/console/organizations';
+
+  test('are made once, however often the form is sent', async () => {
+    const values = await visitor.form(page, action, { name: 'Twice' });
+    const answers = await Promise.all([visitor.post(action, values), visitor.post(action, values)]);
+    answers.push(await visitor.post(action, values));
+    expect(new Set(answers.map(({ headers }) => headers.get('Location'))).size).toBe(1);
+    const { items } = (await operator.send('listOrganizations', { query: { limit: '200' } })).data;
+    expect(items.filter(({ name }) => name === 'Twice')).toHaveLength(1);
+    // The same page filled in otherwise is another submission.
+    const other = await visitor.post(action, { ...values, name: 'Thrice' });
+    expect(other.headers.get('Location')).not.toBe(answers[0]?.headers.get('Location'));
+    const made = items.find(({ name }) => name === 'Twice');
+    expect(await lastEvent(made?.organizationId)).toMatchObject({ actor: 'console', action: 'organization.create' });
+  });
+
+  test('say which field is wrong', async () => {
+    await refused(page, action, { name: ' ' }, 'name', 'must not be empty');
+    const { html } = await refused(page, action, { name: 'A "quoted" name', organizationId: 'mine' }, 'organizationId', 'must be a UUID');
+    expect(html).toContain('value="A &quot;quoted&quot; name"');
+    const organizationId = crypto.randomUUID();
+    await done(page, action, { name: 'First', organizationId });
+    await refused(page, action, { name: 'Second', organizationId }, 'organizationId', 'another name exists');
+  });
+
+  test('have settings', async () => {
+    const { headers } = await done(`${base}/settings`, `${base}/settings`, { name: 'Renamed', defaultPlanId: 'test' });
+    expect((await visitor.read(headers.get('Location') ?? '')).text).toContain('The settings are saved');
+    expect((await operator.send('readOrganization', { params: { org } })).data).toMatchObject({ name: 'Renamed', defaultPlanId: 'test' });
+    await refused(`${base}/settings`, `${base}/settings`, { name: '' }, 'name', 'must not be empty');
+    const values = await visitor.form(`${base}/settings`, `${base}/settings`, { defaultPlanId: 'nothing' });
+    expect((await visitor.post(`${base}/settings`, values)).text).toContain('no such plan');
+  });
+});
+
+describe('plans', () => {
+  const read = async (planId: string) => (await operator.send('readPlan', { params: { org, planId } })).data;
+
+  test('are made by a form that has every field', async () => {
+    const slot = 'customMeters.CUSTOM1';
+    await done(`${base}/new-plan`, `${base}/plans`, {
+      planId: 'all',
+      name: 'All of it',
+      limitType: 'DOWNGRADE',
+      reasoningLevel: 'LOW',
+      'replenish.every': '2',
+      'replenish.unit': 'WEEK',
+      'limits.premiumCalls': '1,500',
+      'limits.searches': '0',
+      'features.audio': '',
+      'rollingCalls.limit': '60',
+      'rollingCalls.windowSeconds': '60',
+      reserveOutputTokens: '500',
+      'payg.enabled': 'on',
+      'payg.markupPercent': '12.5',
+      [`${slot}.listed`]: 'on',
+      [`${slot}.label`]: 'Pages',
+      [`${slot}.included`]: '1_000',
+      [`${slot}.funding.payg`]: 'on',
+      [`${slot}.overage.model`]: 'GRADUATED',
+      [`${slot}.overage.tiers.0.upTo`]: '1,000',
+      [`${slot}.overage.tiers.0.priceUsd`]: '$0.01',
+      [`${slot}.overage.tiers.1.priceUsd`]: '0.005',
+    });
+    const { plan } = await read('all');
+    expect(plan).toMatchObject({
+      name: 'All of it',
+      limitType: 'DOWNGRADE',
+      reasoningLevel: 'LOW',
+      replenish: { every: 2, unit: 'WEEK' },
+      limits: { premiumCalls: 1_500, searches: 0, standardCalls: null },
+      features: { audio: false, image: true },
+      rollingCalls: { limit: 60, windowSeconds: 60 },
+      reserveOutputTokens: 500,
+      payg: { enabled: true, markupPercent: 12.5 },
+      customMeters: { CUSTOM1: { label: 'Pages', included: 1_000, enabled: true, funding: { credits: false, payg: true } } },
+    });
+    expect(plan.customMeters.CUSTOM1?.overage).toEqual({
+      model: 'GRADUATED',
+      tiers: [
+        { upTo: '1000', priceUsd: '0.01', per: '1' },
+        { upTo: null, priceUsd: '0.005', per: '1' },
+      ],
+    });
+    expect(await lastEvent()).toMatchObject({ actor: 'console', action: 'plan.put', subject: 'all' });
+  });
+
+  test('keep their version when the form is sent as it was, and get the next one when it was changed', async () => {
+    const edit = `${base}/plans/all/edit`;
+    const same = await done(edit, `${base}/plans/all`, {});
+    expect(same.headers.get('Location')).toContain('done=plan-same');
+    expect((await read('all')).version).toBe(1);
+    const changed = await done(edit, `${base}/plans/all`, { name: 'Nearly all' });
+    expect(changed.headers.get('Location')).toContain('done=plan');
+    expect((await read('all')).version).toBe(2);
+    expect((await visitor.read(`${base}/plans/all/compare`)).text).toMatch(/1 field changed.*Name All of it Nearly all/);
+  });
+
+  test('say every broken rule at its field', async () => {
+    const page = `${base}/new-plan`;
+    const action = `${base}/plans`;
+    await refused(page, action, { planId: 'a b', name: 'A' }, 'planId', 'letters, digits, dots');
+    await refused(page, action, { planId: 'test', name: 'A' }, 'planId', 'is the id of another plan');
+    await refused(page, action, { planId: 'bad', name: '' }, 'name', 'must not be empty');
+    const limits = { planId: 'bad', name: 'A', 'limits.premiumCalls': 'many' };
+    const { html } = await refused(page, action, limits, 'limits.premiumCalls', 'must be a number');
+    expect(html).toContain('value="many"');
+    await refused(page, action, { planId: 'bad', name: 'A', 'rollingCalls.limit': '5' }, 'rollingCalls.windowSeconds', 'is required');
+    const meter = { 'customMeters.CUSTOM2.listed': 'on', 'customMeters.CUSTOM2.overage.model': 'GRADUATED' };
+    await refused(page, action, { planId: 'bad', name: 'A', ...meter }, 'customMeters.CUSTOM2.label', 'must not be empty');
+    await refused(page, action, { planId: 'bad', name: 'A', ...meter }, 'customMeters.CUSTOM2.overage.tiers', 'at least 1');
+    expect((await operator.send('readPlan', { params: { org, planId: 'bad' } })).status).toBe(404);
+  });
+
+  test('are edited as a document too', async () => {
+    const page = `${base}/new-plan?as=json`;
+    const action = `${base}/plans`;
+    await done(page, action, { planId: 'json', document: '{"name":"By hand","limitType":"NONE"}' });
+    expect((await read('json')).plan).toMatchObject({ name: 'By hand', limitType: 'NONE' });
+    await refused(page, action, { planId: 'json2', document: '{' }, 'document', 'must be valid JSON');
+    await refused(page, action, { planId: 'json2', document: '{"name":"A","limitType":"SOME"}' }, 'document', 'limitType must be one of');
+  });
+
+  test('move their customers to the newest version, and show how far that is', async () => {
+    await tenant.api.send('provisionCustomer', { body: { customerId: 'mover' } });
+    await tenant.api.send('changePlan', { params: { customerId: 'mover' }, body: { planId: 'json' } });
+    await done(`${base}/plans/json/edit?as=json`, `${base}/plans/json`, { document: '{"name":"By hand","limitType":"BLOCK"}' });
+    const values = await visitor.form(`${base}/plans/json`, `${base}/plans/json/migrate`, { when: 'NOW' });
+    const [first, second] = await Promise.all([1, 2].map(() => visitor.post(`${base}/plans/json/migrate`, values)));
+    const job = first?.headers.get('Location') ?? '';
+    expect(second?.headers.get('Location')).toBe(job);
+    await expect.poll(async () => (await visitor.read(job)).text, { timeout: 20_000 }).toMatch(/Completed.*Moved 1 of 1/);
+    expect((await tenant.api.send('readUsage', { params: { customerId: 'mover' } })).data.policy).toBe('BLOCK');
+    expect((await visitor.post(`${base}/plans/json/migrate`, { ...values, when: 'SOON' })).status).toBe(400);
+  });
+});
+
+describe('keys', () => {
+  test('are made once and shown once', async () => {
+    const values = await visitor.form(`${base}/keys/new`, `${base}/keys`, { name: 'Shop', scopes: ['usage:read', 'usage:write'] });
+    const made = await visitor.post(`${base}/keys`, values);
+    const [key = ''] = /utk-[\w-]{43}/.exec(made.html) ?? [];
+    expect((await visitor.post(`${base}/keys`, values)).html).toContain(key);
+    const { items } = (await operator.send('listKeys', { params: { org } })).data;
+    const shop = items.filter(({ name }) => name === 'Shop');
+    expect(shop.map(({ scopes }) => scopes)).toEqual([['usage:read', 'usage:write']]);
+    expect((await operator.with(key).send('beginCall', { body: { customerId: 'of shop' } })).status).toBe(200);
+    for (const page of ['keys', `keys/${shop[0]?.keyId}`, 'events'])
+      expect((await visitor.read(`${base}/${page}`)).html).not.toContain(key);
+  });
+
+  test('are edited and revoked', async () => {
+    const { keyId, key } = (await operator.send('createKey', { params: { org }, body: { name: 'Old' } })).data;
+    const own = `${base}/keys/${keyId}`;
+    await done(own, own, { name: 'New', scopes: ['usage:read'] });
+    expect((await operator.with(key).send('beginCall', { body: { customerId: 'x' } })).status).toBe(403);
+    await refused(own, own, { name: '', scopes: ['usage:read'] }, 'name', 'must not be empty');
+    await refused(own, own, { scopes: ['embeds:read'] }, 'scopes', 'dedicated ek- key');
+    const values = await visitor.form(own, own);
+    const { scopes: _scopes, ...none } = values;
+    expect((await visitor.post(own, none)).text).toContain('at least 1');
+
+    await done(own, `${own}/revoke`, {});
+    expect((await operator.with(key).send('readUsage', { params: { customerId: 'x' } })).status).toBe(401);
+    expect((await visitor.read(own)).text).toContain('was revoked');
+  });
+
+  test('of another kind have the scopes of their kind; a wrong one is said', async () => {
+    const { html } = await visitor.submit(`${base}/keys/new`, `${base}/keys`, { name: 'Widget', prefix: 'ek-' });
+    expect(html).toMatch(/ek-[\w-]{43}/);
+    await refused(`${base}/keys/new`, `${base}/keys`, { name: '' }, 'name', 'must not be empty');
+    expect((await visitor.send(`${base}/keys/key_unknown`)).status).toBe(404);
+  });
+});
+
+describe('models, prices and vendors', () => {
+  test('map models, a line for each', async () => {
+    await done(`${base}/models`, `${base}/models`, { standard: 'openai/gpt-6-luna\r\n\r\n  a/b  ', premium: '' });
+    expect((await operator.send('readOrganization', { params: { org } })).data.models).toEqual({
+      standard: ['openai/gpt-6-luna', 'a/b'],
+      premium: [],
+    });
+    await refused(`${base}/models`, `${base}/models`, { standard: 'x'.repeat(301) }, 'standard', 'at most 300');
+  });
+
+  test('set a price', async () => {
+    const price = { modelKey: 'my-model', inputUsdPerMillion: '2.50', outputUsdPerMillion: '10' };
+    await done(`${base}/models`, `${base}/prices`, price);
+    expect((await visitor.read(`${base}/models`)).text).toMatch(/my-model \$2\.50 \$10\.00/);
+    await refused(`${base}/models`, `${base}/prices`, { ...price, inputUsdPerMillion: '-1' }, 'inputUsdPerMillion', 'at least 0');
+    await refused(`${base}/models`, `${base}/prices`, { ...price, outputUsdPerMillion: '' }, 'outputUsdPerMillion', 'is required');
+    await refused(`${base}/models`, `${base}/prices`, { ...price, modelKey: '' }, 'modelKey', 'must not be empty');
+  });
+
+  test('keep a vendor without ever showing its key', async () => {
+    const vendor = { provider: 'openai', apiKey: 'sk-secret-of-the-vendor-0123' };
+    await done(`${base}/vendors`, `${base}/vendors`, vendor);
+    const { html, text } = await visitor.read(`${base}/vendors`);
+    expect([text.includes('…0123'), html.includes(vendor.apiKey)]).toEqual([true, false]);
+    const bad = await refused(`${base}/vendors`, `${base}/vendors`, { ...vendor, provider: 'Open AI' }, 'provider', 'lower-case');
+    expect(bad.html).not.toContain(vendor.apiKey);
+    await refused(`${base}/vendors`, `${base}/vendors`, { ...vendor, provider: 'other' }, 'baseUrl', 'is required');
+    await refused(`${base}/vendors`, `${base}/vendors`, { ...vendor, baseUrl: 'ftp://x' }, 'baseUrl', 'http or https');
+  });
+});
+
+describe('samples and compression', () => {
+  test('set the sampling policy in percent', async () => {
+    const values = {
+      percent: '2.5',
+      minInputTokens: '1,000',
+      retentionDays: '7',
+      'features.include': 'chat\nsearch',
+      'customers.exclude': 'me',
+    };
+    await done(`${base}/sampling`, `${base}/sampling`, values);
+    const settings = (await tenant.api.send('readSamplingSettings')).data;
+    expect(settings).toMatchObject({
+      rate: 0.025,
+      minInputTokens: 1_000,
+      retentionDays: 7,
+      features: { include: ['chat', 'search'], exclude: [] },
+      customers: { exclude: ['me'] },
+    });
+    await refused(`${base}/sampling`, `${base}/sampling`, { percent: '101' }, 'percent', 'from 0 to 100');
+    await refused(`${base}/sampling`, `${base}/sampling`, { percent: '' }, 'percent', 'from 0 to 100');
+    await refused(`${base}/sampling`, `${base}/sampling`, { retentionDays: '0' }, 'retentionDays', 'at least 1');
+  });
+
+  test('delete a sample', async () => {
+    await tenant.api.send('storeSample', { body: { sampleId: 'gone', provider: 'openai', input: 'Hi' } });
+    await done(`${base}/samples/gone`, `${base}/samples/gone/delete`, {});
+    expect((await visitor.send(`${base}/samples/gone`)).status).toBe(404);
+    expect(await lastEvent()).toMatchObject({ actor: 'console', action: 'sample.delete' });
+  });
+
+  test('save the compression profile, with its event', async () => {
+    const values = { techniques: ['json', 'whitespace'], aggressiveness: '0', protectedPhrases: 'Keep me', minInputTokens: '50' };
+    await done(`${base}/compression`, `${base}/compression`, values);
+    expect((await tenant.api.send('readCompressionProfile')).data).toEqual({
+      techniques: ['json', 'whitespace'],
+      aggressiveness: 0,
+      protectedPhrases: ['Keep me'],
+      minInputTokens: 50,
+    });
+    expect(await lastEvent()).toMatchObject({ actor: 'console', action: 'compression_profile.put', before: { aggressiveness: 0.3 } });
+    await refused(`${base}/compression`, `${base}/compression`, { aggressiveness: '2' }, 'aggressiveness', 'at most 1');
+  });
+});
+
+describe('the catalog', () => {
+  const action = '/console/catalog/publish';
+  const document = (change: (model: (typeof BUILT_IN_CATALOG.models)[number]) => object | null) =>
+    JSON.stringify({ models: BUILT_IN_CATALOG.models.flatMap((model) => change(model) ?? []), transitions: BUILT_IN_CATALOG.transitions });
+
+  test('is not published where the document is wrong', async () => {
+    await refused(action, action, { document: 'not json' }, 'document', 'must be valid JSON');
+    await refused(action, action, { document: '{"models":[]}' }, 'document', 'at least 1');
+    const broken = document((model) => ({ ...model, ...(model.model === 'gpt-6-luna' && { pricing: { inputUsdPerMillion: -1 } }) }));
+    await refused(action, action, { document: broken }, 'document', 'openai/gpt-6-luna pricing.inputUsdPerMillion');
+    expect((await operator.send('readCatalog')).data.source).toBe('built-in');
+  });
+
+  test('is published after its differences were shown, and once', async () => {
+    const repriced = document((model) => {
+      if (model.model !== 'gpt-6-luna' || !model.pricing) return model;
+      return { ...model, pricing: { ...model.pricing, inputUsdPerMillion: 123.5 } };
+    });
+    const shown = await visitor.submit(action, action, { document: repriced });
+    expect(shown.text).toMatch(/Repriced 1 model .*openai\/gpt-6-luna .* → \$123\.50/);
+    expect((await operator.send('readCatalog')).data.source).toBe('built-in');
+
+    const [, csrf = ''] = /name="csrf" value="([^"]+)"/.exec(shown.html) ?? [];
+    const values = { csrf, nonce: 'one-publication', document: repriced };
+    const published = await Promise.all([visitor.post('/console/catalog', values), visitor.post('/console/catalog', values)]);
+    expect(published.map(({ status }) => status)).toEqual([303, 303]);
+    const { items } = (await operator.send('listEvents', { query: { limit: '200' } })).data;
+    expect(items.filter(({ action: what }) => what === 'catalog.publish').map(({ actor }) => actor)).toEqual(['console']);
+    expect((await visitor.read('/console/catalog/models/openai/gpt-6-luna')).text).toContain('$123.50');
+  });
+});

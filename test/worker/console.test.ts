@@ -1,0 +1,294 @@
+/**
+ * What guards the console: sign-in, session, form tokens, headers. And that every page is there, for an organization that
+ * has nothing and for one that has everything.
+ */
+import { createExecutionContext } from 'cloudflare:test';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { createApp } from '../../src/app.ts';
+import { createTenant, type Tenant } from '../support/api.ts';
+import { bindings, operator } from '../support/worker.ts';
+import { ORIGIN, Visitor } from './console-visitor.ts';
+
+async function signedIn(): Promise<Visitor> {
+  const visitor = new Visitor();
+  expect((await visitor.signIn()).status).toBe(303);
+  return visitor;
+}
+
+/** The app with other secrets. */
+function appWith(vars: Partial<typeof bindings>, path: string, headers: Record<string, string>): Promise<Response> {
+  const request = new Request(ORIGIN + path, { headers, redirect: 'manual' });
+  return Promise.resolve(createApp().fetch(request, { ...bindings, ...vars }, createExecutionContext()));
+}
+
+describe('the sign-in', () => {
+  test('leads to every page, and nothing is shown before it', async () => {
+    const visitor = new Visitor();
+    for (const path of ['/console', '/console/events', '/console/catalog', '/console/organizations/anything/customers/x']) {
+      const { status, headers } = await visitor.send(path);
+      expect([path, status]).toEqual([path, 303]);
+      expect(headers.get('Location')).toMatch(/^\/console\/sign-in/);
+    }
+    expect((await visitor.post('/console/organizations', { name: 'Nobody' })).status).toBe(303);
+    const { items } = (await operator.send('listOrganizations')).data;
+    expect(items.map(({ name }) => name)).not.toContain('Nobody');
+  });
+
+  test('takes the operator token and no other, and gives a cookie that scripts and other sites never see', async () => {
+    const visitor = new Visitor();
+    for (const token of ['', bindings.OPERATOR_TOKEN?.toUpperCase() ?? '']) {
+      const refused = await visitor.signIn(token);
+      expect([refused.status, refused.headers.get('Set-Cookie')]).toEqual([401, null]);
+      expect(refused.text).toContain('That is not the operator token');
+    }
+    const { headers } = await visitor.signIn();
+    const cookie = headers.get('Set-Cookie') ?? '';
+    expect(cookie).toMatch(/^callmeter_console=/);
+    for (const part of ['HttpOnly', 'SameSite=Strict', 'Path=/console', 'Secure', 'Max-Age=28800']) expect(cookie).toContain(part);
+    expect(cookie).not.toContain('operator-token');
+  });
+
+  test('is Secure where the console is reached by https, and works where it is not', async () => {
+    const body = new URLSearchParams({ token: bindings.OPERATOR_TOKEN ?? '' });
+    const request = new Request('http://127.0.0.1/console/sign-in', { method: 'POST', body, headers: { Origin: 'http://127.0.0.1' } });
+    const response = await createApp().fetch(request, bindings, createExecutionContext());
+    expect([response.status, response.headers.get('Set-Cookie')?.includes('Secure')]).toEqual([303, false]);
+  });
+
+  test('leads back to the page that was asked for, and never elsewhere', async () => {
+    const visitor = new Visitor();
+    const { headers } = await visitor.send('/console/catalog?status=RETIRED');
+    const location = headers.get('Location') ?? '';
+    expect((await visitor.post(location, { token: bindings.OPERATOR_TOKEN ?? '' })).headers.get('Location')).toBe(
+      '/console/catalog?status=RETIRED',
+    );
+    for (const next of ['https://evil.test', '//evil.test', '/console\\@evil.test', '/console.evil.test', '/operator/events']) {
+      const answer = await new Visitor().post(`/console/sign-in?${new URLSearchParams({ next })}`, {
+        token: bindings.OPERATOR_TOKEN ?? '',
+      });
+      expect([next, answer.headers.get('Location')]).toEqual([next, '/console']);
+    }
+  });
+
+  test('lets an address guess ten times, also at once, and then wait; others are free', async () => {
+    const guesser = new Visitor();
+    guesser.address = '198.51.100.7';
+    const statuses = (await Promise.all(Array.from({ length: 14 }, () => guesser.signIn('guess')))).map(({ status }) => status);
+    expect(statuses.toSorted()).toEqual([...Array(10).fill(401), ...Array(4).fill(429)]);
+    const refused = await guesser.signIn();
+    expect([refused.status, Number(refused.headers.get('Retry-After')) > 0]).toEqual([429, true]);
+    expect((await new Visitor().signIn()).status).toBe(303);
+  });
+
+  test('is not there without an operator token, and says what it lacks without a session secret', async () => {
+    expect((await appWith({ OPERATOR_TOKEN: '' }, '/console', {})).status).toBe(404);
+    const request = new Request(`${ORIGIN}/console/sign-in`, {
+      method: 'POST',
+      body: new URLSearchParams({ token: bindings.OPERATOR_TOKEN ?? '' }),
+      headers: { Origin: ORIGIN },
+    });
+    const response = await createApp().fetch(request, { ...bindings, SESSION_SECRET: '' }, createExecutionContext());
+    expect([response.status, (await response.text()).includes('SESSION_SECRET')]).toEqual([503, true]);
+  });
+});
+
+describe('the session', () => {
+  test('ends when the operator token or the session secret is another one', async () => {
+    const { cookie } = await signedIn();
+    expect((await appWith({}, '/console/health', { Cookie: cookie })).status).toBe(200);
+    const other = 'another-operator-token-of-at-least-32-characters';
+    expect((await appWith({ OPERATOR_TOKEN: other }, '/console/health', { Cookie: cookie })).status).toBe(303);
+    expect((await appWith({ SESSION_SECRET: other }, '/console/health', { Cookie: cookie })).status).toBe(303);
+  });
+
+  test('cannot be forged, prolonged or taken from a token of another kind', async () => {
+    const visitor = await signedIn();
+    const value = decodeURIComponent(visitor.cookie.split('=').slice(1).join('='));
+    const [expires = '', rest = ''] = [value.slice(0, value.indexOf('.')), value.slice(value.indexOf('.'))];
+    const later = `${Number(expires) + 1_000}${rest}`;
+    for (const forged of [later, `${value}x`, value.slice(0, -2), `${expires}.id.signature`, '', 'null']) {
+      visitor.cookie = `callmeter_console=${encodeURIComponent(forged)}`;
+      expect([forged, (await visitor.send('/console/health')).status]).toEqual([forged, 303]);
+    }
+  });
+
+  test('ends for every copy of the cookie when it is signed out', async () => {
+    const visitor = await signedIn();
+    const copy = visitor.cookie;
+    const out = await visitor.submit('/console/health', '/console/sign-out');
+    expect([out.status, out.headers.get('Set-Cookie')?.includes('Max-Age=0')]).toEqual([303, true]);
+    visitor.cookie = copy;
+    expect((await visitor.send('/console/health')).status).toBe(303);
+  });
+});
+
+describe('a form', () => {
+  test('is refused from another origin, without its token, and with the token of another session', async () => {
+    const visitor = await signedIn();
+    const other = await signedIn();
+    const values = await visitor.form('/console/organizations/new', '/console/organizations', { name: 'Forged' });
+    const foreign = await other.form('/console/organizations/new', '/console/organizations', { name: 'Forged' });
+    const attempts = [
+      visitor.post('/console/organizations', values, { Origin: 'https://evil.test' }),
+      visitor.post('/console/organizations', values, { Origin: 'null', 'Sec-Fetch-Site': 'cross-site' }),
+      visitor.post('/console/organizations', { ...values, csrf: '' }),
+      visitor.post('/console/organizations', { name: 'Forged' }),
+      visitor.post('/console/organizations', foreign),
+    ];
+    for (const { status, text } of await Promise.all(attempts)) {
+      expect([status, text.includes('nothing was changed')]).toEqual([403, true]);
+    }
+    const { items } = (await operator.send('listOrganizations')).data;
+    expect(items.map(({ name }) => name)).not.toContain('Forged');
+  });
+
+  test('larger than any form can be is refused', async () => {
+    const visitor = await signedIn();
+    const values = await visitor.form('/console/catalog/publish', '/console/catalog/publish', { document: 'x'.repeat(17 * 1024 * 1024) });
+    expect((await visitor.post('/console/catalog/publish', values)).status).toBe(413);
+  });
+});
+
+const COMMON = [
+  '/console',
+  '/console/organizations',
+  '/console/organizations/new',
+  '/console/catalog',
+  '/console/catalog/publish',
+  '/console/events',
+  '/console/health',
+];
+const OF_ORGANIZATION = [
+  '',
+  '/anomalies',
+  '/customers',
+  '/calls',
+  '/plans',
+  '/new-plan',
+  '/new-plan?as=json',
+  '/keys',
+  '/keys/new',
+  '/models',
+  '/vendors',
+  '/sampling',
+  '/samples',
+  '/compression',
+  '/events',
+  '/settings',
+];
+
+describe('every page', () => {
+  let visitor: Visitor;
+  let tenant: Tenant;
+  let filled: string[];
+
+  beforeAll(async () => {
+    visitor = await signedIn();
+    const plan = { name: 'Team <b>', limitType: 'BLOCK', limits: { premiumCalls: 5 }, payg: { enabled: true } };
+    tenant = await createTenant(operator, plan);
+    const org = tenant.organizationId;
+    await operator.send('putPlan', { params: { org, planId: 'test' }, body: { ...plan, name: 'Team <i>' } });
+    const job = await operator.send('migratePlan', { params: { org, planId: 'test' }, body: { when: 'NOW' } });
+    const begun = await tenant.api.send('beginCall', {
+      body: { customerId: 'a/<script>', feature: '"><img>', requested: { premium: true } },
+    });
+    const { callId } = begun.data;
+    await tenant.api.send('endCall', { body: { callId, modelUsed: 'openai/gpt-6-luna', inputTokens: 1_000, responseTokens: 100 } });
+    await operator.send('grantCredit', { params: { org, customerId: 'a/<script>' }, body: { kind: 'USD', amountUsd: '5' } });
+    await tenant.api.send('storeSample', { body: { sampleId: 's-1', provider: 'openai', input: '</pre><script>alert(1)</script>' } });
+    const { keyId } = (await operator.send('createKey', { params: { org }, body: { name: 'Second' } })).data;
+    const customer = `/customers/${encodeURIComponent('a/<script>')}`;
+    filled = [
+      customer,
+      ...['credit', 'cancel', 'reactivate', 'erase', 'plan', 'plan?planId=test&strategy=IMMEDIATE_RESET'].map(
+        (name) => `${customer}/${name}`,
+      ),
+      `/calls/${callId}`,
+      '/plans/test',
+      '/plans/test/edit',
+      '/plans/test/edit?as=json',
+      '/plans/test/compare',
+      `/plans/test/migrations/${job.data.jobId}`,
+      `/keys/${keyId}`,
+      '/samples/s-1',
+      '?days=7',
+      '?customerId=nobody',
+    ];
+  });
+
+  const check = async (path: string) => {
+    const { headers, html } = await visitor.read(path);
+    expect(headers.get('Content-Security-Policy')).toBe(
+      "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    );
+    expect(headers.get('Cache-Control')).toBe('private, no-store');
+    expect([headers.get('X-Frame-Options'), headers.get('X-Content-Type-Options')]).toEqual(['DENY', 'nosniff']);
+    expect(html).toMatch(/^<!doctype html><html lang="en">/);
+    // Nothing that the policy would have to allow, and nothing that a name of ours could bring in.
+    expect([path, /<script|<style|<img>|<b>|<i>| style="| on[a-z]+="/i.exec(html)?.[0] ?? null]).toEqual([path, null]);
+    expect(html.match(/<h1>/g)).toHaveLength(1);
+    const forms = html.match(/<form method="post"/g)?.length ?? 0;
+    expect(html.match(/name="csrf"/g) ?? []).toHaveLength(forms);
+    return html;
+  };
+
+  test('of the service', async () => {
+    for (const path of COMMON) await check(path);
+    for (const done of ['constructor', '__proto__', '<b>'])
+      expect((await visitor.read(`/console?done=${done}`)).html).not.toContain('role="status"');
+    await check('/console/catalog/models/openai/gpt-6-luna');
+  });
+
+  test('of an organization that has nothing, with a word on what to do next', async () => {
+    const { organizationId } = (await operator.send('createOrganization', { body: { name: 'Empty' } })).data;
+    for (const path of OF_ORGANIZATION) await check(`/console/organizations/${organizationId}${path}`);
+    const { text } = await visitor.read(`/console/organizations/${organizationId}/customers`);
+    expect(text).toContain('Choose the default plan');
+  });
+
+  test('of an organization that has everything', async () => {
+    for (const path of [...OF_ORGANIZATION, ...filled]) await check(`/console/organizations/${tenant.organizationId}${path}`);
+  });
+
+  test('that does not exist is said to be missing', async () => {
+    const org = `/console/organizations/${tenant.organizationId}`;
+    const missing = ['/console/nothing', '/console/organizations/nobody', '/console/organizations/nobody/plans', `${org}/nothing`];
+    const inside = [
+      'customers/nobody',
+      'customers/nobody/credit',
+      'calls/none',
+      'plans/none',
+      'plans/none/edit',
+      'plans/test/migrations/none',
+      'keys/none',
+      'samples/none',
+    ];
+    for (const path of [...missing, ...inside.map((name) => `${org}/${name}`), '/console/catalog/models/openai/none']) {
+      const { status, html } = await visitor.send(path);
+      expect([path, status, html.includes('<nav')]).toEqual([path, 404, true]);
+    }
+  });
+
+  test('says which query it cannot read, and shows the page', async () => {
+    const org = `/console/organizations/${tenant.organizationId}`;
+    for (const query of ['?from=yesterday', '?from=2026-02-01&to=2026-01-01', '?from=2020-01-01']) {
+      const { status, text } = await visitor.send(`${org}${query}`);
+      expect([query, status, text.includes('needs a change')]).toEqual([query, 400, true]);
+    }
+    expect((await visitor.send(`${org}/customers?planId=${'x'.repeat(100)}`)).status).toBe(400);
+    expect((await visitor.send(`${org}/calls?status=LOST`)).status).toBe(400);
+    expect((await visitor.send('/console/catalog?provider=nobody')).status).toBe(400);
+    expect((await visitor.send(`${org}/keys?cursor=%00%00`)).status).toBe(200);
+  });
+
+  test('uses the one stylesheet, which may be kept for good', async () => {
+    const { html } = await visitor.read('/console');
+    const [, path = ''] = /<link rel="stylesheet" href="([^"]+)"/.exec(html) ?? [];
+    const { headers, html: css } = await visitor.read(path);
+    expect([headers.get('Content-Type'), headers.get('Cache-Control')]).toEqual([
+      'text/css; charset=utf-8',
+      'public, max-age=31536000, immutable',
+    ]);
+    expect(css).toContain('light-dark(');
+  });
+});

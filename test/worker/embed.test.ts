@@ -1,0 +1,208 @@
+/**
+ * The usage widget: a token of five minutes shows one customer's usage, in pages of the origins that it names, and nothing
+ * else does.
+ */
+import { decode, sign } from 'hono/jwt';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { DEMO_ORGANIZATION_ID } from '../../src/cli/demo-organization.ts';
+import { EMBED_SCRIPT } from '../../src/pages/embed/scripts.ts';
+import { type Api, createTenant, type Tenant } from '../support/api.ts';
+import { bindings, operator, worker } from '../support/worker.ts';
+
+const ORIGIN = 'https://callmeter.test';
+const PLAN = {
+  name: 'Team plan',
+  limitType: 'BLOCK',
+  limits: { premiumCalls: 40, premiumTokens: 1_000_000 },
+  customMeters: { CUSTOM1: { label: 'Pages read', included: 700 } },
+};
+
+let tenant: Tenant;
+let embeds: Api;
+let keyId: string;
+
+beforeAll(async () => {
+  tenant = await createTenant(operator, PLAN);
+  [embeds, keyId] = await embedKey(tenant);
+  for (const [customerId, calls] of [
+    ['ours', 3],
+    ['theirs', 17],
+  ] as const) {
+    for (let call = 0; call < calls; call += 1) {
+      const begun = await tenant.api.send('beginCall', {
+        body: { customerId, requested: { premium: true }, idempotencyKey: `${customerId}-${call}` },
+      });
+      const body = { callId: begun.data.callId, modelUsed: 'anthropic/claude-opus-5-5', inputTokens: 10, responseTokens: 1_000 };
+      expect((await tenant.api.send('endCall', { body })).status).toBe(200);
+    }
+  }
+  expect((await tenant.api.send('incrementMeter', { body: { customerId: 'ours', meterSlot: 'CUSTOM1', amount: 123 } })).status).toBe(200);
+});
+
+async function embedKey({ organizationId }: Tenant): Promise<[Api, string]> {
+  const { key, keyId: id } = (
+    await operator.send('createKey', { params: { org: organizationId }, body: { name: 'widget', prefix: 'ek-' } })
+  ).data;
+  return [operator.with(key), id];
+}
+
+async function session(more: object = {}, api = embeds) {
+  return (await api.send('createEmbedSession', { body: { customerId: 'ours', ...more } })).data;
+}
+
+const open = (url: string, headers: Record<string, string> = {}) => worker.fetch(url, { headers });
+const readData = (token: string, query = '') => open(`${ORIGIN}/embed/data${query}`, { Authorization: `Bearer ${token}` });
+const words = (html: string) => html.replaceAll(/<[^>]+>/g, ' ').replaceAll(/\s+/g, ' ');
+
+describe('a token shows', () => {
+  test("its customer's plan, calls, meters and renewal, in the page and in what is read anew", async () => {
+    const { embedUrl, token } = await session();
+    const page = await open(embedUrl);
+    expect(page.status).toBe(200);
+    for (const html of [await page.text(), await (await readData(token)).text()]) {
+      const text = words(html);
+      expect(text).toMatch(/Team plan Renews \d+ \w+ \d{4}, in \d+ \w+/);
+      expect(text).toContain('3 calls in this period');
+      expect(text).toContain('Premium calls 3 / 40');
+      expect(text).toContain('37 left');
+      expect(text).toContain('Pages read 123 / 700');
+      expect(text).not.toContain('Standard calls');
+    }
+  });
+
+  test('in detail, also calls by day', async () => {
+    const { embedUrl } = await session({ variant: 'detailed' });
+    const html = await (await open(embedUrl)).text();
+    expect(html).toContain('Calls by day');
+    expect(words(html)).toMatch(/\d+ \w+ 3 /);
+    expect(await (await open((await session({ variant: 'compact' })).embedUrl)).text()).not.toContain('Calls by day');
+  });
+
+  test('the theme that it names', async () => {
+    for (const theme of ['light', 'dark'])
+      expect(await (await open((await session({ theme })).embedUrl)).text()).toContain(`data-theme="${theme}"`);
+    expect(await (await open((await session()).embedUrl)).text()).not.toContain('data-theme');
+  });
+
+  test('nothing, where the customer was never seen; and makes nobody', async () => {
+    const { embedUrl } = await session({ customerId: 'nobody' });
+    expect(await (await open(embedUrl)).text()).toContain('No usage yet.');
+    expect((await tenant.api.send('readUsage', { params: { customerId: 'nobody' } })).status).toBe(404);
+  });
+});
+
+describe('nothing of another customer', () => {
+  test('is shown, whatever else the address says', async () => {
+    const { embedUrl, token } = await session();
+    const more = 'customerId=theirs&customer_id=theirs&org=x&variant=detailed&theme=dark&origins=*';
+    for (const response of [
+      await open(`${embedUrl}&${more}`),
+      await readData(token, `?${more}`),
+      await readData(token, `?token=${token}&customerId=theirs`),
+    ]) {
+      const text = words(await response.text());
+      expect(text).toContain('3 calls in this period');
+      expect(text).not.toContain('17');
+    }
+    expect(await (await open(`${embedUrl}&variant=detailed&theme=dark`)).text()).not.toMatch(/Calls by day|data-theme/);
+  });
+
+  test('is shown by a token that was changed, or signed by somebody else', async () => {
+    const { token } = await session();
+    const [header, , signature] = token.split('.');
+    const claims = decode(token).payload;
+    const changed = btoa(JSON.stringify({ ...claims, customerId: 'theirs' }))
+      .replaceAll('=', '')
+      .replaceAll('+', '-')
+      .replaceAll('/', '_');
+    const forged = [
+      `${header}.${changed}.${signature}`,
+      await sign({ ...claims, customerId: 'theirs' }, 'another-secret-of-at-least-32-characters', 'HS256'),
+      `${btoa('{"alg":"none","typ":"JWT"}').replaceAll('=', '')}.${changed}.`,
+    ];
+    for (const bad of forged) await expectNothing(bad);
+  });
+
+  test('is shown by the key of one organization with a token that names another', async () => {
+    const secret = bindings.SESSION_SECRET ?? '';
+    const claims = decode((await session()).token).payload;
+    await expectNothing(await sign({ ...claims, organizationId: DEMO_ORGANIZATION_ID }, secret, 'HS256'));
+  });
+});
+
+async function expectNothing(token: string): Promise<void> {
+  for (const response of [await open(`${ORIGIN}/embed?token=${encodeURIComponent(token)}`), await readData(token)]) {
+    expect(response.status).toBe(401);
+    const html = await response.text();
+    expect(html).toContain('This view has ended');
+    expect(words(html)).not.toMatch(/calls in this period|Team plan/);
+    expect(response.headers.get('Content-Security-Policy')).toContain("frame-ancestors 'none'");
+  }
+}
+
+describe('only a token of the widget, that stands', () => {
+  test('shows anything: no token, a client session, an API key, and the operator show nothing', async () => {
+    const { token: client } = (await tenant.api.send('createClientSession', { body: { customerId: 'ours' } })).data;
+    const { key } = (await operator.send('createKey', { params: { org: tenant.organizationId }, body: { name: 'k', prefix: 'ek-' } })).data;
+    for (const token of ['', 'nonsense', client, key]) await expectNothing(token);
+  });
+
+  test('shows nothing after its end', async () => {
+    const secret = bindings.SESSION_SECRET ?? '';
+    const claims = decode((await session()).token).payload;
+    await expectNothing(await sign({ ...claims, exp: Math.floor(Date.now() / 1000) - 1 }, secret, 'HS256'));
+  });
+
+  test('ends with its key', async () => {
+    const other = await createTenant(operator, PLAN);
+    const [api, id] = await embedKey(other);
+    const { token } = await session({}, api);
+    expect((await readData(token)).status).toBe(200);
+    await operator.send('revokeKey', { params: { org: other.organizationId, keyId: id } });
+    await expectNothing(token);
+    expect(id).not.toBe(keyId);
+  });
+});
+
+describe('a frame', () => {
+  test.each([
+    [[], "'none'"],
+    [['https://app.example.com'], 'https://app.example.com'],
+    [['https://app.example.com', 'http://localhost:3000'], 'https://app.example.com http://localhost:3000'],
+  ])('is allowed in pages of %j alone', async (origins, ancestors) => {
+    const response = await open((await session({ origins })).embedUrl);
+    const policy = response.headers.get('Content-Security-Policy') ?? '';
+    expect(policy.split('; ').at(-1)).toBe(`frame-ancestors ${ancestors}`);
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).not.toContain('unsafe');
+    expect(response.headers.get('X-Frame-Options')).toBe(origins.length === 0 ? 'DENY' : null);
+  });
+
+  test('is kept by nobody, and its address goes nowhere', async () => {
+    const response = await open((await session()).embedUrl);
+    expect(response.headers.get('Cache-Control')).toBe('private, no-store');
+    expect(response.headers.get('Referrer-Policy')).toBe('no-referrer');
+  });
+});
+
+describe('the scripts', () => {
+  test('the one for other pages is below 2 KB, and may be loaded from any', async () => {
+    expect(new TextEncoder().encode(EMBED_SCRIPT).length).toBeLessThan(2_048);
+    const response = await open(`${ORIGIN}/embed.js`);
+    expect(response.headers.get('Content-Type')).toContain('javascript');
+    expect(response.headers.get('Cross-Origin-Resource-Policy')).toBe('cross-origin');
+    expect(await response.text()).toBe(EMBED_SCRIPT);
+  });
+
+  test('everything that the page loads is there, from here', async () => {
+    const html = await (await open((await session()).embedUrl)).text();
+    const loaded = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, address]) => address ?? '');
+    expect(loaded).toHaveLength(2);
+    for (const address of loaded) expect((await open(ORIGIN + address)).status).toBe(200);
+    expect(html).not.toMatch(/<script(?! src)|style="/);
+  });
+
+  test('a page answers GET alone', async () => {
+    expect((await worker.fetch(`${ORIGIN}/embed`, { method: 'POST' })).status).toBe(405);
+  });
+});

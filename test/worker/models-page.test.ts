@@ -1,0 +1,132 @@
+/**
+ * The public model page: what it says is what the lookup says, to anyone, from an address to be shared.
+ */
+import { describe, expect, test } from 'vitest';
+import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';
+import { modelKeyOf } from '../../src/catalog/model.ts';
+import type { FullResolution } from '../../src/contract/model-lookup.ts';
+import { worker } from '../support/worker.ts';
+
+const ORIGIN = 'https://callmeter.test';
+const get = (path: string, headers: Record<string, string> = {}) => worker.fetch(ORIGIN + path, { headers });
+const text = async (path: string) => (await get(path)).text();
+
+async function lookedUp(key: string): Promise<FullResolution> {
+  return (await get(`/v1/model-alternatives/${key}`)).json() as Promise<FullResolution>;
+}
+
+/** The words of a page. */
+function wordsOf(html: string): string {
+  return html
+    .replaceAll(/<[^>]+>/g, ' ')
+    .replaceAll(/&#39;/g, "'")
+    .replaceAll(/\s+/g, ' ');
+}
+
+const retired = BUILT_IN_CATALOG.models.filter(
+  ({ lifecycle }) => lifecycle.shutdownAt !== undefined && lifecycle.shutdownAt < '2026-01-01',
+);
+const slashed = BUILT_IN_CATALOG.models.filter(({ model }) => model.includes('.') || model.includes('/'));
+
+describe('a page says what the lookup says', () => {
+  const some = [...retired.slice(0, 5), ...slashed.slice(0, 3), ...BUILT_IN_CATALOG.models.slice(0, 5)].map(modelKeyOf);
+
+  test.each(some)('of %s', async (key) => {
+    const { lifecycle, recommendedModelKey, pricing, warnings = [] } = await lookedUp(key);
+    const html = await text(`/models/${key}`);
+    const words = wordsOf(html).toLowerCase();
+    expect(words).toContain(lifecycle.status.toLowerCase());
+    for (const day of [lifecycle.announcedAt, lifecycle.shutdownAt]) if (day) expect(html).toContain(`datetime="${day}"`);
+    if (lifecycle.source) expect(html).toContain(`href="${lifecycle.source.url.replaceAll('&', '&amp;')}"`);
+    if (recommendedModelKey) expect(html).toMatch(new RegExp(`Move to <a href="/models/[^"]+">${recommendedModelKey}</a>`));
+    if (pricing) expect(words).toContain(pricing.snapshotId);
+    for (const warning of warnings) expect(words).toContain(warning.toLowerCase());
+  });
+});
+
+test('every model of the catalog has its page', async () => {
+  for (const key of BUILT_IN_CATALOG.models.map(modelKeyOf)) expect((await get(`/models/${key}`)).status, key).toBe(200);
+});
+
+describe('an address to be shared', () => {
+  test('has a title, a description, a preview and one home, whatever the spelling', async () => {
+    const [model] = retired;
+    if (!model) throw new Error('the catalog has retired models');
+    const home = `${ORIGIN}/models/${modelKeyOf(model)}`;
+    for (const path of [
+      `/models/${modelKeyOf(model)}`,
+      `/models/${modelKeyOf(model)
+        .toUpperCase()
+        .replace(/^[^/]+/, model.provider)}`,
+    ]) {
+      const html = await text(path);
+      expect(html).toContain(`<link rel="canonical" href="${home}"/>`);
+      expect(html).toContain(`<meta property="og:url" content="${home}"/>`);
+      expect(html).toMatch(/<title>[^<]+retired · Callmeter<\/title>/);
+      expect(html).toMatch(/<meta name="description" content="[^"]+ is retired/);
+      expect(html).toMatch(/<meta property="og:description" content="[^"]+"/);
+      expect(html.indexOf('rel="canonical"')).toBeLessThan(html.indexOf('</head>'));
+    }
+  });
+
+  test('may be kept as the lookup may, and is not sent again', async () => {
+    const page = await get('/models/openai/gpt-4o');
+    const lookup = await get('/v1/model-alternatives/openai/gpt-4o');
+    expect(page.headers.get('Cache-Control')).toMatch(/^public, max-age=\d+, stale-while-revalidate=\d+$/);
+    expect(page.headers.get('Cache-Control')?.split(',')[1]).toBe(lookup.headers.get('Cache-Control')?.split(',')[1]);
+    const again = await get('/models/openai/gpt-4o', { 'If-None-Match': page.headers.get('ETag') ?? '' });
+    expect([again.status, await again.text()]).toEqual([304, '']);
+  });
+});
+
+describe('what is not known', () => {
+  test.each([
+    ['/models/openai/gpt-4o-minni', 'gpt-4o-mini'],
+    ['/models/openai/gpt-999-ultra', 'openai/gpt-'],
+    ['/models/antropic/claude-3-opus', 'claude-3-opus'],
+    ['/models/claude-3-opus', 'claude-3-opus'],
+    ['/models/%E0%A4%A', ''],
+  ])('%s is 404 with near matches', async (path, near) => {
+    const response = await get(path);
+    expect(response.status).toBe(404);
+    const html = await response.text();
+    expect(html).toContain('noindex');
+    expect(html).not.toContain('rel="canonical"');
+    if (near) expect([...html.matchAll(/href="(\/models\/[^"]+)"/g)].map(([, link]) => link).join(' ')).toContain(near);
+  });
+
+  test('is repeated as text, never as markup', async () => {
+    const html = await text(`/models/openai/${encodeURIComponent('<script>alert(1)</script>')}`);
+    expect(html).not.toContain('<script');
+  });
+});
+
+describe('a search', () => {
+  const found = async (query: string) =>
+    [...(await text(`/models?q=${encodeURIComponent(query)}`)).matchAll(/<a href="\/models\/([^"]+)"/g)].map(([, key]) => key);
+
+  test('finds what has every word, the very name first', async () => {
+    expect((await found('gpt-4o'))[0]).toContain('gpt-4o');
+    expect((await found('anthropic/')).length).toBe(BUILT_IN_CATALOG.models.filter(({ provider }) => provider === 'anthropic').length);
+    for (const key of await found('gemini flash')) expect(key).toMatch(/^google\//);
+  });
+
+  test('that finds nobody names what comes nearest', async () => {
+    expect(await found('cluade-3-opus')).toContainEqual(expect.stringContaining('claude-3-opus'));
+    expect(await text('/models?q=qqqqqq')).toContain('No model is called “qqqqqq”.');
+  });
+
+  test('for nothing shows what is ending and what is new', async () => {
+    const html = await text('/models');
+    expect(html).toContain('Shutting down next');
+    expect(html).toContain('Newest');
+    expect((await get('/models?q=')).status).toBe(200);
+  });
+});
+
+test('no script, nothing from elsewhere, and no other method', async () => {
+  const response = await get('/models/openai/gpt-4o');
+  expect(response.headers.get('Content-Security-Policy')).toContain("default-src 'none'");
+  expect(await response.text()).not.toMatch(/<script|style="/);
+  expect((await worker.fetch(`${ORIGIN}/models/openai/gpt-4o`, { method: 'DELETE' })).status).toBe(405);
+});
