@@ -92,7 +92,7 @@ describe('plans', () => {
     ['replenish.unit', { name: 'P', limitType: 'BLOCK', replenish: { every: 1, unit: 'CENTURY' } }],
     ['replenish.every', { name: 'P', limitType: 'BLOCK', replenish: { every: 0, unit: 'DAY' } }],
     ['rollingCalls.windowSeconds', { name: 'P', limitType: 'BLOCK', rollingCalls: { limit: 1 } }],
-    ['customMeters.CUSTOM1.label', { name: 'P', limitType: 'BLOCK', customMeters: { CUSTOM1: {} } }],
+    ['customMeters.CUSTOM1.label', { name: 'P', limitType: 'BLOCK', customMeters: { CUSTOM1: { label: '' } } }],
     [
       'customMeters.CUSTOM1.overage.tiers',
       {
