@@ -26,9 +26,13 @@ const ROOMS: Record<string, string[]> = {
   lookup: ['catalog', 'storage', 'contract', 'domain', 'platform', 'env'],
   middleware: ['contract', 'storage', 'platform', 'env'],
   gateway: ['metering', 'vendors', 'catalog', 'storage', 'contract', 'domain', 'platform', 'env', 'types:durable-objects'],
-  routes: ['middleware', 'metering', 'gateway', 'operator', 'lookup', 'contract', 'platform'],
-  // The rules of sampling are the service's own.
+  routes: ['middleware', 'metering', 'gateway', 'operator', 'lookup', 'pages', 'contract', 'platform'],
   console: ['operator', 'metering', 'catalog', 'storage', 'contract', 'domain', 'platform', 'middleware', 'env'],
+  // Public pages share the console's furniture.
+  pages: ['console', 'lookup', 'metering', 'contract', 'domain', 'platform'],
+  // Runs on a developer's machine alone: history is told to the real objects with a given clock.
+  demo: ['durable-objects', 'storage', 'catalog', 'contract', 'domain', 'platform', 'env', 'index'],
+  // The rules of sampling are the service's own.
   client: ['vendors', 'compression', 'domain', 'types:contract'],
   cli: ['catalog', 'contract', 'domain', 'platform'],
   // An estimate reads samples and prices, and compresses. What a vendor's batch used is metered when nobody asks any more.

@@ -120,10 +120,14 @@ export class SchemaBook {
     return Object.fromEntries(Object.entries(found).sort(([one], [other]) => (one < other ? -1 : 1)));
   }
 
-  /** A schema as it stands in a parameter: a query is text, so what it is read as says more than what is sent. */
-  parameters(schema: z.ZodType): { properties: Record<string, JsonSchema>; required: string[] } {
-    const convert = (io: Io) => clean(z.toJSONSchema(schema, { io, unrepresentable: 'any' })) as JsonSchema;
-    const [sent, read] = [convert('input'), convert('output')];
+  /** The fields of a path: text, of which nothing is made. */
+  pathParameters(schema: z.ZodType): Record<string, JsonSchema> {
+    return convert(schema, 'input').properties ?? {};
+  }
+
+  /** The fields of a query. It is text, so what it is read as says more than what is sent. */
+  queryParameters(schema: z.ZodType): { properties: Record<string, JsonSchema>; required: string[] } {
+    const [sent, read] = [convert(schema, 'input'), convert(schema, 'output')];
     const properties = Object.entries(sent.properties ?? {}).map(([name, property]) => {
       const known = property.type ?? property.enum ?? property.anyOf;
       const answered = read.properties?.[name] ?? {};
@@ -152,6 +156,11 @@ export class SchemaBook {
     this.#rendered = rendered;
     return rendered;
   }
+}
+
+/** A schema by itself, with nothing referred to. */
+function convert(schema: z.ZodType, io: Io): JsonSchema {
+  return clean(z.toJSONSchema(schema, { io, unrepresentable: 'any' })) as JsonSchema;
 }
 
 /** Schemas that are not the same sent and answered, or that lead to one. What is only one of both has one form. */

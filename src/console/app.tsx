@@ -1,0 +1,145 @@
+/**
+ * The operator's console at `/console`: what guards it, and its pages.
+ *
+ * Nothing runs in the browser: the pages are forms and links, and the content policy allows no script at all. A form is
+ * accepted from this origin alone, with the token of the session that it was made for.
+ */
+import { Hono, type MiddlewareHandler } from 'hono';
+import { bodyLimit } from 'hono/body-limit';
+import { csrf } from 'hono/csrf';
+import { HTTPException } from 'hono/http-exception';
+import { secureHeaders } from 'hono/secure-headers';
+import { timingSafeEqual } from 'hono/utils/buffer';
+import { operations } from '../contract/operations.ts';
+import type { AppEnv } from '../middleware/context.ts';
+import { onNotFound } from '../middleware/errors.ts';
+import { findOrganization } from '../operator/organizations.ts';
+import { ServiceUnavailable } from '../storage/objects.ts';
+import { CONSOLE_PATH, type ConsoleContext, type ConsoleEnv } from './context.ts';
+import { ICON, ICON_PATH, STYLESHEET, STYLESHEET_PATH } from './page/stylesheet.ts';
+import { mountPages } from './pages.ts';
+import { isConsoleConfigured, readSession } from './session.ts';
+import { Problem, page, plainPage } from './shell.tsx';
+import { mountSignIn, mountSignOut, SIGN_IN_PATH } from './sign-in.tsx';
+import { readSubmitted } from './submitted.ts';
+
+/** A catalog document, and as much again for how a form encodes it. */
+const BODY_BYTES_MAX = 2 * (operations.publishCatalog.bodyBytesMax ?? 0);
+
+const HEADERS = secureHeaders({
+  contentSecurityPolicy: {
+    defaultSrc: ["'none'"],
+    styleSrc: ["'self'"],
+    imgSrc: ["'self'"],
+    formAction: ["'self'"],
+    baseUri: ["'none'"],
+    frameAncestors: ["'none'"],
+  },
+  xFrameOptions: 'DENY',
+  // With `no-referrer`, forms would come from the origin "null".
+  referrerPolicy: 'same-origin',
+});
+
+export function mountConsole(app: Hono<AppEnv>): void {
+  const kept = { 'Cache-Control': 'public, max-age=31536000, immutable', 'X-Content-Type-Options': 'nosniff' };
+  app.get(STYLESHEET_PATH, (c) => c.body(STYLESHEET, 200, { ...kept, 'Content-Type': 'text/css; charset=utf-8' }));
+  app.get(ICON_PATH, (c) => c.body(ICON, 200, { ...kept, 'Content-Type': 'image/svg+xml', 'Cache-Control': 'public, max-age=86400' }));
+  app.route(CONSOLE_PATH, createConsole());
+}
+
+function createConsole(): Hono<ConsoleEnv> {
+  const pages = new Hono<ConsoleEnv>();
+  pages.onError(onPageError);
+  pages.use(async (c, next) => (isConsoleConfigured(c.env) ? next() : onNotFound(c as never)));
+  pages.use(HEADERS, csrf(), bodyLimit({ maxSize: BODY_BYTES_MAX, onError: (c) => tooLarge(c as never) }));
+  mountSignIn(pages);
+  pages.use(requireSession, requireFormToken);
+  mountSignOut(pages);
+  pages.use('/organizations/:org/*', loadOrganization);
+  mountPages(pages);
+  pages.all('*', (c) => notFound(c));
+  return pages;
+}
+
+/** Leads to the sign-in, and from there back to a page that was asked for. */
+const requireSession: MiddlewareHandler<ConsoleEnv> = async (c, next) => {
+  const session = await readSession(c, Date.now());
+  if (!session) {
+    const { pathname, search } = new URL(c.req.url);
+    const query = c.req.method === 'GET' && pathname !== CONSOLE_PATH ? `?${new URLSearchParams({ next: pathname + search })}` : '';
+    return c.redirect(SIGN_IN_PATH + query, 303);
+  }
+  c.set('session', session);
+  return next();
+};
+
+const requireFormToken: MiddlewareHandler<ConsoleEnv> = async (c, next) => {
+  if (c.req.method === 'GET' || c.req.method === 'HEAD') return next();
+  const submitted = await readSubmitted(c);
+  if (!(await timingSafeEqual(submitted.csrf, c.get('session').csrf))) return foreignForm(c);
+  c.set('submitted', submitted);
+  return next();
+};
+
+const loadOrganization: MiddlewareHandler<ConsoleEnv> = async (c, next) => {
+  const organizationId = c.req.param('org') ?? '';
+  if (organizationId === 'new') return next();
+  const organization = await findOrganization(c.env, organizationId);
+  if (!organization) return notFound(c);
+  c.set('organization', organization);
+  return next();
+};
+
+export function notFound(c: ConsoleContext) {
+  const text = 'It may have been erased, or the address is mistyped.';
+  return page(c, { title: 'Nothing is here', status: 404 }, <p class="quiet">{text}</p>);
+}
+
+function foreignForm(c: ConsoleContext) {
+  return plainPage(
+    c,
+    'Not accepted',
+    403,
+    <Problem title="This form was not accepted">
+      <p>It is from an earlier session or from another site, and nothing was changed.</p>
+      <p>
+        <a href={CONSOLE_PATH}>Back to the console</a>
+      </p>
+    </Problem>,
+  );
+}
+
+function tooLarge(c: ConsoleContext) {
+  return plainPage(
+    c,
+    'Too large',
+    413,
+    <Problem title="That is too large">
+      <p>The largest form is a catalog of 8 MiB. Nothing was changed.</p>
+    </Problem>,
+  );
+}
+
+function onPageError(error: Error, c: ConsoleContext) {
+  if (error instanceof HTTPException && error.status === 403) return foreignForm(c);
+  const unavailable = error instanceof ServiceUnavailable;
+  const event = {
+    event: 'request_failed',
+    correlationId: c.get('correlationId'),
+    method: c.req.method,
+    error: `${error.name}: ${error.message}`,
+  };
+  console[unavailable ? 'warn' : 'error'](JSON.stringify(event));
+  if (unavailable) c.header('Retry-After', '1');
+  return plainPage(
+    c,
+    'Something went wrong',
+    unavailable ? 503 : 500,
+    <Problem title={unavailable ? 'Not reachable for the moment' : 'Something went wrong on our side'}>
+      <p>{unavailable ? `${error.message}. ` : ''}A form that was being sent can be sent again: it counts once.</p>
+      <p>
+        Correlation id <code>{c.get('correlationId')}</code>
+      </p>
+    </Problem>,
+  );
+}

@@ -1,0 +1,225 @@
+/**
+ * One model of the catalog: where it stands and why, what to move to, what it costs and ever cost.
+ */
+import type { FC } from 'hono/jsx';
+import type { ModelStatus, Replacement } from '../catalog/lifecycle.ts';
+import { type CatalogModel, type CatalogPricing, type CatalogRates, modelKeyOf, type Transition } from '../catalog/model.ts';
+import { pricingAt } from '../catalog/prices.ts';
+import { CONSOLE_PATH, type ConsoleContext } from './context.ts';
+import { StepChart } from './page/charts.tsx';
+import { calendarDay, count, rate, words } from './page/format.ts';
+import { Badge, Card, Code, Empty, Facts, Nothing, Time } from './page/parts.tsx';
+import { Table } from './page/table.tsx';
+import { beginOf, type PriceSnapshotRow } from './readings/configuration.ts';
+import { page } from './shell.tsx';
+import { STATUS_TONES } from './statuses.ts';
+
+export interface ModelView {
+  model: CatalogModel;
+  status: ModelStatus;
+  replacement: Replacement | null;
+  transitions: readonly Transition[];
+  snapshots: readonly PriceSnapshotRow[];
+  nowMs: number;
+}
+
+export function modelPage(c: ConsoleContext, view: ModelView) {
+  const { model, status, nowMs } = view;
+  return page(
+    c,
+    {
+      title: modelKeyOf(model),
+      sub: (
+        <>
+          {model.displayName} <Badge tone={STATUS_TONES[status] ?? 'plain'}>{words(status)}</Badge>{' '}
+          {model.preview && <Badge tone="info">preview</Badge>}
+        </>
+      ),
+      crumbs: [{ text: 'Model catalog', href: `${CONSOLE_PATH}/catalog` }],
+      actions: (
+        <a class="button" href={`/v1/model-lookup/${modelKeyOf(model)}`}>
+          Public lookup
+        </a>
+      ),
+    },
+    <div class="grid">
+      <div class="stack">
+        <Card title="Lifecycle">
+          <Lifecycle {...view} />
+        </Card>
+        <Card title="Evidence">
+          <Evidence model={model} replacement={view.replacement} />
+        </Card>
+      </div>
+      <Card title="Facts">
+        <ModelFacts model={model} />
+      </Card>
+      <Card title="Price now" wide note="USD per million tokens.">
+        {model.pricing ? (
+          <Prices pricing={model.pricing} nowMs={nowMs} />
+        ) : (
+          <Empty title="No price is known">Calls of it stay unpriced, never zero, until it has one.</Empty>
+        )}
+      </Card>
+      <Card title="Prices over time" wide>
+        <History snapshots={view.snapshots} nowMs={nowMs} />
+      </Card>
+    </div>,
+  );
+}
+
+interface Event {
+  day: string;
+  text: string;
+  tone: string;
+  source?: { label: string; url: string };
+}
+
+const Lifecycle: FC<ModelView> = ({ model, transitions, nowMs }) => {
+  const today = new Date(nowMs).toISOString().slice(0, 10);
+  const events = eventsOf(model, transitions);
+  if (events.length === 0) return <Empty title="No date is known">Without a cited date nothing is claimed about its end.</Empty>;
+  return (
+    <ol class="timeline">
+      {events.map(({ day, text, tone, source }) => (
+        <li class={day > today ? 'future' : tone}>
+          <div>
+            <strong>{text}</strong> {day > today && <Badge>to come</Badge>}
+            <p class="quiet hint">
+              {calendarDay(Date.parse(day))}
+              {source && (
+                <>
+                  {' · '}
+                  <a href={source.url} rel="noreferrer">
+                    {source.label}
+                  </a>
+                </>
+              )}
+            </p>
+          </div>
+        </li>
+      ))}
+    </ol>
+  );
+};
+
+/** What happened and what is announced, by date. */
+function eventsOf({ releasedAt, lifecycle, pricing }: CatalogModel, transitions: readonly Transition[]): Event[] {
+  const { announcedAt, shutdownAt, earliestShutdownAt, source } = lifecycle;
+  const known = (to: string) => transitions.some((transition) => transition.to === to);
+  const events: (Event | false | undefined | '')[] = [
+    releasedAt !== undefined && { day: releasedAt, text: 'Released', tone: 'good' },
+    ...transitions.map((transition) => ({
+      day: transition.date,
+      text: words(transition.to),
+      tone: STATUS_TONES[transition.to] ?? '',
+      source: transition.source,
+    })),
+    announcedAt !== undefined && !known('DEPRECATED') && { day: announcedAt, text: 'Deprecation announced', tone: 'warn', source },
+    shutdownAt !== undefined && !known('RETIRED') && { day: shutdownAt, text: 'Shutdown', tone: 'bad', source },
+    earliestShutdownAt !== undefined && { day: earliestShutdownAt, text: 'Not shut down before', tone: '', source },
+    ...(pricing?.scheduled ?? []).map(({ from }) => ({ day: from, text: 'Price change', tone: '' })),
+  ];
+  return events.filter((event) => event !== false && event !== undefined && event !== '').toSorted((a, b) => (a.day < b.day ? -1 : 1));
+}
+
+const Evidence: FC<{ model: CatalogModel; replacement: Replacement | null }> = ({ model: { lifecycle }, replacement }) => (
+  <Facts
+    items={[
+      ['Confidence', words(lifecycle.confidence)],
+      [
+        'Source',
+        <a href={lifecycle.source.url} rel="noreferrer">
+          {lifecycle.source.label}
+        </a>,
+      ],
+      ['Read on', lifecycle.source.checkedAt],
+      ['Replacement', replacement ? <Code>{replacement.modelKey}</Code> : undefined],
+      ['Live today', replacement ? replacement.live ? <Code>{replacement.live.modelKey}</Code> : 'none of the chain' : undefined],
+      ['Note', lifecycle.note],
+    ]}
+  />
+);
+
+const ModelFacts: FC<{ model: CatalogModel }> = ({ model }) => (
+  <Facts
+    items={[
+      ['Family', model.family],
+      ['Kind', model.kind],
+      ['Aliases', model.aliases.length > 0 ? model.aliases.join(', ') : undefined],
+      ['Context', model.contextTokens === undefined ? undefined : `${count(model.contextTokens)} tokens`],
+      ['Output at most', model.maxOutputTokens === undefined ? undefined : `${count(model.maxOutputTokens)} tokens`],
+      ['Input', model.modalities.input.join(', ') || 'not known'],
+      ['Output', model.modalities.output.join(', ') || 'not known'],
+      ['Capabilities', model.capabilities.join(', ') || 'not known'],
+      ['Reasoning efforts', model.reasoningEfforts?.join(', ')],
+    ]}
+  />
+);
+
+const Prices: FC<{ pricing: CatalogPricing; nowMs: number }> = ({ pricing, nowMs }) => {
+  const current = pricingAt(pricing, nowMs);
+  const rows: { name: string; rates: Partial<CatalogRates> }[] = [
+    { name: 'Base', rates: current },
+    ...(current.tiers ?? []).map((tier) => ({ name: `Above ${count(tier.inputTokensAbove)} input tokens`, rates: tier })),
+    ...(pricing.scheduled ?? [])
+      .filter(({ from }) => Date.parse(from) > nowMs)
+      .map((change) => ({ name: `From ${change.from}`, rates: change })),
+  ];
+  const shown = (value: number | undefined) => (value === undefined ? <Nothing /> : rate(value));
+  return (
+    <>
+      <Table
+        caption="Prices"
+        rows={rows}
+        columns={[
+          { title: 'Tier', heading: true, cell: ({ name }) => name },
+          { title: 'Input', figure: true, cell: ({ rates }) => shown(rates.inputUsdPerMillion) },
+          { title: 'Cache read', figure: true, cell: ({ rates }) => shown(rates.cachedInputUsdPerMillion) },
+          { title: 'Cache write', figure: true, cell: ({ rates }) => shown(rates.cacheWriteUsdPerMillion) },
+          { title: 'Output', figure: true, cell: ({ rates }) => shown(rates.outputUsdPerMillion) },
+        ]}
+      />
+      <p class="quiet hint">{current.source}</p>
+    </>
+  );
+};
+
+const History: FC<{ snapshots: readonly PriceSnapshotRow[]; nowMs: number }> = ({ snapshots, nowMs }) => {
+  if (snapshots.length === 0)
+    return <Empty title="Nothing is recorded yet">Prices are recorded each hour and with each publication.</Empty>;
+  const begun = snapshots.filter((snapshot) => beginOf(snapshot) <= nowMs);
+  const ratesOf = ({ rates }: PriceSnapshotRow) => rates as CatalogRates;
+  return (
+    <>
+      {begun.length > 1 && (
+        <StepChart
+          title="Input and output prices over time"
+          names={['Input', 'Output']}
+          steps={begun.map((snapshot) => ({
+            atMs: beginOf(snapshot),
+            values: [ratesOf(snapshot).inputUsdPerMillion, ratesOf(snapshot).outputUsdPerMillion],
+          }))}
+          untilMs={nowMs}
+          tick={rate}
+          date={calendarDay}
+        />
+      )}
+      <Table
+        caption="Recorded prices"
+        rows={snapshots.toReversed()}
+        columns={[
+          {
+            title: 'From',
+            heading: true,
+            cell: (snapshot) => (snapshot.effectiveFrom ? snapshot.effectiveFrom : <Time at={snapshot.recordedAtMs} nowMs={nowMs} />),
+          },
+          { title: 'Release', cell: ({ catalogVersion }) => catalogVersion },
+          { title: 'Snapshot', cell: ({ snapshotId }) => <Code>{snapshotId.slice(snapshotId.lastIndexOf('@') + 1)}</Code> },
+          { title: 'Input', figure: true, cell: (snapshot) => rate(ratesOf(snapshot).inputUsdPerMillion) },
+          { title: 'Output', figure: true, cell: (snapshot) => rate(ratesOf(snapshot).outputUsdPerMillion) },
+        ]}
+      />
+    </>
+  );
+};

@@ -1,0 +1,44 @@
+/**
+ * What a request of the console carries: the operator's session, the organization of its path, and what a form sent.
+ */
+import type { Context } from 'hono';
+import type { Organization } from '../contract/operator.ts';
+import type { AppEnv } from '../middleware/context.ts';
+import type { ConsoleSession } from './session.ts';
+import type { Submitted } from './submitted.ts';
+
+export interface ConsoleEnv {
+  Bindings: AppEnv['Bindings'];
+  Variables: AppEnv['Variables'] & {
+    session: ConsoleSession;
+    /** Set on the pages of an organization. */
+    organization: Organization;
+    /** Set on every POST behind the sign-in. */
+    submitted: Submitted;
+  };
+}
+
+export type ConsoleContext = Context<ConsoleEnv>;
+
+export const CONSOLE_PATH = '/console';
+
+export function organizationPath(organizationId: string, ...rest: string[]): string {
+  return [`${CONSOLE_PATH}/organizations/${encodeURIComponent(organizationId)}`, ...rest.map(encodeURIComponent)].join('/');
+}
+
+export function customerPath(organizationId: string, customerId: string, ...rest: string[]): string {
+  return organizationPath(organizationId, 'customers', customerId, ...rest);
+}
+
+export function planPath(organizationId: string, planId: string, ...rest: string[]): string {
+  return organizationPath(organizationId, 'plans', planId, ...rest);
+}
+
+export function callPath(organizationId: string, callId: string): string {
+  return organizationPath(organizationId, 'calls', callId);
+}
+
+/** A path of the console that stands in a query: visible ASCII without a backslash. The overview for anything else, so that nobody is sent elsewhere. */
+export function ownPath(path: string | undefined): string {
+  return path !== undefined && /^\/console(\/[!-[\]-~]*)?$/.test(path) ? path : CONSOLE_PATH;
+}

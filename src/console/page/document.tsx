@@ -1,0 +1,27 @@
+/**
+ * An HTML document with the service's stylesheet and nothing from anywhere else.
+ */
+import type { FC, PropsWithChildren } from 'hono/jsx';
+import { ICON_PATH, STYLESHEET_PATH } from './stylesheet.ts';
+
+interface DocumentProps {
+  title: string;
+  /** Absent: the reader's own setting. */
+  theme?: 'light' | 'dark';
+  refreshSeconds?: number | undefined;
+}
+
+export const Document: FC<PropsWithChildren<DocumentProps>> = ({ title, theme, refreshSeconds, children }) => (
+  <html lang="en" data-theme={theme}>
+    <head>
+      <meta charset="utf-8" />
+      <meta name="viewport" content="width=device-width, initial-scale=1" />
+      <meta name="color-scheme" content="light dark" />
+      {refreshSeconds !== undefined && <meta http-equiv="refresh" content={String(refreshSeconds)} />}
+      <title>{title}</title>
+      <link rel="icon" href={ICON_PATH} type="image/svg+xml" />
+      <link rel="stylesheet" href={STYLESHEET_PATH} />
+    </head>
+    <body>{children}</body>
+  </html>
+);

@@ -1,0 +1,249 @@
+/**
+ * Forms that work without script: fields with their errors beside them, and hidden what every form carries.
+ *
+ * A field is named by the path of what it fills in, as a refusal names it (`limits.premiumCalls`), so that each broken rule
+ * appears at its field. What belongs to no field is said above the form.
+ */
+import type { Child, FC, PropsWithChildren } from 'hono/jsx';
+
+export interface Detail {
+  path: string;
+  message: string;
+}
+
+/** What was typed, and what is wrong with it. */
+export interface FormState {
+  values: Readonly<Record<string, string | readonly string[] | undefined>>;
+  details: readonly Detail[];
+}
+
+export function typed({ values }: FormState, name: string): string {
+  const value = values[name];
+  return typeof value === 'string' ? value : (value?.[0] ?? '');
+}
+
+/** What every form carries: that it is ours, and which submission it is. */
+export interface FormSecrets {
+  csrf: string;
+  nonce: string;
+}
+
+export const Hidden: FC<{ secrets: FormSecrets }> = ({ secrets }) => (
+  <>
+    <input type="hidden" name="csrf" value={secrets.csrf} />
+    <input type="hidden" name="nonce" value={secrets.nonce} />
+  </>
+);
+
+interface FormProps {
+  action: string;
+  secrets: FormSecrets;
+  state?: FormState;
+  /** Paths that have a field of their own; the rest is listed above. */
+  upload?: boolean;
+  class?: string;
+  label?: string;
+}
+
+export const Form: FC<PropsWithChildren<FormProps>> = ({ action, secrets, state, upload, class: style = 'form', label, children }) => (
+  <form method="post" action={action} class={style} enctype={upload ? 'multipart/form-data' : undefined} aria-label={label}>
+    <Hidden secrets={secrets} />
+    {state && <ErrorSummary details={state.details} />}
+    {children}
+  </form>
+);
+
+/** Everything that is wrong, each with a link to where it is. */
+export const ErrorSummary: FC<{ details: readonly Detail[] }> = ({ details }) =>
+  details.length === 0 ? null : (
+    <div class="notice bad" role="alert">
+      <strong>{details.length === 1 ? 'This needs a change:' : `These ${details.length} need a change:`}</strong>
+      <ul>
+        {details.map(({ path, message }) => (
+          <li>{path === '' ? message : <a href={`#${idOf(fieldOf(path))}`}>{`${path}: ${message}`}</a>}</li>
+        ))}
+      </ul>
+    </div>
+  );
+
+/** An item of a list stands in the field of the list. */
+function fieldOf(path: string): string {
+  return path.replace(/\.\d+$/, '');
+}
+
+export function idOf(name: string): string {
+  return `f-${name.replaceAll(/[^A-Za-z0-9_-]/g, '-')}`;
+}
+
+interface FieldProps {
+  name: string;
+  label: string;
+  state: FormState;
+  hint?: Child;
+  required?: boolean;
+}
+
+/** A label, the control, its hint and what is wrong with it. */
+const Field: FC<PropsWithChildren<Omit<FieldProps, 'required'>>> = ({ name, label, state, hint, children }) => {
+  const messages = errorsOf(state, name);
+  return (
+    <div class={messages.length > 0 ? 'field wrong' : 'field'}>
+      <label for={idOf(name)}>{label}</label>
+      {children}
+      {hint && (
+        <p class="quiet hint" id={`${idOf(name)}-hint`}>
+          {hint}
+        </p>
+      )}
+      {messages.length > 0 && (
+        <p class="error" id={`${idOf(name)}-error`}>
+          {messages.join('; ')}
+        </p>
+      )}
+    </div>
+  );
+};
+
+/** The rules that a field breaks; those of what lies inside it too (`scopes.0` at `scopes`). */
+function errorsOf({ details }: FormState, name: string): string[] {
+  return details.filter(({ path }) => path === name || path.startsWith(`${name}.`)).map(({ message }) => message);
+}
+
+function described({ name, state, hint }: FieldProps) {
+  const wrong = errorsOf(state, name).length > 0;
+  const ids = [hint ? `${idOf(name)}-hint` : '', wrong ? `${idOf(name)}-error` : ''].filter(Boolean).join(' ');
+  return { ...(wrong && { 'aria-invalid': 'true' }), ...(ids && { 'aria-describedby': ids }) };
+}
+
+interface TextProps extends FieldProps {
+  type?: 'text' | 'password' | 'search' | 'url' | 'date' | 'datetime-local';
+  numeric?: boolean;
+  autocomplete?: string;
+  placeholder?: string;
+}
+
+export const TextField: FC<TextProps> = (props) => {
+  const { name, label, state, hint, required, type = 'text', numeric, autocomplete = 'off', placeholder } = props;
+  return (
+    <Field name={name} label={label} state={state} hint={hint}>
+      <input
+        id={idOf(name)}
+        name={name}
+        type={type}
+        value={type === 'password' ? '' : typed(state, name)}
+        inputmode={numeric ? 'decimal' : undefined}
+        autocomplete={autocomplete}
+        placeholder={placeholder}
+        required={required}
+        spellcheck={false}
+        {...described(props)}
+      />
+    </Field>
+  );
+};
+
+export const TextArea: FC<FieldProps & { rows?: number; mono?: boolean }> = (props) => {
+  const { name, label, state, hint, required, rows = 4, mono } = props;
+  return (
+    <Field name={name} label={label} state={state} hint={hint}>
+      <textarea
+        id={idOf(name)}
+        name={name}
+        rows={rows}
+        class={mono ? 'mono' : undefined}
+        required={required}
+        spellcheck={false}
+        {...described(props)}
+      >
+        {typed(state, name)}
+      </textarea>
+    </Field>
+  );
+};
+
+export const Select: FC<FieldProps & { options: readonly (readonly [string, string])[] }> = (props) => {
+  const { name, label, state, hint, options } = props;
+  const chosen = typed(state, name);
+  return (
+    <Field name={name} label={label} state={state} hint={hint}>
+      <select id={idOf(name)} name={name} {...described(props)}>
+        {options.map(([value, text]) => (
+          <option value={value} selected={value === chosen}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </Field>
+  );
+};
+
+export const Checkbox: FC<FieldProps> = (props) => {
+  const { name, label, state, hint } = props;
+  return (
+    <div class="check">
+      <input id={idOf(name)} type="checkbox" name={name} value="on" checked={typed(state, name) === 'on'} {...described(props)} />
+      <label for={idOf(name)}>{label}</label>
+      {hint && (
+        <p class="quiet hint" id={`${idOf(name)}-hint`}>
+          {hint}
+        </p>
+      )}
+    </div>
+  );
+};
+
+/** Some of several: each a checkbox, all of one name. */
+export const CheckGroup: FC<FieldProps & { options: readonly (readonly [string, string])[] }> = ({ name, label, state, hint, options }) => {
+  const value = state.values[name];
+  const chosen = typeof value === 'string' ? [value] : (value ?? []);
+  const messages = errorsOf(state, name);
+  return (
+    <fieldset class={messages.length > 0 ? 'checks wrong' : 'checks'} id={idOf(name)}>
+      <legend>{label}</legend>
+      {hint && <p class="quiet hint">{hint}</p>}
+      {options.map(([option, text]) => (
+        <label class="check">
+          <input type="checkbox" name={name} value={option} checked={chosen.includes(option)} />
+          <span>{text}</span>
+        </label>
+      ))}
+      {messages.length > 0 && <p class="error">{messages.join('; ')}</p>}
+    </fieldset>
+  );
+};
+
+/** One of several, each with a word on what it means. */
+export const Choice: FC<FieldProps & { options: readonly (readonly [string, string, Child?])[] }> = ({ name, label, state, options }) => {
+  const chosen = typed(state, name);
+  const messages = errorsOf(state, name);
+  return (
+    <fieldset class={messages.length > 0 ? 'checks wrong' : 'checks'} id={idOf(name)}>
+      <legend>{label}</legend>
+      {options.map(([option, text, hint]) => (
+        <label class="check">
+          <input type="radio" name={name} value={option} checked={option === chosen} />
+          <span>
+            {text}
+            {hint && <span class="quiet hint"> {hint}</span>}
+          </span>
+        </label>
+      ))}
+      {messages.length > 0 && <p class="error">{messages.join('; ')}</p>}
+    </fieldset>
+  );
+};
+
+/** A form that is one button. */
+export const ButtonForm: FC<PropsWithChildren<{ action: string; secrets: FormSecrets; danger?: boolean }>> = ({
+  action,
+  secrets,
+  danger,
+  children,
+}) => (
+  <form method="post" action={action} class="inline">
+    <Hidden secrets={secrets} />
+    <button type="submit" class={danger ? 'danger' : undefined}>
+      {children}
+    </button>
+  </form>
+);

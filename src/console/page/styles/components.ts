@@ -1,0 +1,123 @@
+/**
+ * Cards, figures, tables, forms, notices.
+ */
+export const COMPONENT_STYLES = `
+.grid { display: grid; gap: 18px; grid-template-columns: repeat(12, minmax(0, 1fr)); }
+.grid > * { grid-column: span 6; min-width: 0; }
+.grid > .wide { grid-column: 1 / -1; }
+.grid.thirds > * { grid-column: span 4; }
+.grid.thirds > .wide { grid-column: 1 / -1; }
+.stack { display: grid; gap: 18px; grid-template-columns: minmax(0, 1fr); align-content: start; }
+.card { background: var(--surface); border: 1px solid var(--line); border-radius: var(--radius); padding: 16px 18px; display: grid; gap: 14px; align-content: start; grid-template-columns: minmax(0, 1fr); }
+.card-head { display: flex; flex-wrap: wrap; justify-content: space-between; align-items: center; gap: 6px 12px; }
+.note { margin-top: -8px; }
+.stats { display: grid; gap: 1px; grid-template-columns: repeat(auto-fit, minmax(150px, 1fr)); background: var(--line); border: 1px solid var(--line); border-radius: var(--radius); overflow: hidden; }
+.stat { background: var(--surface); padding: 14px 18px; }
+.stat dt { color: var(--quiet); font-size: 13px; }
+.stat-value { display: block; font-size: 24px; line-height: 1.3; font-weight: 640; letter-spacing: -0.02em; font-variant-numeric: tabular-nums; }
+.stat-sub { font-size: 12.5px; display: block; }
+.facts { display: grid; gap: 0; }
+.facts > div { display: grid; grid-template-columns: minmax(100px, min(34%, 190px)) minmax(0, 1fr); gap: 14px; padding: 7px 0; border-top: 1px solid var(--line); }
+.facts > div:first-child { border-top: 0; padding-top: 0; }
+.facts > div:last-child { padding-bottom: 0; }
+.facts dt { color: var(--quiet); }
+table + .facts { border-top: 1px solid var(--line); padding-top: 10px; margin-top: -6px; }
+.facts + table { margin-top: 8px; }
+.badge { display: inline-block; padding: 1px 8px; border-radius: 999px; font-size: 12px; line-height: 1.6; font-weight: 560; background: var(--raised); color: var(--quiet); white-space: nowrap; }
+.badge.good { background: var(--good-soft); color: var(--good); }
+.badge.warn { background: var(--warn-soft); color: var(--warn); }
+.badge.bad { background: var(--bad-soft); color: var(--bad); }
+.badge.info { background: var(--accent-soft); color: var(--accent); }
+.notice { border: 1px solid var(--line); border-left: 3px solid var(--quiet); background: var(--surface); border-radius: 8px; padding: 10px 14px; }
+.notice.good { border-left-color: var(--good); background: var(--good-soft); }
+.notice.warn { border-left-color: var(--warn); background: var(--warn-soft); }
+.notice.bad { border-left-color: var(--bad); background: var(--bad-soft); }
+.notice.info { border-left-color: var(--accent); background: var(--accent-soft); }
+.notice ul { padding-left: 18px; margin-top: 4px; }
+.empty { text-align: center; padding: 26px 16px; display: grid; gap: 4px; justify-items: center; }
+.empty-title { font-weight: 600; }
+.empty .quiet { max-width: 56ch; }
+.json { background: var(--raised); border-radius: 8px; padding: 12px 14px; white-space: pre-wrap; }
+.secret { display: block; font-family: var(--mono); font-size: 14px; background: var(--raised); border: 1px dashed var(--line-strong); border-radius: 8px; padding: 12px 14px; user-select: all; }
+.tags { display: flex; flex-wrap: wrap; gap: 4px; }
+.tabs { display: flex; flex-wrap: wrap; gap: 2px; background: var(--raised); border-radius: 8px; padding: 3px; }
+.tabs a { padding: 4px 12px; border-radius: 6px; color: var(--quiet); text-decoration: none; font-weight: 550; }
+.tabs a:hover { color: var(--text); }
+.tabs a[aria-current] { background: var(--surface); color: var(--text); box-shadow: 0 1px 2px rgb(0 0 0 / 0.12); }
+
+table { width: 100%; border-collapse: collapse; }
+th, td { text-align: left; vertical-align: baseline; padding: 8px 12px 8px 0; border-bottom: 1px solid var(--line); font-weight: 400; }
+th:last-child, td:last-child { padding-right: 0; }
+thead th { color: var(--quiet); font-size: 12.5px; font-weight: 550; white-space: nowrap; padding-top: 0; }
+tbody tr:last-child > * { border-bottom: 0; padding-bottom: 0; }
+tbody th { font-weight: 560; min-width: 150px; }
+.figures tbody th { min-width: 0; }
+.figure { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+tbody td { min-width: 72px; }
+tbody td time .hint { display: block; }
+.figure + td:not(.figure), .figure + th:not(.figure) { padding-left: 20px; }
+td .sub, th .sub { display: block; color: var(--quiet); font-size: 12.5px; font-weight: 400; }
+tr.total > * { font-weight: 620; }
+tr.changed > * { background: var(--warn-soft); }
+.pager { display: flex; gap: 16px; justify-content: flex-end; }
+
+button, .button { font: inherit; font-weight: 560; border: 1px solid color-mix(in srgb, var(--line-strong) 60%, transparent); background: var(--surface); color: var(--text); border-radius: 7px; padding: 6px 14px; cursor: pointer; text-decoration: none; display: inline-block; line-height: 1.45; text-align: center; min-height: 36px; }
+button:hover, .button:hover { background: var(--raised); }
+button.primary, .button.primary { background: var(--accent-solid); border-color: transparent; color: #fff; }
+button.primary:hover, .button.primary:hover { background: color-mix(in srgb, var(--accent-solid) 86%, #000); }
+button.danger { color: var(--bad); border-color: color-mix(in srgb, var(--bad) 45%, transparent); }
+button.danger:hover { background: var(--bad-soft); }
+form.inline { display: inline; }
+.form { display: grid; gap: 16px; grid-template-columns: minmax(0, 1fr); }
+.form .columns { display: grid; gap: 14px 18px; grid-template-columns: repeat(auto-fit, minmax(170px, 1fr)); align-items: start; }
+.filters { display: flex; flex-wrap: wrap; gap: 10px; align-items: end; }
+search { display: block; margin-bottom: 4px; }
+.field { display: grid; gap: 4px; align-content: start; max-width: 560px; }
+.filters .field { flex: 1 1 150px; max-width: 260px; }
+.columns .field, .alone .field, .field:has(textarea) { max-width: none; }
+.field label, .checks legend { font-weight: 560; }
+input, select, textarea { font: inherit; width: 100%; min-width: 0; color: var(--text); background: var(--surface); border: 1px solid var(--line-strong); border-radius: 7px; padding: 6px 10px; line-height: 1.45; min-height: 36px; }
+select { padding-right: 6px; }
+textarea { resize: vertical; }
+textarea.mono { font-family: var(--mono); font-size: 12.5px; }
+input[type="checkbox"], input[type="radio"] { width: 16px; height: 16px; min-height: 0; margin: 2px 0 0; flex: none; accent-color: var(--accent-solid); }
+input[type="file"] { padding: 5px; }
+.check { display: flex; gap: 8px; align-items: flex-start; flex-wrap: wrap; }
+label.check { flex-wrap: nowrap; }
+.check > label { flex: 1 1 0; min-width: 0; }
+.actions > .check { flex-wrap: nowrap; }
+.check > .hint { flex-basis: 100%; padding-left: 24px; }
+.checks { border: 0; padding: 0; margin: 0; display: grid; gap: 8px; min-width: 0; }
+.checks legend { padding: 0; margin-bottom: 6px; }
+.wrong > input, .wrong > select, .wrong > textarea { border-color: var(--bad); }
+.error { color: var(--bad); font-size: 13px; }
+fieldset.box { border: 1px solid var(--line); border-radius: 8px; padding: 4px 14px 14px; margin: 0; display: grid; gap: 14px; min-width: 0; }
+fieldset.box > legend { font-weight: 600; padding: 0 6px; margin-left: -6px; }
+.submit { display: flex; flex-wrap: wrap; gap: 10px; align-items: center; }
+details.fold > summary { cursor: pointer; font-weight: 560; color: var(--accent); }
+details.fold[open] > summary { margin-bottom: 12px; }
+.danger-zone { border-color: color-mix(in srgb, var(--bad) 40%, var(--line)); }
+
+@media (max-width: 1080px) {
+  .grid.thirds > * { grid-column: span 6; }
+}
+@media (max-width: 760px) {
+  .grid > *, .grid.thirds > * { grid-column: 1 / -1; }
+  .stats { grid-template-columns: repeat(2, minmax(0, 1fr)); }
+  .stat { padding: 12px 14px; }
+  .stat-value { font-size: 20px; }
+  .filters .field { max-width: none; }
+  table[role="table"], table[role="table"] > tbody, table[role="table"] tr { display: block; width: 100%; }
+  table[role="table"] > thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+  table[role="table"] tr { padding: 10px 0; border-bottom: 1px solid var(--line); }
+  table[role="table"] tr:last-child { border-bottom: 0; padding-bottom: 0; }
+  table[role="table"] tr:first-child { padding-top: 0; }
+  table[role="table"] tbody > tr > * { display: grid; grid-template-columns: minmax(92px, 34%) minmax(0, 1fr); gap: 12px; border: 0; padding: 3px 0; text-align: left; min-width: 0; justify-items: start; }
+  table[role="table"] tbody > tr > *::before { content: attr(data-label); color: var(--quiet); font-weight: 400; }
+  tbody td { min-width: 0; }
+  .figure + td:not(.figure), .figure + th:not(.figure) { padding-left: 0; }
+  table[role="table"] tbody > tr > td:empty { display: none; }
+  table[role="table"] .figure { white-space: normal; }
+  .card { padding: 14px; }
+}
+`;

@@ -1,0 +1,63 @@
+/**
+ * What stands out in the usage of an organization and of its largest customers, with the evidence for it.
+ */
+import type { Hono } from 'hono';
+import { AnomaliesQuery } from '../../contract/readings.ts';
+import { readAnomalies } from '../../metering/anomalies.ts';
+import { pageRequest } from '../../platform/page.ts';
+import { AnomaliesTable } from '../anomalies-view.tsx';
+import { callerOf } from '../caller.ts';
+import { type ConsoleEnv, organizationPath } from '../context.ts';
+import { plural } from '../page/format.ts';
+import { Card, Empty, Time } from '../page/parts.tsx';
+import { Pager } from '../page/table.tsx';
+import { refused } from '../refused.tsx';
+import { page } from '../shell.tsx';
+import { check } from '../submitted.ts';
+
+const PAGE_SIZE = 50;
+const RANGES = [14, 30, 60, 100] as const;
+
+export function mountAnomalies(app: Hono<ConsoleEnv>): void {
+  app.get('/organizations/:org/anomalies', async (c) => {
+    const { organizationId } = c.get('organization');
+    const path = organizationPath(organizationId, 'anomalies');
+    const checked = check(AnomaliesQuery, c.req.query());
+    const query = checked.ok ? checked.value : AnomaliesQuery.parse({});
+    const asked = pageRequest({ limit: PAGE_SIZE, cursor: query.cursor }) ?? { limit: PAGE_SIZE, after: null };
+    const answer = await readAnomalies(await callerOf(c), query, asked);
+    if (!answer.ok) return refused(c, answer.refusal);
+    const { items, nextCursor, customersLookedAt, asOf } = answer.data;
+    const nowMs = Date.now();
+    return page(
+      c,
+      {
+        title: 'Anomalies',
+        sub: (
+          <>
+            The organization and {plural(customersLookedAt, 'customer')} with the highest cost, up to <Time at={asOf} nowMs={nowMs} />
+          </>
+        ),
+        actions: (
+          <nav class="tabs" aria-label="Period">
+            {RANGES.map((days) => (
+              <a href={`${path}?days=${days}`} aria-current={days === query.days ? 'true' : undefined}>
+                {days} days
+              </a>
+            ))}
+          </nav>
+        ),
+      },
+      <Card>
+        {items.length === 0 ? (
+          <Empty title="Nothing stands out">
+            Usage is as its own past makes one expect. Spikes, silences, bursts of errors and dear new models appear here.
+          </Empty>
+        ) : (
+          <AnomaliesTable organizationId={organizationId} items={items} nowMs={nowMs} />
+        )}
+        <Pager path={path} query={{ days: String(query.days) }} next={nextCursor} first={asked.after === null} />
+      </Card>,
+    );
+  });
+}

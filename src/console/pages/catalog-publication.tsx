@@ -1,0 +1,219 @@
+/**
+ * Publishing a catalog: the document, then its differences from the one in use, then the confirmation.
+ */
+import type { Hono } from 'hono';
+import type { FC } from 'hono/jsx';
+import { diffCatalogs } from '../../catalog/diff.ts';
+import { type Problem, readCatalogDocument } from '../../catalog/validate.ts';
+import type { CatalogDifferences, CatalogDocument, CatalogPricing, Lifecycle } from '../../contract/catalog.ts';
+import { operations } from '../../contract/operations.ts';
+import { publishCatalog } from '../../operator/catalog.ts';
+import { currentCatalog } from '../../storage/catalog.ts';
+import { deferrer } from '../caller.ts';
+import { CONSOLE_PATH, type ConsoleContext, type ConsoleEnv } from '../context.ts';
+import { Form, type FormState, TextArea } from '../page/form.tsx';
+import { count, plural, rate } from '../page/format.ts';
+import { Badge, Card, Empty, Facts } from '../page/parts.tsx';
+import { Table } from '../page/table.tsx';
+import { changedFields, shownValue } from '../readings/changes.ts';
+import { page, secretsOf } from '../shell.tsx';
+import { detailsOf, operatorRequest, text } from '../submitted.ts';
+
+const PATH = `${CONSOLE_PATH}/catalog`;
+/** Broken rules, and names of one kind of difference, that a page lists. */
+const PROBLEMS_SHOWN_MAX = 30;
+const NAMES_SHOWN_MAX = 60;
+const BLANK: FormState = { values: {}, details: [] };
+
+export function mountCatalogPublication(app: Hono<ConsoleEnv>): void {
+  app.get('/catalog/publish', (c) => documentPage(c, BLANK));
+
+  app.post('/catalog/publish', async (c) => {
+    const { document, typed, problems } = readDocument(c);
+    if (!document) return documentPage(c, broken(typed, problems));
+    const { catalog } = await currentCatalog(c.env, deferrer(c));
+    return confirmationPage(c, document, diffCatalogs(catalog, document), catalog.version);
+  });
+
+  app.post('/catalog', async (c) => {
+    const { document, typed, problems } = readDocument(c);
+    if (!document) return documentPage(c, broken(typed, problems));
+    const request = await operatorRequest(c, operations.publishCatalog, document);
+    const answer = await publishCatalog(request, document, deferrer(c));
+    if (!answer.ok) return documentPage(c, { values: { document: typed }, details: inDocument(detailsOf(answer.refusal)) });
+    return c.redirect(`${PATH}?done=published`, 303);
+  });
+}
+
+/** The document that was uploaded or typed. */
+function readDocument(c: ConsoleContext): { document: CatalogDocument | null; typed: string; problems: Problem[] } {
+  const { fields, files } = c.get('submitted');
+  const typed = files.file ?? text(fields, 'document');
+  try {
+    return { typed, ...readCatalogDocument(JSON.parse(typed)) };
+  } catch {
+    return { typed, document: null, problems: [{ modelKey: '', field: '', message: 'must be valid JSON' }] };
+  }
+}
+
+function broken(typed: string, problems: readonly Problem[]): FormState {
+  const shown = problems
+    .slice(0, PROBLEMS_SHOWN_MAX)
+    .map(({ modelKey, field, message }) => ({ path: [modelKey, field].filter(Boolean).join(' '), message }));
+  const more = problems.length - shown.length;
+  return {
+    values: { document: typed },
+    details: inDocument([...shown, ...(more > 0 ? [{ path: '', message: `and ${count(more)} more` }] : [])]),
+  };
+}
+
+/** The document is one field; each rule names its place in it. */
+function inDocument(details: FormState['details']): FormState['details'] {
+  return details.map(({ path, message }) => ({ path: 'document', message: path === '' ? message : `${path}: ${message}` }));
+}
+
+function documentPage(c: ConsoleContext, state: FormState) {
+  return page(
+    c,
+    {
+      title: 'Publish a catalog',
+      status: state.details.length > 0 ? 400 : 200,
+      sub: 'The differences are shown before anything is published.',
+      crumbs: [{ text: 'Model catalog', href: PATH }],
+    },
+    <Card>
+      <Form action={`${PATH}/publish`} secrets={secretsOf(c)} state={state} upload>
+        <div class="field">
+          <label for="file">File</label>
+          <input id="file" name="file" type="file" accept=".json,application/json" aria-describedby="file-hint" />
+          <p class="quiet hint" id="file-hint">
+            A catalog document, up to 8 MiB. The whole catalog: a model that it does not have is gone afterwards.
+          </p>
+        </div>
+        <TextArea name="document" label="Or the document itself" state={state} rows={12} mono />
+        <div class="submit">
+          <button type="submit" class="primary">
+            Show the differences
+          </button>
+          <a href={PATH}>Not now</a>
+        </div>
+      </Form>
+    </Card>,
+  );
+}
+
+function confirmationPage(c: ConsoleContext, document: CatalogDocument, differences: CatalogDifferences, before: string) {
+  const { added, removed, repriced, lifecycle, other } = differences;
+  const changes = added.length + removed.length + repriced.length + lifecycle.length + other.length;
+  return page(
+    c,
+    {
+      title: 'Differences',
+      sub: `Against the catalog in use, ${before}`,
+      crumbs: [
+        { text: 'Model catalog', href: PATH },
+        { text: 'Publish a catalog', href: `${PATH}/publish` },
+      ],
+    },
+    <>
+      <Card title="What will change">
+        {changes === 0 ? (
+          <Empty title="Nothing">
+            The document says what the catalog in use says. Publishing it makes a new release of the same content.
+          </Empty>
+        ) : (
+          <Facts
+            items={[
+              ['New models', named(added)],
+              ['Gone', removed.length > 0 ? <Badge tone="bad">{named(removed)}</Badge> : undefined],
+              ['Repriced', repriced.length > 0 ? plural(repriced.length, 'model') : undefined],
+              ['Another lifecycle', lifecycle.length > 0 ? plural(lifecycle.length, 'model') : undefined],
+              ['Other facts', named(other)],
+            ]}
+          />
+        )}
+        <Form action={PATH} secrets={secretsOf(c)} label="Publish">
+          <textarea name="document" hidden readonly aria-label="Document">
+            {JSON.stringify(document)}
+          </textarea>
+          <div class="submit">
+            <button type="submit" class="primary">
+              Publish
+            </button>
+            <a href={`${PATH}/publish`}>Not now</a>
+          </div>
+        </Form>
+      </Card>
+      {repriced.length > 0 && (
+        <Card title="Prices" note="USD per million tokens. Calls that end after the publication are charged by the new ones.">
+          <Repriced rows={repriced} />
+        </Card>
+      )}
+      {lifecycle.length > 0 && (
+        <Card title="Lifecycles">
+          <Redated rows={lifecycle} />
+        </Card>
+      )}
+    </>,
+  );
+}
+
+function named(names: readonly string[]): string | undefined {
+  if (names.length === 0) return undefined;
+  const more = names.length - NAMES_SHOWN_MAX;
+  return `${count(names.length)}: ${names.slice(0, NAMES_SHOWN_MAX).join(', ')}${more > 0 ? `, and ${count(more)} more` : ''}`;
+}
+
+const Step: FC<{ before: number | undefined; after: number | undefined }> = ({ before, after }) => {
+  const [was, will] = [before, after].map((value) => (value === undefined ? 'none' : rate(value)));
+  return was === will ? (
+    <span class="quiet">{will}</span>
+  ) : (
+    <span>
+      {`${was} → `}
+      <strong>{will}</strong>
+    </span>
+  );
+};
+
+const Repriced: FC<{ rows: { modelKey: string; before: CatalogPricing | null; after: CatalogPricing | null }[] }> = ({ rows }) => (
+  <Table
+    caption="Changed prices"
+    rows={rows}
+    columns={[
+      { title: 'Model', heading: true, cell: ({ modelKey }) => modelKey },
+      {
+        title: 'Input',
+        figure: true,
+        cell: ({ before, after }) => <Step before={before?.inputUsdPerMillion} after={after?.inputUsdPerMillion} />,
+      },
+      {
+        title: 'Output',
+        figure: true,
+        cell: ({ before, after }) => <Step before={before?.outputUsdPerMillion} after={after?.outputUsdPerMillion} />,
+      },
+    ]}
+  />
+);
+
+const Redated: FC<{ rows: { modelKey: string; before: Lifecycle | null; after: Lifecycle | null }[] }> = ({ rows }) => (
+  <Table
+    caption="Changed lifecycles"
+    rows={rows}
+    columns={[
+      { title: 'Model', heading: true, cell: ({ modelKey }) => modelKey },
+      {
+        title: 'Changes',
+        cell: ({ before, after }) => (
+          <span>
+            {changedFields(before, after)
+              .filter(({ field }) => !field.startsWith('source'))
+              .map(({ field, before: was, after: will }) => (
+                <span class="sub">{`${field}: ${shownValue(was)} → ${shownValue(will)}`}</span>
+              ))}
+          </span>
+        ),
+      },
+    ]}
+  />
+);

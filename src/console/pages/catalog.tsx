@@ -1,0 +1,210 @@
+/**
+ * The model catalog: what is in use, its models, and one model with its lifecycle and its prices over time.
+ */
+import type { Hono } from 'hono';
+import type { FC } from 'hono/jsx';
+import { z } from 'zod';
+import { type ModelStatus, replacementOf, statusOn } from '../../catalog/lifecycle.ts';
+import { type Catalog, type CatalogModel, modelKeyOf } from '../../catalog/model.ts';
+import { pricingAt } from '../../catalog/prices.ts';
+import type { CatalogInfo } from '../../contract/catalog.ts';
+import { readCatalog } from '../../operator/catalog.ts';
+import { pageOf, pageRequest } from '../../platform/page.ts';
+import { currentCatalog } from '../../storage/catalog.ts';
+import { deferrer } from '../caller.ts';
+import { modelPage } from '../catalog-model.tsx';
+import { CONSOLE_PATH, type ConsoleEnv } from '../context.ts';
+import { ErrorSummary, type FormState, Select, TextField } from '../page/form.tsx';
+import { compact, count, rate, words } from '../page/format.ts';
+import { Badge, Card, Empty, Nothing, Notice, Stat, Time } from '../page/parts.tsx';
+import { Pager, Table } from '../page/table.tsx';
+import { listPriceSnapshots } from '../readings/configuration.ts';
+import { refused } from '../refused.tsx';
+import { page } from '../shell.tsx';
+import { STATUS_TONES } from '../statuses.ts';
+import { check } from '../submitted.ts';
+
+const PATH = `${CONSOLE_PATH}/catalog`;
+const PAGE_SIZE = 50;
+
+const CatalogQuery = z.object({
+  search: z.string().max(200).default(''),
+  provider: z.enum(['openai', 'anthropic', 'google']).optional(),
+  status: z.enum(['ACTIVE', 'DEPRECATED', 'RETIRED']).optional(),
+  cursor: z.string().max(600).optional(),
+});
+
+type Asked = z.infer<typeof CatalogQuery>;
+
+export function modelPath(modelKey: string): string {
+  return `${PATH}/models/${modelKey.split('/').map(encodeURIComponent).join('/')}`;
+}
+
+export function mountCatalog(app: Hono<ConsoleEnv>): void {
+  app.get('/catalog', async (c) => {
+    const nowMs = Date.now();
+    const [{ catalog }, info] = await Promise.all([currentCatalog(c.env, deferrer(c)), readCatalog(c.env, deferrer(c))]);
+    if (!info.ok) return refused(c, info.refusal);
+    const values = Object.fromEntries(Object.entries(c.req.query()).filter(([, value]) => value !== ''));
+    const checked = check(CatalogQuery, values);
+    const asked: Asked = checked.ok ? checked.value : { search: '' };
+    const pageAsked = pageRequest({ limit: PAGE_SIZE, cursor: asked.cursor }) ?? { limit: PAGE_SIZE, after: null };
+    const day = new Date(nowMs).toISOString().slice(0, 10);
+    const found = findModels(catalog, asked, day);
+    const { items, nextCursor } = pageOf(
+      found.filter((model) => pageAsked.after === null || modelKeyOf(model) > pageAsked.after).slice(0, PAGE_SIZE + 1),
+      PAGE_SIZE,
+      modelKeyOf,
+    );
+    const { search, provider, status } = asked;
+    return page(
+      c,
+      {
+        title: 'Model catalog',
+        status: checked.ok ? 200 : 400,
+        sub: (
+          <>
+            Release {info.data.version}, {info.data.source}, <Time at={info.data.publishedAt} nowMs={nowMs} brief />
+          </>
+        ),
+        actions: (
+          <a class="button primary" href={`${PATH}/publish`}>
+            Publish a catalog
+          </a>
+        ),
+      },
+      <>
+        <Info info={info.data} />
+        <Card>
+          <Filters state={{ values, details: checked.ok ? [] : checked.details }} />
+          {items.length === 0 ? (
+            <Empty title="No model is like that">
+              The search looks into names, display names and aliases. <a href={PATH}>Show all models</a>.
+            </Empty>
+          ) : (
+            <Models items={items} day={day} nowMs={nowMs} />
+          )}
+          <Pager
+            path={PATH}
+            query={{ ...(search && { search }), ...(provider && { provider }), ...(status && { status }) }}
+            next={nextCursor}
+            first={pageAsked.after === null}
+          />
+        </Card>
+      </>,
+    );
+  });
+
+  app.get('/catalog/models/:modelKey{.+}', async (c) => {
+    const modelKey = c.req.param('modelKey');
+    const { catalog } = await currentCatalog(c.env, deferrer(c));
+    const model = catalog.models.find((one) => modelKeyOf(one) === modelKey);
+    if (!model) return refused(c, { code: 'NOT_FOUND', message: 'the catalog in use has no such model' });
+    const nowMs = Date.now();
+    const day = new Date(nowMs).toISOString().slice(0, 10);
+    return modelPage(c, {
+      model,
+      status: statusOn(model, day),
+      replacement: replacementOf(catalog, model, day),
+      transitions: catalog.transitions.filter((transition) => modelKeyOf(transition) === modelKey),
+      snapshots: await listPriceSnapshots(c.env, modelKey),
+      nowMs,
+    });
+  });
+}
+
+/** By key. The search looks into every name that a model has. */
+function findModels({ models }: Catalog, { search, provider, status }: Asked, day: string): CatalogModel[] {
+  const words = search.toLowerCase().split(/\s+/).filter(Boolean);
+  return models
+    .filter((model) => {
+      if (provider !== undefined && model.provider !== provider) return false;
+      if (status !== undefined && statusOn(model, day) !== status) return false;
+      const names = [modelKeyOf(model), model.displayName, ...model.aliases].join(' ').toLowerCase();
+      return words.every((word) => names.includes(word));
+    })
+    .toSorted((a, b) => (modelKeyOf(a) < modelKeyOf(b) ? -1 : 1));
+}
+
+const Info: FC<{ info: z.infer<typeof CatalogInfo> }> = ({ info }) => (
+  <>
+    {info.problem && (
+      <Notice tone="bad" title="Lookups are degraded:">
+        {info.problem}.
+      </Notice>
+    )}
+    <dl class="stats">
+      <Stat label="Models" sub={`${count(info.prices)} with a price`}>
+        {count(info.models)}
+      </Stat>
+      <Stat label="Active">{count(info.active)}</Stat>
+      <Stat label="Deprecated">{count(info.deprecated)}</Stat>
+      <Stat label="Retired">{count(info.retired)}</Stat>
+      <Stat label="Evidence" sub={`oldest ${info.sourceDates.oldest}`}>
+        {info.sourceDates.newest}
+      </Stat>
+    </dl>
+  </>
+);
+
+const Filters: FC<{ state: FormState }> = ({ state }) => (
+  <search aria-label="Models">
+    <form method="get" action={PATH}>
+      <ErrorSummary details={state.details} />
+      <div class="filters">
+        <TextField name="search" label="Search" type="search" state={state} placeholder="Name or alias" />
+        <Select
+          name="provider"
+          label="Vendor"
+          state={state}
+          options={[
+            ['', 'All vendors'],
+            ['anthropic', 'Anthropic'],
+            ['google', 'Google'],
+            ['openai', 'OpenAI'],
+          ]}
+        />
+        <Select
+          name="status"
+          label="Status"
+          state={state}
+          options={[['', 'All'], ...(['ACTIVE', 'DEPRECATED', 'RETIRED'] as const).map((status) => [status, words(status)] as const)]}
+        />
+        <button type="submit">Search</button>
+      </div>
+    </form>
+  </search>
+);
+
+export const Status: FC<{ status: ModelStatus }> = ({ status }) => <Badge tone={STATUS_TONES[status] ?? 'plain'}>{words(status)}</Badge>;
+
+const Models: FC<{ items: CatalogModel[]; day: string; nowMs: number }> = ({ items, day, nowMs }) => {
+  const priceOf = ({ pricing }: CatalogModel) => pricing && pricingAt(pricing, nowMs);
+  return (
+    <Table
+      caption="Models"
+      rows={items}
+      columns={[
+        {
+          title: 'Model',
+          heading: true,
+          cell: (model) => (
+            <span>
+              <a href={modelPath(modelKeyOf(model))}>{modelKeyOf(model)}</a>
+              <span class="sub">{model.displayName}</span>
+            </span>
+          ),
+        },
+        { title: 'Status', cell: (model) => <Status status={statusOn(model, day)} /> },
+        { title: 'Shutdown', cell: ({ lifecycle }) => lifecycle.shutdownAt ?? <Nothing /> },
+        { title: 'Replacement', cell: ({ lifecycle }) => lifecycle.replacement ?? <Nothing /> },
+        { title: 'Context', figure: true, cell: ({ contextTokens }) => (contextTokens ? compact(contextTokens) : <Nothing />) },
+        { title: 'Input', figure: true, cell: (model) => priced(priceOf(model)?.inputUsdPerMillion) },
+        { title: 'Output', figure: true, cell: (model) => priced(priceOf(model)?.outputUsdPerMillion) },
+      ]}
+    />
+  );
+};
+
+const priced = (usdPerMillion: number | undefined) =>
+  usdPerMillion === undefined ? <Nothing /> : <span title="USD per million tokens">{rate(usdPerMillion)}</span>;

@@ -1,0 +1,169 @@
+/**
+ * Prompt compression: what it saved, and the profile that applications compress by.
+ */
+import type { Hono } from 'hono';
+import type { FC } from 'hono/jsx';
+import { CompressionProfile, type CompressionSummary, type RecordedSavings, TECHNIQUE_NAMES } from '../../contract/compression.ts';
+import { operations } from '../../contract/operations.ts';
+import { readProfile, readSummary, replaceProfile } from '../../metering/compression.ts';
+import { byOperator } from '../by-operator.ts';
+import { callerOf } from '../caller.ts';
+import { type ConsoleContext, type ConsoleEnv, organizationPath } from '../context.ts';
+import { Ranking } from '../page/charts.tsx';
+import { CheckGroup, Form, type FormSecrets, type FormState, TextArea, TextField } from '../page/form.tsx';
+import { compact, count, percent, words } from '../page/format.ts';
+import { Card, Compact, Empty, Stat, Usd } from '../page/parts.tsx';
+import { refused } from '../refused.tsx';
+import { page, secretsOf } from '../shell.tsx';
+import { check, detailsOf, type Fields, lines, operatorRequest, texts, typedNumber, wrong } from '../submitted.ts';
+
+const TECHNIQUES: Readonly<Record<(typeof TECHNIQUE_NAMES)[number], string>> = {
+  json: 'JSON without spaces',
+  toon: 'Tables of JSON as TOON',
+  whitespace: 'Needless white space',
+  decoration: 'Decoration',
+  politeness: 'Politeness',
+  filler: 'Filler words',
+  duplicates: 'Repeated passages',
+};
+
+export function mountCompression(app: Hono<ConsoleEnv>): void {
+  app.get('/organizations/:org/compression', (c) => compressionPage(c, null));
+
+  app.post('/organizations/:org/compression', async (c) => {
+    const { organizationId } = c.get('organization');
+    const caller = await callerOf(c);
+    const checked = check(CompressionProfile, profileOf(c.get('submitted').fields));
+    if (!checked.ok) return compressionPage(c, wrong(c, checked.details));
+    const before = await readProfile(caller);
+    const request = await operatorRequest(c, operations.saveCompressionProfile, { params: { org: organizationId }, body: checked.value });
+    const answer = await byOperator(
+      request,
+      { action: 'compression_profile.put', organizationId, subject: organizationId, before: before.ok ? before.data : null },
+      () => replaceProfile(caller, checked.value),
+      (profile) => profile,
+    );
+    if (!answer.ok) return compressionPage(c, wrong(c, detailsOf(answer.refusal)));
+    return c.redirect(`${organizationPath(organizationId, 'compression')}?done=profile`, 303);
+  });
+}
+
+function profileOf(fields: Fields): unknown {
+  return {
+    techniques: texts(fields, 'techniques'),
+    aggressiveness: typedNumber(fields, 'aggressiveness'),
+    protectedPhrases: lines(fields, 'protectedPhrases'),
+    minInputTokens: typedNumber(fields, 'minInputTokens'),
+  };
+}
+
+async function compressionPage(c: ConsoleContext, state: FormState | null) {
+  const caller = await callerOf(c);
+  const [profile, summary] = await Promise.all([readProfile(caller), readSummary(caller, {})]);
+  if (!profile.ok) return refused(c, profile.refusal);
+  if (!summary.ok) return refused(c, summary.refusal);
+  const { techniques, aggressiveness, protectedPhrases, minInputTokens } = profile.data;
+  const values = {
+    techniques,
+    aggressiveness: String(aggressiveness),
+    protectedPhrases: protectedPhrases.join('\n'),
+    minInputTokens: String(minInputTokens),
+  };
+  const path = organizationPath(c.get('organization').organizationId, 'compression');
+  return page(
+    c,
+    { title: 'Compression', status: state ? 400 : 200, sub: 'What shorter prompts saved in the last 30 days.' },
+    <>
+      <Savings summary={summary.data} />
+      <Card title="Profile" note="What applications compress with, unless they choose otherwise.">
+        <ProfileForm path={path} state={state ?? { values, details: [] }} secrets={secretsOf(c)} />
+      </Card>
+    </>,
+  );
+}
+
+const Savings: FC<{ summary: CompressionSummary }> = ({ summary }) => (
+  <>
+    <dl class="stats">
+      <Stat
+        label="Cost avoided"
+        sub={summary.unpricedCalls > 0 ? `without ${count(summary.unpricedCalls)} unpriced calls` : 'of input tokens'}
+      >
+        <Usd nano={BigInt(summary.costAvoidedUsdNano)} />
+      </Stat>
+      <Stat label="Tokens saved" sub={`of ${compact(summary.originalTokens)}`}>
+        <Compact value={summary.savedTokens} />
+      </Stat>
+      <Stat label="Shorter by">{percent(summary.tokenSavingsRatio)}</Stat>
+      <Stat label="Calls" sub="with recorded savings">
+        <Compact value={summary.calls} />
+      </Stat>
+    </dl>
+    {summary.calls === 0 ? (
+      <Card>
+        <Empty title="No savings recorded yet">
+          The client library compresses prompts and reports the counts with the call. No content is sent, only how many tokens there were.
+        </Empty>
+      </Card>
+    ) : (
+      <div class="grid">
+        <SavingsRanking title="By feature" rows={summary.byFeature.map((group) => ({ ...group, name: group.feature ?? 'none' }))} />
+        <SavingsRanking
+          title="By technique"
+          rows={summary.byTechnique.map((group) => ({ ...group, name: group.technique }))}
+          note="A call with several techniques counts under each of them."
+        />
+      </div>
+    )}
+  </>
+);
+
+const SavingsRanking: FC<{ title: string; rows: (RecordedSavings & { name: string })[]; note?: string }> = ({ title, rows, note }) => (
+  <Card title={title} note={note}>
+    <Ranking
+      label={title}
+      rows={rows.map(({ name, savedTokens, calls, costAvoidedUsdNano }) => ({
+        name,
+        size: savedTokens,
+        value: `${compact(savedTokens)} tokens`,
+        sub: (
+          <>
+            <Usd nano={BigInt(costAvoidedUsdNano)} /> · {compact(calls)} calls
+          </>
+        ),
+      }))}
+    />
+  </Card>
+);
+
+const ProfileForm: FC<{ path: string; state: FormState; secrets: FormSecrets }> = ({ path, state, secrets }) => (
+  <Form action={path} secrets={secrets} state={state}>
+    <CheckGroup
+      name="techniques"
+      label="Techniques"
+      state={state}
+      options={TECHNIQUE_NAMES.map((name) => [name, TECHNIQUES[name] ?? words(name)] as const)}
+    />
+    <div class="columns">
+      <TextField
+        name="aggressiveness"
+        label="Aggressiveness"
+        state={state}
+        numeric
+        hint="0 changes no wording, from 0.3 it is shortened, from 0.7 nuance goes."
+      />
+      <TextField name="minInputTokens" label="Input tokens at least" state={state} numeric hint="Shorter prompts are left as they are." />
+    </div>
+    <TextArea
+      name="protectedPhrases"
+      label="Protected phrases"
+      state={state}
+      hint="One in a line. Kept byte for byte wherever they occur."
+    />
+    <div class="submit">
+      <button type="submit" class="primary">
+        Save profile
+      </button>
+    </div>
+  </Form>
+);

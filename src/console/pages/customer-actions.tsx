@@ -1,0 +1,213 @@
+/**
+ * What an operator does to a customer, each on a page of its own that says what will happen: grant credit, cancel,
+ * reactivate, erase.
+ */
+import type { Hono } from 'hono';
+import type { FC, PropsWithChildren } from 'hono/jsx';
+import { operations } from '../../contract/operations.ts';
+import { GrantCreditRequest } from '../../contract/operator-customers.ts';
+import { eraseCustomer, grantCredit, inspectCustomer, setCanceled } from '../../operator/customers.ts';
+import { type ConsoleContext, type ConsoleEnv, customerPath, organizationPath } from '../context.ts';
+import { Choice, Form, type FormSecrets, type FormState, Select, TextField } from '../page/form.tsx';
+import { count, words } from '../page/format.ts';
+import { Card, Code, Empty, Facts, Notice } from '../page/parts.tsx';
+import { refused } from '../refused.tsx';
+import { page, secretsOf } from '../shell.tsx';
+import { check, detailsOf, type Fields, operatorRequest, optionalText, text, typedNumber, wrong } from '../submitted.ts';
+
+const BASE = '/organizations/:org/customers/:customerId';
+const BLANK: FormState = { values: { kind: 'USD', meterSlot: 'CUSTOM1' }, details: [] };
+
+export function mountCustomerActions(app: Hono<ConsoleEnv>): void {
+  app.get(`${BASE}/credit`, (c) => creditPage(c, BLANK));
+
+  app.post(`${BASE}/credit`, async (c) => {
+    const { params, organizationId, customerId } = addressOf(c);
+    const checked = check(GrantCreditRequest, grantOf(c.get('submitted').fields));
+    if (!checked.ok) return creditPage(c, wrong(c, checked.details));
+    const request = await operatorRequest(c, operations.grantCredit, { params, body: checked.value });
+    const answer = await grantCredit(request, organizationId, customerId, checked.value);
+    if (!answer.ok) return creditPage(c, wrong(c, detailsOf(answer.refusal)));
+    return c.redirect(`${customerPath(organizationId, customerId)}?done=credit`, 303);
+  });
+
+  for (const action of ['cancel', 'reactivate'] as const) {
+    app.get(`${BASE}/${action}`, (c) => (action === 'cancel' ? cancelPage(c) : reactivatePage(c)));
+
+    app.post(`${BASE}/${action}`, async (c) => {
+      const { params, organizationId, customerId } = addressOf(c);
+      const request = await operatorRequest(c, operations[`${action}Customer`], { params });
+      const answer = await setCanceled(request, organizationId, customerId, action === 'cancel');
+      if (!answer.ok) return refused(c, answer.refusal);
+      return c.redirect(`${customerPath(organizationId, customerId)}?done=${action === 'cancel' ? 'canceled' : 'reactivated'}`, 303);
+    });
+  }
+
+  app.get(`${BASE}/erase`, (c) => erasePage(c, { values: {}, details: [] }));
+
+  app.post(`${BASE}/erase`, async (c) => {
+    const { params, organizationId, customerId } = addressOf(c);
+    if (text(c.get('submitted').fields, 'confirmation') !== customerId) {
+      return erasePage(c, wrong(c, [{ path: 'confirmation', message: `must be ${customerId}, as it is written here` }]));
+    }
+    const request = await operatorRequest(c, operations.eraseCustomer, { params });
+    const answer = await eraseCustomer(request, organizationId, customerId);
+    if (!answer.ok) return refused(c, answer.refusal);
+    return erasedPage(c, customerId, answer.data.erased);
+  });
+}
+
+function addressOf(c: ConsoleContext) {
+  const { organizationId } = c.get('organization');
+  const customerId = c.req.param('customerId') ?? '';
+  return { organizationId, customerId, params: { org: organizationId, customerId } };
+}
+
+/** The fields as the operator API takes them. */
+function grantOf(fields: Fields): unknown {
+  const day = optionalText(fields, 'expiresOn');
+  const terms = { ...(day && { expiresAt: `${day}T00:00:00Z` }), ...optional('reference', optionalText(fields, 'reference')) };
+  return text(fields, 'kind') === 'METER'
+    ? { kind: 'METER', meterSlot: text(fields, 'meterSlot'), units: typedNumber(fields, 'units'), ...terms }
+    : { kind: 'USD', amountUsd: text(fields, 'amountUsd').replace(/^\$/, ''), ...terms };
+}
+
+function optional(name: string, value: string | undefined) {
+  return value === undefined ? {} : { [name]: value };
+}
+
+/** A page about a customer, below the customer's own. Nothing is offered for one that does not exist. */
+async function actionPage(c: ConsoleContext, title: string, status: 200 | 400, content: (path: string, secrets: FormSecrets) => unknown) {
+  const { organizationId, customerId } = addressOf(c);
+  const known = await inspectCustomer(c.env, organizationId, customerId);
+  if (!known.ok) return refused(c, known.refusal);
+  const path = customerPath(organizationId, customerId);
+  const crumbs = [
+    { text: 'Customers', href: organizationPath(organizationId, 'customers') },
+    { text: customerId, href: path },
+  ];
+  return page(c, { title, status, crumbs }, <Card>{content(path, secretsOf(c)) as never}</Card>);
+}
+
+const Buttons: FC<PropsWithChildren<{ back: string; danger?: boolean }>> = ({ back, danger, children }) => (
+  <div class="submit">
+    <button type="submit" class={danger ? 'danger' : 'primary'}>
+      {children}
+    </button>
+    <a href={back}>Not now</a>
+  </div>
+);
+
+const statusOf = ({ details }: FormState) => (details.length > 0 ? 400 : 200);
+
+function creditPage(c: ConsoleContext, state: FormState) {
+  // What a broken expiry is called in the API; the form asks for a day.
+  const details = state.details.map((detail) => (detail.path === 'expiresAt' ? { ...detail, path: 'expiresOn' } : detail));
+  return actionPage(c, 'Grant credit', statusOf(state), (path, secrets) => (
+    <CreditForm path={path} secrets={secrets} state={{ ...state, details }} />
+  ));
+}
+
+const CreditForm: FC<{ path: string; secrets: FormSecrets; state: FormState }> = ({ path, secrets, state }) => (
+  <Form action={`${path}/credit`} secrets={secrets} state={state}>
+    <Choice
+      name="kind"
+      label="What is granted"
+      state={state}
+      options={[
+        ['USD', 'US dollars', 'pay for calls and units beyond the allowance, on pay-as-you-go plans'],
+        ['METER', 'Units of a custom meter', 'are used up before dollars are'],
+      ]}
+    />
+    <div class="columns">
+      <TextField
+        name="amountUsd"
+        label="Amount in USD"
+        state={state}
+        numeric
+        placeholder="25.00"
+        hint="For US dollars. Up to nine decimals, exact."
+      />
+      <Select
+        name="meterSlot"
+        label="Custom meter"
+        state={state}
+        hint="For units."
+        options={[
+          ['CUSTOM1', 'Custom 1'],
+          ['CUSTOM2', 'Custom 2'],
+          ['AGENTIC_API', 'Agentic API'],
+        ]}
+      />
+      <TextField name="units" label="Units" state={state} numeric placeholder="1,000" hint="For a custom meter." />
+    </div>
+    <div class="columns">
+      <TextField
+        name="expiresOn"
+        label="Expires on"
+        type="date"
+        state={state}
+        hint="Spendable before 00:00 UTC of that day. Empty: for good."
+      />
+      <TextField name="reference" label="Reference" state={state} hint="Yours, for example of a payment. It stands in the ledger." />
+    </div>
+    <Buttons back={path}>Grant credit</Buttons>
+  </Form>
+);
+
+function cancelPage(c: ConsoleContext) {
+  return actionPage(c, 'Cancel subscription', 200, (path, secrets) => (
+    <Form action={`${path}/cancel`} secrets={secrets}>
+      <p>
+        From now on calls of this customer are denied. Usage, credits and history stay, calls in progress may end, and it can be
+        reactivated.
+      </p>
+      <Buttons back={path} danger>
+        Cancel subscription
+      </Buttons>
+    </Form>
+  ));
+}
+
+function reactivatePage(c: ConsoleContext) {
+  return actionPage(c, 'Reactivate subscription', 200, (path, secrets) => (
+    <Form action={`${path}/reactivate`} secrets={secrets}>
+      <p>Calls are allowed again, by the plan and within what is left of the period.</p>
+      <Buttons back={path}>Reactivate subscription</Buttons>
+    </Form>
+  ));
+}
+
+function erasePage(c: ConsoleContext, state: FormState) {
+  const { customerId } = addressOf(c);
+  return actionPage(c, 'Erase customer', statusOf(state), (path, secrets) => (
+    <Form action={`${path}/erase`} secrets={secrets} state={state}>
+      <Notice tone="bad" title="This cannot be undone.">
+        Everything of <strong>{customerId}</strong> goes: account, usage, calls, credits and what is left of them, samples. The event log
+        keeps that it was done.
+      </Notice>
+      <TextField name="confirmation" label={`Type ${customerId} to confirm`} state={state} required />
+      <Buttons back={path} danger>
+        Erase everything
+      </Buttons>
+    </Form>
+  ));
+}
+
+function erasedPage(c: ConsoleContext, customerId: string, erased: Record<string, number | boolean>) {
+  const { organizationId } = c.get('organization');
+  const path = organizationPath(organizationId, 'customers');
+  const rows = Object.entries(erased).map(
+    ([name, value]) => [words(name), typeof value === 'number' ? count(value) : value ? 'erased' : 'was gone'] as const,
+  );
+  return page(
+    c,
+    { title: 'Erased', crumbs: [{ text: 'Customers', href: path }] },
+    <Card>
+      <Empty title="The customer is erased everywhere">
+        Nothing of <Code>{customerId}</Code> is left. <a href={path}>Back to the customers</a>.
+      </Empty>
+      <Facts items={rows} />
+    </Card>,
+  );
+}

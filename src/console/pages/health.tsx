@@ -1,0 +1,68 @@
+/**
+ * Health: whether every binding answers, and what waits.
+ */
+import type { Hono } from 'hono';
+import { readHealth } from '../../operator/health.ts';
+import type { ConsoleEnv } from '../context.ts';
+import { duration, plural } from '../page/format.ts';
+import { Badge, Card, Facts, Time } from '../page/parts.tsx';
+import { Table } from '../page/table.tsx';
+import { refused } from '../refused.tsx';
+import { page } from '../shell.tsx';
+
+const BINDINGS: Readonly<Record<string, string>> = {
+  DB: 'Configuration and reports (D1)',
+  KV: 'Catalog and backlog (KV)',
+  CUSTOMERS: "Customers' objects",
+  CALL_DIRECTORY: 'Directory of calls',
+};
+
+export function mountHealth(app: Hono<ConsoleEnv>): void {
+  app.get('/health', async (c) => {
+    const answer = await readHealth(c.env);
+    if (!answer.ok) return refused(c, answer.refusal);
+    const { status, checks, backlog, versions } = answer.data;
+    const nowMs = Date.now();
+    return page(
+      c,
+      { title: 'Health', sub: <Badge tone={status === 'ok' ? 'good' : 'bad'}>{status}</Badge> },
+      <div class="grid">
+        <Card title="Bindings" wide>
+          <Table
+            caption="Bindings"
+            rows={checks}
+            columns={[
+              { title: 'Binding', heading: true, cell: ({ name }) => BINDINGS[name] ?? name },
+              {
+                title: 'State',
+                cell: ({ ok, message }) => (
+                  <span>
+                    <Badge tone={ok ? 'good' : 'bad'}>{ok ? 'answers' : 'does not answer'}</Badge> {message}
+                  </span>
+                ),
+              },
+              { title: 'Answered in', figure: true, cell: ({ latencyMs }) => duration(latencyMs) },
+            ]}
+          />
+        </Card>
+        <Card title="Backlog" note="Changes that wait for their way to the reports. Metering does not wait for them.">
+          <Facts
+            items={[
+              ['Customers waiting', backlog.customers === 0 ? 'none' : plural(backlog.customers, 'customer')],
+              ['Since', backlog.oldestAt === null ? undefined : <Time at={backlog.oldestAt} nowMs={nowMs} />],
+            ]}
+          />
+        </Card>
+        <Card title="Versions">
+          <Facts
+            items={[
+              ['Callmeter', versions.service],
+              ['Contract', versions.contract],
+              ['Newest migration', versions.schema],
+            ]}
+          />
+        </Card>
+      </div>,
+    );
+  });
+}

@@ -1,0 +1,192 @@
+/**
+ * Organizations: the list, a new one, and the settings of one.
+ */
+import type { Hono } from 'hono';
+import type { FC } from 'hono/jsx';
+import { operations } from '../../contract/operations.ts';
+import { CreateOrganizationRequest, type Organization, UpdateOrganizationRequest } from '../../contract/operator.ts';
+import { createOrganization, listOrganizations, updateOrganization } from '../../operator/organizations.ts';
+import { listPlans } from '../../operator/plans.ts';
+import { pageRequest } from '../../platform/page.ts';
+import { CONSOLE_PATH, type ConsoleContext, type ConsoleEnv, organizationPath } from '../context.ts';
+import { Form, type FormSecrets, type FormState, Select, TextField } from '../page/form.tsx';
+import { Badge, Card, Code, Empty, Facts, Time } from '../page/parts.tsx';
+import { Pager, Table } from '../page/table.tsx';
+import { refused } from '../refused.tsx';
+import { page, secretsOf } from '../shell.tsx';
+import { check, detailsOf, operatorRequest, optionalText, text, wrong } from '../submitted.ts';
+
+const PATH = `${CONSOLE_PATH}/organizations`;
+const PAGE_SIZE = 50;
+/** Plans that the choice of a default lists. */
+const PLANS_MAX = 200;
+const BLANK: FormState = { values: {}, details: [] };
+
+export function mountOrganizations(app: Hono<ConsoleEnv>): void {
+  app.get('/organizations', async (c) => {
+    const asked = pageRequest({ limit: PAGE_SIZE, cursor: c.req.query('cursor') });
+    const answer = await listOrganizations(c.env, asked ?? { limit: PAGE_SIZE, after: null });
+    if (!answer.ok) return refused(c, answer.refusal);
+    const { items, nextCursor } = answer.data;
+    const actions = (
+      <a class="button primary" href={`${PATH}/new`}>
+        New organization
+      </a>
+    );
+    return page(
+      c,
+      { title: 'Organizations', actions },
+      <Card>
+        {items.length === 0 ? (
+          <Empty title="No organization yet">
+            <a href={`${PATH}/new`}>Create the first one</a>: it gets plans, keys and customers of its own.
+          </Empty>
+        ) : (
+          <Organizations items={items} nowMs={Date.now()} />
+        )}
+        <Pager path={PATH} query={{}} next={nextCursor} first={!asked?.after} />
+      </Card>,
+    );
+  });
+
+  app.get('/organizations/new', (c) => newPage(c, BLANK, 200));
+
+  app.post('/organizations', async (c) => {
+    const { fields } = c.get('submitted');
+    const id = optionalText(fields, 'organizationId');
+    const checked = check(CreateOrganizationRequest, { name: text(fields, 'name'), ...(id && { organizationId: id }) });
+    if (!checked.ok) return newPage(c, wrong(c, checked.details), 400);
+    const request = await operatorRequest(c, operations.createOrganization, { body: checked.value });
+    const answer = await createOrganization(request, checked.value);
+    if (!answer.ok) return newPage(c, wrong(c, detailsOf(answer.refusal)), 400);
+    return c.redirect(`${organizationPath(answer.data.organizationId, 'settings')}?done=organization`, 303);
+  });
+
+  app.get('/organizations/:org/settings', (c) => settingsPage(c, null));
+
+  app.post('/organizations/:org/settings', async (c) => {
+    const { fields } = c.get('submitted');
+    const { organizationId } = c.get('organization');
+    const body = { name: text(fields, 'name'), defaultPlanId: optionalText(fields, 'defaultPlanId') ?? null };
+    const checked = check(UpdateOrganizationRequest, body);
+    if (!checked.ok) return settingsPage(c, wrong(c, checked.details));
+    const request = await operatorRequest(c, operations.updateOrganization, { params: { org: organizationId }, body: checked.value });
+    const answer = await updateOrganization(request, organizationId, checked.value);
+    if (!answer.ok) return settingsPage(c, wrong(c, detailsOf(answer.refusal)));
+    return c.redirect(`${organizationPath(organizationId, 'settings')}?done=settings`, 303);
+  });
+}
+
+const Organizations: FC<{ items: Organization[]; nowMs: number }> = ({ items, nowMs }) => (
+  <Table
+    caption="Organizations"
+    rows={items}
+    columns={[
+      { title: 'Name', heading: true, cell: ({ organizationId, name }) => <a href={organizationPath(organizationId)}>{name}</a> },
+      { title: 'Id', cell: ({ organizationId }) => <Code>{organizationId}</Code> },
+      { title: 'Default plan', cell: ({ defaultPlanId }) => defaultPlanId ?? <Badge tone="warn">none</Badge> },
+      { title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} nowMs={nowMs} /> },
+    ]}
+  />
+);
+
+function newPage(c: ConsoleContext, state: FormState, status: 200 | 400) {
+  return page(
+    c,
+    { title: 'New organization', status, crumbs: [{ text: 'Organizations', href: PATH }] },
+    <Card>
+      <Form action={PATH} secrets={secretsOf(c)} state={state}>
+        <TextField name="name" label="Name" state={state} required hint="As you and your colleagues call it." />
+        <TextField name="organizationId" label="Id" state={state} hint="A UUID of your own choice. Leave it empty and one is made." />
+        <div class="submit">
+          <button type="submit" class="primary">
+            Create organization
+          </button>
+          <a href={PATH}>Not now</a>
+        </div>
+      </Form>
+    </Card>,
+  );
+}
+
+async function settingsPage(c: ConsoleContext, state: FormState | null) {
+  const organization = c.get('organization');
+  const plans = await listPlans(c.env, organization.organizationId, { limit: PLANS_MAX, after: null });
+  if (!plans.ok) return refused(c, plans.refusal);
+  const planOptions = plans.data.items.map(({ planId, plan }) => [planId, `${plan.name} (${planId})`] as const);
+  return page(
+    c,
+    { title: 'Settings', status: state ? 400 : 200 },
+    <div class="grid">
+      <Card title="Organization">
+        <Settings
+          organization={organization}
+          planOptions={planOptions}
+          secrets={secretsOf(c)}
+          state={state ?? { values: { name: organization.name, defaultPlanId: organization.defaultPlanId ?? '' }, details: [] }}
+        />
+      </Card>
+      <div class="stack">
+        <Card title="Facts">
+          <Facts
+            items={[
+              ['Id', <Code>{organization.organizationId}</Code>],
+              ['Created', <Time at={organization.createdAt} nowMs={Date.now()} />],
+            ]}
+          />
+        </Card>
+        <NextSteps organization={organization} plans={planOptions.length} />
+      </div>
+    </div>,
+  );
+}
+
+interface SettingsProps {
+  organization: Organization;
+  planOptions: readonly (readonly [string, string])[];
+  secrets: FormSecrets;
+  state: FormState;
+}
+
+const Settings: FC<SettingsProps> = ({ organization, planOptions, secrets, state }) => (
+  <Form action={organizationPath(organization.organizationId, 'settings')} secrets={secrets} state={state}>
+    <TextField name="name" label="Name" state={state} required />
+    <Select
+      name="defaultPlanId"
+      label="Default plan"
+      state={state}
+      options={[['', 'None'], ...planOptions]}
+      hint="What a customer gets at the first call. Without one, calls of unknown customers are refused."
+    />
+    <div class="submit">
+      <button type="submit" class="primary">
+        Save
+      </button>
+    </div>
+  </Form>
+);
+
+/** What a new organization still lacks. */
+const NextSteps: FC<{ organization: Organization; plans: number }> = ({ organization, plans }) => {
+  const path = (name: string) => organizationPath(organization.organizationId, name);
+  return organization.defaultPlanId !== null && organization.models ? null : (
+    <Card title="Next steps">
+      <ol>
+        {plans === 0 && (
+          <li>
+            <a href={path('new-plan')}>Make a plan</a>: what customers may use in a period.
+          </li>
+        )}
+        {organization.defaultPlanId === null && <li>Choose the default plan on this page.</li>}
+        {organization.models === null && (
+          <li>
+            <a href={path('models')}>Map models</a> to the standard and premium tiers.
+          </li>
+        )}
+        <li>
+          <a href={`${path('keys')}/new`}>Make an API key</a> for your application.
+        </li>
+      </ol>
+    </Card>
+  );
+};

@@ -1,0 +1,303 @@
+/**
+ * Making and editing a plan: as a form, or as the document itself.
+ */
+import type { Hono } from 'hono';
+import type { FC } from 'hono/jsx';
+import { operations } from '../../contract/operations.ts';
+import { Plan, planId as planIdField } from '../../contract/plans.ts';
+import { putPlan, readPlan } from '../../operator/plans.ts';
+import { type ConsoleContext, type ConsoleEnv, organizationPath, planPath } from '../context.ts';
+import { Checkbox, Choice, type Detail, Form, type FormSecrets, type FormState, idOf, Select, TextArea, TextField } from '../page/form.tsx';
+import { words } from '../page/format.ts';
+import { Card } from '../page/parts.tsx';
+import { FEATURES, fieldsOfPlan, LIMITS, NEW_PLAN, planOfFields, SLOTS, tierRows } from '../plan-form.ts';
+import { refused } from '../refused.tsx';
+import { page, secretsOf } from '../shell.tsx';
+import { check, detailsOf, type Fields, operatorRequest, text, wrong } from '../submitted.ts';
+
+/** How the plan is edited. */
+type Mode = 'form' | 'json';
+
+const modeOf = (value: string | undefined): Mode => (value === 'json' ? 'json' : 'form');
+
+export function mountPlanEditor(app: Hono<ConsoleEnv>): void {
+  app.get('/organizations/:org/new-plan', (c) => {
+    const values = { ...fieldsOfPlan(NEW_PLAN), name: '', document: JSON.stringify(NEW_PLAN, null, 2) };
+    return editorPage(c, null, modeOf(c.req.query('as')), { values, details: [] });
+  });
+
+  app.post('/organizations/:org/plans', (c) => save(c, null));
+
+  app.get('/organizations/:org/plans/:planId/edit', async (c) => {
+    const planId = c.req.param('planId');
+    const answer = await readPlan(c.env, c.get('organization').organizationId, planId);
+    if (!answer.ok) return refused(c, answer.refusal);
+    const values = { ...fieldsOfPlan(answer.data.plan), document: JSON.stringify(answer.data.plan, null, 2) };
+    return editorPage(c, planId, modeOf(c.req.query('as')), { values, details: [] });
+  });
+
+  app.post('/organizations/:org/plans/:planId', (c) => save(c, c.req.param('planId')));
+}
+
+/** `edited` is the plan that is edited; `null` for a new one, whose id the form names. */
+async function save(c: ConsoleContext, edited: string | null) {
+  const { organizationId } = c.get('organization');
+  const { fields } = c.get('submitted');
+  const mode = modeOf(text(fields, 'as'));
+  const id = check(planIdField, edited ?? text(fields, 'planId'));
+  const idDetails = id.ok ? [] : id.details.map(({ message }) => ({ path: 'planId', message }));
+  const read = readPlanFields(fields, mode);
+  const details = [...idDetails, ...read.details];
+  if (!id.ok || !read.plan || details.length > 0) return editorPage(c, edited, mode, wrong(c, details));
+  const before = await readPlan(c.env, organizationId, id.value);
+  if (edited === null && before.ok) {
+    return editorPage(c, null, mode, wrong(c, [{ path: 'planId', message: 'is the id of another plan' }]));
+  }
+  const request = await operatorRequest(c, operations.putPlan, { params: { org: organizationId, planId: id.value }, body: read.plan });
+  const answer = await putPlan(request, organizationId, id.value, read.plan);
+  if (!answer.ok) return editorPage(c, edited, mode, wrong(c, detailsOf(answer.refusal)));
+  const same = before.ok && before.data.version === answer.data.version;
+  return c.redirect(`${planPath(organizationId, id.value)}?done=${same ? 'plan-same' : 'plan'}`, 303);
+}
+
+/** The plan that was typed, or what is wrong with it. */
+function readPlanFields(fields: Fields, mode: Mode): { plan: Plan | null; details: readonly Detail[] } {
+  const document = mode === 'json' ? parsed(text(fields, 'document')) : { value: planOfFields(fields) };
+  if (!document) return { plan: null, details: [{ path: 'document', message: 'must be valid JSON' }] };
+  const checked = check(Plan, document.value);
+  if (checked.ok) return { plan: checked.value, details: [] };
+  // In the document there is one field; the rule names its path.
+  const details =
+    mode === 'form' ? checked.details : checked.details.map(({ path, message }) => ({ path: 'document', message: `${path} ${message}` }));
+  return { plan: null, details };
+}
+
+function parsed(document: string): { value: unknown } | null {
+  try {
+    return { value: JSON.parse(document) };
+  } catch {
+    return null;
+  }
+}
+
+function editorPage(c: ConsoleContext, edited: string | null, mode: Mode, state: FormState) {
+  const { organizationId } = c.get('organization');
+  const plans = organizationPath(organizationId, 'plans');
+  const own = edited === null ? organizationPath(organizationId, 'new-plan') : planPath(organizationId, edited, 'edit');
+  const action = edited === null ? plans : planPath(organizationId, edited);
+  return page(
+    c,
+    {
+      title: edited === null ? 'New plan' : 'Edit plan',
+      status: state.details.length > 0 ? 400 : 200,
+      sub: edited === null ? undefined : 'Another content makes the next version; customers keep theirs until they are moved.',
+      crumbs: [{ text: 'Plans', href: plans }, ...(edited === null ? [] : [{ text: edited, href: planPath(organizationId, edited) }])],
+      actions: (
+        <nav class="tabs" aria-label="How to edit">
+          <a href={own} aria-current={mode === 'form' ? 'true' : undefined}>
+            Form
+          </a>
+          <a href={`${own}?as=json`} aria-current={mode === 'json' ? 'true' : undefined}>
+            JSON
+          </a>
+        </nav>
+      ),
+    },
+    <Editor
+      action={action}
+      back={edited === null ? plans : planPath(organizationId, edited)}
+      mode={mode}
+      isNew={edited === null}
+      state={state}
+      secrets={secretsOf(c)}
+    />,
+  );
+}
+
+interface EditorProps {
+  action: string;
+  back: string;
+  mode: Mode;
+  isNew: boolean;
+  state: FormState;
+  secrets: FormSecrets;
+}
+
+const Editor: FC<EditorProps> = ({ action, back, mode, isNew, state, secrets }) => (
+  <Form action={action} secrets={secrets} state={state}>
+    <input type="hidden" name="as" value={mode} />
+    <Card title="Plan">
+      <div class="columns">
+        {isNew && (
+          <TextField
+            name="planId"
+            label="Plan id"
+            state={state}
+            required
+            hint="For example pro. Letters, digits, dots, dashes; it stays."
+          />
+        )}
+        {mode === 'form' && <TextField name="name" label="Name" state={state} required hint="Customers see it." />}
+      </div>
+      {mode === 'json' ? (
+        <TextArea name="document" label="Document" state={state} rows={30} mono hint="Only name and limitType are required." />
+      ) : (
+        <Behaviour state={state} />
+      )}
+    </Card>
+    {mode === 'form' && <Allowances state={state} />}
+    {mode === 'form' && SLOTS.map((slot) => <CustomMeterFields slot={slot} state={state} />)}
+    <div class="submit">
+      <button type="submit" class="primary">
+        {isNew ? 'Create plan' : 'Save plan'}
+      </button>
+      <a href={back}>Not now</a>
+    </div>
+  </Form>
+);
+
+const Behaviour: FC<{ state: FormState }> = ({ state }) => (
+  <>
+    <Choice
+      name="limitType"
+      label="When an allowance is used up"
+      state={state}
+      options={[
+        ['BLOCK', 'Block', 'calls of that tier are denied'],
+        ['DOWNGRADE', 'Downgrade', 'premium calls are offered the standard tier'],
+        ['NONE', 'Only inform', 'calls go on, and overage is recorded'],
+      ]}
+    />
+    <div class="columns">
+      <TextField name="replenish.every" label="Renews every" state={state} numeric />
+      <Select
+        name="replenish.unit"
+        label="Unit"
+        state={state}
+        options={[
+          ['HOUR', 'hours'],
+          ['DAY', 'days'],
+          ['WEEK', 'weeks'],
+          ['MONTH', 'months'],
+          ['YEAR', 'years'],
+          ['NEVER', 'never renews'],
+        ]}
+      />
+      <Select
+        name="reasoningLevel"
+        label="Reasoning up to"
+        state={state}
+        options={(['NONE', 'LOW', 'MEDIUM', 'HIGH'] as const).map((level) => [level, words(level)] as const)}
+      />
+    </div>
+  </>
+);
+
+const Allowances: FC<{ state: FormState }> = ({ state }) => (
+  <>
+    <Card title="Allowances of a period" note="Empty is unlimited, 0 is none.">
+      <div class="columns">
+        {LIMITS.map((name) => (
+          <TextField name={`limits.${name}`} label={words(name)} state={state} numeric placeholder="unlimited" hint={LIMIT_HINTS[name]} />
+        ))}
+      </div>
+    </Card>
+    <Card title="Features and rates">
+      <div class="actions">
+        {FEATURES.map((name) => (
+          <Checkbox name={`features.${name}`} label={words(name)} state={state} />
+        ))}
+      </div>
+      <div class="columns">
+        <TextField name="rollingCalls.limit" label="Calls in a sliding window" state={state} numeric placeholder="no limit" />
+        <TextField name="rollingCalls.windowSeconds" label="Window in seconds" state={state} numeric placeholder="60" />
+        <TextField
+          name="reserveOutputTokens"
+          label="Reserved output tokens"
+          state={state}
+          numeric
+          placeholder="none"
+          hint="Each begin reserves them, which makes a token limit exact."
+        />
+      </div>
+    </Card>
+    <Card title="Pay as you go">
+      <Checkbox name="payg.enabled" label="The USD balance may pay when the allowance is used up" state={state} />
+      <div class="columns">
+        <TextField
+          name="payg.markupPercent"
+          label="Markup in percent"
+          state={state}
+          numeric
+          placeholder="0"
+          hint="Added to the cost of a call."
+        />
+      </div>
+    </Card>
+  </>
+);
+
+const LIMIT_HINTS: Readonly<Record<string, string>> = { standardTokens: 'Output tokens', premiumTokens: 'Output tokens' };
+
+const CustomMeterFields: FC<{ slot: (typeof SLOTS)[number]; state: FormState }> = ({ slot, state }) => {
+  const path = `customMeters.${slot}`;
+  const listed = state.values[`${path}.listed`] === 'on';
+  const broken = state.details.some((detail) => detail.path.startsWith(path));
+  return (
+    <Card title={slot === 'AGENTIC_API' ? 'Agentic API meter' : `Custom meter ${slot.slice(-1)}`}>
+      <details class="fold" open={listed || broken}>
+        <summary>{listed ? 'Part of the plan' : 'Not part of the plan'}</summary>
+        <div class="form">
+          <Checkbox name={`${path}.listed`} label="The plan has this meter" state={state} />
+          <div class="columns">
+            <TextField name={`${path}.label`} label="Name of the unit" state={state} placeholder="Pages" />
+            <TextField name={`${path}.included`} label="Included in a period" state={state} numeric placeholder="0" />
+          </div>
+          <div class="actions">
+            <Checkbox name={`${path}.enabled`} label="May be used" state={state} />
+            <Checkbox name={`${path}.unlimited`} label="Unlimited" state={state} />
+            <Checkbox name={`${path}.funding.credits`} label="Purchased units may pay" state={state} />
+            <Checkbox name={`${path}.funding.payg`} label="The USD balance may pay" state={state} />
+          </div>
+          <Overage path={`${path}.overage`} slot={slot} state={state} />
+        </div>
+      </details>
+    </Card>
+  );
+};
+
+const Overage: FC<{ path: string; slot: string; state: FormState }> = ({ path, slot, state }) => (
+  <fieldset class="box" id={idOf(`${path}.tiers`)}>
+    <legend>Price of units beyond</legend>
+    {state.details
+      .filter((detail) => detail.path === path || detail.path === `${path}.tiers`)
+      .map(({ message }) => (
+        <p class="error">{message}</p>
+      ))}
+    <div class="columns">
+      <Select
+        name={`${path}.model`}
+        label="Price"
+        state={state}
+        options={[
+          ['', 'None'],
+          ['SINGLE', 'One price'],
+          ['GRADUATED', 'Graduated'],
+        ]}
+      />
+      <TextField name={`${path}.priceUsd`} label="One price: USD" state={state} numeric />
+      <TextField name={`${path}.per`} label="One price: for units" state={state} numeric placeholder="1" />
+    </div>
+    <p class="quiet hint">Graduated: each row up to its last unit; the last row without one. Empty rows do not count.</p>
+    {Array.from({ length: tierRows(state.values as Fields, slot) }, (_, index) => {
+      const row = `${path}.tiers.${index}`;
+      return (
+        <div class="columns">
+          <TextField name={`${row}.upTo`} label={`Row ${index + 1}: up to unit`} state={state} numeric placeholder="and all beyond" />
+          <TextField name={`${row}.priceUsd`} label={`Row ${index + 1}: USD`} state={state} numeric />
+          <TextField name={`${row}.per`} label={`Row ${index + 1}: for units`} state={state} numeric placeholder="1" />
+        </div>
+      );
+    })}
+  </fieldset>
+);

@@ -1,0 +1,340 @@
+/**
+ * Plans: the list, one plan with its versions, two versions side by side, and moving its customers to the newest one.
+ */
+import type { Hono } from 'hono';
+import type { FC } from 'hono/jsx';
+import type { z } from 'zod';
+import { operations } from '../../contract/operations.ts';
+import { MigratePlanRequest, type PlanMigration } from '../../contract/operator-customers.ts';
+import type { Plan, PlanDetail } from '../../contract/plans.ts';
+import { listPlans, migratePlan, readMigration, readPlan } from '../../operator/plans.ts';
+import { pageRequest } from '../../platform/page.ts';
+import { type ConsoleContext, type ConsoleEnv, organizationPath, planPath } from '../context.ts';
+import { Progress } from '../page/charts.tsx';
+import { Choice, Form, type FormSecrets, type FormState, Select } from '../page/form.tsx';
+import { compact, count, plural, words } from '../page/format.ts';
+import { Badge, Card, Code, Empty, Facts, Json, Nothing, Notice, Time } from '../page/parts.tsx';
+import { Pager, Table } from '../page/table.tsx';
+import { allFields, shownValue } from '../readings/changes.ts';
+import { refused } from '../refused.tsx';
+import { page, secretsOf } from '../shell.tsx';
+import { STATUS_TONES } from '../statuses.ts';
+import { check, operatorRequest, text } from '../submitted.ts';
+
+type Detail = z.infer<typeof PlanDetail>;
+
+const PAGE_SIZE = 50;
+const REFRESH_SECONDS = 2;
+
+export function mountPlans(app: Hono<ConsoleEnv>): void {
+  app.get('/organizations/:org/plans', async (c) => {
+    const { organizationId, defaultPlanId } = c.get('organization');
+    const asked = pageRequest({ limit: PAGE_SIZE, cursor: c.req.query('cursor') }) ?? { limit: PAGE_SIZE, after: null };
+    const answer = await listPlans(c.env, organizationId, asked);
+    if (!answer.ok) return refused(c, answer.refusal);
+    const path = organizationPath(organizationId, 'plans');
+    const actions = (
+      <a class="button primary" href={organizationPath(organizationId, 'new-plan')}>
+        New plan
+      </a>
+    );
+    return page(
+      c,
+      { title: 'Plans', sub: 'What customers may use in a period.', actions },
+      <Card>
+        {answer.data.items.length === 0 ? (
+          <Empty title="No plan yet">
+            A plan says what a customer may use in a period, and what happens when that is used up.{' '}
+            <a href={organizationPath(organizationId, 'new-plan')}>Make the first one</a>.
+          </Empty>
+        ) : (
+          <PlanTable organizationId={organizationId} items={answer.data.items} defaultPlanId={defaultPlanId} />
+        )}
+        <Pager path={path} query={{}} next={answer.data.nextCursor} first={asked.after === null} />
+      </Card>,
+    );
+  });
+
+  app.get('/organizations/:org/plans/:planId', async (c) => planPage(c));
+
+  app.get('/organizations/:org/plans/:planId/compare', async (c) => {
+    const { organizationId } = c.get('organization');
+    const answer = await readPlan(c.env, organizationId, c.req.param('planId'));
+    return answer.ok ? comparePage(c, answer.data) : refused(c, answer.refusal);
+  });
+
+  app.post('/organizations/:org/plans/:planId/migrate', async (c) => {
+    const { organizationId } = c.get('organization');
+    const planId = c.req.param('planId');
+    const checked = check(MigratePlanRequest, { when: text(c.get('submitted').fields, 'when') });
+    if (!checked.ok) return planPage(c, { values: {}, details: checked.details });
+    const request = await operatorRequest(c, operations.migratePlan, { params: { org: organizationId, planId }, body: checked.value });
+    const answer = await migratePlan(request, organizationId, planId, checked.value);
+    if (!answer.ok) return refused(c, answer.refusal);
+    return c.redirect(planPath(organizationId, planId, 'migrations', answer.data.jobId), 303);
+  });
+
+  app.get('/organizations/:org/plans/:planId/migrations/:jobId', async (c) => {
+    const { organizationId } = c.get('organization');
+    const answer = await readMigration(c.env, organizationId, c.req.param('jobId'));
+    return answer.ok ? migrationPage(c, answer.data) : refused(c, answer.refusal);
+  });
+}
+
+export function periodOf(replenish: Plan['replenish']): string {
+  if (!replenish) return 'never';
+  const unit = replenish.unit.toLowerCase();
+  return replenish.every === 1 ? `every ${unit}` : `every ${replenish.every} ${unit}s`;
+}
+
+const limitOf = (value: number | null) => (value === null ? '∞' : compact(value));
+
+const PlanTable: FC<{ organizationId: string; items: Detail[]; defaultPlanId: string | null }> = ({
+  organizationId,
+  items,
+  defaultPlanId,
+}) => (
+  <Table
+    caption="Plans"
+    rows={items}
+    columns={[
+      {
+        title: 'Plan',
+        heading: true,
+        cell: ({ planId, plan }) => (
+          <span>
+            <a href={planPath(organizationId, planId)}>{plan.name}</a> {planId === defaultPlanId && <Badge tone="info">default</Badge>}
+            <span class="sub">{planId}</span>
+          </span>
+        ),
+      },
+      { title: 'Version', figure: true, cell: ({ version }) => String(version) },
+      { title: 'When used up', cell: ({ plan }) => words(plan.limitType) },
+      { title: 'Renews', cell: ({ plan }) => periodOf(plan.replenish) },
+      { title: 'Standard calls', figure: true, cell: ({ plan }) => limitOf(plan.limits.standardCalls) },
+      { title: 'Premium calls', figure: true, cell: ({ plan }) => limitOf(plan.limits.premiumCalls) },
+      { title: 'Premium tokens', figure: true, cell: ({ plan }) => limitOf(plan.limits.premiumTokens) },
+      { title: 'Pay as you go', cell: ({ plan }) => (plan.payg.enabled ? `cost + ${plan.payg.markupPercent}%` : <Nothing />) },
+    ]}
+  />
+);
+
+async function planPage(c: ConsoleContext, state: FormState = { values: { when: 'NOW' }, details: [] }) {
+  const { organizationId, defaultPlanId } = c.get('organization');
+  const planId = c.req.param('planId') ?? '';
+  const answer = await readPlan(c.env, organizationId, planId);
+  if (!answer.ok) return refused(c, answer.refusal);
+  const { plan, version, versions } = answer.data;
+  const path = planPath(organizationId, planId);
+  const nowMs = Date.now();
+  return page(
+    c,
+    {
+      title: plan.name,
+      status: state.details.length > 0 ? 400 : 200,
+      sub: (
+        <>
+          <Code>{planId}</Code> · version {version} {planId === defaultPlanId && <Badge tone="info">default</Badge>}
+        </>
+      ),
+      crumbs: [{ text: 'Plans', href: organizationPath(organizationId, 'plans') }],
+      actions: (
+        <a class="button primary" href={`${path}/edit`}>
+          Edit plan
+        </a>
+      ),
+    },
+    <div class="grid">
+      <Card title="What it allows">
+        <PlanFacts plan={plan} />
+      </Card>
+      <div class="stack">
+        <Card title="Versions" note="A version never changes. Subscriptions keep theirs until they are moved.">
+          <Versions detail={answer.data} path={path} nowMs={nowMs} />
+        </Card>
+        {versions.length > 1 && (
+          <Card title="Move customers to the newest version">
+            <MigrateForm path={path} state={state} secrets={secretsOf(c)} version={version} />
+          </Card>
+        )}
+      </div>
+      <Card title="As a document" wide>
+        <details class="fold">
+          <summary>Show</summary>
+          <Json value={plan} />
+        </details>
+      </Card>
+    </div>,
+  );
+}
+
+const PlanFacts: FC<{ plan: Plan }> = ({ plan }) => (
+  <Facts
+    items={[
+      ['When used up', words(plan.limitType)],
+      ['Reasoning up to', words(plan.reasoningLevel)],
+      ['Renews', periodOf(plan.replenish)],
+      ...Object.entries(plan.limits).map(([name, limit]) => [words(name), limit === null ? 'unlimited' : count(limit)] as const),
+      [
+        'Features',
+        Object.entries(plan.features)
+          .flatMap(([name, included]) => (included ? [name] : []))
+          .join(', ') || 'none',
+      ],
+      [
+        'Rolling limit',
+        plan.rollingCalls ? `${count(plan.rollingCalls.limit)} calls in ${count(plan.rollingCalls.windowSeconds)} s` : 'none',
+      ],
+      ['Reserved per call', plan.reserveOutputTokens === null ? 'nothing' : `${count(plan.reserveOutputTokens)} output tokens`],
+      ['Pay as you go', plan.payg.enabled ? `cost + ${plan.payg.markupPercent}%` : 'off'],
+      ...Object.entries(plan.customMeters).flatMap(([slot, meter]) =>
+        meter
+          ? [
+              [
+                meter.label,
+                `${words(slot)}: ${meter.unlimited ? 'unlimited' : `${count(meter.included)} included`}${meter.enabled ? '' : ', off'}`,
+              ] as const,
+            ]
+          : [],
+      ),
+    ]}
+  />
+);
+
+const Versions: FC<{ detail: Detail; path: string; nowMs: number }> = ({ detail: { versions }, path, nowMs }) => (
+  <>
+    <Table
+      caption="Versions"
+      rows={versions}
+      columns={[
+        { title: 'Version', heading: true, cell: ({ usagePlanVersionId }) => <Code>{usagePlanVersionId}</Code> },
+        { title: 'Made', cell: ({ createdAt }) => <Time at={createdAt} nowMs={nowMs} /> },
+        {
+          title: 'Changes',
+          cell: ({ version }) =>
+            version > 1 ? <a href={`${path}/compare?a=${version - 1}&b=${version}`}>against version {version - 1}</a> : <Nothing />,
+        },
+      ]}
+    />
+  </>
+);
+
+const MigrateForm: FC<{ path: string; state: FormState; secrets: FormSecrets; version: number }> = ({ path, state, secrets, version }) => (
+  <Form action={`${path}/migrate`} secrets={secrets} state={state}>
+    <p class="quiet">
+      Every subscription of an older version goes to version {version}, in the background. Changes to another plan that are scheduled stay.
+    </p>
+    <Choice
+      name="when"
+      label="When"
+      state={state}
+      options={[
+        ['NOW', 'Now', 'what is used and the date of renewal are kept'],
+        ['AT_NEXT_REPLENISH', 'At each next renewal', 'nothing changes until then'],
+      ]}
+    />
+    <div class="submit">
+      <button type="submit">Move customers</button>
+    </div>
+  </Form>
+);
+
+function comparePage(c: ConsoleContext, detail: Detail) {
+  const { organizationId } = c.get('organization');
+  const { planId, versions, version } = detail;
+  const numberOf = (name: string, otherwise: number) => Number(c.req.query(name) ?? otherwise);
+  const [a, b] = [numberOf('a', version - 1), numberOf('b', version)].map((number) => versions.find((one) => one.version === number));
+  const path = planPath(organizationId, planId);
+  const options = versions.map((one) => [String(one.version), `Version ${one.version}`] as const);
+  const state: FormState = { values: { a: String(a?.version ?? ''), b: String(b?.version ?? '') }, details: [] };
+  return page(
+    c,
+    {
+      title: 'Versions side by side',
+      crumbs: [
+        { text: 'Plans', href: organizationPath(organizationId, 'plans') },
+        { text: detail.plan.name, href: path },
+      ],
+    },
+    <Card>
+      <form method="get" action={`${path}/compare`}>
+        <div class="filters">
+          <Select name="a" label="Older" state={state} options={options} />
+          <Select name="b" label="Newer" state={state} options={options} />
+          <button type="submit">Compare</button>
+        </div>
+      </form>
+      {a && b ? (
+        <SideBySide before={a.plan} after={b.plan} names={[`Version ${a.version}`, `Version ${b.version}`]} />
+      ) : (
+        <Empty title="Choose two versions">One of those that were asked for does not exist.</Empty>
+      )}
+    </Card>,
+  );
+}
+
+/** A limit that is absent is unlimited. */
+const shownField = (field: string, value: unknown) => (value === null && field.startsWith('limits.') ? 'unlimited' : shownValue(value));
+
+/** Every field of two versions; what differs comes first. */
+const SideBySide: FC<{ before: Plan; after: Plan; names: readonly [string, string] }> = ({ before, after, names }) => {
+  const rows = allFields(before, after);
+  const changed = rows.filter((row) => row.changed).length;
+  return (
+    <>
+      <p class="quiet">{changed === 0 ? 'They are the same.' : `${plural(changed, 'field')} changed.`}</p>
+      <Table
+        caption="Fields of both versions"
+        rows={rows.toSorted((one, other) => Number(other.changed) - Number(one.changed))}
+        columns={[
+          { title: 'Field', heading: true, cell: ({ field }) => field.split('.').map(words).join(' › ') },
+          { title: names[0], cell: ({ field, before: was }) => shownField(field, was) },
+          {
+            title: names[1],
+            cell: ({ field, after: will, changed: other }) =>
+              other ? <strong>{shownField(field, will)}</strong> : shownField(field, will),
+          },
+          { title: 'Changed', cell: ({ changed: other }) => (other ? <Badge tone="warn">changed</Badge> : '') },
+        ]}
+      />
+    </>
+  );
+};
+
+function migrationPage(c: ConsoleContext, job: PlanMigration) {
+  const { organizationId } = c.get('organization');
+  const nowMs = Date.now();
+  const running = job.status === 'RUNNING';
+  const done = job.migrated + job.unchanged;
+  return page(
+    c,
+    {
+      title: 'Migration',
+      sub: (
+        <>
+          to <Code>{job.usagePlanVersionId}</Code> <Badge tone={STATUS_TONES[job.status] ?? 'plain'}>{words(job.status)}</Badge>
+        </>
+      ),
+      crumbs: [
+        { text: 'Plans', href: organizationPath(organizationId, 'plans') },
+        { text: job.planId, href: planPath(organizationId, job.planId) },
+      ],
+      ...(running && { refreshSeconds: REFRESH_SECONDS }),
+    },
+    <Card title="Progress" note={running ? 'This page follows it. The migration goes on without it.' : undefined}>
+      <Progress done={running ? Math.min(done, job.total) : 1} total={running ? job.total : 1} label="Subscriptions moved" />
+      {job.lastError && <Notice tone="warn">{`${plural(job.failures, 'attempt')} failed and will be made again: ${job.lastError}`}</Notice>}
+      <Facts
+        items={[
+          // New customers may have come to the plan since they were counted.
+          ['Moved', `${count(job.migrated)} of ${count(Math.max(job.total, done))}`],
+          ['Needed no change', count(job.unchanged)],
+          ['When', job.when === 'NOW' ? 'at once' : 'at each next renewal'],
+          ['Began', <Time at={job.startedAt} nowMs={nowMs} />],
+          ['Done', job.finishedAt === null ? undefined : <Time at={job.finishedAt} nowMs={nowMs} />],
+          ['Job', <Code>{job.jobId}</Code>],
+        ]}
+      />
+    </Card>,
+  );
+}

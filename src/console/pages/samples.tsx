@@ -1,0 +1,180 @@
+/**
+ * Review of stored samples: the list, one sample with what went in and what came out, and its deletion.
+ */
+import type { Hono } from 'hono';
+import type { FC } from 'hono/jsx';
+import { operations } from '../../contract/operations.ts';
+import { ListSamplesQuery, type Sample, type SampleListItem } from '../../contract/samples.ts';
+import { deleteSample, listSamples, readSample } from '../../operator/samples.ts';
+import { pageRequest } from '../../platform/page.ts';
+import { type ConsoleContext, type ConsoleEnv, customerPath, organizationPath } from '../context.ts';
+import { ErrorSummary, Form, type FormState, TextField } from '../page/form.tsx';
+import { count, duration } from '../page/format.ts';
+import { Badge, Card, Code, Empty, Facts, Json, Nothing, Time } from '../page/parts.tsx';
+import { Pager, Table } from '../page/table.tsx';
+import { refused } from '../refused.tsx';
+import { page, secretsOf } from '../shell.tsx';
+import { check, detailsOf, operatorRequest } from '../submitted.ts';
+import { shortened } from './customer.tsx';
+
+const PAGE_SIZE = 50;
+
+export function mountSamples(app: Hono<ConsoleEnv>): void {
+  app.get('/organizations/:org/samples', async (c) => {
+    const { organizationId } = c.get('organization');
+    const path = organizationPath(organizationId, 'samples');
+    const values = Object.fromEntries(Object.entries(c.req.query()).filter(([name, value]) => value !== '' && name !== 'done'));
+    const checked = check(ListSamplesQuery, { ...values, limit: PAGE_SIZE });
+    const { limit: _limit, cursor, ...filter } = checked.ok ? checked.value : { limit: PAGE_SIZE, cursor: undefined };
+    const asked = pageRequest({ limit: PAGE_SIZE, cursor }) ?? { limit: PAGE_SIZE, after: null };
+    const answer = await listSamples(c.env, organizationId, filter, asked);
+    const details = checked.ok ? (answer.ok ? [] : detailsOf(answer.refusal)) : checked.details;
+    const { items, nextCursor } = answer.ok ? answer.data : { items: [], nextCursor: null };
+    const query = Object.fromEntries(Object.entries(values).filter(([name]) => name !== 'cursor'));
+    return page(
+      c,
+      {
+        title: 'Samples',
+        status: details.length > 0 ? 400 : 200,
+        sub: 'Calls that were kept for review, newest first.',
+        crumbs: crumbsOf(organizationId),
+      },
+      <Card>
+        <Filters path={path} state={{ values, details }} />
+        {items.length === 0 ? (
+          <Empty title="No samples">
+            Samples are kept by the <a href={organizationPath(organizationId, 'sampling')}>policy</a>, sent by applications, and gone when
+            they expire.
+          </Empty>
+        ) : (
+          <Samples path={path} organizationId={organizationId} items={items} nowMs={Date.now()} />
+        )}
+        <Pager path={path} query={query} next={nextCursor} first={asked.after === null} />
+      </Card>,
+    );
+  });
+
+  app.get('/organizations/:org/samples/:sampleId', async (c) => {
+    const answer = await readSample(c.env, c.get('organization').organizationId, c.req.param('sampleId'));
+    return answer.ok ? samplePage(c, answer.data) : refused(c, answer.refusal);
+  });
+
+  app.post('/organizations/:org/samples/:sampleId/delete', async (c) => {
+    const { organizationId } = c.get('organization');
+    const sampleId = c.req.param('sampleId');
+    const request = await operatorRequest(c, operations.deleteSample, { params: { org: organizationId, sampleId } });
+    const answer = await deleteSample(request, organizationId, sampleId);
+    if (!answer.ok) return refused(c, answer.refusal);
+    return c.redirect(`${organizationPath(organizationId, 'samples')}?done=sample`, 303);
+  });
+}
+
+const crumbsOf = (organizationId: string) => [{ text: 'Sampling', href: organizationPath(organizationId, 'sampling') }];
+
+const Filters: FC<{ path: string; state: FormState }> = ({ path, state }) => (
+  <search aria-label="Samples">
+    <form method="get" action={path}>
+      <ErrorSummary details={state.details} />
+      <div class="filters">
+        <TextField name="customerId" label="Customer id" state={state} />
+        <TextField name="feature" label="Feature" state={state} />
+        <TextField name="model" label="Model" state={state} />
+        <button type="submit">Search</button>
+      </div>
+    </form>
+  </search>
+);
+
+const Samples: FC<{ path: string; organizationId: string; items: SampleListItem[]; nowMs: number }> = ({
+  path,
+  organizationId,
+  items,
+  nowMs,
+}) => (
+  <Table
+    caption="Samples"
+    rows={items}
+    columns={[
+      {
+        title: 'Sample',
+        heading: true,
+        cell: ({ sampleId }) => <a href={`${path}/${encodeURIComponent(sampleId)}`}>{shortened(sampleId)}</a>,
+      },
+      {
+        title: 'Customer',
+        cell: ({ customerId }) => (customerId === null ? <Nothing /> : <a href={customerPath(organizationId, customerId)}>{customerId}</a>),
+      },
+      { title: 'Feature', cell: ({ feature }) => feature ?? <Nothing /> },
+      { title: 'Model', cell: ({ model, provider }) => model ?? provider },
+      { title: 'Received', cell: ({ receivedAt }) => <Time at={receivedAt} nowMs={nowMs} /> },
+      { title: 'Gone', cell: ({ expiresAt }) => <Time at={expiresAt} nowMs={nowMs} brief /> },
+      { title: 'Bytes', figure: true, cell: ({ payloadBytes }) => count(payloadBytes) },
+    ]}
+  />
+);
+
+function samplePage(c: ConsoleContext, sample: Sample) {
+  const { organizationId } = c.get('organization');
+  const path = organizationPath(organizationId, 'samples');
+  const nowMs = Date.now();
+  const parts = [
+    ['Input', sample.input],
+    ['Output', sample.output],
+    ['Usage', sample.usage],
+    ['Error', sample.error],
+  ] as const;
+  return page(
+    c,
+    { title: shortened(sample.sampleId), crumbs: [...crumbsOf(organizationId), { text: 'Samples', href: path }] },
+    <>
+      <Card title="Sample">
+        <Facts
+          items={[
+            ['Sample id', <Code>{sample.sampleId}</Code>],
+            [
+              'Customer',
+              sample.customerId === null ? undefined : <a href={customerPath(organizationId, sample.customerId)}>{sample.customerId}</a>,
+            ],
+            ['Feature', sample.feature ?? undefined],
+            ['Environment', sample.environment ?? undefined],
+            [
+              'Tags',
+              sample.tags.length > 0 ? (
+                <span class="tags">
+                  {sample.tags.map((tag) => (
+                    <Badge>{tag}</Badge>
+                  ))}
+                </span>
+              ) : undefined,
+            ],
+            ['Vendor', sample.provider],
+            ['Model', sample.model],
+            ['Took', sample.latencyMs === null ? undefined : duration(sample.latencyMs)],
+            ['Decision', sample.decisionId === null ? undefined : <Code>{sample.decisionId}</Code>],
+            ['Received', <Time at={sample.receivedAt} nowMs={nowMs} />],
+            ['Gone', <Time at={sample.expiresAt} nowMs={nowMs} />],
+          ]}
+        />
+      </Card>
+      {parts.map(
+        ([title, value]) =>
+          value !== undefined && (
+            <Card title={title}>
+              <Json value={value} />
+            </Card>
+          ),
+      )}
+      <section class="card danger-zone" aria-label="Deletion">
+        <h2>Delete</h2>
+        <p class="quiet">The sample is gone at once, whatever its date.</p>
+        <Form action={`${path}/${encodeURIComponent(sample.sampleId)}/delete`} secrets={secretsOf(c)} label="Delete">
+          <div class="submit">
+            <button type="submit" class="danger">
+              Delete sample
+            </button>
+          </div>
+        </Form>
+      </section>
+    </>,
+  );
+}

@@ -1,0 +1,198 @@
+/**
+ * Usage of one organization over a period of days, by every dimension, narrowed to a customer or a feature where asked.
+ */
+import type { Hono } from 'hono';
+import type { FC } from 'hono/jsx';
+import type { AnomaliesData } from '../../contract/readings.ts';
+import { AnomaliesQuery } from '../../contract/readings.ts';
+import { type Figures, SummaryQuery, type UsageSummaryData } from '../../contract/usage-summary.ts';
+import { readAnomalies } from '../../metering/anomalies.ts';
+import { readUsageSummary } from '../../metering/usage-summary.ts';
+import { AnomaliesTable } from '../anomalies-view.tsx';
+import { callerOf } from '../caller.ts';
+import { type ConsoleContext, type ConsoleEnv, customerPath, organizationPath } from '../context.ts';
+import { ErrorSummary, type FormState, TextField } from '../page/form.tsx';
+import { plural, words } from '../page/format.ts';
+import { Card, Empty, Notice, Time } from '../page/parts.tsx';
+import { page } from '../shell.tsx';
+import { check, detailsOf } from '../submitted.ts';
+import { type DayUsage, type GroupUsage, UsageCharts, UsageRanking, UsageTotals } from '../usage-view.tsx';
+
+const DAY_MS = 86_400_000;
+const RANGES = [7, 30, 90] as const;
+const RANGE_DEFAULT = 30;
+/** Anomalies of this time, of which the gravest stand with the usage. */
+const ANOMALY_DAYS = 30;
+const ANOMALIES_MAX = 50;
+const ANOMALIES_SHOWN_MAX = 3;
+const SEVERITIES = ['HIGH', 'MEDIUM', 'LOW'];
+
+export function mountUsage(app: Hono<ConsoleEnv>): void {
+  app.get('/organizations/:org', async (c) => {
+    const nowMs = Date.now();
+    const asked = filled(c.req.query());
+    const days = RANGES.find((range) => String(range) === asked.days) ?? RANGE_DEFAULT;
+    const first = new Date(nowMs - (days - 1) * DAY_MS).toISOString().slice(0, 10);
+    const checked = check(SummaryQuery, { ...(asked.from === undefined && asked.to === undefined && { from: first }), ...asked });
+    if (!checked.ok) return usagePage(c, asked, days, null, checked.details);
+    const caller = await callerOf(c);
+    const narrowed = checked.value.customerId !== undefined || checked.value.feature !== undefined;
+    const [answer, anomalies] = await Promise.all([
+      readUsageSummary(caller, checked.value),
+      narrowed ? null : readAnomalies(caller, AnomaliesQuery.parse({ days: ANOMALY_DAYS }), { after: null, limit: ANOMALIES_MAX }),
+    ]);
+    return answer.ok
+      ? usagePage(c, asked, days, { summary: answer.data, anomalies: anomalies?.ok ? anomalies.data.items : null }, [])
+      : usagePage(c, asked, days, null, detailsOf(answer.refusal));
+  });
+}
+
+type Asked = Record<string, string>;
+
+/** A form sends its empty fields too. */
+function filled(query: Asked): Asked {
+  return Object.fromEntries(Object.entries(query).filter(([, value]) => value !== ''));
+}
+
+interface Read {
+  summary: UsageSummaryData;
+  /** `null` where they were not looked for. */
+  anomalies: AnomaliesData['items'] | null;
+}
+
+function usagePage(c: ConsoleContext, asked: Asked, days: number, read: Read | null, details: FormState['details']) {
+  const data = read?.summary;
+  const { organizationId, name } = c.get('organization');
+  const path = organizationPath(organizationId);
+  const ranged = asked.from !== undefined || asked.to !== undefined;
+  return page(
+    c,
+    {
+      title: 'Usage',
+      sub: data && (
+        <>
+          {name} · {data.period.startedAt.slice(0, 10)} to {new Date(Date.parse(data.period.endedAt) - 1).toISOString().slice(0, 10)} ·
+          complete up to <Time at={data.asOf} nowMs={Date.now()} brief />
+        </>
+      ),
+      status: details.length > 0 ? 400 : 200,
+      actions: (
+        <nav class="tabs" aria-label="Period">
+          {RANGES.map((range) => (
+            <a
+              href={`${path}?${new URLSearchParams({ ...kept(asked), days: String(range) })}`}
+              aria-current={!ranged && range === days ? 'true' : undefined}
+            >
+              {range} days
+            </a>
+          ))}
+        </nav>
+      ),
+    },
+    <>
+      <Filters path={path} state={{ values: asked, details }} />
+      {data && <Summary data={data} anomalies={read?.anomalies ?? []} path={path} organizationId={organizationId} asked={asked} />}
+    </>,
+  );
+}
+
+function kept({ customerId, feature }: Asked): Asked {
+  return { ...(customerId && { customerId }), ...(feature && { feature }) };
+}
+
+const Filters: FC<{ path: string; state: FormState }> = ({ path, state }) => (
+  <details class="fold" open={['from', 'to', 'customerId', 'feature'].some((name) => state.values[name] !== undefined)}>
+    <summary>Filter</summary>
+    <form method="get" action={path} class="form">
+      <ErrorSummary details={state.details} />
+      <div class="filters">
+        <TextField name="from" label="From (UTC)" type="date" state={state} />
+        <TextField name="to" label="Up to, not with" type="date" state={state} />
+        <TextField name="customerId" label="Customer id" state={state} />
+        <TextField name="feature" label="Feature" state={state} />
+        <button type="submit">Apply</button>
+        <a class="button" href={path}>
+          Clear
+        </a>
+      </div>
+    </form>
+  </details>
+);
+
+const GravestAnomalies: FC<{ items: AnomaliesData['items']; path: string; organizationId: string }> = ({ items, path, organizationId }) =>
+  items.length === 0 ? null : (
+    <Card
+      title="What stands out"
+      actions={<a href={`${path}/anomalies?days=${ANOMALY_DAYS}`}>{`All of ${ANOMALY_DAYS} days: ${items.length}`}</a>}
+    >
+      <AnomaliesTable organizationId={organizationId} items={gravest(items)} nowMs={Date.now()} />
+    </Card>
+  );
+
+function gravest(items: AnomaliesData['items']): AnomaliesData['items'] {
+  return items.toSorted((a, b) => SEVERITIES.indexOf(a.severity) - SEVERITIES.indexOf(b.severity)).slice(0, ANOMALIES_SHOWN_MAX);
+}
+
+interface SummaryProps {
+  data: UsageSummaryData;
+  anomalies: AnomaliesData['items'];
+  path: string;
+  organizationId: string;
+  asked: Asked;
+}
+
+const Summary: FC<SummaryProps> = ({ data, anomalies, path, organizationId, asked }) => {
+  const days: DayUsage[] = data.byDay.map((day) => ({ ...day, startMs: Date.parse(day.startedAt), costNanoUsd: BigInt(day.costUsdNano) }));
+  const total = BigInt(data.totals.costUsdNano);
+  const narrowed = (name: string, value: string) => `${path}?${new URLSearchParams({ ...asked, [name]: value })}`;
+  return (
+    <>
+      {data.backlog.customers > 0 && (
+        <Notice tone="warn" title="Reports are behind.">
+          The changes of {plural(data.backlog.customers, 'customer')} could not be sent yet. Metering goes on; the figures follow.
+        </Notice>
+      )}
+      <UsageTotals days={days} />
+      {data.totals.calls === 0 && (
+        <Card>
+          <Empty title="No calls in this period">
+            Calls appear here within seconds of their end. Make a <a href={`${path}/keys`}>key</a> and a <a href={`${path}/plans`}>plan</a>,
+            then begin the first call.
+          </Empty>
+        </Card>
+      )}
+      <GravestAnomalies items={anomalies} path={path} organizationId={organizationId} />
+      <UsageCharts days={days} />
+      <div class="grid thirds">
+        <UsageRanking title="By model" total={total} groups={data.byModel.map((group) => ranked(group, group.model ?? 'not reported'))} />
+        <UsageRanking
+          title="By feature"
+          total={total}
+          groups={data.byFeature.map((group) =>
+            ranked(
+              group,
+              group.feature === null ? <span class="quiet">none</span> : <a href={narrowed('feature', group.feature)}>{group.feature}</a>,
+            ),
+          )}
+        />
+        <UsageRanking
+          title="By customer"
+          total={total}
+          groups={data.byCustomer.map((group) =>
+            ranked(group, <a href={customerPath(organizationId, group.customerId)}>{group.customerId}</a>),
+          )}
+        />
+        <UsageRanking
+          title="By vendor"
+          total={total}
+          groups={data.byProvider.map((group) => ranked(group, group.provider ?? 'not reported'))}
+        />
+        <UsageRanking title="By outcome" total={total} groups={data.byOutcome.map((group) => ranked(group, words(group.outcome)))} />
+      </div>
+    </>
+  );
+};
+
+function ranked({ calls, costUsdNano }: Figures, name: GroupUsage['name']): GroupUsage {
+  return { name, calls, costNanoUsd: BigInt(costUsdNano) };
+}

@@ -1,0 +1,108 @@
+/**
+ * The vendors of an organization: where they are reached, and with which key. A key goes in and never comes out.
+ */
+import type { Hono } from 'hono';
+import type { FC } from 'hono/jsx';
+import { operations } from '../../contract/operations.ts';
+import { SetVendorRequest, VENDOR_BASE_URLS, vendorProvider } from '../../contract/vendors.ts';
+import { setVendor } from '../../operator/vendors.ts';
+import { type ConsoleContext, type ConsoleEnv, organizationPath } from '../context.ts';
+import { Form, type FormSecrets, type FormState, TextField } from '../page/form.tsx';
+import { Card, Code, Empty, Time } from '../page/parts.tsx';
+import { Table } from '../page/table.tsx';
+import { listVendors, type VendorRow } from '../readings/configuration.ts';
+import { page, secretsOf } from '../shell.tsx';
+import { check, detailsOf, operatorRequest, optionalText, text } from '../submitted.ts';
+
+export function mountVendors(app: Hono<ConsoleEnv>): void {
+  app.get('/organizations/:org/vendors', (c) => vendorsPage(c, { values: { provider: c.req.query('provider') ?? '' }, details: [] }));
+
+  app.post('/organizations/:org/vendors', async (c) => {
+    const { organizationId } = c.get('organization');
+    const { fields } = c.get('submitted');
+    const baseUrl = optionalText(fields, 'baseUrl');
+    const provider = check(vendorProvider, text(fields, 'provider'));
+    const checked = check(SetVendorRequest, { apiKey: text(fields, 'apiKey'), ...(baseUrl && { baseUrl }) });
+    // The key is typed again: a page never has it.
+    const state = (details: FormState['details']): FormState => ({ values: { ...fields, apiKey: '' }, details });
+    const broken = [
+      ...(provider.ok ? [] : provider.details.map(({ message }) => ({ path: 'provider', message }))),
+      ...(checked.ok ? [] : checked.details),
+    ];
+    if (!provider.ok || !checked.ok) return vendorsPage(c, state(broken));
+    const request = await operatorRequest(c, operations.setVendor, {
+      params: { org: organizationId, provider: provider.value },
+      body: checked.value,
+    });
+    const answer = await setVendor(request, organizationId, provider.value, checked.value);
+    if (!answer.ok) return vendorsPage(c, state(detailsOf(answer.refusal)));
+    return c.redirect(`${organizationPath(organizationId, 'vendors')}?done=vendor`, 303);
+  });
+}
+
+async function vendorsPage(c: ConsoleContext, state: FormState) {
+  const { organizationId } = c.get('organization');
+  const path = organizationPath(organizationId, 'vendors');
+  const vendors = await listVendors(c.env, organizationId);
+  return page(
+    c,
+    { title: 'Vendors', sub: 'Whom calls through Callmeter are sent to.', status: state.details.length > 0 ? 400 : 200 },
+    <>
+      <Card title="Known vendors">
+        <Vendors path={path} vendors={vendors} nowMs={Date.now()} />
+      </Card>
+      <Card title="Add a vendor, or replace its key">
+        <VendorForm path={path} state={state} secrets={secretsOf(c)} />
+      </Card>
+    </>,
+  );
+}
+
+const Vendors: FC<{ path: string; vendors: VendorRow[]; nowMs: number }> = ({ path, vendors, nowMs }) =>
+  vendors.length === 0 ? (
+    <Empty title="No vendor yet">
+      Metering works without one. The unified call and the gateway need the key of the vendor that they send calls to.
+    </Empty>
+  ) : (
+    <Table
+      caption="Vendors"
+      rows={vendors}
+      columns={[
+        { title: 'Vendor', heading: true, cell: ({ provider }) => provider },
+        { title: 'Address', cell: ({ baseUrl }) => <Code>{baseUrl}</Code> },
+        { title: 'Key', cell: ({ keyHint }) => <Code>{`…${keyHint}`}</Code> },
+        { title: 'Set', cell: ({ updatedAtMs }) => <Time at={updatedAtMs} nowMs={nowMs} /> },
+        { title: 'Do', cell: ({ provider }) => <a href={`${path}?${new URLSearchParams({ provider })}#f-apiKey`}>Replace key</a> },
+      ]}
+    />
+  );
+
+const VendorForm: FC<{ path: string; state: FormState; secrets: FormSecrets }> = ({ path, state, secrets }) => (
+  <Form action={path} secrets={secrets} state={state}>
+    <div class="columns">
+      <TextField
+        name="provider"
+        label="Vendor"
+        state={state}
+        required
+        placeholder="openai"
+        hint={`Known addresses: ${Object.keys(VENDOR_BASE_URLS).join(', ')}.`}
+      />
+      <TextField name="baseUrl" label="Address" type="url" state={state} hint="With the version prefix. Empty: the known one." />
+      <TextField
+        name="apiKey"
+        label="Key"
+        type="password"
+        autocomplete="new-password"
+        state={state}
+        required
+        hint="Stored encrypted, and never shown."
+      />
+    </div>
+    <div class="submit">
+      <button type="submit" class="primary">
+        Save vendor
+      </button>
+    </div>
+  </Form>
+);

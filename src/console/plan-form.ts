@@ -1,0 +1,130 @@
+/**
+ * A plan as a form's fields and back. A field is named as the plan's own path, so that a broken rule finds it; an empty
+ * limit is unlimited, and an empty row of prices is none. Nothing is checked here: the contract's schema does that.
+ */
+import { Plan } from '../contract/plans.ts';
+import type { CustomMeter } from '../domain/plan.ts';
+import { count } from './page/format.ts';
+import { type Fields, isChecked, text, typedNumber } from './submitted.ts';
+
+export const LIMITS = ['standardCalls', 'premiumCalls', 'standardTokens', 'premiumTokens', 'searches', 'audioSeconds'] as const;
+export const FEATURES = ['audio', 'image', 'search'] as const;
+export const SLOTS = ['CUSTOM1', 'CUSTOM2', 'AGENTIC_API'] as const;
+
+/** Rows of prices that the form offers beyond those that are there, up to what a plan may have. */
+const SPARE_TIERS = 2;
+const TIERS_MAX = 20;
+
+/** What a new plan begins with: the contract's own defaults. */
+export const NEW_PLAN = Plan.parse({ name: 'New', limitType: 'BLOCK' });
+
+/** The fields that show a plan. */
+export function fieldsOfPlan(plan: Plan): Fields {
+  const fields: Fields = {
+    name: plan.name,
+    limitType: plan.limitType,
+    reasoningLevel: plan.reasoningLevel,
+    'replenish.every': plan.replenish ? String(plan.replenish.every) : '1',
+    'replenish.unit': plan.replenish?.unit ?? 'NEVER',
+    'rollingCalls.limit': shown(plan.rollingCalls?.limit),
+    'rollingCalls.windowSeconds': shown(plan.rollingCalls?.windowSeconds),
+    reserveOutputTokens: shown(plan.reserveOutputTokens),
+    'payg.enabled': on(plan.payg.enabled),
+    'payg.markupPercent': String(plan.payg.markupPercent),
+  };
+  for (const name of LIMITS) fields[`limits.${name}`] = shown(plan.limits[name]);
+  for (const name of FEATURES) fields[`features.${name}`] = on(plan.features[name]);
+  for (const slot of SLOTS) Object.assign(fields, fieldsOfMeter(`customMeters.${slot}`, plan.customMeters[slot]));
+  return fields;
+}
+
+function fieldsOfMeter(path: string, meter: CustomMeter | undefined): Fields {
+  const overage = meter?.overage;
+  const fields: Fields = {
+    [`${path}.listed`]: on(meter !== undefined),
+    [`${path}.enabled`]: on(meter?.enabled ?? true),
+    [`${path}.label`]: meter?.label ?? '',
+    [`${path}.included`]: shown(meter?.included),
+    [`${path}.unlimited`]: on(meter?.unlimited ?? false),
+    [`${path}.funding.credits`]: on(meter?.funding.credits ?? false),
+    [`${path}.funding.payg`]: on(meter?.funding.payg ?? false),
+    [`${path}.overage.model`]: overage?.model ?? '',
+    [`${path}.overage.priceUsd`]: overage?.model === 'SINGLE' ? overage.priceUsd : '',
+    [`${path}.overage.per`]: overage?.model === 'SINGLE' ? overage.per : '',
+  };
+  const tiers = overage?.model === 'GRADUATED' ? overage.tiers : [];
+  tiers.forEach(({ upTo, priceUsd, per }, index) => {
+    const row = `${path}.overage.tiers.${index}`;
+    Object.assign(fields, { [`${row}.upTo`]: upTo ?? '', [`${row}.priceUsd`]: priceUsd, [`${row}.per`]: per });
+  });
+  return fields;
+}
+
+/** The plan that the fields describe, as an operator would write it down. */
+export function planOfFields(fields: Fields): unknown {
+  const replenishUnit = text(fields, 'replenish.unit');
+  const rolling = [typedNumber(fields, 'rollingCalls.limit'), typedNumber(fields, 'rollingCalls.windowSeconds')];
+  return {
+    name: text(fields, 'name'),
+    limitType: text(fields, 'limitType'),
+    reasoningLevel: text(fields, 'reasoningLevel'),
+    replenish: replenishUnit === 'NEVER' ? null : { every: typedNumber(fields, 'replenish.every'), unit: replenishUnit },
+    limits: Object.fromEntries(LIMITS.map((name) => [name, typedNumber(fields, `limits.${name}`) ?? null])),
+    features: Object.fromEntries(FEATURES.map((name) => [name, isChecked(fields, `features.${name}`)])),
+    rollingCalls: rolling.every((value) => value === undefined) ? null : { limit: rolling[0], windowSeconds: rolling[1] },
+    reserveOutputTokens: typedNumber(fields, 'reserveOutputTokens') ?? null,
+    payg: { enabled: isChecked(fields, 'payg.enabled'), markupPercent: typedNumber(fields, 'payg.markupPercent') ?? 0 },
+    customMeters: Object.fromEntries(
+      SLOTS.flatMap((slot) =>
+        isChecked(fields, `customMeters.${slot}.listed`) ? [[slot, meterOfFields(fields, `customMeters.${slot}`)]] : [],
+      ),
+    ),
+  };
+}
+
+function meterOfFields(fields: Fields, path: string): unknown {
+  const overage = overageOfFields(fields, `${path}.overage`);
+  return {
+    enabled: isChecked(fields, `${path}.enabled`),
+    label: text(fields, `${path}.label`),
+    included: typedNumber(fields, `${path}.included`) ?? 0,
+    unlimited: isChecked(fields, `${path}.unlimited`),
+    funding: { credits: isChecked(fields, `${path}.funding.credits`), payg: isChecked(fields, `${path}.funding.payg`) },
+    ...(overage !== undefined && { overage }),
+  };
+}
+
+function overageOfFields(fields: Fields, path: string): unknown {
+  const model = text(fields, `${path}.model`);
+  if (model === '') return undefined;
+  if (model !== 'GRADUATED') return { model, priceUsd: decimalOf(fields, `${path}.priceUsd`), per: wholeOf(fields, `${path}.per`) || '1' };
+  const rows = Array.from({ length: TIERS_MAX }, (_, index) => `${path}.tiers.${index}`);
+  const tiers = rows
+    .filter((row) => ['upTo', 'priceUsd'].some((name) => text(fields, `${row}.${name}`) !== ''))
+    .map((row) => ({
+      upTo: wholeOf(fields, `${row}.upTo`) || null,
+      priceUsd: decimalOf(fields, `${row}.priceUsd`),
+      per: wholeOf(fields, `${row}.per`) || '1',
+    }));
+  return { model, tiers };
+}
+
+/** Rows of prices to show: those that are filled in, and some more. */
+export function tierRows(fields: Fields, slot: string): number {
+  const filled = Array.from({ length: TIERS_MAX }, (_, index) => index).filter(
+    (index) => text(fields, `customMeters.${slot}.overage.tiers.${index}.priceUsd`) !== '',
+  );
+  return Math.min(TIERS_MAX, (filled.at(-1) ?? -1) + 1 + SPARE_TIERS);
+}
+
+const decimalOf = (fields: Fields, name: string) => text(fields, name).replace(/^\$/, '');
+const wholeOf = (fields: Fields, name: string) => text(fields, name).replaceAll(/[,_ ]/g, '');
+
+/** A whole number. */
+function shown(value: number | null | undefined): string {
+  return value == null ? '' : count(value);
+}
+
+function on(value: boolean): string | undefined {
+  return value ? 'on' : undefined;
+}

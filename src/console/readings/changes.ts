@@ -1,0 +1,54 @@
+/**
+ * What differs between two JSON values, field by field: `limits.premiumCalls` from this to that.
+ */
+import { canonicalJson } from '../../domain/canonical.ts';
+
+export interface FieldChange {
+  field: string;
+  /** `undefined` where there was nothing. */
+  before: unknown;
+  after: unknown;
+}
+
+/** Fields that one answer lists, and levels that it looks into. */
+const FIELDS_MAX = 200;
+const DEPTH_MAX = 4;
+
+export function changedFields(before: unknown, after: unknown): FieldChange[] {
+  return compare('', before, after, DEPTH_MAX).slice(0, FIELDS_MAX);
+}
+
+/** Every field of both, changed or not. */
+export function allFields(before: unknown, after: unknown): (FieldChange & { changed: boolean })[] {
+  return fieldsOf('', before, after, DEPTH_MAX)
+    .slice(0, FIELDS_MAX)
+    .map((field) => ({ ...field, changed: !same(field.before, field.after) }));
+}
+
+function compare(path: string, before: unknown, after: unknown, depth: number): FieldChange[] {
+  return fieldsOf(path, before, after, depth).filter((field) => !same(field.before, field.after));
+}
+
+function fieldsOf(path: string, before: unknown, after: unknown, depth: number): FieldChange[] {
+  const [old, now] = [isRecord(before) ? before : {}, isRecord(after) ? after : {}];
+  const open = (isRecord(before) || before == null) && (isRecord(after) || after == null) && (isRecord(before) || isRecord(after));
+  if (!open || depth === 0) return [{ field: path, before, after }];
+  const names = [...new Set([...Object.keys(old), ...Object.keys(now)])];
+  return names.flatMap((name) => fieldsOf(path === '' ? name : `${path}.${name}`, old[name], now[name], depth - 1));
+}
+
+function same(a: unknown, b: unknown): boolean {
+  return canonicalJson(a ?? null) === canonicalJson(b ?? null);
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** A value in one line. */
+export function shownValue(value: unknown): string {
+  if (value === undefined || value === null || value === '') return '–';
+  if (typeof value === 'number') return value.toLocaleString('en-US', { maximumFractionDigits: 9 });
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}

@@ -1,0 +1,23 @@
+/**
+ * A refusal of a use case as a page: what was asked for is not there, or cannot be done.
+ */
+import { ERROR_STATUS, type Refusal } from '../contract/errors.ts';
+import type { ConsoleContext } from './context.ts';
+import { Notice } from './page/parts.tsx';
+import { page } from './shell.tsx';
+
+export function refused(c: ConsoleContext, { code, message }: Refusal) {
+  const status = ERROR_STATUS[code];
+  const title = status === 404 ? 'Nothing is here' : 'That was not done';
+  return page(
+    c,
+    { title, status },
+    <Notice tone="bad">
+      {sentence(message)} <code>{code}</code>
+    </Notice>,
+  );
+}
+
+function sentence(message: string): string {
+  return `${message.charAt(0).toUpperCase()}${message.slice(1)}.`;
+}

@@ -1,0 +1,90 @@
+/**
+ * Signing in and out: the operator's token for a session.
+ */
+import type { Hono } from 'hono';
+import type { FC } from 'hono/jsx';
+import { SignInAttempts } from './attempts.ts';
+import { CONSOLE_PATH, type ConsoleContext, type ConsoleEnv, ownPath } from './context.ts';
+import { Code, Notice } from './page/parts.tsx';
+import { endSession, isOperatorToken, readSession, startSession } from './session.ts';
+import { plainPage } from './shell.tsx';
+import { readSubmitted, text } from './submitted.ts';
+
+export const SIGN_IN_PATH = `${CONSOLE_PATH}/sign-in`;
+
+/** A wrong token is answered after this time. */
+const WRONG_TOKEN_DELAY_MS = 400;
+
+const attempts = new SignInAttempts();
+
+export function mountSignIn(app: Hono<ConsoleEnv>): void {
+  app.get('/sign-in', async (c) => {
+    if (await readSession(c, Date.now())) return c.redirect(CONSOLE_PATH, 303);
+    return signInPage(c, 200, null);
+  });
+
+  app.post('/sign-in', async (c) => {
+    const nowMs = Date.now();
+    const address = c.req.header('CF-Connecting-IP') ?? '';
+    const waitMs = attempts.waitMs(address, nowMs);
+    if (waitMs > 0) {
+      const minutes = Math.ceil(waitMs / 60_000);
+      c.header('Retry-After', String(Math.ceil(waitMs / 1_000)));
+      return signInPage(c, 429, `Too many wrong tokens came from this address. Try again in ${minutes} min.`);
+    }
+    attempts.count(address, nowMs);
+    const { fields } = await readSubmitted(c);
+    if (!c.env.SESSION_SECRET) return signInPage(c, 503, 'SESSION_SECRET is not configured, so there are no sessions.');
+    if (!(await isOperatorToken(c.env, text(fields, 'token')))) {
+      console.warn(JSON.stringify({ event: 'console_sign_in_refused', correlationId: c.get('correlationId') }));
+      await scheduler.wait(WRONG_TOKEN_DELAY_MS);
+      return signInPage(c, 401, 'That is not the operator token.');
+    }
+    attempts.forget(address);
+    await startSession(c, nowMs);
+    return c.redirect(ownPath(c.req.query('next')), 303);
+  });
+}
+
+/** Behind the sign-in, because it ends one's own session alone. */
+export function mountSignOut(app: Hono<ConsoleEnv>): void {
+  app.post('/sign-out', async (c) => {
+    await endSession(c, c.get('session'), Date.now());
+    return c.redirect(SIGN_IN_PATH, 303);
+  });
+}
+
+function signInPage(c: ConsoleContext, status: 200 | 401 | 429 | 503, error: string | null) {
+  const next = c.req.query('next');
+  const action = next === undefined ? SIGN_IN_PATH : `${SIGN_IN_PATH}?${new URLSearchParams({ next })}`;
+  return plainPage(c, 'Sign in', status, <SignIn action={action} error={error} />);
+}
+
+const SignIn: FC<{ action: string; error: string | null }> = ({ action, error }) => (
+  <>
+    <h1>Operator console</h1>
+    {error && <Notice tone="bad">{error}</Notice>}
+    <form method="post" action={action} class="form">
+      {/* A password manager files the token under this name. */}
+      <input type="text" name="username" value="operator" autocomplete="username" hidden readonly tabindex={-1} aria-label="User name" />
+      <div class={error ? 'field wrong' : 'field'}>
+        <label for="token">Operator token</label>
+        <input
+          id="token"
+          name="token"
+          type="password"
+          autocomplete="current-password"
+          required
+          aria-describedby="token-hint"
+          aria-invalid={error ? 'true' : undefined}
+        />
+        <p class="quiet hint" id="token-hint">
+          The value of <Code>OPERATOR_TOKEN</Code>; locally it stands in <Code>.dev.vars</Code>. The session lasts eight hours.
+        </p>
+      </div>
+      <button type="submit" class="primary">
+        Sign in
+      </button>
+    </form>
+  </>
+);

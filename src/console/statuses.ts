@@ -1,0 +1,21 @@
+/**
+ * In which tone a state is shown.
+ */
+import type { Tone } from './page/parts.tsx';
+
+export const STATUS_TONES: Readonly<Record<string, Tone>> = {
+  IN_PROGRESS: 'info',
+  COMPLETED: 'good',
+  FAILED: 'bad',
+  TIMEOUT: 'warn',
+  NOT_ALLOWED: 'warn',
+  PENDING: 'info',
+  POSTED: 'good',
+  RUNNING: 'info',
+  ACTIVE: 'good',
+  DEPRECATED: 'warn',
+  RETIRED: 'bad',
+  LOW: 'plain',
+  MEDIUM: 'warn',
+  HIGH: 'bad',
+};

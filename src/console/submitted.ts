@@ -1,0 +1,129 @@
+/**
+ * What a form of the console sent: its fields as they were typed, and which submission it is.
+ *
+ * The same submission sent twice has the same idempotency key, so it counts once; another content of the same page, sent
+ * after a step back in the browser, is another one.
+ */
+import type { z } from 'zod';
+import type { Refusal } from '../contract/errors.ts';
+import type { Operation } from '../contract/operations.ts';
+import { canonicalJson } from '../domain/canonical.ts';
+import { type Detail as Broken, describeIssues } from '../middleware/input.ts';
+import type { OperatorRequest } from '../operator/change.ts';
+import { sha256Hex } from '../platform/hash.ts';
+import type { ConsoleContext } from './context.ts';
+import type { FormState } from './page/form.tsx';
+
+/** For the event log. */
+const ACTOR = 'console';
+const NONCE = /^[\w-]{8,64}$/;
+/** Of the hash of the content, in the idempotency key. */
+const HASH_DIGITS = 24;
+
+export type Fields = Record<string, string | string[] | undefined>;
+
+export interface Submitted {
+  fields: Fields;
+  /** Files by the name of their field, as text. */
+  files: Record<string, string>;
+  nonce: string;
+}
+
+/** Reads the body. Line ends are those of every other text. */
+export async function readSubmitted(c: ConsoleContext): Promise<Submitted & { csrf: string }> {
+  const body = await c.req.parseBody({ all: true });
+  const fields: Fields = {};
+  const files: Record<string, string> = {};
+  for (const [name, value] of Object.entries(body)) {
+    const values = (Array.isArray(value) ? value : [value]) as (string | File)[];
+    const texts = values.filter((item) => typeof item === 'string').map((text) => text.replaceAll('\r\n', '\n'));
+    if (texts.length > 0) fields[name] = texts.length === 1 ? (texts[0] ?? '') : texts;
+    const file = values.find((item) => typeof item !== 'string');
+    if (file && file.size > 0) files[name] = await file.text();
+  }
+  const nonce = text(fields, 'nonce');
+  return { fields, files, csrf: text(fields, 'csrf'), nonce: NONCE.test(nonce) ? nonce : crypto.randomUUID() };
+}
+
+/** The text of a field, trimmed; empty where there is none. */
+export function text(fields: Fields, name: string): string {
+  const value = fields[name];
+  return (typeof value === 'string' ? value : (value?.[0] ?? '')).trim();
+}
+
+/** The text of a field, or nothing where it is empty. */
+export function optionalText(fields: Fields, name: string): string | undefined {
+  return text(fields, name) || undefined;
+}
+
+export function texts(fields: Fields, name: string): string[] {
+  const value = fields[name];
+  return value === undefined ? [] : typeof value === 'string' ? [value] : value;
+}
+
+/** One item for each line that is not empty. */
+export function lines(fields: Fields, name: string): string[] {
+  return text(fields, name)
+    .split('\n')
+    .map((line) => line.trim())
+    .filter(Boolean);
+}
+
+/** A number as people type it (`1,000`), what was typed where it is none, or nothing where the field is empty. */
+export function typedNumber(fields: Fields, name: string): number | string | undefined {
+  const typed = text(fields, name);
+  if (typed === '') return undefined;
+  const number = Number(typed.replaceAll(/(?<=\d)[,_ ](?=\d{3}(\D|$))/g, ''));
+  return Number.isNaN(number) ? typed : number;
+}
+
+export function isChecked(fields: Fields, name: string): boolean {
+  return text(fields, name) === 'on';
+}
+
+/**
+ * A change by whoever is signed in. What is not the same when it is done twice has the key of this submission; what sets a
+ * value is done again, because it may have been set otherwise since.
+ */
+export async function operatorRequest(
+  c: ConsoleContext,
+  { operationId, method }: Pick<Operation, 'operationId' | 'method'>,
+  input: unknown,
+): Promise<OperatorRequest> {
+  const repeatable = method === 'PUT' || method === 'PATCH';
+  return {
+    env: c.env,
+    actor: ACTOR,
+    correlationId: c.get('correlationId'),
+    idempotencyKey: repeatable ? null : await submissionKey(c.get('submitted'), input),
+    operationId,
+    input,
+  };
+}
+
+async function submissionKey({ nonce }: Submitted, input: unknown): Promise<string> {
+  const hash = await sha256Hex(canonicalJson(input));
+  return `console-${nonce}-${hash.slice(0, HASH_DIGITS)}`;
+}
+
+/** What a schema makes of the fields, or what is wrong with them. */
+export function check<Schema extends z.ZodType>(
+  schema: Schema,
+  input: unknown,
+): { ok: true; value: z.output<Schema> } | { ok: false; details: Broken[] } {
+  const parsed = schema.safeParse(input);
+  return parsed.success ? { ok: true, value: parsed.data } : { ok: false, details: describeIssues(parsed.error) };
+}
+
+/** A form to be shown again, with what is wrong. */
+export function wrong(c: ConsoleContext, details: readonly Broken[]): FormState {
+  return { values: c.get('submitted').fields, details };
+}
+
+/** The rules that a refusal names, each with its field; the whole message where it names none. */
+export function detailsOf({ message, members }: Refusal): Broken[] {
+  const listed = members?.details;
+  if (Array.isArray(listed) && listed.length > 0) return listed as Broken[];
+  const [, path, rule] = /^([A-Za-z][\w.]*): (.+)$/s.exec(message) ?? [];
+  return [path !== undefined && rule !== undefined ? { path, message: rule } : { path: '', message }];
+}

@@ -1,0 +1,83 @@
+/**
+ * Refusals in the OpenAPI document: one component for each status, with the codes that it may carry, and which of them a
+ * route answers with.
+ */
+import { ERROR_STATUS } from '../errors.ts';
+import type { Security } from '../operations.ts';
+import type { JsonSchema } from './schemas.ts';
+import type { AnswerObject, Reference } from './types.ts';
+
+export const RESPONSES_POINTER = '#/components/responses/';
+
+const MEANING: Record<number, string> = {
+  400: 'The input breaks a rule; `error.details` names each field',
+  401: 'The credential is missing, malformed, unknown or revoked',
+  402: 'The billed customer has no credit',
+  403: 'The credential lacks a scope; `error.requiredScope` names it',
+  404: 'There is no such thing, or it belongs to another organization: both get the same bytes',
+  406: 'The Accept header does not name the vendor media type',
+  409: 'The state of things forbids it; a key that was used for another request is refused too',
+  413: 'The body is too large',
+  415: 'The body is not JSON',
+  429: 'Too many requests; `Retry-After` says when to come again',
+  500: 'Something went wrong on our side; the request may be sent again',
+  503: 'Something is away for the moment; the request may be sent again',
+};
+
+/** One for each status of the envelope's errors. */
+export function errorResponses(schema: JsonSchema): Record<string, AnswerObject> {
+  return Object.fromEntries(
+    Object.entries(MEANING).map(([status, meaning]) => {
+      const codes = Object.entries(ERROR_STATUS).filter(([, of]) => of === Number(status));
+      const description = `${meaning}. ${codes.map(([code]) => `\`${code}\``).join(', ')}`;
+      return [`Error${status}`, { description, content: { 'application/json': { schema } } }];
+    }),
+  );
+}
+
+export function gatewayErrorResponses(gateway: JsonSchema, lookup: JsonSchema): Record<string, AnswerObject> {
+  return {
+    GatewayError: {
+      description: "A refusal, or the vendor's own, in OpenAI's envelope",
+      content: { 'application/json': { schema: gateway } },
+    },
+    LookupInvalid: {
+      description: '`INVALID_MODEL_KEY` or `INVALID_MODEL_REQUEST`, which names the parameter',
+      content: { 'application/json': { schema: lookup } },
+    },
+    NotModified: { description: 'The answer that the entity tag stands for still holds' },
+  };
+}
+
+interface Refusing {
+  kind: 'envelope' | 'gateway' | 'lookup';
+  id: string;
+  method: string;
+  path: string;
+  security: Security | null;
+  params?: unknown;
+  query?: unknown;
+  body?: unknown;
+}
+
+/** The refusals that a route may answer with. */
+export function responsesOf({ kind, id, method, path, security, params, query, body }: Refusing): Record<string, Reference> {
+  const reference = (name: string): Reference => ({ $ref: RESPONSES_POINTER + name });
+  if (kind === 'lookup') return { '304': reference('NotModified'), '400': reference('LookupInvalid') };
+  if (kind === 'gateway') return { default: reference('GatewayError') };
+  const isOperator = security?.kind === 'operator';
+  const input = body !== undefined || query !== undefined || params !== undefined || method === 'POST';
+  const statuses = [
+    ...(input ? [400] : []),
+    401,
+    ...(id === 'authorizeCompression' ? [402] : []),
+    ...(isOperator ? [] : [403, 406]),
+    ...(path.includes('{') || body !== undefined ? [404] : []),
+    ...(method === 'GET' ? [] : [409]),
+    ...(body === undefined ? [] : [413, 415]),
+    ...(isOperator ? [] : [429]),
+    500,
+    503,
+  ];
+  return Object.fromEntries(statuses.map((status) => [String(status), reference(`Error${status}`)]));
+}

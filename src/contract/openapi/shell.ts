@@ -1,0 +1,93 @@
+/**
+ * Examples as lines for a shell: curl alone, to be pasted and run. What an example needs is sent first, and values out of
+ * answers are kept in variables.
+ *
+ * Credentials are variables too: `npm start` writes `DEMO_API_KEY` and `OPERATOR_TOKEN` to `.dev.vars`.
+ */
+import { MEDIA_TYPE } from '../envelope.ts';
+import { EXAMPLES, type Example, type ExampleId, VALUES, type Value } from './examples.ts';
+
+/** How an operation is asked. */
+export interface Route {
+  method: string;
+  path: string;
+  /** The variable of the usual credential; absent where none is asked for. */
+  credential?: 'DEMO_API_KEY' | 'OPERATOR_TOKEN';
+  /** The vendor media type must be accepted. */
+  vendorType: boolean;
+}
+
+export type RouteOf = (id: ExampleId) => Route;
+
+const VARIABLE = /\$([A-Z_]+)/g;
+
+/** The example of an operation with everything that it needs, a command a line. */
+export function shellOf(id: ExampleId, origin: string, routeOf: RouteOf): string {
+  const lines: string[] = [];
+  const known = new Set<string>();
+  const prepare = (example: Example) => {
+    for (const need of example.needs ?? []) {
+      const { id: needed, ...input } = typeof need === 'string' ? { ...EXAMPLES[need], id: need } : need;
+      const merged: Example = { ...EXAMPLES[needed], needs: [], ...input };
+      const command = `${curl(routeOf(needed), merged, origin)} -o /dev/null`;
+      if (known.has(command)) continue;
+      known.add(command);
+      prepare(merged);
+      lines.push(command);
+    }
+    for (const name of variablesOf(example)) {
+      const value = (VALUES as Record<string, Value>)[name];
+      if (!value || known.has(name)) continue;
+      known.add(name);
+      const source: Example = { ...EXAMPLES[value.from], ...(value.body !== undefined && { body: value.body }) };
+      prepare(source);
+      const pick = `sed -n 's/.*"${value.field}": *"\\([^"]*\\)".*/\\1/p'`;
+      lines.push(`${name}=$(${curl(routeOf(value.from), source, origin)} | ${pick})`);
+    }
+  };
+  prepare(EXAMPLES[id]);
+  return [...lines, curl(routeOf(id), EXAMPLES[id], origin, ' \\\n  ')].join('\n');
+}
+
+/** The variables that an example uses, the credential's among them. */
+function variablesOf({ params, query, body, credential }: Example): string[] {
+  return [...JSON.stringify([params, query, body, credential]).matchAll(VARIABLE)].map(([, name]) => name ?? '');
+}
+
+function curl(route: Route, example: Example, origin: string, separator = ' '): string {
+  const { method, credential, vendorType } = route;
+  const { body, bodyFile, upload } = example;
+  const sends = body !== undefined || bodyFile !== undefined;
+  const token = example.credential ?? (credential && `$${credential}`);
+  const parts = [
+    'curl -sS',
+    ...(method === 'GET' || (method === 'POST' && (sends || upload)) ? [] : [`-X ${method}`]),
+    quoted(origin + addressOf(route, example)),
+    ...(token ? [`-H ${quoted(`Authorization: Bearer ${token}`)}`] : []),
+    ...(vendorType ? [`-H ${quoted(`Accept: ${MEDIA_TYPE}`)}`] : []),
+    ...(sends ? [`-H 'Content-Type: application/json'`] : []),
+    ...(upload ? [`-F purpose=${upload.purpose} -F 'file=@-;filename=lines.jsonl'`] : []),
+    ...(bodyFile !== undefined ? [`--data-binary @${bodyFile}`] : body !== undefined ? [`-d ${literal(JSON.stringify(body))}`] : []),
+  ];
+  const lines = upload?.lines.map((line) => literal(JSON.stringify(line))).join(' ');
+  return `${lines ? `printf '%s\\n' ${lines} | ` : ''}${parts.join(separator)}`;
+}
+
+/** Path and query with the example's values, variables as they are. */
+export function addressOf({ path }: Pick<Route, 'path'>, { params, query }: Example): string {
+  const address = path.replace(/\{(\w+)\}/g, (_, name: string) => {
+    const value = params?.[name] ?? '';
+    return value.startsWith('$') ? value : encodeURIComponent(value);
+  });
+  return query ? `${address}?${new URLSearchParams(query)}` : address;
+}
+
+/** Double quotes where a variable is to be replaced, else single ones. */
+function quoted(text: string): string {
+  return /\$[A-Z_]+/.test(text) ? `"${text}"` : `'${text}'`;
+}
+
+/** In single quotes, with variables outside of them. */
+function literal(text: string): string {
+  return `'${text.replaceAll("'", "'\\''").replace(VARIABLE, `'"$$$1"'`)}'`;
+}

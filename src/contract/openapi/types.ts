@@ -1,0 +1,58 @@
+/**
+ * The parts of an OpenAPI 3.1 document that Callmeter's has.
+ */
+import type { JsonSchema } from './schemas.ts';
+
+export interface OpenApiDocument {
+  openapi: '3.1.0';
+  info: { title: string; version: string; summary: string; description: string; license: { name: string; identifier: string } };
+  servers: { url: string; description: string }[];
+  tags: { name: string; description: string }[];
+  paths: Record<string, Record<string, OpenApiOperation>>;
+  components: {
+    schemas: Record<string, JsonSchema>;
+    parameters: Record<string, Parameter>;
+    responses: Record<string, AnswerObject>;
+    headers: Record<string, { description: string; schema: JsonSchema }>;
+    securitySchemes: Record<string, { type: string; description: string; [field: string]: string }>;
+  };
+}
+
+export interface OpenApiOperation {
+  operationId: string;
+  summary: string;
+  description?: string;
+  tags: [string];
+  security: Record<string, string[]>[];
+  parameters: (Parameter | Reference)[];
+  requestBody?: { required: boolean; description?: string; content: Record<string, MediaType> };
+  responses: Record<string, AnswerObject | Reference>;
+  'x-codeSamples': { lang: string; label: string; source: string }[];
+}
+
+export interface Parameter {
+  name: string;
+  in: 'path' | 'query' | 'header';
+  description: string;
+  required?: boolean;
+  style?: 'form';
+  explode?: boolean;
+  schema: JsonSchema;
+  example?: unknown;
+}
+
+export interface MediaType {
+  schema: JsonSchema;
+  example?: unknown;
+}
+
+export interface AnswerObject {
+  description: string;
+  headers?: Record<string, Reference>;
+  content?: Record<string, MediaType>;
+  links?: Record<string, { operationId: string; parameters: Record<string, string>; description: string }>;
+}
+
+export interface Reference {
+  $ref: string;
+}

@@ -1,0 +1,123 @@
+/**
+ * The Worker that writes the demo's history: the service's own classes, but for a customer's object that runs its commands
+ * at the times that it is given. It is bundled and run on this machine alone, while the real Worker is not; nothing that is
+ * deployed has this entry point, and no request of the service can set a clock.
+ *
+ * The commands, the storage and the outbox are the real ones, so the object is the truth and D1 follows, as ever.
+ */
+import { DurableObject } from 'cloudflare:workers';
+import { CustomerStore } from '../../durable-objects/customer/store.ts';
+import type { Env } from '../env.ts';
+import { currentCatalog } from '../storage/catalog.ts';
+import { loadOrganization } from '../storage/credentials.ts';
+import { eraseProjection } from '../storage/erasure.ts';
+import { findNewestPlan } from '../storage/plans.ts';
+import { DEMO_CUSTOMERS, type DemoCustomer } from './people.ts';
+import { replayHistory, type Stage } from './replay.ts';
+
+export { CallDirectory, CompressionJob, GatewayBatch, PlanMigration } from '../index.ts';
+
+const PLAN_IDS = ['free', 'pro', 'scale'];
+/** Keys in KV: `writing` while a history is told, `written` when it stands. */
+const markOf = (organizationId: string, customerId: string) => `demo-history:${organizationId}:${customerId}`;
+
+type Surroundings = Pick<Stage, 'organizationId' | 'plans' | 'models' | 'catalog'>;
+
+export class Customer extends DurableObject<Env> {
+  #store: CustomerStore;
+  #telling = false;
+
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env);
+    this.#store = new CustomerStore(ctx.storage);
+    void ctx.blockConcurrencyWhile(() => this.#store.load());
+  }
+
+  isSeen(): boolean {
+    return this.#store.account() !== null;
+  }
+
+  /** A history that broke off is told again from its beginning. */
+  async forget(): Promise<void> {
+    await this.ctx.storage.deleteAlarm();
+    await this.ctx.storage.deleteAll();
+    this.#store = new CustomerStore(this.ctx.storage);
+    await this.#store.load();
+  }
+
+  async tell(customer: DemoCustomer, surroundings: Surroundings, untilMs: number): Promise<number> {
+    const { env } = this;
+    this.#telling = true;
+    const calls = await replayHistory(
+      {
+        ...surroundings,
+        store: this.#store,
+        objectId: this.ctx.id.toString(),
+        db: env.DB,
+        kv: env.KV,
+        deadlineSeconds: { standard: env.CALL_DEADLINE_SECONDS, batch: env.BATCH_CALL_DEADLINE_SECONDS },
+      },
+      customer,
+      untilMs,
+    );
+    this.#telling = false;
+    this.#rearm();
+    return calls;
+  }
+
+  /** What was due in the past is done by the history itself. */
+  override async alarm(): Promise<void> {
+    this.#store.alarmFired();
+    if (!this.#telling) this.#rearm();
+  }
+
+  /** The real object finds an alarm for what is due from now on. */
+  #rearm(): void {
+    void this.ctx.storage.deleteAlarm();
+    this.#store.alarmFired();
+    this.#store.transaction(Date.now(), () => undefined);
+  }
+}
+
+/** `POST /{organizationId}` with the operator's token: tells the history of every demo customer that has none yet. */
+export default {
+  async fetch(request, env) {
+    const isOperator = env.OPERATOR_TOKEN !== undefined && request.headers.get('Authorization') === `Bearer ${env.OPERATOR_TOKEN}`;
+    if (request.method !== 'POST' || !isOperator) return new Response(null, { status: 404 });
+    const organizationId = new URL(request.url).pathname.slice(1);
+    const untilMs = Date.now();
+    const surroundings = await surroundingsOf(env, organizationId);
+    const written: Record<string, number> = {};
+    for (const customer of DEMO_CUSTOMERS) {
+      const calls = await tellOnce(env, surroundings, customer, untilMs);
+      if (calls !== null) written[customer.customerId] = calls;
+    }
+    return Response.json(written);
+  },
+} satisfies ExportedHandler<Env>;
+
+async function surroundingsOf(env: Env, organizationId: string): Promise<Surroundings> {
+  const organization = await loadOrganization(env, organizationId);
+  if (!organization) throw new Error(`there is no organization ${organizationId}`);
+  const found = await Promise.all(PLAN_IDS.map((planId) => findNewestPlan(env, organizationId, planId)));
+  const plans = new Map(found.filter((plan) => plan !== null).map((plan) => [plan.planId, plan]));
+  const { catalog } = await currentCatalog(env, () => undefined);
+  return { organizationId, plans, models: organization.models, catalog };
+}
+
+/** The calls that were told; `null` where there was nothing to tell, or a customer of that name is somebody else's. */
+async function tellOnce(env: Env, surroundings: Surroundings, customer: DemoCustomer, untilMs: number): Promise<number | null> {
+  const { organizationId } = surroundings;
+  const mark = markOf(organizationId, customer.customerId);
+  const state = await env.KV.get(mark);
+  const object = (env.CUSTOMERS as unknown as DurableObjectNamespace<Customer>).getByName(`${organizationId}:${customer.customerId}`);
+  if (state === 'written' || (state === null && (await object.isSeen()))) return null;
+  if (state === 'writing') {
+    await object.forget();
+    await eraseProjection(env, organizationId, customer.customerId);
+  }
+  await env.KV.put(mark, 'writing');
+  const calls = await object.tell(customer, surroundings, untilMs);
+  await env.KV.put(mark, 'written');
+  return calls;
+}

@@ -1,0 +1,196 @@
+/**
+ * A history told to a customer's object: each event is a real command at its own time, and each night does what an alarm
+ * would have done: housekeeping, settlement, delivery to D1.
+ */
+import * as calls from '../../durable-objects/customer/commands/calls.ts';
+import type { Context } from '../../durable-objects/customer/commands/context.ts';
+import { grant } from '../../durable-objects/customer/commands/credits.ts';
+import { increment } from '../../durable-objects/customer/commands/meters.ts';
+import { debitDue } from '../../durable-objects/customer/commands/settlement.ts';
+import * as subscription from '../../durable-objects/customer/commands/subscription.ts';
+import { deliver } from '../../durable-objects/customer/outbox.ts';
+import type { CustomerStore } from '../../durable-objects/customer/store.ts';
+import type { Catalog } from '../catalog/model.ts';
+import { resolvePrice } from '../catalog/prices.ts';
+import type { Answer } from '../contract/errors.ts';
+import type { PlanVersion } from '../domain/plan.ts';
+import type { ModelMappings } from '../storage/schema.ts';
+import { type BegunCall, type DemoEvent, eventsOf } from './events.ts';
+import type { DemoCustomer } from './people.ts';
+
+const DAY_MS = 86_400_000;
+const NANO_PER_USD = 1_000_000_000n;
+/** Rounds of a night; a night has far fewer rows and charges than one of them takes. */
+const ROUNDS_MAX = 50;
+
+export interface Stage {
+  store: CustomerStore;
+  objectId: string;
+  db: D1Database;
+  kv: KVNamespace;
+  deadlineSeconds: Context['deadlineSeconds'];
+  organizationId: string;
+  plans: ReadonlyMap<string, PlanVersion>;
+  models: ModelMappings | null;
+  catalog: Catalog;
+}
+
+/** Tells the whole history up to `untilMs`. Returns the number of calls. */
+export async function replayHistory(stage: Stage, customer: DemoCustomer, untilMs: number): Promise<number> {
+  const events = withEnds(eventsOf(customer, untilMs), untilMs);
+  const first = events[0]?.atMs ?? untilMs;
+  provision(stage, customer, first);
+  let nightMs = first - (first % DAY_MS) + DAY_MS;
+  for (const event of events) {
+    // Each turn is a day further, so this ends with the event's own day.
+    for (; nightMs <= event.atMs; nightMs += DAY_MS) await night(stage, nightMs);
+    if (event.kind === 'end') await end(stage, event.call, event.atMs);
+    else tell(stage, customer, event);
+  }
+  await night(stage, untilMs);
+  return events.filter(({ kind }) => kind === 'call').length;
+}
+
+type Told = DemoEvent | { kind: 'end'; atMs: number; call: BegunCall };
+
+/** Calls end when they end, other things happening in between; those of the last moment are still open. */
+function withEnds(events: readonly DemoEvent[], untilMs: number): Told[] {
+  const ends = events.flatMap((event) =>
+    event.kind === 'call' && !event.forgotten && event.endsAtMs < untilMs
+      ? [{ kind: 'end' as const, atMs: event.endsAtMs, call: event }]
+      : [],
+  );
+  return [...events, ...ends].toSorted((one, other) => one.atMs - other.atMs);
+}
+
+function at({ store, objectId, deadlineSeconds }: Stage, nowMs: number): Context {
+  return { store, objectId, deadlineSeconds, nowMs, newId: () => crypto.randomUUID() };
+}
+
+function provision(stage: Stage, customer: DemoCustomer, atMs: number): void {
+  const { organizationId, models } = stage;
+  const answer = subscription.provision(at(stage, atMs), {
+    organizationId,
+    customerId: customer.customerId,
+    defaultPlan: planOf(stage, customer.planId),
+    contact: contactOf(customer),
+    idempotencyKey: null,
+    fingerprint: '',
+    ...(models && { models }),
+  });
+  must(answer);
+}
+
+function tell(stage: Stage, customer: DemoCustomer, event: DemoEvent): void {
+  const { organizationId } = stage;
+  const context = at(stage, event.atMs);
+  const unkeyed = { organizationId, idempotencyKey: null, fingerprint: '' };
+  switch (event.kind) {
+    case 'call':
+      begin(stage, customer, event);
+      break;
+    case 'increment': {
+      const { slot, amount, feature } = event;
+      must(increment(context, { ...unkeyed, eventId: crypto.randomUUID(), request: { slot, amount, feature } }));
+      break;
+    }
+    case 'credit': {
+      const { kind, amount, reference, expiresInDays } = event.credit;
+      const exact = kind === 'USD' ? BigInt(amount) * NANO_PER_USD : BigInt(amount);
+      const expiresAtMs = expiresInDays === undefined ? null : event.atMs + expiresInDays * DAY_MS;
+      must(grant(context, { ...unkeyed, unit: kind, amount: exact.toString(), expiresAtMs, reference }));
+      break;
+    }
+    case 'upgrade':
+      must(subscription.switchPlan(context, { ...unkeyed, target: planOf(stage, event.planId), strategy: 'IMMEDIATE_PRORATED' }));
+  }
+}
+
+function begin(stage: Stage, customer: DemoCustomer, { atMs, hash, user, feature, model, tag }: BegunCall): void {
+  const { organizationId, models } = stage;
+  const answer = calls.begin(at(stage, atMs), {
+    organizationId,
+    customerId: customer.customerId,
+    defaultPlan: planOf(stage, customer.planId),
+    contact: contactOf(customer),
+    key: { source: 'derived', hash },
+    fingerprint: hash,
+    request: {
+      customerUserId: user,
+      feature: feature.feature,
+      tags: [tag],
+      requested: { [model.tier]: true, ...(feature.searchShare > 0 && { search: true }) },
+      pricingMode: 'standard',
+    },
+    ...(models && { models }),
+    tierHints: {},
+    callType: 'standard',
+  });
+  must(answer);
+}
+
+/** Ends a call as an application would: on the model that was allowed, and not at all where none was. */
+async function end(stage: Stage, call: BegunCall, atMs: number): Promise<void> {
+  const { store, organizationId, catalog, models } = stage;
+  const begun = store.derivedCall(call.hash, call.hash)?.call;
+  if (begun?.status !== 'IN_PROGRESS') return;
+  const { provider, model } = begun.allowed[call.model.tier] ? call.model : fallback(models);
+  const price = await resolvePrice(catalog, new Map(), { modelUsed: model, providerUsed: provider }, atMs);
+  const { usage, originalTokens, error } = call;
+  const answer = calls.end(at(stage, atMs), {
+    organizationId,
+    callId: begun.callId,
+    idempotencyKey: null,
+    fingerprint: call.hash,
+    price,
+    request: {
+      providerUsed: provider,
+      modelUsed: model,
+      usage: { ...usage, cacheWriteInputTokens: 0, audio: 0, audioSeconds: 0 },
+      ...(error && { error }),
+      ...(originalTokens !== null && {
+        promptCompression: {
+          provider: 'heuristic',
+          originalTokens,
+          compressedTokens: usage.inputTokens,
+          techniques: ['whitespace', 'filler'],
+        },
+      }),
+    },
+  });
+  must(answer);
+}
+
+/** The first model of the standard tier: what a downgraded call runs on. */
+function fallback(models: ModelMappings | null): { provider: string; model: string } {
+  const model = models?.standard[0];
+  if (model === undefined) throw new Error('the demo organization has models of the standard tier');
+  return { provider: model.split('/')[0] ?? '', model };
+}
+
+async function night(stage: Stage, nowMs: number): Promise<void> {
+  const { store, objectId, db, kv } = stage;
+  for (let round = 0; round < ROUNDS_MAX; round += 1) {
+    subscription.housekeep(at(stage, nowMs));
+    debitDue(store, false, nowMs);
+    await deliver({ store, db, kv, objectId, now: () => nowMs });
+    const { failures, lastError } = store.delivery();
+    if (failures > 0) throw new Error(`the history does not reach D1: ${lastError}`);
+    if (store.outboxState().pending === 0 && store.chargesDue(nowMs, 1).length === 0) return;
+  }
+  throw new Error('the night does not end');
+}
+
+function planOf({ plans }: Stage, planId: string): PlanVersion {
+  const plan = plans.get(planId);
+  if (!plan) throw new Error(`the demo organization has no plan ${planId}`);
+  return plan;
+}
+
+function contactOf({ customerId, name }: DemoCustomer) {
+  return { friendlyName: name, email: `billing@${customerId}.example` };
+}
+
+function must(answer: Answer<unknown>): void {
+  if (!answer.ok) throw new Error(`the history was refused: ${answer.refusal.code} ${answer.refusal.message}`);
+}

@@ -1,0 +1,39 @@
+/**
+ * Use case: everything that is to be said of one model to a reader. The decision is the lookup's own answer, byte for byte;
+ * the catalog adds what the lookup leaves out.
+ */
+import { type CatalogModel, modelKeyOf } from '../catalog/model.ts';
+import type { FullResolution } from '../contract/model-lookup.ts';
+import type { Env } from '../env.ts';
+import { currentCatalog } from '../storage/catalog.ts';
+import { type ListedModel, listed, nearestModels } from './find-models.ts';
+import { lookUp } from './look-up-model.ts';
+
+export type DescribedModel =
+  | { known: true; model: CatalogModel; resolution: FullResolution }
+  | { known: false; asked: string; near: ListedModel[] };
+
+/** `rawPath` is `/provider/model` as it came. A model that was only guessed is not known. */
+export async function describeModel(
+  env: Env,
+  rawPath: string,
+  nowMs: number,
+  defer: (work: Promise<unknown>) => void,
+): Promise<DescribedModel> {
+  const answer = await lookUp(env, rawPath, {}, nowMs, defer);
+  const { catalog } = await currentCatalog(env, defer);
+  const resolution = 'error' in answer ? null : (JSON.parse(new TextDecoder().decode(answer.body)) as FullResolution);
+  const matched = resolution?.match?.strategy === 'fuzzy' ? undefined : resolution?.match?.matchedModelKey;
+  const model = matched === undefined ? undefined : catalog.models.find((candidate) => modelKeyOf(candidate) === matched);
+  if (resolution && model) return { known: true, model, resolution };
+  const asked = resolution?.requested.modelKey ?? readable(rawPath.slice(1));
+  return { known: false, asked, near: nearestModels(catalog, asked).map((candidate) => listed(candidate, nowMs)) };
+}
+
+function readable(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path;
+  }
+}

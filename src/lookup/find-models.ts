@@ -1,0 +1,139 @@
+/**
+ * Models by what people type: those that have every word of it, else the ones whose names look most like it.
+ */
+import { statusOn } from '../catalog/lifecycle.ts';
+import { type Catalog, type CatalogModel, modelKeyOf } from '../catalog/model.ts';
+import { pricingAt } from '../catalog/prices.ts';
+import type { Env } from '../env.ts';
+import { currentCatalog } from '../storage/catalog.ts';
+
+/** Models that a search answers with; the catalog has some hundreds. */
+export const FOUND_MAX = 500;
+const NEAR_MAX = 8;
+/** Below this likeness a name has only a few letters in common. */
+const LIKENESS_MIN = 0.3;
+const WORDS_MAX = 12;
+
+/** A model on a list. */
+export interface ListedModel {
+  modelKey: string;
+  displayName: string;
+  status: 'ACTIVE' | 'DEPRECATED' | 'RETIRED';
+  announcedAt: string | null;
+  shutdownAt: string | null;
+  releasedAt: string | null;
+  inputUsdPerMillion: number | null;
+  outputUsdPerMillion: number | null;
+}
+
+export interface FoundModels {
+  catalogVersion: string;
+  /** Nobody has every word, so these are merely like it. */
+  nearOnly: boolean;
+  models: ListedModel[];
+}
+
+export interface ListedCatalog {
+  catalogVersion: string;
+  total: number;
+  /** With a shutdown to come, the next one first. */
+  ending: ListedModel[];
+  /** In use, newest first. */
+  newest: ListedModel[];
+}
+
+type Defer = (work: Promise<unknown>) => void;
+
+export async function findModels(env: Env, query: string, nowMs: number, defer: Defer): Promise<FoundModels> {
+  const { catalog } = await currentCatalog(env, defer);
+  const found = withEveryWord(catalog, query);
+  const models = found.length > 0 ? found : nearestModels(catalog, query);
+  return { catalogVersion: catalog.version, nearOnly: found.length === 0, models: models.map((model) => listed(model, nowMs)) };
+}
+
+export async function listCatalog(env: Env, nowMs: number, defer: Defer, rowsMax: number): Promise<ListedCatalog> {
+  const { catalog } = await currentCatalog(env, defer);
+  const day = dayOf(nowMs);
+  const models = catalog.models.map((model) => listed(model, nowMs));
+  const ending = models.filter(({ status, shutdownAt }) => status !== 'RETIRED' && shutdownAt !== null && shutdownAt > day);
+  const live = models.filter(({ status, releasedAt }) => status === 'ACTIVE' && releasedAt !== null && releasedAt <= day);
+  return {
+    catalogVersion: catalog.version,
+    total: models.length,
+    ending: ending.toSorted((one, other) => compare(one.shutdownAt, other.shutdownAt)).slice(0, rowsMax),
+    newest: live.toSorted((one, other) => compare(other.releasedAt, one.releasedAt)).slice(0, rowsMax),
+  };
+}
+
+/** The models whose names look most like a text, the most alike first. */
+export function nearestModels(catalog: Catalog, text: string): CatalogModel[] {
+  const asked = pairsOf(text);
+  return catalog.models
+    .map((model) => ({ model, likeness: Math.max(...namesOf(model).map((name) => likeness(asked, pairsOf(name)))) }))
+    .filter((candidate) => candidate.likeness >= LIKENESS_MIN)
+    .toSorted((one, other) => other.likeness - one.likeness || newerFirst(one.model, other.model))
+    .slice(0, NEAR_MAX)
+    .map(({ model }) => model);
+}
+
+export function listed(model: CatalogModel, nowMs: number): ListedModel {
+  const { announcedAt = null, shutdownAt = null } = model.lifecycle;
+  const pricing = model.pricing && pricingAt(model.pricing, nowMs);
+  return {
+    modelKey: modelKeyOf(model),
+    displayName: model.displayName,
+    status: statusOn(model, dayOf(nowMs)),
+    announcedAt,
+    shutdownAt,
+    releasedAt: model.releasedAt ?? null,
+    inputUsdPerMillion: pricing?.inputUsdPerMillion ?? null,
+    outputUsdPerMillion: pricing?.outputUsdPerMillion ?? null,
+  };
+}
+
+export function dayOf(nowMs: number): string {
+  return new Date(nowMs).toISOString().slice(0, 'yyyy-mm-dd'.length);
+}
+
+/** The name itself first, then names that begin so, then the newer. */
+function withEveryWord(catalog: Catalog, query: string): CatalogModel[] {
+  const text = query.toLowerCase();
+  const words = text.split(/\s+/).filter(Boolean).slice(0, WORDS_MAX);
+  if (words.length === 0) return [];
+  const rank = (model: CatalogModel) => {
+    const names = namesOf(model).map((name) => name.toLowerCase());
+    return names.includes(text) ? 0 : names.some((name) => name.startsWith(text)) ? 1 : 2;
+  };
+  return catalog.models
+    .filter((model) => {
+      const said = [...namesOf(model), model.family, model.kind].join(' ').toLowerCase();
+      return words.every((word) => said.includes(word));
+    })
+    .toSorted((one, other) => rank(one) - rank(other) || newerFirst(one, other))
+    .slice(0, FOUND_MAX);
+}
+
+function namesOf(model: CatalogModel): string[] {
+  return [modelKeyOf(model), model.model, model.displayName, ...model.aliases];
+}
+
+function newerFirst(one: CatalogModel, other: CatalogModel): number {
+  return compare(other.releasedAt ?? '', one.releasedAt ?? '') || compare(one.model, other.model);
+}
+
+function compare(one: string | null, other: string | null): number {
+  return (one ?? '') < (other ?? '') ? -1 : (one ?? '') > (other ?? '') ? 1 : 0;
+}
+
+/** Pairs of neighbouring letters and digits. */
+function pairsOf(text: string): Set<string> {
+  const letters = text.toLowerCase().replaceAll(/[^a-z0-9]/g, '');
+  return new Set(Array.from({ length: Math.max(0, letters.length - 1) }, (_, at) => letters.slice(at, at + 2)));
+}
+
+/** Sørensen and Dice: the share of pairs that both have. */
+function likeness(one: ReadonlySet<string>, other: ReadonlySet<string>): number {
+  let common = 0;
+  for (const pair of one) if (other.has(pair)) common += 1;
+  return (2 * common) / Math.max(1, one.size + other.size);
+}

@@ -1,0 +1,91 @@
+/**
+ * The two scripts of the widget, as the browser gets them.
+ *
+ * `WIDGET_SCRIPT` runs inside the frame: it asks the embedding page for a new token before the old one ends, takes it from an
+ * allowed origin alone, and shows what the service answers for it. `EMBED_SCRIPT` runs in the embedding page: it makes the
+ * frame, and answers with a new token.
+ */
+import { contentHash } from '../../platform/content-hash.ts';
+
+/** A token that ends sooner than this is to be renewed; what is shown is read anew as often. */
+const RENEW_BEFORE_MS = 60_000;
+const REFRESH_MS = 60_000;
+/** An embedding page that does not answer is asked again. */
+const ASK_AGAIN_MS = 10_000;
+
+export const WIDGET_SCRIPT = `(() => {
+  const box = () => document.getElementById('widget');
+  const allowed = box().dataset.origins.split(' ').filter(Boolean);
+  const timers = {};
+  let token = new URLSearchParams(location.search).get('token');
+  const after = (name, ms, work) => { clearTimeout(timers[name]); timers[name] = setTimeout(work, Math.max(0, ms)); };
+  const tell = (message) => { if (parent !== window) parent.postMessage(message, '*'); };
+  const measure = () => tell({ type: 'callmeter:height', height: Math.ceil(document.documentElement.getBoundingClientRect().height) });
+  const askAgain = () => { tell({ type: 'callmeter:token-request' }); after('renew', ${ASK_AGAIN_MS}, askAgain); };
+  const end = () => {
+    for (const name in timers) clearTimeout(timers[name]);
+    token = null;
+    const word = document.createElement('p');
+    word.setAttribute('role', 'status');
+    word.textContent = 'This view has ended. Reload the page to see your usage.';
+    box().replaceChildren(word);
+    measure();
+  };
+  const live = () => {
+    const livesMs = Number(box().dataset.livesMs);
+    after('renew', livesMs - ${RENEW_BEFORE_MS}, askAgain);
+    after('end', livesMs, end);
+    after('refresh', ${REFRESH_MS}, () => load(token));
+    measure();
+  };
+  const load = async (candidate) => {
+    const answer = await fetch('/embed/data', { headers: { Authorization: 'Bearer ' + candidate } }).catch(() => null);
+    if (answer && answer.ok) {
+      token = candidate;
+      const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
+      box().replaceWith(page.getElementById('widget'));
+      live();
+    } else if (answer && answer.status === 401) {
+      if (candidate === token) end();
+    } else after('refresh', ${ASK_AGAIN_MS}, () => load(token));
+  };
+  addEventListener('message', ({ source, origin, data }) => {
+    if (source !== parent || !allowed.includes(origin)) return;
+    if (data && data.type === 'callmeter:token' && typeof data.token === 'string') load(data.token);
+  });
+  new ResizeObserver(measure).observe(document.documentElement);
+  live();
+})();
+`;
+
+export const EMBED_SCRIPT = `/* Callmeter usage widget: <script src=".../embed.js" data-session-url="/usage-session"></script> */
+(() => {
+  const script = document.currentScript;
+  const { sessionUrl, callback, target, title } = script.dataset;
+  const home = new URL(script.src).origin;
+  const newToken = async () => {
+    const answer = callback ? await window[callback]() : await (await fetch(sessionUrl, { method: 'POST' })).json();
+    return (answer.data || answer).token;
+  };
+  const frame = document.createElement('iframe');
+  frame.title = title || 'Usage';
+  frame.style.cssText = 'border:0;width:100%;display:block;color-scheme:light';
+  addEventListener('message', async ({ source, origin, data }) => {
+    if (source !== frame.contentWindow || origin !== home || !data) return;
+    if (data.type === 'callmeter:height') frame.style.height = data.height + 'px';
+    if (data.type === 'callmeter:token-request') {
+      const token = await newToken();
+      frame.contentWindow.postMessage({ type: 'callmeter:token', token }, home);
+    }
+  });
+  newToken().then((token) => {
+    frame.src = home + '/embed?token=' + encodeURIComponent(token);
+    if (target) document.querySelector(target).append(frame);
+    else script.after(frame);
+  });
+})();
+`;
+
+/** Inside the frame; the address names the content. The other one has an address for good, because pages name it. */
+export const WIDGET_SCRIPT_PATH = `/embed/widget-${contentHash(WIDGET_SCRIPT)}.js`;
+export const EMBED_SCRIPT_PATH = '/embed.js';

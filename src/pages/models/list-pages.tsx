@@ -1,0 +1,145 @@
+/**
+ * The public list of models: what is ending, what is new, and what a search finds.
+ */
+import type { FC } from 'hono/jsx';
+import { rate } from '../../console/page/format.ts';
+import { Badge, Card, Nothing, type Tone } from '../../console/page/parts.tsx';
+import { type Column, Table } from '../../console/page/table.tsx';
+import type { FoundModels, ListedCatalog, ListedModel } from '../../lookup/find-models.ts';
+import { publicPage, SearchForm } from '../shell.tsx';
+
+export const MODELS_PATH = '/models';
+
+const TONES: Record<string, Tone> = { ACTIVE: 'good', DEPRECATED: 'warn', RETIRED: 'bad', UNKNOWN: 'plain' };
+const PROVIDERS = [
+  ['openai', 'OpenAI'],
+  ['anthropic', 'Anthropic'],
+  ['google', 'Google'],
+] as const;
+
+/** The page of a model; slashes of its own name stay as they are. */
+export function modelPath(modelKey: string): string {
+  return `${MODELS_PATH}/${modelKey.split('/').map(encodeURIComponent).join('/')}`;
+}
+
+export const Status: FC<{ status: string }> = ({ status }) => (
+  <Badge tone={TONES[status] ?? 'plain'}>{status.charAt(0) + status.slice(1).toLowerCase()}</Badge>
+);
+
+export const ModelLink: FC<{ modelKey: string }> = ({ modelKey }) => <a href={modelPath(modelKey)}>{modelKey}</a>;
+
+export const Day: FC<{ day: string | null }> = ({ day }) =>
+  day === null ? (
+    <Nothing />
+  ) : (
+    <time datetime={day} class="num">
+      {day}
+    </time>
+  );
+
+export function catalogPage({ catalogVersion, total, ending, newest }: ListedCatalog, origin: string): Promise<string> {
+  return publicPage(
+    {
+      title: 'Model lifecycles',
+      description: `Status, shutdown dates with their sources, prices and replacements of ${total} models of OpenAI, Anthropic and Google.`,
+      canonical: origin + MODELS_PATH,
+      section: 'models',
+    },
+    <>
+      <Heading catalogVersion={catalogVersion} />
+      <Search query="" />
+      <p>
+        All models of {PROVIDERS.map(([name, text], index) => [index > 0 ? ' · ' : '', <a href={`${MODELS_PATH}?q=${name}%2F`}>{text}</a>])}
+      </p>
+      {ending.length > 0 && (
+        <Card title="Shutting down next">
+          <Table caption="Models with a shutdown to come" columns={columnsWith('Shutdown', ({ shutdownAt }) => shutdownAt)} rows={ending} />
+        </Card>
+      )}
+      <Card title="Newest">
+        <Table caption="Models in use, newest first" columns={columnsWith('Released', ({ releasedAt }) => releasedAt)} rows={newest} />
+      </Card>
+    </>,
+  );
+}
+
+export function searchPage({ catalogVersion, nearOnly, models }: FoundModels, query: string): Promise<string> {
+  const words = models.length === 1 ? '1 model' : `${models.length} models`;
+  return publicPage(
+    { title: `“${query}”`, description: `Models that match “${query}”.`, section: 'models' },
+    <>
+      <Heading catalogVersion={catalogVersion} />
+      <Search query={query} />
+      <p role="status">
+        {nearOnly
+          ? models.length === 0
+            ? `No model is called “${query}”.`
+            : `No model is called “${query}”; these come nearest.`
+          : `${words} for “${query}”.`}{' '}
+        <a href={MODELS_PATH}>Start over</a>
+      </p>
+      {models.length > 0 && (
+        <Card>
+          <Models caption="Models found" models={models} />
+        </Card>
+      )}
+    </>,
+  );
+}
+
+export function modelNotFoundPage(asked: string, near: readonly ListedModel[]): Promise<string> {
+  return publicPage(
+    { title: 'No such model', description: 'There is no model of that name in the catalog.', section: 'models', narrow: true },
+    <>
+      <h1>No such model</h1>
+      <p>
+        The catalog has no model called <code>{asked}</code>. That says nothing of the model itself: it may be newer than the catalog, or
+        somebody's own.
+      </p>
+      <Search query="" />
+      {near.length > 0 && (
+        <Card title="Names that look like it">
+          <Models caption="Models with a similar name" models={near} />
+        </Card>
+      )}
+    </>,
+  );
+}
+
+const Heading: FC<{ catalogVersion: string }> = ({ catalogVersion }) => (
+  <header class="page-head">
+    <div>
+      <h1>Model lifecycles</h1>
+      <p class="sub">
+        Is this model still a good choice? Dates cite their source. Catalog <span class="num">{catalogVersion}</span>
+      </p>
+    </div>
+  </header>
+);
+
+const Search: FC<{ query: string }> = ({ query }) => (
+  <SearchForm action={MODELS_PATH} label="Find a model" value={query} placeholder="gpt-4o, claude, gemini flash …" />
+);
+
+const Models: FC<{ caption: string; models: readonly ListedModel[] }> = ({ caption, models }) => (
+  <Table caption={caption} columns={columnsWith('Shutdown', ({ shutdownAt }) => shutdownAt)} rows={models} />
+);
+
+function columnsWith(title: string, dayOf: (model: ListedModel) => string | null): Column<ListedModel>[] {
+  return [
+    {
+      title: 'Model',
+      heading: true,
+      cell: ({ modelKey, displayName }) => (
+        <span>
+          <ModelLink modelKey={modelKey} />
+          <span class="sub">{displayName}</span>
+        </span>
+      ),
+    },
+    { title: 'Status', cell: ({ status }) => <Status status={status} /> },
+    { title, cell: (model) => <Day day={dayOf(model)} /> },
+    { title: 'Input', figure: true, cell: ({ inputUsdPerMillion: usd }) => (usd === null ? <Nothing /> : rate(usd)) },
+    { title: 'Output', figure: true, cell: ({ outputUsdPerMillion: usd }) => (usd === null ? <Nothing /> : rate(usd)) },
+  ];
+}

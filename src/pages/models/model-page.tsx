@@ -1,0 +1,234 @@
+/**
+ * One model for a reader: may I stay on it, until when, and what do I move to? Every date has its source beside it.
+ */
+import type { FC } from 'hono/jsx';
+import { count, percent, rate } from '../../console/page/format.ts';
+import { Card, Code, Facts, Nothing, Notice } from '../../console/page/parts.tsx';
+import { type Column, Table } from '../../console/page/table.tsx';
+import type { CatalogModel } from '../../contract/catalog.ts';
+import { type Candidate, type FullResolution, LOOKUP_PATH } from '../../contract/model-lookup.ts';
+import { publicPage } from '../shell.tsx';
+import { Day, MODELS_PATH, ModelLink, modelPath, Status } from './list-pages.tsx';
+
+export function modelPage(model: CatalogModel, resolution: FullResolution, origin: string): Promise<string> {
+  const { requested, match, warnings = [], equivalents, alternatives, lifecycle } = resolution;
+  const key = match?.matchedModelKey ?? requested.modelKey;
+  const { provider, model: name } = model;
+  return publicPage(
+    {
+      title: `${model.displayName}: ${lifecycle.status.toLowerCase()}`,
+      description: sentenceOf(key, resolution),
+      canonical: origin + modelPath(key),
+      section: 'models',
+      narrow: true,
+    },
+    <>
+      <nav class="crumbs" aria-label="Where this is">
+        <ol>
+          <li>
+            <a href={MODELS_PATH}>Models</a>
+          </li>
+          <li>
+            <a href={`${MODELS_PATH}?q=${provider}%2F`}>{provider}</a>
+          </li>
+          <li aria-current="page">{name}</li>
+        </ol>
+      </nav>
+      <header class="page-head">
+        <div>
+          <h1 class="model-name">
+            {model.displayName} <Status status={lifecycle.status} />
+          </h1>
+          <p class="sub">
+            <Code>{key}</Code>
+            {requested.modelKey !== key && (
+              <>
+                {' '}
+                is what <Code>{requested.modelKey}</Code> means ({match?.strategy})
+              </>
+            )}
+          </p>
+        </div>
+      </header>
+      {resolution.degraded && <Notice tone="warn">The service cannot use its current catalog: {warnings[0]}</Notice>}
+      <Decision resolution={resolution} />
+      <Dates model={model} resolution={resolution} />
+      <Price model={model} resolution={resolution} />
+      <Candidates title="What to move to, at the same provider" candidates={equivalents} />
+      <Candidates title="At other providers" candidates={alternatives} />
+      <About model={model} />
+      <footer>
+        Catalog {resolution.catalogVersion}, valid until {resolution.validUntil}. The same for programs:{' '}
+        <a href={`${LOOKUP_PATH}/${key.split('/').map(encodeURIComponent).join('/')}`}>the lookup's answer</a>.
+      </footer>
+    </>,
+  );
+}
+
+/** What a search engine or a preview says of it. */
+function sentenceOf(key: string, { lifecycle, recommendedModelKey, pricing }: FullResolution): string {
+  const { status, shutdownAt, announcedAt } = lifecycle;
+  const state =
+    status === 'RETIRED'
+      ? `retired${shutdownAt ? ` since ${shutdownAt}` : ''}`
+      : status === 'DEPRECATED'
+        ? `deprecated${announcedAt ? ` on ${announcedAt}` : ''}${shutdownAt ? `, shut down on ${shutdownAt}` : ''}`
+        : 'active';
+  const move = recommendedModelKey === undefined ? '' : ` Move to ${recommendedModelKey}.`;
+  const { inputUsdPerMillion: input, outputUsdPerMillion: output } = pricing ?? {};
+  const price = input === undefined || output === undefined ? '' : ` ${rate(input)} in, ${rate(output)} out per million tokens.`;
+  return `${key} is ${state}.${move}${price}`;
+}
+
+const Decision: FC<{ resolution: FullResolution }> = ({ resolution }) => {
+  const { action, recommendedModelKey, recommendationSource, keyGuidance, warnings = [], equivalents, alternatives } = resolution;
+  const recommended = [...equivalents, ...alternatives].find(({ modelKey }) => modelKey === recommendedModelKey);
+  const shown = resolution.degraded ? warnings.slice(1) : warnings;
+  return (
+    <Card title="What to do">
+      <div class="decision">
+        <p class="verdict">
+          {action === 'KEEP' && 'Keep it.'}
+          {action === 'REVIEW' && 'Look closer before you rely on it.'}
+          {action === 'REPLACE' &&
+            (recommendedModelKey === undefined ? (
+              'Move away from it; no successor is certain.'
+            ) : (
+              <>
+                Move to <ModelLink modelKey={recommendedModelKey} />.
+              </>
+            ))}
+        </p>
+        {recommended && <p>{recommended.rationale}</p>}
+        {recommendedModelKey !== undefined && (
+          <p class="quiet">
+            {recommendationSource === 'provider' ? "This is the provider's own word." : 'Computed from price, strength and capabilities.'}
+            {recommended?.requiresEvaluation && ' Evaluate it on your own workload first.'}
+          </p>
+        )}
+      </div>
+      {keyGuidance?.shouldUpdate && (
+        <Notice tone="info">
+          Write <Code>{keyGuidance.preferredModelKey}</Code>: {keyGuidance.note}.
+        </Notice>
+      )}
+      {shown.length > 0 && (
+        <Notice tone="warn" title="Mind:">
+          <ul>
+            {shown.map((warning) => (
+              <li>{warning}</li>
+            ))}
+          </ul>
+        </Notice>
+      )}
+    </Card>
+  );
+};
+
+const Dates: FC<{ model: CatalogModel; resolution: FullResolution }> = ({ model, resolution }) => {
+  const { announcedAt = null, shutdownAt = null, source } = resolution.lifecycle;
+  const { earliestShutdownAt, note } = model.lifecycle;
+  return (
+    <Card title="Dates">
+      <Facts
+        items={[
+          ['Released', model.releasedAt ? <Day day={model.releasedAt} /> : undefined],
+          ['Deprecation announced', <Day day={announcedAt} />],
+          ['Shutdown', <Day day={shutdownAt} />],
+          ['Not before', earliestShutdownAt ? <Day day={earliestShutdownAt} /> : undefined],
+          ['Note', note],
+          [
+            'Source',
+            source && (
+              <>
+                <a href={source.url} rel="noreferrer">
+                  {source.label}
+                </a>
+                , read on <Day day={source.checkedAt} />
+              </>
+            ),
+          ],
+        ]}
+      />
+    </Card>
+  );
+};
+
+const Price: FC<{ model: CatalogModel; resolution: FullResolution }> = ({ model, resolution }) => {
+  const { pricing } = resolution;
+  if (!pricing) return null;
+  const { cachedInputUsdPerMillion: cached, cacheWriteUsdPerMillion: write, tiers, source } = model.pricing ?? {};
+  const optional = (usd: number | undefined) => (usd === undefined ? undefined : rate(usd));
+  return (
+    <Card title="Price" note="USD per million tokens">
+      <Facts
+        items={[
+          ['Input', optional(pricing.inputUsdPerMillion)],
+          ['Output', optional(pricing.outputUsdPerMillion)],
+          ['Cached input', optional(cached)],
+          ['Cache write', optional(write)],
+          ['Of a usual mix', optional(pricing.blendedUsdPerMillion)],
+          [
+            'Long prompts',
+            tiers
+              ?.map(
+                (tier) =>
+                  `above ${count(tier.inputTokensAbove)} input tokens: ${rate(tier.inputUsdPerMillion)} in, ${rate(tier.outputUsdPerMillion)} out`,
+              )
+              .join('; '),
+          ],
+          ['Source', source],
+          ['Recorded as', <Code>{pricing.snapshotId}</Code>],
+        ]}
+      />
+    </Card>
+  );
+};
+
+const COLUMNS: Column<Candidate>[] = [
+  {
+    title: 'Model',
+    heading: true,
+    cell: ({ modelKey, rationale }) => (
+      <span>
+        <ModelLink modelKey={modelKey} />
+        <span class="sub">{rationale}</span>
+      </span>
+    ),
+  },
+  {
+    title: 'Named by',
+    cell: ({ confidence }) => (confidence === 'authoritative' ? 'the provider' : confidence === 'reviewed' ? 'review' : 'likeness'),
+  },
+  { title: 'Input', figure: true, cell: ({ inputUsdPerMillion: usd }) => (usd === undefined ? <Nothing /> : rate(usd)) },
+  { title: 'Output', figure: true, cell: ({ outputUsdPerMillion: usd }) => (usd === undefined ? <Nothing /> : rate(usd)) },
+  {
+    title: 'Change',
+    figure: true,
+    cell: ({ priceChangePercent: change }) => (change === undefined ? <Nothing /> : `${change > 0 ? '+' : ''}${percent(change / 100)}`),
+  },
+];
+
+const Candidates: FC<{ title: string; candidates: readonly Candidate[] }> = ({ title, candidates }) =>
+  candidates.length === 0 ? null : (
+    <Card title={title}>
+      <Table caption={title} columns={COLUMNS} rows={candidates} />
+    </Card>
+  );
+
+const About: FC<{ model: CatalogModel }> = ({ model }) => (
+  <Card title="The model">
+    <Facts
+      items={[
+        ['Family', model.family],
+        ['Kind', model.kind],
+        ['Also called', model.aliases.length > 0 ? model.aliases.join(', ') : undefined],
+        ['Context', model.contextTokens === undefined ? undefined : `${count(model.contextTokens)} tokens`],
+        ['Output limit', model.maxOutputTokens === undefined ? undefined : `${count(model.maxOutputTokens)} tokens`],
+        ['Takes', model.modalities.input.join(', ')],
+        ['Gives', model.modalities.output.join(', ')],
+        ['Known to do', model.capabilities.length > 0 ? model.capabilities.map((name) => name.replaceAll('_', ' ')).join(', ') : undefined],
+      ]}
+    />
+  </Card>
+);

@@ -1,0 +1,87 @@
+/**
+ * The API reference over HTTP: the OpenAPI document, and its pages.
+ *
+ * Both are made once for each origin that asks, because the examples name it.
+ */
+import type { Hono } from 'hono';
+import { openApiDocument } from '../contract/openapi/document.ts';
+import type { OpenApiDocument } from '../contract/openapi/types.ts';
+import type { AppContext, AppEnv } from '../middleware/context.ts';
+import { docsNotFoundPage, operationPage, overviewPage, schemaPage } from '../pages/docs/pages.tsx';
+import { PAGES_STYLESHEET, PAGES_STYLESHEET_PATH } from '../pages/stylesheet.ts';
+import { contentHash } from '../platform/content-hash.ts';
+import { isMatching } from '../platform/etag.ts';
+import { SERVICE_VERSION } from '../platform/version.ts';
+import { KEPT_FOR_GOOD, publicRoutes, sendPage } from './public-page.ts';
+
+export const DOCS_PATH = '/docs';
+const DOCUMENT_PATH = '/openapi.json';
+/** Origins whose document an isolate keeps. */
+const ORIGINS_MAX = 4;
+const QUERY_LENGTH_MAX = 300;
+const CACHE_CONTROL = 'public, max-age=300, stale-while-revalidate=3600';
+
+interface Kept {
+  document: OpenApiDocument;
+  /** Made when it is first asked for. */
+  sent?: { text: string; etag: string };
+}
+
+const documents = new Map<string, Kept>();
+
+function documentFor(c: AppContext): { kept: Kept; document: OpenApiDocument; origin: string } {
+  const { origin } = new URL(c.req.url);
+  let known = documents.get(origin);
+  if (!known) {
+    known = { document: openApiDocument(SERVICE_VERSION, origin) };
+    documents.set(origin, known);
+    if (documents.size > ORIGINS_MAX) documents.delete(documents.keys().next().value as string);
+  }
+  return { kept: known, document: known.document, origin };
+}
+
+export function mountDocs(app: Hono<AppEnv>): void {
+  app.get(PAGES_STYLESHEET_PATH, (c) => c.body(PAGES_STYLESHEET, 200, { ...KEPT_FOR_GOOD, 'Content-Type': 'text/css; charset=utf-8' }));
+  app.route(
+    DOCUMENT_PATH,
+    publicRoutes('openapi', (document) => void document.get('/', sendDocument)),
+  );
+  app.route(DOCS_PATH, publicRoutes('docs', mountPages));
+}
+
+/** For anyone, from anywhere: a tool in another page's browser may read it. */
+function sendDocument(c: AppContext): Response {
+  const { kept } = documentFor(c);
+  kept.sent ??= sentForm(kept.document);
+  const { text, etag } = kept.sent;
+  const headers = { 'Cache-Control': CACHE_CONTROL, ETag: etag, 'Access-Control-Allow-Origin': '*', 'X-Content-Type-Options': 'nosniff' };
+  if (isMatching(c.req.header('If-None-Match'), etag)) return new Response(null, { status: 304, headers });
+  return new Response(text, { headers: { ...headers, 'Content-Type': 'application/json' } });
+}
+
+function sentForm(document: OpenApiDocument): { text: string; etag: string } {
+  const text = JSON.stringify(document);
+  return { text, etag: `"${contentHash(text)}"` };
+}
+
+function mountPages(pages: Hono<AppEnv>): void {
+  pages.get('/', async (c) => {
+    const { document, origin } = documentFor(c);
+    const query = (c.req.query('q') ?? '').trim().slice(0, QUERY_LENGTH_MAX);
+    return sendPage(c, { html: await overviewPage(document, origin, query), cacheControl: CACHE_CONTROL });
+  });
+  pages.get('/schemas/:name', (c) => {
+    const { document, origin } = documentFor(c);
+    return sendOrNotFound(c, schemaPage(document, origin, c.req.param('name')));
+  });
+  pages.get('/:operationId', (c) => {
+    const { document, origin } = documentFor(c);
+    return sendOrNotFound(c, operationPage(document, origin, c.req.param('operationId')));
+  });
+  pages.get('/*', (c) => sendOrNotFound(c, null));
+}
+
+async function sendOrNotFound(c: AppContext, page: Promise<string> | null): Promise<Response> {
+  if (page) return sendPage(c, { html: await page, cacheControl: CACHE_CONTROL });
+  return sendPage(c, { html: await docsNotFoundPage(), status: 404, cacheControl: CACHE_CONTROL });
+}

@@ -1,0 +1,53 @@
+/**
+ * What every public page is sent with: a content policy that allows no script and nothing from elsewhere, a validator, and
+ * how long it may be kept. And what becomes of a failure.
+ */
+import { Hono } from 'hono';
+import type { AppContext, AppEnv } from '../middleware/context.ts';
+import { contentHash } from '../platform/content-hash.ts';
+import { isMatching } from '../platform/etag.ts';
+
+const CONTENT_POLICY = "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+const ALLOW = 'GET, HEAD';
+
+/** How long a stylesheet may be kept, whose address names its content. */
+export const KEPT_FOR_GOOD = { 'Cache-Control': 'public, max-age=31536000, immutable', 'X-Content-Type-Options': 'nosniff' };
+
+export interface PageAnswer {
+  html: string;
+  status?: 200 | 404;
+  cacheControl: string;
+}
+
+export function sendPage(c: AppContext, { html, status = 200, cacheControl }: PageAnswer): Response {
+  const etag = `W/"${contentHash(html)}-${html.length.toString(36)}"`;
+  const headers = new Headers({
+    'Content-Type': 'text/html; charset=utf-8',
+    'Cache-Control': cacheControl,
+    'Content-Security-Policy': CONTENT_POLICY,
+    'X-Content-Type-Options': 'nosniff',
+    'X-Frame-Options': 'DENY',
+    'Referrer-Policy': 'strict-origin-when-cross-origin',
+    ETag: etag,
+  });
+  // The comparison is weak, on both sides.
+  if (status === 200 && isMatching(c.req.header('If-None-Match'), etag.slice('W/'.length)))
+    return new Response(null, { status: 304, headers });
+  return new Response(html, { status, headers });
+}
+
+/** Routes that know GET alone, with a plain word where something fails. */
+export function publicRoutes(name: string, mount: (app: Hono<AppEnv>) => void): Hono<AppEnv> {
+  const app = new Hono<AppEnv>();
+  mount(app);
+  app.all('*', (c) => {
+    c.header('Allow', ALLOW);
+    return c.text(`this page answers ${ALLOW}`, 405);
+  });
+  app.onError((error, c) => {
+    console.error(JSON.stringify({ event: 'page_failed', page: name, error: `${error.name}: ${error.message}` }));
+    c.header('Cache-Control', 'no-store');
+    return c.text('Something went wrong on our side; the page may be asked for again.', 500);
+  });
+  return app;
+}

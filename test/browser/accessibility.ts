@@ -1,0 +1,13 @@
+/**
+ * What axe-core finds wrong with a page.
+ */
+import axe from 'axe-core';
+import type { Page } from 'playwright-core';
+
+/** Each violation in a line: the rule, and where it is broken first. */
+export async function violations(page: Page): Promise<string[]> {
+  // By the debugger, because the page's own policy allows no script.
+  await page.evaluate(axe.source);
+  const { violations: found } = await page.evaluate<axe.AxeResults>('axe.run(document, { resultTypes: ["violations"] })');
+  return found.map(({ id, nodes }) => `${id} (${nodes.length}): ${nodes[0]?.failureSummary ?? ''} ${nodes[0]?.html ?? ''}`);
+}

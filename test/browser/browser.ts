@@ -1,0 +1,47 @@
+/**
+ * Chromium, as the system has it: a page that fails its test with any console message, page error, or request that leaves
+ * the origin.
+ */
+import { existsSync } from 'node:fs';
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+
+/** What takes longer does not work. */
+const ACTION_MS_MAX = 10_000;
+
+const PLACES = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+
+export function launch(): Promise<Browser> {
+  const executablePath = PLACES.find((place) => place !== undefined && existsSync(place));
+  if (!executablePath) throw new Error('there is no Chromium here: install it, or say in CHROMIUM where it is');
+  return chromium.launch({ executablePath, args: ['--no-sandbox'] });
+}
+
+export interface Watched {
+  page: Page;
+  /** What went wrong so far: console messages, page errors, requests to elsewhere. */
+  complaints: string[];
+  close(): Promise<void>;
+}
+
+export async function openPage(browser: Browser, origin: string, options: BrowserContextOptions = {}): Promise<Watched> {
+  const context = await browser.newContext({ baseURL: origin, ...options });
+  const page = await context.newPage();
+  page.setDefaultTimeout(ACTION_MS_MAX);
+  const complaints: string[] = [];
+  page.on('console', (message) => {
+    // A page that is refused, or not found, is said so by its status.
+    if (!/the server responded with a status of 4\d\d/.test(message.text())) complaints.push(`console: ${message.text()}`);
+  });
+  page.on('pageerror', (error) => complaints.push(`error: ${error.message}`));
+  page.on('request', (request) => {
+    if (new URL(request.url()).origin !== origin) complaints.push(`request: ${request.url()}`);
+  });
+  return { page, complaints, close: () => context.close() };
+}
+
+export async function signIn(page: Page, token: string): Promise<void> {
+  await page.goto('/console');
+  await page.getByLabel('Operator token').fill(token);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.waitForURL(/\/console$/);
+}

@@ -1,0 +1,192 @@
+/**
+ * The operator's day in a real browser: from the sign-in by keyboard to the revocation of a key, without a complaint in
+ * the console and without a request that leaves the origin.
+ */
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { launch, openPage, signIn, type Watched } from './browser.ts';
+import { type BrowserServer, startBrowserServer } from './server.ts';
+
+let server: BrowserServer;
+let browser: Browser;
+let watched: Watched;
+let page: Page;
+
+beforeAll(async () => {
+  [server, browser] = await Promise.all([startBrowserServer(), launch()]);
+  watched = await openPage(browser, server.url);
+  page = watched.page;
+});
+afterAll(async () => {
+  await browser?.close();
+  await server?.stop();
+});
+afterEach(() => {
+  expect(watched.complaints).toEqual([]);
+});
+
+const heading = () => page.getByRole('heading', { level: 1 }).textContent();
+const field = (name: string) => page.getByRole('textbox', { name, exact: true });
+const press = (name: string) => page.getByRole('button', { name, exact: true }).click();
+const follow = (name: string) => page.getByRole('link', { name, exact: true }).first().click();
+
+/** Tabs until the element with this accessible name has the focus. */
+async function tabTo(name: string): Promise<void> {
+  for (let steps = 0; steps < 40; steps += 1) {
+    await page.keyboard.press('Tab');
+    const focused = await page.evaluate<string>(`(() => {
+      const element = document.activeElement;
+      return element.labels?.[0]?.textContent ?? element.textContent ?? '';
+    })()`);
+    if (focused.trim() === name) return;
+  }
+  throw new Error(`${name} is not reached by Tab`);
+}
+
+/** Whether the focused element shows that it is. */
+function focusIsVisible(): Promise<boolean> {
+  return page.evaluate<boolean>(`getComputedStyle(document.activeElement).outlineStyle !== 'none'`);
+}
+
+describe('the console', () => {
+  test('is entered by keyboard alone, with a visible focus', async () => {
+    await page.goto('/console');
+    await tabTo('Operator token');
+    expect(await focusIsVisible()).toBe(true);
+    await page.keyboard.type('not the token, but as long as one could be');
+    await page.keyboard.press('Enter');
+    await page.getByRole('alert').waitFor();
+    expect(await page.getByRole('alert').textContent()).toContain('not the operator token');
+
+    await tabTo('Operator token');
+    await page.keyboard.type(server.operatorToken);
+    await tabTo('Sign in');
+    expect(await focusIsVisible()).toBe(true);
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/\/console$/);
+    expect(await heading()).toBe('Overview');
+
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    expect(new URL(page.url()).hash).toBe('#main');
+  });
+
+  let key: string;
+
+  test('makes an organization, a plan as its default, and a key', async () => {
+    await page.goto('/console');
+    await follow('New organization');
+    await field('Name').fill('Browser Ltd');
+    await press('Create organization');
+    expect(await page.getByRole('status').textContent()).toContain('organization is created');
+
+    await follow('Plans');
+    await follow('New plan');
+    await field('Plan id').fill('small');
+    await field('Name').fill('Small');
+    await field('Premium calls').fill('a few');
+    await press('Create plan');
+    const wrong = field('Premium calls');
+    expect(await wrong.getAttribute('aria-invalid')).toBe('true');
+    await wrong.fill('2');
+    await press('Create plan');
+    expect(await heading()).toBe('Small');
+
+    await follow('Plans');
+    await follow('New plan');
+    await field('Plan id').fill('large');
+    await field('Name').fill('Large');
+    await field('Premium calls').fill('1,000');
+    await press('Create plan');
+
+    await follow('Settings');
+    await page.getByLabel('Default plan').selectOption('small');
+    await press('Save');
+    await follow('API keys');
+    await follow('New key');
+    await field('Name').fill('Web shop');
+    await press('Create key');
+    key = (await page.locator('.secret').textContent())?.trim() ?? '';
+    expect(key).toMatch(/^utk-[A-Za-z0-9_-]{43}$/);
+    await follow('I have copied it');
+    expect(await page.content()).not.toContain(key);
+  });
+
+  test('shows the calls that are made with that key, and one with its cost lines', async () => {
+    const api = server.demo.with(key);
+    const begun = await api.send('beginCall', { body: { customerId: 'ada', requested: { premium: true }, feature: 'chat' } });
+    const usage = { inputTokens: 1_000, responseTokens: 200 };
+    const end = { callId: begun.data.callId, providerUsed: 'anthropic', modelUsed: 'claude-opus-5-5', ...usage };
+    const ended = (await api.send('endCall', { body: end })).data;
+
+    await expect
+      .poll(
+        async () => {
+          await follow('Customers');
+          return page.getByRole('link', { name: 'ada' }).count();
+        },
+        { timeout: 20_000 },
+      )
+      .toBe(1);
+    await follow('ada');
+    expect(await page.getByText('1 left, 50%').count()).toBe(1);
+    await page.getByRole('table', { name: 'Last calls' }).getByRole('link').first().click();
+    expect(await page.getByRole('table', { name: 'Cost lines' }).getByRole('row').count()).toBe(3);
+    expect(await page.locator(`data[value="${ended.costUSD}"]`).count()).toBeGreaterThan(0);
+  });
+
+  test('changes the plan of a customer after it has said what that will do', async () => {
+    await page.getByRole('link', { name: 'ada' }).first().click();
+    await follow('Change plan');
+    await page.getByRole('combobox', { name: 'Plan' }).selectOption('large');
+    await press('Show what it will do');
+    const table = page.getByRole('table', { name: 'What is left before and after' });
+    expect(await table.getByRole('row', { name: /Premium calls/ }).textContent()).toContain('999 of 1,000');
+    await press('Change the plan now');
+    expect(await page.getByRole('status').textContent()).toContain('plan change stands');
+    expect(await page.getByText('999 left, 99.9%').count()).toBe(1);
+  });
+
+  test('revokes the key, which works no more, and signs out', async () => {
+    await follow('API keys');
+    await follow('Web shop');
+    await press('Revoke key');
+    expect(await page.getByRole('status').textContent()).toContain('no longer works');
+    expect((await server.demo.with(key).send('beginCall', { body: { customerId: 'ada' } })).status).toBe(401);
+
+    await follow('Events');
+    const events = await page.getByRole('main').textContent();
+    for (const action of ['Key revoke', 'Customer change plan', 'Key create', 'Plan put', 'Organization create'])
+      expect(events).toContain(action);
+
+    await press('Sign out');
+    await page.goto('/console');
+    expect(await heading()).toBe('Operator console');
+  });
+});
+
+test('a page on a phone is reached through the menu, without script', async () => {
+  const phone = await openPage(browser, server.url, { viewport: { width: 360, height: 740 }, javaScriptEnabled: false });
+  await signIn(phone.page, server.operatorToken);
+  await phone.page.getByText('Menu').click();
+  await phone.page.getByRole('navigation', { name: 'Console' }).getByRole('link', { name: 'Health' }).click();
+  expect(await phone.page.getByRole('heading', { level: 1 }).textContent()).toBe('Health');
+  expect(phone.complaints).toEqual([]);
+  await phone.close();
+});
+
+test('a form of another site does nothing', async () => {
+  const foreign = await openPage(browser, server.url);
+  await signIn(foreign.page, server.operatorToken);
+  await foreign.page.goto('about:blank');
+  const refused = foreign.page.waitForResponse((response) => response.request().method() === 'POST');
+  await foreign.page.setContent(
+    `<form method="post" action="${server.url}/console/organizations"><input name="name" value="Stolen"><button>Go</button></form>`,
+  );
+  await foreign.page.getByRole('button').click();
+  // The cookie stays at home, and the origin is not ours.
+  expect((await refused).status()).toBe(403);
+  const { items } = (await server.operator.send('listOrganizations')).data;
+  expect(items.map(({ name }) => name)).not.toContain('Stolen');
+  await foreign.close();
+});

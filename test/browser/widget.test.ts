@@ -1,0 +1,213 @@
+/**
+ * The usage widget in a page of another origin: it shows itself there, renews its token through that page before it ends,
+ * takes none from anybody else, and is gone with its key.
+ */
+
+import { mkdir } from 'node:fs/promises';
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import type { Browser, BrowserContextOptions, Frame, Page } from 'playwright-core';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { DEMO_ORGANIZATION_ID } from '../../src/cli/demo-organization.ts';
+import type { Api } from '../support/api.ts';
+import { violations } from './accessibility.ts';
+import { launch } from './browser.ts';
+import { type BrowserServer, startBrowserServer } from './server.ts';
+
+const PICTURES = join(import.meta.dirname, '../../.state/screenshots-public');
+const GROUND = [200, 40, 90];
+
+let server: BrowserServer;
+let browser: Browser;
+let host: Server;
+let hostOrigin: string;
+let embeds: Api;
+let keyId: string;
+/** What the page's own backend asks for, and how often it was asked. */
+let request: Record<string, unknown>;
+let sessions: number;
+
+beforeAll(async () => {
+  [server, browser] = await Promise.all([startBrowserServer(), launch()]);
+  host = createServer((incoming, response) => void answer(incoming.url ?? '/').then((send) => send(response)));
+  await new Promise<void>((resolve) => host.listen(0, '127.0.0.1', resolve));
+  hostOrigin = `http://localhost:${(host.address() as AddressInfo).port}`;
+  for (const [customerId, calls] of [
+    ['ours', 3],
+    ['theirs', 17],
+  ] as const) {
+    for (let call = 0; call < calls; call += 1) {
+      const begun = await server.demo.send('beginCall', {
+        body: { customerId, requested: { premium: true }, idempotencyKey: `${customerId}-${call}` },
+      });
+      const body = { callId: begun.data.callId, modelUsed: 'anthropic/claude-opus-5-5', inputTokens: 10, responseTokens: 1_000 };
+      expect((await server.demo.send('endCall', { body })).status).toBe(200);
+    }
+  }
+  await mkdir(PICTURES, { recursive: true });
+});
+afterAll(async () => {
+  host?.close();
+  await browser?.close();
+  await server?.stop();
+});
+
+beforeEach(async () => {
+  const params = { org: DEMO_ORGANIZATION_ID };
+  const created = (await server.operator.send('createKey', { params, body: { name: 'widget', prefix: 'ek-' } })).data;
+  keyId = created.keyId;
+  embeds = server.operator.with(created.key);
+  request = { customerId: 'ours', origins: [hostOrigin], variant: 'detailed' };
+  sessions = 0;
+});
+
+type Send = (response: ServerResponse) => void;
+
+/** The embedding page and its backend. */
+async function answer(url: string): Promise<Send> {
+  const html =
+    (body: string): Send =>
+    (response) =>
+      response
+        .writeHead(200, { 'Content-Type': 'text/html' })
+        .end(`<!doctype html><html lang="en"><title>Shop</title><body style="margin:0;background:rgb(${GROUND})">${body}</body></html>`);
+  if (url === '/usage-session') {
+    sessions += 1;
+    const { body } = await embeds.send('createEmbedSession', { body: request });
+    return (response) => response.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify(body));
+  }
+  if (url === '/callback') {
+    return html(`<h1>Account</h1><div id="place"></div>
+      <script>window.usageSession = () => fetch('/usage-session', { method: 'POST' }).then((answer) => answer.json());</script>
+      <script src="${server.url}/embed.js" data-callback="usageSession" data-target="#place" data-title="Your usage"></script>`);
+  }
+  return html(`<h1>Account</h1><script src="${server.url}/embed.js" data-session-url="/usage-session"></script>`);
+}
+
+async function openHost(path = '/', options: BrowserContextOptions = {}) {
+  const context = await browser.newContext({ baseURL: hostOrigin, ...options });
+  const page = await context.newPage();
+  const complaints: string[] = [];
+  const requested: string[] = [];
+  page.on('console', (message) => complaints.push(message.text()));
+  page.on('pageerror', (error) => complaints.push(error.message));
+  page.on('request', (sent) => {
+    requested.push(sent.url());
+    if (![hostOrigin, server.url].includes(new URL(sent.url()).origin)) complaints.push(`request: ${sent.url()}`);
+  });
+  await page.clock.install();
+  await page.goto(path);
+  return { page, complaints, requested, close: () => context.close() };
+}
+
+const inside = (page: Page) => page.frameLocator('iframe').first();
+const frameOf = (page: Page) => page.frames().find((frame) => frame.url().includes('/embed?')) as Frame;
+
+test.each(['/', '/callback'])('shows its customer in the page %s, as high as it needs to be, and axe finds nothing', async (path) => {
+  const { page, complaints, close } = await openHost(path);
+  await inside(page).getByText('3 calls in this period').waitFor();
+  await expect.poll(async () => (await page.locator('iframe').boundingBox())?.height).toBeGreaterThan(200);
+  const frame = frameOf(page);
+  const scrolls = await frame.evaluate<number>('document.documentElement.scrollHeight - document.documentElement.clientHeight');
+  expect(scrolls).toBeLessThanOrEqual(1);
+  expect(await violations(frame as unknown as Page)).toEqual([]);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test('renews its token through the page before it ends, and shows what is new', async () => {
+  const { page, complaints, requested, close } = await openHost();
+  await inside(page).getByText('3 calls in this period').waitFor();
+  expect(sessions).toBe(1);
+  expect((await server.demo.send('beginCall', { body: { customerId: 'ours', requested: { premium: true } } })).data.allowed.premium).toBe(
+    true,
+  );
+  await page.clock.fastForward('04:05');
+  await expect.poll(() => sessions).toBe(2);
+  await inside(page).getByText('4 calls in this period').waitFor();
+  await page.clock.fastForward('04:05');
+  await expect.poll(() => sessions).toBe(3);
+  await page.clock.fastForward('01:00');
+  await inside(page).getByText('4 calls in this period').waitFor();
+  // The new tokens travelled in headers alone.
+  expect(requested.filter((url) => url.includes('/embed?'))).toHaveLength(1);
+  expect(requested.filter((url) => url.includes('/embed/data')).every((url) => url === `${server.url}/embed/data`)).toBe(true);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test('ends where nobody renews it', async () => {
+  const { page, close } = await openHost();
+  await inside(page).getByText('3 calls in this period', { exact: false }).or(inside(page).getByText('4 calls')).waitFor();
+  await page.evaluate("addEventListener('message', (event) => event.stopImmediatePropagation(), true)");
+  await page.route('**/usage-session', (route) => route.abort());
+  await page.clock.fastForward('05:05');
+  await inside(page).getByText('This view has ended').waitFor();
+  await close();
+});
+
+test('ends within a minute when its key is revoked', async () => {
+  const { page, close } = await openHost();
+  await inside(page).getByText('in this period').waitFor();
+  await server.operator.send('revokeKey', { params: { org: DEMO_ORGANIZATION_ID, keyId } });
+  await page.clock.fastForward('01:01');
+  await inside(page).getByText('This view has ended').waitFor();
+  expect(await inside(page).getByText('in this period').count()).toBe(0);
+  await close();
+});
+
+test('takes a token from the embedding page alone, not from another frame in it', async () => {
+  const { page, requested, close } = await openHost();
+  await inside(page).getByText('in this period').waitFor();
+  const { token } = (await embeds.send('createEmbedSession', { body: { ...request, customerId: 'theirs' } })).data;
+  await page.evaluate(`(() => {
+    const frame = document.createElement('iframe');
+    frame.srcdoc = "<script>parent.frames[0].postMessage({ type: 'callmeter:token', token: '${token}' }, '*')</scr" + "ipt>";
+    document.body.append(frame);
+  })()`);
+  await page.waitForTimeout(500);
+  expect(requested.some((url) => url.includes('/embed/data'))).toBe(false);
+  expect(await inside(page).getByText('17 calls').count()).toBe(0);
+  await close();
+});
+
+test('cannot be framed by a page that its session does not name', async () => {
+  for (const origins of [[], ['https://app.example.com']]) {
+    request = { ...request, origins };
+    const { page, complaints, close } = await openHost();
+    await expect.poll(() => complaints.join('\n')).toContain('frame-ancestors');
+    expect(await inside(page).getByText('in this period').count()).toBe(0);
+    await close();
+  }
+});
+
+test.each([
+  ['light', 'light'],
+  ['light', 'dark'],
+  ['dark', 'light'],
+  ['auto', 'light'],
+  ['auto', 'dark'],
+] as const)('with the theme %s its ground is the page, where the reader wants it %s', async (theme, colorScheme) => {
+  request = { ...request, theme };
+  const { page, close } = await openHost('/', { colorScheme });
+  await inside(page).getByText('in this period').waitFor();
+  await expect.poll(async () => (await page.locator('iframe').boundingBox())?.height).toBeGreaterThan(200);
+  await page.locator('iframe').screenshot({ path: join(PICTURES, `widget-${theme}-${colorScheme}.png`) });
+  const box = await page.locator('iframe').boundingBox();
+  if (!box) throw new Error('the frame is shown');
+  const picture = await page.screenshot({ clip: { x: box.x + box.width - 2, y: box.y + box.height - 2, width: 1, height: 1 } });
+  const pixel = await page.evaluate<number[]>(`(async () => {
+    const image = new Image();
+    image.src = 'data:image/png;base64,${picture.toString('base64')}';
+    await image.decode();
+    const context = document.createElement('canvas').getContext('2d');
+    context.drawImage(image, 0, 0);
+    return [...context.getImageData(0, 0, 1, 1).data].slice(0, 3);
+  })()`);
+  expect(pixel).toEqual(GROUND);
+  const ink = await frameOf(page).evaluate<string>('getComputedStyle(document.body).color');
+  const isDark = theme === 'dark' || (theme === 'auto' && colorScheme === 'dark');
+  expect(ink).toBe(isDark ? 'rgb(238, 241, 245)' : 'rgb(22, 32, 46)');
+  await close();
+});

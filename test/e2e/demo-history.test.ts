@@ -1,0 +1,92 @@
+/**
+ * `npm start -- --demo-history`: sixty days that the objects and D1 tell alike, once.
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { DEMO_ORGANIZATION_ID } from '../../src/cli/demo-organization.ts';
+import { DEMO_CUSTOMERS } from '../../src/demo/people.ts';
+import { type LocalServer, newState, startLocal } from './local-server.ts';
+
+const DAY_MS = 86_400_000;
+const params = (customerId: string) => ({ params: { customerId } });
+
+let state: Awaited<ReturnType<typeof newState>>;
+let server: LocalServer;
+beforeAll(async () => {
+  state = await newState();
+  server = await startLocal(state, ['--demo-history']);
+});
+afterAll(() => server.stop());
+
+async function summary(query: Record<string, string> = {}) {
+  const from = new Date(Date.now() - 62 * DAY_MS).toISOString().slice(0, 10);
+  return (await server.demo.send('readUsageSummary', { query: { from, ...query } })).data;
+}
+
+describe('a newcomer sees', () => {
+  test('calls on each of sixty days, fewer at weekends, of several customers, features and three providers', async () => {
+    const { byDay, byCustomer, byFeature, byProvider, byOutcome, totals } = await summary();
+    expect(byDay.filter(({ calls }) => calls > 0).length).toBeGreaterThanOrEqual(60);
+    const mean = (days: number[]) => {
+      const chosen = byDay.slice(-30, -1).filter(({ date }) => days.includes(new Date(date).getUTCDay()));
+      return chosen.reduce((sum, { calls }) => sum + calls, 0) / chosen.length;
+    };
+    expect(mean([0, 6])).toBeLessThan(0.8 * mean([1, 2, 3, 4, 5]));
+    expect(byCustomer.map(({ customerId }) => customerId).toSorted()).toEqual(
+      DEMO_CUSTOMERS.map(({ customerId }) => customerId).toSorted(),
+    );
+    expect(byFeature.length).toBeGreaterThanOrEqual(5);
+    expect(byProvider.map(({ provider }) => provider)).toEqual(expect.arrayContaining(['openai', 'anthropic', 'google']));
+    expect(byOutcome.map(({ outcome }) => outcome)).toEqual(expect.arrayContaining(['COMPLETED', 'FAILED', 'NOT_ALLOWED', 'TIMEOUT']));
+    expect(totals.unpricedCalls).toBe(0);
+  });
+
+  test('the spike as an anomaly, and savings of compression', async () => {
+    const { items } = (await server.demo.send('readUsageAnomalies')).data;
+    expect(items).toContainEqual(expect.objectContaining({ customerId: 'northwind-legal', kind: 'SPEND_SPIKE' }));
+    expect((await server.demo.send('readCompressionSummary')).data.savedTokens).toBeGreaterThan(0);
+  });
+
+  test('credits, charges against them, and custom meters', async () => {
+    const { wallet, meters, ledger } = (
+      await server.operator.send('readCustomer', { params: { org: DEMO_ORGANIZATION_ID, customerId: 'northwind-legal' } })
+    ).data;
+    expect(Number(wallet.balanceUsd)).toBeGreaterThan(0);
+    expect(Number(wallet.balanceUsd)).toBeLessThan(400);
+    expect(ledger.some(({ cause }) => cause === 'SPEND')).toBe(true);
+    expect(meters.customMeter1?.used).toBeGreaterThan(0);
+  });
+});
+
+describe('the object and D1 agree', () => {
+  test.each(DEMO_CUSTOMERS.map(({ customerId }) => customerId))('on the latest week of %s', async (customerId) => {
+    const { weeks } = (await server.demo.send('readUsageContext', params(customerId))).data;
+    const { startedAt, endedAt } = weeks.latest;
+    const { byOutcome } = await summary({ customerId, from: startedAt.slice(0, 10), to: endedAt.slice(0, 10) });
+    const ended = byOutcome.filter(({ outcome }) => outcome === 'COMPLETED' || outcome === 'FAILED');
+    const sum = (of: (figures: (typeof ended)[number]) => number) => ended.reduce((total, figures) => total + of(figures), 0);
+    expect(weeks).toMatchObject({
+      calls: { latest: sum(({ calls }) => calls) },
+      inputTokens: { latest: sum(({ inputTokens }) => inputTokens) },
+      outputTokens: { latest: sum(({ outputTokens }) => outputTokens) },
+      dollars: {
+        latest: expect.closeTo(
+          sum(({ costUSD }) => costUSD),
+          6,
+        ),
+      },
+    });
+  });
+
+  test('and nothing waits', async () => {
+    const { status, backlog } = (await server.operator.send('readHealth')).data;
+    expect([status, backlog.customers]).toEqual(['ok', 0]);
+  });
+});
+
+test('a second time there is nothing to tell', async () => {
+  const before = (await summary()).totals;
+  await server.stop();
+  server = await startLocal(state, ['--demo-history']);
+  expect(server.output()).toContain('it is there already');
+  expect((await summary()).totals).toEqual(before);
+});

@@ -1,0 +1,126 @@
+/**
+ * Promise: every example of the API reference runs when pasted into a shell, on the demo organization of a fresh start, and
+ * is answered as the OpenAPI document says.
+ */
+import { execFile } from 'node:child_process';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { DEMO_ORGANIZATION_ID } from '../../src/cli/demo-organization.ts';
+import { PROJECT_DIR } from '../../src/cli/server.ts';
+import { gatewayOperations } from '../../src/contract/gateway.ts';
+import { openApiDocument } from '../../src/contract/openapi/document.ts';
+import type { AnswerObject, OpenApiDocument, OpenApiOperation } from '../../src/contract/openapi/types.ts';
+import { brokenRules } from '../support/json-schema.ts';
+import { type FakeVendor, startVendor } from '../support/vendor.ts';
+import { type LocalServer, newState, startLocal } from './local-server.ts';
+
+const OPERATOR_TOKEN = 'examples-operator-token-of-32-characters-or-more';
+const DEMO_API_KEY = `utk-${'E'.repeat(43)}`;
+
+let server: LocalServer;
+let vendor: FakeVendor;
+let completed: Server;
+let document: OpenApiDocument;
+
+beforeAll(async () => {
+  const state = newState({ OPERATOR_TOKEN, DEMO_API_KEY, CONFIG_TTL_MS: '50' });
+  [server, vendor] = await Promise.all([state.then((fresh) => startLocal(fresh)), startVendor()]);
+  document = (await (await fetch(`${server.url}/openapi.json`)).json()) as OpenApiDocument;
+});
+afterAll(async () => {
+  await server?.stop();
+  completed?.close();
+  await vendor?.close();
+});
+
+/** The fake vendor, with the lists and the cancellation that it does not know. */
+async function withLists(): Promise<string> {
+  completed = createServer(async (request, response) => {
+    const { method = 'GET', url = '' } = request;
+    const send = (status: number, type: string, body: string | Buffer) => response.writeHead(status, { 'Content-Type': type }).end(body);
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    const batch = /^\/v1\/batches\/([^/]+)\/cancel$/.exec(url)?.[1];
+    if (batch) return send(200, 'application/json', JSON.stringify({ id: batch, object: 'batch', status: 'cancelling' }));
+    if (method === 'GET' && /^\/v1\/(files|batches)$/.test(url))
+      return send(200, 'application/json', '{"object":"list","data":[],"has_more":false}');
+    const { authorization = '', 'content-type': type = '' } = request.headers;
+    const headers = { authorization, ...(type && { 'content-type': type }) };
+    const answer = await fetch(vendor.url + url, { method, headers, ...(chunks.length > 0 && { body: Buffer.concat(chunks) }) });
+    send(answer.status, answer.headers.get('content-type') ?? '', Buffer.from(await answer.arrayBuffer()));
+  });
+  await new Promise<void>((resolve) => completed.listen(0, '127.0.0.1', resolve));
+  return `http://127.0.0.1:${(completed.address() as AddressInfo).port}`;
+}
+
+function operationOf(id: string): OpenApiOperation {
+  const found = Object.values(document.paths)
+    .flatMap((item) => Object.values(item))
+    .find(({ operationId }) => operationId === id);
+  if (!found) throw new Error(`the document has no ${id}`);
+  return found;
+}
+
+function pointed(reference: string): unknown {
+  const steps = reference.slice('#/'.length).split('/');
+  return steps.reduce<unknown>((node, step) => (node as Record<string, unknown>)[step], document);
+}
+
+/** Runs the example as it stands, and adds the status of its last request to what it prints. */
+async function paste(source: string): Promise<{ status: number; text: string }> {
+  const env = { ...process.env, OPERATOR_TOKEN, DEMO_API_KEY, OPENAI_API_KEY: 'sk-example-of-no-vendor' };
+  const { stdout, stderr } = await promisify(execFile)('bash', ['-c', `${source} -w '\\n%{http_code}'`], {
+    cwd: PROJECT_DIR,
+    env,
+    maxBuffer: 2 ** 26,
+  });
+  expect(stderr).toBe('');
+  const end = stdout.lastIndexOf('\n');
+  return { status: Number(stdout.slice(end + 1)), text: stdout.slice(0, end) };
+}
+
+async function holds(id: string): Promise<void> {
+  const operation = operationOf(id);
+  for (const { source } of operation['x-codeSamples']) {
+    const { status, text } = await paste(source);
+    expect(status, text.slice(0, 500)).toBe(200);
+    const { content = {} } = operation.responses['200'] as AnswerObject;
+    const [[type, { schema }] = ['', { schema: {} }]] = Object.entries(content);
+    const values = type.endsWith('ndjson') ? text.split('\n').filter(Boolean) : id === 'readFileContent' ? [] : [text];
+    for (const value of values) expect(brokenRules(schema, JSON.parse(value), pointed), text.slice(0, 500)).toEqual([]);
+  }
+}
+
+const all = Object.values(openApiDocument('', 'http://localhost').paths)
+  .flatMap((item) => Object.values(item))
+  .map(({ operationId }) => operationId);
+const atVendors = Object.keys(gatewayOperations);
+
+test('the document is of this server, and the one that the contract makes', () => {
+  const made = openApiDocument(document.info.version, server.url);
+  expect(document).toEqual(JSON.parse(JSON.stringify(made)));
+  expect(all.length).toBeGreaterThan(70);
+});
+
+describe('the example of', () => {
+  test.each(all.filter((id) => !atVendors.includes(id) && id !== 'publishCatalog'))('%s', (id) => holds(id));
+});
+
+describe('with a vendor, the example of', () => {
+  beforeAll(async () => {
+    const params = { org: DEMO_ORGANIZATION_ID, provider: 'openai' };
+    const body = { apiKey: 'sk-of-a-vendor-in-this-test', baseUrl: `${await withLists()}/v1` };
+    expect((await server.operator.send('setVendor', { params, body })).status).toBe(200);
+  });
+
+  test.each(atVendors)('%s', (id) => holds(id));
+});
+
+test('publishing a catalog: the built-in one by its file, and the one of the document', async () => {
+  await holds('publishCatalog');
+  const { example } = operationOf('publishCatalog').requestBody?.content['application/json'] ?? {};
+  const published = (await server.operator.send('publishCatalog', { body: example })).data;
+  expect(published.differences.removed.length).toBeGreaterThan(100);
+});

@@ -1,0 +1,117 @@
+/**
+ * Figures as people read them: never wrong by more than their last digit, and never a digit that says nothing.
+ */
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { compact, count, distance, duration, moment, nanoOf, percent, plural, rate, usd, words } from '../../src/console/page/format.ts';
+import { formatUsd } from '../../src/domain/money.ts';
+import { NEVER_MS } from '../../src/domain/period.ts';
+
+describe('money', () => {
+  test.each([
+    [0n, '$0.00'],
+    [1n, '$0.000000001'],
+    [595_000n, '$0.000595'],
+    [5_950_000n, '$0.00595'],
+    [12_345_678n, '$0.0123'],
+    [20_100_000n, '$0.0201'],
+    [100_000_000n, '$0.10'],
+    [123_456_789n, '$0.123'],
+    [999_999_999n, '$1.00'],
+    [1_005_000_000n, '$1.01'],
+    [1_234_567_890_000n, '$1,234.57'],
+    [-25_500_000_000n, '-$25.50'],
+    [9_007_199_254_740_993_000_000_000n, '$9,007,199,254,740,993.00'],
+  ])('%s nano-USD is %s', (nano, shown) => {
+    expect(usd(nano)).toBe(shown);
+  });
+
+  test('is within half of its last digit of the exact amount, and has the sign of it', () => {
+    fc.assert(
+      fc.property(fc.bigInt({ min: -(10n ** 18n), max: 10n ** 18n }), (nano) => {
+        const text = usd(nano);
+        const shown = nanoOf(text.replaceAll(/[$,]/g, ''));
+        const decimals = text.split('.')[1]?.length ?? 0;
+        const unit = 10n ** BigInt(9 - decimals);
+        const error = shown > nano ? shown - nano : nano - shown;
+        expect(error * 2n).toBeLessThanOrEqual(unit);
+        expect(decimals).toBeGreaterThanOrEqual(2);
+      }),
+    );
+  });
+
+  test('that is exact text is read back as it was', () => {
+    fc.assert(
+      fc.property(fc.bigInt({ min: -(10n ** 20n), max: 10n ** 20n }), (nano) => {
+        expect(nanoOf(formatUsd(nano))).toBe(nano);
+      }),
+    );
+  });
+
+  test.each([
+    [2.5, '$2.50'],
+    [0.075, '$0.075'],
+    [1234, '$1,234.00'],
+    [0.000000001, '$0.000000001'],
+  ])('a rate of %s is %s', (value, shown) => {
+    expect(rate(value)).toBe(shown);
+  });
+});
+
+describe('counts', () => {
+  test.each([
+    [0, '0', '0'],
+    [80.333, '80.333', '80.3'],
+    [9_999, '9,999', '9,999'],
+    [12_345, '12,345', '12.3K'],
+    [7_600_000, '7,600,000', '7.6M'],
+  ])('%s is %s, in short %s', (value, whole, short) => {
+    expect([count(value), compact(value)]).toEqual([whole, short]);
+  });
+
+  test('have their noun, and shares their percent', () => {
+    expect([plural(1, 'call'), plural(2_000, 'call')]).toEqual(['1 call', '2,000 calls']);
+    expect([percent(0), percent(0.995), percent(1 / 3)]).toEqual(['0%', '99.5%', '33.3%']);
+  });
+});
+
+describe('times', () => {
+  const nowMs = Date.UTC(2026, 10, 20, 12);
+
+  test('are in UTC', () => {
+    expect(moment(Date.UTC(2026, 10, 2, 3, 4))).toBe('2 Nov 2026, 03:04');
+    expect([moment(NEVER_MS), distance(NEVER_MS, nowMs)]).toEqual(['never', '']);
+  });
+
+  test.each([
+    [-30_000, 'just now'],
+    [30_000, 'in a moment'],
+    [-60_000, '1 minute ago'],
+    [-2 * 3_600_000, '2 hours ago'],
+    [-25 * 3_600_000, 'yesterday'],
+    [30 * 86_400_000, 'in 30 days'],
+    [-400 * 86_400_000, 'last year'],
+  ])('%s ms away are %s', (offset, shown) => {
+    expect(distance(nowMs + offset, nowMs)).toBe(shown);
+  });
+
+  test.each([
+    [17, '17 ms'],
+    [1_540, '1.5 s'],
+    [185_000, '3 min 5 s'],
+    [7_500_000, '2 h 5 min'],
+  ])('%s ms last %s', (ms, shown) => {
+    expect(duration(ms)).toBe(shown);
+  });
+});
+
+test.each([
+  ['premiumCalls', 'Premium calls'],
+  ['customMeter1', 'Custom meter 1'],
+  ['CUSTOM1', 'Custom 1'],
+  ['NOT_ALLOWED', 'Not allowed'],
+  ['plan.put', 'Plan put'],
+  ['customer.change_plan', 'Customer change plan'],
+])('%s is called %s', (name, shown) => {
+  expect(words(name)).toBe(shown);
+});

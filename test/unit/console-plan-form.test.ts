@@ -1,0 +1,95 @@
+/**
+ * A plan survives the form: what is shown and sent back as it was is the same plan, whatever plan it was.
+ */
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { fieldsOfPlan, planOfFields, SLOTS, tierRows } from '../../src/console/plan-form.ts';
+import { Plan } from '../../src/contract/plans.ts';
+
+const COUNT_MAX = 1_000_000_000_000_000;
+
+const limit = fc.option(fc.integer({ min: 0, max: COUNT_MAX }));
+const price = fc.tuple(fc.nat(999_999), fc.nat(999_999_999)).map(([whole, nano]) => `${whole}.${String(nano).padStart(9, '0')}`);
+const units = fc.integer({ min: 1, max: 1_000_000 });
+const label = fc.string({ minLength: 1, maxLength: 20, unit: 'grapheme-ascii' }).filter((text) => text.trim() === text);
+
+const tiers = fc.uniqueArray(units, { minLength: 0, maxLength: 6 }).chain((borders) =>
+  fc
+    .array(fc.record({ priceUsd: price, per: units.map(String) }), { minLength: borders.length + 1, maxLength: borders.length + 1 })
+    .map((rows) => {
+      const sorted = borders.toSorted((a, b) => a - b);
+      return rows.map((row, index) => ({ ...row, upTo: index < sorted.length ? String(sorted[index]) : null }));
+    }),
+);
+const overage = fc.oneof(
+  fc.record({ model: fc.constant('SINGLE'), priceUsd: price, per: units.map(String) }),
+  fc.record({ model: fc.constant('GRADUATED'), tiers }),
+);
+const meter = fc.record(
+  {
+    enabled: fc.boolean(),
+    label,
+    included: fc.integer({ min: 0, max: COUNT_MAX }),
+    unlimited: fc.boolean(),
+    funding: fc.record({ credits: fc.boolean(), payg: fc.boolean() }),
+    overage,
+  },
+  { requiredKeys: ['enabled', 'label', 'included', 'unlimited', 'funding'] },
+);
+
+const plan = fc
+  .record({
+    name: label,
+    limitType: fc.constantFrom('NONE', 'BLOCK', 'DOWNGRADE'),
+    reasoningLevel: fc.constantFrom('NONE', 'LOW', 'MEDIUM', 'HIGH'),
+    replenish: fc.option(
+      fc.record({ every: fc.integer({ min: 1, max: 1_000 }), unit: fc.constantFrom('HOUR', 'DAY', 'WEEK', 'MONTH', 'YEAR') }),
+    ),
+    limits: fc.record({
+      standardCalls: limit,
+      premiumCalls: limit,
+      standardTokens: limit,
+      premiumTokens: limit,
+      searches: limit,
+      audioSeconds: limit,
+    }),
+    features: fc.record({ audio: fc.boolean(), image: fc.boolean(), search: fc.boolean() }),
+    rollingCalls: fc.option(fc.record({ limit: fc.integer({ min: 1, max: 100_000 }), windowSeconds: fc.integer({ min: 1, max: 86_400 }) })),
+    reserveOutputTokens: fc.option(fc.integer({ min: 1, max: 10_000_000 })),
+    payg: fc.record({
+      enabled: fc.boolean(),
+      markupPercent: fc.integer({ min: 0, max: 100_000_000 }).map((value) => Number((value / 10_000).toFixed(4))),
+    }),
+    customMeters: fc.record({ CUSTOM1: meter, CUSTOM2: meter, AGENTIC_API: meter }, { requiredKeys: [] }),
+  })
+  .map((document) => Plan.parse(document));
+
+test('a plan that is shown in the form and sent as it is, is the same plan', () => {
+  fc.assert(
+    fc.property(plan, (document) => {
+      expect(Plan.parse(planOfFields(fieldsOfPlan(document)))).toEqual(document);
+    }),
+  );
+});
+
+test('there are always empty rows for more prices, up to as many as a plan may have', () => {
+  fc.assert(
+    fc.property(plan, (document) => {
+      for (const slot of SLOTS) {
+        const known = document.customMeters[slot]?.overage;
+        const filled = known?.model === 'GRADUATED' ? known.tiers.length : 0;
+        expect(tierRows(fieldsOfPlan(document), slot)).toBe(Math.min(20, filled + 2));
+      }
+    }),
+  );
+});
+
+test('what is no number goes on as it was typed, so that the contract says what is wrong with it', () => {
+  const fields = {
+    ...fieldsOfPlan(Plan.parse({ name: 'A', limitType: 'BLOCK' })),
+    'limits.searches': '1,00',
+    'limits.premiumCalls': '1e3x',
+  };
+  const broken = Plan.safeParse(planOfFields(fields));
+  expect(broken.error?.issues.map(({ path }) => path.join('.')).toSorted()).toEqual(['limits.premiumCalls', 'limits.searches']);
+});

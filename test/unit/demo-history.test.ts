@@ -1,0 +1,55 @@
+/**
+ * Promise: the demo's history is the same for the same end, lies before it, and has what a newcomer is to see.
+ */
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { eventsOf } from '../../src/demo/events.ts';
+import { DEMO_CUSTOMERS } from '../../src/demo/people.ts';
+
+const DAY_MS = 86_400_000;
+const untilMs = fc.integer({ min: Date.parse('2026-01-01'), max: Date.parse('2030-01-01') });
+const customer = fc.constantFrom(...DEMO_CUSTOMERS);
+
+describe('the history of any customer, up to any instant,', () => {
+  test('is the same each time, in order, and over before that instant', () => {
+    fc.assert(
+      fc.property(customer, untilMs, (one, end) => {
+        const events = eventsOf(one, end);
+        expect(eventsOf(one, end)).toEqual(events);
+        const times = events.map(({ atMs }) => atMs);
+        expect(times).toEqual(times.toSorted((first, second) => first - second));
+        expect(Math.min(...times)).toBeGreaterThanOrEqual(end - (one.cameDaysAgo + 1) * DAY_MS);
+        expect(Math.max(...times)).toBeLessThan(end);
+      }),
+      { numRuns: 30 },
+    );
+  });
+
+  test('names no call twice, and no call has more cached tokens than it has', () => {
+    fc.assert(
+      fc.property(customer, untilMs, (one, end) => {
+        const calls = eventsOf(one, end).filter((event) => event.kind === 'call');
+        expect(new Set(calls.map(({ hash }) => hash)).size).toBe(calls.length);
+        for (const { hash, usage, endsAtMs, atMs, originalTokens } of calls) {
+          expect(hash).toMatch(/^[0-9a-f]{32}$/);
+          expect(usage.cachedInputTokens).toBeLessThanOrEqual(usage.inputTokens);
+          expect(usage.reasoningTokens).toBeLessThanOrEqual(usage.responseTokens);
+          expect(endsAtMs).toBeGreaterThan(atMs);
+          if (originalTokens !== null) expect(originalTokens).toBeGreaterThan(usage.inputTokens);
+        }
+      }),
+      { numRuns: 30 },
+    );
+  });
+});
+
+test('a day of a spike stands out among its neighbours', () => {
+  const end = Date.parse('2026-11-20T12:00:00Z');
+  for (const one of DEMO_CUSTOMERS.filter(({ spike }) => spike)) {
+    const daysAgo = one.spike?.daysAgo ?? 0;
+    const startMs = end - (end % DAY_MS) - daysAgo * DAY_MS;
+    const calls = eventsOf(one, end).filter(({ kind, atMs }) => kind === 'call' && atMs >= startMs - 7 * DAY_MS && atMs < startMs + DAY_MS);
+    const onTheDay = calls.filter(({ atMs }) => atMs >= startMs).length;
+    expect(onTheDay).toBeGreaterThan((2 * (calls.length - onTheDay)) / 7);
+  }
+});
