@@ -13,7 +13,6 @@ import type { IncrementRequest } from '../../src/domain/custom-meter.ts';
 import type { PlanVersion } from '../../src/domain/plan.ts';
 import type { ResolvedPrice } from '../../src/domain/pricing.ts';
 import type { CreditUnit } from '../../src/domain/wallet.ts';
-import type { SeriesHour } from './tables/usage-hours.ts';
 
 /** The call's key: the caller's own, or a hash of the request from which the object makes one. */
 export type CallKey = { source: 'explicit'; callId: string; claimedAtMs: number } | { source: 'derived'; hash: string };
@@ -141,8 +140,8 @@ export interface CustomerHistory {
   account: Account;
   /** As the wire has it. */
   subscription: CustomerState['subscription'];
-  /** As far back as the object keeps them. */
-  hours: SeriesHour[];
+  /** As far back as the object keeps them, for `parseHours`. */
+  hoursJson: string;
   /** USD that was taken from the balance in the latest seven completed UTC days. */
   chargedLatestWeekUsd: number;
 }

@@ -4,8 +4,7 @@
  * Readings have the resolution of an hour: a forecast begins with the present hour, so the same data give the same answer.
  */
 
-import type { CustomerHistory } from '../../durable-objects/customer/protocol.ts';
-import type { SeriesHour } from '../../durable-objects/customer/tables/usage-hours.ts';
+import type { CustomerHistory as SentHistory } from '../../durable-objects/customer/protocol.ts';
 import type { Customer } from '../../durable-objects/customer.ts';
 import { type Answer, accept, refuse } from '../contract/errors.ts';
 import type { ForecastData, ForecastFacts, ForecastMetric } from '../contract/readings.ts';
@@ -16,6 +15,7 @@ import { DAY_MS, HOUR_MS, isTimeZone } from '../domain/readings/calendar.ts';
 import { projectedAllowanceExhaustionAt } from '../domain/readings/exhaustion.ts';
 import { forecast, type Quantiles } from '../domain/readings/forecast.ts';
 import { HISTORY_DAYS_MAX, type UsageHour } from '../domain/readings/history.ts';
+import { parseHours, type SeriesHour } from '../domain/readings/series-hours.ts';
 import { rounded } from '../domain/readings/statistics.ts';
 import { ask, customerByName } from '../storage/objects.ts';
 import type { Caller } from './caller.ts';
@@ -56,12 +56,19 @@ export async function readForecast(
   return accept('FORECAST_READ', { customerId, ...forecastOf(history, metric, timezone, nowMs) }, nowMs);
 }
 
+/** What readings of a customer are made from. */
+export type CustomerHistory = SentHistory & { hours: SeriesHour[] };
+
 /** The customer's account and hours of usage; `null` for one that is missing or another tenant's. */
-export function customerHistory({ env, organization: { organizationId } }: Caller, customerId: string): Promise<CustomerHistory | null> {
-  return ask<DurableObjectStub<Customer>, CustomerHistory | null>(
+export async function customerHistory(
+  { env, organization: { organizationId } }: Caller,
+  customerId: string,
+): Promise<CustomerHistory | null> {
+  const history = await ask<DurableObjectStub<Customer>, SentHistory | null>(
     customerByName(env, organizationId, customerId),
-    (customer) => customer.readHistory(organizationId) as unknown as PromiseLike<CustomerHistory | null>,
+    (customer) => customer.readHistory(organizationId) as unknown as PromiseLike<SentHistory | null>,
   );
+  return history && { ...history, hours: parseHours(history.hoursJson) };
 }
 
 export const customerNotFound = () => refuse('CUSTOMER_NOT_FOUND', 'no such customer');

@@ -1,8 +1,6 @@
 /**
  * Use case: a compact brief of a customer, for a person or a model that has to decide something about it.
  */
-import type { CustomerHistory } from '../../durable-objects/customer/protocol.ts';
-import type { SeriesHour } from '../../durable-objects/customer/tables/usage-hours.ts';
 import { type Answer, accept } from '../contract/errors.ts';
 import type { ForecastMetric, UsageContextData, UsageContextQuery } from '../contract/readings.ts';
 import { METER_NAMES, type MeterName, SLOT_METERS, summarize } from '../domain/meters.ts';
@@ -10,12 +8,14 @@ import { usdFromNano } from '../domain/money.ts';
 import type { MeterSlot } from '../domain/plan.ts';
 import { HOUR_MS, isTimeZone } from '../domain/readings/calendar.ts';
 import { evidenceCompleteness, reviewReasons } from '../domain/readings/review.ts';
+import type { SeriesHour } from '../domain/readings/series-hours.ts';
 import { type Signal, signalsOf } from '../domain/readings/signals.ts';
 import { rounded } from '../domain/readings/statistics.ts';
 import { compareWeeks, weekPeriods } from '../domain/readings/weeks.ts';
 import { availableUsd, balanceOf } from '../domain/wallet.ts';
 import type { Caller } from './caller.ts';
 import {
+  type CustomerHistory,
   customerHistory,
   customerNotFound,
   forecastOf,

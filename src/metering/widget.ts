@@ -7,6 +7,7 @@ import { type MeterName, SLOT_METERS } from '../domain/meters.ts';
 import type { MeterSlot } from '../domain/plan.ts';
 import { ask, customerByName } from '../storage/objects.ts';
 import type { Caller } from './caller.ts';
+import { customerHistory } from './forecast.ts';
 
 const DAY_MS = 86_400_000;
 /** Days of the widget's chart. */
@@ -24,12 +25,16 @@ export interface WidgetUsage {
 }
 
 /** `null` for a customer who was never seen. */
-export async function readWidgetUsage({ env, organization }: Caller, customerId: string, nowMs: number): Promise<WidgetUsage | null> {
+export async function readWidgetUsage(
+  { env, organization, defer }: Caller,
+  customerId: string,
+  nowMs: number,
+): Promise<WidgetUsage | null> {
   const { organizationId } = organization;
   const address = customerByName(env, organizationId, customerId);
   const [usage, history] = await Promise.all([
     ask(address, (customer) => customer.readUsage({ organizationId })),
-    ask(address, (customer) => customer.readHistory(organizationId)),
+    customerHistory({ env, organization, defer }, customerId),
   ]);
   if (!usage.ok || !history) return null;
   const { meters, subscription, canceled } = usage.data;

@@ -86,7 +86,7 @@ export function readHistory(context: Context, organizationId: string): CustomerH
     return {
       account,
       subscription: presentCustomer(account, undefined).subscription,
-      hours: store.usageHours.since(0),
+      hoursJson: store.usageHours.asJson(),
       chargedLatestWeekUsd: store.usdSpentBetween(startMs, endMs),
     };
   });

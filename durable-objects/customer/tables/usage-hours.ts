@@ -14,20 +14,6 @@ export interface UsageHour {
   unpricedCalls: number;
 }
 
-/** An hour with usage, as readings take it. */
-export type SeriesHour = {
-  startMs: number;
-  completedCalls: number;
-  failedCalls: number;
-  inputTokens: number;
-  outputTokens: number;
-  costUsd: number;
-  agenticApi: number;
-  customMeter1: number;
-  customMeter2: number;
-  unpricedCalls: number;
-};
-
 const HOUR_MS = 3_600_000;
 const SLOT_COLUMNS = { CUSTOM1: 'custom1', CUSTOM2: 'custom2', AGENTIC_API: 'agentic_api' } as const satisfies Record<MeterSlot, string>;
 
@@ -82,18 +68,15 @@ export class UsageHourTable {
     return { calls, costNanoUsd: BigInt(cost) };
   }
 
-  /** Hours from then on, in order. Money and units as numbers: for estimates, not for bills. */
-  since(fromMs: number): SeriesHour[] {
-    return this.#sql
-      .exec<SeriesHour>(
-        `SELECT hour_ms AS startMs, completed_calls AS completedCalls, failed_calls AS failedCalls, input_tokens AS inputTokens,
-           output_tokens AS outputTokens, CAST(completed_cost_nano_usd + failed_cost_nano_usd AS REAL) / 1e9 AS costUsd,
-           agentic_api AS agenticApi, custom1 AS customMeter1, custom2 AS customMeter2,
-           unpriced_calls AS unpricedCalls
-         FROM usage_hours WHERE hour_ms >= ? ORDER BY hour_ms`,
-        fromMs,
-      )
-      .toArray();
+  /**
+   * All hours in order, as JSON: an array of numbers each, which `parseHours` (src/domain/readings/series-hours.ts) reads. One text, because thousands of objects would cost more
+   * on their way than everything that is made of them.
+   */
+  asJson(): string {
+    const values = `hour_ms, completed_calls, failed_calls, input_tokens, output_tokens,
+      completed_cost_nano_usd + failed_cost_nano_usd, agentic_api, custom1, custom2, unpriced_calls`;
+    const sql = `SELECT json_group_array(json_array(${values})) AS hours FROM (SELECT * FROM usage_hours ORDER BY hour_ms)`;
+    return this.#sql.exec<{ hours: string }>(sql).one().hours;
   }
 
   /** Drops hours before then. Returns the rows written. */
