@@ -31,8 +31,8 @@ export default defineConfig(async () => ({
           include: ['test/e2e/**/*.test.ts', 'test/crash/**/*.test.ts', 'test/fuzz/**/*.test.ts'],
           testTimeout: 120_000,
           hookTimeout: 60_000,
-          // One server at a time, and nothing beside it: two cores.
-          fileParallelism: false,
+          // Two servers at a time, and nothing beside them: two cores, and these tests mostly wait.
+          maxWorkers: 2,
           sequence: { groupOrder: 1 },
         },
       },

@@ -16,10 +16,11 @@ export function setVendor(
   request: OperatorRequest,
   organizationId: string,
   provider: string,
-  { apiKey, baseUrl = VENDOR_BASE_URLS[provider] }: SetVendorRequest,
+  { apiKey, baseUrl: given }: SetVendorRequest,
 ): Promise<Answer<Vendor>> {
   return commitChange<Vendor>(request, async (nowMs) => {
     if (!(await findOrganization(request.env, organizationId))) return noOrganization();
+    const baseUrl = given ?? (Object.hasOwn(VENDOR_BASE_URLS, provider) ? VENDOR_BASE_URLS[provider] : undefined);
     if (baseUrl === undefined) {
       const message = `is required, because ${provider} is not a vendor whose address is known`;
       return refuse('BAD_REQUEST', `baseUrl: ${message}`, { members: { details: [{ path: 'baseUrl', message }] } });

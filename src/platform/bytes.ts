@@ -2,6 +2,9 @@
  * Reading bodies within a bound: nothing larger is ever held, and what is refused is refused while it is read.
  */
 
+/** A little more than the bound is read and let go, so that whoever sends it is done sending and hears the answer. */
+const LINGER_BYTES_MAX = 1024 * 1024;
+
 /**
  * The bytes of a body; `null` where there are more than `bytesMax`, of which the rest is not read. Throws where the body
  * breaks off, and a TimeoutError where it has not ended after `timeoutMs`.
@@ -16,10 +19,10 @@ export async function readBounded(
   let length = 0;
   for await (const chunk of chunksOf(body, timeoutMs)) {
     length += chunk.byteLength;
-    if (length > bytesMax) return null;
-    chunks.push(chunk);
+    if (length > bytesMax + LINGER_BYTES_MAX) return null;
+    if (length <= bytesMax) chunks.push(chunk);
   }
-  return joined(chunks, length);
+  return length > bytesMax ? null : joined(chunks, length);
 }
 
 /** The chunks of a body. Who stops reading lets go of it, and so does the timeout. */

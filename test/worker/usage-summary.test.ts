@@ -5,6 +5,7 @@
 import { runDurableObjectAlarm } from 'cloudflare:test';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { GROUPS_MAX } from '../../src/contract/usage-summary.ts';
+import { backlogKey } from '../../src/env.ts';
 import { deleteExpired } from '../../src/storage/housekeeping.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
 import { writeReportHours } from '../support/history.ts';
@@ -376,7 +377,12 @@ describe('a late projection', () => {
       accepted(object.begin('a', sinceMs));
       await object.deliver(away, sinceMs + 1_000);
       await object.deliver(away, sinceMs + 2_000);
+      // It is another organization's, and says nothing here.
+      expect(await summary()).toMatchObject({ backlog: { customers: 0, ageSeconds: 0 } });
+      const mine = backlogKey(tenant.organizationId, 'object');
+      await bindings.KV.put(mine, '', { metadata: { oldestMs: sinceMs } });
       expect(await summary()).toMatchObject({ asOf: new Date(sinceMs).toISOString(), backlog: { customers: 1, ageSeconds: 91 } });
+      await bindings.KV.delete(mine);
       await object.deliver(bindings.DB, nowMs);
     });
     expect(await summary()).toMatchObject({ asOf: new Date(nowMs - 3_000).toISOString(), backlog: { customers: 0, ageSeconds: 0 } });

@@ -98,6 +98,8 @@ describe('a vendor', () => {
   test('that nobody knows needs an address, and its organization must exist', async () => {
     const { refusal } = await put('acme', { apiKey: SECRET });
     expect([refusal.code, refusal.details]).toEqual(['BAD_REQUEST', [{ path: 'baseUrl', message: expect.any(String) }]]);
+    // A name that every object has is no vendor either.
+    expect((await put('constructor', { apiKey: SECRET })).refusal.code).toBe('BAD_REQUEST');
     expect((await put('acme', { apiKey: SECRET, baseUrl: 'http://127.0.0.1:8080/v1/' })).data.baseUrl).toBe('http://127.0.0.1:8080/v1');
     expect((await put('openai', { apiKey: SECRET }, crypto.randomUUID())).refusal.code).toBe('NOT_FOUND');
   });

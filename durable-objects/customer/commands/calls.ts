@@ -60,7 +60,8 @@ function beginOrReplay(context: Context, command: BeginCommand, ranAlready = fal
   const rolling = rollingWindow(context, account);
   if (rolling && rolling.used >= rolling.limit && !ranAlready) return rateLimited(rolling, nowMs);
 
-  const deadlineAtMs = nowMs + (command.deadlineMs ?? context.deadlineSeconds[command.request.pricingMode] * 1000);
+  const deadlineMs = context.deadlineSeconds[command.request.pricingMode] * 1000;
+  const deadlineAtMs = nowMs + Math.min(deadlineMs, command.deadlineMs ?? deadlineMs);
   const decided = beginCall(account, callId, command.request, deadlineAtMs, nowMs);
   const begun = ranAlready ? admitCall(decided) : decided;
   const counted = rolling && { ...rolling, used: rolling.used + (begun.call.status === 'IN_PROGRESS' ? 1 : 0) };
