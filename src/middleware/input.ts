@@ -7,7 +7,7 @@ import type { z } from 'zod';
 import { IDEMPOTENCY_HEADER, MEDIA_TYPE } from '../contract/envelope.ts';
 import { refuse } from '../contract/errors.ts';
 import { idempotencyKey } from '../contract/fields.ts';
-import { readBounded } from '../platform/bytes.ts';
+import { readRequest } from '../platform/bytes.ts';
 import type { AppContext, AppEnv } from './context.ts';
 import { refusalResponse } from './errors.ts';
 
@@ -30,7 +30,7 @@ export function jsonBody(schema: z.ZodType, bytesMax: number): MiddlewareHandler
   return async (c, next) => {
     const type = refusedType(c);
     if (type !== null) return refusalResponse(c, refuse('UNSUPPORTED_MEDIA_TYPE', type).refusal);
-    const bytes = await readBody(c, bytesMax);
+    const bytes = await readRequest(c.req.raw, bytesMax);
     if (bytes === null) return refusalResponse(c, refuse('PAYLOAD_TOO_LARGE', `the body must have at most ${bytesMax} bytes`).refusal);
     const json = bytes.byteLength === 0 ? {} : parseJson(bytes);
     if (json === undefined) return refusalResponse(c, badRequest([{ path: 'body', message: 'must be valid JSON in UTF-8' }]));
@@ -49,14 +49,6 @@ function refusedType(c: AppContext): string | null {
   const type = (c.req.header('Content-Type') ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
   const isJson = type === 'application/json' || /^application\/[\w.-]+\+json$/.test(type);
   return isJson ? null : 'the Content-Type of a body must be application/json';
-}
-
-/** The bytes of the body; `null` where there are too many. */
-async function readBody(c: AppContext, bytesMax: number): Promise<Uint8Array | null> {
-  const declared = c.req.header('Content-Length');
-  // The runtime reads no more than was declared.
-  if (declared !== undefined) return Number(declared) > bytesMax ? null : new Uint8Array(await c.req.arrayBuffer());
-  return readBounded(c.req.raw.body as ReadableStream<Uint8Array> | null, bytesMax);
 }
 
 /** Repaired bytes would make different texts the same one: only UTF-8 is read. `undefined` where it is no JSON. */

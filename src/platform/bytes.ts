@@ -25,6 +25,15 @@ export async function readBounded(
   return length > bytesMax ? null : joined(chunks, length);
 }
 
+/** The bytes of a request's body; `null` where there are more than `bytesMax`. What declares to be far too large is not read. */
+export async function readRequest(request: Request, bytesMax: number): Promise<Uint8Array | null> {
+  const declared = request.headers.get('Content-Length');
+  // A length that is declared is one that the connection keeps to.
+  if (declared !== null && Number(declared) <= bytesMax) return new Uint8Array(await request.arrayBuffer());
+  if (declared !== null && Number(declared) > bytesMax + LINGER_BYTES_MAX) return null;
+  return readBounded(request.body as ReadableStream<Uint8Array> | null, bytesMax);
+}
+
 /** The chunks of a body. Who stops reading lets go of it, and so does the timeout. */
 async function* chunksOf(body: ReadableStream<Uint8Array>, timeoutMs: number | undefined): AsyncGenerator<Uint8Array> {
   const reader = body.getReader();

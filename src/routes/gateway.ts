@@ -19,7 +19,7 @@ import { passThrough, VENDOR_ID } from '../gateway/pass-through.ts';
 import type { AppContext, AppEnv } from '../middleware/context.ts';
 import { missingScope, presentedCredential } from '../middleware/credentials.ts';
 import { badRequest, describeIssues } from '../middleware/input.ts';
-import { readBounded } from '../platform/bytes.ts';
+import { readRequest } from '../platform/bytes.ts';
 import { errorText } from '../platform/error-text.ts';
 import { callerOf, headerKeyOf } from './mount.ts';
 
@@ -176,19 +176,12 @@ async function readInput(c: AppContext, { method, body: schema, form }: GatewayO
   if (schema && !/^application\/(?:[\w.-]+\+)?json\b/i.test(c.req.header('Content-Type') ?? '')) {
     return unsupported('the Content-Type of a body must be application/json');
   }
-  const bytes = await readBody(c);
+  const bytes = await readRequest(c.req.raw, GATEWAY_BODY_BYTES_MAX);
   if (bytes === null)
     return refusalAnswer(refuse('PAYLOAD_TOO_LARGE', `the body must have at most ${GATEWAY_BODY_BYTES_MAX} bytes`).refusal);
   if (!schema) return { ...nothing, bytes };
   const parsed = schema.safeParse(parseJson(bytes));
   return parsed.success ? { ...nothing, body: parsed.data } : refusalAnswer(badRequest(describeIssues(parsed.error)));
-}
-
-/** The body's bytes; `null` where it is too large. A length that is declared is one that the connection keeps to. */
-async function readBody(c: AppContext): Promise<Uint8Array | null> {
-  const declared = c.req.header('Content-Length');
-  if (declared === undefined) return readBounded(c.req.raw.body as ReadableStream<Uint8Array> | null, GATEWAY_BODY_BYTES_MAX);
-  return Number(declared) <= GATEWAY_BODY_BYTES_MAX ? new Uint8Array(await c.req.raw.arrayBuffer()) : null;
 }
 
 /** `undefined` for what is no JSON in UTF-8, which no schema takes. */
