@@ -20,12 +20,19 @@ export type AppContext = Context<AppEnv>;
 /** A caller's id is taken over only where it is safe to repeat in a header and a log. */
 const CORRELATION_ID = /^[\x21-\x7e]{1,200}$/;
 
+const NO_STORE = 'private, no-store';
+
 export const requestContext: MiddlewareHandler<AppEnv> = async (c, next) => {
   const sent = c.req.header(CORRELATION_HEADER);
-  c.set('correlationId', sent !== undefined && CORRELATION_ID.test(sent) ? sent : crypto.randomUUID());
+  const correlationId = sent !== undefined && CORRELATION_ID.test(sent) ? sent : crypto.randomUUID();
+  c.set('correlationId', correlationId);
+  // Before the answer is made, which costs less than changing it afterwards.
+  c.header(CORRELATION_HEADER, correlationId);
+  c.header('Cache-Control', NO_STORE);
   await next();
-  c.header(CORRELATION_HEADER, c.get('correlationId'));
-  if (!c.res.headers.has('Cache-Control')) c.header('Cache-Control', 'private, no-store');
+  // An answer that was not made by way of the context has its own headers.
+  if (!c.res.headers.has(CORRELATION_HEADER)) c.header(CORRELATION_HEADER, correlationId);
+  if (!c.res.headers.has('Cache-Control')) c.header('Cache-Control', NO_STORE);
 };
 
 /** Keeps work alive after the response. */
