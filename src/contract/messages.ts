@@ -16,12 +16,13 @@ function describeRule(issue: z.core.$ZodRawIssue): string | undefined {
       if (issue.input === undefined) return 'is required';
       return issue.expected === 'int' ? 'must be a whole number' : `must be ${article(issue.expected)} ${issue.expected}`;
     case 'invalid_value':
+      if (issue.input === undefined) return 'is required';
       return issue.values.length === 1 ? `must be ${String(issue.values[0])}` : `must be one of ${issue.values.join(', ')}`;
     case 'too_big':
-      return `must ${has(issue.origin)} at most ${issue.maximum}${unit(issue.origin)}`;
+      return `must ${has(issue.origin)} ${issue.inclusive === false ? 'below' : 'at most'} ${issue.maximum}${unit(issue.origin)}`;
     case 'too_small':
       if (issue.origin === 'string' && issue.minimum === 1) return 'must not be empty';
-      return `must ${has(issue.origin)} at least ${issue.minimum}${unit(issue.origin)}`;
+      return `must ${has(issue.origin)} ${issue.inclusive === false ? 'above' : 'at least'} ${issue.minimum}${unit(issue.origin)}`;
     case 'unrecognized_keys':
       return 'is not known here';
     case 'invalid_union':
