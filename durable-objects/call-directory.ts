@@ -7,6 +7,7 @@
 import { DurableObject } from 'cloudflare:workers';
 import type { Env } from '../src/env.ts';
 import { errorText } from '../src/platform/error-text.ts';
+import { GroupCommit } from './group-commit.ts';
 
 export interface Claim {
   customerId: string;
@@ -23,6 +24,7 @@ const PRUNE_ROUND_MS = 1_000;
 export class CallDirectory extends DurableObject<Env> {
   readonly #sql: SqlStorage;
   #exists: boolean;
+  readonly #commits = new GroupCommit();
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
@@ -31,15 +33,17 @@ export class CallDirectory extends DurableObject<Env> {
   }
 
   /** Gives the call id to the customer, unless another has it. Answers with the owner either way. */
-  claim(callId: string, customerId: string): Claim {
+  claim(callId: string, customerId: string): Claim | Promise<Claim> {
+    return this.#commits.run(() => this.#claim(callId, customerId));
+  }
+
+  #claim(callId: string, customerId: string): Claim {
     const nowMs = Date.now();
-    return this.ctx.storage.transactionSync(() => {
-      if (!this.#exists) this.#create(nowMs);
-      const earlier = this.find(callId);
-      if (earlier) return earlier;
-      this.#sql.exec('INSERT INTO claims (call_id, customer_id, claimed_at_ms) VALUES (?, ?, ?)', callId, customerId, nowMs);
-      return { customerId, claimedAtMs: nowMs, fresh: true };
-    });
+    if (!this.#exists) this.#create(nowMs);
+    const sql = 'INSERT INTO claims (call_id, customer_id, claimed_at_ms) VALUES (?, ?, ?) ON CONFLICT DO NOTHING RETURNING call_id';
+    const claimed = this.#sql.exec(sql, callId, customerId, nowMs).toArray().length > 0;
+    const earlier = claimed ? null : this.find(callId);
+    return earlier ?? { customerId, claimedAtMs: nowMs, fresh: true };
   }
 
   /** Gives back a claim under which nothing was recorded. */

@@ -37,12 +37,15 @@ import type {
   SetCanceledCommand,
 } from './customer/protocol.ts';
 import { CustomerStore } from './customer/store.ts';
+import { GroupCommit } from './group-commit.ts';
 
 /** After an alarm that failed in a way nobody foresaw. */
 const RETRY_MS = 30_000;
 
 export class Customer extends DurableObject<Env> {
   #store: CustomerStore;
+  /** For the commands that come in numbers. */
+  readonly #commits = new GroupCommit();
   /** The work of the alarm that fired last. */
   #alarmRun: Promise<void> = Promise.resolve();
 
@@ -52,12 +55,12 @@ export class Customer extends DurableObject<Env> {
     void ctx.blockConcurrencyWhile(() => this.#store.load());
   }
 
-  begin(command: BeginCommand): SentAnswer {
-    return sent(calls.begin(this.#context(), command));
+  begin(command: BeginCommand): SentAnswer | Promise<SentAnswer> {
+    return this.#commits.run(() => sent(calls.begin(this.#context(), command)));
   }
 
-  open(command: BeginCommand): OpenedCall {
-    return calls.open(this.#context(), command);
+  open(command: BeginCommand): OpenedCall | Promise<OpenedCall> {
+    return this.#commits.run(() => calls.open(this.#context(), command));
   }
 
   record(command: BeginCommand, end: Omit<EndCommand, 'callId'>): Answer<EndCallData> {
@@ -68,8 +71,8 @@ export class Customer extends DurableObject<Env> {
     calls.voidCall(this.#context(), organizationId, callId);
   }
 
-  end(command: EndCommand): SentAnswer {
-    return sent(calls.end(this.#context(), command));
+  end(command: EndCommand): SentAnswer | Promise<SentAnswer> {
+    return this.#commits.run(() => sent(calls.end(this.#context(), command)));
   }
 
   provision(command: ProvisionCommand): Answer<ProvisionCustomerData> {
@@ -88,8 +91,8 @@ export class Customer extends DurableObject<Env> {
     return subscription.migrate(this.#context(), command);
   }
 
-  increment(command: IncrementCommand): SentAnswer {
-    return sent(increment(this.#context(), command));
+  increment(command: IncrementCommand): SentAnswer | Promise<SentAnswer> {
+    return this.#commits.run(() => sent(increment(this.#context(), command)));
   }
 
   compressPrompt(command: CompressPromptCommand): Answer<CompressPromptData> {

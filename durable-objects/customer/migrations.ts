@@ -120,4 +120,36 @@ export const MIGRATIONS: readonly string[] = [
   -- What came of calls that the service made itself, in parts: an answer may be longer than one value can be.
   CREATE TABLE call_answers (call_id TEXT NOT NULL, part INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (call_id, part)) WITHOUT ROWID;
   `,
+  `
+  -- The tables that every begin or end writes, without a tree of row ids beside that of their key.
+  ALTER TABLE outbox RENAME TO outbox_by_rowid;
+  DROP INDEX outbox_order;
+  CREATE TABLE outbox (
+    kind TEXT NOT NULL,
+    id TEXT NOT NULL,
+    revision INTEGER NOT NULL,
+    queued_at_ms INTEGER NOT NULL,
+    PRIMARY KEY (kind, id)
+  ) WITHOUT ROWID;
+  CREATE INDEX outbox_order ON outbox (queued_at_ms);
+  INSERT INTO outbox (kind, id, revision, queued_at_ms) SELECT kind, id, revision, queued_at_ms FROM outbox_by_rowid;
+  DROP TABLE outbox_by_rowid;
+
+  ALTER TABLE derived_keys RENAME TO derived_keys_by_rowid;
+  DROP INDEX derived_keys_generation;
+  DROP INDEX derived_keys_age;
+  CREATE TABLE derived_keys (
+    hash TEXT NOT NULL,
+    fingerprint TEXT NOT NULL,
+    generation INTEGER NOT NULL,
+    call_id TEXT NOT NULL,
+    at_ms INTEGER NOT NULL,
+    PRIMARY KEY (hash, fingerprint)
+  ) WITHOUT ROWID;
+  CREATE INDEX derived_keys_generation ON derived_keys (hash, generation);
+  CREATE INDEX derived_keys_age ON derived_keys (at_ms);
+  INSERT INTO derived_keys (hash, fingerprint, generation, call_id, at_ms)
+    SELECT hash, fingerprint, generation, call_id, at_ms FROM derived_keys_by_rowid;
+  DROP TABLE derived_keys_by_rowid;
+  `,
 ];

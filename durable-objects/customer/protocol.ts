@@ -14,8 +14,14 @@ import type { PlanVersion } from '../../src/domain/plan.ts';
 import type { ResolvedPrice } from '../../src/domain/pricing.ts';
 import type { CreditUnit } from '../../src/domain/wallet.ts';
 
-/** The call's key: the caller's own, or a hash of the request from which the object makes one. */
-export type CallKey = { source: 'explicit'; callId: string; claimedAtMs: number } | { source: 'derived'; hash: string };
+/**
+ * The call's key: the caller's own, a hash of the request from which the object makes one, or the name of a request that
+ * is a call of its own.
+ */
+export type CallKey =
+  | { source: 'explicit'; callId: string; claimedAtMs: number }
+  | { source: 'derived'; hash: string }
+  | { source: 'request'; requestId: string };
 
 /** What the catalog knows of the first model that a tier is mapped to. */
 export interface TierHints {

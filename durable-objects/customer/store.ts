@@ -203,13 +203,11 @@ export class CustomerStore {
     return this.#calls.recent(rowsMax);
   }
 
-  derivedCall(hash: string, fingerprint: string): StoredCall | null {
-    const callId = this.#exists ? this.#keys.findDerived(hash, fingerprint) : null;
-    return callId === null ? null : this.#calls.find(callId);
-  }
-
-  derivedGeneration(hash: string): number {
-    return this.#exists ? this.#keys.generationOf(hash) : 0;
+  /** The newest call of the derived key with this payload, and the newest generation of that key. */
+  derivedCall(hash: string, fingerprint: string): { call: StoredCall | null; newest: number } {
+    if (!this.#exists) return { call: null, newest: 0 };
+    const { callId, newest } = this.#keys.findDerived(hash, fingerprint);
+    return { call: callId === null ? null : this.#calls.find(callId), newest };
   }
 
   saveDerivedKey(derived: DerivedKey, nowMs: number): void {

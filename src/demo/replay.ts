@@ -132,7 +132,7 @@ function begin(stage: Stage, customer: DemoCustomer, { atMs, hash, user, feature
 /** Ends a call as an application would: on the model that was allowed, and not at all where none was. */
 async function end(stage: Stage, call: BegunCall, atMs: number): Promise<void> {
   const { store, organizationId, catalog, models } = stage;
-  const begun = store.derivedCall(call.hash, call.hash)?.call;
+  const begun = store.derivedCall(call.hash, call.hash).call?.call;
   if (begun?.status !== 'IN_PROGRESS') return;
   const { provider, model } = begun.allowed[call.model.tier] ? call.model : fallback(models);
   const price = await resolvePrice(catalog, new Map(), { modelUsed: model, providerUsed: provider }, atMs);

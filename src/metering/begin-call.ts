@@ -51,13 +51,17 @@ export async function openCall(
   headerKey: string | null,
 ): Promise<OpenedCall> {
   const keyless = explicitKey(headerKey, request) === null;
-  const command = await beginCommand(caller, request, keyless ? crypto.randomUUID() : fingerprint, 'API');
+  const command = await beginCommand(caller, request, keyless ? '' : fingerprint, 'API');
   const toMake = {
     ...command,
     ...(deadlineMs !== undefined && { deadlineMs }),
     request: { ...command.request, runsOn, openedBy: crypto.randomUUID() },
   };
   const open = (stub: DurableObjectStub<Customer>, key: CallKey) => stub.open({ ...toMake, key }) as PromiseLike<OpenedCall>;
+  if (keyless) {
+    const address = customerByName(caller.env, caller.organization.organizationId, request.customerId);
+    return ask(address, (customer) => open(customer, { source: 'request', requestId: toMake.request.openedBy }));
+  }
   const opened = await underKey<OpenedCall>(caller, request, headerKey, 'API', open, ({ begin }) => begin);
   return 'begin' in opened ? opened : { begin: opened, status: null, kept: null };
 }

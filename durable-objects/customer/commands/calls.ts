@@ -16,8 +16,6 @@ import { queueCharge } from './settlement.ts';
 /** A derived key replays only an earlier begin that is younger than this. */
 const DERIVED_REPLAY_MS = 60_000;
 const KEY_HINT = 'send an Idempotency-Key for each logical call, so that retries are certain to be free';
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 
 export function begin(context: Context, command: BeginCommand): Answer<BeginCallData> {
   return context.store.transaction(context.nowMs, () => beginOrReplay(context, command));
@@ -65,8 +63,9 @@ function beginOrReplay(context: Context, command: BeginCommand, ranAlready = fal
   const decided = beginCall(account, callId, command.request, deadlineAtMs, nowMs);
   const begun = ranAlready ? admitCall(decided) : decided;
   const counted = rolling && { ...rolling, used: rolling.used + (begun.call.status === 'IN_PROGRESS' ? 1 : 0) };
-  const facts = { begun, newCustomer: opened.newCustomer, source: command.key.source, rolling: counted };
-  const answer = accept('CALL_BEGIN_SUCCESS', presentBegin(facts, command), nowMs, command.key.source === 'derived' ? KEY_HINT : undefined);
+  const source = command.key.source === 'explicit' ? 'explicit' : 'derived';
+  const facts: BeginFacts = { begun, newCustomer: opened.newCustomer, source, rolling: counted };
+  const answer = accept('CALL_BEGIN_SUCCESS', presentBegin(facts, command), nowMs, source === 'derived' ? KEY_HINT : undefined);
   store.saveAccount(begun.account, nowMs);
   const text = answerText(answer);
   store.insertCall(begun.call, command.fingerprint, text, nowMs);
@@ -94,17 +93,18 @@ function earlierBegin(
   { key, fingerprint }: BeginCommand,
 ): { answer: Answer<BeginCallData> } | { answer: null; callId: string; derived: DerivedKey | null } {
   if (key.source === 'derived') {
-    const stored = store.derivedCall(key.hash, fingerprint);
+    const { newest, call: stored } = store.derivedCall(key.hash, fingerprint);
     if (stored && isLiveReplay(stored, nowMs)) return { answer: replay(stored.beginAnswer) };
     // Never below the present, so that a generation stays unique after its row is gone.
-    const generation = Math.max(store.derivedGeneration(key.hash) + 1, nowMs);
+    const generation = Math.max(newest + 1, nowMs);
     const callId = `${DERIVED_PREFIX}${objectId}-${key.hash}-${generation.toString(36)}`;
     return { answer: null, callId, derived: { hash: key.hash, fingerprint, generation, callId } };
   }
-  const stored = store.call(key.callId);
+  const callId = key.source === 'request' ? `${DERIVED_PREFIX}${objectId}-${key.requestId}` : key.callId;
+  const stored = store.call(callId);
   if (!stored) {
-    const forgotten = nowMs - key.claimedAtMs > CALL_RETENTION_MS;
-    return forgotten ? { answer: keyUsedUp() } : { answer: null, callId: key.callId, derived: null };
+    const forgotten = key.source === 'explicit' && nowMs - key.claimedAtMs > CALL_RETENTION_MS;
+    return forgotten ? { answer: keyUsedUp() } : { answer: null, callId, derived: null };
   }
   if (stored.beginFingerprint !== fingerprint) return { answer: keyConflict() };
   return { answer: stored.beginAnswer === null ? keyUsedUp() : replay(stored.beginAnswer) };
@@ -167,11 +167,7 @@ function endOrReplay(context: Context, command: EndCommand): Answer<EndCallData>
     failedCostNanoUsd: failed ? costNanoUsd : 0n,
     unpricedCalls: outcome.price.status === 'FINAL' ? 0 : 1,
   });
-  const velocity = {
-    hour: store.usageHours.completedBetween(nowMs - (nowMs % HOUR_MS), nowMs + HOUR_MS),
-    day: store.usageHours.completedBetween(nowMs - (nowMs % DAY_MS), nowMs + DAY_MS),
-  };
-  const answer = accept('CALL_END_SUCCESS', presentEnd(ended.account, ended.call, outcome, velocity), nowMs);
+  const answer = accept('CALL_END_SUCCESS', presentEnd(ended.account, ended.call, outcome, store.usageHours.velocity(nowMs)), nowMs);
   store.saveAccount(ended.account, nowMs);
   const text = answerText(answer);
   store.finishCall(ended.call, { fingerprint, answer: text }, nowMs);

@@ -24,16 +24,11 @@ export class KeyTable {
     this.#sql = sql;
   }
 
-  /** The newest call of the derived key with this payload. */
-  findDerived(hash: string, fingerprint: string): string | null {
-    const sql = 'SELECT call_id FROM derived_keys WHERE hash = ? AND fingerprint = ?';
-    return this.#sql.exec<{ call_id: string }>(sql, hash, fingerprint).toArray()[0]?.call_id ?? null;
-  }
-
-  /** Calls of the derived key so far, whatever their payload. */
-  generationOf(hash: string): number {
-    const sql = 'SELECT COALESCE(MAX(generation), 0) AS generation FROM derived_keys WHERE hash = ?';
-    return this.#sql.exec<{ generation: number }>(sql, hash).one().generation;
+  /** The newest call of the derived key with this payload, and the key's newest generation, whatever the payload. */
+  findDerived(hash: string, fingerprint: string): { callId: string | null; newest: number } {
+    const sql = `SELECT (SELECT call_id FROM derived_keys WHERE hash = ?1 AND fingerprint = ?2) AS callId,
+      (SELECT COALESCE(MAX(generation), 0) FROM derived_keys WHERE hash = ?1) AS newest`;
+    return this.#sql.exec<{ callId: string | null; newest: number }>(sql, hash, fingerprint).one();
   }
 
   saveDerived(derived: DerivedKey, nowMs: number): void {
@@ -52,8 +47,8 @@ export class KeyTable {
   /** Drops derived keys last used by then whose call is gone. Returns the rows written. */
   dropDerived(usedByMs: number, rowsMax: number): number {
     return this.#sql.exec(
-      `DELETE FROM derived_keys WHERE rowid IN (
-         SELECT rowid FROM derived_keys WHERE at_ms <= ? AND call_id NOT IN (SELECT call_id FROM calls) LIMIT ?)`,
+      `DELETE FROM derived_keys WHERE (hash, fingerprint) IN (
+         SELECT hash, fingerprint FROM derived_keys WHERE at_ms <= ? AND call_id NOT IN (SELECT call_id FROM calls) LIMIT ?)`,
       usedByMs,
       rowsMax,
     ).rowsWritten;

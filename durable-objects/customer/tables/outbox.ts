@@ -56,8 +56,8 @@ export class OutboxTable {
   drop(rows: readonly OutboxRow[]): void {
     this.#sql.exec(
       // CROSS JOIN keeps the order: each row that was sent is looked up by its key, however many wait.
-      `DELETE FROM outbox WHERE rowid IN (
-         SELECT o.rowid FROM json_each(?) sent CROSS JOIN outbox o
+      `DELETE FROM outbox WHERE (kind, id) IN (
+         SELECT o.kind, o.id FROM json_each(?) sent CROSS JOIN outbox o
            ON o.kind = sent.value ->> 'kind' AND o.id = sent.value ->> 'id' AND o.revision = sent.value ->> 'revision')`,
       JSON.stringify(rows.map(({ kind, id, revision }) => ({ kind, id, revision }))),
     );

@@ -3,6 +3,7 @@
  */
 import type { NanoUsd } from '../../../src/domain/money.ts';
 import type { MeterSlot } from '../../../src/domain/plan.ts';
+import type { SentColumn } from '../../../src/domain/readings/series-hours.ts';
 
 export interface UsageHour {
   completedCalls: number;
@@ -15,7 +16,24 @@ export interface UsageHour {
 }
 
 const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 const SLOT_COLUMNS = { CUSTOM1: 'custom1', CUSTOM2: 'custom2', AGENTIC_API: 'agentic_api' } as const satisfies Record<MeterSlot, string>;
+
+const COLUMNS: Record<SentColumn, string> = {
+  hour: `hour_ms / ${HOUR_MS}`,
+  completedCalls: 'completed_calls',
+  failedCalls: 'failed_calls',
+  inputTokens: 'input_tokens',
+  outputTokens: 'output_tokens',
+  costNanoUsd: 'completed_cost_nano_usd + failed_cost_nano_usd',
+  agenticApi: SLOT_COLUMNS.AGENTIC_API,
+  customMeter1: SLOT_COLUMNS.CUSTOM1,
+  customMeter2: SLOT_COLUMNS.CUSTOM2,
+  unpricedCalls: 'unpriced_calls',
+};
+const HOURS_AS_JSON = `SELECT json_object(${Object.entries(COLUMNS)
+  .map(([name, column]) => `'${name}', json_group_array(${column})`)
+  .join(', ')}) AS hours FROM usage_hours`;
 
 export class UsageHourTable {
   readonly #sql: SqlStorage;
@@ -55,28 +73,30 @@ export class UsageHourTable {
     this.#sql.exec(sql, atMs - (atMs % HOUR_MS), units);
   }
 
-  /** Completed calls and their cost in [fromMs, toMs), both on the hour. */
-  completedBetween(fromMs: number, toMs: number): { calls: number; costNanoUsd: NanoUsd } {
-    const { calls, cost } = this.#sql
-      .exec<{ calls: number; cost: string }>(
-        `SELECT COALESCE(SUM(completed_calls), 0) AS calls, CAST(COALESCE(SUM(completed_cost_nano_usd), 0) AS TEXT) AS cost
-         FROM usage_hours WHERE hour_ms >= ? AND hour_ms < ?`,
-        fromMs,
-        toMs,
+  /** Completed calls and their cost in the UTC hour and the UTC day of that time. */
+  velocity(atMs: number): Record<'hour' | 'day', { calls: number; costNanoUsd: NanoUsd }> {
+    const [hourMs, dayMs] = [atMs - (atMs % HOUR_MS), atMs - (atMs % DAY_MS)];
+    const { hourCalls, hourCost, dayCalls, dayCost } = this.#sql
+      .exec<{ hourCalls: number; hourCost: string; dayCalls: number; dayCost: string }>(
+        `SELECT COALESCE(SUM(completed_calls) FILTER (WHERE hour_ms = ?1), 0) AS hourCalls,
+           CAST(COALESCE(SUM(completed_cost_nano_usd) FILTER (WHERE hour_ms = ?1), 0) AS TEXT) AS hourCost,
+           COALESCE(SUM(completed_calls), 0) AS dayCalls, CAST(COALESCE(SUM(completed_cost_nano_usd), 0) AS TEXT) AS dayCost
+         FROM usage_hours WHERE hour_ms >= ?2 AND hour_ms < ?3`,
+        hourMs,
+        dayMs,
+        dayMs + DAY_MS,
       )
       .one();
-    return { calls, costNanoUsd: BigInt(cost) };
+    return { hour: { calls: hourCalls, costNanoUsd: BigInt(hourCost) }, day: { calls: dayCalls, costNanoUsd: BigInt(dayCost) } };
   }
 
   /**
-   * All hours in order, as JSON: an array of numbers each, which `parseHours` (src/domain/readings/series-hours.ts) reads. One text, because thousands of objects would cost more
-   * on their way than everything that is made of them.
+   * All hours, as JSON: an object of columns, which `parseHours` (src/domain/readings/series-hours.ts) reads. One text, because
+   * thousands of objects would cost more on their way than everything that is made of them; columns, because SQLite prints and
+   * JavaScript reads them in half the time of rows. The order is the table's own: whoever reads it relies on none.
    */
   asJson(): string {
-    const values = `hour_ms, completed_calls, failed_calls, input_tokens, output_tokens,
-      completed_cost_nano_usd + failed_cost_nano_usd, agentic_api, custom1, custom2, unpriced_calls`;
-    const sql = `SELECT json_group_array(json_array(${values})) AS hours FROM (SELECT * FROM usage_hours ORDER BY hour_ms)`;
-    return this.#sql.exec<{ hours: string }>(sql).one().hours;
+    return this.#sql.exec<{ hours: string }>(HOURS_AS_JSON).one().hours;
   }
 
   /** Drops hours before then. Returns the rows written. */
