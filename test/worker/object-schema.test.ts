@@ -1,0 +1,40 @@
+/**
+ * A customer's object that was written by an earlier version of the service is brought up to date when it wakes, and
+ * loses nothing.
+ */
+import { runInDurableObject } from 'cloudflare:test';
+import { env } from 'cloudflare:workers';
+import { expect, it } from 'vitest';
+import { MIGRATIONS } from '../../durable-objects/customer/migrations.ts';
+import { CustomerStore } from '../../durable-objects/customer/store.ts';
+
+it.each(MIGRATIONS.slice(1).map((_, index) => index + 1))(
+  'an object of schema version %i keeps its queue, its keys and its calls',
+  async (version) => {
+    const stub = env.CUSTOMERS.getByName(`schema:${version}`);
+    await runInDurableObject(stub, async (_object, { storage }) => {
+      const { sql } = storage;
+      sql.exec('CREATE TABLE schema_version (version INTEGER NOT NULL)');
+      sql.exec('INSERT INTO schema_version (version) VALUES (?)', version);
+      for (const migration of MIGRATIONS.slice(0, version)) sql.exec(migration);
+      const record = JSON.stringify({ callId: 'call-1', status: 'IN_PROGRESS' });
+      sql.exec(
+        `INSERT INTO calls (call_id, status, started_at_ms, deadline_at_ms, record, begin_fingerprint) VALUES ('call-1', 'IN_PROGRESS', 1, 2, ?, 'print')`,
+        record,
+      );
+      sql.exec(`INSERT INTO outbox (kind, id, revision, queued_at_ms) VALUES ('call', 'call-1', 7, 20), ('customer', 'customer-1', 3, 10)`);
+      sql.exec(`INSERT INTO derived_keys (hash, fingerprint, generation, call_id, at_ms) VALUES ('hash', 'print', 5, 'call-1', 1)`);
+
+      const store = new CustomerStore(storage);
+
+      expect(store.outboxRows(10).map(({ kind, id, revision }) => ({ kind, id, revision }))).toEqual([
+        { kind: 'customer', id: 'customer-1', revision: 3 },
+        { kind: 'call', id: 'call-1', revision: 7 },
+      ]);
+      expect(store.derivedCall('hash', 'print')).toMatchObject({ newest: 5, call: { beginFingerprint: 'print' } });
+      expect(sql.exec('SELECT version FROM schema_version').one().version).toBe(MIGRATIONS.length);
+      store.outboxSent(store.outboxRows(1));
+      expect(store.outboxState()).toEqual({ pending: 1, oldestMs: 20 });
+    });
+  },
+);
