@@ -143,6 +143,11 @@ export class CustomerStore {
     return this.#exists ? this.#calls.find(callId) : null;
   }
 
+  /** The stored answer of a call's begin or end. */
+  answer(callId: string, of: 'begin' | 'end'): string | null {
+    return this.#calls.answer(callId, of);
+  }
+
   insertCall(call: Call, fingerprint: string, answer: string, nowMs: number): void {
     this.#calls.insert(call, fingerprint, answer);
     const due = this.#dueNow();

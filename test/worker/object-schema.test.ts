@@ -3,15 +3,16 @@
  * loses nothing.
  */
 import { runInDurableObject } from 'cloudflare:test';
-import { env } from 'cloudflare:workers';
+
 import { expect, it } from 'vitest';
 import { MIGRATIONS } from '../../durable-objects/customer/migrations.ts';
 import { CustomerStore } from '../../durable-objects/customer/store.ts';
+import { customerStub } from '../support/worker.ts';
 
 it.each(MIGRATIONS.slice(1).map((_, index) => index + 1))(
   'an object of schema version %i keeps its queue, its keys and its calls',
   async (version) => {
-    const stub = env.CUSTOMERS.getByName(`schema:${version}`);
+    const stub = customerStub('schema', String(version));
     await runInDurableObject(stub, async (_object, { storage }) => {
       const { sql } = storage;
       sql.exec('CREATE TABLE schema_version (version INTEGER NOT NULL)');

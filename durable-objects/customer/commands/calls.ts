@@ -8,7 +8,6 @@ import { admitCall, beginCall, type Call, canEnd, endCall, refuseCall } from '..
 import { type BeginFacts, presentBegin, presentEnd } from '../present.ts';
 import type { BeginCommand, EndCommand, KeptAnswer, OpenedCall } from '../protocol.ts';
 import { CALL_RETENTION_MS } from '../store.ts';
-import type { StoredCall } from '../tables/calls.ts';
 import type { DerivedKey } from '../tables/keys.ts';
 import { type Context, catchUp, keyConflict, keyUsedUp, noDefaultPlan, openOrLoad, replay } from './context.ts';
 import { queueCharge } from './settlement.ts';
@@ -18,7 +17,7 @@ const DERIVED_REPLAY_MS = 60_000;
 const KEY_HINT = 'send an Idempotency-Key for each logical call, so that retries are certain to be free';
 
 export function begin(context: Context, command: BeginCommand): Answer<BeginCallData> {
-  return context.store.transaction(context.nowMs, () => beginOrReplay(context, command));
+  return context.store.transaction(context.nowMs, () => beginOrReplay(context, command).answer);
 }
 
 /**
@@ -28,8 +27,7 @@ export function begin(context: Context, command: BeginCommand): Answer<BeginCall
 export function open(context: Context, command: BeginCommand): OpenedCall {
   const { store, nowMs } = context;
   return store.transaction(nowMs, () => {
-    const begin = beginOrReplay(context, command);
-    const call = begin.ok ? store.call(begin.data.callId)?.call : undefined;
+    const { answer: begin, call } = beginOrReplay(context, command);
     if (!begin.ok || !call) return { begin, status: null, kept: null };
     const isOpener = call.openedBy !== undefined && call.openedBy === command.request.openedBy;
     if (isOpener) return { begin: { ...begin, replayed: false }, status: call.status, kept: null };
@@ -41,22 +39,28 @@ export function open(context: Context, command: BeginCommand): OpenedCall {
 /** Both ends of a call that ran already: it is admitted whatever is left, because what it used was used. */
 export function record(context: Context, command: BeginCommand, toEnd: Omit<EndCommand, 'callId'>): Answer<EndCallData> {
   return context.store.transaction(context.nowMs, () => {
-    const begun = beginOrReplay(context, command, true);
+    const { answer: begun } = beginOrReplay(context, command, true);
     return begun.ok ? endOrReplay(context, { ...toEnd, callId: begun.data.callId }) : begun;
   });
 }
 
-function beginOrReplay(context: Context, command: BeginCommand, ranAlready = false): Answer<BeginCallData> {
+/** The answer of a begin, and the call that it made or found. */
+interface Began {
+  answer: Answer<BeginCallData>;
+  call: Call | null;
+}
+
+function beginOrReplay(context: Context, command: BeginCommand, ranAlready = false): Began {
   const { store, nowMs } = context;
   const earlier = earlierBegin(context, command);
-  if (earlier.answer) return earlier.answer;
+  if (earlier.answer) return earlier;
   const { callId, derived } = earlier;
 
   const opened = openOrLoad(context, command);
-  if (!opened) return noDefaultPlan();
+  if (!opened) return refused(noDefaultPlan());
   const account = opened.newCustomer ? opened.account : fillContact(opened.account, command.contact);
   const rolling = rollingWindow(context, account);
-  if (rolling && rolling.used >= rolling.limit && !ranAlready) return rateLimited(rolling, nowMs);
+  if (rolling && rolling.used >= rolling.limit && !ranAlready) return refused(rateLimited(rolling, nowMs));
 
   const deadlineMs = context.deadlineSeconds[command.request.pricingMode] * 1000;
   const deadlineAtMs = nowMs + Math.min(deadlineMs, command.deadlineMs ?? deadlineMs);
@@ -70,8 +74,10 @@ function beginOrReplay(context: Context, command: BeginCommand, ranAlready = fal
   const text = answerText(answer);
   store.insertCall(begun.call, command.fingerprint, text, nowMs);
   if (derived) store.saveDerivedKey(derived, nowMs);
-  return { ...answer, text };
+  return { answer: { ...answer, text }, call: begun.call };
 }
+
+const refused = (answer: Answer<BeginCallData>): Began => ({ answer, call: null });
 
 /** The state of the plan's rolling limit; `null` where the plan has none. */
 function rollingWindow({ store, nowMs }: Context, account: Account): BeginFacts['rolling'] {
@@ -91,10 +97,11 @@ function rateLimited({ limit, windowSeconds, oldestMs }: NonNullable<BeginFacts[
 function earlierBegin(
   { store, objectId, nowMs }: Context,
   { key, fingerprint }: BeginCommand,
-): { answer: Answer<BeginCallData> } | { answer: null; callId: string; derived: DerivedKey | null } {
+): Began | { answer: null; callId: string; derived: DerivedKey | null } {
   if (key.source === 'derived') {
     const { newest, call: stored } = store.derivedCall(key.hash, fingerprint);
-    if (stored && isLiveReplay(stored, nowMs)) return { answer: replay(stored.beginAnswer) };
+    const answer = stored && isLive(stored.call, nowMs) ? store.answer(stored.call.callId, 'begin') : null;
+    if (stored && answer !== null) return { answer: replay(answer), call: stored.call };
     // Never below the present, so that a generation stays unique after its row is gone.
     const generation = Math.max(newest + 1, nowMs);
     const callId = `${DERIVED_PREFIX}${objectId}-${key.hash}-${generation.toString(36)}`;
@@ -104,15 +111,16 @@ function earlierBegin(
   const stored = store.call(callId);
   if (!stored) {
     const forgotten = key.source === 'explicit' && nowMs - key.claimedAtMs > CALL_RETENTION_MS;
-    return forgotten ? { answer: keyUsedUp() } : { answer: null, callId, derived: null };
+    return forgotten ? refused(keyUsedUp()) : { answer: null, callId, derived: null };
   }
-  if (stored.beginFingerprint !== fingerprint) return { answer: keyConflict() };
-  return { answer: stored.beginAnswer === null ? keyUsedUp() : replay(stored.beginAnswer) };
+  if (stored.beginFingerprint !== fingerprint) return refused(keyConflict());
+  const answer = store.answer(callId, 'begin');
+  return answer === null ? refused(keyUsedUp()) : { answer: replay(answer), call: stored.call };
 }
 
-function isLiveReplay({ call, beginAnswer }: StoredCall, nowMs: number): boolean {
-  const live = call.status === 'IN_PROGRESS' && nowMs - call.startedAtMs < DERIVED_REPLAY_MS && nowMs < call.deadlineAtMs;
-  return live && beginAnswer !== null;
+/** Whether a derived key still replays the call. */
+function isLive({ status, startedAtMs, deadlineAtMs }: Call, nowMs: number): boolean {
+  return status === 'IN_PROGRESS' && nowMs - startedAtMs < DERIVED_REPLAY_MS && nowMs < deadlineAtMs;
 }
 
 /**
@@ -148,8 +156,8 @@ function endOrReplay(context: Context, command: EndCommand): Answer<EndCallData>
   const fingerprint = `${command.fingerprint}:${command.request.pricingMode ?? stored.call.pricingMode}`;
   if (keyed && keyed.fingerprint !== fingerprint) return keyConflict();
   if (!canEnd(stored.call)) {
-    const same = stored.endFingerprint === fingerprint;
-    if (same && stored.endAnswer !== null) return replay<EndCallData>(stored.endAnswer);
+    const answer = stored.endFingerprint === fingerprint ? store.answer(command.callId, 'end') : null;
+    if (answer !== null) return replay<EndCallData>(answer);
     return alreadyFinalized(stored.call);
   }
 

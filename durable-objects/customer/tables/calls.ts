@@ -1,23 +1,15 @@
 /**
- * One row per call: its facts, and the answers that retries of its begin and its end get.
+ * One row per call: its facts, and the answers that retries of its begin and its end get, which few ask for.
  */
 import type { Call } from '../../../src/domain/call.ts';
 
 export interface StoredCall {
   call: Call;
   beginFingerprint: string;
-  beginAnswer: string | null;
   endFingerprint: string | null;
-  endAnswer: string | null;
 }
 
-type Row = {
-  record: string;
-  begin_fingerprint: string;
-  begin_answer: string | null;
-  end_fingerprint: string | null;
-  end_answer: string | null;
-};
+type Row = { record: string; begin_fingerprint: string; end_fingerprint: string | null };
 
 /** Characters of one row of a kept answer: at most 2 MB fit one value, and a character has up to three bytes. */
 const ANSWER_PART_LENGTH = 500_000;
@@ -32,16 +24,17 @@ export class CallTable {
   }
 
   find(callId: string): StoredCall | null {
-    const columns = 'record, begin_fingerprint, begin_answer, end_fingerprint, end_answer';
-    const row = this.#sql.exec<Row>(`SELECT ${columns} FROM calls WHERE call_id = ?`, callId).toArray()[0];
+    const sql = 'SELECT record, begin_fingerprint, end_fingerprint FROM calls WHERE call_id = ?';
+    const row = this.#sql.exec<Row>(sql, callId).toArray()[0];
     if (!row) return null;
-    return {
-      call: JSON.parse(row.record) as Call,
-      beginFingerprint: row.begin_fingerprint,
-      beginAnswer: row.begin_answer,
-      endFingerprint: row.end_fingerprint,
-      endAnswer: row.end_answer,
-    };
+    const { record, begin_fingerprint: beginFingerprint, end_fingerprint: endFingerprint } = row;
+    return { call: JSON.parse(record) as Call, beginFingerprint, endFingerprint };
+  }
+
+  /** What retries of the call's begin or end get; `null` where there is none, or none any more. */
+  answer(callId: string, of: 'begin' | 'end'): string | null {
+    const sql = `SELECT ${of}_answer AS answer FROM calls WHERE call_id = ?`;
+    return this.#sql.exec<{ answer: string | null }>(sql, callId).toArray()[0]?.answer ?? null;
   }
 
   insert(call: Call, fingerprint: string, answer: string): void {
