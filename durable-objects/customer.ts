@@ -9,7 +9,7 @@ import { reportCharge } from '../src/billing/stripe.ts';
 import type { EndCallData } from '../src/contract/calls.ts';
 import type { CompressPromptData } from '../src/contract/compression.ts';
 import type { ChangePlanData, CustomerUsageData, ProvisionCustomerData } from '../src/contract/customers.ts';
-import { type Answer, answerText, type SentAnswer } from '../src/contract/errors.ts';
+import { type Answer, type SentAnswer, sent } from '../src/contract/errors.ts';
 import type { GrantedCredit, OperatorCustomer } from '../src/contract/operator-customers.ts';
 import type { Call } from '../src/domain/call.ts';
 import type { Env } from '../src/env.ts';
@@ -180,9 +180,4 @@ export class Customer extends DurableObject<Env> {
 function reporterOf({ STRIPE_SECRET_KEY: secretKey, STRIPE_API_BASE: apiBase, STRIPE_METER_EVENT_NAME: eventName }: Env): Reporter | null {
   if (!secretKey) return null;
   return (charge) => reportCharge({ secretKey, eventName, ...(apiBase && { apiBase }) }, charge);
-}
-
-/** As text: one string crosses to the Worker at less cost than the object that it stands for. */
-function sent(answer: Answer<unknown>): SentAnswer {
-  return answer.ok ? { ok: true, text: answer.text ?? answerText(answer), replayed: answer.replayed } : answer;
 }

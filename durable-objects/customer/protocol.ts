@@ -6,7 +6,7 @@
 import type { BeginCallData, EndCallData } from '../../src/contract/calls.ts';
 import type { CompressPromptRequest } from '../../src/contract/compression.ts';
 import type { CustomerState } from '../../src/contract/entitlements.ts';
-import type { Answer } from '../../src/contract/errors.ts';
+import type { SentAnswer } from '../../src/contract/errors.ts';
 import type { Account, ChangeStrategy, Contact } from '../../src/domain/account.ts';
 import type { BeginRequest, CallStatus, EndRequest } from '../../src/domain/call.ts';
 import type { IncrementRequest } from '../../src/domain/custom-meter.ts';
@@ -53,11 +53,11 @@ export interface BeginCommand extends Provisioning {
 
 /** A begin, with what became of the call since. */
 export interface OpenedCall {
-  begin: Answer<BeginCallData>;
+  begin: SentAnswer;
   /** `null` where the begin was refused. */
   status: CallStatus | null;
-  /** Of a replayed begin whose call has ended. */
-  kept: KeptAnswer | null;
+  /** Of a replayed begin whose call has ended: a `KeptAnswer` as JSON. */
+  kept: string | null;
 }
 
 /** What came of a call that the service made itself. */

@@ -4,11 +4,10 @@
  * Who is metered, which models can be tried, and whether the customer's plan allows them; a retry under a key gets the
  * stored answer. What follows an admission is in `run.ts`.
  */
-import type { OpenedCall } from '../../durable-objects/customer/protocol.ts';
 import type { BeginCallData } from '../contract/calls.ts';
 import { REPLAY_HEADER } from '../contract/envelope.ts';
 import { GATEWAY_HEADERS } from '../contract/gateway.ts';
-import { openCall } from '../metering/begin-call.ts';
+import { type Opened, openCall } from '../metering/begin-call.ts';
 import type { Caller } from '../metering/caller.ts';
 import { fingerprintOf } from '../metering/idempotency.ts';
 import { currentCatalog } from '../storage/catalog.ts';
@@ -57,12 +56,7 @@ export async function callModel(caller: Caller, call: ModelCall): Promise<Gatewa
 }
 
 /** Begins the call for the tiers that the attempts would bill. */
-async function open(
-  caller: Caller,
-  { endpoint, request, headerKey }: ModelCall,
-  begin: BeginFields,
-  attempts: Attempt[],
-): Promise<OpenedCall> {
+async function open(caller: Caller, { endpoint, request, headerKey }: ModelCall, begin: BeginFields, attempts: Attempt[]): Promise<Opened> {
   const { customer: _named, ...asked } = request;
   const requested = Object.fromEntries(attempts.filter(({ onDowngrade }) => !onDowngrade).map(({ tier }) => [tier, true]));
   // Hints of mapped models are for callers that choose one themselves.

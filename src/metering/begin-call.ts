@@ -5,12 +5,13 @@
  * finds what came of it where the request is a retry.
  */
 
-import type { BeginCommand, CallKey, OpenedCall, TierHints } from '../../durable-objects/customer/protocol.ts';
+import type { BeginCommand, CallKey, KeptAnswer, OpenedCall, TierHints } from '../../durable-objects/customer/protocol.ts';
 import type { Customer } from '../../durable-objects/customer.ts';
 import { matchModel } from '../catalog/matching.ts';
 import type { Catalog } from '../catalog/model.ts';
-import { type BeginCallRequest, DERIVED_PREFIX } from '../contract/calls.ts';
-import { refuse, type SentAnswer } from '../contract/errors.ts';
+import { type BeginCallData, type BeginCallRequest, DERIVED_PREFIX } from '../contract/calls.ts';
+import { type Answer, received, refuse, type SentAnswer } from '../contract/errors.ts';
+import type { CallStatus } from '../domain/call.ts';
 import type { Tier } from '../domain/entitlements.ts';
 import type { PricingMode } from '../domain/pricing.ts';
 import { currentCatalog } from '../storage/catalog.ts';
@@ -41,6 +42,15 @@ export interface CallToMake {
   deadlineMs?: number | undefined;
 }
 
+/** A call that the service goes on to make, or made before. */
+export interface Opened {
+  begin: Answer<BeginCallData>;
+  /** `null` where the begin was refused. */
+  status: CallStatus | null;
+  /** Of a replayed begin whose call has ended. */
+  kept: KeptAnswer | null;
+}
+
 /**
  * Begins a call that the service makes itself. Without a key each request is a call of its own: there is nothing that
  * could be replayed to another request without asking the vendor.
@@ -49,7 +59,7 @@ export async function openCall(
   caller: Caller,
   { request, fingerprint, runsOn, deadlineMs }: CallToMake,
   headerKey: string | null,
-): Promise<OpenedCall> {
+): Promise<Opened> {
   const keyless = explicitKey(headerKey, request) === null;
   const command = await beginCommand(caller, request, keyless ? '' : fingerprint, 'API');
   const toMake = {
@@ -60,10 +70,14 @@ export async function openCall(
   const open = (stub: DurableObjectStub<Customer>, key: CallKey) => stub.open({ ...toMake, key }) as PromiseLike<OpenedCall>;
   if (keyless) {
     const address = customerByName(caller.env, caller.organization.organizationId, request.customerId);
-    return ask(address, (customer) => open(customer, { source: 'request', requestId: toMake.request.openedBy }));
+    return openedOf(await ask(address, (customer) => open(customer, { source: 'request', requestId: toMake.request.openedBy })));
   }
   const opened = await underKey<OpenedCall>(caller, request, headerKey, 'API', open, ({ begin }) => begin);
-  return 'begin' in opened ? opened : { begin: opened, status: null, kept: null };
+  return 'begin' in opened ? openedOf(opened) : { begin: opened, status: null, kept: null };
+}
+
+function openedOf({ begin, status, kept }: OpenedCall): Opened {
+  return { begin: received(begin), status, kept: kept === null ? null : (JSON.parse(kept) as KeptAnswer) };
 }
 
 /** The begin as the customer's object takes it, but for its key. */

@@ -2,7 +2,7 @@
  * The commands of a call's life: begin, void, end, read, and both ends at once for a call that ran already.
  */
 import { type BeginCallData, DERIVED_PREFIX, type EndCallData } from '../../../src/contract/calls.ts';
-import { type Answer, accept, answerText, refuse } from '../../../src/contract/errors.ts';
+import { type Answer, accept, answerText, refuse, sent } from '../../../src/contract/errors.ts';
 import { type Account, fillContact } from '../../../src/domain/account.ts';
 import { admitCall, beginCall, type Call, canEnd, endCall, refuseCall } from '../../../src/domain/call.ts';
 import { type BeginFacts, presentBegin, presentEnd } from '../present.ts';
@@ -28,11 +28,10 @@ export function open(context: Context, command: BeginCommand): OpenedCall {
   const { store, nowMs } = context;
   return store.transaction(nowMs, () => {
     const { answer: begin, call } = beginOrReplay(context, command);
-    if (!begin.ok || !call) return { begin, status: null, kept: null };
+    if (!begin.ok || !call) return { begin: sent(begin), status: null, kept: null };
     const isOpener = call.openedBy !== undefined && call.openedBy === command.request.openedBy;
-    if (isOpener) return { begin: { ...begin, replayed: false }, status: call.status, kept: null };
-    const kept = begin.replayed ? store.keptAnswer(call.callId) : null;
-    return { begin, status: call.status, kept: kept === null ? null : (JSON.parse(kept) as KeptAnswer) };
+    if (isOpener) return { begin: { ...sent(begin), replayed: false }, status: call.status, kept: null };
+    return { begin: sent(begin), status: call.status, kept: begin.replayed ? store.keptAnswer(call.callId) : null };
   });
 }
 
