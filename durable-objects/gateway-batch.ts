@@ -1,15 +1,38 @@
 /**
- * class GatewayBatch: one object per batch at a vendor, which knows for whom it is metered.
+ * class GatewayBatch: one object per request for a batch, which begins the batch at the vendor once and meters its lines
+ * (src/gateway/batch-metering.ts) once. One more per customer keeps what that customer's batches hold of its allowance,
+ * and admits them one after the other.
  *
- * It asks the vendor by alarm, with a pause that grows up to a bound, until the batch is finished; then it meters the
- * lines (src/gateway/batch-metering.ts), each once. It keeps its place, so that a restart goes on where it was, and no
- * error ends it before the vendor has deleted the files.
+ * What is going to be asked of the vendor is written down before: whatever is lost on the way, the alarm finds the batch
+ * by its name. Later it asks the vendor, with a pause that grows up to a bound, until the batch is finished.
  */
 import { DurableObject } from 'cloudflare:workers';
 import type { Env } from '../src/env.ts';
-import { type BatchProgress, meterBatch, type WatchedBatch } from '../src/gateway/batch-metering.ts';
+import { failureAnswer } from '../src/gateway/answer.ts';
+import { type BatchInput, type BatchToAdmit, readInput, refuseBatch } from '../src/gateway/batch-admission.ts';
+import { askForBatch, type BatchAnswer, type BatchCommand, findBatch, kept } from '../src/gateway/batch-creation.ts';
+import { HOLDS_MAX, type Holds, type Lines, lastExpiry, replaced, standing, unrecorded } from '../src/gateway/batch-holds.ts';
+import { type BatchProgress, callerOf, meterBatch, type WatchedBatch } from '../src/gateway/batch-metering.ts';
+import { inFlight, keyOfAnotherBatch, notSentAgain, replayedAnswer } from '../src/gateway/batch-replies.ts';
+import { accessVendor, noVendor, type VendorAccess } from '../src/gateway/pass-through.ts';
 import { errorText } from '../src/platform/error-text.ts';
+import { ask } from '../src/storage/objects.ts';
 
+/** A request for a batch. */
+interface Asked {
+  command: BatchCommand;
+  input: BatchInput;
+  /** When the vendor was asked; `null` while it was not, or has refused. */
+  askedAtMs: number | null;
+  /** Since when the vendor, asked for its batches, has not shown this one. */
+  absentSinceMs: number | null;
+  /** Times that the batch was looked for. */
+  rounds: number;
+  /** `null` while it is not known whether the vendor has begun. */
+  answer: BatchAnswer | null;
+}
+
+/** A batch that the vendor has begun. */
 interface State {
   batch: WatchedBatch;
   progress: BatchProgress;
@@ -20,41 +43,184 @@ interface State {
   finishedAtMs: number | null;
 }
 
-const KEY = 'state';
+const ASKED_KEY = 'asked';
+const STATE_KEY = 'state';
+const HOLDS_KEY = 'holds';
 const PAUSE_MS = 5_000;
 const PAUSE_MS_MAX = 5 * 60_000;
+/** A batch that the vendor has not shown for so long was never begun. */
+const DOUBT_MS_MAX = 60_000;
 /** The vendor keeps the files for 30 days. */
 const WATCH_MS_MAX = 30 * 24 * 3_600_000;
-/** What is known of a finished batch is kept this long: a read of it finds that nothing is to be done. */
+/** What is known of a finished batch is kept this long: its key is replayed, and a read of it finds nothing to do. */
 const RETENTION_MS = 30 * 24 * 3_600_000;
 const ERROR_LENGTH_MAX = 300;
 
 export class GatewayBatch extends DurableObject<Env> {
-  /** Begins to watch; a batch that is watched stays as it is. */
-  async watch(batch: WatchedBatch): Promise<void> {
-    if (await this.ctx.storage.get(KEY)) return;
-    const nowMs = Date.now();
-    const progress = { output: 0, error: 0, refused: 0 };
-    await this.#save({ batch, progress, watchedAtMs: nowMs, rounds: 0, lastError: null, finishedAtMs: null }, nowMs + PAUSE_MS);
+  /** The fingerprint of the request that is being carried out; empty while the alarm looks for its batch. */
+  #creating: string | null = null;
+  /** The admission under way: the next one sees what it holds. */
+  #admission: Promise<unknown> = Promise.resolve();
+
+  /** Begins the batch; or tells again what came of it. Never asks the vendor for a second one. */
+  async create(command: BatchCommand): Promise<BatchAnswer> {
+    const { fingerprint, keyed } = command;
+    if (this.#creating !== null) return [fingerprint, ''].includes(this.#creating) ? inFlight(keyed) : keyOfAnotherBatch();
+    this.#creating = fingerprint;
+    try {
+      const asked = await this.ctx.storage.get<Asked>(ASKED_KEY);
+      if (!asked || asked.askedAtMs === null) return await this.#begin(command);
+      if (asked.command.fingerprint !== fingerprint) return keyOfAnotherBatch();
+      return asked.answer ? replayedAnswer(asked.answer) : await this.#resume(asked, command);
+    } finally {
+      this.#creating = null;
+    }
   }
 
   /** The batch is said to be finished: asks the vendor now. */
   async hurry(): Promise<void> {
-    const state = await this.ctx.storage.get<State>(KEY);
+    const state = await this.ctx.storage.get<State>(STATE_KEY);
     if (state && state.finishedAtMs === null) await this.ctx.storage.setAlarm(Date.now());
   }
 
+  /** Of a customer: admits the batch and holds its lines; or says why not. Sent again, it holds them once. */
+  hold(batch: BatchToAdmit & { organizationId: string }): Promise<BatchAnswer | null> {
+    const admitted = this.#admission.then(() => this.#admit(batch));
+    this.#admission = admitted.catch(() => undefined);
+    return admitted;
+  }
+
+  /** Of a customer: what a batch holds from now on; `null` is nothing. */
+  async settle(requestName: string, lines: Lines | null): Promise<void> {
+    const holds = standing((await this.ctx.storage.get<Holds>(HOLDS_KEY)) ?? {}, Date.now());
+    const held = holds[requestName];
+    if (held) await this.#saveHolds(replaced(holds, requestName, lines && { ...held, lines }));
+  }
+
   override async alarm(): Promise<void> {
-    const state = await this.ctx.storage.get<State>(KEY);
-    if (!state) return;
+    const state = await this.ctx.storage.get<State>(STATE_KEY);
+    if (state) return this.#watch(state);
+    if (await this.ctx.storage.get<Asked>(ASKED_KEY)) return this.#lookAgain();
+    const holds = await this.ctx.storage.get<Holds>(HOLDS_KEY);
+    if (holds) await this.#saveHolds(standing(holds, Date.now()));
+  }
+
+  async #begin(command: BatchCommand): Promise<BatchAnswer> {
+    const caller = await this.#callerOf(command);
+    const vendor = await accessVendor(caller);
+    if (!vendor) return kept(noVendor());
+    const input = await readInput(caller, vendor, command);
+    if ('status' in input) return kept(input);
+    const { organizationId, requestName, begin } = command;
+    const toAdmit = { organizationId, requestName, begin, lines: input.lines };
+    const toAsk: Asked = { command, input, askedAtMs: null, absentSinceMs: null, rounds: 0, answer: null };
+    // Before anything is held, so that a hold of a request that died here is let go by the alarm.
+    await this.#saveAsked(toAsk);
+    const refusal = await ask(this.#customerOf(command), (customer) => customer.hold(toAdmit));
+    if (refusal) {
+      await this.#forget(toAsk);
+      return refusal;
+    }
+    const asked = { ...toAsk, askedAtMs: Date.now() };
+    await this.#saveAsked(asked);
+    const result = await askForBatch(vendor, command);
+    switch (result.kind) {
+      case 'created':
+        await this.#begun(asked, result);
+        return result.answer;
+      case 'refused':
+        await this.#forget(asked);
+        return result.answer;
+      case 'in_doubt': {
+        const found = await this.#find(vendor, asked);
+        return typeof found === 'string' ? notSentAgain(result.answer, command.keyed) : found.answer;
+      }
+    }
+  }
+
+  /** A retry of a request whose vendor's answer was lost. */
+  async #resume(asked: Asked, command: BatchCommand): Promise<BatchAnswer> {
+    const vendor = await accessVendor(await this.#callerOf(command));
+    if (!vendor) return kept(noVendor());
+    const found = await this.#find(vendor, asked);
+    if (typeof found !== 'string') return replayedAnswer(found.answer);
+    return found === 'never_begun' ? this.#begin(command) : inFlight(command.keyed);
+  }
+
+  /** Nobody came back for a batch whose vendor's answer was lost, or not yet. */
+  async #lookAgain(): Promise<void> {
+    // The request that asks is still at it.
+    if (this.#creating !== null) return this.ctx.storage.setAlarm(Date.now() + PAUSE_MS);
+    this.#creating = '';
+    try {
+      const asked = await this.ctx.storage.get<Asked>(ASKED_KEY);
+      if (asked && !asked.answer) await this.#findOrForget(asked);
+    } finally {
+      this.#creating = null;
+    }
+  }
+
+  async #findOrForget(asked: Asked): Promise<void> {
+    if (asked.askedAtMs === null) return this.#forget(asked);
+    // Should the search itself fail, there is another.
+    await this.ctx.storage.setAlarm(Date.now() + pauseMs(asked.rounds));
+    const vendor = await accessVendor(await this.#callerOf(asked.command));
+    if (vendor && (await this.#find(vendor, asked)) === 'never_begun') await this.#forget(asked);
+  }
+
+  /** The batch, which is watched from now on; or whether it may still come to light. */
+  async #find(vendor: VendorAccess, asked: Asked): Promise<{ answer: BatchAnswer } | 'never_begun' | 'in_doubt'> {
+    const nowMs = Date.now();
+    const { askedAtMs, absentSinceMs, command, rounds } = asked;
+    const found = await findBatch(vendor, command);
+    if (typeof found !== 'string') {
+      await this.#begun(asked, found);
+      return found;
+    }
+    if (found === 'absent' && absentSinceMs !== null && nowMs - absentSinceMs > DOUBT_MS_MAX) return 'never_begun';
+    // The vendor's files are gone by then: there is nothing left to be metered.
+    if (nowMs - (askedAtMs ?? nowMs) > WATCH_MS_MAX) return 'never_begun';
+    const sinceMs = found === 'absent' ? (absentSinceMs ?? nowMs) : null;
+    await this.#saveAsked({ ...asked, absentSinceMs: sinceMs, rounds: rounds + 1 });
+    return 'in_doubt';
+  }
+
+  /** The vendor has the batch: from now on it is watched, and its answer is what a retry gets. */
+  async #begun(asked: Asked, { batchId, answer }: { batchId: string; answer: BatchAnswer }): Promise<void> {
+    const { command, input } = asked;
+    const { organizationId, begin } = command;
+    const nowMs = Date.now();
+    const batch: WatchedBatch = { organizationId, batchId, begin, model: input.model };
+    const progress: BatchProgress = { output: 0, error: 0, refused: 0, recorded: {} };
+    const state: State = { batch, progress, watchedAtMs: nowMs, rounds: 0, lastError: null, finishedAtMs: null };
+    await this.ctx.storage.transaction(async (transaction) => {
+      await transaction.put<Asked>(ASKED_KEY, { ...asked, answer });
+      await transaction.put(STATE_KEY, state);
+      await transaction.setAlarm(nowMs + PAUSE_MS);
+    });
+  }
+
+  /** There is no batch: the key is free again, and nothing is held. */
+  async #forget(asked: Asked): Promise<void> {
+    // Should the customer's holds be away, the alarm tries again.
+    await this.#saveAsked({ ...asked, askedAtMs: null });
+    try {
+      await this.#settle(asked, null);
+      await this.ctx.storage.deleteAlarm();
+      await this.ctx.storage.deleteAll();
+    } catch (error) {
+      console.warn(JSON.stringify({ event: 'batch_hold_stays', requestName: asked.command.requestName, error: errorText(error) }));
+    }
+  }
+
+  async #watch(state: State): Promise<void> {
     const nowMs = Date.now();
     if (state.finishedAtMs !== null) return this.#retire(state.finishedAtMs + RETENTION_MS, nowMs);
-    if (nowMs - state.watchedAtMs > WATCH_MS_MAX) {
-      console.error(JSON.stringify({ event: 'batch_given_up', batchId: state.batch.batchId, lastError: state.lastError }));
-      return this.#save({ ...state, finishedAtMs: nowMs }, nowMs + RETENTION_MS);
-    }
     try {
-      await this.#step(state);
+      if (nowMs - state.watchedAtMs > WATCH_MS_MAX) {
+        console.error(JSON.stringify({ event: 'batch_given_up', batchId: state.batch.batchId, lastError: state.lastError }));
+        await this.#finish(state, nowMs);
+      } else await this.#step(state);
     } catch (error) {
       const lastError = errorText(error).slice(0, ERROR_LENGTH_MAX);
       console.warn(JSON.stringify({ event: 'batch_delayed', batchId: state.batch.batchId, error: lastError }));
@@ -63,10 +229,15 @@ export class GatewayBatch extends DurableObject<Env> {
   }
 
   async #step(state: State): Promise<void> {
-    const { batch, progress } = state;
+    const { batch } = state;
+    const progress = { ...state.progress, recorded: state.progress.recorded ?? {} };
+    const asked = await this.ctx.storage.get<Asked>(ASKED_KEY);
     const defer = (work: Promise<unknown>) => this.ctx.waitUntil(work);
-    const keep = async () => void (await this.ctx.storage.put(KEY, { ...state, progress }));
-    const found = await meterBatch(this.env, batch, progress, keep, defer);
+    const save = async () => {
+      await this.ctx.storage.put(STATE_KEY, { ...state, progress });
+      if (asked) await this.#settle(asked, unrecorded(asked.input.lines, progress.recorded));
+    };
+    const found = await meterBatch(this.env, batch, progress, save, defer);
     const nowMs = Date.now();
     const next = { ...state, progress, lastError: null };
     switch (found) {
@@ -75,13 +246,22 @@ export class GatewayBatch extends DurableObject<Env> {
       case 'more':
         return this.#save({ ...next, rounds: 0 }, nowMs);
       case 'done':
-        return this.#save({ ...next, finishedAtMs: nowMs }, nowMs + RETENTION_MS);
+        return this.#finish(next, nowMs);
     }
   }
 
+  async #finish(state: State, nowMs: number): Promise<void> {
+    const asked = await this.ctx.storage.get<Asked>(ASKED_KEY);
+    if (asked) await this.#settle(asked, null);
+    await this.#save({ ...state, finishedAtMs: nowMs }, nowMs + RETENTION_MS);
+  }
+
+  #settle({ command }: Asked, lines: Lines | null): Promise<void> {
+    return ask(this.#customerOf(command), (customer) => customer.settle(command.requestName, lines));
+  }
+
   async #pause(state: State): Promise<void> {
-    const pauseMs = Math.min(PAUSE_MS * 2 ** state.rounds, PAUSE_MS_MAX);
-    await this.#save({ ...state, rounds: state.rounds + 1 }, Date.now() + pauseMs);
+    await this.#save({ ...state, rounds: state.rounds + 1 }, Date.now() + pauseMs(state.rounds));
   }
 
   /** Forgets the batch once its time has come. An alarm that fires early takes nothing away. */
@@ -92,8 +272,57 @@ export class GatewayBatch extends DurableObject<Env> {
 
   async #save(state: State, wakeAtMs: number): Promise<void> {
     await this.ctx.storage.transaction(async (transaction) => {
-      await transaction.put(KEY, state);
+      await transaction.put(STATE_KEY, state);
       await transaction.setAlarm(wakeAtMs);
     });
   }
+
+  async #saveAsked(asked: Asked): Promise<void> {
+    await this.ctx.storage.transaction(async (transaction) => {
+      await transaction.put(ASKED_KEY, asked);
+      await transaction.setAlarm(Date.now() + pauseMs(asked.rounds));
+    });
+  }
+
+  async #admit({ organizationId, ...batch }: BatchToAdmit & { organizationId: string }): Promise<BatchAnswer | null> {
+    const caller = await this.#callerOf({ organizationId });
+    const nowMs = Date.now();
+    const holds = standing((await this.ctx.storage.get<Holds>(HOLDS_KEY)) ?? {}, nowMs);
+    const refusal = Object.keys(holds).length < HOLDS_MAX ? await refuseBatch(caller, batch, holds) : tooManyBatches();
+    if (refusal) return kept(refusal);
+    const expiresAtMs = nowMs + this.env.BATCH_CALL_DEADLINE_SECONDS * 1_000;
+    // What was settled meanwhile stays settled.
+    const current = (await this.ctx.storage.get<Holds>(HOLDS_KEY)) ?? {};
+    await this.#saveHolds(replaced(standing(current, nowMs), batch.requestName, { lines: batch.lines, expiresAtMs }));
+    return null;
+  }
+
+  async #saveHolds(holds: Holds): Promise<void> {
+    const expiresAtMs = lastExpiry(holds);
+    if (expiresAtMs === null) {
+      await this.ctx.storage.deleteAlarm();
+      return this.ctx.storage.deleteAll();
+    }
+    await this.ctx.storage.transaction(async (transaction) => {
+      await transaction.put(HOLDS_KEY, holds);
+      await transaction.setAlarm(expiresAtMs);
+    });
+  }
+
+  #callerOf({ organizationId }: { organizationId: string }): ReturnType<typeof callerOf> {
+    return callerOf(this.env, organizationId, (work) => this.ctx.waitUntil(work));
+  }
+
+  /** The object that keeps what the customer's batches hold. */
+  #customerOf({ organizationId, begin }: BatchCommand): () => DurableObjectStub<GatewayBatch> {
+    return () => this.env.GATEWAY_BATCHES.getByName(`${organizationId}:customer:${begin.customerId}`);
+  }
+}
+
+function pauseMs(rounds: number): number {
+  return Math.min(PAUSE_MS * 2 ** rounds, PAUSE_MS_MAX);
+}
+
+function tooManyBatches() {
+  return failureAnswer({ status: 429, code: 'RATE_LIMITED', message: `a customer may have ${HOLDS_MAX} batches under way`, retry: false });
 }

@@ -5,12 +5,13 @@
 import { and, eq } from 'drizzle-orm';
 import type { z } from 'zod';
 import { ownPriceKey } from '../catalog/prices.ts';
-import type { Answer } from '../contract/errors.ts';
+import { type Answer, refuse } from '../contract/errors.ts';
 import type { OrganizationPrice, SetPriceRequest } from '../contract/prices.ts';
 import { canonicalJson } from '../domain/canonical.ts';
 import type { Env } from '../env.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import { currentCatalog } from '../storage/catalog.ts';
+import { PRICES_MAX } from '../storage/credentials.ts';
 import { database } from '../storage/database.ts';
 import { organizationPrices, pricingSnapshots } from '../storage/schema.ts';
 import { commitChange, type OperatorRequest } from './change.ts';
@@ -29,6 +30,9 @@ export function setPrice(
     if (!(await findOrganization(request.env, organizationId))) return noOrganization();
     const modelKey = ownPriceKey((await currentCatalog(request.env, defer)).catalog, asked);
     const before = await findPrice(request.env, organizationId, modelKey);
+    if (before === null && (await countPrices(request.env, organizationId)) >= PRICES_MAX) {
+      return refuse('CONFLICT', `an organization has at most ${PRICES_MAX} prices of its own`);
+    }
     const hash = await sha256Hex(canonicalJson({ organizationId, modelKey, rates }));
     const snapshotId = `organization/${modelKey}@${hash.slice(0, 12)}`;
     const row = { organizationId, modelKey, snapshotId, rates, updatedAtMs: nowMs };
@@ -62,6 +66,10 @@ export function setPrice(
       data: { modelKey: asked, snapshotId, ...rates },
     };
   });
+}
+
+function countPrices(env: Env, organizationId: string): Promise<number> {
+  return database(env.DB).$count(organizationPrices, eq(organizationPrices.organizationId, organizationId));
 }
 
 async function findPrice(env: Env, organizationId: string, modelKey: string): Promise<SetPriceRequest | null> {

@@ -4,6 +4,7 @@
 import { and, eq } from 'drizzle-orm';
 import { type Answer, refuse } from '../contract/errors.ts';
 import { type SetVendorRequest, VENDOR_BASE_URLS, type Vendor } from '../contract/vendors.ts';
+import { VENDORS_MAX } from '../storage/credentials.ts';
 import { database } from '../storage/database.ts';
 import { vendorCredentials } from '../storage/schema.ts';
 import { sealVendorKey } from '../storage/vendor-keys.ts';
@@ -30,6 +31,9 @@ export function setVendor(
       .select()
       .from(vendorCredentials)
       .where(and(eq(vendorCredentials.organizationId, organizationId), eq(vendorCredentials.provider, provider)));
+    if (!before && (await db.$count(vendorCredentials, eq(vendorCredentials.organizationId, organizationId))) >= VENDORS_MAX) {
+      return refuse('CONFLICT', `an organization has at most ${VENDORS_MAX} vendors`);
+    }
     const sealedKey = await sealVendorKey(request.env, organizationId, provider, apiKey);
     // Of a short key, a hint would be most of it.
     const keyHint = apiKey.length >= 4 * HINT_LENGTH ? apiKey.slice(-HINT_LENGTH) : '';

@@ -49,10 +49,10 @@ export interface Session {
   scopes: readonly ClientScope[];
 }
 
-/** Own prices of one organization that are in force. */
-const PRICES_MAX = 1_000;
+/** Own prices of one organization. */
+export const PRICES_MAX = 1_000;
 /** Vendors of one organization. */
-const VENDORS_MAX = 100;
+export const VENDORS_MAX = 100;
 /** Keys that one isolate remembers. */
 const CREDENTIALS_MAX = 10_000;
 

@@ -221,3 +221,37 @@ describe('the address of a call', () => {
     }
   });
 });
+
+describe('an organization', () => {
+  const fill = (sql: string, org: string, rows: number) =>
+    bindings.DB.prepare(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?2) ${sql}`).bind(org, rows).run();
+
+  test('has at most a hundred vendors: one more is refused, one of them may still change', async () => {
+    const { organizationId: org } = await createTenant(operator);
+    await put('first', { apiKey: SECRET, baseUrl: 'https://vendor.acme.com' }, org);
+    await fill(
+      `INSERT INTO vendor_credentials (organization_id, provider, base_url, sealed_key, key_hint, updated_at_ms)
+       SELECT ?1, 'vendor-' || i, 'https://vendor.acme.com', '', '', 0 FROM n`,
+      org,
+      99,
+    );
+    const more = await put('one-more', { apiKey: SECRET, baseUrl: 'https://vendor.acme.com' }, org);
+    expect(more.refusal).toMatchObject({ code: 'CONFLICT', message: 'an organization has at most 100 vendors' });
+    expect((await put('first', { apiKey: SECRET, baseUrl: 'https://other.acme.com' }, org)).status).toBe(200);
+  });
+
+  test('has at most a thousand prices: one more is refused, one of them may still change', async () => {
+    const { organizationId: org } = await createTenant(operator);
+    const price = (modelKey: string) =>
+      operator.send('setPrice', { params: { org, modelKey }, body: { inputUsdPerMillion: 1, outputUsdPerMillion: 2 } });
+    await price('acme/first');
+    await fill(
+      `INSERT INTO organization_prices (organization_id, model_key, snapshot_id, rates, updated_at_ms) SELECT ?1, 'acme/' || i, '', '{}', 0 FROM n`,
+      org,
+      999,
+    );
+    const more = await price('acme/one-more');
+    expect(more.refusal).toMatchObject({ code: 'CONFLICT', message: 'an organization has at most 1000 prices of its own' });
+    expect((await price('acme/first')).status).toBe(200);
+  });
+});
