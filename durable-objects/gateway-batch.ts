@@ -8,7 +8,7 @@
  */
 import { DurableObject } from 'cloudflare:workers';
 import type { Env } from '../src/env.ts';
-import { failureAnswer } from '../src/gateway/answer.ts';
+import { brokenAnswer, failureAnswer } from '../src/gateway/answer.ts';
 import { type BatchInput, type BatchToAdmit, readInput, refuseBatch } from '../src/gateway/batch-admission.ts';
 import { askForBatch, type BatchAnswer, type BatchCommand, findBatch, kept } from '../src/gateway/batch-creation.ts';
 import { HOLDS_MAX, type Holds, type Lines, lastExpiry, replaced, standing, unrecorded } from '../src/gateway/batch-holds.ts';
@@ -16,7 +16,7 @@ import { type BatchProgress, callerOf, meterBatch, type WatchedBatch } from '../
 import { inFlight, keyOfAnotherBatch, notSentAgain, replayedAnswer } from '../src/gateway/batch-replies.ts';
 import { accessVendor, noVendor, type VendorAccess } from '../src/gateway/pass-through.ts';
 import { errorText } from '../src/platform/error-text.ts';
-import { ask } from '../src/storage/objects.ts';
+import { ask, ServiceUnavailable } from '../src/storage/objects.ts';
 
 /** A request for a batch. */
 interface Asked {
@@ -72,6 +72,9 @@ export class GatewayBatch extends DurableObject<Env> {
       if (!asked || asked.askedAtMs === null) return await this.#begin(command);
       if (asked.command.fingerprint !== fingerprint) return keyOfAnotherBatch();
       return asked.answer ? replayedAnswer(asked.answer) : await this.#resume(asked, command);
+    } catch (error) {
+      if (error instanceof ServiceUnavailable) return kept(brokenAnswer(error));
+      throw error;
     } finally {
       this.#creating = null;
     }
@@ -85,7 +88,12 @@ export class GatewayBatch extends DurableObject<Env> {
 
   /** Of a customer: admits the batch and holds its lines; or says why not. Sent again, it holds them once. */
   hold(batch: BatchToAdmit & { organizationId: string }): Promise<BatchAnswer | null> {
-    const admitted = this.#admission.then(() => this.#admit(batch));
+    const admitted = this.#admission
+      .then(() => this.#admit(batch))
+      .catch((error) => {
+        if (error instanceof ServiceUnavailable) return kept(brokenAnswer(error));
+        throw error;
+      });
     this.#admission = admitted.catch(() => undefined);
     return admitted;
   }
@@ -155,6 +163,9 @@ export class GatewayBatch extends DurableObject<Env> {
     try {
       const asked = await this.ctx.storage.get<Asked>(ASKED_KEY);
       if (asked && !asked.answer) await this.#findOrForget(asked);
+    } catch (error) {
+      console.warn(JSON.stringify({ event: 'batch_search_failed', error: errorText(error) }));
+      await this.ctx.storage.setAlarm(Date.now() + PAUSE_MS_MAX);
     } finally {
       this.#creating = null;
     }
@@ -162,17 +173,15 @@ export class GatewayBatch extends DurableObject<Env> {
 
   async #findOrForget(asked: Asked): Promise<void> {
     if (asked.askedAtMs === null) return this.#forget(asked);
-    // Should the search itself fail, there is another.
-    await this.ctx.storage.setAlarm(Date.now() + pauseMs(asked.rounds));
     const vendor = await accessVendor(await this.#callerOf(asked.command));
-    if (vendor && (await this.#find(vendor, asked)) === 'never_begun') await this.#forget(asked);
+    if ((await this.#find(vendor, asked)) === 'never_begun') await this.#forget(asked);
   }
 
   /** The batch, which is watched from now on; or whether it may still come to light. */
-  async #find(vendor: VendorAccess, asked: Asked): Promise<{ answer: BatchAnswer } | 'never_begun' | 'in_doubt'> {
+  async #find(vendor: VendorAccess | null, asked: Asked): Promise<{ answer: BatchAnswer } | 'never_begun' | 'in_doubt'> {
     const nowMs = Date.now();
     const { askedAtMs, absentSinceMs, command, rounds } = asked;
-    const found = await findBatch(vendor, command);
+    const found = vendor ? await findBatch(vendor, command) : 'unknown';
     if (typeof found !== 'string') {
       await this.#begun(asked, found);
       return found;

@@ -70,7 +70,7 @@ function resolveCachedTokens(body: unknown): unknown {
 
 export const CallData = z.object({
   begin: BeginCallData.describe('What the call was allowed'),
-  end: EndCallData.optional().describe('What the call cost; absent where it was denied'),
+  end: EndCallData.optional().describe('What the call cost; absent where it was denied, or is still being recorded'),
   vendor: z
     .object({
       ok: z.boolean().describe('The vendor answered 2xx'),

@@ -1,8 +1,7 @@
 /**
  * May this batch begin? Its lines run at the vendor without us, so they are judged before: every tier that they bill
- * must be allowed, and the calls that are left of a tier must cover its lines, unless credit pays for more.
- *
- * Nothing is held while the batch runs: what its lines used is recorded when they are answered, whatever is left then.
+ * must be allowed, and the calls that are left of a tier, less what other batches hold of them, must cover its lines,
+ * unless credit pays for more. What the lines used is recorded when they are answered, whatever is left then.
  */
 import type { Catalog } from '../catalog/model.ts';
 import { resolvePrice } from '../catalog/prices.ts';
@@ -12,30 +11,51 @@ import { isPremiumPrice } from '../domain/pricing.ts';
 import type { Caller } from '../metering/caller.ts';
 import { provisionCustomer } from '../metering/customers.ts';
 import { linesOf } from '../platform/bytes.ts';
+import { currentCatalog } from '../storage/catalog.ts';
+import { ask, customerByName } from '../storage/objects.ts';
 import { findPlanVersion } from '../storage/plans.ts';
 import { deniedAnswer, failureAnswer, type GatewayAnswer, refusalAnswer } from './answer.ts';
+import type { BatchCommand } from './batch-creation.ts';
+import { type Holds, heldByOthers, type Lines } from './batch-holds.ts';
 import type { BeginFields } from './input.ts';
+import { passBack, type VendorAccess } from './pass-through.ts';
 
 /** Of a line in a batch's files: an answer with a picture fits. */
 export const BATCH_LINE_BYTES_MAX = 8 * 1024 * 1024;
 /** The vendor takes up to 50,000 lines; more are refused here without reading on. */
 const LINES_MAX = 50_000;
+const TIERS: readonly Tier[] = ['standard', 'premium'];
 
 /** What a batch is going to run. */
 export interface BatchInput {
-  lines: ReadonlyMap<Tier, number>;
+  lines: Lines;
   /** Where all lines name the same. */
   model: string | undefined;
 }
 
-/** How many lines of a file bill each tier; or why that cannot be said. */
-export async function readInputFile(
+/** What the batch's input file is going to run; or why that cannot be said. */
+export async function readInput(
+  caller: Caller,
+  vendor: VendorAccess,
+  { inputFileId, requestId }: Pick<BatchCommand, 'inputFileId' | 'requestId'>,
+): Promise<BatchInput | GatewayAnswer> {
+  const { catalog } = await currentCatalog(caller.env, caller.defer);
+  const file = await vendor.request({ method: 'GET', path: `files/${inputFileId}/content` }, 'stream');
+  if (file.kind === 'stream') return readLines(caller, catalog, file.body, Date.now());
+  const answer = passBack(file, vendor.key, requestId);
+  // The input file is the request's own mistake where the vendor does not have it.
+  if (answer.status === 404) return refused('there is no such input file');
+  return file.kind === 'answer' && file.ok ? refused('the input file has no lines') : answer;
+}
+
+/** How many lines of a file bill each tier. */
+async function readLines(
   { env, organization }: Caller,
   catalog: Catalog,
   file: ReadableStream<Uint8Array>,
   nowMs: number,
 ): Promise<BatchInput | GatewayAnswer> {
-  const counts = new Map<Tier, number>();
+  const lines: Lines = {};
   const tiers = new Map<string, Tier>();
   let number = 0;
   for await (const { text, cut } of linesOf(file, BATCH_LINE_BYTES_MAX, Number(env.GATEWAY_TIMEOUT_MS))) {
@@ -49,10 +69,10 @@ export async function readInputFile(
       tier = await tierOfModel(organization, catalog, model, nowMs);
       tiers.set(model, tier);
     }
-    counts.set(tier, (counts.get(tier) ?? 0) + 1);
+    lines[tier] = (lines[tier] ?? 0) + 1;
   }
   if (number === 0) return refused('the input file has no lines');
-  return { lines: counts, model: tiers.size === 1 ? [...tiers.keys()][0] : undefined };
+  return { lines, model: tiers.size === 1 ? [...tiers.keys()][0] : undefined };
 }
 
 export async function tierOfModel({ prices }: Caller['organization'], catalog: Catalog, model: string, nowMs: number): Promise<Tier> {
@@ -60,17 +80,30 @@ export async function tierOfModel({ prices }: Caller['organization'], catalog: C
   return price.available && isPremiumPrice(price.card) ? 'premium' : 'standard';
 }
 
+/** A batch to be admitted beside those that hold something already. */
+export interface BatchToAdmit {
+  requestName: string;
+  begin: BeginFields;
+  lines: Lines;
+}
+
 /** The refusal of a batch whose lines the customer's plan does not allow; `null` where it may begin. */
-export async function refuseBatch(caller: Caller, begin: BeginFields, input: BatchInput): Promise<GatewayAnswer | null> {
+export async function refuseBatch(
+  caller: Caller,
+  { requestName, begin, lines: wanted }: BatchToAdmit,
+  holds: Holds,
+): Promise<GatewayAnswer | null> {
   const { customerId, customerName, customerFriendlyName, customerEmail, stripeCustomerId } = begin;
   const contact = { customerName, customerFriendlyName, customerEmail, stripeCustomerId };
   const ready = await provisionCustomer(caller, { customerId, ...contact }, null);
   if (!ready.ok) return refusalAnswer(ready.refusal);
   if (ready.data.canceled) return deniedAnswer("the customer's subscription is canceled");
-  for (const [tier, lines] of input.lines) {
+  for (const tier of TIERS) {
+    const lines = wanted[tier] ?? 0;
+    if (lines === 0) continue;
     if (!ready.data.allowed[tier]) return deniedAnswer(`the customer's plan allows no further call of a ${tier} model`);
-    const left = callsLeft(ready.data, tier);
-    if (lines > left && !(await isOnCredit(caller, ready.data))) {
+    const left = Math.max(0, callsLeft(ready.data, tier) - heldByOthers(holds, requestName, tier));
+    if (lines > left && !(await isOnCredit(caller, begin.customerId, ready.data))) {
       return deniedAnswer(`the batch has ${lines} lines for ${tier} models, and the customer's plan allows ${left} further calls`);
     }
   }
@@ -82,10 +115,12 @@ function callsLeft({ policy, meters }: CustomerUsageData, tier: Tier): number {
   return policy === 'NONE' || !meter || meter.unlimited ? Number.POSITIVE_INFINITY : meter.remaining;
 }
 
-/** Whether credit pays for what goes beyond the allowance. */
-async function isOnCredit({ env, organization }: Caller, { subscription }: CustomerUsageData): Promise<boolean> {
-  const version = await findPlanVersion(env, organization.organizationId, subscription.usagePlanVersionId);
-  return version?.plan.payg.enabled === true;
+/** Whether credit pays for what goes beyond the allowance: the plan must be pay-as-you-go, and a balance be there. */
+async function isOnCredit({ env, organization }: Caller, customerId: string, { subscription }: CustomerUsageData): Promise<boolean> {
+  const { organizationId } = organization;
+  const version = await findPlanVersion(env, organizationId, subscription.usagePlanVersionId);
+  if (version?.plan.payg.enabled !== true) return false;
+  return !(await ask(customerByName(env, organizationId, customerId), (customer) => customer.isOutOfCredit(organizationId)));
 }
 
 function modelOf(line: string): string | null {

@@ -8,6 +8,7 @@ import type { EndCallData } from '../contract/calls.ts';
 import type { Answer } from '../contract/errors.ts';
 import { idempotencyKey } from '../contract/fields.ts';
 import type { CallError } from '../domain/call.ts';
+import type { Tier } from '../domain/entitlements.ts';
 import type { Env } from '../env.ts';
 import { beginCommand } from '../metering/begin-call.ts';
 import type { Caller } from '../metering/caller.ts';
@@ -16,9 +17,10 @@ import { type Line, linesOf } from '../platform/bytes.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import { loadOrganization } from '../storage/credentials.ts';
-import { ask, claimKey, customerByName } from '../storage/objects.ts';
+import { ask, claimKey, customerByName, ServiceUnavailable } from '../storage/objects.ts';
 import { readFailure, readUsage } from '../vendors/usage.ts';
 import { BATCH_LINE_BYTES_MAX, tierOfModel } from './batch-admission.ts';
+import type { Lines } from './batch-holds.ts';
 import type { BeginFields } from './input.ts';
 import { accessVendor, BATCH_VENDOR, VENDOR_ID, type VendorAccess } from './pass-through.ts';
 
@@ -37,6 +39,8 @@ export interface BatchProgress {
   error: number;
   /** Lines that could not be recorded, because their id was somebody else's. */
   refused: number;
+  /** Lines that were recorded, by the tier that paid. */
+  recorded: Lines;
 }
 
 const TERMINAL = new Set(['completed', 'failed', 'expired', 'cancelled']);
@@ -51,6 +55,15 @@ export function isTerminal(status: string | undefined): boolean {
   return status !== undefined && TERMINAL.has(status);
 }
 
+/** On whose behalf a batch is begun and metered, with nobody's request at hand. Throws `ServiceUnavailable` while D1 is away. */
+export async function callerOf(env: Env, organizationId: string, defer: Caller['defer']): Promise<Caller> {
+  const organization = await loadOrganization(env, organizationId).catch((cause) => {
+    throw new ServiceUnavailable('the configuration cannot be read for the moment', { cause });
+  });
+  if (!organization) throw new Error('the organization is not there');
+  return { env, organization: { ...organization, models: null }, defer };
+}
+
 /**
  * Asks the vendor, and meters what is answered. `pending` where the batch is not finished, `more` where this run's time
  * was over. `save` keeps the place. Throws where vendor or objects cannot be reached; what was done stays done.
@@ -62,9 +75,7 @@ export async function meterBatch(
   save: (progress: BatchProgress) => Promise<void>,
   defer: (work: Promise<unknown>) => void,
 ): Promise<'pending' | 'more' | 'done'> {
-  const organization = await loadOrganization(env, batch.organizationId);
-  if (!organization) throw new Error('the organization is not there');
-  const caller: Caller = { env, organization: { ...organization, models: null }, defer };
+  const caller = await callerOf(env, batch.organizationId, defer);
   const vendor = await accessVendor(caller);
   if (!vendor) throw new Error(`there are no credentials for the vendor ${BATCH_VENDOR}`);
   const found = await vendor.request({ method: 'GET', path: `batches/${batch.batchId}` }, 'text');
@@ -99,7 +110,10 @@ async function meterFile(
   let waiting: Line[] = [];
   const meterWaiting = async () => {
     const recorded = await Promise.all(waiting.map((line, index) => meterLine(caller, batch, line, number - waiting.length + index)));
-    progress.refused += recorded.filter((done) => !done).length;
+    for (const tier of recorded) {
+      if (tier === null) progress.refused += 1;
+      else progress.recorded[tier] = (progress.recorded[tier] ?? 0) + 1;
+    }
     progress[name] = number;
     waiting = [];
     await save(progress);
@@ -123,13 +137,13 @@ interface AnsweredLine {
   outcome: Pick<Outcome, 'usage' | 'modelUsed' | 'reasoningEffort'> & { error?: CallError };
 }
 
-/** Records the line's call, once. `false` where the id is taken by something else. */
+/** Records the line's call, once: the tier that it is counted in, `null` where the id is taken by something else. */
 async function meterLine(
   caller: Caller,
   { organizationId, batchId, begin, model }: WatchedBatch,
   line: Line,
   index: number,
-): Promise<boolean> {
+): Promise<Tier | null> {
   const { env, organization, defer } = caller;
   const { customerId } = begin;
   const { customId, outcome } = readLine(line, index);
@@ -146,12 +160,12 @@ async function meterLine(
     customer.record({ ...command, key: { source: 'explicit', callId, claimedAtMs: claim.claimedAtMs } }, end),
   )) as Answer<EndCallData>;
   // A line of an old run whose answers the object has dropped was metered then.
-  return recorded.ok || refuseLine(callId, recorded.refusal.message);
+  return recorded.ok ? tier : refuseLine(callId, recorded.refusal.message);
 }
 
-function refuseLine(callId: string, reason: string): false {
+function refuseLine(callId: string, reason: string): null {
   console.error(JSON.stringify({ event: 'batch_line_refused', callId, reason }));
-  return false;
+  return null;
 }
 
 /** What a line says. One that cannot be read, or is too long, ran all the same: what it used is not known. */

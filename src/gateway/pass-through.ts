@@ -22,6 +22,8 @@ export interface PassedRequest {
   path: string;
   contentType?: string | undefined;
   body?: Uint8Array | string | undefined;
+  /** Where it may take less than a model may. */
+  timeoutMsMax?: number;
 }
 
 /** The vendor, with its key; or why it cannot be asked. */
@@ -38,13 +40,13 @@ export async function accessVendor(caller: Caller): Promise<VendorAccess | null>
   if (!vendor || key === null) return null;
   return {
     key,
-    request: ({ method, path, contentType, body }, responseType) =>
+    request: ({ method, path, contentType, body, timeoutMsMax = Number.POSITIVE_INFINITY }, responseType) =>
       requestVendor({
         url: `${vendor.baseUrl}/${path}`,
         method,
         headers: { Authorization: `Bearer ${key}`, ...(contentType !== undefined && { 'Content-Type': contentType }) },
         body,
-        timeoutMs: Number(caller.env.GATEWAY_TIMEOUT_MS),
+        timeoutMs: Math.min(Number(caller.env.GATEWAY_TIMEOUT_MS), timeoutMsMax),
         responseType,
       }),
   };

@@ -17,7 +17,8 @@ import { requestVendor, type VendorResult } from '../vendors/request.ts';
 import { readFailure, readUsage, StreamUsage, type VendorUsage } from '../vendors/usage.ts';
 import { openCall, pricingModeOf } from './begin-call.ts';
 import type { Caller } from './caller.ts';
-import { finishCall, NO_USAGE, type Outcome, usageOf } from './finish-call.ts';
+import { finishSurely } from './end-surely.ts';
+import { NO_USAGE, type Outcome, usageOf } from './finish-call.ts';
 import { fingerprintOf } from './idempotency.ts';
 
 type VendorRequest = NonNullable<CallRequest['vendor']>;
@@ -33,6 +34,8 @@ interface Kept {
 const END_MARGIN_MS = 60_000;
 /** While the first request is on its way, a retry is asked to come back after this. */
 const IN_FLIGHT_RETRY_SECONDS = 2;
+
+const NOT_ENDED_YET = 'what the call used is being recorded; its cost is at GET /calls/{callId}';
 
 /** A model's name as a recorded call takes it. */
 const modelName = text(300);
@@ -72,7 +75,9 @@ export async function makeCall(caller: Caller, request: CallRequest, headerKey: 
 
 async function carryOut(caller: Caller, request: CallRequest, begin: Accepted<BeginCallData>): Promise<Answer<CallData>> {
   const { outcome, kept } = request.vendor ? await askVendor(request, request.vendor) : reported(request);
-  const ended = await finishCall(caller, begin.data.callId, { ...outcome, customerId: request.customerId, keep: kept });
+  const ended = await finishSurely(caller, begin.data.callId, { ...outcome, customerId: request.customerId, keep: kept });
+  // The vendor's answer does not wait for an object that is away; a retry under the call's key finds it whole.
+  if (!ended) return present(begin.data, undefined, kept, Date.now(), NOT_ENDED_YET);
   if (!ended.ok) return ended;
   // Of the moment in which the end was recorded, as a retry will find it.
   return present(begin.data, ended.data, kept, Date.parse(ended.result.timestamp), begin.result.message);
@@ -158,7 +163,7 @@ function readAnswer(result: VendorResult): Read {
 const NO_ANSWER = { ok: false, status: 502, said: null, refused: false, body: null };
 const BROKEN = 'VENDOR_ANSWER_BROKEN';
 
-function readBody({ status, ok, body }: VendorResult & { kind: 'answer' }): Read {
+function readBody({ status, ok, headers, body }: VendorResult & { kind: 'answer' }): Read {
   const stream = typeof body === 'string' ? readStream(body) : null;
   // Text was asked for, and may still be JSON: a refusal, or an answer longer than any event of a stream.
   const document = typeof body === 'string' ? parsed(body) : body;
@@ -168,10 +173,16 @@ function readBody({ status, ok, body }: VendorResult & { kind: 'answer' }): Read
     return { ...read, ok: false, body: null, error: { code: BROKEN, message: "the vendor's answer nests too deep" } };
   if (!ok) return { ...read, ok: false, error: failureOf(status, document), details: detailsOf(document) };
   if (stream?.failed) return { ...read, ok: false, error: clean(stream.failed) };
-  if (stream?.usage() && !stream.completed && document === undefined) {
-    return { ...read, ok: false, error: { code: BROKEN, message: "the vendor's stream ended before its end" } };
+  const error = stream && document === undefined ? brokenOff(stream, headers.get('content-type') ?? '') : null;
+  return error ? { ...read, ok: false, error } : { ...read, ok: true };
+}
+
+/** What dies on the way is a failed call, also where it had told nothing yet; text of another kind is not judged. */
+function brokenOff(stream: StreamUsage, contentType: string): Read['error'] | null {
+  if (stream.truncated || (stream.empty && /event-stream/i.test(contentType))) {
+    return { code: 'VENDOR_STREAM_CUT', message: "the vendor's stream ended before its end" };
   }
-  return { ...read, ok: true };
+  return stream.empty && /\bjson\b/i.test(contentType) ? { code: BROKEN, message: "the vendor's answer is no JSON" } : null;
 }
 
 function failureOf(status: number, body: unknown): { code: string; message: string } {
@@ -205,9 +216,9 @@ function parsed(body: string): unknown {
   }
 }
 
-function present(begin: BeginCallData, end: EndCallData, { vendor, endUsage }: Kept, atMs: number, message?: string) {
+function present(begin: BeginCallData, end: EndCallData | undefined, { vendor, endUsage }: Kept, atMs: number, message?: string) {
   const code = vendor && !vendor.ok ? 'CALL_VENDOR_WARNING' : 'CALL_SUCCESS';
-  return accept(code, { begin, end, ...(vendor && { vendor }), endUsage }, atMs, message);
+  return accept(code, { begin, ...(end && { end }), ...(vendor && { vendor }), endUsage }, atMs, message);
 }
 
 function presentUsage(usage: Usage, modelUsed: string | undefined): NonNullable<CallData['endUsage']> {

@@ -111,6 +111,7 @@ function mountBatches(gateway: Hono<AppEnv>): void {
     createBatch(callerOf(c), {
       request: body as Parameters<typeof createBatch>[1]['request'],
       customerHeader: c.req.header(CUSTOMER_HEADER) ?? null,
+      headerKey: headerKeyOf(c),
       requestId: c.get('correlationId'),
     }),
   );

@@ -12,11 +12,11 @@ export type { StreamEvent } from './event-blocks.ts';
 
 export interface StreamOutcome {
   /**
-   * `completed`: the vendor said that it was done. `client_left`: the caller went before that. `vendor_cut`: the
-   * vendor's stream ended without its mark of the end, or broke. `timeout`: the vendor fell silent.
+   * `completed`: the vendor's answer is whole. `client_left`: the caller went before that. `vendor_cut`: the vendor's
+   * stream ended before its end, or broke. `timeout`: the vendor fell silent.
    */
   end: 'completed' | 'client_left' | 'vendor_cut' | 'timeout';
-  /** The vendor's mark of the end was seen, be it after the caller had left. */
+  /** The vendor's answer is whole, be it that the end came after the caller had left. */
   completed: boolean;
   usage: VendorUsage | null;
   /** An error that the vendor reported inside the stream. */
@@ -122,11 +122,12 @@ class MeteredStream {
       if (this.#left && value) this.#drainedBytes += value.byteLength;
       if (!done) return await this.#take(value);
       const rest = await this.#takeRest();
-      this.#end(this.#endOfVendor());
+      // A vendor that closes the stream has said what it had to say: nobody knows of a usage that did not come.
+      this.#endOfVendor(this.#usage.finished);
       return rest;
     } catch {
       // The connection broke. Should the vendor have said all before, nothing was lost.
-      this.#end(this.#endOfVendor(), !this.#usage.completed);
+      this.#endOfVendor(this.#usage.completed, !this.#usage.completed);
       return null;
     } finally {
       clearTimeout(idle);
@@ -166,16 +167,15 @@ class MeteredStream {
     }
   }
 
-  #endOfVendor(): StreamOutcome['end'] {
-    if (this.#left) return 'client_left';
-    return this.#usage.completed ? 'completed' : 'vendor_cut';
+  #endOfVendor(whole: boolean, failed = false): void {
+    this.#end(this.#left ? 'client_left' : whole ? 'completed' : 'vendor_cut', failed, whole);
   }
 
   /** Ends the stream, once; `failed` makes the caller's stream break as the vendor's did. */
-  #end(end: StreamOutcome['end'], failed = end === 'timeout'): void {
+  #end(end: StreamOutcome['end'], failed = end === 'timeout', completed = this.#usage.completed): void {
     if (this.#ended) return;
     this.#failed = failed;
-    const { completed, failed: failure } = this.#usage;
+    const { failed: failure } = this.#usage;
     this.#ended = this.#report({ end, completed, usage: this.#usage.usage(), failure });
     // Lets go of the vendor where its stream is not over; a read under way then ends.
     this.#reader.cancel().catch(() => undefined);

@@ -56,6 +56,10 @@ export class StreamUsage {
   readonly #encoder = new TextEncoder();
   #reading: StreamReading | null = null;
   #done = false;
+  /** An event went by, whatever it said. */
+  #begun = false;
+  /** An event broke off in the middle of its JSON. */
+  #torn = false;
 
   constructor(eventBytesMax?: number) {
     this.#blocks = new EventBlocks(eventBytesMax);
@@ -64,6 +68,21 @@ export class StreamUsage {
   /** The vendor's own mark of the end went by; a stream that broke off has none. */
   get completed(): boolean {
     return this.#done || (this.#reading?.completed ?? false);
+  }
+
+  /** The answer is whole, although its usage may be missing. */
+  get finished(): boolean {
+    return this.completed || (this.#reading?.finished ?? false);
+  }
+
+  /** Over before its end, where it is a vendor's stream: one that is in nobody's form is not judged. To be asked after `end`. */
+  get truncated(): boolean {
+    return !this.finished && (this.#reading !== null || this.#torn);
+  }
+
+  /** No event came. */
+  get empty(): boolean {
+    return !this.#begun;
   }
 
   usage(): VendorUsage | null {
@@ -85,12 +104,14 @@ export class StreamUsage {
 
   /** One event, for a caller that cuts the stream itself. */
   read({ event, data }: StreamEvent): void {
+    this.#begun = true;
     if (data === '[DONE]') {
       this.#done = true;
       return;
     }
     const body = parse(data);
     this.failed ??= event === 'error' ? readErrorEvent(data, body) : readFailure(body);
+    this.#torn = body === undefined && /^\s*[{[]/.test(data);
     if (!isFields(body)) return;
     this.#reading ??= readingOf(body);
     this.#reading?.read(body);

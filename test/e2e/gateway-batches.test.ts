@@ -125,6 +125,10 @@ describe('is refused before the vendor begins', () => {
       limits: { premiumCalls: 1 },
       payg: { enabled: true, markupPercent: 0 },
     });
+    expect(await create(credit, lines).catch(({ code }) => code)).toBe('ENTITLEMENT_DENIED');
+    const params = { org: credit.organizationId, customerId: 'default' };
+    const granted = await setting.server.operator.send('grantCredit', { params, body: { kind: 'USD', amountUsd: '1' } });
+    expect(granted.status).toBe(200);
     expect(await create(credit, lines)).toMatchObject({ status: 'validating' });
   });
 

@@ -200,6 +200,7 @@ describe('a vendor that answers', () => {
     ['cut', unknown(502, 'VENDOR_ANSWER_BROKEN')],
     ['big', unknown(502, 'VENDOR_ANSWER_BROKEN')],
     ['silent', unknown(504, 'VENDOR_TIMEOUT')],
+    ['end-early', unknown(200, 'VENDOR_STREAM_CUT')],
     ['stream-error', unknown(200, 'server_error')],
     ['no-usage', unsaid],
     ['zero-usage', nothing],
@@ -233,9 +234,21 @@ describe('a vendor that answers', () => {
     // The beginning of the stream names the prompt and one token of output.
     expect(end).toMatchObject({
       status: 'FAILED',
-      error: { code: 'VENDOR_ANSWER_BROKEN' },
+      error: { code: 'VENDOR_STREAM_CUT' },
       usage: { inputTokens: INPUT, responseTokens: 1 },
     });
+  });
+
+  test.each<[string, () => { url: string; body: object }]>([
+    ['responses', () => responses(STREAM)],
+    ['generateContent', () => content('streamGenerateContent?alt=sse')],
+    ["generateContent's array", () => content('streamGenerateContent')],
+  ])('half a stream of %s fails the call too', async (_, asked) => {
+    const { call, left } = await customer('half');
+    vendor.fail('end-early');
+    const { end, vendor: answered } = dataOf(await call({ ...asked(), responseType: 'stream' }));
+    expect([answered?.ok, answered?.status, end?.status, end?.error?.code]).toEqual([false, 200, 'FAILED', 'VENDOR_STREAM_CUT']);
+    expect(await left()).toEqual(NOTHING_OPEN);
   });
 
   test('nobody there is 502', async () => {

@@ -97,6 +97,39 @@ describe('streams', () => {
     expect(stream.failed).toBeNull();
   });
 
+  const second = (finish_reason: string | null) => ({ ...delta('b', finish_reason), index: 1 });
+
+  test.each<[string, string, 'whole' | 'truncated' | 'not judged']>([
+    ['stopped and marked', sse(chunk([delta('a', 'stop')]), '[DONE]'), 'whole'],
+    ['marked alone', sse(chunk([delta('a')]), '[DONE]'), 'whole'],
+    ['stopped alone', sse(chunk([delta('a')]), chunk([delta('', 'length')])), 'whole'],
+    ['stopped, and then a chunk of no interest', sse(chunk([delta('a', 'stop')]), chunk([delta('')])), 'whole'],
+    ['neither', sse(chunk([delta('a')])), 'truncated'],
+    ['an empty reason, as some write where there is none', sse(chunk([delta('a', '')])), 'truncated'],
+    ['one of two answers stopped', sse(chunk([delta('a')]), chunk([second(null)]), chunk([delta('', 'stop')])), 'truncated'],
+    ['both answers stopped', sse(chunk([delta('a', 'stop'), second(null)]), chunk([second('stop')])), 'whole'],
+    ['broken off in the first event', 'data: {"choices":[{"index":0,"delta":{"con', 'truncated'],
+    ['a response that runs', sse({ type: 'response.created', response: { status: 'in_progress' } }), 'truncated'],
+    ['a response that was cut short by its bound', sse({ type: 'response.incomplete', response: { status: 'incomplete' } }), 'whole'],
+    ['a message without its stop', sse({ type: 'message_start', message: { type: 'message' } }), 'truncated'],
+    ['a message that stopped', sse({ type: 'message_start', message: {} }, { type: 'message_stop' }), 'whole'],
+    ['a candidate without a reason', sse({ candidates: [{ content: {} }] }), 'truncated'],
+    [
+      'one of two candidates',
+      sse({ candidates: [{ content: {} }, { index: 1 }] }, { candidates: [{ index: 1, finishReason: 'STOP' }] }),
+      'truncated',
+    ],
+    ['a candidate that stopped', sse({ candidates: [{ finishReason: 'MAX_TOKENS' }] }), 'whole'],
+    ["an array of Google's without its end", `[${JSON.stringify({ candidates: [{ content: {} }] })},\r\n{"cand`, 'truncated'],
+    ['a stream in a form of its own', sse({ token: 'hello' }), 'not judged'],
+    ['words', sse('hello'), 'not judged'],
+    ['nothing', '', 'not judged'],
+  ])('is whole or truncated: %s', (_, text, verdict) => {
+    const stream = streamed(text);
+    expect([stream.finished, stream.truncated]).toEqual([verdict === 'whole', verdict === 'truncated']);
+    expect(stream.empty).toBe(text === '');
+  });
+
   const start = {
     type: 'message_start',
     message: {

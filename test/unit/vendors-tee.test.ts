@@ -85,7 +85,16 @@ function scripted() {
       for (const part of parts) controller.enqueue(typeof part === 'string' ? encoder.encode(part) : part);
     },
     close: () => controller.close(),
+    fail: () => controller.error(new Error('connection lost')),
   };
+}
+
+/** A vendor's stream that is over. */
+function sentBy(...parts: string[]): ReadableStream<Uint8Array> {
+  const { body, send, close } = scripted();
+  send(...parts);
+  close();
+  return body;
 }
 
 const event = (body: unknown) => `data: ${typeof body === 'string' ? body : JSON.stringify(body)}\n\n`;
@@ -131,6 +140,24 @@ describe('a caller that stays', () => {
     const { stream, outcomes } = meter(await open('[fail:cut] [reply:6]', '/v1/messages'));
     await expect(text(stream)).rejects.toThrow();
     expect(outcomes).toMatchObject([{ end: 'vendor_cut', completed: false, usage: { inputTokens: 2, responseTokens: 1 } }]);
+  });
+
+  test('a vendor that stopped for a reason and closed the stream has answered, also without a usage', async () => {
+    const { stream, outcomes } = meter(sentBy(delta('a'), delta('', 'stop')));
+    await text(stream);
+    expect(outcomes).toEqual([{ end: 'completed', completed: true, usage: null, failure: null }]);
+  });
+
+  test('one whose connection breaks before the usage has not', async () => {
+    const { body, send, fail } = scripted();
+    send(delta('a'), delta('', 'stop'));
+    const { stream, outcomes } = meter(body);
+    const reader = stream.getReader();
+    await reader.read();
+    await reader.read();
+    fail();
+    await expect(reader.read()).rejects.toThrow();
+    expect(outcomes).toEqual([{ end: 'vendor_cut', completed: false, usage: null, failure: null }]);
   });
 
   test('a vendor that falls silent is given up', async () => {
@@ -208,6 +235,17 @@ describe('a caller that leaves', () => {
     send(delta('a', 'stop'), USAGE, DONE);
     close();
     expect(await ended).toMatchObject({ end: 'client_left', completed: true, usage: figures });
+  });
+
+  test('before a usage that never comes: the answer was whole', async () => {
+    const { body, send, close } = scripted();
+    const { stream, ended } = meter(body);
+    const reader = stream.getReader();
+    send(delta('a', 'stop'));
+    await reader.read();
+    await reader.cancel();
+    close();
+    expect(await ended).toEqual({ end: 'client_left', completed: true, usage: null, failure: null });
   });
 
   test('after the last word has completed the stream', async () => {

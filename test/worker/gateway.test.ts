@@ -2,12 +2,17 @@
  * Promise: what a vendor did is recorded, also when the customer's object is away as the call ends, the service itself
  * fails, or the object that meters a batch is stopped in the middle.
  */
-import { createExecutionContext, evictDurableObject, runDurableObjectAlarm, waitOnExecutionContext } from 'cloudflare:test';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import {
+  createExecutionContext,
+  evictDurableObject,
+  runDurableObjectAlarm,
+  runInDurableObject,
+  waitOnExecutionContext,
+} from 'cloudflare:test';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import type { Env } from '../../src/env.ts';
-import type { WatchedBatch } from '../../src/gateway/batch-metering.ts';
-import { createTenant, type Tenant } from '../support/api.ts';
+import { Api, createTenant, type Tenant } from '../support/api.ts';
 import { bindings, customerStub, operator } from '../support/worker.ts';
 
 const app = createApp();
@@ -46,9 +51,9 @@ const completion = (model: unknown) => ({
 });
 const answers: Vendor = (_url, { model }) => Response.json(completion(model));
 
-async function ask(key: string, body: object, env: Env = bindings, path = '/v1/chat/completions') {
+async function ask(key: string, body: object, env: Env = bindings, path = '/v1/chat/completions', more: Record<string, string> = {}) {
   const context = createExecutionContext();
-  const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' };
+  const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json', ...more };
   const request = {
     method: 'POST',
     headers,
@@ -106,6 +111,114 @@ test('the same of a stream', async () => {
   expect(await callOf(tenant, callId)).toMatchObject({ status: 'COMPLETED', outcome: { usage: { responseTokens: 4 } } });
 });
 
+test.each<[string, object[], string, string | undefined]>([
+  ['stopped, without usage or mark', [{ finish_reason: 'stop' }], 'COMPLETED', undefined],
+  ['never stopped', [{}], 'FAILED', 'VENDOR_STREAM_CUT'],
+  ['stopped for one of two answers', [{ finish_reason: 'stop' }, { index: 1 }], 'FAILED', 'VENDOR_STREAM_CUT'],
+])('a stream that is closed and had %s is recorded as what it was', async (_, choices, status, code) => {
+  const parts = choices.map((choice) => ({
+    object: 'chat.completion.chunk',
+    model: 'gpt-5.2',
+    choices: [{ index: 0, delta: {}, ...choice }],
+  }));
+  const text = parts.map((part) => `data: ${JSON.stringify(part)}\n\n`).join('');
+  vendor = () => new Response(text, { headers: { 'Content-Type': 'text/event-stream' } });
+  const tenant = await newTenant();
+  const { response, callId, rest } = await ask(tenant.key, { stream: true });
+  expect(await response.text()).toBe(text);
+  await rest();
+  const call = await callOf(tenant, callId);
+  expect([call?.status, call?.outcome?.error?.code]).toEqual([status, code]);
+  expect(call?.outcome?.price).toEqual({ status: 'UNAVAILABLE', reason: 'USAGE_NOT_REPORTED' });
+});
+
+describe('POST /call', () => {
+  const make = async ({ key }: { key: string }, env: Env, idempotencyKey: string, responseType = 'json') => {
+    const context = createExecutionContext();
+    const api = new Api(async (url, init) => app.request(url, init as RequestInit, env, context), 'https://service.test', key);
+    const asked = { url: 'https://api.openai.com/v1/chat/completions', body: { model: 'gpt-5.2' }, responseType };
+    const headers = { 'Idempotency-Key': idempotencyKey };
+    const reply = await api.send('makeCall', { body: { customerId: 'default', vendor: asked }, headers });
+    return { reply, rest: () => waitOnExecutionContext(context) };
+  };
+
+  test('answers with what the vendor said although the object is away, and is ended afterwards', async () => {
+    let asked = 0;
+    vendor = (url, body) => {
+      asked += 1;
+      return answers(url, body);
+    };
+    const tenant = await newTenant();
+    const { env, ends } = failing(2);
+    const { reply, rest } = await make(tenant, env, 'away');
+    expect(reply.body.result).toMatchObject({ code: 'CALL_SUCCESS', message: expect.stringContaining('GET /calls/') });
+    expect(reply.data).toMatchObject({ vendor: { ok: true, status: 200, body: { id: 'c' } }, endUsage: { inputTokens: 10, tokens: 4 } });
+    expect(reply.data).not.toHaveProperty('end');
+    expect((await make(tenant, bindings, 'away')).reply.refusal.code).toBe('CALL_IN_FLIGHT');
+    await rest();
+    expect(ends()).toBe(3);
+    expect(await callOf(tenant, 'away')).toMatchObject({ status: 'COMPLETED', outcome: { usage: { inputTokens: 10, responseTokens: 4 } } });
+    const again = (await make(tenant, bindings, 'away')).reply;
+    expect(again.headers.get('Idempotency-Replayed')).toBe('true');
+    expect(again.data).toMatchObject({ ...reply.data, end: { status: 'COMPLETED', metered: { tokens: 4 } } });
+    expect(asked).toBe(1);
+  });
+
+  test('of an object that stays away: the tries are bounded, what was used is in the log, and the call times out', async () => {
+    vendor = answers;
+    const logged: string[] = [];
+    vi.spyOn(console, 'error').mockImplementation((text) => void logged.push(String(text)));
+    const tenant = await newTenant();
+    const waits: number[] = [];
+    vi.spyOn(scheduler, 'wait').mockImplementation(async (ms) => void waits.push(ms));
+    const { env, ends } = failing(Number.POSITIVE_INFINITY);
+    const { reply, rest } = await make(tenant, env, 'gone');
+    expect(reply.data.vendor?.ok).toBe(true);
+    await rest();
+    expect([ends(), waits.length]).toEqual([7, 6]);
+    expect(waits.reduce((sum, ms) => sum + ms, 0)).toBeLessThan(30_000);
+    expect(logged.map((text) => JSON.parse(text))).toMatchObject([{ event: 'call_end_lost', callId: 'gone', usage: { inputTokens: 10 } }]);
+    expect((await callOf(tenant, 'gone'))?.deadlineAtMs).toBeLessThan(Date.now() + 100_000);
+  });
+
+  const SSE = 'text/event-stream; charset=utf-8';
+  const chunk = (more: object) =>
+    `data: ${JSON.stringify({ object: 'chat.completion.chunk', model: 'gpt-5.2', choices: [{ index: 0, delta: {}, ...more }] })}\n\n`;
+  const begun = chunk({});
+  const figures = begun.replace('"choices"', `"usage":{"prompt_tokens":9,"completion_tokens":1},"choices"`);
+  const unknown = { pricingStatus: 'UNAVAILABLE', pricingUnavailableReason: 'USAGE_NOT_REPORTED', metered: { calls: 0 } };
+
+  test.each<[string, string, string, string, object]>([
+    ['no event', '', SSE, 'VENDOR_STREAM_CUT', unknown],
+    ['comments alone', ': ping\n\n', SSE, 'VENDOR_STREAM_CUT', unknown],
+    ['an event in two', begun.slice(0, 40), SSE, 'VENDOR_STREAM_CUT', unknown],
+    ['no reason to stop', begun, SSE, 'VENDOR_STREAM_CUT', unknown],
+    ['the usage so far', figures, SSE, 'VENDOR_STREAM_CUT', { pricingStatus: 'FINAL', usage: { inputTokens: 9, responseTokens: 1 } }],
+    ['half a document', '{"choices":[{"mess', 'application/json', 'VENDOR_ANSWER_BROKEN', unknown],
+  ])('of an answer that ended early although its connection did not break (%s) has failed, with what was reported', async (...given) => {
+    const [name, body, contentType, code, end] = given;
+    const tenant = await newTenant();
+    for (const responseType of ['json', 'text', 'stream']) {
+      vendor = () => new Response(body, { headers: { 'Content-Type': contentType } });
+      const { reply } = await make(tenant, bindings, `${name} ${responseType}`.replaceAll(' ', '-'), responseType);
+      expect(reply.body.result.code).toBe('CALL_VENDOR_WARNING');
+      expect(reply.data.vendor).toMatchObject({ ok: false, status: 200, body });
+      expect(reply.data.end).toMatchObject({ status: 'FAILED', error: { code }, ...end });
+    }
+  });
+
+  test.each([
+    ['a stream that stopped, without usage or mark', chunk({ finish_reason: 'stop' }), SSE],
+    ['a stream in a form of its own', 'data: {"token":"hello"}\n\n', SSE],
+    ['words', '[draft] hello', 'text/plain'],
+    ['documents in lines', '{"response":"a"}\n{"done":true}\n', 'application/x-ndjson'],
+  ])('of %s is whole', async (_, body, contentType) => {
+    vendor = () => new Response(body, { headers: { 'Content-Type': contentType } });
+    const { data } = (await make(await newTenant(), bindings, 'whole', 'stream')).reply;
+    expect([data.vendor?.ok, data.vendor?.body, data.end?.status]).toEqual([true, body, 'COMPLETED']);
+  });
+});
+
 test('a fault of ours ends the call, and says nothing of itself', async () => {
   vendor = answers;
   const tenant = await newTenant();
@@ -158,7 +271,13 @@ test('a batch whose metering breaks off goes on where it was, and no line counts
   let finished = false;
   let breaksAfter: number | null = 45;
   const reads: string[] = [];
-  vendor = (url) => {
+  let requestName = '';
+  vendor = (url, { metadata }) => {
+    if (url.endsWith('/files/file_in/content')) return new Response(JSON.stringify({ body: { model: 'gpt-5.2' } }));
+    if (metadata) {
+      requestName = (metadata as { service_request_id: string }).service_request_id;
+      return Response.json({ id: 'batch_1', status: 'validating', metadata });
+    }
     reads.push(url.slice(BASE_URL.length));
     if (url.endsWith('/batches/batch_1'))
       return Response.json({ id: 'batch_1', status: finished ? 'completed' : 'in_progress', output_file_id: 'file_out' });
@@ -176,14 +295,9 @@ test('a batch whose metering breaks off goes on where it was, and no line counts
       }),
     );
   };
-  const batch: WatchedBatch = {
-    organizationId: tenant.organizationId,
-    batchId: 'batch_1',
-    begin: { customerId: 'default', feature: 'nightly', pricingMode: 'batch' },
-    model: 'gpt-5.2',
-  };
-  const address = () => bindings.GATEWAY_BATCHES.getByName(`${tenant.organizationId}:batch_1`);
-  await address().watch(batch);
+  const body = { input_file_id: 'file_in', endpoint: '/v1/chat/completions', feature: 'nightly' };
+  expect((await ask(tenant.key, body, bindings, '/v1/batches')).response.status).toBe(200);
+  const address = () => bindings.GATEWAY_BATCHES.getByName(`${tenant.organizationId}:${requestName}`);
   const params = { org: tenant.organizationId, customerId: 'default' };
   // Nobody, before the first line.
   const calls = async () => (await operator.send('readCustomer', { params })).body.data?.meters.premiumCalls.used ?? 0;
@@ -198,8 +312,6 @@ test('a batch whose metering breaks off goes on where it was, and no line counts
 
   breaksAfter = null;
   await evictDurableObject(address());
-  // Watching again what is watched changes nothing.
-  await address().watch({ ...batch, begin: { customerId: 'somebody-else' } });
   await address().hurry();
   await runDurableObjectAlarm(address());
   expect(await calls()).toBe(lines.length);
@@ -211,4 +323,71 @@ test('a batch whose metering breaks off goes on where it was, and no line counts
   await address().hurry();
   await runDurableObjectAlarm(address());
   expect([reads.length, await calls()]).toEqual([asked, lines.length]);
+});
+
+test('a batch that the vendor never began: its key waits for a minute, and then is free, with all that it held', async () => {
+  const tenant = await newTenant();
+  const line = `${JSON.stringify({ body: { model: 'gpt-5.2' } })}\n`;
+  let reachable = false;
+  const names: string[] = [];
+  vendor = (url, { metadata }) => {
+    if (url.endsWith('/content')) return new Response(line.repeat(600));
+    if (url.includes('/batches?')) return Response.json({ object: 'list', data: [], has_more: false });
+    names.push((metadata as { service_request_id: string }).service_request_id);
+    if (!reachable) throw new TypeError('connection lost');
+    return Response.json({ id: `batch_of_${names.length}`, status: 'validating', metadata });
+  };
+  const create = async (key?: string) => {
+    const headers: Record<string, string> = key === undefined ? {} : { 'Idempotency-Key': key };
+    const body = { input_file_id: 'file_in', endpoint: '/v1/chat/completions' };
+    const { response } = await ask(tenant.key, body, bindings, '/v1/batches', headers);
+    return [response.status, ((await response.json()) as { error?: { code: string } }).error?.code];
+  };
+  expect(await create('once')).toEqual([502, 'VENDOR_UNREACHABLE']);
+  const address = () => bindings.GATEWAY_BATCHES.getByName(`${tenant.organizationId}:${names[0]}`);
+  reachable = true;
+  expect(await runDurableObjectAlarm(address())).toBe(true);
+  // 600 of 1,000 are held: nobody knows yet.
+  expect(await create()).toEqual([403, 'ENTITLEMENT_DENIED']);
+  expect(await create('once')).toEqual([409, 'CALL_IN_FLIGHT']);
+  expect(names).toHaveLength(1);
+
+  const later = Date.now() + 61_000;
+  vi.spyOn(Date, 'now').mockImplementation(() => later);
+  expect(await runDurableObjectAlarm(address())).toBe(true);
+  expect(await runInDurableObject(address(), (_, { storage }) => storage.list().then(({ size }) => size))).toBe(0);
+  expect(await create('once')).toEqual([200, undefined]);
+  expect(names).toEqual([names[0], names[0]]);
+  expect(await create()).toEqual([403, 'ENTITLEMENT_DENIED']);
+});
+
+test('while D1 is away a batch is refused as such, nothing is asked of the vendor, and the same request works later', async () => {
+  const tenant = await newTenant();
+  let asked = 0;
+  vendor = (url, { metadata }) => {
+    asked += 1;
+    if (url.endsWith('/content')) return new Response(JSON.stringify({ body: { model: 'gpt-5.2' } }));
+    return Response.json({ id: 'batch_1', status: 'validating', metadata });
+  };
+  const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode('nightly')));
+  const name = Array.from(hash, (byte) => byte.toString(16).padStart(2, '0')).join('');
+  const object = bindings.GATEWAY_BATCHES.getByName(`${tenant.organizationId}:key-${name}`);
+  const setDatabase = (DB: unknown) => runInDurableObject(object, (batch) => void Object.assign(batch, { env: { ...bindings, DB } }));
+  const create = () =>
+    ask(tenant.key, { input_file_id: 'file_in', endpoint: '/v1/chat/completions' }, bindings, '/v1/batches', {
+      'Idempotency-Key': 'nightly',
+    });
+
+  await setDatabase({
+    prepare() {
+      throw new Error('D1 is away');
+    },
+  });
+  const { response } = await create();
+  expect([response.status, ((await response.json()) as { error: { code: string } }).error.code]).toEqual([503, 'SERVICE_UNAVAILABLE']);
+  expect([response.headers.get('Retry-After'), asked]).toEqual(['1', 0]);
+
+  await setDatabase(bindings.DB);
+  expect((await create()).response.status).toBe(200);
+  expect(asked).toBe(2);
 });

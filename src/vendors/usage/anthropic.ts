@@ -78,6 +78,10 @@ export class MessageStream implements StreamReading {
     return this.#usage && figuresOf(this.#model, this.#usage);
   }
 
+  get finished(): boolean {
+    return this.completed;
+  }
+
   #begin(message: Fields): void {
     this.#model = message.model;
     this.#usage = isFields(message.usage) ? message.usage : null;

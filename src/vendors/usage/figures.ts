@@ -39,8 +39,10 @@ export interface StreamReading {
   /** Takes the next event, parsed. */
   read(event: Fields): void;
   usage(): VendorUsage | null;
-  /** The vendor's own mark of the end went by. */
+  /** The vendor's own mark of the end went by: all was said. */
   readonly completed: boolean;
+  /** The answer is whole; where the stream is not `completed`, its usage may still follow. */
+  readonly finished: boolean;
 }
 
 export type Fields = Record<string, unknown>;
@@ -70,6 +72,26 @@ export function listOf(value: unknown): unknown[] {
 export function count(value: unknown): number {
   if (value === undefined || value === null) return 0;
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= COUNT_MAX ? value : Number.NaN;
+}
+
+/** Answers to one request, as many as any vendor makes: those of higher indexes are not told apart. */
+const ANSWERS_MAX = 128;
+
+/** Which of the answers that run side by side in one stream have given the reason of their stop. */
+export class Stops {
+  readonly #stopped = new Map<number, boolean>();
+
+  read(answer: unknown, reasonName: 'finish_reason' | 'finishReason'): void {
+    const { index, [reasonName]: reason } = fieldsOf(answer);
+    const place = typeof index === 'number' && index < ANSWERS_MAX ? index : 0;
+    const stopped = typeof reason === 'string' && reason !== '';
+    this.#stopped.set(place, stopped || this.#stopped.get(place) === true);
+  }
+
+  /** All that have begun have stopped. */
+  get all(): boolean {
+    return this.#stopped.size > 0 && [...this.#stopped.values()].every((stopped) => stopped);
+  }
 }
 
 /** The usage, unless one of its figures is broken or a part is larger than its whole. */

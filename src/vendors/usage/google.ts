@@ -4,7 +4,18 @@
  * `promptTokenCount` includes cached content; `candidatesTokenCount` leaves thoughts out, which ours includes; what tools
  * brought back into the prompt is input. Google omits a zero. In a stream each chunk repeats the totals so far.
  */
-import { checked, count, type Fields, fieldsOf, isFields, listOf, modelName, type StreamReading, type VendorUsage } from './figures.ts';
+import {
+  checked,
+  count,
+  type Fields,
+  fieldsOf,
+  isFields,
+  listOf,
+  modelName,
+  Stops,
+  type StreamReading,
+  type VendorUsage,
+} from './figures.ts';
 
 export function isContent(body: Fields): boolean {
   return isFields(body.usageMetadata) || Array.isArray(body.candidates) || isFields(body.promptFeedback);
@@ -38,7 +49,8 @@ function searchesOf(body: Fields): number | null {
 }
 
 export class ContentStream implements StreamReading {
-  completed = false;
+  readonly #stops = new Stops();
+  #refused = false;
   #model: unknown;
   #usage: Fields | null = null;
   #searches: number | null = null;
@@ -48,9 +60,17 @@ export class ContentStream implements StreamReading {
     if (isFields(event.usageMetadata)) this.#usage = event.usageMetadata;
     const searches = searchesOf(event);
     if (searches !== null) this.#searches = Math.max(this.#searches ?? 0, searches);
-    // Google sends no mark of its own: the reason for which it stopped, or for which it did not begin, is the end.
-    const stopped = listOf(event.candidates).some((candidate) => typeof fieldsOf(candidate).finishReason === 'string');
-    if (stopped || fieldsOf(event.promptFeedback).blockReason !== undefined) this.completed = true;
+    for (const candidate of listOf(event.candidates)) this.#stops.read(candidate, 'finishReason');
+    if (fieldsOf(event.promptFeedback).blockReason !== undefined) this.#refused = true;
+  }
+
+  /** Google sends no mark of its own: the reason for which it stopped, or for which it did not begin, is the end. */
+  get completed(): boolean {
+    return this.#refused || this.#stops.all;
+  }
+
+  get finished(): boolean {
+    return this.completed;
   }
 
   usage(): VendorUsage | null {

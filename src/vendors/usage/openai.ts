@@ -16,6 +16,7 @@ import {
   listOf,
   modelName,
   providerOf,
+  Stops,
   type StreamReading,
   type VendorUsage,
 } from './figures.ts';
@@ -83,13 +84,13 @@ function searchesOf(body: Fields): { searches?: number } {
 export class CompletionStream implements StreamReading {
   #model: unknown;
   #usage: Fields | null = null;
-  #finished = false;
+  readonly #stops = new Stops();
 
   read(event: Fields): void {
     if (typeof event.model === 'string' && event.model !== '') this.#model = event.model;
     // Alone in a last chunk, in each chunk, or beside the choices: the latest word counts, a null is none.
     if (isFields(event.usage)) this.#usage = event.usage;
-    if (listOf(event.choices).some((choice) => typeof fieldsOf(choice).finish_reason === 'string')) this.#finished = true;
+    for (const choice of listOf(event.choices)) this.#stops.read(choice, 'finish_reason');
   }
 
   usage(): VendorUsage | null {
@@ -98,7 +99,11 @@ export class CompletionStream implements StreamReading {
 
   /** Not every compatible endpoint says `[DONE]`; one that gave the reason of its stop and the usage has said all. */
   get completed(): boolean {
-    return this.#finished && this.#usage !== null;
+    return this.finished && this.#usage !== null;
+  }
+
+  get finished(): boolean {
+    return this.#stops.all;
   }
 }
 
@@ -122,6 +127,10 @@ export class ResponseStream implements StreamReading {
     }
     if (isFields(event.response)) this.#response = event.response;
     if (ENDS.has(String(event.type))) this.completed = true;
+  }
+
+  get finished(): boolean {
+    return this.completed;
   }
 
   usage(): VendorUsage | null {

@@ -3,9 +3,10 @@
  * moment. Ending is idempotent, so it is tried until it succeeds or the time is over that work may go on after an answer.
  */
 import type { EndCallData } from '../contract/calls.ts';
-import type { Caller } from '../metering/caller.ts';
-import { finishCall, type Outcome } from '../metering/finish-call.ts';
+import type { Answer } from '../contract/errors.ts';
 import { errorText } from '../platform/error-text.ts';
+import type { Caller } from './caller.ts';
+import { finishCall, type Outcome } from './finish-call.ts';
 
 /**
  * Waits before each further attempt. With the attempts themselves they stay within the 30 s that Workers grant for work
@@ -13,22 +14,28 @@ import { errorText } from '../platform/error-text.ts';
  */
 const RETRY_MS = [250, 500, 1_000, 2_000, 4_000, 8_000];
 
-/** Ends the call. `null` where that did not succeed at once: it is then tried again beyond the answer. */
+/** Ends the call. `null` where that did not succeed at once, or there was nothing left to end. */
 export async function endSurely(caller: Caller, callId: string, outcome: Outcome): Promise<EndCallData | null> {
+  const ended = await finishSurely(caller, callId, outcome);
+  return ended?.ok ? ended.data : null;
+}
+
+/** Ends the call. `null` where that did not succeed at once: it is then tried again beyond the answer. */
+export async function finishSurely(caller: Caller, callId: string, outcome: Outcome): Promise<Answer<EndCallData> | null> {
   try {
-    return await end(caller, callId, outcome);
+    return await finish(caller, callId, outcome);
   } catch (error) {
     console.warn(JSON.stringify({ event: 'call_end_delayed', callId, error: errorText(error) }));
-    caller.defer(endLater(caller, callId, outcome));
+    caller.defer(finishLater(caller, callId, outcome));
     return null;
   }
 }
 
-async function endLater(caller: Caller, callId: string, outcome: Outcome): Promise<void> {
+async function finishLater(caller: Caller, callId: string, outcome: Outcome): Promise<void> {
   for (const waitMs of RETRY_MS) {
     await scheduler.wait(waitMs);
     try {
-      await end(caller, callId, outcome);
+      await finish(caller, callId, outcome);
       return;
     } catch (error) {
       console.warn(JSON.stringify({ event: 'call_end_delayed', callId, error: errorText(error) }));
@@ -37,10 +44,9 @@ async function endLater(caller: Caller, callId: string, outcome: Outcome): Promi
   console.error(JSON.stringify({ event: 'call_end_lost', callId, usage: outcome.usage, modelUsed: outcome.modelUsed }));
 }
 
-async function end(caller: Caller, callId: string, outcome: Outcome): Promise<EndCallData | null> {
+async function finish(caller: Caller, callId: string, outcome: Outcome): Promise<Answer<EndCallData>> {
   const ended = await finishCall(caller, callId, outcome);
-  if (ended.ok) return ended.data;
   // Erased, or ended by its own backend, in the meantime: there is nothing left to record.
-  console.warn(JSON.stringify({ event: 'call_end_refused', callId, code: ended.refusal.code }));
-  return null;
+  if (!ended.ok) console.warn(JSON.stringify({ event: 'call_end_refused', callId, code: ended.refusal.code }));
+  return ended;
 }
