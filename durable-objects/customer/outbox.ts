@@ -43,7 +43,7 @@ export async function deliver(context: OutboxContext): Promise<void> {
       const rows = store.outboxRows(BATCH_ROWS_MAX);
       if (!account || rows.length === 0) break;
       await withTimeout(context.db.batch(projectionStatements(context.db, account, rows)), D1_TIMEOUT_MS, 'D1');
-      store.transaction(now(), () => store.outboxSent(rows));
+      store.transaction(now(), () => store.outboxSent(rows, now()));
     }
     const { pending } = store.outboxState();
     store.transaction(now(), () => store.saveDelivery({ failures: 0, dueAtMs: pending > 0 ? now() : null, lastError: null }));

@@ -34,6 +34,8 @@ const LEDGER_RETENTION_MS = 30 * DAY_MS;
 const USAGE_HOURS_RETENTION_MS = 100 * DAY_MS;
 /** Rows wait this long for others before they are sent to D1 together. */
 const OUTBOX_DELAY_MS = 500;
+/** Of a busy customer, rows are sent at most this often: a round costs much more than another row in it. */
+const OUTBOX_INTERVAL_MS = 2_000;
 /** Rows of each table that one round of pruning removes at most, and how long it waits for the next round. */
 const PRUNE_ROWS_MAX = 500;
 const PRUNE_ROUND_MS = 1_000;
@@ -54,6 +56,8 @@ export class CustomerStore {
   #account: Account | null | undefined;
   #due: Due | undefined;
   #alarmMs: number | null | undefined;
+  /** When D1 last took rows, as far as this life of the object knows. */
+  #deliveredAtMs = 0;
 
   constructor(storage: DurableObjectStorage) {
     this.#storage = storage;
@@ -276,8 +280,9 @@ export class CustomerStore {
     return this.#outbox.state();
   }
 
-  outboxSent(rows: readonly OutboxRow[]): void {
+  outboxSent(rows: readonly OutboxRow[], nowMs: number): void {
     this.#outbox.drop(rows);
+    this.#deliveredAtMs = nowMs;
   }
 
   delivery(): Delivery {
@@ -322,7 +327,9 @@ export class CustomerStore {
 
   #enqueue(kind: OutboxRow['kind'], id: string, revision: number, nowMs: number): void {
     this.#outbox.add(kind, id, revision, nowMs);
-    if (this.#dueNow().outboxMs === null) this.saveDelivery({ failures: 0, dueAtMs: nowMs + OUTBOX_DELAY_MS, lastError: null });
+    if (this.#dueNow().outboxMs !== null) return;
+    const waitMs = Math.max(OUTBOX_DELAY_MS, Math.min(OUTBOX_INTERVAL_MS, this.#deliveredAtMs + OUTBOX_INTERVAL_MS - nowMs));
+    this.saveDelivery({ failures: 0, dueAtMs: nowMs + waitMs, lastError: null });
   }
 
   #dueNow(): Due {

@@ -34,7 +34,7 @@ it.each(MIGRATIONS.slice(1).map((_, index) => index + 1))(
       ]);
       expect(store.derivedCall('hash', 'print')).toMatchObject({ newest: 5, call: { beginFingerprint: 'print' } });
       expect(sql.exec('SELECT version FROM schema_version').one().version).toBe(MIGRATIONS.length);
-      store.outboxSent(store.outboxRows(1));
+      store.outboxSent(store.outboxRows(1), 30);
       expect(store.outboxState()).toEqual({ pending: 1, oldestMs: 20 });
     });
   },
