@@ -39,9 +39,10 @@ async function publish(): Promise<void> {
   const own = await readFile(MANIFEST, 'utf8');
   await mkdir(dirname(SAVED), { recursive: true });
   await write(SAVED, own);
-  const watched = await ancestorsUpToNpm();
-  if (watched.length > 0) {
-    const args = [import.meta.filename, 'watch', ...watched.map(String)];
+  // npm alone: its shell ends with this script, before npm packs.
+  const npm = (await ancestorsUpToNpm()).at(-1);
+  if (npm !== undefined) {
+    const args = [import.meta.filename, 'watch', String(npm)];
     spawn(process.execPath, args, { detached: true, stdio: 'ignore' }).unref();
   }
   await write(MANIFEST, published(own));

@@ -42,6 +42,8 @@ export interface Change<Data> {
 /** Answers of POSTs are replayed for this long. */
 const ANSWER_RETENTION_MS = 48 * 3_600_000;
 const ANSWER_PURPOSE = 'operator answers';
+/** A change is decided so often at most while others come first. */
+const ATTEMPTS_MAX = 5;
 
 /**
  * Decides with `decide`, and commits the change that it returns. Where it returns an answer instead (a refusal, or the
@@ -53,10 +55,22 @@ export async function commitChange<Data>(
 ): Promise<Answer<Data>> {
   const earlier = await storedAnswer<Data>(request);
   if (earlier) return earlier;
-  const nowMs = Date.now();
-  const decision = await decide(nowMs);
-  if ('ok' in decision) return decision;
+  for (let attempt = 1; ; attempt += 1) {
+    const nowMs = Date.now();
+    const decision = await decide(nowMs);
+    if ('ok' in decision) return decision;
+    const answer = await commit(request, decision, nowMs, attempt < ATTEMPTS_MAX);
+    if (answer) return answer;
+  }
+}
 
+/** Commits what was decided; `null` where another change came first, and it `mayDecideAgain`. */
+async function commit<Data>(
+  request: OperatorRequest,
+  decision: Change<Data>,
+  nowMs: number,
+  mayDecideAgain: boolean,
+): Promise<Answer<Data> | null> {
   const answer = accept(decision.code, decision.data, nowMs);
   const db = database(request.env.DB);
   const event = db.insert(operatorEvents).values({
@@ -78,10 +92,18 @@ export async function commitChange<Data>(
     // Two requests with one key at the same time: the other one won, and its answer is there now.
     const winner = await storedAnswer<Data>(request);
     if (winner) return winner;
+    // What it was decided on is no longer so: another request has taken the row that this one was to make.
+    if (mayDecideAgain && isTaken(error)) return null;
     throw error;
   }
   if (decision.replaces) await scheduler.wait(request.env.CONFIG_TTL_MS);
   return answer;
+}
+
+/** D1 says so in words alone, and the driver wraps them. */
+function isTaken(error: unknown): boolean {
+  const { message, cause } = error as Error;
+  return /UNIQUE constraint failed/.test(message) || (cause instanceof Error && isTaken(cause));
 }
 
 async function storedAnswer<Data>(request: OperatorRequest): Promise<Answer<Data> | null> {

@@ -1,147 +1,130 @@
 /**
- * `npm run bench -- SUITE`: speeds as ratios to a floor Worker, measured in one run on workerd with direct sockets.
+ * `npm run bench -- SUITE ...`: measures on this machine, and gives back everything that was started, also when interrupted.
  */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { cpus, tmpdir, totalmem } from 'node:os';
-import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { bundle, freePort, HOST, startServer } from '../../src/cli/server.ts';
-import { GATEWAY_VARS, startGatewayBench } from './gateway.ts';
-import { describeMachine, type Machine, measureReadings, reportReadings } from './readings.ts';
-import { type Measured, measure, type Target } from './rounds.ts';
+import { calls } from './calls.ts';
+import { drain } from './drain.ts';
+import { gateway } from './gateway.ts';
+import { growth } from './growth.ts';
+import { lookup } from './lookup.ts';
+import { memory } from './memory.ts';
+import { pages } from './pages.ts';
+import { readings } from './readings.ts';
+import { machineHere } from './report.ts';
+import { removeStates } from './service.ts';
+import { start } from './start.ts';
+import type { Suite } from './suite.ts';
 
-const HELP = `npm run bench -- lookup|gateway|readings [--rounds N] [--seconds N] [--json]
+const SUITES: Record<string, Suite> = { lookup, gateway, calls, drain, growth, readings, pages, memory, start };
 
-  lookup       the public model lookup against a route that returns a constant JSON
-  gateway      a metered chat completion against a Worker that passes it to the same vendor unmetered
-  readings     readings of a customer with a million calls against those of one with a thousand
-  --rounds     interleaved rounds (7)
-  --seconds    of load on each target in a round (3)
-  --json       the figures as JSON`;
+const HISTORY_CALLS = 1_000_000;
+/** A suite that takes longer does not end any more. */
+const SUITE_MINUTES_MAX = 30;
 
-interface Suite {
-  title: string;
-  /** The Worker that it is compared with, beside this file. */
-  floor: string;
-  vars: Record<string, string>;
-  start(url: string, floorUrl: string): Promise<Running>;
-  /** Ratios that are promised, by target. */
-  promised: Record<string, number>;
-  /** What the first byte may be later than the floor's. */
-  promisedDelayMs?: number;
+const HELP = `npm run bench -- SUITE ... [--rounds N] [--seconds N] [--history N] [--json]
+
+${Object.entries(SUITES)
+  .map(([name, { about, rounds, seconds }]) => `  ${name.padEnd(12)} ${about} (${rounds} rounds${seconds ? ` of ${seconds} s` : ''})`)
+  .join('\n')}
+  all          every suite, one after the other
+
+  --rounds     interleaved rounds; figures are medians of them
+  --seconds    of load on each target in a round
+  --history    calls of the largest history, in growth, readings and pages (${HISTORY_CALLS})
+  --json       the figures as JSON, one document for each suite
+  --help       this text
+
+Everything runs on loopback, on workerd with direct sockets. State is kept in the system's temporary folder (TMPDIR says
+another one: its disk is part of what is measured) and removed in the end. Figures are comparable within a run, not between
+machines. The shortest run:
+
+  npm run bench -- all --rounds 1 --seconds 1 --history 20000`;
+
+interface Command {
+  suites: string[];
+  rounds?: number;
+  seconds?: number;
+  historyCalls: number;
+  json: boolean;
 }
 
-interface Running {
-  /** The first is the floor. */
-  targets: Target[];
-  /** Delays of a stream's first byte, the floor's first. */
-  firstByteMs?(): Promise<{ name: string; ms: number }[]>;
-  stop?(): void;
-}
-
-const SUITES: Record<string, Suite> = {
-  lookup: {
-    title: 'Public model lookup, requests per second',
-    floor: 'floor-worker.js',
-    vars: {},
-    promised: { light: 0.8, 'not modified (304)': 0.85, full: 0.5 },
-    async start(url, floorUrl) {
-      const key = `${url}/v1/model-alternatives/openai/gpt-4o`;
-      const etag = (await fetch(key)).headers.get('ETag') ?? '';
-      return {
-        targets: [
-          { name: 'floor: constant JSON', url: `${floorUrl}/`, status: 200 },
-          { name: 'light', url: `${key}?response=light`, status: 200 },
-          { name: 'not modified (304)', url: key, headers: { 'If-None-Match': etag }, status: 304 },
-          { name: 'full', url: key, status: 200 },
-        ],
-      };
-    },
-  },
-  gateway: {
-    title: 'Chat completions through the gateway, requests per second',
-    floor: 'pass-through-worker.js',
-    vars: GATEWAY_VARS,
-    promised: { 'metered, 64 customers': 0.35 },
-    promisedDelayMs: 3,
-    start: startGatewayBench,
-  },
-};
-
-async function main(): Promise<void> {
+function parseCommand(): Command | 'help' {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
     options: {
-      rounds: { type: 'string', default: '7' },
-      seconds: { type: 'string', default: '3' },
-      json: { type: 'boolean' },
+      rounds: { type: 'string' },
+      seconds: { type: 'string' },
+      history: { type: 'string', default: String(HISTORY_CALLS) },
+      json: { type: 'boolean', default: false },
       help: { type: 'boolean' },
     },
   });
-  if (positionals[0] === 'readings' && !values.help) {
-    reportReadings(await measureReadings(Number(values.rounds)), machineHere(), values.json === true);
-    return;
-  }
-  const suite = SUITES[positionals[0] ?? ''];
-  if (values.help || !suite) {
-    console.log(HELP);
-    process.exit(values.help ? 0 : 2);
-  }
-  const stateDir = await mkdtemp(join(tmpdir(), 'callmeter-bench-'));
-  await bundle(stateDir);
-  const floorPort = await freePort(0);
-  const beside = { script: join(import.meta.dirname, suite.floor), port: floorPort };
-  const server = await startServer({ port: await freePort(0), stateDir, vars: suite.vars, beside });
-  let running: Running | undefined;
-  try {
-    running = await suite.start(server.url, `http://${HOST}:${floorPort}`);
-    const measured = await measure(running.targets, Number(values.rounds), Number(values.seconds));
-    const delays = (await running.firstByteMs?.()) ?? [];
-    report(suite, measured, delays, values.json === true);
-  } finally {
-    running?.stop?.();
-    await server.stop();
-    await rm(stateDir, { recursive: true, force: true });
-  }
-}
-
-function report(suite: Suite, measured: Measured[], delays: { name: string; ms: number }[], json: boolean): void {
-  const machine = machineHere();
-  const rows = measured.map((row) => ({ ...row, promised: suite.promised[row.name] ?? null }));
-  const [floorDelay] = delays;
-  const firstBytes = delays.map(({ name, ms }) => ({
-    name,
-    ms: Number(ms.toFixed(2)),
-    laterMs: Number((ms - (floorDelay?.ms ?? ms)).toFixed(2)),
-  }));
-  if (json) {
-    const promisedDelayMs = suite.promisedDelayMs ?? null;
-    console.log(JSON.stringify({ suite: suite.title, machine, rows, firstBytes, promisedDelayMs }, null, 2));
-    return;
-  }
-  console.log(`${suite.title}\n${describeMachine(machine)}\n`);
-  console.log(`${'target'.padEnd(24)}${'requests/s'.padStart(12)}${'ratio'.padStart(8)}${'promised'.padStart(10)}`);
-  for (const { name, requestsPerSecond, ratio, promised } of rows) {
-    const wanted = promised === null ? '' : `>= ${promised}`;
-    console.log(`${name.padEnd(24)}${String(requestsPerSecond).padStart(12)}${ratio.toFixed(2).padStart(8)}${wanted.padStart(10)}`);
-  }
-  if (firstBytes.length === 0) return;
-  console.log(`\n${'first byte of a stream'.padEnd(24)}${'median ms'.padStart(12)}${'later'.padStart(8)}${'promised'.padStart(10)}`);
-  for (const { name, ms, laterMs } of firstBytes.slice(0, 1))
-    console.log(`${name.padEnd(24)}${String(ms).padStart(12)}${String(laterMs).padStart(8)}`);
-  for (const { name, ms, laterMs } of firstBytes.slice(1)) {
-    const wanted = suite.promisedDelayMs === undefined ? '' : `<= ${suite.promisedDelayMs}`;
-    console.log(`${name.padEnd(24)}${String(ms).padStart(12)}${String(laterMs).padStart(8)}${wanted.padStart(10)}`);
-  }
-}
-
-function machineHere(): Machine {
+  if (values.help) return 'help';
+  const suites = positionals.flatMap((name) => (name === 'all' ? Object.keys(SUITES) : [name]));
+  const unknown = suites.find((name) => !Object.hasOwn(SUITES, name));
+  if (unknown !== undefined || suites.length === 0) throw new Error(`name a suite: ${Object.keys(SUITES).join(', ')}, or all`);
+  const count = (name: 'rounds' | 'seconds' | 'history', min: number, max: number): number => {
+    const number = Number(values[name]);
+    if (!Number.isInteger(number) || number < min || number > max)
+      throw new Error(`--${name} must be a whole number from ${min} to ${max}`);
+    return number;
+  };
   return {
-    cpus: cpus().length,
-    model: cpus()[0]?.model ?? '',
-    memoryGiB: Math.round(totalmem() / 2 ** 30),
-    node: process.version,
+    suites,
+    ...(values.rounds !== undefined && { rounds: count('rounds', 1, 100) }),
+    ...(values.seconds !== undefined && { seconds: count('seconds', 1, 60) }),
+    historyCalls: count('history', 2_000, 5_000_000),
+    json: values.json,
   };
 }
 
-await main();
+/** Exits with what is wrong where the arguments say nothing that can be done. */
+function commandOf(): Command | 'help' {
+  try {
+    return parseCommand();
+  } catch (error) {
+    console.error((error as Error).message);
+    process.exit(2);
+  }
+}
+
+async function main(): Promise<void> {
+  const command = commandOf();
+  if (command === 'help') return console.log(HELP);
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => giveUp(130, 'interrupted'));
+  for (const name of command.suites) {
+    const suite = SUITES[name] as Suite;
+    const { rounds = suite.rounds, seconds = suite.seconds ?? 1, historyCalls } = command;
+    const scope = new AsyncDisposableStack();
+    const tooLong = setTimeout(() => giveUp(1, `no end after ${SUITE_MINUTES_MAX} minutes`), SUITE_MINUTES_MAX * 60_000);
+    try {
+      const print = await suite.run({ rounds, seconds, historyCalls, scope, progress: (line) => say(`${name}: ${line}`) });
+      say('');
+      print(machineHere(), command.json);
+    } finally {
+      clearTimeout(tooLong);
+      await scope.disposeAsync();
+    }
+  }
+}
+
+/** When asked to stop, or after too long: everything goes with this process, and the state with it. */
+function giveUp(exitCode: number, line: string): void {
+  say('');
+  console.error(line);
+  // Last of all that is done at the exit: whoever writes to the state is ended by then.
+  process.once('exit', removeStates);
+  process.exit(exitCode);
+}
+
+/** On standard error: over the line before on a terminal, on a line of its own elsewhere. */
+function say(line: string): void {
+  if (process.stderr.isTTY) process.stderr.write(`\r\x1b[2K${line.slice(0, process.stderr.columns - 1)}`);
+  else if (line !== '') process.stderr.write(`${line}\n`);
+}
+
+main().catch((error: Error) => {
+  say('');
+  console.error(`the benchmark did not run to its end: ${error.stack}`);
+  process.exitCode = 1;
+});

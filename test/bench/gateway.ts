@@ -2,95 +2,149 @@
  * The gateway's speed against a Worker that passes the same requests to the same vendor and meters nothing: completions
  * per second, and the delay of a stream's first byte.
  */
-import { type ChildProcess, fork } from 'node:child_process';
+import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { Agent, request } from 'node:http';
+import { Agent, request as httpRequest } from 'node:http';
 import { join } from 'node:path';
-import { Api, createTenant, OPERATOR_TOKEN } from '../support/api.ts';
-import type { Target } from './rounds.ts';
-
-export const GATEWAY_VARS = {
-  OPERATOR_TOKEN,
-  VENDOR_KEY_SECRET: 'bench-vendor-key-secret-of-32-characters',
-  SESSION_SECRET: 'bench-session-secret-of-at-least-32-characters',
-};
+import { freePort, HOST } from '../../src/cli/server.ts';
+import { loadSteps } from './load.ts';
+import { printed } from './report.ts';
+import { measureRates, median, RATE_COLUMNS, type Target } from './rounds.ts';
+import { createTenantKey, operatorOf, settled, startService } from './service.ts';
+import type { Column, Options, Row, Suite } from './suite.ts';
 
 /** Customers that the load is spread over; each is an object of its own. */
 const CUSTOMERS = 64;
-/** Streams of each kind, one after the other in turns. */
-const STREAMS = 300;
+const PROMISED_RATIO = 0.35;
+/** What the first byte of a stream may be later than the floor's. */
+const PROMISED_LATER_MS = 3;
+/** Streams of each kind in a round, one after the other in turns. */
+const STREAMS_PER_ROUND = 60;
 const WARM_UP = 20;
 
+const PATH = '/v1/chat/completions';
+const CUSTOMER_HEADER = 'x-usage-customer-id';
 const MODEL = 'openai/gpt-5.2';
 const messages = [{ role: 'user', content: 'Say forty words about anything at all, please.' }];
+const FLOOR = 'floor: pass-through';
 
-export interface GatewayBench {
-  targets: Target[];
-  /** Milliseconds to the first byte of a stream, at the median. */
-  firstByteMs(): Promise<{ name: string; ms: number }[]>;
-  stop(): void;
-}
+const FIRST_BYTE_COLUMNS: readonly Column[] = [
+  { key: 'medianMs', heading: 'median ms', digits: 2 },
+  { key: 'laterMs', heading: 'later, ms', digits: 2 },
+];
 
-export async function startGatewayBench(url: string, floorUrl: string): Promise<GatewayBench> {
-  const child = fork(join(import.meta.dirname, 'gateway-vendor.ts'));
-  const [port] = (await once(child, 'message')) as [number];
-  const vendorUrl = `http://127.0.0.1:${port}`;
-  const key = await tenantKey(url, `${vendorUrl}/v1`);
-  const path = '/v1/chat/completions';
-  const floor = { url: `${floorUrl}${path}`, headers: { 'Content-Type': 'application/json', 'x-vendor': vendorUrl } };
-  const metered = { url: `${url}${path}`, headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${key}` } };
-  const body = JSON.stringify({ model: MODEL, messages });
-  const of = (customer: string) => ({ headers: { ...metered.headers, 'x-usage-customer-id': customer } });
-  const spread = Array.from({ length: CUSTOMERS }, (_, customer) => of(`customer-${customer}`));
-  return {
-    targets: [
-      { name: 'floor: pass-through', ...floor, method: 'POST', body, status: 200 },
-      { name: `metered, ${CUSTOMERS} customers`, ...metered, method: 'POST', body, requests: spread, status: 200 },
-      { name: 'metered, one customer', ...metered, method: 'POST', body, requests: [of('only')], status: 200 },
-    ],
-    firstByteMs: () =>
-      firstBytes([
-        { name: 'floor: pass-through', ...floor },
-        { name: 'metered', ...metered },
-      ]),
-    stop: () => stop(child),
-  };
-}
-
-async function tenantKey(url: string, baseUrl: string): Promise<string> {
-  const operator = new Api(fetch, url, OPERATOR_TOKEN);
-  const { organizationId } = await createTenant(operator, { name: 'Bench', limitType: 'BLOCK', limits: { premiumCalls: 1_000_000_000 } });
-  const params = { org: organizationId };
-  await operator.send('setVendor', { params: { ...params, provider: 'openai' }, body: { apiKey: 'sk-bench', baseUrl } });
-  return (await operator.send('createKey', { params, body: { name: 'bench' } })).data.key;
-}
-
-interface Streamed {
-  name: string;
+interface Endpoint {
   url: string;
   headers: Record<string, string>;
 }
 
-async function firstBytes(kinds: Streamed[]): Promise<{ name: string; ms: number }[]> {
+interface Bench {
+  floor: Endpoint;
+  metered: Endpoint;
+  organizationId: string;
+  pid: number;
+}
+
+export const gateway: Suite = {
+  about: 'a metered chat completion against a Worker that passes it to the same vendor unmetered',
+  rounds: 5,
+  seconds: 2,
+  async run(options) {
+    options.progress('starting');
+    const bench = await start(options.scope);
+    const rows = await measureRates(targets(bench), options);
+    options.progress('first bytes of streams');
+    const delays = await firstBytes(bench, options.rounds * STREAMS_PER_ROUND);
+    return printed('Chat completions through the gateway', [
+      { title: 'rates, 16 connections', columns: RATE_COLUMNS, rows },
+      { title: 'first byte of a stream', columns: FIRST_BYTE_COLUMNS, rows: delays },
+    ]);
+  },
+};
+
+async function start(scope: Options['scope']): Promise<Bench> {
+  const vendor = fork(join(import.meta.dirname, 'gateway-vendor.ts'));
+  scope.defer(() => vendor.disconnect());
+  const [vendorPort] = (await once(vendor, 'message')) as [number];
+  const vendorUrl = `http://${HOST}:${vendorPort}`;
+  const port = await freePort(0);
+  const { url, pid } = await startService(scope, { beside: { script: join(import.meta.dirname, 'pass-through-worker.js'), port } });
+  const { organizationId, key } = await createTenantKey(url);
+  const credential = { apiKey: 'sk-bench', baseUrl: `${vendorUrl}/v1` };
+  const set = await operatorOf(url).send('setVendor', { params: { org: organizationId, provider: 'openai' }, body: credential });
+  if (set.status !== 200) throw new Error(`the vendor was refused: ${set.status}`);
+  return {
+    floor: { url: `http://${HOST}:${port}`, headers: { 'Content-Type': 'application/json', 'x-vendor': vendorUrl } },
+    metered: { url, headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${key}` } },
+    organizationId,
+    pid,
+  };
+}
+
+function targets({ floor, metered, organizationId, pid }: Bench): Target[] {
+  const body = JSON.stringify({ model: MODEL, messages });
+  const completions = ({ url, headers }: Endpoint, customerHeaders: () => Record<string, string>) => {
+    const request = () => ({ method: 'POST' as const, headers: { ...headers, ...customerHeaders() }, body });
+    return (seconds: number) => loadSteps(url, [{ path: PATH, status: 200, request }], seconds);
+  };
+  const many = Array.from({ length: CUSTOMERS }, (_, index) => `customer-${index}`);
+  const settling = (customers: string[]) => () => settled(metered.url, organizationId, customers);
+  // The connections share the count: in step, they would ask for the same customer at the same time.
+  let serial = 0;
+  const inTurns = () => {
+    serial += 1;
+    return { [CUSTOMER_HEADER]: many[serial % CUSTOMERS] ?? '' };
+  };
+  return [
+    { name: FLOOR, pid, load: completions(floor, () => ({})) },
+    {
+      name: `metered, ${CUSTOMERS} customers`,
+      pid,
+      load: completions(metered, inTurns),
+      settle: settling(many),
+      floor: FLOOR,
+      promised: { atLeast: PROMISED_RATIO },
+    },
+    {
+      name: 'metered, one customer',
+      pid,
+      load: completions(metered, () => ({ [CUSTOMER_HEADER]: 'only' })),
+      settle: settling(['only']),
+      floor: FLOOR,
+    },
+  ];
+}
+
+async function firstBytes({ floor, metered }: Bench, streams: number): Promise<Row[]> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-  const body = JSON.stringify({ model: MODEL, messages, stream: true });
-  const times = kinds.map(() => [] as number[]);
-  for (let stream = -WARM_UP; stream < STREAMS; stream += 1) {
-    for (const [index, kind] of kinds.entries()) {
-      const ms = await firstByte(agent, kind, body);
-      if (stream >= 0) times[index]?.push(ms);
-    }
+  const times = { floor: [] as number[], metered: [] as number[] };
+  for (let stream = -WARM_UP; stream < streams; stream += 1) {
+    const floorMs = await firstByte(agent, floor);
+    const meteredMs = await firstByte(agent, metered);
+    if (stream < 0) continue;
+    times.floor.push(floorMs);
+    times.metered.push(meteredMs);
   }
   agent.destroy();
-  return kinds.map(({ name }, index) => ({ name, ms: median(times[index] ?? []) }));
+  const [floorMs, meteredMs] = [median(times.floor), median(times.metered)];
+  return [
+    { name: FLOOR, figures: { medianMs: floorMs, laterMs: null } },
+    {
+      name: 'metered, one customer',
+      figures: { medianMs: meteredMs, laterMs: meteredMs - floorMs },
+      promised: { of: 'laterMs', atMost: PROMISED_LATER_MS },
+    },
+  ];
 }
 
 /** Until the first byte of the body; the rest is read too. */
-function firstByte(agent: Agent, { url, headers }: Streamed, body: string): Promise<number> {
+function firstByte(agent: Agent, { url, headers }: Endpoint): Promise<number> {
+  const body = JSON.stringify({ model: MODEL, messages, stream: true });
   return new Promise((resolve, reject) => {
     const startedMs = performance.now();
     let ms: number | undefined;
-    const sent = request(url, { method: 'POST', agent, headers: { ...headers, 'Content-Length': Buffer.byteLength(body) } }, (response) => {
+    const sent = { ...headers, [CUSTOMER_HEADER]: 'streamed', 'Content-Length': Buffer.byteLength(body) };
+    const asked = httpRequest(url + PATH, { method: 'POST', agent, headers: sent }, (response) => {
       response.on('data', () => {
         ms ??= performance.now() - startedMs;
       });
@@ -98,15 +152,7 @@ function firstByte(agent: Agent, { url, headers }: Streamed, body: string): Prom
         response.statusCode === 200 && ms !== undefined ? resolve(ms) : reject(new Error(`${url} answered ${response.statusCode}`)),
       );
     });
-    sent.on('error', reject);
-    sent.end(body);
+    asked.on('error', reject);
+    asked.end(body);
   });
-}
-
-function median(values: number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
-}
-
-function stop(child: ChildProcess): void {
-  child.disconnect();
 }

@@ -165,3 +165,13 @@ describe('lists', () => {
     ]);
   });
 });
+
+test('versions of a plan that are saved at the same moment are each a version, one after the other', async () => {
+  const params = { org: tenant.organizationId, planId: 'contended' };
+  const save = (standardCalls: number) =>
+    operator.send('putPlan', { params, body: { name: 'Contended', limitType: 'BLOCK', limits: { standardCalls } } });
+  const saved = await Promise.all([1, 2, 3, 4].map(save));
+  expect(saved.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+  const { versions } = (await operator.send('readPlan', { params })).data;
+  expect(versions.map(({ version }: { version: number }) => version)).toEqual([4, 3, 2, 1]);
+});

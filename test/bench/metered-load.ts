@@ -1,0 +1,123 @@
+/**
+ * Calls and increments of an organization's customers, as load: begin and end of each call with the id that its begin
+ * gave, and the wait until D1 has what was acknowledged.
+ */
+import { MEDIA_TYPE } from '../../src/contract/envelope.ts';
+import { type Connection, type HttpRequest, type Load, loadSteps, type Step } from './load.ts';
+import { settled, type TenantKey } from './service.ts';
+
+/** What begins and ends are sent with. */
+interface Keys {
+  keyed: boolean;
+}
+
+export class MeteredLoad {
+  readonly #url: string;
+  readonly #organizationId: string;
+  readonly #headers: Record<string, string>;
+  readonly #customers: readonly string[];
+  /** Of the last call or increment, in this process. */
+  #serial = 0;
+  #ended = 0;
+
+  /** The customers take turns, call by call. */
+  constructor(url: string, { organizationId, key }: TenantKey, customers: readonly string[]) {
+    this.#url = url;
+    this.#organizationId = organizationId;
+    this.#customers = customers;
+    this.#headers = { Authorization: `Bearer ${key}`, Accept: MEDIA_TYPE, 'Content-Type': 'application/json' };
+  }
+
+  /** Begins and ends. Each is an answer, so there are two for a call. */
+  pairs(seconds: number, keys: Keys): Promise<Load> {
+    return loadSteps(this.#url, this.pairSteps(keys), seconds);
+  }
+
+  increments(seconds: number, keys: Keys): Promise<Load> {
+    return loadSteps(this.#url, this.incrementSteps(keys), seconds);
+  }
+
+  /** A begin, and the end of the call that it began. */
+  pairSteps(keys: Keys): Step[] {
+    return [
+      {
+        path: '/call_begin',
+        status: 200,
+        request: () => this.#begin(keys),
+        answered: (body, memory) => {
+          memory.callId = callIdOf(body);
+        },
+      },
+      {
+        path: '/call_end',
+        status: 200,
+        request: ({ callId }) => this.#end(callId ?? ''),
+        answered: () => {
+          this.#ended += 1;
+        },
+      },
+    ];
+  }
+
+  incrementSteps(keys: Keys): Step[] {
+    return [{ path: '/custom_meter', status: 200, request: () => this.#increment(keys) }];
+  }
+
+  /** One call of each customer, so that none of them is new any more. */
+  async beginAndEndOnce(connection: Connection): Promise<void> {
+    for (let call = 0; call < this.#customers.length; call += 1)
+      await this.endOnce(connection, await this.beginOnce(connection, { keyed: false }));
+  }
+
+  async beginOnce(connection: Connection, keys: Keys): Promise<string> {
+    return callIdOf(await connection.send(`${this.#url}/call_begin`, this.#begin(keys)));
+  }
+
+  async endOnce(connection: Connection, callId: string): Promise<void> {
+    await connection.send(`${this.#url}/call_end`, this.#end(callId));
+    this.#ended += 1;
+  }
+
+  async incrementOnce(connection: Connection, keys: Keys): Promise<void> {
+    await connection.send(`${this.#url}/custom_meter`, this.#increment(keys));
+  }
+
+  nextCustomer(): string {
+    this.#serial += 1;
+    return this.#customers[this.#serial % this.#customers.length] ?? '';
+  }
+
+  /** Calls that were ended, and are known to be. */
+  get ended(): number {
+    return this.#ended;
+  }
+
+  /** Waits until D1 has all that the customers did. */
+  settle(): Promise<void> {
+    return settled(this.#url, this.#organizationId, this.#customers);
+  }
+
+  #begin({ keyed }: Keys): HttpRequest {
+    const customerId = this.nextCustomer();
+    // Without a key, a begin that is the same to the letter would be the same call.
+    const body = { customerId, customerUserId: keyed ? 'user' : `user-${this.#serial}`, feature: 'chat' };
+    return this.#post(body, keyed);
+  }
+
+  #end(callId: string): HttpRequest {
+    return this.#post({ callId, modelUsed: 'gpt-4o', inputTokens: 1_200, responseTokens: 300 }, false);
+  }
+
+  #increment({ keyed }: Keys): HttpRequest {
+    return this.#post({ customerId: this.nextCustomer(), meterSlot: 'CUSTOM1', amount: 1 }, keyed);
+  }
+
+  #post(body: object, keyed: boolean): HttpRequest {
+    const headers = keyed ? { ...this.#headers, 'Idempotency-Key': `bench-${process.pid}-${this.#serial}` } : this.#headers;
+    return { method: 'POST', headers, body: JSON.stringify(body) };
+  }
+}
+
+function callIdOf(body: string): string {
+  return (JSON.parse(body) as { data: { callId: string } }).data.callId;
+}

@@ -1,0 +1,46 @@
+/**
+ * The floor of what objects do: a Worker that answers with a constant, or with one transaction of an object (an insert, an
+ * upsert and a select), and knows nothing else.
+ *
+ * It runs with the service's own configuration, so that nothing but the code differs. That names the classes; one is enough.
+ */
+import { DurableObject } from 'cloudflare:workers';
+
+/** As long as the record of a call is about. */
+const RECORD = 'x'.repeat(500);
+const constant = JSON.stringify({ ok: true });
+
+interface Env {
+  CUSTOMERS: DurableObjectNamespace<Customer>;
+}
+
+export class Customer extends DurableObject<Env> {
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env);
+    ctx.storage.sql.exec('CREATE TABLE IF NOT EXISTS records (id INTEGER PRIMARY KEY AUTOINCREMENT, record TEXT NOT NULL)');
+    ctx.storage.sql.exec('CREATE TABLE IF NOT EXISTS counts (name TEXT PRIMARY KEY, count INTEGER NOT NULL)');
+  }
+
+  transact(): number {
+    const { storage } = this.ctx;
+    return storage.transactionSync(() => {
+      storage.sql.exec('INSERT INTO records (record) VALUES (?)', RECORD);
+      storage.sql.exec('INSERT INTO counts (name, count) VALUES (?, 1) ON CONFLICT (name) DO UPDATE SET count = count + 1', 'records');
+      return storage.sql.exec<{ count: number }>('SELECT count FROM counts WHERE name = ?', 'records').one().count;
+    });
+  }
+}
+
+export { Customer as CallDirectory, Customer as CompressionJob, Customer as GatewayBatch, Customer as PlanMigration };
+
+const json = (body: string) => new Response(body, { headers: { 'Content-Type': 'application/json' } });
+
+export default {
+  /** `POST /object/NAME` is a transaction of the object of that name; everything else is the constant. */
+  async fetch(request: Request, env: Env): Promise<Response> {
+    const [, route, name] = new URL(request.url).pathname.split('/');
+    if (route !== 'object' || !name) return json(constant);
+    await request.text();
+    return json(JSON.stringify({ count: await env.CUSTOMERS.getByName(name).transact() }));
+  },
+};

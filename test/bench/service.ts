@@ -1,0 +1,126 @@
+/**
+ * The service and the floor as the suites run them: on workerd with direct sockets, each a process of its own, with their
+ * state in folders that go with the scope.
+ */
+import { rmSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Bundle, bundle, freePort, type Server, type ServerOptions, startServer } from '../../src/cli/server.ts';
+import { Api, createTenant, OPERATOR_TOKEN } from '../support/api.ts';
+import { workerdProcesses } from './process.ts';
+import type { Options } from './suite.ts';
+
+const VARS = {
+  OPERATOR_TOKEN,
+  VENDOR_KEY_SECRET: 'bench-vendor-key-secret-of-32-characters',
+  SESSION_SECRET: 'bench-session-secret-of-at-least-32-characters',
+};
+
+const FLOOR: Bundle = { script: 'test/bench/object-floor.ts', folder: 'floor' };
+
+const SETTLE_MS_MAX = 120_000;
+const SETTLE_POLL_MS = 100;
+/** A file may come into a folder while it is removed. */
+const REMOVE_RETRIES_MAX = 5;
+
+type Scope = Options['scope'];
+
+/** Folders that stand. */
+const states = new Set<string>();
+
+export interface RunningServer extends Server {
+  /** Of workerd. */
+  pid: number;
+}
+
+/** A new folder for state, which goes with the scope. */
+export async function openState(scope: Scope): Promise<string> {
+  const stateDir = await mkdtemp(join(tmpdir(), 'callmeter-bench-'));
+  states.add(stateDir);
+  scope.defer(async () => {
+    await rm(stateDir, { recursive: true, force: true });
+    states.delete(stateDir);
+  });
+  return stateDir;
+}
+
+/** Removes the folders that are left, when the process ends before the scope does. */
+export function removeStates(): void {
+  for (const stateDir of states) rmSync(stateDir, { recursive: true, force: true, maxRetries: REMOVE_RETRIES_MAX });
+}
+
+/** Starts what was bundled into the folder. It may be stopped before the scope ends. */
+export async function runServer(
+  scope: Scope,
+  stateDir: string,
+  options: Partial<Pick<ServerOptions, 'bundled' | 'beside'>> = {},
+): Promise<RunningServer> {
+  const before = await workerdProcesses();
+  const server = await startServer({ port: await freePort(0), stateDir, vars: VARS, ...options });
+  let stopped: Promise<void> | undefined;
+  const stop = () => {
+    stopped ??= server.stop();
+    return stopped;
+  };
+  scope.defer(stop);
+  const [pid] = (await workerdProcesses()).filter((other) => !before.includes(other));
+  if (pid === undefined) throw new Error('workerd does not run');
+  return { ...server, stop, pid };
+}
+
+/** The service in a new folder. */
+export async function startService(scope: Scope, options: Parameters<typeof runServer>[2] = {}): Promise<RunningServer> {
+  const stateDir = await openState(scope);
+  await bundle(stateDir, options.bundled);
+  return runServer(scope, stateDir, options);
+}
+
+/** The service, and beside it the Worker of object-floor.ts. */
+export async function startServiceAndFloor(scope: Scope): Promise<{ service: RunningServer; floor: RunningServer }> {
+  const floor = await startService(scope, { bundled: FLOOR });
+  const service = await startService(scope);
+  // Whoever started last ends what else still runs: the floor is to be stopped in order, before it.
+  scope.defer(floor.stop);
+  return { service, floor };
+}
+
+export const operatorOf = (url: string): Api => new Api((address, init) => fetch(address, init), url, OPERATOR_TOKEN);
+
+/** Limits that are checked by every begin and never reached. */
+export const PLAN = {
+  name: 'Bench',
+  limitType: 'BLOCK',
+  limits: { standardCalls: 1_000_000_000, premiumCalls: 1_000_000_000 },
+  customMeters: { CUSTOM1: { label: 'Units', included: 1_000_000_000 } },
+};
+
+export interface TenantKey {
+  organizationId: string;
+  key: string;
+}
+
+export async function createTenantKey(url: string, plan: object = PLAN): Promise<TenantKey> {
+  const operator = operatorOf(url);
+  const { organizationId } = await createTenant(operator, plan);
+  const { key } = (await operator.send('createKey', { params: { org: organizationId }, body: { name: 'bench' } })).data;
+  return { organizationId, key };
+}
+
+/** Waits until D1 has all that the customers did. Throws after two minutes. */
+export async function settled(url: string, organizationId: string, customers: readonly string[]): Promise<void> {
+  const operator = operatorOf(url);
+  const giveUpAtMs = Date.now() + SETTLE_MS_MAX;
+  for (const customerId of customers) {
+    for (;;) {
+      const reply = await operator.send('readCustomer', { params: { org: organizationId, customerId } });
+      // A customer whose turn has not come yet.
+      if (reply.status === 404) break;
+      const { pending } = reply.data.outbox;
+      if (pending === 0) break;
+      if (Date.now() > giveUpAtMs) throw new Error(`${customerId} still has ${pending} rows for D1`);
+      await sleep(SETTLE_POLL_MS);
+    }
+  }
+}

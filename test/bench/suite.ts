@@ -1,0 +1,64 @@
+/**
+ * What a suite of the benchmark is: it measures, gives back everything that it started, and says what is to be printed.
+ */
+
+export interface Options {
+  /** Interleaved rounds; a figure is the median of them. */
+  rounds: number;
+  /** Of load on each target in a round. */
+  seconds: number;
+  /** Calls of the largest history. */
+  historyCalls: number;
+  /** Whatever is started or made is put here, and is ended in reverse order. */
+  scope: AsyncDisposableStack;
+  /** Says what is being done. */
+  progress: (line: string) => void;
+}
+
+export interface Machine {
+  cpus: number;
+  model: string;
+  memoryGiB: number;
+  node: string;
+}
+
+export interface Suite {
+  /** One line for the help. */
+  about: string;
+  /** Where nobody says otherwise. */
+  rounds: number;
+  /** The same; absent where a round takes as long as it takes. */
+  seconds?: number;
+  run(options: Options): Promise<Print>;
+}
+
+/** Prints what was measured. */
+export type Print = (machine: Machine, json: boolean) => void;
+
+export interface Column {
+  /** Its name in JSON, with the unit last where the heading does not say it. */
+  key: string;
+  heading: string;
+  digits: number;
+}
+
+/** What a figure must be. */
+export interface Promised {
+  /** The key of its column. */
+  of: string;
+  atLeast?: number;
+  atMost?: number;
+}
+
+export interface Row {
+  name: string;
+  /** By the key of the column; `null` where there is nothing to say. */
+  figures: Record<string, number | null>;
+  promised?: Promised | undefined;
+}
+
+export interface Table {
+  title: string;
+  columns: readonly Column[];
+  rows: Row[];
+}
