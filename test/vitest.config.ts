@@ -1,7 +1,8 @@
 /**
  * Three projects: `node` for everything pure, `worker` for what runs inside workerd with real bindings, `e2e` for what drives
- * a server and its commands from outside.
+ * a server and its commands from outside. Made for two cores.
  */
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { cloudflareTest, readD1Migrations } from '@cloudflare/vitest-plugin';
 import { defineConfig } from 'vitest/config';
@@ -15,24 +16,31 @@ export default defineConfig(async () => ({
   root,
   test: {
     silent: 'passed-only' as const,
+    // Without this, one file at a time on two cores.
+    maxWorkers: 2,
     projects: [
       {
         root,
         test: {
           name: 'node',
           include: ['test/unit/**/*.test.ts', 'test/property/**/*.test.ts'],
+          // Pure code leaves nothing behind that the next file could meet.
+          isolate: false,
+          testTimeout: 30_000,
         },
       },
       {
         root,
         test: {
           name: 'e2e',
-          // Of the crash suite and the fuzz, the short forms; the long ones are commands of their own.
-          include: ['test/e2e/**/*.test.ts', 'test/crash/**/*.test.ts', 'test/fuzz/**/*.test.ts'],
-          testTimeout: 120_000,
-          hookTimeout: 60_000,
-          // Two servers at a time, and nothing beside them: two cores, and these tests mostly wait.
-          maxWorkers: 2,
+          include: ['test/e2e/**/*.test.ts'],
+          globalSetup: ['test/e2e/prepared-state.ts'],
+          // What these tests start a hundred times, Node compiles once.
+          env: { NODE_COMPILE_CACHE: join(tmpdir(), 'callmeter-compile-cache') },
+          testTimeout: 180_000,
+          hookTimeout: 180_000,
+          // Three servers at a time, and nothing beside them: these tests mostly wait.
+          maxWorkers: 3,
           sequence: { groupOrder: 1 },
         },
       },
@@ -46,7 +54,7 @@ export default defineConfig(async () => ({
                 OPERATOR_TOKEN: 'test-operator-token-of-at-least-32-characters',
                 VENDOR_KEY_SECRET: 'test-vendor-key-secret-of-32-characters',
                 SESSION_SECRET: 'test-session-secret-of-at-least-32-characters',
-                CONFIG_TTL_MS: 300,
+                CONFIG_TTL_MS: 100,
                 MIGRATIONS: await readD1Migrations(join(root, 'd1-migrations')),
               },
             },
@@ -56,6 +64,8 @@ export default defineConfig(async () => ({
           name: 'worker',
           include: ['test/worker/**/*.test.ts', 'test/scenario/**/*.test.ts'],
           setupFiles: ['test/support/worker-setup.ts'],
+          // A workerd for each file would cost more than most files; the setup gives each an empty one.
+          isolate: false,
           testTimeout: 30_000,
           hookTimeout: 30_000,
         },

@@ -34,6 +34,8 @@ export interface CrashReport {
   interrupted: boolean;
   /** Sentences about what was lost, doubled or contradicted; none where the promise held. */
   wrong: string[];
+  /** What never happened, so that the run says nothing about it. */
+  unproven: string[];
 }
 
 const OPERATOR_TOKEN = 'crash-operator-token-of-at-least-32-characters';
@@ -154,17 +156,14 @@ function report(
     customers: readObjects(stateDir, 'Customer'),
     directories: readObjects(stateDir, 'CallDirectory'),
   });
-  const subscriptionChanges = [...sent.subscriptions.values()].reduce((sum, { version }) => sum + version - 1, 0);
-  return {
-    seed,
-    kills,
-    killsInStart,
+  const sizes = {
     calls: sent.calls.size,
     increments: sent.increments.size,
     grants: sent.grants.size,
-    subscriptionChanges,
-    ...sent.counts,
-    interrupted: signal?.aborted ?? false,
-    wrong,
+    subscriptionChanges: [...sent.subscriptions.values()].reduce((sum, { version }) => sum + version - 1, 0),
   };
+  const interrupted = signal?.aborted ?? false;
+  const never = Object.entries({ ...sizes, unanswered: sent.counts.unanswered }).flatMap(([name, count]) => (count > 0 ? [] : [name]));
+  const unproven = interrupted ? [] : never.map((name) => `${name}: there was none`);
+  return { seed, kills, killsInStart, ...sizes, ...sent.counts, interrupted, wrong, unproven };
 }

@@ -1,7 +1,7 @@
 /**
- * The process that is killed: a bundled server (src/cli/server.ts) with the options of its first argument, in JSON.
+ * A bundled server (src/cli/server.ts) as a process that can be killed, with the options of its first argument, in JSON.
  *
- * It leads a process group of its own, so that one signal ends it and workerd at the same moment.
+ * Where it leads a process group of its own, one signal ends it and workerd at the same moment.
  */
 import { type ServerOptions, startServer } from '../../src/cli/server.ts';
 

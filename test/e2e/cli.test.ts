@@ -7,7 +7,7 @@ import { DEMO_ORGANIZATION_ID as DEMO } from '../../src/cli/demo-organization.ts
 import { COMMANDS } from '../../src/cli/operator-commands.ts';
 import { PROJECT_DIR } from '../../src/cli/server.ts';
 import { operations } from '../../src/contract/operations.ts';
-import { type LocalServer, newState, startLocal, until } from './local-server.ts';
+import { type LocalServer, preparedState, startPrepared, until } from './local-server.ts';
 
 interface Run {
   code: number;
@@ -16,14 +16,18 @@ interface Run {
 }
 
 let server: LocalServer;
+/** What the commands find as they would find the secrets of `npm start`. */
+let environment: Record<string, string>;
 beforeAll(async () => {
-  server = await startLocal(await newState());
+  const state = await preparedState();
+  server = await startPrepared(state);
+  environment = { CALLMETER_URL: server.url, DEV_VARS_FILE: state.devVars };
 });
 afterAll(() => server.stop());
 
 function run(script: string, args: string[], input = '', env: Record<string, string> = {}): Promise<Run> {
   return new Promise((resolve) => {
-    const options = { cwd: PROJECT_DIR, env: { ...process.env, CALLMETER_URL: server.url, ...env } };
+    const options = { cwd: PROJECT_DIR, env: { ...process.env, ...environment, ...env } };
     const child = execFile(process.execPath, [`src/cli/${script}.ts`, ...args], options, (error, out, err) => {
       resolve({ code: error ? Number(error.code) : 0, out, err });
     });
@@ -46,7 +50,8 @@ async function changed(...args: string[]) {
   return JSON.parse(out);
 }
 
-describe('npm run operator', () => {
+// Most of the time a command waits to be started, and none looks at what another one changes.
+describe.concurrent('npm run operator', () => {
   let org: string;
   beforeAll(async () => {
     org = (await changed('organizations', 'create', '--name', 'Acme Ltd')).organizationId;
@@ -167,7 +172,7 @@ describe('npm run operator', () => {
 
     const child = spawn(process.execPath, ['src/cli/operator.ts', ...migrate, '--wait'], {
       cwd: PROJECT_DIR,
-      env: { ...process.env, CALLMETER_URL: server.url },
+      env: { ...process.env, ...environment },
     });
     let said = '';
     child.stderr.on('data', (chunk: Buffer) => (said += chunk));

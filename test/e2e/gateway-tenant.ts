@@ -1,5 +1,5 @@
 /**
- * What the gateway's tests start from: a server as users start it, vendors on loopback, an organization that has keys for
+ * What the gateway's tests start from: a server, vendors on loopback, an organization that has keys for
  * them, and the official SDK with nothing changed but its address and its key.
  */
 import OpenAI from 'openai';
@@ -7,7 +7,7 @@ import { expect } from 'vitest';
 import type { OperatorCustomer } from '../../src/contract/operator-customers.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
 import { type FakeVendor, startVendor } from '../support/vendor.ts';
-import { type LocalServer, newState, startLocal, until } from './local-server.ts';
+import { type LocalServer, preparedState, startPrepared, until } from './local-server.ts';
 
 /** How long the servers of these tests wait for a vendor, and for a silent stream. */
 export const TIMEOUT_MS = 1_500;
@@ -38,8 +38,8 @@ export const NO_LIMITS = { name: 'Free', limitType: 'NONE' };
 const VENDORS = ['openai', 'anthropic', 'google', 'acme'];
 
 export async function startGateway(): Promise<Setting> {
-  const vars = { GATEWAY_TIMEOUT_MS: String(TIMEOUT_MS), GATEWAY_IDLE_TIMEOUT_MS: String(IDLE_TIMEOUT_MS), CONFIG_TTL_MS: '100' };
-  const [vendor, server] = await Promise.all([startVendor(), newState(vars).then((state) => startLocal(state))]);
+  const vars = { GATEWAY_TIMEOUT_MS: String(TIMEOUT_MS), GATEWAY_IDLE_TIMEOUT_MS: String(IDLE_TIMEOUT_MS) };
+  const [vendor, server] = await Promise.all([startVendor(), preparedState(vars).then((state) => startPrepared(state))]);
   return {
     server,
     vendor,

@@ -1,23 +1,21 @@
 /**
  * Promise: an acknowledged write survives kill -9, and a retry of what was not acknowledged counts once.
  */
-import { mkdir } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startServer } from '../../src/cli/server.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
-import { type LocalServer, newState, startLocal, until } from './local-server.ts';
+import { type LocalServer, type PreparedState, preparedState, startPrepared, until } from './local-server.ts';
 
 const CUSTOMERS = 5;
 const CALLS = 400;
 const WORKERS = 20;
 
-let state: { stateDir: string; port: number };
+let state: PreparedState;
 let server: LocalServer;
 let tenant: Tenant;
 beforeAll(async () => {
-  state = await newState();
-  await mkdir(state.stateDir, { recursive: true });
-  server = await startLocal(state);
+  state = await preparedState();
+  server = await startPrepared(state);
   tenant = await createTenant(server.operator, { name: 'Load', limitType: 'NONE' });
 });
 afterAll(() => server.stop());
@@ -65,7 +63,7 @@ test('two kills in mid-load: every acknowledged call is there once, in the objec
     await killed;
     expect(killed, 'the server was killed in mid-load').toBeDefined();
     expect(acknowledged.size).toBeLessThan(waiting.length);
-    server = await startLocal(state);
+    server = await startPrepared(state);
     for (const call of acknowledged) {
       expect((await tenant.api.send('readCall', { params: { callId: idOf(call) } })).data.status).toBe('COMPLETED');
     }

@@ -1,15 +1,21 @@
 /**
- * `npm start` as a user runs it, on a port and a state of its own, with secrets of its own.
+ * A server on a port and a state of its own, with secrets of its own: `npm start` as a user runs it, or, where a test is
+ * not about starting, the server alone on a copy of what one `npm start` prepared.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtemp, writeFile } from 'node:fs/promises';
+import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process';
+import { cp, mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { inject } from 'vitest';
 import { readDevVars } from '../../src/cli/dev-vars.ts';
-import { freePort, PROJECT_DIR } from '../../src/cli/server.ts';
+import { freePort, PROJECT_DIR, type ServerOptions } from '../../src/cli/server.ts';
 import { Api } from '../support/api.ts';
 
-const READY_MS_MAX = 60_000;
+/** A loaded machine is slow; this only ends what hangs. */
+const READY_MS_MAX = 120_000;
+/** What `npm start` makes; whatever else stands in `.dev.vars` is no matter of a test. */
+const SECRETS = ['OPERATOR_TOKEN', 'DEMO_API_KEY', 'VENDOR_KEY_SECRET', 'SESSION_SECRET'];
 
 export interface LocalServer {
   url: string;
@@ -29,26 +35,67 @@ export interface LocalState {
   devVars?: string;
 }
 
+export interface PreparedState extends LocalState {
+  devVars: string;
+}
+
 /** With `vars`, as if they stood in `.dev.vars`. */
 export async function newState(vars?: Record<string, string>): Promise<LocalState> {
   const state = { stateDir: await mkdtemp(join(tmpdir(), 'callmeter-')), port: await freePort(0) };
   if (!vars) return state;
-  const devVars = join(state.stateDir, 'dev.vars');
-  const lines = Object.entries(vars).map(([name, value]) => `${name}=${value}\n`);
-  await writeFile(devVars, lines.join(''));
-  return { ...state, devVars };
+  return { ...state, devVars: await writeDevVars(state.stateDir, vars) };
 }
 
-export async function startLocal({ stateDir, port, devVars }: LocalState, args: string[] = []): Promise<LocalServer> {
+/**
+ * A copy of the state that one `npm start` prepared for all (prepared-state.ts), with `vars` added to its secrets. A
+ * change of configuration is acknowledged after a tenth of a second, not after two.
+ */
+export async function preparedState(vars: Record<string, string> = {}): Promise<PreparedState> {
+  const state = await newState();
+  await cp(inject('preparedState'), state.stateDir, { recursive: true });
+  const found = await readDevVars();
+  const secrets = Object.fromEntries(SECRETS.map((name) => [name, found[name] ?? '']));
+  return { ...state, devVars: await writeDevVars(state.stateDir, { ...secrets, CONFIG_TTL_MS: '100', ...vars }) };
+}
+
+async function writeDevVars(stateDir: string, vars: Record<string, string>): Promise<string> {
+  const file = join(stateDir, 'dev.vars');
+  const lines = Object.entries(vars).map(([name, value]) => `${name}=${value}\n`);
+  await writeFile(file, lines.join(''));
+  return file;
+}
+
+/** `npm start`, which bundles and prepares what it needs. */
+export function startLocal(state: LocalState, args: string[] = []): Promise<LocalServer> {
+  const { stateDir, port, devVars } = state;
   const child = spawn(process.execPath, ['src/cli/start.ts', ...args], {
     cwd: PROJECT_DIR,
     env: { ...process.env, PORT: String(port), STATE_DIR: stateDir, ...(devVars && { DEV_VARS_FILE: devVars }) },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
+  return started(child, state, 'Ctrl+C stops');
+}
+
+/** The server alone, on a prepared state; `vars` go before those of the state. */
+export async function startPrepared(state: PreparedState, vars: ServerOptions['vars'] = {}): Promise<LocalServer> {
+  const { DEMO_API_KEY: _demo, ...own } = await readDevVars(state.devVars);
+  const options: ServerOptions = { port: state.port, stateDir: state.stateDir, vars: { ...own, ...vars } };
+  const child = spawn(process.execPath, ['test/crash/serve.ts', JSON.stringify(options)], {
+    cwd: PROJECT_DIR,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  return started(child, state, 'ready');
+}
+
+async function started(
+  child: ChildProcessByStdio<null, Readable, Readable>,
+  { port, devVars }: LocalState,
+  sign: string,
+): Promise<LocalServer> {
   let printed = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (printed += chunk));
   const url = `http://127.0.0.1:${port}`;
-  await until(() => printed.includes('Ctrl+C stops') || child.exitCode !== null);
+  await until(() => printed.includes(sign) || child.exitCode !== null);
   if (child.exitCode !== null) throw new Error(`it did not start:\n${printed}`);
   const secrets = await readDevVars(devVars);
   return {

@@ -6,17 +6,17 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTenant, type Tenant } from '../support/api.ts';
-import { type LocalServer, newState, startLocal, until } from './local-server.ts';
+import { type LocalServer, type PreparedState, preparedState, startPrepared, until } from './local-server.ts';
 
 const OUTAGE_MS = 6_000;
 const CUSTOMERS = 4;
 
-let state: { stateDir: string; port: number };
+let state: PreparedState;
 let server: LocalServer;
 let tenant: Tenant;
 beforeAll(async () => {
-  state = await newState();
-  server = await startLocal(state);
+  state = await preparedState();
+  server = await startPrepared(state);
   tenant = await createTenant(server.operator, { name: 'Load', limitType: 'NONE' });
 });
 afterAll(() => server.stop());

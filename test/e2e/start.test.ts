@@ -3,7 +3,7 @@
  */
 import { exec, spawn } from 'node:child_process';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { freePort, PROJECT_DIR } from '../../src/cli/server.ts';
 import { type LocalServer, newState, startLocal, until } from './local-server.ts';
 
@@ -34,30 +34,6 @@ test('the state survives a restart, and --fresh forgets it', async () => {
   expect((await server.demo.send('provisionCustomer', { body: { customerId: 'keeper' } })).data.newCustomer).toBe(true);
 });
 
-test.each(['SIGTERM', 'SIGKILL'] as const)('%s to npm alone ends the server too, and the port is free', async (signal) => {
-  const own = await newState();
-  const npm = spawn('npm', ['start'], {
-    cwd: PROJECT_DIR,
-    env: { ...process.env, PORT: String(own.port), STATE_DIR: own.stateDir },
-    stdio: 'pipe',
-  });
-  let printed = '';
-  npm.stdout.on('data', (chunk: Buffer) => (printed += chunk));
-  await until(() => printed.includes('Ctrl+C stops'));
-  npm.kill(signal);
-  await until(() =>
-    freePort(own.port).then(
-      () => true,
-      () => false,
-    ),
-  );
-});
-
-test('a port in use, and one that is none, are said in one line', async () => {
-  await expect(startLocal(state)).rejects.toThrow(`port ${state.port} is in use`);
-  await expect(startLocal({ ...state, port: 0.5 })).rejects.toThrow('PORT must be a port number');
-});
-
 test('every price of the catalog is recorded as a snapshot, and health is ok', async () => {
   expect((await server.operator.send('readHealth')).data).toMatchObject({
     status: 'ok',
@@ -66,8 +42,36 @@ test('every price of the catalog is recorded as a snapshot, and health is ok', a
   });
 });
 
-test('--help says what there is', async () => {
-  const { stdout } = await promisify(exec)(`${process.execPath} src/cli/start.ts --help`);
-  for (const word of ['--fresh', 'PORT', 'STATE_DIR', '.dev.vars']) expect(stdout).toContain(word);
-  expect(await freePort(0)).toBeGreaterThan(0);
+describe.concurrent('beside a server that runs', () => {
+  test.each(['SIGTERM', 'SIGKILL'] as const)('%s to npm alone ends the server too, and the port is free', async (signal) => {
+    const own = await newState();
+    const npm = spawn('npm', ['start'], {
+      cwd: PROJECT_DIR,
+      env: { ...process.env, PORT: String(own.port), STATE_DIR: own.stateDir },
+      stdio: 'pipe',
+    });
+    let printed = '';
+    npm.stdout.on('data', (chunk: Buffer) => (printed += chunk));
+    await until(() => printed.includes('Ctrl+C stops'));
+    npm.kill(signal);
+    await until(() =>
+      freePort(own.port).then(
+        () => true,
+        () => false,
+      ),
+    );
+  });
+
+  test('a port in use, and one that is none, are said in one line', async () => {
+    await Promise.all([
+      expect(startLocal(state)).rejects.toThrow(`port ${state.port} is in use`),
+      expect(startLocal({ ...state, port: 0.5 })).rejects.toThrow('PORT must be a port number'),
+    ]);
+  });
+
+  test('--help says what there is', async () => {
+    const { stdout } = await promisify(exec)(`${process.execPath} src/cli/start.ts --help`);
+    for (const word of ['--fresh', 'PORT', 'STATE_DIR', '.dev.vars']) expect(stdout).toContain(word);
+    expect(await freePort(0)).toBeGreaterThan(0);
+  });
 });

@@ -5,21 +5,21 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ReadCallData } from '../../src/contract/calls.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
 import { EVENT_NAME, SECRET_KEY, type StripeFault, type StripeServer, startStripe } from '../support/stripe-server.ts';
-import { type LocalServer, type LocalState, newState, startLocal, until } from './local-server.ts';
+import { type LocalServer, type PreparedState, preparedState, startPrepared, until } from './local-server.ts';
 
 /** On gpt-4o: 1,000 x 2.50 USD per million, and half as much again: 0.00375 USD. */
 const USED = { modelUsed: 'gpt-4o', inputTokens: 1_000 };
 const CHARGE_NANO_USD = '3750000';
 
 let stripe: StripeServer;
-let state: LocalState;
+let state: PreparedState;
 let server: LocalServer;
 let tenant: Tenant;
 beforeAll(async () => {
   stripe = await startStripe();
   stripe.meters.add(EVENT_NAME);
-  state = await newState({ STRIPE_SECRET_KEY: SECRET_KEY, STRIPE_API_BASE: stripe.url, STRIPE_METER_EVENT_NAME: EVENT_NAME });
-  server = await startLocal(state);
+  state = await preparedState({ STRIPE_SECRET_KEY: SECRET_KEY, STRIPE_API_BASE: stripe.url, STRIPE_METER_EVENT_NAME: EVENT_NAME });
+  server = await startPrepared(state);
   tenant = await createTenant(server.operator, {
     name: 'As you go',
     limitType: 'BLOCK',
@@ -114,7 +114,7 @@ test('a server that is killed while Stripe answers bills once, also when Stripe 
   await until(() => stripe.requests.length > requests);
   await server.kill();
   stripe.forgetKeys();
-  server = await startLocal(state);
+  server = await startPrepared(state);
   expect((await settled('killed-1')).settlementStatus).toBe('POSTED');
   expect(eventsOf('cus_killed')).toHaveLength(1);
   expect(await balance('killed')).toBe('0.99625');

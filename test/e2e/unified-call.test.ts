@@ -2,16 +2,14 @@
  * The unified call against vendors on loopback that speak as the real ones do, and misbehave as they do: the right
  * status, usage and cost after each, no hold left open, no secret on disk, and nothing lost to a kill.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { readDevVars } from '../../src/cli/dev-vars.ts';
-import { freePort, PROJECT_DIR } from '../../src/cli/server.ts';
+import { freePort } from '../../src/cli/server.ts';
 import { CallData } from '../../src/contract/unified-call.ts';
 import { Api, createTenant, type Reply, type Tenant } from '../support/api.ts';
 import { type FakeVendor, type Fault, startVendor, tokensOf } from '../support/vendor.ts';
-import { type LocalServer, newState, startLocal, until } from './local-server.ts';
+import { type LocalServer, type PreparedState, preparedState, startPrepared, until } from './local-server.ts';
 
 const MARKER = 'sk-vendor-marker-0123456789abcdef';
 const VENDOR_KEY = 'sk-registered-key-0123456789abcdef';
@@ -20,13 +18,13 @@ const PLAN = { name: 'Credit', limitType: 'BLOCK', limits: { premiumCalls: 0, st
 const DEADLINE_SECONDS = 15;
 
 let vendor: FakeVendor;
-let state: { stateDir: string; port: number };
+let state: PreparedState;
 let server: LocalServer;
 let tenant: Tenant;
 beforeAll(async () => {
   vendor = await startVendor();
-  state = await newState();
-  server = await startLocal(state);
+  state = await preparedState();
+  server = await startPrepared(state);
   tenant = await createTenant(server.operator, PLAN);
   const params = { org: tenant.organizationId, provider: 'openai' };
   const saved = await server.operator.send('setVendor', { params, body: { apiKey: VENDOR_KEY, baseUrl: `${vendor.url}/v1` } });
@@ -358,30 +356,8 @@ async function findInState(text: string): Promise<string[]> {
   return files.filter((_, index) => found[index]);
 }
 
-/** The Worker of the same state alone, with a deadline for calls that a test can wait for. */
-async function startWithDeadline(): Promise<{ kill(): Promise<void> }> {
-  const { DEMO_API_KEY: _demo, ...secrets } = await readDevVars();
-  const options = { ...state, vars: { ...secrets, CALL_DEADLINE_SECONDS: DEADLINE_SECONDS } };
-  const script = join(state.stateDir, 'start.mjs');
-  const from = JSON.stringify(join(PROJECT_DIR, 'src/cli/server.ts'));
-  await writeFile(script, `import { startServer } from ${from};\nawait startServer(${JSON.stringify(options)});\nconsole.log('ready');\n`);
-  const child: ChildProcess = spawn(process.execPath, [script], { cwd: PROJECT_DIR, stdio: ['ignore', 'pipe', 'inherit'] });
-  let printed = '';
-  child.stdout?.on('data', (chunk: Buffer) => (printed += chunk));
-  await until(() => printed.includes('ready') || child.exitCode !== null);
-  expect(printed).toContain('ready');
-  return {
-    async kill() {
-      child.kill('SIGKILL');
-      await until(() =>
-        freePort(state.port).then(
-          () => true,
-          () => false,
-        ),
-      );
-    },
-  };
-}
+/** The server of the same state, with a deadline for calls that a test can wait for. */
+const startWithDeadline = () => startPrepared(state, { CALL_DEADLINE_SECONDS: DEADLINE_SECONDS });
 
 test('kill -9 while the vendor answers leaves a call that times out, lets go of what it held, and is never made again', async () => {
   const { call, left } = await customer('killed');

@@ -7,6 +7,8 @@
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { gatewayOperations } from '../../src/contract/gateway.ts';
+import { operations } from '../../src/contract/operations.ts';
 import { type Random, randomFrom } from '../crash/random.ts';
 import { faultOf, isRefusal } from './answers.ts';
 import { type FuzzRequest, fuzzRequest } from './requests.ts';
@@ -41,6 +43,8 @@ export interface FuzzReport {
   faults: FuzzFault[];
   /** Faults beyond those that are listed. */
   more: number;
+  /** What a run of this length must have met and did not, so that it says too little. */
+  unproven: string[];
 }
 
 const CONNECTIONS = 12;
@@ -49,6 +53,8 @@ const ROUND_REQUESTS = 2_000;
 const COMPARISONS_MAX = 6;
 const FAULTS_MAX = 50;
 const REQUEST_TEXT_MAX = 1_500;
+/** From so many on, the requests must have met nearly every operation, and behind its first check. */
+const REQUESTS_TELLING = 3_000;
 /** The runtime may refuse longer heads by itself, in its own words. */
 const HEAD_LENGTH_MAX = 16_000;
 
@@ -74,6 +80,7 @@ class Run {
       interrupted: false,
       faults: [],
       more: 0,
+      unproven: [],
     };
   }
 
@@ -193,11 +200,24 @@ export async function runFuzz(options: FuzzOptions): Promise<FuzzReport> {
     }
     await world.server.stop();
     run.searchSecrets();
-    return { ...run.report, interrupted: signal?.aborted ?? false };
+    return { ...run.report, interrupted: signal?.aborted ?? false, unproven: unprovenBy(run.report) };
   } finally {
     run.close();
     await world.close();
   }
+}
+
+/** A run that met no route, or was never refused, proves nothing. */
+function unprovenBy({ requests, operations: met, operationsAccepted, statuses, refusalsCompared }: FuzzReport): string[] {
+  if (requests < REQUESTS_TELLING) return [];
+  const known = Object.keys(operations).length + Object.keys(gatewayOperations).length;
+  const checks: [boolean, string][] = [
+    [met > 0.9 * known, `only ${met} of ${known} operations were met`],
+    [operationsAccepted > met / 2, `only ${operationsAccepted} of ${met} operations accepted a request`],
+    [(statuses[200] ?? 0) > requests / 20, `only ${statuses[200] ?? 0} of ${requests} requests were accepted`],
+    [refusalsCompared > requests / 4, `only ${refusalsCompared} refusals were compared`],
+  ];
+  return checks.flatMap(([holds, sentence]) => (holds ? [] : [sentence]));
 }
 
 function lengthOfHead({ path, headers }: FuzzRequest): number {
