@@ -28,6 +28,7 @@ import type {
   CustomerHistory,
   EndCommand,
   GrantCommand,
+  HistoryCommand,
   IncrementCommand,
   MigrateCommand,
   OpenedCall,
@@ -111,8 +112,8 @@ export class Customer extends DurableObject<Env> {
     return subscription.readUsage(this.#context(), command);
   }
 
-  readHistory(organizationId: string): CustomerHistory | null {
-    return subscription.readHistory(this.#context(), organizationId);
+  readHistory(command: HistoryCommand): CustomerHistory | null {
+    return subscription.readHistory(this.#context(), command);
   }
 
   readCall(organizationId: string, callId: string): Call | null {

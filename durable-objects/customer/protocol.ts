@@ -12,6 +12,7 @@ import type { BeginRequest, CallStatus, EndRequest } from '../../src/domain/call
 import type { IncrementRequest } from '../../src/domain/custom-meter.ts';
 import type { PlanVersion } from '../../src/domain/plan.ts';
 import type { ResolvedPrice } from '../../src/domain/pricing.ts';
+import type { HourColumn } from '../../src/domain/readings/series-hours.ts';
 import type { CreditUnit } from '../../src/domain/wallet.ts';
 
 /**
@@ -141,13 +142,22 @@ export interface MigrateCommand {
   when: 'NOW' | 'AT_NEXT_REPLENISH';
 }
 
+/** What a reading needs of a customer's hours: columns of all of them, and of the recent ones. */
+export interface HistoryCommand {
+  organizationId: string;
+  /** Those of the custom meters that the plan has enabled come unasked. */
+  columns: readonly HourColumn[];
+  recentColumns: readonly HourColumn[];
+}
+
 /** What readings of a customer are made from. */
 export interface CustomerHistory {
   account: Account;
   /** As the wire has it. */
   subscription: CustomerState['subscription'];
-  /** As far back as the object keeps them, for `parseHours`. */
+  /** For `parseHours`: columns of all hours that the object keeps, and columns of those since the last two weeks or the period began. */
   hoursJson: string;
+  recentHoursJson: string;
   /** USD that was taken from the balance in the latest seven completed UTC days. */
   chargedLatestWeekUsd: number;
 }

@@ -1,27 +1,16 @@
 /**
  * On whose behalf the console asks the use cases that are made for API keys: the organization of the page.
  */
-import type { Organization } from '../contract/operator.ts';
-import { DEFAULT_SAMPLING_POLICY } from '../domain/sampling.ts';
 import type { Caller } from '../metering/caller.ts';
-import { versionedPolicy } from '../storage/sampling.ts';
+import { loadOrganization } from '../storage/credentials.ts';
 import type { ConsoleContext } from './context.ts';
 
-/** The use cases that the console asks read an organization's id and models; they meter nothing, so they need no prices. */
-export async function callerOf(c: ConsoleContext, { organizationId, models }: Organization = c.get('organization')): Promise<Caller> {
-  return {
-    env: c.env,
-    organization: {
-      organizationId,
-      models,
-      defaultPlan: null,
-      prices: new Map(),
-      vendors: new Map(),
-      vendorOrigins: [],
-      sampling: await versionedPolicy(DEFAULT_SAMPLING_POLICY),
-    },
-    defer: deferrer(c),
-  };
+/** With the organization's configuration as it is now: what the operator just saved counts. */
+export async function callerOf(c: ConsoleContext): Promise<Caller> {
+  const { organizationId } = c.get('organization');
+  const organization = await loadOrganization(c.env, organizationId);
+  if (!organization) throw new Error(`the organization ${organizationId} was there a moment ago`);
+  return { env: c.env, organization, defer: deferrer(c) };
 }
 
 /** Keeps work alive after the response. */

@@ -32,7 +32,9 @@ export async function previewPlanChange(
   const { organizationId } = organization;
   const [target, history] = await Promise.all([
     findNewestPlan(env, organizationId, planId),
-    ask(customerByName(env, organizationId, customerId), (customer) => customer.readHistory(organizationId)),
+    ask(customerByName(env, organizationId, customerId), (customer) =>
+      customer.readHistory({ organizationId, columns: [], recentColumns: [] }),
+    ),
   ]);
   if (!target) return refuse('PLAN_NOT_FOUND', 'planId: no such plan');
   if (!history) return refuse('CUSTOMER_NOT_FOUND', 'no such customer');

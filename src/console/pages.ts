@@ -8,6 +8,7 @@ import { mountCalls } from './pages/calls.tsx';
 import { mountCatalog } from './pages/catalog.tsx';
 import { mountCatalogPublication } from './pages/catalog-publication.tsx';
 import { mountCompression } from './pages/compression.tsx';
+import { mountCompressionEstimate } from './pages/compression-estimate.tsx';
 import { mountCustomer } from './pages/customer.tsx';
 import { mountCustomerActions } from './pages/customer-actions.tsx';
 import { mountCustomers } from './pages/customers.tsx';
@@ -43,6 +44,7 @@ export function mountPages(app: Hono<ConsoleEnv>): void {
   mountSampling(app);
   mountSamples(app);
   mountCompression(app);
+  mountCompressionEstimate(app);
   mountCatalog(app);
   mountCatalogPublication(app);
   mountEvents(app);

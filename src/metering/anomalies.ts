@@ -1,5 +1,5 @@
 /**
- * Use case: what stands out in the usage of an organization and its largest customers, from the hourly sums in D1.
+ * Use case: what stands out in the usage of an organization and its largest customers, from the sums in D1.
  *
  * The organization, and a customer that is named, are looked at by the hour; the largest customers by the day, so that
  * what is read stays bounded.
@@ -9,8 +9,10 @@ import type { AnomaliesData, AnomaliesQuery } from '../contract/readings.ts';
 import { dayBuckets, detectAnomalies, hourBuckets } from '../domain/readings/anomalies.ts';
 import { DAY_MS, HOUR_MS } from '../domain/readings/calendar.ts';
 import type { Episode, UsageBucket } from '../domain/readings/episode.ts';
+import type { Env } from '../env.ts';
 import { type PageRequest, pageOf } from '../platform/page.ts';
-import { largestCustomers, readSpend, type SpendRow } from '../storage/usage.ts';
+import { readDailySpend, readHourlySpend, readOrganizationSpend, type SpendPeriod, type SpendRow } from '../storage/spend.ts';
+import { sumUsage } from '../storage/usage.ts';
 import type { Caller } from './caller.ts';
 
 const CUSTOMERS_MAX = 20;
@@ -27,13 +29,13 @@ export async function readAnomalies(
   const toMs = nowMs - (nowMs % HOUR_MS);
   // From midnight on, so that as many whole days are looked at whatever the time of day.
   const fromMs = toMs - (toMs % DAY_MS) - days * DAY_MS;
-  const [rows, largest] = await Promise.all([
-    readSpend(env, organizationId, { fromMs, toMs, bucketMs: HOUR_MS, customerIds: customerId === undefined ? null : [customerId] }),
-    customerId === undefined ? largestCustomers(env, organizationId, fromMs, toMs, CUSTOMERS_MAX) : [],
-  ]);
-  const daily = largest.length === 0 ? [] : await readSpend(env, organizationId, { fromMs, toMs, bucketMs: DAY_MS, customerIds: largest });
+  const period = { fromMs, toMs };
+  const [hourly, largest] = await (customerId === undefined
+    ? Promise.all([readOrganizationSpend(env, organizationId, period), largestCustomers(env, organizationId, period)])
+    : Promise.all([readHourlySpend(env, organizationId, period, customerId), []]));
+  const daily = largest.length === 0 ? [] : await readDailySpend(env, organizationId, period, largest);
   const items = [
-    ...present(customerId ?? null, detectAnomalies(series(hourBuckets, rows, toMs), 'hour')),
+    ...present(customerId ?? null, detectAnomalies(series(hourBuckets, hourly, toMs), 'hour')),
     ...largest.flatMap((id) => {
       const own = daily.filter((row) => row.customerId === id);
       return present(id, detectAnomalies(series(dayBuckets, own, toMs), 'day'));
@@ -59,16 +61,19 @@ function series(fill: typeof hourBuckets, rows: readonly SpendRow[], toMs: numbe
   return fill(buckets, firstMs, toMs);
 }
 
-/** One bucket out of the rows of its outcomes and models. */
+/** The customers that cost most in the time, the dearest first. */
+async function largestCustomers(env: Env, organizationId: string, period: SpendPeriod): Promise<string[]> {
+  const { customer } = await sumUsage(env, organizationId, period, ['customer'], CUSTOMERS_MAX);
+  return customer.map(({ key }) => key);
+}
+
+/** One bucket out of its row and those of its new models. */
 function bucketsOf(rows: readonly SpendRow[]): Bucket[] {
-  const buckets = new Map<number, Bucket & { models: Record<string, number> }>();
-  for (const { startMs, outcome, model, calls, costUsd } of rows) {
+  const buckets = new Map<number, Bucket>();
+  for (const { startMs, model, calls, failedCalls, costUsd } of rows) {
     const bucket = buckets.get(startMs) ?? { startMs, spend: 0, calls: 0, failedCalls: 0, models: {} };
-    bucket.calls += calls;
-    if (outcome === 'FAILED') bucket.failedCalls += calls;
-    bucket.spend += costUsd;
-    if (model !== '') bucket.models[model] = (bucket.models[model] ?? 0) + costUsd;
-    buckets.set(startMs, bucket);
+    if (model === null) buckets.set(startMs, { ...bucket, spend: costUsd, calls, failedCalls });
+    else buckets.set(startMs, { ...bucket, models: { ...bucket.models, [model]: costUsd } });
   }
   return [...buckets.values()];
 }

@@ -14,8 +14,8 @@ import type { MeterSlot } from '../domain/plan.ts';
 import { DAY_MS, HOUR_MS, isTimeZone } from '../domain/readings/calendar.ts';
 import { projectedAllowanceExhaustionAt } from '../domain/readings/exhaustion.ts';
 import { forecast, type Quantiles } from '../domain/readings/forecast.ts';
-import { HISTORY_DAYS_MAX, type UsageHour } from '../domain/readings/history.ts';
-import { parseHours, type SeriesHour } from '../domain/readings/series-hours.ts';
+import { HISTORY_DAYS_MAX } from '../domain/readings/history.ts';
+import { type HourColumn, parseHours, type SeriesHours, seriesOf, sumBetween } from '../domain/readings/series-hours.ts';
 import { rounded } from '../domain/readings/statistics.ts';
 import { ask, customerByName } from '../storage/objects.ts';
 import type { Caller } from './caller.ts';
@@ -25,6 +25,18 @@ export const METER_METRICS: Partial<Record<ForecastMetric, { meter: MeterName; s
   agenticApi: { meter: 'agenticApi', slot: 'AGENTIC_API' },
   customMeter1: { meter: 'customMeter1', slot: 'CUSTOM1' },
   customMeter2: { meter: 'customMeter2', slot: 'CUSTOM2' },
+};
+
+/** The columns that a metric is the sum of. */
+export const COLUMNS: Record<ForecastMetric, readonly HourColumn[]> = {
+  calls: ['completedCalls', 'failedCalls'],
+  inputTokens: ['inputTokens'],
+  outputTokens: ['outputTokens'],
+  allTokens: ['inputTokens', 'outputTokens'],
+  dollars: ['costUsd'],
+  agenticApi: ['agenticApi'],
+  customMeter1: ['customMeter1'],
+  customMeter2: ['customMeter2'],
 };
 
 /** The object keeps hours of usage for so long. */
@@ -50,25 +62,37 @@ export async function readForecast(
   { metric, timezone }: { metric: ForecastMetric; timezone: string },
 ): Promise<Answer<ForecastData>> {
   if (!isTimeZone(timezone)) return unknownTimezone('timezone');
-  const history = await customerHistory(caller, customerId);
+  const history = await customerHistory(caller, customerId, neededBy(metric), []);
   if (!history) return customerNotFound();
   const nowMs = Date.now();
   return accept('FORECAST_READ', { customerId, ...forecastOf(history, metric, timezone, nowMs) }, nowMs);
 }
 
 /** What readings of a customer are made from. */
-export type CustomerHistory = SentHistory & { hours: SeriesHour[] };
+export interface CustomerHistory extends SentHistory {
+  series: SeriesHours;
+  /** The hours since the last two completed weeks or the period began, whichever is earlier. */
+  recent: SeriesHours;
+}
+
+/** The columns of all hours that a metric's forecast looks at. */
+export function neededBy(metric: ForecastMetric): readonly HourColumn[] {
+  return metric === 'dollars' ? [...COLUMNS.dollars, 'failedCalls', 'unpricedCalls'] : COLUMNS[metric];
+}
 
 /** The customer's account and hours of usage; `null` for one that is missing or another tenant's. */
 export async function customerHistory(
   { env, organization: { organizationId } }: Caller,
   customerId: string,
+  columns: readonly HourColumn[],
+  recentColumns: readonly HourColumn[],
 ): Promise<CustomerHistory | null> {
   const history = await ask<DurableObjectStub<Customer>, SentHistory | null>(
     customerByName(env, organizationId, customerId),
-    (customer) => customer.readHistory(organizationId) as unknown as PromiseLike<SentHistory | null>,
+    (customer) => customer.readHistory({ organizationId, columns, recentColumns }) as unknown as PromiseLike<SentHistory | null>,
   );
-  return history && { ...history, hours: parseHours(history.hoursJson) };
+  if (!history) return null;
+  return { ...history, series: parseHours(history.hoursJson), recent: parseHours(history.recentHoursJson) };
 }
 
 export const customerNotFound = () => refuse('CUSTOMER_NOT_FOUND', 'no such customer');
@@ -79,16 +103,15 @@ export function unknownTimezone(path: string) {
 }
 
 export function forecastOf(history: CustomerHistory, metric: ForecastMetric, timezone: string, nowMs: number): ForecastFacts {
-  const { account, hours } = history;
+  const { account, series } = history;
   const presentMs = nowMs - (nowMs % HOUR_MS);
   const { subscription } = account;
   const { plan } = subscription.plan;
   const ofMeter = METER_METRICS[metric];
   const enabled = !ofMeter || plan.customMeters[ofMeter.slot]?.enabled === true;
   const { lastReplenishedAtMs: periodStartMs, nextReplenishAtMs: boundaryMs } = subscription;
-  const series = seriesOf(hours, metric);
   const result = forecast({
-    hours: series,
+    hours: seriesOf(series, COLUMNS[metric]),
     firstDataMs: account.createdAtMs,
     nowMs: presentMs,
     periodStartMs,
@@ -98,7 +121,7 @@ export function forecastOf(history: CustomerHistory, metric: ForecastMetric, tim
     evidence: enabled ? evidenceFor(history, metric, presentMs) : 'not_applicable',
   });
   const { status, reason, remaining, method, quality, historyDays } = result;
-  const recorded = recordedSince(series, periodStartMs);
+  const recorded = recordedSince(series, COLUMNS[metric], periodStartMs);
   return {
     metric,
     unit: UNITS[metric],
@@ -125,35 +148,17 @@ function atLeast({ expected, p10, p50, p90 }: Quantiles, recorded: number): Quan
 }
 
 /** The cost of a customer whose calls have no price, and a period that began before the kept hours, are known in part. */
-function evidenceFor({ account, hours }: CustomerHistory, metric: ForecastMetric, nowMs: number): 'complete' | 'partial' {
+function evidenceFor({ account, series }: CustomerHistory, metric: ForecastMetric, nowMs: number): 'complete' | 'partial' {
   // A failed call without a price has most often cost nothing.
-  if (metric === 'dollars' && hours.some(({ unpricedCalls, failedCalls }) => unpricedCalls > failedCalls)) return 'partial';
+  const { unpricedCalls = [], failedCalls = [] } = series.columns;
+  if (metric === 'dollars' && unpricedCalls.some((unpriced, at) => unpriced > (failedCalls[at] ?? 0))) return 'partial';
   const beganMs = Math.max(account.createdAtMs, account.subscription.lastReplenishedAtMs);
   return beganMs < nowMs - HISTORY_MS ? 'partial' : 'complete';
 }
 
-/** The hours of a metric. */
-export function seriesOf(hours: readonly SeriesHour[], metric: ForecastMetric): UsageHour[] {
-  return hours.map((hour) => ({ startMs: hour.startMs, quantity: quantityOf(hour, metric) })).filter(({ quantity }) => quantity > 0);
-}
-
-function quantityOf(hour: SeriesHour, metric: ForecastMetric): number {
-  switch (metric) {
-    case 'calls':
-      return hour.completedCalls + hour.failedCalls;
-    case 'allTokens':
-      return hour.inputTokens + hour.outputTokens;
-    case 'dollars':
-      return hour.costUsd;
-    default:
-      return hour[metric];
-  }
-}
-
 /** The quantity of the period so far, the present hour included. The hour in which the period began counts whole. */
-export function recordedSince(series: readonly UsageHour[], periodStartMs: number): number {
-  const recorded = series.reduce((sum, { startMs, quantity }) => (startMs > periodStartMs - HOUR_MS ? sum + quantity : sum), 0);
-  return rounded(recorded, DECIMALS);
+export function recordedSince(series: SeriesHours, names: readonly HourColumn[], periodStartMs: number): number {
+  return rounded(sumBetween(series, names, periodStartMs - HOUR_MS + 1, NEVER_MS), DECIMALS);
 }
 
 function exhaustionOf(

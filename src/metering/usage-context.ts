@@ -8,26 +8,23 @@ import { usdFromNano } from '../domain/money.ts';
 import type { MeterSlot } from '../domain/plan.ts';
 import { HOUR_MS, isTimeZone } from '../domain/readings/calendar.ts';
 import { evidenceCompleteness, reviewReasons } from '../domain/readings/review.ts';
-import type { SeriesHour } from '../domain/readings/series-hours.ts';
+import { HOUR_COLUMNS, latestHour } from '../domain/readings/series-hours.ts';
 import { type Signal, signalsOf } from '../domain/readings/signals.ts';
-import { rounded } from '../domain/readings/statistics.ts';
 import { compareWeeks, weekPeriods } from '../domain/readings/weeks.ts';
 import { availableUsd, balanceOf } from '../domain/wallet.ts';
 import type { Caller } from './caller.ts';
 import {
+  COLUMNS,
   type CustomerHistory,
   customerHistory,
   customerNotFound,
   forecastOf,
   HISTORY_MS,
   METER_METRICS,
+  neededBy,
   recordedSince,
-  seriesOf,
   unknownTimezone,
 } from './forecast.ts';
-
-/** Sums of USD as numbers are rounded to a nano-USD. */
-const DECIMALS = 9;
 
 type Metric = Exclude<ForecastMetric, 'allTokens'>;
 
@@ -45,34 +42,31 @@ const UNITS: Record<MeterName, UsageContextData['meters'][number]['unit']> = {
 
 export async function readUsageContext(caller: Caller, customerId: string, query: UsageContextQuery): Promise<Answer<UsageContextData>> {
   if (!isTimeZone(query.timezone)) return unknownTimezone('timezone');
-  const history = await customerHistory(caller, customerId);
+  const needed = query.includeForecast ? neededBy(query.forecastMetric) : [];
+  // The latest call may be older than what is recent.
+  const history = await customerHistory(caller, customerId, [...COLUMNS.calls, ...needed], HOUR_COLUMNS);
   if (!history) return customerNotFound();
   const nowMs = Date.now();
   return accept('USAGE_CONTEXT_READ', present(history, query, nowMs), nowMs);
 }
 
 function present(history: CustomerHistory, query: UsageContextQuery, nowMs: number): UsageContextData {
-  const { account, hours } = history;
+  const { account, recent } = history;
   const { subscription, contact } = account;
   const { plan, planId, usagePlanVersionId } = subscription.plan;
   const { latest, preceding } = weekPeriods(nowMs);
-  const ofWeeks = hours.filter(({ startMs }) => startMs >= preceding.startMs);
   const periodStartMs = subscription.lastReplenishedAtMs;
-  const ofPeriod = hours.filter(({ startMs }) => startMs > periodStartMs - HOUR_MS);
-  const signals = query.includeSignals ? findSignals(history, ofWeeks, query.timezone, nowMs) : null;
+  const signals = query.includeSignals ? findSignals(history, query.timezone, nowMs) : null;
   const { complete, gaps } = evidenceCompleteness({
     firstDataMs: account.createdAtMs,
     keptFromMs: nowMs - HISTORY_MS,
     periodStartMs,
     comparedFromMs: preceding.startMs,
-    callsWithoutPrice: ofPeriod.reduce((sum, { unpricedCalls }) => sum + unpricedCalls, 0),
+    callsWithoutPrice: recordedSince(recent, ['unpricedCalls'], periodStartMs),
     seriesAvailable: true,
   });
-  const week = (metric: Metric) => {
-    const compared = compareWeeks(seriesOf(ofWeeks, metric), nowMs);
-    return { ...compared, latest: rounded(compared.latest, DECIMALS), preceding: rounded(compared.preceding, DECIMALS) };
-  };
-  const recorded = (metric: Metric) => recordedSince(seriesOf(ofPeriod, metric), periodStartMs);
+  const week = (metric: Metric) => compareWeeks(recent, COLUMNS[metric], nowMs);
+  const recorded = (metric: Metric) => recordedSince(recent, COLUMNS[metric], periodStartMs);
   return {
     contractVersion: 1,
     customerId: account.customerId,
@@ -91,7 +85,7 @@ function present(history: CustomerHistory, query: UsageContextQuery, nowMs: numb
       latest: period(latest),
       preceding: period(preceding),
       calls: week('calls'),
-      failedCalls: compareWeeks(failedSeries(ofWeeks), nowMs),
+      failedCalls: compareWeeks(recent, ['failedCalls'], nowMs),
       inputTokens: week('inputTokens'),
       outputTokens: week('outputTokens'),
       dollars: week('dollars'),
@@ -104,7 +98,7 @@ function present(history: CustomerHistory, query: UsageContextQuery, nowMs: numb
       endedAt: iso(subscription.nextReplenishAtMs),
       quantities: {
         calls: recorded('calls'),
-        failedCalls: recordedSince(failedSeries(ofPeriod), periodStartMs),
+        failedCalls: recordedSince(recent, ['failedCalls'], periodStartMs),
         inputTokens: recorded('inputTokens'),
         outputTokens: recorded('outputTokens'),
         dollars: recorded('dollars'),
@@ -119,18 +113,17 @@ function present(history: CustomerHistory, query: UsageContextQuery, nowMs: numb
   };
 }
 
-function findSignals(history: CustomerHistory, ofWeeks: readonly SeriesHour[], timezone: string, nowMs: number): Signal[] {
-  const { account, hours, chargedLatestWeekUsd } = history;
+function findSignals(history: CustomerHistory, timezone: string, nowMs: number): Signal[] {
+  const { account, series, recent, chargedLatestWeekUsd } = history;
   const { plan } = account.subscription.plan;
   const balanceUsd = usdFromNano(balanceOf(account.wallet, 'USD'));
   const { pending, nextReplenishAtMs } = account.subscription;
-  const lastCall = hours.findLast(({ completedCalls, failedCalls }) => completedCalls + failedCalls > 0);
   return signalsOf({
     nowMs: nowMs - (nowMs % HOUR_MS),
-    calls: compareWeeks(seriesOf(ofWeeks, 'calls'), nowMs),
-    failedCalls: compareWeeks(failedSeries(ofWeeks), nowMs),
-    dollars: compareWeeks(seriesOf(ofWeeks, 'dollars'), nowMs),
-    lastCallAtMs: lastCall?.startMs ?? null,
+    calls: compareWeeks(recent, COLUMNS.calls, nowMs),
+    failedCalls: compareWeeks(recent, ['failedCalls'], nowMs),
+    dollars: compareWeeks(recent, COLUMNS.dollars, nowMs),
+    lastCallAtMs: latestHour(series, COLUMNS.calls),
     meters: METER_NAMES.map((meter) => {
       const summary = summarize(plan, account.meters, meter);
       // Nothing is forecast of what cannot run out.
@@ -148,10 +141,6 @@ function exhaustionOf(history: CustomerHistory, meter: MeterName, timezone: stri
   if (!metric) return null;
   const { projectedAllowanceExhaustionAt: at } = forecastOf(history, metric, timezone, nowMs);
   return at ? Date.parse(at) : null;
-}
-
-function failedSeries(hours: readonly SeriesHour[]) {
-  return hours.map(({ startMs, failedCalls }) => ({ startMs, quantity: failedCalls })).filter(({ quantity }) => quantity > 0);
 }
 
 function fundingOf({ wallet, subscription }: CustomerHistory['account']): UsageContextData['funding'] {

@@ -5,9 +5,10 @@
 import type { CustomerState } from '../contract/entitlements.ts';
 import { type MeterName, SLOT_METERS } from '../domain/meters.ts';
 import type { MeterSlot } from '../domain/plan.ts';
+import { seriesOf } from '../domain/readings/series-hours.ts';
 import { ask, customerByName } from '../storage/objects.ts';
 import type { Caller } from './caller.ts';
-import { customerHistory } from './forecast.ts';
+import { COLUMNS, customerHistory } from './forecast.ts';
 
 const DAY_MS = 86_400_000;
 /** Days of the widget's chart. */
@@ -34,7 +35,7 @@ export async function readWidgetUsage(
   const address = customerByName(env, organizationId, customerId);
   const [usage, history] = await Promise.all([
     ask(address, (customer) => customer.readUsage({ organizationId })),
-    customerHistory({ env, organization, defer }, customerId),
+    customerHistory({ env, organization, defer }, customerId, [], COLUMNS.calls),
   ]);
   if (!usage.ok || !history) return null;
   const { meters, subscription, canceled } = usage.data;
@@ -43,9 +44,9 @@ export async function readWidgetUsage(
   const labels = slots.flatMap(([slot, meter]) => (customMeters[slot] ? [[meter, customMeters[slot].label] as const] : []));
   const todayMs = nowMs - (nowMs % DAY_MS);
   const days = Array.from({ length: WIDGET_DAYS }, (_, index) => ({ startMs: todayMs - (WIDGET_DAYS - 1 - index) * DAY_MS, calls: 0 }));
-  for (const { startMs, completedCalls, failedCalls } of history.hours) {
+  for (const { startMs, quantity } of seriesOf(history.recent, COLUMNS.calls)) {
     const day = days[Math.floor((startMs - (days[0]?.startMs ?? 0)) / DAY_MS)];
-    if (day) day.calls += completedCalls + failedCalls;
+    if (day) day.calls += quantity;
   }
   return {
     planName: subscription.planName,

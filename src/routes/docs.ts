@@ -1,10 +1,10 @@
 /**
  * The API reference over HTTP: the OpenAPI document, and its pages.
  *
- * Both are made once for each origin that asks, because the examples name it.
+ * Both are made for the origin that asks, because the examples name it, and when they are first asked for.
  */
 import type { Hono } from 'hono';
-import { openApiDocument } from '../contract/openapi/document.ts';
+import { ApiReference } from '../contract/openapi/document.ts';
 import type { OpenApiDocument } from '../contract/openapi/types.ts';
 import type { AppContext, AppEnv } from '../middleware/context.ts';
 import { docsNotFoundPage, operationPage, overviewPage, schemaPage } from '../pages/docs/pages.tsx';
@@ -16,28 +16,28 @@ import { KEPT_FOR_GOOD, publicRoutes, sendPage } from './public-page.ts';
 
 export const DOCS_PATH = '/docs';
 const DOCUMENT_PATH = '/openapi.json';
-/** Origins whose document an isolate keeps. */
+/** Origins whose reference an isolate keeps. */
 const ORIGINS_MAX = 4;
 const QUERY_LENGTH_MAX = 300;
 const CACHE_CONTROL = 'public, max-age=300, stale-while-revalidate=3600';
 
 interface Kept {
-  document: OpenApiDocument;
+  reference: ApiReference;
   /** Made when it is first asked for. */
   sent?: { text: string; etag: string };
 }
 
-const documents = new Map<string, Kept>();
+const references = new Map<string, Kept>();
 
-function documentFor(c: AppContext): { kept: Kept; document: OpenApiDocument; origin: string } {
+function keptFor(c: AppContext): Kept {
   const { origin } = new URL(c.req.url);
-  let known = documents.get(origin);
+  let known = references.get(origin);
   if (!known) {
-    known = { document: openApiDocument(SERVICE_VERSION, origin) };
-    documents.set(origin, known);
-    if (documents.size > ORIGINS_MAX) documents.delete(documents.keys().next().value as string);
+    known = { reference: new ApiReference(SERVICE_VERSION, origin) };
+    references.set(origin, known);
+    if (references.size > ORIGINS_MAX) references.delete(references.keys().next().value as string);
   }
-  return { kept: known, document: known.document, origin };
+  return known;
 }
 
 export function mountDocs(app: Hono<AppEnv>): void {
@@ -51,8 +51,8 @@ export function mountDocs(app: Hono<AppEnv>): void {
 
 /** For anyone, from anywhere: a tool in another page's browser may read it. */
 function sendDocument(c: AppContext): Response {
-  const { kept } = documentFor(c);
-  kept.sent ??= sentForm(kept.document);
+  const kept = keptFor(c);
+  kept.sent ??= sentForm(kept.reference.document());
   const { text, etag } = kept.sent;
   const headers = { 'Cache-Control': CACHE_CONTROL, ETag: etag, 'Access-Control-Allow-Origin': '*', 'X-Content-Type-Options': 'nosniff' };
   if (isMatching(c.req.header('If-None-Match'), etag)) return new Response(null, { status: 304, headers });
@@ -66,18 +66,11 @@ function sentForm(document: OpenApiDocument): { text: string; etag: string } {
 
 function mountPages(pages: Hono<AppEnv>): void {
   pages.get('/', async (c) => {
-    const { document, origin } = documentFor(c);
     const query = (c.req.query('q') ?? '').trim().slice(0, QUERY_LENGTH_MAX);
-    return sendPage(c, { html: await overviewPage(document, origin, query), cacheControl: CACHE_CONTROL });
+    return sendPage(c, { html: await overviewPage(keptFor(c).reference, query), cacheControl: CACHE_CONTROL });
   });
-  pages.get('/schemas/:name', (c) => {
-    const { document, origin } = documentFor(c);
-    return sendOrNotFound(c, schemaPage(document, origin, c.req.param('name')));
-  });
-  pages.get('/:operationId', (c) => {
-    const { document, origin } = documentFor(c);
-    return sendOrNotFound(c, operationPage(document, origin, c.req.param('operationId')));
-  });
+  pages.get('/schemas/:name', (c) => sendOrNotFound(c, schemaPage(keptFor(c).reference, c.req.param('name'))));
+  pages.get('/:operationId', (c) => sendOrNotFound(c, operationPage(keptFor(c).reference, c.req.param('operationId'))));
   pages.get('/*', (c) => sendOrNotFound(c, null));
 }
 

@@ -3,15 +3,22 @@
  */
 import type { Env } from '../env.ts';
 
-/** The tables that hold something of a customer, by the name that the answer gives them. */
+/** The tables that hold something of a customer, by the name that the answer gives them. An organization's sums follow the hours. */
 const TABLES = {
-  customers: 'customers',
-  calls: 'calls',
-  meterEvents: 'meter_events',
-  creditEntries: 'credit_entries',
-  usageHours: 'usage_hours',
-  samples: 'samples',
+  customers: ['customers'],
+  calls: ['calls'],
+  meterEvents: ['meter_events'],
+  creditEntries: ['credit_entries'],
+  usageHours: ['customer_totals', 'customer_running_totals', 'customer_days', 'usage_hours'],
+  samples: ['samples'],
 } as const;
+
+/** What stands for a row where a table has no rowid. */
+const KEYS: Readonly<Record<string, string>> = {
+  customer_totals: '(organization_id, customer_id)',
+  customer_running_totals: '(organization_id, customer_id, hour_ms)',
+  customer_days: '(organization_id, customer_id, day_ms, model)',
+};
 
 /** Rows that one statement removes: samples are up to 300 KiB each. */
 const DELETE_ROWS_MAX = 5_000;
@@ -20,15 +27,22 @@ const DELETE_SAMPLES_MAX = 200;
 /** Removes every row of the customer, and says how many there were of each kind. */
 export async function eraseProjection(env: Env, organizationId: string, customerId: string): Promise<Record<keyof typeof TABLES, number>> {
   const erased = { customers: 0, calls: 0, meterEvents: 0, creditEntries: 0, usageHours: 0, samples: 0 };
-  for (const [name, table] of Object.entries(TABLES) as [keyof typeof TABLES, string][]) {
-    const rowsMax = name === 'samples' ? DELETE_SAMPLES_MAX : DELETE_ROWS_MAX;
-    const sql = `DELETE FROM ${table} WHERE rowid IN (
-      SELECT rowid FROM ${table} WHERE organization_id = ? AND customer_id = ? LIMIT ${rowsMax})`;
-    // Nothing adds rows any more, so this ends with the last one.
-    for (let changes = rowsMax; changes >= rowsMax; ) {
-      changes = (await env.DB.prepare(sql).bind(organizationId, customerId).run()).meta.changes;
-      erased[name] += changes;
-    }
+  for (const [name, tables] of Object.entries(TABLES) as [keyof typeof TABLES, readonly string[]][]) {
+    for (const table of tables) erased[name] += await eraseRows(env.DB, table, organizationId, customerId);
+  }
+  return erased;
+}
+
+async function eraseRows(db: D1Database, table: string, organizationId: string, customerId: string): Promise<number> {
+  const rowsMax = table === 'samples' ? DELETE_SAMPLES_MAX : DELETE_ROWS_MAX;
+  const key = KEYS[table] ?? 'rowid';
+  // Rows that triggers change are among what D1 says was changed, but not among what is returned.
+  const sql = `DELETE FROM ${table} WHERE ${key} IN (
+    SELECT ${key.replace(/[()]/g, '')} FROM ${table} WHERE organization_id = ? AND customer_id = ? LIMIT ${rowsMax}) RETURNING 1`;
+  let erased = 0;
+  // Nothing adds rows any more, so this ends with the last one.
+  for (let rows = rowsMax; rows >= rowsMax; erased += rows) {
+    rows = (await db.prepare(sql).bind(organizationId, customerId).all()).results.length;
   }
   return erased;
 }

@@ -263,6 +263,18 @@ export const creditEntries = sqliteTable(
   (table) => [primaryKey({ columns: [table.organizationId, table.customerId, table.entryId] })],
 );
 
+/** What is counted of ended calls, wherever they are summed. */
+const usageFigures = () => ({
+  calls: integer('calls').notNull(),
+  unpricedCalls: integer('unpriced_calls').notNull(),
+  inputTokens: integer('input_tokens').notNull(),
+  cachedInputTokens: integer('cached_input_tokens').notNull(),
+  outputTokens: integer('output_tokens').notNull(),
+  reasoningTokens: integer('reasoning_tokens').notNull(),
+  searches: integer('searches').notNull(),
+  costNanoUsd: integer('cost_nano_usd').notNull(),
+});
+
 /**
  * Usage by UTC hour of the end of calls, in every dimension that reports ask for. Triggers on `calls` keep it (migration
  * `usage_hours`), so it is what the calls sum to; it stays when old calls go.
@@ -278,14 +290,7 @@ export const usageHours = sqliteTable(
     provider: text('provider').notNull(),
     model: text('model').notNull(),
     outcome: text('outcome').notNull(),
-    calls: integer('calls').notNull(),
-    unpricedCalls: integer('unpriced_calls').notNull(),
-    inputTokens: integer('input_tokens').notNull(),
-    cachedInputTokens: integer('cached_input_tokens').notNull(),
-    outputTokens: integer('output_tokens').notNull(),
-    reasoningTokens: integer('reasoning_tokens').notNull(),
-    searches: integer('searches').notNull(),
-    costNanoUsd: integer('cost_nano_usd').notNull(),
+    ...usageFigures(),
   },
   (table) => [
     primaryKey({
@@ -293,6 +298,79 @@ export const usageHours = sqliteTable(
     }),
     index('usage_hours_by_customer').on(table.organizationId, table.customerId, table.hourMs),
   ],
+);
+
+/**
+ * Roll-ups of `usage_hours`, for readings of an organization as a whole. Triggers on `usage_hours` keep them (migration
+ * `usage_rollups`): they are what its rows sum to, and go with them. An organization's rows do not grow with its customers.
+ */
+export const organizationHours = sqliteTable(
+  'organization_hours',
+  {
+    organizationId: text('organization_id').notNull(),
+    /** Which column of `usage_hours` the key is of: `feature`, `provider`, `model` or `outcome`. */
+    dimension: text('dimension').notNull(),
+    hourMs: integer('hour_ms').notNull(),
+    key: text('key').notNull(),
+    ...usageFigures(),
+  },
+  (table) => [primaryKey({ columns: [table.organizationId, table.dimension, table.hourMs, table.key] })],
+);
+
+/** The same by UTC day. */
+export const organizationDays = sqliteTable(
+  'organization_days',
+  {
+    organizationId: text('organization_id').notNull(),
+    dimension: text('dimension').notNull(),
+    dayMs: integer('day_ms').notNull(),
+    key: text('key').notNull(),
+    ...usageFigures(),
+  },
+  (table) => [primaryKey({ columns: [table.organizationId, table.dimension, table.dayMs, table.key] })],
+);
+
+/** All that a customer ever used. */
+export const customerTotals = sqliteTable(
+  'customer_totals',
+  {
+    organizationId: text('organization_id').notNull(),
+    customerId: text('customer_id').notNull(),
+    /** No usage is of a later hour; there may be none in this one any more. */
+    lastHourMs: integer('last_hour_ms').notNull(),
+    ...usageFigures(),
+  },
+  (table) => [primaryKey({ columns: [table.organizationId, table.customerId] })],
+);
+
+/**
+ * What a customer had used by the end of an hour, for every hour with usage: a period is the difference of two rows, however
+ * long it is.
+ */
+export const customerRunningTotals = sqliteTable(
+  'customer_running_totals',
+  {
+    organizationId: text('organization_id').notNull(),
+    customerId: text('customer_id').notNull(),
+    hourMs: integer('hour_ms').notNull(),
+    ...usageFigures(),
+  },
+  (table) => [primaryKey({ columns: [table.organizationId, table.customerId, table.hourMs] })],
+);
+
+/** Ended calls of a customer by UTC day and model; those that cost nothing have none, for their models are whatever callers sent. */
+export const customerDays = sqliteTable(
+  'customer_days',
+  {
+    organizationId: text('organization_id').notNull(),
+    customerId: text('customer_id').notNull(),
+    dayMs: integer('day_ms').notNull(),
+    model: text('model').notNull(),
+    calls: integer('calls').notNull(),
+    failedCalls: integer('failed_calls').notNull(),
+    costNanoUsd: integer('cost_nano_usd').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.organizationId, table.customerId, table.dayMs, table.model] })],
 );
 
 /** Calls that applications keep for review, until they expire. */

@@ -132,6 +132,27 @@ describe('figures', () => {
   });
 });
 
+describe('another level', () => {
+  /** 240 a day for two months, and 72 on the last days. */
+  const fallen = (lastDays: number) => steady(60, (hour) => (hour >= (60 - lastDays) * 24 ? 3 : 10));
+  const week = (lastDays: number) => forecast(fallen(lastDays)).remaining ?? { expected: 0, p10: 0, p50: 0, p90: 0 };
+
+  test('of four days may be odd days: the week ahead is expected half-way, and both levels are within P10 and P90', () => {
+    const { expected, p10, p90 } = week(4);
+    expect(expected).toBeGreaterThan(7 * 110);
+    expect(expected).toBeLessThan(7 * 200);
+    expect(p10).toBeLessThanOrEqual(7 * 72);
+    expect(p90).toBeGreaterThanOrEqual(7 * 240);
+  });
+
+  test('is believed more with each day, and for good once every day of the week has shown it', () => {
+    const expected = [4, 5, 6, 7, 8].map((days) => week(days).expected);
+    for (const [at, value] of expected.entries()) if (at > 0) expect(value).toBeLessThan(expected[at - 1] ?? 0);
+    expect(week(8).expected).toBeLessThan(7 * 90);
+    expect(week(14).expected).toBeCloseTo(7 * 72, 0);
+  });
+});
+
 test('the same data give the same bytes, in whatever order the hours come', () => {
   for (const [name, family] of Object.entries(NAMED_FAMILIES)) {
     const { hours, firstDataMs, nowMs, horizonEndMs } = forecastCase(name, family, 4);

@@ -3,6 +3,7 @@
  */
 import { describe, expect, test } from 'vitest';
 import { evidenceCompleteness, reviewReasons } from '../../src/domain/readings/review.ts';
+import type { SeriesHours } from '../../src/domain/readings/series-hours.ts';
 import { SIGNAL_CODES, type SignalInput, signalsOf } from '../../src/domain/readings/signals.ts';
 import { compareWeeks, weekPeriods } from '../../src/domain/readings/weeks.ts';
 import { DAY_MS, HOUR_MS } from '../support/series.ts';
@@ -25,14 +26,34 @@ describe('weeks', () => {
       at(MIDNIGHT - 14 * DAY_MS, 20),
       at(MIDNIGHT - 14 * DAY_MS - HOUR_MS, 1_000),
     ];
-    expect(compareWeeks(hours, NOW)).toEqual({ latest: 60, preceding: 40, change: 20, ratio: 1.5 });
+    expect(compareWeeks(usage(hours), ['inputTokens'], NOW)).toEqual({ latest: 60, preceding: 40, change: 20, ratio: 1.5 });
   });
 
   test('have no ratio where nothing preceded', () => {
-    expect(compareWeeks([{ startMs: MIDNIGHT - HOUR_MS, quantity: 5 }], NOW)).toEqual({ latest: 5, preceding: 0, change: 5, ratio: null });
-    expect(compareWeeks([], NOW)).toEqual({ latest: 0, preceding: 0, change: 0, ratio: null });
+    const one = usage([{ startMs: MIDNIGHT - HOUR_MS, quantity: 5 }]);
+    expect(compareWeeks(one, ['inputTokens'], NOW)).toEqual({ latest: 5, preceding: 0, change: 5, ratio: null });
+    expect(compareWeeks(usage([]), ['inputTokens'], NOW)).toEqual({ latest: 0, preceding: 0, change: 0, ratio: null });
   });
 });
+
+/** Hours in which nothing but so many input tokens was used. */
+function usage(hours: readonly { startMs: number; quantity: number }[]): SeriesHours {
+  const none = hours.map(() => 0);
+  return {
+    startMs: hours.map(({ startMs }) => startMs),
+    columns: {
+      completedCalls: none,
+      failedCalls: none,
+      inputTokens: hours.map(({ quantity }) => quantity),
+      outputTokens: none,
+      costUsd: none,
+      agenticApi: none,
+      customMeter1: none,
+      customMeter2: none,
+      unpricedCalls: none,
+    },
+  };
+}
 
 const week = (latest: number, preceding: number) => ({
   latest,

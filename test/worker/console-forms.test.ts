@@ -293,6 +293,46 @@ describe('samples and compression', () => {
     expect(await lastEvent()).toMatchObject({ actor: 'console', action: 'compression_profile.put', before: { aggressiveness: 0.3 } });
     await refused(`${base}/compression`, `${base}/compression`, { aggressiveness: '2' }, 'aggressiveness', 'at most 1');
   });
+
+  test("start an estimate with the organization's profile and prices, once, and follow it", async () => {
+    const own = await createTenant(operator);
+    const page = `/console/organizations/${own.organizationId}/compression`;
+    const profile = { techniques: ['politeness'], aggressiveness: 1, protectedPhrases: [], minInputTokens: 0 };
+    await own.api.send('saveCompressionProfile', { body: profile });
+    const params = { org: own.organizationId, modelKey: 'openai/gpt-4o' };
+    await operator.send('setPrice', { params, body: { inputUsdPerMillion: 100, outputUsdPerMillion: 100 } });
+    const input = 'Please note that you should be very brief. Thank you very much in advance!';
+    for (const feature of ['chat', 'other'])
+      await own.api.send('storeSample', { body: { provider: 'openai', model: 'gpt-4o', feature, input } });
+
+    const values = await visitor.form(page, `${page}/jobs`, { feature: 'chat', from: '2026-01-01' });
+    const started = await Promise.all([visitor.post(`${page}/jobs`, values), visitor.post(`${page}/jobs`, values)]);
+    const [location = ''] = started.map(({ headers }) => headers.get('Location') ?? '');
+    expect(started.map(({ status, headers }) => [status, headers.get('Location')])).toEqual([
+      [303, location],
+      [303, location],
+    ]);
+    const jobId = location.slice(`${page}/jobs/`.length);
+    expect(await lastEvent(own.organizationId)).toMatchObject({
+      ...{ actor: 'console', action: 'compression_job.start' },
+      after: { jobId, feature: 'chat', from: '2026-01-01T00:00:00Z' },
+    });
+    const read = async () => (await own.api.send('readCompressionJob', { params: { jobId } })).data;
+    await expect.poll(async () => (await read()).status, { timeout: 20_000 }).toBe('COMPLETED');
+    const job = await read();
+    expect([job.profile, job.progress]).toEqual([profile, { total: 1, done: 1 }]);
+    expect(job.savedTokens).toBeGreaterThan(0);
+    expect(job.costAvoidedUsdNano).toBe(String(job.savedTokens * 100_000));
+    const { text, html } = await visitor.read(location);
+    expect(text).toContain('Samples 1 of 1');
+    expect(text).toContain('Politeness 1');
+    expect(html).not.toContain('http-equiv="refresh"');
+
+    // Of another organization there is no such job.
+    expect((await visitor.send(`${base}/compression/jobs/${jobId}`)).status).toBe(404);
+    await refused(page, `${page}/jobs`, { from: 'yesterday' }, 'from', 'Invalid ISO datetime');
+    await refused(page, `${page}/jobs`, { from: '2026-02-01', to: '2026-01-01' }, 'to', 'must be after');
+  });
 });
 
 describe('the catalog', () => {

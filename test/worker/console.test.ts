@@ -196,6 +196,7 @@ describe('every page', () => {
     await tenant.api.send('endCall', { body: { callId, modelUsed: 'openai/gpt-6-luna', inputTokens: 1_000, responseTokens: 100 } });
     await operator.send('grantCredit', { params: { org, customerId: 'a/<script>' }, body: { kind: 'USD', amountUsd: '5' } });
     await tenant.api.send('storeSample', { body: { sampleId: 's-1', provider: 'openai', input: '</pre><script>alert(1)</script>' } });
+    const { jobId } = (await tenant.api.send('startCompressionJob', { body: {} })).data;
     const { keyId } = (await operator.send('createKey', { params: { org }, body: { name: 'Second' } })).data;
     const customer = `/customers/${encodeURIComponent('a/<script>')}`;
     filled = [
@@ -211,6 +212,7 @@ describe('every page', () => {
       `/plans/test/migrations/${job.data.jobId}`,
       `/keys/${keyId}`,
       '/samples/s-1',
+      `/compression/jobs/${jobId}`,
       '?days=7',
       '?customerId=nobody',
     ];
@@ -262,6 +264,7 @@ describe('every page', () => {
       'plans/test/migrations/none',
       'keys/none',
       'samples/none',
+      'compression/jobs/none',
     ];
     for (const path of [...missing, ...inside.map((name) => `${org}/${name}`), '/console/catalog/models/openai/none']) {
       const { status, html } = await visitor.send(path);

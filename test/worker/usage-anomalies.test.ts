@@ -224,6 +224,22 @@ describe('a new expensive model', () => {
     expect(models[1]?.observed).toBeCloseTo(models[0]?.observed ?? 0, 3);
   });
 
+  test('is not one that was used before and comes back, nor one whose first use is not looked at', async () => {
+    const early = between(TODAY - 55 * DAY, TODAY - 54 * DAY);
+    const tenant = await organization((customerId, atMs) =>
+      customerId === 'gamma' && (early(atMs) || atMs >= TODAY - 12 * DAY)
+        ? { model: 'openai/o1-pro', costNanoUsd: CALL_NANO_USD * 1.2 }
+        : {},
+    );
+    const models = async (query: Record<string, string>) =>
+      (await read(tenant, query)).items.filter(({ kind }) => kind === 'NEW_EXPENSIVE_MODEL').map(({ customerId }) => customerId);
+    expect(await models({})).toEqual([]);
+    expect(await models({ customerId: 'gamma' })).toEqual([]);
+    // Of the last forty days it is new.
+    expect(await models({ days: '40' })).toEqual([null, 'gamma']);
+    expect(await models({ days: '40', customerId: 'gamma' })).toEqual(['gamma']);
+  });
+
   test('is not one that costs nothing, however many there are', async () => {
     const tenant = await organization((_, atMs) => (atMs >= TODAY - 12 * DAY ? { model: `own-model-${atMs}`, costNanoUsd: 0 } : {}));
     expect((await read(tenant)).items.filter(({ kind }) => kind === 'NEW_EXPENSIVE_MODEL')).toEqual([]);

@@ -5,12 +5,17 @@ import type { ChangePlanData, CustomerUsageData, ProvisionCustomerData } from '.
 import { type Answer, accept } from '../../../src/contract/errors.ts';
 import type { OperatorCustomer } from '../../../src/contract/operator-customers.ts';
 import { type Account, changePlan, migratePlan, replenishNow, setCanceled, updateContact } from '../../../src/domain/account.ts';
+import { SLOT_METERS } from '../../../src/domain/meters.ts';
+import type { MeterSlot } from '../../../src/domain/plan.ts';
+import { HOUR_MS } from '../../../src/domain/readings/calendar.ts';
+import { sentColumns } from '../../../src/domain/readings/series-hours.ts';
 import { weekPeriods } from '../../../src/domain/readings/weeks.ts';
 import { presentCustomer } from '../present.ts';
 import { presentForOperator } from '../present-operator.ts';
 import type {
   ChangePlanCommand,
   CustomerHistory,
+  HistoryCommand,
   MigrateCommand,
   ProvisionCommand,
   ReadUsageCommand,
@@ -18,6 +23,8 @@ import type {
   SetCanceledCommand,
 } from '../protocol.ts';
 import { type Context, catchUp, keyed, liveAccount, noDefaultPlan, noSubscription, openOrLoad, withAccount } from './context.ts';
+
+const METER_SLOTS = Object.keys(SLOT_METERS) as MeterSlot[];
 
 export function provision(context: Context, command: ProvisionCommand): Answer<ProvisionCustomerData> {
   const { store, nowMs } = context;
@@ -76,18 +83,23 @@ export function readUsage(context: Context, command: ReadUsageCommand): Answer<C
 }
 
 /** What readings are made from: the account as of now, and its hours of usage as far back as the object keeps them. */
-export function readHistory(context: Context, organizationId: string): CustomerHistory | null {
+export function readHistory(context: Context, { organizationId, columns, recentColumns }: HistoryCommand): CustomerHistory | null {
   const { store, nowMs } = context;
   return store.transaction(nowMs, () => {
     const known = store.account();
     if (!known || known.organizationId !== organizationId) return null;
-    const { startMs, endMs } = weekPeriods(nowMs).latest;
+    const { latest, preceding } = weekPeriods(nowMs);
     const account = catchUp(context, known);
+    const { plan, lastReplenishedAtMs } = account.subscription;
+    const enabled = METER_SLOTS.filter((slot) => plan.plan.customMeters[slot]?.enabled).map((slot) => SLOT_METERS[slot]);
+    // The hour in which the period began counts whole.
+    const recentMs = Math.min(preceding.startMs, lastReplenishedAtMs - (lastReplenishedAtMs % HOUR_MS));
     return {
       account,
       subscription: presentCustomer(account, undefined).subscription,
-      hoursJson: store.usageHours.asJson(),
-      chargedLatestWeekUsd: store.usdSpentBetween(startMs, endMs),
+      hoursJson: store.usageHours.asJson(sentColumns([...columns, ...enabled]), 0),
+      recentHoursJson: store.usageHours.asJson(sentColumns(recentColumns), recentMs),
+      chargedLatestWeekUsd: store.usdSpentBetween(latest.startMs, latest.endMs),
     };
   });
 }

@@ -31,9 +31,6 @@ const COLUMNS: Record<SentColumn, string> = {
   customMeter2: SLOT_COLUMNS.CUSTOM2,
   unpricedCalls: 'unpriced_calls',
 };
-const HOURS_AS_JSON = `SELECT json_object(${Object.entries(COLUMNS)
-  .map(([name, column]) => `'${name}', json_group_array(${column})`)
-  .join(', ')}) AS hours FROM usage_hours`;
 
 export class UsageHourTable {
   readonly #sql: SqlStorage;
@@ -91,12 +88,14 @@ export class UsageHourTable {
   }
 
   /**
-   * All hours, as JSON: an object of columns, which `parseHours` (src/domain/readings/series-hours.ts) reads. One text, because
+   * The hours from then on, as JSON: an object of these columns, which `parseHours` (src/domain/readings/series-hours.ts) reads. One text, because
    * thousands of objects would cost more on their way than everything that is made of them; columns, because SQLite prints and
    * JavaScript reads them in half the time of rows. The order is the table's own: whoever reads it relies on none.
    */
-  asJson(): string {
-    return this.#sql.exec<{ hours: string }>(HOURS_AS_JSON).one().hours;
+  asJson(columns: readonly SentColumn[], fromMs: number): string {
+    const pairs = columns.map((name) => `'${name}', json_group_array(${COLUMNS[name]})`);
+    const sql = `SELECT json_object(${pairs.join(', ')}) AS hours FROM usage_hours WHERE hour_ms >= ?`;
+    return this.#sql.exec<{ hours: string }>(sql, fromMs).one().hours;
   }
 
   /** Drops hours before then. Returns the rows written. */

@@ -1,5 +1,5 @@
 /**
- * Prompt compression: what it saved, and the profile that applications compress by.
+ * Prompt compression: what it saved, the profile that applications compress by, and the start of an estimate.
  */
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
@@ -16,6 +16,7 @@ import { Card, Compact, Empty, Stat, Usd } from '../page/parts.tsx';
 import { refused } from '../refused.tsx';
 import { page, secretsOf } from '../shell.tsx';
 import { check, detailsOf, type Fields, lines, operatorRequest, texts, typedNumber, wrong } from '../submitted.ts';
+import { EstimateForm, startEstimate } from './compression-estimate.tsx';
 
 const TECHNIQUES: Readonly<Record<(typeof TECHNIQUE_NAMES)[number], string>> = {
   json: 'JSON without spaces',
@@ -28,13 +29,13 @@ const TECHNIQUES: Readonly<Record<(typeof TECHNIQUE_NAMES)[number], string>> = {
 };
 
 export function mountCompression(app: Hono<ConsoleEnv>): void {
-  app.get('/organizations/:org/compression', (c) => compressionPage(c, null));
+  app.get('/organizations/:org/compression', (c) => compressionPage(c));
 
   app.post('/organizations/:org/compression', async (c) => {
     const { organizationId } = c.get('organization');
     const caller = await callerOf(c);
     const checked = check(CompressionProfile, profileOf(c.get('submitted').fields));
-    if (!checked.ok) return compressionPage(c, wrong(c, checked.details));
+    if (!checked.ok) return compressionPage(c, { profile: wrong(c, checked.details) });
     const before = await readProfile(caller);
     const request = await operatorRequest(c, operations.saveCompressionProfile, { params: { org: organizationId }, body: checked.value });
     const answer = await byOperator(
@@ -43,8 +44,14 @@ export function mountCompression(app: Hono<ConsoleEnv>): void {
       () => replaceProfile(caller, checked.value),
       (profile) => profile,
     );
-    if (!answer.ok) return compressionPage(c, wrong(c, detailsOf(answer.refusal)));
+    if (!answer.ok) return compressionPage(c, { profile: wrong(c, detailsOf(answer.refusal)) });
     return c.redirect(`${organizationPath(organizationId, 'compression')}?done=profile`, 303);
+  });
+
+  app.post('/organizations/:org/compression/jobs', async (c) => {
+    const started = await startEstimate(c);
+    if ('details' in started) return compressionPage(c, { estimate: wrong(c, started.details) });
+    return c.redirect(organizationPath(c.get('organization').organizationId, 'compression', 'jobs', started.jobId), 303);
   });
 }
 
@@ -57,7 +64,8 @@ function profileOf(fields: Fields): unknown {
   };
 }
 
-async function compressionPage(c: ConsoleContext, state: FormState | null) {
+/** With the form that was sent, where it is to be shown again with what is wrong. */
+async function compressionPage(c: ConsoleContext, sent: { profile?: FormState; estimate?: FormState } = {}) {
   const caller = await callerOf(c);
   const [profile, summary] = await Promise.all([readProfile(caller), readSummary(caller, {})]);
   if (!profile.ok) return refused(c, profile.refusal);
@@ -72,11 +80,14 @@ async function compressionPage(c: ConsoleContext, state: FormState | null) {
   const path = organizationPath(c.get('organization').organizationId, 'compression');
   return page(
     c,
-    { title: 'Compression', status: state ? 400 : 200, sub: 'What shorter prompts saved in the last 30 days.' },
+    { title: 'Compression', status: sent.profile || sent.estimate ? 400 : 200, sub: 'What shorter prompts saved in the last 30 days.' },
     <>
       <Savings summary={summary.data} />
       <Card title="Profile" note="What applications compress with, unless they choose otherwise.">
-        <ProfileForm path={path} state={state ?? { values, details: [] }} secrets={secretsOf(c)} />
+        <ProfileForm path={path} state={sent.profile ?? { values, details: [] }} secrets={secretsOf(c)} />
+      </Card>
+      <Card title="Estimate" note="What the saved profile would have saved on stored samples. Nothing is changed by it.">
+        <EstimateForm path={path} state={sent.estimate ?? { values: {}, details: [] }} secrets={secretsOf(c)} />
       </Card>
     </>,
   );

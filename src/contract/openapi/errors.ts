@@ -7,7 +7,7 @@ import type { Security } from '../operations.ts';
 import type { JsonSchema } from './schemas.ts';
 import type { AnswerObject, Reference } from './types.ts';
 
-export const RESPONSES_POINTER = '#/components/responses/';
+const RESPONSES_POINTER = '#/components/responses/';
 
 const MEANING: Record<number, string> = {
   400: 'The input breaks a rule; `error.details` names each field',

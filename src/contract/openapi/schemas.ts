@@ -74,8 +74,9 @@ const ONLY_ANSWERED = /(?:Response|Answer|Data)$/;
 export class SchemaBook {
   readonly #names = new Map<z.ZodType, string>();
   readonly #registries = { input: z.registry<{ id: string }>(), output: z.registry<{ id: string }>() };
-  #rendered: Record<Io, Record<string, JsonSchema>> | undefined;
-  #different: Set<string> = new Set();
+  readonly #schemas = { input: new Map<string, z.ZodType>(), output: new Map<string, z.ZodType>() };
+  readonly #rendered = { input: new Map<string, JsonSchema>(), output: new Map<string, JsonSchema>() };
+  readonly #different = new Map<string, boolean>();
 
   constructor() {
     for (const [module, names] of MODULES) {
@@ -90,34 +91,50 @@ export class SchemaBook {
   add(name: string, schema: z.ZodType): void {
     if (this.#names.has(schema)) return;
     this.#names.set(schema, name);
-    if (!ONLY_ANSWERED.test(name)) this.#registries.input.add(schema, { id: name });
-    if (!ONLY_SENT.test(name)) this.#registries.output.add(schema, { id: name });
+    for (const io of ['input', 'output'] as const) {
+      if ((io === 'input' ? ONLY_ANSWERED : ONLY_SENT).test(name)) continue;
+      this.#registries[io].add(schema, { id: name });
+      this.#schemas[io].set(name, schema);
+    }
   }
 
-  /** A reference to a schema that has a name. To be called when all of them are there. */
+  /** A reference to a schema that has a name. To be called when all names are there that it may refer to. */
   reference(schema: z.ZodType, io: Io): JsonSchema {
     const name = this.#names.get(schema);
     if (name === undefined) throw new Error('only schemas with a name are referred to');
-    this.#render();
     return { $ref: SCHEMAS_POINTER + this.#nameOf(name, io) };
+  }
+
+  /** The schema that a reference with this name means. */
+  component(name: string): JsonSchema | undefined {
+    const base = name.replace(/Input$/, '');
+    const sent = ONLY_SENT.test(name) || (name !== base && this.#schemas.output.has(base) && this.#isDifferent(base));
+    const schema = sent ? this.#render(base, 'input') : this.#render(name, 'output');
+    return sent && schema ? this.#renamed(schema) : schema;
   }
 
   /** Every schema that one of `roots` leads to, by name. */
   components(roots: readonly JsonSchema[]): Record<string, JsonSchema> {
-    const { input, output } = this.#render();
     const found: Record<string, JsonSchema> = {};
     const waiting = roots.flatMap(referencesOf);
     // Each name is taken up once, so this ends with the last of them.
     for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) {
       if (found[name]) continue;
-      const base = name.replace(/Input$/, '');
-      const sent = ONLY_SENT.test(name) || (name !== base && this.#different.has(base));
-      const schema = sent ? input[base] : output[name];
+      const schema = this.component(name);
       if (!schema) throw new Error(`no schema is called ${name}`);
-      found[name] = sent ? this.#renamed(schema) : schema;
-      waiting.push(...referencesOf(found[name]));
+      found[name] = schema;
+      waiting.push(...referencesOf(schema));
     }
     return Object.fromEntries(Object.entries(found).sort(([one], [other]) => (one < other ? -1 : 1)));
+  }
+
+  /** Renders every schema that has a name: for all of them, half the work of one by one. */
+  renderAll(): void {
+    for (const io of ['input', 'output'] as const) {
+      const uri = (id: string) => SCHEMAS_POINTER + id;
+      const { schemas } = z.toJSONSchema(this.#registries[io], { io, unrepresentable: 'any', uri });
+      for (const [name, schema] of Object.entries(schemas)) this.#rendered[io].set(name, clean(schema) as JsonSchema);
+    }
   }
 
   /** The fields of a path: text, of which nothing is made. */
@@ -138,42 +155,75 @@ export class SchemaBook {
   }
 
   #nameOf(name: string, io: Io): string {
-    return io === 'input' && this.#different.has(name) ? `${name}Input` : name;
+    return io === 'input' && this.#isDifferent(name) ? `${name}Input` : name;
   }
 
   #renamed(schema: JsonSchema): JsonSchema {
     return rewrite(schema, (name) => this.#nameOf(name, 'input'));
   }
 
-  #render(): Record<Io, Record<string, JsonSchema>> {
-    if (this.#rendered) return this.#rendered;
-    const render = (io: Io) => {
-      const { schemas } = z.toJSONSchema(this.#registries[io], { io, unrepresentable: 'any', uri: (id) => SCHEMAS_POINTER + id });
-      return clean(schemas) as Record<string, JsonSchema>;
-    };
-    const rendered = { input: render('input'), output: render('output') };
-    this.#different = differing(rendered);
-    this.#rendered = rendered;
-    return rendered;
+  /** Whether the schema is not the same sent and answered, or leads to one that is not. What is only one of both has one form. */
+  #isDifferent(name: string): boolean {
+    const known = this.#different.get(name);
+    if (known !== undefined) return known;
+    const reached = new Set<string>();
+    const waiting = [name];
+    // Each name is taken up once, so this ends with the last of them.
+    for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+      if (reached.has(next)) continue;
+      reached.add(next);
+      const [sent, answered] = [this.#render(next, 'input'), this.#render(next, 'output')];
+      if (!sent || !answered) continue;
+      if (this.#different.get(next) || JSON.stringify(essence(sent)) !== JSON.stringify(essence(answered))) {
+        this.#different.set(name, true);
+        return true;
+      }
+      waiting.push(...referencesOf(sent));
+    }
+    // Whatever it leads to leads to nothing else.
+    for (const same of reached) this.#different.set(same, false);
+    return false;
   }
+
+  /** With all that it refers to. */
+  #render(name: string, io: Io): JsonSchema | undefined {
+    const known = this.#rendered[io].get(name);
+    const schema = this.#schemas[io].get(name);
+    if (known || !schema) return known;
+    const metadata = new NamedSchemas(this.#registries[io]);
+    const { $defs = {}, ...root } = z.toJSONSchema(schema, { io, unrepresentable: 'any', metadata }) as JsonSchema;
+    const rendered = { [name]: root, ...($defs as Record<string, JsonSchema>) };
+    for (const [of, part] of Object.entries(rendered)) {
+      if (!this.#rendered[io].has(of)) this.#rendered[io].set(of, pointed(clean(part) as JsonSchema, name));
+    }
+    return this.#rendered[io].get(name);
+  }
+}
+
+/** What zod knows of schemas, with the names that make it refer to them. */
+class NamedSchemas extends z.core.$ZodRegistry<z.core.GlobalMeta> {
+  readonly #names: z.core.$ZodRegistry<{ id: string }>;
+
+  constructor(names: z.core.$ZodRegistry<{ id: string }>) {
+    super();
+    this.#names = names;
+  }
+
+  override get<Schema extends z.core.$ZodType>(schema: Schema) {
+    const known = z.globalRegistry.get(schema);
+    const id = this.#names.get(schema)?.id;
+    return id === undefined ? known : { ...known, id };
+  }
+}
+
+/** With references as the document has them: zod's lead into the schema that was rendered, `root`. */
+function pointed(schema: JsonSchema, root: string): JsonSchema {
+  return rewrite(schema, (name) => name || root, /^#(?:\/\$defs\/)?/);
 }
 
 /** A schema by itself, with nothing referred to. */
 function convert(schema: z.ZodType, io: Io): JsonSchema {
   return clean(z.toJSONSchema(schema, { io, unrepresentable: 'any' })) as JsonSchema;
-}
-
-/** Schemas that are not the same sent and answered, or that lead to one. What is only one of both has one form. */
-function differing({ input, output }: Record<Io, Record<string, JsonSchema>>): Set<string> {
-  const both = Object.keys(output).filter((name) => input[name]);
-  const found = new Set(both.filter((name) => JSON.stringify(essence(input[name])) !== JSON.stringify(essence(output[name]))));
-  const references = new Map(both.map((name) => [name, referencesOf(input[name])]));
-  // Each round finds at least one more name, or is the last.
-  for (let before = -1; before < found.size; ) {
-    before = found.size;
-    for (const [name, others] of references) if (others.some((other) => found.has(other))) found.add(name);
-  }
-  return found;
 }
 
 /** What decides whether two schemas differ: an answer may always have members that this version does not know. */
@@ -197,13 +247,14 @@ function referencesOf(schema: unknown): string[] {
   );
 }
 
-function rewrite<Value>(schema: Value, nameOf: (name: string) => string): Value {
-  if (Array.isArray(schema)) return schema.map((item) => rewrite(item, nameOf)) as Value;
+/** With other names in the references, which so far begin with `pointer`. */
+function rewrite<Value>(schema: Value, nameOf: (name: string) => string, pointer: string | RegExp = SCHEMAS_POINTER): Value {
+  if (Array.isArray(schema)) return schema.map((item) => rewrite(item, nameOf, pointer)) as Value;
   if (typeof schema !== 'object' || schema === null) return schema;
   const entries = Object.entries(schema).map(([keyword, value]) =>
     keyword === '$ref' && typeof value === 'string'
-      ? [keyword, SCHEMAS_POINTER + nameOf(value.slice(SCHEMAS_POINTER.length))]
-      : [keyword, rewrite(value, nameOf)],
+      ? [keyword, SCHEMAS_POINTER + nameOf(value.replace(pointer, ''))]
+      : [keyword, rewrite(value, nameOf, pointer)],
   );
   return Object.fromEntries(entries) as Value;
 }

@@ -8,9 +8,9 @@ import { DAYS_PER_WEEK } from './calendar.ts';
 import { CANDIDATES, type Candidate, dampedSteps, expectation, type Past } from './candidates.ts';
 import { type History, phaseOf } from './history.ts';
 import { ownSpread, type Spread, scoreOf, type Total, totalDeviation } from './interval.ts';
-import { levelChanges } from './regime.ts';
+import { levelChanges, oddDaysBelief } from './regime.ts';
 import { type Rhythm, weeklyRhythm } from './rhythm.ts';
-import { median, quantile, SD_PER_MAD, Z_90 } from './statistics.ts';
+import { quantiles, SD_PER_MAD, Z_90 } from './statistics.ts';
 
 /** A stretch that is forecast again and again: whole days, or the first hours of one. */
 export interface Window {
@@ -38,14 +38,21 @@ export interface Knowledge {
 export function knowledgeAt(history: History, length: number): Knowledge {
   const { days, weekendShares } = history;
   const first = weeklyRhythm(days, length, weekendShares, []);
-  const changes = levelChanges(days, length, (index) => first.factors[phaseOf(index, days.length)] ?? 1);
+  const changes = levelChanges(days, length, byDay(first, days.length));
   // A change of level looks like noise until it is known; the rhythm is read again beside it.
   const rhythm = changes.length === 0 ? first : weeklyRhythm(days, length, weekendShares, changes);
-  return {
-    rhythm,
-    changes,
-    past: { days, length, factors: rhythm.factors, levelStart: changes[changes.length - 1] ?? 0, dayVariance: rhythm.dayVariance },
-  };
+  const factors = byDay(rhythm, days.length);
+  const { dayVariance } = rhythm;
+  const [levelStart = 0, before = 0] = [...changes].reverse();
+  const past: Past = { days, length, factors, levelStart, levelEnd: length, dayVariance };
+  const belief = oddDaysBelief(length - levelStart, levelStart - before);
+  if (belief > 0) past.former = { past: { ...past, levelStart: before, levelEnd: levelStart }, belief };
+  return { rhythm, changes, past };
+}
+
+/** The factors by the place of a day in the history instead of its phase: that of day `index` at `index % DAYS_PER_WEEK`. */
+function byDay({ factors }: Rhythm, historyDays: number): number[] {
+  return factors.map((_, index) => factors[phaseOf(index, historyDays)] ?? 1);
 }
 
 /** Each window's trials, oldest origin first, from the end of the first week on. */
@@ -77,15 +84,18 @@ export function totalAhead(candidate: Candidate, past: Past, shares: readonly nu
 
 /** The same of the first days, for several ascending numbers of them. */
 function totalsAhead(candidate: Candidate, past: Past, shares: readonly number[], lengths: readonly number[]): Total[] {
-  const { day, levelVariance, slopeVariance } = expectation(candidate, past);
+  const { day, levelVariance, slopeVariance, doubt } = expectation(candidate, past);
   const totals: Total[] = [];
   let expected = 0;
   let own = 0;
   let whole = 0;
   let slopeSteps = 0;
+  let apart = 0;
   for (let ahead = 0; ; ahead += 1) {
     while (lengths[totals.length] === ahead) {
-      totals.push({ expected, own, level: ahead > 0 ? whole / ahead : 0, levelVariance, slopeVariance, slopeSteps, betweenVariance: 0 });
+      const level = ahead > 0 ? whole / ahead : 0;
+      const doubtVariance = doubt ? doubt.variance * apart * apart : 0;
+      totals.push({ expected, own, level, levelVariance, slopeVariance, slopeSteps, doubtVariance, betweenVariance: 0 });
     }
     const share = shares[ahead];
     if (share === undefined) return totals;
@@ -93,6 +103,7 @@ function totalsAhead(candidate: Candidate, past: Past, shares: readonly number[]
     expected += share * wholeDay;
     own += ownSpread(share * wholeDay);
     whole += wholeDay;
+    if (doubt) apart += share * doubt.apart(ahead);
     if (slopeVariance > 0) slopeSteps += share * dampedSteps(ahead + 1);
   }
 }
@@ -117,5 +128,6 @@ export function outcomeWidth(pairs: readonly { total: Total; outcome: number }[]
   }
   if (scores.length === 0) return null;
   // Four of five scores of a normal distribution lie within its 10th and 90th percentile.
-  return (SD_PER_MAD * median(scores) + quantile(scores, 0.8) / Z_90) / 2;
+  const [middle = 0, wide = 0] = quantiles(scores, [0.5, 0.8]);
+  return (SD_PER_MAD * middle + wide / Z_90) / 2;
 }

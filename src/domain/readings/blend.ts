@@ -43,17 +43,24 @@ export function blendWeights(windows: readonly Window[], trials: readonly (reado
 }
 
 export function blend(totals: readonly Total[], weights: readonly number[]): Total {
-  const result = { expected: 0, own: 0, level: 0, levelVariance: 0, slopeVariance: 0, slopeSteps: 0, betweenVariance: 0 };
+  const result = { expected: 0, own: 0, level: 0, levelVariance: 0, slopeVariance: 0, slopeSteps: 0, doubtVariance: 0, betweenVariance: 0 };
+  let sloping = 0;
   totals.forEach((total, index) => {
     const weight = weights[index] ?? 0;
     result.expected += weight * total.expected;
     result.own += weight * total.own;
     result.level += weight * total.level;
     result.levelVariance += weight * total.levelVariance;
-    result.slopeVariance += weight * total.slopeVariance;
+    if (total.slopeVariance > 0) {
+      result.slopeVariance += weight * total.slopeVariance;
+      sloping += weight;
+    }
+    result.doubtVariance += weight * total.doubtVariance;
     // Only the trend takes steps.
     result.slopeSteps = Math.max(result.slopeSteps, total.slopeSteps);
   });
+  // Methods without a slope do not know that there is none: what is uncertain about the trend's is uncertain about the blend.
+  if (sloping > 0) result.slopeVariance /= sloping;
   totals.forEach((total, index) => {
     result.betweenVariance += DISAGREEMENT * (weights[index] ?? 0) * (total.expected - result.expected) ** 2;
   });

@@ -36,6 +36,7 @@ export interface ZoneClock {
 
 /** Whether the name is an IANA time zone that this runtime knows. Bare offsets such as `+02:00` are not names. */
 export function isTimeZone(name: string): boolean {
+  if (name === 'UTC') return true;
   if (!/^[A-Za-z]/.test(name) || name.length > TIME_ZONE_LENGTH_MAX) return false;
   try {
     new Intl.DateTimeFormat('en-US', { timeZone: name });
@@ -59,6 +60,12 @@ export function zoneClock(timeZone: string, fromMs: number, toMs: number): ZoneC
     return offset;
   };
   return { offsetAt, wallAt: (atMs) => atMs + offsetAt(atMs) };
+}
+
+/** The wall clock of a zone at a few instants, in milliseconds as if it were UTC; for thousands of them there is `zoneClock`. */
+export function wallReader(timeZone: string): (atMs: number) => number {
+  const ask = offsetReader(timeZone);
+  return (atMs) => atMs + ask(atMs);
 }
 
 /** The instant at which the local day that contains `atMs` begins: its first moment, which need not read 00:00. */
@@ -171,8 +178,9 @@ function changeBetween(ask: (atMs: number) => number, lowMs: number, highMs: num
   return high;
 }
 
-/** Reads the offset of an instant from the wall clock that `Intl` prints for it. */
+/** Reads the offset of an instant from the wall clock that `Intl` prints for it; of UTC there is nothing to read. */
 function offsetReader(timeZone: string): (atMs: number) => number {
+  if (timeZone === 'UTC') return () => 0;
   const format = new Intl.DateTimeFormat('en-US', {
     timeZone,
     hourCycle: 'h23',

@@ -173,8 +173,12 @@ function estimate(history: History, ahead: readonly AheadDay[], horizonMs: numbe
     knowledge,
     weights,
     total,
-    deviation: width * totalDeviation(total, spread),
-    ownDeviation: totalDeviation({ ...total, levelVariance: 0, slopeVariance: 0, betweenVariance: 0 }, spread),
+    // Calm days before a change of level make what comes after it no surer.
+    deviation: Math.hypot(
+      width * totalDeviation({ ...total, doubtVariance: 0 }, spread),
+      Math.max(1, width) * Math.sqrt(total.doubtVariance),
+    ),
+    ownDeviation: totalDeviation({ ...total, levelVariance: 0, slopeVariance: 0, doubtVariance: 0, betweenVariance: 0 }, spread),
     method: leadingMethod(weights),
     summary: backtested ? summarize(windows, trials, weights) : null,
   };

@@ -4,7 +4,7 @@
  * A day here runs from the present local hour to the same local hour of the next day, so that nothing recent is left out
  * and no part of a day is mistaken for a whole one. Over a change of the clock such a day has 23 or 25 hours.
  */
-import { DAY_MS, DAYS_PER_WEEK, HOUR_MS, zoneClock } from './calendar.ts';
+import { DAY_MS, DAYS_PER_WEEK, HOUR_MS, wallReader, zoneClock } from './calendar.ts';
 
 /** The hours that a customer's object keeps reach back this far. */
 export const HISTORY_DAYS_MAX = 100;
@@ -80,7 +80,7 @@ export function readHistory({ hours, firstDataMs, nowMs, timeZone }: HistoryInpu
 /** The days from `nowMs` to the horizon: the first one lacks what has passed of the present hour, the last one ends early. */
 export function daysAhead(history: History, nowMs: number, horizonEndMs: number, timeZone: string): AheadDay[] {
   const presentMs = floorHour(nowMs);
-  const wall = (atMs: number) => zoneClock(timeZone, atMs, atMs).wallAt(atMs);
+  const wall = wallReader(timeZone);
   const aheadHours = Math.max(0, (wall(horizonEndMs) - wall(presentMs)) / HOUR_MS);
   const elapsed = (nowMs - presentMs) / HOUR_MS;
   const ahead: AheadDay[] = [];

@@ -25,6 +25,8 @@ export interface Total {
   levelVariance: number;
   slopeVariance: number;
   slopeSteps: number;
+  /** Variance between the levels that it may have. */
+  doubtVariance: number;
   /** Variance between the methods that were blended. */
   betweenVariance: number;
 }
@@ -43,7 +45,7 @@ export function totalDeviation(total: Total, spread: Spread): number {
   const perDay = spread.dayVariance * Math.sqrt(spread.levelMeasured);
   const days = total.expected / total.level;
   const common = total.levelVariance * days ** 2 + total.slopeVariance * total.slopeSteps ** 2;
-  return Math.sqrt(perDay * (total.own + ownSpread(total.level) * common) + total.betweenVariance);
+  return Math.sqrt(perDay * (total.own + ownSpread(total.level) * common) + total.doubtVariance + total.betweenVariance);
 }
 
 /**

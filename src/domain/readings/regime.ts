@@ -5,19 +5,30 @@
  * chance would make them on the best of all splitting points.
  */
 
+import { DAYS_PER_WEEK } from './calendar.ts';
+import { clamp } from './statistics.ts';
+
 /** Shorter stretches are odd days, not a level. */
 const STRETCH_DAYS_MIN = 4;
+/**
+ * Every day of the week has been seen on a level this old, and it is for good. At STRETCH_DAYS_MIN it is as likely to be a few
+ * days off: a long weekend, a campaign, an outage.
+ */
+const LASTING_DAYS = 8;
+const ODD_DAYS_BELIEF = 0.5;
+/** Two weeks: a level that was younger was none to return to. */
+const SETTLED_DAYS = 14;
 /** How many times a stretch is split again in search of the latest change. */
 const CHANGES_MAX = 4;
 /** The statistic of the best split exceeds this in about one of a hundred series without a change (tests measure it). */
 const SPLIT_STATISTIC_MIN = 4;
 
-/** The days of `days[0, length)` on which a new level begins, in order. `factorAt` is the weekly rhythm. */
-export function levelChanges(days: readonly number[], length: number, factorAt: (index: number) => number): number[] {
+/** The days of `days[0, length)` on which a new level begins, in order. The factor of day `index` stands at `index % DAYS_PER_WEEK`. */
+export function levelChanges(days: readonly number[], length: number, factors: readonly number[]): number[] {
   const changes: number[] = [];
   let start = 0;
   for (let round = 0; round < CHANGES_MAX; round += 1) {
-    const split = bestSplit(days, start, length, factorAt);
+    const split = bestSplit(days, start, length, factors);
     if (split === null) break;
     changes.push(split);
     start = split;
@@ -25,7 +36,13 @@ export function levelChanges(days: readonly number[], length: number, factorAt: 
   return changes;
 }
 
-function bestSplit(days: readonly number[], start: number, end: number, factorAt: (index: number) => number): number | null {
+/** The belief, 0 to 1, that so many days on another level are odd days, after which the former level returns that lasted so long. */
+export function oddDaysBelief(days: number, formerDays: number): number {
+  if (formerDays < SETTLED_DAYS) return 0;
+  return ODD_DAYS_BELIEF * clamp((LASTING_DAYS - days) / (LASTING_DAYS - STRETCH_DAYS_MIN), 0, 1);
+}
+
+function bestSplit(days: readonly number[], start: number, end: number, factors: readonly number[]): number | null {
   const count = end - start;
   if (count < 2 * STRETCH_DAYS_MIN) return null;
   const used = [0];
@@ -34,7 +51,7 @@ function bestSplit(days: readonly number[], start: number, end: number, factorAt
   const line = { t: 0, tt: 0, ty: 0 };
   for (let at = 0; at < count; at += 1) {
     const day = days[start + at] ?? 0;
-    const factor = factorAt(start + at);
+    const factor = factors[(start + at) % DAYS_PER_WEEK] ?? 1;
     used.push((used[at] ?? 0) + day);
     expected.push((expected[at] ?? 0) + factor);
     if (factor > 0) squares += (day * day) / factor;

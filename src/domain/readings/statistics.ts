@@ -11,6 +11,8 @@ export const SD_PER_MAD = 1.4826;
 
 /** What leaves a reading: rounded to so many decimals, never a negative zero. */
 export function rounded(value: number, decimals: number): number {
+  // A large integer times the scale has no exact number.
+  if (Number.isInteger(value)) return value + 0;
   const scale = 10 ** decimals;
   const result = Math.round(value * scale) / scale;
   return Number.isFinite(result) ? result + 0 : value;
@@ -26,17 +28,20 @@ export function mean(values: readonly number[]): number {
   return values.length === 0 ? 0 : sum(values) / values.length;
 }
 
-/** The value below which `share` of the values lie, between neighbours in proportion; 0 of nothing. */
-export function quantile(values: readonly number[], share: number): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  const at = (sorted.length - 1) * share;
-  const low = sorted[Math.floor(at)] ?? 0;
-  const high = sorted[Math.ceil(at)] ?? low;
-  return low + (high - low) * (at - Math.floor(at));
+/** For each share, the value below which that share of the values lie, between neighbours in proportion; 0 of nothing. */
+export function quantiles(values: readonly number[], shares: readonly number[]): number[] {
+  // A typed array is sorted by value, without a call for each comparison.
+  const sorted = Float64Array.from(values).sort();
+  return shares.map((share) => {
+    const at = (sorted.length - 1) * share;
+    const low = sorted[Math.floor(at)] ?? 0;
+    const high = sorted[Math.ceil(at)] ?? low;
+    return low + (high - low) * (at - Math.floor(at));
+  });
 }
 
 export function median(values: readonly number[]): number {
-  return quantile(values, 0.5);
+  return quantiles(values, [0.5])[0] ?? 0;
 }
 
 export function clamp(value: number, low: number, high: number): number {

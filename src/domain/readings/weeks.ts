@@ -2,11 +2,11 @@
  * The latest seven completed UTC days against the seven before them.
  */
 import { DAY_MS, DAYS_PER_WEEK } from './calendar.ts';
-import type { UsageHour } from './history.ts';
+import { type HourColumn, type SeriesHours, sumBetween } from './series-hours.ts';
 import { rounded } from './statistics.ts';
 
 const RATIO_DECIMALS = 4;
-const CHANGE_DECIMALS = 9;
+const SUM_DECIMALS = 9;
 
 export interface WeekPeriods {
   latest: { startMs: number; endMs: number };
@@ -28,18 +28,15 @@ export function weekPeriods(nowMs: number): WeekPeriods {
   return { latest: { startMs: middleMs, endMs }, preceding: { startMs: middleMs - DAYS_PER_WEEK * DAY_MS, endMs: middleMs } };
 }
 
-export function compareWeeks(hours: readonly UsageHour[], nowMs: number): WeekComparison {
+/** What the columns hold together. Sums are rounded to a billionth, the nano-USD of money. */
+export function compareWeeks(hours: SeriesHours, names: readonly HourColumn[], nowMs: number): WeekComparison {
   const { latest, preceding } = weekPeriods(nowMs);
-  let now = 0;
-  let before = 0;
-  for (const { startMs, quantity } of hours) {
-    if (startMs >= latest.startMs && startMs < latest.endMs) now += quantity;
-    else if (startMs >= preceding.startMs && startMs < preceding.endMs) before += quantity;
-  }
+  const now = rounded(sumBetween(hours, names, latest.startMs, latest.endMs), SUM_DECIMALS);
+  const before = rounded(sumBetween(hours, names, preceding.startMs, preceding.endMs), SUM_DECIMALS);
   return {
     latest: now,
     preceding: before,
-    change: rounded(now - before, CHANGE_DECIMALS),
+    change: rounded(now - before, SUM_DECIMALS),
     ratio: before === 0 ? null : rounded(now / before, RATIO_DECIMALS),
   };
 }

@@ -1,10 +1,11 @@
 /**
  * Which operations and schemas a search in the API reference means: those that have every word of it somewhere.
  */
+import type { RouteSummary } from '../../contract/openapi/document.ts';
 import type { JsonSchema } from '../../contract/openapi/schemas.ts';
 import type { OpenApiDocument, OpenApiOperation } from '../../contract/openapi/types.ts';
 
-export interface Route {
+interface Route {
   method: string;
   path: string;
   operation: OpenApiOperation;
@@ -13,15 +14,17 @@ export interface Route {
 /** Words of one search that count; nobody asks for more. */
 const WORDS_MAX = 12;
 
-export function routesOf({ paths }: OpenApiDocument): Route[] {
+function routesOf({ paths }: OpenApiDocument): Route[] {
   return Object.entries(paths).flatMap(([path, item]) =>
     Object.entries(item).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
   );
 }
 
-export function findRoutes(document: OpenApiDocument, query: string): Route[] {
+export function findRoutes(document: OpenApiDocument, query: string): RouteSummary[] {
   const words = wordsOf(query);
-  return routesOf(document).filter((route) => hasAll(textOf(document, route), words));
+  return routesOf(document)
+    .filter((route) => hasAll(textOf(document, route), words))
+    .map(({ method, path, operation: { operationId, summary, tags } }) => ({ method, path, operationId, summary, tag: tags[0] }));
 }
 
 export function findSchemas({ components: { schemas } }: OpenApiDocument, query: string): string[] {

@@ -1,13 +1,14 @@
 /**
- * The API reference: what there is and how to ask for it, each operation, each schema. Made of the OpenAPI document alone.
+ * The API reference: what there is and how to ask for it, each operation, each schema. Made of the contract's own
+ * reference alone, and of no more of it than the page shows.
  */
 import type { FC } from 'hono/jsx';
 import { Badge, Card, Empty } from '../../console/page/parts.tsx';
-import { RESPONSES_POINTER } from '../../contract/openapi/errors.ts';
+import type { ApiReference, RouteSummary } from '../../contract/openapi/document.ts';
 import type { JsonSchema } from '../../contract/openapi/schemas.ts';
-import type { AnswerObject, OpenApiDocument, Parameter } from '../../contract/openapi/types.ts';
+import type { AnswerObject, Parameter } from '../../contract/openapi/types.ts';
 import { Inline, Prose, publicPage, SearchForm } from '../shell.tsx';
-import { findRoutes, findSchemas, nameOf, type Route, routesOf } from './find.ts';
+import { findRoutes, findSchemas, nameOf } from './find.ts';
 import { Fields, schemaPath } from './schema-view.tsx';
 
 const DOCS_PATH = '/docs';
@@ -18,14 +19,15 @@ export function operationPath(operationId: string): string {
   return `${DOCS_PATH}/${operationId}`;
 }
 
-/** Everything that there is, or what a search finds of it. */
-export function overviewPage(document: OpenApiDocument, origin: string, query: string): Promise<string> {
-  const routes = findRoutes(document, query);
-  const schemas = query === '' ? [] : findSchemas(document, query).slice(0, SCHEMAS_MAX);
+/** Everything that there is, or what a search finds of it: that looks at every field, and so at the whole document. */
+export function overviewPage(reference: ApiReference, query: string): Promise<string> {
+  const all = reference.routes();
+  const routes = query === '' ? all : findRoutes(reference.document(), query);
+  const schemas = query === '' ? [] : findSchemas(reference.document(), query).slice(0, SCHEMAS_MAX);
   const props = {
     title: query === '' ? 'API reference' : `“${query}” in the API reference`,
     description: 'Every operation of Callmeter: what it takes, what it answers, and a line to try it with.',
-    ...(query === '' && { canonical: origin + DOCS_PATH }),
+    ...(query === '' && { canonical: reference.origin + DOCS_PATH }),
     section: 'docs' as const,
   };
   return publicPage(
@@ -35,22 +37,21 @@ export function overviewPage(document: OpenApiDocument, origin: string, query: s
         <div>
           <h1>API reference</h1>
           <p class="sub">
-            Version {document.info.version} · <a href="/openapi.json">OpenAPI document</a>
+            Version {reference.info.version} · <a href="/openapi.json">OpenAPI document</a>
           </p>
         </div>
       </header>
       <SearchForm action={DOCS_PATH} label="Find an operation or a field" value={query} placeholder="call_end, credit, rolling limit …" />
       {query === '' ? (
-        <Introduction document={document} />
+        <Introduction text={reference.info.description} />
       ) : (
         <p role="status">
-          {routes.length} of {routesOf(document).length} operations and {schemas.length} schemas say “{query}”.{' '}
-          <a href={DOCS_PATH}>Show everything</a>
+          {routes.length} of {all.length} operations and {schemas.length} schemas say “{query}”. <a href={DOCS_PATH}>Show everything</a>
         </p>
       )}
-      {query === '' && <Contents document={document} />}
-      {document.tags.map(({ name, description }) => {
-        const own = routes.filter(({ operation }) => operation.tags[0] === name);
+      {query === '' && <Contents reference={reference} />}
+      {reference.tags.map(({ name, description }) => {
+        const own = routes.filter(({ tag }) => tag === name);
         return (
           own.length > 0 && (
             <Card title={name} id={anchorOf(name)} note={description}>
@@ -77,18 +78,18 @@ export function overviewPage(document: OpenApiDocument, origin: string, query: s
   );
 }
 
-const Introduction: FC<{ document: OpenApiDocument }> = ({ document }) => (
+const Introduction: FC<{ text: string }> = ({ text }) => (
   <Card title="How to ask">
-    <Prose text={document.info.description} />
+    <Prose text={text} />
     <p>The examples take their credentials from variables. On a machine with a server of its own, this sets them:</p>
     <Shell text="set -a; . ./.dev.vars; set +a" label="Command that sets the credentials" />
     <p class="quiet">Elsewhere, export DEMO_API_KEY and OPERATOR_TOKEN with your own.</p>
   </Card>
 );
 
-const Contents: FC<{ document: OpenApiDocument }> = ({ document }) => (
+const Contents: FC<{ reference: ApiReference }> = ({ reference }) => (
   <nav aria-label="Groups of operations" class="tags">
-    {document.tags.map(({ name }) => (
+    {reference.tags.map(({ name }) => (
       <a class="button" href={`#${anchorOf(name)}`}>
         {name}
       </a>
@@ -96,9 +97,9 @@ const Contents: FC<{ document: OpenApiDocument }> = ({ document }) => (
   </nav>
 );
 
-const RouteList: FC<{ routes: readonly Route[] }> = ({ routes }) => (
+const RouteList: FC<{ routes: readonly RouteSummary[] }> = ({ routes }) => (
   <ul class="list">
-    {routes.map(({ method, path, operation: { operationId, summary } }) => (
+    {routes.map(({ method, path, operationId, summary }) => (
       <li>
         <a class="route" href={operationPath(operationId)}>
           <span class={`method ${method}`}>{method}</span>
@@ -113,18 +114,18 @@ const RouteList: FC<{ routes: readonly Route[] }> = ({ routes }) => (
 );
 
 /** One operation; `null` where there is none of that name. */
-export function operationPage(document: OpenApiDocument, origin: string, operationId: string): Promise<string> | null {
-  const route = routesOf(document).find(({ operation }) => operation.operationId === operationId);
+export function operationPage(reference: ApiReference, operationId: string): Promise<string> | null {
+  const route = reference.operation(operationId);
   if (!route) return null;
   const { method, path, operation } = route;
   const { summary, description, tags, parameters, requestBody, responses } = operation;
   const given = parameters.map((parameter) =>
-    '$ref' in parameter ? (document.components.parameters[nameOf(parameter.$ref)] as Parameter) : (parameter as Parameter),
+    '$ref' in parameter ? (reference.parameter(nameOf(parameter.$ref)) as Parameter) : (parameter as Parameter),
   );
   const props = {
     title: `${method} ${path}`,
     description: summary.replaceAll('`', ''),
-    canonical: origin + operationPath(operationId),
+    canonical: reference.origin + operationPath(operationId),
     section: 'docs' as const,
     narrow: true,
   };
@@ -157,11 +158,11 @@ export function operationPage(document: OpenApiDocument, origin: string, operati
       {requestBody && (
         <Card title="Body" note={<Inline text={requestBody.description ?? (requestBody.required ? 'JSON' : 'JSON; may be left out')} />}>
           {Object.values(requestBody.content).map(({ schema }) => (
-            <Named document={document} schema={schema} label="Body" />
+            <Named reference={reference} schema={schema} label="Body" />
           ))}
         </Card>
       )}
-      <Answers document={document} responses={responses} />
+      <Answers reference={reference} responses={responses} />
     </>,
   );
 }
@@ -175,23 +176,20 @@ function asSchema(parameters: readonly Parameter[]): JsonSchema {
   return { properties: Object.fromEntries(fields), required: parameters.filter(({ required }) => required).map(({ name }) => name) };
 }
 
-const Answers: FC<{ document: OpenApiDocument; responses: Record<string, AnswerObject | { $ref: string }> }> = ({
-  document,
-  responses,
-}) => {
+const Answers: FC<{ reference: ApiReference; responses: Record<string, AnswerObject | { $ref: string }> }> = ({ reference, responses }) => {
   const { '200': success, ...refusals } = responses;
   const answer = success as AnswerObject;
   const schema = Object.values(answer.content ?? {})[0]?.schema;
   return (
     <>
       <Card title="Answer" note={<Inline text={`200: ${answer.description}`} />}>
-        {schema && <Named document={document} schema={schema} label="Answer" />}
+        {schema && <Named reference={reference} schema={schema} label="Answer" />}
       </Card>
       <Card title="Otherwise">
         <ul class="list">
           {Object.entries(refusals).map(([status, refusal]) => (
             <li>
-              <Badge>{status}</Badge> <Inline text={resolved(document, refusal).description} />
+              <Badge>{status}</Badge> <Inline text={resolved(reference, refusal).description} />
             </li>
           ))}
         </ul>
@@ -200,20 +198,19 @@ const Answers: FC<{ document: OpenApiDocument; responses: Record<string, AnswerO
   );
 };
 
-function resolved(document: OpenApiDocument, answer: AnswerObject | { $ref: string }): AnswerObject {
+function resolved(reference: ApiReference, answer: AnswerObject | { $ref: string }): AnswerObject {
   if (!('$ref' in answer)) return answer;
-  const found = document.components.responses[answer.$ref.slice(RESPONSES_POINTER.length)];
+  const found = reference.response(nameOf(answer.$ref));
   if (!found) throw new Error(`${answer.$ref} points nowhere`);
   return found;
 }
 
 /** The fields of a schema with a name; of an envelope, those of its data too. */
-const Named: FC<{ document: OpenApiDocument; schema: JsonSchema; label: string }> = ({ document, schema, label }) => {
-  const { schemas } = document.components;
+const Named: FC<{ reference: ApiReference; schema: JsonSchema; label: string }> = ({ reference, schema, label }) => {
   const name = schema.$ref === undefined ? null : nameOf(schema.$ref);
-  const shown = (name && schemas[name]) || schema;
+  const shown = (name && reference.schema(name)) || schema;
   const data = shown.properties?.data?.$ref;
-  const dataSchema = data && schemas[nameOf(data)];
+  const dataSchema = data && reference.schema(nameOf(data));
   return (
     <div class="stack">
       <Fields schema={shown} label={label} />
@@ -230,13 +227,13 @@ const Named: FC<{ document: OpenApiDocument; schema: JsonSchema; label: string }
 };
 
 /** One schema; `null` where there is none of that name. */
-export function schemaPage(document: OpenApiDocument, origin: string, name: string): Promise<string> | null {
-  const schema = Object.hasOwn(document.components.schemas, name) ? document.components.schemas[name] : undefined;
+export function schemaPage(reference: ApiReference, name: string): Promise<string> | null {
+  const schema = reference.schema(name);
   if (!schema) return null;
   const props = {
     title: name,
     description: schema.description ?? `The schema ${name} of the API.`,
-    canonical: origin + schemaPath(name),
+    canonical: reference.origin + schemaPath(name),
     section: 'docs' as const,
     narrow: true,
   };

@@ -1,0 +1,156 @@
+/**
+ * Estimates of what the profile would save: a job over the stored samples, started by a form and followed on a page of its own.
+ */
+import type { Hono } from 'hono';
+import type { FC } from 'hono/jsx';
+import { type CompressionJob, StartCompressionJobRequest } from '../../contract/compression.ts';
+import { operations } from '../../contract/operations.ts';
+import { readJob, startJob } from '../../metering/compression.ts';
+import { byOperator } from '../by-operator.ts';
+import { callerOf } from '../caller.ts';
+import { type ConsoleContext, type ConsoleEnv, organizationPath } from '../context.ts';
+import { Progress } from '../page/charts.tsx';
+import { Form, type FormSecrets, type FormState, TextField } from '../page/form.tsx';
+import { compact, count, percent, plural, words } from '../page/format.ts';
+import { Badge, Card, Code, Compact, Empty, Facts, Notice, Stat, Time, Usd } from '../page/parts.tsx';
+import { Table } from '../page/table.tsx';
+import { refused } from '../refused.tsx';
+import { page } from '../shell.tsx';
+import { STATUS_TONES } from '../statuses.ts';
+import { check, detailsOf, type Fields, operatorRequest, optionalText } from '../submitted.ts';
+
+const REFRESH_SECONDS = 3;
+
+export function mountCompressionEstimate(app: Hono<ConsoleEnv>): void {
+  app.get('/organizations/:org/compression/jobs/:jobId', async (c) => {
+    const answer = await readJob(await callerOf(c), c.req.param('jobId'));
+    return answer.ok ? jobPage(c, answer.data) : refused(c, answer.refusal);
+  });
+}
+
+/** Starts what the form asks for: the job's id, or what is wrong with the form. */
+export async function startEstimate(c: ConsoleContext): Promise<{ jobId: string } | { details: FormState['details'] }> {
+  const { organizationId } = c.get('organization');
+  const checked = check(StartCompressionJobRequest, filterOf(c.get('submitted').fields));
+  if (!checked.ok) return checked;
+  const caller = await callerOf(c);
+  const request = await operatorRequest(c, operations.startCompressionJob, { params: { org: organizationId }, body: checked.value });
+  const answer = await byOperator(
+    request,
+    { action: 'compression_job.start', organizationId, subject: organizationId, before: null },
+    () => startJob(caller, checked.value, request.idempotencyKey),
+    ({ jobId }) => ({ jobId, ...checked.value }),
+  );
+  return answer.ok ? answer.data : { details: detailsOf(answer.refusal) };
+}
+
+/** Days begin in UTC. What is no day is left to the rules, which say so. */
+function filterOf(fields: Fields): unknown {
+  const instantOf = (name: string) => optionalText(fields, name)?.replace(/^\d{4}-\d{2}-\d{2}$/, '$&T00:00:00Z');
+  return {
+    from: instantOf('from'),
+    to: instantOf('to'),
+    customerId: optionalText(fields, 'customerId'),
+    feature: optionalText(fields, 'feature'),
+  };
+}
+
+export const EstimateForm: FC<{ path: string; state: FormState; secrets: FormSecrets }> = ({ path, state, secrets }) => (
+  <Form action={`${path}/jobs`} secrets={secrets} state={state}>
+    <div class="columns">
+      <TextField name="from" label="From (UTC)" type="date" state={state} hint="Empty: from the oldest sample on." />
+      <TextField name="to" label="Up to, not with" type="date" state={state} hint="Empty: up to now." />
+    </div>
+    <div class="columns">
+      <TextField name="customerId" label="Customer id" state={state} hint="Empty: of every customer." />
+      <TextField name="feature" label="Feature" state={state} hint="Empty: of every feature." />
+    </div>
+    <div class="submit">
+      <button type="submit">Start an estimate</button>
+    </div>
+  </Form>
+);
+
+function jobPage(c: ConsoleContext, job: CompressionJob) {
+  const path = organizationPath(c.get('organization').organizationId, 'compression');
+  const running = job.status === 'RUNNING';
+  return page(
+    c,
+    {
+      title: 'Compression estimate',
+      sub: (
+        <>
+          What the profile would have saved <Badge tone={STATUS_TONES[job.status] ?? 'plain'}>{words(job.status)}</Badge>
+        </>
+      ),
+      crumbs: [{ text: 'Compression', href: path }],
+      ...(running && { refreshSeconds: REFRESH_SECONDS }),
+    },
+    <>
+      <Card title="Progress" note={running ? 'This page follows it. The estimate goes on without it.' : undefined}>
+        <Progress
+          done={running ? Math.min(job.progress.done, job.progress.total) : 1}
+          total={running ? job.progress.total : 1}
+          label="Samples looked at"
+        />
+        {job.lastError && (
+          <Notice tone="warn">{`${plural(job.failures, 'attempt')} failed and will be made again: ${job.lastError}`}</Notice>
+        )}
+        <JobFacts job={job} nowMs={Date.now()} />
+      </Card>
+      <Estimate job={job} />
+    </>,
+  );
+}
+
+const JobFacts: FC<{ job: CompressionJob; nowMs: number }> = ({ job, nowMs }) => {
+  const { techniques, aggressiveness, protectedPhrases, minInputTokens } = job.profile;
+  return (
+    <Facts
+      items={[
+        ['Samples', `${count(job.progress.done)} of ${count(Math.max(job.progress.total, job.progress.done))}`],
+        ['Could not be read', job.unreadableSamples > 0 ? count(job.unreadableSamples) : undefined],
+        ['Techniques', techniques.map(words).join(', ') || 'none'],
+        ['Aggressiveness', String(aggressiveness)],
+        ['Input tokens at least', count(minInputTokens)],
+        ['Protected phrases', protectedPhrases.length > 0 ? count(protectedPhrases.length) : undefined],
+        ['Began', <Time at={job.startedAt} nowMs={nowMs} />],
+        ['Done', job.finishedAt === null ? undefined : <Time at={job.finishedAt} nowMs={nowMs} />],
+        ['Job', <Code>{job.jobId}</Code>],
+      ]}
+    />
+  );
+};
+
+const Estimate: FC<{ job: CompressionJob }> = ({ job }) => (
+  <>
+    <dl class="stats">
+      <Stat
+        label="Cost avoided"
+        sub={job.unpricedSamples > 0 ? `without ${count(job.unpricedSamples)} unpriced samples` : 'of input tokens'}
+      >
+        <Usd nano={BigInt(job.costAvoidedUsdNano)} />
+      </Stat>
+      <Stat label="Tokens saved" sub={`of ${compact(job.originalTokens)}`}>
+        <Compact value={job.savedTokens} />
+      </Stat>
+      <Stat label="Shorter by">{percent(job.tokenSavingsRatio)}</Stat>
+    </dl>
+    <Card title="By technique">
+      {job.byTechnique.length === 0 ? (
+        <Empty title="Nothing was shortened">No technique of the profile changed a sample that was looked at.</Empty>
+      ) : (
+        <Table
+          caption="By technique"
+          rows={job.byTechnique}
+          columns={[
+            { title: 'Technique', heading: true, cell: ({ technique }) => words(technique) },
+            { title: 'Samples', figure: true, cell: ({ samples }) => count(samples) },
+            { title: 'Tokens saved', figure: true, cell: ({ savedTokens }) => <Compact value={savedTokens} /> },
+            { title: 'Cost avoided', figure: true, cell: ({ costAvoidedUsdNano }) => <Usd nano={BigInt(costAvoidedUsdNano)} /> },
+          ]}
+        />
+      )}
+    </Card>
+  </>
+);

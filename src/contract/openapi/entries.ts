@@ -1,0 +1,96 @@
+/**
+ * The routes of all tables of the contract in one form: the metering interface, the operator API, the gateway and the public
+ * lookup.
+ */
+import type { z } from 'zod';
+import { type GatewayOperation, gatewayOperations } from '../gateway.ts';
+import { type Operation, operations, responseSchema, type Security } from '../operations.ts';
+import type { ExampleId } from './examples.ts';
+import { type LookupOperation, lookupOperations } from './lookup.ts';
+import type { SchemaBook } from './schemas.ts';
+import type { Route } from './shell.ts';
+
+/** A route of any of the tables, in one form. */
+export interface Entry extends Route {
+  id: ExampleId;
+  kind: 'envelope' | 'gateway' | 'lookup';
+  summary: string;
+  security: Security | null;
+  params?: z.ZodObject | undefined;
+  query?: z.ZodType | undefined;
+  body?: z.ZodType | undefined;
+  form: boolean;
+  lines: boolean;
+  /** Made when it is first asked for: an envelope is a schema of its own. */
+  answer: () => z.ZodType;
+  /** The name that the answer's schema gets where it has none. */
+  answerName: string;
+  codes: readonly string[];
+}
+
+function allEntries(): Entry[] {
+  return [
+    ...Object.values<Operation>(operations).map(fromOperation),
+    ...Object.values<GatewayOperation>(gatewayOperations).map(fromGateway),
+    ...Object.values<LookupOperation>(lookupOperations).map(fromLookup),
+  ];
+}
+
+function fromOperation(operation: Operation): Entry {
+  const { operationId, summary, method, path, security, params, query, body, lines, data, code, otherCodes = [] } = operation;
+  const isOperator = security.kind === 'operator';
+  return {
+    ...{ id: operationId as ExampleId, kind: 'envelope', summary, method, path, security, params, query, body, form: false },
+    credential: isOperator ? 'OPERATOR_TOKEN' : 'DEMO_API_KEY',
+    vendorType: !isOperator,
+    lines: lines === true,
+    answer: lines ? () => data : once(() => responseSchema(operation)),
+    answerName: `${capital(operationId)}Response`,
+    codes: [code, ...otherCodes],
+  };
+}
+
+function fromGateway({ operationId, summary, method, path, security, body, form, answer }: GatewayOperation): Entry {
+  return {
+    ...{ id: operationId as ExampleId, kind: 'gateway', summary, method, path, security, body, form: form === true, lines: false },
+    ...{ credential: 'DEMO_API_KEY', vendorType: false, answer: () => answer, answerName: `${capital(operationId)}Answer`, codes: [] },
+  };
+}
+
+function fromLookup({ operationId, summary, path, params, query, answer }: LookupOperation): Entry {
+  return {
+    ...{ id: operationId as ExampleId, kind: 'lookup', summary, method: 'GET', path, security: null, params, query, form: false },
+    ...{ lines: false, vendorType: false, answer: () => answer, answerName: capital(operationId), codes: [] },
+  };
+}
+
+/** Every route by its operation's name, in the order of the tables. */
+export const entries = once(() => new Map<string, Entry>(allEntries().map((entry) => [entry.id, entry])));
+
+/** How an operation is asked; every example has one. */
+export function routeOf(id: ExampleId): Route {
+  const entry = entries().get(id);
+  if (!entry) throw new Error(`no operation is called ${id}`);
+  return entry;
+}
+
+/** Names what an operation takes and what its envelope holds. What it answers gets its name when it is referred to. */
+export function nameSchemas(book: SchemaBook, { id, body, kind, answer, answerName }: Entry): void {
+  if (body) book.add(`${capital(id)}Request`, body);
+  const operation = kind === 'envelope' ? (operations as Record<string, Operation>)[id] : undefined;
+  if (operation) book.add(`${capital(id)}Data`, operation.data);
+  // Envelopes stand in no other schema, so that they may wait.
+  if (kind !== 'envelope') book.add(answerName, answer());
+}
+
+function once<Value>(make: () => Value): () => Value {
+  let made: { value: Value } | undefined;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
+  };
+}
+
+function capital(name: string): string {
+  return name.charAt(0).toUpperCase() + name.slice(1);
+}

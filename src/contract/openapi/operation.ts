@@ -1,0 +1,213 @@
+/**
+ * One operation of the OpenAPI document: what it takes, what it answers and refuses, and a line to try it with.
+ */
+import type { z } from 'zod';
+import { CORRELATION_HEADER, IDEMPOTENCY_HEADER, MEDIA_TYPE, REPLAY_HEADER } from '../envelope.ts';
+import { CUSTOMER_HEADER, GATEWAY_HEADERS } from '../gateway.ts';
+import type { Security } from '../operations.ts';
+import { type Entry, routeOf } from './entries.ts';
+import { responsesOf } from './errors.ts';
+import { EXAMPLES, type Example, type ExampleId, VALUES, type Value } from './examples.ts';
+import type { JsonSchema, SchemaBook } from './schemas.ts';
+import { shellOf } from './shell.ts';
+import { tagOf, WORDS } from './text.ts';
+import type { AnswerObject, OpenApiDocument, OpenApiOperation, Parameter, Reference } from './types.ts';
+
+const JSON_TYPE = 'application/json';
+const EVENT_STREAM = 'text/event-stream';
+
+export function operationOf(book: SchemaBook, entry: Entry, origin: string): OpenApiOperation {
+  const { id, summary, path, security, body, form } = entry;
+  const example = EXAMPLES[id];
+  const requestBody = form ? FORM_BODY : body && { required: isBodyRequired(body), content: { [JSON_TYPE]: bodyOf(book, entry, body) } };
+  return {
+    operationId: id,
+    summary,
+    ...(descriptionOf(entry) && { description: descriptionOf(entry) }),
+    tags: [tagOf(path)],
+    security: securityOf(security),
+    parameters: [...inPath(book, entry, example), ...inQuery(book, entry, example), ...inHeaders(entry)],
+    ...(requestBody && { requestBody }),
+    responses: { '200': success(book, entry), ...responsesOf(entry) },
+    'x-codeSamples': [{ lang: 'Shell', label: 'curl', source: shellOf(id, origin, routeOf) }],
+  };
+}
+
+function bodyOf(book: SchemaBook, { id }: Entry, body: z.ZodType) {
+  const example = EXAMPLES[id].body;
+  return { schema: book.reference(body, 'input'), ...(example !== undefined && { example: concrete(example) }) };
+}
+
+/** No body is an empty object. */
+function isBodyRequired(body: z.ZodType): boolean {
+  return !body.safeParse({}).success;
+}
+
+const FORM_BODY = {
+  required: true,
+  description: 'A form, as OpenAI takes it; it passes to the vendor byte for byte.',
+  content: {
+    'multipart/form-data': {
+      schema: {
+        type: 'object',
+        properties: {
+          purpose: { type: 'string', description: 'What the file is for' },
+          file: { type: 'string', contentMediaType: 'application/octet-stream', description: 'The file' },
+        },
+        required: ['purpose', 'file'],
+      },
+    },
+  },
+};
+
+function success(book: SchemaBook, entry: Entry): AnswerObject {
+  const { id, answer, answerName, kind, lines, codes, vendorType } = entry;
+  book.add(answerName, answer());
+  const schema = book.reference(answer(), 'output');
+  const types = lines ? ['application/x-ndjson'] : vendorType ? [MEDIA_TYPE, JSON_TYPE] : [JSON_TYPE];
+  const streams = id === 'createChatCompletion' || id === 'createResponse';
+  const content = Object.fromEntries(types.map((type) => [type, { schema }]));
+  const links = linksOf(entry);
+  return {
+    description: lines ? 'A line of JSON for each' : codes.length > 0 ? codes.map((code) => `\`${code}\``).join(' or ') : 'Success',
+    headers: headersOf(kind, id),
+    content: streams ? { ...content, [EVENT_STREAM]: { schema: { type: 'string', description: 'Server-sent events' } } } : content,
+    ...(Object.keys(links).length > 0 && { links }),
+  };
+}
+
+function headersOf(kind: Entry['kind'], id: ExampleId): Record<string, Reference> {
+  const names =
+    kind === 'lookup' ? ['ETag', 'Cache-Control'] : [CORRELATION_HEADER, ...(kind === 'envelope' ? [REPLAY_HEADER] : gatewayHeaders(id))];
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+}
+
+function gatewayHeaders(id: ExampleId): string[] {
+  const { callId, modelKey, requestId, costUsd } = GATEWAY_HEADERS;
+  return ['createChatCompletion', 'createResponse', 'createEmbedding'].includes(id) ? [callId, modelKey, requestId, costUsd] : [requestId];
+}
+
+/** Where a field of the answer is what another operation's path asks for. */
+function linksOf({ id, kind }: Entry): NonNullable<AnswerObject['links']> {
+  const links: NonNullable<AnswerObject['links']> = {};
+  for (const [name, value] of Object.entries<Value>(VALUES)) {
+    if (value.from !== id) continue;
+    for (const [target, { params = {} }] of Object.entries<Example>(EXAMPLES)) {
+      const parameter = Object.entries(params).find(([, given]) => given === `$${name}`)?.[0];
+      if (parameter === undefined) continue;
+      const expression = `$response.body#${kind === 'envelope' ? '/data' : ''}/${value.field}`;
+      links[target] = {
+        operationId: target,
+        parameters: { [parameter]: expression },
+        description: `\`${value.field}\` is its \`${parameter}\``,
+      };
+    }
+  }
+  return links;
+}
+
+function inPath(book: SchemaBook, { params, path }: Entry, { params: values = {} }: Example): Parameter[] {
+  const properties = params ? book.pathParameters(params) : {};
+  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => {
+    const { description, ...schema } = properties[name] ?? { type: 'string' };
+    return { name, in: 'path', required: true, description: description ?? WORDS[name] ?? name, schema, example: concrete(values[name]) };
+  });
+}
+
+function inQuery(book: SchemaBook, { query }: Entry, { query: values = {} }: Example): Parameter[] {
+  if (!query) return [];
+  const { properties, required } = book.queryParameters(query);
+  return Object.entries(properties).map(([name, { description, ...schema }]) => ({
+    name,
+    in: 'query',
+    description: description ?? WORDS[name] ?? name,
+    ...(required.includes(name) && { required: true }),
+    ...(schema.type === 'array' && { style: 'form' as const, explode: false }),
+    schema,
+    ...(values[name] !== undefined && { example: typed(values[name], schema) }),
+  }));
+}
+
+function typed(text: string, { type }: JsonSchema): unknown {
+  return type === 'integer' || type === 'number' ? Number(text) : text;
+}
+
+function inHeaders({ kind, method, id }: Entry): Reference[] {
+  if (kind === 'lookup') return [{ $ref: '#/components/parameters/IfNoneMatch' }];
+  const metered = kind === 'gateway' && gatewayHeaders(id).length > 1;
+  return [
+    ...((kind === 'envelope' && method === 'POST') || metered ? ['IdempotencyKey'] : []),
+    ...(metered || id === 'createBatch' ? ['CustomerId'] : []),
+    'CorrelationId',
+  ].map((name) => ({ $ref: `#/components/parameters/${name}` }));
+}
+
+export const PARAMETERS: Record<string, Parameter> = {
+  IdempotencyKey: {
+    name: IDEMPOTENCY_HEADER,
+    in: 'header',
+    description: 'One for each logical request: sent again with the same payload, the stored answer is replayed and nothing counts twice',
+    schema: { type: 'string', pattern: '^[\\x21-\\x7e]{1,255}$' },
+  },
+  CorrelationId: {
+    name: CORRELATION_HEADER,
+    in: 'header',
+    description: "The caller's own identifier of the request; it comes back with the answer",
+    schema: { type: 'string', maxLength: 200 },
+  },
+  CustomerId: {
+    name: CUSTOMER_HEADER,
+    in: 'header',
+    description: 'Who is metered, where the body does not say it',
+    schema: { type: 'string', maxLength: 255 },
+  },
+  IfNoneMatch: {
+    name: 'If-None-Match',
+    in: 'header',
+    description: 'The entity tag of an earlier answer: 304 without a body where it still holds',
+    schema: { type: 'string' },
+  },
+};
+
+const header = (description: string): { description: string; schema: JsonSchema } => ({ description, schema: { type: 'string' } });
+
+export const HEADERS: OpenApiDocument['components']['headers'] = {
+  [CORRELATION_HEADER]: header("The caller's correlation identifier, or one made for this request"),
+  [REPLAY_HEADER]: header('`true` where the answer was stored by an earlier request with the same idempotency key'),
+  [GATEWAY_HEADERS.callId]: header('The metered call'),
+  [GATEWAY_HEADERS.modelKey]: header('The model that answered, `provider/model`'),
+  [GATEWAY_HEADERS.requestId]: header('The request'),
+  [GATEWAY_HEADERS.costUsd]: header('Cost of the call in USD, where it is known before the answer begins'),
+  ETag: header('Validator of the answer'),
+  'Cache-Control': header('For how long the answer may be kept: never past its `validUntil`'),
+};
+
+function securityOf(security: Security | null): Record<string, string[]>[] {
+  if (security === null) return [];
+  if (security.kind === 'operator') return [{ operatorToken: [] }];
+  const { scopes, anyScope, clientScope } = security;
+  const choices = anyScope ? scopes.map((scope) => [scope]) : [[...scopes]];
+  return [
+    ...choices.flatMap((needed): Record<string, string[]>[] => [{ apiKey: needed }, { apiKeyHeader: needed }]),
+    ...(clientScope ? [{ sessionToken: [clientScope] }] : []),
+  ];
+}
+
+function descriptionOf({ security, kind }: Entry): string {
+  if (security === null) return 'Public: no credential is asked for, and any page may ask.';
+  if (security.kind === 'operator') return '';
+  const { scopes, anyScope, clientScope } = security;
+  const needed = scopes.map((scope) => `\`${scope}\``).join(anyScope ? ' or ' : ' and ');
+  const browser = clientScope ? ` A browser's session token needs \`${clientScope}\`.` : '';
+  return `Needs the scope ${needed}.${browser}${kind === 'gateway' ? " The answer is the vendor's, and errors are in OpenAI's envelope." : ''}`;
+}
+
+/** An example with a plausible value for each variable. */
+function concrete(value: unknown): unknown {
+  if (value === undefined) return undefined;
+  const text = JSON.stringify(value).replace(
+    /\$([A-Z_]+)/g,
+    (_, name: string) => (VALUES as Record<string, Value>)[name]?.sample ?? 'sk-example',
+  );
+  return JSON.parse(text);
+}

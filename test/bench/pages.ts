@@ -1,0 +1,261 @@
+/**
+ * Pages over a big organization: a million calls of ten thousand customers in sixty days, hardly two of them in the same
+ * hour, feature and model. Milliseconds of the first request in an isolate that has just started, and of later ones; and the
+ * processor time of workerd for these, D1 included, which says more where other work goes on.
+ */
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { bundle, type Server } from '../../src/cli/server.ts';
+import { OPERATOR_TOKEN } from '../support/api.ts';
+import { provisionSubject, type Subject, writeCustomers } from './history.ts';
+import { Connection, type HttpRequest } from './load.ts';
+import { processorMs, workerdProcesses } from './process.ts';
+import { printed } from './report.ts';
+import { median } from './rounds.ts';
+import { openState, operatorOf, runServer } from './service.ts';
+import type { Column, Options, Row, Suite } from './suite.ts';
+
+const DAY_MS = 86_400_000;
+const HISTORY_DAYS = 60;
+const CUSTOMERS = 10_000;
+/** Calls that one statement writes. */
+const CHUNK_CALLS = 20_000;
+/** Of the database while it is written: most of what the triggers touch. */
+const CACHE_KIB = 400_000;
+/** Later requests of each page in a round. Processor time is counted in steps of ten milliseconds. */
+const REQUESTS_PER_ROUND = 10;
+/** Each round of first requests starts the service anew for each page. */
+const FIRST_ROUNDS_MAX = 3;
+/** D1 takes what the page before left to be written. */
+const REST_MS = 50;
+const PROMISED = { of: 'laterMs', atMost: 100 };
+
+const COLUMNS: readonly Column[] = [
+  { key: 'firstMs', heading: 'first, ms', digits: 1 },
+  { key: 'laterMs', heading: 'later, ms', digits: 1 },
+  { key: 'processorMs', heading: 'CPU ms each', digits: 1 },
+  { key: 'kilobytes', heading: 'KB', digits: 0 },
+];
+
+export const pages: Suite = {
+  about: 'pages over a million calls of ten thousand customers',
+  rounds: 5,
+  seconds: 1,
+  async run({ rounds, historyCalls, scope, progress }) {
+    progress('starting');
+    const stateDir = await openState(scope);
+    await bundle(stateDir);
+    const first = await runServer(scope, stateDir);
+    const subject = await provisionSubject(first.url, 'other-0');
+    await first.stop();
+    await writeCustomers(stateDir, subject, CUSTOMERS - 1);
+    await writeCalls(stateDir, subject, historyCalls, progress);
+    const second = await runServer(scope, stateDir);
+    await checkCalls(second.url, subject, historyCalls + 1);
+    const targets = await targetsOf(second.url, subject);
+    const later = await measureLater(second.url, targets, { rounds, progress });
+    await second.stop();
+    const earliest = await measureFirst(targets, () => runServer(scope, stateDir), { rounds, progress });
+    const rows = targets.map(({ name }): Row => {
+      const { taken = [], processor = [], kilobytes = 0 } = later.get(name) ?? {};
+      const figures = { firstMs: median(earliest.get(name) ?? []), laterMs: median(taken), kilobytes };
+      return { name, figures: { ...figures, processorMs: processor.length > 0 ? median(processor) : null }, promised: PROMISED };
+    });
+    const title = `${historyCalls} calls, ${CUSTOMERS} customers`;
+    return printed('Pages over a big organization', [{ title, columns: COLUMNS, rows }]);
+  },
+};
+
+interface Target {
+  name: string;
+  /** Asked for before each request, and not counted: a token in it does not last. */
+  path: (url: string) => string | Promise<string>;
+  request: HttpRequest;
+}
+
+/**
+ * Copies of the one call that was made, while the service is down. What makes a call another one is its number, multiplied by
+ * large primes modulo 2^32, so that it is the same in every run; the first twenty customers have an eighth of the calls.
+ */
+async function writeCalls(stateDir: string, { organizationId }: Subject, calls: number, progress: Options['progress']): Promise<void> {
+  using db = await openD1(stateDir);
+  db.exec(`PRAGMA synchronous = OFF; PRAGMA cache_size = -${CACHE_KIB}`);
+  const columns = db
+    .prepare("SELECT name FROM pragma_table_info('calls')")
+    .all()
+    .map(({ name }) => String(name));
+  const changed: Record<string, string> = {
+    call_id: `'in ' || n`,
+    customer_id: `'other-' || CAST(${CUSTOMERS} * facts.customer * facts.customer * facts.customer AS INTEGER)`,
+    feature: `'feature ' || (facts.feature % 8)`,
+    status: `CASE WHEN facts.outcome < 0.95 THEN 'COMPLETED' WHEN facts.outcome < 0.98 THEN 'FAILED' WHEN facts.outcome < 0.99 THEN 'TIMEOUT' ELSE 'NOT_ALLOWED' END`,
+    started_at_ms: 'at_ms - 2000',
+    finished_at_ms: 'at_ms',
+    model_key: `CASE WHEN facts.outcome < 0.98 THEN 'vendor-' || (facts.model % 4) || '/model-' || (facts.model % 12) END`,
+    input_tokens: 'CASE WHEN facts.outcome < 0.98 THEN 500 + facts.model % 4000 END',
+    cost_nano_usd: 'CASE WHEN facts.outcome < 0.98 THEN (500 + facts.model % 4000) * (1 + facts.model % 12) * 1000 END',
+    record: `'{}'`,
+  };
+  const hashed = (prime: number) => `(n * ${prime} % 4294967296)`;
+  const values = columns.map((name) => changed[name] ?? `made.${name}`).join(', ');
+  const statement = db.prepare(`
+    WITH RECURSIVE numbers (n) AS (SELECT ?1 UNION ALL SELECT n + 1 FROM numbers WHERE n + 1 < ?2),
+    facts AS (SELECT n, ${hashed(2_654_435_761)} / 4294967296.0 AS customer, ${hashed(668_265_263)} AS feature, ${hashed(3_266_489_917)} AS model,
+      ${hashed(374_761_393)} / 4294967296.0 AS outcome, ?3 - ${hashed(2_246_822_519)} % ${HISTORY_DAYS * DAY_MS} AS at_ms FROM numbers)
+    INSERT INTO calls (${columns.join(', ')}) SELECT ${values} FROM facts
+    CROSS JOIN (SELECT * FROM calls WHERE organization_id = ?4 ORDER BY call_id DESC LIMIT 1) made`);
+  for (let written = 0; written < calls; written += CHUNK_CALLS) {
+    progress(`writing call ${written} of ${calls}`);
+    statement.run(written, Math.min(written + CHUNK_CALLS, calls), Date.now(), organizationId);
+  }
+}
+
+async function openD1(stateDir: string): Promise<DatabaseSync> {
+  const files = await readdir(stateDir, { recursive: true });
+  for (const file of files.filter((path) => path.endsWith('.sqlite'))) {
+    const db = new DatabaseSync(join(stateDir, file));
+    if (db.prepare(`SELECT 1 FROM sqlite_master WHERE name = 'organizations'`).get()) return db;
+    db.close();
+  }
+  throw new Error('no database has organizations');
+}
+
+/** Throws where the service does not know what was written: figures would be of nothing. */
+async function checkCalls(url: string, { key }: Subject, calls: number): Promise<void> {
+  const from = new Date(Date.now() - (HISTORY_DAYS + 1) * DAY_MS).toISOString().slice(0, 10);
+  const { totals, byCustomer } = (await operatorOf(url).with(key).send('readUsageSummary', { query: { from } })).data;
+  if (totals.calls !== calls) throw new Error(`${totals.calls} calls instead of ${calls}`);
+  if (byCustomer[0]?.customerId !== 'other-0') throw new Error(`${byCustomer[0]?.customerId} has the highest cost`);
+}
+
+async function targetsOf(url: string, { organizationId, customerId, key }: Subject): Promise<Target[]> {
+  const cookie = await signIn(url);
+  const embedKey = (
+    await operatorOf(url).send('createKey', {
+      params: { org: organizationId },
+      body: { name: 'embed', scopes: ['embeds:read'], prefix: 'ek-' },
+    })
+  ).data.key;
+  const { callId } = (await operatorOf(url).with(key).send('beginCall', { body: { customerId } })).data;
+  const own = `/console/organizations/${organizationId}`;
+  const consolePages = {
+    overview: '/console',
+    organizations: '/console/organizations',
+    'usage, 30 days': own,
+    'usage, 7 days': `${own}?days=7`,
+    'usage, 90 days': `${own}?days=90`,
+    'usage of a customer': `${own}?customerId=${customerId}`,
+    'usage of a feature': `${own}?feature=feature+1`,
+    'anomalies, 60 days': `${own}/anomalies`,
+    'anomalies, 100 days': `${own}/anomalies?days=100`,
+    customers: `${own}/customers`,
+    'customers by a search': `${own}/customers?search=other-99`,
+    'a customer': `${own}/customers/${customerId}`,
+    calls: `${own}/calls`,
+    'calls of a status': `${own}/calls?status=FAILED`,
+    'a call': `${own}/calls/${encodeURIComponent(callId)}`,
+    plans: `${own}/plans`,
+    keys: `${own}/keys`,
+    'model mappings': `${own}/models`,
+    vendors: `${own}/vendors`,
+    sampling: `${own}/sampling`,
+    samples: `${own}/samples`,
+    compression: `${own}/compression`,
+    'events of the organization': `${own}/events`,
+    settings: `${own}/settings`,
+    catalog: '/console/catalog',
+    events: '/console/events',
+    health: '/console/health',
+  };
+  const publicPages = {
+    'API reference': '/docs',
+    'API reference, an operation': '/docs/endCall',
+    'OpenAPI document': '/openapi.json',
+    models: '/models',
+    'a model': '/models/openai/gpt-4o',
+  };
+  const widgetPath = async (address: string) => {
+    const { token } = (await operatorOf(address).with(embedKey).send('createEmbedSession', { body: { customerId } })).data;
+    return `/embed?${new URLSearchParams({ token })}`;
+  };
+  return [
+    ...Object.entries(consolePages).map(([name, path]) => ({
+      name: `console: ${name}`,
+      path: () => path,
+      request: { headers: { Cookie: cookie } },
+    })),
+    ...Object.entries(publicPages).map(([name, path]) => ({ name, path: () => path, request: {} })),
+    { name: 'usage widget', path: widgetPath, request: {} },
+  ];
+}
+
+/** The cookie of a session. */
+async function signIn(url: string): Promise<string> {
+  const body = new URLSearchParams({ token: OPERATOR_TOKEN });
+  const response = await fetch(`${url}/console/sign-in`, { method: 'POST', body, headers: { Origin: url }, redirect: 'manual' });
+  const [cookie] = (response.headers.get('Set-Cookie') ?? '').split(';');
+  if (!cookie) throw new Error(`signing in answered ${response.status}`);
+  return cookie;
+}
+
+interface Later {
+  taken: number[];
+  /** Of a request, in each round. */
+  processor: number[];
+  kilobytes: number;
+}
+
+type Rounds = Pick<Options, 'rounds' | 'progress'>;
+
+/** Every page in turns. The first round warms up. */
+async function measureLater(url: string, targets: readonly Target[], { rounds, progress }: Rounds): Promise<Map<string, Later>> {
+  using connection = new Connection();
+  const measured = new Map<string, Later>(targets.map(({ name }) => [name, { taken: [], processor: [], kilobytes: 0 }]));
+  const [pid = 0] = await workerdProcesses();
+  for (let round = 0; round <= rounds; round += 1) {
+    for (const { name, path, request } of targets) {
+      progress(`round ${round} of ${rounds}: ${name}`);
+      const address = url + (await path(url));
+      const before = await processorMs(pid);
+      const taken: number[] = [];
+      for (let n = 0; n < REQUESTS_PER_ROUND; n += 1) {
+        const startMs = performance.now();
+        const body = await connection.send(address, request);
+        taken.push(performance.now() - startMs);
+        const own = measured.get(name);
+        if (own) own.kilobytes = Buffer.byteLength(body) / 1_024;
+      }
+      const after = await processorMs(pid);
+      if (round === 0) continue;
+      measured.get(name)?.taken.push(...taken);
+      if (before !== null && after !== null) measured.get(name)?.processor.push((after - before) / REQUESTS_PER_ROUND);
+    }
+  }
+  return measured;
+}
+
+/** Each page as the first one that an isolate is asked for. That it starts, which another suite measures, comes before. */
+async function measureFirst(
+  targets: readonly Target[],
+  run: () => Promise<Server>,
+  { rounds, progress }: Rounds,
+): Promise<Map<string, number[]>> {
+  const measured = new Map<string, number[]>(targets.map(({ name }) => [name, []]));
+  for (let round = 1; round <= Math.min(rounds, FIRST_ROUNDS_MAX); round += 1) {
+    for (const { name, path, request } of targets) {
+      progress(`first requests, round ${round}: ${name}`);
+      const server = await run();
+      using connection = new Connection();
+      await fetch(`${server.url}/nothing-is-here`);
+      const address = server.url + (await path(server.url));
+      await sleep(REST_MS);
+      const startMs = performance.now();
+      await connection.send(address, request);
+      measured.get(name)?.push(performance.now() - startMs);
+      await server.stop();
+    }
+  }
+  return measured;
+}

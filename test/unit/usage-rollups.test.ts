@@ -1,0 +1,230 @@
+/**
+ * Promise: the roll-ups of usage in D1 are what the calls sum to, whatever is sent twice, late or otherwise, for an organization
+ * that had calls before there were roll-ups too; and nothing is left of a customer whose hours are erased.
+ *
+ * The migrations run on SQLite itself, as D1 runs them.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import fc from 'fast-check';
+import { afterEach, describe, expect, test } from 'vitest';
+
+const MIGRATIONS = join(import.meta.dirname, '../../d1-migrations');
+const ROLLUPS = '0006_usage_rollups.sql';
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+const START = Date.UTC(2027, 2, 1, 20);
+const ORGANIZATIONS = ['one', 'other'];
+const FIGURES = [
+  'calls',
+  'unpriced_calls',
+  'input_tokens',
+  'cached_input_tokens',
+  'output_tokens',
+  'reasoning_tokens',
+  'searches',
+  'cost_nano_usd',
+];
+const SUMS = FIGURES.map((name) => `SUM(${name})`).join(', ');
+
+const open: DatabaseSync[] = [];
+afterEach(() => {
+  for (const db of open.splice(0)) db.close();
+});
+
+/** A database with the migrations up to one, and that one with `upTo`. */
+function migrated(upTo = '9999'): DatabaseSync {
+  const db = new DatabaseSync(':memory:');
+  open.push(db);
+  for (const name of readdirSync(MIGRATIONS).filter((file) => file.endsWith('.sql') && file <= upTo)) apply(db, name);
+  return db;
+}
+
+function apply(db: DatabaseSync, name: string): void {
+  for (const statement of readFileSync(join(MIGRATIONS, name), 'utf8').split('--> statement-breakpoint')) db.exec(statement);
+}
+
+interface Sent {
+  organizationId: string;
+  call: number;
+  customerId: string;
+  feature: string | null;
+  status: string;
+  atMs: number;
+  model: string | null;
+  isPriced: boolean;
+  tokens: number;
+  costNanoUsd: number;
+  revision: number;
+}
+
+const sent: fc.Arbitrary<Sent> = fc.record({
+  organizationId: fc.constantFrom(...ORGANIZATIONS),
+  call: fc.nat(12),
+  customerId: fc.constantFrom('ann', 'bob', 'cid'),
+  feature: fc.constantFrom('chat', 'search', null),
+  status: fc.constantFrom('IN_PROGRESS', 'COMPLETED', 'COMPLETED', 'FAILED', 'TIMEOUT', 'NOT_ALLOWED'),
+  // Over three days, so that some come long after later ones.
+  atMs: fc.nat(3 * DAY).map((after) => START + after),
+  model: fc.constantFrom('openai/gpt-4o', 'mistral/small', null),
+  isPriced: fc.boolean(),
+  tokens: fc.nat(1_000),
+  costNanoUsd: fc.nat(10_000),
+  revision: fc.integer({ min: 1, max: 4 }),
+});
+
+/** As the outbox sends it: a row that is no newer than the known one changes nothing. A call stays its customer's. */
+function send(
+  db: DatabaseSync,
+  { organizationId, call, status, atMs, model, isPriced, tokens, costNanoUsd, revision, ...row }: Sent,
+): void {
+  const isEnded = status === 'COMPLETED' || status === 'FAILED';
+  const used = isEnded ? model : null;
+  db.prepare(
+    `INSERT INTO calls (organization_id, call_id, customer_id, feature, status, started_at_ms, finished_at_ms, usage_plan_version_id, pricing_mode,
+       provider_used, model_used, model_key, input_tokens, response_tokens, cost_nano_usd, record, revision)
+     VALUES (?, ?, ?, ?, ?, ?, ?, 'v', 'standard', 'OpenAI', ?, ?, ?, ?, ?, '{}', ?)
+     ON CONFLICT (organization_id, call_id) DO UPDATE SET feature = excluded.feature, status = excluded.status,
+       finished_at_ms = excluded.finished_at_ms, model_used = excluded.model_used, model_key = excluded.model_key,
+       input_tokens = excluded.input_tokens, response_tokens = excluded.response_tokens, cost_nano_usd = excluded.cost_nano_usd,
+       revision = excluded.revision
+     WHERE excluded.revision > calls.revision`,
+  ).run(
+    ...[organizationId, `call-${call}`, row.customerId, row.feature, status, START, status === 'IN_PROGRESS' ? null : atMs],
+    ...[
+      used,
+      isPriced ? used : null,
+      isEnded ? tokens : null,
+      isEnded ? tokens * 2 : null,
+      isPriced && used ? costNanoUsd : null,
+      revision,
+    ],
+  );
+}
+
+/** Rows of a query as text, in one order. */
+const rows = (db: DatabaseSync, sql: string) =>
+  db
+    .prepare(sql)
+    .all()
+    .map((row) => Object.values(row).join(' | '))
+    .sort();
+
+/** What the hours must hold, from the calls; and every roll-up, as it is and as the hours sum to. */
+function pairs(): [name: string, kept: string, summed: string][] {
+  const ofCalls = `SELECT organization_id, customer_id, finished_at_ms / ${HOUR} * ${HOUR}, COALESCE(feature, ''), status, COUNT(*),
+    SUM(COALESCE(input_tokens, 0)), SUM(COALESCE(cost_nano_usd, 0)) FROM calls WHERE status <> 'IN_PROGRESS' GROUP BY 1, 2, 3, 4, 5`;
+  const ofHours = `SELECT organization_id, customer_id, hour_ms, feature, outcome, SUM(calls), SUM(input_tokens), SUM(cost_nano_usd)
+    FROM usage_hours GROUP BY 1, 2, 3, 4, 5 HAVING SUM(calls) > 0`;
+  const dimensions = ['feature', 'provider', 'model', 'outcome'].flatMap((dimension): [string, string, string][] => {
+    const of = (table: string, time: string) =>
+      `SELECT organization_id, ${time}, key, ${FIGURES.join(', ')} FROM ${table} WHERE dimension = '${dimension}' AND calls <> 0`;
+    const sum = (time: string) =>
+      `SELECT organization_id, ${time}, ${dimension}, ${SUMS} FROM usage_hours GROUP BY 1, 2, 3 HAVING SUM(calls) <> 0`;
+    return [
+      [`${dimension} by hour`, of('organization_hours', 'hour_ms'), sum('hour_ms')],
+      [`${dimension} by day`, of('organization_days', 'day_ms'), sum(`hour_ms / ${DAY} * ${DAY}`)],
+    ];
+  });
+  const running = `SELECT organization_id, customer_id, hour_ms, ${FIGURES.map((name) => `SUM(${name}) OVER (PARTITION BY organization_id, customer_id ORDER BY hour_ms)`).join(', ')}
+    FROM (SELECT organization_id, customer_id, hour_ms, ${FIGURES.map((name) => `SUM(${name}) AS ${name}`).join(', ')} FROM usage_hours GROUP BY 1, 2, 3)`;
+  return [
+    ['hours', ofHours, ofCalls],
+    ...dimensions,
+    [
+      'totals',
+      `SELECT organization_id, customer_id, last_hour_ms, ${FIGURES.join(', ')} FROM customer_totals`,
+      `SELECT organization_id, customer_id, MAX(hour_ms), ${SUMS} FROM usage_hours GROUP BY 1, 2`,
+    ],
+    ['running totals', `SELECT organization_id, customer_id, hour_ms, ${FIGURES.join(', ')} FROM customer_running_totals`, running],
+    [
+      'days of customers',
+      `SELECT organization_id, customer_id, day_ms, model, calls, failed_calls, cost_nano_usd FROM customer_days WHERE calls <> 0`,
+      `SELECT organization_id, customer_id, hour_ms / ${DAY} * ${DAY}, CASE WHEN cost_nano_usd > 0 THEN model ELSE '' END, SUM(calls),
+         SUM(CASE WHEN outcome = 'FAILED' THEN calls ELSE 0 END), SUM(cost_nano_usd)
+       FROM usage_hours WHERE outcome IN ('COMPLETED', 'FAILED') GROUP BY 1, 2, 3, 4 HAVING SUM(calls) <> 0`,
+    ],
+  ];
+}
+
+function expectExact(db: DatabaseSync): void {
+  for (const [name, kept, summed] of pairs()) expect([name, ...rows(db, kept)]).toEqual([name, ...rows(db, summed)]);
+}
+
+describe('the roll-ups', () => {
+  test('are what the calls sum to, in whatever order and however often these are sent', () => {
+    fc.assert(
+      fc.property(fc.array(sent, { maxLength: 60 }), (calls) => {
+        const db = migrated();
+        for (const call of calls) send(db, call);
+        expectExact(db);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test('are the same for calls that were there before them', () => {
+    fc.assert(
+      fc.property(fc.array(sent, { maxLength: 40 }), fc.array(sent, { maxLength: 20 }), (before, after) => {
+        const db = migrated(ROLLUPS.slice(0, 4));
+        for (const call of before) send(db, call);
+        apply(db, ROLLUPS);
+        expectExact(db);
+        for (const call of after) send(db, call);
+        expectExact(db);
+      }),
+      { numRuns: 30 },
+    );
+  });
+
+  test('do not move for a row that is sent again, nor for one that changes nothing of what is counted', () => {
+    const db = migrated();
+    const call: Sent = {
+      ...{ organizationId: 'one', call: 1, customerId: 'ann', feature: 'chat', status: 'COMPLETED', atMs: START, model: 'openai/gpt-4o' },
+      ...{ isPriced: true, tokens: 10, costNanoUsd: 70, revision: 1 },
+    };
+    send(db, call);
+    const before = db.prepare('SELECT total_changes() AS n').get()?.n as number;
+    send(db, call);
+    expect(db.prepare('SELECT total_changes() AS n').get()?.n).toBe(before);
+    send(db, { ...call, revision: 2 });
+    // The call alone.
+    expect(db.prepare('SELECT total_changes() AS n').get()?.n).toBe(before + 1);
+    expectExact(db);
+  });
+
+  test('do not grow with the customers, features and models of an organization, but for the keys of a dimension', () => {
+    const db = migrated();
+    const of = (n: number): Sent => ({
+      ...{ organizationId: 'one', call: n, customerId: `c${n}`, feature: `f${n % 5}`, status: 'COMPLETED', atMs: START },
+      ...{ model: `vendor/m${n % 7}`, isPriced: true, tokens: 1, costNanoUsd: 1, revision: 1 },
+    });
+    for (let n = 0; n < 350; n += 1) send(db, of(n));
+    expect(db.prepare('SELECT COUNT(*) AS n FROM usage_hours').get()?.n).toBe(350);
+    // Features, models, one vendor and one outcome.
+    for (const table of ['organization_hours', 'organization_days'])
+      expect(db.prepare(`SELECT COUNT(*) AS n FROM ${table}`).get()?.n).toBe(5 + 7 + 1 + 1);
+  });
+});
+
+describe('an erasure', () => {
+  test("takes a customer's hours out of every sum of the organization, and leaves no empty one", () => {
+    fc.assert(
+      fc.property(fc.array(sent, { maxLength: 60 }), (calls) => {
+        const db = migrated();
+        for (const call of calls) send(db, call);
+        const removed = `organization_id = 'one' AND customer_id = 'ann'`;
+        for (const table of ['calls', 'customer_totals', 'customer_running_totals', 'customer_days', 'usage_hours'])
+          db.exec(`DELETE FROM ${table} WHERE ${removed}`);
+        expectExact(db);
+        const keys = rows(db, `SELECT DISTINCT feature FROM usage_hours WHERE organization_id = 'one'`);
+        expect(
+          rows(db, `SELECT DISTINCT key FROM organization_hours WHERE organization_id = 'one' AND dimension = 'feature' AND calls <> 0`),
+        ).toEqual(rows(db, `SELECT DISTINCT feature FROM usage_hours WHERE organization_id = 'one' AND calls <> 0`));
+        if (keys.length === 0) expect(rows(db, `SELECT key FROM organization_days WHERE organization_id = 'one'`)).toEqual([]);
+      }),
+      { numRuns: 40 },
+    );
+  });
+});
