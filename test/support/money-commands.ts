@@ -220,14 +220,16 @@ const restart = command('restart', fc.constant(null), (_, { object }) => object.
 
 /** A D1 that writes down the ledger entries it gets. */
 async function deliverTo(archive: System['archive'], object: Clockwork, nowMs: number): Promise<void> {
-  const take = (entries: string) => {
-    for (const row of JSON.parse(entries) as { entry_id: number; unit: CreditUnit; amount: string }[]) {
-      archive.set(row.entry_id, { unit: row.unit, amount: BigInt(row.amount) });
+  const take = (columns: string[], entries: string) => {
+    for (const row of JSON.parse(entries) as unknown[][]) {
+      const value = (name: string) => row[columns.indexOf(name)];
+      archive.set(value('entry_id') as number, { unit: value('unit') as CreditUnit, amount: BigInt(value('amount') as string) });
     }
   };
-  const prepare = (sql: string) => ({
-    bind: (rows: string) => ({ commit: () => (sql.includes('INTO credit_entries') ? take(rows) : null) }),
-  });
+  const prepare = (sql: string) => {
+    const columns = /INTO credit_entries \(([^)]*)\)/.exec(sql)?.[1]?.split(', ');
+    return { bind: (rows: string) => ({ commit: () => (columns ? take(columns, rows) : null) }) };
+  };
   const batch = async (statements: { commit: () => void }[]) => {
     for (const statement of statements) statement.commit();
     return [];
