@@ -2,8 +2,8 @@
  * class GroupCommit: commands of requests that are under way at the same time run in one turn, and so share one commit.
  *
  * Committing costs more than most commands do. A command that finds the object idle runs at once. While others follow
- * closely, they are gathered until the event loop has seen what else has arrived. Each command is a transaction of its own: one that
- * fails takes nothing with it. No answer leaves the object before its commit is durable, whoever shares it.
+ * closely, they are gathered until the event loop has seen what else has arrived. Each command is a transaction of its
+ * own: one that fails takes nothing with it. No answer leaves the object before its commit is durable, whoever shares it.
  */
 
 /** Commands of one turn. */

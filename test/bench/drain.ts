@@ -6,7 +6,7 @@
  * until D1 has every call that was acknowledged as ended. A call is one row of D1, whether its end came with its begin or after it.
  *
  * That drain finds about as many calls in each outbox as a customer made in the fill. In the second measurement nothing is held
- * back: deliveries go on beside the fill, every half second, in small batches. It shows how far D1 is behind when the load ends.
+ * back: deliveries go on beside the fill, every two seconds at most, in small batches. It shows how far D1 is behind when the load ends.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Bundle } from '../../src/cli/server.ts';
