@@ -9,7 +9,10 @@ const TABLES = {
   calls: ['calls'],
   meterEvents: ['meter_events'],
   creditEntries: ['credit_entries'],
-  usageHours: ['customer_totals', 'customer_running_totals', 'customer_days', 'usage_hours'],
+  usageHours: [
+    ...['customer_totals', 'customer_running_totals', 'customer_days', 'feature_customer_totals', 'feature_running_totals'],
+    'usage_hours',
+  ],
   samples: ['samples'],
 } as const;
 
@@ -18,6 +21,8 @@ const KEYS: Readonly<Record<string, string>> = {
   customer_totals: '(organization_id, customer_id)',
   customer_running_totals: '(organization_id, customer_id, hour_ms)',
   customer_days: '(organization_id, customer_id, day_ms, model)',
+  feature_customer_totals: '(organization_id, feature, customer_id)',
+  feature_running_totals: '(organization_id, customer_id, feature, hour_ms)',
 };
 
 /** Rows that one statement removes: samples are up to 300 KiB each. */

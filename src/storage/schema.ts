@@ -373,6 +373,56 @@ export const customerDays = sqliteTable(
   (table) => [primaryKey({ columns: [table.organizationId, table.customerId, table.dayMs, table.model] })],
 );
 
+/**
+ * The same roll-ups within a feature (migration `feature_rollups`): its usage by UTC hour and by UTC day, in the dimensions that
+ * are listed of it, customers aside.
+ */
+export const featureUsage = sqliteTable(
+  'feature_usage',
+  {
+    organizationId: text('organization_id').notNull(),
+    feature: text('feature').notNull(),
+    /** `hour` or `day`. */
+    unit: text('unit').notNull(),
+    startMs: integer('start_ms').notNull(),
+    provider: text('provider').notNull(),
+    model: text('model').notNull(),
+    outcome: text('outcome').notNull(),
+    ...usageFigures(),
+  },
+  (table) => [
+    primaryKey({
+      columns: [table.organizationId, table.feature, table.unit, table.startMs, table.provider, table.model, table.outcome],
+    }),
+  ],
+);
+
+/** All that a customer ever used of a feature. */
+export const featureCustomerTotals = sqliteTable(
+  'feature_customer_totals',
+  {
+    organizationId: text('organization_id').notNull(),
+    feature: text('feature').notNull(),
+    customerId: text('customer_id').notNull(),
+    lastHourMs: integer('last_hour_ms').notNull(),
+    ...usageFigures(),
+  },
+  (table) => [primaryKey({ columns: [table.organizationId, table.feature, table.customerId] })],
+);
+
+/** What a customer had used of a feature by the end of an hour. */
+export const featureRunningTotals = sqliteTable(
+  'feature_running_totals',
+  {
+    organizationId: text('organization_id').notNull(),
+    customerId: text('customer_id').notNull(),
+    feature: text('feature').notNull(),
+    hourMs: integer('hour_ms').notNull(),
+    ...usageFigures(),
+  },
+  (table) => [primaryKey({ columns: [table.organizationId, table.customerId, table.feature, table.hourMs] })],
+);
+
 /** Calls that applications keep for review, until they expire. */
 export const samples = sqliteTable(
   'samples',

@@ -1,6 +1,6 @@
 /**
  * Pages over a big organization: a million calls of ten thousand customers in sixty days, hardly two of them in the same
- * hour, feature and model. Milliseconds of the first request in an isolate that has just started, and of later ones; and the
+ * hour, feature and model; half of them are of one feature. Milliseconds of the first request in an isolate that has just started, and of later ones; and the
  * processor time of workerd for these, D1 included, which says more where other work goes on.
  */
 import { readdir } from 'node:fs/promises';
@@ -24,6 +24,8 @@ const CUSTOMERS = 10_000;
 const CHUNK_CALLS = 20_000;
 /** Of the database while it is written: most of what the triggers touch. */
 const CACHE_KIB = 400_000;
+/** Of those that calls are of: one with a sixteenth of them, and the one with most. */
+const FEATURES_ASKED = ['feature 1', 'feature 0'] as const;
 /** Later requests of each page in a round. Processor time is counted in steps of ten milliseconds. */
 const REQUESTS_PER_ROUND = 10;
 /** Each round of first requests starts the service anew for each page. */
@@ -89,7 +91,7 @@ async function writeCalls(stateDir: string, { organizationId }: Subject, calls: 
   const changed: Record<string, string> = {
     call_id: `'in ' || n`,
     customer_id: `'other-' || CAST(${CUSTOMERS} * facts.customer * facts.customer * facts.customer AS INTEGER)`,
-    feature: `'feature ' || (facts.feature % 8)`,
+    feature: `'feature ' || MAX(0, facts.feature % 16 - 8)`,
     status: `CASE WHEN facts.outcome < 0.95 THEN 'COMPLETED' WHEN facts.outcome < 0.98 THEN 'FAILED' WHEN facts.outcome < 0.99 THEN 'TIMEOUT' ELSE 'NOT_ALLOWED' END`,
     started_at_ms: 'at_ms - 2000',
     finished_at_ms: 'at_ms',
@@ -108,7 +110,8 @@ async function writeCalls(stateDir: string, { organizationId }: Subject, calls: 
     CROSS JOIN (SELECT * FROM calls WHERE organization_id = ?4 ORDER BY call_id DESC LIMIT 1) made`);
   for (let written = 0; written < calls; written += CHUNK_CALLS) {
     progress(`writing call ${written} of ${calls}`);
-    statement.run(written, Math.min(written + CHUNK_CALLS, calls), Date.now(), organizationId);
+    // Numbers would be read as floating, and a feature be called `feature 1.0`.
+    statement.run(BigInt(written), BigInt(Math.min(written + CHUNK_CALLS, calls)), BigInt(Date.now()), organizationId);
   }
 }
 
@@ -125,8 +128,9 @@ async function openD1(stateDir: string): Promise<DatabaseSync> {
 /** Throws where the service does not know what was written: figures would be of nothing. */
 async function checkCalls(url: string, { key }: Subject, calls: number): Promise<void> {
   const from = new Date(Date.now() - (HISTORY_DAYS + 1) * DAY_MS).toISOString().slice(0, 10);
-  const { totals, byCustomer } = (await operatorOf(url).with(key).send('readUsageSummary', { query: { from } })).data;
+  const { totals, byCustomer, byFeature } = (await operatorOf(url).with(key).send('readUsageSummary', { query: { from } })).data;
   if (totals.calls !== calls) throw new Error(`${totals.calls} calls instead of ${calls}`);
+  for (const feature of FEATURES_ASKED) if (!byFeature.some((used) => used.feature === feature)) throw new Error(`no calls of ${feature}`);
   if (byCustomer[0]?.customerId !== 'other-0') throw new Error(`${byCustomer[0]?.customerId} has the highest cost`);
 }
 
@@ -147,7 +151,8 @@ async function targetsOf(url: string, { organizationId, customerId, key }: Subje
     'usage, 7 days': `${own}?days=7`,
     'usage, 90 days': `${own}?days=90`,
     'usage of a customer': `${own}?customerId=${customerId}`,
-    'usage of a feature': `${own}?feature=feature+1`,
+    'usage of a feature': `${own}?${new URLSearchParams({ feature: FEATURES_ASKED[0] })}`,
+    'usage of the largest feature': `${own}?${new URLSearchParams({ feature: FEATURES_ASKED[1] })}`,
     'anomalies, 60 days': `${own}/anomalies`,
     'anomalies, 100 days': `${own}/anomalies?days=100`,
     customers: `${own}/customers`,

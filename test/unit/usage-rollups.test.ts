@@ -11,7 +11,12 @@ import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
 
 const MIGRATIONS = join(import.meta.dirname, '../../d1-migrations');
-const ROLLUPS = '0006_usage_rollups.sql';
+const ROLLUPS = ['0006_usage_rollups.sql', '0007_feature_rollups.sql'];
+/** What an erasure removes rows of, in its order. */
+const OF_CUSTOMERS = [
+  ...['calls', 'customer_totals', 'customer_running_totals', 'customer_days', 'feature_customer_totals', 'feature_running_totals'],
+  'usage_hours',
+];
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 const START = Date.UTC(2027, 2, 1, 20);
@@ -127,17 +132,43 @@ function pairs(): [name: string, kept: string, summed: string][] {
       [`${dimension} by day`, of('organization_days', 'day_ms'), sum(`hour_ms / ${DAY} * ${DAY}`)],
     ];
   });
-  const running = `SELECT organization_id, customer_id, hour_ms, ${FIGURES.map((name) => `SUM(${name}) OVER (PARTITION BY organization_id, customer_id ORDER BY hour_ms)`).join(', ')}
-    FROM (SELECT organization_id, customer_id, hour_ms, ${FIGURES.map((name) => `SUM(${name}) AS ${name}`).join(', ')} FROM usage_hours GROUP BY 1, 2, 3)`;
+  const running = (key: string) =>
+    `SELECT ${key}, hour_ms, ${FIGURES.map((name) => `SUM(${name}) OVER (PARTITION BY ${key} ORDER BY hour_ms)`).join(', ')}
+     FROM (SELECT ${key}, hour_ms, ${FIGURES.map((name) => `SUM(${name}) AS ${name}`).join(', ')} FROM usage_hours GROUP BY ${key}, hour_ms)`;
+  const features = ['hour', 'day'].map((unit): [string, string, string] => {
+    const time = unit === 'hour' ? 'hour_ms' : `hour_ms / ${DAY} * ${DAY}`;
+    return [
+      `features by ${unit}`,
+      `SELECT organization_id, feature, start_ms, provider, model, outcome, ${FIGURES.join(', ')} FROM feature_usage
+       WHERE unit = '${unit}' AND calls <> 0`,
+      `SELECT organization_id, feature, ${time}, provider, model, outcome, ${SUMS} FROM usage_hours
+       GROUP BY 1, 2, 3, 4, 5, 6 HAVING SUM(calls) <> 0`,
+    ];
+  });
   return [
     ['hours', ofHours, ofCalls],
     ...dimensions,
+    ...features,
+    [
+      'totals within a feature',
+      `SELECT organization_id, feature, customer_id, last_hour_ms, ${FIGURES.join(', ')} FROM feature_customer_totals`,
+      `SELECT organization_id, feature, customer_id, MAX(hour_ms), ${SUMS} FROM usage_hours GROUP BY 1, 2, 3`,
+    ],
+    [
+      'running totals within a feature',
+      `SELECT organization_id, customer_id, feature, hour_ms, ${FIGURES.join(', ')} FROM feature_running_totals`,
+      running('organization_id, customer_id, feature'),
+    ],
     [
       'totals',
       `SELECT organization_id, customer_id, last_hour_ms, ${FIGURES.join(', ')} FROM customer_totals`,
       `SELECT organization_id, customer_id, MAX(hour_ms), ${SUMS} FROM usage_hours GROUP BY 1, 2`,
     ],
-    ['running totals', `SELECT organization_id, customer_id, hour_ms, ${FIGURES.join(', ')} FROM customer_running_totals`, running],
+    [
+      'running totals',
+      `SELECT organization_id, customer_id, hour_ms, ${FIGURES.join(', ')} FROM customer_running_totals`,
+      running('organization_id, customer_id'),
+    ],
     [
       'days of customers',
       `SELECT organization_id, customer_id, day_ms, model, calls, failed_calls, cost_nano_usd FROM customer_days WHERE calls <> 0`,
@@ -164,14 +195,15 @@ describe('the roll-ups', () => {
     );
   });
 
-  test('are the same for calls that were there before them', () => {
+  test('are the same for calls that were there before them, or before some of them', () => {
     fc.assert(
-      fc.property(fc.array(sent, { maxLength: 40 }), fc.array(sent, { maxLength: 20 }), (before, after) => {
-        const db = migrated(ROLLUPS.slice(0, 4));
-        for (const call of before) send(db, call);
-        apply(db, ROLLUPS);
-        expectExact(db);
-        for (const call of after) send(db, call);
+      fc.property(fc.array(fc.array(sent, { maxLength: 25 }), { minLength: 3, maxLength: 3 }), (stages) => {
+        const db = migrated('0006');
+        for (const [stage, calls] of stages.entries()) {
+          for (const call of calls) send(db, call);
+          const rollups = ROLLUPS[stage];
+          if (rollups !== undefined) apply(db, rollups);
+        }
         expectExact(db);
       }),
       { numRuns: 30 },
@@ -205,6 +237,8 @@ describe('the roll-ups', () => {
     // Features, models, one vendor and one outcome.
     for (const table of ['organization_hours', 'organization_days'])
       expect(db.prepare(`SELECT COUNT(*) AS n FROM ${table}`).get()?.n).toBe(5 + 7 + 1 + 1);
+    // The models of each feature, by the hour and by the day.
+    expect(db.prepare('SELECT COUNT(*) AS n FROM feature_usage').get()?.n).toBe(2 * 5 * 7);
   });
 });
 
@@ -215,14 +249,15 @@ describe('an erasure', () => {
         const db = migrated();
         for (const call of calls) send(db, call);
         const removed = `organization_id = 'one' AND customer_id = 'ann'`;
-        for (const table of ['calls', 'customer_totals', 'customer_running_totals', 'customer_days', 'usage_hours'])
-          db.exec(`DELETE FROM ${table} WHERE ${removed}`);
+        for (const table of OF_CUSTOMERS) db.exec(`DELETE FROM ${table} WHERE ${removed}`);
         expectExact(db);
         const keys = rows(db, `SELECT DISTINCT feature FROM usage_hours WHERE organization_id = 'one'`);
         expect(
           rows(db, `SELECT DISTINCT key FROM organization_hours WHERE organization_id = 'one' AND dimension = 'feature' AND calls <> 0`),
         ).toEqual(rows(db, `SELECT DISTINCT feature FROM usage_hours WHERE organization_id = 'one' AND calls <> 0`));
-        if (keys.length === 0) expect(rows(db, `SELECT key FROM organization_days WHERE organization_id = 'one'`)).toEqual([]);
+        if (keys.length > 0) return;
+        for (const table of ['organization_days', 'feature_usage'])
+          expect(rows(db, `SELECT calls FROM ${table} WHERE organization_id = 'one'`)).toEqual([]);
       }),
       { numRuns: 40 },
     );

@@ -192,17 +192,54 @@ describe('the totals', () => {
     expect(costs).toEqual(costs.toSorted((a, b) => (a < b ? 1 : a > b ? -1 : 0)));
   });
 
-  test('of a filter are those of its calls, in every dimension', async () => {
-    const filters: Record<string, string>[] = [{ customerId: 'beta' }, { feature: 'chat' }, { customerId: 'ünï/4 ∆', feature: 'search' }];
-    for (const filter of filters) {
-      const own = facts.filter((fact) => Object.entries(filter).every(([name, value]) => fact[name as keyof Fact] === value));
-      expect(own.length).toBeGreaterThan(5);
-      const { totals, byDay, byModel, byOutcome, byCustomer } = await summary({ ...PERIOD, ...filter });
-      expect(totals).toEqual(figuresOf(own));
-      for (const list of [byDay, byModel, byOutcome, byCustomer]) expect(sumOf(list)).toEqual(sumOf([totals]));
+  const FILTERS: Record<string, string>[] = [{ customerId: 'beta' }, { feature: 'chat' }, { customerId: 'ünï/4 ∆', feature: 'search' }];
+
+  test.each(FILTERS)('of a filter, %o, are those of its calls, in every dimension and on every local day', async (filter) => {
+    const asked = facts.filter((fact) => Object.entries(filter).every(([name, value]) => fact[name as keyof Fact] === value));
+    expect(asked.length).toBeGreaterThan(5);
+    // Days that UTC cuts nowhere, in hours, and in parts of hours; of all the calls, and of some.
+    const periods = ['UTC', 'Europe/Berlin', 'America/St_Johns', 'Asia/Kathmandu'].flatMap((timezone) => [
+      { ...PERIOD, timezone },
+      { from: '2027-10-30', to: '2027-11-02', timezone },
+    ]);
+    for (const period of periods) {
+      const data = await summary({ ...period, ...filter });
+      const hourOf = ({ endMs }: Fact) => endMs - (endMs % HOUR);
+      const within =
+        ({ startedAt, endedAt }: { startedAt: string; endedAt: string }) =>
+        (fact: Fact) =>
+          hourOf(fact) >= Date.parse(startedAt) && hourOf(fact) < Date.parse(endedAt);
+      const own = asked.filter(within(data.period));
+      expect(own.length).toBeGreaterThan(0);
+      expect(data.totals).toEqual(figuresOf(own));
+      for (const { date, ...day } of data.byDay)
+        expect({ date, ...day }).toEqual({ date, ...borders(day), ...figuresOf(own.filter(within(day))) });
+      const lists: (readonly [readonly Record<string, unknown>[], string, keyof Fact])[] = [
+        [data.byCustomer, 'customerId', 'customerId'],
+        [data.byFeature, 'feature', 'feature'],
+        [data.byModel, 'model', 'model'],
+        [data.byProvider, 'provider', 'provider'],
+        [data.byOutcome, 'outcome', 'status'],
+      ];
+      for (const [groups, name, of] of lists) {
+        const keys = [...new Set(own.map((fact) => fact[of]))];
+        expect(groups).toHaveLength(keys.length);
+        for (const key of keys) {
+          expect(groups.find(({ [name]: shown }) => shown === key)).toEqual({
+            [name]: key,
+            ...figuresOf(own.filter((fact) => fact[of] === key)),
+          });
+        }
+      }
     }
-    expect((await summary({ ...PERIOD, customerId: 'nobody' })).totals).toMatchObject({ calls: 0, costUsdNano: '0' });
-    expect((await summary({ ...PERIOD, feature: 'CHAT' })).totals.calls).toBe(0);
+  });
+
+  test('of a filter that no call passes are none', async () => {
+    for (const filter of [{ customerId: 'nobody' }, { feature: 'CHAT' }] as Record<string, string>[]) {
+      const { totals, byCustomer, byFeature, byModel } = await summary({ ...PERIOD, ...filter });
+      expect(totals).toMatchObject({ calls: 0, costUsdNano: '0' });
+      expect([byCustomer, byFeature, byModel]).toEqual([[], [], []]);
+    }
   });
 
   test('are not those of another organization', async () => {
@@ -217,6 +254,8 @@ describe('the totals', () => {
     expect((await summary()).totals).toEqual(mine.totals);
   });
 });
+
+const borders = ({ startedAt, endedAt }: { startedAt: string; endedAt: string }) => ({ startedAt, endedAt });
 
 type Summed = { calls: number; unpricedCalls: number; costUsdNano: string } & Record<(typeof COUNTED)[number], number>;
 
@@ -418,31 +457,41 @@ describe('many groups', () => {
     ['of all that there was', '2027-10-01', '2027-12-01'],
     ['of a part in the middle', '2027-10-28', '2027-11-05'],
     ['from a day on', '2027-11-03', '2027-12-01'],
-  ])('of customers are the dearest %s, to the last one that is listed', async (_, from, to) => {
+  ])('of customers are the dearest %s, of all features and of one, to the last one that is listed', async (_, from, to) => {
     const many = await createTenant(operator, PLAN);
     const { between } = chance(77);
+    const shared = new Set<string>();
     // Whoever cost most ever did so before the period, or within it, or after it. Some cost nothing, and differ by calls.
     const hours = Array.from({ length: 3_000 }, (__, n) => {
       const customer = Math.floor(between(0, 260));
       const atMs = Math.floor((Date.UTC(2027, 9, 25) + (n / 3_000) * 15 * DAY) / HOUR) * HOUR;
       const heavy = customer % 3 === Math.floor(n / 1_000);
       const costNanoUsd = customer > 190 ? 0 : Math.floor(between(1, heavy ? 5_000_000 : 50_000));
-      return { customerId: `c${customer}`, atMs, feature: `f${n}`, calls: 1 + Math.floor(between(0, 4)), costNanoUsd };
+      // About half are of one feature, where the customer has no such hour yet.
+      const hour = `${customer} ${atMs}`;
+      const feature = n % 2 === 0 && !shared.has(hour) ? 'shared' : `f${n}`;
+      if (feature === 'shared') shared.add(hour);
+      return { customerId: `c${customer}`, atMs, feature, calls: 1 + Math.floor(between(0, 4)), costNanoUsd };
     });
     for (let first = 0; first < hours.length; first += 500) await writeReportHours(many.organizationId, hours.slice(first, first + 500));
-    const expected = new Map<string, { calls: number; cost: number }>();
-    for (const { customerId, atMs, calls, costNanoUsd } of hours) {
-      if (atMs < Date.parse(from) || atMs >= Date.parse(to)) continue;
-      const known = expected.get(customerId) ?? { calls: 0, cost: 0 };
-      expected.set(customerId, { calls: known.calls + calls, cost: known.cost + costNanoUsd });
+    const dearestOf = (some: typeof hours) => {
+      const expected = new Map<string, { calls: number; cost: number }>();
+      for (const { customerId, atMs, calls, costNanoUsd } of some) {
+        if (atMs < Date.parse(from) || atMs >= Date.parse(to)) continue;
+        const known = expected.get(customerId) ?? { calls: 0, cost: 0 };
+        expected.set(customerId, { calls: known.calls + calls, cost: known.cost + costNanoUsd });
+      }
+      return [...expected].sort(([a, x], [b, y]) => y.cost - x.cost || y.calls - x.calls || (a < b ? -1 : 1));
+    };
+    for (const feature of [undefined, 'shared']) {
+      const dearest = dearestOf(hours.filter((hour) => feature === undefined || hour.feature === feature));
+      expect(dearest.length).toBeGreaterThan(GROUPS_MAX);
+      const { byCustomer, truncated } = await summary({ from, to, ...(feature && { feature }) }, many);
+      expect(byCustomer.map(({ customerId, calls, costUsdNano }) => [customerId, calls, costUsdNano])).toEqual(
+        dearest.slice(0, GROUPS_MAX).map(([customerId, { calls, cost }]) => [customerId, calls, String(cost)]),
+      );
+      expect(truncated).toEqual(feature === undefined ? ['customer', 'feature'] : ['customer']);
     }
-    const dearest = [...expected].sort(([a, x], [b, y]) => y.cost - x.cost || y.calls - x.calls || (a < b ? -1 : 1));
-    expect(dearest.length).toBeGreaterThan(GROUPS_MAX);
-    const { byCustomer, truncated } = await summary({ from, to }, many);
-    expect(byCustomer.map(({ customerId, calls, costUsdNano }) => [customerId, calls, costUsdNano])).toEqual(
-      dearest.slice(0, GROUPS_MAX).map(([customerId, { calls, cost }]) => [customerId, calls, String(cost)]),
-    );
-    expect(truncated).toEqual(['customer', 'feature']);
   });
 
   test('cost more than a number can hold exactly, and still sum to the last nano-USD', async () => {

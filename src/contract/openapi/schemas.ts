@@ -73,10 +73,12 @@ const ONLY_ANSWERED = /(?:Response|Answer|Data)$/;
 
 export class SchemaBook {
   readonly #names = new Map<z.ZodType, string>();
-  readonly #registries = { input: z.registry<{ id: string }>(), output: z.registry<{ id: string }>() };
+  readonly #namesOf = { input: new Map<z.core.$ZodType, string>(), output: new Map<z.core.$ZodType, string>() };
   readonly #schemas = { input: new Map<string, z.ZodType>(), output: new Map<string, z.ZodType>() };
   readonly #rendered = { input: new Map<string, JsonSchema>(), output: new Map<string, JsonSchema>() };
   readonly #different = new Map<string, boolean>();
+  /** Many operations have the same path. */
+  readonly #paths = new Map<z.ZodType, Record<string, JsonSchema>>();
 
   constructor() {
     for (const [module, names] of MODULES) {
@@ -93,7 +95,7 @@ export class SchemaBook {
     this.#names.set(schema, name);
     for (const io of ['input', 'output'] as const) {
       if ((io === 'input' ? ONLY_ANSWERED : ONLY_SENT).test(name)) continue;
-      this.#registries[io].add(schema, { id: name });
+      this.#namesOf[io].set(schema, name);
       this.#schemas[io].set(name, schema);
     }
   }
@@ -128,18 +130,26 @@ export class SchemaBook {
     return Object.fromEntries(Object.entries(found).sort(([one], [other]) => (one < other ? -1 : 1)));
   }
 
-  /** Renders every schema that has a name: for all of them, half the work of one by one. */
+  /**
+   * Renders what is sent, with all that it refers to, and every schema that is answered: together, because zod goes through
+   * all that it knows for each that it is asked for.
+   */
   renderAll(): void {
-    for (const io of ['input', 'output'] as const) {
-      const uri = (id: string) => SCHEMAS_POINTER + id;
-      const { schemas } = z.toJSONSchema(this.#registries[io], { io, unrepresentable: 'any', uri });
-      for (const [name, schema] of Object.entries(schemas)) this.#rendered[io].set(name, clean(schema) as JsonSchema);
+    const sent = [...this.#schemas.input].filter(([name]) => ONLY_SENT.test(name)).map(([, schema]) => schema);
+    for (const [io, schemas] of [
+      ['input', sent],
+      ['output', [...this.#schemas.output.values()]],
+    ] as const) {
+      const { $defs } = this.#convertNamed(z.union(schemas), io);
+      this.#keep(io, $defs as Record<string, JsonSchema>);
     }
   }
 
   /** The fields of a path: text, of which nothing is made. */
   pathParameters(schema: z.ZodType): Record<string, JsonSchema> {
-    return convert(schema, 'input').properties ?? {};
+    const known = this.#paths.get(schema) ?? convert(schema, 'input').properties ?? {};
+    this.#paths.set(schema, known);
+    return known;
   }
 
   /** The fields of a query. It is text, so what it is read as says more than what is sent. */
@@ -190,28 +200,35 @@ export class SchemaBook {
     const known = this.#rendered[io].get(name);
     const schema = this.#schemas[io].get(name);
     if (known || !schema) return known;
-    const metadata = new NamedSchemas(this.#registries[io]);
-    const { $defs = {}, ...root } = z.toJSONSchema(schema, { io, unrepresentable: 'any', metadata }) as JsonSchema;
-    const rendered = { [name]: root, ...($defs as Record<string, JsonSchema>) };
-    for (const [of, part] of Object.entries(rendered)) {
-      if (!this.#rendered[io].has(of)) this.#rendered[io].set(of, pointed(clean(part) as JsonSchema, name));
-    }
+    const { $defs = {}, ...root } = this.#convertNamed(schema, io);
+    this.#keep(io, { [name]: root, ...($defs as Record<string, JsonSchema>) }, name);
     return this.#rendered[io].get(name);
+  }
+
+  /** Whatever has a name is in `$defs`, but for the schema itself. */
+  #convertNamed(schema: z.ZodType, io: Io): JsonSchema {
+    return z.toJSONSchema(schema, { io, unrepresentable: 'any', metadata: new NamedSchemas(this.#namesOf[io]) }) as JsonSchema;
+  }
+
+  #keep(io: Io, schemas: Record<string, JsonSchema>, root = ''): void {
+    for (const [name, schema] of Object.entries(schemas)) {
+      if (!this.#rendered[io].has(name)) this.#rendered[io].set(name, pointed(clean(schema) as JsonSchema, root));
+    }
   }
 }
 
 /** What zod knows of schemas, with the names that make it refer to them. */
 class NamedSchemas extends z.core.$ZodRegistry<z.core.GlobalMeta> {
-  readonly #names: z.core.$ZodRegistry<{ id: string }>;
+  readonly #names: ReadonlyMap<z.core.$ZodType, string>;
 
-  constructor(names: z.core.$ZodRegistry<{ id: string }>) {
+  constructor(names: ReadonlyMap<z.core.$ZodType, string>) {
     super();
     this.#names = names;
   }
 
   override get<Schema extends z.core.$ZodType>(schema: Schema) {
     const known = z.globalRegistry.get(schema);
-    const id = this.#names.get(schema)?.id;
+    const id = this.#names.get(schema);
     return id === undefined ? known : { ...known, id };
   }
 }

@@ -21,13 +21,21 @@ export type Score = (observed: number, expected: number) => number;
 
 /** The relative noise s of a series around its expectation; `unit` is the quantity of one count. */
 export function relativeNoise(observed: readonly number[], expected: readonly number[], unit: number): number {
-  const pairs: [number, number][] = [];
+  const counts: number[] = [];
+  const means: number[] = [];
   observed.forEach((value, at) => {
     const mean = (expected[at] ?? 0) / unit;
-    if (mean >= EXPECTED_MIN) pairs.push([value / unit, mean]);
+    if (mean < EXPECTED_MIN) return;
+    counts.push(rootOf(value / unit));
+    means.push(rootOf(mean));
   });
-  if (pairs.length === 0) return RELATIVE_NOISE_MAX;
-  const spread = (noise: number) => SD_PER_MAD * median(pairs.map(([count, mean]) => Math.abs(scoreOfCounts(count, mean, noise))));
+  if (counts.length === 0) return RELATIVE_NOISE_MAX;
+  const scores = new Float64Array(counts.length);
+  const spread = (noise: number) => {
+    for (let at = 0; at < scores.length; at += 1)
+      scores[at] = Math.abs(stable(counts[at] as number, noise) - stable(means[at] as number, noise));
+    return SD_PER_MAD * median(scores);
+  };
   let low = Math.log(RELATIVE_NOISE_MIN);
   let high = Math.log(RELATIVE_NOISE_MAX);
   for (let step = 0; step < BISECTIONS; step += 1) {
@@ -47,8 +55,15 @@ export function scoreFor(unit: number, noise: number): Score {
 }
 
 function scoreOfCounts(count: number, mean: number, noise: number): number {
-  const stable = (value: number) => (2 / noise) * Math.asinh(noise * Math.sqrt(value + COUNT_SHIFT));
-  return stable(count) - stable(mean);
+  return stable(rootOf(count), noise) - stable(rootOf(mean), noise);
+}
+
+function rootOf(count: number): number {
+  return Math.sqrt(count + COUNT_SHIFT);
+}
+
+function stable(root: number, noise: number): number {
+  return (2 / noise) * Math.asinh(noise * root);
 }
 
 /** The chance of a count of zero where so many are expected: that of a negative binomial with this noise. */

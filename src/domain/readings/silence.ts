@@ -69,16 +69,22 @@ function isSilent(count: number, usual: number): boolean {
 /** What the days after `before` usually are: their calls, and the chance that one is idle. */
 function usualDays(before: readonly number[]): (ahead: number) => { calls: number; idle: number } {
   const isIdle = (count: number) => count === 0;
-  const common = (before.filter(isIdle).length + 0.5) / (before.length + 1);
-  const weekdays = Array.from({ length: DAYS_PER_WEEK }, (_, ahead) => {
+  const usual = (ahead: number) => {
+    const common = (before.filter(isIdle).length + 0.5) / (before.length + 1);
     const same = before.filter((_, at) => (before.length - at) % DAYS_PER_WEEK === (DAYS_PER_WEEK - ahead) % DAYS_PER_WEEK);
     const calls = same.length > 0 ? (median(same) + mean(same)) / 2 : mean(before);
     const idle = (same.filter(isIdle).length + IDLE_PRIOR_DAYS * common) / (same.length + IDLE_PRIOR_DAYS);
     // A weekday that never had few calls is not idle by chance: its smallest count says how far from idle it was.
     const busy = same.length > 1 ? Math.min(...same) / BUSY_CALLS : 0;
     return { calls, idle: idle * Math.exp(-busy) };
-  });
-  return (ahead) => weekdays[ahead % DAYS_PER_WEEK] ?? { calls: 0, idle: 1 };
+  };
+  // Most days are followed by none that is silent, and of one weekday alone it is asked.
+  const known: { calls: number; idle: number }[] = [];
+  return (ahead) => {
+    const weekday = ahead % DAYS_PER_WEEK;
+    known[weekday] ??= usual(weekday);
+    return known[weekday];
+  };
 }
 
 function severityOf(days: number): Severity {

@@ -29,9 +29,9 @@ export function mean(values: readonly number[]): number {
 }
 
 /** For each share, the value below which that share of the values lie, between neighbours in proportion; 0 of nothing. */
-export function quantiles(values: readonly number[], shares: readonly number[]): number[] {
+export function quantiles(values: ArrayLike<number>, shares: readonly number[]): number[] {
   // A typed array is sorted by value, without a call for each comparison.
-  const sorted = Float64Array.from(values).sort();
+  const sorted = new Float64Array(values).sort();
   return shares.map((share) => {
     const at = (sorted.length - 1) * share;
     const low = sorted[Math.floor(at)] ?? 0;
@@ -40,7 +40,7 @@ export function quantiles(values: readonly number[], shares: readonly number[]):
   });
 }
 
-export function median(values: readonly number[]): number {
+export function median(values: ArrayLike<number>): number {
   return quantiles(values, [0.5])[0] ?? 0;
 }
 
