@@ -6,17 +6,18 @@
  */
 import { DurableObject } from 'cloudflare:workers';
 import { reportCharge } from '../src/billing/stripe.ts';
-import type { EndCallData } from '../src/contract/calls.ts';
 import type { CompressPromptData } from '../src/contract/compression.ts';
 import type { ChangePlanData, CustomerUsageData, ProvisionCustomerData } from '../src/contract/customers.ts';
 import { type Answer, type SentAnswer, sent } from '../src/contract/errors.ts';
 import type { GrantedCredit, OperatorCustomer } from '../src/contract/operator-customers.ts';
 import type { Call } from '../src/domain/call.ts';
+import { receiveCommand } from '../src/domain/command-json.ts';
 import type { Env } from '../src/env.ts';
 import * as calls from './customer/commands/calls.ts';
 import { compressPrompt, isOutOfCredit } from './customer/commands/compression.ts';
 import type { Context } from './customer/commands/context.ts';
 import { grant } from './customer/commands/credits.ts';
+import * as madeCalls from './customer/commands/made-calls.ts';
 import { increment } from './customer/commands/meters.ts';
 import { debitDue, type Reporter, reportDue } from './customer/commands/settlement.ts';
 import * as subscription from './customer/commands/subscription.ts';
@@ -27,10 +28,13 @@ import type {
   CompressPromptCommand,
   CustomerHistory,
   EndCommand,
+  FinishCommand,
+  FinishedCall,
   GrantCommand,
   HistoryCommand,
   IncrementCommand,
   MigrateCommand,
+  OpenCommand,
   OpenedCall,
   ProvisionCommand,
   ReadUsageCommand,
@@ -40,6 +44,8 @@ import type {
 import { CustomerStore } from './customer/store.ts';
 import { GroupCommit } from './group-commit.ts';
 
+/** A call that stands in memory alone for so long is written without waiting for its end. */
+const WRITE_BEHIND_MS = 100;
 /** After an alarm that failed in a way nobody foresaw. */
 const RETRY_MS = 30_000;
 
@@ -47,6 +53,8 @@ export class Customer extends DurableObject<Env> {
   #store: CustomerStore;
   /** For the commands that come in numbers. */
   readonly #commits = new GroupCommit();
+  /** Calls that stand in memory alone are going to be looked at. */
+  #writingBehind = false;
   /** The work of the alarm that fired last. */
   #alarmRun: Promise<void> = Promise.resolve();
 
@@ -56,24 +64,36 @@ export class Customer extends DurableObject<Env> {
     void ctx.blockConcurrencyWhile(() => this.#store.load());
   }
 
-  begin(command: BeginCommand): SentAnswer | Promise<SentAnswer> {
-    return this.#commits.run(() => sent(calls.begin(this.#context(), command)));
+  /** A `BeginCommand`. This one and the others that take a text come in numbers: they cross as src/domain/command-json.ts has it. */
+  begin(command: string): SentAnswer | Promise<SentAnswer> {
+    return this.#commits.run(() => sent(calls.begin(this.#context(), receiveCommand<BeginCommand>(command))));
   }
 
-  open(command: BeginCommand): OpenedCall | Promise<OpenedCall> {
-    return this.#commits.run(() => calls.open(this.#context(), command));
-  }
-
-  record(command: BeginCommand, end: Omit<EndCommand, 'callId'>): Answer<EndCallData> {
-    return calls.record(this.#context(), command, end);
+  /** An `EndCommand`. */
+  end(command: string): SentAnswer | Promise<SentAnswer> {
+    return this.#commits.run(() => sent(calls.end(this.#context(), receiveCommand<EndCommand>(command))));
   }
 
   void(organizationId: string, callId: string): void {
     calls.voidCall(this.#context(), organizationId, callId);
   }
 
-  end(command: EndCommand): SentAnswer | Promise<SentAnswer> {
-    return this.#commits.run(() => sent(calls.end(this.#context(), command)));
+  /** An `OpenCommand`. */
+  open(command: string): OpenedCall | Promise<OpenedCall> {
+    return this.#commits.run(() => {
+      const opened = madeCalls.open(this.#context(), receiveCommand<OpenCommand>(command));
+      this.#writeBehind();
+      return opened;
+    });
+  }
+
+  /** A `FinishCommand`. */
+  finish(command: string): FinishedCall | Promise<FinishedCall> {
+    return this.#commits.run(() => madeCalls.finish(this.#context(), receiveCommand<FinishCommand>(command)));
+  }
+
+  record(command: BeginCommand, end: Omit<FinishCommand, 'callId'>): FinishedCall {
+    return madeCalls.record(this.#context(), command, end);
   }
 
   provision(command: ProvisionCommand): Answer<ProvisionCustomerData> {
@@ -92,8 +112,9 @@ export class Customer extends DurableObject<Env> {
     return subscription.migrate(this.#context(), command);
   }
 
-  increment(command: IncrementCommand): SentAnswer | Promise<SentAnswer> {
-    return this.#commits.run(() => sent(increment(this.#context(), command)));
+  /** An `IncrementCommand`. */
+  increment(command: string): SentAnswer | Promise<SentAnswer> {
+    return this.#commits.run(() => sent(increment(this.#context(), receiveCommand<IncrementCommand>(command))));
   }
 
   compressPrompt(command: CompressPromptCommand): Answer<CompressPromptData> {
@@ -164,6 +185,22 @@ export class Customer extends DurableObject<Env> {
       console.error(JSON.stringify({ event: 'alarm_failed', objectId: this.ctx.id.toString(), error: String(error) }));
       await this.ctx.storage.setAlarm(Date.now() + RETRY_MS);
     }
+  }
+
+  /** Looks after calls that stand in memory alone, until none is left. */
+  #writeBehind(): void {
+    if (this.#writingBehind || !this.#store.hasUnwrittenCalls) return;
+    this.#writingBehind = true;
+    setTimeout(() => {
+      const nowMs = Date.now();
+      this.#writingBehind = false;
+      try {
+        this.#store.transaction(nowMs, () => this.#store.writeCalls(nowMs, nowMs - WRITE_BEHIND_MS), 'LEAVE');
+      } catch (error) {
+        console.error(JSON.stringify({ event: 'calls_not_written', objectId: this.ctx.id.toString(), error: String(error) }));
+      }
+      this.#writeBehind();
+    }, WRITE_BEHIND_MS);
   }
 
   #context(): Context {

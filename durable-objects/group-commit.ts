@@ -2,12 +2,15 @@
  * class GroupCommit: commands of requests that are under way at the same time run in one turn, and so share one commit.
  *
  * Committing costs more than most commands do. A command that finds the object idle runs at once. While others follow
- * closely, they are gathered until the event loop has seen what else has arrived. Each command is a transaction of its
- * own: one that fails takes nothing with it. No answer leaves the object before its commit is durable, whoever shares it.
+ * closely, they are gathered until the event loop has seen what else has arrived; where that were several, the next ones
+ * for a moment longer. Each command is a transaction of its own: one that fails takes nothing with it. No answer leaves the
+ * object before its commit is durable, whoever shares it.
  */
 
 /** Commands of one turn. */
 const GROUP_MAX = 100;
+/** How long the commands of a busy object wait for company. Twice as long makes hardly larger groups of the commands of 16 callers. */
+const BUSY_GATHER_MS = 2;
 
 export class GroupCommit {
   #waiting: (() => void)[] = [];
@@ -32,16 +35,17 @@ export class GroupCommit {
     return promise;
   }
 
-  #gather(): void {
+  #gather(forMs = 0): void {
     this.#gathering = true;
     setTimeout(() => {
-      if (this.#waiting.length === 0) {
+      const gathered = this.#waiting.length;
+      if (gathered === 0) {
         this.#gathering = false;
         return;
       }
       this.#runAll();
-      this.#gather();
-    }, 0);
+      this.#gather(gathered > 1 ? BUSY_GATHER_MS : 0);
+    }, forMs);
   }
 
   #runAll(): void {

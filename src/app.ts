@@ -24,11 +24,12 @@ import { mountSessions } from './routes/sessions.ts';
 export function createApp(): Hono<AppEnv> {
   useContractMessages();
   const app = new Hono<AppEnv>();
-  // Before the request context: the lookup and the public pages have no envelope, and may be cached.
+  // Before the request context: the lookup and the public pages have no envelope, and may be cached; the gateway has its own.
   app.route(LOOKUP_PATH, modelLookup());
   mountDocs(app);
   mountModels(app);
   mountEmbed(app);
+  mountGateway(app);
   app.use(requestContext);
   app.notFound(onNotFound);
   app.onError(onError);
@@ -38,7 +39,6 @@ export function createApp(): Hono<AppEnv> {
   mountSampling(app);
   mountCompression(app);
   mountSessions(app);
-  mountGateway(app);
   mountOperator(app);
   mountConsole(app);
   mountMethodNotAllowed(app);

@@ -13,7 +13,7 @@ import { decideEntitlements, type EntitlementDecision, EVERYTHING } from '../../
 import { type MeterName, SLOT_METERS, summarize, summarizeAll } from '../../src/domain/meters.ts';
 import { type NanoUsd, usdFromNano } from '../../src/domain/money.ts';
 import { billableInputTokens, pricingMultiplier } from '../../src/domain/pricing.ts';
-import type { BeginCommand, TierHints } from './protocol.ts';
+import type { Admission, BeginCommand, TierHints } from './protocol.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -36,6 +36,19 @@ export interface BeginFacts {
   newCustomer: boolean;
   source: 'explicit' | 'derived';
   rolling: { limit: number; windowSeconds: number; used: number; oldestMs: number } | null;
+}
+
+/** What has to be known of a call in order to make it: of the answer of its begin, only that. */
+export function presentAdmission(begun: Begun, command: BeginCommand): Admission {
+  const { account, call, decision } = begun;
+  const vendorHints = presentVendorHints(begun, command.tierHints);
+  return {
+    callId: call.callId,
+    canceled: account.subscription.canceledAtMs !== null,
+    allowed: decision.allowed,
+    entitlementHints: decision.hints,
+    ...(vendorHints && { vendorHints }),
+  };
 }
 
 export function presentBegin({ begun, newCustomer, source, rolling }: BeginFacts, command: BeginCommand): BeginCallData {

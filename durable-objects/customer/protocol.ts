@@ -6,7 +6,7 @@
 import type { BeginCallData, EndCallData } from '../../src/contract/calls.ts';
 import type { CompressPromptRequest } from '../../src/contract/compression.ts';
 import type { CustomerState } from '../../src/contract/entitlements.ts';
-import type { SentAnswer } from '../../src/contract/errors.ts';
+import type { Refusal } from '../../src/contract/errors.ts';
 import type { Account, ChangeStrategy, Contact } from '../../src/domain/account.ts';
 import type { BeginRequest, CallStatus, EndRequest } from '../../src/domain/call.ts';
 import type { IncrementRequest } from '../../src/domain/custom-meter.ts';
@@ -22,7 +22,7 @@ import type { CreditUnit } from '../../src/domain/wallet.ts';
 export type CallKey =
   | { source: 'explicit'; callId: string; claimedAtMs: number }
   | { source: 'derived'; hash: string }
-  | { source: 'request'; requestId: string };
+  | { source: 'request'; requestId: string /** The command was not sent before. */; first: boolean };
 
 /** What the catalog knows of the first model that a tier is mapped to. */
 export interface TierHints {
@@ -35,8 +35,11 @@ export interface TierHints {
 export interface Provisioning {
   organizationId: string;
   customerId: string;
-  /** The organization's default plan; `null` where it has none, and then nobody new is provisioned. */
-  defaultPlan: PlanVersion | null;
+  /**
+   * The organization's default plan, a `PlanVersion` as JSON: a text crosses at less cost, and only for a new customer it is
+   * read. `null` where there is none, and then nobody new is provisioned.
+   */
+  defaultPlan: string | null;
   contact: Contact;
 }
 
@@ -50,16 +53,33 @@ export interface BeginCommand extends Provisioning {
   deadlineMs?: number;
   /** `API` where the service makes the call itself. */
   callType: NonNullable<BeginCallData['callType']>;
+  /** Nobody is told of the call before its end, so that its begin may be written with it. */
+  untold?: boolean;
 }
 
-/** A begin, with what became of the call since. */
-export interface OpenedCall {
-  begin: SentAnswer;
-  /** `null` where the begin was refused. */
-  status: CallStatus | null;
-  /** Of a replayed begin whose call has ended: a `KeptAnswer` as JSON. */
-  kept: string | null;
+/** The begin of a call that the service makes itself. */
+export interface OpenCommand extends BeginCommand {
+  /** Whether the whole answer is wanted. */
+  answered: boolean;
 }
+
+/** What has to be known of a call in order to make it. */
+export type Admission = Pick<BeginCallData, 'callId' | 'canceled' | 'allowed' | 'entitlementHints' | 'vendorHints'>;
+
+/** A begin, with what became of the call since. */
+export type OpenedCall =
+  | { ok: false; refusal: Refusal }
+  | {
+      ok: true;
+      replayed: boolean;
+      status: CallStatus;
+      /** An `Admission` as JSON. */
+      admission: string;
+      /** Where it was wanted: `result` and `data` as JSON. */
+      answer: string | null;
+      /** Of a replayed begin whose call has ended: a `KeptAnswer` as JSON. */
+      kept: string | null;
+    };
 
 /** What came of a call that the service made itself. */
 export interface KeptAnswer {
@@ -75,9 +95,25 @@ export interface EndCommand {
   fingerprint: string;
   request: EndRequest;
   price: ResolvedPrice;
-  /** Plain JSON to be kept with the end, for retries of a call that the service made itself. */
-  keep?: unknown;
 }
+
+/** The end of a call that the service made itself. */
+export interface FinishCommand extends Pick<EndCommand, 'organizationId' | 'callId' | 'request' | 'price'> {
+  /** Plain JSON to be kept with the end, for retries of the request that the call was made for. */
+  keep?: unknown;
+  /** Whether the whole answer is wanted. */
+  answered: boolean;
+}
+
+export type FinishedCall =
+  | { ok: false; refusal: Refusal }
+  | {
+      ok: true;
+      /** `null` where it is not known. */
+      costNanoUsd: string | null;
+      /** Where it was wanted: `result` and `data` as JSON. */
+      answer: string | null;
+    };
 
 export interface ProvisionCommand extends Provisioning {
   idempotencyKey: string | null;

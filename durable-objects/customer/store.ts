@@ -12,13 +12,14 @@ import { NEVER_MS } from '../../src/domain/period.ts';
 import { balanceOf, EMPTY_WALLET, nextExpiryMs, type Wallet } from '../../src/domain/wallet.ts';
 import { type Due, nextAlarm } from './alarms.ts';
 import { MIGRATIONS } from './migrations.ts';
-import { CallTable, type StoredCall } from './tables/calls.ts';
+import { type CallEnd, CallTable, type StoredCall } from './tables/calls.ts';
 import { ChargeTable, type OpenCharge } from './tables/charges.ts';
 import { type DerivedKey, KeyTable, type UsedKey } from './tables/keys.ts';
 import { LedgerTable, type StoredEntry } from './tables/ledger.ts';
 import { MeterEventTable } from './tables/meter-events.ts';
 import { type Delivery, type OutboxRow, OutboxTable } from './tables/outbox.ts';
 import { UsageHourTable } from './tables/usage-hours.ts';
+import { type UnwrittenCall, UnwrittenCalls } from './unwritten-calls.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -51,9 +52,12 @@ export class CustomerStore {
   readonly #meterEvents: MeterEventTable;
   readonly #ledger: LedgerTable;
   readonly #charges: ChargeTable;
+  readonly #unwritten = new UnwrittenCalls();
   #exists: boolean;
-  /** As committed; dropped when a transaction fails. */
+  /** As committed, with what unwritten calls hold; dropped when a transaction fails. */
   #account: Account | null | undefined;
+  /** The command under way changed what is stored of the account. */
+  #accountChanged = false;
   #due: Due | undefined;
   #alarmMs: number | null | undefined;
   /** When D1 last took rows, as far as this life of the object knows. */
@@ -82,15 +86,24 @@ export class CustomerStore {
     this.#alarmMs = null;
   }
 
-  /** Runs a command. What it wrote, its answer and the next alarm become durable together, or nothing does. */
-  transaction<Result>(nowMs: number, command: () => Result): Result {
+  /**
+   * Runs a command. What it wrote, its answer and the next alarm become durable together, or nothing does. Calls that are
+   * not written yet are written first, unless the command can do without.
+   */
+  transaction<Result>(nowMs: number, command: () => Result, unwritten: 'WRITE' | 'LEAVE' = 'WRITE'): Result {
     try {
-      return this.#storage.transactionSync(() => {
-        const result = command();
+      const result = this.#storage.transactionSync(() => {
+        if (unwritten === 'WRITE') this.writeCalls(nowMs);
+        const done = command();
+        if (this.#accountChanged) this.#storeAccount();
         if (this.#exists) this.#arm(nowMs);
-        return result;
+        return done;
       });
+      this.#unwritten.committed();
+      return result;
     } catch (error) {
+      this.#unwritten.rolledBack();
+      this.#accountChanged = false;
       this.#account = undefined;
       this.#due = undefined;
       this.#alarmMs = undefined;
@@ -103,19 +116,18 @@ export class CustomerStore {
     if (!this.#exists) return null;
     if (this.#account === undefined) {
       const row = this.#storage.sql.exec<{ value: string }>('SELECT value FROM account WHERE id = 1').toArray()[0];
-      this.#account = row ? (JSON.parse(row.value) as Account) : null;
+      this.#account = row ? this.#unwritten.fromStore(JSON.parse(row.value) as Account) : null;
     }
     return this.#account;
   }
 
-  /** Stores the account, and its wallet's new entries in the ledger; creates the schema with the first one. Returns what is stored. */
+  /** Takes over the account, and its wallet's new entries into the ledger; creates the schema with the first one. Returns what is to be stored. */
   saveAccount(changed: Account, nowMs: number): Account {
     if (!this.#exists) this.#create();
     const before = this.#account;
     const account = this.#post(changed, nowMs);
-    const sql = 'INSERT INTO account (id, value) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET value = excluded.value';
-    this.#storage.sql.exec(sql, JSON.stringify(account));
     this.#account = account;
+    this.#accountChanged = true;
     const due = this.#dueNow();
     due.replenishMs = replenishmentOf(account);
     due.expiryMs = nextExpiryMs(account.wallet);
@@ -123,6 +135,13 @@ export class CustomerStore {
       this.#enqueue('customer', account.customerId, account.revision, nowMs);
     }
     return account;
+  }
+
+  #storeAccount(): void {
+    this.#accountChanged = false;
+    if (!this.#account) return;
+    const sql = 'INSERT INTO account (id, value) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET value = excluded.value';
+    this.#storage.sql.exec(sql, JSON.stringify(this.#unwritten.toStore(this.#account)));
   }
 
   /** Moves the wallet's new entries into the ledger. Throws where the ledger and a balance would not agree. */
@@ -144,12 +163,35 @@ export class CustomerStore {
   }
 
   call(callId: string): StoredCall | null {
+    const unwritten = this.#unwritten.find(callId);
+    if (unwritten) return { call: unwritten.call, beginFingerprint: unwritten.fingerprint, endFingerprint: null };
     return this.#exists ? this.#calls.find(callId) : null;
   }
 
   /** The stored answer of a call's begin or end. */
   answer(callId: string, of: 'begin' | 'end'): string | null {
+    const unwritten = this.#unwritten.find(callId);
+    if (unwritten) return of === 'begin' ? unwritten.answer() : null;
     return this.#calls.answer(callId, of);
+  }
+
+  /** Begins a call that nobody is told of before its end: until then, or until `writeCalls`, it stands in memory. */
+  holdCall(account: Account, unwritten: UnwrittenCall): void {
+    this.#unwritten.add(unwritten);
+    this.#account = account;
+  }
+
+  get hasUnwrittenCalls(): boolean {
+    return this.#unwritten.size > 0;
+  }
+
+  /** Writes calls that stand in memory and began by then. */
+  writeCalls(nowMs: number, begunByMs = nowMs): void {
+    for (const { call, fingerprint, answer } of this.#unwritten.begunBy(begunByMs)) {
+      this.#unwritten.take(call.callId);
+      this.insertCall(call, fingerprint, answer(), nowMs);
+      this.#accountChanged = true;
+    }
   }
 
   insertCall(call: Call, fingerprint: string, answer: string, nowMs: number): void {
@@ -167,8 +209,10 @@ export class CustomerStore {
   }
 
   /** Stores a call that stopped being in progress, with the answer of its end where it has one. */
-  finishCall(call: Call, end: { fingerprint: string; answer: string } | null, nowMs: number): void {
-    this.#calls.finish(call, end);
+  finishCall(call: Call, end: CallEnd | null, nowMs: number): void {
+    const unwritten = this.#unwritten.take(call.callId);
+    if (unwritten) this.#calls.insert(call, unwritten.fingerprint, null, end);
+    else this.#calls.finish(call, end);
     this.#dueNow().pruneMs ??= nowMs + ANSWER_RETENTION_MS;
     this.#enqueue('call', call.callId, call.revision, nowMs);
   }

@@ -72,7 +72,7 @@ function provision(stage: Stage, customer: DemoCustomer, atMs: number): void {
   const answer = subscription.provision(at(stage, atMs), {
     organizationId,
     customerId: customer.customerId,
-    defaultPlan: planOf(stage, customer.planId),
+    defaultPlan: JSON.stringify(planOf(stage, customer.planId)),
     contact: contactOf(customer),
     idempotencyKey: null,
     fingerprint: '',
@@ -111,7 +111,7 @@ function begin(stage: Stage, customer: DemoCustomer, { atMs, hash, user, feature
   const answer = calls.begin(at(stage, atMs), {
     organizationId,
     customerId: customer.customerId,
-    defaultPlan: planOf(stage, customer.planId),
+    defaultPlan: JSON.stringify(planOf(stage, customer.planId)),
     contact: contactOf(customer),
     key: { source: 'derived', hash },
     fingerprint: hash,

@@ -225,7 +225,7 @@ export function endCall(
     ? finalPrice(costOf(resolved.card, request.usage, pricingMode))
     : { status: 'UNAVAILABLE', reason: resolved.reason };
   const tier = billedTier(call, request, resolved);
-  const free = releaseCall(account, call);
+  const free = holdLess(account, heldBy(call));
   const terms = creditTerms(free, call, tier);
   const calls = countsAsCall(call, request) ? 1 : 0;
   const consumed = consumption(request, tier, calls, terms !== null);
@@ -317,18 +317,29 @@ export function refuseCall(account: Account, call: Call, nowMs: number): { accou
 function giveUp(account: Account, call: Call, status: CallStatus, finishedAtMs: number): { account: Account; call: Call } {
   const revision = account.revision + 1;
   return {
-    account: { ...releaseCall(account, call), revision },
+    account: { ...holdLess(account, heldBy(call)), revision },
     call: { ...call, ...released(call), status, finishedAtMs, revision },
   };
 }
 
-/** The account without what the call holds of allowances and balance. */
-function releaseCall(account: Account, call: Call): Account {
-  return {
-    ...account,
-    meters: { ...account.meters, reserved: subtractQuantities(account.meters.reserved, call.reserved) },
-    wallet: release(account.wallet, BigInt(call.credit?.heldNanoUsd ?? 0)),
-  };
+/** What open calls hold of a customer's allowances and balance. */
+export interface Held {
+  reserved: Quantities;
+  nanoUsd: NanoUsd;
+}
+
+export function heldBy({ reserved, credit }: Call): Held {
+  return { reserved, nanoUsd: BigInt(credit?.heldNanoUsd ?? 0) };
+}
+
+export function holdMore(account: Account, { reserved, nanoUsd }: Held): Account {
+  const meters = { ...account.meters, reserved: addQuantities(account.meters.reserved, reserved) };
+  return { ...account, meters, wallet: hold(account.wallet, nanoUsd) };
+}
+
+export function holdLess(account: Account, { reserved, nanoUsd }: Held): Account {
+  const meters = { ...account.meters, reserved: subtractQuantities(account.meters.reserved, reserved) };
+  return { ...account, meters, wallet: release(account.wallet, nanoUsd) };
 }
 
 function released({ credit }: Call): Pick<Call, 'reserved' | 'credit'> {

@@ -4,15 +4,14 @@
  * A line's call has an id of its own that follows from batch and line, so a line that is met again is metered once. The
  * files are read line by line, and the place is kept, so that a restart goes on where it was.
  */
-import type { EndCallData } from '../contract/calls.ts';
-import type { Answer } from '../contract/errors.ts';
+import type { FinishedCall } from '../../durable-objects/customer/protocol.ts';
 import { idempotencyKey } from '../contract/fields.ts';
 import type { CallError } from '../domain/call.ts';
 import type { Tier } from '../domain/entitlements.ts';
 import type { Env } from '../env.ts';
 import { beginCommand } from '../metering/begin-call.ts';
 import type { Caller } from '../metering/caller.ts';
-import { endCommand, NO_USAGE, type Outcome, usageOf } from '../metering/finish-call.ts';
+import { finishCommand, NO_USAGE, type Outcome, usageOf } from '../metering/finish-call.ts';
 import { type Line, linesOf } from '../platform/bytes.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import { currentCatalog } from '../storage/catalog.ts';
@@ -153,12 +152,12 @@ async function meterLine(
   const tier = modelUsed === undefined ? 'standard' : await tierOfModel(organization, catalog, modelUsed, Date.now());
   // What the line is told apart by is its id: its content is the vendor's and does not change.
   const command = await beginCommand(caller, { ...begin, requested: { [tier]: true } }, `batch ${batchId}`, 'API');
-  const end = await endCommand(caller, { ...outcome, customerId, modelUsed, providerUsed: BATCH_VENDOR, keep: undefined });
+  const end = await finishCommand(caller, { ...outcome, customerId, modelUsed, providerUsed: BATCH_VENDOR, answered: false });
   const claim = await claimKey(env, organizationId, callId, customerId);
   if (claim.customerId !== customerId) return refuseLine(callId, 'the id is claimed for another customer');
   const recorded = (await ask(customerByName(env, organizationId, customerId), (customer) =>
     customer.record({ ...command, key: { source: 'explicit', callId, claimedAtMs: claim.claimedAtMs } }, end),
-  )) as Answer<EndCallData>;
+  )) as FinishedCall;
   // A line of an old run whose answers the object has dropped was metered then.
   return recorded.ok ? tier : refuseLine(callId, recorded.refusal.message);
 }

@@ -4,7 +4,7 @@
  * Who is metered, which models can be tried, and whether the customer's plan allows them; a retry under a key gets the
  * stored answer. What follows an admission is in `run.ts`.
  */
-import type { BeginCallData } from '../contract/calls.ts';
+import type { Admission } from '../../durable-objects/customer/protocol.ts';
 import { REPLAY_HEADER } from '../contract/envelope.ts';
 import { GATEWAY_HEADERS } from '../contract/gateway.ts';
 import { type Opened, openCall } from '../metering/begin-call.ts';
@@ -28,8 +28,8 @@ export interface ModelCall {
   session: Session | undefined;
   /** Ours, where the vendor has none. */
   requestId: string;
-  /** Aborted when the caller leaves. */
-  signal: AbortSignal;
+  /** Aborted when the caller leaves. Made when it is asked for, because few requests need one. */
+  left: () => AbortSignal;
 }
 
 export async function callModel(caller: Caller, call: ModelCall): Promise<GatewayAnswer> {
@@ -41,18 +41,20 @@ export async function callModel(caller: Caller, call: ModelCall): Promise<Gatewa
   const attempts = await resolveAttempts(caller.organization, catalog, endpoint, names, Date.now());
   if (!Array.isArray(attempts)) return failureAnswer(attempts);
   const opened = await open(caller, call, begin, attempts);
-  if (!opened.begin.ok) return refusalAnswer(opened.begin.refusal);
-  const { data, replayed } = opened.begin;
-  const headers = { [GATEWAY_HEADERS.callId]: data.callId, ...(replayed && { [REPLAY_HEADER]: 'true' }) };
-  if (opened.status === 'NOT_ALLOWED') return deniedAnswer(denialOf(data, attempts), headers);
+  if (!opened.ok) return refusalAnswer(opened.refusal);
+  const { admission, replayed, untold } = opened;
+  const { callId } = admission;
+  const headers = { [GATEWAY_HEADERS.callId]: callId, ...(replayed && { [REPLAY_HEADER]: 'true' }) };
+  if (opened.status === 'NOT_ALLOWED') return deniedAnswer(denialOf(admission, attempts), headers);
   if (opened.kept) return tellAgain(opened.kept);
   if (replayed) return notKept(opened.status, headers);
-  const allowed = attempts.filter((attempt) => isAllowed(attempt, data));
+  const { customerId } = begin;
+  const allowed = attempts.filter((attempt) => isAllowed(attempt, admission));
   if (allowed.length === 0) {
-    await takeBack(caller, begin.customerId, data.callId);
-    return deniedAnswer(denialOf(data, attempts), headers);
+    await takeBack(caller, customerId, callId);
+    return deniedAnswer(denialOf(admission, attempts), headers);
   }
-  return runCall({ ...call, caller, catalog, customerId: begin.customerId, begin: data, attempts: allowed, keyed: headerKey !== null });
+  return runCall({ ...call, caller, catalog, customerId, admission, untold, attempts: allowed, keyed: headerKey !== null });
 }
 
 /** Begins the call for the tiers that the attempts would bill. */
@@ -66,11 +68,14 @@ async function open(caller: Caller, { endpoint, request, headerKey }: ModelCall,
     // Only a key makes two requests one call.
     fingerprint: headerKey === null ? '' : await fingerprintOf({ operation: endpoint, begin, asked }),
     runsOn: [...new Set(attempts.map(({ tier }) => tier))],
+    // A stream names its call before it ends.
+    untold: request.stream !== true,
+    answered: false,
   };
   return openCall({ ...caller, organization }, toMake, headerKey);
 }
 
-function isAllowed({ tier, onDowngrade }: Attempt, { allowed, entitlementHints }: BeginCallData): boolean {
+function isAllowed({ tier, onDowngrade }: Attempt, { allowed, entitlementHints }: Admission): boolean {
   return allowed[tier] && (!onDowngrade || entitlementHints.downgrade !== undefined);
 }
 
@@ -79,7 +84,7 @@ async function takeBack({ env, organization }: Caller, customerId: string, callI
   await ask(customerByName(env, organizationId, customerId), (customer) => customer.void(organizationId, callId));
 }
 
-function denialOf({ canceled }: BeginCallData, attempts: readonly Attempt[]): string {
+function denialOf({ canceled }: Admission, attempts: readonly Attempt[]): string {
   if (canceled) return "the customer's subscription is canceled";
   const tiers = [...new Set(attempts.filter(({ onDowngrade }) => !onDowngrade).map(({ tier }) => tier))];
   return `the customer's plan allows no further call of a ${tiers.join(' or ')} model`;

@@ -5,11 +5,10 @@
  * vendor again would be a second call.
  */
 import type { KeptAnswer } from '../../durable-objects/customer/protocol.ts';
-import type { EndCallData } from '../contract/calls.ts';
 import { REPLAY_HEADER } from '../contract/envelope.ts';
 import { GATEWAY_HEADERS } from '../contract/gateway.ts';
 import type { CallStatus } from '../domain/call.ts';
-import { formatUsd } from '../domain/money.ts';
+import { formatUsd, type NanoUsd } from '../domain/money.ts';
 import { failureAnswer, type GatewayAnswer } from './answer.ts';
 import { replayed, usageTransform } from './stream.ts';
 
@@ -35,7 +34,8 @@ export function keepAnswer({ status, headers, body }: GatewayAnswer): Kept | und
 export function tellAgain({ keep, end }: KeptAnswer): GatewayAnswer {
   const { status, headers, body, stream } = keep as Kept;
   const known = { ...headers, [REPLAY_HEADER]: 'true' };
-  if (stream === undefined) return { status, headers: { ...known, ...costHeader(end, status) }, body };
+  if (stream === undefined)
+    return { status, headers: { ...known, ...costHeader(end.costUsdNano === undefined ? null : BigInt(end.costUsdNano), status) }, body };
   const cost = async () => (end.pricingStatus === 'FINAL' ? end.costUSD : null);
   const transform = stream === 'plain' ? undefined : usageTransform(stream === 'shown', cost);
   return { status, headers: known, body: replayed(body, transform) };
@@ -55,7 +55,6 @@ export function notKept(status: CallStatus | null, headers: Record<string, strin
 }
 
 /** What a plain answer cost, exact, where that is known. */
-export function costHeader(end: EndCallData | null, status: number): Record<string, string> {
-  if (end?.costUsdNano === undefined || status >= 400) return {};
-  return { [GATEWAY_HEADERS.costUsd]: formatUsd(BigInt(end.costUsdNano)) };
+export function costHeader(costNanoUsd: NanoUsd | null, status: number): Record<string, string> {
+  return costNanoUsd === null || status >= 400 ? {} : { [GATEWAY_HEADERS.costUsd]: formatUsd(costNanoUsd) };
 }

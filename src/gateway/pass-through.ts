@@ -48,6 +48,8 @@ export async function accessVendor(caller: Caller): Promise<VendorAccess | null>
         body,
         timeoutMs: Math.min(Number(caller.env.GATEWAY_TIMEOUT_MS), timeoutMsMax),
         responseType,
+        // Batches ask by way of this too.
+        inObject: true,
       }),
   };
 }

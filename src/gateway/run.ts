@@ -4,11 +4,12 @@
  * Another model is tried only while nothing was answered and the vendor failed for a reason of its own. Whatever happens,
  * the call is ended: a fault of ours too leaves no hold behind.
  */
+import type { Admission } from '../../durable-objects/customer/protocol.ts';
 import type { Catalog } from '../catalog/model.ts';
 import { resolvePrice } from '../catalog/prices.ts';
-import type { BeginCallData } from '../contract/calls.ts';
 import { GATEWAY_HEADERS } from '../contract/gateway.ts';
 import type { ResolvedPrice } from '../domain/pricing.ts';
+import type { UntoldBegin } from '../metering/begin-call.ts';
 import type { Caller } from '../metering/caller.ts';
 import { endSurely } from '../metering/end-surely.ts';
 import { NO_USAGE, type Outcome, usageOf } from '../metering/finish-call.ts';
@@ -35,7 +36,8 @@ export interface Run extends ModelCall {
   caller: Caller;
   catalog: Catalog;
   customerId: string;
-  begin: BeginCallData;
+  admission: Admission;
+  untold: UntoldBegin | null;
   /** Those that the plan allows. */
   attempts: readonly Attempt[];
   /** The caller sent a key, so the answer is kept. */
@@ -72,7 +74,10 @@ async function carryOut(run: Run): Promise<GatewayAnswer> {
         reading ??= keyLost(attempt);
         continue;
       }
-      asked = { attempt, effort: chooseEffort(effortAsked(run.endpoint, run.request), run.begin.allowed.reasoningLevel, attempt.efforts) };
+      asked = {
+        attempt,
+        effort: chooseEffort(effortAsked(run.endpoint, run.request), run.admission.allowed.reasoningLevel, attempt.efforts),
+      };
       // Each attempt gets its share of the time that is left; the last one gets all of it.
       const timeoutMs = Math.max(1, (untilMs - Date.now()) / (run.attempts.length - index));
       begun = true;
@@ -86,18 +91,17 @@ async function carryOut(run: Run): Promise<GatewayAnswer> {
     return await answerPlain(run, asked, reading);
   } catch (error) {
     const failure = { code: 'INTERNAL_ERROR', message: 'the service failed' };
-    await endSurely(run.caller, run.begin.callId, {
+    await endSurely(run.caller, run.admission.callId, {
       ...outcomeOf(run, asked),
       usage: begun ? null : NO_USAGE,
       error: failure,
-      keep: undefined,
     });
     throw error;
   }
 }
 
 async function askVendor(
-  { endpoint, begin }: Run,
+  { endpoint, admission }: Run,
   { attempt, effort }: Asked,
   body: Run['request'],
   vendorKey: string,
@@ -107,7 +111,7 @@ async function askVendor(
     url: `${attempt.baseUrl}/${endpoint}`,
     method: 'POST',
     headers: { Authorization: `Bearer ${vendorKey}` },
-    body: vendorBody(endpoint, body, attempt, effort, begin.vendorHints?.maxResponseTokens ?? null),
+    body: vendorBody(endpoint, body, attempt, effort, admission.vendorHints?.maxResponseTokens ?? null),
     timeoutMs,
     responseType: body.stream === true ? 'stream' : 'text',
   });
@@ -130,17 +134,17 @@ async function wholeAnswer({ status, headers, body }: VendorResult & { kind: 'st
 async function answerPlain(run: Run, asked: Asked, { answer, usage, modelUsed, effort, error }: Reading): Promise<GatewayAnswer> {
   const headers = { ...answer.headers, ...headersOf(run, asked.attempt), ...requestIdHeader(run, answer.headers) };
   const told = { ...answer, headers };
-  const ended = await endSurely(run.caller, run.begin.callId, {
+  const ended = await endSurely(run.caller, run.admission.callId, {
     ...outcomeOf(run, asked, await modelOf(run, asked.attempt, modelUsed), effort),
     usage,
     error,
     keep: run.keyed ? keepAnswer(told) : undefined,
   });
-  return { ...told, headers: { ...headers, ...costHeader(ended, answer.status) } };
+  return { ...told, headers: { ...headers, ...costHeader(ended?.ok ? ended.costNanoUsd : null, answer.status) } };
 }
 
 function answerStream(run: Run, asked: Asked, result: VendorResult & { kind: 'stream' }): GatewayAnswer {
-  const { caller, request, endpoint, signal } = run;
+  const { caller, request, endpoint } = run;
   const headers = {
     'Content-Type': result.headers.get('content-type') ?? 'text/event-stream; charset=utf-8',
     ...headersOf(run, asked.attempt),
@@ -171,15 +175,16 @@ function answerStream(run: Run, asked: Asked, result: VendorResult & { kind: 'st
     // Whoever reads a stream cancels it; one that nobody reads is read for its usage here.
     if (!body.locked) body.cancel().catch(() => undefined);
   };
-  if (signal.aborted) leave();
-  else signal.addEventListener('abort', leave, { once: true });
+  const left = run.left();
+  if (left.aborted) leave();
+  else left.addEventListener('abort', leave, { once: true });
   return { status: result.status, headers, body };
 }
 
 async function endStream(run: Run, asked: Asked, outcome: StreamOutcome, kept: Kept | undefined): Promise<void> {
   const { usage } = outcome;
   const error = failureOf(outcome);
-  await endSurely(run.caller, run.begin.callId, {
+  await endSurely(run.caller, run.admission.callId, {
     ...outcomeOf(run, asked, await modelOf(run, asked.attempt, usage?.modelUsed), usage?.reasoningEffort),
     usage: usage && usageOf(usage),
     error,
@@ -197,6 +202,8 @@ function outcomeOf(run: Run, { attempt, effort }: Asked, modelUsed?: string, ech
   const source = echoed === undefined ? effort.source : 'provider_response';
   return {
     customerId: run.customerId,
+    untold: run.untold,
+    answered: false,
     providerUsed: attempt.provider,
     modelUsed: modelUsed ?? attempt.model,
     ...(attempt.assertsTier && { isPremium: attempt.tier === 'premium' }),
@@ -218,10 +225,10 @@ async function priceOf(run: Run, attempt: Attempt, reported: string | undefined)
   return resolvePrice(run.catalog, run.caller.organization.prices, { modelUsed, providerUsed: attempt.provider }, Date.now());
 }
 
-function headersOf({ begin }: Run, { modelKey }: Attempt): Record<string, string> {
+function headersOf({ admission }: Run, { modelKey }: Attempt): Record<string, string> {
   // A name that cannot travel in a header is left out.
   const named = /^[\x21-\x7e]+$/.test(modelKey);
-  return { [GATEWAY_HEADERS.callId]: begin.callId, ...(named && { [GATEWAY_HEADERS.modelKey]: modelKey }) };
+  return { [GATEWAY_HEADERS.callId]: admission.callId, ...(named && { [GATEWAY_HEADERS.modelKey]: modelKey }) };
 }
 
 function requestIdHeader({ requestId }: Run, known: Record<string, string>): Record<string, string> {

@@ -5,13 +5,14 @@
  * finds what came of it where the request is a retry.
  */
 
-import type { BeginCommand, CallKey, KeptAnswer, OpenedCall, TierHints } from '../../durable-objects/customer/protocol.ts';
+import type { Admission, BeginCommand, CallKey, KeptAnswer, OpenedCall, TierHints } from '../../durable-objects/customer/protocol.ts';
 import type { Customer } from '../../durable-objects/customer.ts';
 import { matchModel } from '../catalog/matching.ts';
 import type { Catalog } from '../catalog/model.ts';
 import { type BeginCallData, type BeginCallRequest, DERIVED_PREFIX } from '../contract/calls.ts';
-import { type Answer, received, refuse, type SentAnswer } from '../contract/errors.ts';
+import { type Accepted, type Refusal, refuse, type SentAnswer } from '../contract/errors.ts';
 import type { CallStatus } from '../domain/call.ts';
+import { sendCommand } from '../domain/command-json.ts';
 import type { Tier } from '../domain/entitlements.ts';
 import type { PricingMode } from '../domain/pricing.ts';
 import { currentCatalog } from '../storage/catalog.ts';
@@ -27,7 +28,8 @@ export async function beginCall(caller: Caller, request: BeginCallRequest, heade
   const friendlyName = request.customerFriendlyName ?? customerName;
   const fingerprint = await fingerprintOf({ ...described, customerFriendlyName: friendlyName, pricingMode });
   const command = await beginCommand(caller, request, fingerprint, 'standard');
-  const begin = (stub: DurableObjectStub<Customer>, key: CallKey) => stub.begin({ ...command, key }) as PromiseLike<SentAnswer>;
+  const begin = (stub: DurableObjectStub<Customer>, key: CallKey) =>
+    stub.begin(sendCommand({ ...command, key })) as PromiseLike<SentAnswer>;
   return underKey(caller, request, headerKey, 'standard', begin, (answer) => answer);
 }
 
@@ -40,16 +42,30 @@ export interface CallToMake {
   runsOn?: Tier[] | undefined;
   /** How long it may take until its end is recorded; default the deadline of every call. */
   deadlineMs?: number | undefined;
+  /** Nobody is told of the call before its end. */
+  untold: boolean;
+  /** Whether the whole answer of the begin is wanted. */
+  answered: boolean;
 }
 
 /** A call that the service goes on to make, or made before. */
-export interface Opened {
-  begin: Answer<BeginCallData>;
-  /** `null` where the begin was refused. */
-  status: CallStatus | null;
-  /** Of a replayed begin whose call has ended. */
-  kept: KeptAnswer | null;
-}
+export type Opened =
+  | { ok: false; refusal: Refusal }
+  | {
+      ok: true;
+      replayed: boolean;
+      status: CallStatus;
+      admission: Admission;
+      /** Where it was wanted. */
+      answer: Accepted<BeginCallData> | null;
+      /** Of a replayed begin whose call has ended. */
+      kept: KeptAnswer | null;
+      /** The begin of a call that may stand in its object's memory alone. */
+      untold: UntoldBegin | null;
+    };
+
+/** A begin that can be recorded together with its end, should the object have forgotten it. */
+export type UntoldBegin = BeginCommand;
 
 /**
  * Begins a call that the service makes itself. Without a key each request is a call of its own: there is nothing that
@@ -57,27 +73,34 @@ export interface Opened {
  */
 export async function openCall(
   caller: Caller,
-  { request, fingerprint, runsOn, deadlineMs }: CallToMake,
+  { request, fingerprint, runsOn, deadlineMs, untold, answered }: CallToMake,
   headerKey: string | null,
 ): Promise<Opened> {
   const keyless = explicitKey(headerKey, request) === null;
   const command = await beginCommand(caller, request, keyless ? '' : fingerprint, 'API');
-  const toMake = {
-    ...command,
-    ...(deadlineMs !== undefined && { deadlineMs }),
-    request: { ...command.request, runsOn, openedBy: crypto.randomUUID() },
-  };
-  const open = (stub: DurableObjectStub<Customer>, key: CallKey) => stub.open({ ...toMake, key }) as PromiseLike<OpenedCall>;
-  if (keyless) {
-    const address = customerByName(caller.env, caller.organization.organizationId, request.customerId);
-    return openedOf(await ask(address, (customer) => open(customer, { source: 'request', requestId: toMake.request.openedBy })));
-  }
-  const opened = await underKey<OpenedCall>(caller, request, headerKey, 'API', open, ({ begin }) => begin);
-  return 'begin' in opened ? openedOf(opened) : { begin: opened, status: null, kept: null };
+  const openedBy = crypto.randomUUID();
+  const toMake = { ...command, ...(deadlineMs !== undefined && { deadlineMs }), request: { ...command.request, runsOn, openedBy } };
+  const open = (stub: DurableObjectStub<Customer>, key: CallKey, more: { untold?: true } = {}) =>
+    stub.open(sendCommand({ ...toMake, ...more, key, answered })) as PromiseLike<OpenedCall>;
+  if (!keyless) return openedOf(await underKey(caller, request, headerKey, 'API', open, (opened) => opened), null);
+  const key = { source: 'request', requestId: openedBy } as const;
+  const address = customerByName(caller.env, caller.organization.organizationId, request.customerId);
+  const opened = await ask(address, (customer, attempt) => open(customer, { ...key, first: attempt === 1 }, untold ? { untold } : {}));
+  return openedOf(opened, untold ? { ...toMake, key: { ...key, first: false } } : null);
 }
 
-function openedOf({ begin, status, kept }: OpenedCall): Opened {
-  return { begin: received(begin), status, kept: kept === null ? null : (JSON.parse(kept) as KeptAnswer) };
+function openedOf(opened: OpenedCall, untold: UntoldBegin | null): Opened {
+  if (!opened.ok) return opened;
+  const { replayed, status, admission, answer, kept } = opened;
+  return {
+    ok: true,
+    replayed,
+    status,
+    admission: JSON.parse(admission) as Admission,
+    answer: answer === null ? null : { ...(JSON.parse(answer) as Accepted<BeginCallData>), ok: true, replayed },
+    kept: kept === null ? null : (JSON.parse(kept) as KeptAnswer),
+    untold,
+  };
 }
 
 /** The begin as the customer's object takes it, but for its key. */
@@ -94,7 +117,7 @@ export async function beginCommand(
   return {
     organizationId,
     customerId,
-    defaultPlan,
+    defaultPlan: defaultPlan && JSON.stringify(defaultPlan),
     contact: { friendlyName, email: request.customerEmail, stripeCustomerId: request.stripeCustomerId },
     fingerprint,
     request: {

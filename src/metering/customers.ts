@@ -29,7 +29,7 @@ export async function provisionCustomer(
     customer.provision({
       organizationId,
       customerId: request.customerId,
-      defaultPlan,
+      defaultPlan: defaultPlan && JSON.stringify(defaultPlan),
       contact: { friendlyName, email: request.customerEmail, stripeCustomerId: request.stripeCustomerId },
       idempotencyKey,
       fingerprint,

@@ -1,10 +1,12 @@
 /**
  * Use case: what did this call cost, and what is left? Resolves the price and lets the customer's object record the end.
  */
+
 import type { Customer } from '../../durable-objects/customer.ts';
 import { resolvePrice } from '../catalog/prices.ts';
 import type { EndCallRequest } from '../contract/calls.ts';
 import { refuse, type SentAnswer } from '../contract/errors.ts';
+import { sendCommand } from '../domain/command-json.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import { ask, customerByCall, forgetOwner } from '../storage/objects.ts';
 import { pricingModeOf } from './begin-call.ts';
@@ -28,41 +30,43 @@ export async function endCall(
     resolvePrice(catalog, organization.prices, request, Date.now()),
   ]);
   const answer = await ask<DurableObjectStub<Customer>, SentAnswer>(address, (customer) =>
-    customer.end({
-      organizationId: organization.organizationId,
-      callId,
-      idempotencyKey: explicitKey(headerKey, request),
-      fingerprint,
-      price,
-      request: {
-        providerUsed: request.providerUsed,
-        modelUsed: request.modelUsed,
-        reasoningEffort: request.reasoningEffort,
-        reasoningEffortSource: request.reasoningEffortSource,
-        reasoningMode: request.reasoningMode,
-        reasoningBudgetTokens: request.reasoningBudgetTokens,
-        usage: {
-          inputTokens: request.inputTokens ?? 0,
-          cachedInputTokens: request.cachedInputTokens ?? 0,
-          cacheWriteInputTokens: request.cacheWriteInputTokens ?? 0,
-          responseTokens: request.responseTokens ?? 0,
-          reasoningTokens: request.reasoningTokens ?? 0,
-          searches: request.searches ?? 0,
-          audio: request.audio ?? 0,
-          audioSeconds: request.audioSeconds ?? 0,
+    customer.end(
+      sendCommand({
+        organizationId: organization.organizationId,
+        callId,
+        idempotencyKey: explicitKey(headerKey, request),
+        fingerprint,
+        price,
+        request: {
+          providerUsed: request.providerUsed,
+          modelUsed: request.modelUsed,
+          reasoningEffort: request.reasoningEffort,
+          reasoningEffortSource: request.reasoningEffortSource,
+          reasoningMode: request.reasoningMode,
+          reasoningBudgetTokens: request.reasoningBudgetTokens,
+          usage: {
+            inputTokens: request.inputTokens ?? 0,
+            cachedInputTokens: request.cachedInputTokens ?? 0,
+            cacheWriteInputTokens: request.cacheWriteInputTokens ?? 0,
+            responseTokens: request.responseTokens ?? 0,
+            reasoningTokens: request.reasoningTokens ?? 0,
+            searches: request.searches ?? 0,
+            audio: request.audio ?? 0,
+            audioSeconds: request.audioSeconds ?? 0,
+          },
+          isPremium: request.isPremium,
+          error: request.error,
+          stripeCustomerId: request.stripeCustomerId,
+          promptCompression: request.promptCompression && {
+            provider: request.promptCompression.provider,
+            originalTokens: request.promptCompression.originalTokens,
+            compressedTokens: request.promptCompression.compressedTokens,
+            techniques: request.promptCompression.techniques ?? [],
+          },
+          pricingMode,
         },
-        isPremium: request.isPremium,
-        error: request.error,
-        stripeCustomerId: request.stripeCustomerId,
-        promptCompression: request.promptCompression && {
-          provider: request.promptCompression.provider,
-          originalTokens: request.promptCompression.originalTokens,
-          compressedTokens: request.promptCompression.compressedTokens,
-          techniques: request.promptCompression.techniques ?? [],
-        },
-        pricingMode,
-      },
-    }),
+      }),
+    ),
   );
   // Once more by the directory, where this isolate went by what it remembered.
   const notFound = !answer.ok && answer.refusal.code === 'CALL_NOT_FOUND';

@@ -2,11 +2,9 @@
  * The end of a call that a vendor answered: what was used is recorded, even where the customer's object is away for a
  * moment. Ending is idempotent, so it is tried until it succeeds or the time is over that work may go on after an answer.
  */
-import type { EndCallData } from '../contract/calls.ts';
-import type { Answer } from '../contract/errors.ts';
 import { errorText } from '../platform/error-text.ts';
 import type { Caller } from './caller.ts';
-import { finishCall, type Outcome } from './finish-call.ts';
+import { type Finished, finishCall, type Outcome } from './finish-call.ts';
 
 /**
  * Waits before each further attempt. With the attempts themselves they stay within the 30 s that Workers grant for work
@@ -14,14 +12,8 @@ import { finishCall, type Outcome } from './finish-call.ts';
  */
 const RETRY_MS = [250, 500, 1_000, 2_000, 4_000, 8_000];
 
-/** Ends the call. `null` where that did not succeed at once, or there was nothing left to end. */
-export async function endSurely(caller: Caller, callId: string, outcome: Outcome): Promise<EndCallData | null> {
-  const ended = await finishSurely(caller, callId, outcome);
-  return ended?.ok ? ended.data : null;
-}
-
 /** Ends the call. `null` where that did not succeed at once: it is then tried again beyond the answer. */
-export async function finishSurely(caller: Caller, callId: string, outcome: Outcome): Promise<Answer<EndCallData> | null> {
+export async function endSurely(caller: Caller, callId: string, outcome: Outcome): Promise<Finished | null> {
   try {
     return await finish(caller, callId, outcome);
   } catch (error) {
@@ -44,7 +36,7 @@ async function finishLater(caller: Caller, callId: string, outcome: Outcome): Pr
   console.error(JSON.stringify({ event: 'call_end_lost', callId, usage: outcome.usage, modelUsed: outcome.modelUsed }));
 }
 
-async function finish(caller: Caller, callId: string, outcome: Outcome): Promise<Answer<EndCallData>> {
+async function finish(caller: Caller, callId: string, outcome: Outcome): Promise<Finished> {
   const ended = await finishCall(caller, callId, outcome);
   // Erased, or ended by its own backend, in the meantime: there is nothing left to record.
   if (!ended.ok) console.warn(JSON.stringify({ event: 'call_end_refused', callId, code: ended.refusal.code }));

@@ -3,16 +3,19 @@
  * kept for retries.
  */
 
-import type { EndCommand } from '../../durable-objects/customer/protocol.ts';
+import type { FinishCommand, FinishedCall } from '../../durable-objects/customer/protocol.ts';
 import type { Customer } from '../../durable-objects/customer.ts';
 import { resolvePrice } from '../catalog/prices.ts';
 import type { EndCallData } from '../contract/calls.ts';
-import { type Answer, received, type SentAnswer } from '../contract/errors.ts';
+import type { Accepted, Refusal } from '../contract/errors.ts';
 import type { Reasoning } from '../domain/call.ts';
+import { sendCommand } from '../domain/command-json.ts';
+import type { NanoUsd } from '../domain/money.ts';
 import type { ResolvedPrice, Usage } from '../domain/pricing.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import { ask, customerByName } from '../storage/objects.ts';
 import type { VendorUsage } from '../vendors/usage.ts';
+import type { UntoldBegin } from './begin-call.ts';
 import type { Caller } from './caller.ts';
 
 /** How a call went. */
@@ -25,7 +28,11 @@ export interface Outcome extends Reasoning {
   isPremium?: boolean | undefined;
   error?: { code: string; message: string } | undefined;
   /** Kept for retries. */
-  keep: unknown;
+  keep?: unknown;
+  /** Whether the whole answer of the end is wanted. */
+  answered: boolean;
+  /** The begin, where the object may hold it in memory alone. */
+  untold?: UntoldBegin | null | undefined;
 }
 
 export const NO_USAGE: Usage = {
@@ -39,23 +46,49 @@ export const NO_USAGE: Usage = {
   audioSeconds: 0,
 };
 
-export async function finishCall(caller: Caller, callId: string, outcome: Outcome): Promise<Answer<EndCallData>> {
-  const command = await endCommand(caller, outcome);
+/** What came of the end. */
+export type Finished =
+  | { ok: false; refusal: Refusal }
+  | {
+      ok: true;
+      /** `null` where it is not known. */
+      costNanoUsd: NanoUsd | null;
+      /** Where it was wanted. */
+      answer: Accepted<EndCallData> | null;
+    };
+
+/** Ends the call. One that its object forgot, because nobody had been told of it, is recorded from its begin. */
+export async function finishCall(caller: Caller, callId: string, outcome: Outcome): Promise<Finished> {
+  const command = await finishCommand(caller, outcome);
   const address = customerByName(caller.env, caller.organization.organizationId, outcome.customerId);
-  return received(await ask<DurableObjectStub<Customer>, SentAnswer>(address, (customer) => customer.end({ ...command, callId })));
+  const send = (command: (customer: DurableObjectStub<Customer>) => PromiseLike<FinishedCall>) => ask(address, command);
+  const finished = await send((customer) => customer.finish(sendCommand({ ...command, callId })) as PromiseLike<FinishedCall>);
+  const { untold } = outcome;
+  const forgotten = untold && !finished.ok && finished.refusal.code === 'CALL_NOT_FOUND';
+  if (!forgotten) return finishedOf(finished);
+  // Without a default plan: a customer who was erased in the meantime does not come back.
+  const begin = { ...untold, defaultPlan: null };
+  return finishedOf(await send((customer) => customer.record(begin, command) as PromiseLike<FinishedCall>));
+}
+
+function finishedOf(finished: FinishedCall): Finished {
+  if (!finished.ok) return finished;
+  const { costNanoUsd, answer } = finished;
+  return {
+    ok: true,
+    costNanoUsd: costNanoUsd === null ? null : BigInt(costNanoUsd),
+    answer: answer === null ? null : { ...(JSON.parse(answer) as Accepted<EndCallData>), ok: true, replayed: false },
+  };
 }
 
 /** The end as the customer's object takes it, but for the call. */
-export async function endCommand({ env, organization, defer }: Caller, outcome: Outcome): Promise<Omit<EndCommand, 'callId'>> {
-  const { modelUsed, providerUsed, usage, isPremium, error, keep } = outcome;
+export async function finishCommand({ env, organization, defer }: Caller, outcome: Outcome): Promise<Omit<FinishCommand, 'callId'>> {
+  const { modelUsed, providerUsed, usage, isPremium, error, keep, answered } = outcome;
   const { reasoningEffort, reasoningEffortSource, reasoningMode, reasoningBudgetTokens } = outcome;
   const { catalog } = await currentCatalog(env, defer);
   const price = await resolvePrice(catalog, organization.prices, { modelUsed, providerUsed }, Date.now());
   return {
     organizationId: organization.organizationId,
-    idempotencyKey: null,
-    // A call is finished once, by whoever opened it.
-    fingerprint: 'finished',
     price: usage === null ? usageUnknown(price) : price,
     request: {
       providerUsed,
@@ -69,6 +102,7 @@ export async function endCommand({ env, organization, defer }: Caller, outcome: 
       error,
     },
     keep,
+    answered,
   };
 }
 

@@ -1,8 +1,10 @@
 /**
  * Use case: record usage of a custom meter.
  */
+
 import type { IncrementMeterRequest } from '../contract/custom-meter.ts';
 import type { SentAnswer } from '../contract/errors.ts';
+import { sendCommand } from '../domain/command-json.ts';
 import { ask, customerByName } from '../storage/objects.ts';
 import type { Caller } from './caller.ts';
 import { explicitKey, fingerprintOf } from './idempotency.ts';
@@ -20,12 +22,14 @@ export async function incrementMeter(
   // Made here, so that an increment without a key is known again where it is sent to the object a second time.
   const eventId = crypto.randomUUID();
   return ask(customerByName(env, organizationId, customerId), (customer) =>
-    customer.increment({
-      organizationId,
-      eventId,
-      request: { slot: meterSlot, amount, customerUserId, customerUserName, customerUserEmail, feature, tags, metadata },
-      idempotencyKey,
-      fingerprint,
-    }),
+    customer.increment(
+      sendCommand({
+        organizationId,
+        eventId,
+        request: { slot: meterSlot, amount, customerUserId, customerUserName, customerUserEmail, feature, tags, metadata },
+        idempotencyKey,
+        fingerprint,
+      }),
+    ),
   );
 }

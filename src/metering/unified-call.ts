@@ -15,11 +15,11 @@ import { currentCatalog } from '../storage/catalog.ts';
 import { checkVendorUrl } from '../vendors/address.ts';
 import { requestVendor, type VendorResult } from '../vendors/request.ts';
 import { readFailure, readUsage, StreamUsage, type VendorUsage } from '../vendors/usage.ts';
-import { openCall, pricingModeOf } from './begin-call.ts';
+import { openCall, pricingModeOf, type UntoldBegin } from './begin-call.ts';
 import type { Caller } from './caller.ts';
-import { finishSurely } from './end-surely.ts';
+import { endSurely } from './end-surely.ts';
 import { NO_USAGE, type Outcome, usageOf } from './finish-call.ts';
-import { fingerprintOf } from './idempotency.ts';
+import { explicitKey, fingerprintOf } from './idempotency.ts';
 
 type VendorRequest = NonNullable<CallRequest['vendor']>;
 type VendorPart = NonNullable<CallData['vendor']>;
@@ -55,10 +55,14 @@ export async function makeCall(caller: Caller, request: CallRequest, headerKey: 
     runsOn: tier && [tier],
     // Should this Worker die, nothing is held for longer than the vendor could have taken.
     deadlineMs: (request.vendor?.timeoutMs ?? 0) + END_MARGIN_MS,
+    untold: true,
+    answered: true,
   };
   const opened = await openCall(caller, toMake, headerKey);
-  if (!opened.begin.ok) return opened.begin;
-  const { result, data, replayed } = opened.begin;
+  if (!opened.ok) return opened;
+  const { answer, replayed } = opened;
+  if (!answer) throw new Error('the answer of the begin was asked for');
+  const { result, data } = answer;
   if (opened.status === 'NOT_ALLOWED') {
     return { ...accept('CALL_SUCCESS', { begin: data }, Date.parse(result.timestamp), result.message), replayed };
   }
@@ -68,22 +72,31 @@ export async function makeCall(caller: Caller, request: CallRequest, headerKey: 
   }
   if (replayed) return unfinished(opened.status);
   // Goes on though the client may leave: the vendor is asked once, and what it says is recorded.
-  const work = carryOut(caller, request, opened.begin);
+  const work = carryOut(caller, request, answer, { untold: opened.untold, keyed: explicitKey(headerKey, request) !== null });
   caller.defer(work.catch(() => undefined));
   return work;
 }
 
-async function carryOut(caller: Caller, request: CallRequest, begin: Accepted<BeginCallData>): Promise<Answer<CallData>> {
-  const { outcome, kept } = request.vendor ? await askVendor(request, request.vendor) : reported(request);
-  const ended = await finishSurely(caller, begin.data.callId, { ...outcome, customerId: request.customerId, keep: kept });
+async function carryOut(
+  caller: Caller,
+  request: CallRequest,
+  begin: Accepted<BeginCallData>,
+  { untold, keyed }: { untold: UntoldBegin | null; keyed: boolean },
+): Promise<Answer<CallData>> {
+  const { customerId, vendor } = request;
+  const { outcome, kept } = vendor ? await askVendor(request, vendor) : reported(request);
+  // Only under a key can anybody ask for it again.
+  const toFinish = { ...outcome, customerId, untold, answered: true, ...(keyed && { keep: kept }) };
+  const ended = await endSurely(caller, begin.data.callId, toFinish);
   // The vendor's answer does not wait for an object that is away; a retry under the call's key finds it whole.
   if (!ended) return present(begin.data, undefined, kept, Date.now(), NOT_ENDED_YET);
   if (!ended.ok) return ended;
+  if (!ended.answer) throw new Error('the answer of the end was asked for');
   // Of the moment in which the end was recorded, as a retry will find it.
-  return present(begin.data, ended.data, kept, Date.parse(ended.result.timestamp), begin.result.message);
+  return present(begin.data, ended.answer.data, kept, Date.parse(ended.answer.result.timestamp), begin.result.message);
 }
 
-type Done = { outcome: Omit<Outcome, 'customerId' | 'keep'>; kept: Kept };
+type Done = { outcome: Omit<Outcome, 'customerId' | 'keep' | 'answered'>; kept: Kept };
 
 /** A call without a vendor: what the caller says of it. */
 function reported({ usage = {}, end }: CallRequest): Done {

@@ -20,12 +20,18 @@ export type AppContext = Context<AppEnv>;
 /** A caller's id is taken over only where it is safe to repeat in a header and a log. */
 const CORRELATION_ID = /^[\x21-\x7e]{1,200}$/;
 
-const NO_STORE = 'private, no-store';
+export const NO_STORE = 'private, no-store';
 
-export const requestContext: MiddlewareHandler<AppEnv> = async (c, next) => {
+/** Gives the request its correlation id: the caller's own, or a new one. */
+export function correlate(c: AppContext): string {
   const sent = c.req.header(CORRELATION_HEADER);
   const correlationId = sent !== undefined && CORRELATION_ID.test(sent) ? sent : crypto.randomUUID();
   c.set('correlationId', correlationId);
+  return correlationId;
+}
+
+export const requestContext: MiddlewareHandler<AppEnv> = async (c, next) => {
+  const correlationId = correlate(c);
   // Before the answer is made, which costs less than changing it afterwards.
   c.header(CORRELATION_HEADER, correlationId);
   c.header('Cache-Control', NO_STORE);

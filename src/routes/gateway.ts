@@ -6,7 +6,7 @@
  */
 import { Hono } from 'hono';
 import { cors } from 'hono/cors';
-import { IDEMPOTENCY_HEADER, REPLAY_HEADER } from '../contract/envelope.ts';
+import { CORRELATION_HEADER, IDEMPOTENCY_HEADER, REPLAY_HEADER } from '../contract/envelope.ts';
 import { refuse } from '../contract/errors.ts';
 import { idempotencyKey } from '../contract/fields.ts';
 import { CUSTOMER_HEADER, GATEWAY_BODY_BYTES_MAX, GATEWAY_HEADERS, type GatewayOperation, gatewayOperations } from '../contract/gateway.ts';
@@ -16,7 +16,7 @@ import { callModel } from '../gateway/call.ts';
 import { listModels, retrieveModel } from '../gateway/list-models.ts';
 import type { Endpoint } from '../gateway/models.ts';
 import { passThrough, VENDOR_ID } from '../gateway/pass-through.ts';
-import type { AppContext, AppEnv } from '../middleware/context.ts';
+import { type AppContext, type AppEnv, correlate, NO_STORE } from '../middleware/context.ts';
 import { missingScope, presentedCredential } from '../middleware/credentials.ts';
 import { badRequest, describeIssues } from '../middleware/input.ts';
 import { readRequest } from '../platform/bytes.ts';
@@ -67,7 +67,7 @@ function mountModels(gateway: Hono<AppEnv>): void {
         headerKey: headerKeyOf(c),
         session: c.get('credential').session,
         requestId: c.get('correlationId'),
-        signal: c.req.raw.signal,
+        left: () => c.req.raw.signal,
       });
   mount(gateway, gatewayOperations.createChatCompletion, call('chat/completions'));
   mount(gateway, gatewayOperations.createResponse, call('responses'));
@@ -145,6 +145,7 @@ function mount(gateway: Hono<AppEnv>, operation: GatewayOperation, handler: Hand
   // Only browsers send an origin, and only they need an answer to it.
   if (operation.security.clientScope) gateway.use(path, (c, next) => (c.req.header('Origin') === undefined ? next() : browsers(c, next)));
   gateway.on([operation.method], [path], async (c: AppContext) => {
+    correlate(c);
     const refused = await refuseCaller(c, operation);
     if (refused) return respond(c, refused);
     const input = await readInput(c, operation);
@@ -203,7 +204,10 @@ function mountMethodNotAllowed(gateway: Hono<AppEnv>): void {
   for (const [path, allowed] of methods) {
     const allow = [...allowed, ...(allowed.includes('GET') ? ['HEAD'] : [])].sort().join(', ');
     const refusal = refusalAnswer(refuse('METHOD_NOT_ALLOWED', `this route answers ${allow}`).refusal);
-    gateway.all(path, (c) => respond(c, { ...refusal, headers: { ...refusal.headers, Allow: allow } }));
+    gateway.all(path, (c) => {
+      correlate(c);
+      return respond(c, { ...refusal, headers: { ...refusal.headers, Allow: allow } });
+    });
   }
 }
 
@@ -212,8 +216,11 @@ function honoPath({ path }: GatewayOperation): string {
   return path.replace('{model}', ':model{.+}').replace(/\{(\w+)\}/g, ':$1');
 }
 
+/** Made at once with all that it carries: a response that is changed afterwards is copied, with its body as a stream. */
 function respond(c: AppContext, { status, headers, body }: GatewayAnswer): Response {
-  return new Response(body, { status, headers: { [GATEWAY_HEADERS.requestId]: c.get('correlationId'), ...headers } });
+  const correlationId = c.get('correlationId');
+  const own = { [CORRELATION_HEADER]: correlationId, 'Cache-Control': NO_STORE, [GATEWAY_HEADERS.requestId]: correlationId };
+  return new Response(body, { status, headers: { ...own, ...headers } });
 }
 
 function unsupported(message: string): GatewayAnswer {

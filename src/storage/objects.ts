@@ -113,10 +113,13 @@ function shardOf(callId: string): number {
 }
 
 /** Sends a command to an object, again where that may help. Throws `ServiceUnavailable` when it does not. */
-export async function ask<Stub, Result>(address: () => Stub, command: (stub: Stub) => PromiseLike<Result>): Promise<Result> {
+export async function ask<Stub, Result>(
+  address: () => Stub,
+  command: (stub: Stub, attempt: number) => PromiseLike<Result>,
+): Promise<Result> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await command(address());
+      return await command(address(), attempt);
     } catch (error) {
       const { retryable, overloaded } = error as { retryable?: boolean; overloaded?: boolean };
       if (retryable === true && overloaded !== true && attempt < ATTEMPTS_MAX) {

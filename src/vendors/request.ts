@@ -20,6 +20,8 @@ export interface VendorRequest {
   /** For the whole answer; for a stream until its headers are there, after which `meterStream` watches it. */
   timeoutMs: number;
   responseType: 'json' | 'text' | 'stream';
+  /** The request may be an object's, which a time limit that still runs would keep awake. */
+  inObject?: boolean;
 }
 
 export type VendorResult =
@@ -64,12 +66,7 @@ export async function requestVendor(
   const body = bodyOf(request);
   const headers = headersOf(request.headers, body.contentType);
   if (typeof headers === 'string') return { kind: 'unreachable', message: headers };
-  const controller = new AbortController();
-  let late = false;
-  const timer = setTimeout(() => {
-    late = true;
-    controller.abort();
-  }, request.timeoutMs);
+  const limit = timeLimit(request);
   let status: number | null = null;
   try {
     const response = await fetcher(String(request.url), {
@@ -77,7 +74,7 @@ export async function requestVendor(
       headers,
       body: body.content,
       redirect: 'manual',
-      signal: controller.signal,
+      signal: limit.signal,
     });
     status = response.status;
     if (request.responseType === 'stream' && response.ok && response.body) {
@@ -88,12 +85,20 @@ export async function requestVendor(
     const answer = request.responseType === 'text' ? text : parsed(text);
     return { kind: 'answer', status, ok: response.ok, headers: response.headers, body: answer };
   } catch (error) {
-    if (late) return { kind: 'timeout' };
+    if (limit.signal.aborted) return { kind: 'timeout' };
     if (status === null) return { kind: 'unreachable', message: `the vendor could not be reached${codeOf(error)}` };
     return { kind: 'broken', status, message: `the vendor's answer broke off${codeOf(error)}` };
   } finally {
-    clearTimeout(timer);
+    limit.lift();
   }
+}
+
+/** A stream outlives the limit that its headers had. Anything else ends within it, and the cheapest limit goes with the request. */
+function timeLimit({ responseType, timeoutMs, inObject }: VendorRequest): { signal: AbortSignal; lift: () => void } {
+  if (responseType !== 'stream' && !inObject) return { signal: AbortSignal.timeout(timeoutMs), lift: () => undefined };
+  const controller = new AbortController();
+  const timer = setTimeout(() => controller.abort(), timeoutMs);
+  return { signal: controller.signal, lift: () => clearTimeout(timer) };
 }
 
 type Content = NonNullable<RequestInit['body']>;

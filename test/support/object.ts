@@ -5,14 +5,16 @@ import { runInDurableObject } from 'cloudflare:test';
 import * as calls from '../../durable-objects/customer/commands/calls.ts';
 import type { Context } from '../../durable-objects/customer/commands/context.ts';
 import { grant } from '../../durable-objects/customer/commands/credits.ts';
+import * as madeCalls from '../../durable-objects/customer/commands/made-calls.ts';
 import { increment } from '../../durable-objects/customer/commands/meters.ts';
 import { debitDue, type Reporter, reportDue } from '../../durable-objects/customer/commands/settlement.ts';
 import * as subscription from '../../durable-objects/customer/commands/subscription.ts';
 import { deliver } from '../../durable-objects/customer/outbox.ts';
-import type { BeginCommand, EndCommand } from '../../durable-objects/customer/protocol.ts';
+import type { BeginCommand, EndCommand, FinishCommand } from '../../durable-objects/customer/protocol.ts';
 import { CustomerStore } from '../../durable-objects/customer/store.ts';
 import { Plan } from '../../src/contract/plans.ts';
-import type { ChangeStrategy, Contact } from '../../src/domain/account.ts';
+import type { Account, ChangeStrategy, Contact } from '../../src/domain/account.ts';
+import type { Call } from '../../src/domain/call.ts';
 import type { MeterSlot } from '../../src/domain/plan.ts';
 import type { ResolvedPrice } from '../../src/domain/pricing.ts';
 import type { CreditUnit } from '../../src/domain/wallet.ts';
@@ -23,6 +25,15 @@ export interface Clockwork {
   begin(callId: string, atMs: number, more?: Partial<BeginCommand['request']>): ReturnType<typeof calls.begin>;
   end(callId: string, atMs: number, more?: Partial<EndCommand['request']>, price?: ResolvedPrice): ReturnType<typeof calls.end>;
   void(callId: string, atMs: number): void;
+  /** The begin of a call that the service makes itself, of which nobody is told before its end where it is `untold`. */
+  open(requestId: string, atMs: number, more?: Partial<BeginCommand['request']> & { untold?: boolean }): ReturnType<typeof madeCalls.open>;
+  finish(callId: string, atMs: number, more?: Partial<FinishCommand['request']>, keep?: unknown): ReturnType<typeof madeCalls.finish>;
+  record(requestId: string, atMs: number, more?: Partial<FinishCommand['request']>): ReturnType<typeof madeCalls.record>;
+  /** Writes calls that stand in memory alone and began by then. */
+  writeCalls(atMs: number, begunByMs?: number): void;
+  /** The account and a call as the next command sees them. */
+  account(): Account | null;
+  seen(callId: string): Call | null;
   usage(atMs: number): ReturnType<typeof subscription.readUsage>;
   increment(amount: number, atMs: number, more?: { slot?: MeterSlot; key?: string }): ReturnType<typeof increment>;
   grant(unit: CreditUnit, amount: bigint, atMs: number, more?: { expiresAtMs?: number | null; key?: string }): ReturnType<typeof grant>;
@@ -58,7 +69,7 @@ export async function withObject(
 ): Promise<void> {
   const organizationId = crypto.randomUUID();
   const customerId = 'clockwork';
-  const defaultPlan = { planId: 'test', usagePlanVersionId: 'test:v1', version: 1, plan: Plan.parse(plan) };
+  const defaultPlan = JSON.stringify({ planId: 'test', usagePlanVersionId: 'test:v1', version: 1, plan: Plan.parse(plan) });
   const stub = customerStub(organizationId, customerId);
   await runInDurableObject(stub, async (_, state) => {
     let store = new CustomerStore(state.storage);
@@ -69,6 +80,23 @@ export async function withObject(
       deadlineSeconds: { standard: 3_600, batch: 172_800 },
       nowMs,
       newId: () => crypto.randomUUID(),
+    });
+    const toOpen = (requestId: string, more: Partial<BeginCommand['request']>): BeginCommand => ({
+      organizationId,
+      customerId,
+      defaultPlan,
+      contact,
+      key: { source: 'request', requestId, first: false },
+      fingerprint: '',
+      request: { requested: {}, pricingMode: 'standard', openedBy: requestId, ...more },
+      tierHints: {},
+      callType: 'API',
+    });
+    const toFinish = (more: Partial<FinishCommand['request']>): Omit<FinishCommand, 'callId'> => ({
+      organizationId,
+      price: { available: false, reason: 'MODEL_NOT_REPORTED' },
+      request: { usage: NO_USAGE, ...more },
+      answered: true,
     });
     const object: Clockwork = {
       begin: (callId, atMs, more = {}) =>
@@ -93,6 +121,13 @@ export async function withObject(
           request: { usage: NO_USAGE, ...more },
         }),
       void: (callId, atMs) => calls.voidCall(at(atMs), organizationId, callId),
+      open: (requestId, atMs, { untold = true, ...more } = {}) =>
+        madeCalls.open(at(atMs), { ...toOpen(requestId, more), untold, answered: true }),
+      finish: (callId, atMs, more = {}, keep) => madeCalls.finish(at(atMs), { ...toFinish(more), callId, keep }),
+      record: (requestId, atMs, more = {}) => madeCalls.record(at(atMs), { ...toOpen(requestId, {}), defaultPlan: null }, toFinish(more)),
+      writeCalls: (atMs, begunByMs = atMs) => store.transaction(atMs, () => store.writeCalls(atMs, begunByMs), 'LEAVE'),
+      account: () => store.account(),
+      seen: (callId) => store.call(callId)?.call ?? null,
       usage: (atMs) => subscription.readUsage(at(atMs), { organizationId }),
       increment: (amount, atMs, { slot = 'CUSTOM1', key } = {}) =>
         increment(at(atMs), {

@@ -3,6 +3,8 @@
  */
 import { runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
+import type { BeginCommand } from '../../durable-objects/customer/protocol.ts';
+import { sendCommand } from '../../src/domain/command-json.ts';
 import { backlogKey, type Env } from '../../src/env.ts';
 import { claimKey } from '../../src/storage/objects.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
@@ -278,17 +280,18 @@ describe('an erased customer', () => {
     // Another isolate begins the other customer's call: this one hears nothing of it.
     expect((await claimKey(bindings, tenant.organizationId, callId, 'heir')).customerId).toBe('heir');
     const plan = (await operator.send('readPlan', { params: { org: tenant.organizationId, planId: 'test' } })).data.plan;
-    const begun = await customerStub(tenant.organizationId, 'heir').begin({
+    const command: BeginCommand = {
       organizationId: tenant.organizationId,
       customerId: 'heir',
-      defaultPlan: { planId: 'test', usagePlanVersionId: 'test:v1', version: 1, plan },
+      defaultPlan: JSON.stringify({ planId: 'test', usagePlanVersionId: 'test:v1', version: 1, plan }),
       contact: {},
       key: { source: 'explicit', callId, claimedAtMs: Date.now() },
       fingerprint: 'of another isolate',
       callType: 'standard',
       request: { requested: {}, pricingMode: 'standard' },
       tierHints: {},
-    });
+    };
+    const begun = await customerStub(tenant.organizationId, 'heir').begin(sendCommand(command));
     expect(begun.ok).toBe(true);
     await tenant.api.send('provisionCustomer', { body: { customerId: 'forgotten' } });
     expect((await tenant.api.send('readCall', { params: { callId } })).data.customerId).toBe('heir');

@@ -63,17 +63,17 @@ async function ask(key: string, body: object, env: Env = bindings, path = '/v1/c
   return { response, callId: response.headers.get('x-service-call-id') ?? '', rest: () => waitOnExecutionContext(context) };
 }
 
-/** The bindings, with objects of customers whose `end` fails so many times. */
+/** The bindings, with objects of customers whose `finish` fails so many times. */
 function failing(times: number, failure = new Error('the object is away')): { env: Env; ends(): number } {
   let ends = 0;
   const stubOf = (stub: object) =>
     new Proxy(stub, {
       get(target, name) {
-        if (name !== 'end') return Reflect.get(target, name, target);
+        if (name !== 'finish') return Reflect.get(target, name, target);
         return (command: unknown) => {
           ends += 1;
           if (ends <= times) throw failure;
-          return (target as { end(command: unknown): unknown }).end(command);
+          return (target as { finish(command: unknown): unknown }).finish(command);
         };
       },
     });
@@ -95,6 +95,59 @@ test('an object that is away as the call ends: the caller has its answer, and th
   await rest();
   expect(ends()).toBe(3);
   expect(await callOf(tenant, callId)).toMatchObject({ status: 'COMPLETED', outcome: { usage: { inputTokens: 10, responseTokens: 4 } } });
+});
+
+describe('a plain call that its object held in memory alone, and forgot before the end', () => {
+  test('is recorded from its end, and answered with its cost', async () => {
+    vendor = answers;
+    const tenant = await newTenant();
+    await ask(tenant.key, {});
+    vendor = async (url, body) => {
+      await evictDurableObject(customerStub(tenant.organizationId, 'default'));
+      return answers(url, body);
+    };
+    const { response, callId, rest } = await ask(tenant.key, { feature: 'forgotten' });
+    expect([response.status, response.headers.get('x-service-cost-usd')]).toEqual([200, '0.0000735']);
+    await rest();
+    const outcome = { usage: { inputTokens: 10, responseTokens: 4 } };
+    expect(await callOf(tenant, callId)).toMatchObject({ status: 'COMPLETED', feature: 'forgotten', outcome });
+    const params = { org: tenant.organizationId, customerId: 'default' };
+    const { openCalls, meters } = (await operator.send('readCustomer', { params })).data;
+    expect([openCalls, meters.premiumCalls?.used]).toEqual([0, 2]);
+  });
+
+  test('does not bring back a customer who was erased in the meantime', async () => {
+    vendor = answers;
+    const tenant = await newTenant();
+    await ask(tenant.key, {});
+    const params = { org: tenant.organizationId, customerId: 'default' };
+    vendor = async (url, body) => {
+      await operator.send('eraseCustomer', { params });
+      return answers(url, body);
+    };
+    const { response, rest } = await ask(tenant.key, {});
+    expect(response.status).toBe(200);
+    await rest();
+    expect((await operator.send('readCustomer', { params })).status).toBe(404);
+  });
+
+  test('is no call where nobody ends it', async () => {
+    vendor = answers;
+    const tenant = await newTenant();
+    await ask(tenant.key, {});
+    const stub = customerStub(tenant.organizationId, 'default');
+    const asked = Promise.withResolvers<void>();
+    vendor = () => {
+      asked.resolve();
+      return new Promise(() => undefined);
+    };
+    void ask(tenant.key, {}).catch(() => undefined);
+    await asked.promise;
+    await evictDurableObject(stub);
+    const params = { org: tenant.organizationId, customerId: 'default' };
+    const { openCalls, recentCalls, meters } = (await operator.send('readCustomer', { params })).data;
+    expect([openCalls, recentCalls.length, meters.premiumCalls?.used]).toEqual([0, 1, 1]);
+  });
 });
 
 test('the same of a stream', async () => {

@@ -174,12 +174,12 @@ describe.concurrent('a migration', () => {
     await customerStub(tenant.organizationId, 'late').provision({
       organizationId: tenant.organizationId,
       customerId: 'late',
-      defaultPlan: {
+      defaultPlan: JSON.stringify({
         planId: 'test',
         usagePlanVersionId: 'test:v1',
         version: 1,
-        plan: (await operator.send('readPlan', { params: { org: tenant.organizationId, planId: 'test' } })).data.versions[1]?.plan as never,
-      },
+        plan: (await operator.send('readPlan', { params: { org: tenant.organizationId, planId: 'test' } })).data.versions[1]?.plan,
+      }),
       contact: {},
       idempotencyKey: null,
       fingerprint: '',

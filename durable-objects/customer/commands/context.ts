@@ -7,6 +7,7 @@
 import { type Accepted, type Answer, accept, answerText, refuse } from '../../../src/contract/errors.ts';
 import { type Account, expireDue, isCanceled, openAccount, replenishDue } from '../../../src/domain/account.ts';
 import { timeOutCall } from '../../../src/domain/call.ts';
+import type { PlanVersion } from '../../../src/domain/plan.ts';
 import type { PricingMode } from '../../../src/domain/pricing.ts';
 import type { Provisioning, ReadUsageCommand } from '../protocol.ts';
 import type { CustomerStore } from '../store.ts';
@@ -42,8 +43,9 @@ export function openOrLoad(context: Context, command: Provisioning): { account: 
   const known = context.store.account();
   if (known) return { account: catchUp(context, known), newCustomer: false };
   if (!command.defaultPlan) return null;
-  const { organizationId, customerId, contact, defaultPlan } = command;
-  const account = openAccount({ organizationId, customerId, subscriptionId: context.newId(), plan: defaultPlan, contact }, context.nowMs);
+  const { organizationId, customerId, contact } = command;
+  const plan = JSON.parse(command.defaultPlan) as PlanVersion;
+  const account = openAccount({ organizationId, customerId, subscriptionId: context.newId(), plan, contact }, context.nowMs);
   return { account, newCustomer: true };
 }
 
@@ -77,7 +79,7 @@ export function keyed<Data>(
   { idempotencyKey: key, fingerprint }: { idempotencyKey: string | null; fingerprint: string },
   change: () => Answer<Data>,
 ): Answer<Data> {
-  return store.transaction(nowMs, () => {
+  const changed = (): Answer<Data> => {
     const used = key === null ? null : store.idempotencyKey(operation, key);
     if (used) return used.fingerprint === fingerprint ? replay<Data>(used.answer) : keyConflict();
     const answer = change();
@@ -85,7 +87,8 @@ export function keyed<Data>(
     const text = answerText(answer);
     store.saveIdempotencyKey(operation, key, { fingerprint, callId: null, answer: text }, nowMs);
     return { ...answer, text };
-  });
+  };
+  return store.transaction(nowMs, changed, 'LEAVE');
 }
 
 export function replay<Data>(answer: string | null): Accepted<Data> {

@@ -9,6 +9,12 @@ export interface StoredCall {
   endFingerprint: string | null;
 }
 
+/** What retries of an end are held against, and what they get. */
+export interface CallEnd {
+  fingerprint: string;
+  answer: string;
+}
+
 type Row = { record: string; begin_fingerprint: string; end_fingerprint: string | null };
 
 /** Characters of one row of a kept answer: at most 2 MB fit one value, and a character has up to three bytes. */
@@ -37,10 +43,12 @@ export class CallTable {
     return this.#sql.exec<{ answer: string | null }>(sql, callId).toArray()[0]?.answer ?? null;
   }
 
-  insert(call: Call, fingerprint: string, answer: string): void {
+  /** With its end, where it has ended already. */
+  insert(call: Call, fingerprint: string, answer: string | null, end: CallEnd | null = null): void {
     this.#sql.exec(
-      `INSERT INTO calls (call_id, status, started_at_ms, deadline_at_ms, finished_at_ms, record, begin_fingerprint, begin_answer)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO calls (call_id, status, started_at_ms, deadline_at_ms, finished_at_ms, record, begin_fingerprint, begin_answer,
+         end_fingerprint, end_answer)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       call.callId,
       call.status,
       call.startedAtMs,
@@ -49,10 +57,12 @@ export class CallTable {
       JSON.stringify(call),
       fingerprint,
       answer,
+      end?.fingerprint ?? null,
+      end?.answer ?? null,
     );
   }
 
-  finish(call: Call, end: { fingerprint: string; answer: string } | null): void {
+  finish(call: Call, end: CallEnd | null): void {
     this.#sql.exec(
       'UPDATE calls SET status = ?, finished_at_ms = ?, record = ?, end_fingerprint = ?, end_answer = ? WHERE call_id = ?',
       call.status,
