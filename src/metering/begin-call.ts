@@ -15,6 +15,7 @@ import type { CallStatus } from '../domain/call.ts';
 import { sendCommand } from '../domain/command-json.ts';
 import type { Tier } from '../domain/entitlements.ts';
 import type { PricingMode } from '../domain/pricing.ts';
+import { timeOrderedId } from '../platform/time-ordered-id.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import { ask, claimKey, customerByName, releaseKey, rememberOwner } from '../storage/objects.ts';
 import type { Caller } from './caller.ts';
@@ -78,7 +79,7 @@ export async function openCall(
 ): Promise<Opened> {
   const keyless = explicitKey(headerKey, request) === null;
   const command = await beginCommand(caller, request, keyless ? '' : fingerprint, 'API');
-  const openedBy = crypto.randomUUID();
+  const openedBy = timeOrderedId(Date.now());
   const toMake = { ...command, ...(deadlineMs !== undefined && { deadlineMs }), request: { ...command.request, runsOn, openedBy } };
   const open = (stub: DurableObjectStub<Customer>, key: CallKey, more: { untold?: true } = {}) =>
     stub.open(sendCommand({ ...toMake, ...more, key, answered })) as PromiseLike<OpenedCall>;

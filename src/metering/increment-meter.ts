@@ -5,6 +5,7 @@
 import type { IncrementMeterRequest } from '../contract/custom-meter.ts';
 import type { SentAnswer } from '../contract/errors.ts';
 import { sendCommand } from '../domain/command-json.ts';
+import { timeOrderedId } from '../platform/time-ordered-id.ts';
 import { ask, customerByName } from '../storage/objects.ts';
 import type { Caller } from './caller.ts';
 import { explicitKey, fingerprintOf } from './idempotency.ts';
@@ -20,7 +21,7 @@ export async function incrementMeter(
   // Without a key there is nothing to compare with.
   const fingerprint = idempotencyKey === null ? '' : await fingerprintOf(request);
   // Made here, so that an increment without a key is known again where it is sent to the object a second time.
-  const eventId = crypto.randomUUID();
+  const eventId = timeOrderedId(Date.now());
   return ask(customerByName(env, organizationId, customerId), (customer) =>
     customer.increment(
       sendCommand({
