@@ -4,12 +4,11 @@
  * Another model is tried only while nothing was answered and the vendor failed for a reason of its own. Whatever happens,
  * the call is ended: a fault of ours too leaves no hold behind.
  */
-import type { Admission } from '../../durable-objects/customer/protocol.ts';
+import type { Admission, BeginCommand } from '../../durable-objects/customer/protocol.ts';
 import type { Catalog } from '../catalog/model.ts';
 import { resolvePrice } from '../catalog/prices.ts';
 import { GATEWAY_HEADERS } from '../contract/gateway.ts';
 import type { ResolvedPrice } from '../domain/pricing.ts';
-import type { UntoldBegin } from '../metering/begin-call.ts';
 import type { Caller } from '../metering/caller.ts';
 import { endSurely } from '../metering/end-surely.ts';
 import { NO_USAGE, type Outcome, usageOf } from '../metering/finish-call.ts';
@@ -37,7 +36,7 @@ export interface Run extends ModelCall {
   catalog: Catalog;
   customerId: string;
   admission: Admission;
-  untold: UntoldBegin | null;
+  untold: BeginCommand | null;
   /** Those that the plan allows. */
   attempts: readonly Attempt[];
   /** The caller sent a key, so the answer is kept. */

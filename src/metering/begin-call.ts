@@ -61,12 +61,9 @@ export type Opened =
       answer: Accepted<BeginCallData> | null;
       /** Of a replayed begin whose call has ended. */
       kept: KeptAnswer | null;
-      /** The begin of a call that may stand in its object's memory alone. */
-      untold: UntoldBegin | null;
+      /** The begin of a call that may stand in its object's memory alone: to record it from, should the object forget it. */
+      untold: BeginCommand | null;
     };
-
-/** A begin that can be recorded together with its end, should the object have forgotten it. */
-export type UntoldBegin = BeginCommand;
 
 /**
  * Begins a call that the service makes itself. Without a key each request is a call of its own: there is nothing that
@@ -90,7 +87,7 @@ export async function openCall(
   return openedOf(opened, untold ? { ...toMake, key: { ...key, first: false } } : null);
 }
 
-function openedOf(opened: OpenedCall, untold: UntoldBegin | null): Opened {
+function openedOf(opened: OpenedCall, untold: BeginCommand | null): Opened {
   if (!opened.ok) return opened;
   const { replayed, status, admission, answer, kept } = opened;
   return {

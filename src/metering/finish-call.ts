@@ -3,7 +3,7 @@
  * kept for retries.
  */
 
-import type { FinishCommand, FinishedCall } from '../../durable-objects/customer/protocol.ts';
+import type { BeginCommand, FinishCommand, FinishedCall } from '../../durable-objects/customer/protocol.ts';
 import type { Customer } from '../../durable-objects/customer.ts';
 import { resolvePrice } from '../catalog/prices.ts';
 import type { EndCallData } from '../contract/calls.ts';
@@ -15,7 +15,6 @@ import type { ResolvedPrice, Usage } from '../domain/pricing.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import { ask, customerByName } from '../storage/objects.ts';
 import type { VendorUsage } from '../vendors/usage.ts';
-import type { UntoldBegin } from './begin-call.ts';
 import type { Caller } from './caller.ts';
 
 /** How a call went. */
@@ -32,7 +31,7 @@ export interface Outcome extends Reasoning {
   /** Whether the whole answer of the end is wanted. */
   answered: boolean;
   /** The begin, where the object may hold it in memory alone. */
-  untold?: UntoldBegin | null | undefined;
+  untold?: BeginCommand | null | undefined;
 }
 
 export const NO_USAGE: Usage = {
@@ -67,7 +66,7 @@ export async function finishCall(caller: Caller, callId: string, outcome: Outcom
   const forgotten = untold && !finished.ok && finished.refusal.code === 'CALL_NOT_FOUND';
   if (!forgotten) return finishedOf(finished);
   // Without a default plan: a customer who was erased in the meantime does not come back.
-  const begin = { ...untold, defaultPlan: null };
+  const begin = { ...untold, untold: false, defaultPlan: null };
   return finishedOf(await send((customer) => customer.record(begin, command) as PromiseLike<FinishedCall>));
 }
 

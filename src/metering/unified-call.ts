@@ -2,6 +2,7 @@
  * Use case: begin, the vendor's request, and end in one. A denied begin makes no vendor request, and a retry never
  * reaches the vendor twice.
  */
+import type { BeginCommand } from '../../durable-objects/customer/protocol.ts';
 import { resolvePrice } from '../catalog/prices.ts';
 import type { BeginCallData, EndCallData } from '../contract/calls.ts';
 import { type Accepted, type Answer, accept, refuse } from '../contract/errors.ts';
@@ -15,7 +16,7 @@ import { currentCatalog } from '../storage/catalog.ts';
 import { checkVendorUrl } from '../vendors/address.ts';
 import { requestVendor, type VendorResult } from '../vendors/request.ts';
 import { readFailure, readUsage, StreamUsage, type VendorUsage } from '../vendors/usage.ts';
-import { openCall, pricingModeOf, type UntoldBegin } from './begin-call.ts';
+import { openCall, pricingModeOf } from './begin-call.ts';
 import type { Caller } from './caller.ts';
 import { endSurely } from './end-surely.ts';
 import { NO_USAGE, type Outcome, usageOf } from './finish-call.ts';
@@ -81,7 +82,7 @@ async function carryOut(
   caller: Caller,
   request: CallRequest,
   begin: Accepted<BeginCallData>,
-  { untold, keyed }: { untold: UntoldBegin | null; keyed: boolean },
+  { untold, keyed }: { untold: BeginCommand | null; keyed: boolean },
 ): Promise<Answer<CallData>> {
   const { customerId, vendor } = request;
   const { outcome, kept } = vendor ? await askVendor(request, vendor) : reported(request);

@@ -52,6 +52,43 @@ async function load(calls: number[], onProgress: (acknowledged: number) => void)
   return acknowledged;
 }
 
+test('a kill under calls that nobody was told of: each that was answered is recorded, and nothing is held for the others', async () => {
+  const killed = await preparedState();
+  let running = await startPrepared(killed);
+  const { organizationId, api } = await createTenant(running.operator, { name: 'Made', limitType: 'NONE' });
+  const body = { customerId: 'made', usage: { modelUsed: 'gpt-4o-mini', inputTokens: 100, responseTokens: 10 } };
+  await api.send('makeCall', { body });
+  const answered = new Set<string>();
+  let kill: Promise<void> | undefined;
+  const work = async () => {
+    for (let call = 0; call < CALLS && !kill; call += 1) {
+      const made = await api.send('makeCall', { body }).catch(() => undefined);
+      if (made?.status !== 200) return;
+      answered.add(made.data.begin.callId);
+      if (answered.size >= 150) kill ??= running.kill();
+    }
+  };
+  await Promise.all(Array.from({ length: WORKERS }, work));
+  await kill;
+  running = await startPrepared(killed);
+  for (const callId of answered) expect((await api.send('readCall', { params: { callId } })).data.status).toBe('COMPLETED');
+  const params = { org: organizationId, customerId: 'made' };
+  const read = async () => (await running.operator.send('readCustomer', { params })).data;
+  await until(async () => (await read()).outbox.pending === 0);
+  const { meters, openCalls } = await read();
+  await running.stop();
+  const reader = await startServer({ ...killed, vars: {} });
+  const completed = await reader.db
+    .prepare(`SELECT COUNT(*) AS calls FROM calls WHERE organization_id = ? AND status = 'COMPLETED'`)
+    .bind(organizationId)
+    .first<{ calls: number }>();
+  await reader.stop();
+  // Of those that were not answered, some had been recorded.
+  expect(completed?.calls).toBeGreaterThanOrEqual(answered.size + 1);
+  expect(completed?.calls).toBeLessThanOrEqual(answered.size + 1 + WORKERS);
+  expect(meters.standardCalls?.used).toBe((completed?.calls ?? 0) + openCalls);
+});
+
 test('two kills in mid-load: every acknowledged call is there once, in the object and in D1', async () => {
   const all = Array.from({ length: CALLS }, (_, call) => call);
   let waiting = all;

@@ -116,6 +116,35 @@ describe('a plain call that its object held in memory alone, and forgot before t
     expect([openCalls, meters.premiumCalls?.used]).toEqual([0, 2]);
   });
 
+  test('is recorded once where the answer to that is lost too', async () => {
+    vendor = answers;
+    const tenant = await newTenant();
+    await ask(tenant.key, {});
+    const { organizationId } = tenant;
+    vendor = async (url, body) => {
+      await evictDurableObject(customerStub(organizationId, 'default'));
+      return answers(url, body);
+    };
+    let records = 0;
+    const losing = (stub: object) =>
+      new Proxy(stub, {
+        get(target, name) {
+          if (name !== 'record') return Reflect.get(target, name, target);
+          return async (...commands: unknown[]) => {
+            const recorded = await (target as { record(...commands: unknown[]): Promise<unknown> }).record(...commands);
+            records += 1;
+            if (records === 1) throw Object.assign(new Error('the answer is lost'), { retryable: true });
+            return recorded;
+          };
+        },
+      });
+    const CUSTOMERS = { getByName: (name: string) => losing(bindings.CUSTOMERS.getByName(name)) } as unknown as Env['CUSTOMERS'];
+    const { response } = await ask(tenant.key, {}, { ...bindings, CUSTOMERS });
+    expect([response.status, response.headers.get('x-service-cost-usd'), records]).toEqual([200, '0.0000735', 2]);
+    const { meters } = (await operator.send('readCustomer', { params: { org: organizationId, customerId: 'default' } })).data;
+    expect(meters.premiumCalls?.used).toBe(2);
+  });
+
   test('does not bring back a customer who was erased in the meantime', async () => {
     vendor = answers;
     const tenant = await newTenant();
