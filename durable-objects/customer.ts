@@ -50,6 +50,7 @@ const WRITE_BEHIND_MS = 100;
 const RETRY_MS = 30_000;
 
 export class Customer extends DurableObject<Env> {
+  readonly #objectId: string;
   #store: CustomerStore;
   /** For the commands that come in numbers. */
   readonly #commits = new GroupCommit();
@@ -60,6 +61,7 @@ export class Customer extends DurableObject<Env> {
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
+    this.#objectId = ctx.id.toString();
     this.#store = new CustomerStore(ctx.storage);
     void ctx.blockConcurrencyWhile(() => this.#store.load());
   }
@@ -162,7 +164,7 @@ export class Customer extends DurableObject<Env> {
       this.#store = new CustomerStore(this.ctx.storage);
       await this.#store.load();
       // A backlog that was announced is gone with the rest.
-      await announce({ kv: this.env.KV, objectId: this.ctx.id.toString() }, organizationId, null);
+      await announce({ kv: this.env.KV, objectId: this.#objectId }, organizationId, null);
       return true;
     });
   }
@@ -179,10 +181,10 @@ export class Customer extends DurableObject<Env> {
       subscription.housekeep(this.#context());
       const report = reporterOf(this.env);
       debitDue(store, report !== null, Date.now());
-      await deliver({ store, db: this.env.DB, kv: this.env.KV, objectId: this.ctx.id.toString(), now: Date.now });
+      await deliver({ store, db: this.env.DB, kv: this.env.KV, objectId: this.#objectId, now: Date.now });
       if (report) await reportDue(store, report, Date.now);
     } catch (error) {
-      console.error(JSON.stringify({ event: 'alarm_failed', objectId: this.ctx.id.toString(), error: String(error) }));
+      console.error(JSON.stringify({ event: 'alarm_failed', objectId: this.#objectId, error: String(error) }));
       await this.ctx.storage.setAlarm(Date.now() + RETRY_MS);
     }
   }
@@ -197,7 +199,7 @@ export class Customer extends DurableObject<Env> {
       try {
         this.#store.transaction(nowMs, () => this.#store.writeCalls(nowMs, nowMs - WRITE_BEHIND_MS), 'LEAVE');
       } catch (error) {
-        console.error(JSON.stringify({ event: 'calls_not_written', objectId: this.ctx.id.toString(), error: String(error) }));
+        console.error(JSON.stringify({ event: 'calls_not_written', objectId: this.#objectId, error: String(error) }));
       }
       this.#writeBehind();
     }, WRITE_BEHIND_MS);
@@ -206,7 +208,7 @@ export class Customer extends DurableObject<Env> {
   #context(): Context {
     return {
       store: this.#store,
-      objectId: this.ctx.id.toString(),
+      objectId: this.#objectId,
       deadlineSeconds: { standard: this.env.CALL_DEADLINE_SECONDS, batch: this.env.BATCH_CALL_DEADLINE_SECONDS },
       nowMs: Date.now(),
       newId: () => crypto.randomUUID(),

@@ -186,10 +186,12 @@ async function readInput(c: AppContext, { method, body: schema, form }: GatewayO
   return parsed.success ? { ...nothing, body: parsed.data } : refusalAnswer(badRequest(describeIssues(parsed.error)));
 }
 
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false });
+
 /** `undefined` for what is no JSON in UTF-8, which no schema takes. */
 function parseJson(bytes: Uint8Array): unknown {
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: false }).decode(bytes));
+    return JSON.parse(utf8.decode(bytes));
   } catch {
     return undefined;
   }
