@@ -22,7 +22,8 @@ import type { CreditUnit } from '../../src/domain/wallet.ts';
 export type CallKey =
   | { source: 'explicit'; callId: string; claimedAtMs: number }
   | { source: 'derived'; hash: string }
-  | { source: 'request'; requestId: string /** The command was not sent before. */; first: boolean };
+  // `first`: the command was not sent before.
+  | { source: 'request'; requestId: string; first: boolean };
 
 /** What the catalog knows of the first model that a tier is mapped to. */
 export interface TierHints {

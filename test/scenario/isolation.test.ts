@@ -152,6 +152,17 @@ describe('what belongs to another organization', () => {
     expect(data.status).toBe('IN_PROGRESS');
   });
 
+  test('is not told which keys of ends the other has used', async () => {
+    const [theirs, ours] = [await createParty(), await createParty()];
+    const begun = async () =>
+      (await theirs.api.send('beginCall', { body: { customerId: 'same', feature: crypto.randomUUID() } })).data.callId;
+    const [ended, open] = [await begun(), await begun()];
+    const headers = { 'Idempotency-Key': `end-${ended}` };
+    expect((await theirs.api.send('endCall', { body: { callId: ended }, headers })).status).toBe(200);
+    expect((await theirs.api.send('endCall', { body: { callId: open }, headers })).refusal.code).toBe('IDEMPOTENCY_KEY_CONFLICT');
+    expect((await ours.api.send('endCall', { body: { callId: open }, headers })).refusal.code).toBe('CALL_NOT_FOUND');
+  });
+
   test('does not come by its keys: the same idempotency keys begin calls of both', async () => {
     const [theirs, ours] = [await createParty(), await createParty()];
     const body = { customerId: 'same' };

@@ -160,10 +160,12 @@ export function end(context: Context, command: EndCommand): Answer<EndCallData> 
 function endOrReplay(context: Context, command: EndCommand): Answer<EndCallData> {
   const { store, nowMs } = context;
   const found = findCall(context, command);
-  const keyed = command.idempotencyKey === null ? null : store.idempotencyKey('end', command.idempotencyKey);
-  if (keyed && keyed.callId !== command.callId) return keyConflict();
+  // Of another organization's customer nothing is told, not even which keys were used.
   if (!found) return callNotFound();
   const { account, stored } = found;
+  const keyed = command.idempotencyKey === null ? null : store.idempotencyKey('end', command.idempotencyKey);
+  if (keyed && keyed.callId !== command.callId) return keyConflict();
+  if (!stored) return callNotFound();
   // A mode that is spelled out is the same payload as the same mode carried over from begin.
   const fingerprint = `${command.fingerprint}:${command.request.pricingMode ?? stored.call.pricingMode}`;
   if (keyed && keyed.fingerprint !== fingerprint) return keyConflict();
@@ -182,13 +184,12 @@ function endOrReplay(context: Context, command: EndCommand): Answer<EndCallData>
   return { ...answer, text };
 }
 
-/** The call and its account as of now; `null` where the organization has none such here. */
+/** The account as of now, and the call where there is one; `null` where the organization has no account here. */
 export function findCall(context: Context, { organizationId, callId }: { organizationId: string; callId: string }) {
   const known = context.store.account();
   if (!known || known.organizationId !== organizationId) return null;
   const account = catchUp(context, known);
-  const stored = context.store.call(callId);
-  return stored && { account, stored };
+  return { account, stored: context.store.call(callId) };
 }
 
 /** A call that has ended, and the account after it. */
@@ -231,7 +232,7 @@ export function answerOfEnd({ store, nowMs }: Context, { account, call, outcome 
 
 /** The facts of a call, or `null` where this object has no such call of the organization. */
 export function readCall(context: Context, organizationId: string, callId: string): Call | null {
-  return context.store.transaction(context.nowMs, () => findCall(context, { organizationId, callId })?.stored.call ?? null);
+  return context.store.transaction(context.nowMs, () => findCall(context, { organizationId, callId })?.stored?.call ?? null);
 }
 
 export const callNotFound = () => refuse('CALL_NOT_FOUND', 'no such call');

@@ -44,7 +44,7 @@ export function record(context: Context, begin: BeginCommand, toFinish: Omit<Fin
 function finishOrRepeat(context: Context, command: FinishCommand): FinishedCall {
   const { store, nowMs } = context;
   const found = findCall(context, command);
-  if (!found) return callNotFound();
+  if (!found?.stored) return callNotFound();
   const { account, stored } = found;
   if (!canEnd(stored.call)) {
     const { outcome } = stored.call;
