@@ -152,4 +152,12 @@ export const MIGRATIONS: readonly string[] = [
     SELECT hash, fingerprint, generation, call_id, at_ms FROM derived_keys_by_rowid;
   DROP TABLE derived_keys_by_rowid;
   `,
+  `
+  -- What waits for D1 as a log: its end is written, its beginning is read and dropped, and no key has to be found.
+  ALTER TABLE outbox RENAME TO outbox_by_key;
+  DROP INDEX outbox_order;
+  CREATE TABLE outbox (place INTEGER PRIMARY KEY, kind TEXT NOT NULL, id TEXT NOT NULL, queued_at_ms INTEGER NOT NULL);
+  INSERT INTO outbox (kind, id, queued_at_ms) SELECT kind, id, queued_at_ms FROM outbox_by_key ORDER BY queued_at_ms;
+  DROP TABLE outbox_by_key;
+  `,
 ];

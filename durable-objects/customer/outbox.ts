@@ -9,8 +9,8 @@ import { withTimeout } from '../../src/platform/timeout.ts';
 import { projectionStatements } from './projection.ts';
 import type { CustomerStore } from './store.ts';
 
-/** Rows of one D1 batch. */
-const BATCH_ROWS_MAX = 400;
+/** Changes that one D1 batch brings. */
+const BATCH_CHANGES_MAX = 400;
 /** Batches of one alarm; the next alarm goes on. */
 const BATCHES_MAX = 25;
 /** A D1 that does not answer counts as away. */
@@ -40,13 +40,12 @@ export async function deliver(context: OutboxContext): Promise<void> {
   try {
     for (let batch = 0; batch < BATCHES_MAX; batch += 1) {
       const account = store.account();
-      const rows = store.outboxRows(BATCH_ROWS_MAX);
-      if (!account || rows.length === 0) break;
-      await withTimeout(context.db.batch(projectionStatements(context.db, account, rows)), D1_TIMEOUT_MS, 'D1');
-      store.transaction(now(), () => store.outboxSent(rows, now()));
+      const page = store.outboxPage(BATCH_CHANGES_MAX);
+      if (!account || page.rows.length === 0) break;
+      await withTimeout(context.db.batch(projectionStatements(context.db, account, page.rows)), D1_TIMEOUT_MS, 'D1');
+      store.transaction(now(), () => store.outboxSent(page, now()));
     }
-    const { pending } = store.outboxState();
-    store.transaction(now(), () => store.saveDelivery({ failures: 0, dueAtMs: pending > 0 ? now() : null, lastError: null }));
+    store.transaction(now(), () => store.saveDelivery({ failures: 0, dueAtMs: store.hasOutbox ? now() : null, lastError: null }));
     if (before.failures > 0) await announce(context, organizationIdOf(store), null);
   } catch (error) {
     const failures = before.failures + 1;

@@ -17,7 +17,7 @@ import { ChargeTable, type OpenCharge } from './tables/charges.ts';
 import { type DerivedKey, KeyTable, type UsedKey } from './tables/keys.ts';
 import { LedgerTable, type StoredEntry } from './tables/ledger.ts';
 import { MeterEventTable } from './tables/meter-events.ts';
-import { type Delivery, type OutboxRow, OutboxTable } from './tables/outbox.ts';
+import { type Delivery, type OutboxPage, type OutboxRow, OutboxTable } from './tables/outbox.ts';
 import { UsageHourTable } from './tables/usage-hours.ts';
 import { type UnwrittenCall, UnwrittenCalls } from './unwritten-calls.ts';
 
@@ -40,6 +40,8 @@ const OUTBOX_INTERVAL_MS = 2_000;
 /** Rows of each table that one round of pruning removes at most, and how long it waits for the next round. */
 const PRUNE_ROWS_MAX = 500;
 const PRUNE_ROUND_MS = 1_000;
+/** How far D1 may lag behind while calls, meter events and entries that it has are pruned. */
+const PRUNE_LAG_MS_MAX = 60_000;
 /** Pruning comes round at most this often when nothing is left over. */
 const PRUNE_INTERVAL_MS = HOUR_MS;
 
@@ -132,7 +134,7 @@ export class CustomerStore {
     due.replenishMs = replenishmentOf(account);
     due.expiryMs = nextExpiryMs(account.wallet);
     if (before?.subscription !== account.subscription || before.contact !== account.contact) {
-      this.#enqueue('customer', account.customerId, account.revision, nowMs);
+      this.#enqueue('customer', account.customerId, nowMs);
     }
     return account;
   }
@@ -149,7 +151,7 @@ export class CustomerStore {
     const { wallet } = account;
     for (const entry of wallet.entries) {
       const entryId = this.#ledger.append(entry);
-      this.#enqueue('credit_entry', String(entryId), entryId, nowMs);
+      this.#enqueue('credit_entry', String(entryId), nowMs);
     }
     if (wallet !== this.#account?.wallet) this.#assertLedger(wallet);
     return wallet.entries.length === 0 ? account : { ...account, wallet: { ...wallet, entries: [] } };
@@ -199,13 +201,13 @@ export class CustomerStore {
     const due = this.#dueNow();
     if (call.status === 'IN_PROGRESS') due.deadlineMs = Math.min(due.deadlineMs ?? NEVER_MS, call.deadlineAtMs);
     else due.pruneMs ??= nowMs + ANSWER_RETENTION_MS;
-    this.#enqueue('call', call.callId, call.revision, nowMs);
+    this.#enqueue('call', call.callId, nowMs);
   }
 
   /** Stores what became of a call's charge. */
   updateCall(call: Call, nowMs: number): void {
     this.#calls.update(call);
-    this.#enqueue('call', call.callId, call.revision, nowMs);
+    this.#enqueue('call', call.callId, nowMs);
   }
 
   /** Stores a call that stopped being in progress, with the answer of its end where it has one. */
@@ -214,7 +216,7 @@ export class CustomerStore {
     if (unwritten) this.#calls.insert(call, unwritten.fingerprint, null, end);
     else this.#calls.finish(call, end);
     this.#dueNow().pruneMs ??= nowMs + ANSWER_RETENTION_MS;
-    this.#enqueue('call', call.callId, call.revision, nowMs);
+    this.#enqueue('call', call.callId, nowMs);
   }
 
   keepAnswer(callId: string, text: string): void {
@@ -283,7 +285,7 @@ export class CustomerStore {
   saveMeterEvent(event: MeterEvent, nowMs: number): void {
     this.#meterEvents.save(event);
     this.#dueNow().pruneMs ??= nowMs + METER_EVENT_RETENTION_MS;
-    this.#enqueue('meter_event', event.eventId, event.revision, nowMs);
+    this.#enqueue('meter_event', event.eventId, nowMs);
   }
 
   saveCharge(charge: OpenCharge): void {
@@ -316,16 +318,20 @@ export class CustomerStore {
     return this.#ledger.recent(rowsMax);
   }
 
-  outboxRows(rowsMax: number): OutboxRow[] {
-    return this.#exists ? this.#outbox.rows(rowsMax) : [];
+  outboxPage(changesMax: number): OutboxPage {
+    return this.#exists ? this.#outbox.page(changesMax) : { rows: [], place: 0 };
+  }
+
+  get hasOutbox(): boolean {
+    return !this.#outbox.isEmpty();
   }
 
   outboxState(): { pending: number; oldestMs: number | null } {
     return this.#outbox.state();
   }
 
-  outboxSent(rows: readonly OutboxRow[], nowMs: number): void {
-    this.#outbox.drop(rows);
+  outboxSent({ place }: OutboxPage, nowMs: number): void {
+    this.#outbox.drop(place);
     this.#deliveredAtMs = nowMs;
   }
 
@@ -341,11 +347,13 @@ export class CustomerStore {
   /** Removes what is past its retention, a bounded number of rows. Calls that D1 does not have yet stay. */
   prune(nowMs: number): void {
     if ((this.#dueNow().pruneMs ?? NEVER_MS) > nowMs) return;
+    // What D1 lacks has to stay. While it lags, nothing that it may lack goes: the more waits, the longer it takes to see what that is.
+    const isCurrent = (this.#outbox.oldestMs() ?? nowMs) >= nowMs - PRUNE_LAG_MS_MAX;
     const written = [
       this.#calls.dropAnswers(nowMs - ANSWER_RETENTION_MS, PRUNE_ROWS_MAX),
-      this.#calls.drop(nowMs - CALL_RETENTION_MS, PRUNE_ROWS_MAX),
-      this.#meterEvents.drop(nowMs - METER_EVENT_RETENTION_MS, PRUNE_ROWS_MAX),
-      this.#ledger.drop(nowMs - LEDGER_RETENTION_MS, PRUNE_ROWS_MAX),
+      isCurrent ? this.#calls.drop(nowMs - CALL_RETENTION_MS, PRUNE_ROWS_MAX) : 0,
+      isCurrent ? this.#meterEvents.drop(nowMs - METER_EVENT_RETENTION_MS, PRUNE_ROWS_MAX) : 0,
+      isCurrent ? this.#ledger.drop(nowMs - LEDGER_RETENTION_MS, PRUNE_ROWS_MAX) : 0,
       this.#keys.drop(nowMs, PRUNE_ROWS_MAX),
       this.#keys.dropDerived(nowMs - CALL_RETENTION_MS, PRUNE_ROWS_MAX),
       this.usageHours.drop(nowMs - USAGE_HOURS_RETENTION_MS, PRUNE_ROWS_MAX),
@@ -369,8 +377,8 @@ export class CustomerStore {
     return times.length === 0 ? null : Math.min(...times);
   }
 
-  #enqueue(kind: OutboxRow['kind'], id: string, revision: number, nowMs: number): void {
-    this.#outbox.add(kind, id, revision, nowMs);
+  #enqueue(kind: OutboxRow['kind'], id: string, nowMs: number): void {
+    this.#outbox.add(kind, id, nowMs);
     if (this.#dueNow().outboxMs !== null) return;
     const waitMs = Math.max(OUTBOX_DELAY_MS, Math.min(OUTBOX_INTERVAL_MS, this.#deliveredAtMs + OUTBOX_INTERVAL_MS - nowMs));
     this.saveDelivery({ failures: 0, dueAtMs: nowMs + waitMs, lastError: null });

@@ -113,6 +113,32 @@ describe('a batch that was committed without an answer', () => {
   });
 });
 
+describe('a call that ends while its begin is on the way', () => {
+  test('is sent again with its end, and counts as one change that waits', async () => {
+    await withObject(PLAN, async (object, { organizationId }) => {
+      accepted(object.begin('a', START));
+      accepted(object.begin('b', START));
+      // A delivery sends what is there until nothing is: the second batch of this one does not get through.
+      let batches = 0;
+      const once = {
+        prepare: bindings.DB.prepare.bind(bindings.DB),
+        batch: (statements: D1PreparedStatement[]) => {
+          batches += 1;
+          if (batches > 1) return away.batch(statements);
+          accepted(object.end('a', START + 900));
+          return bindings.DB.batch(statements);
+        },
+      } as unknown as D1Database;
+      await object.deliver(once, START + 1_000);
+      expect(await idsInD1(organizationId)).toEqual(['a IN_PROGRESS', 'b IN_PROGRESS']);
+      expect(object.outbox().pending).toBe(1);
+      await object.deliver(bindings.DB, START + 5_000);
+      expect(await idsInD1(organizationId)).toEqual(['a COMPLETED', 'b IN_PROGRESS']);
+      expect(object.outbox().pending).toBe(0);
+    });
+  });
+});
+
 describe('a large backlog', () => {
   test('of 2,000 calls with long tags drains in bounded batches', async () => {
     await withObject(PLAN, async (object, { organizationId }) => {

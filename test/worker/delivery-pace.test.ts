@@ -20,7 +20,7 @@ test('an idle customer is sent soon, a busy one at most every two seconds, and a
       return store.delivery().dueAtMs;
     };
     const deliver = (atMs: number) => {
-      store.outboxSent(store.outboxRows(10), atMs);
+      store.outboxSent(store.outboxPage(10), atMs);
       store.saveDelivery({ failures: 0, dueAtMs: null, lastError: null });
     };
 

@@ -23,18 +23,16 @@ it.each(MIGRATIONS.slice(1).map((_, index) => index + 1))(
         `INSERT INTO calls (call_id, status, started_at_ms, deadline_at_ms, record, begin_fingerprint) VALUES ('call-1', 'IN_PROGRESS', 1, 2, ?, 'print')`,
         record,
       );
+      // Until version 5 the queue was kept by key, not by place.
       sql.exec(`INSERT INTO outbox (kind, id, revision, queued_at_ms) VALUES ('call', 'call-1', 7, 20), ('customer', 'customer-1', 3, 10)`);
       sql.exec(`INSERT INTO derived_keys (hash, fingerprint, generation, call_id, at_ms) VALUES ('hash', 'print', 5, 'call-1', 1)`);
 
       const store = new CustomerStore(storage);
 
-      expect(store.outboxRows(10).map(({ kind, id, revision }) => ({ kind, id, revision }))).toEqual([
-        { kind: 'customer', id: 'customer-1', revision: 3 },
-        { kind: 'call', id: 'call-1', revision: 7 },
-      ]);
+      expect(store.outboxPage(10).rows.map(({ kind, id }) => `${kind} ${id}`)).toEqual(['customer customer-1', 'call call-1']);
       expect(store.derivedCall('hash', 'print')).toMatchObject({ newest: 5, call: { beginFingerprint: 'print' } });
       expect(sql.exec('SELECT version FROM schema_version').one().version).toBe(MIGRATIONS.length);
-      store.outboxSent(store.outboxRows(1), 30);
+      store.outboxSent(store.outboxPage(1), 30);
       expect(store.outboxState()).toEqual({ pending: 1, oldestMs: 20 });
     });
   },

@@ -151,6 +151,11 @@ describe('retention', () => {
       object.housekeep(finished + 8 * DAY);
       expect(object.rows('calls')).toBe(1);
       await object.deliver(somewhere, finished + 9 * DAY);
+      // A change of a moment ago, as a late charge makes one.
+      object.query(`INSERT INTO outbox (kind, id, queued_at_ms) VALUES ('call', 'a', ${finished + 9 * DAY})`);
+      object.housekeep(finished + 9 * DAY + 1_000);
+      expect(object.rows('calls')).toBe(1);
+      object.query('DELETE FROM outbox');
       object.housekeep(finished + 10 * DAY);
       expect(object.rows('calls')).toBe(0);
       expect(object.rows('usage_hours')).toBe(1);

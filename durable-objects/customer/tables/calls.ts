@@ -141,7 +141,7 @@ export class CallTable {
     return this.#sql.exec(
       `DELETE FROM calls WHERE call_id IN (
          SELECT call_id FROM calls WHERE finished_at_ms <= ?
-           AND NOT EXISTS (SELECT 1 FROM outbox WHERE kind = 'call' AND id = calls.call_id) LIMIT ?)`,
+           AND call_id NOT IN (SELECT id FROM outbox WHERE kind = 'call') LIMIT ?)`,
       finishedByMs,
       rowsMax,
     ).rowsWritten;

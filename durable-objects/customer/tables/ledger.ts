@@ -53,7 +53,7 @@ export class LedgerTable {
       `DELETE FROM ledger WHERE entry_id IN (
          SELECT entry_id FROM ledger WHERE at_ms <= ?
            AND entry_id NOT IN (SELECT MAX(entry_id) FROM ledger GROUP BY unit)
-           AND NOT EXISTS (SELECT 1 FROM outbox WHERE kind = 'credit_entry' AND id = CAST(ledger.entry_id AS TEXT)) LIMIT ?)`,
+           AND entry_id NOT IN (SELECT CAST(id AS INTEGER) FROM outbox WHERE kind = 'credit_entry') LIMIT ?)`,
       madeByMs,
       rowsMax,
     ).rowsWritten;

@@ -26,7 +26,7 @@ export class MeterEventTable {
     return this.#sql.exec(
       `DELETE FROM meter_events WHERE event_id IN (
          SELECT event_id FROM meter_events WHERE at_ms <= ?
-           AND NOT EXISTS (SELECT 1 FROM outbox WHERE kind = 'meter_event' AND id = meter_events.event_id)
+           AND event_id NOT IN (SELECT id FROM outbox WHERE kind = 'meter_event')
            AND NOT EXISTS (SELECT 1 FROM charges WHERE kind = 'meter_event' AND subject_id = meter_events.event_id) LIMIT ?)`,
       recordedByMs,
       rowsMax,

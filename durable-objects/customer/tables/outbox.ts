@@ -1,13 +1,20 @@
 /**
- * What D1 does not have yet, and how sending it goes. A row names what changed; what it looks like is read when it is sent.
+ * What D1 does not have yet, and how sending it goes: a log of changes. A change names what changed; what that looks like is
+ * read when it is sent. What changed several times is sent once.
  */
 
 export interface OutboxRow {
   kind: 'customer' | 'call' | 'meter_event' | 'credit_entry';
   id: string;
-  revision: number;
   /** What the row of that kind and id records; `null` for the customer. */
   record: unknown;
+}
+
+/** The oldest changes. */
+export interface OutboxPage {
+  rows: OutboxRow[];
+  /** The place in the log of the last of them. */
+  place: number;
 }
 
 export interface Delivery {
@@ -23,44 +30,45 @@ export class OutboxTable {
     this.#sql = sql;
   }
 
-  add(kind: OutboxRow['kind'], id: string, revision: number, nowMs: number): void {
-    this.#sql.exec(
-      `INSERT INTO outbox (kind, id, revision, queued_at_ms) VALUES (?, ?, ?, ?)
-       ON CONFLICT (kind, id) DO UPDATE SET revision = excluded.revision`,
-      kind,
-      id,
-      revision,
-      nowMs,
-    );
+  add(kind: OutboxRow['kind'], id: string, nowMs: number): void {
+    this.#sql.exec('INSERT INTO outbox (kind, id, queued_at_ms) VALUES (?, ?, ?)', kind, id, nowMs);
   }
 
-  /** The oldest changes first. */
-  rows(rowsMax: number): OutboxRow[] {
-    const rows = this.#sql.exec<{ kind: OutboxRow['kind']; id: string; revision: number; record: string | null }>(
-      `SELECT o.kind, o.id, o.revision, CASE o.kind
+  /** What the oldest `changesMax` changes changed. */
+  page(changesMax: number): OutboxPage {
+    const rows = this.#sql.exec<{ kind: OutboxRow['kind']; id: string; place: number; record: string | null }>(
+      `SELECT o.kind, o.id, o.place, CASE o.kind
          WHEN 'call' THEN (SELECT record FROM calls WHERE call_id = o.id)
          WHEN 'meter_event' THEN (SELECT record FROM meter_events WHERE event_id = o.id)
          WHEN 'credit_entry' THEN (SELECT record FROM ledger WHERE entry_id = CAST(o.id AS INTEGER)) END AS record
-       FROM outbox o ORDER BY o.queued_at_ms LIMIT ?`,
-      rowsMax,
+       FROM (SELECT kind, id, MAX(place) AS place FROM (SELECT kind, id, place FROM outbox ORDER BY place LIMIT ?) GROUP BY kind, id) o
+       ORDER BY o.place`,
+      changesMax,
     );
-    return rows.toArray().map((row) => ({ ...row, record: row.record === null ? null : JSON.parse(row.record) }));
+    const found = rows.toArray();
+    return {
+      rows: found.map(({ kind, id, record }) => ({ kind, id, record: record === null ? null : JSON.parse(record) })),
+      place: found.at(-1)?.place ?? 0,
+    };
+  }
+
+  isEmpty(): boolean {
+    return this.#sql.exec('SELECT 1 FROM outbox LIMIT 1').toArray().length === 0;
   }
 
   state(): { pending: number; oldestMs: number | null } {
-    const sql = 'SELECT COUNT(*) AS pending, MIN(queued_at_ms) AS oldestMs FROM outbox';
-    return this.#sql.exec<{ pending: number; oldestMs: number | null }>(sql).one();
+    const sql = 'SELECT COUNT(*) AS pending FROM (SELECT DISTINCT kind, id FROM outbox)';
+    return { ...this.#sql.exec<{ pending: number }>(sql).one(), oldestMs: this.oldestMs() };
   }
 
-  /** Forgets rows that were sent, unless they changed in the meantime. */
-  drop(rows: readonly OutboxRow[]): void {
-    this.#sql.exec(
-      // CROSS JOIN keeps the order: each row that was sent is looked up by its key, however many wait.
-      `DELETE FROM outbox WHERE (kind, id) IN (
-         SELECT o.kind, o.id FROM json_each(?) sent CROSS JOIN outbox o
-           ON o.kind = sent.value ->> 'kind' AND o.id = sent.value ->> 'id' AND o.revision = sent.value ->> 'revision')`,
-      JSON.stringify(rows.map(({ kind, id, revision }) => ({ kind, id, revision }))),
-    );
+  oldestMs(): number | null {
+    const sql = 'SELECT queued_at_ms AS oldestMs FROM outbox ORDER BY place LIMIT 1';
+    return this.#sql.exec<{ oldestMs: number }>(sql).toArray()[0]?.oldestMs ?? null;
+  }
+
+  /** Forgets the changes up to that place, because they were sent. What changed again since has a later place. */
+  drop(place: number): void {
+    this.#sql.exec('DELETE FROM outbox WHERE place <= ?', place);
   }
 
   delivery(): Delivery {
