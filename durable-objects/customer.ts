@@ -35,7 +35,6 @@ import type {
   IncrementCommand,
   MigrateCommand,
   OpenCommand,
-  OpenedCall,
   ProvisionCommand,
   ReadUsageCommand,
   ReplenishCommand,
@@ -53,7 +52,7 @@ export class Customer extends DurableObject<Env> {
   readonly #objectId: string;
   #store: CustomerStore;
   /** For the commands that come in numbers. */
-  readonly #commits = new GroupCommit();
+  readonly #commits = new GroupCommit((commands) => this.#store.together(Date.now(), commands));
   /** Calls that stand in memory alone are going to be looked at. */
   #writingBehind = false;
   /** The work of the alarm that fired last. */
@@ -80,18 +79,18 @@ export class Customer extends DurableObject<Env> {
     calls.voidCall(this.#context(), organizationId, callId);
   }
 
-  /** An `OpenCommand`. */
-  open(command: string): OpenedCall | Promise<OpenedCall> {
+  /** An `OpenCommand`. Answers with an `OpenedCall` as JSON: what goes into a text comes out as one, at less cost than an object. */
+  open(command: string): string | Promise<string> {
     return this.#commits.run(() => {
       const opened = madeCalls.open(this.#context(), receiveCommand<OpenCommand>(command));
       this.#writeBehind();
-      return opened;
+      return JSON.stringify(opened);
     });
   }
 
-  /** A `FinishCommand`. */
-  finish(command: string): FinishedCall | Promise<FinishedCall> {
-    return this.#commits.run(() => madeCalls.finish(this.#context(), receiveCommand<FinishCommand>(command)));
+  /** A `FinishCommand`. Answers with a `FinishedCall` as JSON. */
+  finish(command: string): string | Promise<string> {
+    return this.#commits.run(() => JSON.stringify(madeCalls.finish(this.#context(), receiveCommand<FinishCommand>(command))));
   }
 
   record(command: BeginCommand, end: Omit<FinishCommand, 'callId'>): FinishedCall {

@@ -3,8 +3,8 @@
  *
  * Committing costs more than most commands do. A command that finds the object idle runs at once. While others follow
  * closely, they are gathered until the event loop has seen what else has arrived; where that were several, the next ones
- * for a moment longer. Each command is a transaction of its own: one that fails takes nothing with it. No answer leaves the
- * object before its commit is durable, whoever shares it.
+ * for a moment longer. A command that fails takes nothing with it. No answer leaves the object before its commit is
+ * durable, whoever shares it.
  */
 
 /** Commands of one turn. */
@@ -12,25 +12,34 @@ const GROUP_MAX = 100;
 /** How long the commands of a busy object wait for company. Twice as long makes hardly larger groups of the commands of 16 callers. */
 const BUSY_GATHER_MS = 2;
 
+/** Runs commands as one transaction: where one of them throws, none has done anything. */
+export type Together = <Results>(commands: () => Results) => Results;
+
+interface Waiting {
+  command: () => unknown;
+  resolve: (result: unknown) => void;
+  reject: (error: unknown) => void;
+}
+
 export class GroupCommit {
-  #waiting: (() => void)[] = [];
+  readonly #together: Together | undefined;
+  #waiting: Waiting[] = [];
   /** A turn was taken so recently that the next one gathers. */
   #gathering = false;
 
-  /** Runs the command in this turn or the next. Rejects with what it throws. */
+  /** Without `together`, each command of a group is left to itself. */
+  constructor(together?: Together) {
+    this.#together = together;
+  }
+
+  /** Runs the command in this turn or the next. Rejects with what it throws. It may be run again where the first run was undone. */
   run<Result>(command: () => Result): Result | Promise<Result> {
     if (!this.#gathering) {
       this.#gather();
       return command();
     }
     const { promise, resolve, reject } = Promise.withResolvers<Result>();
-    this.#waiting.push(() => {
-      try {
-        resolve(command());
-      } catch (error) {
-        reject(error);
-      }
-    });
+    this.#waiting.push({ command, resolve: resolve as Waiting['resolve'], reject });
     if (this.#waiting.length >= GROUP_MAX) this.#runAll();
     return promise;
   }
@@ -51,6 +60,22 @@ export class GroupCommit {
   #runAll(): void {
     const group = this.#waiting;
     this.#waiting = [];
-    for (const run of group) run();
+    const results = group.length > 1 && this.#together ? this.#runTogether(group, this.#together) : null;
+    for (const [index, { command, resolve, reject }] of group.entries()) {
+      try {
+        resolve(results ? results[index] : command());
+      } catch (error) {
+        reject(error);
+      }
+    }
+  }
+
+  /** What each command returned; `null` where one of them failed, so that each has to run by itself. */
+  #runTogether(group: readonly Waiting[], together: Together): unknown[] | null {
+    try {
+      return together(() => group.map(({ command }) => command()));
+    } catch {
+      return null;
+    }
   }
 }

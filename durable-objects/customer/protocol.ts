@@ -6,7 +6,7 @@
 import type { BeginCallData, EndCallData } from '../../src/contract/calls.ts';
 import type { CompressPromptRequest } from '../../src/contract/compression.ts';
 import type { CustomerState } from '../../src/contract/entitlements.ts';
-import type { Refusal } from '../../src/contract/errors.ts';
+import type { Accepted, Refusal } from '../../src/contract/errors.ts';
 import type { Account, ChangeStrategy, Contact } from '../../src/domain/account.ts';
 import type { BeginRequest, CallStatus, EndRequest } from '../../src/domain/call.ts';
 import type { IncrementRequest } from '../../src/domain/custom-meter.ts';
@@ -37,8 +37,8 @@ export interface Provisioning {
   organizationId: string;
   customerId: string;
   /**
-   * The organization's default plan, a `PlanVersion` as JSON: a text crosses at less cost, and only for a new customer it is
-   * read. `null` where there is none, and then nobody new is provisioned.
+   * The organization's default plan, a `PlanVersion` as JSON. `null` where there is none, or where it is told only if it is
+   * asked for: nobody new is provisioned then.
    */
   defaultPlan: string | null;
   contact: Contact;
@@ -67,17 +67,19 @@ export interface OpenCommand extends BeginCommand {
 /** What has to be known of a call in order to make it. */
 export type Admission = Pick<BeginCallData, 'callId' | 'canceled' | 'allowed' | 'entitlementHints' | 'vendorHints'>;
 
-/** A begin, with what became of the call since. */
+/** What the caller of an operation gets to see of its answer. */
+export type Told<Data> = Pick<Accepted<Data>, 'result' | 'data'>;
+
+/** A begin, with what became of the call since. Plain JSON. */
 export type OpenedCall =
   | { ok: false; refusal: Refusal }
   | {
       ok: true;
       replayed: boolean;
       status: CallStatus;
-      /** An `Admission` as JSON. */
-      admission: string;
-      /** Where it was wanted: `result` and `data` as JSON. */
-      answer: string | null;
+      admission: Admission;
+      /** Where it was wanted. */
+      answer: Told<BeginCallData> | null;
       /** Of a replayed begin whose call has ended: a `KeptAnswer` as JSON. */
       kept: string | null;
     };
@@ -106,14 +108,15 @@ export interface FinishCommand extends Pick<EndCommand, 'organizationId' | 'call
   answered: boolean;
 }
 
+/** What came of an end. Plain JSON. */
 export type FinishedCall =
   | { ok: false; refusal: Refusal }
   | {
       ok: true;
       /** `null` where it is not known. */
       costNanoUsd: string | null;
-      /** Where it was wanted: `result` and `data` as JSON. */
-      answer: string | null;
+      /** Where it was wanted. */
+      answer: Told<EndCallData> | null;
     };
 
 export interface ProvisionCommand extends Provisioning {

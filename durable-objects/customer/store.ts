@@ -58,7 +58,8 @@ export class CustomerStore {
   #exists: boolean;
   /** As committed, with what unwritten calls hold; dropped when a transaction fails. */
   #account: Account | null | undefined;
-  /** The command under way changed what is stored of the account. */
+  #inTransaction = false;
+  /** The transaction under way changed what is stored of the account. */
   #accountChanged = false;
   #due: Due | undefined;
   #alarmMs: number | null | undefined;
@@ -93,24 +94,37 @@ export class CustomerStore {
    * not written yet are written first, unless the command can do without.
    */
   transaction<Result>(nowMs: number, command: () => Result, unwritten: 'WRITE' | 'LEAVE' = 'WRITE'): Result {
+    return this.together(nowMs, () => {
+      if (unwritten === 'WRITE') this.writeCalls(nowMs);
+      return command();
+    });
+  }
+
+  /** Runs several transactions as one, which is what they cost then. Where one of them throws, nothing of any is left. */
+  together<Results>(nowMs: number, commands: () => Results): Results {
+    if (this.#inTransaction) return commands();
+    this.#inTransaction = true;
     try {
-      const result = this.#storage.transactionSync(() => {
-        if (unwritten === 'WRITE') this.writeCalls(nowMs);
-        const done = command();
+      const results = this.#storage.transactionSync(() => {
+        const done = commands();
         if (this.#accountChanged) this.#storeAccount();
+        this.usageHours.flush();
         if (this.#exists) this.#arm(nowMs);
         return done;
       });
       this.#unwritten.committed();
-      return result;
+      return results;
     } catch (error) {
       this.#unwritten.rolledBack();
+      this.usageHours.rolledBack();
       this.#accountChanged = false;
       this.#account = undefined;
       this.#due = undefined;
       this.#alarmMs = undefined;
       this.#exists = this.#hasSchema();
       throw error;
+    } finally {
+      this.#inTransaction = false;
     }
   }
 

@@ -153,10 +153,11 @@ async function meterLine(
   // What the line is told apart by is its id: its content is the vendor's and does not change.
   const command = await beginCommand(caller, { ...begin, requested: { [tier]: true } }, `batch ${batchId}`, 'API');
   const end = await finishCommand(caller, { ...outcome, customerId, modelUsed, providerUsed: BATCH_VENDOR, answered: false });
+  const defaultPlan = organization.defaultPlan && JSON.stringify(organization.defaultPlan);
   const claim = await claimKey(env, organizationId, callId, customerId);
   if (claim.customerId !== customerId) return refuseLine(callId, 'the id is claimed for another customer');
   const recorded = (await ask(customerByName(env, organizationId, customerId), (customer) =>
-    customer.record({ ...command, key: { source: 'explicit', callId, claimedAtMs: claim.claimedAtMs } }, end),
+    customer.record({ ...command, defaultPlan, key: { source: 'explicit', callId, claimedAtMs: claim.claimedAtMs } }, end),
   )) as FinishedCall;
   // A line of an old run whose answers the object has dropped was metered then.
   return recorded.ok ? tier : refuseLine(callId, recorded.refusal.message);

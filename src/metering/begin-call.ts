@@ -30,7 +30,7 @@ export async function beginCall(caller: Caller, request: BeginCallRequest, heade
   const fingerprint = await fingerprintOf({ ...described, customerFriendlyName: friendlyName, pricingMode });
   const command = await beginCommand(caller, request, fingerprint, 'standard');
   const begin = (stub: DurableObjectStub<Customer>, key: CallKey) =>
-    stub.begin(sendCommand({ ...command, key })) as PromiseLike<SentAnswer>;
+    withPlanWhereNew(caller, (defaultPlan) => stub.begin(sendCommand({ ...command, defaultPlan, key })) as PromiseLike<SentAnswer>);
   return underKey(caller, request, headerKey, 'standard', begin, (answer) => answer);
 }
 
@@ -79,12 +79,16 @@ export async function openCall(
   const openedBy = timeOrderedId(Date.now());
   const toMake = { ...command, ...(deadlineMs !== undefined && { deadlineMs }), request: { ...command.request, runsOn, openedBy } };
   const open = (stub: DurableObjectStub<Customer>, key: CallKey, more: { untold?: true } = {}) =>
-    stub.open(sendCommand({ ...toMake, ...more, key, answered })) as PromiseLike<OpenedCall>;
+    withPlanWhereNew(
+      caller,
+      async (defaultPlan) => JSON.parse(await stub.open(sendCommand({ ...toMake, ...more, defaultPlan, key, answered }))) as OpenedCall,
+    );
   if (!keyless) return openedOf(await underKey(caller, request, headerKey, 'API', open, (opened) => opened), null);
   const key = { source: 'request', requestId: openedBy } as const;
   const address = customerByName(caller.env, caller.organization.organizationId, request.customerId);
   const opened = await ask(address, (customer, attempt) => open(customer, { ...key, first: attempt === 1 }, untold ? { untold } : {}));
-  return openedOf(opened, untold ? { ...toMake, key: { ...key, first: false } } : null);
+  // Without a default plan: a customer who is erased in the meantime does not come back with the record of the call.
+  return openedOf(opened, untold ? { ...toMake, defaultPlan: null, key: { ...key, first: false } } : null);
 }
 
 function openedOf(opened: OpenedCall, untold: BeginCommand | null): Opened {
@@ -94,28 +98,37 @@ function openedOf(opened: OpenedCall, untold: BeginCommand | null): Opened {
     ok: true,
     replayed,
     status,
-    admission: JSON.parse(admission) as Admission,
-    answer: answer === null ? null : { ...(JSON.parse(answer) as Accepted<BeginCallData>), ok: true, replayed },
+    admission,
+    answer: answer && { ok: true, ...answer, replayed },
     kept: kept === null ? null : (JSON.parse(kept) as KeptAnswer),
     untold,
   };
 }
 
-/** The begin as the customer's object takes it, but for its key. */
+/** A default plan is told only to an object that asks for it, because its customer is new. */
+async function withPlanWhereNew<Begun extends { ok: true } | { ok: false; refusal: Refusal }>(
+  { organization: { defaultPlan } }: Caller,
+  begin: (defaultPlan: string | null) => PromiseLike<Begun>,
+): Promise<Begun> {
+  const begun = await begin(null);
+  const asksForPlan = !begun.ok && begun.refusal.code === 'SUBSCRIPTION_NOT_FOUND' && defaultPlan !== null;
+  return asksForPlan ? begin(JSON.stringify(defaultPlan)) : begun;
+}
+
+/** The begin as the customer's object takes it, but for its key and the plan that a new customer gets. */
 export async function beginCommand(
   { env, organization, defer }: Caller,
   request: BeginCallRequest,
   fingerprint: string,
   callType: CallType,
-): Promise<Omit<BeginCommand, 'key'>> {
+): Promise<Omit<BeginCommand, 'key' | 'defaultPlan'>> {
   const { catalog } = await currentCatalog(env, defer);
-  const { organizationId, defaultPlan, models } = organization;
+  const { organizationId, models } = organization;
   const { customerId, customerUserId, customerUserName, customerUserEmail, feature, tags, requested = {}, holdUsd } = request;
   const friendlyName = request.customerFriendlyName ?? request.customerName;
   return {
     organizationId,
     customerId,
-    defaultPlan: defaultPlan && JSON.stringify(defaultPlan),
     contact: { friendlyName, email: request.customerEmail, stripeCustomerId: request.stripeCustomerId },
     fingerprint,
     request: {

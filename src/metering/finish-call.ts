@@ -4,7 +4,6 @@
  */
 
 import type { BeginCommand, FinishCommand, FinishedCall } from '../../durable-objects/customer/protocol.ts';
-import type { Customer } from '../../durable-objects/customer.ts';
 import { resolvePrice } from '../catalog/prices.ts';
 import type { EndCallData } from '../contract/calls.ts';
 import type { Accepted, Refusal } from '../contract/errors.ts';
@@ -60,14 +59,12 @@ export type Finished =
 export async function finishCall(caller: Caller, callId: string, outcome: Outcome): Promise<Finished> {
   const command = await finishCommand(caller, outcome);
   const address = customerByName(caller.env, caller.organization.organizationId, outcome.customerId);
-  const send = (command: (customer: DurableObjectStub<Customer>) => PromiseLike<FinishedCall>) => ask(address, command);
-  const finished = await send((customer) => customer.finish(sendCommand({ ...command, callId })) as PromiseLike<FinishedCall>);
+  const finished = JSON.parse(await ask(address, (customer) => customer.finish(sendCommand({ ...command, callId })))) as FinishedCall;
   const { untold } = outcome;
   const forgotten = untold && !finished.ok && finished.refusal.code === 'CALL_NOT_FOUND';
   if (!forgotten) return finishedOf(finished);
-  // Without a default plan: a customer who was erased in the meantime does not come back.
-  const begin = { ...untold, untold: false, defaultPlan: null };
-  return finishedOf(await send((customer) => customer.record(begin, command) as PromiseLike<FinishedCall>));
+  const begin = { ...untold, untold: false };
+  return finishedOf(await ask(address, (customer) => customer.record(begin, command) as PromiseLike<FinishedCall>));
 }
 
 function finishedOf(finished: FinishedCall): Finished {
@@ -76,7 +73,7 @@ function finishedOf(finished: FinishedCall): Finished {
   return {
     ok: true,
     costNanoUsd: costNanoUsd === null ? null : BigInt(costNanoUsd),
-    answer: answer === null ? null : { ...(JSON.parse(answer) as Accepted<EndCallData>), ok: true, replayed: false },
+    answer: answer && { ok: true, ...answer, replayed: false },
   };
 }
 

@@ -22,7 +22,7 @@ const USAGE = { usage: { ...NO_USAGE, inputTokens: 10, responseTokens: 3 } };
 function opened(object: Clockwork, ...asked: Parameters<Clockwork['open']>): string {
   const answer = object.open(...asked);
   if (!answer.ok) throw new Error(`refused: ${answer.refusal.code}`);
-  return (JSON.parse(answer.admission) as { callId: string }).callId;
+  return answer.admission.callId;
 }
 
 const used = (object: Clockwork, atMs: number) => {

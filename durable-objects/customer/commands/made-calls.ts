@@ -4,9 +4,9 @@
  * Whoever opened a call finishes it, and nobody else retries that: a finish that is sent again, because its answer was
  * lost, is answered from the call, and no answer is stored for it.
  */
-import { answerText } from '../../../src/contract/errors.ts';
+import type { Accepted } from '../../../src/contract/errors.ts';
 import { canEnd } from '../../../src/domain/call.ts';
-import type { BeginCommand, FinishCommand, FinishedCall, KeptAnswer, OpenCommand, OpenedCall } from '../protocol.ts';
+import type { BeginCommand, FinishCommand, FinishedCall, KeptAnswer, OpenCommand, OpenedCall, Told } from '../protocol.ts';
 import { alreadyFinalized, answerOfEnd, beginOrReplay, callNotFound, type Ended, findCall, recordEnd } from './calls.ts';
 import type { Context } from './context.ts';
 
@@ -22,9 +22,9 @@ export function open(context: Context, command: OpenCommand): OpenedCall {
     const { call, admission } = began;
     const isOpener = call.openedBy !== undefined && call.openedBy === command.request.openedBy;
     const replayed = began.replayed && !isOpener;
-    const answer = command.answered ? answerText(began.answer()) : null;
+    const answer = command.answered ? told(began.answer()) : null;
     const kept = replayed ? store.keptAnswer(call.callId) : null;
-    return { ok: true, replayed, status: call.status, admission: JSON.stringify(admission), answer, kept };
+    return { ok: true, replayed, status: call.status, admission, answer, kept };
   };
   return store.transaction(nowMs, opened, 'LEAVE');
 }
@@ -65,6 +65,8 @@ function tell(context: Context, { answered }: FinishCommand, ended: Ended): Fini
   return {
     ok: true,
     costNanoUsd: price.status === 'FINAL' ? price.costNanoUsd : null,
-    answer: answered ? answerText(answerOfEnd(context, ended)) : null,
+    answer: answered ? told(answerOfEnd(context, ended)) : null,
   };
 }
+
+const told = <Data>({ result, data }: Accepted<Data>): Told<Data> => ({ result, data });

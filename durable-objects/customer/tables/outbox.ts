@@ -6,8 +6,8 @@
 export interface OutboxRow {
   kind: 'customer' | 'call' | 'meter_event' | 'credit_entry';
   id: string;
-  /** What the row of that kind and id records; `null` for the customer. */
-  record: unknown;
+  /** What the row of that kind and id records, as JSON; `null` for the customer. */
+  record: string | null;
 }
 
 /** The oldest changes. */
@@ -36,7 +36,7 @@ export class OutboxTable {
 
   /** What the oldest `changesMax` changes changed. */
   page(changesMax: number): OutboxPage {
-    const rows = this.#sql.exec<{ kind: OutboxRow['kind']; id: string; place: number; record: string | null }>(
+    const rows = this.#sql.exec<{ kind: OutboxRow['kind']; id: string; record: string | null; place: number }>(
       `SELECT o.kind, o.id, o.place, CASE o.kind
          WHEN 'call' THEN (SELECT record FROM calls WHERE call_id = o.id)
          WHEN 'meter_event' THEN (SELECT record FROM meter_events WHERE event_id = o.id)
@@ -46,10 +46,7 @@ export class OutboxTable {
       changesMax,
     );
     const found = rows.toArray();
-    return {
-      rows: found.map(({ kind, id, record }) => ({ kind, id, record: record === null ? null : JSON.parse(record) })),
-      place: found.at(-1)?.place ?? 0,
-    };
+    return { rows: found, place: found.at(-1)?.place ?? 0 };
   }
 
   isEmpty(): boolean {

@@ -34,12 +34,32 @@ const COLUMNS: Record<SentColumn, string> = {
 
 export class UsageHourTable {
   readonly #sql: SqlStorage;
+  /** What the transaction under way adds, by hour: calls that share a transaction share a row. */
+  readonly #added = new Map<number, UsageHour>();
 
   constructor(sql: SqlStorage) {
     this.#sql = sql;
   }
 
+  /** Adds a call. It is written with `flush`. */
   add(atMs: number, usage: UsageHour): void {
+    const hourMs = atMs - (atMs % HOUR_MS);
+    const added = this.#added.get(hourMs);
+    this.#added.set(hourMs, added ? sumOf(added, usage) : usage);
+  }
+
+  /** To be called before a transaction ends. */
+  flush(): void {
+    for (const [hourMs, added] of this.#added) this.#write(hourMs, added);
+    this.#added.clear();
+  }
+
+  /** To be called when a transaction failed. */
+  rolledBack(): void {
+    this.#added.clear();
+  }
+
+  #write(hourMs: number, usage: UsageHour): void {
     this.#sql.exec(
       `INSERT INTO usage_hours (hour_ms, completed_calls, failed_calls, input_tokens, output_tokens, completed_cost_nano_usd, failed_cost_nano_usd,
          unpriced_calls)
@@ -52,7 +72,7 @@ export class UsageHourTable {
          completed_cost_nano_usd = completed_cost_nano_usd + excluded.completed_cost_nano_usd,
          failed_cost_nano_usd = failed_cost_nano_usd + excluded.failed_cost_nano_usd,
          unpriced_calls = unpriced_calls + excluded.unpriced_calls`,
-      atMs - (atMs % HOUR_MS),
+      hourMs,
       usage.completedCalls,
       usage.failedCalls,
       usage.inputTokens,
@@ -72,6 +92,7 @@ export class UsageHourTable {
 
   /** Completed calls and their cost in the UTC hour and the UTC day of that time. */
   velocity(atMs: number): Record<'hour' | 'day', { calls: number; costNanoUsd: NanoUsd }> {
+    this.flush();
     const [hourMs, dayMs] = [atMs - (atMs % HOUR_MS), atMs - (atMs % DAY_MS)];
     const { hourCalls, hourCost, dayCalls, dayCost } = this.#sql
       .exec<{ hourCalls: number; hourCost: string; dayCalls: number; dayCost: string }>(
@@ -107,4 +128,16 @@ export class UsageHourTable {
   oldestMs(): number | null {
     return this.#sql.exec<{ at: number | null }>('SELECT MIN(hour_ms) AS at FROM usage_hours').one().at;
   }
+}
+
+function sumOf(one: UsageHour, other: UsageHour): UsageHour {
+  return {
+    completedCalls: one.completedCalls + other.completedCalls,
+    failedCalls: one.failedCalls + other.failedCalls,
+    inputTokens: one.inputTokens + other.inputTokens,
+    outputTokens: one.outputTokens + other.outputTokens,
+    completedCostNanoUsd: one.completedCostNanoUsd + other.completedCostNanoUsd,
+    failedCostNanoUsd: one.failedCostNanoUsd + other.failedCostNanoUsd,
+    unpricedCalls: one.unpricedCalls + other.unpricedCalls,
+  };
 }
