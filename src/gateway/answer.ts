@@ -71,7 +71,7 @@ export function deniedAnswer(message: string, headers: Record<string, string> = 
 }
 
 /** What was thrown: storage that is away for the moment, or a fault of ours. */
-export function brokenAnswer(error: Error): GatewayAnswer {
+export function brokenAnswer(error: unknown): GatewayAnswer {
   if (error instanceof ServiceUnavailable) return refusalAnswer(refuse('SERVICE_UNAVAILABLE', error.message).refusal);
   return refusalAnswer(refuse('INTERNAL_ERROR', 'something went wrong on our side; the request may be sent again').refusal);
 }

@@ -4,7 +4,7 @@
  * Refusals come in the same order as elsewhere (401, 403, 415, 413, 400), in OpenAI's envelope. A body is refused while
  * it is read, as soon as it is too large.
  */
-import { Hono } from 'hono';
+import type { Hono } from 'hono';
 import { cors } from 'hono/cors';
 import { CORRELATION_HEADER, IDEMPOTENCY_HEADER, REPLAY_HEADER } from '../contract/envelope.ts';
 import { refuse } from '../contract/errors.ts';
@@ -42,21 +42,13 @@ const browsers = cors({
 });
 
 export function mountGateway(app: Hono<AppEnv>): void {
-  const gateway = new Hono<AppEnv>();
-  gateway.onError((error, c) => {
-    console.error(
-      JSON.stringify({ event: 'request_failed', correlationId: c.get('correlationId'), method: c.req.method, error: errorText(error) }),
-    );
-    return respond(c, brokenAnswer(error));
-  });
-  mountModels(gateway);
-  mountFiles(gateway);
-  mountBatches(gateway);
-  mountMethodNotAllowed(gateway);
-  app.route('/', gateway);
+  mountModels(app);
+  mountFiles(app);
+  mountBatches(app);
+  mountMethodNotAllowed(app);
 }
 
-function mountModels(gateway: Hono<AppEnv>): void {
+function mountModels(app: Hono<AppEnv>): void {
   const call =
     (endpoint: Endpoint): Handler =>
     (c, { body }) =>
@@ -69,15 +61,15 @@ function mountModels(gateway: Hono<AppEnv>): void {
         requestId: c.get('correlationId'),
         left: () => c.req.raw.signal,
       });
-  mount(gateway, gatewayOperations.createChatCompletion, call('chat/completions'));
-  mount(gateway, gatewayOperations.createResponse, call('responses'));
-  mount(gateway, gatewayOperations.createEmbedding, call('embeddings'));
-  mount(gateway, gatewayOperations.listModels, (c) => listModels(callerOf(c)));
-  mount(gateway, gatewayOperations.retrieveModel, (c) => retrieveModel(callerOf(c), c.req.param('model') ?? ''));
+  mount(app, gatewayOperations.createChatCompletion, call('chat/completions'));
+  mount(app, gatewayOperations.createResponse, call('responses'));
+  mount(app, gatewayOperations.createEmbedding, call('embeddings'));
+  mount(app, gatewayOperations.listModels, (c) => listModels(callerOf(c)));
+  mount(app, gatewayOperations.retrieveModel, (c) => retrieveModel(callerOf(c), c.req.param('model') ?? ''));
 }
 
-function mountFiles(gateway: Hono<AppEnv>): void {
-  mount(gateway, gatewayOperations.uploadFile, (c, { bytes }) =>
+function mountFiles(app: Hono<AppEnv>): void {
+  mount(app, gatewayOperations.uploadFile, (c, { bytes }) =>
     passThrough(
       callerOf(c),
       { method: 'POST', path: 'files', contentType: c.req.header('Content-Type'), body: bytes },
@@ -85,29 +77,29 @@ function mountFiles(gateway: Hono<AppEnv>): void {
     ),
   );
   mount(
-    gateway,
+    app,
     gatewayOperations.listFiles,
     pass('GET', () => 'files'),
   );
   mount(
-    gateway,
+    app,
     gatewayOperations.retrieveFile,
     pass('GET', (id) => `files/${id}`),
   );
   mount(
-    gateway,
+    app,
     gatewayOperations.deleteFile,
     pass('DELETE', (id) => `files/${id}`),
   );
   mount(
-    gateway,
+    app,
     gatewayOperations.readFileContent,
     pass('GET', (id) => `files/${id}/content`),
   );
 }
 
-function mountBatches(gateway: Hono<AppEnv>): void {
-  mount(gateway, gatewayOperations.createBatch, (c, { body }) =>
+function mountBatches(app: Hono<AppEnv>): void {
+  mount(app, gatewayOperations.createBatch, (c, { body }) =>
     createBatch(callerOf(c), {
       request: body as Parameters<typeof createBatch>[1]['request'],
       customerHeader: c.req.header(CUSTOMER_HEADER) ?? null,
@@ -116,16 +108,16 @@ function mountBatches(gateway: Hono<AppEnv>): void {
     }),
   );
   mount(
-    gateway,
+    app,
     gatewayOperations.listBatches,
     pass('GET', () => 'batches'),
   );
-  mount(gateway, gatewayOperations.retrieveBatch, async (c) => {
+  mount(app, gatewayOperations.retrieveBatch, async (c) => {
     const id = c.req.param('id') ?? '';
     return VENDOR_ID.test(id) ? readBatch(callerOf(c), id, c.get('correlationId')) : notFound();
   });
   mount(
-    gateway,
+    app,
     gatewayOperations.cancelBatch,
     pass('POST', (id) => `batches/${id}/cancel`),
   );
@@ -140,17 +132,24 @@ function pass(method: 'GET' | 'POST' | 'DELETE', path: (id: string) => string): 
   };
 }
 
-function mount(gateway: Hono<AppEnv>, operation: GatewayOperation, handler: Handler): void {
+function mount(app: Hono<AppEnv>, operation: GatewayOperation, handler: Handler): void {
   const path = honoPath(operation);
-  // Only browsers send an origin, and only they need an answer to it.
-  if (operation.security.clientScope) gateway.use(path, (c, next) => (c.req.header('Origin') === undefined ? next() : browsers(c, next)));
-  gateway.on([operation.method], [path], async (c: AppContext) => {
+  const answer = async (c: AppContext) => {
     correlate(c);
-    const refused = await refuseCaller(c, operation);
-    if (refused) return respond(c, refused);
-    const input = await readInput(c, operation);
-    return respond(c, 'status' in input ? input : await handler(c, input));
-  });
+    try {
+      const refused = await refuseCaller(c, operation);
+      if (refused) return respond(c, refused);
+      const input = await readInput(c, operation);
+      return respond(c, 'status' in input ? input : await handler(c, input));
+    } catch (error) {
+      const request = { correlationId: c.get('correlationId'), method: c.req.method };
+      console.error(JSON.stringify({ event: 'request_failed', ...request, error: errorText(error) }));
+      return respond(c, brokenAnswer(error));
+    }
+  };
+  // Only browsers send an origin, and only they need an answer to it.
+  if (operation.security.clientScope) app.use(path, (c, next) => (c.req.header('Origin') === undefined ? next() : browsers(c, next)));
+  app.on([operation.method], [path], answer);
 }
 
 /** 401 and 403; `null` where the caller may use the operation, and its credential is set. */
@@ -198,7 +197,7 @@ function parseJson(bytes: Uint8Array): unknown {
 }
 
 /** To be called last: a known path with another method is 405. */
-function mountMethodNotAllowed(gateway: Hono<AppEnv>): void {
+function mountMethodNotAllowed(app: Hono<AppEnv>): void {
   const methods = new Map<string, string[]>();
   for (const operation of Object.values<GatewayOperation>(gatewayOperations)) {
     methods.set(honoPath(operation), [...(methods.get(honoPath(operation)) ?? []), operation.method]);
@@ -206,7 +205,7 @@ function mountMethodNotAllowed(gateway: Hono<AppEnv>): void {
   for (const [path, allowed] of methods) {
     const allow = [...allowed, ...(allowed.includes('GET') ? ['HEAD'] : [])].sort().join(', ');
     const refusal = refusalAnswer(refuse('METHOD_NOT_ALLOWED', `this route answers ${allow}`).refusal);
-    gateway.all(path, (c) => {
+    app.all(path, (c) => {
       correlate(c);
       return respond(c, { ...refusal, headers: { ...refusal.headers, Allow: allow } });
     });

@@ -48,6 +48,35 @@ describe('commands that come at the same time', () => {
     expect(await commits.run(() => 'still works')).toBe('still works');
   });
 
+  it('share one transaction; where one of them throws, each runs once more by itself, in the same order', async () => {
+    const log: string[] = [];
+    // What a transaction that throws did is undone, as in the object's storage.
+    const together = <Results>(commands: () => Results): Results => {
+      const before = log.length;
+      try {
+        const results = commands();
+        log.push('commit');
+        return results;
+      } catch (error) {
+        log.splice(before, log.length, 'undone');
+        throw error;
+      }
+    };
+    const commits = new GroupCommit(together);
+    const command = (name: string) => () => {
+      log.push(name);
+      if (name === 'broken') throw new Error(name);
+      return name;
+    };
+    commits.run(command('first'));
+    expect(await Promise.all([commits.run(command('a')), commits.run(command('b'))])).toEqual(['a', 'b']);
+    const outcomes = await Promise.allSettled(['c', 'broken', 'd'].map((name) => commits.run(command(name))));
+    expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+    expect(log).toEqual(['first', 'a', 'b', 'commit', 'undone', 'c', 'broken', 'd']);
+    expect(await commits.run(command('alone'))).toBe('alone');
+    expect(log.slice(-2), 'one command is a transaction of its own already').toEqual(['d', 'alone']);
+  });
+
   it('do not wait for a turn once a hundred are waiting', () => {
     const commits = new GroupCommit();
     commits.run(() => 'takes the first turn');
