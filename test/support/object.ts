@@ -29,6 +29,8 @@ export interface Clockwork {
   open(requestId: string, atMs: number, more?: Partial<BeginCommand['request']> & { untold?: boolean }): ReturnType<typeof madeCalls.open>;
   finish(callId: string, atMs: number, more?: Partial<FinishCommand['request']>, keep?: unknown): ReturnType<typeof madeCalls.finish>;
   record(requestId: string, atMs: number, more?: Partial<FinishCommand['request']>): ReturnType<typeof madeCalls.record>;
+  /** Commands as one transaction. */
+  together<Results>(atMs: number, commands: () => Results): Results;
   /** Writes calls that stand in memory alone and began by then. */
   writeCalls(atMs: number, begunByMs?: number): void;
   /** The account and a call as the next command sees them. */
@@ -125,6 +127,7 @@ export async function withObject(
         madeCalls.open(at(atMs), { ...toOpen(requestId, more), untold, answered: true }),
       finish: (callId, atMs, more = {}, keep) => madeCalls.finish(at(atMs), { ...toFinish(more), callId, keep }),
       record: (requestId, atMs, more = {}) => madeCalls.record(at(atMs), { ...toOpen(requestId, {}), defaultPlan: null }, toFinish(more)),
+      together: (atMs, commands) => store.together(atMs, commands),
       writeCalls: (atMs, begunByMs = atMs) => store.transaction(atMs, () => store.writeCalls(atMs, begunByMs), 'LEAVE'),
       account: () => store.account(),
       seen: (callId) => store.call(callId)?.call ?? null,

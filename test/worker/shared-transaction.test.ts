@@ -1,0 +1,116 @@
+/**
+ * Promise: commands that share a transaction leave behind what they leave one after the other, also where one of them
+ * breaks and all have to run again; and where the transaction fails, nothing of any of them is left.
+ */
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { GroupCommit } from '../../durable-objects/group-commit.ts';
+import { NO_USAGE } from '../../src/metering/finish-call.ts';
+import { accepted, type Clockwork, withObject } from '../support/object.ts';
+
+const PLAN = {
+  name: 'P',
+  limitType: 'BLOCK',
+  limits: { standardCalls: 4 },
+  customMeters: { CUSTOM1: { label: 'units', included: 20 } },
+};
+const START = Date.UTC(2027, 2, 1, 12);
+const HOUR = 3_600_000;
+
+const steps = fc.array(
+  fc.record({
+    kind: fc.constantFrom('begin', 'end', 'fail', 'open', 'finish', 'increment', 'broken'),
+    call: fc.nat(4),
+    afterMs: fc.constantFrom(0, 1, HOUR / 2),
+    /** Whether it comes with the one before it. */
+    joins: fc.boolean(),
+  }),
+  { minLength: 1, maxLength: 25 },
+);
+type Step = typeof steps extends fc.Arbitrary<(infer One)[]> ? One : never;
+
+/** What a step answers, as far as it is the same in every object. */
+function take(object: Clockwork, { kind, call }: Step, atMs: number, opened: Map<number, string>): unknown {
+  const usage = { usage: { ...NO_USAGE, inputTokens: 10 + call } };
+  if (kind === 'begin') return object.begin(`call ${call}`, atMs).ok;
+  if (kind === 'end') return object.end(`call ${call}`, atMs, usage).ok;
+  if (kind === 'fail') return object.end(`call ${call}`, atMs, { ...usage, error: { code: 'E', message: 'm' } }).ok;
+  if (kind === 'increment') return accepted(object.increment(1 + call, atMs)).meter.used;
+  if (kind === 'open') {
+    const answer = object.open(`request ${call}`, atMs);
+    if (answer.ok) opened.set(call, answer.admission.callId);
+    return answer.ok;
+  }
+  if (kind === 'finish') return object.finish(opened.get(call) ?? 'none', atMs, usage).ok;
+  return object.together(atMs, () => {
+    object.begin(`broken ${call}`, atMs);
+    throw new Error('broken');
+  });
+}
+
+/** Everything that is left, but for what is random. */
+function leftOf(object: Clockwork, opened: Map<number, string>) {
+  const { meters, wallet, revision } = object.account() ?? {};
+  return {
+    account: { meters, wallet, revision },
+    calls: object.query(`SELECT substr(call_id, -9) AS id, status, started_at_ms, finished_at_ms FROM calls ORDER BY 1`),
+    hours: object.query('SELECT * FROM usage_hours ORDER BY hour_ms'),
+    changes: object.query(`SELECT kind, COUNT(*) AS n FROM outbox GROUP BY kind`),
+    inMemory: [...opened.keys()].sort().map((call) => object.seen(opened.get(call) ?? '')?.status),
+  };
+}
+
+/** Runs the steps in groups of those that come together; a group of one runs alone. */
+async function run(object: Clockwork, taken: Step[], inGroups: boolean) {
+  const opened = new Map<number, string>();
+  accepted(object.begin('the first', START));
+  const answers: unknown[] = [];
+  let atMs = START;
+  for (let from = 0; from < taken.length; ) {
+    let to = from + 1;
+    while (to < taken.length && taken[to]?.joins) to += 1;
+    const group = taken.slice(from, to).map((step) => {
+      atMs += step.afterMs;
+      const stepMs = atMs;
+      return () => take(object, step, stepMs, opened);
+    });
+    const commits = new GroupCommit(inGroups ? (commands) => object.together(atMs, commands) : undefined);
+    commits.run(() => undefined);
+    const outcomes = await Promise.allSettled(group.map((command) => commits.run(command)));
+    answers.push(...outcomes.map((outcome) => (outcome.status === 'fulfilled' ? outcome.value : 'broken')));
+    from = to;
+  }
+  return { answers, left: leftOf(object, opened) };
+}
+
+test('in groups or one by one, the same is answered and the same is left', { timeout: 120_000 }, async () => {
+  await fc.assert(
+    fc.asyncProperty(steps, async (taken) => {
+      const results: unknown[] = [];
+      for (const inGroups of [true, false]) await withObject(PLAN, async (object) => void results.push(await run(object, taken, inGroups)));
+      expect(results[0]).toEqual(results[1]);
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test('a transaction that fails leaves nothing of any of its commands', async () => {
+  await withObject(PLAN, async (object) => {
+    const opened = new Map<number, string>();
+    accepted(object.begin('a', START));
+    accepted(object.end('a', START + 1));
+    accepted(object.begin('b', START + 2));
+    const before = leftOf(object, opened);
+    const failing = () =>
+      object.together(START + 3, () => {
+        accepted(object.end('b', START + 3));
+        accepted(object.begin('c', START + 3));
+        expect(object.account()?.revision).toBeGreaterThan(before.account.revision ?? 0);
+        throw new Error('broken');
+      });
+    expect(failing).toThrow('broken');
+    expect(leftOf(object, opened)).toEqual(before);
+    expect(accepted(object.end('b', START + 4)).callId).toBe('b');
+    expect(object.query('SELECT completed_calls FROM usage_hours')).toEqual([{ completed_calls: 2 }]);
+  });
+});
