@@ -194,7 +194,8 @@ export class CustomerStore {
   /** Begins a call that nobody is told of before its end: until then, or until `writeCalls`, it stands in memory. */
   holdCall(account: Account, unwritten: UnwrittenCall): void {
     this.#unwritten.add(unwritten);
-    this.#account = account;
+    // The revision counts what is written: one that D1 saw and that the object then forgot would come again for something else.
+    this.#account = { ...account, revision: this.#account?.revision ?? account.revision };
   }
 
   get hasUnwrittenCalls(): boolean {
@@ -204,8 +205,13 @@ export class CustomerStore {
   /** Writes calls that stand in memory and began by then. */
   writeCalls(nowMs: number, begunByMs = nowMs): void {
     for (const { call, fingerprint, answer } of this.#unwritten.begunBy(begunByMs)) {
+      // As it is with what the call holds, so before the call is taken.
+      const account = this.account();
+      if (!account) throw new Error('a call in memory has an account');
       this.#unwritten.take(call.callId);
       this.insertCall(call, fingerprint, answer(), nowMs);
+      // What comes next of the call has a later revision than its begin.
+      this.#account = { ...account, revision: Math.max(account.revision, call.revision) };
       this.#accountChanged = true;
     }
   }
