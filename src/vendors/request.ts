@@ -109,18 +109,20 @@ function bodyOf({ method, body }: VendorRequest): { content?: Content; contentTy
   return { content: JSON.stringify(body), contentType: 'application/json' };
 }
 
-/** The headers that travel; a text says why none can. The text names a header and never its value. */
-function headersOf(given: Readonly<Record<string, string>>, contentType: string | undefined): [string, string][] | string {
-  const headers: [string, string][] = [];
+/** The headers that travel, by their names in lower case; a text says why none can. The text names a header and never its value. */
+function headersOf(given: Readonly<Record<string, string>>, contentType: string | undefined): Record<string, string> | string {
+  const headers = new Map<string, string>();
   for (const [name, value] of Object.entries(given)) {
     const lower = name.toLowerCase();
     if (DROPPED_NAMES.has(lower) || DROPPED_PREFIXES.some((prefix) => lower.startsWith(prefix))) continue;
     if (!HEADER_NAME.test(name)) return 'a header of the request has a name that cannot travel';
     if (typeof value !== 'string' || !HEADER_VALUE.test(value)) return `the header ${lower} has a value that cannot travel`;
-    headers.push([lower, value]);
+    // The same header in two spellings is one with both values.
+    const before = headers.get(lower);
+    headers.set(lower, before === undefined ? value : `${before}, ${value}`);
   }
-  if (contentType !== undefined && !headers.some(([name]) => name === 'content-type')) headers.push(['content-type', contentType]);
-  return headers;
+  if (contentType !== undefined && !headers.has('content-type')) headers.set('content-type', contentType);
+  return Object.fromEntries(headers);
 }
 
 /** The text of the body; `null` where it is larger than the bound, of which the rest is not read. */

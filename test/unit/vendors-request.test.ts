@@ -128,6 +128,11 @@ describe('what is sent', () => {
     return record;
   };
 
+  test('a header that is given in two spellings travels as one, with both values', async () => {
+    const { headers } = await sent({ headers: { 'X-Team': 'red', 'x-team': 'blue' } });
+    expect(headers['x-team']).toBe('red, blue');
+  });
+
   test('headers of the connection and of proxies are left out, the others travel', async () => {
     const { headers } = await sent({
       headers: {
