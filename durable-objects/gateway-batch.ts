@@ -1,22 +1,24 @@
 /**
  * class GatewayBatch: one object per request for a batch, which begins the batch at the vendor once and meters its lines
- * (src/gateway/batch-metering.ts) once. One more per customer keeps what that customer's batches hold of its allowance,
- * and admits them one after the other.
+ * (src/gateway/batch-metering.ts) once. One more per customer knows that customer's requests, and what they hold of its
+ * allowance (customer-batches.ts).
  *
  * What is going to be asked of the vendor is written down before: whatever is lost on the way, the alarm finds the batch
- * by its name. Later it asks the vendor, with a pause that grows up to a bound, until the batch is finished.
+ * by its name. Later it asks the vendor, with a pause that grows up to a bound, until the batch is finished. What was
+ * erased meanwhile is not written again.
  */
 import { DurableObject } from 'cloudflare:workers';
 import type { Env } from '../src/env.ts';
-import { brokenAnswer, failureAnswer } from '../src/gateway/answer.ts';
-import { type BatchInput, type BatchToAdmit, readInput, refuseBatch } from '../src/gateway/batch-admission.ts';
+import { brokenAnswer } from '../src/gateway/answer.ts';
+import { type BatchInput, type BatchToAdmit, readInput } from '../src/gateway/batch-admission.ts';
 import { askForBatch, type BatchAnswer, type BatchCommand, findBatch, kept } from '../src/gateway/batch-creation.ts';
-import { HOLDS_MAX, type Holds, type Lines, lastExpiry, replaced, standing, unrecorded } from '../src/gateway/batch-holds.ts';
+import { type Lines, unrecorded } from '../src/gateway/batch-holds.ts';
 import { type BatchProgress, callerOf, meterBatch, type WatchedBatch } from '../src/gateway/batch-metering.ts';
-import { inFlight, keyOfAnotherBatch, notSentAgain, replayedAnswer } from '../src/gateway/batch-replies.ts';
+import { erasedMeanwhile, inFlight, keyOfAnotherBatch, notSentAgain, replayedAnswer } from '../src/gateway/batch-replies.ts';
 import { accessVendor, noVendor, type VendorAccess } from '../src/gateway/pass-through.ts';
 import { errorText } from '../src/platform/error-text.ts';
-import { ask, ServiceUnavailable } from '../src/storage/objects.ts';
+import { ask, batchesOfCustomer, ServiceUnavailable } from '../src/storage/objects.ts';
+import { CustomerBatches } from './customer-batches.ts';
 
 /** A request for a batch. */
 interface Asked {
@@ -45,7 +47,6 @@ interface State {
 
 const ASKED_KEY = 'asked';
 const STATE_KEY = 'state';
-const HOLDS_KEY = 'holds';
 const PAUSE_MS = 5_000;
 const PAUSE_MS_MAX = 5 * 60_000;
 /** A batch that the vendor has not shown for so long was never begun. */
@@ -59,8 +60,7 @@ const ERROR_LENGTH_MAX = 300;
 export class GatewayBatch extends DurableObject<Env> {
   /** The fingerprint of the request that is being carried out; empty while the alarm looks for its batch. */
   #creating: string | null = null;
-  /** The admission under way: the next one sees what it holds. */
-  #admission: Promise<unknown> = Promise.resolve();
+  readonly #ofCustomer = new CustomerBatches(this.ctx, this.env);
 
   /** Begins the batch; or tells again what came of it. Never asks the vendor for a second one. */
   async create(command: BatchCommand): Promise<BatchAnswer> {
@@ -86,31 +86,37 @@ export class GatewayBatch extends DurableObject<Env> {
     if (state && state.finishedAtMs === null) await this.ctx.storage.setAlarm(Date.now());
   }
 
-  /** Of a customer: admits the batch and holds its lines; or says why not. Sent again, it holds them once. */
-  hold(batch: BatchToAdmit & { organizationId: string }): Promise<BatchAnswer | null> {
-    const admitted = this.#admission
-      .then(() => this.#admit(batch))
-      .catch((error) => {
-        if (error instanceof ServiceUnavailable) return kept(brokenAnswer(error));
-        throw error;
-      });
-    this.#admission = admitted.catch(() => undefined);
-    return admitted;
+  /** Erases what is known of the request. The vendor's batch goes on, and nobody meters it. */
+  async erase(): Promise<void> {
+    await this.ctx.storage.deleteAlarm();
+    await this.ctx.storage.deleteAll();
+  }
+
+  /** Of a customer: admits the batch and holds its lines; or says why not. */
+  hold({ organizationId, ...batch }: BatchToAdmit & { organizationId: string }): Promise<BatchAnswer | null> {
+    return this.#ofCustomer.hold(organizationId, batch);
   }
 
   /** Of a customer: what a batch holds from now on; `null` is nothing. */
-  async settle(requestName: string, lines: Lines | null): Promise<void> {
-    const holds = standing((await this.ctx.storage.get<Holds>(HOLDS_KEY)) ?? {}, Date.now());
-    const held = holds[requestName];
-    if (held) await this.#saveHolds(replaced(holds, requestName, lines && { ...held, lines }));
+  settle(requestName: string, lines: Lines | null): Promise<void> {
+    return this.#ofCustomer.settle(requestName, lines);
+  }
+
+  /** Of a customer: nothing is left of the request. */
+  forget(requestName: string): Promise<void> {
+    return this.#ofCustomer.forget(requestName);
+  }
+
+  /** Of a customer: erases some of its requests. */
+  eraseRequests(organizationId: string): Promise<{ erased: number; more: boolean }> {
+    return this.#ofCustomer.erase(organizationId);
   }
 
   override async alarm(): Promise<void> {
     const state = await this.ctx.storage.get<State>(STATE_KEY);
     if (state) return this.#watch(state);
     if (await this.ctx.storage.get<Asked>(ASKED_KEY)) return this.#lookAgain();
-    const holds = await this.ctx.storage.get<Holds>(HOLDS_KEY);
-    if (holds) await this.#saveHolds(standing(holds, Date.now()));
+    await this.#ofCustomer.expire();
   }
 
   async #begin(command: BatchCommand): Promise<BatchAnswer> {
@@ -123,14 +129,17 @@ export class GatewayBatch extends DurableObject<Env> {
     const toAdmit = { organizationId, requestName, begin, lines: input.lines };
     const toAsk: Asked = { command, input, askedAtMs: null, absentSinceMs: null, rounds: 0, answer: null };
     // Before anything is held, so that a hold of a request that died here is let go by the alarm.
-    await this.#saveAsked(toAsk);
+    await this.ctx.storage.transaction(async (transaction) => {
+      await transaction.put(ASKED_KEY, toAsk);
+      await transaction.setAlarm(Date.now() + PAUSE_MS);
+    });
     const refusal = await ask(this.#customerOf(command), (customer) => customer.hold(toAdmit));
     if (refusal) {
       await this.#forget(toAsk);
       return refusal;
     }
     const asked = { ...toAsk, askedAtMs: Date.now() };
-    await this.#saveAsked(asked);
+    if (!(await this.#saveAsked(asked))) return erasedMeanwhile();
     const result = await askForBatch(vendor, command);
     switch (result.kind) {
       case 'created':
@@ -203,6 +212,7 @@ export class GatewayBatch extends DurableObject<Env> {
     const progress: BatchProgress = { output: 0, error: 0, refused: 0, recorded: {} };
     const state: State = { batch, progress, watchedAtMs: nowMs, rounds: 0, lastError: null, finishedAtMs: null };
     await this.ctx.storage.transaction(async (transaction) => {
+      if (!(await transaction.get(ASKED_KEY))) return;
       await transaction.put<Asked>(ASKED_KEY, { ...asked, answer });
       await transaction.put(STATE_KEY, state);
       await transaction.setAlarm(nowMs + PAUSE_MS);
@@ -214,9 +224,7 @@ export class GatewayBatch extends DurableObject<Env> {
     // Should the customer's holds be away, the alarm tries again.
     await this.#saveAsked({ ...asked, askedAtMs: null });
     try {
-      await this.#settle(asked, null);
-      await this.ctx.storage.deleteAlarm();
-      await this.ctx.storage.deleteAll();
+      await this.#leave(asked.command);
     } catch (error) {
       console.warn(JSON.stringify({ event: 'batch_hold_stays', requestName: asked.command.requestName, error: errorText(error) }));
     }
@@ -243,8 +251,9 @@ export class GatewayBatch extends DurableObject<Env> {
     const asked = await this.ctx.storage.get<Asked>(ASKED_KEY);
     const defer = (work: Promise<unknown>) => this.ctx.waitUntil(work);
     const save = async () => {
-      await this.ctx.storage.put(STATE_KEY, { ...state, progress });
-      if (asked) await this.#settle(asked, unrecorded(asked.input.lines, progress.recorded));
+      const saved = await this.#save({ ...state, progress }, Date.now() + PAUSE_MS);
+      if (saved && asked) await this.#settle(asked, unrecorded(asked.input.lines, progress.recorded));
+      return saved;
     };
     const found = await meterBatch(this.env, batch, progress, save, defer);
     const nowMs = Date.now();
@@ -253,7 +262,8 @@ export class GatewayBatch extends DurableObject<Env> {
       case 'pending':
         return this.#pause(next);
       case 'more':
-        return this.#save({ ...next, rounds: 0 }, nowMs);
+        await this.#save({ ...next, rounds: 0 }, nowMs);
+        return;
       case 'done':
         return this.#finish(next, nowMs);
     }
@@ -269,6 +279,12 @@ export class GatewayBatch extends DurableObject<Env> {
     return ask(this.#customerOf(command), (customer) => customer.settle(command.requestName, lines));
   }
 
+  /** Nothing is left, here and with the customer. */
+  async #leave(command: BatchCommand): Promise<void> {
+    await ask(this.#customerOf(command), (customer) => customer.forget(command.requestName));
+    await this.erase();
+  }
+
   async #pause(state: State): Promise<void> {
     await this.#save({ ...state, rounds: state.rounds + 1 }, Date.now() + pauseMs(state.rounds));
   }
@@ -276,45 +292,27 @@ export class GatewayBatch extends DurableObject<Env> {
   /** Forgets the batch once its time has come. An alarm that fires early takes nothing away. */
   async #retire(atMs: number, nowMs: number): Promise<void> {
     if (nowMs < atMs) return this.ctx.storage.setAlarm(atMs);
-    await this.ctx.storage.deleteAll();
+    const asked = await this.ctx.storage.get<Asked>(ASKED_KEY);
+    return asked ? this.#leave(asked.command) : this.erase();
   }
 
-  async #save(state: State, wakeAtMs: number): Promise<void> {
-    await this.ctx.storage.transaction(async (transaction) => {
+  /** Replaces what is known of the batch. `false` where it was erased meanwhile: nothing is stored then. */
+  #save(state: State, wakeAtMs: number): Promise<boolean> {
+    return this.ctx.storage.transaction(async (transaction) => {
+      if ((await transaction.get<State>(STATE_KEY))?.batch.batchId !== state.batch.batchId) return false;
       await transaction.put(STATE_KEY, state);
       await transaction.setAlarm(wakeAtMs);
+      return true;
     });
   }
 
-  async #saveAsked(asked: Asked): Promise<void> {
-    await this.ctx.storage.transaction(async (transaction) => {
+  /** Replaces what is known of the request. `false` where it was erased meanwhile: nothing is stored then. */
+  #saveAsked(asked: Asked): Promise<boolean> {
+    return this.ctx.storage.transaction(async (transaction) => {
+      if (!(await transaction.get(ASKED_KEY))) return false;
       await transaction.put(ASKED_KEY, asked);
       await transaction.setAlarm(Date.now() + pauseMs(asked.rounds));
-    });
-  }
-
-  async #admit({ organizationId, ...batch }: BatchToAdmit & { organizationId: string }): Promise<BatchAnswer | null> {
-    const caller = await this.#callerOf({ organizationId });
-    const nowMs = Date.now();
-    const holds = standing((await this.ctx.storage.get<Holds>(HOLDS_KEY)) ?? {}, nowMs);
-    const refusal = Object.keys(holds).length < HOLDS_MAX ? await refuseBatch(caller, batch, holds) : tooManyBatches();
-    if (refusal) return kept(refusal);
-    const expiresAtMs = nowMs + this.env.BATCH_CALL_DEADLINE_SECONDS * 1_000;
-    // What was settled meanwhile stays settled.
-    const current = (await this.ctx.storage.get<Holds>(HOLDS_KEY)) ?? {};
-    await this.#saveHolds(replaced(standing(current, nowMs), batch.requestName, { lines: batch.lines, expiresAtMs }));
-    return null;
-  }
-
-  async #saveHolds(holds: Holds): Promise<void> {
-    const expiresAtMs = lastExpiry(holds);
-    if (expiresAtMs === null) {
-      await this.ctx.storage.deleteAlarm();
-      return this.ctx.storage.deleteAll();
-    }
-    await this.ctx.storage.transaction(async (transaction) => {
-      await transaction.put(HOLDS_KEY, holds);
-      await transaction.setAlarm(expiresAtMs);
+      return true;
     });
   }
 
@@ -324,14 +322,10 @@ export class GatewayBatch extends DurableObject<Env> {
 
   /** The object that keeps what the customer's batches hold. */
   #customerOf({ organizationId, begin }: BatchCommand): () => DurableObjectStub<GatewayBatch> {
-    return () => this.env.GATEWAY_BATCHES.getByName(`${organizationId}:customer:${begin.customerId}`);
+    return batchesOfCustomer(this.env, organizationId, begin.customerId);
   }
 }
 
 function pauseMs(rounds: number): number {
   return Math.min(PAUSE_MS * 2 ** rounds, PAUSE_MS_MAX);
-}
-
-function tooManyBatches() {
-  return failureAnswer({ status: 429, code: 'RATE_LIMITED', message: `a customer may have ${HOLDS_MAX} batches under way`, retry: false });
 }

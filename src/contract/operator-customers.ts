@@ -110,6 +110,7 @@ export const ErasedCustomer = z.object({
   erased: z
     .object({
       object: z.boolean().describe("The customer's object held an account"),
+      batches: z.number().int().describe("Requests for the gateway's batches"),
       callIds: z.number().int().describe('Entries of the call directory'),
       customers: z.number().int().describe('Rows of the customers list in D1'),
       calls: z.number().int().describe('Calls in D1'),

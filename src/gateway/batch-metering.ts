@@ -16,7 +16,7 @@ import { type Line, linesOf } from '../platform/bytes.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import { loadOrganization } from '../storage/credentials.ts';
-import { ask, claimKey, customerByName, ServiceUnavailable } from '../storage/objects.ts';
+import { ask, claimKey, customerByName, releaseKey, ServiceUnavailable } from '../storage/objects.ts';
 import { readFailure, readUsage } from '../vendors/usage.ts';
 import { BATCH_LINE_BYTES_MAX, tierOfModel } from './batch-admission.ts';
 import type { Lines } from './batch-holds.ts';
@@ -65,13 +65,14 @@ export async function callerOf(env: Env, organizationId: string, defer: Caller['
 
 /**
  * Asks the vendor, and meters what is answered. `pending` where the batch is not finished, `more` where this run's time
- * was over. `save` keeps the place. Throws where vendor or objects cannot be reached; what was done stays done.
+ * was over. `save` keeps the place, and says whether there still is a batch to be metered. Throws where vendor or objects
+ * cannot be reached; what was done stays done.
  */
 export async function meterBatch(
   env: Env,
   batch: WatchedBatch,
   progress: BatchProgress,
-  save: (progress: BatchProgress) => Promise<void>,
+  save: (progress: BatchProgress) => Promise<boolean>,
   defer: (work: Promise<unknown>) => void,
 ): Promise<'pending' | 'more' | 'done'> {
   const caller = await callerOf(env, batch.organizationId, defer);
@@ -99,7 +100,7 @@ async function meterFile(
   batch: WatchedBatch,
   { name, fileId }: { name: 'output' | 'error'; fileId: string },
   progress: BatchProgress,
-  save: (progress: BatchProgress) => Promise<void>,
+  save: (progress: BatchProgress) => Promise<boolean>,
   untilMs: number,
 ): Promise<boolean> {
   const file = await vendor.request({ method: 'GET', path: `files/${fileId}/content` }, 'stream');
@@ -115,7 +116,7 @@ async function meterFile(
     }
     progress[name] = number;
     waiting = [];
-    await save(progress);
+    return save(progress);
   };
   // A file that falls silent must not hold the alarm; what was done stays done.
   for await (const line of linesOf(file.body, BATCH_LINE_BYTES_MAX, FILE_MS_MAX)) {
@@ -124,11 +125,9 @@ async function meterFile(
     if (number <= progress[name]) continue;
     waiting.push(line);
     if (waiting.length < CONCURRENCY) continue;
-    await meterWaiting();
-    if (Date.now() > untilMs) return false;
+    if (!(await meterWaiting()) || Date.now() > untilMs) return false;
   }
-  if (waiting.length > 0) await meterWaiting();
-  return true;
+  return waiting.length === 0 || meterWaiting();
 }
 
 interface AnsweredLine {
@@ -153,12 +152,14 @@ async function meterLine(
   // What the line is told apart by is its id: its content is the vendor's and does not change.
   const command = await beginCommand(caller, { ...begin, requested: { [tier]: true } }, `batch ${batchId}`, 'API');
   const end = await finishCommand(caller, { ...outcome, customerId, modelUsed, providerUsed: BATCH_VENDOR, answered: false });
-  const defaultPlan = organization.defaultPlan && JSON.stringify(organization.defaultPlan);
   const claim = await claimKey(env, organizationId, callId, customerId);
   if (claim.customerId !== customerId) return refuseLine(callId, 'the id is claimed for another customer');
   const recorded = (await ask(customerByName(env, organizationId, customerId), (customer) =>
-    customer.record({ ...command, defaultPlan, key: { source: 'explicit', callId, claimedAtMs: claim.claimedAtMs } }, end),
+    // Without a default plan: a customer who was erased since the batch began does not come back.
+    customer.record({ ...command, defaultPlan: null, key: { source: 'explicit', callId, claimedAtMs: claim.claimedAtMs } }, end),
   )) as FinishedCall;
+  // Nothing was recorded, so nothing stays of an erased customer.
+  if (!recorded.ok && claim.fresh) await releaseKey(env, organizationId, callId, customerId);
   // A line of an old run whose answers the object has dropped was metered then.
   return recorded.ok ? tier : refuseLine(callId, recorded.refusal.message);
 }

@@ -26,6 +26,11 @@ export function keyOfAnotherBatch(): BatchAnswer {
   return kept(refusalAnswer(refuse('IDEMPOTENCY_KEY_CONFLICT', 'the idempotency key was used before with another payload').refusal));
 }
 
+/** The customer was erased while the request was on its way: nothing was asked of the vendor, and the request may be sent again. */
+export function erasedMeanwhile(): BatchAnswer {
+  return kept(refusalAnswer(refuse('CONFLICT', 'the customer was erased while the batch was being begun').refusal));
+}
+
 /** A failure after which the vendor may have begun all the same: under a key a retry finds out, without one it would begin another. */
 export function notSentAgain(answer: BatchAnswer, keyed: boolean): BatchAnswer {
   return keyed ? answer : { ...answer, headers: { ...answer.headers, [GATEWAY_HEADERS.shouldRetry]: 'false' } };

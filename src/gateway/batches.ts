@@ -3,13 +3,11 @@
  * (`durable-objects/gateway-batch.ts`), which begins it once, remembers whom it is metered for, and meters its lines.
  */
 import type { z } from 'zod';
-import type { GatewayBatch } from '../../durable-objects/gateway-batch.ts';
 import type { BatchRequest } from '../contract/gateway.ts';
-import type { Env } from '../env.ts';
 import type { Caller } from '../metering/caller.ts';
 import { fingerprintOf } from '../metering/idempotency.ts';
 import { sha256Hex } from '../platform/hash.ts';
-import { ask } from '../storage/objects.ts';
+import { ask, batchByRequest } from '../storage/objects.ts';
 import { failureAnswer, type GatewayAnswer } from './answer.ts';
 import { type BatchCommand, batchIn, metadataFull, taggedBody } from './batch-creation.ts';
 import { isTerminal } from './batch-metering.ts';
@@ -45,7 +43,7 @@ export async function createBatch(caller: Caller, { request, customerHeader, hea
     body: JSON.stringify(body),
     requestId,
   };
-  const work = ask(addressOf(env, organizationId, requestName), (batch) => batch.create(command));
+  const work = ask(batchByRequest(env, organizationId, requestName), (batch) => batch.create(command));
   // Goes on though the caller may leave.
   caller.defer(work.catch(() => undefined));
   return work;
@@ -59,11 +57,7 @@ export async function readBatch(caller: Caller, batchId: string, requestId: stri
   const batch = answer.status === 200 ? batchIn(answer) : null;
   if (batch?.requestName != null && isTerminal(batch.status)) {
     const { organizationId } = caller.organization;
-    caller.defer(ask(addressOf(caller.env, organizationId, batch.requestName), (object) => object.hurry()).catch(() => undefined));
+    caller.defer(ask(batchByRequest(caller.env, organizationId, batch.requestName), (object) => object.hurry()).catch(() => undefined));
   }
   return answer;
-}
-
-function addressOf(env: Env, organizationId: string, requestName: string): () => DurableObjectStub<GatewayBatch> {
-  return () => env.GATEWAY_BATCHES.getByName(`${organizationId}:${requestName}`);
 }

@@ -6,6 +6,7 @@
  */
 import type { CallDirectory, Claim } from '../../durable-objects/call-directory.ts';
 import type { Customer } from '../../durable-objects/customer.ts';
+import type { GatewayBatch } from '../../durable-objects/gateway-batch.ts';
 import { DERIVED_PREFIX } from '../contract/calls.ts';
 import type { Env } from '../env.ts';
 
@@ -27,6 +28,16 @@ export type CustomerAddress = () => DurableObjectStub<Customer>;
 
 export function customerByName(env: Env, organizationId: string, customerId: string): CustomerAddress {
   return () => env.CUSTOMERS.getByName(`${organizationId}:${customerId}`);
+}
+
+/** The object of a request for a batch at a vendor. */
+export function batchByRequest(env: Env, organizationId: string, requestName: string): () => DurableObjectStub<GatewayBatch> {
+  return () => env.GATEWAY_BATCHES.getByName(`${organizationId}:${requestName}`);
+}
+
+/** The object that knows all requests for batches of a customer. */
+export function batchesOfCustomer(env: Env, organizationId: string, customerId: string): () => DurableObjectStub<GatewayBatch> {
+  return () => env.GATEWAY_BATCHES.getByName(`${organizationId}:customer:${customerId}`);
 }
 
 /** The object that a derived call id routes to; `null` for any other id. Whose object it is, the object checks. */
@@ -67,9 +78,21 @@ export function releaseKey(env: Env, organizationId: string, callId: string, cus
   return askDirectory(env, organizationId, callId, (shard) => shard.release(callId, customerId));
 }
 
-/** Erases the customer's object and every call id that it owns. Says whether there was an account, and how many ids. */
-export async function eraseObjects(env: Env, organizationId: string, customerId: string): Promise<{ object: boolean; callIds: number }> {
+/** What an erasure found in the objects. */
+export interface ErasedObjects {
+  /** There was an account. */
+  object: boolean;
+  /** Requests for batches. */
+  batches: number;
+  /** Call ids that the customer owned. */
+  callIds: number;
+}
+
+/** Erases the customer's object, its requests for batches, and every call id that it owns. */
+export async function eraseObjects(env: Env, organizationId: string, customerId: string): Promise<ErasedObjects> {
   const object = await ask(customerByName(env, organizationId, customerId), (customer) => customer.erase(organizationId));
+  // A line that is metered meanwhile finds no customer any more, and does not bring it back.
+  const batches = await eraseBatches(env, organizationId, customerId);
   const shards = Array.from({ length: DIRECTORY_SHARDS }, (_, shard) => shard);
   const forgotten = await Promise.all(
     shards.map((shard) =>
@@ -79,7 +102,18 @@ export async function eraseObjects(env: Env, organizationId: string, customerId:
       ),
     ),
   );
-  return { object, callIds: forgotten.reduce((sum, count) => sum + count, 0) };
+  return { object, batches, callIds: forgotten.reduce((sum, count) => sum + count, 0) };
+}
+
+async function eraseBatches(env: Env, organizationId: string, customerId: string): Promise<number> {
+  let erased = 0;
+  // The customer is gone, and with it whoever could ask for more: this ends with the last one.
+  for (let more = true; more; ) {
+    const page = await ask(batchesOfCustomer(env, organizationId, customerId), (batches) => batches.eraseRequests(organizationId));
+    erased += page.erased;
+    more = page.more;
+  }
+  return erased;
 }
 
 /** To be called when the remembered owner does not have the call: it may have been erased, and the id given to another. */
