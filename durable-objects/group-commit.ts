@@ -1,16 +1,21 @@
 /**
  * class GroupCommit: commands of requests that are under way at the same time run in one turn, and so share one commit.
  *
- * Committing costs more than most commands do. A command that finds the object idle runs at once. While others follow
- * closely, they are gathered until the event loop has seen what else has arrived; where that were several, the next ones
- * for a moment longer. A command that fails takes nothing with it. No answer leaves the object before its commit is
- * durable, whoever shares it.
+ * Committing costs more than most commands do, and commands that run one right after the other cost less each. A command
+ * that finds the object idle runs at once. While others follow closely, they are gathered until the event loop has seen
+ * what else has arrived. Where that were several, the next ones wait until as many are there again, or for a moment at
+ * most: callers who come back as soon as they are answered then share every turn. A command that fails takes nothing with
+ * it. No answer leaves the object before its commit is durable, whoever shares it.
  */
 
 /** Commands of one turn. */
 const GROUP_MAX = 100;
-/** How long the commands of a busy object wait for company. Twice as long makes hardly larger groups of the commands of 16 callers. */
-const BUSY_GATHER_MS = 2;
+/** How long the commands of a busy object wait for company at most. */
+const BUSY_GATHER_MS = 10;
+/** Looks, one after the other, whether still others follow than were expected. */
+const LOOKS_MAX = 10;
+/** A look takes a millisecond where nobody follows: so many groups go without one then. */
+const UNLOOKED_GROUPS = 8;
 
 /** Runs commands as one transaction: where one of them throws, none has done anything. */
 export type Together = <Results>(commands: () => Results) => Results;
@@ -24,8 +29,12 @@ interface Waiting {
 export class GroupCommit {
   readonly #together: Together | undefined;
   #waiting: Waiting[] = [];
-  /** A turn was taken so recently that the next one gathers. */
-  #gathering = false;
+  /** Commands that the next group is likely to have, as the last ones had. */
+  #expected = 0;
+  /** Groups that go without a look for more. */
+  #unlooked = 0;
+  /** Runs while a turn was taken so recently that the next one gathers. */
+  #timer: ReturnType<typeof setTimeout> | null = null;
 
   /** Without `together`, each command of a group is left to itself. */
   constructor(together?: Together) {
@@ -34,27 +43,53 @@ export class GroupCommit {
 
   /** Runs the command in this turn or the next. Rejects with what it throws. It may be run again where the first run was undone. */
   run<Result>(command: () => Result): Result | Promise<Result> {
-    if (!this.#gathering) {
-      this.#gather();
+    if (this.#timer === null) {
+      this.#gather(0);
       return command();
     }
     const { promise, resolve, reject } = Promise.withResolvers<Result>();
     this.#waiting.push({ command, resolve: resolve as Waiting['resolve'], reject });
-    if (this.#waiting.length >= GROUP_MAX) this.#runAll();
+    const count = this.#waiting.length;
+    if (count >= GROUP_MAX) this.#runGroup();
+    else if (count === this.#expected) this.#complete();
     return promise;
   }
 
-  #gather(forMs = 0): void {
-    this.#gathering = true;
-    setTimeout(() => {
-      const gathered = this.#waiting.length;
-      if (gathered === 0) {
-        this.#gathering = false;
-        return;
-      }
-      this.#runAll();
-      this.#gather(gathered > 1 ? BUSY_GATHER_MS : 0);
-    }, forMs);
+  /** All who were expected are there. */
+  #complete(): void {
+    if (this.#unlooked === 0) {
+      this.#gather(0, 1);
+    } else {
+      this.#unlooked -= 1;
+      this.#runGroup();
+    }
+  }
+
+  #gather(forMs: number, looks = 0): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    const before = this.#waiting.length;
+    this.#timer = setTimeout(() => this.#gathered(before, looks), forMs);
+  }
+
+  #gathered(before: number, looks: number): void {
+    const count = this.#waiting.length;
+    if (count === 0) {
+      this.#timer = null;
+    } else if (looks > 0 && looks < LOOKS_MAX && count > before) {
+      this.#gather(0, looks + 1);
+    } else {
+      // Where more or fewer came than were expected, the next ones are looked at again.
+      this.#unlooked = count === this.#expected ? UNLOOKED_GROUPS : 0;
+      this.#runGroup();
+    }
+  }
+
+  #runGroup(): void {
+    const count = this.#waiting.length;
+    // A group that was late for once does not make small ones of those that follow.
+    this.#expected = Math.max(count, Math.floor((this.#expected + count) / 2));
+    this.#runAll();
+    this.#gather(count > 1 ? BUSY_GATHER_MS : 0);
   }
 
   #runAll(): void {

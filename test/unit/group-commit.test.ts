@@ -2,7 +2,7 @@
  * Commands of one moment share a turn of the object, and each keeps an outcome of its own.
  */
 import { setTimeout as wait } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { GroupCommit } from '../../durable-objects/group-commit.ts';
 
 describe('commands that come at the same time', () => {
@@ -86,5 +86,95 @@ describe('commands that come at the same time', () => {
         ran += 1;
       });
     expect(ran).toBe(200);
+  });
+});
+
+/** The event loop has seen what else has arrived. */
+const look = () => vi.advanceTimersToNextTimer();
+
+describe('commands of callers who come back as soon as they are answered', () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
+  /** An object that is busy with groups of so many commands; `come` lets more of them in, `ran` says how large the groups were. */
+  function busyWith(count: number) {
+    const commits = new GroupCommit((commands) => {
+      groups.push(0);
+      return commands();
+    });
+    const groups: number[] = [];
+    const come = (commands: number) => {
+      for (let index = 0; index < commands; index += 1) void commits.run(() => groups.push((groups.pop() ?? 0) + 1));
+    };
+    come(1);
+    come(count);
+    look();
+    const ran = () => groups.splice(0);
+    expect(ran().at(-1)).toBe(count);
+    return { come, ran };
+  }
+
+  it('run as soon as as many are there as came before, once nobody else followed', () => {
+    const { come, ran } = busyWith(5);
+    come(5);
+    expect(ran(), 'others may follow').toEqual([]);
+    look();
+    expect(ran()).toEqual([5]);
+    for (let group = 0; group < 8; group += 1) {
+      come(5);
+      expect(ran(), 'nobody did').toEqual([5]);
+    }
+    come(5);
+    expect(ran(), 'now and then it is looked again').toEqual([]);
+    come(3);
+    look();
+    come(1);
+    look();
+    expect(ran()).toEqual([]);
+    look();
+    expect(ran()).toEqual([9]);
+  });
+
+  it('wait for each other for 10 ms at most, and for fewer where fewer come', () => {
+    const { come, ran } = busyWith(8);
+    come(2);
+    vi.advanceTimersByTime(9);
+    expect(ran()).toEqual([]);
+    vi.advanceTimersByTime(1);
+    expect(ran()).toEqual([2]);
+    // Five were expected then, three after that.
+    come(2);
+    vi.advanceTimersByTime(10);
+    expect(ran()).toEqual([2]);
+    come(3);
+    look();
+    expect(ran()).toEqual([3]);
+  });
+
+  it('have their whole time, whenever the group before them ran', () => {
+    const { come, ran } = busyWith(5);
+    come(5);
+    look();
+    vi.advanceTimersByTime(6);
+    come(5);
+    expect(ran()).toEqual([5, 5]);
+    come(2);
+    vi.advanceTimersByTime(9);
+    expect(ran()).toEqual([]);
+    vi.advanceTimersByTime(1);
+    expect(ran()).toEqual([2]);
+  });
+
+  it('do not wait for ever for those who keep following one by one', () => {
+    const { come, ran } = busyWith(2);
+    come(2);
+    let looks = 0;
+    for (let groups: number[] = []; groups.length === 0; groups = ran()) {
+      come(1);
+      look();
+      looks += 1;
+      expect(looks).toBeLessThanOrEqual(10);
+    }
+    expect(looks).toBe(10);
   });
 });
