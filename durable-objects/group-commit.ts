@@ -11,11 +11,11 @@
 /** Commands of one turn. */
 const GROUP_MAX = 100;
 /** How long the commands of a busy object wait for company at most. */
-const BUSY_GATHER_MS = 10;
+const BUSY_GATHER_MS = 20;
 /** Looks, one after the other, whether still others follow than were expected. */
 const LOOKS_MAX = 10;
 /** A look takes a millisecond where nobody follows: so many groups go without one then. */
-const UNLOOKED_GROUPS = 8;
+const UNLOOKED_GROUPS = 16;
 
 /** Runs commands as one transaction: where one of them throws, none has done anything. */
 export type Together = <Results>(commands: () => Results) => Results;
