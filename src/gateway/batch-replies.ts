@@ -26,7 +26,7 @@ export function keyOfAnotherBatch(): BatchAnswer {
   return kept(refusalAnswer(refuse('IDEMPOTENCY_KEY_CONFLICT', 'the idempotency key was used before with another payload').refusal));
 }
 
-/** The customer was erased while the request was on its way: nothing was asked of the vendor, and the request may be sent again. */
+/** The customer was erased while the request was on its way, and nothing was asked of the vendor. No client sends this again by itself. */
 export function erasedMeanwhile(): BatchAnswer {
   return kept(refusalAnswer(refuse('CONFLICT', 'the customer was erased while the batch was being begun').refusal));
 }
