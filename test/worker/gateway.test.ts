@@ -1,70 +1,16 @@
 /**
- * Promise: what a vendor did is recorded, also when the customer's object is away as the call ends, the service itself
- * fails, or the object that meters a batch is stopped in the middle.
+ * Promise: what a vendor did is recorded, also when the customer's object is away as the call ends, or the service itself
+ * fails.
  */
-import {
-  createExecutionContext,
-  evictDurableObject,
-  runDurableObjectAlarm,
-  runInDurableObject,
-  waitOnExecutionContext,
-} from 'cloudflare:test';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { GatewayBatch } from '../../durable-objects/gateway-batch.ts';
+import { createExecutionContext, evictDurableObject, waitOnExecutionContext } from 'cloudflare:test';
+import { describe, expect, test, vi } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import type { Env } from '../../src/env.ts';
-import { sha256Hex } from '../../src/platform/hash.ts';
-import { claimKey } from '../../src/storage/objects.ts';
-import { Api, createTenant, type Tenant } from '../support/api.ts';
+import { Api } from '../support/api.ts';
+import { answers, ask, callOf, completion, newTenant, usage, vendor } from '../support/gateway.ts';
 import { bindings, customerStub, operator } from '../support/worker.ts';
 
 const app = createApp();
-const PLAN = { name: 'P', limitType: 'BLOCK', reasoningLevel: 'MEDIUM', limits: { premiumCalls: 1_000 } };
-const BASE_URL = 'https://vendor.example.com/v1';
-
-type Vendor = (url: string, body: Record<string, unknown>) => Response | Promise<Response>;
-let vendor: Vendor;
-beforeEach(() => {
-  vi.spyOn(globalThis, 'fetch').mockImplementation(async (url, init) => {
-    const { body } = (init ?? {}) as { body?: unknown };
-    return vendor(String(url), typeof body === 'string' ? JSON.parse(body) : {});
-  });
-});
-afterEach(() => vi.restoreAllMocks());
-
-async function newTenant(): Promise<Tenant & { key: string }> {
-  const tenant = await createTenant(operator, PLAN);
-  const params = { org: tenant.organizationId };
-  const set = await operator.send('setVendor', {
-    params: { ...params, provider: 'openai' },
-    body: { apiKey: 'sk-test', baseUrl: BASE_URL },
-  });
-  expect(set.status).toBe(200);
-  const { key } = (await operator.send('createKey', { params, body: { name: 'gateway' } })).data;
-  return { ...tenant, key };
-}
-
-const usage = { prompt_tokens: 10, completion_tokens: 4, total_tokens: 14 };
-const completion = (model: unknown) => ({
-  id: 'c',
-  object: 'chat.completion',
-  model,
-  choices: [{ index: 0, message: { content: 'hi' } }],
-  usage,
-});
-const answers: Vendor = (_url, { model }) => Response.json(completion(model));
-
-async function ask(key: string, body: object, env: Env = bindings, path = '/v1/chat/completions', more: Record<string, string> = {}) {
-  const context = createExecutionContext();
-  const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json', ...more };
-  const request = {
-    method: 'POST',
-    headers,
-    body: JSON.stringify({ model: 'gpt-5.2', messages: [{ role: 'user', content: 'x' }], ...body }),
-  };
-  const response = await app.request(path, request, env, context);
-  return { response, callId: response.headers.get('x-service-call-id') ?? '', rest: () => waitOnExecutionContext(context) };
-}
 
 /** The bindings, with objects of customers whose `finish` fails so many times. */
 function failing(times: number, failure = new Error('the object is away')): { env: Env; ends(): number } {
@@ -84,11 +30,8 @@ function failing(times: number, failure = new Error('the object is away')): { en
   return { env: { ...bindings, CUSTOMERS }, ends: () => ends };
 }
 
-const callOf = async ({ organizationId }: Tenant, callId: string) =>
-  customerStub(organizationId, 'default').readCall(organizationId, callId);
-
 test('an object that is away as the call ends: the caller has its answer, and the usage is recorded afterwards', async () => {
-  vendor = answers;
+  vendor.answers = answers;
   const tenant = await newTenant();
   const { env, ends } = failing(2);
   const { response, callId, rest } = await ask(tenant.key, {}, env);
@@ -102,10 +45,10 @@ test('an object that is away as the call ends: the caller has its answer, and th
 
 describe('a plain call that its object held in memory alone, and forgot before the end', () => {
   test('is recorded from its end, and answered with its cost', async () => {
-    vendor = answers;
+    vendor.answers = answers;
     const tenant = await newTenant();
     await ask(tenant.key, {});
-    vendor = async (url, body) => {
+    vendor.answers = async (url, body) => {
       await evictDurableObject(customerStub(tenant.organizationId, 'default'));
       return answers(url, body);
     };
@@ -120,11 +63,11 @@ describe('a plain call that its object held in memory alone, and forgot before t
   });
 
   test('is recorded once where the answer to that is lost too', async () => {
-    vendor = answers;
+    vendor.answers = answers;
     const tenant = await newTenant();
     await ask(tenant.key, {});
     const { organizationId } = tenant;
-    vendor = async (url, body) => {
+    vendor.answers = async (url, body) => {
       await evictDurableObject(customerStub(organizationId, 'default'));
       return answers(url, body);
     };
@@ -149,11 +92,11 @@ describe('a plain call that its object held in memory alone, and forgot before t
   });
 
   test('does not bring back a customer who was erased in the meantime', async () => {
-    vendor = answers;
+    vendor.answers = answers;
     const tenant = await newTenant();
     await ask(tenant.key, {});
     const params = { org: tenant.organizationId, customerId: 'default' };
-    vendor = async (url, body) => {
+    vendor.answers = async (url, body) => {
       await operator.send('eraseCustomer', { params });
       return answers(url, body);
     };
@@ -164,12 +107,12 @@ describe('a plain call that its object held in memory alone, and forgot before t
   });
 
   test('is no call where nobody ends it', async () => {
-    vendor = answers;
+    vendor.answers = answers;
     const tenant = await newTenant();
     await ask(tenant.key, {});
     const stub = customerStub(tenant.organizationId, 'default');
     const asked = Promise.withResolvers<void>();
-    vendor = () => {
+    vendor.answers = () => {
       asked.resolve();
       return new Promise(() => undefined);
     };
@@ -185,7 +128,7 @@ describe('a plain call that its object held in memory alone, and forgot before t
 test('the same of a stream', async () => {
   const chunk = (more: object) =>
     `data: ${JSON.stringify({ object: 'chat.completion.chunk', model: 'gpt-5.2', choices: [], ...more })}\n\n`;
-  vendor = () =>
+  vendor.answers = () =>
     new Response(`${chunk({ choices: [{ index: 0, delta: { content: 'hi' } }] })}${chunk({ usage })}data: [DONE]\n\n`, {
       headers: { 'Content-Type': 'text/event-stream' },
     });
@@ -207,7 +150,7 @@ test.each<[string, object[], string, string | undefined]>([
     choices: [{ index: 0, delta: {}, ...choice }],
   }));
   const text = parts.map((part) => `data: ${JSON.stringify(part)}\n\n`).join('');
-  vendor = () => new Response(text, { headers: { 'Content-Type': 'text/event-stream' } });
+  vendor.answers = () => new Response(text, { headers: { 'Content-Type': 'text/event-stream' } });
   const tenant = await newTenant();
   const { response, callId, rest } = await ask(tenant.key, { stream: true });
   expect(await response.text()).toBe(text);
@@ -229,7 +172,7 @@ describe('POST /call', () => {
 
   test('answers with what the vendor said although the object is away, and is ended afterwards', async () => {
     let asked = 0;
-    vendor = (url, body) => {
+    vendor.answers = (url, body) => {
       asked += 1;
       return answers(url, body);
     };
@@ -250,7 +193,7 @@ describe('POST /call', () => {
   });
 
   test('of an object that stays away: the tries are bounded, what was used is in the log, and the call times out', async () => {
-    vendor = answers;
+    vendor.answers = answers;
     const logged: string[] = [];
     vi.spyOn(console, 'error').mockImplementation((text) => void logged.push(String(text)));
     const tenant = await newTenant();
@@ -284,7 +227,7 @@ describe('POST /call', () => {
     const [name, body, contentType, code, end] = given;
     const tenant = await newTenant();
     for (const responseType of ['json', 'text', 'stream']) {
-      vendor = () => new Response(body, { headers: { 'Content-Type': contentType } });
+      vendor.answers = () => new Response(body, { headers: { 'Content-Type': contentType } });
       const { reply } = await make(tenant, bindings, `${name} ${responseType}`.replaceAll(' ', '-'), responseType);
       expect(reply.body.result.code).toBe('CALL_VENDOR_WARNING');
       expect(reply.data.vendor).toMatchObject({ ok: false, status: 200, body });
@@ -298,14 +241,14 @@ describe('POST /call', () => {
     ['words', '[draft] hello', 'text/plain'],
     ['documents in lines', '{"response":"a"}\n{"done":true}\n', 'application/x-ndjson'],
   ])('of %s is whole', async (_, body, contentType) => {
-    vendor = () => new Response(body, { headers: { 'Content-Type': contentType } });
+    vendor.answers = () => new Response(body, { headers: { 'Content-Type': contentType } });
     const { data } = (await make(await newTenant(), bindings, 'whole', 'stream')).reply;
     expect([data.vendor?.ok, data.vendor?.body, data.end?.status]).toEqual([true, body, 'COMPLETED']);
   });
 });
 
 test('a fault of ours ends the call, and says nothing of itself', async () => {
-  vendor = answers;
+  vendor.answers = answers;
   const tenant = await newTenant();
   // The secret under which the vendor's key was sealed is gone: storage refuses, in the middle of an admitted call.
   const { VENDOR_KEY_SECRET: _lost, ...env } = bindings;
@@ -319,7 +262,7 @@ test('a fault of ours ends the call, and says nothing of itself', async () => {
 });
 
 test('the effort that ran is recorded, with how it is known', async () => {
-  vendor = (url, { model, reasoning }) =>
+  vendor.answers = (url, { model, reasoning }) =>
     url.endsWith('/responses')
       ? Response.json({
           object: 'response',
@@ -345,298 +288,4 @@ test('the effort that ran is recorded, with how it is known', async () => {
   expect(await recorded({})).toEqual([undefined, undefined]);
   const input = { input: 'x' };
   expect(await recorded({ ...input, reasoning: { effort: 'xhigh' } }, '/v1/responses')).toEqual(['medium', 'provider_response']);
-});
-
-test('a batch whose metering breaks off goes on where it was, and no line counts twice', async () => {
-  const tenant = await newTenant();
-  const lines = Array.from({ length: 60 }, (_, index) => {
-    const body = completion('gpt-5.2');
-    return JSON.stringify({ custom_id: `line-${index}`, response: { status_code: 200, body }, error: null });
-  });
-  let finished = false;
-  let breaksAfter: number | null = 45;
-  const reads: string[] = [];
-  let requestName = '';
-  vendor = (url, { metadata }) => {
-    if (url.endsWith('/files/file_in/content')) return new Response(JSON.stringify({ body: { model: 'gpt-5.2' } }));
-    if (metadata) {
-      requestName = (metadata as { service_request_id: string }).service_request_id;
-      return Response.json({ id: 'batch_1', status: 'validating', metadata });
-    }
-    reads.push(url.slice(BASE_URL.length));
-    if (url.endsWith('/batches/batch_1'))
-      return Response.json({ id: 'batch_1', status: finished ? 'completed' : 'in_progress', output_file_id: 'file_out' });
-    if (breaksAfter === null) return new Response(lines.join('\n'));
-    const some = new TextEncoder().encode(`${lines.slice(0, breaksAfter).join('\n')}\n`);
-    let sent = false;
-    // The lines are taken before the connection breaks.
-    return new Response(
-      new ReadableStream<Uint8Array>({
-        pull(controller) {
-          if (sent) controller.error(new Error('connection lost'));
-          else controller.enqueue(some);
-          sent = true;
-        },
-      }),
-    );
-  };
-  const body = { input_file_id: 'file_in', endpoint: '/v1/chat/completions', feature: 'nightly' };
-  expect((await ask(tenant.key, body, bindings, '/v1/batches')).response.status).toBe(200);
-  const address = () => bindings.GATEWAY_BATCHES.getByName(`${tenant.organizationId}:${requestName}`);
-  const params = { org: tenant.organizationId, customerId: 'default' };
-  // Nobody, before the first line.
-  const calls = async () => (await operator.send('readCustomer', { params })).body.data?.meters.premiumCalls.used ?? 0;
-
-  expect(await runDurableObjectAlarm(address())).toBe(true);
-  expect([reads, await calls()]).toEqual([['/batches/batch_1'], 0]);
-
-  finished = true;
-  await address().hurry();
-  await runDurableObjectAlarm(address());
-  expect(await calls()).toBe(40);
-
-  breaksAfter = null;
-  await evictDurableObject(address());
-  await address().hurry();
-  await runDurableObjectAlarm(address());
-  expect(await calls()).toBe(lines.length);
-  const call = await callOf(tenant, 'batch:batch_1:line-0');
-  expect(call).toMatchObject({ status: 'COMPLETED', feature: 'nightly', pricingMode: 'batch', outcome: { providerUsed: 'openai' } });
-
-  // Finished is finished: nobody asks the vendor again.
-  const asked = reads.length;
-  await address().hurry();
-  await runDurableObjectAlarm(address());
-  expect([reads.length, await calls()]).toEqual([asked, lines.length]);
-});
-
-test('a batch that the vendor never began: its key waits for a minute, and then is free, with all that it held', async () => {
-  const tenant = await newTenant();
-  const line = `${JSON.stringify({ body: { model: 'gpt-5.2' } })}\n`;
-  let reachable = false;
-  const names: string[] = [];
-  vendor = (url, { metadata }) => {
-    if (url.endsWith('/content')) return new Response(line.repeat(600));
-    if (url.includes('/batches?')) return Response.json({ object: 'list', data: [], has_more: false });
-    names.push((metadata as { service_request_id: string }).service_request_id);
-    if (!reachable) throw new TypeError('connection lost');
-    return Response.json({ id: `batch_of_${names.length}`, status: 'validating', metadata });
-  };
-  const create = async (key?: string) => {
-    const headers: Record<string, string> = key === undefined ? {} : { 'Idempotency-Key': key };
-    const body = { input_file_id: 'file_in', endpoint: '/v1/chat/completions' };
-    const { response } = await ask(tenant.key, body, bindings, '/v1/batches', headers);
-    return [response.status, ((await response.json()) as { error?: { code: string } }).error?.code];
-  };
-  expect(await create('once')).toEqual([502, 'VENDOR_UNREACHABLE']);
-  const address = () => bindings.GATEWAY_BATCHES.getByName(`${tenant.organizationId}:${names[0]}`);
-  reachable = true;
-  expect(await runDurableObjectAlarm(address())).toBe(true);
-  // 600 of 1,000 are held: nobody knows yet.
-  expect(await create()).toEqual([403, 'ENTITLEMENT_DENIED']);
-  expect(await create('once')).toEqual([409, 'CALL_IN_FLIGHT']);
-  expect(names).toHaveLength(1);
-
-  const later = Date.now() + 61_000;
-  vi.spyOn(Date, 'now').mockImplementation(() => later);
-  expect(await runDurableObjectAlarm(address())).toBe(true);
-  expect(await runInDurableObject(address(), (_, { storage }) => storage.list().then(({ size }) => size))).toBe(0);
-  expect(await create('once')).toEqual([200, undefined]);
-  expect(names).toEqual([names[0], names[0]]);
-  expect(await create()).toEqual([403, 'ENTITLEMENT_DENIED']);
-});
-
-type Batch = DurableObjectStub<GatewayBatch>;
-
-/** How many entries the object of a batch holds, with its alarm. */
-const entriesOf = (stub: Batch) =>
-  runInDurableObject(stub, async (_, { storage }) => (await storage.list()).size + ((await storage.getAlarm()) === null ? 0 : 1));
-const batchOf = ({ organizationId }: Tenant, name: string) => bindings.GATEWAY_BATCHES.getByName(`${organizationId}:${name}`);
-const batchesOf = (tenant: Tenant, customerId: string) => batchOf(tenant, `customer:${customerId}`);
-
-describe('an erasure of a customer with batches', () => {
-  const input = () => new Response(JSON.stringify({ body: { model: 'gpt-5.2' } }));
-  const output = JSON.stringify({ custom_id: 'line', response: { status_code: 200, body: completion('gpt-5.2') }, error: null });
-  const erase = async ({ organizationId: org }: Tenant, customerId: string) =>
-    (await operator.send('eraseCustomer', { params: { org, customerId } })).data.erased;
-  const begin = (tenant: Tenant & { key: string }, customerId: string, headers: Record<string, string> = {}) => {
-    const customer = { customerId, customerEmail: `${customerId}@example.com` };
-    return ask(tenant.key, { input_file_id: 'file_in', endpoint: '/v1/chat/completions', customer }, bindings, '/v1/batches', headers);
-  };
-  const usageOf = (tenant: Tenant, customerId: string) => tenant.api.send('readUsage', { params: { customerId } });
-
-  test('leaves nothing of a finished one and of one that is under way, whose lines do not bring the customer back', async () => {
-    const tenant = await newTenant();
-    const names: string[] = [];
-    vendor = (url, { metadata }) => {
-      if (url.endsWith('/files/file_in/content')) return input();
-      if (url.endsWith('/files/file_out/content')) return new Response(output);
-      if (metadata) names.push((metadata as { service_request_id: string }).service_request_id);
-      const id = metadata ? `batch_${names.length}` : url.split('/').at(-1);
-      return Response.json({ id, metadata, status: id === 'batch_1' ? 'completed' : 'in_progress', output_file_id: 'file_out' });
-    };
-    for (const customerId of ['gone', 'gone', 'stays']) expect((await begin(tenant, customerId)).response.status).toBe(200);
-    const [finished, running, other] = names.map((name) => batchOf(tenant, name)) as [Batch, Batch, Batch];
-    await runDurableObjectAlarm(finished);
-    expect((await usageOf(tenant, 'gone')).data.meters.premiumCalls?.used).toBe(1);
-
-    expect(await erase(tenant, 'gone')).toMatchObject({ object: true, batches: 2 });
-    for (const stub of [finished, running, batchesOf(tenant, 'gone')]) expect(await entriesOf(stub)).toBe(0);
-    for (const stub of [other, batchesOf(tenant, 'stays')]) expect(await entriesOf(stub)).toBeGreaterThan(0);
-    expect((await usageOf(tenant, 'gone')).refusal.code).toBe('CUSTOMER_NOT_FOUND');
-    expect(await runDurableObjectAlarm(running)).toBe(false);
-    expect((await usageOf(tenant, 'stays')).data.customerId).toBe('stays');
-  });
-
-  test('while its lines are metered: none of them is recorded any more, and nothing is written again', async () => {
-    const tenant = await newTenant();
-    const lines = Promise.withResolvers<void>();
-    const read = Promise.withResolvers<void>();
-    let name = '';
-    vendor = async (url, { metadata }) => {
-      if (url.endsWith('/files/file_in/content')) return input();
-      if (metadata) name = (metadata as { service_request_id: string }).service_request_id;
-      if (!url.endsWith('/files/file_out/content'))
-        return Response.json({ id: 'batch_1', metadata, status: 'completed', output_file_id: 'file_out' });
-      read.resolve();
-      await lines.promise;
-      return new Response(output);
-    };
-    expect((await begin(tenant, 'metered')).response.status).toBe(200);
-    const metering = runDurableObjectAlarm(batchOf(tenant, name));
-    await read.promise;
-    expect(await erase(tenant, 'metered')).toMatchObject({ batches: 1 });
-    lines.resolve();
-    await metering;
-    expect((await usageOf(tenant, 'metered')).refusal.code).toBe('CUSTOMER_NOT_FOUND');
-    for (const stub of [batchOf(tenant, name), batchesOf(tenant, 'metered')]) expect(await entriesOf(stub)).toBe(0);
-    // Nor is the line's id claimed: whoever comes next may have it.
-    const claim = await claimKey(bindings, tenant.organizationId, 'batch:batch_1:line', 'another');
-    expect(claim).toMatchObject({ customerId: 'another', fresh: true });
-  });
-
-  test('while the vendor is asked: the caller gets the batch, and nobody remembers whose it was', async () => {
-    const tenant = await newTenant();
-    const answered = Promise.withResolvers<void>();
-    const asked = Promise.withResolvers<string>();
-    vendor = async (url, { metadata }) => {
-      if (url.endsWith('/files/file_in/content')) return input();
-      asked.resolve((metadata as { service_request_id: string }).service_request_id);
-      await answered.promise;
-      return Response.json({ id: 'batch_1', metadata, status: 'validating' });
-    };
-    const begun = begin(tenant, 'hasty');
-    const name = await asked.promise;
-    expect(await erase(tenant, 'hasty')).toMatchObject({ batches: 1 });
-    answered.resolve();
-    expect((await begun).response.status).toBe(200);
-    for (const stub of [batchOf(tenant, name), batchesOf(tenant, 'hasty')]) expect(await entriesOf(stub)).toBe(0);
-  });
-
-  test('before the vendor is asked: it is not asked any more, and the request may be sent again', async () => {
-    const tenant = await newTenant();
-    const names: string[] = [];
-    vendor = (url, { metadata }) => {
-      if (url.endsWith('/files/file_in/content')) return input();
-      names.push((metadata as { service_request_id: string }).service_request_id);
-      return Response.json({ id: 'batch_1', metadata, status: 'validating' });
-    };
-    const name = `key-${await sha256Hex('nightly')}`;
-    const admit = async (stub: Batch, batch: Parameters<GatewayBatch['hold']>[0]) => {
-      const refusal = await stub.hold(batch);
-      await erase(tenant, 'early');
-      return refusal;
-    };
-    const erasing = {
-      getByName(of: string) {
-        const stub = bindings.GATEWAY_BATCHES.getByName(of);
-        return { hold: (batch: Parameters<GatewayBatch['hold']>[0]) => admit(stub, batch), forget: (of: string) => stub.forget(of) };
-      },
-    };
-    const setBatches = (GATEWAY_BATCHES: unknown) =>
-      runInDurableObject(batchOf(tenant, name), (batch) => void Object.assign(batch, { env: { ...bindings, GATEWAY_BATCHES } }));
-    await setBatches(erasing);
-    const headers = { 'Idempotency-Key': 'nightly' };
-    const { response } = await begin(tenant, 'early', headers);
-    expect([response.status, ((await response.json()) as { error: { code: string } }).error.code]).toEqual([409, 'CONFLICT']);
-    expect(names).toEqual([]);
-    for (const stub of [batchOf(tenant, name), batchesOf(tenant, 'early')]) expect(await entriesOf(stub)).toBe(0);
-
-    await setBatches(bindings.GATEWAY_BATCHES);
-    expect((await begin(tenant, 'early', headers)).response.status).toBe(200);
-    expect(names).toEqual([name]);
-  });
-
-  test('waits for an admission that is under way, and erases that batch too', async () => {
-    const tenant = await newTenant();
-    const { organizationId } = tenant;
-    const name = 'once-admitted';
-    await runInDurableObject(batchOf(tenant, name), (_, { storage }) => storage.put('asked', 'something'));
-    const stub = batchesOf(tenant, 'waiting');
-    const admission = stub.hold({ organizationId, requestName: name, begin: { customerId: 'waiting' }, lines: { premium: 1 } });
-    expect(await stub.eraseRequests(organizationId)).toEqual({ erased: 1, more: false });
-    expect(await admission).toBeNull();
-    for (const left of [batchOf(tenant, name), stub]) expect(await entriesOf(left)).toBe(0);
-  });
-
-  test('reaches them all, however many they are', async () => {
-    const tenant = await newTenant();
-    await tenant.api.send('provisionCustomer', { body: { customerId: 'busy' } });
-    const names = Array.from({ length: 230 }, (_, index) => `once-${index}`);
-    await runInDurableObject(batchesOf(tenant, 'busy'), async (_, { storage }) => {
-      for (const name of names) await storage.put(`request:${name}`, true);
-    });
-    for (const name of names) await runInDurableObject(batchOf(tenant, name), (_, { storage }) => storage.put('asked', 'something'));
-    expect(await erase(tenant, 'busy')).toMatchObject({ batches: 230 });
-    for (const name of names) expect(await entriesOf(batchOf(tenant, name))).toBe(0);
-    expect(await entriesOf(batchesOf(tenant, 'busy'))).toBe(0);
-  });
-
-  test('has nothing left to find 30 days after a batch has ended', async () => {
-    const tenant = await newTenant();
-    let name = '';
-    vendor = (url, { metadata }) => {
-      if (url.endsWith('/files/file_in/content')) return input();
-      if (metadata) name = (metadata as { service_request_id: string }).service_request_id;
-      return url.endsWith('/files/file_out/content')
-        ? new Response(output)
-        : Response.json({ id: 'batch_1', metadata, status: 'completed', output_file_id: 'file_out' });
-    };
-    expect((await begin(tenant, 'old')).response.status).toBe(200);
-    await runDurableObjectAlarm(batchOf(tenant, name));
-    expect(await entriesOf(batchesOf(tenant, 'old'))).toBe(1);
-    const later = Date.now() + 30 * 24 * 3_600_000 + 1;
-    vi.spyOn(Date, 'now').mockImplementation(() => later);
-    await runDurableObjectAlarm(batchOf(tenant, name));
-    for (const stub of [batchOf(tenant, name), batchesOf(tenant, 'old')]) expect(await entriesOf(stub)).toBe(0);
-  });
-});
-
-test('while D1 is away a batch is refused as such, nothing is asked of the vendor, and the same request works later', async () => {
-  const tenant = await newTenant();
-  let asked = 0;
-  vendor = (url, { metadata }) => {
-    asked += 1;
-    if (url.endsWith('/content')) return new Response(JSON.stringify({ body: { model: 'gpt-5.2' } }));
-    return Response.json({ id: 'batch_1', status: 'validating', metadata });
-  };
-  const object = batchOf(tenant, `key-${await sha256Hex('nightly')}`);
-  const setDatabase = (DB: unknown) => runInDurableObject(object, (batch) => void Object.assign(batch, { env: { ...bindings, DB } }));
-  const create = () =>
-    ask(tenant.key, { input_file_id: 'file_in', endpoint: '/v1/chat/completions' }, bindings, '/v1/batches', {
-      'Idempotency-Key': 'nightly',
-    });
-
-  await setDatabase({
-    prepare() {
-      throw new Error('D1 is away');
-    },
-  });
-  const { response } = await create();
-  expect([response.status, ((await response.json()) as { error: { code: string } }).error.code]).toEqual([503, 'SERVICE_UNAVAILABLE']);
-  expect([response.headers.get('Retry-After'), asked]).toEqual(['1', 0]);
-
-  await setDatabase(bindings.DB);
-  expect((await create()).response.status).toBe(200);
-  expect(asked).toBe(2);
 });

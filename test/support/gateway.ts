@@ -1,0 +1,74 @@
+/**
+ * The gateway inside workerd, with a vendor that answers as the test says, for every test of a file that imports this.
+ */
+import { createExecutionContext, waitOnExecutionContext } from 'cloudflare:test';
+import { afterEach, beforeEach, expect, vi } from 'vitest';
+import { createApp } from '../../src/app.ts';
+import type { Env } from '../../src/env.ts';
+import { createTenant, type Tenant } from './api.ts';
+import { bindings, customerStub, operator } from './worker.ts';
+
+const app = createApp();
+const PLAN = { name: 'P', limitType: 'BLOCK', reasoningLevel: 'MEDIUM', limits: { premiumCalls: 1_000 } };
+export const BASE_URL = 'https://vendor.example.com/v1';
+
+type Answers = (url: string, body: Record<string, unknown>) => Response | Promise<Response>;
+const silent: Answers = () => {
+  throw new Error('the test does not say what the vendor answers');
+};
+/** Each test says what its vendor answers. */
+export const vendor = { answers: silent };
+
+beforeEach(() => {
+  vendor.answers = silent;
+  vi.spyOn(globalThis, 'fetch').mockImplementation(async (url, init) => {
+    const { body } = (init ?? {}) as { body?: unknown };
+    return vendor.answers(String(url), typeof body === 'string' ? JSON.parse(body) : {});
+  });
+});
+afterEach(() => vi.restoreAllMocks());
+
+export async function newTenant(): Promise<Tenant & { key: string }> {
+  const tenant = await createTenant(operator, PLAN);
+  const params = { org: tenant.organizationId };
+  const set = await operator.send('setVendor', {
+    params: { ...params, provider: 'openai' },
+    body: { apiKey: 'sk-test', baseUrl: BASE_URL },
+  });
+  expect(set.status).toBe(200);
+  const { key } = (await operator.send('createKey', { params, body: { name: 'gateway' } })).data;
+  return { ...tenant, key };
+}
+
+export const usage = { prompt_tokens: 10, completion_tokens: 4, total_tokens: 14 };
+export const completion = (model: unknown) => ({
+  id: 'c',
+  object: 'chat.completion',
+  model,
+  choices: [{ index: 0, message: { content: 'hi' } }],
+  usage,
+});
+/** One completion of whatever model is asked for. */
+export const answers: Answers = (_url, { model }) => Response.json(completion(model));
+
+/** Asks the gateway; `rest` waits for what goes on after the answer. */
+export async function ask(
+  key: string,
+  body: object,
+  env: Env = bindings,
+  path = '/v1/chat/completions',
+  more: Record<string, string> = {},
+) {
+  const context = createExecutionContext();
+  const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json', ...more };
+  const request = {
+    method: 'POST',
+    headers,
+    body: JSON.stringify({ model: 'gpt-5.2', messages: [{ role: 'user', content: 'x' }], ...body }),
+  };
+  const response = await app.request(path, request, env, context);
+  return { response, callId: response.headers.get('x-service-call-id') ?? '', rest: () => waitOnExecutionContext(context) };
+}
+
+export const callOf = async ({ organizationId }: Tenant, callId: string) =>
+  customerStub(organizationId, 'default').readCall(organizationId, callId);

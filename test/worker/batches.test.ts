@@ -1,0 +1,306 @@
+/**
+ * Promise: a batch is begun once and each of its lines is metered once, also when the object that meters it is stopped in
+ * the middle; and of an erased customer nothing is left of it.
+ */
+import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
+import { describe, expect, test, vi } from 'vitest';
+import type { GatewayBatch } from '../../durable-objects/gateway-batch.ts';
+import { sha256Hex } from '../../src/platform/hash.ts';
+import { claimKey } from '../../src/storage/objects.ts';
+import type { Tenant } from '../support/api.ts';
+import { ask, BASE_URL, callOf, completion, newTenant, vendor } from '../support/gateway.ts';
+import { bindings, operator } from '../support/worker.ts';
+
+test('a batch whose metering breaks off goes on where it was, and no line counts twice', async () => {
+  const tenant = await newTenant();
+  const lines = Array.from({ length: 60 }, (_, index) => {
+    const body = completion('gpt-5.2');
+    return JSON.stringify({ custom_id: `line-${index}`, response: { status_code: 200, body }, error: null });
+  });
+  let finished = false;
+  let breaksAfter: number | null = 45;
+  const reads: string[] = [];
+  let requestName = '';
+  vendor.answers = (url, { metadata }) => {
+    if (url.endsWith('/files/file_in/content')) return new Response(JSON.stringify({ body: { model: 'gpt-5.2' } }));
+    if (metadata) {
+      requestName = (metadata as { service_request_id: string }).service_request_id;
+      return Response.json({ id: 'batch_1', status: 'validating', metadata });
+    }
+    reads.push(url.slice(BASE_URL.length));
+    if (url.endsWith('/batches/batch_1'))
+      return Response.json({ id: 'batch_1', status: finished ? 'completed' : 'in_progress', output_file_id: 'file_out' });
+    if (breaksAfter === null) return new Response(lines.join('\n'));
+    const some = new TextEncoder().encode(`${lines.slice(0, breaksAfter).join('\n')}\n`);
+    let sent = false;
+    // The lines are taken before the connection breaks.
+    return new Response(
+      new ReadableStream<Uint8Array>({
+        pull(controller) {
+          if (sent) controller.error(new Error('connection lost'));
+          else controller.enqueue(some);
+          sent = true;
+        },
+      }),
+    );
+  };
+  const body = { input_file_id: 'file_in', endpoint: '/v1/chat/completions', feature: 'nightly' };
+  expect((await ask(tenant.key, body, bindings, '/v1/batches')).response.status).toBe(200);
+  const address = () => bindings.GATEWAY_BATCHES.getByName(`${tenant.organizationId}:${requestName}`);
+  const params = { org: tenant.organizationId, customerId: 'default' };
+  // Nobody, before the first line.
+  const calls = async () => (await operator.send('readCustomer', { params })).body.data?.meters.premiumCalls.used ?? 0;
+
+  expect(await runDurableObjectAlarm(address())).toBe(true);
+  expect([reads, await calls()]).toEqual([['/batches/batch_1'], 0]);
+
+  finished = true;
+  await address().hurry();
+  await runDurableObjectAlarm(address());
+  expect(await calls()).toBe(40);
+
+  breaksAfter = null;
+  await evictDurableObject(address());
+  await address().hurry();
+  await runDurableObjectAlarm(address());
+  expect(await calls()).toBe(lines.length);
+  const call = await callOf(tenant, 'batch:batch_1:line-0');
+  expect(call).toMatchObject({ status: 'COMPLETED', feature: 'nightly', pricingMode: 'batch', outcome: { providerUsed: 'openai' } });
+
+  // Finished is finished: nobody asks the vendor again.
+  const asked = reads.length;
+  await address().hurry();
+  await runDurableObjectAlarm(address());
+  expect([reads.length, await calls()]).toEqual([asked, lines.length]);
+});
+
+test('a batch that the vendor never began: its key waits for a minute, and then is free, with all that it held', async () => {
+  const tenant = await newTenant();
+  const line = `${JSON.stringify({ body: { model: 'gpt-5.2' } })}\n`;
+  let reachable = false;
+  const names: string[] = [];
+  vendor.answers = (url, { metadata }) => {
+    if (url.endsWith('/content')) return new Response(line.repeat(600));
+    if (url.includes('/batches?')) return Response.json({ object: 'list', data: [], has_more: false });
+    names.push((metadata as { service_request_id: string }).service_request_id);
+    if (!reachable) throw new TypeError('connection lost');
+    return Response.json({ id: `batch_of_${names.length}`, status: 'validating', metadata });
+  };
+  const create = async (key?: string) => {
+    const headers: Record<string, string> = key === undefined ? {} : { 'Idempotency-Key': key };
+    const body = { input_file_id: 'file_in', endpoint: '/v1/chat/completions' };
+    const { response } = await ask(tenant.key, body, bindings, '/v1/batches', headers);
+    return [response.status, ((await response.json()) as { error?: { code: string } }).error?.code];
+  };
+  expect(await create('once')).toEqual([502, 'VENDOR_UNREACHABLE']);
+  const address = () => bindings.GATEWAY_BATCHES.getByName(`${tenant.organizationId}:${names[0]}`);
+  reachable = true;
+  expect(await runDurableObjectAlarm(address())).toBe(true);
+  // 600 of 1,000 are held: nobody knows yet.
+  expect(await create()).toEqual([403, 'ENTITLEMENT_DENIED']);
+  expect(await create('once')).toEqual([409, 'CALL_IN_FLIGHT']);
+  expect(names).toHaveLength(1);
+
+  const later = Date.now() + 61_000;
+  vi.spyOn(Date, 'now').mockImplementation(() => later);
+  expect(await runDurableObjectAlarm(address())).toBe(true);
+  expect(await runInDurableObject(address(), (_, { storage }) => storage.list().then(({ size }) => size))).toBe(0);
+  expect(await create('once')).toEqual([200, undefined]);
+  expect(names).toEqual([names[0], names[0]]);
+  expect(await create()).toEqual([403, 'ENTITLEMENT_DENIED']);
+});
+
+type Batch = DurableObjectStub<GatewayBatch>;
+
+/** How many entries the object of a batch holds, with its alarm. */
+const entriesOf = (stub: Batch) =>
+  runInDurableObject(stub, async (_, { storage }) => (await storage.list()).size + ((await storage.getAlarm()) === null ? 0 : 1));
+const batchOf = ({ organizationId }: Tenant, name: string) => bindings.GATEWAY_BATCHES.getByName(`${organizationId}:${name}`);
+const batchesOf = (tenant: Tenant, customerId: string) => batchOf(tenant, `customer:${customerId}`);
+
+describe('an erasure of a customer with batches', () => {
+  const input = () => new Response(JSON.stringify({ body: { model: 'gpt-5.2' } }));
+  const output = JSON.stringify({ custom_id: 'line', response: { status_code: 200, body: completion('gpt-5.2') }, error: null });
+  const erase = async ({ organizationId: org }: Tenant, customerId: string) =>
+    (await operator.send('eraseCustomer', { params: { org, customerId } })).data.erased;
+  const begin = (tenant: Tenant & { key: string }, customerId: string, headers: Record<string, string> = {}) => {
+    const customer = { customerId, customerEmail: `${customerId}@example.com` };
+    return ask(tenant.key, { input_file_id: 'file_in', endpoint: '/v1/chat/completions', customer }, bindings, '/v1/batches', headers);
+  };
+  const usageOf = (tenant: Tenant, customerId: string) => tenant.api.send('readUsage', { params: { customerId } });
+
+  test('leaves nothing of a finished one and of one that is under way, whose lines do not bring the customer back', async () => {
+    const tenant = await newTenant();
+    const names: string[] = [];
+    vendor.answers = (url, { metadata }) => {
+      if (url.endsWith('/files/file_in/content')) return input();
+      if (url.endsWith('/files/file_out/content')) return new Response(output);
+      if (metadata) names.push((metadata as { service_request_id: string }).service_request_id);
+      const id = metadata ? `batch_${names.length}` : url.split('/').at(-1);
+      return Response.json({ id, metadata, status: id === 'batch_1' ? 'completed' : 'in_progress', output_file_id: 'file_out' });
+    };
+    for (const customerId of ['gone', 'gone', 'stays']) expect((await begin(tenant, customerId)).response.status).toBe(200);
+    const [finished, running, other] = names.map((name) => batchOf(tenant, name)) as [Batch, Batch, Batch];
+    await runDurableObjectAlarm(finished);
+    expect((await usageOf(tenant, 'gone')).data.meters.premiumCalls?.used).toBe(1);
+
+    expect(await erase(tenant, 'gone')).toMatchObject({ object: true, batches: 2 });
+    for (const stub of [finished, running, batchesOf(tenant, 'gone')]) expect(await entriesOf(stub)).toBe(0);
+    for (const stub of [other, batchesOf(tenant, 'stays')]) expect(await entriesOf(stub)).toBeGreaterThan(0);
+    expect((await usageOf(tenant, 'gone')).refusal.code).toBe('CUSTOMER_NOT_FOUND');
+    expect(await runDurableObjectAlarm(running)).toBe(false);
+    expect((await usageOf(tenant, 'stays')).data.customerId).toBe('stays');
+  });
+
+  test('while its lines are metered: none of them is recorded any more, and nothing is written again', async () => {
+    const tenant = await newTenant();
+    const lines = Promise.withResolvers<void>();
+    const read = Promise.withResolvers<void>();
+    let name = '';
+    vendor.answers = async (url, { metadata }) => {
+      if (url.endsWith('/files/file_in/content')) return input();
+      if (metadata) name = (metadata as { service_request_id: string }).service_request_id;
+      if (!url.endsWith('/files/file_out/content'))
+        return Response.json({ id: 'batch_1', metadata, status: 'completed', output_file_id: 'file_out' });
+      read.resolve();
+      await lines.promise;
+      return new Response(output);
+    };
+    expect((await begin(tenant, 'metered')).response.status).toBe(200);
+    const metering = runDurableObjectAlarm(batchOf(tenant, name));
+    await read.promise;
+    expect(await erase(tenant, 'metered')).toMatchObject({ batches: 1 });
+    lines.resolve();
+    await metering;
+    expect((await usageOf(tenant, 'metered')).refusal.code).toBe('CUSTOMER_NOT_FOUND');
+    for (const stub of [batchOf(tenant, name), batchesOf(tenant, 'metered')]) expect(await entriesOf(stub)).toBe(0);
+    // Nor is the line's id claimed: whoever comes next may have it.
+    const claim = await claimKey(bindings, tenant.organizationId, 'batch:batch_1:line', 'another');
+    expect(claim).toMatchObject({ customerId: 'another', fresh: true });
+  });
+
+  test('while the vendor is asked: the caller gets the batch, and nobody remembers whose it was', async () => {
+    const tenant = await newTenant();
+    const answered = Promise.withResolvers<void>();
+    const asked = Promise.withResolvers<string>();
+    vendor.answers = async (url, { metadata }) => {
+      if (url.endsWith('/files/file_in/content')) return input();
+      asked.resolve((metadata as { service_request_id: string }).service_request_id);
+      await answered.promise;
+      return Response.json({ id: 'batch_1', metadata, status: 'validating' });
+    };
+    const begun = begin(tenant, 'hasty');
+    const name = await asked.promise;
+    expect(await erase(tenant, 'hasty')).toMatchObject({ batches: 1 });
+    answered.resolve();
+    expect((await begun).response.status).toBe(200);
+    for (const stub of [batchOf(tenant, name), batchesOf(tenant, 'hasty')]) expect(await entriesOf(stub)).toBe(0);
+  });
+
+  test('before the vendor is asked: it is not asked any more, and the request may be sent again', async () => {
+    const tenant = await newTenant();
+    const names: string[] = [];
+    vendor.answers = (url, { metadata }) => {
+      if (url.endsWith('/files/file_in/content')) return input();
+      names.push((metadata as { service_request_id: string }).service_request_id);
+      return Response.json({ id: 'batch_1', metadata, status: 'validating' });
+    };
+    const name = `key-${await sha256Hex('nightly')}`;
+    const admit = async (stub: Batch, batch: Parameters<GatewayBatch['hold']>[0]) => {
+      const refusal = await stub.hold(batch);
+      await erase(tenant, 'early');
+      return refusal;
+    };
+    const erasing = {
+      getByName(of: string) {
+        const stub = bindings.GATEWAY_BATCHES.getByName(of);
+        return { hold: (batch: Parameters<GatewayBatch['hold']>[0]) => admit(stub, batch), forget: (of: string) => stub.forget(of) };
+      },
+    };
+    const setBatches = (GATEWAY_BATCHES: unknown) =>
+      runInDurableObject(batchOf(tenant, name), (batch) => void Object.assign(batch, { env: { ...bindings, GATEWAY_BATCHES } }));
+    await setBatches(erasing);
+    const headers = { 'Idempotency-Key': 'nightly' };
+    const { response } = await begin(tenant, 'early', headers);
+    expect([response.status, ((await response.json()) as { error: { code: string } }).error.code]).toEqual([409, 'CONFLICT']);
+    expect(names).toEqual([]);
+    for (const stub of [batchOf(tenant, name), batchesOf(tenant, 'early')]) expect(await entriesOf(stub)).toBe(0);
+
+    await setBatches(bindings.GATEWAY_BATCHES);
+    expect((await begin(tenant, 'early', headers)).response.status).toBe(200);
+    expect(names).toEqual([name]);
+  });
+
+  test('waits for an admission that is under way, and erases that batch too', async () => {
+    const tenant = await newTenant();
+    const { organizationId } = tenant;
+    const name = 'once-admitted';
+    await runInDurableObject(batchOf(tenant, name), (_, { storage }) => storage.put('asked', 'something'));
+    const stub = batchesOf(tenant, 'waiting');
+    const admission = stub.hold({ organizationId, requestName: name, begin: { customerId: 'waiting' }, lines: { premium: 1 } });
+    expect(await stub.eraseRequests(organizationId)).toEqual({ erased: 1, more: false });
+    expect(await admission).toBeNull();
+    for (const left of [batchOf(tenant, name), stub]) expect(await entriesOf(left)).toBe(0);
+  });
+
+  test('reaches them all, however many they are', async () => {
+    const tenant = await newTenant();
+    await tenant.api.send('provisionCustomer', { body: { customerId: 'busy' } });
+    const names = Array.from({ length: 230 }, (_, index) => `once-${index}`);
+    await runInDurableObject(batchesOf(tenant, 'busy'), async (_, { storage }) => {
+      for (const name of names) await storage.put(`request:${name}`, true);
+    });
+    for (const name of names) await runInDurableObject(batchOf(tenant, name), (_, { storage }) => storage.put('asked', 'something'));
+    expect(await erase(tenant, 'busy')).toMatchObject({ batches: 230 });
+    for (const name of names) expect(await entriesOf(batchOf(tenant, name))).toBe(0);
+    expect(await entriesOf(batchesOf(tenant, 'busy'))).toBe(0);
+  });
+
+  test('has nothing left to find 30 days after a batch has ended', async () => {
+    const tenant = await newTenant();
+    let name = '';
+    vendor.answers = (url, { metadata }) => {
+      if (url.endsWith('/files/file_in/content')) return input();
+      if (metadata) name = (metadata as { service_request_id: string }).service_request_id;
+      return url.endsWith('/files/file_out/content')
+        ? new Response(output)
+        : Response.json({ id: 'batch_1', metadata, status: 'completed', output_file_id: 'file_out' });
+    };
+    expect((await begin(tenant, 'old')).response.status).toBe(200);
+    await runDurableObjectAlarm(batchOf(tenant, name));
+    expect(await entriesOf(batchesOf(tenant, 'old'))).toBe(1);
+    const later = Date.now() + 30 * 24 * 3_600_000 + 1;
+    vi.spyOn(Date, 'now').mockImplementation(() => later);
+    await runDurableObjectAlarm(batchOf(tenant, name));
+    for (const stub of [batchOf(tenant, name), batchesOf(tenant, 'old')]) expect(await entriesOf(stub)).toBe(0);
+  });
+});
+
+test('while D1 is away a batch is refused as such, nothing is asked of the vendor, and the same request works later', async () => {
+  const tenant = await newTenant();
+  let asked = 0;
+  vendor.answers = (url, { metadata }) => {
+    asked += 1;
+    if (url.endsWith('/content')) return new Response(JSON.stringify({ body: { model: 'gpt-5.2' } }));
+    return Response.json({ id: 'batch_1', status: 'validating', metadata });
+  };
+  const object = batchOf(tenant, `key-${await sha256Hex('nightly')}`);
+  const setDatabase = (DB: unknown) => runInDurableObject(object, (batch) => void Object.assign(batch, { env: { ...bindings, DB } }));
+  const create = () =>
+    ask(tenant.key, { input_file_id: 'file_in', endpoint: '/v1/chat/completions' }, bindings, '/v1/batches', {
+      'Idempotency-Key': 'nightly',
+    });
+
+  await setDatabase({
+    prepare() {
+      throw new Error('D1 is away');
+    },
+  });
+  const { response } = await create();
+  expect([response.status, ((await response.json()) as { error: { code: string } }).error.code]).toEqual([503, 'SERVICE_UNAVAILABLE']);
+  expect([response.headers.get('Retry-After'), asked]).toEqual(['1', 0]);
+
+  await setDatabase(bindings.DB);
+  expect((await create()).response.status).toBe(200);
+  expect(asked).toBe(2);
+});
