@@ -21,19 +21,34 @@ const TABLES = {
   credit_entries: { key: ['organization_id', 'customer_id', 'entry_id'], integers: [] },
 } as const;
 
+const USAGE_KEY = 'organization_id, customer_id, hour_ms, feature, provider, model, outcome';
+const USAGE_FIGURES = [
+  ...['calls', 'unpriced_calls', 'input_tokens', 'cached_input_tokens', 'output_tokens', 'reasoning_tokens', 'searches'],
+  'cost_nano_usd',
+];
+
+/**
+ * Counts the calls of a batch in their hours: adds up what the triggers of `calls` say, and forgets that. Each row of an hour
+ * goes on into many sums, so it is changed once for all calls. To be run with whatever writes calls, as one transaction.
+ */
+export const COUNT_USAGE = [
+  `INSERT INTO usage_hours (${USAGE_KEY}, ${USAGE_FIGURES.join(', ')})
+   SELECT ${USAGE_KEY}, ${USAGE_FIGURES.map((name) => `SUM(${name})`).join(', ')} FROM usage_changes WHERE true GROUP BY ${USAGE_KEY}
+   ON CONFLICT DO UPDATE SET ${USAGE_FIGURES.map((name) => `${name} = ${name} + excluded.${name}`).join(', ')}`,
+  'DELETE FROM usage_changes',
+] as const;
+
 /** The statements that bring the rows to D1, for one batch. */
 export function projectionStatements(db: D1Database, account: Account, rows: readonly OutboxRow[]): D1PreparedStatement[] {
   const { organizationId } = account;
   const records = (kind: OutboxRow['kind']) =>
     rows.flatMap(({ kind: of, id, record }) => (of === kind && record !== null ? [{ id, record }] : []));
   const customers = rows.some(({ kind }) => kind === 'customer') ? [projectCustomer(account)] : [];
+  const calls = records('call').map(({ record }) => projectCall(organizationId, record));
   return [
     ...upserts(db, 'customers', customers),
-    ...upserts(
-      db,
-      'calls',
-      records('call').map(({ record }) => projectCall(organizationId, record)),
-    ),
+    ...upserts(db, 'calls', calls),
+    ...(calls.length > 0 ? COUNT_USAGE.map((sql) => db.prepare(sql)) : []),
     ...upserts(
       db,
       'meter_events',

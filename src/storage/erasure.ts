@@ -11,7 +11,7 @@ const TABLES = {
   creditEntries: ['credit_entries'],
   usageHours: [
     ...['customer_totals', 'customer_running_totals', 'customer_days', 'feature_customer_totals', 'feature_running_totals'],
-    'usage_hours',
+    ...['usage_changes', 'usage_hours'],
   ],
   samples: ['samples'],
 } as const;

@@ -275,30 +275,35 @@ const usageFigures = () => ({
   costNanoUsd: integer('cost_nano_usd').notNull(),
 });
 
+const usageOfHour = () => ({
+  organizationId: text('organization_id').notNull(),
+  customerId: text('customer_id').notNull(),
+  hourMs: integer('hour_ms').notNull(),
+  /** Empty where there is none: NULL would not be a key. */
+  feature: text('feature').notNull(),
+  provider: text('provider').notNull(),
+  model: text('model').notNull(),
+  outcome: text('outcome').notNull(),
+  ...usageFigures(),
+});
+
 /**
- * Usage by UTC hour of the end of calls, in every dimension that reports ask for. Triggers on `calls` keep it (migration
- * `usage_hours`), so it is what the calls sum to; it stays when old calls go.
+ * Usage by UTC hour of the end of calls, in every dimension that reports ask for. It is what the calls sum to, and stays
+ * when old calls go.
  */
-export const usageHours = sqliteTable(
-  'usage_hours',
-  {
-    organizationId: text('organization_id').notNull(),
-    customerId: text('customer_id').notNull(),
-    hourMs: integer('hour_ms').notNull(),
-    /** Empty where there is none: NULL would not be a key. */
-    feature: text('feature').notNull(),
-    provider: text('provider').notNull(),
-    model: text('model').notNull(),
-    outcome: text('outcome').notNull(),
-    ...usageFigures(),
-  },
-  (table) => [
-    primaryKey({
-      columns: [table.organizationId, table.hourMs, table.customerId, table.feature, table.provider, table.model, table.outcome],
-    }),
-    index('usage_hours_by_customer').on(table.organizationId, table.customerId, table.hourMs),
-  ],
-);
+export const usageHours = sqliteTable('usage_hours', usageOfHour(), (table) => [
+  primaryKey({
+    columns: [table.organizationId, table.hourMs, table.customerId, table.feature, table.provider, table.model, table.outcome],
+  }),
+  index('usage_hours_by_customer').on(table.organizationId, table.customerId, table.hourMs),
+]);
+
+/**
+ * What calls add to their hours, and take back where they are recorded anew. Triggers on `calls` write it (migration
+ * `usage_changes`); the batch that brings the calls adds it up and empties it (projection.ts), so that an hour is changed
+ * once for all of them.
+ */
+export const usageChanges = sqliteTable('usage_changes', usageOfHour());
 
 /**
  * Roll-ups of `usage_hours`, for readings of an organization as a whole. Triggers on `usage_hours` keep them (migration

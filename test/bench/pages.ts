@@ -7,6 +7,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { COUNT_USAGE } from '../../durable-objects/customer/projection.ts';
 import { bundle, type Server } from '../../src/cli/server.ts';
 import { OPERATOR_TOKEN } from '../support/api.ts';
 import { provisionSubject, type Subject, writeCustomers } from './history.ts';
@@ -112,6 +113,7 @@ async function writeCalls(stateDir: string, { organizationId }: Subject, calls: 
     progress(`writing call ${written} of ${calls}`);
     // Numbers would be read as floating, and a feature be called `feature 1.0`.
     statement.run(BigInt(written), BigInt(Math.min(written + CHUNK_CALLS, calls)), BigInt(Date.now()), organizationId);
+    for (const sql of COUNT_USAGE) db.exec(sql);
   }
 }
 

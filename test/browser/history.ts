@@ -3,6 +3,7 @@
  * few large customers and many small ones, some failures.
  */
 import type { D1Database } from '@cloudflare/workers-types';
+import { COUNT_USAGE } from '../../durable-objects/customer/projection.ts';
 
 const DAY_MS = 86_400_000;
 const CALLS_A_DAY = 60;
@@ -59,7 +60,7 @@ export async function writeHistory(db: D1Database, organizationId: string, days:
       });
     }
   }
-  await db
+  const calls = db
     .prepare(
       `INSERT INTO calls (organization_id, call_id, customer_id, feature, status, started_at_ms, finished_at_ms, usage_plan_version_id,
          pricing_mode, provider_used, model_used, model_key, tier, input_tokens, cached_input_tokens, response_tokens, reasoning_tokens,
@@ -69,8 +70,8 @@ export async function writeHistory(db: D1Database, organizationId: string, days:
          value ->> 'input', 0, value ->> 'output', 0, 0, value ->> 'cost', value ->> 'cost', '{}', 1
        FROM json_each(?2)`,
     )
-    .bind(organizationId, JSON.stringify(rows))
-    .run();
+    .bind(organizationId, JSON.stringify(rows));
+  await db.batch([calls, ...COUNT_USAGE.map((sql) => db.prepare(sql))]);
 }
 
 /** Customers with calls of today, through the API. */
