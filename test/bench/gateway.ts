@@ -111,6 +111,7 @@ function targets({ floor, metered, organizationId, pid }: Bench): Target[] {
       load: completions(metered, () => ({ [CUSTOMER_HEADER]: 'only' })),
       settle: settling(['only']),
       floor: FLOOR,
+      promised: { atLeast: PROMISED_RATIO },
     },
   ];
 }
