@@ -38,6 +38,12 @@ export const COUNT_USAGE = [
   'DELETE FROM usage_changes',
 ] as const;
 
+/** A row of a table: its columns in one order, and its record, which is JSON already. */
+interface Row {
+  columns: Record<string, unknown>;
+  record?: string;
+}
+
 /** The statements that bring the rows to D1, for one batch. */
 export function projectionStatements(db: D1Database, account: Account, rows: readonly OutboxRow[]): D1PreparedStatement[] {
   const { organizationId } = account;
@@ -63,21 +69,23 @@ export function projectionStatements(db: D1Database, account: Account, rows: rea
 }
 
 /** One statement for all rows, or several where their values would be too long for one. */
-function upserts(db: D1Database, table: keyof typeof TABLES, rows: Record<string, unknown>[]): D1PreparedStatement[] {
+function upserts(db: D1Database, table: keyof typeof TABLES, rows: readonly Row[]): D1PreparedStatement[] {
+  const [first] = rows;
+  if (!first) return [];
   const { key, integers }: { key: readonly string[]; integers: readonly string[] } = TABLES[table];
-  const columns = Object.keys(rows[0] ?? {});
+  const names = [...Object.keys(first.columns), ...(first.record === undefined ? [] : ['record'])];
   // Rows cross as arrays: a value is found by its place at less cost than by its name, and in JSONB without parsing the row again.
-  const values = columns.map((column, place) => {
+  const values = names.map((name, place) => {
     const value = `row ->> ${place}`;
-    return integers.includes(column) ? `CAST(${value} AS INTEGER)` : value;
+    return integers.includes(name) ? `CAST(${value} AS INTEGER)` : value;
   });
-  const updates = columns.filter((column) => !key.includes(column)).map((column) => `${column} = excluded.${column}`);
+  const updates = names.filter((name) => !key.includes(name)).map((name) => `${name} = excluded.${name}`);
   const sql = `WITH sent AS MATERIALIZED (SELECT jsonb(value) AS row FROM json_each(?))
-    INSERT INTO ${table} (${columns.join(', ')}) SELECT ${values.join(', ')} FROM sent WHERE true
+    INSERT INTO ${table} (${names.join(', ')}) SELECT ${values.join(', ')} FROM sent WHERE true
     ON CONFLICT (${key.join(', ')}) DO UPDATE SET ${updates.join(', ')} WHERE excluded.revision > ${table}.revision`;
   const chunks: string[][] = [];
   let length = Number.POSITIVE_INFINITY;
-  for (const row of rows.map((value) => JSON.stringify(columns.map((column) => value[column])))) {
+  for (const row of rows.map(rowText)) {
     length += row.length;
     if (length > VALUE_LENGTH_MAX) {
       chunks.push([]);
@@ -88,9 +96,15 @@ function upserts(db: D1Database, table: keyof typeof TABLES, rows: Record<string
   return chunks.map((chunk) => db.prepare(sql).bind(`[${chunk.join(',')}]`));
 }
 
-function projectCustomer(account: Account): Record<string, unknown> {
+/** The row as an array. The record goes as it is, and what `->>` makes of it is the same text again. */
+function rowText({ columns, record }: Row): string {
+  const text = JSON.stringify(Object.values(columns));
+  return record === undefined ? text : `${text.slice(0, -1)},${record}]`;
+}
+
+function projectCustomer(account: Account): Row {
   const { subscription, contact } = account;
-  return {
+  const columns = {
     organization_id: account.organizationId,
     customer_id: account.customerId,
     friendly_name: contact.friendlyName ?? null,
@@ -107,19 +121,20 @@ function projectCustomer(account: Account): Record<string, unknown> {
     canceled_at_ms: subscription.canceledAtMs,
     revision: account.revision,
   };
+  return { columns };
 }
 
-function projectCall(organizationId: string, record: string): Record<string, unknown> {
+function projectCall(organizationId: string, record: string): Row {
   const call = JSON.parse(record) as Call;
   const { outcome, compression } = call;
   const price = outcome?.price.status === 'FINAL' ? outcome.price : null;
-  return {
+  const columns = {
     organization_id: organizationId,
     call_id: call.callId,
     customer_id: call.customerId,
     customer_user_id: call.customerUserId ?? null,
     feature: call.feature ?? null,
-    tags: call.tags ? JSON.stringify(call.tags) : null,
+    tags: call.tags ?? null,
     status: call.status,
     started_at_ms: call.startedAtMs,
     finished_at_ms: call.finishedAtMs,
@@ -144,16 +159,16 @@ function projectCall(organizationId: string, record: string): Record<string, unk
     saved_tokens: compression?.savedTokens ?? null,
     cost_avoided_nano_usd: compression?.inputCostAvoidedNanoUsd ?? null,
     // A call counts once under each of its techniques, however often it names it.
-    compression_techniques: compression ? JSON.stringify([...new Set(compression.techniques)]) : null,
-    record,
+    compression_techniques: compression ? [...new Set(compression.techniques)] : null,
     revision: call.revision,
   };
+  return { columns, record };
 }
 
-function projectMeterEvent(organizationId: string, record: string): Record<string, unknown> {
+function projectMeterEvent(organizationId: string, record: string): Row {
   const event = JSON.parse(record) as MeterEvent;
   const { funding, charge } = event;
-  return {
+  const columns = {
     organization_id: organizationId,
     event_id: event.eventId,
     customer_id: event.customerId,
@@ -169,14 +184,14 @@ function projectMeterEvent(organizationId: string, record: string): Record<strin
     unfunded: funding.unfunded,
     charge_nano_usd: charge?.amountNanoUsd ?? null,
     settlement_status: charge?.status ?? null,
-    record,
     revision: event.revision,
   };
+  return { columns, record };
 }
 
-function projectCreditEntry(account: Account, entryId: number, record: string): Record<string, unknown> {
+function projectCreditEntry(account: Account, entryId: number, record: string): Row {
   const entry = JSON.parse(record) as LedgerEntry;
-  return {
+  const columns = {
     organization_id: account.organizationId,
     customer_id: account.customerId,
     entry_id: entryId,
@@ -189,4 +204,5 @@ function projectCreditEntry(account: Account, entryId: number, record: string): 
     reference: entry.reference,
     revision: entryId,
   };
+  return { columns };
 }

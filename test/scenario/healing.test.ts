@@ -161,13 +161,13 @@ describe('a backlog', () => {
     const weights = new WeakMap<object, { rows: number; length: number }>();
     const prepare = (sql: string) => {
       const statement = bindings.DB.prepare(sql);
-      return {
-        bind(text: string) {
-          const bound = statement.bind(text);
-          weights.set(bound, { rows: (JSON.parse(text) as unknown[]).length, length: text.length });
-          return bound;
-        },
+      const bind = statement.bind.bind(statement);
+      statement.bind = (text) => {
+        const bound = bind(text);
+        weights.set(bound, { rows: (JSON.parse(String(text)) as unknown[]).length, length: String(text).length });
+        return bound;
       };
+      return statement;
     };
     const batch = (statements: D1PreparedStatement[]) => {
       const all = statements.map((statement) => weights.get(statement) ?? { rows: 0, length: 0 });

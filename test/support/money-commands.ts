@@ -228,7 +228,7 @@ async function deliverTo(archive: System['archive'], object: Clockwork, nowMs: n
   };
   const prepare = (sql: string) => {
     const columns = /INTO credit_entries \(([^)]*)\)/.exec(sql)?.[1]?.split(', ');
-    return { bind: (rows: string) => ({ commit: () => (columns ? take(columns, rows) : null) }) };
+    return { commit: () => null, bind: (rows: string) => ({ commit: () => (columns ? take(columns, rows) : null) }) };
   };
   const batch = async (statements: { commit: () => void }[]) => {
     for (const statement of statements) statement.commit();

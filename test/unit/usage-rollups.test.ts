@@ -4,14 +4,12 @@
  *
  * The migrations run on SQLite itself, as D1 runs them.
  */
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
 import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
 import { COUNT_USAGE } from '../../durable-objects/customer/projection.ts';
+import { applyMigration, openD1 } from '../support/d1.ts';
 
-const MIGRATIONS = join(import.meta.dirname, '../../d1-migrations');
 const ROLLUPS = ['0006_usage_rollups.sql', '0007_feature_rollups.sql', '0008_usage_changes.sql'];
 /** What an erasure removes rows of, in its order. */
 const OF_CUSTOMERS = [
@@ -42,15 +40,10 @@ afterEach(() => {
 });
 
 /** A database with the migrations up to one, and that one with `upTo`. */
-function migrated(upTo = '9999'): DatabaseSync {
-  const db = new DatabaseSync(':memory:');
+function migrated(upTo?: string): DatabaseSync {
+  const db = openD1(upTo);
   open.push(db);
-  for (const name of readdirSync(MIGRATIONS).filter((file) => file.endsWith('.sql') && file <= upTo)) apply(db, name);
   return db;
-}
-
-function apply(db: DatabaseSync, name: string): void {
-  for (const statement of readFileSync(join(MIGRATIONS, name), 'utf8').split('--> statement-breakpoint')) db.exec(statement);
 }
 
 interface Sent {
@@ -218,7 +211,7 @@ describe('the roll-ups', () => {
         for (const [stage, calls] of stages.entries()) {
           for (const call of calls) send(db, call);
           const rollups = ROLLUPS[stage];
-          if (rollups !== undefined) apply(db, rollups);
+          if (rollups !== undefined) applyMigration(db, rollups);
         }
         // The last calls came by a version that counts nothing itself.
         count(db);

@@ -1,0 +1,93 @@
+/**
+ * Promise: D1 keeps of a call what its object recorded, byte for byte, and its columns say the same.
+ *
+ * The statements run on SQLite itself, as D1 runs them.
+ */
+import type { DatabaseSync } from 'node:sqlite';
+import fc from 'fast-check';
+import { afterEach, expect, test } from 'vitest';
+import { projectionStatements } from '../../durable-objects/customer/projection.ts';
+import { beginCall, type Call, endCall } from '../../src/domain/call.ts';
+import type { RateCard } from '../../src/domain/pricing.ts';
+import { openD1 } from '../support/d1.ts';
+import { account, plan, usage } from './fixtures.ts';
+
+const NOW = Date.UTC(2027, 2, 1, 20);
+const CARD: RateCard = { snapshotId: 'a/b@1', provider: 'a', modelKey: 'a/b', rates: { input: 2_500_000_003n, output: 7n }, tiers: [] };
+
+const open: DatabaseSync[] = [];
+afterEach(() => {
+  for (const db of open.splice(0)) db.close();
+});
+
+/** Runs a batch as D1 does, with the values of its statements. */
+function send(db: DatabaseSync, calls: readonly Call[]): void {
+  const prepare = (sql: string) => ({ sql, values: [] as string[], bind: (...values: string[]) => ({ sql, values }) });
+  const rows = calls.map((call) => ({ kind: 'call' as const, id: call.callId, record: JSON.stringify(call) }));
+  const statements = projectionStatements({ prepare } as never, account(plan()), rows) as unknown as { sql: string; values: string[] }[];
+  for (const { sql, values } of statements) db.prepare(sql).run(...values);
+}
+
+const word = fc.oneof(
+  fc.string({ unit: 'binary', maxLength: 12 }),
+  fc.constantFrom('"', '\\', '\\u0041', '\u2028', '\ud800', '[', '},{', 'é\n'),
+);
+
+const ended: fc.Arbitrary<Call> = fc
+  .record({
+    id: fc.uuid(),
+    feature: fc.option(word, { nil: undefined }),
+    tags: fc.option(fc.array(word, { maxLength: 4 }), { nil: undefined }),
+    message: fc.option(word, { nil: undefined }),
+    holdUsd: fc.option(fc.double({ min: 0, max: 1e6, noNaN: true }), { nil: undefined }),
+    tokens: fc.nat(1e9),
+    techniques: fc.array(fc.constantFrom('filler_words', 'whitespace', 'toon'), { maxLength: 4 }),
+  })
+  .map(({ id, feature, tags, message, holdUsd, tokens, techniques }) => {
+    const request = { feature, tags, holdUsd, requested: {}, pricingMode: 'standard' as const };
+    const { account: after, call } = beginCall(account(plan()), id, request, NOW + 60_000, NOW);
+    const end = {
+      usage: usage({ inputTokens: tokens }),
+      modelUsed: 'b',
+      error: message === undefined ? undefined : { code: 'E', message },
+      ...(techniques.length > 0 && { promptCompression: { provider: 'toon', originalTokens: 10, compressedTokens: 4, techniques } }),
+    };
+    return endCall(after, call, end, { available: true, card: CARD }, 'charge', NOW + 1_000).call;
+  });
+
+test('D1 keeps the record of a call as it is, with columns that say the same', () => {
+  fc.assert(
+    fc.property(fc.uniqueArray(ended, { minLength: 1, maxLength: 8, selector: ({ callId }) => callId }), (calls) => {
+      const db = openD1();
+      open.push(db);
+      send(db, calls);
+      for (const call of calls) {
+        const row = db.prepare('SELECT * FROM calls WHERE call_id = ?').get(call.callId);
+        const { outcome } = call;
+        expect(row).toMatchObject({
+          record: JSON.stringify(call),
+          tags: call.tags ? JSON.stringify(call.tags) : null,
+          compression_techniques: call.compression ? JSON.stringify([...new Set(call.compression.techniques)]) : null,
+          status: call.status,
+          input_tokens: outcome?.usage.inputTokens,
+          cost_nano_usd: outcome?.price.status === 'FINAL' ? Number(outcome.price.costNanoUsd) : null,
+          error_code: outcome?.error?.code ?? null,
+          revision: call.revision,
+        });
+      }
+    }),
+    { numRuns: 100 },
+  );
+});
+
+test('a call that is sent again changes nothing, nor does one that was recorded before', () => {
+  const db = openD1();
+  open.push(db);
+  const [call] = fc.sample(ended, { numRuns: 1, seed: 1 });
+  if (!call) throw new Error('a sample is there');
+  send(db, [{ ...call, revision: 5 }]);
+  const before = db.prepare('SELECT total_changes() AS n').get()?.n;
+  send(db, [{ ...call, revision: 5 }]);
+  send(db, [{ ...call, revision: 4, status: 'TIMEOUT' }]);
+  expect(db.prepare('SELECT total_changes() AS n').get()?.n).toBe(before);
+});
