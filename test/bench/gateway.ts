@@ -47,7 +47,7 @@ interface Bench {
 
 export const gateway: Suite = {
   about: 'a metered chat completion against a Worker that passes it to the same vendor unmetered',
-  rounds: 5,
+  rounds: 9,
   seconds: 2,
   async run(options) {
     options.progress('starting');
