@@ -3,8 +3,8 @@
  */
 import type { Env } from '../env.ts';
 
-/** The tables that hold something of a customer, by the name that the answer gives them. An organization's sums follow the hours. */
-const TABLES = {
+/** The tables that hold something of a customer, in the order in which they are emptied, by the name that the answer gives them. An organization's sums follow the hours. */
+export const ERASED_TABLES = {
   customers: ['customers'],
   calls: ['calls'],
   meterEvents: ['meter_events'],
@@ -32,9 +32,13 @@ const DELETE_ROWS_MAX = 5_000;
 const DELETE_SAMPLES_MAX = 200;
 
 /** Removes every row of the customer, and says how many there were of each kind. */
-export async function eraseProjection(env: Env, organizationId: string, customerId: string): Promise<Record<keyof typeof TABLES, number>> {
+export async function eraseProjection(
+  env: Env,
+  organizationId: string,
+  customerId: string,
+): Promise<Record<keyof typeof ERASED_TABLES, number>> {
   const erased = { customers: 0, calls: 0, meterEvents: 0, creditEntries: 0, usageHours: 0, samples: 0 };
-  for (const [name, tables] of Object.entries(TABLES) as [keyof typeof TABLES, readonly string[]][]) {
+  for (const [name, tables] of Object.entries(ERASED_TABLES) as [keyof typeof ERASED_TABLES, readonly string[]][]) {
     for (const table of tables) erased[name] += await eraseRows(env.DB, table, organizationId, customerId);
   }
   return erased;

@@ -275,6 +275,7 @@ const usageFigures = () => ({
   costNanoUsd: integer('cost_nano_usd').notNull(),
 });
 
+/** The same of one hour, in every dimension that reports ask for. */
 const usageOfHour = () => ({
   organizationId: text('organization_id').notNull(),
   customerId: text('customer_id').notNull(),

@@ -8,14 +8,12 @@ import type { DatabaseSync } from 'node:sqlite';
 import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
 import { COUNT_USAGE } from '../../durable-objects/customer/projection.ts';
+import { ERASED_TABLES } from '../../src/storage/erasure.ts';
 import { applyMigration, openD1 } from '../support/d1.ts';
 
 const ROLLUPS = ['0006_usage_rollups.sql', '0007_feature_rollups.sql', '0008_usage_changes.sql'];
-/** What an erasure removes rows of, in its order. */
-const OF_CUSTOMERS = [
-  ...['calls', 'usage_changes', 'customer_totals', 'customer_running_totals', 'customer_days', 'feature_customer_totals'],
-  ...['feature_running_totals', 'usage_hours'],
-];
+/** What an erasure removes rows of, in its order, as far as it touches usage. */
+const OF_CUSTOMERS = [...ERASED_TABLES.calls, ...ERASED_TABLES.usageHours];
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 const START = Date.UTC(2027, 2, 1, 20);
