@@ -127,10 +127,11 @@ function headersOf(given: Readonly<Record<string, string>>, contentType: string 
 
 /** The text of the body; `null` where it is larger than the bound, of which the rest is not read. */
 async function readBounded(response: Response): Promise<string | null> {
-  if (!response.body) return '';
   const declared = response.headers.get('content-length');
-  // A length that is declared is one that the connection keeps to; what is packed may unfold to more.
+  // A length that is declared is one that the connection keeps to; what is packed may unfold to more. The stream is not
+  // touched before, because an object is made of it then.
   if (declared !== null && Number(declared) <= ANSWER_BYTES_MAX && !response.headers.has('content-encoding')) return response.text();
+  if (!response.body) return '';
   const reader = (response.body as ReadableStream<Uint8Array>).getReader();
   const decoder = new TextDecoder();
   let text = '';
