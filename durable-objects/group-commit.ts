@@ -8,14 +8,14 @@
  * it. No answer leaves the object before its commit is durable, whoever shares it.
  */
 
+import { GroupSize } from '../src/platform/group-size.ts';
+
 /** Commands of one turn. */
 const GROUP_MAX = 100;
 /** How long the commands of a busy object wait for company at most. */
 const BUSY_GATHER_MS = 20;
 /** Looks, one after the other, whether still others follow than were expected. */
 const LOOKS_MAX = 10;
-/** A look takes a millisecond where nobody follows: so many groups go without one then. */
-const UNLOOKED_GROUPS = 16;
 
 /** Runs commands as one transaction: where one of them throws, none has done anything. */
 export type Together = <Results>(commands: () => Results) => Results;
@@ -29,10 +29,7 @@ interface Waiting {
 export class GroupCommit {
   readonly #together: Together | undefined;
   #waiting: Waiting[] = [];
-  /** Commands that the next group is likely to have, as the last ones had. */
-  #expected = 0;
-  /** Groups that go without a look for more. */
-  #unlooked = 0;
+  readonly #size = new GroupSize();
   /** Runs while a turn was taken so recently that the next one gathers. */
   #timer: ReturnType<typeof setTimeout> | null = null;
 
@@ -47,22 +44,30 @@ export class GroupCommit {
       this.#gather(0);
       return command();
     }
-    const { promise, resolve, reject } = Promise.withResolvers<Result>();
-    this.#waiting.push({ command, resolve: resolve as Waiting['resolve'], reject });
+    const promise = this.#wait(command);
     const count = this.#waiting.length;
     if (count >= GROUP_MAX) this.#runGroup();
-    else if (count === this.#expected) this.#complete();
+    else if (this.#size.isComplete(count)) this.#complete();
+    return promise;
+  }
+
+  /** Runs commands that were gathered already: in this turn, together with whoever waits here. What became of each, in their order. */
+  runNow<Result>(commands: readonly (() => Result)[]): Promise<PromiseSettledResult<Result>[]> {
+    const settled = Promise.allSettled(commands.map((command) => this.#wait(command)));
+    this.#runAll();
+    return settled;
+  }
+
+  #wait<Result>(command: () => Result): Promise<Result> {
+    const { promise, resolve, reject } = Promise.withResolvers<Result>();
+    this.#waiting.push({ command, resolve: resolve as Waiting['resolve'], reject });
     return promise;
   }
 
   /** All who were expected are there. */
   #complete(): void {
-    if (this.#unlooked === 0) {
-      this.#gather(0, 1);
-    } else {
-      this.#unlooked -= 1;
-      this.#runGroup();
-    }
+    if (this.#size.goesUnlooked()) this.#runGroup();
+    else this.#gather(0, 1);
   }
 
   #gather(forMs: number, looks = 0): void {
@@ -78,16 +83,14 @@ export class GroupCommit {
     } else if (looks > 0 && looks < LOOKS_MAX && count > before) {
       this.#gather(0, looks + 1);
     } else {
-      // Where more or fewer came than were expected, the next ones are looked at again.
-      this.#unlooked = count === this.#expected ? UNLOOKED_GROUPS : 0;
+      this.#size.waited(count);
       this.#runGroup();
     }
   }
 
   #runGroup(): void {
     const count = this.#waiting.length;
-    // A group that was late for once does not make small ones of those that follow.
-    this.#expected = Math.max(count, Math.floor((this.#expected + count) / 2));
+    this.#size.went(count);
     this.#runAll();
     this.#gather(count > 1 ? BUSY_GATHER_MS : 0);
   }

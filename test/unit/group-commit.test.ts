@@ -77,6 +77,26 @@ describe('commands that come at the same time', () => {
     expect(log.slice(-2), 'one command is a transaction of its own already').toEqual(['d', 'alone']);
   });
 
+  it('run in this turn where they were gathered already, with whoever waits, and none fails for another', async () => {
+    let turns = 0;
+    const commits = new GroupCommit((commands) => {
+      turns += 1;
+      return commands();
+    });
+    expect(commits.run(() => 'takes the first turn')).toBe('takes the first turn');
+    const waiting = commits.run(() => 'waits');
+    const ran: string[] = [];
+    const settled = commits.runNow(['a', 'b'].map((name) => () => ran.push(name)));
+    expect([ran, turns]).toEqual([['a', 'b'], 1]);
+    expect(await settled).toEqual([1, 2].map((value) => ({ status: 'fulfilled', value })));
+    expect(await waiting).toBe('waits');
+    const broken = () => {
+      throw new Error('broken');
+    };
+    expect((await commits.runNow([() => 1, broken, () => 3])).map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+    expect(await commits.runNow([() => 'alone'])).toEqual([{ status: 'fulfilled', value: 'alone' }]);
+  });
+
   it('do not wait for a turn once a hundred are waiting', () => {
     const commits = new GroupCommit();
     commits.run(() => 'takes the first turn');
