@@ -39,6 +39,7 @@ import type {
   ReadUsageCommand,
   ReplenishCommand,
   SetCanceledCommand,
+  SharedCommand,
 } from './customer/protocol.ts';
 import { CustomerStore } from './customer/store.ts';
 import { GroupCommit } from './group-commit.ts';
@@ -81,16 +82,33 @@ export class Customer extends DurableObject<Env> {
 
   /** An `OpenCommand`. Answers with an `OpenedCall` as JSON: what goes into a text comes out as one, at less cost than an object. */
   open(command: string): string | Promise<string> {
-    return this.#commits.run(() => {
-      const opened = madeCalls.open(this.#context(), receiveCommand<OpenCommand>(command));
-      this.#writeBehind();
-      return JSON.stringify(opened);
-    });
+    return this.#commits.run(() => this.#open(command));
   }
 
   /** A `FinishCommand`. Answers with a `FinishedCall` as JSON. */
   finish(command: string): string | Promise<string> {
-    return this.#commits.run(() => JSON.stringify(madeCalls.finish(this.#context(), receiveCommand<FinishCommand>(command))));
+    return this.#commits.run(() => this.#finish(command));
+  }
+
+  /** Opens and finishes of several requests. Their answers, in the same order; `null` for one that failed, which takes nothing with it. */
+  async runAll(commands: readonly SharedCommand[]): Promise<(string | null)[]> {
+    const runs = commands.map(
+      ([kind, command]) =>
+        () =>
+          kind === 'open' ? this.#open(command) : this.#finish(command),
+    );
+    const settled = await this.#commits.runNow(runs);
+    return settled.map((one) => (one.status === 'fulfilled' ? one.value : null));
+  }
+
+  #open(command: string): string {
+    const opened = madeCalls.open(this.#context(), receiveCommand<OpenCommand>(command));
+    this.#writeBehind();
+    return JSON.stringify(opened);
+  }
+
+  #finish(command: string): string {
+    return JSON.stringify(madeCalls.finish(this.#context(), receiveCommand<FinishCommand>(command)));
   }
 
   record(command: BeginCommand, end: Omit<FinishCommand, 'callId'>): FinishedCall {

@@ -108,6 +108,9 @@ export interface FinishCommand extends Pick<EndCommand, 'organizationId' | 'call
   answered: boolean;
 }
 
+/** An `OpenCommand` or a `FinishCommand` that travels with others. */
+export type SharedCommand = readonly [kind: 'open' | 'finish', command: string];
+
 /** What came of an end. Plain JSON. */
 export type FinishedCall =
   | { ok: false; refusal: Refusal }

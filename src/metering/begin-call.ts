@@ -18,6 +18,7 @@ import type { PricingMode } from '../domain/pricing.ts';
 import { timeOrderedId } from '../platform/time-ordered-id.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import { ask, claimKey, customerByName, releaseKey, rememberOwner } from '../storage/objects.ts';
+import { sendShared } from '../storage/shared-messages.ts';
 import type { Caller } from './caller.ts';
 import { derivedKeyHash, explicitKey, fingerprintOf, isReservedKey } from './idempotency.ts';
 
@@ -78,17 +79,18 @@ export async function openCall(
   const command = await beginCommand(caller, request, keyless ? '' : fingerprint, 'API');
   const openedBy = timeOrderedId(Date.now());
   const toMake = { ...command, ...(deadlineMs !== undefined && { deadlineMs }), request: { ...command.request, runsOn, openedBy } };
-  const open = (stub: DurableObjectStub<Customer>, key: CallKey, more: { untold?: true } = {}) =>
-    withPlanWhereNew(
-      caller,
-      async (defaultPlan) => JSON.parse(await stub.open(sendCommand({ ...toMake, ...more, defaultPlan, key, answered }))) as OpenedCall,
-    );
+  const textOf = (key: CallKey, defaultPlan: string | null) =>
+    sendCommand({ ...toMake, ...(untold && keyless && { untold }), defaultPlan, key, answered });
+  const open = (stub: DurableObjectStub<Customer>, key: CallKey) =>
+    withPlanWhereNew(caller, async (defaultPlan) => JSON.parse(await stub.open(textOf(key, defaultPlan))) as OpenedCall);
   if (!keyless) return openedOf(await underKey(caller, request, headerKey, 'API', open, (opened) => opened), null);
-  const key = { source: 'request', requestId: openedBy } as const;
-  const address = customerByName(caller.env, caller.organization.organizationId, request.customerId);
-  const opened = await ask(address, (customer, attempt) => open(customer, { ...key, first: attempt === 1 }, untold ? { untold } : {}));
+  const key = (again: boolean) => ({ source: 'request', requestId: openedBy, first: !again }) as const;
+  const opened = await withPlanWhereNew(caller, async (defaultPlan) => {
+    const text = (again: boolean) => textOf(key(again), defaultPlan);
+    return JSON.parse(await sendShared(caller, request.customerId, { kind: 'open', text })) as OpenedCall;
+  });
   // Without a default plan: a customer who is erased in the meantime does not come back with the record of the call.
-  return openedOf(opened, untold ? { ...toMake, defaultPlan: null, key: { ...key, first: false } } : null);
+  return openedOf(opened, untold ? { ...toMake, defaultPlan: null, key: key(true) } : null);
 }
 
 function openedOf(opened: OpenedCall, untold: BeginCommand | null): Opened {

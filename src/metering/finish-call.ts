@@ -13,6 +13,7 @@ import type { NanoUsd } from '../domain/money.ts';
 import type { ResolvedPrice, Usage } from '../domain/pricing.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import { ask, customerByName } from '../storage/objects.ts';
+import { sendShared } from '../storage/shared-messages.ts';
 import type { VendorUsage } from '../vendors/usage.ts';
 import type { Caller } from './caller.ts';
 
@@ -59,7 +60,12 @@ export type Finished =
 export async function finishCall(caller: Caller, callId: string, outcome: Outcome): Promise<Finished> {
   const command = await finishCommand(caller, outcome);
   const address = customerByName(caller.env, caller.organization.organizationId, outcome.customerId);
-  const finished = JSON.parse(await ask(address, (customer) => customer.finish(sendCommand({ ...command, callId })))) as FinishedCall;
+  const text = sendCommand({ ...command, callId });
+  // What is kept may be large: it travels by itself.
+  const answer = await (command.keep === undefined
+    ? sendShared(caller, outcome.customerId, { kind: 'finish', text: () => text })
+    : ask(address, (customer) => customer.finish(text)));
+  const finished = JSON.parse(answer) as FinishedCall;
   const { untold } = outcome;
   const forgotten = untold && !finished.ok && finished.refusal.code === 'CALL_NOT_FOUND';
   if (!forgotten) return finishedOf(finished);

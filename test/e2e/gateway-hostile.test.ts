@@ -177,6 +177,31 @@ describe('a caller that leaves', () => {
     expect(meters.premiumTokens?.used).toBe(9);
   });
 
+  test('while its request carries those of others to their object: they are answered, and all are recorded', async () => {
+    const customer = 'left-among-others';
+    const rounds = 6;
+    const callers = Array.from({ length: 12 }, async (_, caller) => {
+      const answered: number[] = [];
+      for (let round = 0; round < rounds; round += 1) {
+        // A third of them leaves, each after another while: before, while or after the call is opened or finished.
+        const signal = caller % 3 === 0 ? AbortSignal.timeout(1 + ((caller + 5 * round) % 18)) : undefined;
+        const body = { model: 'gpt-5.2', customer, ...words('x [reply:2]') };
+        const response = await tenant.send('/v1/chat/completions', { body, ...(signal && { signal }) }).catch(() => null);
+        if (!signal) answered.push(response?.status ?? 0);
+        await response?.text().catch(() => undefined);
+      }
+      return answered;
+    });
+    const statuses = (await Promise.all(callers)).flat();
+    expect(statuses).toEqual(Array(8 * rounds).fill(200));
+    const { meters, openCalls } = await tenant.settled(customer);
+    expect(openCalls).toBe(0);
+    const calls = meters.premiumCalls?.used ?? 0;
+    expect(calls).toBeGreaterThanOrEqual(8 * rounds);
+    expect(calls).toBeLessThanOrEqual(12 * rounds);
+    expect(meters.premiumTokens?.used).toBe(2 * calls);
+  });
+
   test('before the first byte of a stream', async () => {
     const { recentCalls, meters } = await leaveAfter(
       'left-first',

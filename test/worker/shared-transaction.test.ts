@@ -60,8 +60,11 @@ function leftOf(object: Clockwork, opened: Map<number, string>) {
   };
 }
 
+/** How those that come together reach the object: each by itself, and then alone or in one turn; or in one message. */
+const WAYS = ['alone', 'in one turn', 'in one message'] as const;
+
 /** Runs the steps in groups of those that come together; a group of one runs alone. */
-async function run(object: Clockwork, taken: Step[], inGroups: boolean) {
+async function run(object: Clockwork, taken: Step[], way: (typeof WAYS)[number]) {
   const opened = new Map<number, string>();
   accepted(object.begin('the first', START));
   const answers: unknown[] = [];
@@ -74,21 +77,24 @@ async function run(object: Clockwork, taken: Step[], inGroups: boolean) {
       const stepMs = atMs;
       return () => take(object, step, stepMs, opened);
     });
-    const commits = new GroupCommit(inGroups ? (commands) => object.together(atMs, commands) : undefined);
-    commits.run(() => undefined);
-    const outcomes = await Promise.allSettled(group.map((command) => commits.run(command)));
+    const commits = new GroupCommit(way === 'alone' ? undefined : (commands) => object.together(atMs, commands));
+    if (way !== 'in one message') commits.run(() => undefined);
+    const outcomes = await (way === 'in one message'
+      ? commits.runNow(group)
+      : Promise.allSettled(group.map((command) => commits.run(command))));
     answers.push(...outcomes.map((outcome) => (outcome.status === 'fulfilled' ? outcome.value : 'broken')));
     from = to;
   }
   return { answers, left: leftOf(object, opened) };
 }
 
-test('in groups or one by one, the same is answered and the same is left', { timeout: 120_000 }, async () => {
+test('one by one, in one turn or in one message, the same is answered and the same is left', { timeout: 120_000 }, async () => {
   await fc.assert(
     fc.asyncProperty(steps, async (taken) => {
       const results: unknown[] = [];
-      for (const inGroups of [true, false]) await withObject(PLAN, async (object) => void results.push(await run(object, taken, inGroups)));
-      expect(results[0]).toEqual(results[1]);
+      for (const way of WAYS) await withObject(PLAN, async (object) => void results.push(await run(object, taken, way)));
+      expect(results[1]).toEqual(results[0]);
+      expect(results[2]).toEqual(results[0]);
     }),
     { numRuns: 60 },
   );
