@@ -22,8 +22,8 @@ import type { CreditUnit } from '../../src/domain/wallet.ts';
 export type CallKey =
   | { source: 'explicit'; callId: string; claimedAtMs: number }
   | { source: 'derived'; hash: string }
-  // `first`: the command was not sent before.
-  | { source: 'request'; requestId: string; first: boolean };
+  // `firstAtMs`: when the command was sent; `null` where it may have been sent before.
+  | { source: 'request'; requestId: string; firstAtMs: number | null };
 
 /** What the catalog knows of the first model that a tier is mapped to. */
 export interface TierHints {

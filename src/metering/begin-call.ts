@@ -77,14 +77,15 @@ export async function openCall(
 ): Promise<Opened> {
   const keyless = explicitKey(headerKey, request) === null;
   const command = await beginCommand(caller, request, keyless ? '' : fingerprint, 'API');
-  const openedBy = timeOrderedId(Date.now());
+  const nowMs = Date.now();
+  const openedBy = timeOrderedId(nowMs);
   const toMake = { ...command, ...(deadlineMs !== undefined && { deadlineMs }), request: { ...command.request, runsOn, openedBy } };
   const textOf = (key: CallKey, defaultPlan: string | null) =>
     sendCommand({ ...toMake, ...(untold && keyless && { untold }), defaultPlan, key, answered });
   const open = (stub: DurableObjectStub<Customer>, key: CallKey) =>
     withPlanWhereNew(caller, async (defaultPlan) => JSON.parse(await stub.open(textOf(key, defaultPlan))) as OpenedCall);
   if (!keyless) return openedOf(await underKey(caller, request, headerKey, 'API', open, (opened) => opened), null);
-  const key = (again: boolean) => ({ source: 'request', requestId: openedBy, first: !again }) as const;
+  const key = (again: boolean) => ({ source: 'request', requestId: openedBy, firstAtMs: again ? null : nowMs }) as const;
   const opened = await withPlanWhereNew(caller, async (defaultPlan) => {
     const text = (again: boolean) => textOf(key(again), defaultPlan);
     return JSON.parse(await sendShared(caller, request.customerId, { kind: 'open', text })) as OpenedCall;

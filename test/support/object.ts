@@ -21,12 +21,15 @@ import type { CreditUnit } from '../../src/domain/wallet.ts';
 import { NO_USAGE } from '../unit/fixtures.ts';
 import { bindings, customerStub } from './worker.ts';
 
+/** What a request asks of a call that it opens, and when it was sent where that was the first time. */
+type Opening = Partial<BeginCommand['request']> & { untold?: boolean; firstAtMs?: number | null };
+
 export interface Clockwork {
   begin(callId: string, atMs: number, more?: Partial<BeginCommand['request']>): ReturnType<typeof calls.begin>;
   end(callId: string, atMs: number, more?: Partial<EndCommand['request']>, price?: ResolvedPrice): ReturnType<typeof calls.end>;
   void(callId: string, atMs: number): void;
   /** The begin of a call that the service makes itself, of which nobody is told before its end where it is `untold`. */
-  open(requestId: string, atMs: number, more?: Partial<BeginCommand['request']> & { untold?: boolean }): ReturnType<typeof madeCalls.open>;
+  open(requestId: string, atMs: number, more?: Opening): ReturnType<typeof madeCalls.open>;
   finish(callId: string, atMs: number, more?: Partial<FinishCommand['request']>, keep?: unknown): ReturnType<typeof madeCalls.finish>;
   record(requestId: string, atMs: number, more?: Partial<FinishCommand['request']>): ReturnType<typeof madeCalls.record>;
   /** Commands as one transaction. */
@@ -83,12 +86,12 @@ export async function withObject(
       nowMs,
       newId: () => crypto.randomUUID(),
     });
-    const toOpen = (requestId: string, more: Partial<BeginCommand['request']>): BeginCommand => ({
+    const toOpen = (requestId: string, { firstAtMs = null, ...more }: Omit<Opening, 'untold'>): BeginCommand => ({
       organizationId,
       customerId,
       defaultPlan,
       contact,
-      key: { source: 'request', requestId, first: false },
+      key: { source: 'request', requestId, firstAtMs },
       fingerprint: '',
       request: { requested: {}, pricingMode: 'standard', openedBy: requestId, ...more },
       tierHints: {},

@@ -53,6 +53,16 @@ describe('a call that nobody is told of', () => {
       expect(used(object, T0 + 3)).toBe(2);
     }));
 
+  test('is begun once, also where the message that begins it was so long on its way that its repetition overtook it', () =>
+    withCustomer((object) => {
+      const again = object.open('r', T0 + 10_000);
+      expect(object.open('r', T0 + 10_001, { firstAtMs: T0 })).toEqual({ ...again, replayed: false });
+      expect(used(object, T0 + 10_002)).toBe(2);
+      object.writeCalls(T0 + 10_200);
+      expect(object.open('r', T0 + 10_300, { firstAtMs: T0 })).toEqual({ ...again, replayed: false });
+      expect([used(object, T0 + 10_301), object.rows('calls')]).toEqual([2, 2]);
+    }));
+
   test('is told again to whoever opened it, and its end to whoever ended it: it counts once', () =>
     withCustomer((object) => {
       const [first, again] = [object.open('r', T0 + 1), object.open('r', T0 + 2)];

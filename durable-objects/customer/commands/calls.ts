@@ -15,6 +15,11 @@ import { queueCharge } from './settlement.ts';
 
 /** A derived key replays only an earlier begin that is younger than this. */
 const DERIVED_REPLAY_MS = 60_000;
+/**
+ * A command that was sent for the first time, and comes within this, comes before whatever repeats it for want of an answer
+ * (src/storage/shared-messages.ts). One that was longer on its way may have been overtaken.
+ */
+const FIRST_MS_MAX = 5_000;
 const KEY_HINT = 'send an Idempotency-Key for each logical call, so that retries are certain to be free';
 
 type Refused = { ok: false; refusal: Refusal };
@@ -114,7 +119,8 @@ function earlierBegin(
     return { callId, derived: { hash: key.hash, fingerprint, generation, callId } };
   }
   const callId = key.source === 'request' ? `${DERIVED_PREFIX}${objectId}-${key.requestId}` : key.callId;
-  if (key.source === 'request' && key.first) return { callId, derived: null };
+  const isFirst = key.source === 'request' && key.firstAtMs !== null && nowMs - key.firstAtMs < FIRST_MS_MAX;
+  if (isFirst) return { callId, derived: null };
   const stored = store.call(callId);
   if (!stored) {
     const forgotten = key.source === 'explicit' && nowMs - key.claimedAtMs > CALL_RETENTION_MS;
