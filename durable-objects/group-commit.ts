@@ -5,9 +5,9 @@
  * that finds the object idle runs at once. While others follow closely, they are gathered until the event loop has seen
  * what else has arrived. Where that were several, the next ones wait until as many are there again, or for a moment at
  * most: callers who come back as soon as they are answered then share every turn. Commands of one message were gathered
- * before they came, and wait for nobody. A command that fails takes nothing with it. No answer leaves the object before its commit is durable, whoever shares it.
+ * before they came, and wait for nobody. A command that fails takes nothing with it. No answer leaves the object before its
+ * commit is durable, whoever shares it.
  */
-
 import { GroupSize } from '../src/platform/group-size.ts';
 
 /** Commands of one turn. */
