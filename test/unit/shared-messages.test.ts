@@ -28,8 +28,9 @@ const atOneMoment = () => void vi.useFakeTimers({ toFake: ['Date'], now: START }
 
 beforeEach(() => void keepsApart(true));
 afterEach(() => {
-  vi.useRealTimers();
+  // Before the clock: what is mocked here is the clock's own.
   vi.restoreAllMocks();
+  vi.useRealTimers();
   vi.unstubAllGlobals();
 });
 
