@@ -174,8 +174,13 @@ async function readInput(c: AppContext, { method, body: schema, form }: GatewayO
   }
   if (!schema && !form) return nothing;
   if ((c.req.header('Content-Encoding') ?? 'identity') !== 'identity') return unsupported('a body must be sent without Content-Encoding');
-  if (schema && !/^application\/(?:[\w.-]+\+)?json\b/i.test(c.req.header('Content-Type') ?? '')) {
+  const contentType = c.req.header('Content-Type') ?? '';
+  if (schema && !/^application\/(?:[\w.-]+\+)?json\b/i.test(contentType)) {
     return unsupported('the Content-Type of a body must be application/json');
+  }
+  // It travels on to the vendor as it is.
+  if (form && !/^multipart\/form-data[\t ]*;[\t\x20-\x7e]+$/i.test(contentType)) {
+    return unsupported('the Content-Type of a file must be multipart/form-data with a boundary, in ASCII');
   }
   const bytes = await readRequest(c.req.raw, GATEWAY_BODY_BYTES_MAX);
   if (bytes === null)

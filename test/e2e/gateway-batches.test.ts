@@ -155,6 +155,19 @@ describe('files and batches of an organization', () => {
     expect((await tenant.send('/v1/files/..%2Fmodels', { method: 'GET' })).status).toBe(404);
   });
 
+  test('a file that does not say to be a form, or says it in letters that cannot travel, is refused before the vendor is asked', async () => {
+    const before = setting.vendor.requests.length;
+    for (const type of ['text/plain', 'multipart/form-data', 'multipart/form-data; boundary=\u00e9']) {
+      const response = await tenant.send('/v1/files', { body: 'a file', headers: { 'Content-Type': type } });
+      expect([type, response.status]).toEqual([type, 415]);
+      expect(((await response.json()) as { error: unknown }).error).toMatchObject({
+        code: 'UNSUPPORTED_MEDIA_TYPE',
+        message: expect.stringContaining('Content-Type'),
+      });
+    }
+    expect(setting.vendor.requests.length).toBe(before);
+  });
+
   test('need the vendor', async () => {
     const none = await setting.tenant(NO_LIMITS, ['google']);
     expect(await none.openai.files.list().catch((error) => error)).toMatchObject({ status: 400, code: 'VENDOR_NOT_CONFIGURED' });

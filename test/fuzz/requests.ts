@@ -31,7 +31,7 @@ export interface Targets {
   pools: Pools;
 }
 
-type Entry = Pick<Operation, 'operationId' | 'method' | 'path'> & Partial<Operation> & { kind: FuzzRequest['kind'] };
+type Entry = Pick<Operation, 'operationId' | 'method' | 'path'> & Partial<Operation> & { kind: FuzzRequest['kind']; form?: true };
 
 const entries: readonly Entry[] = [
   ...Object.values<Operation>(operations).map((operation): Entry => {
@@ -62,6 +62,9 @@ const RAW_PATHS = [
   '/.env',
 ];
 const LONG_PATH = 6_000;
+
+const FORM_TYPE = 'multipart/form-data; boundary=part';
+const FORM = Buffer.from(['--part', 'Content-Disposition: form-data; name="purpose"', '', 'batch', '--part--', ''].join('\r\n'));
 
 /** Shares of what is done to requests. */
 const BREAK_BODY = 0.6;
@@ -142,7 +145,9 @@ function payloadOf(entry: Entry, random: Random, targets: Targets, pools: Pools)
       'Content-Type',
       broken && random.chance(0.3)
         ? random.pick(['text/plain', 'application/xml', '', 'application/json; charset=utf-16'])
-        : 'application/json',
+        : entry.form
+          ? FORM_TYPE
+          : 'application/json',
     );
   if (broken) breakHeaders(headers, random);
   return { headers, body };
@@ -183,6 +188,7 @@ function headerText(text: string): string {
 }
 
 function bodyOf(entry: Entry, random: Random, pools: Pools): Buffer | null {
+  if (entry.form) return random.chance(0.1) ? null : random.chance(BREAK_BYTES) ? brokenBytes(FORM, random) : FORM;
   if (!entry.body) return random.chance(0.02) ? Buffer.from('{}') : null;
   if (random.chance(0.02)) return null;
   let value = validValue(shapeOf(entry.body), random, pools);
