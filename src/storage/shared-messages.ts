@@ -18,8 +18,10 @@ import { ask, type CustomerAddress, customerByName, ServiceUnavailable } from '.
 
 /** Commands of one message. */
 const COMMANDS_MAX = 100;
-/** How long the commands of a busy customer wait for company at most. */
-const BUSY_GATHER_MS = 20;
+/** A customer is busy for so long after a message of several. */
+const BUSY_MS = 20;
+/** How long the commands of a busy customer wait for company at most: callers who come in step come within this. */
+const GATHER_MS = 5;
 /** A command that follows a lone one as closely as this is not alone. */
 const FOLLOWS_MS = 1;
 /** Looks, of a millisecond each, whether still others follow than were expected. */
@@ -113,7 +115,7 @@ class Line {
     this.#gathering = gathering;
     const { waiting } = gathering;
     const isWaitedFor = this.#size.isSeveral;
-    const timer = setTimeout(complete, isWaitedFor ? BUSY_GATHER_MS : 0);
+    const timer = setTimeout(complete, isWaitedFor ? GATHER_MS : 0);
     await promise;
     clearTimeout(timer);
     const isComplete = this.#size.isComplete(waiting.length);
@@ -143,7 +145,7 @@ class Line {
   }
 
   #stayBusy(count: number): void {
-    this.#busyUntilMs = Date.now() + (count > 1 ? BUSY_GATHER_MS : FOLLOWS_MS);
+    this.#busyUntilMs = Date.now() + (count > 1 ? BUSY_MS : FOLLOWS_MS);
   }
 }
 

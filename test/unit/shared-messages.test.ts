@@ -168,10 +168,10 @@ describe('commands of callers who come back as soon as they are answered', () =>
     expect(sizes(), 'nobody did').toEqual([5]);
   });
 
-  it('wait for each other for 20 ms at most, and for fewer where fewer come', async () => {
+  it('wait for each other for 5 ms at most, and for fewer where fewer come', async () => {
     const { come, sizes } = await busyWithFour();
     come(2);
-    await vi.advanceTimersByTimeAsync(19);
+    await vi.advanceTimersByTimeAsync(4);
     expect(sizes()).toEqual([]);
     await vi.advanceTimersByTimeAsync(1);
     expect(sizes()).toEqual([2]);
