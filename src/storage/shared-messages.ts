@@ -28,7 +28,7 @@ const FOLLOWS_MS = 1;
 const LOOKS_MAX = 10;
 /** Gathering has ended long before this: nobody joins a message that is older, because nobody carries it. */
 const STALE_MS = 1_000;
-/** Whoever has no answer by then sends for itself. The carrier's own attempts have ended before. */
+/** Whoever has no answer by then sends for itself. The carrier's own attempts end before, unless the object is stuck. */
 const ANSWER_MS = 10_000;
 /** Customers that one isolate remembers to be busy. */
 const LINES_MAX = 1_000;

@@ -4,6 +4,7 @@
  */
 import OpenAI from 'openai';
 import { expect } from 'vitest';
+import type { Bundle } from '../../src/cli/server.ts';
 import type { OperatorCustomer } from '../../src/contract/operator-customers.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
 import { type FakeVendor, startVendor } from '../support/vendor.ts';
@@ -37,9 +38,10 @@ export interface GatewayTenant extends Tenant {
 export const NO_LIMITS = { name: 'Free', limitType: 'NONE' };
 const VENDORS = ['openai', 'anthropic', 'google', 'acme'];
 
-export async function startGateway(): Promise<Setting> {
+/** With another bundle than the service's own, where one is named. */
+export async function startGateway(bundled?: Bundle): Promise<Setting> {
   const vars = { GATEWAY_TIMEOUT_MS: String(TIMEOUT_MS), GATEWAY_IDLE_TIMEOUT_MS: String(IDLE_TIMEOUT_MS) };
-  const [vendor, server] = await Promise.all([startVendor(), preparedState(vars).then((state) => startPrepared(state))]);
+  const [vendor, server] = await Promise.all([startVendor(), preparedState(vars).then((state) => startPrepared(state, {}, bundled))]);
   return {
     server,
     vendor,

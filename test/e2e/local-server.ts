@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { inject } from 'vitest';
 import { readDevVars } from '../../src/cli/dev-vars.ts';
-import { freePort, PROJECT_DIR, type ServerOptions } from '../../src/cli/server.ts';
+import { type Bundle, bundle, freePort, PROJECT_DIR, type ServerOptions } from '../../src/cli/server.ts';
 import { Api } from '../support/api.ts';
 
 /** A loaded machine is slow; this only ends what hangs. */
@@ -76,10 +76,11 @@ export function startLocal(state: LocalState, args: string[] = []): Promise<Loca
   return started(child, state, 'Ctrl+C stops');
 }
 
-/** The server alone, on a prepared state; `vars` go before those of the state. */
-export async function startPrepared(state: PreparedState, vars: ServerOptions['vars'] = {}): Promise<LocalServer> {
+/** The server alone, on a prepared state; `vars` go before those of the state, another bundle in place of the service's. */
+export async function startPrepared(state: PreparedState, vars: ServerOptions['vars'] = {}, bundled?: Bundle): Promise<LocalServer> {
+  if (bundled) await bundle(state.stateDir, bundled);
   const { DEMO_API_KEY: _demo, ...own } = await readDevVars(state.devVars);
-  const options: ServerOptions = { port: state.port, stateDir: state.stateDir, vars: { ...own, ...vars } };
+  const options: ServerOptions = { port: state.port, stateDir: state.stateDir, vars: { ...own, ...vars }, ...(bundled && { bundled }) };
   const child = spawn(process.execPath, ['test/crash/serve.ts', JSON.stringify(options)], {
     cwd: PROJECT_DIR,
     stdio: ['ignore', 'pipe', 'pipe'],
