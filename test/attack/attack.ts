@@ -1,0 +1,65 @@
+/**
+ * `npm run test:attack`: attacks a local server as a stranger, as a customer's browser and as a tenant would, and says what
+ * each attack achieved.
+ */
+import { parseArgs } from 'node:util';
+import type { Outcome } from './model.ts';
+import { ATTACKS, runAttacks } from './run.ts';
+
+const HELP = `npm run test:attack [-- --short]
+
+Starts a server of its own and attacks it on loopback. Each attack prints its figures: what was answered, what another
+tenant's requests took meanwhile, by how much the server's memory grew. Exits with 1 where a promise was broken. A figure
+that misses its goal is printed as missed and breaks nothing: goals are for a quiet machine. Ctrl+C ends the run after the
+attack that is under way.
+
+  --only NAMES   some attacks, separated by commas; --list names them
+  --short        fewer requests, as CI runs it
+  --list         the attacks and what each must not achieve
+  --json         the report as JSON on standard output
+  --help         this text`;
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      only: { type: 'string' },
+      short: { type: 'boolean' },
+      list: { type: 'boolean' },
+      json: { type: 'boolean' },
+      help: { type: 'boolean' },
+    },
+  });
+  if (values.help) return console.log(HELP);
+  if (values.list) return console.log(ATTACKS.map(({ name, by, promise }) => `${name.padEnd(22)} ${by.padEnd(9)} ${promise}`).join('\n'));
+  const only = values.only?.split(',');
+  const unknown = only?.filter((name) => !ATTACKS.some((attack) => attack.name === name)) ?? [];
+  if (unknown.length > 0) throw new Error(`--only: there is no attack ${unknown.join(', ')}; --list names them`);
+  const abort = new AbortController();
+  process.once('SIGINT', () => abort.abort());
+  const outcomes = await runAttacks({
+    attacks: ATTACKS.filter(({ name }) => only?.includes(name) ?? true),
+    short: values.short ?? false,
+    signal: abort.signal,
+    onProgress: (line) => console.error(line),
+  });
+  if (values.json) console.log(JSON.stringify(outcomes, null, 2));
+  else for (const outcome of outcomes) print(outcome);
+  const broken = outcomes.reduce((sum, outcome) => sum + outcome.broken.length, 0);
+  if (!values.json) console.log(broken === 0 ? `${outcomes.length} attacks, every promise held` : `${broken} promises broken`);
+  process.exitCode = broken > 0 ? 1 : abort.signal.aborted ? 130 : 0;
+}
+
+function print({ name, promise, figures, goals, broken }: Outcome): void {
+  console.log(`${name}: ${promise}`);
+  for (const [figure, value] of Object.entries(figures)) {
+    const goal = goals[figure];
+    const verdict = goal === undefined ? '' : Number(value) <= goal ? `  (goal: at most ${goal})` : `  (goal: at most ${goal}, MISSED)`;
+    console.log(`  ${figure.padEnd(44)} ${value}${verdict}`);
+  }
+  for (const sentence of broken) console.log(`  BROKEN  ${sentence}`);
+}
+
+main().catch((error: Error) => {
+  console.error(`the attacks did not run to their end: ${error.stack}`);
+  process.exitCode = 1;
+});

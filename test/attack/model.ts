@@ -1,0 +1,34 @@
+/**
+ * What an attack is: who makes it, what it must not achieve, and what is reported of it.
+ */
+import type { World } from './world.ts';
+
+export interface Attack {
+  name: string;
+  by: 'stranger' | 'browser' | 'tenant';
+  /** What holds although it is attacked, in one sentence. */
+  promise: string;
+  run(world: World, size: Size): Promise<Findings>;
+}
+
+/** How much an attack sends: the full number, or a few requests that show the same rule. */
+export type Size = <Count>(full: Count, short: Count) => Count;
+
+export interface Findings {
+  figures: Record<string, number | string>;
+  /** Figures that have to stay at or below a number on a quiet machine. */
+  goals?: Record<string, number>;
+  /** Promises that did not hold, a sentence each. */
+  broken: string[];
+}
+
+export interface Outcome extends Required<Findings> {
+  name: string;
+  by: Attack['by'];
+  promise: string;
+}
+
+/** The sentences whose condition does not hold. */
+export function brokenOf(...checks: [holds: boolean, sentence: string][]): string[] {
+  return checks.flatMap(([holds, sentence]) => (holds ? [] : [sentence]));
+}
