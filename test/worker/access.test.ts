@@ -1,0 +1,186 @@
+/**
+ * Who may do what: every operation, asked with every kind of credential and bodies of every shape. The table grows with the
+ * tables of operations. A credential that may not is refused alike whatever the body, and changes nothing; one that may
+ * never meets a failure.
+ */
+import { beforeAll, describe, expect, test } from 'vitest';
+import { MEDIA_TYPE } from '../../src/contract/envelope.ts';
+import { type GatewayOperation, gatewayOperations } from '../../src/contract/gateway.ts';
+import { type Operation, operations, type Security } from '../../src/contract/operations.ts';
+import { KEY_PREFIXES, SCOPES } from '../../src/contract/scopes.ts';
+import { createTenant, OPERATOR_TOKEN, type Tenant } from '../support/api.ts';
+import { bindings, operator, worker } from '../support/worker.ts';
+
+type Entry = Pick<Operation, 'operationId' | 'method' | 'path' | 'security'> & { takesBody: boolean };
+
+const entries: readonly Entry[] = [...Object.values<Operation>(operations), ...Object.values<GatewayOperation>(gatewayOperations)].map(
+  (operation) => ({ ...operation, takesBody: operation.body !== undefined }),
+);
+
+/** What a credential may, in the contract's words; `nobody` where it is none that is live. */
+interface Holder {
+  credential: string | null;
+  header?: string;
+  may: 'nobody' | 'operator' | readonly string[];
+  /** A browser's token: the client scopes that it has. */
+  client?: readonly string[];
+}
+
+const holders = new Map<string, Holder>();
+let tenant: Tenant;
+
+/** The contract's historical permissions of keys without stored scopes. */
+const HISTORICAL: Record<string, readonly string[]> = {
+  'utk-': SCOPES.filter((scope) => scope !== 'embeds:read'),
+  'ck-': ['usage:read', 'usage:write', 'customers:provision'],
+  'ak-': ['usage:read', 'usage:write', 'customers:read', 'customers:write'],
+  'cmp-': ['compression:invoke', 'meters:increment'],
+  'gk-': ['gateway:invoke'],
+  'ek-': ['embeds:read'],
+};
+const CREDENTIALS = [
+  ...['none', 'another scheme', 'malformed', 'unknown', 'revoked', 'the operator token', 'a wrong operator token'],
+  ...SCOPES.map((scope) => `scope ${scope}`),
+  ...KEY_PREFIXES.map((prefix) => `prefix ${prefix}`),
+  ...[
+    'session of both',
+    'session for the gateway',
+    'session for compression',
+    'session of a revoked key',
+    'a forged session',
+    'embed token',
+  ],
+];
+
+async function createKey(body: object): Promise<{ key: string; keyId: string }> {
+  return (await operator.send('createKey', { params: { org: tenant.organizationId }, body: { name: 'k', ...body } })).data;
+}
+
+beforeAll(async () => {
+  tenant = await createTenant(operator);
+  const params = { org: tenant.organizationId };
+  const hold = (name: string, credential: string | null, may: Holder['may'], more: Partial<Holder> = {}) =>
+    holders.set(name, { credential, may, ...more });
+  hold('none', null, 'nobody');
+  hold('another scheme', null, 'nobody', { header: 'Basic dTpw' });
+  hold('malformed', 'utk-short', 'nobody');
+  hold('unknown', `utk-${'A'.repeat(43)}`, 'nobody');
+  hold('the operator token', OPERATOR_TOKEN, 'operator');
+  hold('a wrong operator token', `${OPERATOR_TOKEN.slice(0, -1)}x`, 'nobody');
+  for (const scope of SCOPES) {
+    const prefix = scope === 'embeds:read' ? 'ek-' : 'utk-';
+    hold(`scope ${scope}`, (await createKey({ prefix, scopes: [scope] })).key, [scope]);
+  }
+  for (const prefix of KEY_PREFIXES) hold(`prefix ${prefix}`, (await createKey({ prefix })).key, HISTORICAL[prefix] ?? []);
+  const session = async (key: string) => (await operator.with(key).send('createClientSession', { body: { customerId: 'x' } })).data.token;
+  const of = async (...scopes: string[]) => session((await createKey({ scopes })).key);
+  const both = ['gateway:chat', 'compression:run'];
+  hold('session of both', await of('gateway:invoke', 'compression:invoke'), [], { client: both });
+  hold('session for the gateway', await of('gateway:invoke'), [], { client: ['gateway:chat'] });
+  hold('session for compression', await of('compression:invoke'), [], { client: ['compression:run'] });
+  hold('a forged session', `${(await of('gateway:invoke')).split('.').slice(0, 2).join('.')}.AAAA`, 'nobody');
+  const embedding = operator.with(holders.get('prefix ek-')?.credential ?? '');
+  hold('embed token', (await embedding.send('createEmbedSession', { body: { customerId: 'x' } })).data.token, 'nobody');
+  const gone = await createKey({});
+  hold('session of a revoked key', await session(gone.key), 'nobody');
+  hold('revoked', gone.key, 'nobody');
+  await operator.send('revokeKey', { params: { ...params, keyId: gone.keyId } });
+});
+
+/** What the contract says of the operation and the credential: allowed, or the status of the refusal. */
+function expectedOf(security: Security, { may, client }: Holder): 'allowed' | 401 | 403 {
+  if (security.kind === 'operator') return may === 'operator' ? 'allowed' : 401;
+  if (may === 'nobody' || may === 'operator') return 401;
+  if (client) return security.clientScope !== undefined && client.includes(security.clientScope) ? 'allowed' : 403;
+  const { scopes, anyScope, legacyGrant } = security;
+  if (legacyGrant !== undefined && may.includes(legacyGrant)) return 'allowed';
+  const granted = scopes.filter((scope) => may.includes(scope)).length;
+  return granted === scopes.length || (anyScope && granted > 0) ? 'allowed' : 403;
+}
+
+const SHAPES: readonly [name: string, body: string][] = [
+  ['an empty object', '{}'],
+  ['no JSON', '{bad'],
+  ['an array', '[]'],
+  ['null', 'null'],
+  ['101 levels', `{"a":${'['.repeat(101)}${']'.repeat(101)}}`],
+  ['200,001 values', `[${'0,'.repeat(200_000)}0]`],
+];
+
+async function request({ method, path }: Entry, { credential, header }: Holder, body: string | undefined) {
+  const headers: Record<string, string> = { Accept: MEDIA_TYPE, ...(body !== undefined && { 'Content-Type': 'application/json' }) };
+  const authorization = header ?? (credential === null ? null : `Bearer ${credential}`);
+  if (authorization !== null) headers.Authorization = authorization;
+  const response = await worker.fetch(`https://callmeter.test${path.replace(/\{\w+\}/g, 'x')}`, {
+    method,
+    headers,
+    ...(body !== undefined && { body }),
+  });
+  const text = await response.text();
+  const error = response.status >= 400 ? (JSON.parse(text) as { error: { code: string; requiredScope?: string } }).error : null;
+  return { status: response.status, code: error?.code, requiredScope: error?.requiredScope, text };
+}
+
+const bodiesOf = ({ takesBody }: Entry): readonly (readonly [string, string | undefined])[] =>
+  takesBody ? SHAPES : [['no body', undefined]];
+
+/** Every row of D1, without the clock of the last use. */
+async function databaseText(): Promise<string> {
+  const { results } = await bindings.DB.prepare(
+    `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE '\\_%' ESCAPE '\\' AND name NOT LIKE 'sqlite_%'`,
+  ).all<{ name: string }>();
+  const rows = await Promise.all(results.map(async ({ name }) => (await bindings.DB.prepare(`SELECT * FROM "${name}"`).all()).results));
+  return JSON.stringify(rows);
+}
+
+describe('a credential that may not', () => {
+  test.each(CREDENTIALS)('%s: is refused alike for every body, and changes nothing', async (name) => {
+    const holder = holders.get(name);
+    if (!holder) throw new Error(`no credential ${name}`);
+    const before = await databaseText();
+    const broken: string[] = [];
+    for (const entry of entries) {
+      const expected = expectedOf(entry.security, holder);
+      if (expected === 'allowed') continue;
+      const answers = await Promise.all(bodiesOf(entry).map(([, body]) => request(entry, holder, body)));
+      for (const { status, code, requiredScope } of answers) {
+        const right = status === expected && code === (expected === 401 ? 'UNAUTHORIZED' : 'API_KEY_SCOPE_REQUIRED');
+        if (!right) broken.push(`${entry.operationId}: ${status} ${code}, not ${expected}`);
+        if (expected === 403 && requiredScope === undefined) broken.push(`${entry.operationId}: the missing scope is not named`);
+      }
+    }
+    expect(broken).toEqual([]);
+    expect(await databaseText()).toBe(before);
+  });
+});
+
+describe('a credential that may', () => {
+  test.each(CREDENTIALS)('%s: gets in, and no body makes the service fail', async (name) => {
+    const holder = holders.get(name);
+    if (!holder) throw new Error(`no credential ${name}`);
+    const broken: string[] = [];
+    for (const entry of entries) {
+      if (expectedOf(entry.security, holder) !== 'allowed') continue;
+      for (const [shape, body] of bodiesOf(entry)) {
+        const { status, code, text } = await request(entry, holder, body);
+        const refusedAccess = code === 'UNAUTHORIZED' || code === 'API_KEY_SCOPE_REQUIRED';
+        if (status >= 500 || refusedAccess) broken.push(`${entry.operationId}, ${shape}: ${text.slice(0, 200)}`);
+        const bound = shape === '101 levels' || shape === '200,001 values';
+        if (bound && status !== 413) broken.push(`${entry.operationId}, ${shape}: ${status}, not 413`);
+        if (!bound && shape !== 'an empty object' && body !== undefined && status !== 400)
+          broken.push(`${entry.operationId}, ${shape}: ${status}, not 400`);
+      }
+    }
+    expect(broken).toEqual([]);
+  });
+
+  test('is met by every operation', () => {
+    for (const entry of entries) {
+      const names = CREDENTIALS.filter((name) => {
+        const holder = holders.get(name);
+        return holder !== undefined && expectedOf(entry.security, holder) === 'allowed';
+      });
+      expect([entry.operationId, names.length > 0]).toEqual([entry.operationId, true]);
+    }
+  });
+});
