@@ -119,10 +119,47 @@ const operatorGuesses: Attack = {
   },
 };
 
+/** Addresses of public pages that cost as much as a stranger can make them cost. */
+const PUBLIC_PATHS: readonly ((index: number) => string)[] = [
+  (index) => `/v1/model-alternatives/openai/${`gpt-${index}-`.repeat(60).slice(0, 300)}`,
+  (index) =>
+    `/v1/model-alternatives/anthropic/claude-3-5-sonnet-latest?allowedModelKeys=${Array.from({ length: 50 }, (_, key) => `openai/gpt-${index}${key}-turbo-preview`).join(',')}`,
+  (index) => `/v1/model-alternatives/google/gemini-${index}`,
+  (index) => `/models?q=${`claude ${index} `.repeat(40).slice(0, 300)}`,
+  (index) => `/models/openai/gpt-4o-${index}`,
+  (index) => `/docs?q=${`call ${index} `.repeat(40).slice(0, 300)}`,
+  () => '/openapi.json',
+];
+
+const publicPages: Attack = {
+  name: 'public-pages',
+  by: 'stranger',
+  promise: 'dear searches of the public pages neither fail nor stop a tenant',
+  async run(world, size) {
+    let statuses: Statuses = {};
+    const harm = await world.observed(async () => {
+      statuses = await world.flood(8, size(2_000, 200), (index) => ({
+        method: 'GET',
+        path: encodeURI(PUBLIC_PATHS[index % PUBLIC_PATHS.length]?.(index) ?? '/'),
+        headers: { Accept: '*/*' },
+      }));
+    });
+    const failed = Object.entries(statuses).filter(([status]) => Number(status) === 0 || Number(status) >= 500);
+    return {
+      figures: { answers: JSON.stringify(statuses), ...harmFigures(harm).figures },
+      broken: brokenOf(
+        [failed.length === 0, `pages failed: ${JSON.stringify(statuses)}`],
+        [harm.failed === 0, `${harm.failed} begins of another tenant failed`],
+      ),
+    };
+  },
+};
+
 export const strangerAttacks: readonly Attack[] = [
   consoleFlood('sign-in-flood', '/console/sign-in', 'a sign-in of 15 MB costs nobody else anything'),
   consoleFlood('console-form-flood', '/console/catalog', 'a form of 15 MB without a session costs nobody else anything'),
   guessedKeys,
   guessedTokens,
   operatorGuesses,
+  publicPages,
 ];

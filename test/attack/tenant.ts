@@ -1,9 +1,11 @@
 /**
  * Attacks of a tenant with a key of its own, and of clients that retry at the wrong moment.
  */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { OPERATOR_TOKEN } from '../support/api.ts';
 import { type Attack, brokenOf } from './model.ts';
-import type { Attacker, World } from './world.ts';
+import { type Attacker, harmFigures, type Statuses, type World } from './world.ts';
 
 const TOKENS_MAX = 1_000_000_000;
 const MIB = 1024 * 1024;
@@ -182,4 +184,58 @@ const racedKeys: Attack = {
   },
 };
 
-export const tenantAttacks: readonly Attack[] = [hugeCalls, implausibleUsage, endlessSamples, toolsBeyondPlan, racedKeys];
+/** An answer of a model with very many small values beside its usage. */
+const bombAnswer = (bytes: number) =>
+  `{"model":"gpt-4o-mini","usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2},"choices":[${'{},'.repeat(bytes / 3)}{}]}`;
+
+/** A vendor of the attacker's own: `/plain` answers one document, `/stream` one event. */
+async function startBombVendor(): Promise<{ url: string; close(): void }> {
+  const [plain, event] = [Buffer.from(bombAnswer(9.9 * MIB)), Buffer.from(`data: ${bombAnswer(7.9 * MIB)}\n\ndata: [DONE]\n\n`)];
+  const server = createServer((request, response) => {
+    request.resume();
+    const stream = request.url?.includes('stream') ?? false;
+    response.writeHead(200, { 'content-type': stream ? 'text/event-stream' : 'application/json' }).end(stream ? event : plain);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close: () => server.close() };
+}
+
+const hostileVendor: Attack = {
+  name: 'hostile-vendor',
+  by: 'tenant',
+  promise: "answers that a tenant's own vendor fills with very many values are not parsed, and cost nobody else anything",
+  async run(world, size) {
+    const attacker = await world.attacker();
+    const vendor = await startBombVendor();
+    try {
+      const params = { org: attacker.organizationId, provider: 'acme' };
+      await attacker.operator.send('setVendor', { params, body: { apiKey: `sk-acme-${'k'.repeat(20)}`, baseUrl: vendor.url } });
+      let statuses: Statuses = {};
+      const harm = await world.observed(async () => {
+        statuses = await world.flood(2, size(8, 4), (index) => ({
+          path: '/call',
+          token: attacker.key,
+          body: {
+            customerId: 'bomber',
+            vendor: {
+              url: `${vendor.url}/${index % 2 === 0 ? 'plain' : 'stream'}`,
+              provider: 'acme',
+              body: { model: 'gpt-4o-mini' },
+              responseType: index % 2 === 0 ? 'json' : 'stream',
+            },
+          },
+        }));
+      });
+      const { figures, goals } = harmFigures(harm);
+      return {
+        figures: { answers: JSON.stringify(statuses), ...figures },
+        goals,
+        broken: brokenOf([harm.failed === 0, `${harm.failed} begins of another tenant failed`], [!statuses[500], 'the service failed']),
+      };
+    } finally {
+      vendor.close();
+    }
+  },
+};
+
+export const tenantAttacks: readonly Attack[] = [hugeCalls, implausibleUsage, hostileVendor, endlessSamples, toolsBeyondPlan, racedKeys];
