@@ -6,7 +6,7 @@
  */
 import { DurableObject } from 'cloudflare:workers';
 import type { Env } from '../src/env.ts';
-import { errorText } from '../src/platform/error-text.ts';
+import { log } from '../src/platform/log.ts';
 import { GroupCommit } from './group-commit.ts';
 
 export interface Claim {
@@ -72,7 +72,7 @@ export class CallDirectory extends DurableObject<Env> {
       if (this.#prune(nowMs - this.env.CALL_RETENTION_DAYS * DAY_MS) >= PRUNE_ROWS_MAX) delayMs = PRUNE_ROUND_MS;
     } catch (error) {
       // An alarm that fails too often is dropped, and nothing would be pruned any more.
-      console.error(JSON.stringify({ event: 'claims_not_pruned', objectId: this.ctx.id.toString(), error: errorText(error) }));
+      log('error', 'claims_not_pruned', { objectId: this.ctx.id.toString() }, error);
     }
     await this.ctx.storage.setAlarm(nowMs + delayMs);
   }

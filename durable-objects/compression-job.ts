@@ -11,9 +11,9 @@ import type { CompressionProfile, CompressionJob as Progress } from '../src/cont
 import { savingsRatio } from '../src/domain/compression.ts';
 import { usdFromNano } from '../src/domain/money.ts';
 import type { Env } from '../src/env.ts';
-import { errorText } from '../src/platform/error-text.ts';
+import { errorText, log } from '../src/platform/log.ts';
 import { currentCatalog } from '../src/storage/catalog.ts';
-import { countSamples, findSamples, readPayloads, type SampleFilter, type SamplePlace, type SampleRow } from '../src/storage/samples.ts';
+import { findSamples, readPayloads, type SampleFilter, type SamplePlace, type SampleRow } from '../src/storage/samples.ts';
 import { addSample, NO_TOTALS, type Totals, techniquesOf } from './compression-job/estimate.ts';
 
 export interface Job {
@@ -41,18 +41,15 @@ interface State extends Job {
 /** Samples of one alarm. Their payloads together are bounded where they are read. */
 const SAMPLES_PER_STEP = 50;
 const RETRY_MS = 5_000;
-const ERROR_LENGTH_MAX = 300;
 /** A finished job can be read for this long. */
 const RETENTION_MS = 30 * 24 * 3_600_000;
 const STATE_KEY = 'state';
 const PRICES_KEY = 'prices';
 
 export class CompressionJob extends DurableObject<Env> {
-  /** Begins the job; one that was begun before goes on. `null` where another job has the id. */
-  async start(job: Job, prices: OwnPrices): Promise<{ status: Progress['status']; replayed: boolean } | null> {
+  /** Begins the job, which has `total` samples to look at; one that was begun before goes on. `null` where another job has the id. */
+  async start(job: Job, prices: OwnPrices, total: number): Promise<{ status: Progress['status']; replayed: boolean } | null> {
     const startedAtMs = Date.now();
-    const total = await countSamples(this.env, job.organizationId, job.filter, startedAtMs);
-    // From here on nothing comes between: of two starts at the same time, one finds the other.
     const known = await this.ctx.storage.get<State>(STATE_KEY);
     if (known) return known.fingerprint === job.fingerprint ? { status: statusOf(known), replayed: true } : null;
     const counts = { total, done: 0, unreadable: 0, failures: 0 };
@@ -74,7 +71,7 @@ export class CompressionJob extends DurableObject<Env> {
     try {
       await this.#step(state);
     } catch (error) {
-      const lastError = errorText(error).slice(0, ERROR_LENGTH_MAX);
+      const lastError = errorText(error);
       await this.#save({ ...state, failures: state.failures + 1, lastError }, Date.now() + RETRY_MS);
     }
   }
@@ -110,9 +107,7 @@ export class CompressionJob extends DurableObject<Env> {
       const totals = addSample(state.totals, input, state.profile, price.available ? price.card.rates.input : null);
       return { ...state, done, totals };
     } catch (error) {
-      console.warn(
-        JSON.stringify({ event: 'sample_not_compressed', jobId: state.jobId, error: errorText(error).slice(0, ERROR_LENGTH_MAX) }),
-      );
+      log('warn', 'sample_not_compressed', { jobId: state.jobId }, error);
       return { ...state, done, unreadable: state.unreadable + 1 };
     }
   }

@@ -4,13 +4,15 @@
  * Batches are admitted one after the other, so that each sees what the others hold. A request is known from its admission
  * until its object forgets it: an erasure finds all of them.
  */
+
 import type { Env } from '../src/env.ts';
 import { brokenAnswer, failureAnswer } from '../src/gateway/answer.ts';
 import { type BatchToAdmit, refuseBatch } from '../src/gateway/batch-admission.ts';
 import { type BatchAnswer, kept } from '../src/gateway/batch-creation.ts';
 import { HOLDS_MAX, type Holds, type Lines, lastExpiry, replaced, standing } from '../src/gateway/batch-holds.ts';
 import { callerOf } from '../src/gateway/batch-metering.ts';
-import { ask, batchByRequest, ServiceUnavailable } from '../src/storage/objects.ts';
+import { log } from '../src/platform/log.ts';
+import { ask, batchByRequest } from '../src/storage/objects.ts';
 
 const HOLDS_KEY = 'holds';
 /** Before the name of a request. */
@@ -34,8 +36,9 @@ export class CustomerBatches {
     const admitted = this.#admission
       .then(() => this.#admit(organizationId, batch))
       .catch((error) => {
-        if (error instanceof ServiceUnavailable) return kept(brokenAnswer(error));
-        throw error;
+        // As in the request's object: an error that left this one would be logged by the runtime, with the values of its query.
+        log('error', 'batch_not_admitted', { requestName: batch.requestName }, error);
+        return kept(brokenAnswer(error));
       });
     this.#admission = admitted.catch(() => undefined);
     return admitted;

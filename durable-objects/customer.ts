@@ -4,6 +4,7 @@
  * A thin RPC face: each method takes the time and hands over to a command, which runs in one synchronous transaction.
  * The alarm does what is due without a request, and never lets an error drop it.
  */
+
 import { DurableObject } from 'cloudflare:workers';
 import { reportCharge } from '../src/billing/stripe.ts';
 import type { CompressPromptData } from '../src/contract/compression.ts';
@@ -13,6 +14,7 @@ import type { GrantedCredit, OperatorCustomer } from '../src/contract/operator-c
 import type { Call } from '../src/domain/call.ts';
 import { receiveCommand } from '../src/domain/command-json.ts';
 import type { Env } from '../src/env.ts';
+import { log } from '../src/platform/log.ts';
 import * as calls from './customer/commands/calls.ts';
 import { compressPrompt, isOutOfCredit } from './customer/commands/compression.ts';
 import type { Context } from './customer/commands/context.ts';
@@ -201,7 +203,7 @@ export class Customer extends DurableObject<Env> {
       await deliver({ store, db: this.env.DB, kv: this.env.KV, objectId: this.#objectId, now: Date.now });
       if (report) await reportDue(store, report, Date.now);
     } catch (error) {
-      console.error(JSON.stringify({ event: 'alarm_failed', objectId: this.#objectId, error: String(error) }));
+      log('error', 'alarm_failed', { objectId: this.#objectId }, error);
       await this.ctx.storage.setAlarm(Date.now() + RETRY_MS);
     }
   }
@@ -216,7 +218,7 @@ export class Customer extends DurableObject<Env> {
       try {
         this.#store.transaction(nowMs, () => this.#store.writeCalls(nowMs, nowMs - WRITE_BEHIND_MS), 'LEAVE');
       } catch (error) {
-        console.error(JSON.stringify({ event: 'calls_not_written', objectId: this.#objectId, error: String(error) }));
+        log('error', 'calls_not_written', { objectId: this.#objectId }, error);
       }
       this.#writeBehind();
     }, WRITE_BEHIND_MS);

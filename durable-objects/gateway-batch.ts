@@ -16,8 +16,8 @@ import { type Lines, unrecorded } from '../src/gateway/batch-holds.ts';
 import { type BatchProgress, callerOf, meterBatch, type WatchedBatch } from '../src/gateway/batch-metering.ts';
 import { erasedMeanwhile, inFlight, keyOfAnotherBatch, notSentAgain, replayedAnswer } from '../src/gateway/batch-replies.ts';
 import { accessVendor, noVendor, type VendorAccess } from '../src/gateway/pass-through.ts';
-import { errorText } from '../src/platform/error-text.ts';
-import { ask, batchesOfCustomer, ServiceUnavailable } from '../src/storage/objects.ts';
+import { errorText, log } from '../src/platform/log.ts';
+import { ask, batchesOfCustomer } from '../src/storage/objects.ts';
 import { CustomerBatches } from './customer-batches.ts';
 
 /** A request for a batch. */
@@ -55,7 +55,6 @@ const DOUBT_MS_MAX = 60_000;
 const WATCH_MS_MAX = 30 * 24 * 3_600_000;
 /** What is known of a finished batch is kept this long: its key is replayed, and a read of it finds nothing to do. */
 const RETENTION_MS = 30 * 24 * 3_600_000;
-const ERROR_LENGTH_MAX = 300;
 
 export class GatewayBatch extends DurableObject<Env> {
   /** The fingerprint of the request that is being carried out; empty while the alarm looks for its batch. */
@@ -73,8 +72,9 @@ export class GatewayBatch extends DurableObject<Env> {
       if (asked.command.fingerprint !== fingerprint) return keyOfAnotherBatch();
       return asked.answer ? replayedAnswer(asked.answer) : await this.#resume(asked, command);
     } catch (error) {
-      if (error instanceof ServiceUnavailable) return kept(brokenAnswer(error));
-      throw error;
+      // An error that left the object would be logged by the runtime, with the values of its query.
+      log('error', 'batch_not_created', { requestName: command.requestName }, error);
+      return kept(brokenAnswer(error));
     } finally {
       this.#creating = null;
     }
@@ -173,7 +173,7 @@ export class GatewayBatch extends DurableObject<Env> {
       const asked = await this.ctx.storage.get<Asked>(ASKED_KEY);
       if (asked && !asked.answer) await this.#findOrForget(asked);
     } catch (error) {
-      console.warn(JSON.stringify({ event: 'batch_search_failed', error: errorText(error) }));
+      log('warn', 'batch_search_failed', {}, error);
       await this.ctx.storage.setAlarm(Date.now() + PAUSE_MS_MAX);
     } finally {
       this.#creating = null;
@@ -226,7 +226,7 @@ export class GatewayBatch extends DurableObject<Env> {
     try {
       await this.#leave(asked.command);
     } catch (error) {
-      console.warn(JSON.stringify({ event: 'batch_hold_stays', requestName: asked.command.requestName, error: errorText(error) }));
+      log('warn', 'batch_hold_stays', { requestName: asked.command.requestName }, error);
     }
   }
 
@@ -235,13 +235,12 @@ export class GatewayBatch extends DurableObject<Env> {
     if (state.finishedAtMs !== null) return this.#retire(state.finishedAtMs + RETENTION_MS, nowMs);
     try {
       if (nowMs - state.watchedAtMs > WATCH_MS_MAX) {
-        console.error(JSON.stringify({ event: 'batch_given_up', batchId: state.batch.batchId, lastError: state.lastError }));
+        log('error', 'batch_given_up', { batchId: state.batch.batchId, lastError: state.lastError });
         await this.#finish(state, nowMs);
       } else await this.#step(state);
     } catch (error) {
-      const lastError = errorText(error).slice(0, ERROR_LENGTH_MAX);
-      console.warn(JSON.stringify({ event: 'batch_delayed', batchId: state.batch.batchId, error: lastError }));
-      await this.#pause({ ...state, lastError });
+      log('warn', 'batch_delayed', { batchId: state.batch.batchId }, error);
+      await this.#pause({ ...state, lastError: errorText(error) });
     }
   }
 

@@ -9,6 +9,7 @@ import { DurableObject } from 'cloudflare:workers';
 import type { PlanMigration as Progress } from '../src/contract/operator-customers.ts';
 import type { PlanVersion } from '../src/domain/plan.ts';
 import type { Env } from '../src/env.ts';
+import { errorText } from '../src/platform/log.ts';
 
 export interface Migration {
   jobId: string;
@@ -37,7 +38,6 @@ const CONCURRENCY = 20;
 /** After a walk, until the moved customers' rows have reached D1. */
 const WALK_PAUSE_MS = 3_000;
 const RETRY_MS = 5_000;
-const ERROR_LENGTH_MAX = 300;
 /** A finished job can be read for this long. */
 const RETENTION_MS = 30 * 24 * 3_600_000;
 const KEY = 'state';
@@ -74,7 +74,7 @@ export class PlanMigration extends DurableObject<Env> {
     try {
       await this.#step(state);
     } catch (error) {
-      const lastError = String(error).slice(0, ERROR_LENGTH_MAX);
+      const lastError = errorText(error);
       await this.#save({ ...state, failures: state.failures + 1, lastError }, Date.now() + RETRY_MS);
     }
   }
@@ -116,7 +116,7 @@ export class PlanMigration extends DurableObject<Env> {
       else state.unchanged += 1;
     } catch (error) {
       state.failures += 1;
-      state.lastError = String(error).slice(0, ERROR_LENGTH_MAX);
+      state.lastError = errorText(error);
     }
   }
 

@@ -5,6 +5,7 @@ import { createApp } from './app.ts';
 import { priceSnapshots } from './catalog/prices.ts';
 import type { Env } from './env.ts';
 import { importUpstream } from './operator/upstream.ts';
+import { errorText, log } from './platform/log.ts';
 import { keptLookup } from './routes/model-lookup.ts';
 import { currentCatalog } from './storage/catalog.ts';
 import { deleteExpired, recordPriceSnapshots } from './storage/housekeeping.ts';
@@ -29,9 +30,15 @@ export default {
   async scheduled({ cron }, env, context) {
     const nowMs = Date.now();
     const defer = (work: Promise<unknown>) => context.waitUntil(work);
-    if (cron === IMPORT_CRON) return importUpstream(env, nowMs, defer);
-    const { catalog } = await currentCatalog(env, defer);
-    await recordPriceSnapshots(env, await priceSnapshots(catalog), nowMs);
-    await deleteExpired(env, nowMs);
+    try {
+      if (cron === IMPORT_CRON) return await importUpstream(env, nowMs, defer);
+      const { catalog } = await currentCatalog(env, defer);
+      await recordPriceSnapshots(env, await priceSnapshots(catalog), nowMs);
+      await deleteExpired(env, nowMs);
+    } catch (error) {
+      log('error', 'cron_failed', { cron }, error);
+      // The runtime counts the run as failed, and logs what it is told here.
+      throw new Error(errorText(error));
+    }
   },
 } satisfies ExportedHandler<Env>;

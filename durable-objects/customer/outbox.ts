@@ -5,6 +5,7 @@
  * with a capped backoff, and is announced in KV under `backlog:` for the operator's health page.
  */
 import { backlogKey } from '../../src/env.ts';
+import { errorText, log } from '../../src/platform/log.ts';
 import { withTimeout } from '../../src/platform/timeout.ts';
 import { projectionStatements } from './projection.ts';
 import type { CustomerStore } from './store.ts';
@@ -21,7 +22,6 @@ const BACKOFF_MAX_MS = 30_000;
 const ANNOUNCEMENT_TTL_SECONDS = 24 * 3600;
 /** The second failure in a row is announced, and every hundredth after it. */
 const ANNOUNCE_EVERY_FAILURES = 100;
-const ERROR_LENGTH_MAX = 300;
 
 export interface OutboxContext {
   store: CustomerStore;
@@ -49,10 +49,10 @@ export async function deliver(context: OutboxContext): Promise<void> {
     if (before.failures > 0) await announce(context, organizationIdOf(store), null);
   } catch (error) {
     const failures = before.failures + 1;
-    const lastError = (error instanceof Error ? error.message : String(error)).slice(0, ERROR_LENGTH_MAX);
+    const lastError = errorText(error);
     const delayMs = Math.min(BACKOFF_MAX_MS, BACKOFF_BASE_MS * 2 ** (failures - 1));
     store.transaction(now(), () => store.saveDelivery({ failures, dueAtMs: now() + delayMs, lastError }));
-    console.warn(JSON.stringify({ event: 'outbox_delivery_failed', objectId: context.objectId, failures, lastError }));
+    log('warn', 'outbox_delivery_failed', { objectId: context.objectId, failures }, error);
     if (failures % ANNOUNCE_EVERY_FAILURES === 2) await announce(context, organizationIdOf(store), store.outboxState().oldestMs);
   }
 }
@@ -68,7 +68,7 @@ export async function announce(
     if (oldestMs === null) await kv.delete(key);
     else await kv.put(key, '', { metadata: { oldestMs }, expirationTtl: ANNOUNCEMENT_TTL_SECONDS });
   } catch (error) {
-    console.warn(JSON.stringify({ event: 'backlog_not_announced', objectId, error: String(error) }));
+    log('warn', 'backlog_not_announced', { objectId }, error);
   }
 }
 

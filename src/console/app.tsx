@@ -12,9 +12,8 @@ import { secureHeaders } from 'hono/secure-headers';
 import { timingSafeEqual } from 'hono/utils/buffer';
 import { operations } from '../contract/operations.ts';
 import type { AppEnv } from '../middleware/context.ts';
-import { onNotFound } from '../middleware/errors.ts';
+import { logFailure, onNotFound, RETRY_AFTER_SECONDS } from '../middleware/errors.ts';
 import { findOrganization } from '../operator/organizations.ts';
-import { ServiceUnavailable } from '../storage/objects.ts';
 import { CONSOLE_PATH, type ConsoleContext, type ConsoleEnv } from './context.ts';
 import { ICON, ICON_PATH, STYLESHEET, STYLESHEET_PATH } from './page/stylesheet.ts';
 import { mountPages } from './pages.ts';
@@ -122,21 +121,15 @@ function tooLarge(c: ConsoleContext) {
 
 function onPageError(error: Error, c: ConsoleContext) {
   if (error instanceof HTTPException && error.status === 403) return foreignForm(c);
-  const unavailable = error instanceof ServiceUnavailable;
-  const event = {
-    event: 'request_failed',
-    correlationId: c.get('correlationId'),
-    method: c.req.method,
-    error: `${error.name}: ${error.message}`,
-  };
-  console[unavailable ? 'warn' : 'error'](JSON.stringify(event));
-  if (unavailable) c.header('Retry-After', '1');
+  const reason = logFailure('request_failed', { correlationId: c.get('correlationId'), method: c.req.method }, error);
+  const unavailable = reason !== null;
+  if (unavailable) c.header('Retry-After', String(RETRY_AFTER_SECONDS));
   return plainPage(
     c,
     'Something went wrong',
     unavailable ? 503 : 500,
     <Problem title={unavailable ? 'Not reachable for the moment' : 'Something went wrong on our side'}>
-      <p>{unavailable ? `${error.message}. ` : ''}A form that was being sent can be sent again: it counts once.</p>
+      <p>{unavailable ? `${reason}. ` : ''}A form that was being sent can be sent again: it counts once.</p>
       <p>
         Correlation id <code>{c.get('correlationId')}</code>
       </p>

@@ -1,8 +1,10 @@
 /**
  * Signing in and out: the operator's token for a session.
  */
+
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
+import { log } from '../platform/log.ts';
 import { SignInAttempts } from './attempts.ts';
 import { CONSOLE_PATH, type ConsoleContext, type ConsoleEnv, ownPath } from './context.ts';
 import { Code, Notice } from './page/parts.tsx';
@@ -36,7 +38,7 @@ export function mountSignIn(app: Hono<ConsoleEnv>): void {
     const { fields } = await readSubmitted(c);
     if (!c.env.SESSION_SECRET) return signInPage(c, 503, 'SESSION_SECRET is not configured, so there are no sessions.');
     if (!(await isOperatorToken(c.env, text(fields, 'token')))) {
-      console.warn(JSON.stringify({ event: 'console_sign_in_refused', correlationId: c.get('correlationId') }));
+      log('warn', 'console_sign_in_refused', { correlationId: c.get('correlationId') });
       await scheduler.wait(WRONG_TOKEN_DELAY_MS);
       return signInPage(c, 401, 'That is not the operator token.');
     }

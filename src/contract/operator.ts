@@ -90,7 +90,7 @@ export const OperatorEvent = z.object({
 });
 
 export const Health = z.object({
-  status: z.enum(['ok', 'degraded']).describe('ok when every binding answers and nothing waits for long'),
+  status: z.enum(['ok', 'degraded']).describe('ok when every binding answers, nothing waits for long, and the catalog in use is in order'),
   checks: z.array(
     z.object({
       name: z.string().describe('Binding'),
@@ -100,10 +100,14 @@ export const Health = z.object({
     }),
   ),
   catalog: z.object({
-    version: z.string().describe('Catalog release'),
+    version: z.string().describe('Catalog release in use'),
+    source: z.enum(['built-in', 'published']).describe('Whether it came with the service or was published'),
     ageDays: z.number().int().describe('Days since the release'),
     models: z.number().int().describe('Models in it'),
     prices: z.number().int().describe('Models with a price'),
+    warnings: z
+      .array(z.string())
+      .describe('Why it is not the catalog that it should be: the published one is corrupt, unreadable or older than 90 days'),
   }),
   backlog: z.object({
     customers: z.number().int().describe('Customers whose changes could not be sent to D1'),

@@ -6,7 +6,7 @@
  */
 import { ERROR_STATUS, type ErrorCode, type Refusal, refuse } from '../contract/errors.ts';
 import { GATEWAY_HEADERS } from '../contract/gateway.ts';
-import { ServiceUnavailable } from '../storage/objects.ts';
+import { unavailableReason } from '../storage/unavailable.ts';
 
 export interface GatewayAnswer {
   status: number;
@@ -72,7 +72,8 @@ export function deniedAnswer(message: string, headers: Record<string, string> = 
 
 /** What was thrown: storage that is away for the moment, or a fault of ours. */
 export function brokenAnswer(error: unknown): GatewayAnswer {
-  if (error instanceof ServiceUnavailable) return refusalAnswer(refuse('SERVICE_UNAVAILABLE', error.message).refusal);
+  const reason = unavailableReason(error);
+  if (reason !== null) return refusalAnswer(refuse('SERVICE_UNAVAILABLE', reason).refusal);
   return refusalAnswer(refuse('INTERNAL_ERROR', 'something went wrong on our side; the request may be sent again').refusal);
 }
 

@@ -4,6 +4,7 @@
  * A line's call has an id of its own that follows from batch and line, so a line that is met again is metered once. The
  * files are read line by line, and the place is kept, so that a restart goes on where it was.
  */
+
 import type { FinishedCall } from '../../durable-objects/customer/protocol.ts';
 import { idempotencyKey } from '../contract/fields.ts';
 import type { CallError } from '../domain/call.ts';
@@ -14,9 +15,10 @@ import type { Caller } from '../metering/caller.ts';
 import { finishCommand, NO_USAGE, type Outcome, usageOf } from '../metering/finish-call.ts';
 import { type Line, linesOf } from '../platform/bytes.ts';
 import { sha256Hex } from '../platform/hash.ts';
+import { log } from '../platform/log.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import { loadOrganization } from '../storage/credentials.ts';
-import { ask, claimKey, customerByName, releaseKey, ServiceUnavailable } from '../storage/objects.ts';
+import { ask, claimKey, customerByName, releaseKey } from '../storage/objects.ts';
 import { readFailure, readUsage } from '../vendors/usage.ts';
 import { BATCH_LINE_BYTES_MAX, tierOfModel } from './batch-admission.ts';
 import type { Lines } from './batch-holds.ts';
@@ -54,11 +56,9 @@ export function isTerminal(status: string | undefined): boolean {
   return status !== undefined && TERMINAL.has(status);
 }
 
-/** On whose behalf a batch is begun and metered, with nobody's request at hand. Throws `ServiceUnavailable` while D1 is away. */
+/** On whose behalf a batch is begun and metered, with nobody's request at hand. */
 export async function callerOf(env: Env, organizationId: string, defer: Caller['defer']): Promise<Caller> {
-  const organization = await loadOrganization(env, organizationId).catch((cause) => {
-    throw new ServiceUnavailable('the configuration cannot be read for the moment', { cause });
-  });
+  const organization = await loadOrganization(env, organizationId);
   if (!organization) throw new Error('the organization is not there');
   return { env, organization: { ...organization, models: null }, defer };
 }
@@ -165,7 +165,7 @@ async function meterLine(
 }
 
 function refuseLine(callId: string, reason: string): null {
-  console.error(JSON.stringify({ event: 'batch_line_refused', callId, reason }));
+  log('error', 'batch_line_refused', { callId, reason });
   return null;
 }
 

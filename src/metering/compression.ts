@@ -25,6 +25,7 @@ import { sha256Hex } from '../platform/hash.ts';
 import { findProfile, type SavingsSums, saveProfile, sumSavings } from '../storage/compression.ts';
 import type { Session } from '../storage/credentials.ts';
 import { ask, customerByCall, customerByName, forgetOwner } from '../storage/objects.ts';
+import { countSamples } from '../storage/samples.ts';
 import type { Caller } from './caller.ts';
 import { explicitKey, fingerprintOf } from './idempotency.ts';
 
@@ -134,9 +135,10 @@ export async function startJob(
     },
     profile: request.profile ?? (await findProfile(env, organizationId)),
   };
+  const total = await countSamples(env, organizationId, job.filter, nowMs);
   const started = await ask(
     () => jobOf(env, jobId),
-    (stub) => stub.start(job, prices),
+    (stub) => stub.start(job, prices, total),
   );
   if (!started) return refuse('IDEMPOTENCY_KEY_CONFLICT', 'the idempotency key was used before with another payload');
   return { ...accept('COMPRESSION_JOB_STARTED', { jobId, status: started.status }, nowMs), replayed: started.replayed };

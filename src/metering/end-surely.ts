@@ -2,7 +2,7 @@
  * The end of a call that a vendor answered: what was used is recorded, even where the customer's object is away for a
  * moment. Ending is idempotent, so it is tried until it succeeds or the time is over that work may go on after an answer.
  */
-import { errorText } from '../platform/error-text.ts';
+import { log } from '../platform/log.ts';
 import type { Caller } from './caller.ts';
 import { type Finished, finishCall, type Outcome } from './finish-call.ts';
 
@@ -17,7 +17,7 @@ export async function endSurely(caller: Caller, callId: string, outcome: Outcome
   try {
     return await finish(caller, callId, outcome);
   } catch (error) {
-    console.warn(JSON.stringify({ event: 'call_end_delayed', callId, error: errorText(error) }));
+    log('warn', 'call_end_delayed', { callId }, error);
     caller.defer(finishLater(caller, callId, outcome));
     return null;
   }
@@ -30,15 +30,15 @@ async function finishLater(caller: Caller, callId: string, outcome: Outcome): Pr
       await finish(caller, callId, outcome);
       return;
     } catch (error) {
-      console.warn(JSON.stringify({ event: 'call_end_delayed', callId, error: errorText(error) }));
+      log('warn', 'call_end_delayed', { callId }, error);
     }
   }
-  console.error(JSON.stringify({ event: 'call_end_lost', callId, usage: outcome.usage, modelUsed: outcome.modelUsed }));
+  log('error', 'call_end_lost', { callId, usage: outcome.usage, modelUsed: outcome.modelUsed });
 }
 
 async function finish(caller: Caller, callId: string, outcome: Outcome): Promise<Finished> {
   const ended = await finishCall(caller, callId, outcome);
   // Erased, or ended by its own backend, in the meantime: there is nothing left to record.
-  if (!ended.ok) console.warn(JSON.stringify({ event: 'call_end_refused', callId, code: ended.refusal.code }));
+  if (!ended.ok) log('warn', 'call_end_refused', { callId, code: ended.refusal.code });
   return ended;
 }

@@ -13,7 +13,7 @@ import {
 } from '../contract/sessions.ts';
 import { type SessionClaims, signSession } from '../platform/session-token.ts';
 import type { Credential } from '../storage/credentials.ts';
-import { ServiceUnavailable } from '../storage/objects.ts';
+import { ServiceUnavailable } from '../storage/unavailable.ts';
 import type { Caller } from './caller.ts';
 
 interface Customer {

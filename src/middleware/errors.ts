@@ -1,18 +1,17 @@
 /**
  * The one place where refusals and failures become wire.
  */
-import { DrizzleQueryError } from 'drizzle-orm';
 import type { ErrorHandler, NotFoundHandler } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import { REPLAY_HEADER } from '../contract/envelope.ts';
 import { type Accepted, type Answer, answerText, ERROR_STATUS, type Refusal, refuse, type SentAnswer } from '../contract/errors.ts';
-import { errorText } from '../platform/error-text.ts';
-import { ServiceUnavailable } from '../storage/objects.ts';
+import { log } from '../platform/log.ts';
+import { unavailableReason } from '../storage/unavailable.ts';
 import type { AppContext, AppEnv } from './context.ts';
 
 const JSON_TYPE = { 'Content-Type': 'application/json' };
 /** What a client may wait when it is not known for how long. */
-const RETRY_AFTER_SECONDS = 1;
+export const RETRY_AFTER_SECONDS = 1;
 
 export function answerResponse(c: AppContext, answer: Answer<unknown> | SentAnswer): Response {
   if (!answer.ok) return refusalResponse(c, answer.refusal);
@@ -46,15 +45,14 @@ export const onError: ErrorHandler<AppEnv> = (error, c) => {
     const details = [{ path: 'body', message: 'must be valid JSON in UTF-8' }];
     return refusalResponse(c, refuse('BAD_REQUEST', 'body: must be valid JSON in UTF-8', { members: { details } }).refusal);
   }
-  const event = { event: 'request_failed', correlationId: c.get('correlationId'), method: c.req.method, error: errorText(error) };
-  if (error instanceof ServiceUnavailable) {
-    console.warn(JSON.stringify(event));
-    return refusalResponse(c, refuse('SERVICE_UNAVAILABLE', error.message).refusal);
-  }
-  if (error instanceof DrizzleQueryError) {
-    console.error(JSON.stringify(event));
-    return refusalResponse(c, refuse('SERVICE_UNAVAILABLE', 'the database cannot be reached for the moment').refusal);
-  }
-  console.error(JSON.stringify(event));
+  const reason = logFailure('request_failed', { correlationId: c.get('correlationId'), method: c.req.method }, error);
+  if (reason !== null) return refusalResponse(c, refuse('SERVICE_UNAVAILABLE', reason).refusal);
   return refusalResponse(c, refuse('INTERNAL_ERROR', 'something went wrong on our side; the request may be sent again').refusal);
 };
+
+/** Logs what was thrown. Says what the caller may be told where storage is away (503); `null` for a fault of ours (500). */
+export function logFailure(event: string, fields: Readonly<Record<string, unknown>>, error: unknown): string | null {
+  const reason = unavailableReason(error);
+  log(reason === null ? 'error' : 'warn', event, fields, error);
+  return reason;
+}

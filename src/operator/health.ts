@@ -1,14 +1,15 @@
 /**
- * Health: whether every binding answers, how old the catalog is, and what waits for D1.
+ * Health: whether every binding answers, which catalog is in use and what is wrong with it, and what waits for D1.
  */
 import { sql } from 'drizzle-orm';
-import { BUILT_IN_CATALOG } from '../catalog/built-in.ts';
 import { type Answer, accept } from '../contract/errors.ts';
 import type { Health } from '../contract/operator.ts';
 import type { Env } from '../env.ts';
+import { errorText } from '../platform/log.ts';
 import { withTimeout } from '../platform/timeout.ts';
 import { SERVICE_VERSION } from '../platform/version.ts';
 import { readBacklog } from '../storage/backlog.ts';
+import { currentCatalog } from '../storage/catalog.ts';
 import { database } from '../storage/database.ts';
 
 /** A binding that needs longer counts as not answering. */
@@ -17,9 +18,10 @@ const DAY_MS = 24 * 3_600_000;
 
 type Check = Health['checks'][number];
 
-export async function readHealth(env: Env): Promise<Answer<Health>> {
+export async function readHealth(env: Env, defer: (work: Promise<unknown>) => void): Promise<Answer<Health>> {
   const nowMs = Date.now();
-  const [db, kv, customers, directory] = await Promise.all([
+  const [{ catalog, source, problem }, db, kv, customers, directory] = await Promise.all([
+    currentCatalog(env, defer),
     check(
       'DB',
       async () => (await database(env.DB).all<{ name: string }>(sql`SELECT name FROM d1_migrations ORDER BY id DESC LIMIT 1`))[0]?.name,
@@ -30,15 +32,17 @@ export async function readHealth(env: Env): Promise<Answer<Health>> {
   ]);
   const { customers: waiting, oldestMs } = kv.value ?? { customers: 0, oldestMs: null };
   const checks = [db, kv, customers, directory].map(({ report }) => report);
-  const { version, publishedAtMs, models } = BUILT_IN_CATALOG;
+  const { version, publishedAtMs, models } = catalog;
   const data: Health = {
-    status: checks.every(({ ok }) => ok) && waiting === 0 ? 'ok' : 'degraded',
+    status: checks.every(({ ok }) => ok) && waiting === 0 && problem === null ? 'ok' : 'degraded',
     checks,
     catalog: {
       version,
+      source,
       ageDays: Math.max(0, Math.floor((nowMs - publishedAtMs) / DAY_MS)),
       models: models.length,
       prices: models.filter(({ pricing }) => pricing !== undefined).length,
+      warnings: problem === null ? [] : [problem],
     },
     backlog: { customers: waiting, oldestAt: oldestMs === null ? null : new Date(oldestMs).toISOString() },
     versions: { service: SERVICE_VERSION, contract: 'v1', schema: db.value ?? null },
@@ -52,7 +56,6 @@ async function check<Value>(name: string, ask: () => PromiseLike<Value>): Promis
     const value = await withTimeout(Promise.resolve(ask()), CHECK_TIMEOUT_MS, name);
     return { report: { name, ok: true, latencyMs: Date.now() - startedMs }, value };
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
-    return { report: { name, ok: false, latencyMs: Date.now() - startedMs, message }, value: null };
+    return { report: { name, ok: false, latencyMs: Date.now() - startedMs, message: errorText(error) }, value: null };
   }
 }

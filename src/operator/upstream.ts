@@ -4,11 +4,13 @@
  * Only what passes validation and the bound on change is published; anything else is left as an operator event, for a
  * person to decide. With no address configured it does nothing. A failure changes nothing but the event log.
  */
+
 import { changeBound } from '../catalog/importers/bound.ts';
 import { readLiteLlm } from '../catalog/importers/litellm.ts';
 import { mergeImport } from '../catalog/importers/merge.ts';
 import { readModelsDev } from '../catalog/importers/models-dev.ts';
 import type { Env } from '../env.ts';
+import { errorText, log } from '../platform/log.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import { publishCatalog } from './catalog.ts';
 import { commitChange, type OperatorRequest } from './change.ts';
@@ -34,8 +36,8 @@ export async function importUpstream(env: Env, nowMs: number, defer: Defer): Pro
     const refused = await importFrom(env, env.CATALOG_UPSTREAM_URL, request, nowMs, defer);
     if (refused !== null) await leaveEvent(request, 'catalog.upstream_held', refused);
   } catch (error) {
-    console.error(JSON.stringify({ event: 'upstream_import_failed', error: String(error) }));
-    await leaveEvent(request, 'catalog.upstream_failed', error instanceof Error ? error.message : String(error));
+    log('error', 'upstream_import_failed', {}, error);
+    await leaveEvent(request, 'catalog.upstream_failed', errorText(error));
   }
 }
 

@@ -20,7 +20,7 @@ import { type AppContext, type AppEnv, correlate, NO_STORE } from '../middleware
 import { missingScope, presentedCredential } from '../middleware/credentials.ts';
 import { badRequest, describeIssues } from '../middleware/input.ts';
 import { readRequest } from '../platform/bytes.ts';
-import { errorText } from '../platform/error-text.ts';
+import { log } from '../platform/log.ts';
 import { callerOf, headerKeyOf } from './mount.ts';
 
 /** What an operation takes: its body validated, or the bytes of a form. */
@@ -142,9 +142,10 @@ function mount(app: Hono<AppEnv>, operation: GatewayOperation, handler: Handler)
       const input = await readInput(c, operation);
       return respond(c, 'status' in input ? input : await handler(c, input));
     } catch (error) {
-      const request = { correlationId: c.get('correlationId'), method: c.req.method };
-      console.error(JSON.stringify({ event: 'request_failed', ...request, error: errorText(error) }));
-      return respond(c, brokenAnswer(error));
+      const answer = brokenAnswer(error);
+      const level = answer.status === 503 ? 'warn' : 'error';
+      log(level, 'request_failed', { correlationId: c.get('correlationId'), method: c.req.method }, error);
+      return respond(c, answer);
     }
   };
   // Only browsers send an origin, and only they need an answer to it.

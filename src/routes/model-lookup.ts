@@ -3,11 +3,13 @@
  *
  * The key is read from the raw path, because it may contain `/`, percent-encoded or not.
  */
+
 import { Hono } from 'hono';
 import { cors } from 'hono/cors';
 import { LOOKUP_PATH } from '../contract/model-lookup.ts';
 import { keptAnswer, type LookupAnswer, leftMs, lookUp } from '../lookup/look-up-model.ts';
 import { type AppContext, type AppEnv, deferrer } from '../middleware/context.ts';
+import { logFailure, RETRY_AFTER_SECONDS } from '../middleware/errors.ts';
 import { describeIssues } from '../middleware/input.ts';
 import { isMatching } from '../platform/etag.ts';
 
@@ -46,7 +48,11 @@ export function modelLookup(): Hono<AppEnv> {
     return failure(c, 405, 'METHOD_NOT_ALLOWED', `this route answers ${ALLOW}`);
   });
   app.onError((error, c) => {
-    console.error(JSON.stringify({ event: 'lookup_failed', error: `${error.name}: ${error.message}` }));
+    const reason = logFailure('lookup_failed', {}, error);
+    if (reason !== null) {
+      c.header('Retry-After', String(RETRY_AFTER_SECONDS));
+      return failure(c, 503, 'SERVICE_UNAVAILABLE', reason);
+    }
     return failure(c, 500, 'INTERNAL_ERROR', 'something went wrong on our side; the request may be sent again');
   });
   return app;
@@ -83,7 +89,7 @@ function cacheControl(leftSeconds: number): string {
   return `public, max-age=${maxAge}, stale-while-revalidate=${Math.min(STALE_SECONDS, leftSeconds - maxAge)}`;
 }
 
-function failure(c: AppContext, status: 400 | 405 | 500, error: string, message: string): Response {
+function failure(c: AppContext, status: 400 | 405 | 500 | 503, error: string, message: string): Response {
   c.header('Cache-Control', 'no-store');
   return c.json({ error, message }, status);
 }

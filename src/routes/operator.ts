@@ -65,7 +65,7 @@ export function mountOperator(app: Hono<AppEnv>): void {
   change(app, operations.publishCatalog, (request, { body }, c) => publishCatalog(request, body, deferrer(c)));
 
   mountList(app, operations.listEvents, (c, page, { query }) => listEvents(c.env, query.organizationId, page));
-  read(app, operations.readHealth, (c) => readHealth(c.env));
+  read(app, operations.readHealth, (c) => readHealth(c.env, deferrer(c)));
 }
 
 /** A reading of the operator. */

@@ -2,8 +2,10 @@
  * What every public page is sent with: a content policy that allows no script and nothing from elsewhere, a validator, and
  * how long it may be kept. And what becomes of a failure.
  */
+
 import { Hono } from 'hono';
 import type { AppContext, AppEnv } from '../middleware/context.ts';
+import { logFailure, RETRY_AFTER_SECONDS } from '../middleware/errors.ts';
 import { contentHash } from '../platform/content-hash.ts';
 import { isMatching } from '../platform/etag.ts';
 
@@ -45,8 +47,12 @@ export function publicRoutes(name: string, mount: (app: Hono<AppEnv>) => void): 
     return c.text(`this page answers ${ALLOW}`, 405);
   });
   app.onError((error, c) => {
-    console.error(JSON.stringify({ event: 'page_failed', page: name, error: `${error.name}: ${error.message}` }));
+    const reason = logFailure('page_failed', { page: name }, error);
     c.header('Cache-Control', 'no-store');
+    if (reason !== null) {
+      c.header('Retry-After', String(RETRY_AFTER_SECONDS));
+      return c.text('This page cannot be shown for the moment; it may be asked for again.', 503);
+    }
     return c.text('Something went wrong on our side; the page may be asked for again.', 500);
   });
   return app;

@@ -5,11 +5,13 @@
  * is read again in the background; a request waits for KV only before the isolate has any catalog at all. What is wrong
  * with the catalog in use is a `problem`, and every answer from it is degraded.
  */
+
 import { BUILT_IN_CATALOG } from '../catalog/built-in.ts';
 import type { Catalog } from '../catalog/model.ts';
 import { canonicalJson } from '../domain/canonical.ts';
 import type { Env } from '../env.ts';
 import { sha256Hex } from '../platform/hash.ts';
+import { log } from '../platform/log.ts';
 import { withTimeout } from '../platform/timeout.ts';
 
 export interface CatalogInUse {
@@ -87,7 +89,7 @@ async function refresh(kv: KVNamespace): Promise<CatalogInUse> {
     const text = await withTimeout(kv.get(documentKey(pointer.version)), KV_TIMEOUT_MS, 'KV');
     if (text === null || (await sha256Hex(text)) !== pointer.hash) {
       const problem = `the published catalog ${pointer.version} ${text === null ? 'is missing' : 'does not match its hash'}`;
-      console.error(JSON.stringify({ event: 'catalog_corrupt', version: pointer.version }));
+      log('error', 'catalog_corrupt', { version: pointer.version });
       return hold(kv, published ? { ...published, problem } : await builtIn(`${problem}; the built-in catalog is in use`));
     }
     const document = JSON.parse(text) as Pick<Catalog, 'version' | 'models' | 'transitions'>;
@@ -98,7 +100,7 @@ async function refresh(kv: KVNamespace): Promise<CatalogInUse> {
       problem: null,
     });
   } catch (error) {
-    console.warn(JSON.stringify({ event: 'catalog_not_read', error: String(error) }));
+    log('warn', 'catalog_not_read', {}, error);
     // A published catalog that was read before is still the right one.
     return hold(kv, published ?? (await builtIn('the catalog store could not be read; the built-in catalog is in use')));
   }

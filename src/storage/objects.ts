@@ -9,11 +9,7 @@ import type { Customer } from '../../durable-objects/customer.ts';
 import type { GatewayBatch } from '../../durable-objects/gateway-batch.ts';
 import { DERIVED_PREFIX } from '../contract/calls.ts';
 import type { Env } from '../env.ts';
-
-/** The service cannot answer now; the request may be sent again. */
-export class ServiceUnavailable extends Error {
-  override readonly name = 'ServiceUnavailable';
-}
+import { ServiceUnavailable } from './unavailable.ts';
 
 const ATTEMPTS_MAX = 3;
 const RETRY_BASE_MS = 50;

@@ -14,7 +14,8 @@
 import type { SharedCommand } from '../../durable-objects/customer/protocol.ts';
 import type { Env } from '../env.ts';
 import { GroupSize } from '../platform/group-size.ts';
-import { ask, type CustomerAddress, customerByName, ServiceUnavailable } from './objects.ts';
+import { ask, type CustomerAddress, customerByName } from './objects.ts';
+import { ServiceUnavailable } from './unavailable.ts';
 
 /** Commands of one message. */
 const COMMANDS_MAX = 100;

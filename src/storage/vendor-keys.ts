@@ -4,7 +4,7 @@
 import type { Env } from '../env.ts';
 import { decryptText, encryptText } from '../platform/cipher.ts';
 import type { OrganizationConfig } from './credentials.ts';
-import { ServiceUnavailable } from './objects.ts';
+import { ServiceUnavailable } from './unavailable.ts';
 
 const purposeOf = (organizationId: string, provider: string) => `vendor key ${organizationId} ${provider}`;
 

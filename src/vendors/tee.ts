@@ -5,6 +5,7 @@
  * not stop the reading: the vendor goes on billing, so the stream is read to its end, within a time and a number of
  * bytes, and ends with the vendor's own figures. Every stream ends exactly once, and says how.
  */
+import { log } from '../platform/log.ts';
 import { EventBlocks, joined, type StreamEvent } from './event-blocks.ts';
 import { StreamUsage, type VendorFailure, type VendorUsage } from './usage.ts';
 
@@ -162,7 +163,7 @@ class MeteredStream {
     try {
       return (await this.#options.transform?.(event, this.#usage)) ?? null;
     } catch (error) {
-      console.error(JSON.stringify({ event: 'stream_transform_failed', error: String(error) }));
+      log('error', 'stream_transform_failed', {}, error);
       return event;
     }
   }
@@ -185,7 +186,7 @@ class MeteredStream {
     try {
       await this.#options.onEnd(outcome);
     } catch (error) {
-      console.error(JSON.stringify({ event: 'stream_end_failed', error: String(error) }));
+      log('error', 'stream_end_failed', {}, error);
     }
   }
 }

@@ -17,7 +17,7 @@ const ROOMS: Record<string, string[]> = {
   // Billing and compression stand by themselves; vendors' usage code runs in any runtime.
   billing: ['contract', 'domain', 'platform'],
   compression: [],
-  vendors: ['domain'],
+  vendors: ['domain', 'platform'],
   catalog: ['domain', 'platform', 'contract'],
   // Storage keeps catalogs, and falls back to the built-in one.
   storage: ['contract', 'domain', 'platform', 'catalog', 'env', 'types:durable-objects'],
@@ -40,7 +40,7 @@ const ROOMS: Record<string, string[]> = {
   // The files that stand in src itself.
   env: ['types:durable-objects'],
   app: ['routes', 'console', 'middleware', 'contract'],
-  index: ['app', 'routes', 'operator', 'catalog', 'storage', 'env', 'durable-objects'],
+  index: ['app', 'routes', 'operator', 'catalog', 'storage', 'platform', 'env', 'durable-objects'],
 };
 
 interface Import {

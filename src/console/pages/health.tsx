@@ -1,10 +1,11 @@
 /**
- * Health: whether every binding answers, and what waits.
+ * Health: whether every binding answers, which catalog is in use, and what waits.
  */
 import type { Hono } from 'hono';
 import { readHealth } from '../../operator/health.ts';
+import { deferrer } from '../caller.ts';
 import type { ConsoleEnv } from '../context.ts';
-import { duration, plural } from '../page/format.ts';
+import { count, duration, plural } from '../page/format.ts';
 import { Badge, Card, Facts, Time } from '../page/parts.tsx';
 import { Table } from '../page/table.tsx';
 import { refused } from '../refused.tsx';
@@ -19,9 +20,9 @@ const BINDINGS: Readonly<Record<string, string>> = {
 
 export function mountHealth(app: Hono<ConsoleEnv>): void {
   app.get('/health', async (c) => {
-    const answer = await readHealth(c.env);
+    const answer = await readHealth(c.env, deferrer(c));
     if (!answer.ok) return refused(c, answer.refusal);
-    const { status, checks, backlog, versions } = answer.data;
+    const { status, checks, catalog, backlog, versions } = answer.data;
     const nowMs = Date.now();
     return page(
       c,
@@ -50,6 +51,16 @@ export function mountHealth(app: Hono<ConsoleEnv>): void {
             items={[
               ['Customers waiting', backlog.customers === 0 ? 'none' : plural(backlog.customers, 'customer')],
               ['Since', backlog.oldestAt === null ? undefined : <Time at={backlog.oldestAt} nowMs={nowMs} />],
+            ]}
+          />
+        </Card>
+        <Card title="Model catalog">
+          <Facts
+            items={[
+              ['State', <Badge tone={catalog.warnings.length > 0 ? 'bad' : 'good'}>{catalog.warnings.join('; ') || 'in order'}</Badge>],
+              ['Release', `${catalog.version}, ${catalog.source}`],
+              ['Age', plural(catalog.ageDays, 'day')],
+              ['Models', `${count(catalog.models)}, ${count(catalog.prices)} of them with a price`],
             ]}
           />
         </Card>

@@ -41,7 +41,7 @@ export function mountOverview(app: Hono<ConsoleEnv>): void {
     const nowMs = Date.now();
     const [organizations, health, catalog] = await Promise.all([
       listOrganizations(c.env, { limit: ORGANIZATIONS_MAX, after: null }),
-      readHealth(c.env),
+      readHealth(c.env, deferrer(c)),
       readCatalog(c.env, deferrer(c)),
     ]);
     if (!organizations.ok) return refused(c, organizations.refusal);
