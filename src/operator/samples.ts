@@ -1,10 +1,12 @@
 /**
  * Stored samples as the operator sees them: list, read, export, delete.
  */
+
 import { and, eq } from 'drizzle-orm';
 import { type Answer, accept, refuse } from '../contract/errors.ts';
 import type { Sample, SampleListItem, SampleFilter as SampleQuery } from '../contract/samples.ts';
 import type { Env } from '../env.ts';
+import { log } from '../platform/log.ts';
 import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
 import { database } from '../storage/database.ts';
 import { findSample, findSamples, readPayloads, type SampleFilter, type SamplePlace, type SampleRow } from '../storage/samples.ts';
@@ -53,10 +55,17 @@ export async function exportSamples(env: Env, organizationId: string, query: Sam
   const nowMs = Date.now();
   const lines = exportLines(env, organizationId, filterOf(query), nowMs);
   const encoder = new TextEncoder();
+  // Read before the answer begins, so that a database that is away can still be told by its status.
+  let next: Promise<IteratorResult<string, void>> | null = Promise.resolve(await lines.next());
   const stream = new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        const { done, value } = await lines.next();
+        const { done, value } = await (next ?? lines.next()).catch((error: unknown) => {
+          log('error', 'export_broke_off', { organizationId }, error);
+          // What a stream ends with, the runtime logs as it is.
+          throw new Error('the export broke off');
+        });
+        next = null;
         if (done) controller.close();
         else controller.enqueue(encoder.encode(value));
       },
@@ -64,7 +73,7 @@ export async function exportSamples(env: Env, organizationId: string, query: Sam
         await lines.return();
       },
     },
-    // Nothing is read before it is asked for.
+    // Nothing further is read before it is asked for.
     { highWaterMark: 0 },
   );
   return accept('SAMPLES_EXPORTED', stream, nowMs);

@@ -33,7 +33,8 @@ function textOf(error: unknown, depth: number): string {
   if ('params' in error && reason !== '') return reason;
   // What cannot be parsed is quoted in the message.
   const said = name === 'SyntaxError' ? 'a text could not be read' : withoutValues(message);
-  return reason === '' ? `${name}: ${said}` : `${name}: ${said} (${reason})`;
+  // D1's binding says again what its cause says.
+  return reason === '' || (cause instanceof Error && said.endsWith(cause.message)) ? `${name}: ${said}` : `${name}: ${said} (${reason})`;
 }
 
 function withoutValues(message: string): string {
