@@ -49,5 +49,7 @@ const SessionToken = z.object({
 export const ClientSessionData = SessionToken;
 export type ClientSessionData = z.infer<typeof ClientSessionData>;
 
-export const EmbedSessionData = SessionToken.extend({ embedUrl: z.string().describe('Address of the widget, for a frame') });
+export const EmbedSessionData = SessionToken.extend({
+  embedUrl: z.string().describe('Address of the widget, for a frame; the token is in its fragment'),
+});
 export type EmbedSessionData = z.infer<typeof EmbedSessionData>;

@@ -34,7 +34,8 @@ export async function createEmbedSession(
 ): Promise<Answer<EmbedSessionData>> {
   const { origins, theme, variant } = request;
   const issued = await issue(caller, credential, request, { kind: 'embed', scopes: ['embeds:read'], embed: { origins, theme, variant } });
-  const embedUrl = `${origin}/embed?token=${encodeURIComponent(issued.token)}`;
+  // In the fragment, which browsers keep to themselves: an address with its query stands in logs.
+  const embedUrl = `${origin}/embed#token=${encodeURIComponent(issued.token)}`;
   return accept('EMBED_SESSION_CREATED', { ...issued, embedUrl }, Date.now());
 }
 

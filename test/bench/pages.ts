@@ -73,9 +73,9 @@ export const pages: Suite = {
 
 interface Target {
   name: string;
-  /** Asked for before each request, and not counted: a token in it does not last. */
-  path: (url: string) => string | Promise<string>;
-  request: HttpRequest;
+  path: string;
+  /** Made before each request, and not counted: a token in it does not last. */
+  request: (url: string) => HttpRequest | Promise<HttpRequest>;
 }
 
 /**
@@ -183,18 +183,18 @@ async function targetsOf(url: string, { organizationId, customerId, key }: Subje
     models: '/models',
     'a model': '/models/openai/gpt-4o',
   };
-  const widgetPath = async (address: string) => {
+  const widgetForm = async (address: string): Promise<HttpRequest> => {
     const { token } = (await operatorOf(address).with(embedKey).send('createEmbedSession', { body: { customerId } })).data;
-    return `/embed?${new URLSearchParams({ token })}`;
+    return { method: 'POST', body: new URLSearchParams({ token }).toString() };
   };
   return [
     ...Object.entries(consolePages).map(([name, path]) => ({
       name: `console: ${name}`,
-      path: () => path,
-      request: { headers: { Cookie: cookie } },
+      path,
+      request: () => ({ headers: { Cookie: cookie } }),
     })),
-    ...Object.entries(publicPages).map(([name, path]) => ({ name, path: () => path, request: {} })),
-    { name: 'usage widget', path: widgetPath, request: {} },
+    ...Object.entries(publicPages).map(([name, path]) => ({ name, path, request: () => ({}) })),
+    { name: 'usage widget', path: '/embed', request: widgetForm },
   ];
 }
 
@@ -224,12 +224,12 @@ async function measureLater(url: string, targets: readonly Target[], { rounds, p
   for (let round = 0; round <= rounds; round += 1) {
     for (const { name, path, request } of targets) {
       progress(`round ${round} of ${rounds}: ${name}`);
-      const address = url + (await path(url));
+      const sent = await request(url);
       const before = await processorMs(pid);
       const taken: number[] = [];
       for (let n = 0; n < REQUESTS_PER_ROUND; n += 1) {
         const startMs = performance.now();
-        const body = await connection.send(address, request);
+        const body = await connection.send(url + path, sent);
         taken.push(performance.now() - startMs);
         const own = measured.get(name);
         if (own) own.kilobytes = Buffer.byteLength(body) / 1_024;
@@ -256,10 +256,10 @@ async function measureFirst(
       const server = await run();
       using connection = new Connection();
       await fetch(`${server.url}/nothing-is-here`);
-      const address = server.url + (await path(server.url));
+      const sent = await request(server.url);
       await sleep(REST_MS);
       const startMs = performance.now();
-      await connection.send(address, request);
+      await connection.send(server.url + path, sent);
       measured.get(name)?.push(performance.now() - startMs);
       await server.stop();
     }

@@ -82,6 +82,10 @@ async function answer(url: string): Promise<Send> {
       <script>window.usageSession = () => fetch('/usage-session', { method: 'POST' }).then((answer) => answer.json());</script>
       <script src="${server.url}/embed.js" data-callback="usageSession" data-target="#place" data-title="Your usage"></script>`);
   }
+  if (url === '/without-script') {
+    const { embedUrl } = (await embeds.send('createEmbedSession', { body: request })).data;
+    return html(`<h1>Account</h1><iframe src="${embedUrl}" title="Usage" style="border:0;height:600px;color-scheme:light"></iframe>`);
+  }
   return html(`<h1>Account</h1><script src="${server.url}/embed.js" data-session-url="/usage-session"></script>`);
 }
 
@@ -102,7 +106,7 @@ async function openHost(path = '/', options: BrowserContextOptions = {}) {
 }
 
 const inside = (page: Page) => page.frameLocator('iframe').first();
-const frameOf = (page: Page) => page.frames().find((frame) => frame.url().includes('/embed?')) as Frame;
+const frameOf = (page: Page) => page.frames().find((frame) => frame.url() === `${server.url}/embed`) as Frame;
 
 test.each(['/', '/callback'])('shows its customer in the page %s, as high as it needs to be, and axe finds nothing', async (path) => {
   const { page, complaints, close } = await openHost(path);
@@ -113,6 +117,26 @@ test.each(['/', '/callback'])('shows its customer in the page %s, as high as it 
   expect(scrolls).toBeLessThanOrEqual(1);
   expect(await violations(frame as unknown as Page)).toEqual([]);
   expect(complaints).toEqual([]);
+  await close();
+});
+
+test.each(['/', '/without-script'])('leaves its token in no address, and nothing in the history of the page %s', async (path) => {
+  const { page, complaints, requested, close } = await openHost(path);
+  await inside(page).getByText('in this period').waitFor();
+  const addresses = [...requested, ...page.frames().map((frame) => frame.url())];
+  expect(addresses.filter((address) => /eyJ|token=/.test(address))).toEqual([]);
+  const document = await frameOf(page).evaluate<string>('document.documentElement.outerHTML + location.href + document.referrer');
+  expect(document).not.toContain('eyJ');
+  // The blank page that the browser began with, and this one.
+  expect(await page.evaluate<number>('history.length')).toBe(2);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test('says that it has ended where its address has no token', async () => {
+  const { page, close } = await openHost();
+  await page.goto(`${server.url}/embed`);
+  await page.getByText('This view has ended').waitFor();
   await close();
 });
 
@@ -130,8 +154,9 @@ test('renews its token through the page before it ends, and shows what is new', 
   await expect.poll(() => sessions).toBe(3);
   await page.clock.fastForward('01:00');
   await inside(page).getByText('4 calls in this period').waitFor();
-  // The new tokens travelled in headers alone.
-  expect(requested.filter((url) => url.includes('/embed?'))).toHaveLength(1);
+  // No token travelled in an address: the first one in a form, the new ones in headers.
+  expect(requested.filter((url) => new URL(url).search !== '')).toEqual([]);
+  expect(requested.filter((url) => url.startsWith(`${server.url}/embed`) && new URL(url).pathname === '/embed')).toHaveLength(2);
   expect(requested.filter((url) => url.includes('/embed/data')).every((url) => url === `${server.url}/embed/data`)).toBe(true);
   expect(complaints).toEqual([]);
   await close();

@@ -51,13 +51,16 @@ async function session(more: object = {}, api = embeds) {
 }
 
 const open = (url: string, headers: Record<string, string> = {}) => worker.fetch(url, { headers });
+/** As the page does that an address with its token opens. */
+const show = ({ token }: { token: string }, query = '') =>
+  worker.fetch(`${ORIGIN}/embed${query}`, { method: 'POST', body: new URLSearchParams({ token }).toString() });
 const readData = (token: string, query = '') => open(`${ORIGIN}/embed/data${query}`, { Authorization: `Bearer ${token}` });
 const words = (html: string) => html.replaceAll(/<[^>]+>/g, ' ').replaceAll(/\s+/g, ' ');
 
 describe('a token shows', () => {
   test("its customer's plan, calls, meters and renewal, in the page and in what is read anew", async () => {
-    const { embedUrl, token } = await session();
-    const page = await open(embedUrl);
+    const { token } = await session();
+    const page = await show({ token });
     expect(page.status).toBe(200);
     for (const html of [await page.text(), await (await readData(token)).text()]) {
       const text = words(html);
@@ -71,32 +74,64 @@ describe('a token shows', () => {
   });
 
   test('in detail, also calls by day', async () => {
-    const { embedUrl } = await session({ variant: 'detailed' });
-    const html = await (await open(embedUrl)).text();
+    const html = await (await show(await session({ variant: 'detailed' }))).text();
     expect(html).toContain('Calls by day');
     expect(words(html)).toMatch(/\d+ \w+ 3 /);
-    expect(await (await open((await session({ variant: 'compact' })).embedUrl)).text()).not.toContain('Calls by day');
+    expect(await (await show(await session({ variant: 'compact' }))).text()).not.toContain('Calls by day');
   });
 
   test('the theme that it names', async () => {
-    for (const theme of ['light', 'dark'])
-      expect(await (await open((await session({ theme })).embedUrl)).text()).toContain(`data-theme="${theme}"`);
-    expect(await (await open((await session()).embedUrl)).text()).not.toContain('data-theme');
+    for (const theme of ['light', 'dark']) expect(await (await show(await session({ theme }))).text()).toContain(`data-theme="${theme}"`);
+    expect(await (await show(await session())).text()).not.toContain('data-theme');
   });
 
   test('nothing, where the customer was never seen; and makes nobody', async () => {
-    const { embedUrl } = await session({ customerId: 'nobody' });
-    expect(await (await open(embedUrl)).text()).toContain('No usage yet.');
+    expect(await (await show(await session({ customerId: 'nobody' }))).text()).toContain('No usage yet.');
     expect((await tenant.api.send('readUsage', { params: { customerId: 'nobody' } })).status).toBe(404);
+  });
+});
+
+describe('the address of a widget', () => {
+  test('has its token in the fragment, which no server sees, and opens a page that shows nothing', async () => {
+    const { embedUrl, token } = await session();
+    const { origin, pathname, search, hash } = new URL(embedUrl);
+    expect([origin, pathname, search, hash]).toEqual([ORIGIN, '/embed', '', `#token=${token}`]);
+    const page = await open(embedUrl);
+    expect([page.status, page.headers.get('Content-Type')]).toEqual([200, 'text/html; charset=utf-8']);
+    const html = await page.text();
+    expect(html).toContain('<form method="post" action="/embed">');
+    expect(words(html)).not.toMatch(/in this period|Team plan/);
+  });
+
+  test('opens in any page, and may send its form to this service alone', async () => {
+    const page = await open((await session()).embedUrl);
+    const policy = page.headers.get('Content-Security-Policy') ?? '';
+    for (const part of ["default-src 'none'", "form-action 'self'", 'frame-ancestors *']) expect(policy).toContain(part);
+    expect([page.headers.get('X-Frame-Options'), page.headers.get('Referrer-Policy')]).toEqual([null, 'no-referrer']);
+  });
+
+  test('shows nothing for a token in its query, whatever the token', async () => {
+    const { token } = await session();
+    for (const query of [`?token=${token}`, `?token=${token}&x=1`, '?token=']) {
+      const page = await open(`${ORIGIN}/embed${query}`);
+      expect([page.status, page.headers.get('Content-Security-Policy')?.includes("frame-ancestors 'none'")]).toEqual([401, true]);
+      expect(words(await page.text())).not.toMatch(/in this period|Team plan/);
+    }
+    // In a form, its query is not read either.
+    expect((await show({ token: '' }, `?token=${token}`)).status).toBe(401);
+  });
+
+  test('takes no form of more than 16 KiB', async () => {
+    expect((await show({ token: 'x'.repeat(17_000) })).status).toBe(413);
   });
 });
 
 describe('nothing of another customer', () => {
   test('is shown, whatever else the address says', async () => {
-    const { embedUrl, token } = await session();
+    const { token } = await session();
     const more = 'customerId=theirs&customer_id=theirs&org=x&variant=detailed&theme=dark&origins=*';
     for (const response of [
-      await open(`${embedUrl}&${more}`),
+      await show({ token }, `?${more}`),
       await readData(token, `?${more}`),
       await readData(token, `?token=${token}&customerId=theirs`),
     ]) {
@@ -104,7 +139,7 @@ describe('nothing of another customer', () => {
       expect(text).toContain('3 calls in this period');
       expect(text).not.toContain('17');
     }
-    expect(await (await open(`${embedUrl}&variant=detailed&theme=dark`)).text()).not.toMatch(/Calls by day|data-theme/);
+    expect(await (await show({ token }, '?variant=detailed&theme=dark')).text()).not.toMatch(/Calls by day|data-theme/);
   });
 
   test('is shown by a token that was changed, or signed by somebody else', async () => {
@@ -131,7 +166,7 @@ describe('nothing of another customer', () => {
 });
 
 async function expectNothing(token: string): Promise<void> {
-  for (const response of [await open(`${ORIGIN}/embed?token=${encodeURIComponent(token)}`), await readData(token)]) {
+  for (const response of [await show({ token }), await readData(token)]) {
     expect(response.status).toBe(401);
     const html = await response.text();
     expect(html).toContain('This view has ended');
@@ -170,7 +205,7 @@ describe('a frame', () => {
     [['https://app.example.com'], 'https://app.example.com'],
     [['https://app.example.com', 'http://localhost:3000'], 'https://app.example.com http://localhost:3000'],
   ])('is allowed in pages of %j alone', async (origins, ancestors) => {
-    const response = await open((await session({ origins })).embedUrl);
+    const response = await show(await session({ origins }));
     const policy = response.headers.get('Content-Security-Policy') ?? '';
     expect(policy.split('; ').at(-1)).toBe(`frame-ancestors ${ancestors}`);
     expect(policy).toContain("default-src 'none'");
@@ -178,8 +213,8 @@ describe('a frame', () => {
     expect(response.headers.get('X-Frame-Options')).toBe(origins.length === 0 ? 'DENY' : null);
   });
 
-  test('is kept by nobody, and its address goes nowhere', async () => {
-    const response = await open((await session()).embedUrl);
+  test('is kept by nobody, and says to nobody where it is', async () => {
+    const response = await show(await session());
     expect(response.headers.get('Cache-Control')).toBe('private, no-store');
     expect(response.headers.get('Referrer-Policy')).toBe('no-referrer');
   });
@@ -195,14 +230,21 @@ describe('the scripts', () => {
   });
 
   test('everything that the page loads is there, from here', async () => {
-    const html = await (await open((await session()).embedUrl)).text();
-    const loaded = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, address]) => address ?? '');
-    expect(loaded).toHaveLength(2);
-    for (const address of loaded) expect((await open(ORIGIN + address)).status).toBe(200);
-    expect(html).not.toMatch(/<script(?! src)|style="/);
+    const opened = await session();
+    for (const page of [await show(opened), await open(opened.embedUrl)]) {
+      const html = await page.text();
+      const loaded = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, address]) => address ?? '');
+      expect(loaded).toHaveLength(2);
+      for (const address of loaded) expect((await open(ORIGIN + address)).status).toBe(200);
+      expect(html).not.toMatch(/<script(?! src)|style="/);
+    }
   });
 
-  test('a page answers GET alone', async () => {
-    expect((await worker.fetch(`${ORIGIN}/embed`, { method: 'POST' })).status).toBe(405);
+  test.each([
+    ['/embed', 'PUT', 'GET, HEAD, POST'],
+    ['/embed/data', 'POST', 'GET, HEAD'],
+  ])('%s does not answer %s, and says what it does', async (path, method, allow) => {
+    const response = await worker.fetch(ORIGIN + path, { method });
+    expect([response.status, response.headers.get('Allow')]).toEqual([405, allow]);
   });
 });

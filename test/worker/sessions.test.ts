@@ -226,7 +226,7 @@ describe('an embed session', () => {
     const origins = ['https://app.example.com', 'http://localhost:3000'];
     const { data } = await embed({ customerId: 'alice', origins, theme: 'dark', variant: 'detailed' });
     expect(data).toMatchObject({ tokenType: 'Bearer', expiresIn: 300, scopes: ['embeds:read'], customerId: 'alice', customerUserId: null });
-    expect(data.embedUrl).toBe(`https://callmeter.test/embed?token=${data.token}`);
+    expect(data.embedUrl).toBe(`https://callmeter.test/embed#token=${data.token}`);
     expect(decode(data.token).payload).toMatchObject({ kind: 'embed', embed: { origins, theme: 'dark', variant: 'detailed' } });
     expect(await statuses(data.token)).toEqual([401, 401]);
   });

@@ -1,7 +1,8 @@
 /**
- * The two scripts of the widget, as the browser gets them.
+ * The scripts of the widget, as the browser gets them.
  *
- * `WIDGET_SCRIPT` runs inside the frame: it asks the embedding page for a new token before the old one ends, takes it from an
+ * `OPENING_SCRIPT` runs first in the frame: it sends the token of the address's fragment in a form, and the answer takes the
+ * page's place. `WIDGET_SCRIPT` runs in that page: it asks the embedding page for a new token before the old one ends, takes it from an
  * allowed origin alone, and shows what the service answers for it. `EMBED_SCRIPT` runs in the embedding page: it makes the
  * frame, and answers with a new token.
  */
@@ -13,11 +14,24 @@ const REFRESH_MS = 60_000;
 /** An embedding page that does not answer is asked again. */
 const ASK_AGAIN_MS = 10_000;
 
+/** As long as the page is not loaded, the form's answer takes its place: nothing of it stays in the history. */
+export const OPENING_SCRIPT = `(() => {
+  const token = new URLSearchParams(location.hash.slice(1)).get('token');
+  history.replaceState(null, '', location.pathname);
+  const form = document.forms[0];
+  form.elements.token.value = token || '';
+  if (token) form.submit();
+  else document.getElementById('ended').hidden = false;
+})();
+`;
+
 export const WIDGET_SCRIPT = `(() => {
   const box = () => document.getElementById('widget');
   const allowed = box().dataset.origins.split(' ').filter(Boolean);
   const timers = {};
-  let token = new URLSearchParams(location.search).get('token');
+  const { currentScript } = document;
+  let { token } = currentScript.dataset;
+  currentScript.remove();
   const after = (name, ms, work) => { clearTimeout(timers[name]); timers[name] = setTimeout(work, Math.max(0, ms)); };
   const tell = (message) => { if (parent !== window) parent.postMessage(message, '*'); };
   const measure = () => tell({ type: 'callmeter:height', height: Math.ceil(document.documentElement.getBoundingClientRect().height) });
@@ -79,13 +93,14 @@ export const EMBED_SCRIPT = `/* Callmeter usage widget: <script src=".../embed.j
     }
   });
   newToken().then((token) => {
-    frame.src = home + '/embed?token=' + encodeURIComponent(token);
+    frame.src = home + '/embed#token=' + encodeURIComponent(token);
     if (target) document.querySelector(target).append(frame);
     else script.after(frame);
   });
 })();
 `;
 
-/** Inside the frame; the address names the content. The other one has an address for good, because pages name it. */
+/** Inside the frame; the addresses name the content. The third one has an address for good, because pages name it. */
 export const WIDGET_SCRIPT_PATH = `/embed/widget-${contentHash(WIDGET_SCRIPT)}.js`;
+export const OPENING_SCRIPT_PATH = `/embed/opening-${contentHash(OPENING_SCRIPT)}.js`;
 export const EMBED_SCRIPT_PATH = '/embed.js';

@@ -9,7 +9,7 @@ import { calendarDay, compact, count, dayMonth, distance, words } from '../../co
 import type { MeterName, MeterSummary } from '../../domain/meters.ts';
 import { NEVER_MS } from '../../domain/period.ts';
 import type { WidgetUsage } from '../../metering/widget.ts';
-import { WIDGET_SCRIPT_PATH } from './scripts.ts';
+import { OPENING_SCRIPT_PATH, WIDGET_SCRIPT_PATH } from './scripts.ts';
 import { WIDGET_STYLESHEET_PATH } from './stylesheet.ts';
 
 export interface WidgetProps {
@@ -22,13 +22,13 @@ export interface WidgetProps {
   usage: WidgetUsage | null;
 }
 
-/** The page for the frame. */
-export async function widgetPage(props: WidgetProps): Promise<string> {
+/** The page for the frame. Its script goes on with the token that the page was made for. */
+export async function widgetPage(props: WidgetProps, token: string): Promise<string> {
   return document(
     props.theme,
     <>
       <Widget {...props} />
-      <script src={WIDGET_SCRIPT_PATH} defer />
+      <script src={WIDGET_SCRIPT_PATH} data-token={token} defer />
     </>,
   );
 }
@@ -38,16 +38,39 @@ export async function widgetPart(props: WidgetProps): Promise<string> {
   return String(await (<Widget {...props} />));
 }
 
+/** What an address with its token opens: nothing yet, and the form that the token is sent in. */
+export async function openingPage(action: string): Promise<string> {
+  return document(
+    'auto',
+    <>
+      <form method="post" action={action}>
+        <input type="hidden" name="token" autocomplete="off" />
+      </form>
+      <main id="ended" hidden>
+        <Ended />
+      </main>
+      <noscript>This view needs JavaScript.</noscript>
+      <script src={OPENING_SCRIPT_PATH} defer />
+    </>,
+  );
+}
+
 /** What stands where a token shows nothing. */
 export async function endedPage(): Promise<string> {
   return document(
     'auto',
     <main>
-      <h1>Usage</h1>
-      <p>This view has ended. Reload the page that it is on.</p>
+      <Ended />
     </main>,
   );
 }
+
+const Ended: FC = () => (
+  <>
+    <h1>Usage</h1>
+    <p>This view has ended. Reload the page that it is on.</p>
+  </>
+);
 
 async function document(theme: WidgetProps['theme'], content: Child): Promise<string> {
   return String(
