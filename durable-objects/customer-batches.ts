@@ -37,8 +37,9 @@ export class CustomerBatches {
       .then(() => this.#admit(organizationId, batch))
       .catch((error) => {
         // As in the request's object: an error that left this one would be logged by the runtime, with the values of its query.
-        log('error', 'batch_not_admitted', { requestName: batch.requestName }, error);
-        return kept(brokenAnswer(error));
+        const answer = brokenAnswer(error);
+        log(answer.status === 503 ? 'warn' : 'error', 'batch_not_admitted', { requestName: batch.requestName }, error);
+        return kept(answer);
       });
     this.#admission = admitted.catch(() => undefined);
     return admitted;

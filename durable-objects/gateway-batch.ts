@@ -73,8 +73,9 @@ export class GatewayBatch extends DurableObject<Env> {
       return asked.answer ? replayedAnswer(asked.answer) : await this.#resume(asked, command);
     } catch (error) {
       // An error that left the object would be logged by the runtime, with the values of its query.
-      log('error', 'batch_not_created', { requestName: command.requestName }, error);
-      return kept(brokenAnswer(error));
+      const answer = brokenAnswer(error);
+      log(answer.status === 503 ? 'warn' : 'error', 'batch_not_created', { requestName: command.requestName }, error);
+      return kept(answer);
     } finally {
       this.#creating = null;
     }

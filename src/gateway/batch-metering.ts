@@ -19,6 +19,7 @@ import { log } from '../platform/log.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import { loadOrganization } from '../storage/credentials.ts';
 import { ask, claimKey, customerByName, releaseKey } from '../storage/objects.ts';
+import { unreadable } from '../storage/unavailable.ts';
 import { readFailure, readUsage } from '../vendors/usage.ts';
 import { BATCH_LINE_BYTES_MAX, tierOfModel } from './batch-admission.ts';
 import type { Lines } from './batch-holds.ts';
@@ -58,7 +59,9 @@ export function isTerminal(status: string | undefined): boolean {
 
 /** On whose behalf a batch is begun and metered, with nobody's request at hand. */
 export async function callerOf(env: Env, organizationId: string, defer: Caller['defer']): Promise<Caller> {
-  const organization = await loadOrganization(env, organizationId);
+  const organization = await loadOrganization(env, organizationId).catch((error: unknown) => {
+    throw unreadable(error);
+  });
   if (!organization) throw new Error('the organization is not there');
   return { env, organization: { ...organization, models: null }, defer };
 }

@@ -1,6 +1,7 @@
 /**
  * Who asks: API keys with their scopes, browsers' session tokens, and the operator's token.
  */
+
 import type { MiddlewareHandler } from 'hono';
 import { type Refusal, refuse } from '../contract/errors.ts';
 import type { Security } from '../contract/operations.ts';
@@ -9,6 +10,7 @@ import { CLIENT_SCOPES, type ClientScope } from '../contract/sessions.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import { verifySession } from '../platform/session-token.ts';
 import { type Credential, findCredential, findCredentialById } from '../storage/credentials.ts';
+import { unreadable } from '../storage/unavailable.ts';
 import { type AppContext, type AppEnv, deferrer } from './context.ts';
 import { onNotFound, refusalResponse } from './errors.ts';
 
@@ -38,8 +40,12 @@ type ApiKeySecurity = Security & { kind: 'apiKey' };
 export async function presentedCredential(c: AppContext): Promise<Credential | null> {
   const presented = presentedKey(c);
   if (presented === null) return null;
-  if (!API_KEY_PATTERN.test(presented)) return sessionCredential(c, presented);
-  return findCredential(c.env, await hashOf(presented), deferrer(c));
+  try {
+    if (!API_KEY_PATTERN.test(presented)) return await sessionCredential(c, presented);
+    return await findCredential(c.env, await hashOf(presented), deferrer(c));
+  } catch (error) {
+    throw unreadable(error);
+  }
 }
 
 /** Hashes of keys that were presented: a busy key is not hashed for each request. */

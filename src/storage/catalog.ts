@@ -101,8 +101,12 @@ async function refresh(kv: KVNamespace): Promise<CatalogInUse> {
     });
   } catch (error) {
     log('warn', 'catalog_not_read', {}, error);
-    // A published catalog that was read before is still the right one.
-    return hold(kv, published ?? (await builtIn('the catalog store could not be read; the built-in catalog is in use')));
+    // A published catalog that was read before is still the right one, unless what was read makes no sense.
+    const problem = error instanceof SyntaxError ? 'what KV has of the published catalog is not valid JSON' : null;
+    return hold(
+      kv,
+      published ? { ...published, problem } : await builtIn('the catalog store could not be read; the built-in catalog is in use'),
+    );
   }
 }
 

@@ -6,6 +6,8 @@
  */
 import { NoAnswerInTime } from '../platform/timeout.ts';
 
+const AWAY_REASON = 'the database cannot be reached for the moment';
+
 /** The service cannot answer now; the request may be sent again. */
 export class ServiceUnavailable extends Error {
   override readonly name = 'ServiceUnavailable';
@@ -38,13 +40,22 @@ export function unavailableReason(error: unknown): string | null {
   // By name, because an object's error comes without its class.
   const said = chain.find(({ name }) => name === 'ServiceUnavailable');
   if (said) return said.message;
-  const away = 'the database cannot be reached for the moment';
-  if (chain.some((each) => each instanceof NoAnswerInTime || isMarkedAway(each))) return away;
+  if (chain.some((each) => each instanceof NoAnswerInTime || isMarkedAway(each))) return AWAY_REASON;
   const texts = chain.map(({ message }) => message).filter((message) => !message.startsWith('Failed query:'));
-  if (texts.some((text) => AWAY.test(text) || SQLITE_AWAY.test(text))) return away;
+  if (texts.some((text) => AWAY.test(text) || SQLITE_AWAY.test(text))) return AWAY_REASON;
   if (texts.some((text) => OURS.test(text))) return null;
   // What D1 says of a statement has one of those marks. Without one, the statement did not reach it.
-  return texts.some((text) => text.startsWith('D1_ERROR')) || isUnansweredQuery(chain) ? away : null;
+  return texts.some((text) => text.startsWith('D1_ERROR')) || isUnansweredQuery(chain) ? AWAY_REASON : null;
+}
+
+/**
+ * What to throw where a reading of configuration failed, which does nothing but ask D1: whatever is not plainly a fault of
+ * ours came from there, also in words that nobody knows.
+ */
+export function unreadable(cause: unknown): unknown {
+  const isOurs = causesOf(cause).some(({ name, message }) => name !== 'Error' || OURS.test(message));
+  if (isOurs && unavailableReason(cause) === null) return cause;
+  return new ServiceUnavailable(AWAY_REASON, { cause });
 }
 
 /** The error and what caused it. */

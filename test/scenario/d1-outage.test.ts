@@ -40,7 +40,7 @@ describe('an outage of D1', () => {
         expected.push(`${id} ${['IN_PROGRESS', 'COMPLETED', 'FAILED'][n % 3]}`);
       }
       expect(await idsInD1(organizationId)).toEqual([]);
-      expect(object.outbox()).toMatchObject({ pending: 31, oldestMs: START, lastError: 'D1 is away' });
+      expect(object.outbox()).toMatchObject({ pending: 31, oldestMs: START, lastError: 'Error: D1 is away' });
       await object.restart();
       await object.deliver(bindings.DB, START + 120_000);
       expect(await idsInD1(organizationId)).toEqual(expected);

@@ -4,7 +4,7 @@
 import { DrizzleQueryError } from 'drizzle-orm';
 import { describe, expect, test } from 'vitest';
 import { withTimeout } from '../../src/platform/timeout.ts';
-import { ServiceUnavailable, unavailableReason } from '../../src/storage/unavailable.ts';
+import { ServiceUnavailable, unavailableReason, unreadable } from '../../src/storage/unavailable.ts';
 
 const AWAY = 'the database cannot be reached for the moment';
 
@@ -86,4 +86,16 @@ describe('a fault of ours', () => {
     expect(unavailableReason(query(fromD1('no such column: x: SQLITE_ERROR')))).toBeNull();
     expect(unavailableReason(new Error('Failed query: select ?\nparams: Network connection lost'))).toBeNull();
   });
+});
+
+describe('configuration that cannot be read', () => {
+  test.each<[string, Error]>([
+    ['in known words', fromD1('Network connection lost.')],
+    ['in words that nobody knows', new Error('D1 is away')],
+  ])('is away, %s', (_, error) => expect(unavailableReason(unreadable(error))).toBe(AWAY));
+
+  test.each<[string, Error]>([
+    ['of its statement', query(fromD1('no such column: x: SQLITE_ERROR'))],
+    ['of its code', new TypeError('undefined is not a function')],
+  ])('is a fault of ours because %s', (_, error) => expect(unreadable(error)).toBe(error));
 });
