@@ -1,7 +1,7 @@
 /**
  * The schema of a customer's object, as a list of steps. Append only: objects in the field have run the ones before.
  *
- * Money columns are INTEGER and are only ever written and read as decimal strings through CAST.
+ * Money columns are INTEGER and are only ever written and read as decimal strings through CAST. Sums of money are two columns.
  */
 export const MIGRATIONS: readonly string[] = [
   `
@@ -159,5 +159,19 @@ export const MIGRATIONS: readonly string[] = [
   CREATE TABLE outbox (place INTEGER PRIMARY KEY, kind TEXT NOT NULL, id TEXT NOT NULL, queued_at_ms INTEGER NOT NULL);
   INSERT INTO outbox (kind, id, queued_at_ms) SELECT kind, id, queued_at_ms FROM outbox_by_key ORDER BY queued_at_ms;
   DROP TABLE outbox_by_key;
+  `,
+  `
+  -- Sums of cost in two, each of which stays within 64 bits: whole dollars, and what remains in nano-USD. A sum that had left
+  -- 64 bits is a floating-point number: its dollars stand, the rest of it was never exact.
+  ALTER TABLE usage_hours RENAME COLUMN completed_cost_nano_usd TO completed_cost_rest_nano_usd;
+  ALTER TABLE usage_hours RENAME COLUMN failed_cost_nano_usd TO failed_cost_rest_nano_usd;
+  ALTER TABLE usage_hours ADD COLUMN completed_cost_usd INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE usage_hours ADD COLUMN failed_cost_usd INTEGER NOT NULL DEFAULT 0;
+  UPDATE usage_hours SET
+    completed_cost_usd = CAST(completed_cost_rest_nano_usd / 1000000000 AS INTEGER),
+    completed_cost_rest_nano_usd =
+      CASE typeof(completed_cost_rest_nano_usd) WHEN 'integer' THEN completed_cost_rest_nano_usd % 1000000000 ELSE 0 END,
+    failed_cost_usd = CAST(failed_cost_rest_nano_usd / 1000000000 AS INTEGER),
+    failed_cost_rest_nano_usd = CASE typeof(failed_cost_rest_nano_usd) WHEN 'integer' THEN failed_cost_rest_nano_usd % 1000000000 ELSE 0 END;
   `,
 ];

@@ -24,7 +24,7 @@ const TABLES = {
 const USAGE_KEY = 'organization_id, customer_id, hour_ms, feature, provider, model, outcome';
 const USAGE_FIGURES = [
   ...['calls', 'unpriced_calls', 'input_tokens', 'cached_input_tokens', 'output_tokens', 'reasoning_tokens', 'searches'],
-  'cost_nano_usd',
+  ...['cost_usd', 'cost_rest_nano_usd'],
 ];
 
 /**

@@ -171,8 +171,16 @@ export const CostBreakdown = z.object({
 export type CostBreakdown = z.infer<typeof CostBreakdown>;
 
 const PricingUnavailableReason = z
-  .enum(['MODEL_NOT_REPORTED', 'MODEL_NOT_IN_CATALOG', 'PRICE_NOT_IN_CATALOG', 'USAGE_NOT_REPORTED', 'NOT_ALLOWED', 'TIMEOUT'])
-  .describe('Why the call has no price');
+  .enum([
+    'MODEL_NOT_REPORTED',
+    'MODEL_NOT_IN_CATALOG',
+    'PRICE_NOT_IN_CATALOG',
+    'USAGE_NOT_REPORTED',
+    'USAGE_IMPLAUSIBLE',
+    'NOT_ALLOWED',
+    'TIMEOUT',
+  ])
+  .describe('Why the call has no price. USAGE_IMPLAUSIBLE: the vendor reported figures that no call has, which are not recorded');
 
 const Multiplier = z.union([z.literal(0.5), z.literal(1)]).describe('0.5 for batch pricing');
 

@@ -41,6 +41,16 @@ export function usdFromNano(nano: NanoUsd): number {
   return Number(formatUsd(nano));
 }
 
+/** The part of an amount that a sum in a database takes in each of its two columns, as text: whole dollars, what remains in nano-USD. */
+export function partsOfNano(nano: NanoUsd): { usd: string; restNanoUsd: string } {
+  return { usd: (nano / NANO_PER_USD).toString(), restNanoUsd: (nano % NANO_PER_USD).toString() };
+}
+
+/** The amount that the two columns hold together. */
+export function nanoOfParts(usd: string, restNanoUsd: string): NanoUsd {
+  return BigInt(usd) * NANO_PER_USD + BigInt(restNanoUsd);
+}
+
 /** `numerator / denominator` for non-negative integers, rounded half up. */
 export function divideHalfUp(numerator: bigint, denominator: bigint): bigint {
   return (numerator * 2n + denominator) / (denominator * 2n);

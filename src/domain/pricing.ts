@@ -31,7 +31,12 @@ export interface RateCard {
   tiers: LongPromptTier[];
 }
 
-export type PricingUnavailableReason = 'MODEL_NOT_REPORTED' | 'MODEL_NOT_IN_CATALOG' | 'PRICE_NOT_IN_CATALOG' | 'USAGE_NOT_REPORTED';
+export type PricingUnavailableReason =
+  | 'MODEL_NOT_REPORTED'
+  | 'MODEL_NOT_IN_CATALOG'
+  | 'PRICE_NOT_IN_CATALOG'
+  | 'USAGE_NOT_REPORTED'
+  | 'USAGE_IMPLAUSIBLE';
 
 /** What the catalog says of the model that a call reported. */
 export type ResolvedPrice = { available: true; card: RateCard } | { available: false; reason: PricingUnavailableReason };

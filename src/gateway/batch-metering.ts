@@ -12,7 +12,7 @@ import type { Tier } from '../domain/entitlements.ts';
 import type { Env } from '../env.ts';
 import { beginCommand } from '../metering/begin-call.ts';
 import type { Caller } from '../metering/caller.ts';
-import { finishCommand, NO_USAGE, type Outcome, usageOf } from '../metering/finish-call.ts';
+import { finishCommand, NO_USAGE, type Outcome, reportedUsage } from '../metering/finish-call.ts';
 import { type Line, linesOf } from '../platform/bytes.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import { log } from '../platform/log.ts';
@@ -20,7 +20,7 @@ import { currentCatalog } from '../storage/catalog.ts';
 import { loadOrganization } from '../storage/credentials.ts';
 import { ask, claimKey, customerByName, releaseKey } from '../storage/objects.ts';
 import { unreadable } from '../storage/unavailable.ts';
-import { readFailure, readUsage } from '../vendors/usage.ts';
+import { plausible, readFailure, readReportedUsage } from '../vendors/usage.ts';
 import { BATCH_LINE_BYTES_MAX, tierOfModel } from './batch-admission.ts';
 import type { Lines } from './batch-holds.ts';
 import type { BeginFields } from './input.ts';
@@ -179,7 +179,8 @@ export function readLine({ text, cut }: Line, index: number): AnsweredLine {
   const customId = typeof named === 'string' && named !== '' ? named : `line ${index}`;
   if (!line) return { customId, outcome: { usage: null } };
   const { response, error } = line;
-  const said = readUsage(response?.body);
+  const reported = readReportedUsage(response?.body);
+  const said = plausible(reported);
   const status = response?.status_code ?? 0;
   const answered = status >= 200 && status < 300;
   const failure =
@@ -188,7 +189,7 @@ export function readLine({ text, cut }: Line, index: number): AnsweredLine {
   return {
     customId,
     outcome: {
-      usage: said ? usageOf(said) : answered ? null : NO_USAGE,
+      usage: reported === null && !answered ? NO_USAGE : reportedUsage(reported),
       ...(said?.modelUsed !== undefined && { modelUsed: said.modelUsed }),
       ...(said?.reasoningEffort !== undefined && {
         reasoningEffort: said.reasoningEffort,

@@ -11,11 +11,12 @@ import { GATEWAY_HEADERS } from '../contract/gateway.ts';
 import type { ResolvedPrice } from '../domain/pricing.ts';
 import type { Caller } from '../metering/caller.ts';
 import { endSurely } from '../metering/end-surely.ts';
-import { NO_USAGE, type Outcome, usageOf } from '../metering/finish-call.ts';
+import { NO_USAGE, type Outcome, reportedUsage } from '../metering/finish-call.ts';
 import { readBounded } from '../platform/bytes.ts';
 import type { Effort } from '../vendors/effort.ts';
 import { ANSWER_BYTES_MAX, requestVendor, type VendorResult } from '../vendors/request.ts';
 import { meterStream, type StreamOutcome } from '../vendors/tee.ts';
+import { plausible } from '../vendors/usage.ts';
 import { failureAnswer, type GatewayAnswer } from './answer.ts';
 import type { ModelCall } from './call.ts';
 import { chooseEffort, type EffortChoice } from './effort.ts';
@@ -181,11 +182,11 @@ function answerStream(run: Run, asked: Asked, result: VendorResult & { kind: 'st
 }
 
 async function endStream(run: Run, asked: Asked, outcome: StreamOutcome, kept: Kept | undefined): Promise<void> {
-  const { usage } = outcome;
+  const said = plausible(outcome.usage);
   const error = failureOf(outcome);
   await endSurely(run.caller, run.admission.callId, {
-    ...outcomeOf(run, asked, await modelOf(run, asked.attempt, usage?.modelUsed), usage?.reasoningEffort),
-    usage: usage && usageOf(usage),
+    ...outcomeOf(run, asked, await modelOf(run, asked.attempt, said?.modelUsed), said?.reasoningEffort),
+    usage: reportedUsage(outcome.usage),
     error,
     keep: error ? undefined : kept,
   });

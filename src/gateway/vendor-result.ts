@@ -5,17 +5,15 @@
  * answer of a model (a redirect, a login page, silence) is a 502 or 504.
  */
 import type { CallError } from '../domain/call.ts';
-import type { Usage } from '../domain/pricing.ts';
-import { NO_USAGE, usageOf } from '../metering/finish-call.ts';
+import { NO_USAGE, type Outcome, reportedUsage } from '../metering/finish-call.ts';
 import type { Effort } from '../vendors/effort.ts';
 import type { VendorResult } from '../vendors/request.ts';
-import { readFailure, readUsage } from '../vendors/usage.ts';
+import { plausible, readFailure, readReportedUsage } from '../vendors/usage.ts';
 import { type Failure, failureAnswer, type GatewayAnswer, typeOf } from './answer.ts';
 
 export interface Reading {
   answer: GatewayAnswer;
-  /** `null` where the vendor may have worked and did not say. */
-  usage: Usage | null;
+  usage: Outcome['usage'];
   modelUsed?: string | undefined;
   /** As the vendor echoes it. */
   effort?: Effort | undefined;
@@ -64,11 +62,12 @@ function readSuccess({ status, headers, body }: Answered): Reading {
   if (document === undefined) {
     return failed({ status: 502, code: 'VENDOR_ANSWER_BROKEN', message: "the vendor's answer is no JSON" }, null, false);
   }
-  const said = readUsage(document);
+  const reported = readReportedUsage(document);
+  const said = plausible(reported);
   const error = readFailure(document);
   return {
     answer: { status, headers: { 'Content-Type': headers.get('content-type') ?? 'application/json' }, body: text },
-    usage: said && usageOf(said),
+    usage: reportedUsage(reported),
     modelUsed: said?.modelUsed,
     effort: said?.reasoningEffort,
     // A response can fail within an answer that is well-formed.
@@ -105,7 +104,7 @@ function wordsOf(document: unknown, status: number): Pick<Failure, 'type' | 'cod
   return { type: text(type) ?? typeOf(status), code: text(code) ?? text(word), param: text(param) };
 }
 
-function failed(failure: Failure & { code: string }, usage: Usage | null, retryable: boolean): Reading {
+function failed(failure: Failure & { code: string }, usage: Outcome['usage'], retryable: boolean): Reading {
   return { answer: failureAnswer(failure), usage, error: { code: failure.code, message: failure.message }, retryable };
 }
 

@@ -14,7 +14,7 @@ import type { ResolvedPrice, Usage } from '../domain/pricing.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import { ask, customerByName } from '../storage/objects.ts';
 import { sendShared } from '../storage/shared-messages.ts';
-import type { VendorUsage } from '../vendors/usage.ts';
+import { IMPLAUSIBLE, type ReportedUsage, type VendorUsage } from '../vendors/usage.ts';
 import type { Caller } from './caller.ts';
 
 /** How a call went. */
@@ -22,8 +22,11 @@ export interface Outcome extends Reasoning {
   customerId: string;
   providerUsed?: string | undefined;
   modelUsed?: string | undefined;
-  /** `null` where a vendor was asked, may have done the work, and did not say: what that cost is not known. */
-  usage: Partial<Usage> | null;
+  /**
+   * `null` where a vendor was asked, may have done the work, and did not say, `IMPLAUSIBLE` where it said what no call uses:
+   * what that cost is not known.
+   */
+  usage: Partial<Usage> | typeof IMPLAUSIBLE | null;
   isPremium?: boolean | undefined;
   error?: { code: string; message: string } | undefined;
   /** Kept for retries. */
@@ -91,7 +94,7 @@ export async function finishCommand({ env, organization, defer }: Caller, outcom
   const price = await resolvePrice(catalog, organization.prices, { modelUsed, providerUsed }, Date.now());
   return {
     organizationId: organization.organizationId,
-    price: usage === null ? usageUnknown(price) : price,
+    price: usage === null || usage === IMPLAUSIBLE ? usageUnknown(price, usage) : price,
     request: {
       providerUsed,
       modelUsed,
@@ -99,7 +102,7 @@ export async function finishCommand({ env, organization, defer }: Caller, outcom
       reasoningEffortSource,
       reasoningMode,
       reasoningBudgetTokens,
-      usage: { ...NO_USAGE, ...usage },
+      usage: usage === null || usage === IMPLAUSIBLE ? NO_USAGE : { ...NO_USAGE, ...usage },
       isPremium,
       error,
     },
@@ -120,7 +123,12 @@ export function usageOf({
   return { ...NO_USAGE, inputTokens, cachedInputTokens, cacheWriteInputTokens, responseTokens, reasoningTokens, searches: searches ?? 0 };
 }
 
+/** What the vendor said of its usage, to be recorded. */
+export function reportedUsage(reported: ReportedUsage): Usage | typeof IMPLAUSIBLE | null {
+  return reported === null || reported === IMPLAUSIBLE ? reported : usageOf(reported);
+}
+
 /** A call whose vendor did not say what it used was not free: what it cost is not known. */
-function usageUnknown(price: ResolvedPrice): ResolvedPrice {
-  return price.available ? { available: false, reason: 'USAGE_NOT_REPORTED' } : price;
+function usageUnknown(price: ResolvedPrice, usage: typeof IMPLAUSIBLE | null): ResolvedPrice {
+  return price.available ? { available: false, reason: usage === null ? 'USAGE_NOT_REPORTED' : 'USAGE_IMPLAUSIBLE' } : price;
 }

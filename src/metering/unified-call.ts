@@ -15,11 +15,11 @@ import { sanitizeErrorMessage } from '../domain/sanitize.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import { checkVendorUrl } from '../vendors/address.ts';
 import { requestVendor, type VendorResult } from '../vendors/request.ts';
-import { readFailure, readUsage, StreamUsage, type VendorUsage } from '../vendors/usage.ts';
+import { IMPLAUSIBLE, plausible, type ReportedUsage, readFailure, readReportedUsage, StreamUsage } from '../vendors/usage.ts';
 import { openCall, pricingModeOf } from './begin-call.ts';
 import type { Caller } from './caller.ts';
 import { endSurely } from './end-surely.ts';
-import { NO_USAGE, type Outcome, usageOf } from './finish-call.ts';
+import { NO_USAGE, type Outcome, reportedUsage } from './finish-call.ts';
 import { explicitKey, fingerprintOf } from './idempotency.ts';
 
 type VendorRequest = NonNullable<CallRequest['vendor']>;
@@ -118,9 +118,10 @@ async function askVendor(request: CallRequest, vendor: VendorRequest): Promise<D
     // A stream is answered as a whole here, so it is read as text.
     responseType: vendor.responseType === 'json' ? 'json' : 'text',
   });
-  const { ok, status, body, said, refused, error, details = {} } = readAnswer(result);
+  const { ok, status, body, reported, refused, error, details = {} } = readAnswer(result);
+  const said = plausible(reported);
   const modelUsed = said?.modelUsed ?? modelAsked(vendor);
-  const usage = said ? usageOf(said) : refused ? NO_USAGE : null;
+  const usage = reported === null && refused ? NO_USAGE : reportedUsage(reported);
   const outcome: Done['outcome'] = {
     providerUsed: vendor.provider ?? said?.providerUsed,
     modelUsed,
@@ -140,7 +141,7 @@ async function askVendor(request: CallRequest, vendor: VendorRequest): Promise<D
         ...(error && { error: { message: error.message, details } }),
         body,
       },
-      endUsage: presentUsage(usage ?? NO_USAGE, modelUsed),
+      endUsage: presentUsage(usage === null || usage === IMPLAUSIBLE ? NO_USAGE : usage, modelUsed),
     },
   };
 }
@@ -149,7 +150,7 @@ interface Read {
   ok: boolean;
   status: number;
   /** What the vendor said of the usage. */
-  said: VendorUsage | null;
+  reported: ReportedUsage;
   /** The vendor did not do the work: where it says nothing of a usage, there was none. */
   refused: boolean;
   body: unknown;
@@ -174,14 +175,14 @@ function readAnswer(result: VendorResult): Read {
   }
 }
 
-const NO_ANSWER = { ok: false, status: 502, said: null, refused: false, body: null };
+const NO_ANSWER = { ok: false, status: 502, reported: null, refused: false, body: null };
 const BROKEN = 'VENDOR_ANSWER_BROKEN';
 
 function readBody({ status, ok, headers, body }: VendorResult & { kind: 'answer' }): Read {
   const stream = typeof body === 'string' ? readStream(body) : null;
   // Text was asked for, and may still be JSON: a refusal, or an answer longer than any event of a stream.
   const document = typeof body === 'string' ? parsed(body) : body;
-  const read = { status, said: stream?.usage() ?? readUsage(document), refused: !ok, body };
+  const read = { status, reported: stream?.reported() ?? readReportedUsage(document), refused: !ok, body };
   // It could be neither kept nor answered.
   if (!isShallow(document))
     return { ...read, ok: false, body: null, error: { code: BROKEN, message: "the vendor's answer nests too deep" } };

@@ -1,9 +1,9 @@
 /**
  * Prompt compression in D1: the organization's profile, and the savings that its calls recorded.
  */
-import { and, desc, eq, gte, isNotNull, lt, sql } from 'drizzle-orm';
+import { and, desc, eq, gte, isNotNull, lt, type SQL, sql } from 'drizzle-orm';
 import { type CompressionProfile, DEFAULT_COMPRESSION_PROFILE } from '../contract/compression.ts';
-import type { NanoUsd } from '../domain/money.ts';
+import { type NanoUsd, nanoOfParts } from '../domain/money.ts';
 import type { Env } from '../env.ts';
 import { database } from './database.ts';
 import { calls, organizations } from './schema.ts';
@@ -29,15 +29,20 @@ export interface SavingsSums {
   costAvoidedNanoUsd: NanoUsd;
 }
 
-const SAVED = sql<number>`COALESCE(SUM(${calls.savedTokens}), 0)`.mapWith(Number);
+/** As text: above 2^53 a number would be rounded on its way. */
+const sum = (column: SQL) => sql<string>`CAST(COALESCE(SUM(${column}), 0) AS TEXT)`;
+const avoided = sql`${calls.costAvoidedNanoUsd}`;
+const SAVED = sql`SUM(${calls.savedTokens})`;
 
 const SUMS = {
   calls: sql<number>`COUNT(*)`.mapWith(Number),
   unpricedCalls: sql<number>`COUNT(*) - COUNT(${calls.costAvoidedNanoUsd})`.mapWith(Number),
-  originalTokens: sql<number>`COALESCE(SUM(${calls.originalTokens}), 0)`.mapWith(Number),
-  compressedTokens: sql<number>`COALESCE(SUM(${calls.compressedTokens}), 0)`.mapWith(Number),
-  savedTokens: SAVED,
-  costAvoidedNanoUsd: sql<NanoUsd>`CAST(COALESCE(SUM(${calls.costAvoidedNanoUsd}), 0) AS TEXT)`.mapWith((text: string) => BigInt(text)),
+  originalTokens: sum(sql`${calls.originalTokens}`).mapWith(Number),
+  compressedTokens: sum(sql`${calls.compressedTokens}`).mapWith(Number),
+  savedTokens: sum(sql`${calls.savedTokens}`).mapWith(Number),
+  // In two, because the sum may leave 64 bits.
+  avoidedUsd: sum(sql`${avoided} / 1000000000`),
+  avoidedRestNanoUsd: sum(sql`${avoided} % 1000000000`),
 };
 
 /** Savings of the calls that began in [fromMs, toMs): in all, by feature, by technique. */
@@ -71,5 +76,9 @@ export async function sumSavings(env: Env, organizationId: string, { fromMs, toM
   ]);
   const [total] = totals;
   if (!total) throw new Error('a sum has one row');
-  return { total, byFeature, byTechnique };
+  return { total: sumsOf(total), byFeature: byFeature.map(sumsOf), byTechnique: byTechnique.map(sumsOf) };
+}
+
+function sumsOf<Row extends { avoidedUsd: string; avoidedRestNanoUsd: string }>({ avoidedUsd, avoidedRestNanoUsd, ...row }: Row) {
+  return { ...row, costAvoidedNanoUsd: nanoOfParts(avoidedUsd, avoidedRestNanoUsd) };
 }

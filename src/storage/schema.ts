@@ -263,6 +263,16 @@ export const creditEntries = sqliteTable(
   (table) => [primaryKey({ columns: [table.organizationId, table.customerId, table.entryId] })],
 );
 
+/**
+ * A sum of costs: cost_usd x 1e9 + cost_rest_nano_usd nano-USD. Each call adds its whole dollars to the one and what remains to
+ * the other, so neither leaves 64 bits before there are a billion calls; what remains is not carried over, and may be negative
+ * where something was taken back. Ordered and compared by `COST` (usage.ts), read through `nanoOfParts`.
+ */
+const sumOfCost = () => ({
+  costUsd: integer('cost_usd').notNull().default(0),
+  costRestNanoUsd: integer('cost_rest_nano_usd').notNull(),
+});
+
 /** What is counted of ended calls, wherever they are summed. */
 const usageFigures = () => ({
   calls: integer('calls').notNull(),
@@ -272,7 +282,7 @@ const usageFigures = () => ({
   outputTokens: integer('output_tokens').notNull(),
   reasoningTokens: integer('reasoning_tokens').notNull(),
   searches: integer('searches').notNull(),
-  costNanoUsd: integer('cost_nano_usd').notNull(),
+  ...sumOfCost(),
 });
 
 /** The same of one hour, in every dimension that reports ask for. */
@@ -374,7 +384,7 @@ export const customerDays = sqliteTable(
     model: text('model').notNull(),
     calls: integer('calls').notNull(),
     failedCalls: integer('failed_calls').notNull(),
-    costNanoUsd: integer('cost_nano_usd').notNull(),
+    ...sumOfCost(),
   },
   (table) => [primaryKey({ columns: [table.organizationId, table.customerId, table.dayMs, table.model] })],
 );

@@ -11,10 +11,12 @@ import { ANOMALY_DAYS_MIN } from '../domain/readings/episode.ts';
 import type { Env } from '../env.ts';
 import { database } from './database.ts';
 import { customerDays, organizationDays, organizationHours, usageHours } from './schema.ts';
+import { COST } from './usage.ts';
 
 const WEEK_MS = DAYS_PER_WEEK * DAY_MS;
 /** A model that is first used within this time of the first use of any is not new. */
 const KNOWN_MS = ANOMALY_DAYS_MIN * DAY_MS;
+const SPENT = sql.raw('(SUM(cost_usd) + SUM(cost_rest_nano_usd) / 1e9)');
 
 export interface SpendPeriod {
   fromMs: number;
@@ -39,26 +41,26 @@ export function readOrganizationSpend(env: Env, organizationId: string, { fromMs
   // By day it is known which models are new, and each of their hours has a key. Days begin before hours do.
   return database(env.DB).all<SpendRow>(sql`
     WITH RECURSIVE first_use AS MATERIALIZED (
-      SELECT key, MIN(day_ms) AS first_ms FROM ${days} AND dimension = 'model' AND cost_nano_usd > 0
+      SELECT key, MIN(day_ms) AS first_ms FROM ${days} AND dimension = 'model' AND ${COST} > 0
       GROUP BY key HAVING MIN(day_ms) > ${KNOWN_MS - DAY_MS} + (
         SELECT MIN(day_ms) FROM ${days} AND dimension = 'outcome' AND key IN ('COMPLETED', 'FAILED') AND calls > 0)),
     hours (after_ms) AS (SELECT 0 UNION ALL SELECT after_ms + ${HOUR_MS} FROM hours WHERE after_ms < ${WEEK_MS + DAY_MS})
     SELECT '' AS customerId, hour_ms AS startMs, NULL AS model, SUM(calls) AS calls,
-      SUM(CASE WHEN key = 'FAILED' THEN calls ELSE 0 END) AS failedCalls, SUM(cost_nano_usd) / 1e9 AS costUsd
+      SUM(CASE WHEN key = 'FAILED' THEN calls ELSE 0 END) AS failedCalls, ${SPENT} AS costUsd
     FROM ${organizationHours}
     WHERE organization_id = ${organizationId} AND dimension = 'outcome' AND hour_ms >= ${fromMs} AND hour_ms < ${toMs}
       AND key IN ('COMPLETED', 'FAILED')
     GROUP BY hour_ms HAVING SUM(calls) > 0
     UNION ALL
-    SELECT '', used.hour_ms, used.key, used.calls, 0, used.cost_nano_usd / 1e9
+    SELECT '', used.hour_ms, used.key, used.calls, 0, ${COST} / 1e9
     FROM first_use CROSS JOIN hours CROSS JOIN ${organizationHours} used
     WHERE used.organization_id = ${organizationId} AND used.dimension = 'model' AND used.hour_ms = first_ms + after_ms
-      AND used.hour_ms < ${toMs} AND used.key = first_use.key AND used.cost_nano_usd > 0`);
+      AND used.hour_ms < ${toMs} AND used.key = first_use.key AND ${COST} > 0`);
 }
 
 /** Customers by the day. */
 export function readDailySpend(env: Env, organizationId: string, period: SpendPeriod, customerIds: readonly string[]): Promise<SpendRow[]> {
-  const spent = sql`SELECT customer_id, day_ms AS start_ms, model, calls, failed_calls, cost_nano_usd FROM ${customerDays}
+  const spent = sql`SELECT customer_id, day_ms AS start_ms, model, calls, failed_calls, cost_usd, cost_rest_nano_usd FROM ${customerDays}
     WHERE organization_id = ${organizationId} AND customer_id IN (SELECT value FROM json_each(${JSON.stringify(customerIds)}))
       AND day_ms >= ${period.fromMs} AND day_ms < ${period.toMs}`;
   return readSpent(env, spent);
@@ -67,7 +69,8 @@ export function readDailySpend(env: Env, organizationId: string, period: SpendPe
 /** One customer by the hour. */
 export function readHourlySpend(env: Env, organizationId: string, period: SpendPeriod, customerId: string): Promise<SpendRow[]> {
   const spent = sql`SELECT customer_id, hour_ms AS start_ms, model, SUM(calls) AS calls,
-      SUM(CASE WHEN outcome = 'FAILED' THEN calls ELSE 0 END) AS failed_calls, SUM(cost_nano_usd) AS cost_nano_usd
+      SUM(CASE WHEN outcome = 'FAILED' THEN calls ELSE 0 END) AS failed_calls, SUM(cost_usd) AS cost_usd,
+      SUM(cost_rest_nano_usd) AS cost_rest_nano_usd
     FROM ${usageHours}
     WHERE organization_id = ${organizationId} AND customer_id = ${customerId} AND hour_ms >= ${period.fromMs} AND hour_ms < ${period.toMs}
       AND outcome IN ('COMPLETED', 'FAILED')
@@ -82,13 +85,13 @@ function readSpent(env: Env, spent: SQL): Promise<SpendRow[]> {
     beginning AS MATERIALIZED (SELECT customer_id, MIN(start_ms) AS start_ms FROM spent WHERE calls > 0 GROUP BY customer_id),
     first_use AS MATERIALIZED (
       SELECT spent.customer_id, model, MIN(spent.start_ms) AS first_ms, beginning.start_ms AS beginning_ms
-      FROM spent JOIN beginning ON beginning.customer_id = spent.customer_id WHERE cost_nano_usd > 0
+      FROM spent JOIN beginning ON beginning.customer_id = spent.customer_id WHERE ${COST} > 0
       GROUP BY spent.customer_id, model HAVING MIN(spent.start_ms) >= beginning_ms + ${KNOWN_MS})
     SELECT customer_id AS customerId, start_ms AS startMs, NULL AS model, SUM(calls) AS calls, SUM(failed_calls) AS failedCalls,
-      SUM(cost_nano_usd) / 1e9 AS costUsd
+      ${SPENT} AS costUsd
     FROM spent GROUP BY customer_id, start_ms HAVING SUM(calls) > 0
     UNION ALL
-    SELECT spent.customer_id, start_ms, spent.model, calls, failed_calls, cost_nano_usd / 1e9
+    SELECT spent.customer_id, start_ms, spent.model, calls, failed_calls, ${COST} / 1e9
     FROM spent JOIN first_use ON first_use.customer_id = spent.customer_id AND first_use.model = spent.model
-    WHERE start_ms < first_ms + ${WEEK_MS} AND cost_nano_usd > 0`);
+    WHERE start_ms < first_ms + ${WEEK_MS} AND ${COST} > 0`);
 }

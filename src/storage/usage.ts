@@ -1,13 +1,13 @@
 /**
- * Usage in D1, summed by whatever dimension is asked for. Sums of money are read as text: above 2^53 a number would be
- * rounded.
+ * Usage in D1, summed by whatever dimension is asked for. Sums are read as text: above 2^53 a number would be rounded, which
+ * money must not be, and which numbers of tokens are here and not on their way.
  *
  * Of an organization as a whole, and of one of its features, the roll-ups are read, which do not grow with their calls; where a
  * customer narrows the usage, the hours themselves.
  */
 import { type SQL, sql } from 'drizzle-orm';
 import { SQLiteAsyncDialect } from 'drizzle-orm/sqlite-core';
-import type { NanoUsd } from '../domain/money.ts';
+import { type NanoUsd, nanoOfParts } from '../domain/money.ts';
 import { DAY_MS, HOUR_MS } from '../domain/readings/calendar.ts';
 import type { Env } from '../env.ts';
 import {
@@ -65,20 +65,27 @@ const SUMMED = {
   outputTokens: usageHours.outputTokens,
   reasoningTokens: usageHours.reasoningTokens,
   searches: usageHours.searches,
-  costNanoUsd: usageHours.costNanoUsd,
+  costUsd: usageHours.costUsd,
+  costRestNanoUsd: usageHours.costRestNanoUsd,
 } as const;
 
 const COLUMNS = Object.values(SUMMED).map(({ name }) => name);
 const FIGURE_COLUMNS = sql.raw(COLUMNS.join(', '));
 /** Sums under the columns' own names, so that sums can be summed again. */
 const SUMS = sql.raw(COLUMNS.map((name) => `SUM(${name}) AS ${name}`).join(', '));
-/** The same columns as an answer has them, money as text. */
+/** The same columns as an answer has them, as text. */
 const FIGURES = sql.raw(
   Object.entries(SUMMED)
-    .map(([figure, { name }]) => `${figure === 'costNanoUsd' ? `CAST(${name} AS TEXT)` : name} AS ${figure}`)
+    .map(([figure, { name }]) => `CAST(${name} AS TEXT) AS ${figure}`)
     .join(', '),
 );
-const DEAREST = sql.raw('cost_nano_usd DESC, calls DESC, place');
+/**
+ * A sum of cost as one number, to compare by: exact up to 9.2 billion dollars, beyond them SQLite's floating point, in which
+ * sums that are a few millionths of a dollar apart may be the same.
+ */
+export const COST = sql.raw('(cost_usd * 1000000000 + cost_rest_nano_usd)');
+/** By sums: in an expression a name is that of the column that is summed. */
+const DEAREST = sql.raw('SUM(cost_usd) * 1000000000 + SUM(cost_rest_nano_usd) DESC, calls DESC, place');
 
 /** Of so many customers with the highest totals, enough cost much in a period too: the more are looked at first, the fewer are later. */
 const LEADERS_PER_GROUP = 2;
@@ -86,7 +93,7 @@ const LEADERS_PER_GROUP = 2;
 /** A batch of drizzle binds no values in statements that are written out. */
 const DIALECT = new SQLiteAsyncDialect();
 
-type GroupRow = Omit<UsageSums, 'costNanoUsd'> & { dimension: Dimension; key: string; costNanoUsd: string };
+type GroupRow = Record<keyof typeof SUMMED | 'key', string> & { dimension: Dimension };
 
 /**
  * Groups of each dimension, the dearest first, at most so many. Days are all there, in order; the key of a day is its place
@@ -105,10 +112,22 @@ export async function sumUsage<D extends Dimension>(
   const queries = queriesOf(scopeOf(organizationId, filter), dimensions, groupsMax, days);
   const results = await env.DB.batch<GroupRow>(queries.map((query) => prepare(env.DB, query)));
   const groups = Object.fromEntries(dimensions.map((dimension) => [dimension, [] as UsageGroup[]])) as Record<D, UsageGroup[]>;
-  for (const { dimension, costNanoUsd, ...group } of results.flatMap((result) => result.results)) {
-    groups[dimension as D].push({ ...group, costNanoUsd: BigInt(costNanoUsd) });
-  }
+  for (const row of results.flatMap((result) => result.results)) groups[row.dimension as D].push(groupOf(row));
   return groups;
+}
+
+function groupOf(row: GroupRow): UsageGroup {
+  return {
+    key: row.key,
+    calls: Number(row.calls),
+    unpricedCalls: Number(row.unpricedCalls),
+    inputTokens: Number(row.inputTokens),
+    cachedInputTokens: Number(row.cachedInputTokens),
+    outputTokens: Number(row.outputTokens),
+    reasoningTokens: Number(row.reasoningTokens),
+    searches: Number(row.searches),
+    costNanoUsd: nanoOfParts(row.costUsd, row.costRestNanoUsd),
+  };
 }
 
 function prepare(db: D1Database, query: SQL): D1PreparedStatement {
@@ -219,11 +238,11 @@ function dearestCustomers(scope: Scope, groupsMax: number): SQL {
  * whose cost was never as high as what enough of the customers with the highest totals cost in it need not be looked at.
  */
 function costOfCustomers({ totals, runningTotals, among, fromMs, toMs }: Scope, groupsMax: number): SQL {
-  const costBefore = (atMs: number) => sql`COALESCE((SELECT cost_nano_usd FROM ${runningTotals}
+  const costBefore = (atMs: number) => sql`COALESCE((SELECT ${COST} FROM ${runningTotals}
     WHERE ${among(sql`${runningTotals}`)} AND customer_id = everybody.customer_id AND hour_ms < ${atMs} ORDER BY hour_ms DESC LIMIT 1), 0)`;
   const cost = sql`CASE WHEN last_hour_ms < ${toMs} THEN total ELSE ${costBefore(toMs)} END - ${costBefore(fromMs)} AS cost`;
   return sql`everybody AS MATERIALIZED (
-      SELECT customer_id, last_hour_ms, cost_nano_usd AS total FROM ${totals} WHERE ${among(sql`${totals}`)}),
+      SELECT customer_id, last_hour_ms, ${COST} AS total FROM ${totals} WHERE ${among(sql`${totals}`)}),
     leaders AS (SELECT ${cost} FROM (SELECT * FROM everybody ORDER BY total DESC LIMIT ${LEADERS_PER_GROUP * groupsMax}) everybody),
     costs AS MATERIALIZED (SELECT customer_id, ${cost} FROM everybody
       WHERE total >= COALESCE((SELECT cost FROM leaders ORDER BY cost DESC LIMIT 1 OFFSET ${groupsMax - 1}), 0))`;

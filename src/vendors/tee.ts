@@ -7,7 +7,7 @@
  */
 import { log } from '../platform/log.ts';
 import { EventBlocks, joined, type StreamEvent } from './event-blocks.ts';
-import { StreamUsage, type VendorFailure, type VendorUsage } from './usage.ts';
+import { type ReportedUsage, StreamUsage, type VendorFailure } from './usage.ts';
 
 export type { StreamEvent } from './event-blocks.ts';
 
@@ -19,7 +19,7 @@ export interface StreamOutcome {
   end: 'completed' | 'client_left' | 'vendor_cut' | 'timeout';
   /** The vendor's answer is whole, be it that the end came after the caller had left. */
   completed: boolean;
-  usage: VendorUsage | null;
+  usage: ReportedUsage;
   /** An error that the vendor reported inside the stream. */
   failure: VendorFailure | null;
 }
@@ -30,7 +30,7 @@ export interface StreamOutcome {
  */
 export type Transform = (
   event: StreamEvent,
-  reading: Pick<StreamUsage, 'usage' | 'completed' | 'failed'>,
+  reading: Pick<StreamUsage, 'usage' | 'reported' | 'completed' | 'failed'>,
 ) => StreamEvent | null | Promise<StreamEvent | null>;
 
 export interface MeterOptions {
@@ -177,7 +177,7 @@ class MeteredStream {
     if (this.#ended) return;
     this.#failed = failed;
     const { failed: failure } = this.#usage;
-    this.#ended = this.#report({ end, completed, usage: this.#usage.usage(), failure });
+    this.#ended = this.#report({ end, completed, usage: this.#usage.reported(), failure });
     // Lets go of the vendor where its stream is not over; a read under way then ends.
     this.#reader.cancel().catch(() => undefined);
   }

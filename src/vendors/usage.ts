@@ -1,13 +1,22 @@
 /**
  * What a model call used, in the vendor's own figures.
  *
- * The answer's shape tells whose it is. A zero stays a zero, an absent usage is `null` and never an estimate, and a
- * usage with a broken figure, or with a part larger than its whole, is `null` too. Runs in any JavaScript runtime.
+ * The answer's shape tells whose it is. A zero stays a zero, and an absent usage is `null` and never an estimate. A usage
+ * with a broken or impossible figure, or with a part larger than its whole, is no usage: `reported` tells it from an absent
+ * one. Runs in any JavaScript runtime.
  */
 import { EventBlocks, type StreamEvent } from './event-blocks.ts';
 import { isMessage, isMessageEvent, MessageStream, readMessage } from './usage/anthropic.ts';
 import { readErrorEvent, readFailure } from './usage/failure.ts';
-import { type Fields, isFields, type StreamReading, type VendorFailure, type VendorUsage } from './usage/figures.ts';
+import {
+  type Fields,
+  isFields,
+  plausible,
+  type ReportedUsage,
+  type StreamReading,
+  type VendorFailure,
+  type VendorUsage,
+} from './usage/figures.ts';
 import { ContentStream, isContent, readContent } from './usage/google.ts';
 import {
   CompletionStream,
@@ -20,10 +29,16 @@ import {
 } from './usage/openai.ts';
 
 export { readFailure } from './usage/failure.ts';
-export type { Effort, VendorFailure, VendorName, VendorUsage } from './usage/figures.ts';
+export type { Effort, ReportedUsage, VendorFailure, VendorName, VendorUsage } from './usage/figures.ts';
+export { IMPLAUSIBLE, plausible } from './usage/figures.ts';
 
 /** Usage of a whole answer, parsed. */
 export function readUsage(body: unknown): VendorUsage | null {
+  return plausible(readReportedUsage(body));
+}
+
+/** What a whole answer, parsed, says of its usage. */
+export function readReportedUsage(body: unknown): ReportedUsage {
   if (Array.isArray(body)) return readChunks(body);
   if (!isFields(body)) return null;
   if (isMessage(body)) return readMessage(body);
@@ -33,7 +48,7 @@ export function readUsage(body: unknown): VendorUsage | null {
 }
 
 /** Google's stream, asked for without events, is an array of its chunks. */
-function readChunks(chunks: unknown[]): VendorUsage | null {
+function readChunks(chunks: unknown[]): ReportedUsage {
   const stream = new ContentStream();
   for (const chunk of chunks) {
     if (isFields(chunk) && isContent(chunk)) stream.read(chunk);
@@ -86,6 +101,11 @@ export class StreamUsage {
   }
 
   usage(): VendorUsage | null {
+    return plausible(this.reported());
+  }
+
+  /** What the stream said of its usage so far. */
+  reported(): ReportedUsage {
     return this.#reading?.usage() ?? null;
   }
 

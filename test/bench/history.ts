@@ -125,7 +125,7 @@ function callsByHour(endedAt: readonly number[]): Map<number, number> {
 async function writeObject(db: DatabaseSync, endedAt: readonly number[], presentMs: number): Promise<void> {
   const createdAtMs = presentMs - (HISTORY_HOURS + 1) * HOUR_MS;
   const addHour = db.prepare(
-    `INSERT INTO usage_hours (hour_ms, completed_calls, input_tokens, output_tokens, completed_cost_nano_usd)
+    `INSERT INTO usage_hours (hour_ms, completed_calls, input_tokens, output_tokens, completed_cost_rest_nano_usd)
      VALUES (?1, ?2, ?2 * 1000, ?2 * 500, ?2 * 7500000)
      ON CONFLICT (hour_ms) DO UPDATE SET completed_calls = completed_calls + excluded.completed_calls`,
   );

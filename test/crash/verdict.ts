@@ -203,6 +203,7 @@ function judgeDirectory(sent: Sent, directories: ObjectState[], say: Say): void 
 function judgeUsageHours(calls: Row[], hours: Row[], objects: Map<string, CustomerFacts>, say: Say): void {
   const finished = calls.filter(({ status }) => status === 'COMPLETED' || status === 'FAILED');
   const total = (of: Row[], column: string) => of.reduce((sum, row) => sum + BigInt(String(row[column] ?? 0)), 0n);
+  const cost = (of: Row[], kind: string) => total(of, `${kind}cost_usd`) * 1_000_000_000n + total(of, `${kind}cost_rest_nano_usd`);
   for (const [customerId, { usageHours }] of objects) {
     const own = finished.filter((row) => row.customer_id === customerId);
     const sums = [BigInt(own.length), total(own, 'input_tokens'), total(own, 'response_tokens'), total(own, 'cost_nano_usd')];
@@ -210,14 +211,14 @@ function judgeUsageHours(calls: Row[], hours: Row[], objects: Map<string, Custom
     equal(
       `usage hours of ${customerId} in D1`,
       sums,
-      ['calls', 'input_tokens', 'output_tokens', 'cost_nano_usd'].map((column) => total(inD1, column)),
+      [...['calls', 'input_tokens', 'output_tokens'].map((column) => total(inD1, column)), cost(inD1, '')],
       say,
     );
     const inObject = [
       total(usageHours, 'completed_calls') + total(usageHours, 'failed_calls'),
       total(usageHours, 'input_tokens'),
       total(usageHours, 'output_tokens'),
-      total(usageHours, 'completed_cost_nano_usd') + total(usageHours, 'failed_cost_nano_usd'),
+      cost(usageHours, 'completed_') + cost(usageHours, 'failed_'),
     ];
     equal(`usage hours of ${customerId} in its object`, sums, inObject, say);
   }

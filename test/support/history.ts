@@ -24,8 +24,8 @@ export interface ObjectHour {
 export async function writeObjectHours(organizationId: string, customerId: string, hours: readonly ObjectHour[]): Promise<void> {
   await runInDurableObject(customerStub(organizationId, customerId), (_, { storage }) => {
     storage.sql.exec(
-      `INSERT INTO usage_hours (hour_ms, completed_calls, failed_calls, input_tokens, output_tokens, completed_cost_nano_usd,
-         failed_cost_nano_usd, unpriced_calls, custom1, custom2, agentic_api)
+      `INSERT INTO usage_hours (hour_ms, completed_calls, failed_calls, input_tokens, output_tokens, completed_cost_rest_nano_usd,
+         failed_cost_rest_nano_usd, unpriced_calls, custom1, custom2, agentic_api)
        SELECT value ->> 'atMs', COALESCE(value ->> 'completedCalls', 0), COALESCE(value ->> 'failedCalls', 0),
          COALESCE(value ->> 'inputTokens', 0), COALESCE(value ->> 'outputTokens', 0), COALESCE(value ->> 'costNanoUsd', 0), 0,
          COALESCE(value ->> 'unpricedCalls', 0), COALESCE(value ->> 'custom1', 0), COALESCE(value ->> 'custom2', 0),
@@ -51,7 +51,7 @@ export interface ReportHour {
 export async function writeReportHours(organizationId: string, hours: readonly ReportHour[]): Promise<void> {
   await bindings.DB.prepare(
     `INSERT INTO usage_hours (organization_id, customer_id, hour_ms, feature, provider, model, outcome, calls, unpriced_calls, input_tokens,
-       cached_input_tokens, output_tokens, reasoning_tokens, searches, cost_nano_usd)
+       cached_input_tokens, output_tokens, reasoning_tokens, searches, cost_rest_nano_usd)
      SELECT ?1, value ->> 'customerId', value ->> 'atMs', COALESCE(value ->> 'feature', ''), '', COALESCE(value ->> 'model', ''),
        COALESCE(value ->> 'outcome', 'COMPLETED'), value ->> 'calls', 0, 0, 0, 0, 0, 0, COALESCE(value ->> 'costNanoUsd', 0)
      FROM json_each(?2)`,

@@ -8,10 +8,11 @@ import type { DatabaseSync } from 'node:sqlite';
 import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
 import { COUNT_USAGE } from '../../durable-objects/customer/projection.ts';
+import { nanoOfParts } from '../../src/domain/money.ts';
 import { ERASED_TABLES } from '../../src/storage/erasure.ts';
 import { applyMigration, openD1 } from '../support/d1.ts';
 
-const ROLLUPS = ['0006_usage_rollups.sql', '0007_feature_rollups.sql', '0008_usage_changes.sql'];
+const ROLLUPS = ['0006_usage_rollups.sql', '0007_feature_rollups.sql', '0008_usage_changes.sql', '0009_exact_sums.sql'];
 /** What an erasure removes rows of, in its order, as far as it touches usage. */
 const OF_CUSTOMERS = [...ERASED_TABLES.calls, ...ERASED_TABLES.usageHours];
 const HOUR = 3_600_000;
@@ -26,11 +27,15 @@ const FIGURES = [
   'output_tokens',
   'reasoning_tokens',
   'searches',
-  'cost_nano_usd',
+  'cost_usd',
+  'cost_rest_nano_usd',
 ];
+const COST = '(cost_usd * 1000000000 + cost_rest_nano_usd)';
 /** Not empty: also of a row without calls, nothing may be left. */
-const SOME_LEFT = `(${FIGURES.map((name) => `${name} <> 0`).join(' OR ')})`;
-const SUMS = FIGURES.map((name) => `SUM(${name})`).join(', ');
+const SOME_LEFT = `(${[...FIGURES.slice(0, -2), COST].map((name) => `${name} <> 0`).join(' OR ')})`;
+const SUMS = FIGURES.map((name) => `SUM(${name}) AS ${name}`).join(', ');
+/** The most that a column of 64 bits holds, which a call from before there were bounds may have cost. */
+const COST_MAX = 2n ** 63n - 1n;
 
 const open: DatabaseSync[] = [];
 afterEach(() => {
@@ -54,24 +59,28 @@ interface Sent {
   model: string | null;
   isPriced: boolean;
   tokens: number;
-  costNanoUsd: number;
+  costNanoUsd: bigint;
   revision: number;
 }
 
-const sent: fc.Arbitrary<Sent> = fc.record({
-  organizationId: fc.constantFrom(...ORGANIZATIONS),
-  call: fc.nat(4),
-  customerId: fc.constantFrom('ann', 'bob', 'cid'),
-  feature: fc.constantFrom('chat', 'search', null),
-  status: fc.constantFrom('IN_PROGRESS', 'COMPLETED', 'COMPLETED', 'FAILED', 'TIMEOUT', 'NOT_ALLOWED'),
-  // Over three days, so that some come long after later ones.
-  atMs: fc.nat(3 * DAY).map((after) => START + after),
-  model: fc.constantFrom('openai/gpt-4o', 'mistral/small', null),
-  isPriced: fc.boolean(),
-  tokens: fc.nat(1_000),
-  costNanoUsd: fc.nat(10_000),
-  revision: fc.integer({ min: 1, max: 9 }),
-});
+const sentOfCost = (costMax: bigint): fc.Arbitrary<Sent> =>
+  fc.record({
+    organizationId: fc.constantFrom(...ORGANIZATIONS),
+    call: fc.nat(4),
+    customerId: fc.constantFrom('ann', 'bob', 'cid'),
+    feature: fc.constantFrom('chat', 'search', null),
+    status: fc.constantFrom('IN_PROGRESS', 'COMPLETED', 'COMPLETED', 'FAILED', 'TIMEOUT', 'NOT_ALLOWED'),
+    // Over three days, so that some come long after later ones.
+    atMs: fc.nat(3 * DAY).map((after) => START + after),
+    model: fc.constantFrom('openai/gpt-4o', 'mistral/small', null),
+    isPriced: fc.boolean(),
+    tokens: fc.oneof(fc.nat(1_000), fc.constant(1_000_000_000)),
+    costNanoUsd: fc.oneof(fc.bigInt(0n, 10_000n), fc.bigInt(0n, costMax), fc.constant(costMax)),
+    revision: fc.integer({ min: 1, max: 9 }),
+  });
+const sent = sentOfCost(COST_MAX);
+/** Of which all calls of an organization fit into one 64-bit sum, as sums were before they had two columns. */
+const sentBefore = sentOfCost(COST_MAX / 5n);
 
 /** As the outbox sends it: a row that is no newer than the known one changes nothing. A call stays its customer's. */
 function send(
@@ -110,12 +119,19 @@ function sendBatch(db: DatabaseSync, calls: readonly Sent[]): void {
 
 const batches = fc.array(fc.array(sent, { maxLength: 20 }), { maxLength: 6 });
 
-/** Rows of a query as text, in one order. */
+/** Rows of a query with all digits of their numbers. */
+function exactRows(db: DatabaseSync, sql: string): Record<string, unknown>[] {
+  const statement = db.prepare(sql);
+  statement.setReadBigInts(true);
+  return statement.all();
+}
+
+/** Rows of a query as text, in one order. The two columns of a sum of cost are one figure. */
 const rows = (db: DatabaseSync, sql: string) =>
-  db
-    .prepare(sql)
-    .all()
-    .map((row) => Object.values(row).join(' | '))
+  exactRows(db, sql)
+    .map(({ cost_usd: usd, cost_rest_nano_usd: rest, ...row }) =>
+      [...Object.values(row), ...(usd === undefined ? [] : [nanoOfParts(String(usd), String(rest))])].join(' | '),
+    )
     .sort();
 
 /** What the hours must hold, from the calls; and every roll-up, as it is and as the hours sum to. */
@@ -124,7 +140,8 @@ function pairs(): [name: string, kept: string, summed: string][] {
     COALESCE(model_key, model_used, ''), CASE WHEN model_key IS NULL THEN 'openai' ELSE SUBSTR(model_key, 1, INSTR(model_key, '/') - 1) END,
     COUNT(*), SUM(status IN ('COMPLETED', 'FAILED') AND cost_nano_usd IS NULL), SUM(COALESCE(input_tokens, 0)),
     SUM(COALESCE(cached_input_tokens, 0)), SUM(COALESCE(response_tokens, 0)), SUM(COALESCE(reasoning_tokens, 0)), SUM(COALESCE(searches, 0)),
-    SUM(COALESCE(cost_nano_usd, 0)) FROM calls WHERE status <> 'IN_PROGRESS' GROUP BY 1, 2, 3, 4, 5, 6, 7`;
+    SUM(COALESCE(cost_nano_usd, 0) / 1000000000) AS cost_usd, SUM(COALESCE(cost_nano_usd, 0) % 1000000000) AS cost_rest_nano_usd
+    FROM calls WHERE status <> 'IN_PROGRESS' GROUP BY 1, 2, 3, 4, 5, 6, 7`;
   const ofHours = `SELECT organization_id, customer_id, hour_ms, feature, outcome, model, provider, ${FIGURES.join(', ')}
     FROM usage_hours WHERE ${SOME_LEFT}`;
   const dimensions = ['feature', 'provider', 'model', 'outcome'].flatMap((dimension): [string, string, string][] => {
@@ -138,7 +155,7 @@ function pairs(): [name: string, kept: string, summed: string][] {
     ];
   });
   const running = (key: string) =>
-    `SELECT ${key}, hour_ms, ${FIGURES.map((name) => `SUM(${name}) OVER (PARTITION BY ${key} ORDER BY hour_ms)`).join(', ')}
+    `SELECT ${key}, hour_ms, ${FIGURES.map((name) => `SUM(${name}) OVER (PARTITION BY ${key} ORDER BY hour_ms) AS ${name}`).join(', ')}
      FROM (SELECT ${key}, hour_ms, ${FIGURES.map((name) => `SUM(${name}) AS ${name}`).join(', ')} FROM usage_hours GROUP BY ${key}, hour_ms)`;
   const features = ['hour', 'day'].map((unit): [string, string, string] => {
     const time = unit === 'hour' ? 'hour_ms' : `hour_ms / ${DAY} * ${DAY}`;
@@ -176,9 +193,9 @@ function pairs(): [name: string, kept: string, summed: string][] {
     ],
     [
       'days of customers',
-      `SELECT organization_id, customer_id, day_ms, model, calls, failed_calls, cost_nano_usd FROM customer_days WHERE calls <> 0`,
-      `SELECT organization_id, customer_id, hour_ms / ${DAY} * ${DAY}, CASE WHEN cost_nano_usd > 0 THEN model ELSE '' END, SUM(calls),
-         SUM(CASE WHEN outcome = 'FAILED' THEN calls ELSE 0 END), SUM(cost_nano_usd)
+      `SELECT organization_id, customer_id, day_ms, model, calls, failed_calls, cost_usd, cost_rest_nano_usd FROM customer_days WHERE calls <> 0`,
+      `SELECT organization_id, customer_id, hour_ms / ${DAY} * ${DAY}, CASE WHEN ${COST} > 0 THEN model ELSE '' END, SUM(calls),
+         SUM(CASE WHEN outcome = 'FAILED' THEN calls ELSE 0 END), SUM(cost_usd) AS cost_usd, SUM(cost_rest_nano_usd) AS cost_rest_nano_usd
        FROM usage_hours WHERE outcome IN ('COMPLETED', 'FAILED') GROUP BY 1, 2, 3, 4 HAVING SUM(calls) <> 0`,
     ],
   ];
@@ -186,7 +203,26 @@ function pairs(): [name: string, kept: string, summed: string][] {
 
 function expectExact(db: DatabaseSync): void {
   for (const [name, kept, summed] of pairs()) expect([name, ...rows(db, kept)]).toEqual([name, ...rows(db, summed)]);
+  for (const organizationId of ORGANIZATIONS) {
+    const calls = exactRows(
+      db,
+      `SELECT cost_nano_usd AS cost FROM calls WHERE organization_id = '${organizationId}' AND cost_nano_usd IS NOT NULL`,
+    );
+    const cost = calls.reduce((sum, call) => sum + BigInt(String(call.cost)), 0n);
+    for (const source of COSTS_IN_ALL) {
+      const sql = `SELECT COALESCE(SUM(cost_usd), 0) AS usd, COALESCE(SUM(cost_rest_nano_usd), 0) AS rest FROM ${source}`;
+      const sums = exactRows(db, `${sql} ${source.includes('WHERE') ? 'AND' : 'WHERE'} organization_id = '${organizationId}'`);
+      expect([source, ...sums.map(({ usd, rest }) => nanoOfParts(String(usd), String(rest)))]).toEqual([source, cost]);
+    }
+  }
 }
+
+/** Where the costs of all calls are, each once. */
+const COSTS_IN_ALL = [
+  ...['usage_hours', 'customer_totals', 'customer_days', 'feature_customer_totals'],
+  ...['feature', 'provider', 'model', 'outcome'].map((dimension) => `organization_days WHERE dimension = '${dimension}'`),
+  ...['hour', 'day'].map((unit) => `feature_usage WHERE unit = '${unit}'`),
+];
 
 describe('the roll-ups', () => {
   test('are what the calls sum to, in whatever order and however often these are sent', () => {
@@ -204,7 +240,7 @@ describe('the roll-ups', () => {
 
   test('are the same for calls that were there before them, or before some of them', () => {
     fc.assert(
-      fc.property(fc.array(fc.array(sent, { maxLength: 25 }), { minLength: 4, maxLength: 4 }), (stages) => {
+      fc.property(fc.array(fc.array(sentBefore, { maxLength: 25 }), { minLength: 5, maxLength: 5 }), (stages) => {
         const db = migrated('0006');
         for (const [stage, calls] of stages.entries()) {
           for (const call of calls) send(db, call);
@@ -219,11 +255,42 @@ describe('the roll-ups', () => {
     );
   });
 
+  test('can be read where sums had left 64 bits before they had two columns, and go on from there', () => {
+    const db = migrated('0008_usage_changes.sql');
+    const call: Sent = {
+      ...{ organizationId: 'one', call: 0, customerId: 'ann', feature: 'chat', status: 'COMPLETED', atMs: START, model: 'openai/gpt-4o' },
+      ...{ isPriced: true, tokens: 1_000_000_000, costNanoUsd: COST_MAX, revision: 1 },
+    };
+    const figures = FIGURES.slice(0, -2).join(', ');
+    // As a version before this one counted, one call a batch.
+    const countBefore = () => {
+      db.exec(`INSERT INTO usage_hours (organization_id, customer_id, hour_ms, feature, provider, model, outcome, ${figures}, cost_nano_usd)
+        SELECT organization_id, customer_id, hour_ms, feature, provider, model, outcome, ${figures}, cost_nano_usd FROM usage_changes WHERE true
+        ON CONFLICT DO UPDATE SET calls = calls + 1, cost_nano_usd = cost_nano_usd + excluded.cost_nano_usd`);
+      db.exec('DELETE FROM usage_changes');
+    };
+    for (let n = 0; n < 3; n += 1) {
+      send(db, { ...call, call: n });
+      countBefore();
+    }
+    expect(db.prepare('SELECT typeof(cost_nano_usd) AS type FROM customer_totals').get()?.type).toBe('real');
+    // One that could not be counted waits.
+    send(db, { ...call, call: 3 });
+    applyMigration(db, '0009_exact_sums.sql');
+    sendBatch(db, [{ ...call, call: 4 }]);
+    for (const source of COSTS_IN_ALL) {
+      const [sum] = exactRows(db, `SELECT SUM(cost_usd) AS usd, SUM(cost_rest_nano_usd) AS rest FROM ${source}`);
+      const lost = 5n * COST_MAX - nanoOfParts(String(sum?.usd), String(sum?.rest));
+      // Of 46 billion dollars less than two.
+      expect([source, lost < 2_000_000_000n && lost > -2_000_000_000n]).toEqual([source, true]);
+    }
+  });
+
   test('do not move for a row that is sent again, nor for one that changes nothing of what is counted', () => {
     const db = migrated();
     const call: Sent = {
       ...{ organizationId: 'one', call: 1, customerId: 'ann', feature: 'chat', status: 'COMPLETED', atMs: START, model: 'openai/gpt-4o' },
-      ...{ isPriced: true, tokens: 10, costNanoUsd: 70, revision: 1 },
+      ...{ isPriced: true, tokens: 10, costNanoUsd: 70n, revision: 1 },
     };
     sendBatch(db, [call]);
     const before = db.prepare('SELECT total_changes() AS n').get()?.n as number;
@@ -239,7 +306,7 @@ describe('the roll-ups', () => {
     const db = migrated();
     const of = (n: number): Sent => ({
       ...{ organizationId: 'one', call: n, customerId: `c${n}`, feature: `f${n % 5}`, status: 'COMPLETED', atMs: START },
-      ...{ model: `vendor/m${n % 7}`, isPriced: true, tokens: 1, costNanoUsd: 1, revision: 1 },
+      ...{ model: `vendor/m${n % 7}`, isPriced: true, tokens: 1, costNanoUsd: 1n, revision: 1 },
     });
     sendBatch(
       db,
@@ -260,7 +327,7 @@ test('calls that come together change each sum once, however many they are', () 
     const before = db.prepare('SELECT total_changes() AS n').get()?.n as number;
     const call: Omit<Sent, 'call'> = {
       ...{ organizationId: 'one', customerId: 'ann', feature: 'chat', status: 'COMPLETED', atMs: START, model: 'openai/gpt-4o' },
-      ...{ isPriced: true, tokens: 10, costNanoUsd: 70, revision: 1 },
+      ...{ isPriced: true, tokens: 10, costNanoUsd: 70n, revision: 1 },
     };
     sendBatch(
       db,

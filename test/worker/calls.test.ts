@@ -223,17 +223,21 @@ describe("an organization's own price", () => {
 });
 
 describe('the largest call', () => {
-  test('at the highest rate is exact in every place, far above 2^53', async () => {
+  test('at the highest rate is exact in every place, and a larger one is refused by name', async () => {
     const other = await createTenant(operator);
     const params = { org: other.organizationId, modelKey: 'ft:largest' };
     const rates = { inputUsdPerMillion: 2_000, outputUsdPerMillion: 1_999.999999999 };
     expect((await operator.send('setPrice', { params, body: rates })).status).toBe(200);
     expect((await operator.send('setPrice', { params, body: { ...rates, inputUsdPerMillion: 2_000.1 } })).refusal.code).toBe('BAD_REQUEST');
     await other.api.send('beginCall', { body: { customerId: 'whale' }, headers: { 'Idempotency-Key': 'whale-1' } });
-    const body = { callId: 'whale-1', modelUsed: 'ft:largest', inputTokens: 1e12, responseTokens: 1e12 - 1 };
+    const body = { callId: 'whale-1', modelUsed: 'ft:largest', inputTokens: 1e9, responseTokens: 1e9 - 1 };
+    for (const field of ['inputTokens', 'responseTokens', 'reasoningTokens', 'searches', 'audio', 'audioSeconds']) {
+      const { refusal } = await other.api.send('endCall', { body: { ...body, [field]: 1e9 + 1 } });
+      expect([refusal.code, refusal.message]).toEqual(['BAD_REQUEST', expect.stringMatching(new RegExp(`^${field}: .*1000000000`))]);
+    }
     const ended = (await other.api.send('endCall', { body })).data;
-    // 10^12 x 2,000 and (10^12 - 1) x 1,999.999999999 USD per million, in nano-USD; the second is rounded half up
-    const exact = (2_000_000_000_000_000_000n + (999_999_999_999n * 1_999_999_999_999n + 500_000n) / 1_000_000n).toString();
+    // 10^9 x 2,000 and (10^9 - 1) x 1,999.999999999 USD per million, in nano-USD; the second is rounded half up
+    const exact = (2_000_000_000_000_000n + (999_999_999n * 1_999_999_999_999n + 500_000n) / 1_000_000n).toString();
     expect(ended.costUsdNano).toBe(exact);
     expect(ended.spendVelocity?.windows.day.completedCostUsd).toBe(ended.costUSD);
     await runDurableObjectAlarm(customerStub(other.organizationId, 'whale'));

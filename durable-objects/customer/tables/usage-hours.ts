@@ -1,7 +1,8 @@
 /**
- * Usage by UTC hour of the end of calls. Sums of money are read as text: above 2^53 a number would be rounded.
+ * Usage by UTC hour of the end of calls. Sums of money are kept in two columns, whole dollars and what remains in nano-USD,
+ * because one would leave 64 bits, and are read as text: above 2^53 a number would be rounded.
  */
-import type { NanoUsd } from '../../../src/domain/money.ts';
+import { type NanoUsd, nanoOfParts, partsOfNano } from '../../../src/domain/money.ts';
 import type { MeterSlot } from '../../../src/domain/plan.ts';
 import type { SentColumn } from '../../../src/domain/readings/series-hours.ts';
 
@@ -25,7 +26,7 @@ const COLUMNS: Record<SentColumn, string> = {
   failedCalls: 'failed_calls',
   inputTokens: 'input_tokens',
   outputTokens: 'output_tokens',
-  costNanoUsd: 'completed_cost_nano_usd + failed_cost_nano_usd',
+  costNanoUsd: '(completed_cost_usd + failed_cost_usd) * 1000000000 + completed_cost_rest_nano_usd + failed_cost_rest_nano_usd',
   agenticApi: SLOT_COLUMNS.AGENTIC_API,
   customMeter1: SLOT_COLUMNS.CUSTOM1,
   customMeter2: SLOT_COLUMNS.CUSTOM2,
@@ -60,25 +61,30 @@ export class UsageHourTable {
   }
 
   #write(hourMs: number, usage: UsageHour): void {
+    const [completed, failed] = [partsOfNano(usage.completedCostNanoUsd), partsOfNano(usage.failedCostNanoUsd)];
     this.#sql.exec(
-      `INSERT INTO usage_hours (hour_ms, completed_calls, failed_calls, input_tokens, output_tokens, completed_cost_nano_usd, failed_cost_nano_usd,
-         unpriced_calls)
-       VALUES (?, ?, ?, ?, ?, CAST(? AS INTEGER), CAST(? AS INTEGER), ?)
+      `INSERT INTO usage_hours (hour_ms, completed_calls, failed_calls, input_tokens, output_tokens, completed_cost_usd,
+         completed_cost_rest_nano_usd, failed_cost_usd, failed_cost_rest_nano_usd, unpriced_calls)
+       VALUES (?, ?, ?, ?, ?, CAST(? AS INTEGER), CAST(? AS INTEGER), CAST(? AS INTEGER), CAST(? AS INTEGER), ?)
        ON CONFLICT (hour_ms) DO UPDATE SET
          completed_calls = completed_calls + excluded.completed_calls,
          failed_calls = failed_calls + excluded.failed_calls,
          input_tokens = input_tokens + excluded.input_tokens,
          output_tokens = output_tokens + excluded.output_tokens,
-         completed_cost_nano_usd = completed_cost_nano_usd + excluded.completed_cost_nano_usd,
-         failed_cost_nano_usd = failed_cost_nano_usd + excluded.failed_cost_nano_usd,
+         completed_cost_usd = completed_cost_usd + excluded.completed_cost_usd,
+         completed_cost_rest_nano_usd = completed_cost_rest_nano_usd + excluded.completed_cost_rest_nano_usd,
+         failed_cost_usd = failed_cost_usd + excluded.failed_cost_usd,
+         failed_cost_rest_nano_usd = failed_cost_rest_nano_usd + excluded.failed_cost_rest_nano_usd,
          unpriced_calls = unpriced_calls + excluded.unpriced_calls`,
       hourMs,
       usage.completedCalls,
       usage.failedCalls,
       usage.inputTokens,
       usage.outputTokens,
-      usage.completedCostNanoUsd.toString(),
-      usage.failedCostNanoUsd.toString(),
+      completed.usd,
+      completed.restNanoUsd,
+      failed.usd,
+      failed.restNanoUsd,
       usage.unpricedCalls,
     );
   }
@@ -94,18 +100,23 @@ export class UsageHourTable {
   velocity(atMs: number): Record<'hour' | 'day', { calls: number; costNanoUsd: NanoUsd }> {
     this.flush();
     const [hourMs, dayMs] = [atMs - (atMs % HOUR_MS), atMs - (atMs % DAY_MS)];
-    const { hourCalls, hourCost, dayCalls, dayCost } = this.#sql
-      .exec<{ hourCalls: number; hourCost: string; dayCalls: number; dayCost: string }>(
-        `SELECT COALESCE(SUM(completed_calls) FILTER (WHERE hour_ms = ?1), 0) AS hourCalls,
-           CAST(COALESCE(SUM(completed_cost_nano_usd) FILTER (WHERE hour_ms = ?1), 0) AS TEXT) AS hourCost,
-           COALESCE(SUM(completed_calls), 0) AS dayCalls, CAST(COALESCE(SUM(completed_cost_nano_usd), 0) AS TEXT) AS dayCost
+    const inHour = 'FILTER (WHERE hour_ms = ?1)';
+    const sum = (column: string, within = '') => `CAST(COALESCE(SUM(${column}) ${within}, 0) AS TEXT)`;
+    const row = this.#sql
+      .exec<Record<'hourCalls' | 'hourUsd' | 'hourRest' | 'dayCalls' | 'dayUsd' | 'dayRest', string>>(
+        `SELECT ${sum('completed_calls', inHour)} AS hourCalls, ${sum('completed_calls')} AS dayCalls,
+           ${sum('completed_cost_usd', inHour)} AS hourUsd, ${sum('completed_cost_rest_nano_usd', inHour)} AS hourRest,
+           ${sum('completed_cost_usd')} AS dayUsd, ${sum('completed_cost_rest_nano_usd')} AS dayRest
          FROM usage_hours WHERE hour_ms >= ?2 AND hour_ms < ?3`,
         hourMs,
         dayMs,
         dayMs + DAY_MS,
       )
       .one();
-    return { hour: { calls: hourCalls, costNanoUsd: BigInt(hourCost) }, day: { calls: dayCalls, costNanoUsd: BigInt(dayCost) } };
+    return {
+      hour: { calls: Number(row.hourCalls), costNanoUsd: nanoOfParts(row.hourUsd, row.hourRest) },
+      day: { calls: Number(row.dayCalls), costNanoUsd: nanoOfParts(row.dayUsd, row.dayRest) },
+    };
   }
 
   /**

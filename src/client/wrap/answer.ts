@@ -67,7 +67,7 @@ export function readStream(response: Response, metering: StreamMetering): Respon
   };
   const transform: Transform = async (event, reading) => {
     // The last word, after which OpenAI's SDK reads no further: its caller should find the call ended.
-    if (event.data === DONE) await end({ end: 'completed', completed: true, usage: reading.usage(), failure: reading.failed });
+    if (event.data === DONE) await end({ end: 'completed', completed: true, usage: reading.reported(), failure: reading.failed });
     return hidesUsage && isUsageChunk(event) ? null : event;
   };
   const bounds = { idleTimeoutMs: IDLE_MS_MAX, drainMsMax: DRAIN_MS_MAX, bytesMax: DRAIN_BYTES_MAX };

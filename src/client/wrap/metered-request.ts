@@ -6,7 +6,7 @@
  * be no further try. A request that goes on after its answer, as automatic function calling does, begins another call.
  */
 import type { StreamOutcome } from '../../vendors/tee.ts';
-import type { VendorUsage } from '../../vendors/usage.ts';
+import { plausible, type VendorUsage } from '../../vendors/usage.ts';
 import type { CallFailure, CallScope, CallUsage } from '../call.ts';
 import { type PlainOutcome, readPlain, readStream } from './answer.ts';
 import { CallDeniedError } from './denied.ts';
@@ -95,7 +95,7 @@ export class MeteredRequest {
       hidesUsage: opening.hidesUsage,
       signal,
       onAbort: () => (opening.signal?.aborted ? abort() : undefined),
-      onEnd: (outcome) => ends(outcome.usage, failureOf(outcome)).finally(over),
+      onEnd: (outcome) => ends(plausible(outcome.usage), failureOf(outcome)).finally(over),
     });
   }
 

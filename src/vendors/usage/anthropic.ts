@@ -5,17 +5,17 @@
  * the prompt's figures and each `message_delta` brings totals so far, which replace what was said before. The tokens
  * of a compaction are billed but not in the totals: they stand in `iterations` alone.
  */
-import { checked, count, type Fields, fieldsOf, isFields, listOf, modelName, type StreamReading, type VendorUsage } from './figures.ts';
+import { checked, count, type Fields, fieldsOf, isFields, listOf, modelName, type ReportedUsage, type StreamReading } from './figures.ts';
 
 export function isMessage(body: Fields): boolean {
   return body.type === 'message';
 }
 
-export function readMessage(body: Fields): VendorUsage | null {
+export function readMessage(body: Fields): ReportedUsage {
   return isFields(body.usage) ? figuresOf(body.model, body.usage) : null;
 }
 
-function figuresOf(model: unknown, usage: Fields): VendorUsage | null {
+function figuresOf(model: unknown, usage: Fields): ReportedUsage {
   if (usage.input_tokens == null || usage.output_tokens == null) return null;
   const compactions = listOf(usage.iterations)
     .map(fieldsOf)
@@ -74,7 +74,7 @@ export class MessageStream implements StreamReading {
     }
   }
 
-  usage(): VendorUsage | null {
+  usage(): ReportedUsage {
     return this.#usage && figuresOf(this.#model, this.#usage);
   }
 

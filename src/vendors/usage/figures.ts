@@ -1,8 +1,8 @@
 /**
  * What every vendor's usage becomes, and the reading of single figures out of answers that nobody vouches for.
  *
- * A figure is what the vendor wrote or it is nothing: a negative, broken or textual count makes the whole usage unknown,
- * because a call with half of its usage would be billed as if it were all.
+ * A figure is what the vendor wrote or it is nothing: a negative, broken, textual or impossibly large count makes the whole
+ * usage implausible, because a call with half of its usage would be billed as if it were all.
  */
 
 /** The ladder of reasoning efforts, lowest first: the words of OpenAI, which contract 4.2 takes over. */
@@ -28,6 +28,17 @@ export interface VendorUsage {
   reasoningEffort?: Effort;
 }
 
+/** In place of usage: some was reported, but with a figure that no call has, or a part larger than its whole. */
+export const IMPLAUSIBLE = 'IMPLAUSIBLE';
+
+/** What an answer says of its usage; `null` where it says nothing. */
+export type ReportedUsage = VendorUsage | typeof IMPLAUSIBLE | null;
+
+/** The usage, where it is one. */
+export function plausible(reported: ReportedUsage): VendorUsage | null {
+  return reported === IMPLAUSIBLE ? null : reported;
+}
+
 /** An error that arrived inside a stream that had begun well. */
 export interface VendorFailure {
   code: string;
@@ -38,7 +49,7 @@ export interface VendorFailure {
 export interface StreamReading {
   /** Takes the next event, parsed. */
   read(event: Fields): void;
-  usage(): VendorUsage | null;
+  usage(): ReportedUsage;
   /** The vendor's own mark of the end went by: all was said. */
   readonly completed: boolean;
   /** The answer is whole; where the stream is not `completed`, its usage may still follow. */
@@ -48,7 +59,7 @@ export interface StreamReading {
 export type Fields = Record<string, unknown>;
 
 /** More tokens than any call has; what an end of a call may report at most. */
-const COUNT_MAX = 1_000_000_000_000;
+export const COUNT_MAX = 1_000_000_000;
 /** What a recorded call takes as a model's name. */
 const MODEL_LENGTH_MAX = 300;
 
@@ -95,11 +106,11 @@ export class Stops {
 }
 
 /** The usage, unless one of its figures is broken or a part is larger than its whole. */
-export function checked(usage: VendorUsage): VendorUsage | null {
+export function checked(usage: VendorUsage): VendorUsage | typeof IMPLAUSIBLE {
   const { inputTokens, cachedInputTokens, cacheWriteInputTokens, responseTokens, reasoningTokens, searches = 0 } = usage;
   const counts = [inputTokens, cachedInputTokens, cacheWriteInputTokens, responseTokens, reasoningTokens, searches];
-  if (!counts.every((figure) => figure >= 0 && figure <= COUNT_MAX)) return null;
-  return cachedInputTokens + cacheWriteInputTokens <= inputTokens && reasoningTokens <= responseTokens ? usage : null;
+  if (!counts.every((figure) => figure >= 0 && figure <= COUNT_MAX)) return IMPLAUSIBLE;
+  return cachedInputTokens + cacheWriteInputTokens <= inputTokens && reasoningTokens <= responseTokens ? usage : IMPLAUSIBLE;
 }
 
 export function modelName(value: unknown): { modelUsed?: string } {

@@ -12,20 +12,20 @@ import {
   isFields,
   listOf,
   modelName,
+  type ReportedUsage,
   Stops,
   type StreamReading,
-  type VendorUsage,
 } from './figures.ts';
 
 export function isContent(body: Fields): boolean {
   return isFields(body.usageMetadata) || Array.isArray(body.candidates) || isFields(body.promptFeedback);
 }
 
-export function readContent(body: Fields): VendorUsage | null {
+export function readContent(body: Fields): ReportedUsage {
   return isFields(body.usageMetadata) ? figuresOf(body.modelVersion, body.usageMetadata, searchesOf(body)) : null;
 }
 
-function figuresOf(model: unknown, usage: Fields, searches: number | null): VendorUsage | null {
+function figuresOf(model: unknown, usage: Fields, searches: number | null): ReportedUsage {
   if (usage.promptTokenCount == null) return null;
   const reasoningTokens = count(usage.thoughtsTokenCount);
   return checked({
@@ -73,7 +73,7 @@ export class ContentStream implements StreamReading {
     return this.completed;
   }
 
-  usage(): VendorUsage | null {
+  usage(): ReportedUsage {
     return this.#usage && figuresOf(this.#model, this.#usage, this.#searches);
   }
 }

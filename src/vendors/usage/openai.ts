@@ -16,9 +16,9 @@ import {
   listOf,
   modelName,
   providerOf,
+  type ReportedUsage,
   Stops,
   type StreamReading,
-  type VendorUsage,
 } from './figures.ts';
 
 /** Chat completions, completions, embeddings: everything that counts `prompt_tokens`. */
@@ -26,11 +26,11 @@ export function isCompletion(body: Fields): boolean {
   return Array.isArray(body.choices) || fieldsOf(body.usage).prompt_tokens !== undefined;
 }
 
-export function readCompletion(body: Fields): VendorUsage | null {
+export function readCompletion(body: Fields): ReportedUsage {
   return isFields(body.usage) ? completionFigures(body.model, body.usage) : null;
 }
 
-function completionFigures(model: unknown, usage: Fields): VendorUsage | null {
+function completionFigures(model: unknown, usage: Fields): ReportedUsage {
   if (usage.prompt_tokens == null) return null;
   const prompt = fieldsOf(usage.prompt_tokens_details);
   const inputTokens = count(usage.prompt_tokens);
@@ -56,7 +56,7 @@ export function isResponse(body: Fields): boolean {
   return body.object === 'response' || fieldsOf(body.usage).input_tokens !== undefined;
 }
 
-export function readResponse(body: Fields): VendorUsage | null {
+export function readResponse(body: Fields): ReportedUsage {
   const usage = fieldsOf(body.usage);
   if (usage.input_tokens == null) return null;
   const input = fieldsOf(usage.input_tokens_details);
@@ -93,7 +93,7 @@ export class CompletionStream implements StreamReading {
     for (const choice of listOf(event.choices)) this.#stops.read(choice, 'finish_reason');
   }
 
-  usage(): VendorUsage | null {
+  usage(): ReportedUsage {
     return this.#usage && completionFigures(this.#model, this.#usage);
   }
 
@@ -133,7 +133,7 @@ export class ResponseStream implements StreamReading {
     return this.completed;
   }
 
-  usage(): VendorUsage | null {
+  usage(): ReportedUsage {
     return readResponse(this.#response);
   }
 }

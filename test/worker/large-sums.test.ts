@@ -1,0 +1,105 @@
+/**
+ * However much an organization's calls cost, its sums are exact, its customers' changes reach D1, and nobody else's page breaks.
+ */
+import { runDurableObjectAlarm } from 'cloudflare:test';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { COUNT_USAGE } from '../../durable-objects/customer/projection.ts';
+import { TOKENS_MAX, USD_PER_MILLION_MAX } from '../../src/contract/fields.ts';
+import { createTenant, type Tenant } from '../support/api.ts';
+import { bindings, customerStub, operator } from '../support/worker.ts';
+import { Visitor } from './console-visitor.ts';
+
+const MODEL = 'ft:dearest';
+/** Input and output of the largest call at the highest rate. */
+const COST_MAX = 2n * BigInt(TOKENS_MAX) * BigInt(USD_PER_MILLION_MAX) * 1_000n;
+/** Enough of them to leave 64 bits twice. */
+const CALLS = 6_000;
+const ENDS = 20;
+
+let tenant: Tenant;
+beforeAll(async () => {
+  tenant = await createTenant(operator);
+  const params = { org: tenant.organizationId, modelKey: MODEL };
+  const rates = { inputUsdPerMillion: USD_PER_MILLION_MAX, outputUsdPerMillion: USD_PER_MILLION_MAX };
+  expect((await operator.send('setPrice', { params, body: rates })).status).toBe(200);
+});
+
+async function endLargest(callId: string) {
+  await tenant.api.send('beginCall', { body: { customerId: 'whale', feature: 'dear' }, headers: { 'Idempotency-Key': callId } });
+  const body = { callId, modelUsed: MODEL, inputTokens: TOKENS_MAX, responseTokens: TOKENS_MAX };
+  return (await tenant.api.send('endCall', { body })).data;
+}
+
+/** More calls like the one that D1 has, and in the object's hour what they come to. */
+async function copyCall(copies: number): Promise<void> {
+  const columns = (await bindings.DB.prepare(`SELECT name FROM pragma_table_info('calls')`).all<{ name: string }>()).results;
+  const values = columns.map(({ name }) => (name === 'call_id' ? `'copy-' || number.value` : name)).join(', ');
+  await bindings.DB.batch([
+    bindings.DB.prepare(
+      `INSERT INTO calls (${columns.map(({ name }) => name).join(', ')}) SELECT ${values} FROM calls
+       CROSS JOIN json_each(?) AS number WHERE organization_id = ? AND call_id = 'end-0'`,
+    ).bind(JSON.stringify(Array.from({ length: copies }, (_, n) => n)), tenant.organizationId),
+    ...COUNT_USAGE.map((sql) => bindings.DB.prepare(sql)),
+  ]);
+}
+
+describe('an organization whose costs leave 64 bits', () => {
+  test('has exact reports in every dimension, the dearest first, and its ends still reach D1', async () => {
+    for (let n = 0; n < ENDS; n += 1) expect((await endLargest(`end-${n}`)).costUsdNano).toBe(String(COST_MAX));
+    await tenant.api.send('beginCall', { body: { customerId: 'minnow' }, headers: { 'Idempotency-Key': 'small' } });
+    await tenant.api.send('endCall', { body: { callId: 'small', modelUsed: MODEL, inputTokens: 1 } });
+    for (const customerId of ['whale', 'minnow']) await runDurableObjectAlarm(customerStub(tenant.organizationId, customerId));
+    await copyCall(CALLS - ENDS);
+    await endLargest('last');
+    await runDurableObjectAlarm(customerStub(tenant.organizationId, 'whale'));
+    const { outbox } = (await operator.send('readCustomer', { params: { org: tenant.organizationId, customerId: 'whale' } })).data;
+    expect(outbox).toMatchObject({ pending: 0 });
+
+    const whole = BigInt(CALLS + 1) * COST_MAX;
+    expect(whole > 2n ** 64n).toBe(true);
+    const small = 2_000_000n;
+    for (const query of [{}, { customerId: 'whale' }, { feature: 'dear' }] as Record<string, string>[]) {
+      const { data } = await tenant.api.send('readUsageSummary', { query });
+      const others = Object.keys(query).length === 0 ? small : 0n;
+      expect([query, data.totals.costUsdNano]).toEqual([query, String(whole + others)]);
+      expect(data.totals.inputTokens).toBe((CALLS + 1) * TOKENS_MAX + (others > 0n ? 1 : 0));
+      expect(data.byDay.reduce((sum, { costUsdNano }) => sum + BigInt(costUsdNano), 0n)).toBe(whole + others);
+      expect(data.byCustomer[0]).toMatchObject({ customerId: 'whale', costUsdNano: String(whole) });
+      expect(data.byFeature[0]).toMatchObject({ feature: 'dear', costUsdNano: String(whole) });
+      expect(data.byModel[0]).toMatchObject({ model: MODEL, costUsdNano: String(whole + others) });
+    }
+    for (const query of [{}, { customerId: 'whale' }] as Record<string, string>[])
+      expect((await tenant.api.send('readUsageAnomalies', { query })).status).toBe(200);
+  });
+
+  test('is read on the pages of the operator and of the organization', async () => {
+    const visitor = new Visitor();
+    await visitor.signIn();
+    const dollars = Number((BigInt(CALLS + 1) * COST_MAX) / 1_000_000_000n).toLocaleString('en');
+    expect(dollars).toBe('24,004,000,000');
+    for (const path of ['/console', `/console/organizations/${tenant.organizationId}`]) {
+      const { text } = await visitor.read(path);
+      expect([path, text.includes('whale')]).toEqual([path, true]);
+    }
+  });
+});
+
+describe('an organization whose figures cannot be read', () => {
+  test('is said to be so in the overview, where the others are read', async () => {
+    const broken = await createTenant(operator);
+    await operator.send('updateOrganization', { params: { org: broken.organizationId }, body: { name: 'Broken figures' } });
+    // As nothing writes it: no cost is text.
+    await bindings.DB.prepare(
+      `INSERT INTO organization_days (organization_id, dimension, day_ms, key, calls, unpriced_calls, input_tokens, cached_input_tokens,
+         output_tokens, reasoning_tokens, searches, cost_usd, cost_rest_nano_usd)
+       VALUES (?, 'model', ?, 'm', 1, 0, 0, 0, 0, 0, 0, 1e300, 0)`,
+    )
+      .bind(broken.organizationId, Math.floor(Date.now() / 86_400_000) * 86_400_000 - 86_400_000)
+      .run();
+    const visitor = new Visitor();
+    await visitor.signIn();
+    const { text } = await visitor.read('/console');
+    expect(text).toMatch(/Broken figures.*cannot be read/);
+    expect(text).toContain('whale');
+  });
+});
