@@ -10,6 +10,7 @@ import type { Env } from '../../env.ts';
 import { readCatalog } from '../../operator/catalog.ts';
 import { readHealth } from '../../operator/health.ts';
 import { listOrganizations } from '../../operator/organizations.ts';
+import { errorText } from '../../platform/error-text.ts';
 import { sumUsage, type UsageGroup } from '../../storage/usage.ts';
 import { deferrer } from '../caller.ts';
 import { CONSOLE_PATH, type ConsoleEnv, customerPath, organizationPath } from '../context.ts';
@@ -30,6 +31,8 @@ const GROUPS_MAX = 12;
 
 interface OrganizationUsage {
   organization: Organization;
+  /** Its figures could not be read: there are none here. */
+  unread: boolean;
   days: DayUsage[];
   models: UsageGroup[];
   features: UsageGroup[];
@@ -63,15 +66,35 @@ export function mountOverview(app: Hono<ConsoleEnv>): void {
   });
 }
 
+/** Where the figures of one organization cannot be read, the others are shown all the same. */
 async function readUsage(env: Env, organization: Organization, nowMs: number): Promise<OrganizationUsage> {
+  const days = lastDays(nowMs);
+  try {
+    return { organization, unread: false, ...(await sumDays(env, organization, days)) };
+  } catch (error) {
+    const { organizationId } = organization;
+    console.warn(JSON.stringify({ event: 'organization_usage_not_read', organizationId, error: errorText(error) }));
+    return { organization, unread: true, days: lastDays(nowMs), models: [], features: [], customers: [] };
+  }
+}
+
+function lastDays(nowMs: number): DayUsage[] {
   const firstMs = nowMs - (nowMs % DAY_MS) - (DAYS - 1) * DAY_MS;
-  const days = Array.from({ length: DAYS }, (_, index) => emptyDay(firstMs + index * DAY_MS));
+  return Array.from({ length: DAYS }, (_, index) => emptyDay(firstMs + index * DAY_MS));
+}
+
+async function sumDays(
+  env: Env,
+  { organizationId }: Organization,
+  days: DayUsage[],
+): Promise<Omit<OrganizationUsage, 'organization' | 'unread'>> {
+  const firstMs = days[0]?.startMs ?? 0;
   const filter = { fromMs: firstMs, toMs: firstMs + DAYS * DAY_MS };
   const borders = days.map(({ startMs }) => ({ startMs, endMs: startMs + DAY_MS }));
   const dimensions = ['day', 'model', 'feature', 'customer'] as const;
-  const { day, model, feature, customer } = await sumUsage(env, organization.organizationId, filter, dimensions, GROUPS_MAX, borders);
+  const { day, model, feature, customer } = await sumUsage(env, organizationId, filter, dimensions, GROUPS_MAX, borders);
   for (const group of day) addTo(days[Number(group.key)], group);
-  return { organization, days, models: model, features: feature, customers: customer };
+  return { days, models: model, features: feature, customers: customer };
 }
 
 function emptyDay(startMs: number): DayUsage {
@@ -154,12 +177,15 @@ const ORGANIZATION_COLUMNS = [
   { title: 'Default plan', cell: ({ organization }: OrganizationUsage) => organization.defaultPlanId ?? <Badge tone="warn">none</Badge> },
   {
     title: 'Calls a day',
-    cell: ({ organization, days }: OrganizationUsage) => (
-      <Sparkline values={days.map(({ calls }) => calls)} label={`Calls a day of ${organization.name}`} />
-    ),
+    cell: ({ organization, days, unread }: OrganizationUsage) =>
+      unread ? (
+        <Badge tone="bad">its figures cannot be read</Badge>
+      ) : (
+        <Sparkline values={days.map(({ calls }) => calls)} label={`Calls a day of ${organization.name}`} />
+      ),
   },
-  { title: 'Calls', figure: true, cell: (usage: OrganizationUsage) => <Compact value={callsOf(usage)} /> },
-  { title: 'Cost', figure: true, cell: (usage: OrganizationUsage) => <Usd nano={sumOf(usage)} /> },
+  { title: 'Calls', figure: true, cell: (usage: OrganizationUsage) => !usage.unread && <Compact value={callsOf(usage)} /> },
+  { title: 'Cost', figure: true, cell: (usage: OrganizationUsage) => !usage.unread && <Usd nano={sumOf(usage)} /> },
 ];
 
 /** Groups of the same name as one, the dearest first. */
