@@ -160,6 +160,14 @@ describe("a line of a batch's file", () => {
     expect(read('no json at all')).toEqual({ customId: 'line 3', outcome: { usage: null } });
   });
 
+  test.each([1_000_000_001, -1, 1.5])('that says it used %d tokens has no figures, and is not free', (figure) => {
+    const body = { object: 'chat.completion', model: 'gpt-5.2', choices: [], usage: { ...usage, prompt_tokens: figure } };
+    for (const status of [200, 500]) {
+      const { outcome } = read({ custom_id: 'a', response: { status_code: status, body } });
+      expect(outcome.usage).toBe('IMPLAUSIBLE');
+    }
+  });
+
   test('has an id of its own, which can be a key', async () => {
     expect(await callIdOf('batch_1', 'a')).toBe('batch:batch_1:a');
     const ids = await Promise.all(['ü', 'ö', 'a b', 'x'.repeat(300), 'x'.repeat(301)].map((id) => callIdOf('batch_1', id)));

@@ -2,7 +2,8 @@
  * The usage is what the vendor wrote, in our terms: the same figures hand-computed from answers of recorded shape.
  */
 import { describe, expect, test } from 'vitest';
-import { readUsage, type VendorUsage } from '../../src/vendors/usage.ts';
+import { TOKENS_MAX } from '../../src/contract/fields.ts';
+import { IMPLAUSIBLE, readReportedUsage, readUsage, type VendorUsage } from '../../src/vendors/usage.ts';
 
 const NONE = { inputTokens: 0, cachedInputTokens: 0, cacheWriteInputTokens: 0, responseTokens: 0, reasoningTokens: 0 };
 const used = (figures: Partial<VendorUsage>): VendorUsage => ({ ...NONE, ...figures });
@@ -194,8 +195,8 @@ describe('plain answers', () => {
     expect(readUsage(body)).toEqual(expected);
   });
 
-  const broken = [-1, 1.5, '12', Number.NaN, Number.POSITIVE_INFINITY, true, [3], {}, 1e13];
-  test.each(broken)('a figure %j makes the usage unknown, wherever it stands', (figure) => {
+  const broken = [-1, 1.5, '12', Number.NaN, Number.POSITIVE_INFINITY, true, [3], {}, TOKENS_MAX + 1, 1e13];
+  test.each(broken)('a figure %j makes the usage implausible, wherever it stands', (figure) => {
     const bodies = [
       chat({ prompt_tokens: figure, completion_tokens: 1 }),
       chat({ prompt_tokens: 1, completion_tokens: figure }),
@@ -215,11 +216,19 @@ describe('plain answers', () => {
       content({ promptTokenCount: 1, toolUsePromptTokenCount: figure }),
     ];
     expect(bodies.map(readUsage)).toEqual(bodies.map(() => null));
+    expect(bodies.map(readReportedUsage)).toEqual(bodies.map(() => IMPLAUSIBLE));
   });
 
-  test('a part that is larger than its whole makes the usage unknown', () => {
-    expect(readUsage(chat({ prompt_tokens: 5, completion_tokens: 1, prompt_tokens_details: { cached_tokens: 6 } }))).toBeNull();
-    expect(readUsage(response({ input_tokens: 1, output_tokens: 5, output_tokens_details: { reasoning_tokens: 6 } }))).toBeNull();
+  test('the most tokens that a caller may report are the most that a vendor may', () => {
+    expect(readUsage(chat({ prompt_tokens: TOKENS_MAX, completion_tokens: TOKENS_MAX }))).toMatchObject({ inputTokens: TOKENS_MAX });
+    // Two figures that are one of ours together.
+    expect(readReportedUsage(message({ input_tokens: TOKENS_MAX, output_tokens: 1, cache_read_input_tokens: 1 }))).toBe(IMPLAUSIBLE);
+  });
+
+  test('a part that is larger than its whole makes the usage implausible', () => {
+    const cached = chat({ prompt_tokens: 5, completion_tokens: 1, prompt_tokens_details: { cached_tokens: 6 } });
+    const reasoning = response({ input_tokens: 1, output_tokens: 5, output_tokens_details: { reasoning_tokens: 6 } });
+    for (const body of [cached, reasoning]) expect([readUsage(body), readReportedUsage(body)]).toEqual([null, IMPLAUSIBLE]);
   });
 
   test.each([

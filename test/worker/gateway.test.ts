@@ -160,6 +160,54 @@ test.each<[string, object[], string, string | undefined]>([
   expect(call?.outcome?.price).toEqual({ status: 'UNAVAILABLE', reason: 'USAGE_NOT_REPORTED' });
 });
 
+describe.each([1_000_000_001, -1, 1.5])('a vendor that says it used %d tokens', (figure) => {
+  const implausible = { ...usage, prompt_tokens: figure };
+  const unpriced = { status: 'UNAVAILABLE', reason: 'USAGE_IMPLAUSIBLE' };
+
+  test.each([false, true])('is answered with, where a stream is asked for: %s; its figures are not recorded', async (stream) => {
+    const chunk = {
+      object: 'chat.completion.chunk',
+      model: 'gpt-5.2',
+      choices: [{ index: 0, delta: { content: 'hi' }, finish_reason: 'stop' }],
+    };
+    const text = `data: ${JSON.stringify({ ...chunk, usage: implausible })}\n\ndata: [DONE]\n\n`;
+    vendor.answers = () =>
+      stream
+        ? new Response(text, { headers: { 'Content-Type': 'text/event-stream' } })
+        : Response.json({ ...completion('gpt-5.2'), usage: implausible });
+    const tenant = await newTenant();
+    const { response, callId, rest } = await ask(tenant.key, stream ? { stream, stream_options: { include_usage: true } } : {});
+    expect([response.status, response.headers.get('x-service-cost-usd')]).toEqual([200, null]);
+    const answered = await response.text();
+    expect(answered).toContain(JSON.stringify(implausible));
+    expect(answered).toContain('hi');
+    await rest();
+    const call = await callOf(tenant, callId);
+    expect(call).toMatchObject({ status: 'COMPLETED', outcome: { price: unpriced, usage: { inputTokens: 0, responseTokens: 0 } } });
+  });
+
+  test('is answered with by POST /call too', async () => {
+    vendor.answers = () => Response.json({ ...completion('gpt-5.2'), usage: implausible });
+    const { api } = await newTenant();
+    const asked = { url: 'https://api.openai.com/v1/chat/completions', body: { model: 'gpt-5.2' } };
+    const { data } = await api.send('makeCall', { body: { customerId: 'default', vendor: asked } });
+    expect(data.vendor).toMatchObject({ ok: true, body: { usage: implausible } });
+    expect(data.end).toMatchObject({
+      status: 'COMPLETED',
+      pricingStatus: 'UNAVAILABLE',
+      pricingUnavailableReason: 'USAGE_IMPLAUSIBLE',
+      costUSD: 0,
+    });
+    expect(data.endUsage).toMatchObject({ inputTokens: 0, tokens: 0 });
+  });
+});
+
+test('a caller of POST /call that reports more tokens than any call has is refused by name', async () => {
+  const { api } = await newTenant();
+  const { refusal } = await api.send('makeCall', { body: { customerId: 'default', usage: { inputTokens: 1_000_000_001 } } });
+  expect([refusal.code, refusal.message]).toEqual(['BAD_REQUEST', expect.stringMatching(/^usage.inputTokens: .*1000000000/)]);
+});
+
 describe('POST /call', () => {
   const make = async ({ key }: { key: string }, env: Env, idempotencyKey: string, responseType = 'json') => {
     const context = createExecutionContext();

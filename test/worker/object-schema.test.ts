@@ -24,7 +24,11 @@ it.each(MIGRATIONS.slice(1).map((_, index) => index + 1))(
         record,
       );
       // Until version 5 the queue was kept by key, not by place.
-      sql.exec(`INSERT INTO outbox (kind, id, revision, queued_at_ms) VALUES ('call', 'call-1', 7, 20), ('customer', 'customer-1', 3, 10)`);
+      if (version < 5)
+        sql.exec(
+          `INSERT INTO outbox (kind, id, revision, queued_at_ms) VALUES ('call', 'call-1', 7, 20), ('customer', 'customer-1', 3, 10)`,
+        );
+      else sql.exec(`INSERT INTO outbox (kind, id, queued_at_ms) VALUES ('customer', 'customer-1', 10), ('call', 'call-1', 20)`);
       sql.exec(`INSERT INTO derived_keys (hash, fingerprint, generation, call_id, at_ms) VALUES ('hash', 'print', 5, 'call-1', 1)`);
 
       const store = new CustomerStore(storage);
@@ -37,3 +41,35 @@ it.each(MIGRATIONS.slice(1).map((_, index) => index + 1))(
     });
   },
 );
+
+const HOUR = 3_600_000;
+const LARGEST = 2n ** 63n - 1n;
+
+it.each<[string, string, bigint]>([
+  ['one that is split', '1234567890123', 1_234_567_890_123n],
+  ['one of less than a dollar', '999999999', 999_999_999n],
+  ['the largest of 64 bits', String(LARGEST), LARGEST],
+  // Two of the largest were a floating-point number, which ends at the dollar here.
+  ['one that had left 64 bits', `${LARGEST} + ${LARGEST}`, 18_446_744_073_000_000_000n],
+])('sums of cost from before they had two columns are read, and added to: %s', async (name, stored, read) => {
+  await runInDurableObject(customerStub('schema', name), async (_object, { storage }) => {
+    const { sql } = storage;
+    sql.exec('CREATE TABLE schema_version (version INTEGER NOT NULL)');
+    sql.exec('INSERT INTO schema_version (version) VALUES (5)');
+    for (const migration of MIGRATIONS.slice(0, 5)) sql.exec(migration);
+    sql.exec(`INSERT INTO usage_hours (hour_ms, completed_calls, completed_cost_nano_usd) VALUES (${HOUR}, 2, ${stored})`);
+    const { usageHours } = new CustomerStore(storage);
+    expect(usageHours.velocity(HOUR)).toMatchObject({ hour: { calls: 2, costNanoUsd: read }, day: { costNanoUsd: read } });
+    const used = { completedCalls: 1, failedCalls: 0, inputTokens: 0, outputTokens: 0, failedCostNanoUsd: 0n, unpricedCalls: 0 };
+    for (let n = 0; n < 3; n += 1) {
+      usageHours.add(2 * HOUR, { ...used, completedCostNanoUsd: LARGEST });
+      usageHours.flush();
+    }
+    expect(usageHours.velocity(2 * HOUR)).toEqual({
+      hour: { calls: 3, costNanoUsd: 3n * LARGEST },
+      day: { calls: 5, costNanoUsd: 3n * LARGEST + read },
+    });
+    const { costNanoUsd } = JSON.parse(usageHours.asJson(['costNanoUsd'], 0)) as { costNanoUsd: number[] };
+    expect(costNanoUsd).toEqual([Number(read), Number(3n * LARGEST)]);
+  });
+});
