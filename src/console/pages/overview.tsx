@@ -10,7 +10,7 @@ import type { Env } from '../../env.ts';
 import { readCatalog } from '../../operator/catalog.ts';
 import { readHealth } from '../../operator/health.ts';
 import { listOrganizations } from '../../operator/organizations.ts';
-import { errorText } from '../../platform/error-text.ts';
+import { log } from '../../platform/log.ts';
 import { sumUsage, type UsageGroup } from '../../storage/usage.ts';
 import { deferrer } from '../caller.ts';
 import { CONSOLE_PATH, type ConsoleEnv, customerPath, organizationPath } from '../context.ts';
@@ -73,7 +73,7 @@ async function readUsage(env: Env, organization: Organization, nowMs: number): P
     return { organization, unread: false, ...(await sumDays(env, organization, days)) };
   } catch (error) {
     const { organizationId } = organization;
-    console.warn(JSON.stringify({ event: 'organization_usage_not_read', organizationId, error: errorText(error) }));
+    log('warn', 'organization_usage_not_read', { organizationId }, error);
     return { organization, unread: true, days: lastDays(nowMs), models: [], features: [], customers: [] };
   }
 }
