@@ -15,26 +15,30 @@ import type { Call } from '../src/domain/call.ts';
 import { receiveCommand } from '../src/domain/command-json.ts';
 import type { Env } from '../src/env.ts';
 import { log } from '../src/platform/log.ts';
+import { takeBackAnnouncements } from './customer/announcements.ts';
 import * as calls from './customer/commands/calls.ts';
 import { compressPrompt, isOutOfCredit } from './customer/commands/compression.ts';
 import type { Context } from './customer/commands/context.ts';
 import { grant } from './customer/commands/credits.ts';
 import * as madeCalls from './customer/commands/made-calls.ts';
 import { increment } from './customer/commands/meters.ts';
+import { listSetAside, resendSetAside } from './customer/commands/set-aside.ts';
 import { debitDue, type Reporter, reportDue } from './customer/commands/settlement.ts';
 import * as subscription from './customer/commands/subscription.ts';
-import { announce, deliver } from './customer/outbox.ts';
+import { deliver } from './customer/outbox.ts';
 import type {
   BeginCommand,
   ChangePlanCommand,
   CompressPromptCommand,
   CustomerHistory,
+  CustomerSetAside,
   EndCommand,
   FinishCommand,
   FinishedCall,
   GrantCommand,
   HistoryCommand,
   IncrementCommand,
+  ListSetAsideCommand,
   MigrateCommand,
   OpenCommand,
   ProvisionCommand,
@@ -170,6 +174,14 @@ export class Customer extends DurableObject<Env> {
     return subscription.inspect(this.#context(), command);
   }
 
+  listSetAside(command: ListSetAsideCommand): CustomerSetAside | null {
+    return listSetAside(this.#context(), command);
+  }
+
+  resendSetAside(organizationId: string): number {
+    return resendSetAside(this.#context(), organizationId);
+  }
+
   /**
    * Erases the customer: everything that the object holds. Answers whether there was anything. A delivery to D1 that is
    * under way is waited for, so that nothing arrives there after this.
@@ -182,8 +194,8 @@ export class Customer extends DurableObject<Env> {
       await this.ctx.storage.deleteAll();
       this.#store = new CustomerStore(this.ctx.storage);
       await this.#store.load();
-      // A backlog that was announced is gone with the rest.
-      await announce({ kv: this.env.KV, objectId: this.#objectId }, organizationId, null);
+      // What was announced is gone with the rest.
+      await takeBackAnnouncements({ kv: this.env.KV, objectId: this.#objectId }, organizationId);
       return true;
     });
   }

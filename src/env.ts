@@ -14,6 +14,13 @@ export function backlogKey(organizationId: string, objectId: string): string {
   return `${BACKLOG_PREFIX}${organizationId}:${objectId}`;
 }
 
+/** Keys in KV that name objects of which D1 refused changes; their metadata is `{ rows, oldestMs }`. */
+export const SET_ASIDE_PREFIX = 'set-aside:';
+
+export function setAsideKey(organizationId: string, objectId: string): string {
+  return `${SET_ASIDE_PREFIX}${organizationId}:${objectId}`;
+}
+
 export interface Env {
   DB: D1Database;
   KV: KVNamespace;

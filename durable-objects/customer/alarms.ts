@@ -16,12 +16,15 @@ export interface Due {
   settleMs: number | null;
   /** Old calls, answers and keys may go. */
   pruneMs: number | null;
+  /** The operator is to be told, or told again, of changes that D1 refused. */
+  announceMs: number | null;
 }
 
 /** Nothing is scheduled later than this ahead: a far date is reached in steps. */
 const STEP_MS = 30 * 24 * 3_600_000;
 
 export function nextAlarm(due: Due, nowMs: number): number | null {
-  const times = [due.outboxMs, due.deadlineMs, due.replenishMs, due.expiryMs, due.settleMs, due.pruneMs].filter((time) => time !== null);
+  const { outboxMs, deadlineMs, replenishMs, expiryMs, settleMs, pruneMs, announceMs } = due;
+  const times = [outboxMs, deadlineMs, replenishMs, expiryMs, settleMs, pruneMs, announceMs].filter((time) => time !== null);
   return times.length === 0 ? null : Math.min(...times, nowMs + STEP_MS);
 }

@@ -174,4 +174,17 @@ export const MIGRATIONS: readonly string[] = [
     failed_cost_usd = CAST(failed_cost_rest_nano_usd / 1000000000 AS INTEGER),
     failed_cost_rest_nano_usd = CASE typeof(failed_cost_rest_nano_usd) WHEN 'integer' THEN failed_cost_rest_nano_usd % 1000000000 ELSE 0 END;
   `,
+  `
+  -- Changes that D1 refused for what is in them: they wait here for an operator, and the others go on.
+  CREATE TABLE set_aside (
+    place INTEGER PRIMARY KEY,
+    kind TEXT NOT NULL,
+    id TEXT NOT NULL,
+    at_ms INTEGER NOT NULL,
+    reason TEXT NOT NULL,
+    UNIQUE (kind, id)
+  );
+  -- When the announcement of these is due; NULL where none is.
+  ALTER TABLE delivery ADD COLUMN announce_at_ms INTEGER;
+  `,
 ];

@@ -1,25 +1,27 @@
 /**
  * The transactional outbox: what commands recorded goes to D1, in order of nothing but arrival, until D1 has it.
  *
- * A round sends one batch as a single D1 transaction (projection.ts): sending a row twice, or late, changes nothing. While D1 is away the backlog waits, tried again
- * with a capped backoff, and is announced in KV under `backlog:` for the operator's health page.
+ * A round sends one batch as a single D1 transaction (projection.ts): sending a row twice, or late, changes nothing. While D1
+ * is away the changes wait, tried again with a capped backoff. A batch that D1 refuses for what is in it is halved until
+ * single rows are refused by themselves; those are set aside, and the others go on. Both are announced to the operator.
  */
-import { backlogKey } from '../../src/env.ts';
 import { errorText, log } from '../../src/platform/log.ts';
 import { withTimeout } from '../../src/platform/timeout.ts';
+import { recordServiceEvents } from '../../src/storage/events.ts';
+import { announceBacklog, announceSetAside } from './announcements.ts';
 import { projectionStatements } from './projection.ts';
+import { refusalReason } from './refusal.ts';
 import type { CustomerStore } from './store.ts';
+import type { PlacedRow } from './tables/outbox.ts';
 
 /** Changes that one D1 batch brings. */
 const BATCH_CHANGES_MAX = 400;
-/** Batches of one alarm; the next alarm goes on. */
+/** Batches of one alarm, refused ones included; the next alarm goes on. Halving the largest one down to a row takes 10. */
 const BATCHES_MAX = 25;
 /** A D1 that does not answer counts as away. */
 const D1_TIMEOUT_MS = 15_000;
 const BACKOFF_BASE_MS = 1_000;
 const BACKOFF_MAX_MS = 30_000;
-/** The announcement of a backlog outlives its owner by this at most. */
-const ANNOUNCEMENT_TTL_SECONDS = 24 * 3600;
 /** The second failure in a row is announced, and every hundredth after it. */
 const ANNOUNCE_EVERY_FAILURES = 100;
 
@@ -31,44 +33,84 @@ export interface OutboxContext {
   now: () => number;
 }
 
-/** Sends what is due. Never throws: a failure is recorded, and the next attempt is scheduled. */
+/** A round: how many batches it may still send, and what it set aside for the first time. */
+interface Round extends OutboxContext {
+  batchesLeft: number;
+  refused: { kind: string; id: string; reason: string }[];
+}
+
+/** Sends what is due, and announces what is set aside. Never throws: a failure is recorded, and the next attempt is scheduled. */
 export async function deliver(context: OutboxContext): Promise<void> {
+  await deliverDue(context);
+  await announceSetAside(context, context.store, context.now);
+}
+
+async function deliverDue(context: OutboxContext): Promise<void> {
   const { store, now } = context;
   const before = store.delivery();
   // The first attempt waits for company only; an alarm that fires for another reason may as well take it along.
   if (before.dueAtMs === null || (before.failures > 0 && before.dueAtMs > now())) return;
+  const round: Round = { ...context, batchesLeft: BATCHES_MAX, refused: [] };
   try {
-    for (let batch = 0; batch < BATCHES_MAX; batch += 1) {
-      const account = store.account();
-      const page = store.outboxPage(BATCH_CHANGES_MAX);
-      if (!account || page.rows.length === 0) break;
-      await withTimeout(context.db.batch(projectionStatements(context.db, account, page.rows)), D1_TIMEOUT_MS, 'D1');
-      store.transaction(now(), () => store.outboxSent(page, now()));
+    while (round.batchesLeft > 0) {
+      const { rows } = store.outboxPage(BATCH_CHANGES_MAX);
+      if (!store.account() || rows.length === 0) break;
+      await send(round, rows);
     }
     store.transaction(now(), () => store.saveDelivery({ failures: 0, dueAtMs: store.hasOutbox ? now() : null, lastError: null }));
-    if (before.failures > 0) await announce(context, organizationIdOf(store), null);
+    if (before.failures > 0) await announceBacklog(context, organizationIdOf(store), null);
   } catch (error) {
     const failures = before.failures + 1;
     const lastError = errorText(error);
     const delayMs = Math.min(BACKOFF_MAX_MS, BACKOFF_BASE_MS * 2 ** (failures - 1));
     store.transaction(now(), () => store.saveDelivery({ failures, dueAtMs: now() + delayMs, lastError }));
     log('warn', 'outbox_delivery_failed', { objectId: context.objectId, failures }, error);
-    if (failures % ANNOUNCE_EVERY_FAILURES === 2) await announce(context, organizationIdOf(store), store.outboxState().oldestMs);
+    if (failures % ANNOUNCE_EVERY_FAILURES === 2) await announceBacklog(context, organizationIdOf(store), store.outboxState().oldestMs);
   }
+  await logRefused(round);
 }
 
-/** Best effort: the backlog itself is in the object; this only lets the operator see that there is one, or none any more. */
-export async function announce(
-  { kv, objectId }: Pick<OutboxContext, 'kv' | 'objectId'>,
-  organizationId: string,
-  oldestMs: number | null,
-): Promise<void> {
-  const key = backlogKey(organizationId, objectId);
+/**
+ * Sends the oldest rows as one batch, or as halves of it where D1 refuses it. What each step came to is stored before the
+ * next one, the oldest first, so a round may end anywhere. Throws where D1 is away.
+ */
+async function send(round: Round, rows: readonly PlacedRow[]): Promise<void> {
+  const { store, db, now } = round;
+  const account = store.account();
+  const last = rows.at(-1);
+  if (round.batchesLeft === 0 || !account || !last) return;
+  round.batchesLeft -= 1;
+  const statements = projectionStatements(db, account, rows);
   try {
-    if (oldestMs === null) await kv.delete(key);
-    else await kv.put(key, '', { metadata: { oldestMs }, expirationTtl: ANNOUNCEMENT_TTL_SECONDS });
+    if (statements.length > 0) await withTimeout(db.batch(statements), D1_TIMEOUT_MS, 'D1');
   } catch (error) {
-    log('warn', 'backlog_not_announced', { objectId }, error);
+    const reason = refusalReason(error);
+    if (reason === null) throw error;
+    if (rows.length === 1) return setAside(round, last, reason);
+    const middle = Math.ceil(rows.length / 2);
+    await send(round, rows.slice(0, middle));
+    return send(round, rows.slice(middle));
+  }
+  store.transaction(now(), () => store.outboxSent({ rows: [...rows], place: last.place }, now()));
+}
+
+function setAside({ store, objectId, now, refused }: Round, row: PlacedRow, reason: string): void {
+  const isNew = store.transaction(now(), () => store.outboxRefused(row, reason, now()));
+  if (isNew) refused.push({ kind: row.kind, id: row.id, reason });
+  log('warn', 'outbox_change_set_aside', { objectId, kind: row.kind, reason });
+}
+
+/** Best effort: the event log is in the database that refused the rows. */
+async function logRefused({ store, db, objectId, now, refused }: Round): Promise<void> {
+  const account = store.account();
+  if (refused.length === 0 || !account) return;
+  const { organizationId, customerId } = account;
+  try {
+    const event = { action: 'outbox.set_aside', organizationId, subject: customerId, correlationId: objectId };
+    const events = refused.map((after) => ({ ...event, after }));
+    await withTimeout(recordServiceEvents(db, events, now()), D1_TIMEOUT_MS, 'D1');
+  } catch (error) {
+    log('warn', 'set_aside_not_logged', { objectId }, error);
   }
 }
 

@@ -14,6 +14,7 @@ import type { PlanVersion } from '../../src/domain/plan.ts';
 import type { ResolvedPrice } from '../../src/domain/pricing.ts';
 import type { HourColumn } from '../../src/domain/readings/series-hours.ts';
 import type { CreditUnit } from '../../src/domain/wallet.ts';
+import type { SetAsideChange } from './tables/set-aside.ts';
 
 /**
  * The call's key: the caller's own, a hash of the request from which the object makes one, or the name of a request that
@@ -183,6 +184,19 @@ export interface MigrateCommand {
   organizationId: string;
   target: PlanVersion;
   when: 'NOW' | 'AT_NEXT_REPLENISH';
+}
+
+export interface ListSetAsideCommand {
+  organizationId: string;
+  /** Changes after this place; 0 for all. */
+  afterPlace: number;
+  rowsMax: number;
+}
+
+/** Changes of the customer that D1 refused. */
+export interface CustomerSetAside {
+  customerId: string;
+  changes: SetAsideChange[];
 }
 
 /** What a reading needs of a customer's hours: columns of all of them, and of the recent ones. */

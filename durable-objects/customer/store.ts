@@ -17,7 +17,8 @@ import { ChargeTable, type OpenCharge } from './tables/charges.ts';
 import { type DerivedKey, KeyTable, type UsedKey } from './tables/keys.ts';
 import { LedgerTable, type StoredEntry } from './tables/ledger.ts';
 import { MeterEventTable } from './tables/meter-events.ts';
-import { type Delivery, type OutboxPage, type OutboxRow, OutboxTable } from './tables/outbox.ts';
+import { type Delivery, type OutboxPage, type OutboxRow, OutboxTable, type PlacedRow } from './tables/outbox.ts';
+import { type SetAsideChange, type SetAsideState, SetAsideTable } from './tables/set-aside.ts';
 import { UsageHourTable } from './tables/usage-hours.ts';
 import { type UnwrittenCall, UnwrittenCalls } from './unwritten-calls.ts';
 
@@ -51,6 +52,7 @@ export class CustomerStore {
   readonly #calls: CallTable;
   readonly #keys: KeyTable;
   readonly #outbox: OutboxTable;
+  readonly #setAside: SetAsideTable;
   readonly #meterEvents: MeterEventTable;
   readonly #ledger: LedgerTable;
   readonly #charges: ChargeTable;
@@ -71,6 +73,7 @@ export class CustomerStore {
     this.#calls = new CallTable(storage.sql);
     this.#keys = new KeyTable(storage.sql);
     this.#outbox = new OutboxTable(storage.sql);
+    this.#setAside = new SetAsideTable(storage.sql);
     this.#meterEvents = new MeterEventTable(storage.sql);
     this.#ledger = new LedgerTable(storage.sql);
     this.#charges = new ChargeTable(storage.sql);
@@ -350,9 +353,47 @@ export class CustomerStore {
     return this.#outbox.state();
   }
 
-  outboxSent({ place }: OutboxPage, nowMs: number): void {
+  /** D1 has taken the oldest changes, and with them what was set aside of the same rows. */
+  outboxSent({ rows, place }: OutboxPage, nowMs: number): void {
     this.#outbox.drop(place);
     this.#deliveredAtMs = nowMs;
+    if (this.#setAside.drop(rows)) this.announceAt(nowMs);
+  }
+
+  /** Sets the oldest change aside, because D1 refused it for what is in it. Returns whether the row was not set aside before. */
+  outboxRefused(row: PlacedRow, reason: string, nowMs: number): boolean {
+    const isNew = this.#setAside.add(row, reason, nowMs);
+    this.#outbox.drop(row.place);
+    this.announceAt(nowMs);
+    return isNew;
+  }
+
+  /** Queues what is set aside again. Returns how many rows that are. */
+  resendSetAside(nowMs: number): number {
+    const rows = this.#exists ? this.#setAside.queueAgain(nowMs) : 0;
+    if (rows === 0) return 0;
+    this.announceAt(nowMs);
+    this.#wakeForOutbox(nowMs);
+    return rows;
+  }
+
+  setAsideAfter(place: number, rowsMax: number): SetAsideChange[] {
+    return this.#exists ? this.#setAside.list(place, rowsMax) : [];
+  }
+
+  setAsideState(): SetAsideState {
+    return this.#setAside.state();
+  }
+
+  /** Whether the operator is to be told of what is set aside. */
+  isAnnouncementDue(nowMs: number): boolean {
+    return this.#exists && (this.#dueNow().announceMs ?? NEVER_MS) <= nowMs;
+  }
+
+  /** Sets when the operator is to be told next; `null` where there is nothing to tell any more. */
+  announceAt(atMs: number | null): void {
+    this.#outbox.saveAnnounceAt(atMs);
+    this.#dueNow().announceMs = atMs;
   }
 
   delivery(): Delivery {
@@ -399,6 +440,10 @@ export class CustomerStore {
 
   #enqueue(kind: OutboxRow['kind'], id: string, nowMs: number): void {
     this.#outbox.add(kind, id, nowMs);
+    this.#wakeForOutbox(nowMs);
+  }
+
+  #wakeForOutbox(nowMs: number): void {
     if (this.#dueNow().outboxMs !== null) return;
     const waitMs = Math.max(OUTBOX_DELAY_MS, Math.min(OUTBOX_INTERVAL_MS, this.#deliveredAtMs + OUTBOX_INTERVAL_MS - nowMs));
     this.saveDelivery({ failures: 0, dueAtMs: nowMs + waitMs, lastError: null });
@@ -412,6 +457,7 @@ export class CustomerStore {
       expiryMs: nextExpiryMs(this.account()?.wallet ?? EMPTY_WALLET),
       settleMs: this.#charges.nextDueMs(),
       pruneMs: this.#nextPruneMs(),
+      announceMs: this.#outbox.announceAtMs(),
     };
     return this.#due;
   }

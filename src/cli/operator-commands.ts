@@ -102,6 +102,9 @@ export const COMMANDS: readonly Command[] = [
 
   command('credits grant', 'grantCredit', { view: showGrant }),
 
+  command('outbox list', 'listOutbox', rows(columnsOf(['customerId', 'kind', 'id', 'setAsideAt', 'reason']))),
+  command('outbox resend', 'resendOutbox', { note: 'What D1 refuses again is set aside again.' }),
+
   command('catalog show', 'readCatalog'),
   command('catalog publish', 'publishCatalog', { document: true }),
 

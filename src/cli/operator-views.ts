@@ -124,6 +124,7 @@ export function inspectCustomer(data: Inspected): string {
       'Open calls': data.openCalls,
       'Waiting for D1': backlog,
       'Last error': outbox.lastError ?? undefined,
+      'Refused by D1': outbox.setAside === 0 ? undefined : `${outbox.setAside} changes, see outbox list`,
     }),
     section('Wallet', showWallet(data.wallet)),
     section('Credits', table(data.credits, CREDIT_COLUMNS)),

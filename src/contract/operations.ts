@@ -53,6 +53,7 @@ import {
   PlanMigration,
   StartedMigration,
 } from './operator-customers.ts';
+import { ResentOutbox, SetAsideChange } from './outbox.ts';
 import { Plan, PlanDetail, PlanVersion, planId } from './plans.ts';
 import { OrganizationPrice, pricedModelKey, SetPriceRequest } from './prices.ts';
 import { AnomaliesData, AnomaliesQuery, ForecastData, ForecastQuery, UsageContextData, UsageContextQuery } from './readings.ts';
@@ -686,6 +687,27 @@ export const operations = {
     params: organizationCustomerParam,
     code: 'CUSTOMER_ERASED',
     data: ErasedCustomer,
+  }),
+  listOutbox: operation({
+    operationId: 'listOutbox',
+    summary: "List customers' changes that D1 refused and that are set aside",
+    method: 'GET',
+    path: '/operator/organizations/{org}/outbox',
+    security: operator,
+    params: organizationParam,
+    query: ListQuery,
+    code: 'OUTBOX_LISTED',
+    data: listOf(SetAsideChange),
+  }),
+  resendOutbox: operation({
+    operationId: 'resendOutbox',
+    summary: 'Queue changes that are set aside for D1 again',
+    method: 'POST',
+    path: '/operator/organizations/{org}/outbox/resend',
+    security: operator,
+    params: organizationParam,
+    code: 'OUTBOX_RESENT',
+    data: ResentOutbox,
   }),
   readCatalog: operation({
     operationId: 'readCatalog',

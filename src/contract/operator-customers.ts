@@ -99,6 +99,7 @@ export const OperatorCustomer = CustomerUsageData.extend({
     oldestAt: instant.nullable().describe('Since when the oldest waits'),
     failures: z.number().int().describe('Attempts that failed in a row'),
     lastError: z.string().nullable().describe('Why the last attempt failed'),
+    setAside: z.number().int().describe('Changes that D1 refused'),
   }),
 });
 

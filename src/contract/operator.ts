@@ -113,6 +113,12 @@ export const Health = z.object({
     customers: z.number().int().describe('Customers whose changes could not be sent to D1'),
     oldestAt: instant.nullable().describe('Since when the oldest of them waits'),
   }),
+  setAside: z
+    .object({
+      rows: z.number().int().describe('Changes that D1 refused, of all customers'),
+      oldestAt: instant.nullable().describe('When the oldest of them was set aside'),
+    })
+    .describe('What D1 refused for what is in it; `operator -- outbox list` shows it'),
   versions: z.object({
     service: z.string().describe('Version of Callmeter'),
     contract: z.string().describe('Version of the contract'),

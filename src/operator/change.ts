@@ -11,6 +11,7 @@ import type { Env } from '../env.ts';
 import { decryptText, encryptText } from '../platform/cipher.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import { database } from '../storage/database.ts';
+import { newEventId } from '../storage/events.ts';
 import { operatorEvents, operatorIdempotency } from '../storage/schema.ts';
 
 /** Who asks, and how the request is identified. */
@@ -142,9 +143,4 @@ function fingerprintOf({ input }: OperatorRequest): Promise<string> {
 function secretOf({ env }: OperatorRequest): string {
   if (env.OPERATOR_TOKEN === undefined) throw new Error('the operator API needs OPERATOR_TOKEN');
   return env.OPERATOR_TOKEN;
-}
-
-/** Ascending in time, unique at any moment. */
-function newEventId(nowMs: number): string {
-  return `evt_${nowMs.toString(36).padStart(9, '0')}${crypto.randomUUID().replaceAll('-', '').slice(0, 12)}`;
 }

@@ -8,7 +8,7 @@ import type { Env } from '../env.ts';
 import { errorText } from '../platform/log.ts';
 import { withTimeout } from '../platform/timeout.ts';
 import { SERVICE_VERSION } from '../platform/version.ts';
-import { readBacklog } from '../storage/backlog.ts';
+import { readBacklog, readSetAside } from '../storage/backlog.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import { database } from '../storage/database.ts';
 
@@ -26,15 +26,18 @@ export async function readHealth(env: Env, defer: (work: Promise<unknown>) => vo
       'DB',
       async () => (await database(env.DB).all<{ name: string }>(sql`SELECT name FROM d1_migrations ORDER BY id DESC LIMIT 1`))[0]?.name,
     ),
-    check('KV', () => readBacklog(env)),
+    check('KV', () => Promise.all([readBacklog(env), readSetAside(env)])),
     check('CUSTOMERS', () => env.CUSTOMERS.getByName('health').readCall('', '')),
     check('CALL_DIRECTORY', () => env.CALL_DIRECTORY.getByName('health').find('')),
   ]);
-  const { customers: waiting, oldestMs } = kv.value ?? { customers: 0, oldestMs: null };
+  const [backlog, setAside] = kv.value ?? [
+    { customers: 0, oldestMs: null },
+    { rows: 0, oldestMs: null },
+  ];
   const checks = [db, kv, customers, directory].map(({ report }) => report);
   const { version, publishedAtMs, models } = catalog;
   const data: Health = {
-    status: checks.every(({ ok }) => ok) && waiting === 0 && problem === null ? 'ok' : 'degraded',
+    status: checks.every(({ ok }) => ok) && backlog.customers === 0 && setAside.rows === 0 && problem === null ? 'ok' : 'degraded',
     checks,
     catalog: {
       version,
@@ -44,10 +47,15 @@ export async function readHealth(env: Env, defer: (work: Promise<unknown>) => vo
       prices: models.filter(({ pricing }) => pricing !== undefined).length,
       warnings: problem === null ? [] : [problem],
     },
-    backlog: { customers: waiting, oldestAt: oldestMs === null ? null : new Date(oldestMs).toISOString() },
+    backlog: { customers: backlog.customers, oldestAt: instantOf(backlog.oldestMs) },
+    setAside: { rows: setAside.rows, oldestAt: instantOf(setAside.oldestMs) },
     versions: { service: SERVICE_VERSION, contract: 'v1', schema: db.value ?? null },
   };
   return accept('HEALTH_READ', data, nowMs);
+}
+
+function instantOf(atMs: number | null): string | null {
+  return atMs === null ? null : new Date(atMs).toISOString();
 }
 
 async function check<Value>(name: string, ask: () => PromiseLike<Value>): Promise<{ report: Check; value: Value | null }> {

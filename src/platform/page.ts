@@ -26,5 +26,10 @@ export function pageOf<Item>(items: Item[], limit: number, idOf: (item: Item) =>
   const shown = items.slice(0, limit);
   const last = shown.at(-1);
   const more = items.length > limit && last !== undefined;
-  return { items: shown, nextCursor: more ? toBase64Url(new TextEncoder().encode(idOf(last))) : null };
+  return { items: shown, nextCursor: more ? cursorOf(idOf(last)) : null };
+}
+
+/** The cursor of the page after the item with this id. */
+export function cursorOf(id: string): string {
+  return toBase64Url(new TextEncoder().encode(id));
 }

@@ -13,6 +13,7 @@ import { listEvents } from '../operator/events.ts';
 import { readHealth } from '../operator/health.ts';
 import { createKey, listKeys, revokeKey, updateKey } from '../operator/keys.ts';
 import { createOrganization, listOrganizations, readOrganization, setModels, updateOrganization } from '../operator/organizations.ts';
+import { listOutbox, resendOutbox } from '../operator/outbox.ts';
 import { listPlans, migratePlan, putPlan, readMigration, readPlan } from '../operator/plans.ts';
 import { setPrice } from '../operator/prices.ts';
 import { deleteSample, exportSamples, listSamples, readSample } from '../operator/samples.ts';
@@ -60,6 +61,9 @@ export function mountOperator(app: Hono<AppEnv>): void {
   change(app, operations.reactivateCustomer, (request, { params }) => setCanceled(request, params.org, params.customerId, false));
   change(app, operations.grantCredit, (request, { params, body }) => grantCredit(request, params.org, params.customerId, body));
   change(app, operations.eraseCustomer, (request, { params }) => eraseCustomer(request, params.org, params.customerId));
+
+  mountList(app, operations.listOutbox, (c, page, { params }) => listOutbox(c.env, params.org, page));
+  change(app, operations.resendOutbox, (request, { params }) => resendOutbox(request, params.org));
 
   read(app, operations.readCatalog, (c) => readCatalog(c.env, deferrer(c)));
   change(app, operations.publishCatalog, (request, { body }, c) => publishCatalog(request, body, deferrer(c)));

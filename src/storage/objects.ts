@@ -26,6 +26,16 @@ export function customerByName(env: Env, organizationId: string, customerId: str
   return () => env.CUSTOMERS.getByName(`${organizationId}:${customerId}`);
 }
 
+/** The object with an id that it told itself; `null` where that is no id of this namespace. */
+export function customerById(env: Env, objectId: string): CustomerAddress | null {
+  try {
+    const id = env.CUSTOMERS.idFromString(objectId);
+    return () => env.CUSTOMERS.get(id);
+  } catch {
+    return null;
+  }
+}
+
 /** The object of a request for a batch at a vendor. */
 export function batchByRequest(env: Env, organizationId: string, requestName: string): () => DurableObjectStub<GatewayBatch> {
   return () => env.GATEWAY_BATCHES.getByName(`${organizationId}:${requestName}`);
@@ -39,13 +49,8 @@ export function batchesOfCustomer(env: Env, organizationId: string, customerId: 
 /** The object that a derived call id routes to; `null` for any other id. Whose object it is, the object checks. */
 function customerByDerivedCall(env: Env, callId: string): CustomerAddress | null {
   const objectId = DERIVED_CALL_ID.exec(callId)?.[1];
-  if (!objectId) return null;
-  try {
-    const id = env.CUSTOMERS.idFromString(objectId);
-    return () => env.CUSTOMERS.get(id);
-  } catch {
-    return null; // well-formed, but no id of this namespace
-  }
+  // Well-formed, it may be no id of this namespace.
+  return objectId ? customerById(env, objectId) : null;
 }
 
 /** The object of the customer who owns the call, or `null` where nobody does. */

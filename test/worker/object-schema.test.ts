@@ -23,12 +23,14 @@ it.each(MIGRATIONS.slice(1).map((_, index) => index + 1))(
         `INSERT INTO calls (call_id, status, started_at_ms, deadline_at_ms, record, begin_fingerprint) VALUES ('call-1', 'IN_PROGRESS', 1, 2, ?, 'print')`,
         record,
       );
-      // Until version 5 the queue was kept by key, not by place.
-      if (version < 5)
+      if (version < 5) {
+        // The queue was kept by key, not by place.
         sql.exec(
           `INSERT INTO outbox (kind, id, revision, queued_at_ms) VALUES ('call', 'call-1', 7, 20), ('customer', 'customer-1', 3, 10)`,
         );
-      else sql.exec(`INSERT INTO outbox (kind, id, queued_at_ms) VALUES ('customer', 'customer-1', 10), ('call', 'call-1', 20)`);
+      } else {
+        sql.exec(`INSERT INTO outbox (kind, id, queued_at_ms) VALUES ('customer', 'customer-1', 10), ('call', 'call-1', 20)`);
+      }
       sql.exec(`INSERT INTO derived_keys (hash, fingerprint, generation, call_id, at_ms) VALUES ('hash', 'print', 5, 'call-1', 1)`);
 
       const store = new CustomerStore(storage);

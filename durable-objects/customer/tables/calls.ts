@@ -2,6 +2,7 @@
  * One row per call: its facts, and the answers that retries of its begin and its end get, which few ask for.
  */
 import type { Call } from '../../../src/domain/call.ts';
+import { SET_ASIDE_IDS } from './set-aside.ts';
 
 export interface StoredCall {
   call: Call;
@@ -141,7 +142,7 @@ export class CallTable {
     return this.#sql.exec(
       `DELETE FROM calls WHERE call_id IN (
          SELECT call_id FROM calls WHERE finished_at_ms <= ?
-           AND call_id NOT IN (SELECT id FROM outbox WHERE kind = 'call') LIMIT ?)`,
+           AND call_id NOT IN (SELECT id FROM outbox WHERE kind = 'call' UNION ALL ${SET_ASIDE_IDS('call')}) LIMIT ?)`,
       finishedByMs,
       rowsMax,
     ).rowsWritten;

@@ -3,6 +3,7 @@
  * unit is what all its entries sum to, also once old ones have gone to D1 alone.
  */
 import type { CreditUnit, LedgerEntry } from '../../../src/domain/wallet.ts';
+import { SET_ASIDE_IDS } from './set-aside.ts';
 
 export interface StoredEntry extends LedgerEntry {
   /** Ascending. */
@@ -53,7 +54,8 @@ export class LedgerTable {
       `DELETE FROM ledger WHERE entry_id IN (
          SELECT entry_id FROM ledger WHERE at_ms <= ?
            AND entry_id NOT IN (SELECT MAX(entry_id) FROM ledger GROUP BY unit)
-           AND entry_id NOT IN (SELECT CAST(id AS INTEGER) FROM outbox WHERE kind = 'credit_entry') LIMIT ?)`,
+           AND entry_id NOT IN (SELECT CAST(id AS INTEGER) FROM outbox WHERE kind = 'credit_entry')
+           AND entry_id NOT IN (SELECT CAST(id AS INTEGER) FROM (${SET_ASIDE_IDS('credit_entry')})) LIMIT ?)`,
       madeByMs,
       rowsMax,
     ).rowsWritten;

@@ -10,9 +10,14 @@ export interface OutboxRow {
   record: string | null;
 }
 
+export interface PlacedRow extends OutboxRow {
+  /** The place in the log of its last change, of those that were read. */
+  place: number;
+}
+
 /** The oldest changes. */
 export interface OutboxPage {
-  rows: OutboxRow[];
+  rows: PlacedRow[];
   /** The place in the log of the last of them. */
   place: number;
 }
@@ -71,6 +76,15 @@ export class OutboxTable {
   delivery(): Delivery {
     const sql = 'SELECT failures, due_at_ms AS dueAtMs, last_error AS lastError FROM delivery';
     return this.#sql.exec<{ failures: number; dueAtMs: number | null; lastError: string | null }>(sql).one();
+  }
+
+  /** When the announcement of what is set aside is due. */
+  announceAtMs(): number | null {
+    return this.#sql.exec<{ at: number | null }>('SELECT announce_at_ms AS at FROM delivery').one().at;
+  }
+
+  saveAnnounceAt(atMs: number | null): void {
+    this.#sql.exec('UPDATE delivery SET announce_at_ms = ?', atMs);
   }
 
   saveDelivery({ failures, dueAtMs, lastError }: Delivery): void {

@@ -63,6 +63,12 @@ function customerPage(c: ConsoleContext, customer: OperatorCustomer) {
           {plural(customer.outbox.pending, 'change')} of this customer could not be sent to reports. {customer.outbox.lastError}
         </Notice>
       )}
+      {customer.outbox.setAside > 0 && (
+        <Notice tone="warn" title="Reports lack something.">
+          {plural(customer.outbox.setAside, 'change')} of this customer were refused by the reports' database and are set aside:{' '}
+          <Code>operator -- outbox list</Code> shows why.
+        </Notice>
+      )}
       {subscription.pending && (
         <Notice tone="info" title="A plan change is scheduled.">
           <Code>{subscription.pending.usagePlanVersionId}</Code> applies at <Time at={subscription.pending.effectiveAt} nowMs={nowMs} />.

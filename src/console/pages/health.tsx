@@ -22,7 +22,7 @@ export function mountHealth(app: Hono<ConsoleEnv>): void {
   app.get('/health', async (c) => {
     const answer = await readHealth(c.env, deferrer(c));
     if (!answer.ok) return refused(c, answer.refusal);
-    const { status, checks, catalog, backlog, versions } = answer.data;
+    const { status, checks, catalog, backlog, setAside, versions } = answer.data;
     const nowMs = Date.now();
     return page(
       c,
@@ -61,6 +61,14 @@ export function mountHealth(app: Hono<ConsoleEnv>): void {
               ['Release', `${catalog.version}, ${catalog.source}`],
               ['Age', plural(catalog.ageDays, 'day')],
               ['Models', `${count(catalog.models)}, ${count(catalog.prices)} of them with a price`],
+            ]}
+          />
+        </Card>
+        <Card title="Set aside" note="Changes that the reports' database refused for what is in them. The others go on.">
+          <Facts
+            items={[
+              ['Changes', setAside.rows === 0 ? 'none' : plural(setAside.rows, 'change')],
+              ['Since', setAside.oldestAt === null ? undefined : <Time at={setAside.oldestAt} nowMs={nowMs} />],
             ]}
           />
         </Card>

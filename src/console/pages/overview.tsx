@@ -239,6 +239,16 @@ const Running: FC<Pick<OverviewProps, 'nowMs' | 'health' | 'catalog'>> = ({ nowM
                 </>
               ),
             ],
+            [
+              'Refused by reports',
+              health.setAside.oldestAt === null ? (
+                'nothing'
+              ) : (
+                <>
+                  {plural(health.setAside.rows, 'change')}, since <Time at={health.setAside.oldestAt} nowMs={nowMs} />
+                </>
+              ),
+            ],
             ['Version', `${health.versions.service}, contract ${health.versions.contract}`],
           ]}
         />

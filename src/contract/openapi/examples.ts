@@ -190,6 +190,8 @@ export const EXAMPLES: Record<ExampleId, Example> = {
     needs: ['provisionCustomer'],
   },
   eraseCustomer: { params: { ...org, customerId: 'dave' }, needs: [{ id: 'provisionCustomer', body: { customerId: 'dave' } }] },
+  listOutbox: { params: org },
+  resendOutbox: { params: org },
   readCatalog: {},
   publishCatalog: { body: { models: [CATALOG_MODEL] }, bodyFile: 'src/catalog/models.json' },
   listEvents: { query: { limit: '10' } },
