@@ -11,6 +11,11 @@ import { KEY_PREFIXES, Scope } from './scopes.ts';
 const name = text(200);
 const organizationId = z.uuid('must be a UUID').toLowerCase().describe('Organization id');
 
+/** Bytes that the samples of an organization may take, where the operator says nothing else. */
+export const SAMPLE_BYTES_MAX_DEFAULT = 256 * 1024 * 1024;
+/** A few of the largest samples always fit. */
+const SAMPLE_BYTES_MAX_MIN = 1024 * 1024;
+
 export const CreateOrganizationRequest = z.object({
   name: name.describe('Display name'),
   organizationId: organizationId.optional().describe('Chosen id; made where absent'),
@@ -20,14 +25,21 @@ export const UpdateOrganizationRequest = z
   .object({
     name: name.optional().describe('Display name'),
     defaultPlanId: planId.nullable().optional().describe('Plan that new customers get; null for none'),
+    sampleBytesMax: z
+      .number()
+      .int()
+      .min(SAMPLE_BYTES_MAX_MIN)
+      .optional()
+      .describe('Bytes that stored samples may take in all; at least 1 MiB. Less than what is stored deletes nothing'),
   })
-  .refine((body) => body.name !== undefined || body.defaultPlanId !== undefined, 'name or defaultPlanId is required');
+  .refine((body) => Object.values(body).some((value) => value !== undefined), 'name, defaultPlanId or sampleBytesMax is required');
 
 export const Organization = z.object({
   organizationId: z.string().describe('Organization id'),
   name: z.string().describe('Display name'),
   defaultPlanId: z.string().nullable().describe('Plan that new customers get'),
   models: Models.nullable().describe('Model mappings'),
+  sampleBytesMax: z.number().int().describe('Bytes that stored samples may take in all'),
   createdAt: instant.describe('When it was created'),
 });
 
@@ -119,6 +131,27 @@ export const Health = z.object({
       oldestAt: instant.nullable().describe('When the oldest of them was set aside'),
     })
     .describe('What D1 refused for what is in it; `operator -- outbox list` shows it'),
+  d1: z
+    .object({
+      bytes: z.number().int().describe('Size of the database'),
+      organizations: z
+        .array(
+          z.object({
+            organizationId: z.string().describe('Organization id'),
+            name: z.string().describe('Display name'),
+            customers: z.number().int().describe('Customers'),
+            callsLastWeek: z.number().int().describe('Calls that ended today, UTC, or in the six days before'),
+            samples: z.number().int().describe('Stored samples'),
+            sampleBytes: z.number().int().describe('Bytes that those take'),
+            sampleBytesMax: z.number().int().describe('Bytes that they may take'),
+          }),
+        )
+        .describe(
+          'The ten largest organizations: by the share that each has of all customers, calls or sample bytes, whichever is largest',
+        ),
+    })
+    .nullable()
+    .describe('What D1 holds; null where it cannot be read'),
   versions: z.object({
     service: z.string().describe('Version of Callmeter'),
     contract: z.string().describe('Version of the contract'),

@@ -3,13 +3,16 @@
  */
 import { type Answer, accept, refuse } from '../contract/errors.ts';
 import type { StoredSample, StoreSampleRequest } from '../contract/samples.ts';
-import { insertSample } from '../storage/samples.ts';
+import { insertSample, type SampleQuota } from '../storage/samples.ts';
 import type { Caller } from './caller.ts';
 import { explicitKey, fingerprintOf } from './idempotency.ts';
 
 const DAY_MS = 24 * 3_600_000;
 /** Stands where the operator's routes have a sample's id. */
 const RESERVED_ID = 'export';
+
+/** Space comes back with the hourly cleaning. */
+const RETRY_AFTER_SECONDS = 3600;
 
 export async function storeSample(
   { env, organization }: Caller,
@@ -27,7 +30,7 @@ export async function storeSample(
   const payload = JSON.stringify({ input, output, usage, error });
   const fingerprint = await fingerprintOf(described);
   const receivedAtMs = Date.now();
-  const { row, existed } = await insertSample(env, {
+  const inserted = await insertSample(env, {
     organizationId: organization.organizationId,
     sampleId,
     fingerprint,
@@ -47,6 +50,8 @@ export async function storeSample(
     payloadBytes: new TextEncoder().encode(payload).byteLength,
     payload,
   });
+  if (inserted.row === null) return quotaExceeded(inserted.quota);
+  const { row, existed } = inserted;
   if (row.fingerprint !== fingerprint) return refuse('IDEMPOTENCY_KEY_CONFLICT', 'sampleId: the sample is stored with another content');
   const data = {
     sampleId,
@@ -56,4 +61,9 @@ export async function storeSample(
     policyVersion: row.policyVersion,
   };
   return { ...accept('SAMPLE_STORED', data, row.receivedAtMs), replayed: existed };
+}
+
+function quotaExceeded({ usedBytes, maxBytes }: SampleQuota) {
+  const message = `the organization's samples take ${usedBytes} of ${maxBytes} bytes, and this one does not fit; space comes back as samples expire`;
+  return refuse('QUOTA_EXCEEDED', message, { members: { usedBytes, maxBytes }, retryAfterSeconds: RETRY_AFTER_SECONDS });
 }

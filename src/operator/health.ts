@@ -1,5 +1,6 @@
 /**
- * Health: whether every binding answers, which catalog is in use and what is wrong with it, and what waits for D1.
+ * Health: whether every binding answers, which catalog is in use and what is wrong with it, what waits for D1, what D1
+ * refused, and what fills it.
  */
 import { sql } from 'drizzle-orm';
 import { type Answer, accept } from '../contract/errors.ts';
@@ -11,6 +12,7 @@ import { SERVICE_VERSION } from '../platform/version.ts';
 import { readBacklog, readSetAside } from '../storage/backlog.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import { database } from '../storage/database.ts';
+import { readDatabaseSize } from '../storage/sizes.ts';
 
 /** A binding that needs longer counts as not answering. */
 const CHECK_TIMEOUT_MS = 3_000;
@@ -20,7 +22,7 @@ type Check = Health['checks'][number];
 
 export async function readHealth(env: Env, defer: (work: Promise<unknown>) => void): Promise<Answer<Health>> {
   const nowMs = Date.now();
-  const [{ catalog, source, problem }, db, kv, customers, directory] = await Promise.all([
+  const [{ catalog, source, problem }, db, kv, customers, directory, size] = await Promise.all([
     currentCatalog(env, defer),
     check(
       'DB',
@@ -29,6 +31,7 @@ export async function readHealth(env: Env, defer: (work: Promise<unknown>) => vo
     check('KV', () => Promise.all([readBacklog(env), readSetAside(env)])),
     check('CUSTOMERS', () => env.CUSTOMERS.getByName('health').readCall('', '')),
     check('CALL_DIRECTORY', () => env.CALL_DIRECTORY.getByName('health').find('')),
+    check('DB size', () => readDatabaseSize(env, nowMs)),
   ]);
   const [backlog, setAside] = kv.value ?? [
     { customers: 0, oldestMs: null },
@@ -49,6 +52,7 @@ export async function readHealth(env: Env, defer: (work: Promise<unknown>) => vo
     },
     backlog: { customers: backlog.customers, oldestAt: instantOf(backlog.oldestMs) },
     setAside: { rows: setAside.rows, oldestAt: instantOf(setAside.oldestMs) },
+    d1: size.value,
     versions: { service: SERVICE_VERSION, contract: 'v1', schema: db.value ?? null },
   };
   return accept('HEALTH_READ', data, nowMs);

@@ -4,7 +4,13 @@
 import { and, asc, eq, gt } from 'drizzle-orm';
 import type { z } from 'zod';
 import { type Answer, accept, refuse } from '../contract/errors.ts';
-import type { CreateOrganizationRequest, Organization, SetModelsRequest, UpdateOrganizationRequest } from '../contract/operator.ts';
+import {
+  type CreateOrganizationRequest,
+  type Organization,
+  SAMPLE_BYTES_MAX_DEFAULT,
+  type SetModelsRequest,
+  type UpdateOrganizationRequest,
+} from '../contract/operator.ts';
 import type { Env } from '../env.ts';
 import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
 import { database } from '../storage/database.ts';
@@ -29,6 +35,7 @@ export function createOrganization(
       models: null,
       sampling: null,
       compressionProfile: null,
+      sampleBytesMax: SAMPLE_BYTES_MAX_DEFAULT,
       createdAtMs: nowMs,
     };
     const data = present(row);
@@ -79,6 +86,7 @@ export function updateOrganization(
     const change = {
       ...(body.name !== undefined && { name: body.name }),
       ...(body.defaultPlanId !== undefined && { defaultPlanId: body.defaultPlanId }),
+      ...(body.sampleBytesMax !== undefined && { sampleBytesMax: body.sampleBytesMax }),
     };
     const after = { ...before, ...change };
     return {
@@ -132,6 +140,6 @@ async function planExists(env: Env, organizationId: string, planId: string): Pro
 }
 
 function present(row: typeof organizations.$inferSelect): Organization {
-  const { organizationId, name, defaultPlanId, models, createdAtMs } = row;
-  return { organizationId, name, defaultPlanId, models, createdAt: new Date(createdAtMs).toISOString() };
+  const { organizationId, name, defaultPlanId, models, sampleBytesMax, createdAtMs } = row;
+  return { organizationId, name, defaultPlanId, models, sampleBytesMax, createdAt: new Date(createdAtMs).toISOString() };
 }

@@ -31,11 +31,12 @@ export async function deleteExpired(env: Env, nowMs: number): Promise<void> {
 
 async function deleteExpiredSamples(env: Env, nowMs: number): Promise<void> {
   for (let round = 0; round < DELETE_SAMPLES_ROUNDS_MAX; round += 1) {
-    const { meta } = await database(env.DB).run(
+    // What triggers change is among the changes that D1 counts, but not among what is returned.
+    const deleted = await database(env.DB).all(
       sql`DELETE FROM samples WHERE rowid IN (
-        SELECT rowid FROM samples WHERE expires_at_ms <= ${nowMs} ORDER BY expires_at_ms LIMIT ${DELETE_SAMPLES_MAX})`,
+        SELECT rowid FROM samples WHERE expires_at_ms <= ${nowMs} ORDER BY expires_at_ms LIMIT ${DELETE_SAMPLES_MAX}) RETURNING 1`,
     );
-    if (meta.changes < DELETE_SAMPLES_MAX) break;
+    if (deleted.length < DELETE_SAMPLES_MAX) break;
   }
 }
 

@@ -7,7 +7,7 @@
 import { and, asc, desc, eq, getTableColumns, gt, gte, inArray, lt, lte, type SQL, sql } from 'drizzle-orm';
 import type { Env } from '../env.ts';
 import { database } from './database.ts';
-import { samples } from './schema.ts';
+import { organizationSizes, organizations, samples } from './schema.ts';
 
 export type NewSample = typeof samples.$inferInsert;
 
@@ -36,18 +36,38 @@ export const PAYLOAD_BYTES_MAX = 2 * 1024 * 1024;
 
 const { payload: _payload, ...ROW } = getTableColumns(samples);
 
-/** Stores a sample unless a live one has its id. Answers what is stored, and whether it was there before. */
-export async function insertSample(env: Env, sample: NewSample): Promise<{ row: SampleRow; existed: boolean }> {
+/** What an organization's samples take, and what they may take. */
+export interface SampleQuota {
+  usedBytes: number;
+  maxBytes: number;
+}
+
+/**
+ * Stores a sample unless a live one has its id, or it goes beyond the organization's quota. Answers what is stored, and whether
+ * it was there before; or the quota. D1 holds the sample against the quota as it inserts it, so concurrent ones cannot
+ * go beyond it together.
+ */
+export async function insertSample(
+  env: Env,
+  sample: NewSample,
+): Promise<{ row: SampleRow; existed: boolean } | { row: null; quota: SampleQuota }> {
   const db = database(env.DB);
   const isIt = and(eq(samples.organizationId, sample.organizationId), eq(samples.sampleId, sample.sampleId));
-  const [, inserted, rows] = await db.batch([
+  const [, inserted, rows, quotas] = await db.batch([
     db.delete(samples).where(and(isIt, lte(samples.expiresAtMs, sample.receivedAtMs))),
     db.insert(samples).values(sample).onConflictDoNothing(),
     db.select(ROW).from(samples).where(isIt),
+    db
+      .select({ maxBytes: organizations.sampleBytesMax, usedBytes: sql<number>`COALESCE(${organizationSizes.sampleBytes}, 0)` })
+      .from(organizations)
+      .leftJoin(organizationSizes, eq(organizationSizes.organizationId, organizations.organizationId))
+      .where(eq(organizations.organizationId, sample.organizationId)),
   ]);
   const [row] = rows;
-  if (!row) throw new Error('a sample that was stored is there');
-  return { row, existed: inserted.meta.changes === 0 };
+  if (row) return { row, existed: inserted.meta.changes === 0 };
+  const [quota] = quotas;
+  if (!quota) throw new Error('a sample belongs to an organization');
+  return { row: null, quota };
 }
 
 /** Samples after a place; one more than asked for tells whether there are more. */

@@ -9,6 +9,7 @@
 import { sql } from 'drizzle-orm';
 import { index, integer, primaryKey, real, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core';
 import type { CompressionProfile } from '../contract/compression.ts';
+import { SAMPLE_BYTES_MAX_DEFAULT } from '../contract/operator.ts';
 import type { Plan } from '../contract/plans.ts';
 import type { SetPriceRequest } from '../contract/prices.ts';
 import type { Scope } from '../contract/scopes.ts';
@@ -27,7 +28,20 @@ export const organizations = sqliteTable('organizations', {
   /** NULL until it is set, as is the profile. */
   sampling: text('sampling', { mode: 'json' }).$type<SamplingPolicy>(),
   compressionProfile: text('compression_profile', { mode: 'json' }).$type<CompressionProfile>(),
+  /** How many bytes its samples may take, as `samples.stored_bytes` counts them. */
+  sampleBytesMax: integer('sample_bytes_max').notNull().default(SAMPLE_BYTES_MAX_DEFAULT),
   createdAtMs: integer('created_at_ms').notNull(),
+});
+
+/**
+ * How much there is of an organization, a row each, so that nobody has to count. Triggers on `customers` and `samples` keep
+ * it (migration `organization_sizes`), and hold each new sample against the organization's quota.
+ */
+export const organizationSizes = sqliteTable('organization_sizes', {
+  organizationId: text('organization_id').primaryKey(),
+  customers: integer('customers').notNull(),
+  samples: integer('samples').notNull(),
+  sampleBytes: integer('sample_bytes').notNull(),
 });
 
 export const planVersions = sqliteTable(
@@ -439,6 +453,14 @@ export const featureRunningTotals = sqliteTable(
   (table) => [primaryKey({ columns: [table.organizationId, table.customerId, table.feature, table.hourMs] })],
 );
 
+/** What a sample takes beside its texts: the row, and its ids again in four indexes. */
+const SAMPLE_OVERHEAD_BYTES = 1024;
+/** Texts that a caller chooses, beside the payload. */
+const SAMPLE_TEXTS = [
+  ...['sample_id', 'customer_id', 'feature', 'environment', 'tags', 'provider', 'model'],
+  ...['decision_id', 'decision_policy_version'],
+];
+
 /** Calls that applications keep for review, until they expire. */
 export const samples = sqliteTable(
   'samples',
@@ -461,6 +483,13 @@ export const samples = sqliteTable(
     model: text('model'),
     latencyMs: real('latency_ms'),
     payloadBytes: integer('payload_bytes').notNull(),
+    /** What the sample counts against the quota: its texts, and what a row and its entries in the indexes take besides. Computed by D1. */
+    storedBytes: integer('stored_bytes').generatedAlwaysAs(
+      sql.raw(
+        `payload_bytes + ${SAMPLE_OVERHEAD_BYTES} + LENGTH(CAST(${SAMPLE_TEXTS.map((name) => `COALESCE(${name}, '')`).join(' || ')} AS BLOB))`,
+      ),
+      { mode: 'virtual' },
+    ),
     /** JSON text of input, output, usage and error. Last, so that lists need not read past it. */
     payload: text('payload').notNull(),
   },

@@ -14,6 +14,15 @@ export function openD1(upTo = '9999'): DatabaseSync {
   return db;
 }
 
+/** The migration of that name, and the one before it. */
+export function findMigration(name: string): { before: string; file: string } {
+  const files = readdirSync(MIGRATIONS).filter((file) => file.endsWith('.sql'));
+  const at = files.findIndex((file) => file.endsWith(`_${name}.sql`));
+  const [before, file] = [files[at - 1], files[at]];
+  if (!before || !file) throw new Error(`there is no migration ${name} after another one`);
+  return { before, file };
+}
+
 export function applyMigration(db: DatabaseSync, name: string): void {
   for (const statement of readFileSync(join(MIGRATIONS, name), 'utf8').split('--> statement-breakpoint')) db.exec(statement);
 }

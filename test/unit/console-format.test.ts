@@ -3,7 +3,20 @@
  */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { compact, count, distance, duration, moment, nanoOf, percent, plural, rate, usd, words } from '../../src/console/page/format.ts';
+import {
+  byteSize,
+  compact,
+  count,
+  distance,
+  duration,
+  moment,
+  nanoOf,
+  percent,
+  plural,
+  rate,
+  usd,
+  words,
+} from '../../src/console/page/format.ts';
 import { formatUsd } from '../../src/domain/money.ts';
 import { NEVER_MS } from '../../src/domain/period.ts';
 
@@ -67,6 +80,13 @@ describe('counts', () => {
     [7_600_000, '7,600,000', '7.6M'],
   ])('%s is %s, in short %s', (value, whole, short) => {
     expect([count(value), compact(value)]).toEqual([whole, short]);
+  });
+
+  test('of bytes have the largest unit that makes them one or more', () => {
+    expect([0, 1023, 1024, 1_572_864, 268_435_456, 10 * 1024 ** 3].map(byteSize)).toEqual([
+      ...['0 bytes', '1,023 bytes', '1 KiB', '1.5 MiB'],
+      ...['256 MiB', '10 GiB'],
+    ]);
   });
 
   test('have their noun, and shares their percent', () => {

@@ -28,6 +28,14 @@ export function compact(value: number): string {
   return Math.abs(value) < 10_000 ? rough.format(value) : short.format(value);
 }
 
+const BYTE_UNITS = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'];
+
+/** `512 bytes`, `1.5 MiB`. */
+export function byteSize(bytes: number): string {
+  const power = bytes < 1 ? 0 : Math.min(BYTE_UNITS.length - 1, Math.floor(Math.log2(bytes) / 10));
+  return `${rough.format(bytes / 1024 ** power)} ${BYTE_UNITS[power]}`;
+}
+
 export function percent(ratio: number): string {
   return `${whole.format(Math.round(ratio * 1000) / 10)}%`;
 }

@@ -4,8 +4,8 @@
 import type { Hono } from 'hono';
 import { readHealth } from '../../operator/health.ts';
 import { deferrer } from '../caller.ts';
-import type { ConsoleEnv } from '../context.ts';
-import { count, duration, plural } from '../page/format.ts';
+import { type ConsoleEnv, organizationPath } from '../context.ts';
+import { byteSize, count, duration, plural } from '../page/format.ts';
 import { Badge, Card, Facts, Time } from '../page/parts.tsx';
 import { Table } from '../page/table.tsx';
 import { refused } from '../refused.tsx';
@@ -22,7 +22,7 @@ export function mountHealth(app: Hono<ConsoleEnv>): void {
   app.get('/health', async (c) => {
     const answer = await readHealth(c.env, deferrer(c));
     if (!answer.ok) return refused(c, answer.refusal);
-    const { status, checks, catalog, backlog, setAside, versions } = answer.data;
+    const { status, checks, catalog, backlog, setAside, d1, versions } = answer.data;
     const nowMs = Date.now();
     return page(
       c,
@@ -71,6 +71,29 @@ export function mountHealth(app: Hono<ConsoleEnv>): void {
               ['Since', setAside.oldestAt === null ? undefined : <Time at={setAside.oldestAt} nowMs={nowMs} />],
             ]}
           />
+        </Card>
+        <Card title="Database" wide note={d1 ? `${byteSize(d1.bytes)} in all. The largest organizations:` : 'It cannot be read.'}>
+          {d1 && (
+            <Table
+              caption="Largest organizations"
+              rows={d1.organizations}
+              columns={[
+                {
+                  title: 'Organization',
+                  heading: true,
+                  cell: ({ organizationId, name }) => <a href={organizationPath(organizationId)}>{name}</a>,
+                },
+                { title: 'Customers', figure: true, cell: ({ customers }) => count(customers) },
+                { title: 'Calls in 7 days', figure: true, cell: ({ callsLastWeek }) => count(callsLastWeek) },
+                { title: 'Samples', figure: true, cell: ({ samples }) => count(samples) },
+                {
+                  title: 'Sample storage',
+                  figure: true,
+                  cell: ({ sampleBytes, sampleBytesMax }) => `${byteSize(sampleBytes)} of ${byteSize(sampleBytesMax)}`,
+                },
+              ]}
+            />
+          )}
         </Card>
         <Card title="Versions">
           <Facts

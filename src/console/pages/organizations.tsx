@@ -10,11 +10,12 @@ import { listPlans } from '../../operator/plans.ts';
 import { pageRequest } from '../../platform/page.ts';
 import { CONSOLE_PATH, type ConsoleContext, type ConsoleEnv, organizationPath } from '../context.ts';
 import { Form, type FormSecrets, type FormState, Select, TextField } from '../page/form.tsx';
+import { count } from '../page/format.ts';
 import { Badge, Card, Code, Empty, Facts, Time } from '../page/parts.tsx';
 import { Pager, Table } from '../page/table.tsx';
 import { refused } from '../refused.tsx';
 import { page, secretsOf } from '../shell.tsx';
-import { check, detailsOf, operatorRequest, optionalText, text, wrong } from '../submitted.ts';
+import { check, detailsOf, operatorRequest, optionalText, text, typedNumber, wrong } from '../submitted.ts';
 
 const PATH = `${CONSOLE_PATH}/organizations`;
 const PAGE_SIZE = 50;
@@ -67,7 +68,12 @@ export function mountOrganizations(app: Hono<ConsoleEnv>): void {
   app.post('/organizations/:org/settings', async (c) => {
     const { fields } = c.get('submitted');
     const { organizationId } = c.get('organization');
-    const body = { name: text(fields, 'name'), defaultPlanId: optionalText(fields, 'defaultPlanId') ?? null };
+    const sampleBytesMax = typedNumber(fields, 'sampleBytesMax');
+    const body = {
+      name: text(fields, 'name'),
+      defaultPlanId: optionalText(fields, 'defaultPlanId') ?? null,
+      ...(sampleBytesMax !== undefined && { sampleBytesMax }),
+    };
     const checked = check(UpdateOrganizationRequest, body);
     if (!checked.ok) return settingsPage(c, wrong(c, checked.details));
     const request = await operatorRequest(c, operations.updateOrganization, { params: { org: organizationId }, body: checked.value });
@@ -123,7 +129,7 @@ async function settingsPage(c: ConsoleContext, state: FormState | null) {
           organization={organization}
           planOptions={planOptions}
           secrets={secretsOf(c)}
-          state={state ?? { values: { name: organization.name, defaultPlanId: organization.defaultPlanId ?? '' }, details: [] }}
+          state={state ?? { values: settingsOf(organization), details: [] }}
         />
       </Card>
       <div class="stack">
@@ -139,6 +145,10 @@ async function settingsPage(c: ConsoleContext, state: FormState | null) {
       </div>
     </div>,
   );
+}
+
+function settingsOf({ name, defaultPlanId, sampleBytesMax }: Organization): FormState['values'] {
+  return { name, defaultPlanId: defaultPlanId ?? '', sampleBytesMax: count(sampleBytesMax) };
 }
 
 interface SettingsProps {
@@ -157,6 +167,13 @@ const Settings: FC<SettingsProps> = ({ organization, planOptions, secrets, state
       state={state}
       options={[['', 'None'], ...planOptions]}
       hint="What a customer gets at the first call. Without one, calls of unknown customers are refused."
+    />
+    <TextField
+      name="sampleBytesMax"
+      label="Sample storage, in bytes"
+      state={state}
+      numeric
+      hint="What stored samples may take in all: 256 MiB are 268,435,456. Beyond it, new samples are refused until old ones expire."
     />
     <div class="submit">
       <button type="submit" class="primary">

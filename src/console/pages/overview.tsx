@@ -15,7 +15,7 @@ import { sumUsage, type UsageGroup } from '../../storage/usage.ts';
 import { deferrer } from '../caller.ts';
 import { CONSOLE_PATH, type ConsoleEnv, customerPath, organizationPath } from '../context.ts';
 import { Sparkline } from '../page/charts.tsx';
-import { count, plural } from '../page/format.ts';
+import { byteSize, count, plural } from '../page/format.ts';
 import { Badge, Card, Compact, Empty, Facts, Time, Usd } from '../page/parts.tsx';
 import { Table } from '../page/table.tsx';
 import { refused } from '../refused.tsx';
@@ -249,6 +249,7 @@ const Running: FC<Pick<OverviewProps, 'nowMs' | 'health' | 'catalog'>> = ({ nowM
                 </>
               ),
             ],
+            ['Database', health.d1 ? byteSize(health.d1.bytes) : 'cannot be read'],
             ['Version', `${health.versions.service}, contract ${health.versions.contract}`],
           ]}
         />
