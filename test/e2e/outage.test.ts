@@ -43,6 +43,8 @@ test('a locked D1 stops no call, and has every one of them when it is back', asy
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
   expect((await server.operator.send('readHealth')).data.status).toBe('degraded');
+  const { status, refusal, headers } = await tenant.api.send('listCustomers', { query: { search: 'warm' } });
+  expect([status, refusal.code, headers.get('Retry-After')]).toEqual([503, 'SERVICE_UNAVAILABLE', '1']);
   d1.exec('ROLLBACK');
 
   const recorded = () => {

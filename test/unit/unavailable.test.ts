@@ -27,6 +27,7 @@ const SAID_AWAY = [
   'Replica disconnected from primary.',
   'Network connection lost.',
   'Exceeded maximum DB size.',
+  'Failed to get session commit token: internal error; reference = 4pad1enlr982npscoudfjiji',
   'database is locked: SQLITE_BUSY',
   'disk I/O error: SQLITE_IOERR_READ',
 ];
