@@ -37,7 +37,7 @@ const LARGEST = `
         WHERE organization_days.organization_id = organizations.organization_id AND dimension = 'outcome' AND day_ms > ?1) AS callsLastWeek
     FROM organizations LEFT JOIN organization_sizes USING (organization_id)
   )
-  SELECT * FROM sized ORDER BY MAX(
+  SELECT organizationId, name, customers, callsLastWeek, samples, sampleBytes, sampleBytesMax FROM sized ORDER BY MAX(
     customers / (SELECT TOTAL(customers) + 1 FROM sized),
     callsLastWeek / (SELECT TOTAL(callsLastWeek) + 1 FROM sized),
     sampleBytes / (SELECT TOTAL(sampleBytes) + 1 FROM sized)

@@ -70,6 +70,17 @@ describe.concurrent('npm run operator', () => {
     expect((await both('organizations', 'show', org)).text).toMatch(/^Name +Acme$/m);
   });
 
+  test('outbox: list and resend, and how much there is in health', async () => {
+    const { text, json } = await both('outbox', 'list', org);
+    expect([text, json]).toEqual(['(none)\n', { items: [], nextCursor: null }]);
+    expect(await changed('outbox', 'resend', org)).toEqual({ rows: 0, customers: 0, more: false });
+    expect((await changed('organizations', 'update', org, '--sample-bytes-max', '2097152')).sampleBytesMax).toBe(2_097_152);
+    const health = await both('health');
+    expect(health.json).toMatchObject({ setAside: { rows: 0, oldestAt: null }, d1: { bytes: expect.any(Number) } });
+    expect(health.text).toMatch(/^Set aside\n {2}Rows +0$/m);
+    expect(health.text).toMatch(/^ +Organization id +Name +Customers +Calls last week +Samples +Sample bytes +Sample bytes max$/m);
+  });
+
   test('plans: a document from standard input or a file, then its versions', async () => {
     const plan = JSON.stringify({ name: 'Team', limitType: 'BLOCK', limits: { premiumCalls: 1500 } });
     const put = await run('operator', ['plans', 'put', org, 'team', '-', '--json'], plan);

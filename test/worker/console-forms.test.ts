@@ -75,6 +75,12 @@ describe('organizations', () => {
     expect((await visitor.read(headers.get('Location') ?? '')).text).toContain('The settings are saved');
     expect((await operator.send('readOrganization', { params: { org } })).data).toMatchObject({ name: 'Renamed', defaultPlanId: 'test' });
     await refused(`${base}/settings`, `${base}/settings`, { name: '' }, 'name', 'must not be empty');
+    await done(`${base}/settings`, `${base}/settings`, { sampleBytesMax: '2,097,152' });
+    expect((await operator.send('readOrganization', { params: { org } })).data).toMatchObject({
+      name: 'Renamed',
+      sampleBytesMax: 2_097_152,
+    });
+    await refused(`${base}/settings`, `${base}/settings`, { sampleBytesMax: '1 MB' }, 'sampleBytesMax', 'expected number');
     const values = await visitor.form(`${base}/settings`, `${base}/settings`, { defaultPlanId: 'nothing' });
     expect((await visitor.post(`${base}/settings`, values)).text).toContain('no such plan');
   });

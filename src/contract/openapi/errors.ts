@@ -19,7 +19,7 @@ const MEANING: Record<number, string> = {
   409: 'The state of things forbids it; a key that was used for another request is refused too',
   413: 'The body is too large',
   415: 'The body is not JSON',
-  429: 'Too many requests; `Retry-After` says when to come again',
+  429: 'Too many requests, or no space left for more; `Retry-After` says when to come again',
   500: 'Something went wrong on our side; the request may be sent again',
   503: 'Something is away for the moment; the request may be sent again',
 };
