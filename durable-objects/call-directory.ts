@@ -1,8 +1,9 @@
 /**
  * class CallDirectory: which customer owns a call id. 64 objects per organization share the ids by hash.
  *
- * A claim is released only by the request that made it, and only when nothing was recorded under it. Once its call
- * exists it never changes, and may be remembered anywhere. It is kept as long as D1 keeps calls.
+ * A claim carries the token of the request that made it, and is released only by who holds that: when nothing was recorded
+ * under it. One without a token is final. Once its call exists it never changes, and may be remembered anywhere. It is kept
+ * as long as D1 keeps calls.
  */
 import { DurableObject } from 'cloudflare:workers';
 import type { Env } from '../src/env.ts';
@@ -12,8 +13,10 @@ import { GroupCommit } from './group-commit.ts';
 export interface Claim {
   customerId: string;
   claimedAtMs: number;
-  /** Made by this very request. Only whoever made a claim may release it. */
+  /** Made with the token of this very request. Only whoever made a claim may release it. */
   fresh: boolean;
+  /** Nobody may release it any more. */
+  final: boolean;
 }
 
 const DAY_MS = 24 * 3_600_000;
@@ -29,26 +32,41 @@ export class CallDirectory extends DurableObject<Env> {
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
     this.#sql = ctx.storage.sql;
-    this.#exists = this.#sql.exec(`SELECT 1 FROM sqlite_master WHERE name = 'claims'`).toArray().length > 0;
+    const [known] = this.#sql.exec<{ sql: string }>(`SELECT sql FROM sqlite_master WHERE name = 'claims'`).toArray();
+    this.#exists = known !== undefined;
+    // Claims of an earlier version have no token, and nobody may release them.
+    if (known && !known.sql.includes('token')) this.#sql.exec('ALTER TABLE claims ADD COLUMN token TEXT');
   }
 
-  /** Gives the call id to the customer, unless another has it. Answers with the owner either way. */
-  claim(callId: string, customerId: string): Claim | Promise<Claim> {
-    return this.#commits.run(() => this.#claim(callId, customerId));
+  /** Gives the call id to the customer, unless another has it. Answers with the claim that stands either way. */
+  claim(callId: string, customerId: string, token: string): Claim | Promise<Claim> {
+    return this.#commits.run(() => this.#claim(callId, customerId, token));
   }
 
-  #claim(callId: string, customerId: string): Claim {
+  #claim(callId: string, customerId: string, token: string): Claim {
     const nowMs = Date.now();
     if (!this.#exists) this.#create(nowMs);
-    const sql = 'INSERT INTO claims (call_id, customer_id, claimed_at_ms) VALUES (?, ?, ?) ON CONFLICT DO NOTHING RETURNING call_id';
-    const claimed = this.#sql.exec(sql, callId, customerId, nowMs).toArray().length > 0;
-    const earlier = claimed ? null : this.find(callId);
-    return earlier ?? { customerId, claimedAtMs: nowMs, fresh: true };
+    const sql = `INSERT INTO claims (call_id, customer_id, claimed_at_ms, token) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING call_id`;
+    const claimed = this.#sql.exec(sql, callId, customerId, nowMs, token).toArray().length > 0;
+    const earlier = claimed ? null : this.#row(callId);
+    if (!earlier) return { customerId, claimedAtMs: nowMs, fresh: true, final: false };
+    const { customer_id, claimed_at_ms: claimedAtMs } = earlier;
+    return { customerId: customer_id, claimedAtMs, fresh: earlier.token === token, final: earlier.token === null };
   }
 
-  /** Gives back a claim under which nothing was recorded. */
-  release(callId: string, customerId: string): void {
-    if (this.#exists) this.#sql.exec('DELETE FROM claims WHERE call_id = ? AND customer_id = ?', callId, customerId);
+  /** Makes the customer's claim final, and makes it anew where it was released. Answers with the customer whose call id it is. */
+  confirm(callId: string, customerId: string): string {
+    const nowMs = Date.now();
+    if (!this.#exists) this.#create(nowMs);
+    const sql = `INSERT INTO claims (call_id, customer_id, claimed_at_ms, token) VALUES (?, ?, ?, NULL)
+      ON CONFLICT (call_id) DO UPDATE SET token = NULL WHERE customer_id = excluded.customer_id`;
+    this.#sql.exec(sql, callId, customerId, nowMs);
+    return this.#row(callId)?.customer_id ?? customerId;
+  }
+
+  /** Gives back the claim of that token. */
+  release(callId: string, token: string): void {
+    if (this.#exists) this.#sql.exec('DELETE FROM claims WHERE call_id = ? AND token = ?', callId, token);
   }
 
   /** Forgets every call id of an erased customer. Answers how many there were. */
@@ -57,12 +75,14 @@ export class CallDirectory extends DurableObject<Env> {
     return this.#sql.exec<{ call_id: string }>('DELETE FROM claims WHERE customer_id = ? RETURNING call_id', customerId).toArray().length;
   }
 
-  find(callId: string): Claim | null {
-    if (!this.#exists) return null;
-    const row = this.#sql
-      .exec<{ customer_id: string; claimed_at_ms: number }>('SELECT customer_id, claimed_at_ms FROM claims WHERE call_id = ?', callId)
-      .toArray()[0];
-    return row ? { customerId: row.customer_id, claimedAtMs: row.claimed_at_ms, fresh: false } : null;
+  /** The customer whose call id it is. */
+  find(callId: string): string | null {
+    return this.#exists ? (this.#row(callId)?.customer_id ?? null) : null;
+  }
+
+  #row(callId: string): { customer_id: string; claimed_at_ms: number; token: string | null } | undefined {
+    const sql = 'SELECT customer_id, claimed_at_ms, token FROM claims WHERE call_id = ?';
+    return this.#sql.exec<{ customer_id: string; claimed_at_ms: number; token: string | null }>(sql, callId).toArray()[0];
   }
 
   override async alarm(): Promise<void> {
@@ -85,7 +105,7 @@ export class CallDirectory extends DurableObject<Env> {
 
   #create(nowMs: number): void {
     this.#sql.exec(`
-      CREATE TABLE claims (call_id TEXT PRIMARY KEY, customer_id TEXT NOT NULL, claimed_at_ms INTEGER NOT NULL) WITHOUT ROWID;
+      CREATE TABLE claims (call_id TEXT PRIMARY KEY, customer_id TEXT NOT NULL, claimed_at_ms INTEGER NOT NULL, token TEXT) WITHOUT ROWID;
       CREATE INDEX claims_by_age ON claims (claimed_at_ms);
     `);
     this.#exists = true;

@@ -17,8 +17,9 @@ import { type Line, linesOf } from '../platform/bytes.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import { log } from '../platform/log.ts';
 import { currentCatalog } from '../storage/catalog.ts';
+import { underClaim } from '../storage/claims.ts';
 import { loadOrganization } from '../storage/credentials.ts';
-import { ask, claimKey, customerByName, releaseKey } from '../storage/objects.ts';
+import { ask, customerByName } from '../storage/objects.ts';
 import { unreadable } from '../storage/unavailable.ts';
 import { plausible, readFailure, readReportedUsage } from '../vendors/usage.ts';
 import { BATCH_LINE_BYTES_MAX, tierOfModel } from './batch-admission.ts';
@@ -155,14 +156,18 @@ async function meterLine(
   // What the line is told apart by is its id: its content is the vendor's and does not change.
   const command = await beginCommand(caller, { ...begin, requested: { [tier]: true } }, `batch ${batchId}`, 'API');
   const end = await finishCommand(caller, { ...outcome, customerId, modelUsed, providerUsed: BATCH_VENDOR, answered: false });
-  const claim = await claimKey(env, organizationId, callId, customerId);
-  if (claim.customerId !== customerId) return refuseLine(callId, 'the id is claimed for another customer');
-  const recorded = (await ask(customerByName(env, organizationId, customerId), (customer) =>
-    // Without a default plan: a customer who was erased since the batch began does not come back.
-    customer.record({ ...command, defaultPlan: null, key: { source: 'explicit', callId, claimedAtMs: claim.claimedAtMs } }, end),
-  )) as FinishedCall;
-  // Nothing was recorded, so nothing stays of an erased customer.
-  if (!recorded.ok && claim.fresh) await releaseKey(env, organizationId, callId, customerId);
+  const record = (claimedAtMs: number) =>
+    ask(customerByName(env, organizationId, customerId), (customer) =>
+      // Without a default plan: a customer who was erased since the batch began does not come back.
+      customer.record({ ...command, defaultPlan: null, key: { source: 'explicit', callId, claimedAtMs } }, end),
+    ) as Promise<FinishedCall>;
+  const recorded = await underClaim(
+    env,
+    { organizationId, key: callId, customerId },
+    // What the line used was used: its call stays with its customer.
+    { command: record, outcomeOf: (finished) => finished, takeBack: async () => undefined },
+  );
+  if (!recorded) return refuseLine(callId, 'the id is claimed for another customer');
   // A line of an old run whose answers the object has dropped was metered then.
   return recorded.ok ? tier : refuseLine(callId, recorded.refusal.message);
 }

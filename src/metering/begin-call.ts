@@ -17,7 +17,8 @@ import type { Tier } from '../domain/entitlements.ts';
 import type { PricingMode } from '../domain/pricing.ts';
 import { timeOrderedId } from '../platform/time-ordered-id.ts';
 import { currentCatalog } from '../storage/catalog.ts';
-import { ask, claimKey, customerByName, releaseKey, rememberOwner } from '../storage/objects.ts';
+import { underClaim } from '../storage/claims.ts';
+import { ask, customerByName, rememberOwner } from '../storage/objects.ts';
 import { sendShared } from '../storage/shared-messages.ts';
 import type { Caller } from './caller.ts';
 import { derivedKeyHash, explicitKey, fingerprintOf, isReservedKey } from './idempotency.ts';
@@ -32,7 +33,7 @@ export async function beginCall(caller: Caller, request: BeginCallRequest, heade
   const command = await beginCommand(caller, request, fingerprint, 'standard');
   const begin = (stub: DurableObjectStub<Customer>, key: CallKey) =>
     withPlanWhereNew(caller, (defaultPlan) => stub.begin(sendCommand({ ...command, defaultPlan, key })) as PromiseLike<SentAnswer>);
-  return underKey(caller, request, headerKey, 'standard', begin, (answer) => answer);
+  return underKey(caller, request, headerKey, 'standard', begin);
 }
 
 /** What `openCall` needs to know beside the request. */
@@ -84,7 +85,7 @@ export async function openCall(
     sendCommand({ ...toMake, ...(untold && keyless && { untold }), defaultPlan, key, answered });
   const open = (stub: DurableObjectStub<Customer>, key: CallKey) =>
     withPlanWhereNew(caller, async (defaultPlan) => JSON.parse(await stub.open(textOf(key, defaultPlan))) as OpenedCall);
-  if (!keyless) return openedOf(await underKey(caller, request, headerKey, 'API', open, (opened) => opened), null);
+  if (!keyless) return openedOf(await underKey(caller, request, headerKey, 'API', open), null);
   const key = (again: boolean) => ({ source: 'request', requestId: openedBy, firstAtMs: again ? null : nowMs }) as const;
   const opened = await withPlanWhereNew(caller, async (defaultPlan) => {
     const text = (again: boolean) => textOf(key(again), defaultPlan);
@@ -154,13 +155,12 @@ export async function beginCommand(
  * Runs a begin under the request's key: the caller's own, claimed for the customer, or one that is derived. A refusal
  * of the key itself is answered as it is.
  */
-async function underKey<Result>(
+async function underKey<Result extends { ok: true } | { ok: false; refusal: Refusal }>(
   { env, organization }: Caller,
   request: BeginCallRequest,
   headerKey: string | null,
   callType: CallType,
   begin: (stub: DurableObjectStub<Customer>, key: CallKey) => PromiseLike<Result>,
-  answerOf: (result: Result) => { ok: false } | { ok: true; replayed: boolean },
 ): Promise<Result | ReturnType<typeof refuse>> {
   const { organizationId } = organization;
   const { customerId, feature, requested = {} } = request;
@@ -172,24 +172,17 @@ async function underKey<Result>(
     return ask(address, (customer) => begin(customer, { source: 'derived', hash }));
   }
   if (isReservedKey(callId)) return reservedKey();
-  const claim = await claimKey(env, organizationId, callId, customerId);
-  if (claim.customerId !== customerId) return keyOfAnother();
-  const result = await ask(address, (customer) => begin(customer, { source: 'explicit', callId, claimedAtMs: claim.claimedAtMs }));
-  const answer = answerOf(result);
-  if (!answer.ok) {
-    // Nothing was recorded, so the key stays free; unless the claim is older than this request, and then maybe not ours.
-    if (claim.fresh) await releaseKey(env, organizationId, callId, customerId);
-    return result;
-  }
-  if (!claim.fresh && !answer.replayed) {
-    // Whoever made the claim may have given it back while this begin ran: only a claim that still stands counts.
-    const standing = await claimKey(env, organizationId, callId, customerId);
-    if (standing.customerId !== customerId) {
-      await ask(address, (customer) => customer.void(organizationId, callId));
-      return keyOfAnother();
-    }
-  }
-  rememberOwner(organizationId, callId, customerId);
+  const result = await underClaim(
+    env,
+    { organizationId, key: callId, customerId },
+    {
+      command: (claimedAtMs) => ask(address, (customer) => begin(customer, { source: 'explicit', callId, claimedAtMs })),
+      outcomeOf: (begun) => begun,
+      takeBack: () => ask(address, (customer) => customer.void(organizationId, callId)),
+    },
+  );
+  if (!result) return keyOfAnother();
+  if (result.ok) rememberOwner(organizationId, callId, customerId);
   return result;
 }
 

@@ -3,7 +3,8 @@
  */
 import type { CustomerUsageData, ProvisionCustomerData, ProvisionCustomerRequest } from '../contract/customers.ts';
 import { type Answer, refuse } from '../contract/errors.ts';
-import { ask, claimKey, customerByName, releaseKey } from '../storage/objects.ts';
+import { underClaim } from '../storage/claims.ts';
+import { ask, customerByName } from '../storage/objects.ts';
 import type { Caller } from './caller.ts';
 import { explicitKey, fingerprintOf } from './idempotency.ts';
 
@@ -20,24 +21,27 @@ export async function provisionCustomer(
   const friendlyName = request.customerFriendlyName ?? customerName;
   const fingerprint = await fingerprintOf({ ...described, customerFriendlyName: friendlyName });
   const idempotencyKey = explicitKey(headerKey, request);
-  const key = idempotencyKey === null ? null : PROVISION_NAMESPACE + idempotencyKey;
-  const claim = key === null ? null : await claimKey(env, organizationId, key, request.customerId);
-  if (claim && claim.customerId !== request.customerId) {
-    return refuse('IDEMPOTENCY_KEY_CONFLICT', 'the idempotency key was used before with another payload');
-  }
-  const answer = await ask(customerByName(env, organizationId, request.customerId), (customer) =>
-    customer.provision({
-      organizationId,
-      customerId: request.customerId,
-      defaultPlan: defaultPlan && JSON.stringify(defaultPlan),
-      contact: { friendlyName, email: request.customerEmail, stripeCustomerId: request.stripeCustomerId },
-      idempotencyKey,
-      fingerprint,
-      ...(models && { models }),
-    }),
+  const { customerId } = request;
+  const provision = (): Promise<Answer<ProvisionCustomerData>> =>
+    ask(customerByName(env, organizationId, customerId), (customer) =>
+      customer.provision({
+        organizationId,
+        customerId,
+        defaultPlan: defaultPlan && JSON.stringify(defaultPlan),
+        contact: { friendlyName, email: request.customerEmail, stripeCustomerId: request.stripeCustomerId },
+        idempotencyKey,
+        fingerprint,
+        ...(models && { models }),
+      }),
+    );
+  if (idempotencyKey === null) return provision();
+  const answer = await underClaim(
+    env,
+    { organizationId, key: PROVISION_NAMESPACE + idempotencyKey, customerId },
+    // A customer who is there stays: the same request without a key, or with another one, changes nothing any more.
+    { command: provision, outcomeOf: (provisioned) => provisioned, takeBack: async () => undefined },
   );
-  if (!answer.ok && key !== null && claim?.fresh) await releaseKey(env, organizationId, key, request.customerId);
-  return answer;
+  return answer ?? refuse('IDEMPOTENCY_KEY_CONFLICT', 'the idempotency key was used before with another payload');
 }
 
 export function readUsage({ env, organization }: Caller, customerId: string): Promise<Answer<CustomerUsageData>> {

@@ -4,7 +4,7 @@
  * Every command may be sent twice: the objects replay. So a call that broke for a passing reason is sent again, a few
  * times; an overloaded object is never asked again, and everything else is reported as unavailable.
  */
-import type { CallDirectory, Claim } from '../../durable-objects/call-directory.ts';
+import type { CallDirectory } from '../../durable-objects/call-directory.ts';
 import type { Customer } from '../../durable-objects/customer.ts';
 import type { GatewayBatch } from '../../durable-objects/gateway-batch.ts';
 import { DERIVED_PREFIX } from '../contract/calls.ts';
@@ -69,16 +69,6 @@ export function rememberOwner(organizationId: string, callId: string, customerId
   if (owners.size > OWNERS_MAX) owners.delete(owners.keys().next().value as string);
 }
 
-/** Claims a call id for a customer; answers with whoever owns it. */
-export function claimKey(env: Env, organizationId: string, callId: string, customerId: string): Promise<Claim> {
-  return askDirectory(env, organizationId, callId, (shard) => shard.claim(callId, customerId));
-}
-
-/** Gives back a claim that this request made and under which nothing was recorded. */
-export function releaseKey(env: Env, organizationId: string, callId: string, customerId: string): Promise<void> {
-  return askDirectory(env, organizationId, callId, (shard) => shard.release(callId, customerId));
-}
-
 /** What an erasure found in the objects. */
 export interface ErasedObjects {
   /** There was an account. */
@@ -125,11 +115,11 @@ export function forgetOwner(organizationId: string, callId: string): boolean {
 async function findOwner(env: Env, organizationId: string, callId: string): Promise<string | null> {
   const known = owners.get(`${organizationId}:${callId}`);
   if (known !== undefined) return known;
-  const claim = await askDirectory(env, organizationId, callId, (shard) => shard.find(callId));
-  return claim?.customerId ?? null;
+  return askDirectory(env, organizationId, callId, (shard) => shard.find(callId));
 }
 
-function askDirectory<Result>(
+/** Asks the part of the organization's directory that knows the call id. */
+export function askDirectory<Result>(
   env: Env,
   organizationId: string,
   callId: string,

@@ -1,6 +1,6 @@
 /**
  * The service's bindings with faults: each operation on D1, KV or an object may throw, wait, or do its work and throw
- * then, as when the connection breaks before the answer.
+ * then, as when the connection breaks before the answer. One may also wait for a promise of the test's own.
  */
 import { createExecutionContext } from 'cloudflare:test';
 import type { Env } from '../../src/env.ts';
@@ -8,7 +8,7 @@ import service from '../../src/index.ts';
 import { Api } from '../support/api.ts';
 import { bindings } from '../support/worker.ts';
 
-export type Fault = 'throws' | 'waits' | 'commits and throws';
+export type Fault = 'throws' | 'waits' | 'commits and throws' | Promise<void>;
 export type Binding = 'DB' | 'KV' | 'CUSTOMERS' | 'CALL_DIRECTORY';
 
 /** Says what befalls the next operation on a binding; `null` for nothing. */
@@ -22,6 +22,10 @@ class BrokenConnection extends Error {
 }
 
 async function under<Result>(fault: Fault | null, operation: () => Promise<Result>): Promise<Result> {
+  if (fault instanceof Promise) {
+    await fault;
+    return operation();
+  }
   switch (fault) {
     case 'throws':
       throw new BrokenConnection('the connection broke before the request');

@@ -81,7 +81,7 @@ describe("a customer's object", () => {
 describe('the call directory', () => {
   test(`prunes again after ${FAILURES} alarms that failed`, async () => {
     const stub = bindings.CALL_DIRECTORY.getByName(`${crypto.randomUUID()}:0`);
-    await stub.claim('old', 'anybody');
+    await stub.claim('old', 'anybody', 'token');
     const sql = (text: string) => runInDurableObject(stub, (_, { storage }) => void storage.sql.exec(text));
     await sql('ALTER TABLE claims RENAME TO misplaced');
     await failAlarms(stub);

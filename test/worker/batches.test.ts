@@ -6,7 +6,7 @@ import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from 'c
 import { describe, expect, test, vi } from 'vitest';
 import type { GatewayBatch } from '../../durable-objects/gateway-batch.ts';
 import { sha256Hex } from '../../src/platform/hash.ts';
-import { claimKey } from '../../src/storage/objects.ts';
+import { claimKey } from '../../src/storage/claims.ts';
 import type { Tenant } from '../support/api.ts';
 import { ask, BASE_URL, callOf, completion, newTenant, vendor } from '../support/gateway.ts';
 import { bindings, operator } from '../support/worker.ts';
@@ -175,7 +175,8 @@ describe('an erasure of a customer with batches', () => {
     expect((await usageOf(tenant, 'metered')).refusal.code).toBe('CUSTOMER_NOT_FOUND');
     for (const stub of [batchOf(tenant, name), batchesOf(tenant, 'metered')]) expect(await entriesOf(stub)).toBe(0);
     // Nor is the line's id claimed: whoever comes next may have it.
-    const claim = await claimKey(bindings, tenant.organizationId, 'batch:batch_1:line', 'another');
+    const toClaim = { organizationId: tenant.organizationId, key: 'batch:batch_1:line', customerId: 'another' };
+    const claim = await claimKey(bindings, toClaim, 'token');
     expect(claim).toMatchObject({ customerId: 'another', fresh: true });
   });
 

@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, test, vi } from 'vitest';
 import type { BeginCommand } from '../../durable-objects/customer/protocol.ts';
 import { sendCommand } from '../../src/domain/command-json.ts';
 import { backlogKey, type Env } from '../../src/env.ts';
-import { claimKey } from '../../src/storage/objects.ts';
+import { claimKey } from '../../src/storage/claims.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
 import { fundedCustomer } from '../support/customer.ts';
 import { bindings, customerStub, operator } from '../support/worker.ts';
@@ -278,7 +278,9 @@ describe('an erased customer', () => {
     await tenant.api.send('beginCall', { body: { customerId: 'forgotten' }, headers });
     await erase('forgotten');
     // Another isolate begins the other customer's call: this one hears nothing of it.
-    expect((await claimKey(bindings, tenant.organizationId, callId, 'heir')).customerId).toBe('heir');
+    expect((await claimKey(bindings, { organizationId: tenant.organizationId, key: callId, customerId: 'heir' }, 'token')).customerId).toBe(
+      'heir',
+    );
     const plan = (await operator.send('readPlan', { params: { org: tenant.organizationId, planId: 'test' } })).data.plan;
     const command: BeginCommand = {
       organizationId: tenant.organizationId,
