@@ -15,6 +15,7 @@ import { errorText, log } from '../src/platform/log.ts';
 import { currentCatalog } from '../src/storage/catalog.ts';
 import { findSamples, readPayloads, type SampleFilter, type SamplePlace, type SampleRow } from '../src/storage/samples.ts';
 import { addSample, NO_TOTALS, type Totals, techniquesOf } from './compression-job/estimate.ts';
+import { put } from './stored-value.ts';
 
 export interface Job {
   jobId: string;
@@ -44,7 +45,10 @@ const RETRY_MS = 5_000;
 /** A finished job can be read for this long. */
 const RETENTION_MS = 30 * 24 * 3_600_000;
 const STATE_KEY = 'state';
-const PRICES_KEY = 'prices';
+/** Before the number of a part. */
+const PRICES_PREFIX = 'prices';
+/** Prices of one stored value: names of models may be long. */
+const PRICES_PER_PART = 200;
 
 export class CompressionJob extends DurableObject<Env> {
   /** Begins the job, which has `total` samples to look at; one that was begun before goes on. `null` where another job has the id. */
@@ -54,7 +58,7 @@ export class CompressionJob extends DurableObject<Env> {
     if (known) return known.fingerprint === job.fingerprint ? { status: statusOf(known), replayed: true } : null;
     const counts = { total, done: 0, unreadable: 0, failures: 0 };
     const state = { ...job, ...counts, totals: NO_TOTALS, lastError: null, startedAtMs, finishedAtMs: null, after: null };
-    await this.ctx.storage.put(PRICES_KEY, prices);
+    await this.#savePrices(prices);
     await this.#save(state, startedAtMs);
     return { status: statusOf(state), replayed: false };
   }
@@ -89,12 +93,24 @@ export class CompressionJob extends DurableObject<Env> {
     const rows = await findSamples(this.env, organizationId, filter, { order: 'oldest', after, limit: SAMPLES_PER_STEP, nowMs });
     if (rows.length === 0) return this.#save({ ...state, finishedAtMs: nowMs }, nowMs + RETENTION_MS);
     const { read, samples } = await readPayloads(this.env, organizationId, rows);
-    const prices: OwnPrices = (await this.ctx.storage.get(PRICES_KEY)) ?? new Map();
+    const prices = await this.#prices();
     let next = state;
     for (const { row, payload } of samples) next = await this.#look(next, row, payload, prices);
     const last = rows[read - 1];
     if (!last) throw new Error('a step looks at one sample at least');
     await this.#save({ ...next, after: { receivedAtMs: last.receivedAtMs, sampleId: last.sampleId } }, nowMs);
+  }
+
+  async #savePrices(prices: OwnPrices): Promise<void> {
+    const all = [...prices];
+    for (let from = 0; from < all.length; from += PRICES_PER_PART) {
+      await this.ctx.storage.put(`${PRICES_PREFIX} ${from}`, new Map(all.slice(from, from + PRICES_PER_PART)));
+    }
+  }
+
+  async #prices(): Promise<OwnPrices> {
+    const parts = await this.ctx.storage.list<OwnPrices>({ prefix: PRICES_PREFIX });
+    return new Map([...parts.values()].flatMap((part) => [...part]));
   }
 
   /** One sample. What cannot be compressed is counted, and holds nothing up. */
@@ -114,7 +130,7 @@ export class CompressionJob extends DurableObject<Env> {
 
   async #save(state: State, wakeAtMs: number): Promise<void> {
     await this.ctx.storage.transaction(async (transaction) => {
-      await transaction.put(STATE_KEY, state);
+      await put(transaction, STATE_KEY, state);
       await transaction.setAlarm(wakeAtMs);
     });
   }

@@ -13,6 +13,7 @@ import { HOLDS_MAX, type Holds, type Lines, lastExpiry, replaced, standing } fro
 import { callerOf } from '../src/gateway/batch-metering.ts';
 import { log } from '../src/platform/log.ts';
 import { ask, batchByRequest } from '../src/storage/objects.ts';
+import { put } from './stored-value.ts';
 
 const HOLDS_KEY = 'holds';
 /** Before the name of a request. */
@@ -102,7 +103,7 @@ export class CustomerBatches {
         await transaction.delete(HOLDS_KEY);
         await transaction.deleteAlarm();
       } else {
-        await transaction.put(HOLDS_KEY, holds);
+        await put(transaction, HOLDS_KEY, holds);
         await transaction.setAlarm(expiresAtMs);
       }
     });

@@ -11,14 +11,15 @@ import { DurableObject } from 'cloudflare:workers';
 import type { Env } from '../src/env.ts';
 import { brokenAnswer } from '../src/gateway/answer.ts';
 import { type BatchInput, type BatchToAdmit, readInput } from '../src/gateway/batch-admission.ts';
-import { askForBatch, type BatchAnswer, type BatchCommand, findBatch, kept } from '../src/gateway/batch-creation.ts';
+import { askForBatch, BATCH_TEXT_LENGTH_MAX, type BatchAnswer, type BatchCommand, findBatch, kept } from '../src/gateway/batch-creation.ts';
 import { type Lines, unrecorded } from '../src/gateway/batch-holds.ts';
 import { type BatchProgress, callerOf, meterBatch, type WatchedBatch } from '../src/gateway/batch-metering.ts';
-import { erasedMeanwhile, inFlight, keyOfAnotherBatch, notSentAgain, replayedAnswer } from '../src/gateway/batch-replies.ts';
+import { answerNotKept, erasedMeanwhile, inFlight, keyOfAnotherBatch, notSentAgain, replayedAnswer } from '../src/gateway/batch-replies.ts';
 import { accessVendor, noVendor, type VendorAccess } from '../src/gateway/pass-through.ts';
 import { errorText, log } from '../src/platform/log.ts';
 import { ask, batchesOfCustomer } from '../src/storage/objects.ts';
 import { CustomerBatches } from './customer-batches.ts';
+import { put } from './stored-value.ts';
 
 /** A request for a batch. */
 interface Asked {
@@ -131,7 +132,7 @@ export class GatewayBatch extends DurableObject<Env> {
     const toAsk: Asked = { command, input, askedAtMs: null, absentSinceMs: null, rounds: 0, answer: null };
     // Before anything is held, so that a hold of a request that died here is let go by the alarm.
     await this.ctx.storage.transaction(async (transaction) => {
-      await transaction.put(ASKED_KEY, toAsk);
+      await put(transaction, ASKED_KEY, toAsk);
       await transaction.setAlarm(Date.now() + PAUSE_MS);
     });
     const refusal = await ask(this.#customerOf(command), (customer) => customer.hold(toAdmit));
@@ -214,8 +215,8 @@ export class GatewayBatch extends DurableObject<Env> {
     const state: State = { batch, progress, watchedAtMs: nowMs, rounds: 0, lastError: null, finishedAtMs: null };
     await this.ctx.storage.transaction(async (transaction) => {
       if (!(await transaction.get(ASKED_KEY))) return;
-      await transaction.put<Asked>(ASKED_KEY, { ...asked, answer });
-      await transaction.put(STATE_KEY, state);
+      await put(transaction, ASKED_KEY, { ...asked, answer: storable(answer, batchId) } satisfies Asked);
+      await put(transaction, STATE_KEY, state);
       await transaction.setAlarm(nowMs + PAUSE_MS);
     });
   }
@@ -233,46 +234,45 @@ export class GatewayBatch extends DurableObject<Env> {
 
   async #watch(state: State): Promise<void> {
     const nowMs = Date.now();
+    const { batch, watchedAtMs } = state;
     if (state.finishedAtMs !== null) return this.#retire(state.finishedAtMs + RETENTION_MS, nowMs);
     try {
-      if (nowMs - state.watchedAtMs > WATCH_MS_MAX) {
-        log('error', 'batch_given_up', { batchId: state.batch.batchId, lastError: state.lastError });
-        await this.#finish(state, nowMs);
+      if (nowMs - watchedAtMs > WATCH_MS_MAX) {
+        log('error', 'batch_given_up', { batchId: batch.batchId, lastError: state.lastError });
+        await this.#finish(batch, nowMs);
       } else await this.#step(state);
     } catch (error) {
-      log('warn', 'batch_delayed', { batchId: state.batch.batchId }, error);
-      await this.#pause({ ...state, lastError: errorText(error) });
+      log('warn', 'batch_delayed', { batchId: batch.batchId }, error);
+      await this.#pause(batch, errorText(error));
     }
   }
 
-  async #step(state: State): Promise<void> {
-    const { batch } = state;
-    const progress = { ...state.progress, recorded: state.progress.recorded ?? {} };
+  /** Asks the vendor, and meters what is answered. The progress is written here alone. */
+  async #step({ batch, progress }: State): Promise<void> {
     const asked = await this.ctx.storage.get<Asked>(ASKED_KEY);
     const defer = (work: Promise<unknown>) => this.ctx.waitUntil(work);
-    const save = async () => {
-      const saved = await this.#save({ ...state, progress }, Date.now() + PAUSE_MS);
-      if (saved && asked) await this.#settle(asked, unrecorded(asked.input.lines, progress.recorded));
+    const save = async (moved: BatchProgress) => {
+      // Something moved: what breaks off from here on is the first time again.
+      const saved = await this.#change(batch, () => ({ progress: moved, rounds: 0 }), Date.now() + PAUSE_MS);
+      if (saved && asked) await this.#settle(asked, unrecorded(asked.input.lines, moved.recorded));
       return saved;
     };
-    const found = await meterBatch(this.env, batch, progress, save, defer);
-    const nowMs = Date.now();
-    const next = { ...state, progress, lastError: null };
+    const found = await meterBatch(this.env, batch, { ...progress, recorded: progress.recorded ?? {} }, save, defer);
     switch (found) {
       case 'pending':
-        return this.#pause(next);
+        return this.#pause(batch, null);
       case 'more':
-        await this.#save({ ...next, rounds: 0 }, nowMs);
+        await this.#change(batch, () => ({ lastError: null }), Date.now());
         return;
       case 'done':
-        return this.#finish(next, nowMs);
+        return this.#finish(batch, Date.now());
     }
   }
 
-  async #finish(state: State, nowMs: number): Promise<void> {
+  async #finish(batch: WatchedBatch, nowMs: number): Promise<void> {
     const asked = await this.ctx.storage.get<Asked>(ASKED_KEY);
     if (asked) await this.#settle(asked, null);
-    await this.#save({ ...state, finishedAtMs: nowMs }, nowMs + RETENTION_MS);
+    await this.#change(batch, () => ({ finishedAtMs: nowMs }), nowMs + RETENTION_MS);
   }
 
   #settle({ command }: Asked, lines: Lines | null): Promise<void> {
@@ -285,8 +285,12 @@ export class GatewayBatch extends DurableObject<Env> {
     await this.erase();
   }
 
-  async #pause(state: State): Promise<void> {
-    await this.#save({ ...state, rounds: state.rounds + 1 }, Date.now() + pauseMs(state.rounds));
+  async #pause(batch: WatchedBatch, lastError: string | null): Promise<void> {
+    await this.#change(
+      batch,
+      ({ rounds }) => ({ rounds: rounds + 1, lastError }),
+      ({ rounds }) => Date.now() + pauseMs(rounds),
+    );
   }
 
   /** Forgets the batch once its time has come. An alarm that fires early takes nothing away. */
@@ -296,12 +300,17 @@ export class GatewayBatch extends DurableObject<Env> {
     return asked ? this.#leave(asked.command) : this.erase();
   }
 
-  /** Replaces what is known of the batch. `false` where it was erased meanwhile: nothing is stored then. */
-  #save(state: State, wakeAtMs: number): Promise<boolean> {
+  /** Changes some of what stands of the batch, and nothing else of it. `false` where it was erased meanwhile: nothing is stored then. */
+  #change(
+    { batchId }: WatchedBatch,
+    changed: (standing: State) => Partial<Omit<State, 'batch'>>,
+    wakeAtMs: number | ((standing: State) => number),
+  ): Promise<boolean> {
     return this.ctx.storage.transaction(async (transaction) => {
-      if ((await transaction.get<State>(STATE_KEY))?.batch.batchId !== state.batch.batchId) return false;
-      await transaction.put(STATE_KEY, state);
-      await transaction.setAlarm(wakeAtMs);
+      const standing = await transaction.get<State>(STATE_KEY);
+      if (standing?.batch.batchId !== batchId) return false;
+      await put(transaction, STATE_KEY, { ...standing, ...changed(standing) });
+      await transaction.setAlarm(typeof wakeAtMs === 'number' ? wakeAtMs : wakeAtMs(standing));
       return true;
     });
   }
@@ -310,7 +319,7 @@ export class GatewayBatch extends DurableObject<Env> {
   #saveAsked(asked: Asked): Promise<boolean> {
     return this.ctx.storage.transaction(async (transaction) => {
       if (!(await transaction.get(ASKED_KEY))) return false;
-      await transaction.put(ASKED_KEY, asked);
+      await put(transaction, ASKED_KEY, asked);
       await transaction.setAlarm(Date.now() + pauseMs(asked.rounds));
       return true;
     });
@@ -328,4 +337,9 @@ export class GatewayBatch extends DurableObject<Env> {
 
 function pauseMs(rounds: number): number {
   return Math.min(PAUSE_MS * 2 ** rounds, PAUSE_MS_MAX);
+}
+
+/** The answer as a retry gets it. */
+function storable(answer: BatchAnswer, batchId: string): BatchAnswer {
+  return answer.body.length <= BATCH_TEXT_LENGTH_MAX ? answer : answerNotKept(batchId);
 }

@@ -10,6 +10,7 @@ import type { PlanMigration as Progress } from '../src/contract/operator-custome
 import type { PlanVersion } from '../src/domain/plan.ts';
 import type { Env } from '../src/env.ts';
 import { errorText } from '../src/platform/log.ts';
+import { put } from './stored-value.ts';
 
 export interface Migration {
   jobId: string;
@@ -122,7 +123,7 @@ export class PlanMigration extends DurableObject<Env> {
 
   async #save(state: State, wakeAtMs: number): Promise<void> {
     await this.ctx.storage.transaction(async (transaction) => {
-      await transaction.put(KEY, state);
+      await put(transaction, KEY, state);
       await transaction.setAlarm(wakeAtMs);
     });
   }

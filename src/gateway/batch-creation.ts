@@ -4,8 +4,9 @@
  *
  * What is certain is told apart from what is not: only a batch, or an error in the vendor's own words, is an answer.
  */
+import { refuse } from '../contract/errors.ts';
 import { readFailure } from '../vendors/usage.ts';
-import { failureAnswer, type GatewayAnswer } from './answer.ts';
+import { failureAnswer, type GatewayAnswer, refusalAnswer } from './answer.ts';
 import type { BeginFields } from './input.ts';
 import { passBack, VENDOR_ID, type VendorAccess } from './pass-through.ts';
 
@@ -44,6 +45,8 @@ export type AskedBatch =
   /** The vendor may have begun, or may yet: the answer says what is known. */
   | { kind: 'in_doubt'; answer: BatchAnswer };
 
+/** Characters of what the vendor is asked, and of an answer that is kept: both are stored as one value, beside whose batch it is. */
+export const BATCH_TEXT_LENGTH_MAX = 100_000;
 /** In a batch's metadata at the vendor. */
 const REQUEST_TAG = 'service_request_id';
 /** What OpenAI takes. */
@@ -66,6 +69,11 @@ export function taggedBody(body: Record<string, unknown>, requestName: string): 
 export function metadataFull(): GatewayAnswer {
   const message = `metadata may have ${METADATA_MAX - 1} entries: one more is the service's own`;
   return failureAnswer({ status: 400, code: 'BAD_REQUEST', message, param: 'metadata' });
+}
+
+export function batchTooLarge(): GatewayAnswer {
+  const message = `the request for a batch must have at most ${BATCH_TEXT_LENGTH_MAX} characters`;
+  return refusalAnswer(refuse('PAYLOAD_TOO_LARGE', message).refusal);
 }
 
 export async function askForBatch(vendor: VendorAccess, { body, requestId }: BatchCommand): Promise<AskedBatch> {

@@ -49,6 +49,8 @@ export interface BatchProgress {
 const TERMINAL = new Set(['completed', 'failed', 'expired', 'cancelled']);
 /** Lines that are recorded at the same time, all by one customer's object. */
 const CONCURRENCY = 20;
+/** Lines of one run; it goes on in the next. */
+const RUN_LINES_MAX = 1_000;
 /** One run ends after this long and goes on in the next: alarms may take 15 minutes. */
 const RUN_MS_MAX = 5 * 60_000;
 /** A file that is still being read then has fallen silent. */
@@ -68,9 +70,9 @@ export async function callerOf(env: Env, organizationId: string, defer: Caller['
 }
 
 /**
- * Asks the vendor, and meters what is answered. `pending` where the batch is not finished, `more` where this run's time
- * was over. `save` keeps the place, and says whether there still is a batch to be metered. Throws where vendor or objects
- * cannot be reached; what was done stays done.
+ * Asks the vendor, and meters what is answered. `pending` where the batch is not finished, `more` where this run's time or
+ * lines were used up. `save` keeps the place, and says whether there still is a batch to be metered. Throws where vendor or
+ * objects cannot be reached; what was done stays done.
  */
 export async function meterBatch(
   env: Env,
@@ -86,52 +88,62 @@ export async function meterBatch(
   if (found.kind !== 'answer' || !found.ok) throw new Error(`the vendor did not show the batch: ${outcomeOf(found)}`);
   const { status, output_file_id, error_file_id } = JSON.parse(String(found.body)) as Record<string, string | null | undefined>;
   if (!isTerminal(status ?? undefined)) return 'pending';
-  const untilMs = Date.now() + RUN_MS_MAX;
+  const run: MeteringRun = { caller, vendor, batch, progress, save, untilMs: Date.now() + RUN_MS_MAX, linesLeft: RUN_LINES_MAX };
   for (const [name, fileId] of [
     ['output', output_file_id],
     ['error', error_file_id],
   ] as const) {
     if (typeof fileId !== 'string' || !VENDOR_ID.test(fileId)) continue;
-    if (!(await meterFile(caller, vendor, batch, { name, fileId }, progress, save, untilMs))) return 'more';
+    if (!(await meterFile(run, name, fileId))) return 'more';
   }
   return 'done';
 }
 
+/** What files are metered with, one after the other. */
+interface MeteringRun {
+  readonly caller: Caller;
+  readonly vendor: VendorAccess;
+  readonly batch: WatchedBatch;
+  /** As it was saved last. */
+  progress: BatchProgress;
+  readonly save: (progress: BatchProgress) => Promise<boolean>;
+  readonly untilMs: number;
+  linesLeft: number;
+}
+
 /** Whether the file was read to its end. */
-async function meterFile(
-  caller: Caller,
-  vendor: VendorAccess,
-  batch: WatchedBatch,
-  { name, fileId }: { name: 'output' | 'error'; fileId: string },
-  progress: BatchProgress,
-  save: (progress: BatchProgress) => Promise<boolean>,
-  untilMs: number,
-): Promise<boolean> {
-  const file = await vendor.request({ method: 'GET', path: `files/${fileId}/content` }, 'stream');
+async function meterFile(run: MeteringRun, name: 'output' | 'error', fileId: string): Promise<boolean> {
+  const file = await run.vendor.request({ method: 'GET', path: `files/${fileId}/content` }, 'stream');
   if (file.kind === 'answer' && file.ok) return true; // an empty file has no body
   if (file.kind !== 'stream') throw new Error(`the vendor did not show the ${name} file: ${outcomeOf(file)}`);
   let number = 0;
   let waiting: Line[] = [];
-  const meterWaiting = async () => {
-    const recorded = await Promise.all(waiting.map((line, index) => meterLine(caller, batch, line, number - waiting.length + index)));
-    for (const tier of recorded) {
-      if (tier === null) progress.refused += 1;
-      else progress.recorded[tier] = (progress.recorded[tier] ?? 0) + 1;
-    }
-    progress[name] = number;
-    waiting = [];
-    return save(progress);
-  };
   // A file that falls silent must not hold the alarm; what was done stays done.
   for await (const line of linesOf(file.body, BATCH_LINE_BYTES_MAX, FILE_MS_MAX)) {
     number += 1;
     // Of an earlier run.
-    if (number <= progress[name]) continue;
+    if (number <= run.progress[name]) continue;
+    if (waiting.length === 0 && (run.linesLeft <= 0 || Date.now() > run.untilMs)) return false;
     waiting.push(line);
     if (waiting.length < CONCURRENCY) continue;
-    if (!(await meterWaiting()) || Date.now() > untilMs) return false;
+    if (!(await meterLines(run, name, waiting))) return false;
+    waiting = [];
   }
-  return waiting.length === 0 || meterWaiting();
+  return waiting.length === 0 || meterLines(run, name, waiting);
+}
+
+/** Records the next lines of a file, and saves that. Whether there still is a batch to be metered. */
+async function meterLines(run: MeteringRun, name: 'output' | 'error', lines: readonly Line[]): Promise<boolean> {
+  const { caller, batch, progress } = run;
+  const before = progress[name];
+  const tiers = await Promise.all(lines.map((line, index) => meterLine(caller, batch, line, before + index)));
+  const recorded = { ...progress.recorded };
+  for (const tier of tiers) if (tier !== null) recorded[tier] = (recorded[tier] ?? 0) + 1;
+  const refused = progress.refused + tiers.filter((tier) => tier === null).length;
+  run.linesLeft -= lines.length;
+  // Never in place: where saving fails, what was saved before still says how far the metering is.
+  run.progress = { ...progress, [name]: before + lines.length, refused, recorded };
+  return run.save(run.progress);
 }
 
 interface AnsweredLine {

@@ -16,6 +16,12 @@ export function replayedAnswer(answer: BatchAnswer): BatchAnswer {
   return { ...answer, headers: { ...answer.headers, [REPLAY_HEADER]: 'true' } };
 }
 
+/** The batch was begun, and the vendor's answer is too large to be kept. */
+export function answerNotKept(batchId: string): BatchAnswer {
+  const message = `the batch ${batchId} was begun, and the vendor's answer was too large to be kept; read the batch by its id`;
+  return kept(refusalAnswer(refuse('CALL_ALREADY_FINALIZED', message).refusal));
+}
+
 export function inFlight(keyed: boolean): BatchAnswer {
   const message = 'the batch is still being begun';
   const retryAfterSeconds = IN_FLIGHT_RETRY_SECONDS;

@@ -9,7 +9,7 @@ import { fingerprintOf } from '../metering/idempotency.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import { ask, batchByRequest } from '../storage/objects.ts';
 import { failureAnswer, type GatewayAnswer } from './answer.ts';
-import { type BatchCommand, batchIn, metadataFull, taggedBody } from './batch-creation.ts';
+import { BATCH_TEXT_LENGTH_MAX, type BatchCommand, batchIn, batchTooLarge, metadataFull, taggedBody } from './batch-creation.ts';
 import { isTerminal } from './batch-metering.ts';
 import { identify, withoutOwnFields } from './input.ts';
 import { accessVendor, BATCH_VENDOR, noVendor, passBack } from './pass-through.ts';
@@ -31,6 +31,8 @@ export async function createBatch(caller: Caller, { request, customerHeader, hea
   const requestName = keyed ? `key-${await sha256Hex(headerKey)}` : `once-${crypto.randomUUID()}`;
   const body = taggedBody(withoutOwnFields(request), requestName);
   if (!body) return metadataFull();
+  const text = JSON.stringify(body);
+  if (text.length > BATCH_TEXT_LENGTH_MAX) return batchTooLarge();
   const { organizationId } = organization;
   const { customer: _named, ...asked } = request;
   const command: BatchCommand = {
@@ -40,7 +42,7 @@ export async function createBatch(caller: Caller, { request, customerHeader, hea
     fingerprint: await fingerprintOf({ operation: 'createBatch', begin, asked }),
     begin: { ...begin, pricingMode: 'batch' },
     inputFileId: request.input_file_id,
-    body: JSON.stringify(body),
+    body: text,
     requestId,
   };
   const work = ask(batchByRequest(env, organizationId, requestName), (batch) => batch.create(command));

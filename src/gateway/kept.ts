@@ -28,7 +28,13 @@ export interface Kept {
 
 /** What is to be kept of a whole answer; `undefined` where it is too large. */
 export function keepAnswer({ status, headers, body }: GatewayAnswer): Kept | undefined {
-  return typeof body === 'string' && body.length <= KEPT_BYTES_MAX ? { status, headers, body } : undefined;
+  return typeof body === 'string' && isWithin(body, KEPT_BYTES_MAX) ? { status, headers, body } : undefined;
+}
+
+/** Whether the text has at most so many bytes. It is encoded only where its length does not say. */
+function isWithin(text: string, bytesMax: number): boolean {
+  if (text.length > bytesMax) return false;
+  return text.length * 3 <= bytesMax || new TextEncoder().encode(text).length <= bytesMax;
 }
 
 export function tellAgain({ keep, end }: KeptAnswer): GatewayAnswer {

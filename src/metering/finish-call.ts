@@ -29,7 +29,7 @@ export interface Outcome extends Reasoning {
   usage: Partial<Usage> | typeof IMPLAUSIBLE | null;
   isPremium?: boolean | undefined;
   error?: { code: string; message: string } | undefined;
-  /** Kept for retries. */
+  /** Kept for retries, unless it is too large to travel. */
   keep?: unknown;
   /** Whether the whole answer of the end is wanted. */
   answered: boolean;
@@ -48,6 +48,9 @@ export const NO_USAGE: Usage = {
   audioSeconds: 0,
 };
 
+/** Characters of a message to an object: it may have 32 MiB, and a character takes up to two bytes. */
+const MESSAGE_LENGTH_MAX = 15 * 1024 * 1024;
+
 /** What came of the end. */
 export type Finished =
   | { ok: false; refusal: Refusal }
@@ -63,7 +66,9 @@ export type Finished =
 export async function finishCall(caller: Caller, callId: string, outcome: Outcome): Promise<Finished> {
   const command = await finishCommand(caller, outcome);
   const address = customerByName(caller.env, caller.organization.organizationId, outcome.customerId);
-  const text = sendCommand({ ...command, callId });
+  const whole = sendCommand({ ...command, callId });
+  // An answer that is too large to travel is not kept; what it used is recorded all the same.
+  const text = whole.length <= MESSAGE_LENGTH_MAX ? whole : sendCommand({ ...command, callId, keep: undefined });
   // What is kept may be large: it travels by itself.
   const answer = await (command.keep === undefined
     ? sendShared(caller, outcome.customerId, { kind: 'finish', text: () => text })

@@ -2,6 +2,7 @@
  * One row per call: its facts, and the answers that retries of its begin and its end get, which few ask for.
  */
 import type { Call } from '../../../src/domain/call.ts';
+import { assertFits } from '../../stored-value.ts';
 import { SET_ASIDE_IDS } from './set-aside.ts';
 
 export interface StoredCall {
@@ -18,7 +19,7 @@ export interface CallEnd {
 
 type Row = { record: string; begin_fingerprint: string; end_fingerprint: string | null };
 
-/** Characters of one row of a kept answer: at most 2 MB fit one value, and a character has up to three bytes. */
+/** Characters of one row of a kept answer. */
 const ANSWER_PART_LENGTH = 500_000;
 
 const HAS_ANSWER = '(begin_answer IS NOT NULL OR end_answer IS NOT NULL)';
@@ -46,6 +47,8 @@ export class CallTable {
 
   /** With its end, where it has ended already. */
   insert(call: Call, fingerprint: string, answer: string | null, end: CallEnd | null = null): void {
+    const record = JSON.stringify(call);
+    assertFits('a call', record, answer ?? '', end?.answer ?? '');
     this.#sql.exec(
       `INSERT INTO calls (call_id, status, started_at_ms, deadline_at_ms, finished_at_ms, record, begin_fingerprint, begin_answer,
          end_fingerprint, end_answer)
@@ -55,7 +58,7 @@ export class CallTable {
       call.startedAtMs,
       call.deadlineAtMs,
       call.finishedAtMs,
-      JSON.stringify(call),
+      record,
       fingerprint,
       answer,
       end?.fingerprint ?? null,
@@ -64,11 +67,13 @@ export class CallTable {
   }
 
   finish(call: Call, end: CallEnd | null): void {
+    const record = JSON.stringify(call);
+    assertFits('a call', record, end?.answer ?? '');
     this.#sql.exec(
       'UPDATE calls SET status = ?, finished_at_ms = ?, record = ?, end_fingerprint = ?, end_answer = ? WHERE call_id = ?',
       call.status,
       call.finishedAtMs,
-      JSON.stringify(call),
+      record,
       end?.fingerprint ?? null,
       end?.answer ?? null,
       call.callId,
@@ -114,7 +119,9 @@ export class CallTable {
       const end = from + ANSWER_PART_LENGTH;
       // Never between the halves of a character.
       const to = /[\ud800-\udbff]/.test(text[end - 1] ?? '') ? end - 1 : end;
-      this.#sql.exec('INSERT INTO call_answers (call_id, part, text) VALUES (?, ?, ?)', callId, part, text.slice(from, to));
+      const piece = text.slice(from, to);
+      assertFits('a part of a kept answer', piece);
+      this.#sql.exec('INSERT INTO call_answers (call_id, part, text) VALUES (?, ?, ?)', callId, part, piece);
       from = to;
     }
   }

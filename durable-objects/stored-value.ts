@@ -1,0 +1,33 @@
+/**
+ * What fits an object's storage. Cloudflare takes 2 MB for a key with its value, and for a row of a table (its limits of
+ * SQLite-backed objects); workerd on one's own machine takes more, so the bound is held here, before anything is written.
+ *
+ * Whatever a caller could make larger is refused or shortened where it comes in. What arrives here and does not fit is a
+ * fault of ours.
+ */
+
+/** With room for the key, the other columns of the row, and what the storage adds. */
+const STORED_BYTES_MAX = 1_950_000;
+/** Of a character, in whatever way it is stored. */
+const CHARACTER_BYTES = 3;
+
+/** Whether the values fit one row, or one stored value, together. */
+export function fitsStorage(...values: readonly unknown[]): boolean {
+  const length = values.reduce<number>((sum, value) => sum + lengthOf(value), 0);
+  return length * CHARACTER_BYTES <= STORED_BYTES_MAX;
+}
+
+/** To be called before a row with these values is written. */
+export function assertFits(name: string, ...values: readonly unknown[]): void {
+  if (!fitsStorage(...values)) throw new Error(`${name} is larger than an object can store`);
+}
+
+/** Stores a value under a key. */
+export function put(storage: Pick<DurableObjectTransaction, 'put'>, key: string, value: unknown): Promise<void> {
+  assertFits(key, value);
+  return storage.put(key, value);
+}
+
+function lengthOf(value: unknown): number {
+  return typeof value === 'string' ? value.length : (JSON.stringify(value) ?? '').length;
+}

@@ -1,0 +1,162 @@
+/**
+ * Promise: wherever the vendor's output file breaks, each line of a batch counts once, what is recorded is what was counted, and
+ * what is held is the rest; and what is stored of a batch fits.
+ */
+import { runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
+import { describe, expect, test } from 'vitest';
+import type { Tenant } from '../support/api.ts';
+import { ask, completion, newTenant, vendor } from '../support/gateway.ts';
+import { bindings } from '../support/worker.ts';
+
+/** For tests that record some thousand lines, on a loaded machine. */
+const SLOW_MS = 120_000;
+
+const batchOf = ({ organizationId }: Tenant, name: string) => bindings.GATEWAY_BATCHES.getByName(`${organizationId}:${name}`);
+
+/** What stands of a batch, what its customer's batches hold, and what was counted. */
+async function metering(tenant: Tenant, name: string, customerId: string) {
+  type Progress = { output: number; recorded: Record<string, number> };
+  const state = await runInDurableObject(
+    batchOf(tenant, name),
+    (_, { storage }) => storage.get('state') as Promise<{ progress: Progress; rounds: number; finishedAtMs: number | null }>,
+  );
+  const holds = await runInDurableObject(
+    batchOf(tenant, `customer:${customerId}`),
+    (_, { storage }) => storage.get('holds') as Promise<Record<string, { lines: Record<string, number> }> | undefined>,
+  );
+  const { meters } = (await tenant.api.send('readUsage', { params: { customerId } })).data;
+  const sum = (lines: Record<string, number> = {}) => Object.values(lines).reduce((total, count) => total + count, 0);
+  return {
+    done: state.progress.output,
+    recorded: sum(state.progress.recorded),
+    held: sum(holds?.[name]?.lines),
+    counted: (meters.premiumCalls?.used ?? 0) + (meters.standardCalls?.used ?? 0),
+    rounds: state.rounds,
+    finished: state.finishedAtMs !== null,
+  };
+}
+
+/** A vendor with one batch, and how much of its output file arrives before the connection breaks; `null` is all of it. */
+function vendorOf(lines: readonly string[], model: string, batchId = 'batch_1') {
+  const place = { breaksAtByte: null as number | null, name: '' };
+  const file = new TextEncoder().encode(lines.join('\n'));
+  vendor.answers = (url, { metadata }) => {
+    if (url.endsWith('/files/file_in/content')) return new Response(`${JSON.stringify({ body: { model } })}\n`.repeat(lines.length));
+    if (metadata) place.name = (metadata as { service_request_id: string }).service_request_id;
+    if (!url.endsWith('/files/file_out/content'))
+      return Response.json({ id: batchId, metadata, status: 'completed', output_file_id: 'file_out' });
+    const { breaksAtByte } = place;
+    if (breaksAtByte === null) return new Response(file);
+    const some = file.slice(0, breaksAtByte);
+    let sent = false;
+    return new Response(
+      new ReadableStream<Uint8Array>({
+        pull(controller) {
+          if (sent) controller.error(new Error('connection lost'));
+          else if (some.length > 0) controller.enqueue(some);
+          else controller.error(new Error('connection lost'));
+          sent = true;
+        },
+      }),
+    );
+  };
+  return place;
+}
+
+describe('an output file that breaks', () => {
+  const LINES = 23;
+  const lines = Array.from({ length: LINES }, (_, index) =>
+    JSON.stringify({ custom_id: `line-${index}`, response: { status_code: 200, body: completion('gpt-5.2') }, error: null }),
+  );
+  /** Where each line begins, in bytes. */
+  const starts = lines.map((_, index) => lines.slice(0, index).reduce((sum, line) => sum + line.length + 1, 0));
+
+  test.each(['at the beginning', 'in the middle', 'before the end'] as const)(
+    '%s of any line, twice: each line counts once',
+    async (where) => {
+      const tenant = await newTenant();
+      for (const [index, line] of lines.entries()) {
+        const customer = `breaking-${index}`;
+        const place = vendorOf(lines, 'gpt-5.2', `batch_${index}`);
+        const body = { input_file_id: 'file_in', endpoint: '/v1/chat/completions', customer };
+        expect((await ask(tenant.key, body, bindings, '/v1/batches')).response.status).toBe(200);
+        const into = where === 'at the beginning' ? 0 : where === 'in the middle' ? Math.floor(line.length / 2) : line.length;
+        place.breaksAtByte = (starts[index] ?? 0) + into;
+        // Lines are recorded twenty at a time.
+        const done = index < 20 ? 0 : 20;
+        for (let round = 1; round <= 2; round += 1) {
+          await runDurableObjectAlarm(batchOf(tenant, place.name));
+          expect(await metering(tenant, place.name, customer), `line ${index}, round ${round}`).toEqual({
+            ...{ done, recorded: done, counted: done, held: LINES - done },
+            ...{ rounds: round, finished: false },
+          });
+        }
+        place.breaksAtByte = null;
+        await runDurableObjectAlarm(batchOf(tenant, place.name));
+        expect(await metering(tenant, place.name, customer)).toMatchObject({
+          ...{ done: LINES, recorded: LINES, counted: LINES, held: 0 },
+          finished: true,
+        });
+      }
+    },
+    SLOW_MS,
+  );
+});
+
+test(
+  'a run ends after 1,000 lines, and the next one goes on',
+  async () => {
+    const tenant = await newTenant();
+    const lines = Array.from({ length: 1_030 }, (_, index) =>
+      JSON.stringify({ custom_id: `line-${index}`, response: { status_code: 200, body: completion('gpt-4o-mini') }, error: null }),
+    );
+    const place = vendorOf(lines, 'gpt-4o-mini');
+    const body = { input_file_id: 'file_in', endpoint: '/v1/chat/completions', customer: 'long' };
+    expect((await ask(tenant.key, body, bindings, '/v1/batches')).response.status).toBe(200);
+    await runDurableObjectAlarm(batchOf(tenant, place.name));
+    expect(await metering(tenant, place.name, 'long')).toMatchObject({
+      done: 1_000,
+      recorded: 1_000,
+      counted: 1_000,
+      held: 30,
+      finished: false,
+    });
+    expect(await runDurableObjectAlarm(batchOf(tenant, place.name))).toBe(true);
+    expect(await metering(tenant, place.name, 'long')).toMatchObject({ done: 1_030, counted: 1_030, held: 0, finished: true });
+  },
+  SLOW_MS,
+);
+
+describe('what is stored of a request for a batch', () => {
+  const QUOTES = '"'.repeat(40_000);
+  const create = (tenant: Tenant & { key: string }, more: object) =>
+    ask(tenant.key, { input_file_id: 'file_in', endpoint: '/v1/chat/completions', ...more }, bindings, '/v1/batches', {
+      'Idempotency-Key': 'large',
+    });
+
+  test('a request that is too large is 413, and the vendor is not asked', async () => {
+    const tenant = await newTenant();
+    const { response } = await create(tenant, { note: 'n'.repeat(100_000) });
+    const { error } = (await response.json()) as { error: { code: string; message: string } };
+    expect([response.status, error.code]).toEqual([413, 'PAYLOAD_TOO_LARGE']);
+    expect(error.message).toContain('100000 characters');
+  });
+
+  test.each([
+    ['an answer as large as can be kept is told again', QUOTES, [200, 'true']],
+    ['one that is larger is told once, and a retry hears that it was not kept', QUOTES.repeat(30), [409, 'true']],
+  ])('%s', async (_, note, again) => {
+    const tenant = await newTenant();
+    vendor.answers = (url, { metadata }) =>
+      url.endsWith('/content')
+        ? new Response(JSON.stringify({ body: { model: 'gpt-5.2' } }))
+        : Response.json({ id: 'batch_1', metadata, note, status: 'validating' });
+    // Every quote takes two characters in the request, and four where that is stored.
+    const asked = { note: QUOTES.slice(0, 40_000) };
+    const first = await create(tenant, asked);
+    expect([first.response.status, ((await first.response.json()) as { note: string }).note]).toEqual([200, note]);
+    const retry = await create(tenant, asked);
+    expect([retry.response.status, retry.response.headers.get('Idempotency-Replayed')]).toEqual(again);
+    if (retry.response.status === 409) expect(await retry.response.text()).toContain('batch_1');
+  });
+});

@@ -1,0 +1,54 @@
+/**
+ * Promise: what objects store stays below the 2 MB that Cloudflare takes for a row or a value, however it is spelled.
+ */
+import { expect, test } from 'vitest';
+import { assertFits, fitsStorage, put } from '../../durable-objects/stored-value.ts';
+import { HOLDS_MAX, type Holds } from '../../src/gateway/batch-holds.ts';
+import { accepted, withObject } from '../support/object.ts';
+
+const BYTES_MAX = 2_000_000;
+const START = Date.UTC(2027, 2, 1);
+
+test.each([
+  ['plain text', 'a'],
+  ['letters of three bytes', '\u20ac'],
+  ['letters of two halves', '\u{1f600}'],
+  ['characters that JSON writes in six', '\u0001'],
+])('an answer of 2 MiB is kept in rows that fit: %s', async (_, character) => {
+  await withObject({ name: 'P', limitType: 'NONE' }, async (object) => {
+    const body = character.repeat((2 * 1024 * 1024) / character.length);
+    const opened = object.open('large', START);
+    if (!opened.ok) throw new Error('refused');
+    const { callId } = opened.admission;
+    expect(object.finish(callId, START, {}, { body }).ok).toBe(true);
+    const rows = object.query<{ bytes: number }>('SELECT length(CAST(text AS BLOB)) + length(call_id) + 8 AS bytes FROM call_answers');
+    expect(Math.max(...rows.map(({ bytes }) => bytes))).toBeLessThan(BYTES_MAX);
+    const parts = object.query<{ text: string }>('SELECT text FROM call_answers ORDER BY part');
+    expect(JSON.parse(parts.map(({ text }) => text).join('')).keep.body === body).toBe(true);
+  });
+});
+
+test('what all batches of a customer hold fits one value', () => {
+  const hold = { lines: { standard: 50_000, premium: 50_000 }, expiresAtMs: START };
+  const holds: Holds = Object.fromEntries(
+    Array.from({ length: HOLDS_MAX }, (_, index) => [`key-${String(index).padStart(64, 'f')}`, hold]),
+  );
+  expect(fitsStorage(holds)).toBe(true);
+});
+
+test('a value that does not fit is not written', async () => {
+  const written: string[] = [];
+  const storage = { put: async (key: string) => void written.push(key) } as unknown as Parameters<typeof put>[0];
+  await put(storage, 'small', { text: '\u20ac'.repeat(600_000) });
+  expect(() => put(storage, 'large', { text: '\u20ac'.repeat(670_000) })).toThrow('large is larger than an object can store');
+  expect(() => assertFits('a row', 'a'.repeat(400_000), 'a'.repeat(400_000))).toThrow('a row');
+  expect(written).toEqual(['small']);
+});
+
+test('a call whose record would not fit is not begun', async () => {
+  await withObject({ name: 'P', limitType: 'NONE' }, async (object) => {
+    accepted(object.begin('first', START));
+    expect(() => object.begin('second', START, { feature: 'f'.repeat(700_000) })).toThrow('a call is larger');
+    expect(object.seen('second')).toBeNull();
+  });
+});
