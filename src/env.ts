@@ -29,6 +29,9 @@ export interface Env {
   PLAN_MIGRATIONS: DurableObjectNamespace<PlanMigration>;
   GATEWAY_BATCHES: DurableObjectNamespace<GatewayBatch>;
   COMPRESSION_JOBS: DurableObjectNamespace<CompressionJob>;
+  /** Per address; without them failures are not limited. */
+  FAILED_AUTHENTICATIONS?: RateLimit;
+  FAILED_SIGN_INS?: RateLimit;
   /** Milliseconds for which an isolate may use configuration that it read. */
   CONFIG_TTL_MS: number;
   CALL_DEADLINE_SECONDS: number;

@@ -5,6 +5,7 @@
  */
 import { createHash } from 'node:crypto';
 import { SERVER_SCOPES } from '../contract/scopes.ts';
+import { hasChecksum } from '../platform/api-key.ts';
 import { OperatorClient } from './operator-client.ts';
 import type { Server } from './server.ts';
 
@@ -49,9 +50,17 @@ async function adoptKey(server: Server, key: string): Promise<void> {
   const hash = createHash('sha256').update(key).digest('hex');
   await server.db
     .prepare(
-      `INSERT INTO api_keys (key_id, organization_id, key_hash, prefix, hint, name, scopes, created_at_ms, revoked_at_ms)
-       VALUES (?, ?, ?, 'utk-', ?, 'Demo key', ?, ?, NULL) ON CONFLICT (key_hash) DO NOTHING`,
+      `INSERT INTO api_keys (key_id, organization_id, key_hash, prefix, hint, name, scopes, has_checksum, created_at_ms, revoked_at_ms)
+       VALUES (?, ?, ?, 'utk-', ?, 'Demo key', ?, ?, ?, NULL) ON CONFLICT (key_hash) DO NOTHING`,
     )
-    .bind(`key_demo_${hash.slice(0, 16)}`, DEMO_ORGANIZATION_ID, hash, key.slice(-4), JSON.stringify(SERVER_SCOPES), Date.now())
+    .bind(
+      `key_demo_${hash.slice(0, 16)}`,
+      DEMO_ORGANIZATION_ID,
+      hash,
+      key.slice(-4),
+      JSON.stringify(SERVER_SCOPES),
+      hasChecksum(key) ? 1 : 0,
+      Date.now(),
+    )
     .run();
 }

@@ -7,6 +7,7 @@ import { appendFile, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { API_KEY_PATTERN } from '../contract/scopes.ts';
+import { createApiKey } from '../platform/api-key.ts';
 
 export interface LocalSecrets {
   OPERATOR_TOKEN: string;
@@ -39,7 +40,7 @@ export async function ensureDevVars(): Promise<Record<string, string> & LocalSec
   for (const name of ['OPERATOR_TOKEN', 'VENDOR_KEY_SECRET', 'SESSION_SECRET'] as const) {
     if (!vars[name]) made[name] = randomBytes(32).toString('base64url');
   }
-  if (!vars.DEMO_API_KEY) made.DEMO_API_KEY = `utk-${randomBytes(32).toString('base64url')}`;
+  if (!vars.DEMO_API_KEY) made.DEMO_API_KEY = createApiKey('utk-');
   const lines = Object.entries(made).map(([name, value]) => `${name}=${value}\n`);
   if (text !== '' && !text.endsWith('\n')) lines.unshift('\n');
   if (Object.keys(made).length > 0) await appendFile(DEV_VARS_FILE, lines.join(''), { mode: 0o600 });

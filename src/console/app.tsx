@@ -5,25 +5,25 @@
  * accepted from this origin alone, with the token of the session that it was made for.
  */
 import { Hono, type MiddlewareHandler } from 'hono';
-import { bodyLimit } from 'hono/body-limit';
 import { csrf } from 'hono/csrf';
 import { HTTPException } from 'hono/http-exception';
 import { secureHeaders } from 'hono/secure-headers';
 import { timingSafeEqual } from 'hono/utils/buffer';
-import { operations } from '../contract/operations.ts';
 import type { AppEnv } from '../middleware/context.ts';
 import { logFailure, onNotFound, RETRY_AFTER_SECONDS } from '../middleware/errors.ts';
 import { findOrganization } from '../operator/organizations.ts';
 import { CONSOLE_PATH, type ConsoleContext, type ConsoleEnv } from './context.ts';
+import { readForm, readFormWith } from './form-body.ts';
 import { ICON, ICON_PATH, STYLESHEET, STYLESHEET_PATH } from './page/stylesheet.ts';
+import { CATALOG_FORM } from './pages/catalog-publication.tsx';
 import { mountPages } from './pages.ts';
 import { isConsoleConfigured, readSession } from './session.ts';
 import { Problem, page, plainPage } from './shell.tsx';
 import { mountSignIn, mountSignOut, SIGN_IN_PATH } from './sign-in.tsx';
-import { readSubmitted } from './submitted.ts';
+import { submittedIn } from './submitted.ts';
 
-/** A catalog document, and as much again for how a form encodes it. */
-const BODY_BYTES_MAX = 2 * (operations.publishCatalog.bodyBytesMax ?? 0);
+/** Of every form but the one that publishes a catalog. */
+const FORM_BYTES_MAX = 64 * 1_024;
 
 const HEADERS = secureHeaders({
   contentSecurityPolicy: {
@@ -50,7 +50,7 @@ function createConsole(): Hono<ConsoleEnv> {
   const pages = new Hono<ConsoleEnv>();
   pages.onError(onPageError);
   pages.use(async (c, next) => (isConsoleConfigured(c.env) ? next() : onNotFound(c as never)));
-  pages.use(HEADERS, csrf(), bodyLimit({ maxSize: BODY_BYTES_MAX, onError: (c) => tooLarge(c as never) }));
+  pages.use(HEADERS, csrf());
   mountSignIn(pages);
   pages.use(requireSession, requireFormToken);
   mountSignOut(pages);
@@ -72,10 +72,16 @@ const requireSession: MiddlewareHandler<ConsoleEnv> = async (c, next) => {
   return next();
 };
 
+/** Behind the session: who has none gets no form read. */
 const requireFormToken: MiddlewareHandler<ConsoleEnv> = async (c, next) => {
   if (c.req.method === 'GET' || c.req.method === 'HEAD') return next();
-  const submitted = await readSubmitted(c);
-  if (!(await timingSafeEqual(submitted.csrf, c.get('session').csrf))) return foreignForm(c);
+  const token = c.get('session').csrf;
+  const isCatalog = CATALOG_FORM.paths.includes(c.req.path);
+  const body = isCatalog ? await readFormWith(token, c.req.raw, CATALOG_FORM.bytesMax) : await readForm(c.req.raw, FORM_BYTES_MAX);
+  if (body.kind === 'too large') return tooLarge(c, body.bound);
+  if (body.kind === 'foreign') return foreignForm(c);
+  const submitted = await submittedIn(body.data);
+  if (!(await timingSafeEqual(submitted.csrf, token))) return foreignForm(c);
   c.set('submitted', submitted);
   return next();
 };
@@ -108,13 +114,13 @@ function foreignForm(c: ConsoleContext) {
   );
 }
 
-function tooLarge(c: ConsoleContext) {
+function tooLarge(c: ConsoleContext, bound: string) {
   return plainPage(
     c,
     'Too large',
     413,
     <Problem title="That is too large">
-      <p>The largest form is a catalog of 8 MiB. Nothing was changed.</p>
+      <p>This form takes {bound}. Nothing was changed.</p>
     </Problem>,
   );
 }

@@ -1,23 +1,23 @@
 /**
  * Signing in and out: the operator's token for a session.
  */
-
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
+import { failsToSignInTooOften, LIMIT_PERIOD_SECONDS } from '../middleware/failed-authentications.ts';
 import { log } from '../platform/log.ts';
-import { SignInAttempts } from './attempts.ts';
 import { CONSOLE_PATH, type ConsoleContext, type ConsoleEnv, ownPath } from './context.ts';
+import { readForm } from './form-body.ts';
 import { Code, Notice } from './page/parts.tsx';
 import { endSession, isOperatorToken, readSession, startSession } from './session.ts';
 import { plainPage } from './shell.tsx';
-import { readSubmitted, text } from './submitted.ts';
+import { submittedIn, text } from './submitted.ts';
 
 export const SIGN_IN_PATH = `${CONSOLE_PATH}/sign-in`;
 
 /** A wrong token is answered after this time. */
 const WRONG_TOKEN_DELAY_MS = 400;
-
-const attempts = new SignInAttempts();
+/** A token and its page's few other fields. */
+const SIGN_IN_BYTES_MAX = 4 * 1_024;
 
 export function mountSignIn(app: Hono<ConsoleEnv>): void {
   app.get('/sign-in', async (c) => {
@@ -26,26 +26,25 @@ export function mountSignIn(app: Hono<ConsoleEnv>): void {
   });
 
   app.post('/sign-in', async (c) => {
-    const nowMs = Date.now();
-    const address = c.req.header('CF-Connecting-IP') ?? '';
-    const waitMs = attempts.waitMs(address, nowMs);
-    if (waitMs > 0) {
-      const minutes = Math.ceil(waitMs / 60_000);
-      c.header('Retry-After', String(Math.ceil(waitMs / 1_000)));
-      return signInPage(c, 429, `Too many wrong tokens came from this address. Try again in ${minutes} min.`);
-    }
-    attempts.count(address, nowMs);
-    const { fields } = await readSubmitted(c);
+    const body = await readForm(c.req.raw, SIGN_IN_BYTES_MAX);
+    if (body.kind === 'too large') return signInPage(c, 413, `A sign-in takes ${body.bound}.`);
     if (!c.env.SESSION_SECRET) return signInPage(c, 503, 'SESSION_SECRET is not configured, so there are no sessions.');
-    if (!(await isOperatorToken(c.env, text(fields, 'token')))) {
-      log('warn', 'console_sign_in_refused', { correlationId: c.get('correlationId') });
-      await scheduler.wait(WRONG_TOKEN_DELAY_MS);
-      return signInPage(c, 401, 'That is not the operator token.');
-    }
-    attempts.forget(address);
-    await startSession(c, nowMs);
+    const { fields } = await submittedIn(body.data);
+    if (!(await isOperatorToken(c.env, text(fields, 'token')))) return refusedSignIn(c);
+    await startSession(c, Date.now());
     return c.redirect(ownPath(c.req.query('next')), 303);
   });
+}
+
+/** What makes guessing hopeless is the token itself, at least 32 characters. This keeps a guesser slow. */
+async function refusedSignIn(c: ConsoleContext) {
+  if (await failsToSignInTooOften(c)) {
+    c.header('Retry-After', String(LIMIT_PERIOD_SECONDS));
+    return signInPage(c, 429, 'Too many wrong tokens came from this address. Try again in a minute.');
+  }
+  log('warn', 'console_sign_in_refused', { correlationId: c.get('correlationId') });
+  await scheduler.wait(WRONG_TOKEN_DELAY_MS);
+  return signInPage(c, 401, 'That is not the operator token.');
 }
 
 /** Behind the sign-in, because it ends one's own session alone. */
@@ -56,7 +55,7 @@ export function mountSignOut(app: Hono<ConsoleEnv>): void {
   });
 }
 
-function signInPage(c: ConsoleContext, status: 200 | 401 | 429 | 503, error: string | null) {
+function signInPage(c: ConsoleContext, status: 200 | 401 | 413 | 429 | 503, error: string | null) {
   const next = c.req.query('next');
   const action = next === undefined ? SIGN_IN_PATH : `${SIGN_IN_PATH}?${new URLSearchParams({ next })}`;
   return plainPage(c, 'Sign in', status, <SignIn action={action} error={error} />);

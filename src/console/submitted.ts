@@ -29,13 +29,13 @@ export interface Submitted {
   nonce: string;
 }
 
-/** Reads the body. Line ends are those of every other text. */
-export async function readSubmitted(c: ConsoleContext): Promise<Submitted & { csrf: string }> {
-  const body = await c.req.parseBody({ all: true });
-  const fields: Fields = {};
-  const files: Record<string, string> = {};
-  for (const [name, value] of Object.entries(body)) {
-    const values = (Array.isArray(value) ? value : [value]) as (string | File)[];
+/** What the fields of a form say. Line ends are those of every other text. */
+export async function submittedIn(data: FormData): Promise<Submitted & { csrf: string }> {
+  // Without a prototype: a field may have any name.
+  const fields: Fields = Object.create(null);
+  const files: Record<string, string> = Object.create(null);
+  for (const name of new Set(data.keys())) {
+    const values = data.getAll(name) as (string | File)[];
     const texts = values.filter((item) => typeof item === 'string').map((text) => text.replaceAll('\r\n', '\n'));
     if (texts.length > 0) fields[name] = texts.length === 1 ? (texts[0] ?? '') : texts;
     const file = values.find((item) => typeof item !== 'string');

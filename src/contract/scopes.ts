@@ -38,5 +38,5 @@ export const LEGACY_PERMISSIONS: Record<Exclude<KeyPrefix, 'utk-'>, readonly (Sc
   'ek-': [EMBED_SCOPE],
 };
 
-/** A prefix and 32 random bytes in base64url. */
+/** A prefix and 43 characters of base64url. */
 export const API_KEY_PATTERN = /^(utk-|ck-|ak-|cmp-|gk-|ek-)[A-Za-z0-9_-]{43}$/;

@@ -65,6 +65,12 @@ export function refusalAnswer({ code, message, members, retryAfterSeconds }: Ref
   });
 }
 
+/** No valid credential, or too often none: then too it is not worth sending again, however long one waits. */
+export function unauthenticatedAnswer(refusal: Refusal): GatewayAnswer {
+  const { status, headers, body } = refusalAnswer(refusal);
+  return { status, headers: { ...headers, ...(status === 429 && { [GATEWAY_HEADERS.shouldRetry]: 'false' }) }, body };
+}
+
 /** The customer's plan does not allow it: not a rate limit, so not to be sent again. */
 export function deniedAnswer(message: string, headers: Record<string, string> = {}): GatewayAnswer {
   return failureAnswer({ status: 403, type: 'insufficient_quota', code: 'ENTITLEMENT_DENIED', message, retry: false }, headers);

@@ -7,20 +7,23 @@ import { type Refusal, refuse } from '../contract/errors.ts';
 import type { Security } from '../contract/operations.ts';
 import { API_KEY_PATTERN, type Scope } from '../contract/scopes.ts';
 import { CLIENT_SCOPES, type ClientScope } from '../contract/sessions.ts';
+import { hasChecksum } from '../platform/api-key.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import { verifySession } from '../platform/session-token.ts';
 import { type Credential, findCredential, findCredentialById } from '../storage/credentials.ts';
+import { mayBeOldKey } from '../storage/old-keys.ts';
 import { unreadable } from '../storage/unavailable.ts';
 import { type AppContext, type AppEnv, deferrer } from './context.ts';
 import { onNotFound, refusalResponse } from './errors.ts';
+import { refuseAuthentication } from './failed-authentications.ts';
 
 const OPERATOR_TOKEN_LENGTH_MIN = 32;
 
 /** 401 unless the request carries a live API key, or a session token of one. `Authorization` wins over `x-api-key`. */
 export const requireApiKey: MiddlewareHandler<AppEnv> = async (c, next) => {
-  const credential = await presentedCredential(c);
-  if (!credential) return refusalResponse(c, unauthorized());
-  c.set('credential', credential);
+  const authenticated = await authenticate(c);
+  if (!authenticated.ok) return refusalResponse(c, authenticated.refusal);
+  c.set('credential', authenticated.credential);
   return next();
 };
 
@@ -36,29 +39,37 @@ export function requireScopes(security: ApiKeySecurity): MiddlewareHandler<AppEn
 
 type ApiKeySecurity = Security & { kind: 'apiKey' };
 
-/** The credential that a request carries; `null` where it carries none that is live. */
-export async function presentedCredential(c: AppContext): Promise<Credential | null> {
+export type Authenticated = { ok: true; credential: Credential } | { ok: false; refusal: Refusal };
+
+/** The credential that a request carries; 401 where it carries none that is live, and 429 where its address fails too often. */
+export async function authenticate(c: AppContext): Promise<Authenticated> {
   const presented = presentedKey(c);
-  if (presented === null) return null;
+  const credential = presented === null ? null : await credentialOf(c, presented);
+  return credential ? { ok: true, credential } : { ok: false, refusal: await refuseAuthentication(c) };
+}
+
+async function credentialOf(c: AppContext, presented: string): Promise<Credential | null> {
   try {
-    if (!API_KEY_PATTERN.test(presented)) return await sessionCredential(c, presented);
-    return await findCredential(c.env, await hashOf(presented), deferrer(c));
+    return await (API_KEY_PATTERN.test(presented) ? keyCredential(c, presented) : sessionCredential(c, presented));
   } catch (error) {
     throw unreadable(error);
   }
 }
 
-/** Hashes of keys that were presented: a busy key is not hashed for each request. */
+/** Hashes of keys that were live: a busy key is not hashed for each request, and what is no key takes no place. */
 const hashes = new Map<string, string>();
 const HASHES_MAX = 10_000;
 
-async function hashOf(key: string): Promise<string> {
+async function keyCredential(c: AppContext, key: string): Promise<Credential | null> {
   const known = hashes.get(key);
-  if (known !== undefined) return known;
-  const hash = await sha256Hex(key);
-  hashes.set(key, hash);
-  if (hashes.size > HASHES_MAX) hashes.delete(hashes.keys().next().value as string);
-  return hash;
+  const hash = known ?? (await sha256Hex(key));
+  if (known === undefined && !hasChecksum(key) && !(await mayBeOldKey(c.env, hash, Date.now()))) return null;
+  const credential = await findCredential(c.env, hash, deferrer(c));
+  if (credential && known === undefined) {
+    hashes.set(key, hash);
+    if (hashes.size > HASHES_MAX) hashes.delete(hashes.keys().next().value as string);
+  }
+  return credential;
 }
 
 /** A token of a browser: no more than its key may now, and nothing once that is revoked. */
@@ -93,7 +104,7 @@ export const requireOperator: MiddlewareHandler<AppEnv> = async (c, next) => {
   const token = c.env.OPERATOR_TOKEN;
   if (token === undefined || token.length < OPERATOR_TOKEN_LENGTH_MIN) return onNotFound(c);
   const presented = bearer(c.req.header('Authorization'));
-  if (presented === null || !(await sameText(presented, token))) return refusalResponse(c, unauthorized());
+  if (presented === null || !(await sameText(presented, token))) return refusalResponse(c, await refuseAuthentication(c));
   return next();
 };
 
@@ -111,8 +122,4 @@ async function sameText(a: string, b: string): Promise<boolean> {
   const encoder = new TextEncoder();
   const [left, right] = await Promise.all([a, b].map((text) => crypto.subtle.digest('SHA-256', encoder.encode(text))));
   return crypto.subtle.timingSafeEqual(left as ArrayBuffer, right as ArrayBuffer);
-}
-
-function unauthorized(): Refusal {
-  return refuse('UNAUTHORIZED', 'the credential is missing, malformed, unknown or revoked').refusal;
 }

@@ -7,7 +7,7 @@ import { type Answer, accept, refuse } from '../contract/errors.ts';
 import type { CreatedKey, CreateKeyRequest, Key, UpdateKeyRequest } from '../contract/operator.ts';
 import { EMBED_SCOPE, type KeyPrefix, type Scope, SERVER_SCOPES } from '../contract/scopes.ts';
 import type { Env } from '../env.ts';
-import { toBase64Url } from '../platform/base64.ts';
+import { createApiKey } from '../platform/api-key.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
 import { database } from '../storage/database.ts';
@@ -17,7 +17,6 @@ import { findOrganization, noOrganization } from './organizations.ts';
 
 type Created = z.infer<typeof CreatedKey>;
 
-const KEY_BYTES = 32;
 const HINT_LENGTH = 4;
 
 const noKey = () => refuse('NOT_FOUND', 'no such key');
@@ -32,7 +31,7 @@ export function createKey(
     const scopes = body.scopes ? unique(body.scopes) : body.prefix === 'utk-' ? [...SERVER_SCOPES] : null;
     const broken = scopes && brokenScopeRule(body.prefix, scopes);
     if (broken) return badScopes(broken);
-    const key = body.prefix + toBase64Url(crypto.getRandomValues(new Uint8Array(KEY_BYTES)));
+    const key = createApiKey(body.prefix);
     const row = {
       keyId: `key_${crypto.randomUUID()}`,
       organizationId,
@@ -41,6 +40,7 @@ export function createKey(
       hint: key.slice(-HINT_LENGTH),
       name: body.name,
       scopes,
+      hasChecksum: true,
       createdAtMs: nowMs,
       revokedAtMs: null,
     };

@@ -34,6 +34,24 @@ export async function readRequest(request: Request, bytesMax: number): Promise<U
   return readBounded(request.body as ReadableStream<Uint8Array> | null, bytesMax);
 }
 
+/** The first bytes of a body, at least `bytesMin` where it has as many. The rest can be read afterwards. */
+export async function readHead(body: ReadableStream<Uint8Array>, bytesMin: number): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  const reader = body.getReader();
+  try {
+    while (length < bytesMin) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      chunks.push(value);
+      length += value.byteLength;
+    }
+  } finally {
+    reader.releaseLock();
+  }
+  return joined(chunks, length);
+}
+
 /** The chunks of a body. Who stops reading lets go of it, and so does the timeout. */
 async function* chunksOf(body: ReadableStream<Uint8Array>, timeoutMs: number | undefined): AsyncGenerator<Uint8Array> {
   const reader = body.getReader();
@@ -115,7 +133,7 @@ export async function* linesOf(body: ReadableStream<Uint8Array>, lineBytesMax: n
   if (last.text.trim() !== '') yield last;
 }
 
-function joined(parts: readonly Uint8Array[], length: number): Uint8Array {
+export function joined(parts: readonly Uint8Array[], length: number): Uint8Array {
   const [only] = parts;
   if (parts.length === 1 && only) return only;
   const bytes = new Uint8Array(length);

@@ -10,14 +10,14 @@ import { CORRELATION_HEADER, IDEMPOTENCY_HEADER, REPLAY_HEADER } from '../contra
 import { refuse } from '../contract/errors.ts';
 import { idempotencyKey } from '../contract/fields.ts';
 import { CUSTOMER_HEADER, GATEWAY_BODY_BYTES_MAX, GATEWAY_HEADERS, type GatewayOperation, gatewayOperations } from '../contract/gateway.ts';
-import { brokenAnswer, type GatewayAnswer, refusalAnswer } from '../gateway/answer.ts';
+import { brokenAnswer, type GatewayAnswer, refusalAnswer, unauthenticatedAnswer } from '../gateway/answer.ts';
 import { createBatch, readBatch } from '../gateway/batches.ts';
 import { callModel } from '../gateway/call.ts';
 import { listModels, retrieveModel } from '../gateway/list-models.ts';
 import type { Endpoint } from '../gateway/models.ts';
 import { passThrough, VENDOR_ID } from '../gateway/pass-through.ts';
 import { type AppContext, type AppEnv, correlate, NO_STORE } from '../middleware/context.ts';
-import { missingScope, presentedCredential } from '../middleware/credentials.ts';
+import { authenticate, missingScope } from '../middleware/credentials.ts';
 import { badRequest, describeIssues } from '../middleware/input.ts';
 import { readRequest } from '../platform/bytes.ts';
 import { log } from '../platform/log.ts';
@@ -153,10 +153,11 @@ function mount(app: Hono<AppEnv>, operation: GatewayOperation, handler: Handler)
   app.on([operation.method], [path], answer);
 }
 
-/** 401 and 403; `null` where the caller may use the operation, and its credential is set. */
+/** 401, 429 and 403; `null` where the caller may use the operation, and its credential is set. */
 async function refuseCaller(c: AppContext, { security }: GatewayOperation): Promise<GatewayAnswer | null> {
-  const credential = await presentedCredential(c);
-  if (!credential) return refusalAnswer(refuse('UNAUTHORIZED', 'the credential is missing, malformed, unknown or revoked').refusal);
+  const authenticated = await authenticate(c);
+  if (!authenticated.ok) return unauthenticatedAnswer(authenticated.refusal);
+  const { credential } = authenticated;
   c.set('credential', credential);
   const requiredScope = missingScope(security, credential);
   if (requiredScope === null) return null;

@@ -94,6 +94,9 @@ export const vendorCredentials = sqliteTable(
   (table) => [primaryKey({ columns: [table.organizationId, table.provider] })],
 );
 
+/** Live keys of before; written out, because an index over some rows serves only queries that say the same. */
+export const WITHOUT_CHECKSUM = sql`has_checksum = 0 AND revoked_at_ms IS NULL`;
+
 export const apiKeys = sqliteTable(
   'api_keys',
   {
@@ -108,10 +111,16 @@ export const apiKeys = sqliteTable(
     name: text('name').notNull(),
     /** NULL: the historical permissions of the prefix. */
     scopes: text('scopes', { mode: 'json' }).$type<Scope[]>(),
+    /** False for keys from before keys had one. */
+    hasChecksum: integer('has_checksum', { mode: 'boolean' }).notNull().default(false),
     createdAtMs: integer('created_at_ms').notNull(),
     revokedAtMs: integer('revoked_at_ms'),
   },
-  (table) => [uniqueIndex('api_keys_by_hash').on(table.keyHash), index('api_keys_by_organization').on(table.organizationId, table.keyId)],
+  (table) => [
+    uniqueIndex('api_keys_by_hash').on(table.keyHash),
+    index('api_keys_by_organization').on(table.organizationId, table.keyId),
+    index('api_keys_without_checksum').on(table.keyHash).where(WITHOUT_CHECKSUM),
+  ],
 );
 
 export const operatorEvents = sqliteTable(

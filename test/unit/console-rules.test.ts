@@ -1,46 +1,9 @@
 /**
- * Small rules of the console: who may guess how often, what differs between two documents, where a sign-in leads.
+ * Small rules of the console: what differs between two documents, where a sign-in leads.
  */
 import { describe, expect, test } from 'vitest';
-import { SignInAttempts } from '../../src/console/attempts.ts';
 import { customerPath, ownPath } from '../../src/console/context.ts';
 import { allFields, changedFields, shownValue } from '../../src/console/readings/changes.ts';
-
-const MINUTE_MS = 60_000;
-
-describe('attempts to sign in', () => {
-  function failing(times: number, address = 'a', atMs = 0): SignInAttempts {
-    const attempts = new SignInAttempts();
-    for (let time = 0; time < times; time += 1) attempts.count(address, atMs);
-    return attempts;
-  }
-
-  test('are free up to the tenth, and then wait until ten minutes after the first', () => {
-    expect(failing(9).waitMs('a', 0)).toBe(0);
-    const attempts = failing(10);
-    expect(attempts.waitMs('a', 0)).toBe(10 * MINUTE_MS);
-    expect(attempts.waitMs('a', 9 * MINUTE_MS)).toBe(MINUTE_MS);
-    expect(attempts.waitMs('a', 10 * MINUTE_MS)).toBe(0);
-    expect(attempts.waitMs('b', 0)).toBe(0);
-  });
-
-  test('count anew after the wait, and after a success', () => {
-    const attempts = failing(10);
-    attempts.count('a', 11 * MINUTE_MS);
-    expect(attempts.waitMs('a', 11 * MINUTE_MS)).toBe(0);
-    const other = failing(10);
-    other.forget('a');
-    expect(other.waitMs('a', 0)).toBe(0);
-  });
-
-  test('of many addresses are remembered in bounded space, the newest first', () => {
-    const attempts = failing(10, 'first');
-    for (let address = 0; address < 10_000; address += 1) attempts.count(`address ${address}`, 1);
-    expect(attempts.waitMs('first', 1)).toBe(0);
-    for (let time = 1; time < 10; time += 1) attempts.count('address 9999', 1);
-    expect(attempts.waitMs('address 9999', 1)).toBeGreaterThan(0);
-  });
-});
 
 describe('changes', () => {
   test('are named by their path, whatever the order of members', () => {

@@ -15,6 +15,33 @@ async function signedIn(): Promise<Visitor> {
   return visitor;
 }
 
+const MIB = 1_024 * 1_024;
+
+/** A form that never ends, and how much of it was asked for. */
+class EndlessForm {
+  bytes = 0;
+  readonly stream: ReadableStream<Uint8Array>;
+
+  constructor(begin: string, unit = begin) {
+    const encoder = new TextEncoder();
+    const chunk = encoder.encode(unit.repeat(32 * 1_024));
+    let next = encoder.encode(begin);
+    this.stream = new ReadableStream<Uint8Array>({
+      pull: (controller) => {
+        this.bytes += next.length;
+        controller.enqueue(next);
+        next = chunk;
+      },
+    });
+  }
+}
+
+function sendStream(path: string, body: ReadableStream<Uint8Array>, { cookie }: { cookie: string } = { cookie: '' }): Promise<Response> {
+  const headers = { 'Content-Type': 'application/x-www-form-urlencoded', Origin: ORIGIN, Cookie: cookie };
+  const request = new Request(ORIGIN + path, { method: 'POST', body, headers, redirect: 'manual' });
+  return Promise.resolve(createApp().fetch(request, bindings, createExecutionContext()));
+}
+
 /** The app with other secrets. */
 function appWith(vars: Partial<typeof bindings>, path: string, headers: Record<string, string>): Promise<Response> {
   const request = new Request(ORIGIN + path, { headers, redirect: 'manual' });
@@ -70,14 +97,38 @@ describe('the sign-in', () => {
     }
   });
 
-  test('lets an address guess ten times, also at once, and then wait; others are free', async () => {
+  test('answers an address 429 after 20 wrong tokens in a minute, and takes the right one all the same', async () => {
     const guesser = new Visitor();
     guesser.address = '198.51.100.7';
-    const statuses = (await Promise.all(Array.from({ length: 14 }, () => guesser.signIn('guess')))).map(({ status }) => status);
-    expect(statuses.toSorted()).toEqual([...Array(10).fill(401), ...Array(4).fill(429)]);
-    const refused = await guesser.signIn();
-    expect([refused.status, Number(refused.headers.get('Retry-After')) > 0]).toEqual([429, true]);
-    expect((await new Visitor().signIn()).status).toBe(303);
+    // The minute is the clock's: where it ends in between, another 20 are answered.
+    const guesses = await Promise.all(Array.from({ length: 41 }, () => guesser.signIn('guess')));
+    const statuses = guesses.map(({ status }) => status);
+    expect(statuses.filter((status) => status === 401).length).toBeGreaterThanOrEqual(20);
+    const limited = guesses.find(({ status }) => status === 429);
+    expect([limited?.headers.get('Retry-After'), limited?.text.includes('Too many wrong tokens')]).toEqual(['60', true]);
+    expect(statuses.every((status) => status === 401 || status === 429)).toBe(true);
+    const other = new Visitor();
+    other.address = '198.51.100.8';
+    expect((await other.signIn('guess')).status).toBe(401);
+    expect((await guesser.signIn()).status).toBe(303);
+  });
+
+  test('takes 4 KiB, before it looks at anything', async () => {
+    const token = bindings.OPERATOR_TOKEN ?? '';
+    const rest = 4_096 - `token=${token}&username=`.length;
+    expect((await new Visitor().post('/console/sign-in', { token, username: 'x'.repeat(rest) })).status).toBe(303);
+    const refused = await new Visitor().post('/console/sign-in', { token, username: 'x'.repeat(rest + 1) });
+    expect([refused.status, refused.text.includes('A sign-in takes at most 4 KiB'), refused.headers.get('Set-Cookie')]).toEqual([
+      413,
+      true,
+      null,
+    ]);
+  });
+
+  test('reads little more than that of what goes on, and parses none of it', async () => {
+    const endless = new EndlessForm('a&');
+    const { status } = await sendStream('/console/sign-in', endless.stream);
+    expect([status, endless.bytes < 2 * MIB]).toEqual([413, true]);
   });
 
   test('is not there without an operator token, and says what it lacks without a session secret', async () => {
@@ -142,10 +193,78 @@ describe('a form', () => {
     expect(items.map(({ name }) => name)).not.toContain('Forged');
   });
 
-  test('larger than any form can be is refused', async () => {
+  test('takes 64 KiB, and says so', async () => {
     const visitor = await signedIn();
-    const values = await visitor.form('/console/catalog/publish', '/console/catalog/publish', { document: 'x'.repeat(17 * 1024 * 1024) });
-    expect((await visitor.post('/console/catalog/publish', values)).status).toBe(413);
+    const values = await visitor.form('/console/organizations/new', '/console/organizations', { name: 'Large' });
+    const rest = 65_536 - `${new URLSearchParams(values as Record<string, string>)}&filler=`.length;
+    const refused = await visitor.post('/console/organizations', { ...values, filler: 'x'.repeat(rest + 1) });
+    expect([refused.status, refused.text.includes('This form takes at most 64 KiB')]).toEqual([413, true]);
+    expect((await visitor.post('/console/organizations', { ...values, filler: 'x'.repeat(rest) })).status).toBe(303);
+  });
+
+  test('has at most 1,000 fields', async () => {
+    const visitor = await signedIn();
+    const values = await visitor.form('/console/organizations/new', '/console/organizations', { name: 'Many' });
+    const known = Object.keys(values).length;
+    const filled = (fields: number) => ({ ...values, f: Array(fields - known).fill('') });
+    const refused = await visitor.post('/console/organizations', filled(1_001));
+    expect([refused.status, refused.text.includes('This form takes at most 1000 fields')]).toEqual([413, true]);
+    expect((await visitor.post('/console/organizations', filled(1_000))).status).toBe(303);
+  });
+
+  test('is not read for who has no session', async () => {
+    for (const path of ['/console/organizations', '/console/catalog/publish']) {
+      const endless = new EndlessForm('a&');
+      const { status } = await sendStream(path, endless.stream);
+      expect([path, status, endless.bytes < MIB]).toEqual([path, 303, true]);
+    }
+  });
+
+  test('that is no form is refused as a foreign one', async () => {
+    const visitor = await signedIn();
+    const multipart = { 'Content-Type': 'multipart/form-data; boundary=b', Origin: ORIGIN };
+    for (const headers of [multipart, { 'Content-Type': 'application/json', Origin: ORIGIN }]) {
+      const { status, text } = await visitor.send('/console/organizations', { method: 'POST', body: '--b\r\nbroken', headers });
+      expect([status, text.includes('nothing was changed')]).toEqual([403, true]);
+    }
+  });
+});
+
+describe('the form of a catalog', () => {
+  const path = '/console/catalog/publish';
+
+  test('takes 16 MiB, and no more', async () => {
+    const visitor = await signedIn();
+    const values = await visitor.form(path, path, { document: 'x'.repeat(17 * MIB) });
+    const refused = await visitor.post(path, values);
+    expect([refused.status, refused.text.includes('This form takes at most 16384 KiB')]).toEqual([413, true]);
+    const read = await visitor.post(path, { ...values, document: 'x'.repeat(15 * MIB) });
+    expect([read.status, read.text.includes('must be valid JSON')]).toEqual([400, true]);
+  });
+
+  test('is let go where it does not begin with the token of the session', async () => {
+    const visitor = await signedIn();
+    const other = await signedIn();
+    const { csrf } = (await visitor.form(path, path)) as { csrf: string };
+    const foreign = (await other.form(path, path)) as { csrf: string };
+    for (const token of ['', foreign.csrf]) {
+      const endless = new EndlessForm(`csrf=${token}&document=`, 'x');
+      const { status } = await sendStream(path, endless.stream, visitor);
+      expect([status, endless.bytes < MIB]).toEqual([403, true]);
+    }
+    // The token further on is none either.
+    const { document, ...rest } = { document: 'x'.repeat(2_000), csrf };
+    expect((await visitor.post(path, { document, ...rest })).status).toBe(403);
+  });
+
+  test('comes as a file too', async () => {
+    const visitor = await signedIn();
+    const { csrf } = (await visitor.form(path, path)) as { csrf: string };
+    const form = new FormData();
+    form.set('csrf', csrf);
+    form.set('file', new File(['{"models":5}'], 'catalog.json', { type: 'application/json' }));
+    const { status, text } = await visitor.send(path, { method: 'POST', body: form, headers: { Origin: ORIGIN } });
+    expect([status, text.includes('models')]).toEqual([400, true]);
   });
 });
 

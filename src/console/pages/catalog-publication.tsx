@@ -20,6 +20,8 @@ import { page, secretsOf } from '../shell.tsx';
 import { detailsOf, operatorRequest, text } from '../submitted.ts';
 
 const PATH = `${CONSOLE_PATH}/catalog`;
+/** The form of this page, and its confirmation: a catalog document, and as much again for how a form encodes it. */
+export const CATALOG_FORM = { paths: [`${PATH}/publish`, PATH], bytesMax: 2 * (operations.publishCatalog.bodyBytesMax ?? 0) };
 /** Broken rules, and names of one kind of difference, that a page lists. */
 const PROBLEMS_SHOWN_MAX = 30;
 const NAMES_SHOWN_MAX = 60;

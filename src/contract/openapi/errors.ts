@@ -17,7 +17,7 @@ const MEANING: Record<number, string> = {
   404: 'There is no such thing, or it belongs to another organization: both get the same bytes',
   406: 'The Accept header does not name the vendor media type',
   409: 'The state of things forbids it; a key that was used for another request is refused too',
-  413: 'The body is too large',
+  413: 'The body is too large, or has too many values or levels',
   415: 'The body is not JSON',
   429: 'Too many requests, or no space left for more; `Retry-After` says when to come again',
   500: 'Something went wrong on our side; the request may be sent again',
@@ -75,7 +75,7 @@ export function responsesOf({ kind, id, method, path, security, params, query, b
     ...(path.includes('{') || body !== undefined ? [404] : []),
     ...(method === 'GET' ? [] : [409]),
     ...(body === undefined ? [] : [413, 415]),
-    ...(isOperator ? [] : [429]),
+    429,
     500,
     503,
   ];

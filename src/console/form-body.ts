@@ -1,0 +1,48 @@
+/**
+ * The body of a form, within bounds: its bytes are bounded while they are read, its fields before they are parsed.
+ *
+ * A form that may be large says whose it is before it is read on: the session's token is its first field, so that it stands
+ * among the first bytes, and a body without it there is let go.
+ */
+import { joined, readBounded, readHead, readRequest } from '../platform/bytes.ts';
+
+export type FormBody = { kind: 'form'; data: FormData } | { kind: 'too large'; bound: string };
+
+/** Fields of one form; the largest, a plan, has some forty. */
+const FIELDS_MAX = 1_000;
+/** The first field stands in them, with the line that separates it and its headers. */
+const HEAD_BYTES = 1_024;
+const AMPERSAND = 0x26;
+const KIB = 1_024;
+
+/** The fields of a form that has at most `bytesMax` bytes. */
+export async function readForm(request: Request, bytesMax: number): Promise<FormBody> {
+  return parseForm(request, await readRequest(request, bytesMax), bytesMax);
+}
+
+/** The same, read whole only where the form begins with `token`; it is foreign where it does not. */
+export async function readFormWith(token: string, request: Request, bytesMax: number): Promise<FormBody | { kind: 'foreign' }> {
+  const body = request.body as ReadableStream<Uint8Array> | null;
+  if (!body) return { kind: 'foreign' };
+  const head = await readHead(body, HEAD_BYTES);
+  if (!new TextDecoder().decode(head.subarray(0, HEAD_BYTES)).includes(token)) return { kind: 'foreign' };
+  const rest = await readBounded(body, Math.max(0, bytesMax - head.length));
+  return parseForm(request, rest && joined([head, rest], head.length + rest.length), bytesMax);
+}
+
+/** What is no form has no fields, which no form of ours is without. */
+async function parseForm(request: Request, bytes: Uint8Array | null, bytesMax: number): Promise<FormBody> {
+  if (bytes === null) return { kind: 'too large', bound: `at most ${bytesMax / KIB} KiB` };
+  const type = request.headers.get('Content-Type') ?? '';
+  if (/^application\/x-www-form-urlencoded\b/i.test(type) && separators(bytes) >= FIELDS_MAX) {
+    return { kind: 'too large', bound: `at most ${FIELDS_MAX} fields` };
+  }
+  const data = await new Response(bytes, { headers: { 'Content-Type': type } }).formData().catch(() => new FormData());
+  return { kind: 'form', data };
+}
+
+function separators(bytes: Uint8Array): number {
+  let count = 0;
+  for (const byte of bytes) if (byte === AMPERSAND) count += 1;
+  return count;
+}

@@ -1,0 +1,53 @@
+/**
+ * Failed authentications: the Worker's rate limits count them by address, and past the limit they are refused as such.
+ *
+ * The limit is asked after a failure and never before, so that a valid credential is served whatever else came from its
+ * address. Where there is no limit to ask, or no address, a failure is a failure and no more.
+ */
+import { type Refusal, refuse } from '../contract/errors.ts';
+import { log } from '../platform/log.ts';
+import type { AppContext } from './context.ts';
+
+/** The period of the limits in wrangler.toml. */
+export const LIMIT_PERIOD_SECONDS = 60;
+/** Set by Cloudflare; on a direct socket there is none. */
+const ADDRESS_HEADER = 'CF-Connecting-IP';
+const ADDRESS_LENGTH_MAX = 64;
+const GROUPS = 8;
+const NETWORK_GROUPS = 4;
+
+/** 401; 429 where the address failed too often in this minute. */
+export async function refuseAuthentication(c: AppContext): Promise<Refusal> {
+  if (!(await failsTooOften(c.env.FAILED_AUTHENTICATIONS, c.req.header(ADDRESS_HEADER)))) {
+    return refuse('UNAUTHORIZED', 'the credential is missing, malformed, unknown or revoked').refusal;
+  }
+  const message = 'too many requests without a valid credential came from this address';
+  return refuse('RATE_LIMITED', message, { retryAfterSeconds: LIMIT_PERIOD_SECONDS }).refusal;
+}
+
+/** The same for the operator's sign-in. */
+export function failsToSignInTooOften(c: Pick<AppContext, 'env' | 'req'>): Promise<boolean> {
+  return failsTooOften(c.env.FAILED_SIGN_INS, c.req.header(ADDRESS_HEADER));
+}
+
+/** Counts a failure. */
+async function failsTooOften(limit: RateLimit | undefined, address: string | undefined): Promise<boolean> {
+  if (!limit || !address) return false;
+  try {
+    return !(await limit.limit({ key: networkOf(address) })).success;
+  } catch (error) {
+    log('warn', 'rate_limit_failed', {}, error);
+    return false;
+  }
+}
+
+/** Of IPv6 the first 64 bits: whoever has one such address has all that begin with them. */
+export function networkOf(address: string): string {
+  if (!address.includes(':') || address.includes('.')) return address.slice(0, ADDRESS_LENGTH_MAX);
+  const [head = '', tail] = address.toLowerCase().split('::');
+  const before = head.split(':').filter(Boolean);
+  const after = (tail ?? '').split(':').filter(Boolean);
+  const zeros = Array(Math.max(0, GROUPS - before.length - after.length)).fill('0');
+  const groups = [...before, ...zeros, ...after].slice(0, NETWORK_GROUPS);
+  return `${groups.map((group) => group.replace(/^0+(?=.)/, '')).join(':')}::/64`.slice(0, ADDRESS_LENGTH_MAX);
+}
