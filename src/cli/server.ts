@@ -37,6 +37,7 @@ export interface ServerOptions {
 interface WorkerConfiguration {
   [option: string]: unknown;
   compatibilityDate: string;
+  compatibilityFlags: string[];
   bindings: Record<string, string | number>;
 }
 
@@ -99,6 +100,7 @@ export async function startServer({ port, stateDir, vars, beside, bundled = SERV
               {
                 name: 'beside',
                 compatibilityDate: configured.compatibilityDate,
+                compatibilityFlags: configured.compatibilityFlags,
                 modules: [{ type: 'ESModule' as const, path: beside.script }],
                 modulesRoot: dirname(beside.script),
                 unsafeDirectSockets: [{ host: HOST, port: beside.port }],

@@ -3,7 +3,7 @@
  */
 import { z } from 'zod';
 import { BodyIdempotency, CustomerIdentity } from './calls.ts';
-import { isShallow, SHALLOW_RULE, TAGS_MAX, TEXT_LENGTH_MAX, text } from './fields.ts';
+import { TAGS_MAX, TEXT_LENGTH_MAX, text } from './fields.ts';
 import { resolveIdentity } from './identity.ts';
 
 const label = text(TEXT_LENGTH_MAX);
@@ -22,8 +22,6 @@ export const IncrementMeterBody = CustomerIdentity.extend(BodyIdempotency.shape)
   metadata: z
     .record(z.string(), z.unknown())
     .refine((value) => Object.keys(value).length <= METADATA_MEMBERS_MAX, `must have at most ${METADATA_MEMBERS_MAX} members`)
-    // Aborts: what nests deeper cannot be written as JSON.
-    .refine((value) => isShallow(value), { error: SHALLOW_RULE, abort: true })
     .refine((value) => JSON.stringify(value).length <= METADATA_LENGTH_MAX, `must have at most ${METADATA_LENGTH_MAX} characters as JSON`)
     .optional()
     .describe('Kept with the event'),

@@ -67,15 +67,3 @@ export function listOf<Item extends z.ZodType>(item: Item) {
     nextCursor: z.string().nullable().describe('Where the next page begins; null on the last one'),
   });
 }
-
-/** Levels of arrays and objects: deeper than any request or answer of a model, and far from what exhausts a stack. */
-export const NESTING_MAX = 200;
-
-/** Whether a JSON value nests no deeper than what can be copied, hashed and written. */
-export function isShallow(value: unknown, levels = NESTING_MAX): boolean {
-  if (typeof value !== 'object' || value === null) return true;
-  return levels > 0 && Object.values(value).every((member) => isShallow(member, levels - 1));
-}
-
-/** For `refine` of what is any JSON. */
-export const SHALLOW_RULE = `must not nest deeper than ${NESTING_MAX} levels`;

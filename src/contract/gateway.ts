@@ -7,7 +7,7 @@
  */
 import { z } from 'zod';
 import { CustomerIdentity, ReasoningFields } from './calls.ts';
-import { isShallow, SHALLOW_RULE, TAGS_MAX, TEXT_LENGTH_MAX, text } from './fields.ts';
+import { TAGS_MAX, TEXT_LENGTH_MAX, text } from './fields.ts';
 import { isRecord, resolveIdentity } from './identity.ts';
 import type { Security } from './operations.ts';
 
@@ -66,45 +66,36 @@ export const OWN_FIELDS = [...Object.keys(ownFields), 'models'];
 
 const stream = z.boolean().nullish().describe('Answer with server-sent events');
 
-/** What goes to a vendor is written as JSON again. */
-const shallow = <Schema extends z.ZodType>(schema: Schema) => schema.refine((body) => isShallow(body), SHALLOW_RULE);
+export const ChatCompletionRequest = ModelRequest.extend({
+  messages: z.array(z.unknown()).min(1).describe('The conversation'),
+  stream,
+  stream_options: z
+    .looseObject({ include_usage: z.boolean().nullish() })
+    .nullish()
+    .describe('With `include_usage`: usage and cost at the end'),
+  reasoning_effort: effort.describe('Lowered to what plan and model admit'),
+  n: z.number().int().min(1).max(128).nullish().describe('Answers to make'),
+});
 
-export const ChatCompletionRequest = shallow(
-  ModelRequest.extend({
-    messages: z.array(z.unknown()).min(1).describe('The conversation'),
-    stream,
-    stream_options: z
-      .looseObject({ include_usage: z.boolean().nullish() })
-      .nullish()
-      .describe('With `include_usage`: usage and cost at the end'),
-    reasoning_effort: effort.describe('Lowered to what plan and model admit'),
-    n: z.number().int().min(1).max(128).nullish().describe('Answers to make'),
-  }),
-);
+export const ResponseRequest = ModelRequest.extend({
+  stream,
+  reasoning: z.looseObject({ effort }).nullish().describe('`effort` is lowered to what plan and model admit'),
+  background: z
+    .literal(false, { error: 'is not offered: what a background response uses would not be known' })
+    .nullish()
+    .describe('Only false'),
+});
 
-export const ResponseRequest = shallow(
-  ModelRequest.extend({
-    stream,
-    reasoning: z.looseObject({ effort }).nullish().describe('`effort` is lowered to what plan and model admit'),
-    background: z
-      .literal(false, { error: 'is not offered: what a background response uses would not be known' })
-      .nullish()
-      .describe('Only false'),
-  }),
-);
+export const EmbeddingRequest = ModelRequest.extend({ input: z.unknown().describe('What is to be embedded') });
 
-export const EmbeddingRequest = shallow(ModelRequest.extend({ input: z.unknown().describe('What is to be embedded') }));
-
-export const BatchRequest = shallow(
-  z.looseObject({
-    ...ownFields,
-    input_file_id: z
-      .string()
-      .regex(/^[\w.-]{1,200}$/, 'must be the id of a file')
-      .describe('The uploaded file; its lines name models as the vendor does'),
-    endpoint: z.string().min(1).max(200).describe('What each line asks for'),
-  }),
-);
+export const BatchRequest = z.looseObject({
+  ...ownFields,
+  input_file_id: z
+    .string()
+    .regex(/^[\w.-]{1,200}$/, 'must be the id of a file')
+    .describe('The uploaded file; its lines name models as the vendor does'),
+  endpoint: z.string().min(1).max(200).describe('What each line asks for'),
+});
 
 export const GatewayError = z.object({
   error: z.looseObject({

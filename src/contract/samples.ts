@@ -3,7 +3,7 @@
  */
 import { z } from 'zod';
 import { BodyIdempotency } from './calls.ts';
-import { customerId, idempotencyKey, instant, isShallow, ListQuery, SHALLOW_RULE, TAGS_MAX, TEXT_LENGTH_MAX, text } from './fields.ts';
+import { customerId, idempotencyKey, instant, ListQuery, TAGS_MAX, TEXT_LENGTH_MAX, text } from './fields.ts';
 import { resolveIdentity } from './identity.ts';
 
 /** Contract section 8: 300 KiB as received. */
@@ -14,7 +14,7 @@ const environment = text(100);
 const model = text(300);
 
 /** Any JSON value. */
-const payload = z.unknown().refine((value) => isShallow(value), SHALLOW_RULE);
+const payload = z.unknown();
 
 const StoreSampleBody = BodyIdempotency.extend({
   sampleId: idempotencyKey.optional().describe('Stable id for retries; default the idempotency key, else it is made'),

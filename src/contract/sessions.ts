@@ -12,6 +12,9 @@ export const SESSION_SECONDS = 300;
 export const CLIENT_SCOPES = { 'gateway:invoke': 'gateway:chat', 'compression:invoke': 'compression:run' } as const;
 export type ClientScope = (typeof CLIENT_SCOPES)[keyof typeof CLIENT_SCOPES];
 
+/** Of a body that a session's token sends: a browser has a conversation to send, and no pictures of many megabytes. */
+export const SESSION_BODY_BYTES_MAX = 1024 * 1024;
+
 const ORIGINS_MAX = 10;
 
 const SessionBody = z.object({

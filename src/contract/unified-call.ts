@@ -3,7 +3,7 @@
  */
 import { z } from 'zod';
 import { BeginCallBody, BeginCallData, EndCallData, ReasoningFields, UsageFields } from './calls.ts';
-import { isShallow, SHALLOW_RULE, TEXT_LENGTH_MAX, text } from './fields.ts';
+import { TEXT_LENGTH_MAX, text } from './fields.ts';
 import { isRecord, resolveIdentity } from './identity.ts';
 
 export const VENDOR_TIMEOUT_MS = 30_000;
@@ -19,11 +19,7 @@ const VendorRequest = z.object({
     .refine((headers) => Object.keys(headers).length <= HEADERS_MAX, `must have at most ${HEADERS_MAX} members`)
     .optional()
     .describe('Headers for the vendor; never stored'),
-  body: z
-    .record(z.string(), z.unknown())
-    .refine((body) => isShallow(body), SHALLOW_RULE)
-    .optional()
-    .describe("The vendor's request"),
+  body: z.record(z.string(), z.unknown()).optional().describe("The vendor's request"),
   timeoutMs: z.number().int().min(1).max(VENDOR_TIMEOUT_MS_MAX).default(VENDOR_TIMEOUT_MS).describe('For the whole answer'),
   responseType: z
     .enum(['json', 'text', 'stream'])

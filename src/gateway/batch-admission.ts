@@ -11,6 +11,7 @@ import { isPremiumPrice } from '../domain/pricing.ts';
 import type { Caller } from '../metering/caller.ts';
 import { provisionCustomer } from '../metering/customers.ts';
 import { linesOf } from '../platform/bytes.ts';
+import { JSON_BOUND_RULES, parseJsonText } from '../platform/json.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import { ask, customerByName } from '../storage/objects.ts';
 import { findPlanVersion } from '../storage/plans.ts';
@@ -62,8 +63,9 @@ async function readLines(
     number += 1;
     if (cut) return refused(`line ${number} of the input file has more than ${BATCH_LINE_BYTES_MAX} bytes`);
     if (number > LINES_MAX) return refused(`the input file has more than ${LINES_MAX} lines`);
-    const model = modelOf(text);
-    if (model === null) return refused(`line ${number} of the input file names no model`);
+    const line = modelOf(text);
+    if ('rule' in line) return refused(`line ${number} of the input file ${line.rule}`);
+    const { model } = line;
     let tier = tiers.get(model);
     if (tier === undefined) {
       tier = await tierOfModel(organization, catalog, model, nowMs);
@@ -123,13 +125,13 @@ async function isOnCredit({ env, organization }: Caller, customerId: string, { s
   return !(await ask(customerByName(env, organizationId, customerId), (customer) => customer.isOutOfCredit(organizationId)));
 }
 
-function modelOf(line: string): string | null {
-  try {
-    const { body } = JSON.parse(line) as { body?: { model?: unknown } };
-    return typeof body?.model === 'string' && body.model !== '' ? body.model : null;
-  } catch {
-    return null;
-  }
+/** The model that a line names; or the rule that the line breaks. */
+function modelOf(line: string): { model: string } | { rule: string } {
+  const json = parseJsonText(line);
+  if (!json.ok) return { rule: json.broken === 'syntax' ? 'is no JSON' : JSON_BOUND_RULES[json.broken] };
+  const { body } = (json.value ?? {}) as { body?: { model?: unknown } };
+  const model = body?.model;
+  return typeof model === 'string' && model !== '' ? { model } : { rule: 'names no model' };
 }
 
 function refused(message: string): GatewayAnswer {

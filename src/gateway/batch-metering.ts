@@ -15,6 +15,7 @@ import type { Caller } from '../metering/caller.ts';
 import { finishCommand, NO_USAGE, type Outcome, reportedUsage } from '../metering/finish-call.ts';
 import { type Line, linesOf } from '../platform/bytes.ts';
 import { sha256Hex } from '../platform/hash.ts';
+import { parseAnswer } from '../platform/json.ts';
 import { log } from '../platform/log.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import { underClaim } from '../storage/claims.ts';
@@ -230,12 +231,8 @@ interface VendorLine {
 }
 
 function parsed(text: string): VendorLine | null {
-  try {
-    const line = JSON.parse(text) as VendorLine | null;
-    return typeof line === 'object' ? line : null;
-  } catch {
-    return null;
-  }
+  const line = parseAnswer(text) as VendorLine | null | undefined;
+  return typeof line === 'object' ? line : null;
 }
 
 function outcomeOf(result: { kind: string; status?: number }): string {

@@ -4,8 +4,10 @@
  * An answer passes as it is. An error keeps its status and its reason, in OpenAI's envelope and without keys. What is no
  * answer of a model (a redirect, a login page, silence) is a 502 or 504.
  */
+
 import type { CallError } from '../domain/call.ts';
 import { NO_USAGE, type Outcome, reportedUsage } from '../metering/finish-call.ts';
+import { parseAnswer } from '../platform/json.ts';
 import type { Effort } from '../vendors/effort.ts';
 import type { VendorResult } from '../vendors/request.ts';
 import { plausible, readFailure, readReportedUsage } from '../vendors/usage.ts';
@@ -58,7 +60,7 @@ type Answered = VendorResult & { kind: 'answer' };
 
 function readSuccess({ status, headers, body }: Answered): Reading {
   const text = typeof body === 'string' ? body : JSON.stringify(body);
-  const document = typeof body === 'string' ? parsed(body) : body;
+  const document = typeof body === 'string' ? parseAnswer(body) : body;
   if (document === undefined) {
     return failed({ status: 502, code: 'VENDOR_ANSWER_BROKEN', message: "the vendor's answer is no JSON" }, null, false);
   }
@@ -77,7 +79,7 @@ function readSuccess({ status, headers, body }: Answered): Reading {
 }
 
 function readError({ status, headers, body }: Answered, vendorKey: string): Reading {
-  const document = typeof body === 'string' ? parsed(body) : body;
+  const document = typeof body === 'string' ? parseAnswer(body) : body;
   if (status < 400) {
     const message = `the vendor answered ${status}, which is no answer of a model`;
     return failed({ status: 502, code: 'VENDOR_ANSWER_BROKEN', message }, NO_USAGE, false);
@@ -106,13 +108,4 @@ function wordsOf(document: unknown, status: number): Pick<Failure, 'type' | 'cod
 
 function failed(failure: Failure & { code: string }, usage: Outcome['usage'], retryable: boolean): Reading {
   return { answer: failureAnswer(failure), usage, error: { code: failure.code, message: failure.message }, retryable };
-}
-
-/** `undefined` where it is no JSON. */
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -6,12 +6,13 @@ import type { BeginCommand } from '../../durable-objects/customer/protocol.ts';
 import { resolvePrice } from '../catalog/prices.ts';
 import type { BeginCallData, EndCallData } from '../contract/calls.ts';
 import { type Accepted, type Answer, accept, refuse } from '../contract/errors.ts';
-import { isShallow, text } from '../contract/fields.ts';
+import { text } from '../contract/fields.ts';
 import { isRecord } from '../contract/identity.ts';
 import type { CallData, CallRequest } from '../contract/unified-call.ts';
 import type { Tier } from '../domain/entitlements.ts';
 import { isPremiumPrice, type Usage } from '../domain/pricing.ts';
 import { sanitizeErrorMessage } from '../domain/sanitize.ts';
+import { isShallow, parseAnswer } from '../platform/json.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import { checkVendorUrl } from '../vendors/address.ts';
 import { requestVendor, type VendorResult } from '../vendors/request.ts';
@@ -181,7 +182,7 @@ const BROKEN = 'VENDOR_ANSWER_BROKEN';
 function readBody({ status, ok, headers, body }: VendorResult & { kind: 'answer' }): Read {
   const stream = typeof body === 'string' ? readStream(body) : null;
   // Text was asked for, and may still be JSON: a refusal, or an answer longer than any event of a stream.
-  const document = typeof body === 'string' ? parsed(body) : body;
+  const document = typeof body === 'string' ? parseAnswer(body) : body;
   const read = { status, reported: stream?.reported() ?? readReportedUsage(document), refused: !ok, body };
   // It could be neither kept nor answered.
   if (!isShallow(document))
@@ -220,15 +221,6 @@ function readStream(text: string): StreamUsage {
   stream.push(text);
   stream.end();
   return stream;
-}
-
-/** `undefined` where it is no JSON. */
-function parsed(body: string): unknown {
-  try {
-    return JSON.parse(body);
-  } catch {
-    return undefined;
-  }
 }
 
 function present(begin: BeginCallData, end: EndCallData | undefined, { vendor, endUsage }: Kept, atMs: number, message?: string) {

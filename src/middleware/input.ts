@@ -5,15 +5,18 @@ import { zValidator } from '@hono/zod-validator';
 import type { MiddlewareHandler } from 'hono';
 import type { z } from 'zod';
 import { IDEMPOTENCY_HEADER, MEDIA_TYPE } from '../contract/envelope.ts';
-import { refuse } from '../contract/errors.ts';
+import { type Refusal, refuse } from '../contract/errors.ts';
 import { idempotencyKey } from '../contract/fields.ts';
+import { SESSION_BODY_BYTES_MAX } from '../contract/sessions.ts';
 import { readRequest } from '../platform/bytes.ts';
+import { JSON_BOUND_RULES, type JsonBound, type ParsedJson, parseJson } from '../platform/json.ts';
 import type { AppContext, AppEnv } from './context.ts';
 import { refusalResponse } from './errors.ts';
 
 export const BODY_BYTES_MAX = 64 * 1024;
 /** Broken rules that one answer lists. */
 const DETAILS_MAX = 20;
+const NO_BODY: ParsedJson = { ok: true, value: {} };
 
 /** 406 unless the vendor media type is among the accepted ones. */
 export const requireAccept: MiddlewareHandler<AppEnv> = async (c, next) => {
@@ -24,17 +27,18 @@ export const requireAccept: MiddlewareHandler<AppEnv> = async (c, next) => {
 
 /**
  * The body as the schema has it, in one pass: 415 unless a body that is there is JSON, 413 while it is read, as soon as it
- * is too large, 400 for bytes that are not JSON in UTF-8 and for each broken rule. No body is an empty object.
+ * is too large, and before it is parsed, where it has too many values or levels; 400 for bytes that are not JSON in UTF-8 and for each broken rule. No body is an empty object.
  */
 export function jsonBody(schema: z.ZodType, bytesMax: number): MiddlewareHandler<AppEnv> {
   return async (c, next) => {
     const type = refusedType(c);
     if (type !== null) return refusalResponse(c, refuse('UNSUPPORTED_MEDIA_TYPE', type).refusal);
-    const bytes = await readRequest(c.req.raw, bytesMax);
-    if (bytes === null) return refusalResponse(c, refuse('PAYLOAD_TOO_LARGE', `the body must have at most ${bytesMax} bytes`).refusal);
-    const json = bytes.byteLength === 0 ? {} : parseJson(bytes);
-    if (json === undefined) return refusalResponse(c, badRequest([{ path: 'body', message: 'must be valid JSON in UTF-8' }]));
-    const parsed = schema.safeParse(json);
+    const bytesTaken = bodyBytesMax(c, bytesMax);
+    const bytes = await readRequest(c.req.raw, bytesTaken);
+    if (bytes === null) return refusalResponse(c, tooLarge(`must have at most ${bytesTaken} bytes`));
+    const json = bytes.byteLength === 0 ? NO_BODY : parseJson(bytes);
+    if (!json.ok) return refusalResponse(c, unreadable(json.broken));
+    const parsed = schema.safeParse(json.value);
     if (!parsed.success) return refusalResponse(c, badRequest(describeIssues(parsed.error)));
     c.req.addValidatedData('json', parsed.data as object);
     return next();
@@ -51,15 +55,20 @@ function refusedType(c: AppContext): string | null {
   return isJson ? null : 'the Content-Type of a body must be application/json';
 }
 
-/** Repaired bytes would make different texts the same one: only UTF-8 is read. `undefined` where it is no JSON. */
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false });
+/** Of a request's body: for a session's token less than for a key. */
+export function bodyBytesMax(c: AppContext, bytesMax: number): number {
+  const { session } = c.get('credential') ?? {};
+  return session ? Math.min(bytesMax, SESSION_BODY_BYTES_MAX) : bytesMax;
+}
 
-function parseJson(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(utf8.decode(bytes));
-  } catch {
-    return undefined;
-  }
+export function tooLarge(rule: string): Refusal {
+  return refuse('PAYLOAD_TOO_LARGE', `the body ${rule}`).refusal;
+}
+
+/** A body that is no JSON, or breaks a bound of what is parsed. */
+export function unreadable(broken: JsonBound | 'syntax'): Refusal {
+  if (broken !== 'syntax') return tooLarge(JSON_BOUND_RULES[broken]);
+  return badRequest([{ path: 'body', message: 'must be valid JSON in UTF-8' }]);
 }
 
 /** 400 for an idempotency key that cannot be one. */

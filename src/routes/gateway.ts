@@ -18,8 +18,9 @@ import type { Endpoint } from '../gateway/models.ts';
 import { passThrough, VENDOR_ID } from '../gateway/pass-through.ts';
 import { type AppContext, type AppEnv, correlate, NO_STORE } from '../middleware/context.ts';
 import { authenticate, missingScope } from '../middleware/credentials.ts';
-import { badRequest, describeIssues } from '../middleware/input.ts';
+import { badRequest, bodyBytesMax, describeIssues, tooLarge, unreadable } from '../middleware/input.ts';
 import { readRequest } from '../platform/bytes.ts';
+import { parseJson } from '../platform/json.ts';
 import { log } from '../platform/log.ts';
 import { callerOf, headerKeyOf } from './mount.ts';
 
@@ -184,23 +185,14 @@ async function readInput(c: AppContext, { method, body: schema, form }: GatewayO
   if (form && !/^multipart\/form-data[\t ]*;[\t\x20-\x7e]+$/i.test(contentType)) {
     return unsupported('the Content-Type of a file must be multipart/form-data with a boundary, in ASCII');
   }
-  const bytes = await readRequest(c.req.raw, GATEWAY_BODY_BYTES_MAX);
-  if (bytes === null)
-    return refusalAnswer(refuse('PAYLOAD_TOO_LARGE', `the body must have at most ${GATEWAY_BODY_BYTES_MAX} bytes`).refusal);
+  const bytesTaken = bodyBytesMax(c, GATEWAY_BODY_BYTES_MAX);
+  const bytes = await readRequest(c.req.raw, bytesTaken);
+  if (bytes === null) return refusalAnswer(tooLarge(`must have at most ${bytesTaken} bytes`));
   if (!schema) return { ...nothing, bytes };
-  const parsed = schema.safeParse(parseJson(bytes));
+  const json = parseJson(bytes);
+  if (!json.ok) return refusalAnswer(unreadable(json.broken));
+  const parsed = schema.safeParse(json.value);
   return parsed.success ? { ...nothing, body: parsed.data } : refusalAnswer(badRequest(describeIssues(parsed.error)));
-}
-
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false });
-
-/** `undefined` for what is no JSON in UTF-8, which no schema takes. */
-function parseJson(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(utf8.decode(bytes));
-  } catch {
-    return undefined;
-  }
 }
 
 /** To be called last: a known path with another method is 405. */

@@ -5,6 +5,8 @@
  * within the time. The request's headers carry the vendor's key: they are in no outcome, no message and no log.
  */
 
+import { parseAnswer } from '../platform/json.ts';
+
 /** A larger answer is no answer of a model: the largest are batches of embeddings. */
 export const ANSWER_BYTES_MAX = 10 * 1024 * 1024;
 
@@ -150,11 +152,8 @@ async function readBounded(response: Response): Promise<string | null> {
 }
 
 function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
+  const value = parseAnswer(text);
+  return value === undefined ? text : value;
 }
 
 /** A system's error code alone: the texts of these errors can repeat what was sent. */

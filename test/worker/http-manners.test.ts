@@ -109,11 +109,22 @@ describe.each(keyed.map((operation) => [operation.operationId, operation] as con
     });
 
     test.each([
+      ['nests 101 levels', 'must not nest deeper than 100 levels', `{"a":${'['.repeat(100)}${']'.repeat(100)}}`],
+      ['nests 60,000 levels, without an end', 'must not nest deeper than 100 levels', '['.repeat(60_000)],
+      // The smaller bodies cannot hold so many.
+      ...((operation.bodyBytesMax ?? 0) > 500_000
+        ? [['has 200,001 values', 'must have at most 200000 JSON values', `[${'1,'.repeat(199_999)}1]`]]
+        : []),
+    ] as [string, string, string][])('is 413 where it %s', async (_name, rule, body) => {
+      const { status, code, error } = await request(operation, authorized(), body);
+      expect([status, code, error.message]).toEqual([413, 'PAYLOAD_TOO_LARGE', `the body ${rule}`]);
+    });
+
+    test.each([
       ['no JSON', '{bad'],
       ['an array', '[]'],
       ['a string', '"x"'],
       ['null', 'null'],
-      ['deep nesting', '['.repeat(60_000)],
       // Where nothing is required, no body is a good body.
       ...(operation.body.safeParse({}).success ? [] : [['nothing', '']]),
     ] as [string, string][])('is 400 for %s', async (_name, body) => {

@@ -1,0 +1,106 @@
+/**
+ * What is counted in a JSON text before it is parsed is what is there when it is: in every spelling of it.
+ */
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { countJson, parseJson } from '../../src/platform/json.ts';
+
+const NO_BOUNDS = { valuesMax: Number.POSITIVE_INFINITY, levelsMax: Number.POSITIVE_INFINITY };
+const encoder = new TextEncoder();
+
+function counted(value: unknown): { values: number; levels: number; numbers: number } {
+  if (typeof value === 'string') return { values: 1, levels: 0, numbers: 0 };
+  if (typeof value !== 'object' || value === null) return { values: 1, levels: 0, numbers: 1 };
+  const inside = Object.values(value).map(counted);
+  return {
+    values: inside.reduce((sum, { values }) => sum + values, 1),
+    levels: 1 + inside.reduce((deepest, { levels }) => Math.max(deepest, levels), 0),
+    numbers: inside.reduce((sum, { numbers }) => sum + numbers, 0),
+  };
+}
+
+/** A text of the value with the whitespace and the escapes that `choose` says. */
+function written(value: unknown, choose: () => number): string {
+  const space = () => [' ', '\n', '\t', '\r\n', '', '', '', ''][choose() % 8] ?? '';
+  const string = (text: string) => {
+    const characters = [...text].map((character) => {
+      const escaped = JSON.stringify(character).slice(1, -1);
+      const units = character.split('').map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+      return choose() % 3 === 0 ? units.join('') : escaped;
+    });
+    return `"${characters.join('')}"`;
+  };
+  const write = (item: unknown): string => {
+    if (typeof item === 'string') return string(item);
+    if (Array.isArray(item)) return `[${space()}${item.map((member) => write(member) + space()).join(`,${space()}`)}]`;
+    if (typeof item !== 'object' || item === null) return JSON.stringify(item);
+    const members = Object.entries(item).map(([name, member]) => `${string(name)}${space()}:${space()}${write(member)}`);
+    return `{${space()}${members.join(`${space()},${space()}`)}${space()}}`;
+  };
+  return space() + write(value) + space();
+}
+
+/** Strings that look like structure, and those that are hard to find the end of. */
+const oddText = fc.array(
+  fc.constantFrom('"', '\\', '\\\\', '{', '}', '[', ']', ':', ',', ' ', '\u0000', 'é', '\u2028', '💡', '\ud800', 'a', '1'),
+  {
+    maxLength: 8,
+  },
+);
+const text = fc.oneof(
+  oddText.map((parts) => parts.join('')),
+  fc.string({ unit: 'binary' }),
+);
+const { value } = fc.letrec<{ value: unknown }>((tie) => ({
+  value: fc.oneof(
+    { depthSize: 'small', withCrossShrink: true },
+    fc.oneof(text, fc.double({ noNaN: true, noDefaultInfinity: true }), fc.integer(), fc.constantFrom(true, false, null, -0, 1e300)),
+    fc.array(tie('value'), { maxLength: 5 }),
+    fc.dictionary(text, tie('value'), { maxKeys: 5 }),
+  ),
+}));
+const choices = fc.infiniteStream(fc.nat(23));
+
+test('values and levels agree with what JSON.parse makes, whatever stands in strings and between', () => {
+  fc.assert(
+    fc.property(value, choices, fc.boolean(), (item, stream, marked) => {
+      const json = written(item, () => stream.next().value);
+      const expected = counted(JSON.parse(json));
+      const bytes = encoder.encode((marked ? '\ufeff' : '') + json);
+      expect(countJson(bytes, NO_BOUNDS)).toEqual({ values: expected.values, levels: expected.levels });
+      const withoutNumbers = { values: expected.values - expected.numbers, levels: expected.levels };
+      expect(countJson(bytes, { ...NO_BOUNDS, freeNumbers: true })).toEqual(withoutNumbers);
+      expect(parseJson(bytes)).toEqual({ ok: true, value: JSON.parse(json) });
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+test('a bound is broken where there is one more than it, and not before', () => {
+  fc.assert(
+    fc.property(value, choices, (item, stream) => {
+      const bytes = encoder.encode(written(item, () => stream.next().value));
+      const { values, levels } = counted(item);
+      const exact = countJson(bytes, { valuesMax: values, levelsMax: levels });
+      expect([exact.values <= values, exact.levels <= levels]).toEqual([true, true]);
+      expect(countJson(bytes, { valuesMax: values - 1, levelsMax: levels }).values).toBeGreaterThan(values - 1);
+      expect(countJson(bytes, { valuesMax: values, levelsMax: levels - 1 }).levels).toBeGreaterThan(levels - 1);
+    }),
+  );
+});
+
+test('bytes that are no JSON are refused, and never throw', () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 60 }), (bytes) => {
+      const parsed = parseJson(bytes);
+      let isJson = true;
+      try {
+        JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: false }).decode(bytes));
+      } catch {
+        isJson = false;
+      }
+      expect(parsed.ok).toBe(isJson);
+    }),
+    { numRuns: 1_000 },
+  );
+});

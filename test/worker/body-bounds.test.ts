@@ -1,0 +1,122 @@
+/**
+ * What a body may weigh at the gateway: its bytes, its values and its levels, for keys, for sessions' tokens, and for what
+ * a batch's files and a vendor's answers hold.
+ */
+import { beforeAll, describe, expect, test, vi } from 'vitest';
+import { readLine } from '../../src/gateway/batch-metering.ts';
+import type { Tenant } from '../support/api.ts';
+import { answers, ask, BASE_URL, newTenant, vendor } from '../support/gateway.ts';
+import { bindings, operator, worker } from '../support/worker.ts';
+
+const MIB = 1_024 * 1_024;
+const VALUES_RULE = 'must have at most 200000 JSON values';
+const LEVELS_RULE = 'must not nest deeper than 100 levels';
+
+let tenant: Tenant & { key: string };
+beforeAll(async () => {
+  tenant = await newTenant();
+});
+
+async function post(token: string, path: string, body: string): Promise<{ status: number; error?: { code: string; message: string } }> {
+  const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json', Accept: 'application/vnd.service.v1+json' };
+  const response = await worker.fetch(`https://callmeter.test${path}`, { method: 'POST', headers, body });
+  const { error } = await response.json<{ error?: { code: string; message: string } }>();
+  return { status: response.status, ...(error && { error }) };
+}
+const chat = (messages: string, more = '') => `{"model":"gpt-5.2","messages":${messages}${more}}`;
+const tooLarge = (rule: string) => ({
+  status: 413,
+  error: expect.objectContaining({ code: 'PAYLOAD_TOO_LARGE', message: `the body ${rule}` }),
+});
+
+describe.each(['/v1/chat/completions', '/v1/responses', '/v1/embeddings', '/v1/batches'])('the body of %s', (path) => {
+  test('is refused by the bound that it breaks, and reaches no vendor', async () => {
+    vendor.answers = vi.fn(answers);
+    // Levels are counted from the body itself, values with the body and its members.
+    for (const [rule, body] of [
+      [LEVELS_RULE, chat(`${'['.repeat(100)}${']'.repeat(100)}`)],
+      [LEVELS_RULE, '['.repeat(1_000_000)],
+      [VALUES_RULE, chat(`[${'{},'.repeat(199_997)}{}]`)],
+      [VALUES_RULE, chat(`[${'{},'.repeat(3_300_000)}{}]`)],
+      ['must have at most 10485760 bytes', chat(`["${'x'.repeat(10 * MIB)}"]`)],
+    ] as const) {
+      expect(await post(tenant.key, path, body)).toEqual(tooLarge(rule));
+    }
+    expect(vendor.answers).not.toHaveBeenCalled();
+  });
+});
+
+test('5,000 long messages, and exactly as much as the bounds allow, are answered', async () => {
+  vendor.answers = answers;
+  const messages = Array.from({ length: 5_000 }, (_, turn) => ({ role: turn % 2 ? 'assistant' : 'user', content: 'word '.repeat(380) }));
+  for (const list of [JSON.stringify(messages), `[${'{},'.repeat(199_996)}{}]`, `${'['.repeat(99)}1${']'.repeat(99)}`]) {
+    expect((await post(tenant.key, '/v1/chat/completions', chat(list))).status).toBe(200);
+  }
+});
+
+describe("the body of a session's token", () => {
+  let token: string;
+  beforeAll(async () => {
+    token = (await operator.with(tenant.key).send('createClientSession', { body: { customerId: 'alice' } })).data.token;
+  });
+  const bodyOf = (bytes: number) => chat(`["${'x'.repeat(bytes - chat('[""]').length)}"]`);
+
+  test('may have 1 MiB at the gateway, where that of a key may have 10', async () => {
+    vendor.answers = answers;
+    expect((await post(token, '/v1/chat/completions', bodyOf(MIB))).status).toBe(200);
+    expect(await post(token, '/v1/chat/completions', bodyOf(MIB + 1))).toEqual(tooLarge('must have at most 1048576 bytes'));
+    expect((await post(tenant.key, '/v1/chat/completions', bodyOf(MIB + 1))).status).toBe(200);
+  });
+
+  test('may have no more than that of a key anywhere', async () => {
+    const body = JSON.stringify({ messages: [{ role: 'user', content: 'x'.repeat(64 * 1_024) }] });
+    expect(await post(token, '/compress_prompt', body)).toEqual(tooLarge('must have at most 65536 bytes'));
+  });
+});
+
+describe("a line of a batch's input", () => {
+  const refusalFor = async (lines: string[]) => {
+    vendor.answers = (url) => {
+      expect(url).toBe(`${BASE_URL}/files/file_in/content`);
+      return new Response(lines.join('\n'));
+    };
+    const { response } = await ask(tenant.key, { input_file_id: 'file_in', endpoint: '/v1/chat/completions' }, bindings, '/v1/batches');
+    const { error } = await response.json<{ error: { message: string; param: string } }>();
+    return [response.status, error.param, error.message];
+  };
+  const good = '{"body":{"model":"gpt-5.2"}}';
+
+  test.each([
+    ['has too many values', VALUES_RULE, `{"body":{"model":"gpt-5.2","input":[${'{},'.repeat(200_000)}{}]}}`],
+    ['nests too deep', LEVELS_RULE, `{"body":{"model":"gpt-5.2","input":${'['.repeat(99)}${']'.repeat(99)}}}`],
+    ['is no JSON', 'is no JSON', '{"body":'],
+    ['is nothing', 'names no model', 'null'],
+    ['names no model', 'names no model', '{"body":{}}'],
+  ])('that %s is refused by its number', async (_, rule, line) => {
+    expect(await refusalFor([good, good, line])).toEqual([400, 'input_file_id', `line 3 of the input file ${rule}`]);
+  });
+});
+
+describe("a line of a batch's output", () => {
+  const line = (body: string) => ({ text: `{"custom_id":"a","response":{"status_code":200,"body":${body}}}`, cut: false });
+  const usage = '"usage":{"prompt_tokens":7,"total_tokens":7}';
+
+  test('with embeddings of many numbers is read whole', () => {
+    const read = readLine(line(`{"data":[{"embedding":[${'0.5,'.repeat(300_000)}1]}],${usage}}`), 1);
+    expect(read).toMatchObject({ customId: 'a', outcome: { usage: { inputTokens: 7 } } });
+  });
+
+  test('with too many other values keeps its name, and what it used is not known', () => {
+    const read = readLine(line(`{"data":[${'{},'.repeat(200_000)}{}],${usage}}`), 1);
+    expect(read).toEqual({ customId: 'a', outcome: { usage: null } });
+  });
+});
+
+test("a vendor's answer with too many values is no answer, and what it used is not known", async () => {
+  vendor.answers = () => new Response(`{"choices":[${'{},'.repeat(200_000)}{}]}`, { headers: { 'Content-Type': 'application/json' } });
+  const { response, callId, rest } = await ask(tenant.key, {});
+  expect([response.status, (await response.json<{ error: { code: string } }>()).error.code]).toEqual([502, 'VENDOR_ANSWER_BROKEN']);
+  await rest();
+  const call = (await tenant.api.send('readCall', { params: { callId } })).data;
+  expect(call).toMatchObject({ status: 'FAILED', costUSD: null, pricingUnavailableReason: 'USAGE_NOT_REPORTED' });
+});
