@@ -10,6 +10,7 @@ import type { Accepted, Refusal } from '../../src/contract/errors.ts';
 import type { Account, ChangeStrategy, Contact } from '../../src/domain/account.ts';
 import type { BeginRequest, CallStatus, EndRequest } from '../../src/domain/call.ts';
 import type { IncrementRequest } from '../../src/domain/custom-meter.ts';
+import type { Tier } from '../../src/domain/entitlements.ts';
 import type { PlanVersion } from '../../src/domain/plan.ts';
 import type { ResolvedPrice } from '../../src/domain/pricing.ts';
 import type { HourColumn } from '../../src/domain/readings/series-hours.ts';
@@ -57,7 +58,12 @@ export interface BeginCommand extends Provisioning {
   callType: NonNullable<BeginCallData['callType']>;
   /** Nobody is told of the call before its end, so that its begin may be written with it. */
   untold?: boolean;
+  /** The tiers whose allowance must pay, because credit pays for no model without a price. */
+  unpriced?: UnpricedTiers;
 }
+
+/** The model without a price that would run, by the tier that would pay for it; `null` where no model is named. */
+export type UnpricedTiers = Partial<Record<Tier, string | null>>;
 
 /** The begin of a call that the service makes itself. */
 export interface OpenCommand extends BeginCommand {

@@ -9,7 +9,7 @@ export interface Flag {
   name: string;
   /** The field that it sets. */
   field: string;
-  kind: 'text' | 'number' | 'list';
+  kind: 'text' | 'number' | 'list' | 'boolean';
   nullable: boolean;
   required: boolean;
   help: string;
@@ -48,11 +48,13 @@ function combine(properties: JsonSchema[]): JsonSchema {
   return { ...first, description: properties.map((property) => `${property.const}: ${property.description}`).join('; ') };
 }
 
+const KINDS: Readonly<Record<string, Flag['kind']>> = { array: 'list', number: 'number', integer: 'number', boolean: 'boolean' };
+
 function flagOf(field: string, property: JsonSchema, required: boolean): Flag {
   const types = property.anyOf ?? [property];
   const type = types.find((one) => one.type !== 'null') ?? property;
-  const kind = type.type === 'array' ? 'list' : type.type === 'number' || type.type === 'integer' ? 'number' : 'text';
-  const choices = (type.items ?? type).enum;
+  const kind = KINDS[type.type ?? ''] ?? 'text';
+  const choices = kind === 'boolean' ? ['true', 'false'] : (type.items ?? type).enum;
   const help = [property.description, choices && `(${choices.join(', ')})`, required && '(required)'].filter(Boolean).join(' ');
   return { name: kebab(field), field, kind, nullable: types.some((one) => one.type === 'null'), required, help };
 }
@@ -78,6 +80,10 @@ function readFlag({ name, kind, nullable }: Flag, value: unknown): unknown {
       .map((part) => part.trim())
       .filter(Boolean);
   if (kind === 'text') return value;
+  if (kind === 'boolean') {
+    if (value !== 'true' && value !== 'false') throw new UsageError(`--${name} must be true or false`);
+    return value === 'true';
+  }
   const number = Number(value);
   if (value === '' || !Number.isFinite(number)) throw new UsageError(`--${name} must be a number`);
   return number;

@@ -25,6 +25,10 @@ export const UpdateOrganizationRequest = z
   .object({
     name: name.optional().describe('Display name'),
     defaultPlanId: planId.nullable().optional().describe('Plan that new customers get; null for none'),
+    allowUnpricedModels: z
+      .boolean()
+      .optional()
+      .describe('Sessions, and calls that credit pays, may use models without a price; what they cost is not known'),
     sampleBytesMax: z
       .number()
       .int()
@@ -32,12 +36,16 @@ export const UpdateOrganizationRequest = z
       .optional()
       .describe('Bytes that stored samples may take in all; at least 1 MiB. Less than what is stored deletes nothing'),
   })
-  .refine((body) => Object.values(body).some((value) => value !== undefined), 'name, defaultPlanId or sampleBytesMax is required');
+  .refine(
+    (body) => Object.values(body).some((value) => value !== undefined),
+    'name, defaultPlanId, allowUnpricedModels or sampleBytesMax is required',
+  );
 
 export const Organization = z.object({
   organizationId: z.string().describe('Organization id'),
   name: z.string().describe('Display name'),
   defaultPlanId: z.string().nullable().describe('Plan that new customers get'),
+  allowUnpricedModels: z.boolean().describe('Sessions, and calls that credit pays, may use models without a price'),
   models: Models.nullable().describe('Model mappings'),
   sampleBytesMax: z.number().int().describe('Bytes that stored samples may take in all'),
   createdAt: instant.describe('When it was created'),

@@ -10,6 +10,7 @@ import { type Charge, newCharge, pendingAmount, withMarkup } from './charge.ts';
 import { type CompressionCounts, type CompressionSavings, compressionSavings, type InputRate } from './compression.ts';
 import {
   allowedTiers,
+  type Capability,
   decideEntitlements,
   type EntitlementDecision,
   type Entitlements,
@@ -58,6 +59,8 @@ export interface BeginRequest {
   pricingMode: PricingMode;
   /** The tiers of the models that are going to run, where that is known: the call is admitted for one of these alone. */
   runsOn?: Tier[] | undefined;
+  /** What the request itself makes the vendor able to do: the call is admitted only where all of these are allowed. */
+  needs?: Capability[] | undefined;
   /** The request that opened a call which the service makes itself: it alone may go on to make the call. */
   openedBy?: string | undefined;
 }
@@ -149,15 +152,13 @@ export function beginCall(account: Account, callId: string, request: BeginReques
   const { suggestedModelTier } = decision.hints;
   const { markupPercent } = plan.payg;
   const tiers = allowedTiers(decision.allowed).filter((tier) => request.runsOn?.includes(tier) ?? true);
-  const admitted = decision.admitted && (request.runsOn === undefined || tiers.length > 0);
+  const needs = request.needs ?? [];
+  const mayRun = request.runsOn === undefined || tiers.length > 0;
+  const admitted = decision.admitted && mayRun && needs.every((capability) => decision.allowed[capability]);
   const onCredit = admitted ? tiers.filter((tier) => decision.onCredit.includes(tier)) : [];
   const credit = onCredit.length > 0 ? { tiers: onCredit, markupPercent, heldNanoUsd: heldNanoUsd.toString() } : null;
-  const reserved = admitted
-    ? reservationFor(
-        account,
-        tiers.filter((tier) => !onCredit.includes(tier)),
-      )
-    : {};
+  const fromAllowance = tiers.filter((tier) => !onCredit.includes(tier));
+  const reserved = admitted ? reservationFor(account, fromAllowance, needs) : {};
   const revision = account.revision + 1;
   const meters = { ...account.meters, reserved: addQuantities(account.meters.reserved, reserved) };
   const call: Call = {
@@ -191,11 +192,12 @@ export function creditLeft({ wallet }: Account, heldNanoUsd: NanoUsd): boolean {
 /**
  * One call of each tier that the caller may run on, and the plan's output tokens (or what is left of them). Both tiers
  * are held where both were requested and allowed, because only the end says which one was used. A tier on credit takes
- * nothing of the allowance, and so holds nothing of it.
+ * nothing of the allowance, and so holds nothing of it. A call that can search holds one search, so that calls at the
+ * same time are not all admitted for the last one.
  */
-function reservationFor(account: Account, tiers: readonly Tier[]): Quantities {
+function reservationFor(account: Account, tiers: readonly Tier[], needs: readonly Capability[]): Quantities {
   const { plan } = account.subscription.plan;
-  const reserved: Quantities = {};
+  const reserved: Quantities = needs.includes('search') ? { searches: 1 } : {};
   for (const tier of tiers) {
     reserved[`${tier}Calls`] = 1;
     if (plan.reserveOutputTokens === null) continue;

@@ -10,6 +10,8 @@ import type { LimitPolicy, Plan, ReasoningLevel } from './plan.ts';
 
 export type Tier = 'standard' | 'premium';
 export type SuggestedTier = Tier | 'none';
+/** What a call can do beside text. */
+export type Capability = 'search' | 'image' | 'audio';
 
 export interface Entitlements {
   standard: boolean;
@@ -87,6 +89,13 @@ export function decideEntitlements(
 /** The tiers that a call may run on, out of what it was allowed. */
 export function allowedTiers(allowed: Entitlements): Tier[] {
   return (['standard', 'premium'] as const).filter((tier) => allowed[tier]);
+}
+
+/** Why a call with these needs is not admitted, where one of them is not allowed; else `null`. */
+export function capabilityDenied(needs: readonly Capability[], allowed: Entitlements): string | null {
+  const denied = needs.filter((capability) => !allowed[capability]);
+  if (denied.length === 0) return null;
+  return `the request asks the vendor for ${denied.join(' and ')}: the customer's plan does not allow it, or nothing is left of it`;
 }
 
 export function isTierLeft(plan: Plan, meters: MeterState, tier: Tier): boolean {

@@ -30,7 +30,7 @@ export interface Failure {
 /** When it is not known how long to wait. */
 const RETRY_AFTER_SECONDS = 1;
 /** Sent again, the request would meet the same refusal. */
-const FINAL = new Set<ErrorCode>(['CALL_ALREADY_FINALIZED', 'CONFLICT', 'IDEMPOTENCY_KEY_CONFLICT']);
+const FINAL = new Set<ErrorCode>(['CALL_ALREADY_FINALIZED', 'CONFLICT', 'IDEMPOTENCY_KEY_CONFLICT', 'MODEL_NOT_PRICED']);
 
 export function failureAnswer(failure: Failure, headers: Record<string, string> = {}): GatewayAnswer {
   const { status, code, message, param = null, requiredScope, retry } = failure;

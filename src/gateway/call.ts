@@ -7,12 +7,14 @@
 import type { Admission } from '../../durable-objects/customer/protocol.ts';
 import { REPLAY_HEADER } from '../contract/envelope.ts';
 import { GATEWAY_HEADERS } from '../contract/gateway.ts';
+import { type Capability, capabilityDenied } from '../domain/entitlements.ts';
 import { type Opened, openCall } from '../metering/begin-call.ts';
 import type { Caller } from '../metering/caller.ts';
 import { fingerprintOf } from '../metering/idempotency.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import type { Session } from '../storage/credentials.ts';
 import { ask, customerByName } from '../storage/objects.ts';
+import { capabilitiesOf, refuseUnpriced, unpricedTiers } from './admission.ts';
 import { deniedAnswer, failureAnswer, type GatewayAnswer, refusalAnswer } from './answer.ts';
 import { type BeginFields, identify, type ModelRequest } from './input.ts';
 import { notKept, tellAgain } from './kept.ts';
@@ -40,27 +42,37 @@ export async function callModel(caller: Caller, call: ModelCall): Promise<Gatewa
   const names = [request.model, ...(request.models ?? [])];
   const attempts = await resolveAttempts(caller.organization, catalog, endpoint, names, Date.now());
   if (!Array.isArray(attempts)) return failureAnswer(attempts);
-  const opened = await open(caller, call, begin, attempts);
+  const unpriced = call.session ? refuseUnpriced(caller.organization, attempts) : null;
+  if (unpriced) return failureAnswer(unpriced);
+  const needs = capabilitiesOf(request, attempts);
+  const opened = await open(caller, call, begin, attempts, needs);
   if (!opened.ok) return refusalAnswer(opened.refusal);
   const { admission, replayed, untold } = opened;
   const { callId } = admission;
   const headers = { [GATEWAY_HEADERS.callId]: callId, ...(replayed && { [REPLAY_HEADER]: 'true' }) };
-  if (opened.status === 'NOT_ALLOWED') return deniedAnswer(denialOf(admission, attempts), headers);
+  if (opened.status === 'NOT_ALLOWED') return deniedAnswer(denialOf(admission, attempts, needs), headers);
   if (opened.kept) return tellAgain(opened.kept);
   if (replayed) return notKept(opened.status, headers);
   const { customerId } = begin;
   const allowed = attempts.filter((attempt) => isAllowed(attempt, admission));
   if (allowed.length === 0) {
     await takeBack(caller, customerId, callId);
-    return deniedAnswer(denialOf(admission, attempts), headers);
+    return deniedAnswer(denialOf(admission, attempts, needs), headers);
   }
   return runCall({ ...call, caller, catalog, customerId, admission, untold, attempts: allowed, keyed: headerKey !== null });
 }
 
-/** Begins the call for the tiers that the attempts would bill. */
-async function open(caller: Caller, { endpoint, request, headerKey }: ModelCall, begin: BeginFields, attempts: Attempt[]): Promise<Opened> {
+/** Begins the call for the tiers that the attempts would bill, and for what the request can do beside text. */
+async function open(
+  caller: Caller,
+  { endpoint, request, headerKey }: ModelCall,
+  begin: BeginFields,
+  attempts: Attempt[],
+  needs: Capability[],
+): Promise<Opened> {
   const { customer: _named, ...asked } = request;
-  const requested = Object.fromEntries(attempts.filter(({ onDowngrade }) => !onDowngrade).map(({ tier }) => [tier, true]));
+  const tiers = attempts.filter(({ onDowngrade }) => !onDowngrade).map(({ tier }) => tier);
+  const requested = Object.fromEntries([...tiers, ...needs].map((name) => [name, true]));
   // Hints of mapped models are for callers that choose one themselves.
   const organization = { ...caller.organization, models: null };
   const toMake = {
@@ -68,6 +80,8 @@ async function open(caller: Caller, { endpoint, request, headerKey }: ModelCall,
     // Only a key makes two requests one call.
     fingerprint: headerKey === null ? '' : await fingerprintOf({ operation: endpoint, begin, asked }),
     runsOn: [...new Set(attempts.map(({ tier }) => tier))],
+    needs,
+    unpriced: unpricedTiers(caller.organization, attempts),
     // A stream names its call before it ends.
     untold: request.stream !== true,
     answered: false,
@@ -84,8 +98,10 @@ async function takeBack({ env, organization }: Caller, customerId: string, callI
   await ask(customerByName(env, organizationId, customerId), (customer) => customer.void(organizationId, callId));
 }
 
-function denialOf({ canceled }: Admission, attempts: readonly Attempt[]): string {
-  if (canceled) return "the customer's subscription is canceled";
+function denialOf(admission: Admission, attempts: readonly Attempt[], needs: readonly Capability[]): string {
+  if (admission.canceled) return "the customer's subscription is canceled";
+  const capability = capabilityDenied(needs, admission.allowed);
+  if (capability !== null) return capability;
   const tiers = [...new Set(attempts.filter(({ onDowngrade }) => !onDowngrade).map(({ tier }) => tier))];
   return `the customer's plan allows no further call of a ${tiers.join(' or ')} model`;
 }

@@ -25,6 +25,8 @@ export interface Attempt {
   modelKey: string;
   /** Whose allowance pays. */
   tier: Tier;
+  /** What it costs is known. */
+  priced: boolean;
   /** The tier is said at the end of the call, because the price alone would not tell it. */
   assertsTier: boolean;
   /** Only where the plan offers standard models for a premium allowance that is used up. */
@@ -148,6 +150,7 @@ async function attemptOf(organization: OrganizationConfig, catalog: Catalog, wan
     model,
     modelKey: `${provider}/${model}`,
     tier: tier ?? priced,
+    priced: price.available,
     assertsTier: tier !== null || !price.available,
     onDowngrade,
     efforts: matchModel(catalog, model)?.model.reasoningEfforts,

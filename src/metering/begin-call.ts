@@ -5,7 +5,15 @@
  * finds what came of it where the request is a retry.
  */
 
-import type { Admission, BeginCommand, CallKey, KeptAnswer, OpenedCall, TierHints } from '../../durable-objects/customer/protocol.ts';
+import type {
+  Admission,
+  BeginCommand,
+  CallKey,
+  KeptAnswer,
+  OpenedCall,
+  TierHints,
+  UnpricedTiers,
+} from '../../durable-objects/customer/protocol.ts';
 import type { Customer } from '../../durable-objects/customer.ts';
 import { matchModel } from '../catalog/matching.ts';
 import type { Catalog } from '../catalog/model.ts';
@@ -13,7 +21,7 @@ import { type BeginCallData, type BeginCallRequest, DERIVED_PREFIX } from '../co
 import { type Accepted, type Refusal, refuse, type SentAnswer } from '../contract/errors.ts';
 import type { CallStatus } from '../domain/call.ts';
 import { sendCommand } from '../domain/command-json.ts';
-import type { Tier } from '../domain/entitlements.ts';
+import type { Capability, Tier } from '../domain/entitlements.ts';
 import type { PricingMode } from '../domain/pricing.ts';
 import { timeOrderedId } from '../platform/time-ordered-id.ts';
 import { currentCatalog } from '../storage/catalog.ts';
@@ -43,6 +51,10 @@ export interface CallToMake {
   fingerprint: string;
   /** The tiers of the models that are going to run, where that is known. */
   runsOn?: Tier[] | undefined;
+  /** What the request makes the vendor able to do: all of it must be allowed. */
+  needs?: Capability[] | undefined;
+  /** The tiers on models without a price, for which credit does not pay. */
+  unpriced?: UnpricedTiers | undefined;
   /** How long it may take until its end is recorded; default the deadline of every call. */
   deadlineMs?: number | undefined;
   /** Nobody is told of the call before its end. */
@@ -73,14 +85,19 @@ export type Opened =
  */
 export async function openCall(
   caller: Caller,
-  { request, fingerprint, runsOn, deadlineMs, untold, answered }: CallToMake,
+  { request, fingerprint, runsOn, needs = [], unpriced = {}, deadlineMs, untold, answered }: CallToMake,
   headerKey: string | null,
 ): Promise<Opened> {
   const keyless = explicitKey(headerKey, request) === null;
   const command = await beginCommand(caller, request, keyless ? '' : fingerprint, 'API');
   const nowMs = Date.now();
   const openedBy = timeOrderedId(nowMs);
-  const toMake = { ...command, ...(deadlineMs !== undefined && { deadlineMs }), request: { ...command.request, runsOn, openedBy } };
+  const toMake = {
+    ...command,
+    ...(deadlineMs !== undefined && { deadlineMs }),
+    ...(Object.keys(unpriced).length > 0 && { unpriced }),
+    request: { ...command.request, runsOn, ...(needs.length > 0 && { needs }), openedBy },
+  };
   const textOf = (key: CallKey, defaultPlan: string | null) =>
     sendCommand({ ...toMake, ...(untold && keyless && { untold }), defaultPlan, key, answered });
   const open = (stub: DurableObjectStub<Customer>, key: CallKey) =>

@@ -3,17 +3,14 @@
  * reaches the vendor twice.
  */
 import type { BeginCommand } from '../../durable-objects/customer/protocol.ts';
-import { resolvePrice } from '../catalog/prices.ts';
 import type { BeginCallData, EndCallData } from '../contract/calls.ts';
 import { type Accepted, type Answer, accept, refuse } from '../contract/errors.ts';
-import { text } from '../contract/fields.ts';
 import { isRecord } from '../contract/identity.ts';
 import type { CallData, CallRequest } from '../contract/unified-call.ts';
-import type { Tier } from '../domain/entitlements.ts';
-import { isPremiumPrice, type Usage } from '../domain/pricing.ts';
+import { capabilityDenied } from '../domain/entitlements.ts';
+import type { Usage } from '../domain/pricing.ts';
 import { sanitizeErrorMessage } from '../domain/sanitize.ts';
 import { isShallow, parseAnswer } from '../platform/json.ts';
-import { currentCatalog } from '../storage/catalog.ts';
 import { checkVendorUrl } from '../vendors/address.ts';
 import { requestVendor, type VendorResult } from '../vendors/request.ts';
 import { IMPLAUSIBLE, plausible, type ReportedUsage, readFailure, readReportedUsage, StreamUsage } from '../vendors/usage.ts';
@@ -22,6 +19,7 @@ import type { Caller } from './caller.ts';
 import { endSurely } from './end-surely.ts';
 import { NO_USAGE, type Outcome, reportedUsage } from './finish-call.ts';
 import { explicitKey, fingerprintOf } from './idempotency.ts';
+import { modelAsked, vendorNeeds } from './vendor-needs.ts';
 
 type VendorRequest = NonNullable<CallRequest['vendor']>;
 type VendorPart = NonNullable<CallData['vendor']>;
@@ -39,9 +37,6 @@ const IN_FLIGHT_RETRY_SECONDS = 2;
 
 const NOT_ENDED_YET = 'what the call used is being recorded; its cost is at GET /calls/{callId}';
 
-/** A model's name as a recorded call takes it. */
-const modelName = text(300);
-
 export async function makeCall(caller: Caller, request: CallRequest, headerKey: string | null): Promise<Answer<CallData>> {
   const { vendor } = request;
   const address = vendor && checkVendorUrl(vendor.url, caller.organization.vendorOrigins);
@@ -49,12 +44,14 @@ export async function makeCall(caller: Caller, request: CallRequest, headerKey: 
     const details = [{ path: 'vendor.url', message: address.reason }];
     return refuse('BAD_REQUEST', `vendor.url: ${address.reason}`, { members: { details } });
   }
-  const tier = await tierOf(caller, request);
+  const { requested, tier, needs, unpriced } = await vendorNeeds(caller, request);
   const { vendor: _vendor, usage: _usage, end: _end, ...begin } = request;
   const toMake = {
-    request: tier ? { ...begin, requested: { ...begin.requested, [tier]: true } } : begin,
+    request: { ...begin, requested },
     fingerprint: await fingerprintOf(describe(request)),
     runsOn: tier && [tier],
+    needs,
+    unpriced,
     // Should this Worker die, nothing is held for longer than the vendor could have taken.
     deadlineMs: (request.vendor?.timeoutMs ?? 0) + END_MARGIN_MS,
     untold: true,
@@ -66,7 +63,8 @@ export async function makeCall(caller: Caller, request: CallRequest, headerKey: 
   if (!answer) throw new Error('the answer of the begin was asked for');
   const { result, data } = answer;
   if (opened.status === 'NOT_ALLOWED') {
-    return { ...accept('CALL_SUCCESS', { begin: data }, Date.parse(result.timestamp), result.message), replayed };
+    const message = capabilityDenied(needs, data.allowed) ?? result.message;
+    return { ...accept('CALL_SUCCESS', { begin: data }, Date.parse(result.timestamp), message), replayed };
   }
   if (opened.kept) {
     const { keep, end, endedAtMs } = opened.kept;
@@ -238,23 +236,6 @@ function unfinished(status: string | null) {
     return refuse('CALL_IN_FLIGHT', 'the call is still under way', { retryAfterSeconds: IN_FLIGHT_RETRY_SECONDS, members: { status } });
   }
   return refuse('CALL_ALREADY_FINALIZED', `the call is ${status}, and its answer was not kept`, { members: { status } });
-}
-
-/** The tier that will pay for the model that is asked of the vendor; `undefined` where that is not known. */
-async function tierOf({ env, organization, defer }: Caller, { vendor, usage }: CallRequest): Promise<Tier | undefined> {
-  if (usage?.isPremium !== undefined) return usage.isPremium ? 'premium' : 'standard';
-  const modelUsed = vendor && modelAsked(vendor);
-  if (modelUsed === undefined) return undefined;
-  const { catalog } = await currentCatalog(env, defer);
-  const price = await resolvePrice(catalog, organization.prices, { modelUsed, providerUsed: vendor?.provider }, Date.now());
-  if (price.available) return isPremiumPrice(price.card) ? 'premium' : 'standard';
-  return undefined;
-}
-
-/** The model that a request names in its body, or in its path, as Google has it. */
-function modelAsked({ url, body }: VendorRequest): string | undefined {
-  const named = body?.model ?? /\/models\/([^/:?]+):\w+/.exec(url)?.[1];
-  return modelName.safeParse(named).data;
 }
 
 /**

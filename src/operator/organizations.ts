@@ -36,6 +36,7 @@ export function createOrganization(
       sampling: null,
       compressionProfile: null,
       sampleBytesMax: SAMPLE_BYTES_MAX_DEFAULT,
+      allowUnpricedModels: false,
       createdAtMs: nowMs,
     };
     const data = present(row);
@@ -87,6 +88,7 @@ export function updateOrganization(
       ...(body.name !== undefined && { name: body.name }),
       ...(body.defaultPlanId !== undefined && { defaultPlanId: body.defaultPlanId }),
       ...(body.sampleBytesMax !== undefined && { sampleBytesMax: body.sampleBytesMax }),
+      ...(body.allowUnpricedModels !== undefined && { allowUnpricedModels: body.allowUnpricedModels }),
     };
     const after = { ...before, ...change };
     return {
@@ -140,6 +142,14 @@ async function planExists(env: Env, organizationId: string, planId: string): Pro
 }
 
 function present(row: typeof organizations.$inferSelect): Organization {
-  const { organizationId, name, defaultPlanId, models, sampleBytesMax, createdAtMs } = row;
-  return { organizationId, name, defaultPlanId, models, sampleBytesMax, createdAt: new Date(createdAtMs).toISOString() };
+  const { organizationId, name, defaultPlanId, allowUnpricedModels, models, sampleBytesMax, createdAtMs } = row;
+  return {
+    organizationId,
+    name,
+    defaultPlanId,
+    allowUnpricedModels,
+    models,
+    sampleBytesMax,
+    createdAt: new Date(createdAtMs).toISOString(),
+  };
 }

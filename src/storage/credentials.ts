@@ -25,6 +25,8 @@ export interface OrganizationConfig {
   vendors: ReadonlyMap<string, VendorCredential>;
   /** Origins that the operator registered as a vendor's. */
   vendorOrigins: readonly string[];
+  /** Sessions, and calls that credit pays, may use models whose price is not known. */
+  allowUnpricedModels: boolean;
   /** Which calls it keeps for review. */
   sampling: VersionedPolicy;
 }
@@ -109,7 +111,7 @@ function isDefaultPlan(): SQL | undefined {
 
 async function configOf(
   db: Database,
-  { organizationId, models, sampling }: typeof organizations.$inferSelect,
+  { organizationId, models, sampling, allowUnpricedModels }: typeof organizations.$inferSelect,
   plan: typeof planVersions.$inferSelect | null,
 ): Promise<OrganizationConfig> {
   const [prices, vendors] = await db.batch([
@@ -123,6 +125,7 @@ async function configOf(
     prices: new Map(prices.map((price) => [price.modelKey, cardOf(price)])),
     vendors: new Map(vendors.map(({ provider, baseUrl, sealedKey }) => [provider, { baseUrl, sealedKey }])),
     vendorOrigins: vendors.map(({ baseUrl }) => new URL(baseUrl).origin),
+    allowUnpricedModels,
     sampling: await versionedPolicy(sampling ?? DEFAULT_SAMPLING_POLICY),
   };
 }

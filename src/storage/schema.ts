@@ -30,6 +30,8 @@ export const organizations = sqliteTable('organizations', {
   compressionProfile: text('compression_profile', { mode: 'json' }).$type<CompressionProfile>(),
   /** How many bytes its samples may take, as `samples.stored_bytes` counts them. */
   sampleBytesMax: integer('sample_bytes_max').notNull().default(SAMPLE_BYTES_MAX_DEFAULT),
+  /** Sessions, and calls that credit pays, may use models whose price is not known. */
+  allowUnpricedModels: integer('allow_unpriced_models', { mode: 'boolean' }).notNull().default(false),
   createdAtMs: integer('created_at_ms').notNull(),
 });
 

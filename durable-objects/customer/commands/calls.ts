@@ -58,6 +58,8 @@ export function beginOrReplay(context: Context, command: BeginCommand, ranAlread
   const deadlineMs = context.deadlineSeconds[command.request.pricingMode] * 1000;
   const deadlineAtMs = nowMs + Math.min(deadlineMs, command.deadlineMs ?? deadlineMs);
   const decided = beginCall(account, callId, command.request, deadlineAtMs, nowMs);
+  const unpriced = ranAlready ? null : unpricedOnCredit(decided.call, command);
+  if (unpriced) return unpriced;
   const begun = ranAlready ? admitCall(decided) : decided;
   const { call } = begun;
   const counted = rolling && { ...rolling, used: rolling.used + (call.status === 'IN_PROGRESS' ? 1 : 0) };
@@ -78,6 +80,15 @@ export function beginOrReplay(context: Context, command: BeginCommand, ranAlread
   store.insertCall(call, command.fingerprint, answer().text, nowMs);
   if (derived) store.saveDerivedKey(derived, nowMs);
   return began;
+}
+
+/** The refusal of a call that credit would pay for, though what its model costs is not known. */
+function unpricedOnCredit({ credit }: Call, { unpriced = {} }: BeginCommand): Refused | null {
+  const tier = credit?.tiers.find((paid) => unpriced[paid] !== undefined);
+  if (tier === undefined) return null;
+  const model = unpriced[tier];
+  const why = model == null ? 'the request names no model' : `the model ${JSON.stringify(model)} has no price`;
+  return refuse('MODEL_NOT_PRICED', `${why}, and credit would pay for this call: it pays only for models with a price`);
 }
 
 /** Makes it when it is asked for, and no second time. */

@@ -9,13 +9,13 @@ import { createOrganization, listOrganizations, updateOrganization } from '../..
 import { listPlans } from '../../operator/plans.ts';
 import { pageRequest } from '../../platform/page.ts';
 import { CONSOLE_PATH, type ConsoleContext, type ConsoleEnv, organizationPath } from '../context.ts';
-import { Form, type FormSecrets, type FormState, Select, TextField } from '../page/form.tsx';
+import { Checkbox, Form, type FormSecrets, type FormState, Select, TextField } from '../page/form.tsx';
 import { count } from '../page/format.ts';
 import { Badge, Card, Code, Empty, Facts, Time } from '../page/parts.tsx';
 import { Pager, Table } from '../page/table.tsx';
 import { refused } from '../refused.tsx';
 import { page, secretsOf } from '../shell.tsx';
-import { check, detailsOf, operatorRequest, optionalText, text, typedNumber, wrong } from '../submitted.ts';
+import { check, detailsOf, isChecked, operatorRequest, optionalText, text, typedNumber, wrong } from '../submitted.ts';
 
 const PATH = `${CONSOLE_PATH}/organizations`;
 const PAGE_SIZE = 50;
@@ -72,6 +72,7 @@ export function mountOrganizations(app: Hono<ConsoleEnv>): void {
     const body = {
       name: text(fields, 'name'),
       defaultPlanId: optionalText(fields, 'defaultPlanId') ?? null,
+      allowUnpricedModels: isChecked(fields, 'allowUnpricedModels'),
       ...(sampleBytesMax !== undefined && { sampleBytesMax }),
     };
     const checked = check(UpdateOrganizationRequest, body);
@@ -125,12 +126,7 @@ async function settingsPage(c: ConsoleContext, state: FormState | null) {
     { title: 'Settings', status: state ? 400 : 200 },
     <div class="grid">
       <Card title="Organization">
-        <Settings
-          organization={organization}
-          planOptions={planOptions}
-          secrets={secretsOf(c)}
-          state={state ?? { values: settingsOf(organization), details: [] }}
-        />
+        <Settings organization={organization} planOptions={planOptions} secrets={secretsOf(c)} state={state ?? settingsOf(organization)} />
       </Card>
       <div class="stack">
         <Card title="Facts">
@@ -147,8 +143,14 @@ async function settingsPage(c: ConsoleContext, state: FormState | null) {
   );
 }
 
-function settingsOf({ name, defaultPlanId, sampleBytesMax }: Organization): FormState['values'] {
-  return { name, defaultPlanId: defaultPlanId ?? '', sampleBytesMax: count(sampleBytesMax) };
+function settingsOf({ name, defaultPlanId, allowUnpricedModels, sampleBytesMax }: Organization): FormState {
+  const values = {
+    name,
+    defaultPlanId: defaultPlanId ?? '',
+    allowUnpricedModels: allowUnpricedModels ? 'on' : undefined,
+    sampleBytesMax: count(sampleBytesMax),
+  };
+  return { values, details: [] };
 }
 
 interface SettingsProps {
@@ -174,6 +176,12 @@ const Settings: FC<SettingsProps> = ({ organization, planOptions, secrets, state
       state={state}
       numeric
       hint="What stored samples may take in all: 256 MiB are 268,435,456. Beyond it, new samples are refused until old ones expire."
+    />
+    <Checkbox
+      name="allowUnpricedModels"
+      label="Allow models without a price"
+      state={state}
+      hint="Browser sessions, and calls that credit pays, may then use them. What such a call costs is not known, so credit pays nothing for it."
     />
     <div class="submit">
       <button type="submit" class="primary">

@@ -1,0 +1,1 @@
+ALTER TABLE `organizations` ADD `allow_unpriced_models` integer DEFAULT false NOT NULL;

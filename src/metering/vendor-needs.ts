@@ -1,0 +1,62 @@
+/**
+ * What a unified call asks of its begin beyond what its caller requested: the tier of the model that is named, what the
+ * vendor's request can do beside text, and, where no price of the model is known, that credit does not pay for it.
+ *
+ * Before the vendor is asked, the model is the one of the vendor's request, or the one that the caller reports. A call
+ * that names none has no price either.
+ */
+import type { UnpricedTiers } from '../../durable-objects/customer/protocol.ts';
+import { resolvePrice } from '../catalog/prices.ts';
+import { text } from '../contract/fields.ts';
+import type { CallRequest } from '../contract/unified-call.ts';
+import type { Capability, Tier } from '../domain/entitlements.ts';
+import { isPremiumPrice } from '../domain/pricing.ts';
+import { currentCatalog } from '../storage/catalog.ts';
+import { capabilitiesAsked } from '../vendors/capabilities.ts';
+import type { Caller } from './caller.ts';
+
+type VendorRequest = NonNullable<CallRequest['vendor']>;
+
+export interface VendorNeeds {
+  requested: NonNullable<CallRequest['requested']>;
+  /** The tier that will pay; `undefined` where that is not known. */
+  tier: Tier | undefined;
+  needs: Capability[];
+  unpriced: UnpricedTiers;
+}
+
+/** A model's name as a recorded call takes it. */
+const modelName = text(300);
+
+export async function vendorNeeds({ env, organization, defer }: Caller, request: CallRequest): Promise<VendorNeeds> {
+  const { vendor, usage, requested = {} } = request;
+  const { catalog } = await currentCatalog(env, defer);
+  const asked = vendor && modelAsked(vendor);
+  const modelUsed = vendor ? asked : usage?.modelUsed;
+  const reported = { modelUsed, providerUsed: vendor ? vendor.provider : usage?.providerUsed };
+  const price = await resolvePrice(catalog, organization.prices, reported, Date.now());
+  const priced: Tier | undefined = price.available && vendor ? (isPremiumPrice(price.card) ? 'premium' : 'standard') : undefined;
+  const tier = usage?.isPremium === undefined ? priced : usage.isPremium ? 'premium' : 'standard';
+  const needs = vendor ? capabilitiesAsked({ path: vendor.url, model: asked, body: vendor.body ?? {} }) : [];
+  const mayPay: readonly Tier[] = tier ? [tier] : ['standard', 'premium'];
+  const mustNotBeCredit = price.available || organization.allowUnpricedModels ? [] : mayPay;
+  return {
+    requested: { ...withImpliedTier(requested, tier), ...Object.fromEntries(needs.map((capability) => [capability, true])) },
+    tier,
+    needs,
+    unpriced: Object.fromEntries(mustNotBeCredit.map((name) => [name, modelUsed ?? null])),
+  };
+}
+
+/** The model that a request names in its body, or in its path, as Google has it. */
+export function modelAsked({ url, body }: VendorRequest): string | undefined {
+  const named = body?.model ?? /\/models\/([^/:?]+):\w+/.exec(url)?.[1];
+  return modelName.safeParse(named).data;
+}
+
+/** With the tier that will pay. Who requested nothing at all requested the standard tier, whatever is added here. */
+function withImpliedTier(requested: VendorNeeds['requested'], tier: Tier | undefined): VendorNeeds['requested'] {
+  if (tier) return { ...requested, [tier]: true };
+  const { standard, premium, audio, image, search } = requested;
+  return standard || premium || audio || image || search ? requested : { ...requested, standard: true };
+}

@@ -1,0 +1,136 @@
+/**
+ * What a request to a vendor asks for beside text: web searches, images, audio. Read from the request alone, before the
+ * vendor is asked, in the forms of OpenAI, Anthropic, Google and the endpoints that speak OpenAI's language.
+ *
+ * The rules are the tables below. They go by the beginnings and parts of names, because vendors date their tools
+ * (`web_search_20250305`). What a request refers to at the vendor (a stored prompt) cannot be read here; what it used is
+ * still counted from the answer.
+ */
+import type { Capability } from '../domain/entitlements.ts';
+import { type Fields, fieldsOf, isFields, listOf } from './usage/figures.ts';
+
+export interface AskedOfVendor {
+  /** Of the address, with or without its origin; it tells endpoints that make nothing but images or speech. */
+  path?: string | undefined;
+  /** As the vendor calls it. */
+  model?: string | undefined;
+  body: Fields;
+}
+
+/**
+ * Tools that the vendor runs itself, by their `type`, or by a member as Google has it (`{ google_search: {} }`).
+ * OpenAI `web_search`, `web_search_preview`, `image_generation`; Anthropic `web_search_20250305`; Google `google_search`,
+ * `google_search_retrieval`, `enterprise_web_search`; OpenRouter `openrouter:web_search`; xAI `live_search`, `x_search`;
+ * Groq `browser_search`. Sources: the types of the vendors' SDKs, openrouter.ai/docs/guides/features/server-tools,
+ * docs.x.ai/docs/guides/tools, console.groq.com/docs/browser-search.
+ */
+const TOOLS: readonly (readonly [RegExp, Capability])[] = [
+  [/(?:^|[:_$])(?:web|google|live|browser|x)_search/, 'search'],
+  [/image_generation/, 'image'],
+];
+
+/**
+ * Fields of a body that switch a capability on. OpenAI `web_search_options`, `audio` (the voice of a spoken answer); xAI
+ * `search_parameters`; Qwen `enable_search`.
+ */
+const FIELDS: readonly (readonly [string, Capability])[] = [
+  ['web_search_options', 'search'],
+  ['search_parameters', 'search'],
+  ['enable_search', 'search'],
+  ['audio', 'audio'],
+];
+
+/** Models that search, draw, speak or listen whatever the request says. */
+const MODELS: readonly (readonly [RegExp, Capability])[] = [
+  // gpt-4o-search-preview, gpt-5-search-api; Perplexity's sonar; OpenRouter's `:online`; Groq's compound.
+  [/-search-(?:preview|api)|(?:^|\/)sonar\b|:online$|(?:^|\/)compound\b/, 'search'],
+  // gpt-image-1, chatgpt-image-latest, dall-e-3, imagen-4.0-generate-001, gemini-2.5-flash-image.
+  [/(?:^|[-/])(?:dall-e|imagen)-|-image(?:-|$)/, 'image'],
+  // gpt-4o-transcribe, whisper-1, tts-1, gemini-2.5-flash-preview-tts.
+  [/(?:^|[-/])(?:tts|whisper|transcribe)(?:-|$)/, 'audio'],
+];
+
+/** Endpoints that do one thing alone. */
+const PATHS: readonly (readonly [RegExp, Capability])[] = [
+  [/\/images\//, 'image'],
+  [/\/audio\//, 'audio'],
+];
+
+/** Lists of the kinds of output that are wanted: OpenAI's, and Google's in both of its spellings. */
+const MODALITIES = ['modalities', 'output_modalities', 'response_modalities', 'responseModalities'];
+/** Members that say of what media type a part is: the type itself, or a file as a data URL. */
+const MEDIA = ['mimeType', 'mime_type', 'media_type', 'file_data', 'url'];
+const CAPABILITIES: readonly Capability[] = ['search', 'image', 'audio'];
+
+/** What the request makes the vendor able to do, in a fixed order and each once. */
+export function capabilitiesAsked({ path = '', model = '', body }: AskedOfVendor): Capability[] {
+  const asked = new Set<Capability>([
+    ...matching(PATHS, path),
+    ...matching(MODELS, model.toLowerCase()),
+    ...FIELDS.flatMap(([field, capability]) => (isSwitchedOn(body[field]) ? [capability] : [])),
+    ...toolsOf(body).flatMap((tool) => namesOf(tool).flatMap((name) => matching(TOOLS, name))),
+    ...modalitiesOf(body),
+  ]);
+  // OpenRouter's older form of its web search.
+  if (listOf(body.plugins).some((plugin) => fieldsOf(plugin).id === 'web')) asked.add('search');
+  if (turnsOf(body).some(speaks)) asked.add('audio');
+  return CAPABILITIES.filter((capability) => asked.has(capability));
+}
+
+/** Whether the model searches in every call, as the one of an answer may tell. */
+export function isSearchModel(model: string): boolean {
+  return matching(MODELS, model.toLowerCase()).includes('search');
+}
+
+function matching(rules: readonly (readonly [RegExp, Capability])[], name: string): Capability[] {
+  return rules.flatMap(([pattern, capability]) => (pattern.test(name) ? [capability] : []));
+}
+
+function isSwitchedOn(value: unknown): boolean {
+  return value !== undefined && value !== null && value !== false && fieldsOf(value).mode !== 'off';
+}
+
+/** Tools of the request, those that stand in its input, and those that are grouped in a tool. */
+function toolsOf(body: Fields): Fields[] {
+  const holders = [body, ...listOf(body.input).map(fieldsOf)];
+  const tools = holders.flatMap((holder) => listOf(holder.tools)).map(fieldsOf);
+  return [...tools, ...tools.flatMap((tool) => listOf(tool.tools).map(fieldsOf))];
+}
+
+/** The words that say what a tool is, in snake case: its type, or the members that stand for one. */
+function namesOf(tool: Fields): string[] {
+  const { type } = tool;
+  // Moonshot names its own tools inside the type.
+  if (type === 'builtin_function') return [String(fieldsOf(tool.function).name)];
+  const names = typeof type === 'string' ? [type, ...Object.keys(tool)] : Object.keys(tool);
+  return names.map((name) => name.replaceAll(/([a-z])([A-Z])/g, '$1_$2').toLowerCase());
+}
+
+function modalitiesOf(body: Fields): Capability[] {
+  const holders = [body, fieldsOf(body.generationConfig), fieldsOf(body.generation_config)];
+  const wanted = holders.flatMap((holder) => MODALITIES.flatMap((name) => listOf(holder[name])));
+  const words = new Set(wanted.map((word) => String(word).toLowerCase()));
+  return (['image', 'audio'] as const).filter((modality) => words.has(modality));
+}
+
+/** The turns of a conversation: OpenAI's messages and input, Google's contents. */
+function turnsOf({ messages, input, contents }: Fields): Fields[] {
+  return [messages, input, contents].flatMap(asList).map(fieldsOf);
+}
+
+/** Whether audio goes in: a part of that kind, of that media type, or an earlier spoken answer. */
+function speaks(turn: Fields): boolean {
+  const parts = [turn, ...[turn.content, turn.output, turn.parts].flatMap(asList)];
+  return isFields(turn.audio) || parts.some((part) => isFields(part) && isAudio(part));
+}
+
+function isAudio(part: Fields): boolean {
+  if (typeof part.type === 'string' && part.type.includes('audio')) return true;
+  return [part, ...Object.values(part).filter(isFields)].some((holder) =>
+    MEDIA.some((name) => /^(?:data:)?audio\//i.test(typeof holder[name] === 'string' ? (holder[name] as string).slice(0, 20) : '')),
+  );
+}
+
+function asList(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : isFields(value) ? [value] : [];
+}
