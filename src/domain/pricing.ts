@@ -140,7 +140,7 @@ export function costOf(card: RateCard, usage: Usage, mode: PricingMode): Cost {
     line('cacheWrite', usage.cacheWriteInputTokens, cacheWrite),
     line('output', usage.responseTokens, rates.output),
   ];
-  if (usage.audio > 0) assumptions.push('audio: no rate is published, not included in the cost');
+  if (usage.audio > 0) assumptions.push('audio: no rate of its own is published, none is included in the cost');
   for (const [component, quantity, rate] of [
     ['searches', usage.searches, card.rates.search],
     ['audioSeconds', usage.audioSeconds, card.rates.audioSecond],

@@ -22,7 +22,7 @@ import { underClaim } from '../storage/claims.ts';
 import { loadOrganization } from '../storage/credentials.ts';
 import { ask, customerByName } from '../storage/objects.ts';
 import { unreadable } from '../storage/unavailable.ts';
-import { plausible, readFailure, readReportedUsage } from '../vendors/usage.ts';
+import { plausible, readFailure, readReportedUsage, readSearches } from '../vendors/usage.ts';
 import { BATCH_LINE_BYTES_MAX, tierOfModel } from './batch-admission.ts';
 import type { Lines } from './batch-holds.ts';
 import type { BeginFields } from './input.ts';
@@ -149,7 +149,7 @@ async function meterLines(run: MeteringRun, name: 'output' | 'error', lines: rea
 
 interface AnsweredLine {
   customId: string;
-  outcome: Pick<Outcome, 'usage' | 'modelUsed' | 'reasoningEffort'> & { error?: CallError };
+  outcome: Pick<Outcome, 'usage' | 'searches' | 'modelUsed' | 'reasoningEffort'> & { error?: CallError };
 }
 
 /** Records the line's call, once: the tier that it is counted in, `null` where the id is taken by something else. */
@@ -208,6 +208,7 @@ export function readLine({ text, cut }: Line, index: number): AnsweredLine {
     customId,
     outcome: {
       usage: reported === null && !answered ? NO_USAGE : reportedUsage(reported),
+      searches: readSearches(response?.body) || undefined,
       ...(said?.modelUsed !== undefined && { modelUsed: said.modelUsed }),
       ...(said?.reasoningEffort !== undefined && {
         reasoningEffort: said.reasoningEffort,

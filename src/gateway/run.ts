@@ -131,12 +131,13 @@ async function wholeAnswer({ status, headers, body }: VendorResult & { kind: 'st
   }
 }
 
-async function answerPlain(run: Run, asked: Asked, { answer, usage, modelUsed, effort, error }: Reading): Promise<GatewayAnswer> {
+async function answerPlain(run: Run, asked: Asked, { answer, usage, searches, modelUsed, effort, error }: Reading): Promise<GatewayAnswer> {
   const headers = { ...answer.headers, ...headersOf(run, asked.attempt), ...requestIdHeader(run, answer.headers) };
   const told = { ...answer, headers };
   const ended = await endSurely(run.caller, run.admission.callId, {
     ...outcomeOf(run, asked, await modelOf(run, asked.attempt, modelUsed), effort),
     usage,
+    searches,
     error,
     keep: run.keyed ? keepAnswer(told) : undefined,
   });
@@ -187,6 +188,7 @@ async function endStream(run: Run, asked: Asked, outcome: StreamOutcome, kept: K
   await endSurely(run.caller, run.admission.callId, {
     ...outcomeOf(run, asked, await modelOf(run, asked.attempt, said?.modelUsed), said?.reasoningEffort),
     usage: reportedUsage(outcome.usage),
+    searches: outcome.searches,
     error,
     keep: error ? undefined : kept,
   });

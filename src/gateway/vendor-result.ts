@@ -10,12 +10,14 @@ import { NO_USAGE, type Outcome, reportedUsage } from '../metering/finish-call.t
 import { parseAnswer } from '../platform/json.ts';
 import type { Effort } from '../vendors/effort.ts';
 import type { VendorResult } from '../vendors/request.ts';
-import { plausible, readFailure, readReportedUsage } from '../vendors/usage.ts';
+import { plausible, readFailure, readReportedUsage, readSearches } from '../vendors/usage.ts';
 import { type Failure, failureAnswer, type GatewayAnswer, typeOf } from './answer.ts';
 
 export interface Reading {
   answer: GatewayAnswer;
   usage: Outcome['usage'];
+  /** Web searches that are known although the usage is not. */
+  searches?: number;
   modelUsed?: string | undefined;
   /** As the vendor echoes it. */
   effort?: Effort | undefined;
@@ -70,6 +72,7 @@ function readSuccess({ status, headers, body }: Answered): Reading {
   return {
     answer: { status, headers: { 'Content-Type': headers.get('content-type') ?? 'application/json' }, body: text },
     usage: reportedUsage(reported),
+    searches: readSearches(document),
     modelUsed: said?.modelUsed,
     effort: said?.reasoningEffort,
     // A response can fail within an answer that is well-formed.

@@ -27,6 +27,8 @@ export interface Outcome extends Reasoning {
    * what that cost is not known.
    */
   usage: Partial<Usage> | typeof IMPLAUSIBLE | null;
+  /** Web searches that are known although the usage is not: they ran. */
+  searches?: number | undefined;
   isPremium?: boolean | undefined;
   error?: { code: string; message: string } | undefined;
   /** Kept for retries, unless it is too large to travel. */
@@ -93,7 +95,7 @@ function finishedOf(finished: FinishedCall): Finished {
 
 /** The end as the customer's object takes it, but for the call. */
 export async function finishCommand({ env, organization, defer }: Caller, outcome: Outcome): Promise<Omit<FinishCommand, 'callId'>> {
-  const { modelUsed, providerUsed, usage, isPremium, error, keep, answered } = outcome;
+  const { modelUsed, providerUsed, usage, searches = 0, isPremium, error, keep, answered } = outcome;
   const { reasoningEffort, reasoningEffortSource, reasoningMode, reasoningBudgetTokens } = outcome;
   const { catalog } = await currentCatalog(env, defer);
   const price = await resolvePrice(catalog, organization.prices, { modelUsed, providerUsed }, Date.now());
@@ -107,7 +109,7 @@ export async function finishCommand({ env, organization, defer }: Caller, outcom
       reasoningEffortSource,
       reasoningMode,
       reasoningBudgetTokens,
-      usage: usage === null || usage === IMPLAUSIBLE ? NO_USAGE : { ...NO_USAGE, ...usage },
+      usage: usage === null || usage === IMPLAUSIBLE ? { ...NO_USAGE, searches } : { ...NO_USAGE, ...usage },
       isPremium,
       error,
     },
@@ -117,15 +119,10 @@ export async function finishCommand({ env, organization, defer }: Caller, outcom
 }
 
 /** The vendor's figures as usage. */
-export function usageOf({
-  inputTokens,
-  cachedInputTokens,
-  cacheWriteInputTokens,
-  responseTokens,
-  reasoningTokens,
-  searches,
-}: VendorUsage): Usage {
-  return { ...NO_USAGE, inputTokens, cachedInputTokens, cacheWriteInputTokens, responseTokens, reasoningTokens, searches: searches ?? 0 };
+export function usageOf(said: VendorUsage): Usage {
+  const { inputTokens, cachedInputTokens, cacheWriteInputTokens, responseTokens, reasoningTokens } = said;
+  const { searches = 0, audio = 0, audioSeconds = 0 } = said;
+  return { inputTokens, cachedInputTokens, cacheWriteInputTokens, responseTokens, reasoningTokens, searches, audio, audioSeconds };
 }
 
 /** What the vendor said of its usage, to be recorded. */

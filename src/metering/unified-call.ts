@@ -13,7 +13,7 @@ import { sanitizeErrorMessage } from '../domain/sanitize.ts';
 import { isShallow, parseAnswer } from '../platform/json.ts';
 import { checkVendorUrl } from '../vendors/address.ts';
 import { requestVendor, type VendorResult } from '../vendors/request.ts';
-import { IMPLAUSIBLE, plausible, type ReportedUsage, readFailure, readReportedUsage, StreamUsage } from '../vendors/usage.ts';
+import { IMPLAUSIBLE, plausible, type ReportedUsage, readFailure, readReportedUsage, readSearches, StreamUsage } from '../vendors/usage.ts';
 import { openCall, pricingModeOf } from './begin-call.ts';
 import type { Caller } from './caller.ts';
 import { endSurely } from './end-surely.ts';
@@ -117,7 +117,7 @@ async function askVendor(request: CallRequest, vendor: VendorRequest): Promise<D
     // A stream is answered as a whole here, so it is read as text.
     responseType: vendor.responseType === 'json' ? 'json' : 'text',
   });
-  const { ok, status, body, reported, refused, error, details = {} } = readAnswer(result);
+  const { ok, status, body, reported, searches, refused, error, details = {} } = readAnswer(result);
   const said = plausible(reported);
   const modelUsed = said?.modelUsed ?? modelAsked(vendor);
   const usage = reported === null && refused ? NO_USAGE : reportedUsage(reported);
@@ -125,6 +125,7 @@ async function askVendor(request: CallRequest, vendor: VendorRequest): Promise<D
     providerUsed: vendor.provider ?? said?.providerUsed,
     modelUsed,
     usage,
+    searches,
     isPremium: request.usage?.isPremium,
     reasoningEffort: said?.reasoningEffort,
     ...(said?.reasoningEffort !== undefined && { reasoningEffortSource: 'provider_response' as const }),
@@ -140,7 +141,7 @@ async function askVendor(request: CallRequest, vendor: VendorRequest): Promise<D
         ...(error && { error: { message: error.message, details } }),
         body,
       },
-      endUsage: presentUsage(usage === null || usage === IMPLAUSIBLE ? NO_USAGE : usage, modelUsed),
+      endUsage: presentUsage(usage === null || usage === IMPLAUSIBLE ? { ...NO_USAGE, searches: searches ?? 0 } : usage, modelUsed),
     },
   };
 }
@@ -150,6 +151,8 @@ interface Read {
   status: number;
   /** What the vendor said of the usage. */
   reported: ReportedUsage;
+  /** Web searches that are known although the usage is not. */
+  searches?: number;
   /** The vendor did not do the work: where it says nothing of a usage, there was none. */
   refused: boolean;
   body: unknown;
@@ -181,7 +184,13 @@ function readBody({ status, ok, headers, body }: VendorResult & { kind: 'answer'
   const stream = typeof body === 'string' ? readStream(body) : null;
   // Text was asked for, and may still be JSON: a refusal, or an answer longer than any event of a stream.
   const document = typeof body === 'string' ? parseAnswer(body) : body;
-  const read = { status, reported: stream?.reported() ?? readReportedUsage(document), refused: !ok, body };
+  const read = {
+    status,
+    reported: stream?.reported() ?? readReportedUsage(document),
+    searches: stream?.searches() || readSearches(document),
+    refused: !ok,
+    body,
+  };
   // It could be neither kept nor answered.
   if (!isShallow(document))
     return { ...read, ok: false, body: null, error: { code: BROKEN, message: "the vendor's answer nests too deep" } };

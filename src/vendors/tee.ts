@@ -20,6 +20,8 @@ export interface StreamOutcome {
   /** The vendor's answer is whole, be it that the end came after the caller had left. */
   completed: boolean;
   usage: ReportedUsage;
+  /** Web searches that went by, also where the usage did not come; absent where there were none. */
+  searches?: number | undefined;
   /** An error that the vendor reported inside the stream. */
   failure: VendorFailure | null;
 }
@@ -177,7 +179,7 @@ class MeteredStream {
     if (this.#ended) return;
     this.#failed = failed;
     const { failed: failure } = this.#usage;
-    this.#ended = this.#report({ end, completed, usage: this.#usage.reported(), failure });
+    this.#ended = this.#report({ end, completed, usage: this.#usage.reported(), searches: this.#usage.searches() || undefined, failure });
     // Lets go of the vendor where its stream is not over; a read under way then ends.
     this.#reader.cancel().catch(() => undefined);
   }

@@ -6,7 +6,7 @@
  * one. Runs in any JavaScript runtime.
  */
 import { EventBlocks, type StreamEvent } from './event-blocks.ts';
-import { isMessage, isMessageEvent, MessageStream, readMessage } from './usage/anthropic.ts';
+import { isMessage, isMessageEvent, MessageStream, readMessage, searchesOfMessage } from './usage/anthropic.ts';
 import { readErrorEvent, readFailure } from './usage/failure.ts';
 import {
   type Fields,
@@ -17,15 +17,19 @@ import {
   type VendorFailure,
   type VendorUsage,
 } from './usage/figures.ts';
-import { ContentStream, isContent, readContent } from './usage/google.ts';
+import { ContentStream, isContent, readContent, searchesOfContent } from './usage/google.ts';
 import {
   CompletionStream,
   isCompletion,
+  isDuration,
   isResponse,
   isResponseEvent,
   ResponseStream,
   readCompletion,
+  readDuration,
   readResponse,
+  searchesOfCompletion,
+  searchesOfResponse,
 } from './usage/openai.ts';
 
 export { readFailure } from './usage/failure.ts';
@@ -44,16 +48,33 @@ export function readReportedUsage(body: unknown): ReportedUsage {
   if (isMessage(body)) return readMessage(body);
   if (isContent(body)) return readContent(body);
   if (isCompletion(body)) return readCompletion(body);
+  if (isDuration(body)) return readDuration(body);
   return isResponse(body) ? readResponse(body) : null;
+}
+
+/** Web searches that a whole answer shows, also where its usage is missing. A count that is broken is none. */
+export function readSearches(body: unknown): number {
+  if (Array.isArray(body)) return streamOf(body).searches();
+  return isFields(body) ? searchesShown(body) || 0 : 0;
+}
+
+function searchesShown(body: Fields): number {
+  if (isMessage(body)) return searchesOfMessage(body);
+  if (isContent(body)) return searchesOfContent(body);
+  return isCompletion(body) ? searchesOfCompletion(body) : searchesOfResponse(body);
 }
 
 /** Google's stream, asked for without events, is an array of its chunks. */
 function readChunks(chunks: unknown[]): ReportedUsage {
+  return streamOf(chunks).usage();
+}
+
+function streamOf(chunks: unknown[]): ContentStream {
   const stream = new ContentStream();
   for (const chunk of chunks) {
     if (isFields(chunk) && isContent(chunk)) stream.read(chunk);
   }
-  return stream.usage();
+  return stream;
 }
 
 /**
@@ -107,6 +128,11 @@ export class StreamUsage {
   /** What the stream said of its usage so far. */
   reported(): ReportedUsage {
     return this.#reading?.usage() ?? null;
+  }
+
+  /** Web searches that went by, also where the usage did not come. A count that is broken is none. */
+  searches(): number {
+    return this.#reading?.searches() || 0;
   }
 
   push(chunk: string | Uint8Array): void {

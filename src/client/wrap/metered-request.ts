@@ -202,7 +202,8 @@ function failureOf({ end, completed, usage, failure }: StreamOutcome): CallFailu
 }
 
 /** Figures that a call has from several requests. */
-const COUNTS = ['inputTokens', 'cachedInputTokens', 'cacheWriteInputTokens', 'responseTokens', 'reasoningTokens', 'searches'] as const;
+const TOKENS = ['inputTokens', 'cachedInputTokens', 'cacheWriteInputTokens', 'responseTokens', 'reasoningTokens'] as const;
+const COUNTS = [...TOKENS, 'searches', 'audio', 'audioSeconds'] as const;
 const sums = new WeakMap<CallScope, CallUsage>();
 
 function addUsage(call: CallScope, usage: CallUsage): void {

@@ -5,7 +5,18 @@
  * the prompt's figures and each `message_delta` brings totals so far, which replace what was said before. The tokens
  * of a compaction are billed but not in the totals: they stand in `iterations` alone.
  */
-import { checked, count, type Fields, fieldsOf, isFields, listOf, modelName, type ReportedUsage, type StreamReading } from './figures.ts';
+import {
+  checked,
+  count,
+  type Fields,
+  fieldsOf,
+  IMPLAUSIBLE,
+  isFields,
+  listOf,
+  modelName,
+  type ReportedUsage,
+  type StreamReading,
+} from './figures.ts';
 
 export function isMessage(body: Fields): boolean {
   return body.type === 'message';
@@ -13,6 +24,11 @@ export function isMessage(body: Fields): boolean {
 
 export function readMessage(body: Fields): ReportedUsage {
   return isFields(body.usage) ? figuresOf(body.model, body.usage) : null;
+}
+
+/** Searches that the usage counts, also where it counts nothing else. */
+export function searchesOfMessage({ usage }: Fields): number {
+  return count(fieldsOf(fieldsOf(usage).server_tool_use).web_search_requests);
 }
 
 function figuresOf(model: unknown, usage: Fields): ReportedUsage {
@@ -36,6 +52,11 @@ function figuresOf(model: unknown, usage: Fields): ReportedUsage {
   });
 }
 
+/** The block in which the vendor searches: a result follows it. */
+function isSearch({ type, name }: Fields): boolean {
+  return type === 'server_tool_use' && name === 'web_search';
+}
+
 const EVENTS = new Set([
   'message_start',
   'message_delta',
@@ -54,6 +75,8 @@ export class MessageStream implements StreamReading {
   completed = false;
   #model: unknown;
   #usage: Fields | null = null;
+  /** Searches that were begun, before the usage counts them. */
+  #searched = 0;
 
   read(event: Fields): void {
     switch (event.type) {
@@ -65,6 +88,9 @@ export class MessageStream implements StreamReading {
       case 'message_start':
         this.#begin(fieldsOf(event.message));
         break;
+      case 'content_block_start':
+        if (isSearch(fieldsOf(event.content_block))) this.#searched += 1;
+        break;
       case 'message_delta':
         this.#replace(fieldsOf(event.usage));
         break;
@@ -75,7 +101,14 @@ export class MessageStream implements StreamReading {
   }
 
   usage(): ReportedUsage {
-    return this.#usage && figuresOf(this.#model, this.#usage);
+    const said = this.#usage && figuresOf(this.#model, this.#usage);
+    if (said === null || said === IMPLAUSIBLE) return said;
+    // A stream that broke off has not counted its searches yet.
+    return said.searches === undefined && this.#searched > 0 ? { ...said, searches: this.#searched } : said;
+  }
+
+  searches(): number {
+    return Math.max(this.#searched, searchesOfMessage({ usage: this.#usage }));
   }
 
   get finished(): boolean {

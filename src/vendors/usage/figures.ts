@@ -24,6 +24,10 @@ export interface VendorUsage {
   reasoningTokens: number;
   /** Only where the vendor speaks of searches. */
   searches?: number;
+  /** Audio as the vendor counts it: in tokens, which are parts of the prompt and the completion. */
+  audio?: number;
+  /** Only where the vendor counts seconds; tokens are not turned into seconds. */
+  audioSeconds?: number;
   /** Only where the answer echoes it. */
   reasoningEffort?: Effort;
 }
@@ -50,6 +54,8 @@ export interface StreamReading {
   /** Takes the next event, parsed. */
   read(event: Fields): void;
   usage(): ReportedUsage;
+  /** Web searches that went by so far, also where the usage is missing. */
+  searches(): number;
   /** The vendor's own mark of the end went by: all was said. */
   readonly completed: boolean;
   /** The answer is whole; where the stream is not `completed`, its usage may still follow. */
@@ -85,6 +91,22 @@ export function count(value: unknown): number {
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= COUNT_MAX ? value : Number.NaN;
 }
 
+/** Audio tokens of the parts that count them; no member where there are none. */
+export function audioOf(...tokens: unknown[]): { audio?: number } {
+  const audio = tokens.reduce((sum: number, part) => sum + count(part), 0);
+  return audio === 0 ? {} : { audio };
+}
+
+/** Longer than any recording; what an end of a call may report at most. */
+const SECONDS_MAX = 1_000_000_000;
+
+/** Seconds of audio, to a thousandth; no member where the vendor does not count them. */
+export function audioSecondsOf(value: unknown): { audioSeconds?: number } {
+  if (value === undefined || value === null) return {};
+  const known = typeof value === 'number' && value >= 0 && value <= SECONDS_MAX;
+  return { audioSeconds: known ? Math.round(value * 1_000) / 1_000 : Number.NaN };
+}
+
 /** Answers to one request, as many as any vendor makes: those of higher indexes are not told apart. */
 const ANSWERS_MAX = 128;
 
@@ -107,8 +129,10 @@ export class Stops {
 
 /** The usage, unless one of its figures is broken or a part is larger than its whole. */
 export function checked(usage: VendorUsage): VendorUsage | typeof IMPLAUSIBLE {
-  const { inputTokens, cachedInputTokens, cacheWriteInputTokens, responseTokens, reasoningTokens, searches = 0 } = usage;
-  const counts = [inputTokens, cachedInputTokens, cacheWriteInputTokens, responseTokens, reasoningTokens, searches];
+  const { inputTokens, cachedInputTokens, cacheWriteInputTokens, responseTokens, reasoningTokens } = usage;
+  const { searches = 0, audio = 0, audioSeconds = 0 } = usage;
+  const tokens = [inputTokens, cachedInputTokens, cacheWriteInputTokens, responseTokens, reasoningTokens];
+  const counts = [...tokens, searches, audio, audioSeconds];
   if (!counts.every((figure) => figure >= 0 && figure <= COUNT_MAX)) return IMPLAUSIBLE;
   return cachedInputTokens + cacheWriteInputTokens <= inputTokens && reasoningTokens <= responseTokens ? usage : IMPLAUSIBLE;
 }

@@ -5,6 +5,7 @@
  * brought back into the prompt is input. Google omits a zero. In a stream each chunk repeats the totals so far.
  */
 import {
+  audioOf,
   checked,
   count,
   type Fields,
@@ -37,7 +38,16 @@ function figuresOf(model: unknown, usage: Fields, searches: number | null): Repo
     responseTokens: count(usage.candidatesTokenCount) + reasoningTokens,
     reasoningTokens,
     ...(searches !== null && { searches }),
+    ...audioOf(...[usage.promptTokensDetails, usage.candidatesTokensDetails, usage.toolUsePromptTokensDetails].flatMap(audioTokens)),
   });
+}
+
+function audioTokens(details: unknown): unknown[] {
+  return listOf(details).flatMap((detail) => (fieldsOf(detail).modality === 'AUDIO' ? [fieldsOf(detail).tokenCount] : []));
+}
+
+export function searchesOfContent(body: Fields): number {
+  return searchesOf(body) ?? 0;
 }
 
 /** The queries that grounded the candidates; `null` where nothing speaks of grounding. */
@@ -75,5 +85,9 @@ export class ContentStream implements StreamReading {
 
   usage(): ReportedUsage {
     return this.#usage && figuresOf(this.#model, this.#usage, this.#searches);
+  }
+
+  searches(): number {
+    return this.#searches ?? 0;
   }
 }

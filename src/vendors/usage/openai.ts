@@ -6,7 +6,10 @@
  * endpoint leaves thoughts out of `completion_tokens` and counts them in `total_tokens` alone; some others list
  * reasoning beside the completion. Both are found by a total that is larger than its parts.
  */
+import { isSearchModel } from '../capabilities.ts';
 import {
+  audioOf,
+  audioSecondsOf,
   checked,
   count,
   effortOf,
@@ -27,10 +30,33 @@ export function isCompletion(body: Fields): boolean {
 }
 
 export function readCompletion(body: Fields): ReportedUsage {
-  return isFields(body.usage) ? completionFigures(body.model, body.usage) : null;
+  return isFields(body.usage) ? completionFigures(body.model, body.usage, searchesOfCompletion(body)) : null;
 }
 
-function completionFigures(model: unknown, usage: Fields): ReportedUsage {
+/**
+ * One search at least, where the answer cites the web or comes from a model that searches in every call: how many there
+ * were is seldom said.
+ */
+export function searchesOfCompletion(body: Fields): number {
+  const choices = listOf(body.choices).map(fieldsOf);
+  const cites = choices.some(({ message, delta }) => [message, delta].some((part) => citesWeb(fieldsOf(part).annotations)));
+  const lists = listOf(body.citations).length > 0 || listOf(body.search_results).length > 0;
+  const always = choices.length > 0 && typeof body.model === 'string' && isSearchModel(body.model);
+  return cites || lists || always ? 1 : 0;
+}
+
+function citesWeb(annotations: unknown): boolean {
+  return listOf(annotations).some((annotation) => fieldsOf(annotation).type === 'url_citation');
+}
+
+/** The searches that the usage counts (Perplexity, OpenRouter), else those that the answer shows. */
+function searchesCounted(usage: Fields, shown: number): { searches?: number } {
+  const counted = usage.num_search_queries ?? fieldsOf(usage.server_tool_use).web_search_requests;
+  if (counted != null) return { searches: count(counted) };
+  return shown === 0 ? {} : { searches: shown };
+}
+
+function completionFigures(model: unknown, usage: Fields, searches: number): ReportedUsage {
   if (usage.prompt_tokens == null) return null;
   const prompt = fieldsOf(usage.prompt_tokens_details);
   const inputTokens = count(usage.prompt_tokens);
@@ -48,6 +74,26 @@ function completionFigures(model: unknown, usage: Fields): ReportedUsage {
     cacheWriteInputTokens: count(prompt.cache_write_tokens),
     responseTokens: listed + hidden,
     reasoningTokens: Number.isNaN(reasoning) ? reasoning : Math.max(reasoning, hidden),
+    ...searchesCounted(usage, searches),
+    ...audioOf(prompt.audio_tokens, details.audio_tokens),
+    // Mistral's.
+    ...audioSecondsOf(usage.prompt_audio_seconds),
+  });
+}
+
+/** A transcription that is counted by its length alone. */
+export function isDuration(body: Fields): boolean {
+  return fieldsOf(body.usage).type === 'duration';
+}
+
+export function readDuration({ usage }: Fields): ReportedUsage {
+  return checked({
+    inputTokens: 0,
+    cachedInputTokens: 0,
+    cacheWriteInputTokens: 0,
+    responseTokens: 0,
+    reasoningTokens: 0,
+    ...audioSecondsOf(fieldsOf(usage).seconds),
   });
 }
 
@@ -59,7 +105,9 @@ export function isResponse(body: Fields): boolean {
 export function readResponse(body: Fields): ReportedUsage {
   const usage = fieldsOf(body.usage);
   if (usage.input_tokens == null) return null;
-  const input = fieldsOf(usage.input_tokens_details);
+  // Transcriptions write `input_token_details`.
+  const input = fieldsOf(usage.input_tokens_details ?? usage.input_token_details);
+  const output = fieldsOf(usage.output_tokens_details);
   return checked({
     ...modelName(body.model),
     ...providerOf(body.model),
@@ -67,8 +115,9 @@ export function readResponse(body: Fields): ReportedUsage {
     cachedInputTokens: count(input.cached_tokens),
     cacheWriteInputTokens: count(input.cache_write_tokens),
     responseTokens: count(usage.output_tokens),
-    reasoningTokens: count(fieldsOf(usage.output_tokens_details).reasoning_tokens),
+    reasoningTokens: count(output.reasoning_tokens),
     ...searchesOf(body),
+    ...audioOf(input.audio_tokens, output.audio_tokens),
     ...effortOf(fieldsOf(body.reasoning).effort),
   });
 }
@@ -77,24 +126,38 @@ export function readResponse(body: Fields): ReportedUsage {
 function searchesOf(body: Fields): { searches?: number } {
   const billable = fieldsOf(fieldsOf(body.tool_usage).web_search).num_requests;
   if (billable != null) return { searches: count(billable) };
-  const searches = listOf(body.output).filter((item) => fieldsOf(item).type === 'web_search_call').length;
+  const searches = listOf(body.output).filter(isSearch).length;
   return searches === 0 ? {} : { searches };
+}
+
+export function searchesOfResponse(body: Fields): number {
+  return searchesOf(body).searches ?? 0;
+}
+
+function isSearch(item: unknown): boolean {
+  return fieldsOf(item).type === 'web_search_call';
 }
 
 export class CompletionStream implements StreamReading {
   #model: unknown;
   #usage: Fields | null = null;
+  #searches = 0;
   readonly #stops = new Stops();
 
   read(event: Fields): void {
     if (typeof event.model === 'string' && event.model !== '') this.#model = event.model;
+    this.#searches = Math.max(this.#searches, searchesOfCompletion(event));
     // Alone in a last chunk, in each chunk, or beside the choices: the latest word counts, a null is none.
     if (isFields(event.usage)) this.#usage = event.usage;
     for (const choice of listOf(event.choices)) this.#stops.read(choice, 'finish_reason');
   }
 
   usage(): ReportedUsage {
-    return this.#usage && completionFigures(this.#model, this.#usage);
+    return this.#usage && completionFigures(this.#model, this.#usage, this.#searches);
+  }
+
+  searches(): number {
+    return this.#searches;
   }
 
   /** Not every compatible endpoint says `[DONE]`; one that gave the reason of its stop and the usage has said all. */
@@ -117,8 +180,11 @@ export function isResponseEvent(event: Fields): boolean {
 export class ResponseStream implements StreamReading {
   completed = false;
   #response: Fields = {};
+  /** Searches that are done, before the response as a whole says so. */
+  #searched = 0;
 
   read(event: Fields): void {
+    if (event.type === 'response.output_item.done' && isSearch(event.item)) this.#searched += 1;
     if (event.object === 'response') {
       // A whole answer where a stream was expected.
       this.#response = event;
@@ -135,5 +201,9 @@ export class ResponseStream implements StreamReading {
 
   usage(): ReportedUsage {
     return readResponse(this.#response);
+  }
+
+  searches(): number {
+    return Math.max(this.#searched, searchesOfResponse(this.#response));
   }
 }
