@@ -128,7 +128,8 @@ export class GatewayBatch extends DurableObject<Env> {
     const input = await readInput(caller, vendor, command);
     if ('status' in input) return kept(input);
     const { organizationId, requestName, begin } = command;
-    const toAdmit = { organizationId, requestName, begin, lines: input.lines };
+    const { lines, needs, unpriced } = input;
+    const toAdmit = { organizationId, requestName, begin, lines, needs, unpriced };
     const toAsk: Asked = { command, input, askedAtMs: null, absentSinceMs: null, rounds: 0, answer: null };
     // Before anything is held, so that a hold of a request that died here is let go by the alarm.
     await this.ctx.storage.transaction(async (transaction) => {

@@ -79,3 +79,9 @@ export function accept<Data>(code: string, data: Data, nowMs: number, message?: 
 export function refuse(code: ErrorCode, message: string, more: Omit<Refusal, 'code' | 'message'> = {}): { ok: false; refusal: Refusal } {
   return { ok: false, refusal: { code, message, ...more } };
 }
+
+/** Credit would pay for a call whose model has no price; `null` where no model is named. */
+export function unpricedOnCredit(model: string | null): Refusal {
+  const why = model === null ? 'the request names no model' : `the model ${JSON.stringify(model)} has no price`;
+  return { code: 'MODEL_NOT_PRICED', message: `${why}, and credit would pay for this call: it pays only for models with a price` };
+}

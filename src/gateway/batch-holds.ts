@@ -6,8 +6,8 @@
  */
 import type { Tier } from '../domain/entitlements.ts';
 
-/** Calls by tier. */
-export type Lines = Partial<Record<Tier, number>>;
+/** Calls by tier, and those of them that can search. */
+export type Lines = Partial<Record<Tier | 'search', number>>;
 
 /** By the name of the request. */
 export type Holds = Readonly<Record<string, { lines: Lines; expiresAtMs: number }>>;
@@ -26,15 +26,15 @@ export function replaced({ ...holds }: Holds, requestName: string, hold: Holds[s
   return hold ? { ...others, [requestName]: hold } : others;
 }
 
-/** Calls of a tier that are held by others than this request. */
-export function heldByOthers(holds: Holds, requestName: string, tier: Tier): number {
-  return Object.entries(holds).reduce((sum, [name, { lines }]) => (name === requestName ? sum : sum + (lines[tier] ?? 0)), 0);
+/** Calls of a tier, or calls that can search, that are held by others than this request. */
+export function heldByOthers(holds: Holds, requestName: string, kind: keyof Lines): number {
+  return Object.entries(holds).reduce((sum, [name, { lines }]) => (name === requestName ? sum : sum + (lines[kind] ?? 0)), 0);
 }
 
-/** What is left to hold once so many lines were recorded. */
+/** What is left to hold once so many lines were recorded. Which of them could search is not known: those stay to the end. */
 export function unrecorded(held: Lines, recorded: Lines): Lines {
   const left = (tier: Tier) => Math.max(0, (held[tier] ?? 0) - (recorded[tier] ?? 0));
-  return { standard: left('standard'), premium: left('premium') };
+  return { standard: left('standard'), premium: left('premium'), ...(held.search !== undefined && { search: held.search }) };
 }
 
 /** When the last of them has expired; `null` where there is none. */

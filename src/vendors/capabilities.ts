@@ -45,7 +45,7 @@ const MODELS: readonly (readonly [RegExp, Capability])[] = [
   // gpt-4o-search-preview, gpt-5-search-api; Perplexity's sonar; OpenRouter's `:online`; Groq's compound.
   [/-search-(?:preview|api)|(?:^|\/)sonar\b|:online$|(?:^|\/)compound\b/, 'search'],
   // gpt-image-1, chatgpt-image-latest, dall-e-3, imagen-4.0-generate-001, gemini-2.5-flash-image.
-  [/(?:^|[-/])(?:dall-e|imagen)-|-image(?:-|$)/, 'image'],
+  [/(?:^|[-/])(?:dall-e|imagen)-|-image(?:-|$)|nano-banana/, 'image'],
   // gpt-4o-transcribe, whisper-1, tts-1, gemini-2.5-flash-preview-tts.
   [/(?:^|[-/])(?:tts|whisper|transcribe)(?:-|$)/, 'audio'],
 ];

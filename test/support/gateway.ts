@@ -28,8 +28,8 @@ beforeEach(() => {
 });
 afterEach(() => vi.restoreAllMocks());
 
-export async function newTenant(): Promise<Tenant & { key: string }> {
-  const tenant = await createTenant(operator, PLAN);
+export async function newTenant(plan: object = PLAN): Promise<Tenant & { key: string }> {
+  const tenant = await createTenant(operator, plan);
   const params = { org: tenant.organizationId };
   const set = await operator.send('setVendor', {
     params: { ...params, provider: 'openai' },

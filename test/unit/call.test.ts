@@ -58,6 +58,7 @@ function some(quantities: Quantities): Quantities {
 }
 
 const BOTH = { standard: true, premium: true };
+const SEARCHING = { standard: true, search: true };
 
 describe('begin', () => {
   test.each<[string, PlanChange, Begin, Quantities]>([
@@ -73,6 +74,26 @@ describe('begin', () => {
     ],
     ['nothing for a capability alone', {}, { requested: { image: true } }, {}],
     ['nothing for a denied call', { limits: { standardCalls: 0 } }, {}, {}],
+    [
+      'one search beside its tier, where the request can search',
+      {},
+      { requested: SEARCHING, needs: ['search'] },
+      { standardCalls: 1, searches: 1 },
+    ],
+    ['no search where it was only requested', {}, { requested: SEARCHING }, { standardCalls: 1 }],
+    [
+      'nothing of images and audio',
+      {},
+      { requested: { ...SEARCHING, image: true, audio: true }, needs: ['image', 'audio'] },
+      { standardCalls: 1 },
+    ],
+    ['nothing where what the request needs is not allowed', { limits: { searches: 0 } }, { requested: SEARCHING, needs: ['search'] }, {}],
+    [
+      'nothing where one of its needs is switched off',
+      { features: { audio: false } },
+      { requested: { ...SEARCHING, audio: true }, needs: ['search', 'audio'] },
+      {},
+    ],
     ['a call beyond an informational limit', { limitType: 'NONE', limits: { standardCalls: 0 } }, {}, { standardCalls: 1 }],
   ])('holds %s', (_of, change, request, held) => {
     const { call, account: after } = begin(change, request);
@@ -100,6 +121,22 @@ describe('begin', () => {
     canceled.subscription.canceledAtMs = 5;
     const { call, account: after } = beginCall(canceled, 'c1', { requested: {}, pricingMode: 'standard' }, DEADLINE, NOW);
     expect([call.status, call.reserved, after.meters.reserved]).toEqual(['NOT_ALLOWED', {}, {}]);
+  });
+
+  test('admits as many calls at the same time as there are searches left, and each end takes what it counted', () => {
+    let current = account(plan({ limits: { searches: 2 } }));
+    const request: BeginRequest = { requested: SEARCHING, needs: ['search'], pricingMode: 'standard' };
+    const begun = ['a', 'b', 'c'].map((callId) => {
+      const one = beginCall(current, callId, request, DEADLINE, NOW);
+      current = one.account;
+      return one;
+    });
+    expect(begun.map(({ call }) => call.status)).toEqual(['IN_PROGRESS', 'IN_PROGRESS', 'NOT_ALLOWED']);
+    const [first, second] = begun.map(({ call }) => call);
+    if (!first || !second) throw new Error('two calls were begun');
+    const none = endCall(current, first, { usage: NO_USAGE, modelUsed: 'm' }, UNKNOWN, 'charge', NOW);
+    const many = endCall(none.account, second, { usage: usage({ searches: 5 }) }, UNKNOWN, 'charge', NOW);
+    expect([some(many.account.meters.reserved), many.account.meters.consumed.searches]).toEqual([{}, 5]);
   });
 
   test('allows exactly as many open calls as the limit has calls', () => {

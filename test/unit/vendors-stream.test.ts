@@ -165,6 +165,20 @@ describe('streams', () => {
     expect(stream.completed).toBe(false);
   });
 
+  test('searches that went by are known before the end, and the figure of the end goes before them', () => {
+    const searched = { type: 'response.output_item.done', item: { type: 'web_search_call', status: 'completed' } };
+    const broken = streamed(sse({ type: 'response.created', response: response(null) }, searched, searched));
+    expect([broken.usage(), broken.searches()]).toEqual([null, 2]);
+    const block = { type: 'content_block_start', content_block: { type: 'server_tool_use', name: 'web_search', input: {} } };
+    expect(streamed(sse(start, block, { ...block, content_block: { type: 'text' } })).usage()).toMatchObject({ searches: 1 });
+    const counted = messageDelta({ output_tokens: 5, server_tool_use: { web_search_requests: 0 } });
+    expect(streamed(sse(start, block, counted)).usage()).toMatchObject({ searches: 0 });
+    const cites = chunk([{ index: 0, delta: { annotations: [{ type: 'url_citation' }] } }]);
+    expect(streamed(sse(cites)).searches()).toBe(1);
+    const usage = { prompt_tokens: 1, completion_tokens: 1, completion_tokens_details: { audio_tokens: 1 } };
+    expect(streamed(sse(cites, chunk([delta('a', 'stop')]), chunk([], usage))).usage()).toMatchObject({ searches: 1, audio: 1 });
+  });
+
   test.each([
     ['response.completed', 'completed', null],
     ['response.incomplete', 'incomplete', null],

@@ -3,7 +3,7 @@
  */
 import { describe, expect, test } from 'vitest';
 import { TOKENS_MAX } from '../../src/contract/fields.ts';
-import { IMPLAUSIBLE, readReportedUsage, readUsage, type VendorUsage } from '../../src/vendors/usage.ts';
+import { IMPLAUSIBLE, readReportedUsage, readSearches, readUsage, type VendorUsage } from '../../src/vendors/usage.ts';
 
 const NONE = { inputTokens: 0, cachedInputTokens: 0, cacheWriteInputTokens: 0, responseTokens: 0, reasoningTokens: 0 };
 const used = (figures: Partial<VendorUsage>): VendorUsage => ({ ...NONE, ...figures });
@@ -185,6 +185,72 @@ describe('plain answers', () => {
       [content({ promptTokenCount: 4, candidatesTokenCount: 1 }), content({ promptTokenCount: 4, candidatesTokenCount: 9 })],
       used({ ...gemini, inputTokens: 4, responseTokens: 9 }),
     ],
+    [
+      'chat: an answer that cites the web was one search at least',
+      {
+        ...chat({ prompt_tokens: 9, completion_tokens: 3 }),
+        choices: [{ message: { annotations: [{ type: 'url_citation' }, { type: 'url_citation' }] } }],
+      },
+      used({ ...openai, inputTokens: 9, responseTokens: 3, searches: 1 }),
+    ],
+    [
+      'chat: so was one of a model that searches in every call',
+      {
+        ...chat({ prompt_tokens: 9, completion_tokens: 3 }, 'gpt-4o-search-preview-2025-03-11'),
+        choices: [{ message: { annotations: [] } }],
+      },
+      used({ modelUsed: 'gpt-4o-search-preview-2025-03-11', providerUsed: 'openai', inputTokens: 9, responseTokens: 3, searches: 1 }),
+    ],
+    [
+      'chat: a count of searches goes before that',
+      {
+        ...chat({ prompt_tokens: 9, completion_tokens: 3, num_search_queries: 4 }, 'sonar-deep-research'),
+        citations: ['https://example.com'],
+      },
+      used({ modelUsed: 'sonar-deep-research', inputTokens: 9, responseTokens: 3, searches: 4 }),
+    ],
+    [
+      'chat: a count under the name of a server tool',
+      chat({ prompt_tokens: 9, completion_tokens: 3, server_tool_use: { web_search_requests: 2 } }),
+      used({ ...openai, inputTokens: 9, responseTokens: 3, searches: 2 }),
+    ],
+    [
+      'chat: audio in tokens, in and out',
+      chat({
+        prompt_tokens: 90,
+        completion_tokens: 30,
+        prompt_tokens_details: { audio_tokens: 50 },
+        completion_tokens_details: { audio_tokens: 20 },
+      }),
+      used({ ...openai, inputTokens: 90, responseTokens: 30, audio: 70 }),
+    ],
+    [
+      'chat: audio in seconds, where the vendor counts them',
+      chat({ prompt_tokens: 90, completion_tokens: 3, prompt_audio_seconds: 12.3456 }, 'voxtral-small'),
+      used({ modelUsed: 'voxtral-small', inputTokens: 90, responseTokens: 3, audioSeconds: 12.346 }),
+    ],
+    ['a transcription that is counted in seconds', { text: 'hello', usage: { type: 'duration', seconds: 9 } }, used({ audioSeconds: 9 })],
+    [
+      'a transcription that is counted in tokens',
+      {
+        text: 'hello',
+        usage: { type: 'tokens', input_tokens: 14, input_token_details: { text_tokens: 0, audio_tokens: 14 }, output_tokens: 45 },
+      },
+      used({ inputTokens: 14, responseTokens: 45, audio: 14 }),
+    ],
+    [
+      'generateContent: audio in tokens, by modality',
+      content({
+        promptTokenCount: 100,
+        promptTokensDetails: [
+          { modality: 'TEXT', tokenCount: 4 },
+          { modality: 'AUDIO', tokenCount: 96 },
+        ],
+        candidatesTokenCount: 30,
+        candidatesTokensDetails: [{ modality: 'AUDIO', tokenCount: 30 }],
+      }),
+      used({ ...gemini, inputTokens: 100, responseTokens: 30, audio: 126 }),
+    ],
     ['no usage', chat(undefined), null],
     ['a null usage', chat(null), null],
     ['an empty usage', chat({}), null],
@@ -206,6 +272,8 @@ describe('plain answers', () => {
       response({ input_tokens: figure, output_tokens: 1 }),
       response({ input_tokens: 1, output_tokens: figure }),
       response({ input_tokens: 1, output_tokens: 1 }, { tool_usage: { web_search: { num_requests: figure } } }),
+      chat({ prompt_tokens: 1, completion_tokens: 1, prompt_tokens_details: { audio_tokens: figure } }),
+      chat({ prompt_tokens: 1, completion_tokens: 1, num_search_queries: figure }),
       message({ input_tokens: figure, output_tokens: 1 }),
       message({ input_tokens: 1, output_tokens: 1, cache_read_input_tokens: figure }),
       message({ input_tokens: 1, output_tokens: 1, cache_creation_input_tokens: figure }),
@@ -217,6 +285,22 @@ describe('plain answers', () => {
     ];
     expect(bodies.map(readUsage)).toEqual(bodies.map(() => null));
     expect(bodies.map(readReportedUsage)).toEqual(bodies.map(() => IMPLAUSIBLE));
+  });
+
+  test.each([-1, '12', Number.NaN, 1e13, true])('seconds %j of audio make the usage unknown', (figure) => {
+    expect(readUsage(chat({ prompt_tokens: 1, completion_tokens: 1, prompt_audio_seconds: figure }))).toBeNull();
+    expect(readUsage({ text: 'x', usage: { type: 'duration', seconds: figure } })).toBeNull();
+  });
+
+  test('searches are known where the usage is not', () => {
+    const search = { type: 'web_search_call' };
+    expect(readSearches(response(null, { output: [search, { type: 'message' }, search] }))).toBe(2);
+    expect(readSearches(message({ server_tool_use: { web_search_requests: 3 } }))).toBe(3);
+    expect(readSearches({ candidates: [{ groundingMetadata: { webSearchQueries: ['a', 'b'] } }] })).toBe(2);
+    expect(readSearches([{ candidates: [{ groundingMetadata: { webSearchQueries: ['a'] } }] }])).toBe(1);
+    expect(readSearches({ ...chat(null), choices: [{ message: { annotations: [{ type: 'url_citation' }] } }] })).toBe(1);
+    const none = [chat(null), response(null, { tool_usage: { web_search: { num_requests: 'x' } } }), 'text', null, { hello: 'world' }];
+    for (const body of none) expect(readSearches(body)).toBe(0);
   });
 
   test('the most tokens that a caller may report are the most that a vendor may', () => {

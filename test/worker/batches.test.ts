@@ -238,7 +238,8 @@ describe('an erasure of a customer with batches', () => {
     const name = 'once-admitted';
     await runInDurableObject(batchOf(tenant, name), (_, { storage }) => storage.put('asked', 'something'));
     const stub = batchesOf(tenant, 'waiting');
-    const admission = stub.hold({ organizationId, requestName: name, begin: { customerId: 'waiting' }, lines: { premium: 1 } });
+    const admitted = { lines: { premium: 1 }, needs: [], unpriced: {} };
+    const admission = stub.hold({ organizationId, requestName: name, begin: { customerId: 'waiting' }, ...admitted });
     expect(await stub.eraseRequests(organizationId)).toEqual({ erased: 1, more: false });
     expect(await admission).toBeNull();
     for (const left of [batchOf(tenant, name), stub]) expect(await entriesOf(left)).toBe(0);

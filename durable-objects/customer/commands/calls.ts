@@ -3,7 +3,7 @@
  * calls that it makes is in `made-calls.ts`.
  */
 import { type BeginCallData, DERIVED_PREFIX, type EndCallData } from '../../../src/contract/calls.ts';
-import { type Accepted, type Answer, accept, answerText, type Refusal, refuse } from '../../../src/contract/errors.ts';
+import { type Accepted, type Answer, accept, answerText, type Refusal, refuse, unpricedOnCredit } from '../../../src/contract/errors.ts';
 import { type Account, fillContact } from '../../../src/domain/account.ts';
 import { admitCall, beginCall, type Call, type CallOutcome, canEnd, endCall, refuseCall } from '../../../src/domain/call.ts';
 import { type BeginFacts, presentAdmission, presentBegin, presentEnd } from '../present.ts';
@@ -58,8 +58,8 @@ export function beginOrReplay(context: Context, command: BeginCommand, ranAlread
   const deadlineMs = context.deadlineSeconds[command.request.pricingMode] * 1000;
   const deadlineAtMs = nowMs + Math.min(deadlineMs, command.deadlineMs ?? deadlineMs);
   const decided = beginCall(account, callId, command.request, deadlineAtMs, nowMs);
-  const unpriced = ranAlready ? null : unpricedOnCredit(decided.call, command);
-  if (unpriced) return unpriced;
+  const refused = ranAlready ? null : creditRefused(decided.call, command);
+  if (refused) return refused;
   const begun = ranAlready ? admitCall(decided) : decided;
   const { call } = begun;
   const counted = rolling && { ...rolling, used: rolling.used + (call.status === 'IN_PROGRESS' ? 1 : 0) };
@@ -83,12 +83,9 @@ export function beginOrReplay(context: Context, command: BeginCommand, ranAlread
 }
 
 /** The refusal of a call that credit would pay for, though what its model costs is not known. */
-function unpricedOnCredit({ credit }: Call, { unpriced = {} }: BeginCommand): Refused | null {
-  const tier = credit?.tiers.find((paid) => unpriced[paid] !== undefined);
-  if (tier === undefined) return null;
-  const model = unpriced[tier];
-  const why = model == null ? 'the request names no model' : `the model ${JSON.stringify(model)} has no price`;
-  return refuse('MODEL_NOT_PRICED', `${why}, and credit would pay for this call: it pays only for models with a price`);
+function creditRefused({ credit }: Call, { unpriced = {} }: BeginCommand): Refused | null {
+  const model = credit?.tiers.map((tier) => unpriced[tier]).find((name) => name !== undefined);
+  return model === undefined ? null : { ok: false, refusal: unpricedOnCredit(model) };
 }
 
 /** Makes it when it is asked for, and no second time. */

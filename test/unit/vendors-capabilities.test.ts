@@ -1,0 +1,122 @@
+/**
+ * What a request asks a vendor for beside text is found in every form in which it can be asked for, and in nothing else.
+ */
+import { describe, expect, test } from 'vitest';
+import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';
+import type { Capability } from '../../src/domain/entitlements.ts';
+import { type AskedOfVendor, capabilitiesAsked, isSearchModel } from '../../src/vendors/capabilities.ts';
+
+const asked = (body: Record<string, unknown>, more: Partial<AskedOfVendor> = {}) => capabilitiesAsked({ body, ...more });
+const turn = (content: unknown) => ({ messages: [{ role: 'user', content }] });
+
+describe('a request asks for', () => {
+  test.each<[Capability, Record<string, unknown>]>([
+    ['search', { tools: [{ type: 'web_search' }] }],
+    ['search', { tools: [{ type: 'web_search_2025_08_26', filters: {} }] }],
+    ['search', { tools: [{ type: 'web_search_preview' }] }],
+    ['search', { tools: [{ type: 'function', name: 'f' }, { type: 'web_search_preview_2025_03_11' }] }],
+    ['search', { tools: [{ type: 'web_search_20250305', name: 'web_search' }] }],
+    ['search', { tools: [{ type: 'openrouter:web_search' }] }],
+    ['search', { tools: [{ type: 'live_search' }] }],
+    ['search', { tools: [{ type: 'x_search' }] }],
+    ['search', { tools: [{ type: 'browser_search' }] }],
+    ['search', { tools: [{ type: 'builtin_function', function: { name: '$web_search' } }] }],
+    ['search', { tools: [{ google_search: {} }] }],
+    ['search', { tools: [{ googleSearch: {} }] }],
+    ['search', { tools: [{ googleSearchRetrieval: {} }] }],
+    ['search', { tools: [{ enterpriseWebSearch: {} }] }],
+    ['search', { tools: [{ type: 'function', google_search: {} }] }],
+    ['search', { tools: [{ type: 'namespace', tools: [{ type: 'web_search' }] }] }],
+    ['search', { input: [{ type: 'additional_tools', tools: [{ type: 'web_search' }] }] }],
+    ['search', { plugins: [{ id: 'web' }] }],
+    ['search', { web_search_options: {} }],
+    ['search', { search_parameters: { mode: 'auto' } }],
+    ['search', { enable_search: true }],
+    ['image', { tools: [{ type: 'image_generation', quality: 'low' }] }],
+    ['image', { modalities: ['image', 'text'] }],
+    ['image', { generationConfig: { responseModalities: ['TEXT', 'IMAGE'] } }],
+    ['audio', { modalities: ['text', 'audio'] }],
+    ['audio', { audio: { voice: 'alloy', format: 'wav' } }],
+    ['audio', { generation_config: { response_modalities: ['AUDIO'] } }],
+    [
+      'audio',
+      turn([
+        { type: 'text', text: 'x' },
+        { type: 'input_audio', input_audio: { data: 'a', format: 'wav' } },
+      ]),
+    ],
+    ['audio', turn([{ type: 'audio_url', audio_url: { url: 'https://example.com/a.wav' } }])],
+    ['audio', turn([{ type: 'file', file: { file_data: 'data:audio/wav;base64,aaaa' } }])],
+    ['audio', turn([{ type: 'image_url', image_url: { url: 'data:audio/mp3;base64,aaaa' } }])],
+    ['audio', { messages: [{ role: 'assistant', audio: { id: 'audio_1' } }] }],
+    ['audio', { input: [{ role: 'user', content: [{ type: 'input_audio', input_audio: {} }] }] }],
+    ['audio', { input: [{ type: 'function_call_output', output: [{ type: 'input_audio' }] }] }],
+    ['audio', { contents: [{ parts: [{ inlineData: { mimeType: 'audio/wav', data: 'a' } }] }] }],
+    ['audio', { contents: { parts: [{ file_data: { mime_type: 'audio/mp3', file_uri: 'gs://a' } }] } }],
+  ])('%s: %j', (capability, body) => {
+    expect(asked(body)).toEqual([capability]);
+  });
+
+  test('all that it asks for, each once', () => {
+    const body = { tools: [{ type: 'image_generation' }, { type: 'web_search' }, { type: 'web_search' }], modalities: ['audio'] };
+    expect(asked(body, { model: 'gpt-4o-search-preview' })).toEqual(['search', 'image', 'audio']);
+  });
+
+  test.each<[string, Capability[]]>([
+    ['https://api.openai.com/v1/images/generations', ['image']],
+    ['/v1/images/edits', ['image']],
+    ['https://api.openai.com/v1/audio/speech', ['audio']],
+    ['/v1/chat/completions', []],
+  ])('what its endpoint makes: %s', (path, expected) => {
+    expect(asked({ prompt: 'x' }, { path })).toEqual(expected);
+  });
+
+  test.each([
+    {},
+    turn('search the web for images and audio/wav'),
+    turn([
+      { type: 'text', text: 'audio/wav' },
+      { type: 'image_url', image_url: { url: 'data:image/png;base64,aaaa' } },
+    ]),
+    { tools: [{ type: 'function', function: { name: 'web_search', parameters: { type: 'object' } } }] },
+    { tools: [{ name: 'web_search', description: 'ours', input_schema: { type: 'object' } }] },
+    { tools: [{ type: 'file_search', vector_store_ids: ['vs'] }, { type: 'code_interpreter' }, { type: 'tool_search' }] },
+    { tools: [{ type: 'tool_search_tool_regex_20251119', name: 'tool_search_tool_regex' }] },
+    { tools: [{ functionDeclarations: [{ name: 'google_search' }] }] },
+    { tools: 'web_search', modalities: 'audio', messages: 'x', plugins: {}, input: 5, contents: null },
+    { web_search_options: null, audio: null, enable_search: false, search_parameters: { mode: 'off' }, modalities: ['text'] },
+    { plugins: [{ id: 'file-parser' }] },
+    { input: ['web_search', 'input_audio'] },
+  ])('nothing: %j', (body) => {
+    expect(asked(body)).toEqual([]);
+  });
+});
+
+describe('models', () => {
+  const needs = (model: string) => capabilitiesAsked({ model, body: {} });
+
+  test('of the catalog that make images, speak or transcribe ask for that, and no model of text asks for an image or audio', () => {
+    const expected: Record<string, Capability> = { image: 'image', speech: 'audio', transcription: 'audio' };
+    for (const { model, kind } of BUILT_IN_CATALOG.models) {
+      const found = needs(model);
+      if (expected[kind]) expect([model, found]).toEqual([model, expect.arrayContaining([expected[kind]])]);
+      else if (['chat', 'completion', 'embedding'].includes(kind))
+        expect([model, found.filter((name) => name !== 'search')]).toEqual([model, []]);
+    }
+  });
+
+  test('that search in every call ask for search, and others do not', () => {
+    const searching = [
+      'gpt-4o-search-preview',
+      'gpt-4o-mini-search-preview-2025-03-11',
+      'gpt-5-search-api',
+      'sonar-pro',
+      'perplexity/sonar',
+    ];
+    for (const model of [...searching, 'openai/gpt-5.2:online', 'groq/compound-mini'])
+      expect([model, needs(model)]).toEqual([model, ['search']]);
+    for (const model of ['gpt-5.2', 'text-search-ada-doc-001', 'code-search-ada-code-001', 'sonarqube', 'gemini-3.5-flash']) {
+      expect([model, isSearchModel(model)]).toEqual([model, false]);
+    }
+  });
+});

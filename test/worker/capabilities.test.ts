@@ -1,0 +1,228 @@
+/**
+ * Promise: what a plan says of search, images and audio holds for what a request itself asks the vendor for: it is denied
+ * before the vendor is asked, and what was used is counted from the answer, also beyond what was left.
+ */
+import { beforeEach, describe, expect, test } from 'vitest';
+import type { Tenant } from '../support/api.ts';
+import { answers, ask, BASE_URL, completion, newTenant, usage, vendor } from '../support/gateway.ts';
+import { operator } from '../support/worker.ts';
+
+const CHAT = '/v1/chat/completions';
+const RESPONSES = '/v1/responses';
+const tools = (type: string) => ({ tools: [{ type }] });
+const spoken = { messages: [{ role: 'user', content: [{ type: 'input_audio', input_audio: { data: 'a', format: 'wav' } }] }] };
+/** By the entitlement that they need: requests to an endpoint of the gateway. */
+const REQUESTS: [string, string, object][] = [
+  ['search', CHAT, { web_search_options: {} }],
+  ['search', CHAT, { model: 'gpt-4o-search-preview' }],
+  ['search', CHAT, { model: 'gpt-5.2', models: ['gpt-4o-search-preview'] }],
+  ['search', CHAT, { ...tools('web_search_20250305'), stream: true }],
+  ['search', RESPONSES, tools('web_search')],
+  ['search', RESPONSES, { input: [{ type: 'additional_tools', tools: [{ type: 'web_search_preview' }] }] }],
+  ['image', RESPONSES, tools('image_generation')],
+  ['image', CHAT, { modalities: ['text', 'image'] }],
+  ['audio', CHAT, { modalities: ['text', 'audio'], audio: { voice: 'alloy', format: 'wav' } }],
+  ['audio', CHAT, spoken],
+];
+
+let requests: string[];
+beforeEach(() => {
+  requests = [];
+  vendor.answers = (url, body) => {
+    requests.push(url);
+    return answers(url, body);
+  };
+});
+
+const tenantWith = (plan: object) => newTenant({ name: 'P', limitType: 'BLOCK', ...plan });
+const withoutAll = { features: { search: false, image: false, audio: false } };
+async function stateOf({ organizationId }: Tenant) {
+  const { status, data } = await operator.send('readCustomer', { params: { org: organizationId, customerId: 'default' } });
+  expect(status).toBe(200);
+  return { openCalls: data.openCalls, calls: data.recentCalls, meters: data.meters };
+}
+const used = async (tenant: Tenant, meter: string) => (await stateOf(tenant)).meters[meter]?.used;
+
+async function denied(response: Response) {
+  const { error } = (await response.json()) as { error: { code: string; type: string; message: string } };
+  return { status: response.status, ...error };
+}
+
+describe('a plan that has it switched off', () => {
+  test.each(REQUESTS)('denies %s on %s before the vendor is asked, and holds nothing: %j', async (capability, path, body) => {
+    const tenant = await tenantWith(withoutAll);
+    const { response } = await ask(tenant.key, body, undefined, path);
+    expect(await denied(response)).toMatchObject({
+      status: 403,
+      type: 'insufficient_quota',
+      code: 'ENTITLEMENT_DENIED',
+      message: expect.stringContaining(capability),
+    });
+    expect(response.headers.get('x-should-retry')).toBe('false');
+    expect(requests).toEqual([]);
+    const { openCalls, calls, meters } = await stateOf(tenant);
+    expect([openCalls, calls.map(({ status }) => status)]).toEqual([0, ['NOT_ALLOWED']]);
+    expect(Object.values(meters).filter((meter) => meter.used > 0)).toEqual([]);
+  });
+
+  test('serves requests that ask for none of it', async () => {
+    const tenant = await tenantWith(withoutAll);
+    const own = { tools: [{ type: 'function', function: { name: 'web_search' } }] };
+    for (const body of [{}, own]) expect((await ask(tenant.key, body)).response.status).toBe(200);
+  });
+});
+
+test.each(REQUESTS)('a plan that has it serves %s on %s: %j', async (_, path, body) => {
+  const tenant = await tenantWith({});
+  const { response, rest } = await ask(tenant.key, body, undefined, path);
+  expect(response.status).toBe(200);
+  await response.text();
+  await rest();
+  expect((await stateOf(tenant)).openCalls).toBe(0);
+});
+
+describe('searches', () => {
+  const LIMITED = { limits: { searches: 2 } };
+  const search = { type: 'web_search_call', status: 'completed' };
+  const response = (searches: number, more: object = {}) => ({
+    object: 'response',
+    model: 'gpt-5.2',
+    status: 'completed',
+    output: [...Array.from({ length: searches }, () => search), { type: 'message' }],
+    usage: { input_tokens: 10, output_tokens: 4 },
+    ...more,
+  });
+  const answer = (body: unknown) => {
+    vendor.answers = () => Response.json(body);
+  };
+  const stream = (...events: object[]) => {
+    const text = events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('');
+    vendor.answers = () => new Response(text, { headers: { 'Content-Type': 'text/event-stream' } });
+  };
+  const searching = tools('web_search');
+
+  test('are counted from the answer, also beyond what was left; then the next request is denied', async () => {
+    const tenant = await tenantWith(LIMITED);
+    answer(response(5));
+    expect((await ask(tenant.key, searching, undefined, RESPONSES)).response.status).toBe(200);
+    expect(await used(tenant, 'searches')).toBe(5);
+    expect((await denied((await ask(tenant.key, searching, undefined, RESPONSES)).response)).code).toBe('ENTITLEMENT_DENIED');
+    expect((await ask(tenant.key, {}, undefined, RESPONSES)).response.status).toBe(200);
+  });
+
+  test('that did not run take nothing', async () => {
+    const tenant = await tenantWith(LIMITED);
+    answer(response(0));
+    await ask(tenant.key, searching, undefined, RESPONSES);
+    expect(await used(tenant, 'searches')).toBe(0);
+  });
+
+  test('are held while calls are open: two are left, and a third request at the same time is denied', async () => {
+    const tenant = await tenantWith(LIMITED);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    vendor.answers = async () => {
+      await promise;
+      return Response.json(response(1));
+    };
+    const open = [1, 2].map(() => ask(tenant.key, searching, undefined, RESPONSES));
+    await expect.poll(() => used(tenant, 'searches')).toBe(2);
+    expect((await ask(tenant.key, searching, undefined, RESPONSES)).response.status).toBe(403);
+    resolve();
+    await Promise.all(open);
+    expect(await used(tenant, 'searches')).toBe(2);
+  });
+
+  test('are counted in a stream, and in one that broke off before its usage', async () => {
+    const tenant = await tenantWith({});
+    const done = { type: 'response.output_item.done', item: search };
+    const begun = { type: 'response.created', response: response(0, { status: 'in_progress', usage: null }) };
+    for (const events of [
+      [begun, done, { type: 'response.completed', response: response(1) }],
+      [begun, done, done],
+    ]) {
+      stream(...events);
+      const asked = await ask(tenant.key, { ...searching, stream: true }, undefined, RESPONSES);
+      await asked.response.text();
+      await asked.rest();
+    }
+    expect(await used(tenant, 'searches')).toBe(3);
+    const [cut] = (await stateOf(tenant)).calls;
+    expect(cut).toMatchObject({ status: 'FAILED' });
+    // What ran is a call, although its usage never came.
+    expect(await used(tenant, 'premiumCalls')).toBe(2);
+  });
+
+  test('of an answer without usage are counted, and its cost is not known', async () => {
+    const tenant = await tenantWith({});
+    answer(response(2, { usage: null }));
+    const { callId } = await ask(tenant.key, searching, undefined, RESPONSES);
+    expect(await used(tenant, 'searches')).toBe(2);
+    expect((await tenant.api.send('readCall', { params: { callId } })).data.pricingUnavailableReason).toBe('USAGE_NOT_REPORTED');
+  });
+
+  test('of a chat are at least one where it cites the web, plain and streamed', async () => {
+    const tenant = await tenantWith({});
+    const annotations = [{ type: 'url_citation', url_citation: { url: 'https://example.com' } }];
+    answer({ ...completion('gpt-5.2'), choices: [{ index: 0, message: { content: 'hi', annotations } }] });
+    await ask(tenant.key, { web_search_options: {} });
+    expect(await used(tenant, 'searches')).toBe(1);
+    const chunk = (choices: unknown[], more: object = {}) => ({ object: 'chat.completion.chunk', model: 'gpt-5.2', choices, ...more });
+    stream(
+      chunk([{ index: 0, delta: { content: 'hi', annotations } }]),
+      chunk([{ index: 0, delta: {}, finish_reason: 'stop' }]),
+      chunk([], { usage }),
+    );
+    const streamed = await ask(tenant.key, { web_search_options: {}, stream: true });
+    await streamed.response.text();
+    await streamed.rest();
+    expect(await used(tenant, 'searches')).toBe(2);
+  });
+});
+
+describe('audio', () => {
+  test('in seconds takes its allowance; in tokens it is recorded as such, and no seconds are made up', async () => {
+    const tenant = await tenantWith({ limits: { audioSeconds: 10 } });
+    const audio = { ...usage, prompt_tokens_details: { audio_tokens: 7 } };
+    vendor.answers = () => Response.json({ ...completion('gpt-audio'), usage: audio });
+    const { callId } = await ask(tenant.key, spoken);
+    const outcome = await operator.send('readCustomer', { params: { org: tenant.organizationId, customerId: 'default' } });
+    expect(outcome.data.meters.audioSeconds?.used).toBe(0);
+    expect((await tenant.api.send('readCall', { params: { callId } })).data.costBreakdown?.assumptions.join()).toContain('audio:');
+    vendor.answers = () => Response.json({ ...completion('gpt-audio'), usage: { ...usage, prompt_audio_seconds: 12.5 } });
+    await ask(tenant.key, spoken);
+    expect(await used(tenant, 'audioSeconds')).toBe(12.5);
+    expect((await denied((await ask(tenant.key, spoken)).response)).message).toContain('audio');
+  });
+});
+
+describe('POST /call', () => {
+  const send = (tenant: Tenant, body: object, path = '/chat/completions') =>
+    tenant.api.send('makeCall', { body: { customerId: 'default', vendor: { url: `${BASE_URL}${path}`, body } } });
+
+  test.each([
+    ['search', { model: 'gpt-5.2', ...tools('web_search') }, '/responses'],
+    ['search', { model: 'claude-sonnet-5', ...tools('web_search_20250305') }, '/messages'],
+    ['search', { contents: [], tools: [{ google_search: {} }] }, '/models/gemini-3.5-flash:generateContent'],
+    ['image', { model: 'gpt-image-1', prompt: 'x' }, '/images/generations'],
+    ['audio', { model: 'gpt-audio', ...spoken }, '/chat/completions'],
+  ])('is denied %s that its vendor is asked for: %j', async (capability, body, path) => {
+    const tenant = await tenantWith(withoutAll);
+    const reply = await send(tenant, body, path);
+    expect(reply.data.vendor).toBeUndefined();
+    expect(reply.data.begin.allowed[capability as 'search']).toBe(false);
+    expect(reply.body.result.message).toContain(capability);
+    expect(requests).toEqual([]);
+    const { openCalls, calls } = await stateOf(tenant);
+    expect([openCalls, calls[0]?.status]).toEqual([0, 'NOT_ALLOWED']);
+  });
+
+  test('counts its searches, and still needs the tier that it did not request', async () => {
+    const tenant = await tenantWith({ limits: { standardCalls: 1 } });
+    vendor.answers = () => Response.json({ ...completion('unknown'), citations: ['https://example.com'] });
+    const body = { model: 'unknown', web_search_options: {} };
+    expect((await send(tenant, body)).data.endUsage?.searches).toBe(1);
+    expect(await used(tenant, 'searches')).toBe(1);
+    // Nothing requested means the standard tier, also for a request that can search.
+    expect((await send(tenant, body)).data.vendor).toBeUndefined();
+  });
+});
