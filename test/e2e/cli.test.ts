@@ -232,6 +232,7 @@ describe.concurrent('npm run operator', () => {
   test('health', async () => {
     const { text, json } = await both('health');
     expect(text).toMatch(/^Status +ok/);
+    expect(text).toMatch(/Source +built-in/);
     expect(json.checks).toHaveLength(4);
   });
 

@@ -4,7 +4,7 @@
  *
  * The tables are made of the operations and of the console's routes, so a new one is in them by itself.
  */
-import { createExecutionContext } from 'cloudflare:test';
+import { createExecutionContext, runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import { MEDIA_TYPE } from '../../src/contract/envelope.ts';
@@ -12,6 +12,8 @@ import { EXAMPLES, type Example, VALUES } from '../../src/contract/openapi/examp
 import { type Operation, type OperationId, operations } from '../../src/contract/operations.ts';
 import type { Env } from '../../src/env.ts';
 import service from '../../src/index.ts';
+import { errorText } from '../../src/platform/log.ts';
+import { unavailableReason } from '../../src/storage/unavailable.ts';
 import { createTenant, OPERATOR_TOKEN } from '../support/api.ts';
 import { bindings, operator } from '../support/worker.ts';
 import { Visitor } from '../worker/console-visitor.ts';
@@ -60,6 +62,8 @@ const fetchWith = (env: Env) => (url: string, init?: RequestInit) =>
 let organizationId: string;
 /** Keys by their kind. */
 let keys: { server: string; embed: string };
+/** Of a session, which is looked up by its key's id: this isolate knows the key by its value alone. */
+let widgetToken: string;
 let visitor: Visitor;
 let lines: string[];
 
@@ -71,6 +75,8 @@ beforeAll(async () => {
   expect((await tenant.api.send('provisionCustomer', { body: { customerId: MARK } })).status).toBe(200);
   // From here on this isolate knows both keys.
   for (const id of ['readSamplingSettings', 'createEmbedSession'] as const) expect((await send(id, bindings)).status).toBe(200);
+  const session = (await (await send('createEmbedSession', bindings)).json()) as { data: { token: string } };
+  widgetToken = session.data.token;
   visitor = new Visitor();
   expect((await visitor.signIn()).status).toBe(303);
 });
@@ -173,7 +179,27 @@ describe.each(Object.entries(away))('%s', (_, error) => {
       expect([path, response.status, said.code, response.headers.get('Retry-After')]).toEqual([path, 503, 'SERVICE_UNAVAILABLE', '1']);
       expect(said.message).toBe('the database cannot be reached for the moment');
     }
+    const widget = await fetch(`${ORIGIN}/embed`, { method: 'POST', body: new URLSearchParams({ token: widgetToken }).toString() });
+    expect([widget.status, widget.headers.get('Retry-After')]).toEqual([503, '1']);
+    expect(lines.filter((line) => line.includes(widgetToken))).toEqual([]);
   });
+});
+
+test('an object that cannot reach D1 says so to whoever asked it, and keeps no values', async () => {
+  const params = { organizationId, jobId: 'job-of-an-outage', when: 'NOW' as const };
+  const target = { planId: MARK, usagePlanVersionId: 'v', version: 2, plan: {} as never };
+  const migration = bindings.PLAN_MIGRATIONS.getByName('of an outage');
+  const error = Object.values(away)[2] ?? fault;
+  const setDatabase = (env: Env) => runInDurableObject(migration, (object) => void Object.assign(object, { env }));
+  await setDatabase(envWith(error));
+  const thrown = await migration.start({ ...params, target }).catch((reason: unknown) => reason);
+  expect(unavailableReason(thrown)).toBe('the database cannot be reached for the moment');
+  expect(errorText(thrown)).not.toContain(MARK);
+  await setDatabase(bindings);
+  await migration.start({ ...params, target });
+  await setDatabase(envWith(error));
+  await runDurableObjectAlarm(migration);
+  expect(await migration.read(organizationId)).toMatchObject({ failures: 1, lastError: 'Error: D1_ERROR: Network connection lost.' });
 });
 
 test('a fault of ours is 500 where an outage is 503, and leaks as little', async () => {
