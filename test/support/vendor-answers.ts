@@ -55,6 +55,8 @@ export interface Prompt {
   written: number;
   reasoning: number;
   searches: number;
+  /** A chat that searched says so, and not how often. */
+  cites: boolean;
   /** The function to call instead of an answer in words. */
   tool: string | null;
   replyText: string;
@@ -105,6 +107,7 @@ export function promptOf(url: URL, body: unknown): Prompt | null {
     written: asked('written'),
     reasoning: asked('reasoning'),
     searches: asked('searches'),
+    cites: json.web_search_options !== undefined && asked('searches') > 0,
     tool: /\[tool\]/.test(text) ? toolOf(json) : null,
     replyText: structured ? '{"answer":"42"}' : reply.join(' '),
     effort: String((json.reasoning as Json)?.effort ?? '') || null,
@@ -198,11 +201,13 @@ function chat(prompt: Prompt, fault: Fault | null): { plain: Json; frames: Frame
       completion_tokens_details: { reasoning_tokens: prompt.reasoning, audio_tokens: 0 },
     }),
   };
+  const citation = { type: 'url_citation', url_citation: { url: 'https://example.com', title: 'News', start_index: 0, end_index: 1 } };
+  const cited = prompt.cites ? { annotations: [citation] } : {};
   const call = { id: 'call_1', type: 'function', function: { name: tool ?? '', arguments: TOOL_ARGUMENTS } };
   const finish = tool === null ? 'stop' : 'tool_calls';
   const message =
     tool === null
-      ? { role: 'assistant', content: replyText, refusal: null }
+      ? { role: 'assistant', content: replyText, refusal: null, ...cited }
       : { role: 'assistant', content: null, refusal: null, tool_calls: [call] };
   const plain = {
     id: `chatcmpl-${ID}`,
@@ -222,6 +227,7 @@ function chat(prompt: Prompt, fault: Fault | null): { plain: Json; frames: Frame
   const frames = [
     chunk(choice({ role: 'assistant', content: '' })),
     ...deltas.map((delta) => chunk(choice(delta))),
+    ...(prompt.cites ? [chunk(choice(cited))] : []),
     together ? chunk(choice({}, finish), { usage }) : chunk(choice({}, finish)),
     ...(asked && !together ? [chunk([], { usage })] : []),
     { data: '[DONE]' },
