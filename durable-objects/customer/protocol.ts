@@ -18,11 +18,12 @@ import type { CreditUnit } from '../../src/domain/wallet.ts';
 import type { SetAsideChange } from './tables/set-aside.ts';
 
 /**
- * The call's key: the caller's own, a hash of the request from which the object makes one, or the name of a request that
- * is a call of its own.
+ * The call's key: the caller's own, a hash of the key of a browser's session, a hash of the request from which the object
+ * makes one, or the name of a request that is a call of its own.
  */
 export type CallKey =
   | { source: 'explicit'; callId: string; claimedAtMs: number }
+  | { source: 'session'; hash: string }
   | { source: 'derived'; hash: string }
   // `firstAtMs`: when the command was sent; `null` where it may have been sent before.
   | { source: 'request'; requestId: string; firstAtMs: number | null };
@@ -168,7 +169,7 @@ export interface IncrementCommand {
 export interface CompressPromptCommand {
   organizationId: string;
   callId: string;
-  /** The only customer whose call it may be; `null` where any may. */
+  /** Of a browser's session: the only customer whose call it may be. `null` for a backend, which may name any. */
   customerId: string | null;
   compression: CompressPromptRequest['promptCompression'];
   idempotencyKey: string | null;

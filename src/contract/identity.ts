@@ -17,6 +17,12 @@ const NESTED_NAMES = {
   customerUserEmail: ['userEmail', 'user_email'],
 } as const;
 
+/** Every member of a body in which it may say whom it concerns. */
+export const IDENTITY_FIELDS: ReadonlySet<string> = new Set([
+  'customer',
+  ...Object.keys(NESTED_NAMES).flatMap((field) => [field, toSnakeCase(field)]),
+]);
+
 /** For `z.preprocess`: a body with its identity in camelCase at the top. Anything but an object passes unchanged. */
 export function resolveIdentity(body: unknown): unknown {
   if (!isRecord(body)) return body;

@@ -2,7 +2,7 @@
  * Sessions on the wire: short-lived tokens for browsers, from a server's own key (contract section 5, items 5 to 7).
  */
 import { z } from 'zod';
-import { customerId, instant, text } from './fields.ts';
+import { customerId, instant, TAGS_MAX, TEXT_LENGTH_MAX, text } from './fields.ts';
 import { resolveIdentity } from './identity.ts';
 
 /** Contract section 8. */
@@ -22,7 +22,35 @@ const SessionBody = z.object({
   customerUserId: text(255).optional().describe('Stable, non-personal identifier of the end user'),
 });
 
-export const ClientSessionRequest = z.preprocess(resolveIdentity, SessionBody);
+const label = text(TEXT_LENGTH_MAX);
+/** Models that one session is created for. */
+const MODELS_MAX = 20;
+/**
+ * Of `feature`, `tags` and `models` as JSON: they travel in the token. With the longest ids it is a header of less than the
+ * 8 KiB that servers commonly take.
+ */
+const CARRIED_BYTES_MAX = 3_072;
+const CARRIED_RULE = `feature, tags and models of a session may have ${CARRIED_BYTES_MAX} bytes together, as JSON`;
+
+const ClientSessionBody = SessionBody.extend({
+  feature: label.optional().describe('Feature of the application that every call of the session is filed under'),
+  tags: z.array(label).max(TAGS_MAX).optional().describe('Labels that every call of the session is reported by'),
+  models: z
+    .array(text(330))
+    .min(1)
+    .max(MODELS_MAX)
+    .optional()
+    .describe('The models that the session may ask, named as in a request; default all'),
+}).superRefine(({ feature, tags, models }, context) => {
+  if (jsonBytes({ feature, tags, models }) <= CARRIED_BYTES_MAX) return;
+  const path = jsonBytes(models ?? []) > jsonBytes(tags ?? []) ? 'models' : 'tags';
+  context.addIssue({ code: 'custom', path: [path], message: CARRIED_RULE });
+});
+
+const jsonBytes = (value: unknown) => new TextEncoder().encode(JSON.stringify(value)).byteLength;
+
+export const ClientSessionRequest = z.preprocess(resolveIdentity, ClientSessionBody);
+export type ClientSessionRequest = z.infer<typeof ClientSessionBody>;
 
 export const EmbedSessionRequest = z.preprocess(
   resolveIdentity,

@@ -7,7 +7,15 @@
  */
 import { type Account, isCanceled } from './account.ts';
 import { type Charge, newCharge, pendingAmount, withMarkup } from './charge.ts';
-import { type CompressionCounts, type CompressionSavings, compressionSavings, type InputRate } from './compression.ts';
+import {
+  boundedCounts,
+  type CompressionCounts,
+  type CompressionSavings,
+  compressionSavings,
+  type ExcessiveCount,
+  excessiveCount,
+  type InputRate,
+} from './compression.ts';
 import {
   allowedTiers,
   type Capability,
@@ -86,6 +94,8 @@ export type StoredCompression = Omit<CompressionSavings, 'inputCostAvoidedNanoUs
   /** Decimal nano-USD; `null` while the call has no known price. */
   inputCostAvoidedNanoUsd: string | null;
   recordedAtMs: number;
+  /** A browser's session reported it, so it is bounded by what the end reports. */
+  bySession?: true;
 };
 
 export interface CallOutcome extends Reasoning {
@@ -282,16 +292,26 @@ export function recordCompression(
   call: Call,
   counts: CompressionCounts,
   nowMs: number,
+  bySession = false,
 ): { account: Account; call: Call; compression: StoredCompression } {
   const revision = account.revision + 1;
-  const compression = storeCompression(counts, call.outcome, nowMs);
+  const compression: StoredCompression = { ...storeCompression(counts, call.outcome, nowMs), ...(bySession && { bySession }) };
   return { account: { ...account, revision }, call: { ...call, compression, revision }, compression };
+}
+
+/** Which count of a session is more than the call's input, as far as that is known, can hold; `null` where none is. */
+export function excessiveOfSession(call: Call, counts: CompressionCounts): ExcessiveCount | null {
+  // A call that was never allowed has no input, and will have none.
+  return excessiveCount(counts, call.outcome?.usage.inputTokens ?? (canEnd(call) ? null : 0));
 }
 
 /** What the end reports of compression, else what was recorded before; either way at the price that is known now. */
 function compressionAtEnd(call: Call, request: EndRequest, priced: Priced, nowMs: number): StoredCompression | undefined {
   if (request.promptCompression) return storeCompression(request.promptCompression, priced, nowMs);
-  return call.compression && storeCompression(call.compression, priced, call.compression.recordedAtMs);
+  const { compression } = call;
+  if (!compression?.bySession) return compression && storeCompression(compression, priced, compression.recordedAtMs);
+  const bounded = boundedCounts(compression, request.usage.inputTokens);
+  return { ...storeCompression(bounded, priced, compression.recordedAtMs), bySession: true };
 }
 
 type Priced = Pick<CallOutcome, 'price' | 'pricingMode'>;

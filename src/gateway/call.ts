@@ -20,6 +20,7 @@ import { type BeginFields, identify, type ModelRequest } from './input.ts';
 import { notKept, tellAgain } from './kept.ts';
 import { type Attempt, type Endpoint, resolveAttempts } from './models.ts';
 import { runCall } from './run.ts';
+import { closedModel } from './session-rules.ts';
 
 /** A request to a model, with what its headers say. */
 export interface ModelCall {
@@ -40,6 +41,8 @@ export async function callModel(caller: Caller, call: ModelCall): Promise<Gatewa
   if ('status' in begin) return failureAnswer(begin);
   const { catalog } = await currentCatalog(caller.env, caller.defer);
   const names = [request.model, ...(request.models ?? [])];
+  const closed = closedModel(caller.organization, catalog, names, call.session);
+  if (closed) return failureAnswer(closed);
   const attempts = await resolveAttempts(caller.organization, catalog, endpoint, names, Date.now());
   if (!Array.isArray(attempts)) return failureAnswer(attempts);
   const unpriced = call.session ? refuseUnpriced(caller.organization, attempts) : null;
@@ -65,7 +68,7 @@ export async function callModel(caller: Caller, call: ModelCall): Promise<Gatewa
 /** Begins the call for the tiers that the attempts would bill, and for what the request can do beside text. */
 async function open(
   caller: Caller,
-  { endpoint, request, headerKey }: ModelCall,
+  { endpoint, request, headerKey, session }: ModelCall,
   begin: BeginFields,
   attempts: Attempt[],
   needs: Capability[],
@@ -85,6 +88,7 @@ async function open(
     // A stream names its call before it ends.
     untold: request.stream !== true,
     answered: false,
+    bySession: session !== undefined,
   };
   return openCall({ ...caller, organization }, toMake, headerKey);
 }

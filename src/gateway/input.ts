@@ -43,9 +43,10 @@ const OUTPUT_BOUNDS: Record<Endpoint, readonly string[]> = {
 const CURRENT = new Set(['openai', 'anthropic', 'google']);
 const USER_LENGTH_MAX = 255;
 
-/** Who is metered: the session's customer, else the body's, the header's, or the organization's own. */
+/** Who is metered, and what the call is filed under: as the session says; else as the body and the header do. */
 export function identify(request: NamedCustomer, header: string | null, session: Session | undefined): BeginFields | Failure {
-  const { customer = {}, feature, tags, user } = request;
+  const { customer = {}, user } = request;
+  const { feature, tags } = session ?? request;
   const { customerId: named = header ?? undefined, ...contact } = customer;
   if (session && named !== undefined && named !== session.customerId) {
     const message = 'the session speaks for another customer';

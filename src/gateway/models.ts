@@ -108,7 +108,8 @@ function vendorName({ model, strategy }: Match, asked: string): string {
   return strategy === 'exact' || strategy === 'alias' || pinned ? asked : model.model;
 }
 
-function wantedBy(organization: OrganizationConfig, catalog: Catalog, name: string): Wanted[] {
+/** The models that a name means, in order; none where that is not certain. */
+export function wantedBy(organization: OrganizationConfig, catalog: Catalog, name: string): Wanted[] {
   if (name !== 'service/standard' && name !== 'service/premium') {
     const named = nameModel(organization, catalog, name);
     return named ? [{ ...named, tier: null, onDowngrade: false }] : [];

@@ -29,7 +29,7 @@ import { underClaim } from '../storage/claims.ts';
 import { ask, customerByName, rememberOwner } from '../storage/objects.ts';
 import { sendShared } from '../storage/shared-messages.ts';
 import type { Caller } from './caller.ts';
-import { derivedKeyHash, explicitKey, fingerprintOf, isReservedKey } from './idempotency.ts';
+import { derivedKeyHash, explicitKey, fingerprintOf, isReservedKey, sessionKeyHash } from './idempotency.ts';
 
 type CallType = BeginCommand['callType'];
 
@@ -61,6 +61,8 @@ export interface CallToMake {
   untold: boolean;
   /** Whether the whole answer of the begin is wanted. */
   answered: boolean;
+  /** For a browser's session, whose keys are apart from those of the organization. */
+  bySession?: boolean;
 }
 
 /** A call that the service goes on to make, or made before. */
@@ -85,7 +87,7 @@ export type Opened =
  */
 export async function openCall(
   caller: Caller,
-  { request, fingerprint, runsOn, needs = [], unpriced = {}, deadlineMs, untold, answered }: CallToMake,
+  { request, fingerprint, runsOn, needs = [], unpriced = {}, deadlineMs, untold, answered, bySession = false }: CallToMake,
   headerKey: string | null,
 ): Promise<Opened> {
   const keyless = explicitKey(headerKey, request) === null;
@@ -102,6 +104,11 @@ export async function openCall(
     sendCommand({ ...toMake, ...(untold && keyless && { untold }), defaultPlan, key, answered });
   const open = (stub: DurableObjectStub<Customer>, key: CallKey) =>
     withPlanWhereNew(caller, async (defaultPlan) => JSON.parse(await stub.open(textOf(key, defaultPlan))) as OpenedCall);
+  if (bySession && headerKey !== null) {
+    const sessionKey = { source: 'session', hash: await sessionKeyHash(headerKey) } as const;
+    const address = customerByName(caller.env, caller.organization.organizationId, request.customerId);
+    return openedOf(await ask(address, (customer) => open(customer, sessionKey)), null);
+  }
   if (!keyless) return openedOf(await underKey(caller, request, headerKey, 'API', open), null);
   const key = (again: boolean) => ({ source: 'request', requestId: openedBy, firstAtMs: again ? null : nowMs }) as const;
   const opened = await withPlanWhereNew(caller, async (defaultPlan) => {

@@ -42,6 +42,11 @@ export async function derivedKeyHash(parts: {
   return (await sha256Hex(canonicalJson({ ...parts, feature: parts.feature ?? null }))).slice(0, 32);
 }
 
+/** 128 bits of the hash of a session's key: the name of a call may be read by others, and a key may say something. */
+export async function sessionKeyHash(key: string): Promise<string> {
+  return (await sha256Hex(key)).slice(0, 32);
+}
+
 export function isReservedKey(key: string): boolean {
   return key.startsWith(DERIVED_PREFIX);
 }

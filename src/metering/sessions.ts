@@ -7,6 +7,7 @@ import {
   CLIENT_SCOPES,
   type ClientScope,
   type ClientSessionData,
+  type ClientSessionRequest,
   type EmbedSessionData,
   type EmbedSessionRequest,
   SESSION_SECONDS,
@@ -21,9 +22,14 @@ interface Customer {
   customerUserId?: string | undefined;
 }
 
-export async function createClientSession(caller: Caller, credential: Credential, customer: Customer): Promise<Answer<ClientSessionData>> {
-  const scopes = clientScopesOf(credential);
-  return accept('CLIENT_SESSION_CREATED', await issue(caller, credential, customer, { kind: 'client', scopes }), Date.now());
+export async function createClientSession(
+  caller: Caller,
+  credential: Credential,
+  request: ClientSessionRequest,
+): Promise<Answer<ClientSessionData>> {
+  const { feature, tags, models } = request;
+  const issued = await issue(caller, credential, request, { kind: 'client', scopes: clientScopesOf(credential), feature, tags, models });
+  return accept('CLIENT_SESSION_CREATED', issued, Date.now());
 }
 
 export async function createEmbedSession(
@@ -50,7 +56,7 @@ async function issue(
   { env, organization }: Caller,
   { keyId }: Credential,
   { customerId, customerUserId }: Customer,
-  what: Pick<SessionClaims, 'kind' | 'scopes' | 'embed'>,
+  what: Omit<SessionClaims, 'keyId' | 'organizationId' | 'customerId' | 'customerUserId'>,
 ): Promise<ClientSessionData> {
   if (!env.SESSION_SECRET) throw new ServiceUnavailable('SESSION_SECRET is not configured, so there are no sessions');
   const nowMs = Date.now();

@@ -80,11 +80,11 @@ async function sessionCredential(c: AppContext, token: string): Promise<Credenti
   if (claims?.kind !== 'client') return null;
   const key = await findCredentialById(c.env, claims.keyId, deferrer(c));
   if (!key || key.organization.organizationId !== claims.organizationId) return null;
-  const { customerId, customerUserId } = claims;
+  const { customerId, customerUserId, feature, tags, models } = claims;
   const scopes = (Object.entries(CLIENT_SCOPES) as [Scope, ClientScope][])
     .filter(([scope, clientScope]) => key.permissions.has(scope) && claims.scopes.includes(clientScope))
     .map(([, clientScope]) => clientScope);
-  return { ...key, permissions: new Set(), session: { customerId, customerUserId, scopes } };
+  return { ...key, permissions: new Set(), session: { customerId, customerUserId, scopes, feature, tags, models } };
 }
 
 /** The scope that the credential lacks; `null` where it lacks none. */

@@ -10,8 +10,10 @@ import { idempotencyKey } from '../contract/fields.ts';
 import { SESSION_BODY_BYTES_MAX } from '../contract/sessions.ts';
 import { readRequest } from '../platform/bytes.ts';
 import { JSON_BOUND_RULES, type JsonBound, type ParsedJson, parseJson } from '../platform/json.ts';
+import type { Credential } from '../storage/credentials.ts';
 import type { AppContext, AppEnv } from './context.ts';
 import { refusalResponse } from './errors.ts';
+import { refuseIdentity } from './session-identity.ts';
 
 export const BODY_BYTES_MAX = 64 * 1024;
 /** Broken rules that one answer lists. */
@@ -38,6 +40,10 @@ export function jsonBody(schema: z.ZodType, bytesMax: number): MiddlewareHandler
     if (bytes === null) return refusalResponse(c, tooLarge(`must have at most ${bytesTaken} bytes`));
     const json = bytes.byteLength === 0 ? NO_BODY : parseJson(bytes);
     if (!json.ok) return refusalResponse(c, unreadable(json.broken));
+    // An operator has no credential of an organization.
+    const session = (c.get('credential') as Credential | undefined)?.session;
+    const notForSession = session && refuseIdentity(session, json.value);
+    if (notForSession) return refusalResponse(c, notForSession);
     const parsed = schema.safeParse(json.value);
     if (!parsed.success) return refusalResponse(c, badRequest(describeIssues(parsed.error)));
     c.req.addValidatedData('json', parsed.data as object);

@@ -11,6 +11,10 @@ export interface SessionClaims {
   customerId: string;
   customerUserId: string | null;
   scopes: string[];
+  /** What every call of the session is filed under, and the models that it may ask. */
+  feature?: string | undefined;
+  tags?: string[] | undefined;
+  models?: string[] | undefined;
   /** What the widget shows, and where it may be framed. */
   embed?: { origins: string[]; theme: string; variant: string };
 }

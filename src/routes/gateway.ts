@@ -10,12 +10,13 @@ import { CORRELATION_HEADER, IDEMPOTENCY_HEADER, REPLAY_HEADER } from '../contra
 import { refuse } from '../contract/errors.ts';
 import { idempotencyKey } from '../contract/fields.ts';
 import { CUSTOMER_HEADER, GATEWAY_BODY_BYTES_MAX, GATEWAY_HEADERS, type GatewayOperation, gatewayOperations } from '../contract/gateway.ts';
-import { brokenAnswer, type GatewayAnswer, refusalAnswer, unauthenticatedAnswer } from '../gateway/answer.ts';
+import { brokenAnswer, failureAnswer, type GatewayAnswer, refusalAnswer, unauthenticatedAnswer } from '../gateway/answer.ts';
 import { createBatch, readBatch } from '../gateway/batches.ts';
 import { callModel } from '../gateway/call.ts';
 import { listModels, retrieveModel } from '../gateway/list-models.ts';
 import type { Endpoint } from '../gateway/models.ts';
 import { passThrough, VENDOR_ID } from '../gateway/pass-through.ts';
+import { closedField } from '../gateway/session-rules.ts';
 import { type AppContext, type AppEnv, correlate, NO_STORE } from '../middleware/context.ts';
 import { authenticate, missingScope } from '../middleware/credentials.ts';
 import { badRequest, bodyBytesMax, describeIssues, tooLarge, unreadable } from '../middleware/input.ts';
@@ -167,7 +168,7 @@ async function refuseCaller(c: AppContext, { security }: GatewayOperation): Prom
 }
 
 /** 415, 413 and 400; else what the operation takes. */
-async function readInput(c: AppContext, { method, body: schema, form }: GatewayOperation): Promise<Input | GatewayAnswer> {
+async function readInput(c: AppContext, { method, path, body: schema, form }: GatewayOperation): Promise<Input | GatewayAnswer> {
   const nothing: Input = { body: undefined, bytes: new Uint8Array() };
   if (method === 'POST') {
     const key = c.req.header(IDEMPOTENCY_HEADER);
@@ -191,6 +192,9 @@ async function readInput(c: AppContext, { method, body: schema, form }: GatewayO
   if (!schema) return { ...nothing, bytes };
   const json = parseJson(bytes);
   if (!json.ok) return refusalAnswer(unreadable(json.broken));
+  const { session, organization } = c.get('credential');
+  const closed = session && closedField(path, json.value, organization);
+  if (closed) return failureAnswer(closed);
   const parsed = schema.safeParse(json.value);
   return parsed.success ? { ...nothing, body: parsed.data } : refusalAnswer(badRequest(describeIssues(parsed.error)));
 }

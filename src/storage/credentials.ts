@@ -49,6 +49,11 @@ export interface Session {
   customerId: string;
   customerUserId: string | null;
   scopes: readonly ClientScope[];
+  /** What each of its calls is filed under. */
+  feature?: string | undefined;
+  tags?: string[] | undefined;
+  /** The models that it may ask; absent where it may ask any. */
+  models?: readonly string[] | undefined;
 }
 
 /** Own prices of one organization. */

@@ -63,7 +63,7 @@ export function beginOrReplay(context: Context, command: BeginCommand, ranAlread
   const begun = ranAlready ? admitCall(decided) : decided;
   const { call } = begun;
   const counted = rolling && { ...rolling, used: rolling.used + (call.status === 'IN_PROGRESS' ? 1 : 0) };
-  const source = command.key.source === 'explicit' ? 'explicit' : 'derived';
+  const source = command.key.source === 'explicit' || command.key.source === 'session' ? 'explicit' : 'derived';
   const facts: BeginFacts = { begun, newCustomer: opened.newCustomer, source, rolling: counted };
   const hint = source === 'derived' ? KEY_HINT : undefined;
   const answer = once(() => {
@@ -114,9 +114,10 @@ function rateLimited({ limit, windowSeconds, oldestMs }: NonNullable<BeginFacts[
 
 /** The same begin as it was answered, or the id of the call to begin. */
 function earlierBegin(
-  { store, objectId, nowMs }: Context,
+  context: Context,
   { key, fingerprint }: BeginCommand,
 ): Began | Refused | { callId: string; derived: DerivedKey | null } {
+  const { store, objectId, nowMs } = context;
   if (key.source === 'derived') {
     const { newest, call: stored } = store.derivedCall(key.hash, fingerprint);
     const answer = stored && isLive(stored.call, nowMs) ? store.answer(stored.call.callId, 'begin') : null;
@@ -126,6 +127,7 @@ function earlierBegin(
     const callId = `${DERIVED_PREFIX}${objectId}-${key.hash}-${generation.toString(36)}`;
     return { callId, derived: { hash: key.hash, fingerprint, generation, callId } };
   }
+  if (key.source === 'session') return earlierOfSession(context, key.hash, fingerprint);
   const callId = key.source === 'request' ? `${DERIVED_PREFIX}${objectId}-${key.requestId}` : key.callId;
   const isFirst = key.source === 'request' && key.firstAtMs !== null && nowMs - key.firstAtMs < FIRST_MS_MAX;
   if (isFirst) return { callId, derived: null };
@@ -137,6 +139,27 @@ function earlierBegin(
   if (stored.beginFingerprint !== fingerprint) return keyConflict();
   const answer = store.answer(callId, 'begin');
   return answer === null ? keyUsedUp() : beganBefore(stored.call, answer);
+}
+
+/**
+ * The begin under a session's key. Its call has an id of the reserved form, which no backend can send as a key; the hash of
+ * the key, and no other, begins with `s`. The key is free again when the object has let the call go, and the next call
+ * has another id.
+ */
+function earlierOfSession(
+  { store, objectId, nowMs }: Context,
+  keyHash: string,
+  fingerprint: string,
+): Began | Refused | { callId: string; derived: DerivedKey } {
+  const hash = `s${keyHash}`;
+  const { newest, call: stored } = store.derivedCall(hash, fingerprint);
+  if (stored) {
+    const answer = store.answer(stored.call.callId, 'begin');
+    return answer === null ? keyUsedUp() : beganBefore(stored.call, answer);
+  }
+  if (newest > 0) return keyConflict();
+  const callId = `${DERIVED_PREFIX}${objectId}-${hash}-${nowMs.toString(36)}`;
+  return { callId, derived: { hash, fingerprint, generation: nowMs, callId } };
 }
 
 function beganBefore(call: Call, text: string): Began {

@@ -3,7 +3,8 @@
  */
 import type { CompressPromptData } from '../../../src/contract/compression.ts';
 import { type Answer, accept, refuse } from '../../../src/contract/errors.ts';
-import { creditLeft, recordCompression } from '../../../src/domain/call.ts';
+import { creditLeft, excessiveOfSession, recordCompression } from '../../../src/domain/call.ts';
+import { type ExcessiveCount, SESSION_TOKENS_MAX } from '../../../src/domain/compression.ts';
 import type { CompressPromptCommand } from '../protocol.ts';
 import { type Context, catchUp, keyed } from './context.ts';
 
@@ -14,17 +15,27 @@ export function compressPrompt(context: Context, command: CompressPromptCommand)
   // Before any stored answer: a derived call id leads here without saying whose it is.
   if (!known || known.organizationId !== organizationId) return noSuchCall();
   if (customerId !== null && known.customerId !== customerId) return noSuchCall();
-  return keyed(context, 'compress_prompt', command, () => {
+  const bySession = customerId !== null;
+  // Keys of sessions are apart from those of the backend.
+  return keyed(context, bySession ? 'compress_prompt of a session' : 'compress_prompt', command, () => {
     const account = catchUp(context, known);
     const call = store.call(callId)?.call;
     if (!call) return noSuchCall();
-    const recorded = recordCompression(account, call, counts, nowMs);
+    const excessive = bySession ? excessiveOfSession(call, counts) : null;
+    if (excessive) return tooMany(excessive);
+    const recorded = recordCompression(account, call, counts, nowMs, bySession);
     store.saveAccount(recorded.account, nowMs);
     store.updateCall(recorded.call, nowMs);
     const { originalTokens, compressedTokens, savedTokens, tokenSavingsRatio, techniques } = recorded.compression;
     const saved = { originalTokens, compressedTokens, savedTokens, tokenSavingsRatio, techniques };
     return accept('PROMPT_COMPRESSION_RECORDED', { callId, updated: true as const, provider: counts.provider, ...saved }, nowMs);
   });
+}
+
+function tooMany({ field, max }: ExcessiveCount) {
+  const path = `promptCompression.${field}`;
+  const message = `must be at most ${max}: a session's counts are bounded by the call's input tokens, and by ${SESSION_TOKENS_MAX} before its end`;
+  return refuse('BAD_REQUEST', `${path}: ${message}`, { members: { details: [{ path, message }] } });
 }
 
 const noSuchCall = () => refuse('CALL_NOT_FOUND', 'no such call');

@@ -13,7 +13,7 @@ const MEANING: Record<number, string> = {
   400: 'The input breaks a rule; `error.details` names each field',
   401: 'The credential is missing, malformed, unknown or revoked',
   402: 'The billed customer has no credit',
-  403: 'The credential lacks a scope; `error.requiredScope` names it',
+  403: 'The credential lacks a scope, which `error.requiredScope` names, or a session speaks for another customer',
   404: 'There is no such thing, or it belongs to another organization: both get the same bytes',
   406: 'The Accept header does not name the vendor media type',
   409: 'The state of things forbids it; a key that was used for another request is refused too',

@@ -1,0 +1,161 @@
+/**
+ * What a request with a browser's session may not ask: a field that is not open to sessions, too many models, or a model
+ * that the session was not created for.
+ *
+ * A session says what is asked of a model. Whom a call concerns, what it is filed under and which models may answer was
+ * said when the session was created.
+ */
+import type { Catalog } from '../catalog/model.ts';
+import { isRecord } from '../contract/identity.ts';
+import type { OrganizationConfig, Session } from '../storage/credentials.ts';
+import type { Failure } from './answer.ts';
+import { wantedBy } from './models.ts';
+import { CLOSED_FIELDS, type Members, OPEN_FIELDS, type Rule } from './session-fields.ts';
+
+/** Models of one request, `model` among them. */
+export const SESSION_MODELS_MAX = 3;
+
+/** A broken rule: where, and what it says. */
+interface Broken {
+  path: string;
+  rule: string;
+}
+
+/** Of a name that is told back. */
+const NAME_LENGTH_MAX = 100;
+
+const NOT_OPEN = 'must not be sent with a session token';
+
+/** The first field of a request to that path which is not open to sessions, as 400; `null` where all are. What is no object is for the schema to refuse. */
+export function closedField(path: string, body: unknown, { vendorOrigins }: OrganizationConfig): Failure | null {
+  if (!isRecord(body)) return null;
+  const vendorHosts = new Set(vendorOrigins.map((origin) => hostOf(new URL(origin))));
+  const broken = brokenMember(OPEN_FIELDS[path] ?? {}, body, '', vendorHosts);
+  if (!broken) return null;
+  const closed = CLOSED_FIELDS[path] ?? {};
+  const reason = Object.hasOwn(closed, broken.path) ? `: ${closed[broken.path]}` : '';
+  const param = clipped(broken.path);
+  return { status: 400, code: 'FIELD_NOT_ALLOWED', message: `${param}: ${broken.rule}${reason}`, param };
+}
+
+/** 400 for more models than a session may name, 403 for one that it was not created for; `null` where there is nothing against them. */
+export function closedModel(
+  organization: OrganizationConfig,
+  catalog: Catalog,
+  names: readonly string[],
+  session: Session | undefined,
+): Failure | null {
+  if (!session) return null;
+  if (names.length > SESSION_MODELS_MAX) {
+    const message = `models: a request with a session token names at most ${SESSION_MODELS_MAX} models, model among them`;
+    return { status: 400, code: 'BAD_REQUEST', message, param: 'models' };
+  }
+  const { models } = session;
+  if (!models) return null;
+  const open = new Set(models.flatMap((name) => modelKeys(organization, catalog, name, false)));
+  const closed = names.findIndex((name) => {
+    const keys = modelKeys(organization, catalog, name, true);
+    return !models.includes(name) && (keys.length === 0 || keys.some((key) => !open.has(key)));
+  });
+  if (closed < 0) return null;
+  const message = `the session was not created for the model ${clipped(JSON.stringify(names[closed]))}`;
+  return { status: 403, code: 'MODEL_NOT_ALLOWED', message, param: closed === 0 ? 'model' : 'models' };
+}
+
+/** The models that a name means, as `provider/model`; with those that stand in for it under a downgrade, where asked for. */
+function modelKeys(organization: OrganizationConfig, catalog: Catalog, name: string, standIns: boolean): string[] {
+  const wanted = wantedBy(organization, catalog, name).filter(({ onDowngrade }) => standIns || !onDowngrade);
+  return wanted.map(({ provider, model }) => `${provider}/${model}`);
+}
+
+function brokenMember(members: Members, value: Record<string, unknown>, path: string, vendorHosts: ReadonlySet<string>): Broken | null {
+  for (const [name, member] of Object.entries(value)) {
+    if (member === null) continue;
+    const at = path === '' ? name : `${path}.${name}`;
+    const rule = Object.hasOwn(members, name) ? members[name] : undefined;
+    const broken = rule === undefined ? { path: at, rule: NOT_OPEN } : brokenRule(rule, member, at, vendorHosts);
+    if (broken) return broken;
+  }
+  return null;
+}
+
+/** How deep this goes is bounded by the rules, which are finite. */
+function brokenRule(rule: Rule, value: unknown, path: string, vendorHosts: ReadonlySet<string>): Broken | null {
+  if (rule === 'any' || value === null) return null;
+  if (typeof rule === 'object' && 'text' in rule) {
+    return brokenRule(typeof value === 'object' ? rule.object : rule.text, value, path, vendorHosts);
+  }
+  if (rule === 'link') return typeof value === 'string' && isOpenLink(value, vendorHosts) ? null : { path, rule: LINK_RULE };
+  if (rule === 'content') return typeof value === 'string' && isContent(value) ? null : { path, rule: CONTENT_RULE };
+  if (typeof rule === 'object' && 'only' in rule) return brokenChoice(rule.only, value, path);
+  if (typeof value !== 'object') return null;
+  if (rule === 'value') return holdsObject(value) ? { path, rule: NOT_OPEN } : null;
+  if (Array.isArray(value)) return 'list' in rule ? brokenItem(rule.list, value, path, vendorHosts) : { path, rule: NOT_OPEN };
+  if ('list' in rule) return { path, rule: NOT_OPEN };
+  const members = value as Record<string, unknown>;
+  if ('members' in rule) return brokenMember(rule.members, members, path, vendorHosts);
+  return brokenType(rule, members, path, vendorHosts);
+}
+
+function brokenItem(rule: Rule, items: readonly unknown[], path: string, vendorHosts: ReadonlySet<string>): Broken | null {
+  for (const [index, item] of items.entries()) {
+    const broken = brokenRule(rule, item, `${path}.${index}`, vendorHosts);
+    if (broken) return broken;
+  }
+  return null;
+}
+
+function brokenType(
+  { types, untyped }: Extract<Rule, { types: unknown }>,
+  { type, ...members }: Record<string, unknown>,
+  path: string,
+  vendorHosts: ReadonlySet<string>,
+): Broken | null {
+  if (type == null && untyped) return brokenMember(untyped, members, path, vendorHosts);
+  const known = typeof type === 'string' && Object.hasOwn(types, type) ? types[type] : undefined;
+  if (!known) {
+    const named = type == null ? '' : ` as ${clipped(JSON.stringify(type))}`;
+    return { path: `${path}.type`, rule: `${NOT_OPEN}${named}; open are ${Object.keys(types).join(', ')}` };
+  }
+  const broken = brokenMember(known.members, members, path, vendorHosts);
+  if (broken || known.needs === undefined) return broken;
+  const needed = members[known.needs];
+  if (typeof needed === 'string' && needed !== '') return null;
+  return { path: `${path}.${known.needs}`, rule: 'must be sent with a session token: without it this names what is stored at the vendor' };
+}
+
+function brokenChoice(only: readonly (string | boolean)[], value: unknown, path: string): Broken | null {
+  const chosen = Array.isArray(value) ? value : [value];
+  if (chosen.every((choice) => only.includes(choice as string))) return null;
+  return { path, rule: `${NOT_OPEN}, but for ${only.map((choice) => JSON.stringify(choice)).join(', ')}` };
+}
+
+/** A text, a number or a list of them names nothing that is in an account; an object may. */
+function holdsObject(value: object): boolean {
+  return !Array.isArray(value) || value.some((item) => typeof item === 'object' && item !== null);
+}
+
+const LINK_RULE = 'must be an https or http address, not at a vendor of the organization, or a data: URL';
+const CONTENT_RULE = 'must be the content itself, as a data: URL or in base64';
+
+/** Whatever stands at a vendor's own address may be a file of the organization's account. */
+function isOpenLink(link: string, vendorHosts: ReadonlySet<string>): boolean {
+  // Not parsed, because it may be many megabytes.
+  if (/^data:/i.test(link)) return true;
+  if (!URL.canParse(link)) return false;
+  const url = new URL(link);
+  return (url.protocol === 'https:' || url.protocol === 'http:') && !vendorHosts.has(hostOf(url));
+}
+
+function isContent(text: string): boolean {
+  return /^data:/i.test(text) || !/^\s*[a-z][\w+.-]*:/i.test(text);
+}
+
+function clipped(name: string): string {
+  return name.length <= NAME_LENGTH_MAX ? name : `${name.slice(0, NAME_LENGTH_MAX)}...`;
+}
+
+/** In one spelling: a name's last dot means nothing. */
+function hostOf({ hostname }: URL): string {
+  return hostname.replace(/\.$/, '');
+}
