@@ -194,9 +194,11 @@ describe("a browser's session", () => {
     expect((await compressBy(tenant.api, 'session-of-bob')).status).toBe(200);
   });
 
-  test('reads the profile, and is authorized for its own customer whoever it names', async () => {
+  test('reads the profile, and is authorized for its own customer alone', async () => {
     expect((await session.send('readCompressionProfile')).data.techniques.length).toBeGreaterThan(0);
-    const { data } = await session.send('authorizeCompression', { body: { customerId: 'bob' } });
+    const { refusal } = await session.send('authorizeCompression', { body: { customerId: 'bob' } });
+    expect(refusal.code).toBe('CUSTOMER_FORBIDDEN');
+    const { data } = await session.send('authorizeCompression', { body: { customerId: 'ann' } });
     expect(data).toEqual({ authorized: true, organizationId: tenant.organizationId, customerId: 'ann' });
   });
 
