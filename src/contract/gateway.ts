@@ -1,7 +1,8 @@
 /**
  * The gateway on the wire: OpenAI's own requests and answers, with a few fields of ours, and its operations in one table.
  *
- * Only what the service itself reads is checked; everything else in a body is between the caller and the vendor. Our
+ * Only what the service itself reads is checked; everything else in a body is between the caller and the vendor, but for
+ * browsers' sessions, to which only some fields are open (src/gateway/session-fields.ts). Our
  * fields (`customer`, `feature`, `tags`, `models`) are taken out before the vendor sees the body. The routes ask for no
  * vendor media type, and errors are in OpenAI's envelope.
  */
@@ -46,9 +47,11 @@ export const GatewayCustomer = z.preprocess(
 
 /** The fields that are ours; no vendor sees them. */
 const ownFields = {
-  customer: GatewayCustomer.optional().describe('Who is metered: an id or an object; else the header x-usage-customer-id, else `default`'),
-  feature: label.nullish().describe('Feature of the application that calls'),
-  tags: z.array(label).max(TAGS_MAX).nullish().describe('Labels to report by'),
+  customer: GatewayCustomer.optional().describe(
+    'Who is metered: an id or an object; else the header x-usage-customer-id, else `default`. With a session token only its own id',
+  ),
+  feature: label.nullish().describe('Feature of the application that calls; a session token has its own'),
+  tags: z.array(label).max(TAGS_MAX).nullish().describe('Labels to report by; a session token has its own'),
 };
 
 const ModelRequest = z.looseObject({
@@ -58,7 +61,7 @@ const ModelRequest = z.looseObject({
     .array(modelName)
     .max(FALLBACK_MODELS_MAX)
     .nullish()
-    .describe('Tried in order after `model` when a vendor fails for a passing reason'),
+    .describe('Tried in order after `model` when a vendor fails for a passing reason; with a session token two at most'),
   user: z.string().nullish().describe("The customer's user"),
 });
 

@@ -290,7 +290,7 @@ const CLOSED_IN_BOTH = {
   tags: PERSON,
   metadata: KEEPING,
   moderation: PRICE,
-  // A browser could lay what it does at another user's door, or crowd another's place in the cache.
+  // With these, a browser could have another user blamed, or push another's prompts out of the vendor's cache.
   safety_identifier: PERSON,
   prompt_cache_key: KEEPING,
   prompt_cache_options: REFERENCE,

@@ -145,7 +145,9 @@ export const EXAMPLES: Record<ExampleId, Example> = {
   readCompressionSummary: {},
   startCompressionJob: { body: { profile: { techniques: ['json', 'toon'] } } },
   readCompressionJob: { params: { jobId: '$ESTIMATE_ID' } },
-  createClientSession: { body: { customerId, customerUserId: 'user-1' } },
+  createClientSession: {
+    body: { customerId, customerUserId: 'user-1', feature: 'chat', tags: ['web'], models: ['service/standard', 'openai/gpt-5.2'] },
+  },
   createGatewaySession: { body: { customerId } },
   createEmbedSession: {
     body: { customerId, origins: ['https://app.example.com'], theme: 'auto', variant: 'detailed' },
