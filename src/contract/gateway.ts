@@ -2,9 +2,9 @@
  * The gateway on the wire: OpenAI's own requests and answers, with a few fields of ours, and its operations in one table.
  *
  * Only what the service itself reads is checked; everything else in a body is between the caller and the vendor, but for
- * browsers' sessions, to which only some fields are open (src/gateway/session-fields.ts). Our
- * fields (`customer`, `feature`, `tags`, `models`) are taken out before the vendor sees the body. The routes ask for no
- * vendor media type, and errors are in OpenAI's envelope.
+ * browsers' sessions, to which only some fields are open (src/gateway/session-fields.ts). Our fields (`customer`, `feature`,
+ * `tags`, `models`) are taken out before the vendor sees the body. The routes ask for no vendor media type, and errors are
+ * in OpenAI's envelope.
  */
 import { z } from 'zod';
 import { CustomerIdentity, ReasoningFields } from './calls.ts';
@@ -47,7 +47,7 @@ export const GatewayCustomer = z.preprocess(
 
 /** The fields that are ours; no vendor sees them. */
 const ownFields = {
-  customer: GatewayCustomer.optional().describe(
+  customer: GatewayCustomer.nullish().describe(
     'Who is metered: an id or an object; else the header x-usage-customer-id, else `default`. With a session token only its own id',
   ),
   feature: label.nullish().describe('Feature of the application that calls; a session token has its own'),

@@ -13,7 +13,7 @@ import type { Attempt, Endpoint } from './models.ts';
 
 /** Whom a request names, and how it may be told apart in reports. */
 export interface NamedCustomer {
-  customer?: z.infer<typeof GatewayCustomer> | undefined;
+  customer?: z.infer<typeof GatewayCustomer> | null | undefined;
   feature?: string | null | undefined;
   tags?: string[] | null | undefined;
   user?: string | null | undefined;
@@ -45,7 +45,8 @@ const USER_LENGTH_MAX = 255;
 
 /** Who is metered, and what the call is filed under: as the session says; else as the body and the header do. */
 export function identify(request: NamedCustomer, header: string | null, session: Session | undefined): BeginFields | Failure {
-  const { customer = {}, user } = request;
+  const { user } = request;
+  const customer = request.customer ?? {};
   const { feature, tags } = session ?? request;
   const { customerId: named = header ?? undefined, ...contact } = customer;
   if (session && named !== undefined && named !== session.customerId) {
