@@ -10,7 +10,7 @@ import { increment } from '../../durable-objects/customer/commands/meters.ts';
 import { debitDue, type Reporter, reportDue } from '../../durable-objects/customer/commands/settlement.ts';
 import * as subscription from '../../durable-objects/customer/commands/subscription.ts';
 import { deliver } from '../../durable-objects/customer/outbox.ts';
-import type { BeginCommand, EndCommand, FinishCommand } from '../../durable-objects/customer/protocol.ts';
+import type { BeginCommand, CallKey, EndCommand, FinishCommand } from '../../durable-objects/customer/protocol.ts';
 import { CustomerStore } from '../../durable-objects/customer/store.ts';
 import { Plan } from '../../src/contract/plans.ts';
 import type { Account, ChangeStrategy, Contact } from '../../src/domain/account.ts';
@@ -25,7 +25,7 @@ import { bindings, customerStub } from './worker.ts';
 type Opening = Partial<BeginCommand['request']> & { untold?: boolean; firstAtMs?: number | null };
 
 export interface Clockwork {
-  begin(callId: string, atMs: number, more?: Partial<BeginCommand['request']>): ReturnType<typeof calls.begin>;
+  begin(callId: string, atMs: number, more?: Partial<BeginCommand['request']>, key?: CallKey): ReturnType<typeof calls.begin>;
   end(callId: string, atMs: number, more?: Partial<EndCommand['request']>, price?: ResolvedPrice): ReturnType<typeof calls.end>;
   void(callId: string, atMs: number): void;
   /** The begin of a call that the service makes itself, of which nobody is told before its end where it is `untold`. */
@@ -104,13 +104,13 @@ export async function withObject(
       answered: true,
     });
     const object: Clockwork = {
-      begin: (callId, atMs, more = {}) =>
+      begin: (callId, atMs, more = {}, key = { source: 'explicit', callId, claimedAtMs: atMs }) =>
         calls.begin(at(atMs), {
           organizationId,
           customerId,
           defaultPlan,
           contact,
-          key: { source: 'explicit', callId, claimedAtMs: atMs },
+          key,
           fingerprint: JSON.stringify(more),
           request: { requested: {}, pricingMode: 'standard', ...more },
           tierHints: {},

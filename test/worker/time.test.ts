@@ -134,10 +134,11 @@ describe('rolling calls', () => {
 });
 
 describe('retention', () => {
+  const somewhere = { prepare: () => ({ bind: () => ({}) }), batch: () => Promise.resolve([]) } as unknown as D1Database;
+
   test('answers are replayed for 48 hours after the call finished, calls stay 7 days, hours 100 days, and what D1 lacks stays', async () => {
     await withObject({ name: 'P', limitType: 'BLOCK' }, async (object) => {
       const nowhere = { batch: () => Promise.reject(new Error('D1 is away')) } as unknown as D1Database;
-      const somewhere = { prepare: () => ({ bind: () => ({}) }), batch: () => Promise.resolve([]) } as unknown as D1Database;
       accepted(object.begin('a', START));
       accepted(object.end('a', START + HOUR / 2));
       const finished = START + HOUR / 2;
@@ -161,6 +162,26 @@ describe('retention', () => {
       expect(object.rows('usage_hours')).toBe(1);
       object.housekeep(finished + 101 * DAY);
       expect(object.rows('usage_hours')).toBe(0);
+    });
+  });
+
+  test("a session's key replays for 48 hours, and is free once the call is gone: the next call has another id", async () => {
+    await withObject({ name: 'P', limitType: 'NONE' }, async (object) => {
+      const begin = (atMs: number, feature = 'f') => object.begin('', atMs, { feature }, { source: 'session', hash: 'a'.repeat(32) });
+      const refusalOf = (answer: ReturnType<typeof begin>) => (answer.ok ? null : answer.refusal.code);
+      const first = accepted(begin(START)).callId;
+      expect(first).toMatch(/^dk-[0-9a-f]{64}-sa{32}-/);
+      accepted(object.end(first, START + 1_000));
+      expect(accepted(begin(START + DAY)).callId).toBe(first);
+      expect(refusalOf(begin(START + DAY, 'other'))).toBe('IDEMPOTENCY_KEY_CONFLICT');
+      await object.deliver(somewhere, START + 2 * DAY);
+      object.housekeep(START + 3 * DAY);
+      expect([refusalOf(begin(START + 3 * DAY)), refusalOf(begin(START + 3 * DAY, 'other'))]).toEqual(
+        Array.from({ length: 2 }, () => 'IDEMPOTENCY_KEY_CONFLICT'),
+      );
+      object.housekeep(START + 8 * DAY);
+      const next = accepted(begin(START + 8 * DAY, 'other')).callId;
+      expect([object.rows('calls'), next === first]).toEqual([1, false]);
     });
   });
 
