@@ -30,6 +30,12 @@ function failing(times: number, failure = new Error('the object is away')): { en
   return { env: { ...bindings, CUSTOMERS }, ends: () => ends };
 }
 
+test('the runtime reaches vendors by way of the public internet alone, and tells that a caller has left', () => {
+  const { Cloudflare: runtime } = globalThis as unknown as { Cloudflare: { compatibilityFlags: Record<string, boolean> } };
+  const { global_fetch_strictly_public, enable_request_signal } = runtime.compatibilityFlags;
+  expect([global_fetch_strictly_public, enable_request_signal]).toEqual([true, true]);
+});
+
 test('an object that is away as the call ends: the caller has its answer, and the usage is recorded afterwards', async () => {
   vendor.answers = answers;
   const tenant = await newTenant();
