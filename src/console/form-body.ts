@@ -25,7 +25,10 @@ export async function readFormWith(token: string, request: Request, bytesMax: nu
   const body = request.body as ReadableStream<Uint8Array> | null;
   if (!body) return { kind: 'foreign' };
   const head = await readHead(body, HEAD_BYTES);
-  if (!new TextDecoder().decode(head.subarray(0, HEAD_BYTES)).includes(token)) return { kind: 'foreign' };
+  if (!new TextDecoder().decode(head.subarray(0, HEAD_BYTES)).includes(token)) {
+    body.cancel().catch(() => undefined);
+    return { kind: 'foreign' };
+  }
   const rest = await readBounded(body, Math.max(0, bytesMax - head.length));
   return parseForm(request, rest && joined([head, rest], head.length + rest.length), bytesMax);
 }

@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ensureDemoOrganization } from '../../src/cli/demo-organization.ts';
 import { bundle, freePort, type Server, startServer } from '../../src/cli/server.ts';
+import { createApiKey } from '../../src/platform/api-key.ts';
 import { Api } from '../support/api.ts';
 
 export interface BrowserServer extends Server {
@@ -21,7 +22,7 @@ const secret = () => randomBytes(32).toString('base64url');
 export async function startBrowserServer(): Promise<BrowserServer> {
   const stateDir = await mkdtemp(join(tmpdir(), 'callmeter-browser-'));
   const operatorToken = secret();
-  const demoKey = `utk-${secret()}`;
+  const demoKey = createApiKey('utk-');
   await bundle(stateDir);
   const vars = { OPERATOR_TOKEN: operatorToken, SESSION_SECRET: secret(), VENDOR_KEY_SECRET: secret(), CONFIG_TTL_MS: 300 };
   const server = await startServer({ port: await freePort(0), stateDir, vars });

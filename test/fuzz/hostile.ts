@@ -8,6 +8,8 @@
 import type { Random } from '../crash/random.ts';
 
 const DEEP_LEVELS = 30_000;
+/** What a body may still have. */
+const ALLOWED_LEVELS = 90;
 /** Where a body may have 300 KiB, or megabytes. */
 const SAMPLE_LEVELS = 140_000;
 const DEEPEST_LEVELS = 1_000_000;
@@ -16,7 +18,7 @@ const MARKS: Record<string, () => string> = {
   '@@deep-array@@': () => nested('[', ']', DEEP_LEVELS),
   '@@deep-object@@': () => nested('{"a":', '}', 10_000),
   '@@deep-mixed@@': () => nested('[{"a":', '}]', 7_000),
-  '@@somewhat-deep@@': () => nested('[', ']', 1_500),
+  '@@somewhat-deep@@': () => nested('[', ']', ALLOWED_LEVELS),
   '@@deeper-array@@': () => nested('[', ']', SAMPLE_LEVELS),
   '@@deepest-array@@': () => nested('[', ']', DEEPEST_LEVELS),
   '@@1e999@@': () => '1e999',

@@ -287,7 +287,7 @@ describe('with a vendor', () => {
     const requests = vendorAnswers(() => Response.json(completion()));
     const deep = `{"customerId":"deep-request","vendor":{"url":"${URL_CHAT}","body":{"a":${'['.repeat(30_000)}${']'.repeat(30_000)}}}}`;
     const { status } = await tenant.api.send('makeCall', { body: deep });
-    expect(status).toBe(400);
+    expect(status).toBe(413);
     expect(requests).toEqual([]);
   });
 
