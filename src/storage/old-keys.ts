@@ -31,13 +31,11 @@ let triedAtMs = Number.NEGATIVE_INFINITY;
 
 /** Whether a key without a checksum has to be looked up; it is unknown or revoked where not. */
 export async function mayBeOldKey(env: Env, keyHash: string, nowMs: number): Promise<boolean> {
-  const shortHash = keyHash.slice(0, SHORT_HASH_LENGTH);
-  if (known?.shortHashes?.has(shortHash)) return true;
   if (!isFresh(nowMs) && nowMs - triedAtMs >= READ_TIMEOUT_MS) {
     triedAtMs = nowMs;
     await readOldKeys(env, nowMs);
   }
-  return !isFresh(nowMs) || !known?.shortHashes || known.shortHashes.has(shortHash);
+  return !isFresh(nowMs) || !known?.shortHashes || known.shortHashes.has(keyHash.slice(0, SHORT_HASH_LENGTH));
 }
 
 function isFresh(nowMs: number): boolean {
