@@ -68,6 +68,11 @@ describe.concurrent('npm run operator', () => {
     expect(json.items).toContainEqual(expect.objectContaining({ organizationId: org, name: 'Acme Ltd' }));
     expect(await changed('organizations', 'update', org, '--name', 'Acme')).toMatchObject({ name: 'Acme' });
     expect((await both('organizations', 'show', org)).text).toMatch(/^Name +Acme$/m);
+    for (const value of [true, false]) {
+      expect(await changed('organizations', 'update', org, '--allow-unpriced-models', String(value))).toMatchObject({
+        allowUnpricedModels: value,
+      });
+    }
   });
 
   test('outbox: list and resend, and how much there is in health', async () => {
@@ -257,6 +262,7 @@ describe.concurrent('npm run operator', () => {
     [['keys', 'revoke', 'x'], 'keys revoke <org> <keyId>'],
     [['organizations', 'create'], '--name is required'],
     [['organizations', 'update', 'x'], '--default-plan-id'],
+    [['organizations', 'update', 'x', '--allow-unpriced-models', 'maybe'], '--allow-unpriced-models must be true or false'],
     [['organizations', 'list', '--nonsense'], '--nonsense'],
     [['organizations', 'list', '--limit', '0'], '--limit'],
     [['plans', 'put', 'x', 'y', 'no-such-file'], 'cannot be read'],

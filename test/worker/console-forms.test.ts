@@ -74,6 +74,12 @@ describe('organizations', () => {
     const { headers } = await done(`${base}/settings`, `${base}/settings`, { name: 'Renamed', defaultPlanId: 'test' });
     expect((await visitor.read(headers.get('Location') ?? '')).text).toContain('The settings are saved');
     expect((await operator.send('readOrganization', { params: { org } })).data).toMatchObject({ name: 'Renamed', defaultPlanId: 'test' });
+    await done(`${base}/settings`, `${base}/settings`, { name: 'Renamed', defaultPlanId: 'test', allowUnpricedModels: 'on' });
+    expect((await operator.send('readOrganization', { params: { org } })).data.allowUnpricedModels).toBe(true);
+    expect(await lastEvent()).toMatchObject({ before: { allowUnpricedModels: false }, after: { allowUnpricedModels: true } });
+    expect((await visitor.form(`${base}/settings`, `${base}/settings`)).allowUnpricedModels).toBe('on');
+    await done(`${base}/settings`, `${base}/settings`, { name: 'Renamed', defaultPlanId: 'test', allowUnpricedModels: [] });
+    expect((await operator.send('readOrganization', { params: { org } })).data.allowUnpricedModels).toBe(false);
     await refused(`${base}/settings`, `${base}/settings`, { name: '' }, 'name', 'must not be empty');
     await done(`${base}/settings`, `${base}/settings`, { sampleBytesMax: '2,097,152' });
     expect((await operator.send('readOrganization', { params: { org } })).data).toMatchObject({

@@ -17,7 +17,7 @@ describe('organizations', () => {
   test('are created with a given id, once; the same again is the same, another name is a conflict', async () => {
     const organizationId = crypto.randomUUID();
     const first = await operator.send('createOrganization', { body: { name: 'Acme', organizationId } });
-    expect(first.data).toMatchObject({ organizationId, name: 'Acme', defaultPlanId: null });
+    expect(first.data).toMatchObject({ organizationId, name: 'Acme', defaultPlanId: null, allowUnpricedModels: false });
     expect((await operator.send('createOrganization', { body: { name: 'Acme', organizationId } })).data).toEqual(first.data);
     expect((await operator.send('createOrganization', { body: { name: 'Other', organizationId } })).refusal.code).toBe('CONFLICT');
     expect((await operator.send('createOrganization', { body: { name: 'Acme', organizationId: 'acme' } })).refusal.message).toContain(
