@@ -28,11 +28,11 @@ export function announceBacklog(announcer: Announcer, organizationId: string, ol
 export async function announceSetAside(announcer: Announcer, store: CustomerStore, now: () => number): Promise<void> {
   const organizationId = store.account()?.organizationId;
   if (organizationId === undefined || !store.isAnnouncementDue(now())) return;
-  const told = store.setAsideState();
+  const told = store.setAside.state();
   const isTold = await announce(announcer, setAsideKey(organizationId, announcer.objectId), told.rows === 0 ? null : told);
   const nowMs = now();
   store.transaction(nowMs, () => {
-    const { rows, oldestMs } = store.setAsideState();
+    const { rows, oldestMs } = store.setAside.state();
     if (!isTold) store.announceAt(nowMs + RETRY_MS);
     // What changed meanwhile stays due.
     else if (rows === told.rows && oldestMs === told.oldestMs) store.announceAt(rows === 0 ? null : nowMs + RENEWAL_MS);

@@ -33,7 +33,7 @@ export function presentForOperator(account: Account, store: CustomerStore, model
     },
     credits: wallet.credits.map(presentCredit),
     ledger: store.recentEntries(RECENT_ENTRIES_MAX).map(presentEntry),
-    outbox: { pending, oldestAt: oldestMs === null ? null : iso(oldestMs), failures, lastError, setAside: store.setAsideState().rows },
+    outbox: { pending, oldestAt: oldestMs === null ? null : iso(oldestMs), failures, lastError, setAside: store.setAside.state().rows },
   };
 }
 

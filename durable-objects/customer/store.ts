@@ -18,7 +18,7 @@ import { type DerivedKey, KeyTable, type UsedKey } from './tables/keys.ts';
 import { LedgerTable, type StoredEntry } from './tables/ledger.ts';
 import { MeterEventTable } from './tables/meter-events.ts';
 import { type Delivery, type OutboxPage, type OutboxRow, OutboxTable, type PlacedRow } from './tables/outbox.ts';
-import { type SetAsideChange, type SetAsideState, SetAsideTable } from './tables/set-aside.ts';
+import { SetAsideTable } from './tables/set-aside.ts';
 import { UsageHourTable } from './tables/usage-hours.ts';
 import { type UnwrittenCall, UnwrittenCalls } from './unwritten-calls.ts';
 
@@ -48,11 +48,12 @@ const PRUNE_INTERVAL_MS = HOUR_MS;
 
 export class CustomerStore {
   readonly usageHours: UsageHourTable;
+  /** To be read; what changes it is below. */
+  readonly setAside: SetAsideTable;
   readonly #storage: DurableObjectStorage;
   readonly #calls: CallTable;
   readonly #keys: KeyTable;
   readonly #outbox: OutboxTable;
-  readonly #setAside: SetAsideTable;
   readonly #meterEvents: MeterEventTable;
   readonly #ledger: LedgerTable;
   readonly #charges: ChargeTable;
@@ -73,7 +74,7 @@ export class CustomerStore {
     this.#calls = new CallTable(storage.sql);
     this.#keys = new KeyTable(storage.sql);
     this.#outbox = new OutboxTable(storage.sql);
-    this.#setAside = new SetAsideTable(storage.sql);
+    this.setAside = new SetAsideTable(storage.sql);
     this.#meterEvents = new MeterEventTable(storage.sql);
     this.#ledger = new LedgerTable(storage.sql);
     this.#charges = new ChargeTable(storage.sql);
@@ -357,12 +358,12 @@ export class CustomerStore {
   outboxSent({ rows, place }: OutboxPage, nowMs: number): void {
     this.#outbox.drop(place);
     this.#deliveredAtMs = nowMs;
-    if (this.#setAside.drop(rows)) this.announceAt(nowMs);
+    if (this.setAside.drop(rows)) this.announceAt(nowMs);
   }
 
   /** Sets the oldest change aside, because D1 refused it for what is in it. Returns whether the row was not set aside before. */
   outboxRefused(row: PlacedRow, reason: string, nowMs: number): boolean {
-    const isNew = this.#setAside.add(row, reason, nowMs);
+    const isNew = this.setAside.add(row, reason, nowMs);
     this.#outbox.drop(row.place);
     this.announceAt(nowMs);
     return isNew;
@@ -370,19 +371,11 @@ export class CustomerStore {
 
   /** Queues what is set aside again. Returns how many rows that are. */
   resendSetAside(nowMs: number): number {
-    const rows = this.#exists ? this.#setAside.queueAgain(nowMs) : 0;
+    const rows = this.#exists ? this.setAside.queueAgain(nowMs) : 0;
     if (rows === 0) return 0;
     this.announceAt(nowMs);
     this.#wakeForOutbox(nowMs);
     return rows;
-  }
-
-  setAsideAfter(place: number, rowsMax: number): SetAsideChange[] {
-    return this.#exists ? this.#setAside.list(place, rowsMax) : [];
-  }
-
-  setAsideState(): SetAsideState {
-    return this.#setAside.state();
   }
 
   /** Whether the operator is to be told of what is set aside. */

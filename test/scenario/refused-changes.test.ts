@@ -232,6 +232,19 @@ describe('a change that is set aside', () => {
     });
   });
 
+  test('keeps entries of the ledger and meter events as well', async () => {
+    const plan = { ...PLAN, customMeters: { CUSTOM1: { label: 'Pages', included: 10 } } };
+    await withObject(plan, async (object) => {
+      accepted(object.begin('a', START));
+      // The newest entry of a unit stays anyway.
+      for (const amount of [5n, 6n]) accepted(object.grant('USD', amount, START));
+      accepted(object.increment(2, START));
+      await drain(object, faultyD1({ refuses: () => true }), START + 1_000);
+      object.housekeep(START + 60 * DAY_MS);
+      expect([object.rows('ledger'), object.rows('meter_events')]).toEqual([2, 1]);
+    });
+  });
+
   test('is sent with the next change of the same row, and where that is refused too it stays, logged once', async () => {
     await withObject(PLAN, async (object, { organizationId, customerId }) => {
       accepted(object.begin('bad', START));

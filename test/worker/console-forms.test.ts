@@ -86,7 +86,7 @@ describe('organizations', () => {
       name: 'Renamed',
       sampleBytesMax: 2_097_152,
     });
-    await refused(`${base}/settings`, `${base}/settings`, { sampleBytesMax: '1 MB' }, 'sampleBytesMax', 'expected number');
+    await refused(`${base}/settings`, `${base}/settings`, { sampleBytesMax: '1 MB' }, 'sampleBytesMax', 'must be a number');
     const values = await visitor.form(`${base}/settings`, `${base}/settings`, { defaultPlanId: 'nothing' });
     expect((await visitor.post(`${base}/settings`, values)).text).toContain('no such plan');
   });

@@ -96,6 +96,9 @@ describe('changes that D1 refused', () => {
     expect(await list(other)).toEqual({ items: [], nextCursor: null });
     expect((await resend(other)).data).toEqual({ rows: 0, customers: 0, more: false });
     expect(await eventsOf(other, 'outbox.resend')).toEqual([]);
+    const object = customerStub(tenant.organizationId, 'ann');
+    expect(await object.listSetAside({ organizationId: other.organizationId, afterPlace: 0, rowsMax: 10 })).toBeNull();
+    expect(await object.resendSetAside(other.organizationId)).toBe(0);
     const nowhere = { org: crypto.randomUUID() };
     expect((await operator.send('listOutbox', { params: nowhere })).refusal.code).toBe('NOT_FOUND');
     expect((await operator.send('resendOutbox', { params: nowhere })).refusal.code).toBe('NOT_FOUND');

@@ -7,7 +7,7 @@ import type { Context } from './context.ts';
 export function listSetAside({ store }: Context, { organizationId, afterPlace, rowsMax }: ListSetAsideCommand): CustomerSetAside | null {
   const account = store.account();
   if (account?.organizationId !== organizationId) return null;
-  return { customerId: account.customerId, changes: store.setAsideAfter(afterPlace, rowsMax) };
+  return { customerId: account.customerId, changes: store.setAside.list(afterPlace, rowsMax) };
 }
 
 /** Answers how many rows are queued again. */
