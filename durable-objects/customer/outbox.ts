@@ -24,6 +24,8 @@ const BACKOFF_BASE_MS = 1_000;
 const BACKOFF_MAX_MS = 30_000;
 /** The second failure in a row is announced, and every hundredth after it. */
 const ANNOUNCE_EVERY_FAILURES = 100;
+/** While a customer has more set aside than this, the event log takes no more of it: a list shows them all. */
+const LOGGED_MAX = 100;
 
 export interface OutboxContext {
   store: CustomerStore;
@@ -33,7 +35,7 @@ export interface OutboxContext {
   now: () => number;
 }
 
-/** A round: how many batches it may still send, and what it set aside for the first time. */
+/** A round: how many batches it may still send, and what it set aside that is to be logged. */
 interface Round extends OutboxContext {
   batchesLeft: number;
   refused: { kind: string; id: string; reason: string }[];
@@ -96,7 +98,7 @@ async function send(round: Round, rows: readonly PlacedRow[]): Promise<void> {
 
 function setAside({ store, objectId, now, refused }: Round, row: PlacedRow, reason: string): void {
   const isNew = store.transaction(now(), () => store.outboxRefused(row, reason, now()));
-  if (isNew) refused.push({ kind: row.kind, id: row.id, reason });
+  if (isNew && store.setAside.state().rows <= LOGGED_MAX) refused.push({ kind: row.kind, id: row.id, reason });
   log('warn', 'outbox_change_set_aside', { objectId, kind: row.kind, reason });
 }
 

@@ -101,7 +101,7 @@ describe('changes that D1 refuses for what is in them', () => {
     );
   });
 
-  test('are found in a bounded number of batches an alarm, also where all 400 of a batch are refused', async () => {
+  test('are found in a bounded number of batches an alarm, also where all 400 of a batch are refused, and logged up to a bound', async () => {
     await withObject(PLAN, async (object, { organizationId }) => {
       for (let n = 0; n < 399; n += 1) accepted(object.begin(idOf(n), START));
       const refuses = (id: string) => id.startsWith('c');
@@ -118,6 +118,10 @@ describe('changes that D1 refuses for what is in them', () => {
       expect(object.rows('set_aside')).toBe(400);
       expect(batches).toBeLessThan(1_500);
       expect(await callsInD1(organizationId)).toEqual([]);
+      const events = await bindings.DB.prepare('SELECT COUNT(*) AS n FROM operator_events WHERE organization_id = ?')
+        .bind(organizationId)
+        .first();
+      expect(events, 'the event log is bounded').toEqual({ n: 100 });
     });
   });
 
