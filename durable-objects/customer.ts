@@ -15,6 +15,7 @@ import type { Call } from '../src/domain/call.ts';
 import { receiveCommand } from '../src/domain/command-json.ts';
 import type { Env } from '../src/env.ts';
 import { log } from '../src/platform/log.ts';
+import { markErased } from '../src/storage/erasure.ts';
 import { takeBackAnnouncements } from './customer/announcements.ts';
 import * as calls from './customer/commands/calls.ts';
 import { compressPrompt, isOutOfCredit } from './customer/commands/compression.ts';
@@ -184,9 +185,14 @@ export class Customer extends DurableObject<Env> {
 
   /**
    * Erases the customer: everything that the object holds. Answers whether there was anything. A delivery to D1 that is
-   * under way is waited for, so that nothing arrives there after this.
+   * under way is waited for, so that nothing arrives there after this; one that was given up finds the subscription marked.
    */
   async erase(organizationId: string): Promise<boolean> {
+    await this.#alarmRun;
+    const account = this.#store.account();
+    if (account?.organizationId !== organizationId) return false;
+    await markErased(this.env, account.subscription.id, Date.now());
+    // An alarm may have come meanwhile.
     await this.#alarmRun;
     return this.ctx.blockConcurrencyWhile(async () => {
       if (this.#store.account()?.organizationId !== organizationId) return false;

@@ -2,10 +2,11 @@
  * What D1 gets to see of a customer: which row of which table each change becomes.
  *
  * Each table is written by one `INSERT ... SELECT` of a JSON array, guarded by the row's revision: a row that is sent
- * twice, or late, changes nothing. The columns are those of `src/storage/schema.ts`.
+ * twice, or late, changes nothing. It is guarded by the subscription too: one that was erased gets no row any more. The columns are those of `src/storage/schema.ts`.
  */
 import type { Account } from '../../src/domain/account.ts';
 import type { Call } from '../../src/domain/call.ts';
+import { lowerCase } from '../../src/domain/case-search.ts';
 import type { MeterEvent } from '../../src/domain/custom-meter.ts';
 import type { LedgerEntry } from '../../src/domain/wallet.ts';
 import type { OutboxRow } from './tables/outbox.ts';
@@ -49,19 +50,22 @@ export function projectionStatements(db: D1Database, account: Account, rows: rea
   const { organizationId } = account;
   const records = (kind: OutboxRow['kind']) =>
     rows.flatMap(({ kind: of, id, record }) => (of === kind && record !== null ? [{ id, record }] : []));
+  const { id: subscriptionId } = account.subscription;
   const customers = rows.some(({ kind }) => kind === 'customer') ? [projectCustomer(account)] : [];
   const calls = records('call').map(({ record }) => projectCall(organizationId, record));
   return [
-    ...upserts(db, 'customers', customers),
-    ...upserts(db, 'calls', calls),
+    ...upserts(db, subscriptionId, 'customers', customers),
+    ...upserts(db, subscriptionId, 'calls', calls),
     ...(calls.length > 0 ? COUNT_USAGE.map((sql) => db.prepare(sql)) : []),
     ...upserts(
       db,
+      subscriptionId,
       'meter_events',
       records('meter_event').map(({ record }) => projectMeterEvent(organizationId, record)),
     ),
     ...upserts(
       db,
+      subscriptionId,
       'credit_entries',
       records('credit_entry').map(({ id, record }) => projectCreditEntry(account, Number(id), record)),
     ),
@@ -69,7 +73,7 @@ export function projectionStatements(db: D1Database, account: Account, rows: rea
 }
 
 /** One statement for all rows, or several where their values would be too long for one. */
-function upserts(db: D1Database, table: keyof typeof TABLES, rows: readonly Row[]): D1PreparedStatement[] {
+function upserts(db: D1Database, subscriptionId: string, table: keyof typeof TABLES, rows: readonly Row[]): D1PreparedStatement[] {
   const [first] = rows;
   if (!first) return [];
   const { key, integers }: { key: readonly string[]; integers: readonly string[] } = TABLES[table];
@@ -80,8 +84,9 @@ function upserts(db: D1Database, table: keyof typeof TABLES, rows: readonly Row[
     return integers.includes(name) ? `CAST(${value} AS INTEGER)` : value;
   });
   const updates = names.filter((name) => !key.includes(name)).map((name) => `${name} = excluded.${name}`);
-  const sql = `WITH sent AS MATERIALIZED (SELECT jsonb(value) AS row FROM json_each(?))
-    INSERT INTO ${table} (${names.join(', ')}) SELECT ${values.join(', ')} FROM sent WHERE true
+  const sql = `WITH sent AS MATERIALIZED (SELECT jsonb(value) AS row FROM json_each(?1))
+    INSERT INTO ${table} (${names.join(', ')}) SELECT ${values.join(', ')} FROM sent
+    WHERE NOT EXISTS (SELECT 1 FROM erased_subscriptions WHERE subscription_id = ?2)
     ON CONFLICT (${key.join(', ')}) DO UPDATE SET ${updates.join(', ')} WHERE excluded.revision > ${table}.revision`;
   const chunks: string[][] = [];
   let length = Number.POSITIVE_INFINITY;
@@ -93,7 +98,7 @@ function upserts(db: D1Database, table: keyof typeof TABLES, rows: readonly Row[
     }
     chunks.at(-1)?.push(row);
   }
-  return chunks.map((chunk) => db.prepare(sql).bind(`[${chunk.join(',')}]`));
+  return chunks.map((chunk) => db.prepare(sql).bind(`[${chunk.join(',')}]`, subscriptionId));
 }
 
 /** The row as an array. The record goes as it is, and what `->>` makes of it is the same text again. */
@@ -108,6 +113,8 @@ function projectCustomer(account: Account): Row {
     organization_id: account.organizationId,
     customer_id: account.customerId,
     friendly_name: contact.friendlyName ?? null,
+    customer_id_lower: lowerCase(account.customerId),
+    friendly_name_lower: contact.friendlyName === undefined ? null : lowerCase(contact.friendlyName),
     email: contact.email ?? null,
     stripe_customer_id: contact.stripeCustomerId ?? null,
     subscription_id: subscription.id,

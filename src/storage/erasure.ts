@@ -1,7 +1,13 @@
 /**
- * The erasure of a customer's rows in D1.
+ * The erasure of a customer's rows in D1, and the mark that keeps what is still on its way to D1 from bringing them back.
  */
+import { lt } from 'drizzle-orm';
 import type { Env } from '../env.ts';
+import { database } from './database.ts';
+import { erasedSubscriptions } from './schema.ts';
+
+/** Far longer than D1 works on any query. */
+const MARK_RETENTION_MS = 48 * 3_600_000;
 
 /** The tables that hold something of a customer, in the order in which they are emptied, by the name that the answer gives them. An organization's sums follow the hours. */
 export const ERASED_TABLES = {
@@ -30,6 +36,21 @@ const KEYS: Readonly<Record<string, string>> = {
 /** Rows that one statement removes: samples are up to 300 KiB each. */
 const DELETE_ROWS_MAX = 5_000;
 const DELETE_SAMPLES_MAX = 200;
+
+/**
+ * To be called before anything is erased. From then on no batch of the subscription writes to D1, also none that was given up
+ * and that D1 runs later.
+ */
+export async function markErased(env: Env, subscriptionId: string, nowMs: number): Promise<void> {
+  await database(env.DB).insert(erasedSubscriptions).values({ subscriptionId, erasedAtMs: nowMs }).onConflictDoNothing();
+}
+
+/** Removes marks that no batch can meet any more. */
+export async function deleteOldMarks(env: Env, nowMs: number): Promise<void> {
+  await database(env.DB)
+    .delete(erasedSubscriptions)
+    .where(lt(erasedSubscriptions.erasedAtMs, nowMs - MARK_RETENTION_MS));
+}
 
 /** Removes every row of the customer, and says how many there were of each kind. */
 export async function eraseProjection(

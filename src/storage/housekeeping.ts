@@ -5,6 +5,7 @@ import { lt, sql } from 'drizzle-orm';
 import type { PriceSnapshot } from '../catalog/prices.ts';
 import type { Env } from '../env.ts';
 import { database } from './database.ts';
+import { deleteOldMarks } from './erasure.ts';
 import { operatorIdempotency } from './schema.ts';
 
 const DAY_MS = 24 * 3_600_000;
@@ -26,6 +27,7 @@ export async function deleteExpired(env: Env, nowMs: number): Promise<void> {
     if (meta.changes < DELETE_ROWS_MAX) break;
   }
   await deleteExpiredSamples(env, nowMs);
+  await deleteOldMarks(env, nowMs);
   await db.delete(operatorIdempotency).where(lt(operatorIdempotency.expiresAtMs, nowMs));
 }
 

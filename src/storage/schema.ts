@@ -172,6 +172,9 @@ export const customers = sqliteTable(
     organizationId: text('organization_id').notNull(),
     customerId: text('customer_id').notNull(),
     friendlyName: text('friendly_name'),
+    /** Both in lower case, for the search. Rows from before there was one have the letters of ASCII alone in lower case until they change. */
+    customerIdLower: text('customer_id_lower'),
+    friendlyNameLower: text('friendly_name_lower'),
     email: text('email'),
     stripeCustomerId: text('stripe_customer_id'),
     subscriptionId: text('subscription_id').notNull(),
@@ -188,8 +191,20 @@ export const customers = sqliteTable(
   (table) => [
     primaryKey({ columns: [table.organizationId, table.customerId] }),
     index('customers_by_plan').on(table.organizationId, table.planId, table.customerId),
+    // The id as it is makes them all that a search reads before it knows its page.
+    index('customers_by_id_search').on(table.organizationId, table.customerIdLower, table.customerId),
+    index('customers_by_name_search').on(table.organizationId, table.friendlyNameLower, table.customerId),
   ],
 );
+
+/**
+ * Subscriptions of customers who were erased: the outbox's batches write nothing for them, also one that D1 runs after the
+ * erasure. A subscription's id is made with the account, stays while the account does, and says nothing of the customer.
+ */
+export const erasedSubscriptions = sqliteTable('erased_subscriptions', {
+  subscriptionId: text('subscription_id').primaryKey(),
+  erasedAtMs: integer('erased_at_ms').notNull(),
+});
 
 export const calls = sqliteTable(
   'calls',

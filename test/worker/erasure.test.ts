@@ -1,14 +1,17 @@
 /**
  * The erasure of a customer: nothing of it is left anywhere, nothing of anybody else is touched, and the id is free again.
  */
-import { runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
+import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
 import type { BeginCommand } from '../../durable-objects/customer/protocol.ts';
 import { sendCommand } from '../../src/domain/command-json.ts';
 import { backlogKey, type Env } from '../../src/env.ts';
 import { claimKey } from '../../src/storage/claims.ts';
+import { eraseProjection } from '../../src/storage/erasure.ts';
+import { deleteExpired } from '../../src/storage/housekeeping.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
 import { fundedCustomer } from '../support/customer.ts';
+import { accepted, withObject } from '../support/object.ts';
 import { bindings, customerStub, operator } from '../support/worker.ts';
 
 const PLAN = {
@@ -251,6 +254,134 @@ describe('an erasure', () => {
     expect(total(await rowsInD1(tenant, 'broken'))).toBe(0);
     expect((await erase('broken')).status).toBe(404);
   });
+});
+
+/** A D1 that takes the statements of a batch and is given up: when it runs them, nobody waits any more. */
+class LateD1 {
+  readonly #taken: { sql: string; values: unknown[] }[] = [];
+
+  prepare(sql: string) {
+    return { sql, values: [] as unknown[], bind: (...values: unknown[]) => ({ sql, values }) };
+  }
+
+  batch(statements: { sql: string; values: unknown[] }[]): Promise<never> {
+    this.#taken.push(...statements);
+    return Promise.reject(new Error('D1 did not answer in time'));
+  }
+
+  /** Runs what it took. Answers how many statements there were. */
+  async run(): Promise<number> {
+    await bindings.DB.batch(this.#taken.map(({ sql, values }) => bindings.DB.prepare(sql).bind(...values)));
+    return this.#taken.length;
+  }
+}
+
+const LATE = Date.UTC(2031, 0, 1);
+
+/** A customer with calls, a credit and a meter event, of whom a batch was given up. */
+async function givenUp(d1: LateD1): Promise<{ organizationId: string; customerId: string }> {
+  let whose = { organizationId: '', customerId: '' };
+  await withObject(PLAN, async (object, names) => {
+    whose = names;
+    accepted(object.begin('a', LATE));
+    accepted(object.end('a', LATE + 1, { modelUsed: 'm', providerUsed: 'p' }));
+    accepted(object.begin('b', LATE));
+    accepted(object.grant('USD', 5n, LATE));
+    accepted(object.increment(1, LATE));
+    await object.deliver(d1 as unknown as D1Database, LATE + 5_000);
+    expect(object.outbox()).toMatchObject({ failures: 1 });
+  });
+  // The object itself knows nothing of a customer who came into being beside it.
+  await evictDurableObject(customerStub(whose.organizationId, whose.customerId));
+  return whose;
+}
+
+/** As the operator's erasure does, of a customer whose organization has no plans and keys. */
+async function eraseAll({ organizationId, customerId }: { organizationId: string; customerId: string }): Promise<void> {
+  expect(await customerStub(organizationId, customerId).erase(organizationId)).toBe(true);
+  await eraseProjection(bindings, organizationId, customerId);
+}
+
+/** Rows of every table of D1 that has a column `organization_id`. */
+async function rowsOfOrganization(organizationId: string): Promise<Record<string, number>> {
+  const rows: Record<string, number> = {};
+  for (const table of await tables()) {
+    if (!(await columnsOf(table)).some(({ name }) => name === 'organization_id')) continue;
+    const sql = `SELECT COUNT(*) AS n FROM ${table} WHERE organization_id = ?`;
+    rows[table] = (await bindings.DB.prepare(sql).bind(organizationId).first<{ n: number }>())?.n ?? 0;
+  }
+  return rows;
+}
+
+describe('a batch that D1 runs after it was given up', () => {
+  test('brings all that it holds, where nothing was erased meanwhile', async () => {
+    const d1 = new LateD1();
+    const { organizationId } = await givenUp(d1);
+    expect(await d1.run()).toBeGreaterThan(4);
+    const expected = {
+      customers: 1,
+      calls: 2,
+      meter_events: 1,
+      usage_hours: 2,
+      customer_totals: 1,
+      usage_changes: 0,
+    };
+    expect(await rowsOfOrganization(organizationId)).toMatchObject(expected);
+  });
+
+  test('brings nothing back of a customer who was erased meanwhile, in no table', async () => {
+    const d1 = new LateD1();
+    const whose = await givenUp(d1);
+    await eraseAll(whose);
+    await d1.run();
+    expect(total(await rowsOfOrganization(whose.organizationId))).toBe(0);
+  });
+
+  test('brings nothing back when it is run in the middle of the erasure', async () => {
+    const d1 = new LateD1();
+    const whose = await givenUp(d1);
+    expect(await customerStub(whose.organizationId, whose.customerId).erase(whose.organizationId)).toBe(true);
+    await d1.run();
+    expect(total(await rowsOfOrganization(whose.organizationId))).toBe(0);
+  });
+
+  test('does not keep a customer of the same id out who came after the erasure', async () => {
+    const { settle } = await live(tenant, 'again');
+    await settle();
+    await erase('again');
+    await (await live(tenant, 'again')).settle();
+    expect(await rowsInD1(tenant, 'again')).toMatchObject({ customers: 1, calls: 4, meter_events: 2 });
+  });
+});
+
+test('the mark of an erasure names nobody, and goes after two days', async () => {
+  await bindings.DB.prepare('DELETE FROM erased_subscriptions').run();
+  await live(tenant, 'marked');
+  await erase('marked');
+  const marks = async () => (await bindings.DB.prepare('SELECT * FROM erased_subscriptions').all()).results;
+  const [mark, ...others] = await marks();
+  expect([Object.keys(mark ?? {}), others]).toEqual([['subscription_id', 'erased_at_ms'], []]);
+  expect(JSON.stringify(mark)).not.toContain('marked');
+  await deleteExpired(bindings, Date.now() + 47 * 3_600_000);
+  expect(await marks()).toHaveLength(1);
+  await deleteExpired(bindings, Date.now() + 49 * 3_600_000);
+  expect(await marks()).toEqual([]);
+});
+
+test('an erasure that cannot be marked erases nothing, and can be sent again', async () => {
+  const { settle } = await live(tenant, 'unmarked');
+  await settle();
+  const before = await rowsInD1(tenant, 'unmarked');
+  await bindings.DB.prepare('ALTER TABLE erased_subscriptions RENAME TO away').run();
+  try {
+    expect((await erase('unmarked')).status).toBeGreaterThanOrEqual(500);
+  } finally {
+    await bindings.DB.prepare('ALTER TABLE away RENAME TO erased_subscriptions').run();
+  }
+  expect(await rowsInD1(tenant, 'unmarked')).toEqual(before);
+  expect((await tenant.api.send('readUsage', { params: { customerId: 'unmarked' } })).status).toBe(200);
+  expect((await erase('unmarked')).status).toBe(200);
+  expect(total(await rowsInD1(tenant, 'unmarked'))).toBe(0);
 });
 
 describe('an erased customer', () => {
