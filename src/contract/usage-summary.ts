@@ -30,14 +30,17 @@ export const SummaryQuery = z.object({
 
 export type SummaryQuery = z.infer<typeof SummaryQuery>;
 
+/** Of very many calls: above 2^53 it is the nearest number that JSON's readers have. */
+const sum = z.number().nonnegative();
+
 const Figures = z.object({
   calls: z.number().int().describe('Calls that ended, or that were not allowed'),
   unpricedCalls: z.number().int().describe('Ended calls whose price is not known; the cost is without them'),
-  inputTokens: z.number().int().describe('Prompt tokens, cache reads and writes included'),
-  cachedInputTokens: z.number().int().describe('Prompt tokens served from the prompt cache'),
-  outputTokens: z.number().int().describe('Completion tokens, reasoning included'),
-  reasoningTokens: z.number().int().describe('Reasoning part of the completion tokens'),
-  searches: z.number().int().describe('Searches'),
+  inputTokens: sum.describe('Prompt tokens, cache reads and writes included'),
+  cachedInputTokens: sum.describe('Prompt tokens served from the prompt cache'),
+  outputTokens: sum.describe('Completion tokens, reasoning included'),
+  reasoningTokens: sum.describe('Reasoning part of the completion tokens'),
+  searches: sum.describe('Searches'),
   costUSD: z.number().describe('Recorded provider cost'),
   costUsdNano: z.string().describe('The same cost, exact, in nano-USD'),
 });

@@ -84,6 +84,21 @@ describe('an organization whose costs leave 64 bits', () => {
   });
 });
 
+test('tokens above 2^53 are the nearest number', async () => {
+  const other = await createTenant(operator);
+  await bindings.DB.prepare(
+    `INSERT INTO usage_hours (organization_id, customer_id, hour_ms, feature, provider, model, outcome, calls, unpriced_calls, input_tokens,
+       cached_input_tokens, output_tokens, reasoning_tokens, searches, cost_rest_nano_usd)
+     VALUES (?, 'c', ?, '', '', 'm', 'COMPLETED', 1, 0, 9007199254740993, 0, 4611686018427387905, 0, 0, 0)`,
+  )
+    .bind(other.organizationId, Math.floor(Date.now() / 3_600_000) * 3_600_000)
+    .run();
+  for (const query of [{}, { customerId: 'c' }] as Record<string, string>[]) {
+    const { totals } = (await other.api.send('readUsageSummary', { query })).data;
+    expect(totals).toMatchObject({ inputTokens: 9_007_199_254_740_992, outputTokens: 2 ** 62 });
+  }
+});
+
 describe('an organization whose figures cannot be read', () => {
   test('is said to be so in the overview, where the others are read', async () => {
     const broken = await createTenant(operator);
