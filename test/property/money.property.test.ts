@@ -4,7 +4,7 @@
  */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { divideHalfUp, formatUsd, nanoFromUsd, parseUsd, usdFromNano } from '../../src/domain/money.ts';
+import { divideHalfUp, formatUsd, nanoFromUsd, nanoOfParts, parseUsd, partsOfNano, usdFromNano } from '../../src/domain/money.ts';
 import { costOf, type RateCard } from '../../src/domain/pricing.ts';
 
 const NANO = 1_000_000_000n;
@@ -35,6 +35,17 @@ describe('text', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 1n, max: 10n ** 21n }), (nano) => {
         expect(formatUsd(-nano)).toBe(`-${formatUsd(nano)}`);
+      }),
+    );
+  });
+
+  test('the parts that sums are kept in sum to the sum of the amounts, also of those that are taken back', () => {
+    const amounts = fc.array(fc.bigInt({ min: -(2n ** 63n) + 1n, max: 2n ** 63n - 1n }), { maxLength: 40 });
+    fc.assert(
+      fc.property(amounts, (nanos) => {
+        const parts = nanos.map(partsOfNano);
+        const sum = (part: 'usd' | 'restNanoUsd') => parts.reduce((all, one) => all + BigInt(one[part]), 0n).toString();
+        expect(nanoOfParts(sum('usd'), sum('restNanoUsd'))).toBe(nanos.reduce((all, one) => all + one, 0n));
       }),
     );
   });

@@ -15,6 +15,8 @@ const COST_MAX = 2n * BigInt(TOKENS_MAX) * BigInt(USD_PER_MILLION_MAX) * 1_000n;
 /** Enough of them to leave 64 bits twice. */
 const CALLS = 6_000;
 const ENDS = 20;
+/** Of a 64-bit column. */
+const LARGEST = 2n ** 63n - 1n;
 
 let tenant: Tenant;
 beforeAll(async () => {
@@ -72,6 +74,22 @@ describe('an organization whose costs leave 64 bits', () => {
       expect((await tenant.api.send('readUsageAnomalies', { query })).status).toBe(200);
   });
 
+  test('has an exact summary of what compressing its prompts saved', async () => {
+    await bindings.DB.prepare(
+      `UPDATE calls SET original_tokens = 1000000000, compressed_tokens = 0, saved_tokens = 1000000000, cost_avoided_nano_usd = ${LARGEST},
+         compression_techniques = '["toon"]' WHERE organization_id = ? AND customer_id = 'whale'`,
+    )
+      .bind(tenant.organizationId)
+      .run();
+    const { data } = await tenant.api.send('readCompressionSummary');
+    const sums = { calls: CALLS + 1, savedTokens: (CALLS + 1) * 1e9, costAvoidedUsdNano: String(BigInt(CALLS + 1) * LARGEST) };
+    expect([data, data.byFeature[0], data.byTechnique[0]]).toMatchObject([
+      sums,
+      { feature: 'dear', ...sums },
+      { technique: 'toon', ...sums },
+    ]);
+  });
+
   test('is read on the pages of the operator and of the organization', async () => {
     const visitor = new Visitor();
     await visitor.signIn();
@@ -81,6 +99,7 @@ describe('an organization whose costs leave 64 bits', () => {
       const { html } = await visitor.read(path);
       expect([path, html.includes(`value="${dollars}"`)]).toEqual([path, true]);
     }
+    await visitor.read(`/console/organizations/${tenant.organizationId}/customers/whale`);
   });
 });
 

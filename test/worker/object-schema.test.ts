@@ -75,3 +75,14 @@ it.each<[string, string, bigint]>([
     expect(costNanoUsd).toEqual([Number(read), Number(3n * LARGEST)]);
   });
 });
+
+it('units of a custom meter beyond 64 bits in an hour are recorded, and read as the nearest number', async () => {
+  await runInDurableObject(customerStub('schema', 'units'), async (_object, { storage }) => {
+    storage.sql.exec('CREATE TABLE schema_version (version INTEGER NOT NULL)');
+    storage.sql.exec('INSERT INTO schema_version (version) VALUES (0)');
+    const { usageHours } = new CustomerStore(storage);
+    for (let n = 0; n < 1_200; n += 1) usageHours.addUnits(HOUR, 'CUSTOM1', Number.MAX_SAFE_INTEGER);
+    const { customMeter1 } = JSON.parse(usageHours.asJson(['customMeter1'], 0)) as { customMeter1: number[] };
+    expect(customMeter1[0]).toBeCloseTo(1_200 * Number.MAX_SAFE_INTEGER, -9);
+  });
+});
