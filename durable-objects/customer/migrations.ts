@@ -187,4 +187,15 @@ export const MIGRATIONS: readonly string[] = [
   -- When the announcement of these is due; NULL where none is.
   ALTER TABLE delivery ADD COLUMN announce_at_ms INTEGER;
   `,
+  `
+  -- Denied calls by UTC hour: those that D1 gets in full, all in the row without a feature, and those that it gets as a count.
+  CREATE TABLE denied_hours (
+    row_id INTEGER PRIMARY KEY,
+    hour_ms INTEGER NOT NULL,
+    feature TEXT NOT NULL,
+    full_calls INTEGER NOT NULL DEFAULT 0,
+    counted_calls INTEGER NOT NULL DEFAULT 0,
+    UNIQUE (hour_ms, feature)
+  );
+  `,
 ];

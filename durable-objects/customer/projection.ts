@@ -18,6 +18,7 @@ const VALUE_LENGTH_MAX = 500_000;
 const TABLES = {
   customers: { key: ['organization_id', 'customer_id'], integers: [] },
   calls: { key: ['organization_id', 'call_id'], integers: ['standard_cost_nano_usd', 'cost_nano_usd', 'cost_avoided_nano_usd'] },
+  denied_hours: { key: ['organization_id', 'customer_id', 'hour_ms', 'feature'], integers: [] },
   meter_events: { key: ['organization_id', 'event_id'], integers: [] },
   credit_entries: { key: ['organization_id', 'customer_id', 'entry_id'], integers: [] },
 } as const;
@@ -29,7 +30,7 @@ const USAGE_FIGURES = [
 ];
 
 /**
- * Counts the calls of a batch in their hours: adds up what the triggers of `calls` say, and forgets that. Each row of an hour
+ * Counts the calls of a batch in their hours: adds up what the triggers of `calls` and `denied_hours` say, and forgets that. Each row of an hour
  * goes on into many sums, so it is changed once for all calls. To be run with whatever writes calls, as one transaction.
  */
 export const COUNT_USAGE = [
@@ -53,10 +54,12 @@ export function projectionStatements(db: D1Database, account: Account, rows: rea
   const { id: subscriptionId } = account.subscription;
   const customers = rows.some(({ kind }) => kind === 'customer') ? [projectCustomer(account)] : [];
   const calls = records('call').map(({ record }) => projectCall(organizationId, record));
+  const deniedHours = records('denied_hour').map(({ record }) => projectDeniedHour(account, record));
   return [
     ...upserts(db, subscriptionId, 'customers', customers),
     ...upserts(db, subscriptionId, 'calls', calls),
-    ...(calls.length > 0 ? COUNT_USAGE.map((sql) => db.prepare(sql)) : []),
+    ...upserts(db, subscriptionId, 'denied_hours', deniedHours),
+    ...(calls.length + deniedHours.length > 0 ? COUNT_USAGE.map((sql) => db.prepare(sql)) : []),
     ...upserts(
       db,
       subscriptionId,
@@ -170,6 +173,13 @@ function projectCall(organizationId: string, record: string): Row {
     revision: call.revision,
   };
   return { columns, record };
+}
+
+function projectDeniedHour({ organizationId, customerId }: Account, record: string): Row {
+  const [hourMs, feature, calls] = JSON.parse(record) as [number, string, number];
+  // The count itself says which of two rows is newer: it only grows.
+  const columns = { organization_id: organizationId, customer_id: customerId, hour_ms: hourMs, feature, calls, revision: calls };
+  return { columns };
 }
 
 function projectMeterEvent(organizationId: string, record: string): Row {

@@ -11,9 +11,11 @@ import type { MeterEvent } from '../../src/domain/custom-meter.ts';
 import { NEVER_MS } from '../../src/domain/period.ts';
 import { balanceOf, EMPTY_WALLET, nextExpiryMs, type Wallet } from '../../src/domain/wallet.ts';
 import { type Due, nextAlarm } from './alarms.ts';
+import { Denials } from './denials.ts';
 import { MIGRATIONS } from './migrations.ts';
 import { type CallEnd, CallTable, type StoredCall } from './tables/calls.ts';
 import { ChargeTable, type OpenCharge } from './tables/charges.ts';
+import { DeniedHourTable } from './tables/denied-hours.ts';
 import { type DerivedKey, KeyTable, type UsedKey } from './tables/keys.ts';
 import { LedgerTable, type StoredEntry } from './tables/ledger.ts';
 import { MeterEventTable } from './tables/meter-events.ts';
@@ -34,6 +36,8 @@ const METER_EVENT_RETENTION_MS = HOUR_MS;
 /** Older entries of the ledger are in D1 alone. */
 const LEDGER_RETENTION_MS = 30 * DAY_MS;
 const USAGE_HOURS_RETENTION_MS = 100 * DAY_MS;
+/** Nothing is counted in an hour that is over. */
+const DENIED_HOURS_RETENTION_MS = DAY_MS;
 /** Rows wait this long for others before they are sent to D1 together. */
 const OUTBOX_DELAY_MS = 500;
 /** Of a busy customer, rows are sent at most this often: a round costs much more than another row in it. */
@@ -50,8 +54,10 @@ export class CustomerStore {
   readonly usageHours: UsageHourTable;
   /** To be read; what changes it is below. */
   readonly setAside: SetAsideTable;
+  readonly denials = new Denials();
   readonly #storage: DurableObjectStorage;
   readonly #calls: CallTable;
+  readonly #deniedHours: DeniedHourTable;
   readonly #keys: KeyTable;
   readonly #outbox: OutboxTable;
   readonly #meterEvents: MeterEventTable;
@@ -72,6 +78,7 @@ export class CustomerStore {
   constructor(storage: DurableObjectStorage) {
     this.#storage = storage;
     this.#calls = new CallTable(storage.sql);
+    this.#deniedHours = new DeniedHourTable(storage.sql);
     this.#keys = new KeyTable(storage.sql);
     this.#outbox = new OutboxTable(storage.sql);
     this.setAside = new SetAsideTable(storage.sql);
@@ -117,9 +124,11 @@ export class CustomerStore {
         return done;
       });
       this.#unwritten.committed();
+      this.denials.committed();
       return results;
     } catch (error) {
       this.#unwritten.rolledBack();
+      this.denials.rolledBack();
       this.usageHours.rolledBack();
       this.#accountChanged = false;
       this.#account = undefined;
@@ -151,6 +160,8 @@ export class CustomerStore {
     const due = this.#dueNow();
     due.replenishMs = replenishmentOf(account);
     due.expiryMs = nextExpiryMs(account.wallet);
+    // Another plan or period, or a subscription that is live again: what was denied may be allowed now.
+    if (before?.subscription !== account.subscription) this.denials.reset();
     if (before?.subscription !== account.subscription || before.contact !== account.contact) {
       this.#enqueue('customer', account.customerId, nowMs);
     }
@@ -220,18 +231,28 @@ export class CustomerStore {
     }
   }
 
+  /** Stores a call that has begun. */
   insertCall(call: Call, fingerprint: string, answer: string, nowMs: number): void {
     this.#calls.insert(call, fingerprint, answer);
     const due = this.#dueNow();
-    if (call.status === 'IN_PROGRESS') due.deadlineMs = Math.min(due.deadlineMs ?? NEVER_MS, call.deadlineAtMs);
-    else due.pruneMs ??= nowMs + ANSWER_RETENTION_MS;
+    due.deadlineMs = Math.min(due.deadlineMs ?? NEVER_MS, call.deadlineAtMs);
     this.#enqueue('call', call.callId, nowMs);
   }
 
-  /** Stores what became of a call's charge. */
+  /** Stores a call that was denied. */
+  insertDenied(call: Call, fingerprint: string, answer: string, nowMs: number): void {
+    this.denials.add(nowMs);
+    const countedIn = this.#deniedHours.add(nowMs, call.feature ?? '');
+    this.#calls.insert(countedIn === null ? call : { ...call, countedAlone: true }, fingerprint, answer);
+    this.#dueNow().pruneMs ??= nowMs + ANSWER_RETENTION_MS;
+    if (countedIn === null) this.#enqueue('call', call.callId, nowMs);
+    else this.#enqueue('denied_hour', String(countedIn), nowMs);
+  }
+
+  /** Stores what became of a call's charge, or of its prompt. */
   updateCall(call: Call, nowMs: number): void {
     this.#calls.update(call);
-    this.#enqueue('call', call.callId, nowMs);
+    if (!call.countedAlone) this.#enqueue('call', call.callId, nowMs);
   }
 
   /** Stores a call that stopped being in progress, with the answer of its end where it has one. */
@@ -411,6 +432,7 @@ export class CustomerStore {
       this.#keys.drop(nowMs, PRUNE_ROWS_MAX),
       this.#keys.dropDerived(nowMs - CALL_RETENTION_MS, PRUNE_ROWS_MAX),
       this.usageHours.drop(nowMs - USAGE_HOURS_RETENTION_MS, PRUNE_ROWS_MAX),
+      isCurrent ? this.#deniedHours.drop(nowMs - DENIED_HOURS_RETENTION_MS, PRUNE_ROWS_MAX) : 0,
     ];
     const more = written.some((rows) => rows >= PRUNE_ROWS_MAX);
     const nextMs = this.#nextPruneMs();
@@ -427,6 +449,7 @@ export class CustomerStore {
       after(this.#ledger.oldestMs(), LEDGER_RETENTION_MS),
       this.#keys.nextExpiryMs(),
       after(this.usageHours.oldestMs(), USAGE_HOURS_RETENTION_MS),
+      after(this.#deniedHours.oldestMs(), DENIED_HOURS_RETENTION_MS),
     ].filter((time) => time !== null);
     return times.length === 0 ? null : Math.min(...times);
   }

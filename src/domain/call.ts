@@ -136,6 +136,8 @@ export interface Call extends BeginRequest {
   outcome: CallOutcome | null;
   /** Where the call's prompt was compressed: as reported last, before, with or after its end. */
   compression?: StoredCompression;
+  /** A denied call that D1 knows as one of a number alone. */
+  countedAlone?: true;
   revision: number;
 }
 

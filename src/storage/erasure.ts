@@ -18,6 +18,7 @@ export const ERASED_TABLES = {
   usageHours: [
     // What is still to be counted first: counted between two of the others, it would come back.
     'usage_changes',
+    'denied_hours',
     ...['customer_totals', 'customer_running_totals', 'customer_days', 'feature_customer_totals', 'feature_running_totals'],
     'usage_hours',
   ],

@@ -26,6 +26,9 @@ export async function deleteExpired(env: Env, nowMs: number): Promise<void> {
     );
     if (meta.changes < DELETE_ROWS_MAX) break;
   }
+  await db.run(
+    sql`DELETE FROM denied_hours WHERE rowid IN (SELECT rowid FROM denied_hours WHERE hour_ms < ${keptSinceMs} LIMIT ${DELETE_ROWS_MAX})`,
+  );
   await deleteExpiredSamples(env, nowMs);
   await deleteOldMarks(env, nowMs);
   await db.delete(operatorIdempotency).where(lt(operatorIdempotency.expiresAtMs, nowMs));

@@ -3,8 +3,8 @@
  *
  * Instants are integer milliseconds. Money is an integer column of nano-USD that only ever receives and gives decimal
  * strings (`nanoUsd`), because neither side of D1 carries integers above 2^53. The projection tables (`customers`,
- * `calls`, `meter_events`, `credit_entries`) are written by the objects' outboxes alone; `revision` lets a late row never
- * overwrite a newer one.
+ * `calls`, `denied_hours`, `meter_events`, `credit_entries`) are written by the objects' outboxes alone; `revision` lets a late
+ * row never overwrite a newer one.
  */
 import { sql } from 'drizzle-orm';
 import { index, integer, primaryKey, real, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core';
@@ -254,6 +254,27 @@ export const calls = sqliteTable(
   ],
 );
 
+/**
+ * Denied calls that come as a count alone, because the customer had many in the hour. Triggers (migration `denied_hours`) say in
+ * `usage_changes` what a row adds to the usage of its hour.
+ */
+export const deniedHours = sqliteTable(
+  'denied_hours',
+  {
+    organizationId: text('organization_id').notNull(),
+    customerId: text('customer_id').notNull(),
+    hourMs: integer('hour_ms').notNull(),
+    /** Empty where there is none, and for those that are too many to be told apart. */
+    feature: text('feature').notNull(),
+    calls: integer('calls').notNull(),
+    revision: integer('revision').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organizationId, table.customerId, table.hourMs, table.feature] }),
+    index('denied_hours_by_age').on(table.hourMs),
+  ],
+);
+
 /** Increments of the custom meters. Amounts of money are exact decimals as text: an overage may exceed 64 bits. */
 export const meterEvents = sqliteTable(
   'meter_events',
@@ -350,8 +371,8 @@ export const usageHours = sqliteTable('usage_hours', usageOfHour(), (table) => [
 ]);
 
 /**
- * What calls add to their hours, and take back where they are recorded anew. Triggers on `calls` write it (migration
- * `usage_changes`); the batch that brings the calls adds it up and empties it (projection.ts), so that an hour is changed
+ * What calls add to their hours, and take back where they are recorded anew. Triggers on `calls` and `denied_hours` write it
+ * (migrations `usage_changes`, `denied_hours`); the batch that brings the calls adds it up and empties it (projection.ts), so that an hour is changed
  * once for all of them.
  */
 export const usageChanges = sqliteTable('usage_changes', usageOfHour());

@@ -12,7 +12,13 @@ import { nanoOfParts } from '../../src/domain/money.ts';
 import { ERASED_TABLES } from '../../src/storage/erasure.ts';
 import { applyMigration, openD1 } from '../support/d1.ts';
 
-const ROLLUPS = ['0006_usage_rollups.sql', '0007_feature_rollups.sql', '0008_usage_changes.sql', '0009_exact_sums.sql'];
+const ROLLUPS = [
+  '0006_usage_rollups.sql',
+  '0007_feature_rollups.sql',
+  '0008_usage_changes.sql',
+  '0009_exact_sums.sql',
+  '0014_denied_hours.sql',
+];
 /** What an erasure removes rows of, in its order, as far as it touches usage. */
 const OF_CUSTOMERS = [...ERASED_TABLES.calls, ...ERASED_TABLES.usageHours];
 const HOUR = 3_600_000;
@@ -107,6 +113,32 @@ function send(
   );
 }
 
+/** A number of denied calls of an hour. */
+interface Denied {
+  organizationId: string;
+  customerId: string;
+  feature: string;
+  hour: number;
+  calls: number;
+}
+
+const denied: fc.Arbitrary<Denied> = fc.record({
+  organizationId: fc.constantFrom(...ORGANIZATIONS),
+  customerId: fc.constantFrom('ann', 'bob', 'cid'),
+  feature: fc.constantFrom('chat', ''),
+  hour: fc.nat(30),
+  calls: fc.integer({ min: 1, max: 9 }),
+});
+
+/** As the outbox sends it: the larger count is the newer one. */
+function sendDenied(db: DatabaseSync, { organizationId, customerId, feature, hour, calls }: Denied): void {
+  db.prepare(
+    `INSERT INTO denied_hours (organization_id, customer_id, hour_ms, feature, calls, revision) VALUES (?, ?, ?, ?, ?, ?)
+     ON CONFLICT (organization_id, customer_id, hour_ms, feature) DO UPDATE SET calls = excluded.calls, revision = excluded.revision
+     WHERE excluded.revision > denied_hours.revision`,
+  ).run(organizationId, customerId, START + hour * HOUR, feature, calls, calls);
+}
+
 /** As the batch ends that brought the calls. */
 function count(db: DatabaseSync): void {
   for (const sql of COUNT_USAGE) db.exec(sql);
@@ -136,12 +168,20 @@ const rows = (db: DatabaseSync, sql: string) =>
 
 /** What the hours must hold, from the calls; and every roll-up, as it is and as the hours sum to. */
 function pairs(): [name: string, kept: string, summed: string][] {
-  const ofCalls = `SELECT organization_id, customer_id, finished_at_ms / ${HOUR} * ${HOUR}, COALESCE(feature, ''), status,
+  const inFull = `SELECT organization_id, customer_id, finished_at_ms / ${HOUR} * ${HOUR}, COALESCE(feature, ''), status,
     COALESCE(model_key, model_used, ''), CASE WHEN model_key IS NULL THEN 'openai' ELSE SUBSTR(model_key, 1, INSTR(model_key, '/') - 1) END,
     COUNT(*), SUM(status IN ('COMPLETED', 'FAILED') AND cost_nano_usd IS NULL), SUM(COALESCE(input_tokens, 0)),
     SUM(COALESCE(cached_input_tokens, 0)), SUM(COALESCE(response_tokens, 0)), SUM(COALESCE(reasoning_tokens, 0)), SUM(COALESCE(searches, 0)),
     SUM(COALESCE(cost_nano_usd, 0) / 1000000000) AS cost_usd, SUM(COALESCE(cost_nano_usd, 0) % 1000000000) AS cost_rest_nano_usd
     FROM calls WHERE status <> 'IN_PROGRESS' GROUP BY 1, 2, 3, 4, 5, 6, 7`;
+  const ofCalls = `SELECT organization_id, customer_id, hour_ms, feature, status, model, provider, SUM(calls), SUM(unpriced), SUM(input),
+    SUM(cached), SUM(output), SUM(reasoning), SUM(searches), SUM(cost_usd) AS cost_usd, SUM(cost_rest) AS cost_rest_nano_usd FROM (
+      SELECT NULL AS organization_id, NULL AS customer_id, NULL AS hour_ms, NULL AS feature, NULL AS status, NULL AS model, NULL AS provider,
+        NULL AS calls, NULL AS unpriced, NULL AS input, NULL AS cached, NULL AS output, NULL AS reasoning, NULL AS searches,
+        NULL AS cost_usd, NULL AS cost_rest WHERE false
+      UNION ALL ${inFull}
+      UNION ALL SELECT organization_id, customer_id, hour_ms, feature, 'NOT_ALLOWED', '', '', calls, 0, 0, 0, 0, 0, 0, 0, 0 FROM denied_hours
+    ) GROUP BY 1, 2, 3, 4, 5, 6, 7`;
   const ofHours = `SELECT organization_id, customer_id, hour_ms, feature, outcome, model, provider, ${FIGURES.join(', ')}
     FROM usage_hours WHERE ${SOME_LEFT}`;
   const dimensions = ['feature', 'provider', 'model', 'outcome'].flatMap((dimension): [string, string, string][] => {
@@ -238,19 +278,39 @@ describe('the roll-ups', () => {
     );
   });
 
+  test('are also what denied calls count, in whatever order and however often their numbers are sent', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(fc.array(sent, { maxLength: 8 }), fc.array(denied, { maxLength: 8 })), { maxLength: 5 }),
+        (sentBatches) => {
+          const db = migrated();
+          for (const [calls, numbers] of sentBatches) {
+            for (const number of numbers) sendDenied(db, number);
+            sendBatch(db, calls);
+            expectExact(db);
+          }
+        },
+      ),
+      { numRuns: 40 },
+    );
+  });
+
   test('are the same for calls that were there before them, or before some of them', () => {
     fc.assert(
-      fc.property(fc.array(fc.array(sentBefore, { maxLength: 25 }), { minLength: 5, maxLength: 5 }), (stages) => {
-        const db = migrated('0006');
-        for (const [stage, calls] of stages.entries()) {
-          for (const call of calls) send(db, call);
-          const rollups = ROLLUPS[stage];
-          if (rollups !== undefined) applyMigration(db, rollups);
-        }
-        // The last calls came by a version that counts nothing itself.
-        count(db);
-        expectExact(db);
-      }),
+      fc.property(
+        fc.array(fc.array(sentBefore, { maxLength: 25 }), { minLength: ROLLUPS.length + 1, maxLength: ROLLUPS.length + 1 }),
+        (stages) => {
+          const db = migrated('0006');
+          for (const [stage, calls] of stages.entries()) {
+            for (const call of calls) send(db, call);
+            const rollups = ROLLUPS[stage];
+            if (rollups !== undefined) applyMigration(db, rollups);
+          }
+          // The last calls came by a version that counts nothing itself.
+          count(db);
+          expectExact(db);
+        },
+      ),
       { numRuns: 30 },
     );
   });

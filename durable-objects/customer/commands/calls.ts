@@ -6,6 +6,7 @@ import { type BeginCallData, DERIVED_PREFIX, type EndCallData } from '../../../s
 import { type Accepted, type Answer, accept, answerText, type Refusal, refuse, unpricedOnCredit } from '../../../src/contract/errors.ts';
 import { type Account, fillContact } from '../../../src/domain/account.ts';
 import { admitCall, beginCall, type Call, type CallOutcome, canEnd, endCall, refuseCall } from '../../../src/domain/call.ts';
+import { DENIALS_MAX, DENIALS_WINDOW_SECONDS } from '../denials.ts';
 import { type BeginFacts, presentAdmission, presentBegin, presentEnd } from '../present.ts';
 import type { Admission, BeginCommand, EndCommand, FinishCommand } from '../protocol.ts';
 import { CALL_RETENTION_MS } from '../store.ts';
@@ -62,6 +63,9 @@ export function beginOrReplay(context: Context, command: BeginCommand, ranAlread
   if (refused) return refused;
   const begun = ranAlready ? admitCall(decided) : decided;
   const { call } = begun;
+  const isDenied = call.status === 'NOT_ALLOWED';
+  const resumeAtMs = isDenied ? store.denials.resumeAtMs(nowMs) : null;
+  if (resumeAtMs !== null) return deniedTooOften(resumeAtMs, nowMs);
   const counted = rolling && { ...rolling, used: rolling.used + (call.status === 'IN_PROGRESS' ? 1 : 0) };
   const source = command.key.source === 'explicit' || command.key.source === 'session' ? 'explicit' : 'derived';
   const facts: BeginFacts = { begun, newCustomer: opened.newCustomer, source, rolling: counted };
@@ -77,7 +81,8 @@ export function beginOrReplay(context: Context, command: BeginCommand, ranAlread
     return began;
   }
   store.saveAccount(begun.account, nowMs);
-  store.insertCall(call, command.fingerprint, answer().text, nowMs);
+  if (isDenied) store.insertDenied(call, command.fingerprint, answer().text, nowMs);
+  else store.insertCall(call, command.fingerprint, answer().text, nowMs);
   if (derived) store.saveDerivedKey(derived, nowMs);
   return began;
 }
@@ -109,6 +114,13 @@ function rollingWindow({ store, nowMs }: Context, account: Account): BeginFacts[
 function rateLimited({ limit, windowSeconds, oldestMs }: NonNullable<BeginFacts['rolling']>, nowMs: number) {
   const retryAfterSeconds = Math.max(1, Math.ceil((oldestMs + windowSeconds * 1000 - nowMs) / 1000));
   const message = `the plan allows ${limit} calls in ${windowSeconds} seconds`;
+  return refuse('RATE_LIMITED', message, { retryAfterSeconds, members: { retryAfterSeconds } });
+}
+
+/** Nothing is recorded of a denial beyond the bound: only what would be denied all the same is refused so. */
+function deniedTooOften(resumeAtMs: number, nowMs: number) {
+  const retryAfterSeconds = Math.max(1, Math.ceil((resumeAtMs - nowMs) / 1000));
+  const message = `the customer was denied ${DENIALS_MAX} calls within ${DENIALS_WINDOW_SECONDS} seconds; until they are over, or the plan, the period or the credit changes, a call that would be denied is refused without a record`;
   return refuse('RATE_LIMITED', message, { retryAfterSeconds, members: { retryAfterSeconds } });
 }
 

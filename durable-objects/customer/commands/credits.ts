@@ -27,6 +27,8 @@ export function grant(context: Context, command: GrantCommand): Answer<GrantedCr
     const credit = { creditId, unit, granted: amount, remaining: amount, grantedAtMs: nowMs, expiresAtMs, reference };
     const granted = changeWallet(account, grantCredit(account.wallet, credit));
     store.saveAccount(granted, nowMs);
+    // Credit may pay for what was denied before.
+    store.denials.reset();
     const balance = balanceOf(granted.wallet, unit);
     return accept(
       'CREDIT_GRANTED',

@@ -4,7 +4,7 @@
  */
 
 export interface OutboxRow {
-  kind: 'customer' | 'call' | 'meter_event' | 'credit_entry';
+  kind: 'customer' | 'call' | 'denied_hour' | 'meter_event' | 'credit_entry';
   id: string;
   /** What the row of that kind and id records, as JSON; `null` for the customer. */
   record: string | null;
@@ -44,6 +44,7 @@ export class OutboxTable {
     const rows = this.#sql.exec<{ kind: OutboxRow['kind']; id: string; record: string | null; place: number }>(
       `SELECT o.kind, o.id, o.place, CASE o.kind
          WHEN 'call' THEN (SELECT record FROM calls WHERE call_id = o.id)
+         WHEN 'denied_hour' THEN (SELECT json_array(hour_ms, feature, counted_calls) FROM denied_hours WHERE row_id = CAST(o.id AS INTEGER))
          WHEN 'meter_event' THEN (SELECT record FROM meter_events WHERE event_id = o.id)
          WHEN 'credit_entry' THEN (SELECT record FROM ledger WHERE entry_id = CAST(o.id AS INTEGER)) END AS record
        FROM (SELECT kind, id, MAX(place) AS place FROM (SELECT kind, id, place FROM outbox ORDER BY place LIMIT ?) GROUP BY kind, id) o
