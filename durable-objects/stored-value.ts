@@ -29,5 +29,10 @@ export function put(storage: Pick<DurableObjectTransaction, 'put'>, key: string,
 }
 
 function lengthOf(value: unknown): number {
-  return typeof value === 'string' ? value.length : (JSON.stringify(value) ?? '').length;
+  return typeof value === 'string' ? value.length : (JSON.stringify(value, writable) ?? '').length;
+}
+
+/** Money is a number that JSON does not have. */
+function writable(_key: string, value: unknown): unknown {
+  return typeof value === 'bigint' ? value.toString() : value;
 }

@@ -39,7 +39,7 @@ test('what all batches of a customer hold fits one value', () => {
 test('a value that does not fit is not written', async () => {
   const written: string[] = [];
   const storage = { put: async (key: string) => void written.push(key) } as unknown as Parameters<typeof put>[0];
-  await put(storage, 'small', { text: '\u20ac'.repeat(600_000) });
+  await put(storage, 'small', { text: '\u20ac'.repeat(600_000), amount: 7n });
   expect(() => put(storage, 'large', { text: '\u20ac'.repeat(670_000) })).toThrow('large is larger than an object can store');
   expect(() => assertFits('a row', 'a'.repeat(400_000), 'a'.repeat(400_000))).toThrow('a row');
   expect(written).toEqual(['small']);
