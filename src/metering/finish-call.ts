@@ -70,7 +70,7 @@ export async function finishCall(caller: Caller, callId: string, outcome: Outcom
   const address = customerByName(caller.env, caller.organization.organizationId, outcome.customerId);
   const whole = sendCommand({ ...command, callId });
   // An answer that is too large to travel is not kept; what it used is recorded all the same.
-  const text = whole.length <= MESSAGE_LENGTH_MAX ? whole : sendCommand({ ...command, callId, keep: undefined });
+  const text = travels(whole) ? whole : sendCommand({ ...command, callId, keep: undefined });
   // What is kept may be large: it travels by itself.
   const answer = await (command.keep === undefined
     ? sendShared(caller, outcome.customerId, { kind: 'finish', text: () => text })
@@ -81,6 +81,11 @@ export async function finishCall(caller: Caller, callId: string, outcome: Outcom
   if (!forgotten) return finishedOf(finished);
   const begin = { ...untold, untold: false };
   return finishedOf(await ask(address, (customer) => customer.record(begin, command) as PromiseLike<FinishedCall>));
+}
+
+/** Whether a command can be sent, and what it keeps be answered again: as a text within a text, whose quotes are escaped once more. */
+function travels(text: string): boolean {
+  return text.length * 2 <= MESSAGE_LENGTH_MAX || JSON.stringify(text).length <= MESSAGE_LENGTH_MAX;
 }
 
 function finishedOf(finished: FinishedCall): Finished {

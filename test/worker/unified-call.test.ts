@@ -362,6 +362,31 @@ describe('a retry', () => {
     expect((await tenant.api.send('makeCall', { body: { ...request, idempotencyKey: key } })).body.data).toEqual(first.body.data);
   });
 
+  test.each([
+    // Each character takes six in JSON: more than a message to an object may have.
+    ['\u0001', 6],
+    // Two in the command, four in the answer to a retry, of two bytes each.
+    ['"\u20ac"', 1.9],
+  ])('of an answer that is too large to be kept (%j) finds the call recorded, and asks nobody', async (text, mebi) => {
+    const answer = text.repeat(mebi * 1024 * 1024);
+    const requests = vendorAnswers(() => new Response(answer, { headers: { 'content-type': 'text/plain' } }));
+    const key = newKey();
+    const request = { customerId: 'retry-large', vendor: chat({ responseType: 'text' }) };
+    const first = await send(request, key);
+    expect([first.status, first.data.end?.status]).toEqual([200, 'COMPLETED']);
+    expect((await send(request, key)).refusal).toMatchObject({ code: 'CALL_ALREADY_FINALIZED', status: 'COMPLETED' });
+    expect(requests).toHaveLength(1);
+  });
+
+  test('of a large answer that travels as it is replays it', async () => {
+    const requests = vendorAnswers(() => new Response('\u20ac'.repeat(3 * 1024 * 1024), { headers: { 'content-type': 'text/plain' } }));
+    const key = newKey();
+    const request = { customerId: 'retry-large', vendor: chat({ responseType: 'text' }) };
+    const first = await send(request, key);
+    const again = await send(request, key);
+    expect([again.status, again.data.vendor?.body === first.data.vendor?.body, requests.length]).toEqual([200, true, 1]);
+  });
+
   test('of a call without a vendor replays too', async () => {
     const key = newKey();
     const request = { customerId: 'retry-plain', usage: { modelUsed: 'gpt-4o', inputTokens: 10 } };
