@@ -2,9 +2,10 @@
  * D1: what operators configure, and the projection of what the customers' objects record.
  *
  * Instants are integer milliseconds. Money is an integer column of nano-USD that only ever receives and gives decimal
- * strings (`nanoUsd`), because neither side of D1 carries integers above 2^53. The projection tables (`customers`,
- * `calls`, `denied_hours`, `meter_events`, `credit_entries`) are written by the objects' outboxes alone; `revision` lets a late
- * row never overwrite a newer one.
+ * strings, because neither side of D1 carries integers above 2^53; a sum of money is two such columns (`sumOfCost`). The
+ * projection tables (`customers`, `calls`, `denied_hours`, `meter_events`, `credit_entries`) are written by the objects'
+ * outboxes alone; `revision` lets a late row never overwrite a newer one, and `erased_subscriptions` lets none come back
+ * after an erasure.
  */
 import { sql } from 'drizzle-orm';
 import { index, integer, primaryKey, real, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core';

@@ -12,13 +12,8 @@ import { nanoOfParts } from '../../src/domain/money.ts';
 import { ERASED_TABLES } from '../../src/storage/erasure.ts';
 import { applyMigration, openD1 } from '../support/d1.ts';
 
-const ROLLUPS = [
-  '0006_usage_rollups.sql',
-  '0007_feature_rollups.sql',
-  '0008_usage_changes.sql',
-  '0009_exact_sums.sql',
-  '0014_denied_hours.sql',
-];
+const EXACT_SUMS = '0009_exact_sums.sql';
+const ROLLUPS = ['0006_usage_rollups.sql', '0007_feature_rollups.sql', '0008_usage_changes.sql', EXACT_SUMS, '0014_denied_hours.sql'];
 /** What an erasure removes rows of, in its order, as far as it touches usage. */
 const OF_CUSTOMERS = [...ERASED_TABLES.calls, ...ERASED_TABLES.usageHours];
 const HOUR = 3_600_000;
@@ -336,7 +331,7 @@ describe('the roll-ups', () => {
     expect(db.prepare('SELECT typeof(cost_nano_usd) AS type FROM customer_totals').get()?.type).toBe('real');
     // One that could not be counted waits.
     send(db, { ...call, call: 3 });
-    applyMigration(db, '0009_exact_sums.sql');
+    applyMigration(db, EXACT_SUMS);
     sendBatch(db, [{ ...call, call: 4 }]);
     for (const source of COSTS_IN_ALL) {
       const [sum] = exactRows(db, `SELECT SUM(cost_usd) AS usd, SUM(cost_rest_nano_usd) AS rest FROM ${source}`);

@@ -103,6 +103,35 @@ describe('an organization whose costs leave 64 bits', () => {
   });
 });
 
+test('groups are in the order of their cost, however it lies in the two columns', async () => {
+  const other = await createTenant(operator);
+  const hourMs = Math.floor(Date.now() / 3_600_000) * 3_600_000;
+  // Sums are not carried over, and what was taken back may leave a remainder below zero.
+  const costs: [string, number, number][] = [
+    ['least', 0, 999_999_999],
+    ['second', 1, 0],
+    ['third', 0, 1_000_000_001],
+    ['fourth', 2, -1],
+    ['fifth', 0, 5_000_000_000],
+    ['sixth', 9_000_000_000, 0],
+    ['most', 8_999_999_999, 1_000_000_001],
+  ];
+  await bindings.DB.prepare(
+    `INSERT INTO usage_hours (organization_id, customer_id, hour_ms, feature, provider, model, outcome, calls, unpriced_calls, input_tokens,
+       cached_input_tokens, output_tokens, reasoning_tokens, searches, cost_usd, cost_rest_nano_usd)
+     SELECT ?1, value ->> 0, ?2, value ->> 0, '', value ->> 0, 'COMPLETED', 1, 0, 0, 0, 0, 0, 0, value ->> 1, value ->> 2 FROM json_each(?3)`,
+  )
+    .bind(other.organizationId, hourMs, JSON.stringify(costs))
+    .run();
+  const names = costs.map(([name]) => name).reverse();
+  const exact = costs.map(([, usd, rest]) => String(BigInt(usd) * 1_000_000_000n + BigInt(rest))).reverse();
+  const { byCustomer, byFeature, byModel } = (await other.api.send('readUsageSummary')).data;
+  expect(byCustomer.map(({ customerId }) => customerId)).toEqual(names);
+  expect(byFeature.map(({ feature }) => feature)).toEqual(names);
+  expect(byModel.map(({ model }) => model)).toEqual(names);
+  for (const groups of [byCustomer, byFeature, byModel]) expect(groups.map(({ costUsdNano }) => costUsdNano)).toEqual(exact);
+});
+
 test('tokens above 2^53 are the nearest number', async () => {
   const other = await createTenant(operator);
   await bindings.DB.prepare(
