@@ -21,8 +21,9 @@ export interface AskedOfVendor {
  * Tools that the vendor runs itself, by their `type`, or by a member as Google has it (`{ google_search: {} }`).
  * OpenAI `web_search`, `web_search_preview`, `image_generation`; Anthropic `web_search_20250305`; Google `google_search`,
  * `google_search_retrieval`, `enterprise_web_search`; OpenRouter `openrouter:web_search`; xAI `live_search`, `x_search`;
- * Groq `browser_search`. Sources: the types of the vendors' SDKs, openrouter.ai/docs/guides/features/server-tools,
- * docs.x.ai/docs/guides/tools, console.groq.com/docs/browser-search.
+ * Groq `browser_search`. Sources: the types of the SDKs of OpenAI, Anthropic and Google; openrouter.ai/docs/guides/features/
+ * server-tools; console.groq.com/docs/tool-use/built-in-tools; for xAI developers.cloudflare.com/ai-gateway/usage/web-search
+ * and the reference of @langchain/xai.
  */
 const TOOLS: readonly (readonly [RegExp, Capability])[] = [
   [/(?:^|[:_$])(?:web|google|live|browser|x)_search/, 'search'],
@@ -31,7 +32,7 @@ const TOOLS: readonly (readonly [RegExp, Capability])[] = [
 
 /**
  * Fields of a body that switch a capability on. OpenAI `web_search_options`, `audio` (the voice of a spoken answer); xAI
- * `search_parameters`; Qwen `enable_search`.
+ * `search_parameters`; Qwen `enable_search` (developers.cloudflare.com/ai-gateway/usage/web-search).
  */
 const FIELDS: readonly (readonly [string, Capability])[] = [
   ['web_search_options', 'search'],
@@ -40,10 +41,14 @@ const FIELDS: readonly (readonly [string, Capability])[] = [
   ['audio', 'audio'],
 ];
 
-/** Models that search, draw, speak or listen whatever the request says. */
+/** Models that search in every call: gpt-4o-search-preview, gpt-5-search-api; Perplexity's sonar; OpenRouter's `:online`. */
+const SEARCHES_ALWAYS = /-search-(?:preview|api)|(?:^|\/)sonar\b|:online$/;
+
+/** Models that search, draw, speak or listen though the request does not say so. */
 const MODELS: readonly (readonly [RegExp, Capability])[] = [
-  // gpt-4o-search-preview, gpt-5-search-api; Perplexity's sonar; OpenRouter's `:online`; Groq's compound.
-  [/-search-(?:preview|api)|(?:^|\/)sonar\b|:online$|(?:^|\/)compound\b/, 'search'],
+  [SEARCHES_ALWAYS, 'search'],
+  // Groq's, which decides by itself.
+  [/(?:^|\/)compound\b/, 'search'],
   // gpt-image-1, chatgpt-image-latest, dall-e-3, imagen-4.0-generate-001, gemini-2.5-flash-image.
   [/(?:^|[-/])(?:dall-e|imagen)-|-image(?:-|$)|nano-banana/, 'image'],
   // gpt-4o-transcribe, whisper-1, tts-1, gemini-2.5-flash-preview-tts.
@@ -79,7 +84,7 @@ export function capabilitiesAsked({ path = '', model = '', body }: AskedOfVendor
 
 /** Whether the model searches in every call, as the one of an answer may tell. */
 export function isSearchModel(model: string): boolean {
-  return matching(MODELS, model.toLowerCase()).includes('search');
+  return SEARCHES_ALWAYS.test(model.toLowerCase());
 }
 
 function matching(rules: readonly (readonly [RegExp, Capability])[], name: string): Capability[] {
@@ -100,7 +105,7 @@ function toolsOf(body: Fields): Fields[] {
 /** The words that say what a tool is, in snake case: its type, or the members that stand for one. */
 function namesOf(tool: Fields): string[] {
   const { type } = tool;
-  // Moonshot names its own tools inside the type.
+  // Moonshot's own tools (`$web_search`).
   if (type === 'builtin_function') return [String(fieldsOf(tool.function).name)];
   const names = typeof type === 'string' ? [type, ...Object.keys(tool)] : Object.keys(tool);
   return names.map((name) => name.replaceAll(/([a-z])([A-Z])/g, '$1_$2').toLowerCase());

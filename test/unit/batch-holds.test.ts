@@ -58,6 +58,12 @@ describe('holds', () => {
   });
 });
 
+test('searches are held until the batch is over: which lines could search is not known when they are recorded', () => {
+  const held = { premium: 3, search: 2 };
+  expect(unrecorded(held, { premium: 3 })).toEqual({ standard: 0, premium: 0, search: 2 });
+  expect(heldByOthers({ a: { lines: held, expiresAtMs: 9 } }, 'b', 'search')).toBe(2);
+});
+
 describe("a request's name in its metadata", () => {
   test("stands beside the caller's entries, and above one of the same name", () => {
     expect(taggedBody({ x: 1 }, 'n')).toEqual({ x: 1, metadata: { service_request_id: 'n' } });

@@ -202,6 +202,19 @@ describe('plain answers', () => {
       used({ modelUsed: 'gpt-4o-search-preview-2025-03-11', providerUsed: 'openai', inputTokens: 9, responseTokens: 3, searches: 1 }),
     ],
     [
+      'chat: the searches that are listed as executed',
+      {
+        ...chat({ prompt_tokens: 9, completion_tokens: 3 }, 'groq/compound'),
+        choices: [{ message: { executed_tools: [{ type: 'search' }, { type: 'python' }, { type: 'browser_search' }] } }],
+      },
+      used({ modelUsed: 'groq/compound', inputTokens: 9, responseTokens: 3, searches: 2 }),
+    ],
+    [
+      'chat: none of a model that decides by itself, and did not search',
+      { ...chat({ prompt_tokens: 9, completion_tokens: 3 }, 'groq/compound'), choices: [{ message: { content: 'hi' } }] },
+      used({ modelUsed: 'groq/compound', inputTokens: 9, responseTokens: 3 }),
+    ],
+    [
       'chat: a count of searches goes before that',
       {
         ...chat({ prompt_tokens: 9, completion_tokens: 3, num_search_queries: 4 }, 'sonar-deep-research'),
