@@ -162,8 +162,8 @@ describe('a backlog', () => {
     const prepare = (sql: string) => {
       const statement = bindings.DB.prepare(sql);
       const bind = statement.bind.bind(statement);
-      statement.bind = (text) => {
-        const bound = bind(text);
+      statement.bind = (text, ...more) => {
+        const bound = bind(text, ...more);
         weights.set(bound, { rows: (JSON.parse(String(text)) as unknown[]).length, length: String(text).length });
         return bound;
       };
