@@ -1,0 +1,31 @@
+/**
+ * What a session reports of savings stays within the input of its call, whether it is refused or cut.
+ */
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { boundedCounts, compressionSavings, excessiveCount, SESSION_TOKENS_MAX } from '../../src/domain/compression.ts';
+
+const tokens = fc.oneof(fc.nat(3_000), fc.nat({ max: 1_000_000_000 }));
+const counts = fc.record({ provider: fc.constant('toon'), originalTokens: tokens, compressedTokens: tokens, techniques: fc.constant([]) });
+
+test('after the end, what is not refused saves no more than the input; what is cut is not refused, and what is not refused is not cut', () => {
+  fc.assert(
+    fc.property(counts, tokens, (reported, inputTokens) => {
+      const refused = excessiveCount(reported, inputTokens);
+      const bounded = boundedCounts(reported, inputTokens);
+      expect(excessiveCount(bounded, inputTokens)).toBeNull();
+      expect(compressionSavings(bounded, null).savedTokens).toBeLessThanOrEqual(inputTokens);
+      if (refused) expect(reported[refused.field]).toBeGreaterThan(refused.max);
+      else expect(bounded).toEqual(reported);
+    }),
+  );
+});
+
+test('before the end, both counts have the same bound', () => {
+  fc.assert(
+    fc.property(counts, (reported) => {
+      const isWithin = reported.originalTokens <= SESSION_TOKENS_MAX && reported.compressedTokens <= SESSION_TOKENS_MAX;
+      expect(excessiveCount(reported, null) === null).toBe(isWithin);
+    }),
+  );
+});
