@@ -56,13 +56,13 @@ describe('creating a session', () => {
         customerUserId: wide.repeat(255),
         feature: wide.repeat(200),
         tags: Array.from({ length: 4 }, () => wide.repeat(150)),
-        models: Array.from({ length: 10 }, (_, n) => `openai/model-${n}`),
+        models: ['openai/gpt-5.2', ...Array.from({ length: 9 }, (_, n) => `openai/model-${n}`)],
       })
     ).data;
     expect(token.length).toBeGreaterThan(6_000);
     expect(`Authorization: Bearer ${token}`.length).toBeLessThan(8 * 1024);
     vendor.answers = answers;
-    const { response } = await ask(token, { model: 'openai/model-1' }, bindings);
+    const { response } = await ask(token, { model: 'openai/gpt-5.2' }, bindings);
     expect(response.status).toBe(200);
   });
 });
