@@ -7,6 +7,7 @@
 import { usdFromNano } from '../domain/money.ts';
 import { costOf, type ResolvedPrice } from '../domain/pricing.ts';
 import { usageOf } from '../metering/finish-call.ts';
+import { parseAnswer } from '../platform/json.ts';
 import { meterStream, type StreamOutcome, type Transform } from '../vendors/tee.ts';
 import type { VendorUsage } from '../vendors/usage.ts';
 
@@ -27,8 +28,8 @@ export function streamCost(priceOf: (usage: VendorUsage) => Promise<ResolvedPric
 export function usageTransform(asked: boolean, cost: StreamCost): Transform {
   return async (event, reading) => {
     if (!HAS_USAGE.test(event.data)) return event;
-    const chunk = parsed(event.data);
-    if (chunk === null || typeof chunk.usage !== 'object' || chunk.usage === null) return event;
+    const chunk = parseAnswer(event.data) as { usage?: unknown; choices?: unknown } | null | undefined;
+    if (chunk == null || typeof chunk.usage !== 'object' || chunk.usage === null) return event;
     if (asked) {
       const usage = reading.usage();
       const costUsd = usage && (await cost(usage));
@@ -80,12 +81,4 @@ export function replayed(text: string, transform: Transform | undefined): Readab
   const body = new Blob([text]).stream() as unknown as ReadableStream<Uint8Array>;
   const waits = { idleTimeoutMs: 60_000, drainMsMax: 1, bytesMax: 0 };
   return meterStream(body, { ...waits, ...(transform && { transform }), onEnd: () => undefined });
-}
-
-function parsed(data: string): { usage?: unknown; choices?: unknown } | null {
-  try {
-    return JSON.parse(data) as { usage?: unknown; choices?: unknown };
-  } catch {
-    return null;
-  }
 }

@@ -8,8 +8,8 @@ import { IDEMPOTENCY_HEADER, MEDIA_TYPE } from '../contract/envelope.ts';
 import { type Refusal, refuse } from '../contract/errors.ts';
 import { idempotencyKey } from '../contract/fields.ts';
 import { SESSION_BODY_BYTES_MAX } from '../contract/sessions.ts';
-import { readRequest } from '../platform/bytes.ts';
-import { JSON_BOUND_RULES, type JsonBound, type ParsedJson, parseJson } from '../platform/json.ts';
+import { JSON_BOUND_RULES } from '../platform/json.ts';
+import { type JsonBody, readJsonBody } from '../platform/json-body.ts';
 import type { Credential } from '../storage/credentials.ts';
 import type { AppContext, AppEnv } from './context.ts';
 import { refusalResponse } from './errors.ts';
@@ -18,7 +18,6 @@ import { refuseIdentity } from './session-identity.ts';
 export const BODY_BYTES_MAX = 64 * 1024;
 /** Broken rules that one answer lists. */
 const DETAILS_MAX = 20;
-const NO_BODY: ParsedJson = { ok: true, value: {} };
 
 /** 406 unless the vendor media type is among the accepted ones. */
 export const requireAccept: MiddlewareHandler<AppEnv> = async (c, next) => {
@@ -28,23 +27,22 @@ export const requireAccept: MiddlewareHandler<AppEnv> = async (c, next) => {
 };
 
 /**
- * The body as the schema has it, in one pass: 415 unless a body that is there is JSON, 413 while it is read, as soon as it
- * is too large, and before it is parsed, where it has too many values or levels; 400 for bytes that are not JSON in UTF-8 and for each broken rule. No body is an empty object.
+ * The body as the schema has it, in one pass: 415 unless a body that is there is JSON; 413 while it is read, where it has too
+ * many bytes, values or levels; 400 for bytes that are not JSON in UTF-8 and for each broken rule. No body is an empty object.
  */
 export function jsonBody(schema: z.ZodType, bytesMax: number): MiddlewareHandler<AppEnv> {
   return async (c, next) => {
     const type = refusedType(c);
     if (type !== null) return refusalResponse(c, refuse('UNSUPPORTED_MEDIA_TYPE', type).refusal);
     const bytesTaken = bodyBytesMax(c, bytesMax);
-    const bytes = await readRequest(c.req.raw, bytesTaken);
-    if (bytes === null) return refusalResponse(c, tooLarge(`must have at most ${bytesTaken} bytes`));
-    const json = bytes.byteLength === 0 ? NO_BODY : parseJson(bytes);
-    if (!json.ok) return refusalResponse(c, unreadable(json.broken));
+    const json = await readJsonBody(c.req.raw, bytesTaken);
+    if (!json.ok && json.broken !== 'empty') return refusalResponse(c, unreadable(json.broken, bytesTaken));
+    const value = json.ok ? json.value : {};
     // An operator has no credential of an organization.
     const session = (c.get('credential') as Credential | undefined)?.session;
-    const notForSession = session && refuseIdentity(session, json.value);
+    const notForSession = session && refuseIdentity(session, value);
     if (notForSession) return refusalResponse(c, notForSession);
-    const parsed = schema.safeParse(json.value);
+    const parsed = schema.safeParse(value);
     if (!parsed.success) return refusalResponse(c, badRequest(describeIssues(parsed.error)));
     c.req.addValidatedData('json', parsed.data as object);
     return next();
@@ -71,10 +69,18 @@ export function tooLarge(rule: string): Refusal {
   return refuse('PAYLOAD_TOO_LARGE', `the body ${rule}`).refusal;
 }
 
-/** A body that is no JSON, or breaks a bound of what is parsed. */
-export function unreadable(broken: JsonBound | 'syntax'): Refusal {
-  if (broken !== 'syntax') return tooLarge(JSON_BOUND_RULES[broken]);
-  return badRequest([{ path: 'body', message: 'must be valid JSON in UTF-8' }]);
+/** A body that is no JSON, or breaks a bound. */
+export function unreadable(broken: (JsonBody & { ok: false })['broken'], bytesMax: number): Refusal {
+  switch (broken) {
+    case 'bytes':
+      return tooLarge(`must have at most ${bytesMax} bytes`);
+    case 'values':
+    case 'levels':
+      return tooLarge(JSON_BOUND_RULES[broken]);
+    case 'empty':
+    case 'syntax':
+      return badRequest([{ path: 'body', message: 'must be valid JSON in UTF-8' }]);
+  }
 }
 
 /** 400 for an idempotency key that cannot be one. */

@@ -3,7 +3,7 @@
  */
 
 /** A little more than the bound is read and let go, so that whoever sends it is done sending and hears the answer. */
-const LINGER_BYTES_MAX = 1024 * 1024;
+export const LINGER_BYTES_MAX = 1024 * 1024;
 
 /**
  * The bytes of a body; `null` where there are more than `bytesMax`, of which the rest is not read. Throws where the body

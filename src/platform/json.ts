@@ -17,6 +17,9 @@ export const JSON_LEVELS_MAX = 100;
 /** The same of a vendor's answer, which is answered on. */
 const ANSWER_LEVELS_MAX = 200;
 
+/** A value and what parts it from the next take two characters at least: a shorter answer cannot have too many. */
+const ANSWER_COUNTED_LENGTH_MIN = 2 * JSON_VALUES_MAX;
+
 /** What is said of a body, or of a line, that breaks a bound. */
 export const JSON_BOUND_RULES: Record<JsonBound, string> = {
   values: `must have at most ${JSON_VALUES_MAX} JSON values`,
@@ -28,12 +31,16 @@ const encoder = new TextEncoder();
 
 /** The value of a text in UTF-8. What breaks a bound is not parsed, and need not be JSON. */
 export function parseJson(bytes: Uint8Array): ParsedJson {
-  const { values, levels } = countJson(bytes, { valuesMax: JSON_VALUES_MAX, levelsMax: JSON_LEVELS_MAX });
-  if (levels > JSON_LEVELS_MAX) return { ok: false, broken: 'levels' };
-  if (values > JSON_VALUES_MAX) return { ok: false, broken: 'values' };
+  const count = new JsonCount(REQUEST_BOUNDS);
+  count.push(bytes);
+  const { broken } = count;
+  return broken === null ? parsedText(() => utf8.decode(bytes)) : { ok: false, broken };
+}
+
+/** The value of a text whose values and levels were counted. `decode` throws where the bytes are not UTF-8: repaired, different texts would be the same one. */
+export function parsedText(decode: () => string): ParsedJson {
   try {
-    // Repaired bytes would make different texts the same one: only UTF-8 is read.
-    return { ok: true, value: JSON.parse(utf8.decode(bytes)) };
+    return { ok: true, value: JSON.parse(decode()) };
   } catch {
     return { ok: false, broken: 'syntax' };
   }
@@ -48,13 +55,20 @@ export function parseJsonText(text: string): ParsedJson {
  * an embedding has thousands of them, and a list of numbers takes no more than its text.
  */
 export function parseAnswer(text: string): unknown {
-  const bounds = { valuesMax: JSON_VALUES_MAX, levelsMax: Number.POSITIVE_INFINITY, freeNumbers: true };
-  if (countJson(encoder.encode(text), bounds).values > JSON_VALUES_MAX) return undefined;
+  if (hasTooManyValues(text)) return undefined;
   try {
     return JSON.parse(text);
   } catch {
     return undefined;
   }
+}
+
+/** Whether a vendor's answer has more values, numbers apart, than are parsed. */
+export function hasTooManyValues(answer: string): boolean {
+  if (answer.length < ANSWER_COUNTED_LENGTH_MIN) return false;
+  const count = new JsonCount({ valuesMax: JSON_VALUES_MAX, levelsMax: Number.POSITIVE_INFINITY, freeNumbers: true });
+  count.push(encoder.encode(answer));
+  return count.broken !== null;
 }
 
 /** Whether a value nests no deeper than what can be copied, hashed and written. */
@@ -75,8 +89,8 @@ const BACKSLASH = 0x5c;
 const CLOSE_ARRAY = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
-/** Of a byte order mark, which decoding takes away. */
-const BOM = [0xef, 0xbb, 0xbf];
+/** Bytes of other characters than ASCII stand in strings alone, but for a byte order mark, which decoding takes away. */
+const ASCII_END = 0x80;
 
 export interface JsonBounds {
   valuesMax: number;
@@ -85,64 +99,86 @@ export interface JsonBounds {
   freeNumbers?: boolean;
 }
 
-/**
- * How many values a JSON text has, and its deepest level, in one pass that makes nothing. Exact up to the place where a
- * text stops being JSON; the count ends early where a maximum is passed for sure.
- */
-export function countJson(
-  bytes: Uint8Array,
-  { valuesMax, levelsMax, freeNumbers = false }: JsonBounds,
-): { values: number; levels: number } {
-  const perToken = freeNumbers ? 0 : 1;
-  let values = 0;
-  let depth = 0;
-  let levels = 0;
-  // Inside of a number or a literal: it counts where it begins.
-  let inToken = false;
-  for (let at = BOM.every((byte, index) => bytes[index] === byte) ? BOM.length : 0; at < bytes.length; at += 1) {
-    switch (bytes[at]) {
-      case TAB:
-      case LF:
-      case CR:
-      case SPACE:
-      case COMMA:
-        inToken = false;
-        break;
-      case QUOTE:
-        values += 1;
-        at = endOfString(bytes, at + 1);
-        inToken = false;
-        break;
-      case COLON:
-        // The string before it was a name.
-        values -= 1;
-        inToken = false;
-        break;
-      case OPEN_OBJECT:
-      case OPEN_ARRAY:
-        values += 1;
-        depth += 1;
-        if (depth > levels) levels = depth;
-        inToken = false;
-        break;
-      case CLOSE_OBJECT:
-      case CLOSE_ARRAY:
-        depth -= 1;
-        inToken = false;
-        break;
-      default:
-        if (!inToken) values += perToken;
-        inToken = true;
-    }
-    // One more: the last string may turn out to be a name.
-    if (values > valuesMax + 1 || levels > levelsMax) break;
-  }
-  return { values, levels };
-}
+/** What a request's body may have. */
+export const REQUEST_BOUNDS: JsonBounds = { valuesMax: JSON_VALUES_MAX, levelsMax: JSON_LEVELS_MAX };
 
-/** Where the quote stands that ends a string; the end of the text where none does. */
-function endOfString(bytes: Uint8Array, from: number): number {
-  let at = from;
-  while (at < bytes.length && bytes[at] !== QUOTE) at += bytes[at] === BACKSLASH ? 2 : 1;
-  return at;
+/**
+ * Counts the values of a JSON text that comes in parts, and its deepest level, in one pass that makes nothing. Exact up to
+ * the place where a text stops being JSON; the count ends where a maximum is passed for sure.
+ */
+export class JsonCount {
+  values = 0;
+  levels = 0;
+  readonly #bounds: JsonBounds;
+  #depth = 0;
+  /** Inside of a number or a literal: it counts where it begins. */
+  #inToken = false;
+  #inString = false;
+  /** The part before ended with a backslash: what comes next belongs to it. */
+  #isEscaped = false;
+
+  constructor(bounds: JsonBounds) {
+    this.#bounds = bounds;
+  }
+
+  /** The bound that the text breaks; `null` while it breaks none. */
+  get broken(): JsonBound | null {
+    if (this.levels > this.#bounds.levelsMax) return 'levels';
+    return this.values > this.#bounds.valuesMax ? 'values' : null;
+  }
+
+  push(bytes: Uint8Array): void {
+    const { valuesMax, levelsMax, freeNumbers = false } = this.#bounds;
+    const perToken = freeNumbers ? 0 : 1;
+    let at = this.#inString ? this.#endOfString(bytes, 0) : 0;
+    // One more: the last string may turn out to be a name.
+    for (; at < bytes.length && this.values <= valuesMax + 1 && this.levels <= levelsMax; at += 1) {
+      const byte = bytes[at] as number;
+      switch (byte) {
+        case TAB:
+        case LF:
+        case CR:
+        case SPACE:
+        case COMMA:
+          this.#inToken = false;
+          break;
+        case QUOTE:
+          this.values += 1;
+          this.#inToken = false;
+          at = this.#endOfString(bytes, at + 1) - 1;
+          break;
+        case COLON:
+          // The string before it was a name.
+          this.values -= 1;
+          this.#inToken = false;
+          break;
+        case OPEN_OBJECT:
+        case OPEN_ARRAY:
+          this.values += 1;
+          this.#depth += 1;
+          if (this.#depth > this.levels) this.levels = this.#depth;
+          this.#inToken = false;
+          break;
+        case CLOSE_OBJECT:
+        case CLOSE_ARRAY:
+          this.#depth -= 1;
+          this.#inToken = false;
+          break;
+        default:
+          if (byte >= ASCII_END) break;
+          if (!this.#inToken) this.values += perToken;
+          this.#inToken = true;
+      }
+    }
+  }
+
+  /** The place after the quote that ends the string, or after the part where it goes on. */
+  #endOfString(bytes: Uint8Array, from: number): number {
+    if (bytes.length === 0) return 0;
+    let at = this.#isEscaped ? from + 1 : from;
+    while (at < bytes.length && bytes[at] !== QUOTE) at += bytes[at] === BACKSLASH ? 2 : 1;
+    this.#inString = at >= bytes.length;
+    this.#isEscaped = at > bytes.length;
+    return at + 1;
+  }
 }

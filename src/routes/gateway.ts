@@ -21,7 +21,7 @@ import { type AppContext, type AppEnv, correlate, NO_STORE } from '../middleware
 import { authenticate, missingScope } from '../middleware/credentials.ts';
 import { badRequest, bodyBytesMax, describeIssues, tooLarge, unreadable } from '../middleware/input.ts';
 import { readRequest } from '../platform/bytes.ts';
-import { parseJson } from '../platform/json.ts';
+import { readJsonBody } from '../platform/json-body.ts';
 import { log } from '../platform/log.ts';
 import { callerOf, headerKeyOf } from './mount.ts';
 
@@ -187,11 +187,12 @@ async function readInput(c: AppContext, { method, path, body: schema, form }: Ga
     return unsupported('the Content-Type of a file must be multipart/form-data with a boundary, in ASCII');
   }
   const bytesTaken = bodyBytesMax(c, GATEWAY_BODY_BYTES_MAX);
-  const bytes = await readRequest(c.req.raw, bytesTaken);
-  if (bytes === null) return refusalAnswer(tooLarge(`must have at most ${bytesTaken} bytes`));
-  if (!schema) return { ...nothing, bytes };
-  const json = parseJson(bytes);
-  if (!json.ok) return refusalAnswer(unreadable(json.broken));
+  if (!schema) {
+    const bytes = await readRequest(c.req.raw, bytesTaken);
+    return bytes === null ? refusalAnswer(tooLarge(`must have at most ${bytesTaken} bytes`)) : { ...nothing, bytes };
+  }
+  const json = await readJsonBody(c.req.raw, bytesTaken);
+  if (!json.ok) return refusalAnswer(unreadable(json.broken, bytesTaken));
   const { session, organization } = c.get('credential');
   const closed = session && closedField(path, json.value, organization);
   if (closed) return failureAnswer(closed);

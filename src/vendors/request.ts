@@ -5,7 +5,7 @@
  * within the time. The request's headers carry the vendor's key: they are in no outcome, no message and no log.
  */
 
-import { parseAnswer } from '../platform/json.ts';
+import { hasTooManyValues, JSON_VALUES_MAX, parseAnswer } from '../platform/json.ts';
 
 /** A larger answer is no answer of a model: the largest are batches of embeddings. */
 export const ANSWER_BYTES_MAX = 10 * 1024 * 1024;
@@ -84,6 +84,9 @@ export async function requestVendor(
     }
     const text = await readBounded(response);
     if (text === null) return { kind: 'broken', status, message: `the vendor's answer has more than ${ANSWER_BYTES_MAX} bytes` };
+    if (request.responseType === 'json' && hasTooManyValues(text)) {
+      return { kind: 'broken', status, message: `the vendor's answer has more than ${JSON_VALUES_MAX} JSON values` };
+    }
     const answer = request.responseType === 'text' ? text : parsed(text);
     return { kind: 'answer', status, ok: response.ok, headers: response.headers, body: answer };
   } catch (error) {

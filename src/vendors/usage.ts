@@ -5,6 +5,7 @@
  * with a broken or impossible figure, or with a part larger than its whole, is no usage: `reported` tells it from an absent
  * one. Runs in any JavaScript runtime.
  */
+import { parseAnswer } from '../platform/json.ts';
 import { EventBlocks, type StreamEvent } from './event-blocks.ts';
 import { isMessage, isMessageEvent, MessageStream, readMessage, searchesOfMessage } from './usage/anthropic.ts';
 import { readErrorEvent, readFailure } from './usage/failure.ts';
@@ -155,7 +156,7 @@ export class StreamUsage {
       this.#done = true;
       return;
     }
-    const body = parse(data);
+    const body = parseAnswer(data);
     this.failed ??= event === 'error' ? readErrorEvent(data, body) : readFailure(body);
     this.#torn = body === undefined && /^\s*[{[]/.test(data);
     if (!isFields(body)) return;
@@ -169,13 +170,4 @@ function readingOf(event: Fields): StreamReading | null {
   if (isResponseEvent(event)) return new ResponseStream();
   if (isContent(event)) return new ContentStream();
   return isCompletion(event) ? new CompletionStream() : null;
-}
-
-/** `undefined` where it is no JSON: an event that broke off in the middle. */
-function parse(data: string): unknown {
-  try {
-    return JSON.parse(data);
-  } catch {
-    return undefined;
-  }
 }

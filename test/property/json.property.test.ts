@@ -3,10 +3,18 @@
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { countJson, parseJson } from '../../src/platform/json.ts';
+import { type JsonBounds, JsonCount, parseJson } from '../../src/platform/json.ts';
+import { readJsonBody } from '../../src/platform/json-body.ts';
 
 const NO_BOUNDS = { valuesMax: Number.POSITIVE_INFINITY, levelsMax: Number.POSITIVE_INFINITY };
 const encoder = new TextEncoder();
+
+/** The count of a text that comes in parts of so many bytes. */
+function countJson(bytes: Uint8Array, bounds: JsonBounds, partBytes = bytes.length): { values: number; levels: number } {
+  const count = new JsonCount(bounds);
+  for (let at = 0; at < bytes.length; at += Math.max(1, partBytes)) count.push(bytes.subarray(at, at + Math.max(1, partBytes)));
+  return { values: count.values, levels: count.levels };
+}
 
 function counted(value: unknown): { values: number; levels: number; numbers: number } {
   if (typeof value === 'string') return { values: 1, levels: 0, numbers: 0 };
@@ -70,6 +78,9 @@ test('values and levels agree with what JSON.parse makes, whatever stands in str
       expect(countJson(bytes, NO_BOUNDS)).toEqual({ values: expected.values, levels: expected.levels });
       const withoutNumbers = { values: expected.values - expected.numbers, levels: expected.levels };
       expect(countJson(bytes, { ...NO_BOUNDS, freeNumbers: true })).toEqual(withoutNumbers);
+      for (const partBytes of [1, 2, 3, 7]) {
+        expect(countJson(bytes, NO_BOUNDS, partBytes)).toEqual({ values: expected.values, levels: expected.levels });
+      }
       expect(parseJson(bytes)).toEqual({ ok: true, value: JSON.parse(json) });
     }),
     { numRuns: 2_000 },
@@ -102,5 +113,28 @@ test('bytes that are no JSON are refused, and never throw', () => {
       expect(parsed.ok).toBe(isJson);
     }),
     { numRuns: 1_000 },
+  );
+});
+
+test('a body that comes in parts is what the same bytes at once are, whatever breaks', async () => {
+  const broken = fc.oneof(
+    fc.json().map((json) => encoder.encode(json)),
+    fc.uint8Array({ maxLength: 40 }),
+    fc.tuple(fc.json(), fc.nat(60)).map(([json, end]) => encoder.encode(json).subarray(0, end)),
+  );
+  await fc.assert(
+    fc.asyncProperty(broken, fc.integer({ min: 1, max: 9 }), async (bytes, partBytes) => {
+      const parts = new ReadableStream({
+        type: 'bytes',
+        start(controller) {
+          for (let at = 0; at < bytes.length; at += partBytes) controller.enqueue(bytes.slice(at, at + partBytes));
+          controller.close();
+        },
+      });
+      const request = new Request('https://callmeter.test', { method: 'POST', body: parts, duplex: 'half' } as RequestInit);
+      const atOnce = bytes.length === 0 ? { ok: false, broken: 'empty' } : parseJson(bytes);
+      expect(await readJsonBody(request, 1_000)).toEqual(atOnce);
+    }),
+    { numRuns: 500 },
   );
 });

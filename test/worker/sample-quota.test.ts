@@ -148,7 +148,8 @@ describe('health', () => {
     await insert('customers', columns, customers);
     const today = Math.floor(Date.now() / 86_400_000) * 86_400_000;
     const days = [0, 6, 7].map((ago) => [busy.organizationId, 'outcome', today - ago * 86_400_000, 'COMPLETED', 500, 0, 0, 0, 0, 0, 0, 0]);
-    const figures = 'calls, unpriced_calls, input_tokens, cached_input_tokens, output_tokens, reasoning_tokens, searches, cost_rest_nano_usd';
+    const figures =
+      'calls, unpriced_calls, input_tokens, cached_input_tokens, output_tokens, reasoning_tokens, searches, cost_rest_nano_usd';
     await insert('organization_days', `organization_id, dimension, day_ms, key, ${figures}`, days);
     for (let n = 0; n < 8; n += 1) await store(full, { input: 'x'.repeat(290_000) });
 
