@@ -19,6 +19,8 @@ const ANSWER_LEVELS_MAX = 200;
 
 /** A value and what parts it from the next take two characters at least: a shorter answer cannot have too many. */
 const ANSWER_COUNTED_LENGTH_MIN = 2 * JSON_VALUES_MAX;
+/** Characters that are counted at a time. */
+const ANSWER_PART_LENGTH = 64 * 1024;
 
 /** What is said of a body, or of a line, that breaks a bound. */
 export const JSON_BOUND_RULES: Record<JsonBound, string> = {
@@ -67,7 +69,9 @@ export function parseAnswer(text: string): unknown {
 export function hasTooManyValues(answer: string): boolean {
   if (answer.length < ANSWER_COUNTED_LENGTH_MIN) return false;
   const count = new JsonCount({ valuesMax: JSON_VALUES_MAX, levelsMax: Number.POSITIVE_INFINITY, freeNumbers: true });
-  count.push(encoder.encode(answer));
+  for (let at = 0; at < answer.length && count.broken === null; at += ANSWER_PART_LENGTH) {
+    count.push(encoder.encode(answer.slice(at, at + ANSWER_PART_LENGTH)));
+  }
   return count.broken !== null;
 }
 
