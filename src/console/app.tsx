@@ -72,7 +72,7 @@ const requireSession: MiddlewareHandler<ConsoleEnv> = async (c, next) => {
   return next();
 };
 
-/** Behind the session: who has none gets no form read. */
+/** After the session check: without a session no form is read. */
 const requireFormToken: MiddlewareHandler<ConsoleEnv> = async (c, next) => {
   if (c.req.method === 'GET' || c.req.method === 'HEAD') return next();
   const token = c.get('session').csrf;
