@@ -2,7 +2,7 @@
  * Attacks of a tenant's end user: with the session token that the tenant's backend gave to the browser.
  */
 import { type Attack, brokenOf } from './model.ts';
-import { type Answer, type Attacker, harmFigures, type Statuses, type World } from './world.ts';
+import { type Answer, type Attacker, harmFigures, only, type Statuses, type World } from './world.ts';
 
 const CHAT = '/v1/chat/completions';
 const RESPONSES = '/v1/responses';
@@ -207,7 +207,7 @@ const jsonBombs: Attack = {
       goals,
       broken: brokenOf(
         [harm.failed === 0, `${harm.failed} begins of another tenant failed`],
-        [Object.keys(statuses).every((status) => status === '413' || status === '0'), `a bomb was answered ${JSON.stringify(statuses)}`],
+        [only(statuses, 413, 0), `a bomb was answered ${JSON.stringify(statuses)}`],
         [deep?.status === 413, `101 levels are answered ${deep?.status}`],
         [large?.status === 413, `1.1 MiB of a session are answered ${large?.status}`],
         [honest?.status === 200, `5,000 long messages are refused: ${honest?.status}`],
@@ -222,7 +222,7 @@ const deniedBegins: Attack = {
   promise: 'refusals of one customer neither fill the database that all share nor vanish from reports',
   async run(world, size) {
     const attacker = await world.attacker({ name: 'Nothing left', limitType: 'BLOCK', limits: { standardCalls: 0, premiumCalls: 0 } });
-    const requests = size(1_500, 150);
+    const requests = size(1_500, 300);
     const tags = Array.from({ length: 50 }, (_, index) => `${index}`.padEnd(200, 'x'));
     const before = await world.databaseBytes();
     let statuses: Statuses = {};
@@ -248,8 +248,8 @@ const deniedBegins: Attack = {
       },
       broken: brokenOf(
         [denied + (statuses[429] ?? 0) === requests, 'an answer was neither a denial nor 429'],
-        // One more minute may have begun.
-        [denied <= 60 * (2 + Math.ceil(requests / 1_500)), `${denied} begins were denied one by one`],
+        // A second minute may have begun.
+        [denied <= 120, `${denied} begins were denied one by one`],
         [counted === denied, `the summary counts ${counted} of ${denied} denials`],
       ),
     };

@@ -3,7 +3,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import { type Attack, brokenOf } from './model.ts';
-import { harmFigures, type Statuses, type World } from './world.ts';
+import { harmFigures, only, type Statuses, type World } from './world.ts';
 
 const MIB = 1024 * 1024;
 const FORM = { 'Content-Type': 'application/x-www-form-urlencoded', Accept: 'text/html' };
@@ -11,7 +11,8 @@ const FORM = { 'Content-Type': 'application/x-www-form-urlencoded', Accept: 'tex
 /** A form of very many fields. */
 const fieldsForm = (bytes: number) => Buffer.from('a&'.repeat(bytes / 2));
 
-function consoleFlood(name: string, path: string, promise: string): Attack {
+/** A form that is not read: whoever sends it is told so, or finds the connection closed. */
+function consoleFlood(name: string, path: string, refusedWith: number, promise: string): Attack {
   return {
     name,
     by: 'stranger',
@@ -27,7 +28,10 @@ function consoleFlood(name: string, path: string, promise: string): Attack {
       return {
         figures: { answers: JSON.stringify(statuses), ...figures },
         goals,
-        broken: brokenOf([harm.failed === 0, `${harm.failed} begins of another tenant failed`], [!statuses[500], 'the console failed']),
+        broken: brokenOf(
+          [harm.failed === 0, `${harm.failed} begins of another tenant failed`],
+          [only(statuses, refusedWith, 0), `the forms were answered ${JSON.stringify(statuses)}`],
+        ),
       };
     },
   };
@@ -156,8 +160,8 @@ const publicPages: Attack = {
 };
 
 export const strangerAttacks: readonly Attack[] = [
-  consoleFlood('sign-in-flood', '/console/sign-in', 'a sign-in of 15 MB costs nobody else anything'),
-  consoleFlood('console-form-flood', '/console/catalog', 'a form of 15 MB without a session costs nobody else anything'),
+  consoleFlood('sign-in-flood', '/console/sign-in', 413, 'a sign-in of 15 MB costs nobody else anything'),
+  consoleFlood('console-form-flood', '/console/catalog', 303, 'a form of 15 MB without a session costs nobody else anything'),
   guessedKeys,
   guessedTokens,
   operatorGuesses,

@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { OPERATOR_TOKEN } from '../support/api.ts';
 import { type Attack, brokenOf } from './model.ts';
-import { type Attacker, harmFigures, type Statuses, type World } from './world.ts';
+import { type Attacker, harmFigures, type World } from './world.ts';
 
 const TOKENS_MAX = 1_000_000_000;
 const MIB = 1024 * 1024;
@@ -210,27 +210,26 @@ const hostileVendor: Attack = {
     try {
       const params = { org: attacker.organizationId, provider: 'acme' };
       await attacker.operator.send('setVendor', { params, body: { apiKey: `sk-acme-${'k'.repeat(20)}`, baseUrl: vendor.url } });
-      let statuses: Statuses = {};
+      const codes: Record<string, number> = {};
+      const call = async (path: 'plain' | 'stream') => {
+        const responseType = path === 'plain' ? 'json' : 'stream';
+        const asked = { url: `${vendor.url}/${path}`, provider: 'acme', body: { model: 'gpt-4o-mini' }, responseType };
+        const answer = await world.send({ path: '/call', token: attacker.key, body: { customerId: 'bomber', vendor: asked } });
+        const outcome = `${path} ${answer?.json?.result?.code}`;
+        codes[outcome] = (codes[outcome] ?? 0) + 1;
+      };
+      const pairs = size(4, 2);
       const harm = await world.observed(async () => {
-        statuses = await world.flood(2, size(8, 4), (index) => ({
-          path: '/call',
-          token: attacker.key,
-          body: {
-            customerId: 'bomber',
-            vendor: {
-              url: `${vendor.url}/${index % 2 === 0 ? 'plain' : 'stream'}`,
-              provider: 'acme',
-              body: { model: 'gpt-4o-mini' },
-              responseType: index % 2 === 0 ? 'json' : 'stream',
-            },
-          },
-        }));
+        for (let pair = 0; pair < pairs; pair += 1) await Promise.all([call('plain'), call('stream')]);
       });
       const { figures, goals } = harmFigures(harm);
       return {
-        figures: { answers: JSON.stringify(statuses), ...figures },
+        figures: { answers: JSON.stringify(codes), ...figures },
         goals,
-        broken: brokenOf([harm.failed === 0, `${harm.failed} begins of another tenant failed`], [!statuses[500], 'the service failed']),
+        broken: brokenOf(
+          [harm.failed === 0, `${harm.failed} begins of another tenant failed`],
+          [codes['plain CALL_VENDOR_WARNING'] === pairs, `answers of too many values were taken: ${JSON.stringify(codes)}`],
+        ),
       };
     } finally {
       vendor.close();

@@ -126,6 +126,11 @@ function jsonOf(text: string): unknown {
   }
 }
 
+/** Whether there were no other answers than with these. */
+export function only(statuses: Statuses, ...expected: number[]): boolean {
+  return Object.keys(statuses).every((status) => expected.includes(Number(status)));
+}
+
 async function flood(send: World['send'], connections: number, requests: number, make: (index: number) => Attempt) {
   const statuses: Statuses = {};
   let next = 0;
