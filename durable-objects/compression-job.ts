@@ -13,6 +13,7 @@ import { usdFromNano } from '../src/domain/money.ts';
 import type { Env } from '../src/env.ts';
 import { errorText, log } from '../src/platform/log.ts';
 import { currentCatalog } from '../src/storage/catalog.ts';
+import { leaveEstimate } from '../src/storage/estimates.ts';
 import { findSamples, readPayloads, type SampleFilter, type SamplePlace, type SampleRow } from '../src/storage/samples.ts';
 import { addSample, NO_TOTALS, type Totals, techniquesOf } from './compression-job/estimate.ts';
 import { put } from './stored-value.ts';
@@ -88,10 +89,13 @@ export class CompressionJob extends DurableObject<Env> {
 
   /** As many samples as fit into memory, or the end. */
   async #step(state: State): Promise<void> {
-    const { organizationId, filter, after } = state;
+    const { organizationId, jobId, filter, after } = state;
     const nowMs = Date.now();
     const rows = await findSamples(this.env, organizationId, filter, { order: 'oldest', after, limit: SAMPLES_PER_STEP, nowMs });
-    if (rows.length === 0) return this.#save({ ...state, finishedAtMs: nowMs }, nowMs + RETENTION_MS);
+    if (rows.length === 0) {
+      await leaveEstimate(this.env, organizationId, jobId);
+      return this.#save({ ...state, finishedAtMs: nowMs }, nowMs + RETENTION_MS);
+    }
     const { read, samples } = await readPayloads(this.env, organizationId, rows);
     const prices = await this.#prices();
     let next = state;

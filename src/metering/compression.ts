@@ -24,6 +24,7 @@ import type { Env } from '../env.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import { findProfile, type SavingsSums, saveProfile, sumSavings } from '../storage/compression.ts';
 import type { Session } from '../storage/credentials.ts';
+import { enterEstimate, leaveEstimate, RUNNING_ESTIMATES_MAX } from '../storage/estimates.ts';
 import { ask, customerByCall, customerByName, forgetOwner } from '../storage/objects.ts';
 import { countSamples } from '../storage/samples.ts';
 import type { Caller } from './caller.ts';
@@ -31,6 +32,8 @@ import { explicitKey, fingerprintOf } from './idempotency.ts';
 
 /** Who is billed where nobody is named. */
 const DEFAULT_CUSTOMER_ID = 'default';
+/** While as many estimates run as may, another one is asked to come back after this. */
+const ESTIMATE_RETRY_SECONDS = 30;
 const SUMMARY_MS = 30 * 24 * 3_600_000;
 
 /** A browser's session reaches the calls of its own customer alone. */
@@ -123,6 +126,9 @@ export async function startJob(
   const nowMs = Date.now();
   const key = explicitKey(headerKey, request);
   const jobId = key === null ? crypto.randomUUID() : (await sha256Hex(canonicalJson({ organizationId, job: key }))).slice(0, 32);
+  // A retry starts nothing, so it is not counted.
+  const known = key === null ? null : await findJob(env, organizationId, jobId);
+  if (!known && !(await enterEstimate(env, organizationId, jobId, nowMs))) return tooManyEstimates();
   const job = {
     jobId,
     organizationId,
@@ -135,21 +141,37 @@ export async function startJob(
     },
     profile: request.profile ?? (await findProfile(env, organizationId)),
   };
-  const total = await countSamples(env, organizationId, job.filter, nowMs);
-  const started = await ask(
-    () => jobOf(env, jobId),
-    (stub) => stub.start(job, prices, total),
-  );
+  const start = async () => {
+    const total = await countSamples(env, organizationId, job.filter, nowMs);
+    return ask(
+      () => jobOf(env, jobId),
+      (stub) => stub.start(job, prices, total),
+    );
+  };
+  const started = await start().catch(async (error) => {
+    if (!known) await leaveEstimate(env, organizationId, jobId);
+    throw error;
+  });
   if (!started) return refuse('IDEMPOTENCY_KEY_CONFLICT', 'the idempotency key was used before with another payload');
   return { ...accept('COMPRESSION_JOB_STARTED', { jobId, status: started.status }, nowMs), replayed: started.replayed };
 }
 
 export async function readJob({ env, organization }: Caller, jobId: string): Promise<Answer<CompressionJob>> {
-  const job = await ask(
-    () => jobOf(env, jobId),
-    (stub) => stub.read(organization.organizationId),
-  );
+  const job = await findJob(env, organization.organizationId, jobId);
   return job ? accept('COMPRESSION_JOB_READ', job, Date.now()) : refuse('COMPRESSION_JOB_NOT_FOUND', 'no such job');
+}
+
+function findJob(env: Env, organizationId: string, jobId: string): Promise<CompressionJob | null> {
+  return ask(
+    () => jobOf(env, jobId),
+    (stub) => stub.read(organizationId),
+  );
+}
+
+function tooManyEstimates() {
+  const message = `the organization runs ${RUNNING_ESTIMATES_MAX} estimates, which is as many as it may at a time`;
+  const retryAfterSeconds = ESTIMATE_RETRY_SECONDS;
+  return refuse('RATE_LIMITED', message, { retryAfterSeconds, members: { retryAfterSeconds } });
 }
 
 function jobOf(env: Env, jobId: string) {

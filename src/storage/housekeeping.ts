@@ -6,6 +6,7 @@ import type { PriceSnapshot } from '../catalog/prices.ts';
 import type { Env } from '../env.ts';
 import { database } from './database.ts';
 import { deleteOldMarks } from './erasure.ts';
+import { forgetOldEstimates } from './estimates.ts';
 import { operatorIdempotency } from './schema.ts';
 
 const DAY_MS = 24 * 3_600_000;
@@ -31,6 +32,7 @@ export async function deleteExpired(env: Env, nowMs: number): Promise<void> {
   );
   await deleteExpiredSamples(env, nowMs);
   await deleteOldMarks(env, nowMs);
+  await forgetOldEstimates(env, nowMs);
   await db.delete(operatorIdempotency).where(lt(operatorIdempotency.expiresAtMs, nowMs));
 }
 

@@ -80,6 +80,17 @@ export const organizationPrices = sqliteTable(
   (table) => [primaryKey({ columns: [table.organizationId, table.modelKey] })],
 );
 
+/** Estimates of compression that run, so that an organization runs a bounded number. */
+export const runningEstimates = sqliteTable(
+  'running_estimates',
+  {
+    organizationId: text('organization_id').notNull(),
+    jobId: text('job_id').notNull(),
+    startedAtMs: integer('started_at_ms').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.organizationId, table.jobId] })],
+);
+
 /** What an organization reaches its model vendors with. */
 export const vendorCredentials = sqliteTable(
   'vendor_credentials',

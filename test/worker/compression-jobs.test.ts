@@ -5,6 +5,7 @@
 import { evictDurableObject, runInDurableObject } from 'cloudflare:test';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { type CompressionJob, DEFAULT_COMPRESSION_PROFILE, TECHNIQUE_NAMES } from '../../src/contract/compression.ts';
+import { enterEstimate, forgetOldEstimates, leaveEstimate, RUNNING_ESTIMATES_MAX } from '../../src/storage/estimates.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
 import { bindings, operator } from '../support/worker.ts';
 
@@ -182,6 +183,41 @@ describe('an estimate', () => {
     expect((await start({ feature: 'other' }, headers)).refusal.code).toBe('IDEMPOTENCY_KEY_CONFLICT');
     const other = await createTenant(operator);
     expect((await start({ feature: 'chat' }, headers, other)).data.jobId).not.toBe(first.data.jobId);
+  });
+
+  test('beyond ten of an organization at a time is refused and starts nothing, and one that ended makes room', async () => {
+    const busy = await createTenant(operator);
+    const { organizationId } = busy;
+    const enter = (jobId: string) => enterEstimate(bindings, organizationId, jobId, Date.now());
+    const entered = await Promise.all(Array.from({ length: 30 }, (_, n) => enter(`job-${n}`)));
+    expect(entered.filter(Boolean)).toHaveLength(RUNNING_ESTIMATES_MAX);
+    const running = entered.indexOf(true);
+    expect(await enter(`job-${running}`)).toBe(true);
+
+    const refused = await start({}, { 'Idempotency-Key': 'estimate-11' }, busy);
+    expect([refused.status, refused.refusal.code, refused.headers.get('Retry-After')]).toEqual([429, 'RATE_LIMITED', '30']);
+    expect((await start({}, {}, own)).status).toBe(200);
+
+    await leaveEstimate(bindings, organizationId, `job-${running}`);
+    const begun = await start({}, { 'Idempotency-Key': 'estimate-11' }, busy);
+    expect([begun.status, begun.headers.get('Idempotency-Replayed')]).toEqual([200, null]);
+    // A retry is no further one, also where there is no room.
+    expect((await start({}, { 'Idempotency-Key': 'estimate-11' }, busy)).data.jobId).toBe(begun.data.jobId);
+    await completed(begun.data.jobId, busy);
+    expect((await start({}, {}, busy)).status).toBe(200);
+  });
+
+  test('that never said that it ended counts for a day', async () => {
+    const { organizationId } = await createTenant(operator);
+    const dayAgoMs = Date.now() - 24 * 3_600_000;
+    for (let n = 0; n < RUNNING_ESTIMATES_MAX; n += 1) await enterEstimate(bindings, organizationId, `job-${n}`, dayAgoMs);
+    expect(await enterEstimate(bindings, organizationId, 'early', dayAgoMs + 1_000)).toBe(false);
+    expect(await enterEstimate(bindings, organizationId, 'late', Date.now() + 1_000)).toBe(true);
+    await forgetOldEstimates(bindings, Date.now() + 1_000);
+    const { results } = await bindings.DB.prepare('SELECT job_id FROM running_estimates WHERE organization_id = ?')
+      .bind(organizationId)
+      .all();
+    expect(results).toEqual([{ job_id: 'late' }]);
   });
 
   test('that is missing and a foreign one are the same 404', async () => {
