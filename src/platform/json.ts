@@ -39,7 +39,10 @@ export function parseJson(bytes: Uint8Array): ParsedJson {
   return broken === null ? parsedText(() => utf8.decode(bytes)) : { ok: false, broken };
 }
 
-/** The value of a text whose values and levels were counted. `decode` throws where the bytes are not UTF-8: repaired, different texts would be the same one. */
+/**
+ * The value of a text whose values and levels were counted. `decode` throws where the bytes are not UTF-8: they are not
+ * repaired, because different bytes would then be the same text.
+ */
 export function parsedText(decode: () => string): ParsedJson {
   try {
     return { ok: true, value: JSON.parse(decode()) };

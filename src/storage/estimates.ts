@@ -11,7 +11,10 @@ export const RUNNING_ESTIMATES_MAX = 10;
 /** An estimate that did not say that it ended counts no longer than this. */
 const COUNTED_MS_MAX = 24 * 3_600_000;
 
-/** Counts the estimate among the running ones; `false` where the organization runs as many as it may. Counted before, it counts once. */
+/**
+ * Counts the estimate among the running ones; `false` where the organization runs as many as it may. An estimate that is
+ * counted already is not counted twice.
+ */
 export async function enterEstimate(env: Env, organizationId: string, jobId: string, nowMs: number): Promise<boolean> {
   const running = sql`SELECT COUNT(*) FROM running_estimates
     WHERE organization_id = ${organizationId} AND job_id <> ${jobId} AND started_at_ms > ${nowMs - COUNTED_MS_MAX}`;

@@ -2,7 +2,6 @@
  * What is attacked: a server with its state on disk, model vendors on loopback, and a tenant whose requests are timed while
  * somebody else attacks.
  */
-
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';

@@ -4,6 +4,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { JSON_VALUES_MAX } from '../../src/platform/json.ts';
 import { ANSWER_BYTES_MAX, requestVendor, type VendorRequest } from '../../src/vendors/request.ts';
 import { StreamUsage } from '../../src/vendors/usage.ts';
 import { type FakeVendor, startVendor } from '../support/vendor.ts';
@@ -104,6 +105,18 @@ describe('what goes wrong', () => {
     expect(result.kind).toBe('unreachable');
     expect(JSON.stringify(result)).not.toContain(SECRET);
     expect(vendor.requests.length).toBe(before);
+  });
+
+  test('JSON with more values than are parsed is broken, and text of that kind is text', async () => {
+    const text = `{"choices":[${'{},'.repeat(JSON_VALUES_MAX)}{}]}`;
+    const fetcher = async () => new Response(text, { headers: { 'Content-Type': 'application/json' } });
+    const request = { url: `${vendor.url}/v1`, method: 'POST', headers: {}, timeoutMs: 5_000 } as const;
+    expect(await requestVendor({ ...request, responseType: 'json' }, fetcher)).toEqual({
+      kind: 'broken',
+      status: 200,
+      message: `the vendor's answer has more than ${JSON_VALUES_MAX} JSON values`,
+    });
+    expect(await requestVendor({ ...request, responseType: 'text' }, fetcher)).toMatchObject({ kind: 'answer', body: text });
   });
 
   test('no outcome tells the headers, whatever the fetcher throws', async () => {

@@ -2,6 +2,7 @@
  * The usage of a stream is its vendor's last word, whatever the stream looks like and wherever it ends.
  */
 import { describe, expect, test } from 'vitest';
+import { JSON_VALUES_MAX } from '../../src/platform/json.ts';
 import { readFailure, StreamUsage, type VendorUsage } from '../../src/vendors/usage.ts';
 
 const NONE = { inputTokens: 0, cachedInputTokens: 0, cacheWriteInputTokens: 0, responseTokens: 0, reasoningTokens: 0 };
@@ -235,6 +236,19 @@ describe('streams', () => {
     const lost = new StreamUsage(1_000);
     lost.push(sse({ ...chunk([], figures), more: 'x'.repeat(5_000) }));
     expect(lost.usage()).toBeNull();
+  });
+});
+
+test('an event with more values than are parsed is not read, and the others are', () => {
+  const usage = { prompt_tokens: 3, completion_tokens: 2 };
+  const event = (values: number, figures: object) =>
+    `data: {"object":"chat.completion.chunk","model":"gpt-5.2","choices":[],"usage":${JSON.stringify(figures)},"more":[${'{},'.repeat(values)}{}]}\n\n`;
+  const large = { prompt_tokens: 900, completion_tokens: 900 };
+  expect(streamed(event(100_000, usage)).usage()).toMatchObject({ inputTokens: 3, responseTokens: 2 });
+  expect(streamed(event(JSON_VALUES_MAX, large)).usage()).toBeNull();
+  expect(streamed(event(0, usage) + event(JSON_VALUES_MAX, large) + sse('[DONE]')).usage()).toMatchObject({
+    inputTokens: 3,
+    responseTokens: 2,
   });
 });
 
