@@ -1,9 +1,9 @@
 /**
  * class CallDirectory: which customer owns a call id. 64 objects per organization share the ids by hash.
  *
- * A claim carries the token of the request that made it, and is released only by who holds that: when nothing was recorded
- * under it. One without a token is final. Once its call exists it never changes, and may be remembered anywhere. It is kept
- * as long as D1 keeps calls.
+ * A claim carries the token of the request that made it, and is released only by who holds that: when nothing was
+ * recorded under it. One without a token is final. Once its call exists it never changes, and may be remembered
+ * anywhere. It is kept as long as D1 keeps calls.
  */
 import { DurableObject } from 'cloudflare:workers';
 import type { Env } from '../src/env.ts';
@@ -54,7 +54,10 @@ export class CallDirectory extends DurableObject<Env> {
     return { customerId: customer_id, claimedAtMs, fresh: earlier.token === token, final: earlier.token === null };
   }
 
-  /** Makes the customer's claim final, and makes it anew where it was released. Answers with the customer whose call id it is. */
+  /**
+   * Makes the customer's claim final, and makes it anew where it was released. Answers with the customer whose call id
+   * it is.
+   */
   confirm(callId: string, customerId: string): string {
     const nowMs = Date.now();
     if (!this.#exists) this.#create(nowMs);
@@ -72,7 +75,9 @@ export class CallDirectory extends DurableObject<Env> {
   /** Forgets every call id of an erased customer. Answers how many there were. */
   forget(customerId: string): number {
     if (!this.#exists) return 0;
-    return this.#sql.exec<{ call_id: string }>('DELETE FROM claims WHERE customer_id = ? RETURNING call_id', customerId).toArray().length;
+    return this.#sql
+      .exec<{ call_id: string }>('DELETE FROM claims WHERE customer_id = ? RETURNING call_id', customerId)
+      .toArray().length;
   }
 
   /** The customer whose call id it is. */
@@ -82,7 +87,9 @@ export class CallDirectory extends DurableObject<Env> {
 
   #row(callId: string): { customer_id: string; claimed_at_ms: number; token: string | null } | undefined {
     const sql = 'SELECT customer_id, claimed_at_ms, token FROM claims WHERE call_id = ?';
-    return this.#sql.exec<{ customer_id: string; claimed_at_ms: number; token: string | null }>(sql, callId).toArray()[0];
+    return this.#sql
+      .exec<{ customer_id: string; claimed_at_ms: number; token: string | null }>(sql, callId)
+      .toArray()[0];
   }
 
   override async alarm(): Promise<void> {

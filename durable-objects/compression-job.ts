@@ -1,9 +1,10 @@
 /**
- * class CompressionJob: one object per job that estimates what a compression profile would have saved on stored samples.
+ * class CompressionJob: one object per job that estimates what a compression profile would have saved on stored
+ * samples.
  *
- * It walks the samples in D1 from the oldest to the newest, as many per alarm as fit into memory together, and keeps its
- * place with its totals: a restart goes on where it was. Profile, period and own prices are fixed at the start. No text
- * stays here, only counts.
+ * It walks the samples in D1 from the oldest to the newest, as many per alarm as fit into memory together, and keeps
+ * its place with its totals: a restart goes on where it was. Profile, period and own prices are fixed at the start. No
+ * text stays here, only counts.
  */
 import { DurableObject } from 'cloudflare:workers';
 import { type OwnPrices, resolvePrice } from '../src/catalog/prices.ts';
@@ -14,7 +15,13 @@ import type { Env } from '../src/env.ts';
 import { errorText, log } from '../src/platform/log.ts';
 import { currentCatalog } from '../src/storage/catalog.ts';
 import { leaveEstimate } from '../src/storage/estimates.ts';
-import { findSamples, readPayloads, type SampleFilter, type SamplePlace, type SampleRow } from '../src/storage/samples.ts';
+import {
+  findSamples,
+  readPayloads,
+  type SampleFilter,
+  type SamplePlace,
+  type SampleRow,
+} from '../src/storage/samples.ts';
 import { addSample, NO_TOTALS, type Totals, techniquesOf } from './compression-job/estimate.ts';
 import { put } from './stored-value.ts';
 
@@ -52,13 +59,28 @@ const PRICES_PREFIX = 'prices';
 const PRICES_PER_PART = 200;
 
 export class CompressionJob extends DurableObject<Env> {
-  /** Begins the job, which has `total` samples to look at; one that was begun before goes on. `null` where another job has the id. */
-  async start(job: Job, prices: OwnPrices, total: number): Promise<{ status: Progress['status']; replayed: boolean } | null> {
+  /**
+   * Begins the job, which has `total` samples to look at; one that was begun before goes on. `null` where another job
+   * has the id.
+   */
+  async start(
+    job: Job,
+    prices: OwnPrices,
+    total: number,
+  ): Promise<{ status: Progress['status']; replayed: boolean } | null> {
     const startedAtMs = Date.now();
     const known = await this.ctx.storage.get<State>(STATE_KEY);
     if (known) return known.fingerprint === job.fingerprint ? { status: statusOf(known), replayed: true } : null;
     const counts = { total, done: 0, unreadable: 0, failures: 0 };
-    const state = { ...job, ...counts, totals: NO_TOTALS, lastError: null, startedAtMs, finishedAtMs: null, after: null };
+    const state = {
+      ...job,
+      ...counts,
+      totals: NO_TOTALS,
+      lastError: null,
+      startedAtMs,
+      finishedAtMs: null,
+      after: null,
+    };
     await this.#savePrices(prices);
     await this.#save(state, startedAtMs);
     return { status: statusOf(state), replayed: false };
@@ -91,7 +113,12 @@ export class CompressionJob extends DurableObject<Env> {
   async #step(state: State): Promise<void> {
     const { organizationId, jobId, filter, after } = state;
     const nowMs = Date.now();
-    const rows = await findSamples(this.env, organizationId, filter, { order: 'oldest', after, limit: SAMPLES_PER_STEP, nowMs });
+    const rows = await findSamples(this.env, organizationId, filter, {
+      order: 'oldest',
+      after,
+      limit: SAMPLES_PER_STEP,
+      nowMs,
+    });
     if (rows.length === 0) {
       await leaveEstimate(this.env, organizationId, jobId);
       return this.#save({ ...state, finishedAtMs: nowMs }, nowMs + RETENTION_MS);
@@ -120,7 +147,12 @@ export class CompressionJob extends DurableObject<Env> {
   /** One sample. What cannot be compressed is counted, and holds nothing up. */
   async #look(state: State, { provider, model }: SampleRow, payload: string, prices: OwnPrices): Promise<State> {
     const { catalog } = await currentCatalog(this.env, (work) => this.ctx.waitUntil(work));
-    const price = await resolvePrice(catalog, prices, { providerUsed: provider, modelUsed: model ?? undefined }, state.startedAtMs);
+    const price = await resolvePrice(
+      catalog,
+      prices,
+      { providerUsed: provider, modelUsed: model ?? undefined },
+      state.startedAtMs,
+    );
     const done = state.done + 1;
     try {
       const { input } = JSON.parse(payload) as { input: unknown };

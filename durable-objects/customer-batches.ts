@@ -1,8 +1,8 @@
 /**
  * class CustomerBatches: what a customer's batches hold of its allowance, and which requests for batches there are.
  *
- * Batches are admitted one after the other, so that each sees what the others hold. A request is known from its admission
- * until its object forgets it: an erasure finds all of them.
+ * Batches are admitted one after the other, so that each sees what the others hold. A request is known from its
+ * admission until its object forgets it: an erasure finds all of them.
  */
 
 import type { Env } from '../src/env.ts';
@@ -37,7 +37,8 @@ export class CustomerBatches {
     const admitted = this.#admission
       .then(() => this.#admit(organizationId, batch))
       .catch((error) => {
-        // As in the request's object: an error that left this one would be logged by the runtime, with the values of its query.
+        // As in the request's object: an error that left this one would be logged by the runtime, with the values of
+        // its query.
         const answer = brokenAnswer(error);
         log(answer.status === 503 ? 'warn' : 'error', 'batch_not_admitted', { requestName: batch.requestName }, error);
         return kept(answer);
@@ -60,14 +61,18 @@ export class CustomerBatches {
     await this.#tidy();
   }
 
-  /** Erases the objects of a bounded number of requests, and what they held. Says how many, and whether some are left. */
+  /**
+   * Erases the objects of a bounded number of requests, and what they held. Says how many, and whether some are left.
+   */
   async erase(organizationId: string): Promise<{ erased: number; more: boolean }> {
     await this.#admission;
     const { storage } = this.#ctx;
     const keys = [...(await storage.list({ prefix: REQUEST_PREFIX, limit: ERASE_MAX })).keys()];
     if (keys.length === 0) return { erased: 0, more: false };
     const names = keys.map((key) => key.slice(REQUEST_PREFIX.length));
-    await Promise.all(names.map((name) => ask(batchByRequest(this.#env, organizationId, name), (batch) => batch.erase())));
+    await Promise.all(
+      names.map((name) => ask(batchByRequest(this.#env, organizationId, name), (batch) => batch.erase())),
+    );
     await storage.delete(keys);
     await this.#save(names.reduce((holds, name) => replaced(holds, name, null), await this.#holds()));
     await this.#tidy();
@@ -116,5 +121,10 @@ export class CustomerBatches {
 }
 
 function tooManyBatches() {
-  return failureAnswer({ status: 429, code: 'RATE_LIMITED', message: `a customer may have ${HOLDS_MAX} batches under way`, retry: false });
+  return failureAnswer({
+    status: 429,
+    code: 'RATE_LIMITED',
+    message: `a customer may have ${HOLDS_MAX} batches under way`,
+    retry: false,
+  });
 }

@@ -73,7 +73,10 @@ export class Customer extends DurableObject<Env> {
     void ctx.blockConcurrencyWhile(() => this.#store.load());
   }
 
-  /** A `BeginCommand`. This one and the others that take a text come in numbers: they cross as src/domain/command-json.ts has it. */
+  /**
+   * A `BeginCommand`. This one and the others that take a text come in numbers: they cross as
+   * src/domain/command-json.ts has it.
+   */
   begin(command: string): SentAnswer | Promise<SentAnswer> {
     return this.#commits.run(() => sent(calls.begin(this.#context(), receiveCommand<BeginCommand>(command))));
   }
@@ -87,7 +90,10 @@ export class Customer extends DurableObject<Env> {
     calls.voidCall(this.#context(), organizationId, callId);
   }
 
-  /** An `OpenCommand`. Answers with an `OpenedCall` as JSON: what goes into a text comes out as one, at less cost than an object. */
+  /**
+   * An `OpenCommand`. Answers with an `OpenedCall` as JSON: what goes into a text comes out as one, at less cost than
+   * an object.
+   */
   open(command: string): string | Promise<string> {
     return this.#commits.run(() => this.#open(command));
   }
@@ -97,7 +103,10 @@ export class Customer extends DurableObject<Env> {
     return this.#commits.run(() => this.#finish(command));
   }
 
-  /** Opens and finishes of several requests. Their answers, in the same order; `null` for one that failed, which takes nothing with it. */
+  /**
+   * Opens and finishes of several requests. Their answers, in the same order; `null` for one that failed, which takes
+   * nothing with it.
+   */
   async runAll(commands: readonly SharedCommand[]): Promise<(string | null)[]> {
     const runs = commands.map(
       ([kind, command]) =>
@@ -185,7 +194,8 @@ export class Customer extends DurableObject<Env> {
 
   /**
    * Erases the customer: everything that the object holds. Answers whether there was anything. A delivery to D1 that is
-   * under way is waited for, so that nothing arrives there after this; one that was given up finds the subscription marked.
+   * under way is waited for, so that nothing arrives there after this; one that was given up finds the subscription
+   * marked.
    */
   async erase(organizationId: string): Promise<boolean> {
     await this.#alarmRun;
@@ -254,7 +264,11 @@ export class Customer extends DurableObject<Env> {
 }
 
 /** How charges are reported; `null` where no billing provider is configured. */
-function reporterOf({ STRIPE_SECRET_KEY: secretKey, STRIPE_API_BASE: apiBase, STRIPE_METER_EVENT_NAME: eventName }: Env): Reporter | null {
+function reporterOf({
+  STRIPE_SECRET_KEY: secretKey,
+  STRIPE_API_BASE: apiBase,
+  STRIPE_METER_EVENT_NAME: eventName,
+}: Env): Reporter | null {
   if (!secretKey) return null;
   return (charge) => reportCharge({ secretKey, eventName, ...(apiBase && { apiBase }) }, charge);
 }

@@ -1,20 +1,34 @@
 /**
- * class GatewayBatch: one object per request for a batch, which begins the batch at the vendor once and meters its lines
- * (src/gateway/batch-metering.ts) once. One more per customer knows that customer's requests, and what they hold of its
- * allowance (customer-batches.ts).
+ * class GatewayBatch: one object per request for a batch, which begins the batch at the vendor once and meters its
+ * lines (src/gateway/batch-metering.ts) once. One more per customer knows that customer's requests, and what they hold
+ * of its allowance (customer-batches.ts).
  *
- * What is going to be asked of the vendor is written down before: whatever is lost on the way, the alarm finds the batch
- * by its name. Later it asks the vendor, with a pause that grows up to a bound, until the batch is finished. What was
- * erased meanwhile is not written again.
+ * What is going to be asked of the vendor is written down before: whatever is lost on the way, the alarm finds the
+ * batch by its name. Later it asks the vendor, with a pause that grows up to a bound, until the batch is finished. What
+ * was erased meanwhile is not written again.
  */
 import { DurableObject } from 'cloudflare:workers';
 import type { Env } from '../src/env.ts';
 import { brokenAnswer } from '../src/gateway/answer.ts';
 import { type BatchInput, type BatchToAdmit, readInput } from '../src/gateway/batch-admission.ts';
-import { askForBatch, BATCH_TEXT_LENGTH_MAX, type BatchAnswer, type BatchCommand, findBatch, kept } from '../src/gateway/batch-creation.ts';
+import {
+  askForBatch,
+  BATCH_TEXT_LENGTH_MAX,
+  type BatchAnswer,
+  type BatchCommand,
+  findBatch,
+  kept,
+} from '../src/gateway/batch-creation.ts';
 import { type Lines, unrecorded } from '../src/gateway/batch-holds.ts';
 import { type BatchProgress, callerOf, meterBatch, type WatchedBatch } from '../src/gateway/batch-metering.ts';
-import { answerNotKept, erasedMeanwhile, inFlight, keyOfAnotherBatch, notSentAgain, replayedAnswer } from '../src/gateway/batch-replies.ts';
+import {
+  answerNotKept,
+  erasedMeanwhile,
+  inFlight,
+  keyOfAnotherBatch,
+  notSentAgain,
+  replayedAnswer,
+} from '../src/gateway/batch-replies.ts';
 import { accessVendor, noVendor, type VendorAccess } from '../src/gateway/pass-through.ts';
 import { errorText, log } from '../src/platform/log.ts';
 import { ask, batchesOfCustomer } from '../src/storage/objects.ts';
@@ -65,7 +79,8 @@ export class GatewayBatch extends DurableObject<Env> {
   /** Begins the batch; or tells again what came of it. Never asks the vendor for a second one. */
   async create(command: BatchCommand): Promise<BatchAnswer> {
     const { fingerprint, keyed } = command;
-    if (this.#creating !== null) return [fingerprint, ''].includes(this.#creating) ? inFlight(keyed) : keyOfAnotherBatch();
+    if (this.#creating !== null)
+      return [fingerprint, ''].includes(this.#creating) ? inFlight(keyed) : keyOfAnotherBatch();
     this.#creating = fingerprint;
     try {
       const asked = await this.ctx.storage.get<Asked>(ASKED_KEY);
@@ -190,7 +205,10 @@ export class GatewayBatch extends DurableObject<Env> {
   }
 
   /** The batch, which is watched from now on; or whether it may still come to light. */
-  async #find(vendor: VendorAccess | null, asked: Asked): Promise<{ answer: BatchAnswer } | 'never_begun' | 'in_doubt'> {
+  async #find(
+    vendor: VendorAccess | null,
+    asked: Asked,
+  ): Promise<{ answer: BatchAnswer } | 'never_begun' | 'in_doubt'> {
     const nowMs = Date.now();
     const { askedAtMs, absentSinceMs, command, rounds } = asked;
     const found = vendor ? await findBatch(vendor, command) : 'unknown';
@@ -301,7 +319,10 @@ export class GatewayBatch extends DurableObject<Env> {
     return asked ? this.#leave(asked.command) : this.erase();
   }
 
-  /** Changes some of what stands of the batch, and nothing else of it. `false` where it was erased meanwhile: nothing is stored then. */
+  /**
+   * Changes some of what stands of the batch, and nothing else of it. `false` where it was erased meanwhile: nothing is
+   * stored then.
+   */
   #change(
     { batchId }: WatchedBatch,
     changed: (standing: State) => Partial<Omit<State, 'batch'>>,

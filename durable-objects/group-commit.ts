@@ -1,12 +1,12 @@
 /**
  * class GroupCommit: commands of requests that are under way at the same time run in one turn, and so share one commit.
  *
- * Committing costs more than most commands do, and commands that run one right after the other cost less each. A command
- * that finds the object idle runs at once. While others follow closely, they are gathered until the event loop has seen
- * what else has arrived. Where that were several, the next ones wait until as many are there again, or for a moment at
- * most: callers who come back as soon as they are answered then share every turn. Commands of one message were gathered
- * before they came, and wait for nobody. A command that fails takes nothing with it. No answer leaves the object before its
- * commit is durable, whoever shares it.
+ * Committing costs more than most commands do, and commands that run one right after the other cost less each. A
+ * command that finds the object idle runs at once. While others follow closely, they are gathered until the event loop
+ * has seen what else has arrived. Where that were several, the next ones wait until as many are there again, or for a
+ * moment at most: callers who come back as soon as they are answered then share every turn. Commands of one message
+ * were gathered before they came, and wait for nobody. A command that fails takes nothing with it. No answer leaves the
+ * object before its commit is durable, whoever shares it.
  */
 import { GroupSize } from '../src/platform/group-size.ts';
 
@@ -38,7 +38,10 @@ export class GroupCommit {
     this.#together = together;
   }
 
-  /** Runs the command in this turn or the next. Rejects with what it throws. It may be run again where the first run was undone. */
+  /**
+   * Runs the command in this turn or the next. Rejects with what it throws. It may be run again where the first run was
+   * undone.
+   */
   run<Result>(command: () => Result): Result | Promise<Result> {
     if (this.#timer === null) {
       this.#gather(0);
@@ -51,7 +54,10 @@ export class GroupCommit {
     return promise;
   }
 
-  /** Runs commands that were gathered already: in this turn, together with whoever waits here. What became of each, in their order. */
+  /**
+   * Runs commands that were gathered already: in this turn, together with whoever waits here. What became of each, in
+   * their order.
+   */
   runNow<Result>(commands: readonly (() => Result)[]): Promise<PromiseSettledResult<Result>[]> {
     const settled = Promise.allSettled(commands.map((command) => this.#wait(command)));
     this.#runAll();

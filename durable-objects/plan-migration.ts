@@ -1,9 +1,9 @@
 /**
  * class PlanMigration: one object per job that moves every subscription of a plan to its newest version.
  *
- * It walks the customers in D1 in order of their ids, a batch per alarm, and keeps its place: a restart goes on where it
- * was. A customer that cannot be reached does not hold the others up. What is left after a walk (customers whose row was
- * not there yet, or that failed) is found by the next one; the job is done when a walk finds nobody.
+ * It walks the customers in D1 in order of their ids, a batch per alarm, and keeps its place: a restart goes on where
+ * it was. A customer that cannot be reached does not hold the others up. What is left after a walk (customers whose row
+ * was not there yet, or that failed) is found by the next one; the job is done when a walk finds nobody.
  */
 import { DurableObject } from 'cloudflare:workers';
 import type { PlanMigration as Progress } from '../src/contract/operator-customers.ts';
@@ -44,10 +44,11 @@ const RETENTION_MS = 30 * 24 * 3_600_000;
 const KEY = 'state';
 
 /**
- * Subscriptions that are on an older version of the plan, or are to change to one: what src/domain/account.ts moves. The
- * parameters are numbered; ?1 is the organization.
+ * Subscriptions that are on an older version of the plan, or are to change to one: what src/domain/account.ts moves.
+ * The parameters are numbered; ?1 is the organization.
  */
-const OLDER = 'SELECT usage_plan_version_id FROM plan_versions WHERE organization_id = ?1 AND plan_id = ?2 AND version < ?3';
+const OLDER =
+  'SELECT usage_plan_version_id FROM plan_versions WHERE organization_id = ?1 AND plan_id = ?2 AND version < ?3';
 const WHERE = `organization_id = ?1 AND (pending_usage_plan_version_id IN (${OLDER})
   OR (usage_plan_version_id IN (${OLDER}) AND (?4 = 'NOW' OR pending_usage_plan_version_id IS NULL)))`;
 
@@ -60,7 +61,10 @@ export class PlanMigration extends DurableObject<Env> {
       .first<{ total: number }>();
     const startedAtMs = Date.now();
     const counts = { total: row?.total ?? 0, migrated: 0, unchanged: 0, failures: 0, found: 0 };
-    await this.#save({ ...migration, ...counts, lastError: null, startedAtMs, finishedAtMs: null, after: null }, startedAtMs);
+    await this.#save(
+      { ...migration, ...counts, lastError: null, startedAtMs, finishedAtMs: null, after: null },
+      startedAtMs,
+    );
   }
 
   async read(organizationId: string): Promise<Progress | null> {
@@ -112,7 +116,11 @@ export class PlanMigration extends DurableObject<Env> {
   async #migrate(state: State, customerId: string): Promise<void> {
     const { organizationId, target, when } = state;
     try {
-      const moved = await this.env.CUSTOMERS.getByName(`${organizationId}:${customerId}`).migrate({ organizationId, target, when });
+      const moved = await this.env.CUSTOMERS.getByName(`${organizationId}:${customerId}`).migrate({
+        organizationId,
+        target,
+        when,
+      });
       if (moved) state.migrated += 1;
       else state.unchanged += 1;
     } catch (error) {

@@ -1,9 +1,10 @@
 /**
- * What fits an object's storage. Cloudflare takes 2 MB for a key with its value, and for a row of a table (its limits of
- * SQLite-backed objects); workerd on one's own machine takes more, so the bound is held here, before anything is written.
+ * What fits an object's storage. Cloudflare takes 2 MB for a key with its value, and for a row of a table (its limits
+ * of SQLite-backed objects); workerd on one's own machine takes more, so the bound is held here, before anything is
+ * written.
  *
- * Whatever a caller could make larger is refused or shortened where it comes in. What arrives here and does not fit is a
- * fault of ours.
+ * Whatever a caller could make larger is refused or shortened where it comes in. What arrives here and does not fit is
+ * a fault of ours.
  */
 
 /** With room for the key, the other columns of the row, and what the storage adds. */

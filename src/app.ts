@@ -24,7 +24,8 @@ import { mountSessions } from './routes/sessions.ts';
 export function createApp(): Hono<AppEnv> {
   useContractMessages();
   const app = new Hono<AppEnv>();
-  // Before the request context: the lookup and the public pages have no envelope, and may be cached; the gateway has its own.
+  // Before the request context: the lookup and the public pages have no envelope, and may be cached; the gateway has
+  // its own.
   app.route(LOOKUP_PATH, modelLookup());
   mountDocs(app);
   mountModels(app);

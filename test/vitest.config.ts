@@ -1,6 +1,6 @@
 /**
- * Three projects: `node` for everything pure, `worker` for what runs inside workerd with real bindings, `e2e` for what drives
- * a server and its commands from outside. Made for two cores.
+ * Three projects: `node` for everything pure, `worker` for what runs inside workerd with real bindings, `e2e` for what
+ * drives a server and its commands from outside. Made for two cores.
  */
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -24,16 +24,28 @@ export interface Totals {
   byTechnique: Partial<Record<TechniqueName, TechniqueTotals>>;
 }
 
-export const NO_TOTALS: Totals = { originalTokens: 0, compressedTokens: 0, costAvoidedNanoUsd: 0n, unpricedSamples: 0, byTechnique: {} };
+export const NO_TOTALS: Totals = {
+  originalTokens: 0,
+  compressedTokens: 0,
+  costAvoidedNanoUsd: 0n,
+  unpricedSamples: 0,
+  byTechnique: {},
+};
 
 /** The totals with one more sample. `inputRate` is nano-USD per million tokens, `null` where it is not known. */
-export function addSample(totals: Totals, input: unknown, profile: CompressionProfile, inputRate: NanoUsd | null): Totals {
+export function addSample(
+  totals: Totals,
+  input: unknown,
+  profile: CompressionProfile,
+  inputRate: NanoUsd | null,
+): Totals {
   const { originalTokens, compressedTokens, techniques } = compressMessages(messagesOf(input), profile);
   const byTechnique = { ...totals.byTechnique };
   let costAvoidedNanoUsd = totals.costAvoidedNanoUsd;
   for (const { name, savedTokens } of techniques) {
     const known = byTechnique[name] ?? { samples: 0, savedTokens: 0, costAvoidedNanoUsd: 0n };
-    const avoided = inputRate === null ? 0n : inputCost(savedTokens, { nanoUsdPerMillion: inputRate, mode: 'standard' });
+    const avoided =
+      inputRate === null ? 0n : inputCost(savedTokens, { nanoUsdPerMillion: inputRate, mode: 'standard' });
     costAvoidedNanoUsd += avoided;
     byTechnique[name] = {
       samples: known.samples + 1,
@@ -69,7 +81,8 @@ export function messagesOf(input: unknown): object[] {
   }
   if (isRecord(input)) {
     const conversation = input.messages ?? input.input ?? input.prompt;
-    if (conversation !== undefined) return [...systemOf(input.system), ...systemOf(input.instructions), ...messagesOf(conversation)];
+    if (conversation !== undefined)
+      return [...systemOf(input.system), ...systemOf(input.instructions), ...messagesOf(conversation)];
   }
   return [user(JSON.stringify(input))];
 }

@@ -25,6 +25,8 @@ const STEP_MS = 30 * 24 * 3_600_000;
 
 export function nextAlarm(due: Due, nowMs: number): number | null {
   const { outboxMs, deadlineMs, replenishMs, expiryMs, settleMs, pruneMs, announceMs } = due;
-  const times = [outboxMs, deadlineMs, replenishMs, expiryMs, settleMs, pruneMs, announceMs].filter((time) => time !== null);
+  const times = [outboxMs, deadlineMs, replenishMs, expiryMs, settleMs, pruneMs, announceMs].filter(
+    (time) => time !== null,
+  );
   return times.length === 0 ? null : Math.min(...times, nowMs + STEP_MS);
 }

@@ -1,8 +1,8 @@
 /**
  * What a customer's object tells the operator in KV: that its changes cannot be sent to D1, and that D1 refused some.
  *
- * The changes themselves are in the object. An announcement ends by itself, so one that nobody takes back does not stay for
- * good; what is set aside is announced again while it lasts.
+ * The changes themselves are in the object. An announcement ends by itself, so one that nobody takes back does not stay
+ * for good; what is set aside is announced again while it lasts.
  */
 import { backlogKey, setAsideKey } from '../../src/env.ts';
 import { log } from '../../src/platform/log.ts';
@@ -20,7 +20,11 @@ export interface Announcer {
 }
 
 /** Announces since when the oldest change waits, or that none waits any more. */
-export function announceBacklog(announcer: Announcer, organizationId: string, oldestMs: number | null): Promise<boolean> {
+export function announceBacklog(
+  announcer: Announcer,
+  organizationId: string,
+  oldestMs: number | null,
+): Promise<boolean> {
   return announce(announcer, backlogKey(organizationId, announcer.objectId), oldestMs === null ? null : { oldestMs });
 }
 
@@ -29,7 +33,11 @@ export async function announceSetAside(announcer: Announcer, store: CustomerStor
   const organizationId = store.account()?.organizationId;
   if (organizationId === undefined || !store.isAnnouncementDue(now())) return;
   const told = store.setAside.state();
-  const isTold = await announce(announcer, setAsideKey(organizationId, announcer.objectId), told.rows === 0 ? null : told);
+  const isTold = await announce(
+    announcer,
+    setAsideKey(organizationId, announcer.objectId),
+    told.rows === 0 ? null : told,
+  );
   const nowMs = now();
   store.transaction(nowMs, () => {
     const { rows, oldestMs } = store.setAside.state();

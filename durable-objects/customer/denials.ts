@@ -2,8 +2,9 @@
  * class Denials: how many calls the customer was denied, on record, within the minute. Beyond a bound no further one is
  * recorded until the minute is over, or until something changes what the customer may do.
  *
- * It counts in memory. An object that dies begins a new minute, and who goes on being denied gains as many records by that; what
- * D1 gets of them in full is bounded by what is stored (tables/denied-hours.ts). A transaction that fails has counted nothing.
+ * It counts in memory. An object that dies begins a new minute, and who goes on being denied gains as many records by
+ * that; what D1 gets of them in full is bounded by what is stored (tables/denied-hours.ts). A transaction that fails
+ * has counted nothing.
  */
 export const DENIALS_MAX = 60;
 export const DENIALS_WINDOW_SECONDS = 60;

@@ -1,7 +1,8 @@
 /**
  * The schema of a customer's object, as a list of steps. Append only: objects in the field have run the ones before.
  *
- * Money columns are INTEGER and are only ever written and read as decimal strings through CAST. Sums of money are two columns.
+ * Money columns are INTEGER and are only ever written and read as decimal strings through CAST. Sums of money are two
+ * columns.
  */
 export const MIGRATIONS: readonly string[] = [
   `

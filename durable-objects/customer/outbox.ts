@@ -1,9 +1,10 @@
 /**
  * The transactional outbox: what commands recorded goes to D1, in order of nothing but arrival, until D1 has it.
  *
- * A round sends one batch as a single D1 transaction (projection.ts): sending a row twice, or late, changes nothing. While D1
- * is away the changes wait, tried again with a capped backoff. A batch that D1 refuses for what is in it is halved until
- * single rows are refused by themselves; those are set aside, and the others go on. Both are announced to the operator.
+ * A round sends one batch as a single D1 transaction (projection.ts): sending a row twice, or late, changes nothing.
+ * While D1 is away the changes wait, tried again with a capped backoff. A batch that D1 refuses for what is in it is
+ * halved until single rows are refused by themselves; those are set aside, and the others go on. Both are announced to
+ * the operator.
  */
 import { errorText, log } from '../../src/platform/log.ts';
 import { withTimeout } from '../../src/platform/timeout.ts';
@@ -16,7 +17,9 @@ import type { PlacedRow } from './tables/outbox.ts';
 
 /** Changes that one D1 batch brings. */
 const BATCH_CHANGES_MAX = 400;
-/** Batches of one alarm, refused ones included; the next alarm goes on. Halving the largest one down to a row takes 10. */
+/**
+ * Batches of one alarm, refused ones included; the next alarm goes on. Halving the largest one down to a row takes 10.
+ */
 const BATCHES_MAX = 25;
 /** A D1 that does not answer counts as away. */
 const D1_TIMEOUT_MS = 15_000;
@@ -41,7 +44,10 @@ interface Round extends OutboxContext {
   refused: { kind: string; id: string; reason: string }[];
 }
 
-/** Sends what is due, and announces what is set aside. Never throws: a failure is recorded, and the next attempt is scheduled. */
+/**
+ * Sends what is due, and announces what is set aside. Never throws: a failure is recorded, and the next attempt is
+ * scheduled.
+ */
 export async function deliver(context: OutboxContext): Promise<void> {
   await deliverDue(context);
   await announceSetAside(context, context.store, context.now);
@@ -59,7 +65,9 @@ async function deliverDue(context: OutboxContext): Promise<void> {
       if (!store.account() || rows.length === 0) break;
       await send(round, rows);
     }
-    store.transaction(now(), () => store.saveDelivery({ failures: 0, dueAtMs: store.hasOutbox ? now() : null, lastError: null }));
+    store.transaction(now(), () =>
+      store.saveDelivery({ failures: 0, dueAtMs: store.hasOutbox ? now() : null, lastError: null }),
+    );
     if (before.failures > 0) await announceBacklog(context, organizationIdOf(store), null);
   } catch (error) {
     const failures = before.failures + 1;
@@ -67,14 +75,15 @@ async function deliverDue(context: OutboxContext): Promise<void> {
     const delayMs = Math.min(BACKOFF_MAX_MS, BACKOFF_BASE_MS * 2 ** (failures - 1));
     store.transaction(now(), () => store.saveDelivery({ failures, dueAtMs: now() + delayMs, lastError }));
     log('warn', 'outbox_delivery_failed', { objectId: context.objectId, failures }, error);
-    if (failures % ANNOUNCE_EVERY_FAILURES === 2) await announceBacklog(context, organizationIdOf(store), store.outboxState().oldestMs);
+    if (failures % ANNOUNCE_EVERY_FAILURES === 2)
+      await announceBacklog(context, organizationIdOf(store), store.outboxState().oldestMs);
   }
   await logRefused(round);
 }
 
 /**
- * Sends the oldest rows as one batch, or as halves of it where D1 refuses it. What each step came to is stored before the
- * next one, the oldest first, so a round may end anywhere. Throws where D1 is away.
+ * Sends the oldest rows as one batch, or as halves of it where D1 refuses it. What each step came to is stored before
+ * the next one, the oldest first, so a round may end anywhere. Throws where D1 is away.
  */
 async function send(round: Round, rows: readonly PlacedRow[]): Promise<void> {
   const { store, db, now } = round;

@@ -1,5 +1,6 @@
 /**
- * A customer as the operator sees it: the state, the credits and their ledger, open and recent calls, and what waits for D1.
+ * A customer as the operator sees it: the state, the credits and their ledger, open and recent calls, and what waits
+ * for D1.
  */
 import type { OperatorCustomer } from '../../src/contract/operator-customers.ts';
 import type { Account } from '../../src/domain/account.ts';
@@ -13,7 +14,11 @@ import type { StoredEntry } from './tables/ledger.ts';
 const RECENT_CALLS_MAX = 20;
 const RECENT_ENTRIES_MAX = 50;
 
-export function presentForOperator(account: Account, store: CustomerStore, models: OperatorCustomer['models']): OperatorCustomer {
+export function presentForOperator(
+  account: Account,
+  store: CustomerStore,
+  models: OperatorCustomer['models'],
+): OperatorCustomer {
   const { pending, oldestMs } = store.outboxState();
   const { failures, lastError } = store.delivery();
   const { wallet } = account;
@@ -28,12 +33,22 @@ export function presentForOperator(account: Account, store: CustomerStore, model
       heldUsd: formatUsd(BigInt(wallet.held)),
       unsettledUsd: formatUsd(BigInt(wallet.unsettled)),
       availableUsd: formatUsd(availableUsd(wallet)),
-      units: { CUSTOM1: unitsOf(account, 'CUSTOM1'), CUSTOM2: unitsOf(account, 'CUSTOM2'), AGENTIC_API: unitsOf(account, 'AGENTIC_API') },
+      units: {
+        CUSTOM1: unitsOf(account, 'CUSTOM1'),
+        CUSTOM2: unitsOf(account, 'CUSTOM2'),
+        AGENTIC_API: unitsOf(account, 'AGENTIC_API'),
+      },
       openCharges: store.countCharges(),
     },
     credits: wallet.credits.map(presentCredit),
     ledger: store.recentEntries(RECENT_ENTRIES_MAX).map(presentEntry),
-    outbox: { pending, oldestAt: oldestMs === null ? null : iso(oldestMs), failures, lastError, setAside: store.setAside.state().rows },
+    outbox: {
+      pending,
+      oldestAt: oldestMs === null ? null : iso(oldestMs),
+      failures,
+      lastError,
+      setAside: store.setAside.state().rows,
+    },
   };
 }
 
@@ -75,7 +90,16 @@ function presentEntry({
   creditId,
   reference,
 }: StoredEntry): OperatorCustomer['ledger'][number] {
-  return { entryId, at: iso(atMs), unit, cause, amount: amountOf(unit, amount), balance: amountOf(unit, balance), creditId, reference };
+  return {
+    entryId,
+    at: iso(atMs),
+    unit,
+    cause,
+    amount: amountOf(unit, amount),
+    balance: amountOf(unit, balance),
+    creditId,
+    reference,
+  };
 }
 
 function presentRecent(call: Call): OperatorCustomer['recentCalls'][number] {

@@ -51,7 +51,10 @@ export function presentAdmission(begun: Begun, command: BeginCommand): Admission
   };
 }
 
-export function presentBegin({ begun, newCustomer, source, rolling }: BeginFacts, command: BeginCommand): BeginCallData {
+export function presentBegin(
+  { begun, newCustomer, source, rolling }: BeginFacts,
+  command: BeginCommand,
+): BeginCallData {
   const { account, call, decision } = begun;
   const vendorHints = presentVendorHints(begun, command.tierHints);
   return {
@@ -80,7 +83,10 @@ export function presentBegin({ begun, newCustomer, source, rolling }: BeginFacts
   };
 }
 
-function presentVendorHints({ call, maxResponseTokens }: Begun, tierHints: BeginCommand['tierHints']): BeginCallData['vendorHints'] {
+function presentVendorHints(
+  { call, maxResponseTokens }: Begun,
+  tierHints: BeginCommand['tierHints'],
+): BeginCallData['vendorHints'] {
   const tier = call.suggestedTier;
   const model: TierHints | undefined = tier === 'none' ? undefined : tierHints[tier];
   const maxTokens = [maxResponseTokens, model?.maxResponseTokens].filter((tokens) => tokens != null);
@@ -208,7 +214,9 @@ function presentState(account: Account, decision: EntitlementDecision, models: C
 function presentBalances(account: Account): NonNullable<CustomerState['balances']> {
   const meters = summarizeAll(account.subscription.plan.plan, account.meters);
   const left = (...names: MeterName[]) =>
-    names.some((name) => meters[name].unlimited) ? undefined : names.reduce((sum, name) => sum + meters[name].remaining, 0);
+    names.some((name) => meters[name].unlimited)
+      ? undefined
+      : names.reduce((sum, name) => sum + meters[name].remaining, 0);
   const tokensRemaining = left('standardTokens', 'premiumTokens');
   const searchesRemaining = left('searches');
   const audioSecondsRemaining = left('audioSeconds');

@@ -2,7 +2,8 @@
  * What D1 gets to see of a customer: which row of which table each change becomes.
  *
  * Each table is written by one `INSERT ... SELECT` of a JSON array, guarded by the row's revision: a row that is sent
- * twice, or late, changes nothing. It is guarded by the subscription too: one that was erased gets no row any more. The columns are those of `src/storage/schema.ts`.
+ * twice, or late, changes nothing. It is guarded by the subscription too: one that was erased gets no row any more. The
+ * columns are those of `src/storage/schema.ts`.
  */
 import type { Account } from '../../src/domain/account.ts';
 import type { Call } from '../../src/domain/call.ts';
@@ -17,7 +18,10 @@ const VALUE_LENGTH_MAX = 500_000;
 /** Tables of the projection: their key, and the columns whose decimal strings become 64-bit integers. */
 const TABLES = {
   customers: { key: ['organization_id', 'customer_id'], integers: [] },
-  calls: { key: ['organization_id', 'call_id'], integers: ['standard_cost_nano_usd', 'cost_nano_usd', 'cost_avoided_nano_usd'] },
+  calls: {
+    key: ['organization_id', 'call_id'],
+    integers: ['standard_cost_nano_usd', 'cost_nano_usd', 'cost_avoided_nano_usd'],
+  },
   denied_hours: { key: ['organization_id', 'customer_id', 'hour_ms', 'feature'], integers: [] },
   meter_events: { key: ['organization_id', 'event_id'], integers: [] },
   credit_entries: { key: ['organization_id', 'customer_id', 'entry_id'], integers: [] },
@@ -25,13 +29,22 @@ const TABLES = {
 
 const USAGE_KEY = 'organization_id, customer_id, hour_ms, feature, provider, model, outcome';
 const USAGE_FIGURES = [
-  ...['calls', 'unpriced_calls', 'input_tokens', 'cached_input_tokens', 'output_tokens', 'reasoning_tokens', 'searches'],
+  ...[
+    'calls',
+    'unpriced_calls',
+    'input_tokens',
+    'cached_input_tokens',
+    'output_tokens',
+    'reasoning_tokens',
+    'searches',
+  ],
   ...['cost_usd', 'cost_rest_nano_usd'],
 ];
 
 /**
- * Counts the calls of a batch in their hours: adds up what the triggers of `calls` and `denied_hours` say, and forgets that. Each row of an hour
- * goes on into many sums, so it is changed once for all calls. To be run with whatever writes calls, as one transaction.
+ * Counts the calls of a batch in their hours: adds up what the triggers of `calls` and `denied_hours` say, and forgets
+ * that. Each row of an hour goes on into many sums, so it is changed once for all calls. To be run with whatever writes
+ * calls, as one transaction.
  */
 export const COUNT_USAGE = [
   `INSERT INTO usage_hours (${USAGE_KEY}, ${USAGE_FIGURES.join(', ')})
@@ -47,7 +60,11 @@ interface Row {
 }
 
 /** The statements that bring the rows to D1, for one batch. */
-export function projectionStatements(db: D1Database, account: Account, rows: readonly OutboxRow[]): D1PreparedStatement[] {
+export function projectionStatements(
+  db: D1Database,
+  account: Account,
+  rows: readonly OutboxRow[],
+): D1PreparedStatement[] {
   const { organizationId } = account;
   const records = (kind: OutboxRow['kind']) =>
     rows.flatMap(({ kind: of, id, record }) => (of === kind && record !== null ? [{ id, record }] : []));
@@ -76,12 +93,18 @@ export function projectionStatements(db: D1Database, account: Account, rows: rea
 }
 
 /** One statement for all rows, or several where their values would be too long for one. */
-function upserts(db: D1Database, subscriptionId: string, table: keyof typeof TABLES, rows: readonly Row[]): D1PreparedStatement[] {
+function upserts(
+  db: D1Database,
+  subscriptionId: string,
+  table: keyof typeof TABLES,
+  rows: readonly Row[],
+): D1PreparedStatement[] {
   const [first] = rows;
   if (!first) return [];
   const { key, integers }: { key: readonly string[]; integers: readonly string[] } = TABLES[table];
   const names = [...Object.keys(first.columns), ...(first.record === undefined ? [] : ['record'])];
-  // Rows cross as arrays: a value is found by its place at less cost than by its name, and in JSONB without parsing the row again.
+  // Rows cross as arrays: a value is found by its place at less cost than by its name, and in JSONB without parsing the
+  // row again.
   const values = names.map((name, place) => {
     const value = `row ->> ${place}`;
     return integers.includes(name) ? `CAST(${value} AS INTEGER)` : value;
@@ -178,7 +201,14 @@ function projectCall(organizationId: string, record: string): Row {
 function projectDeniedHour({ organizationId, customerId }: Account, record: string): Row {
   const [hourMs, feature, calls] = JSON.parse(record) as [number, string, number];
   // The count itself says which of two rows is newer: it only grows.
-  const columns = { organization_id: organizationId, customer_id: customerId, hour_ms: hourMs, feature, calls, revision: calls };
+  const columns = {
+    organization_id: organizationId,
+    customer_id: customerId,
+    hour_ms: hourMs,
+    feature,
+    calls,
+    revision: calls,
+  };
   return { columns };
 }
 

@@ -18,8 +18,8 @@ import type { CreditUnit } from '../../src/domain/wallet.ts';
 import type { SetAsideChange } from './tables/set-aside.ts';
 
 /**
- * The call's key: the caller's own, a hash of the key of a browser's session, a hash of the request from which the object
- * makes one, or the name of a request that is a call of its own.
+ * The call's key: the caller's own, a hash of the key of a browser's session, a hash of the request from which the
+ * object makes one, or the name of a request that is a call of its own.
  */
 export type CallKey =
   | { source: 'explicit'; callId: string; claimedAtMs: number }
@@ -40,8 +40,8 @@ export interface Provisioning {
   organizationId: string;
   customerId: string;
   /**
-   * The organization's default plan, a `PlanVersion` as JSON. `null` where there is none, or where it is told only if it is
-   * asked for: nobody new is provisioned then.
+   * The organization's default plan, a `PlanVersion` as JSON. `null` where there is none, or where it is told only if
+   * it is asked for: nobody new is provisioned then.
    */
   defaultPlan: string | null;
   contact: Contact;
@@ -219,7 +219,10 @@ export interface CustomerHistory {
   account: Account;
   /** As the wire has it. */
   subscription: CustomerState['subscription'];
-  /** For `parseHours`: columns of all hours that the object keeps, and columns of those since the last two weeks or the period began. */
+  /**
+   * For `parseHours`: columns of all hours that the object keeps, and columns of those since the last two weeks or the
+   * period began.
+   */
   hoursJson: string;
   recentHoursJson: string;
   /** USD that was taken from the balance in the latest seven completed UTC days. */

@@ -1,8 +1,8 @@
 /**
  * Whether D1 refused a batch for what is in it, so that sending it again cannot help.
  *
- * D1 says so in words alone. The list is closed on purpose: whatever is not on it counts as D1 being away, and waits. That
- * includes a full or overloaded database, and a table or column that a migration has yet to bring.
+ * D1 says so in words alone. The list is closed on purpose: whatever is not on it counts as D1 being away, and waits.
+ * That includes a full or overloaded database, and a table or column that a migration has yet to bring.
  */
 const REFUSALS = [
   // A constraint of a table, or a trigger that raises.

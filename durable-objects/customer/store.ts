@@ -101,8 +101,8 @@ export class CustomerStore {
   }
 
   /**
-   * Runs a command. What it wrote, its answer and the next alarm become durable together, or nothing does. Calls that are
-   * not written yet are written first, unless the command can do without.
+   * Runs a command. What it wrote, its answer and the next alarm become durable together, or nothing does. Calls that
+   * are not written yet are written first, unless the command can do without.
    */
   transaction<Result>(nowMs: number, command: () => Result, unwritten: 'WRITE' | 'LEAVE' = 'WRITE'): Result {
     return this.together(nowMs, () => {
@@ -111,7 +111,9 @@ export class CustomerStore {
     });
   }
 
-  /** Runs several transactions as one, which is what they cost then. Where one of them throws, nothing of any is left. */
+  /**
+   * Runs several transactions as one, which is what they cost then. Where one of them throws, nothing of any is left.
+   */
   together<Results>(nowMs: number, commands: () => Results): Results {
     if (this.#inTransaction) return commands();
     this.#inTransaction = true;
@@ -150,7 +152,10 @@ export class CustomerStore {
     return this.#account;
   }
 
-  /** Takes over the account, and its wallet's new entries into the ledger; creates the schema with the first one. Returns what is to be stored. */
+  /**
+   * Takes over the account, and its wallet's new entries into the ledger; creates the schema with the first one.
+   * Returns what is to be stored.
+   */
   saveAccount(changed: Account, nowMs: number): Account {
     if (!this.#exists) this.#create();
     const before = this.#account;
@@ -209,7 +214,8 @@ export class CustomerStore {
   /** Begins a call that nobody is told of before its end: until then, or until `writeCalls`, it stands in memory. */
   holdCall(account: Account, unwritten: UnwrittenCall): void {
     this.#unwritten.add(unwritten);
-    // The revision counts what is written: one that D1 saw and that the object then forgot would come again for something else.
+    // The revision counts what is written: one that D1 saw and that the object then forgot would come again for
+    // something else.
     this.#account = { ...account, revision: this.#account?.revision ?? account.revision };
   }
 
@@ -382,7 +388,10 @@ export class CustomerStore {
     if (this.setAside.drop(rows)) this.announceAt(nowMs);
   }
 
-  /** Sets the oldest change aside, because D1 refused it for what is in it. Returns whether the row was not set aside before. */
+  /**
+   * Sets the oldest change aside, because D1 refused it for what is in it. Returns whether the row was not set aside
+   * before.
+   */
   outboxRefused(row: PlacedRow, reason: string, nowMs: number): boolean {
     const isNew = this.setAside.add(row, reason, nowMs);
     this.#outbox.drop(row.place);
@@ -422,7 +431,8 @@ export class CustomerStore {
   /** Removes what is past its retention, a bounded number of rows. Calls that D1 does not have yet stay. */
   prune(nowMs: number): void {
     if ((this.#dueNow().pruneMs ?? NEVER_MS) > nowMs) return;
-    // What D1 lacks has to stay. While it lags, nothing that it may lack goes: the more waits, the longer it takes to see what that is.
+    // What D1 lacks has to stay. While it lags, nothing that it may lack goes: the more waits, the longer it takes to
+    // see what that is.
     const isCurrent = (this.#outbox.oldestMs() ?? nowMs) >= nowMs - PRUNE_LAG_MS_MAX;
     const written = [
       this.#calls.dropAnswers(nowMs - ANSWER_RETENTION_MS, PRUNE_ROWS_MAX),
@@ -461,7 +471,10 @@ export class CustomerStore {
 
   #wakeForOutbox(nowMs: number): void {
     if (this.#dueNow().outboxMs !== null) return;
-    const waitMs = Math.max(OUTBOX_DELAY_MS, Math.min(OUTBOX_INTERVAL_MS, this.#deliveredAtMs + OUTBOX_INTERVAL_MS - nowMs));
+    const waitMs = Math.max(
+      OUTBOX_DELAY_MS,
+      Math.min(OUTBOX_INTERVAL_MS, this.#deliveredAtMs + OUTBOX_INTERVAL_MS - nowMs),
+    );
     this.saveDelivery({ failures: 0, dueAtMs: nowMs + waitMs, lastError: null });
   }
 

@@ -1,8 +1,8 @@
 /**
  * class UnwrittenCalls: calls that began and stand in memory alone, because nobody is told of them before their end.
  *
- * What they hold counts in the account that commands see, and is left out of the one that is stored: an object that dies
- * forgets these calls together with what they held. A transaction that fails takes back what it did here.
+ * What they hold counts in the account that commands see, and is left out of the one that is stored: an object that
+ * dies forgets these calls together with what they held. A transaction that fails takes back what it did here.
  */
 import type { Account } from '../../src/domain/account.ts';
 import { type Call, type Held, heldBy, holdLess, holdMore } from '../../src/domain/call.ts';

@@ -1,9 +1,9 @@
 /**
  * Tells Stripe of a settled charge, as one billing meter event, and says what became of that attempt.
  *
- * The event's identifier is the charge's id, and Stripe refuses a second event with it: a repeated report bills once. Stripe
- * promises that for 24 hours; after that, a report whose outcome is unknown must not be repeated unseen. Keeping the charge,
- * waiting and trying again are the caller's.
+ * The event's identifier is the charge's id, and Stripe refuses a second event with it: a repeated report bills once.
+ * Stripe promises that for 24 hours; after that, a report whose outcome is unknown must not be repeated unseen. Keeping
+ * the charge, waiting and trying again are the caller's.
  */
 import type { Stripe } from 'stripe';
 import type { NanoUsd } from '../domain/money.ts';
@@ -25,7 +25,9 @@ export interface SettledCharge {
   atMs: number;
 }
 
-/** `reason` is short and stable, such as `STRIPE_resource_missing`; it never holds the key or text that Stripe wrote. */
+/**
+ * `reason` is short and stable, such as `STRIPE_resource_missing`; it never holds the key or text that Stripe wrote.
+ */
 export type ChargeReport =
   | { status: 'REPORTED' }
   | { status: 'REJECTED'; reason: string }
@@ -36,10 +38,16 @@ export const REQUEST_TIMEOUT_MS = 10_000;
 /** A longer `Retry-After` is cut to this. */
 export const RETRY_AFTER_MS_MAX = 3_600_000;
 
-/** The version that the package's types describe: an upgrade of the package does not compile until this line is looked at. */
+/**
+ * The version that the package's types describe: an upgrade of the package does not compile until this line is looked
+ * at.
+ */
 const API_VERSION = '2026-10-28.endive';
 
-/** Not the charge's fault: a key to be put right (401, 403), a wait (408, 429), or another event of the same customer (409). */
+/**
+ * Not the charge's fault: a key to be put right (401, 403), a wait (408, 429), or another event of the same customer
+ * (409).
+ */
 const TRANSIENT_STATUSES: ReadonlySet<number> = new Set([401, 403, 408, 409, 429]);
 /** Stripe has also sent these with status 400. */
 const TRANSIENT_CODES: ReadonlySet<string> = new Set(['rate_limit', 'lock_timeout']);
@@ -65,8 +73,8 @@ export async function reportCharge(config: StripeConfig, charge: SettledCharge):
     timestamp: Math.floor(charge.atMs / 1000),
   };
   let failure = await createMeterEvent(stripe, event, charge.chargeId);
-  // Stripe keeps the first answer to a key for a day, a 500 too. A repeated failure says nothing of today, so it is asked
-  // again under a key of its own; the identifier still forbids a second event.
+  // Stripe keeps the first answer to a key for a day, a 500 too. A repeated failure says nothing of today, so it is
+  // asked again under a key of its own; the identifier still forbids a second event.
   if (failure?.replayed) failure = await createMeterEvent(stripe, event, `${charge.chargeId}.${crypto.randomUUID()}`);
   return failure === null ? { status: 'REPORTED' } : outcomeOf(failure);
 }
@@ -103,14 +111,21 @@ async function createMeterEvent(
   } catch (error) {
     const { StripeError, StripeConnectionError, StripeOAuthError } = stripe.errors;
     if (error instanceof StripeConnectionError) return unanswered(isTimeout(error) ? 'timeout' : 'connection');
-    // No JSON, or none of Stripe's shape (the package reads a text as `error` as one of OAuth): a proxy or a gateway spoke.
+    // No JSON, or none of Stripe's shape (the package reads a text as `error` as one of OAuth): a proxy or a gateway
+    // spoke.
     if (!(error instanceof StripeError) || error.statusCode === undefined) return unanswered('invalid_answer');
     if (error instanceof StripeOAuthError) return unanswered(`http_${error.statusCode}`);
     return refused(error, error.statusCode);
   }
 }
 
-const unanswered = (reason: string): Failure => ({ verdict: null, reason, retryAfterMs: null, replayed: false, duplicate: false });
+const unanswered = (reason: string): Failure => ({
+  verdict: null,
+  reason,
+  retryAfterMs: null,
+  replayed: false,
+  duplicate: false,
+});
 
 function refused(error: Stripe.errors.StripeError, status: number): Failure {
   return {
@@ -130,18 +145,26 @@ function outcomeOf({ verdict, reason, retryAfterMs, duplicate }: Failure): Charg
     verdict.status < 500 &&
     !TRANSIENT_STATUSES.has(verdict.status) &&
     !TRANSIENT_CODES.has(verdict.code ?? '');
-  return final ? { status: 'REJECTED', reason: `STRIPE_${reason}` } : { status: 'RETRY', reason: `STRIPE_${reason}`, retryAfterMs };
+  return final
+    ? { status: 'REJECTED', reason: `STRIPE_${reason}` }
+    : { status: 'RETRY', reason: `STRIPE_${reason}`, retryAfterMs };
 }
 
 /**
- * The v1 API answers a used identifier with 400 `invalid_request_error`, no code, and the message "An event already exists
- * with identifier ..."; the v2 API has the code `duplicate_meter_event` for it.
+ * The v1 API answers a used identifier with 400 `invalid_request_error`, no code, and the message "An event already
+ * exists with identifier ..."; the v2 API has the code `duplicate_meter_event` for it.
  */
 function isDuplicate({ statusCode, code, message }: Stripe.errors.StripeError): boolean {
-  return statusCode === 400 && (code === 'duplicate_meter_event' || /^An event already exists with identifier\b/.test(message));
+  return (
+    statusCode === 400 &&
+    (code === 'duplicate_meter_event' || /^An event already exists with identifier\b/.test(message))
+  );
 }
 
-/** What Stripe's error report calls these cases (`v1.billing.meter.error_report_triggered`); the v1 API gives them no code. */
+/**
+ * What Stripe's error report calls these cases (`v1.billing.meter.error_report_triggered`); the v1 API gives them no
+ * code.
+ */
 const CODE_OF_MESSAGE: readonly (readonly [RegExp, string])[] = [
   [/^No active meter found\b/, 'no_meter'],
   [/^The event timestamp cannot be more than \d+ days in (the )?past\b/, 'timestamp_too_far_in_past'],

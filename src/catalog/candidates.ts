@@ -1,6 +1,6 @@
 /**
- * The candidates for a model: what its provider names, and every model of the same work, assessed, ranked and sorted into
- * the lists of an answer; or excluded, with the reasons.
+ * The candidates for a model: what its provider names, and every model of the same work, assessed, ranked and sorted
+ * into the lists of an answer; or excluded, with the reasons.
  */
 import type { RateCard } from '../domain/pricing.ts';
 import { type Replacement, statusOn } from './lifecycle.ts';
@@ -144,7 +144,10 @@ function isVariant(model: CatalogModel, source: CatalogModel): boolean {
 }
 
 /** What the provider names, unless it is retired, and the live model that its chain leads to. */
-function officialModels(replacement: Replacement | null, day: string): { modelKey: string; model: CatalogModel | null }[] {
+function officialModels(
+  replacement: Replacement | null,
+  day: string,
+): { modelKey: string; model: CatalogModel | null }[] {
   if (!replacement) return [];
   const { modelKey, model, live } = replacement;
   const named = model && statusOn(model, day) === 'RETIRED' ? [] : [{ modelKey, model }];
@@ -173,9 +176,15 @@ function presentRanked(entry: RankedModel, card: RateCard | null, source: Catalo
     provider: entry.model.provider,
     relation: sameProvider ? 'same_provider_similar' : 'similar_price_and_strength',
     confidence: 'candidate',
-    rationale: sameProvider ? `similar ${source.kind} model of ${source.provider}` : `${source.kind} model of like price and strength`,
+    rationale: sameProvider
+      ? `similar ${source.kind} model of ${source.provider}`
+      : `${source.kind} model of like price and strength`,
     requiresEvaluation: true,
-    category: isVariant(entry.model, source) ? 'variant' : sameProvider && isNewer(entry.model, source) ? 'upgrade' : 'alternative',
+    category: isVariant(entry.model, source)
+      ? 'variant'
+      : sameProvider && isNewer(entry.model, source)
+        ? 'upgrade'
+        : 'alternative',
     availability: 'available',
     score: entry.score,
     ...factsOf(entry, card),
@@ -187,10 +196,16 @@ function isNewer(model: CatalogModel, source: CatalogModel): boolean {
   return model.releasedAt !== undefined && source.releasedAt !== undefined && model.releasedAt > source.releasedAt;
 }
 
-function factsOf({ compatibility, estimatedRequestUsd, priceChangePercent }: Assessment, card: RateCard | null): Partial<Candidate> {
+function factsOf(
+  { compatibility, estimatedRequestUsd, priceChangePercent }: Assessment,
+  card: RateCard | null,
+): Partial<Candidate> {
   return {
     compatibility,
-    ...(card && { inputUsdPerMillion: Number(card.rates.input) / 1e9, outputUsdPerMillion: Number(card.rates.output) / 1e9 }),
+    ...(card && {
+      inputUsdPerMillion: Number(card.rates.input) / 1e9,
+      outputUsdPerMillion: Number(card.rates.output) / 1e9,
+    }),
     ...(estimatedRequestUsd !== null && { estimatedRequestUsd }),
     ...(priceChangePercent !== null && {
       priceChangePercent: round(priceChangePercent),

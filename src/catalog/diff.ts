@@ -1,9 +1,9 @@
 /**
  * What one catalog says otherwise than another, by model, in the order of the models' keys.
  *
- * A price is its rates, a lifecycle its status, dates, replacement and confidence. Where they were read counts among the
- * other facts, so that a page read again does not look like a change. Transitions are compared where both catalogs have
- * them.
+ * A price is its rates, a lifecycle its status, dates, replacement and confidence. Where they were read counts among
+ * the other facts, so that a page read again does not look like a change. Transitions are compared where both catalogs
+ * have them.
  */
 import type { CatalogDifferences } from '../contract/catalog.ts';
 import { canonicalJson } from '../domain/canonical.ts';

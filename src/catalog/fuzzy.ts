@@ -1,9 +1,9 @@
 /**
  * Which known name a misspelled one is nearest to, as a score in (0, 1], or nobody.
  *
- * Letters can be misspelled, numbers cannot: `gpt-5.7` is no typing error for `gpt-5.1`, so every digit of a name must agree.
- * What comes after the name proper (`-preview`, `-latest`, a date) is its revision: another revision costs little.
- * Pure and deterministic: of equally near names the first in the given order wins.
+ * Letters can be misspelled, numbers cannot: `gpt-5.7` is no typing error for `gpt-5.1`, so every digit of a name must
+ * agree. What comes after the name proper (`-preview`, `-latest`, a date) is its revision: another revision costs
+ * little. Pure and deterministic: of equally near names the first in the given order wins.
  *
  * | asked               | nearest                  | why                                | score |
  * |---------------------|--------------------------|------------------------------------|-------|
@@ -36,7 +36,8 @@ const REVISION_WORDS_MAX = 3;
 /** Scores have three decimals, so that ties are ties. */
 const SCORE_SCALE = 1000;
 
-const REVISION_WORD = /[-@:](?:preview|exp|latest|\d{4}-\d{1,2}-\d{1,2}|\d{4}-\d{1,2}|\d{2}-\d{4}|\d{2}-\d{2}|\d{4,8})$/;
+const REVISION_WORD =
+  /[-@:](?:preview|exp|latest|\d{4}-\d{1,2}-\d{1,2}|\d{4}-\d{1,2}|\d{2}-\d{4}|\d{2}-\d{2}|\d{4,8})$/;
 const SEPARATORS = /[-_.:/@\s]+/g;
 
 /** A name in the form in which it is compared. */
@@ -63,7 +64,10 @@ export function spellingOf(name: string): Spelling {
 }
 
 /** The nearest of `candidates` that is near enough, and the first of those that are equally near. */
-export function nearestOf<T extends { spelling: Spelling }>(asked: Spelling, candidates: readonly T[]): Nearest<T> | null {
+export function nearestOf<T extends { spelling: Spelling }>(
+  asked: Spelling,
+  candidates: readonly T[],
+): Nearest<T> | null {
   let nearest: Nearest<T> | null = null;
   for (const candidate of candidates) {
     const score = scoreOf(asked, candidate.spelling);
@@ -77,11 +81,15 @@ function scoreOf(asked: Spelling, known: Spelling): number {
   if (Math.abs(asked.stem.length - known.stem.length) > FUZZY_EDITS_MAX) return 0;
   const edits = editDistance(asked.stem, known.stem);
   if (edits > FUZZY_EDITS_MAX) return 0;
-  const score = 1 - share(edits, asked.stem, known.stem) - REVISION_WEIGHT * revisionDifference(asked.revision, known.revision);
+  const score =
+    1 - share(edits, asked.stem, known.stem) - REVISION_WEIGHT * revisionDifference(asked.revision, known.revision);
   return Math.round(score * SCORE_SCALE) / SCORE_SCALE;
 }
 
-/** From 0, the same, to 1, wholly different; a revision that only one of them has, or that floats, is no misspelled date. */
+/**
+ * From 0, the same, to 1, wholly different; a revision that only one of them has, or that floats, is no misspelled
+ * date.
+ */
 function revisionDifference(asked: string, known: string): number {
   if (asked === known) return 0;
   if (asked === '' || known === '') return REVISION_MISSING;
@@ -93,7 +101,10 @@ function share(edits: number, one: string, other: string): number {
   return edits / Math.max(one.length, other.length, 1);
 }
 
-/** Letters inserted, left out, replaced, or swapped with their neighbour (Damerau-Levenshtein, optimal string alignment). */
+/**
+ * Letters inserted, left out, replaced, or swapped with their neighbour (Damerau-Levenshtein, optimal string
+ * alignment).
+ */
 export function editDistance(one: string, other: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: other.length + 1 }, (_, column) => column);

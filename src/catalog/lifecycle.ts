@@ -37,7 +37,8 @@ export function replacementOf(catalog: Catalog, model: CatalogModel, day: string
   let link: { modelKey: string; model: CatalogModel | null } = { modelKey: named, model: first };
   const seen = new Set([modelKeyOf(model)]);
   for (let hop = 0; hop < CHAIN_LENGTH_MAX && link.model; hop += 1) {
-    if (statusOn(link.model, day) === 'ACTIVE') return { modelKey: named, model: first, live: { ...link, model: link.model } };
+    if (statusOn(link.model, day) === 'ACTIVE')
+      return { modelKey: named, model: first, live: { ...link, model: link.model } };
     const next: string | undefined = link.model.lifecycle.replacement;
     if (next === undefined || seen.has(modelKeyOf(link.model))) break;
     seen.add(modelKeyOf(link.model));

@@ -94,7 +94,9 @@ interface NameIndex {
   spellings: { spelling: Spelling; model: CatalogModel }[];
 }
 
-/** A name without its decorations, and the provider, where one of them names it. Channels that resell several name none. */
+/**
+ * A name without its decorations, and the provider, where one of them names it. Channels that resell several name none.
+ */
 interface PlainName {
   name: string;
   provider: Provider | null;
@@ -102,7 +104,10 @@ interface PlainName {
 
 const indexes = new WeakMap<Catalog, NameIndex>();
 
-/** The model that `name` certainly means, or `null`. Names are unique across providers, so nothing but the name is needed. */
+/**
+ * The model that `name` certainly means, or `null`. Names are unique across providers, so nothing but the name is
+ * needed.
+ */
 export function matchModel(catalog: Catalog, name: string): Match | null {
   if (name.length > MODEL_NAME_LENGTH_MAX || FINE_TUNED.test(name)) return null;
   const index = indexOf(catalog);
@@ -111,8 +116,8 @@ export function matchModel(catalog: Catalog, name: string): Match | null {
 }
 
 /**
- * The model that `name` means or comes nearest to, or `null`. With `provider` only that provider's models are found, unless
- * a decoration of the name itself says whose model it is.
+ * The model that `name` means or comes nearest to, or `null`. With `provider` only that provider's models are found,
+ * unless a decoration of the name itself says whose model it is.
  */
 export function lookUpModel(catalog: Catalog, name: string, provider?: Provider): LookUpMatch | null {
   if (name.length > MODEL_NAME_LENGTH_MAX) return null;
@@ -131,7 +136,11 @@ function isOf(model: CatalogModel, provider: Provider | null): boolean {
   return provider === null || model.provider === provider;
 }
 
-function certainMatch(index: NameIndex, dated: Map<string, CatalogModel>, name: string): { match: Match; named: Provider | null } | null {
+function certainMatch(
+  index: NameIndex,
+  dated: Map<string, CatalogModel>,
+  name: string,
+): { match: Match; named: Provider | null } | null {
   const qualified = /^(openai|anthropic|google)\/(.+)$/.exec(name);
   const match = findName(index, dated, qualified?.[2] ?? name);
   if (match) return { match, named: providerOf(qualified?.[1]) };
@@ -206,7 +215,8 @@ function providerOf(decoration: string | undefined): Provider | null {
 
 /** Other ways to write the same version: dots for dashes, dashes for dots, version and family in the other order. */
 function respellingsOf(name: string): string[] {
-  if (name.startsWith('gemini-')) return [name.replace(/^gemini-(pro|flash-lite|flash)-(\d\.\d)(?=-|$)/, 'gemini-$2-$1')];
+  if (name.startsWith('gemini-'))
+    return [name.replace(/^gemini-(pro|flash-lite|flash)-(\d\.\d)(?=-|$)/, 'gemini-$2-$1')];
   if (!name.startsWith('claude-')) return [];
   const dashed = name.replaceAll('.', '-');
   return [
@@ -225,9 +235,13 @@ function indexOf(catalog: Catalog): NameIndex {
   const index: NameIndex = {
     exact: new Map(catalog.models.map((model) => [model.model, model])),
     alias: new Map(catalog.models.flatMap((model) => model.aliases.map((alias) => [alias, model] as const))),
-    onlyDated: new Map(groups.flatMap(([name, [only, ...others]]) => (only && others.length === 0 ? [[name, only]] : []))),
+    onlyDated: new Map(
+      groups.flatMap(([name, [only, ...others]]) => (only && others.length === 0 ? [[name, only]] : [])),
+    ),
     newestDated: new Map(groups.flatMap(([name, models]) => (areSnapshots(models) ? [[name, newestOf(models)]] : []))),
-    spellings: newerFirst.flatMap((model) => [model.model, ...model.aliases].map((name) => ({ spelling: spellingOf(name), model }))),
+    spellings: newerFirst.flatMap((model) =>
+      [model.model, ...model.aliases].map((name) => ({ spelling: spellingOf(name), model })),
+    ),
   };
   indexes.set(catalog, index);
   return index;
@@ -248,7 +262,9 @@ function datedGroupsOf(models: readonly CatalogModel[]): [string, [CatalogModel,
 
 /** Whether models of one name are snapshots of one model: of one provider, family and kind. */
 function areSnapshots([first, ...others]: [CatalogModel, ...CatalogModel[]]): boolean {
-  return others.every((other) => other.provider === first.provider && other.family === first.family && other.kind === first.kind);
+  return others.every(
+    (other) => other.provider === first.provider && other.family === first.family && other.kind === first.kind,
+  );
 }
 
 function newestOf(models: [CatalogModel, ...CatalogModel[]]): CatalogModel {

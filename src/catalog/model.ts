@@ -1,13 +1,21 @@
 /**
  * The shape of the model catalog: facts about real models, each with its source.
  *
- * The facts themselves are described in `src/contract/catalog.ts`, because operators publish them. Prices are in USD per
- * million tokens as vendors publish them; `prices.ts` turns them into exact rates. An absent capability, limit or price
- * means unknown, never none. The data and how each field was derived are described in `README.md` beside this file.
+ * The facts themselves are described in `src/contract/catalog.ts`, because operators publish them. Prices are in USD
+ * per million tokens as vendors publish them; `prices.ts` turns them into exact rates. An absent capability, limit or
+ * price means unknown, never none. The data and how each field was derived are described in `README.md` beside this
+ * file.
  */
 import type { CatalogModel, Transition } from '../contract/catalog.ts';
 
-export type { CatalogModel, CatalogPricing, CatalogRates, Lifecycle, Provider, Transition } from '../contract/catalog.ts';
+export type {
+  CatalogModel,
+  CatalogPricing,
+  CatalogRates,
+  Lifecycle,
+  Provider,
+  Transition,
+} from '../contract/catalog.ts';
 
 export interface Catalog {
   /** Date-like label of the release. */

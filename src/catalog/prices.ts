@@ -33,7 +33,12 @@ export interface ReportedModel {
 export type OwnPrices = ReadonlyMap<string, RateCard>;
 
 /** The price of the model that a call reported, at `nowMs`: the organization's own, else the catalog's. */
-export async function resolvePrice(catalog: Catalog, own: OwnPrices, reported: ReportedModel, nowMs: number): Promise<ResolvedPrice> {
+export async function resolvePrice(
+  catalog: Catalog,
+  own: OwnPrices,
+  reported: ReportedModel,
+  nowMs: number,
+): Promise<ResolvedPrice> {
   if (reported.modelUsed === undefined) return { available: false, reason: 'MODEL_NOT_REPORTED' };
   const match = matchModel(catalog, reported.modelUsed);
   const card = ownPrice(own, reported, match?.model ?? null) ?? (match && (await cardOn(match.model, nowMs)));
@@ -48,7 +53,11 @@ export function ownPriceKey(catalog: Catalog, name: string): string {
 }
 
 /** The own price of the model that a name means, else the one of the name itself. */
-function ownPrice(own: OwnPrices, { modelUsed = '', providerUsed }: ReportedModel, model: CatalogModel | null): RateCard | null {
+function ownPrice(
+  own: OwnPrices,
+  { modelUsed = '', providerUsed }: ReportedModel,
+  model: CatalogModel | null,
+): RateCard | null {
   if (own.size === 0) return null;
   const name = modelUsed.trim().toLowerCase();
   const candidates = [
@@ -117,7 +126,9 @@ async function rateCard(model: CatalogModel, pricing: CatalogPricing, nowMs: num
     rates: {
       ...exactRates(current),
       ...(current.searchUsdPerMillion === undefined ? {} : { search: nanoFromUsd(current.searchUsdPerMillion) }),
-      ...(current.audioSecondUsdPerMillion === undefined ? {} : { audioSecond: nanoFromUsd(current.audioSecondUsdPerMillion) }),
+      ...(current.audioSecondUsdPerMillion === undefined
+        ? {}
+        : { audioSecond: nanoFromUsd(current.audioSecondUsdPerMillion) }),
     },
     tiers: (current.tiers ?? []).map((tier) => ({ inputTokensAbove: tier.inputTokensAbove, rates: exactRates(tier) })),
   };
@@ -129,7 +140,9 @@ function exactRates(rates: CatalogRates): Rates {
   return {
     input: nanoFromUsd(rates.inputUsdPerMillion),
     output: nanoFromUsd(rates.outputUsdPerMillion),
-    ...(rates.cachedInputUsdPerMillion === undefined ? {} : { cachedInput: nanoFromUsd(rates.cachedInputUsdPerMillion) }),
+    ...(rates.cachedInputUsdPerMillion === undefined
+      ? {}
+      : { cachedInput: nanoFromUsd(rates.cachedInputUsdPerMillion) }),
     ...(rates.cacheWriteUsdPerMillion === undefined ? {} : { cacheWrite: nanoFromUsd(rates.cacheWriteUsdPerMillion) }),
   };
 }

@@ -95,20 +95,25 @@ export function assess(
   const { shutdownAt } = model.lifecycle;
   const status = statusOn(model, day);
   if (status === 'RETIRED') missed.push(`retired: shut down on ${shutdownAt ?? 'a date not known'}`);
-  if (status === 'DEPRECATED') missed.push(`deprecated: ${shutdownAt ? `shuts down on ${shutdownAt}` : 'no shutdown date yet'}`);
+  if (status === 'DEPRECATED')
+    missed.push(`deprecated: ${shutdownAt ? `shuts down on ${shutdownAt}` : 'no shutdown date yet'}`);
   if (model.preview && !policy.allowPreview) missed.push('preview: allowPreview is false');
   if (policy.allowedProviders.length > 0 && !policy.allowedProviders.includes(model.provider))
     missed.push('provider: not in allowedProviders');
   if (allowedModels && !allowedModels.has(model)) missed.push('model key: not in allowedModelKeys');
-  if (sourceUsd !== null && estimatedRequestUsd === null) missed.push('price: not known, so not comparable with maxPriceIncreasePercent');
+  if (sourceUsd !== null && estimatedRequestUsd === null)
+    missed.push('price: not known, so not comparable with maxPriceIncreasePercent');
   if (priceChangePercent !== null && priceChangePercent > policy.maxPriceIncreasePercent) {
-    missed.push(`price: +${round(priceChangePercent)}% is above maxPriceIncreasePercent ${policy.maxPriceIncreasePercent}`);
+    missed.push(
+      `price: +${round(priceChangePercent)}% is above maxPriceIncreasePercent ${policy.maxPriceIncreasePercent}`,
+    );
   }
   for (const [name, least, actual] of [
     ['minimumContext', policy.minimumContext, model.contextTokens],
     ['minimumOutput', policy.minimumOutput, model.maxOutputTokens],
   ] as const) {
-    if (least !== undefined && actual !== undefined && actual < least) missed.push(`${name}: ${actual} is below ${least}`);
+    if (least !== undefined && actual !== undefined && actual < least)
+      missed.push(`${name}: ${actual} is below ${least}`);
   }
   if (compatibility.gaps.length > 0) missed.push(`incompatible: lacks ${compatibility.gaps.join(', ')}`);
   return { model, modelKey: modelKeyOf(model), compatibility, estimatedRequestUsd, priceChangePercent, missed };
@@ -130,14 +135,17 @@ export function rank(source: CatalogModel, candidate: Assessment, policy: Lookup
 /** The order of candidates for a purpose: what the purpose prefers first, then score, then key. */
 export function byPreference(source: CatalogModel, policy: LookupPolicy): (a: RankedModel, b: RankedModel) => number {
   const preferred = ({ model }: RankedModel) => {
-    if (policy.purpose === 'upgrade') return model.provider === source.provider && model.family === source.family ? 0 : 1;
+    if (policy.purpose === 'upgrade')
+      return model.provider === source.provider && model.family === source.family ? 0 : 1;
     if (policy.purpose === 'fallback') return model.provider === source.provider ? 1 : 0;
     return 0;
   };
   return (a, b) => preferred(a) - preferred(b) || b.score - a.score || (a.modelKey < b.modelKey ? -1 : 1);
 }
 
-/** The generation that a name speaks of: `4o` of gpt-4o-mini, `5.6` of gpt-5.6-sol, `4.5` of claude-haiku-4-5-20251001. */
+/**
+ * The generation that a name speaks of: `4o` of gpt-4o-mini, `5.6` of gpt-5.6-sol, `4.5` of claude-haiku-4-5-20251001.
+ */
 export function generationOf({ model }: CatalogModel): string {
   const undated = model.replace(/[-@](?:\d{4}-\d{2}-\d{2}|\d{8})$/, '').replace(/-\d{2}-\d{2,4}$/, '');
   return (/\d+(?:[.-]\d{1,2}(?!\d))?o?|o\d+/.exec(undated)?.[0] ?? undated).replace('-', '.');

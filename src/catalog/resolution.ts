@@ -42,7 +42,12 @@ export interface Resolution {
   warnings: string[];
 }
 
-export async function resolveKey(catalog: Catalog, requested: RequestedKey, policy: LookupPolicy, day: string): Promise<Resolution> {
+export async function resolveKey(
+  catalog: Catalog,
+  requested: RequestedKey,
+  policy: LookupPolicy,
+  day: string,
+): Promise<Resolution> {
   const found = lookUpModel(catalog, requested.model, requested.provider);
   const match: LookUpMatch | null =
     found && requested.decorated && found.strategy !== 'fuzzy' ? { ...found, strategy: 'normalized' } : found;
@@ -90,7 +95,8 @@ async function resolveMatch(
   const status = statusOn(source, day);
   const certain = match.strategy !== 'fuzzy';
   const warnings: string[] = [];
-  if (!certain) warnings.push(`${requested.modelKey} is not in the catalog; ${modelKeyOf(source)} is the most similar key`);
+  if (!certain)
+    warnings.push(`${requested.modelKey} is not in the catalog; ${modelKeyOf(source)} is the most similar key`);
   const thin = source.lifecycle.confidence === 'secondary';
   if (thin) warnings.push('the lifecycle of this model rests on secondary evidence');
   const action = !certain ? 'REVIEW' : status !== 'ACTIVE' ? 'REPLACE' : thin ? 'REVIEW' : 'KEEP';
@@ -109,7 +115,8 @@ async function resolveMatch(
   const { recommendation, more } = recommend(replacement, policy, allowedModels, candidates.best, status);
   warnings.push(...more);
   const official = candidates.official.find(({ modelKey }) => modelKey === recommendation.modelKey);
-  const comparable = official?.candidate.compatibility?.status === 'compatible' && official.candidate.priceChangePercent !== undefined;
+  const comparable =
+    official?.candidate.compatibility?.status === 'compatible' && official.candidate.priceChangePercent !== undefined;
 
   return {
     requested,
@@ -125,7 +132,8 @@ async function resolveMatch(
     variants: candidates.variants,
     alternatives: candidates.alternatives,
     excluded: candidates.excluded,
-    safeToApply: action === 'REPLACE' && recommendation.source === 'provider' && comparable && official.missed.length === 0,
+    safeToApply:
+      action === 'REPLACE' && recommendation.source === 'provider' && comparable && official.missed.length === 0,
     scoringVersion: SCORING_VERSION,
     warnings,
   };
@@ -142,17 +150,24 @@ function recommend(
   if (status === 'ACTIVE') return { recommendation: { modelKey: null, source: 'none' }, more: [] };
   const more: string[] = [];
   if (!replacement) more.push('the provider names no replacement');
-  else if (!replacement.live) more.push(`${replacement.modelKey}, which the provider names, leads to no live model in the catalog`);
+  else if (!replacement.live)
+    more.push(`${replacement.modelKey}, which the provider names, leads to no live model in the catalog`);
   else {
     const { live, modelKey } = replacement;
     if (live.modelKey !== modelKey)
-      more.push(`${modelKey}, which the provider names, is itself on its way out; its own replacement ${live.modelKey} is live`);
+      more.push(
+        `${modelKey}, which the provider names, is itself on its way out; its own replacement ${live.modelKey} is live`,
+      );
     const provider = policy.allowedProviders.length === 0 || policy.allowedProviders.includes(live.model.provider);
     if (provider && (!allowedModels || allowedModels.has(live.model)))
       return { recommendation: { modelKey: live.modelKey, source: 'provider' }, more };
     more.push(`${live.modelKey} is not among the allowed providers or model keys`);
   }
-  if (!best) return { recommendation: { modelKey: null, source: 'none' }, more: [...more, 'no other model is inside the bounds'] };
+  if (!best)
+    return {
+      recommendation: { modelKey: null, source: 'none' },
+      more: [...more, 'no other model is inside the bounds'],
+    };
   return {
     recommendation: { modelKey: best.modelKey, source: 'computed' },
     more: [...more, `${best.modelKey} is the best computed candidate`],
@@ -161,7 +176,9 @@ function recommend(
 
 /** The models that a caller's keys mean, by any certain spelling. */
 function allowedSet(catalog: Catalog, keys: readonly string[]): Set<CatalogModel> {
-  const models = keys.map((key) => lookUpModel(catalog, key)).filter((match) => match !== null && match.strategy !== 'fuzzy');
+  const models = keys
+    .map((key) => lookUpModel(catalog, key))
+    .filter((match) => match !== null && match.strategy !== 'fuzzy');
   return new Set(models.map((match) => (match as LookUpMatch).model));
 }
 

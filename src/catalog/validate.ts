@@ -2,8 +2,8 @@
  * What must hold between the facts of a catalog before it is used: names are unique, replacements exist, dates are real
  * and in order, prices are exact.
  *
- * `readCatalogDocument` checks shape and facts of anything at all, `validateCatalog` the facts of a document that has the
- * shape. Every problem names the model and the field. Nothing is repaired.
+ * `readCatalogDocument` checks shape and facts of anything at all, `validateCatalog` the facts of a document that has
+ * the shape. Every problem names the model and the field. Nothing is repaired.
  */
 import type { z } from 'zod';
 import { CatalogDocument } from '../contract/catalog.ts';
@@ -29,7 +29,8 @@ const PRICE_DECIMALS = 9;
 /** The document in `raw`, or `null` with everything that is wrong with it. */
 export function readCatalogDocument(raw: unknown): { document: CatalogDocument | null; problems: Problem[] } {
   const parsed = CatalogDocument.safeParse(raw);
-  if (!parsed.success) return { document: null, problems: parsed.error.issues.flatMap((issue) => shapeProblems(issue, raw)) };
+  if (!parsed.success)
+    return { document: null, problems: parsed.error.issues.flatMap((issue) => shapeProblems(issue, raw)) };
   const problems = validateCatalog(parsed.data);
   return { document: problems.length > 0 ? null : parsed.data, problems };
 }
@@ -52,7 +53,8 @@ export function validateCatalog({ models, transitions = [] }: CatalogFacts): Pro
 function shapeProblems(issue: z.core.$ZodIssue, raw: unknown): Problem[] {
   const list = Array.isArray(raw) ? raw : ((raw as { models?: unknown } | null)?.models as unknown);
   const [top, index, ...inside] = issue.path;
-  const entry = top === 'models' && typeof index === 'number' && Array.isArray(list) ? (list[index] as unknown) : undefined;
+  const entry =
+    top === 'models' && typeof index === 'number' && Array.isArray(list) ? (list[index] as unknown) : undefined;
   const modelKey = top === 'models' && typeof index === 'number' ? keyOfAnything(entry, index) : '';
   const path = modelKey === '' ? issue.path : inside;
   const members = issue.code === 'unrecognized_keys' ? issue.keys : [undefined];
@@ -90,7 +92,11 @@ function nameProblems(models: readonly CatalogModel[]): Problem[] {
     for (const alias of model.aliases) claim(model, 'aliases', alias);
     const { preferredAlias } = model;
     if (preferredAlias !== undefined && !model.aliases.includes(preferredAlias)) {
-      problems.push({ modelKey: modelKeyOf(model), field: 'preferredAlias', message: `${preferredAlias} is not among the aliases` });
+      problems.push({
+        modelKey: modelKeyOf(model),
+        field: 'preferredAlias',
+        message: `${preferredAlias} is not among the aliases`,
+      });
     }
   }
   return problems;
@@ -113,7 +119,8 @@ function lifecycleFindings(model: CatalogModel, names: Map<string, CatalogModel>
     if (!names.has(alternative)) add('replacementAlternatives', `${alternative} is not in the catalog`);
   }
   const suggested = lifecycle.suggestedReplacement;
-  if (suggested !== undefined && !names.has(suggested)) add('suggestedReplacement', `${suggested} is not in the catalog`);
+  if (suggested !== undefined && !names.has(suggested))
+    add('suggestedReplacement', `${suggested} is not in the catalog`);
 
   if (status === 'RETIRED' && lifecycle.shutdownAt === undefined) add('shutdownAt', 'is required of a RETIRED model');
   if (status === 'DEPRECATED' && lifecycle.shutdownAt === undefined && lifecycle.announcedAt === undefined) {
@@ -156,7 +163,8 @@ function priceFindings(pricing: CatalogPricing | undefined): Finding[] {
     const field = `pricing.tiers.${index}`;
     findings.push(...ratesFindings(field, rates));
     const before = tiers[index - 1]?.inputTokensAbove ?? 0;
-    if (!(inputTokensAbove > before)) findings.push({ field: `${field}.inputTokensAbove`, message: `must be above ${before}` });
+    if (!(inputTokensAbove > before))
+      findings.push({ field: `${field}.inputTokensAbove`, message: `must be above ${before}` });
   });
   let inForce: CatalogRates = base;
   scheduled.forEach(({ from, ...change }, index) => {
@@ -164,7 +172,8 @@ function priceFindings(pricing: CatalogPricing | undefined): Finding[] {
     inForce = { ...inForce, ...change };
     findings.push(...amountFindings(field, change), ...cacheFindings(field, inForce));
     const before = scheduled[index - 1]?.from;
-    if (before !== undefined && from <= before) findings.push({ field: `${field}.from`, message: `must be after ${before}` });
+    if (before !== undefined && from <= before)
+      findings.push({ field: `${field}.from`, message: `must be after ${before}` });
     if (Object.keys(change).length === 0) findings.push({ field, message: 'changes no rate' });
   });
   return findings;

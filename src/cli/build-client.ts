@@ -44,7 +44,8 @@ async function buildModules(out: string): Promise<void> {
     logLevel: 'warning',
   });
   const foreign = Object.values(metafile.outputs).flatMap(({ imports }) => imports.filter(({ external }) => external));
-  if (foreign.length > 0) throw new Error(`the client must need no package, but imports ${foreign.map(({ path }) => path).join(', ')}`);
+  if (foreign.length > 0)
+    throw new Error(`the client must need no package, but imports ${foreign.map(({ path }) => path).join(', ')}`);
 }
 
 async function buildTypes(out: string): Promise<void> {
@@ -76,7 +77,9 @@ async function writeDeclarations(emitted: string, out: string): Promise<void> {
   const names = ENTRIES.map((entry) => `${entry}.d.ts`);
   for (const name of names) {
     const written = name === 'wire.d.ts' ? clientTypes() : await readFile(join(emitted, name), 'utf8');
-    const imports = written.matchAll(/^(?:import|export)\b[^;]*?\bfrom ['"]([^'"]+)['"]|\bimport\(['"]([^'"]+)['"]\)/gm);
+    const imports = written.matchAll(
+      /^(?:import|export)\b[^;]*?\bfrom ['"]([^'"]+)['"]|\bimport\(['"]([^'"]+)['"]\)/gm,
+    );
     for (const [, from, call] of imports) {
       const specifier = from ?? call ?? '';
       const path = posix.join(posix.dirname(name), specifier.replace(/\.ts$/, '.d.ts'));

@@ -67,7 +67,9 @@ function group(title: string, lines: readonly string[]): string {
   return lines.length === 0 ? '' : section(`${title} (${lines.length})`, lines.join('\n'));
 }
 
-function prices(repriced: readonly { modelKey: string; before: CatalogPricing | null; after: CatalogPricing | null }[]): string {
+function prices(
+  repriced: readonly { modelKey: string; before: CatalogPricing | null; after: CatalogPricing | null }[],
+): string {
   const blocks = repriced.map(({ modelKey, before, after }) => `${modelKey}\n${indent(rates(before, after))}`);
   return group('Repriced', blocks);
 }
@@ -95,7 +97,12 @@ function flat(value: object, prefix = ''): Record<string, unknown> {
 function course(lifecycle: Lifecycle | null): string {
   if (!lifecycle) return show(null);
   const { status, announcedAt, shutdownAt, replacement } = lifecycle;
-  return [status, announcedAt && `announced ${announcedAt}`, shutdownAt && `shutdown ${shutdownAt}`, replacement && `use ${replacement}`]
+  return [
+    status,
+    announcedAt && `announced ${announcedAt}`,
+    shutdownAt && `shutdown ${shutdownAt}`,
+    replacement && `use ${replacement}`,
+  ]
     .filter(Boolean)
     .join(', ');
 }

@@ -2,8 +2,8 @@
  * `npm run catalog -- <verb>`: brings upstream price lists into a catalog file, checks, compares and publishes it.
  *
  * Files stay in the maintainer's hands: nothing is written but what `--out` names, and nothing is published but by
- * `publish`. Answers are readable by default, JSON with `--json`. Exit code 0 is a success, 1 a catalog with problems or a
- * refusal, 2 a wrong command line.
+ * `publish`. Answers are readable by default, JSON with `--json`. Exit code 0 is a success, 1 a catalog with problems
+ * or a refusal, 2 a wrong command line.
  */
 import { randomUUID } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -88,7 +88,10 @@ const UPSTREAMS = new Map<string, { label: string; read: (raw: unknown) => Upstr
   ['litellm', { label: 'LiteLLM', read: readLiteLlm }],
 ]);
 
-const BUILT_IN: CatalogDocument = { models: [...BUILT_IN_CATALOG.models], transitions: [...BUILT_IN_CATALOG.transitions] };
+const BUILT_IN: CatalogDocument = {
+  models: [...BUILT_IN_CATALOG.models],
+  transitions: [...BUILT_IN_CATALOG.transitions],
+};
 
 async function main(args: string[]): Promise<void> {
   useContractMessages();
@@ -97,7 +100,10 @@ async function main(args: string[]): Promise<void> {
   if (help) return console.log(HELP);
   const [name = '', ...files] = positionals;
   const verb = VERBS.get(name);
-  if (!verb) throw new UsageError(`${name ? `there is no verb ${name}` : 'a verb is missing'}; there are ${[...VERBS.keys()].join(', ')}`);
+  if (!verb)
+    throw new UsageError(
+      `${name ? `there is no verb ${name}` : 'a verb is missing'}; there are ${[...VERBS.keys()].join(', ')}`,
+    );
   const [least, most] = verb.files;
   if (files.length < least || files.length > most)
     throw new UsageError(`${name} takes ${least === most ? least : `${least} to ${most}`} file(s)`);
@@ -111,10 +117,14 @@ async function main(args: string[]): Promise<void> {
 async function importFile([file = '']: string[], { from = '', into, out, date = today() }: Flags): Promise<Outcome> {
   const upstream = UPSTREAMS.get(from);
   if (!upstream) throw new UsageError(`--from must be one of ${[...UPSTREAMS.keys()].join(', ')}`);
-  if (!/^\d{4}-\d{2}-\d{2}$/.test(date) || Number.isNaN(Date.parse(date))) throw new UsageError('--date must be a date like 2026-11-20');
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(date) || Number.isNaN(Date.parse(date)))
+    throw new UsageError('--date must be a date like 2026-11-20');
   const base = into === undefined ? { raw: BUILT_IN.models, document: BUILT_IN } : await readCatalog(into);
   if ('problems' in base) return withProblems(base.problems);
-  const { models, report } = mergeImport(base.document.models, upstream.read(await readJson(file)), { sourceLabel: upstream.label, date });
+  const { models, report } = mergeImport(base.document.models, upstream.read(await readJson(file)), {
+    sourceLabel: upstream.label,
+    date,
+  });
   const { problems } = readCatalogDocument({ ...base.document, models });
   if (problems.length > 0) return withProblems(problems, report);
   const bound = changeBound(report, base.document.models);
@@ -122,7 +132,9 @@ async function importFile([file = '']: string[], { from = '', into, out, date = 
   if (out !== undefined) await writeJson(out, Array.isArray(base.raw) ? models : { ...(base.raw as object), models });
   const notes = [
     ...(bound === null ? [] : [`Too much for an automatic publication: ${bound}.`]),
-    out === undefined ? 'Nothing was written; --out FILE writes the result.' : `Written to ${out}: ${models.length} models.`,
+    out === undefined
+      ? 'Nothing was written; --out FILE writes the result.'
+      : `Written to ${out}: ${models.length} models.`,
   ];
   return {
     json: { report, tooMuchForAutomaticPublication: bound, models: models.length },
@@ -132,7 +144,8 @@ async function importFile([file = '']: string[], { from = '', into, out, date = 
 }
 
 async function validateFile([file]: string[]): Promise<Outcome> {
-  const { document, problems } = file === undefined ? readCatalogDocument(BUILT_IN) : readCatalogDocument(await readJson(file));
+  const { document, problems } =
+    file === undefined ? readCatalogDocument(BUILT_IN) : readCatalogDocument(await readJson(file));
   if (!document) return withProblems(problems);
   const priced = document.models.filter(({ pricing }) => pricing).length;
   const text = `No problems: ${document.models.length} models, ${priced} with a price, ${document.transitions?.length ?? 0} transitions.`;

@@ -61,7 +61,9 @@ function nameOf({ operationId }: Operation): string {
 }
 
 function table(name: string, about: string, keyed: Operation[], suffix: string): string {
-  const lines = keyed.map((entry) => `${comment(entry.summary, '  ')}  ${entry.operationId}: ${nameOf(entry)}${suffix};`);
+  const lines = keyed.map(
+    (entry) => `${comment(entry.summary, '  ')}  ${entry.operationId}: ${nameOf(entry)}${suffix};`,
+  );
   return `${comment(about, '')}export interface ${name} {\n${lines.join('\n')}\n}`;
 }
 
@@ -84,10 +86,15 @@ function inputOf({ params, query, body }: Operation): string {
 }
 
 /** A query travels as text: its types are those of the output, what may be absent is as in the input. */
-function queryMembers(query: z.ZodObject, isRequired: (name: string, required: Set<string>) => boolean): Record<string, Member> {
+function queryMembers(
+  query: z.ZodObject,
+  isRequired: (name: string, required: Set<string>) => boolean,
+): Record<string, Member> {
   const required = new Set(jsonSchema(query, 'input').required);
   const members = membersOf(jsonSchema(query, 'output'));
-  return Object.fromEntries(Object.entries(members).map(([name, { schema }]) => [name, { schema, required: isRequired(name, required) }]));
+  return Object.fromEntries(
+    Object.entries(members).map(([name, { schema }]) => [name, { schema, required: isRequired(name, required) }]),
+  );
 }
 
 function membersOf({ properties = {}, required = [] }: Schema): Record<string, Member> {
@@ -103,14 +110,20 @@ function jsonSchema(schema: z.ZodType, io: Io): Schema {
     unrepresentable: 'any',
     override: ({ zodSchema, jsonSchema: printedSchema }) => {
       const { def } = zodSchema._zod;
-      if (def.type === 'transform' || (def.type === 'pipe' && def.out._zod.def.type === 'transform' && io === 'output')) {
+      if (
+        def.type === 'transform' ||
+        (def.type === 'pipe' && def.out._zod.def.type === 'transform' && io === 'output')
+      ) {
         Object.assign(printedSchema, transformed(def));
       }
     },
   });
 }
 
-/** JSON Schema cannot say what a transform makes. The contract's make a flag out of its text, or keep the type that they take. */
+/**
+ * JSON Schema cannot say what a transform makes. The contract's make a flag out of its text, or keep the type that they
+ * take.
+ */
 function transformed(def: z.core.$ZodTypes['_zod']['def']): Schema {
   if (def.type !== 'pipe') return {};
   const given = (def as z.core.$ZodPipeDef).in;
@@ -120,7 +133,17 @@ function transformed(def: z.core.$ZodTypes['_zod']['def']): Schema {
 }
 
 function printed(schema: Schema, indent: string): string {
-  const { type, properties, required: _required, additionalProperties, items, prefixItems, enum: values, const: value, ...rest } = schema;
+  const {
+    type,
+    properties,
+    required: _required,
+    additionalProperties,
+    items,
+    prefixItems,
+    enum: values,
+    const: value,
+    ...rest
+  } = schema;
   const { anyOf, oneOf, allOf, ...unknown } = rest;
   const strange = Object.keys(unknown).find((keyword) => !SILENT.has(keyword));
   if (strange !== undefined || prefixItems !== undefined)

@@ -1,8 +1,9 @@
 /**
- * `npm start -- --demo-history`: sixty days of plausible history for the demo organization, so that a newcomer sees charts.
+ * `npm start -- --demo-history`: sixty days of plausible history for the demo organization, so that a newcomer sees
+ * charts.
  *
- * A Worker of its own writes it (src/demo), on the same state and with the real commands, before the real one starts. What
- * is there already stays: a second run only looks.
+ * A Worker of its own writes it (src/demo), on the same state and with the real commands, before the real one starts.
+ * What is there already stays: a second run only looks.
  */
 
 import { DEMO_ORGANIZATION_ID } from './demo-organization.ts';
@@ -30,7 +31,12 @@ const SCALE = {
         ],
       },
     },
-    AGENTIC_API: { label: 'Tool calls', included: 4_000, funding: { payg: true }, overage: { model: 'SINGLE', priceUsd: '0.002' } },
+    AGENTIC_API: {
+      label: 'Tool calls',
+      included: 4_000,
+      funding: { payg: true },
+      overage: { model: 'SINGLE', priceUsd: '0.002' },
+    },
   },
 };
 
@@ -56,5 +62,9 @@ export async function writeDemoHistory(
 
 /** To be called while the real Worker runs: the history's customers are on this plan too. */
 export async function ensureHistoryPlan(url: string, operatorToken: string): Promise<void> {
-  await new OperatorClient(url, operatorToken).demand('PUT', `/operator/organizations/${DEMO_ORGANIZATION_ID}/plans/scale`, SCALE);
+  await new OperatorClient(url, operatorToken).demand(
+    'PUT',
+    `/operator/organizations/${DEMO_ORGANIZATION_ID}/plans/scale`,
+    SCALE,
+  );
 }

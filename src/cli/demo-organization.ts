@@ -15,7 +15,14 @@ const FREE = {
   name: 'Free',
   limitType: 'BLOCK',
   reasoningLevel: 'LOW',
-  limits: { standardCalls: 50, premiumCalls: 0, standardTokens: 50_000, premiumTokens: 0, searches: 10, audioSeconds: 0 },
+  limits: {
+    standardCalls: 50,
+    premiumCalls: 0,
+    standardTokens: 50_000,
+    premiumTokens: 0,
+    searches: 10,
+    audioSeconds: 0,
+  },
   features: { audio: false, image: false, search: true },
 };
 
@@ -24,7 +31,14 @@ const PRO = {
   limitType: 'DOWNGRADE',
   reasoningLevel: 'HIGH',
   replenish: { every: 1, unit: 'MONTH' },
-  limits: { standardCalls: null, premiumCalls: 500, standardTokens: null, premiumTokens: 1_000_000, searches: 200, audioSeconds: 3_600 },
+  limits: {
+    standardCalls: null,
+    premiumCalls: 500,
+    standardTokens: null,
+    premiumTokens: 1_000_000,
+    searches: 200,
+    audioSeconds: 3_600,
+  },
 };
 
 const MODELS = {
@@ -42,8 +56,14 @@ export async function ensureDemoOrganization(server: Server, operatorToken: stri
   await adoptKey(server, demoKey);
   const data = known.body.data as { defaultPlanId?: string | null; models?: unknown } | undefined;
   if (data?.defaultPlanId && data.models) return;
-  await Promise.all([operator.demand('PUT', `${path}/plans/free`, FREE), operator.demand('PUT', `${path}/plans/pro`, PRO)]);
-  await Promise.all([operator.demand('PATCH', path, { defaultPlanId: 'pro' }), operator.demand('PUT', `${path}/models`, MODELS)]);
+  await Promise.all([
+    operator.demand('PUT', `${path}/plans/free`, FREE),
+    operator.demand('PUT', `${path}/plans/pro`, PRO),
+  ]);
+  await Promise.all([
+    operator.demand('PATCH', path, { defaultPlanId: 'pro' }),
+    operator.demand('PUT', `${path}/models`, MODELS),
+  ]);
 }
 
 async function adoptKey(server: Server, key: string): Promise<void> {

@@ -25,7 +25,14 @@ const ORGANIZATION = { name: 'Callmeter demo run', organizationId: ORGANIZATION_
 const PLAN = {
   name: 'Pro',
   limitType: 'DOWNGRADE',
-  limits: { standardCalls: 100, premiumCalls: 3, standardTokens: 200_000, premiumTokens: 20_000, searches: 10, audioSeconds: 600 },
+  limits: {
+    standardCalls: 100,
+    premiumCalls: 3,
+    standardTokens: 200_000,
+    premiumTokens: 20_000,
+    searches: 10,
+    audioSeconds: 600,
+  },
 };
 
 const MODELS = {
@@ -93,7 +100,9 @@ interface Played {
 }
 
 async function main(): Promise<void> {
-  const { values } = parseArgs({ options: { url: { type: 'string' }, token: { type: 'string' }, help: { type: 'boolean', short: 'h' } } });
+  const { values } = parseArgs({
+    options: { url: { type: 'string' }, token: { type: 'string' }, help: { type: 'boolean', short: 'h' } },
+  });
   if (values.help) return console.log(HELP);
   const operator: Target = { url: serverUrl(values.url), credential: await operatorToken(values.token) };
   const params = { org: ORGANIZATION_ID };
@@ -108,7 +117,9 @@ async function main(): Promise<void> {
     throw error;
   }
   await revoke();
-  const after = await callOperation(metering, 'readUsage', { params: { customerId: 'anyone' } }).catch((error: unknown) => error);
+  const after = await callOperation(metering, 'readUsage', { params: { customerId: 'anyone' } }).catch(
+    (error: unknown) => error,
+  );
   must(after instanceof Refused && after.reply.status === 401, 'a revoked key is refused');
   console.log('\nThe key of this run is revoked: the next request with it was answered with 401.');
 }
@@ -124,7 +135,8 @@ async function prepareOrganization(operator: Target): Promise<void> {
   await callOperation(operator, 'putPlan', { params: { ...params, planId: 'pro' }, body: PLAN });
   const { defaultPlanId, models } = known?.data ?? {};
   await Promise.all([
-    defaultPlanId !== 'pro' && callOperation(operator, 'updateOrganization', { params, body: { defaultPlanId: 'pro' } }),
+    defaultPlanId !== 'pro' &&
+      callOperation(operator, 'updateOrganization', { params, body: { defaultPlanId: 'pro' } }),
     JSON.stringify(models) !== JSON.stringify(MODELS) && callOperation(operator, 'setModels', { params, body: MODELS }),
   ]);
 }
@@ -165,14 +177,21 @@ async function playStep(metering: Target, customerId: string, number: number, st
   const end = { callId, providerUsed: provider, modelUsed: name, ...usage, ...(error && { error }) };
   const ended = (await callOperation(metering, 'endCall', { body: end })).data;
   must(ended.costUsdNano !== undefined && ended.costBreakdown !== undefined, `${model} has a price`);
-  const { costUsdNano, costBreakdown } = ended as { costUsdNano: string; costBreakdown: NonNullable<typeof ended.costBreakdown> };
+  const { costUsdNano, costBreakdown } = ended as {
+    costUsdNano: string;
+    costBreakdown: NonNullable<typeof ended.costBreakdown>;
+  };
   const { meters } = (await callOperation(metering, 'readUsage', { params: { customerId } })).data;
 
   const asked = Object.keys(requested).join(' and ');
-  const rates = costBreakdown.lines.map((line) => `${show(line.quantity)} ${COMPONENTS[line.component]} at $${line.usdPerMillion}`);
+  const rates = costBreakdown.lines.map(
+    (line) => `${show(line.quantity)} ${COMPONENTS[line.component]} at $${line.usdPerMillion}`,
+  );
   const lines: Record<string, unknown> = {
     begin: `asks for ${asked}, is allowed ${allowedList(begun.allowed)}`,
-    downgrade: downgrade && `${downgrade.reason}, fallback tier ${downgrade.fallbackTier}: ${model} runs instead of ${step.model}`,
+    downgrade:
+      downgrade &&
+      `${downgrade.reason}, fallback tier ${downgrade.fallbackTier}: ${model} runs instead of ${step.model}`,
     model,
     status: ended.status,
     said: error && `${error.code}: ${error.message}`,
@@ -204,16 +223,31 @@ function allowedList({ reasoningLevel, ...allowed }: Data<'beginCall'>['allowed'
 }
 
 /** Sends the same report again, as a client does that lost the answer. */
-async function repeat(metering: Target, customerId: string, end: object, first: Data<'endCall'>, meters: unknown): Promise<string> {
+async function repeat(
+  metering: Target,
+  customerId: string,
+  end: object,
+  first: Data<'endCall'>,
+  meters: unknown,
+): Promise<string> {
   const again = await callOperation(metering, 'endCall', { body: end });
   const usage = (await callOperation(metering, 'readUsage', { params: { customerId } })).data;
   must(again.replayed, 'a repeated report is replayed');
-  must(JSON.stringify([again.data, usage.meters]) === JSON.stringify([first, meters]), 'a repeated report changes nothing');
+  must(
+    JSON.stringify([again.data, usage.meters]) === JSON.stringify([first, meters]),
+    'a repeated report changes nothing',
+  );
   return 'the same report sent again gets the stored answer; meters are unchanged';
 }
 
-function checkStep({ dry = false, error }: Step, { begun, ended }: { begun: Data<'beginCall'>; ended: Data<'endCall'> }): void {
-  must((begun.entitlementHints.downgrade !== undefined) === dry, 'a call is downgraded when, and only when, the premium calls are used up');
+function checkStep(
+  { dry = false, error }: Step,
+  { begun, ended }: { begun: Data<'beginCall'>; ended: Data<'endCall'> },
+): void {
+  must(
+    (begun.entitlementHints.downgrade !== undefined) === dry,
+    'a call is downgraded when, and only when, the premium calls are used up',
+  );
   must(ended.status === (error ? 'FAILED' : 'COMPLETED'), 'a call fails when, and only when, an error is reported');
   must(!/sk-|maya@|salary/.test(ended.error?.message ?? ''), 'an error message is kept without what it leaked');
 }

@@ -1,6 +1,6 @@
 /**
- * `.dev.vars`: the local secrets, in dotenv form. What is there is kept; what is missing is made and added. Another file
- * takes its place where the environment names one: a second server with secrets of its own.
+ * `.dev.vars`: the local secrets, in dotenv form. What is there is kept; what is missing is made and added. Another
+ * file takes its place where the environment names one: a second server with secrets of its own.
  */
 import { randomBytes } from 'node:crypto';
 import { appendFile, readFile } from 'node:fs/promises';

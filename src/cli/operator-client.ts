@@ -11,7 +11,11 @@ import { type Operation, type OperationId, operations } from '../contract/operat
 export interface Reply {
   status: number;
   headers: Headers;
-  body: { result?: { code: string; message?: string }; data?: unknown; error?: { details?: { path: string; message: string }[] } };
+  body: {
+    result?: { code: string; message?: string };
+    data?: unknown;
+    error?: { details?: { path: string; message: string }[] };
+  };
 }
 
 /** What an operation answers on success. */
@@ -43,15 +47,27 @@ export class Refused extends Error {
   constructor(reply: Reply) {
     const { result, error } = reply.body;
     const details = error?.details?.map(({ path, message }) => `\n  ${path}: ${message}`);
-    super(`${result?.code ?? reply.status}${details?.length ? details.join('') : `: ${result?.message ?? 'no reason given'}`}`);
+    super(
+      `${result?.code ?? reply.status}${details?.length ? details.join('') : `: ${result?.message ?? 'no reason given'}`}`,
+    );
     this.reply = reply;
   }
 }
 
 const TIMEOUT_MS = 60_000;
 
-export async function exchange(target: Target, method: string, path: string, body?: unknown, idempotencyKey?: string): Promise<Reply> {
-  const response = await request(target, method, path, { body, idempotencyKey, signal: AbortSignal.timeout(TIMEOUT_MS) });
+export async function exchange(
+  target: Target,
+  method: string,
+  path: string,
+  body?: unknown,
+  idempotencyKey?: string,
+): Promise<Reply> {
+  const response = await request(target, method, path, {
+    body,
+    idempotencyKey,
+    signal: AbortSignal.timeout(TIMEOUT_MS),
+  });
   return readReply(response, `${method} ${path}`);
 }
 
@@ -61,7 +77,12 @@ interface Sent {
   signal?: AbortSignal;
 }
 
-function request(target: Target, method: string, path: string, { body, idempotencyKey, signal }: Sent): Promise<Response> {
+function request(
+  target: Target,
+  method: string,
+  path: string,
+  { body, idempotencyKey, signal }: Sent,
+): Promise<Response> {
   return fetch(target.url + path, {
     method,
     headers: {
@@ -74,7 +95,9 @@ function request(target: Target, method: string, path: string, { body, idempoten
     ...(signal && { signal }),
   }).catch((error: Error) => {
     const reason = error.cause instanceof Error ? error.cause.message || error.cause.name : error.message;
-    throw new Error(`nothing answers at ${target.url} (${reason}); \`npm start\` starts a server on this machine`, { cause: error });
+    throw new Error(`nothing answers at ${target.url} (${reason}); \`npm start\` starts a server on this machine`, {
+      cause: error,
+    });
   });
 }
 
@@ -88,7 +111,11 @@ async function readReply(response: Response, asked: string): Promise<Reply> {
 }
 
 /** The data of a success; throws `Refused` where it is none. */
-export async function callOperation<Id extends OperationId>(target: Target, id: Id, input: OperationInput = {}): Promise<Success<Id>> {
+export async function callOperation<Id extends OperationId>(
+  target: Target,
+  id: Id,
+  input: OperationInput = {},
+): Promise<Success<Id>> {
   const operation: Operation = operations[id];
   const reply = await exchange(target, operation.method, addressOf(operation, input), input.body, input.idempotencyKey);
   if (reply.status !== 200) throw new Refused(reply);
@@ -96,7 +123,11 @@ export async function callOperation<Id extends OperationId>(target: Target, id: 
 }
 
 /** What an operation answers in lines, as they come; throws `Refused` where it is none. */
-export async function openLines(target: Target, { method, path }: Operation, input: OperationInput): Promise<AsyncIterable<Uint8Array>> {
+export async function openLines(
+  target: Target,
+  { method, path }: Operation,
+  input: OperationInput,
+): Promise<AsyncIterable<Uint8Array>> {
   const response = await request(target, method, addressOf({ path }, input), {});
   if (response.status !== 200) throw new Refused(await readReply(response, `${method} ${path}`));
   return (response.body ?? []) as unknown as AsyncIterable<Uint8Array>;
@@ -123,7 +154,8 @@ export class OperatorClient {
   /** The data of a success; throws on a refusal. */
   async demand(method: string, path: string, body?: unknown): Promise<unknown> {
     const reply = await this.send(method, path, body);
-    if (reply.status !== 200) throw new Error(`${method} ${path}: ${reply.body.result?.code} ${reply.body.result?.message ?? ''}`);
+    if (reply.status !== 200)
+      throw new Error(`${method} ${path}: ${reply.body.result?.code} ${reply.body.result?.message ?? ''}`);
     return reply.body.data;
   }
 }

@@ -1,8 +1,9 @@
 /**
  * Every command of the operator, in one table.
  *
- * A command is a noun, a verb and an operation of the contract. Its arguments are the parameters of the operation's path,
- * its flags the fields of the operation's query and body; where the body is a `document`, the last argument is a file.
+ * A command is a noun, a verb and an operation of the contract. Its arguments are the parameters of the operation's
+ * path, its flags the fields of the operation's query and body; where the body is a `document`, the last argument is a
+ * file.
  */
 import { type Operation, type OperationId, operations } from '../contract/operations.ts';
 import type { Data, Target } from './operator-client.ts';
@@ -38,7 +39,10 @@ export interface Command {
   /** The argument that is typed again, or `--yes` given, because what the command does cannot be undone. */
   confirm?: string;
   /** With `--wait`: what comes of the job that the command started. */
-  wait?: { until: (target: Target, params: Record<string, string>, data: never) => Promise<unknown>; view: (data: never) => string };
+  wait?: {
+    until: (target: Target, params: Record<string, string>, data: never) => Promise<unknown>;
+    view: (data: never) => string;
+  };
   view: (data: never) => string;
 }
 
@@ -49,7 +53,11 @@ interface More<Id extends OperationId> extends Pick<Command, 'note' | 'confirm' 
 
 type Row<Id extends OperationId> = Data<Id> extends { items: (infer Item)[] } ? Item : never;
 
-function command<Id extends OperationId>(words: string, id: Id, { document = false, view = describe, ...more }: More<Id> = {}): Command {
+function command<Id extends OperationId>(
+  words: string,
+  id: Id,
+  { document = false, view = describe, ...more }: More<Id> = {},
+): Command {
   const [noun = '', verb] = words.split(' ');
   const operation: Operation = operations[id];
   const list = operation.query !== undefined && 'cursor' in operation.query.shape;
@@ -62,29 +70,48 @@ function rows<Id extends OperationId>(columns: Columns<Row<Id>>): More<Id> {
 
 export const COMMANDS: readonly Command[] = [
   command('organizations create', 'createOrganization'),
-  command('organizations list', 'listOrganizations', rows(columnsOf(['organizationId', 'name', 'defaultPlanId', 'createdAt']))),
+  command(
+    'organizations list',
+    'listOrganizations',
+    rows(columnsOf(['organizationId', 'name', 'defaultPlanId', 'createdAt'])),
+  ),
   command('organizations show', 'readOrganization'),
   command('organizations update', 'updateOrganization'),
 
   command('plans put', 'putPlan', { document: true }),
   command('plans list', 'listPlans', rows(PLAN_COLUMNS)),
   command('plans show', 'readPlan', { view: showPlan }),
-  command('plans migrate', 'migratePlan', { view: showStartedMigration, wait: { until: waitForMigration, view: showMigration } }),
+  command('plans migrate', 'migratePlan', {
+    view: showStartedMigration,
+    wait: { until: waitForMigration, view: showMigration },
+  }),
 
   command('migrations show', 'readMigration', { view: showMigration }),
 
-  command('models put', 'setModels', { note: 'The mappings are replaced as a whole: a tier that is left out is emptied.' }),
+  command('models put', 'setModels', {
+    note: 'The mappings are replaced as a whole: a tier that is left out is emptied.',
+  }),
 
   command('prices put', 'setPrice'),
 
-  command('sampling put', 'setSampling', { document: true, note: 'The policy is replaced as a whole; only `rate` is required.' }),
+  command('sampling put', 'setSampling', {
+    document: true,
+    note: 'The policy is replaced as a whole; only `rate` is required.',
+  }),
 
-  command('samples list', 'listSamples', rows(columnsOf(['sampleId', 'receivedAt', 'customerId', 'feature', 'model', 'payloadBytes']))),
+  command(
+    'samples list',
+    'listSamples',
+    rows(columnsOf(['sampleId', 'receivedAt', 'customerId', 'feature', 'model', 'payloadBytes'])),
+  ),
   command('samples show', 'readSample'),
   command('samples export', 'exportSamples', { note: 'JSON Lines on standard output, with or without --json.' }),
   command('samples delete', 'deleteSample', { confirm: 'sampleId' }),
 
-  command('vendors put', 'setVendor', { document: true, note: 'A document, because a key on the command line is seen by others.' }),
+  command('vendors put', 'setVendor', {
+    document: true,
+    note: 'A document, because a key on the command line is seen by others.',
+  }),
 
   command('keys create', 'createKey', { view: showCreatedKey }),
   command('keys list', 'listKeys', rows(KEY_COLUMNS)),

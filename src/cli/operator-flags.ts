@@ -45,17 +45,27 @@ export function flagsOf(schema: z.ZodType | undefined): Flag[] {
 function combine(properties: JsonSchema[]): JsonSchema {
   const [first = {}] = properties;
   if (properties.length < 2 || properties.some((property) => property.const === undefined)) return first;
-  return { ...first, description: properties.map((property) => `${property.const}: ${property.description}`).join('; ') };
+  return {
+    ...first,
+    description: properties.map((property) => `${property.const}: ${property.description}`).join('; '),
+  };
 }
 
-const KINDS: Readonly<Record<string, Flag['kind']>> = { array: 'list', number: 'number', integer: 'number', boolean: 'boolean' };
+const KINDS: Readonly<Record<string, Flag['kind']>> = {
+  array: 'list',
+  number: 'number',
+  integer: 'number',
+  boolean: 'boolean',
+};
 
 function flagOf(field: string, property: JsonSchema, required: boolean): Flag {
   const types = property.anyOf ?? [property];
   const type = types.find((one) => one.type !== 'null') ?? property;
   const kind = KINDS[type.type ?? ''] ?? 'text';
   const choices = kind === 'boolean' ? ['true', 'false'] : (type.items ?? type).enum;
-  const help = [property.description, choices && `(${choices.join(', ')})`, required && '(required)'].filter(Boolean).join(' ');
+  const help = [property.description, choices && `(${choices.join(', ')})`, required && '(required)']
+    .filter(Boolean)
+    .join(' ');
   return { name: kebab(field), field, kind, nullable: types.some((one) => one.type === 'null'), required, help };
 }
 

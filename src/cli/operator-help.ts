@@ -43,9 +43,13 @@ export function nameOf({ noun, verb }: Command): string {
 }
 
 function describeCommand(command: Command): string {
-  const flags = [...queryFlags(command), ...bodyFlags(command)].map(({ name, help }): [string, string] => [`--${name}`, help]);
+  const flags = [...queryFlags(command), ...bodyFlags(command)].map(({ name, help }): [string, string] => [
+    `--${name}`,
+    help,
+  ]);
   if (command.list) flags.push(['--limit', 'Items to show (50)']);
-  if (command.operation.method === 'POST') flags.push(['--idempotency-key', 'Makes a repetition safe (a new one each time)']);
+  if (command.operation.method === 'POST')
+    flags.push(['--idempotency-key', 'Makes a repetition safe (a new one each time)']);
   if (command.confirm) flags.push(['--yes', `Does not ask for the ${command.confirm} again`]);
   if (command.wait) flags.push(['--wait', 'Shows the progress until it is done; Ctrl+C ends the waiting alone']);
   if (command.document) flags.unshift(['<file>', 'A JSON document; - reads standard input']);
@@ -64,7 +68,8 @@ function wrap(text: string, margin: number): string {
   const result: string[] = [];
   for (const word of text.split(' ')) {
     const last = result.at(-1);
-    if (last !== undefined && margin + last.length + 1 + word.length <= WIDTH) result[result.length - 1] = `${last} ${word}`;
+    if (last !== undefined && margin + last.length + 1 + word.length <= WIDTH)
+      result[result.length - 1] = `${last} ${word}`;
     else result.push(word);
   }
   return result.join(`\n${' '.repeat(margin)}`);

@@ -12,13 +12,16 @@ export const TARGET_HELP = `  --url      address of the server (CALLMETER_URL, e
 
 export function serverUrl(given: string | undefined): string {
   const url = given ?? process.env.CALLMETER_URL ?? `http://127.0.0.1:${process.env.PORT ?? PORT_DEFAULT}`;
-  if (!/^https?:$/.test(URL.parse(url)?.protocol ?? '')) throw new UsageError(`--url must be an http or https address, not ${url}`);
+  if (!/^https?:$/.test(URL.parse(url)?.protocol ?? ''))
+    throw new UsageError(`--url must be an http or https address, not ${url}`);
   return url.replace(/\/+$/, '');
 }
 
 export async function operatorToken(given: string | undefined): Promise<string> {
   const token = given ?? process.env.OPERATOR_TOKEN ?? (await readDevVars()).OPERATOR_TOKEN;
   if (!token)
-    throw new UsageError('there is no operator token: pass --token, set OPERATOR_TOKEN, or let `npm start` make one in .dev.vars');
+    throw new UsageError(
+      'there is no operator token: pass --token, set OPERATOR_TOKEN, or let `npm start` make one in .dev.vars',
+    );
   return token;
 }

@@ -1,8 +1,8 @@
 /**
  * How the operator API's answers look to people.
  *
- * `describe` shows any answer: plain fields as pairs, members as sections, lists as tables. A noun has a view of its own
- * only where that reads better.
+ * `describe` shows any answer: plain fields as pairs, members as sections, lists as tables. A noun has a view of its
+ * own only where that reads better.
  */
 import type { Data } from './operator-client.ts';
 import { type Columns, indent, labelOf, pairs, percent, section, show, showField, table } from './table.ts';
@@ -14,7 +14,9 @@ export function describe(data: unknown): string {
   const plain = Object.entries(data).filter(([, value]) => !isDeep(value));
   const deep = Object.entries(data).filter(([, value]) => isDeep(value));
   const head = pairs(Object.fromEntries(plain.map(([field, value]) => [labelOf(field), showField(field, value)])));
-  return [head, ...deep.map(([field, value]) => section(labelOf(field), describeMember(value)))].filter(Boolean).join('\n');
+  return [head, ...deep.map(([field, value]) => section(labelOf(field), describeMember(value)))]
+    .filter(Boolean)
+    .join('\n');
 }
 
 function describeMember(value: unknown): string {
@@ -45,9 +47,15 @@ export function showPlan(data: Data<'readPlan'>): string {
       'Reserved output tokens': plan.reserveOutputTokens,
       'Pay-as-you-go': payg.enabled ? `cost + ${show(payg.markupPercent)} %` : 'off',
     }),
-    section('Limits of a period', pairs(Object.fromEntries(Object.entries(limits).map(([name, limit]) => [name, limit ?? 'unlimited'])))),
+    section(
+      'Limits of a period',
+      pairs(Object.fromEntries(Object.entries(limits).map(([name, limit]) => [name, limit ?? 'unlimited']))),
+    ),
     ...(meters.length > 0 ? [section('Custom meters', describeMember(meters))] : []),
-    section('Versions', table(versions, { Version: (v) => v.version, Id: (v) => v.usagePlanVersionId, Created: (v) => v.createdAt })),
+    section(
+      'Versions',
+      table(versions, { Version: (v) => v.version, Id: (v) => v.usagePlanVersionId, Created: (v) => v.createdAt }),
+    ),
   ].join('\n');
 }
 
@@ -97,7 +105,8 @@ export function showCustomer(data: CustomerState): string {
       Subscription: `${subscription.id}${data.canceled ? ', canceled' : ''}`,
       Plan: `${subscription.planName}, version ${subscription.planVersion}, ${subscription.limitType}`,
       Period: `${subscription.lastReplenishedAt} to ${subscription.nextReplenishAt}`,
-      'Scheduled plan': subscription.pending && `${subscription.pending.usagePlanVersionId} at ${subscription.pending.effectiveAt}`,
+      'Scheduled plan':
+        subscription.pending && `${subscription.pending.usagePlanVersionId} at ${subscription.pending.effectiveAt}`,
     }),
     section('Meters', metersTable(data.meters)),
   ].join('\n');
@@ -115,7 +124,10 @@ export function inspectCustomer(data: Inspected): string {
     Began: ({ startTime }) => startTime,
     Ended: ({ endTime }) => endTime,
   });
-  const backlog = outbox.pending === 0 ? 'none' : `${outbox.pending} changes since ${outbox.oldestAt}, ${outbox.failures} failed attempts`;
+  const backlog =
+    outbox.pending === 0
+      ? 'none'
+      : `${outbox.pending} changes since ${outbox.oldestAt}, ${outbox.failures} failed attempts`;
   return [
     showCustomer(data),
     '',
@@ -139,7 +151,14 @@ function amount(unit: string, exact: string): string {
   return exact.startsWith('-') ? `-$${exact.slice(1)}` : `$${exact}`;
 }
 
-function showWallet({ balanceUsd, heldUsd, unsettledUsd, availableUsd, units, openCharges }: Inspected['wallet']): string {
+function showWallet({
+  balanceUsd,
+  heldUsd,
+  unsettledUsd,
+  availableUsd,
+  units,
+  openCharges,
+}: Inspected['wallet']): string {
   const owned = Object.entries(units).filter(([, count]) => count > 0);
   return pairs({
     Balance: amount('USD', balanceUsd),
@@ -214,7 +233,9 @@ type EventRow = Data<'listEvents'>['items'][number];
 
 export function showEvents(items: EventRow[]): string {
   if (items.length === 0) return '(none)';
-  return items.map((event) => `${event.at}  ${event.actor}  ${event.action}  ${event.subject}${changes(event)}`).join('\n');
+  return items
+    .map((event) => `${event.at}  ${event.actor}  ${event.action}  ${event.subject}${changes(event)}`)
+    .join('\n');
 }
 
 /** The members that the event changed. */
@@ -222,7 +243,9 @@ function changes({ before, after, organizationId, subject }: EventRow): string {
   const [old, now] = [before, after].map((state) => (isObject(state) ? state : {})) as [JsonObject, JsonObject];
   const fields = [...new Set([...Object.keys(old), ...Object.keys(now)])];
   const changed = fields.filter((field) => JSON.stringify(old[field] ?? null) !== JSON.stringify(now[field] ?? null));
-  const lines = changed.map((field) => `${field}: ${before === null ? '' : `${show(old[field])} -> `}${show(now[field])}`);
+  const lines = changed.map(
+    (field) => `${field}: ${before === null ? '' : `${show(old[field])} -> `}${show(now[field])}`,
+  );
   const where = organizationId === null || organizationId === subject ? [] : [`organization ${organizationId}`];
   return [...where, ...lines].map((text) => `\n${indent(text, '    ')}`).join('');
 }

@@ -34,7 +34,12 @@ interface Items {
 }
 
 async function main(args: string[]): Promise<void> {
-  const { values: asked, positionals } = parseArgs({ args, options: COMMON_OPTIONS, strict: false, allowPositionals: true });
+  const { values: asked, positionals } = parseArgs({
+    args,
+    options: COMMON_OPTIONS,
+    strict: false,
+    allowPositionals: true,
+  });
   const [noun, verb] = positionals;
   if (noun === undefined && asked.help) return console.log(overview());
   const ofNoun = COMMANDS.filter((command) => command.noun === noun);
@@ -49,7 +54,8 @@ async function main(args: string[]): Promise<void> {
   const data = wait ? await wait.until(target, input.params ?? {}, answer as never) : answer;
   const { view } = wait ?? command;
   console.log(json ? JSON.stringify(data, null, 2) : view(data as never));
-  if (!json && command.list && (data as Items).nextCursor !== null) console.error(`There are more; --limit shows more than ${limit}.`);
+  if (!json && command.list && (data as Items).nextCursor !== null)
+    console.error(`There are more; --limit shows more than ${limit}.`);
 }
 
 async function readCommand(command: Command, args: string[]) {
@@ -93,9 +99,12 @@ function readArguments(command: Command, given: string[]): Record<string, string
 
 /** On a terminal the value is typed again; a script says `--yes`. */
 async function confirm(name: string, argument: string, value: string): Promise<void> {
-  if (!process.stdin.isTTY) throw new UsageError(`${name} cannot be undone: --yes is required where nobody can be asked`);
+  if (!process.stdin.isTTY)
+    throw new UsageError(`${name} cannot be undone: --yes is required where nobody can be asked`);
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  const typed = await terminal.question(`${name} cannot be undone. Type the ${argument} again to go on: `).finally(() => terminal.close());
+  const typed = await terminal
+    .question(`${name} cannot be undone. Type the ${argument} again to go on: `)
+    .finally(() => terminal.close());
   if (typed !== value) throw new Error('that is another one: nothing was done');
 }
 
@@ -115,7 +124,9 @@ async function send(target: Target, command: Command, input: OperationInput): Pr
     return (await callOperation(target, command.id, input)).data;
   } catch (error) {
     if (error instanceof Refused || input.idempotencyKey === undefined) throw error;
-    throw new Error(`${(error as Error).message}\nto repeat it safely: --idempotency-key ${input.idempotencyKey}`, { cause: error });
+    throw new Error(`${(error as Error).message}\nto repeat it safely: --idempotency-key ${input.idempotencyKey}`, {
+      cause: error,
+    });
   }
 }
 
@@ -131,7 +142,11 @@ async function collect(target: Target, command: Command, input: OperationInput, 
   const found: Items = { items: [], nextCursor: null };
   do {
     const size = Math.min(PAGE_MAX, limit - found.items.length);
-    const query = { ...input.query, limit: String(size), ...(found.nextCursor !== null && { cursor: found.nextCursor }) };
+    const query = {
+      ...input.query,
+      limit: String(size),
+      ...(found.nextCursor !== null && { cursor: found.nextCursor }),
+    };
     const page = (await callOperation(target, command.id, { ...input, query })).data as Items;
     found.items.push(...page.items);
     found.nextCursor = page.nextCursor;

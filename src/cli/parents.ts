@@ -19,12 +19,16 @@ export function whenNpmEnds(ancestors: readonly number[], ended: () => void): vo
   timer.unref();
 }
 
-/** The parent and its parents, up to and with npm; none where it was not npm. To be asked first, while they are there. */
+/**
+ * The parent and its parents, up to and with npm; none where it was not npm. To be asked first, while they are there.
+ */
 export async function ancestorsUpToNpm(): Promise<number[]> {
   const pids: number[] = [];
   let pid = process.ppid;
   for (let generation = 0; generation < ANCESTORS_MAX && pid > 1; generation += 1) {
-    const { stdout } = await promisify(execFile)('ps', ['-o', 'ppid=,args=', '-p', String(pid)]).catch(() => ({ stdout: '' }));
+    const { stdout } = await promisify(execFile)('ps', ['-o', 'ppid=,args=', '-p', String(pid)]).catch(() => ({
+      stdout: '',
+    }));
     const [, parent, command = ''] = /^\s*(\d+)\s+(.*)/.exec(stdout) ?? [];
     if (parent === undefined) return [];
     pids.push(pid);

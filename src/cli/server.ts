@@ -60,7 +60,12 @@ const SERVICE: Bundle = { script: 'src/index.ts', folder: 'bundle' };
 /** Bundles the Worker into the state folder. Throws with wrangler's own words when that fails. */
 export async function bundle(stateDir: string, { script, folder } = SERVICE): Promise<void> {
   const wrangler = join(PROJECT_DIR, 'node_modules', 'wrangler', 'bin', 'wrangler.js');
-  const env = { ...process.env, WRANGLER_HIDE_BANNER: 'true', WRANGLER_SEND_METRICS: 'false', WRANGLER_WRITE_LOGS: 'false' };
+  const env = {
+    ...process.env,
+    WRANGLER_HIDE_BANNER: 'true',
+    WRANGLER_SEND_METRICS: 'false',
+    WRANGLER_WRITE_LOGS: 'false',
+  };
   try {
     const args = ['deploy', script, '--dry-run', '--outdir', join(stateDir, folder)];
     await promisify(execFile)(process.execPath, [wrangler, ...args], { cwd: PROJECT_DIR, env });
@@ -74,7 +79,8 @@ export async function bundle(stateDir: string, { script, folder } = SERVICE): Pr
 export async function startServer({ port, stateDir, vars, beside, bundled = SERVICE }: ServerOptions): Promise<Server> {
   await freePort(port);
   await mkdir(stateDir, { recursive: true });
-  const configured = unstable_getMiniflareWorkerOptions(join(PROJECT_DIR, 'wrangler.toml')).workerOptions as WorkerConfiguration;
+  const configured = unstable_getMiniflareWorkerOptions(join(PROJECT_DIR, 'wrangler.toml'))
+    .workerOptions as WorkerConfiguration;
   const bundleDir = join(stateDir, bundled.folder);
   const guard = startGuard();
   const miniflare = new Miniflare(
@@ -168,7 +174,10 @@ interface Guard {
 
 function startGuard(): Guard {
   const script = join(import.meta.dirname, 'guard.ts');
-  const child: ChildProcess = spawn(process.execPath, [script], { stdio: ['pipe', 'ignore', 'inherit'], detached: true });
+  const child: ChildProcess = spawn(process.execPath, [script], {
+    stdio: ['pipe', 'ignore', 'inherit'],
+    detached: true,
+  });
   child.stdin?.on('error', () => undefined);
   child.unref();
   return {

@@ -38,7 +38,8 @@ async function main(): Promise<void> {
   if (values.help) return console.log(HELP);
   const ancestors = await ancestorsUpToNpm();
   const port = Number(process.env.PORT ?? 8787);
-  if (!Number.isInteger(port) || port < 1 || port > 65_535) throw new Error(`PORT must be a port number, not ${process.env.PORT}`);
+  if (!Number.isInteger(port) || port < 1 || port > 65_535)
+    throw new Error(`PORT must be a port number, not ${process.env.PORT}`);
   const stateDir = resolve(PROJECT_DIR, process.env.STATE_DIR ?? '.state');
   await portToBecomeFree(port);
   if (values.fresh) await rm(stateDir, { recursive: true, force: true });
@@ -88,7 +89,12 @@ async function portToBecomeFree(port: number): Promise<void> {
 }
 
 /** Fills the state on a port that nobody knows, so that what answers on the real one is complete. */
-async function prepare(stateDir: string, vars: Record<string, string>, secrets: LocalSecrets, withHistory: boolean): Promise<void> {
+async function prepare(
+  stateDir: string,
+  vars: Record<string, string>,
+  secrets: LocalSecrets,
+  withHistory: boolean,
+): Promise<void> {
   // Nobody holds configuration yet, so no change has to wait.
   const server = await startServer({ port: await freePort(0), stateDir, vars: { ...vars, CONFIG_TTL_MS: 0 } });
   try {

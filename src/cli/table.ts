@@ -53,7 +53,8 @@ export function show(value: unknown): string {
   if (value === null || value === undefined || value === '') return NOTHING;
   if (typeof value === 'number') return thousands.format(value);
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
-  if (Array.isArray(value) && value.every((item) => typeof item !== 'object')) return value.map(show).join(', ') || NOTHING;
+  if (Array.isArray(value) && value.every((item) => typeof item !== 'object'))
+    return value.map(show).join(', ') || NOTHING;
   const text = typeof value === 'string' ? value : JSON.stringify(value);
   return text.replace(/\p{Cc}/gu, ' ');
 }

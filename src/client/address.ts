@@ -12,7 +12,10 @@ export function baseAddress(baseUrl: string): string {
 }
 
 /** The path with its parameters filled in, and what of the input is left for query or body. */
-export function addressOf(path: string, input: Record<string, unknown>): { address: string; rest: Record<string, unknown> } {
+export function addressOf(
+  path: string,
+  input: Record<string, unknown>,
+): { address: string; rest: Record<string, unknown> } {
   const rest = { ...input };
   const address = path.replace(/\{(\w+)\}/g, (_, name: string) => {
     const value = rest[name];

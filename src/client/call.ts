@@ -1,8 +1,8 @@
 /**
  * The life of one call on the application's side: begun, run, ended once, whatever happens in between.
  *
- * The end is reported even when the caller's signal aborted the work, because the vendor's tokens are spent. An end that
- * fails never hides what the application did: it is an event with the report, which can be sent again.
+ * The end is reported even when the caller's signal aborted the work, because the vendor's tokens are spent. An end
+ * that fails never hides what the application did: it is an event with the report, which can be sent again.
  */
 /// <reference lib="esnext.disposable" preserve="true" />
 import { CallmeterError } from './errors.ts';
@@ -97,7 +97,13 @@ class OpenCall implements CallScope {
   #failure: CallFailure | null = null;
   #ended: Promise<EndCallData> | null = null;
 
-  constructor(methods: Lifecycle, observer: Observer, begun: BeginCallData, begin: BeginCallInput, timeoutMs: number | undefined) {
+  constructor(
+    methods: Lifecycle,
+    observer: Observer,
+    begun: BeginCallData,
+    begin: BeginCallInput,
+    timeoutMs: number | undefined,
+  ) {
     this.callId = begun.callId;
     this.denied = isDenied(begin.requested, begun.allowed);
     this.allowed = begun.allowed;
@@ -128,7 +134,8 @@ class OpenCall implements CallScope {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    if (!this.#usage && !this.#failure && !this.#ended) this.fail({ code: 'CALL_LEFT', message: 'the call was left without usage' });
+    if (!this.#usage && !this.#failure && !this.#ended)
+      this.fail({ code: 'CALL_LEFT', message: 'the call was left without usage' });
     await this.end().catch(() => undefined);
   }
 

@@ -8,7 +8,14 @@ import { conditionalSeam, type ReadSettings, type Seam, withReadSettings } from 
 import { badInput, CallmeterError } from './errors.ts';
 import { type Observer, shielded } from './events.ts';
 import { type ModelLookup, modelLookup } from './lookup.ts';
-import { type CallDefaults, METHODS, type Method, type MethodName, type Methods, type RequestOptions } from './methods.ts';
+import {
+  type CallDefaults,
+  METHODS,
+  type Method,
+  type MethodName,
+  type Methods,
+  type RequestOptions,
+} from './methods.ts';
 import { type Connection, checkTimeout, request } from './request.ts';
 import { type RetryPolicy, retryPolicy } from './retry.ts';
 import { type Fetch, type Runtime, refuseBrowser, systemRuntime } from './runtime.ts';
@@ -31,10 +38,14 @@ export interface ClientOptions {
 
 export interface Client extends Methods, ModelLookup {
   /**
-   * Begins a call, runs the handler, and ends the call with the usage that the handler set. A call that is denied runs no
-   * handler. What the handler throws is thrown on, after the call was ended as failed.
+   * Begins a call, runs the handler, and ends the call with the usage that the handler set. A call that is denied runs
+   * no handler. What the handler throws is thrown on, after the call was ended as failed.
    */
-  withCall<T>(begin: BeginCallInput, handler: (call: CallScope) => T | Promise<T>, options?: RequestOptions): Promise<CallOutcome<T>>;
+  withCall<T>(
+    begin: BeginCallInput,
+    handler: (call: CallScope) => T | Promise<T>,
+    options?: RequestOptions,
+  ): Promise<CallOutcome<T>>;
   /** Begins a call that ends with its scope: `await using call = await client.startCall(...)`. */
   startCall(begin: BeginCallInput, options?: RequestOptions): Promise<CallScope>;
 }
@@ -61,14 +72,31 @@ export function createClientIn(system: Runtime, options: ClientOptions): Client 
   }
   const runtime = options.fetch ? { ...system, fetch: options.fetch } : system;
   const observer = shielded(onEvent);
-  const connection: Connection = { baseUrl: baseAddress(baseUrl), runtime, policy: retryPolicy(retry), timeoutMs, observer };
+  const connection: Connection = {
+    baseUrl: baseAddress(baseUrl),
+    runtime,
+    policy: retryPolicy(retry),
+    timeoutMs,
+    observer,
+  };
   const send = (name: MethodName, input: object | undefined, given: RequestOptions = {}) =>
     sendMethod(connection, apiKey, defaults ?? {}, name, input ?? {}, given);
   const methods = Object.fromEntries(
-    (Object.keys(METHODS) as MethodName[]).map((name) => [name, (input?: object, given?: RequestOptions) => send(name, input, given)]),
+    (Object.keys(METHODS) as MethodName[]).map((name) => [
+      name,
+      (input?: object, given?: RequestOptions) => send(name, input, given),
+    ]),
   ) as unknown as Methods;
   const readSettings: ReadSettings = (etag, given = {}) =>
-    sendMethod(connection, apiKey, {}, 'readSamplingSettings', {}, given, conditionalSeam(etag)) as ReturnType<ReadSettings>;
+    sendMethod(
+      connection,
+      apiKey,
+      {},
+      'readSamplingSettings',
+      {},
+      given,
+      conditionalSeam(etag),
+    ) as ReturnType<ReadSettings>;
   const client: Client = {
     ...methods,
     ...modelLookup(connection),
@@ -89,7 +117,10 @@ async function sendMethod(
 ): Promise<unknown> {
   if (apiKey === undefined) throw new CallmeterError('SERVICE_AUTH_ERROR', `${name}: an apiKey is needed`);
   const { method, path, write, has, takes = [], vendorTimeoutMs }: Method = METHODS[name];
-  const filled: Record<string, unknown> = { ...Object.fromEntries(takes.map((field) => [field, defaults[field]])), ...present(input) };
+  const filled: Record<string, unknown> = {
+    ...Object.fromEntries(takes.map((field) => [field, defaults[field]])),
+    ...present(input),
+  };
   const { address, rest } = addressOf(path, filled);
   const isRead = method === 'GET';
   const body = isRead ? undefined : serialize(name, rest);
@@ -103,7 +134,9 @@ async function sendMethod(
       'x-usage-sdk': SDK,
       ...(body !== undefined && { 'Content-Type': 'application/json' }),
       ...seam?.headers,
-      ...(write && { 'Idempotency-Key': idempotencyKey(options.idempotencyKey ?? filled.idempotencyKey ?? crypto.randomUUID()) }),
+      ...(write && {
+        'Idempotency-Key': idempotencyKey(options.idempotencyKey ?? filled.idempotencyKey ?? crypto.randomUUID()),
+      }),
     },
     body,
     read: (answer: RawAnswer) => (seam ? seam.read(answer, has) : readEnvelope(answer, has)),

@@ -33,7 +33,12 @@ export interface CompressionProfile {
 }
 
 /** As the service's default, until an organization saves a profile of its own (`readCompressionProfile`). */
-export const DEFAULT_PROFILE: CompressionProfile = { techniques: TECHNIQUES, aggressiveness: 0.3, protectedPhrases: [], minInputTokens: 0 };
+export const DEFAULT_PROFILE: CompressionProfile = {
+  techniques: TECHNIQUES,
+  aggressiveness: 0.3,
+  protectedPhrases: [],
+  minInputTokens: 0,
+};
 
 /** A text, or the messages of a conversation as OpenAI's and Anthropic's APIs write it. */
 export type Prompt = string | readonly object[];
@@ -79,5 +84,10 @@ function compressed(prompt: Prompt, profile: CompressionProfile) {
   const text = isText ? compressText(prompt, profile) : null;
   const messages = isText ? null : compressMessages(prompt, profile);
   const { originalTokens = 0, compressedTokens = 0, techniques = [] } = text ?? messages ?? {};
-  return { shorter: text?.text ?? messages?.messages, originalTokens, compressedTokens, techniques: techniques.map(({ name }) => name) };
+  return {
+    shorter: text?.text ?? messages?.messages,
+    originalTokens,
+    compressedTokens,
+    techniques: techniques.map(({ name }) => name),
+  };
 }

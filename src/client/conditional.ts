@@ -15,7 +15,10 @@ export interface Conditional<Data> {
   maxAgeMs: number;
 }
 
-export type ReadSettings = (etag: string | null, options?: RequestOptions) => Promise<Conditional<Answers['readSamplingSettings']>>;
+export type ReadSettings = (
+  etag: string | null,
+  options?: RequestOptions,
+) => Promise<Conditional<Answers['readSamplingSettings']>>;
 
 /** Of this name in every copy of the library, because an entry may come from another copy than the client. */
 const READ_SETTINGS = Symbol.for('callmeter.readSettings');

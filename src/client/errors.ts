@@ -63,7 +63,11 @@ export class CallmeterError extends Error {
 
 /** Also true for an error of another copy of this library. */
 export function isCallmeterError(error: unknown): error is CallmeterError {
-  return error instanceof Error && error.name === 'CallmeterError' && Object.hasOwn(RETRYABLE, (error as CallmeterError).code);
+  return (
+    error instanceof Error &&
+    error.name === 'CallmeterError' &&
+    Object.hasOwn(RETRYABLE, (error as CallmeterError).code)
+  );
 }
 
 /** What the library refuses by itself, before anything is sent. */

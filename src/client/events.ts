@@ -1,5 +1,6 @@
 /**
- * What a client tells its observer while it works: nothing here changes a result, and an observer that fails is ignored.
+ * What a client tells its observer while it works: nothing here changes a result, and an observer that fails is
+ * ignored.
  */
 import type { CallmeterError } from './errors.ts';
 import type { EndCallInput, Hints } from './wire.ts';

@@ -11,8 +11,8 @@
  * });
  * ```
  *
- * The call ends when the response is over: as failed where its status is 500 or above, which a handler that throws makes
- * it, or where the client left before.
+ * The call ends when the response is over: as failed where its status is 500 or above, which a handler that throws
+ * makes it, or where the client left before.
  */
 import type { CallScope } from './call.ts';
 import { type CallMiddlewareOptions, DENIED_BODY, DENIED_STATUS, DISCONNECTED, failureOf } from './middleware.ts';

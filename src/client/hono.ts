@@ -25,7 +25,10 @@ export interface CallVariables {
   call: CallScope;
 }
 
-/** The part of Hono's context that is used, and what most tells whose call it is; `callPerRequest<Context<Env>>` has it all. */
+/**
+ * The part of Hono's context that is used, and what most tells whose call it is; `callPerRequest<Context<Env>>` has it
+ * all.
+ */
 export interface HonoContext {
   req: {
     raw: Request;
@@ -100,7 +103,11 @@ function waitUntilOf(c: HonoContext): ((promise: Promise<unknown>) => void) | nu
   }
 }
 
-function watched(body: ReadableStream<Uint8Array>, call: CallScope, end: () => Promise<void>): ReadableStream<Uint8Array> {
+function watched(
+  body: ReadableStream<Uint8Array>,
+  call: CallScope,
+  end: () => Promise<void>,
+): ReadableStream<Uint8Array> {
   const reader = body.getReader();
   const failed = async (failure: Parameters<CallScope['fail']>[0]) => {
     call.fail(failure);

@@ -29,9 +29,19 @@ export interface ModelDiscovery {
 export type LookUpOptions = Omit<RequestOptions, 'idempotencyKey'>;
 
 export interface ModelLookup {
-  /** The status of a model (`provider/model`), what to do, and candidates. `response: 'light'` gives the decision alone. */
-  lookUpModel(modelKey: string, query: LookUpQuery & { response: 'light' }, options?: LookUpOptions): Promise<LightModelResolution>;
-  lookUpModel(modelKey: string, query?: LookUpQuery & { response?: 'full' }, options?: LookUpOptions): Promise<FullModelResolution>;
+  /**
+   * The status of a model (`provider/model`), what to do, and candidates. `response: 'light'` gives the decision alone.
+   */
+  lookUpModel(
+    modelKey: string,
+    query: LookUpQuery & { response: 'light' },
+    options?: LookUpOptions,
+  ): Promise<LightModelResolution>;
+  lookUpModel(
+    modelKey: string,
+    query?: LookUpQuery & { response?: 'full' },
+    options?: LookUpOptions,
+  ): Promise<FullModelResolution>;
   /** Purposes, parameters, capabilities, and every lifecycle transition that is known. */
   discoverModels(options?: LookUpOptions): Promise<ModelDiscovery>;
 }
@@ -41,12 +51,22 @@ const PATH = '/v1/model-alternatives';
 export function modelLookup(connection: Connection): ModelLookup {
   const get = (operation: string, path: string, has: string[], options: LookUpOptions = {}) => {
     const headers = { Accept: 'application/json' };
-    return request(connection, { operation, method: 'GET', path, headers, read: (answer) => readPlain(answer, has) }, options);
+    return request(
+      connection,
+      { operation, method: 'GET', path, headers, read: (answer) => readPlain(answer, has) },
+      options,
+    );
   };
   const lookUpModel = async (modelKey: string, query: LookUpQuery = {}, options?: LookUpOptions) =>
-    get('lookUpModel', `${PATH}/${encodeModelKey(modelKey)}${queryOf(query)}`, ['requested', 'lifecycle', 'action'], options);
+    get(
+      'lookUpModel',
+      `${PATH}/${encodeModelKey(modelKey)}${queryOf(query)}`,
+      ['requested', 'lifecycle', 'action'],
+      options,
+    );
   return {
     lookUpModel: lookUpModel as ModelLookup['lookUpModel'],
-    discoverModels: (options) => get('discoverModels', PATH, ['lifecycle', 'capabilities'], options) as Promise<ModelDiscovery>,
+    discoverModels: (options) =>
+      get('discoverModels', PATH, ['lifecycle', 'capabilities'], options) as Promise<ModelDiscovery>,
   };
 }

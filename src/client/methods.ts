@@ -18,11 +18,17 @@ export interface Method {
   has: readonly string[];
   /** The defaults that it takes. */
   takes?: readonly (keyof CallDefaults)[];
-  /** The service waits for a vendor, so long unless `vendor.timeoutMs` says otherwise; each try is given that time on top. */
+  /**
+   * The service waits for a vendor, so long unless `vendor.timeoutMs` says otherwise; each try is given that time on
+   * top.
+   */
   vendorTimeoutMs?: number;
 }
 
-type Row<Id extends keyof Inputs> = Method & { has: readonly (keyof Answers[Id])[]; takes?: readonly (keyof Inputs[Id])[] };
+type Row<Id extends keyof Inputs> = Method & {
+  has: readonly (keyof Answers[Id])[];
+  takes?: readonly (keyof Inputs[Id])[];
+};
 
 export const METHODS = {
   beginCall: {
@@ -43,29 +49,102 @@ export const METHODS = {
   },
   readCall: { method: 'GET', path: '/calls/{callId}', write: false, has: ['callId', 'status', 'pricingStatus'] },
   provisionCustomer: { method: 'POST', path: '/customers', write: true, has: ['customerId', 'subscription', 'meters'] },
-  readUsage: { method: 'GET', path: '/customers/{customerId}/usage', write: false, has: ['customerId', 'subscription', 'meters'] },
-  changePlan: { method: 'POST', path: '/customers/{customerId}/change_plan', write: true, has: ['success', 'subscription'] },
-  replenishCustomer: { method: 'POST', path: '/customers/{customerId}/replenish', write: true, has: ['success', 'subscription'] },
-  incrementMeter: { method: 'POST', path: '/custom_meter', write: true, has: ['eventId', 'blocked', 'meter'], takes: ['feature', 'tags'] },
+  readUsage: {
+    method: 'GET',
+    path: '/customers/{customerId}/usage',
+    write: false,
+    has: ['customerId', 'subscription', 'meters'],
+  },
+  changePlan: {
+    method: 'POST',
+    path: '/customers/{customerId}/change_plan',
+    write: true,
+    has: ['success', 'subscription'],
+  },
+  replenishCustomer: {
+    method: 'POST',
+    path: '/customers/{customerId}/replenish',
+    write: true,
+    has: ['success', 'subscription'],
+  },
+  incrementMeter: {
+    method: 'POST',
+    path: '/custom_meter',
+    write: true,
+    has: ['eventId', 'blocked', 'meter'],
+    takes: ['feature', 'tags'],
+  },
   readUsageSummary: { method: 'GET', path: '/usage/summary', write: false, has: ['period', 'totals'] },
   readUsageAnomalies: { method: 'GET', path: '/usage/anomalies', write: false, has: ['period'] },
-  readUsageContext: { method: 'GET', path: '/customers/{customerId}/usage-context', write: false, has: ['contractVersion'] },
-  readForecast: { method: 'GET', path: '/customers/{customerId}/forecast', write: false, has: ['customerId', 'status'] },
+  readUsageContext: {
+    method: 'GET',
+    path: '/customers/{customerId}/usage-context',
+    write: false,
+    has: ['contractVersion'],
+  },
+  readForecast: {
+    method: 'GET',
+    path: '/customers/{customerId}/forecast',
+    write: false,
+    has: ['customerId', 'status'],
+  },
   listCustomers: { method: 'GET', path: '/customers', write: false, has: ['items', 'nextCursor'] },
   listUsagePlans: { method: 'GET', path: '/usage-plans', write: false, has: ['items', 'nextCursor'] },
-  readSamplingSettings: { method: 'GET', path: '/sampling/settings', write: false, has: ['version', 'rate', 'settingsExpiresAt'] },
-  decideSampling: { method: 'POST', path: '/sampling/decide', write: false, has: ['sample', 'samplingKey'], takes: ['feature'] },
-  storeSample: { method: 'POST', path: '/samples', write: true, has: ['sampleId', 'expiresAt'], takes: ['feature', 'tags'] },
+  readSamplingSettings: {
+    method: 'GET',
+    path: '/sampling/settings',
+    write: false,
+    has: ['version', 'rate', 'settingsExpiresAt'],
+  },
+  decideSampling: {
+    method: 'POST',
+    path: '/sampling/decide',
+    write: false,
+    has: ['sample', 'samplingKey'],
+    takes: ['feature'],
+  },
+  storeSample: {
+    method: 'POST',
+    path: '/samples',
+    write: true,
+    has: ['sampleId', 'expiresAt'],
+    takes: ['feature', 'tags'],
+  },
   compressPrompt: { method: 'POST', path: '/compress_prompt', write: true, has: ['callId', 'updated'] },
   authorizeCompression: { method: 'POST', path: '/v1/compression/authorize', write: false, has: ['authorized'] },
-  readCompressionProfile: { method: 'GET', path: '/v1/compression/profile', write: false, has: ['techniques', 'aggressiveness'] },
-  saveCompressionProfile: { method: 'PUT', path: '/v1/compression/profile', write: true, has: ['techniques', 'aggressiveness'] },
-  readCompressionSummary: { method: 'GET', path: '/v1/compression/summary', write: false, has: ['period', 'savedTokens'] },
+  readCompressionProfile: {
+    method: 'GET',
+    path: '/v1/compression/profile',
+    write: false,
+    has: ['techniques', 'aggressiveness'],
+  },
+  saveCompressionProfile: {
+    method: 'PUT',
+    path: '/v1/compression/profile',
+    write: true,
+    has: ['techniques', 'aggressiveness'],
+  },
+  readCompressionSummary: {
+    method: 'GET',
+    path: '/v1/compression/summary',
+    write: false,
+    has: ['period', 'savedTokens'],
+  },
   startCompressionJob: { method: 'POST', path: '/v1/compression/jobs', write: true, has: ['jobId', 'status'] },
-  readCompressionJob: { method: 'GET', path: '/v1/compression/jobs/{jobId}', write: false, has: ['jobId', 'status', 'progress'] },
+  readCompressionJob: {
+    method: 'GET',
+    path: '/v1/compression/jobs/{jobId}',
+    write: false,
+    has: ['jobId', 'status', 'progress'],
+  },
   createClientSession: { method: 'POST', path: '/v1/client/sessions', write: true, has: ['token', 'expiresAt'] },
   createGatewaySession: { method: 'POST', path: '/v1/gateway/sessions', write: true, has: ['token', 'expiresAt'] },
-  createEmbedSession: { method: 'POST', path: '/v1/embed-sessions', write: true, has: ['token', 'expiresAt', 'embedUrl'] },
+  createEmbedSession: {
+    method: 'POST',
+    path: '/v1/embed-sessions',
+    write: true,
+    has: ['token', 'expiresAt', 'embedUrl'],
+  },
 } as const satisfies { [Id in keyof Inputs]?: Row<Id> };
 
 export type MethodName = keyof typeof METHODS;

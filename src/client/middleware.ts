@@ -18,7 +18,10 @@ export const DENIED_STATUS = 403;
 /** As the gateway says it. */
 export const DENIED_BODY = { error: { code: 'ENTITLEMENT_DENIED', message: 'The plan does not allow this call.' } };
 
-export const DISCONNECTED: CallFailure = { code: 'CLIENT_DISCONNECTED', message: 'the client left before the response was complete' };
+export const DISCONNECTED: CallFailure = {
+  code: 'CLIENT_DISCONNECTED',
+  message: 'the client left before the response was complete',
+};
 
 /** A response's status tells whether its request failed; what a client did wrong is no failure of the call. */
 export function failureOf(status: number): CallFailure | null {

@@ -54,7 +54,8 @@ export async function request(connection: Connection, ask: Ask, options: Request
 }
 
 export function checkTimeout(timeoutMs: number): void {
-  if (!(timeoutMs > 0 && timeoutMs <= TIMEOUT_MS_MAX)) throw badInput('timeoutMs', `must be above 0 and at most ${TIMEOUT_MS_MAX}`);
+  if (!(timeoutMs > 0 && timeoutMs <= TIMEOUT_MS_MAX))
+    throw badInput('timeoutMs', `must be above 0 and at most ${TIMEOUT_MS_MAX}`);
 }
 
 interface Try {
@@ -99,7 +100,10 @@ async function attemptOnce(
   try {
     return read(await Promise.race([exchange(), aborted]));
   } catch (cause) {
-    return { ok: false, error: new CallmeterError('SERVICE_NETWORK_ERROR', `${operation}: ${reasonOf(cause)}`, { correlationId, cause }) };
+    return {
+      ok: false,
+      error: new CallmeterError('SERVICE_NETWORK_ERROR', `${operation}: ${reasonOf(cause)}`, { correlationId, cause }),
+    };
   } finally {
     clearTimeout(timer);
     signal?.removeEventListener('abort', abort);

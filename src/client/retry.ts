@@ -43,7 +43,12 @@ function check(field: string, value: number, min: number, max: number): void {
  * The wait after the failed try number `attempt`, or `null` where there is no further try. `chance` is in [0, 1).
  * The service's own word wins over the doubling delay.
  */
-export function delayAfter(policy: RetryPolicy, attempt: number, retryAfterMs: number | undefined, chance: number): number | null {
+export function delayAfter(
+  policy: RetryPolicy,
+  attempt: number,
+  retryAfterMs: number | undefined,
+  chance: number,
+): number | null {
   if (attempt >= policy.attempts) return null;
   if (retryAfterMs !== undefined) return retryAfterMs > RETRY_AFTER_MS_MAX ? null : retryAfterMs;
   const doubled = Math.min(policy.maxDelayMs, policy.baseDelayMs * 2 ** (attempt - 1));

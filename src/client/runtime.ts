@@ -50,8 +50,9 @@ export const systemRuntime: Runtime = {
 };
 
 /**
- * A page has a window with a document, and a worker of a page has `importScripts`. Node has `process.versions.node`, also
- * where jsdom or happy-dom lend it a window, as in the tests of a server. Deno, Bun, Workers and edge runtimes have neither.
+ * A page has a window with a document, and a worker of a page has `importScripts`. Node has `process.versions.node`,
+ * also where jsdom or happy-dom lend it a window, as in the tests of a server. Deno, Bun, Workers and edge runtimes
+ * have neither.
  */
 export function refuseBrowser(scope: object = globalThis): void {
   const { window, process, importScripts } = scope as {
@@ -61,6 +62,7 @@ export function refuseBrowser(scope: object = globalThis): void {
   };
   const isPage = typeof window === 'object' && typeof window?.document === 'object';
   if (process?.versions?.node || !(isPage || typeof importScripts === 'function')) return;
-  const message = 'an API key is a secret of a server and must not be used in a browser; a browser gets a client session from its backend';
+  const message =
+    'an API key is a secret of a server and must not be used in a browser; a browser gets a client session from its backend';
   throw new CallmeterError('SERVICE_BROWSER_RUNTIME', message);
 }

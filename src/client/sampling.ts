@@ -4,8 +4,8 @@
  * ```ts
  * import { createSampler } from 'callmeter/client/sampling';
  *
- * const sampler = createSampler(callmeter);
- * await sampler.offer({ customerId: 'alice', feature: 'chat', provider: 'openai', model, input, output, inputTokens: 1200 });
+ * const sampler = createSampler(callmeter); await sampler.offer({ customerId: 'alice', feature: 'chat', provider:
+ * 'openai', model, input, output, inputTokens: 1200 });
  * ```
  *
  * The policy is asked for as often as its `Cache-Control` says, with its ETag. Only calls that it selects leave the
@@ -27,7 +27,8 @@ export type LocalDecision =
   | Answers['decideSampling']
   | { sample: false; reason: 'POLICY_UNAVAILABLE'; samplingKey: string; error: CallmeterError };
 /** A call to keep; `decisionId` and `policyVersion` are the decision's. */
-export type OfferedSample = Omit<Inputs['storeSample'], 'decisionId' | 'policyVersion'> & Omit<SamplingQuestion, 'customerId' | 'feature'>;
+export type OfferedSample = Omit<Inputs['storeSample'], 'decisionId' | 'policyVersion'> &
+  Omit<SamplingQuestion, 'customerId' | 'feature'>;
 
 export interface OfferedOutcome {
   decision: LocalDecision;
@@ -62,7 +63,11 @@ export function createSampler(callmeter: Pick<Client, 'readSamplingSettings' | '
     if ('error' in settled) return { sample: false, reason: 'POLICY_UNAVAILABLE', samplingKey, error: settled.error };
     const { settings } = settled;
     const hash = await sha256Hex(sampledText(settings.version, samplingKey));
-    const decision = decideSampling(settings, { customerId, feature, inputTokens: candidateTokens(question) }, fractionOf(hash));
+    const decision = decideSampling(
+      settings,
+      { customerId, feature, inputTokens: candidateTokens(question) },
+      fractionOf(hash),
+    );
     const { version: policyVersion, settingsExpiresAt } = settings;
     return { ...decision, decisionId: decisionIdOf(hash), samplingKey, policyVersion, settingsExpiresAt };
   };
@@ -74,7 +79,11 @@ export function createSampler(callmeter: Pick<Client, 'readSamplingSettings' | '
       if (!decision.sample) return { decision, stored: null, error: 'error' in decision ? decision.error : null };
       const { decisionId, policyVersion } = decision;
       try {
-        return { decision, stored: await callmeter.storeSample({ ...sample, decisionId, policyVersion }, given), error: null };
+        return {
+          decision,
+          stored: await callmeter.storeSample({ ...sample, decisionId, policyVersion }, given),
+          error: null,
+        };
       } catch (error) {
         return { decision, stored: null, error: error as CallmeterError };
       }
@@ -109,7 +118,11 @@ class HeldPolicy {
       const { data, etag, maxAgeMs } = await this.#read();
       const settings = data ?? (this.#held?.settings as SamplingSettings);
       const freshUntilMs = askedAtMs + maxAgeMs;
-      this.#held = { settings: { ...settings, settingsExpiresAt: new Date(freshUntilMs).toISOString() }, etag, freshUntilMs };
+      this.#held = {
+        settings: { ...settings, settingsExpiresAt: new Date(freshUntilMs).toISOString() },
+        etag,
+        freshUntilMs,
+      };
       this.#failed = null;
       return { settings: this.#held.settings };
     } catch (error) {

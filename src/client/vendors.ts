@@ -14,9 +14,9 @@
  * });
  * ```
  *
- * A wrapper gives the client that it was given, with the same types; the one that was given stays as it is. Each request
- * is begun before it is sent, and ended with the figures of the vendor's own answer before that answer is complete. A
- * call that is not allowed throws `CallDeniedError`, and the vendor is not asked.
+ * A wrapper gives the client that it was given, with the same types; the one that was given stays as it is. Each
+ * request is begun before it is sent, and ended with the figures of the vendor's own answer before that answer is
+ * complete. A call that is not allowed throws `CallDeniedError`, and the vendor is not asked.
  */
 import { type AnyFetch, meteredFetch } from './wrap/fetch.ts';
 import { type GoogleClient, meteredGoogle } from './wrap/google.ts';
@@ -45,7 +45,10 @@ export function wrapGoogle<T extends GoogleClient>(client: T, options: MeterOpti
   return meteredGoogle(client, options);
 }
 
-/** A `fetch`, for requests in any of the three vendors' forms. Each one is a call: give an SDK to its own wrapper, for its retries. */
+/**
+ * A `fetch`, for requests in any of the three vendors' forms. Each one is a call: give an SDK to its own wrapper, for
+ * its retries.
+ */
 export function wrapFetch<F extends AnyFetch>(fetch: F, options: MeterOptions): F {
   return meteredFetch(fetch, options);
 }

@@ -1,5 +1,6 @@
 /**
- * What travels, typed from the contract's own schemas: nothing here is written by hand, and nothing is left at run time.
+ * What travels, typed from the contract's own schemas: nothing here is written by hand, and nothing is left at run
+ * time.
  *
  * The published declarations must not need zod, so the build (`src/cli/client-types.ts`) writes the same names out as
  * plain interfaces; `test/unit/client-types.test.ts` proves the two equal.
@@ -12,7 +13,9 @@ import type { Operation, operations } from '../contract/operations.ts';
 type Operations = typeof operations;
 
 /** Operations with an API key's security. */
-type KeyedId = { [Id in keyof Operations]: Operations[Id]['security']['kind'] extends 'apiKey' ? Id : never }[keyof Operations];
+type KeyedId = {
+  [Id in keyof Operations]: Operations[Id]['security']['kind'] extends 'apiKey' ? Id : never;
+}[keyof Operations];
 
 type Flat<T> = { [K in keyof T]: T[K] };
 
@@ -25,14 +28,20 @@ type Sendable<Schema extends z.ZodObject> = {
 };
 
 /** Without the preprocessing that takes other spellings, and without the deprecated name of the key. */
-type BodyOf<O> = O extends { body: infer Schema extends z.ZodType } ? Omit<z.input<Strict<Schema>>, 'idempotency'> : unknown;
+type BodyOf<O> = O extends { body: infer Schema extends z.ZodType }
+  ? Omit<z.input<Strict<Schema>>, 'idempotency'>
+  : unknown;
 type Strict<Schema> = Schema extends z.ZodPreprocess<infer Inner> ? Inner : Schema;
 
 /** What each operation is asked with: path, query and body in one object. */
-export type Inputs = { [Id in KeyedId]: Flat<ParamsOf<Operations[Id]> & QueryOf<Operations[Id]> & BodyOf<Operations[Id]>> };
+export type Inputs = {
+  [Id in KeyedId]: Flat<ParamsOf<Operations[Id]> & QueryOf<Operations[Id]> & BodyOf<Operations[Id]>>;
+};
 
 /** What each operation answers: the `data` of its envelope. */
-export type Answers = { [Id in KeyedId]: Operations[Id] extends infer O extends Operation ? z.output<O['data']> : never };
+export type Answers = {
+  [Id in KeyedId]: Operations[Id] extends infer O extends Operation ? z.output<O['data']> : never;
+};
 
 export type BeginCallInput = Inputs['beginCall'];
 export type BeginCallData = Answers['beginCall'];
@@ -42,7 +51,9 @@ export type Allowed = BeginCallData['allowed'];
 export type Hints = BeginCallData['entitlementHints'];
 
 /** Every parameter may be left to its default. */
-export type LookUpQuery = { [K in keyof z.output<typeof LookupQuery>]?: Exclude<z.output<typeof LookupQuery>[K], undefined> };
+export type LookUpQuery = {
+  [K in keyof z.output<typeof LookupQuery>]?: Exclude<z.output<typeof LookupQuery>[K], undefined>;
+};
 export type FullModelResolution = FullResolution;
 export type LightModelResolution = LightResolution;
 export type ModelTransition = Transition;

@@ -1,9 +1,9 @@
 /**
  * Compresses a prompt by the techniques of a profile. Pure: the same text and profile always give the same answer.
  *
- * Whatever the text: the answer is never longer, in characters or in estimated tokens; protected spans are in it byte for byte and
- * in order; and compressing it again changes nothing. A step that would break one of these is not taken, and a text
- * that does not come to rest is returned as it was given.
+ * Whatever the text: the answer is never longer, in characters or in estimated tokens; protected spans are in it byte
+ * for byte and in order; and compressing it again changes nothing. A step that would break one of these is not taken,
+ * and a text that does not come to rest is returned as it was given.
  */
 import { occurrencesOf } from './extents.ts';
 import { MASK, readsAsIntended, type Segment, segmentsOf, textOf } from './segments.ts';
@@ -39,7 +39,8 @@ export function compressText(text: string, profile: CompressionProfile): Compres
   const originalTokens = estimateTokens(text);
   const unchanged: CompressedText = { text, originalTokens, compressedTokens: originalTokens, techniques: [] };
   const names = TECHNIQUES.filter((name) => profile.techniques.includes(name));
-  if (names.length === 0 || text.length > TEXT_LENGTH_MAX || originalTokens < profile.minInputTokens || isBlank(text)) return unchanged;
+  if (names.length === 0 || text.length > TEXT_LENGTH_MAX || originalTokens < profile.minInputTokens || isBlank(text))
+    return unchanged;
 
   let draft: Draft = { text, tokens: originalTokens, segments: segmentsOf(text, profile.protectedPhrases) };
   const saved = new Map<TechniqueName, number>();
@@ -52,7 +53,9 @@ export function compressText(text: string, profile: CompressionProfile): Compres
       draft = next;
     }
     if (draft === before) {
-      const techniques = names.flatMap((name) => (saved.has(name) ? [{ name, savedTokens: saved.get(name) ?? 0 }] : []));
+      const techniques = names.flatMap((name) =>
+        saved.has(name) ? [{ name, savedTokens: saved.get(name) ?? 0 }] : [],
+      );
       return { text: draft.text, originalTokens, compressedTokens: draft.tokens, techniques };
     }
   }
@@ -63,7 +66,9 @@ export function compressText(text: string, profile: CompressionProfile): Compres
 function improved(draft: Draft, technique: Technique, profile: CompressionProfile): Draft | null {
   const { protectedPhrases: phrases, aggressiveness } = profile;
   const intended =
-    technique.on === 'prose' ? rewriteProse(draft.segments, technique, aggressiveness) : rewriteJson(draft.segments, technique, phrases);
+    technique.on === 'prose'
+      ? rewriteProse(draft.segments, technique, aggressiveness)
+      : rewriteJson(draft.segments, technique, phrases);
   if (!intended) return null;
   const text = textOf(intended);
   // No model takes an empty prompt.
@@ -76,7 +81,11 @@ function improved(draft: Draft, technique: Technique, profile: CompressionProfil
 
 type ProseTechnique = Extract<Technique, { on: 'prose' }>;
 
-function rewriteProse(segments: readonly Segment[], technique: ProseTechnique, aggressiveness: number): Segment[] | null {
+function rewriteProse(
+  segments: readonly Segment[],
+  technique: ProseTechnique,
+  aggressiveness: number,
+): Segment[] | null {
   const masked = segments.map(({ kind, text }) => (kind === 'prose' ? text : MASK)).join('');
   const prose = technique.rewrite(masked, aggressiveness).split(MASK);
   const fixed = segments.filter(({ kind }) => kind !== 'prose');
@@ -86,7 +95,11 @@ function rewriteProse(segments: readonly Segment[], technique: ProseTechnique, a
 
 type JsonTechnique = Extract<Technique, { on: 'json' }>;
 
-function rewriteJson(segments: readonly Segment[], technique: JsonTechnique, phrases: readonly string[]): Segment[] | null {
+function rewriteJson(
+  segments: readonly Segment[],
+  technique: JsonTechnique,
+  phrases: readonly string[],
+): Segment[] | null {
   let changed = false;
   const rewritten = segments.flatMap((segment, index): Segment[] => {
     if (segment.kind !== 'json') return [segment];

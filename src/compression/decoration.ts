@@ -1,9 +1,9 @@
 /**
- * Characters that decorate: long rulers from 0, repeated exclamation and question marks from `MODERATE`, the asterisks of bold
- * text from `STRONG`.
+ * Characters that decorate: long rulers from 0, repeated exclamation and question marks from `MODERATE`, the asterisks
+ * of bold text from `STRONG`.
  *
- * A ruler that touches a letter or a digit stays whole, as in `-----BEGIN KEY-----`. Underscores are names (`__init__`), and
- * the number of `#` is a heading's level: both stay.
+ * A ruler that touches a letter or a digit stays whole, as in `-----BEGIN KEY-----`. Underscores are names
+ * (`__init__`), and the number of `#` is a heading's level: both stay.
  */
 import { MODERATE, STRONG } from './aggressiveness.ts';
 

@@ -1,9 +1,9 @@
 /**
- * Sentences that a prompt says again: whole paragraphs from 0, single lines from `MODERATE`, and from `STRONG` also those that
- * differ in case, spacing and punctuation alone. The first of them stays.
+ * Sentences that a prompt says again: whole paragraphs from 0, single lines from `MODERATE`, and from `STRONG` also
+ * those that differ in case, spacing and punctuation alone. The first of them stays.
  *
- * Only lines that begin at the margin and end as sentences do are compared: rows of tables, records, code and YAML may repeat
- * for a reason. A line with a protected span in it always stays.
+ * Only lines that begin at the margin and end as sentences do are compared: rows of tables, records, code and YAML may
+ * repeat for a reason. A line with a protected span in it always stays.
  */
 import { MODERATE, STRONG } from './aggressiveness.ts';
 import { MASK } from './segments.ts';
@@ -19,7 +19,9 @@ export function removeDuplicates(prose: string, aggressiveness: number): string 
   return aggressiveness >= MODERATE ? withoutRepeats(paragraphs.split(/(\n)/), LINE_LENGTH_MIN, keyOf) : paragraphs;
 }
 
-/** `parts` are texts and, between them, their separators. A repeated text goes together with the separator before it. */
+/**
+ * `parts` are texts and, between them, their separators. A repeated text goes together with the separator before it.
+ */
 function withoutRepeats(parts: readonly string[], lengthMin: number, keyOf: (text: string) => string): string {
   const seen = new Set<string>();
   let kept = '';

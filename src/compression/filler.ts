@@ -1,7 +1,8 @@
 /**
  * Long ways to say a short thing: `in order to` is `to`, and `it is important to note that` is nothing.
  *
- * Phrases that have a technical sense are not here (`with respect to`, `at least`), nor are hedges, which change what is said.
+ * Phrases that have a technical sense are not here (`with respect to`, `at least`), nor are hedges, which change what
+ * is said.
  */
 import { MODERATE, STRONG } from './aggressiveness.ts';
 import { applyRules, compileRules } from './phrases.ts';

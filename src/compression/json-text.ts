@@ -18,8 +18,8 @@ interface Reading {
 }
 
 /**
- * Every object and array in the text, the outermost alone, in order. What looked like JSON and was not is not read again, so
- * the time is linear: of a broken value, nothing before the break is found.
+ * Every object and array in the text, the outermost alone, in order. What looked like JSON and was not is not read
+ * again, so the time is linear: of a broken value, nothing before the break is found.
  */
 export function findJson(text: string): Extent[] {
   const found: Extent[] = [];
@@ -107,12 +107,16 @@ function readWord(text: string, start: number): Reading {
   return WORD.test(text) ? { end: WORD.lastIndex, whole: true } : { end: start, whole: false };
 }
 
-/** The same JSON without the blanks between its tokens. The tokens are the same, byte for byte, so no value can change. */
+/**
+ * The same JSON without the blanks between its tokens. The tokens are the same, byte for byte, so no value can change.
+ */
 export function minifyJson(json: string): string {
   return mapTokens(json, (string) => string);
 }
 
-/** The same JSON without blanks, and with every string spelled as `JSON.stringify` spells it. Nothing else is respelled. */
+/**
+ * The same JSON without blanks, and with every string spelled as `JSON.stringify` spells it. Nothing else is respelled.
+ */
 export function respellStrings(json: string): string {
   return mapTokens(json, (string) => JSON.stringify(JSON.parse(string)));
 }

@@ -1,6 +1,6 @@
 /**
- * Compresses the texts of a conversation, as OpenAI's and Anthropic's APIs write it. Everything else in a message stays as it is:
- * roles, names, ids, tool calls, images, documents, `cache_control`, and fields that are not known here.
+ * Compresses the texts of a conversation, as OpenAI's and Anthropic's APIs write it. Everything else in a message stays
+ * as it is: roles, names, ids, tool calls, images, documents, `cache_control`, and fields that are not known here.
  *
  * | text                                                              | techniques                                     |
  * |-------------------------------------------------------------------|------------------------------------------------|
@@ -26,8 +26,14 @@ type Treatment = 'all' | 'lossless' | 'none';
 /** Rewrites one text, or only reads it. */
 type Visit = (text: string, treatment: Treatment) => string;
 
-/** The profile's `minInputTokens` is compared with all texts together: short turns of a long conversation are compressed as well. */
-export function compressMessages<M extends object>(messages: readonly M[], profile: CompressionProfile): CompressedMessages<M> {
+/**
+ * The profile's `minInputTokens` is compared with all texts together: short turns of a long conversation are compressed
+ * as well.
+ */
+export function compressMessages<M extends object>(
+  messages: readonly M[],
+  profile: CompressionProfile,
+): CompressedMessages<M> {
   let originalTokens = 0;
   for (const message of messages) {
     visitMessage(message, (text) => {
@@ -48,13 +54,16 @@ export function compressMessages<M extends object>(messages: readonly M[], profi
     return result.text;
   };
   const compressed = messages.map((message) => visitMessage(message, visit));
-  const techniques = TECHNIQUES.flatMap((name) => (saved.has(name) ? [{ name, savedTokens: saved.get(name) ?? 0 }] : []));
+  const techniques = TECHNIQUES.flatMap((name) =>
+    saved.has(name) ? [{ name, savedTokens: saved.get(name) ?? 0 }] : [],
+  );
   return { messages: compressed, originalTokens, compressedTokens, techniques };
 }
 
 function profileFor(profile: CompressionProfile, treatment: Treatment): CompressionProfile {
   const lossless: readonly TechniqueName[] = LOSSLESS_TECHNIQUES;
-  const techniques = treatment === 'all' ? profile.techniques : profile.techniques.filter((name) => lossless.includes(name));
+  const techniques =
+    treatment === 'all' ? profile.techniques : profile.techniques.filter((name) => lossless.includes(name));
   return { ...profile, techniques, minInputTokens: 0 };
 }
 

@@ -1,8 +1,8 @@
 /**
  * Rules that shorten or drop a known English phrase, and where in a sentence each may do so.
  *
- * A phrase matches whatever its case, between blanks or punctuation, never within a word, a path, an address or a name. Where
- * a phrase that began with a capital goes, the word after it gets the capital.
+ * A phrase matches whatever its case, between blanks or punctuation, never within a word, a path, an address or a name.
+ * Where a phrase that began with a capital goes, the word after it gets the capital.
  */
 
 type Place = 'anywhere' | 'sentence opening' | 'clause opening' | 'whole sentence' | 'closing' | 'adverb';
@@ -11,9 +11,10 @@ export interface PhraseRule {
   /** The aggressiveness from which the rule applies. */
   from: number;
   /**
-   * `anywhere`: replaced, wherever it stands. `sentence opening`, `clause opening`: dropped where a sentence, or a clause, begins
-   * with it and goes on. `whole sentence`: dropped where it is the first or the last sentence of the text. `closing`: dropped
-   * with the comma before it, at a sentence's end. `adverb`: dropped unless it is denied or compared.
+   * `anywhere`: replaced, wherever it stands. `sentence opening`, `clause opening`: dropped where a sentence, or a
+   * clause, begins with it and goes on. `whole sentence`: dropped where it is the first or the last sentence of the
+   * text. `closing`: dropped with the comma before it, at a sentence's end. `adverb`: dropped unless it is denied or
+   * compared.
    */
   place: Place;
   /** A phrase that is dropped, or one with what replaces it. In lower case, words and apostrophes alone. */
@@ -35,7 +36,10 @@ const CLAUSE_START = '(?<=(?:^|\\n|[.!?;:>*•,)-] |\\b(?:and|then|but|so|also|n
 const TEXT_START = '(?<=^\\s{0,4})';
 /** Not in an item of a list, and not after a colon: there it is quoted. */
 const AFTER_SENTENCE = '(?<=(?:\\n|\\S[.!?] ) {0,2})(?<!(?:^|\\n) {0,3}\\d{1,9}[.)] {1,3})(?<!:\\s{1,4})';
-/** A verb or a clause follows, not what would make the phrase itself the subject: `Please and thank you are polite words.` */
+/**
+ * A verb or a clause follows, not what would make the phrase itself the subject: `Please and thank you are polite
+ * words.`
+ */
 const GOES_ON = '(?=(?!(?:and|or|is|are|was|were|as|in|to|of|with|for|mean|means)\\b)\\p{L}|[\\uFFFC"])';
 /** No more than this many phrases one after another go at once. */
 const REPEATS_MAX = 8;
@@ -48,7 +52,8 @@ const PATTERNS: Record<Place, (phrases: string) => string> = {
     `(?:${TEXT_START}|${AFTER_SENTENCE}(?=(?:${phrases})[.!,]{0,3}\\s{0,4}$))(${phrases})(?:[.!]{1,3}(?=[\\s\\uFFFC]|$)|,?(?=\\n|$))[ \\t]{0,2}`,
   closing: (phrases) => `, (${phrases})(?=[.!?](?:\\s|$)|\\n|$)`,
   // `a very new` loses `very`, `a very important` does not: the article would be wrong.
-  adverb: (phrases) => `(?<!\\bnot|n['’]t|\\b(?:never|so|too|as|how|an))(?!(?<=\\ba) (?:${phrases}) [aeiou]) (${phrases})(?= \\p{L})`,
+  adverb: (phrases) =>
+    `(?<!\\bnot|n['’]t|\\b(?:never|so|too|as|how|an))(?!(?<=\\ba) (?:${phrases}) [aeiou]) (${phrases})(?= \\p{L})`,
 };
 
 export function compileRules(rules: readonly PhraseRule[]): CompiledRule[] {

@@ -1,8 +1,10 @@
 /**
- * Courtesy that a model does not need: `Could you please summarize` is `Summarize`, and `Thank you in advance!` is nothing.
+ * Courtesy that a model does not need: `Could you please summarize` is `Summarize`, and `Thank you in advance!` is
+ * nothing.
  *
- * Dropped only where it opens a clause, closes a sentence, or is the first or the last sentence: `Say please and thank you`
- * stays, and so does `Thank you.` within a text to translate. Bare questions (`Can you swim?`) stay, since they may be meant.
+ * Dropped only where it opens a clause, closes a sentence, or is the first or the last sentence: `Say please and thank
+ * you` stays, and so does `Thank you.` within a text to translate. Bare questions (`Can you swim?`) stay, since they
+ * may be meant.
  */
 import { MODERATE, STRONG } from './aggressiveness.ts';
 import { applyRules, compileRules } from './phrases.ts';
@@ -44,7 +46,11 @@ const RULES = compileRules([
       'please kindly',
     ],
   },
-  { from: MODERATE, place: 'closing', phrases: ['please', 'thank you', 'thanks', 'if you please', 'thank you very much', 'many thanks'] },
+  {
+    from: MODERATE,
+    place: 'closing',
+    phrases: ['please', 'thank you', 'thanks', 'if you please', 'thank you very much', 'many thanks'],
+  },
   {
     from: MODERATE,
     place: 'whole sentence',

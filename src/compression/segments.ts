@@ -1,9 +1,9 @@
 /**
  * A text as a row of prose, protected spans and JSON, which put together again are the text.
  *
- * Protected, byte for byte, are: fenced and inline code; quoted text; `<nocompress>...</nocompress>` with its tags, which stay
- * so that a second compression sees them; URLs; and every occurrence of the caller's protected phrases. A tag that is
- * never closed protects to the end. JSON inside any of these is protected with it.
+ * Protected, byte for byte, are: fenced and inline code; quoted text; `<nocompress>...</nocompress>` with its tags,
+ * which stay so that a second compression sees them; URLs; and every occurrence of the caller's protected phrases. A
+ * tag that is never closed protects to the end. JSON inside any of these is protected with it.
  */
 import { type Extent, extentAround, firstEndingAfter, matchesOf, occurrencesOf, union } from './extents.ts';
 import { findSpans, type Span } from './spans.ts';
@@ -13,7 +13,10 @@ export interface Segment {
   text: string;
 }
 
-/** Stands for a protected or JSON segment while prose is rewritten. Where a text has this character itself, it is protected. */
+/**
+ * Stands for a protected or JSON segment while prose is rewritten. Where a text has this character itself, it is
+ * protected.
+ */
 export const MASK = '\uFFFC';
 
 const URL_TEXT = /(?:[a-z][a-z0-9+.-]{1,15}:\/\/|www\.|mailto:|data:[a-z]{1,20}\/)[^\s<>"“”`]+/gi;
@@ -53,7 +56,11 @@ function fixedSpans(text: string, phrases: readonly string[]): Span[] {
   }
   // A URL or a phrase that lies within JSON is part of its data.
   const outside = named.filter(({ start }) => !extentAround(json, start));
-  const spans: Span[] = union([...fixed, ...tagged, ...outside]).map(({ start, end }) => ({ start, end, kind: 'protected' }));
+  const spans: Span[] = union([...fixed, ...tagged, ...outside]).map(({ start, end }) => ({
+    start,
+    end,
+    kind: 'protected',
+  }));
   return [...spans, ...json].sort((a, b) => a.start - b.start);
 }
 
@@ -85,8 +92,9 @@ function cuts(extents: readonly Extent[], { start, end }: Extent): boolean {
 }
 
 /**
- * Whether a rewritten text still reads as it was meant: every protected segment lies within a protected one, and all JSON is
- * the same JSON or protected. `intended` are the segments that the text was put together from, `read` those found in it.
+ * Whether a rewritten text still reads as it was meant: every protected segment lies within a protected one, and all
+ * JSON is the same JSON or protected. `intended` are the segments that the text was put together from, `read` those
+ * found in it.
  */
 export function readsAsIntended(intended: readonly Segment[], read: readonly Segment[]): boolean {
   let index = 0;
@@ -102,7 +110,10 @@ export function readsAsIntended(intended: readonly Segment[], read: readonly Seg
         current = read[index];
       }
       const covered = current !== undefined && readStart + current.text.length >= end;
-      if (!covered || (current?.kind !== 'protected' && !(kind === 'json' && current?.kind === 'json' && current.text === text)))
+      if (
+        !covered ||
+        (current?.kind !== 'protected' && !(kind === 'json' && current?.kind === 'json' && current.text === text))
+      )
         return false;
     }
     start = end;

@@ -1,5 +1,6 @@
 /**
- * The parts of a text that are not prose by its own marks: fenced and inline code, quoted text, and JSON, in one pass from the left.
+ * The parts of a text that are not prose by its own marks: fenced and inline code, quoted text, and JSON, in one pass
+ * from the left.
  *
  * They are found together because each hides the marks of the others: a quotation mark in code opens no quotation, and
  * braces in a quotation open no JSON. Where a mark is left open, a fence reaches to the end of the text, as in
@@ -28,8 +29,8 @@ const FENCE_PREFIX_MAX = 100;
 const FENCE_PREFIX = /^[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?$/;
 
 /**
- * Spans that do not overlap, in order. What stands between `tags` is passed over: its marks pair with none outside. The time
- * is linear in the length of the text, but for a halving search at each JSON in a quotation.
+ * Spans that do not overlap, in order. What stands between `tags` is passed over: its marks pair with none outside. The
+ * time is linear in the length of the text, but for a halving search at each JSON in a quotation.
  */
 export function findSpans(text: string, tags: readonly Extent[]): Span[] {
   const page = readPage(text);
@@ -63,7 +64,10 @@ interface Page {
   next(pattern: string, from: number): number;
   /** For the start of each run of backticks, the next run of the same length. */
   backticks: Map<number, number>;
-  /** The end of the first closing fence of this mark, at least this long, at or after a position. Asked with rising positions alone. */
+  /**
+   * The end of the first closing fence of this mark, at least this long, at or after a position. Asked with rising
+   * positions alone.
+   */
   fenceEnd(mark: string, length: number, from: number): number | null;
 }
 
@@ -170,7 +174,9 @@ function endOfTypographicQuote(page: Page, start: number, mark: string): number 
 
 const TRIPLE = '"""';
 
-/** Straight marks close within their paragraph, three of them anywhere. The marks of JSON strings belong to the JSON. */
+/**
+ * Straight marks close within their paragraph, three of them anywhere. The marks of JSON strings belong to the JSON.
+ */
 function endOfQuote(page: Page, start: number): number | null {
   const { text } = page;
   if (text.startsWith(TRIPLE, start)) {

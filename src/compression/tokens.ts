@@ -2,9 +2,9 @@
  * How many tokens a text is, about: a lightweight estimate by one regular expression, and no vendor's tokenizer.
  *
  * It cuts a text where byte-pair tokenizers cut it before they merge (words at a change of case, digits by threes,
- * punctuation, blanks) and charges each piece by its length. The same text always gives the same figure, the empty text 0,
- * and a beginning of a text never more than the whole of it. The time is linear in the length: every character that a
- * branch of the expression reads is consumed by that branch or by the next one.
+ * punctuation, blanks) and charges each piece by its length. The same text always gives the same figure, the empty text
+ * 0, and a beginning of a text never more than the whole of it. The time is linear in the length: every character that
+ * a branch of the expression reads is consumed by that branch or by the next one.
  */
 
 /** Common English words are one token each; a longer one is put together from parts of about this length. */
@@ -45,7 +45,10 @@ function tokensOfBlank(piece: string): number {
   return Math.ceil(newlines / NEWLINES_PER_TOKEN) + (blanks > 1 ? Math.ceil(blanks / RUN_PER_TOKEN) : 0);
 }
 
-/** A word with letters outside ASCII: ideographs count one each, the other letters by the shares of a token that they are. */
+/**
+ * A word with letters outside ASCII: ideographs count one each, the other letters by the shares of a token that they
+ * are.
+ */
 function tokensOfWord(word: string): number {
   let ideographs = 0;
   let ascii = 0;

@@ -2,8 +2,9 @@
  * JSON as TOON, in a fence that says so, and only where nothing is lost on the way.
  *
  * The fence tells the model what it reads, and keeps every other technique, and a second compression, off the rows.
- * Left alone is JSON with a member named twice, with a number that does not come back as it was written (`-0`, `1.0`, `1e5`,
- * beyond 2^53, more digits than a double has), with members that JavaScript would reorder, or with half a surrogate pair.
+ * Left alone is JSON with a member named twice, with a number that does not come back as it was written (`-0`, `1.0`,
+ * `1e5`, beyond 2^53, more digits than a double has), with members that JavaScript would reorder, or with half a
+ * surrogate pair.
  */
 import { decode, encode } from '@toon-format/toon';
 import { respellStrings } from './json-text.ts';

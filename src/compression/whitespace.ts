@@ -1,6 +1,6 @@
 /**
- * Blanks that carry nothing: line ends of two characters, blanks at the end of a line, all but one of several blank lines,
- * blank lines around the text, and, from `MODERATE`, all but one of several spaces within a line.
+ * Blanks that carry nothing: line ends of two characters, blanks at the end of a line, all but one of several blank
+ * lines, blank lines around the text, and, from `MODERATE`, all but one of several spaces within a line.
  *
  * Indentation stays, since lists, YAML and unfenced code mean something by it; so do tabs, since they separate columns.
  */

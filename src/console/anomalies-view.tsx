@@ -15,17 +15,28 @@ type Item = AnomaliesData['items'][number];
 const shown = (unit: Item['unit'], value: number) =>
   unit === 'USD' ? usd(nanoFromUsd(Math.max(0, value))) : count(Math.round(value * 10) / 10);
 
-export const AnomaliesTable: FC<{ organizationId: string; items: readonly Item[]; nowMs: number }> = ({ organizationId, items, nowMs }) => (
+export const AnomaliesTable: FC<{ organizationId: string; items: readonly Item[]; nowMs: number }> = ({
+  organizationId,
+  items,
+  nowMs,
+}) => (
   <Table
     caption="Anomalies"
     rows={items}
     columns={[
       { title: 'What', heading: true, cell: ({ kind }) => words(kind) },
-      { title: 'Severity', cell: ({ severity }) => <Badge tone={STATUS_TONES[severity] ?? 'plain'}>{words(severity)}</Badge> },
+      {
+        title: 'Severity',
+        cell: ({ severity }) => <Badge tone={STATUS_TONES[severity] ?? 'plain'}>{words(severity)}</Badge>,
+      },
       {
         title: 'Of',
         cell: ({ customerId }) =>
-          customerId === null ? 'the organization' : <a href={customerPath(organizationId, customerId)}>{customerId}</a>,
+          customerId === null ? (
+            'the organization'
+          ) : (
+            <a href={customerPath(organizationId, customerId)}>{customerId}</a>
+          ),
       },
       {
         title: 'When',

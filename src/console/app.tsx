@@ -42,7 +42,9 @@ const HEADERS = secureHeaders({
 export function mountConsole(app: Hono<AppEnv>): void {
   const kept = { 'Cache-Control': 'public, max-age=31536000, immutable', 'X-Content-Type-Options': 'nosniff' };
   app.get(STYLESHEET_PATH, (c) => c.body(STYLESHEET, 200, { ...kept, 'Content-Type': 'text/css; charset=utf-8' }));
-  app.get(ICON_PATH, (c) => c.body(ICON, 200, { ...kept, 'Content-Type': 'image/svg+xml', 'Cache-Control': 'public, max-age=86400' }));
+  app.get(ICON_PATH, (c) =>
+    c.body(ICON, 200, { ...kept, 'Content-Type': 'image/svg+xml', 'Cache-Control': 'public, max-age=86400' }),
+  );
   app.route(CONSOLE_PATH, createConsole());
 }
 
@@ -65,7 +67,8 @@ const requireSession: MiddlewareHandler<ConsoleEnv> = async (c, next) => {
   const session = await readSession(c, Date.now());
   if (!session) {
     const { pathname, search } = new URL(c.req.url);
-    const query = c.req.method === 'GET' && pathname !== CONSOLE_PATH ? `?${new URLSearchParams({ next: pathname + search })}` : '';
+    const query =
+      c.req.method === 'GET' && pathname !== CONSOLE_PATH ? `?${new URLSearchParams({ next: pathname + search })}` : '';
     return c.redirect(SIGN_IN_PATH + query, 303);
   }
   c.set('session', session);
@@ -77,7 +80,9 @@ const requireFormToken: MiddlewareHandler<ConsoleEnv> = async (c, next) => {
   if (c.req.method === 'GET' || c.req.method === 'HEAD') return next();
   const token = c.get('session').csrf;
   const isCatalog = CATALOG_FORM.paths.includes(c.req.path);
-  const body = isCatalog ? await readFormWith(token, c.req.raw, CATALOG_FORM.bytesMax) : await readForm(c.req.raw, FORM_BYTES_MAX);
+  const body = isCatalog
+    ? await readFormWith(token, c.req.raw, CATALOG_FORM.bytesMax)
+    : await readForm(c.req.raw, FORM_BYTES_MAX);
   if (body.kind === 'too large') return tooLarge(c, body.bound);
   if (body.kind === 'foreign') return foreignForm(c);
   const submitted = await submittedIn(body.data);

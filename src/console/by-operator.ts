@@ -11,7 +11,10 @@ export interface Logged {
   before: unknown;
 }
 
-/** Runs the use case, whose commands are idempotent by themselves, and logs what came of it. `after` is what the event keeps. */
+/**
+ * Runs the use case, whose commands are idempotent by themselves, and logs what came of it. `after` is what the event
+ * keeps.
+ */
 export function byOperator<Data>(
   request: OperatorRequest,
   logged: Logged,
@@ -21,6 +24,13 @@ export function byOperator<Data>(
   return commitChange<Data>(request, async () => {
     const answer = await run();
     if (!answer.ok) return answer;
-    return { ...logged, after: after(answer.data), statements: [], replaces: false, code: answer.result.code, data: answer.data };
+    return {
+      ...logged,
+      after: after(answer.data),
+      statements: [],
+      replaces: false,
+      code: answer.result.code,
+      data: answer.data,
+    };
   });
 }

@@ -3,7 +3,13 @@
  */
 import type { FC } from 'hono/jsx';
 import type { ModelStatus, Replacement } from '../catalog/lifecycle.ts';
-import { type CatalogModel, type CatalogPricing, type CatalogRates, modelKeyOf, type Transition } from '../catalog/model.ts';
+import {
+  type CatalogModel,
+  type CatalogPricing,
+  type CatalogRates,
+  modelKeyOf,
+  type Transition,
+} from '../catalog/model.ts';
 import { pricingAt } from '../catalog/prices.ts';
 import { CONSOLE_PATH, type ConsoleContext } from './context.ts';
 import { StepChart } from './page/charts.tsx';
@@ -78,7 +84,8 @@ interface Event {
 const Lifecycle: FC<ModelView> = ({ model, transitions, nowMs }) => {
   const today = new Date(nowMs).toISOString().slice(0, 10);
   const events = eventsOf(model, transitions);
-  if (events.length === 0) return <Empty title="No date is known">Without a cited date nothing is claimed about its end.</Empty>;
+  if (events.length === 0)
+    return <Empty title="No date is known">Without a cited date nothing is claimed about its end.</Empty>;
   return (
     <ol class="timeline">
       {events.map(({ day, text, tone, source }) => (
@@ -115,15 +122,21 @@ function eventsOf({ releasedAt, lifecycle, pricing }: CatalogModel, transitions:
       tone: STATUS_TONES[transition.to] ?? '',
       source: transition.source,
     })),
-    announcedAt !== undefined && !known('DEPRECATED') && { day: announcedAt, text: 'Deprecation announced', tone: 'warn', source },
+    announcedAt !== undefined &&
+      !known('DEPRECATED') && { day: announcedAt, text: 'Deprecation announced', tone: 'warn', source },
     shutdownAt !== undefined && !known('RETIRED') && { day: shutdownAt, text: 'Shutdown', tone: 'bad', source },
     earliestShutdownAt !== undefined && { day: earliestShutdownAt, text: 'Not shut down before', tone: '', source },
     ...(pricing?.scheduled ?? []).map(({ from }) => ({ day: from, text: 'Price change', tone: '' })),
   ];
-  return events.filter((event) => event !== false && event !== undefined && event !== '').toSorted((a, b) => (a.day < b.day ? -1 : 1));
+  return events
+    .filter((event) => event !== false && event !== undefined && event !== '')
+    .toSorted((a, b) => (a.day < b.day ? -1 : 1));
 }
 
-const Evidence: FC<{ model: CatalogModel; replacement: Replacement | null }> = ({ model: { lifecycle }, replacement }) => (
+const Evidence: FC<{ model: CatalogModel; replacement: Replacement | null }> = ({
+  model: { lifecycle },
+  replacement,
+}) => (
   <Facts
     items={[
       ['Confidence', words(lifecycle.confidence)],
@@ -135,7 +148,10 @@ const Evidence: FC<{ model: CatalogModel; replacement: Replacement | null }> = (
       ],
       ['Read on', lifecycle.source.checkedAt],
       ['Replacement', replacement ? <Code>{replacement.modelKey}</Code> : undefined],
-      ['Live today', replacement ? replacement.live ? <Code>{replacement.live.modelKey}</Code> : 'none of the chain' : undefined],
+      [
+        'Live today',
+        replacement ? replacement.live ? <Code>{replacement.live.modelKey}</Code> : 'none of the chain' : undefined,
+      ],
       ['Note', lifecycle.note],
     ]}
   />
@@ -161,7 +177,10 @@ const Prices: FC<{ pricing: CatalogPricing; nowMs: number }> = ({ pricing, nowMs
   const current = pricingAt(pricing, nowMs);
   const rows: { name: string; rates: Partial<CatalogRates> }[] = [
     { name: 'Base', rates: current },
-    ...(current.tiers ?? []).map((tier) => ({ name: `Above ${count(tier.inputTokensAbove)} input tokens`, rates: tier })),
+    ...(current.tiers ?? []).map((tier) => ({
+      name: `Above ${count(tier.inputTokensAbove)} input tokens`,
+      rates: tier,
+    })),
     ...(pricing.scheduled ?? [])
       .filter(({ from }) => Date.parse(from) > nowMs)
       .map((change) => ({ name: `From ${change.from}`, rates: change })),
@@ -212,10 +231,14 @@ const History: FC<{ snapshots: readonly PriceSnapshotRow[]; nowMs: number }> = (
           {
             title: 'From',
             heading: true,
-            cell: (snapshot) => (snapshot.effectiveFrom ? snapshot.effectiveFrom : <Time at={snapshot.recordedAtMs} nowMs={nowMs} />),
+            cell: (snapshot) =>
+              snapshot.effectiveFrom ? snapshot.effectiveFrom : <Time at={snapshot.recordedAtMs} nowMs={nowMs} />,
           },
           { title: 'Release', cell: ({ catalogVersion }) => catalogVersion },
-          { title: 'Snapshot', cell: ({ snapshotId }) => <Code>{snapshotId.slice(snapshotId.lastIndexOf('@') + 1)}</Code> },
+          {
+            title: 'Snapshot',
+            cell: ({ snapshotId }) => <Code>{snapshotId.slice(snapshotId.lastIndexOf('@') + 1)}</Code>,
+          },
           { title: 'Input', figure: true, cell: (snapshot) => rate(ratesOf(snapshot).inputUsdPerMillion) },
           { title: 'Output', figure: true, cell: (snapshot) => rate(ratesOf(snapshot).outputUsdPerMillion) },
         ]}

@@ -23,7 +23,9 @@ export type ConsoleContext = Context<ConsoleEnv>;
 export const CONSOLE_PATH = '/console';
 
 export function organizationPath(organizationId: string, ...rest: string[]): string {
-  return [`${CONSOLE_PATH}/organizations/${encodeURIComponent(organizationId)}`, ...rest.map(encodeURIComponent)].join('/');
+  return [`${CONSOLE_PATH}/organizations/${encodeURIComponent(organizationId)}`, ...rest.map(encodeURIComponent)].join(
+    '/',
+  );
 }
 
 export function customerPath(organizationId: string, customerId: string, ...rest: string[]): string {
@@ -38,7 +40,10 @@ export function callPath(organizationId: string, callId: string): string {
   return organizationPath(organizationId, 'calls', callId);
 }
 
-/** A path of the console that stands in a query: visible ASCII without a backslash. The overview for anything else, so that nobody is sent elsewhere. */
+/**
+ * A path of the console that stands in a query: visible ASCII without a backslash. The overview for anything else, so
+ * that nobody is sent elsewhere.
+ */
 export function ownPath(path: string | undefined): string {
   return path !== undefined && /^\/console(\/[!-[\]-~]*)?$/.test(path) ? path : CONSOLE_PATH;
 }

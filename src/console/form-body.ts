@@ -1,8 +1,8 @@
 /**
  * The body of a form, within bounds: its bytes are bounded while they are read, its fields before they are parsed.
  *
- * A form that may be large says whose it is before it is read on: the session's token is its first field, so that it stands
- * among the first bytes, and a body without it there is let go.
+ * A form that may be large says whose it is before it is read on: the session's token is its first field, so that it
+ * stands among the first bytes, and a body without it there is let go.
  */
 import { joined, readBounded, readHead, readRequest } from '../platform/bytes.ts';
 
@@ -21,7 +21,11 @@ export async function readForm(request: Request, bytesMax: number): Promise<Form
 }
 
 /** The same, read whole only where the form begins with `token`; it is foreign where it does not. */
-export async function readFormWith(token: string, request: Request, bytesMax: number): Promise<FormBody | { kind: 'foreign' }> {
+export async function readFormWith(
+  token: string,
+  request: Request,
+  bytesMax: number,
+): Promise<FormBody | { kind: 'foreign' }> {
   const body = request.body as ReadableStream<Uint8Array> | null;
   if (!body) return { kind: 'foreign' };
   const head = await readHead(body, HEAD_BYTES);

@@ -30,7 +30,11 @@ const MeterView: FC<MeterRow> = ({ name, meter: { used, limit, unlimited, remain
     </div>
     {limit === null ? <div class="unlimited" /> : <MeterBar used={used} limit={limit} />}
     <p class="meter-foot">
-      {unlimited ? 'unlimited' : limit === 0 ? 'not included' : `${count(remaining)} left, ${percent(remaining / (limit ?? 1))}`}
+      {unlimited
+        ? 'unlimited'
+        : limit === 0
+          ? 'not included'
+          : `${count(remaining)} left, ${percent(remaining / (limit ?? 1))}`}
     </p>
   </div>
 );

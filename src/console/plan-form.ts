@@ -7,7 +7,14 @@ import type { CustomMeter } from '../domain/plan.ts';
 import { count } from './page/format.ts';
 import { type Fields, isChecked, text, typedNumber } from './submitted.ts';
 
-export const LIMITS = ['standardCalls', 'premiumCalls', 'standardTokens', 'premiumTokens', 'searches', 'audioSeconds'] as const;
+export const LIMITS = [
+  'standardCalls',
+  'premiumCalls',
+  'standardTokens',
+  'premiumTokens',
+  'searches',
+  'audioSeconds',
+] as const;
 export const FEATURES = ['audio', 'image', 'search'] as const;
 export const SLOTS = ['CUSTOM1', 'CUSTOM2', 'AGENTIC_API'] as const;
 
@@ -68,10 +75,13 @@ export function planOfFields(fields: Fields): unknown {
     name: text(fields, 'name'),
     limitType: text(fields, 'limitType'),
     reasoningLevel: text(fields, 'reasoningLevel'),
-    replenish: replenishUnit === 'NEVER' ? null : { every: typedNumber(fields, 'replenish.every'), unit: replenishUnit },
+    replenish:
+      replenishUnit === 'NEVER' ? null : { every: typedNumber(fields, 'replenish.every'), unit: replenishUnit },
     limits: Object.fromEntries(LIMITS.map((name) => [name, typedNumber(fields, `limits.${name}`) ?? null])),
     features: Object.fromEntries(FEATURES.map((name) => [name, isChecked(fields, `features.${name}`)])),
-    rollingCalls: rolling.every((value) => value === undefined) ? null : { limit: rolling[0], windowSeconds: rolling[1] },
+    rollingCalls: rolling.every((value) => value === undefined)
+      ? null
+      : { limit: rolling[0], windowSeconds: rolling[1] },
     reserveOutputTokens: typedNumber(fields, 'reserveOutputTokens') ?? null,
     payg: { enabled: isChecked(fields, 'payg.enabled'), markupPercent: typedNumber(fields, 'payg.markupPercent') ?? 0 },
     customMeters: Object.fromEntries(
@@ -97,7 +107,8 @@ function meterOfFields(fields: Fields, path: string): unknown {
 function overageOfFields(fields: Fields, path: string): unknown {
   const model = text(fields, `${path}.model`);
   if (model === '') return undefined;
-  if (model !== 'GRADUATED') return { model, priceUsd: decimalOf(fields, `${path}.priceUsd`), per: wholeOf(fields, `${path}.per`) || '1' };
+  if (model !== 'GRADUATED')
+    return { model, priceUsd: decimalOf(fields, `${path}.priceUsd`), per: wholeOf(fields, `${path}.per`) || '1' };
   const rows = Array.from({ length: TIERS_MAX }, (_, index) => `${path}.tiers.${index}`);
   const tiers = rows
     .filter((row) => ['upTo', 'priceUsd'].some((name) => text(fields, `${row}.${name}`) !== ''))

@@ -1,8 +1,9 @@
 /**
  * The operator's session: a signed cookie that the operator's token is exchanged for.
  *
- * It is signed with a key made of SESSION_SECRET and the token itself, so that changing either ends every session. It lasts
- * eight hours whatever happens. Signing out is kept in KV until then, so that a copied cookie ends too, within KV's delay.
+ * It is signed with a key made of SESSION_SECRET and the token itself, so that changing either ends every session. It
+ * lasts eight hours whatever happens. Signing out is kept in KV until then, so that a copied cookie ends too, within
+ * KV's delay.
  */
 import { deleteCookie, getSignedCookie, setSignedCookie } from 'hono/cookie';
 import { timingSafeEqual } from 'hono/utils/buffer';

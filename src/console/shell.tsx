@@ -33,7 +33,11 @@ export function secretsOf(c: ConsoleContext): FormSecrets {
 }
 
 /** Answers with a page of the console. */
-export function page(c: ConsoleContext, { status = 200, ...props }: PageProps, content: Child): Response | Promise<Response> {
+export function page(
+  c: ConsoleContext,
+  { status = 200, ...props }: PageProps,
+  content: Child,
+): Response | Promise<Response> {
   const what = c.req.query('done') ?? '';
   const done = Object.hasOwn(DONE, what) ? DONE[what] : undefined;
   const organization = c.get('organization') as Organization | undefined;
@@ -83,7 +87,11 @@ const Crumbs: FC<{ crumbs: readonly Crumb[]; title: string }> = ({ crumbs, title
   </nav>
 );
 
-const Side: FC<{ path: string; organization: Organization | undefined; secrets: FormSecrets }> = ({ path, organization, secrets }) => (
+const Side: FC<{ path: string; organization: Organization | undefined; secrets: FormSecrets }> = ({
+  path,
+  organization,
+  secrets,
+}) => (
   <header class="side">
     <div class="side-rest">
       <Brand />
@@ -147,7 +155,12 @@ const ORGANIZATION_PAGES: readonly (readonly [string, string])[] = [
 const Navigation: FC<{ path: string; organization: Organization | undefined }> = ({ path, organization }) => (
   <nav aria-label="Console">
     {organization && (
-      <Links title={organization.name} base={organizationPath(organization.organizationId)} pages={ORGANIZATION_PAGES} path={path} />
+      <Links
+        title={organization.name}
+        base={organizationPath(organization.organizationId)}
+        pages={ORGANIZATION_PAGES}
+        path={path}
+      />
     )}
     <Links title="Service" base={CONSOLE_PATH} pages={SERVICE_PAGES} path={organization ? '' : path} />
   </nav>
@@ -180,7 +193,12 @@ const Links: FC<LinksProps> = ({ title, base, pages, path }) => (
 );
 
 /** A page outside the frame: before the sign-in, and where something went wrong. */
-export function plainPage(c: ConsoleContext, title: string, status: ContentfulStatusCode, content: Child): Response | Promise<Response> {
+export function plainPage(
+  c: ConsoleContext,
+  title: string,
+  status: ContentfulStatusCode,
+  content: Child,
+): Response | Promise<Response> {
   return c.html(
     html`<!doctype html>${(
       <Document title={`${title} · Callmeter`}>

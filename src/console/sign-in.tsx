@@ -67,7 +67,16 @@ const SignIn: FC<{ action: string; error: string | null }> = ({ action, error })
     {error && <Notice tone="bad">{error}</Notice>}
     <form method="post" action={action} class="form">
       {/* A password manager files the token under this name. */}
-      <input type="text" name="username" value="operator" autocomplete="username" hidden readonly tabindex={-1} aria-label="User name" />
+      <input
+        type="text"
+        name="username"
+        value="operator"
+        autocomplete="username"
+        hidden
+        readonly
+        tabindex={-1}
+        aria-label="User name"
+      />
       <div class={error ? 'field wrong' : 'field'}>
         <label for="token">Operator token</label>
         <input
@@ -80,7 +89,8 @@ const SignIn: FC<{ action: string; error: string | null }> = ({ action, error })
           aria-invalid={error ? 'true' : undefined}
         />
         <p class="quiet hint" id="token-hint">
-          The value of <Code>OPERATOR_TOKEN</Code>; locally it stands in <Code>.dev.vars</Code>. The session lasts eight hours.
+          The value of <Code>OPERATOR_TOKEN</Code>; locally it stands in <Code>.dev.vars</Code>. The session lasts eight
+          hours.
         </p>
       </div>
       <button type="submit" class="primary">

@@ -1,8 +1,8 @@
 /**
  * What a form of the console sent: its fields as they were typed, and which submission it is.
  *
- * The same submission sent twice has the same idempotency key, so it counts once; another content of the same page, sent
- * after a step back in the browser, is another one.
+ * The same submission sent twice has the same idempotency key, so it counts once; another content of the same page,
+ * sent after a step back in the browser, is another one.
  */
 import type { z } from 'zod';
 import type { Refusal } from '../contract/errors.ts';
@@ -82,8 +82,8 @@ export function isChecked(fields: Fields, name: string): boolean {
 }
 
 /**
- * A change by whoever is signed in. What is not the same when it is done twice has the key of this submission; what sets a
- * value is done again, because it may have been set otherwise since.
+ * A change by whoever is signed in. What is not the same when it is done twice has the key of this submission; what
+ * sets a value is done again, because it may have been set otherwise since.
  */
 export async function operatorRequest(
   c: ConsoleContext,

@@ -64,7 +64,13 @@ export const UsageCharts: FC<{ days: readonly DayUsage[] }> = ({ days }) => {
         />
       </Card>
       <Card title="Calls per day">
-        <TimeChart title="Calls per day" labels={labels} series={[one('Calls', (day) => day.calls)]} format={count} tick={compact} />
+        <TimeChart
+          title="Calls per day"
+          labels={labels}
+          series={[one('Calls', (day) => day.calls)]}
+          format={count}
+          tick={compact}
+        />
       </Card>
       <Card title="Tokens per day">
         <TimeChart
@@ -79,7 +85,11 @@ export const UsageCharts: FC<{ days: readonly DayUsage[] }> = ({ days }) => {
   );
 };
 
-export const UsageRanking: FC<{ title: string; groups: readonly GroupUsage[]; total: NanoUsd }> = ({ title, groups, total }) => (
+export const UsageRanking: FC<{ title: string; groups: readonly GroupUsage[]; total: NanoUsd }> = ({
+  title,
+  groups,
+  total,
+}) => (
   <Card title={title}>
     {groups.length === 0 ? (
       <Empty title="No calls">Calls of this period appear here as soon as they end.</Empty>

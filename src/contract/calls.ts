@@ -3,7 +3,17 @@
  */
 import { z } from 'zod';
 import { Balances, CustomerState, PricingMode, RateLimits, Requested } from './entitlements.ts';
-import { customerId, idempotencyKey, instant, quantity, TAGS_MAX, TEXT_LENGTH_MAX, text, tokens, usd } from './fields.ts';
+import {
+  customerId,
+  idempotencyKey,
+  instant,
+  quantity,
+  TAGS_MAX,
+  TEXT_LENGTH_MAX,
+  text,
+  tokens,
+  usd,
+} from './fields.ts';
 import { isRecord, resolveIdentity } from './identity.ts';
 
 /** Begins the id of every call that was begun without a key; no explicit key may begin with it. */
@@ -154,7 +164,9 @@ export const CostBreakdown = z.object({
   lines: z
     .array(
       z.object({
-        component: z.enum(['input', 'cachedInput', 'cacheWrite', 'output', 'searches', 'audioSeconds']).describe('What is charged'),
+        component: z
+          .enum(['input', 'cachedInput', 'cacheWrite', 'output', 'searches', 'audioSeconds'])
+          .describe('What is charged'),
         quantity: z.number().describe('Units: tokens, searches or seconds'),
         usdPerMillion: z.number().describe('Rate per million units'),
         rateNanoUsdPerMillion: z.string().describe('The same rate, exact, in nano-USD'),
@@ -180,7 +192,9 @@ const PricingUnavailableReason = z
     'NOT_ALLOWED',
     'TIMEOUT',
   ])
-  .describe('Why the call has no price. USAGE_IMPLAUSIBLE: the vendor reported figures that no call has, which are not recorded');
+  .describe(
+    'Why the call has no price. USAGE_IMPLAUSIBLE: the vendor reported figures that no call has, which are not recorded',
+  );
 
 const Multiplier = z.union([z.literal(0.5), z.literal(1)]).describe('0.5 for batch pricing');
 
@@ -199,7 +213,10 @@ export const SpendVelocity = z.object({
   generatedAt: instant.describe('When it was computed'),
   customerId: z.string().describe('The customer'),
   currentCallCostUsd: z.number().describe('Cost of this call'),
-  windows: z.object({ hour: VelocityWindow.describe('Current UTC hour'), day: VelocityWindow.describe('Current UTC day') }),
+  windows: z.object({
+    hour: VelocityWindow.describe('Current UTC hour'),
+    day: VelocityWindow.describe('Current UTC day'),
+  }),
 });
 
 const UsageReport = z.object({
@@ -233,7 +250,10 @@ export const EndCallData = ReasoningFields.extend(PricingFields.shape).extend({
   providerUsed: z.string().optional().describe('Echo'),
   modelUsed: z.string().optional().describe('Echo'),
   costUSD: z.number().describe('Final cost after pricing mode; 0 while the price is UNAVAILABLE'),
-  costUsdNano: z.string().optional().describe('The same cost, exact, in nano-USD; absent while the price is UNAVAILABLE'),
+  costUsdNano: z
+    .string()
+    .optional()
+    .describe('The same cost, exact, in nano-USD; absent while the price is UNAVAILABLE'),
   costBreakdown: CostBreakdown.optional().describe('How the cost came about'),
   standardCostUSD: z.number().describe('Cost before batch reduction'),
   pricingStatus: z.enum(['FINAL', 'UNAVAILABLE']).describe('Whether the price is known'),

@@ -58,7 +58,9 @@ const PricingTier = z.strictObject({
   inputTokensAbove: tokenLimit.describe('The tier applies to the whole call, from more input tokens than this'),
 });
 
-const ScheduledRates = CatalogRates.partial().extend({ from: day.describe('First day (UTC) on which these rates are in force') });
+const ScheduledRates = CatalogRates.partial().extend({
+  from: day.describe('First day (UTC) on which these rates are in force'),
+});
 
 export const CatalogPricing = z.strictObject({
   ...rates,
@@ -80,12 +82,20 @@ export const Lifecycle = z.strictObject({
   status: z.enum(['ACTIVE', 'DEPRECATED', 'RETIRED']).describe('Status on the day of the source'),
   announcedAt: day.optional().describe('Day on which the deprecation was announced'),
   shutdownAt: day.optional().describe('Day from which the model no longer answers'),
-  earliestShutdownAt: day.optional().describe('Day before which the provider will not shut down a model that it has not deprecated'),
+  earliestShutdownAt: day
+    .optional()
+    .describe('Day before which the provider will not shut down a model that it has not deprecated'),
   replacement: modelKey.optional().describe('Replacement that the provider names; may be an alias'),
   replacementResolvesTo: modelKey.optional().describe('Model that the replacement is an alias of'),
   replacementExternal: z.boolean().optional().describe('The replacement is not in the catalog'),
-  replacementAlternatives: z.array(modelKey).max(LIST_MAX).optional().describe('Further replacements that the provider names'),
-  suggestedReplacement: modelKey.optional().describe('Successor that the provider names for a model that is not deprecated'),
+  replacementAlternatives: z
+    .array(modelKey)
+    .max(LIST_MAX)
+    .optional()
+    .describe('Further replacements that the provider names'),
+  suggestedReplacement: modelKey
+    .optional()
+    .describe('Successor that the provider names for a model that is not deprecated'),
   source: Source.describe('Evidence of status and dates'),
   confidence: z
     .enum(['provider', 'snapshot', 'secondary'])
@@ -111,8 +121,13 @@ export const CatalogModel = z.strictObject({
     .strictObject({ input: words.describe('What goes in'), output: words.describe('What comes out') })
     .describe('Kinds of content'),
   capabilities: words.describe('What it is known to be able to do; absent means unknown'),
-  capabilitiesBasis: text(FACT_LENGTH_MAX).optional().describe('Where the capabilities were taken from, if not stated for this model'),
-  endpoints: z.array(text(FACT_LENGTH_MAX)).max(LIST_MAX).describe('Endpoints or methods of the provider that serve it'),
+  capabilitiesBasis: text(FACT_LENGTH_MAX)
+    .optional()
+    .describe('Where the capabilities were taken from, if not stated for this model'),
+  endpoints: z
+    .array(text(FACT_LENGTH_MAX))
+    .max(LIST_MAX)
+    .describe('Endpoints or methods of the provider that serve it'),
   reasoningEfforts: words.optional().describe('Levels of reasoning, lowest first'),
 });
 
@@ -164,7 +179,9 @@ export const CatalogDifferences = z.object({
   removed: z.array(z.string()).describe('Models that are gone'),
   repriced: z.array(change(CatalogPricing)).describe('Models with another price'),
   lifecycle: z.array(change(Lifecycle)).describe('Models with another status, date, replacement or confidence'),
-  other: z.array(z.string()).describe('Models of which other facts changed: names, limits, capabilities, sources, transitions'),
+  other: z
+    .array(z.string())
+    .describe('Models of which other facts changed: names, limits, capabilities, sources, transitions'),
 });
 
 export const PublishedCatalog = CatalogInfo.extend({

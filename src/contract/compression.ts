@@ -31,7 +31,9 @@ export const CompressPromptData = z.object({
 
 export type CompressPromptData = z.infer<typeof CompressPromptData>;
 
-const AuthorizeCompressionBody = z.object({ customerId: customerId.optional().describe('The billed customer; default `default`') });
+const AuthorizeCompressionBody = z.object({
+  customerId: customerId.optional().describe('The billed customer; default `default`'),
+});
 
 export const AuthorizeCompressionRequest = z.preprocess(resolveIdentity, AuthorizeCompressionBody);
 export type AuthorizeCompressionRequest = z.infer<typeof AuthorizeCompressionBody>;
@@ -45,7 +47,15 @@ export const CompressionAuthorization = z.object({
 export type CompressionAuthorization = z.infer<typeof CompressionAuthorization>;
 
 /** The names in `src/compression/techniques.ts`, which a test compares. */
-export const TECHNIQUE_NAMES = ['json', 'toon', 'whitespace', 'decoration', 'politeness', 'filler', 'duplicates'] as const;
+export const TECHNIQUE_NAMES = [
+  'json',
+  'toon',
+  'whitespace',
+  'decoration',
+  'politeness',
+  'filler',
+  'duplicates',
+] as const;
 
 const PHRASES_MAX = 100;
 
@@ -63,7 +73,12 @@ export const CompressionProfile = z.object({
     .refine((names) => new Set(names).size === names.length, 'must not name a technique twice')
     .default([...TECHNIQUE_NAMES])
     .describe('Techniques to apply'),
-  aggressiveness: z.number().min(0).max(1).default(0.3).describe('0 changes no wording, from 0.3 it is shortened, from 0.7 nuance goes'),
+  aggressiveness: z
+    .number()
+    .min(0)
+    .max(1)
+    .default(0.3)
+    .describe('0 changes no wording, from 0.3 it is shortened, from 0.7 nuance goes'),
   protectedPhrases: z.array(phrase).max(PHRASES_MAX).default([]).describe('Kept byte for byte wherever they occur'),
   minInputTokens: tokens.default(0).describe('Prompts that are estimated below this are left as they are'),
 });

@@ -21,8 +21,14 @@ export const IncrementMeterBody = CustomerIdentity.extend(BodyIdempotency.shape)
   tags: z.array(label).max(TAGS_MAX).optional().describe('Labels to report by'),
   metadata: z
     .record(z.string(), z.unknown())
-    .refine((value) => Object.keys(value).length <= METADATA_MEMBERS_MAX, `must have at most ${METADATA_MEMBERS_MAX} members`)
-    .refine((value) => JSON.stringify(value).length <= METADATA_LENGTH_MAX, `must have at most ${METADATA_LENGTH_MAX} characters as JSON`)
+    .refine(
+      (value) => Object.keys(value).length <= METADATA_MEMBERS_MAX,
+      `must have at most ${METADATA_MEMBERS_MAX} members`,
+    )
+    .refine(
+      (value) => JSON.stringify(value).length <= METADATA_LENGTH_MAX,
+      `must have at most ${METADATA_LENGTH_MAX} characters as JSON`,
+    )
     .optional()
     .describe('Kept with the event'),
 });
@@ -53,7 +59,10 @@ export const CustomMeterData = z.object({
     label: z.string().describe("The plan's name of the unit"),
     periodUsageBefore: z.string().describe('Units of the period before this event, whoever paid, exact'),
     periodUsageAfter: z.string().describe('Units of the period with this event, exact'),
-    overagePricingModel: z.enum(['SINGLE', 'GRADUATED']).optional().describe('How overage is priced; absent where the plan has no price'),
+    overagePricingModel: z
+      .enum(['SINGLE', 'GRADUATED'])
+      .optional()
+      .describe('How overage is priced; absent where the plan has no price'),
     overagePricingComponents: z.array(OverageComponent).describe('What this event added to the overage, by tier'),
   }),
 });

@@ -39,7 +39,9 @@ export const ChangePlanBody = BodyIdempotency.extend({
   strategy: z
     .enum(['IMMEDIATE_RESET', 'IMMEDIATE_PRORATED', 'AT_NEXT_REPLENISH'])
     .default('IMMEDIATE_RESET')
-    .describe('At once with full allowances and a new cycle; at once with usage and date kept; or at the next replenishment'),
+    .describe(
+      'At once with full allowances and a new cycle; at once with usage and date kept; or at the next replenishment',
+    ),
 });
 
 export type ChangePlanRequest = z.infer<typeof ChangePlanBody>;

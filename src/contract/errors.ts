@@ -22,7 +22,10 @@ export const ERROR_STATUS = {
   CALL_ALREADY_FINALIZED: 409,
   CALL_IN_FLIGHT: 409,
   CONFLICT: 409,
-  /** The contract's name for two increments at once. The customer's object runs one after the other, so it is never answered. */
+  /**
+   * The contract's name for two increments at once. The customer's object runs one after the other, so it is never
+   * answered.
+   */
   CUSTOM_METER_CONFLICT: 409,
   IDEMPOTENCY_KEY_CONFLICT: 409,
   PAYLOAD_TOO_LARGE: 413,
@@ -76,15 +79,27 @@ export function received<Data>(sent: SentAnswer): Answer<Data> {
 
 export function accept<Data>(code: string, data: Data, nowMs: number, message?: string): Accepted<Data> {
   const timestamp = new Date(nowMs).toISOString();
-  return { ok: true, result: { status: 'ACCEPTED', code, ...(message && { message }), timestamp }, data, replayed: false };
+  return {
+    ok: true,
+    result: { status: 'ACCEPTED', code, ...(message && { message }), timestamp },
+    data,
+    replayed: false,
+  };
 }
 
-export function refuse(code: ErrorCode, message: string, more: Omit<Refusal, 'code' | 'message'> = {}): { ok: false; refusal: Refusal } {
+export function refuse(
+  code: ErrorCode,
+  message: string,
+  more: Omit<Refusal, 'code' | 'message'> = {},
+): { ok: false; refusal: Refusal } {
   return { ok: false, refusal: { code, message, ...more } };
 }
 
 /** Credit would pay for a call whose model has no price; `null` where no model is named. */
 export function unpricedOnCredit(model: string | null): Refusal {
   const why = model === null ? 'the request names no model' : `the model ${JSON.stringify(model)} has no price`;
-  return { code: 'MODEL_NOT_PRICED', message: `${why}, and credit would pay for this call: it pays only for models with a price` };
+  return {
+    code: 'MODEL_NOT_PRICED',
+    message: `${why}, and credit would pay for this call: it pays only for models with a price`,
+  };
 }

@@ -7,11 +7,13 @@ export const CUSTOMER_ID_LENGTH_MAX = 255;
 export const TEXT_LENGTH_MAX = 200;
 export const TAGS_MAX = 50;
 export const IDEMPOTENCY_KEY_LENGTH_MAX = 255;
-/** More tokens than any call of any model has; what vendors report is held to the same (src/vendors/usage/figures.ts). */
+/**
+ * More tokens than any call of any model has; what vendors report is held to the same (src/vendors/usage/figures.ts).
+ */
 export const TOKENS_MAX = 1_000_000_000;
 /**
- * Above any published rate. With TOKENS_MAX it keeps the cost of every call far inside the 64 bits of SQLite: input and output
- * of the largest call at this rate are 4e15 of 9.2e18 nano-USD. Sums of costs need more, and have two columns.
+ * Above any published rate. With TOKENS_MAX it keeps the cost of every call far inside the 64 bits of SQLite: input and
+ * output of the largest call at this rate are 4e15 of 9.2e18 nano-USD. Sums of costs need more, and have two columns.
  */
 export const USD_PER_MILLION_MAX = 2_000;
 
@@ -25,7 +27,10 @@ export function text(lengthMax: number) {
     .min(1)
     .max(lengthMax)
     .refine((value) => value.trim() !== '', 'must not be blank')
-    .refine((value) => value.isWellFormed() && !CONTROL_CHARACTERS.test(value), 'must not contain control characters or broken Unicode');
+    .refine(
+      (value) => value.isWellFormed() && !CONTROL_CHARACTERS.test(value),
+      'must not contain control characters or broken Unicode',
+    );
 }
 
 export const instant = z.iso.datetime().describe('ISO 8601 instant in UTC');

@@ -1,10 +1,11 @@
 /**
- * The gateway on the wire: OpenAI's own requests and answers, with a few fields of ours, and its operations in one table.
+ * The gateway on the wire: OpenAI's own requests and answers, with a few fields of ours, and its operations in one
+ * table.
  *
- * Only what the service itself reads is checked; everything else in a body is between the caller and the vendor, but for
- * browsers' sessions, to which only some fields are open (src/gateway/session-fields.ts). Our fields (`customer`, `feature`,
- * `tags`, `models`) are taken out before the vendor sees the body. The routes ask for no vendor media type, and errors are
- * in OpenAI's envelope.
+ * Only what the service itself reads is checked; everything else in a body is between the caller and the vendor, but
+ * for browsers' sessions, to which only some fields are open (src/gateway/session-fields.ts). Our fields (`customer`,
+ * `feature`, `tags`, `models`) are taken out before the vendor sees the body. The routes ask for no vendor media type,
+ * and errors are in OpenAI's envelope.
  */
 import { z } from 'zod';
 import { CustomerIdentity, ReasoningFields } from './calls.ts';
@@ -36,7 +37,12 @@ const effort = ReasoningFields.shape.reasoningEffort.nullable();
 
 /** Who is metered: an id, or the object of the metering interface, with the same spellings. */
 export const GatewayCustomer = z.preprocess(
-  (customer) => (typeof customer === 'string' ? { customerId: customer } : isRecord(customer) ? resolveIdentity({ customer }) : customer),
+  (customer) =>
+    typeof customer === 'string'
+      ? { customerId: customer }
+      : isRecord(customer)
+        ? resolveIdentity({ customer })
+        : customer,
   CustomerIdentity.partial({ customerId: true }).extend({
     customerName: label.optional().describe('Display name for first provisioning'),
     customerFriendlyName: label.optional().describe('Preferred name of `customerName`'),
@@ -56,12 +62,16 @@ const ownFields = {
 
 const ModelRequest = z.looseObject({
   ...ownFields,
-  model: modelName.describe('`provider/model`, a bare name that the catalog knows, `service/standard` or `service/premium`'),
+  model: modelName.describe(
+    '`provider/model`, a bare name that the catalog knows, `service/standard` or `service/premium`',
+  ),
   models: z
     .array(modelName)
     .max(FALLBACK_MODELS_MAX)
     .nullish()
-    .describe('Tried in order after `model` when a vendor fails for a passing reason; with a session token two at most'),
+    .describe(
+      'Tried in order after `model` when a vendor fails for a passing reason; with a session token two at most',
+    ),
   user: z.string().nullish().describe("The customer's user"),
 });
 
@@ -103,7 +113,11 @@ export const BatchRequest = z.looseObject({
 export const GatewayError = z.object({
   error: z.looseObject({
     message: z.string().describe('Why, for people'),
-    type: z.string().describe("OpenAI's word for the kind of error; insufficient_quota where the customer's plan does not allow the call"),
+    type: z
+      .string()
+      .describe(
+        "OpenAI's word for the kind of error; insufficient_quota where the customer's plan does not allow the call",
+      ),
     code: z.string().nullable().describe("The service's code, or the vendor's own"),
     param: z.string().nullable().describe('The field that is wrong'),
     requiredScope: z.string().optional().describe('The scope that the credential lacks'),
@@ -140,7 +154,9 @@ export interface GatewayOperation {
 const invoke = { kind: 'apiKey', scopes: ['gateway:invoke'] } as const;
 /** Browsers' session tokens may call these too. */
 const chat = { ...invoke, clientScope: 'gateway:chat' } as const;
-const vendorAnswer = z.looseObject({}).describe("The vendor's answer, byte for byte; server-sent events where a stream was asked for");
+const vendorAnswer = z
+  .looseObject({})
+  .describe("The vendor's answer, byte for byte; server-sent events where a stream was asked for");
 
 function operation<const O extends GatewayOperation>(entry: O): O {
   return entry;
@@ -233,7 +249,8 @@ export const gatewayOperations = {
   }),
   createBatch: operation({
     operationId: 'createBatch',
-    summary: 'Begin a batch at the vendor `openai`; each line is metered once, at batch price, when its answer is there',
+    summary:
+      'Begin a batch at the vendor `openai`; each line is metered once, at batch price, when its answer is there',
     method: 'POST',
     path: '/v1/batches',
     security: invoke,

@@ -1,8 +1,8 @@
 /**
  * One spelling of a customer's identity out of the many that clients send (contract 4, common rules).
  *
- * camelCase wins over snake_case, and both win over the nested legacy object
- * `customer: { id | customerId | customer_id, name, email, friendlyName, stripeCustomerId, userId, userName, userEmail }`.
+ * camelCase wins over snake_case, and both win over the nested legacy object `customer: { id | customerId |
+ * customer_id, name, email, friendlyName, stripeCustomerId, userId, userName, userEmail }`.
  */
 
 /** The names of each field inside the legacy object; its own camelCase and snake_case names come in addition. */

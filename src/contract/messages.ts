@@ -14,10 +14,14 @@ function describeRule(issue: z.core.$ZodRawIssue): string | undefined {
   switch (issue.code) {
     case 'invalid_type':
       if (issue.input === undefined) return 'is required';
-      return issue.expected === 'int' ? 'must be a whole number' : `must be ${article(issue.expected)} ${issue.expected}`;
+      return issue.expected === 'int'
+        ? 'must be a whole number'
+        : `must be ${article(issue.expected)} ${issue.expected}`;
     case 'invalid_value':
       if (issue.input === undefined) return 'is required';
-      return issue.values.length === 1 ? `must be ${String(issue.values[0])}` : `must be one of ${issue.values.join(', ')}`;
+      return issue.values.length === 1
+        ? `must be ${String(issue.values[0])}`
+        : `must be one of ${issue.values.join(', ')}`;
     case 'too_big':
       return `must ${has(issue.origin)} ${issue.inclusive === false ? 'below' : 'at most'} ${issue.maximum}${unit(issue.origin)}`;
     case 'too_small':

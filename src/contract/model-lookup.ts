@@ -67,8 +67,12 @@ export const LookupQuery = z
     purpose: z.enum(PURPOSES).default('upgrade').describe('What the ranking is for'),
     inputTokens: numeric(tokenCount).default(8000).describe('Prompt tokens of a typical request'),
     outputTokens: numeric(tokenCount).default(2000).describe('Completion tokens of a typical request'),
-    cachedInputPercent: numeric(z.coerce.number<string>().min(0).max(100)).default(30).describe('Share of the prompt served from cache'),
-    maxPriceIncreasePercent: numeric(z.coerce.number<string>().min(0).max(1000)).default(20).describe('Bound on the price increase'),
+    cachedInputPercent: numeric(z.coerce.number<string>().min(0).max(100))
+      .default(30)
+      .describe('Share of the prompt served from cache'),
+    maxPriceIncreasePercent: numeric(z.coerce.number<string>().min(0).max(1000))
+      .default(20)
+      .describe('Bound on the price increase'),
     requiredParameters: list(z.enum(CAPABILITIES)).default([]).describe('Capabilities that a candidate must have'),
     minimumContext: numeric(tokenCount).optional().describe('Least context in tokens'),
     minimumOutput: numeric(tokenCount).optional().describe('Least output limit in tokens'),
@@ -119,7 +123,9 @@ export const KeyGuidance = z.object({
 export const Candidate = z.object({
   modelKey,
   provider: z.enum(PROVIDERS).describe('Provider of the candidate'),
-  relation: z.enum(['official_replacement', 'same_provider_similar', 'similar_price_and_strength']).describe('Why it is here'),
+  relation: z
+    .enum(['official_replacement', 'same_provider_similar', 'similar_price_and_strength'])
+    .describe('Why it is here'),
   confidence: z.enum(['authoritative', 'reviewed', 'candidate']).describe('Who vouches for it'),
   rationale: z.string().describe('For people'),
   requiresEvaluation: z.boolean().describe('Whether to evaluate it on your own workload'),
@@ -167,7 +173,10 @@ const common = {
   keyGuidance: KeyGuidance.optional(),
   recommendedModelKey: modelKey.optional().describe('What to use instead'),
   providerReplacementModelKey: modelKey.optional().describe("The provider's own word"),
-  recommendationSource: z.enum(['provider', 'admin_review', 'computed', 'none']).optional().describe('Where the recommendation comes from'),
+  recommendationSource: z
+    .enum(['provider', 'admin_review', 'computed', 'none'])
+    .optional()
+    .describe('Where the recommendation comes from'),
   decisionId: z.string().optional().describe('Stable until the decision changes'),
   generatedAt: z.iso.datetime().optional().describe('From when the answer holds'),
   validUntil: z.iso.datetime().optional().describe('Until when the decision may be used'),

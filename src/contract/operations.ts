@@ -56,7 +56,14 @@ import {
 import { ResentOutbox, SetAsideChange } from './outbox.ts';
 import { Plan, PlanDetail, PlanVersion, planId } from './plans.ts';
 import { OrganizationPrice, pricedModelKey, SetPriceRequest } from './prices.ts';
-import { AnomaliesData, AnomaliesQuery, ForecastData, ForecastQuery, UsageContextData, UsageContextQuery } from './readings.ts';
+import {
+  AnomaliesData,
+  AnomaliesQuery,
+  ForecastData,
+  ForecastQuery,
+  UsageContextData,
+  UsageContextQuery,
+} from './readings.ts';
 import {
   DeletedSample,
   ExportSamplesQuery,
@@ -67,9 +74,21 @@ import {
   StoredSample,
   StoreSampleRequest,
 } from './samples.ts';
-import { DecideSamplingRequest, SamplingDecision, SamplingPolicy, SamplingSettings, SetSamplingRequest } from './sampling.ts';
+import {
+  DecideSamplingRequest,
+  SamplingDecision,
+  SamplingPolicy,
+  SamplingSettings,
+  SetSamplingRequest,
+} from './sampling.ts';
 import type { LegacyGrant, Scope } from './scopes.ts';
-import { type ClientScope, ClientSessionData, ClientSessionRequest, EmbedSessionData, EmbedSessionRequest } from './sessions.ts';
+import {
+  type ClientScope,
+  ClientSessionData,
+  ClientSessionRequest,
+  EmbedSessionData,
+  EmbedSessionRequest,
+} from './sessions.ts';
 import { CallData, CallRequest } from './unified-call.ts';
 import { SummaryQuery, UsageSummaryData } from './usage-summary.ts';
 import { SetVendorRequest, Vendor, vendorProvider } from './vendors.ts';

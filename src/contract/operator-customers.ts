@@ -24,7 +24,10 @@ export const GrantCreditRequest = z.discriminatedUnion('kind', [
     amountUsd: z
       .string()
       .regex(/^\d{1,8}(\.\d{1,9})?$/, 'must be a decimal number as a string, with at most nine decimals')
-      .refine((value) => Number(value) > 0 && Number(value) <= CREDIT_USD_MAX, `must be above 0 and at most ${CREDIT_USD_MAX}`)
+      .refine(
+        (value) => Number(value) > 0 && Number(value) <= CREDIT_USD_MAX,
+        `must be above 0 and at most ${CREDIT_USD_MAX}`,
+      )
       .describe('Amount, for example "25.00"'),
   }),
   GrantTerms.extend({

@@ -83,7 +83,10 @@ export const Key = z.object({
   name: z.string().describe('What the key is for'),
   prefix: z.enum(KEY_PREFIXES).describe('Prefix'),
   hint: z.string().describe('The last four characters'),
-  scopes: z.array(Scope).nullable().describe('Stored scopes; null where the historical permissions of the prefix apply'),
+  scopes: z
+    .array(Scope)
+    .nullable()
+    .describe('Stored scopes; null where the historical permissions of the prefix apply'),
   createdAt: instant.describe('When it was created'),
   revokedAt: instant.nullable().describe('When it was revoked'),
 });
@@ -110,7 +113,9 @@ export const OperatorEvent = z.object({
 });
 
 export const Health = z.object({
-  status: z.enum(['ok', 'degraded']).describe('ok when every binding answers, nothing waits for long, and the catalog in use is in order'),
+  status: z
+    .enum(['ok', 'degraded'])
+    .describe('ok when every binding answers, nothing waits for long, and the catalog in use is in order'),
   checks: z.array(
     z.object({
       name: z.string().describe('Binding'),
@@ -127,7 +132,9 @@ export const Health = z.object({
     prices: z.number().int().describe('Models with a price'),
     warnings: z
       .array(z.string())
-      .describe('Why it is not the catalog that it should be: the published one is corrupt, unreadable or older than 90 days'),
+      .describe(
+        'Why it is not the catalog that it should be: the published one is corrupt, unreadable or older than 90 days',
+      ),
   }),
   backlog: z.object({
     customers: z.number().int().describe('Customers whose changes could not be sent to D1'),

@@ -34,7 +34,10 @@ const Overage = z.discriminatedUnion('model', [
         'the last tier, and only the last, must have upTo null',
       )
       .refine(
-        (tiers) => tiers.every(({ upTo }, index) => index === 0 || upTo === null || Number(upTo) > Number(tiers[index - 1]?.upTo)),
+        (tiers) =>
+          tiers.every(
+            ({ upTo }, index) => index === 0 || upTo === null || Number(upTo) > Number(tiers[index - 1]?.upTo),
+          ),
         'upTo must grow from tier to tier',
       ),
   }),
@@ -95,7 +98,14 @@ export const Plan = z.strictObject({
     .nullable()
     .default(null)
     .describe('Calls that may begin in a sliding window'),
-  reserveOutputTokens: z.number().int().min(1).max(10_000_000).nullable().default(null).describe('Output tokens that each begin reserves'),
+  reserveOutputTokens: z
+    .number()
+    .int()
+    .min(1)
+    .max(10_000_000)
+    .nullable()
+    .default(null)
+    .describe('Output tokens that each begin reserves'),
   payg: z
     .strictObject({
       enabled: z.boolean().default(false).describe('The USD balance may pay when the allowance is gone'),

@@ -13,13 +13,19 @@ const rate = z
 export const SetPriceRequest = z.strictObject({
   inputUsdPerMillion: rate.describe('USD per million input tokens'),
   outputUsdPerMillion: rate.describe('USD per million output tokens'),
-  cachedInputUsdPerMillion: rate.optional().describe('USD per million input tokens read from the prompt cache; absent: the input rate'),
-  cacheWriteUsdPerMillion: rate.optional().describe('USD per million input tokens written to the prompt cache; absent: the input rate'),
+  cachedInputUsdPerMillion: rate
+    .optional()
+    .describe('USD per million input tokens read from the prompt cache; absent: the input rate'),
+  cacheWriteUsdPerMillion: rate
+    .optional()
+    .describe('USD per million input tokens written to the prompt cache; absent: the input rate'),
 });
 
 export type SetPriceRequest = z.infer<typeof SetPriceRequest>;
 
-export const pricedModelKey = text(330).describe('Model as calls report it: `provider/model`, a bare name, or a fine-tuned `ft:` id');
+export const pricedModelKey = text(330).describe(
+  'Model as calls report it: `provider/model`, a bare name, or a fine-tuned `ft:` id',
+);
 
 export const OrganizationPrice = SetPriceRequest.extend({
   modelKey: z.string().describe('The model'),

@@ -19,7 +19,9 @@ export const ForecastMetric = z.enum([
 ]);
 export type ForecastMetric = z.infer<typeof ForecastMetric>;
 
-const Unit = z.enum(['calls', 'tokens', 'USD', 'units', 'searches', 'seconds']).describe('What the quantity is counted in');
+const Unit = z
+  .enum(['calls', 'tokens', 'USD', 'units', 'searches', 'seconds'])
+  .describe('What the quantity is counted in');
 
 export const ForecastQuery = z.object({
   metric: ForecastMetric.describe('What is forecast; dollars are recorded provider cost, not revenue'),
@@ -197,7 +199,9 @@ export const UsageContextData = z.object({
     .object({
       complete: z.boolean().describe('Nothing is missing of what the readings are made from'),
       gaps: z
-        .array(z.enum(['HISTORY_SHORTER_THAN_TWO_WEEKS', 'PERIOD_NOT_COVERED', 'CALLS_WITHOUT_PRICE', 'SERIES_UNAVAILABLE']))
+        .array(
+          z.enum(['HISTORY_SHORTER_THAN_TWO_WEEKS', 'PERIOD_NOT_COVERED', 'CALLS_WITHOUT_PRICE', 'SERIES_UNAVAILABLE']),
+        )
         .describe('What is missing'),
     })
     .describe('How complete the evidence is'),
@@ -209,8 +213,16 @@ export type UsageContextData = z.infer<typeof UsageContextData>;
 const ANOMALY_DAYS_MAX = 100;
 
 export const AnomaliesQuery = ListQuery.extend({
-  days: z.coerce.number().int().min(14).max(ANOMALY_DAYS_MAX).default(60).describe('Completed UTC days to look at, 14 to 100, and today'),
-  customerId: customerId.optional().describe('Only of this customer; default the organization and its largest customers'),
+  days: z.coerce
+    .number()
+    .int()
+    .min(14)
+    .max(ANOMALY_DAYS_MAX)
+    .default(60)
+    .describe('Completed UTC days to look at, 14 to 100, and today'),
+  customerId: customerId
+    .optional()
+    .describe('Only of this customer; default the organization and its largest customers'),
 });
 
 export type AnomaliesQuery = z.infer<typeof AnomaliesQuery>;

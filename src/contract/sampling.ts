@@ -31,7 +31,13 @@ export const SetSamplingRequest = z.object({
     .strictObject({ exclude: z.array(customerId).max(NAMES_MAX).default([]).describe('No calls of these customers') })
     .prefault({})
     .describe('Customers'),
-  retentionDays: z.number().int().min(1).max(RETENTION_DAYS_MAX).default(30).describe('Days for which a sample is kept, 1 to 365'),
+  retentionDays: z
+    .number()
+    .int()
+    .min(1)
+    .max(RETENTION_DAYS_MAX)
+    .default(30)
+    .describe('Days for which a sample is kept, 1 to 365'),
 });
 
 export type SetSamplingRequest = z.infer<typeof SetSamplingRequest>;
@@ -60,11 +66,19 @@ export const SamplingSettings = SamplingPolicy.extend({
 export type SamplingSettings = z.infer<typeof SamplingSettings>;
 
 const DecideSamplingBody = z.object({
-  samplingKey: text(255).optional().describe('The same key under the same policy version is decided the same; made where absent'),
+  samplingKey: text(255)
+    .optional()
+    .describe('The same key under the same policy version is decided the same; made where absent'),
   customerId: customerId.optional(),
   feature: feature.optional().describe('Feature of the application that calls'),
   inputTokens: tokens.optional().describe('Prompt tokens; preferred over `inputCharacters`'),
-  inputCharacters: z.number().int().nonnegative().max(CHARACTERS_MAX).optional().describe('Characters of the prompt: 4 are a token'),
+  inputCharacters: z
+    .number()
+    .int()
+    .nonnegative()
+    .max(CHARACTERS_MAX)
+    .optional()
+    .describe('Characters of the prompt: 4 are a token'),
 });
 
 export const DecideSamplingRequest = z.preprocess(resolveIdentity, DecideSamplingBody);
@@ -73,7 +87,14 @@ export type DecideSamplingRequest = z.infer<typeof DecideSamplingBody>;
 export const SamplingDecision = z.object({
   sample: z.boolean().describe('Whether the call is to be kept'),
   reason: z
-    .enum(['CUSTOMER_EXCLUDED', 'FEATURE_EXCLUDED', 'FEATURE_NOT_INCLUDED', 'BELOW_MIN_INPUT_TOKENS', 'NOT_SELECTED', 'SELECTED'])
+    .enum([
+      'CUSTOMER_EXCLUDED',
+      'FEATURE_EXCLUDED',
+      'FEATURE_NOT_INCLUDED',
+      'BELOW_MIN_INPUT_TOKENS',
+      'NOT_SELECTED',
+      'SELECTED',
+    ])
     .describe('The first rule that decided, in this order'),
   decisionId: z.string().describe('Stable for the key and the policy version'),
   samplingKey: z.string().describe('The key that was decided by'),

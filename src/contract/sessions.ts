@@ -26,8 +26,8 @@ const label = text(TEXT_LENGTH_MAX);
 /** Models that one session is created for. */
 const MODELS_MAX = 20;
 /**
- * Of `feature`, `tags` and `models` as JSON: they travel in the token. With the longest ids it is a header of less than the
- * 8 KiB that servers commonly take.
+ * Of `feature`, `tags` and `models` as JSON: they travel in the token. With the longest ids it is a header of less than
+ * the 8 KiB that servers commonly take.
  */
 const CARRIED_BYTES_MAX = 3_072;
 const CARRIED_RULE = `feature, tags and models of a session may have ${CARRIED_BYTES_MAX} bytes together, as JSON`;
@@ -56,7 +56,9 @@ export const EmbedSessionRequest = z.preprocess(
   resolveIdentity,
   SessionBody.extend({
     origins: z
-      .array(z.string().regex(/^https?:\/\/[A-Za-z0-9.-]+(:\d{1,5})?$/, 'must be an origin such as https://app.example.com'))
+      .array(
+        z.string().regex(/^https?:\/\/[A-Za-z0-9.-]+(:\d{1,5})?$/, 'must be an origin such as https://app.example.com'),
+      )
       .max(ORIGINS_MAX)
       .default([])
       .describe('Pages that may show the widget in a frame; none means that none may'),

@@ -11,7 +11,11 @@ const VENDOR_TIMEOUT_MS_MAX = 300_000;
 const HEADERS_MAX = 50;
 
 const VendorRequest = z.object({
-  url: z.string().min(1).max(4_096).describe('Address of the vendor: https, public; or one that the operator registered'),
+  url: z
+    .string()
+    .min(1)
+    .max(4_096)
+    .describe('Address of the vendor: https, public; or one that the operator registered'),
   provider: text(TEXT_LENGTH_MAX).optional().describe('Executing vendor, as recorded'),
   method: z.enum(['POST', 'GET']).default('POST').describe('HTTP method'),
   headers: z
@@ -20,7 +24,13 @@ const VendorRequest = z.object({
     .optional()
     .describe('Headers for the vendor; never stored'),
   body: z.record(z.string(), z.unknown()).optional().describe("The vendor's request"),
-  timeoutMs: z.number().int().min(1).max(VENDOR_TIMEOUT_MS_MAX).default(VENDOR_TIMEOUT_MS).describe('For the whole answer'),
+  timeoutMs: z
+    .number()
+    .int()
+    .min(1)
+    .max(VENDOR_TIMEOUT_MS_MAX)
+    .default(VENDOR_TIMEOUT_MS)
+    .describe('For the whole answer'),
   responseType: z
     .enum(['json', 'text', 'stream'])
     .default('json')
@@ -35,7 +45,8 @@ const ReportedUsage = UsageFields.extend(ReasoningFields.shape)
   })
   .superRefine(({ inputTokens = 0, cachedInputTokens = 0, cacheWriteInputTokens = 0 }, context) => {
     if (cachedInputTokens + cacheWriteInputTokens <= inputTokens) return;
-    const path = cachedInputTokens > inputTokens || cacheWriteInputTokens === 0 ? 'cachedInputTokens' : 'cacheWriteInputTokens';
+    const path =
+      cachedInputTokens > inputTokens || cacheWriteInputTokens === 0 ? 'cachedInputTokens' : 'cacheWriteInputTokens';
     const message = 'cachedInputTokens and cacheWriteInputTokens are parts of inputTokens and together exceed it';
     context.addIssue({ code: 'custom', path: [path], message });
   });
@@ -46,7 +57,10 @@ export const CallBody = BeginCallBody.extend({
   end: z
     .object({
       error: z
-        .object({ code: text(100).describe('Error code'), message: z.string().trim().min(1).max(20_000).describe('Error message') })
+        .object({
+          code: text(100).describe('Error code'),
+          message: z.string().trim().min(1).max(20_000).describe('Error message'),
+        })
         .optional()
         .describe('Makes the call FAILED'),
     })
@@ -70,7 +84,10 @@ export const CallData = z.object({
   vendor: z
     .object({
       ok: z.boolean().describe('The vendor answered 2xx'),
-      status: z.number().int().describe("The vendor's status; 504 where it did not answer in time, 502 where it could not be reached"),
+      status: z
+        .number()
+        .int()
+        .describe("The vendor's status; 504 where it did not answer in time, 502 where it could not be reached"),
       modelUsed: z.string().optional().describe('Model by the vendor'),
       error: z
         .object({

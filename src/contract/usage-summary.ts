@@ -64,14 +64,26 @@ export const UsageSummaryData = z.object({
   byDay: z
     .array(group({ date: z.string().describe('Local day'), ...Period.shape }))
     .describe('Every day of the period, in order. A UTC hour belongs to the day in which it starts'),
-  byCustomer: z.array(group({ customerId: z.string().describe('The customer') })).describe('By cost, the highest first'),
-  byFeature: z.array(group({ feature: z.string().nullable().describe('Feature; null where none was sent') })).describe('By cost'),
-  byModel: z.array(group({ model: z.string().nullable().describe('Model; null where none was reported') })).describe('By cost'),
-  byProvider: z.array(group({ provider: z.string().nullable().describe('Vendor; null where none was reported') })).describe('By cost'),
-  byOutcome: z
-    .array(group({ outcome: z.enum(['COMPLETED', 'FAILED', 'TIMEOUT', 'NOT_ALLOWED']).describe('How the calls ended') }))
+  byCustomer: z
+    .array(group({ customerId: z.string().describe('The customer') }))
+    .describe('By cost, the highest first'),
+  byFeature: z
+    .array(group({ feature: z.string().nullable().describe('Feature; null where none was sent') }))
     .describe('By cost'),
-  truncated: z.array(z.string()).describe(`Dimensions with more than ${GROUPS_MAX} groups, of which the rest is in the totals alone`),
+  byModel: z
+    .array(group({ model: z.string().nullable().describe('Model; null where none was reported') }))
+    .describe('By cost'),
+  byProvider: z
+    .array(group({ provider: z.string().nullable().describe('Vendor; null where none was reported') }))
+    .describe('By cost'),
+  byOutcome: z
+    .array(
+      group({ outcome: z.enum(['COMPLETED', 'FAILED', 'TIMEOUT', 'NOT_ALLOWED']).describe('How the calls ended') }),
+    )
+    .describe('By cost'),
+  truncated: z
+    .array(z.string())
+    .describe(`Dimensions with more than ${GROUPS_MAX} groups, of which the rest is in the totals alone`),
 });
 
 export type UsageSummaryData = z.infer<typeof UsageSummaryData>;

@@ -30,7 +30,9 @@ export const SetVendorRequest = z.object({
     }, 'must have no user, query or fragment')
     .transform((value) => value.replace(/\/+$/, ''))
     .optional()
-    .describe('Address with the version prefix; calls to its origin are allowed for the organization, also where it is local'),
+    .describe(
+      'Address with the version prefix; calls to its origin are allowed for the organization, also where it is local',
+    ),
 });
 
 export type SetVendorRequest = z.infer<typeof SetVendorRequest>;

@@ -1,6 +1,6 @@
 /**
- * A customer's history as a list of events in order of time, out of the profile alone: the same profile, days and end give
- * the same history. Pure: chance comes from a seed, and time from the caller.
+ * A customer's history as a list of events in order of time, out of the profile alone: the same profile, days and end
+ * give the same history. Pure: chance comes from a seed, and time from the caller.
  */
 
 import type { DemoCustomer, FeatureUse, ModelUse } from './people.ts';
@@ -23,7 +23,13 @@ export interface BegunCall {
   feature: FeatureUse;
   model: ModelUse;
   tag: string;
-  usage: { inputTokens: number; cachedInputTokens: number; responseTokens: number; reasoningTokens: number; searches: number };
+  usage: {
+    inputTokens: number;
+    cachedInputTokens: number;
+    responseTokens: number;
+    reasoningTokens: number;
+    searches: number;
+  };
   /** Prompt tokens before compression; `null` where there was none. */
   originalTokens: number | null;
   error: { code: string; message: string } | null;
@@ -55,7 +61,12 @@ export function eventsOf(customer: DemoCustomer, untilMs: number): DemoEvent[] {
   for (const credit of customer.credits)
     events.push({ kind: 'credit', atMs: startOf(untilMs) - credit.daysAgo * DAY_MS + 9 * HOUR_MS, credit });
   const { upgrade } = customer;
-  if (upgrade) events.push({ kind: 'upgrade', atMs: startOf(untilMs) - upgrade.daysAgo * DAY_MS + 10 * HOUR_MS, planId: upgrade.planId });
+  if (upgrade)
+    events.push({
+      kind: 'upgrade',
+      atMs: startOf(untilMs) - upgrade.daysAgo * DAY_MS + 10 * HOUR_MS,
+      planId: upgrade.planId,
+    });
   return events.filter(({ atMs }) => atMs < untilMs).toSorted((one, other) => one.atMs - other.atMs);
 }
 
@@ -73,7 +84,13 @@ function callsOf(customer: DemoCustomer, startMs: number, daysAgo: number, rando
   return [...calls, ...Array.from({ length: more }, () => callOf(customer, startMs, daysAgo, feature, random))];
 }
 
-function callOf(customer: DemoCustomer, startMs: number, daysAgo: number, feature: FeatureUse, random: Random): BegunCall {
+function callOf(
+  customer: DemoCustomer,
+  startMs: number,
+  daysAgo: number,
+  feature: FeatureUse,
+  random: Random,
+): BegunCall {
   const model = weightedFrom(customer.models, random);
   const atMs = startMs + timeOfDay(customer.busiestHour, random);
   const inputTokens = spread(feature.inputTokens, random);
@@ -100,7 +117,8 @@ function callOf(customer: DemoCustomer, startMs: number, daysAgo: number, featur
     model,
     tag: random() < 0.7 ? 'web' : 'api',
     usage,
-    originalTokens: !failed && random() < feature.compressedShare ? Math.round(inputTokens * (1.1 + 0.3 * random())) : null,
+    originalTokens:
+      !failed && random() < feature.compressedShare ? Math.round(inputTokens * (1.1 + 0.3 * random())) : null,
     error: failed ? ((isDown ? ERRORS[1] : ERRORS[Math.floor(random() * ERRORS.length)]) ?? null) : null,
     forgotten: random() < FORGOTTEN_SHARE,
   };

@@ -1,7 +1,7 @@
 /**
- * The Worker that writes the demo's history: the service's own classes, but for a customer's object that runs its commands
- * at the times that it is given. It is bundled and run on this machine alone, while the real Worker is not; nothing that is
- * deployed has this entry point, and no request of the service can set a clock.
+ * The Worker that writes the demo's history: the service's own classes, but for a customer's object that runs its
+ * commands at the times that it is given. It is bundled and run on this machine alone, while the real Worker is not;
+ * nothing that is deployed has this entry point, and no request of the service can set a clock.
  *
  * The commands, the storage and the outbox are the real ones, so the object is the truth and D1 follows, as ever.
  */
@@ -82,7 +82,8 @@ export class Customer extends DurableObject<Env> {
 /** `POST /{organizationId}` with the operator's token: tells the history of every demo customer that has none yet. */
 export default {
   async fetch(request, env) {
-    const isOperator = env.OPERATOR_TOKEN !== undefined && request.headers.get('Authorization') === `Bearer ${env.OPERATOR_TOKEN}`;
+    const isOperator =
+      env.OPERATOR_TOKEN !== undefined && request.headers.get('Authorization') === `Bearer ${env.OPERATOR_TOKEN}`;
     if (request.method !== 'POST' || !isOperator) return new Response(null, { status: 404 });
     const organizationId = new URL(request.url).pathname.slice(1);
     const untilMs = Date.now();
@@ -106,11 +107,18 @@ async function surroundingsOf(env: Env, organizationId: string): Promise<Surroun
 }
 
 /** The calls that were told; `null` where there was nothing to tell, or a customer of that name is somebody else's. */
-async function tellOnce(env: Env, surroundings: Surroundings, customer: DemoCustomer, untilMs: number): Promise<number | null> {
+async function tellOnce(
+  env: Env,
+  surroundings: Surroundings,
+  customer: DemoCustomer,
+  untilMs: number,
+): Promise<number | null> {
   const { organizationId } = surroundings;
   const mark = markOf(organizationId, customer.customerId);
   const state = await env.KV.get(mark);
-  const object = (env.CUSTOMERS as unknown as DurableObjectNamespace<Customer>).getByName(`${organizationId}:${customer.customerId}`);
+  const object = (env.CUSTOMERS as unknown as DurableObjectNamespace<Customer>).getByName(
+    `${organizationId}:${customer.customerId}`,
+  );
   if (state === 'written' || (state === null && (await object.isSeen()))) return null;
   if (state === 'writing') {
     await object.forget();

@@ -46,7 +46,13 @@ export interface DemoCustomer {
   spike?: { daysAgo: number; factor: number; feature: string };
   /** One day on which a vendor was down. */
   outage?: { daysAgo: number; provider: string };
-  credits: readonly { daysAgo: number; kind: 'USD' | MeterSlot; amount: number; reference: string; expiresInDays?: number }[];
+  credits: readonly {
+    daysAgo: number;
+    kind: 'USD' | MeterSlot;
+    amount: number;
+    reference: string;
+    expiresInDays?: number;
+  }[];
   meters: readonly { slot: MeterSlot; perDay: number; amount: number; feature: string }[];
   upgrade?: { daysAgo: number; planId: 'pro' | 'scale' };
 }

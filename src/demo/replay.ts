@@ -1,6 +1,6 @@
 /**
- * A history told to a customer's object: each event is a real command at its own time, and each night does what an alarm
- * would have done: housekeeping, settlement, delivery to D1.
+ * A history told to a customer's object: each event is a real command at its own time, and each night does what an
+ * alarm would have done: housekeeping, settlement, delivery to D1.
  */
 import * as calls from '../../durable-objects/customer/commands/calls.ts';
 import type { Context } from '../../durable-objects/customer/commands/context.ts';
@@ -102,7 +102,13 @@ function tell(stage: Stage, customer: DemoCustomer, event: DemoEvent): void {
       break;
     }
     case 'upgrade':
-      must(subscription.switchPlan(context, { ...unkeyed, target: planOf(stage, event.planId), strategy: 'IMMEDIATE_PRORATED' }));
+      must(
+        subscription.switchPlan(context, {
+          ...unkeyed,
+          target: planOf(stage, event.planId),
+          strategy: 'IMMEDIATE_PRORATED',
+        }),
+      );
   }
 }
 

@@ -80,8 +80,8 @@ export function openAccount(input: NewAccount, nowMs: number): Account {
 /**
  * Starts the period that contains `nowMs` where the account is still in an earlier one: nothing consumed, the
  * reservations of open calls kept. A pending plan change applies at the first boundary that was missed, and where the
- * interval is another one from then on, that boundary is the anchor of a new cycle. Returns the same object when nothing
- * is due.
+ * interval is another one from then on, that boundary is the anchor of a new cycle. Returns the same object when
+ * nothing is due.
  */
 export function replenishDue(account: Account, nowMs: number): Account {
   const { subscription } = account;
@@ -144,7 +144,11 @@ export function migratePlan(account: Account, newest: PlanVersion, when: 'NOW' |
 function startPeriod(account: Account, plan: PlanVersion, cycle: Subscription['cycle'], nowMs: number): Account {
   const { startMs, endMs } = periodAt(cycle.anchorMs, cycle.replenish, nowMs);
   const change = { plan, cycle, lastReplenishedAtMs: startMs, nextReplenishAtMs: endMs, pending: null };
-  return { ...changeSubscription(account, change), meters: { consumed: {}, reserved: account.meters.reserved }, slots: {} };
+  return {
+    ...changeSubscription(account, change),
+    meters: { consumed: {}, reserved: account.meters.reserved },
+    slots: {},
+  };
 }
 
 function sameInterval(a: Replenish, b: Replenish): boolean {

@@ -65,7 +65,9 @@ export interface BeginRequest {
   requested: Partial<Entitlements>;
   holdUsd?: number | undefined;
   pricingMode: PricingMode;
-  /** The tiers of the models that are going to run, where that is known: the call is admitted for one of these alone. */
+  /**
+   * The tiers of the models that are going to run, where that is known: the call is admitted for one of these alone.
+   */
   runsOn?: Tier[] | undefined;
   /** What the request itself makes the vendor able to do: the call is admitted only where all of these are allowed. */
   needs?: Capability[] | undefined;
@@ -153,14 +155,29 @@ export interface Begun {
   account: Account;
   call: Call;
   decision: EntitlementDecision;
-  /** The output tokens that were reserved for the caller to stay within; `null` where the plan, or a tier on credit, reserves none. */
+  /**
+   * The output tokens that were reserved for the caller to stay within; `null` where the plan, or a tier on credit,
+   * reserves none.
+   */
   maxResponseTokens: number | null;
 }
 
-export function beginCall(account: Account, callId: string, request: BeginRequest, deadlineAtMs: number, nowMs: number): Begun {
+export function beginCall(
+  account: Account,
+  callId: string,
+  request: BeginRequest,
+  deadlineAtMs: number,
+  nowMs: number,
+): Begun {
   const { plan, usagePlanVersionId } = account.subscription.plan;
   const heldNanoUsd = nanoFromUsd(request.holdUsd ?? 0);
-  const decision = decideEntitlements(plan, account.meters, request.requested, isCanceled(account), creditLeft(account, heldNanoUsd));
+  const decision = decideEntitlements(
+    plan,
+    account.meters,
+    request.requested,
+    isCanceled(account),
+    creditLeft(account, heldNanoUsd),
+  );
   const { suggestedModelTier } = decision.hints;
   const { markupPercent } = plan.payg;
   const tiers = allowedTiers(decision.allowed).filter((tier) => request.runsOn?.includes(tier) ?? true);
@@ -190,7 +207,9 @@ export function beginCall(account: Account, callId: string, request: BeginReques
     revision,
   };
   const maxResponseTokens =
-    plan.reserveOutputTokens === null || suggestedModelTier === 'none' ? null : (reserved[`${suggestedModelTier}Tokens`] ?? null);
+    plan.reserveOutputTokens === null || suggestedModelTier === 'none'
+      ? null
+      : (reserved[`${suggestedModelTier}Tokens`] ?? null);
   const wallet = credit ? hold(account.wallet, heldNanoUsd) : account.wallet;
   return { account: { ...account, meters, wallet, revision }, call, decision, maxResponseTokens };
 }
@@ -244,7 +263,8 @@ export function endCall(
   const calls = countsAsCall(call, request) ? 1 : 0;
   const consumed = consumption(request, tier, calls, terms !== null);
   // What failed before it used anything, and has no price, leaves nothing that could be charged.
-  const charge = terms && (calls > 0 || price.status === 'FINAL') ? chargeFor(chargeId, price, terms.markupPercent) : null;
+  const charge =
+    terms && (calls > 0 || price.status === 'FINAL') ? chargeFor(chargeId, price, terms.markupPercent) : null;
   const compression = compressionAtEnd(call, request, { price, pricingMode }, nowMs);
   const revision = account.revision + 1;
   const ended: Call = {
@@ -297,7 +317,10 @@ export function recordCompression(
   bySession = false,
 ): { account: Account; call: Call; compression: StoredCompression } {
   const revision = account.revision + 1;
-  const compression: StoredCompression = { ...storeCompression(counts, call.outcome, nowMs), ...(bySession && { bySession }) };
+  const compression: StoredCompression = {
+    ...storeCompression(counts, call.outcome, nowMs),
+    ...(bySession && { bySession }),
+  };
   return { account: { ...account, revision }, call: { ...call, compression, revision }, compression };
 }
 
@@ -308,7 +331,12 @@ export function excessiveOfSession(call: Call, counts: CompressionCounts): Exces
 }
 
 /** What the end reports of compression, else what was recorded before; either way at the price that is known now. */
-function compressionAtEnd(call: Call, request: EndRequest, priced: Priced, nowMs: number): StoredCompression | undefined {
+function compressionAtEnd(
+  call: Call,
+  request: EndRequest,
+  priced: Priced,
+  nowMs: number,
+): StoredCompression | undefined {
   if (request.promptCompression) return storeCompression(request.promptCompression, priced, nowMs);
   const { compression } = call;
   if (!compression?.bySession) return compression && storeCompression(compression, priced, compression.recordedAtMs);
@@ -324,7 +352,8 @@ function storeCompression(counts: CompressionCounts, priced: Priced | null, reco
 }
 
 function inputRateOf({ price, pricingMode }: Priced): InputRate | null {
-  const line = price.status === 'FINAL' ? price.breakdown.lines.find(({ component }) => component === 'input') : undefined;
+  const line =
+    price.status === 'FINAL' ? price.breakdown.lines.find(({ component }) => component === 'input') : undefined;
   return line ? { nanoUsdPerMillion: BigInt(line.rateNanoUsdPerMillion), mode: pricingMode } : null;
 }
 
@@ -338,7 +367,12 @@ export function refuseCall(account: Account, call: Call, nowMs: number): { accou
 }
 
 /** Ends a call without an outcome; what it held is free. */
-function giveUp(account: Account, call: Call, status: CallStatus, finishedAtMs: number): { account: Account; call: Call } {
+function giveUp(
+  account: Account,
+  call: Call,
+  status: CallStatus,
+  finishedAtMs: number,
+): { account: Account; call: Call } {
   const revision = account.revision + 1;
   return {
     account: { ...holdLess(account, heldBy(call)), revision },
@@ -388,7 +422,8 @@ function billedTier(call: Call, request: EndRequest, price: ResolvedPrice): Tier
 /** A failed call that used nothing is no call, and neither is one for a capability alone. */
 function countsAsCall(call: Call, { usage, modelUsed, error }: EndRequest): boolean {
   const used = Object.values(usage).some((quantity) => quantity > 0);
-  const modelRan = call.suggestedTier !== 'none' || modelUsed !== undefined || usage.inputTokens > 0 || usage.responseTokens > 0;
+  const modelRan =
+    call.suggestedTier !== 'none' || modelUsed !== undefined || usage.inputTokens > 0 || usage.responseTokens > 0;
   return modelRan && (used || !error);
 }
 

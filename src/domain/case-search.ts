@@ -1,16 +1,19 @@
 /**
- * Search for the beginning of a text, whatever the case: the form in which a text is kept for it, and the range of those forms
- * that begin alike. Texts are ordered by code points, as SQLite orders them.
+ * Search for the beginning of a text, whatever the case: the form in which a text is kept for it, and the range of
+ * those forms that begin alike. Texts are ordered by code points, as SQLite orders them.
  */
 
-/** The form of a text that is kept. Each character is lowered by itself, so that the beginning of a text is that of its form. */
+/**
+ * The form of a text that is kept. Each character is lowered by itself, so that the beginning of a text is that of its
+ * form.
+ */
 export function lowerCase(text: string): string {
   return Array.from(text, (character) => character.toLowerCase()).join('');
 }
 
 /**
- * Forms to look for. A text that was kept by SQLite, which knows no case but that of ASCII, has the other letters as they were
- * written: such letters are found as they are written too.
+ * Forms to look for. A text that was kept by SQLite, which knows no case but that of ASCII, has the other letters as
+ * they were written: such letters are found as they are written too.
  */
 export function soughtForms(search: string): string[] {
   return [...new Set([lowerCase(search), search.replace(/[A-Z]+/g, (letters) => letters.toLowerCase())])];

@@ -1,16 +1,22 @@
 /**
- * How the commands that come in numbers cross from the Worker to a customer's object: as JSON, because a text costs less on
- * its way than the object that it stands for. The rates of a price, which no number of JSON can hold, are decimal strings.
+ * How the commands that come in numbers cross from the Worker to a customer's object: as JSON, because a text costs
+ * less on its way than the object that it stands for. The rates of a price, which no number of JSON can hold, are
+ * decimal strings.
  */
 import type { NanoUsd } from './money.ts';
 import type { RateCard, ResolvedPrice } from './pricing.ts';
 
 type SentRates = Record<string, string | undefined>;
-type SentCard = Omit<RateCard, 'rates' | 'tiers'> & { rates: SentRates; tiers: { inputTokensAbove: number; rates: SentRates }[] };
+type SentCard = Omit<RateCard, 'rates' | 'tiers'> & {
+  rates: SentRates;
+  tiers: { inputTokensAbove: number; rates: SentRates }[];
+};
 type SentPrice = Exclude<ResolvedPrice, { available: true }> | { available: true; card: SentCard };
 
 export function sendCommand<Command extends object>(command: Command): string {
-  return JSON.stringify('price' in command ? { ...command, price: sendPrice(command.price as ResolvedPrice) } : command);
+  return JSON.stringify(
+    'price' in command ? { ...command, price: sendPrice(command.price as ResolvedPrice) } : command,
+  );
 }
 
 export function receiveCommand<Command extends object>(text: string): Command {
@@ -33,7 +39,9 @@ function receivePrice(price: SentPrice): ResolvedPrice {
 }
 
 function sendRates(rates: object): SentRates {
-  return Object.fromEntries(Object.entries(rates as Record<string, NanoUsd | undefined>).map(([name, rate]) => [name, rate?.toString()]));
+  return Object.fromEntries(
+    Object.entries(rates as Record<string, NanoUsd | undefined>).map(([name, rate]) => [name, rate?.toString()]),
+  );
 }
 
 function receiveRates(sent: SentRates): RateCard['rates'] {

@@ -21,7 +21,9 @@ export interface CompressionSavings extends CompressionCounts {
   inputCostAvoidedNanoUsd: NanoUsd | null;
 }
 
-/** What a browser's session may report before the call's end says how long the prompt was: longer than almost any is. */
+/**
+ * What a browser's session may report before the call's end says how long the prompt was: longer than almost any is.
+ */
 export const SESSION_TOKENS_MAX = 1_000_000;
 
 /** A count that a session reported too high. */
@@ -31,10 +33,14 @@ export interface ExcessiveCount {
 }
 
 /**
- * The count of a session that is too high, or `null`. Before the end (`inputTokens` is `null`) neither may exceed a constant.
- * Afterwards the call's own input bounds them: the compressed prompt was a part of it, and no more than its length was saved.
+ * The count of a session that is too high, or `null`. Before the end (`inputTokens` is `null`) neither may exceed a
+ * constant. Afterwards the call's own input bounds them: the compressed prompt was a part of it, and no more than its
+ * length was saved.
  */
-export function excessiveCount({ originalTokens, compressedTokens }: CompressionCounts, inputTokens: number | null): ExcessiveCount | null {
+export function excessiveCount(
+  { originalTokens, compressedTokens }: CompressionCounts,
+  inputTokens: number | null,
+): ExcessiveCount | null {
   const compressedMax = inputTokens ?? SESSION_TOKENS_MAX;
   if (compressedTokens > compressedMax) return { field: 'compressedTokens', max: compressedMax };
   const originalMax = inputTokens === null ? SESSION_TOKENS_MAX : compressedTokens + inputTokens;
@@ -44,7 +50,11 @@ export function excessiveCount({ originalTokens, compressedTokens }: Compression
 /** The counts of a session within the bound of an ended call: what is too much is cut. */
 export function boundedCounts(counts: CompressionCounts, inputTokens: number): CompressionCounts {
   const compressedTokens = Math.min(counts.compressedTokens, inputTokens);
-  return { ...counts, compressedTokens, originalTokens: Math.min(counts.originalTokens, compressedTokens + inputTokens) };
+  return {
+    ...counts,
+    compressedTokens,
+    originalTokens: Math.min(counts.originalTokens, compressedTokens + inputTokens),
+  };
 }
 
 /** The rate at which a call pays for its input, in its mode. */

@@ -2,9 +2,9 @@
  * Increments of the custom meters: what pays for each unit, and what the units beyond the allowance cost.
  *
  * Units are taken from the included allocation first, then from purchased credits of the slot, then they are overage on
- * the USD balance, where the meter's funding allows it; what is left is recorded, unfunded. The price of overage is fixed
- * here. It follows the tier progress of the period, and is rounded on the running total of a tier, so that many small
- * increments cost to the nano-USD what one large one does.
+ * the USD balance, where the meter's funding allows it; what is left is recorded, unfunded. The price of overage is
+ * fixed here. It follows the tier progress of the period, and is rounded on the running total of a tier, so that many
+ * small increments cost to the nano-USD what one large one does.
  */
 import type { Account } from './account.ts';
 import { type Charge, newCharge, pendingAmount } from './charge.ts';
@@ -84,20 +84,29 @@ export function incrementMeter(
   if (!meter?.enabled) return null;
 
   const before: SlotUsage = account.slots?.[slot] ?? { usage: '0', overage: '0' };
-  const funding = meter.unlimited ? { included: 0, credits: 0, overage: 0, unfunded: 0 } : fund(account, meter, slot, amount);
+  const funding = meter.unlimited
+    ? { included: 0, credits: 0, overage: 0, unfunded: 0 }
+    : fund(account, meter, slot, amount);
   const overageBefore = BigInt(before.overage);
   const overageAfter = overageBefore + BigInt(funding.overage);
   const priced = priceOverage(tiersOf(meter), overageBefore, overageAfter);
   const charge = funding.overage > 0 ? newCharge(ids.chargeId, priced.totalNanoUsd, null) : null;
-  const after: SlotUsage = { usage: (BigInt(before.usage) + BigInt(amount)).toString(), overage: overageAfter.toString() };
+  const after: SlotUsage = {
+    usage: (BigInt(before.usage) + BigInt(amount)).toString(),
+    overage: overageAfter.toString(),
+  };
 
   const revision = account.revision + 1;
-  const paid = funding.credits > 0 ? spend(account.wallet, slot, BigInt(funding.credits), ids.eventId, nowMs) : account.wallet;
+  const paid =
+    funding.credits > 0 ? spend(account.wallet, slot, BigInt(funding.credits), ids.eventId, nowMs) : account.wallet;
   return {
     account: {
       ...account,
       revision,
-      meters: { ...account.meters, consumed: addQuantities(account.meters.consumed, { [SLOT_METERS[slot]]: funding.included }) },
+      meters: {
+        ...account.meters,
+        consumed: addQuantities(account.meters.consumed, { [SLOT_METERS[slot]]: funding.included }),
+      },
       slots: { ...account.slots, [slot]: after },
       wallet: promise(paid, pendingAmount(charge)),
     },
@@ -127,7 +136,8 @@ function fund(account: Account, meter: CustomMeter, slot: MeterSlot, amount: num
   const purchased = meter.funding.credits ? Number(balanceOf(account.wallet, slot)) : 0;
   const credits = Math.min(amount - included, purchased);
   const left = amount - included - credits;
-  const onBalance = meter.funding.payg && plan.payg.enabled && meter.overage !== undefined && availableUsd(account.wallet) > 0n;
+  const onBalance =
+    meter.funding.payg && plan.payg.enabled && meter.overage !== undefined && availableUsd(account.wallet) > 0n;
   return { included, credits, overage: onBalance ? left : 0, unfunded: onBalance ? 0 : left };
 }
 

@@ -20,7 +20,9 @@ export function parseUsd(text: string): NanoUsd | null {
   return BigInt(whole) * NANO_PER_USD + BigInt(fraction.padEnd(NANO_DIGITS, '0'));
 }
 
-/** Reads a JSON number of USD; digits beyond the ninth decimal are rounded away. Throws on a negative or non-finite one. */
+/**
+ * Reads a JSON number of USD; digits beyond the ninth decimal are rounded away. Throws on a negative or non-finite one.
+ */
 export function nanoFromUsd(usd: number): NanoUsd {
   const nano = parseUsd(usd.toFixed(NANO_DIGITS));
   if (nano === null) throw new RangeError(`not an amount of USD: ${usd}`);
@@ -41,7 +43,10 @@ export function usdFromNano(nano: NanoUsd): number {
   return Number(formatUsd(nano));
 }
 
-/** The part of an amount that a sum in a database takes in each of its two columns, as text: whole dollars, what remains in nano-USD. */
+/**
+ * The part of an amount that a sum in a database takes in each of its two columns, as text: whole dollars, what remains
+ * in nano-USD.
+ */
 export function partsOfNano(nano: NanoUsd): { usd: string; restNanoUsd: string } {
   return { usd: (nano / NANO_PER_USD).toString(), restNanoUsd: (nano % NANO_PER_USD).toString() };
 }

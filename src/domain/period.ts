@@ -29,7 +29,9 @@ const MONTH_MS = 30.436875 * 24 * HOUR_MS;
 export function boundary(anchorMs: number, replenish: NonNullable<Replenish>, index: number): number {
   const { every, unit } = replenish;
   const atMs =
-    unit === 'MONTH' || unit === 'YEAR' ? addMonths(anchorMs, index * every * MONTHS[unit]) : anchorMs + index * every * FIXED_MS[unit];
+    unit === 'MONTH' || unit === 'YEAR'
+      ? addMonths(anchorMs, index * every * MONTHS[unit])
+      : anchorMs + index * every * FIXED_MS[unit];
   return Math.min(atMs, NEVER_MS);
 }
 
@@ -39,7 +41,8 @@ export function periodAt(anchorMs: number, replenish: Replenish, nowMs: number):
   let index = Math.max(0, estimateIndex(anchorMs, replenish, nowMs));
   // The estimate is at most one period off, because months differ in length.
   while (index > 0 && boundary(anchorMs, replenish, index) > nowMs) index -= 1;
-  while (boundary(anchorMs, replenish, index + 1) <= nowMs && boundary(anchorMs, replenish, index + 1) < NEVER_MS) index += 1;
+  while (boundary(anchorMs, replenish, index + 1) <= nowMs && boundary(anchorMs, replenish, index + 1) < NEVER_MS)
+    index += 1;
   return { index, startMs: boundary(anchorMs, replenish, index), endMs: boundary(anchorMs, replenish, index + 1) };
 }
 

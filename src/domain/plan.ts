@@ -15,7 +15,10 @@ export interface CustomMeter {
   included: number;
   unlimited: boolean;
   funding: { credits: boolean; payg: boolean };
-  overage?: { model: 'SINGLE'; priceUsd: string; per: string } | { model: 'GRADUATED'; tiers: OverageTier[] } | undefined;
+  overage?:
+    | { model: 'SINGLE'; priceUsd: string; per: string }
+    | { model: 'GRADUATED'; tiers: OverageTier[] }
+    | undefined;
 }
 
 export interface OverageTier {

@@ -39,7 +39,9 @@ export type PricingUnavailableReason =
   | 'USAGE_IMPLAUSIBLE';
 
 /** What the catalog says of the model that a call reported. */
-export type ResolvedPrice = { available: true; card: RateCard } | { available: false; reason: PricingUnavailableReason };
+export type ResolvedPrice =
+  | { available: true; card: RateCard }
+  | { available: false; reason: PricingUnavailableReason };
 
 export interface Usage {
   /** All prompt tokens, cache reads and writes included. */
@@ -186,7 +188,9 @@ function selectTier(card: RateCard, inputTokens: number): SelectedTier {
   }
   const base = card.rates;
   const scaled = tier.rates.cacheWrite === undefined && base.cacheWrite !== undefined && base.input > 0n;
-  const rates = scaled ? { ...tier.rates, cacheWrite: divideHalfUp((base.cacheWrite ?? 0n) * tier.rates.input, base.input) } : tier.rates;
+  const rates = scaled
+    ? { ...tier.rates, cacheWrite: divideHalfUp((base.cacheWrite ?? 0n) * tier.rates.input, base.input) }
+    : tier.rates;
   return {
     name: `input_above_${tier.inputTokensAbove}`,
     reason: `INPUT_TOKENS_ABOVE_${tier.inputTokensAbove}`,

@@ -19,7 +19,9 @@ export function subtractQuantity(a: number, b: number): number {
 
 /** The quantity in thousandths, for exact multiplication with a price. */
 export function thousandths(quantity: number): bigint {
-  return Number.isSafeInteger(quantity) ? BigInt(quantity) * BigInt(QUANTITY_SCALE) : BigInt(Math.round(quantity * QUANTITY_SCALE));
+  return Number.isSafeInteger(quantity)
+    ? BigInt(quantity) * BigInt(QUANTITY_SCALE)
+    : BigInt(Math.round(quantity * QUANTITY_SCALE));
 }
 
 function snap(sum: number): number {

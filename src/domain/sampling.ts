@@ -2,7 +2,8 @@
  * Which calls are kept for review: a policy, a call and a fraction in, a decision with its reason out.
  *
  * The fraction comes from the hash of the policy's version and the call's sampling key alone. So whoever evaluates the
- * same policy, the service or a client by itself, decides the same, and a key keeps its decision until the policy changes.
+ * same policy, the service or a client by itself, decides the same, and a key keeps its decision until the policy
+ * changes.
  */
 
 export interface SamplingPolicy {
@@ -48,16 +49,25 @@ export interface SamplingDecision {
 }
 
 /** `fraction` is `fractionOf` the hash of `sampledText`. */
-export function decideSampling(policy: SamplingPolicy, candidate: SamplingCandidate, fraction: number): SamplingDecision {
+export function decideSampling(
+  policy: SamplingPolicy,
+  candidate: SamplingCandidate,
+  fraction: number,
+): SamplingDecision {
   const reason = reasonFor(policy, candidate, fraction);
   return { sample: reason === 'SELECTED', reason };
 }
 
-function reasonFor(policy: SamplingPolicy, { customerId, feature, inputTokens }: SamplingCandidate, fraction: number): SamplingReason {
+function reasonFor(
+  policy: SamplingPolicy,
+  { customerId, feature, inputTokens }: SamplingCandidate,
+  fraction: number,
+): SamplingReason {
   const { features, customers } = policy;
   if (customerId !== undefined && customers.exclude.includes(customerId)) return 'CUSTOMER_EXCLUDED';
   if (feature !== undefined && features.exclude.includes(feature)) return 'FEATURE_EXCLUDED';
-  if (features.include.length > 0 && (feature === undefined || !features.include.includes(feature))) return 'FEATURE_NOT_INCLUDED';
+  if (features.include.length > 0 && (feature === undefined || !features.include.includes(feature)))
+    return 'FEATURE_NOT_INCLUDED';
   if (inputTokens < policy.minInputTokens) return 'BELOW_MIN_INPUT_TOKENS';
   return fraction < policy.rate ? 'SELECTED' : 'NOT_SELECTED';
 }
@@ -83,6 +93,9 @@ export function decisionIdOf(sha256Hex: string): string {
 const CHARACTERS_PER_TOKEN = 4;
 
 /** Tokens as counted, else four characters to one, rounded up; a call that tells neither has none. */
-export function candidateTokens(counts: { inputTokens?: number | undefined; inputCharacters?: number | undefined }): number {
+export function candidateTokens(counts: {
+  inputTokens?: number | undefined;
+  inputCharacters?: number | undefined;
+}): number {
   return counts.inputTokens ?? Math.ceil((counts.inputCharacters ?? 0) / CHARACTERS_PER_TOKEN);
 }

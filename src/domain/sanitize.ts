@@ -41,7 +41,9 @@ export function sanitizeErrorMessage(message: string): string {
   return clean.replace(/\s+/g, ' ').trim().slice(0, ERROR_MESSAGE_LENGTH_MAX) || '[empty]';
 }
 
-/** Without everything from the first tag on, and from the first brace to the last, or to the end where a body was cut. */
+/**
+ * Without everything from the first tag on, and from the first brace to the last, or to the end where a body was cut.
+ */
 function withoutBody(text: string, cut: boolean): string {
   const plain = text.replace(/<[a-z!?/][\s\S]*/i, '[body]');
   const from = plain.indexOf('{');

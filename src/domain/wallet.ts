@@ -3,7 +3,8 @@
  *
  * A wallet is a value: each function returns the next one. Credits are spent soonest expiry first, then oldest first.
  * USD may be overdrawn by what was promised before the balance ran out; the next credit repays it. Every change of a
- * balance makes an entry, and the entries of a unit sum to its balance. Amounts are decimal strings: nano-USD, or units.
+ * balance makes an entry, and the entries of a unit sum to its balance. Amounts are decimal strings: nano-USD, or
+ * units.
  */
 import type { NanoUsd } from './money.ts';
 import type { MeterSlot } from './plan.ts';
@@ -58,7 +59,10 @@ export const LIVE_CREDITS_MAX = 100;
 
 /** Credits less what is overdrawn, which USD alone can be. */
 export function balanceOf(wallet: Wallet, unit: CreditUnit): bigint {
-  const credit = wallet.credits.reduce((sum, { unit: of, remaining }) => (of === unit ? sum + BigInt(remaining) : sum), 0n);
+  const credit = wallet.credits.reduce(
+    (sum, { unit: of, remaining }) => (of === unit ? sum + BigInt(remaining) : sum),
+    0n,
+  );
   return unit === 'USD' ? credit - BigInt(wallet.overdraft) : credit;
 }
 
@@ -74,13 +78,17 @@ export function grantCredit(wallet: Wallet, credit: Credit): Wallet {
   const repaid = credit.unit !== 'USD' ? 0n : overdraft < granted ? overdraft : granted;
   const remaining = granted - repaid;
   const credits =
-    remaining === 0n ? wallet.credits : [...wallet.credits, { ...credit, remaining: remaining.toString() }].sort(bySpendingOrder);
+    remaining === 0n
+      ? wallet.credits
+      : [...wallet.credits, { ...credit, remaining: remaining.toString() }].sort(bySpendingOrder);
   const next = { ...wallet, credits, overdraft: (overdraft - repaid).toString() };
   const { creditId, unit, reference, grantedAtMs: atMs } = credit;
   return record(wallet, next, [{ atMs, unit, cause: 'GRANT', amount: granted, creditId, reference }]);
 }
 
-/** Takes `amount` of a unit. Beyond the credits, USD is overdrawn; of any other unit only what is there can be taken. */
+/**
+ * Takes `amount` of a unit. Beyond the credits, USD is overdrawn; of any other unit only what is there can be taken.
+ */
 export function spend(wallet: Wallet, unit: CreditUnit, amount: bigint, reference: string, nowMs: number): Wallet {
   let left = amount;
   const credits: Credit[] = [];
@@ -91,7 +99,8 @@ export function spend(wallet: Wallet, unit: CreditUnit, amount: bigint, referenc
     const taken = credit.unit !== unit ? 0n : left < remaining ? left : remaining;
     left -= taken;
     if (taken > 0n) changes.push({ ...change, amount: -taken, creditId: credit.creditId });
-    if (taken < remaining) credits.push(taken === 0n ? credit : { ...credit, remaining: (remaining - taken).toString() });
+    if (taken < remaining)
+      credits.push(taken === 0n ? credit : { ...credit, remaining: (remaining - taken).toString() });
   }
   if (left > 0n && unit !== 'USD') throw new RangeError(`${unit} has ${amount - left} units, not ${amount}`);
   if (left > 0n) changes.push({ ...change, amount: -left, creditId: null });

@@ -1,8 +1,8 @@
 /**
  * What a request to a model must be allowed beside its tier: what it can do besides text, and models without a price.
  *
- * Sessions use models with a price alone. For keys, only credit does not pay for a model without one: the customer's object
- * decides that, because it alone knows what pays. An organization may allow both.
+ * Sessions use models with a price alone. For keys, only credit does not pay for a model without one: the customer's
+ * object decides that, because it alone knows what pays. An organization may allow both.
  */
 import type { UnpricedTiers } from '../../durable-objects/customer/protocol.ts';
 import type { Capability } from '../domain/entitlements.ts';
@@ -18,7 +18,10 @@ export function capabilitiesOf(body: ModelRequest, attempts: readonly Attempt[])
 }
 
 /** The refusal of a session's request that names a model without a price; `null` where there is none. */
-export function refuseUnpriced({ allowUnpricedModels }: OrganizationConfig, attempts: readonly Attempt[]): Failure | null {
+export function refuseUnpriced(
+  { allowUnpricedModels }: OrganizationConfig,
+  attempts: readonly Attempt[],
+): Failure | null {
   const unpriced = allowUnpricedModels ? undefined : attempts.find(({ priced }) => !priced);
   if (!unpriced) return null;
   const message = `the model ${JSON.stringify(unpriced.modelKey)} has no price, and a session may use only models with a price`;
@@ -26,7 +29,10 @@ export function refuseUnpriced({ allowUnpricedModels }: OrganizationConfig, atte
 }
 
 /** The tiers for which credit must not pay. */
-export function unpricedTiers({ allowUnpricedModels }: OrganizationConfig, attempts: readonly Attempt[]): UnpricedTiers {
+export function unpricedTiers(
+  { allowUnpricedModels }: OrganizationConfig,
+  attempts: readonly Attempt[],
+): UnpricedTiers {
   const unpriced = allowUnpricedModels ? [] : attempts.filter(({ priced }) => !priced);
   return Object.fromEntries(unpriced.map(({ tier, modelKey }) => [tier, modelKey]));
 }

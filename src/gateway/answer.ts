@@ -30,7 +30,12 @@ export interface Failure {
 /** When it is not known how long to wait. */
 const RETRY_AFTER_SECONDS = 1;
 /** Sent again, the request would meet the same refusal. */
-const FINAL = new Set<ErrorCode>(['CALL_ALREADY_FINALIZED', 'CONFLICT', 'IDEMPOTENCY_KEY_CONFLICT', 'MODEL_NOT_PRICED']);
+const FINAL = new Set<ErrorCode>([
+  'CALL_ALREADY_FINALIZED',
+  'CONFLICT',
+  'IDEMPOTENCY_KEY_CONFLICT',
+  'MODEL_NOT_PRICED',
+]);
 
 export function failureAnswer(failure: Failure, headers: Record<string, string> = {}): GatewayAnswer {
   const { status, code, message, param = null, requiredScope, retry } = failure;
@@ -45,7 +50,13 @@ export function failureAnswer(failure: Failure, headers: Record<string, string> 
       ...headers,
     },
     body: JSON.stringify({
-      error: { message, type: failure.type ?? typeOf(status), code, param, ...(requiredScope !== undefined && { requiredScope }) },
+      error: {
+        message,
+        type: failure.type ?? typeOf(status),
+        code,
+        param,
+        ...(requiredScope !== undefined && { requiredScope }),
+      },
     }),
   };
 }
@@ -73,14 +84,19 @@ export function unauthenticatedAnswer(refusal: Refusal): GatewayAnswer {
 
 /** The customer's plan does not allow it: not a rate limit, so not to be sent again. */
 export function deniedAnswer(message: string, headers: Record<string, string> = {}): GatewayAnswer {
-  return failureAnswer({ status: 403, type: 'insufficient_quota', code: 'ENTITLEMENT_DENIED', message, retry: false }, headers);
+  return failureAnswer(
+    { status: 403, type: 'insufficient_quota', code: 'ENTITLEMENT_DENIED', message, retry: false },
+    headers,
+  );
 }
 
 /** What was thrown: storage that is away for the moment, or a fault of ours. */
 export function brokenAnswer(error: unknown): GatewayAnswer {
   const reason = unavailableReason(error);
   if (reason !== null) return refusalAnswer(refuse('SERVICE_UNAVAILABLE', reason).refusal);
-  return refusalAnswer(refuse('INTERNAL_ERROR', 'something went wrong on our side; the request may be sent again').refusal);
+  return refusalAnswer(
+    refuse('INTERNAL_ERROR', 'something went wrong on our side; the request may be sent again').refusal,
+  );
 }
 
 /** OpenAI's word for the kind of an error. */

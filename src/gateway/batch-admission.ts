@@ -1,9 +1,9 @@
 /**
  * May this batch begin? Its lines run at the vendor without us, so they are judged before: every tier that they bill
  * must be allowed, and the calls that are left of a tier, less what other batches hold of them, must cover its lines,
- * unless credit pays for more. What the lines ask for beside text must be allowed too, and each line that can search must
- * find a search left. Credit pays for no model without a price, unless the organization allows it. What the lines used is
- * recorded when they are answered, whatever is left then.
+ * unless credit pays for more. What the lines ask for beside text must be allowed too, and each line that can search
+ * must find a search left. Credit pays for no model without a price, unless the organization allows it. What the lines
+ * used is recorded when they are answered, whatever is left then.
  */
 import type { UnpricedTiers } from '../../durable-objects/customer/protocol.ts';
 import type { Catalog } from '../catalog/model.ts';
@@ -94,12 +94,22 @@ interface PricedModel {
   priced: boolean;
 }
 
-async function pricedModel({ prices }: Caller['organization'], catalog: Catalog, model: string, nowMs: number): Promise<PricedModel> {
+async function pricedModel(
+  { prices }: Caller['organization'],
+  catalog: Catalog,
+  model: string,
+  nowMs: number,
+): Promise<PricedModel> {
   const price = await resolvePrice(catalog, prices, { modelUsed: model, providerUsed: 'openai' }, nowMs);
   return { tier: price.available && isPremiumPrice(price.card) ? 'premium' : 'standard', priced: price.available };
 }
 
-export async function tierOfModel(organization: Caller['organization'], catalog: Catalog, model: string, nowMs: number): Promise<Tier> {
+export async function tierOfModel(
+  organization: Caller['organization'],
+  catalog: Catalog,
+  model: string,
+  nowMs: number,
+): Promise<Tier> {
   return (await pricedModel(organization, catalog, model, nowMs)).tier;
 }
 
@@ -122,7 +132,8 @@ export async function refuseBatch(
   if (ready.data.canceled) return deniedAnswer("the customer's subscription is canceled");
   const capability = capabilityDenied(needs, ready.data.allowed);
   if (capability !== null) return deniedAnswer(capability);
-  const leftOf = (kind: keyof Lines) => Math.max(0, unitsLeft(ready.data, METERS[kind]) - heldByOthers(holds, requestName, kind));
+  const leftOf = (kind: keyof Lines) =>
+    Math.max(0, unitsLeft(ready.data, METERS[kind]) - heldByOthers(holds, requestName, kind));
   for (const tier of TIERS) {
     const lines = wanted[tier] ?? 0;
     if (lines === 0) continue;
@@ -131,13 +142,17 @@ export async function refuseBatch(
     const exhausted = unitsLeft(ready.data, `${tier}Tokens`) === 0;
     const onCredit = (exceeds || exhausted) && (await isOnCredit(caller, begin.customerId, ready.data));
     if (exceeds && !onCredit && ready.data.policy !== 'NONE') {
-      return deniedAnswer(`the batch has ${lines} lines for ${tier} models, and the customer's plan allows ${leftOf(tier)} further calls`);
+      return deniedAnswer(
+        `the batch has ${lines} lines for ${tier} models, and the customer's plan allows ${leftOf(tier)} further calls`,
+      );
     }
     if (onCredit && unpriced[tier] !== undefined) return refusalAnswer(unpricedOnCredit(unpriced[tier]));
   }
   const searching = wanted.search ?? 0;
   if (searching > leftOf('search') && ready.data.policy !== 'NONE') {
-    return deniedAnswer(`${searching} lines of the batch can search, and the customer's plan allows ${leftOf('search')} further searches`);
+    return deniedAnswer(
+      `${searching} lines of the batch can search, and the customer's plan allows ${leftOf('search')} further searches`,
+    );
   }
   return null;
 }
@@ -150,11 +165,17 @@ function unitsLeft({ meters }: CustomerUsageData, name: string): number {
 }
 
 /** Whether credit pays for what goes beyond the allowance: the plan must be pay-as-you-go, and a balance be there. */
-async function isOnCredit({ env, organization }: Caller, customerId: string, { subscription }: CustomerUsageData): Promise<boolean> {
+async function isOnCredit(
+  { env, organization }: Caller,
+  customerId: string,
+  { subscription }: CustomerUsageData,
+): Promise<boolean> {
   const { organizationId } = organization;
   const version = await findPlanVersion(env, organizationId, subscription.usagePlanVersionId);
   if (version?.plan.payg.enabled !== true) return false;
-  return !(await ask(customerByName(env, organizationId, customerId), (customer) => customer.isOutOfCredit(organizationId)));
+  return !(await ask(customerByName(env, organizationId, customerId), (customer) =>
+    customer.isOutOfCredit(organizationId),
+  ));
 }
 
 interface BatchLine {
@@ -169,7 +190,9 @@ function lineOf(text: string): BatchLine | { rule: string } {
   if (!json.ok) return { rule: json.broken === 'syntax' ? 'is no JSON' : JSON_BOUND_RULES[json.broken] };
   const { url, body } = (json.value ?? {}) as { url?: unknown; body?: Record<string, unknown> };
   const model = body?.model;
-  return body && typeof model === 'string' && model !== '' ? { path: String(url), model, body } : { rule: 'names no model' };
+  return body && typeof model === 'string' && model !== ''
+    ? { path: String(url), model, body }
+    : { rule: 'names no model' };
 }
 
 function refused(message: string): GatewayAnswer {

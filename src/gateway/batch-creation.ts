@@ -1,6 +1,6 @@
 /**
- * A batch at the vendor, asked for once. The request's name travels in the batch's metadata, so that a batch whose answer
- * was lost on the way is found again by it.
+ * A batch at the vendor, asked for once. The request's name travels in the batch's metadata, so that a batch whose
+ * answer was lost on the way is found again by it.
  *
  * What is certain is told apart from what is not: only a batch, or an error in the vendor's own words, is an answer.
  */
@@ -45,7 +45,10 @@ export type AskedBatch =
   /** The vendor may have begun, or may yet: the answer says what is known. */
   | { kind: 'in_doubt'; answer: BatchAnswer };
 
-/** Characters of what the vendor is asked, and of an answer that is kept: both are stored as one value, beside whose batch it is. */
+/**
+ * Characters of what the vendor is asked, and of an answer that is kept: both are stored as one value, beside whose
+ * batch it is.
+ */
 export const BATCH_TEXT_LENGTH_MAX = 100_000;
 /** In a batch's metadata at the vendor. */
 const REQUEST_TAG = 'service_request_id';
@@ -77,7 +80,10 @@ export function batchTooLarge(): GatewayAnswer {
 }
 
 export async function askForBatch(vendor: VendorAccess, { body, requestId }: BatchCommand): Promise<AskedBatch> {
-  const result = await vendor.request({ method: 'POST', path: 'batches', contentType: 'application/json', body }, 'text');
+  const result = await vendor.request(
+    { method: 'POST', path: 'batches', contentType: 'application/json', body },
+    'text',
+  );
   const answer = kept(passBack(result, vendor.key, requestId));
   if (result.kind !== 'answer') return { kind: 'in_doubt', answer };
   const said = parsed(result.body);
@@ -88,8 +94,8 @@ export async function askForBatch(vendor: VendorAccess, { body, requestId }: Bat
 }
 
 /**
- * The batch that was asked for under this name, as an answer; `absent` where the vendor shows its batches and this is none
- * of them, `unknown` where it does not show them.
+ * The batch that was asked for under this name, as an answer; `absent` where the vendor shows its batches and this is
+ * none of them, `unknown` where it does not show them.
  */
 export async function findBatch(
   vendor: VendorAccess,
@@ -104,7 +110,10 @@ export async function findBatch(
     for (const shown of list.data) {
       const batch = batchOf(shown);
       if (batch?.requestName !== requestName) continue;
-      return { batchId: batch.id, answer: kept(passBack({ ...result, body: JSON.stringify(shown) }, vendor.key, requestId)) };
+      return {
+        batchId: batch.id,
+        answer: kept(passBack({ ...result, body: JSON.stringify(shown) }, vendor.key, requestId)),
+      };
     }
     const last = batchOf(list.data.at(-1));
     if (list.has_more !== true || !last) break;
@@ -130,10 +139,18 @@ interface BatchList {
 }
 
 function batchOf(value: unknown): BatchAtVendor | null {
-  const { id, status, metadata } = (value ?? {}) as { id?: unknown; status?: unknown; metadata?: Record<string, unknown> | null };
+  const { id, status, metadata } = (value ?? {}) as {
+    id?: unknown;
+    status?: unknown;
+    metadata?: Record<string, unknown> | null;
+  };
   if (typeof id !== 'string' || !VENDOR_ID.test(id)) return null;
   const name = metadata?.[REQUEST_TAG];
-  return { id, status: typeof status === 'string' ? status : undefined, requestName: typeof name === 'string' ? name : null };
+  return {
+    id,
+    status: typeof status === 'string' ? status : undefined,
+    requestName: typeof name === 'string' ? name : null,
+  };
 }
 
 function parsed(text: unknown): unknown {

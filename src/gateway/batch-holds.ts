@@ -1,8 +1,8 @@
 /**
  * What a customer's batches hold of its allowance: the calls that their lines are going to be, until each is recorded.
  *
- * A hold has a deadline, so that one whose batch is forgotten does not stay. Plain data, kept by an object of the customer
- * (`durable-objects/gateway-batch.ts`), which admits one batch after the other.
+ * A hold has a deadline, so that one whose batch is forgotten does not stay. Plain data, kept by an object of the
+ * customer (`durable-objects/gateway-batch.ts`), which admits one batch after the other.
  */
 import type { Tier } from '../domain/entitlements.ts';
 
@@ -28,13 +28,23 @@ export function replaced({ ...holds }: Holds, requestName: string, hold: Holds[s
 
 /** Calls of a tier, or calls that can search, that are held by others than this request. */
 export function heldByOthers(holds: Holds, requestName: string, kind: keyof Lines): number {
-  return Object.entries(holds).reduce((sum, [name, { lines }]) => (name === requestName ? sum : sum + (lines[kind] ?? 0)), 0);
+  return Object.entries(holds).reduce(
+    (sum, [name, { lines }]) => (name === requestName ? sum : sum + (lines[kind] ?? 0)),
+    0,
+  );
 }
 
-/** What is left to hold once so many lines were recorded. Which of them could search is not known: those stay to the end. */
+/**
+ * What is left to hold once so many lines were recorded. Which of them could search is not known: those stay to the
+ * end.
+ */
 export function unrecorded(held: Lines, recorded: Lines): Lines {
   const left = (tier: Tier) => Math.max(0, (held[tier] ?? 0) - (recorded[tier] ?? 0));
-  return { standard: left('standard'), premium: left('premium'), ...(held.search !== undefined && { search: held.search }) };
+  return {
+    standard: left('standard'),
+    premium: left('premium'),
+    ...(held.search !== undefined && { search: held.search }),
+  };
 }
 
 /** When the last of them has expired; `null` where there is none. */

@@ -71,9 +71,9 @@ export async function callerOf(env: Env, organizationId: string, defer: Caller['
 }
 
 /**
- * Asks the vendor, and meters what is answered. `pending` where the batch is not finished, `more` where this run's time or
- * lines were used up. `save` keeps the place, and says whether there still is a batch to be metered. Throws where vendor or
- * objects cannot be reached; what was done stays done.
+ * Asks the vendor, and meters what is answered. `pending` where the batch is not finished, `more` where this run's time
+ * or lines were used up. `save` keeps the place, and says whether there still is a batch to be metered. Throws where
+ * vendor or objects cannot be reached; what was done stays done.
  */
 export async function meterBatch(
   env: Env,
@@ -87,9 +87,20 @@ export async function meterBatch(
   if (!vendor) throw new Error(`there are no credentials for the vendor ${BATCH_VENDOR}`);
   const found = await vendor.request({ method: 'GET', path: `batches/${batch.batchId}` }, 'text');
   if (found.kind !== 'answer' || !found.ok) throw new Error(`the vendor did not show the batch: ${outcomeOf(found)}`);
-  const { status, output_file_id, error_file_id } = JSON.parse(String(found.body)) as Record<string, string | null | undefined>;
+  const { status, output_file_id, error_file_id } = JSON.parse(String(found.body)) as Record<
+    string,
+    string | null | undefined
+  >;
   if (!isTerminal(status ?? undefined)) return 'pending';
-  const run: MeteringRun = { caller, vendor, batch, progress, save, untilMs: Date.now() + RUN_MS_MAX, linesLeft: RUN_LINES_MAX };
+  const run: MeteringRun = {
+    caller,
+    vendor,
+    batch,
+    progress,
+    save,
+    untilMs: Date.now() + RUN_MS_MAX,
+    linesLeft: RUN_LINES_MAX,
+  };
   for (const [name, fileId] of [
     ['output', output_file_id],
     ['error', error_file_id],
@@ -168,7 +179,13 @@ async function meterLine(
   const tier = modelUsed === undefined ? 'standard' : await tierOfModel(organization, catalog, modelUsed, Date.now());
   // What the line is told apart by is its id: its content is the vendor's and does not change.
   const command = await beginCommand(caller, { ...begin, requested: { [tier]: true } }, `batch ${batchId}`, 'API');
-  const end = await finishCommand(caller, { ...outcome, customerId, modelUsed, providerUsed: BATCH_VENDOR, answered: false });
+  const end = await finishCommand(caller, {
+    ...outcome,
+    customerId,
+    modelUsed,
+    providerUsed: BATCH_VENDOR,
+    answered: false,
+  });
   const record = (claimedAtMs: number) =>
     ask(customerByName(env, organizationId, customerId), (customer) =>
       // Without a default plan: a customer who was erased since the batch began does not come back.

@@ -1,7 +1,7 @@
 /**
  * What a request for a batch is answered where it is not the first: the stored answer, a conflict, or that it is under
- * way. OpenAI's SDK sends no key of its own and still sends failed requests again, so that what may have begun without a
- * key is marked as not to be sent again.
+ * way. OpenAI's SDK sends no key of its own and still sends failed requests again, so that what may have begun without
+ * a key is marked as not to be sent again.
  */
 import { REPLAY_HEADER } from '../contract/envelope.ts';
 import { refuse } from '../contract/errors.ts';
@@ -29,15 +29,25 @@ export function inFlight(keyed: boolean): BatchAnswer {
 }
 
 export function keyOfAnotherBatch(): BatchAnswer {
-  return kept(refusalAnswer(refuse('IDEMPOTENCY_KEY_CONFLICT', 'the idempotency key was used before with another payload').refusal));
+  return kept(
+    refusalAnswer(
+      refuse('IDEMPOTENCY_KEY_CONFLICT', 'the idempotency key was used before with another payload').refusal,
+    ),
+  );
 }
 
-/** The customer was erased while the request was on its way, and nothing was asked of the vendor. No client sends this again by itself. */
+/**
+ * The customer was erased while the request was on its way, and nothing was asked of the vendor. No client sends this
+ * again by itself.
+ */
 export function erasedMeanwhile(): BatchAnswer {
   return kept(refusalAnswer(refuse('CONFLICT', 'the customer was erased while the batch was being begun').refusal));
 }
 
-/** A failure after which the vendor may have begun all the same: under a key a retry finds out, without one it would begin another. */
+/**
+ * A failure after which the vendor may have begun all the same: under a key a retry finds out, without one it would
+ * begin another.
+ */
 export function notSentAgain(answer: BatchAnswer, keyed: boolean): BatchAnswer {
   return keyed ? answer : { ...answer, headers: { ...answer.headers, [GATEWAY_HEADERS.shouldRetry]: 'false' } };
 }

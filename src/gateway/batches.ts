@@ -9,7 +9,14 @@ import { fingerprintOf } from '../metering/idempotency.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import { ask, batchByRequest } from '../storage/objects.ts';
 import { failureAnswer, type GatewayAnswer } from './answer.ts';
-import { BATCH_TEXT_LENGTH_MAX, type BatchCommand, batchIn, batchTooLarge, metadataFull, taggedBody } from './batch-creation.ts';
+import {
+  BATCH_TEXT_LENGTH_MAX,
+  type BatchCommand,
+  batchIn,
+  batchTooLarge,
+  metadataFull,
+  taggedBody,
+} from './batch-creation.ts';
 import { isTerminal } from './batch-metering.ts';
 import { identify, withoutOwnFields } from './input.ts';
 import { accessVendor, BATCH_VENDOR, noVendor, passBack } from './pass-through.ts';
@@ -21,7 +28,10 @@ export interface BatchCall {
   requestId: string;
 }
 
-export async function createBatch(caller: Caller, { request, customerHeader, headerKey, requestId }: BatchCall): Promise<GatewayAnswer> {
+export async function createBatch(
+  caller: Caller,
+  { request, customerHeader, headerKey, requestId }: BatchCall,
+): Promise<GatewayAnswer> {
   const begin = identify(request, customerHeader, undefined);
   if ('status' in begin) return failureAnswer(begin);
   const { env, organization } = caller;
@@ -55,11 +65,19 @@ export async function createBatch(caller: Caller, { request, customerHeader, hea
 export async function readBatch(caller: Caller, batchId: string, requestId: string): Promise<GatewayAnswer> {
   const vendor = await accessVendor(caller);
   if (!vendor) return noVendor();
-  const answer = passBack(await vendor.request({ method: 'GET', path: `batches/${batchId}` }, 'text'), vendor.key, requestId);
+  const answer = passBack(
+    await vendor.request({ method: 'GET', path: `batches/${batchId}` }, 'text'),
+    vendor.key,
+    requestId,
+  );
   const batch = answer.status === 200 ? batchIn(answer) : null;
   if (batch?.requestName != null && isTerminal(batch.status)) {
     const { organizationId } = caller.organization;
-    caller.defer(ask(batchByRequest(caller.env, organizationId, batch.requestName), (object) => object.hurry()).catch(() => undefined));
+    caller.defer(
+      ask(batchByRequest(caller.env, organizationId, batch.requestName), (object) => object.hurry()).catch(
+        () => undefined,
+      ),
+    );
   }
   return answer;
 }

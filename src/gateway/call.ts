@@ -62,7 +62,16 @@ export async function callModel(caller: Caller, call: ModelCall): Promise<Gatewa
     await takeBack(caller, customerId, callId);
     return deniedAnswer(denialOf(admission, attempts, needs), headers);
   }
-  return runCall({ ...call, caller, catalog, customerId, admission, untold, attempts: allowed, keyed: headerKey !== null });
+  return runCall({
+    ...call,
+    caller,
+    catalog,
+    customerId,
+    admission,
+    untold,
+    attempts: allowed,
+    keyed: headerKey !== null,
+  });
 }
 
 /** Begins the call for the tiers that the attempts would bill, and for what the request can do beside text. */

@@ -13,7 +13,11 @@ export interface EffortChoice {
   source: 'gateway_config' | 'provider_request' | undefined;
 }
 
-export function chooseEffort(asked: Effort | undefined, ceiling: ReasoningLevel, supported: readonly string[] | undefined): EffortChoice {
+export function chooseEffort(
+  asked: Effort | undefined,
+  ceiling: ReasoningLevel,
+  supported: readonly string[] | undefined,
+): EffortChoice {
   if (asked === undefined) {
     const highest = ceilingOf(ceiling);
     const lowest = EFFORTS.find((level) => supported?.includes(level));

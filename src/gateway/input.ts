@@ -44,14 +44,23 @@ const CURRENT = new Set(['openai', 'anthropic', 'google']);
 const USER_LENGTH_MAX = 255;
 
 /** Who is metered, and what the call is filed under: as the session says; else as the body and the header do. */
-export function identify(request: NamedCustomer, header: string | null, session: Session | undefined): BeginFields | Failure {
+export function identify(
+  request: NamedCustomer,
+  header: string | null,
+  session: Session | undefined,
+): BeginFields | Failure {
   const { user } = request;
   const customer = request.customer ?? {};
   const { feature, tags } = session ?? request;
   const { customerId: named = header ?? undefined, ...contact } = customer;
   if (session && named !== undefined && named !== session.customerId) {
     const message = 'the session speaks for another customer';
-    return { status: 403, code: 'CUSTOMER_FORBIDDEN', message, param: customer.customerId === undefined ? CUSTOMER_HEADER : 'customer' };
+    return {
+      status: 403,
+      code: 'CUSTOMER_FORBIDDEN',
+      message,
+      param: customer.customerId === undefined ? CUSTOMER_HEADER : 'customer',
+    };
   }
   const userId = session?.customerUserId ?? contact.customerUserId ?? (user?.trim() || undefined);
   return {
@@ -66,7 +75,11 @@ export function identify(request: NamedCustomer, header: string | null, session:
 
 export function effortAsked(endpoint: Endpoint, request: ModelRequest): Effort | undefined {
   return (
-    (endpoint === 'responses' ? request.reasoning?.effort : endpoint === 'chat/completions' ? request.reasoning_effort : null) ?? undefined
+    (endpoint === 'responses'
+      ? request.reasoning?.effort
+      : endpoint === 'chat/completions'
+        ? request.reasoning_effort
+        : null) ?? undefined
   );
 }
 

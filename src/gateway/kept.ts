@@ -41,7 +41,11 @@ export function tellAgain({ keep, end }: KeptAnswer): GatewayAnswer {
   const { status, headers, body, stream } = keep as Kept;
   const known = { ...headers, [REPLAY_HEADER]: 'true' };
   if (stream === undefined)
-    return { status, headers: { ...known, ...costHeader(end.costUsdNano === undefined ? null : BigInt(end.costUsdNano), status) }, body };
+    return {
+      status,
+      headers: { ...known, ...costHeader(end.costUsdNano === undefined ? null : BigInt(end.costUsdNano), status) },
+      body,
+    };
   const cost = async () => (end.pricingStatus === 'FINAL' ? end.costUSD : null);
   const transform = stream === 'plain' ? undefined : usageTransform(stream === 'shown', cost);
   return { status, headers: known, body: replayed(body, transform) };

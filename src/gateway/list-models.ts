@@ -34,15 +34,21 @@ function found(body: object): GatewayAnswer {
 export function modelsOf(organization: OrganizationConfig, catalog: Catalog, nowMs: number): ModelObject[] {
   const { vendors, models, prices } = organization;
   const day = new Date(nowMs).toISOString().slice(0, 'yyyy-mm-dd'.length);
-  const live = catalog.models.filter((model) => vendors.has(model.provider) && KINDS.has(model.kind) && statusOn(model, day) !== 'RETIRED');
+  const live = catalog.models.filter(
+    (model) => vendors.has(model.provider) && KINDS.has(model.kind) && statusOn(model, day) !== 'RETIRED',
+  );
   const tiers = (['standard', 'premium'] as const).filter((tier) => (models?.[tier].length ?? 0) > 0);
   const named = [...(models?.standard ?? []), ...(models?.premium ?? []), ...prices.keys()].flatMap((name) => {
     const model = nameModel(organization, catalog, name);
-    return model && vendors.has(model.provider) ? [presentModel(catalog, `${model.provider}/${model.model}`, model.provider)] : [];
+    return model && vendors.has(model.provider)
+      ? [presentModel(catalog, `${model.provider}/${model.model}`, model.provider)]
+      : [];
   });
   const listed = [
     ...tiers.map((tier) => presentMapped(`${MAPPED_PREFIX}${tier}`)),
-    ...live.flatMap((model) => namesOf(model).map((name) => present(`${model.provider}/${name}`, model.provider, model))),
+    ...live.flatMap((model) =>
+      namesOf(model).map((name) => present(`${model.provider}/${name}`, model.provider, model)),
+    ),
     ...named,
   ];
   return [...new Map(listed.map((model) => [model.id, model])).values()];
@@ -58,7 +64,9 @@ export function findModel(organization: OrganizationConfig, catalog: Catalog, na
   if (!named || !organization.vendors.has(named.provider)) return null;
   const known = matchModel(catalog, named.model)?.model.provider === named.provider;
   // Of the three vendors the catalog knows what there is; of any other nobody does.
-  const own = [`${named.provider}/${named.model}`, named.model].some((key) => organization.prices.has(key.toLowerCase()));
+  const own = [`${named.provider}/${named.model}`, named.model].some((key) =>
+    organization.prices.has(key.toLowerCase()),
+  );
   const foreign = !catalog.models.some(({ provider }) => provider === named.provider);
   return known || own || foreign ? presentModel(catalog, `${named.provider}/${named.model}`, named.provider) : null;
 }

@@ -1,6 +1,6 @@
 /**
- * From the models that a request names to the attempts that can be made: vendor, the vendor's own name of the model, and
- * the tier whose allowance will pay.
+ * From the models that a request names to the attempts that can be made: vendor, the vendor's own name of the model,
+ * and the tier whose allowance will pay.
  *
  * A vendor without credentials, or without the endpoint that is asked for, is no attempt. Nothing is asked of a vendor
  * here.
@@ -74,7 +74,8 @@ export async function resolveAttempts(
     for (const model of wanted) {
       const found = obstacleTo(organization, endpoint, model);
       obstacle ??= found;
-      if (found === null && attempts.length < ATTEMPTS_MAX) attempts.push(await attemptOf(organization, catalog, model, nowMs));
+      if (found === null && attempts.length < ATTEMPTS_MAX)
+        attempts.push(await attemptOf(organization, catalog, model, nowMs));
     }
   }
   // Standard models that stand in for premium ones are no attempt of their own.
@@ -84,7 +85,12 @@ export async function resolveAttempts(
 
 export function modelNotFound(name: string): Failure {
   const hint = name.startsWith(MAPPED_PREFIX) ? 'no model is mapped to it' : 'name it as provider/model';
-  return { status: 404, code: 'model_not_found', message: `the model ${JSON.stringify(name)} is not known; ${hint}`, param: 'model' };
+  return {
+    status: 404,
+    code: 'model_not_found',
+    message: `the model ${JSON.stringify(name)} is not known; ${hint}`,
+    param: 'model',
+  };
 }
 
 /** Whose model a name means, and what its vendor calls it; `null` where that is not certain. */
@@ -139,7 +145,12 @@ function obstacleTo({ vendors }: OrganizationConfig, endpoint: Endpoint, { provi
   };
 }
 
-async function attemptOf(organization: OrganizationConfig, catalog: Catalog, wanted: Wanted, nowMs: number): Promise<Attempt> {
+async function attemptOf(
+  organization: OrganizationConfig,
+  catalog: Catalog,
+  wanted: Wanted,
+  nowMs: number,
+): Promise<Attempt> {
   const { provider, model, tier, onDowngrade } = wanted;
   const vendor = organization.vendors.get(provider);
   if (!vendor) throw new Error('an attempt has a vendor with credentials');

@@ -1,7 +1,9 @@
 /**
- * Files and batches: requests that pass to the organization's vendor `openai` with its key, and whose answers pass back.
+ * Files and batches: requests that pass to the organization's vendor `openai` with its key, and whose answers pass
+ * back.
  *
- * Of the vendor's headers only what belongs to the body comes along. A content is streamed, so its size is of no concern.
+ * Of the vendor's headers only what belongs to the body comes along. A content is streamed, so its size is of no
+ * concern.
  */
 import { GATEWAY_HEADERS } from '../contract/gateway.ts';
 import type { Caller } from '../metering/caller.ts';
@@ -71,7 +73,10 @@ export function passBack(result: VendorResult, vendorKey: string, requestId: str
     const passed = PASSED_HEADERS.flatMap((name) =>
       result.headers.get(name) === null ? [] : [[name, result.headers.get(name) as string]],
     );
-    const headers = { ...Object.fromEntries(passed), [GATEWAY_HEADERS.requestId]: requestIdOf(result.headers) ?? requestId };
+    const headers = {
+      ...Object.fromEntries(passed),
+      [GATEWAY_HEADERS.requestId]: requestIdOf(result.headers) ?? requestId,
+    };
     return { status: result.status, headers, body: result.body };
   }
   const { answer } = readResult(result, vendorKey);

@@ -1,8 +1,8 @@
 /**
  * An admitted call: the vendors in order until one answers, and the end with what it says.
  *
- * Another model is tried only while nothing was answered and the vendor failed for a reason of its own. Whatever happens,
- * the call is ended: a fault of ours too leaves no hold behind.
+ * Another model is tried only while nothing was answered and the vendor failed for a reason of its own. Whatever
+ * happens, the call is ended: a fault of ours too leaves no hold behind.
  */
 import type { Admission, BeginCommand } from '../../durable-objects/customer/protocol.ts';
 import type { Catalog } from '../catalog/model.ts';
@@ -27,7 +27,10 @@ import { failureOf, recorded, streamCost, usageTransform } from './stream.ts';
 import { vendorKeyOf } from './vendor-key.ts';
 import { type Reading, readResult, requestIdOf } from './vendor-result.ts';
 
-/** Work that goes on after the caller left ends with the 30 s that Workers grant; the end of the call needs a few of them. */
+/**
+ * Work that goes on after the caller left ends with the 30 s that Workers grant; the end of the call needs a few of
+ * them.
+ */
 const DRAIN_MS_MAX = 25_000;
 /** Read on after the caller left: the longest answers of models, with the overhead of their events. */
 const DRAIN_BYTES_MAX = 64 * 1024 * 1024;
@@ -76,7 +79,11 @@ async function carryOut(run: Run): Promise<GatewayAnswer> {
       }
       asked = {
         attempt,
-        effort: chooseEffort(effortAsked(run.endpoint, run.request), run.admission.allowed.reasoningLevel, attempt.efforts),
+        effort: chooseEffort(
+          effortAsked(run.endpoint, run.request),
+          run.admission.allowed.reasoningLevel,
+          attempt.efforts,
+        ),
       };
       // Each attempt gets its share of the time that is left; the last one gets all of it.
       const timeoutMs = Math.max(1, (untilMs - Date.now()) / (run.attempts.length - index));
@@ -84,7 +91,8 @@ async function carryOut(run: Run): Promise<GatewayAnswer> {
       const result = await askVendor(run, asked, body, vendorKey, timeoutMs);
       if (result.kind === 'stream') return answerStream(run, asked, result);
       reading = readResult(result, vendorKey);
-      if (result.kind === 'answer') reading.answer.headers[GATEWAY_HEADERS.requestId] = requestIdOf(result.headers) ?? run.requestId;
+      if (result.kind === 'answer')
+        reading.answer.headers[GATEWAY_HEADERS.requestId] = requestIdOf(result.headers) ?? run.requestId;
       if (!reading.retryable) break;
     }
     if (!reading) throw new Error('an admitted call has an attempt');
@@ -115,15 +123,20 @@ async function askVendor(
     timeoutMs,
     responseType: body.stream === true ? 'stream' : 'text',
   });
-  if (result.kind !== 'stream' || /event-stream/i.test(result.headers.get('content-type') ?? 'event-stream')) return result;
+  if (result.kind !== 'stream' || /event-stream/i.test(result.headers.get('content-type') ?? 'event-stream'))
+    return result;
   return wholeAnswer(result, timeoutMs);
 }
 
 /** A whole answer where a stream was asked for. */
-async function wholeAnswer({ status, headers, body }: VendorResult & { kind: 'stream' }, timeoutMs: number): Promise<VendorResult> {
+async function wholeAnswer(
+  { status, headers, body }: VendorResult & { kind: 'stream' },
+  timeoutMs: number,
+): Promise<VendorResult> {
   try {
     const bytes = await readBounded(body, ANSWER_BYTES_MAX, timeoutMs);
-    if (bytes === null) return { kind: 'broken', status, message: `the vendor's answer has more than ${ANSWER_BYTES_MAX} bytes` };
+    if (bytes === null)
+      return { kind: 'broken', status, message: `the vendor's answer has more than ${ANSWER_BYTES_MAX} bytes` };
     return { kind: 'answer', status, ok: true, headers, body: new TextDecoder().decode(bytes) };
   } catch (error) {
     if ((error as Error).name === 'TimeoutError') return { kind: 'timeout' };
@@ -131,7 +144,11 @@ async function wholeAnswer({ status, headers, body }: VendorResult & { kind: 'st
   }
 }
 
-async function answerPlain(run: Run, asked: Asked, { answer, usage, searches, modelUsed, effort, error }: Reading): Promise<GatewayAnswer> {
+async function answerPlain(
+  run: Run,
+  asked: Asked,
+  { answer, usage, searches, modelUsed, effort, error }: Reading,
+): Promise<GatewayAnswer> {
   const headers = { ...answer.headers, ...headersOf(run, asked.attempt), ...requestIdHeader(run, answer.headers) };
   const told = { ...answer, headers };
   const ended = await endSurely(run.caller, run.admission.callId, {
@@ -195,12 +212,22 @@ async function endStream(run: Run, asked: Asked, outcome: StreamOutcome, kept: K
 }
 
 /** What is to be kept of a stream; `undefined` where it was too long, or nobody can ask for it again. */
-function keepStream(status: number, headers: Record<string, string>, text: string | null, stream: Kept['stream']): Kept | undefined {
+function keepStream(
+  status: number,
+  headers: Record<string, string>,
+  text: string | null,
+  stream: Kept['stream'],
+): Kept | undefined {
   return text === null || stream === undefined ? undefined : { status, headers, body: text, stream };
 }
 
 /** How the call went, but for its usage. */
-function outcomeOf(run: Run, { attempt, effort }: Asked, modelUsed?: string, echoed?: Effort): Omit<Outcome, 'usage' | 'keep'> {
+function outcomeOf(
+  run: Run,
+  { attempt, effort }: Asked,
+  modelUsed?: string,
+  echoed?: Effort,
+): Omit<Outcome, 'usage' | 'keep'> {
   const source = echoed === undefined ? effort.source : 'provider_response';
   return {
     customerId: run.customerId,
@@ -213,7 +240,9 @@ function outcomeOf(run: Run, { attempt, effort }: Asked, modelUsed?: string, ech
   };
 }
 
-/** The model as the vendor reports it; as it was asked for, where that one has a price and the reported one has none. */
+/**
+ * The model as the vendor reports it; as it was asked for, where that one has a price and the reported one has none.
+ */
 async function modelOf(run: Run, { model, provider }: Attempt, reported: string | undefined): Promise<string> {
   if (reported === undefined || reported === model) return model;
   const priceOfModel = (modelUsed: string) =>
@@ -224,7 +253,12 @@ async function modelOf(run: Run, { model, provider }: Attempt, reported: string 
 
 async function priceOf(run: Run, attempt: Attempt, reported: string | undefined): Promise<ResolvedPrice> {
   const modelUsed = await modelOf(run, attempt, reported);
-  return resolvePrice(run.catalog, run.caller.organization.prices, { modelUsed, providerUsed: attempt.provider }, Date.now());
+  return resolvePrice(
+    run.catalog,
+    run.caller.organization.prices,
+    { modelUsed, providerUsed: attempt.provider },
+    Date.now(),
+  );
 }
 
 function headersOf({ admission }: Run, { modelKey }: Attempt): Record<string, string> {

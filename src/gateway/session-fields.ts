@@ -1,10 +1,10 @@
 /**
  * What a browser's session may ask of a model: the fields that are open to it, by endpoint, as data.
  *
- * A field that stands nowhere here is closed, so that what a vendor adds stays closed until somebody opens it. Open is what
- * shapes the answer and is paid for as the answer's tokens are. Closed is what names things in the organization's account
- * at a vendor, speaks of another person, or has a price or a model of its own. Source: OpenAI's API reference, as the types
- * of its SDK have it (`chat/completions` and `responses`); a test compares the two.
+ * A field that stands nowhere here is closed, so that what a vendor adds stays closed until somebody opens it. Open is
+ * what shapes the answer and is paid for as the answer's tokens are. Closed is what names things in the organization's
+ * account at a vendor, speaks of another person, or has a price or a model of its own. Source: OpenAI's API reference,
+ * as the types of its SDK have it (`chat/completions` and `responses`); a test compares the two.
  */
 
 /**
@@ -43,7 +43,9 @@ const PRICE = 'it has a price or a model of its own';
 const KEEPING = "it changes what the vendor keeps or does for the organization's account";
 
 const onlyFalse: Rule = { only: [false] };
-const textParts: Rule = { list: { types: { text: { members: { text: 'value' } }, refusal: { members: { refusal: 'value' } } } } };
+const textParts: Rule = {
+  list: { types: { text: { members: { text: 'value' } }, refusal: { members: { refusal: 'value' } } } },
+};
 const namedFunction: Rule = { members: { name: 'value', description: 'value', parameters: 'any', strict: 'value' } };
 const userLocation: Members = { city: 'value', country: 'value', region: 'value', timezone: 'value' };
 const webSearch: Members = {
@@ -178,7 +180,14 @@ const INPUT_PARTS: Record<string, TypedMembers> = {
 const CITATION: TypedMembers = { members: { url: 'value', title: 'value', start_index: 'value', end_index: 'value' } };
 
 const OUTPUT_PARTS: Record<string, TypedMembers> = {
-  output_text: { members: { text: 'value', annotations: { list: { types: { url_citation: CITATION } } }, logprobs: 'any', parsed: 'any' } },
+  output_text: {
+    members: {
+      text: 'value',
+      annotations: { list: { types: { url_citation: CITATION } } },
+      logprobs: 'any',
+      parsed: 'any',
+    },
+  },
   refusal: { members: { refusal: 'value' } },
 };
 
@@ -220,10 +229,19 @@ const RESPONSE: Members = {
       types: {
         message: { members: { id: 'value', ...MESSAGE } },
         function_call: {
-          members: { id: 'value', call_id: 'value', name: 'value', arguments: 'value', status: 'value', parsed_arguments: 'any' },
+          members: {
+            id: 'value',
+            call_id: 'value',
+            name: 'value',
+            arguments: 'value',
+            status: 'value',
+            parsed_arguments: 'any',
+          },
         },
         function_call_output: toolOutput,
-        custom_tool_call: { members: { id: 'value', call_id: 'value', name: 'value', input: 'value', status: 'value' } },
+        custom_tool_call: {
+          members: { id: 'value', call_id: 'value', name: 'value', input: 'value', status: 'value' },
+        },
         custom_tool_call_output: toolOutput,
         reasoning: {
           members: {
@@ -252,7 +270,10 @@ const RESPONSE: Members = {
     },
   },
   tool_choice: {
-    types: { ...TOOLS_BY_NAME, allowed_tools: { members: { mode: 'value', tools: { list: { types: TOOLS_BY_NAME } } } } },
+    types: {
+      ...TOOLS_BY_NAME,
+      allowed_tools: { members: { mode: 'value', tools: { list: { types: TOOLS_BY_NAME } } } },
+    },
   },
   tools: {
     list: {
@@ -283,7 +304,10 @@ const RESPONSE: Members = {
 };
 
 /** By the path of the endpoint. */
-export const OPEN_FIELDS: Readonly<Record<string, Members>> = { '/v1/chat/completions': CHAT, '/v1/responses': RESPONSE };
+export const OPEN_FIELDS: Readonly<Record<string, Members>> = {
+  '/v1/chat/completions': CHAT,
+  '/v1/responses': RESPONSE,
+};
 
 const CLOSED_IN_BOTH = {
   feature: PERSON,
@@ -312,9 +336,9 @@ export const CLOSED_FIELDS: Readonly<Record<string, Readonly<Record<string, stri
 };
 
 /**
- * Types of `tools` of a response that are known and closed: they read what is stored at the vendor (`file_search`), have a
- * price beside the tokens (`code_interpreter`, `shell`, `computer`), let the vendor ask others in the organization's name
- * (`mcp`), or are new.
+ * Types of `tools` of a response that are known and closed: they read what is stored at the vendor (`file_search`),
+ * have a price beside the tokens (`code_interpreter`, `shell`, `computer`), let the vendor ask others in the
+ * organization's name (`mcp`), or are new.
  */
 export const CLOSED_TOOLS: readonly string[] = [
   'apply_patch',

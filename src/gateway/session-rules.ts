@@ -1,6 +1,6 @@
 /**
- * What a request with a browser's session may not ask: a field that is not open to sessions, too many models, or a model
- * that the session was not created for.
+ * What a request with a browser's session may not ask: a field that is not open to sessions, too many models, or a
+ * model that the session was not created for.
  *
  * A session says what is asked of a model. Whom a call concerns, what it is filed under and which models may answer was
  * said when the session was created.
@@ -26,7 +26,10 @@ const NAME_LENGTH_MAX = 100;
 
 const NOT_OPEN = 'must not be sent with a session token';
 
-/** The first field of a request to that path which is not open to sessions, as 400; `null` where all are. What is no object is for the schema to refuse. */
+/**
+ * The first field of a request to that path which is not open to sessions, as 400; `null` where all are. What is no
+ * object is for the schema to refuse.
+ */
 export function closedField(path: string, body: unknown, { vendorOrigins }: OrganizationConfig): Failure | null {
   if (!isRecord(body)) return null;
   const vendorHosts = new Set(vendorOrigins.map((origin) => hostOf(new URL(origin))));
@@ -38,7 +41,10 @@ export function closedField(path: string, body: unknown, { vendorOrigins }: Orga
   return { status: 400, code: 'FIELD_NOT_ALLOWED', message: `${param}: ${broken.rule}${reason}`, param };
 }
 
-/** 400 for more models than a session may name, 403 for one that it was not created for; `null` where there is nothing against them. */
+/**
+ * 400 for more models than a session may name, 403 for one that it was not created for; `null` where there is nothing
+ * against them.
+ */
 export function closedModel(
   organization: OrganizationConfig,
   catalog: Catalog,
@@ -62,13 +68,21 @@ export function closedModel(
   return { status: 403, code: 'MODEL_NOT_ALLOWED', message, param: closed === 0 ? 'model' : 'models' };
 }
 
-/** The models that a name means, as `provider/model`; with those that stand in for it under a downgrade, where asked for. */
+/**
+ * The models that a name means, as `provider/model`; with those that stand in for it under a downgrade, where asked
+ * for.
+ */
 function modelKeys(organization: OrganizationConfig, catalog: Catalog, name: string, standIns: boolean): string[] {
   const wanted = wantedBy(organization, catalog, name).filter(({ onDowngrade }) => standIns || !onDowngrade);
   return wanted.map(({ provider, model }) => `${provider}/${model}`);
 }
 
-function brokenMember(members: Members, value: Record<string, unknown>, path: string, vendorHosts: ReadonlySet<string>): Broken | null {
+function brokenMember(
+  members: Members,
+  value: Record<string, unknown>,
+  path: string,
+  vendorHosts: ReadonlySet<string>,
+): Broken | null {
   for (const [name, member] of Object.entries(value)) {
     if (member === null) continue;
     const at = path === '' ? name : `${path}.${name}`;
@@ -85,19 +99,26 @@ function brokenRule(rule: Rule, value: unknown, path: string, vendorHosts: Reado
   if (typeof rule === 'object' && 'text' in rule) {
     return brokenRule(typeof value === 'object' ? rule.object : rule.text, value, path, vendorHosts);
   }
-  if (rule === 'link') return typeof value === 'string' && isOpenLink(value, vendorHosts) ? null : { path, rule: LINK_RULE };
+  if (rule === 'link')
+    return typeof value === 'string' && isOpenLink(value, vendorHosts) ? null : { path, rule: LINK_RULE };
   if (rule === 'content') return typeof value === 'string' && isContent(value) ? null : { path, rule: CONTENT_RULE };
   if (typeof rule === 'object' && 'only' in rule) return brokenChoice(rule.only, value, path);
   if (typeof value !== 'object') return null;
   if (rule === 'value') return holdsObject(value) ? { path, rule: NOT_OPEN } : null;
-  if (Array.isArray(value)) return 'list' in rule ? brokenItem(rule.list, value, path, vendorHosts) : { path, rule: NOT_OPEN };
+  if (Array.isArray(value))
+    return 'list' in rule ? brokenItem(rule.list, value, path, vendorHosts) : { path, rule: NOT_OPEN };
   if ('list' in rule) return { path, rule: NOT_OPEN };
   const members = value as Record<string, unknown>;
   if ('members' in rule) return brokenMember(rule.members, members, path, vendorHosts);
   return brokenType(rule, members, path, vendorHosts);
 }
 
-function brokenItem(rule: Rule, items: readonly unknown[], path: string, vendorHosts: ReadonlySet<string>): Broken | null {
+function brokenItem(
+  rule: Rule,
+  items: readonly unknown[],
+  path: string,
+  vendorHosts: ReadonlySet<string>,
+): Broken | null {
   for (const [index, item] of items.entries()) {
     const broken = brokenRule(rule, item, `${path}.${index}`, vendorHosts);
     if (broken) return broken;
@@ -121,7 +142,10 @@ function brokenType(
   if (broken || known.needs === undefined) return broken;
   const needed = members[known.needs];
   if (typeof needed === 'string' && needed !== '') return null;
-  return { path: `${path}.${known.needs}`, rule: 'must be sent with a session token: without it this names what is stored at the vendor' };
+  return {
+    path: `${path}.${known.needs}`,
+    rule: 'must be sent with a session token: without it this names what is stored at the vendor',
+  };
 }
 
 function brokenChoice(only: readonly (string | boolean)[], value: unknown, path: string): Broken | null {

@@ -2,7 +2,8 @@
  * Streams of the gateway: the usage chunk that the vendor was asked for, and what is kept for retries.
  *
  * A chunk that says nothing of usage passes byte for byte. Where the caller did not ask for usage, the chunk that has
- * nothing else is left out, and usage is taken out of a chunk that has more. Where it asked, the chunk also says the cost.
+ * nothing else is left out, and usage is taken out of a chunk that has more. Where it asked, the chunk also says the
+ * cost.
  */
 import { usdFromNano } from '../domain/money.ts';
 import { costOf, type ResolvedPrice } from '../domain/pricing.ts';
@@ -33,7 +34,9 @@ export function usageTransform(asked: boolean, cost: StreamCost): Transform {
     if (asked) {
       const usage = reading.usage();
       const costUsd = usage && (await cost(usage));
-      return costUsd === null ? event : { ...event, data: JSON.stringify({ ...chunk, usage: { ...chunk.usage, cost_usd: costUsd } }) };
+      return costUsd === null
+        ? event
+        : { ...event, data: JSON.stringify({ ...chunk, usage: { ...chunk.usage, cost_usd: costUsd } }) };
     }
     const { usage: _usage, ...rest } = chunk;
     return Array.isArray(chunk.choices) && chunk.choices.length > 0 ? { ...event, data: JSON.stringify(rest) } : null;
@@ -46,7 +49,10 @@ export function failureOf({ end, completed, failure }: StreamOutcome): { code: s
   if (completed || end === 'completed') return undefined;
   switch (end) {
     case 'client_left':
-      return { code: 'CLIENT_LEFT', message: 'the caller left, and the stream did not end in the time that it was read on' };
+      return {
+        code: 'CLIENT_LEFT',
+        message: 'the caller left, and the stream did not end in the time that it was read on',
+      };
     case 'timeout':
       return { code: 'VENDOR_TIMEOUT', message: 'the vendor fell silent in the middle of its stream' };
     case 'vendor_cut':
@@ -55,7 +61,10 @@ export function failureOf({ end, completed, failure }: StreamOutcome): { code: s
 }
 
 /** A stream that also remembers its bytes, up to a bound. */
-export function recorded(body: ReadableStream<Uint8Array>, bytesMax: number): { body: ReadableStream<Uint8Array>; text(): string | null } {
+export function recorded(
+  body: ReadableStream<Uint8Array>,
+  bytesMax: number,
+): { body: ReadableStream<Uint8Array>; text(): string | null } {
   let chunks: Uint8Array[] | null = [];
   let bytes = 0;
   const remember = new TransformStream<Uint8Array, Uint8Array>({

@@ -1,6 +1,6 @@
 /**
- * The organization's key for a vendor, opened once per isolate: opening one derives a key, which costs more than all else
- * that a short call does here.
+ * The organization's key for a vendor, opened once per isolate: opening one derives a key, which costs more than all
+ * else that a short call does here.
  */
 import type { Caller } from '../metering/caller.ts';
 import { openVendorKey } from '../storage/vendor-keys.ts';

@@ -1,8 +1,9 @@
 /**
- * What a vendor's answer comes to: what is told to the caller, what is recorded, and whether another model may be tried.
+ * What a vendor's answer comes to: what is told to the caller, what is recorded, and whether another model may be
+ * tried.
  *
- * An answer passes as it is. An error keeps its status and its reason, in OpenAI's envelope and without keys. What is no
- * answer of a model (a redirect, a login page, silence) is a 502 or 504.
+ * An answer passes as it is. An error keeps its status and its reason, in OpenAI's envelope and without keys. What is
+ * no answer of a model (a redirect, a login page, silence) is a 502 or 504.
  */
 
 import type { CallError } from '../domain/call.ts';
@@ -64,7 +65,11 @@ function readSuccess({ status, headers, body }: Answered): Reading {
   const text = typeof body === 'string' ? body : JSON.stringify(body);
   const document = typeof body === 'string' ? parseAnswer(body) : body;
   if (document === undefined) {
-    return failed({ status: 502, code: 'VENDOR_ANSWER_BROKEN', message: "the vendor's answer is no JSON" }, null, false);
+    return failed(
+      { status: 502, code: 'VENDOR_ANSWER_BROKEN', message: "the vendor's answer is no JSON" },
+      null,
+      false,
+    );
   }
   const reported = readReportedUsage(document);
   const said = plausible(reported);

@@ -113,7 +113,8 @@ export function presentDiscovery({ catalog, day }: Provenance): object {
 }
 
 function presentCommon(resolution: Resolution, { catalog, day }: Provenance) {
-  const { match, status, action, providerReplacementModelKey, recommendedModelKey, recommendationSource, decisionId } = resolution;
+  const { match, status, action, providerReplacementModelKey, recommendedModelKey, recommendationSource, decisionId } =
+    resolution;
   const keyGuidance = guidanceOf(resolution);
   const { announcedAt, shutdownAt, source } = match?.model.lifecycle ?? {};
   return {
@@ -165,9 +166,11 @@ function isAutoApply(resolution: Resolution, policy: LookupPolicy, { problem }: 
 }
 
 function automationNote(resolution: Resolution, policy: LookupPolicy, provenance: Provenance): string {
-  if (!policy.allowAutoApply) return 'advice only; allowAutoApply=true asks for an evaluation, and nothing is ever applied';
+  if (!policy.allowAutoApply)
+    return 'advice only; allowAutoApply=true asks for an evaluation, and nothing is ever applied';
   if (provenance.problem !== null) return 'not recommended while the service is degraded';
-  if (isAutoApply(resolution, policy, provenance)) return "the provider's live replacement is inside every bound and compatible";
+  if (isAutoApply(resolution, policy, provenance))
+    return "the provider's live replacement is inside every bound and compatible";
   if (resolution.action !== 'REPLACE') return `the action is ${resolution.action}, so there is nothing to apply`;
   return 'not recommended: the replacement is not authoritative, not comparable, or outside a bound; see warnings';
 }

@@ -1,6 +1,6 @@
 /**
- * Use case: everything that is to be said of one model to a reader. The decision is the lookup's own answer, byte for byte;
- * the catalog adds what the lookup leaves out.
+ * Use case: everything that is to be said of one model to a reader. The decision is the lookup's own answer, byte for
+ * byte; the catalog adds what the lookup leaves out.
  */
 import { type CatalogModel, modelKeyOf } from '../catalog/model.ts';
 import type { FullResolution } from '../contract/model-lookup.ts';
@@ -24,7 +24,8 @@ export async function describeModel(
   const { catalog } = await currentCatalog(env, defer);
   const resolution = 'error' in answer ? null : (JSON.parse(new TextDecoder().decode(answer.body)) as FullResolution);
   const matched = resolution?.match?.strategy === 'fuzzy' ? undefined : resolution?.match?.matchedModelKey;
-  const model = matched === undefined ? undefined : catalog.models.find((candidate) => modelKeyOf(candidate) === matched);
+  const model =
+    matched === undefined ? undefined : catalog.models.find((candidate) => modelKeyOf(candidate) === matched);
   if (resolution && model) return { known: true, model, resolution };
   const asked = resolution?.requested.modelKey ?? readable(rawPath.slice(1));
   return { known: false, asked, near: nearestModels(catalog, asked).map((candidate) => listed(candidate, nowMs)) };

@@ -48,15 +48,23 @@ export async function findModels(env: Env, query: string, nowMs: number, defer: 
   const { catalog } = await currentCatalog(env, defer);
   const found = withEveryWord(catalog, query);
   const models = found.length > 0 ? found : nearestModels(catalog, query);
-  return { catalogVersion: catalog.version, nearOnly: found.length === 0, models: models.map((model) => listed(model, nowMs)) };
+  return {
+    catalogVersion: catalog.version,
+    nearOnly: found.length === 0,
+    models: models.map((model) => listed(model, nowMs)),
+  };
 }
 
 export async function listCatalog(env: Env, nowMs: number, defer: Defer, rowsMax: number): Promise<ListedCatalog> {
   const { catalog } = await currentCatalog(env, defer);
   const day = dayOf(nowMs);
   const models = catalog.models.map((model) => listed(model, nowMs));
-  const ending = models.filter(({ status, shutdownAt }) => status !== 'RETIRED' && shutdownAt !== null && shutdownAt > day);
-  const live = models.filter(({ status, releasedAt }) => status === 'ACTIVE' && releasedAt !== null && releasedAt <= day);
+  const ending = models.filter(
+    ({ status, shutdownAt }) => status !== 'RETIRED' && shutdownAt !== null && shutdownAt > day,
+  );
+  const live = models.filter(
+    ({ status, releasedAt }) => status === 'ACTIVE' && releasedAt !== null && releasedAt <= day,
+  );
   return {
     catalogVersion: catalog.version,
     total: models.length,

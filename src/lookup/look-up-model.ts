@@ -1,8 +1,8 @@
 /**
  * Use case: what is to be said of a model key? Answers are made once and kept serialized, for anyone who asks the same.
  *
- * An answer is constant within a UTC day and a catalog, so it is kept with the catalog and forgotten with it or with the
- * day. Its validator covers the catalog, the day and the question in its normalized form.
+ * An answer is constant within a UTC day and a catalog, so it is kept with the catalog and forgotten with it or with
+ * the day. Its validator covers the catalog, the day and the question in its normalized form.
  */
 import type { z } from 'zod';
 import { resolveKey } from '../catalog/resolution.ts';
@@ -25,7 +25,9 @@ export interface LookupAnswer {
   headers?: Headers;
 }
 
-export type LookupRefusal = { error: 'INVALID_MODEL_KEY'; rule: string } | { error: 'INVALID_MODEL_REQUEST'; broken: z.ZodError };
+export type LookupRefusal =
+  | { error: 'INVALID_MODEL_KEY'; rule: string }
+  | { error: 'INVALID_MODEL_REQUEST'; broken: z.ZodError };
 
 interface KeptAnswers {
   day: number;
@@ -78,12 +80,15 @@ async function makeAnswer(
   if (!query.success) return { error: 'INVALID_MODEL_REQUEST', broken: query.error };
   const { response, ...policy } = query.data;
   const resolution = await resolveKey(provenance.catalog, parsed.key, policy, provenance.day);
-  const body = response === 'light' ? presentLight(resolution, policy, provenance) : presentFull(resolution, policy, provenance);
+  const body =
+    response === 'light' ? presentLight(resolution, policy, provenance) : presentFull(resolution, policy, provenance);
   return serialize(body, { key: parsed.key, query: query.data }, provenance);
 }
 
 async function serialize(body: object, question: object, { catalog, day, problem }: Provenance): Promise<LookupAnswer> {
-  const hash = await sha256Hex(canonicalJson({ version: catalog.version, publishedAtMs: catalog.publishedAtMs, day, problem, question }));
+  const hash = await sha256Hex(
+    canonicalJson({ version: catalog.version, publishedAtMs: catalog.publishedAtMs, day, problem, question }),
+  );
   return { etag: `"${hash.slice(0, 32)}"`, body: new TextEncoder().encode(JSON.stringify(body)) };
 }
 

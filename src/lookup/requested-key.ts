@@ -23,7 +23,8 @@ export function parseRequestedKey(rawPath: string): { ok: true; key: RequestedKe
     return refuse('the model key must not contain control characters or broken Unicode');
   const [, namespace = '', separator = '', model = ''] = /^([^/:]*)([/:]?)([\s\S]*)$/.exec(path) ?? [];
   const provider = NAMESPACES.get(namespace.toLowerCase());
-  if (!provider) return refuse(`the model key must begin with a provider (${PROVIDERS.join(', ')}), as in openai/gpt-4o`);
+  if (!provider)
+    return refuse(`the model key must begin with a provider (${PROVIDERS.join(', ')}), as in openai/gpt-4o`);
   if (/^[\s/]*$/.test(model)) return refuse('the model key names no model');
   if (model.length > MODEL_LENGTH_MAX) return refuse(`the model must have at most ${MODEL_LENGTH_MAX} characters`);
   const decorated = separator === ':' || namespace !== provider;

@@ -11,7 +11,13 @@ import { DAY_MS, HOUR_MS } from '../domain/readings/calendar.ts';
 import type { Episode, UsageBucket } from '../domain/readings/episode.ts';
 import type { Env } from '../env.ts';
 import { type PageRequest, pageOf } from '../platform/page.ts';
-import { readDailySpend, readHourlySpend, readOrganizationSpend, type SpendPeriod, type SpendRow } from '../storage/spend.ts';
+import {
+  readDailySpend,
+  readHourlySpend,
+  readOrganizationSpend,
+  type SpendPeriod,
+  type SpendRow,
+} from '../storage/spend.ts';
 import { sumUsage } from '../storage/usage.ts';
 import type { Caller } from './caller.ts';
 

@@ -33,14 +33,21 @@ import { derivedKeyHash, explicitKey, fingerprintOf, isReservedKey, sessionKeyHa
 
 type CallType = BeginCommand['callType'];
 
-export async function beginCall(caller: Caller, request: BeginCallRequest, headerKey: string | null): Promise<SentAnswer> {
+export async function beginCall(
+  caller: Caller,
+  request: BeginCallRequest,
+  headerKey: string | null,
+): Promise<SentAnswer> {
   const { batch: _batch, customerName, ...described } = request;
   const pricingMode = pricingModeOf(request) ?? 'standard';
   const friendlyName = request.customerFriendlyName ?? customerName;
   const fingerprint = await fingerprintOf({ ...described, customerFriendlyName: friendlyName, pricingMode });
   const command = await beginCommand(caller, request, fingerprint, 'standard');
   const begin = (stub: DurableObjectStub<Customer>, key: CallKey) =>
-    withPlanWhereNew(caller, (defaultPlan) => stub.begin(sendCommand({ ...command, defaultPlan, key })) as PromiseLike<SentAnswer>);
+    withPlanWhereNew(
+      caller,
+      (defaultPlan) => stub.begin(sendCommand({ ...command, defaultPlan, key })) as PromiseLike<SentAnswer>,
+    );
   return underKey(caller, request, headerKey, 'standard', begin);
 }
 
@@ -77,7 +84,10 @@ export type Opened =
       answer: Accepted<BeginCallData> | null;
       /** Of a replayed begin whose call has ended. */
       kept: KeptAnswer | null;
-      /** The begin of a call that may stand in its object's memory alone: to record it from, should the object forget it. */
+      /**
+       * The begin of a call that may stand in its object's memory alone: to record it from, should the object forget
+       * it.
+       */
       untold: BeginCommand | null;
     };
 
@@ -87,7 +97,17 @@ export type Opened =
  */
 export async function openCall(
   caller: Caller,
-  { request, fingerprint, runsOn, needs = [], unpriced = {}, deadlineMs, untold, answered, bySession = false }: CallToMake,
+  {
+    request,
+    fingerprint,
+    runsOn,
+    needs = [],
+    unpriced = {},
+    deadlineMs,
+    untold,
+    answered,
+    bySession = false,
+  }: CallToMake,
   headerKey: string | null,
 ): Promise<Opened> {
   const keyless = explicitKey(headerKey, request) === null;
@@ -103,14 +123,18 @@ export async function openCall(
   const textOf = (key: CallKey, defaultPlan: string | null) =>
     sendCommand({ ...toMake, ...(untold && keyless && { untold }), defaultPlan, key, answered });
   const open = (stub: DurableObjectStub<Customer>, key: CallKey) =>
-    withPlanWhereNew(caller, async (defaultPlan) => JSON.parse(await stub.open(textOf(key, defaultPlan))) as OpenedCall);
+    withPlanWhereNew(
+      caller,
+      async (defaultPlan) => JSON.parse(await stub.open(textOf(key, defaultPlan))) as OpenedCall,
+    );
   if (bySession && headerKey !== null) {
     const sessionKey = { source: 'session', hash: await sessionKeyHash(headerKey) } as const;
     const address = customerByName(caller.env, caller.organization.organizationId, request.customerId);
     return openedOf(await ask(address, (customer) => open(customer, sessionKey)), null);
   }
   if (!keyless) return openedOf(await underKey(caller, request, headerKey, 'API', open), null);
-  const key = (again: boolean) => ({ source: 'request', requestId: openedBy, firstAtMs: again ? null : nowMs }) as const;
+  const key = (again: boolean) =>
+    ({ source: 'request', requestId: openedBy, firstAtMs: again ? null : nowMs }) as const;
   const opened = await withPlanWhereNew(caller, async (defaultPlan) => {
     const text = (again: boolean) => textOf(key(again), defaultPlan);
     return JSON.parse(await sendShared(caller, request.customerId, { kind: 'open', text })) as OpenedCall;
@@ -152,7 +176,16 @@ export async function beginCommand(
 ): Promise<Omit<BeginCommand, 'key' | 'defaultPlan'>> {
   const { catalog } = await currentCatalog(env, defer);
   const { organizationId, models } = organization;
-  const { customerId, customerUserId, customerUserName, customerUserEmail, feature, tags, requested = {}, holdUsd } = request;
+  const {
+    customerId,
+    customerUserId,
+    customerUserName,
+    customerUserEmail,
+    feature,
+    tags,
+    requested = {},
+    holdUsd,
+  } = request;
   const friendlyName = request.customerFriendlyName ?? request.customerName;
   return {
     organizationId,
@@ -200,7 +233,8 @@ async function underKey<Result extends { ok: true } | { ok: false; refusal: Refu
     env,
     { organizationId, key: callId, customerId },
     {
-      command: (claimedAtMs) => ask(address, (customer) => begin(customer, { source: 'explicit', callId, claimedAtMs })),
+      command: (claimedAtMs) =>
+        ask(address, (customer) => begin(customer, { source: 'explicit', callId, claimedAtMs })),
       outcomeOf: (begun) => begun,
       takeBack: () => ask(address, (customer) => customer.void(organizationId, callId)),
     },
@@ -210,20 +244,29 @@ async function underKey<Result extends { ok: true } | { ok: false; refusal: Refu
   return result;
 }
 
-const keyOfAnother = () => refuse('IDEMPOTENCY_KEY_CONFLICT', 'the idempotency key was used before with another payload');
+const keyOfAnother = () =>
+  refuse('IDEMPOTENCY_KEY_CONFLICT', 'the idempotency key was used before with another payload');
 
 function reservedKey() {
   const message = `must not begin with ${DERIVED_PREFIX}, which is kept for derived keys`;
-  return refuse('BAD_REQUEST', `Idempotency-Key: ${message}`, { members: { details: [{ path: 'Idempotency-Key', message }] } });
+  return refuse('BAD_REQUEST', `Idempotency-Key: ${message}`, {
+    members: { details: [{ path: 'Idempotency-Key', message }] },
+  });
 }
 
 /** `pricingMode` is authoritative over `batch`; `undefined` where neither is there. */
-export function pricingModeOf(request: { pricingMode?: PricingMode | undefined; batch?: boolean | undefined }): PricingMode | undefined {
+export function pricingModeOf(request: {
+  pricingMode?: PricingMode | undefined;
+  batch?: boolean | undefined;
+}): PricingMode | undefined {
   if (request.pricingMode !== undefined) return request.pricingMode;
   return request.batch === undefined ? undefined : request.batch ? 'batch' : 'standard';
 }
 
-function tierHintsOf(catalog: Catalog, models: Caller['organization']['models']): { standard?: TierHints; premium?: TierHints } {
+function tierHintsOf(
+  catalog: Catalog,
+  models: Caller['organization']['models'],
+): { standard?: TierHints; premium?: TierHints } {
   const hintsOf = (preferredModel: string | undefined): TierHints | undefined => {
     if (preferredModel === undefined) return undefined;
     const model = matchModel(catalog, preferredModel)?.model;

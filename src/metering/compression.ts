@@ -71,9 +71,13 @@ export async function authorizeCompression(
 ): Promise<Answer<CompressionAuthorization>> {
   const { organizationId } = organization;
   const customerId = session?.customerId ?? request.customerId ?? DEFAULT_CUSTOMER_ID;
-  const outOfCredit = await ask(customerByName(env, organizationId, customerId), (customer) => customer.isOutOfCredit(organizationId));
+  const outOfCredit = await ask(customerByName(env, organizationId, customerId), (customer) =>
+    customer.isOutOfCredit(organizationId),
+  );
   if (outOfCredit) {
-    return refuse('CREDIT_REQUIRED', 'the customer pays as it goes and has no credit left', { members: { customerId } });
+    return refuse('CREDIT_REQUIRED', 'the customer pays as it goes and has no credit left', {
+      members: { customerId },
+    });
   }
   return accept('COMPRESSION_AUTHORIZED', { authorized: true, organizationId, customerId }, Date.now());
 }
@@ -82,12 +86,18 @@ export async function readProfile({ env, organization }: Caller): Promise<Answer
   return accept('COMPRESSION_PROFILE_READ', await findProfile(env, organization.organizationId), Date.now());
 }
 
-export async function replaceProfile({ env, organization }: Caller, profile: CompressionProfile): Promise<Answer<CompressionProfile>> {
+export async function replaceProfile(
+  { env, organization }: Caller,
+  profile: CompressionProfile,
+): Promise<Answer<CompressionProfile>> {
   await saveProfile(env, organization.organizationId, profile);
   return accept('COMPRESSION_PROFILE_SAVED', profile, Date.now());
 }
 
-export async function readSummary({ env, organization }: Caller, query: CompressionSummaryQuery): Promise<Answer<CompressionSummary>> {
+export async function readSummary(
+  { env, organization }: Caller,
+  query: CompressionSummaryQuery,
+): Promise<Answer<CompressionSummary>> {
   const nowMs = Date.now();
   const toMs = query.to === undefined ? nowMs : Date.parse(query.to);
   const fromMs = query.from === undefined ? toMs - SUMMARY_MS : Date.parse(query.from);
@@ -95,7 +105,12 @@ export async function readSummary({ env, organization }: Caller, query: Compress
     const message = 'must be in the past, or `to` be given';
     return refuse('BAD_REQUEST', `from: ${message}`, { members: { details: [{ path: 'from', message }] } });
   }
-  const { total, byFeature, byTechnique } = await sumSavings(env, organization.organizationId, { fromMs, toMs }, SAVINGS_GROUPS_MAX);
+  const { total, byFeature, byTechnique } = await sumSavings(
+    env,
+    organization.organizationId,
+    { fromMs, toMs },
+    SAVINGS_GROUPS_MAX,
+  );
   const data = {
     ...presentSavings(total),
     period: { startedAt: new Date(fromMs).toISOString(), endedAt: new Date(toMs).toISOString() },
@@ -125,7 +140,8 @@ export async function startJob(
   const { from, to, customerId, feature } = request;
   const nowMs = Date.now();
   const key = explicitKey(headerKey, request);
-  const jobId = key === null ? crypto.randomUUID() : (await sha256Hex(canonicalJson({ organizationId, job: key }))).slice(0, 32);
+  const jobId =
+    key === null ? crypto.randomUUID() : (await sha256Hex(canonicalJson({ organizationId, job: key }))).slice(0, 32);
   // A retry starts nothing, so it is not counted.
   const known = key === null ? null : await findJob(env, organizationId, jobId);
   if (!known && !(await enterEstimate(env, organizationId, jobId, nowMs))) return tooManyEstimates();

@@ -1,5 +1,6 @@
 /**
- * Use case: what did this call cost, and what is left? Resolves the price and lets the customer's object record the end.
+ * Use case: what did this call cost, and what is left? Resolves the price and lets the customer's object record the
+ * end.
  */
 
 import type { Customer } from '../../durable-objects/customer.ts';
@@ -70,5 +71,7 @@ export async function endCall(
   );
   // Once more by the directory, where this isolate went by what it remembered.
   const notFound = !answer.ok && answer.refusal.code === 'CALL_NOT_FOUND';
-  return notFound && forgetOwner(organization.organizationId, callId) ? endCall({ env, organization, defer }, request, headerKey) : answer;
+  return notFound && forgetOwner(organization.organizationId, callId)
+    ? endCall({ env, organization, defer }, request, headerKey)
+    : answer;
 }

@@ -1,6 +1,7 @@
 /**
  * The end of a call that a vendor answered: what was used is recorded, even where the customer's object is away for a
- * moment. Ending is idempotent, so it is tried until it succeeds or the time is over that work may go on after an answer.
+ * moment. Ending is idempotent, so it is tried until it succeeds or the time is over that work may go on after an
+ * answer.
  */
 import { log } from '../platform/log.ts';
 import type { Caller } from './caller.ts';

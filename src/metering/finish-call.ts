@@ -1,6 +1,6 @@
 /**
- * The end of a call that the service made itself: usage from the vendor's own figures, priced, and recorded with what is
- * kept for retries.
+ * The end of a call that the service made itself: usage from the vendor's own figures, priced, and recorded with what
+ * is kept for retries.
  */
 
 import type { BeginCommand, FinishCommand, FinishedCall } from '../../durable-objects/customer/protocol.ts';
@@ -23,8 +23,8 @@ export interface Outcome extends Reasoning {
   providerUsed?: string | undefined;
   modelUsed?: string | undefined;
   /**
-   * `null` where a vendor was asked, may have done the work, and did not say, `IMPLAUSIBLE` where it said what no call uses:
-   * what that cost is not known.
+   * `null` where a vendor was asked, may have done the work, and did not say, `IMPLAUSIBLE` where it said what no call
+   * uses: what that cost is not known.
    */
   usage: Partial<Usage> | typeof IMPLAUSIBLE | null;
   /** Web searches that are known although the usage is not: they ran. */
@@ -83,7 +83,10 @@ export async function finishCall(caller: Caller, callId: string, outcome: Outcom
   return finishedOf(await ask(address, (customer) => customer.record(begin, command) as PromiseLike<FinishedCall>));
 }
 
-/** Whether a command can be sent, and what it keeps be answered again: as a text within a text, whose quotes are escaped once more. */
+/**
+ * Whether a command can be sent, and what it keeps be answered again: as a text within a text, whose quotes are escaped
+ * once more.
+ */
 function travels(text: string): boolean {
   return text.length * 2 <= MESSAGE_LENGTH_MAX || JSON.stringify(text).length <= MESSAGE_LENGTH_MAX;
 }
@@ -99,7 +102,10 @@ function finishedOf(finished: FinishedCall): Finished {
 }
 
 /** The end as the customer's object takes it, but for the call. */
-export async function finishCommand({ env, organization, defer }: Caller, outcome: Outcome): Promise<Omit<FinishCommand, 'callId'>> {
+export async function finishCommand(
+  { env, organization, defer }: Caller,
+  outcome: Outcome,
+): Promise<Omit<FinishCommand, 'callId'>> {
   const { modelUsed, providerUsed, usage, searches = 0, isPremium, error, keep, answered } = outcome;
   const { reasoningEffort, reasoningEffortSource, reasoningMode, reasoningBudgetTokens } = outcome;
   const { catalog } = await currentCatalog(env, defer);
@@ -127,7 +133,16 @@ export async function finishCommand({ env, organization, defer }: Caller, outcom
 export function usageOf(said: VendorUsage): Usage {
   const { inputTokens, cachedInputTokens, cacheWriteInputTokens, responseTokens, reasoningTokens } = said;
   const { searches = 0, audio = 0, audioSeconds = 0 } = said;
-  return { inputTokens, cachedInputTokens, cacheWriteInputTokens, responseTokens, reasoningTokens, searches, audio, audioSeconds };
+  return {
+    inputTokens,
+    cachedInputTokens,
+    cacheWriteInputTokens,
+    responseTokens,
+    reasoningTokens,
+    searches,
+    audio,
+    audioSeconds,
+  };
 }
 
 /** What the vendor said of its usage, to be recorded. */
@@ -137,5 +152,7 @@ export function reportedUsage(reported: ReportedUsage): Usage | typeof IMPLAUSIB
 
 /** A call whose vendor did not say what it used was not free: what it cost is not known. */
 function usageUnknown(price: ResolvedPrice, usage: typeof IMPLAUSIBLE | null): ResolvedPrice {
-  return price.available ? { available: false, reason: usage === null ? 'USAGE_NOT_REPORTED' : 'USAGE_IMPLAUSIBLE' } : price;
+  return price.available
+    ? { available: false, reason: usage === null ? 'USAGE_NOT_REPORTED' : 'USAGE_IMPLAUSIBLE' }
+    : price;
 }

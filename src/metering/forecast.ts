@@ -1,7 +1,8 @@
 /**
  * Use case: the forecast of one metric of a customer until the next replenishment.
  *
- * Readings have the resolution of an hour: a forecast begins with the present hour, so the same data give the same answer.
+ * Readings have the resolution of an hour: a forecast begins with the present hour, so the same data give the same
+ * answer.
  */
 
 import type { CustomerHistory as SentHistory } from '../../durable-objects/customer/protocol.ts';
@@ -15,7 +16,13 @@ import { DAY_MS, HOUR_MS, isTimeZone } from '../domain/readings/calendar.ts';
 import { projectedAllowanceExhaustionAt } from '../domain/readings/exhaustion.ts';
 import { forecast, type Quantiles } from '../domain/readings/forecast.ts';
 import { HISTORY_DAYS_MAX } from '../domain/readings/history.ts';
-import { type HourColumn, parseHours, type SeriesHours, seriesOf, sumBetween } from '../domain/readings/series-hours.ts';
+import {
+  type HourColumn,
+  parseHours,
+  type SeriesHours,
+  seriesOf,
+  sumBetween,
+} from '../domain/readings/series-hours.ts';
 import { rounded } from '../domain/readings/statistics.ts';
 import { ask, customerByName } from '../storage/objects.ts';
 import type { Caller } from './caller.ts';
@@ -89,7 +96,8 @@ export async function customerHistory(
 ): Promise<CustomerHistory | null> {
   const history = await ask<DurableObjectStub<Customer>, SentHistory | null>(
     customerByName(env, organizationId, customerId),
-    (customer) => customer.readHistory({ organizationId, columns, recentColumns }) as unknown as PromiseLike<SentHistory | null>,
+    (customer) =>
+      customer.readHistory({ organizationId, columns, recentColumns }) as unknown as PromiseLike<SentHistory | null>,
   );
   if (!history) return null;
   return { ...history, series: parseHours(history.hoursJson), recent: parseHours(history.recentHoursJson) };
@@ -102,7 +110,12 @@ export function unknownTimezone(path: string) {
   return refuse('BAD_REQUEST', `${path}: ${message}`, { members: { details: [{ path, message }] } });
 }
 
-export function forecastOf(history: CustomerHistory, metric: ForecastMetric, timezone: string, nowMs: number): ForecastFacts {
+export function forecastOf(
+  history: CustomerHistory,
+  metric: ForecastMetric,
+  timezone: string,
+  nowMs: number,
+): ForecastFacts {
   const { account, series } = history;
   const presentMs = nowMs - (nowMs % HOUR_MS);
   const { subscription } = account;
@@ -137,7 +150,9 @@ export function forecastOf(history: CustomerHistory, metric: ForecastMetric, tim
     backtest: result.backtest,
     quality,
     historyDays,
-    ...(ofMeter && { projectedAllowanceExhaustionAt: exhaustionOf(account, ofMeter.meter, result, timezone, presentMs) }),
+    ...(ofMeter && {
+      projectedAllowanceExhaustionAt: exhaustionOf(account, ofMeter.meter, result, timezone, presentMs),
+    }),
   };
 }
 
@@ -147,8 +162,14 @@ function atLeast({ expected, p10, p50, p90 }: Quantiles, recorded: number): Quan
   return { expected: raised(expected), p10: raised(p10), p50: raised(p50), p90: raised(p90) };
 }
 
-/** The cost of a customer whose calls have no price, and a period that began before the kept hours, are known in part. */
-function evidenceFor({ account, series }: CustomerHistory, metric: ForecastMetric, nowMs: number): 'complete' | 'partial' {
+/**
+ * The cost of a customer whose calls have no price, and a period that began before the kept hours, are known in part.
+ */
+function evidenceFor(
+  { account, series }: CustomerHistory,
+  metric: ForecastMetric,
+  nowMs: number,
+): 'complete' | 'partial' {
   // A failed call without a price has most often cost nothing.
   const { unpricedCalls = [], failedCalls = [] } = series.columns;
   if (metric === 'dollars' && unpricedCalls.some((unpriced, at) => unpriced > (failedCalls[at] ?? 0))) return 'partial';
@@ -170,7 +191,12 @@ function exhaustionOf(
 ): string | null {
   const { limit, remaining } = summarize(subscription.plan.plan, meters, meter);
   // An allowance of zero is never used up: it was never there.
-  const atMs = projectedAllowanceExhaustionAt({ forecast: result, remaining: limit ? remaining : null, nowMs, timeZone });
+  const atMs = projectedAllowanceExhaustionAt({
+    forecast: result,
+    remaining: limit ? remaining : null,
+    nowMs,
+    timeZone,
+  });
   return atMs === null ? null : iso(atMs);
 }
 

@@ -17,8 +17,8 @@ export function explicitKey(header: string | null, body: BodyKeys): string | nul
 }
 
 /**
- * The key of a command that is to count once a request: the caller's own, or one that this request alone has. Without it,
- * a command that is sent to an object again, because its answer was lost, would count twice.
+ * The key of a command that is to count once a request: the caller's own, or one that this request alone has. Without
+ * it, a command that is sent to an object again, because its answer was lost, would count twice.
  */
 export function requestKey(header: string | null, body: BodyKeys): string {
   return explicitKey(header, body) ?? crypto.randomUUID();

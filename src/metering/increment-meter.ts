@@ -16,7 +16,17 @@ export async function incrementMeter(
   headerKey: string | null,
 ): Promise<SentAnswer> {
   const { organizationId } = organization;
-  const { customerId, meterSlot, amount, customerUserId, customerUserName, customerUserEmail, feature, tags, metadata } = request;
+  const {
+    customerId,
+    meterSlot,
+    amount,
+    customerUserId,
+    customerUserName,
+    customerUserEmail,
+    feature,
+    tags,
+    metadata,
+  } = request;
   const idempotencyKey = explicitKey(headerKey, request);
   // Without a key there is nothing to compare with.
   const fingerprint = idempotencyKey === null ? '' : await fingerprintOf(request);
@@ -27,7 +37,16 @@ export async function incrementMeter(
       sendCommand({
         organizationId,
         eventId,
-        request: { slot: meterSlot, amount, customerUserId, customerUserName, customerUserEmail, feature, tags, metadata },
+        request: {
+          slot: meterSlot,
+          amount,
+          customerUserId,
+          customerUserName,
+          customerUserEmail,
+          feature,
+          tags,
+          metadata,
+        },
         idempotencyKey,
         fingerprint,
       }),

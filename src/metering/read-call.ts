@@ -15,10 +15,13 @@ export async function readCall({ env, organization, defer }: Caller, callId: str
   const address = await customerByCall(env, organizationId, callId);
   if (!address) return refuse('CALL_NOT_FOUND', 'no such call');
   const call =
-    (await ask(address, (customer) => customer.readCall(organizationId, callId))) ?? (await findOldCall(env, organizationId, callId));
+    (await ask(address, (customer) => customer.readCall(organizationId, callId))) ??
+    (await findOldCall(env, organizationId, callId));
   if (call) return accept('CALL_PRICING_RETRIEVED', presentCall(call), Date.now());
   // Once more by the directory, where this isolate went by what it remembered.
-  return forgetOwner(organizationId, callId) ? readCall({ env, organization, defer }, callId) : refuse('CALL_NOT_FOUND', 'no such call');
+  return forgetOwner(organizationId, callId)
+    ? readCall({ env, organization, defer }, callId)
+    : refuse('CALL_NOT_FOUND', 'no such call');
 }
 
 function presentCall(call: Call): ReadCallData {
@@ -51,7 +54,11 @@ function presentCall(call: Call): ReadCallData {
 function presentPayg({ status, credit, suggestedTier, outcome }: Call): ReadCallData['payg'] {
   const charge = outcome?.charge ?? null;
   const amount = charge?.amountNanoUsd ?? null;
-  const foreseen = status === 'IN_PROGRESS' && credit !== undefined && suggestedTier !== 'none' && credit.tiers.includes(suggestedTier);
+  const foreseen =
+    status === 'IN_PROGRESS' &&
+    credit !== undefined &&
+    suggestedTier !== 'none' &&
+    credit.tiers.includes(suggestedTier);
   return {
     usingCredit: charge !== null || foreseen,
     chargedUsd: amount === null ? null : usdFromNano(BigInt(amount)),

@@ -25,7 +25,19 @@ export async function storeSample(
     const message = `must not be ${RESERVED_ID}`;
     return refuse('BAD_REQUEST', `sampleId: ${message}`, { members: { details: [{ path: 'sampleId', message }] } });
   }
-  const { customerId, feature, environment, tags = [], provider, model, latencyMs, input, output, usage, error } = described;
+  const {
+    customerId,
+    feature,
+    environment,
+    tags = [],
+    provider,
+    model,
+    latencyMs,
+    input,
+    output,
+    usage,
+    error,
+  } = described;
   const { version: policyVersion, policy } = organization.sampling;
   const payload = JSON.stringify({ input, output, usage, error });
   const fingerprint = await fingerprintOf(described);
@@ -52,7 +64,8 @@ export async function storeSample(
   });
   if (inserted.row === null) return quotaExceeded(inserted.quota);
   const { row, existed } = inserted;
-  if (row.fingerprint !== fingerprint) return refuse('IDEMPOTENCY_KEY_CONFLICT', 'sampleId: the sample is stored with another content');
+  if (row.fingerprint !== fingerprint)
+    return refuse('IDEMPOTENCY_KEY_CONFLICT', 'sampleId: the sample is stored with another content');
   const data = {
     sampleId,
     receivedAt: new Date(row.receivedAtMs).toISOString(),
@@ -65,5 +78,8 @@ export async function storeSample(
 
 function quotaExceeded({ usedBytes, maxBytes }: SampleQuota) {
   const message = `the organization's samples take ${usedBytes} of ${maxBytes} bytes, and this one does not fit; space comes back as samples expire`;
-  return refuse('QUOTA_EXCEEDED', message, { members: { usedBytes, maxBytes }, retryAfterSeconds: RETRY_AFTER_SECONDS });
+  return refuse('QUOTA_EXCEEDED', message, {
+    members: { usedBytes, maxBytes },
+    retryAfterSeconds: RETRY_AFTER_SECONDS,
+  });
 }

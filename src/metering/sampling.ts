@@ -2,7 +2,12 @@
  * Use cases: the sampling policy in force, and whether a call is to be kept by it.
  */
 import { type Answer, accept } from '../contract/errors.ts';
-import { type DecideSamplingRequest, SAMPLING_CACHE_SECONDS, type SamplingDecision, type SamplingSettings } from '../contract/sampling.ts';
+import {
+  type DecideSamplingRequest,
+  SAMPLING_CACHE_SECONDS,
+  type SamplingDecision,
+  type SamplingSettings,
+} from '../contract/sampling.ts';
 import { candidateTokens, decideSampling, decisionIdOf, fractionOf, sampledText } from '../domain/sampling.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import type { Caller } from './caller.ts';
@@ -14,13 +19,25 @@ export function readSamplingSettings({ organization }: Caller): Answer<SamplingS
   return accept('SAMPLING_SETTINGS_READ', data, nowMs);
 }
 
-export async function decide({ organization }: Caller, request: DecideSamplingRequest): Promise<Answer<SamplingDecision>> {
+export async function decide(
+  { organization }: Caller,
+  request: DecideSamplingRequest,
+): Promise<Answer<SamplingDecision>> {
   const nowMs = Date.now();
   const { version, policy } = organization.sampling;
   const { customerId, feature, samplingKey = crypto.randomUUID() } = request;
   const hash = await sha256Hex(sampledText(version, samplingKey));
-  const { sample, reason } = decideSampling(policy, { customerId, feature, inputTokens: candidateTokens(request) }, fractionOf(hash));
-  const decided = { decisionId: decisionIdOf(hash), samplingKey, policyVersion: version, settingsExpiresAt: settingsExpireAt(nowMs) };
+  const { sample, reason } = decideSampling(
+    policy,
+    { customerId, feature, inputTokens: candidateTokens(request) },
+    fractionOf(hash),
+  );
+  const decided = {
+    decisionId: decisionIdOf(hash),
+    samplingKey,
+    policyVersion: version,
+    settingsExpiresAt: settingsExpireAt(nowMs),
+  };
   return accept('SAMPLING_DECIDED', { sample, reason, ...decided }, nowMs);
 }
 

@@ -28,7 +28,13 @@ export async function createClientSession(
   request: ClientSessionRequest,
 ): Promise<Answer<ClientSessionData>> {
   const { feature, tags, models } = request;
-  const issued = await issue(caller, credential, request, { kind: 'client', scopes: clientScopesOf(credential), feature, tags, models });
+  const issued = await issue(caller, credential, request, {
+    kind: 'client',
+    scopes: clientScopesOf(credential),
+    feature,
+    tags,
+    models,
+  });
   return accept('CLIENT_SESSION_CREATED', issued, Date.now());
 }
 
@@ -39,7 +45,11 @@ export async function createEmbedSession(
   origin: string,
 ): Promise<Answer<EmbedSessionData>> {
   const { origins, theme, variant } = request;
-  const issued = await issue(caller, credential, request, { kind: 'embed', scopes: ['embeds:read'], embed: { origins, theme, variant } });
+  const issued = await issue(caller, credential, request, {
+    kind: 'embed',
+    scopes: ['embeds:read'],
+    embed: { origins, theme, variant },
+  });
   // In the fragment, which browsers keep to themselves: an address with its query stands in logs.
   const embedUrl = `${origin}/embed#token=${encodeURIComponent(issued.token)}`;
   return accept('EMBED_SESSION_CREATED', { ...issued, embedUrl }, Date.now());

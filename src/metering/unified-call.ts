@@ -13,7 +13,15 @@ import { sanitizeErrorMessage } from '../domain/sanitize.ts';
 import { isShallow, parseAnswer } from '../platform/json.ts';
 import { checkVendorUrl } from '../vendors/address.ts';
 import { requestVendor, type VendorResult } from '../vendors/request.ts';
-import { IMPLAUSIBLE, plausible, type ReportedUsage, readFailure, readReportedUsage, readSearches, StreamUsage } from '../vendors/usage.ts';
+import {
+  IMPLAUSIBLE,
+  plausible,
+  type ReportedUsage,
+  readFailure,
+  readReportedUsage,
+  readSearches,
+  StreamUsage,
+} from '../vendors/usage.ts';
 import { openCall, pricingModeOf } from './begin-call.ts';
 import type { Caller } from './caller.ts';
 import { endSurely } from './end-surely.ts';
@@ -37,7 +45,11 @@ const IN_FLIGHT_RETRY_SECONDS = 2;
 
 const NOT_ENDED_YET = 'what the call used is being recorded; its cost is at GET /calls/{callId}';
 
-export async function makeCall(caller: Caller, request: CallRequest, headerKey: string | null): Promise<Answer<CallData>> {
+export async function makeCall(
+  caller: Caller,
+  request: CallRequest,
+  headerKey: string | null,
+): Promise<Answer<CallData>> {
   const { vendor } = request;
   const address = vendor && checkVendorUrl(vendor.url, caller.organization.vendorOrigins);
   if (address && !address.ok) {
@@ -72,7 +84,10 @@ export async function makeCall(caller: Caller, request: CallRequest, headerKey: 
   }
   if (replayed) return unfinished(opened.status);
   // Goes on though the client may leave: the vendor is asked once, and what it says is recorded.
-  const work = carryOut(caller, request, answer, { untold: opened.untold, keyed: explicitKey(headerKey, request) !== null });
+  const work = carryOut(caller, request, answer, {
+    untold: opened.untold,
+    keyed: explicitKey(headerKey, request) !== null,
+  });
   caller.defer(work.catch(() => undefined));
   return work;
 }
@@ -100,10 +115,25 @@ type Done = { outcome: Omit<Outcome, 'customerId' | 'keep' | 'answered'>; kept: 
 
 /** A call without a vendor: what the caller says of it. */
 function reported({ usage = {}, end }: CallRequest): Done {
-  const { modelUsed, providerUsed, isPremium, reasoningEffort, reasoningEffortSource, reasoningMode, reasoningBudgetTokens, ...figures } =
-    usage;
+  const {
+    modelUsed,
+    providerUsed,
+    isPremium,
+    reasoningEffort,
+    reasoningEffortSource,
+    reasoningMode,
+    reasoningBudgetTokens,
+    ...figures
+  } = usage;
   const reasoning = { reasoningEffort, reasoningEffortSource, reasoningMode, reasoningBudgetTokens };
-  const outcome = { ...reasoning, modelUsed, providerUsed, isPremium, usage: figures as Partial<Usage>, error: end?.error };
+  const outcome = {
+    ...reasoning,
+    modelUsed,
+    providerUsed,
+    isPremium,
+    usage: figures as Partial<Usage>,
+    error: end?.error,
+  };
   return { outcome, kept: { endUsage: presentUsage({ ...NO_USAGE, ...(figures as Partial<Usage>) }, modelUsed) } };
 }
 
@@ -141,7 +171,10 @@ async function askVendor(request: CallRequest, vendor: VendorRequest): Promise<D
         ...(error && { error: { message: error.message, details } }),
         body,
       },
-      endUsage: presentUsage(usage === null || usage === IMPLAUSIBLE ? { ...NO_USAGE, searches: searches ?? 0 } : usage, modelUsed),
+      endUsage: presentUsage(
+        usage === null || usage === IMPLAUSIBLE ? { ...NO_USAGE, searches: searches ?? 0 } : usage,
+        modelUsed,
+      ),
     },
   };
 }
@@ -165,7 +198,11 @@ interface Read {
 function readAnswer(result: VendorResult): Read {
   switch (result.kind) {
     case 'timeout':
-      return { ...NO_ANSWER, status: 504, error: { code: 'VENDOR_TIMEOUT', message: 'the vendor did not answer in time' } };
+      return {
+        ...NO_ANSWER,
+        status: 504,
+        error: { code: 'VENDOR_TIMEOUT', message: 'the vendor did not answer in time' },
+      };
     case 'unreachable':
       return { ...NO_ANSWER, refused: true, error: { code: 'VENDOR_UNREACHABLE', message: result.message } };
     case 'broken':
@@ -205,7 +242,9 @@ function brokenOff(stream: StreamUsage, contentType: string): Read['error'] | nu
   if (stream.truncated || (stream.empty && /event-stream/i.test(contentType))) {
     return { code: 'VENDOR_STREAM_CUT', message: "the vendor's stream ended before its end" };
   }
-  return stream.empty && /\bjson\b/i.test(contentType) ? { code: BROKEN, message: "the vendor's answer is no JSON" } : null;
+  return stream.empty && /\bjson\b/i.test(contentType)
+    ? { code: BROKEN, message: "the vendor's answer is no JSON" }
+    : null;
 }
 
 function failureOf(status: number, body: unknown): { code: string; message: string } {
@@ -230,7 +269,13 @@ function readStream(text: string): StreamUsage {
   return stream;
 }
 
-function present(begin: BeginCallData, end: EndCallData | undefined, { vendor, endUsage }: Kept, atMs: number, message?: string) {
+function present(
+  begin: BeginCallData,
+  end: EndCallData | undefined,
+  { vendor, endUsage }: Kept,
+  atMs: number,
+  message?: string,
+) {
   const code = vendor && !vendor.ok ? 'CALL_VENDOR_WARNING' : 'CALL_SUCCESS';
   return accept(code, { begin, ...(end && { end }), ...(vendor && { vendor }), endUsage }, atMs, message);
 }
@@ -242,9 +287,14 @@ function presentUsage(usage: Usage, modelUsed: string | undefined): NonNullable<
 /** A retry of a call whose end is not there: it is still under way, or nobody was left to end it. */
 function unfinished(status: string | null) {
   if (status === 'IN_PROGRESS') {
-    return refuse('CALL_IN_FLIGHT', 'the call is still under way', { retryAfterSeconds: IN_FLIGHT_RETRY_SECONDS, members: { status } });
+    return refuse('CALL_IN_FLIGHT', 'the call is still under way', {
+      retryAfterSeconds: IN_FLIGHT_RETRY_SECONDS,
+      members: { status },
+    });
   }
-  return refuse('CALL_ALREADY_FINALIZED', `the call is ${status}, and its answer was not kept`, { members: { status } });
+  return refuse('CALL_ALREADY_FINALIZED', `the call is ${status}, and its answer was not kept`, {
+    members: { status },
+  });
 }
 
 /**
@@ -254,5 +304,11 @@ function unfinished(status: string | null) {
 function describe(request: CallRequest): object {
   const { batch: _batch, customerName, customerFriendlyName = customerName, vendor, ...described } = request;
   const pricingMode = pricingModeOf(request) ?? 'standard';
-  return { ...described, operation: 'makeCall', customerFriendlyName, pricingMode, vendor: vendor && { ...vendor, headers: undefined } };
+  return {
+    ...described,
+    operation: 'makeCall',
+    customerFriendlyName,
+    pricingMode,
+    vendor: vendor && { ...vendor, headers: undefined },
+  };
 }

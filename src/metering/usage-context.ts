@@ -40,7 +40,11 @@ const UNITS: Record<MeterName, UsageContextData['meters'][number]['unit']> = {
   customMeter2: 'units',
 };
 
-export async function readUsageContext(caller: Caller, customerId: string, query: UsageContextQuery): Promise<Answer<UsageContextData>> {
+export async function readUsageContext(
+  caller: Caller,
+  customerId: string,
+  query: UsageContextQuery,
+): Promise<Answer<UsageContextData>> {
   if (!isTimeZone(query.timezone)) return unknownTimezone('timezone');
   const needed = query.includeForecast ? neededBy(query.forecastMetric) : [];
   // The latest call may be older than what is recent.
@@ -127,15 +131,24 @@ function findSignals(history: CustomerHistory, timezone: string, nowMs: number):
     meters: METER_NAMES.map((meter) => {
       const summary = summarize(plan, account.meters, meter);
       // Nothing is forecast of what cannot run out.
-      return { meter, summary, projectedExhaustionAtMs: summary.limit ? exhaustionOf(history, meter, timezone, nowMs) : null };
+      return {
+        meter,
+        summary,
+        projectedExhaustionAtMs: summary.limit ? exhaustionOf(history, meter, timezone, nowMs) : null,
+      };
     }),
     // Whoever has no credit and was charged nothing is not funded by it, whatever the plan would let them do.
-    credit: plan.payg.enabled && (balanceUsd !== 0 || chargedLatestWeekUsd !== 0) ? { balanceUsd, chargedLatestWeekUsd } : null,
+    credit:
+      plan.payg.enabled && (balanceUsd !== 0 || chargedLatestWeekUsd !== 0)
+        ? { balanceUsd, chargedLatestWeekUsd }
+        : null,
     pendingPlan: pending && { usagePlanVersionId: pending.usagePlanVersionId, effectiveAtMs: nextReplenishAtMs },
   });
 }
 
-/** When the meter's allowance is gone at the pace that is forecast; `null` for a meter that no metric stands for alone. */
+/**
+ * When the meter's allowance is gone at the pace that is forecast; `null` for a meter that no metric stands for alone.
+ */
 function exhaustionOf(history: CustomerHistory, meter: MeterName, timezone: string, nowMs: number): number | null {
   const metric = (Object.keys(METER_METRICS) as ForecastMetric[]).find((name) => METER_METRICS[name]?.meter === meter);
   if (!metric) return null;
@@ -157,7 +170,8 @@ function fundingOf({ wallet, subscription }: CustomerHistory['account']): UsageC
       [SLOT_METERS.CUSTOM1]: units('CUSTOM1'),
       [SLOT_METERS.CUSTOM2]: units('CUSTOM2'),
     },
-    continuesBeyondAllowance: subscription.canceledAtMs === null && (plan.limitType === 'NONE' || (plan.payg.enabled && available > 0n)),
+    continuesBeyondAllowance:
+      subscription.canceledAtMs === null && (plan.limitType === 'NONE' || (plan.payg.enabled && available > 0n)),
   };
 }
 

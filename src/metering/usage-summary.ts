@@ -2,7 +2,13 @@
  * Use case: what an organization used over a period, from D1, with how late that may be.
  */
 import { type Answer, accept, refuse } from '../contract/errors.ts';
-import { type Figures, GROUPS_MAX, SUMMARY_DAYS_MAX, type SummaryQuery, type UsageSummaryData } from '../contract/usage-summary.ts';
+import {
+  type Figures,
+  GROUPS_MAX,
+  SUMMARY_DAYS_MAX,
+  type SummaryQuery,
+  type UsageSummaryData,
+} from '../contract/usage-summary.ts';
 import { usdFromNano } from '../domain/money.ts';
 import { DAY_MS, HOUR_MS, isTimeZone, type LocalDay, localDays } from '../domain/readings/calendar.ts';
 import { readBacklog } from '../storage/backlog.ts';
@@ -25,7 +31,10 @@ const ZERO: UsageSums = {
   costNanoUsd: 0n,
 };
 
-export async function readUsageSummary({ env, organization }: Caller, query: SummaryQuery): Promise<Answer<UsageSummaryData>> {
+export async function readUsageSummary(
+  { env, organization }: Caller,
+  query: SummaryQuery,
+): Promise<Answer<UsageSummaryData>> {
   const nowMs = Date.now();
   const days = daysOf(query, nowMs);
   if ('path' in days) return refuse('BAD_REQUEST', `${days.path}: ${days.message}`, { members: { details: [days] } });
@@ -46,7 +55,10 @@ export async function readUsageSummary({ env, organization }: Caller, query: Sum
     timezone: query.timezone,
     currency: 'USD',
     asOf: iso(Math.min(nowMs - PROJECTION_DELAY_MS, backlog.oldestMs ?? nowMs)),
-    backlog: { customers: backlog.customers, ageSeconds: backlog.oldestMs === null ? 0 : Math.ceil((nowMs - backlog.oldestMs) / 1000) },
+    backlog: {
+      customers: backlog.customers,
+      ageSeconds: backlog.oldestMs === null ? 0 : Math.ceil((nowMs - backlog.oldestMs) / 1000),
+    },
     totals: present(groups.day.reduce(add, ZERO)),
     byDay: days.map(({ label, startMs, endMs }, index) => ({
       date: label,
@@ -74,12 +86,14 @@ interface Broken {
 
 /** The local days that are asked for, or the rule that the query breaks. */
 function daysOf({ from, to, timezone }: SummaryQuery, nowMs: number): LocalDay[] | Broken {
-  if (!isTimeZone(timezone)) return { path: 'timezone', message: 'must be the name of an IANA time zone, such as Europe/Berlin' };
+  if (!isTimeZone(timezone))
+    return { path: 'timezone', message: 'must be the name of an IANA time zone, such as Europe/Berlin' };
   const last = to === undefined ? nowMs : dayOf(to, timezone) - 1;
   const end = localDays(last, last + 1, timezone)[0]?.endMs ?? last;
   const start = from === undefined ? end - DEFAULT_DAYS * DAY_MS + 2 * HOUR_MS : dayOf(from, timezone);
   if (start >= end) return { path: 'to', message: 'must be after from' };
-  if (end - start > (SUMMARY_DAYS_MAX + 1) * DAY_MS) return { path: 'from', message: `must be at most ${SUMMARY_DAYS_MAX} days before to` };
+  if (end - start > (SUMMARY_DAYS_MAX + 1) * DAY_MS)
+    return { path: 'from', message: `must be at most ${SUMMARY_DAYS_MAX} days before to` };
   const days = localDays(start, end, timezone);
   // A day that begins before the period belongs to it only by the two hours that a clock may have been changed by.
   return from === undefined ? days.slice(-DEFAULT_DAYS) : days;

@@ -35,13 +35,17 @@ export async function vendorNeeds({ env, organization, defer }: Caller, request:
   const modelUsed = vendor ? asked : usage?.modelUsed;
   const reported = { modelUsed, providerUsed: vendor ? vendor.provider : usage?.providerUsed };
   const price = await resolvePrice(catalog, organization.prices, reported, Date.now());
-  const priced: Tier | undefined = price.available && vendor ? (isPremiumPrice(price.card) ? 'premium' : 'standard') : undefined;
+  const priced: Tier | undefined =
+    price.available && vendor ? (isPremiumPrice(price.card) ? 'premium' : 'standard') : undefined;
   const tier = usage?.isPremium === undefined ? priced : usage.isPremium ? 'premium' : 'standard';
   const needs = vendor ? capabilitiesAsked({ path: vendor.url, model: asked, body: vendor.body ?? {} }) : [];
   const mayPay: readonly Tier[] = tier ? [tier] : ['standard', 'premium'];
   const mustNotBeCredit = price.available || organization.allowUnpricedModels ? [] : mayPay;
   return {
-    requested: { ...withImpliedTier(requested, tier), ...Object.fromEntries(needs.map((capability) => [capability, true])) },
+    requested: {
+      ...withImpliedTier(requested, tier),
+      ...Object.fromEntries(needs.map((capability) => [capability, true])),
+    },
     tier,
     needs,
     unpriced: Object.fromEntries(mustNotBeCredit.map((name) => [name, modelUsed ?? null])),

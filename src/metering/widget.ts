@@ -41,9 +41,14 @@ export async function readWidgetUsage(
   const { meters, subscription, canceled } = usage.data;
   const { customMeters } = history.account.subscription.plan.plan;
   const slots = Object.entries(SLOT_METERS) as [MeterSlot, MeterName][];
-  const labels = slots.flatMap(([slot, meter]) => (customMeters[slot] ? [[meter, customMeters[slot].label] as const] : []));
+  const labels = slots.flatMap(([slot, meter]) =>
+    customMeters[slot] ? [[meter, customMeters[slot].label] as const] : [],
+  );
   const todayMs = nowMs - (nowMs % DAY_MS);
-  const days = Array.from({ length: WIDGET_DAYS }, (_, index) => ({ startMs: todayMs - (WIDGET_DAYS - 1 - index) * DAY_MS, calls: 0 }));
+  const days = Array.from({ length: WIDGET_DAYS }, (_, index) => ({
+    startMs: todayMs - (WIDGET_DAYS - 1 - index) * DAY_MS,
+    calls: 0,
+  }));
   for (const { startMs, quantity } of seriesOf(history.recent, COLUMNS.calls)) {
     const day = days[Math.floor((startMs - (days[0]?.startMs ?? 0)) / DAY_MS)];
     if (day) day.calls += quantity;

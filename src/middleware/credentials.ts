@@ -33,7 +33,10 @@ export function requireScopes(security: ApiKeySecurity): MiddlewareHandler<AppEn
     const requiredScope = missingScope(security, c.get('credential'));
     if (requiredScope === null) return next();
     const members = { reason: 'API_KEY_SCOPE_REQUIRED', requiredScope };
-    return refusalResponse(c, refuse('API_KEY_SCOPE_REQUIRED', `the credential lacks the scope ${requiredScope}`, { members }).refusal);
+    return refusalResponse(
+      c,
+      refuse('API_KEY_SCOPE_REQUIRED', `the credential lacks the scope ${requiredScope}`, { members }).refusal,
+    );
   };
 }
 
@@ -41,7 +44,10 @@ type ApiKeySecurity = Security & { kind: 'apiKey' };
 
 export type Authenticated = { ok: true; credential: Credential } | { ok: false; refusal: Refusal };
 
-/** The credential that a request carries; 401 where it carries none that is live, and 429 where its address fails too often. */
+/**
+ * The credential that a request carries; 401 where it carries none that is live, and 429 where its address fails too
+ * often.
+ */
 export async function authenticate(c: AppContext): Promise<Authenticated> {
   const presented = presentedKey(c);
   const credential = presented === null ? null : await credentialOf(c, presented);
@@ -104,7 +110,8 @@ export const requireOperator: MiddlewareHandler<AppEnv> = async (c, next) => {
   const token = c.env.OPERATOR_TOKEN;
   if (token === undefined || token.length < OPERATOR_TOKEN_LENGTH_MIN) return onNotFound(c);
   const presented = bearer(c.req.header('Authorization'));
-  if (presented === null || !(await sameText(presented, token))) return refusalResponse(c, await refuseAuthentication(c));
+  if (presented === null || !(await sameText(presented, token)))
+    return refusalResponse(c, await refuseAuthentication(c));
   return next();
 };
 

@@ -4,7 +4,15 @@
 import type { ErrorHandler, NotFoundHandler } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import { REPLAY_HEADER } from '../contract/envelope.ts';
-import { type Accepted, type Answer, answerText, ERROR_STATUS, type Refusal, refuse, type SentAnswer } from '../contract/errors.ts';
+import {
+  type Accepted,
+  type Answer,
+  answerText,
+  ERROR_STATUS,
+  type Refusal,
+  refuse,
+  type SentAnswer,
+} from '../contract/errors.ts';
 import { log } from '../platform/log.ts';
 import { unavailableReason } from '../storage/unavailable.ts';
 import type { AppContext, AppEnv } from './context.ts';
@@ -38,19 +46,28 @@ export function refusalResponse(c: AppContext, refusal: Refusal): Response {
   );
 }
 
-export const onNotFound: NotFoundHandler<AppEnv> = (c) => refusalResponse(c, refuse('NOT_FOUND', 'there is no such route').refusal);
+export const onNotFound: NotFoundHandler<AppEnv> = (c) =>
+  refusalResponse(c, refuse('NOT_FOUND', 'there is no such route').refusal);
 
 export const onError: ErrorHandler<AppEnv> = (error, c) => {
   if (error instanceof HTTPException && error.status === 400) {
     const details = [{ path: 'body', message: 'must be valid JSON in UTF-8' }];
-    return refusalResponse(c, refuse('BAD_REQUEST', 'body: must be valid JSON in UTF-8', { members: { details } }).refusal);
+    return refusalResponse(
+      c,
+      refuse('BAD_REQUEST', 'body: must be valid JSON in UTF-8', { members: { details } }).refusal,
+    );
   }
   const reason = logFailure('request_failed', { correlationId: c.get('correlationId'), method: c.req.method }, error);
   if (reason !== null) return refusalResponse(c, refuse('SERVICE_UNAVAILABLE', reason).refusal);
-  return refusalResponse(c, refuse('INTERNAL_ERROR', 'something went wrong on our side; the request may be sent again').refusal);
+  return refusalResponse(
+    c,
+    refuse('INTERNAL_ERROR', 'something went wrong on our side; the request may be sent again').refusal,
+  );
 };
 
-/** Logs what was thrown. Says what the caller may be told where storage is away (503); `null` for a fault of ours (500). */
+/**
+ * Logs what was thrown. Says what the caller may be told where storage is away (503); `null` for a fault of ours (500).
+ */
 export function logFailure(event: string, fields: Readonly<Record<string, unknown>>, error: unknown): string | null {
   const reason = unavailableReason(error);
   log(reason === null ? 'error' : 'warn', event, fields, error);

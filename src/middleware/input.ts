@@ -21,14 +21,21 @@ const DETAILS_MAX = 20;
 
 /** 406 unless the vendor media type is among the accepted ones. */
 export const requireAccept: MiddlewareHandler<AppEnv> = async (c, next) => {
-  const accepted = (c.req.header('Accept') ?? '').split(',').map((entry) => entry.split(';').map((part) => part.trim().toLowerCase()));
-  const named = accepted.some(([type, ...parameters]) => type === MEDIA_TYPE && !parameters.some((p) => /^q=0(\.0*)?$/.test(p)));
-  return named ? next() : refusalResponse(c, refuse('NOT_ACCEPTABLE', `the Accept header must name ${MEDIA_TYPE}`).refusal);
+  const accepted = (c.req.header('Accept') ?? '')
+    .split(',')
+    .map((entry) => entry.split(';').map((part) => part.trim().toLowerCase()));
+  const named = accepted.some(
+    ([type, ...parameters]) => type === MEDIA_TYPE && !parameters.some((p) => /^q=0(\.0*)?$/.test(p)),
+  );
+  return named
+    ? next()
+    : refusalResponse(c, refuse('NOT_ACCEPTABLE', `the Accept header must name ${MEDIA_TYPE}`).refusal);
 };
 
 /**
- * The body as the schema has it, in one pass: 415 unless a body that is there is JSON; 413 while it is read, where it has too
- * many bytes, values or levels; 400 for bytes that are not JSON in UTF-8 and for each broken rule. No body is an empty object.
+ * The body as the schema has it, in one pass: 415 unless a body that is there is JSON; 413 while it is read, where it
+ * has too many bytes, values or levels; 400 for bytes that are not JSON in UTF-8 and for each broken rule. No body is
+ * an empty object.
  */
 export function jsonBody(schema: z.ZodType, bytesMax: number): MiddlewareHandler<AppEnv> {
   return async (c, next) => {
@@ -53,7 +60,8 @@ export function jsonBody(schema: z.ZodType, bytesMax: number): MiddlewareHandler
 function refusedType(c: AppContext): string | null {
   const hasBody = c.req.raw.body !== null && c.req.header('Content-Length') !== '0';
   if (!hasBody) return null;
-  if ((c.req.header('Content-Encoding') ?? 'identity') !== 'identity') return 'a body must be sent without Content-Encoding';
+  if ((c.req.header('Content-Encoding') ?? 'identity') !== 'identity')
+    return 'a body must be sent without Content-Encoding';
   const type = (c.req.header('Content-Type') ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
   const isJson = type === 'application/json' || /^application\/[\w.-]+\+json$/.test(type);
   return isJson ? null : 'the Content-Type of a body must be application/json';

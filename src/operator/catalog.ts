@@ -42,11 +42,14 @@ export function publishCatalog(
         .slice(0, PROBLEMS_SHOWN_MAX)
         .map(({ modelKey, field, message }) => ({ path: `${modelKey} ${field}`, message }));
       const more = problems.length > details.length ? `; and ${problems.length - details.length} more` : '';
-      return refuse('BAD_REQUEST', details.map(({ path, message }) => `${path}: ${message}`).join('; ') + more, { members: { details } });
+      return refuse('BAD_REQUEST', details.map(({ path, message }) => `${path}: ${message}`).join('; ') + more, {
+        members: { details },
+      });
     }
     const before = await currentCatalog(env, defer);
     const version = await freeVersion(env, document.version, nowMs);
-    if (version === null) return refuse('CONFLICT', `version: ${document.version} is published already, and a version never changes`);
+    if (version === null)
+      return refuse('CONFLICT', `version: ${document.version} is published already, and a version never changes`);
     const catalog: Catalog = {
       version,
       publishedAtMs: nowMs,

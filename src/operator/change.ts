@@ -86,7 +86,11 @@ async function commit<Data>(
     correlationId: request.correlationId,
   });
   const record = await idempotencyRecord(request, answer, nowMs);
-  const batch: BatchItem<'sqlite'>[] = [...decision.statements, event, ...(record ? [db.insert(operatorIdempotency).values(record)] : [])];
+  const batch: BatchItem<'sqlite'>[] = [
+    ...decision.statements,
+    event,
+    ...(record ? [db.insert(operatorIdempotency).values(record)] : []),
+  ];
   try {
     await db.batch(batch as [BatchItem<'sqlite'>, ...BatchItem<'sqlite'>[]]);
   } catch (error) {
@@ -116,8 +120,11 @@ async function storedAnswer<Data>(request: OperatorRequest): Promise<Answer<Data
     .where(eq(operatorIdempotency.idempotencyKey, recordKey(request)));
   if (!row) return null;
   const answer =
-    row.fingerprint === (await fingerprintOf(request)) ? await decryptText(secretOf(request), ANSWER_PURPOSE, row.answer) : null;
-  if (answer === null) return refuse('IDEMPOTENCY_KEY_CONFLICT', 'the idempotency key was used before with another payload');
+    row.fingerprint === (await fingerprintOf(request))
+      ? await decryptText(secretOf(request), ANSWER_PURPOSE, row.answer)
+      : null;
+  if (answer === null)
+    return refuse('IDEMPOTENCY_KEY_CONFLICT', 'the idempotency key was used before with another payload');
   return { ...JSON.parse(answer), replayed: true };
 }
 

@@ -5,7 +5,12 @@
  */
 import type { CustomerUsageData } from '../contract/customers.ts';
 import { type Answer, refuse } from '../contract/errors.ts';
-import type { ErasedCustomer, GrantCreditRequest, GrantedCredit, OperatorCustomer } from '../contract/operator-customers.ts';
+import type {
+  ErasedCustomer,
+  GrantCreditRequest,
+  GrantedCredit,
+  OperatorCustomer,
+} from '../contract/operator-customers.ts';
 import { canonicalJson } from '../domain/canonical.ts';
 import { parseUsd } from '../domain/money.ts';
 import type { Env } from '../env.ts';
@@ -15,7 +20,11 @@ import { ask, customerByName, eraseObjects } from '../storage/objects.ts';
 import { commitChange, type OperatorRequest } from './change.ts';
 import { findOrganization, noOrganization } from './organizations.ts';
 
-export async function inspectCustomer(env: Env, organizationId: string, customerId: string): Promise<Answer<OperatorCustomer>> {
+export async function inspectCustomer(
+  env: Env,
+  organizationId: string,
+  customerId: string,
+): Promise<Answer<OperatorCustomer>> {
   const organization = await findOrganization(env, organizationId);
   if (!organization) return noOrganization();
   const command = { organizationId, ...(organization.models && { models: organization.models }) };
@@ -92,7 +101,11 @@ export function grantCredit(
  * Erases a customer: the object, its call ids, its rows in D1. Each part may be repeated, so an erasure that broke is
  * finished by sending it again. The event log keeps that it was done.
  */
-export function eraseCustomer(request: OperatorRequest, organizationId: string, customerId: string): Promise<Answer<ErasedCustomer>> {
+export function eraseCustomer(
+  request: OperatorRequest,
+  organizationId: string,
+  customerId: string,
+): Promise<Answer<ErasedCustomer>> {
   return commitChange<ErasedCustomer>(request, async () => {
     if (!(await findOrganization(request.env, organizationId))) return noOrganization();
     const objects = await eraseObjects(request.env, organizationId, customerId);

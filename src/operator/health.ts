@@ -26,7 +26,9 @@ export async function readHealth(env: Env, defer: (work: Promise<unknown>) => vo
     currentCatalog(env, defer),
     check(
       'DB',
-      async () => (await database(env.DB).all<{ name: string }>(sql`SELECT name FROM d1_migrations ORDER BY id DESC LIMIT 1`))[0]?.name,
+      async () =>
+        (await database(env.DB).all<{ name: string }>(sql`SELECT name FROM d1_migrations ORDER BY id DESC LIMIT 1`))[0]
+          ?.name,
     ),
     check('KV', () => Promise.all([readBacklog(env), readSetAside(env)])),
     check('CUSTOMERS', () => env.CUSTOMERS.getByName('health').readCall('', '')),
@@ -40,7 +42,10 @@ export async function readHealth(env: Env, defer: (work: Promise<unknown>) => vo
   const checks = [db, kv, customers, directory].map(({ report }) => report);
   const { version, publishedAtMs, models } = catalog;
   const data: Health = {
-    status: checks.every(({ ok }) => ok) && backlog.customers === 0 && setAside.rows === 0 && problem === null ? 'ok' : 'degraded',
+    status:
+      checks.every(({ ok }) => ok) && backlog.customers === 0 && setAside.rows === 0 && problem === null
+        ? 'ok'
+        : 'degraded',
     checks,
     catalog: {
       version,
@@ -62,7 +67,10 @@ function instantOf(atMs: number | null): string | null {
   return atMs === null ? null : new Date(atMs).toISOString();
 }
 
-async function check<Value>(name: string, ask: () => PromiseLike<Value>): Promise<{ report: Check; value: Value | null }> {
+async function check<Value>(
+  name: string,
+  ask: () => PromiseLike<Value>,
+): Promise<{ report: Check; value: Value | null }> {
   const startedMs = Date.now();
   try {
     const value = await withTimeout(Promise.resolve(ask()), CHECK_TIMEOUT_MS, name);

@@ -63,7 +63,9 @@ export async function listKeys(env: Env, organizationId: string, page: PageReque
   const rows = await database(env.DB)
     .select()
     .from(apiKeys)
-    .where(and(eq(apiKeys.organizationId, organizationId), page.after === null ? undefined : gt(apiKeys.keyId, page.after)))
+    .where(
+      and(eq(apiKeys.organizationId, organizationId), page.after === null ? undefined : gt(apiKeys.keyId, page.after)),
+    )
     .orderBy(asc(apiKeys.keyId))
     .limit(page.limit + 1);
   return accept(
@@ -114,7 +116,9 @@ export function revokeKey(request: OperatorRequest, organizationId: string, keyI
       subject: keyId,
       before: present(before),
       after: present(after),
-      statements: [database(request.env.DB).update(apiKeys).set({ revokedAtMs: nowMs }).where(eq(apiKeys.keyId, keyId))],
+      statements: [
+        database(request.env.DB).update(apiKeys).set({ revokedAtMs: nowMs }).where(eq(apiKeys.keyId, keyId)),
+      ],
       replaces: true,
       code: 'KEY_REVOKED',
       data: present(after),
@@ -124,7 +128,8 @@ export function revokeKey(request: OperatorRequest, organizationId: string, keyI
 
 /** An `ek-` key holds the embed scope alone, and no other key may hold it. */
 function brokenScopeRule(prefix: KeyPrefix, scopes: readonly Scope[]): string | null {
-  if (prefix === 'ek-') return scopes.every((scope) => scope === EMBED_SCOPE) ? null : `an ek- key keeps ${EMBED_SCOPE} alone`;
+  if (prefix === 'ek-')
+    return scopes.every((scope) => scope === EMBED_SCOPE) ? null : `an ek- key keeps ${EMBED_SCOPE} alone`;
   return scopes.includes(EMBED_SCOPE) ? `${EMBED_SCOPE} is kept on a dedicated ek- key` : null;
 }
 

@@ -25,7 +25,8 @@ export function createOrganization(
 ): Promise<Answer<Organization>> {
   return commitChange(request, async (nowMs) => {
     const code = 'ORGANIZATION_CREATED';
-    const existing = body.organizationId === undefined ? null : await findOrganization(request.env, body.organizationId);
+    const existing =
+      body.organizationId === undefined ? null : await findOrganization(request.env, body.organizationId);
     if (existing?.name === body.name) return accept(code, existing, nowMs);
     if (existing) return refuse('CONFLICT', 'organizationId: an organization with this id and another name exists');
     const row = {
@@ -97,7 +98,12 @@ export function updateOrganization(
       subject: organizationId,
       before,
       after,
-      statements: [database(request.env.DB).update(organizations).set(change).where(eq(organizations.organizationId, organizationId))],
+      statements: [
+        database(request.env.DB)
+          .update(organizations)
+          .set(change)
+          .where(eq(organizations.organizationId, organizationId)),
+      ],
       replaces: true,
       code: 'ORGANIZATION_UPDATED',
       data: after,
@@ -119,7 +125,12 @@ export function setModels(
       subject: organizationId,
       before: before.models,
       after: models,
-      statements: [database(request.env.DB).update(organizations).set({ models }).where(eq(organizations.organizationId, organizationId))],
+      statements: [
+        database(request.env.DB)
+          .update(organizations)
+          .set({ models })
+          .where(eq(organizations.organizationId, organizationId)),
+      ],
       replaces: true,
       code: 'MODELS_SAVED',
       data: models,
@@ -128,7 +139,10 @@ export function setModels(
 }
 
 export async function findOrganization(env: Env, organizationId: string): Promise<Organization | null> {
-  const [row] = await database(env.DB).select().from(organizations).where(eq(organizations.organizationId, organizationId));
+  const [row] = await database(env.DB)
+    .select()
+    .from(organizations)
+    .where(eq(organizations.organizationId, organizationId));
   return row ? present(row) : null;
 }
 

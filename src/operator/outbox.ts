@@ -22,7 +22,11 @@ interface Place {
   place: number;
 }
 
-export async function listOutbox(env: Env, organizationId: string, { after, limit }: PageRequest): Promise<Answer<Page<SetAsideChange>>> {
+export async function listOutbox(
+  env: Env,
+  organizationId: string,
+  { after, limit }: PageRequest,
+): Promise<Answer<Page<SetAsideChange>>> {
   if (!(await findOrganization(env, organizationId))) return noOrganization();
   const from = after === null ? { objectId: '', place: 0 } : placeOf(after);
   if (!from) {
@@ -46,7 +50,9 @@ export async function listOutbox(env: Env, organizationId: string, { after, limi
   return listed({ items, nextCursor: unread === undefined ? null : cursorAt({ objectId: unread, place: 0 }) });
 }
 
-/** Queues everything again that D1 refused of the organization's customers. What is refused again is set aside again. */
+/**
+ * Queues everything again that D1 refused of the organization's customers. What is refused again is set aside again.
+ */
 export function resendOutbox(request: OperatorRequest, organizationId: string): Promise<Answer<ResentOutbox>> {
   return commitChange<ResentOutbox>(request, async (nowMs) => {
     if (!(await findOrganization(request.env, organizationId))) return noOrganization();
@@ -84,7 +90,8 @@ async function resend(env: Env, organizationId: string, objectId: string): Promi
 
 async function readSetAside(env: Env, organizationId: string, objectId: string, afterPlace: number, rowsMax: number) {
   const address = customerById(env, objectId);
-  const found = address && (await ask(address, (customer) => customer.listSetAside({ organizationId, afterPlace, rowsMax })));
+  const found =
+    address && (await ask(address, (customer) => customer.listSetAside({ organizationId, afterPlace, rowsMax })));
   if (!found) return [];
   const { customerId, changes } = found;
   return changes.map(({ place, kind, id, atMs, reason }) => ({

@@ -23,14 +23,27 @@ type Version = z.infer<typeof PlanVersion>;
 /** Versions that one plan's detail shows, newest first. */
 const VERSIONS_SHOWN_MAX = 100;
 
-export function putPlan(request: OperatorRequest, organizationId: string, planId: string, plan: Plan): Promise<Answer<Version>> {
+export function putPlan(
+  request: OperatorRequest,
+  organizationId: string,
+  planId: string,
+  plan: Plan,
+): Promise<Answer<Version>> {
   return commitChange(request, async (nowMs) => {
     const code = 'PLAN_SAVED';
     if (!(await findOrganization(request.env, organizationId))) return noOrganization();
     const [newest] = await versionsOf(request.env, organizationId, [planId], 1);
-    if (newest && canonicalJson(newest.content) === canonicalJson(plan)) return accept(code, presentVersion(newest), nowMs);
+    if (newest && canonicalJson(newest.content) === canonicalJson(plan))
+      return accept(code, presentVersion(newest), nowMs);
     const version = (newest?.version ?? 0) + 1;
-    const row = { organizationId, planId, version, usagePlanVersionId: `${planId}:v${version}`, content: plan, createdAtMs: nowMs };
+    const row = {
+      organizationId,
+      planId,
+      version,
+      usagePlanVersionId: `${planId}:v${version}`,
+      content: plan,
+      createdAtMs: nowMs,
+    };
     return {
       action: 'plan.put',
       organizationId,
@@ -50,7 +63,12 @@ export async function listPlans(env: Env, organizationId: string, page: PageRequ
   const ids = await database(env.DB)
     .selectDistinct({ planId: planVersions.planId })
     .from(planVersions)
-    .where(and(eq(planVersions.organizationId, organizationId), page.after === null ? undefined : gt(planVersions.planId, page.after)))
+    .where(
+      and(
+        eq(planVersions.organizationId, organizationId),
+        page.after === null ? undefined : gt(planVersions.planId, page.after),
+      ),
+    )
     .orderBy(asc(planVersions.planId))
     .limit(page.limit + 1);
   const rows = await versionsOf(
@@ -69,7 +87,9 @@ export async function listPlans(env: Env, organizationId: string, page: PageRequ
 
 export async function readPlan(env: Env, organizationId: string, planId: string): Promise<Answer<Detail>> {
   const rows = await versionsOf(env, organizationId, [planId], VERSIONS_SHOWN_MAX);
-  return rows.length > 0 ? accept('PLAN_READ', presentDetail(rows), Date.now()) : refuse('PLAN_NOT_FOUND', 'no such plan');
+  return rows.length > 0
+    ? accept('PLAN_READ', presentDetail(rows), Date.now())
+    : refuse('PLAN_NOT_FOUND', 'no such plan');
 }
 
 /**

@@ -1,6 +1,6 @@
 /**
- * An organization's own prices: each is recorded as a snapshot of its own and wins over the catalog. A model has one own
- * price, whatever spelling set it.
+ * An organization's own prices: each is recorded as a snapshot of its own and wins over the catalog. A model has one
+ * own price, whatever spelling set it.
  */
 import { and, eq } from 'drizzle-orm';
 import type { z } from 'zod';

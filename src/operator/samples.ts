@@ -9,7 +9,14 @@ import type { Env } from '../env.ts';
 import { log } from '../platform/log.ts';
 import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
 import { database } from '../storage/database.ts';
-import { findSample, findSamples, readPayloads, type SampleFilter, type SamplePlace, type SampleRow } from '../storage/samples.ts';
+import {
+  findSample,
+  findSamples,
+  readPayloads,
+  type SampleFilter,
+  type SamplePlace,
+  type SampleRow,
+} from '../storage/samples.ts';
 import { samples } from '../storage/schema.ts';
 import { commitChange, type OperatorRequest } from './change.ts';
 import { findOrganization, noOrganization } from './organizations.ts';
@@ -50,7 +57,11 @@ export async function readSample(env: Env, organizationId: string, sampleId: str
 }
 
 /** A line of JSON per sample. Rows and payloads are read as the receiver takes them, a bounded part at a time. */
-export async function exportSamples(env: Env, organizationId: string, query: SampleQuery): Promise<Answer<ReadableStream<Uint8Array>>> {
+export async function exportSamples(
+  env: Env,
+  organizationId: string,
+  query: SampleQuery,
+): Promise<Answer<ReadableStream<Uint8Array>>> {
   if (!(await findOrganization(env, organizationId))) return noOrganization();
   const nowMs = Date.now();
   const lines = exportLines(env, organizationId, filterOf(query), nowMs);
@@ -79,10 +90,20 @@ export async function exportSamples(env: Env, organizationId: string, query: Sam
   return accept('SAMPLES_EXPORTED', stream, nowMs);
 }
 
-async function* exportLines(env: Env, organizationId: string, filter: SampleFilter, nowMs: number): AsyncGenerator<string, void> {
+async function* exportLines(
+  env: Env,
+  organizationId: string,
+  filter: SampleFilter,
+  nowMs: number,
+): AsyncGenerator<string, void> {
   let after: SamplePlace | null = null;
   for (;;) {
-    const rows: SampleRow[] = await findSamples(env, organizationId, filter, { order: 'newest', after, limit: EXPORT_ROWS, nowMs });
+    const rows: SampleRow[] = await findSamples(env, organizationId, filter, {
+      order: 'newest',
+      after,
+      limit: EXPORT_ROWS,
+      nowMs,
+    });
     for (let from = 0; from < rows.length; ) {
       const { read, samples: some } = await readPayloads(env, organizationId, rows.slice(from));
       // The payload is an object that has `input` at least; it need not be read to be passed on.
@@ -95,7 +116,11 @@ async function* exportLines(env: Env, organizationId: string, filter: SampleFilt
 }
 
 /** The event says that the sample was there, and nothing of what was in it. */
-export function deleteSample(request: OperatorRequest, organizationId: string, sampleId: string): Promise<Answer<{ sampleId: string }>> {
+export function deleteSample(
+  request: OperatorRequest,
+  organizationId: string,
+  sampleId: string,
+): Promise<Answer<{ sampleId: string }>> {
   return commitChange<{ sampleId: string }>(request, async (nowMs) => {
     const row = await findSample(request.env, organizationId, sampleId, nowMs);
     if (!row) return noSample();

@@ -11,7 +11,11 @@ import { organizations } from '../storage/schema.ts';
 import { commitChange, type OperatorRequest } from './change.ts';
 import { noOrganization } from './organizations.ts';
 
-export function setSampling(request: OperatorRequest, organizationId: string, policy: SetSamplingRequest): Promise<Answer<SamplingPolicy>> {
+export function setSampling(
+  request: OperatorRequest,
+  organizationId: string,
+  policy: SetSamplingRequest,
+): Promise<Answer<SamplingPolicy>> {
   return commitChange<SamplingPolicy>(request, async () => {
     const db = database(request.env.DB);
     const isIt = eq(organizations.organizationId, organizationId);

@@ -42,7 +42,13 @@ export async function importUpstream(env: Env, nowMs: number, defer: Defer): Pro
 }
 
 /** Why nothing was published; `null` where it was, or where there was nothing new. */
-async function importFrom(env: Env, url: string, request: OperatorRequest, nowMs: number, defer: Defer): Promise<string | null> {
+async function importFrom(
+  env: Env,
+  url: string,
+  request: OperatorRequest,
+  nowMs: number,
+  defer: Defer,
+): Promise<string | null> {
   const format = FORMATS[env.CATALOG_UPSTREAM_FORMAT ?? 'models.dev'];
   const upstream = format.read(JSON.parse(await download(url)));
   const { catalog } = await currentCatalog(env, defer);
@@ -57,7 +63,10 @@ async function importFrom(env: Env, url: string, request: OperatorRequest, nowMs
 }
 
 async function download(url: string): Promise<string> {
-  const response = await fetch(url, { signal: AbortSignal.timeout(FETCH_TIMEOUT_MS), headers: { Accept: 'application/json' } });
+  const response = await fetch(url, {
+    signal: AbortSignal.timeout(FETCH_TIMEOUT_MS),
+    headers: { Accept: 'application/json' },
+  });
   if (!response.ok) throw new Error(`the upstream catalog answered ${response.status}`);
   if (Number(response.headers.get('Content-Length') ?? 0) > BYTES_MAX)
     throw new Error(`the upstream catalog has more than ${BYTES_MAX} bytes`);

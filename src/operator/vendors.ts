@@ -31,7 +31,10 @@ export function setVendor(
       .select()
       .from(vendorCredentials)
       .where(and(eq(vendorCredentials.organizationId, organizationId), eq(vendorCredentials.provider, provider)));
-    if (!before && (await db.$count(vendorCredentials, eq(vendorCredentials.organizationId, organizationId))) >= VENDORS_MAX) {
+    if (
+      !before &&
+      (await db.$count(vendorCredentials, eq(vendorCredentials.organizationId, organizationId))) >= VENDORS_MAX
+    ) {
       return refuse('CONFLICT', `an organization has at most ${VENDORS_MAX} vendors`);
     }
     const sealedKey = await sealVendorKey(request.env, organizationId, provider, apiKey);

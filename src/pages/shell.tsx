@@ -22,7 +22,10 @@ const SECTIONS = [
 ] as const;
 
 /** A whole page as HTML. */
-export async function publicPage({ title, description, canonical, section, narrow }: PublicPageProps, content: Child): Promise<string> {
+export async function publicPage(
+  { title, description, canonical, section, narrow }: PublicPageProps,
+  content: Child,
+): Promise<string> {
   const page = html`<!doctype html>${(
     <Document title={`${title} · Callmeter`}>
       <Head title={title} description={description} canonical={canonical} />
@@ -53,7 +56,11 @@ export async function publicPage({ title, description, canonical, section, narro
 }
 
 /** These are moved to the head of the document when it is rendered. */
-const Head: FC<{ title: string; description: string; canonical: string | undefined }> = ({ title, description, canonical }) => (
+const Head: FC<{ title: string; description: string; canonical: string | undefined }> = ({
+  title,
+  description,
+  canonical,
+}) => (
   <>
     <link rel="stylesheet" href={PAGES_STYLESHEET_PATH} precedence="pages" />
     <meta name="description" content={description} />
@@ -88,12 +95,9 @@ export const Inline: FC<{ text: string }> = ({ text }) => (
 );
 
 /** A form that asks this page again: it works without a script, and its answer has an address. */
-export const SearchForm: FC<PropsWithChildren<{ action: string; label: string; value: string; placeholder: string }>> = ({
-  action,
-  label,
-  value,
-  placeholder,
-}) => (
+export const SearchForm: FC<
+  PropsWithChildren<{ action: string; label: string; value: string; placeholder: string }>
+> = ({ action, label, value, placeholder }) => (
   <search>
     <form class="find" method="get" action={action}>
       <div class="field">

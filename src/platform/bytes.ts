@@ -6,8 +6,8 @@
 export const LINGER_BYTES_MAX = 1024 * 1024;
 
 /**
- * The bytes of a body; `null` where there are more than `bytesMax`, of which the rest is not read. Throws where the body
- * breaks off, and a TimeoutError where it has not ended after `timeoutMs`.
+ * The bytes of a body; `null` where there are more than `bytesMax`, of which the rest is not read. Throws where the
+ * body breaks off, and a TimeoutError where it has not ended after `timeoutMs`.
  */
 export async function readBounded(
   body: ReadableStream<Uint8Array> | null,
@@ -25,7 +25,10 @@ export async function readBounded(
   return length > bytesMax ? null : joined(chunks, length);
 }
 
-/** The bytes of a request's body; `null` where there are more than `bytesMax`. What declares to be far too large is not read. */
+/**
+ * The bytes of a request's body; `null` where there are more than `bytesMax`. What declares to be far too large is not
+ * read.
+ */
 export async function readRequest(request: Request, bytesMax: number): Promise<Uint8Array | null> {
   const declared = request.headers.get('Content-Length');
   // A length that is declared is one that the connection keeps to.
@@ -87,10 +90,14 @@ const CUT_LINE_BYTES = 4_096;
 const LF = 10;
 
 /**
- * The lines of a stream that are not empty. One that has more than `lineBytesMax` bytes is cut, so that memory is bounded.
- * Throws where the stream breaks off, and a TimeoutError where it has not ended after `timeoutMs`.
+ * The lines of a stream that are not empty. One that has more than `lineBytesMax` bytes is cut, so that memory is
+ * bounded. Throws where the stream breaks off, and a TimeoutError where it has not ended after `timeoutMs`.
  */
-export async function* linesOf(body: ReadableStream<Uint8Array>, lineBytesMax: number, timeoutMs?: number): AsyncGenerator<Line> {
+export async function* linesOf(
+  body: ReadableStream<Uint8Array>,
+  lineBytesMax: number,
+  timeoutMs?: number,
+): AsyncGenerator<Line> {
   let held: Uint8Array[] = [];
   let heldBytes = 0;
   let cut = false;

@@ -7,7 +7,11 @@ const IV_BYTES = 12;
 
 export async function encryptText(secret: string, purpose: string, text: string): Promise<string> {
   const iv = crypto.getRandomValues(new Uint8Array(IV_BYTES));
-  const sealed = await crypto.subtle.encrypt({ name: 'AES-GCM', iv }, await keyFor(secret, purpose), new TextEncoder().encode(text));
+  const sealed = await crypto.subtle.encrypt(
+    { name: 'AES-GCM', iv },
+    await keyFor(secret, purpose),
+    new TextEncoder().encode(text),
+  );
   return `${toBase64Url(iv)}.${toBase64Url(new Uint8Array(sealed))}`;
 }
 

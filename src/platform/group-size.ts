@@ -1,8 +1,8 @@
 /**
  * class GroupSize: how many are likely to come together, learnt from the groups before.
  *
- * Callers who come back as soon as they are answered come in the same number again. Whoever gathers them needs to wait no
- * longer than until that many are there, and to look only now and then whether still others follow.
+ * Callers who come back as soon as they are answered come in the same number again. Whoever gathers them needs to wait
+ * no longer than until that many are there, and to look only now and then whether still others follow.
  */
 
 /** A look takes a millisecond where nobody follows: so many groups go without one then. */
@@ -30,12 +30,17 @@ export class GroupSize {
     return true;
   }
 
-  /** To be called with what a group came to that waited or looked: where more or fewer came than were expected, the next one looks again. */
+  /**
+   * To be called with what a group came to that waited or looked: where more or fewer came than were expected, the next
+   * one looks again.
+   */
   waited(count: number): void {
     this.#unlooked = this.isComplete(count) ? UNLOOKED_GROUPS : 0;
   }
 
-  /** To be called with the size of each group. One that was late for once does not make small ones of those that follow. */
+  /**
+   * To be called with the size of each group. One that was late for once does not make small ones of those that follow.
+   */
   went(count: number): void {
     this.#expected = Math.max(count, Math.floor((this.#expected + count) / 2));
   }

@@ -24,7 +24,9 @@ export async function readJsonBody(request: Request, bytesMax: number): Promise<
     const bytes = new Uint8Array(await request.arrayBuffer());
     return bytes.byteLength === 0 ? { ok: false, broken: 'empty' } : parseJson(bytes);
   }
-  return request.body ? readCounted(request.body as ReadableStream<Uint8Array>, bytesMax) : { ok: false, broken: 'empty' };
+  return request.body
+    ? readCounted(request.body as ReadableStream<Uint8Array>, bytesMax)
+    : { ok: false, broken: 'empty' };
 }
 
 async function readCounted(body: ReadableStream<Uint8Array>, bytesMax: number): Promise<JsonBody> {

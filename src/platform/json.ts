@@ -1,6 +1,6 @@
 /**
- * JSON from outside, within bounds: how many values a text has and how deep they nest is known before any of them is made,
- * because ten megabytes of empty objects take two hundred once they are parsed.
+ * JSON from outside, within bounds: how many values a text has and how deep they nest is known before any of them is
+ * made, because ten megabytes of empty objects take two hundred once they are parsed.
  *
  * An object, an array, a string, a number and a literal are a value each; the name of a member counts with its value.
  */
@@ -56,8 +56,8 @@ export function parseJsonText(text: string): ParsedJson {
 }
 
 /**
- * What a vendor answered, or a line of its files; `undefined` where it is no JSON, or has too many values. Numbers are free:
- * an embedding has thousands of them, and a list of numbers takes no more than its text.
+ * What a vendor answered, or a line of its files; `undefined` where it is no JSON, or has too many values. Numbers are
+ * free: an embedding has thousands of them, and a list of numbers takes no more than its text.
  */
 export function parseAnswer(text: string): unknown {
   if (hasTooManyValues(text)) return undefined;
@@ -96,7 +96,9 @@ const BACKSLASH = 0x5c;
 const CLOSE_ARRAY = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
-/** Bytes of other characters than ASCII stand in strings alone, but for a byte order mark, which decoding takes away. */
+/**
+ * Bytes of other characters than ASCII stand in strings alone, but for a byte order mark, which decoding takes away.
+ */
 const ASCII_END = 0x80;
 
 export interface JsonBounds {
@@ -110,8 +112,8 @@ export interface JsonBounds {
 export const REQUEST_BOUNDS: JsonBounds = { valuesMax: JSON_VALUES_MAX, levelsMax: JSON_LEVELS_MAX };
 
 /**
- * Counts the values of a JSON text that comes in parts, and its deepest level, in one pass that makes nothing. Exact up to
- * the place where a text stops being JSON; the count ends where a maximum is passed for sure.
+ * Counts the values of a JSON text that comes in parts, and its deepest level, in one pass that makes nothing. Exact up
+ * to the place where a text stops being JSON; the count ends where a maximum is passed for sure.
  */
 export class JsonCount {
   values = 0;

@@ -15,7 +15,12 @@ const QUERY_MESSAGE = /\bFailed query:[\s\S]*/;
 /** D1 says which value it does not take. */
 const VALUE_MESSAGE = /(not supported for value) [\s\S]*/;
 
-export function log(level: 'warn' | 'error', event: string, fields: Readonly<Record<string, unknown>>, error?: unknown): void {
+export function log(
+  level: 'warn' | 'error',
+  event: string,
+  fields: Readonly<Record<string, unknown>>,
+  error?: unknown,
+): void {
   const line = { event, ...fields, ...(error !== undefined && { error: errorText(error) }) };
   console[level](JSON.stringify(line, (_, value: unknown) => shown(value)));
 }
@@ -34,7 +39,9 @@ function textOf(error: unknown, depth: number): string {
   // What cannot be parsed is quoted in the message.
   const said = name === 'SyntaxError' ? 'a text could not be read' : withoutValues(message);
   // D1's binding says again what its cause says.
-  return reason === '' || (cause instanceof Error && said.endsWith(cause.message)) ? `${name}: ${said}` : `${name}: ${said} (${reason})`;
+  return reason === '' || (cause instanceof Error && said.endsWith(cause.message))
+    ? `${name}: ${said}`
+    : `${name}: ${said} (${reason})`;
 }
 
 function withoutValues(message: string): string {

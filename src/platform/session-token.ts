@@ -24,7 +24,11 @@ const ISSUER = 'callmeter';
 
 export function signSession(secret: string, claims: SessionClaims, nowMs: number, seconds: number): Promise<string> {
   const issuedAt = Math.floor(nowMs / 1000);
-  return sign({ ...claims, iss: ISSUER, iat: issuedAt, exp: issuedAt + seconds, jti: crypto.randomUUID() }, secret, ALGORITHM);
+  return sign(
+    { ...claims, iss: ISSUER, iat: issuedAt, exp: issuedAt + seconds, jti: crypto.randomUUID() },
+    secret,
+    ALGORITHM,
+  );
 }
 
 /** `null` for anything but a token of ours that has not ended. */

@@ -13,9 +13,19 @@ import { answerResponse } from '../middleware/errors.ts';
 import { callerOf, headerKeyOf, mount } from './mount.ts';
 
 export function mountCalls(app: Hono<AppEnv>): void {
-  mount(app, operations.beginCall, async (c, { body }) => answerResponse(c, await beginCall(callerOf(c), body, headerKeyOf(c))));
-  mount(app, operations.endCall, async (c, { body }) => answerResponse(c, await endCall(callerOf(c), body, headerKeyOf(c))));
-  mount(app, operations.makeCall, async (c, { body }) => answerResponse(c, await makeCall(callerOf(c), body, headerKeyOf(c))));
-  mount(app, operations.readCall, async (c, { params }) => answerResponse(c, await readCall(callerOf(c), params.callId)));
-  mount(app, operations.incrementMeter, async (c, { body }) => answerResponse(c, await incrementMeter(callerOf(c), body, headerKeyOf(c))));
+  mount(app, operations.beginCall, async (c, { body }) =>
+    answerResponse(c, await beginCall(callerOf(c), body, headerKeyOf(c))),
+  );
+  mount(app, operations.endCall, async (c, { body }) =>
+    answerResponse(c, await endCall(callerOf(c), body, headerKeyOf(c))),
+  );
+  mount(app, operations.makeCall, async (c, { body }) =>
+    answerResponse(c, await makeCall(callerOf(c), body, headerKeyOf(c))),
+  );
+  mount(app, operations.readCall, async (c, { params }) =>
+    answerResponse(c, await readCall(callerOf(c), params.callId)),
+  );
+  mount(app, operations.incrementMeter, async (c, { body }) =>
+    answerResponse(c, await incrementMeter(callerOf(c), body, headerKeyOf(c))),
+  );
 }

@@ -24,10 +24,18 @@ export function mountCompression(app: Hono<AppEnv>): void {
     answerResponse(c, await authorizeCompression(callerOf(c), body, sessionOf(c))),
   );
   mount(app, operations.readCompressionProfile, async (c) => answerResponse(c, await readProfile(callerOf(c))));
-  mount(app, operations.saveCompressionProfile, async (c, { body }) => answerResponse(c, await replaceProfile(callerOf(c), body)));
-  mount(app, operations.readCompressionSummary, async (c, { query }) => answerResponse(c, await readSummary(callerOf(c), query)));
-  mount(app, operations.startCompressionJob, async (c, { body }) => answerResponse(c, await startJob(callerOf(c), body, headerKeyOf(c))));
-  mount(app, operations.readCompressionJob, async (c, { params }) => answerResponse(c, await readJob(callerOf(c), params.jobId)));
+  mount(app, operations.saveCompressionProfile, async (c, { body }) =>
+    answerResponse(c, await replaceProfile(callerOf(c), body)),
+  );
+  mount(app, operations.readCompressionSummary, async (c, { query }) =>
+    answerResponse(c, await readSummary(callerOf(c), query)),
+  );
+  mount(app, operations.startCompressionJob, async (c, { body }) =>
+    answerResponse(c, await startJob(callerOf(c), body, headerKeyOf(c))),
+  );
+  mount(app, operations.readCompressionJob, async (c, { params }) =>
+    answerResponse(c, await readJob(callerOf(c), params.jobId)),
+  );
 }
 
 /** Whom a browser's token speaks for; `undefined` where a key is used. */

@@ -14,7 +14,9 @@ export function mountCustomers(app: Hono<AppEnv>): void {
   mount(app, operations.provisionCustomer, async (c, { body }) =>
     answerResponse(c, await provisionCustomer(callerOf(c), body, headerKeyOf(c))),
   );
-  mount(app, operations.readUsage, async (c, { params }) => answerResponse(c, await readUsage(callerOf(c), params.customerId)));
+  mount(app, operations.readUsage, async (c, { params }) =>
+    answerResponse(c, await readUsage(callerOf(c), params.customerId)),
+  );
   mount(app, operations.changePlan, async (c, { params, body }) =>
     answerResponse(c, await changePlan(callerOf(c), params.customerId, body, headerKeyOf(c))),
   );

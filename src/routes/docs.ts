@@ -41,7 +41,9 @@ function keptFor(c: AppContext): Kept {
 }
 
 export function mountDocs(app: Hono<AppEnv>): void {
-  app.get(PAGES_STYLESHEET_PATH, (c) => c.body(PAGES_STYLESHEET, 200, { ...KEPT_FOR_GOOD, 'Content-Type': 'text/css; charset=utf-8' }));
+  app.get(PAGES_STYLESHEET_PATH, (c) =>
+    c.body(PAGES_STYLESHEET, 200, { ...KEPT_FOR_GOOD, 'Content-Type': 'text/css; charset=utf-8' }),
+  );
   app.route(
     DOCUMENT_PATH,
     publicRoutes('openapi', (document) => void document.get('/', sendDocument)),
@@ -54,7 +56,12 @@ function sendDocument(c: AppContext): Response {
   const kept = keptFor(c);
   kept.sent ??= sentForm(kept.reference.document());
   const { text, etag } = kept.sent;
-  const headers = { 'Cache-Control': CACHE_CONTROL, ETag: etag, 'Access-Control-Allow-Origin': '*', 'X-Content-Type-Options': 'nosniff' };
+  const headers = {
+    'Cache-Control': CACHE_CONTROL,
+    ETag: etag,
+    'Access-Control-Allow-Origin': '*',
+    'X-Content-Type-Options': 'nosniff',
+  };
   if (isMatching(c.req.header('If-None-Match'), etag)) return new Response(null, { status: 304, headers });
   return new Response(text, { headers: { ...headers, 'Content-Type': 'application/json' } });
 }

@@ -1,9 +1,10 @@
 /**
  * The usage widget over HTTP: the page for the frame, what it reads anew, its scripts.
  *
- * A token is all that says whose usage is shown, and where. It comes in a body or a header, never in an address, because
- * addresses are logged: the address that a frame opens has it in the fragment, and its page, which shows nothing and may
- * stand anywhere, posts it. Only the origins that the token names may frame what is shown, and none where it names none.
+ * A token is all that says whose usage is shown, and where. It comes in a body or a header, never in an address,
+ * because addresses are logged: the address that a frame opens has it in the fragment, and its page, which shows
+ * nothing and may stand anywhere, posts it. Only the origins that the token names may frame what is shown, and none
+ * where it names none.
  */
 import type { Hono } from 'hono';
 import { readWidgetUsage } from '../metering/widget.ts';
@@ -29,11 +30,19 @@ const SCRIPT_TYPE = 'text/javascript; charset=utf-8';
 
 export function mountEmbed(app: Hono<AppEnv>): void {
   // Pages of other origins load it, also those that isolate themselves; it may change, so it is kept for a while only.
-  const script = { 'Content-Type': SCRIPT_TYPE, 'Cache-Control': 'public, max-age=3600', 'X-Content-Type-Options': 'nosniff' };
-  app.get(EMBED_SCRIPT_PATH, (c) => c.body(EMBED_SCRIPT, 200, { ...script, 'Cross-Origin-Resource-Policy': 'cross-origin' }));
+  const script = {
+    'Content-Type': SCRIPT_TYPE,
+    'Cache-Control': 'public, max-age=3600',
+    'X-Content-Type-Options': 'nosniff',
+  };
+  app.get(EMBED_SCRIPT_PATH, (c) =>
+    c.body(EMBED_SCRIPT, 200, { ...script, 'Cross-Origin-Resource-Policy': 'cross-origin' }),
+  );
   app.get(OPENING_SCRIPT_PATH, (c) => c.body(OPENING_SCRIPT, 200, { ...KEPT_FOR_GOOD, 'Content-Type': SCRIPT_TYPE }));
   app.get(WIDGET_SCRIPT_PATH, (c) => c.body(WIDGET_SCRIPT, 200, { ...KEPT_FOR_GOOD, 'Content-Type': SCRIPT_TYPE }));
-  app.get(WIDGET_STYLESHEET_PATH, (c) => c.body(WIDGET_STYLESHEET, 200, { ...KEPT_FOR_GOOD, 'Content-Type': 'text/css; charset=utf-8' }));
+  app.get(WIDGET_STYLESHEET_PATH, (c) =>
+    c.body(WIDGET_STYLESHEET, 200, { ...KEPT_FOR_GOOD, 'Content-Type': 'text/css; charset=utf-8' }),
+  );
   app.route(
     EMBED_PATH,
     publicRoutes('embed', (embed) => {

@@ -9,8 +9,20 @@ import { cors } from 'hono/cors';
 import { CORRELATION_HEADER, IDEMPOTENCY_HEADER, REPLAY_HEADER } from '../contract/envelope.ts';
 import { refuse } from '../contract/errors.ts';
 import { idempotencyKey } from '../contract/fields.ts';
-import { CUSTOMER_HEADER, GATEWAY_BODY_BYTES_MAX, GATEWAY_HEADERS, type GatewayOperation, gatewayOperations } from '../contract/gateway.ts';
-import { brokenAnswer, failureAnswer, type GatewayAnswer, refusalAnswer, unauthenticatedAnswer } from '../gateway/answer.ts';
+import {
+  CUSTOMER_HEADER,
+  GATEWAY_BODY_BYTES_MAX,
+  GATEWAY_HEADERS,
+  type GatewayOperation,
+  gatewayOperations,
+} from '../contract/gateway.ts';
+import {
+  brokenAnswer,
+  failureAnswer,
+  type GatewayAnswer,
+  refusalAnswer,
+  unauthenticatedAnswer,
+} from '../gateway/answer.ts';
 import { createBatch, readBatch } from '../gateway/batches.ts';
 import { callModel } from '../gateway/call.ts';
 import { listModels, retrieveModel } from '../gateway/list-models.ts';
@@ -151,7 +163,8 @@ function mount(app: Hono<AppEnv>, operation: GatewayOperation, handler: Handler)
     }
   };
   // Only browsers send an origin, and only they need an answer to it.
-  if (operation.security.clientScope) app.use(path, (c, next) => (c.req.header('Origin') === undefined ? next() : browsers(c, next)));
+  if (operation.security.clientScope)
+    app.use(path, (c, next) => (c.req.header('Origin') === undefined ? next() : browsers(c, next)));
   app.on([operation.method], [path], answer);
 }
 
@@ -164,11 +177,16 @@ async function refuseCaller(c: AppContext, { security }: GatewayOperation): Prom
   const requiredScope = missingScope(security, credential);
   if (requiredScope === null) return null;
   const members = { reason: 'API_KEY_SCOPE_REQUIRED', requiredScope };
-  return refusalAnswer(refuse('API_KEY_SCOPE_REQUIRED', `the credential lacks the scope ${requiredScope}`, { members }).refusal);
+  return refusalAnswer(
+    refuse('API_KEY_SCOPE_REQUIRED', `the credential lacks the scope ${requiredScope}`, { members }).refusal,
+  );
 }
 
 /** 415, 413 and 400; else what the operation takes. */
-async function readInput(c: AppContext, { method, path, body: schema, form }: GatewayOperation): Promise<Input | GatewayAnswer> {
+async function readInput(
+  c: AppContext,
+  { method, path, body: schema, form }: GatewayOperation,
+): Promise<Input | GatewayAnswer> {
   const nothing: Input = { body: undefined, bytes: new Uint8Array() };
   if (method === 'POST') {
     const key = c.req.header(IDEMPOTENCY_HEADER);
@@ -177,7 +195,8 @@ async function readInput(c: AppContext, { method, path, body: schema, form }: Ga
       return refusalAnswer(badRequest([{ path: IDEMPOTENCY_HEADER, message: parsed.error.issues[0]?.message ?? '' }]));
   }
   if (!schema && !form) return nothing;
-  if ((c.req.header('Content-Encoding') ?? 'identity') !== 'identity') return unsupported('a body must be sent without Content-Encoding');
+  if ((c.req.header('Content-Encoding') ?? 'identity') !== 'identity')
+    return unsupported('a body must be sent without Content-Encoding');
   const contentType = c.req.header('Content-Type') ?? '';
   if (schema && !/^application\/(?:[\w.-]+\+)?json\b/i.test(contentType)) {
     return unsupported('the Content-Type of a body must be application/json');
@@ -221,10 +240,16 @@ function honoPath({ path }: GatewayOperation): string {
   return path.replace('{model}', ':model{.+}').replace(/\{(\w+)\}/g, ':$1');
 }
 
-/** Made at once with all that it carries: a response that is changed afterwards is copied, with its body as a stream. */
+/**
+ * Made at once with all that it carries: a response that is changed afterwards is copied, with its body as a stream.
+ */
 function respond(c: AppContext, { status, headers, body }: GatewayAnswer): Response {
   const correlationId = c.get('correlationId');
-  const own = { [CORRELATION_HEADER]: correlationId, 'Cache-Control': NO_STORE, [GATEWAY_HEADERS.requestId]: correlationId };
+  const own = {
+    [CORRELATION_HEADER]: correlationId,
+    'Cache-Control': NO_STORE,
+    [GATEWAY_HEADERS.requestId]: correlationId,
+  };
   return new Response(body, { status, headers: { ...own, ...headers } });
 }
 

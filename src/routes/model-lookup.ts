@@ -79,7 +79,8 @@ function send(request: Request, answer: LookupAnswer, nowMs: number): Response {
     headers = new Headers(headers);
     headers.set('Cache-Control', cacheControl(leftSeconds));
   }
-  if (isMatching(request.headers.get('If-None-Match'), answer.etag)) return new Response(null, { status: 304, headers });
+  if (isMatching(request.headers.get('If-None-Match'), answer.etag))
+    return new Response(null, { status: 304, headers });
   return new Response(answer.body, { headers });
 }
 

@@ -1,6 +1,6 @@
 /**
- * The public model pages over HTTP: a list, a search, a page for each model. They may be kept as the lookup's answers may:
- * not past the end of the UTC day.
+ * The public model pages over HTTP: a list, a search, a page for each model. They may be kept as the lookup's answers
+ * may: not past the end of the UTC day.
  */
 import type { Hono } from 'hono';
 import { describeModel } from '../lookup/describe-model.ts';
@@ -43,7 +43,8 @@ async function sendModel(c: AppContext): Promise<Response> {
   const { pathname } = new URL(c.req.raw.url);
   const described = await describeModel(c.env, pathname.slice(MODELS_PATH.length), nowMs, deferrer(c));
   const cached = { cacheControl: cacheControl(nowMs) };
-  if (described.known) return sendPage(c, { html: await modelPage(described.model, described.resolution, originOf(c)), ...cached });
+  if (described.known)
+    return sendPage(c, { html: await modelPage(described.model, described.resolution, originOf(c)), ...cached });
   return sendPage(c, { html: await modelNotFoundPage(described.asked, described.near), status: 404, ...cached });
 }
 

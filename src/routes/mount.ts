@@ -12,7 +12,14 @@ import type { Caller } from '../metering/caller.ts';
 import { type AppContext, type AppEnv, deferrer } from '../middleware/context.ts';
 import { requireApiKey, requireOperator, requireScopes } from '../middleware/credentials.ts';
 import { answerResponse, refusalResponse } from '../middleware/errors.ts';
-import { BODY_BYTES_MAX, badRequest, checkIdempotencyHeader, jsonBody, requireAccept, validate } from '../middleware/input.ts';
+import {
+  BODY_BYTES_MAX,
+  badRequest,
+  checkIdempotencyHeader,
+  jsonBody,
+  requireAccept,
+  validate,
+} from '../middleware/input.ts';
 import { type PageRequest, pageRequest } from '../platform/page.ts';
 
 /** The validated input of an operation. */
@@ -55,7 +62,8 @@ export function mountList<O extends Operation>(
 ): void {
   mount(app, operation, async (c, input) => {
     const page = pageRequest(input.query as unknown as z.infer<typeof ListQuery>);
-    if (!page) return refusalResponse(c, badRequest([{ path: 'cursor', message: 'must be the nextCursor of an earlier page' }]));
+    if (!page)
+      return refusalResponse(c, badRequest([{ path: 'cursor', message: 'must be the nextCursor of an earlier page' }]));
     return answerResponse(c, await answer(c, page, input));
   });
 }
@@ -75,8 +83,16 @@ export function mountMethodNotAllowed(app: Hono<AppEnv>): void {
   }
 }
 
-function middlewareOf({ security, params, query, body, bodyBytesMax = BODY_BYTES_MAX, method }: Operation): MiddlewareHandler<AppEnv>[] {
-  const permission = security.kind === 'operator' ? [requireOperator] : [requireApiKey, requireAccept, requireScopes(security)];
+function middlewareOf({
+  security,
+  params,
+  query,
+  body,
+  bodyBytesMax = BODY_BYTES_MAX,
+  method,
+}: Operation): MiddlewareHandler<AppEnv>[] {
+  const permission =
+    security.kind === 'operator' ? [requireOperator] : [requireApiKey, requireAccept, requireScopes(security)];
   return [
     ...permission,
     ...(body ? [jsonBody(body, bodyBytesMax)] : []),

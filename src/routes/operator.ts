@@ -12,7 +12,13 @@ import { eraseCustomer, grantCredit, inspectCustomer, setCanceled } from '../ope
 import { listEvents } from '../operator/events.ts';
 import { readHealth } from '../operator/health.ts';
 import { createKey, listKeys, revokeKey, updateKey } from '../operator/keys.ts';
-import { createOrganization, listOrganizations, readOrganization, setModels, updateOrganization } from '../operator/organizations.ts';
+import {
+  createOrganization,
+  listOrganizations,
+  readOrganization,
+  setModels,
+  updateOrganization,
+} from '../operator/organizations.ts';
 import { listOutbox, resendOutbox } from '../operator/outbox.ts';
 import { listPlans, migratePlan, putPlan, readMigration, readPlan } from '../operator/plans.ts';
 import { setPrice } from '../operator/prices.ts';
@@ -30,17 +36,25 @@ export function mountOperator(app: Hono<AppEnv>): void {
   change(app, operations.createOrganization, (request, { body }) => createOrganization(request, body));
   mountList(app, operations.listOrganizations, (c, page) => listOrganizations(c.env, page));
   read(app, operations.readOrganization, (c, { params }) => readOrganization(c.env, params.org));
-  change(app, operations.updateOrganization, (request, { params, body }) => updateOrganization(request, params.org, body));
+  change(app, operations.updateOrganization, (request, { params, body }) =>
+    updateOrganization(request, params.org, body),
+  );
   change(app, operations.setModels, (request, { params, body }) => setModels(request, params.org, body));
 
   change(app, operations.putPlan, (request, { params, body }) => putPlan(request, params.org, params.planId, body));
   mountList(app, operations.listPlans, (c, page, { params }) => listPlans(c.env, params.org, page));
-  change(app, operations.migratePlan, (request, { params, body }) => migratePlan(request, params.org, params.planId, body));
+  change(app, operations.migratePlan, (request, { params, body }) =>
+    migratePlan(request, params.org, params.planId, body),
+  );
   read(app, operations.readMigration, (c, { params }) => readMigration(c.env, params.org, params.jobId));
   read(app, operations.readPlan, (c, { params }) => readPlan(c.env, params.org, params.planId));
 
-  change(app, operations.setPrice, (request, { params, body }, c) => setPrice(request, params.org, params.modelKey, body, deferrer(c)));
-  change(app, operations.setVendor, (request, { params, body }) => setVendor(request, params.org, params.provider, body));
+  change(app, operations.setPrice, (request, { params, body }, c) =>
+    setPrice(request, params.org, params.modelKey, body, deferrer(c)),
+  );
+  change(app, operations.setVendor, (request, { params, body }) =>
+    setVendor(request, params.org, params.provider, body),
+  );
 
   change(app, operations.setSampling, (request, { params, body }) => setSampling(request, params.org, body));
   mountList(app, operations.listSamples, (c, page, { params, query }) => listSamples(c.env, params.org, query, page));
@@ -57,9 +71,15 @@ export function mountOperator(app: Hono<AppEnv>): void {
   change(app, operations.revokeKey, (request, { params }) => revokeKey(request, params.org, params.keyId));
 
   read(app, operations.readCustomer, (c, { params }) => inspectCustomer(c.env, params.org, params.customerId));
-  change(app, operations.cancelCustomer, (request, { params }) => setCanceled(request, params.org, params.customerId, true));
-  change(app, operations.reactivateCustomer, (request, { params }) => setCanceled(request, params.org, params.customerId, false));
-  change(app, operations.grantCredit, (request, { params, body }) => grantCredit(request, params.org, params.customerId, body));
+  change(app, operations.cancelCustomer, (request, { params }) =>
+    setCanceled(request, params.org, params.customerId, true),
+  );
+  change(app, operations.reactivateCustomer, (request, { params }) =>
+    setCanceled(request, params.org, params.customerId, false),
+  );
+  change(app, operations.grantCredit, (request, { params, body }) =>
+    grantCredit(request, params.org, params.customerId, body),
+  );
   change(app, operations.eraseCustomer, (request, { params }) => eraseCustomer(request, params.org, params.customerId));
 
   mountList(app, operations.listOutbox, (c, page, { params }) => listOutbox(c.env, params.org, page));

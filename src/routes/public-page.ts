@@ -1,6 +1,6 @@
 /**
- * What every public page is sent with: a content policy that allows no script and nothing from elsewhere, a validator, and
- * how long it may be kept. And what becomes of a failure.
+ * What every public page is sent with: a content policy that allows no script and nothing from elsewhere, a validator,
+ * and how long it may be kept. And what becomes of a failure.
  */
 
 import { Hono } from 'hono';
@@ -9,11 +9,15 @@ import { logFailure, RETRY_AFTER_SECONDS } from '../middleware/errors.ts';
 import { contentHash } from '../platform/content-hash.ts';
 import { isMatching } from '../platform/etag.ts';
 
-const CONTENT_POLICY = "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+const CONTENT_POLICY =
+  "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 const ALLOW = 'GET, HEAD';
 
 /** How long a stylesheet may be kept, whose address names its content. */
-export const KEPT_FOR_GOOD = { 'Cache-Control': 'public, max-age=31536000, immutable', 'X-Content-Type-Options': 'nosniff' };
+export const KEPT_FOR_GOOD = {
+  'Cache-Control': 'public, max-age=31536000, immutable',
+  'X-Content-Type-Options': 'nosniff',
+};
 
 export interface PageAnswer {
   html: string;

@@ -19,5 +19,7 @@ export function mountReadings(app: Hono<AppEnv>): void {
     answerResponse(c, await readForecast(callerOf(c), params.customerId, query)),
   );
   mountList(app, operations.readUsageAnomalies, (c, page, { query }) => readAnomalies(callerOf(c), query, page));
-  mount(app, operations.readUsageSummary, async (c, { query }) => answerResponse(c, await readUsageSummary(callerOf(c), query)));
+  mount(app, operations.readUsageSummary, async (c, { query }) =>
+    answerResponse(c, await readUsageSummary(callerOf(c), query)),
+  );
 }

@@ -17,8 +17,12 @@ export function mountSampling(app: Hono<AppEnv>): void {
     const etag = `"${caller.organization.sampling.version}"`;
     c.header('ETag', etag);
     c.header('Cache-Control', `private, max-age=${SAMPLING_CACHE_SECONDS}`);
-    return isMatching(c.req.header('If-None-Match'), etag) ? c.body(null, 304) : answerResponse(c, readSamplingSettings(caller));
+    return isMatching(c.req.header('If-None-Match'), etag)
+      ? c.body(null, 304)
+      : answerResponse(c, readSamplingSettings(caller));
   });
   mount(app, operations.decideSampling, async (c, { body }) => answerResponse(c, await decide(callerOf(c), body)));
-  mount(app, operations.storeSample, async (c, { body }) => answerResponse(c, await storeSample(callerOf(c), body, headerKeyOf(c))));
+  mount(app, operations.storeSample, async (c, { body }) =>
+    answerResponse(c, await storeSample(callerOf(c), body, headerKeyOf(c))),
+  );
 }

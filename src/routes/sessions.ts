@@ -10,7 +10,9 @@ import { callerOf, mount } from './mount.ts';
 
 export function mountSessions(app: Hono<AppEnv>): void {
   for (const operation of [operations.createClientSession, operations.createGatewaySession]) {
-    mount(app, operation, async (c, { body }) => answerResponse(c, await createClientSession(callerOf(c), c.get('credential'), body)));
+    mount(app, operation, async (c, { body }) =>
+      answerResponse(c, await createClientSession(callerOf(c), c.get('credential'), body)),
+    );
   }
   mount(app, operations.createEmbedSession, async (c, { body }) =>
     answerResponse(c, await createEmbedSession(callerOf(c), c.get('credential'), body, new URL(c.req.url).origin)),

@@ -68,7 +68,11 @@ export function catalogInMemory(env: Env, nowMs: number): CatalogInUse | null {
 /** Stores a document and makes it the current one. The document of a version never changes. */
 export async function storeCatalog(env: Env, catalog: Catalog): Promise<CatalogInUse> {
   const text = JSON.stringify({ version: catalog.version, models: catalog.models, transitions: catalog.transitions });
-  const pointer: Pointer = { version: catalog.version, hash: await sha256Hex(text), publishedAtMs: catalog.publishedAtMs };
+  const pointer: Pointer = {
+    version: catalog.version,
+    hash: await sha256Hex(text),
+    publishedAtMs: catalog.publishedAtMs,
+  };
   await env.KV.put(documentKey(catalog.version), text);
   await env.KV.put(CURRENT_KEY, JSON.stringify(pointer));
   return hold(env.KV, { catalog, source: 'published', hash: pointer.hash, problem: null });
@@ -90,7 +94,10 @@ async function refresh(kv: KVNamespace): Promise<CatalogInUse> {
     if (text === null || (await sha256Hex(text)) !== pointer.hash) {
       const problem = `the published catalog ${pointer.version} ${text === null ? 'is missing' : 'does not match its hash'}`;
       log('error', 'catalog_corrupt', { version: pointer.version });
-      return hold(kv, published ? { ...published, problem } : await builtIn(`${problem}; the built-in catalog is in use`));
+      return hold(
+        kv,
+        published ? { ...published, problem } : await builtIn(`${problem}; the built-in catalog is in use`),
+      );
     }
     const document = JSON.parse(text) as Pick<Catalog, 'version' | 'models' | 'transitions'>;
     return hold(kv, {
@@ -105,7 +112,9 @@ async function refresh(kv: KVNamespace): Promise<CatalogInUse> {
     const problem = error instanceof SyntaxError ? 'what KV has of the published catalog is not valid JSON' : null;
     return hold(
       kv,
-      published ? { ...published, problem } : await builtIn('the catalog store could not be read; the built-in catalog is in use'),
+      published
+        ? { ...published, problem }
+        : await builtIn('the catalog store could not be read; the built-in catalog is in use'),
     );
   }
 }
@@ -123,7 +132,9 @@ function hold(kv: KVNamespace, found: CatalogInUse): CatalogInUse {
 let builtInHash: string | undefined;
 
 async function builtIn(problem: string | null): Promise<CatalogInUse> {
-  builtInHash ??= await sha256Hex(canonicalJson({ models: BUILT_IN_CATALOG.models, transitions: BUILT_IN_CATALOG.transitions }));
+  builtInHash ??= await sha256Hex(
+    canonicalJson({ models: BUILT_IN_CATALOG.models, transitions: BUILT_IN_CATALOG.transitions }),
+  );
   return { catalog: BUILT_IN_CATALOG, source: 'built-in', hash: builtInHash, problem };
 }
 

@@ -1,9 +1,9 @@
 /**
  * Idempotency keys that are unique in an organization: a key is one customer's, whoever asks.
  *
- * A request claims the key with a token of its own, and only who holds the token may release the claim: where nothing was
- * recorded under it. A request that records something under somebody else's claim makes the claim final before it answers,
- * and then nobody can release it any more.
+ * A request claims the key with a token of its own, and only who holds the token may release the claim: where nothing
+ * was recorded under it. A request that records something under somebody else's claim makes the claim final before it
+ * answers, and then nobody can release it any more.
  */
 import type { Claim } from '../../durable-objects/call-directory.ts';
 import type { ErrorCode, Refusal } from '../contract/errors.ts';
@@ -60,7 +60,9 @@ function releaseKey(env: Env, { organizationId, key }: KeyToClaim, token: string
   return askDirectory(env, organizationId, key, (shard) => shard.release(key, token));
 }
 
-/** Makes the customer's claim final, also where it was released meanwhile; answers with the customer whose key it is. */
+/**
+ * Makes the customer's claim final, also where it was released meanwhile; answers with the customer whose key it is.
+ */
 function confirmKey(env: Env, { organizationId, key, customerId }: KeyToClaim): Promise<string> {
   return askDirectory(env, organizationId, key, (shard) => shard.confirm(key, customerId));
 }

@@ -17,7 +17,10 @@ export async function findProfile(env: Env, organizationId: string): Promise<Com
 }
 
 export async function saveProfile(env: Env, organizationId: string, profile: CompressionProfile): Promise<void> {
-  await database(env.DB).update(organizations).set({ compressionProfile: profile }).where(eq(organizations.organizationId, organizationId));
+  await database(env.DB)
+    .update(organizations)
+    .set({ compressionProfile: profile })
+    .where(eq(organizations.organizationId, organizationId));
 }
 
 export interface SavingsSums {
@@ -46,7 +49,12 @@ const SUMS = {
 };
 
 /** Savings of the calls that began in [fromMs, toMs): in all, by feature, by technique. */
-export async function sumSavings(env: Env, organizationId: string, { fromMs, toMs }: { fromMs: number; toMs: number }, groupsMax: number) {
+export async function sumSavings(
+  env: Env,
+  organizationId: string,
+  { fromMs, toMs }: { fromMs: number; toMs: number },
+  groupsMax: number,
+) {
   const db = database(env.DB);
   const recorded = and(
     eq(calls.organizationId, organizationId),
@@ -79,6 +87,10 @@ export async function sumSavings(env: Env, organizationId: string, { fromMs, toM
   return { total: sumsOf(total), byFeature: byFeature.map(sumsOf), byTechnique: byTechnique.map(sumsOf) };
 }
 
-function sumsOf<Row extends { avoidedUsd: string; avoidedRestNanoUsd: string }>({ avoidedUsd, avoidedRestNanoUsd, ...row }: Row) {
+function sumsOf<Row extends { avoidedUsd: string; avoidedRestNanoUsd: string }>({
+  avoidedUsd,
+  avoidedRestNanoUsd,
+  ...row
+}: Row) {
   return { ...row, costAvoidedNanoUsd: nanoOfParts(avoidedUsd, avoidedRestNanoUsd) };
 }

@@ -38,7 +38,12 @@ export class ConfigCache<Value> {
    * The value of `key`, from memory or through `load`. `defer` keeps a background read alive beyond the request.
    * Throws what `load` throws when there is nothing usable in memory.
    */
-  async get(key: string, ttlMs: number, load: () => Promise<Value | null>, defer: (work: Promise<unknown>) => void): Promise<Value | null> {
+  async get(
+    key: string,
+    ttlMs: number,
+    load: () => Promise<Value | null>,
+    defer: (work: Promise<unknown>) => void,
+  ): Promise<Value | null> {
     const entry = this.#entries.get(key);
     const nowMs = Date.now();
     if (entry && nowMs - entry.readAtMs < lifeOf(entry, ttlMs)) {

@@ -12,7 +12,14 @@ import type { Env } from '../env.ts';
 import { ConfigCache } from './config-cache.ts';
 import { type Database, database } from './database.ts';
 import { type VersionedPolicy, versionedPolicy } from './sampling.ts';
-import { apiKeys, type ModelMappings, organizationPrices, organizations, planVersions, vendorCredentials } from './schema.ts';
+import {
+  apiKeys,
+  type ModelMappings,
+  organizationPrices,
+  organizations,
+  planVersions,
+  vendorCredentials,
+} from './schema.ts';
 
 export interface OrganizationConfig {
   organizationId: string;
@@ -66,12 +73,20 @@ const CREDENTIALS_MAX = 10_000;
 const cache = new ConfigCache<Credential>(CREDENTIALS_MAX);
 
 /** The credential of a key, by the SHA-256 of its value; `null` for an unknown or revoked one. */
-export function findCredential(env: Env, keyHash: string, defer: (work: Promise<unknown>) => void): Promise<Credential | null> {
+export function findCredential(
+  env: Env,
+  keyHash: string,
+  defer: (work: Promise<unknown>) => void,
+): Promise<Credential | null> {
   return cache.get(keyHash, env.CONFIG_TTL_MS, () => loadCredential(env, eq(apiKeys.keyHash, keyHash)), defer);
 }
 
 /** The credential of the key that a session was issued for; `null` for a revoked one. */
-export function findCredentialById(env: Env, keyId: string, defer: (work: Promise<unknown>) => void): Promise<Credential | null> {
+export function findCredentialById(
+  env: Env,
+  keyId: string,
+  defer: (work: Promise<unknown>) => void,
+): Promise<Credential | null> {
   return cache.get(`id ${keyId}`, env.CONFIG_TTL_MS, () => loadCredential(env, eq(apiKeys.keyId, keyId)), defer);
 }
 
@@ -125,7 +140,12 @@ async function configOf(
   ]);
   return {
     organizationId,
-    defaultPlan: plan && { planId: plan.planId, usagePlanVersionId: plan.usagePlanVersionId, version: plan.version, plan: plan.content },
+    defaultPlan: plan && {
+      planId: plan.planId,
+      usagePlanVersionId: plan.usagePlanVersionId,
+      version: plan.version,
+      plan: plan.content,
+    },
     models,
     prices: new Map(prices.map((price) => [price.modelKey, cardOf(price)])),
     vendors: new Map(vendors.map(({ provider, baseUrl, sealedKey }) => [provider, { baseUrl, sealedKey }])),
@@ -136,7 +156,8 @@ async function configOf(
 }
 
 function cardOf({ modelKey, snapshotId, rates }: typeof organizationPrices.$inferSelect): RateCard {
-  const optional = (name: 'cachedInput' | 'cacheWrite', usd: number | undefined) => (usd === undefined ? {} : { [name]: nanoFromUsd(usd) });
+  const optional = (name: 'cachedInput' | 'cacheWrite', usd: number | undefined) =>
+    usd === undefined ? {} : { [name]: nanoFromUsd(usd) };
   return {
     snapshotId,
     provider: 'organization',

@@ -1,8 +1,8 @@
 /**
  * Customers in D1: the projection that lists read.
  *
- * A search reads two indexes of lower-case columns, of which the customers that match are a range: what it reads grows with
- * those, not with all customers of the organization.
+ * A search reads two indexes of lower-case columns, of which the customers that match are a range: what it reads grows
+ * with those, not with all customers of the organization.
  */
 import { and, asc, eq, gt, type SQL, sql } from 'drizzle-orm';
 import { endOfPrefix, soughtForms } from '../domain/case-search.ts';
@@ -36,15 +36,24 @@ export function findCustomers(
   return database(env.DB)
     .select()
     .from(customers)
-    .where(search === undefined ? narrowed : and(ofOrganization, sql`${customers.customerId} IN (${matching(search, narrowed, limit)})`))
+    .where(
+      search === undefined
+        ? narrowed
+        : and(ofOrganization, sql`${customers.customerId} IN (${matching(search, narrowed, limit)})`),
+    )
     .orderBy(asc(customers.customerId))
     .limit(limit + 1);
 }
 
 /** Indexes of the search, with their columns. */
-const SEARCHED = { customers_by_id_search: customers.customerIdLower, customers_by_name_search: customers.friendlyNameLower };
+const SEARCHED = {
+  customers_by_id_search: customers.customerIdLower,
+  customers_by_name_search: customers.friendlyNameLower,
+};
 
-/** The ids of a page. Each form of the search is looked for in each index, of which D1 takes up to five in one query. */
+/**
+ * The ids of a page. Each form of the search is looked for in each index, of which D1 takes up to five in one query.
+ */
 function matching(search: string, narrowed: SQL | undefined, limit: number): SQL {
   const parts = soughtForms(search).flatMap((form) => {
     const end = endOfPrefix(form);

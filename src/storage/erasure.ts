@@ -1,5 +1,6 @@
 /**
- * The erasure of a customer's rows in D1, and the mark that keeps what is still on its way to D1 from bringing them back.
+ * The erasure of a customer's rows in D1, and the mark that keeps what is still on its way to D1 from bringing them
+ * back.
  */
 import { lt } from 'drizzle-orm';
 import type { Env } from '../env.ts';
@@ -9,7 +10,10 @@ import { erasedSubscriptions } from './schema.ts';
 /** Far longer than D1 works on any query. */
 const MARK_RETENTION_MS = 48 * 3_600_000;
 
-/** The tables that hold something of a customer, in the order in which they are emptied, by the name that the answer gives them. An organization's sums follow the hours. */
+/**
+ * The tables that hold something of a customer, in the order in which they are emptied, by the name that the answer
+ * gives them. An organization's sums follow the hours.
+ */
 export const ERASED_TABLES = {
   customers: ['customers'],
   calls: ['calls'],
@@ -19,7 +23,13 @@ export const ERASED_TABLES = {
     // What is still to be counted first: counted between two of the others, it would come back.
     'usage_changes',
     'denied_hours',
-    ...['customer_totals', 'customer_running_totals', 'customer_days', 'feature_customer_totals', 'feature_running_totals'],
+    ...[
+      'customer_totals',
+      'customer_running_totals',
+      'customer_days',
+      'feature_customer_totals',
+      'feature_running_totals',
+    ],
     'usage_hours',
   ],
   samples: ['samples'],
@@ -39,11 +49,14 @@ const DELETE_ROWS_MAX = 5_000;
 const DELETE_SAMPLES_MAX = 200;
 
 /**
- * To be called before anything is erased. From then on no batch of the subscription writes to D1, also none that was given up
- * and that D1 runs later.
+ * To be called before anything is erased. From then on no batch of the subscription writes to D1, also none that was
+ * given up and that D1 runs later.
  */
 export async function markErased(env: Env, subscriptionId: string, nowMs: number): Promise<void> {
-  await database(env.DB).insert(erasedSubscriptions).values({ subscriptionId, erasedAtMs: nowMs }).onConflictDoNothing();
+  await database(env.DB)
+    .insert(erasedSubscriptions)
+    .values({ subscriptionId, erasedAtMs: nowMs })
+    .onConflictDoNothing();
 }
 
 /** Removes marks that no batch can meet any more. */

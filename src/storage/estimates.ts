@@ -12,8 +12,8 @@ export const RUNNING_ESTIMATES_MAX = 10;
 const COUNTED_MS_MAX = 24 * 3_600_000;
 
 /**
- * Counts the estimate among the running ones; `false` where the organization runs as many as it may. An estimate that is
- * counted already is not counted twice.
+ * Counts the estimate among the running ones; `false` where the organization runs as many as it may. An estimate that
+ * is counted already is not counted twice.
  */
 export async function enterEstimate(env: Env, organizationId: string, jobId: string, nowMs: number): Promise<boolean> {
   const running = sql`SELECT COUNT(*) FROM running_estimates

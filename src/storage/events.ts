@@ -18,8 +18,18 @@ export interface ServiceEvent {
 /** Events that one statement inserts: D1 binds 100 values in one. */
 const EVENTS_MAX = 10;
 
-export async function recordServiceEvents(db: D1Database, events: readonly ServiceEvent[], nowMs: number): Promise<void> {
-  const rows = events.map((event) => ({ ...event, eventId: newEventId(nowMs), atMs: nowMs, actor: ACTOR, before: null }));
+export async function recordServiceEvents(
+  db: D1Database,
+  events: readonly ServiceEvent[],
+  nowMs: number,
+): Promise<void> {
+  const rows = events.map((event) => ({
+    ...event,
+    eventId: newEventId(nowMs),
+    atMs: nowMs,
+    actor: ACTOR,
+    before: null,
+  }));
   for (let from = 0; from < rows.length; from += EVENTS_MAX) {
     await database(db)
       .insert(operatorEvents)

@@ -48,7 +48,11 @@ async function deleteExpiredSamples(env: Env, nowMs: number): Promise<void> {
 }
 
 /** Records prices that D1 does not have yet. A snapshot never changes. */
-export async function recordPriceSnapshots(env: Env, snapshots: readonly PriceSnapshot[], nowMs: number): Promise<void> {
+export async function recordPriceSnapshots(
+  env: Env,
+  snapshots: readonly PriceSnapshot[],
+  nowMs: number,
+): Promise<void> {
   await env.DB.prepare(
     `INSERT INTO pricing_snapshots (snapshot_id, provider, model_key, effective_from, rates, source, catalog_version, recorded_at_ms)
      SELECT value ->> 'snapshotId', value ->> 'provider', value ->> 'modelKey', value ->> 'effectiveFrom', value -> 'rates',

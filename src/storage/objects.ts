@@ -37,12 +37,20 @@ export function customerById(env: Env, objectId: string): CustomerAddress | null
 }
 
 /** The object of a request for a batch at a vendor. */
-export function batchByRequest(env: Env, organizationId: string, requestName: string): () => DurableObjectStub<GatewayBatch> {
+export function batchByRequest(
+  env: Env,
+  organizationId: string,
+  requestName: string,
+): () => DurableObjectStub<GatewayBatch> {
   return () => env.GATEWAY_BATCHES.getByName(`${organizationId}:${requestName}`);
 }
 
 /** The object that knows all requests for batches of a customer. */
-export function batchesOfCustomer(env: Env, organizationId: string, customerId: string): () => DurableObjectStub<GatewayBatch> {
+export function batchesOfCustomer(
+  env: Env,
+  organizationId: string,
+  customerId: string,
+): () => DurableObjectStub<GatewayBatch> {
   return () => env.GATEWAY_BATCHES.getByName(`${organizationId}:customer:${customerId}`);
 }
 
@@ -54,7 +62,11 @@ function customerByDerivedCall(env: Env, callId: string): CustomerAddress | null
 }
 
 /** The object of the customer who owns the call, or `null` where nobody does. */
-export async function customerByCall(env: Env, organizationId: string, callId: string): Promise<CustomerAddress | null> {
+export async function customerByCall(
+  env: Env,
+  organizationId: string,
+  callId: string,
+): Promise<CustomerAddress | null> {
   if (callId.startsWith(DERIVED_PREFIX)) return customerByDerivedCall(env, callId);
   const customerId = await findOwner(env, organizationId, callId);
   return customerId === null ? null : customerByName(env, organizationId, customerId);
@@ -81,7 +93,9 @@ export interface ErasedObjects {
 
 /** Erases the customer's object, its requests for batches, and every call id that it owns. */
 export async function eraseObjects(env: Env, organizationId: string, customerId: string): Promise<ErasedObjects> {
-  const object = await ask(customerByName(env, organizationId, customerId), (customer) => customer.erase(organizationId));
+  const object = await ask(customerByName(env, organizationId, customerId), (customer) =>
+    customer.erase(organizationId),
+  );
   // A line that is metered meanwhile finds no customer any more, and does not bring it back.
   const batches = await eraseBatches(env, organizationId, customerId);
   const shards = Array.from({ length: DIRECTORY_SHARDS }, (_, shard) => shard);
@@ -100,14 +114,18 @@ async function eraseBatches(env: Env, organizationId: string, customerId: string
   let erased = 0;
   // The customer is gone, and with it whoever could ask for more: this ends with the last one.
   for (let more = true; more; ) {
-    const page = await ask(batchesOfCustomer(env, organizationId, customerId), (batches) => batches.eraseRequests(organizationId));
+    const page = await ask(batchesOfCustomer(env, organizationId, customerId), (batches) =>
+      batches.eraseRequests(organizationId),
+    );
     erased += page.erased;
     more = page.more;
   }
   return erased;
 }
 
-/** To be called when the remembered owner does not have the call: it may have been erased, and the id given to another. */
+/**
+ * To be called when the remembered owner does not have the call: it may have been erased, and the id given to another.
+ */
 export function forgetOwner(organizationId: string, callId: string): boolean {
   return owners.delete(`${organizationId}:${callId}`);
 }

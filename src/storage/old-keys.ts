@@ -1,9 +1,10 @@
 /**
  * API keys from before keys had a checksum: an isolate knows which there are, so that what is no key costs no read.
  *
- * What is not on the list is no key, because no such key is made any more. Only while the service is upgraded may a Worker
- * of the version before still make one; it works everywhere once the lists from before are a minute old. Where the list
- * cannot be had (D1 is away, another request is reading it, there are too many keys), each key is looked up by itself.
+ * What is not on the list is no key, because no such key is made any more. Only while the service is upgraded may a
+ * Worker of the version before still make one; it works everywhere once the lists from before are a minute old. Where
+ * the list cannot be had (D1 is away, another request is reading it, there are too many keys), each key is looked up by
+ * itself.
  */
 import { sql } from 'drizzle-orm';
 import type { Env } from '../env.ts';
@@ -50,7 +51,10 @@ async function readOldKeys(env: Env, nowMs: number): Promise<void> {
     .limit(OLD_KEYS_MAX + 1);
   try {
     const rows = await withTimeout(read, READ_TIMEOUT_MS, 'the list of keys without a checksum');
-    known = { shortHashes: rows.length > OLD_KEYS_MAX ? null : new Set(rows.map((row) => row.shortHash)), readAtMs: nowMs };
+    known = {
+      shortHashes: rows.length > OLD_KEYS_MAX ? null : new Set(rows.map((row) => row.shortHash)),
+      readAtMs: nowMs,
+    };
   } catch (error) {
     log('warn', 'old_keys_unread', {}, error);
   }

@@ -19,16 +19,27 @@ export async function findNewestPlan(env: Env, organizationId: string, planId: s
   return row ? toPlanVersion(row) : null;
 }
 
-export async function findPlanVersion(env: Env, organizationId: string, usagePlanVersionId: string): Promise<PlanVersion | null> {
+export async function findPlanVersion(
+  env: Env,
+  organizationId: string,
+  usagePlanVersionId: string,
+): Promise<PlanVersion | null> {
   const [row] = await database(env.DB)
     .select()
     .from(planVersions)
-    .where(and(eq(planVersions.organizationId, organizationId), eq(planVersions.usagePlanVersionId, usagePlanVersionId)));
+    .where(
+      and(eq(planVersions.organizationId, organizationId), eq(planVersions.usagePlanVersionId, usagePlanVersionId)),
+    );
   return row ? toPlanVersion(row) : null;
 }
 
 /** Plans in their newest version, by id; one more than asked for tells whether there are more. */
-export async function listNewestPlans(env: Env, organizationId: string, after: string | null, limit: number): Promise<PlanVersion[]> {
+export async function listNewestPlans(
+  env: Env,
+  organizationId: string,
+  after: string | null,
+  limit: number,
+): Promise<PlanVersion[]> {
   const newest = sql`(SELECT MAX(newest.version) FROM plan_versions newest
     WHERE newest.organization_id = ${planVersions.organizationId} AND newest.plan_id = ${planVersions.planId})`;
   const rows = await database(env.DB)

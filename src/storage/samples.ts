@@ -43,9 +43,9 @@ export interface SampleQuota {
 }
 
 /**
- * Stores a sample unless a live one has its id, or it goes beyond the organization's quota. Answers what is stored, and whether
- * it was there before; or the quota. D1 holds the sample against the quota as it inserts it, so concurrent ones cannot
- * go beyond it together.
+ * Stores a sample unless a live one has its id, or it goes beyond the organization's quota. Answers what is stored, and
+ * whether it was there before; or the quota. D1 holds the sample against the quota as it inserts it, so concurrent ones
+ * cannot go beyond it together.
  */
 export async function insertSample(
   env: Env,
@@ -58,7 +58,10 @@ export async function insertSample(
     db.insert(samples).values(sample).onConflictDoNothing(),
     db.select(ROW).from(samples).where(isIt),
     db
-      .select({ maxBytes: organizations.sampleBytesMax, usedBytes: sql<number>`COALESCE(${organizationSizes.sampleBytes}, 0)` })
+      .select({
+        maxBytes: organizations.sampleBytesMax,
+        usedBytes: sql<number>`COALESCE(${organizationSizes.sampleBytes}, 0)`,
+      })
       .from(organizations)
       .leftJoin(organizationSizes, eq(organizationSizes.organizationId, organizations.organizationId))
       .where(eq(organizations.organizationId, sample.organizationId)),
@@ -75,10 +78,16 @@ export async function findSamples(
   env: Env,
   organizationId: string,
   filter: SampleFilter,
-  { order, after, limit, nowMs }: { order: 'newest' | 'oldest'; after: SamplePlace | null; limit: number; nowMs: number },
+  {
+    order,
+    after,
+    limit,
+    nowMs,
+  }: { order: 'newest' | 'oldest'; after: SamplePlace | null; limit: number; nowMs: number },
 ): Promise<SampleRow[]> {
   const [direction, beyond] = order === 'newest' ? [desc, sql`<`] : [asc, sql`>`];
-  const place = after && sql`(${samples.receivedAtMs}, ${samples.sampleId}) ${beyond} (${after.receivedAtMs}, ${after.sampleId})`;
+  const place =
+    after && sql`(${samples.receivedAtMs}, ${samples.sampleId}) ${beyond} (${after.receivedAtMs}, ${after.sampleId})`;
   return database(env.DB)
     .select(ROW)
     .from(samples)
@@ -87,7 +96,12 @@ export async function findSamples(
     .limit(limit + 1);
 }
 
-export async function countSamples(env: Env, organizationId: string, filter: SampleFilter, nowMs: number): Promise<number> {
+export async function countSamples(
+  env: Env,
+  organizationId: string,
+  filter: SampleFilter,
+  nowMs: number,
+): Promise<number> {
   return database(env.DB).$count(samples, matching(organizationId, filter, nowMs));
 }
 
@@ -95,7 +109,9 @@ export async function findSample(env: Env, organizationId: string, sampleId: str
   const [row] = await database(env.DB)
     .select()
     .from(samples)
-    .where(and(eq(samples.organizationId, organizationId), eq(samples.sampleId, sampleId), gt(samples.expiresAtMs, nowMs)));
+    .where(
+      and(eq(samples.organizationId, organizationId), eq(samples.sampleId, sampleId), gt(samples.expiresAtMs, nowMs)),
+    );
   return row ?? null;
 }
 

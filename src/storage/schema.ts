@@ -2,10 +2,10 @@
  * D1: what operators configure, and the projection of what the customers' objects record.
  *
  * Instants are integer milliseconds. Money is an integer column of nano-USD that only ever receives and gives decimal
- * strings, because neither side of D1 carries integers above 2^53; a sum of money is two such columns (`sumOfCost`). The
- * projection tables (`customers`, `calls`, `denied_hours`, `meter_events`, `credit_entries`) are written by the objects'
- * outboxes alone; `revision` lets a late row never overwrite a newer one, and `erased_subscriptions` lets none come back
- * after an erasure.
+ * strings, because neither side of D1 carries integers above 2^53; a sum of money is two such columns (`sumOfCost`).
+ * The projection tables (`customers`, `calls`, `denied_hours`, `meter_events`, `credit_entries`) are written by the
+ * objects' outboxes alone; `revision` lets a late row never overwrite a newer one, and `erased_subscriptions` lets none
+ * come back after an erasure.
  */
 import { sql } from 'drizzle-orm';
 import { index, integer, primaryKey, real, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core';
@@ -37,8 +37,8 @@ export const organizations = sqliteTable('organizations', {
 });
 
 /**
- * How much there is of an organization, a row each, so that nobody has to count. Triggers on `customers` and `samples` keep
- * it (migration `organization_sizes`), and hold each new sample against the organization's quota.
+ * How much there is of an organization, a row each, so that nobody has to count. Triggers on `customers` and `samples`
+ * keep it (migration `organization_sizes`), and hold each new sample against the organization's quota.
  */
 export const organizationSizes = sqliteTable('organization_sizes', {
   organizationId: text('organization_id').primaryKey(),
@@ -184,7 +184,10 @@ export const customers = sqliteTable(
     organizationId: text('organization_id').notNull(),
     customerId: text('customer_id').notNull(),
     friendlyName: text('friendly_name'),
-    /** Both in lower case, for the search. Rows from before there was one have the letters of ASCII alone in lower case until they change. */
+    /**
+     * Both in lower case, for the search. Rows from before there was one have the letters of ASCII alone in lower case
+     * until they change.
+     */
     customerIdLower: text('customer_id_lower'),
     friendlyNameLower: text('friendly_name_lower'),
     email: text('email'),
@@ -210,8 +213,9 @@ export const customers = sqliteTable(
 );
 
 /**
- * Subscriptions of customers who were erased: the outbox's batches write nothing for them, also one that D1 runs after the
- * erasure. A subscription's id is made with the account, stays while the account does, and says nothing of the customer.
+ * Subscriptions of customers who were erased: the outbox's batches write nothing for them, also one that D1 runs after
+ * the erasure. A subscription's id is made with the account, stays while the account does, and says nothing of the
+ * customer.
  */
 export const erasedSubscriptions = sqliteTable('erased_subscriptions', {
   subscriptionId: text('subscription_id').primaryKey(),
@@ -267,8 +271,8 @@ export const calls = sqliteTable(
 );
 
 /**
- * Denied calls that come as a count alone, because the customer had many in the hour. Triggers (migration `denied_hours`) say in
- * `usage_changes` what a row adds to the usage of its hour.
+ * Denied calls that come as a count alone, because the customer had many in the hour. Triggers (migration
+ * `denied_hours`) say in `usage_changes` what a row adds to the usage of its hour.
  */
 export const deniedHours = sqliteTable(
   'denied_hours',
@@ -337,9 +341,10 @@ export const creditEntries = sqliteTable(
 );
 
 /**
- * A sum of costs: cost_usd x 1e9 + cost_rest_nano_usd nano-USD. Each call adds its whole dollars to the one and what remains to
- * the other, so neither leaves 64 bits before there are a billion calls; what remains is not carried over, and may be negative
- * where something was taken back. Ordered and compared by `COST` (usage.ts), read through `nanoOfParts`.
+ * A sum of costs: cost_usd x 1e9 + cost_rest_nano_usd nano-USD. Each call adds its whole dollars to the one and what
+ * remains to the other, so neither leaves 64 bits before there are a billion calls; what remains is not carried over,
+ * and may be negative where something was taken back. Ordered and compared by `COST` (usage.ts), read through
+ * `nanoOfParts`.
  */
 const sumOfCost = () => ({
   costUsd: integer('cost_usd').notNull().default(0),
@@ -372,26 +377,35 @@ const usageOfHour = () => ({
 });
 
 /**
- * Usage by UTC hour of the end of calls, in every dimension that reports ask for. It is what the calls sum to, and stays
- * when old calls go.
+ * Usage by UTC hour of the end of calls, in every dimension that reports ask for. It is what the calls sum to, and
+ * stays when old calls go.
  */
 export const usageHours = sqliteTable('usage_hours', usageOfHour(), (table) => [
   primaryKey({
-    columns: [table.organizationId, table.hourMs, table.customerId, table.feature, table.provider, table.model, table.outcome],
+    columns: [
+      table.organizationId,
+      table.hourMs,
+      table.customerId,
+      table.feature,
+      table.provider,
+      table.model,
+      table.outcome,
+    ],
   }),
   index('usage_hours_by_customer').on(table.organizationId, table.customerId, table.hourMs),
 ]);
 
 /**
- * What calls add to their hours, and take back where they are recorded anew. Triggers on `calls` and `denied_hours` write it
- * (migrations `usage_changes`, `denied_hours`); the batch that brings the calls adds it up and empties it (projection.ts), so that an hour is changed
- * once for all of them.
+ * What calls add to their hours, and take back where they are recorded anew. Triggers on `calls` and `denied_hours`
+ * write it (migrations `usage_changes`, `denied_hours`); the batch that brings the calls adds it up and empties it
+ * (projection.ts), so that an hour is changed once for all of them.
  */
 export const usageChanges = sqliteTable('usage_changes', usageOfHour());
 
 /**
  * Roll-ups of `usage_hours`, for readings of an organization as a whole. Triggers on `usage_hours` keep them (migration
- * `usage_rollups`): they are what its rows sum to, and go with them. An organization's rows do not grow with its customers.
+ * `usage_rollups`): they are what its rows sum to, and go with them. An organization's rows do not grow with its
+ * customers.
  */
 export const organizationHours = sqliteTable(
   'organization_hours',
@@ -433,8 +447,8 @@ export const customerTotals = sqliteTable(
 );
 
 /**
- * What a customer had used by the end of an hour, for every hour with usage: a period is the difference of two rows, however
- * long it is.
+ * What a customer had used by the end of an hour, for every hour with usage: a period is the difference of two rows,
+ * however long it is.
  */
 export const customerRunningTotals = sqliteTable(
   'customer_running_totals',
@@ -447,7 +461,10 @@ export const customerRunningTotals = sqliteTable(
   (table) => [primaryKey({ columns: [table.organizationId, table.customerId, table.hourMs] })],
 );
 
-/** Ended calls of a customer by UTC day and model; those that cost nothing have none, for their models are whatever callers sent. */
+/**
+ * Ended calls of a customer by UTC day and model; those that cost nothing have none, for their models are whatever
+ * callers sent.
+ */
 export const customerDays = sqliteTable(
   'customer_days',
   {
@@ -463,8 +480,8 @@ export const customerDays = sqliteTable(
 );
 
 /**
- * The same roll-ups within a feature (migration `feature_rollups`): its usage by UTC hour and by UTC day, in the dimensions that
- * are listed of it, customers aside.
+ * The same roll-ups within a feature (migration `feature_rollups`): its usage by UTC hour and by UTC day, in the
+ * dimensions that are listed of it, customers aside.
  */
 export const featureUsage = sqliteTable(
   'feature_usage',
@@ -481,7 +498,15 @@ export const featureUsage = sqliteTable(
   },
   (table) => [
     primaryKey({
-      columns: [table.organizationId, table.feature, table.unit, table.startMs, table.provider, table.model, table.outcome],
+      columns: [
+        table.organizationId,
+        table.feature,
+        table.unit,
+        table.startMs,
+        table.provider,
+        table.model,
+        table.outcome,
+      ],
     }),
   ],
 );
@@ -542,7 +567,10 @@ export const samples = sqliteTable(
     model: text('model'),
     latencyMs: real('latency_ms'),
     payloadBytes: integer('payload_bytes').notNull(),
-    /** What the sample counts against the quota: its texts, and what a row and its entries in the indexes take besides. Computed by D1. */
+    /**
+     * What the sample counts against the quota: its texts, and what a row and its entries in the indexes take besides.
+     * Computed by D1.
+     */
     storedBytes: integer('stored_bytes').generatedAlwaysAs(
       sql.raw(
         `payload_bytes + ${SAMPLE_OVERHEAD_BYTES} + LENGTH(CAST(${SAMPLE_TEXTS.map((name) => `COALESCE(${name}, '')`).join(' || ')} AS BLOB))`,

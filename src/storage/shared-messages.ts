@@ -1,15 +1,16 @@
 /**
- * Commands for one customer, of requests that this isolate serves at the same time, travel in one message: a message costs
- * more than most commands do, and the operator pays for each.
+ * Commands for one customer, of requests that this isolate serves at the same time, travel in one message: a message
+ * costs more than most commands do, and the operator pays for each.
  *
- * A command that finds its customer idle goes at once, alone. Those of a busy one are gathered, as the object itself gathers
- * what comes in messages of their own (durable-objects/group-commit.ts). The first of them carries the others: its request is
- * kept alive until they are answered.
+ * A command that finds its customer idle goes at once, alone. Those of a busy one are gathered, as the object itself
+ * gathers what comes in messages of their own (durable-objects/group-commit.ts). The first of them carries the others:
+ * its request is kept alive until they are answered.
  *
- * Of each other, requests may settle promises and nothing else. With the runtime's `handle_cross_request_promise_resolution`,
- * what follows then runs for the request that made the promise, and not at all where that request is gone; without it, nothing
- * is shared. So each waits on a promise of its own, and for a limited time: where the one that carries is gone all the same,
- * or the message fails, each sends for itself. By that nothing happens twice, because a command may always be sent again.
+ * Of each other, requests may settle promises and nothing else. With the runtime's
+ * `handle_cross_request_promise_resolution`, what follows then runs for the request that made the promise, and not at
+ * all where that request is gone; without it, nothing is shared. So each waits on a promise of its own, and for a
+ * limited time: where the one that carries is gone all the same, or the message fails, each sends for itself. By that
+ * nothing happens twice, because a command may always be sent again.
  */
 import type { SharedCommand } from '../../durable-objects/customer/protocol.ts';
 import type { Env } from '../env.ts';
@@ -29,7 +30,9 @@ const FOLLOWS_MS = 1;
 const LOOKS_MAX = 10;
 /** Gathering has ended long before this: nobody joins a message that is older, because nobody carries it. */
 const STALE_MS = 1_000;
-/** Whoever has no answer by then sends for itself. The carrier's own attempts end before, unless the object is stuck. */
+/**
+ * Whoever has no answer by then sends for itself. The carrier's own attempts end before, unless the object is stuck.
+ */
 const ANSWER_MS = 10_000;
 /** Customers that one isolate remembers to be busy. */
 const LINES_MAX = 1_000;
@@ -65,10 +68,15 @@ interface Gathering {
 const lines = new Map<string, Line>();
 
 /** The object's answer to the command. Throws `ServiceUnavailable`, and what the object throws, as `ask` does. */
-export async function sendShared({ env, organization, defer }: Sender, customerId: string, command: Command): Promise<string> {
+export async function sendShared(
+  { env, organization, defer }: Sender,
+  customerId: string,
+  command: Command,
+): Promise<string> {
   const { organizationId } = organization;
   const address = customerByName(env, organizationId, customerId);
-  if (!maySettleForOthers()) return ask(address, (customer, attempt) => customer[command.kind](command.text(attempt > 1)));
+  if (!maySettleForOthers())
+    return ask(address, (customer, attempt) => customer[command.kind](command.text(attempt > 1)));
   const answer = await lineTo(`${organizationId}:${customerId}`).send(command, address, defer);
   return answer ?? ask(address, (customer) => customer[command.kind](command.text(true)));
 }

@@ -2,8 +2,8 @@
  * How large D1 is, and who fills it.
  *
  * One query, whose cost does not grow with calls, customers or samples: it reads a row of `organizations` and one of
- * `organization_sizes` for each organization, and at most five rows (one per outcome) of `organization_days` for each of the
- * seven days. D1 tells its own size with every answer.
+ * `organization_sizes` for each organization, and at most five rows (one per outcome) of `organization_days` for each
+ * of the seven days. D1 tells its own size with every answer.
  */
 import type { Env } from '../env.ts';
 
@@ -28,7 +28,10 @@ const DAY_MS = 24 * 3_600_000;
 const DAYS = 7;
 const ORGANIZATIONS_MAX = 10;
 
-/** By the largest share that an organization has of all customers, calls or sample bytes: whichever of them fills D1, it shows. */
+/**
+ * By the largest share that an organization has of all customers, calls or sample bytes: whichever of them fills D1, it
+ * shows.
+ */
 const LARGEST = `
   WITH sized AS MATERIALIZED (
     SELECT organization_id AS organizationId, name, COALESCE(customers, 0) AS customers, COALESCE(samples, 0) AS samples,

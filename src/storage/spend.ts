@@ -2,8 +2,8 @@
  * Ended calls and spend over time, of an organization and of its customers, and the models that they began to use: what
  * anomalies are looked for in. Spend is a number: for estimates, not for bills.
  *
- * Of models only the week after the first use is read, and only of those that were not used before: how much that is does
- * not depend on how many models there are.
+ * Of models only the week after the first use is read, and only of those that were not used before: how much that is
+ * does not depend on how many models there are.
  */
 import { type SQL, sql } from 'drizzle-orm';
 import { DAY_MS, DAYS_PER_WEEK, HOUR_MS } from '../domain/readings/calendar.ts';
@@ -36,7 +36,11 @@ export interface SpendRow {
 }
 
 /** The organization by the hour. */
-export function readOrganizationSpend(env: Env, organizationId: string, { fromMs, toMs }: SpendPeriod): Promise<SpendRow[]> {
+export function readOrganizationSpend(
+  env: Env,
+  organizationId: string,
+  { fromMs, toMs }: SpendPeriod,
+): Promise<SpendRow[]> {
   const days = sql`${organizationDays} WHERE organization_id = ${organizationId} AND day_ms >= ${fromMs} AND day_ms < ${toMs}`;
   // By day it is known which models are new, and each of their hours has a key. Days begin before hours do.
   return database(env.DB).all<SpendRow>(sql`
@@ -59,7 +63,12 @@ export function readOrganizationSpend(env: Env, organizationId: string, { fromMs
 }
 
 /** Customers by the day. */
-export function readDailySpend(env: Env, organizationId: string, period: SpendPeriod, customerIds: readonly string[]): Promise<SpendRow[]> {
+export function readDailySpend(
+  env: Env,
+  organizationId: string,
+  period: SpendPeriod,
+  customerIds: readonly string[],
+): Promise<SpendRow[]> {
   const spent = sql`SELECT customer_id, day_ms AS start_ms, model, calls, failed_calls, cost_usd, cost_rest_nano_usd FROM ${customerDays}
     WHERE organization_id = ${organizationId} AND customer_id IN (SELECT value FROM json_each(${JSON.stringify(customerIds)}))
       AND day_ms >= ${period.fromMs} AND day_ms < ${period.toMs}`;
@@ -67,7 +76,12 @@ export function readDailySpend(env: Env, organizationId: string, period: SpendPe
 }
 
 /** One customer by the hour. */
-export function readHourlySpend(env: Env, organizationId: string, period: SpendPeriod, customerId: string): Promise<SpendRow[]> {
+export function readHourlySpend(
+  env: Env,
+  organizationId: string,
+  period: SpendPeriod,
+  customerId: string,
+): Promise<SpendRow[]> {
   const spent = sql`SELECT customer_id, hour_ms AS start_ms, model, SUM(calls) AS calls,
       SUM(CASE WHEN outcome = 'FAILED' THEN calls ELSE 0 END) AS failed_calls, SUM(cost_usd) AS cost_usd,
       SUM(cost_rest_nano_usd) AS cost_rest_nano_usd

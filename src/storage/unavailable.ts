@@ -15,15 +15,19 @@ export class ServiceUnavailable extends Error {
 
 /**
  * What D1 and KV say while they are away. From the list of errors in D1's documentation
- * (https://developers.cloudflare.com/d1/observability/debug-d1/#error-list); "internal error" is the runtime's own, "Failed to
- * get session commit token" is what workerd says of a locked file, and what KV's binding says begins with the method that
- * failed. Each is the beginning, because a value may follow.
+ * (https://developers.cloudflare.com/d1/observability/debug-d1/#error-list); "internal error" is the runtime's own,
+ * "Failed to get session commit token" is what workerd says of a locked file, and what KV's binding says begins with
+ * the method that failed. Each is the beginning, because a value may follow.
  */
 const AWAY =
   /^(?:D1_ERROR: )?(?:D1 DB reset because its code was updated|Internal error (?:while starting up|in) D1 DB storage|D1 DB storage operation exceeded timeout|D1 DB is overloaded|D1 DB's isolate exceeded its memory limit|D1 DB exceeded its CPU time limit|Cannot resolve D1 DB|Replica disconnected from primary|Network connection lost|Failed to get session commit token|Can't read from request stream|Exceeded maximum DB size|Your account has exceeded D1's|internal error; reference = |KV (?:GET|PUT|DELETE|LIST) failed: (?:429|5\d\d))/;
 
-/** Result codes of SQLite that are about the file and the machine (https://www.sqlite.org/rescode.html); D1 ends with them. */
-const SQLITE_AWAY = /: SQLITE_(?:BUSY|LOCKED|NOMEM|INTERRUPT|IOERR|FULL|CANTOPEN|PROTOCOL)(?:_[A-Z]+)?(?: \(extended: \w+\))?$/;
+/**
+ * Result codes of SQLite that are about the file and the machine (https://www.sqlite.org/rescode.html); D1 ends with
+ * them.
+ */
+const SQLITE_AWAY =
+  /: SQLITE_(?:BUSY|LOCKED|NOMEM|INTERRUPT|IOERR|FULL|CANTOPEN|PROTOCOL)(?:_[A-Z]+)?(?: \(extended: \w+\))?$/;
 
 /**
  * What D1 says of a statement: any other result code of SQLite, and what its binding and its parser refuse without one
@@ -50,8 +54,8 @@ export function unavailableReason(error: unknown): string | null {
 }
 
 /**
- * What to throw where a reading of configuration failed, which does nothing but ask D1: whatever is not plainly a fault of
- * ours came from there, also in words that nobody knows.
+ * What to throw where a reading of configuration failed, which does nothing but ask D1: whatever is not plainly a fault
+ * of ours came from there, also in words that nobody knows.
  */
 export function unreadable(cause: unknown): unknown {
   const isOurs = causesOf(cause).some(({ name, message }) => name !== 'Error' || OURS.test(message));

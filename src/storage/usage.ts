@@ -1,9 +1,9 @@
 /**
- * Usage in D1, summed by whatever dimension is asked for. Sums are read as text: above 2^53 a number would be rounded, which
- * money must not be, and which numbers of tokens are here and not on their way.
+ * Usage in D1, summed by whatever dimension is asked for. Sums are read as text: above 2^53 a number would be rounded,
+ * which money must not be, and which numbers of tokens are here and not on their way.
  *
- * Of an organization as a whole, and of one of its features, the roll-ups are read, which do not grow with their calls; where a
- * customer narrows the usage, the hours themselves.
+ * Of an organization as a whole, and of one of its features, the roll-ups are read, which do not grow with their calls;
+ * where a customer narrows the usage, the hours themselves.
  */
 import { type SQL, sql } from 'drizzle-orm';
 import { SQLiteAsyncDialect } from 'drizzle-orm/sqlite-core';
@@ -80,14 +80,17 @@ const FIGURES = sql.raw(
     .join(', '),
 );
 /**
- * A sum of cost as one number, to compare by: exact up to 9.2 billion dollars, beyond them SQLite's floating point, in which
- * sums that are a few millionths of a dollar apart may be the same.
+ * A sum of cost as one number, to compare by: exact up to 9.2 billion dollars, beyond them SQLite's floating point, in
+ * which sums that are a few millionths of a dollar apart may be the same.
  */
 export const COST = sql.raw('(cost_usd * 1000000000 + cost_rest_nano_usd)');
 /** By sums: in an expression a name is that of the column that is summed. */
 const DEAREST = sql.raw('SUM(cost_usd) * 1000000000 + SUM(cost_rest_nano_usd) DESC, calls DESC, place');
 
-/** Of so many customers with the highest totals, enough cost much in a period too: the more are looked at first, the fewer are later. */
+/**
+ * Of so many customers with the highest totals, enough cost much in a period too: the more are looked at first, the
+ * fewer are later.
+ */
 const LEADERS_PER_GROUP = 2;
 
 /** A batch of drizzle binds no values in statements that are written out. */
@@ -96,8 +99,8 @@ const DIALECT = new SQLiteAsyncDialect();
 type GroupRow = Record<keyof typeof SUMMED | 'key', string> & { dimension: Dimension };
 
 /**
- * Groups of each dimension, the dearest first, at most so many. Days are all there, in order; the key of a day is its place
- * in `days`. They are of one moment, so that they agree.
+ * Groups of each dimension, the dearest first, at most so many. Days are all there, in order; the key of a day is its
+ * place in `days`. They are of one moment, so that they agree.
  */
 export async function sumUsage<D extends Dimension>(
   env: Env,
@@ -108,10 +111,14 @@ export async function sumUsage<D extends Dimension>(
   days: Days = [],
 ): Promise<Record<D, UsageGroup[]>> {
   const { customerId, feature } = filter;
-  const queriesOf = customerId !== undefined ? customerQueries : feature !== undefined ? featureQueries : organizationQueries;
+  const queriesOf =
+    customerId !== undefined ? customerQueries : feature !== undefined ? featureQueries : organizationQueries;
   const queries = queriesOf(scopeOf(organizationId, filter), dimensions, groupsMax, days);
   const results = await env.DB.batch<GroupRow>(queries.map((query) => prepare(env.DB, query)));
-  const groups = Object.fromEntries(dimensions.map((dimension) => [dimension, [] as UsageGroup[]])) as Record<D, UsageGroup[]>;
+  const groups = Object.fromEntries(dimensions.map((dimension) => [dimension, [] as UsageGroup[]])) as Record<
+    D,
+    UsageGroup[]
+  >;
   for (const row of results.flatMap((result) => result.results)) groups[row.dimension as D].push(groupOf(row));
   return groups;
 }
@@ -169,7 +176,8 @@ function organizationQueries(scope: Scope, dimensions: readonly Dimension[], gro
   if (lists.length > 0) {
     const among = sql`organization_id = ${organizationId} AND dimension IN ${lists}`;
     const parts = wholeDays(scope).map(({ unit, startMs, endMs }) => {
-      const [table, at] = unit === 'day' ? [organizationDays, sql.raw('day_ms')] : [organizationHours, sql.raw('hour_ms')];
+      const [table, at] =
+        unit === 'day' ? [organizationDays, sql.raw('day_ms')] : [organizationHours, sql.raw('hour_ms')];
       return sql`SELECT dimension, key, ${FIGURE_COLUMNS} FROM ${table} WHERE ${among} AND ${at} >= ${startMs} AND ${at} < ${endMs}`;
     });
     const grouped = sql`WITH grouped AS MATERIALIZED (
@@ -221,7 +229,9 @@ function wholeDays({ fromMs, toMs }: UsageFilter): { unit: 'day' | 'hour'; start
 /** Every customer's total at the end less the one at the beginning: two rows of each, however long the period. */
 function dearestCustomers(scope: Scope, groupsMax: number): SQL {
   const { runningTotals, among, fromMs, toMs } = scope;
-  const differences = sql.raw(COLUMNS.map((name) => `later.${name} - COALESCE(earlier.${name}, 0) AS ${name}`).join(', '));
+  const differences = sql.raw(
+    COLUMNS.map((name) => `later.${name} - COALESCE(earlier.${name}, 0) AS ${name}`).join(', '),
+  );
   const total = (name: SQL, atMs: number) => sql`${runningTotals} ${name}
     ON ${among(name)} AND ${name}.customer_id = dear.customer_id AND ${name}.hour_ms = (SELECT MAX(hour_ms) FROM ${runningTotals} other
       WHERE ${among(sql.raw('other'))} AND other.customer_id = dear.customer_id AND other.hour_ms < ${atMs})`;
@@ -234,8 +244,9 @@ function dearestCustomers(scope: Scope, groupsMax: number): SQL {
 }
 
 /**
- * `costs`: what customers cost in the period, of all who may be among the dearest. Nobody cost more in it than ever, so those
- * whose cost was never as high as what enough of the customers with the highest totals cost in it need not be looked at.
+ * `costs`: what customers cost in the period, of all who may be among the dearest. Nobody cost more in it than ever, so
+ * those whose cost was never as high as what enough of the customers with the highest totals cost in it need not be
+ * looked at.
  */
 function costOfCustomers({ totals, runningTotals, among, fromMs, toMs }: Scope, groupsMax: number): SQL {
   const costBefore = (atMs: number) => sql`COALESCE((SELECT ${COST} FROM ${runningTotals}
@@ -248,7 +259,10 @@ function costOfCustomers({ totals, runningTotals, among, fromMs, toMs }: Scope, 
       WHERE total >= COALESCE((SELECT cost FROM leaders ORDER BY cost DESC LIMIT 1 OFFSET ${groupsMax - 1}), 0))`;
 }
 
-/** From the customer's hours, which are read once for all lists; days are differences, as customers are of an organization. */
+/**
+ * From the customer's hours, which are read once for all lists; days are differences, as customers are of an
+ * organization.
+ */
 function customerQueries(scope: Scope, dimensions: readonly Dimension[], groupsMax: number, days: Days): SQL[] {
   const { fromMs, toMs, customerId, among } = scope;
   const queries = dimensions.includes('day') ? [daysOfCustomer(scope, days)] : [];
@@ -263,7 +277,9 @@ function daysOfCustomer({ runningTotals, among, customerId }: Scope, days: Days)
   const borders = [...days.slice(0, 1).map(({ startMs }) => startMs), ...days.map(({ endMs }) => endMs)];
   const own = (table: SQL) => sql`${among(table)} AND ${table}.customer_id = ${customerId}`;
   const later = sql.raw(COLUMNS.map((name) => `COALESCE(later.${name}, 0) AS ${name}`).join(', '));
-  const differences = sql.raw(COLUMNS.map((name) => `${name} - LAG(${name}) OVER (ORDER BY border) AS ${name}`).join(', '));
+  const differences = sql.raw(
+    COLUMNS.map((name) => `${name} - LAG(${name}) OVER (ORDER BY border) AS ${name}`).join(', '),
+  );
   const from = sql`(SELECT border - 1 AS day, ${differences} FROM (
     SELECT borders.key AS border, ${later} FROM json_each(${JSON.stringify(borders)}) borders
     LEFT JOIN ${runningTotals} later ON ${own(sql.raw('later'))} AND later.hour_ms = (SELECT MAX(hour_ms) FROM ${runningTotals} other
@@ -274,18 +290,25 @@ function daysOfCustomer({ runningTotals, among, customerId }: Scope, days: Days)
 /** The groups of each list, from rows that have all their columns. D1 takes up to five parts of a UNION. */
 function listsOf(lists: readonly Listed[], from: SQL, groupsMax: number): SQL {
   const columns = sql.raw(lists.map((dimension) => LISTED[dimension].name).join(', '));
-  const parts = lists.map((dimension) => groupsOf(dimension, sql.raw(LISTED[dimension].name), sql.raw('combined'), DEAREST, groupsMax));
+  const parts = lists.map((dimension) =>
+    groupsOf(dimension, sql.raw(LISTED[dimension].name), sql.raw('combined'), DEAREST, groupsMax),
+  );
   return sql`WITH combined AS MATERIALIZED (SELECT ${columns}, ${SUMS} FROM ${from} GROUP BY ${columns})
     ${sql.join(parts, sql` UNION ALL `)}`;
 }
 
-/** The groups of one dimension in order. A call that moved to another group leaves an empty one behind, which is none. */
+/**
+ * The groups of one dimension in order. A call that moved to another group leaves an empty one behind, which is none.
+ */
 function groupsOf(dimension: Dimension, place: SQL, from: SQL, order: SQL, groupsMax: number): SQL {
   return sql`SELECT ${sql.raw(`'${dimension}'`)} AS dimension, CAST(place AS TEXT) AS key, ${FIGURES} FROM (
     SELECT ${place} AS place, ${SUMS} FROM ${from} GROUP BY 1 HAVING SUM(calls) > 0 ORDER BY ${order} LIMIT ${groupsMax})`;
 }
 
-/** The place in `days` of the one in which an hour starts. Days of 24 hours are counted off; where the clock changes, a case begins. */
+/**
+ * The place in `days` of the one in which an hour starts. Days of 24 hours are counted off; where the clock changes, a
+ * case begins.
+ */
 function dayAmong(days: Days): SQL {
   const cases: string[] = [];
   let first = 0;

@@ -13,12 +13,17 @@ export function sealVendorKey(env: Env, organizationId: string, provider: string
 }
 
 /** The organization's key for a vendor; `null` where it has none, or one that was sealed under another secret. */
-export async function openVendorKey(env: Env, { organizationId, vendors }: OrganizationConfig, provider: string): Promise<string | null> {
+export async function openVendorKey(
+  env: Env,
+  { organizationId, vendors }: OrganizationConfig,
+  provider: string,
+): Promise<string | null> {
   const vendor = vendors.get(provider);
   return vendor ? decryptText(secretOf(env), purposeOf(organizationId, provider), vendor.sealedKey) : null;
 }
 
 function secretOf({ VENDOR_KEY_SECRET }: Env): string {
-  if (!VENDOR_KEY_SECRET) throw new ServiceUnavailable('VENDOR_KEY_SECRET is not configured, so vendor keys cannot be kept');
+  if (!VENDOR_KEY_SECRET)
+    throw new ServiceUnavailable('VENDOR_KEY_SECRET is not configured, so vendor keys cannot be kept');
   return VENDOR_KEY_SECRET;
 }

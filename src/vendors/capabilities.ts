@@ -3,8 +3,8 @@
  * vendor is asked, in the forms of OpenAI, Anthropic, Google and the endpoints that speak OpenAI's language.
  *
  * The rules are the tables below. They go by the beginnings and parts of names, because vendors date their tools
- * (`web_search_20250305`). What a request refers to at the vendor (a stored prompt) cannot be read here; what it used is
- * still counted from the answer.
+ * (`web_search_20250305`). What a request refers to at the vendor (a stored prompt) cannot be read here; what it used
+ * is still counted from the answer.
  */
 import type { Capability } from '../domain/entitlements.ts';
 import { type Fields, fieldsOf, isFields, listOf } from './usage/figures.ts';
@@ -18,12 +18,12 @@ export interface AskedOfVendor {
 }
 
 /**
- * Tools that the vendor runs itself, by their `type`, or by a member as Google has it (`{ google_search: {} }`).
- * OpenAI `web_search`, `web_search_preview`, `image_generation`; Anthropic `web_search_20250305`; Google `google_search`,
- * `google_search_retrieval`, `enterprise_web_search`; OpenRouter `openrouter:web_search`; xAI `live_search`, `x_search`;
- * Groq `browser_search`. Sources: the types of the SDKs of OpenAI, Anthropic and Google; openrouter.ai/docs/guides/features/
- * server-tools; console.groq.com/docs/tool-use/built-in-tools; for xAI developers.cloudflare.com/ai-gateway/usage/web-search
- * and the reference of @langchain/xai.
+ * Tools that the vendor runs itself, by their `type`, or by a member as Google has it (`{ google_search: {} }`). OpenAI
+ * `web_search`, `web_search_preview`, `image_generation`; Anthropic `web_search_20250305`; Google `google_search`,
+ * `google_search_retrieval`, `enterprise_web_search`; OpenRouter `openrouter:web_search`; xAI `live_search`,
+ * `x_search`; Groq `browser_search`. Sources: the types of the SDKs of OpenAI, Anthropic and Google;
+ * openrouter.ai/docs/guides/features/ server-tools; console.groq.com/docs/tool-use/built-in-tools; for xAI
+ * developers.cloudflare.com/ai-gateway/usage/web-search and the reference of @langchain/xai.
  */
 const TOOLS: readonly (readonly [RegExp, Capability])[] = [
   [/(?:^|[:_$])(?:web|google|live|browser|x)_search/, 'search'],
@@ -31,8 +31,8 @@ const TOOLS: readonly (readonly [RegExp, Capability])[] = [
 ];
 
 /**
- * Fields of a body that switch a capability on. OpenAI `web_search_options`, `audio` (the voice of a spoken answer); xAI
- * `search_parameters`; Qwen `enable_search` (developers.cloudflare.com/ai-gateway/usage/web-search).
+ * Fields of a body that switch a capability on. OpenAI `web_search_options`, `audio` (the voice of a spoken answer);
+ * xAI `search_parameters`; Qwen `enable_search` (developers.cloudflare.com/ai-gateway/usage/web-search).
  */
 const FIELDS: readonly (readonly [string, Capability])[] = [
   ['web_search_options', 'search'],
@@ -41,7 +41,10 @@ const FIELDS: readonly (readonly [string, Capability])[] = [
   ['audio', 'audio'],
 ];
 
-/** Models that search in every call: gpt-4o-search-preview, gpt-5-search-api; Perplexity's sonar; OpenRouter's `:online`. */
+/**
+ * Models that search in every call: gpt-4o-search-preview, gpt-5-search-api; Perplexity's sonar; OpenRouter's
+ * `:online`.
+ */
 const SEARCHES_ALWAYS = /-search-(?:preview|api)|(?:^|\/)sonar\b|:online$/;
 
 /** Models that search, draw, speak or listen though the request does not say so. */
@@ -132,7 +135,9 @@ function speaks(turn: Fields): boolean {
 function isAudio(part: Fields): boolean {
   if (typeof part.type === 'string' && part.type.includes('audio')) return true;
   return [part, ...Object.values(part).filter(isFields)].some((holder) =>
-    MEDIA.some((name) => /^(?:data:)?audio\//i.test(typeof holder[name] === 'string' ? (holder[name] as string).slice(0, 20) : '')),
+    MEDIA.some((name) =>
+      /^(?:data:)?audio\//i.test(typeof holder[name] === 'string' ? (holder[name] as string).slice(0, 20) : ''),
+    ),
   );
 }
 

@@ -150,7 +150,10 @@ export class EventBlocks {
     this.#elementDepth = 0;
     const bytes = this.#release(part);
     if (overlong) return { bytes, event: null, form };
-    const event = form === 'json' ? { data: this.#decoder.decode(bytes.subarray(elementStart)) } : this.#read(this.#decoder.decode(bytes));
+    const event =
+      form === 'json'
+        ? { data: this.#decoder.decode(bytes.subarray(elementStart)) }
+        : this.#read(this.#decoder.decode(bytes));
     return { bytes, event, form };
   }
 

@@ -83,7 +83,8 @@ export async function requestVendor(
       return { kind: 'stream', status, headers: response.headers, body: response.body };
     }
     const text = await readBounded(response);
-    if (text === null) return { kind: 'broken', status, message: `the vendor's answer has more than ${ANSWER_BYTES_MAX} bytes` };
+    if (text === null)
+      return { kind: 'broken', status, message: `the vendor's answer has more than ${ANSWER_BYTES_MAX} bytes` };
     if (request.responseType === 'json' && hasTooManyValues(text)) {
       return { kind: 'broken', status, message: `the vendor's answer has more than ${JSON_VALUES_MAX} JSON values` };
     }
@@ -98,7 +99,10 @@ export async function requestVendor(
   }
 }
 
-/** A stream outlives the limit that its headers had. Anything else ends within it, and the cheapest limit goes with the request. */
+/**
+ * A stream outlives the limit that its headers had. Anything else ends within it, and the cheapest limit goes with the
+ * request.
+ */
 function timeLimit({ responseType, timeoutMs, inObject }: VendorRequest): { signal: AbortSignal; lift: () => void } {
   if (responseType !== 'stream' && !inObject) return { signal: AbortSignal.timeout(timeoutMs), lift: () => undefined };
   const controller = new AbortController();
@@ -110,18 +114,26 @@ type Content = NonNullable<RequestInit['body']>;
 
 function bodyOf({ method, body }: VendorRequest): { content?: Content; contentType?: string } {
   if (method === 'GET' || body === undefined) return {};
-  if (typeof body === 'string' || body instanceof Uint8Array || body instanceof FormData) return { content: body as Content };
+  if (typeof body === 'string' || body instanceof Uint8Array || body instanceof FormData)
+    return { content: body as Content };
   return { content: JSON.stringify(body), contentType: 'application/json' };
 }
 
-/** The headers that travel, by their names in lower case; a text says why none can. The text names a header and never its value. */
-function headersOf(given: Readonly<Record<string, string>>, contentType: string | undefined): Record<string, string> | string {
+/**
+ * The headers that travel, by their names in lower case; a text says why none can. The text names a header and never
+ * its value.
+ */
+function headersOf(
+  given: Readonly<Record<string, string>>,
+  contentType: string | undefined,
+): Record<string, string> | string {
   const headers = new Map<string, string>();
   for (const [name, value] of Object.entries(given)) {
     const lower = name.toLowerCase();
     if (DROPPED_NAMES.has(lower) || DROPPED_PREFIXES.some((prefix) => lower.startsWith(prefix))) continue;
     if (!HEADER_NAME.test(name)) return 'a header of the request has a name that cannot travel';
-    if (typeof value !== 'string' || !HEADER_VALUE.test(value)) return `the header ${lower} has a value that cannot travel`;
+    if (typeof value !== 'string' || !HEADER_VALUE.test(value))
+      return `the header ${lower} has a value that cannot travel`;
     // The same header in two spellings is one with both values.
     const before = headers.get(lower);
     headers.set(lower, before === undefined ? value : `${before}, ${value}`);
@@ -135,7 +147,8 @@ async function readBounded(response: Response): Promise<string | null> {
   const declared = response.headers.get('content-length');
   // A length that is declared is one that the connection keeps to; what is packed may unfold to more. The stream is not
   // touched before, because an object is made of it then.
-  if (declared !== null && Number(declared) <= ANSWER_BYTES_MAX && !response.headers.has('content-encoding')) return response.text();
+  if (declared !== null && Number(declared) <= ANSWER_BYTES_MAX && !response.headers.has('content-encoding'))
+    return response.text();
   if (!response.body) return '';
   const reader = (response.body as ReadableStream<Uint8Array>).getReader();
   const decoder = new TextDecoder();

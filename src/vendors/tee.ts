@@ -44,7 +44,9 @@ export interface MeterOptions {
   drainMsMax: number;
   /** How many bytes are read after the caller left. */
   bytesMax: number;
-  /** Only for server-sent events; a stream of another form passes as it is. With it, an event travels when it is whole. */
+  /**
+   * Only for server-sent events; a stream of another form passes as it is. With it, an event travels when it is whole.
+   */
   transform?: Transform;
 }
 
@@ -179,7 +181,13 @@ class MeteredStream {
     if (this.#ended) return;
     this.#failed = failed;
     const { failed: failure } = this.#usage;
-    this.#ended = this.#report({ end, completed, usage: this.#usage.reported(), searches: this.#usage.searches() || undefined, failure });
+    this.#ended = this.#report({
+      end,
+      completed,
+      usage: this.#usage.reported(),
+      searches: this.#usage.searches() || undefined,
+      failure,
+    });
     // Lets go of the vendor where its stream is not over; a read under way then ends.
     this.#reader.cancel().catch(() => undefined);
   }

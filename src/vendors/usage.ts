@@ -1,9 +1,9 @@
 /**
  * What a model call used, in the vendor's own figures.
  *
- * The answer's shape tells whose it is. A zero stays a zero, and an absent usage is `null` and never an estimate. A usage
- * with a broken or impossible figure, or with a part larger than its whole, is no usage: `reported` tells it from an absent
- * one. Runs in any JavaScript runtime.
+ * The answer's shape tells whose it is. A zero stays a zero, and an absent usage is `null` and never an estimate. A
+ * usage with a broken or impossible figure, or with a part larger than its whole, is no usage: `reported` tells it from
+ * an absent one. Runs in any JavaScript runtime.
  */
 import { parseAnswer } from '../platform/json.ts';
 import { EventBlocks, type StreamEvent } from './event-blocks.ts';
@@ -112,7 +112,10 @@ export class StreamUsage {
     return this.completed || (this.#reading?.finished ?? false);
   }
 
-  /** Over before its end, where it is a vendor's stream: one that is in nobody's form is not judged. To be asked after `end`. */
+  /**
+   * Over before its end, where it is a vendor's stream: one that is in nobody's form is not judged. To be asked after
+   * `end`.
+   */
   get truncated(): boolean {
     return !this.finished && (this.#reading !== null || this.#torn);
   }

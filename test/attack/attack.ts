@@ -1,6 +1,6 @@
 /**
- * `npm run test:attack`: attacks a local server as a stranger, as a customer's browser and as a tenant would, and says what
- * each attack achieved.
+ * `npm run test:attack`: attacks a local server as a stranger, as a customer's browser and as a tenant would, and says
+ * what each attack achieved.
  */
 import { parseArgs } from 'node:util';
 import type { Outcome } from './model.ts';
@@ -30,7 +30,10 @@ async function main(): Promise<void> {
     },
   });
   if (values.help) return console.log(HELP);
-  if (values.list) return console.log(ATTACKS.map(({ name, by, promise }) => `${name.padEnd(22)} ${by.padEnd(9)} ${promise}`).join('\n'));
+  if (values.list)
+    return console.log(
+      ATTACKS.map(({ name, by, promise }) => `${name.padEnd(22)} ${by.padEnd(9)} ${promise}`).join('\n'),
+    );
   const only = values.only?.split(',');
   const unknown = only?.filter((name) => !ATTACKS.some((attack) => attack.name === name)) ?? [];
   if (unknown.length > 0) throw new Error(`--only: there is no attack ${unknown.join(', ')}; --list names them`);
@@ -45,7 +48,8 @@ async function main(): Promise<void> {
   if (values.json) console.log(JSON.stringify(outcomes, null, 2));
   else for (const outcome of outcomes) print(outcome);
   const broken = outcomes.reduce((sum, outcome) => sum + outcome.broken.length, 0);
-  if (!values.json) console.log(broken === 0 ? `${outcomes.length} attacks, every promise held` : `${broken} promises broken`);
+  if (!values.json)
+    console.log(broken === 0 ? `${outcomes.length} attacks, every promise held` : `${broken} promises broken`);
   process.exitCode = broken > 0 ? 1 : abort.signal.aborted ? 130 : 0;
 }
 
@@ -53,7 +57,12 @@ function print({ name, promise, figures, goals, broken }: Outcome): void {
   console.log(`${name}: ${promise}`);
   for (const [figure, value] of Object.entries(figures)) {
     const goal = goals[figure];
-    const verdict = goal === undefined ? '' : Number(value) <= goal ? `  (goal: at most ${goal})` : `  (goal: at most ${goal}, MISSED)`;
+    const verdict =
+      goal === undefined
+        ? ''
+        : Number(value) <= goal
+          ? `  (goal: at most ${goal})`
+          : `  (goal: at most ${goal}, MISSED)`;
     console.log(`  ${figure.padEnd(44)} ${value}${verdict}`);
   }
   for (const sentence of broken) console.log(`  BROKEN  ${sentence}`);

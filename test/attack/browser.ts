@@ -57,7 +57,15 @@ const plantedIdentity: Attack = {
       { path: RESPONSES, body: response(fields) },
     ]);
     const broken = await refusals(world, token, requests, 400, 'FIELD_NOT_ALLOWED');
-    broken.push(...(await refusals(world, token, [{ path: CHAT, body: chat({ customer: 'another' }) }], 403, 'CUSTOMER_FORBIDDEN')));
+    broken.push(
+      ...(await refusals(
+        world,
+        token,
+        [{ path: CHAT, body: chat({ customer: 'another' }) }],
+        403,
+        'CUSTOMER_FORBIDDEN',
+      )),
+    );
     const honest = await world.send({ path: CHAT, token, body: chat({ customer: 'browser', user: 'user-1' }) });
     const { operator, organizationId } = attacker;
     const reply = await operator.send('readCustomer', { params: { org: organizationId, customerId: 'browser' } });
@@ -111,12 +119,18 @@ const vendorReferences: Attack = {
   promise: "a browser reaches nothing that stands in the tenant's account at the vendor",
   async run(world) {
     const token = await (await world.attacker()).session();
-    const requests = REFERENCES.map(({ path, fields }) => ({ path, body: path === CHAT ? chat(fields) : response(fields) }));
+    const requests = REFERENCES.map(({ path, fields }) => ({
+      path,
+      body: path === CHAT ? chat(fields) : response(fields),
+    }));
     const broken = await refusals(world, token, requests, 400, 'FIELD_NOT_ALLOWED');
     const harmless = await world.send({ path: CHAT, token, body: chat({ store: false, service_tier: 'auto' }) });
     return {
       figures: { 'requests refused': `${requests.length - broken.length} of ${requests.length}` },
-      broken: [...broken, ...brokenOf([harmless?.status === 200, `store: false and service_tier: auto are refused: ${harmless?.status}`])],
+      broken: [
+        ...broken,
+        ...brokenOf([harmless?.status === 200, `store: false and service_tier: auto are refused: ${harmless?.status}`]),
+      ],
     };
   },
 };
@@ -129,9 +143,27 @@ const models: Attack = {
     const attacker = await world.attacker();
     const [listed, open] = [await attacker.session({ models: [MODEL] }), await attacker.session()];
     const broken = [
-      ...(await refusals(world, listed, [{ path: CHAT, body: chat({ model: 'openai/gpt-4o' }) }], 403, 'MODEL_NOT_ALLOWED')),
-      ...(await refusals(world, listed, [{ path: CHAT, body: chat({ models: ['openai/gpt-4o'] }) }], 403, 'MODEL_NOT_ALLOWED')),
-      ...(await refusals(world, open, [{ path: CHAT, body: chat({ model: 'openai/no-such-model-1' }) }], 403, 'MODEL_NOT_PRICED')),
+      ...(await refusals(
+        world,
+        listed,
+        [{ path: CHAT, body: chat({ model: 'openai/gpt-4o' }) }],
+        403,
+        'MODEL_NOT_ALLOWED',
+      )),
+      ...(await refusals(
+        world,
+        listed,
+        [{ path: CHAT, body: chat({ models: ['openai/gpt-4o'] }) }],
+        403,
+        'MODEL_NOT_ALLOWED',
+      )),
+      ...(await refusals(
+        world,
+        open,
+        [{ path: CHAT, body: chat({ model: 'openai/no-such-model-1' }) }],
+        403,
+        'MODEL_NOT_PRICED',
+      )),
       ...(await refusals(
         world,
         open,
@@ -190,7 +222,8 @@ const jsonBombs: Attack = {
     const harm = await world.observed(async () => {
       for (const credential of [token, attacker.key]) {
         const counted = await world.flood(2, size(8, 2), () => ({ path: CHAT, token: credential, body: bomb }));
-        for (const [status, count] of Object.entries(counted)) statuses[Number(status)] = (statuses[Number(status)] ?? 0) + count;
+        for (const [status, count] of Object.entries(counted))
+          statuses[Number(status)] = (statuses[Number(status)] ?? 0) + count;
       }
     });
     const deep = await world.send({
@@ -198,8 +231,15 @@ const jsonBombs: Attack = {
       token: attacker.key,
       body: `{"model":"${MODEL}","messages":${'['.repeat(101)}${']'.repeat(101)}}`,
     });
-    const large = await world.send({ path: CHAT, token, body: chat({ messages: [{ role: 'user', content: 'x'.repeat(1.1 * MIB) }] }) });
-    const messages = Array.from({ length: 5_000 }, (_, index) => ({ role: 'user', content: `${index} ${'long '.repeat(80)}` }));
+    const large = await world.send({
+      path: CHAT,
+      token,
+      body: chat({ messages: [{ role: 'user', content: 'x'.repeat(1.1 * MIB) }] }),
+    });
+    const messages = Array.from({ length: 5_000 }, (_, index) => ({
+      role: 'user',
+      content: `${index} ${'long '.repeat(80)}`,
+    }));
     const honest = await world.send({ path: CHAT, token: attacker.key, body: chat({ messages }) });
     const { figures, goals } = harmFigures(harm);
     return {
@@ -221,7 +261,11 @@ const deniedBegins: Attack = {
   by: 'browser',
   promise: 'refusals of one customer neither fill the database that all share nor vanish from reports',
   async run(world, size) {
-    const attacker = await world.attacker({ name: 'Nothing left', limitType: 'BLOCK', limits: { standardCalls: 0, premiumCalls: 0 } });
+    const attacker = await world.attacker({
+      name: 'Nothing left',
+      limitType: 'BLOCK',
+      limits: { standardCalls: 0, premiumCalls: 0 },
+    });
     const requests = size(1_500, 300);
     const tags = Array.from({ length: 50 }, (_, index) => `${index}`.padEnd(200, 'x'));
     const before = await world.databaseBytes();
@@ -281,7 +325,12 @@ const inventedSavings: Attack = {
       promptCompression: { provider: 'toon', originalTokens, compressedTokens: 1, techniques: [] },
     });
     const begin = async (callId: string) =>
-      world.send({ path: '/call_begin', token: attacker.key, headers: { 'Idempotency-Key': callId }, body: { customerId: 'browser' } });
+      world.send({
+        path: '/call_begin',
+        token: attacker.key,
+        headers: { 'Idempotency-Key': callId },
+        body: { customerId: 'browser' },
+      });
     await begin('open');
     await begin('ended');
     await world.send({

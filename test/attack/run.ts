@@ -30,11 +30,22 @@ export async function runAttacks({ attacks, short, signal, onProgress }: AttackO
   return outcomes;
 }
 
-async function carryOut({ name, by, promise, run }: Attack, world: Parameters<Attack['run']>[0], short: boolean): Promise<Outcome> {
+async function carryOut(
+  { name, by, promise, run }: Attack,
+  world: Parameters<Attack['run']>[0],
+  short: boolean,
+): Promise<Outcome> {
   try {
     const { figures, goals = {}, broken } = await run(world, (full, few) => (short ? few : full));
     return { name, by, promise, figures, goals, broken };
   } catch (error) {
-    return { name, by, promise, figures: {}, goals: {}, broken: [`the attack did not run to its end: ${(error as Error).stack}`] };
+    return {
+      name,
+      by,
+      promise,
+      figures: {},
+      goals: {},
+      broken: [`the attack did not run to its end: ${(error as Error).stack}`],
+    };
   }
 }

@@ -42,14 +42,20 @@ const from = (address: string) => ({ 'CF-Connecting-IP': address });
 
 async function honestKeyIsServed(world: World, address: string): Promise<boolean> {
   const { key } = await world.attacker();
-  const answer = await world.send({ path: '/call_begin', token: key, headers: from(address), body: { customerId: 'honest' } });
+  const answer = await world.send({
+    path: '/call_begin',
+    token: key,
+    headers: from(address),
+    body: { customerId: 'honest' },
+  });
   return answer?.status === 200;
 }
 
 const guessedKeys: Attack = {
   name: 'guessed-keys',
   by: 'stranger',
-  promise: 'random keys are refused, at most 100 a minute of one address with 401, and a valid key is served from the same address',
+  promise:
+    'random keys are refused, at most 100 a minute of one address with 401, and a valid key is served from the same address',
   async run(world, size) {
     const address = '198.51.100.7';
     const requests = size(3_000, 300);
@@ -161,7 +167,12 @@ const publicPages: Attack = {
 
 export const strangerAttacks: readonly Attack[] = [
   consoleFlood('sign-in-flood', '/console/sign-in', 413, 'a sign-in of 15 MB costs nobody else anything'),
-  consoleFlood('console-form-flood', '/console/catalog', 303, 'a form of 15 MB without a session costs nobody else anything'),
+  consoleFlood(
+    'console-form-flood',
+    '/console/catalog',
+    303,
+    'a form of 15 MB without a session costs nobody else anything',
+  ),
   guessedKeys,
   guessedTokens,
   operatorGuesses,

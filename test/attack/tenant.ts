@@ -37,7 +37,11 @@ const hugeCalls: Attack = {
     const { status, cost } = await summaryCost(attacker, expected);
     const overview = await operatorPage(world, '/console');
     return {
-      figures: { answers: JSON.stringify(statuses), 'cost in the summary, nano-USD': cost, 'overview of the operator': overview },
+      figures: {
+        answers: JSON.stringify(statuses),
+        'cost in the summary, nano-USD': cost,
+        'overview of the operator': overview,
+      },
       broken: brokenOf(
         [beyond?.status === 400, `10^12 tokens are answered ${beyond?.status}`],
         [statuses[200] === calls, 'a call of the largest size was refused'],
@@ -65,7 +69,11 @@ async function summaryCost({ api }: Attacker, expected: string): Promise<{ statu
 /** The status of a page of the console for a signed-in operator. */
 async function operatorPage({ send, server }: World, path: string): Promise<number> {
   const form = { 'Content-Type': 'application/x-www-form-urlencoded', Accept: 'text/html', Origin: server.url };
-  const signedIn = await send({ path: '/console/sign-in', headers: form, body: `token=${encodeURIComponent(OPERATOR_TOKEN)}` });
+  const signedIn = await send({
+    path: '/console/sign-in',
+    headers: form,
+    body: `token=${encodeURIComponent(OPERATOR_TOKEN)}`,
+  });
   const cookie = [signedIn?.headers['set-cookie'] ?? []].flat()[0]?.split(';')[0] ?? '';
   return (await send({ method: 'GET', path, headers: { Cookie: cookie, Accept: 'text/html' } }))?.status ?? 0;
 }
@@ -77,9 +85,14 @@ const implausibleUsage: Attack = {
   async run(world) {
     const attacker = await world.attacker();
     const messages = [{ role: 'user', content: 'hello [reasoning:5000000000]' }];
-    const answer = await world.send({ path: '/v1/chat/completions', token: attacker.key, body: { model: 'openai/gpt-4o-mini', messages } });
+    const answer = await world.send({
+      path: '/v1/chat/completions',
+      token: attacker.key,
+      body: { model: 'openai/gpt-4o-mini', messages },
+    });
     const callId = String(answer?.headers['x-service-call-id'] ?? '');
-    const call = callId === '' ? null : await world.send({ method: 'GET', path: `/calls/${callId}`, token: attacker.key });
+    const call =
+      callId === '' ? null : await world.send({ method: 'GET', path: `/calls/${callId}`, token: attacker.key });
     const { pricingStatus, pricingUnavailableReason } = call?.json?.data ?? {};
     return {
       figures: { 'the call': `${pricingStatus} ${pricingUnavailableReason}` },
@@ -132,7 +145,10 @@ const toolsBeyondPlan: Attack = {
     const audio = [{ role: 'user', content: [{ type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } }] }];
     const requests = [
       { path: '/v1/chat/completions', body: { model, messages, web_search_options: {} } },
-      { path: '/v1/chat/completions', body: { model, messages, modalities: ['text', 'audio'], audio: { voice: 'alloy', format: 'wav' } } },
+      {
+        path: '/v1/chat/completions',
+        body: { model, messages, modalities: ['text', 'audio'], audio: { voice: 'alloy', format: 'wav' } },
+      },
       { path: '/v1/chat/completions', body: { model, messages: audio } },
       { path: '/v1/responses', body: { model, input: 'hello', tools: [{ type: 'web_search' }] } },
       { path: '/v1/responses', body: { model, input: 'hello', tools: [{ type: 'web_search_preview_2025_03_11' }] } },
@@ -190,11 +206,16 @@ const bombAnswer = (bytes: number) =>
 
 /** A vendor of the attacker's own: `/plain` answers one document, `/stream` one event. */
 async function startBombVendor(): Promise<{ url: string; close(): void }> {
-  const [plain, event] = [Buffer.from(bombAnswer(9.9 * MIB)), Buffer.from(`data: ${bombAnswer(7.9 * MIB)}\n\ndata: [DONE]\n\n`)];
+  const [plain, event] = [
+    Buffer.from(bombAnswer(9.9 * MIB)),
+    Buffer.from(`data: ${bombAnswer(7.9 * MIB)}\n\ndata: [DONE]\n\n`),
+  ];
   const server = createServer((request, response) => {
     request.resume();
     const stream = request.url?.includes('stream') ?? false;
-    response.writeHead(200, { 'content-type': stream ? 'text/event-stream' : 'application/json' }).end(stream ? event : plain);
+    response
+      .writeHead(200, { 'content-type': stream ? 'text/event-stream' : 'application/json' })
+      .end(stream ? event : plain);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close: () => server.close() };
@@ -203,18 +224,26 @@ async function startBombVendor(): Promise<{ url: string; close(): void }> {
 const hostileVendor: Attack = {
   name: 'hostile-vendor',
   by: 'tenant',
-  promise: "answers that a tenant's own vendor fills with very many values are not parsed, and cost nobody else anything",
+  promise:
+    "answers that a tenant's own vendor fills with very many values are not parsed, and cost nobody else anything",
   async run(world, size) {
     const attacker = await world.attacker();
     const vendor = await startBombVendor();
     try {
       const params = { org: attacker.organizationId, provider: 'acme' };
-      await attacker.operator.send('setVendor', { params, body: { apiKey: `sk-acme-${'k'.repeat(20)}`, baseUrl: vendor.url } });
+      await attacker.operator.send('setVendor', {
+        params,
+        body: { apiKey: `sk-acme-${'k'.repeat(20)}`, baseUrl: vendor.url },
+      });
       const codes: Record<string, number> = {};
       const call = async (path: 'plain' | 'stream') => {
         const responseType = path === 'plain' ? 'json' : 'stream';
         const asked = { url: `${vendor.url}/${path}`, provider: 'acme', body: { model: 'gpt-4o-mini' }, responseType };
-        const answer = await world.send({ path: '/call', token: attacker.key, body: { customerId: 'bomber', vendor: asked } });
+        const answer = await world.send({
+          path: '/call',
+          token: attacker.key,
+          body: { customerId: 'bomber', vendor: asked },
+        });
         const outcome = `${path} ${answer?.json?.result?.code}`;
         codes[outcome] = (codes[outcome] ?? 0) + 1;
       };
@@ -228,7 +257,10 @@ const hostileVendor: Attack = {
         goals,
         broken: brokenOf(
           [harm.failed === 0, `${harm.failed} begins of another tenant failed`],
-          [codes['plain CALL_VENDOR_WARNING'] === pairs, `answers of too many values were taken: ${JSON.stringify(codes)}`],
+          [
+            codes['plain CALL_VENDOR_WARNING'] === pairs,
+            `answers of too many values were taken: ${JSON.stringify(codes)}`,
+          ],
         ),
       };
     } finally {
@@ -237,4 +269,11 @@ const hostileVendor: Attack = {
   },
 };
 
-export const tenantAttacks: readonly Attack[] = [hugeCalls, implausibleUsage, hostileVendor, endlessSamples, toolsBeyondPlan, racedKeys];
+export const tenantAttacks: readonly Attack[] = [
+  hugeCalls,
+  implausibleUsage,
+  hostileVendor,
+  endlessSamples,
+  toolsBeyondPlan,
+  racedKeys,
+];

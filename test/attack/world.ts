@@ -1,6 +1,6 @@
 /**
- * What is attacked: a server with its state on disk, model vendors on loopback, and a tenant whose requests are timed while
- * somebody else attacks.
+ * What is attacked: a server with its state on disk, model vendors on loopback, and a tenant whose requests are timed
+ * while somebody else attacks.
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -78,7 +78,9 @@ export async function createWorld(scope: AsyncDisposableStack): Promise<World> {
   scope.defer(() => sender.close());
   const operator = operatorOf(server.url);
   const victim = await createTenant(operator, VICTIM_PLAN);
-  const { key: victimKey } = (await operator.send('createKey', { params: { org: victim.organizationId }, body: { name: 'honest' } })).data;
+  const { key: victimKey } = (
+    await operator.send('createKey', { params: { org: victim.organizationId }, body: { name: 'honest' } })
+  ).data;
   const send = async (attempt: Attempt) => sendOne(sender, attempt).catch(() => null);
   return {
     server,
@@ -92,7 +94,11 @@ export async function createWorld(scope: AsyncDisposableStack): Promise<World> {
   };
 }
 
-async function createAttacker(operator: Api, vendor: FakeVendor, plan: object = { name: 'Open', limitType: 'NONE' }): Promise<Attacker> {
+async function createAttacker(
+  operator: Api,
+  vendor: FakeVendor,
+  plan: object = { name: 'Open', limitType: 'NONE' },
+): Promise<Attacker> {
   const tenant = await createTenant(operator, plan);
   const params = { org: tenant.organizationId };
   const body = { apiKey: `sk-openai-${'k'.repeat(20)}`, baseUrl: `${vendor.url}/v1` };
@@ -106,14 +112,25 @@ async function createAttacker(operator: Api, vendor: FakeVendor, plan: object = 
 
 async function sendOne(sender: Sender, { method = 'POST', path, token, headers = {}, body }: Attempt): Promise<Answer> {
   const bytes =
-    body === undefined ? null : Buffer.isBuffer(body) ? body : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
+    body === undefined
+      ? null
+      : Buffer.isBuffer(body)
+        ? body
+        : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
   const sent: Record<string, string> = {
     Accept: MEDIA_TYPE,
     ...(token !== undefined && { Authorization: `Bearer ${token}` }),
     ...(bytes && { 'Content-Type': 'application/json' }),
     ...headers,
   };
-  const answer = await sender.send({ operationId: 'none', kind: 'none', method, path, headers: Object.entries(sent).flat(), body: bytes });
+  const answer = await sender.send({
+    operationId: 'none',
+    kind: 'none',
+    method,
+    path,
+    headers: Object.entries(sent).flat(),
+    body: bytes,
+  });
   return { ...answer, json: jsonOf(answer.text) };
 }
 
@@ -150,7 +167,9 @@ async function observed({ pid }: RunningServer, options: ProbeOptions, work: () 
   const probe = new Worker(join(import.meta.dirname, 'probe.ts'), { workerData: options });
   const ready = Promise.withResolvers<void>();
   const report = Promise.withResolvers<ProbeReport>();
-  probe.on('message', (message: 'ready' | ProbeReport) => (message === 'ready' ? ready.resolve() : report.resolve(message)));
+  probe.on('message', (message: 'ready' | ProbeReport) =>
+    message === 'ready' ? ready.resolve() : report.resolve(message),
+  );
   probe.on('error', (error) => {
     ready.reject(error);
     report.reject(error);

@@ -1,5 +1,6 @@
 /**
- * `npm run bench -- SUITE ...`: measures on this machine, and gives back everything that was started, also when interrupted.
+ * `npm run bench -- SUITE ...`: measures on this machine, and gives back everything that was started, also when
+ * interrupted.
  */
 import { parseArgs } from 'node:util';
 import { calls } from './calls.ts';
@@ -24,7 +25,10 @@ const SUITE_MINUTES_MAX = 30;
 const HELP = `npm run bench -- SUITE ... [--rounds N] [--seconds N] [--history N] [--json]
 
 ${Object.entries(SUITES)
-  .map(([name, { about, rounds, seconds }]) => `  ${name.padEnd(12)} ${about} (${rounds} rounds${seconds ? ` of ${seconds} s` : ''})`)
+  .map(
+    ([name, { about, rounds, seconds }]) =>
+      `  ${name.padEnd(12)} ${about} (${rounds} rounds${seconds ? ` of ${seconds} s` : ''})`,
+  )
   .join('\n')}
   all          every suite, one after the other
 
@@ -62,7 +66,8 @@ function parseCommand(): Command | 'help' {
   if (values.help) return 'help';
   const suites = positionals.flatMap((name) => (name === 'all' ? Object.keys(SUITES) : [name]));
   const unknown = suites.find((name) => !Object.hasOwn(SUITES, name));
-  if (unknown !== undefined || suites.length === 0) throw new Error(`name a suite: ${Object.keys(SUITES).join(', ')}, or all`);
+  if (unknown !== undefined || suites.length === 0)
+    throw new Error(`name a suite: ${Object.keys(SUITES).join(', ')}, or all`);
   const count = (name: 'rounds' | 'seconds' | 'history', min: number, max: number): number => {
     const number = Number(values[name]);
     if (!Number.isInteger(number) || number < min || number > max)
@@ -96,9 +101,18 @@ async function main(): Promise<void> {
     const suite = SUITES[name] as Suite;
     const { rounds = suite.rounds, seconds = suite.seconds ?? 1, historyCalls } = command;
     const scope = new AsyncDisposableStack();
-    const tooLong = setTimeout(() => giveUp(1, `no end after ${SUITE_MINUTES_MAX} minutes`), SUITE_MINUTES_MAX * 60_000);
+    const tooLong = setTimeout(
+      () => giveUp(1, `no end after ${SUITE_MINUTES_MAX} minutes`),
+      SUITE_MINUTES_MAX * 60_000,
+    );
     try {
-      const print = await suite.run({ rounds, seconds, historyCalls, scope, progress: (line) => say(`${name}: ${line}`) });
+      const print = await suite.run({
+        rounds,
+        seconds,
+        historyCalls,
+        scope,
+        progress: (line) => say(`${name}: ${line}`),
+      });
       say('');
       print(machineHere(), command.json);
     } finally {

@@ -1,7 +1,7 @@
 /**
- * What calls and increments cost against one transaction of an object that does nothing else: rates from 16 connections,
- * and latencies on one. A begin and an end are two requests, so their rate stands beside the floor's as it is: 0.5 means
- * half as many begins and ends as transactions.
+ * What calls and increments cost against one transaction of an object that does nothing else: rates from 16
+ * connections, and latencies on one. A begin and an end are two requests, so their rate stands beside the floor's as it
+ * is: 0.5 means half as many begins and ends as transactions.
  *
  * Each customer is compared with as many objects: 200 customers with 200 objects.
  */
@@ -51,12 +51,26 @@ function targets(beside: RunningServer, service: RunningServer, one: MeteredLoad
   const ofFloor = { pid: beside.pid };
   const ofOne = { pid: service.pid, settle: () => one.settle(), floor: oneObject };
   return [
-    { name: 'a constant', ...ofFloor, load: (seconds) => loadSteps(floorUrl, [{ path: '/', status: 200, request: {} }], seconds) },
+    {
+      name: 'a constant',
+      ...ofFloor,
+      load: (seconds) => loadSteps(floorUrl, [{ path: '/', status: 200, request: {} }], seconds),
+    },
     { name: oneObject, ...ofFloor, load: (seconds) => transactions(floorUrl, 1, seconds) },
     { name: 'begin+end, with a key', ...ofOne, load: (seconds) => one.pairs(seconds, { keyed: true }), promised: PAIR },
     { name: 'begin+end, without', ...ofOne, load: (seconds) => one.pairs(seconds, { keyed: false }), promised: PAIR },
-    { name: 'increment, with a key', ...ofOne, load: (seconds) => one.increments(seconds, { keyed: true }), promised: INCREMENT },
-    { name: 'increment, without', ...ofOne, load: (seconds) => one.increments(seconds, { keyed: false }), promised: INCREMENT },
+    {
+      name: 'increment, with a key',
+      ...ofOne,
+      load: (seconds) => one.increments(seconds, { keyed: true }),
+      promised: INCREMENT,
+    },
+    {
+      name: 'increment, without',
+      ...ofOne,
+      load: (seconds) => one.increments(seconds, { keyed: false }),
+      promised: INCREMENT,
+    },
     { name: manyObjects, ...ofFloor, load: (seconds) => transactions(floorUrl, MANY, seconds) },
     {
       name: `begin+end, with a key, ${MANY} customers`,
@@ -92,7 +106,8 @@ function timed(floorUrl: string, load: MeteredLoad, connection: Connection): Tim
     { name: 'a constant', once: async () => void (await connection.send(floorUrl)) },
     {
       name: floor,
-      once: async () => void (await connection.send(`${floorUrl}/object/object-0`, { method: 'POST', headers, body: FLOOR_BODY })),
+      once: async () =>
+        void (await connection.send(`${floorUrl}/object/object-0`, { method: 'POST', headers, body: FLOOR_BODY })),
     },
     { name: 'begin, with a key', once: () => begin(true), floor, promised: BEGIN_LATENCY },
     { name: 'begin, without', once: () => begin(false), floor, promised: BEGIN_LATENCY },

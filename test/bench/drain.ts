@@ -1,12 +1,14 @@
 /**
  * How fast D1 takes what 200 busy customers write, against how fast they write it.
  *
- * Customers are as busy as 16 connections can make them. They fill their outboxes while deliveries are held back, so that the
- * fill is not slowed by what it is compared with; then all are released at once, nobody writes any more, and the clock runs
- * until D1 has every call that was acknowledged as ended. A call is one row of D1, whether its end came with its begin or after it.
+ * Customers are as busy as 16 connections can make them. They fill their outboxes while deliveries are held back, so
+ * that the fill is not slowed by what it is compared with; then all are released at once, nobody writes any more, and
+ * the clock runs until D1 has every call that was acknowledged as ended. A call is one row of D1, whether its end came
+ * with its begin or after it.
  *
- * That drain finds about as many calls in each outbox as a customer made in the fill. In the second measurement nothing is held
- * back: deliveries go on beside the fill, every two seconds at most, in small batches. It shows how far D1 is behind when the load ends.
+ * That drain finds about as many calls in each outbox as a customer made in the fill. In the second measurement nothing
+ * is held back: deliveries go on beside the fill, every two seconds at most, in small batches. It shows how far D1 is
+ * behind when the load ends.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Bundle } from '../../src/cli/server.ts';
@@ -65,8 +67,16 @@ export const drain: Suite = {
       }
     }
     return printed(`What ${CUSTOMERS} busy customers write, and D1`, [
-      { title: 'first filled, then drained', columns: HELD_COLUMNS, rows: rowsOf('all customers at once', HELD_COLUMNS, held) },
-      { title: 'drained beside the fill', columns: BESIDE_COLUMNS, rows: rowsOf('all customers at once', BESIDE_COLUMNS, beside) },
+      {
+        title: 'first filled, then drained',
+        columns: HELD_COLUMNS,
+        rows: rowsOf('all customers at once', HELD_COLUMNS, held),
+      },
+      {
+        title: 'drained beside the fill',
+        columns: BESIDE_COLUMNS,
+        rows: rowsOf('all customers at once', BESIDE_COLUMNS, beside),
+      },
     ]);
   },
 };
@@ -90,7 +100,8 @@ async function fillThenDrain(bench: Bench, seconds: number): Promise<Row['figure
   if (held.status !== 204) throw new Error(`the hold was answered with ${held.status}`);
   const filledPerSecond = callsPerSecond(await load.pairs(seconds, { keyed: true }));
   const leaked = (await arrivedIn(api)) - before.arrived;
-  if (Date.now() > releaseMs || leaked > 0) throw new Error(`deliveries were not held back: ${leaked} calls came to D1 during the fill`);
+  if (Date.now() > releaseMs || leaked > 0)
+    throw new Error(`deliveries were not held back: ${leaked} calls came to D1 during the fill`);
   const calls = load.ended - before.ended;
   await sleep(releaseMs - Date.now());
   await caughtUp(bench, before.arrived + calls);
@@ -130,6 +141,8 @@ async function caughtUp({ api }: Bench, wanted: number): Promise<void> {
 
 /** One row: the medians of the rounds. */
 function rowsOf(name: string, columns: readonly Column[], rounds: readonly Row['figures'][]): Row[] {
-  const figures = Object.fromEntries(columns.map(({ key }) => [key, median(rounds.map((round) => round[key] ?? Number.NaN))]));
+  const figures = Object.fromEntries(
+    columns.map(({ key }) => [key, median(rounds.map((round) => round[key] ?? Number.NaN))]),
+  );
   return [{ name, figures, ...(figures.ratio !== undefined && { promised: PROMISED }) }];
 }

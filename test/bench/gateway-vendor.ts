@@ -1,6 +1,6 @@
 /**
- * A vendor for the benchmark, in a process of its own: one chat completion, plain or as a stream, always the same. It tells
- * its port to the process that started it.
+ * A vendor for the benchmark, in a process of its own: one chat completion, plain or as a stream, always the same. It
+ * tells its port to the process that started it.
  */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -16,17 +16,24 @@ const plain = JSON.stringify({
 });
 const chunk = (choices: unknown[], more: object = {}) =>
   `data: ${JSON.stringify({ ...head, object: 'chat.completion.chunk', choices, ...more })}\n\n`;
-const words = Array.from({ length: WORDS }, () => chunk([{ index: 0, delta: { content: 'word ' }, finish_reason: null }]));
-const rest = [...words.slice(1), chunk([{ index: 0, delta: {}, finish_reason: 'stop' }]), chunk([], { usage }), 'data: [DONE]\n\n'].join(
-  '',
+const words = Array.from({ length: WORDS }, () =>
+  chunk([{ index: 0, delta: { content: 'word ' }, finish_reason: null }]),
 );
+const rest = [
+  ...words.slice(1),
+  chunk([{ index: 0, delta: {}, finish_reason: 'stop' }]),
+  chunk([], { usage }),
+  'data: [DONE]\n\n',
+].join('');
 
 const server = createServer((request, response) => {
   const parts: Buffer[] = [];
   request.on('data', (part: Buffer) => parts.push(part));
   request.on('end', () => {
     if (!Buffer.concat(parts).includes('"stream":true')) {
-      response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(plain) }).end(plain);
+      response
+        .writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(plain) })
+        .end(plain);
       return;
     }
     response.writeHead(200, { 'content-type': 'text/event-stream' });

@@ -68,10 +68,15 @@ async function start(scope: Options['scope']): Promise<Bench> {
   const [vendorPort] = (await once(vendor, 'message')) as [number];
   const vendorUrl = `http://${HOST}:${vendorPort}`;
   const port = await freePort(0);
-  const { url, pid } = await startService(scope, { beside: { script: join(import.meta.dirname, 'pass-through-worker.js'), port } });
+  const { url, pid } = await startService(scope, {
+    beside: { script: join(import.meta.dirname, 'pass-through-worker.js'), port },
+  });
   const { organizationId, key } = await createTenantKey(url);
   const credential = { apiKey: 'sk-bench', baseUrl: `${vendorUrl}/v1` };
-  const set = await operatorOf(url).send('setVendor', { params: { org: organizationId, provider: 'openai' }, body: credential });
+  const set = await operatorOf(url).send('setVendor', {
+    params: { org: organizationId, provider: 'openai' },
+    body: credential,
+  });
   if (set.status !== 200) throw new Error(`the vendor was refused: ${set.status}`);
   return {
     floor: { url: `http://${HOST}:${port}`, headers: { 'Content-Type': 'application/json', 'x-vendor': vendorUrl } },
@@ -150,7 +155,9 @@ function firstByte(agent: Agent, { url, headers }: Endpoint): Promise<number> {
         ms ??= performance.now() - startedMs;
       });
       response.on('end', () =>
-        response.statusCode === 200 && ms !== undefined ? resolve(ms) : reject(new Error(`${url} answered ${response.statusCode}`)),
+        response.statusCode === 200 && ms !== undefined
+          ? resolve(ms)
+          : reject(new Error(`${url} answered ${response.statusCode}`)),
       );
     });
     asked.on('error', reject);

@@ -1,6 +1,7 @@
 /**
- * What begin and end cost as things grow: a customer's history, an organization's customers, its plans and its keys. Each
- * size is an organization of its own with one customer who calls; the smallest of a kind is what the others are compared with.
+ * What begin and end cost as things grow: a customer's history, an organization's customers, its plans and its keys.
+ * Each size is an organization of its own with one customer who calls; the smallest of a kind is what the others are
+ * compared with.
  *
  * Histories and customers are written into the files while the service is down; plans and keys are created by requests.
  */
@@ -59,7 +60,8 @@ export const growth: Suite = {
     for (const [count, { subject }] of histories) await checkHistory(url, subject, count);
     for (const [count, { subject }] of customers) await checkCustomers(url, subject, count);
     const tables: Table[] = [];
-    for (const sizes of [histories, customers, plans]) tables.push(...(await measure({ url, pid }, [...sizes.values()], options)));
+    for (const sizes of [histories, customers, plans])
+      tables.push(...(await measure({ url, pid }, [...sizes.values()], options)));
     return printed('Begin and end as things grow', tables);
   },
 };
@@ -77,7 +79,10 @@ async function sizesOf(url: string, things: string, counts: readonly number[]): 
 async function createPlansAndKeys(url: string, { organizationId: org }: Subject, count: number): Promise<void> {
   const operator = operatorOf(url);
   for (let next = 1; next < count; next += CREATED_AT_ONCE) {
-    const names = Array.from({ length: Math.min(CREATED_AT_ONCE, count - next) }, (_, index) => `other-${next + index}`);
+    const names = Array.from(
+      { length: Math.min(CREATED_AT_ONCE, count - next) },
+      (_, index) => `other-${next + index}`,
+    );
     const replies = names.flatMap((name) => [
       operator.send('putPlan', { params: { org, planId: name }, body: PLAN }),
       operator.send('createKey', { params: { org }, body: { name } }),
@@ -97,7 +102,11 @@ async function checkCustomers(url: string, { key }: Subject, count: number): Pro
   if (items.length !== Math.min(count, 100)) throw new Error(`${items.length} customers are listed, of ${count}`);
 }
 
-async function measure({ url, pid }: Pick<RunningServer, 'url' | 'pid'>, sizes: readonly Size[], options: Options): Promise<Table[]> {
+async function measure(
+  { url, pid }: Pick<RunningServer, 'url' | 'pid'>,
+  sizes: readonly Size[],
+  options: Options,
+): Promise<Table[]> {
   using connection = new Connection();
   const loads = sizes.map(({ name, subject }) => ({ name, load: new MeteredLoad(url, subject, [subject.customerId]) }));
   const [smallest] = loads;

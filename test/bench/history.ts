@@ -1,6 +1,7 @@
 /**
- * Customers with a history: what their calls of the last hundred days leave behind is written into the files of D1 and of the
- * customer's object, while the service is down. Calls are summed by the hour here; what the schema sums hours to, its triggers do.
+ * Customers with a history: what their calls of the last hundred days leave behind is written into the files of D1 and
+ * of the customer's object, while the service is down. Calls are summed by the hour here; what the schema sums hours
+ * to, its triggers do.
  */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -54,7 +55,9 @@ export async function writeHistory(stateDir: string, subject: Subject, calls: nu
   await writeObject(await databaseWith(stateDir, 'account', subject.objectId), endedAt, presentMs);
 }
 
-/** So many more customers of the subject's organization, in D1 alone: an object comes into being when it is first used. */
+/**
+ * So many more customers of the subject's organization, in D1 alone: an object comes into being when it is first used.
+ */
 export async function writeCustomers(stateDir: string, { organizationId }: Subject, customers: number): Promise<void> {
   const db = await openD1(stateDir);
   const columns = columnsOf(db, 'customers');
@@ -74,12 +77,19 @@ export async function checkHistory(url: string, { key, customerId }: Subject, ca
   const { totals } = (await api.send('readUsageSummary', { query: { from } })).data;
   if (totals.calls !== calls + 1) throw new Error(`${customerId}: ${totals.calls} calls instead of ${calls + 1}`);
   if (calls === 0) return;
-  const { historyDays, status } = (await api.send('readForecast', { params: { customerId }, query: { metric: 'calls' } })).data;
-  if (status !== 'available' || historyDays < 99) throw new Error(`${customerId}: forecast ${status} from ${historyDays} days`);
+  const { historyDays, status } = (
+    await api.send('readForecast', { params: { customerId }, query: { metric: 'calls' } })
+  ).data;
+  if (status !== 'available' || historyDays < 99)
+    throw new Error(`${customerId}: forecast ${status} from ${historyDays} days`);
 }
 
 /** Copies of the one call that was made, without its record, which no reading looks at. */
-async function writeProjection(db: DatabaseSync, { organizationId }: Subject, endedAt: readonly number[]): Promise<void> {
+async function writeProjection(
+  db: DatabaseSync,
+  { organizationId }: Subject,
+  endedAt: readonly number[],
+): Promise<void> {
   const columns = columnsOf(db, 'calls');
   const changed: Record<string, string> = {
     call_id: `'${PREFIX}' || ?1`,
@@ -92,7 +102,9 @@ async function writeProjection(db: DatabaseSync, { organizationId }: Subject, en
   const insert = db.prepare(
     `INSERT INTO calls (${columns.join(', ')}) SELECT ${values} FROM calls WHERE organization_id = ?3 AND call_id = ?4`,
   );
-  const triggers = db.prepare(`SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = 'calls'`).all();
+  const triggers = db
+    .prepare(`SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = 'calls'`)
+    .all();
   await inTransaction(db, async () => {
     // A million calls, one at a time through the triggers, would take minutes.
     for (const { name } of triggers) db.exec(`DROP TRIGGER ${name}`);
@@ -112,7 +124,9 @@ function writeHours(db: DatabaseSync, organizationId: string, hours: Map<number,
     `INSERT INTO usage_hours (${columns.map(({ name }) => name).join(', ')})
      SELECT ${values.join(', ')} FROM usage_hours WHERE organization_id = ?3 AND hour_ms = ?4`,
   );
-  const made = db.prepare('SELECT hour_ms AS hourMs FROM usage_hours WHERE organization_id = ?').get(organizationId)?.hourMs;
+  const made = db
+    .prepare('SELECT hour_ms AS hourMs FROM usage_hours WHERE organization_id = ?')
+    .get(organizationId)?.hourMs;
   for (const [hourMs, calls] of hours) insert.run(hourMs, calls, organizationId, Number(made));
 }
 

@@ -47,12 +47,19 @@ export async function loadSteps(url: string, steps: readonly Step[], seconds: nu
       path,
       setupRequest: (sent, memory) => ({ ...sent, ...request(memory) }),
       onResponse: (code, body, memory) => {
-        if (code !== status) wrong.push(`${path} answered ${code} instead of ${status}: ${body.slice(0, BODY_LENGTH_MAX)}`);
+        if (code !== status)
+          wrong.push(`${path} answered ${code} instead of ${status}: ${body.slice(0, BODY_LENGTH_MAX)}`);
         else answered?.(body, memory);
       },
     };
   });
-  const result = await autocannon({ url, requests, connections: CONNECTIONS, duration: seconds, timeout: REQUEST_SECONDS_MAX });
+  const result = await autocannon({
+    url,
+    requests,
+    connections: CONNECTIONS,
+    duration: seconds,
+    timeout: REQUEST_SECONDS_MAX,
+  });
   const expected = new Set(steps.map(({ status }) => String(status)));
   const others = Object.keys(result.statusCodeStats ?? {}).filter((code) => !expected.has(code));
   if (others.length > 0) wrong.push(`${url} answered ${others.join(', ')} instead of ${[...expected].join(', ')}`);
@@ -70,7 +77,12 @@ export class Connection implements Disposable {
   send(url: string, { method = 'GET', headers = {}, body }: HttpRequest = {}): Promise<string> {
     return new Promise((resolve, reject) => {
       const length = body === undefined ? {} : { 'Content-Length': Buffer.byteLength(body) };
-      const options = { method, agent: this.#agent, headers: { ...headers, ...length }, timeout: REQUEST_SECONDS_MAX * 1_000 };
+      const options = {
+        method,
+        agent: this.#agent,
+        headers: { ...headers, ...length },
+        timeout: REQUEST_SECONDS_MAX * 1_000,
+      };
       const sent = httpRequest(url, options, (response) => {
         const parts: Buffer[] = [];
         response.on('data', (part: Buffer) => parts.push(part));
@@ -80,7 +92,9 @@ export class Connection implements Disposable {
           else reject(new Error(`${method} ${url} answered ${response.statusCode}: ${text.slice(0, BODY_LENGTH_MAX)}`));
         });
       });
-      sent.on('timeout', () => sent.destroy(new Error(`${method} ${url} was not answered in ${REQUEST_SECONDS_MAX} s`)));
+      sent.on('timeout', () =>
+        sent.destroy(new Error(`${method} ${url} was not answered in ${REQUEST_SECONDS_MAX} s`)),
+      );
       sent.on('error', reject);
       sent.end(body);
     });

@@ -29,10 +29,18 @@ export const lookup: Suite = {
     const targets: Target[] = [
       { name: floor, pid, load: of(`http://${HOST}:${port}`, '/', 200) },
       { name: 'light', pid, load: of(url, `${PATH}?response=light`, 200), floor, promised: { atLeast: 0.8 } },
-      { name: 'not modified (304)', pid, load: of(url, PATH, 304, { 'If-None-Match': etag }), floor, promised: { atLeast: 0.85 } },
+      {
+        name: 'not modified (304)',
+        pid,
+        load: of(url, PATH, 304, { 'If-None-Match': etag }),
+        floor,
+        promised: { atLeast: 0.85 },
+      },
       { name: 'full', pid, load: of(url, PATH, 200), floor, promised: { atLeast: 0.5 } },
     ];
     const rows = await measureRates(targets, options);
-    return printed('The public model lookup against a constant', [{ title: 'rates, 16 connections', columns: RATE_COLUMNS, rows }]);
+    return printed('The public model lookup against a constant', [
+      { title: 'rates, 16 connections', columns: RATE_COLUMNS, rows },
+    ]);
   },
 };

@@ -1,10 +1,10 @@
 /**
- * Memory of the workerd process under a steady mix of requests: what it holds after each round, and how much it grows over the
- * second half, when caches are full and code is compiled.
+ * Memory of the workerd process under a steady mix of requests: what it holds after each round, and how much it grows
+ * over the second half, when caches are full and code is compiled.
  *
  * The mix is of 200 customers: a begin and its end, an increment, a lookup and a reading of usage. A run makes as many
- * requests as it can; the table says how many, and at which rate they would be an hour's worth. No figure is promised: caches
- * of the process are bounded by number, and SQLite's by the machine.
+ * requests as it can; the table says how many, and at which rate they would be an hour's worth. No figure is promised:
+ * caches of the process are bounded by number, and SQLite's by the machine.
  */
 import { MEDIA_TYPE } from '../../src/contract/envelope.ts';
 import { Connection, loadSteps, type Step } from './load.ts';

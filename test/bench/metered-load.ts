@@ -113,7 +113,9 @@ export class MeteredLoad {
   }
 
   #post(body: object, keyed: boolean): HttpRequest {
-    const headers = keyed ? { ...this.#headers, 'Idempotency-Key': `bench-${process.pid}-${this.#serial}` } : this.#headers;
+    const headers = keyed
+      ? { ...this.#headers, 'Idempotency-Key': `bench-${process.pid}-${this.#serial}` }
+      : this.#headers;
     return { method: 'POST', headers, body: JSON.stringify(body) };
   }
 }

@@ -1,8 +1,9 @@
 /**
- * The floor of what objects do: a Worker that answers with a constant, or with one transaction of an object (an insert, an
- * upsert and a select), and knows nothing else.
+ * The floor of what objects do: a Worker that answers with a constant, or with one transaction of an object (an insert,
+ * an upsert and a select), and knows nothing else.
  *
- * It runs with the service's own configuration, so that nothing but the code differs. That names the classes; one is enough.
+ * It runs with the service's own configuration, so that nothing but the code differs. That names the classes; one is
+ * enough.
  */
 import { DurableObject } from 'cloudflare:workers';
 
@@ -17,7 +18,9 @@ interface Env {
 export class Customer extends DurableObject<Env> {
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
-    ctx.storage.sql.exec('CREATE TABLE IF NOT EXISTS records (id INTEGER PRIMARY KEY AUTOINCREMENT, record TEXT NOT NULL)');
+    ctx.storage.sql.exec(
+      'CREATE TABLE IF NOT EXISTS records (id INTEGER PRIMARY KEY AUTOINCREMENT, record TEXT NOT NULL)',
+    );
     ctx.storage.sql.exec('CREATE TABLE IF NOT EXISTS counts (name TEXT PRIMARY KEY, count INTEGER NOT NULL)');
   }
 
@@ -25,7 +28,10 @@ export class Customer extends DurableObject<Env> {
     const { storage } = this.ctx;
     return storage.transactionSync(() => {
       storage.sql.exec('INSERT INTO records (record) VALUES (?)', RECORD);
-      storage.sql.exec('INSERT INTO counts (name, count) VALUES (?, 1) ON CONFLICT (name) DO UPDATE SET count = count + 1', 'records');
+      storage.sql.exec(
+        'INSERT INTO counts (name, count) VALUES (?, 1) ON CONFLICT (name) DO UPDATE SET count = count + 1',
+        'records',
+      );
       return storage.sql.exec<{ count: number }>('SELECT count FROM counts WHERE name = ?', 'records').one().count;
     });
   }

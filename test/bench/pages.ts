@@ -1,7 +1,8 @@
 /**
- * Pages over a big organization: a million calls of ten thousand customers in sixty days, hardly two of them in the same
- * hour, feature and model; half of them are of one feature. Milliseconds of the first request in an isolate that has just started, and of later ones; and the
- * processor time of workerd for these, D1 included, which says more where other work goes on.
+ * Pages over a big organization: a million calls of ten thousand customers in sixty days, hardly two of them in the
+ * same hour, feature and model; half of them are of one feature. Milliseconds of the first request in an isolate that
+ * has just started, and of later ones; and the processor time of workerd for these, D1 included, which says more where
+ * other work goes on.
  */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -64,7 +65,11 @@ export const pages: Suite = {
     const rows = targets.map(({ name }): Row => {
       const { taken = [], processor = [], kilobytes = 0 } = later.get(name) ?? {};
       const figures = { firstMs: median(earliest.get(name) ?? []), laterMs: median(taken), kilobytes };
-      return { name, figures: { ...figures, processorMs: processor.length > 0 ? median(processor) : null }, promised: PROMISED };
+      return {
+        name,
+        figures: { ...figures, processorMs: processor.length > 0 ? median(processor) : null },
+        promised: PROMISED,
+      };
     });
     const title = `${historyCalls} calls, ${CUSTOMERS} customers`;
     return printed('Pages over a big organization', [{ title, columns: COLUMNS, rows }]);
@@ -79,10 +84,16 @@ interface Target {
 }
 
 /**
- * Copies of the one call that was made, while the service is down. What makes a call another one is its number, multiplied by
- * large primes modulo 2^32, so that it is the same in every run; the first twenty customers have an eighth of the calls.
+ * Copies of the one call that was made, while the service is down. What makes a call another one is its number,
+ * multiplied by large primes modulo 2^32, so that it is the same in every run; the first twenty customers have an
+ * eighth of the calls.
  */
-async function writeCalls(stateDir: string, { organizationId }: Subject, calls: number, progress: Options['progress']): Promise<void> {
+async function writeCalls(
+  stateDir: string,
+  { organizationId }: Subject,
+  calls: number,
+  progress: Options['progress'],
+): Promise<void> {
   using db = await openD1(stateDir);
   db.exec(`PRAGMA synchronous = OFF; PRAGMA cache_size = -${CACHE_KIB}`);
   const columns = db
@@ -130,9 +141,12 @@ async function openD1(stateDir: string): Promise<DatabaseSync> {
 /** Throws where the service does not know what was written: figures would be of nothing. */
 async function checkCalls(url: string, { key }: Subject, calls: number): Promise<void> {
   const from = new Date(Date.now() - (HISTORY_DAYS + 1) * DAY_MS).toISOString().slice(0, 10);
-  const { totals, byCustomer, byFeature } = (await operatorOf(url).with(key).send('readUsageSummary', { query: { from } })).data;
+  const { totals, byCustomer, byFeature } = (
+    await operatorOf(url).with(key).send('readUsageSummary', { query: { from } })
+  ).data;
   if (totals.calls !== calls) throw new Error(`${totals.calls} calls instead of ${calls}`);
-  for (const feature of FEATURES_ASKED) if (!byFeature.some((used) => used.feature === feature)) throw new Error(`no calls of ${feature}`);
+  for (const feature of FEATURES_ASKED)
+    if (!byFeature.some((used) => used.feature === feature)) throw new Error(`no calls of ${feature}`);
   if (byCustomer[0]?.customerId !== 'other-0') throw new Error(`${byCustomer[0]?.customerId} has the highest cost`);
 }
 
@@ -184,7 +198,8 @@ async function targetsOf(url: string, { organizationId, customerId, key }: Subje
     'a model': '/models/openai/gpt-4o',
   };
   const widgetForm = async (address: string): Promise<HttpRequest> => {
-    const { token } = (await operatorOf(address).with(embedKey).send('createEmbedSession', { body: { customerId } })).data;
+    const { token } = (await operatorOf(address).with(embedKey).send('createEmbedSession', { body: { customerId } }))
+      .data;
     return { method: 'POST', body: new URLSearchParams({ token }).toString() };
   };
   return [
@@ -201,7 +216,12 @@ async function targetsOf(url: string, { organizationId, customerId, key }: Subje
 /** The cookie of a session. */
 async function signIn(url: string): Promise<string> {
   const body = new URLSearchParams({ token: OPERATOR_TOKEN });
-  const response = await fetch(`${url}/console/sign-in`, { method: 'POST', body, headers: { Origin: url }, redirect: 'manual' });
+  const response = await fetch(`${url}/console/sign-in`, {
+    method: 'POST',
+    body,
+    headers: { Origin: url },
+    redirect: 'manual',
+  });
   const [cookie] = (response.headers.get('Set-Cookie') ?? '').split(';');
   if (!cookie) throw new Error(`signing in answered ${response.status}`);
   return cookie;
@@ -217,9 +237,15 @@ interface Later {
 type Rounds = Pick<Options, 'rounds' | 'progress'>;
 
 /** Every page in turns. The first round warms up. */
-async function measureLater(url: string, targets: readonly Target[], { rounds, progress }: Rounds): Promise<Map<string, Later>> {
+async function measureLater(
+  url: string,
+  targets: readonly Target[],
+  { rounds, progress }: Rounds,
+): Promise<Map<string, Later>> {
   using connection = new Connection();
-  const measured = new Map<string, Later>(targets.map(({ name }) => [name, { taken: [], processor: [], kilobytes: 0 }]));
+  const measured = new Map<string, Later>(
+    targets.map(({ name }) => [name, { taken: [], processor: [], kilobytes: 0 }]),
+  );
   const [pid = 0] = await workerdProcesses();
   for (let round = 0; round <= rounds; round += 1) {
     for (const { name, path, request } of targets) {
@@ -243,7 +269,9 @@ async function measureLater(url: string, targets: readonly Target[], { rounds, p
   return measured;
 }
 
-/** Each page as the first one that an isolate is asked for. That it starts, which another suite measures, comes before. */
+/**
+ * Each page as the first one that an isolate is asked for. That it starts, which another suite measures, comes before.
+ */
 async function measureFirst(
   targets: readonly Target[],
   run: () => Promise<Server>,

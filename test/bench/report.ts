@@ -23,7 +23,10 @@ export function describeMachine({ cpus, model, memoryGiB, node }: Machine): stri
 export function printed(suite: string, tables: Table[]): Print {
   return (machine, json) => {
     if (json) {
-      const shown = tables.map(({ title, columns, rows }) => ({ title, rows: rows.map((row) => jsonOf(columns, row)) }));
+      const shown = tables.map(({ title, columns, rows }) => ({
+        title,
+        rows: rows.map((row) => jsonOf(columns, row)),
+      }));
       console.log(JSON.stringify({ suite, machine, tables: shown }, null, 2));
       return;
     }
@@ -38,7 +41,12 @@ function jsonOf(columns: readonly Column[], { name, figures, promised }: Row): o
     const figure = figures[key] ?? null;
     return [key, figure === null ? null : Number(figure.toFixed(digits))] as const;
   });
-  return { name, ...Object.fromEntries(rounded), promised: promised ?? null, kept: promised ? isKept(figures, promised) : null };
+  return {
+    name,
+    ...Object.fromEntries(rounded),
+    promised: promised ?? null,
+    kept: promised ? isKept(figures, promised) : null,
+  };
 }
 
 function textOf({ title, columns, rows }: Table): string {

@@ -77,7 +77,9 @@ function mediansOf(own: readonly Taken[]): Row['figures'] {
 
 /** Above 1 means better than the floor: more requests, or less time for each. */
 function ratiosOf(own: readonly Taken[], floor: readonly Taken[]): Row['figures'] {
-  const rates = own.map(({ requestsPerSecond }, round) => requestsPerSecond / (floor[round]?.requestsPerSecond ?? Number.NaN));
+  const rates = own.map(
+    ({ requestsPerSecond }, round) => requestsPerSecond / (floor[round]?.requestsPerSecond ?? Number.NaN),
+  );
   const times = own.flatMap(({ processorMs }, round) => {
     const compared = floor[round]?.processorMs ?? null;
     return processorMs === null || compared === null ? [] : [compared / processorMs];
@@ -109,7 +111,10 @@ export const LATENCY_COLUMNS: readonly Column[] = [
 const WARM_UP_TURNS = 30;
 
 /** One request after the other, in turns: medians, and their ratios to the median of the floor. */
-export async function measureLatencies(timed: readonly Timed[], { rounds, seconds, progress }: Options): Promise<Row[]> {
+export async function measureLatencies(
+  timed: readonly Timed[],
+  { rounds, seconds, progress }: Options,
+): Promise<Row[]> {
   const times = new Map<string, number[]>(timed.map(({ name }) => [name, []]));
   progress(`one request at a time: ${timed.map(({ name }) => name).join('; ')}`);
   let untilMs = Number.POSITIVE_INFINITY;
@@ -132,7 +137,9 @@ export async function measureLatencies(timed: readonly Timed[], { rounds, second
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   const middle = Math.floor(sorted.length / 2);
-  return sorted.length % 2 === 1 ? (sorted[middle] ?? Number.NaN) : ((sorted[middle - 1] ?? Number.NaN) + (sorted[middle] ?? 0)) / 2;
+  return sorted.length % 2 === 1
+    ? (sorted[middle] ?? Number.NaN)
+    : ((sorted[middle - 1] ?? Number.NaN) + (sorted[middle] ?? 0)) / 2;
 }
 
 function quantile(values: readonly number[], share: number): number {

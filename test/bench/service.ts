@@ -1,6 +1,6 @@
 /**
- * The service and the floor as the suites run them: on workerd with direct sockets, each a process of its own, with their
- * state in folders that go with the scope.
+ * The service and the floor as the suites run them: on workerd with direct sockets, each a process of its own, with
+ * their state in folders that go with the scope.
  */
 import { rmSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -71,7 +71,10 @@ export async function runServer(
 }
 
 /** The service in a new folder. */
-export async function startService(scope: Scope, options: Parameters<typeof runServer>[2] = {}): Promise<RunningServer> {
+export async function startService(
+  scope: Scope,
+  options: Parameters<typeof runServer>[2] = {},
+): Promise<RunningServer> {
   const stateDir = await openState(scope);
   await bundle(stateDir, options.bundled);
   return runServer(scope, stateDir, options);

@@ -1,9 +1,10 @@
 /**
- * What starts when an isolate does: the size of the Worker's bundle, as wrangler counts it, and the processor time of evaluating it.
+ * What starts when an isolate does: the size of the Worker's bundle, as wrangler counts it, and the processor time of
+ * evaluating it.
  *
- * The time is that of `wrangler check startup`: a profile of workerd while it imports the bundle's main module, sampled every
- * millisecond, without the time in which nothing ran. The profiler and a cold workerd are part of it, and so is what the
- * machine does meanwhile for others: on a busy one, look at the lowest.
+ * The time is that of `wrangler check startup`: a profile of workerd while it imports the bundle's main module, sampled
+ * every millisecond, without the time in which nothing ran. The profiler and a cold workerd are part of it, and so is
+ * what the machine does meanwhile for others: on a busy one, look at the lowest.
  */
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
@@ -66,7 +67,12 @@ export const start: Suite = {
 
 async function wrangler(args: readonly string[]): Promise<void> {
   const script = join(PROJECT_DIR, 'node_modules', 'wrangler', 'bin', 'wrangler.js');
-  const env = { ...process.env, WRANGLER_HIDE_BANNER: 'true', WRANGLER_SEND_METRICS: 'false', WRANGLER_WRITE_LOGS: 'false' };
+  const env = {
+    ...process.env,
+    WRANGLER_HIDE_BANNER: 'true',
+    WRANGLER_SEND_METRICS: 'false',
+    WRANGLER_WRITE_LOGS: 'false',
+  };
   await promisify(execFile)(process.execPath, [script, ...args], { cwd: PROJECT_DIR, env, timeout: COMMAND_MS_MAX });
 }
 

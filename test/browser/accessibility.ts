@@ -8,6 +8,10 @@ import type { Page } from 'playwright-core';
 export async function violations(page: Page): Promise<string[]> {
   // By the debugger, because the page's own policy allows no script.
   await page.evaluate(axe.source);
-  const { violations: found } = await page.evaluate<axe.AxeResults>('axe.run(document, { resultTypes: ["violations"] })');
-  return found.map(({ id, nodes }) => `${id} (${nodes.length}): ${nodes[0]?.failureSummary ?? ''} ${nodes[0]?.html ?? ''}`);
+  const { violations: found } = await page.evaluate<axe.AxeResults>(
+    'axe.run(document, { resultTypes: ["violations"] })',
+  );
+  return found.map(
+    ({ id, nodes }) => `${id} (${nodes.length}): ${nodes[0]?.failureSummary ?? ''} ${nodes[0]?.html ?? ''}`,
+  );
 }

@@ -1,6 +1,6 @@
 /**
- * Chromium, as the system has it: a page that fails its test with any console message, page error, or request that leaves
- * the origin.
+ * Chromium, as the system has it: a page that fails its test with any console message, page error, or request that
+ * leaves the origin.
  */
 import { existsSync } from 'node:fs';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
@@ -23,14 +23,19 @@ export interface Watched {
   close(): Promise<void>;
 }
 
-export async function openPage(browser: Browser, origin: string, options: BrowserContextOptions = {}): Promise<Watched> {
+export async function openPage(
+  browser: Browser,
+  origin: string,
+  options: BrowserContextOptions = {},
+): Promise<Watched> {
   const context = await browser.newContext({ baseURL: origin, ...options });
   const page = await context.newPage();
   page.setDefaultTimeout(ACTION_MS_MAX);
   const complaints: string[] = [];
   page.on('console', (message) => {
     // A page that is refused, or not found, is said so by its status.
-    if (!/the server responded with a status of 4\d\d/.test(message.text())) complaints.push(`console: ${message.text()}`);
+    if (!/the server responded with a status of 4\d\d/.test(message.text()))
+      complaints.push(`console: ${message.text()}`);
   });
   page.on('pageerror', (error) => complaints.push(`error: ${error.message}`));
   page.on('request', (request) => {

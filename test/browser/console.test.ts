@@ -114,7 +114,9 @@ describe('the console', () => {
 
   test('shows the calls that are made with that key, and one with its cost lines', async () => {
     const api = server.demo.with(key);
-    const begun = await api.send('beginCall', { body: { customerId: 'ada', requested: { premium: true }, feature: 'chat' } });
+    const begun = await api.send('beginCall', {
+      body: { customerId: 'ada', requested: { premium: true }, feature: 'chat' },
+    });
     const usage = { inputTokens: 1_000, responseTokens: 200 };
     const end = { callId: begun.data.callId, providerUsed: 'anthropic', modelUsed: 'claude-opus-5-5', ...usage };
     const ended = (await api.send('endCall', { body: end })).data;
@@ -166,7 +168,10 @@ describe('the console', () => {
 });
 
 test('a page on a phone is reached through the menu, without script', async () => {
-  const phone = await openPage(browser, server.url, { viewport: { width: 360, height: 740 }, javaScriptEnabled: false });
+  const phone = await openPage(browser, server.url, {
+    viewport: { width: 360, height: 740 },
+    javaScriptEnabled: false,
+  });
   await signIn(phone.page, server.operatorToken);
   await phone.page.getByText('Menu').click();
   await phone.page.getByRole('navigation', { name: 'Console' }).getByRole('link', { name: 'Health' }).click();

@@ -1,6 +1,6 @@
 /**
- * Weeks of plausible calls in D1, as the objects' outboxes would have written them: working days busier than weekends, a
- * few large customers and many small ones, some failures.
+ * Weeks of plausible calls in D1, as the objects' outboxes would have written them: working days busier than weekends,
+ * a few large customers and many small ones, some failures.
  */
 import type { D1Database } from '@cloudflare/workers-types';
 import { COUNT_USAGE } from '../../durable-objects/customer/projection.ts';
@@ -30,7 +30,8 @@ function randomFrom(seed: number): () => number {
 
 export async function writeHistory(db: D1Database, organizationId: string, days: number, nowMs: number): Promise<void> {
   const random = randomFrom(20_261_120);
-  const pick = <Item>(items: readonly Item[], skew = 1): Item => items[Math.floor(random() ** skew * items.length)] as Item;
+  const pick = <Item>(items: readonly Item[], skew = 1): Item =>
+    items[Math.floor(random() ** skew * items.length)] as Item;
   const models = MODELS.flatMap((model) => Array.from({ length: model.weight }, () => model));
   const rows: unknown[] = [];
   for (let day = days; day >= 1; day -= 1) {

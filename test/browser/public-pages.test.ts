@@ -1,6 +1,6 @@
 /**
- * The public pages in a browser: API reference and model pages, in light, in dark and at the width of a phone. None scrolls
- * sideways, none complains, and axe finds nothing. The pictures go to `.state/screenshots-public`.
+ * The public pages in a browser: API reference and model pages, in light, in dark and at the width of a phone. None
+ * scrolls sideways, none complains, and axe finds nothing. The pictures go to `.state/screenshots-public`.
  */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -49,7 +49,9 @@ describe.each(Object.entries(VIEWS))('in %s', (view, options) => {
   test.each(Object.entries(PAGES))('%s', async (name, path) => {
     const { page, complaints, close } = await openPage(browser, server.url, options);
     await page.goto(path);
-    const wide = await page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');
+    const wide = await page.evaluate<number>(
+      'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+    );
     await page.screenshot({ path: join(PICTURES, `${name}-${view}.png`), fullPage: true });
     expect(wide).toBe(0);
     expect(await violations(page)).toEqual([]);
@@ -62,7 +64,9 @@ test('the way from a search to a model and to what replaces it, by keyboard', as
   const { page, complaints, close } = await openPage(browser, server.url);
   await page.goto('/models');
   await page.keyboard.press('Tab');
-  await expect.poll(() => page.evaluate<string>('document.activeElement.textContent.trim()')).toBe('Skip to the content');
+  await expect
+    .poll(() => page.evaluate<string>('document.activeElement.textContent.trim()'))
+    .toBe('Skip to the content');
   await page.getByLabel('Find a model').fill('gpt-4-32k');
   await page.keyboard.press('Enter');
   await page

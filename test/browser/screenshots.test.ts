@@ -35,12 +35,17 @@ afterAll(async () => {
   await server?.stop();
 });
 
-/** What pages show besides the past: calls of today, credit, a second version of a plan, a sample. Answers a call's id. */
+/**
+ * What pages show besides the past: calls of today, credit, a second version of a plan, a sample. Answers a call's id.
+ */
 async function makePresent(): Promise<string> {
   const { demo, operator } = server;
   const org = DEMO_ORGANIZATION_ID;
   for (const customerId of PRESENT_CUSTOMERS) {
-    const identity = { customerId, customerFriendlyName: `${customerId.charAt(0).toUpperCase()}${customerId.slice(1)} Ltd` };
+    const identity = {
+      customerId,
+      customerFriendlyName: `${customerId.charAt(0).toUpperCase()}${customerId.slice(1)} Ltd`,
+    };
     for (const [index, feature] of ['chat', 'search', 'chat'].entries()) {
       const begun = await demo.send('beginCall', {
         body: { ...identity, requested: { premium: index !== 1 }, feature, tags: ['web', 'eu'] },
@@ -59,7 +64,10 @@ async function makePresent(): Promise<string> {
   }
   const open = await demo.send('beginCall', { body: { customerId: 'acme', feature: 'support' } });
   const params = { org, customerId: 'acme' };
-  await operator.send('grantCredit', { params, body: { kind: 'USD', amountUsd: '25.00', reference: 'invoice 2026-11' } });
+  await operator.send('grantCredit', {
+    params,
+    body: { kind: 'USD', amountUsd: '25.00', reference: 'invoice 2026-11' },
+  });
   await operator.send('grantCredit', { params, body: { kind: 'METER', meterSlot: 'CUSTOM1', units: 5_000 } });
   const plan = (premiumCalls: number) => ({
     name: 'Team',
@@ -81,11 +89,15 @@ async function makePresent(): Promise<string> {
       },
     },
   });
-  for (const premiumCalls of [500, 800]) await operator.send('putPlan', { params: { org, planId: 'team' }, body: plan(premiumCalls) });
+  for (const premiumCalls of [500, 800])
+    await operator.send('putPlan', { params: { org, planId: 'team' }, body: plan(premiumCalls) });
   const job = await operator.send('migratePlan', { params: { org, planId: 'team' }, body: { when: 'NOW' } });
   jobPath = `plans/team/migrations/${job.data.jobId}`;
   keyId = (await operator.send('createKey', { params: { org }, body: { name: 'Production' } })).data.keyId;
-  await operator.send('setVendor', { params: { org, provider: 'openai' }, body: { apiKey: 'sk-not-a-real-key-0123456789' } });
+  await operator.send('setVendor', {
+    params: { org, provider: 'openai' },
+    body: { apiKey: 'sk-not-a-real-key-0123456789' },
+  });
   const rates = { inputUsdPerMillion: 2, outputUsdPerMillion: 9.5 };
   await operator.send('setPrice', { params: { org, modelKey: 'ft:gpt-6-luna:acme' }, body: rates });
   const sample = {
@@ -96,14 +108,21 @@ async function makePresent(): Promise<string> {
     model: 'gpt-6-luna',
     input: [{ role: 'user', content: 'Hi' }],
   };
-  await demo.send('storeSample', { body: { ...sample, output: { role: 'assistant', content: 'Hello!' }, latencyMs: 812 } });
+  await demo.send('storeSample', {
+    body: { ...sample, output: { role: 'assistant', content: 'Hello!' }, latencyMs: 812 },
+  });
   // The projection follows within seconds.
-  const countOf = async (sql: string) => (await server.db.prepare(`SELECT COUNT(*) AS n FROM ${sql}`).first<{ n: number }>())?.n;
+  const countOf = async (sql: string) =>
+    (await server.db.prepare(`SELECT COUNT(*) AS n FROM ${sql}`).first<{ n: number }>())?.n;
   await until(async () => (await countOf('customers')) === PRESENT_CUSTOMERS.length);
-  await until(async () => (await countOf("calls WHERE call_id NOT LIKE 'past-%'")) === 3 * PRESENT_CUSTOMERS.length + 1);
+  await until(
+    async () => (await countOf("calls WHERE call_id NOT LIKE 'past-%'")) === 3 * PRESENT_CUSTOMERS.length + 1,
+  );
   expect(open.status).toBe(200);
   const row = await server.db
-    .prepare("SELECT call_id FROM calls WHERE customer_id = 'acme' AND status = 'COMPLETED' AND call_id NOT LIKE 'past-%' LIMIT 1")
+    .prepare(
+      "SELECT call_id FROM calls WHERE customer_id = 'acme' AND status = 'COMPLETED' AND call_id NOT LIKE 'past-%' LIMIT 1",
+    )
     .first<{ call_id: string }>();
   return row?.call_id ?? '';
 }
@@ -168,7 +187,9 @@ describe.each(LOOKS)('$look', ({ look, width, height, colorScheme }) => {
       const response = await page.goto(path);
       expect([name, response?.status()]).toEqual([name, name === 'not-found' ? 404 : 200]);
       await page.screenshot({ path: join(PICTURES, `${name}.${look}.png`), fullPage: true });
-      const overhang = await page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');
+      const overhang = await page.evaluate<number>(
+        'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+      );
       expect([name, overhang]).toEqual([name, 0]);
       expect([name, await violations(page)]).toEqual([name, []]);
       expect([name, complaints]).toEqual([name, []]);

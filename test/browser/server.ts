@@ -1,6 +1,6 @@
 /**
- * A server of its own for the browser, with the demo organization, and its database at hand for a history that nobody has
- * the time to make.
+ * A server of its own for the browser, with the demo organization, and its database at hand for a history that nobody
+ * has the time to make.
  */
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -24,7 +24,12 @@ export async function startBrowserServer(): Promise<BrowserServer> {
   const operatorToken = secret();
   const demoKey = createApiKey('utk-');
   await bundle(stateDir);
-  const vars = { OPERATOR_TOKEN: operatorToken, SESSION_SECRET: secret(), VENDOR_KEY_SECRET: secret(), CONFIG_TTL_MS: 300 };
+  const vars = {
+    OPERATOR_TOKEN: operatorToken,
+    SESSION_SECRET: secret(),
+    VENDOR_KEY_SECRET: secret(),
+    CONFIG_TTL_MS: 300,
+  };
   const server = await startServer({ port: await freePort(0), stateDir, vars });
   await ensureDemoOrganization(server, operatorToken, demoKey);
   await server.housekeep();

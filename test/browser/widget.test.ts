@@ -1,6 +1,6 @@
 /**
- * The usage widget in a page of another origin: it shows itself there, renews its token through that page before it ends,
- * takes none from anybody else, and is gone with its key.
+ * The usage widget in a page of another origin: it shows itself there, renews its token through that page before it
+ * ends, takes none from anybody else, and is gone with its key.
  */
 
 import { mkdir } from 'node:fs/promises';
@@ -41,7 +41,12 @@ beforeAll(async () => {
       const begun = await server.demo.send('beginCall', {
         body: { customerId, requested: { premium: true }, idempotencyKey: `${customerId}-${call}` },
       });
-      const body = { callId: begun.data.callId, modelUsed: 'anthropic/claude-opus-5-5', inputTokens: 10, responseTokens: 1_000 };
+      const body = {
+        callId: begun.data.callId,
+        modelUsed: 'anthropic/claude-opus-5-5',
+        inputTokens: 10,
+        responseTokens: 1_000,
+      };
       expect((await server.demo.send('endCall', { body })).status).toBe(200);
     }
   }
@@ -71,7 +76,9 @@ async function answer(url: string): Promise<Send> {
     (response) =>
       response
         .writeHead(200, { 'Content-Type': 'text/html' })
-        .end(`<!doctype html><html lang="en"><title>Shop</title><body style="margin:0;background:rgb(${GROUND})">${body}</body></html>`);
+        .end(
+          `<!doctype html><html lang="en"><title>Shop</title><body style="margin:0;background:rgb(${GROUND})">${body}</body></html>`,
+        );
   if (url === '/usage-session') {
     sessions += 1;
     const { body } = await embeds.send('createEmbedSession', { body: request });
@@ -84,7 +91,9 @@ async function answer(url: string): Promise<Send> {
   }
   if (url === '/without-script') {
     const { embedUrl } = (await embeds.send('createEmbedSession', { body: request })).data;
-    return html(`<h1>Account</h1><iframe src="${embedUrl}" title="Usage" style="border:0;height:600px;color-scheme:light"></iframe>`);
+    return html(
+      `<h1>Account</h1><iframe src="${embedUrl}" title="Usage" style="border:0;height:600px;color-scheme:light"></iframe>`,
+    );
   }
   return html(`<h1>Account</h1><script src="${server.url}/embed.js" data-session-url="/usage-session"></script>`);
 }
@@ -108,30 +117,40 @@ async function openHost(path = '/', options: BrowserContextOptions = {}) {
 const inside = (page: Page) => page.frameLocator('iframe').first();
 const frameOf = (page: Page) => page.frames().find((frame) => frame.url() === `${server.url}/embed`) as Frame;
 
-test.each(['/', '/callback'])('shows its customer in the page %s, as high as it needs to be, and axe finds nothing', async (path) => {
-  const { page, complaints, close } = await openHost(path);
-  await inside(page).getByText('3 calls in this period').waitFor();
-  await expect.poll(async () => (await page.locator('iframe').boundingBox())?.height).toBeGreaterThan(200);
-  const frame = frameOf(page);
-  const scrolls = await frame.evaluate<number>('document.documentElement.scrollHeight - document.documentElement.clientHeight');
-  expect(scrolls).toBeLessThanOrEqual(1);
-  expect(await violations(frame as unknown as Page)).toEqual([]);
-  expect(complaints).toEqual([]);
-  await close();
-});
+test.each(['/', '/callback'])(
+  'shows its customer in the page %s, as high as it needs to be, and axe finds nothing',
+  async (path) => {
+    const { page, complaints, close } = await openHost(path);
+    await inside(page).getByText('3 calls in this period').waitFor();
+    await expect.poll(async () => (await page.locator('iframe').boundingBox())?.height).toBeGreaterThan(200);
+    const frame = frameOf(page);
+    const scrolls = await frame.evaluate<number>(
+      'document.documentElement.scrollHeight - document.documentElement.clientHeight',
+    );
+    expect(scrolls).toBeLessThanOrEqual(1);
+    expect(await violations(frame as unknown as Page)).toEqual([]);
+    expect(complaints).toEqual([]);
+    await close();
+  },
+);
 
-test.each(['/', '/without-script'])('leaves its token in no address, and nothing in the history of the page %s', async (path) => {
-  const { page, complaints, requested, close } = await openHost(path);
-  await inside(page).getByText('in this period').waitFor();
-  const addresses = [...requested, ...page.frames().map((frame) => frame.url())];
-  expect(addresses.filter((address) => /eyJ|token=/.test(address))).toEqual([]);
-  const document = await frameOf(page).evaluate<string>('document.documentElement.outerHTML + location.href + document.referrer');
-  expect(document).not.toContain('eyJ');
-  // The blank page that the browser began with, and this one.
-  expect(await page.evaluate<number>('history.length')).toBe(2);
-  expect(complaints).toEqual([]);
-  await close();
-});
+test.each(['/', '/without-script'])(
+  'leaves its token in no address, and nothing in the history of the page %s',
+  async (path) => {
+    const { page, complaints, requested, close } = await openHost(path);
+    await inside(page).getByText('in this period').waitFor();
+    const addresses = [...requested, ...page.frames().map((frame) => frame.url())];
+    expect(addresses.filter((address) => /eyJ|token=/.test(address))).toEqual([]);
+    const document = await frameOf(page).evaluate<string>(
+      'document.documentElement.outerHTML + location.href + document.referrer',
+    );
+    expect(document).not.toContain('eyJ');
+    // The blank page that the browser began with, and this one.
+    expect(await page.evaluate<number>('history.length')).toBe(2);
+    expect(complaints).toEqual([]);
+    await close();
+  },
+);
 
 test('says that it has ended where its address has no token', async () => {
   const { page, close } = await openHost();
@@ -144,9 +163,10 @@ test('renews its token through the page before it ends, and shows what is new', 
   const { page, complaints, requested, close } = await openHost();
   await inside(page).getByText('3 calls in this period').waitFor();
   expect(sessions).toBe(1);
-  expect((await server.demo.send('beginCall', { body: { customerId: 'ours', requested: { premium: true } } })).data.allowed.premium).toBe(
-    true,
-  );
+  expect(
+    (await server.demo.send('beginCall', { body: { customerId: 'ours', requested: { premium: true } } })).data.allowed
+      .premium,
+  ).toBe(true);
   await page.clock.fastForward('04:05');
   await expect.poll(() => sessions).toBe(2);
   await inside(page).getByText('4 calls in this period').waitFor();
@@ -156,15 +176,22 @@ test('renews its token through the page before it ends, and shows what is new', 
   await inside(page).getByText('4 calls in this period').waitFor();
   // No token travelled in an address: the first one in a form, the new ones in headers.
   expect(requested.filter((url) => new URL(url).search !== '')).toEqual([]);
-  expect(requested.filter((url) => url.startsWith(`${server.url}/embed`) && new URL(url).pathname === '/embed')).toHaveLength(2);
-  expect(requested.filter((url) => url.includes('/embed/data')).every((url) => url === `${server.url}/embed/data`)).toBe(true);
+  expect(
+    requested.filter((url) => url.startsWith(`${server.url}/embed`) && new URL(url).pathname === '/embed'),
+  ).toHaveLength(2);
+  expect(
+    requested.filter((url) => url.includes('/embed/data')).every((url) => url === `${server.url}/embed/data`),
+  ).toBe(true);
   expect(complaints).toEqual([]);
   await close();
 });
 
 test('ends where nobody renews it', async () => {
   const { page, close } = await openHost();
-  await inside(page).getByText('3 calls in this period', { exact: false }).or(inside(page).getByText('4 calls')).waitFor();
+  await inside(page)
+    .getByText('3 calls in this period', { exact: false })
+    .or(inside(page).getByText('4 calls'))
+    .waitFor();
   await page.evaluate("addEventListener('message', (event) => event.stopImmediatePropagation(), true)");
   await page.route('**/usage-session', (route) => route.abort());
   await page.clock.fastForward('05:05');
@@ -221,7 +248,9 @@ test.each([
   await page.locator('iframe').screenshot({ path: join(PICTURES, `widget-${theme}-${colorScheme}.png`) });
   const box = await page.locator('iframe').boundingBox();
   if (!box) throw new Error('the frame is shown');
-  const picture = await page.screenshot({ clip: { x: box.x + box.width - 2, y: box.y + box.height - 2, width: 1, height: 1 } });
+  const picture = await page.screenshot({
+    clip: { x: box.x + box.width - 2, y: box.y + box.height - 2, width: 1, height: 1 },
+  });
   const pixel = await page.evaluate<number[]>(`(async () => {
     const image = new Image();
     image.src = 'data:image/png;base64,${picture.toString('base64')}';

@@ -59,7 +59,8 @@ export async function createKillableServer(vars: ServerOptions['vars']): Promise
       const giveUpAtMs = Date.now() + START_MS_MAX;
       while (!ready) {
         if (child !== started) return; // killed before it was ready
-        if (started.exitCode !== null || Date.now() > giveUpAtMs) throw new Error(`the server did not start:\n${printed}`);
+        if (started.exitCode !== null || Date.now() > giveUpAtMs)
+          throw new Error(`the server did not start:\n${printed}`);
         await sleep(POLL_MS);
       }
     },

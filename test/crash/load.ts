@@ -1,6 +1,6 @@
 /**
- * The mixed load of the crash suite: calls, increments, credits, plan changes and replenishments under keys of their own,
- * each sent until it is acknowledged, and some sent once more after that.
+ * The mixed load of the crash suite: calls, increments, credits, plan changes and replenishments under keys of their
+ * own, each sent until it is acknowledged, and some sent once more after that.
  *
  * What was sent and what was acknowledged is written down by id: that is what the state on disk is compared with.
  */
@@ -107,7 +107,8 @@ export class Load {
 
   /** Provisions the customers; to be awaited before the load starts. */
   async provision(): Promise<void> {
-    for (const [key, customerId] of this.sent.provisionings) await this.#deliver('POST', '/customers', key, { customerId });
+    for (const [key, customerId] of this.sent.provisionings)
+      await this.#deliver('POST', '/customers', key, { customerId });
   }
 
   start(): void {
@@ -116,7 +117,10 @@ export class Load {
       while (!this.#stopping) await step();
     };
     // One worker alone changes subscriptions, so that what must come of the changes is known.
-    const all = [work(() => this.#changeSubscription()), ...Array.from({ length: workers }, () => work(() => this.#step()))];
+    const all = [
+      work(() => this.#changeSubscription()),
+      ...Array.from({ length: workers }, () => work(() => this.#step())),
+    ];
     this.#workers = Promise.all(all);
   }
 
@@ -151,7 +155,11 @@ export class Load {
     };
     this.sent.calls.set(call.id, call);
     const { id, customerId, premium, holdUsd, inputTokens, responseTokens } = call;
-    await this.#deliver('POST', '/call_begin', id, { customerId, requested: premium ? { premium: true } : { standard: true }, holdUsd });
+    await this.#deliver('POST', '/call_begin', id, {
+      customerId,
+      requested: premium ? { premium: true } : { standard: true },
+      holdUsd,
+    });
     if (call.leftOpen) return;
     if (random.chance(0.2)) await sleep(random.below(200));
     const end = {
@@ -167,11 +175,20 @@ export class Load {
   }
 
   async #increment(): Promise<void> {
-    const increment: SentIncrement = { ...this.#nextId('unit'), amount: 1 + this.#options.random.below(4), eventId: null };
+    const increment: SentIncrement = {
+      ...this.#nextId('unit'),
+      amount: 1 + this.#options.random.below(4),
+      eventId: null,
+    };
     this.sent.increments.set(increment.id, increment);
     const { id, customerId, amount } = increment;
     // The feature carries the id to where it can be compared.
-    const data = await this.#deliver('POST', '/custom_meter', id, { customerId, meterSlot: 'CUSTOM1', amount, feature: id });
+    const data = await this.#deliver('POST', '/custom_meter', id, {
+      customerId,
+      meterSlot: 'CUSTOM1',
+      amount,
+      feature: id,
+    });
     increment.eventId = data.eventId as string;
   }
 
@@ -186,7 +203,9 @@ export class Load {
       creditId: null,
     };
     this.sent.grants.set(grant.id, grant);
-    const terms = usd ? { kind: 'USD', amountUsd: (units / 1_000).toFixed(3) } : { kind: 'METER', meterSlot: 'CUSTOM1', units };
+    const terms = usd
+      ? { kind: 'USD', amountUsd: (units / 1_000).toFixed(3) }
+      : { kind: 'METER', meterSlot: 'CUSTOM1', units };
     const path = `/operator/organizations/${organizationId}/customers/${grant.customerId}/credits`;
     const data = await this.#deliver('POST', path, grant.id, { ...terms, reference: grant.id }, CREDITS_FULL);
     // A refusal must have left nothing.
@@ -209,13 +228,21 @@ export class Load {
       : await this.#deliver('POST', `/customers/${customerId}/change_plan`, id, { planId, strategy });
     const { subscriptionVersion } = data.subscription as { subscriptionVersion: number };
     if (subscriptionVersion !== next.version) {
-      this.sent.violations.push(`${id}: the subscription of ${customerId} has version ${subscriptionVersion}, not ${next.version}`);
+      this.sent.violations.push(
+        `${id}: the subscription of ${customerId} has version ${subscriptionVersion}, not ${next.version}`,
+      );
     }
     await sleep(20);
   }
 
   /** Sends a request under its key until it is acknowledged. Some are sent again, and must be replayed. */
-  async #deliver(method: string, path: string, key: string, body: object, expected?: string): Promise<Record<string, unknown>> {
+  async #deliver(
+    method: string,
+    path: string,
+    key: string,
+    body: object,
+    expected?: string,
+  ): Promise<Record<string, unknown>> {
     const reply = await this.#untilAnswered(method, path, key, body);
     if (reply.status !== 200) {
       if (reply.body.error?.code === expected) return {};
@@ -226,7 +253,8 @@ export class Load {
       this.sent.counts.replays += 1;
       const again = await this.#untilAnswered(method, path, key, body);
       const same = JSON.stringify(again.body.data) === JSON.stringify(reply.body.data);
-      if (!again.replayed || !same) this.sent.violations.push(`${key}: ${method} ${path} was acknowledged, and is not replayed`);
+      if (!again.replayed || !same)
+        this.sent.violations.push(`${key}: ${method} ${path} was acknowledged, and is not replayed`);
     }
     return reply.body.data;
   }

@@ -123,7 +123,10 @@ async function prepare(operator: Api): Promise<{ organizationId: string; apiKey:
   const { organizationId } = await createTenant(operator, planOf('Default', 20));
   const params = { org: organizationId };
   for (const [index, planId] of PLAN_IDS.entries()) {
-    const { status } = await operator.send('putPlan', { params: { ...params, planId }, body: planOf(planId, 20 + 10 * index) });
+    const { status } = await operator.send('putPlan', {
+      params: { ...params, planId },
+      body: planOf(planId, 20 + 10 * index),
+    });
     if (status !== 200) throw new Error(`the plan ${planId} was refused`);
   }
   await operator.send('updateOrganization', { params, body: { defaultPlanId: PLAN_IDS[0] } });
@@ -135,7 +138,8 @@ async function drained(operator: Api, organizationId: string, customers: readonl
   const giveUpAtMs = Date.now() + DRAIN_MS_MAX;
   for (const customerId of customers) {
     for (;;) {
-      const { outbox, wallet } = (await operator.send('readCustomer', { params: { org: organizationId, customerId } })).data;
+      const { outbox, wallet } = (await operator.send('readCustomer', { params: { org: organizationId, customerId } }))
+        .data;
       if (outbox.pending === 0 && wallet.openCharges === 0) break;
       if (Date.now() > giveUpAtMs) return; // the verdict says what still waits
       await sleep(100);
@@ -146,7 +150,12 @@ async function drained(operator: Api, organizationId: string, customers: readonl
 function report(
   { seed, signal }: CrashOptions,
   { stateDir }: KillableServer,
-  { organizationId, load, kills, killsInStart }: { organizationId: string; load: Load; kills: number; killsInStart: number },
+  {
+    organizationId,
+    load,
+    kills,
+    killsInStart,
+  }: { organizationId: string; load: Load; kills: number; killsInStart: number },
 ): CrashReport {
   const { sent } = load;
   const wrong = judge({
@@ -163,7 +172,9 @@ function report(
     subscriptionChanges: [...sent.subscriptions.values()].reduce((sum, { version }) => sum + version - 1, 0),
   };
   const interrupted = signal?.aborted ?? false;
-  const never = Object.entries({ ...sizes, unanswered: sent.counts.unanswered }).flatMap(([name, count]) => (count > 0 ? [] : [name]));
+  const never = Object.entries({ ...sizes, unanswered: sent.counts.unanswered }).flatMap(([name, count]) =>
+    count > 0 ? [] : [name],
+  );
   const unproven = interrupted ? [] : never.map((name) => `${name}: there was none`);
   return { seed, kills, killsInStart, ...sizes, ...sent.counts, interrupted, wrong, unproven };
 }

@@ -1,5 +1,6 @@
 /**
- * A bundled server (src/cli/server.ts) as a process that can be killed, with the options of its first argument, in JSON.
+ * A bundled server (src/cli/server.ts) as a process that can be killed, with the options of its first argument, in
+ * JSON.
  *
  * Where it leads a process group of its own, one signal ends it and workerd at the same moment.
  */

@@ -51,7 +51,9 @@ function filesOf(folder: string): { objectId: string; path: string }[] {
 function readTables(path: string): Map<string, Row[]> {
   const database = new DatabaseSync(path, { timeout: 5_000 });
   try {
-    const names = database.prepare(`SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name`).all() as { name: string }[];
+    const names = database.prepare(`SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name`).all() as {
+      name: string;
+    }[];
     const own = names.map(({ name }) => name).filter((name) => !isRuntimeTable(name));
     return new Map(
       own.map((name) => {
@@ -72,6 +74,7 @@ function isRuntimeTable(name: string): boolean {
 
 /** Integers that a number holds exactly are numbers. */
 function plain(row: Row): Row {
-  const small = (value: Row[string]) => (typeof value === 'bigint' && BigInt(Number(value)) === value ? Number(value) : value);
+  const small = (value: Row[string]) =>
+    typeof value === 'bigint' && BigInt(Number(value)) === value ? Number(value) : value;
   return Object.fromEntries(Object.entries(row).map(([name, value]) => [name, small(value)]));
 }

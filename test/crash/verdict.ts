@@ -32,7 +32,8 @@ interface CustomerFacts {
 export function judge(facts: Facts): string[] {
   const wrong = [...facts.sent.violations];
   const say = (sentence: string) => void wrong.push(sentence);
-  const rows = (table: string) => (facts.d1.get(table) ?? []).filter((row) => row.organization_id === facts.organizationId);
+  const rows = (table: string) =>
+    (facts.d1.get(table) ?? []).filter((row) => row.organization_id === facts.organizationId);
   const objects = new Map(
     facts.customers.map((object) => parseCustomer(object)).map((known) => [known.account.customerId as string, known]),
   );
@@ -66,7 +67,9 @@ function parseCustomer({ tables }: ObjectState): CustomerFacts {
     account: JSON.parse(String(tables.get('account')?.[0]?.value ?? '{}')),
     calls: records('calls', 'call_id'),
     events: records('meter_events', 'event_id'),
-    ledger: new Map((tables.get('ledger') ?? []).map((row) => [Number(row.entry_id), JSON.parse(String(row.record)) as Json])),
+    ledger: new Map(
+      (tables.get('ledger') ?? []).map((row) => [Number(row.entry_id), JSON.parse(String(row.record)) as Json]),
+    ),
     usageHours: tables.get('usage_hours') ?? [],
     waiting: { outbox: tables.get('outbox')?.length ?? 0, charges: tables.get('charges')?.length ?? 0 },
   };
@@ -115,7 +118,12 @@ function judgeCalls(sent: Sent, rows: Row[], objects: Map<string, CustomerFacts>
     const id = String(row.call_id);
     const call = sent.calls.get(id);
     if (!call) continue;
-    equal(`${id} in D1 and in its object`, objects.get(call.customerId)?.calls.get(id), JSON.parse(String(row.record)), say);
+    equal(
+      `${id} in D1 and in its object`,
+      objects.get(call.customerId)?.calls.get(id),
+      JSON.parse(String(row.record)),
+      say,
+    );
     equal(`customer of ${id}`, call.customerId, row.customer_id, say);
     equal(`status of ${id}`, call.leftOpen ? 'IN_PROGRESS' : call.failed ? 'FAILED' : 'COMPLETED', row.status, say);
     if (call.leftOpen) continue;
@@ -139,7 +147,12 @@ function judgeIncrements(sent: Sent, rows: Row[], objects: Map<string, CustomerF
     equal(`units of ${id}`, amount, row.amount, say);
     const funded = Number(row.included) + Number(row.credits) + Number(row.overage) + Number(row.unfunded);
     equal(`units of ${id}, by who paid`, amount, funded, say);
-    equal(`${id} in D1 and in its object`, objects.get(customerId)?.events.get(String(row.event_id)), JSON.parse(String(row.record)), say);
+    equal(
+      `${id} in D1 and in its object`,
+      objects.get(customerId)?.events.get(String(row.event_id)),
+      JSON.parse(String(row.record)),
+      say,
+    );
   }
 }
 
@@ -154,33 +167,52 @@ function judgeLedger(sent: Sent, rows: Row[], objects: Map<string, CustomerFacts
   );
   for (const row of grants) {
     const grant = sent.grants.get(String(row.reference));
-    if (grant) equal(`${grant.id}`, [grant.unit, String(grant.amount), grant.creditId], [row.unit, row.amount, row.credit_id], say);
+    if (grant)
+      equal(
+        `${grant.id}`,
+        [grant.unit, String(grant.amount), grant.creditId],
+        [row.unit, row.amount, row.credit_id],
+        say,
+      );
   }
   for (const [customerId, { account, calls, events, ledger }] of objects) {
     const own = rows.filter((row) => row.customer_id === customerId);
     equal(
       `ledger of ${customerId} in D1 and in its object`,
-      Object.fromEntries([...ledger].map(([id, entry]) => [id, [entry.unit, entry.cause, entry.amount, entry.balance, entry.reference]])),
-      Object.fromEntries(own.map((row) => [row.entry_id, [row.unit, row.cause, row.amount, row.balance, row.reference]])),
+      Object.fromEntries(
+        [...ledger].map(([id, entry]) => [id, [entry.unit, entry.cause, entry.amount, entry.balance, entry.reference]]),
+      ),
+      Object.fromEntries(
+        own.map((row) => [row.entry_id, [row.unit, row.cause, row.amount, row.balance, row.reference]]),
+      ),
       say,
     );
-    const sum = (unit: string) => own.reduce((total, row) => (row.unit === unit ? total + BigInt(String(row.amount)) : total), 0n);
+    const sum = (unit: string) =>
+      own.reduce((total, row) => (row.unit === unit ? total + BigInt(String(row.amount)) : total), 0n);
     const credit = (unit: string) =>
-      account.wallet.credits.reduce((total: bigint, item: Json) => (item.unit === unit ? total + BigInt(item.remaining) : total), 0n);
+      account.wallet.credits.reduce(
+        (total: bigint, item: Json) => (item.unit === unit ? total + BigInt(item.remaining) : total),
+        0n,
+      );
     equal(`USD balance of ${customerId}`, sum('USD'), credit('USD') - BigInt(account.wallet.overdraft), say);
     equal(`purchased units of ${customerId}`, sum('CUSTOM1'), credit('CUSTOM1'), say);
     equal(`unsettled USD of ${customerId}`, '0', account.wallet.unsettled, say);
 
     const owed = new Map<string, bigint>();
-    const charges = [...[...calls.values()].map(({ outcome }) => outcome?.charge), ...[...events.values()].map(({ charge }) => charge)];
+    const charges = [
+      ...[...calls.values()].map(({ outcome }) => outcome?.charge),
+      ...[...events.values()].map(({ charge }) => charge),
+    ];
     for (const charge of charges.filter(Boolean)) {
       equal(`settlement of ${charge.chargeId}`, 'POSTED', charge.status, say);
       if (charge.amountNanoUsd !== '0') owed.set(charge.chargeId, BigInt(charge.amountNanoUsd));
     }
-    for (const event of events.values()) if (event.funding.credits > 0) owed.set(event.eventId, BigInt(event.funding.credits));
+    for (const event of events.values())
+      if (event.funding.credits > 0) owed.set(event.eventId, BigInt(event.funding.credits));
     const spent = new Map<string, bigint>();
     for (const { cause, reference, amount } of own) {
-      if (cause !== 'GRANT') spent.set(String(reference), (spent.get(String(reference)) ?? 0n) - BigInt(String(amount)));
+      if (cause !== 'GRANT')
+        spent.set(String(reference), (spent.get(String(reference)) ?? 0n) - BigInt(String(amount)));
     }
     equal(`what ${customerId} spent, by charge and event`, Object.fromEntries(owed), Object.fromEntries(spent), say);
   }
@@ -196,18 +228,27 @@ function judgeDirectory(sent: Sent, directories: ObjectState[], say: Say): void 
     claims.map(({ call_id }) => String(call_id)),
     say,
   );
-  for (const { call_id, customer_id } of claims) equal(`owner of ${call_id}`, owners.get(String(call_id)), customer_id, say);
+  for (const { call_id, customer_id } of claims)
+    equal(`owner of ${call_id}`, owners.get(String(call_id)), customer_id, say);
 }
 
 /** Hourly sums are what the calls of the hour sum to, in D1 and in each object. */
 function judgeUsageHours(calls: Row[], hours: Row[], objects: Map<string, CustomerFacts>, say: Say): void {
   const finished = calls.filter(({ status }) => status === 'COMPLETED' || status === 'FAILED');
   const total = (of: Row[], column: string) => of.reduce((sum, row) => sum + BigInt(String(row[column] ?? 0)), 0n);
-  const cost = (of: Row[], kind: string) => total(of, `${kind}cost_usd`) * 1_000_000_000n + total(of, `${kind}cost_rest_nano_usd`);
+  const cost = (of: Row[], kind: string) =>
+    total(of, `${kind}cost_usd`) * 1_000_000_000n + total(of, `${kind}cost_rest_nano_usd`);
   for (const [customerId, { usageHours }] of objects) {
     const own = finished.filter((row) => row.customer_id === customerId);
-    const sums = [BigInt(own.length), total(own, 'input_tokens'), total(own, 'response_tokens'), total(own, 'cost_nano_usd')];
-    const inD1 = hours.filter((row) => row.customer_id === customerId && (row.outcome === 'COMPLETED' || row.outcome === 'FAILED'));
+    const sums = [
+      BigInt(own.length),
+      total(own, 'input_tokens'),
+      total(own, 'response_tokens'),
+      total(own, 'cost_nano_usd'),
+    ];
+    const inD1 = hours.filter(
+      (row) => row.customer_id === customerId && (row.outcome === 'COMPLETED' || row.outcome === 'FAILED'),
+    );
     equal(
       `usage hours of ${customerId} in D1`,
       sums,
@@ -224,15 +265,38 @@ function judgeUsageHours(calls: Row[], hours: Row[], objects: Map<string, Custom
   }
 }
 
-function judgeSubscription(sent: Sent, customerId: string, { account }: CustomerFacts, customers: Row[], say: Say): void {
+function judgeSubscription(
+  sent: Sent,
+  customerId: string,
+  { account }: CustomerFacts,
+  customers: Row[],
+  say: Say,
+): void {
   const { subscription } = account;
   const expected = sent.subscriptions.get(customerId);
-  equal(`subscription of ${customerId}`, expected, { planId: subscription.plan.planId, version: subscription.version }, say);
+  equal(
+    `subscription of ${customerId}`,
+    expected,
+    { planId: subscription.plan.planId, version: subscription.version },
+    say,
+  );
   const rows = customers.filter((row) => row.customer_id === customerId);
   equal(
     `row of ${customerId} in D1`,
-    [[subscription.version, subscription.plan.usagePlanVersionId, subscription.lastReplenishedAtMs, subscription.nextReplenishAtMs]],
-    rows.map((row) => [row.subscription_version, row.usage_plan_version_id, row.last_replenished_at_ms, row.next_replenish_at_ms]),
+    [
+      [
+        subscription.version,
+        subscription.plan.usagePlanVersionId,
+        subscription.lastReplenishedAtMs,
+        subscription.nextReplenishAtMs,
+      ],
+    ],
+    rows.map((row) => [
+      row.subscription_version,
+      row.usage_plan_version_id,
+      row.last_replenished_at_ms,
+      row.next_replenish_at_ms,
+    ]),
     say,
   );
 }
@@ -247,11 +311,13 @@ function judgeMeters(customerId: string, { account, calls, events }: CustomerFac
     // A replenishment in the very millisecond of an end may have come before or after it.
     const after = items.filter(({ atMs }) => atMs > sinceMs).reduce((sum, { amount }) => sum + amount, 0);
     const from = items.filter(({ atMs }) => atMs >= sinceMs).reduce((sum, { amount }) => sum + amount, 0);
-    if (found < after || found > from) say(`${meter} of ${customerId}: ${found}, not ${after === from ? from : `${after} to ${from}`}`);
+    if (found < after || found > from)
+      say(`${meter} of ${customerId}: ${found}, not ${after === from ? from : `${after} to ${from}`}`);
   };
   for (const tier of ['standard', 'premium']) {
     const own = ended.filter(({ outcome }) => outcome.tier === tier);
-    const items = (amountOf: (call: Json) => number) => own.map((call) => ({ atMs: call.finishedAtMs as number, amount: amountOf(call) }));
+    const items = (amountOf: (call: Json) => number) =>
+      own.map((call) => ({ atMs: call.finishedAtMs as number, amount: amountOf(call) }));
     between(
       `${tier}Calls`,
       consumed(`${tier}Calls`),

@@ -58,7 +58,9 @@ describe.concurrent('npm run operator', () => {
   });
 
   test('has a command for every operation of the operator API', () => {
-    const ids = Object.values(operations).flatMap(({ operationId, security }) => (security.kind === 'operator' ? [operationId] : []));
+    const ids = Object.values(operations).flatMap(({ operationId, security }) =>
+      security.kind === 'operator' ? [operationId] : [],
+    );
     expect(COMMANDS.map(({ id }) => id).toSorted()).toEqual(ids.toSorted());
   });
 
@@ -79,11 +81,15 @@ describe.concurrent('npm run operator', () => {
     const { text, json } = await both('outbox', 'list', org);
     expect([text, json]).toEqual(['(none)\n', { items: [], nextCursor: null }]);
     expect(await changed('outbox', 'resend', org)).toEqual({ rows: 0, customers: 0, more: false });
-    expect((await changed('organizations', 'update', org, '--sample-bytes-max', '2097152')).sampleBytesMax).toBe(2_097_152);
+    expect((await changed('organizations', 'update', org, '--sample-bytes-max', '2097152')).sampleBytesMax).toBe(
+      2_097_152,
+    );
     const health = await both('health');
     expect(health.json).toMatchObject({ setAside: { rows: 0, oldestAt: null }, d1: { bytes: expect.any(Number) } });
     expect(health.text).toMatch(/^Set aside\n {2}Rows +0$/m);
-    expect(health.text).toMatch(/^ +Organization id +Name +Customers +Calls last week +Samples +Sample bytes +Sample bytes max$/m);
+    expect(health.text).toMatch(
+      /^ +Organization id +Name +Customers +Calls last week +Samples +Sample bytes +Sample bytes max$/m,
+    );
   });
 
   test('plans: a document from standard input or a file, then its versions', async () => {
@@ -97,7 +103,17 @@ describe.concurrent('npm run operator', () => {
   });
 
   test('models: put', async () => {
-    const data = await changed('models', 'put', org, '--standard', 'openai/gpt-6-luna', '--premium', 'a/b,c/d', '--premium', 'e/f');
+    const data = await changed(
+      'models',
+      'put',
+      org,
+      '--standard',
+      'openai/gpt-6-luna',
+      '--premium',
+      'a/b,c/d',
+      '--premium',
+      'e/f',
+    );
     expect(data).toEqual({ standard: ['openai/gpt-6-luna'], premium: ['a/b', 'c/d', 'e/f'] });
   });
 
@@ -117,7 +133,8 @@ describe.concurrent('npm run operator', () => {
   });
 
   test('customers: show, cancel, reactivate', async () => {
-    const { customerId } = (await server.demo.send('provisionCustomer', { body: { customerId: 'cli customer/1' } })).data;
+    const { customerId } = (await server.demo.send('provisionCustomer', { body: { customerId: 'cli customer/1' } }))
+      .data;
     const { text, json } = await both('customers', 'show', DEMO, customerId);
     expect(text).toMatch(/premiumCalls +0 +500 +500 +100 %/);
     expect(json).toMatchObject({ customerId, openCalls: 0 });
@@ -127,11 +144,33 @@ describe.concurrent('npm run operator', () => {
 
   test('credits: grant in USD and in units, seen in customers show; a repeated key grants nothing', async () => {
     await server.demo.send('provisionCustomer', { body: { customerId: 'payer' } });
-    const grant = ['credits', 'grant', DEMO, 'payer', '--kind', 'USD', '--amount-usd', '25.50', '--reference', 'invoice 7'];
+    const grant = [
+      'credits',
+      'grant',
+      DEMO,
+      'payer',
+      '--kind',
+      'USD',
+      '--amount-usd',
+      '25.50',
+      '--reference',
+      'invoice 7',
+    ];
     const key = ['--idempotency-key', 'cli-grant-1'];
     expect(await changed(...grant, ...key)).toMatchObject({ balanceUsd: '25.5' });
     expect(await changed(...grant, ...key)).toMatchObject({ balanceUsd: '25.5' });
-    const units = await operator('credits', 'grant', DEMO, 'payer', '--kind', 'METER', '--meter-slot', 'CUSTOM1', '--units', '1000');
+    const units = await operator(
+      'credits',
+      'grant',
+      DEMO,
+      'payer',
+      '--kind',
+      'METER',
+      '--meter-slot',
+      'CUSTOM1',
+      '--units',
+      '1000',
+    );
     expect(units.out).toMatch(/^Units left +1,000$/m);
     const { text, json } = await both('customers', 'show', DEMO, 'payer');
     expect(json.wallet).toMatchObject({ balanceUsd: '25.5', units: { CUSTOM1: 1000 } });
@@ -150,8 +189,12 @@ describe.concurrent('npm run operator', () => {
   });
 
   test('customers erase: never without --yes where nobody can be asked; what it erased is said', async () => {
-    for (const customerId of ['erased-1', 'erased-2']) await server.demo.send('provisionCustomer', { body: { customerId } });
-    expect(await operator('customers', 'erase', DEMO, 'erased-1')).toMatchObject({ code: 2, err: expect.stringContaining('--yes') });
+    for (const customerId of ['erased-1', 'erased-2'])
+      await server.demo.send('provisionCustomer', { body: { customerId } });
+    expect(await operator('customers', 'erase', DEMO, 'erased-1')).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('--yes'),
+    });
     expect((await server.demo.send('readUsage', { params: { customerId: 'erased-1' } })).status).toBe(200);
     const erased = await operator('customers', 'erase', DEMO, 'erased-1', '--yes');
     expect(erased).toMatchObject({ code: 0, out: expect.stringMatching(/^Erased +erased-1\nObject +erased\n/) });
@@ -184,7 +227,9 @@ describe.concurrent('npm run operator', () => {
     const waited = await operator(...migrate, '--wait', '--json');
     expect([waited.code, JSON.parse(waited.out).status]).toEqual([0, 'COMPLETED']);
     expect(waited.err).toMatch(/^moved \d+ of \d+$/m);
-    expect((await server.demo.send('readUsage', { params: { customerId: 'mover' } })).data.meters.searches?.limit).toBe(2);
+    expect((await server.demo.send('readUsage', { params: { customerId: 'mover' } })).data.meters.searches?.limit).toBe(
+      2,
+    );
 
     const child = spawn(process.execPath, ['src/cli/operator.ts', ...migrate, '--wait'], {
       cwd: PROJECT_DIR,
@@ -202,7 +247,13 @@ describe.concurrent('npm run operator', () => {
     const put = await run('operator', ['sampling', 'put', DEMO, '-', '--json'], '{"rate":1,"retentionDays":2}');
     expect(JSON.parse(put.out)).toMatchObject({ rate: 1, retentionDays: 2, features: { include: [], exclude: [] } });
     for (const n of [1, 2, 3]) {
-      const body = { sampleId: `cli-${n}`, provider: 'openai', model: 'gpt-4o', feature: `f${n}`, input: `prompt ${n}` };
+      const body = {
+        sampleId: `cli-${n}`,
+        provider: 'openai',
+        model: 'gpt-4o',
+        feature: `f${n}`,
+        input: `prompt ${n}`,
+      };
       expect((await server.demo.send('storeSample', { body })).data.retentionDays).toBe(2);
     }
     const { text, json } = await both('samples', 'list', DEMO, '--provider', 'openai');
@@ -262,7 +313,10 @@ describe.concurrent('npm run operator', () => {
     [['keys', 'revoke', 'x'], 'keys revoke <org> <keyId>'],
     [['organizations', 'create'], '--name is required'],
     [['organizations', 'update', 'x'], '--default-plan-id'],
-    [['organizations', 'update', 'x', '--allow-unpriced-models', 'maybe'], '--allow-unpriced-models must be true or false'],
+    [
+      ['organizations', 'update', 'x', '--allow-unpriced-models', 'maybe'],
+      '--allow-unpriced-models must be true or false',
+    ],
     [['organizations', 'list', '--nonsense'], '--nonsense'],
     [['organizations', 'list', '--limit', '0'], '--limit'],
     [['plans', 'put', 'x', 'y', 'no-such-file'], 'cannot be read'],
@@ -280,7 +334,9 @@ describe.concurrent('npm run operator', () => {
   });
 
   test('a server that is not there is said, with the key to repeat a POST safely', async () => {
-    const { code, err } = await run('operator', ['organizations', 'create', '--name', 'x'], '', { CALLMETER_URL: 'http://127.0.0.1:9' });
+    const { code, err } = await run('operator', ['organizations', 'create', '--name', 'x'], '', {
+      CALLMETER_URL: 'http://127.0.0.1:9',
+    });
     expect(code).toBe(1);
     expect(err).toMatch(/nothing answers at http:\/\/127\.0\.0\.1:9 .*npm start[\s\S]*--idempotency-key [0-9a-f-]{36}/);
   });
@@ -291,14 +347,19 @@ describe('npm run demo', () => {
     for (const _ of [1, 2]) {
       const { code, out, err } = await run('demo', []);
       expect([err, code]).toEqual(['', 0]);
-      for (const model of ['openai/gpt-6-sol', 'anthropic/claude-opus-5-5', 'google/gemini-4-argon']) expect(out).toContain(model);
+      for (const model of ['openai/gpt-6-sol', 'anthropic/claude-opus-5-5', 'google/gemini-4-argon'])
+        expect(out).toContain(model);
       expect(out).toContain('PREMIUM_QUOTA_EXHAUSTED, fallback tier standard');
       expect(out).toContain('gets the stored answer');
       expect(out).toMatch(/kept +overloaded_error: .*\[credential\] for \[email\]: \[body\]/);
       expect(out).toMatch(/premiumCalls +3 +3 +0 +3/);
-      const costs = [...out.matchAll(/(?:COMPLETED|FAILED) +[\d,]+ +[\d,]+ +0\.(\d{9})/g)].map(([, nano]) => Number(nano));
+      const costs = [...out.matchAll(/(?:COMPLETED|FAILED) +[\d,]+ +[\d,]+ +0\.(\d{9})/g)].map(([, nano]) =>
+        Number(nano),
+      );
       expect(costs).toHaveLength(5);
-      expect(out).toMatch(new RegExp(`Total .* 0\\.${String(costs.reduce((sum, nano) => sum + nano)).padStart(9, '0')}`));
+      expect(out).toMatch(
+        new RegExp(`Total .* 0\\.${String(costs.reduce((sum, nano) => sum + nano)).padStart(9, '0')}`),
+      );
     }
   });
 

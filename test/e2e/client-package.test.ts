@@ -47,7 +47,9 @@ describe('the package', () => {
     const { stdout } = await run('tar', ['-tzf', tarball]);
     const files = stdout.split('\n').filter(Boolean);
     expect(files).toEqual(expect.arrayContaining(['package/dist/client/index.js', 'package/dist/client/index.d.ts']));
-    expect(files.filter((file) => !/^package\/(dist\/client\/|package\.json$|README\.md$|LICENSE$)/.test(file))).toEqual([]);
+    expect(
+      files.filter((file) => !/^package\/(dist\/client\/|package\.json$|README\.md$|LICENSE$)/.test(file)),
+    ).toEqual([]);
   });
 
   test('says nothing of what the repository needs for itself, and leaves the repository as it was', async () => {
@@ -132,7 +134,11 @@ describe('in an empty project', () => {
   test.each([
     ['nodenext', 'nodenext', {}],
     ['a bundler', 'preserve', { moduleResolution: 'bundler' }],
-    ['Workers, without the types of a browser', 'nodenext', { lib: ['es2022'], types: [join(BIN, '@cloudflare/workers-types')] }],
+    [
+      'Workers, without the types of a browser',
+      'nodenext',
+      { lib: ['es2022'], types: [join(BIN, '@cloudflare/workers-types')] },
+    ],
     ['Node, without the types of a browser', 'nodenext', { lib: ['es2022'], types: [join(BIN, '@types/node')] }],
   ])('it compiles with every strictness for %s', async (_what, module, more) => {
     const compilerOptions = {
@@ -194,21 +200,32 @@ describe("a repository's manifest", () => {
   async function newRepository(prepack: string): Promise<string> {
     repository = await mkdtemp(join(folder, 'repository-'));
     const scripts = { prepack: `${tool} ${scriptFile} publish${prepack}`, postpack: `${tool} ${scriptFile} restore` };
-    const manifest = JSON.stringify({ name: 'one', version: '1.0.0', private: true, scripts, devDependencies: { vitest: '1' } }, null, 2);
+    const manifest = JSON.stringify(
+      { name: 'one', version: '1.0.0', private: true, scripts, devDependencies: { vitest: '1' } },
+      null,
+      2,
+    );
     await writeFile(join(repository, 'package.json'), manifest);
     return manifest;
   }
 
-  test.each(['SIGKILL', 'SIGTERM', 'SIGINT'] as const)('comes back when npm is ended by %s while it packs', async (signal) => {
-    const manifest = await newRepository(' && sleep 60');
-    const npm = spawn('npm', ['pack', '--pack-destination', folder], { cwd: repository, stdio: 'ignore', detached: true });
-    await until(isPublished);
-    expect(JSON.parse(await read())).toEqual({ name: 'one', version: '1.0.0' });
-    // The whole group, as a terminal does it.
-    process.kill(-(npm.pid ?? 0), signal);
-    await until(async () => !(await isPublished()));
-    expect(await read()).toBe(manifest);
-  });
+  test.each(['SIGKILL', 'SIGTERM', 'SIGINT'] as const)(
+    'comes back when npm is ended by %s while it packs',
+    async (signal) => {
+      const manifest = await newRepository(' && sleep 60');
+      const npm = spawn('npm', ['pack', '--pack-destination', folder], {
+        cwd: repository,
+        stdio: 'ignore',
+        detached: true,
+      });
+      await until(isPublished);
+      expect(JSON.parse(await read())).toEqual({ name: 'one', version: '1.0.0' });
+      // The whole group, as a terminal does it.
+      process.kill(-(npm.pid ?? 0), signal);
+      await until(async () => !(await isPublished()));
+      expect(await read()).toBe(manifest);
+    },
+  );
 
   test('comes back when packing fails, and a later change of it is kept', async () => {
     const manifest = await newRepository(' && exit 1');

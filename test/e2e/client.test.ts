@@ -68,7 +68,9 @@ describe('npm run example', () => {
   const names = readdirSync(join(PROJECT_DIR, EXAMPLES)).map((file) => file.replace(/\.ts$/, ''));
 
   test('every example is tested', () => {
-    expect(Object.keys(PRINTED).toSorted()).toEqual(names.filter((name) => name !== 'run' && name !== 'target').toSorted());
+    expect(Object.keys(PRINTED).toSorted()).toEqual(
+      names.filter((name) => name !== 'run' && name !== 'target').toSorted(),
+    );
   });
 
   test.each(Object.entries(PRINTED))('%s', async (name, line) => {
@@ -120,7 +122,10 @@ describe("the vendors' SDKs, wrapped", () => {
         usage?.completion_tokens_details?.reasoning_tokens,
       );
     const responses = { model: 'gpt-4o', input: content };
-    for (const { usage } of [await openai.responses.create(responses), await openai.responses.stream(responses).finalResponse()])
+    for (const { usage } of [
+      await openai.responses.create(responses),
+      await openai.responses.stream(responses).finalResponse(),
+    ])
       count(
         usage?.input_tokens,
         usage?.input_tokens_details.cached_tokens,
@@ -128,7 +133,10 @@ describe("the vendors' SDKs, wrapped", () => {
         usage?.output_tokens_details.reasoning_tokens,
       );
     const message = { model: 'claude-sonnet-4-5', max_tokens: 100, messages };
-    for (const { usage } of [await anthropic.messages.create(message), await anthropic.messages.stream(message).finalMessage()]) {
+    for (const { usage } of [
+      await anthropic.messages.create(message),
+      await anthropic.messages.stream(message).finalMessage(),
+    ]) {
       const cached = usage.cache_read_input_tokens ?? 0;
       const input = usage.input_tokens + cached + (usage.cache_creation_input_tokens ?? 0);
       count(input, cached, usage.output_tokens, usage.output_tokens_details?.thinking_tokens);
@@ -140,7 +148,12 @@ describe("the vendors' SDKs, wrapped", () => {
     ]) {
       const usage = answer?.usageMetadata;
       const thoughts = usage?.thoughtsTokenCount ?? 0;
-      count(usage?.promptTokenCount, usage?.cachedContentTokenCount, (usage?.candidatesTokenCount ?? 0) + thoughts, thoughts);
+      count(
+        usage?.promptTokenCount,
+        usage?.cachedContentTokenCount,
+        (usage?.candidatesTokenCount ?? 0) + thoughts,
+        thoughts,
+      );
     }
 
     const summary = async () => (await callmeter.readUsageSummary({ customerId: 'sdks' })).totals;
@@ -154,9 +167,10 @@ describe("the vendors' SDKs, wrapped", () => {
   test('a premium model runs until the plan has none left, and then the one of the standard tier', async () => {
     const callmeter = createClient({ apiKey, baseUrl: server.url });
     const plan = { name: 'Wrapped', limitType: 'DOWNGRADE', limits: { premiumCalls: 2, standardCalls: 1 } };
-    expect((await server.operator.send('putPlan', { params: { org: DEMO_ORGANIZATION_ID, planId: 'wrapped' }, body: plan })).status).toBe(
-      200,
-    );
+    expect(
+      (await server.operator.send('putPlan', { params: { org: DEMO_ORGANIZATION_ID, planId: 'wrapped' }, body: plan }))
+        .status,
+    ).toBe(200);
     await callmeter.provisionCustomer({ customerId: 'tiers' });
     await callmeter.changePlan({ customerId: 'tiers', planId: 'wrapped' });
     const told: string[] = [];
@@ -168,7 +182,8 @@ describe("the vendors' SDKs, wrapped", () => {
     const openai = wrapOpenAI(own, { callmeter, customerId: 'tiers', onDowngrade });
     const model = modelByTier({ premium: 'gpt-4o', standard: 'gpt-4o-mini' });
     const ran: string[] = [];
-    for (let count = 0; count < 3; count += 1) ran.push((await openai.chat.completions.create({ model, messages })).model);
+    for (let count = 0; count < 3; count += 1)
+      ran.push((await openai.chat.completions.create({ model, messages })).model);
     expect(ran).toEqual(['gpt-4o', 'gpt-4o', 'gpt-4o-mini']);
     expect(told).toEqual(['PREMIUM_QUOTA_EXHAUSTED']);
     await expect(openai.chat.completions.create({ model, messages })).rejects.toBeInstanceOf(CallDeniedError);
@@ -179,7 +194,9 @@ describe('sampling and compression', () => {
   test('a call that the policy selects is kept, and savings stand with the call', async () => {
     const callmeter = createClient({ apiKey, baseUrl: server.url });
     const policy = { rate: 1, features: { include: [], exclude: ['private'] } };
-    expect((await server.operator.send('setSampling', { params: { org: DEMO_ORGANIZATION_ID }, body: policy })).status).toBe(200);
+    expect(
+      (await server.operator.send('setSampling', { params: { org: DEMO_ORGANIZATION_ID }, body: policy })).status,
+    ).toBe(200);
     const sampler = createSampler(callmeter);
     const sample = { provider: 'openai', input: 'What is the capital of France?', output: 'Paris' };
     const outcome = await sampler.offer({ ...sample, customerId: 'alice', feature: 'chat', samplingKey: 'kept-1' });
@@ -189,7 +206,9 @@ describe('sampling and compression', () => {
       error: null,
     });
     const { settingsExpiresAt: _local, ...local } = outcome.decision as { settingsExpiresAt?: string };
-    expect(await callmeter.decideSampling({ customerId: 'alice', feature: 'chat', samplingKey: 'kept-1' })).toMatchObject(local);
+    expect(
+      await callmeter.decideSampling({ customerId: 'alice', feature: 'chat', samplingKey: 'kept-1' }),
+    ).toMatchObject(local);
     expect((await sampler.decide({ feature: 'private' })).reason).toBe('FEATURE_EXCLUDED');
 
     const outcomeOfCall = await callmeter.withCall({ customerId: 'alice' }, async (call) => {
@@ -215,7 +234,11 @@ describe('through a connection that breaks after the service has answered', () =
       const headers = Object.fromEntries(
         Object.entries(request.headers).filter(([name]) => !/^(host|connection|content-length)$/.test(name)),
       );
-      const init = { method: request.method ?? 'GET', headers: headers as Record<string, string>, ...(body !== '' && { body }) };
+      const init = {
+        method: request.method ?? 'GET',
+        headers: headers as Record<string, string>,
+        ...(body !== '' && { body }),
+      };
       const answer = await fetch(server.url + request.url, init);
       const text = await answer.text();
       if (lost-- > 0) response.socket?.resetAndDestroy();
@@ -240,8 +263,14 @@ describe('through a connection that breaks after the service has answered', () =
       value: 'the answer',
       ended: { status: 'COMPLETED', metered: { calls: 1, tokens: 100 } },
     });
-    expect((await callmeter.readUsage({ customerId })).meters).toMatchObject({ premiumCalls: { used: 1 }, premiumTokens: { used: 100 } });
-    expect(await callmeter.readCall({ callId: outcome.begun.callId })).toMatchObject({ status: 'COMPLETED', customerId });
+    expect((await callmeter.readUsage({ customerId })).meters).toMatchObject({
+      premiumCalls: { used: 1 },
+      premiumTokens: { used: 100 },
+    });
+    expect(await callmeter.readCall({ callId: outcome.begun.callId })).toMatchObject({
+      status: 'COMPLETED',
+      customerId,
+    });
   });
 
   test('a failed call is a failed call, and its customer can change plan', async () => {

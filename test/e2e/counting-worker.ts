@@ -1,6 +1,6 @@
 /**
- * The service, with the messages to customers' objects counted, and the answer of one of them lost where that is asked for.
- * It is bundled and run on this machine alone, and nothing that is deployed has this entry point.
+ * The service, with the messages to customers' objects counted, and the answer of one of them lost where that is asked
+ * for. It is bundled and run on this machine alone, and nothing that is deployed has this entry point.
  */
 import type { Env } from '../../src/env.ts';
 import service from '../../src/index.ts';
@@ -9,7 +9,10 @@ export { CallDirectory, CompressionJob, Customer, GatewayBatch, PlanMigration } 
 
 /** Messages since they were last asked for, by their method. */
 let messages: Record<string, number> = {};
-/** The answer to the next message of several is lost: the object has done what it says, and whoever carries it hears nothing. */
+/**
+ * The answer to the next message of several is lost: the object has done what it says, and whoever carries it hears
+ * nothing.
+ */
 let loses = false;
 
 type Methods = Record<string, (...given: unknown[]) => Promise<unknown>>;

@@ -35,8 +35,12 @@ describe('a newcomer sees', () => {
       DEMO_CUSTOMERS.map(({ customerId }) => customerId).toSorted(),
     );
     expect(byFeature.length).toBeGreaterThanOrEqual(5);
-    expect(byProvider.map(({ provider }) => provider)).toEqual(expect.arrayContaining(['openai', 'anthropic', 'google']));
-    expect(byOutcome.map(({ outcome }) => outcome)).toEqual(expect.arrayContaining(['COMPLETED', 'FAILED', 'NOT_ALLOWED', 'TIMEOUT']));
+    expect(byProvider.map(({ provider }) => provider)).toEqual(
+      expect.arrayContaining(['openai', 'anthropic', 'google']),
+    );
+    expect(byOutcome.map(({ outcome }) => outcome)).toEqual(
+      expect.arrayContaining(['COMPLETED', 'FAILED', 'NOT_ALLOWED', 'TIMEOUT']),
+    );
     expect(totals.unpricedCalls).toBe(0);
   });
 
@@ -48,7 +52,9 @@ describe('a newcomer sees', () => {
 
   test('credits, charges against them, and custom meters', async () => {
     const { wallet, meters, ledger } = (
-      await server.operator.send('readCustomer', { params: { org: DEMO_ORGANIZATION_ID, customerId: 'northwind-legal' } })
+      await server.operator.send('readCustomer', {
+        params: { org: DEMO_ORGANIZATION_ID, customerId: 'northwind-legal' },
+      })
     ).data;
     expect(Number(wallet.balanceUsd)).toBeGreaterThan(0);
     expect(Number(wallet.balanceUsd)).toBeLessThan(400);
@@ -63,7 +69,8 @@ describe('the object and D1 agree', () => {
     const { startedAt, endedAt } = weeks.latest;
     const { byOutcome } = await summary({ customerId, from: startedAt.slice(0, 10), to: endedAt.slice(0, 10) });
     const ended = byOutcome.filter(({ outcome }) => outcome === 'COMPLETED' || outcome === 'FAILED');
-    const sum = (of: (figures: (typeof ended)[number]) => number) => ended.reduce((total, figures) => total + of(figures), 0);
+    const sum = (of: (figures: (typeof ended)[number]) => number) =>
+      ended.reduce((total, figures) => total + of(figures), 0);
     expect(weeks).toMatchObject({
       calls: { latest: sum(({ calls }) => calls) },
       inputTokens: { latest: sum(({ inputTokens }) => inputTokens) },

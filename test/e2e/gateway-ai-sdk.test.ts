@@ -17,7 +17,12 @@ let provider: ReturnType<typeof createOpenAICompatible>;
 beforeAll(async () => {
   setting = await startGateway();
   tenant = await setting.tenant();
-  provider = createOpenAICompatible({ name: 'callmeter', baseURL: `${setting.server.url}/v1`, apiKey: tenant.key, includeUsage: true });
+  provider = createOpenAICompatible({
+    name: 'callmeter',
+    baseURL: `${setting.server.url}/v1`,
+    apiKey: tenant.key,
+    includeUsage: true,
+  });
 });
 afterAll(() => setting.stop());
 
@@ -39,13 +44,20 @@ test('a stream, with its usage at the end', async () => {
 
 test('a tool call', async () => {
   const tools = { lookup: tool({ inputSchema: z.object({}).loose(), description: 'Looks something up' }) };
-  const { toolCalls, finishReason } = await generateText({ model: provider('openai/gpt-5.2'), prompt: 'call it [tool]', tools });
+  const { toolCalls, finishReason } = await generateText({
+    model: provider('openai/gpt-5.2'),
+    prompt: 'call it [tool]',
+    tools,
+  });
   expect(finishReason).toBe('tool-calls');
   expect(toolCalls).toHaveLength(1);
 });
 
 test('an embedding', async () => {
-  const { embedding } = await embed({ model: provider.embeddingModel('openai/text-embedding-3-small'), value: 'some words' });
+  const { embedding } = await embed({
+    model: provider.embeddingModel('openai/text-embedding-3-small'),
+    value: 'some words',
+  });
   expect(embedding.length).toBeGreaterThan(0);
 });
 
@@ -59,8 +71,14 @@ test('structured output asks the vendor for a format, as the SDK does', async ()
 });
 
 test('a denial is an error that the SDK does not try again', async () => {
-  const denied = await setting.tenant({ name: 'None', limitType: 'BLOCK', limits: { standardCalls: 0, premiumCalls: 0 } });
-  const model = createOpenAICompatible({ name: 'callmeter', baseURL: `${setting.server.url}/v1`, apiKey: denied.key })('openai/gpt-5.2');
+  const denied = await setting.tenant({
+    name: 'None',
+    limitType: 'BLOCK',
+    limits: { standardCalls: 0, premiumCalls: 0 },
+  });
+  const model = createOpenAICompatible({ name: 'callmeter', baseURL: `${setting.server.url}/v1`, apiKey: denied.key })(
+    'openai/gpt-5.2',
+  );
   const before = setting.vendor.requests.length;
   const error = await generateText({ model, prompt: PROMPT }).catch((thrown) => thrown);
   expect(APICallError.isInstance(error), String(error)).toBe(true);

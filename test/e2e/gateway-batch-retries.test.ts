@@ -35,7 +35,9 @@ async function newTenant(plan: object = { name: 'Free', limitType: 'NONE' }) {
   const { organizationId } = await createTenant(server.operator, plan);
   const params = { org: organizationId };
   const body = { apiKey: `sk-${'k'.repeat(20)}`, baseUrl: `${vendor.url}/v1` };
-  expect((await server.operator.send('setVendor', { params: { ...params, provider: 'openai' }, body })).status).toBe(200);
+  expect((await server.operator.send('setVendor', { params: { ...params, provider: 'openai' }, body })).status).toBe(
+    200,
+  );
   const { key } = (await server.operator.send('createKey', { params, body: { name: 'gateway' } })).data;
   return {
     sdk: (maxRetries = 0) => new OpenAI({ apiKey: key, baseURL: `${server.url}/v1`, maxRetries }),
@@ -44,7 +46,10 @@ async function newTenant(plan: object = { name: 'Free', limitType: 'NONE' }) {
       return reply.status === 200 ? reply.data : null;
     },
     grant: (customerId: string) =>
-      server.operator.send('grantCredit', { params: { ...params, customerId }, body: { kind: 'USD', amountUsd: '10' } }),
+      server.operator.send('grantCredit', {
+        params: { ...params, customerId },
+        body: { kind: 'USD', amountUsd: '10' },
+      }),
   };
 }
 
@@ -227,7 +232,8 @@ describe('without a key', () => {
 describe('batches at the same time', () => {
   const limited = (premiumCalls: number, more: object = {}) =>
     newTenant({ name: 'P', limitType: 'BLOCK', limits: { premiumCalls }, ...more });
-  const outcomes = (all: Promise<unknown>[]) => Promise.all(all.map((one) => one.then(() => 200).catch(({ status }) => status as number)));
+  const outcomes = (all: Promise<unknown>[]) =>
+    Promise.all(all.map((one) => one.then(() => 200).catch(({ status }) => status as number)));
 
   test('take no more of an allowance than there is', async () => {
     const from = await limited(30);
@@ -258,7 +264,9 @@ describe('batches at the same time', () => {
   test('of different customers do not see each other', async () => {
     const from = await limited(10);
     const file = await input(10, from);
-    expect(await outcomes(['a', 'b'].map((customer) => create({ input_file_id: file, from, customer })))).toEqual([200, 200]);
+    expect(await outcomes(['a', 'b'].map((customer) => create({ input_file_id: file, from, customer })))).toEqual([
+      200, 200,
+    ]);
   });
 
   test('go beyond the allowance on credit, and only where there is some', async () => {

@@ -1,6 +1,7 @@
 /**
  * A way to the vendor on loopback that loses answers: requests pass, and what comes back to a new batch may be cut off,
- * replaced by a proxy's page or by a refusal, or held back. It also lists the batches that were created through it, newest first.
+ * replaced by a proxy's page or by a refusal, or held back. It also lists the batches that were created through it,
+ * newest first.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -75,7 +76,10 @@ export async function startBatchVendor(vendorUrl: string): Promise<BatchVendor> 
     }
     if (fate === 'lose') response.destroy();
     else if (fate === 'page') response.writeHead(502, { 'content-type': 'text/html' }).end('<html>Bad gateway</html>');
-    else response.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? 'application/json' }).end(answered);
+    else
+      response
+        .writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? 'application/json' })
+        .end(answered);
   }
 
   function page(query: URLSearchParams): { data: object[]; has_more: boolean } {

@@ -22,7 +22,12 @@ interface Asked {
 }
 
 const line = ({ custom_id, content = 'hello', model = 'gpt-5.2' }: Asked) =>
-  JSON.stringify({ custom_id, method: 'POST', url: '/v1/chat/completions', body: { model, messages: [{ role: 'user', content }] } });
+  JSON.stringify({
+    custom_id,
+    method: 'POST',
+    url: '/v1/chat/completions',
+    body: { model, messages: [{ role: 'user', content }] },
+  });
 
 async function upload(from: GatewayTenant, lines: readonly Asked[]): Promise<string> {
   const file = await toFile(Buffer.from(lines.map(line).join('\n')), 'input.jsonl');
@@ -31,7 +36,12 @@ async function upload(from: GatewayTenant, lines: readonly Asked[]): Promise<str
 
 async function create(from: GatewayTenant, lines: readonly Asked[], more: object = {}) {
   const input_file_id = await upload(from, lines);
-  return from.openai.batches.create({ input_file_id, endpoint: '/v1/chat/completions', completion_window: '24h', ...more } as never);
+  return from.openai.batches.create({
+    input_file_id,
+    endpoint: '/v1/chat/completions',
+    completion_window: '24h',
+    ...more,
+  } as never);
 }
 
 /** Reads the batch until the vendor has finished it, as a client does. */
@@ -55,7 +65,12 @@ describe('a batch', () => {
       { custom_id: 'refused', content: 'no [fail:400]' },
       { custom_id: 'x'.repeat(300), content: 'five six' },
     ];
-    const batch = await create(tenant, lines, { customer: 'batcher', feature: 'nightly', tags: ['t'], metadata: { k: 'v' } });
+    const batch = await create(tenant, lines, {
+      customer: 'batcher',
+      feature: 'nightly',
+      tags: ['t'],
+      metadata: { k: 'v' },
+    });
     expect(batch).toMatchObject({ object: 'batch', status: 'validating', metadata: { k: 'v' } });
     const asked = setting.vendor.requests.at(-1);
     expect(asked).toMatchObject({ method: 'POST', path: '/v1/batches' });
@@ -86,7 +101,10 @@ describe('a batch', () => {
   });
 
   test('of many lines is metered whole', async () => {
-    const lines = Array.from({ length: 230 }, (_, index) => ({ custom_id: `line-${index}`, content: `word ${index} [reply:2]` }));
+    const lines = Array.from({ length: 230 }, (_, index) => ({
+      custom_id: `line-${index}`,
+      content: `word ${index} [reply:2]`,
+    }));
     const batch = await create(tenant, lines, { customer: 'many' });
     await finish(tenant, batch.id);
     await until(async () => (await tenant.customer('many')).meters.premiumCalls?.used === lines.length);
@@ -97,12 +115,15 @@ describe('a batch', () => {
     const batch = await create(tenant, [{ custom_id: 'a' }], { customer: 'nobody' });
     // The vendor is asked after five seconds, and finds it finished the second time.
     await tenant.openai.batches.retrieve(batch.id);
-    expect((await tenant.settled('nobody')).recentCalls).toMatchObject([{ callId: `batch:${batch.id}:a`, status: 'COMPLETED' }]);
+    expect((await tenant.settled('nobody')).recentCalls).toMatchObject([
+      { callId: `batch:${batch.id}:a`, status: 'COMPLETED' },
+    ]);
   });
 });
 
 describe('is refused before the vendor begins', () => {
-  const begun = () => setting.vendor.requests.filter(({ method, path }) => method === 'POST' && path === '/v1/batches').length;
+  const begun = () =>
+    setting.vendor.requests.filter(({ method, path }) => method === 'POST' && path === '/v1/batches').length;
 
   test('where a tier is used up, or does not cover the lines, unless credit pays', async () => {
     const lines = [{ custom_id: 'a' }, { custom_id: 'b' }, { custom_id: 'c', model: 'gpt-4o-mini' }];
@@ -117,7 +138,11 @@ describe('is refused before the vendor begins', () => {
       expect(error.code).toBe('ENTITLEMENT_DENIED');
     }
     expect(begun()).toBe(before);
-    const fitting = await setting.tenant({ name: 'P', limitType: 'BLOCK', limits: { premiumCalls: 2, standardCalls: 1 } });
+    const fitting = await setting.tenant({
+      name: 'P',
+      limitType: 'BLOCK',
+      limits: { premiumCalls: 2, standardCalls: 1 },
+    });
     expect(await create(fitting, lines)).toMatchObject({ status: 'validating' });
     const credit = await setting.tenant({
       name: 'P',
@@ -127,7 +152,10 @@ describe('is refused before the vendor begins', () => {
     });
     expect(await create(credit, lines).catch(({ code }) => code)).toBe('ENTITLEMENT_DENIED');
     const params = { org: credit.organizationId, customerId: 'default' };
-    const granted = await setting.server.operator.send('grantCredit', { params, body: { kind: 'USD', amountUsd: '1' } });
+    const granted = await setting.server.operator.send('grantCredit', {
+      params,
+      body: { kind: 'USD', amountUsd: '1' },
+    });
     expect(granted.status).toBe(200);
     expect(await create(credit, lines)).toMatchObject({ status: 'validating' });
   });
@@ -170,7 +198,10 @@ describe('files and batches of an organization', () => {
 
   test('need the vendor', async () => {
     const none = await setting.tenant(NO_LIMITS, ['google']);
-    expect(await none.openai.files.list().catch((error) => error)).toMatchObject({ status: 400, code: 'VENDOR_NOT_CONFIGURED' });
+    expect(await none.openai.files.list().catch((error) => error)).toMatchObject({
+      status: 400,
+      code: 'VENDOR_NOT_CONFIGURED',
+    });
   });
 
   test('are nothing to another organization: it neither meters them nor learns whose they are', async () => {

@@ -1,6 +1,6 @@
 /**
- * Promise: a plan's searches, images and audio hold for what an application asks of its vendor through the gateway, whole,
- * streamed or in a batch: denied before the vendor is asked, counted from what the vendor answered.
+ * Promise: a plan's searches, images and audio hold for what an application asks of its vendor through the gateway,
+ * whole, streamed or in a batch: denied before the vendor is asked, counted from what the vendor answered.
  */
 import { PermissionDeniedError, toFile } from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -30,7 +30,11 @@ describe('the official SDK', () => {
     const request = { model: 'gpt-5.2', input: 'news [searches:2]', tools };
     await tenant.openai.responses.create(request);
     expect(await used(tenant, 'searches')).toBe(2);
-    for await (const _ of await tenant.openai.responses.create({ ...request, input: 'more [searches:3]', stream: true }));
+    for await (const _ of await tenant.openai.responses.create({
+      ...request,
+      input: 'more [searches:3]',
+      stream: true,
+    }));
     expect(await used(tenant, 'searches')).toBe(5);
     const asked = setting.vendor.requests.length;
     const { code, message } = await refusalOf(tenant.openai.responses.create(request));
@@ -51,17 +55,25 @@ describe('the official SDK', () => {
   test('is denied images and audio that the plan does not have', async () => {
     const tenant = await tenantWith({ features: { image: false, audio: false } });
     const asked = setting.vendor.requests.length;
-    const images = await refusalOf(tenant.openai.responses.create({ model: 'gpt-5.2', input: 'x', tools: [{ type: 'image_generation' }] }));
+    const images = await refusalOf(
+      tenant.openai.responses.create({ model: 'gpt-5.2', input: 'x', tools: [{ type: 'image_generation' }] }),
+    );
     expect(images.message).toContain('image');
-    const audio = { modalities: ['text' as const, 'audio' as const], audio: { voice: 'alloy', format: 'wav' as const } };
-    const speech = await refusalOf(tenant.openai.chat.completions.create({ model: 'gpt-4o-audio-preview', messages: user('x'), ...audio }));
+    const audio = {
+      modalities: ['text' as const, 'audio' as const],
+      audio: { voice: 'alloy', format: 'wav' as const },
+    };
+    const speech = await refusalOf(
+      tenant.openai.chat.completions.create({ model: 'gpt-4o-audio-preview', messages: user('x'), ...audio }),
+    );
     expect(speech.message).toContain('audio');
     expect(setting.vendor.requests.length).toBe(asked);
   });
 });
 
 describe('a batch', () => {
-  const begun = () => setting.vendor.requests.filter(({ method, path }) => method === 'POST' && path === '/v1/batches').length;
+  const begun = () =>
+    setting.vendor.requests.filter(({ method, path }) => method === 'POST' && path === '/v1/batches').length;
   const line = (custom_id: string, body: object) =>
     JSON.stringify({ custom_id, method: 'POST', url: '/v1/responses', body: { model: 'gpt-5.2', ...body } });
 
@@ -72,13 +84,18 @@ describe('a batch', () => {
   }
 
   const silent = line('silent', { input: 'hello' });
-  const searching = (custom_id: string, searches = 1) => line(custom_id, { input: `news [searches:${searches}]`, tools });
+  const searching = (custom_id: string, searches = 1) =>
+    line(custom_id, { input: `news [searches:${searches}]`, tools });
 
   test.each([
     ['search', { features: { search: false } }, () => searching('a')],
     ['search', { limits: { searches: 0 } }, () => searching('a')],
     ['image', { features: { image: false } }, () => line('a', { input: 'x', tools: [{ type: 'image_generation' }] })],
-    ['audio', { features: { audio: false } }, () => line('a', { input: [{ role: 'user', content: [{ type: 'input_audio' }] }] })],
+    [
+      'audio',
+      { features: { audio: false } },
+      () => line('a', { input: [{ role: 'user', content: [{ type: 'input_audio' }] }] }),
+    ],
   ])('is denied %s where one line asks for it and the plan says %j', async (capability, plan, asking) => {
     const tenant = await tenantWith(plan);
     const before = begun();
@@ -120,7 +137,10 @@ describe('a batch', () => {
     const params = { org: tenant.organizationId };
     const customer = { ...params, customerId: 'default' };
     await tenant.api.send('provisionCustomer', { body: { customerId: 'default' } });
-    const grant = await setting.server.operator.send('grantCredit', { params: customer, body: { kind: 'USD', amountUsd: '1' } });
+    const grant = await setting.server.operator.send('grantCredit', {
+      params: customer,
+      body: { kind: 'USD', amountUsd: '1' },
+    });
     expect(grant.status).toBe(200);
     const lines = ['a', 'b', 'c'].map((id) => line(id, { model: 'no-such-model', input: 'x' }));
     const before = begun();
@@ -128,8 +148,12 @@ describe('a batch', () => {
     expect([code, message]).toEqual(['MODEL_NOT_PRICED', expect.stringContaining('no-such-model')]);
     expect(begun()).toBe(before);
     const priced = ['a', 'b', 'c'].map((id) => line(id, { model: 'gpt-4o-mini', input: 'x' }));
-    for (const more of [lines.slice(0, 2), priced]) expect(await create(tenant, more)).toMatchObject({ status: 'validating' });
-    const allowed = await setting.server.operator.send('updateOrganization', { params, body: { allowUnpricedModels: true } });
+    for (const more of [lines.slice(0, 2), priced])
+      expect(await create(tenant, more)).toMatchObject({ status: 'validating' });
+    const allowed = await setting.server.operator.send('updateOrganization', {
+      params,
+      body: { allowUnpricedModels: true },
+    });
     expect(allowed.data.allowUnpricedModels).toBe(true);
     expect(await create(tenant, lines)).toMatchObject({ status: 'validating' });
   });

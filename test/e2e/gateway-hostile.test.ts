@@ -1,6 +1,6 @@
 /**
- * Promise: whatever a vendor or a caller does, the call ends with the vendor's own figures, the right status, and nothing
- * held.
+ * Promise: whatever a vendor or a caller does, the call ends with the vendor's own figures, the right status, and
+ * nothing held.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -48,7 +48,8 @@ async function meet(fault: Fault, body: object, path = '/v1/chat/completions'): 
   let broke = false;
   const decoder = new TextDecoder();
   try {
-    for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) text += decoder.decode(chunk, { stream: true });
+    for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>)
+      text += decoder.decode(chunk, { stream: true });
   } catch {
     broke = true;
   }
@@ -130,11 +131,14 @@ describe('a stream', () => {
     expect(said(outcome.text).length).toBe(20 * 1024 * 1024);
   });
 
-  test.each<[Fault]>([['split'], ['usage-in-choices']])('with usage asked for, %s: the chunk that has it says the cost', async (fault) => {
-    const { text } = await meet(fault, { stream: true, stream_options: { include_usage: true } });
-    const [usage, ...others] = text.split('\n').filter((line) => /"usage":\{/.test(line));
-    expect([JSON.parse((usage ?? '').slice(6)).usage.cost_usd, others]).toEqual([COST, []]);
-  });
+  test.each<[Fault]>([['split'], ['usage-in-choices']])(
+    'with usage asked for, %s: the chunk that has it says the cost',
+    async (fault) => {
+      const { text } = await meet(fault, { stream: true, stream_options: { include_usage: true } });
+      const [usage, ...others] = text.split('\n').filter((line) => /"usage":\{/.test(line));
+      expect([JSON.parse((usage ?? '').slice(6)).usage.cost_usd, others]).toEqual([COST, []]);
+    },
+  );
 
   test.each<[Fault, object]>([
     ['cut', { status: 'FAILED', ...UNKNOWN }],
@@ -148,20 +152,35 @@ describe('a stream', () => {
 
 test("a vendor's reason passes, its key does not", async () => {
   const { text } = await meet('400', {});
-  expect(GatewayError.parse(JSON.parse(text)).error).toMatchObject({ message: 'The request is not valid', type: 'invalid_request_error' });
+  expect(GatewayError.parse(JSON.parse(text)).error).toMatchObject({
+    message: 'The request is not valid',
+    type: 'invalid_request_error',
+  });
   const stranger = await setting.tenant();
   const params = { org: stranger.organizationId, provider: 'acme' };
-  await setting.server.operator.send('setVendor', { params, body: { apiKey: 'sk-nobody', baseUrl: 'http://127.0.0.1:1/v1' } });
-  const response = await stranger.send('/v1/chat/completions', { body: { model: 'acme/x', messages: [{ role: 'user', content: 'x' }] } });
+  await setting.server.operator.send('setVendor', {
+    params,
+    body: { apiKey: 'sk-nobody', baseUrl: 'http://127.0.0.1:1/v1' },
+  });
+  const response = await stranger.send('/v1/chat/completions', {
+    body: { model: 'acme/x', messages: [{ role: 'user', content: 'x' }] },
+  });
   const answer = await response.text();
   expect([response.status, GatewayError.parse(JSON.parse(answer)).error.code]).toEqual([502, 'VENDOR_UNREACHABLE']);
   expect(answer).not.toContain('sk-nobody');
 });
 
 describe('a caller that leaves', () => {
-  const leaveAfter = async (customer: string, body: object, leave: (response: Promise<Response>, abort: () => void) => Promise<void>) => {
+  const leaveAfter = async (
+    customer: string,
+    body: object,
+    leave: (response: Promise<Response>, abort: () => void) => Promise<void>,
+  ) => {
     const controller = new AbortController();
-    const response = tenant.send('/v1/chat/completions', { body: { model: 'gpt-5.2', customer, ...body }, signal: controller.signal });
+    const response = tenant.send('/v1/chat/completions', {
+      body: { model: 'gpt-5.2', customer, ...body },
+      signal: controller.signal,
+    });
     await leave(response, () => controller.abort()).catch(() => undefined);
     await response.then((answered) => answered.text()).catch(() => undefined);
     return tenant.settled(customer);
@@ -169,10 +188,14 @@ describe('a caller that leaves', () => {
   const words = (prompt: string) => ({ messages: [{ role: 'user', content: prompt }] });
 
   test('before a plain answer: it is recorded', async () => {
-    const { recentCalls, meters } = await leaveAfter('left-plain', words('x [fail:slow] [reply:9]'), async (_, abort) => {
-      await sleep(30);
-      abort();
-    });
+    const { recentCalls, meters } = await leaveAfter(
+      'left-plain',
+      words('x [fail:slow] [reply:9]'),
+      async (_, abort) => {
+        await sleep(30);
+        abort();
+      },
+    );
     expect(recentCalls).toMatchObject([{ status: 'COMPLETED' }]);
     expect(meters.premiumTokens?.used).toBe(9);
   });
@@ -186,7 +209,9 @@ describe('a caller that leaves', () => {
         // A third of them leaves, each after another while: before, while or after the call is opened or finished.
         const signal = caller % 3 === 0 ? AbortSignal.timeout(1 + ((caller + 5 * round) % 18)) : undefined;
         const body = { model: 'gpt-5.2', customer, ...words('x [reply:2]') };
-        const response = await tenant.send('/v1/chat/completions', { body, ...(signal && { signal }) }).catch(() => null);
+        const response = await tenant
+          .send('/v1/chat/completions', { body, ...(signal && { signal }) })
+          .catch(() => null);
         if (!signal) answered.push(response?.status ?? 0);
         await response?.text().catch(() => undefined);
       }
@@ -255,10 +280,14 @@ describe('a caller that leaves', () => {
   });
 
   test('of 20 MB: it is read to its end', async () => {
-    const { recentCalls, meters } = await leaveAfter('left-big', { stream: true, ...words('x [fail:big]') }, async (response, abort) => {
-      await (await response).body?.getReader().read();
-      abort();
-    });
+    const { recentCalls, meters } = await leaveAfter(
+      'left-big',
+      { stream: true, ...words('x [fail:big]') },
+      async (response, abort) => {
+        await (await response).body?.getReader().read();
+        abort();
+      },
+    );
     expect(recentCalls).toMatchObject([{ status: 'COMPLETED' }]);
     expect(meters.premiumTokens?.used).toBe(20 * 1024);
   });

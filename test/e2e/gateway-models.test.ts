@@ -24,19 +24,34 @@ const STANDARD = 'openai/gpt-4o-mini';
 async function ask(from: GatewayTenant, body: object) {
   const response = await from.send('/v1/chat/completions', { body: { messages, ...body } });
   const answer = await response.text();
-  return { status: response.status, headers: response.headers, answer, callId: response.headers.get('x-service-call-id') ?? '' };
+  return {
+    status: response.status,
+    headers: response.headers,
+    answer,
+    callId: response.headers.get('x-service-call-id') ?? '',
+  };
 }
 
 async function map(to: GatewayTenant, models: { standard?: string[]; premium?: string[] }) {
-  expect((await setting.server.operator.send('setModels', { params: { org: to.organizationId }, body: models })).status).toBe(200);
+  expect(
+    (await setting.server.operator.send('setModels', { params: { org: to.organizationId }, body: models })).status,
+  ).toBe(200);
 }
 
 describe('a list of models', () => {
   test.each<[Fault]>([['429'], ['500'], ['503'], ['cut-first'], ['hang']])('goes on after %s', async (fault) => {
     setting.vendor.fail(fault);
     const { status, headers, callId } = await ask(tenant, { model: PREMIUM, models: ['claude-haiku-4-5', STANDARD] });
-    expect([status, headers.get('x-llm-model-key'), asked()]).toEqual([200, 'anthropic/claude-haiku-4-5', ['gpt-5.2', 'claude-haiku-4-5']]);
-    expect(await tenant.call(callId)).toMatchObject({ status: 'COMPLETED', providerUsed: 'anthropic', modelUsed: 'claude-haiku-4-5' });
+    expect([status, headers.get('x-llm-model-key'), asked()]).toEqual([
+      200,
+      'anthropic/claude-haiku-4-5',
+      ['gpt-5.2', 'claude-haiku-4-5'],
+    ]);
+    expect(await tenant.call(callId)).toMatchObject({
+      status: 'COMPLETED',
+      providerUsed: 'anthropic',
+      modelUsed: 'claude-haiku-4-5',
+    });
   });
 
   test.each<[Fault, number]>([
@@ -54,12 +69,20 @@ describe('a list of models', () => {
     setting.vendor.fail('500', '429');
     const { status, headers, answer, callId } = await ask(tenant, { model: PREMIUM, models: [STANDARD] });
     expect([status, headers.get('x-llm-model-key'), headers.get('retry-after')]).toEqual([429, STANDARD, '1']);
-    expect(GatewayError.parse(JSON.parse(answer)).error).toMatchObject({ code: 'rate_limit_exceeded', message: 'Too many requests' });
+    expect(GatewayError.parse(JSON.parse(answer)).error).toMatchObject({
+      code: 'rate_limit_exceeded',
+      message: 'Too many requests',
+    });
     expect(await tenant.call(callId)).toMatchObject({ status: 'FAILED', costUSD: 0 });
   });
 
   test('is not gone on with after a byte was streamed', async () => {
-    const body = { model: PREMIUM, models: [STANDARD], stream: true, messages: [{ role: 'user', content: 'x [fail:cut]' }] };
+    const body = {
+      model: PREMIUM,
+      models: [STANDARD],
+      stream: true,
+      messages: [{ role: 'user', content: 'x [fail:cut]' }],
+    };
     const response = await tenant.send('/v1/chat/completions', { body });
     await response.text().catch(() => undefined);
     expect(asked()).toEqual(['gpt-5.2']);
@@ -94,7 +117,9 @@ describe('the mapping', () => {
     const standard = await ask(mapped, { model: 'service/standard' });
     expect([standard.headers.get('x-llm-model-key'), asked()]).toEqual([STANDARD, ['gpt-5.2', 'gpt-4o-mini']]);
     expect((await ask(mapped, { model: 'service/standard' })).headers.get('x-llm-model-key')).toBe(PREMIUM);
-    expect((await ask(mapped, { model: 'service/premium' })).headers.get('x-llm-model-key')).toBe('anthropic/claude-haiku-4-5');
+    expect((await ask(mapped, { model: 'service/premium' })).headers.get('x-llm-model-key')).toBe(
+      'anthropic/claude-haiku-4-5',
+    );
     const { meters } = await mapped.settled('default', 3);
     // A premium model that is mapped to standard is paid by standard.
     expect([meters.standardCalls?.used, meters.premiumCalls?.used]).toEqual([2, 1]);
@@ -166,7 +191,12 @@ describe('effort', () => {
 });
 
 test('the output is kept within what the plan reserves, whatever was asked', async () => {
-  const plan = await setting.tenant({ name: 'P', limitType: 'BLOCK', limits: { premiumTokens: 100 }, reserveOutputTokens: 60 });
+  const plan = await setting.tenant({
+    name: 'P',
+    limitType: 'BLOCK',
+    limits: { premiumTokens: 100 },
+    reserveOutputTokens: 60,
+  });
   const sent = async (body: object) => {
     await ask(plan, { model: PREMIUM, ...body });
     return setting.vendor.requests.at(-1)?.body;

@@ -1,6 +1,6 @@
 /**
- * Promise: a browser with a session uses the official SDKs unmodified, and what reaches the vendor is what was asked of the
- * model and nothing else.
+ * Promise: a browser with a session uses the official SDKs unmodified, and what reaches the vendor is what was asked of
+ * the model and nothing else.
  */
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { generateText, streamText, tool } from 'ai';
@@ -40,9 +40,16 @@ async function refusalOf(request: () => Promise<unknown>) {
 describe('served are', () => {
   test("a conversation of OpenAI's SDK, with the answer and its tool call sent back", async () => {
     const openai = await browser();
-    const tools = [{ type: 'function' as const, function: { name: 'lookup', parameters: { type: 'object', properties: {} } } }];
+    const tools = [
+      { type: 'function' as const, function: { name: 'lookup', parameters: { type: 'object', properties: {} } } },
+    ];
     const asked = [{ role: 'user' as const, content: 'call it [tool]' }];
-    const { choices } = await openai.chat.completions.create({ model: 'gpt-5.2', messages: asked, tools, tool_choice: 'auto' });
+    const { choices } = await openai.chat.completions.create({
+      model: 'gpt-5.2',
+      messages: asked,
+      tools,
+      tool_choice: 'auto',
+    });
     const said = choices[0]?.message as OpenAI.ChatCompletionMessage;
     const call = said.tool_calls?.[0];
     expect(call?.type).toBe('function');
@@ -75,7 +82,9 @@ describe('served are', () => {
 
   test('texts, streams and tool calls of the AI SDK', async () => {
     const baseURL = `${setting.server.url}/v1`;
-    const model = createOpenAICompatible({ name: 'callmeter', baseURL, apiKey: await tokenOf(), includeUsage: true })('openai/gpt-5.2');
+    const model = createOpenAICompatible({ name: 'callmeter', baseURL, apiKey: await tokenOf(), includeUsage: true })(
+      'openai/gpt-5.2',
+    );
     const { text, response } = await generateText({
       model,
       messages: [{ role: 'user', content: [{ type: 'text', text: 'hi [reply:3]' }] }],
@@ -103,7 +112,9 @@ describe('refused are', () => {
     ['from_tomorrow', { from_tomorrow: 1 }],
   ])('the field %s of a response, which a key may send', async (param, body) => {
     const openai = await browser();
-    const error = await refusalOf(() => openai.responses.create({ model: 'gpt-5.2', input: 'x', ...body } as never).asResponse());
+    const error = await refusalOf(() =>
+      openai.responses.create({ model: 'gpt-5.2', input: 'x', ...body } as never).asResponse(),
+    );
     expect(error).toBeInstanceOf(BadRequestError);
     expect([error.code, error.param]).toEqual(['FIELD_NOT_ALLOWED', param]);
   });
@@ -134,13 +145,23 @@ describe('refused are', () => {
 test("a session's key is no key of the backend: what a browser takes, a backend begins with all the same", async () => {
   const openai = await browser();
   const ask = (seed?: number) =>
-    openai.chat.completions.create({ model: 'gpt-5.2', messages, seed: seed ?? null }, { headers: { 'Idempotency-Key': 'invoice-7' } });
+    openai.chat.completions.create(
+      { model: 'gpt-5.2', messages, seed: seed ?? null },
+      { headers: { 'Idempotency-Key': 'invoice-7' } },
+    );
   const first = await ask().withResponse();
   const asked = setting.vendor.requests.length;
   const again = await ask().withResponse();
-  expect([again.data, callIdOf(again.response), setting.vendor.requests.length]).toEqual([first.data, callIdOf(first.response), asked]);
+  expect([again.data, callIdOf(again.response), setting.vendor.requests.length]).toEqual([
+    first.data,
+    callIdOf(first.response),
+    asked,
+  ]);
   expect(await refusalOf(() => ask(1).asResponse())).toBeInstanceOf(ConflictError);
-  const begun = await tenant.api.send('beginCall', { body: { customerId: 'adam' }, headers: { 'Idempotency-Key': 'invoice-7' } });
+  const begun = await tenant.api.send('beginCall', {
+    body: { customerId: 'adam' },
+    headers: { 'Idempotency-Key': 'invoice-7' },
+  });
   expect(begun.data.callId).toBe('invoice-7');
   expect(await tenant.call(callIdOf(first.response))).toMatchObject({ status: 'COMPLETED', customerId: 'eve' });
 });

@@ -28,7 +28,10 @@ export interface GatewayTenant extends Tenant {
   /** The SDK with other options, or another key. */
   sdk(options?: ConstructorParameters<typeof OpenAI>[0]): OpenAI;
   /** A request as it travels. */
-  send(path: string, init?: { method?: string; body?: unknown; headers?: Record<string, string>; signal?: AbortSignal }): Promise<Response>;
+  send(
+    path: string,
+    init?: { method?: string; body?: unknown; headers?: Record<string, string>; signal?: AbortSignal },
+  ): Promise<Response>;
   customer(customerId: string): Promise<OperatorCustomer>;
   /** The customer once none of its calls is open any more. */
   settled(customerId: string, calls?: number): Promise<OperatorCustomer>;
@@ -41,7 +44,10 @@ const VENDORS = ['openai', 'anthropic', 'google', 'acme'];
 /** With another bundle than the service's own, where one is named. */
 export async function startGateway(bundled?: Bundle): Promise<Setting> {
   const vars = { GATEWAY_TIMEOUT_MS: String(TIMEOUT_MS), GATEWAY_IDLE_TIMEOUT_MS: String(IDLE_TIMEOUT_MS) };
-  const [vendor, server] = await Promise.all([startVendor(), preparedState(vars).then((state) => startPrepared(state, {}, bundled))]);
+  const [vendor, server] = await Promise.all([
+    startVendor(),
+    preparedState(vars).then((state) => startPrepared(state, {}, bundled)),
+  ]);
   return {
     server,
     vendor,
@@ -53,7 +59,12 @@ export async function startGateway(bundled?: Bundle): Promise<Setting> {
   };
 }
 
-async function gatewayTenant(server: LocalServer, vendor: FakeVendor, plan: object, vendors: readonly string[]): Promise<GatewayTenant> {
+async function gatewayTenant(
+  server: LocalServer,
+  vendor: FakeVendor,
+  plan: object,
+  vendors: readonly string[],
+): Promise<GatewayTenant> {
   const tenant = await createTenant(server.operator, plan);
   const params = { org: tenant.organizationId };
   for (const provider of vendors) {
@@ -74,7 +85,11 @@ async function gatewayTenant(server: LocalServer, vendor: FakeVendor, plan: obje
     send: (path, { method = 'POST', body, headers = {}, signal } = {}) =>
       fetch(`${server.url}${path}`, {
         method,
-        headers: { Authorization: `Bearer ${key}`, ...(body !== undefined && { 'Content-Type': 'application/json' }), ...headers },
+        headers: {
+          Authorization: `Bearer ${key}`,
+          ...(body !== undefined && { 'Content-Type': 'application/json' }),
+          ...headers,
+        },
         ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
         ...(signal && { signal }),
       }),

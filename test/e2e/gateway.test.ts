@@ -1,7 +1,15 @@
 /**
- * Promise: an application that speaks to OpenAI speaks to the gateway with two words changed, and every answer is metered.
+ * Promise: an application that speaks to OpenAI speaks to the gateway with two words changed, and every answer is
+ * metered.
  */
-import { AuthenticationError, BadRequestError, ConflictError, NotFoundError, PermissionDeniedError, RateLimitError } from 'openai';
+import {
+  AuthenticationError,
+  BadRequestError,
+  ConflictError,
+  NotFoundError,
+  PermissionDeniedError,
+  RateLimitError,
+} from 'openai';
 import { zodResponseFormat } from 'openai/helpers/zod';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -20,7 +28,9 @@ afterAll(() => setting.stop());
 const PROMPT = 'say hello [reply:6] [reasoning:4] [cached:2]';
 const REPLY = 'héllo 世界 👋🏽 wörld héllo 世界';
 const messages = [{ role: 'user' as const, content: PROMPT }];
-/** GPT-5.2 costs 1.75 in, 0.175 cached and 14 out, in USD per million: 2 of the prompt's tokens are cached, 10 come out. */
+/**
+ * GPT-5.2 costs 1.75 in, 0.175 cached and 14 out, in USD per million: 2 of the prompt's tokens are cached, 10 come out.
+ */
 const COST = ((tokensOf(PROMPT) - 2) * 1.75 + 2 * 0.175 + 10 * 14) / 1e6;
 const last = () => setting.vendor.requests.at(-1);
 
@@ -41,7 +51,9 @@ async function refusalOf<Kind>(kind: new (...args: never[]) => Kind, request: Pr
 
 describe('the official SDK', () => {
   test('chat', async () => {
-    const { data, response } = await tenant.openai.chat.completions.create({ model: 'openai/gpt-5.2', messages }).withResponse();
+    const { data, response } = await tenant.openai.chat.completions
+      .create({ model: 'openai/gpt-5.2', messages })
+      .withResponse();
     expect(data.choices[0]?.message.content).toBe(REPLY);
     expect(data.usage).toMatchObject({ prompt_tokens: tokensOf(PROMPT), completion_tokens: 10 });
     expect(Object.fromEntries(response.headers)).toMatchObject({
@@ -50,19 +62,30 @@ describe('the official SDK', () => {
       'x-service-cost-usd': String(COST),
     });
     const call = await tenant.call(response.headers.get('x-service-call-id') ?? '');
-    expect(call).toMatchObject({ status: 'COMPLETED', costUSD: COST, modelUsed: 'gpt-5.2', providerUsed: 'openai', customerId: 'default' });
+    expect(call).toMatchObject({
+      status: 'COMPLETED',
+      costUSD: COST,
+      modelUsed: 'gpt-5.2',
+      providerUsed: 'openai',
+      customerId: 'default',
+    });
     expect(last()?.headers.authorization).toBe(`Bearer sk-openai-${'k'.repeat(20)}`);
   });
 
   test('chat, streamed: the usage is asked of the vendor, and hidden again', async () => {
-    const stream = await tenant.openai.chat.completions.create({ model: 'gpt-5.2', messages, stream: true }).withResponse();
+    const stream = await tenant.openai.chat.completions
+      .create({ model: 'gpt-5.2', messages, stream: true })
+      .withResponse();
     const chunks = await all(stream.data);
     expect(chunks.map((chunk) => chunk.choices[0]?.delta.content ?? '').join('')).toBe(REPLY);
     expect(chunks.filter((chunk) => chunk.usage)).toEqual([]);
     expect(chunks.every((chunk) => chunk.choices.length > 0)).toBe(true);
     expect(last()?.body.stream_options).toEqual({ include_usage: true });
     // The caller's stream closes after the call has ended.
-    expect(await tenant.call(stream.response.headers.get('x-service-call-id') ?? '')).toMatchObject({ status: 'COMPLETED', costUSD: COST });
+    expect(await tenant.call(stream.response.headers.get('x-service-call-id') ?? '')).toMatchObject({
+      status: 'COMPLETED',
+      costUSD: COST,
+    });
   });
 
   test('chat, streamed with usage: the last chunk says the cost too', async () => {
@@ -81,15 +104,24 @@ describe('the official SDK', () => {
     const tools = [{ type: 'function' as const, function: { name: 'weather', parameters: { type: 'object' } } }];
     const request = { model: 'openai/gpt-5.2', messages: [{ role: 'user' as const, content: 'use it [tool]' }], tools };
     const plain = await tenant.openai.chat.completions.create(request);
-    expect(plain.choices[0]).toMatchObject({ finish_reason: 'tool_calls', message: { tool_calls: [{ function: { name: 'weather' } }] } });
+    expect(plain.choices[0]).toMatchObject({
+      finish_reason: 'tool_calls',
+      message: { tool_calls: [{ function: { name: 'weather' } }] },
+    });
     const runner = tenant.openai.chat.completions.stream(request);
-    expect((await runner.finalChatCompletion()).choices[0]?.message.tool_calls?.[0]).toMatchObject({ function: { name: 'weather' } });
+    expect((await runner.finalChatCompletion()).choices[0]?.message.tool_calls?.[0]).toMatchObject({
+      function: { name: 'weather' },
+    });
     expect(last()?.body.tools).toEqual(tools);
   });
 
   test('structured output', async () => {
     const response_format = zodResponseFormat(z.object({ answer: z.string() }), 'answer');
-    const { choices } = await tenant.openai.chat.completions.parse({ model: 'openai/gpt-5.2', messages, response_format });
+    const { choices } = await tenant.openai.chat.completions.parse({
+      model: 'openai/gpt-5.2',
+      messages,
+      response_format,
+    });
     expect(choices[0]?.message.parsed).toEqual({ answer: '42' });
   });
 
@@ -117,7 +149,9 @@ describe('the official SDK', () => {
   test('models', async () => {
     const { data } = await tenant.openai.models.list();
     const ids = data.map(({ id }) => id);
-    expect(ids).toEqual(expect.arrayContaining(['openai/gpt-5.2', 'anthropic/claude-haiku-4-5', 'openai/text-embedding-3-small']));
+    expect(ids).toEqual(
+      expect.arrayContaining(['openai/gpt-5.2', 'anthropic/claude-haiku-4-5', 'openai/text-embedding-3-small']),
+    );
     expect(ids.filter((id) => !/^[a-z]+\/./.test(id))).toEqual([]);
     expect(new Set(ids).size).toBe(ids.length);
     expect(await tenant.openai.models.retrieve('openai/gpt-5.2')).toMatchObject({
@@ -125,7 +159,9 @@ describe('the official SDK', () => {
       object: 'model',
       owned_by: 'openai',
     });
-    expect((await refusalOf(NotFoundError, tenant.openai.models.retrieve('openai/gpt-unheard-of'))).code).toBe('model_not_found');
+    expect((await refusalOf(NotFoundError, tenant.openai.models.retrieve('openai/gpt-unheard-of'))).code).toBe(
+      'model_not_found',
+    );
     const only = await setting.tenant(NO_LIMITS, ['google']);
     const listed = ModelList.parse(await (await only.send('/v1/models', { method: 'GET' })).json());
     expect(new Set(listed.data.map(({ owned_by }) => owned_by))).toEqual(new Set(['google']));
@@ -148,9 +184,14 @@ describe('the official SDK', () => {
   });
 
   test('thoughts that Google counts in the total alone are paid for', async () => {
-    const { response } = await tenant.openai.chat.completions.create({ model: 'google/gemini-2.5-flash', messages }).withResponse();
+    const { response } = await tenant.openai.chat.completions
+      .create({ model: 'google/gemini-2.5-flash', messages })
+      .withResponse();
     // 0.30 in and 2.50 out, in USD per million; Google's compatible answer does not tell cached tokens.
-    expect(Number(response.headers.get('x-service-cost-usd'))).toBeCloseTo((tokensOf(PROMPT) * 0.3 + 10 * 2.5) / 1e6, 12);
+    expect(Number(response.headers.get('x-service-cost-usd'))).toBeCloseTo(
+      (tokensOf(PROMPT) * 0.3 + 10 * 2.5) / 1e6,
+      12,
+    );
   });
 
   test('as other libraries write it: parts instead of text, nulls, fields that nobody knows', async () => {
@@ -190,12 +231,24 @@ describe('who is metered', () => {
     expect(await metered(await ask({}, header))).toMatchObject({ customerId: 'by-header', customerUserId: null });
     expect(await metered(await ask({}))).toMatchObject({ customerId: 'default' });
     const object = { customer_id: 'by-object', email: 'a@example.com', userId: 'u2' };
-    expect(await metered(await ask({ customer: object }))).toMatchObject({ customerId: 'by-object', customerUserId: 'u2' });
+    expect(await metered(await ask({ customer: object }))).toMatchObject({
+      customerId: 'by-object',
+      customerUserId: 'u2',
+    });
     expect((await tenant.customer('by-object')).subscription.customerEmail).toBe('a@example.com');
   });
 
   test('no vendor sees what is ours', async () => {
-    await metered(await ask({ customer: 'c', feature: 'search', tags: ['a'], models: ['gpt-5.2'], user: 'u', metadata: { k: 'v' } }));
+    await metered(
+      await ask({
+        customer: 'c',
+        feature: 'search',
+        tags: ['a'],
+        models: ['gpt-5.2'],
+        user: 'u',
+        metadata: { k: 'v' },
+      }),
+    );
     expect(last()?.body).toEqual({ model: 'gpt-5.2', messages, user: 'u', metadata: { k: 'v' } });
   });
 
@@ -210,7 +263,11 @@ describe('who is metered', () => {
     ] as const) {
       const response = await ask(body);
       expect(response.status).toBe(400);
-      expect(GatewayError.parse(await response.json()).error).toMatchObject({ param, type: 'invalid_request_error', code: 'BAD_REQUEST' });
+      expect(GatewayError.parse(await response.json()).error).toMatchObject({
+        param,
+        type: 'invalid_request_error',
+        code: 'BAD_REQUEST',
+      });
     }
   });
 });
@@ -224,7 +281,8 @@ describe('refusals', () => {
 
   test('a key without the scope: PermissionDeniedError that names it', async () => {
     const params = { org: tenant.organizationId };
-    const { key } = (await tenant.operator.send('createKey', { params, body: { name: 'k', scopes: ['usage:read'] } })).data;
+    const { key } = (await tenant.operator.send('createKey', { params, body: { name: 'k', scopes: ['usage:read'] } }))
+      .data;
     const error = await refusalOf(
       PermissionDeniedError,
       tenant.sdk({ apiKey: key }).chat.completions.create({ model: 'gpt-5.2', messages }),
@@ -234,7 +292,10 @@ describe('refusals', () => {
 
   test('an unknown model: NotFoundError; a vendor without credentials, or without the endpoint: BadRequestError', async () => {
     const ask = (model: string) => tenant.openai.chat.completions.create({ model, messages });
-    expect(await refusalOf(NotFoundError, ask('gpt-unheard-of'))).toMatchObject({ code: 'model_not_found', param: 'model' });
+    expect(await refusalOf(NotFoundError, ask('gpt-unheard-of'))).toMatchObject({
+      code: 'model_not_found',
+      param: 'model',
+    });
     expect((await refusalOf(NotFoundError, ask('service/premium'))).code).toBe('model_not_found');
     expect((await refusalOf(BadRequestError, ask('mistral/large'))).message).toContain('"mistral"');
     const response = tenant.openai.responses.create({ model: 'anthropic/claude-haiku-4-5', input: 'x' });
@@ -284,8 +345,13 @@ describe('browsers', () => {
 
   test('a session speaks for its own customer, on two routes', async () => {
     const browser = tenant.sdk({ apiKey: await session({ customerId: 'eve', customerUserId: 'u-9' }) });
-    const { response } = await browser.chat.completions.create({ model: 'gpt-5.2', messages, user: 'somebody-else' }).withResponse();
-    expect(await tenant.call(response.headers.get('x-service-call-id') ?? '')).toMatchObject({ customerId: 'eve', customerUserId: 'u-9' });
+    const { response } = await browser.chat.completions
+      .create({ model: 'gpt-5.2', messages, user: 'somebody-else' })
+      .withResponse();
+    expect(await tenant.call(response.headers.get('x-service-call-id') ?? '')).toMatchObject({
+      customerId: 'eve',
+      customerUserId: 'u-9',
+    });
     expect(last()?.body.user).toBe('u-9');
     expect((await browser.responses.create({ model: 'gpt-5.2', input: 'hi' })).output_text).not.toBe('');
     const other = browser.chat.completions.create({ model: 'gpt-5.2', messages, customer: 'adam' } as never);
@@ -319,10 +385,15 @@ describe('browsers', () => {
       headers: { Origin: 'https://app.example.com' },
     });
     expect(answer.headers.get('access-control-expose-headers')).toContain('x-service-call-id');
-    const refused = await fetch(`${setting.server.url}/v1/responses`, { method: 'POST', headers: { Origin: 'https://app.example.com' } });
+    const refused = await fetch(`${setting.server.url}/v1/responses`, {
+      method: 'POST',
+      headers: { Origin: 'https://app.example.com' },
+    });
     expect([refused.status, refused.headers.get('access-control-allow-origin')]).toEqual([401, '*']);
     expect(
-      (await fetch(`${setting.server.url}/v1/models`, { method: 'OPTIONS', headers })).headers.get('access-control-allow-origin'),
+      (await fetch(`${setting.server.url}/v1/models`, { method: 'OPTIONS', headers })).headers.get(
+        'access-control-allow-origin',
+      ),
     ).toBeNull();
   });
 });
@@ -330,7 +401,9 @@ describe('browsers', () => {
 describe('a key of the caller', () => {
   test('replays the stored answer, and the vendor is not asked again', async () => {
     const ask = () =>
-      tenant.openai.chat.completions.create({ model: 'gpt-5.2', messages }, { headers: { 'Idempotency-Key': 'k-plain' } }).withResponse();
+      tenant.openai.chat.completions
+        .create({ model: 'gpt-5.2', messages }, { headers: { 'Idempotency-Key': 'k-plain' } })
+        .withResponse();
     const first = await ask();
     const asked = setting.vendor.requests.length;
     const again = await ask();
@@ -371,7 +444,11 @@ describe('a key of the caller', () => {
       });
     const first = await ask();
     const second = await ask();
-    expect([second.status, second.headers.get('retry-after'), second.headers.get('x-should-retry')]).toEqual([409, '2', 'true']);
+    expect([second.status, second.headers.get('retry-after'), second.headers.get('x-should-retry')]).toEqual([
+      409,
+      '2',
+      'true',
+    ]);
     expect(GatewayError.parse(await second.json()).error.code).toBe('CALL_IN_FLIGHT');
     const text = await first.text();
     expect(await (await ask()).text()).toBe(text);

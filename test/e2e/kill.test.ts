@@ -71,7 +71,8 @@ test('a kill under calls that nobody was told of: each that was answered is reco
   await Promise.all(Array.from({ length: WORKERS }, work));
   await kill;
   running = await startPrepared(killed);
-  for (const callId of answered) expect((await api.send('readCall', { params: { callId } })).data.status).toBe('COMPLETED');
+  for (const callId of answered)
+    expect((await api.send('readCall', { params: { callId } })).data.status).toBe('COMPLETED');
   const params = { org: organizationId, customerId: 'made' };
   const read = async () => (await running.operator.send('readCustomer', { params })).data;
   await until(async () => (await read()).outbox.pending === 0);

@@ -1,6 +1,6 @@
 /**
- * A server on a port and a state of its own, with secrets of its own: `npm start` as a user runs it, or, where a test is
- * not about starting, the server alone on a copy of what one `npm start` prepared.
+ * A server on a port and a state of its own, with secrets of its own: `npm start` as a user runs it, or, where a test
+ * is not about starting, the server alone on a copy of what one `npm start` prepared.
  */
 import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process';
 import { cp, mkdtemp, writeFile } from 'node:fs/promises';
@@ -76,11 +76,22 @@ export function startLocal(state: LocalState, args: string[] = []): Promise<Loca
   return started(child, state, 'Ctrl+C stops');
 }
 
-/** The server alone, on a prepared state; `vars` go before those of the state, another bundle in place of the service's. */
-export async function startPrepared(state: PreparedState, vars: ServerOptions['vars'] = {}, bundled?: Bundle): Promise<LocalServer> {
+/**
+ * The server alone, on a prepared state; `vars` go before those of the state, another bundle in place of the service's.
+ */
+export async function startPrepared(
+  state: PreparedState,
+  vars: ServerOptions['vars'] = {},
+  bundled?: Bundle,
+): Promise<LocalServer> {
   if (bundled) await bundle(state.stateDir, bundled);
   const { DEMO_API_KEY: _demo, ...own } = await readDevVars(state.devVars);
-  const options: ServerOptions = { port: state.port, stateDir: state.stateDir, vars: { ...own, ...vars }, ...(bundled && { bundled }) };
+  const options: ServerOptions = {
+    port: state.port,
+    stateDir: state.stateDir,
+    vars: { ...own, ...vars },
+    ...(bundled && { bundled }),
+  };
   const child = spawn(process.execPath, ['test/crash/serve.ts', JSON.stringify(options)], {
     cwd: PROJECT_DIR,
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -111,7 +122,9 @@ async function started(
 
 async function ended(child: ChildProcess, signal: NodeJS.Signals, port: number): Promise<void> {
   const exit =
-    child.exitCode === null && child.signalCode === null ? new Promise((resolve) => child.once('exit', resolve)) : Promise.resolve();
+    child.exitCode === null && child.signalCode === null
+      ? new Promise((resolve) => child.once('exit', resolve))
+      : Promise.resolve();
   child.kill(signal);
   await exit;
   await until(() =>

@@ -1,6 +1,6 @@
 /**
- * Promise: every example of the API reference runs when pasted into a shell, on the demo organization of a fresh start, and
- * is answered as the OpenAPI document says.
+ * Promise: every example of the API reference runs when pasted into a shell, on the demo organization of a fresh start,
+ * and is answered as the OpenAPI document says.
  */
 import { execFile } from 'node:child_process';
 import { createServer, type Server } from 'node:http';
@@ -39,16 +39,22 @@ afterAll(async () => {
 async function withLists(): Promise<string> {
   completed = createServer(async (request, response) => {
     const { method = 'GET', url = '' } = request;
-    const send = (status: number, type: string, body: string | Buffer) => response.writeHead(status, { 'Content-Type': type }).end(body);
+    const send = (status: number, type: string, body: string | Buffer) =>
+      response.writeHead(status, { 'Content-Type': type }).end(body);
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk);
     const batch = /^\/v1\/batches\/([^/]+)\/cancel$/.exec(url)?.[1];
-    if (batch) return send(200, 'application/json', JSON.stringify({ id: batch, object: 'batch', status: 'cancelling' }));
+    if (batch)
+      return send(200, 'application/json', JSON.stringify({ id: batch, object: 'batch', status: 'cancelling' }));
     if (method === 'GET' && /^\/v1\/(files|batches)$/.test(url))
       return send(200, 'application/json', '{"object":"list","data":[],"has_more":false}');
     const { authorization = '', 'content-type': type = '' } = request.headers;
     const headers = { authorization, ...(type && { 'content-type': type }) };
-    const answer = await fetch(vendor.url + url, { method, headers, ...(chunks.length > 0 && { body: Buffer.concat(chunks) }) });
+    const answer = await fetch(vendor.url + url, {
+      method,
+      headers,
+      ...(chunks.length > 0 && { body: Buffer.concat(chunks) }),
+    });
     send(answer.status, answer.headers.get('content-type') ?? '', Buffer.from(await answer.arrayBuffer()));
   });
   await new Promise<void>((resolve) => completed.listen(0, '127.0.0.1', resolve));

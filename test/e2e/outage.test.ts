@@ -38,7 +38,9 @@ test('a locked D1 stops no call, and has every one of them when it is back', asy
     const callId = `outage-${ids.length}`;
     const body = { customerId: `customer-${ids.length % CUSTOMERS}` };
     expect((await tenant.api.send('beginCall', { body, headers: { 'Idempotency-Key': callId } })).status).toBe(200);
-    expect((await tenant.api.send('endCall', { body: { callId, modelUsed: 'gpt-4o', responseTokens: 1 } })).status).toBe(200);
+    expect(
+      (await tenant.api.send('endCall', { body: { callId, modelUsed: 'gpt-4o', responseTokens: 1 } })).status,
+    ).toBe(200);
     ids.push(callId);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
@@ -48,7 +50,9 @@ test('a locked D1 stops no call, and has every one of them when it is back', asy
   d1.exec('ROLLBACK');
 
   const recorded = () => {
-    const rows = d1.prepare(`SELECT call_id FROM calls WHERE call_id LIKE 'outage-%' AND status = 'COMPLETED'`).all() as {
+    const rows = d1
+      .prepare(`SELECT call_id FROM calls WHERE call_id LIKE 'outage-%' AND status = 'COMPLETED'`)
+      .all() as {
       call_id: string;
     }[];
     return rows.map(({ call_id }) => call_id).sort();

@@ -1,7 +1,7 @@
 /**
  * Before the end-to-end tests: one `npm start`, whose state is prepared for every test that is not about starting. Each
- * copies it (local-server.ts), so that no two servers share what they store. It also makes `.dev.vars`, which servers that
- * start at the same moment would make twice.
+ * copies it (local-server.ts), so that no two servers share what they store. It also makes `.dev.vars`, which servers
+ * that start at the same moment would make twice.
  */
 import { rm } from 'node:fs/promises';
 import type { TestProject } from 'vitest/node';

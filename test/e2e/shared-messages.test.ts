@@ -1,6 +1,6 @@
 /**
- * Promise: in the runtime as it is deployed, requests share their messages to a customer's object, and each is answered and
- * recorded once, also where the answer to a message that carried several is lost.
+ * Promise: in the runtime as it is deployed, requests share their messages to a customer's object, and each is answered
+ * and recorded once, also where the answer to a message that carried several is lost.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type GatewayTenant, type Setting, startGateway } from './gateway-tenant.ts';
@@ -28,7 +28,8 @@ async function callAtOnce(customer: string, callers: number, rounds: number): Pr
   return (await Promise.all(statuses)).flat();
 }
 
-const counted = async () => (await (await tenant.send('/messages', { method: 'GET' })).json()) as Record<string, number>;
+const counted = async () =>
+  (await (await tenant.send('/messages', { method: 'GET' })).json()) as Record<string, number>;
 const used = async (customer: string) => (await tenant.settled(customer)).meters.premiumCalls?.used;
 
 test('callers of one moment send fewer messages than they have commands', async () => {

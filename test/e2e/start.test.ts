@@ -21,14 +21,19 @@ test('the curl line that it prints works when pasted', async () => {
     .split('\n')
     .find((text) => text.startsWith('curl '));
   const { stdout } = await promisify(exec)(line ?? 'false');
-  expect(JSON.parse(stdout)).toMatchObject({ result: { code: 'CALL_BEGIN_SUCCESS' }, data: { allowed: { premium: true } } });
+  expect(JSON.parse(stdout)).toMatchObject({
+    result: { code: 'CALL_BEGIN_SUCCESS' },
+    data: { allowed: { premium: true } },
+  });
 });
 
 test('the state survives a restart, and --fresh forgets it', async () => {
   await server.demo.send('provisionCustomer', { body: { customerId: 'keeper' } });
   await server.stop();
   server = await startLocal(state);
-  expect((await server.demo.send('provisionCustomer', { body: { customerId: 'keeper' } })).data.newCustomer).toBe(false);
+  expect((await server.demo.send('provisionCustomer', { body: { customerId: 'keeper' } })).data.newCustomer).toBe(
+    false,
+  );
   await server.stop();
   server = await startLocal(state, ['--fresh']);
   expect((await server.demo.send('provisionCustomer', { body: { customerId: 'keeper' } })).data.newCustomer).toBe(true);
@@ -43,24 +48,27 @@ test('every price of the catalog is recorded as a snapshot, and health is ok', a
 });
 
 describe.concurrent('beside a server that runs', () => {
-  test.each(['SIGTERM', 'SIGKILL'] as const)('%s to npm alone ends the server too, and the port is free', async (signal) => {
-    const own = await newState();
-    const npm = spawn('npm', ['start'], {
-      cwd: PROJECT_DIR,
-      env: { ...process.env, PORT: String(own.port), STATE_DIR: own.stateDir },
-      stdio: 'pipe',
-    });
-    let printed = '';
-    npm.stdout.on('data', (chunk: Buffer) => (printed += chunk));
-    await until(() => printed.includes('Ctrl+C stops'));
-    npm.kill(signal);
-    await until(() =>
-      freePort(own.port).then(
-        () => true,
-        () => false,
-      ),
-    );
-  });
+  test.each(['SIGTERM', 'SIGKILL'] as const)(
+    '%s to npm alone ends the server too, and the port is free',
+    async (signal) => {
+      const own = await newState();
+      const npm = spawn('npm', ['start'], {
+        cwd: PROJECT_DIR,
+        env: { ...process.env, PORT: String(own.port), STATE_DIR: own.stateDir },
+        stdio: 'pipe',
+      });
+      let printed = '';
+      npm.stdout.on('data', (chunk: Buffer) => (printed += chunk));
+      await until(() => printed.includes('Ctrl+C stops'));
+      npm.kill(signal);
+      await until(() =>
+        freePort(own.port).then(
+          () => true,
+          () => false,
+        ),
+      );
+    },
+  );
 
   test('a port in use, and one that is none, are said in one line', async () => {
     await Promise.all([

@@ -1,5 +1,6 @@
 /**
- * Promise: a charge reaches Stripe exactly once, whatever happens on the way; one that Stripe refuses is FAILED, with the reason.
+ * Promise: a charge reaches Stripe exactly once, whatever happens on the way; one that Stripe refuses is FAILED, with
+ * the reason.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ReadCallData } from '../../src/contract/calls.ts';
@@ -18,7 +19,11 @@ let tenant: Tenant;
 beforeAll(async () => {
   stripe = await startStripe();
   stripe.meters.add(EVENT_NAME);
-  state = await preparedState({ STRIPE_SECRET_KEY: SECRET_KEY, STRIPE_API_BASE: stripe.url, STRIPE_METER_EVENT_NAME: EVENT_NAME });
+  state = await preparedState({
+    STRIPE_SECRET_KEY: SECRET_KEY,
+    STRIPE_API_BASE: stripe.url,
+    STRIPE_METER_EVENT_NAME: EVENT_NAME,
+  });
   server = await startPrepared(state);
   tenant = await createTenant(server.operator, {
     name: 'As you go',
@@ -26,7 +31,11 @@ beforeAll(async () => {
     limits: { premiumCalls: 0 },
     payg: { enabled: true, markupPercent: 50 },
     customMeters: {
-      CUSTOM1: { label: 'Pages', funding: { payg: true }, overage: { model: 'SINGLE', priceUsd: '0.000000007', per: '1' } },
+      CUSTOM1: {
+        label: 'Pages',
+        funding: { payg: true },
+        overage: { model: 'SINGLE', priceUsd: '0.000000007', per: '1' },
+      },
     },
   });
 });
@@ -51,7 +60,8 @@ async function call(customerId: string, callId: string, end: object = {}): Promi
   expect((await tenant.api.send('endCall', { body: { callId, ...USED, ...end } })).status).toBe(200);
 }
 
-const payg = async (callId: string): Promise<ReadCallData['payg']> => (await tenant.api.send('readCall', { params: { callId } })).data.payg;
+const payg = async (callId: string): Promise<ReadCallData['payg']> =>
+  (await tenant.api.send('readCall', { params: { callId } })).data.payg;
 
 async function settled(callId: string): Promise<ReadCallData['payg']> {
   await until(async () => (await payg(callId)).settlementStatus !== 'PENDING');
@@ -59,8 +69,10 @@ async function settled(callId: string): Promise<ReadCallData['payg']> {
 }
 
 const balance = async (customerId: string) =>
-  (await server.operator.send('readCustomer', { params: { org: tenant.organizationId, customerId } })).data.wallet.balanceUsd;
-const eventsOf = (stripeCustomerId: string) => stripe.events.filter((event) => event.stripeCustomerId === stripeCustomerId);
+  (await server.operator.send('readCustomer', { params: { org: tenant.organizationId, customerId } })).data.wallet
+    .balanceUsd;
+const eventsOf = (stripeCustomerId: string) =>
+  stripe.events.filter((event) => event.stripeCustomerId === stripeCustomerId);
 
 test('a charge is one meter event in nano-USD at the time of the charge, and POSTED when Stripe has it', async () => {
   const beganAtMs = Date.now();
@@ -77,7 +89,8 @@ test('a charge is one meter event in nano-USD at the time of the charge, and POS
 
 test('increments of a custom meter are charged alike', async () => {
   await customer('metered', 'cus_metered');
-  for (const amount of [3, 4]) await tenant.api.send('incrementMeter', { body: { customerId: 'metered', meterSlot: 'CUSTOM1', amount } });
+  for (const amount of [3, 4])
+    await tenant.api.send('incrementMeter', { body: { customerId: 'metered', meterSlot: 'CUSTOM1', amount } });
   await until(() => eventsOf('cus_metered').length >= 2);
   expect(
     eventsOf('cus_metered')
@@ -86,7 +99,10 @@ test('increments of a custom meter are charged alike', async () => {
   ).toEqual(['21', '28']);
 });
 
-/** A rate limit, an outage, a proxy, a 500 that Stripe repeats for its key, connections cut before and after, and no answer. */
+/**
+ * A rate limit, an outage, a proxy, a 500 that Stripe repeats for its key, connections cut before and after, and no
+ * answer.
+ */
 const FAULTS: StripeFault[] = ['RATE_LIMIT', 'UNAVAILABLE', 'HTML', 'SERVER_ERROR', 'CUT_BEFORE', 'CUT_AFTER', 'HANG'];
 
 test(`${FAULTS.length} charges that meet ${FAULTS.join(', ')}: each stays PENDING, and arrives once`, async () => {

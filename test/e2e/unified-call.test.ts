@@ -14,7 +14,12 @@ import { type LocalServer, type PreparedState, preparedState, startPrepared, unt
 const MARKER = 'sk-vendor-marker-0123456789abcdef';
 const VENDOR_KEY = 'sk-registered-key-0123456789abcdef';
 /** Premium models are paid from credit, so that each call of one holds money while it runs. */
-const PLAN = { name: 'Credit', limitType: 'BLOCK', limits: { premiumCalls: 0, standardCalls: 2 }, payg: { enabled: true } };
+const PLAN = {
+  name: 'Credit',
+  limitType: 'BLOCK',
+  limits: { premiumCalls: 0, standardCalls: 2 },
+  payg: { enabled: true },
+};
 const DEADLINE_SECONDS = 15;
 
 let vendor: FakeVendor;
@@ -27,7 +32,10 @@ beforeAll(async () => {
   server = await startPrepared(state);
   tenant = await createTenant(server.operator, PLAN);
   const params = { org: tenant.organizationId, provider: 'openai' };
-  const saved = await server.operator.send('setVendor', { params, body: { apiKey: VENDOR_KEY, baseUrl: `${vendor.url}/v1` } });
+  const saved = await server.operator.send('setVendor', {
+    params,
+    body: { apiKey: VENDOR_KEY, baseUrl: `${vendor.url}/v1` },
+  });
   expect(saved.data).toEqual({ provider: 'openai', baseUrl: `${vendor.url}/v1`, keyHint: 'cdef' });
 });
 afterAll(async () => {
@@ -77,16 +85,30 @@ const messages = (more: object = {}, text = PROMPT) => ({
   url: `${vendor.url}/v1/messages`,
   body: { model: 'claude-sonnet-5', max_tokens: 99, messages: [{ role: 'user', content: text }], ...more },
 });
-const responses = (more: object = {}) => ({ url: `${vendor.url}/v1/responses`, body: { model: 'gpt-5.2', input: PROMPT, ...more } });
+const responses = (more: object = {}) => ({
+  url: `${vendor.url}/v1/responses`,
+  body: { model: 'gpt-5.2', input: PROMPT, ...more },
+});
 const content = (method: string) => ({
   url: `${vendor.url}/v1beta/models/gemini-3.5-flash:${method}`,
   body: { contents: [{ role: 'user', parts: [{ text: PROMPT }] }] },
 });
-const embeddings = () => ({ url: `${vendor.url}/v1/embeddings`, body: { model: 'text-embedding-3-small', input: PROMPT } });
+const embeddings = () => ({
+  url: `${vendor.url}/v1/embeddings`,
+  body: { model: 'text-embedding-3-small', input: PROMPT },
+});
 
-/** What each vendor must be read as having used; its cost in nano-USD: tokens by their rate in USD per million x 1,000. */
+/**
+ * What each vendor must be read as having used; its cost in nano-USD: tokens by their rate in USD per million x 1,000.
+ */
 const PLAIN = INPUT - 3;
-const used = { inputTokens: INPUT, cachedInputTokens: 2, cacheWriteInputTokens: 1, responseTokens: 10, reasoningTokens: 4 };
+const used = {
+  inputTokens: INPUT,
+  cachedInputTokens: 2,
+  cacheWriteInputTokens: 1,
+  responseTokens: 10,
+  reasoningTokens: 4,
+};
 // No rate for cache writes is published: the input rate stands in.
 const GPT_4O = { modelUsed: 'gpt-4o', used, cost: (PLAIN + 1) * 2_500 + 2 * 1_250 + 10 * 10_000 };
 const GPT_52 = { modelUsed: 'gpt-5.2', used, cost: (PLAIN + 1) * 1_750 + 2 * 175 + 10 * 14_000 };
@@ -130,7 +152,11 @@ describe('the usage of', () => {
       usage: expected.used,
       metered: { calls: 1, tokens: expected.used.responseTokens },
     });
-    expect(data.endUsage).toMatchObject({ ...expected.used, tokens: expected.used.responseTokens, modelUsed: expected.modelUsed });
+    expect(data.endUsage).toMatchObject({
+      ...expected.used,
+      tokens: expected.used.responseTokens,
+      modelUsed: expected.modelUsed,
+    });
     const [asked] = vendor.requests;
     expect(asked).toMatchObject({ method: 'POST', body, headers: { authorization: HEADERS.authorization } });
     expect(await left()).toEqual(NOTHING_OPEN);
@@ -154,17 +180,33 @@ interface Ending {
 const refused = (status: number, code: string): Ending => ({
   ok: false,
   status,
-  end: { status: 'FAILED', error: { code }, pricingStatus: 'FINAL', costUsdNano: '0', metered: { calls: 0, tokens: 0 } },
+  end: {
+    status: 'FAILED',
+    error: { code },
+    pricingStatus: 'FINAL',
+    costUsdNano: '0',
+    metered: { calls: 0, tokens: 0 },
+  },
 });
 const unknown = (status: number, code: string): Ending => ({
   ok: false,
   status,
-  end: { status: 'FAILED', error: { code }, pricingStatus: 'UNAVAILABLE', pricingUnavailableReason: 'USAGE_NOT_REPORTED' },
+  end: {
+    status: 'FAILED',
+    error: { code },
+    pricingStatus: 'UNAVAILABLE',
+    pricingUnavailableReason: 'USAGE_NOT_REPORTED',
+  },
 });
 const unsaid: Ending = {
   ok: true,
   status: 200,
-  end: { status: 'COMPLETED', pricingStatus: 'UNAVAILABLE', pricingUnavailableReason: 'USAGE_NOT_REPORTED', costUSD: 0 },
+  end: {
+    status: 'COMPLETED',
+    pricingStatus: 'UNAVAILABLE',
+    pricingUnavailableReason: 'USAGE_NOT_REPORTED',
+    costUSD: 0,
+  },
 };
 const whole: Ending = { ok: true, status: 200, end: { status: 'COMPLETED', pricingStatus: 'FINAL', usage: used } };
 const nothing: Ending = {
@@ -206,23 +248,33 @@ describe('a vendor that answers', () => {
     ['split', whole],
     ['slow', whole],
   ];
-  const cases = [...plain.map((entry) => ['json', ...entry] as const), ...streamed.map((entry) => ['stream', ...entry] as const)];
+  const cases = [
+    ...plain.map((entry) => ['json', ...entry] as const),
+    ...streamed.map((entry) => ['stream', ...entry] as const),
+  ];
 
-  test.each(cases)('%s with the fault %s is recorded as what it was, and leaves nothing open', async (responseType, fault, ending) => {
-    const { call, left } = await customer(`fault ${responseType} ${fault}`);
-    const timeoutMs = fault === 'hang' || fault === 'silent' ? 500 : 20_000;
-    vendor.fail(fault);
-    const reply = await call({ ...chat(responseType === 'stream' ? STREAM : {}), responseType, timeoutMs });
-    const { vendor: answered, end, begin } = dataOf(reply);
-    expect(reply.body.result.code).toBe(ending.ok ? 'CALL_SUCCESS' : 'CALL_VENDOR_WARNING');
-    expect([answered?.ok, answered?.status, answered?.error === undefined]).toEqual([ending.ok, ending.status, ending.ok]);
-    expect(end).toMatchObject(ending.end);
-    expect(vendor.requests.map(({ path }) => path)).toEqual(['/v1/chat/completions']);
-    expect(await left()).toEqual(NOTHING_OPEN);
-    const { status } = end ?? {};
-    expect((await tenant.api.send('readCall', { params: { callId: begin.callId } })).data.status).toBe(status);
-    expect(JSON.stringify(reply.body)).not.toContain(MARKER);
-  });
+  test.each(cases)(
+    '%s with the fault %s is recorded as what it was, and leaves nothing open',
+    async (responseType, fault, ending) => {
+      const { call, left } = await customer(`fault ${responseType} ${fault}`);
+      const timeoutMs = fault === 'hang' || fault === 'silent' ? 500 : 20_000;
+      vendor.fail(fault);
+      const reply = await call({ ...chat(responseType === 'stream' ? STREAM : {}), responseType, timeoutMs });
+      const { vendor: answered, end, begin } = dataOf(reply);
+      expect(reply.body.result.code).toBe(ending.ok ? 'CALL_SUCCESS' : 'CALL_VENDOR_WARNING');
+      expect([answered?.ok, answered?.status, answered?.error === undefined]).toEqual([
+        ending.ok,
+        ending.status,
+        ending.ok,
+      ]);
+      expect(end).toMatchObject(ending.end);
+      expect(vendor.requests.map(({ path }) => path)).toEqual(['/v1/chat/completions']);
+      expect(await left()).toEqual(NOTHING_OPEN);
+      const { status } = end ?? {};
+      expect((await tenant.api.send('readCall', { params: { callId: begin.callId } })).data.status).toBe(status);
+      expect(JSON.stringify(reply.body)).not.toContain(MARKER);
+    },
+  );
 
   test('half a stream fails the call with what it had said, and invents nothing', async () => {
     const { call } = await customer('half');
@@ -245,7 +297,12 @@ describe('a vendor that answers', () => {
     const { call, left } = await customer('half');
     vendor.fail('end-early');
     const { end, vendor: answered } = dataOf(await call({ ...asked(), responseType: 'stream' }));
-    expect([answered?.ok, answered?.status, end?.status, end?.error?.code]).toEqual([false, 200, 'FAILED', 'VENDOR_STREAM_CUT']);
+    expect([answered?.ok, answered?.status, end?.status, end?.error?.code]).toEqual([
+      false,
+      200,
+      'FAILED',
+      'VENDOR_STREAM_CUT',
+    ]);
     expect(await left()).toEqual(NOTHING_OPEN);
   });
 
@@ -253,8 +310,13 @@ describe('a vendor that answers', () => {
     const { call, left } = await customer('nobody');
     const port = await freePort(0);
     const params = { org: tenant.organizationId, provider: 'nobody' };
-    await server.operator.send('setVendor', { params, body: { apiKey: VENDOR_KEY, baseUrl: `http://127.0.0.1:${port}` } });
-    const { end, vendor: answered } = dataOf(await call({ url: `http://127.0.0.1:${port}/v1/x`, body: { model: 'gpt-4o' } }));
+    await server.operator.send('setVendor', {
+      params,
+      body: { apiKey: VENDOR_KEY, baseUrl: `http://127.0.0.1:${port}` },
+    });
+    const { end, vendor: answered } = dataOf(
+      await call({ url: `http://127.0.0.1:${port}/v1/x`, body: { model: 'gpt-4o' } }),
+    );
     expect([answered?.status, end?.error?.code, await left()]).toEqual([502, 'VENDOR_UNREACHABLE', NOTHING_OPEN]);
   });
 });
@@ -267,7 +329,10 @@ describe('a request', () => {
       const key = newKey();
       const first = await call(asked, key);
       const again = await call({ ...asked, headers: { authorization: 'Bearer rotated' } }, key);
-      expect([first.headers.get('Idempotency-Replayed'), again.headers.get('Idempotency-Replayed')]).toEqual([null, 'true']);
+      expect([first.headers.get('Idempotency-Replayed'), again.headers.get('Idempotency-Replayed')]).toEqual([
+        null,
+        'true',
+      ]);
       expect(again.body).toEqual({ ...first.body, correlationId: again.body.correlationId });
       expect((await call(chat({}, 'something else'), key)).refusal.code).toBe('IDEMPOTENCY_KEY_CONFLICT');
       expect(vendor.requests).toHaveLength(1);
@@ -281,7 +346,11 @@ describe('a request', () => {
     const first = call(slow, key);
     await until(() => vendor.requests.length === 1);
     const early = await call(slow, key);
-    expect([early.status, early.refusal.code, Number(early.headers.get('Retry-After'))]).toEqual([409, 'CALL_IN_FLIGHT', 2]);
+    expect([early.status, early.refusal.code, Number(early.headers.get('Retry-After'))]).toEqual([
+      409,
+      'CALL_IN_FLIGHT',
+      2,
+    ]);
     expect((await first).data.end?.usage.responseTokens).toBe(10);
     const body = { customerId: 'flight', vendor: { ...slow, headers: HEADERS } };
     const both = await Promise.all([tenant.api.send('makeCall', { body }), tenant.api.send('makeCall', { body })]);
@@ -292,17 +361,25 @@ describe('a request', () => {
   test('goes on to its end where the caller has left', async () => {
     const { left } = await customer('leaver');
     const key = newKey();
-    const asked = { ...chat({ ...STREAM }, 'take your time [reply:10] [fail:slow]'), headers: HEADERS, responseType: 'stream' };
+    const asked = {
+      ...chat({ ...STREAM }, 'take your time [reply:10] [fail:slow]'),
+      headers: HEADERS,
+      responseType: 'stream',
+    };
     const leaving = new AbortController();
     const params = { org: tenant.organizationId };
     const apiKey = (await server.operator.send('createKey', { params, body: { name: 'impatient' } })).data.key;
     const api = new Api((url, init) => fetch(url, { ...init, signal: leaving.signal }), server.url, apiKey);
     const body = { customerId: 'leaver', holdUsd: 0.5, vendor: asked };
-    const impatient = api.send('makeCall', { body, headers: { 'Idempotency-Key': key } }).catch((error: Error) => error.name);
+    const impatient = api
+      .send('makeCall', { body, headers: { 'Idempotency-Key': key } })
+      .catch((error: Error) => error.name);
     await until(() => vendor.requests.length === 1);
     leaving.abort();
     expect(await impatient).toBe('AbortError');
-    await until(async () => (await tenant.api.send('readCall', { params: { callId: key } })).data.status === 'COMPLETED');
+    await until(
+      async () => (await tenant.api.send('readCall', { params: { callId: key } })).data.status === 'COMPLETED',
+    );
     expect(await left()).toEqual(NOTHING_OPEN);
     expect(vendor.requests).toMatchObject([{ abandoned: false }]);
   });
@@ -324,14 +401,18 @@ describe('a request', () => {
         })
       ).data;
     const denied = await ask(chat());
-    expect([denied.end, denied.vendor, denied.begin.allowed]).toMatchObject([undefined, undefined, { standard: true, premium: false }]);
+    expect([denied.end, denied.vendor, denied.begin.allowed]).toMatchObject([
+      undefined,
+      undefined,
+      { standard: true, premium: false },
+    ]);
     expect(vendor.requests).toEqual([]);
     expect((await ask(mini)).end?.status).toBe('COMPLETED');
     expect((await ask(mini)).end).toBeUndefined();
     expect(vendor.requests).toHaveLength(1);
-    expect((await call({ ...chat(), url: `${vendor.url.replace('127.0.0.1', 'localhost')}/v1/x` })).refusal.message).toContain(
-      'vendor.url',
-    );
+    expect(
+      (await call({ ...chat(), url: `${vendor.url.replace('127.0.0.1', 'localhost')}/v1/x` })).refusal.message,
+    ).toContain('vendor.url');
     expect(vendor.requests).toHaveLength(1);
   });
 });

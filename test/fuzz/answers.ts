@@ -1,6 +1,6 @@
 /**
- * What every answer must be, whatever was sent: no failure of ours, in the envelope of its interface, and silent about how
- * the service is built.
+ * What every answer must be, whatever was sent: no failure of ours, in the envelope of its interface, and silent about
+ * how the service is built.
  */
 import { ErrorEnvelope } from '../../src/contract/envelope.ts';
 import { GatewayError } from '../../src/contract/gateway.ts';
@@ -54,8 +54,15 @@ function envelopeFault({ operationId, kind, method }: FuzzRequest, answer: FuzzA
     const parsed = responseSchema(operation).safeParse(body);
     return parsed.success ? null : `does not follow the contract: ${JSON.stringify(parsed.error.issues[0])}`;
   }
-  const schemas = kind === 'lookup' ? [LookupError, ErrorEnvelope] : kind === 'gateway' ? [GatewayError, ErrorEnvelope] : [ErrorEnvelope];
-  return schemas.some((schema) => schema.safeParse(body).success) ? null : `is not in its envelope: ${answer.text.slice(0, 200)}`;
+  const schemas =
+    kind === 'lookup'
+      ? [LookupError, ErrorEnvelope]
+      : kind === 'gateway'
+        ? [GatewayError, ErrorEnvelope]
+        : [ErrorEnvelope];
+  return schemas.some((schema) => schema.safeParse(body).success)
+    ? null
+    : `is not in its envelope: ${answer.text.slice(0, 200)}`;
 }
 
 function isDiscovery(body: unknown): boolean {

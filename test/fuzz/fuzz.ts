@@ -48,7 +48,8 @@ async function main(): Promise<void> {
   else {
     for (const [name, value] of Object.entries(counts)) console.log(`${name.padEnd(20)} ${value}`);
     console.log(`${'statuses'.padEnd(20)} ${JSON.stringify(statuses)}`);
-    for (const { what, operationId, request } of faults) console.log(`FAULT  ${operationId}: ${what}\n       ${request}`);
+    for (const { what, operationId, request } of faults)
+      console.log(`FAULT  ${operationId}: ${what}\n       ${request}`);
     for (const sentence of unproven) console.log(`UNPROVEN  ${sentence}`);
     console.log(faults.length === 0 ? 'no faults' : `${faults.length + report.more} faults`);
   }

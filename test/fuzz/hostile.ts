@@ -1,9 +1,9 @@
 /**
- * Values that break things elsewhere: prototype keys, deep nesting, broken Unicode, numbers that are none, texts that are
- * code somewhere.
+ * Values that break things elsewhere: prototype keys, deep nesting, broken Unicode, numbers that are none, texts that
+ * are code somewhere.
  *
- * What JSON.stringify cannot write (deep nesting, numbers out of range, a member twice) travels as a mark, and becomes its
- * text when the body is made (`bodyText`).
+ * What JSON.stringify cannot write (deep nesting, numbers out of range, a member twice) travels as a mark, and becomes
+ * its text when the body is made (`bodyText`).
  */
 import type { Random } from '../crash/random.ts';
 

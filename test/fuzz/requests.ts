@@ -31,7 +31,8 @@ export interface Targets {
   pools: Pools;
 }
 
-type Entry = Pick<Operation, 'operationId' | 'method' | 'path'> & Partial<Operation> & { kind: FuzzRequest['kind']; form?: true };
+type Entry = Pick<Operation, 'operationId' | 'method' | 'path'> &
+  Partial<Operation> & { kind: FuzzRequest['kind']; form?: true };
 
 const entries: readonly Entry[] = [
   ...Object.values<Operation>(operations).map((operation): Entry => {
@@ -64,7 +65,9 @@ const RAW_PATHS = [
 const LONG_PATH = 6_000;
 
 const FORM_TYPE = 'multipart/form-data; boundary=part';
-const FORM = Buffer.from(['--part', 'Content-Disposition: form-data; name="purpose"', '', 'batch', '--part--', ''].join('\r\n'));
+const FORM = Buffer.from(
+  ['--part', 'Content-Disposition: form-data; name="purpose"', '', 'batch', '--part--', ''].join('\r\n'),
+);
 
 /** Shares of what is done to requests. */
 const BREAK_BODY = 0.6;
@@ -109,7 +112,10 @@ function queryOf({ query }: Entry, random: Random, pools: Pools): string {
   ]);
   for (let broken = random.below(3); broken > 0; broken -= 1) {
     const names = Object.keys(shapeOf(query).properties ?? {});
-    members.push([random.chance(0.8) && names.length > 0 ? random.pick(names) : hostileText(random), hostileText(random)]);
+    members.push([
+      random.chance(0.8) && names.length > 0 ? random.pick(names) : hostileText(random),
+      hostileText(random),
+    ]);
   }
   return `?${members.map(([name, member]) => `${encoded(name ?? '')}=${encoded(member ?? '')}`).join('&')}`;
 }
@@ -123,10 +129,20 @@ function encoded(text: string): string {
   }
 }
 
-function payloadOf(entry: Entry, random: Random, targets: Targets, pools: Pools): { headers: string[]; body: Buffer | null } {
+function payloadOf(
+  entry: Entry,
+  random: Random,
+  targets: Targets,
+  pools: Pools,
+): { headers: string[]; body: Buffer | null } {
   const headers: string[] = [];
   const add = (name: string, value: string) => headers.push(name, value);
-  const bearer = entry.kind === 'operator' ? targets.operatorToken : random.chance(0.9) ? targets.apiKey : random.pick(targets.otherKeys);
+  const bearer =
+    entry.kind === 'operator'
+      ? targets.operatorToken
+      : random.chance(0.9)
+        ? targets.apiKey
+        : random.pick(targets.otherKeys);
   const broken = random.chance(BREAK_HEADERS);
   if (entry.kind !== 'lookup' && !(broken && random.chance(0.1))) {
     if (entry.kind !== 'operator' && random.chance(0.1)) add('x-api-key', bearer);
@@ -136,7 +152,9 @@ function payloadOf(entry: Entry, random: Random, targets: Targets, pools: Pools)
   if (entry.method === 'POST' && random.chance(0.5)) {
     add(
       'Idempotency-Key',
-      random.chance(0.7) ? String(random.pick(targets.pools.idempotencyKey ?? ['key'])) : headerText(hostileText(random)),
+      random.chance(0.7)
+        ? String(random.pick(targets.pools.idempotencyKey ?? ['key']))
+        : headerText(hostileText(random)),
     );
   }
   const body = bodyOf(entry, random, pools);
@@ -192,8 +210,10 @@ function bodyOf(entry: Entry, random: Random, pools: Pools): Buffer | null {
   if (!entry.body) return random.chance(0.02) ? Buffer.from('{}') : null;
   if (random.chance(0.02)) return null;
   let value = validValue(shapeOf(entry.body), random, pools);
-  if (random.chance(BREAK_BODY)) for (let times = 1 + random.below(3); times > 0; times -= 1) value = brokenValue(value, random);
-  if (random.chance(0.02)) value = { ...(value as object), metadata: hostileValue(random), customer: hostileValue(random) };
+  if (random.chance(BREAK_BODY))
+    for (let times = 1 + random.below(3); times > 0; times -= 1) value = brokenValue(value, random);
+  if (random.chance(0.02))
+    value = { ...(value as object), metadata: hostileValue(random), customer: hostileValue(random) };
   const bytes = Buffer.from(bodyText(value));
   return random.chance(BREAK_BYTES) ? brokenBytes(bytes, random) : bytes;
 }

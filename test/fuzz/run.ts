@@ -1,9 +1,9 @@
 /**
  * The fuzz: requests from the contract's schemas, most of them broken, against a server whose state is looked at.
  *
- * It goes in rounds. A round sends its requests and judges every answer. Then those that were refused are sent again, and
- * the whole state is compared: a refusal changes nothing. In the end the disk and the server's output are searched for
- * every secret that was used.
+ * It goes in rounds. A round sends its requests and judges every answer. Then those that were refused are sent again,
+ * and the whole state is compared: a refusal changes nothing. In the end the disk and the server's output are searched
+ * for every secret that was used.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -104,7 +104,8 @@ class Run {
     this.#seen.add(request.operationId);
     if (!isRefusal(answer)) this.#accepted.add(request.operationId);
     const fault = faultOf(request, answer);
-    if (fault !== null && !(answer.status < 500 && lengthOfHead(request) >= HEAD_LENGTH_MAX)) this.#fault(fault, request);
+    if (fault !== null && !(answer.status < 500 && lengthOfHead(request) >= HEAD_LENGTH_MAX))
+      this.#fault(fault, request);
     this.#remember(request, answer);
   }
 
@@ -177,7 +178,11 @@ class Run {
     for (const [name, secret] of secrets) {
       for (const [place, bytes] of places) {
         if (!bytes.includes(secret)) continue;
-        this.report.faults.push({ what: `the ${name} stands in ${place.replace(server.stateDir, '')}`, operationId: '', request: '' });
+        this.report.faults.push({
+          what: `the ${name} stands in ${place.replace(server.stateDir, '')}`,
+          operationId: '',
+          request: '',
+        });
       }
     }
   }
@@ -196,7 +201,9 @@ export async function runFuzz(options: FuzzOptions): Promise<FuzzReport> {
     while (run.report.requests < requests && !signal?.aborted) {
       await run.round(Math.min(ROUND_REQUESTS, requests - run.report.requests));
       const { faults, more, refusalsCompared } = run.report;
-      onProgress(`${run.report.requests} of ${requests} requests, ${refusalsCompared} refusals compared, ${faults.length + more} faults`);
+      onProgress(
+        `${run.report.requests} of ${requests} requests, ${refusalsCompared} refusals compared, ${faults.length + more} faults`,
+      );
     }
     await world.server.stop();
     run.searchSecrets();
@@ -208,7 +215,13 @@ export async function runFuzz(options: FuzzOptions): Promise<FuzzReport> {
 }
 
 /** A run that met no route, or was never refused, proves nothing. */
-function unprovenBy({ requests, operations: met, operationsAccepted, statuses, refusalsCompared }: FuzzReport): string[] {
+function unprovenBy({
+  requests,
+  operations: met,
+  operationsAccepted,
+  statuses,
+  refusalsCompared,
+}: FuzzReport): string[] {
   if (requests < REQUESTS_TELLING) return [];
   const known = Object.keys(operations).length + Object.keys(gatewayOperations).length;
   const checks: [boolean, string][] = [

@@ -1,5 +1,6 @@
 /**
- * Everything that the service keeps, as one text a row: D1 and every object. Two dumps are compared to say what changed.
+ * Everything that the service keeps, as one text a row: D1 and every object. Two dumps are compared to say what
+ * changed.
  */
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -22,7 +23,8 @@ export async function quietState(stateDir: string): Promise<Dump> {
     await sleep(QUIET_MS);
     const next = readState(stateDir);
     if (!isWaiting(next) && differences(dump, next).length === 0) return next;
-    if (Date.now() > giveUpAtMs) throw new Error(`the state does not come to rest: ${differences(dump, next).slice(0, 5).join('; ')}`);
+    if (Date.now() > giveUpAtMs)
+      throw new Error(`the state does not come to rest: ${differences(dump, next).slice(0, 5).join('; ')}`);
     dump = next;
   }
 }
@@ -32,7 +34,8 @@ export function readState(stateDir: string): Dump {
   for (const [table, rows] of readD1(stateDir)) dump.set(`D1 ${table}`, textsOf(rows));
   for (const className of objectClasses(stateDir)) {
     for (const { objectId, tables } of readObjects(stateDir, className)) {
-      if (JOB_CLASSES.includes(className)) dump.set(`${className}s`, (dump.get(`${className}s`) ?? new Set()).add(objectId));
+      if (JOB_CLASSES.includes(className))
+        dump.set(`${className}s`, (dump.get(`${className}s`) ?? new Set()).add(objectId));
       else for (const [table, rows] of tables) dump.set(`${className} ${objectId} ${table}`, textsOf(rows));
     }
   }

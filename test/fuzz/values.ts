@@ -56,7 +56,8 @@ export function shapeOf(schema: z.ZodType): Shape {
   if (known) return known;
   const piped = (schema as unknown as { _zod: { def: { type: string; in?: z.ZodType; out?: z.ZodType } } })._zod.def;
   // A preprocessed body is described by what comes after.
-  const read = piped.type === 'pipe' && piped.out && piped.in?._zod.def.type === 'transform' ? (piped.out as z.ZodType) : schema;
+  const read =
+    piped.type === 'pipe' && piped.out && piped.in?._zod.def.type === 'transform' ? (piped.out as z.ZodType) : schema;
   const shape = z.toJSONSchema(read, { io: 'input', unrepresentable: 'any', cycles: 'ref', reused: 'inline' }) as Shape;
   shapes.set(schema, shape);
   return shape;
@@ -106,8 +107,12 @@ function validObject(shape: Shape, random: Random, pools: Pools, depth: number):
   return value;
 }
 
-function validText({ pattern, format, minLength = 0, maxLength = Number.POSITIVE_INFINITY }: Shape, random: Random): string {
-  const fits = (text: string) => text.length >= minLength && text.length <= maxLength && (!pattern || new RegExp(pattern, 'u').test(text));
+function validText(
+  { pattern, format, minLength = 0, maxLength = Number.POSITIVE_INFINITY }: Shape,
+  random: Random,
+): string {
+  const fits = (text: string) =>
+    text.length >= minLength && text.length <= maxLength && (!pattern || new RegExp(pattern, 'u').test(text));
   if (format === 'date-time') return random.pick(['2026-11-20T00:00:00.000Z', '2030-01-01T00:00:00Z']);
   const fitting = CANDIDATES.filter(fits);
   return fitting.length > 0 ? random.pick(fitting) : 'x'.repeat(Math.max(1, minLength));
@@ -138,7 +143,11 @@ export function brokenValue(value: unknown, random: Random): unknown {
       members[name] = hostileValue(random);
       return copy;
     case 3:
-      Object.defineProperty(copy, hostileText(random), { value: hostileValue(random), enumerable: true, configurable: true });
+      Object.defineProperty(copy, hostileText(random), {
+        value: hostileValue(random),
+        enumerable: true,
+        configurable: true,
+      });
       return copy;
     case 4:
       members[name] = typeof members[name] === 'string' ? `${members[name]}${hostileText(random)}` : [members[name]];

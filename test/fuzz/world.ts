@@ -1,6 +1,6 @@
 /**
- * What the fuzz meets: a server of its own, model vendors on loopback, an organization with customers, calls, samples and
- * keys of every kind, and a second one for the operator's changes. Every secret in it carries a mark.
+ * What the fuzz meets: a server of its own, model vendors on loopback, an organization with customers, calls, samples
+ * and keys of every kind, and a second one for the operator's changes. Every secret in it carries a mark.
  */
 import { createHmac } from 'node:crypto';
 import { createKillableServer, type KillableServer } from '../crash/killable-server.ts';
@@ -35,7 +35,12 @@ const PLAN = {
   limits: { premiumCalls: 100_000, searches: 10 },
   payg: { enabled: true, markupPercent: 10 },
   customMeters: {
-    CUSTOM1: { label: 'units', included: 100, funding: { credits: true, payg: true }, overage: { model: 'SINGLE', priceUsd: '0.01' } },
+    CUSTOM1: {
+      label: 'units',
+      included: 100,
+      funding: { credits: true, payg: true },
+      overage: { model: 'SINGLE', priceUsd: '0.01' },
+    },
     AGENTIC_API: { label: 'requests', unlimited: true },
   },
 };
@@ -59,7 +64,12 @@ async function furnished(server: KillableServer, vendor: FakeVendor): Promise<Pi
   const operator = new Api(fetch, server.url, OPERATOR_TOKEN);
   const tenant = await createTenant(operator, PLAN);
   const changed = await createTenant(operator, PLAN);
-  const secrets = new Map([...Object.entries(SECRETS), ['vendor key', VENDOR_KEY], ['vendor header', VENDOR_HEADER], ['prompt', PROMPT]]);
+  const secrets = new Map([
+    ...Object.entries(SECRETS),
+    ['vendor key', VENDOR_KEY],
+    ['vendor header', VENDOR_HEADER],
+    ['prompt', PROMPT],
+  ]);
   const { apiKey, otherKeys } = await createKeys(tenant, secrets);
   await furnish(tenant, vendor);
   const targets = { apiKey, otherKeys, operatorToken: OPERATOR_TOKEN, pools: poolsOf(tenant, changed, vendor) };
@@ -98,13 +108,18 @@ async function furnish({ api, operator, organizationId }: Tenant, vendor: FakeVe
   await operator.send('setModels', { params, body: { standard: ['openai/gpt-4o-mini'], premium: ['openai/gpt-4o'] } });
   for (const [index, customerId] of CUSTOMERS.entries()) {
     await api.send('provisionCustomer', { body: { customerId } });
-    await operator.send('grantCredit', { params: { ...params, customerId }, body: { kind: 'USD', amountUsd: String(10 * index + 1) } });
+    await operator.send('grantCredit', {
+      params: { ...params, customerId },
+      body: { kind: 'USD', amountUsd: String(10 * index + 1) },
+    });
   }
   for (const [index, callId] of CALLS.entries()) {
     const body = { customerId: CUSTOMERS[index % CUSTOMERS.length] };
     await api.send('beginCall', { body, headers: { 'Idempotency-Key': callId } });
     if (index % 2 === 0) await api.send('endCall', { body: { callId, modelUsed: 'gpt-4o', responseTokens: 5 } });
-    await api.send('storeSample', { body: { sampleId: `sample-${index}`, provider: 'openai', input: 'kept on purpose' } });
+    await api.send('storeSample', {
+      body: { sampleId: `sample-${index}`, provider: 'openai', input: 'kept on purpose' },
+    });
   }
 }
 
@@ -119,7 +134,12 @@ function poolsOf({ organizationId }: Tenant, changed: Tenant, vendor: FakeVendor
     sampleId: ['sample-0', 'sample-1', 'no-such-sample'],
     planId: ['test', 'pro', 'no-such-plan'],
     // Changes by the operator go to the second organization; the first one is what the other requests speak for.
-    org: [changed.organizationId, changed.organizationId, changed.organizationId, '00000000-0000-4000-8000-000000000000'],
+    org: [
+      changed.organizationId,
+      changed.organizationId,
+      changed.organizationId,
+      '00000000-0000-4000-8000-000000000000',
+    ],
     organizationId: [organizationId, '00000000-0000-4000-8000-000000000000'],
     keyId: ['no-such-key'],
     jobId: ['no-such-job'],
@@ -127,7 +147,13 @@ function poolsOf({ organizationId }: Tenant, changed: Tenant, vendor: FakeVendor
     providerUsed: ['openai', 'anthropic'],
     modelUsed: ['gpt-4o', 'gpt-4o-mini', 'no-such-model', 'ft:gpt-4o:x'],
     model: ['openai/gpt-4o-mini', 'gpt-4o', 'service/standard', 'service/premium', 'acme/none'],
-    modelKey: ['openai/gpt-4o', 'anthropic/claude-3-opus-20240229', 'google/gemini-1.5-pro', 'gpt-4o', 'openai/nothing'],
+    modelKey: [
+      'openai/gpt-4o',
+      'anthropic/claude-3-opus-20240229',
+      'google/gemini-1.5-pro',
+      'gpt-4o',
+      'openai/nothing',
+    ],
     messages: [...Array(6).fill(chat.messages), ['@@somewhat-deep@@'], ['@@deepest-array@@']],
     input: [...Array(6).fill('text'), { a: '@@somewhat-deep@@' }, '@@deeper-array@@'],
     stream: [false, false, true],

@@ -1,5 +1,6 @@
 /**
- * Promise: a search by range finds in SQLite exactly the texts that begin with what is sought, whatever the case and the script.
+ * Promise: a search by range finds in SQLite exactly the texts that begin with what is sought, whatever the case and
+ * the script.
  */
 import { DatabaseSync } from 'node:sqlite';
 import fc from 'fast-check';
@@ -11,7 +12,26 @@ db.exec('CREATE TABLE texts (lower text NOT NULL)');
 afterAll(() => db.close());
 
 const character = fc.oneof(
-  fc.constantFrom('a', 'A', 'b', 'Z', '%', '_', 'ß', 'Ü', 'ü', 'Σ', 'σ', 'ς', 'İ', '\ud7ff', '\ue000', '\uffff', '😀', '\u{10ffff}'),
+  fc.constantFrom(
+    'a',
+    'A',
+    'b',
+    'Z',
+    '%',
+    '_',
+    'ß',
+    'Ü',
+    'ü',
+    'Σ',
+    'σ',
+    'ς',
+    'İ',
+    '\ud7ff',
+    '\ue000',
+    '\uffff',
+    '😀',
+    '\u{10ffff}',
+  ),
   fc.string({ unit: 'binary', minLength: 1, maxLength: 1 }).filter((text) => text !== '\0'),
 );
 const word = fc.array(character, { maxLength: 4 }).map((characters) => characters.join(''));

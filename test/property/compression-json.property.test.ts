@@ -10,7 +10,12 @@ import { TECHNIQUES, type TechniqueName } from '../../src/compression/techniques
 import { fencedToon } from '../../src/compression/toon.ts';
 
 const FENCED = /^```toon\n([\s\S]*)\n```$/m;
-const profile = (techniques: readonly TechniqueName[]) => ({ techniques, aggressiveness: 1, protectedPhrases: [], minInputTokens: 0 });
+const profile = (techniques: readonly TechniqueName[]) => ({
+  techniques,
+  aggressiveness: 1,
+  protectedPhrases: [],
+  minInputTokens: 0,
+});
 
 const cells = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 12 }),
@@ -49,7 +54,9 @@ const tables = fc
   )
   .chain(([names, length]) =>
     fc.array(
-      fc.tuple(...names.map((name) => cells.map((cell) => [name, cell] as const))).map((row) => Object.fromEntries(row)),
+      fc
+        .tuple(...names.map((name) => cells.map((cell) => [name, cell] as const)))
+        .map((row) => Object.fromEntries(row)),
       { minLength: length, maxLength: length },
     ),
   );
@@ -59,7 +66,9 @@ const values: fc.Arbitrary<unknown> = fc.oneof(
   tables.map((rows) => ({ rows, count: rows.length })),
   fc.array(fc.dictionary(fc.string({ maxLength: 4 }), cells)),
 );
-const spellings = fc.tuple(values, fc.constantFrom(0, 2, '\t')).map(([value, indent]) => JSON.stringify({ value }, null, indent));
+const spellings = fc
+  .tuple(values, fc.constantFrom(0, 2, '\t'))
+  .map(([value, indent]) => JSON.stringify({ value }, null, indent));
 
 test('JSON without blanks has the same tokens, byte for byte', () => {
   fc.assert(
@@ -95,7 +104,9 @@ test('in a text, under every technique, each JSON is there again: as itself or a
       const result = compressText(text, profile(techniques as readonly TechniqueName[]));
       const fenced = FENCED.exec(result.text);
       const [extent] = findJson(result.text);
-      const found = fenced ? decode(fenced[1] ?? '') : extent && JSON.parse(result.text.slice(extent.start, extent.end));
+      const found = fenced
+        ? decode(fenced[1] ?? '')
+        : extent && JSON.parse(result.text.slice(extent.start, extent.end));
       expect(JSON.stringify(found)).toBe(JSON.stringify(JSON.parse(json)));
     }),
     { numRuns: 1_000 },

@@ -1,6 +1,6 @@
 /**
- * Whatever the text: compression never lengthens it, compressing twice is compressing once, protected spans are kept byte for
- * byte and in order, and the savings by technique add up to the whole.
+ * Whatever the text: compression never lengthens it, compressing twice is compressing once, protected spans are kept
+ * byte for byte and in order, and the savings by technique add up to the whole.
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -137,15 +137,19 @@ test('compressing twice is compressing once', () => {
 test('protected spans between any prose are kept byte for byte and in order', () => {
   const words = fc.array(prose, { minLength: 1, maxLength: 4 }).map((parts) => ` ${parts.join(' ')} `);
   fc.assert(
-    fc.property(fc.array(fc.tuple(words, fc.constantFrom(...PROTECTED)), { maxLength: 8 }), profiles, (pairs, profile) => {
-      const { text } = compressText(pairs.flat().join(''), profile);
-      expect(
-        inOrder(
-          pairs.map(([, span]) => span.trim()),
-          text,
-        ),
-      ).toBe(true);
-    }),
+    fc.property(
+      fc.array(fc.tuple(words, fc.constantFrom(...PROTECTED)), { maxLength: 8 }),
+      profiles,
+      (pairs, profile) => {
+        const { text } = compressText(pairs.flat().join(''), profile);
+        expect(
+          inOrder(
+            pairs.map(([, span]) => span.trim()),
+            text,
+          ),
+        ).toBe(true);
+      },
+    ),
     RUNS,
   );
 });
@@ -165,10 +169,20 @@ test('whatever is taken for protected, however malformed the text, is kept byte 
 test('every occurrence of a protected phrase is kept', () => {
   const count = (text: string, phrase: string) => text.split(phrase).length - 1;
   fc.assert(
-    fc.property(texts, fc.subarray(['in order to', 'very', 'name', 'Please'], { minLength: 1 }), (text, protectedPhrases) => {
-      const result = compressText(text, { techniques: TECHNIQUES, aggressiveness: 1, protectedPhrases, minInputTokens: 0 });
-      for (const phrase of protectedPhrases) expect(count(result.text, phrase)).toBeGreaterThanOrEqual(count(text, phrase));
-    }),
+    fc.property(
+      texts,
+      fc.subarray(['in order to', 'very', 'name', 'Please'], { minLength: 1 }),
+      (text, protectedPhrases) => {
+        const result = compressText(text, {
+          techniques: TECHNIQUES,
+          aggressiveness: 1,
+          protectedPhrases,
+          minInputTokens: 0,
+        });
+        for (const phrase of protectedPhrases)
+          expect(count(result.text, phrase)).toBeGreaterThanOrEqual(count(text, phrase));
+      },
+    ),
     RUNS,
   );
 });
@@ -193,15 +207,27 @@ test('the estimate of a beginning is never above the estimate of the whole', () 
 test('a conversation is compressed text by text: never longer, idempotent, and nothing but texts changes', () => {
   const content = fc.oneof(
     texts,
-    fc.array(fc.record({ type: fc.constantFrom('text', 'image'), text: texts, cache_control: fc.constant({ type: 'ephemeral' }) }), {
-      maxLength: 3,
-    }),
+    fc.array(
+      fc.record({
+        type: fc.constantFrom('text', 'image'),
+        text: texts,
+        cache_control: fc.constant({ type: 'ephemeral' }),
+      }),
+      {
+        maxLength: 3,
+      },
+    ),
   );
-  const messages = fc.array(fc.record({ role: fc.constantFrom('system', 'user', 'assistant', 'tool'), content, id: fc.string() }), {
-    maxLength: 5,
-  });
+  const messages = fc.array(
+    fc.record({ role: fc.constantFrom('system', 'user', 'assistant', 'tool'), content, id: fc.string() }),
+    {
+      maxLength: 5,
+    },
+  );
   const withoutTexts = (list: unknown) =>
-    JSON.stringify(list, (key, value) => ((key === 'text' || key === 'content') && typeof value === 'string' ? '' : value));
+    JSON.stringify(list, (key, value) =>
+      (key === 'text' || key === 'content') && typeof value === 'string' ? '' : value,
+    );
   fc.assert(
     fc.property(messages, profiles, (list, profile) => {
       const before = JSON.stringify(list);

@@ -1,6 +1,6 @@
 /**
- * Overage is priced exactly: its components are its units, cutting it up changes no total, more never costs less, and the
- * total is what counting unit by unit gives. An increment is paid for once, by somebody or by nobody.
+ * Overage is priced exactly: its components are its units, cutting it up changes no total, more never costs less, and
+ * the total is what counting unit by unit gives. An increment is paid for once, by somebody or by nobody.
  */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -13,7 +13,9 @@ const prices = fc.constantFrom('0', '0.000000001', '0.01', '0.333333333', '1.5',
 const quantities = fc.constantFrom('1', '2', '3', '7', '1000', '999999999999999');
 
 function tiersUpTo(borderMax: number): fc.Arbitrary<OverageTier[]> {
-  const borders = fc.uniqueArray(fc.integer({ min: 1, max: borderMax }), { maxLength: 5 }).map((list) => list.sort((a, b) => a - b));
+  const borders = fc
+    .uniqueArray(fc.integer({ min: 1, max: borderMax }), { maxLength: 5 })
+    .map((list) => list.sort((a, b) => a - b));
   return borders.chain((list) =>
     fc.tuple(
       ...[...list, null].map((upTo) =>
@@ -38,26 +40,31 @@ const nano = (decimal: string) => {
 describe('priceOverage', () => {
   test('its components are the units, in the order of the tiers, each within its borders and at its rate', () => {
     fc.assert(
-      fc.property(tiers, fc.bigInt({ min: 0n, max: 10n ** 16n }), fc.bigInt({ min: 0n, max: 10n ** 16n }), (list, before, units) => {
-        const { components } = priceOverage(list, before, before + units);
-        expect(components.reduce((sum, { unitsExact }) => sum + BigInt(unitsExact), 0n)).toBe(units);
-        let at = before;
-        for (const [index, { tierIndex, upTo, unitsExact, priceNanoUsd, priceQuantity }] of components.entries()) {
-          if (index > 0) expect(tierIndex).toBe((components[index - 1]?.tierIndex ?? 0) + 1);
-          const tier = list[tierIndex] as OverageTier;
-          expect({ upTo, priceNanoUsd, priceQuantity }).toEqual({
-            upTo: tier.upTo,
-            priceNanoUsd: nano(tier.priceUsd).toString(),
-            priceQuantity: tier.per,
-          });
-          expect(BigInt(unitsExact)).toBeGreaterThan(0n);
-          // The first of its units is after the tier before, the last one not after its own end.
-          expect(at).toBeGreaterThanOrEqual(BigInt(list[tierIndex - 1]?.upTo ?? 0));
-          at += BigInt(unitsExact);
-          if (upTo !== null) expect(at).toBeLessThanOrEqual(BigInt(upTo));
-        }
-        expect(at).toBe(before + units);
-      }),
+      fc.property(
+        tiers,
+        fc.bigInt({ min: 0n, max: 10n ** 16n }),
+        fc.bigInt({ min: 0n, max: 10n ** 16n }),
+        (list, before, units) => {
+          const { components } = priceOverage(list, before, before + units);
+          expect(components.reduce((sum, { unitsExact }) => sum + BigInt(unitsExact), 0n)).toBe(units);
+          let at = before;
+          for (const [index, { tierIndex, upTo, unitsExact, priceNanoUsd, priceQuantity }] of components.entries()) {
+            if (index > 0) expect(tierIndex).toBe((components[index - 1]?.tierIndex ?? 0) + 1);
+            const tier = list[tierIndex] as OverageTier;
+            expect({ upTo, priceNanoUsd, priceQuantity }).toEqual({
+              upTo: tier.upTo,
+              priceNanoUsd: nano(tier.priceUsd).toString(),
+              priceQuantity: tier.per,
+            });
+            expect(BigInt(unitsExact)).toBeGreaterThan(0n);
+            // The first of its units is after the tier before, the last one not after its own end.
+            expect(at).toBeGreaterThanOrEqual(BigInt(list[tierIndex - 1]?.upTo ?? 0));
+            at += BigInt(unitsExact);
+            if (upTo !== null) expect(at).toBeLessThanOrEqual(BigInt(upTo));
+          }
+          expect(at).toBe(before + units);
+        },
+      ),
     );
   });
 
@@ -71,11 +78,14 @@ describe('priceOverage', () => {
           const { components, totalNanoUsd } = priceOverage(list, at, at + cut);
           at += cut;
           total += totalNanoUsd;
-          for (const { tierIndex, unitsExact } of components) byTier.set(tierIndex, (byTier.get(tierIndex) ?? 0n) + BigInt(unitsExact));
+          for (const { tierIndex, unitsExact } of components)
+            byTier.set(tierIndex, (byTier.get(tierIndex) ?? 0n) + BigInt(unitsExact));
         }
         const whole = priceOverage(list, start, at);
         expect(total).toBe(whole.totalNanoUsd);
-        expect([...byTier].sort(([a], [b]) => a - b)).toEqual(whole.components.map((part) => [part.tierIndex, BigInt(part.unitsExact)]));
+        expect([...byTier].sort(([a], [b]) => a - b)).toEqual(
+          whole.components.map((part) => [part.tierIndex, BigInt(part.unitsExact)]),
+        );
       }),
     );
   });
@@ -130,45 +140,56 @@ const credit = (unit: Credit['unit'], amount: bigint): Credit => {
 };
 
 test('each unit is paid for once: what is included, then credits, then the balance, then nobody', () => {
-  const purse = fc.record({ usd: fc.bigInt({ min: 0n, max: 10n ** 10n }), units: fc.bigInt({ min: 0n, max: 15n }), payg: fc.boolean() });
+  const purse = fc.record({
+    usd: fc.bigInt({ min: 0n, max: 10n ** 10n }),
+    units: fc.bigInt({ min: 0n, max: 15n }),
+    payg: fc.boolean(),
+  });
   fc.assert(
-    fc.property(meters, purse, fc.array(fc.integer({ min: 1, max: 12 }), { maxLength: 12 }), (meter, { usd, units, payg }, amounts) => {
-      let current = account(plan({ customMeters: { CUSTOM1: meter }, payg: { enabled: payg, markupPercent: 0 } }));
-      const granted = [...(usd > 0n ? [credit('USD', usd)] : []), ...(units > 0n ? [credit('CUSTOM1', units)] : [])];
-      current = { ...current, wallet: granted.reduce(grantCredit, EMPTY_WALLET) };
-      let included = meter.included;
-      let credits = meter.funding.credits ? Number(units) : 0;
-      let owed = 0n;
-      let usage = 0;
-      for (const [index, amount] of amounts.entries()) {
-        const ids = { eventId: `event-${index}`, chargeId: `charge-${index}` };
-        const incremented = incrementMeter(current, { slot: 'CUSTOM1', amount }, ids, 1);
-        if (!incremented) throw new Error('the slot is enabled');
-        const { event } = incremented;
-        const fromIncluded = Math.min(amount, included);
-        const fromCredits = Math.min(amount - fromIncluded, credits);
-        const rest = amount - fromIncluded - fromCredits;
-        const onBalance = meter.funding.payg && payg && meter.overage !== undefined && usd > owed;
-        expect(event.funding).toEqual({
-          included: fromIncluded,
-          credits: fromCredits,
-          overage: onBalance ? rest : 0,
-          unfunded: onBalance ? 0 : rest,
-        });
-        expect([event.periodUsageBefore, event.periodUsageAfter]).toEqual([String(usage), String(usage + amount)]);
-        expect(event.components.reduce((sum, { unitsExact }) => sum + Number(unitsExact), 0)).toBe(event.funding.overage);
-        expect(event.charge === null).toBe(event.funding.overage === 0);
-        included -= fromIncluded;
-        credits -= fromCredits;
-        usage += amount;
-        owed += BigInt(event.charge?.amountNanoUsd ?? 0);
-        current = incremented.account;
-        expect(BigInt(current.wallet.unsettled)).toBe(owed);
-        expect(balanceOf(current.wallet, 'USD')).toBe(usd);
-        expect(balanceOf(current.wallet, 'CUSTOM1')).toBe(meter.funding.credits ? BigInt(credits) : units);
-        expect(current.meters.consumed.customMeter1 ?? 0).toBe(meter.included - included);
-      }
-    }),
+    fc.property(
+      meters,
+      purse,
+      fc.array(fc.integer({ min: 1, max: 12 }), { maxLength: 12 }),
+      (meter, { usd, units, payg }, amounts) => {
+        let current = account(plan({ customMeters: { CUSTOM1: meter }, payg: { enabled: payg, markupPercent: 0 } }));
+        const granted = [...(usd > 0n ? [credit('USD', usd)] : []), ...(units > 0n ? [credit('CUSTOM1', units)] : [])];
+        current = { ...current, wallet: granted.reduce(grantCredit, EMPTY_WALLET) };
+        let included = meter.included;
+        let credits = meter.funding.credits ? Number(units) : 0;
+        let owed = 0n;
+        let usage = 0;
+        for (const [index, amount] of amounts.entries()) {
+          const ids = { eventId: `event-${index}`, chargeId: `charge-${index}` };
+          const incremented = incrementMeter(current, { slot: 'CUSTOM1', amount }, ids, 1);
+          if (!incremented) throw new Error('the slot is enabled');
+          const { event } = incremented;
+          const fromIncluded = Math.min(amount, included);
+          const fromCredits = Math.min(amount - fromIncluded, credits);
+          const rest = amount - fromIncluded - fromCredits;
+          const onBalance = meter.funding.payg && payg && meter.overage !== undefined && usd > owed;
+          expect(event.funding).toEqual({
+            included: fromIncluded,
+            credits: fromCredits,
+            overage: onBalance ? rest : 0,
+            unfunded: onBalance ? 0 : rest,
+          });
+          expect([event.periodUsageBefore, event.periodUsageAfter]).toEqual([String(usage), String(usage + amount)]);
+          expect(event.components.reduce((sum, { unitsExact }) => sum + Number(unitsExact), 0)).toBe(
+            event.funding.overage,
+          );
+          expect(event.charge === null).toBe(event.funding.overage === 0);
+          included -= fromIncluded;
+          credits -= fromCredits;
+          usage += amount;
+          owed += BigInt(event.charge?.amountNanoUsd ?? 0);
+          current = incremented.account;
+          expect(BigInt(current.wallet.unsettled)).toBe(owed);
+          expect(balanceOf(current.wallet, 'USD')).toBe(usd);
+          expect(balanceOf(current.wallet, 'CUSTOM1')).toBe(meter.funding.credits ? BigInt(credits) : units);
+          expect(current.meters.consumed.customMeter1 ?? 0).toBe(meter.included - included);
+        }
+      },
+    ),
     { numRuns: 500 },
   );
 });

@@ -10,9 +10,14 @@ const NO_BOUNDS = { valuesMax: Number.POSITIVE_INFINITY, levelsMax: Number.POSIT
 const encoder = new TextEncoder();
 
 /** The count of a text that comes in parts of so many bytes. */
-function countJson(bytes: Uint8Array, bounds: JsonBounds, partBytes = bytes.length): { values: number; levels: number } {
+function countJson(
+  bytes: Uint8Array,
+  bounds: JsonBounds,
+  partBytes = bytes.length,
+): { values: number; levels: number } {
   const count = new JsonCount(bounds);
-  for (let at = 0; at < bytes.length; at += Math.max(1, partBytes)) count.push(bytes.subarray(at, at + Math.max(1, partBytes)));
+  for (let at = 0; at < bytes.length; at += Math.max(1, partBytes))
+    count.push(bytes.subarray(at, at + Math.max(1, partBytes)));
   return { values: count.values, levels: count.levels };
 }
 
@@ -42,7 +47,9 @@ function written(value: unknown, choose: () => number): string {
     if (typeof item === 'string') return string(item);
     if (Array.isArray(item)) return `[${space()}${item.map((member) => write(member) + space()).join(`,${space()}`)}]`;
     if (typeof item !== 'object' || item === null) return JSON.stringify(item);
-    const members = Object.entries(item).map(([name, member]) => `${string(name)}${space()}:${space()}${write(member)}`);
+    const members = Object.entries(item).map(
+      ([name, member]) => `${string(name)}${space()}:${space()}${write(member)}`,
+    );
     return `{${space()}${members.join(`${space()},${space()}`)}${space()}}`;
   };
   return space() + write(value) + space();
@@ -50,7 +57,25 @@ function written(value: unknown, choose: () => number): string {
 
 /** Strings that look like structure, and those that are hard to find the end of. */
 const oddText = fc.array(
-  fc.constantFrom('"', '\\', '\\\\', '{', '}', '[', ']', ':', ',', ' ', '\u0000', 'é', '\u2028', '💡', '\ud800', 'a', '1'),
+  fc.constantFrom(
+    '"',
+    '\\',
+    '\\\\',
+    '{',
+    '}',
+    '[',
+    ']',
+    ':',
+    ',',
+    ' ',
+    '\u0000',
+    'é',
+    '\u2028',
+    '💡',
+    '\ud800',
+    'a',
+    '1',
+  ),
   {
     maxLength: 8,
   },
@@ -62,7 +87,12 @@ const text = fc.oneof(
 const { value } = fc.letrec<{ value: unknown }>((tie) => ({
   value: fc.oneof(
     { depthSize: 'small', withCrossShrink: true },
-    fc.oneof(text, fc.double({ noNaN: true, noDefaultInfinity: true }), fc.integer(), fc.constantFrom(true, false, null, -0, 1e300)),
+    fc.oneof(
+      text,
+      fc.double({ noNaN: true, noDefaultInfinity: true }),
+      fc.integer(),
+      fc.constantFrom(true, false, null, -0, 1e300),
+    ),
     fc.array(tie('value'), { maxLength: 5 }),
     fc.dictionary(text, tie('value'), { maxKeys: 5 }),
   ),
@@ -131,7 +161,11 @@ test('a body that comes in parts is what the same bytes at once are, whatever br
           controller.close();
         },
       });
-      const request = new Request('https://callmeter.test', { method: 'POST', body: parts, duplex: 'half' } as RequestInit);
+      const request = new Request('https://callmeter.test', {
+        method: 'POST',
+        body: parts,
+        duplex: 'half',
+      } as RequestInit);
       const atOnce = bytes.length === 0 ? { ok: false, broken: 'empty' } : parseJson(bytes);
       expect(await readJsonBody(request, 1_000)).toEqual(atOnce);
     }),

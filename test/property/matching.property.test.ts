@@ -1,6 +1,6 @@
 /**
- * Every name in the catalog keeps its meaning under every decoration, pricing never guesses, and the public lookup answers
- * any text, the same each time.
+ * Every name in the catalog keeps its meaning under every decoration, pricing never guesses, and the public lookup
+ * answers any text, the same each time.
  */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -12,7 +12,9 @@ import type { Provider } from '../../src/catalog/model.ts';
 const PROVIDERS: Provider[] = ['openai', 'anthropic', 'google'];
 
 /** Every name and alias, with the model that it means. */
-const NAMES = BUILT_IN_CATALOG.models.flatMap((model) => [model.model, ...model.aliases].map((name) => ({ name, model })));
+const NAMES = BUILT_IN_CATALOG.models.flatMap((model) =>
+  [model.model, ...model.aliases].map((name) => ({ name, model })),
+);
 const names = fc.constantFrom(...NAMES);
 
 const ANYWHERE = [
@@ -76,9 +78,14 @@ const CASES = [
 describe('every name and alias', () => {
   test('means its model under every decoration and in every case, for pricing and for the lookup', () => {
     for (const { name, model } of NAMES) {
-      for (const spell of DECORATIONS[model.provider].flatMap((decorate) => CASES.map((change) => change(decorate(name))))) {
+      for (const spell of DECORATIONS[model.provider].flatMap((decorate) =>
+        CASES.map((change) => change(decorate(name))),
+      )) {
         expect([spell, matchModel(BUILT_IN_CATALOG, spell)?.model.model]).toEqual([spell, model.model]);
-        expect([spell, lookUpModel(BUILT_IN_CATALOG, spell, model.provider)?.model.model]).toEqual([spell, model.model]);
+        expect([spell, lookUpModel(BUILT_IN_CATALOG, spell, model.provider)?.model.model]).toEqual([
+          spell,
+          model.model,
+        ]);
         expect(lookUpModel(BUILT_IN_CATALOG, spell)).toEqual(matchModel(BUILT_IN_CATALOG, spell));
       }
     }

@@ -14,7 +14,15 @@ import { account, plan, usage } from '../unit/fixtures.ts';
 
 type Step =
   | { kind: 'begin'; standard: boolean; premium: boolean; search: boolean }
-  | { kind: 'end'; pick: number; isPremium: boolean; tokens: number; searches: number; milliseconds: number; failed: boolean }
+  | {
+      kind: 'end';
+      pick: number;
+      isPremium: boolean;
+      tokens: number;
+      searches: number;
+      milliseconds: number;
+      failed: boolean;
+    }
   | { kind: 'timeout'; pick: number }
   | { kind: 'lateEnd'; pick: number; isPremium: boolean; tokens: number };
 
@@ -53,7 +61,12 @@ const steps = fc.array(
   fc.oneof(
     {
       weight: 4,
-      arbitrary: fc.record({ kind: fc.constant('begin' as const), standard: fc.boolean(), premium: fc.boolean(), search: fc.boolean() }),
+      arbitrary: fc.record({
+        kind: fc.constant('begin' as const),
+        standard: fc.boolean(),
+        premium: fc.boolean(),
+        search: fc.boolean(),
+      }),
     },
     {
       weight: 3,
@@ -68,7 +81,15 @@ const steps = fc.array(
       }),
     },
     { weight: 1, arbitrary: fc.record({ kind: fc.constant('timeout' as const), pick: fc.nat() }) },
-    { weight: 1, arbitrary: fc.record({ kind: fc.constant('lateEnd' as const), pick: fc.nat(), isPremium: fc.boolean(), tokens: small }) },
+    {
+      weight: 1,
+      arbitrary: fc.record({
+        kind: fc.constant('lateEnd' as const),
+        pick: fc.nat(),
+        isPremium: fc.boolean(),
+        tokens: small,
+      }),
+    },
   ),
   { maxLength: 60 },
 );
@@ -87,7 +108,9 @@ class Ledger {
   }
 
   limit(meter: MeterName): number | null {
-    const slot = ({ agenticApi: 'AGENTIC_API', customMeter1: 'CUSTOM1', customMeter2: 'CUSTOM2' } as Record<string, MeterSlot>)[meter];
+    const slot = (
+      { agenticApi: 'AGENTIC_API', customMeter1: 'CUSTOM1', customMeter2: 'CUSTOM2' } as Record<string, MeterSlot>
+    )[meter];
     if (slot !== undefined) return CUSTOM_LIMITS[slot];
     const units = this.#plan.limits[meter as keyof Plan['limits']];
     return units === null ? null : units * 1000;
@@ -107,7 +130,8 @@ class Ledger {
   /** The tiers that a request gets, worked out from the rules and this ledger alone. */
   tiers(wanted: { standard: boolean; premium: boolean; search: boolean }): Tier[] {
     const { limitType } = this.#plan;
-    const open = (tier: Tier) => limitType === 'NONE' || (this.left(`${tier}Calls`) > 0 && this.left(`${tier}Tokens`) > 0);
+    const open = (tier: Tier) =>
+      limitType === 'NONE' || (this.left(`${tier}Calls`) > 0 && this.left(`${tier}Tokens`) > 0);
     const implied = !wanted.standard && !wanted.premium && !wanted.search;
     const premium = wanted.premium && open('premium');
     const instead = wanted.premium && !premium && limitType === 'DOWNGRADE';
@@ -142,7 +166,8 @@ function expectBooksToAgree(current: Account, ledger: Ledger): void {
     expect([meter, limit, unlimited]).toEqual([meter, bound === null ? null : bound / 1000, bound === null]);
     expect([meter, remaining]).toEqual([meter, bound === null ? UNLIMITED_REMAINING : ledger.left(meter) / 1000]);
     // Within its limit, a meter is used up by exactly what remains.
-    if (bound !== null && ledger.used(meter) <= bound) expect([meter, Math.round((used + remaining) * 1000)]).toEqual([meter, bound]);
+    if (bound !== null && ledger.used(meter) <= bound)
+      expect([meter, Math.round((used + remaining) * 1000)]).toEqual([meter, bound]);
     expect(current.meters.reserved[meter] ?? 0).toBeGreaterThanOrEqual(0);
   }
 }
@@ -160,7 +185,14 @@ test('used is what was consumed and what open calls hold, after any steps; at th
         const used = usage({ responseTokens: tokens, searches, audioSeconds: milliseconds / 1000 });
         const error = failed ? { code: 'x', message: 'y' } : undefined;
         const request = { usage: used, isPremium, error };
-        ({ account: current } = endCall(current, call, request, { available: false, reason: 'MODEL_NOT_REPORTED' }, 'charge', 2));
+        ({ account: current } = endCall(
+          current,
+          call,
+          request,
+          { available: false, reason: 'MODEL_NOT_REPORTED' },
+          'charge',
+          2,
+        ));
         const tier: Tier = isPremium ? 'premium' : 'standard';
         const modelRan = call.suggestedTier !== 'none' || used.responseTokens > 0;
         const spent = used.responseTokens + searches + milliseconds > 0;
@@ -184,7 +216,13 @@ test('used is what was consumed and what open calls hold, after any steps; at th
           const callId = `call-${index}`;
           const { standard, premium, search } = step;
           const expected = ledger.tiers(step);
-          const begun = beginCall(current, callId, { requested: { standard, premium, search }, pricingMode: 'standard' }, 10, 1);
+          const begun = beginCall(
+            current,
+            callId,
+            { requested: { standard, premium, search }, pricingMode: 'standard' },
+            10,
+            1,
+          );
           current = begun.account;
           expect([begun.call.allowed.standard, begun.call.allowed.premium]).toEqual([
             expected.includes('standard'),
@@ -234,7 +272,13 @@ describe('under BLOCK, with callers that end on the tier that they were given', 
     for (const [index, step] of script.entries()) {
       if (step.kind === 'begin') {
         const { standard, premium } = step;
-        const begun = beginCall(current, `call-${index}`, { requested: { standard, premium }, pricingMode: 'standard' }, 10, 1);
+        const begun = beginCall(
+          current,
+          `call-${index}`,
+          { requested: { standard, premium }, pricingMode: 'standard' },
+          10,
+          1,
+        );
         current = begun.account;
         if (begun.call.status === 'IN_PROGRESS') {
           open.push(begun);
@@ -249,7 +293,14 @@ describe('under BLOCK, with callers that end on the tier that they were given', 
           const responseTokens = tokensOf(picked.maxResponseTokens, step.tokens);
           const isPremium = picked.call.suggestedTier === 'premium';
           const request = { usage: usage({ responseTokens }), isPremium };
-          current = endCall(current, picked.call, request, { available: false, reason: 'MODEL_NOT_REPORTED' }, 'charge', 2).account;
+          current = endCall(
+            current,
+            picked.call,
+            request,
+            { available: false, reason: 'MODEL_NOT_REPORTED' },
+            'charge',
+            2,
+          ).account;
         }
       }
       check(current);
@@ -295,7 +346,10 @@ describe('under BLOCK, with callers that end on the tier that they were given', 
   test('any number of begins on a limit of N allows exactly N', () => {
     fc.assert(
       fc.property(fc.nat({ max: 20 }), fc.integer({ min: 0, max: 40 }), (standardCalls, begins) => {
-        const script = Array.from({ length: begins }, () => ({ kind: 'begin', standard: true, premium: false, search: false }) as const);
+        const script = Array.from(
+          { length: begins },
+          () => ({ kind: 'begin', standard: true, premium: false, search: false }) as const,
+        );
         const admitted = run(
           plan({ limits: { standardCalls } }),
           script,

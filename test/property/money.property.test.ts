@@ -4,7 +4,15 @@
  */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { divideHalfUp, formatUsd, nanoFromUsd, nanoOfParts, parseUsd, partsOfNano, usdFromNano } from '../../src/domain/money.ts';
+import {
+  divideHalfUp,
+  formatUsd,
+  nanoFromUsd,
+  nanoOfParts,
+  parseUsd,
+  partsOfNano,
+  usdFromNano,
+} from '../../src/domain/money.ts';
 import { costOf, type RateCard } from '../../src/domain/pricing.ts';
 
 const NANO = 1_000_000_000n;
@@ -60,12 +68,25 @@ describe('text', () => {
     );
   });
 
-  test.each(['', '.', '1.', '.5', '-1', '+1', '1e3', '1,5', ' 1', '1 ', '1.0000000001', '1234567890123', 'NaN', '0x10', '１'])(
-    '%j is no amount',
-    (text) => {
-      expect(parseUsd(text)).toBeNull();
-    },
-  );
+  test.each([
+    '',
+    '.',
+    '1.',
+    '.5',
+    '-1',
+    '+1',
+    '1e3',
+    '1,5',
+    ' 1',
+    '1 ',
+    '1.0000000001',
+    '1234567890123',
+    'NaN',
+    '0x10',
+    '１',
+  ])('%j is no amount', (text) => {
+    expect(parseUsd(text)).toBeNull();
+  });
 
   test('no text but a plain decimal is an amount', () => {
     fc.assert(
@@ -133,9 +154,12 @@ describe('numbers', () => {
     );
   });
 
-  test.each([-1, -0.5, Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, 1e21, 1e13])('%d is refused', (usd) => {
-    expect(() => nanoFromUsd(usd)).toThrow(RangeError);
-  });
+  test.each([-1, -0.5, Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, 1e21, 1e13])(
+    '%d is refused',
+    (usd) => {
+      expect(() => nanoFromUsd(usd)).toThrow(RangeError);
+    },
+  );
 });
 
 describe('division', () => {
@@ -167,7 +191,14 @@ describe('a cost', () => {
   const optional = fc.option(rate, { nil: undefined });
   const maybe = <T>(name: string, value: T | undefined) => (value === undefined ? {} : { [name]: value });
   const rates = fc
-    .record({ input: rate, output: rate, cachedInput: optional, cacheWrite: optional, search: optional, audioSecond: optional })
+    .record({
+      input: rate,
+      output: rate,
+      cachedInput: optional,
+      cacheWrite: optional,
+      search: optional,
+      audioSecond: optional,
+    })
     .map(({ input, output, ...others }) => ({
       input,
       output,
@@ -176,14 +207,26 @@ describe('a cost', () => {
   const tiers = fc.array(
     fc.record({
       inputTokensAbove: fc.integer({ min: 0, max: 2_000_000 }),
-      rates: fc.record({ input: rate, output: rate, cachedInput: rate, cacheWrite: rate }, { requiredKeys: ['input', 'output'] }),
+      rates: fc.record(
+        { input: rate, output: rate, cachedInput: rate, cacheWrite: rate },
+        { requiredKeys: ['input', 'output'] },
+      ),
     }),
     { maxLength: 3 },
   );
-  const cards = fc.record({ rates, tiers }).map((given): RateCard => ({ snapshotId: 'a/b@1', provider: 'a', modelKey: 'a/b', ...given }));
+  const cards = fc
+    .record({ rates, tiers })
+    .map((given): RateCard => ({ snapshotId: 'a/b@1', provider: 'a', modelKey: 'a/b', ...given }));
   const tokens = fc.integer({ min: 0, max: 1_000_000 });
   const usages = fc
-    .record({ rest: tokens, cached: tokens, written: tokens, responseTokens: tokens, searches: tokens, milliseconds: tokens })
+    .record({
+      rest: tokens,
+      cached: tokens,
+      written: tokens,
+      responseTokens: tokens,
+      searches: tokens,
+      milliseconds: tokens,
+    })
     .map(({ rest, cached, written, responseTokens, searches, milliseconds }) => ({
       inputTokens: rest + cached + written,
       cachedInputTokens: cached,

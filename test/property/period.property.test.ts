@@ -13,7 +13,11 @@ const anchors = fc.oneof(
   fc.integer({ min: Date.UTC(1970, 0, 1), max: Date.UTC(2100, 0, 1) }),
   // Ends of months, where the calendar is hard.
   fc
-    .record({ year: fc.integer({ min: 1996, max: 2104 }), month: fc.integer({ min: 0, max: 11 }), back: fc.integer({ min: 0, max: 3 }) })
+    .record({
+      year: fc.integer({ min: 1996, max: 2104 }),
+      month: fc.integer({ min: 0, max: 11 }),
+      back: fc.integer({ min: 0, max: 3 }),
+    })
     .map(({ year, month, back }) => Date.UTC(year, month + 1, 0) - back * 24 * HOUR_MS + 12_345_678),
 );
 const replenishes = fc.record({ every: fc.integer({ min: 1, max: 40 }), unit: fc.constantFrom(...UNITS) });
@@ -76,20 +80,25 @@ test('each period is the one that stepping the calendar finds, at its first, las
 
 test('periods tile: every moment lies in one, and its neighbours begin where it ends and end where it begins', () => {
   fc.assert(
-    fc.property(anchors, replenishes, fc.integer({ min: 0, max: 200 * 366 * 24 * HOUR_MS }), (anchorMs, replenish, laterMs) => {
-      const nowMs = anchorMs + laterMs;
-      const period = periodAt(anchorMs, replenish, nowMs);
-      expect(period.startMs).toBeLessThanOrEqual(nowMs);
-      expect(period.endMs).toBeGreaterThan(nowMs);
-      const next = periodAt(anchorMs, replenish, period.endMs);
-      expect([next.index, next.startMs]).toEqual([period.index + 1, period.endMs]);
-      if (period.index > 0) {
-        const previous = periodAt(anchorMs, replenish, period.startMs - 1);
-        expect([previous.index, previous.endMs]).toEqual([period.index - 1, period.startMs]);
-      } else {
-        expect(period.startMs).toBe(anchorMs);
-      }
-    }),
+    fc.property(
+      anchors,
+      replenishes,
+      fc.integer({ min: 0, max: 200 * 366 * 24 * HOUR_MS }),
+      (anchorMs, replenish, laterMs) => {
+        const nowMs = anchorMs + laterMs;
+        const period = periodAt(anchorMs, replenish, nowMs);
+        expect(period.startMs).toBeLessThanOrEqual(nowMs);
+        expect(period.endMs).toBeGreaterThan(nowMs);
+        const next = periodAt(anchorMs, replenish, period.endMs);
+        expect([next.index, next.startMs]).toEqual([period.index + 1, period.endMs]);
+        if (period.index > 0) {
+          const previous = periodAt(anchorMs, replenish, period.startMs - 1);
+          expect([previous.index, previous.endMs]).toEqual([period.index - 1, period.startMs]);
+        } else {
+          expect(period.startMs).toBe(anchorMs);
+        }
+      },
+    ),
     { numRuns: 500 },
   );
 });

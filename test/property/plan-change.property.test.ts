@@ -4,7 +4,14 @@
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type Account, type ChangeStrategy, changePlan, openAccount, replenishDue, replenishNow } from '../../src/domain/account.ts';
+import {
+  type Account,
+  type ChangeStrategy,
+  changePlan,
+  openAccount,
+  replenishDue,
+  replenishNow,
+} from '../../src/domain/account.ts';
 import { boundary, NEVER_MS, type Replenish } from '../../src/domain/period.ts';
 import type { PlanVersion } from '../../src/domain/plan.ts';
 import { plan } from '../unit/fixtures.ts';
@@ -91,54 +98,67 @@ const waits = fc.oneof(fc.constant('toBoundary' as const), fc.constant(0), fc.in
 
 test('any history of uses, changes, replenishments and waits ends where the naive model ends', () => {
   fc.assert(
-    fc.property(fc.nat(versions.length - 1), fc.array(fc.tuple(waits, actions), { maxLength: 25 }), (first, history) => {
-      let nowMs = START;
-      let account: Account = openAccount(
-        { organizationId: 'o', customerId: 'c', subscriptionId: 's', plan: versions[first] as PlanVersion, contact: {} },
-        nowMs,
-      );
-      const model = {} as Naive;
-      begin(model, first, nowMs);
-      for (const [wait, action] of history) {
-        const boundaryMs = account.subscription.nextReplenishAtMs;
-        if (wait === 'toBoundary') nowMs = boundaryMs < NEVER_MS ? boundaryMs : nowMs;
-        else nowMs += wait;
-        account = replenishDue(account, nowMs);
-        walk(model, nowMs);
-        if (action.kind === 'use') {
-          account = {
-            ...account,
-            meters: { ...account.meters, consumed: { searches: (account.meters.consumed.searches ?? 0) + action.amount } },
-          };
-          model.used += action.amount;
-        } else if (action.kind === 'replenish') {
-          account = replenishNow(account, nowMs);
-          begin(model, model.pending ?? model.plan, nowMs);
-        } else if (action.kind === 'change') {
-          account = changePlan(account, versions[action.plan] as PlanVersion, action.strategy, nowMs);
-          if (action.plan === model.plan) model.pending = null;
-          else if (action.strategy === 'IMMEDIATE_RESET') begin(model, action.plan, nowMs);
-          else if (action.strategy === 'AT_NEXT_REPLENISH') model.pending = action.plan;
-          else Object.assign(model, { plan: action.plan, pending: null });
+    fc.property(
+      fc.nat(versions.length - 1),
+      fc.array(fc.tuple(waits, actions), { maxLength: 25 }),
+      (first, history) => {
+        let nowMs = START;
+        let account: Account = openAccount(
+          {
+            organizationId: 'o',
+            customerId: 'c',
+            subscriptionId: 's',
+            plan: versions[first] as PlanVersion,
+            contact: {},
+          },
+          nowMs,
+        );
+        const model = {} as Naive;
+        begin(model, first, nowMs);
+        for (const [wait, action] of history) {
+          const boundaryMs = account.subscription.nextReplenishAtMs;
+          if (wait === 'toBoundary') nowMs = boundaryMs < NEVER_MS ? boundaryMs : nowMs;
+          else nowMs += wait;
+          account = replenishDue(account, nowMs);
+          walk(model, nowMs);
+          if (action.kind === 'use') {
+            account = {
+              ...account,
+              meters: {
+                ...account.meters,
+                consumed: { searches: (account.meters.consumed.searches ?? 0) + action.amount },
+              },
+            };
+            model.used += action.amount;
+          } else if (action.kind === 'replenish') {
+            account = replenishNow(account, nowMs);
+            begin(model, model.pending ?? model.plan, nowMs);
+          } else if (action.kind === 'change') {
+            account = changePlan(account, versions[action.plan] as PlanVersion, action.strategy, nowMs);
+            if (action.plan === model.plan) model.pending = null;
+            else if (action.strategy === 'IMMEDIATE_RESET') begin(model, action.plan, nowMs);
+            else if (action.strategy === 'AT_NEXT_REPLENISH') model.pending = action.plan;
+            else Object.assign(model, { plan: action.plan, pending: null });
+          }
+          const { subscription, meters } = account;
+          expect({
+            plan: subscription.plan.planId,
+            pending: subscription.pending?.planId ?? null,
+            startMs: subscription.lastReplenishedAtMs,
+            endMs: subscription.nextReplenishAtMs,
+            used: meters.consumed.searches ?? 0,
+          }).toEqual({
+            plan: `p${model.plan}`,
+            pending: model.pending === null ? null : `p${model.pending}`,
+            startMs: model.startMs,
+            endMs: model.endMs,
+            used: model.used,
+          });
+          expect(subscription.lastReplenishedAtMs).toBeLessThanOrEqual(nowMs);
+          expect(subscription.nextReplenishAtMs).toBeGreaterThan(nowMs);
         }
-        const { subscription, meters } = account;
-        expect({
-          plan: subscription.plan.planId,
-          pending: subscription.pending?.planId ?? null,
-          startMs: subscription.lastReplenishedAtMs,
-          endMs: subscription.nextReplenishAtMs,
-          used: meters.consumed.searches ?? 0,
-        }).toEqual({
-          plan: `p${model.plan}`,
-          pending: model.pending === null ? null : `p${model.pending}`,
-          startMs: model.startMs,
-          endMs: model.endMs,
-          used: model.used,
-        });
-        expect(subscription.lastReplenishedAtMs).toBeLessThanOrEqual(nowMs);
-        expect(subscription.nextReplenishAtMs).toBeGreaterThan(nowMs);
-      }
-    }),
+      },
+    ),
     { numRuns: 2_000 },
   );
 });

@@ -28,7 +28,9 @@ test('what was added can be taken away again, in any order, down to zero', () =>
     fc.property(
       fc
         .array(millis, { maxLength: 50 })
-        .chain((amounts) => fc.tuple(fc.constant(amounts), fc.shuffledSubarray(amounts, { minLength: amounts.length }))),
+        .chain((amounts) =>
+          fc.tuple(fc.constant(amounts), fc.shuffledSubarray(amounts, { minLength: amounts.length })),
+        ),
       ([amounts, shuffled]) => {
         const sum = amounts.map((milli) => milli / 1000).reduce(addQuantity, 0);
         expect(shuffled.map((milli) => milli / 1000).reduce(subtractQuantity, sum)).toBe(0);

@@ -7,7 +7,16 @@
 import { expect, test } from 'vitest';
 import { detectAnomalies } from '../../src/domain/readings/anomalies.ts';
 import { ANOMALY_KINDS, type AnomalyKind } from '../../src/domain/readings/episode.ts';
-import { type Chance, chance, DAY_MS, flatProfile, HOUR_MS, officeProfile, waveProfile, weekOf } from '../support/series.ts';
+import {
+  type Chance,
+  chance,
+  DAY_MS,
+  flatProfile,
+  HOUR_MS,
+  officeProfile,
+  waveProfile,
+  weekOf,
+} from '../support/series.ts';
 
 const CASES = 150;
 /** None of these seeds was looked at while the constants were chosen. */
@@ -27,7 +36,9 @@ function measure(kind: AnomalyKind | null): Found {
     const { buckets, injected, resolution } = anomalyCase(seed, kind);
     const episodes = detectAnomalies(buckets, resolution);
     const matches = injected.map((truth) =>
-      episodes.filter((episode) => episode.kind === truth.kind && episode.startMs < truth.endMs && truth.startMs < episode.endMs),
+      episodes.filter(
+        (episode) => episode.kind === truth.kind && episode.startMs < truth.endMs && truth.startMs < episode.endMs,
+      ),
     );
     const hits = matches.filter((match) => match.length > 0).length;
     found.hits += hits;
@@ -70,7 +81,14 @@ interface InjectedEpisode {
 
 interface AnomalyCase {
   resolution: 'hour' | 'day';
-  buckets: { startMs: number; endMs: number; spend: number; calls: number; failedCalls: number; models: Record<string, number> }[];
+  buckets: {
+    startMs: number;
+    endMs: number;
+    spend: number;
+    calls: number;
+    failedCalls: number;
+    models: Record<string, number>;
+  }[];
   injected: InjectedEpisode[];
 }
 
@@ -117,7 +135,13 @@ function usualRates(c: Chance, startMs: number, days: number): HourRate[] {
   return rates;
 }
 
-function inject(c: Chance, rates: HourRate[], startMs: number, kind: InjectedEpisode['kind'], resolution: 'hour' | 'day'): InjectedEpisode {
+function inject(
+  c: Chance,
+  rates: HourRate[],
+  startMs: number,
+  kind: InjectedEpisode['kind'],
+  resolution: 'hour' | 'day',
+): InjectedEpisode {
   const byHours = resolution === 'hour' && c.uniform() < 0.5 && kind !== 'SILENCE' && kind !== 'NEW_EXPENSIVE_MODEL';
   const length = byHours
     ? Math.floor(c.between(3, 9))
@@ -139,7 +163,12 @@ function inject(c: Chance, rates: HourRate[], startMs: number, kind: InjectedEpi
   return { kind, startMs: startMs + start * HOUR_MS, endMs: startMs + end * HOUR_MS };
 }
 
-function drawBuckets(c: Chance, rates: readonly HourRate[], startMs: number, resolution: 'hour' | 'day'): AnomalyCase['buckets'] {
+function drawBuckets(
+  c: Chance,
+  rates: readonly HourRate[],
+  startMs: number,
+  resolution: 'hour' | 'day',
+): AnomalyCase['buckets'] {
   const size = resolution === 'hour' ? 1 : 24;
   const spread = c.pick([0.2, 0.6]);
   const buckets: AnomalyCase['buckets'] = [];

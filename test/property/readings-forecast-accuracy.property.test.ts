@@ -1,9 +1,9 @@
 /**
- * Forecasts are as sure as they say: over hundreds of seeded customers of each family, P10 to P90 holds the outcome in 70 to
- * 90 percent of cases, and the error stays below that of repeating the last week.
+ * Forecasts are as sure as they say: over hundreds of seeded customers of each family, P10 to P90 holds the outcome in
+ * 70 to 90 percent of cases, and the error stays below that of repeating the last week.
  *
- * The constants were chosen on other seeds of NAMED_FAMILIES and OTHER_FAMILIES, and on nothing of UNSEEN_FAMILIES. The last two
- * have a wider band, because some of it (growth over a short history) cannot be foreseen at all.
+ * The constants were chosen on other seeds of NAMED_FAMILIES and OTHER_FAMILIES, and on nothing of UNSEEN_FAMILIES. The
+ * last two have a wider band, because some of it (growth over a short history) cannot be foreseen at all.
  */
 import { describe, expect, test } from 'vitest';
 import { forecast } from '../../src/domain/readings/forecast.ts';
@@ -49,7 +49,9 @@ function measure(name: string, family: (typeof NAMED_FAMILIES)[string], first = 
 }
 
 const row = (name: string, { held, error, medianError }: Accuracy) =>
-  console.log(`${name.padEnd(14)} held ${held.toFixed(3)}  error/naive ${error.toFixed(3)}  median/naive ${medianError.toFixed(3)}`);
+  console.log(
+    `${name.padEnd(14)} held ${held.toFixed(3)}  error/naive ${error.toFixed(3)}  median/naive ${medianError.toFixed(3)}`,
+  );
 
 describe('readings-forecast-accuracy', { timeout: 60_000 }, () => {
   test.each(Object.entries(NAMED_FAMILIES).filter(([name]) => name !== 'zero'))('%s', (name, family) => {

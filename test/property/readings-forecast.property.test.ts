@@ -1,6 +1,6 @@
 /**
- * What holds of every forecast: quantiles in order and never negative, scale in, scale out, and an allowance that runs out
- * exactly when less is left than is expected.
+ * What holds of every forecast: quantiles in order and never negative, scale in, scale out, and an allowance that runs
+ * out exactly when less is left than is expected.
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -17,7 +17,10 @@ const zones = fc.constantFrom('UTC', 'Europe/Berlin', 'America/Santiago', 'Asia/
 const inputs = fc
   .record({
     days: fc.integer({ min: 7, max: 110 }),
-    quantities: fc.array(fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 1_000_000 })), { minLength: 1, maxLength: 200 }),
+    quantities: fc.array(fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 1_000_000 })), {
+      minLength: 1,
+      maxLength: 200,
+    }),
     minutes: fc.integer({ min: 0, max: 24 * 60 - 1 }),
     horizonHours: fc.double({ min: 0, max: 24 * 400, noNaN: true }),
     timeZone: zones,
@@ -29,7 +32,16 @@ const inputs = fc
       quantity: quantities[(index * 7) % quantities.length] ?? 0,
     }));
     const horizonEndMs = nowMs + Math.round(horizonHours * HOUR_MS);
-    return { hours, firstDataMs: START, nowMs, periodStartMs: START, horizonEndMs, timeZone, kind: 'quantity', evidence: 'complete' };
+    return {
+      hours,
+      firstDataMs: START,
+      nowMs,
+      periodStartMs: START,
+      horizonEndMs,
+      timeZone,
+      kind: 'quantity',
+      evidence: 'complete',
+    };
   });
 
 test('quantiles are finite, in order, and never below zero; the period holds what is recorded', () => {
@@ -54,9 +66,14 @@ test('1,024 times the usage is 1,024 times the forecast', () => {
   fc.assert(
     fc.property(inputs, (input) => {
       const small = forecast(input).remaining;
-      const large = forecast({ ...input, hours: input.hours.map((hour) => ({ ...hour, quantity: hour.quantity * 1024 })) }).remaining;
+      const large = forecast({
+        ...input,
+        hours: input.hours.map((hour) => ({ ...hour, quantity: hour.quantity * 1024 })),
+      }).remaining;
       for (const name of ['expected', 'p10', 'p50', 'p90'] as const) {
-        expect(Math.abs((large?.[name] ?? 0) / 1024 - (small?.[name] ?? 0))).toBeLessThanOrEqual(0.001 + 1e-6 * (small?.[name] ?? 0));
+        expect(Math.abs((large?.[name] ?? 0) / 1024 - (small?.[name] ?? 0))).toBeLessThanOrEqual(
+          0.001 + 1e-6 * (small?.[name] ?? 0),
+        );
       }
     }),
     { numRuns: 30 },

@@ -4,7 +4,13 @@
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { decideSampling, fractionOf, SAMPLING_REASONS, type SamplingPolicy, sampledText } from '../../src/domain/sampling.ts';
+import {
+  decideSampling,
+  fractionOf,
+  SAMPLING_REASONS,
+  type SamplingPolicy,
+  sampledText,
+} from '../../src/domain/sampling.ts';
 import { sha256Hex } from '../../src/platform/hash.ts';
 
 const name = fc.constantFrom('a', 'b', 'c', 'd');
@@ -34,12 +40,21 @@ const fraction = async (version: string, key: string) => fractionOf(await sha256
 
 test('of two eligible calls with the same key, whatever else they are, both are kept or neither', async () => {
   await fc.assert(
-    fc.asyncProperty(policies, candidates, candidates, fc.string(), fc.string(), async (policy, one, other, version, key) => {
-      const share = await fraction(version, key);
-      expect(await fraction(version, key)).toBe(share);
-      const eligible = [one, other].map((candidate) => decideSampling(policy, candidate, share).reason).filter(isByRate);
-      expect(new Set(eligible).size).toBeLessThanOrEqual(1);
-    }),
+    fc.asyncProperty(
+      policies,
+      candidates,
+      candidates,
+      fc.string(),
+      fc.string(),
+      async (policy, one, other, version, key) => {
+        const share = await fraction(version, key);
+        expect(await fraction(version, key)).toBe(share);
+        const eligible = [one, other]
+          .map((candidate) => decideSampling(policy, candidate, share).reason)
+          .filter(isByRate);
+        expect(new Set(eligible).size).toBeLessThanOrEqual(1);
+      },
+    ),
   );
 });
 
@@ -66,11 +81,17 @@ test('what is not up to the rate does not depend on the key', () => {
 
 test('a higher rate keeps every call that a lower one keeps', () => {
   fc.assert(
-    fc.property(policies, candidates, fractions, fc.double({ min: 0, max: 1, noNaN: true }), (policy, candidate, share, rate) => {
-      const [lower, higher] = [Math.min(policy.rate, rate), Math.max(policy.rate, rate)];
-      const kept = decideSampling({ ...policy, rate: lower }, candidate, share).sample;
-      if (kept) expect(decideSampling({ ...policy, rate: higher }, candidate, share).sample).toBe(true);
-    }),
+    fc.property(
+      policies,
+      candidates,
+      fractions,
+      fc.double({ min: 0, max: 1, noNaN: true }),
+      (policy, candidate, share, rate) => {
+        const [lower, higher] = [Math.min(policy.rate, rate), Math.max(policy.rate, rate)];
+        const kept = decideSampling({ ...policy, rate: lower }, candidate, share).sample;
+        if (kept) expect(decideSampling({ ...policy, rate: higher }, candidate, share).sample).toBe(true);
+      },
+    ),
   );
 });
 

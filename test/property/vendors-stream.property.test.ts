@@ -16,7 +16,8 @@ const chatEvents = fc
     const usage = { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion };
     const lines = [
       ...words.map(
-        (content) => `data: ${JSON.stringify({ model: 'gpt-5.2', choices: [{ delta: { content }, finish_reason: null }], usage: null })}`,
+        (content) =>
+          `data: ${JSON.stringify({ model: 'gpt-5.2', choices: [{ delta: { content }, finish_reason: null }], usage: null })}`,
       ),
       `data: ${JSON.stringify({ model: 'gpt-5.2', choices: [{ delta: {}, finish_reason: 'stop' }] })}`,
       `data: ${JSON.stringify({ model: 'gpt-5.2', choices: [], usage })}`,
@@ -63,26 +64,38 @@ describe('server-sent events', () => {
 });
 
 test('an array of chunks gives the same usage for every cut, whatever its strings hold', () => {
-  const texts = fc.array(fc.oneof(word, fc.constantFrom('}]', '{"a":"', '\\"', '[{', '"')), { minLength: 1, maxLength: 5 });
+  const texts = fc.array(fc.oneof(word, fc.constantFrom('}]', '{"a":"', '\\"', '[{', '"')), {
+    minLength: 1,
+    maxLength: 5,
+  });
   fc.assert(
-    fc.property(texts, fc.nat({ max: 999 }), cuts, fc.constantFrom(undefined, 2), (list, candidates, places, indent) => {
-      const chunks = list.map((text, index) => ({
-        candidates: [{ content: { parts: [{ text }] }, ...(index === list.length - 1 && { finishReason: 'STOP' }) }],
-        usageMetadata: { promptTokenCount: 3, candidatesTokenCount: candidates + index },
-      }));
-      const usage = new StreamUsage();
-      for (const part of cut(encoder.encode(JSON.stringify(chunks, null, indent)), places)) usage.push(part);
-      usage.end();
-      expect(usage.usage()).toMatchObject({ inputTokens: 3, responseTokens: candidates + list.length - 1 });
-      expect(usage.completed).toBe(true);
-    }),
+    fc.property(
+      texts,
+      fc.nat({ max: 999 }),
+      cuts,
+      fc.constantFrom(undefined, 2),
+      (list, candidates, places, indent) => {
+        const chunks = list.map((text, index) => ({
+          candidates: [{ content: { parts: [{ text }] }, ...(index === list.length - 1 && { finishReason: 'STOP' }) }],
+          usageMetadata: { promptTokenCount: 3, candidatesTokenCount: candidates + index },
+        }));
+        const usage = new StreamUsage();
+        for (const part of cut(encoder.encode(JSON.stringify(chunks, null, indent)), places)) usage.push(part);
+        usage.end();
+        expect(usage.usage()).toMatchObject({ inputTokens: 3, responseTokens: candidates + list.length - 1 });
+        expect(usage.completed).toBe(true);
+      },
+    ),
   );
 });
 
 test('the blocks of any bytes, put together, are those bytes, and none is longer than the bound and one chunk', () => {
-  const noise = fc.array(fc.oneof(fc.constantFrom('\n', '\r', '\r\n', 'data: x', ':', '{', '}', '[', ']', '"', '\\'), word), {
-    maxLength: 40,
-  });
+  const noise = fc.array(
+    fc.oneof(fc.constantFrom('\n', '\r', '\r\n', 'data: x', ':', '{', '}', '[', ']', '"', '\\'), word),
+    {
+      maxLength: 40,
+    },
+  );
   fc.assert(
     fc.property(noise, cuts, fc.integer({ min: 1, max: 50 }), (parts, places, bytesMax) => {
       const bytes = encoder.encode(parts.join(''));

@@ -40,7 +40,12 @@ const unit = fc.constantFrom<CreditUnit>('USD', 'USD', 'USD', ...UNITS);
 const amount = fc.integer({ min: 1, max: 12 });
 const steps: fc.Arbitrary<Step[]> = fc.array(
   fc.oneof(
-    fc.record({ kind: fc.constant('grant' as const), unit, amount, expiresInMs: fc.option(fc.integer({ min: 1, max: 8 }), { nil: null }) }),
+    fc.record({
+      kind: fc.constant('grant' as const),
+      unit,
+      amount,
+      expiresInMs: fc.option(fc.integer({ min: 1, max: 8 }), { nil: null }),
+    }),
     fc.record({ kind: fc.constant('spend' as const), unit, amount }),
     fc.record({ kind: fc.constant('settle' as const), amount }),
     fc.record({ kind: fc.constant('wait' as const), ms: fc.nat(4) }),
@@ -114,7 +119,15 @@ test('any history leaves what a purse of single coins has left, and each change 
           const creditId = `credit-${index}`;
           const expiresAtMs = step.expiresInMs === null ? null : nowMs + step.expiresInMs;
           const granted = String(step.amount);
-          const credit = { creditId, unit: step.unit, granted, remaining: granted, grantedAtMs: nowMs, expiresAtMs, reference: null };
+          const credit = {
+            creditId,
+            unit: step.unit,
+            granted,
+            remaining: granted,
+            grantedAtMs: nowMs,
+            expiresAtMs,
+            reference: null,
+          };
           wallet = grantCredit(wallet, credit);
           purse.grant(step.unit, step.amount, creditId, nowMs, expiresAtMs ?? Number.POSITIVE_INFINITY);
         } else if (step.kind === 'settle') {
@@ -130,7 +143,9 @@ test('any history leaves what a purse of single coins has left, and each change 
         for (const of of UNITS) expect([of, balanceOf(wallet, of)]).toEqual([of, purse.balance(of)]);
         expect(BigInt(wallet.overdraft)).toBe(BigInt(purse.owed));
         for (const credit of wallet.credits) {
-          expect(BigInt(credit.remaining)).toBe(BigInt(purse.coins.filter(({ creditId }) => creditId === credit.creditId).length));
+          expect(BigInt(credit.remaining)).toBe(
+            BigInt(purse.coins.filter(({ creditId }) => creditId === credit.creditId).length),
+          );
           expect(BigInt(credit.remaining)).toBeGreaterThan(0n);
         }
         const expiries = purse.coins.map(({ expiresAtMs }) => expiresAtMs).filter(Number.isFinite);
@@ -164,7 +179,9 @@ const credits: fc.Arbitrary<Credit[]> = fc
 const walletOf = (list: readonly Credit[]) => list.reduce(grantCredit, EMPTY_WALLET);
 
 test('the order in which credits are granted does not change the order in which they are spent', () => {
-  const shuffled = credits.chain((list) => fc.tuple(fc.constant(list), fc.shuffledSubarray(list, { minLength: list.length })));
+  const shuffled = credits.chain((list) =>
+    fc.tuple(fc.constant(list), fc.shuffledSubarray(list, { minLength: list.length })),
+  );
   fc.assert(
     fc.property(shuffled, ([list, other]) => {
       expect(walletOf(other).credits).toEqual(walletOf(list).credits);
@@ -189,7 +206,9 @@ test('a credit can be spent until the millisecond before it expires, and in no l
     fc.property(credits, fc.integer({ min: 9, max: 16 }), (list, nowMs) => {
       const after = expireCredits(walletOf(list), nowMs);
       const live = list.filter(({ expiresAtMs }) => expiresAtMs === null || nowMs < expiresAtMs);
-      expect(new Set(after.credits.map(({ creditId }) => creditId))).toEqual(new Set(live.map(({ creditId }) => creditId)));
+      expect(new Set(after.credits.map(({ creditId }) => creditId))).toEqual(
+        new Set(live.map(({ creditId }) => creditId)),
+      );
       expectEntriesToExplain(walletOf(list), after);
       expect(expireCredits(after, nowMs)).toBe(after);
     }),

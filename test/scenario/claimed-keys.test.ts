@@ -1,6 +1,6 @@
 /**
- * Promise: an idempotency key belongs to the customer whose call was acknowledged under it, in whatever order the messages of
- * requests that use the key at the same time arrive; and a key under which nothing was recorded is free.
+ * Promise: an idempotency key belongs to the customer whose call was acknowledged under it, in whatever order the
+ * messages of requests that use the key at the same time arrive; and a key under which nothing was recorded is free.
  */
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -11,7 +11,12 @@ import * as gateway from '../support/gateway.ts';
 import { bindings, operator } from '../support/worker.ts';
 import { faultyApi } from './faulty-bindings.ts';
 
-const LIMITED = { name: 'Limited', limitType: 'BLOCK', limits: { premiumCalls: 10 }, rollingCalls: { limit: 1, windowSeconds: 3_600 } };
+const LIMITED = {
+  name: 'Limited',
+  limitType: 'BLOCK',
+  limits: { premiumCalls: 10 },
+  rollingCalls: { limit: 1, windowSeconds: 3_600 },
+};
 
 let tenant: Tenant;
 let key: string;
@@ -38,7 +43,10 @@ function held(operation: string) {
 }
 
 const begin = (api: Api, customerId: string, callId: string, feature = 'chat') =>
-  api.send('beginCall', { body: { customerId, feature, requested: { premium: true } }, headers: { 'Idempotency-Key': callId } });
+  api.send('beginCall', {
+    body: { customerId, feature, requested: { premium: true } },
+    headers: { 'Idempotency-Key': callId },
+  });
 
 /** By who asks the directory, and does not remember. */
 const end = (callId: string) => {
@@ -46,7 +54,8 @@ const end = (callId: string) => {
   return tenant.api.send('endCall', { body: { callId, modelUsed: 'gpt-5.2', responseTokens: 3 } });
 };
 
-const used = async (customerId: string) => (await tenant.api.send('readUsage', { params: { customerId } })).data.meters.premiumCalls?.used;
+const used = async (customerId: string) =>
+  (await tenant.api.send('readUsage', { params: { customerId } })).data.meters.premiumCalls?.used;
 
 /** Neither is the key another customer's, nor is the call lost. */
 async function expectKept(callId: string) {
@@ -177,7 +186,10 @@ test('a line of a batch that was recorded under a claim of somebody else keeps i
   expect((await gateway.ask(own.key, body, bindings, '/v1/batches')).response.status).toBe(200);
   await runDurableObjectAlarm(bindings.GATEWAY_BATCHES.getByName(`${organizationId}:${name}`));
   await askDirectory(bindings, organizationId, toClaim.key, (shard) => shard.release(toClaim.key, 'somebody'));
-  expect(await claimKey(bindings, { ...toClaim, customerId: 'another' }, 'another')).toMatchObject({ customerId: 'default', final: true });
+  expect(await claimKey(bindings, { ...toClaim, customerId: 'another' }, 'another')).toMatchObject({
+    customerId: 'default',
+    final: true,
+  });
 });
 
 test('a directory that an earlier version wrote keeps its claims, and nobody releases them', async () => {
@@ -190,7 +202,12 @@ test('a directory that an earlier version wrote keeps its claims, and nobody rel
     `);
   });
   await evictDurableObject(stub);
-  expect(await stub.claim('old', 'owner', 'token')).toEqual({ customerId: 'owner', claimedAtMs: 7, fresh: false, final: true });
+  expect(await stub.claim('old', 'owner', 'token')).toEqual({
+    customerId: 'owner',
+    claimedAtMs: 7,
+    fresh: false,
+    final: true,
+  });
   for (const token of ['token', 'owner', '']) await stub.release('old', token);
   expect([await stub.find('old'), await stub.confirm('old', 'another')]).toEqual(['owner', 'owner']);
   expect(await stub.claim('new', 'owner', 'token')).toMatchObject({ fresh: true });

@@ -1,6 +1,7 @@
 /**
- * Promise: while D1 is away, every operation and every page of the console is answered from what is at hand, or with 503
- * and `Retry-After`: never with 500. A fault of ours stays 500. Either way no line of the log has a value of a query.
+ * Promise: while D1 is away, every operation and every page of the console is answered from what is at hand, or with
+ * 503 and `Retry-After`: never with 500. A fault of ours stays 500. Either way no line of the log has a value of a
+ * query.
  *
  * The tables are made of the operations and of the console's routes, so a new one is in them by itself.
  */
@@ -57,7 +58,9 @@ function envWith(error: () => Error, works?: RegExp): Env {
 }
 
 const fetchWith = (env: Env) => (url: string, init?: RequestInit) =>
-  Promise.resolve(service.fetch(new Request(url, { redirect: 'manual', ...init }) as never, env, createExecutionContext()));
+  Promise.resolve(
+    service.fetch(new Request(url, { redirect: 'manual', ...init }) as never, env, createExecutionContext()),
+  );
 
 let organizationId: string;
 /** Keys by their kind. */
@@ -70,11 +73,13 @@ let lines: string[];
 beforeAll(async () => {
   const tenant = await createTenant(operator, { name: 'Any', limitType: 'NONE' });
   organizationId = tenant.organizationId;
-  const create = async (body: object) => (await operator.send('createKey', { params: { org: organizationId }, body })).data.key;
+  const create = async (body: object) =>
+    (await operator.send('createKey', { params: { org: organizationId }, body })).data.key;
   keys = { server: await create({ name: 'backend' }), embed: await create({ name: 'widget', prefix: 'ek-' }) };
   expect((await tenant.api.send('provisionCustomer', { body: { customerId: MARK } })).status).toBe(200);
   // From here on this isolate knows both keys.
-  for (const id of ['readSamplingSettings', 'createEmbedSession'] as const) expect((await send(id, bindings)).status).toBe(200);
+  for (const id of ['readSamplingSettings', 'createEmbedSession'] as const)
+    expect((await send(id, bindings)).status).toBe(200);
   const session = (await (await send('createEmbedSession', bindings)).json()) as { data: { token: string } };
   widgetToken = session.data.token;
   visitor = new Visitor();
@@ -99,7 +104,11 @@ async function send(id: OperationId, env: Env): Promise<Response> {
     ORIGIN +
     path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(values[name] ?? '')) +
     (search.size > 0 ? `?${search}` : '');
-  const headers = { Authorization: `Bearer ${key}`, Accept: MEDIA_TYPE, ...(body !== undefined && { 'Content-Type': 'application/json' }) };
+  const headers = {
+    Authorization: `Bearer ${key}`,
+    Accept: MEDIA_TYPE,
+    ...(body !== undefined && { 'Content-Type': 'application/json' }),
+  };
   return fetchWith(env)(url, { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) });
 }
 
@@ -163,7 +172,9 @@ describe.each(Object.entries(away))('%s', (_, error) => {
   ])('is 503 or not noticed, %s', async (__, works) => {
     markedQueries = 0;
     const found = await statuses(error, works);
-    expect(asked.filter((___, index) => (found[index] ?? 0) >= 500 && found[index] !== 503).map(([name]) => name)).toEqual([]);
+    expect(
+      asked.filter((___, index) => (found[index] ?? 0) >= 500 && found[index] !== 503).map(([name]) => name),
+    ).toEqual([]);
     // It was an outage, and there was something to be leaked.
     expect(found.filter((status) => status === 503).length).toBeGreaterThan(50);
     expect(markedQueries).toBeGreaterThan(works ? 10 : 0);
@@ -176,10 +187,18 @@ describe.each(Object.entries(away))('%s', (_, error) => {
     for (const path of ['/usage/summary', '/v1/models']) {
       const response = await fetch(ORIGIN + path, { headers });
       const { error: said } = (await response.json()) as { error: { code: string; message: string } };
-      expect([path, response.status, said.code, response.headers.get('Retry-After')]).toEqual([path, 503, 'SERVICE_UNAVAILABLE', '1']);
+      expect([path, response.status, said.code, response.headers.get('Retry-After')]).toEqual([
+        path,
+        503,
+        'SERVICE_UNAVAILABLE',
+        '1',
+      ]);
       expect(said.message).toBe('the database cannot be reached for the moment');
     }
-    const widget = await fetch(`${ORIGIN}/embed`, { method: 'POST', body: new URLSearchParams({ token: widgetToken }).toString() });
+    const widget = await fetch(`${ORIGIN}/embed`, {
+      method: 'POST',
+      body: new URLSearchParams({ token: widgetToken }).toString(),
+    });
     expect([widget.status, widget.headers.get('Retry-After')]).toEqual([503, '1']);
     expect(lines.filter((line) => line.includes(widgetToken))).toEqual([]);
   });
@@ -199,7 +218,10 @@ test('an object that cannot reach D1 says so to whoever asked it, and keeps no v
   await migration.start({ ...params, target });
   await setDatabase(envWith(error));
   await runDurableObjectAlarm(migration);
-  expect(await migration.read(organizationId)).toMatchObject({ failures: 1, lastError: 'Error: D1_ERROR: Network connection lost.' });
+  expect(await migration.read(organizationId)).toMatchObject({
+    failures: 1,
+    lastError: 'Error: D1_ERROR: Network connection lost.',
+  });
 });
 
 test('a fault of ours is 500 where an outage is 503, and leaks as little', async () => {

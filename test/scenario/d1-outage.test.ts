@@ -22,7 +22,9 @@ const commitsThenThrows = {
 } as unknown as D1Database;
 
 async function idsInD1(organizationId: string): Promise<string[]> {
-  const { results } = await bindings.DB.prepare('SELECT call_id, status FROM calls WHERE organization_id = ? ORDER BY call_id')
+  const { results } = await bindings.DB.prepare(
+    'SELECT call_id, status FROM calls WHERE organization_id = ? ORDER BY call_id',
+  )
     .bind(organizationId)
     .all<{ call_id: string; status: string }>();
   return results.map(({ call_id, status }) => `${call_id} ${status}`);
@@ -36,7 +38,10 @@ describe('an outage of D1', () => {
         const id = `c${String(n).padStart(2, '0')}`;
         accepted(object.begin(id, START + n * 2_000));
         await object.deliver(away, START + n * 2_000);
-        if (n % 3 > 0) accepted(object.end(id, START + n * 2_000 + 1_000, n % 3 === 2 ? { error: { code: 'E', message: 'm' } } : {}));
+        if (n % 3 > 0)
+          accepted(
+            object.end(id, START + n * 2_000 + 1_000, n % 3 === 2 ? { error: { code: 'E', message: 'm' } } : {}),
+          );
         expected.push(`${id} ${['IN_PROGRESS', 'COMPLETED', 'FAILED'][n % 3]}`);
       }
       expect(await idsInD1(organizationId)).toEqual([]);
@@ -157,7 +162,12 @@ describe('the projection', () => {
       accepted(object.begin('a', START, { customerUserId: 'u', feature: 'f', tags: ['t'] }));
       const promptCompression = { provider: 'toon', originalTokens: 9, compressedTokens: 5, techniques: ['json'] };
       accepted(
-        object.end('a', START, { providerUsed: 'openai', modelUsed: 'gpt-4o', error: { code: 'E', message: 'm' }, promptCompression }),
+        object.end('a', START, {
+          providerUsed: 'openai',
+          modelUsed: 'gpt-4o',
+          error: { code: 'E', message: 'm' },
+          promptCompression,
+        }),
       );
       await object.deliver(bindings.DB, START + 5_000);
       const row = await bindings.DB.prepare('SELECT * FROM calls WHERE organization_id = ?')

@@ -1,6 +1,6 @@
 /**
- * Promise: a customer who goes on asking for what is not allowed is refused without a record from the 61st time in a minute on, and
- * nobody else is; of denied calls D1 gets 60 an hour, and reports add up to all of them.
+ * Promise: a customer who goes on asking for what is not allowed is refused without a record from the 61st time in a
+ * minute on, and nobody else is; of denied calls D1 gets 60 an hour, and reports add up to all of them.
  */
 import { runDurableObjectAlarm } from 'cloudflare:test';
 import { describe, expect, test, vi } from 'vitest';
@@ -25,7 +25,8 @@ function denyMany(
   atMs: number,
   featureOf: (index: number) => string | undefined = () => undefined,
 ) {
-  for (let index = 0; index < count; index += 1) expect(deny(object, `${name}-${index}`, atMs, featureOf(index)).ok).toBe(true);
+  for (let index = 0; index < count; index += 1)
+    expect(deny(object, `${name}-${index}`, atMs, featureOf(index)).ok).toBe(true);
 }
 const codeOf = (answer: ReturnType<Clockwork['begin']>) => (answer.ok ? answer.result.code : answer.refusal.code);
 
@@ -33,18 +34,28 @@ describe('the 61st denial within a minute', () => {
   test('is refused, says the rule and when it ends, and leaves nothing; what is allowed, and a replay, are not touched', async () => {
     await withObject(PLAN, async (object) => {
       denyMany(object, 'denied', 60, START + 100);
-      const before = [object.rows('calls'), object.rows('outbox'), object.query('SELECT * FROM denied_hours'), object.account()?.revision];
+      const before = [
+        object.rows('calls'),
+        object.rows('outbox'),
+        object.query('SELECT * FROM denied_hours'),
+        object.account()?.revision,
+      ];
       const refused = deny(object, 'refused', START + 1_100);
       expect(refused).toMatchObject({
         ok: false,
         refusal: { code: 'RATE_LIMITED', retryAfterSeconds: 59, members: { retryAfterSeconds: 59 } },
       });
       expect(!refused.ok && refused.refusal.message).toContain('denied 60 calls within 60 seconds');
-      expect([object.rows('calls'), object.rows('outbox'), object.query('SELECT * FROM denied_hours'), object.account()?.revision]).toEqual(
-        before,
-      );
+      expect([
+        object.rows('calls'),
+        object.rows('outbox'),
+        object.query('SELECT * FROM denied_hours'),
+        object.account()?.revision,
+      ]).toEqual(before);
 
-      expect(accepted(object.begin('allowed', START + 1_200, { requested: { standard: true } })).allowed.standard).toBe(true);
+      expect(accepted(object.begin('allowed', START + 1_200, { requested: { standard: true } })).allowed.standard).toBe(
+        true,
+      );
       expect(deny(object, 'denied-7', START + 1_300)).toMatchObject({ ok: true, replayed: true });
       expect(codeOf(deny(object, 'refused', START + 100 + MINUTE - 1))).toBe('RATE_LIMITED');
       expect(accepted(deny(object, 'refused', START + 100 + MINUTE)).allowed.premium).toBe(false);
@@ -55,7 +66,10 @@ describe('the 61st denial within a minute', () => {
     ['another plan', (object, atMs) => object.changePlan({ ...PLAN, name: 'Q' }, 'IMMEDIATE_PRORATED', atMs)],
     ['a replenishment', (object, atMs) => object.replenish(atMs)],
     ['a credit', (object, atMs) => object.grant('USD', 5n, atMs)],
-    ['a cancellation that is taken back', (object, atMs) => [object.setCanceled(true, atMs), object.setCanceled(false, atMs)]],
+    [
+      'a cancellation that is taken back',
+      (object, atMs) => [object.setCanceled(true, atMs), object.setCanceled(false, atMs)],
+    ],
   ])('is recorded after %s', async (_, change) => {
     await withObject(PLAN, async (object) => {
       denyMany(object, 'denied', 60, START);
@@ -98,15 +112,24 @@ describe('the 61st denial within a minute', () => {
     await withObject(PLAN, async (object) => {
       for (let index = 0; index < 60; index += 1)
         expect(object.open(`open-${index}`, START, { requested: { premium: true } }).ok).toBe(true);
-      expect(object.open('next', START, { requested: { premium: true } })).toMatchObject({ ok: false, refusal: { code: 'RATE_LIMITED' } });
+      expect(object.open('next', START, { requested: { premium: true } })).toMatchObject({
+        ok: false,
+        refusal: { code: 'RATE_LIMITED' },
+      });
     });
   });
 });
 
 type Sums = Record<string, number>;
 
-/** Denied calls in D1's reports, by the dimension that is asked for, of the organization and of the customer; both must agree. */
-async function deniedBy(organizationId: string, dimension: 'feature' | 'outcome' | 'customer' | 'model'): Promise<Sums> {
+/**
+ * Denied calls in D1's reports, by the dimension that is asked for, of the organization and of the customer; both must
+ * agree.
+ */
+async function deniedBy(
+  organizationId: string,
+  dimension: 'feature' | 'outcome' | 'customer' | 'model',
+): Promise<Sums> {
   const of = async (customerId?: string) => {
     const filter = { fromMs: START - HOUR, toMs: START + 48 * HOUR, customerId };
     const groups = await sumUsage(bindings, organizationId, filter, [dimension], 100);
@@ -118,8 +141,11 @@ async function deniedBy(organizationId: string, dimension: 'feature' | 'outcome'
 }
 
 const rowsOf = async (table: string, organizationId: string) =>
-  (await bindings.DB.prepare(`SELECT COUNT(*) AS n FROM ${table} WHERE organization_id = ?`).bind(organizationId).first<{ n: number }>())
-    ?.n;
+  (
+    await bindings.DB.prepare(`SELECT COUNT(*) AS n FROM ${table} WHERE organization_id = ?`)
+      .bind(organizationId)
+      .first<{ n: number }>()
+  )?.n;
 
 describe('D1', () => {
   test('gets 60 denied calls of an hour, and the count of the others; every report adds up', async () => {
@@ -229,13 +255,22 @@ describe('over HTTP', () => {
     const clock = vi.spyOn(Date, 'now').mockImplementation(() => nowMs);
     await scheduler.wait(150);
     const standard = (index: number) =>
-      tenant.api.send('beginCall', { body: { customerId: 'default', feature: 'chat' }, headers: { 'Idempotency-Key': `denied-${index}` } });
-    expect((await Promise.all(Array.from({ length: 60 }, (_, index) => standard(index)))).map(({ status }) => status)).toEqual(
-      Array.from({ length: 60 }, () => 200),
-    );
+      tenant.api.send('beginCall', {
+        body: { customerId: 'default', feature: 'chat' },
+        headers: { 'Idempotency-Key': `denied-${index}` },
+      });
+    expect(
+      (await Promise.all(Array.from({ length: 60 }, (_, index) => standard(index)))).map(({ status }) => status),
+    ).toEqual(Array.from({ length: 60 }, () => 200));
     const refused = await standard(60);
-    expect([refused.status, refused.refusal.code, refused.headers.get('Retry-After')]).toEqual([429, 'RATE_LIMITED', '60']);
-    const made = await tenant.api.send('makeCall', { body: { customerId: 'default', usage: { modelUsed: 'gpt-5.2', inputTokens: 1 } } });
+    expect([refused.status, refused.refusal.code, refused.headers.get('Retry-After')]).toEqual([
+      429,
+      'RATE_LIMITED',
+      '60',
+    ]);
+    const made = await tenant.api.send('makeCall', {
+      body: { customerId: 'default', usage: { modelUsed: 'gpt-5.2', inputTokens: 1 } },
+    });
     expect([made.status, made.refusal.code]).toEqual([429, 'RATE_LIMITED']);
     const { response } = await gateway.ask(tenant.key, {});
     const { error } = (await response.json()) as { error: { type: string; code: string } };
@@ -263,7 +298,9 @@ describe('over HTTP', () => {
       [null, 1],
     ]);
     expect(summary.totals.calls).toBe(71);
-    expect([await rowsOf('calls', tenant.organizationId), await rowsOf('denied_hours', tenant.organizationId)]).toEqual([61, 1]);
+    expect([await rowsOf('calls', tenant.organizationId), await rowsOf('denied_hours', tenant.organizationId)]).toEqual(
+      [61, 1],
+    );
     expect((await tenant.api.send('readCall', { params: { callId: 'denied-70' } })).data.status).toBe('NOT_ALLOWED');
 
     const params = { org: tenant.organizationId, customerId: 'default' };

@@ -21,8 +21,13 @@ beforeAll(async () => {
     customMeters: { CUSTOM1: { label: 'units', included: 1_000, funding: { credits: true, payg: false } } },
   };
   tenant = await createTenant(operator, plan);
-  await operator.send('putPlan', { params: { org: tenant.organizationId, planId: 'other' }, body: { ...plan, name: 'Other' } });
-  ({ key } = (await operator.send('createKey', { params: { org: tenant.organizationId }, body: { name: 'faults' } })).data);
+  await operator.send('putPlan', {
+    params: { org: tenant.organizationId, planId: 'other' },
+    body: { ...plan, name: 'Other' },
+  });
+  ({ key } = (
+    await operator.send('createKey', { params: { org: tenant.organizationId }, body: { name: 'faults' } })
+  ).data);
 });
 
 /** Sends until it is done. Meanwhile only what may be sent again is answered, in its envelope. */
@@ -41,16 +46,29 @@ async function story(api: Api, faultyOperator: Api, customerId: string): Promise
   const { organizationId } = tenant;
   const keyed = (name: string) => ({ 'Idempotency-Key': `${customerId}-${name}` });
   const done = async (send: () => Promise<Reply<never>>) => expect((await insist(send)).status).toBe(200);
-  await done(() => api.send('provisionCustomer', { body: { customerId }, headers: keyed('new') }) as Promise<Reply<never>>);
+  await done(
+    () => api.send('provisionCustomer', { body: { customerId }, headers: keyed('new') }) as Promise<Reply<never>>,
+  );
   for (let n = 0; n < 6; n += 1) {
     const callId = `${customerId}-call-${n}`;
-    await done(() => api.send('beginCall', { body: { customerId }, headers: { 'Idempotency-Key': callId } }) as Promise<Reply<never>>);
+    await done(
+      () =>
+        api.send('beginCall', { body: { customerId }, headers: { 'Idempotency-Key': callId } }) as Promise<
+          Reply<never>
+        >,
+    );
     const body = { callId, modelUsed: 'gpt-4o-mini', inputTokens: 100, responseTokens: 10 };
     await done(() => api.send('endCall', { body, headers: { 'Idempotency-Key': callId } }) as Promise<Reply<never>>);
     const units = { customerId, meterSlot: 'CUSTOM1', amount: 5 };
-    await done(() => api.send('incrementMeter', { body: units, headers: keyed(`units-${n}`) }) as Promise<Reply<never>>);
+    await done(
+      () => api.send('incrementMeter', { body: units, headers: keyed(`units-${n}`) }) as Promise<Reply<never>>,
+    );
   }
-  const change = { params: { customerId }, body: { planId: 'other', strategy: 'IMMEDIATE_PRORATED' }, headers: keyed('change') };
+  const change = {
+    params: { customerId },
+    body: { planId: 'other', strategy: 'IMMEDIATE_PRORATED' },
+    headers: keyed('change'),
+  };
   await done(() => api.send('changePlan', change) as Promise<Reply<never>>);
   const grant = {
     params: { org: organizationId, customerId },
@@ -80,8 +98,12 @@ async function expectOnce(customerId: string): Promise<void> {
     `SELECT call_id AS id FROM calls WHERE organization_id = ? AND customer_id = ? AND status = 'COMPLETED' ORDER BY id`,
   );
   expect(calls).toEqual(Array.from({ length: 6 }, (_, n) => `${customerId}-call-${n}`));
-  expect(await ids('SELECT event_id AS id FROM meter_events WHERE organization_id = ? AND customer_id = ?')).toHaveLength(6);
-  expect(await ids('SELECT entry_id AS id FROM credit_entries WHERE organization_id = ? AND customer_id = ?')).toHaveLength(1);
+  expect(
+    await ids('SELECT event_id AS id FROM meter_events WHERE organization_id = ? AND customer_id = ?'),
+  ).toHaveLength(6);
+  expect(
+    await ids('SELECT entry_id AS id FROM credit_entries WHERE organization_id = ? AND customer_id = ?'),
+  ).toHaveLength(1);
 }
 
 describe('a client that sends again what was not answered', () => {
@@ -125,7 +147,9 @@ describe('what the service sends again by itself, without a key of the client', 
   test('an increment counts once', async () => {
     await tenant.api.send('provisionCustomer', { body: { customerId: 'keyless-units' } });
     const api = faultyApi(losesFirstAnswerOf('increment'), key);
-    const { data } = await api.send('incrementMeter', { body: { customerId: 'keyless-units', meterSlot: 'CUSTOM1', amount: 3 } });
+    const { data } = await api.send('incrementMeter', {
+      body: { customerId: 'keyless-units', meterSlot: 'CUSTOM1', amount: 3 },
+    });
     expect(data.meter.used).toBe(3);
     expect((await inspect('keyless-units')).meters.customMeter1?.used).toBe(3);
   });
@@ -149,17 +173,25 @@ describe('what the service sends again by itself, without a key of the client', 
   });
 
   test('a begin is one call', async () => {
-    const { data } = await faultyApi(losesFirstAnswerOf('begin'), key).send('beginCall', { body: { customerId: 'keyless-begin' } });
+    const { data } = await faultyApi(losesFirstAnswerOf('begin'), key).send('beginCall', {
+      body: { customerId: 'keyless-begin' },
+    });
     expect(data.callId).toMatch(/^dk-/);
     expect((await inspect('keyless-begin')).openCalls).toBe(1);
   });
 
-  test.each([{}, { 'Idempotency-Key': 'opened-once' }])('a call that the service makes is opened once, and made: %o', async (headers) => {
-    const body = { customerId: 'opened', usage: { modelUsed: 'gpt-4o-mini', inputTokens: 10, responseTokens: 1 } };
-    const reply = await faultyApi(losesFirstAnswerOf('open'), key).send('makeCall', { body, headers: headers as Record<string, string> });
-    expect(reply.data.end).toMatchObject({ status: 'COMPLETED' });
-    expect(await inspect('opened')).toMatchObject({ openCalls: 0 });
-  });
+  test.each([{}, { 'Idempotency-Key': 'opened-once' }])(
+    'a call that the service makes is opened once, and made: %o',
+    async (headers) => {
+      const body = { customerId: 'opened', usage: { modelUsed: 'gpt-4o-mini', inputTokens: 10, responseTokens: 1 } };
+      const reply = await faultyApi(losesFirstAnswerOf('open'), key).send('makeCall', {
+        body,
+        headers: headers as Record<string, string>,
+      });
+      expect(reply.data.end).toMatchObject({ status: 'COMPLETED' });
+      expect(await inspect('opened')).toMatchObject({ openCalls: 0 });
+    },
+  );
 });
 
 describe('a vendor that breaks', () => {
@@ -171,7 +203,10 @@ describe('a vendor that breaks', () => {
     ['cannot be reached', () => Promise.reject(new TypeError('no route')), { status: 502, pricingStatus: 'FINAL' }],
     [
       'does not answer in time',
-      (init) => new Promise((_, reject) => init.signal?.addEventListener('abort', () => reject(init.signal?.reason), { once: true })),
+      (init) =>
+        new Promise((_, reject) =>
+          init.signal?.addEventListener('abort', () => reject(init.signal?.reason), { once: true }),
+        ),
       { status: 504, pricingStatus: 'UNAVAILABLE' },
     ],
     [

@@ -66,7 +66,8 @@ function faultyMethods<Target extends object>(target: Target, faultOf: FaultOf):
     get(_, name) {
       const member = Reflect.get(target, name) as unknown;
       if (typeof member !== 'function' || typeof name !== 'string') return member;
-      return (...args: unknown[]) => under(faultOf(name), async () => (member as (...args: unknown[]) => unknown).apply(target, args));
+      return (...args: unknown[]) =>
+        under(faultOf(name), async () => (member as (...args: unknown[]) => unknown).apply(target, args));
     },
   });
 }
@@ -88,7 +89,8 @@ function faultyNamespace<Namespace extends object>(namespace: Namespace, faultOf
 function faultyStub<Stub extends object>(stub: Stub, faultOf: FaultOf): Stub {
   return new Proxy(stub, {
     get(_, name) {
-      if (typeof name !== 'string' || name === 'id' || name === 'name' || name === 'then') return Reflect.get(stub, name);
+      if (typeof name !== 'string' || name === 'id' || name === 'name' || name === 'then')
+        return Reflect.get(stub, name);
       // A member of a stub is a remote method that must be called on the stub itself.
       return (...args: unknown[]) =>
         under(faultOf(name), async () => (stub as Record<string, (...args: unknown[]) => unknown>)[name]?.(...args));

@@ -8,11 +8,18 @@ import { customerStub, operator } from '../support/worker.ts';
 
 let tenant: Tenant;
 beforeAll(async () => {
-  tenant = await createTenant(operator, { name: 'Pro', limitType: 'BLOCK', limits: { premiumCalls: 100, standardCalls: 100 } });
+  tenant = await createTenant(operator, {
+    name: 'Pro',
+    limitType: 'BLOCK',
+    limits: { premiumCalls: 100, standardCalls: 100 },
+  });
 });
 
 const begin = (key: string, body: object = {}) =>
-  tenant.api.send('beginCall', { body: { customerId: 'r', requested: { premium: true }, ...body }, headers: { 'Idempotency-Key': key } });
+  tenant.api.send('beginCall', {
+    body: { customerId: 'r', requested: { premium: true }, ...body },
+    headers: { 'Idempotency-Key': key },
+  });
 
 describe('begin', () => {
   test('a retry gets the same result and data, with the replay header and its own correlation id', async () => {
@@ -26,7 +33,8 @@ describe('begin', () => {
   });
 
   test('300 concurrent begins with one key are one call', async () => {
-    const before = (await tenant.api.send('readUsage', { params: { customerId: 'r' } })).data.meters.premiumCalls?.used ?? 0;
+    const before =
+      (await tenant.api.send('readUsage', { params: { customerId: 'r' } })).data.meters.premiumCalls?.used ?? 0;
     const replies = await Promise.all(Array.from({ length: 300 }, () => begin('b2')));
     expect(new Set(replies.map(({ body }) => JSON.stringify(body.data))).size).toBe(1);
     expect(replies.filter(({ headers }) => !headers.has('Idempotency-Replayed'))).toHaveLength(1);
@@ -37,7 +45,14 @@ describe('begin', () => {
   test('the order of members, a spelled-out default and another spelling of the customer are the same payload', async () => {
     await begin('b3', { feature: 'f', tags: ['t'] });
     const headers = { 'Idempotency-Key': 'b3' };
-    const body = { tags: ['t'], feature: 'f', requested: { premium: true }, customer: { id: 'r' }, pricingMode: 'standard', batch: false };
+    const body = {
+      tags: ['t'],
+      feature: 'f',
+      requested: { premium: true },
+      customer: { id: 'r' },
+      pricingMode: 'standard',
+      batch: false,
+    };
     expect((await tenant.api.send('beginCall', { body, headers })).headers.get('Idempotency-Replayed')).toBe('true');
   });
 
@@ -45,7 +60,9 @@ describe('begin', () => {
     await begin('b4');
     expect((await begin('b4', { feature: 'other' })).refusal.code).toBe('IDEMPOTENCY_KEY_CONFLICT');
     expect((await begin('b4', { customerId: 'someone-else' })).refusal.code).toBe('IDEMPOTENCY_KEY_CONFLICT');
-    expect((await tenant.api.send('readUsage', { params: { customerId: 'someone-else' } })).refusal.code).toBe('CUSTOMER_NOT_FOUND');
+    expect((await tenant.api.send('readUsage', { params: { customerId: 'someone-else' } })).refusal.code).toBe(
+      'CUSTOMER_NOT_FOUND',
+    );
   });
 
   test('the header wins over idempotencyKey, and that over idempotency', async () => {
@@ -71,7 +88,10 @@ describe('begin', () => {
   });
 
   test('an explicit key may not look like a derived one', async () => {
-    expect((await begin('dk-mine')).refusal).toMatchObject({ code: 'BAD_REQUEST', details: [{ path: 'Idempotency-Key' }] });
+    expect((await begin('dk-mine')).refusal).toMatchObject({
+      code: 'BAD_REQUEST',
+      details: [{ path: 'Idempotency-Key' }],
+    });
   });
 });
 
@@ -80,7 +100,9 @@ describe('end', () => {
     await begin('e1', { customerId: 'ender' });
     const body = { callId: 'e1', modelUsed: 'gpt-4o', inputTokens: 10, responseTokens: 7 };
     const replies = await Promise.all(
-      Array.from({ length: 500 }, () => tenant.api.send('endCall', { body, headers: { 'Idempotency-Key': 'end-key' } })),
+      Array.from({ length: 500 }, () =>
+        tenant.api.send('endCall', { body, headers: { 'Idempotency-Key': 'end-key' } }),
+      ),
     );
     expect(new Set(replies.map(({ body: answer }) => JSON.stringify([answer.result, answer.data]))).size).toBe(1);
     const usage = (await tenant.api.send('readUsage', { params: { customerId: 'ender' } })).data;
@@ -113,7 +135,9 @@ describe('end', () => {
     await Promise.all([begin('e3'), begin('e4')]);
     const headers = { 'Idempotency-Key': 'one-end' };
     await tenant.api.send('endCall', { body: { callId: 'e3' }, headers });
-    expect((await tenant.api.send('endCall', { body: { callId: 'e4' }, headers })).refusal.code).toBe('IDEMPOTENCY_KEY_CONFLICT');
+    expect((await tenant.api.send('endCall', { body: { callId: 'e4' }, headers })).refusal.code).toBe(
+      'IDEMPOTENCY_KEY_CONFLICT',
+    );
     expect((await tenant.api.send('readCall', { params: { callId: 'e4' } })).data.status).toBe('IN_PROGRESS');
   });
 
@@ -126,7 +150,10 @@ describe('end', () => {
   test('a call that was not allowed cannot be ended', async () => {
     await operator.send('cancelCustomer', { params: { org: tenant.organizationId, customerId: 'r' } });
     const canceled = (await begin('e6')).data;
-    expect(canceled).toMatchObject({ canceled: true, allowed: { standard: false, premium: false, reasoningLevel: 'NONE' } });
+    expect(canceled).toMatchObject({
+      canceled: true,
+      allowed: { standard: false, premium: false, reasoningLevel: 'NONE' },
+    });
     expect((await tenant.api.send('endCall', { body: { callId: 'e6' } })).refusal).toMatchObject({
       code: 'CALL_ALREADY_FINALIZED',
       status: 'NOT_ALLOWED',
@@ -155,7 +182,9 @@ describe('customers and operators', () => {
       const other = await tenant.api.send('provisionCustomer', { body, headers });
       expect(other.refusal.code).toBe('IDEMPOTENCY_KEY_CONFLICT');
     }
-    expect((await tenant.api.send('readUsage', { params: { customerId: 'p3' } })).refusal.code).toBe('CUSTOMER_NOT_FOUND');
+    expect((await tenant.api.send('readUsage', { params: { customerId: 'p3' } })).refusal.code).toBe(
+      'CUSTOMER_NOT_FOUND',
+    );
   });
 
   test('a retried key creation gives the same key, and the key stands nowhere in clear', async () => {
@@ -165,13 +194,19 @@ describe('customers and operators', () => {
     expect(again.data).toEqual(first.data);
     const keys = (await operator.send('listKeys', { params })).data.items.filter(({ name }) => name === 'retry');
     expect(keys).toHaveLength(1);
-    expect((await operator.send('createKey', { ...sent, body: { name: 'other' } })).refusal.code).toBe('IDEMPOTENCY_KEY_CONFLICT');
+    expect((await operator.send('createKey', { ...sent, body: { name: 'other' } })).refusal.code).toBe(
+      'IDEMPOTENCY_KEY_CONFLICT',
+    );
   });
 });
 
 describe('a key under which nothing was recorded', () => {
   test('stays free: after a 429, and after a 404', async () => {
-    const limited = await createTenant(operator, { name: 'L', limitType: 'NONE', rollingCalls: { limit: 1, windowSeconds: 3_600 } });
+    const limited = await createTenant(operator, {
+      name: 'L',
+      limitType: 'NONE',
+      rollingCalls: { limit: 1, windowSeconds: 3_600 },
+    });
     const send = (api: Tenant, customerId: string, key: string) =>
       api.api.send('beginCall', { body: { customerId }, headers: { 'Idempotency-Key': key } });
     expect((await send(limited, 'a', 'first')).data.rateLimits?.rollingCalls).toMatchObject({ used: 1, remaining: 0 });
@@ -181,14 +216,22 @@ describe('a key under which nothing was recorded', () => {
     expect((await send(limited, 'b', 'K')).data).toMatchObject({ callId: 'K', newCustomer: true });
     expect((await send(limited, 'a', 'K')).refusal.code).toBe('IDEMPOTENCY_KEY_CONFLICT');
 
-    await operator.send('updateOrganization', { params: { org: limited.organizationId }, body: { defaultPlanId: null } });
+    await operator.send('updateOrganization', {
+      params: { org: limited.organizationId },
+      body: { defaultPlanId: null },
+    });
     expect((await send(limited, 'c', 'N')).refusal.code).toBe('SUBSCRIPTION_NOT_FOUND');
-    await operator.send('updateOrganization', { params: { org: limited.organizationId }, body: { defaultPlanId: 'test' } });
+    await operator.send('updateOrganization', {
+      params: { org: limited.organizationId },
+      body: { defaultPlanId: 'test' },
+    });
     expect((await send(limited, 'd', 'N')).data.callId).toBe('N');
   });
 
   test("is one customer's after 60 customers raced for it", async () => {
-    const replies = await Promise.all(Array.from({ length: 60 }, (_, n) => begin('raced', { customerId: `racer-${n}` })));
+    const replies = await Promise.all(
+      Array.from({ length: 60 }, (_, n) => begin('raced', { customerId: `racer-${n}` })),
+    );
     expect(replies.filter(({ status }) => status === 200)).toHaveLength(1);
     expect(replies.filter(({ status }) => status === 409)).toHaveLength(59);
   });
@@ -199,7 +242,9 @@ describe('a key under which nothing was recorded', () => {
     const first = (await begin('lost', { customerId: 'loser' })).data;
     expect(first.meters.premiumCalls?.used).toBe(1);
     await stub.void(organizationId, 'lost');
-    expect((await tenant.api.send('readUsage', { params: { customerId: 'loser' } })).data.meters.premiumCalls?.used).toBe(0);
+    expect(
+      (await tenant.api.send('readUsage', { params: { customerId: 'loser' } })).data.meters.premiumCalls?.used,
+    ).toBe(0);
     expect((await tenant.api.send('readCall', { params: { callId: 'lost' } })).data.status).toBe('NOT_ALLOWED');
     expect((await begin('lost', { customerId: 'loser' })).refusal.code).toBe('IDEMPOTENCY_KEY_CONFLICT');
     await stub.void(organizationId, 'lost');

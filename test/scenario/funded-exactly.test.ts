@@ -18,7 +18,12 @@ beforeAll(async () => {
     payg: { enabled: true },
     customMeters: {
       CUSTOM1: { label: 'Pages', included: INCLUDED, funding: { credits: true } },
-      CUSTOM2: { label: 'Images', included: INCLUDED, funding: { payg: true }, overage: { model: 'SINGLE', priceUsd: '0.01', per: '1' } },
+      CUSTOM2: {
+        label: 'Images',
+        included: INCLUDED,
+        funding: { payg: true },
+        overage: { model: 'SINGLE', priceUsd: '0.01', per: '1' },
+      },
     },
   });
 });
@@ -75,7 +80,9 @@ describe('concurrent increments of 1', () => {
     const { wallet, settle } = await fundedCustomer(tenant, 'balance', { usd: '1' });
     const events = await crowd('balance', 'CUSTOM2');
     expect(events.filter(({ blocked }) => !blocked)).toHaveLength(INCLUDED + 100);
-    expect(events.flatMap(({ meter }) => meter.overagePricingComponents).map(({ unitsExact }) => unitsExact)).toEqual(Array(100).fill('1'));
+    expect(events.flatMap(({ meter }) => meter.overagePricingComponents).map(({ unitsExact }) => unitsExact)).toEqual(
+      Array(100).fill('1'),
+    );
     await settle();
     expect(await wallet()).toMatchObject({ balanceUsd: '0', unsettledUsd: '0', openCharges: 0 });
   });

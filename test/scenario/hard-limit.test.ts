@@ -42,8 +42,12 @@ describe('a hard limit stays hard', () => {
       await tenant.api.send('beginCall', { body: { customerId: 'steady' }, headers: { 'Idempotency-Key': id } });
       await tenant.api.send('endCall', { body: { callId: id, responseTokens: 1 } });
     }
-    const last = (await tenant.api.send('beginCall', { body: { customerId: 'steady' }, headers: { 'Idempotency-Key': 'ended-last' } }))
-      .data;
+    const last = (
+      await tenant.api.send('beginCall', {
+        body: { customerId: 'steady' },
+        headers: { 'Idempotency-Key': 'ended-last' },
+      })
+    ).data;
     expect(last.allowed.standard).toBe(false);
     expect((await tenant.api.send('readCall', { params: { callId: 'ended-last' } })).data).toMatchObject({
       status: 'NOT_ALLOWED',
@@ -65,7 +69,9 @@ describe('a hard limit stays hard', () => {
     expect(allowed).toHaveLength(10);
     expect(allowed.map(({ vendorHints }) => vendorHints?.maxResponseTokens)).toEqual(Array(10).fill(100));
     await Promise.all(
-      allowed.map(({ callId }) => tenant.api.send('endCall', { body: { callId, modelUsed: 'gpt-4o', responseTokens: 100 } })),
+      allowed.map(({ callId }) =>
+        tenant.api.send('endCall', { body: { callId, modelUsed: 'gpt-4o', responseTokens: 100 } }),
+      ),
     );
     const usage = (await tenant.api.send('readUsage', { params: { customerId: 'tokens' } })).data;
     expect(usage.meters.premiumTokens).toMatchObject({ used: 1_000, remaining: 0 });

@@ -1,6 +1,6 @@
 /**
- * Promise: what failed for a while heals without a person. An alarm that fails more often than the runtime tries it again
- * still stands; a backlog of any length drains in steps of a bounded size.
+ * Promise: what failed for a while heals without a person. An alarm that fails more often than the runtime tries it
+ * again still stands; a backlog of any length drains in steps of a bounded size.
  *
  * With `VITE_OUTBOX_ROWS=100000` the backlog has its full length.
  */
@@ -55,7 +55,10 @@ describe("a customer's object", () => {
     const stub = customerStub(tenant.organizationId, 'patient');
     await tenant.api.send('provisionCustomer', { body: { customerId: 'patient' } });
     await breakBindings(stub, 'DB');
-    await tenant.api.send('beginCall', { body: { customerId: 'patient' }, headers: { 'Idempotency-Key': 'patient-1' } });
+    await tenant.api.send('beginCall', {
+      body: { customerId: 'patient' },
+      headers: { 'Idempotency-Key': 'patient-1' },
+    });
     await failAlarms(stub);
     expect((await inspect('patient')).outbox.pending).toBeGreaterThan(0);
     await breakBindings(stub, null);
@@ -68,7 +71,10 @@ describe("a customer's object", () => {
 
   test(`works again after ${FAILURES} alarms that failed in a way nobody foresaw`, async () => {
     const stub = customerStub(tenant.organizationId, 'surprised');
-    await tenant.api.send('beginCall', { body: { customerId: 'surprised' }, headers: { 'Idempotency-Key': 'surprised-1' } });
+    await tenant.api.send('beginCall', {
+      body: { customerId: 'surprised' },
+      headers: { 'Idempotency-Key': 'surprised-1' },
+    });
     const rename = (from: string, to: string) =>
       runInDurableObject(stub, (_, { storage }) => void storage.sql.exec(`ALTER TABLE ${from} RENAME TO ${to}`));
     await rename('outbox', 'misplaced');
@@ -102,7 +108,9 @@ describe('the migration of a plan', () => {
     await tenant.api.send('changePlan', { params: { customerId }, body: { planId: params.planId } });
     const stub = customerStub(tenant.organizationId, customerId);
     const rowOf = () =>
-      bindings.DB.prepare('SELECT plan_id FROM customers WHERE customer_id = ?').bind(customerId).first<{ plan_id: string }>();
+      bindings.DB.prepare('SELECT plan_id FROM customers WHERE customer_id = ?')
+        .bind(customerId)
+        .first<{ plan_id: string }>();
     await untilTrue(async () => (await rowOf())?.plan_id === params.planId, stub);
     await operator.send('putPlan', { params, body: { ...plan, limitType: 'BLOCK' } });
     const { jobId } = (await operator.send('migratePlan', { params, body: { when: 'NOW' } })).data;
@@ -111,7 +119,8 @@ describe('the migration of a plan', () => {
     await breakBindings(job, binding);
     await failAlarms(job);
     await breakBindings(job, null);
-    const progress = async () => (await operator.send('readMigration', { params: { org: tenant.organizationId, jobId } })).data;
+    const progress = async () =>
+      (await operator.send('readMigration', { params: { org: tenant.organizationId, jobId } })).data;
     await untilTrue(async () => (await progress()).migrated === 1, job);
     expect((await progress()).failures).toBeGreaterThan(0);
     const usage = (await tenant.api.send('readUsage', { params: { customerId } })).data;
@@ -130,7 +139,8 @@ describe('a backlog', () => {
     async () => {
       await withObject({ name: 'P', limitType: 'NONE' }, async (object, { organizationId }) => {
         const tags = Array.from({ length: 10 }, (_, index) => `${index}`.padEnd(100, 'x'));
-        for (let index = 0; index < OUTBOX_ROWS; index += 1) accepted(object.begin(`backlog-${index}`, START, { tags }));
+        for (let index = 0; index < OUTBOX_ROWS; index += 1)
+          accepted(object.begin(`backlog-${index}`, START, { tags }));
         expect(object.outbox().pending).toBe(OUTBOX_ROWS + 1);
         const batches: { rows: number; length: number }[] = [];
         const watched = watchedD1(batches);

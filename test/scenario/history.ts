@@ -1,9 +1,9 @@
 /**
  * Whether a concurrent history could have happened one operation at a time: Wing and Gong's search, with memory.
  *
- * An operation that was answered before another was sent comes before it; any order that respects this, and in which the
- * model answers what was answered, is a witness. Which operations are done, and the state that they left, is remembered:
- * two orders that lead to the same are searched once.
+ * An operation that was answered before another was sent comes before it; any order that respects this, and in which
+ * the model answers what was answered, is a witness. Which operations are done, and the state that they left, is
+ * remembered: two orders that lead to the same are searched once.
  */
 export interface Operation<Model> {
   name: string;

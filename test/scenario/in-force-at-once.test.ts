@@ -27,8 +27,13 @@ describe('in force at once', () => {
   });
 
   test('changed scopes apply at once, without a new key', async () => {
-    const { key, keyId } = (await operator.send('createKey', { params, body: { name: 'edited', scopes: ['usage:read'] } })).data;
-    expect((await usable(key)).refusal).toMatchObject({ code: 'API_KEY_SCOPE_REQUIRED', requiredScope: 'customers:write' });
+    const { key, keyId } = (
+      await operator.send('createKey', { params, body: { name: 'edited', scopes: ['usage:read'] } })
+    ).data;
+    expect((await usable(key)).refusal).toMatchObject({
+      code: 'API_KEY_SCOPE_REQUIRED',
+      requiredScope: 'customers:write',
+    });
     await operator.send('updateKey', { params: { ...params, keyId }, body: { scopes: ['customers:write'] } });
     expect((await usable(key)).status).toBe(200);
     await operator.send('updateKey', { params: { ...params, keyId }, body: { scopes: ['usage:read'] } });
@@ -37,14 +42,22 @@ describe('in force at once', () => {
 
   test('a new default plan and new model mappings reach the next customer', async () => {
     await usable((await operator.send('createKey', { params, body: { name: 'warm' } })).data.key);
-    await operator.send('putPlan', { params: { ...params, planId: 'gold' }, body: { name: 'Gold', limitType: 'NONE' } });
+    await operator.send('putPlan', {
+      params: { ...params, planId: 'gold' },
+      body: { name: 'Gold', limitType: 'NONE' },
+    });
     await operator.send('updateOrganization', { params, body: { defaultPlanId: 'gold' } });
     await operator.send('setModels', { params, body: { standard: ['openai/gpt-4o-mini'], premium: [] } });
     const customer = (await tenant.api.send('provisionCustomer', { body: { customerId: 'golden' } })).data;
     expect(customer).toMatchObject({ policy: 'NONE', models: { standard: ['openai/gpt-4o-mini'], premium: [] } });
-    await operator.send('putPlan', { params: { ...params, planId: 'gold' }, body: { name: 'Gold', limitType: 'BLOCK' } });
+    await operator.send('putPlan', {
+      params: { ...params, planId: 'gold' },
+      body: { name: 'Gold', limitType: 'BLOCK' },
+    });
     const next = (await tenant.api.send('provisionCustomer', { body: { customerId: 'golden-2' } })).data;
     expect(next.subscription).toMatchObject({ planVersion: '2', limitType: 'BLOCK' });
-    expect((await tenant.api.send('readUsage', { params: { customerId: 'golden' } })).data.subscription.planVersion).toBe('1');
+    expect(
+      (await tenant.api.send('readUsage', { params: { customerId: 'golden' } })).data.subscription.planVersion,
+    ).toBe('1');
   });
 });

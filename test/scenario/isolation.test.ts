@@ -1,7 +1,7 @@
 /**
- * Promise: two organizations that use the same names for customers, calls, keys and samples never meet. Nothing that one
- * sends, right or broken, shows or changes anything of the other, and what belongs to another is refused in the same
- * bytes as what is nowhere.
+ * Promise: two organizations that use the same names for customers, calls, keys and samples never meet. Nothing that
+ * one sends, right or broken, shows or changes anything of the other, and what belongs to another is refused in the
+ * same bytes as what is nowhere.
  */
 import { runInDurableObject } from 'cloudflare:test';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -28,24 +28,36 @@ interface Party extends Tenant {
 
 async function createParty(): Promise<Party> {
   const tenant = await createTenant(operator, PLAN);
-  const { key } = (await operator.send('createKey', { params: { org: tenant.organizationId }, body: { name: 'party' } })).data;
+  const { key } = (
+    await operator.send('createKey', { params: { org: tenant.organizationId }, body: { name: 'party' } })
+  ).data;
   return { ...tenant, key };
 }
 
 /** Everything that a party has under names that the other one uses too. */
 async function furnish({ api, organizationId }: Party, mark: string): Promise<void> {
   for (const customerId of CUSTOMERS) {
-    await api.send('provisionCustomer', { body: { customerId, customerName: mark, customerEmail: `${mark}@example.com` } });
+    await api.send('provisionCustomer', {
+      body: { customerId, customerName: mark, customerEmail: `${mark}@example.com` },
+    });
     const params = { org: organizationId, customerId };
-    await operator.send('grantCredit', { params, body: { kind: 'METER', meterSlot: 'CUSTOM1', units: 5, reference: mark } });
+    await operator.send('grantCredit', {
+      params,
+      body: { kind: 'METER', meterSlot: 'CUSTOM1', units: 5, reference: mark },
+    });
     const callId = `call-${customerId}`;
-    await api.send('beginCall', { body: { customerId, feature: mark, tags: [mark] }, headers: { 'Idempotency-Key': callId } });
+    await api.send('beginCall', {
+      body: { customerId, feature: mark, tags: [mark] },
+      headers: { 'Idempotency-Key': callId },
+    });
     await api.send('endCall', { body: { callId, modelUsed: 'gpt-4o', inputTokens: 7, responseTokens: 3 } });
     await api.send('incrementMeter', {
       body: { customerId, meterSlot: 'CUSTOM1', amount: 2, feature: mark },
       headers: { 'Idempotency-Key': 'key' },
     });
-    await api.send('storeSample', { body: { sampleId: `sample-${customerId}`, customerId, provider: 'openai', input: mark } });
+    await api.send('storeSample', {
+      body: { sampleId: `sample-${customerId}`, customerId, provider: 'openai', input: mark },
+    });
   }
 }
 
@@ -54,7 +66,12 @@ async function send(
   path: string,
   init: { method?: string; body?: string; headers?: Record<string, string> } = {},
 ): Promise<Response> {
-  const headers = { Authorization: `Bearer ${key}`, Accept: MEDIA_TYPE, 'Content-Type': 'application/json', ...init.headers };
+  const headers = {
+    Authorization: `Bearer ${key}`,
+    Accept: MEDIA_TYPE,
+    'Content-Type': 'application/json',
+    ...init.headers,
+  };
   return worker.fetch(`https://callmeter.test${path}`, { ...init, headers } as never) as unknown as Promise<Response>;
 }
 
@@ -65,13 +82,17 @@ async function belongingsOf({ organizationId }: Tenant): Promise<Record<string, 
     `SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE '%organization_id%'`,
   ).all<{ name: string }>();
   for (const { name } of tables) {
-    const { results } = await bindings.DB.prepare(`SELECT * FROM "${name}" WHERE organization_id = ?`).bind(organizationId).all();
+    const { results } = await bindings.DB.prepare(`SELECT * FROM "${name}" WHERE organization_id = ?`)
+      .bind(organizationId)
+      .all();
     found[`D1 ${name}`] = results.map((row) => JSON.stringify(row)).sort();
   }
   for (const customerId of CUSTOMERS) {
     const rows = await runInDurableObject(customerStub(organizationId, customerId), (_, { storage }) => {
       const names = storage.sql.exec<{ name: string }>(`SELECT name FROM sqlite_master WHERE type = 'table'`).toArray();
-      const own = names.map(({ name }) => name).filter((name) => !name.startsWith('_cf_') && !name.startsWith('sqlite_'));
+      const own = names
+        .map(({ name }) => name)
+        .filter((name) => !name.startsWith('_cf_') && !name.startsWith('sqlite_'));
       return own.map((name) => `${name} ${JSON.stringify(storage.sql.exec(`SELECT * FROM "${name}"`).toArray())}`);
     });
     found[`object of ${customerId}`] = rows;
@@ -93,7 +114,9 @@ async function settled({ organizationId }: Tenant): Promise<void> {
 
 /** An answer without what belongs to the request alone. */
 async function bytesOf(response: Response): Promise<string> {
-  const headers = [...response.headers].filter(([name]) => name !== 'x-usage-correlation-id' && name !== 'x-request-id').sort();
+  const headers = [...response.headers]
+    .filter(([name]) => name !== 'x-usage-correlation-id' && name !== 'x-request-id')
+    .sort();
   const text = (await response.text())
     .replace(/"correlationId":"[^"]*"/, '"correlationId":""')
     .replace(/"timestamp":"[^"]*"/, '"timestamp":""');
@@ -112,7 +135,10 @@ describe('what belongs to another organization', () => {
         send(
           ours.key,
           '/compress_prompt',
-          json({ callId, promptCompression: { provider: 'toon', originalTokens: 2, compressedTokens: 1, techniques: [] } }),
+          json({
+            callId,
+            promptCompression: { provider: 'toon', originalTokens: 2, compressedTokens: 1, techniques: [] },
+          }),
         ),
     ];
     const requests = [
@@ -136,7 +162,8 @@ describe('what belongs to another organization', () => {
       () => send(OPERATOR_TOKEN, `${org}/customers/same/cancel`, { method: 'POST' }),
       () => send(OPERATOR_TOKEN, `${org}/plans/private`),
     ];
-    const answersOf = (all: (() => Promise<Response>)[]) => Promise.all(all.map(async (request) => bytesOf(await request())));
+    const answersOf = (all: (() => Promise<Response>)[]) =>
+      Promise.all(all.map(async (request) => bytesOf(await request())));
     const nowhere = await answersOf(requests);
     expect(nowhere.filter((answer) => !answer.startsWith('[200')).length).toBeGreaterThan(12);
 
@@ -159,7 +186,9 @@ describe('what belongs to another organization', () => {
     const [ended, open] = [await begun(), await begun()];
     const headers = { 'Idempotency-Key': `end-${ended}` };
     expect((await theirs.api.send('endCall', { body: { callId: ended }, headers })).status).toBe(200);
-    expect((await theirs.api.send('endCall', { body: { callId: open }, headers })).refusal.code).toBe('IDEMPOTENCY_KEY_CONFLICT');
+    expect((await theirs.api.send('endCall', { body: { callId: open }, headers })).refusal.code).toBe(
+      'IDEMPOTENCY_KEY_CONFLICT',
+    );
     expect((await ours.api.send('endCall', { body: { callId: open }, headers })).refusal.code).toBe('CALL_NOT_FOUND');
   });
 
@@ -224,20 +253,30 @@ describe(`the fuzz of one organization, with the seed ${seed}`, () => {
       const shown = text.includes(theirs.organizationId) || (text.includes(MARK) && !`${path}${body}`.includes(MARK));
       expect(shown, `${method} ${path}: ${text}`).toBe(false);
     };
-    for (let sent = 0; sent < REQUESTS; sent += CONCURRENCY) await Promise.all(Array.from({ length: CONCURRENCY }, one));
+    for (let sent = 0; sent < REQUESTS; sent += CONCURRENCY)
+      await Promise.all(Array.from({ length: CONCURRENCY }, one));
     await settled(theirs);
     expect(await belongingsOf(theirs)).toEqual(before);
     expect(statuses.get(200)).toBeGreaterThan(REQUESTS / 20);
   });
 
   /** `null` where no client could send it. */
-  function requestOf(path: string, method: string, headers: readonly string[], body: Uint8Array | null): Request | null {
+  function requestOf(
+    path: string,
+    method: string,
+    headers: readonly string[],
+    body: Uint8Array | null,
+  ): Request | null {
     try {
       const sent = new Headers();
       for (let index = 0; index < headers.length; index += 2)
         sent.append(headers[index] ?? '', (headers[index + 1] ?? '').replace(/[^ -~]/g, '?'));
       const bodiless = method === 'GET' || method === 'HEAD';
-      return new Request(`https://callmeter.test${path}`, { method, headers: sent, ...(body && !bodiless && { body: body as BodyInit }) });
+      return new Request(`https://callmeter.test${path}`, {
+        method,
+        headers: sent,
+        ...(body && !bodiless && { body: body as BodyInit }),
+      });
     } catch {
       return null;
     }

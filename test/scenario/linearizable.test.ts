@@ -1,6 +1,6 @@
 /**
- * Promise: concurrent requests about one customer are answered as if they had come one after the other: each history has
- * an order in which a plain model of plans, meters and credits gives every single answer.
+ * Promise: concurrent requests about one customer are answered as if they had come one after the other: each history
+ * has an order in which a plain model of plans, meters and credits gives every single answer.
  */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { Plan } from '../../src/contract/plans.ts';
@@ -43,7 +43,12 @@ const readingOf = (model: ReferenceModel) =>
   JSON.stringify({
     version: model.version,
     plan: model.terms().name,
-    used: [used(model, 'standardCalls'), used(model, 'premiumCalls'), used(model, 'standardTokens'), used(model, 'customMeter1')],
+    used: [
+      used(model, 'standardCalls'),
+      used(model, 'premiumCalls'),
+      used(model, 'standardTokens'),
+      used(model, 'customMeter1'),
+    ],
   });
 
 /** Everything of the model that later answers depend on. */
@@ -74,7 +79,12 @@ function beginStep(name: string, customerId: string, premium: boolean): Step {
     },
     apply(model) {
       const call = model.begin(name, premium ? { premium: true } : { standard: true }, '0', false) as ModelCall;
-      return JSON.stringify([call.allowed.standard, call.allowed.premium, used(model, 'standardCalls'), used(model, 'premiumCalls')]);
+      return JSON.stringify([
+        call.allowed.standard,
+        call.allowed.premium,
+        used(model, 'standardCalls'),
+        used(model, 'premiumCalls'),
+      ]);
     },
   };
 }
@@ -92,7 +102,14 @@ function endStep(name: string, callId: string, tokens: number): Step {
       const call = model.calls.get(callId);
       if (call?.status !== 'IN_PROGRESS') return 'CALL_ALREADY_FINALIZED';
       const amounts = { inputTokens: 0, cachedTokens: 0, tokens, searches: 0, audioMilli: 0 };
-      model.end(call, { card: null, modelUsed: false, isPremium: false, failed: false, batch: undefined, used: amounts });
+      model.end(call, {
+        card: null,
+        modelUsed: false,
+        isPremium: false,
+        failed: false,
+        batch: undefined,
+        used: amounts,
+      });
       return JSON.stringify(['COMPLETED', tokens]);
     },
   };
@@ -103,13 +120,19 @@ function incrementStep(name: string, customerId: string, amount: number): Step {
     name,
     async send(api) {
       const body = { customerId, meterSlot: 'CUSTOM1', amount };
-      const { blocked, meter } = (await api.send('incrementMeter', { body, headers: { 'Idempotency-Key': name } })).data;
+      const { blocked, meter } = (await api.send('incrementMeter', { body, headers: { 'Idempotency-Key': name } }))
+        .data;
       return JSON.stringify([blocked, meter.used, meter.periodUsageBefore, meter.periodUsageAfter]);
     },
     apply(model) {
       const before = model.slots.CUSTOM1.usage;
       const { funding } = model.increment('CUSTOM1', BigInt(amount), name);
-      return JSON.stringify([funding.unfunded > 0n, used(model, 'customMeter1'), String(before), String(before + BigInt(amount))]);
+      return JSON.stringify([
+        funding.unfunded > 0n,
+        used(model, 'customMeter1'),
+        String(before),
+        String(before + BigInt(amount)),
+      ]);
     },
   };
 }
@@ -120,7 +143,10 @@ function grantStep(name: string, customerId: string, units: number): Step {
     async send() {
       const params = { org: tenant.organizationId, customerId };
       const body = { kind: 'METER', meterSlot: 'CUSTOM1', units };
-      return String((await operator.send('grantCredit', { params, body, headers: { 'Idempotency-Key': name } })).data.unitsRemaining);
+      return String(
+        (await operator.send('grantCredit', { params, body, headers: { 'Idempotency-Key': name } })).data
+          .unitsRemaining,
+      );
     },
     apply(model) {
       model.grant({ creditId: name, unit: 'CUSTOM1', remaining: BigInt(units), grantedAtMs: START, expiresAtMs: null });
@@ -129,12 +155,19 @@ function grantStep(name: string, customerId: string, units: number): Step {
   };
 }
 
-function changeStep(name: string, customerId: string, target: number, strategy: 'IMMEDIATE_RESET' | 'IMMEDIATE_PRORATED'): Step {
+function changeStep(
+  name: string,
+  customerId: string,
+  target: number,
+  strategy: 'IMMEDIATE_RESET' | 'IMMEDIATE_PRORATED',
+): Step {
   return {
     name,
     async send(api) {
       const body = { planId: PLAN_IDS[target], strategy };
-      const { subscription } = (await api.send('changePlan', { params: { customerId }, body, headers: { 'Idempotency-Key': name } })).data;
+      const { subscription } = (
+        await api.send('changePlan', { params: { customerId }, body, headers: { 'Idempotency-Key': name } })
+      ).data;
       return `${subscription.subscriptionVersion} ${subscription.planName}`;
     },
     apply(model) {
@@ -148,7 +181,11 @@ function replenishStep(name: string, customerId: string): Step {
   return {
     name,
     async send(api) {
-      const reply = await api.send('replenishCustomer', { params: { customerId }, body: {}, headers: { 'Idempotency-Key': name } });
+      const reply = await api.send('replenishCustomer', {
+        params: { customerId },
+        body: {},
+        headers: { 'Idempotency-Key': name },
+      });
       return String(reply.data.subscription.subscriptionVersion);
     },
     apply(model) {
@@ -175,7 +212,8 @@ function scriptOf(random: Random, customerId: string, client: number): Step[] {
     }
     if (chance < 0.7) return incrementStep(name, customerId, 1 + random.below(5));
     if (chance < 0.78) return grantStep(name, customerId, 1 + random.below(4));
-    if (chance < 0.88) return changeStep(name, customerId, random.below(2), random.pick(['IMMEDIATE_RESET', 'IMMEDIATE_PRORATED']));
+    if (chance < 0.88)
+      return changeStep(name, customerId, random.below(2), random.pick(['IMMEDIATE_RESET', 'IMMEDIATE_PRORATED']));
     return chance < 0.93 ? replenishStep(name, customerId) : readStep(name, customerId);
   });
 }
@@ -204,20 +242,24 @@ const told = (history: readonly Operation<ReferenceModel>[]) =>
 describe(`concurrent histories of one customer, with the seed ${seed}`, () => {
   let concurrent = 0;
 
-  test.each(Array.from({ length: ROUNDS }, (_, round) => round))('could have happened one by one: round %i', async (round) => {
-    const random = randomFrom(seed + round);
-    const customerId = `linear-${round}`;
-    await tenant.api.send('provisionCustomer', { body: { customerId } });
-    const scripts = Array.from({ length: CLIENTS }, (_, client) => scriptOf(random, customerId, client));
-    const history = [...(await observe(scripts))];
-    // The last word is had by a reading that nothing is concurrent with.
-    const last = readStep(`${customerId}-last`, customerId);
-    const end = 2 * history.length + 1;
-    history.push({ ...last, sentAt: end, answeredAt: end + 1, observed: await last.send(tenant.api) });
-    const overlaps = (a: Operation<ReferenceModel>) => history.some((b) => a !== b && a.sentAt < b.answeredAt && b.sentAt < a.answeredAt);
-    concurrent += history.filter(overlaps).length;
-    expect(linearize(history, fresh, stateOf), `seed ${seed}, round ${round}\n${told(history)}`).not.toBeNull();
-  });
+  test.each(Array.from({ length: ROUNDS }, (_, round) => round))(
+    'could have happened one by one: round %i',
+    async (round) => {
+      const random = randomFrom(seed + round);
+      const customerId = `linear-${round}`;
+      await tenant.api.send('provisionCustomer', { body: { customerId } });
+      const scripts = Array.from({ length: CLIENTS }, (_, client) => scriptOf(random, customerId, client));
+      const history = [...(await observe(scripts))];
+      // The last word is had by a reading that nothing is concurrent with.
+      const last = readStep(`${customerId}-last`, customerId);
+      const end = 2 * history.length + 1;
+      history.push({ ...last, sentAt: end, answeredAt: end + 1, observed: await last.send(tenant.api) });
+      const overlaps = (a: Operation<ReferenceModel>) =>
+        history.some((b) => a !== b && a.sentAt < b.answeredAt && b.sentAt < a.answeredAt);
+      concurrent += history.filter(overlaps).length;
+      expect(linearize(history, fresh, stateOf), `seed ${seed}, round ${round}\n${told(history)}`).not.toBeNull();
+    },
+  );
 
   test('were concurrent', () => {
     expect(concurrent).toBeGreaterThan((ROUNDS * CLIENTS * OPERATIONS_OF_A_CLIENT) / 2);
@@ -225,7 +267,12 @@ describe(`concurrent histories of one customer, with the seed ${seed}`, () => {
 });
 
 describe('the search', () => {
-  const begin = (name: string, sentAt: number, answeredAt: number, standardCalls: number): Operation<ReferenceModel> => {
+  const begin = (
+    name: string,
+    sentAt: number,
+    answeredAt: number,
+    standardCalls: number,
+  ): Operation<ReferenceModel> => {
     const { apply } = beginStep(name, 'any', false);
     return { name, sentAt, answeredAt, observed: JSON.stringify([true, false, standardCalls, 0]), apply };
   };

@@ -1,6 +1,6 @@
 /**
- * Promise: a change that D1 refuses for what is in it stops nobody. It is set aside, visible, kept, and can be sent again;
- * everything else arrives. While D1 is away, nothing is set aside.
+ * Promise: a change that D1 refuses for what is in it stops nobody. It is set aside, visible, kept, and can be sent
+ * again; everything else arrives. While D1 is away, nothing is set aside.
  */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -39,7 +39,8 @@ function faultyD1({ refuses = () => false, isAway = () => false, taken }: Faults
   const db = {
     batches: 0,
     // What is written outside of a batch, the event log, is not under faults.
-    prepare: (sql: string) => (/INTO (customers|calls|meter_events|credit_entries) /.test(sql) ? prepare(sql) : bindings.DB.prepare(sql)),
+    prepare: (sql: string) =>
+      /INTO (customers|calls|meter_events|credit_entries) /.test(sql) ? prepare(sql) : bindings.DB.prepare(sql),
     batch: async (statements: Bound[]) => {
       db.batches += 1;
       if (isAway(db.batches)) throw new Error('D1_ERROR: Network connection lost.');
@@ -67,7 +68,8 @@ const idsSetAside = (object: Clockwork) => setAside(object).map(({ id }) => id);
 
 /** Delivers until nothing waits any more. */
 async function drain(object: Clockwork, db: D1Database, fromMs: number): Promise<void> {
-  for (let round = 0; round < ALARMS_MAX && object.outbox().pending > 0; round += 1) await object.deliver(db, fromMs + round * 60_000);
+  for (let round = 0; round < ALARMS_MAX && object.outbox().pending > 0; round += 1)
+    await object.deliver(db, fromMs + round * 60_000);
   expect(object.outbox().pending).toBe(0);
 }
 
@@ -89,7 +91,10 @@ describe('changes that D1 refuses for what is in them', () => {
           const faulty = new Set(refused.map(idOf));
           for (const id of all) accepted(object.begin(id, START));
           if (restarts) {
-            await object.deliver(faultyD1({ refuses: (id) => faulty.has(id), isAway: (batch) => batch > 3 }), START + 1_000);
+            await object.deliver(
+              faultyD1({ refuses: (id) => faulty.has(id), isAway: (batch) => batch > 3 }),
+              START + 1_000,
+            );
             await object.restart();
           }
           await drain(object, faultyD1({ refuses: (id) => faulty.has(id) }), START + 2_000);
@@ -137,7 +142,11 @@ describe('changes that D1 refuses for what is in them', () => {
           .map(({ kind }) => kind)
           .sort(),
       ).toEqual(['call', 'credit_entry', 'customer', 'meter_event']);
-      expect(setAside(object)).toContainEqual({ kind: 'customer', id: customerId, reason: 'datatype mismatch: SQLITE_MISMATCH' });
+      expect(setAside(object)).toContainEqual({
+        kind: 'customer',
+        id: customerId,
+        reason: 'datatype mismatch: SQLITE_MISMATCH',
+      });
     });
   });
 
@@ -152,7 +161,9 @@ describe('changes that D1 refuses for what is in them', () => {
       const error = await bindings.DB.batch([failure]).catch((error: unknown) => error);
       expect(refusalReason(error), String(error)).toMatch(/^\S.*SQLITE_/);
     }
-    const missing = await bindings.DB.batch([bindings.DB.prepare('SELECT * FROM not_migrated_yet')]).catch((error: unknown) => error);
+    const missing = await bindings.DB.batch([bindings.DB.prepare('SELECT * FROM not_migrated_yet')]).catch(
+      (error: unknown) => error,
+    );
     expect(missing).toBeInstanceOf(Error);
     expect(refusalReason(missing)).toBeNull();
   });
@@ -262,7 +273,9 @@ describe('a change that is set aside', () => {
         .bind(organizationId)
         .all();
       const after = JSON.stringify({ kind: 'call', id: 'bad', reason: 'datatype mismatch: SQLITE_MISMATCH' });
-      expect(results).toEqual([{ actor: 'service', action: 'outbox.set_aside', subject: customerId, before: null, after }]);
+      expect(results).toEqual([
+        { actor: 'service', action: 'outbox.set_aside', subject: customerId, before: null, after },
+      ]);
     });
   });
 

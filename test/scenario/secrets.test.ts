@@ -1,6 +1,6 @@
 /**
- * Promise: what is secret is written nowhere: no key, token, vendor header or prompt in a log, in D1, in KV, in an object,
- * in an event, or in the answer to anybody but its owner. Also not when something breaks.
+ * Promise: what is secret is written nowhere: no key, token, vendor header or prompt in a log, in D1, in KV, in an
+ * object, in an event, or in the answer to anybody but its owner. Also not when something breaks.
  *
  * Every secret of a run carries a mark; afterwards every place is searched for it.
  */
@@ -36,10 +36,15 @@ beforeAll(async () => {
   }
   tenant = await createTenant(operator, { name: 'Secrets', limitType: 'NONE' });
   const params = { org: tenant.organizationId };
-  ({ key } = (await operator.send('createKey', { params, body: { name: 'all' }, headers: { 'Idempotency-Key': 'keep-me' } })).data);
+  ({ key } = (
+    await operator.send('createKey', { params, body: { name: 'all' }, headers: { 'Idempotency-Key': 'keep-me' } })
+  ).data);
   secrets.set('API key', key);
   for (const provider of ['openai', 'google', 'anthropic']) {
-    await operator.send('setVendor', { params: { ...params, provider }, body: { apiKey: VENDOR_KEY, baseUrl: VENDOR_URL } });
+    await operator.send('setVendor', {
+      params: { ...params, provider },
+      body: { apiKey: VENDOR_KEY, baseUrl: VENDOR_URL },
+    });
   }
 });
 afterAll(() => {
@@ -54,7 +59,10 @@ function vendorAnswers(status: number): void {
     const error = { error: { message: `refused: ${headers} ${init?.body}`, type: 'x', code: 'x' } };
     const usage = { prompt_tokens: 9, completion_tokens: 3, total_tokens: 12 };
     const choices = [{ index: 0, message: { role: 'assistant', content: ANSWER }, finish_reason: 'stop' }];
-    return Response.json(status === 200 ? { id: 'x', object: 'chat.completion', model: 'gpt-4o-mini', choices, usage } : error, { status });
+    return Response.json(
+      status === 200 ? { id: 'x', object: 'chat.completion', model: 'gpt-4o-mini', choices, usage } : error,
+      { status },
+    );
   });
 }
 
@@ -70,7 +78,10 @@ async function use(api: Api, name: string): Promise<void> {
       body,
       headers: { Authorization: `Bearer ${VENDOR_HEADER}`, 'x-api-key': VENDOR_HEADER },
     };
-    await api.send('makeCall', { body: { customerId: CUSTOMER, vendor }, headers: { 'Idempotency-Key': `${name}-${status}` } });
+    await api.send('makeCall', {
+      body: { customerId: CUSTOMER, vendor },
+      headers: { 'Idempotency-Key': `${name}-${status}` },
+    });
   }
 }
 
@@ -95,7 +106,13 @@ async function found(): Promise<string[]> {
   }
   for (const { name } of (await bindings.KV.list()).keys) places.set(`KV ${name}`, (await bindings.KV.get(name)) ?? '');
   const { CUSTOMERS, CALL_DIRECTORY, PLAN_MIGRATIONS, GATEWAY_BATCHES, COMPRESSION_JOBS } = bindings;
-  for (const namespace of [CUSTOMERS, CALL_DIRECTORY, PLAN_MIGRATIONS, GATEWAY_BATCHES, COMPRESSION_JOBS] as DurableObjectNamespace[]) {
+  for (const namespace of [
+    CUSTOMERS,
+    CALL_DIRECTORY,
+    PLAN_MIGRATIONS,
+    GATEWAY_BATCHES,
+    COMPRESSION_JOBS,
+  ] as DurableObjectNamespace[]) {
     for (const id of await listDurableObjectIds(namespace)) {
       const tables = await runInDurableObject(namespace.get(id), (_, state) => dump(state.storage));
       for (const [table, text] of tables) places.set(`the table ${table} of the object ${id}`, text);
@@ -119,7 +136,10 @@ function holds(text: string, secret: string): boolean {
 async function dump(storage: DurableObjectStorage): Promise<[string, string][]> {
   const names = storage.sql.exec<{ name: string }>(`SELECT name FROM sqlite_master WHERE type = 'table'`).toArray();
   const own = names.filter(({ name }) => !name.startsWith('_cf_') && !name.startsWith('sqlite_'));
-  const rows = own.map(({ name }): [string, string] => [name, JSON.stringify(storage.sql.exec(`SELECT * FROM "${name}"`).toArray())]);
+  const rows = own.map(({ name }): [string, string] => [
+    name,
+    JSON.stringify(storage.sql.exec(`SELECT * FROM "${name}"`).toArray()),
+  ]);
   return [...rows, ['of keys and values', JSON.stringify([...(await storage.list())])]];
 }
 
@@ -149,7 +169,13 @@ describe('after requests that were refused', () => {
     const attempts: [string, RequestInit][] = [
       ['/call_begin', { method: 'POST', body: `{"customerId": "${PROMPT}` }],
       ['/call_begin', { method: 'POST', body: JSON.stringify({ customerId: [PROMPT], feature: { PROMPT } }) }],
-      ['/call', { method: 'POST', body: JSON.stringify({ vendor: { url: VENDOR_URL, headers: { a: VENDOR_HEADER }, body: PROMPT } }) }],
+      [
+        '/call',
+        {
+          method: 'POST',
+          body: JSON.stringify({ vendor: { url: VENDOR_URL, headers: { a: VENDOR_HEADER }, body: PROMPT } }),
+        },
+      ],
       ['/v1/chat/completions', { method: 'POST', body: JSON.stringify({ model: 7, messages: PROMPT }) }],
       [
         `/operator/organizations/${tenant.organizationId}/vendors/openai`,
@@ -186,7 +212,11 @@ describe('after requests during which D1, KV or an object failed', () => {
     for (let round = 0; round < 6; round += 1) {
       for (const api of broken) {
         await api.send('storeSample', { body: { provider: 'openai', input: PROMPT, sampleId: `broken-${round}` } });
-        const vendor = { url: `${VENDOR_URL}/chat/completions`, body: { messages }, headers: { 'x-api-key': VENDOR_HEADER } };
+        const vendor = {
+          url: `${VENDOR_URL}/chat/completions`,
+          body: { messages },
+          headers: { 'x-api-key': VENDOR_HEADER },
+        };
         await api.send('makeCall', { body: { customerId: CUSTOMER, vendor } });
         await api.send('listCustomers', { query: { search: SEARCHED } });
       }

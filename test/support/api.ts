@@ -46,7 +46,10 @@ export class Api {
     return new Api(this.#fetch, this.#url, key);
   }
 
-  async send<Id extends OperationId>(id: Id, { params = {}, query, body, headers = {} }: Sent = {}): Promise<Reply<Id>> {
+  async send<Id extends OperationId>(
+    id: Id,
+    { params = {}, query, body, headers = {} }: Sent = {},
+  ): Promise<Reply<Id>> {
     const operation: Operation = operations[id];
     const path = operation.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ''));
     const search = query ? `?${new URLSearchParams(query)}` : '';
@@ -84,7 +87,10 @@ export interface Tenant {
   api: Api;
 }
 
-export async function createTenant(operator: Api, plan: object = { name: 'Test', limitType: 'BLOCK' }): Promise<Tenant> {
+export async function createTenant(
+  operator: Api,
+  plan: object = { name: 'Test', limitType: 'BLOCK' },
+): Promise<Tenant> {
   const { organizationId } = (await operator.send('createOrganization', { body: { name: 'Test' } })).data;
   const params = { org: organizationId };
   expect((await operator.send('putPlan', { params: { ...params, planId: 'test' }, body: plan })).status).toBe(200);

@@ -1,6 +1,6 @@
 /**
- * A customer with a wallet, driven over HTTP: what the operator grants, what the operator sees, and a settlement that is
- * over.
+ * A customer with a wallet, driven over HTTP: what the operator grants, what the operator sees, and a settlement that
+ * is over.
  */
 import { runDurableObjectAlarm } from 'cloudflare:test';
 import { expect } from 'vitest';
@@ -29,7 +29,8 @@ export async function fundedCustomer(
   { usd, units }: { usd?: string; units?: number } = {},
 ): Promise<FundedCustomer> {
   const params = { org: organizationId, customerId };
-  const grant: FundedCustomer['grant'] = (body, headers = {}) => operator.send('grantCredit', { params, body, headers });
+  const grant: FundedCustomer['grant'] = (body, headers = {}) =>
+    operator.send('grantCredit', { params, body, headers });
   const inspect = async () => (await operator.send('readCustomer', { params })).data;
   expect((await api.send('provisionCustomer', { body: { customerId } })).data.newCustomer).toBe(true);
   if (usd) expect((await grant({ kind: 'USD', amountUsd: usd })).status).toBe(200);

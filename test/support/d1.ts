@@ -10,7 +10,8 @@ const MIGRATIONS = join(import.meta.dirname, '../../d1-migrations');
 /** With the migrations up to one, and that one, or with all of them. To be closed by who opens it. */
 export function openD1(upTo = '9999'): DatabaseSync {
   const db = new DatabaseSync(':memory:');
-  for (const name of readdirSync(MIGRATIONS).filter((file) => file.endsWith('.sql') && file <= upTo)) applyMigration(db, name);
+  for (const name of readdirSync(MIGRATIONS).filter((file) => file.endsWith('.sql') && file <= upTo))
+    applyMigration(db, name);
   return db;
 }
 
@@ -24,5 +25,6 @@ export function findMigration(name: string): { before: string; file: string } {
 }
 
 export function applyMigration(db: DatabaseSync, name: string): void {
-  for (const statement of readFileSync(join(MIGRATIONS, name), 'utf8').split('--> statement-breakpoint')) db.exec(statement);
+  for (const statement of readFileSync(join(MIGRATIONS, name), 'utf8').split('--> statement-breakpoint'))
+    db.exec(statement);
 }

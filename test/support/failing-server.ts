@@ -1,8 +1,9 @@
 /**
- * A local server that speaks the contract and fails on order: each request takes the next step of a script, and past its
- * end everything works.
+ * A local server that speaks the contract and fails on order: each request takes the next step of a script, and past
+ * its end everything works.
  *
- * It keeps idempotency as the service does: a write is applied once a key, and answered with the stored data after that.
+ * It keeps idempotency as the service does: a write is applied once a key, and answered with the stored data after
+ * that.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -40,7 +41,12 @@ export function answers(status: number, body: unknown, headers: Record<string, s
 }
 
 /** A refusal in the service's own shape. */
-export function refuses(status: number, code: string, headers: Record<string, string> = {}, members: object = {}): Step {
+export function refuses(
+  status: number,
+  code: string,
+  headers: Record<string, string> = {},
+  members: object = {},
+): Step {
   const message = `because of ${code}`;
   const result = { status: 'ERROR', code, message, timestamp: '2026-11-20T00:00:00.000Z' };
   return answers(status, { result, error: { code, message, ...members }, correlationId: 'from-the-server' }, headers);
@@ -48,7 +54,9 @@ export function refuses(status: number, code: string, headers: Record<string, st
 
 export function html(status: number): Step {
   return ({ response }) =>
-    response.writeHead(status, { 'Content-Type': 'text/html' }).end('<html><h1>Bad Gateway</h1>secret of a proxy</html>');
+    response
+      .writeHead(status, { 'Content-Type': 'text/html' })
+      .end('<html><h1>Bad Gateway</h1>secret of a proxy</html>');
 }
 
 /** Applied after a while: too late for a client that does not wait. */
@@ -153,7 +161,15 @@ function readRequest(request: IncomingMessage, text: string): Seen {
   );
   const operation = pathname.startsWith(LOOKUP_PATH) ? 'lookup' : (found?.operationId ?? '');
   const body = text === '' ? null : (JSON.parse(text) as Record<string, unknown>);
-  return { method, path: pathname, query: search, headers, operation, key: headers[IDEMPOTENCY_HEADER.toLowerCase()], body };
+  return {
+    method,
+    path: pathname,
+    query: search,
+    headers,
+    operation,
+    key: headers[IDEMPOTENCY_HEADER.toLowerCase()],
+    body,
+  };
 }
 
 /** What every request must be like, whatever the script says. */

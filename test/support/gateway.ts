@@ -67,7 +67,11 @@ export async function ask(
     body: JSON.stringify({ model: 'gpt-5.2', messages: [{ role: 'user', content: 'x' }], ...body }),
   };
   const response = await app.request(path, request, env, context);
-  return { response, callId: response.headers.get('x-service-call-id') ?? '', rest: () => waitOnExecutionContext(context) };
+  return {
+    response,
+    callId: response.headers.get('x-service-call-id') ?? '',
+    rest: () => waitOnExecutionContext(context),
+  };
 }
 
 export const callOf = async ({ organizationId }: Tenant, callId: string) =>

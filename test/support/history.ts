@@ -1,7 +1,8 @@
 /**
  * Histories of usage without the calls: hours as a customer's object keeps them, and as D1 keeps them for reports.
  *
- * What writes these rows in the service is tested where it stands; here they are a long past that no test could live through.
+ * What writes these rows in the service is tested where it stands; here they are a long past that no test could live
+ * through.
  */
 import { runInDurableObject } from 'cloudflare:test';
 import { bindings, customerStub } from './worker.ts';
@@ -21,7 +22,11 @@ export interface ObjectHour {
 }
 
 /** Writes hours into the object of a customer that exists. */
-export async function writeObjectHours(organizationId: string, customerId: string, hours: readonly ObjectHour[]): Promise<void> {
+export async function writeObjectHours(
+  organizationId: string,
+  customerId: string,
+  hours: readonly ObjectHour[],
+): Promise<void> {
   await runInDurableObject(customerStub(organizationId, customerId), (_, { storage }) => {
     storage.sql.exec(
       `INSERT INTO usage_hours (hour_ms, completed_calls, failed_calls, input_tokens, output_tokens, completed_cost_rest_nano_usd,

@@ -7,7 +7,12 @@ type Json = Record<string, unknown>;
 const SILENT = new Set(['description', 'default', 'examples', 'title', 'contentMediaType', 'format', 'deprecated']);
 
 /** Every rule that the value breaks, with where. `resolve` finds what a `$ref` points to. */
-export function brokenRules(schema: unknown, value: unknown, resolve: (reference: string) => unknown, at = '$'): string[] {
+export function brokenRules(
+  schema: unknown,
+  value: unknown,
+  resolve: (reference: string) => unknown,
+  at = '$',
+): string[] {
   if (schema === true) return [];
   if (schema === false) return [`${at}: nothing is allowed here`];
   const check = (part: unknown, what: unknown, where = at) => brokenRules(part, what, resolve, where);
@@ -18,7 +23,8 @@ export function brokenRules(schema: unknown, value: unknown, resolve: (reference
     if (general) return general.map((broken) => (broken.startsWith('$') ? broken : `${at}: ${broken}`));
     const special = textRule(keyword, rule, value) ?? numberRule(keyword, rule, value);
     if (special) return special.map((broken) => `${at}: ${broken}`);
-    const inner = objectRule(keyword, rule, value, schema as Json, at, check) ?? arrayRule(keyword, rule, value, at, check);
+    const inner =
+      objectRule(keyword, rule, value, schema as Json, at, check) ?? arrayRule(keyword, rule, value, at, check);
     if (!inner) throw new Error(`unknown keyword ${keyword}`);
     return inner;
   });
@@ -30,7 +36,9 @@ function generalRule(keyword: string, rule: unknown, value: unknown, check: Chec
   const parts = rule as unknown[];
   switch (keyword) {
     case 'type':
-      return [rule].flat().some((type) => isOfType(type as string, value)) ? [] : [`is no ${rule}: ${JSON.stringify(value)?.slice(0, 80)}`];
+      return [rule].flat().some((type) => isOfType(type as string, value))
+        ? []
+        : [`is no ${rule}: ${JSON.stringify(value)?.slice(0, 80)}`];
     case 'enum':
       return parts.includes(value) ? [] : [`${JSON.stringify(value)} is none of ${parts.join(', ')}`];
     case 'const':
@@ -42,7 +50,9 @@ function generalRule(keyword: string, rule: unknown, value: unknown, check: Chec
         ? []
         : [`holds none of: ${parts.map((part) => check(part, value)[0]).join(' | ')}`];
     case 'oneOf':
-      return parts.filter((part) => check(part, value).length === 0).length === 1 ? [] : ['does not hold exactly one alternative'];
+      return parts.filter((part) => check(part, value).length === 0).length === 1
+        ? []
+        : ['does not hold exactly one alternative'];
     case 'not':
       return check(rule, value).length > 0 ? [] : ['holds what it must not'];
     default:
@@ -86,13 +96,22 @@ function numberRule(keyword: string, rule: unknown, value: unknown): string[] | 
   return typeof value !== 'number' || holds(rule as number, value) ? [] : [`${keyword} ${rule}: ${value}`];
 }
 
-function objectRule(keyword: string, rule: unknown, value: unknown, schema: Json, at: string, check: Check): string[] | null {
+function objectRule(
+  keyword: string,
+  rule: unknown,
+  value: unknown,
+  schema: Json,
+  at: string,
+  check: Check,
+): string[] | null {
   if (!['properties', 'required', 'additionalProperties', 'propertyNames'].includes(keyword)) return null;
   if (!isObject(value)) return [];
   const names = Object.keys(value);
   switch (keyword) {
     case 'properties':
-      return Object.entries(rule as Json).flatMap(([name, part]) => (name in value ? check(part, value[name], `${at}.${name}`) : []));
+      return Object.entries(rule as Json).flatMap(([name, part]) =>
+        name in value ? check(part, value[name], `${at}.${name}`) : [],
+      );
     case 'required':
       return (rule as string[]).filter((name) => !(name in value)).map((name) => `${at}.${name}: is missing`);
     case 'additionalProperties':

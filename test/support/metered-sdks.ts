@@ -10,7 +10,14 @@ import { type MeterEach, wrapAnthropic, wrapGoogle, wrapOpenAI } from '../../src
 import { FailingServer } from './failing-server.ts';
 import { type FakeVendor, startVendor, tokensOf } from './vendor.ts';
 
-export const NOTHING = { standard: false, premium: false, audio: false, image: false, search: false, reasoningLevel: 'NONE' };
+export const NOTHING = {
+  standard: false,
+  premium: false,
+  audio: false,
+  image: false,
+  search: false,
+  reasoningLevel: 'NONE',
+};
 const HINTS = { suggestedModelTier: 'standard', reasoningLevel: 'HIGH', policy: 'NONE' };
 
 export const PROMPT = 'say hello [reply:6] [reasoning:4] [cached:2] [written:1] [searches:3]';
@@ -42,7 +49,10 @@ export class MeteredSdks {
   private constructor(vendor: FakeVendor, server: FailingServer) {
     this.vendor = vendor;
     this.server = server;
-    this.callmeter = createClientIn({ ...systemRuntime, sleep: async () => undefined }, { apiKey: 'utk-test', baseUrl: server.url });
+    this.callmeter = createClientIn(
+      { ...systemRuntime, sleep: async () => undefined },
+      { apiKey: 'utk-test', baseUrl: server.url },
+    );
     this.plainOpenai = new OpenAI({ apiKey: 'sk-test', baseURL: `${vendor.url}/v1` });
     this.#anthropic = new Anthropic({ apiKey: 'sk-ant-test', baseURL: vendor.url });
     this.#google = new GoogleGenAI({ apiKey: 'AIza-test', httpOptions: { baseUrl: vendor.url } });
@@ -89,7 +99,9 @@ export class MeteredSdks {
 
   /** What was reported, without the ids. */
   ends() {
-    return this.server.seen.filter(({ operation }) => operation === 'endCall').map(({ body }) => ({ ...body, callId: undefined }));
+    return this.server.seen
+      .filter(({ operation }) => operation === 'endCall')
+      .map(({ body }) => ({ ...body, callId: undefined }));
   }
 
   /** The models that the vendors were asked for. */

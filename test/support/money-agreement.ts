@@ -1,6 +1,6 @@
 /**
- * Whether a customer's object and the reference model say the same: what it answers, what its tables hold, and what must
- * hold whatever happened. Throws with the difference where they do not.
+ * Whether a customer's object and the reference model say the same: what it answers, what its tables hold, and what
+ * must hold whatever happened. Throws with the difference where they do not.
  */
 import { expect } from 'vitest';
 import { METER_NAMES, type MeterName, type MeterSummary } from '../../src/domain/meters.ts';
@@ -31,8 +31,15 @@ export function metersOf(model: ReferenceModel): Record<MeterName, MeterSummary>
   const summary = (meter: MeterName): MeterSummary => {
     const used = plain(model.consumed(meter) + model.reserved(meter));
     const [limit, left] = [model.limit(meter), model.left(meter)];
-    if (limit === null || left === null) return { remaining: Number.MAX_SAFE_INTEGER, limit: null, used, unlimited: true, ratio: null };
-    return { remaining: plain(left), limit: plain(limit), used, unlimited: false, ratio: limit === 0n ? null : plain(left) / plain(limit) };
+    if (limit === null || left === null)
+      return { remaining: Number.MAX_SAFE_INTEGER, limit: null, used, unlimited: true, ratio: null };
+    return {
+      remaining: plain(left),
+      limit: plain(limit),
+      used,
+      unlimited: false,
+      ratio: limit === 0n ? null : plain(left) / plain(limit),
+    };
   };
   return Object.fromEntries(METER_NAMES.map((meter) => [meter, summary(meter)])) as Record<MeterName, MeterSummary>;
 }
@@ -52,12 +59,19 @@ export function subscriptionOf(model: ReferenceModel) {
     subscriptionVersion: model.version,
     ...(model.stripeCustomerId !== null && { stripeCustomerId: model.stripeCustomerId }),
     ...(pending && {
-      pending: { usagePlanVersionId: `${pending.name}:v1`, strategy: 'AT_NEXT_REPLENISH', effectiveAt: iso(model.endMs) },
+      pending: {
+        usagePlanVersionId: `${pending.name}:v1`,
+        strategy: 'AT_NEXT_REPLENISH',
+        effectiveAt: iso(model.endMs),
+      },
     }),
   };
 }
 
-export function withoutId<Subscription extends { id: string }>({ id, ...rest }: Subscription): Omit<Subscription, 'id'> {
+export function withoutId<Subscription extends { id: string }>({
+  id,
+  ...rest
+}: Subscription): Omit<Subscription, 'id'> {
   expect(id).toMatch(/^[0-9a-f-]{36}$/);
   return rest;
 }
@@ -88,11 +102,18 @@ function expectReadingsToAgree(model: ReferenceModel, object: Clockwork): void {
     subscription: withoutId(state.subscription),
     wallet: state.wallet,
     openCalls: state.openCalls,
-    credits: state.credits.map(({ creditId, unit, remaining, expiresAt }) => ({ creditId, unit, remaining, expiresAt })),
+    credits: state.credits.map(({ creditId, unit, remaining, expiresAt }) => ({
+      creditId,
+      unit,
+      remaining,
+      expiresAt,
+    })),
   }).toEqual({
     canceled: model.canceled,
     allowed,
-    downgrade: downgraded ? { reason: 'PREMIUM_QUOTA_EXHAUSTED', fallbackTier: allowed.standard ? 'standard' : 'none' } : undefined,
+    downgrade: downgraded
+      ? { reason: 'PREMIUM_QUOTA_EXHAUSTED', fallbackTier: allowed.standard ? 'standard' : 'none' }
+      : undefined,
     meters: metersOf(model),
     subscription: subscriptionOf(model),
     wallet: {
@@ -112,12 +133,17 @@ function expectReadingsToAgree(model: ReferenceModel, object: Clockwork): void {
     })),
   });
   expect(reasoningLevel).toBe(model.canceled ? 'NONE' : model.terms().reasoningLevel);
-  for (const { remaining, used } of Object.values(state.meters)) expect(Math.min(remaining, used)).toBeGreaterThanOrEqual(0);
+  for (const { remaining, used } of Object.values(state.meters))
+    expect(Math.min(remaining, used)).toBeGreaterThanOrEqual(0);
   for (const { remaining } of state.credits) expect(Number(remaining)).toBeGreaterThan(0);
 }
 
 /** All entries that were ever made, here or in D1, sum to the balance of each unit; what D1 lacks is here. */
-function expectLedgerToSum(model: ReferenceModel, object: Clockwork, archive: ReadonlyMap<number, ArchivedEntry>): void {
+function expectLedgerToSum(
+  model: ReferenceModel,
+  object: Clockwork,
+  archive: ReadonlyMap<number, ArchivedEntry>,
+): void {
   const rows = object.query<{ id: number; unit: CreditUnit; amount: string }>(
     `SELECT entry_id AS id, unit, record ->> '$.amount' AS amount FROM ledger ORDER BY entry_id`,
   );
@@ -125,7 +151,8 @@ function expectLedgerToSum(model: ReferenceModel, object: Clockwork, archive: Re
   for (let id = 1; id < (rows.at(-1)?.id ?? 0); id += 1) expect(here.has(id) || archive.has(id)).toBe(true);
   // In bigint, because an overdraft may be beyond what SQL sums exactly.
   const entries = [...[...archive].filter(([id]) => !here.has(id)).map(([, entry]) => entry), ...rows];
-  const total = (unit: CreditUnit) => entries.reduce((sum, entry) => (entry.unit === unit ? sum + BigInt(entry.amount) : sum), 0n);
+  const total = (unit: CreditUnit) =>
+    entries.reduce((sum, entry) => (entry.unit === unit ? sum + BigInt(entry.amount) : sum), 0n);
   expect(UNITS.map((unit) => [unit, total(unit)])).toEqual(UNITS.map((unit) => [unit, model.balance(unit)]));
 }
 
@@ -140,12 +167,15 @@ type CallRow = {
 
 /** Calls and their charges are as the model has them, and what they hold sums to what the account says is held. */
 function expectCallsToAgree(model: ReferenceModel, object: Clockwork): void {
-  const rows = object.query<CallRow>(`SELECT call_id AS callId, status, finished_at_ms AS finishedAtMs, record ->> '$.reserved' AS reserved,
+  const rows =
+    object.query<CallRow>(`SELECT call_id AS callId, status, finished_at_ms AS finishedAtMs, record ->> '$.reserved' AS reserved,
     record ->> '$.credit.heldNanoUsd' AS held, record ->> '$.outcome.charge' AS charge FROM calls ORDER BY call_id`);
   const kept = (call: ModelCall) => call.finishedAtMs === null || model.nowMs - call.finishedAtMs < CALL_RETENTION_MS;
   const found = new Set(rows.map(({ callId }) => callId));
   const expected = [...model.calls.values()].filter((call) => kept(call) || found.has(call.callId));
-  expect(rows.map(({ callId, status, finishedAtMs, charge }) => [callId, status, finishedAtMs, settlementOf(charge)])).toEqual(
+  expect(
+    rows.map(({ callId, status, finishedAtMs, charge }) => [callId, status, finishedAtMs, settlementOf(charge)]),
+  ).toEqual(
     expected
       .sort((a, b) => (a.callId < b.callId ? -1 : 1))
       .map((call) => [call.callId, call.status, call.finishedAtMs, expectedSettlement(model, call.callId)]),
@@ -168,7 +198,11 @@ function expectCallsToAgree(model: ReferenceModel, object: Clockwork): void {
   const slots = JSON.parse(account?.slots ?? '{}') as Record<string, { usage: string; overage: string }>;
   for (const slot of SLOTS) {
     const { usage, overage } = model.slots[slot];
-    expect({ slot, usage: '0', overage: '0', ...slots[slot] }).toEqual({ slot, usage: usage.toString(), overage: overage.toString() });
+    expect({ slot, usage: '0', overage: '0', ...slots[slot] }).toEqual({
+      slot,
+      usage: usage.toString(),
+      overage: overage.toString(),
+    });
   }
 }
 
@@ -188,7 +222,8 @@ type ChargeRow = { id: string; amount: string; debited: number; attempts: number
 
 /** The charges on their way, and what meter events say of theirs. */
 function expectChargesToAgree(model: ReferenceModel, object: Clockwork): void {
-  const rows = object.query<ChargeRow>(`SELECT charge_id AS id, amount_nano_usd AS amount, debited_at_ms IS NOT NULL AS debited, attempts,
+  const rows =
+    object.query<ChargeRow>(`SELECT charge_id AS id, amount_nano_usd AS amount, debited_at_ms IS NOT NULL AS debited, attempts,
     due_at_ms AS dueAtMs FROM charges ORDER BY charge_id`);
   expect(rows).toEqual(
     [...model.charges.values()]
@@ -205,8 +240,12 @@ function expectChargesToAgree(model: ReferenceModel, object: Clockwork): void {
     `SELECT event_id AS id, record ->> '$.charge' AS charge FROM meter_events ORDER BY event_id`,
   );
   for (const { id, charge } of events) expect([id, settlementOf(charge)]).toEqual([id, expectedSettlement(model, id)]);
-  const [account] = object.query<{ unsettled: string }>(`SELECT value ->> '$.wallet.unsettled' AS unsettled FROM account`);
-  expect(BigInt(account?.unsettled ?? 0)).toBe(rows.reduce((sum, { debited, amount }) => (debited === 1 ? sum : sum + BigInt(amount)), 0n));
+  const [account] = object.query<{ unsettled: string }>(
+    `SELECT value ->> '$.wallet.unsettled' AS unsettled FROM account`,
+  );
+  expect(BigInt(account?.unsettled ?? 0)).toBe(
+    rows.reduce((sum, { debited, amount }) => (debited === 1 ? sum : sum + BigInt(amount)), 0n),
+  );
 }
 
 /** The object wakes no later than the first thing that is due. */

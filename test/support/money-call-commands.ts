@@ -15,7 +15,12 @@ const CALL_RETENTION_MS = 7 * DAY;
 
 const flag = fc.constantFrom(true, true, false, undefined);
 const begins = fc.record({
-  asked: fc.record({ standard: flag, premium: flag, audio: fc.constantFrom(true, undefined), search: fc.constantFrom(true, undefined) }),
+  asked: fc.record({
+    standard: flag,
+    premium: flag,
+    audio: fc.constantFrom(true, undefined),
+    search: fc.constantFrom(true, undefined),
+  }),
   hold: fc.constantFrom('0', '0', '0.000000001', '0.05', '0.3', '2.5'),
   batch: fc.constantFrom(false, false, false, true),
 });
@@ -98,19 +103,26 @@ function endRequest({ used, modelUsed, isPremium, failed, batch, stripe }: Endin
 /** Calls that an end may still be recorded for. */
 function endable(model: ReferenceModel): ModelCall[] {
   const late = ({ finishedAtMs }: ModelCall) => finishedAtMs !== null && model.nowMs - finishedAtMs < CALL_RETENTION_MS;
-  return [...model.calls.values()].filter((call) => call.status === 'IN_PROGRESS' || (call.status === 'TIMEOUT' && late(call)));
+  return [...model.calls.values()].filter(
+    (call) => call.status === 'IN_PROGRESS' || (call.status === 'TIMEOUT' && late(call)),
+  );
 }
 
 export const end = command('end', endings, (model, system, { pick, ...ending }) => {
   const calls = endable(model);
   const call = calls[pick % Math.max(1, calls.length)];
   if (!call) {
-    expect(system.object.end('no-such-call', model.nowMs)).toMatchObject({ ok: false, refusal: { code: 'CALL_NOT_FOUND' } });
+    expect(system.object.end('no-such-call', model.nowMs)).toMatchObject({
+      ok: false,
+      refusal: { code: 'CALL_NOT_FOUND' },
+    });
     return;
   }
   const request = endRequest(ending);
   const card = ending.card === null ? undefined : CARDS[ending.card];
-  const price = card ? ({ available: true, card } as const) : ({ available: false, reason: 'MODEL_NOT_IN_CATALOG' } as const);
+  const price = card
+    ? ({ available: true, card } as const)
+    : ({ available: false, reason: 'MODEL_NOT_IN_CATALOG' } as const);
   note('late end', call.status === 'TIMEOUT');
   const ended = model.end(call, ending);
   note('charge of a call', ended.settlement?.status === 'PENDING');
@@ -136,7 +148,13 @@ export const end = command('end', endings, (model, system, { pick, ...ending }) 
     took: [...ended.took].map(([meter, milli]) => [meter, Number(milli) / 1000]).sort(),
     stripe: (ending.stripe ? 'cus_override' : model.stripeCustomerId) ?? undefined,
   });
-  follow(model, call.callId, ended.settlement, outcome.charge?.chargeId, ending.stripe ? 'cus_override' : model.stripeCustomerId);
+  follow(
+    model,
+    call.callId,
+    ended.settlement,
+    outcome.charge?.chargeId,
+    ending.stripe ? 'cus_override' : model.stripeCustomerId,
+  );
 });
 
 /** A begin whose key turned out to be taken is taken back at once. */
@@ -146,5 +164,8 @@ export const takeBack = command('void', fc.nat(), (model, system) => {
   system.object.void(call.callId, model.nowMs);
   model.void(call);
   system.writes.delete(`begin ${call.callId}`);
-  expect(system.object.begin(call.callId, model.nowMs)).toMatchObject({ ok: false, refusal: { code: 'IDEMPOTENCY_KEY_CONFLICT' } });
+  expect(system.object.begin(call.callId, model.nowMs)).toMatchObject({
+    ok: false,
+    refusal: { code: 'IDEMPOTENCY_KEY_CONFLICT' },
+  });
 });

@@ -1,6 +1,6 @@
 /**
- * Commands for a customer's object and the reference model: each one moves the clock, does one thing to both, and compares
- * what was answered, then everything.
+ * Commands for a customer's object and the reference model: each one moves the clock, does one thing to both, and
+ * compares what was answered, then everything.
  */
 import fc from 'fast-check';
 import { expect } from 'vitest';
@@ -12,7 +12,18 @@ import type { MeterSlot } from '../../src/domain/plan.ts';
 import type { CreditUnit } from '../../src/domain/wallet.ts';
 import { metersOf, subscriptionOf, withoutId } from './money-agreement.ts';
 import { begin, end, takeBack } from './money-call-commands.ts';
-import { command, DAY, follow, forTwoDays, HOUR, type MoneyCommand, note, SECOND, type System, write } from './money-steps.ts';
+import {
+  command,
+  DAY,
+  follow,
+  forTwoDays,
+  HOUR,
+  type MoneyCommand,
+  note,
+  SECOND,
+  type System,
+  write,
+} from './money-steps.ts';
 import { accepted, type Clockwork } from './object.ts';
 import { type ReferenceModel, SLOTS } from './reference-model.ts';
 
@@ -23,7 +34,10 @@ const REPORT_WINDOW_MS = 23 * HOUR;
 const increments = fc.record({
   slot: fc.constantFrom<MeterSlot>(...SLOTS),
   // One that a balance can hardly pay, now and then.
-  amount: fc.oneof({ weight: 30, arbitrary: fc.integer({ min: 1, max: 12 }) }, { weight: 1, arbitrary: fc.constantFrom(1_000, 1_000_000) }),
+  amount: fc.oneof(
+    { weight: 30, arbitrary: fc.integer({ min: 1, max: 12 }) },
+    { weight: 1, arbitrary: fc.constantFrom(1_000, 1_000_000) },
+  ),
 });
 
 type MeterData = Extract<ReturnType<Clockwork['increment']>, { ok: true }>['data'];
@@ -39,7 +53,10 @@ const increment = command('increment', increments, (model, system, { slot, amoun
     model.nowMs,
   );
   if (!model.enabled(slot)) {
-    expect(answer).toMatchObject({ ok: false, refusal: { code: model.canceled ? 'SUBSCRIPTION_NOT_FOUND' : 'METER_NOT_ENABLED' } });
+    expect(answer).toMatchObject({
+      ok: false,
+      refusal: { code: model.canceled ? 'SUBSCRIPTION_NOT_FOUND' : 'METER_NOT_ENABLED' },
+    });
     return;
   }
   const { eventId, blocked, meter } = accepted(answer);
@@ -50,8 +67,13 @@ const increment = command('increment', increments, (model, system, { slot, amoun
   note('overage', funding.overage > 0n);
   note('overage across tiers', parts.length > 1);
   const terms = model.terms().customMeters[slot];
-  const summary = metersOf(model)[{ CUSTOM1: 'customMeter1', CUSTOM2: 'customMeter2', AGENTIC_API: 'agenticApi' }[slot] as 'agenticApi'];
-  const [row] = system.object.query<{ record: string }>(`SELECT record FROM meter_events WHERE event_id = '${eventId}'`);
+  const summary =
+    metersOf(model)[
+      { CUSTOM1: 'customMeter1', CUSTOM2: 'customMeter2', AGENTIC_API: 'agenticApi' }[slot] as 'agenticApi'
+    ];
+  const [row] = system.object.query<{ record: string }>(
+    `SELECT record FROM meter_events WHERE event_id = '${eventId}'`,
+  );
   const event = JSON.parse(row?.record ?? 'null') as MeterEvent;
   expect({ blocked, meter, funding: Object.values(event.funding).map(BigInt) }).toEqual({
     blocked: funding.unfunded > 0n,
@@ -85,7 +107,8 @@ const changePlan = command('change plan', changes, (model, system, { plan: pick,
   const key = `change-${system.serial}`;
   const target = pick % model.plans.length;
   const other: ChangeStrategy = strategy === 'IMMEDIATE_RESET' ? 'AT_NEXT_REPLENISH' : 'IMMEDIATE_RESET';
-  const send = (how: ChangeStrategy) => (atMs: number) => system.object.changePlan(model.plans[target] as object, how, atMs, { key });
+  const send = (how: ChangeStrategy) => (atMs: number) =>
+    system.object.changePlan(model.plans[target] as object, how, atMs, { key });
   const kept = { repeat: send(strategy), alter: send(other), isKept: forTwoDays(model.nowMs) };
   expectSubscription(model, write(system, key, kept, model.nowMs), () => model.changePlan(target, strategy));
 });
@@ -129,10 +152,14 @@ const grant = command('grant', grants, (model, system, { unit, usd, units, expir
   model.grant({ creditId, unit, remaining: amount, grantedAtMs: model.nowMs, expiresAtMs });
 });
 
-const setCanceled = command('cancel or reactivate', fc.constantFrom(false, false, false, false, false, true), (model, system, canceled) => {
-  accepted(system.object.setCanceled(canceled, model.nowMs));
-  model.setCanceled(canceled);
-});
+const setCanceled = command(
+  'cancel or reactivate',
+  fc.constantFrom(false, false, false, false, false, true),
+  (model, system, canceled) => {
+    accepted(system.object.setCanceled(canceled, model.nowMs));
+    model.setCanceled(canceled);
+  },
+);
 
 const reports: fc.Arbitrary<Report> = fc.oneof(
   { weight: 3, arbitrary: fc.constant({ status: 'REPORTED' as const }) },
@@ -147,7 +174,11 @@ const reports: fc.Arbitrary<Report> = fc.oneof(
   },
 );
 
-const OF_REPORT = { REPORTED: 'charge reported', REJECTED: 'charge rejected', RETRY: 'charge to be reported again' } as const;
+const OF_REPORT = {
+  REPORTED: 'charge reported',
+  REJECTED: 'charge rejected',
+  RETRY: 'charge to be reported again',
+} as const;
 
 /** Without answers there is nobody to report to. */
 const settle = command(
@@ -223,7 +254,10 @@ async function deliverTo(archive: System['archive'], object: Clockwork, nowMs: n
   const take = (columns: string[], entries: string) => {
     for (const row of JSON.parse(entries) as unknown[][]) {
       const value = (name: string) => row[columns.indexOf(name)];
-      archive.set(value('entry_id') as number, { unit: value('unit') as CreditUnit, amount: BigInt(value('amount') as string) });
+      archive.set(value('entry_id') as number, {
+        unit: value('unit') as CreditUnit,
+        amount: BigInt(value('amount') as string),
+      });
     }
   };
   const prepare = (sql: string) => {
@@ -237,7 +271,9 @@ async function deliverTo(archive: System['archive'], object: Clockwork, nowMs: n
   await object.deliver({ prepare, batch } as unknown as D1Database, nowMs);
 }
 
-const deliver = command('deliver', fc.constant(null), (model, { object, archive }) => deliverTo(archive, object, model.nowMs));
+const deliver = command('deliver', fc.constant(null), (model, { object, archive }) =>
+  deliverTo(archive, object, model.nowMs),
+);
 
 /** All that an alarm does. Afterwards nothing is due any more: the next alarm is for what the future brings. */
 const wake = command('wake', fc.constant(null), async (model, { object, archive }) => {

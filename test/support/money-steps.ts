@@ -64,7 +64,10 @@ function moment(model: ReferenceModel, wait: Wait): number {
   return atMs <= model.nowMs + WAIT_MS_MAX ? Math.max(model.nowMs, atMs) : model.nowMs;
 }
 
-/** Over all runs: the commands, and how often something worth having happened. A model that never met it proves nothing of it. */
+/**
+ * Over all runs: the commands, and how often something worth having happened. A model that never met it proves nothing
+ * of it.
+ */
 export const executed = { count: 0, seen: new Map<Sight, number>() };
 
 export const SIGHTS = [
@@ -126,7 +129,12 @@ function passTime(model: ReferenceModel, toMs: number): void {
 }
 
 /** Sends a write to the object, and keeps it to be sent again where it was accepted. */
-export function write<Data>(system: System, id: string, { isKept, alter, repeat }: Omit<Write, 'answer'>, atMs: number): Answer<Data> {
+export function write<Data>(
+  system: System,
+  id: string,
+  { isKept, alter, repeat }: Omit<Write, 'answer'>,
+  atMs: number,
+): Answer<Data> {
   const answer = repeat(atMs) as Answer<Data>;
   if (answer.ok) {
     expect(answer.replayed).toBe(false);

@@ -25,13 +25,32 @@ import { bindings, customerStub } from './worker.ts';
 type Opening = Partial<BeginCommand['request']> & { untold?: boolean; firstAtMs?: number | null };
 
 export interface Clockwork {
-  begin(callId: string, atMs: number, more?: Partial<BeginCommand['request']>, key?: CallKey): ReturnType<typeof calls.begin>;
-  end(callId: string, atMs: number, more?: Partial<EndCommand['request']>, price?: ResolvedPrice): ReturnType<typeof calls.end>;
+  begin(
+    callId: string,
+    atMs: number,
+    more?: Partial<BeginCommand['request']>,
+    key?: CallKey,
+  ): ReturnType<typeof calls.begin>;
+  end(
+    callId: string,
+    atMs: number,
+    more?: Partial<EndCommand['request']>,
+    price?: ResolvedPrice,
+  ): ReturnType<typeof calls.end>;
   void(callId: string, atMs: number): void;
   /** The begin of a call that the service makes itself, of which nobody is told before its end where it is `untold`. */
   open(requestId: string, atMs: number, more?: Opening): ReturnType<typeof madeCalls.open>;
-  finish(callId: string, atMs: number, more?: Partial<FinishCommand['request']>, keep?: unknown): ReturnType<typeof madeCalls.finish>;
-  record(requestId: string, atMs: number, more?: Partial<FinishCommand['request']>): ReturnType<typeof madeCalls.record>;
+  finish(
+    callId: string,
+    atMs: number,
+    more?: Partial<FinishCommand['request']>,
+    keep?: unknown,
+  ): ReturnType<typeof madeCalls.finish>;
+  record(
+    requestId: string,
+    atMs: number,
+    more?: Partial<FinishCommand['request']>,
+  ): ReturnType<typeof madeCalls.record>;
   /** Commands as one transaction. */
   together<Results>(atMs: number, commands: () => Results): Results;
   /** Writes calls that stand in memory alone and began by then. */
@@ -41,7 +60,12 @@ export interface Clockwork {
   seen(callId: string): Call | null;
   usage(atMs: number): ReturnType<typeof subscription.readUsage>;
   increment(amount: number, atMs: number, more?: { slot?: MeterSlot; key?: string }): ReturnType<typeof increment>;
-  grant(unit: CreditUnit, amount: bigint, atMs: number, more?: { expiresAtMs?: number | null; key?: string }): ReturnType<typeof grant>;
+  grant(
+    unit: CreditUnit,
+    amount: bigint,
+    atMs: number,
+    more?: { expiresAtMs?: number | null; key?: string },
+  ): ReturnType<typeof grant>;
   changePlan(
     plan: object,
     strategy: ChangeStrategy,
@@ -74,7 +98,12 @@ export async function withObject(
 ): Promise<void> {
   const organizationId = crypto.randomUUID();
   const customerId = 'clockwork';
-  const defaultPlan = JSON.stringify({ planId: 'test', usagePlanVersionId: 'test:v1', version: 1, plan: Plan.parse(plan) });
+  const defaultPlan = JSON.stringify({
+    planId: 'test',
+    usagePlanVersionId: 'test:v1',
+    version: 1,
+    plan: Plan.parse(plan),
+  });
   const stub = customerStub(organizationId, customerId);
   await runInDurableObject(stub, async (_, state) => {
     let store = new CustomerStore(state.storage);
@@ -129,7 +158,8 @@ export async function withObject(
       open: (requestId, atMs, { untold = true, ...more } = {}) =>
         madeCalls.open(at(atMs), { ...toOpen(requestId, more), untold, answered: true }),
       finish: (callId, atMs, more = {}, keep) => madeCalls.finish(at(atMs), { ...toFinish(more), callId, keep }),
-      record: (requestId, atMs, more = {}) => madeCalls.record(at(atMs), { ...toOpen(requestId, {}), defaultPlan: null }, toFinish(more)),
+      record: (requestId, atMs, more = {}) =>
+        madeCalls.record(at(atMs), { ...toOpen(requestId, {}), defaultPlan: null }, toFinish(more)),
       together: (atMs, commands) => store.together(atMs, commands),
       writeCalls: (atMs, begunByMs = atMs) => store.transaction(atMs, () => store.writeCalls(atMs, begunByMs), 'LEAVE'),
       account: () => store.account(),
@@ -157,9 +187,16 @@ export async function withObject(
         const parsed = Plan.parse(content);
         const target = { planId: parsed.name, usagePlanVersionId: `${parsed.name}:v${version}`, version, plan: parsed };
         const fingerprint = `${target.usagePlanVersionId} ${strategy}`;
-        return subscription.switchPlan(at(atMs), { organizationId, target, strategy, idempotencyKey: key ?? null, fingerprint });
+        return subscription.switchPlan(at(atMs), {
+          organizationId,
+          target,
+          strategy,
+          idempotencyKey: key ?? null,
+          fingerprint,
+        });
       },
-      replenish: (atMs, { key } = {}) => subscription.replenish(at(atMs), { organizationId, idempotencyKey: key ?? null, fingerprint: '' }),
+      replenish: (atMs, { key } = {}) =>
+        subscription.replenish(at(atMs), { organizationId, idempotencyKey: key ?? null, fingerprint: '' }),
       setCanceled: (canceled, atMs) => subscription.cancelOrReactivate(at(atMs), { organizationId, canceled }),
       inspect: (atMs) => subscription.inspect(at(atMs), { organizationId }),
       settle: async (atMs, report = null) => {

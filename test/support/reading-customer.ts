@@ -1,5 +1,6 @@
 /**
- * A customer with a past, on a clock that the test holds: provisioned weeks ago, with hours of known truth, and read now.
+ * A customer with a past, on a clock that the test holds: provisioned weeks ago, with hours of known truth, and read
+ * now.
  */
 import { afterAll, beforeAll, expect, vi } from 'vitest';
 import { createTenant, type Tenant } from './api.ts';
@@ -29,7 +30,8 @@ export const PLAN = {
 };
 
 export const iso = (atMs: number) => new Date(atMs).toISOString();
-export const secondsTo = (at: string | null | undefined, expectedMs: number) => Math.abs(Date.parse(at ?? '') - expectedMs) / 1_000;
+export const secondsTo = (at: string | null | undefined, expectedMs: number) =>
+  Math.abs(Date.parse(at ?? '') - expectedMs) / 1_000;
 
 export let tenant: Tenant;
 
@@ -84,4 +86,7 @@ export function everyHour(days: number, hour: Omit<ObjectHour, 'atMs'>): ObjectH
   return Array.from({ length: days * 24 }, (_, ago) => ({ ...hour, atMs: PRESENT_HOUR - (ago + 1) * HOUR }));
 }
 /** At noon of the day so many days ago. */
-export const onDay = (ago: number, hour: Omit<ObjectHour, 'atMs'>): ObjectHour => ({ ...hour, atMs: TODAY - ago * DAY + 12 * HOUR });
+export const onDay = (ago: number, hour: Omit<ObjectHour, 'atMs'>): ObjectHour => ({
+  ...hour,
+  atMs: TODAY - ago * DAY + 12 * HOUR,
+});

@@ -1,10 +1,10 @@
 /**
- * A small reference model of a customer's money and meters: what plans, credits, calls and custom meters come to, worked
- * out from the contract alone.
+ * A small reference model of a customer's money and meters: what plans, credits, calls and custom meters come to,
+ * worked out from the contract alone.
  *
  * Nothing of the product's arithmetic is used, only its shapes and the boundaries of periods. Everything is bigint:
- * quantities in thousandths of a unit, money in nano-USD. It walks through time one boundary at a time, and it is slow and
- * plain on purpose.
+ * quantities in thousandths of a unit, money in nano-USD. It walks through time one boundary at a time, and it is slow
+ * and plain on purpose.
  */
 import type { ChangeStrategy } from '../../src/domain/account.ts';
 import type { CallStatus } from '../../src/domain/call.ts';
@@ -12,7 +12,16 @@ import type { MeterName } from '../../src/domain/meters.ts';
 import { boundary, NEVER_MS } from '../../src/domain/period.ts';
 import type { MeterSlot, Plan } from '../../src/domain/plan.ts';
 import type { CreditUnit } from '../../src/domain/wallet.ts';
-import { type Ending, type Funding, gradedCost, type Price, priceOf, ratePercent, type TierPart, usdToNano } from './reference-prices.ts';
+import {
+  type Ending,
+  type Funding,
+  gradedCost,
+  type Price,
+  priceOf,
+  ratePercent,
+  type TierPart,
+  usdToNano,
+} from './reference-prices.ts';
 
 export const SLOTS = ['CUSTOM1', 'CUSTOM2', 'AGENTIC_API'] as const satisfies readonly MeterSlot[];
 export const TIERS = ['standard', 'premium'] as const;
@@ -271,7 +280,9 @@ export class ReferenceModel {
   /** Admitted calls that began in the plan's window. */
   begunInWindow(): number {
     const windowMs = (this.terms().rollingCalls?.windowSeconds ?? 0) * 1000;
-    return [...this.calls.values()].filter((call) => call.status !== 'NOT_ALLOWED' && call.beganAtMs > this.nowMs - windowMs).length;
+    return [...this.calls.values()].filter(
+      (call) => call.status !== 'NOT_ALLOWED' && call.beganAtMs > this.nowMs - windowMs,
+    ).length;
   }
 
   begin(callId: string, request: Asked, hold: string, batch: boolean): ModelCall | Denial {
@@ -315,14 +326,21 @@ export class ReferenceModel {
   }
 
   /** The end of a call. Answers what it took of the allowances, and what it cost. */
-  end(call: ModelCall, ending: Ending): { tier: Tier; took: Map<MeterName, bigint>; price: Price; settlement: Settlement | null } {
+  end(
+    call: ModelCall,
+    ending: Ending,
+  ): { tier: Tier; took: Map<MeterName, bigint>; price: Price; settlement: Settlement | null } {
     this.#close(call, ending.failed ? 'FAILED' : 'COMPLETED', this.nowMs);
     const price = priceOf(ending, ending.batch ?? call.batch);
     const premium = ending.isPremium ?? price?.premium ?? call.suggested === 'premium';
     const tier: Tier = premium ? 'premium' : 'standard';
     const gone = this.left(`${tier}Calls`) === 0n || this.left(`${tier}Tokens`) === 0n;
     const late = !call.allowed[tier] && this.terms().payg.enabled && gone;
-    const markup = call.onCredit.includes(tier) ? call.markup : late ? ratePercent(this.terms().payg.markupPercent) : null;
+    const markup = call.onCredit.includes(tier)
+      ? call.markup
+      : late
+        ? ratePercent(this.terms().payg.markupPercent)
+        : null;
 
     const { tokens, inputTokens, searches, audioMilli } = ending.used;
     const used = tokens + inputTokens + searches + audioMilli > 0;
@@ -337,7 +355,12 @@ export class ReferenceModel {
 
     // Rounded half up: 1 + markup is (1,000,000 + markup) / 1,000,000, as markup is in ten-thousandths of a percent.
     const amount = price && markup !== null ? (price.cost * (1_000_000n + markup) + 500_000n) / 1_000_000n : null;
-    return { tier, took, price, settlement: markup === null || (amount === null && !ran) ? null : this.#owe(call.callId, amount) };
+    return {
+      tier,
+      took,
+      price,
+      settlement: markup === null || (amount === null && !ran) ? null : this.#owe(call.callId, amount),
+    };
   }
 
   // --- custom meters
@@ -346,21 +369,28 @@ export class ReferenceModel {
     return !this.canceled && this.terms().customMeters[slot]?.enabled === true;
   }
 
-  increment(slot: MeterSlot, amount: bigint, eventId: string): { funding: Funding; parts: TierPart[]; settlement: Settlement | null } {
+  increment(
+    slot: MeterSlot,
+    amount: bigint,
+    eventId: string,
+  ): { funding: Funding; parts: TierPart[]; settlement: Settlement | null } {
     const terms = this.terms().customMeters[slot];
     if (!terms) throw new Error(`${slot} is not in the plan`);
     const counted = this.slots[slot];
     counted.usage += amount;
-    if (terms.unlimited) return { funding: { included: 0n, credits: 0n, overage: 0n, unfunded: 0n }, parts: [], settlement: null };
+    if (terms.unlimited)
+      return { funding: { included: 0n, credits: 0n, overage: 0n, unfunded: 0n }, parts: [], settlement: null };
     const lesser = (a: bigint, b: bigint) => (a < b ? a : b);
     const included = lesser(amount, (this.left(SLOT_METER[slot]) ?? 0n) / MILLI);
     const credits = lesser(amount - included, terms.funding.credits ? this.balance(slot) : 0n);
     const rest = amount - included - credits;
-    const payable = terms.funding.payg && this.terms().payg.enabled && terms.overage !== undefined && this.available() > 0n;
+    const payable =
+      terms.funding.payg && this.terms().payg.enabled && terms.overage !== undefined && this.available() > 0n;
     const overage = payable ? rest : 0n;
     this.#take(SLOT_METER[slot], included * MILLI);
     this.#spend(slot, credits);
-    const parts = overage > 0n && terms.overage ? gradedCost(terms.overage, counted.overage, counted.overage + overage) : [];
+    const parts =
+      overage > 0n && terms.overage ? gradedCost(terms.overage, counted.overage, counted.overage + overage) : [];
     counted.overage += overage;
     const owed = parts.reduce((sum, { cost }) => sum + cost, 0n);
     const settlement = overage > 0n ? this.#owe(eventId, owed) : null;
@@ -372,7 +402,11 @@ export class ReferenceModel {
   /** A charge is made; what it is called is not known yet. */
   #owe(subjectId: string, amount: bigint | null): Settlement {
     const reason = amount === null ? 'PRICE_UNAVAILABLE' : null;
-    const settlement: Settlement = { status: amount === null ? 'FAILED' : amount === 0n ? 'POSTED' : 'PENDING', amount, reason };
+    const settlement: Settlement = {
+      status: amount === null ? 'FAILED' : amount === 0n ? 'POSTED' : 'PENDING',
+      amount,
+      reason,
+    };
     this.settlements.set(subjectId, settlement);
     return settlement;
   }
@@ -417,5 +451,9 @@ function endOf({ anchorMs, step, replenish }: ReferenceModel['cycle']): number {
 }
 
 function noUnits(): ReferenceModel['slots'] {
-  return { CUSTOM1: { usage: 0n, overage: 0n }, CUSTOM2: { usage: 0n, overage: 0n }, AGENTIC_API: { usage: 0n, overage: 0n } };
+  return {
+    CUSTOM1: { usage: 0n, overage: 0n },
+    CUSTOM2: { usage: 0n, overage: 0n },
+    AGENTIC_API: { usage: 0n, overage: 0n },
+  };
 }

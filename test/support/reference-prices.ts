@@ -1,6 +1,6 @@
 /**
- * What calls and overage cost in the reference model, computed anew in bigint: rates from decimal text, one rounding half up
- * for each line of a call, and one on the running total of each tier of an overage price.
+ * What calls and overage cost in the reference model, computed anew in bigint: rates from decimal text, one rounding
+ * half up for each line of a call, and one on the running total of each tier of an overage price.
  */
 import type { CustomMeter } from '../../src/domain/plan.ts';
 import type { RateCard } from '../../src/domain/pricing.ts';
@@ -38,7 +38,13 @@ export interface TierPart {
   cost: bigint;
 }
 
-const card = (modelKey: string, rates: RateCard['rates']): RateCard => ({ snapshotId: 's', provider: 'p', modelKey, rates, tiers: [] });
+const card = (modelKey: string, rates: RateCard['rates']): RateCard => ({
+  snapshotId: 's',
+  provider: 'p',
+  modelKey,
+  rates,
+  tiers: [],
+});
 
 /** Just under, exactly at and above the premium border of 4.00 USD; with and without rates for everything else. */
 export const CARDS: readonly RateCard[] = [
@@ -79,9 +85,13 @@ export function priceOf({ card: index, used }: Ending, batch: boolean): Price {
   return { cost: batch ? (standard + 1n) / 2n : standard, premium: rates.output > 4n * NANO };
 }
 
-/** The overage units after the first `before` up to `after`: each tier costs what its units up to now cost, less what they did. */
+/**
+ * The overage units after the first `before` up to `after`: each tier costs what its units up to now cost, less what
+ * they did.
+ */
 export function gradedCost(overage: NonNullable<CustomMeter['overage']>, before: bigint, after: bigint): TierPart[] {
-  const tiers = overage.model === 'SINGLE' ? [{ upTo: null, priceUsd: overage.priceUsd, per: overage.per }] : overage.tiers;
+  const tiers =
+    overage.model === 'SINGLE' ? [{ upTo: null, priceUsd: overage.priceUsd, per: overage.per }] : overage.tiers;
   const parts: TierPart[] = [];
   let first = 0n;
   for (const [tierIndex, { upTo, priceUsd, per }] of tiers.entries()) {
@@ -89,7 +99,8 @@ export function gradedCost(overage: NonNullable<CustomMeter['overage']>, before:
     const inTier = (units: bigint) => (units <= first ? 0n : units >= last ? last - first : units - first);
     const [from, to] = [inTier(before), inTier(after)];
     const total = (units: bigint) => (2n * units * usdToNano(priceUsd) + BigInt(per)) / (2n * BigInt(per));
-    if (to > from) parts.push({ tierIndex, upTo, units: to - from, rate: usdToNano(priceUsd), per, cost: total(to) - total(from) });
+    if (to > from)
+      parts.push({ tierIndex, upTo, units: to - from, rate: usdToNano(priceUsd), per, cost: total(to) - total(from) });
     first = last;
   }
   return parts;

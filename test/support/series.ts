@@ -1,8 +1,9 @@
 /**
- * Synthetic usage with known truth: hourly series of seeded families, each with what came after the moment of the forecast.
+ * Synthetic usage with known truth: hourly series of seeded families, each with what came after the moment of the
+ * forecast.
  *
- * A family draws its own size, noise, length of history and horizon, so that a hundred seeds are a hundred customers. Noise
- * comes in two layers, as usage does: of single hours (counts) and of whole days (busy and quiet ones).
+ * A family draws its own size, noise, length of history and horizon, so that a hundred seeds are a hundred customers.
+ * Noise comes in two layers, as usage does: of single hours (counts) and of whole days (busy and quiet ones).
  */
 
 export const HOUR_MS = 3_600_000;
@@ -141,7 +142,8 @@ function makeCase(c: Chance, draw: Draw, { historyDays, horizonHours }: CaseOpti
   const nowMs = startMs + now * HOUR_MS;
   const at = (hour: number) => all[hour] ?? 0;
   const hours: Hour[] = [];
-  for (let hour = 0; hour < now; hour += 1) if (at(hour) > 0) hours.push({ startMs: startMs + hour * HOUR_MS, quantity: at(hour) });
+  for (let hour = 0; hour < now; hour += 1)
+    if (at(hour) > 0) hours.push({ startMs: startMs + hour * HOUR_MS, quantity: at(hour) });
   let outcome = 0;
   let seasonalNaive = 0;
   for (let ahead = 0; ahead < horizonHours; ahead += 1) {
@@ -192,7 +194,10 @@ const levelShift: Draw = (c, startMs, days, historyDays) => {
   const week = c.pick([weekOf(c), [1, 1, 1, 1, 1, 1, 1]]);
   const at = Math.floor(historyDays * c.between(0.3, 0.9));
   const factor = c.pick([c.between(0.3, 0.6), c.between(1.6, 3)]);
-  return drawHours(c, startMs, days, { ...commonTexture(c), shape: (day, weekday) => (day < at ? 1 : factor) * (week[weekday] ?? 1) });
+  return drawHours(c, startMs, days, {
+    ...commonTexture(c),
+    shape: (day, weekday) => (day < at ? 1 : factor) * (week[weekday] ?? 1),
+  });
 };
 
 const intermittent: Draw = (c, _startMs, days) => {
@@ -203,7 +208,8 @@ const intermittent: Draw = (c, _startMs, days) => {
   for (let day = 0; day < days; day += 1) {
     const active = c.uniform() < activeShare;
     const at = Math.floor(c.between(8, 20));
-    for (let hour = 0; hour < 24; hour += 1) hours.push(active && hour === at ? Math.max(1, Math.round(size * c.lognormal(spread))) : 0);
+    for (let hour = 0; hour < 24; hour += 1)
+      hours.push(active && hour === at ? Math.max(1, Math.round(size * c.lognormal(spread))) : 0);
   }
   return hours;
 };
@@ -213,7 +219,10 @@ const zero: Draw = (_c, _startMs, days) => Array.from({ length: days * 24 }, () 
 const growth: Draw = (c, startMs, days) => {
   const week = weekOf(c);
   const daily = c.between(0.985, 1.025);
-  return drawHours(c, startMs, days, { ...commonTexture(c), shape: (day, weekday) => daily ** day * (week[weekday] ?? 1) });
+  return drawHours(c, startMs, days, {
+    ...commonTexture(c),
+    shape: (day, weekday) => daily ** day * (week[weekday] ?? 1),
+  });
 };
 
 const holidays: Draw = (c, startMs, days) => {
@@ -226,14 +235,23 @@ const holidays: Draw = (c, startMs, days) => {
 };
 
 const overdispersed: Draw = (c, startMs, days) =>
-  drawHours(c, startMs, days, { ...commonTexture(c), size: c.logBetween(3, 60), hourShape: 0.3, dayNoise: 0.4, unit: 1 });
+  drawHours(c, startMs, days, {
+    ...commonTexture(c),
+    size: c.logBetween(3, 60),
+    hourShape: 0.3,
+    dayNoise: 0.4,
+    unit: 1,
+  });
 
 const drifting: Draw = (c, startMs, days) => {
   const week = weekOf(c);
   const step = c.between(0.02, 0.08);
   const level = [1];
   for (let day = 1; day < days; day += 1) level.push((level[day - 1] ?? 1) * Math.exp(step * c.normal()));
-  return drawHours(c, startMs, days, { ...commonTexture(c), shape: (day, weekday) => (level[day] ?? 1) * (week[weekday] ?? 1) });
+  return drawHours(c, startMs, days, {
+    ...commonTexture(c),
+    shape: (day, weekday) => (level[day] ?? 1) * (week[weekday] ?? 1),
+  });
 };
 
 const steady: Draw = (c, startMs, days) => drawHours(c, startMs, days, commonTexture(c));
@@ -294,7 +312,8 @@ export const UNSEEN_FAMILIES: Record<string, Family> = {
   saturating: usual((c, startMs, days, historyDays) => {
     const week = weekOf(c);
     const middle = historyDays * c.between(0.2, 0.8);
-    const shape = (day: number, weekday: number) => (0.2 + 1 / (1 + Math.exp((middle - day) / (historyDays / 10)))) * (week[weekday] ?? 1);
+    const shape = (day: number, weekday: number) =>
+      (0.2 + 1 / (1 + Math.exp((middle - day) / (historyDays / 10)))) * (week[weekday] ?? 1);
     return drawHours(c, startMs, days, { ...commonTexture(c), shape });
   }, true),
   batches: usual((c, startMs, days) => {
@@ -307,12 +326,18 @@ export const UNSEEN_FAMILIES: Record<string, Family> = {
   fortnight: usual((c, startMs, days) => {
     // Every second week is a busy one: a rhythm that no candidate knows.
     const height = c.between(0.1, 0.5);
-    const shape = (day: number, weekday: number) => (1 + (Math.floor(day / 7) % 2 === 0 ? height : -height)) * (OFFICE_WEEK[weekday] ?? 1);
+    const shape = (day: number, weekday: number) =>
+      (1 + (Math.floor(day / 7) % 2 === 0 ? height : -height)) * (OFFICE_WEEK[weekday] ?? 1);
     return drawHours(c, startMs, days, { ...commonTexture(c), shape });
   }, false),
 };
 
-export function forecastCase(name: string, family: Family, seed: number, fixed: Partial<CaseOptions> = {}): ForecastCase {
+export function forecastCase(
+  name: string,
+  family: Family,
+  seed: number,
+  fixed: Partial<CaseOptions> = {},
+): ForecastCase {
   let salt = 0;
   for (const char of name) salt = (salt * 31 + char.charCodeAt(0)) >>> 0;
   const c = chance(seed * 7_919 + (salt % 100_003));

@@ -1,9 +1,9 @@
 /**
- * `POST /v1/billing/meter_events` as Stripe answers it, on a port of its own: keys, idempotency, unique identifiers, checks,
- * error shapes, and the ways in which an answer is lost.
+ * `POST /v1/billing/meter_events` as Stripe answers it, on a port of its own: keys, idempotency, unique identifiers,
+ * checks, error shapes, and the ways in which an answer is lost.
  *
- * From Stripe's reference (meter events, idempotent requests, advanced error handling). What it sends for a used identifier,
- * an unknown meter and an old timestamp is worded as its users quote it.
+ * From Stripe's reference (meter events, idempotent requests, advanced error handling). What it sends for a used
+ * identifier, an unknown meter and an old timestamp is worded as its users quote it.
  */
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -36,10 +36,18 @@ export interface StripeAnswer {
 }
 
 /**
- * `RATE_LIMIT`, `UNAVAILABLE` and `HTML` come before the request is carried out, `SERVER_ERROR` while it is: Stripe then
- * repeats it for that key. `HANG` keeps the key in use until the client goes. `CUT_AFTER` records the event first.
+ * `RATE_LIMIT`, `UNAVAILABLE` and `HTML` come before the request is carried out, `SERVER_ERROR` while it is: Stripe
+ * then repeats it for that key. `HANG` keeps the key in use until the client goes. `CUT_AFTER` records the event first.
  */
-export type StripeFault = 'RATE_LIMIT' | 'UNAVAILABLE' | 'HTML' | 'SERVER_ERROR' | 'HANG' | 'CUT_BEFORE' | 'CUT_AFTER' | StripeAnswer;
+export type StripeFault =
+  | 'RATE_LIMIT'
+  | 'UNAVAILABLE'
+  | 'HTML'
+  | 'SERVER_ERROR'
+  | 'HANG'
+  | 'CUT_BEFORE'
+  | 'CUT_AFTER'
+  | StripeAnswer;
 
 export interface StripeServer {
   url: string;
@@ -121,7 +129,12 @@ async function readBody(request: IncomingMessage): Promise<string | null> {
 }
 
 /** In Stripe's order: rate limits, the key, the address, idempotency, and then the endpoint. */
-function answer(account: Account, request: IncomingMessage, body: string, fault: StripeFault | undefined): StripeAnswer | 'CUT' | 'HANG' {
+function answer(
+  account: Account,
+  request: IncomingMessage,
+  body: string,
+  fault: StripeFault | undefined,
+): StripeAnswer | 'CUT' | 'HANG' {
   if (fault === 'CUT_BEFORE') return 'CUT';
   const early = typeof fault === 'object' ? fault : BEFORE_EXECUTION[fault ?? ''];
   const refused = early ?? refuseRequest(request);
@@ -136,7 +149,9 @@ const keyOf = ({ headers }: IncomingMessage) => String(headers['idempotency-key'
 function send(request: IncomingMessage, response: ServerResponse, { status, headers, body }: StripeAnswer): void {
   const json = typeof body !== 'string';
   const names = ['stripe-version', 'idempotency-key'] as const;
-  const echoed = Object.fromEntries(names.flatMap((name) => (request.headers[name] ? [[name, request.headers[name]]] : [])));
+  const echoed = Object.fromEntries(
+    names.flatMap((name) => (request.headers[name] ? [[name, request.headers[name]]] : [])),
+  );
   response.writeHead(status, {
     'Content-Type': json ? 'application/json' : 'text/html',
     'Request-Id': `req_${randomUUID().replaceAll('-', '').slice(0, 14)}`,
@@ -149,7 +164,9 @@ function send(request: IncomingMessage, response: ServerResponse, { status, head
 function refuseRequest({ method, url, headers }: IncomingMessage): StripeAnswer | null {
   const key = /^Bearer (\S+)$/.exec(headers.authorization ?? '')?.[1];
   if (key !== SECRET_KEY) {
-    const masked = key ? `Invalid API Key provided: ${key.slice(0, 8)}****${key.slice(-4)}` : 'You did not provide an API key.';
+    const masked = key
+      ? `Invalid API Key provided: ${key.slice(0, 8)}****${key.slice(-4)}`
+      : 'You did not provide an API key.';
     return refusal(401, { type: 'invalid_request_error', message: masked });
   }
   if (method !== 'POST' || url !== PATH) {
@@ -188,7 +205,9 @@ class Account {
     const event = readEvent(new URLSearchParams(body));
     // Nothing was carried out yet, so nothing is kept for the key.
     if ('status' in event) return event;
-    const answer = fails ? refusal(500, { type: 'api_error', message: 'An unknown error occurred.' }) : this.#record(event);
+    const answer = fails
+      ? refusal(500, { type: 'api_error', message: 'An unknown error occurred.' })
+      : this.#record(event);
     if (key) this.answers.set(key, { body, answer });
     return answer;
   }
@@ -219,13 +238,18 @@ class Account {
     }
     const earliest = nowSeconds() - PAST_SECONDS_MAX;
     if (timestamp < earliest) {
-      return invalid(`The event timestamp cannot be more than 35 days in past. Expected a timestamp greater than or equal to ${earliest}.`);
+      return invalid(
+        `The event timestamp cannot be more than 35 days in past. Expected a timestamp greater than or equal to ${earliest}.`,
+      );
     }
     if (timestamp > nowSeconds() + FUTURE_SECONDS_MAX) {
       return invalid('The event timestamp cannot be more than 5 minutes in the future.', { param: 'timestamp' });
     }
     if (this.events.some((event) => event.identifier === identifier)) {
-      return { ...invalid(`An event already exists with identifier ${identifier}.`), headers: { 'Stripe-Should-Retry': 'false' } };
+      return {
+        ...invalid(`An event already exists with identifier ${identifier}.`),
+        headers: { 'Stripe-Should-Retry': 'false' },
+      };
     }
     return null;
   }
@@ -243,14 +267,18 @@ function readEvent(form: URLSearchParams): MeterEvent | StripeAnswer {
     if (!form.get(param)) return invalid(`Missing required param: ${param}.`, { code: 'parameter_missing', param });
   }
   const value = form.get('payload[value]') ?? '';
-  if (!/^-?\d+(\.\d{1,12})?$/.test(value)) return invalid('The value in the event payload must be numeric.', { param: 'payload[value]' });
+  if (!/^-?\d+(\.\d{1,12})?$/.test(value))
+    return invalid('The value in the event payload must be numeric.', { param: 'payload[value]' });
   const digits = value.replace(/\D/g, '').replace(/^0+/, '').length;
   if (digits > VALUE_DIGITS_MAX) {
     return invalid(`The value in the event payload can have at most ${VALUE_DIGITS_MAX} digits. Received ${value}.`);
   }
   const identifier = form.get('identifier') ?? randomUUID();
   if (identifier.length > IDENTIFIER_LENGTH_MAX) {
-    return invalid('Invalid string: must be at most 100 characters', { code: 'parameter_invalid_string', param: 'identifier' });
+    return invalid('Invalid string: must be at most 100 characters', {
+      code: 'parameter_invalid_string',
+      param: 'identifier',
+    });
   }
   const timestamp = form.get('timestamp') ?? String(nowSeconds());
   if (!/^\d{1,12}$/.test(timestamp)) {

@@ -1,8 +1,8 @@
 /**
  * What the vendors on loopback answer: the same words and counts in each vendor's own form, plain and as a stream.
  *
- * The counts of one prompt mean the same in every form; each form writes them the way its vendor does (Anthropic's input
- * without its cache, Google's candidates without its thoughts).
+ * The counts of one prompt mean the same in every form; each form writes them the way its vendor does (Anthropic's
+ * input without its cache, Google's candidates without its thoughts).
  */
 
 export type Vendor = 'openai' | 'anthropic' | 'google';
@@ -91,11 +91,24 @@ export function promptOf(url: URL, body: unknown): Prompt | null {
       : 'content'
     : formOf(url);
   if (form === null) return null;
-  const text = textOf([json.system, json.systemInstruction, json.instructions, json.messages, json.input, json.contents]);
-  const asked = (word: string, otherwise = 0) => Number(new RegExp(`\\[${word}:(\\d+)\\]`).exec(text)?.[1] ?? otherwise);
+  const text = textOf([
+    json.system,
+    json.systemInstruction,
+    json.instructions,
+    json.messages,
+    json.input,
+    json.contents,
+  ]);
+  const asked = (word: string, otherwise = 0) =>
+    Number(new RegExp(`\\[${word}:(\\d+)\\]`).exec(text)?.[1] ?? otherwise);
   const fault = /\[fail:([\w-]+)\]/.exec(text)?.[1];
-  const structured = /json/.test(String((json.response_format as Json)?.type ?? ((json.text as Json)?.format as Json)?.type));
-  const reply = Array.from({ length: asked('reply', REPLY_WORDS.length) }, (_, index) => REPLY_WORDS[index % REPLY_WORDS.length]);
+  const structured = /json/.test(
+    String((json.response_format as Json)?.type ?? ((json.text as Json)?.format as Json)?.type),
+  );
+  const reply = Array.from(
+    { length: asked('reply', REPLY_WORDS.length) },
+    (_, index) => REPLY_WORDS[index % REPLY_WORDS.length],
+  );
   const inputs = Array.isArray(json.input) && form === 'embeddings' ? json.input.length : 1;
   return {
     form,
@@ -153,7 +166,10 @@ const TOOL_ARGUMENTS = '{"city":"Paris"}';
 
 /** The answer of a prompt: whole, and as the events of a stream. */
 export function answer(prompt: Prompt, fault: Fault | null): { plain: Json; frames: Frame[]; form: 'sse' | 'array' } {
-  const made = answerOf(fault === 'zero-usage' ? { ...prompt, inputTokens: 0, cached: 0, written: 0, reasoning: 0 } : prompt, fault);
+  const made = answerOf(
+    fault === 'zero-usage' ? { ...prompt, inputTokens: 0, cached: 0, written: 0, reasoning: 0 } : prompt,
+    fault,
+  );
   if (fault === 'no-usage') delete made.plain[prompt.form.startsWith('content') ? 'usageMetadata' : 'usage'];
   const frames = fault === 'stream-error' ? withError(prompt.form, made.frames) : made.frames;
   return { plain: made.plain, frames, form: prompt.form === 'content-array' ? 'array' : 'sse' };
@@ -201,7 +217,10 @@ function chat(prompt: Prompt, fault: Fault | null): { plain: Json; frames: Frame
       completion_tokens_details: { reasoning_tokens: prompt.reasoning, audio_tokens: 0 },
     }),
   };
-  const citation = { type: 'url_citation', url_citation: { url: 'https://example.com', title: 'News', start_index: 0, end_index: 1 } };
+  const citation = {
+    type: 'url_citation',
+    url_citation: { url: 'https://example.com', title: 'News', start_index: 0, end_index: 1 },
+  };
   const cited = prompt.cites ? { annotations: [citation] } : {};
   const call = { id: 'call_1', type: 'function', function: { name: tool ?? '', arguments: TOOL_ARGUMENTS } };
   const finish = tool === null ? 'stop' : 'tool_calls';
@@ -221,8 +240,11 @@ function chat(prompt: Prompt, fault: Fault | null): { plain: Json; frames: Frame
   const chunk = (choices: unknown[], more: Json = prompt.includeUsage ? { usage: null } : {}): Frame => ({
     data: { id: `chatcmpl-${ID}`, object: 'chat.completion.chunk', created: CREATED, model, choices, ...more },
   });
-  const choice = (delta: Json, finish_reason: string | null = null) => [{ index: 0, delta, logprobs: null, finish_reason }];
-  const deltas = tool === null ? piecesOf(prompt).map((text) => ({ content: text })) : [{ tool_calls: [{ index: 0, ...call }] }];
+  const choice = (delta: Json, finish_reason: string | null = null) => [
+    { index: 0, delta, logprobs: null, finish_reason },
+  ];
+  const deltas =
+    tool === null ? piecesOf(prompt).map((text) => ({ content: text })) : [{ tool_calls: [{ index: 0, ...call }] }];
   const together = asked && fault === 'usage-in-choices';
   const frames = [
     chunk(choice({ role: 'assistant', content: '' })),
@@ -248,7 +270,14 @@ function responses(prompt: Prompt, fault: Fault | null): { plain: Json; frames: 
   const item =
     tool === null
       ? { id: 'msg_1', type: 'message', status: 'completed', role: 'assistant', content: [part] }
-      : { id: 'fc_1', type: 'function_call', status: 'completed', call_id: 'call_1', name: tool, arguments: TOOL_ARGUMENTS };
+      : {
+          id: 'fc_1',
+          type: 'function_call',
+          status: 'completed',
+          call_id: 'call_1',
+          name: tool,
+          arguments: TOOL_ARGUMENTS,
+        };
   const begun: Json = {
     id: `resp_${ID}`,
     object: 'response',
@@ -275,7 +304,12 @@ function responses(prompt: Prompt, fault: Fault | null): { plain: Json; frames: 
     output_tokens_details: { reasoning_tokens: prompt.reasoning },
     total_tokens: prompt.inputTokens + output,
   };
-  const plain: Json = { ...begun, status: 'completed', output: [...searches, item], usage: fault === 'no-usage' ? null : usage };
+  const plain: Json = {
+    ...begun,
+    status: 'completed',
+    output: [...searches, item],
+    usage: fault === 'no-usage' ? null : usage,
+  };
   const at = { item_id: item.id, output_index: searches.length };
   const events: Json[] = [
     { type: 'response.created', response: begun },
@@ -287,7 +321,13 @@ function responses(prompt: Prompt, fault: Fault | null): { plain: Json; frames: 
     ...(tool === null
       ? [
           { type: 'response.content_part.added', ...at, content_index: 0, part: { ...part, text: '' } },
-          ...piecesOf(prompt).map((delta) => ({ type: 'response.output_text.delta', ...at, content_index: 0, delta, logprobs: [] })),
+          ...piecesOf(prompt).map((delta) => ({
+            type: 'response.output_text.delta',
+            ...at,
+            content_index: 0,
+            delta,
+            logprobs: [],
+          })),
           { type: 'response.output_text.done', ...at, content_index: 0, text: replyText, logprobs: [] },
           { type: 'response.content_part.done', ...at, content_index: 0, part },
         ]
@@ -298,12 +338,19 @@ function responses(prompt: Prompt, fault: Fault | null): { plain: Json; frames: 
     { type: 'response.output_item.done', output_index: at.output_index, item },
     { type: 'response.completed', response: plain },
   ];
-  const frames = events.map((event, index) => ({ event: String(event.type), data: { ...event, sequence_number: index } }));
+  const frames = events.map((event, index) => ({
+    event: String(event.type),
+    data: { ...event, sequence_number: index },
+  }));
   return { plain, frames };
 }
 
 function embeddings({ model, inputTokens, inputs }: Prompt): Json {
-  const data = Array.from({ length: inputs }, (_, index) => ({ object: 'embedding', index, embedding: [0.25, -0.5, 0.125] }));
+  const data = Array.from({ length: inputs }, (_, index) => ({
+    object: 'embedding',
+    index,
+    embedding: [0.25, -0.5, 0.125],
+  }));
   return { object: 'list', data, model, usage: { prompt_tokens: inputTokens, total_tokens: inputTokens } };
 }
 
@@ -328,7 +375,12 @@ function messages(prompt: Prompt, fault: Fault | null): { plain: Json; frames: F
   const base = { id: `msg_${ID}`, type: 'message', role: 'assistant', model };
   const plain: Json = { ...base, content: [block], ...stop, usage };
   // What a stream says at its beginning of the output is a handful of tokens, replaced at the end.
-  const first = { ...usage, output_tokens: Math.min(1, output_tokens), output_tokens_details: null, server_tool_use: null };
+  const first = {
+    ...usage,
+    output_tokens: Math.min(1, output_tokens),
+    output_tokens_details: null,
+    server_tool_use: null,
+  };
   const known = fault !== 'no-usage';
   const start = { ...base, content: [], stop_reason: null, stop_sequence: null, ...(known && { usage: first }) };
   const opened = tool === null ? { type: 'text', text: '' } : { ...block, input: {} };
@@ -360,7 +412,9 @@ function content(prompt: Prompt, fault: Fault | null): { plain: Json; frames: Fr
     totalTokenCount: prompt.inputTokens + candidates + reasoning,
   });
   const grounding =
-    prompt.searches > 0 ? { groundingMetadata: { webSearchQueries: Array.from({ length: prompt.searches }, (_, i) => `q${i}`) } } : {};
+    prompt.searches > 0
+      ? { groundingMetadata: { webSearchQueries: Array.from({ length: prompt.searches }, (_, i) => `q${i}`) } }
+      : {};
   const chunk = (parts: Json[], candidates: number, last: boolean): Json => ({
     candidates: [{ content: { role: 'model', parts }, index: 0, ...(last && { finishReason: 'STOP', ...grounding }) }],
     ...(fault !== 'no-usage' && { usageMetadata: metadata(candidates) }),
@@ -379,7 +433,13 @@ function withError(form: Form, frames: Frame[]): Frame[] {
   const half = frames.slice(0, Math.max(1, Math.floor(frames.length / 2)));
   if (form === 'messages') return [...half, { event: 'error', data: failureBody('anthropic', 529) }];
   if (form === 'responses') {
-    const data = { type: 'error', code: 'server_error', message: 'The model is overloaded', param: null, sequence_number: half.length };
+    const data = {
+      type: 'error',
+      code: 'server_error',
+      message: 'The model is overloaded',
+      param: null,
+      sequence_number: half.length,
+    };
     return [...half, { event: 'error', data }];
   }
   return [...half, { data: failureBody(form.startsWith('content') ? 'google' : 'openai', 503) }];

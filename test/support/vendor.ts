@@ -2,8 +2,9 @@
  * Model vendors on loopback: OpenAI, Anthropic and Google, with the wire formats of their official SDKs.
  *
  * Token counts follow from the prompt alone (`tokensOf`), so that a test can compute what a call must have used. Words
- * in the prompt ask for more: `[reply:20]` words of answer, `[reasoning:7]`, `[cached:5]`, `[written:3]`, `[searches:2]`,
- * `[tool]`, and `[fail:x]` for a `Fault`. It records every request, and keeps uploaded files and batches.
+ * in the prompt ask for more: `[reply:20]` words of answer, `[reasoning:7]`, `[cached:5]`, `[written:3]`,
+ * `[searches:2]`, `[tool]`, and `[fail:x]` for a `Fault`. It records every request, and keeps uploaded files and
+ * batches.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -89,7 +90,8 @@ async function handle(state: State, request: IncomingMessage, response: ServerRe
   if (prompt) return send(response, prompt, fault);
   const found = stored(state, record, url.pathname);
   if (found === null) sendFailure(response, vendor, 404);
-  else if (typeof found === 'string') response.writeHead(200, { 'content-type': 'application/octet-stream' }).end(found);
+  else if (typeof found === 'string')
+    response.writeHead(200, { 'content-type': 'application/octet-stream' }).end(found);
   else sendJson(response, 200, found);
 }
 
@@ -142,7 +144,9 @@ function sendFailure(response: ServerResponse, vendor: Vendor, status: number): 
 }
 
 function sendJson(response: ServerResponse, status: number, body: unknown): void {
-  response.writeHead(status, { 'content-type': 'application/json', 'x-request-id': 'req_fake' }).end(JSON.stringify(body));
+  response
+    .writeHead(status, { 'content-type': 'application/json', 'x-request-id': 'req_fake' })
+    .end(JSON.stringify(body));
 }
 
 async function send(response: ServerResponse, prompt: Prompt, fault: Fault | null): Promise<void> {
@@ -157,7 +161,10 @@ async function send(response: ServerResponse, prompt: Prompt, fault: Fault | nul
     response.destroy();
     return;
   }
-  response.writeHead(200, { 'content-type': form === 'sse' ? 'text/event-stream' : 'application/json', 'x-request-id': 'req_fake' });
+  response.writeHead(200, {
+    'content-type': form === 'sse' ? 'text/event-stream' : 'application/json',
+    'x-request-id': 'req_fake',
+  });
   await sendFrames(
     response,
     frames.map((frame, index) => written(frame, index, frames.length, form)),
@@ -208,10 +215,13 @@ function writable(response: ServerResponse): Promise<void> {
 
 /** A model, a file or a batch as JSON, a file's content as text; `null` where there is none. */
 function stored(state: State, { method, headers, body }: VendorRecord, pathname: string): object | string | null {
-  const [, noun, id, member] = /^\/v1(?:beta\/openai)?\/(models|files|batches)(?:\/([^/]+))?(?:\/(content))?$/.exec(pathname) ?? [];
+  const [, noun, id, member] =
+    /^\/v1(?:beta\/openai)?\/(models|files|batches)(?:\/([^/]+))?(?:\/(content))?$/.exec(pathname) ?? [];
   const creates = method === 'POST' && id === undefined;
   if (noun === 'models') {
-    return id === undefined ? { object: 'list', data: ['gpt-5.2', 'gpt-4.1-mini'].map(model) } : model(decodeURIComponent(id));
+    return id === undefined
+      ? { object: 'list', data: ['gpt-5.2', 'gpt-4.1-mini'].map(model) }
+      : model(decodeURIComponent(id));
   }
   if (noun === 'files') {
     if (creates) return storeFile(state, headers['content-type'] ?? '', String(body));

@@ -1,6 +1,6 @@
 /**
- * Before each worker test file: nothing stored, nothing in memory, and the migrations as a deploy applies them. The files
- * share one workerd, whose start costs more than most of them.
+ * Before each worker test file: nothing stored, nothing in memory, and the migrations as a deploy applies them. The
+ * files share one workerd, whose start costs more than most of them.
  */
 import { applyD1Migrations, type D1Migration, reset } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';

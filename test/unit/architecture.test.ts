@@ -25,7 +25,17 @@ const ROOMS: Record<string, string[]> = {
   operator: ['catalog', 'storage', 'contract', 'domain', 'platform', 'env', 'types:durable-objects'],
   lookup: ['catalog', 'storage', 'contract', 'domain', 'platform', 'env'],
   middleware: ['contract', 'storage', 'platform', 'env'],
-  gateway: ['metering', 'vendors', 'catalog', 'storage', 'contract', 'domain', 'platform', 'env', 'types:durable-objects'],
+  gateway: [
+    'metering',
+    'vendors',
+    'catalog',
+    'storage',
+    'contract',
+    'domain',
+    'platform',
+    'env',
+    'types:durable-objects',
+  ],
   routes: ['middleware', 'metering', 'gateway', 'operator', 'lookup', 'pages', 'contract', 'platform'],
   console: ['operator', 'metering', 'catalog', 'storage', 'contract', 'domain', 'platform', 'middleware', 'env'],
   // Public pages share the console's furniture.
@@ -35,8 +45,19 @@ const ROOMS: Record<string, string[]> = {
   // The rules of sampling are the service's own.
   client: ['vendors', 'compression', 'domain', 'types:contract'],
   cli: ['catalog', 'contract', 'domain', 'platform'],
-  // An estimate reads samples and prices, and compresses. What a vendor's batch used is metered when nobody asks any more.
-  'durable-objects': ['domain', 'contract', 'platform', 'billing', 'compression', 'catalog', 'storage', 'gateway', 'env'],
+  // An estimate reads samples and prices, and compresses. What a vendor's batch used is metered when nobody asks any
+  // more.
+  'durable-objects': [
+    'domain',
+    'contract',
+    'platform',
+    'billing',
+    'compression',
+    'catalog',
+    'storage',
+    'gateway',
+    'env',
+  ],
   // The files that stand in src itself.
   env: ['types:durable-objects'],
   app: ['routes', 'console', 'middleware', 'contract'],
@@ -53,10 +74,15 @@ function importsOf(source: string): Import[] {
   const statements = source.matchAll(
     /^\s*(?:import|export)\s+(type\s)?(?:[\w*{][\w\s*{},$]*?\sfrom\s*)?['"](\.{1,2}\/[^'"]+)['"]|\bimport\(\s*['"`](\.{1,2}\/[^'"`]+)['"`]/gm,
   );
-  return [...statements].map(([, type, path, dynamic]) => ({ path: path ?? dynamic ?? '', typeOnly: type !== undefined }));
+  return [...statements].map(([, type, path, dynamic]) => ({
+    path: path ?? dynamic ?? '',
+    typeOnly: type !== undefined,
+  }));
 }
 
-/** `src/storage/calls.ts` is in `storage`, `src/env.ts` in `env`, `durable-objects/customer.ts` in `durable-objects`. */
+/**
+ * `src/storage/calls.ts` is in `storage`, `src/env.ts` in `env`, `durable-objects/customer.ts` in `durable-objects`.
+ */
 function roomOf(file: string): string {
   return (
     file
@@ -74,7 +100,8 @@ function violations(files: Map<string, string>): string[] {
       const target = posix.join(dirname(file), path);
       const to = roomOf(target);
       const allowed = ROOMS[room] ?? [];
-      if (to !== room && !allowed.includes(to) && !(typeOnly && allowed.includes(`types:${to}`))) found.push(`${file} imports ${target}`);
+      if (to !== room && !allowed.includes(to) && !(typeOnly && allowed.includes(`types:${to}`)))
+        found.push(`${file} imports ${target}`);
     }
   }
   return found;
@@ -82,16 +109,23 @@ function violations(files: Map<string, string>): string[] {
 
 function readHouse(): Map<string, string> {
   const files = ['src', 'durable-objects'].flatMap((top) =>
-    readdirSync(join(ROOT, top), { recursive: true, encoding: 'utf8' }).map((name) => posix.join(top, name.replaceAll('\\', '/'))),
+    readdirSync(join(ROOT, top), { recursive: true, encoding: 'utf8' }).map((name) =>
+      posix.join(top, name.replaceAll('\\', '/')),
+    ),
   );
-  return new Map(files.filter((file) => /\.tsx?$/.test(file)).map((file) => [file, readFileSync(join(ROOT, file), 'utf8')]));
+  return new Map(
+    files.filter((file) => /\.tsx?$/.test(file)).map((file) => [file, readFileSync(join(ROOT, file), 'utf8')]),
+  );
 }
 
 const house = readHouse();
 
 test('every room of the house is known', () => {
   for (const room of new Set([...house.keys()].map(roomOf))) {
-    expect(Object.keys(ROOMS), `"${room}" is a new room: add it to ROOMS in this file, with the rooms that it may import`).toContain(room);
+    expect(
+      Object.keys(ROOMS),
+      `"${room}" is a new room: add it to ROOMS in this file, with the rooms that it may import`,
+    ).toContain(room);
   }
 });
 

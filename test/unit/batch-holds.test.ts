@@ -1,6 +1,6 @@
 /**
- * What batches hold adds up: nobody's own hold counts against it, one that is over does not count, and what was recorded
- * is no longer held.
+ * What batches hold adds up: nobody's own hold counts against it, one that is over does not count, and what was
+ * recorded is no longer held.
  */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -74,7 +74,8 @@ describe("a request's name in its metadata", () => {
   });
 
   test('needs room; what is no metadata is left to the vendor', () => {
-    const entries = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, 'v']));
+    const entries = (count: number) =>
+      Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, 'v']));
     expect(Object.keys(taggedBody({ metadata: entries(15) }, 'n')?.metadata as object)).toHaveLength(16);
     expect(taggedBody({ metadata: entries(16) }, 'n')).toBeNull();
     expect(metadataFull().status).toBe(400);

@@ -11,7 +11,9 @@ const encoder = new TextEncoder();
 function streamOf(text: string, cuts: readonly number[] = []) {
   const bytes = encoder.encode(text);
   const at = [...new Set(cuts.map((cut) => cut % (bytes.length + 1)))].sort((a, b) => a - b);
-  const chunks = [...at, bytes.length].map((end, index) => bytes.slice(at[index - 1] ?? 0, end)).filter(({ length }) => length > 0);
+  const chunks = [...at, bytes.length]
+    .map((end, index) => bytes.slice(at[index - 1] ?? 0, end))
+    .filter(({ length }) => length > 0);
   const state = { cancelled: false, pulled: 0 };
   const body = new ReadableStream<Uint8Array>(
     {

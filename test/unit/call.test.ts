@@ -24,7 +24,13 @@ const UNKNOWN: ResolvedPrice = { available: false, reason: 'MODEL_NOT_IN_CATALOG
 
 /** Input at 2.50 USD per million, output as given in nano-USD per million. */
 function priced(output: bigint): ResolvedPrice {
-  const card: RateCard = { snapshotId: 'a/b@1', provider: 'a', modelKey: 'a/b', rates: { input: 2_500_000_000n, output }, tiers: [] };
+  const card: RateCard = {
+    snapshotId: 'a/b@1',
+    provider: 'a',
+    modelKey: 'a/b',
+    rates: { input: 2_500_000_000n, output },
+    tiers: [],
+  };
   return { available: true, card };
 }
 const CHEAP = priced(4_000_000_000n);
@@ -87,14 +93,24 @@ describe('begin', () => {
       { requested: { ...SEARCHING, image: true, audio: true }, needs: ['image', 'audio'] },
       { standardCalls: 1 },
     ],
-    ['nothing where what the request needs is not allowed', { limits: { searches: 0 } }, { requested: SEARCHING, needs: ['search'] }, {}],
+    [
+      'nothing where what the request needs is not allowed',
+      { limits: { searches: 0 } },
+      { requested: SEARCHING, needs: ['search'] },
+      {},
+    ],
     [
       'nothing where one of its needs is switched off',
       { features: { audio: false } },
       { requested: { ...SEARCHING, audio: true }, needs: ['search', 'audio'] },
       {},
     ],
-    ['a call beyond an informational limit', { limitType: 'NONE', limits: { standardCalls: 0 } }, {}, { standardCalls: 1 }],
+    [
+      'a call beyond an informational limit',
+      { limitType: 'NONE', limits: { standardCalls: 0 } },
+      {},
+      { standardCalls: 1 },
+    ],
   ])('holds %s', (_of, change, request, held) => {
     const { call, account: after } = begin(change, request);
     expect(call.reserved).toEqual(held);
@@ -113,13 +129,23 @@ describe('begin', () => {
       suggestedTier: 'standard',
       outcome: null,
     });
-    expect(begin({ limits: { standardCalls: 0 } }).call).toMatchObject({ status: 'NOT_ALLOWED', finishedAtMs: NOW, suggestedTier: 'none' });
+    expect(begin({ limits: { standardCalls: 0 } }).call).toMatchObject({
+      status: 'NOT_ALLOWED',
+      finishedAtMs: NOW,
+      suggestedTier: 'none',
+    });
   });
 
   test('denies everything once the subscription is canceled, and holds nothing', () => {
     const canceled = account(plan());
     canceled.subscription.canceledAtMs = 5;
-    const { call, account: after } = beginCall(canceled, 'c1', { requested: {}, pricingMode: 'standard' }, DEADLINE, NOW);
+    const { call, account: after } = beginCall(
+      canceled,
+      'c1',
+      { requested: {}, pricingMode: 'standard' },
+      DEADLINE,
+      NOW,
+    );
     expect([call.status, call.reserved, after.meters.reserved]).toEqual(['NOT_ALLOWED', {}, {}]);
   });
 
@@ -176,7 +202,13 @@ describe('reserved output tokens', () => {
       { standardCalls: 1, standardTokens: 11 },
       11,
     ],
-    ['in full where tokens are unlimited', { reserveOutputTokens: 40 }, {}, { standardCalls: 1, standardTokens: 40 }, 40],
+    [
+      'in full where tokens are unlimited',
+      { reserveOutputTokens: 40 },
+      {},
+      { standardCalls: 1, standardTokens: 40 },
+      40,
+    ],
     [
       'in full where limits are informational',
       { limitType: 'NONE', reserveOutputTokens: 40, limits: { standardTokens: 10 } },
@@ -216,7 +248,11 @@ describe('reserved output tokens', () => {
 describe('end', () => {
   test('gives back all that begin held, and consumes what was used', () => {
     const change = { reserveOutputTokens: 40 };
-    const ended = end(begin(change, { requested: BOTH, reserved: { premiumCalls: 5 } }), { usage: usage({ responseTokens: 12 }) }, CHEAP);
+    const ended = end(
+      begin(change, { requested: BOTH, reserved: { premiumCalls: 5 } }),
+      { usage: usage({ responseTokens: 12 }) },
+      CHEAP,
+    );
     expect(some(ended.meters.reserved)).toEqual({ premiumCalls: 5 });
     expect(ended.meters.consumed).toEqual({ standardCalls: 1, standardTokens: 12 });
     expect(ended.call).toMatchObject({ status: 'COMPLETED', finishedAtMs: NOW + 1_000 });
@@ -224,15 +260,24 @@ describe('end', () => {
   });
 
   test('takes output tokens of the allowance and no input, cache or reasoning tokens', () => {
-    const used = usage({ inputTokens: 900, cachedInputTokens: 200, cacheWriteInputTokens: 100, responseTokens: 50, reasoningTokens: 30 });
+    const used = usage({
+      inputTokens: 900,
+      cachedInputTokens: 200,
+      cacheWriteInputTokens: 100,
+      responseTokens: 50,
+      reasoningTokens: 30,
+    });
     expect(end(begin({}), { usage: used }).outcome.consumed).toEqual({ standardCalls: 1, standardTokens: 50 });
   });
 
   test('takes searches and seconds of audio of theirs', () => {
     const used = usage({ searches: 2, audioSeconds: 0.3, audio: 1 });
-    const ended = end(begin({}, { requested: { standard: true, search: true, audio: true }, consumed: { audioSeconds: 0.1 } }), {
-      usage: used,
-    });
+    const ended = end(
+      begin({}, { requested: { standard: true, search: true, audio: true }, consumed: { audioSeconds: 0.1 } }),
+      {
+        usage: used,
+      },
+    );
     expect(ended.outcome.consumed).toEqual({ standardCalls: 1, searches: 2, audioSeconds: 0.3 });
     expect(ended.meters.consumed).toEqual({ standardCalls: 1, searches: 2, audioSeconds: 0.4 });
   });
@@ -245,7 +290,13 @@ describe('end', () => {
     ['isPremium true without a price', { isPremium: true }, UNKNOWN, {}, 'premium'],
     ['the suggested tier without a price', {}, UNKNOWN, { requested: { premium: true } }, 'premium'],
     ['the suggested tier of both without a price', {}, UNKNOWN, { requested: BOTH }, 'premium'],
-    ['standard where no tier was suggested and there is no price', {}, UNKNOWN, { requested: { image: true } }, 'standard'],
+    [
+      'standard where no tier was suggested and there is no price',
+      {},
+      UNKNOWN,
+      { requested: { image: true } },
+      'standard',
+    ],
   ])('bills the tier by %s', (_of, request, price, begun, tier) => {
     const ended = end(begin({}, begun), { modelUsed: 'm', usage: usage({ responseTokens: 9 }), ...request }, price);
     expect(ended.outcome.tier).toBe(tier);
@@ -256,7 +307,10 @@ describe('end', () => {
   test('of a failed call that used nothing consumes nothing', () => {
     const ended = end(begin({}), { error: { code: 'TIMEOUT', message: 'upstream timed out' } });
     expect(ended.call.status).toBe('FAILED');
-    expect([ended.outcome.consumed, ended.outcome.error]).toEqual([{}, { code: 'TIMEOUT', message: 'upstream timed out' }]);
+    expect([ended.outcome.consumed, ended.outcome.error]).toEqual([
+      {},
+      { code: 'TIMEOUT', message: 'upstream timed out' },
+    ]);
     expect([ended.meters.consumed, some(ended.meters.reserved)]).toEqual([{}, {}]);
   });
 
@@ -265,7 +319,9 @@ describe('end', () => {
     [{ responseTokens: 5 }, { standardCalls: 1, standardTokens: 5 }],
     [{ searches: 1 }, { standardCalls: 1, searches: 1 }],
   ])('of a failed call that used %o consumes it, for the money was spent', (used, consumed) => {
-    expect(end(begin({}), { error: { code: 'x', message: 'y' }, usage: usage(used) }).outcome.consumed).toEqual(consumed);
+    expect(end(begin({}), { error: { code: 'x', message: 'y' }, usage: usage(used) }).outcome.consumed).toEqual(
+      consumed,
+    );
   });
 
   test('of a completed call without any usage still consumes the call', () => {
@@ -281,7 +337,12 @@ describe('end', () => {
   });
 
   test('records what it was told, and nothing where it was told nothing', () => {
-    const told = { providerUsed: 'openai', modelUsed: 'gpt-4o', reasoningEffort: 'low', reasoningBudgetTokens: 64 } as const;
+    const told = {
+      providerUsed: 'openai',
+      modelUsed: 'gpt-4o',
+      reasoningEffort: 'low',
+      reasoningBudgetTokens: 64,
+    } as const;
     expect(end(begin({}), told).outcome).toMatchObject({ ...told, endedAtMs: NOW + 1_000 });
     expect(end(begin({})).outcome).toMatchObject({
       providerUsed: null,
@@ -317,7 +378,11 @@ describe('the price of an ended call', () => {
   ] as const)('begun $begun and ended $ended is that of $mode', ({ begun, ended, mode, nano }) => {
     const { call, outcome } = end(begin({}, { pricingMode: begun }), { usage: used, pricingMode: ended }, DEAR);
     expect([call.pricingMode, outcome.pricingMode]).toEqual([begun, mode]);
-    expect(outcome.price).toMatchObject({ status: 'FINAL', costNanoUsd: nano, breakdown: { standardCostUsdNano: '7500000' } });
+    expect(outcome.price).toMatchObject({
+      status: 'FINAL',
+      costNanoUsd: nano,
+      breakdown: { standardCostUsdNano: '7500000' },
+    });
   });
 
   test('batch halves the money and not the allowance', () => {
@@ -328,7 +393,10 @@ describe('the price of an ended call', () => {
   });
 
   test('is unavailable with its reason, never zero, where the model has none', () => {
-    expect(end(begin({}), { usage: used }, UNKNOWN).outcome.price).toEqual({ status: 'UNAVAILABLE', reason: 'MODEL_NOT_IN_CATALOG' });
+    expect(end(begin({}), { usage: used }, UNKNOWN).outcome.price).toEqual({
+      status: 'UNAVAILABLE',
+      reason: 'MODEL_NOT_IN_CATALOG',
+    });
   });
 });
 
@@ -338,20 +406,42 @@ describe('compression savings', () => {
     // 400 saved tokens at 2,500 nano-USD.
     { of: 'a saving', change: {}, price: DEAR, savedTokens: 400, ratio: 0.4, avoided: '1000000' },
     { of: 'a saving at an unknown price', change: {}, price: UNKNOWN, savedTokens: 400, ratio: 0.4, avoided: null },
-    { of: 'a prompt that grew', change: { compressedTokens: 1_001 }, price: DEAR, savedTokens: 0, ratio: 0, avoided: '0' },
-    { of: 'an empty prompt', change: { originalTokens: 0, compressedTokens: 0 }, price: DEAR, savedTokens: 0, ratio: 0, avoided: '0' },
+    {
+      of: 'a prompt that grew',
+      change: { compressedTokens: 1_001 },
+      price: DEAR,
+      savedTokens: 0,
+      ratio: 0,
+      avoided: '0',
+    },
+    {
+      of: 'an empty prompt',
+      change: { originalTokens: 0, compressedTokens: 0 },
+      price: DEAR,
+      savedTokens: 0,
+      ratio: 0,
+      avoided: '0',
+    },
   ])('of $of are derived from the counts', ({ change, price, savedTokens, ratio, avoided }) => {
     const promptCompression = { ...counts, ...change };
     const stored = { ...promptCompression, savedTokens, tokenSavingsRatio: ratio };
     const { account, call } = end(begin({}), { promptCompression }, price);
     expect(call.compression).toEqual({ ...stored, inputCostAvoidedNanoUsd: avoided, recordedAtMs: NOW + 1_000 });
     // Reported after the end, they come to the same; reported before it, to the same once it has ended.
-    const after = recordCompression(account, { ...call, compression: undefined } as never, promptCompression, NOW + 2_000);
+    const after = recordCompression(
+      account,
+      { ...call, compression: undefined } as never,
+      promptCompression,
+      NOW + 2_000,
+    );
     expect(after.compression).toEqual({ ...stored, inputCostAvoidedNanoUsd: avoided, recordedAtMs: NOW + 2_000 });
     const begun = begin({});
     const before = recordCompression(begun.account, begun.call, promptCompression, NOW + 500);
     expect(before.compression).toEqual({ ...stored, inputCostAvoidedNanoUsd: null, recordedAtMs: NOW + 500 });
-    expect([before.account.revision, before.call.revision]).toEqual([begun.account.revision + 1, begun.account.revision + 1]);
+    expect([before.account.revision, before.call.revision]).toEqual([
+      begun.account.revision + 1,
+      begun.account.revision + 1,
+    ]);
     const carried = end({ ...begun, ...before }, {}, price).call.compression;
     expect(carried).toEqual({ ...stored, inputCostAvoidedNanoUsd: avoided, recordedAtMs: NOW + 500 });
   });
@@ -371,7 +461,10 @@ describe('compression savings', () => {
 
 describe('timeout', () => {
   test('gives back all that begin held, consumes nothing, and dates from the deadline', () => {
-    const begun = begin({ reserveOutputTokens: 40 }, { requested: BOTH, consumed: { standardCalls: 2 }, reserved: { standardCalls: 1 } });
+    const begun = begin(
+      { reserveOutputTokens: 40 },
+      { requested: BOTH, consumed: { standardCalls: 2 }, reserved: { standardCalls: 1 } },
+    );
     const { account: after, call } = timeOutCall(begun.account, begun.call);
     expect(call).toMatchObject({ status: 'TIMEOUT', finishedAtMs: DEADLINE, outcome: null });
     expect(call.reserved).toEqual({});
@@ -390,7 +483,11 @@ describe('timeout', () => {
 
   test('is no obstacle to a late end, which is consumed and priced once and gives nothing back twice', () => {
     const begun = begin({}, { reserved: { standardCalls: 1 } });
-    const ended = end(timeOutCall(begun.account, begun.call), { usage: usage({ inputTokens: 1_000, responseTokens: 500 }) }, DEAR);
+    const ended = end(
+      timeOutCall(begun.account, begun.call),
+      { usage: usage({ inputTokens: 1_000, responseTokens: 500 }) },
+      DEAR,
+    );
     expect(ended.call.status).toBe('COMPLETED');
     expect(ended.meters.consumed).toEqual({ premiumCalls: 1, premiumTokens: 500 });
     expect(some(ended.meters.reserved)).toEqual({ standardCalls: 1 });
@@ -399,7 +496,10 @@ describe('timeout', () => {
 });
 
 test('an admission that is taken back gives all back that it held, consumes nothing, and can not be ended', () => {
-  const begun = begin({ reserveOutputTokens: 40 }, { requested: BOTH, consumed: { standardCalls: 2 }, reserved: { standardCalls: 1 } });
+  const begun = begin(
+    { reserveOutputTokens: 40 },
+    { requested: BOTH, consumed: { standardCalls: 2 }, reserved: { standardCalls: 1 } },
+  );
   const { account: after, call } = refuseCall(begun.account, begun.call, NOW + 5);
   expect(call).toMatchObject({ status: 'NOT_ALLOWED', finishedAtMs: NOW + 5, outcome: null });
   expect([call.reserved, canEnd(call)]).toEqual([{}, false]);

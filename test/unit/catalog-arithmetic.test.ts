@@ -67,7 +67,10 @@ function expectedNano(pricing: RawPricing, day: string, used: (typeof USAGES)[nu
   const input = nanoPerMillion(rates.inputUsdPerMillion);
   let write = rates.cacheWriteUsdPerMillion ? nanoPerMillion(rates.cacheWriteUsdPerMillion) : input;
   if (rates !== current && !rates.cacheWriteUsdPerMillion && current.cacheWriteUsdPerMillion) {
-    write = roundedHalfUp(nanoPerMillion(current.cacheWriteUsdPerMillion) * input, nanoPerMillion(current.inputUsdPerMillion));
+    write = roundedHalfUp(
+      nanoPerMillion(current.cacheWriteUsdPerMillion) * input,
+      nanoPerMillion(current.inputUsdPerMillion),
+    );
   }
   const lines: [number, bigint][] = [
     [used.inputTokens - used.cachedInputTokens - used.cacheWriteInputTokens, input],
@@ -142,7 +145,11 @@ describe('a snapshot id', () => {
     models: BUILT_IN_CATALOG.models.map((model) => ({
       ...model,
       ...(model.pricing && {
-        pricing: { source: 'elsewhere', batchMultiplier: 0.25, ...Object.fromEntries(Object.entries(rest(model.pricing)).reverse()) },
+        pricing: {
+          source: 'elsewhere',
+          batchMultiplier: 0.25,
+          ...Object.fromEntries(Object.entries(rest(model.pricing)).reverse()),
+        },
       }),
     })) as CatalogModel[],
   };
@@ -157,16 +164,21 @@ describe('a snapshot id', () => {
       const { scheduled = [], ...rates } = rest(model.pricing);
       expect((await cardOf(model as unknown as RawModel, '2026-11-20')).snapshotId).toBe(idOf(model, rates));
       for (const { from, ...change } of scheduled) {
-        expect((await cardOf(model as unknown as RawModel, from)).snapshotId).toBe(idOf(model, { ...rates, ...change }));
+        expect((await cardOf(model as unknown as RawModel, from)).snapshotId).toBe(
+          idOf(model, { ...rates, ...change }),
+        );
       }
     }
   });
 
   test('stays when a release words the same rates differently', async () => {
-    const ids = (catalog: Catalog) => priceSnapshots(catalog).then((snapshots) => snapshots.map(({ snapshotId }) => snapshotId));
+    const ids = (catalog: Catalog) =>
+      priceSnapshots(catalog).then((snapshots) => snapshots.map(({ snapshotId }) => snapshotId));
     expect(await ids(reworded)).toEqual(await ids(BUILT_IN_CATALOG));
     for (const model of PRICED) {
-      expect((await cardOf(model, '2026-11-20', reworded)).snapshotId).toBe((await cardOf(model, '2026-11-20')).snapshotId);
+      expect((await cardOf(model, '2026-11-20', reworded)).snapshotId).toBe(
+        (await cardOf(model, '2026-11-20')).snapshotId,
+      );
     }
   });
 
@@ -184,7 +196,12 @@ describe('every name in the catalog', () => {
     for (const { provider, model } of MODELS) {
       for (const name of [model, `${provider}/${model}`]) {
         const match = matchModel(BUILT_IN_CATALOG, name);
-        expect([name, match?.model.provider, match?.model.model, match?.strategy]).toEqual([name, provider, model, 'exact']);
+        expect([name, match?.model.provider, match?.model.model, match?.strategy]).toEqual([
+          name,
+          provider,
+          model,
+          'exact',
+        ]);
       }
     }
   });

@@ -1,6 +1,6 @@
 /**
- * An upstream that is broken or tampered with sets no prices by itself: too many changes at once, or one that is too large,
- * wait for a person.
+ * An upstream that is broken or tampered with sets no prices by itself: too many changes at once, or one that is too
+ * large, wait for a person.
  */
 import { describe, expect, test } from 'vitest';
 import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';
@@ -57,7 +57,11 @@ describe('an automatic publication is refused', () => {
     ['a rise by the factor', { ...base, inputUsdPerMillion: 4 * PRICE_FACTOR_MAX }, null],
     ['a rise beyond it', { ...base, inputUsdPerMillion: 12.1 }, 'inputUsdPerMillion goes from 4 to 12.1'],
     ['a fall beyond it', { ...base, outputUsdPerMillion: 6 }, 'outputUsdPerMillion goes from 20 to 6'],
-    ['a cache-write rate beyond it', { ...base, cacheWriteUsdPerMillion: 50 }, 'cacheWriteUsdPerMillion goes from 5 to 50'],
+    [
+      'a cache-write rate beyond it',
+      { ...base, cacheWriteUsdPerMillion: 50 },
+      'cacheWriteUsdPerMillion goes from 5 to 50',
+    ],
     ['a tier beyond it', { ...base, tiers: tierOf(272_000, 25) }, 'inputUsdPerMillion goes from 8 to 25'],
     ['a new tier beyond it', { ...base, tiers: tierOf(1, 4000) }, 'inputUsdPerMillion goes from 4 to 4000'],
     ['a batch share beyond it', { ...base, batchMultiplier: 0.1 }, 'batchMultiplier goes from 0.5 to 0.1'],

@@ -1,5 +1,6 @@
 /**
- * The differences of two catalogs name every model that changed, under what changed, once, and in the same order always.
+ * The differences of two catalogs name every model that changed, under what changed, once, and in the same order
+ * always.
  */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -13,10 +14,14 @@ const KEY = 'openai/gpt-5.6-sol';
 const SOL = BUILT_IN_CATALOG.models.find((model) => modelKeyOf(model) === KEY) as CatalogModel;
 
 function changed(change: (model: CatalogModel) => CatalogModel): CatalogFacts {
-  return { ...BUILT_IN_CATALOG, models: BUILT_IN_CATALOG.models.map((model) => (model === SOL ? change(model) : model)) };
+  return {
+    ...BUILT_IN_CATALOG,
+    models: BUILT_IN_CATALOG.models.map((model) => (model === SOL ? change(model) : model)),
+  };
 }
 
-const pricing = (facts: object) => changed((model) => ({ ...model, pricing: { ...model.pricing, ...facts } as CatalogModel['pricing'] }));
+const pricing = (facts: object) =>
+  changed((model) => ({ ...model, pricing: { ...model.pricing, ...facts } as CatalogModel['pricing'] }));
 const lifecycle = (facts: object) => changed((model) => ({ ...model, lifecycle: { ...model.lifecycle, ...facts } }));
 
 test('a catalog does not differ from itself, whatever the order of its members', () => {
@@ -43,13 +48,20 @@ test.each([
 ])('%s is a price', (_of, facts) => {
   const after = pricing({ ...facts, source: 'elsewhere' });
   const is = after.models.find((model) => modelKeyOf(model) === KEY)?.pricing;
-  expect(diffCatalogs(BUILT_IN_CATALOG, after)).toEqual({ ...NOTHING, repriced: [{ modelKey: KEY, before: SOL.pricing, after: is }] });
+  expect(diffCatalogs(BUILT_IN_CATALOG, after)).toEqual({
+    ...NOTHING,
+    repriced: [{ modelKey: KEY, before: SOL.pricing, after: is }],
+  });
 });
 
 test('a price that becomes known or unknown has null on the other side', () => {
   const without = changed(({ pricing: _pricing, ...model }) => model);
-  expect(diffCatalogs(BUILT_IN_CATALOG, without).repriced).toEqual([{ modelKey: KEY, before: SOL.pricing, after: null }]);
-  expect(diffCatalogs(without, BUILT_IN_CATALOG).repriced).toEqual([{ modelKey: KEY, before: null, after: SOL.pricing }]);
+  expect(diffCatalogs(BUILT_IN_CATALOG, without).repriced).toEqual([
+    { modelKey: KEY, before: SOL.pricing, after: null },
+  ]);
+  expect(diffCatalogs(without, BUILT_IN_CATALOG).repriced).toEqual([
+    { modelKey: KEY, before: null, after: SOL.pricing },
+  ]);
 });
 
 test.each([
@@ -81,7 +93,10 @@ describe('everything else is other', () => {
   test('a transition, where both catalogs have some', () => {
     const [first, ...rest] = BUILT_IN_CATALOG.transitions;
     const after = { ...BUILT_IN_CATALOG, transitions: rest };
-    expect(diffCatalogs(BUILT_IN_CATALOG, after)).toEqual({ ...NOTHING, other: [`${first?.provider}/${first?.model}`] });
+    expect(diffCatalogs(BUILT_IN_CATALOG, after)).toEqual({
+      ...NOTHING,
+      other: [`${first?.provider}/${first?.model}`],
+    });
     expect(diffCatalogs(BUILT_IN_CATALOG, { models: BUILT_IN_CATALOG.models })).toEqual(NOTHING);
   });
 });

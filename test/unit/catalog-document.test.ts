@@ -1,5 +1,6 @@
 /**
- * The catalog document: what the built-in data say passes through it unchanged, and what is misspelt does not pass at all.
+ * The catalog document: what the built-in data say passes through it unchanged, and what is misspelt does not pass at
+ * all.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -62,7 +63,9 @@ describe('an unknown member is refused by its name', () => {
     ['modalities.inputs', (model) => Object.assign(model.modalities, { inputs: ['text'] })],
   ])('%s', (field, change) => {
     const index = BUILT_IN_CATALOG.models.findIndex(({ model }) => model === 'claude-2');
-    expect(problemsOf(documentWith(change, index))).toEqual([{ modelKey: 'anthropic/claude-2', field, message: 'is not known here' }]);
+    expect(problemsOf(documentWith(change, index))).toEqual([
+      { modelKey: 'anthropic/claude-2', field, message: 'is not known here' },
+    ]);
   });
 
   test('of the document', () => {
@@ -82,7 +85,10 @@ describe('a fact of the wrong form is refused at its place', () => {
     ['contextTokens', { contextTokens: 1.5 }],
     ['pricing.inputUsdPerMillion', { pricing: { inputUsdPerMillion: -1, outputUsdPerMillion: 1, source: 'x' } }],
     ['pricing.outputUsdPerMillion', { pricing: { inputUsdPerMillion: 1, source: 'x' } }],
-    ['pricing.batchMultiplier', { pricing: { inputUsdPerMillion: 1, outputUsdPerMillion: 1, batchMultiplier: 2, source: 'x' } }],
+    [
+      'pricing.batchMultiplier',
+      { pricing: { inputUsdPerMillion: 1, outputUsdPerMillion: 1, batchMultiplier: 2, source: 'x' } },
+    ],
     ['displayName', { displayName: 'Claude\u001b[2J' }],
     ['capabilities.0', { capabilities: ['Tools'] }],
   ];
@@ -114,7 +120,8 @@ test('every field on the wire is described', () => {
       if (!(field as z.core.JSONSchema.BaseSchema).description) undescribed.push(`${path}.${name}`);
       walk(field as z.core.JSONSchema.BaseSchema, `${path}.${name}`);
     }
-    for (const inner of [schema.items, ...(schema.anyOf ?? [])]) if (inner) walk(inner as z.core.JSONSchema.BaseSchema, `${path}[]`);
+    for (const inner of [schema.items, ...(schema.anyOf ?? [])])
+      if (inner) walk(inner as z.core.JSONSchema.BaseSchema, `${path}[]`);
   };
   for (const [name, schema] of Object.entries({ CatalogDocument, CatalogInfo, CatalogDifferences, PublishedCatalog })) {
     walk(z.toJSONSchema(schema, { io: 'input', reused: 'inline' }), name);

@@ -1,6 +1,6 @@
 /**
- * Upstream price lists update what they know and nothing else: absent upstream is never retired, a curated date is never
- * overwritten, and a second import changes nothing.
+ * Upstream price lists update what they know and nothing else: absent upstream is never retired, a curated date is
+ * never overwritten, and a second import changes nothing.
  *
  * Both samples are real excerpts; the prices that are expected of them were read off by hand.
  */
@@ -80,7 +80,9 @@ describe('models.dev', () => {
         inputUsdPerMillion: 2,
         outputUsdPerMillion: 12,
         cachedInputUsdPerMillion: 0.2,
-        tiers: [{ inputTokensAbove: 200_000, inputUsdPerMillion: 4, outputUsdPerMillion: 18, cachedInputUsdPerMillion: 0.4 }],
+        tiers: [
+          { inputTokensAbove: 200_000, inputUsdPerMillion: 4, outputUsdPerMillion: 18, cachedInputUsdPerMillion: 0.4 },
+        ],
       },
       contextTokens: 1_048_576,
       maxOutputTokens: 65_536,
@@ -166,16 +168,28 @@ describe('LiteLLM', () => {
     ['azure/gpt-4o', { litellm_provider: 'azure' }, 'is another provider or channel'],
     ['gemini-2.5-pro', { litellm_provider: 'vertex_ai-language-models' }, 'is another provider or channel'],
     ['anthropic.claude-opus-4-8', { litellm_provider: 'bedrock_converse' }, 'is another provider or channel'],
-    ['sample_spec', { litellm_provider: 'one of https://docs.litellm.ai/docs/providers' }, 'is another provider or channel'],
+    [
+      'sample_spec',
+      { litellm_provider: 'one of https://docs.litellm.ai/docs/providers' },
+      'is another provider or channel',
+    ],
     ['nothing', null, 'is another provider or channel'],
-    ['us/claude-opus-4-8', { litellm_provider: 'anthropic', mode: 'chat' }, 'is a variant of a model: a region, a speed or a size'],
+    [
+      'us/claude-opus-4-8',
+      { litellm_provider: 'anthropic', mode: 'chat' },
+      'is a variant of a model: a region, a speed or a size',
+    ],
     [
       '1024-x-1024/dall-e-2',
       { litellm_provider: 'openai', mode: 'image_generation' },
       'is a variant of a model: a region, a speed or a size',
     ],
     ['ft:gpt-4o-2024-08-06', { litellm_provider: 'openai', mode: 'chat' }, 'is a fine-tuned model'],
-    ['openai/container', { litellm_provider: 'openai', mode: 'code_interpreter' }, 'is no model: mode code_interpreter'],
+    [
+      'openai/container',
+      { litellm_provider: 'openai', mode: 'code_interpreter' },
+      'is no model: mode code_interpreter',
+    ],
     ['gpt-x', { litellm_provider: 'openai', mode: 'chat', input_cost_per_token: 'free' }, 'cannot be read'],
   ])('%s of %j is skipped: it %s', (name, entry, reason) => {
     const read = readLiteLlm({ ...fixture('litellm-sample.json'), [name]: entry });
@@ -193,10 +207,13 @@ describe('LiteLLM', () => {
   test.each([
     ['gpt-4o', true],
     ['claude-opus-4-8', false],
-  ])('whether %s lets a tool be chosen is believed: %s, because Claude models may reject forced tool use', (name, believed) => {
-    expect(fixture('litellm-sample.json')[name].supports_tool_choice).toBe(true);
-    expect(find(liteLlm.models, name).capabilities.includes('tool_choice')).toBe(believed);
-  });
+  ])(
+    'whether %s lets a tool be chosen is believed: %s, because Claude models may reject forced tool use',
+    (name, believed) => {
+      expect(fixture('litellm-sample.json')[name].supports_tool_choice).toBe(true);
+      expect(find(liteLlm.models, name).capabilities.includes('tool_choice')).toBe(believed);
+    },
+  );
 
   test.each([
     ['moderation', 'omni-moderation-latest', [0, 0, undefined, undefined]],
@@ -255,7 +272,9 @@ describe('a merge', () => {
       cachedInputUsdPerMillion: 0.15,
       outputUsdPerMillion: 7.5,
       batchMultiplier: 0.5,
-      scheduled: [{ from: '2027-01-01', inputUsdPerMillion: 1.5, cachedInputUsdPerMillion: 0.15, outputUsdPerMillion: 7.5 }],
+      scheduled: [
+        { from: '2027-01-01', inputUsdPerMillion: 1.5, cachedInputUsdPerMillion: 0.15, outputUsdPerMillion: 7.5 },
+      ],
       source: 'Upstream 2026-11-21; what it does not state: pi-ai 1.5.2 catalog',
     });
     expect(report.repriced[1]?.after).toMatchObject({ outputUsdPerMillion: 30, source: 'Upstream 2026-11-21' });
@@ -282,7 +301,11 @@ describe('a merge', () => {
 /** An upstream of one model. */
 function upstreamOf(...entries: Partial<ImportedModel>[]): Upstream {
   const blank = { provider: 'openai', model: 'gpt-7', kind: 'chat', preview: false, ending: false } as const;
-  return { url: 'https://example.org/list.json', models: entries.map((entry) => ({ ...blank, capabilities: [], ...entry })), skipped: [] };
+  return {
+    url: 'https://example.org/list.json',
+    models: entries.map((entry) => ({ ...blank, capabilities: [], ...entry })),
+    skipped: [],
+  };
 }
 
 /** The model `name` after an import of `entry`. */
@@ -298,7 +321,8 @@ describe('a known model', () => {
     expect(imported('gpt-5.6-sol', { pricing: rates }).pricing).toEqual({
       ...pricing,
       ...rates,
-      source: 'Upstream 2026-11-21; what it does not state: pi-ai 1.5.2 catalog; long-prompt cache write: llmgateway models 1.324.0',
+      source:
+        'Upstream 2026-11-21; what it does not state: pi-ai 1.5.2 catalog; long-prompt cache write: llmgateway models 1.324.0',
     });
   });
 
@@ -325,8 +349,14 @@ describe('a known model', () => {
   test('is compared by the price in force: an announced change that has begun is no news', () => {
     const promised = { inputUsdPerMillion: 1.5, cachedInputUsdPerMillion: 0.15, outputUsdPerMillion: 7.5 };
     const was = find(models, 'gemini-3.6-flash');
-    expect(imported('gemini-3.6-flash', { provider: 'google', pricing: promised }, '2027-01-01').pricing).toEqual(was.pricing);
-    const other = imported('gemini-3.6-flash', { provider: 'google', pricing: { ...promised, outputUsdPerMillion: 7 } }, '2027-01-01');
+    expect(imported('gemini-3.6-flash', { provider: 'google', pricing: promised }, '2027-01-01').pricing).toEqual(
+      was.pricing,
+    );
+    const other = imported(
+      'gemini-3.6-flash',
+      { provider: 'google', pricing: { ...promised, outputUsdPerMillion: 7 } },
+      '2027-01-01',
+    );
     expect(other.pricing).toMatchObject({ ...promised, outputUsdPerMillion: 7, batchMultiplier: 0.5 });
     expect(other.pricing).not.toHaveProperty('scheduled');
   });
@@ -342,7 +372,9 @@ describe('a known model', () => {
 
   test('gains capabilities and loses none', () => {
     const was = find(models, 'gpt-5-2025-08-07').capabilities;
-    expect(imported('gpt-5-2025-08-07', { capabilities: ['computer_use', 'tools'] }).capabilities).toEqual([...was, 'computer_use'].sort());
+    expect(imported('gpt-5-2025-08-07', { capabilities: ['computer_use', 'tools'] }).capabilities).toEqual(
+      [...was, 'computer_use'].sort(),
+    );
   });
 
   test('is found by its alias', () => {
@@ -361,7 +393,13 @@ describe('a known model', () => {
 describe('a new model', () => {
   test('is added as active, on the word of the upstream', () => {
     const pricing = { inputUsdPerMillion: 3, outputUsdPerMillion: 12 };
-    const upstream = upstreamOf({ model: 'gpt-7', displayName: 'GPT-7', pricing, contextTokens: 500_000, capabilities: ['tools'] });
+    const upstream = upstreamOf({
+      model: 'gpt-7',
+      displayName: 'GPT-7',
+      pricing,
+      contextTokens: 500_000,
+      capabilities: ['tools'],
+    });
     const merged = mergeImport(models, upstream, options);
     expect(merged.report.added).toEqual(['openai/gpt-7']);
     expect(find(merged.models, 'gpt-7')).toEqual({
@@ -414,13 +452,18 @@ describe('a new model', () => {
 
 test('no upstream removes a model or changes a lifecycle, and a second import changes nothing', () => {
   const rate = fc.integer({ min: 1, max: 500_000 }).map((thousandths) => thousandths / 1000);
-  const names = models.flatMap(({ provider, model, aliases }) => [model, ...aliases].map((name) => ({ provider, model: name })));
+  const names = models.flatMap(({ provider, model, aliases }) =>
+    [model, ...aliases].map((name) => ({ provider, model: name })),
+  );
   const optional = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: undefined });
   const entry = fc
     .record({
       name: fc.oneof(
         fc.constantFrom(...names),
-        fc.record({ provider: fc.constantFrom('openai', 'anthropic', 'google'), model: fc.stringMatching(/^[a-z0-9][a-z0-9.-]{0,12}$/) }),
+        fc.record({
+          provider: fc.constantFrom('openai', 'anthropic', 'google'),
+          model: fc.stringMatching(/^[a-z0-9][a-z0-9.-]{0,12}$/),
+        }),
       ),
       pricing: optional(
         fc.record(
@@ -431,7 +474,9 @@ test('no upstream removes a model or changes a lifecycle, and a second import ch
             batchMultiplier: fc.constantFrom(0.25, 0.5),
             tiers: fc
               .tuple(fc.integer({ min: 1, max: 2_000_000 }), rate, rate)
-              .map(([inputTokensAbove, input, output]) => [{ inputTokensAbove, inputUsdPerMillion: input, outputUsdPerMillion: output }]),
+              .map(([inputTokensAbove, input, output]) => [
+                { inputTokensAbove, inputUsdPerMillion: input, outputUsdPerMillion: output },
+              ]),
           },
           { requiredKeys: ['inputUsdPerMillion', 'outputUsdPerMillion'] },
         ),
@@ -447,7 +492,10 @@ test('no upstream removes a model or changes a lifecycle, and a second import ch
       capabilities: fc.subarray(['tools', 'vision', 'batch', 'telepathy']),
       ending: fc.boolean(),
     })
-    .map(({ name, pricing, limits, ...rest }) => ({ ...name, ...limits, ...rest, ...(pricing && { pricing }) }) as Partial<ImportedModel>);
+    .map(
+      ({ name, pricing, limits, ...rest }) =>
+        ({ ...name, ...limits, ...rest, ...(pricing && { pricing }) }) as Partial<ImportedModel>,
+    );
 
   fc.assert(
     fc.property(fc.array(entry, { maxLength: 40 }), fc.constantFrom('2026-11-21', '2027-03-01'), (entries, date) => {

@@ -1,6 +1,6 @@
 /**
- * A catalog is used only where its facts agree with each other. Each rule is broken once, by one change to real data, and
- * is named with model and field.
+ * A catalog is used only where its facts agree with each other. Each rule is broken once, by one change to real data,
+ * and is named with model and field.
  */
 import { describe, expect, test } from 'vitest';
 import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';
@@ -30,7 +30,9 @@ test('a document with problems is not handed out', () => {
   expect(readCatalogDocument({ models, transitions }).document?.models).toHaveLength(311);
   expect(readCatalogDocument({ models: [...models, models[0]] })).toEqual({
     document: null,
-    problems: [{ modelKey: 'anthropic/claude-1', field: 'model', message: 'claude-1 is also a name of anthropic/claude-1' }],
+    problems: [
+      { modelKey: 'anthropic/claude-1', field: 'model', message: 'claude-1 is also a name of anthropic/claude-1' },
+    ],
   });
 });
 
@@ -64,7 +66,11 @@ describe('names', () => {
 describe('lifecycle', () => {
   const gone = 'gpt-4-0314';
   test.each<[string, string, Partial<CatalogModel['lifecycle']>]>([
-    ['replacement: openai/gpt-99 is not in the catalog, nor marked as replacementExternal', gone, { replacement: 'openai/gpt-99' }],
+    [
+      'replacement: openai/gpt-99 is not in the catalog, nor marked as replacementExternal',
+      gone,
+      { replacement: 'openai/gpt-99' },
+    ],
     ['replacement: gpt-5 is not in the catalog, nor marked as replacementExternal', gone, { replacement: 'gpt-5' }],
     ['replacement: a model cannot replace itself', gone, { replacement: 'openai/gpt-4-0314' }],
     [
@@ -72,7 +78,11 @@ describe('lifecycle', () => {
       gone,
       { replacement: 'openai/gpt-5', replacementResolvesTo: 'openai/gpt-5' },
     ],
-    ['replacementAlternatives: openai/gpt-98 is not in the catalog', gone, { replacementAlternatives: ['openai/gpt-98'] }],
+    [
+      'replacementAlternatives: openai/gpt-98 is not in the catalog',
+      gone,
+      { replacementAlternatives: ['openai/gpt-98'] },
+    ],
     ['suggestedReplacement: openai/gpt-97 is not in the catalog', gone, { suggestedReplacement: 'openai/gpt-97' }],
     ['shutdownAt: is required of a RETIRED model', gone, { shutdownAt: undefined }],
     [
@@ -80,14 +90,25 @@ describe('lifecycle', () => {
       gone,
       { status: 'DEPRECATED', shutdownAt: undefined, announcedAt: undefined },
     ],
-    ['announcedAt: 2026-02-29 is not a day of the calendar', gone, { announcedAt: '2026-02-29', shutdownAt: '2026-03-26' }],
+    [
+      'announcedAt: 2026-02-29 is not a day of the calendar',
+      gone,
+      { announcedAt: '2026-02-29', shutdownAt: '2026-03-26' },
+    ],
     ['shutdownAt: 2026-13-01 is not a day of the calendar', gone, { shutdownAt: '2026-13-01' }],
-    ['shutdownAt: 2025-01-01 is before lifecycle.announcedAt, 2025-01-02', gone, { announcedAt: '2025-01-02', shutdownAt: '2025-01-01' }],
+    [
+      'shutdownAt: 2025-01-01 is before lifecycle.announcedAt, 2025-01-02',
+      gone,
+      { announcedAt: '2025-01-02', shutdownAt: '2025-01-01' },
+    ],
     ['announcedAt: 2020-01-01 is before releasedAt, 2023-03-14', gone, { announcedAt: '2020-01-01' }],
     ['earliestShutdownAt: 2020-01-01 is before releasedAt, 2023-03-14', gone, { earliestShutdownAt: '2020-01-01' }],
   ])('%s', (problem, name, facts) => {
     const released = { releasedAt: '2023-03-14' };
-    const found = problemsAfter(name, (model) => Object.assign(model, released) && Object.assign(model.lifecycle, facts));
+    const found = problemsAfter(
+      name,
+      (model) => Object.assign(model, released) && Object.assign(model.lifecycle, facts),
+    );
     expect(found).toContain(`openai/${name} lifecycle.${problem}`);
   });
 
@@ -102,7 +123,9 @@ describe('lifecycle', () => {
   });
 
   test('a deprecated model needs only one date', () => {
-    expect(problemsAfter(gone, (model) => Object.assign(model.lifecycle, { status: 'DEPRECATED', announcedAt: undefined }))).toEqual([]);
+    expect(
+      problemsAfter(gone, (model) => Object.assign(model.lifecycle, { status: 'DEPRECATED', announcedAt: undefined })),
+    ).toEqual([]);
   });
 });
 
@@ -115,10 +138,26 @@ describe('prices', () => {
       tiered,
       (p) => Object.assign(p, { cacheWriteUsdPerMillion: Number.NaN }),
     ],
-    ['outputUsdPerMillion: must be a number that is not negative', tiered, (p) => Object.assign(p, { outputUsdPerMillion: -0.5 })],
-    ['inputUsdPerMillion: must have at most 9 decimals', tiered, (p) => Object.assign(p, { inputUsdPerMillion: 4.0000000001 })],
-    ['imageOutputUsdPerMillion: must have at most 9 decimals', tiered, (p) => Object.assign(p, { imageOutputUsdPerMillion: 1e-10 })],
-    ['cachedInputUsdPerMillion: 4.5 is above the input rate, 4', tiered, (p) => Object.assign(p, { cachedInputUsdPerMillion: 4.5 })],
+    [
+      'outputUsdPerMillion: must be a number that is not negative',
+      tiered,
+      (p) => Object.assign(p, { outputUsdPerMillion: -0.5 }),
+    ],
+    [
+      'inputUsdPerMillion: must have at most 9 decimals',
+      tiered,
+      (p) => Object.assign(p, { inputUsdPerMillion: 4.0000000001 }),
+    ],
+    [
+      'imageOutputUsdPerMillion: must have at most 9 decimals',
+      tiered,
+      (p) => Object.assign(p, { imageOutputUsdPerMillion: 1e-10 }),
+    ],
+    [
+      'cachedInputUsdPerMillion: 4.5 is above the input rate, 4',
+      tiered,
+      (p) => Object.assign(p, { cachedInputUsdPerMillion: 4.5 }),
+    ],
     [
       'tiers.0.cachedInputUsdPerMillion: 9 is above the input rate, 8',
       tiered,
@@ -129,7 +168,11 @@ describe('prices', () => {
       tiered,
       (p) => p.tiers?.push({ inputTokensAbove: 272_000, inputUsdPerMillion: 8, outputUsdPerMillion: 30 }),
     ],
-    ['scheduled.1.from: must be after 2027-01-01', announced, (p) => p.scheduled?.push({ from: '2027-01-01', inputUsdPerMillion: 3 })],
+    [
+      'scheduled.1.from: must be after 2027-01-01',
+      announced,
+      (p) => p.scheduled?.push({ from: '2027-01-01', inputUsdPerMillion: 3 }),
+    ],
     [
       'scheduled.1.cachedInputUsdPerMillion: 0.15 is above the input rate, 0.1',
       announced,

@@ -34,7 +34,11 @@ beforeEach(() => {
   allowed = { ...NOTHING, standard: true };
   hints = { suggestedModelTier: 'standard', reasoningLevel: 'HIGH', policy: 'NONE' };
   const runtime = { ...systemRuntime, sleep: async () => undefined };
-  client = createClientIn(runtime, { apiKey: 'utk-test', baseUrl: server.url, onEvent: (event) => void events.push(event) });
+  client = createClientIn(runtime, {
+    apiKey: 'utk-test',
+    baseUrl: server.url,
+    onEvent: (event) => void events.push(event),
+  });
   server.script();
 });
 
@@ -45,12 +49,21 @@ const lastBody = () => server.seen.at(-1)?.body;
 describe('withCall', () => {
   test('begins, hands over what is allowed, and ends with the usage that was set', async () => {
     const outcome = await client.withCall(begin, async (call) => {
-      expect(call).toMatchObject({ denied: false, allowed: { standard: true, premium: false }, callId: server.seen[0]?.key });
+      expect(call).toMatchObject({
+        denied: false,
+        allowed: { standard: true, premium: false },
+        callId: server.seen[0]?.key,
+      });
       call.setUsage({ inputTokens: 1, modelUsed: 'a' });
       call.setUsage(USAGE);
       return 'the answer';
     });
-    expect(outcome).toMatchObject({ denied: false, value: 'the answer', ended: { status: 'COMPLETED', costUSD: 0.5 }, endError: null });
+    expect(outcome).toMatchObject({
+      denied: false,
+      value: 'the answer',
+      ended: { status: 'COMPLETED', costUSD: 0.5 },
+      endError: null,
+    });
     expect(sent()).toEqual(['beginCall', 'endCall']);
     expect(lastBody()).toEqual({ callId: server.seen[0]?.key, ...USAGE });
   });
@@ -130,7 +143,9 @@ describe('withCall', () => {
 
   test('a begin that fails runs no handler', async () => {
     server.script(fail.refuses(401, 'UNAUTHORIZED'));
-    await expect(client.withCall(begin, () => expect.unreachable())).rejects.toMatchObject({ code: 'SERVICE_AUTH_ERROR' });
+    await expect(client.withCall(begin, () => expect.unreachable())).rejects.toMatchObject({
+      code: 'SERVICE_AUTH_ERROR',
+    });
     expect(sent()).toEqual(['beginCall']);
   });
 
@@ -151,15 +166,24 @@ describe('withCall', () => {
 
   test('what the defaults request counts for a denial', async () => {
     allowed = { ...NOTHING, search: true };
-    const searching = createClientIn(systemRuntime, { apiKey: 'utk-test', baseUrl: server.url, defaults: { requested: { search: true } } });
-    expect(await searching.withCall({ customerId: 'alice', requested: undefined }, () => 1)).toMatchObject({ denied: false, value: 1 });
+    const searching = createClientIn(systemRuntime, {
+      apiKey: 'utk-test',
+      baseUrl: server.url,
+      defaults: { requested: { search: true } },
+    });
+    expect(await searching.withCall({ customerId: 'alice', requested: undefined }, () => 1)).toMatchObject({
+      denied: false,
+      value: 1,
+    });
     expect(server.seen[0]?.body).toMatchObject({ requested: { search: true } });
   });
 
   test('a downgrade is told', async () => {
     hints = { ...hints, downgrade: { reason: 'PREMIUM_QUOTA_EXHAUSTED', fallbackTier: 'standard' } };
     await client.withCall({ ...begin, requested: { premium: true } }, () => undefined, { idempotencyKey: 'chat-1' });
-    expect(events).toEqual([{ type: 'downgrade', callId: 'chat-1', reason: 'PREMIUM_QUOTA_EXHAUSTED', fallbackTier: 'standard' }]);
+    expect(events).toEqual([
+      { type: 'downgrade', callId: 'chat-1', reason: 'PREMIUM_QUOTA_EXHAUSTED', fallbackTier: 'standard' },
+    ]);
   });
 });
 

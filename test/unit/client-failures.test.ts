@@ -16,7 +16,8 @@ const PATIENT_MS = 10_000;
 /** Of tries that are to time out: short enough to wait for in a test. */
 const TIMEOUT_MS = 300;
 const late = fail.slow(20 * TIMEOUT_MS);
-const timeoutFor = (...steps: fail.Step[]) => (steps.includes(late) || steps.includes(fail.stalls) ? TIMEOUT_MS : PATIENT_MS);
+const timeoutFor = (...steps: fail.Step[]) =>
+  steps.includes(late) || steps.includes(fail.stalls) ? TIMEOUT_MS : PATIENT_MS;
 
 let server: fail.FailingServer;
 let slept: number[];
@@ -24,8 +25,21 @@ let events: ClientEvent[];
 beforeAll(async () => {
   server = await fail.FailingServer.start(({ operation, key }) => {
     if (operation === 'lookup')
-      return { schemaVersion: 1, requested: { modelKey: 'openai/gpt-4o' }, lifecycle: { status: 'ACTIVE' }, action: 'KEEP' };
-    return { begin: {}, callId: key, allowed: ALLOWED, entitlementHints: HINTS, customerId: 'alice', subscription: {}, meters: {} };
+      return {
+        schemaVersion: 1,
+        requested: { modelKey: 'openai/gpt-4o' },
+        lifecycle: { status: 'ACTIVE' },
+        action: 'KEEP',
+      };
+    return {
+      begin: {},
+      callId: key,
+      allowed: ALLOWED,
+      entitlementHints: HINTS,
+      customerId: 'alice',
+      subscription: {},
+      meters: {},
+    };
   });
 });
 afterAll(() => server.stop());
@@ -38,7 +52,13 @@ function clientOf(options: Partial<ClientOptions> = {}): Client {
   const sleep = async (ms: number) => void slept.push(ms);
   const runtime = { ...systemRuntime, chance: () => 0.5, sleep };
   const onEvent = (event: ClientEvent) => void events.push(event);
-  return createClientIn(runtime, { apiKey: 'utk-test', baseUrl: server.url, timeoutMs: PATIENT_MS, onEvent, ...options });
+  return createClientIn(runtime, {
+    apiKey: 'utk-test',
+    baseUrl: server.url,
+    timeoutMs: PATIENT_MS,
+    onEvent,
+    ...options,
+  });
 }
 
 const begin = (client = clientOf(), options = {}) => client.beginCall({ customerId: 'alice' }, options);
@@ -81,9 +101,11 @@ describe('what passes', () => {
     expect(new Set(server.seen.map(({ headers }) => headers['x-usage-correlation-id'])).size).toBe(1);
     expect(server.applied).toBe(1);
     expect(slept).toEqual(delays);
-    expect(events.map((event) => event.type === 'retry' && [event.operation, event.attempt, event.delayMs, event.error.retryable])).toEqual(
-      delays.map((delayMs, index) => ['beginCall', index + 1, delayMs, true]),
-    );
+    expect(
+      events.map(
+        (event) => event.type === 'retry' && [event.operation, event.attempt, event.delayMs, event.error.retryable],
+      ),
+    ).toEqual(delays.map((delayMs, index) => ['beginCall', index + 1, delayMs, true]));
   });
 
   test('Retry-After as a date is waited for', async () => {
@@ -150,10 +172,22 @@ describe('what lasts', () => {
 
   test('an error says what the service said', async () => {
     const details = [{ path: 'customerId', message: 'is required' }];
-    server.script(fail.refuses(400, 'BAD_REQUEST', { 'x-usage-correlation-id': 'theirs' }, { details, requiredScope: 'usage:write' }));
+    server.script(
+      fail.refuses(
+        400,
+        'BAD_REQUEST',
+        { 'x-usage-correlation-id': 'theirs' },
+        { details, requiredScope: 'usage:write' },
+      ),
+    );
     const error = await errorOf(begin());
     expect(error.message).toBe('beginCall: BAD_REQUEST: because of BAD_REQUEST');
-    expect(error.details).toEqual({ code: 'BAD_REQUEST', message: 'because of BAD_REQUEST', details, requiredScope: 'usage:write' });
+    expect(error.details).toEqual({
+      code: 'BAD_REQUEST',
+      message: 'because of BAD_REQUEST',
+      details,
+      requiredScope: 'usage:write',
+    });
     expect(error.correlationId).toBe('theirs');
   });
 
@@ -180,7 +214,9 @@ describe('what lasts', () => {
   });
 
   test('a fetch that ignores its signal does not keep anybody waiting', async () => {
-    const error = await errorOf(begin(clientOf({ fetch: () => new Promise(() => undefined), retry: { attempts: 2 }, timeoutMs: 10 })));
+    const error = await errorOf(
+      begin(clientOf({ fetch: () => new Promise(() => undefined), retry: { attempts: 2 }, timeoutMs: 10 })),
+    );
     expect(error).toMatchObject({ code: 'SERVICE_NETWORK_ERROR', message: 'beginCall: no answer within 10 ms' });
     expect(slept).toEqual([250]);
   });
@@ -199,7 +235,9 @@ describe('the idempotency key', () => {
     const client = clientOf();
     expect((await begin(client, { idempotencyKey: 'chat-1' })).callId).toBe('chat-1');
     expect((await client.beginCall({ customerId: 'alice', idempotencyKey: 'chat-2' })).callId).toBe('chat-2');
-    expect((await client.beginCall({ customerId: 'alice', idempotencyKey: 'lost' }, { idempotencyKey: 'chat-3' })).callId).toBe('chat-3');
+    expect(
+      (await client.beginCall({ customerId: 'alice', idempotencyKey: 'lost' }, { idempotencyKey: 'chat-3' })).callId,
+    ).toBe('chat-3');
     expect(keys()).toEqual(['chat-1', 'chat-1', 'chat-2', 'chat-3']);
   });
 
@@ -251,7 +289,9 @@ describe('the model lookup', () => {
     expect(await asked).toMatchObject({ action: 'KEEP' });
     expect(server.seen).toHaveLength(2);
     expect(server.seen[1]?.path).toBe('/v1/model-alternatives/openai/ft%3Agpt%2Fx%20y');
-    expect(server.seen[1]?.query).toBe('?response=light&inputTokens=10&requiredParameters=tools%2Cvision&allowPreview=true');
+    expect(server.seen[1]?.query).toBe(
+      '?response=light&inputTokens=10&requiredParameters=tools%2Cvision&allowPreview=true',
+    );
   });
 
   test.each([
@@ -270,11 +310,31 @@ describe('refused before anything is sent', () => {
   const client = () => clientOf();
   test.each([
     ['no key', () => begin(clientOf({ apiKey: undefined })), 'SERVICE_AUTH_ERROR', 'apiKey'],
-    ['a key that no header can carry', () => begin(client(), { idempotencyKey: 'two words' }), 'SERVICE_BAD_REQUEST', 'idempotencyKey'],
-    ['a key that is too long', () => begin(client(), { idempotencyKey: 'x'.repeat(256) }), 'SERVICE_BAD_REQUEST', 'idempotencyKey'],
-    ['a broken correlation id', () => begin(client(), { correlationId: 'a\nb' }), 'SERVICE_BAD_REQUEST', 'correlationId'],
+    [
+      'a key that no header can carry',
+      () => begin(client(), { idempotencyKey: 'two words' }),
+      'SERVICE_BAD_REQUEST',
+      'idempotencyKey',
+    ],
+    [
+      'a key that is too long',
+      () => begin(client(), { idempotencyKey: 'x'.repeat(256) }),
+      'SERVICE_BAD_REQUEST',
+      'idempotencyKey',
+    ],
+    [
+      'a broken correlation id',
+      () => begin(client(), { correlationId: 'a\nb' }),
+      'SERVICE_BAD_REQUEST',
+      'correlationId',
+    ],
     ['no time', () => begin(client(), { timeoutMs: 0 }), 'SERVICE_BAD_REQUEST', 'timeoutMs'],
-    ['a customer that cannot be addressed', () => client().readUsage({ customerId: '..' }), 'SERVICE_BAD_REQUEST', 'customerId'],
+    [
+      'a customer that cannot be addressed',
+      () => client().readUsage({ customerId: '..' }),
+      'SERVICE_BAD_REQUEST',
+      'customerId',
+    ],
     ['a customer that is missing', () => client().readUsage({} as never), 'SERVICE_BAD_REQUEST', 'customerId'],
     ['an input that is no JSON', () => client().beginCall({ customerId: 7n } as never), 'SERVICE_BAD_REQUEST', 'JSON'],
     ['a model without a name', () => client().lookUpModel('openai/'), 'SERVICE_BAD_REQUEST', 'modelKey'],
@@ -293,14 +353,19 @@ describe('refused before anything is sent', () => {
     [{ apiKey: 'utk-secret\n' }, 'SERVICE_AUTH_ERROR'],
     [{ timeoutMs: Number.NaN }, 'SERVICE_BAD_REQUEST'],
   ])('a client of %j', (options, code) => {
-    expect(() => clientOf(options)).toThrow(expect.objectContaining({ code, message: expect.not.stringContaining('secret') }));
+    expect(() => clientOf(options)).toThrow(
+      expect.objectContaining({ code, message: expect.not.stringContaining('secret') }),
+    );
   });
 });
 
 describe('what is sent', () => {
   test('defaults fill in what an input leaves out, and only where the operation takes them', async () => {
     server.script();
-    const client = clientOf({ defaults: { feature: 'chat', tags: ['a'], pricingMode: 'batch' }, baseUrl: `${server.url}/` });
+    const client = clientOf({
+      defaults: { feature: 'chat', tags: ['a'], pricingMode: 'batch' },
+      baseUrl: `${server.url}/`,
+    });
     await client.beginCall({ customerId: 'alice', tags: ['b'], feature: undefined });
     await client.provisionCustomer({ customerId: 'alice' });
     expect(server.seen.map(({ body }) => body)).toEqual([

@@ -31,7 +31,9 @@ test.each(keyed.filter(({ operationId }) => operationId in METHODS))(
     expect({ method, path }).toEqual({ method: operation.method, path: operation.path });
     expect(write).toBe(method !== 'GET' && !READING_POSTS.includes(operation.operationId));
     expect(has.length).toBeGreaterThan(0);
-    expect(alwaysIn(z.toJSONSchema(operation.data, { unrepresentable: 'any' }))).toEqual(expect.arrayContaining([...has]));
+    expect(alwaysIn(z.toJSONSchema(operation.data, { unrepresentable: 'any' }))).toEqual(
+      expect.arrayContaining([...has]),
+    );
     const body = operation.body && z.toJSONSchema(operation.body, { io: 'input', unrepresentable: 'any' });
     expect(Object.keys(body?.properties ?? {})).toEqual(expect.arrayContaining([...takes]));
   },

@@ -1,6 +1,6 @@
 /**
- * A call for each request of a Hono and of an Express application: begun before the handler, ended with the response, and
- * as failed where the request failed or its client left.
+ * A call for each request of a Hono and of an Express application: begun before the handler, ended with the response,
+ * and as failed where the request failed or its client left.
  */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -22,7 +22,11 @@ let allowed: object;
 beforeAll(async () => {
   server = await fail.FailingServer.start(({ operation, key, body }) =>
     operation === 'beginCall'
-      ? { callId: key, allowed, entitlementHints: { suggestedModelTier: 'standard', reasoningLevel: 'HIGH', policy: 'NONE' } }
+      ? {
+          callId: key,
+          allowed,
+          entitlementHints: { suggestedModelTier: 'standard', reasoningLevel: 'HIGH', policy: 'NONE' },
+        }
       : { callId: body?.callId, status: body?.error ? 'FAILED' : 'COMPLETED', costUSD: 0.5 },
   );
   callmeter = createClient({ apiKey: 'utk-test', baseUrl: server.url, retry: { attempts: 1 } });
@@ -197,7 +201,8 @@ describe('Express', () => {
       res.on('close', () => clearInterval(timer));
     });
     app.use(
-      (_error: Error, _req: express.Request, res: express.Response, _next: express.NextFunction) => void res.status(500).send('sorry'),
+      (_error: Error, _req: express.Request, res: express.Response, _next: express.NextFunction) =>
+        void res.status(500).send('sorry'),
     );
     http = createServer(app);
     await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve));

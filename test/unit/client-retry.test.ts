@@ -3,7 +3,13 @@
  */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { delayAfter, parseRetryAfter, RETRY_AFTER_MS_MAX, RETRY_DEFAULTS, retryPolicy } from '../../src/client/retry.ts';
+import {
+  delayAfter,
+  parseRetryAfter,
+  RETRY_AFTER_MS_MAX,
+  RETRY_DEFAULTS,
+  retryPolicy,
+} from '../../src/client/retry.ts';
 
 const NOW_MS = Date.parse('2026-11-20T12:00:00.000Z');
 
@@ -40,7 +46,12 @@ describe('the delay', () => {
   });
 
   test('there is none after the last try', () => {
-    expect([1, 2, 3, 4].map((attempt) => delayAfter(RETRY_DEFAULTS, attempt, undefined, 0.5))).toEqual([250, 500, null, null]);
+    expect([1, 2, 3, 4].map((attempt) => delayAfter(RETRY_DEFAULTS, attempt, undefined, 0.5))).toEqual([
+      250,
+      500,
+      null,
+      null,
+    ]);
     expect(delayAfter({ ...RETRY_DEFAULTS, attempts: 1 }, 1, undefined, 0.5)).toBeNull();
   });
 

@@ -13,7 +13,9 @@ test.each([
   ["a page whose bundler brought a shim of Node's process", { ...page, process: { versions: {} } }],
   ['a worker of a page', { importScripts }],
 ])('%s is refused', (_what, scope) => {
-  expect(() => refuseBrowser(scope)).toThrow(expect.objectContaining({ code: 'SERVICE_BROWSER_RUNTIME', retryable: false }));
+  expect(() => refuseBrowser(scope)).toThrow(
+    expect.objectContaining({ code: 'SERVICE_BROWSER_RUNTIME', retryable: false }),
+  );
 });
 
 test.each([

@@ -19,13 +19,19 @@ const POLICY = {
   customers: { exclude: ['bob'] },
   retentionDays: 30,
 };
-const settings = (version: string) => ({ version, ...POLICY, cacheSeconds: 300, settingsExpiresAt: '2026-11-20T00:05:00.000Z' });
+const settings = (version: string) => ({
+  version,
+  ...POLICY,
+  cacheSeconds: 300,
+  settingsExpiresAt: '2026-11-20T00:05:00.000Z',
+});
 
 let server: fail.FailingServer;
 const client = () => createClient({ apiKey: 'utk-test', baseUrl: server.url, retry: { attempts: 1 } });
 beforeAll(async () => {
   server = await fail.FailingServer.start(({ operation, body }) => {
-    if (operation === 'storeSample') return { sampleId: 's1', receivedAt: '', expiresAt: '', retentionDays: 30, policyVersion: 'v1' };
+    if (operation === 'storeSample')
+      return { sampleId: 's1', receivedAt: '', expiresAt: '', retentionDays: 30, policyVersion: 'v1' };
     if (operation === 'compressPrompt') return { callId: body?.callId, updated: true };
     return settings('v1');
   });
@@ -40,7 +46,11 @@ beforeEach(() => {
 /** The settings as the service sends them, and not at all where the ETag is still theirs. */
 const answersSettings = (version: string, maxAge = 300): fail.Step => {
   return ({ seen, response }) => {
-    const headers = { ETag: `"${version}"`, 'Cache-Control': `private, max-age=${maxAge}`, 'Content-Type': 'application/json' };
+    const headers = {
+      ETag: `"${version}"`,
+      'Cache-Control': `private, max-age=${maxAge}`,
+      'Content-Type': 'application/json',
+    };
     if (seen.headers['if-none-match'] === headers.ETag) return void response.writeHead(304, headers).end();
     const result = { status: 'ACCEPTED', code: 'SAMPLING_SETTINGS_READ', timestamp: '' };
     response.writeHead(200, headers).end(JSON.stringify({ result, data: settings(version), correlationId: '' }));
@@ -58,7 +68,11 @@ describe('a decision', () => {
       const samplingKey = `call-${index}`;
       const hash = await sha256Hex(sampledText('v1', samplingKey));
       const decision = await sampler.decide({ samplingKey, customerId: 'alice', feature: 'chat', inputTokens: 10 });
-      const expected = decideSampling(POLICY, { customerId: 'alice', feature: 'chat', inputTokens: 10 }, fractionOf(hash));
+      const expected = decideSampling(
+        POLICY,
+        { customerId: 'alice', feature: 'chat', inputTokens: 10 },
+        fractionOf(hash),
+      );
       expect(decision).toEqual({
         ...expected,
         decisionId: decisionIdOf(hash),
@@ -79,7 +93,11 @@ describe('a decision', () => {
     [{ inputCharacters: 36 }, 'BELOW_MIN_INPUT_TOKENS'],
     [{}, 'BELOW_MIN_INPUT_TOKENS'],
   ])("keeps the contract's order: %j is %s", async (question, reason) => {
-    expect(await createSampler(client()).decide(question)).toMatchObject({ sample: false, reason, samplingKey: expect.any(String) });
+    expect(await createSampler(client()).decide(question)).toMatchObject({
+      sample: false,
+      reason,
+      samplingKey: expect.any(String),
+    });
   });
 });
 
@@ -87,7 +105,8 @@ describe('the policy', () => {
   test('is asked for as often as its Cache-Control says, with its ETag', async () => {
     server.script(answersSettings('v1', 300), answersSettings('v1', 60), answersSettings('v2', 300));
     const sampler = createSampler(client());
-    const decide = async () => (await sampler.decide({ inputTokens: 10 })) as { policyVersion: string; settingsExpiresAt: string };
+    const decide = async () =>
+      (await sampler.decide({ inputTokens: 10 })) as { policyVersion: string; settingsExpiresAt: string };
     expect(await decide()).toMatchObject({ policyVersion: 'v1', settingsExpiresAt: '2026-11-20T00:05:00.000Z' });
     pass(299);
     await decide();
@@ -129,7 +148,12 @@ describe('the policy', () => {
 });
 
 describe('an offered call', () => {
-  const sample = { provider: 'openai', input: [{ role: 'user', content: 'secret' }], output: 'answer', inputTokens: 100 };
+  const sample = {
+    provider: 'openai',
+    input: [{ role: 'user', content: 'secret' }],
+    output: 'answer',
+    inputTokens: 100,
+  };
 
   test('leaves the application only where it is selected', async () => {
     server.script(answersSettings('v1'));
@@ -152,7 +176,8 @@ describe('an offered call', () => {
     server.script(answersSettings('v1'), ...Array(5).fill(fail.html(502)));
     const sampler = createSampler(client());
     let outcome = await sampler.offer({ ...sample, samplingKey: 'call-0' });
-    for (let index = 1; !outcome.decision.sample; index += 1) outcome = await sampler.offer({ ...sample, samplingKey: `call-${index}` });
+    for (let index = 1; !outcome.decision.sample; index += 1)
+      outcome = await sampler.offer({ ...sample, samplingKey: `call-${index}` });
     expect(outcome).toMatchObject({ stored: null, error: { code: 'SERVICE_SERVER_ERROR' } });
   });
 });

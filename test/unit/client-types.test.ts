@@ -35,7 +35,11 @@ async function compare(published: string[]): Promise<string> {
     writeFile(join(folder, `compare-${number}.ts`), comparison(number)),
   ]);
   await Promise.all([...files, writeFile(join(folder, 'tsconfig.json'), JSON.stringify(config))]);
-  const compiling = promisify(execFile)(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), '--project', folder]);
+  const compiling = promisify(execFile)(process.execPath, [
+    join(ROOT, 'node_modules/typescript/bin/tsc'),
+    '--project',
+    folder,
+  ]);
   const output = await compiling.then(
     () => '',
     (error: { stdout: string }) => error.stdout,
@@ -77,7 +81,10 @@ const errorsOf = (number: number) => said.split(/\n(?=\S)/).filter((error) => er
 
 test('every type is the same', () => expect(errorsOf(0)).toEqual([]));
 
-test.each(CHANGES.map(([what, from], index) => [what, from, index + 1] as const))('this test would notice %s', (_what, from, number) => {
-  expect(clientTypes()).toMatch(from);
-  expect(errorsOf(number)).not.toEqual([]);
-});
+test.each(CHANGES.map(([what, from], index) => [what, from, index + 1] as const))(
+  'this test would notice %s',
+  (_what, from, number) => {
+    expect(clientTypes()).toMatch(from);
+    expect(errorsOf(number)).not.toEqual([]);
+  },
+);

@@ -1,14 +1,31 @@
 /**
- * What becomes of a wrapped SDK's request when not all goes well: a tier that is used up, a denial, a vendor or a service
- * that fails, a caller that leaves. One request is one call, and its caller gets what the SDK gives.
+ * What becomes of a wrapped SDK's request when not all goes well: a tier that is used up, a denial, a vendor or a
+ * service that fails, a caller that leaves. One request is one call, and its caller gets what the SDK gives.
  */
 import OpenAI, { APIUserAbortError, BadRequestError, RateLimitError } from 'openai';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createClientIn } from '../../src/client/client.ts';
 import { systemRuntime } from '../../src/client/runtime.ts';
-import { CallDeniedError, type Downgraded, isCallDeniedError, modelByTier, wrapOpenAI } from '../../src/client/vendors.ts';
+import {
+  CallDeniedError,
+  type Downgraded,
+  isCallDeniedError,
+  modelByTier,
+  wrapOpenAI,
+} from '../../src/client/vendors.ts';
 import * as fail from '../support/failing-server.ts';
-import { all, chat, MeteredSdks, NOTHING, openaiUsed, PROMPT, REPLY, USED, until, user } from '../support/metered-sdks.ts';
+import {
+  all,
+  chat,
+  MeteredSdks,
+  NOTHING,
+  openaiUsed,
+  PROMPT,
+  REPLY,
+  USED,
+  until,
+  user,
+} from '../support/metered-sdks.ts';
 import { tokensOf } from '../support/vendor.ts';
 
 const TIERS = { premium: 'gpt-5.2', standard: 'gpt-4.1-mini' };
@@ -38,7 +55,9 @@ describe('the model of a tier', () => {
     sdks.hints = { ...sdks.hints, downgrade: { reason: 'PREMIUM_QUOTA_EXHAUSTED', fallbackTier: 'standard' } };
     const told: Downgraded[] = [];
     const onDowngrade = (downgraded: Downgraded) => void told.push(downgraded);
-    await sdks.openai({ onDowngrade: (downgraded) => onDowngrade(downgraded) as undefined }).chat.completions.create(open);
+    await sdks
+      .openai({ onDowngrade: (downgraded) => onDowngrade(downgraded) as undefined })
+      .chat.completions.create(open);
     expect(told).toMatchObject([
       { reason: 'PREMIUM_QUOTA_EXHAUSTED', model: 'gpt-5.2', fallback: 'gpt-4.1-mini', call: { denied: false } },
     ]);
@@ -99,7 +118,10 @@ describe('failures', () => {
       for (let count = 0; count < tries; count += 1) sdks.vendor.fail(fault);
       await expect(sdks.openai({}, 1).chat.completions.create(chat)).rejects.toBeInstanceOf(kind);
       expect(sdks.vendor.requests).toHaveLength(tries);
-      expect([sdks.begins().length, sdks.ends()]).toEqual([1, [{ modelUsed: 'gpt-5.2', error: { code, message: expect.any(String) } }]]);
+      expect([sdks.begins().length, sdks.ends()]).toEqual([
+        1,
+        [{ modelUsed: 'gpt-5.2', error: { code, message: expect.any(String) } }],
+      ]);
     },
     20_000,
   );
@@ -120,14 +142,19 @@ describe('failures', () => {
 
   test('a stream without a body is none', async () => {
     const fetch = async () => new Response(null, { status: 200, headers: { 'content-type': 'text/event-stream' } });
-    const openai = wrapOpenAI(sdks.plainOpenai.withOptions({ fetch }), { callmeter: sdks.callmeter, customerId: 'alice' });
+    const openai = wrapOpenAI(sdks.plainOpenai.withOptions({ fetch }), {
+      callmeter: sdks.callmeter,
+      customerId: 'alice',
+    });
     await expect(openai.chat.completions.create({ ...chat, stream: true }).then(all)).rejects.toThrow();
     expect(sdks.ends()).toMatchObject([{ modelUsed: 'gpt-5.2', error: { code: 'INVALID_ANSWER' } }]);
   });
 
   test('an answer without usage is completed without figures, which is never zero', async () => {
     await sdks.openai().chat.completions.create({ ...chat, messages: user('[fail:no-usage]') });
-    await all(await sdks.openai().chat.completions.create({ ...chat, messages: user('[fail:no-usage]'), stream: true }));
+    await all(
+      await sdks.openai().chat.completions.create({ ...chat, messages: user('[fail:no-usage]'), stream: true }),
+    );
     expect(sdks.ends()).toEqual([{ modelUsed: 'gpt-5.2' }, { modelUsed: 'gpt-5.2' }]);
   });
 
@@ -163,11 +190,14 @@ describe('failures', () => {
     const stream = await sdks.openai().chat.completions.create({ ...chat, messages: slow, stream: true }, options);
     for await (const _chunk of stream) controller.abort();
     await until(() => sdks.ends().length === 1 && sdks.vendor.requests[0]?.abandoned === true);
-    expect(sdks.ends()).toEqual([{ modelUsed: 'gpt-5.2', error: { code: 'CLIENT_LEFT', message: expect.any(String) } }]);
+    expect(sdks.ends()).toEqual([
+      { modelUsed: 'gpt-5.2', error: { code: 'CLIENT_LEFT', message: expect.any(String) } },
+    ]);
 
     const second = new AbortController();
     const message = { model: 'claude-sonnet-4-5', max_tokens: 100, messages: slow, stream: true as const };
-    for await (const _event of await sdks.anthropic().messages.create(message, { signal: second.signal })) second.abort();
+    for await (const _event of await sdks.anthropic().messages.create(message, { signal: second.signal }))
+      second.abort();
     await until(() => sdks.ends().length === 2);
     expect(sdks.ends()[1]).toMatchObject({ inputTokens: tokensOf(slow[0]?.content ?? ''), responseTokens: 1 });
     expect(sdks.ends()[1]).not.toHaveProperty('error');
@@ -175,7 +205,9 @@ describe('failures', () => {
 
   test('an abort before the answer is the SDK’s own error', async () => {
     const controller = new AbortController();
-    const asking = sdks.openai({}, 2).chat.completions.create({ ...chat, messages: user('[fail:hang]') }, { signal: controller.signal });
+    const asking = sdks
+      .openai({}, 2)
+      .chat.completions.create({ ...chat, messages: user('[fail:hang]') }, { signal: controller.signal });
     await until(() => sdks.vendor.requests.length === 1);
     controller.abort();
     await expect(asking).rejects.toBeInstanceOf(APIUserAbortError);
@@ -183,13 +215,17 @@ describe('failures', () => {
       1,
       [{ modelUsed: 'gpt-5.2', error: { code: 'ABORTED', message: expect.any(String) } }],
     ]);
-    await expect(sdks.openai().chat.completions.create(chat, { signal: AbortSignal.abort() })).rejects.toBeInstanceOf(APIUserAbortError);
+    await expect(sdks.openai().chat.completions.create(chat, { signal: AbortSignal.abort() })).rejects.toBeInstanceOf(
+      APIUserAbortError,
+    );
     expect([sdks.begins().length, sdks.vendor.requests.length]).toEqual([1, 1]);
   });
 
   test('a begin that fails is the error of the request, and the vendor is not asked', async () => {
     sdks.server.script(fail.refuses(401, 'UNAUTHORIZED'));
-    await expect(sdks.openai({}, 2).chat.completions.create(chat)).rejects.toMatchObject({ code: 'SERVICE_AUTH_ERROR' });
+    await expect(sdks.openai({}, 2).chat.completions.create(chat)).rejects.toMatchObject({
+      code: 'SERVICE_AUTH_ERROR',
+    });
     expect(sdks.vendor.requests).toEqual([]);
   });
 
@@ -199,7 +235,8 @@ describe('failures', () => {
       apiKey: 'utk-test',
       baseUrl: sdks.server.url,
       retry: { attempts: 1 },
-      onEvent: (event) => void events.push(event.type === 'endFailed' ? String(event.report.responseTokens) : event.type),
+      onEvent: (event) =>
+        void events.push(event.type === 'endFailed' ? String(event.report.responseTokens) : event.type),
     });
     sdks.server.script(fail.works, fail.html(502));
     expect((await sdks.openai({ callmeter: patient }).chat.completions.create(chat)).choices).toHaveLength(1);
@@ -213,10 +250,12 @@ describe('failures', () => {
     expect(kept).toHaveLength(1);
     await kept[0];
     expect(sdks.ends()).toEqual([openaiUsed]);
-    for await (const _chunk of await sdks.openai({ waitUntil: (reported) => void kept.push(reported) }).chat.completions.create({
-      ...chat,
-      stream: true,
-    }))
+    for await (const _chunk of await sdks
+      .openai({ waitUntil: (reported) => void kept.push(reported) })
+      .chat.completions.create({
+        ...chat,
+        stream: true,
+      }))
       break;
     for (const reported of kept) await reported;
     expect(sdks.ends()).toHaveLength(2);
@@ -234,5 +273,8 @@ test('several requests add their usage to one call that is under way', async () 
   });
   expect(outcome).toMatchObject({ denied: false, ended: { status: 'COMPLETED' } });
   const twice = Object.fromEntries(Object.entries(USED).map(([name, count]) => [name, 2 * count]));
-  expect([sdks.begins().length, sdks.ends()]).toEqual([1, [{ modelUsed: 'gpt-5.2', providerUsed: 'openai', ...twice }]]);
+  expect([sdks.begins().length, sdks.ends()]).toEqual([
+    1,
+    [{ modelUsed: 'gpt-5.2', providerUsed: 'openai', ...twice }],
+  ]);
 });

@@ -1,13 +1,24 @@
 /**
- * The vendors' official SDKs, wrapped: each request is one call with the vendor's own figures, and what the SDK does for
- * its caller is what it does without the wrapper.
+ * The vendors' official SDKs, wrapped: each request is one call with the vendor's own figures, and what the SDK does
+ * for its caller is what it does without the wrapper.
  */
 import Anthropic from '@anthropic-ai/sdk';
 import { GoogleGenAI } from '@google/genai';
 import OpenAI, { APIPromise } from 'openai';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type MeterEach, modelByTier, wrapFetch, wrapOpenAI } from '../../src/client/vendors.ts';
-import { all, chat, MeteredSdks, NOTHING, openaiUsed, PROMPT, REPLY, USED, until, user } from '../support/metered-sdks.ts';
+import {
+  all,
+  chat,
+  MeteredSdks,
+  NOTHING,
+  openaiUsed,
+  PROMPT,
+  REPLY,
+  USED,
+  until,
+  user,
+} from '../support/metered-sdks.ts';
 
 const TIERS = { premium: 'gpt-5.2', standard: 'gpt-4.1-mini' };
 
@@ -20,7 +31,9 @@ beforeEach(() => sdks.reset());
 
 describe('OpenAI', () => {
   test('a chat: begun, answered, ended with its usage before the answer is there', async () => {
-    const answer = await sdks.openai({ feature: 'chat', tags: ['a'], customerUserId: 'u1' }).chat.completions.create(chat);
+    const answer = await sdks
+      .openai({ feature: 'chat', tags: ['a'], customerUserId: 'u1' })
+      .chat.completions.create(chat);
     expect(answer.choices[0]?.message.content).toBe(REPLY);
     expect(sdks.begins()).toEqual([{ customerId: 'alice', feature: 'chat', tags: ['a'], customerUserId: 'u1' }]);
     expect(sdks.ends()).toEqual([openaiUsed]);
@@ -37,7 +50,10 @@ describe('OpenAI', () => {
 
   test('a caller who asked for that chunk gets it', async () => {
     const request = { ...chat, stream: true as const, stream_options: { include_usage: true } };
-    expect((await all(await sdks.openai().chat.completions.create(request))).at(-1)).toMatchObject({ choices: [], usage: {} });
+    expect((await all(await sdks.openai().chat.completions.create(request))).at(-1)).toMatchObject({
+      choices: [],
+      usage: {},
+    });
     expect(sdks.ends()).toEqual([openaiUsed]);
   });
 
@@ -65,7 +81,9 @@ describe('OpenAI', () => {
       `${sdks.vendor.url}/v1/chat/completions`,
       'req_fake',
     ]);
-    expect(await (await openai.chat.completions.create(chat).asResponse()).json()).toMatchObject({ object: 'chat.completion' });
+    expect(await (await openai.chat.completions.create(chat).asResponse()).json()).toMatchObject({
+      object: 'chat.completion',
+    });
     expect(sdks.ends().map((end) => 'responseTokens' in end && end.responseTokens)).toEqual([10, 5, 10, 10]);
   });
 
@@ -78,7 +96,10 @@ describe('OpenAI', () => {
     };
     const runner = sdks
       .openai()
-      .chat.completions.runTools({ model: 'gpt-5.2', messages: user('[tool]'), tools: [tool] }, { maxChatCompletions: 2 });
+      .chat.completions.runTools(
+        { model: 'gpt-5.2', messages: user('[tool]'), tools: [tool] },
+        { maxChatCompletions: 2 },
+      );
     await runner.done();
     expect(sdks.vendor.requests).toHaveLength(2);
     expect(calls).toHaveLength(2);
@@ -223,7 +244,9 @@ describe('Google', () => {
     await sdks.google().models.generateContent({ ...request, config: { httpOptions: { retryOptions } } });
     expect([sdks.begins().length, sdks.ends()]).toEqual([1, [used]]);
     sdks.vendor.fail('503', '503', '503');
-    await expect(sdks.google().models.generateContent({ ...request, config: { httpOptions: { retryOptions } } })).rejects.toMatchObject({
+    await expect(
+      sdks.google().models.generateContent({ ...request, config: { httpOptions: { retryOptions } } }),
+    ).rejects.toMatchObject({
       status: 503,
     });
     expect(sdks.ends()).toMatchObject([{}, { modelUsed: 'gemini-2.5-pro', error: { code: 'HTTP_503' } }]);
@@ -232,12 +255,18 @@ describe('Google', () => {
 
 describe('fetch', () => {
   const headers = { authorization: 'Bearer sk-test', 'content-type': 'application/json' };
-  const fetching = (more: Partial<MeterEach> = {}) => wrapFetch(fetch, { callmeter: sdks.callmeter, customerId: 'alice', ...more });
+  const fetching = (more: Partial<MeterEach> = {}) =>
+    wrapFetch(fetch, { callmeter: sdks.callmeter, customerId: 'alice', ...more });
 
   test.each([
     ['OpenAI', '/v1/chat/completions', { model: 'gpt-5.2', messages: user(PROMPT) }, 'gpt-5.2'],
     ['Anthropic', '/v1/messages', { model: 'claude-sonnet-4-5', messages: user(PROMPT) }, 'claude-sonnet-4-5'],
-    ['Google', '/v1beta/models/gemini-2.5-pro:generateContent', { contents: [{ parts: [{ text: PROMPT }] }] }, 'gemini-2.5-pro'],
+    [
+      'Google',
+      '/v1beta/models/gemini-2.5-pro:generateContent',
+      { contents: [{ parts: [{ text: PROMPT }] }] },
+      'gemini-2.5-pro',
+    ],
     [
       'Google, as an array',
       '/v1beta/models/gemini-2.5-pro:streamGenerateContent',
@@ -245,7 +274,11 @@ describe('fetch', () => {
       'gemini-2.5-pro',
     ],
   ])('%s', async (_vendor, path, body, modelUsed) => {
-    const response = await fetching()(`${sdks.vendor.url}${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
+    const response = await fetching()(`${sdks.vendor.url}${path}`, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify(body),
+    });
     expect(response.url).toBe(`${sdks.vendor.url}${path}`);
     expect(await response.json()).toBeTruthy();
     expect(sdks.ends()).toMatchObject([{ modelUsed, inputTokens: USED.inputTokens, responseTokens: 10 }]);
@@ -255,10 +288,18 @@ describe('fetch', () => {
     sdks.allowed = { ...NOTHING, premium: true, standard: true };
     const body = JSON.stringify({ model: modelByTier(TIERS), messages: user('hi') });
     await fetching()(new Request(`${sdks.vendor.url}/v1/chat/completions`, { method: 'POST', headers, body }));
-    await fetching()(new URL(`${sdks.vendor.url}/v1/chat/completions`), { method: 'post', headers, body: new TextEncoder().encode(body) });
+    await fetching()(new URL(`${sdks.vendor.url}/v1/chat/completions`), {
+      method: 'post',
+      headers,
+      body: new TextEncoder().encode(body),
+    });
     const gemini = encodeURIComponent(modelByTier({ premium: 'gemini-2.5-pro', standard: 'gemini-2.5-flash' }));
     const contents = JSON.stringify({ contents: 'hi' });
-    await fetching()(`${sdks.vendor.url}/v1beta/models/${gemini}:generateContent?a=b`, { method: 'POST', headers, body: contents });
+    await fetching()(`${sdks.vendor.url}/v1beta/models/${gemini}:generateContent?a=b`, {
+      method: 'POST',
+      headers,
+      body: contents,
+    });
     expect(sdks.sentModels()).toEqual(['gpt-5.2', 'gpt-5.2', 'gemini-2.5-pro']);
     expect(sdks.vendor.requests[2]?.path).toContain('?a=b');
     expect(sdks.ends()).toHaveLength(3);
@@ -266,10 +307,18 @@ describe('fetch', () => {
 
   test('everything else passes', async () => {
     expect((await fetching()(`${sdks.vendor.url}/v1/models`, { headers })).status).toBe(200);
-    expect((await fetching()(`${sdks.vendor.url}/v1/chat/completions`, { method: 'POST', headers, body: 'no JSON' })).status).toBe(200);
-    expect((await fetching()(`${sdks.vendor.url}/v1/threads/t1/messages`, { method: 'POST', headers, body: '{"model":"m"}' })).status).toBe(
-      404,
-    );
+    expect(
+      (await fetching()(`${sdks.vendor.url}/v1/chat/completions`, { method: 'POST', headers, body: 'no JSON' })).status,
+    ).toBe(200);
+    expect(
+      (
+        await fetching()(`${sdks.vendor.url}/v1/threads/t1/messages`, {
+          method: 'POST',
+          headers,
+          body: '{"model":"m"}',
+        })
+      ).status,
+    ).toBe(404);
     expect(sdks.server.seen).toEqual([]);
   });
 

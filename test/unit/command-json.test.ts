@@ -17,7 +17,10 @@ const card = fc.record({
   modelKey: fc.string(),
   rates,
   tiers: fc.array(
-    fc.record({ inputTokensAbove: fc.nat(), rates: rates.map(({ search: _search, audioSecond: _audio, ...tier }) => tier) }),
+    fc.record({
+      inputTokensAbove: fc.nat(),
+      rates: rates.map(({ search: _search, audioSecond: _audio, ...tier }) => tier),
+    }),
     {
       maxLength: 3,
     },

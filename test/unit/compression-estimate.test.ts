@@ -5,7 +5,11 @@ import { describe, expect, test } from 'vitest';
 import { addSample, messagesOf, NO_TOTALS, techniquesOf } from '../../durable-objects/compression-job/estimate.ts';
 import { TECHNIQUES } from '../../src/compression/techniques.ts';
 import { estimateTokens } from '../../src/compression/tokens.ts';
-import { type CompressionProfile, DEFAULT_COMPRESSION_PROFILE, TECHNIQUE_NAMES } from '../../src/contract/compression.ts';
+import {
+  type CompressionProfile,
+  DEFAULT_COMPRESSION_PROFILE,
+  TECHNIQUE_NAMES,
+} from '../../src/contract/compression.ts';
 
 const user = (content: unknown) => ({ role: 'user', content });
 
@@ -21,13 +25,21 @@ describe('the prompt of a sample', () => {
     ['messages', messages, messages],
     ['texts', ['a', 'b'], [user('a'), user('b')]],
     ['a request with messages', { model: 'm', messages }, messages],
-    ['a request with a system prompt beside them', { system: 's', messages }, [{ role: 'system', content: 's' }, ...messages]],
+    [
+      'a request with a system prompt beside them',
+      { system: 's', messages },
+      [{ role: 'system', content: 's' }, ...messages],
+    ],
     [
       'a system prompt in parts',
       { system: [{ type: 'text', text: 's' }], messages: [] },
       [{ role: 'system', content: [{ type: 'text', text: 's' }] }],
     ],
-    ['a request with input and instructions', { instructions: 'i', input: 'x' }, [{ role: 'system', content: 'i' }, user('x')]],
+    [
+      'a request with input and instructions',
+      { instructions: 'i', input: 'x' },
+      [{ role: 'system', content: 'i' }, user('x')],
+    ],
     ['a request with a prompt', { prompt: 'p' }, [user('p')]],
     ['an object', { a: [1, 2] }, [user('{"a":[1,2]}')]],
     ['a list of numbers', [1, 2], [user('[1,2]')]],
@@ -57,11 +69,22 @@ describe('the totals', () => {
       const each = Math.round(((savedTokens / 10) * 3_333_333) / 1e6);
       expect(costAvoidedNanoUsd).toBe(BigInt(10 * each));
     }
-    expect(NO_TOTALS).toEqual({ originalTokens: 0, compressedTokens: 0, costAvoidedNanoUsd: 0n, unpricedSamples: 0, byTechnique: {} });
+    expect(NO_TOTALS).toEqual({
+      originalTokens: 0,
+      compressedTokens: 0,
+      costAvoidedNanoUsd: 0n,
+      unpricedSamples: 0,
+      byTechnique: {},
+    });
   });
 
   test('of a model without a known price have the tokens, and no money', () => {
-    const { costAvoidedNanoUsd, unpricedSamples, originalTokens, compressedTokens } = addSample(NO_TOTALS, text, profile, null);
+    const { costAvoidedNanoUsd, unpricedSamples, originalTokens, compressedTokens } = addSample(
+      NO_TOTALS,
+      text,
+      profile,
+      null,
+    );
     expect([costAvoidedNanoUsd, unpricedSamples, compressedTokens < originalTokens]).toEqual([0n, 1, true]);
   });
 

@@ -29,13 +29,19 @@ test('OpenAI: system, developer and user are compressed, a tool result without l
   expect(result.messages).toEqual([
     { role: 'system', content: 'Be brief.' },
     { role: 'developer', content: [{ type: 'text', text: 'Be brief.' }] },
-    { role: 'user', name: 'please', content: [{ type: 'text', text: 'Look.' }, image, { type: 'input_text', text: 'See.' }] },
+    {
+      role: 'user',
+      name: 'please',
+      content: [{ type: 'text', text: 'Look.' }, image, { type: 'input_text', text: 'See.' }],
+    },
     messages[3],
     messages[4],
     { role: 'tool', tool_call_id: 'call_1', content: `Please   wait.\n${TOON}` },
   ]);
   expect(result.messages[3]).toBe(messages[3]);
-  expect(result.originalTokens - result.compressedTokens).toBe(result.techniques.reduce((sum, { savedTokens }) => sum + savedTokens, 0));
+  expect(result.originalTokens - result.compressedTokens).toBe(
+    result.techniques.reduce((sum, { savedTokens }) => sum + savedTokens, 0),
+  );
   expect(result.techniques.map(({ name }) => name)).toEqual(['toon', 'whitespace', 'politeness']);
 });
 
@@ -94,7 +100,10 @@ test('the least number of tokens is that of all texts together', () => {
     { role: 'assistant', content: 'One two three four five six.' },
   ];
   const { originalTokens } = compressMessages(messages, PROFILE);
-  expect(compressMessages(messages, { ...PROFILE, minInputTokens: originalTokens }).messages[0]).toEqual({ role: 'user', content: 'Act.' });
+  expect(compressMessages(messages, { ...PROFILE, minInputTokens: originalTokens }).messages[0]).toEqual({
+    role: 'user',
+    content: 'Act.',
+  });
   expect(compressMessages(messages, { ...PROFILE, minInputTokens: originalTokens + 1 })).toEqual({
     messages,
     originalTokens,
@@ -112,7 +121,14 @@ describe('what is not a message as either API writes it', () => {
       [
         {
           role: 'user',
-          content: [null, 'Please   act.', { type: 'text' }, { type: 'text', text: 1 }, { type: 'text', text: ['Please   act.'] }, []],
+          content: [
+            null,
+            'Please   act.',
+            { type: 'text' },
+            { type: 'text', text: 1 },
+            { type: 'text', text: ['Please   act.'] },
+            [],
+          ],
         },
       ],
     ],

@@ -49,7 +49,13 @@ describe('a protected span', () => {
   });
 
   test('prose after it is compressed again', () => {
-    for (const span of ['`a   b`', '"a   b"', '<nocompress>a   b</nocompress>', '<nocompress>"</nocompress>', '```\na   b\n```\n']) {
+    for (const span of [
+      '`a   b`',
+      '"a   b"',
+      '<nocompress>a   b</nocompress>',
+      '<nocompress>"</nocompress>',
+      '```\na   b\n```\n',
+    ]) {
       expect(compress(`${span} quite   good`)).toBe(`${span} quite good`);
     }
   });
@@ -61,7 +67,9 @@ describe('a protected span', () => {
   });
 
   test('phrases are protected wherever they occur, in their own case', () => {
-    expect(compress('Please act in   order to win very   much', ['in   order to', 'very   '])).toBe('Act in   order to win very   much');
+    expect(compress('Please act in   order to win very   much', ['in   order to', 'very   '])).toBe(
+      'Act in   order to win very   much',
+    );
     expect(compress('please   act', ['Please   act'])).toBe('act');
     expect(compress('a   b', [''])).toBe('a b');
   });

@@ -5,7 +5,8 @@ import { describe, expect, test } from 'vitest';
 import { compressText } from '../../src/compression/compress.ts';
 import { TECHNIQUES } from '../../src/compression/techniques.ts';
 
-const POLICY = 'Refunds are possible within 30 days of delivery, provided that the item is unused and in its original packaging.';
+const POLICY =
+  'Refunds are possible within 30 days of delivery, provided that the item is unused and in its original packaging.';
 
 const SUPPORT = `Hello,
 
@@ -79,7 +80,12 @@ describe.each([
   test.each([0, 0.5, 1].map((aggressiveness, index) => ({ aggressiveness, tokens: after[index] })))(
     'at $aggressiveness comes to $tokens',
     ({ aggressiveness, tokens }) => {
-      const result = compressText(text, { techniques: TECHNIQUES, aggressiveness, protectedPhrases: ['Acme Corp'], minInputTokens: 0 });
+      const result = compressText(text, {
+        techniques: TECHNIQUES,
+        aggressiveness,
+        protectedPhrases: ['Acme Corp'],
+        minInputTokens: 0,
+      });
       for (const part of kept) expect(result.text).toContain(part);
       expect([result.originalTokens, result.compressedTokens]).toEqual([before, tokens]);
     },
@@ -87,7 +93,12 @@ describe.each([
 });
 
 test('the support prompt says the same, shorter', () => {
-  const { text } = compressText(SUPPORT, { techniques: TECHNIQUES, aggressiveness: 1, protectedPhrases: ['Acme Corp'], minInputTokens: 0 });
+  const { text } = compressText(SUPPORT, {
+    techniques: TECHNIQUES,
+    aggressiveness: 1,
+    protectedPhrases: ['Acme Corp'],
+    minInputTokens: 0,
+  });
   expect(text).toBe(`Act as a support agent for Acme Corp. Be sure to always answer in the language of the customer!
 
 === CONTEXT ===

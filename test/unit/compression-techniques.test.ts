@@ -88,9 +88,12 @@ describe('politeness', () => {
     expect(by(['politeness'], text)).toBe(expected);
   });
 
-  test.each(['Thank you!', 'Hello', 'Thanks.'])('a text that is nothing but %j stays: no model takes an empty prompt', (text) => {
-    expect(by(TECHNIQUES, text)).toBe(text);
-  });
+  test.each(['Thank you!', 'Hello', 'Thanks.'])(
+    'a text that is nothing but %j stays: no model takes an empty prompt',
+    (text) => {
+      expect(by(TECHNIQUES, text)).toBe(text);
+    },
+  );
 
   test.each([
     [0, 'Hi!\nI want you to act. Please answer.'],
@@ -187,7 +190,8 @@ describe('json', () => {
 });
 
 describe('toon', () => {
-  const rows = (...cells: string[]) => `[${cells.map((cell, index) => `{"identifier":${index},"value":${cell}}`).join(',')}]`;
+  const rows = (...cells: string[]) =>
+    `[${cells.map((cell, index) => `{"identifier":${index},"value":${cell}}`).join(',')}]`;
   const FENCED = '```toon\n[4]{identifier,value}:\n  0,1\n  1,2\n  2,3\n  3,4\n```';
 
   test.each([
@@ -234,9 +238,17 @@ test('only the techniques that are asked for are applied, and reported', () => {
   const result = (techniques: TechniqueName[]) =>
     compressText(text, { techniques, aggressiveness: 1, protectedPhrases: [], minInputTokens: 0 });
   expect(result([])).toMatchObject({ text, techniques: [] });
-  expect(result(['filler'])).toMatchObject({ text: 'Please   act to win!!!', techniques: [{ name: 'filler', savedTokens: 2 }] });
+  expect(result(['filler'])).toMatchObject({
+    text: 'Please   act to win!!!',
+    techniques: [{ name: 'filler', savedTokens: 2 }],
+  });
   expect(result([...TECHNIQUES]).text).toBe('Act to win!');
-  expect(result([...TECHNIQUES]).techniques.map(({ name }) => name)).toEqual(['whitespace', 'decoration', 'politeness', 'filler']);
+  expect(result([...TECHNIQUES]).techniques.map(({ name }) => name)).toEqual([
+    'whitespace',
+    'decoration',
+    'politeness',
+    'filler',
+  ]);
 });
 
 test('a text below the least number of tokens is left as it is', () => {

@@ -1,5 +1,6 @@
 /**
- * The token estimate: deterministic, 0 for nothing, near what tokenizers count, and in time that grows with the length alone.
+ * The token estimate: deterministic, 0 for nothing, near what tokenizers count, and in time that grows with the length
+ * alone.
  */
 import { describe, expect, test } from 'vitest';
 import { estimateTokens } from '../../src/compression/tokens.ts';
@@ -32,11 +33,15 @@ test('English prose comes to about four characters a token', () => {
 });
 
 describe('a megabyte is estimated', () => {
-  test.each([' ', '\n', 'a', 'A', 'aA', '1', '-', '"', '{', 'é', '中', '\ud800', '🙂', '\u0301'])('of %j', { timeout: 30_000 }, (unit) => {
-    const count = Math.ceil(1_000_000 / unit.length);
-    const whole = estimateTokens(unit.repeat(count));
-    const half = estimateTokens(unit.repeat(count / 2));
-    expect(whole).toBeGreaterThan(0);
-    expect(Math.abs(whole - 2 * half)).toBeLessThanOrEqual(2);
-  });
+  test.each([' ', '\n', 'a', 'A', 'aA', '1', '-', '"', '{', 'é', '中', '\ud800', '🙂', '\u0301'])(
+    'of %j',
+    { timeout: 30_000 },
+    (unit) => {
+      const count = Math.ceil(1_000_000 / unit.length);
+      const whole = estimateTokens(unit.repeat(count));
+      const half = estimateTokens(unit.repeat(count / 2));
+      expect(whole).toBeGreaterThan(0);
+      expect(Math.abs(whole - 2 * half)).toBeLessThanOrEqual(2);
+    },
+  );
 });

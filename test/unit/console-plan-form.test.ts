@@ -9,13 +9,18 @@ import { Plan } from '../../src/contract/plans.ts';
 const COUNT_MAX = 1_000_000_000_000_000;
 
 const limit = fc.option(fc.integer({ min: 0, max: COUNT_MAX }));
-const price = fc.tuple(fc.nat(999_999), fc.nat(999_999_999)).map(([whole, nano]) => `${whole}.${String(nano).padStart(9, '0')}`);
+const price = fc
+  .tuple(fc.nat(999_999), fc.nat(999_999_999))
+  .map(([whole, nano]) => `${whole}.${String(nano).padStart(9, '0')}`);
 const units = fc.integer({ min: 1, max: 1_000_000 });
 const label = fc.string({ minLength: 1, maxLength: 20, unit: 'grapheme-ascii' }).filter((text) => text.trim() === text);
 
 const tiers = fc.uniqueArray(units, { minLength: 0, maxLength: 6 }).chain((borders) =>
   fc
-    .array(fc.record({ priceUsd: price, per: units.map(String) }), { minLength: borders.length + 1, maxLength: borders.length + 1 })
+    .array(fc.record({ priceUsd: price, per: units.map(String) }), {
+      minLength: borders.length + 1,
+      maxLength: borders.length + 1,
+    })
     .map((rows) => {
       const sorted = borders.toSorted((a, b) => a - b);
       return rows.map((row, index) => ({ ...row, upTo: index < sorted.length ? String(sorted[index]) : null }));
@@ -43,7 +48,10 @@ const plan = fc
     limitType: fc.constantFrom('NONE', 'BLOCK', 'DOWNGRADE'),
     reasoningLevel: fc.constantFrom('NONE', 'LOW', 'MEDIUM', 'HIGH'),
     replenish: fc.option(
-      fc.record({ every: fc.integer({ min: 1, max: 1_000 }), unit: fc.constantFrom('HOUR', 'DAY', 'WEEK', 'MONTH', 'YEAR') }),
+      fc.record({
+        every: fc.integer({ min: 1, max: 1_000 }),
+        unit: fc.constantFrom('HOUR', 'DAY', 'WEEK', 'MONTH', 'YEAR'),
+      }),
     ),
     limits: fc.record({
       standardCalls: limit,
@@ -54,7 +62,9 @@ const plan = fc
       audioSeconds: limit,
     }),
     features: fc.record({ audio: fc.boolean(), image: fc.boolean(), search: fc.boolean() }),
-    rollingCalls: fc.option(fc.record({ limit: fc.integer({ min: 1, max: 100_000 }), windowSeconds: fc.integer({ min: 1, max: 86_400 }) })),
+    rollingCalls: fc.option(
+      fc.record({ limit: fc.integer({ min: 1, max: 100_000 }), windowSeconds: fc.integer({ min: 1, max: 86_400 }) }),
+    ),
     reserveOutputTokens: fc.option(fc.integer({ min: 1, max: 10_000_000 })),
     payg: fc.record({
       enabled: fc.boolean(),
@@ -91,5 +101,8 @@ test('what is no number goes on as it was typed, so that the contract says what 
     'limits.premiumCalls': '1e3x',
   };
   const broken = Plan.safeParse(planOfFields(fields));
-  expect(broken.error?.issues.map(({ path }) => path.join('.')).toSorted()).toEqual(['limits.premiumCalls', 'limits.searches']);
+  expect(broken.error?.issues.map(({ path }) => path.join('.')).toSorted()).toEqual([
+    'limits.premiumCalls',
+    'limits.searches',
+  ]);
 });

@@ -59,5 +59,7 @@ test('a path in a query leads into the console alone', () => {
 });
 
 test('an id with any character is one step of a path', () => {
-  expect(customerPath('org', 'a/b?c#d ü', 'plan')).toBe('/console/organizations/org/customers/a%2Fb%3Fc%23d%20%C3%BC/plan');
+  expect(customerPath('org', 'a/b?c#d ü', 'plan')).toBe(
+    '/console/organizations/org/customers/a%2Fb%3Fc%23d%20%C3%BC/plan',
+  );
 });

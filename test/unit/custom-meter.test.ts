@@ -26,23 +26,42 @@ const meter = (change: Partial<CustomMeter> = {}): CustomMeter => ({
 });
 
 const customer = (custom: CustomMeter, payg = true): Account =>
-  account(plan({ customMeters: { CUSTOM1: custom, AGENTIC_API: meter({ included: 1 }) }, payg: { enabled: payg, markupPercent: 50 } }));
+  account(
+    plan({
+      customMeters: { CUSTOM1: custom, AGENTIC_API: meter({ included: 1 }) },
+      payg: { enabled: payg, markupPercent: 50 },
+    }),
+  );
 
 function granted(to: Account, unit: CreditUnit, amount: bigint): Account {
   const text = amount.toString();
-  const credit = { creditId: unit, unit, granted: text, remaining: text, grantedAtMs: 0, expiresAtMs: null, reference: null };
+  const credit = {
+    creditId: unit,
+    unit,
+    granted: text,
+    remaining: text,
+    grantedAtMs: 0,
+    expiresAtMs: null,
+    reference: null,
+  };
   return { ...to, wallet: grantCredit(to.wallet, credit) };
 }
 
 let serial = 0;
 function increment(on: Account, amount: number, slot: MeterSlot = 'CUSTOM1') {
   serial += 1;
-  const incremented = incrementMeter(on, { slot, amount }, { eventId: `event-${serial}`, chargeId: `charge-${serial}` }, 1);
+  const incremented = incrementMeter(
+    on,
+    { slot, amount },
+    { eventId: `event-${serial}`, chargeId: `charge-${serial}` },
+    1,
+  );
   if (!incremented) throw new Error('the slot is not enabled');
   return incremented;
 }
 
-const unitsOf = (components: { tierIndex: number; unitsExact: string }[]) => components.map((part) => [part.tierIndex, part.unitsExact]);
+const unitsOf = (components: { tierIndex: number; unitsExact: string }[]) =>
+  components.map((part) => [part.tierIndex, part.unitsExact]);
 
 describe('a graduated price', () => {
   test.each([
@@ -114,7 +133,8 @@ describe('a graduated price', () => {
 describe('an increment', () => {
   test('takes what is included, then credits, then goes on the balance, at the price alone', () => {
     const start = granted(granted(customer(meter()), 'CUSTOM1', 4n), 'USD', 1_000_000_000n);
-    // 5 included + 4 credits + 12 overage: 10 x 10,000,000 + two of 70,000,000 / 3 = 46,666,667. The plan's markup is for calls.
+    // 5 included + 4 credits + 12 overage: 10 x 10,000,000 + two of 70,000,000 / 3 = 46,666,667. The plan's markup is
+    // for calls.
     const { account: after, event } = increment(start, 21);
     expect(event.funding).toEqual({ included: 5, credits: 4, overage: 12, unfunded: 0 });
     expect(unitsOf(event.components)).toEqual([
@@ -139,7 +159,11 @@ describe('an increment', () => {
   test('that is blocked is counted in the usage of the period, and in no tier', () => {
     const { account: blocked } = increment(customer(meter()), 8);
     const { event } = increment(granted(blocked, 'USD', 1n), 2);
-    expect([event.periodUsageBefore, event.periodUsageAfter, unitsOf(event.components)]).toEqual(['8', '10', [[0, '2']]]);
+    expect([event.periodUsageBefore, event.periodUsageAfter, unitsOf(event.components)]).toEqual([
+      '8',
+      '10',
+      [[0, '2']],
+    ]);
   });
 
   test.each([

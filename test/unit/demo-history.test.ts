@@ -48,7 +48,9 @@ test('a day of a spike stands out among its neighbours', () => {
   for (const one of DEMO_CUSTOMERS.filter(({ spike }) => spike)) {
     const daysAgo = one.spike?.daysAgo ?? 0;
     const startMs = end - (end % DAY_MS) - daysAgo * DAY_MS;
-    const calls = eventsOf(one, end).filter(({ kind, atMs }) => kind === 'call' && atMs >= startMs - 7 * DAY_MS && atMs < startMs + DAY_MS);
+    const calls = eventsOf(one, end).filter(
+      ({ kind, atMs }) => kind === 'call' && atMs >= startMs - 7 * DAY_MS && atMs < startMs + DAY_MS,
+    );
     const onTheDay = calls.filter(({ atMs }) => atMs >= startMs).length;
     expect(onTheDay).toBeGreaterThan((2 * (calls.length - onTheDay)) / 7);
   }

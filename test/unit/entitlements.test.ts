@@ -59,22 +59,25 @@ const TIERS: [LimitPolicy, number, number, Outcome, Outcome, Outcome, Outcome][]
   ['DOWNGRADE', 0, 0, 'denied', 'denied', 'p>none', 'p>none'],
 ];
 
-describe.each(TIERS)('under %s with %i standard and %i premium calls left', (limitType, standardCalls, premiumCalls, ...outcomes) => {
-  test.each(REQUESTS.map(([of, requested], column) => ({ of, requested, outcome: outcomes[column] as Outcome })))(
-    'a request for $of is $outcome',
-    ({ requested, outcome }) => {
-      const { allowed, hints, admitted } = decide({ limitType, limits: { standardCalls, premiumCalls } }, requested);
-      expect({
-        standard: allowed.standard,
-        premium: allowed.premium,
-        tier: hints.suggestedModelTier,
-        admitted,
-        downgrade: hints.downgrade,
-      }).toEqual(OUTCOMES[outcome]);
-      expect(hints.policy).toBe(limitType);
-    },
-  );
-});
+describe.each(TIERS)(
+  'under %s with %i standard and %i premium calls left',
+  (limitType, standardCalls, premiumCalls, ...outcomes) => {
+    test.each(REQUESTS.map(([of, requested], column) => ({ of, requested, outcome: outcomes[column] as Outcome })))(
+      'a request for $of is $outcome',
+      ({ requested, outcome }) => {
+        const { allowed, hints, admitted } = decide({ limitType, limits: { standardCalls, premiumCalls } }, requested);
+        expect({
+          standard: allowed.standard,
+          premium: allowed.premium,
+          tier: hints.suggestedModelTier,
+          admitted,
+          downgrade: hints.downgrade,
+        }).toEqual(OUTCOMES[outcome]);
+        expect(hints.policy).toBe(limitType);
+      },
+    );
+  },
+);
 
 describe('a tier has something left', () => {
   test.each([
@@ -129,8 +132,20 @@ describe('capabilities', () => {
   test.each<[string, PlanChange, Partial<Entitlements>, Partial<Entitlements>, boolean]>([
     ['search alone, left', { limits: { searches: 1 } }, { search: true }, { search: true, standard: false }, true],
     ['search alone, exhausted', { limits: none }, { search: true }, { search: false, standard: false }, false],
-    ['search alone, exhausted, informational', { limitType: 'NONE', limits: none }, { search: true }, { search: true }, true],
-    ['search alone, exhausted, no fallback', { limitType: 'DOWNGRADE', limits: none }, { search: true }, { search: false }, false],
+    [
+      'search alone, exhausted, informational',
+      { limitType: 'NONE', limits: none },
+      { search: true },
+      { search: true },
+      true,
+    ],
+    [
+      'search alone, exhausted, no fallback',
+      { limitType: 'DOWNGRADE', limits: none },
+      { search: true },
+      { search: false },
+      false,
+    ],
     ['audio alone, left', { limits: { audioSeconds: 0.5 } }, { audio: true }, { audio: true, standard: false }, true],
     ['audio alone, exhausted', { limits: none }, { audio: true }, { audio: false }, false],
     ['image alone', {}, { image: true }, { image: true, standard: false }, true],
@@ -145,8 +160,20 @@ describe('capabilities', () => {
       false,
     ],
     ['one of two left', { limits: none }, { search: true, image: true }, { search: false, image: true }, true],
-    ['a capability without standard calls left', { limits: { standardCalls: 0 } }, { image: true }, { image: true, standard: false }, true],
-    ['standard and an exhausted search', { limits: none }, { standard: true, search: true }, { standard: true, search: false }, true],
+    [
+      'a capability without standard calls left',
+      { limits: { standardCalls: 0 } },
+      { image: true },
+      { image: true, standard: false },
+      true,
+    ],
+    [
+      'standard and an exhausted search',
+      { limits: none },
+      { standard: true, search: true },
+      { standard: true, search: false },
+      true,
+    ],
     [
       'premium and a switched-off image',
       { features: { image: false } },
@@ -154,7 +181,13 @@ describe('capabilities', () => {
       { premium: true, image: false },
       true,
     ],
-    ['an exhausted tier and a search', { limits: { premiumCalls: 0 } }, { premium: true, search: true }, { premium: false }, false],
+    [
+      'an exhausted tier and a search',
+      { limits: { premiumCalls: 0 } },
+      { premium: true, search: true },
+      { premium: false },
+      false,
+    ],
     [
       'one exhausted tier of two and a search',
       { limits: { premiumCalls: 0 } },
@@ -194,7 +227,9 @@ describe('the reasoning level', () => {
   });
 
   test('is a ceiling under an informational policy as well', () => {
-    expect(decide({ limitType: 'NONE', reasoningLevel: 'LOW' }, { reasoningLevel: 'HIGH' }).allowed.reasoningLevel).toBe('LOW');
+    expect(
+      decide({ limitType: 'NONE', reasoningLevel: 'LOW' }, { reasoningLevel: 'HIGH' }).allowed.reasoningLevel,
+    ).toBe('LOW');
   });
 });
 

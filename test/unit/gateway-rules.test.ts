@@ -14,7 +14,8 @@ import type { OrganizationConfig, Session } from '../../src/storage/credentials.
 import { EFFORTS } from '../../src/vendors/effort.ts';
 import { NO_USAGE } from './fixtures.ts';
 
-const vendor = (provider: string) => [provider, { baseUrl: `https://${provider}.test/v1`, sealedKey: 'sealed' }] as const;
+const vendor = (provider: string) =>
+  [provider, { baseUrl: `https://${provider}.test/v1`, sealedKey: 'sealed' }] as const;
 const organization = {
   organizationId: 'o',
   defaultPlan: null,
@@ -41,18 +42,28 @@ describe('a name', () => {
     expect(nameModel(organization, catalog, name)).toEqual({ provider, model });
   });
 
-  test.each([['gpt-unheard-of'], ['ft:gpt-4o-mini:acme::x'], ['service/other'], ['openai/'], ['/gpt-4o'], ['Not A Vendor/x'], ['']])(
-    '%j is nobody',
-    (name) => {
-      expect(nameModel(organization, catalog, name)).toBeNull();
-    },
-  );
+  test.each([
+    ['gpt-unheard-of'],
+    ['ft:gpt-4o-mini:acme::x'],
+    ['service/other'],
+    ['openai/'],
+    ['/gpt-4o'],
+    ['Not A Vendor/x'],
+    [''],
+  ])('%j is nobody', (name) => {
+    expect(nameModel(organization, catalog, name)).toBeNull();
+  });
 });
 
 describe('attempts', () => {
   const resolve = (...names: string[]) => resolveAttempts(organization, catalog, 'chat/completions', names, NOW);
   const brief = (attempts: unknown) =>
-    (attempts as Attempt[]).map(({ modelKey, tier, assertsTier, onDowngrade }) => ({ modelKey, tier, assertsTier, onDowngrade }));
+    (attempts as Attempt[]).map(({ modelKey, tier, assertsTier, onDowngrade }) => ({
+      modelKey,
+      tier,
+      assertsTier,
+      onDowngrade,
+    }));
 
   test('are billed by the price of the model, or by the mapping', async () => {
     expect(brief(await resolve('gpt-5.2', 'gpt-4o-mini', 'acme/unpriced'))).toEqual([
@@ -91,11 +102,13 @@ describe('the customer', () => {
 
   test('is named by the body, the header, the session, or is the default', () => {
     expect(identify({ customer: GatewayCustomer.parse('b') }, 'h', undefined)).toEqual({ customerId: 'b' });
-    expect(identify({ customer: GatewayCustomer.parse({ id: 'b', name: 'N', userId: 'u' }) }, null, undefined)).toEqual({
-      customerId: 'b',
-      customerName: 'N',
-      customerUserId: 'u',
-    });
+    expect(identify({ customer: GatewayCustomer.parse({ id: 'b', name: 'N', userId: 'u' }) }, null, undefined)).toEqual(
+      {
+        customerId: 'b',
+        customerName: 'N',
+        customerUserId: 'u',
+      },
+    );
     expect(identify({ customer: GatewayCustomer.parse({ userId: 'u' }) }, 'h', undefined)).toMatchObject({
       customerId: 'h',
       customerUserId: 'u',
@@ -105,7 +118,9 @@ describe('the customer', () => {
     expect(identify({ user: 'u'.repeat(300) }, null, undefined)).toMatchObject({ customerUserId: 'u'.repeat(255) });
     expect(identify({ user: 'u' }, 's', session)).toEqual({ customerId: 's', customerUserId: 'u' });
     expect(identify({}, 'other', session)).toMatchObject({ status: 403, code: 'CUSTOMER_FORBIDDEN' });
-    expect(identify({ user: 'other' }, null, { ...session, customerUserId: 'u' })).toMatchObject({ customerUserId: 'u' });
+    expect(identify({ user: 'other' }, null, { ...session, customerUserId: 'u' })).toMatchObject({
+      customerUserId: 'u',
+    });
   });
 });
 
@@ -134,7 +149,8 @@ describe('effort', () => {
 });
 
 describe("a line of a batch's file", () => {
-  const read = (line: object | string, cut = false) => readLine({ text: typeof line === 'string' ? line : JSON.stringify(line), cut }, 3);
+  const read = (line: object | string, cut = false) =>
+    readLine({ text: typeof line === 'string' ? line : JSON.stringify(line), cut }, 3);
   const usage = { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 };
 
   test('says what it used, or why it failed', () => {
@@ -148,20 +164,32 @@ describe("a line of a batch's file", () => {
       usage: NO_USAGE,
       error: { code: 'bad', message: 'no' },
     });
-    expect(read({ custom_id: 'a', response: null, error: { code: 'batch_expired', message: 'late' } }).outcome).toEqual({
-      usage: NO_USAGE,
-      error: { code: 'batch_expired', message: 'late' },
-    });
+    expect(read({ custom_id: 'a', response: null, error: { code: 'batch_expired', message: 'late' } }).outcome).toEqual(
+      {
+        usage: NO_USAGE,
+        error: { code: 'batch_expired', message: 'late' },
+      },
+    );
   });
 
   test('that ran but does not say what it used is not free', () => {
-    expect(read({ custom_id: 'a', response: { status_code: 200, body: { object: 'list', data: [] } } }).outcome).toEqual({ usage: null });
-    expect(read('{"id":"1","custom_id":"a \\" b","response":{"stat', true)).toEqual({ customId: 'a \\" b', outcome: { usage: null } });
+    expect(
+      read({ custom_id: 'a', response: { status_code: 200, body: { object: 'list', data: [] } } }).outcome,
+    ).toEqual({ usage: null });
+    expect(read('{"id":"1","custom_id":"a \\" b","response":{"stat', true)).toEqual({
+      customId: 'a \\" b',
+      outcome: { usage: null },
+    });
     expect(read('no json at all')).toEqual({ customId: 'line 3', outcome: { usage: null } });
   });
 
   test.each([1_000_000_001, -1, 1.5])('that says it used %d tokens has no figures, and is not free', (figure) => {
-    const body = { object: 'chat.completion', model: 'gpt-5.2', choices: [], usage: { ...usage, prompt_tokens: figure } };
+    const body = {
+      object: 'chat.completion',
+      model: 'gpt-5.2',
+      choices: [],
+      usage: { ...usage, prompt_tokens: figure },
+    };
     for (const status of [200, 500]) {
       const { outcome } = read({ custom_id: 'a', response: { status_code: status, body } });
       expect(outcome.usage).toBe('IMPLAUSIBLE');
@@ -170,18 +198,14 @@ describe("a line of a batch's file", () => {
 
   test('has an id of its own, which can be a key', async () => {
     expect(await callIdOf('batch_1', 'a')).toBe('batch:batch_1:a');
-    const ids = await Promise.all(['ü', 'ö', 'a b', 'x'.repeat(300), 'x'.repeat(301)].map((id) => callIdOf('batch_1', id)));
+    const ids = await Promise.all(
+      ['ü', 'ö', 'a b', 'x'.repeat(300), 'x'.repeat(301)].map((id) => callIdOf('batch_1', id)),
+    );
     expect(new Set(ids).size).toBe(5);
     for (const id of ids) expect(id).toMatch(/^batch:batch_1:[\da-f]{64}$/);
-    expect(['completed', 'failed', 'expired', 'cancelled', 'in_progress', 'cancelling', undefined].map(isTerminal)).toEqual([
-      true,
-      true,
-      true,
-      true,
-      false,
-      false,
-      false,
-    ]);
+    expect(
+      ['completed', 'failed', 'expired', 'cancelled', 'in_progress', 'cancelling', undefined].map(isTerminal),
+    ).toEqual([true, true, true, true, false, false, false]);
   });
 });
 

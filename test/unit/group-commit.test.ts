@@ -93,7 +93,11 @@ describe('commands that come at the same time', () => {
     const broken = () => {
       throw new Error('broken');
     };
-    expect((await commits.runNow([() => 1, broken, () => 3])).map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+    expect((await commits.runNow([() => 1, broken, () => 3])).map(({ status }) => status)).toEqual([
+      'fulfilled',
+      'rejected',
+      'fulfilled',
+    ]);
     expect(await commits.runNow([() => 'alone'])).toEqual([{ status: 'fulfilled', value: 'alone' }]);
   });
 
@@ -116,7 +120,10 @@ describe('commands of callers who come back as soon as they are answered', () =>
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
-  /** An object that is busy with groups of so many commands; `come` lets more of them in, `ran` says how large the groups were. */
+  /**
+   * An object that is busy with groups of so many commands; `come` lets more of them in, `ran` says how large the
+   * groups were.
+   */
   function busyWith(count: number) {
     const commits = new GroupCommit((commands) => {
       groups.push(0);

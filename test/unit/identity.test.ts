@@ -1,6 +1,6 @@
 /**
- * A customer is the same customer in every spelling that clients send; where spellings disagree, the first of camelCase,
- * snake_case and the nested legacy object wins, field by field.
+ * A customer is the same customer in every spelling that clients send; where spellings disagree, the first of
+ * camelCase, snake_case and the nested legacy object wins, field by field.
  */
 import { describe, expect, test } from 'vitest';
 import { resolveIdentity } from '../../src/contract/identity.ts';
@@ -10,7 +10,11 @@ const FIELDS: [string, string, string[]][] = [
   ['customerId', 'customer_id', ['id', 'customerId', 'customer_id']],
   ['customerName', 'customer_name', ['name', 'customerName', 'customer_name']],
   ['customerEmail', 'customer_email', ['email', 'customerEmail', 'customer_email']],
-  ['customerFriendlyName', 'customer_friendly_name', ['friendlyName', 'friendly_name', 'customerFriendlyName', 'customer_friendly_name']],
+  [
+    'customerFriendlyName',
+    'customer_friendly_name',
+    ['friendlyName', 'friendly_name', 'customerFriendlyName', 'customer_friendly_name'],
+  ],
   ['stripeCustomerId', 'stripe_customer_id', ['stripeCustomerId', 'stripe_customer_id']],
   ['customerUserId', 'customer_user_id', ['userId', 'user_id', 'customerUserId', 'customer_user_id']],
   ['customerUserName', 'customer_user_name', ['userName', 'user_name', 'customerUserName', 'customer_user_name']],
@@ -51,8 +55,17 @@ describe.each(FIELDS)('%s', (field, snake, nested) => {
 });
 
 test('the spellings may be mixed: each field is found by itself', () => {
-  const body = { customer_id: 'c', customerName: 'Top', customer: { id: 'other', name: 'Nested', email: 'e@example.com', user_id: 'u' } };
-  expect(resolved(body)).toMatchObject({ customerId: 'c', customerName: 'Top', customerEmail: 'e@example.com', customerUserId: 'u' });
+  const body = {
+    customer_id: 'c',
+    customerName: 'Top',
+    customer: { id: 'other', name: 'Nested', email: 'e@example.com', user_id: 'u' },
+  };
+  expect(resolved(body)).toMatchObject({
+    customerId: 'c',
+    customerName: 'Top',
+    customerEmail: 'e@example.com',
+    customerUserId: 'u',
+  });
 });
 
 test('all else in the body passes, and the body that was given stays as it was', () => {

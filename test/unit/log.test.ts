@@ -23,16 +23,28 @@ describe('an error', () => {
       new Error('outer', { cause: query }),
       'Error: outer (Error: D1_ERROR: Network connection lost.)',
     ],
-    ['of a query without a cause says that alone', new DrizzleQueryError('select ?', [SECRET]), 'Error: a query failed'],
+    [
+      'of a query without a cause says that alone',
+      new DrizzleQueryError('select ?', [SECRET]),
+      'Error: a query failed',
+    ],
     // As an object's error arrives, or one that somebody put into a text.
-    ['that holds the text of a query does not show it', new Error(`Error: ${query.message}`), 'Error: Error: a query failed'],
+    [
+      'that holds the text of a query does not show it',
+      new Error(`Error: ${query.message}`),
+      'Error: Error: a query failed',
+    ],
     ['that is no error is shown as text', `Failed query: select\nparams: ${SECRET}`, 'a query failed'],
     [
       'of D1 does not show the value it refused',
       new Error(`D1_TYPE_ERROR: Type 'object' not supported for value '${SECRET}'`),
       "Error: D1_TYPE_ERROR: Type 'object' not supported for value",
     ],
-    ['of a parser does not show the text', caught(() => JSON.parse(`{"a": ${SECRET}`)), 'SyntaxError: a text could not be read'],
+    [
+      'of a parser does not show the text',
+      caught(() => JSON.parse(`{"a": ${SECRET}`)),
+      'SyntaxError: a text could not be read',
+    ],
   ])('%s', (_, error, text) => {
     expect(errorText(error)).toBe(text);
   });
@@ -81,7 +93,9 @@ describe('a line', () => {
 
 test('nothing else in the service writes to the log', () => {
   const files = ['src', 'durable-objects'].flatMap((top) =>
-    readdirSync(join(ROOT, top), { recursive: true, encoding: 'utf8' }).map((name) => posix.join(top, name.replaceAll('\\', '/'))),
+    readdirSync(join(ROOT, top), { recursive: true, encoding: 'utf8' }).map((name) =>
+      posix.join(top, name.replaceAll('\\', '/')),
+    ),
   );
   // The command line and the examples print for people.
   const ours = files.filter((file) => /\.tsx?$/.test(file) && !/^src\/(?:cli|client\/examples)\//.test(file));

@@ -38,7 +38,8 @@ describe.each(PURPOSES)('for the purpose %s', (purpose) => {
     for (const model of models) {
       const { resolution } = await resolve(modelKeyOf(model), { purpose });
       expect(resolution.status, model.model).toBe(model.lifecycle.status);
-      if (resolution.status === 'ACTIVE') expect(resolution.action).toBe(model.lifecycle.confidence === 'secondary' ? 'REVIEW' : 'KEEP');
+      if (resolution.status === 'ACTIVE')
+        expect(resolution.action).toBe(model.lifecycle.confidence === 'secondary' ? 'REVIEW' : 'KEEP');
       else expect(resolution.action, model.model).toBe('REPLACE');
     }
   });
@@ -60,7 +61,9 @@ describe.each(PURPOSES)('for the purpose %s', (purpose) => {
         expect(candidate.score).toBeLessThanOrEqual(1);
       }
       for (const { modelKey, reasons } of resolution.excluded) expect(reasons.length, modelKey).toBeGreaterThan(0);
-      const keys = [...listed(resolution), ...resolution.excluded].map(({ modelKey }) => byKey.get(modelKey) ?? modelKey);
+      const keys = [...listed(resolution), ...resolution.excluded].map(
+        ({ modelKey }) => byKey.get(modelKey) ?? modelKey,
+      );
       expect(new Set(keys).size, `${model.model}: nobody stands in two lists`).toBe(keys.length);
     }
   });
@@ -104,7 +107,9 @@ describe('bounds', () => {
       maxPriceIncreasePercent: fc.integer({ min: 0, max: 300 }).map(String),
       minimumContext: fc.integer({ min: 0, max: 2_000_000 }).map(String),
       minimumOutput: fc.integer({ min: 0, max: 200_000 }).map(String),
-      requiredParameters: fc.subarray(['tools', 'vision', 'reasoning', 'web_search', 'json_mode']).map((names) => names.join(',')),
+      requiredParameters: fc
+        .subarray(['tools', 'vision', 'reasoning', 'web_search', 'json_mode'])
+        .map((names) => names.join(',')),
       allowedProviders: fc.subarray(['openai', 'anthropic', 'google']).map((names) => names.join(',')),
       endpoint: fc.constantFrom('/v1/messages', '/v1/chat/completions', 'generateContent'),
       purpose: fc.constantFrom(...PURPOSES),
@@ -114,10 +119,12 @@ describe('bounds', () => {
         const { resolution, policy } = await resolve(modelKeyOf(model), query);
         for (const { modelKey, priceChangePercent } of computed(resolution)) {
           const facts = byKey.get(modelKey) as CatalogModel;
-          if (priceChangePercent !== undefined) expect(priceChangePercent).toBeLessThanOrEqual(policy.maxPriceIncreasePercent + 0.005);
+          if (priceChangePercent !== undefined)
+            expect(priceChangePercent).toBeLessThanOrEqual(policy.maxPriceIncreasePercent + 0.005);
           expect(facts.contextTokens ?? Number.POSITIVE_INFINITY).toBeGreaterThanOrEqual(policy.minimumContext ?? 0);
           expect(facts.maxOutputTokens ?? Number.POSITIVE_INFINITY).toBeGreaterThanOrEqual(policy.minimumOutput ?? 0);
-          if (facts.capabilities.length > 0) expect(facts.capabilities).toEqual(expect.arrayContaining(policy.requiredParameters));
+          if (facts.capabilities.length > 0)
+            expect(facts.capabilities).toEqual(expect.arrayContaining(policy.requiredParameters));
           if (facts.endpoints.length > 0) expect(facts.endpoints).toContain(policy.endpoint);
           if (policy.allowedProviders.length > 0) expect(policy.allowedProviders).toContain(facts.provider);
         }
@@ -143,7 +150,11 @@ describe('money', () => {
     const { resolution } = await resolve('openai/gpt-4o');
     expect(resolution.pricing?.blendedUsdPerMillion).toBe(3.7);
     // gpt-6-luna: 5,600 x 0.10 + 2,400 x 0.01 + 2,000 x 0.50
-    expect(resolution.equivalents[0]).toMatchObject({ modelKey: 'openai/gpt-6-luna', inputUsdPerMillion: 0.1, outputUsdPerMillion: 0.5 });
+    expect(resolution.equivalents[0]).toMatchObject({
+      modelKey: 'openai/gpt-6-luna',
+      inputUsdPerMillion: 0.1,
+      outputUsdPerMillion: 0.5,
+    });
     const luna = byKey.get('openai/gpt-6-luna')?.pricing?.cachedInputUsdPerMillion ?? Number.NaN;
     const expected = (5_600 * 0.1 + 2_400 * luna + 2_000 * 0.5) / 1e6;
     expect(resolution.equivalents[0]?.estimatedRequestUsd).toBeCloseTo(expected, 9);
@@ -167,8 +178,12 @@ describe('days', () => {
 
 describe('purposes', () => {
   test('fallback prefers other providers, upgrade the same family, and the weights of each sum to 1', async () => {
-    const fallback = (await resolve('google/gemini-2.5-flash-image', { purpose: 'fallback', allowedProviders: 'openai,anthropic,google' }))
-      .resolution;
+    const fallback = (
+      await resolve('google/gemini-2.5-flash-image', {
+        purpose: 'fallback',
+        allowedProviders: 'openai,anthropic,google',
+      })
+    ).resolution;
     expect(fallback.status).toBe('RETIRED');
     const upgrade = (await resolve('anthropic/claude-sonnet-4-5', { purpose: 'upgrade' })).resolution;
     expect(upgrade.equivalents.some(({ modelKey }) => modelKey.includes('claude-sonnet'))).toBe(true);
@@ -183,9 +198,14 @@ describe('anything that anybody asks', () => {
     const names = [...byKey.keys()];
     const key = fc.oneof(
       fc.string({ unit: 'grapheme', maxLength: 320 }),
-      fc.constantFrom(...names).chain((name) => fc.nat(name.length).map((at) => name.slice(0, at) + name.slice(at + 1))),
       fc
-        .tuple(fc.constantFrom('openai/', 'google:', 'gemini/', 'ANTHROPIC/', 'openai%2F'), fc.string({ maxLength: 40 }))
+        .constantFrom(...names)
+        .chain((name) => fc.nat(name.length).map((at) => name.slice(0, at) + name.slice(at + 1))),
+      fc
+        .tuple(
+          fc.constantFrom('openai/', 'google:', 'gemini/', 'ANTHROPIC/', 'openai%2F'),
+          fc.string({ maxLength: 40 }),
+        )
         .map(([p, s]) => p + s),
     );
     await fc.assert(

@@ -1,8 +1,8 @@
 /**
  * The spellings that people and clouds really use, and the model each one means: the strategy and the key, or nobody.
  *
- * The public lookup and pricing agree on every one of them, but for those that pricing must leave alone: fuzzy ones, and
- * the list of certain readings that are not certain enough to charge for.
+ * The public lookup and pricing agree on every one of them, but for those that pricing must leave alone: fuzzy ones,
+ * and the list of certain readings that are not certain enough to charge for.
  */
 import { describe, expect, test } from 'vitest';
 import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';
@@ -154,8 +154,14 @@ const SPELLINGS: [string, string | null][] = [
   ['publishers/anthropic/models/claude-3-5-sonnet-v2@20241022', 'normalized anthropic/claude-3-5-sonnet-20241022'],
   ['publishers/google/models/gemini-2.5-pro', 'normalized google/gemini-2.5-pro'],
   ['publishers/anthropic/models/claude-3-haiku@20240307', 'normalized anthropic/claude-3-haiku-20240307'],
-  ['projects/x/locations/y/publishers/anthropic/models/claude-opus-4-1@20250805', 'normalized anthropic/claude-opus-4-1-20250805'],
-  ['projects/my-project/locations/us-central1/publishers/google/models/gemini-2.0-flash-001', 'normalized google/gemini-2.0-flash-001'],
+  [
+    'projects/x/locations/y/publishers/anthropic/models/claude-opus-4-1@20250805',
+    'normalized anthropic/claude-opus-4-1-20250805',
+  ],
+  [
+    'projects/my-project/locations/us-central1/publishers/google/models/gemini-2.0-flash-001',
+    'normalized google/gemini-2.0-flash-001',
+  ],
   ['projects/p/locations/global/publishers/google/models/gemini-2.5-flash', 'normalized google/gemini-2.5-flash'],
   // Azure's GPT-3.5.
   ['gpt-35-turbo', 'normalized openai/gpt-3.5-turbo-0125'],
@@ -508,7 +514,9 @@ describe('the nearest name', () => {
   });
 
   test('is the one of the nearest revision, and of equally near ones the first', () => {
-    expect(nearest('x-model-2025-06-02', 'x-model', 'x-model-2024-01-31', 'x-model-2025-06-01')?.[0]).toBe('x-model-2025-06-01');
+    expect(nearest('x-model-2025-06-02', 'x-model', 'x-model-2024-01-31', 'x-model-2025-06-01')?.[0]).toBe(
+      'x-model-2025-06-01',
+    );
     expect(nearest('x-model-latest', 'x-model-2024-01-31', 'x-model')?.[0]).toBe('x-model');
     expect(nearest('modelx', 'model-xa', 'model-xb')?.[0]).toBe('model-xa');
     expect(nearest('modelx', 'model-xb', 'model-xa')?.[0]).toBe('model-xb');

@@ -114,8 +114,14 @@ test('a name longer than any model name means nobody, whatever it begins with', 
 });
 
 describe('a name without its date pin', () => {
-  const model = (name: string) => ({ provider: 'openai', model: name, aliases: [] as string[] }) as unknown as CatalogModel;
-  const catalog = (...names: string[]): Catalog => ({ version: 'test', publishedAtMs: 0, models: names.map(model), transitions: [] });
+  const model = (name: string) =>
+    ({ provider: 'openai', model: name, aliases: [] as string[] }) as unknown as CatalogModel;
+  const catalog = (...names: string[]): Catalog => ({
+    version: 'test',
+    publishedAtMs: 0,
+    models: names.map(model),
+    transitions: [],
+  });
 
   test('means the only dated model of that name', () => {
     expect(matchModel(catalog('x-2025-01-01', 'y-2025-01-01'), 'x')?.model.model).toBe('x-2025-01-01');
@@ -141,7 +147,11 @@ describe('a name that a cloud really sends, or one that must not be priced', () 
     expect(found('us-gov.anthropic.claude-3-haiku-20240307-v1:0')).toBe(`normalized ${HAIKU}`);
   });
   test('a model under the wrong provider is nobody in every spelling', () => {
-    expect([found('OpenAI/gemini-2.5-pro'), found('openai:gemini-2.5-pro'), found('gemini/gpt-4o')]).toEqual([null, null, null]);
+    expect([found('OpenAI/gemini-2.5-pro'), found('openai:gemini-2.5-pro'), found('gemini/gpt-4o')]).toEqual([
+      null,
+      null,
+      null,
+    ]);
   });
   test('a second date pin is not taken for one that was added', () => {
     expect(found('gpt-4o-2024-08-06-2025-01-01')).toBeNull();

@@ -14,7 +14,11 @@ const ruleOf = (schema: z.ZodType, value: unknown) => schema.safeParse(value).er
 test.each([
   [IncrementMeterRequest, { customerId: 'c', meterSlot: 'CUSTOM1', amount: 0 }, 'must be above 0'],
   [IncrementMeterRequest, { customerId: 'c', amount: 1 }, 'is required'],
-  [IncrementMeterRequest, { customerId: 'c', meterSlot: 'X', amount: 1 }, 'must be one of CUSTOM1, CUSTOM2, AGENTIC_API'],
+  [
+    IncrementMeterRequest,
+    { customerId: 'c', meterSlot: 'X', amount: 1 },
+    'must be one of CUSTOM1, CUSTOM2, AGENTIC_API',
+  ],
   [ForecastQuery, {}, 'is required'],
   [z.number().lt(5), 5, 'must be below 5'],
   [z.number().max(5), 6, 'must be at most 5'],

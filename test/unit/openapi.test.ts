@@ -28,7 +28,9 @@ function pointed(reference: string): unknown {
 }
 
 function parametersOf({ parameters }: OpenApiOperation): Parameter[] {
-  return parameters.map((parameter) => ('$ref' in parameter ? (pointed((parameter as Reference).$ref) as Parameter) : parameter));
+  return parameters.map((parameter) =>
+    '$ref' in parameter ? (pointed((parameter as Reference).$ref) as Parameter) : parameter,
+  );
 }
 
 describe('a piece by itself', () => {
@@ -65,7 +67,10 @@ describe('is OpenAPI 3.1', () => {
   const name = z.string().regex(/^[a-zA-Z0-9._-]+$/);
   const schema = z.record(z.string(), z.unknown());
   const reference = z.strictObject({ $ref: z.string().startsWith('#/components/') });
-  const media = z.record(z.string().regex(/^[\w.+-]+\/[\w.+-]+$/), z.strictObject({ schema, example: z.unknown().optional() }));
+  const media = z.record(
+    z.string().regex(/^[\w.+-]+\/[\w.+-]+$/),
+    z.strictObject({ schema, example: z.unknown().optional() }),
+  );
   const parameter = z
     .strictObject({
       name: z.string(),
@@ -96,7 +101,9 @@ describe('is OpenAPI 3.1', () => {
     tags: z.tuple([z.string()]),
     security: z.array(z.record(z.string(), z.array(z.string()))),
     parameters: z.array(z.union([reference, parameter])),
-    requestBody: z.strictObject({ required: z.boolean(), description: z.string().optional(), content: media }).optional(),
+    requestBody: z
+      .strictObject({ required: z.boolean(), description: z.string().optional(), content: media })
+      .optional(),
     responses: z.record(z.string().regex(/^([1-5]\d\d|default)$/), z.union([reference, response])),
     'x-codeSamples': z.array(z.strictObject({ lang: z.string(), label: z.string(), source: z.string() })).min(1),
   });
@@ -111,7 +118,10 @@ describe('is OpenAPI 3.1', () => {
     }),
     servers: z.array(z.strictObject({ url: z.url(), description: z.string() })),
     tags: z.array(z.strictObject({ name: z.string(), description: z.string() })),
-    paths: z.record(z.string().startsWith('/'), z.partialRecord(z.enum(['get', 'post', 'put', 'patch', 'delete']), operation)),
+    paths: z.record(
+      z.string().startsWith('/'),
+      z.partialRecord(z.enum(['get', 'post', 'put', 'patch', 'delete']), operation),
+    ),
     components: z.strictObject({
       schemas: z.record(name, schema),
       parameters: z.record(name, parameter),
@@ -134,7 +144,8 @@ describe('is OpenAPI 3.1', () => {
   test('every component is used', () => {
     const text = JSON.stringify(document);
     for (const kind of ['schemas', 'parameters', 'responses', 'headers'] as const) {
-      for (const known of Object.keys(document.components[kind])) expect(text).toContain(`"#/components/${kind}/${known}"`);
+      for (const known of Object.keys(document.components[kind]))
+        expect(text).toContain(`"#/components/${kind}/${known}"`);
     }
   });
 
@@ -162,8 +173,11 @@ describe('is OpenAPI 3.1', () => {
     const ids = new Set(entries.map(({ operation: one }) => one.operationId));
     for (const { operation: one } of entries) {
       expect(tags).toContain(one.tags[0]);
-      for (const scheme of one.security.flatMap(Object.keys)) expect(Object.keys(document.components.securitySchemes)).toContain(scheme);
-      const links = Object.values(one.responses).flatMap((answer) => ('links' in answer ? Object.values(answer.links ?? {}) : []));
+      for (const scheme of one.security.flatMap(Object.keys))
+        expect(Object.keys(document.components.securitySchemes)).toContain(scheme);
+      const links = Object.values(one.responses).flatMap((answer) =>
+        'links' in answer ? Object.values(answer.links ?? {}) : [],
+      );
       for (const { operationId, parameters } of links) {
         expect(ids).toContain(operationId);
         const target = entries.find(({ operation: other }) => other.operationId === operationId);
@@ -180,7 +194,9 @@ test('names every route of the contract, with its permissions, and no other', ()
     known.set(`${entry.method} ${entry.path}`, entry.security.kind === 'apiKey' ? [...entry.security.scopes] : []);
   }
   for (const rest of ['', '/{provider}/{model}', '/{modelKey}']) known.set(`GET ${LOOKUP_PATH}${rest}`, []);
-  expect(entries.map(({ method, path }) => `${method.toUpperCase()} ${path}`).toSorted()).toEqual([...known.keys()].toSorted());
+  expect(entries.map(({ method, path }) => `${method.toUpperCase()} ${path}`).toSorted()).toEqual(
+    [...known.keys()].toSorted(),
+  );
   for (const { method, path, operation } of entries) {
     const scopes = new Set(operation.security.flatMap(({ apiKey = [] }) => apiKey));
     expect([...scopes].toSorted(), path).toEqual(known.get(`${method.toUpperCase()} ${path}`)?.toSorted());
@@ -193,7 +209,9 @@ test('says of every field and parameter what it is', () => {
     if (typeof node !== 'object' || node === null) return;
     for (const [keyword, part] of Object.entries(node)) {
       if (keyword === 'properties') {
-        for (const [name, property] of Object.entries(part as Record<string, { description?: string; $ref?: string }>)) {
+        for (const [name, property] of Object.entries(
+          part as Record<string, { description?: string; $ref?: string }>,
+        )) {
           const target = property.$ref === undefined ? undefined : (pointed(property.$ref) as { description?: string });
           if (!property.description && !target?.description) silent.push(`${where}.${name}`);
         }
@@ -213,16 +231,19 @@ test('says of every field and parameter what it is', () => {
 });
 
 describe('examples', () => {
-  test.each(entries.map(({ operation }) => [operation.operationId, operation] as const))('of %s hold the schemas', (_id, operation) => {
-    for (const { schema, example, name, required } of parametersOf(operation)) {
-      if (required && document.components.parameters[name] === undefined) expect(example, name).toBeDefined();
-      if (example !== undefined) expect(brokenRules(schema, example, pointed), name).toEqual([]);
-    }
-    const body = operation.requestBody?.content['application/json'];
-    if (!body) return;
-    if (operation.requestBody?.required) expect(body.example).toBeDefined();
-    if (body.example !== undefined) expect(brokenRules(body.schema, body.example, pointed)).toEqual([]);
-  });
+  test.each(entries.map(({ operation }) => [operation.operationId, operation] as const))(
+    'of %s hold the schemas',
+    (_id, operation) => {
+      for (const { schema, example, name, required } of parametersOf(operation)) {
+        if (required && document.components.parameters[name] === undefined) expect(example, name).toBeDefined();
+        if (example !== undefined) expect(brokenRules(schema, example, pointed), name).toEqual([]);
+      }
+      const body = operation.requestBody?.content['application/json'];
+      if (!body) return;
+      if (operation.requestBody?.required) expect(body.example).toBeDefined();
+      if (body.example !== undefined) expect(brokenRules(body.schema, body.example, pointed)).toEqual([]);
+    },
+  );
 
   test('are of the organization that the demo makes', () => {
     expect(examples.DEMO_ORGANIZATION_ID).toBe(DEMO_ORGANIZATION_ID);

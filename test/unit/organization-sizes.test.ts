@@ -1,5 +1,6 @@
 /**
- * Promise: what D1 counts of each organization is what there is, for an organization that was there before the count too.
+ * Promise: what D1 counts of each organization is what there is, for an organization that was there before the count
+ * too.
  *
  * The migrations run on SQLite itself, as D1 runs them.
  */
@@ -72,7 +73,10 @@ test('counts are what there is, whatever came before the migration and after it'
       const db = openD1(before);
       try {
         for (const name of ORGANIZATIONS)
-          db.prepare('INSERT INTO organizations (organization_id, name, created_at_ms) VALUES (?, ?, 1)').run(name, name);
+          db.prepare('INSERT INTO organizations (organization_id, name, created_at_ms) VALUES (?, ?, 1)').run(
+            name,
+            name,
+          );
         for (const step of earlier) run(db, step);
         applyMigration(db, file);
         expect(db.prepare(COUNTED).all()).toEqual(db.prepare(THERE).all());

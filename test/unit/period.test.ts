@@ -1,6 +1,6 @@
 /**
- * Usage periods are half-open, counted from their anchor, and follow the calendar: a monthly period anchored on the 31st
- * ends on the last day of a shorter month and returns to the 31st.
+ * Usage periods are half-open, counted from their anchor, and follow the calendar: a monthly period anchored on the
+ * 31st ends on the last day of a shorter month and returns to the 31st.
  */
 import { describe, expect, test } from 'vitest';
 import { openAccount, replenishDue } from '../../src/domain/account.ts';
@@ -19,11 +19,23 @@ describe('boundaries', () => {
       'MONTH',
       ['2026-01-31', '2026-02-28', '2026-03-31', '2026-04-30', '2026-05-31', '2026-06-30', '2026-07-31', '2026-08-31'],
     ],
-    ['monthly on the 31st in a leap year', '2027-12-31', 1, 'MONTH', ['2027-12-31', '2028-01-31', '2028-02-29', '2028-03-31']],
+    [
+      'monthly on the 31st in a leap year',
+      '2027-12-31',
+      1,
+      'MONTH',
+      ['2027-12-31', '2028-01-31', '2028-02-29', '2028-03-31'],
+    ],
     ['monthly on the 30th', '2026-01-30', 1, 'MONTH', ['2026-01-30', '2026-02-28', '2026-03-30', '2026-04-30']],
     ['monthly on the 29th in a leap year', '2028-01-29', 1, 'MONTH', ['2028-01-29', '2028-02-29', '2028-03-29']],
     ['monthly over the new year', '2026-11-15', 1, 'MONTH', ['2026-11-15', '2026-12-15', '2027-01-15', '2027-02-15']],
-    ['every second month on the 31st', '2026-12-31', 2, 'MONTH', ['2026-12-31', '2027-02-28', '2027-04-30', '2027-06-30', '2027-08-31']],
+    [
+      'every second month on the 31st',
+      '2026-12-31',
+      2,
+      'MONTH',
+      ['2026-12-31', '2027-02-28', '2027-04-30', '2027-06-30', '2027-08-31'],
+    ],
     ['every 13th month', '2026-01-31', 13, 'MONTH', ['2026-01-31', '2027-02-28', '2028-03-31', '2029-04-30']],
     [
       'yearly on February 29',
@@ -32,7 +44,13 @@ describe('boundaries', () => {
       'YEAR',
       ['2024-02-29', '2025-02-28', '2026-02-28', '2027-02-28', '2028-02-29', '2029-02-28'],
     ],
-    ['yearly on February 29 towards 2100, which is no leap year', '2096-02-29', 4, 'YEAR', ['2096-02-29', '2100-02-28', '2104-02-29']],
+    [
+      'yearly on February 29 towards 2100, which is no leap year',
+      '2096-02-29',
+      4,
+      'YEAR',
+      ['2096-02-29', '2100-02-28', '2104-02-29'],
+    ],
     ['yearly on February 28', '2027-02-28', 1, 'YEAR', ['2027-02-28', '2028-02-28']],
     ['every third day over a leap day', '2028-02-27', 3, 'DAY', ['2028-02-27', '2028-03-01', '2028-03-04']],
     ['weekly', '2026-12-28', 1, 'WEEK', ['2026-12-28', '2027-01-04', '2027-01-11']],
@@ -44,8 +62,12 @@ describe('boundaries', () => {
   });
 
   test('keep the time of day of their anchor, to the millisecond', () => {
-    expect(iso(boundary(at('2026-01-31T23:59:59.999Z'), { every: 1, unit: 'MONTH' }, 1))).toBe('2026-02-28T23:59:59.999Z');
-    expect(iso(boundary(at('2024-02-29T13:14:15.016Z'), { every: 1, unit: 'YEAR' }, 1))).toBe('2025-02-28T13:14:15.016Z');
+    expect(iso(boundary(at('2026-01-31T23:59:59.999Z'), { every: 1, unit: 'MONTH' }, 1))).toBe(
+      '2026-02-28T23:59:59.999Z',
+    );
+    expect(iso(boundary(at('2024-02-29T13:14:15.016Z'), { every: 1, unit: 'YEAR' }, 1))).toBe(
+      '2025-02-28T13:14:15.016Z',
+    );
   });
 });
 
@@ -67,11 +89,11 @@ describe('the period that contains a moment', () => {
 
   test('is the first one before the anchor and at the anchor', () => {
     const first = { index: 0, startMs: anchor, endMs: february.startMs };
-    expect([periodAt(anchor, monthly, anchor - 1), periodAt(anchor, monthly, anchor - 1e12), periodAt(anchor, monthly, anchor)]).toEqual([
-      first,
-      first,
-      first,
-    ]);
+    expect([
+      periodAt(anchor, monthly, anchor - 1),
+      periodAt(anchor, monthly, anchor - 1e12),
+      periodAt(anchor, monthly, anchor),
+    ]).toEqual([first, first, first]);
   });
 
   test('is found after many missed ones', () => {
@@ -102,17 +124,28 @@ describe('a plan that never replenishes', () => {
   });
 });
 
-test.each<ReplenishUnit>(['HOUR', 'DAY', 'WEEK', 'MONTH', 'YEAR'])('no boundary of a %s lies after the end of time', (unit) => {
-  expect(boundary(at('2026-01-31'), { every: 1000, unit }, 1e9)).toBe(NEVER_MS);
-  const last = periodAt(at('9990-06-15'), { every: 1000, unit }, at('9999-12-31T23:00:00Z'));
-  expect(last.startMs).toBeLessThanOrEqual(at('9999-12-31T23:00:00Z'));
-  expect(last.endMs).toBe(NEVER_MS);
-});
+test.each<ReplenishUnit>(['HOUR', 'DAY', 'WEEK', 'MONTH', 'YEAR'])(
+  'no boundary of a %s lies after the end of time',
+  (unit) => {
+    expect(boundary(at('2026-01-31'), { every: 1000, unit }, 1e9)).toBe(NEVER_MS);
+    const last = periodAt(at('9990-06-15'), { every: 1000, unit }, at('9999-12-31T23:00:00Z'));
+    expect(last.startMs).toBeLessThanOrEqual(at('9999-12-31T23:00:00Z'));
+    expect(last.endMs).toBe(NEVER_MS);
+  },
+);
 
 describe('an account', () => {
-  const version = (replenish: Replenish) => ({ planId: 'p', usagePlanVersionId: 'v', version: 1, plan: plan({ replenish }) });
+  const version = (replenish: Replenish) => ({
+    planId: 'p',
+    usagePlanVersionId: 'v',
+    version: 1,
+    plan: plan({ replenish }),
+  });
   const open = (replenish: Replenish, nowMs: number) =>
-    openAccount({ organizationId: 'o', customerId: 'c', subscriptionId: 's', plan: version(replenish), contact: {} }, nowMs);
+    openAccount(
+      { organizationId: 'o', customerId: 'c', subscriptionId: 's', plan: version(replenish), contact: {} },
+      nowMs,
+    );
 
   test('is anchored at the moment it is opened', () => {
     expect(open({ every: 1, unit: 'MONTH' }, at('2026-01-31')).subscription).toMatchObject({
@@ -141,7 +174,10 @@ describe('an account', () => {
 
   test('that slept through several periods wakes up in the present one', () => {
     const woken = replenishDue(open({ every: 1, unit: 'MONTH' }, at('2026-01-31')), at('2026-07-04'));
-    expect(woken.subscription).toMatchObject({ lastReplenishedAtMs: at('2026-06-30'), nextReplenishAtMs: at('2026-07-31') });
+    expect(woken.subscription).toMatchObject({
+      lastReplenishedAtMs: at('2026-06-30'),
+      nextReplenishAtMs: at('2026-07-31'),
+    });
   });
 
   test('that never replenishes keeps what it consumed', () => {

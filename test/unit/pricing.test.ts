@@ -29,7 +29,13 @@ async function cardOf(modelUsed: string, nowMs = TODAY): Promise<RateCard> {
 
 /** A model that the catalog does not have, for rates that it does not have either. Rates in nano-USD per million. */
 function madeUp(rates: Partial<RateCard['rates']>, tiers: RateCard['tiers'] = []): RateCard {
-  return { snapshotId: 'made/up@1', provider: 'made', modelKey: 'made/up', rates: { input: 0n, output: 0n, ...rates }, tiers };
+  return {
+    snapshotId: 'made/up@1',
+    provider: 'made',
+    modelKey: 'made/up',
+    rates: { input: 0n, output: 0n, ...rates },
+    tiers,
+  };
 }
 
 function price(card: RateCard, change: Partial<Usage>, mode: PricingMode = 'standard') {
@@ -38,7 +44,12 @@ function price(card: RateCard, change: Partial<Usage>, mode: PricingMode = 'stan
   return { ...cost, lines };
 }
 
-const tokens = (inputTokens: number, cachedInputTokens: number, cacheWriteInputTokens: number, responseTokens: number) => ({
+const tokens = (
+  inputTokens: number,
+  cachedInputTokens: number,
+  cacheWriteInputTokens: number,
+  responseTokens: number,
+) => ({
   inputTokens,
   cachedInputTokens,
   cacheWriteInputTokens,
@@ -57,7 +68,13 @@ interface Row {
 }
 
 const ROWS: Row[] = [
-  { of: 'plain chat', model: 'gpt-4o', usage: [1_000, 0, 0, 500], lines: { input: 2_500_000n, output: 5_000_000n }, total: 7_500_000n },
+  {
+    of: 'plain chat',
+    model: 'gpt-4o',
+    usage: [1_000, 0, 0, 500],
+    lines: { input: 2_500_000n, output: 5_000_000n },
+    total: 7_500_000n,
+  },
   {
     of: 'chat with cache reads',
     model: 'gpt-4o',
@@ -160,8 +177,20 @@ const ROWS: Row[] = [
     lines: { input: 24_691_340n, output: 0n },
     total: 24_691_340n,
   },
-  { of: 'a moderation', model: 'omni-moderation-2024-09-26', usage: [5_000, 0, 0, 10], lines: { input: 0n, output: 0n }, total: 0n },
-  { of: 'an image', model: 'gpt-image-1', usage: [100, 0, 0, 1_000], lines: { input: 500_000n, output: 40_000_000n }, total: 40_500_000n },
+  {
+    of: 'a moderation',
+    model: 'omni-moderation-2024-09-26',
+    usage: [5_000, 0, 0, 10],
+    lines: { input: 0n, output: 0n },
+    total: 0n,
+  },
+  {
+    of: 'an image',
+    model: 'gpt-image-1',
+    usage: [100, 0, 0, 1_000],
+    lines: { input: 500_000n, output: 40_000_000n },
+    total: 40_500_000n,
+  },
   {
     of: 'a realtime session',
     model: 'gpt-realtime-2.1-mini',
@@ -241,13 +270,17 @@ describe('the cost of a call', () => {
     { base: 4n, write: 5n, tier: 5n, scaled: 6n, of: '6.25' },
     { base: 3n, write: 5n, tier: 4n, scaled: 7n, of: '6.67' },
   ])('a scaled cache-write rate of $of is rounded half up to $scaled', ({ base, write, tier, scaled }) => {
-    const card = madeUp({ input: base, cacheWrite: write }, [{ inputTokensAbove: 0, rates: { input: tier, output: 0n } }]);
+    const card = madeUp({ input: base, cacheWrite: write }, [
+      { inputTokensAbove: 0, rates: { input: tier, output: 0n } },
+    ]);
     const { lines } = costOf(card, usage({ inputTokens: 1, cacheWriteInputTokens: 1 }), 'standard');
     expect(lines.find(({ component }) => component === 'cacheWrite')?.rateNanoUsdPerMillion).toBe(scaled);
   });
 
   test('a free base rate cannot be scaled by: cache writes above the threshold take its input rate and say so', () => {
-    const card = madeUp({ input: 0n, cacheWrite: 5_000_000n }, [{ inputTokensAbove: 0, rates: { input: 2_000_000n, output: 0n } }]);
+    const card = madeUp({ input: 0n, cacheWrite: 5_000_000n }, [
+      { inputTokensAbove: 0, rates: { input: 2_000_000n, output: 0n } },
+    ]);
     const cost = price(card, { inputTokens: 10, cacheWriteInputTokens: 10 });
     expect(cost.lines).toMatchObject({ cacheWrite: 20n });
     expect(cost.assumptions).toEqual([expect.stringMatching(/^cacheWrite: .*input rate/)]);
@@ -334,7 +367,8 @@ describe('an announced price change', () => {
 
   test('is another snapshot, and the price before it keeps its own', async () => {
     const ids = [];
-    for (const at of ['2026-11-30', '2026-12-01', '2026-11-30']) ids.push((await cardOf('gemini-4-argon', Date.parse(at))).snapshotId);
+    for (const at of ['2026-11-30', '2026-12-01', '2026-11-30'])
+      ids.push((await cardOf('gemini-4-argon', Date.parse(at))).snapshotId);
     expect(ids[0]).toMatch(/^google\/gemini-4-argon@[0-9a-f]{12}$/);
     expect(ids[1]).not.toBe(ids[0]);
     expect(ids[2]).toBe(ids[0]);
@@ -362,7 +396,9 @@ describe('premium by price', () => {
   test('begins one nano-USD above 4.00 USD per million, by the base rate and not by a long-prompt rate', () => {
     expect(isPremiumPrice(madeUp({ output: 4_000_000_000n }))).toBe(false);
     expect(isPremiumPrice(madeUp({ output: 4_000_000_001n }))).toBe(true);
-    expect(isPremiumPrice(madeUp({ output: 1n }, [{ inputTokensAbove: 0, rates: { input: 1n, output: 9_000_000_000n } }]))).toBe(false);
+    expect(
+      isPremiumPrice(madeUp({ output: 1n }, [{ inputTokensAbove: 0, rates: { input: 1n, output: 9_000_000_000n } }])),
+    ).toBe(false);
   });
 });
 

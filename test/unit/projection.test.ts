@@ -13,7 +13,13 @@ import { openD1 } from '../support/d1.ts';
 import { account, plan, usage } from './fixtures.ts';
 
 const NOW = Date.UTC(2027, 2, 1, 20);
-const CARD: RateCard = { snapshotId: 'a/b@1', provider: 'a', modelKey: 'a/b', rates: { input: 2_500_000_003n, output: 7n }, tiers: [] };
+const CARD: RateCard = {
+  snapshotId: 'a/b@1',
+  provider: 'a',
+  modelKey: 'a/b',
+  rates: { input: 2_500_000_003n, output: 7n },
+  tiers: [],
+};
 
 const open: DatabaseSync[] = [];
 afterEach(() => {
@@ -24,7 +30,10 @@ afterEach(() => {
 function send(db: DatabaseSync, calls: readonly Call[]): void {
   const prepare = (sql: string) => ({ sql, values: [] as string[], bind: (...values: string[]) => ({ sql, values }) });
   const rows = calls.map((call) => ({ kind: 'call' as const, id: call.callId, record: JSON.stringify(call) }));
-  const statements = projectionStatements({ prepare } as never, account(plan()), rows) as unknown as { sql: string; values: string[] }[];
+  const statements = projectionStatements({ prepare } as never, account(plan()), rows) as unknown as {
+    sql: string;
+    values: string[];
+  }[];
   for (const { sql, values } of statements) db.prepare(sql).run(...values);
 }
 
@@ -50,7 +59,9 @@ const ended: fc.Arbitrary<Call> = fc
       usage: usage({ inputTokens: tokens }),
       modelUsed: 'b',
       error: message === undefined ? undefined : { code: 'E', message },
-      ...(techniques.length > 0 && { promptCompression: { provider: 'toon', originalTokens: 10, compressedTokens: 4, techniques } }),
+      ...(techniques.length > 0 && {
+        promptCompression: { provider: 'toon', originalTokens: 10, compressedTokens: 4, techniques },
+      }),
     };
     return endCall(after, call, end, { available: true, card: CARD }, 'charge', NOW + 1_000).call;
   });

@@ -9,17 +9,31 @@ import { DAY_MS, HOUR_MS } from '../support/series.ts';
 const START = Date.UTC(2026, 0, 5);
 type Change = Partial<Omit<UsageBucket, 'startMs' | 'endMs'>>;
 
-/** Days of 100 calls at one each, of which one fails, bent by `change`. A small rhythm keeps them from being all the same. */
+/**
+ * Days of 100 calls at one each, of which one fails, bent by `change`. A small rhythm keeps them from being all the
+ * same.
+ */
 function days(count: number, change: (day: number) => Change = () => ({})): UsageBucket[] {
   const list = Array.from({ length: count }, (_, day) => {
     const calls = 100 + (day % 3);
-    return { startMs: START + day * DAY_MS, spend: calls, calls, failedCalls: 1, models: { 'a/one': calls }, ...change(day) };
+    return {
+      startMs: START + day * DAY_MS,
+      spend: calls,
+      calls,
+      failedCalls: 1,
+      models: { 'a/one': calls },
+      ...change(day),
+    };
   });
   return dayBuckets(list, START, START + count * DAY_MS);
 }
 
 const found = (buckets: UsageBucket[]) =>
-  detectAnomalies(buckets, 'day').map(({ kind, startMs, endMs }) => [kind, (startMs - START) / DAY_MS, (endMs - START) / DAY_MS]);
+  detectAnomalies(buckets, 'day').map(({ kind, startMs, endMs }) => [
+    kind,
+    (startMs - START) / DAY_MS,
+    (endMs - START) / DAY_MS,
+  ]);
 
 test('a steady history has no episodes', () => {
   expect(found(days(60))).toEqual([]);
@@ -52,9 +66,9 @@ describe('spend spikes', () => {
       return { startMs: START + hour * HOUR_MS, spend: calls, calls, failedCalls: 0, models: {} };
     });
     const episodes = detectAnomalies(hourBuckets(hours, START, START + 30 * DAY_MS), 'hour');
-    expect(episodes.map(({ kind, startMs, endMs }) => [kind, (startMs - START) / HOUR_MS, (endMs - START) / HOUR_MS])).toEqual([
-      ['SPEND_SPIKE', 500, 503],
-    ]);
+    expect(
+      episodes.map(({ kind, startMs, endMs }) => [kind, (startMs - START) / HOUR_MS, (endMs - START) / HOUR_MS]),
+    ).toEqual([['SPEND_SPIKE', 500, 503]]);
   });
 });
 
@@ -69,7 +83,9 @@ describe('silence', () => {
   test('is not a weekend of a customer that never works on weekends', () => {
     const weekend = (day: number) => day % 7 === 5 || day % 7 === 6;
     expect(found(days(60, (day) => (weekend(day) ? nothing : {})))).toEqual([]);
-    expect(found(days(60, (day) => (weekend(day) || day >= 56 ? nothing : {}))).map(([kind]) => kind)).toEqual(['SILENCE']);
+    expect(found(days(60, (day) => (weekend(day) || day >= 56 ? nothing : {}))).map(([kind]) => kind)).toEqual([
+      'SILENCE',
+    ]);
   });
 
   test('is not a pause of a customer that comes and goes', () => {
@@ -83,7 +99,12 @@ describe('error bursts', () => {
       days(60, (day) => (day === 40 ? { failedCalls: 60 } : {})),
       'day',
     );
-    expect(episode).toMatchObject({ kind: 'ERROR_BURST', observed: 60, severity: 'HIGH', startMs: START + 40 * DAY_MS });
+    expect(episode).toMatchObject({
+      kind: 'ERROR_BURST',
+      observed: 60,
+      severity: 'HIGH',
+      startMs: START + 40 * DAY_MS,
+    });
     expect(episode?.evidence).toMatchObject({ calls: 101, failedShare: 0.5941 });
   });
 

@@ -1,5 +1,6 @@
 /**
- * Local days follow the clock of their zone: days of 23 and 25 hours, half-hour offsets, changes at midnight, skipped dates.
+ * Local days follow the clock of their zone: days of 23 and 25 hours, half-hour offsets, changes at midnight, skipped
+ * dates.
  */
 import { describe, expect, test } from 'vitest';
 import {
@@ -47,7 +48,13 @@ describe('local days', () => {
       'America/Santiago',
       ['2026-09-05 24', '2026-09-06 23', '2026-09-07 24'],
     ],
-    ['Santiago, back at midnight', '2026-04-04T12:00Z', '2026-04-05T12:00Z', 'America/Santiago', ['2026-04-04 25', '2026-04-05 24']],
+    [
+      'Santiago, back at midnight',
+      '2026-04-04T12:00Z',
+      '2026-04-05T12:00Z',
+      'America/Santiago',
+      ['2026-04-04 25', '2026-04-05 24'],
+    ],
     [
       'Havana, back over one',
       '2026-10-31T12:00Z',
@@ -86,10 +93,12 @@ describe('local days', () => {
 test('an hour belongs to the local day in which it starts, also where the offset is no whole hour', () => {
   const days = localDays(at('2026-07-01T00:00Z'), at('2026-07-02T00:00Z'), 'Asia/Kathmandu');
   // Midnight in Kathmandu is 18:15 UTC: the hour from 18:00 UTC starts in the day before.
-  const hours = ['2026-06-30T18:00Z', '2026-06-30T19:00Z', '2026-07-01T18:00Z', '2026-07-01T19:00Z'].map((iso, index) => ({
-    startMs: at(iso),
-    quantity: 10 ** index,
-  }));
+  const hours = ['2026-06-30T18:00Z', '2026-06-30T19:00Z', '2026-07-01T18:00Z', '2026-07-01T19:00Z'].map(
+    (iso, index) => ({
+      startMs: at(iso),
+      quantity: 10 ** index,
+    }),
+  );
   expect(days.map((day) => day.label)).toEqual(['2026-07-01', '2026-07-02']);
   expect(bucketByLocalDay(days, hours)).toEqual([110, 1000]);
 });

@@ -1,5 +1,6 @@
 /**
- * What a forecast answers: its statuses, its period, its method and quality, and the instant at which an allowance ends.
+ * What a forecast answers: its statuses, its period, its method and quality, and the instant at which an allowance
+ * ends.
  */
 import { describe, expect, test } from 'vitest';
 import { projectedAllowanceExhaustionAt } from '../../src/domain/readings/exhaustion.ts';
@@ -11,7 +12,10 @@ const START = Date.UTC(2026, 2, 2);
 /** `perHour` in every hour of the days before now. */
 function steady(days: number, perHour: (hour: number) => number, extra: Partial<ForecastInput> = {}): ForecastInput {
   const nowMs = START + days * DAY_MS;
-  const hours = Array.from({ length: days * 24 }, (_, index) => ({ startMs: START + index * HOUR_MS, quantity: perHour(index) }));
+  const hours = Array.from({ length: days * 24 }, (_, index) => ({
+    startMs: START + index * HOUR_MS,
+    quantity: perHour(index),
+  }));
   const input: ForecastInput = {
     hours: hours.filter(({ quantity }) => quantity > 0),
     firstDataMs: START,
@@ -57,7 +61,14 @@ describe('status', () => {
     ['not_applicable', 'NO_BOUNDARY', { horizonEndMs: Date.UTC(9999, 11, 31) }],
     ['temporarily_unavailable', 'EVIDENCE_UNAVAILABLE', { evidence: 'unavailable' }],
   ] as const)('%s: %s', (status, reason, extra) => {
-    expect(forecast(steady(30, ten, extra))).toMatchObject({ status, reason, remaining: null, period: null, method: null, quality: null });
+    expect(forecast(steady(30, ten, extra))).toMatchObject({
+      status,
+      reason,
+      remaining: null,
+      period: null,
+      method: null,
+      quality: null,
+    });
   });
 
   test('partial evidence keeps its figures, at low quality', () => {
@@ -71,7 +82,10 @@ describe('figures', () => {
   test('a constant series goes on, with a backtest error of zero', () => {
     const result = forecast(steady(40, ten));
     expect(result.remaining).toEqual({ expected: 1680, p10: 1680, p50: 1680, p90: 1680 });
-    expect(result).toMatchObject({ quality: 'HIGH', backtest: { weightedAbsolutePercentageError: 0, windowHours: 168 } });
+    expect(result).toMatchObject({
+      quality: 'HIGH',
+      backtest: { weightedAbsolutePercentageError: 0, windowHours: 168 },
+    });
   });
 
   test('all zero stays zero', () => {
@@ -96,8 +110,14 @@ describe('figures', () => {
 
   test('what has passed of the present hour is not expected again', () => {
     const nowMs = START + 30 * DAY_MS + 0.5 * HOUR_MS;
-    expect(forecast(steady(30, ten, { nowMs, horizonEndMs: nowMs + 0.5 * HOUR_MS })).remaining?.expected).toBeCloseTo(5, 6);
-    expect(forecast(steady(30, ten, { nowMs, horizonEndMs: START + 31 * DAY_MS })).remaining?.expected).toBeCloseTo(235, 6);
+    expect(forecast(steady(30, ten, { nowMs, horizonEndMs: nowMs + 0.5 * HOUR_MS })).remaining?.expected).toBeCloseTo(
+      5,
+      6,
+    );
+    expect(forecast(steady(30, ten, { nowMs, horizonEndMs: START + 31 * DAY_MS })).remaining?.expected).toBeCloseTo(
+      235,
+      6,
+    );
   });
 
   test('a local rhythm is kept over a change of the clock', () => {
@@ -108,8 +128,12 @@ describe('figures', () => {
       return new Date(startMs + (startMs < change ? 1 : 2) * HOUR_MS).getUTCHours() === 9 ? 100 : 0;
     };
     const nowMs = START + 40 * DAY_MS;
-    const before = forecast(steady(40, nine, { timeZone: 'Europe/Berlin', horizonEndMs: nowMs + 7 * HOUR_MS })).remaining;
-    const after = forecast(steady(40, nine, { timeZone: 'Europe/Berlin', horizonEndMs: nowMs + 8 * HOUR_MS })).remaining;
+    const before = forecast(
+      steady(40, nine, { timeZone: 'Europe/Berlin', horizonEndMs: nowMs + 7 * HOUR_MS }),
+    ).remaining;
+    const after = forecast(
+      steady(40, nine, { timeZone: 'Europe/Berlin', horizonEndMs: nowMs + 8 * HOUR_MS }),
+    ).remaining;
     expect([before?.expected, after?.expected]).toEqual([0, 100]);
   });
 
@@ -166,7 +190,12 @@ test('the same data give the same bytes, in whatever order the hours come', () =
 describe('exhaustion', () => {
   const base = steady(30, ten);
   const when = (remaining: number | null, input = base) =>
-    projectedAllowanceExhaustionAt({ forecast: forecast(input), remaining, nowMs: input.nowMs, timeZone: input.timeZone });
+    projectedAllowanceExhaustionAt({
+      forecast: forecast(input),
+      remaining,
+      nowMs: input.nowMs,
+      timeZone: input.timeZone,
+    });
 
   test('is the instant at which the pace has taken what is left', () => {
     expect(when(120)).toBe(base.nowMs + 12 * HOUR_MS);

@@ -1,6 +1,6 @@
 /**
- * The columns that a customer's object sends say what was used in which hour, whatever order they come in and however large
- * the sums are.
+ * The columns that a customer's object sends say what was used in which hour, whatever order they come in and however
+ * large the sums are.
  */
 import { expect, test } from 'vitest';
 import { latestHour, parseHours, seriesOf, sumBetween } from '../../src/domain/readings/series-hours.ts';
@@ -50,6 +50,7 @@ test('a cost above 2^53 nano-USD is off by less than the sixteenth digit', () =>
 });
 
 test('rounding leaves every integer as it is', () => {
-  for (let quantity = 1; quantity < Number.MAX_SAFE_INTEGER; quantity = quantity * 3 + 1) expect(rounded(quantity, 9)).toBe(quantity);
+  for (let quantity = 1; quantity < Number.MAX_SAFE_INTEGER; quantity = quantity * 3 + 1)
+    expect(rounded(quantity, 9)).toBe(quantity);
   expect(Object.is(rounded(-0, 9), 0)).toBe(true);
 });

@@ -26,7 +26,12 @@ describe('weeks', () => {
       at(MIDNIGHT - 14 * DAY_MS, 20),
       at(MIDNIGHT - 14 * DAY_MS - HOUR_MS, 1_000),
     ];
-    expect(compareWeeks(usage(hours), ['inputTokens'], NOW)).toEqual({ latest: 60, preceding: 40, change: 20, ratio: 1.5 });
+    expect(compareWeeks(usage(hours), ['inputTokens'], NOW)).toEqual({
+      latest: 60,
+      preceding: 40,
+      change: 20,
+      ratio: 1.5,
+    });
   });
 
   test('have no ratio where nothing preceded', () => {
@@ -76,7 +81,11 @@ function facts(extra: Partial<SignalInput> = {}): SignalInput {
   };
 }
 
-function meter(limit: number, used: number, projectedExhaustionAtMs: number | null = null): SignalInput['meters'][number] {
+function meter(
+  limit: number,
+  used: number,
+  projectedExhaustionAtMs: number | null = null,
+): SignalInput['meters'][number] {
   const remaining = Math.max(0, limit - used);
   return {
     meter: 'agenticApi',
@@ -109,7 +118,11 @@ describe('signals', () => {
     ['credit for six days', { credit: { balanceUsd: 6, chargedLatestWeekUsd: 7 } }, ['CREDIT_LOW']],
     ['credit for seven days', { credit: { balanceUsd: 7, chargedLatestWeekUsd: 7 } }, []],
     ['no credit', { credit: { balanceUsd: 0, chargedLatestWeekUsd: 0 } }, ['CREDIT_LOW']],
-    ['a pending plan', { pendingPlan: { usagePlanVersionId: 'pro@2', effectiveAtMs: NOW + DAY_MS } }, ['PLAN_CHANGE_PENDING']],
+    [
+      'a pending plan',
+      { pendingPlan: { usagePlanVersionId: 'pro@2', effectiveAtMs: NOW + DAY_MS } },
+      ['PLAN_CHANGE_PENDING'],
+    ],
   ])('%s', (_of, extra, expected) => {
     expect(codes(extra)).toEqual(expected);
   });

@@ -43,7 +43,10 @@ describe('a decision names the first rule that decides', () => {
     ['a fraction at the rate', { feature: 'chat' }, 0.5, 'NOT_SELECTED'],
     ['a customer that is not excluded', { customerId: 'open', feature: 'chat' }, 0, 'SELECTED'],
   ])('%s', (_of, candidate, fraction, reason) => {
-    expect(decideSampling(POLICY, { inputTokens: 1_000, ...candidate }, fraction)).toEqual({ sample: reason === 'SELECTED', reason });
+    expect(decideSampling(POLICY, { inputTokens: 1_000, ...candidate }, fraction)).toEqual({
+      sample: reason === 'SELECTED',
+      reason,
+    });
   });
 
   test('and the contract has the same names, in the same order', () => {
@@ -52,7 +55,10 @@ describe('a decision names the first rule that decides', () => {
 });
 
 test('the policy that nobody set keeps nothing', () => {
-  expect(decideSampling(DEFAULT_SAMPLING_POLICY, { inputTokens: 1e9 }, 0)).toEqual({ sample: false, reason: 'NOT_SELECTED' });
+  expect(decideSampling(DEFAULT_SAMPLING_POLICY, { inputTokens: 1e9 }, 0)).toEqual({
+    sample: false,
+    reason: 'NOT_SELECTED',
+  });
 });
 
 test.each([
@@ -84,7 +90,9 @@ describe('a policy version', () => {
   test('follows from the content alone', async () => {
     const { version } = await versionedPolicy(POLICY);
     expect(version).toMatch(/^sp_[0-9a-f]{16}$/);
-    const reordered = Object.fromEntries(Object.entries(structuredClone(POLICY)).reverse()) as unknown as SamplingPolicy;
+    const reordered = Object.fromEntries(
+      Object.entries(structuredClone(POLICY)).reverse(),
+    ) as unknown as SamplingPolicy;
     expect((await versionedPolicy(reordered)).version).toBe(version);
   });
 

@@ -120,7 +120,11 @@ describe('a hostile message of 100 KB', () => {
 });
 
 test('cleaning twice is cleaning once', () => {
-  for (const message of [`x sk-abcdefghijkl {"a":1}`, `a@example.com "${PROMPT}" ${OPAQUE}`, 'password=abc Bearer abcdef <p>']) {
+  for (const message of [
+    `x sk-abcdefghijkl {"a":1}`,
+    `a@example.com "${PROMPT}" ${OPAQUE}`,
+    'password=abc Bearer abcdef <p>',
+  ]) {
     const once = sanitizeErrorMessage(message);
     expect(sanitizeErrorMessage(once)).toBe(once);
   }
@@ -128,7 +132,9 @@ test('cleaning twice is cleaning once', () => {
 
 describe('what was cut, and what only looks like a leak', () => {
   test('a body that is too long to be read to its end is not kept', () => {
-    expect(sanitizeErrorMessage(`400 {"error":{"code":400},"input":"${PROMPT.repeat(100)}"}`)).not.toContain('Jane Doe');
+    expect(sanitizeErrorMessage(`400 {"error":{"code":400},"input":"${PROMPT.repeat(100)}"}`)).not.toContain(
+      'Jane Doe',
+    );
   });
   test('a JSON body that the vendor cut off after an inner object is not kept', () => {
     expect(sanitizeErrorMessage(`400 {"error":{"code":400},"input":"${PROMPT}`)).not.toContain('Jane Doe');
@@ -137,7 +143,9 @@ describe('what was cut, and what only looks like a leak', () => {
     expect(sanitizeErrorMessage(`502 <html><p>${PROMPT}`)).not.toContain('Jane Doe');
   });
   test('two comparisons are not a body', () => {
-    expect(sanitizeErrorMessage('top_p must be > 0 and < 1, and n < 5 or > 7')).toBe('top_p must be > 0 and < 1, and n < 5 or > 7');
+    expect(sanitizeErrorMessage('top_p must be > 0 and < 1, and n < 5 or > 7')).toBe(
+      'top_p must be > 0 and < 1, and n < 5 or > 7',
+    );
   });
   test('a quoted prompt that is too long to be read to its closing quote is not kept', () => {
     expect(sanitizeErrorMessage(`Invalid prompt "${PROMPT.repeat(100)}"`)).not.toContain('Jane Doe');
@@ -146,7 +154,9 @@ describe('what was cut, and what only looks like a leak', () => {
     expect(sanitizeErrorMessage(`Invalid prompt "${PROMPT}...`)).not.toContain('Jane Doe');
   });
   test('a prompt with an escaped quote in it is not kept', () => {
-    expect(sanitizeErrorMessage('Invalid prompt "Say \\"hello\\" to Jane Doe for me, a patient, \\"now\\""')).not.toContain('Jane Doe');
+    expect(
+      sanitizeErrorMessage('Invalid prompt "Say \\"hello\\" to Jane Doe for me, a patient, \\"now\\""'),
+    ).not.toContain('Jane Doe');
   });
   test('two apostrophes are not a quotation', () => {
     const message = "The model's context length is 8192 tokens and the request doesn't fit";

@@ -23,7 +23,10 @@ const closed = (path: string, body: unknown) => closedField(path, body, organiza
 
 /** The types of the SDK as it is installed, without their comments. */
 const declared = (file: string) =>
-  readFileSync(join(import.meta.dirname, '../../node_modules/openai/resources', file), 'utf8').replace(/\/\*\*.*?\*\//gs, '');
+  readFileSync(join(import.meta.dirname, '../../node_modules/openai/resources', file), 'utf8').replace(
+    /\/\*\*.*?\*\//gs,
+    '',
+  );
 const CHAT_TYPES = declared('chat/completions/completions.d.ts');
 const RESPONSE_TYPES = declared('responses/responses.d.ts');
 
@@ -38,7 +41,9 @@ function typesOf(types: string, union: string): string[] {
   const names = (new RegExp(`^export type ${union} = ([^;]+);`, 'm').exec(types)?.[1] ?? '').split(' | ');
   return names.flatMap((name) => {
     const [space, inner] = name.includes('.') ? name.split('.') : [null, name];
-    const at = types.search(new RegExp(space ? `^export declare namespace ${space} \\{` : `^export interface ${inner} \\{`, 'm'));
+    const at = types.search(
+      new RegExp(space ? `^export declare namespace ${space} \\{` : `^export interface ${inner} \\{`, 'm'),
+    );
     const from = types.slice(at).search(new RegExp(`interface ${inner} \\{`));
     const literal = /^\s+type\??: ([^;]+);/m.exec(types.slice(at + from))?.[1] ?? '';
     return [...literal.matchAll(/'(\w+)'/g)].map(([, type]) => type as string);
@@ -64,7 +69,9 @@ describe("the SDK's", () => {
     [CHAT, typesOf(CHAT_TYPES, 'ChatCompletionTool')],
     [RESPONSES, typesOf(RESPONSE_TYPES, 'Tool')],
   ])('tools of %s are each open or closed, and never both', (path, types) => {
-    expect(types).toEqual(expect.arrayContaining(['function', 'custom', ...(path === RESPONSES ? ['mcp', 'shell', 'tool_search'] : [])]));
+    expect(types).toEqual(
+      expect.arrayContaining(['function', 'custom', ...(path === RESPONSES ? ['mcp', 'shell', 'tool_search'] : [])]),
+    );
     const open = toolsOf(OPEN_FIELDS[path]?.tools);
     expect(types.filter((type) => !open.includes(type) && !CLOSED_TOOLS.includes(type))).toEqual([]);
     for (const type of CLOSED_TOOLS) expect(closed(path, { tools: [{ type }] })).toBe('tools.0.type');
@@ -74,7 +81,9 @@ describe("the SDK's", () => {
 
 describe('refused is', () => {
   const item = (input: object) => ({ input: [{ role: 'user', content: 'x' }, input] });
-  const part = (content: object) => ({ input: [{ role: 'user', content: [{ type: 'input_text', text: 'x' }, content] }] });
+  const part = (content: object) => ({
+    input: [{ role: 'user', content: [{ type: 'input_text', text: 'x' }, content] }],
+  });
   const chatPart = (content: object) => ({ messages: [{ role: 'user', content: [content] }] });
 
   test.each<[string, string, object]>([
@@ -105,10 +114,18 @@ describe('refused is', () => {
     ['tools.0.type', CHAT, { tools: [{ type: 'web_search' }] }],
     ['tools.0.vector_store_ids', RESPONSES, { tools: [{ type: 'function', vector_store_ids: ['vs_1'] }] }],
     ['tools.0.type', RESPONSES, { tools: [{ type: 'code_interpreter', container: 'cntr_1' }] }],
-    ['tools.0.input_image_mask.file_id', RESPONSES, { tools: [{ type: 'image_generation', input_image_mask: { file_id: 'file-1' } }] }],
+    [
+      'tools.0.input_image_mask.file_id',
+      RESPONSES,
+      { tools: [{ type: 'image_generation', input_image_mask: { file_id: 'file-1' } }] },
+    ],
     ['tools.0.model', RESPONSES, { tools: [{ type: 'image_generation', model: 'gpt-image-2' }] }],
     ['tool_choice.type', RESPONSES, { tool_choice: { type: 'file_search' } }],
-    ['tool_choice.tools.0.type', RESPONSES, { tool_choice: { type: 'allowed_tools', tools: [{ type: 'mcp', server_label: 'x' }] } }],
+    [
+      'tool_choice.tools.0.type',
+      RESPONSES,
+      { tool_choice: { type: 'allowed_tools', tools: [{ type: 'mcp', server_label: 'x' }] } },
+    ],
     ['include', RESPONSES, { include: ['message.output_text.logprobs', 'file_search_call.results'] }],
     ['prompt_cache_options', RESPONSES, { prompt_cache_options: { comparison_response_id: 'resp_1' } }],
     ['input.1.type', RESPONSES, item({ type: 'item_reference', id: 'msg_1' })],
@@ -117,7 +134,11 @@ describe('refused is', () => {
     ['input.1.encrypted_content', RESPONSES, item({ type: 'reasoning', id: 'rs_1', summary: [] })],
     ['input.1.type', RESPONSES, item({ type: 'image_generation_call', id: 'ig_1', result: null })],
     ['input.1.type', RESPONSES, item({ type: 'code_interpreter_call', id: 'ci_1', container_id: 'cntr_1' })],
-    ['input.1.output.0.file_id', RESPONSES, item({ type: 'function_call_output', output: [{ type: 'input_file', file_id: 'file-1' }] })],
+    [
+      'input.1.output.0.file_id',
+      RESPONSES,
+      item({ type: 'function_call_output', output: [{ type: 'input_file', file_id: 'file-1' }] }),
+    ],
     [
       'input.1.content.0.annotations.0.type',
       RESPONSES,
@@ -130,14 +151,22 @@ describe('refused is', () => {
     ['input.0.content.1.file_id', RESPONSES, part({ type: 'input_image', file_id: 'file-1' })],
     ['input.0.content.1.file_url', RESPONSES, part({ type: 'input_file', file_url: 'gs://bucket/file' })],
     ['input.0.content.1.image_url', RESPONSES, part({ type: 'input_image', image_url: 'file-1' })],
-    ['input.0.content.1.file_data', RESPONSES, part({ type: 'input_file', file_data: 'https://api.openai.com/v1/files/1/content' })],
+    [
+      'input.0.content.1.file_data',
+      RESPONSES,
+      part({ type: 'input_file', file_data: 'https://api.openai.com/v1/files/1/content' }),
+    ],
     ['messages.0.content.0.image_url', CHAT, chatPart({ type: 'image_url', image_url: 'files/abc' })],
     [
       'messages.0.content.0.image_url.url',
       CHAT,
       chatPart({ type: 'image_url', image_url: { url: 'https://generativelanguage.googleapis.com/v1beta/files/abc' } }),
     ],
-    ['messages.0.content.0.image_url.url', CHAT, chatPart({ type: 'image_url', image_url: { url: ' HTTP://API.OpenAI.com./v1/files/1' } })],
+    [
+      'messages.0.content.0.image_url.url',
+      CHAT,
+      chatPart({ type: 'image_url', image_url: { url: ' HTTP://API.OpenAI.com./v1/files/1' } }),
+    ],
   ])('%s of %s in %j', (param, path, body) => {
     const refused = closedField(path, body, organization);
     expect(refused).toMatchObject({ status: 400, code: 'FIELD_NOT_ALLOWED', param });
@@ -193,7 +222,12 @@ describe('served is', () => {
         },
         { role: 'tool', tool_call_id: 'call_1', content: 'y' },
       ],
-      tools: [{ type: 'function', function: { name: 'f', description: 'd', strict: true, parameters: { type: 'object', store: true } } }],
+      tools: [
+        {
+          type: 'function',
+          function: { name: 'f', description: 'd', strict: true, parameters: { type: 'object', store: true } },
+        },
+      ],
       tool_choice: 'auto',
       response_format: { type: 'json_schema', json_schema: { name: 'n', schema: { properties: { metadata: {} } } } },
       stop: ['a'],
@@ -209,7 +243,13 @@ describe('served is', () => {
     const input = [
       { role: 'user', content: 'x' },
       { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'x' }] },
-      { type: 'reasoning', id: 'rs_1', summary: [{ type: 'summary_text', text: 's' }], encrypted_content: 'e', status: null },
+      {
+        type: 'reasoning',
+        id: 'rs_1',
+        summary: [{ type: 'summary_text', text: 's' }],
+        encrypted_content: 'e',
+        status: null,
+      },
       { type: 'function_call', id: 'fc_1', call_id: 'call_1', name: 'f', arguments: '{}', status: 'completed' },
       { type: 'function_call_output', call_id: 'call_1', output: 'y' },
       {
@@ -229,11 +269,22 @@ describe('served is', () => {
     ];
     const tools = [
       { type: 'function', name: 'f', parameters: {}, strict: false },
-      { type: 'web_search', user_location: { type: 'approximate', country: 'DE' }, filters: { allowed_domains: ['a.example'] } },
+      {
+        type: 'web_search',
+        user_location: { type: 'approximate', country: 'DE' },
+        filters: { allowed_domains: ['a.example'] },
+      },
       { type: 'image_generation', size: '1024x1024', input_image_mask: { image_url: 'data:image/png;base64,AAAA' } },
     ];
-    const more = { store: false, background: false, include: ['reasoning.encrypted_content'], text: { format: { type: 'text' } } };
-    expect(closed(RESPONSES, { model: 'm', instructions: 'i', input, tools, reasoning: { effort: 'low' }, ...more })).toBeNull();
+    const more = {
+      store: false,
+      background: false,
+      include: ['reasoning.encrypted_content'],
+      text: { format: { type: 'text' } },
+    };
+    expect(
+      closed(RESPONSES, { model: 'm', instructions: 'i', input, tools, reasoning: { effort: 'low' }, ...more }),
+    ).toBeNull();
     expect(closed(RESPONSES, { model: 'm', input: 'x', tool_choice: { type: 'function', name: 'f' } })).toBeNull();
   });
 

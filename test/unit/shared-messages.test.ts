@@ -1,6 +1,6 @@
 /**
- * Commands of requests that run at the same time share messages to their customer's object, and no request comes to depend on
- * another by that.
+ * Commands of requests that run at the same time share messages to their customer's object, and no request comes to
+ * depend on another by that.
  */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { SharedCommand } from '../../durable-objects/customer/protocol.ts';
@@ -74,8 +74,10 @@ function objectOf(customerId = `customer ${customers++}`, organizationId = 'org'
   return under;
 }
 
-const sentBy = (object: ObjectUnderTest, texts: readonly string[]) => Promise.all(texts.map((text) => object.send(text)));
-const failed = (outcome: PromiseSettledResult<string>) => (outcome.status === 'rejected' ? String(outcome.reason) : outcome.value);
+const sentBy = (object: ObjectUnderTest, texts: readonly string[]) =>
+  Promise.all(texts.map((text) => object.send(text)));
+const failed = (outcome: PromiseSettledResult<string>) =>
+  outcome.status === 'rejected' ? String(outcome.reason) : outcome.value;
 
 describe('a command', () => {
   beforeEach(atOneMoment);
@@ -92,7 +94,12 @@ describe('a command', () => {
 
   it('travels with those of other requests where its customer is busy, and has an answer of its own', async () => {
     const object = objectOf();
-    const answers = await Promise.all([object.send('first'), object.send('a', 'open'), object.send('b'), object.send('c', 'open')]);
+    const answers = await Promise.all([
+      object.send('first'),
+      object.send('a', 'open'),
+      object.send('b'),
+      object.send('c', 'open'),
+    ]);
     expect(object.received).toEqual(['first', ['open a', 'finish b', 'open c']]);
     expect(answers).toEqual(['answer to first', 'answer to open a', 'answer to finish b', 'answer to open c']);
   });
@@ -103,7 +110,9 @@ describe('a command', () => {
       objectOf('same name', 'another one'),
       objectOf('other name', 'another one'),
     ];
-    await Promise.all(objects.flatMap((object, index) => ['a', 'b', 'c'].map((text) => object.send(`${text}${index}`))));
+    await Promise.all(
+      objects.flatMap((object, index) => ['a', 'b', 'c'].map((text) => object.send(`${text}${index}`))),
+    );
     expect(objects.map(({ received }) => received)).toEqual(
       [0, 1, 2].map((index) => [`a${index}`, [`finish b${index}`, `finish c${index}`]]),
     );
@@ -113,10 +122,13 @@ describe('a command', () => {
     const object = objectOf();
     const turns = 40;
     const callers = Array.from({ length: 8 }, async (_, caller) => {
-      for (let turn = 0; turn < turns; turn += 1) expect(await object.send(`${caller} ${turn}`)).toMatch(`${caller} ${turn}`);
+      for (let turn = 0; turn < turns; turn += 1)
+        expect(await object.send(`${caller} ${turn}`)).toMatch(`${caller} ${turn}`);
     });
     await Promise.all(callers);
-    expect(object.received.filter((one) => one.length === 8 && typeof one !== 'string').length).toBeGreaterThan(turns / 2);
+    expect(object.received.filter((one) => one.length === 8 && typeof one !== 'string').length).toBeGreaterThan(
+      turns / 2,
+    );
     expect(object.received.flat().length).toBe(8 * turns);
   });
 
@@ -139,7 +151,10 @@ describe('a command', () => {
 describe('commands of callers who come back as soon as they are answered', () => {
   beforeEach(() => void vi.useFakeTimers({ now: START }));
 
-  /** A customer who is busy with messages of four commands; `come` sends more, and `sizes` says how large the messages since were. */
+  /**
+   * A customer who is busy with messages of four commands; `come` sends more, and `sizes` says how large the messages
+   * since were.
+   */
   async function busyWithFour() {
     const object = objectOf();
     const come = (count: number) => {
@@ -206,7 +221,12 @@ describe('where something fails', () => {
       return `answer to ${text}`;
     };
     const outcomes = await Promise.allSettled(['first', 'a', 'bad', 'b'].map((text) => object.send(text)));
-    expect(outcomes.map(failed)).toEqual(['answer to first', 'answer to finish a', 'Error: it is bad', 'answer to finish b']);
+    expect(outcomes.map(failed)).toEqual([
+      'answer to first',
+      'answer to finish a',
+      'Error: it is bad',
+      'answer to finish b',
+    ]);
     expect(object.received.at(-1)).toBe('bad, again');
   });
 
@@ -221,20 +241,30 @@ describe('where something fails', () => {
       return [...texts];
     };
     vi.stubGlobal('scheduler', { wait: moment });
-    expect(await sentBy(object, ['first', 'a', 'b'])).toEqual(['answer to first', 'finish a, again', 'finish b, again']);
+    expect(await sentBy(object, ['first', 'a', 'b'])).toEqual([
+      'answer to first',
+      'finish a, again',
+      'finish b, again',
+    ]);
   });
 
   it('commands of a message that an object cannot take are sent each by itself', async () => {
     const object = objectOf();
     object.takesAll = () => Promise.reject(new TypeError('an older version has no such method'));
-    expect(await sentBy(object, ['first', 'a', 'b'])).toEqual(['answer to first', 'answer to a, again', 'answer to b, again']);
+    expect(await sentBy(object, ['first', 'a', 'b'])).toEqual([
+      'answer to first',
+      'answer to a, again',
+      'answer to b, again',
+    ]);
   });
 
   it('an overloaded object is not asked again', async () => {
     const object = objectOf();
     object.takesAll = () => Promise.reject(Object.assign(new Error('too much'), { retryable: true, overloaded: true }));
     const outcomes = await Promise.allSettled(['first', 'a', 'b'].map((text) => object.send(text)));
-    expect(outcomes.map(failed).slice(1)).toEqual(Array(2).fill('ServiceUnavailable: the customer is not reachable for the moment'));
+    expect(outcomes.map(failed).slice(1)).toEqual(
+      Array(2).fill('ServiceUnavailable: the customer is not reachable for the moment'),
+    );
     expect(object.received.length).toBe(2);
   });
 });
@@ -258,7 +288,8 @@ describe('where the request that carries is gone', () => {
   it('before it sent, others do not join it for more than a second', async () => {
     const object = objectOf();
     await Promise.all([object.send('first'), vi.advanceTimersByTimeAsync(1)]);
-    // A request that is cancelled has its timers no more: that of the gathering is the second of a command that gathers.
+    // A request that is cancelled has its timers no more: that of the gathering is the second of a command that
+    // gathers.
     const timer = globalThis.setTimeout;
     const lost = vi.spyOn(globalThis, 'setTimeout');
     lost.mockImplementationOnce(timer).mockImplementationOnce((() => 0) as unknown as typeof timer);

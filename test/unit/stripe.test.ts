@@ -1,6 +1,6 @@
 /**
- * Each charge is one meter event at Stripe, whatever happens on the way: the official package against a server that answers
- * as Stripe does.
+ * Each charge is one meter event at Stripe, whatever happens on the way: the official package against a server that
+ * answers as Stripe does.
  */
 import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
@@ -17,11 +17,22 @@ afterEach(async () => {
 });
 
 const NOW = Date.now();
-const CHARGE: SettledCharge = { chargeId: 'chg_1', stripeCustomerId: 'cus_1', amountNanoUsd: 1_234_567_891n, atMs: NOW };
+const CHARGE: SettledCharge = {
+  chargeId: 'chg_1',
+  stripeCustomerId: 'cus_1',
+  amountNanoUsd: 1_234_567_891n,
+  atMs: NOW,
+};
 const DAY_MS = 86_400_000;
 
-const report = (charge: Partial<SettledCharge> = {}, config: { secretKey?: string; eventName?: string; apiBase?: string } = {}) =>
-  reportCharge({ secretKey: SECRET_KEY, apiBase: stripe.url, eventName: EVENT_NAME, ...config }, { ...CHARGE, ...charge });
+const report = (
+  charge: Partial<SettledCharge> = {},
+  config: { secretKey?: string; eventName?: string; apiBase?: string } = {},
+) =>
+  reportCharge(
+    { secretKey: SECRET_KEY, apiBase: stripe.url, eventName: EVENT_NAME, ...config },
+    { ...CHARGE, ...charge },
+  );
 
 /** Waits for the server to have read this many requests, while `setTimeout` stands still. */
 async function requestsArrived(count: number): Promise<void> {
@@ -33,7 +44,8 @@ const answered = (status: number, body: object | string | null, headers: Record<
   body,
   headers,
 });
-const refused = (status: number, error: object, headers?: Record<string, string>) => answered(status, { error }, headers);
+const refused = (status: number, error: object, headers?: Record<string, string>) =>
+  answered(status, { error }, headers);
 const retry = (reason: string, retryAfterMs: number | null = null) => ({ status: 'RETRY', reason, retryAfterMs });
 const rejected = (reason: string) => ({ status: 'REJECTED', reason });
 const REPORTED = { status: 'REPORTED' };
@@ -61,7 +73,9 @@ describe('a charge that Stripe takes', () => {
       expect(headers).not.toHaveProperty('x-stripe-client-telemetry');
       // What the package sends of the machine while its telemetry is on.
       const client = JSON.parse(String(headers['x-stripe-client-user-agent']));
-      expect(Object.keys(client)).not.toEqual(expect.arrayContaining([expect.stringMatching(/^(platform|telemetry_id)$/)]));
+      expect(Object.keys(client)).not.toEqual(
+        expect.arrayContaining([expect.stringMatching(/^(platform|telemetry_id)$/)]),
+      );
     }
   });
 
@@ -137,9 +151,17 @@ describe('a failure of Stripe', () => {
     ['JSON of a gateway', answered(502, { message: 'Bad Gateway' }), retry('STRIPE_http_502')],
     ['JSON of a gateway with an error that is text', answered(404, { error: 'Not Found' }), retry('STRIPE_http_404')],
     ['JSON null', answered(502, null), retry('STRIPE_invalid_answer')],
-    ['a rate limit without a code', refused(429, { type: 'invalid_request_error' }), retry('STRIPE_invalid_request_error_429')],
+    [
+      'a rate limit without a code',
+      refused(429, { type: 'invalid_request_error' }),
+      retry('STRIPE_invalid_request_error_429'),
+    ],
     ['a lock', refused(429, { type: 'invalid_request_error', code: 'lock_timeout' }), retry('STRIPE_lock_timeout')],
-    ['a rate limit with 400', refused(400, { type: 'invalid_request_error', code: 'rate_limit' }), retry('STRIPE_rate_limit')],
+    [
+      'a rate limit with 400',
+      refused(400, { type: 'invalid_request_error', code: 'rate_limit' }),
+      retry('STRIPE_rate_limit'),
+    ],
     [
       'a wait without end',
       refused(429, { code: 'rate_limit' }, { 'Retry-After': '99999999' }),
@@ -150,7 +172,11 @@ describe('a failure of Stripe', () => {
       refused(503, { type: 'api_error' }, { 'Retry-After': new Date(NOW).toUTCString() }),
       retry('STRIPE_api_error_503'),
     ],
-    ['403', refused(403, { type: 'invalid_request_error', code: 'more_permissions_required' }), retry('STRIPE_more_permissions_required')],
+    [
+      '403',
+      refused(403, { type: 'invalid_request_error', code: 'more_permissions_required' }),
+      retry('STRIPE_more_permissions_required'),
+    ],
     ['an empty error', refused(500, {}), retry('STRIPE_http_500')],
   ])('is a retry, and the retry is one event: %s', async (_name, fault, outcome) => {
     stripe.fail(fault);
@@ -239,7 +265,13 @@ describe('a charge that Stripe refuses', () => {
 
   test.each([
     ['v1', { type: 'invalid_request_error', message: 'An event already exists with identifier chg_1.' }],
-    ['v2', { code: 'duplicate_meter_event', message: 'A meter event with a duplicate identifier has already been submitted.' }],
+    [
+      'v2',
+      {
+        code: 'duplicate_meter_event',
+        message: 'A meter event with a duplicate identifier has already been submitted.',
+      },
+    ],
   ])('since it has it already counts as reported: as %s says it', async (_api, error) => {
     stripe.fail(refused(400, error));
     expect(await report()).toEqual(REPORTED);
@@ -251,7 +283,12 @@ test('a reason holds neither the key nor text that Stripe wrote', async () => {
   const echo = `Invalid API Key provided: ${SECRET_KEY}`;
   const faults = [400, 401, 403, 404, 409, 429, 500].flatMap((status) => [
     refused(status, { type: SECRET_KEY, code: SECRET_KEY, param: SECRET_KEY, message: echo }),
-    refused(status, { type: echo, code: echo, param: `payload[${SECRET_KEY}]`, message: `No active meter found for ${echo}` }),
+    refused(status, {
+      type: echo,
+      code: echo,
+      param: `payload[${SECRET_KEY}]`,
+      message: `No active meter found for ${echo}`,
+    }),
     answered(status, { error: echo, error_description: echo }),
     answered(status, { message: echo }),
     answered(status, echo),

@@ -1,5 +1,6 @@
 /**
- * Storage that is away is told from a fault of ours by what it says: the first is worth sending again, the second is not.
+ * Storage that is away is told from a fault of ours by what it says: the first is worth sending again, the second is
+ * not.
  */
 import { DrizzleQueryError } from 'drizzle-orm';
 import { describe, expect, test } from 'vitest';
@@ -10,7 +11,8 @@ const AWAY = 'the database cannot be reached for the moment';
 
 /** As D1's binding throws what D1 said. */
 const fromD1 = (said: string) => new Error(`D1_ERROR: ${said}`, { cause: new Error(said) });
-const query = (cause: Error) => new DrizzleQueryError('select "customer_id" from "calls" where "tag" = ?', ['D1 DB is overloaded'], cause);
+const query = (cause: Error) =>
+  new DrizzleQueryError('select "customer_id" from "calls" where "tag" = ?', ['D1 DB is overloaded'], cause);
 /** As an error comes out of another object: without its class. */
 const plain = (error: Error) => Object.assign(new Error(error.message), { name: error.name });
 
@@ -69,7 +71,9 @@ describe('away', () => {
 
   test('is what says so by name, in its own words, also where its class was lost on the way', () => {
     const error = new ServiceUnavailable('the secret is not configured');
-    expect([unavailableReason(error), unavailableReason(plain(error))]).toEqual(Array(2).fill('the secret is not configured'));
+    expect([unavailableReason(error), unavailableReason(plain(error))]).toEqual(
+      Array(2).fill('the secret is not configured'),
+    );
   });
 });
 
@@ -77,7 +81,10 @@ describe('a fault of ours', () => {
   test.each<[string, unknown]>([
     ['an error of our code', new TypeError('undefined is not a function')],
     ['our code on the rows of a query', query(new TypeError('undefined is not a function'))],
-    ['a value that D1 cannot take', new Error("D1_TYPE_ERROR: Type 'object' not supported for value 'Network connection lost'")],
+    [
+      'a value that D1 cannot take',
+      new Error("D1_TYPE_ERROR: Type 'object' not supported for value 'Network connection lost'"),
+    ],
     ['a KV that refuses what it was sent', new Error('KV PUT failed: 413 Value length exceeds limit')],
     ['what is no error', 'Network connection lost.'],
     ['nothing', undefined],

@@ -1,6 +1,6 @@
 /**
- * What a call is recorded and charged with, from the vendors' answers as they come: usage and cost by hand, at rates that
- * are written here. A rate of 1 USD per million tokens is 1,000 nano-USD a token.
+ * What a call is recorded and charged with, from the vendors' answers as they come: usage and cost by hand, at rates
+ * that are written here. A rate of 1 USD per million tokens is 1,000 nano-USD a token.
  */
 import { describe, expect, test } from 'vitest';
 import { nanoFromUsd } from '../../src/domain/money.ts';
@@ -11,10 +11,18 @@ import { NO_USAGE } from './fixtures.ts';
 
 type UsdPerMillion = { input: number; output: number; cachedInput?: number; cacheWrite?: number };
 const exact = (rates: UsdPerMillion) =>
-  Object.fromEntries(Object.entries(rates).map(([name, usd]) => [name, nanoFromUsd(usd)])) as unknown as RateCard['rates'];
+  Object.fromEntries(
+    Object.entries(rates).map(([name, usd]) => [name, nanoFromUsd(usd)]),
+  ) as unknown as RateCard['rates'];
 function card(modelKey: string, rates: UsdPerMillion, long?: { above: number; rates: UsdPerMillion }): RateCard {
   const tiers = long ? [{ inputTokensAbove: long.above, rates: exact(long.rates) }] : [];
-  return { snapshotId: `${modelKey}@fixed`, provider: modelKey.split('/')[0] ?? '', modelKey, rates: exact(rates), tiers };
+  return {
+    snapshotId: `${modelKey}@fixed`,
+    provider: modelKey.split('/')[0] ?? '',
+    modelKey,
+    rates: exact(rates),
+    tiers,
+  };
 }
 
 const CARDS = {
@@ -37,14 +45,27 @@ const CARDS = {
 };
 type Model = keyof typeof CARDS;
 type Figures = Partial<Usage>;
-type Recorded = [name: string, model: Model, answer: object | string, usage: Figures, costNanoUsd: bigint, assumptions?: string[]];
+type Recorded = [
+  name: string,
+  model: Model,
+  answer: object | string,
+  usage: Figures,
+  costNanoUsd: bigint,
+  assumptions?: string[],
+];
 
 const SEARCHES = ['searches: no rate is published, not included in the cost'];
-const tokens = (inputTokens: number, responseTokens: number, more: Figures = {}): Figures => ({ inputTokens, responseTokens, ...more });
+const tokens = (inputTokens: number, responseTokens: number, more: Figures = {}): Figures => ({
+  inputTokens,
+  responseTokens,
+  ...more,
+});
 
 /** Server-sent events; an object's `type` names its event, as two of the vendors do. */
 const sse = (events: object[], last = '') =>
-  events.map((event) => `${'type' in event ? `event: ${event.type}\n` : ''}data: ${JSON.stringify(event)}\n\n`).join('') + last;
+  events
+    .map((event) => `${'type' in event ? `event: ${event.type}\n` : ''}data: ${JSON.stringify(event)}\n\n`)
+    .join('') + last;
 
 const TOOL_CALL = { id: 'call_9x', type: 'function', function: { name: 'get_weather', arguments: '{"city":"Paris"}' } };
 const details = (cached: number, reasoning: number, more: object = {}) => ({
@@ -56,13 +77,21 @@ const details = (cached: number, reasoning: number, more: object = {}) => ({
     rejected_prediction_tokens: 0,
   },
 });
-function chat(model: string, prompt: number, completion: number, more: object = details(0, 0), message: object = { content: 'Hello!' }) {
+function chat(
+  model: string,
+  prompt: number,
+  completion: number,
+  more: object = details(0, 0),
+  message: object = { content: 'Hello!' },
+) {
   return {
     id: 'chatcmpl-CKx1',
     object: 'chat.completion',
     created: 1_763_600_000,
     model,
-    choices: [{ index: 0, message: { role: 'assistant', refusal: null, ...message }, logprobs: null, finish_reason: 'stop' }],
+    choices: [
+      { index: 0, message: { role: 'assistant', refusal: null, ...message }, logprobs: null, finish_reason: 'stop' },
+    ],
     usage: { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion, ...more },
     service_tier: 'default',
     system_fingerprint: 'fp_1',
@@ -162,7 +191,11 @@ const OPENAI_CHAT: Recorded[] = [
   [
     'chat, streamed, with its usage beside the choices',
     'gpt-5.2',
-    chatStream('gpt-5.2', { prompt_tokens: 1_500, completion_tokens: 220, total_tokens: 1_720, ...details(1_408, 192) }, { beside: true }),
+    chatStream(
+      'gpt-5.2',
+      { prompt_tokens: 1_500, completion_tokens: 220, total_tokens: 1_720, ...details(1_408, 192) },
+      { beside: true },
+    ),
     tokens(1_500, 220, { cachedInputTokens: 1_408, reasoningTokens: 192 }),
     3_487_400n,
   ],
@@ -195,7 +228,13 @@ function response(
     model: 'gpt-5.2-2025-12-11',
     output: [
       ...items,
-      { id: 'msg_68f0', type: 'message', status, role: 'assistant', content: [{ type: 'output_text', text: 'Hi', annotations: [] }] },
+      {
+        id: 'msg_68f0',
+        type: 'message',
+        status,
+        role: 'assistant',
+        content: [{ type: 'output_text', text: 'Hi', annotations: [] }],
+      },
     ],
     reasoning: { effort, summary: null },
     usage: {
@@ -209,8 +248,19 @@ function response(
 }
 const responseStream = (end: ReturnType<typeof response>) =>
   sse([
-    { type: 'response.created', sequence_number: 0, response: { ...end, status: 'in_progress', output: [], usage: null } },
-    { type: 'response.output_text.delta', sequence_number: 1, item_id: 'msg_68f0', output_index: 0, content_index: 0, delta: 'Hi' },
+    {
+      type: 'response.created',
+      sequence_number: 0,
+      response: { ...end, status: 'in_progress', output: [], usage: null },
+    },
+    {
+      type: 'response.output_text.delta',
+      sequence_number: 1,
+      item_id: 'msg_68f0',
+      output_index: 0,
+      content_index: 0,
+      delta: 'Hi',
+    },
     { type: `response.${end.status}`, sequence_number: 2, response: end },
   ]);
 const SEARCH = { id: 'ws_1', type: 'web_search_call', status: 'completed', action: { type: 'search', query: 'news' } };
@@ -240,7 +290,9 @@ const OPENAI_RESPONSES: Recorded[] = [
     'response, streamed, that calls a tool',
     'gpt-5.2',
     responseStream(
-      response(120, 45, { items: [{ id: 'fc_1', type: 'function_call', call_id: 'call_9x', name: 'get_weather', arguments: '{}' }] }),
+      response(120, 45, {
+        items: [{ id: 'fc_1', type: 'function_call', call_id: 'call_9x', name: 'get_weather', arguments: '{}' }],
+      }),
     ),
     tokens(120, 45),
     840_000n,
@@ -255,7 +307,11 @@ const OPENAI_RESPONSES: Recorded[] = [
   ],
 ];
 
-const claude = (input_tokens: number, output_tokens: number, more: { read?: number; written?: number; [member: string]: unknown } = {}) => {
+const claude = (
+  input_tokens: number,
+  output_tokens: number,
+  more: { read?: number; written?: number; [member: string]: unknown } = {},
+) => {
   const { read = 0, written = 0, ...members } = more;
   return {
     input_tokens,
@@ -342,8 +398,15 @@ const ANTHROPIC: Recorded[] = [
     SEARCHES,
   ],
   // 472 x 2,000 + 89 x 10,000: the output that the first event names is replaced by the last
-  ['message, streamed', 'claude-sonnet-5', messageStream(claude(472, 2), { output_tokens: 89 }), tokens(472, 89), 1_834_000n],
-  // 10 x 2,000 + 4,096 x 200 + 2,048 x 2,500 + 60 x 10,000: totals of the last event are not added to those of the first
+  [
+    'message, streamed',
+    'claude-sonnet-5',
+    messageStream(claude(472, 2), { output_tokens: 89 }),
+    tokens(472, 89),
+    1_834_000n,
+  ],
+  // 10 x 2,000 + 4,096 x 200 + 2,048 x 2,500 + 60 x 10,000: totals of the last event are not added to those of the
+  // first
   [
     'message, streamed, with cache and tool',
     'claude-sonnet-5',
@@ -356,22 +419,37 @@ const ANTHROPIC: Recorded[] = [
   ],
 ];
 
-const candidate = (more: object = {}) => ({ content: { parts: [{ text: 'Hi' }], role: 'model' }, finishReason: 'STOP', index: 0, ...more });
+const candidate = (more: object = {}) => ({
+  content: { parts: [{ text: 'Hi' }], role: 'model' },
+  finishReason: 'STOP',
+  index: 0,
+  ...more,
+});
 const content = (usageMetadata: object, modelVersion = 'gemini-3.5-flash', candidates: object = [candidate()]) => ({
   candidates,
   usageMetadata: { ...usageMetadata, promptTokensDetails: [{ modality: 'TEXT', tokenCount: 1 }] },
   modelVersion,
   responseId: 'mAI',
 });
-const FUNCTION_CALL = { content: { parts: [{ functionCall: { name: 'get_weather', args: { city: 'Paris' } } }], role: 'model' } };
+const FUNCTION_CALL = {
+  content: { parts: [{ functionCall: { name: 'get_weather', args: { city: 'Paris' } } }], role: 'model' },
+};
 const growing = (last: object, steps: number[]) => [
-  ...steps.map((candidatesTokenCount) => content({ ...last, candidatesTokenCount }, undefined, [candidate({ finishReason: undefined })])),
+  ...steps.map((candidatesTokenCount) =>
+    content({ ...last, candidatesTokenCount }, undefined, [candidate({ finishReason: undefined })]),
+  ),
   content(last),
 ];
 
 const GOOGLE: Recorded[] = [
   // 8 x 1,500 + 25 x 9,000
-  ['content', 'gemini-3.5-flash', content({ promptTokenCount: 8, candidatesTokenCount: 25, totalTokenCount: 33 }), tokens(8, 25), 237_000n],
+  [
+    'content',
+    'gemini-3.5-flash',
+    content({ promptTokenCount: 8, candidatesTokenCount: 25, totalTokenCount: 33 }),
+    tokens(8, 25),
+    237_000n,
+  ],
   // 14 x 1,500 + (120 + 480) x 9,000: Google leaves thoughts out of its candidates
   [
     'content with thoughts',
@@ -384,7 +462,10 @@ const GOOGLE: Recorded[] = [
   [
     'content with a long cached prompt',
     'gemini-2.5-pro',
-    content({ promptTokenCount: 210_000, cachedContentTokenCount: 200_000, candidatesTokenCount: 400 }, 'gemini-2.5-pro'),
+    content(
+      { promptTokenCount: 210_000, cachedContentTokenCount: 200_000, candidatesTokenCount: 400 },
+      'gemini-2.5-pro',
+    ),
     tokens(210_000, 400, { cachedInputTokens: 200_000 }),
     81_000_000n,
   ],
@@ -392,9 +473,11 @@ const GOOGLE: Recorded[] = [
   [
     'content that uses tools',
     'gemini-3.5-flash',
-    content({ promptTokenCount: 60, toolUsePromptTokenCount: 100, candidatesTokenCount: 20, thoughtsTokenCount: 30 }, undefined, [
-      candidate(FUNCTION_CALL),
-    ]),
+    content(
+      { promptTokenCount: 60, toolUsePromptTokenCount: 100, candidatesTokenCount: 20, thoughtsTokenCount: 30 },
+      undefined,
+      [candidate(FUNCTION_CALL)],
+    ),
     tokens(160, 50, { reasoningTokens: 30 }),
     690_000n,
   ],
@@ -433,7 +516,11 @@ const GOOGLE: Recorded[] = [
   [
     'content, streamed as an array',
     'gemini-3.5-flash',
-    JSON.stringify(growing({ promptTokenCount: 1_100, cachedContentTokenCount: 1_024, candidatesTokenCount: 12 }, [3]), null, 1),
+    JSON.stringify(
+      growing({ promptTokenCount: 1_100, cachedContentTokenCount: 1_024, candidatesTokenCount: 12 }, [3]),
+      null,
+      1,
+    ),
     tokens(1_100, 12, { cachedInputTokens: 1_024 }),
     375_600n,
   ],

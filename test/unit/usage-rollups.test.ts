@@ -1,6 +1,6 @@
 /**
- * Promise: the roll-ups of usage in D1 are what the calls sum to, whatever is sent twice, late or otherwise, for an organization
- * that had calls before there were roll-ups too; and nothing is left of a customer whose hours are erased.
+ * Promise: the roll-ups of usage in D1 are what the calls sum to, whatever is sent twice, late or otherwise, for an
+ * organization that had calls before there were roll-ups too; and nothing is left of a customer whose hours are erased.
  *
  * The migrations run on SQLite itself, as D1 runs them.
  */
@@ -13,7 +13,13 @@ import { ERASED_TABLES } from '../../src/storage/erasure.ts';
 import { applyMigration, openD1 } from '../support/d1.ts';
 
 const EXACT_SUMS = '0009_exact_sums.sql';
-const ROLLUPS = ['0006_usage_rollups.sql', '0007_feature_rollups.sql', '0008_usage_changes.sql', EXACT_SUMS, '0014_denied_hours.sql'];
+const ROLLUPS = [
+  '0006_usage_rollups.sql',
+  '0007_feature_rollups.sql',
+  '0008_usage_changes.sql',
+  EXACT_SUMS,
+  '0014_denied_hours.sql',
+];
 /** What an erasure removes rows of, in its order, as far as it touches usage. */
 const OF_CUSTOMERS = [...ERASED_TABLES.calls, ...ERASED_TABLES.usageHours];
 const HOUR = 3_600_000;
@@ -101,7 +107,15 @@ function send(
        reasoning_tokens = excluded.reasoning_tokens, searches = excluded.searches, cost_nano_usd = excluded.cost_nano_usd, revision = excluded.revision
      WHERE excluded.revision > calls.revision`,
   ).run(
-    ...[organizationId, `call-${call}`, row.customerId, row.feature, status, START, status === 'IN_PROGRESS' ? null : atMs],
+    ...[
+      organizationId,
+      `call-${call}`,
+      row.customerId,
+      row.feature,
+      status,
+      START,
+      status === 'IN_PROGRESS' ? null : atMs,
+    ],
     ...[used, isPriced ? used : null],
     ...[5, 1, 2, 3, 4].map((factor) => (isEnded ? tokens * factor : null)),
     ...[isPriced && used ? costNanoUsd : null, revision],
@@ -246,7 +260,10 @@ function expectExact(db: DatabaseSync): void {
     const cost = calls.reduce((sum, call) => sum + BigInt(String(call.cost)), 0n);
     for (const source of COSTS_IN_ALL) {
       const sql = `SELECT COALESCE(SUM(cost_usd), 0) AS usd, COALESCE(SUM(cost_rest_nano_usd), 0) AS rest FROM ${source}`;
-      const sums = exactRows(db, `${sql} ${source.includes('WHERE') ? 'AND' : 'WHERE'} organization_id = '${organizationId}'`);
+      const sums = exactRows(
+        db,
+        `${sql} ${source.includes('WHERE') ? 'AND' : 'WHERE'} organization_id = '${organizationId}'`,
+      );
       expect([source, ...sums.map(({ usd, rest }) => nanoOfParts(String(usd), String(rest)))]).toEqual([source, cost]);
     }
   }
@@ -255,7 +272,9 @@ function expectExact(db: DatabaseSync): void {
 /** Where the costs of all calls are, each once. */
 const COSTS_IN_ALL = [
   ...['usage_hours', 'customer_totals', 'customer_days', 'feature_customer_totals'],
-  ...['feature', 'provider', 'model', 'outcome'].map((dimension) => `organization_days WHERE dimension = '${dimension}'`),
+  ...['feature', 'provider', 'model', 'outcome'].map(
+    (dimension) => `organization_days WHERE dimension = '${dimension}'`,
+  ),
   ...['hour', 'day'].map((unit) => `feature_usage WHERE unit = '${unit}'`),
 ];
 
@@ -293,7 +312,10 @@ describe('the roll-ups', () => {
   test('are the same for calls that were there before them, or before some of them', () => {
     fc.assert(
       fc.property(
-        fc.array(fc.array(sentBefore, { maxLength: 25 }), { minLength: ROLLUPS.length + 1, maxLength: ROLLUPS.length + 1 }),
+        fc.array(fc.array(sentBefore, { maxLength: 25 }), {
+          minLength: ROLLUPS.length + 1,
+          maxLength: ROLLUPS.length + 1,
+        }),
         (stages) => {
           const db = migrated('0006');
           for (const [stage, calls] of stages.entries()) {
@@ -313,7 +335,15 @@ describe('the roll-ups', () => {
   test('can be read where sums had left 64 bits before they had two columns, and go on from there', () => {
     const db = migrated('0008_usage_changes.sql');
     const call: Sent = {
-      ...{ organizationId: 'one', call: 0, customerId: 'ann', feature: 'chat', status: 'COMPLETED', atMs: START, model: 'openai/gpt-4o' },
+      ...{
+        organizationId: 'one',
+        call: 0,
+        customerId: 'ann',
+        feature: 'chat',
+        status: 'COMPLETED',
+        atMs: START,
+        model: 'openai/gpt-4o',
+      },
       ...{ isPriced: true, tokens: 1_000_000_000, costNanoUsd: COST_MAX, revision: 1 },
     };
     const figures = FIGURES.slice(0, -2).join(', ');
@@ -344,7 +374,15 @@ describe('the roll-ups', () => {
   test('do not move for a row that is sent again, nor for one that changes nothing of what is counted', () => {
     const db = migrated();
     const call: Sent = {
-      ...{ organizationId: 'one', call: 1, customerId: 'ann', feature: 'chat', status: 'COMPLETED', atMs: START, model: 'openai/gpt-4o' },
+      ...{
+        organizationId: 'one',
+        call: 1,
+        customerId: 'ann',
+        feature: 'chat',
+        status: 'COMPLETED',
+        atMs: START,
+        model: 'openai/gpt-4o',
+      },
       ...{ isPriced: true, tokens: 10, costNanoUsd: 70n, revision: 1 },
     };
     sendBatch(db, [call]);
@@ -360,7 +398,14 @@ describe('the roll-ups', () => {
   test('do not grow with the customers, features and models of an organization, but for the keys of a dimension', () => {
     const db = migrated();
     const of = (n: number): Sent => ({
-      ...{ organizationId: 'one', call: n, customerId: `c${n}`, feature: `f${n % 5}`, status: 'COMPLETED', atMs: START },
+      ...{
+        organizationId: 'one',
+        call: n,
+        customerId: `c${n}`,
+        feature: `f${n % 5}`,
+        status: 'COMPLETED',
+        atMs: START,
+      },
       ...{ model: `vendor/m${n % 7}`, isPriced: true, tokens: 1, costNanoUsd: 1n, revision: 1 },
     });
     sendBatch(
@@ -381,7 +426,14 @@ test('calls that come together change each sum once, however many they are', () 
     const db = migrated();
     const before = db.prepare('SELECT total_changes() AS n').get()?.n as number;
     const call: Omit<Sent, 'call'> = {
-      ...{ organizationId: 'one', customerId: 'ann', feature: 'chat', status: 'COMPLETED', atMs: START, model: 'openai/gpt-4o' },
+      ...{
+        organizationId: 'one',
+        customerId: 'ann',
+        feature: 'chat',
+        status: 'COMPLETED',
+        atMs: START,
+        model: 'openai/gpt-4o',
+      },
       ...{ isPriced: true, tokens: 10, costNanoUsd: 70n, revision: 1 },
     };
     sendBatch(
@@ -414,7 +466,10 @@ describe('an erasure', () => {
           expectExact(db);
           const keys = rows(db, `SELECT DISTINCT feature FROM usage_hours WHERE organization_id = 'one'`);
           expect(
-            rows(db, `SELECT DISTINCT key FROM organization_hours WHERE organization_id = 'one' AND dimension = 'feature' AND calls <> 0`),
+            rows(
+              db,
+              `SELECT DISTINCT key FROM organization_hours WHERE organization_id = 'one' AND dimension = 'feature' AND calls <> 0`,
+            ),
           ).toEqual(rows(db, `SELECT DISTINCT feature FROM usage_hours WHERE organization_id = 'one' AND calls <> 0`));
           if (keys.length > 0) return;
           for (const table of ['organization_days', 'feature_usage'])

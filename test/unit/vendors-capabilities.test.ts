@@ -1,12 +1,14 @@
 /**
- * What a request asks a vendor for beside text is found in every form in which it can be asked for, and in nothing else.
+ * What a request asks a vendor for beside text is found in every form in which it can be asked for, and in nothing
+ * else.
  */
 import { describe, expect, test } from 'vitest';
 import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';
 import type { Capability } from '../../src/domain/entitlements.ts';
 import { type AskedOfVendor, capabilitiesAsked, isSearchModel } from '../../src/vendors/capabilities.ts';
 
-const asked = (body: Record<string, unknown>, more: Partial<AskedOfVendor> = {}) => capabilitiesAsked({ body, ...more });
+const asked = (body: Record<string, unknown>, more: Partial<AskedOfVendor> = {}) =>
+  capabilitiesAsked({ body, ...more });
 const turn = (content: unknown) => ({ messages: [{ role: 'user', content }] });
 
 describe('a request asks for', () => {
@@ -58,7 +60,10 @@ describe('a request asks for', () => {
   });
 
   test('all that it asks for, each once', () => {
-    const body = { tools: [{ type: 'image_generation' }, { type: 'web_search' }, { type: 'web_search' }], modalities: ['audio'] };
+    const body = {
+      tools: [{ type: 'image_generation' }, { type: 'web_search' }, { type: 'web_search' }],
+      modalities: ['audio'],
+    };
     expect(asked(body, { model: 'gpt-4o-search-preview' })).toEqual(['search', 'image', 'audio']);
   });
 
@@ -80,11 +85,19 @@ describe('a request asks for', () => {
     ]),
     { tools: [{ type: 'function', function: { name: 'web_search', parameters: { type: 'object' } } }] },
     { tools: [{ name: 'web_search', description: 'ours', input_schema: { type: 'object' } }] },
-    { tools: [{ type: 'file_search', vector_store_ids: ['vs'] }, { type: 'code_interpreter' }, { type: 'tool_search' }] },
+    {
+      tools: [{ type: 'file_search', vector_store_ids: ['vs'] }, { type: 'code_interpreter' }, { type: 'tool_search' }],
+    },
     { tools: [{ type: 'tool_search_tool_regex_20251119', name: 'tool_search_tool_regex' }] },
     { tools: [{ functionDeclarations: [{ name: 'google_search' }] }] },
     { tools: 'web_search', modalities: 'audio', messages: 'x', plugins: {}, input: 5, contents: null },
-    { web_search_options: null, audio: null, enable_search: false, search_parameters: { mode: 'off' }, modalities: ['text'] },
+    {
+      web_search_options: null,
+      audio: null,
+      enable_search: false,
+      search_parameters: { mode: 'off' },
+      modalities: ['text'],
+    },
     { plugins: [{ id: 'file-parser' }] },
     { input: ['web_search', 'input_audio'] },
   ])('nothing: %j', (body) => {
@@ -115,7 +128,13 @@ describe('models', () => {
     ];
     for (const model of [...searching, 'openai/gpt-5.2:online', 'groq/compound-mini'])
       expect([model, needs(model)]).toEqual([model, ['search']]);
-    for (const model of ['gpt-5.2', 'text-search-ada-doc-001', 'code-search-ada-code-001', 'sonarqube', 'gemini-3.5-flash']) {
+    for (const model of [
+      'gpt-5.2',
+      'text-search-ada-doc-001',
+      'code-search-ada-code-001',
+      'sonarqube',
+      'gemini-3.5-flash',
+    ]) {
       expect([model, isSearchModel(model)]).toEqual([model, false]);
     }
   });

@@ -71,5 +71,13 @@ describe('what a plan admits', () => {
 });
 
 test('a level is a word of the ladder', () => {
-  expect(['none', 'max', 'MAX', 'auto', '', null, 3].map(isEffort)).toEqual([true, true, false, false, false, false, false]);
+  expect(['none', 'max', 'MAX', 'auto', '', null, 3].map(isEffort)).toEqual([
+    true,
+    true,
+    false,
+    false,
+    false,
+    false,
+    false,
+  ]);
 });

@@ -23,7 +23,13 @@ afterAll(() => vendor.close());
 const PROMPT = 'say hello [reply:6] [reasoning:4] [cached:2] [written:1] [searches:3]';
 const REPLY = 'héllo 世界 👋🏽 wörld héllo 世界';
 /** What each form must say that PROMPT used, where it can say it. */
-const USED = { inputTokens: tokensOf(PROMPT), cachedInputTokens: 2, cacheWriteInputTokens: 1, responseTokens: 10, reasoningTokens: 4 };
+const USED = {
+  inputTokens: tokensOf(PROMPT),
+  cachedInputTokens: 2,
+  cacheWriteInputTokens: 1,
+  responseTokens: 10,
+  reasoningTokens: 4,
+};
 const user = [{ role: 'user' as const, content: PROMPT }];
 
 async function all<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
@@ -55,18 +61,37 @@ describe('OpenAI', () => {
     const silent = await all(await openai.chat.completions.create(request));
     expect(silent.map((chunk) => chunk.choices[0]?.delta.content ?? '').join('')).toBe(REPLY);
     expect(silent.filter((chunk) => chunk.usage)).toEqual([]);
-    const asked = await all(await openai.chat.completions.create({ ...request, stream_options: { include_usage: true } }));
+    const asked = await all(
+      await openai.chat.completions.create({ ...request, stream_options: { include_usage: true } }),
+    );
     expect(asked.at(-1)).toMatchObject({ choices: [], usage: { completion_tokens: 10 } });
-    const usage = await usageOf('/v1/chat/completions', { ...request, stream_options: { include_usage: true } }, bearer);
+    const usage = await usageOf(
+      '/v1/chat/completions',
+      { ...request, stream_options: { include_usage: true } },
+      bearer,
+    );
     expect(usage.usage()).toEqual({ modelUsed: 'gpt-5.2', providerUsed: 'openai', ...USED });
     expect(usage.completed).toBe(true);
   });
 
   test('tools and structured output', async () => {
-    const tools = [{ type: 'function' as const, function: { name: 'weather', parameters: { type: 'object', properties: {} } } }];
-    const called = await openai.chat.completions.create({ model: 'gpt-5.2', messages: [{ role: 'user', content: '[tool]' }], tools });
-    expect(called.choices[0]).toMatchObject({ finish_reason: 'tool_calls', message: { tool_calls: [{ function: { name: 'weather' } }] } });
-    const stream = openai.chat.completions.stream({ model: 'gpt-5.2', messages: [{ role: 'user', content: '[tool]' }], tools });
+    const tools = [
+      { type: 'function' as const, function: { name: 'weather', parameters: { type: 'object', properties: {} } } },
+    ];
+    const called = await openai.chat.completions.create({
+      model: 'gpt-5.2',
+      messages: [{ role: 'user', content: '[tool]' }],
+      tools,
+    });
+    expect(called.choices[0]).toMatchObject({
+      finish_reason: 'tool_calls',
+      message: { tool_calls: [{ function: { name: 'weather' } }] },
+    });
+    const stream = openai.chat.completions.stream({
+      model: 'gpt-5.2',
+      messages: [{ role: 'user', content: '[tool]' }],
+      tools,
+    });
     expect((await stream.finalChatCompletion()).choices[0]?.message.tool_calls?.[0]).toMatchObject({
       function: { arguments: '{"city":"Paris"}' },
     });
@@ -115,7 +140,11 @@ describe('OpenAI', () => {
     const content = `${line('a', 'one')}\n${line('b', 'one two [fail:400]')}\n`;
     const file = await openai.files.create({ file: await toFile(Buffer.from(content), 'in.jsonl'), purpose: 'batch' });
     expect(file).toMatchObject({ filename: 'in.jsonl', purpose: 'batch', bytes: Buffer.byteLength(content) });
-    const batch = await openai.batches.create({ input_file_id: file.id, endpoint: '/v1/chat/completions', completion_window: '24h' });
+    const batch = await openai.batches.create({
+      input_file_id: file.id,
+      endpoint: '/v1/chat/completions',
+      completion_window: '24h',
+    });
     const seen = [batch.status];
     let done = batch;
     for (let poll = 0; poll < 5 && done.status !== 'completed'; poll += 1) {
@@ -136,7 +165,8 @@ describe('OpenAI', () => {
   });
 
   test('errors are the classes of the SDK', async () => {
-    const ask = (content: string) => openai.chat.completions.create({ model: 'gpt-5.2', messages: [{ role: 'user', content }] });
+    const ask = (content: string) =>
+      openai.chat.completions.create({ model: 'gpt-5.2', messages: [{ role: 'user', content }] });
     await expect(ask('[fail:429]')).rejects.toThrow(RateLimitError);
     await expect(ask('[fail:500]')).rejects.toMatchObject({ status: 500, type: 'server_error' });
     const stream = await openai.chat.completions.create({
@@ -166,20 +196,33 @@ describe('Anthropic', () => {
   });
 
   test('an error inside the stream is an error of the SDK', async () => {
-    const failing = anthropic.messages.stream({ ...request, messages: [{ role: 'user', content: '[fail:stream-error]' }] });
+    const failing = anthropic.messages.stream({
+      ...request,
+      messages: [{ role: 'user', content: '[fail:stream-error]' }],
+    });
     await expect(failing.finalMessage()).rejects.toThrow(/overloaded/);
   });
 
   test('the OpenAI-compatible endpoint', async () => {
     const compatible = new OpenAI({ apiKey: 'sk-ant-test', baseURL: `${vendor.url}/v1`, maxRetries: 0 });
     const answer = await compatible.chat.completions.create({ model: 'claude-sonnet-5', messages: user });
-    expect(readUsage(answer)).toMatchObject({ providerUsed: 'anthropic', modelUsed: 'claude-sonnet-5', inputTokens: USED.inputTokens });
+    expect(readUsage(answer)).toMatchObject({
+      providerUsed: 'anthropic',
+      modelUsed: 'claude-sonnet-5',
+      inputTokens: USED.inputTokens,
+    });
   });
 });
 
 describe('Google', () => {
   const request = { model: 'gemini-3.5-flash', contents: PROMPT };
-  const expected = { modelUsed: 'gemini-3.5-flash', providerUsed: 'google', ...USED, cacheWriteInputTokens: 0, searches: 3 };
+  const expected = {
+    modelUsed: 'gemini-3.5-flash',
+    providerUsed: 'google',
+    ...USED,
+    cacheWriteInputTokens: 0,
+    searches: 3,
+  };
 
   test('generateContent, plain and streamed', async () => {
     const answer = await google.models.generateContent(request);

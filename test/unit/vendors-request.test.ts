@@ -40,7 +40,11 @@ describe('answers', () => {
   });
 
   test('JSON that is none is the text', async () => {
-    expect(await ask('[fail:html]')).toMatchObject({ kind: 'answer', ok: true, body: expect.stringMatching(/^<html>/) });
+    expect(await ask('[fail:html]')).toMatchObject({
+      kind: 'answer',
+      ok: true,
+      body: expect.stringMatching(/^<html>/),
+    });
   });
 
   test.each(['400', '429', '500', '503'])('%s is an answer, of a stream too', async (status) => {
@@ -116,7 +120,10 @@ describe('what goes wrong', () => {
       status: 200,
       message: `the vendor's answer has more than ${JSON_VALUES_MAX} JSON values`,
     });
-    expect(await requestVendor({ ...request, responseType: 'text' }, fetcher)).toMatchObject({ kind: 'answer', body: text });
+    expect(await requestVendor({ ...request, responseType: 'text' }, fetcher)).toMatchObject({
+      kind: 'answer',
+      body: text,
+    });
   });
 
   test('no outcome tells the headers, whatever the fetcher throws', async () => {
@@ -173,7 +180,10 @@ describe('what is sent', () => {
 
   test('text travels as it is, under the type that the caller names', async () => {
     const text = '{"model":"gpt-5.2",  "messages":[]}';
-    const record = await sent({ body: text, headers: { authorization: 'Bearer x', 'Content-Type': 'application/json; charset=utf-8' } });
+    const record = await sent({
+      body: text,
+      headers: { authorization: 'Bearer x', 'Content-Type': 'application/json; charset=utf-8' },
+    });
     expect(record.body).toEqual(JSON.parse(text));
     expect(record.headers['content-type']).toBe('application/json; charset=utf-8');
     expect(record.headers['content-length']).toBe(String(text.length));

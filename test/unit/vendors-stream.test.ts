@@ -41,29 +41,53 @@ const chunk = (choices: object[], usage?: unknown) => ({
   choices,
   ...(usage !== undefined && { usage }),
 });
-const delta = (text: string, finish_reason: string | null = null) => ({ index: 0, delta: { content: text }, finish_reason });
+const delta = (text: string, finish_reason: string | null = null) => ({
+  index: 0,
+  delta: { content: text },
+  finish_reason,
+});
 
 describe('streams', () => {
   const figures = { prompt_tokens: 7, completion_tokens: 2, total_tokens: 9 };
   const seven = used({ ...openai, inputTokens: 7, responseTokens: 2 });
 
   test.each<[string, string, VendorUsage | null, boolean]>([
-    ['usage after the finish', sse(chunk([delta('a')], null), chunk([delta('', 'stop')], null), chunk([], figures), '[DONE]'), seven, true],
-    ['usage in a chunk that has choices', sse(chunk([delta('a')]), chunk([delta('b', 'stop')], figures), '[DONE]'), seven, true],
+    [
+      'usage after the finish',
+      sse(chunk([delta('a')], null), chunk([delta('', 'stop')], null), chunk([], figures), '[DONE]'),
+      seven,
+      true,
+    ],
+    [
+      'usage in a chunk that has choices',
+      sse(chunk([delta('a')]), chunk([delta('b', 'stop')], figures), '[DONE]'),
+      seven,
+      true,
+    ],
     [
       'usage so far in each chunk',
       sse(chunk([delta('a')], { ...figures, completion_tokens: 1 }), chunk([delta('b', 'stop')], figures)),
       seven,
       true,
     ],
-    ['a null after the usage says nothing', sse(chunk([delta('', 'stop')], figures), chunk([], null), '[DONE]'), seven, true],
+    [
+      'a null after the usage says nothing',
+      sse(chunk([delta('', 'stop')], figures), chunk([], null), '[DONE]'),
+      seven,
+      true,
+    ],
     [
       'usage twice: the later',
       sse(chunk([delta('', 'stop')], { ...figures, prompt_tokens: 1 }), chunk([], figures), '[DONE]'),
       seven,
       true,
     ],
-    ['zero usage', sse(chunk([delta('', 'stop')]), chunk([], { prompt_tokens: 0, completion_tokens: 0 }), '[DONE]'), used(openai), true],
+    [
+      'zero usage',
+      sse(chunk([delta('', 'stop')]), chunk([], { prompt_tokens: 0, completion_tokens: 0 }), '[DONE]'),
+      used(openai),
+      true,
+    ],
     ['no usage', sse(chunk([delta('a', 'stop')]), '[DONE]'), null, true],
     ['no mark of the end', sse(chunk([delta('a')])), null, false],
     ['finished but without usage and without a mark', sse(chunk([delta('a', 'stop')])), null, false],
@@ -86,10 +110,25 @@ describe('streams', () => {
       true,
     ],
     ['a byte order mark', `\ufeff${sse(chunk([], figures), '[DONE]')}`, seven, true],
-    ['a last event without the empty line', `${sse(chunk([delta('', 'stop')]))}data: ${JSON.stringify(chunk([], figures))}`, seven, true],
-    ['an event that broke off', `${sse(chunk([delta('', 'stop')]))}data: {"choices":[],"usage":{"prompt_tok`, null, false],
+    [
+      'a last event without the empty line',
+      `${sse(chunk([delta('', 'stop')]))}data: ${JSON.stringify(chunk([], figures))}`,
+      seven,
+      true,
+    ],
+    [
+      'an event that broke off',
+      `${sse(chunk([delta('', 'stop')]))}data: {"choices":[],"usage":{"prompt_tok`,
+      null,
+      false,
+    ],
     ['events that are no JSON', sse('hello', chunk([], figures), '[DONE]'), seven, true],
-    ['a whole answer where a stream was expected', JSON.stringify({ ...chat(figures), choices: [{ finish_reason: 'stop' }] }), seven, true],
+    [
+      'a whole answer where a stream was expected',
+      JSON.stringify({ ...chat(figures), choices: [{ finish_reason: 'stop' }] }),
+      seven,
+      true,
+    ],
     ['nothing', '', null, false],
   ])('chat: %s', (_, text, usage, completed) => {
     const stream = streamed(text);
@@ -107,11 +146,19 @@ describe('streams', () => {
     ['stopped, and then a chunk of no interest', sse(chunk([delta('a', 'stop')]), chunk([delta('')])), 'whole'],
     ['neither', sse(chunk([delta('a')])), 'truncated'],
     ['an empty reason, as some write where there is none', sse(chunk([delta('a', '')])), 'truncated'],
-    ['one of two answers stopped', sse(chunk([delta('a')]), chunk([second(null)]), chunk([delta('', 'stop')])), 'truncated'],
+    [
+      'one of two answers stopped',
+      sse(chunk([delta('a')]), chunk([second(null)]), chunk([delta('', 'stop')])),
+      'truncated',
+    ],
     ['both answers stopped', sse(chunk([delta('a', 'stop'), second(null)]), chunk([second('stop')])), 'whole'],
     ['broken off in the first event', 'data: {"choices":[{"index":0,"delta":{"con', 'truncated'],
     ['a response that runs', sse({ type: 'response.created', response: { status: 'in_progress' } }), 'truncated'],
-    ['a response that was cut short by its bound', sse({ type: 'response.incomplete', response: { status: 'incomplete' } }), 'whole'],
+    [
+      'a response that was cut short by its bound',
+      sse({ type: 'response.incomplete', response: { status: 'incomplete' } }),
+      'whole',
+    ],
     ['a message without its stop', sse({ type: 'message_start', message: { type: 'message' } }), 'truncated'],
     ['a message that stopped', sse({ type: 'message_start', message: {} }, { type: 'message_stop' }), 'whole'],
     ['a candidate without a reason', sse({ candidates: [{ content: {} }] }), 'truncated'],
@@ -121,7 +168,11 @@ describe('streams', () => {
       'truncated',
     ],
     ['a candidate that stopped', sse({ candidates: [{ finishReason: 'MAX_TOKENS' }] }), 'whole'],
-    ["an array of Google's without its end", `[${JSON.stringify({ candidates: [{ content: {} }] })},\r\n{"cand`, 'truncated'],
+    [
+      "an array of Google's without its end",
+      `[${JSON.stringify({ candidates: [{ content: {} }] })},\r\n{"cand`,
+      'truncated',
+    ],
     ['a stream in a form of its own', sse({ token: 'hello' }), 'not judged'],
     ['words', sse('hello'), 'not judged'],
     ['nothing', '', 'not judged'],
@@ -152,10 +203,19 @@ describe('streams', () => {
       ),
     );
     expect(stream.usage()).toEqual(
-      used({ ...claude, inputTokens: 18, cachedInputTokens: 5, cacheWriteInputTokens: 3, responseTokens: 41, searches: 1 }),
+      used({
+        ...claude,
+        inputTokens: 18,
+        cachedInputTokens: 5,
+        cacheWriteInputTokens: 3,
+        responseTokens: 41,
+        searches: 1,
+      }),
     );
     expect(stream.completed).toBe(true);
-    const grown = streamed(sse(start, messageDelta({ input_tokens: 30, cache_read_input_tokens: 6, output_tokens: 2 })));
+    const grown = streamed(
+      sse(start, messageDelta({ input_tokens: 30, cache_read_input_tokens: 6, output_tokens: 2 })),
+    );
     expect(grown.usage()).toMatchObject({ inputTokens: 39, cachedInputTokens: 6, responseTokens: 2 });
     expect(grown.completed).toBe(false);
   });
@@ -170,14 +230,22 @@ describe('streams', () => {
     const searched = { type: 'response.output_item.done', item: { type: 'web_search_call', status: 'completed' } };
     const broken = streamed(sse({ type: 'response.created', response: response(null) }, searched, searched));
     expect([broken.usage(), broken.searches()]).toEqual([null, 2]);
-    const block = { type: 'content_block_start', content_block: { type: 'server_tool_use', name: 'web_search', input: {} } };
-    expect(streamed(sse(start, block, { ...block, content_block: { type: 'text' } })).usage()).toMatchObject({ searches: 1 });
+    const block = {
+      type: 'content_block_start',
+      content_block: { type: 'server_tool_use', name: 'web_search', input: {} },
+    };
+    expect(streamed(sse(start, block, { ...block, content_block: { type: 'text' } })).usage()).toMatchObject({
+      searches: 1,
+    });
     const counted = messageDelta({ output_tokens: 5, server_tool_use: { web_search_requests: 0 } });
     expect(streamed(sse(start, block, counted)).usage()).toMatchObject({ searches: 0 });
     const cites = chunk([{ index: 0, delta: { annotations: [{ type: 'url_citation' }] } }]);
     expect(streamed(sse(cites)).searches()).toBe(1);
     const usage = { prompt_tokens: 1, completion_tokens: 1, completion_tokens_details: { audio_tokens: 1 } };
-    expect(streamed(sse(cites, chunk([delta('a', 'stop')]), chunk([], usage))).usage()).toMatchObject({ searches: 1, audio: 1 });
+    expect(streamed(sse(cites, chunk([delta('a', 'stop')]), chunk([], usage))).usage()).toMatchObject({
+      searches: 1,
+      audio: 1,
+    });
   });
 
   test.each([
@@ -206,7 +274,11 @@ describe('streams', () => {
   const chunks = [
     content(
       { promptTokenCount: 4, candidatesTokenCount: 1 },
-      { candidates: [{ content: { parts: [{ text: '}]{"\\"' }] }, groundingMetadata: { webSearchQueries: ['a', 'b'] } }] },
+      {
+        candidates: [
+          { content: { parts: [{ text: '}]{"\\"' }] }, groundingMetadata: { webSearchQueries: ['a', 'b'] } },
+        ],
+      },
     ),
     content(
       { promptTokenCount: 4, candidatesTokenCount: 9, thoughtsTokenCount: 2 },
@@ -216,16 +288,23 @@ describe('streams', () => {
   test.each([
     ['events', sse(...chunks)],
     ['an array', JSON.stringify(chunks)],
-    ['an array, written as Google writes it', `[${chunks.map((item) => JSON.stringify(item, null, 2)).join('\n,\r\n')}\n]\n`],
+    [
+      'an array, written as Google writes it',
+      `[${chunks.map((item) => JSON.stringify(item, null, 2)).join('\n,\r\n')}\n]\n`,
+    ],
   ])('generateContent as %s: the last totals, the most searches', (_, text) => {
     const stream = streamed(text);
-    expect(stream.usage()).toEqual(used({ ...gemini, inputTokens: 4, responseTokens: 11, reasoningTokens: 2, searches: 2 }));
+    expect(stream.usage()).toEqual(
+      used({ ...gemini, inputTokens: 4, responseTokens: 11, reasoningTokens: 2, searches: 2 }),
+    );
     expect(stream.completed).toBe(true);
   });
 
   test('generateContent: without a reason to stop it is not over; a refused prompt is', () => {
     expect(streamed(sse(chunks[0])).completed).toBe(false);
-    expect(streamed(sse({ promptFeedback: { blockReason: 'SAFETY' }, usageMetadata: { promptTokenCount: 3 } })).completed).toBe(true);
+    expect(
+      streamed(sse({ promptFeedback: { blockReason: 'SAFETY' }, usageMetadata: { promptTokenCount: 3 } })).completed,
+    ).toBe(true);
   });
 
   test('an event that is too long is passed over, and those after it are read', () => {
@@ -260,7 +339,12 @@ describe('errors inside a stream', () => {
       'server_error',
       'overloaded',
     ],
-    ['OpenAI, responses', 'event: error\ndata: {"type":"error","code":"rate_limit","message":"slow down"}\n\n', 'rate_limit', 'slow down'],
+    [
+      'OpenAI, responses',
+      'event: error\ndata: {"type":"error","code":"rate_limit","message":"slow down"}\n\n',
+      'rate_limit',
+      'slow down',
+    ],
     [
       'Anthropic',
       'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}\n\n',
@@ -290,10 +374,10 @@ describe('errors inside a stream', () => {
   });
 
   test('an answer without an error has none', () => {
-    expect([readFailure(response({ input_tokens: 1 }, { error: null })), readFailure('text'), readFailure(null)]).toEqual([
-      null,
-      null,
-      null,
-    ]);
+    expect([
+      readFailure(response({ input_tokens: 1 }, { error: null })),
+      readFailure('text'),
+      readFailure(null),
+    ]).toEqual([null, null, null]);
   });
 });

@@ -1,5 +1,6 @@
 /**
- * A metered stream gives the caller the vendor's bytes, ends exactly once, and knows the usage even when the caller left.
+ * A metered stream gives the caller the vendor's bytes, ends exactly once, and knows the usage even when the caller
+ * left.
  */
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { type MeterOptions, meterStream, type StreamOutcome } from '../../src/vendors/tee.ts';
@@ -61,7 +62,8 @@ function meter(body: ReadableStream<Uint8Array>, options: Partial<MeterOptions> 
 async function text(stream: ReadableStream<Uint8Array>): Promise<string> {
   const parts: string[] = [];
   const streaming = new TextDecoder();
-  for await (const chunk of stream as unknown as AsyncIterable<Uint8Array>) parts.push(streaming.decode(chunk, { stream: true }));
+  for await (const chunk of stream as unknown as AsyncIterable<Uint8Array>)
+    parts.push(streaming.decode(chunk, { stream: true }));
   return parts.join('');
 }
 
@@ -139,7 +141,9 @@ describe('a caller that stays', () => {
   test('a connection that breaks breaks for the caller too, and what the vendor had said is kept', async () => {
     const { stream, outcomes } = meter(await open('[fail:cut] [reply:6]', '/v1/messages'));
     await expect(text(stream)).rejects.toThrow();
-    expect(outcomes).toMatchObject([{ end: 'vendor_cut', completed: false, usage: { inputTokens: 2, responseTokens: 1 } }]);
+    expect(outcomes).toMatchObject([
+      { end: 'vendor_cut', completed: false, usage: { inputTokens: 2, responseTokens: 1 } },
+    ]);
   });
 
   test('a vendor that stopped for a reason and closed the stream has answered, also without a usage', async () => {
@@ -220,7 +224,12 @@ describe('a caller that leaves', () => {
     const reader = stream.getReader();
     for (let read = 0; read < reads; read += 1) await reader.read();
     await reader.cancel();
-    expect(await ended).toMatchObject({ end: 'client_left', completed: true, usage: { inputTokens: 2, responseTokens: 4 }, failure: null });
+    expect(await ended).toMatchObject({
+      end: 'client_left',
+      completed: true,
+      usage: { inputTokens: 2, responseTokens: 4 },
+      failure: null,
+    });
     expect(outcomes).toHaveLength(1);
     expect(vendor.requests.at(-1)?.abandoned).toBe(false);
   });
@@ -289,7 +298,9 @@ describe('a transform', () => {
     const { body, send, close } = scripted();
     const transform: MeterOptions['transform'] = (given, reading) => {
       if (given.data.includes('drop')) return null;
-      return given.data.includes('usage') ? { ...given, data: JSON.stringify({ seen: reading.usage()?.inputTokens }) } : given;
+      return given.data.includes('usage')
+        ? { ...given, data: JSON.stringify({ seen: reading.usage()?.inputTokens }) }
+        : given;
     };
     const { stream, outcomes } = meter(body, { transform });
     const odd = ': comment\r\n\r\nid: 4\r\nevent:x\r\ndata:{"a":1,\r\ndata:"b": "wörld"}\r\n\r\n';

@@ -12,7 +12,13 @@ const claude = { modelUsed: 'claude-sonnet-5', providerUsed: 'anthropic' } as co
 const gemini = { modelUsed: 'gemini-3.5-flash', providerUsed: 'google' } as const;
 
 const chat = (usage: unknown, model = 'gpt-5.2') => ({ object: 'chat.completion', model, choices: [], usage });
-const message = (usage: unknown) => ({ type: 'message', model: 'claude-sonnet-5', content: [], stop_reason: 'end_turn', usage });
+const message = (usage: unknown) => ({
+  type: 'message',
+  model: 'claude-sonnet-5',
+  content: [],
+  stop_reason: 'end_turn',
+  usage,
+});
 const response = (usage: unknown, more: object = {}) => ({
   object: 'response',
   model: 'gpt-5.2',
@@ -55,7 +61,12 @@ describe('plain answers', () => {
     ],
     [
       'chat with details that are null',
-      chat({ prompt_tokens: 9, completion_tokens: 3, prompt_tokens_details: null, completion_tokens_details: { reasoning_tokens: null } }),
+      chat({
+        prompt_tokens: 9,
+        completion_tokens: 3,
+        prompt_tokens_details: null,
+        completion_tokens_details: { reasoning_tokens: null },
+      }),
       used({ ...openai, inputTokens: 9, responseTokens: 3 }),
     ],
     ['a zero stays a zero', chat({ prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }), used(openai)],
@@ -67,14 +78,27 @@ describe('plain answers', () => {
     [
       'Google in OpenAI form, when the completion includes them',
       chat(
-        { prompt_tokens: 8, completion_tokens: 492, total_tokens: 500, completion_tokens_details: { reasoning_tokens: 482 } },
+        {
+          prompt_tokens: 8,
+          completion_tokens: 492,
+          total_tokens: 500,
+          completion_tokens_details: { reasoning_tokens: 482 },
+        },
         'gemini-3.5-flash',
       ),
       used({ ...gemini, inputTokens: 8, responseTokens: 492, reasoningTokens: 482 }),
     ],
     [
       'reasoning listed beside the completion, by an endpoint of another vendor',
-      chat({ prompt_tokens: 10, completion_tokens: 5, total_tokens: 22, completion_tokens_details: { reasoning_tokens: 7 } }, 'grok-4'),
+      chat(
+        {
+          prompt_tokens: 10,
+          completion_tokens: 5,
+          total_tokens: 22,
+          completion_tokens_details: { reasoning_tokens: 7 },
+        },
+        'grok-4',
+      ),
       used({ modelUsed: 'grok-4', inputTokens: 10, responseTokens: 12, reasoningTokens: 7 }),
     ],
     [
@@ -101,7 +125,10 @@ describe('plain answers', () => {
           output_tokens: 1186,
           output_tokens_details: { reasoning_tokens: 1024 },
         },
-        { reasoning: { effort: 'medium' }, output: [{ type: 'web_search_call' }, { type: 'message' }, { type: 'web_search_call' }] },
+        {
+          reasoning: { effort: 'medium' },
+          output: [{ type: 'web_search_call' }, { type: 'message' }, { type: 'web_search_call' }],
+        },
       ),
       used({
         ...openai,
@@ -117,7 +144,10 @@ describe('plain answers', () => {
       'responses: the billable searches that OpenAI counts go before the calls in the output',
       response(
         { input_tokens: 1, output_tokens: 1 },
-        { tool_usage: { web_search: { num_requests: 1 } }, output: [{ type: 'web_search_call' }, { type: 'web_search_call' }] },
+        {
+          tool_usage: { web_search: { num_requests: 1 } },
+          output: [{ type: 'web_search_call' }, { type: 'web_search_call' }],
+        },
       ),
       used({ ...openai, inputTokens: 1, responseTokens: 1, searches: 1 }),
     ],
@@ -177,12 +207,26 @@ describe('plain answers', () => {
         },
         { candidates: [{ groundingMetadata: { webSearchQueries: ['a', 'b'] } }] },
       ),
-      used({ ...gemini, inputTokens: 1011, cachedInputTokens: 800, responseTokens: 100, reasoningTokens: 60, searches: 2 }),
+      used({
+        ...gemini,
+        inputTokens: 1011,
+        cachedInputTokens: 800,
+        responseTokens: 100,
+        reasoningTokens: 60,
+        searches: 2,
+      }),
     ],
-    ['generateContent leaves a zero out', content({ promptTokenCount: 4, totalTokenCount: 4 }), used({ ...gemini, inputTokens: 4 })],
+    [
+      'generateContent leaves a zero out',
+      content({ promptTokenCount: 4, totalTokenCount: 4 }),
+      used({ ...gemini, inputTokens: 4 }),
+    ],
     [
       'the array of streamGenerateContent: the last totals',
-      [content({ promptTokenCount: 4, candidatesTokenCount: 1 }), content({ promptTokenCount: 4, candidatesTokenCount: 9 })],
+      [
+        content({ promptTokenCount: 4, candidatesTokenCount: 1 }),
+        content({ promptTokenCount: 4, candidatesTokenCount: 9 }),
+      ],
       used({ ...gemini, inputTokens: 4, responseTokens: 9 }),
     ],
     [
@@ -199,19 +243,30 @@ describe('plain answers', () => {
         ...chat({ prompt_tokens: 9, completion_tokens: 3 }, 'gpt-4o-search-preview-2025-03-11'),
         choices: [{ message: { annotations: [] } }],
       },
-      used({ modelUsed: 'gpt-4o-search-preview-2025-03-11', providerUsed: 'openai', inputTokens: 9, responseTokens: 3, searches: 1 }),
+      used({
+        modelUsed: 'gpt-4o-search-preview-2025-03-11',
+        providerUsed: 'openai',
+        inputTokens: 9,
+        responseTokens: 3,
+        searches: 1,
+      }),
     ],
     [
       'chat: the searches that are listed as executed',
       {
         ...chat({ prompt_tokens: 9, completion_tokens: 3 }, 'groq/compound'),
-        choices: [{ message: { executed_tools: [{ type: 'search' }, { type: 'python' }, { type: 'browser_search' }] } }],
+        choices: [
+          { message: { executed_tools: [{ type: 'search' }, { type: 'python' }, { type: 'browser_search' }] } },
+        ],
       },
       used({ modelUsed: 'groq/compound', inputTokens: 9, responseTokens: 3, searches: 2 }),
     ],
     [
       'chat: none of a model that decides by itself, and did not search',
-      { ...chat({ prompt_tokens: 9, completion_tokens: 3 }, 'groq/compound'), choices: [{ message: { content: 'hi' } }] },
+      {
+        ...chat({ prompt_tokens: 9, completion_tokens: 3 }, 'groq/compound'),
+        choices: [{ message: { content: 'hi' } }],
+      },
       used({ modelUsed: 'groq/compound', inputTokens: 9, responseTokens: 3 }),
     ],
     [
@@ -242,12 +297,21 @@ describe('plain answers', () => {
       chat({ prompt_tokens: 90, completion_tokens: 3, prompt_audio_seconds: 12.3456 }, 'voxtral-small'),
       used({ modelUsed: 'voxtral-small', inputTokens: 90, responseTokens: 3, audioSeconds: 12.346 }),
     ],
-    ['a transcription that is counted in seconds', { text: 'hello', usage: { type: 'duration', seconds: 9 } }, used({ audioSeconds: 9 })],
+    [
+      'a transcription that is counted in seconds',
+      { text: 'hello', usage: { type: 'duration', seconds: 9 } },
+      used({ audioSeconds: 9 }),
+    ],
     [
       'a transcription that is counted in tokens',
       {
         text: 'hello',
-        usage: { type: 'tokens', input_tokens: 14, input_token_details: { text_tokens: 0, audio_tokens: 14 }, output_tokens: 45 },
+        usage: {
+          type: 'tokens',
+          input_tokens: 14,
+          input_token_details: { text_tokens: 0, audio_tokens: 14 },
+          output_tokens: 45,
+        },
       },
       used({ inputTokens: 14, responseTokens: 45, audio: 14 }),
     ],
@@ -311,21 +375,34 @@ describe('plain answers', () => {
     expect(readSearches(message({ server_tool_use: { web_search_requests: 3 } }))).toBe(3);
     expect(readSearches({ candidates: [{ groundingMetadata: { webSearchQueries: ['a', 'b'] } }] })).toBe(2);
     expect(readSearches([{ candidates: [{ groundingMetadata: { webSearchQueries: ['a'] } }] }])).toBe(1);
-    expect(readSearches({ ...chat(null), choices: [{ message: { annotations: [{ type: 'url_citation' }] } }] })).toBe(1);
-    const none = [chat(null), response(null, { tool_usage: { web_search: { num_requests: 'x' } } }), 'text', null, { hello: 'world' }];
+    expect(readSearches({ ...chat(null), choices: [{ message: { annotations: [{ type: 'url_citation' }] } }] })).toBe(
+      1,
+    );
+    const none = [
+      chat(null),
+      response(null, { tool_usage: { web_search: { num_requests: 'x' } } }),
+      'text',
+      null,
+      { hello: 'world' },
+    ];
     for (const body of none) expect(readSearches(body)).toBe(0);
   });
 
   test('the most tokens that a caller may report are the most that a vendor may', () => {
-    expect(readUsage(chat({ prompt_tokens: TOKENS_MAX, completion_tokens: TOKENS_MAX }))).toMatchObject({ inputTokens: TOKENS_MAX });
+    expect(readUsage(chat({ prompt_tokens: TOKENS_MAX, completion_tokens: TOKENS_MAX }))).toMatchObject({
+      inputTokens: TOKENS_MAX,
+    });
     // Two figures that are one of ours together.
-    expect(readReportedUsage(message({ input_tokens: TOKENS_MAX, output_tokens: 1, cache_read_input_tokens: 1 }))).toBe(IMPLAUSIBLE);
+    expect(readReportedUsage(message({ input_tokens: TOKENS_MAX, output_tokens: 1, cache_read_input_tokens: 1 }))).toBe(
+      IMPLAUSIBLE,
+    );
   });
 
   test('a part that is larger than its whole makes the usage implausible', () => {
     const cached = chat({ prompt_tokens: 5, completion_tokens: 1, prompt_tokens_details: { cached_tokens: 6 } });
     const reasoning = response({ input_tokens: 1, output_tokens: 5, output_tokens_details: { reasoning_tokens: 6 } });
-    for (const body of [cached, reasoning]) expect([readUsage(body), readReportedUsage(body)]).toEqual([null, IMPLAUSIBLE]);
+    for (const body of [cached, reasoning])
+      expect([readUsage(body), readReportedUsage(body)]).toEqual([null, IMPLAUSIBLE]);
   });
 
   test.each([

@@ -24,7 +24,8 @@ const credit = (creditId: string, granted: string, change: Partial<Credit> = {})
 };
 const walletOf = (...credits: Credit[]): Wallet => credits.reduce(grantCredit, EMPTY_WALLET);
 const left = (wallet: Wallet) => wallet.credits.map(({ creditId, remaining }) => [creditId, remaining]);
-const story = (wallet: Wallet) => wallet.entries.map(({ cause, amount, balance, creditId }) => [cause, amount, balance, creditId]);
+const story = (wallet: Wallet) =>
+  wallet.entries.map(({ cause, amount, balance, creditId }) => [cause, amount, balance, creditId]);
 
 describe('spending', () => {
   const wallet = walletOf(
@@ -53,13 +54,19 @@ describe('spending', () => {
   });
 
   test('of one unit leaves the others alone', () => {
-    const mixed = walletOf(credit('a', '3', { unit: 'CUSTOM1' }), credit('b', '3', { unit: 'CUSTOM2' }), credit('c', '3'));
+    const mixed = walletOf(
+      credit('a', '3', { unit: 'CUSTOM1' }),
+      credit('b', '3', { unit: 'CUSTOM2' }),
+      credit('c', '3'),
+    );
     const spent = spend(mixed, 'CUSTOM2', 3n, 'event', 1);
     expect((['CUSTOM1', 'CUSTOM2', 'USD'] as const).map((unit) => balanceOf(spent, unit))).toEqual([3n, 0n, 3n]);
   });
 
   test('more units of a slot than there are is a bug, and not an overdraft', () => {
-    expect(() => spend(walletOf(credit('a', '3', { unit: 'CUSTOM1' })), 'CUSTOM1', 4n, 'event', 1)).toThrow('CUSTOM1 has 3 units, not 4');
+    expect(() => spend(walletOf(credit('a', '3', { unit: 'CUSTOM1' })), 'CUSTOM1', 4n, 'event', 1)).toThrow(
+      'CUSTOM1 has 3 units, not 4',
+    );
   });
 });
 
@@ -153,7 +160,13 @@ describe('a charge', () => {
   test('waits to be settled, but where it is nothing, or has no price', () => {
     expect(newCharge('c', 5n, 10)).toMatchObject({ status: 'PENDING', amountNanoUsd: '5', failureReason: null });
     expect(newCharge('c', 0n, 10)).toMatchObject({ status: 'POSTED', amountNanoUsd: '0', failureReason: null });
-    expect(newCharge('c', null, 10)).toMatchObject({ status: 'FAILED', amountNanoUsd: null, failureReason: 'PRICE_UNAVAILABLE' });
-    expect([newCharge('c', 5n, 10), newCharge('c', 0n, 10), newCharge('c', null, 10), null].map(pendingAmount)).toEqual([5n, 0n, 0n, 0n]);
+    expect(newCharge('c', null, 10)).toMatchObject({
+      status: 'FAILED',
+      amountNanoUsd: null,
+      failureReason: 'PRICE_UNAVAILABLE',
+    });
+    expect([newCharge('c', 5n, 10), newCharge('c', 0n, 10), newCharge('c', null, 10), null].map(pendingAmount)).toEqual(
+      [5n, 0n, 0n, 0n],
+    );
   });
 });

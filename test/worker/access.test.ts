@@ -1,7 +1,7 @@
 /**
- * Who may do what: every operation, asked with every kind of credential and bodies of every shape. The table grows with the
- * tables of operations. A credential that may not is refused alike whatever the body, and changes nothing; one that may
- * never meets a failure.
+ * Who may do what: every operation, asked with every kind of credential and bodies of every shape. The table grows with
+ * the tables of operations. A credential that may not is refused alike whatever the body, and changes nothing; one that
+ * may never meets a failure.
  */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { MEDIA_TYPE } from '../../src/contract/envelope.ts';
@@ -13,9 +13,10 @@ import { bindings, operator, worker } from '../support/worker.ts';
 
 type Entry = Pick<Operation, 'operationId' | 'method' | 'path' | 'security'> & { takesBody: boolean };
 
-const entries: readonly Entry[] = [...Object.values<Operation>(operations), ...Object.values<GatewayOperation>(gatewayOperations)].map(
-  (operation) => ({ ...operation, takesBody: operation.body !== undefined }),
-);
+const entries: readonly Entry[] = [
+  ...Object.values<Operation>(operations),
+  ...Object.values<GatewayOperation>(gatewayOperations),
+].map((operation) => ({ ...operation, takesBody: operation.body !== undefined }));
 
 /** What a credential may, in the contract's words; `nobody` where it is none that is live. */
 interface Holder {
@@ -53,7 +54,8 @@ const CREDENTIALS = [
 ];
 
 async function createKey(body: object): Promise<{ key: string; keyId: string }> {
-  return (await operator.send('createKey', { params: { org: tenant.organizationId }, body: { name: 'k', ...body } })).data;
+  return (await operator.send('createKey', { params: { org: tenant.organizationId }, body: { name: 'k', ...body } }))
+    .data;
 }
 
 beforeAll(async () => {
@@ -71,8 +73,10 @@ beforeAll(async () => {
     const prefix = scope === 'embeds:read' ? 'ek-' : 'utk-';
     hold(`scope ${scope}`, (await createKey({ prefix, scopes: [scope] })).key, [scope]);
   }
-  for (const prefix of KEY_PREFIXES) hold(`prefix ${prefix}`, (await createKey({ prefix })).key, HISTORICAL[prefix] ?? []);
-  const session = async (key: string) => (await operator.with(key).send('createClientSession', { body: { customerId: 'x' } })).data.token;
+  for (const prefix of KEY_PREFIXES)
+    hold(`prefix ${prefix}`, (await createKey({ prefix })).key, HISTORICAL[prefix] ?? []);
+  const session = async (key: string) =>
+    (await operator.with(key).send('createClientSession', { body: { customerId: 'x' } })).data.token;
   const of = async (...scopes: string[]) => session((await createKey({ scopes })).key);
   const both = ['gateway:chat', 'compression:run'];
   hold('session of both', await of('gateway:invoke', 'compression:invoke'), [], { client: both });
@@ -108,7 +112,10 @@ const SHAPES: readonly [name: string, body: string][] = [
 ];
 
 async function request({ method, path }: Entry, { credential, header }: Holder, body: string | undefined) {
-  const headers: Record<string, string> = { Accept: MEDIA_TYPE, ...(body !== undefined && { 'Content-Type': 'application/json' }) };
+  const headers: Record<string, string> = {
+    Accept: MEDIA_TYPE,
+    ...(body !== undefined && { 'Content-Type': 'application/json' }),
+  };
   const authorization = header ?? (credential === null ? null : `Bearer ${credential}`);
   if (authorization !== null) headers.Authorization = authorization;
   const response = await worker.fetch(`https://callmeter.test${path.replace(/\{\w+\}/g, 'x')}`, {
@@ -117,7 +124,8 @@ async function request({ method, path }: Entry, { credential, header }: Holder, 
     ...(body !== undefined && { body }),
   });
   const text = await response.text();
-  const error = response.status >= 400 ? (JSON.parse(text) as { error: { code: string; requiredScope?: string } }).error : null;
+  const error =
+    response.status >= 400 ? (JSON.parse(text) as { error: { code: string; requiredScope?: string } }).error : null;
   return { status: response.status, code: error?.code, requiredScope: error?.requiredScope, text };
 }
 
@@ -129,7 +137,9 @@ async function databaseText(): Promise<string> {
   const { results } = await bindings.DB.prepare(
     `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE '\\_%' ESCAPE '\\' AND name NOT LIKE 'sqlite_%'`,
   ).all<{ name: string }>();
-  const rows = await Promise.all(results.map(async ({ name }) => (await bindings.DB.prepare(`SELECT * FROM "${name}"`).all()).results));
+  const rows = await Promise.all(
+    results.map(async ({ name }) => (await bindings.DB.prepare(`SELECT * FROM "${name}"`).all()).results),
+  );
   return JSON.stringify(rows);
 }
 
@@ -146,7 +156,8 @@ describe('a credential that may not', () => {
       for (const { status, code, requiredScope } of answers) {
         const right = status === expected && code === (expected === 401 ? 'UNAUTHORIZED' : 'API_KEY_SCOPE_REQUIRED');
         if (!right) broken.push(`${entry.operationId}: ${status} ${code}, not ${expected}`);
-        if (expected === 403 && requiredScope === undefined) broken.push(`${entry.operationId}: the missing scope is not named`);
+        if (expected === 403 && requiredScope === undefined)
+          broken.push(`${entry.operationId}: the missing scope is not named`);
       }
     }
     expect(broken).toEqual([]);

@@ -1,6 +1,6 @@
 /**
- * Promise: wherever the vendor's output file breaks, each line of a batch counts once, what is recorded is what was counted, and
- * what is held is the rest; and what is stored of a batch fits.
+ * Promise: wherever the vendor's output file breaks, each line of a batch counts once, what is recorded is what was
+ * counted, and what is held is the rest; and what is stored of a batch fits.
  */
 import { runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { describe, expect, test } from 'vitest';
@@ -11,14 +11,16 @@ import { bindings } from '../support/worker.ts';
 /** For tests that record some thousand lines, on a loaded machine. */
 const SLOW_MS = 120_000;
 
-const batchOf = ({ organizationId }: Tenant, name: string) => bindings.GATEWAY_BATCHES.getByName(`${organizationId}:${name}`);
+const batchOf = ({ organizationId }: Tenant, name: string) =>
+  bindings.GATEWAY_BATCHES.getByName(`${organizationId}:${name}`);
 
 /** What stands of a batch, what its customer's batches hold, and what was counted. */
 async function metering(tenant: Tenant, name: string, customerId: string) {
   type Progress = { output: number; recorded: Record<string, number> };
   const state = await runInDurableObject(
     batchOf(tenant, name),
-    (_, { storage }) => storage.get('state') as Promise<{ progress: Progress; rounds: number; finishedAtMs: number | null }>,
+    (_, { storage }) =>
+      storage.get('state') as Promise<{ progress: Progress; rounds: number; finishedAtMs: number | null }>,
   );
   const holds = await runInDurableObject(
     batchOf(tenant, `customer:${customerId}`),
@@ -36,12 +38,15 @@ async function metering(tenant: Tenant, name: string, customerId: string) {
   };
 }
 
-/** A vendor with one batch, and how much of its output file arrives before the connection breaks; `null` is all of it. */
+/**
+ * A vendor with one batch, and how much of its output file arrives before the connection breaks; `null` is all of it.
+ */
 function vendorOf(lines: readonly string[], model: string, batchId = 'batch_1') {
   const place = { breaksAtByte: null as number | null, name: '' };
   const file = new TextEncoder().encode(lines.join('\n'));
   vendor.answers = (url, { metadata }) => {
-    if (url.endsWith('/files/file_in/content')) return new Response(`${JSON.stringify({ body: { model } })}\n`.repeat(lines.length));
+    if (url.endsWith('/files/file_in/content'))
+      return new Response(`${JSON.stringify({ body: { model } })}\n`.repeat(lines.length));
     if (metadata) place.name = (metadata as { service_request_id: string }).service_request_id;
     if (!url.endsWith('/files/file_out/content'))
       return Response.json({ id: batchId, metadata, status: 'completed', output_file_id: 'file_out' });
@@ -66,7 +71,11 @@ function vendorOf(lines: readonly string[], model: string, batchId = 'batch_1') 
 describe('an output file that breaks', () => {
   const LINES = 23;
   const lines = Array.from({ length: LINES }, (_, index) =>
-    JSON.stringify({ custom_id: `line-${index}`, response: { status_code: 200, body: completion('gpt-5.2') }, error: null }),
+    JSON.stringify({
+      custom_id: `line-${index}`,
+      response: { status_code: 200, body: completion('gpt-5.2') },
+      error: null,
+    }),
   );
   /** Where each line begins, in bytes. */
   const starts = lines.map((_, index) => lines.slice(0, index).reduce((sum, line) => sum + line.length + 1, 0));
@@ -80,7 +89,8 @@ describe('an output file that breaks', () => {
         const place = vendorOf(lines, 'gpt-5.2', `batch_${index}`);
         const body = { input_file_id: 'file_in', endpoint: '/v1/chat/completions', customer };
         expect((await ask(tenant.key, body, bindings, '/v1/batches')).response.status).toBe(200);
-        const into = where === 'at the beginning' ? 0 : where === 'in the middle' ? Math.floor(line.length / 2) : line.length;
+        const into =
+          where === 'at the beginning' ? 0 : where === 'in the middle' ? Math.floor(line.length / 2) : line.length;
         place.breaksAtByte = (starts[index] ?? 0) + into;
         // Lines are recorded twenty at a time.
         const done = index < 20 ? 0 : 20;
@@ -108,7 +118,11 @@ test(
   async () => {
     const tenant = await newTenant();
     const lines = Array.from({ length: 1_030 }, (_, index) =>
-      JSON.stringify({ custom_id: `line-${index}`, response: { status_code: 200, body: completion('gpt-4o-mini') }, error: null }),
+      JSON.stringify({
+        custom_id: `line-${index}`,
+        response: { status_code: 200, body: completion('gpt-4o-mini') },
+        error: null,
+      }),
     );
     const place = vendorOf(lines, 'gpt-4o-mini');
     const body = { input_file_id: 'file_in', endpoint: '/v1/chat/completions', customer: 'long' };
@@ -122,7 +136,12 @@ test(
       finished: false,
     });
     expect(await runDurableObjectAlarm(batchOf(tenant, place.name))).toBe(true);
-    expect(await metering(tenant, place.name, 'long')).toMatchObject({ done: 1_030, counted: 1_030, held: 0, finished: true });
+    expect(await metering(tenant, place.name, 'long')).toMatchObject({
+      done: 1_030,
+      counted: 1_030,
+      held: 0,
+      finished: true,
+    });
   },
   SLOW_MS,
 );

@@ -1,6 +1,6 @@
 /**
- * Promise: a batch is begun once and each of its lines is metered once, also when the object that meters it is stopped in
- * the middle; and of an erased customer nothing is left of it.
+ * Promise: a batch is begun once and each of its lines is metered once, also when the object that meters it is stopped
+ * in the middle; and of an erased customer nothing is left of it.
  */
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { describe, expect, test, vi } from 'vitest';
@@ -29,7 +29,11 @@ test('a batch whose metering breaks off goes on where it was, and no line counts
     }
     reads.push(url.slice(BASE_URL.length));
     if (url.endsWith('/batches/batch_1'))
-      return Response.json({ id: 'batch_1', status: finished ? 'completed' : 'in_progress', output_file_id: 'file_out' });
+      return Response.json({
+        id: 'batch_1',
+        status: finished ? 'completed' : 'in_progress',
+        output_file_id: 'file_out',
+      });
     if (breaksAfter === null) return new Response(lines.join('\n'));
     const some = new TextEncoder().encode(`${lines.slice(0, breaksAfter).join('\n')}\n`);
     let sent = false;
@@ -65,7 +69,12 @@ test('a batch whose metering breaks off goes on where it was, and no line counts
   await runDurableObjectAlarm(address());
   expect(await calls()).toBe(lines.length);
   const call = await callOf(tenant, 'batch:batch_1:line-0');
-  expect(call).toMatchObject({ status: 'COMPLETED', feature: 'nightly', pricingMode: 'batch', outcome: { providerUsed: 'openai' } });
+  expect(call).toMatchObject({
+    status: 'COMPLETED',
+    feature: 'nightly',
+    pricingMode: 'batch',
+    outcome: { providerUsed: 'openai' },
+  });
 
   // Finished is finished: nobody asks the vendor again.
   const asked = reads.length;
@@ -114,18 +123,32 @@ type Batch = DurableObjectStub<GatewayBatch>;
 
 /** How many entries the object of a batch holds, with its alarm. */
 const entriesOf = (stub: Batch) =>
-  runInDurableObject(stub, async (_, { storage }) => (await storage.list()).size + ((await storage.getAlarm()) === null ? 0 : 1));
-const batchOf = ({ organizationId }: Tenant, name: string) => bindings.GATEWAY_BATCHES.getByName(`${organizationId}:${name}`);
+  runInDurableObject(
+    stub,
+    async (_, { storage }) => (await storage.list()).size + ((await storage.getAlarm()) === null ? 0 : 1),
+  );
+const batchOf = ({ organizationId }: Tenant, name: string) =>
+  bindings.GATEWAY_BATCHES.getByName(`${organizationId}:${name}`);
 const batchesOf = (tenant: Tenant, customerId: string) => batchOf(tenant, `customer:${customerId}`);
 
 describe('an erasure of a customer with batches', () => {
   const input = () => new Response(JSON.stringify({ body: { model: 'gpt-5.2' } }));
-  const output = JSON.stringify({ custom_id: 'line', response: { status_code: 200, body: completion('gpt-5.2') }, error: null });
+  const output = JSON.stringify({
+    custom_id: 'line',
+    response: { status_code: 200, body: completion('gpt-5.2') },
+    error: null,
+  });
   const erase = async ({ organizationId: org }: Tenant, customerId: string) =>
     (await operator.send('eraseCustomer', { params: { org, customerId } })).data.erased;
   const begin = (tenant: Tenant & { key: string }, customerId: string, headers: Record<string, string> = {}) => {
     const customer = { customerId, customerEmail: `${customerId}@example.com` };
-    return ask(tenant.key, { input_file_id: 'file_in', endpoint: '/v1/chat/completions', customer }, bindings, '/v1/batches', headers);
+    return ask(
+      tenant.key,
+      { input_file_id: 'file_in', endpoint: '/v1/chat/completions', customer },
+      bindings,
+      '/v1/batches',
+      headers,
+    );
   };
   const usageOf = (tenant: Tenant, customerId: string) => tenant.api.send('readUsage', { params: { customerId } });
 
@@ -137,9 +160,15 @@ describe('an erasure of a customer with batches', () => {
       if (url.endsWith('/files/file_out/content')) return new Response(output);
       if (metadata) names.push((metadata as { service_request_id: string }).service_request_id);
       const id = metadata ? `batch_${names.length}` : url.split('/').at(-1);
-      return Response.json({ id, metadata, status: id === 'batch_1' ? 'completed' : 'in_progress', output_file_id: 'file_out' });
+      return Response.json({
+        id,
+        metadata,
+        status: id === 'batch_1' ? 'completed' : 'in_progress',
+        output_file_id: 'file_out',
+      });
     };
-    for (const customerId of ['gone', 'gone', 'stays']) expect((await begin(tenant, customerId)).response.status).toBe(200);
+    for (const customerId of ['gone', 'gone', 'stays'])
+      expect((await begin(tenant, customerId)).response.status).toBe(200);
     const [finished, running, other] = names.map((name) => batchOf(tenant, name)) as [Batch, Batch, Batch];
     await runDurableObjectAlarm(finished);
     expect((await usageOf(tenant, 'gone')).data.meters.premiumCalls?.used).toBe(1);
@@ -215,15 +244,24 @@ describe('an erasure of a customer with batches', () => {
     const erasing = {
       getByName(of: string) {
         const stub = bindings.GATEWAY_BATCHES.getByName(of);
-        return { hold: (batch: Parameters<GatewayBatch['hold']>[0]) => admit(stub, batch), forget: (of: string) => stub.forget(of) };
+        return {
+          hold: (batch: Parameters<GatewayBatch['hold']>[0]) => admit(stub, batch),
+          forget: (of: string) => stub.forget(of),
+        };
       },
     };
     const setBatches = (GATEWAY_BATCHES: unknown) =>
-      runInDurableObject(batchOf(tenant, name), (batch) => void Object.assign(batch, { env: { ...bindings, GATEWAY_BATCHES } }));
+      runInDurableObject(
+        batchOf(tenant, name),
+        (batch) => void Object.assign(batch, { env: { ...bindings, GATEWAY_BATCHES } }),
+      );
     await setBatches(erasing);
     const headers = { 'Idempotency-Key': 'nightly' };
     const { response } = await begin(tenant, 'early', headers);
-    expect([response.status, ((await response.json()) as { error: { code: string } }).error.code]).toEqual([409, 'CONFLICT']);
+    expect([response.status, ((await response.json()) as { error: { code: string } }).error.code]).toEqual([
+      409,
+      'CONFLICT',
+    ]);
     expect(names).toEqual([]);
     for (const stub of [batchOf(tenant, name), batchesOf(tenant, 'early')]) expect(await entriesOf(stub)).toBe(0);
 
@@ -252,7 +290,8 @@ describe('an erasure of a customer with batches', () => {
     await runInDurableObject(batchesOf(tenant, 'busy'), async (_, { storage }) => {
       for (const name of names) await storage.put(`request:${name}`, true);
     });
-    for (const name of names) await runInDurableObject(batchOf(tenant, name), (_, { storage }) => storage.put('asked', 'something'));
+    for (const name of names)
+      await runInDurableObject(batchOf(tenant, name), (_, { storage }) => storage.put('asked', 'something'));
     expect(await erase(tenant, 'busy')).toMatchObject({ batches: 230 });
     for (const name of names) expect(await entriesOf(batchOf(tenant, name))).toBe(0);
     expect(await entriesOf(batchesOf(tenant, 'busy'))).toBe(0);
@@ -287,7 +326,8 @@ test('while D1 is away a batch is refused as such, nothing is asked of the vendo
     return Response.json({ id: 'batch_1', status: 'validating', metadata });
   };
   const object = batchOf(tenant, `key-${await sha256Hex('nightly')}`);
-  const setDatabase = (DB: unknown) => runInDurableObject(object, (batch) => void Object.assign(batch, { env: { ...bindings, DB } }));
+  const setDatabase = (DB: unknown) =>
+    runInDurableObject(object, (batch) => void Object.assign(batch, { env: { ...bindings, DB } }));
   const create = () =>
     ask(tenant.key, { input_file_id: 'file_in', endpoint: '/v1/chat/completions' }, bindings, '/v1/batches', {
       'Idempotency-Key': 'nightly',
@@ -299,7 +339,10 @@ test('while D1 is away a batch is refused as such, nothing is asked of the vendo
     },
   });
   const { response } = await create();
-  expect([response.status, ((await response.json()) as { error: { code: string } }).error.code]).toEqual([503, 'SERVICE_UNAVAILABLE']);
+  expect([response.status, ((await response.json()) as { error: { code: string } }).error.code]).toEqual([
+    503,
+    'SERVICE_UNAVAILABLE',
+  ]);
   expect([response.headers.get('Retry-After'), asked]).toEqual(['1', 0]);
 
   await setDatabase(bindings.DB);

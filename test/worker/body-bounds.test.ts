@@ -1,6 +1,6 @@
 /**
- * What a body may weigh at the gateway: its bytes, its values and its levels, for keys, for sessions' tokens, and for what
- * a batch's files and a vendor's answers hold.
+ * What a body may weigh at the gateway: its bytes, its values and its levels, for keys, for sessions' tokens, and for
+ * what a batch's files and a vendor's answers hold.
  */
 import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { readLine } from '../../src/gateway/batch-metering.ts';
@@ -17,8 +17,16 @@ beforeAll(async () => {
   tenant = await newTenant();
 });
 
-async function post(token: string, path: string, body: string): Promise<{ status: number; error?: { code: string; message: string } }> {
-  const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json', Accept: 'application/vnd.service.v1+json' };
+async function post(
+  token: string,
+  path: string,
+  body: string,
+): Promise<{ status: number; error?: { code: string; message: string } }> {
+  const headers = {
+    Authorization: `Bearer ${token}`,
+    'Content-Type': 'application/json',
+    Accept: 'application/vnd.service.v1+json',
+  };
   const response = await worker.fetch(`https://callmeter.test${path}`, { method: 'POST', headers, body });
   const { error } = await response.json<{ error?: { code: string; message: string } }>();
   return { status: response.status, ...(error && { error }) };
@@ -48,8 +56,15 @@ describe.each(['/v1/chat/completions', '/v1/responses', '/v1/embeddings', '/v1/b
 
 test('5,000 long messages, and exactly as much as the bounds allow, are answered', async () => {
   vendor.answers = answers;
-  const messages = Array.from({ length: 5_000 }, (_, turn) => ({ role: turn % 2 ? 'assistant' : 'user', content: 'word '.repeat(380) }));
-  for (const list of [JSON.stringify(messages), `[${'{},'.repeat(199_996)}{}]`, `${'['.repeat(99)}1${']'.repeat(99)}`]) {
+  const messages = Array.from({ length: 5_000 }, (_, turn) => ({
+    role: turn % 2 ? 'assistant' : 'user',
+    content: 'word '.repeat(380),
+  }));
+  for (const list of [
+    JSON.stringify(messages),
+    `[${'{},'.repeat(199_996)}{}]`,
+    `${'['.repeat(99)}1${']'.repeat(99)}`,
+  ]) {
     expect((await post(tenant.key, '/v1/chat/completions', chat(list))).status).toBe(200);
   }
 });
@@ -64,7 +79,9 @@ describe("the body of a session's token", () => {
   test('may have 1 MiB at the gateway, where that of a key may have 10', async () => {
     vendor.answers = answers;
     expect((await post(token, '/v1/chat/completions', bodyOf(MIB))).status).toBe(200);
-    expect(await post(token, '/v1/chat/completions', bodyOf(MIB + 1))).toEqual(tooLarge('must have at most 1048576 bytes'));
+    expect(await post(token, '/v1/chat/completions', bodyOf(MIB + 1))).toEqual(
+      tooLarge('must have at most 1048576 bytes'),
+    );
     expect((await post(tenant.key, '/v1/chat/completions', bodyOf(MIB + 1))).status).toBe(200);
   });
 
@@ -80,7 +97,12 @@ describe("a line of a batch's input", () => {
       expect(url).toBe(`${BASE_URL}/files/file_in/content`);
       return new Response(lines.join('\n'));
     };
-    const { response } = await ask(tenant.key, { input_file_id: 'file_in', endpoint: '/v1/chat/completions' }, bindings, '/v1/batches');
+    const { response } = await ask(
+      tenant.key,
+      { input_file_id: 'file_in', endpoint: '/v1/chat/completions' },
+      bindings,
+      '/v1/batches',
+    );
     const { error } = await response.json<{ error: { message: string; param: string } }>();
     return [response.status, error.param, error.message];
   };
@@ -98,7 +120,10 @@ describe("a line of a batch's input", () => {
 });
 
 describe("a line of a batch's output", () => {
-  const line = (body: string) => ({ text: `{"custom_id":"a","response":{"status_code":200,"body":${body}}}`, cut: false });
+  const line = (body: string) => ({
+    text: `{"custom_id":"a","response":{"status_code":200,"body":${body}}}`,
+    cut: false,
+  });
   const usage = '"usage":{"prompt_tokens":7,"total_tokens":7}';
 
   test('with embeddings of many numbers is read whole', () => {
@@ -113,9 +138,13 @@ describe("a line of a batch's output", () => {
 });
 
 test("a vendor's answer with too many values is no answer, and what it used is not known", async () => {
-  vendor.answers = () => new Response(`{"choices":[${'{},'.repeat(200_000)}{}]}`, { headers: { 'Content-Type': 'application/json' } });
+  vendor.answers = () =>
+    new Response(`{"choices":[${'{},'.repeat(200_000)}{}]}`, { headers: { 'Content-Type': 'application/json' } });
   const { response, callId, rest } = await ask(tenant.key, {});
-  expect([response.status, (await response.json<{ error: { code: string } }>()).error.code]).toEqual([502, 'VENDOR_ANSWER_BROKEN']);
+  expect([response.status, (await response.json<{ error: { code: string } }>()).error.code]).toEqual([
+    502,
+    'VENDOR_ANSWER_BROKEN',
+  ]);
   await rest();
   const call = (await tenant.api.send('readCall', { params: { callId } })).data;
   expect(call).toMatchObject({ status: 'FAILED', costUSD: null, pricingUnavailableReason: 'USAGE_NOT_REPORTED' });

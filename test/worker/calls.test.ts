@@ -12,7 +12,14 @@ beforeAll(async () => {
     name: 'Pro',
     limitType: 'DOWNGRADE',
     reasoningLevel: 'MEDIUM',
-    limits: { premiumCalls: 2, standardCalls: 10, premiumTokens: 1_000, standardTokens: 500, searches: 3, audioSeconds: 60 },
+    limits: {
+      premiumCalls: 2,
+      standardCalls: 10,
+      premiumTokens: 1_000,
+      standardTokens: 500,
+      searches: 3,
+      audioSeconds: 60,
+    },
     features: { image: false },
   });
 });
@@ -20,15 +27,26 @@ beforeAll(async () => {
 let serial = 0;
 async function begin(customerId: string, body: object = {}) {
   serial += 1;
-  return (await tenant.api.send('beginCall', { body: { customerId, ...body }, headers: { 'Idempotency-Key': `call-${serial}` } })).data;
+  return (
+    await tenant.api.send('beginCall', {
+      body: { customerId, ...body },
+      headers: { 'Idempotency-Key': `call-${serial}` },
+    })
+  ).data;
 }
-const end = async (callId: string, body: object = {}) => (await tenant.api.send('endCall', { body: { callId, ...body } })).data;
+const end = async (callId: string, body: object = {}) =>
+  (await tenant.api.send('endCall', { body: { callId, ...body } })).data;
 const read = async (callId: string) => (await tenant.api.send('readCall', { params: { callId } })).data;
-const meters = async (customerId: string) => (await tenant.api.send('readUsage', { params: { customerId } })).data.meters;
+const meters = async (customerId: string) =>
+  (await tenant.api.send('readUsage', { params: { customerId } })).data.meters;
 
 describe('the main job', () => {
   test('a call is begun, ended, priced to the nano-USD, read back, and projected to D1', async () => {
-    const begun = await begin('main', { requested: { premium: true, reasoningLevel: 'HIGH' }, feature: 'chat', tags: ['x'] });
+    const begun = await begin('main', {
+      requested: { premium: true, reasoningLevel: 'HIGH' },
+      feature: 'chat',
+      tags: ['x'],
+    });
     expect(begun).toMatchObject({
       newCustomer: true,
       feature: 'chat',
@@ -39,7 +57,12 @@ describe('the main job', () => {
       balances: { tokensRemaining: 1_500, searchesRemaining: 3, audioSecondsRemaining: 60 },
       plan: { id: 'test', name: 'Pro', version: '1' },
     });
-    expect(await read(begun.callId)).toMatchObject({ status: 'IN_PROGRESS', pricingStatus: 'PENDING', costUSD: null, endTime: null });
+    expect(await read(begun.callId)).toMatchObject({
+      status: 'IN_PROGRESS',
+      pricingStatus: 'PENDING',
+      costUSD: null,
+      endTime: null,
+    });
 
     const ended = await end(begun.callId, {
       providerUsed: 'openai',
@@ -59,7 +82,13 @@ describe('the main job', () => {
       costUsdNano: '7250000',
       costUSD: 0.00725,
       standardCostUSD: 0.00725,
-      usage: { inputTokens: 1_000, cachedInputTokens: 200, cacheWriteInputTokens: 0, billableInputTokens: 800, responseTokens: 500 },
+      usage: {
+        inputTokens: 1_000,
+        cachedInputTokens: 200,
+        cacheWriteInputTokens: 0,
+        billableInputTokens: 800,
+        responseTokens: 500,
+      },
       metered: { calls: 1, tokens: 500, reasoningTokens: 100, searches: 1, audio: 0, audioSeconds: 12.5 },
       balances: { tokensRemaining: 1_000, searchesRemaining: 2, audioSecondsRemaining: 47.5 },
       reasoningEffort: 'low',
@@ -73,10 +102,18 @@ describe('the main job', () => {
       modelPricingSnapshotId: ended.costBreakdown?.snapshotId,
       pricingTier: 'base',
     });
-    expect((await meters('main')).premiumCalls).toEqual({ remaining: 1, limit: 2, used: 1, unlimited: false, ratio: 0.5 });
+    expect((await meters('main')).premiumCalls).toEqual({
+      remaining: 1,
+      limit: 2,
+      used: 1,
+      unlimited: false,
+      ratio: 0.5,
+    });
 
     await runDurableObjectAlarm(customerStub(tenant.organizationId, 'main'));
-    const { results } = await bindings.DB.prepare('SELECT call_id, status, cost_nano_usd, tags FROM calls WHERE customer_id = ?')
+    const { results } = await bindings.DB.prepare(
+      'SELECT call_id, status, cost_nano_usd, tags FROM calls WHERE customer_id = ?',
+    )
       .bind('main')
       .all();
     expect(results).toEqual([{ call_id: begun.callId, status: 'COMPLETED', cost_nano_usd: 7_250_000, tags: '["x"]' }]);
@@ -88,7 +125,10 @@ describe('the main job', () => {
     const downgraded = await begin('dry', { requested: { premium: true } });
     expect(downgraded).toMatchObject({
       allowed: { premium: false, standard: true },
-      entitlementHints: { suggestedModelTier: 'standard', downgrade: { reason: 'PREMIUM_QUOTA_EXHAUSTED', fallbackTier: 'standard' } },
+      entitlementHints: {
+        suggestedModelTier: 'standard',
+        downgrade: { reason: 'PREMIUM_QUOTA_EXHAUSTED', fallbackTier: 'standard' },
+      },
     });
     expect(await end(downgraded.callId, { modelUsed: 'gpt-4o-mini', responseTokens: 500 })).toMatchObject({
       metered: { calls: 1, tokens: 500 },
@@ -178,7 +218,11 @@ describe('prices', () => {
     ['nobody-knows-this', undefined, 'standard'],
   ])('%s with isPremium %s is billed as %s', async (modelUsed, isPremium, tier) => {
     const customerId = `tier-${modelUsed}-${isPremium}`;
-    await end((await begin(customerId)).callId, { modelUsed, responseTokens: 5, ...(isPremium === undefined ? {} : { isPremium }) });
+    await end((await begin(customerId)).callId, {
+      modelUsed,
+      responseTokens: 5,
+      ...(isPremium === undefined ? {} : { isPremium }),
+    });
     expect(await meters(customerId)).toMatchObject({ [`${tier}Calls`]: { used: 1 }, [`${tier}Tokens`]: { used: 5 } });
   });
 });
@@ -186,19 +230,27 @@ describe('prices', () => {
 describe("an organization's own price", () => {
   test('wins over the catalog, prices what no catalog has, and has a snapshot of its own', async () => {
     const other = await createTenant(operator);
-    const put = (modelKey: string, body: object) => operator.send('setPrice', { params: { org: other.organizationId, modelKey }, body });
-    const negotiated = (await put('openai/gpt-4o', { inputUsdPerMillion: 2, outputUsdPerMillion: 8, cachedInputUsdPerMillion: 0.5 })).data;
+    const put = (modelKey: string, body: object) =>
+      operator.send('setPrice', { params: { org: other.organizationId, modelKey }, body });
+    const negotiated = (
+      await put('openai/gpt-4o', { inputUsdPerMillion: 2, outputUsdPerMillion: 8, cachedInputUsdPerMillion: 0.5 })
+    ).data;
     expect(negotiated).toMatchObject({ modelKey: 'openai/gpt-4o', inputUsdPerMillion: 2 });
     await put('ft:gpt-4o-mini:acme::1', { inputUsdPerMillion: 1, outputUsdPerMillion: 4.5 });
     const cost = async (callId: string, modelUsed: string) => {
       await other.api.send('beginCall', { body: { customerId: 'c' }, headers: { 'Idempotency-Key': callId } });
       return (
-        await other.api.send('endCall', { body: { callId, modelUsed, inputTokens: 1_000, cachedInputTokens: 400, responseTokens: 100 } })
+        await other.api.send('endCall', {
+          body: { callId, modelUsed, inputTokens: 1_000, cachedInputTokens: 400, responseTokens: 100 },
+        })
       ).data;
     };
     // 600 x 2 + 400 x 0.50 + 100 x 8 USD per million, by every name of the model
     for (const [n, name] of ['gpt-4o', 'openai/gpt-4o-2024-08-06', 'GPT-4o'].entries()) {
-      expect(await cost(`own-${n}`, name)).toMatchObject({ costUsdNano: '2200000', costBreakdown: { snapshotId: negotiated.snapshotId } });
+      expect(await cost(`own-${n}`, name)).toMatchObject({
+        costUsdNano: '2200000',
+        costBreakdown: { snapshotId: negotiated.snapshotId },
+      });
     }
     // 1,000 x 1 (no cached rate) + 100 x 4.50
     expect(await cost('own-ft', 'ft:gpt-4o-mini:acme::1')).toMatchObject({
@@ -228,12 +280,17 @@ describe('the largest call', () => {
     const params = { org: other.organizationId, modelKey: 'ft:largest' };
     const rates = { inputUsdPerMillion: 2_000, outputUsdPerMillion: 1_999.999999999 };
     expect((await operator.send('setPrice', { params, body: rates })).status).toBe(200);
-    expect((await operator.send('setPrice', { params, body: { ...rates, inputUsdPerMillion: 2_000.1 } })).refusal.code).toBe('BAD_REQUEST');
+    expect(
+      (await operator.send('setPrice', { params, body: { ...rates, inputUsdPerMillion: 2_000.1 } })).refusal.code,
+    ).toBe('BAD_REQUEST');
     await other.api.send('beginCall', { body: { customerId: 'whale' }, headers: { 'Idempotency-Key': 'whale-1' } });
     const body = { callId: 'whale-1', modelUsed: 'ft:largest', inputTokens: 1e9, responseTokens: 1e9 - 1 };
     for (const field of ['inputTokens', 'responseTokens', 'reasoningTokens', 'searches', 'audio', 'audioSeconds']) {
       const { refusal } = await other.api.send('endCall', { body: { ...body, [field]: 1e9 + 1 } });
-      expect([refusal.code, refusal.message]).toEqual(['BAD_REQUEST', expect.stringMatching(new RegExp(`^${field}: .*1000000000`))]);
+      expect([refusal.code, refusal.message]).toEqual([
+        'BAD_REQUEST',
+        expect.stringMatching(new RegExp(`^${field}: .*1000000000`)),
+      ]);
     }
     const ended = (await other.api.send('endCall', { body })).data;
     // 10^9 x 2,000 and (10^9 - 1) x 1,999.999999999 USD per million, in nano-USD; the second is rounded half up
@@ -251,9 +308,20 @@ describe('the largest call', () => {
 describe('a failed call', () => {
   test('keeps a cleaned message, its usage and its cost', async () => {
     const { callId } = await begin('failed');
-    const message = 'Incorrect API key provided: sk-proj-abcdefghijklmnop1234. Contact ada@example.com {"prompt":"secret plans"}';
-    const ended = await end(callId, { error: { code: 'AUTH', message }, modelUsed: 'gpt-4o', inputTokens: 100, responseTokens: 3 });
-    expect(ended).toMatchObject({ status: 'FAILED', error: { code: 'AUTH' }, costUsdNano: '280000', metered: { calls: 1, tokens: 3 } });
+    const message =
+      'Incorrect API key provided: sk-proj-abcdefghijklmnop1234. Contact ada@example.com {"prompt":"secret plans"}';
+    const ended = await end(callId, {
+      error: { code: 'AUTH', message },
+      modelUsed: 'gpt-4o',
+      inputTokens: 100,
+      responseTokens: 3,
+    });
+    expect(ended).toMatchObject({
+      status: 'FAILED',
+      error: { code: 'AUTH' },
+      costUsdNano: '280000',
+      metered: { calls: 1, tokens: 3 },
+    });
     expect(ended.error?.message).toMatch(/^Incorrect API key provided: \[credential\]/);
     for (const leak of ['sk-proj', 'ada@', 'secret plans']) expect(JSON.stringify(ended)).not.toContain(leak);
     expect(await read(callId)).toMatchObject({ status: 'FAILED', pricingStatus: 'FINAL' });
@@ -261,35 +329,56 @@ describe('a failed call', () => {
 
   test('that used nothing takes nothing from the allowance', async () => {
     const { callId } = await begin('failed-empty');
-    expect(await end(callId, { error: { code: 'TIMEOUT', message: 'no answer' } })).toMatchObject({ metered: { calls: 0, tokens: 0 } });
+    expect(await end(callId, { error: { code: 'TIMEOUT', message: 'no answer' } })).toMatchObject({
+      metered: { calls: 0, tokens: 0 },
+    });
     expect((await meters('failed-empty')).standardCalls?.used).toBe(0);
   });
 });
 
 describe('identity', () => {
   test('may come in snake_case or as the nested legacy object, and only ids are read back', async () => {
-    const personal = { customer_user_id: 'u-1', customer_user_name: 'PERSONAL-NAME', customerUserEmail: 'PERSONAL@mail.example' };
+    const personal = {
+      customer_user_id: 'u-1',
+      customer_user_name: 'PERSONAL-NAME',
+      customerUserEmail: 'PERSONAL@mail.example',
+    };
     const first = await tenant.api.send('beginCall', {
-      body: { customer_id: 'snake', ...personal, customer_name: 'PERSONAL-CUSTOMER', stripe_customer_id: 'cus_PERSONAL' },
+      body: {
+        customer_id: 'snake',
+        ...personal,
+        customer_name: 'PERSONAL-CUSTOMER',
+        stripe_customer_id: 'cus_PERSONAL',
+      },
       headers: { 'Idempotency-Key': 'identity-1' },
     });
-    expect(first.data.subscription).toMatchObject({ customerFriendlyName: 'PERSONAL-CUSTOMER', stripeCustomerId: 'cus_PERSONAL' });
+    expect(first.data.subscription).toMatchObject({
+      customerFriendlyName: 'PERSONAL-CUSTOMER',
+      stripeCustomerId: 'cus_PERSONAL',
+    });
     const reading = await tenant.api.send('readCall', { params: { callId: 'identity-1' } });
     expect(reading.data).toMatchObject({ customerId: 'snake', customerUserId: 'u-1' });
     expect(JSON.stringify(reading.body)).not.toContain('PERSONAL');
-    const nested = { customerId: 'top-wins', customer: { customer_id: 'nested', friendlyName: 'Nested', user_id: 'u-2' } };
+    const nested = {
+      customerId: 'top-wins',
+      customer: { customer_id: 'nested', friendlyName: 'Nested', user_id: 'u-2' },
+    };
     expect(
-      (await tenant.api.send('beginCall', { body: nested, headers: { 'Idempotency-Key': 'identity-2' } })).data.subscription,
+      (await tenant.api.send('beginCall', { body: nested, headers: { 'Idempotency-Key': 'identity-2' } })).data
+        .subscription,
     ).toMatchObject({
       customerFriendlyName: 'Nested',
     });
     expect(await read('identity-2')).toMatchObject({ customerId: 'top-wins', customerUserId: 'u-2' });
   });
 
-  test.each(['a/b', 'ä?#%', '日本 🙂', '...', 'a+b c', '%2F', '__proto__'])('a customer may be called %j', async (customerId) => {
-    await begin(customerId);
-    expect((await tenant.api.send('readUsage', { params: { customerId } })).data.customerId).toBe(customerId);
-  });
+  test.each(['a/b', 'ä?#%', '日本 🙂', '...', 'a+b c', '%2F', '__proto__'])(
+    'a customer may be called %j',
+    async (customerId) => {
+      await begin(customerId);
+      expect((await tenant.api.send('readUsage', { params: { customerId } })).data.customerId).toBe(customerId);
+    },
+  );
 
   test('the Stripe customer of the end overrides that of the subscription', async () => {
     const first = await begin('stripe', { stripeCustomerId: 'cus_1' });
@@ -315,7 +404,11 @@ describe('an organization without a default plan', () => {
   test('starts nobody, and says so', async () => {
     const other = await createTenant(operator);
     await operator.send('updateOrganization', { params: { org: other.organizationId }, body: { defaultPlanId: null } });
-    expect((await other.api.send('beginCall', { body: { customerId: 'x' } })).refusal.code).toBe('SUBSCRIPTION_NOT_FOUND');
-    expect((await other.api.send('provisionCustomer', { body: { customerId: 'x' } })).refusal.code).toBe('SUBSCRIPTION_NOT_FOUND');
+    expect((await other.api.send('beginCall', { body: { customerId: 'x' } })).refusal.code).toBe(
+      'SUBSCRIPTION_NOT_FOUND',
+    );
+    expect((await other.api.send('provisionCustomer', { body: { customerId: 'x' } })).refusal.code).toBe(
+      'SUBSCRIPTION_NOT_FOUND',
+    );
   });
 });

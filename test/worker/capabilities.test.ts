@@ -1,6 +1,6 @@
 /**
- * Promise: what a plan says of search, images and audio holds for what a request itself asks the vendor for: it is denied
- * before the vendor is asked, and what was used is counted from the answer, also beyond what was left.
+ * Promise: what a plan says of search, images and audio holds for what a request itself asks the vendor for: it is
+ * denied before the vendor is asked, and what was used is counted from the answer, also beyond what was left.
  */
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Tenant } from '../support/api.ts';
@@ -10,7 +10,9 @@ import { operator } from '../support/worker.ts';
 const CHAT = '/v1/chat/completions';
 const RESPONSES = '/v1/responses';
 const tools = (type: string) => ({ tools: [{ type }] });
-const spoken = { messages: [{ role: 'user', content: [{ type: 'input_audio', input_audio: { data: 'a', format: 'wav' } }] }] };
+const spoken = {
+  messages: [{ role: 'user', content: [{ type: 'input_audio', input_audio: { data: 'a', format: 'wav' } }] }],
+};
 /** By the entitlement that they need: requests to an endpoint of the gateway. */
 const REQUESTS: [string, string, object][] = [
   ['search', CHAT, { web_search_options: {} }],
@@ -37,7 +39,9 @@ beforeEach(() => {
 const tenantWith = (plan: object) => newTenant({ name: 'P', limitType: 'BLOCK', ...plan });
 const withoutAll = { features: { search: false, image: false, audio: false } };
 async function stateOf({ organizationId }: Tenant) {
-  const { status, data } = await operator.send('readCustomer', { params: { org: organizationId, customerId: 'default' } });
+  const { status, data } = await operator.send('readCustomer', {
+    params: { org: organizationId, customerId: 'default' },
+  });
   expect(status).toBe(200);
   return { openCalls: data.openCalls, calls: data.recentCalls, meters: data.meters };
 }
@@ -49,21 +53,24 @@ async function denied(response: Response) {
 }
 
 describe('a plan that has it switched off', () => {
-  test.each(REQUESTS)('denies %s on %s before the vendor is asked, and holds nothing: %j', async (capability, path, body) => {
-    const tenant = await tenantWith(withoutAll);
-    const { response } = await ask(tenant.key, body, undefined, path);
-    expect(await denied(response)).toMatchObject({
-      status: 403,
-      type: 'insufficient_quota',
-      code: 'ENTITLEMENT_DENIED',
-      message: expect.stringContaining(capability),
-    });
-    expect(response.headers.get('x-should-retry')).toBe('false');
-    expect(requests).toEqual([]);
-    const { openCalls, calls, meters } = await stateOf(tenant);
-    expect([openCalls, calls.map(({ status }) => status)]).toEqual([0, ['NOT_ALLOWED']]);
-    expect(Object.values(meters).filter((meter) => meter.used > 0)).toEqual([]);
-  });
+  test.each(REQUESTS)(
+    'denies %s on %s before the vendor is asked, and holds nothing: %j',
+    async (capability, path, body) => {
+      const tenant = await tenantWith(withoutAll);
+      const { response } = await ask(tenant.key, body, undefined, path);
+      expect(await denied(response)).toMatchObject({
+        status: 403,
+        type: 'insufficient_quota',
+        code: 'ENTITLEMENT_DENIED',
+        message: expect.stringContaining(capability),
+      });
+      expect(response.headers.get('x-should-retry')).toBe('false');
+      expect(requests).toEqual([]);
+      const { openCalls, calls, meters } = await stateOf(tenant);
+      expect([openCalls, calls.map(({ status }) => status)]).toEqual([0, ['NOT_ALLOWED']]);
+      expect(Object.values(meters).filter((meter) => meter.used > 0)).toEqual([]);
+    },
+  );
 
   test('serves requests that ask for none of it', async () => {
     const tenant = await tenantWith(withoutAll);
@@ -106,7 +113,9 @@ describe('searches', () => {
     answer(response(5));
     expect((await ask(tenant.key, searching, undefined, RESPONSES)).response.status).toBe(200);
     expect(await used(tenant, 'searches')).toBe(5);
-    expect((await denied((await ask(tenant.key, searching, undefined, RESPONSES)).response)).code).toBe('ENTITLEMENT_DENIED');
+    expect((await denied((await ask(tenant.key, searching, undefined, RESPONSES)).response)).code).toBe(
+      'ENTITLEMENT_DENIED',
+    );
     expect((await ask(tenant.key, {}, undefined, RESPONSES)).response.status).toBe(200);
   });
 
@@ -157,7 +166,9 @@ describe('searches', () => {
     answer(response(2, { usage: null }));
     const { callId } = await ask(tenant.key, searching, undefined, RESPONSES);
     expect(await used(tenant, 'searches')).toBe(2);
-    expect((await tenant.api.send('readCall', { params: { callId } })).data.pricingUnavailableReason).toBe('USAGE_NOT_REPORTED');
+    expect((await tenant.api.send('readCall', { params: { callId } })).data.pricingUnavailableReason).toBe(
+      'USAGE_NOT_REPORTED',
+    );
   });
 
   test('of a chat are at least one where it cites the web, plain and streamed', async () => {
@@ -166,7 +177,12 @@ describe('searches', () => {
     answer({ ...completion('gpt-5.2'), choices: [{ index: 0, message: { content: 'hi', annotations } }] });
     await ask(tenant.key, { web_search_options: {} });
     expect(await used(tenant, 'searches')).toBe(1);
-    const chunk = (choices: unknown[], more: object = {}) => ({ object: 'chat.completion.chunk', model: 'gpt-5.2', choices, ...more });
+    const chunk = (choices: unknown[], more: object = {}) => ({
+      object: 'chat.completion.chunk',
+      model: 'gpt-5.2',
+      choices,
+      ...more,
+    });
     stream(
       chunk([{ index: 0, delta: { content: 'hi', annotations } }]),
       chunk([{ index: 0, delta: {}, finish_reason: 'stop' }]),
@@ -185,10 +201,15 @@ describe('audio', () => {
     const audio = { ...usage, prompt_tokens_details: { audio_tokens: 7 } };
     vendor.answers = () => Response.json({ ...completion('gpt-audio'), usage: audio });
     const { callId } = await ask(tenant.key, spoken);
-    const outcome = await operator.send('readCustomer', { params: { org: tenant.organizationId, customerId: 'default' } });
+    const outcome = await operator.send('readCustomer', {
+      params: { org: tenant.organizationId, customerId: 'default' },
+    });
     expect(outcome.data.meters.audioSeconds?.used).toBe(0);
-    expect((await tenant.api.send('readCall', { params: { callId } })).data.costBreakdown?.assumptions.join()).toContain('audio:');
-    vendor.answers = () => Response.json({ ...completion('gpt-audio'), usage: { ...usage, prompt_audio_seconds: 12.5 } });
+    expect(
+      (await tenant.api.send('readCall', { params: { callId } })).data.costBreakdown?.assumptions.join(),
+    ).toContain('audio:');
+    vendor.answers = () =>
+      Response.json({ ...completion('gpt-audio'), usage: { ...usage, prompt_audio_seconds: 12.5 } });
     await ask(tenant.key, spoken);
     expect(await used(tenant, 'audioSeconds')).toBe(12.5);
     expect((await denied((await ask(tenant.key, spoken)).response)).message).toContain('audio');

@@ -5,7 +5,12 @@
 import { evictDurableObject, runInDurableObject } from 'cloudflare:test';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { type CompressionJob, DEFAULT_COMPRESSION_PROFILE, TECHNIQUE_NAMES } from '../../src/contract/compression.ts';
-import { enterEstimate, forgetOldEstimates, leaveEstimate, RUNNING_ESTIMATES_MAX } from '../../src/storage/estimates.ts';
+import {
+  enterEstimate,
+  forgetOldEstimates,
+  leaveEstimate,
+  RUNNING_ESTIMATES_MAX,
+} from '../../src/storage/estimates.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
 import { bindings, operator } from '../support/worker.ts';
 
@@ -25,8 +30,17 @@ describe('an estimate', () => {
     own = await createTenant(operator);
     const samples = [
       { sampleId: 'text', model: MODEL, input: WORDY, customerId: 'ann', feature: 'chat' },
-      { sampleId: 'messages', model: MODEL, input: [{ role: 'user', content: `Data:\n${ROWS}\nSum it up.` }], feature: 'chat' },
-      { sampleId: 'request', model: MODEL, input: { system: WORDY, messages: [{ role: 'assistant', content: WORDY }] } },
+      {
+        sampleId: 'messages',
+        model: MODEL,
+        input: [{ role: 'user', content: `Data:\n${ROWS}\nSum it up.` }],
+        feature: 'chat',
+      },
+      {
+        sampleId: 'request',
+        model: MODEL,
+        input: { system: WORDY, messages: [{ role: 'assistant', content: WORDY }] },
+      },
       { sampleId: 'unpriced', input: WORDY },
       { sampleId: 'other', model: 'no-such-model', input: { anything: [1, 2, 3] } },
     ];
@@ -82,7 +96,10 @@ describe('an estimate', () => {
     expect(names).toEqual(TECHNIQUE_NAMES.filter((name) => names.includes(name)));
     expect(names).toEqual(expect.arrayContaining(['toon', 'politeness', 'filler']));
     const toon = job.byTechnique.find(({ technique }) => technique === 'toon');
-    expect(toon).toMatchObject({ samples: 1, costAvoidedUsdNano: String(BigInt(toon?.savedTokens ?? 0) * NANO_PER_TOKEN) });
+    expect(toon).toMatchObject({
+      samples: 1,
+      costAvoidedUsdNano: String(BigInt(toon?.savedTokens ?? 0) * NANO_PER_TOKEN),
+    });
     expect(Date.parse(job.finishedAt ?? '')).toBeGreaterThanOrEqual(Date.parse(job.startedAt));
   });
 
@@ -114,7 +131,9 @@ describe('an estimate', () => {
     const late = await createTenant(operator);
     for (const sampleId of ['live', 'expired'])
       await late.api.send('storeSample', { body: { sampleId, provider: 'openai', input: WORDY } });
-    await bindings.DB.prepare(`UPDATE samples SET expires_at_ms = 1 WHERE organization_id = ? AND sample_id = 'expired'`)
+    await bindings.DB.prepare(
+      `UPDATE samples SET expires_at_ms = 1 WHERE organization_id = ? AND sample_id = 'expired'`,
+    )
       .bind(late.organizationId)
       .run();
     // Only samples received before this instant are of the job.
@@ -128,7 +147,9 @@ describe('an estimate', () => {
     const large = await createTenant(operator);
     const input = `${WORDY}\n\n${'A plain sentence that stays. '.repeat(9_000)}`;
     for (let n = 0; n < 18; n += 1) {
-      await large.api.send('storeSample', { body: { sampleId: `large-${n}`, provider: 'openai', model: MODEL, input } });
+      await large.api.send('storeSample', {
+        body: { sampleId: `large-${n}`, provider: 'openai', model: MODEL, input },
+      });
     }
     const whole = (await start({}, {}, large)).data.jobId;
     const expected = await completed(whole, large);
@@ -155,7 +176,9 @@ describe('an estimate', () => {
     const broken = await createTenant(operator);
     for (const sampleId of ['fine', 'unreadable'])
       await broken.api.send('storeSample', { body: { sampleId, provider: 'openai', input: WORDY } });
-    await bindings.DB.prepare(`UPDATE samples SET payload = 'no JSON' WHERE organization_id = ? AND sample_id = 'unreadable'`)
+    await bindings.DB.prepare(
+      `UPDATE samples SET payload = 'no JSON' WHERE organization_id = ? AND sample_id = 'unreadable'`,
+    )
       .bind(broken.organizationId)
       .run();
     const { jobId } = (await start({}, {}, broken)).data;
@@ -171,7 +194,11 @@ describe('an estimate', () => {
     await runInDurableObject(stub(jobId), async (_, { storage }) => {
       await storage.put('state', { ...(await storage.get<object>('state')), after: null });
     });
-    expect(await completed(jobId, broken)).toMatchObject({ progress: { total: 2, done: 2 }, unreadableSamples: 1, failures: 1 });
+    expect(await completed(jobId, broken)).toMatchObject({
+      progress: { total: 2, done: 2 },
+      unreadableSamples: 1,
+      failures: 1,
+    });
   });
 
   test('under a key is one job, and 409 for another', async () => {
@@ -195,7 +222,11 @@ describe('an estimate', () => {
     expect(await enter(`job-${running}`)).toBe(true);
 
     const refused = await start({}, { 'Idempotency-Key': 'estimate-11' }, busy);
-    expect([refused.status, refused.refusal.code, refused.headers.get('Retry-After')]).toEqual([429, 'RATE_LIMITED', '30']);
+    expect([refused.status, refused.refusal.code, refused.headers.get('Retry-After')]).toEqual([
+      429,
+      'RATE_LIMITED',
+      '30',
+    ]);
     expect((await start({}, {}, own)).status).toBe(200);
 
     await leaveEstimate(bindings, organizationId, `job-${running}`);
@@ -210,7 +241,8 @@ describe('an estimate', () => {
   test('that never said that it ended counts for a day', async () => {
     const { organizationId } = await createTenant(operator);
     const dayAgoMs = Date.now() - 24 * 3_600_000;
-    for (let n = 0; n < RUNNING_ESTIMATES_MAX; n += 1) await enterEstimate(bindings, organizationId, `job-${n}`, dayAgoMs);
+    for (let n = 0; n < RUNNING_ESTIMATES_MAX; n += 1)
+      await enterEstimate(bindings, organizationId, `job-${n}`, dayAgoMs);
     expect(await enterEstimate(bindings, organizationId, 'early', dayAgoMs + 1_000)).toBe(false);
     expect(await enterEstimate(bindings, organizationId, 'late', Date.now() + 1_000)).toBe(true);
     await forgetOldEstimates(bindings, Date.now() + 1_000);
@@ -224,7 +256,8 @@ describe('an estimate', () => {
     const { jobId } = (await start()).data;
     const other = await createTenant(operator);
     const replies = [await read('missing'), await read(crypto.randomUUID()), await read(jobId, other)];
-    for (const { status, refusal } of replies) expect([status, refusal.code]).toEqual([404, 'COMPRESSION_JOB_NOT_FOUND']);
+    for (const { status, refusal } of replies)
+      expect([status, refusal.code]).toEqual([404, 'COMPRESSION_JOB_NOT_FOUND']);
     expect(new Set(replies.map(({ body }) => JSON.stringify(body.error))).size).toBe(1);
   });
 

@@ -1,6 +1,6 @@
 /**
- * Prompt compression over HTTP: savings recorded on calls, who may be billed, the profile, and the summary (contract 4.2
- * rule 6, 4.15, 4.16).
+ * Prompt compression over HTTP: savings recorded on calls, who may be billed, the profile, and the summary (contract
+ * 4.2 rule 6, 4.15, 4.16).
  */
 import { runDurableObjectAlarm } from 'cloudflare:test';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -25,7 +25,8 @@ async function begin(callId: string, more: object = {}, of = tenant): Promise<st
   return (await of.api.send('beginCall', { body, headers: { 'Idempotency-Key': callId } })).data.callId;
 }
 const end = async (callId: string, more: object = {}, of = tenant) =>
-  (await of.api.send('endCall', { body: { callId, modelUsed: MODEL, inputTokens: 600, responseTokens: 10, ...more } })).data;
+  (await of.api.send('endCall', { body: { callId, modelUsed: MODEL, inputTokens: 600, responseTokens: 10, ...more } }))
+    .data;
 const compress = (callId: string, change: object = {}, headers: Record<string, string> = {}, of = tenant) =>
   of.api.send('compressPrompt', { body: { callId, promptCompression: { ...COUNTS, ...change } }, headers });
 
@@ -34,7 +35,9 @@ async function projected(callId: string, customerId = 'ann', of = tenant) {
   await runDurableObjectAlarm(customerStub(of.organizationId, customerId));
   const sql = `SELECT original_tokens, compressed_tokens, saved_tokens, CAST(cost_avoided_nano_usd AS TEXT) AS avoided, compression_techniques,
     record FROM calls WHERE organization_id = ? AND call_id = ?`;
-  const row = await bindings.DB.prepare(sql).bind(of.organizationId, callId).first<Record<string, string | number | null>>();
+  const row = await bindings.DB.prepare(sql)
+    .bind(of.organizationId, callId)
+    .first<Record<string, string | number | null>>();
   return { row, call: JSON.parse(String(row?.record)) as Call };
 }
 
@@ -77,11 +80,18 @@ describe('recorded savings', () => {
 
     const late = await begin('late');
     await end(late);
-    expect((await projected(late)).row).toMatchObject({ original_tokens: null, avoided: null, compression_techniques: null });
+    expect((await projected(late)).row).toMatchObject({
+      original_tokens: null,
+      avoided: null,
+      compression_techniques: null,
+    });
     await compress(late);
     expect((await projected(late)).row).toMatchObject(columns);
     // Nothing else of the call changed.
-    expect((await projected(late)).call).toMatchObject({ status: 'COMPLETED', outcome: { usage: { inputTokens: 600 } } });
+    expect((await projected(late)).call).toMatchObject({
+      status: 'COMPLETED',
+      outcome: { usage: { inputTokens: 600 } },
+    });
   });
 
   test('with the end win over those before, and a later record over both', async () => {
@@ -89,7 +99,11 @@ describe('recorded savings', () => {
     await compress(callId);
     const promptCompression = { provider: 'heuristic', originalTokens: 800, compressedTokens: 700 };
     await end(callId, { promptCompression });
-    expect((await projected(callId)).row).toMatchObject({ saved_tokens: 100, avoided: '250000', compression_techniques: '[]' });
+    expect((await projected(callId)).row).toMatchObject({
+      saved_tokens: 100,
+      avoided: '250000',
+      compression_techniques: '[]',
+    });
     await compress(callId, { compressedTokens: 999 });
     expect((await projected(callId)).row).toMatchObject({ saved_tokens: 1, avoided: '2500' });
   });
@@ -106,7 +120,10 @@ describe('recorded savings', () => {
   });
 
   test('change nothing of what the call costs or takes', async () => {
-    const [plain, compressed] = [await begin('plain', { customerId: 'bob' }), await begin('saved', { customerId: 'bob' })];
+    const [plain, compressed] = [
+      await begin('plain', { customerId: 'bob' }),
+      await begin('saved', { customerId: 'bob' }),
+    ];
     await compress(compressed);
     const [a, b] = [await end(plain), await end(compressed)];
     expect([b.costUsdNano, b.usage, b.metered]).toEqual([a.costUsdNano, a.usage, a.metered]);
@@ -124,7 +141,11 @@ describe('recorded savings', () => {
     const headers = { 'Idempotency-Key': 'compress-1' };
     const first = await compress(callId, {}, headers);
     const again = await compress(callId, {}, headers);
-    expect([again.headers.get('Idempotency-Replayed'), again.body.result, again.data]).toEqual(['true', first.body.result, first.data]);
+    expect([again.headers.get('Idempotency-Replayed'), again.body.result, again.data]).toEqual([
+      'true',
+      first.body.result,
+      first.data,
+    ]);
     expect((await compress(callId, { compressedTokens: 1 }, headers)).refusal.code).toBe('IDEMPOTENCY_KEY_CONFLICT');
     // The key of a call is another key.
     expect((await compress(callId, {}, { 'Idempotency-Key': callId })).status).toBe(200);
@@ -132,7 +153,8 @@ describe('recorded savings', () => {
 
   test('need the call: a missing and a foreign one are the same 404', async () => {
     const mine = await begin('mine');
-    const derived = (await tenant.api.send('beginCall', { body: { customerId: 'ann', feature: 'derived' } })).data.callId;
+    const derived = (await tenant.api.send('beginCall', { body: { customerId: 'ann', feature: 'derived' } })).data
+      .callId;
     const headers = { 'Idempotency-Key': 'shared-key' };
     expect((await compress(derived, {}, headers)).status).toBe(200);
     const other = await createTenant(operator);
@@ -143,7 +165,9 @@ describe('recorded savings', () => {
       await compress(derived, {}, headers, other),
       await compress(derived.slice(0, -1) + (derived.endsWith('x') ? 'y' : 'x')),
     ];
-    expect(replies.map(({ status, refusal }) => [status, refusal.code])).toEqual(Array(4).fill([404, 'CALL_NOT_FOUND']));
+    expect(replies.map(({ status, refusal }) => [status, refusal.code])).toEqual(
+      Array(4).fill([404, 'CALL_NOT_FOUND']),
+    );
     expect(new Set(replies.map(({ body }) => JSON.stringify(body.error))).size).toBe(1);
   });
 
@@ -185,7 +209,8 @@ describe("a browser's session", () => {
     expect(scopes).toContain('compression:run');
     session = operator.with(token);
   });
-  const compressBy = (api: Api, callId: string) => api.send('compressPrompt', { body: { callId, promptCompression: COUNTS } });
+  const compressBy = (api: Api, callId: string) =>
+    api.send('compressPrompt', { body: { callId, promptCompression: COUNTS } });
 
   test("records savings on its own customer's calls alone", async () => {
     expect((await compressBy(session, 'session-of-ann')).data.updated).toBe(true);
@@ -226,7 +251,11 @@ describe('authorize', () => {
     of.api.send('authorizeCompression', { body, headers });
 
   test('takes an empty body, for the customer `default`', async () => {
-    for (const reply of [await authorize(), await authorize({}), await authorize(undefined, { 'Content-Type': 'application/json' })]) {
+    for (const reply of [
+      await authorize(),
+      await authorize({}),
+      await authorize(undefined, { 'Content-Type': 'application/json' }),
+    ]) {
       expect(reply.body.result.code).toBe('COMPRESSION_AUTHORIZED');
       expect(reply.data).toEqual({ authorized: true, organizationId: own.organizationId, customerId: 'default' });
     }
@@ -257,7 +286,9 @@ describe('authorize', () => {
   });
 
   test('names customerId where it is wrong', async () => {
-    expect((await authorize({ customerId: 5 })).refusal.details).toEqual([{ path: 'customerId', message: expect.any(String) }]);
+    expect((await authorize({ customerId: 5 })).refusal.details).toEqual([
+      { path: 'customerId', message: expect.any(String) },
+    ]);
   });
 });
 
@@ -266,15 +297,28 @@ describe('the profile', () => {
     const own = await createTenant(operator);
     const first = await own.api.send('readCompressionProfile');
     expect(first.body.result.code).toBe('COMPRESSION_PROFILE_READ');
-    expect(first.data).toEqual({ techniques: [...TECHNIQUE_NAMES], aggressiveness: 0.3, protectedPhrases: [], minInputTokens: 0 });
-    const profile = { techniques: ['toon', 'json'], aggressiveness: 1, protectedPhrases: ['Acme\nCorp'], minInputTokens: 250 };
+    expect(first.data).toEqual({
+      techniques: [...TECHNIQUE_NAMES],
+      aggressiveness: 0.3,
+      protectedPhrases: [],
+      minInputTokens: 0,
+    });
+    const profile = {
+      techniques: ['toon', 'json'],
+      aggressiveness: 1,
+      protectedPhrases: ['Acme\nCorp'],
+      minInputTokens: 250,
+    };
     const saved = await own.api.send('saveCompressionProfile', { body: profile });
     expect([saved.body.result.code, saved.data]).toEqual(['COMPRESSION_PROFILE_SAVED', profile]);
     expect((await own.api.send('readCompressionProfile')).data).toEqual(profile);
     expect((await tenant.api.send('readCompressionProfile')).data).toEqual(DEFAULT_COMPRESSION_PROFILE);
     // What is left out goes back to its default.
     await own.api.send('saveCompressionProfile', { body: { aggressiveness: 0 } });
-    expect((await own.api.send('readCompressionProfile')).data).toEqual({ ...DEFAULT_COMPRESSION_PROFILE, aggressiveness: 0 });
+    expect((await own.api.send('readCompressionProfile')).data).toEqual({
+      ...DEFAULT_COMPRESSION_PROFILE,
+      aggressiveness: 0,
+    });
   });
 
   test.each([
@@ -301,9 +345,19 @@ describe('the summary', () => {
   beforeAll(async () => {
     own = await createTenant(operator);
     const calls: [string, object, object, object | null][] = [
-      ['a', { feature: 'chat' }, {}, { originalTokens: 1_000, compressedTokens: 600, techniques: ['toon', 'whitespace'] }],
+      [
+        'a',
+        { feature: 'chat' },
+        {},
+        { originalTokens: 1_000, compressedTokens: 600, techniques: ['toon', 'whitespace'] },
+      ],
       ['b', { feature: 'chat' }, {}, { originalTokens: 500, compressedTokens: 400, techniques: ['toon', 'toon'] }],
-      ['c', { feature: 'search' }, { modelUsed: 'no-such-model' }, { originalTokens: 100, compressedTokens: 90, techniques: [] }],
+      [
+        'c',
+        { feature: 'search' },
+        { modelUsed: 'no-such-model' },
+        { originalTokens: 100, compressedTokens: 90, techniques: [] },
+      ],
       ['d', {}, {}, { originalTokens: 100, compressedTokens: 200, techniques: ['filler'] }],
       ['e', { feature: 'chat' }, {}, null],
     ];
@@ -314,7 +368,8 @@ describe('the summary', () => {
     }
     await runDurableObjectAlarm(customerStub(own.organizationId, 'ann'));
   });
-  const summary = async (query: Record<string, string> = {}, of = own) => (await of.api.send('readCompressionSummary', { query })).data;
+  const summary = async (query: Record<string, string> = {}, of = own) =>
+    (await of.api.send('readCompressionSummary', { query })).data;
   const figures = (
     calls: number,
     unpricedCalls: number,
@@ -365,7 +420,10 @@ describe('the summary', () => {
     });
     expect((await summary({ from: at(startedAtMs), to: at(startedAtMs + 1) })).calls).toBeGreaterThanOrEqual(1);
     const period = { from: '2026-01-01T00:00:00Z', to: '2026-02-01T00:00:00Z' };
-    expect((await summary(period)).period).toEqual({ startedAt: '2026-01-01T00:00:00.000Z', endedAt: '2026-02-01T00:00:00.000Z' });
+    expect((await summary(period)).period).toEqual({
+      startedAt: '2026-01-01T00:00:00.000Z',
+      endedAt: '2026-02-01T00:00:00.000Z',
+    });
   });
 
   test("is of the organization's own calls", async () => {

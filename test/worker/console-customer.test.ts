@@ -16,7 +16,12 @@ beforeAll(async () => {
   tenant = await createTenant(operator, { name: 'Small', limitType: 'BLOCK', limits: { premiumCalls: 10 } });
   org = tenant.organizationId;
   customers = `/console/organizations/${org}/customers`;
-  const large = { name: 'Large', limitType: 'BLOCK', limits: { premiumCalls: 100 }, replenish: { every: 1, unit: 'YEAR' } };
+  const large = {
+    name: 'Large',
+    limitType: 'BLOCK',
+    limits: { premiumCalls: 100 },
+    replenish: { every: 1, unit: 'YEAR' },
+  };
   await operator.send('putPlan', { params: { org, planId: 'large' }, body: large });
 });
 
@@ -24,13 +29,17 @@ beforeAll(async () => {
 async function customerWith(calls: number, customerId = crypto.randomUUID()): Promise<string> {
   await tenant.api.send('provisionCustomer', { body: { customerId } });
   for (let call = 0; call < calls; call += 1) {
-    const { callId } = (await tenant.api.send('beginCall', { body: { customerId, requested: { premium: true } } })).data;
-    await tenant.api.send('endCall', { body: { callId, modelUsed: 'anthropic/claude-opus-5-5', inputTokens: 10, responseTokens: 10 } });
+    const { callId } = (await tenant.api.send('beginCall', { body: { customerId, requested: { premium: true } } }))
+      .data;
+    await tenant.api.send('endCall', {
+      body: { callId, modelUsed: 'anthropic/claude-opus-5-5', inputTokens: 10, responseTokens: 10 },
+    });
   }
   return customerId;
 }
 
-const stateOf = async (customerId: string) => (await operator.send('readCustomer', { params: { org, customerId } })).data;
+const stateOf = async (customerId: string) =>
+  (await operator.send('readCustomer', { params: { org, customerId } })).data;
 const pathOf = (customerId: string) => `${customers}/${encodeURIComponent(customerId)}`;
 
 async function events(customerId: string) {
@@ -41,7 +50,11 @@ async function events(customerId: string) {
 describe('credit', () => {
   test('is granted once, in dollars or in units', async () => {
     const path = pathOf(await customerWith(0, 'wallet/ü'));
-    const values = await visitor.form(`${path}/credit`, `${path}/credit`, { kind: 'USD', amountUsd: '$25.50', reference: 'invoice 7' });
+    const values = await visitor.form(`${path}/credit`, `${path}/credit`, {
+      kind: 'USD',
+      amountUsd: '$25.50',
+      reference: 'invoice 7',
+    });
     for (let sent = 0; sent < 3; sent += 1) expect((await visitor.post(`${path}/credit`, values)).status).toBe(303);
     expect((await stateOf('wallet/ü')).wallet.balanceUsd).toBe('25.5');
     const units = { kind: 'METER', meterSlot: 'CUSTOM2', units: '1,000', expiresOn: '2999-01-01' };
@@ -74,7 +87,8 @@ describe('credit', () => {
 });
 
 describe('a plan change', () => {
-  const preview = (path: string, strategy: string, planId = 'large') => visitor.read(`${path}/plan?planId=${planId}&strategy=${strategy}`);
+  const preview = (path: string, strategy: string, planId = 'large') =>
+    visitor.read(`${path}/plan?planId=${planId}&strategy=${strategy}`);
 
   test.each([
     ['IMMEDIATE_PRORATED', 'Premium calls 3 7 of 10 97 of 100', 'as before'],
@@ -102,7 +116,9 @@ describe('a plan change', () => {
       expect(left.endsWith(`${after.meters.premiumCalls?.remaining} of 100`)).toBe(true);
       expect(shown).toContain(`renews ${promised} UTC`);
     }
-    expect((await events(customerId)).map(({ actor, action }) => [actor, action])).toEqual([['console', 'customer.change_plan']]);
+    expect((await events(customerId)).map(({ actor, action }) => [actor, action])).toEqual([
+      ['console', 'customer.change_plan'],
+    ]);
   });
 
   test('that changes nothing says so, and offers nothing', async () => {
@@ -115,7 +131,11 @@ describe('a plan change', () => {
   test('to a plan or by a strategy that does not exist is refused', async () => {
     const customerId = await customerWith(0);
     const path = pathOf(customerId);
-    for (const query of ['planId=none&strategy=IMMEDIATE_RESET', 'planId=large&strategy=SOON', 'planId=&strategy=IMMEDIATE_RESET']) {
+    for (const query of [
+      'planId=none&strategy=IMMEDIATE_RESET',
+      'planId=large&strategy=SOON',
+      'planId=&strategy=IMMEDIATE_RESET',
+    ]) {
       expect((await visitor.send(`${path}/plan?${query}`)).status).toBe(400);
     }
     const values = await visitor.form(`${path}/plan?planId=large&strategy=IMMEDIATE_RESET`, `${path}/plan`);
@@ -128,7 +148,9 @@ describe('a subscription', () => {
   test('is canceled and reactivated', async () => {
     const customerId = await customerWith(0);
     const path = pathOf(customerId);
-    expect((await visitor.submit(`${path}/cancel`, `${path}/cancel`)).headers.get('Location')).toBe(`${path}?done=canceled`);
+    expect((await visitor.submit(`${path}/cancel`, `${path}/cancel`)).headers.get('Location')).toBe(
+      `${path}?done=canceled`,
+    );
     expect((await stateOf(customerId)).canceled).toBe(true);
     expect((await visitor.read(path)).text).toContain('canceled');
     expect((await visitor.submit(`${path}/reactivate`, `${path}/reactivate`)).status).toBe(303);
@@ -152,7 +174,9 @@ describe('an erasure', () => {
     // Sent again, it says what was done.
     expect((await visitor.post(`${path}/erase`, values)).text).toContain('The customer is erased everywhere');
     expect((await visitor.send(path)).status).toBe(404);
-    expect((await events(customerId)).map(({ actor, action }) => [actor, action])).toEqual([['console', 'customer.erase']]);
+    expect((await events(customerId)).map(({ actor, action }) => [actor, action])).toEqual([
+      ['console', 'customer.erase'],
+    ]);
   });
 });
 
@@ -161,10 +185,14 @@ describe('the list of customers', () => {
     const ids = Array.from({ length: 53 }, (_, index) => `list-${String(index).padStart(2, '0')}`);
     for (const customerId of ids) await tenant.api.send('provisionCustomer', { body: { customerId } });
     const read = (query: string) => visitor.read(`${customers}?${query}`);
-    await expect.poll(async () => (await read('search=list-5')).text, { timeout: 20_000 }).toMatch(/list-50.*list-51.*list-52/);
+    await expect
+      .poll(async () => (await read('search=list-5')).text, { timeout: 20_000 })
+      .toMatch(/list-50.*list-51.*list-52/);
     expect((await read('search=list-5&planId=large')).text).toContain('No customer is like that');
     expect((await read('search=list-5&planId=test')).text).toContain('list-52');
-    await expect.poll(async () => (await read('search=list-')).text.match(/list-\d\d/g)?.length, { timeout: 20_000 }).toBe(50);
+    await expect
+      .poll(async () => (await read('search=list-')).text.match(/list-\d\d/g)?.length, { timeout: 20_000 })
+      .toBe(50);
     const { html } = await read('search=list-');
     const [, next = ''] = /rel="next" href="([^"]+)"/.exec(html) ?? [];
     const second = await visitor.read(next.replaceAll('&amp;', '&'));

@@ -1,6 +1,6 @@
 /**
- * Every form of the console: what it does when it is filled in well, what it says at which field when it is not, and that
- * it counts once however often it is sent. What it did is read back through the operator API.
+ * Every form of the console: what it does when it is filled in well, what it says at which field when it is not, and
+ * that it counts once however often it is sent. What it did is read back through the operator API.
  */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';
@@ -63,7 +63,13 @@ describe('organizations', () => {
 
   test('say which field is wrong', async () => {
     await refused(page, action, { name: ' ' }, 'name', 'must not be empty');
-    const { html } = await refused(page, action, { name: 'A "quoted" name', organizationId: 'mine' }, 'organizationId', 'must be a UUID');
+    const { html } = await refused(
+      page,
+      action,
+      { name: 'A "quoted" name', organizationId: 'mine' },
+      'organizationId',
+      'must be a UUID',
+    );
     expect(html).toContain('value="A &quot;quoted&quot; name"');
     const organizationId = crypto.randomUUID();
     await done(page, action, { name: 'First', organizationId });
@@ -73,12 +79,26 @@ describe('organizations', () => {
   test('have settings', async () => {
     const { headers } = await done(`${base}/settings`, `${base}/settings`, { name: 'Renamed', defaultPlanId: 'test' });
     expect((await visitor.read(headers.get('Location') ?? '')).text).toContain('The settings are saved');
-    expect((await operator.send('readOrganization', { params: { org } })).data).toMatchObject({ name: 'Renamed', defaultPlanId: 'test' });
-    await done(`${base}/settings`, `${base}/settings`, { name: 'Renamed', defaultPlanId: 'test', allowUnpricedModels: 'on' });
+    expect((await operator.send('readOrganization', { params: { org } })).data).toMatchObject({
+      name: 'Renamed',
+      defaultPlanId: 'test',
+    });
+    await done(`${base}/settings`, `${base}/settings`, {
+      name: 'Renamed',
+      defaultPlanId: 'test',
+      allowUnpricedModels: 'on',
+    });
     expect((await operator.send('readOrganization', { params: { org } })).data.allowUnpricedModels).toBe(true);
-    expect(await lastEvent()).toMatchObject({ before: { allowUnpricedModels: false }, after: { allowUnpricedModels: true } });
+    expect(await lastEvent()).toMatchObject({
+      before: { allowUnpricedModels: false },
+      after: { allowUnpricedModels: true },
+    });
     expect((await visitor.form(`${base}/settings`, `${base}/settings`)).allowUnpricedModels).toBe('on');
-    await done(`${base}/settings`, `${base}/settings`, { name: 'Renamed', defaultPlanId: 'test', allowUnpricedModels: [] });
+    await done(`${base}/settings`, `${base}/settings`, {
+      name: 'Renamed',
+      defaultPlanId: 'test',
+      allowUnpricedModels: [],
+    });
     expect((await operator.send('readOrganization', { params: { org } })).data.allowUnpricedModels).toBe(false);
     await refused(`${base}/settings`, `${base}/settings`, { name: '' }, 'name', 'must not be empty');
     await done(`${base}/settings`, `${base}/settings`, { sampleBytesMax: '2,097,152' });
@@ -86,7 +106,13 @@ describe('organizations', () => {
       name: 'Renamed',
       sampleBytesMax: 2_097_152,
     });
-    await refused(`${base}/settings`, `${base}/settings`, { sampleBytesMax: '1 MB' }, 'sampleBytesMax', 'must be a number');
+    await refused(
+      `${base}/settings`,
+      `${base}/settings`,
+      { sampleBytesMax: '1 MB' },
+      'sampleBytesMax',
+      'must be a number',
+    );
     const values = await visitor.form(`${base}/settings`, `${base}/settings`, { defaultPlanId: 'nothing' });
     expect((await visitor.post(`${base}/settings`, values)).text).toContain('no such plan');
   });
@@ -132,7 +158,9 @@ describe('plans', () => {
       rollingCalls: { limit: 60, windowSeconds: 60 },
       reserveOutputTokens: 500,
       payg: { enabled: true, markupPercent: 12.5 },
-      customMeters: { CUSTOM1: { label: 'Pages', included: 1_000, enabled: true, funding: { credits: false, payg: true } } },
+      customMeters: {
+        CUSTOM1: { label: 'Pages', included: 1_000, enabled: true, funding: { credits: false, payg: true } },
+      },
     });
     expect(plan.customMeters.CUSTOM1?.overage).toEqual({
       model: 'GRADUATED',
@@ -152,7 +180,9 @@ describe('plans', () => {
     const changed = await done(edit, `${base}/plans/all`, { name: 'Nearly all' });
     expect(changed.headers.get('Location')).toContain('done=plan');
     expect((await read('all')).version).toBe(2);
-    expect((await visitor.read(`${base}/plans/all/compare`)).text).toMatch(/1 field changed.*Name All of it Nearly all/);
+    expect((await visitor.read(`${base}/plans/all/compare`)).text).toMatch(
+      /1 field changed.*Name All of it Nearly all/,
+    );
   });
 
   test('say every broken rule at its field', async () => {
@@ -164,10 +194,28 @@ describe('plans', () => {
     const limits = { planId: 'bad', name: 'A', 'limits.premiumCalls': 'many' };
     const { html } = await refused(page, action, limits, 'limits.premiumCalls', 'must be a number');
     expect(html).toContain('value="many"');
-    await refused(page, action, { planId: 'bad', name: 'A', 'rollingCalls.limit': '5' }, 'rollingCalls.windowSeconds', 'is required');
+    await refused(
+      page,
+      action,
+      { planId: 'bad', name: 'A', 'rollingCalls.limit': '5' },
+      'rollingCalls.windowSeconds',
+      'is required',
+    );
     const meter = { 'customMeters.CUSTOM2.listed': 'on', 'customMeters.CUSTOM2.overage.model': 'GRADUATED' };
-    await refused(page, action, { planId: 'bad', name: 'A', ...meter }, 'customMeters.CUSTOM2.label', 'must not be empty');
-    await refused(page, action, { planId: 'bad', name: 'A', ...meter }, 'customMeters.CUSTOM2.overage.tiers', 'at least 1');
+    await refused(
+      page,
+      action,
+      { planId: 'bad', name: 'A', ...meter },
+      'customMeters.CUSTOM2.label',
+      'must not be empty',
+    );
+    await refused(
+      page,
+      action,
+      { planId: 'bad', name: 'A', ...meter },
+      'customMeters.CUSTOM2.overage.tiers',
+      'at least 1',
+    );
     expect((await operator.send('readPlan', { params: { org, planId: 'bad' } })).status).toBe(404);
   });
 
@@ -177,18 +225,28 @@ describe('plans', () => {
     await done(page, action, { planId: 'json', document: '{"name":"By hand","limitType":"NONE"}' });
     expect((await read('json')).plan).toMatchObject({ name: 'By hand', limitType: 'NONE' });
     await refused(page, action, { planId: 'json2', document: '{' }, 'document', 'must be valid JSON');
-    await refused(page, action, { planId: 'json2', document: '{"name":"A","limitType":"SOME"}' }, 'document', 'limitType must be one of');
+    await refused(
+      page,
+      action,
+      { planId: 'json2', document: '{"name":"A","limitType":"SOME"}' },
+      'document',
+      'limitType must be one of',
+    );
   });
 
   test('move their customers to the newest version, and show how far that is', async () => {
     await tenant.api.send('provisionCustomer', { body: { customerId: 'mover' } });
     await tenant.api.send('changePlan', { params: { customerId: 'mover' }, body: { planId: 'json' } });
-    await done(`${base}/plans/json/edit?as=json`, `${base}/plans/json`, { document: '{"name":"By hand","limitType":"BLOCK"}' });
+    await done(`${base}/plans/json/edit?as=json`, `${base}/plans/json`, {
+      document: '{"name":"By hand","limitType":"BLOCK"}',
+    });
     const values = await visitor.form(`${base}/plans/json`, `${base}/plans/json/migrate`, { when: 'NOW' });
     const [first, second] = await Promise.all([1, 2].map(() => visitor.post(`${base}/plans/json/migrate`, values)));
     const job = first?.headers.get('Location') ?? '';
     expect(second?.headers.get('Location')).toBe(job);
-    await expect.poll(async () => (await visitor.read(job)).text, { timeout: 20_000 }).toMatch(/Completed.*Moved 1 of 1/);
+    await expect
+      .poll(async () => (await visitor.read(job)).text, { timeout: 20_000 })
+      .toMatch(/Completed.*Moved 1 of 1/);
     expect((await tenant.api.send('readUsage', { params: { customerId: 'mover' } })).data.policy).toBe('BLOCK');
     expect((await visitor.post(`${base}/plans/json/migrate`, { ...values, when: 'SOON' })).status).toBe(400);
   });
@@ -196,7 +254,10 @@ describe('plans', () => {
 
 describe('keys', () => {
   test('are made once and shown once', async () => {
-    const values = await visitor.form(`${base}/keys/new`, `${base}/keys`, { name: 'Shop', scopes: ['usage:read', 'usage:write'] });
+    const values = await visitor.form(`${base}/keys/new`, `${base}/keys`, {
+      name: 'Shop',
+      scopes: ['usage:read', 'usage:write'],
+    });
     const made = await visitor.post(`${base}/keys`, values);
     const [key = ''] = /utk-[\w-]{43}/.exec(made.html) ?? [];
     expect((await visitor.post(`${base}/keys`, values)).html).toContain(key);
@@ -246,8 +307,20 @@ describe('models, prices and vendors', () => {
     const price = { modelKey: 'my-model', inputUsdPerMillion: '2.50', outputUsdPerMillion: '10' };
     await done(`${base}/models`, `${base}/prices`, price);
     expect((await visitor.read(`${base}/models`)).text).toMatch(/my-model \$2\.50 \$10\.00/);
-    await refused(`${base}/models`, `${base}/prices`, { ...price, inputUsdPerMillion: '-1' }, 'inputUsdPerMillion', 'at least 0');
-    await refused(`${base}/models`, `${base}/prices`, { ...price, outputUsdPerMillion: '' }, 'outputUsdPerMillion', 'is required');
+    await refused(
+      `${base}/models`,
+      `${base}/prices`,
+      { ...price, inputUsdPerMillion: '-1' },
+      'inputUsdPerMillion',
+      'at least 0',
+    );
+    await refused(
+      `${base}/models`,
+      `${base}/prices`,
+      { ...price, outputUsdPerMillion: '' },
+      'outputUsdPerMillion',
+      'is required',
+    );
     await refused(`${base}/models`, `${base}/prices`, { ...price, modelKey: '' }, 'modelKey', 'must not be empty');
   });
 
@@ -256,7 +329,13 @@ describe('models, prices and vendors', () => {
     await done(`${base}/vendors`, `${base}/vendors`, vendor);
     const { html, text } = await visitor.read(`${base}/vendors`);
     expect([text.includes('…0123'), html.includes(vendor.apiKey)]).toEqual([true, false]);
-    const bad = await refused(`${base}/vendors`, `${base}/vendors`, { ...vendor, provider: 'Open AI' }, 'provider', 'lower-case');
+    const bad = await refused(
+      `${base}/vendors`,
+      `${base}/vendors`,
+      { ...vendor, provider: 'Open AI' },
+      'provider',
+      'lower-case',
+    );
     expect(bad.html).not.toContain(vendor.apiKey);
     await refused(`${base}/vendors`, `${base}/vendors`, { ...vendor, provider: 'other' }, 'baseUrl', 'is required');
     await refused(`${base}/vendors`, `${base}/vendors`, { ...vendor, baseUrl: 'ftp://x' }, 'baseUrl', 'http or https');
@@ -294,7 +373,12 @@ describe('samples and compression', () => {
   });
 
   test('save the compression profile, with its event', async () => {
-    const values = { techniques: ['json', 'whitespace'], aggressiveness: '0', protectedPhrases: 'Keep me', minInputTokens: '50' };
+    const values = {
+      techniques: ['json', 'whitespace'],
+      aggressiveness: '0',
+      protectedPhrases: 'Keep me',
+      minInputTokens: '50',
+    };
     await done(`${base}/compression`, `${base}/compression`, values);
     expect((await tenant.api.send('readCompressionProfile')).data).toEqual({
       techniques: ['json', 'whitespace'],
@@ -302,7 +386,11 @@ describe('samples and compression', () => {
       protectedPhrases: ['Keep me'],
       minInputTokens: 50,
     });
-    expect(await lastEvent()).toMatchObject({ actor: 'console', action: 'compression_profile.put', before: { aggressiveness: 0.3 } });
+    expect(await lastEvent()).toMatchObject({
+      actor: 'console',
+      action: 'compression_profile.put',
+      before: { aggressiveness: 0.3 },
+    });
     await refused(`${base}/compression`, `${base}/compression`, { aggressiveness: '2' }, 'aggressiveness', 'at most 1');
   });
 
@@ -350,12 +438,18 @@ describe('samples and compression', () => {
 describe('the catalog', () => {
   const action = '/console/catalog/publish';
   const document = (change: (model: (typeof BUILT_IN_CATALOG.models)[number]) => object | null) =>
-    JSON.stringify({ models: BUILT_IN_CATALOG.models.flatMap((model) => change(model) ?? []), transitions: BUILT_IN_CATALOG.transitions });
+    JSON.stringify({
+      models: BUILT_IN_CATALOG.models.flatMap((model) => change(model) ?? []),
+      transitions: BUILT_IN_CATALOG.transitions,
+    });
 
   test('is not published where the document is wrong', async () => {
     await refused(action, action, { document: 'not json' }, 'document', 'must be valid JSON');
     await refused(action, action, { document: '{"models":[]}' }, 'document', 'at least 1');
-    const broken = document((model) => ({ ...model, ...(model.model === 'gpt-6-luna' && { pricing: { inputUsdPerMillion: -1 } }) }));
+    const broken = document((model) => ({
+      ...model,
+      ...(model.model === 'gpt-6-luna' && { pricing: { inputUsdPerMillion: -1 } }),
+    }));
     await refused(action, action, { document: broken }, 'document', 'openai/gpt-6-luna pricing.inputUsdPerMillion');
     expect((await operator.send('readCatalog')).data.source).toBe('built-in');
   });
@@ -371,10 +465,15 @@ describe('the catalog', () => {
 
     const [, csrf = ''] = /name="csrf" value="([^"]+)"/.exec(shown.html) ?? [];
     const values = { csrf, nonce: 'one-publication', document: repriced };
-    const published = await Promise.all([visitor.post('/console/catalog', values), visitor.post('/console/catalog', values)]);
+    const published = await Promise.all([
+      visitor.post('/console/catalog', values),
+      visitor.post('/console/catalog', values),
+    ]);
     expect(published.map(({ status }) => status)).toEqual([303, 303]);
     const { items } = (await operator.send('listEvents', { query: { limit: '200' } })).data;
-    expect(items.filter(({ action: what }) => what === 'catalog.publish').map(({ actor }) => actor)).toEqual(['console']);
+    expect(items.filter(({ action: what }) => what === 'catalog.publish').map(({ actor }) => actor)).toEqual([
+      'console',
+    ]);
     expect((await visitor.read('/console/catalog/models/openai/gpt-6-luna')).text).toContain('$123.50');
   });
 });

@@ -80,7 +80,8 @@ function fieldsOf(form: string): Values {
   };
   for (const [, attributes = ''] of form.matchAll(/<input ([^>]*)>/g)) {
     const optional = /type="(checkbox|radio)"/.test(attributes);
-    if (!optional || / checked(=|\s|$|\/)/.test(attributes)) add(attribute(attributes, 'name'), attribute(attributes, 'value') ?? '');
+    if (!optional || / checked(=|\s|$|\/)/.test(attributes))
+      add(attribute(attributes, 'name'), attribute(attributes, 'value') ?? '');
   }
   for (const [, attributes = '', inside = ''] of form.matchAll(/<select ([^>]*)>([\s\S]*?)<\/select>/g)) {
     const options = [...inside.matchAll(/<option ([^>]*)>/g)].map(([, option = '']) => option);
@@ -99,7 +100,12 @@ function attribute(attributes: string, name: string): string | undefined {
 }
 
 function unescaped(text: string): string {
-  return text.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&quot;', '"').replaceAll('&#39;', "'").replaceAll('&amp;', '&');
+  return text
+    .replaceAll('&lt;', '<')
+    .replaceAll('&gt;', '>')
+    .replaceAll('&quot;', '"')
+    .replaceAll('&#39;', "'")
+    .replaceAll('&amp;', '&');
 }
 
 function textOf(html: string): string {

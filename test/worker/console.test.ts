@@ -1,6 +1,6 @@
 /**
- * What guards the console: sign-in, session, form tokens, headers. And that every page is there, for an organization that
- * has nothing and for one that has everything.
+ * What guards the console: sign-in, session, form tokens, headers. And that every page is there, for an organization
+ * that has nothing and for one that has everything.
  */
 import { createExecutionContext } from 'cloudflare:test';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -36,7 +36,11 @@ class EndlessForm {
   }
 }
 
-function sendStream(path: string, body: ReadableStream<Uint8Array>, { cookie }: { cookie: string } = { cookie: '' }): Promise<Response> {
+function sendStream(
+  path: string,
+  body: ReadableStream<Uint8Array>,
+  { cookie }: { cookie: string } = { cookie: '' },
+): Promise<Response> {
   const headers = { 'Content-Type': 'application/x-www-form-urlencoded', Origin: ORIGIN, Cookie: cookie };
   const request = new Request(ORIGIN + path, { method: 'POST', body, headers, redirect: 'manual' });
   return Promise.resolve(createApp().fetch(request, bindings, createExecutionContext()));
@@ -51,7 +55,12 @@ function appWith(vars: Partial<typeof bindings>, path: string, headers: Record<s
 describe('the sign-in', () => {
   test('leads to every page, and nothing is shown before it', async () => {
     const visitor = new Visitor();
-    for (const path of ['/console', '/console/events', '/console/catalog', '/console/organizations/anything/customers/x']) {
+    for (const path of [
+      '/console',
+      '/console/events',
+      '/console/catalog',
+      '/console/organizations/anything/customers/x',
+    ]) {
       const { status, headers } = await visitor.send(path);
       expect([path, status]).toEqual([path, 303]);
       expect(headers.get('Location')).toMatch(/^\/console\/sign-in/);
@@ -71,13 +80,18 @@ describe('the sign-in', () => {
     const { headers } = await visitor.signIn();
     const cookie = headers.get('Set-Cookie') ?? '';
     expect(cookie).toMatch(/^callmeter_console=/);
-    for (const part of ['HttpOnly', 'SameSite=Strict', 'Path=/console', 'Secure', 'Max-Age=28800']) expect(cookie).toContain(part);
+    for (const part of ['HttpOnly', 'SameSite=Strict', 'Path=/console', 'Secure', 'Max-Age=28800'])
+      expect(cookie).toContain(part);
     expect(cookie).not.toContain('operator-token');
   });
 
   test('is Secure where the console is reached by https, and works where it is not', async () => {
     const body = new URLSearchParams({ token: bindings.OPERATOR_TOKEN ?? '' });
-    const request = new Request('http://127.0.0.1/console/sign-in', { method: 'POST', body, headers: { Origin: 'http://127.0.0.1' } });
+    const request = new Request('http://127.0.0.1/console/sign-in', {
+      method: 'POST',
+      body,
+      headers: { Origin: 'http://127.0.0.1' },
+    });
     const response = await createApp().fetch(request, bindings, createExecutionContext());
     expect([response.status, response.headers.get('Set-Cookie')?.includes('Secure')]).toEqual([303, false]);
   });
@@ -89,7 +103,13 @@ describe('the sign-in', () => {
     expect((await visitor.post(location, { token: bindings.OPERATOR_TOKEN ?? '' })).headers.get('Location')).toBe(
       '/console/catalog?status=RETIRED',
     );
-    for (const next of ['https://evil.test', '//evil.test', '/console\\@evil.test', '/console.evil.test', '/operator/events']) {
+    for (const next of [
+      'https://evil.test',
+      '//evil.test',
+      '/console\\@evil.test',
+      '/console.evil.test',
+      '/operator/events',
+    ]) {
       const answer = await new Visitor().post(`/console/sign-in?${new URLSearchParams({ next })}`, {
         token: bindings.OPERATOR_TOKEN ?? '',
       });
@@ -105,7 +125,10 @@ describe('the sign-in', () => {
     const statuses = guesses.map(({ status }) => status);
     expect(statuses.filter((status) => status === 401).length).toBeGreaterThanOrEqual(20);
     const limited = guesses.find(({ status }) => status === 429);
-    expect([limited?.headers.get('Retry-After'), limited?.text.includes('Too many wrong tokens')]).toEqual(['60', true]);
+    expect([limited?.headers.get('Retry-After'), limited?.text.includes('Too many wrong tokens')]).toEqual([
+      '60',
+      true,
+    ]);
     expect(statuses.every((status) => status === 401 || status === 429)).toBe(true);
     const other = new Visitor();
     other.address = '198.51.100.8';
@@ -118,11 +141,11 @@ describe('the sign-in', () => {
     const rest = 4_096 - `token=${token}&username=`.length;
     expect((await new Visitor().post('/console/sign-in', { token, username: 'x'.repeat(rest) })).status).toBe(303);
     const refused = await new Visitor().post('/console/sign-in', { token, username: 'x'.repeat(rest + 1) });
-    expect([refused.status, refused.text.includes('A sign-in takes at most 4 KiB'), refused.headers.get('Set-Cookie')]).toEqual([
-      413,
-      true,
-      null,
-    ]);
+    expect([
+      refused.status,
+      refused.text.includes('A sign-in takes at most 4 KiB'),
+      refused.headers.get('Set-Cookie'),
+    ]).toEqual([413, true, null]);
   });
 
   test('reads little more than that of what goes on, and parses none of it', async () => {
@@ -224,7 +247,11 @@ describe('a form', () => {
     const visitor = await signedIn();
     const multipart = { 'Content-Type': 'multipart/form-data; boundary=b', Origin: ORIGIN };
     for (const headers of [multipart, { 'Content-Type': 'application/json', Origin: ORIGIN }]) {
-      const { status, text } = await visitor.send('/console/organizations', { method: 'POST', body: '--b\r\nbroken', headers });
+      const { status, text } = await visitor.send('/console/organizations', {
+        method: 'POST',
+        body: '--b\r\nbroken',
+        headers,
+      });
       expect([status, text.includes('nothing was changed')]).toEqual([403, true]);
     }
   });
@@ -312,9 +339,16 @@ describe('every page', () => {
       body: { customerId: 'a/<script>', feature: '"><img>', requested: { premium: true } },
     });
     const { callId } = begun.data;
-    await tenant.api.send('endCall', { body: { callId, modelUsed: 'openai/gpt-6-luna', inputTokens: 1_000, responseTokens: 100 } });
-    await operator.send('grantCredit', { params: { org, customerId: 'a/<script>' }, body: { kind: 'USD', amountUsd: '5' } });
-    await tenant.api.send('storeSample', { body: { sampleId: 's-1', provider: 'openai', input: '</pre><script>alert(1)</script>' } });
+    await tenant.api.send('endCall', {
+      body: { callId, modelUsed: 'openai/gpt-6-luna', inputTokens: 1_000, responseTokens: 100 },
+    });
+    await operator.send('grantCredit', {
+      params: { org, customerId: 'a/<script>' },
+      body: { kind: 'USD', amountUsd: '5' },
+    });
+    await tenant.api.send('storeSample', {
+      body: { sampleId: 's-1', provider: 'openai', input: '</pre><script>alert(1)</script>' },
+    });
     const { jobId } = (await tenant.api.send('startCompressionJob', { body: {} })).data;
     const { keyId } = (await operator.send('createKey', { params: { org }, body: { name: 'Second' } })).data;
     const customer = `/customers/${encodeURIComponent('a/<script>')}`;
@@ -368,12 +402,18 @@ describe('every page', () => {
   });
 
   test('of an organization that has everything', async () => {
-    for (const path of [...OF_ORGANIZATION, ...filled]) await check(`/console/organizations/${tenant.organizationId}${path}`);
+    for (const path of [...OF_ORGANIZATION, ...filled])
+      await check(`/console/organizations/${tenant.organizationId}${path}`);
   });
 
   test('that does not exist is said to be missing', async () => {
     const org = `/console/organizations/${tenant.organizationId}`;
-    const missing = ['/console/nothing', '/console/organizations/nobody', '/console/organizations/nobody/plans', `${org}/nothing`];
+    const missing = [
+      '/console/nothing',
+      '/console/organizations/nobody',
+      '/console/organizations/nobody/plans',
+      `${org}/nothing`,
+    ];
     const inside = [
       'customers/nobody',
       'customers/nobody/credit',

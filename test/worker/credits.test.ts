@@ -1,5 +1,6 @@
 /**
- * Money over HTTP: credits and their ledger, calls on credit with holds and markup, and settlement as GET /calls tells it.
+ * Money over HTTP: credits and their ledger, calls on credit with holds and markup, and settlement as GET /calls tells
+ * it.
  */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { createTenant, type Tenant } from '../support/api.ts';
@@ -44,7 +45,8 @@ async function customer(name: string, { of = tenant, ...funds }: { usd?: string;
     const headers = { 'Idempotency-Key': `credit-${serial}` };
     return (await of.api.send('beginCall', { body: { customerId, ...body }, headers })).data;
   };
-  const end = async (callId: string, body: object = USED) => (await of.api.send('endCall', { body: { callId, ...body } })).data;
+  const end = async (callId: string, body: object = USED) =>
+    (await of.api.send('endCall', { body: { callId, ...body } })).data;
   return {
     ...(await fundedCustomer(of, customerId, funds)),
     customerId,
@@ -57,7 +59,8 @@ async function customer(name: string, { of = tenant, ...funds }: { usd?: string;
     },
   };
 }
-const read = async (callId: string, { api }: Tenant = tenant) => (await api.send('readCall', { params: { callId } })).data;
+const read = async (callId: string, { api }: Tenant = tenant) =>
+  (await api.send('readCall', { params: { callId } })).data;
 const payg = async (callId: string, of: Tenant = tenant) => (await read(callId, of)).payg;
 
 describe('a grant', () => {
@@ -82,8 +85,20 @@ describe('a grant', () => {
       openCharges: 0,
     });
     expect(credits.map(({ creditId }) => creditId)).toEqual([units.creditId, second.creditId, forGood.creditId]);
-    expect(credits[0]).toMatchObject({ unit: 'CUSTOM2', granted: '7', remaining: '7', expiresAt: sooner, reference: null });
-    expect(credits[2]).toMatchObject({ unit: 'USD', granted: '25', remaining: '25', expiresAt: null, reference: 'invoice 1' });
+    expect(credits[0]).toMatchObject({
+      unit: 'CUSTOM2',
+      granted: '7',
+      remaining: '7',
+      expiresAt: sooner,
+      reference: null,
+    });
+    expect(credits[2]).toMatchObject({
+      unit: 'USD',
+      granted: '25',
+      remaining: '25',
+      expiresAt: null,
+      reference: 'invoice 1',
+    });
     expect(ledger.map(({ unit, cause, amount, balance }) => [unit, cause, amount, balance])).toEqual([
       ['CUSTOM2', 'GRANT', '7', '7'],
       ['USD', 'GRANT', '0.000000001', '25.000000001'],
@@ -112,7 +127,9 @@ describe('a grant', () => {
   test('with one key is made once also when ten arrive together', async () => {
     const { grant, inspect } = await customer('together');
     const headers = { 'Idempotency-Key': `grant-${crypto.randomUUID()}` };
-    const replies = await Promise.all(Array.from({ length: 10 }, () => grant({ kind: 'USD', amountUsd: '5.00' }, headers)));
+    const replies = await Promise.all(
+      Array.from({ length: 10 }, () => grant({ kind: 'USD', amountUsd: '5.00' }, headers)),
+    );
     expect(new Set(replies.map(({ data }) => data.creditId)).size).toBe(1);
     expect((await inspect()).ledger).toHaveLength(1);
   });
@@ -130,7 +147,10 @@ describe('a grant', () => {
     const other = await createTenant(operator, PLAN);
     const grant = (org: string, name: string) =>
       operator.send('grantCredit', { params: { org, customerId: name }, body: { kind: 'USD', amountUsd: '1' } });
-    const replies = await Promise.all([grant(tenant.organizationId, 'nobody'), grant(other.organizationId, customerId)]);
+    const replies = await Promise.all([
+      grant(tenant.organizationId, 'nobody'),
+      grant(other.organizationId, customerId),
+    ]);
     for (const { status, refusal } of replies) expect([status, refusal.code]).toEqual([404, 'CUSTOMER_NOT_FOUND']);
     expect((await grant('no-such-organization', customerId)).status).toBe(404);
     expect((await tenant.api.send('readUsage', { params: { customerId: 'nobody' } })).status).toBe(404);
@@ -185,7 +205,8 @@ describe('a grant', () => {
   test('is refused while the customer has a hundred credits, and made again when one is used up', async () => {
     await withObject(PLAN, async (object) => {
       accepted(object.begin('open', START));
-      for (let n = 0; n < 100; n += 1) accepted(object.grant('USD', 1n, START, { expiresAtMs: n === 0 ? START + HOUR : null }));
+      for (let n = 0; n < 100; n += 1)
+        accepted(object.grant('USD', 1n, START, { expiresAtMs: n === 0 ? START + HOUR : null }));
       expect(object.grant('USD', 1n, START)).toMatchObject({ ok: false, refusal: { code: 'CONFLICT' } });
       expect(accepted(object.grant('USD', 1n, START + HOUR)).balanceUsd).toBe('0.0000001'); // the hundred nano-USD again: one had expired
     });
@@ -214,31 +235,37 @@ describe('a credit', () => {
   });
 
   test('that expires soonest is spent first, then the oldest', async () => {
-    await withObject({ ...PLAN, customMeters: { CUSTOM1: { label: 'Pages', funding: { credits: true } } } }, async (object) => {
-      accepted(object.begin('open', START));
-      const granted = [null, START + 3 * HOUR, START + 2 * HOUR, null].map((expiresAtMs, n) =>
-        accepted(object.grant('CUSTOM1', 10n, START + n, { expiresAtMs })),
-      );
-      const [oldest, later, sooner, newest] = granted.map(({ creditId }) => creditId);
-      accepted(object.increment(35, START + HOUR));
-      const { credits, ledger } = accepted(object.inspect(START + HOUR));
-      expect(credits).toMatchObject([{ creditId: newest, remaining: '5' }]);
-      const spent = ledger.filter(({ cause }) => cause === 'SPEND').toReversed();
-      expect(spent.map(({ creditId, amount }) => [creditId, amount])).toEqual([
-        [sooner, '-10'],
-        [later, '-10'],
-        [oldest, '-10'],
-        [newest, '-5'],
-      ]);
-    });
+    await withObject(
+      { ...PLAN, customMeters: { CUSTOM1: { label: 'Pages', funding: { credits: true } } } },
+      async (object) => {
+        accepted(object.begin('open', START));
+        const granted = [null, START + 3 * HOUR, START + 2 * HOUR, null].map((expiresAtMs, n) =>
+          accepted(object.grant('CUSTOM1', 10n, START + n, { expiresAtMs })),
+        );
+        const [oldest, later, sooner, newest] = granted.map(({ creditId }) => creditId);
+        accepted(object.increment(35, START + HOUR));
+        const { credits, ledger } = accepted(object.inspect(START + HOUR));
+        expect(credits).toMatchObject([{ creditId: newest, remaining: '5' }]);
+        const spent = ledger.filter(({ cause }) => cause === 'SPEND').toReversed();
+        expect(spent.map(({ creditId, amount }) => [creditId, amount])).toEqual([
+          [sooner, '-10'],
+          [later, '-10'],
+          [oldest, '-10'],
+          [newest, '-5'],
+        ]);
+      },
+    );
   });
 
   test('and every other change of a balance is in D1, where the entries sum to the balance', async () => {
     const { customerId, call, wallet, settle, params } = await customer('ledger', { usd: '0.02' });
     for (let n = 0; n < 4; n += 1) await call();
     await settle();
-    const sql = 'SELECT amount, balance FROM credit_entries WHERE organization_id = ? AND customer_id = ? ORDER BY entry_id';
-    const { results } = await bindings.DB.prepare(sql).bind(params.org, customerId).all<{ amount: string; balance: string }>();
+    const sql =
+      'SELECT amount, balance FROM credit_entries WHERE organization_id = ? AND customer_id = ? ORDER BY entry_id';
+    const { results } = await bindings.DB.prepare(sql)
+      .bind(params.org, customerId)
+      .all<{ amount: string; balance: string }>();
     const sum = results.reduce((total, { amount }) => total + BigInt(amount), 0n);
     // 0.02 less three calls on credit at 0.009
     expect([sum, results.at(-1)?.balance]).toEqual([-7_000_000n, '-7000000']);
@@ -262,11 +289,25 @@ describe('pay-as-you-go', () => {
     const ended = await end(begun.callId);
     expect(ended).toMatchObject({ costUsdNano: '7500000', costUSD: 0.0075, metered: { calls: 1, tokens: 500 } });
     const charged = { usingCredit: true, chargedUsd: 0.009, chargeNanoUsd: '9000000', markupPercent: 20 };
-    expect(await payg(begun.callId)).toEqual({ ...charged, settlementStatus: 'PENDING', settlementFailureReason: null });
-    expect(await wallet()).toMatchObject({ balanceUsd: '1', unsettledUsd: '0.009', availableUsd: '0.991', openCharges: 1 });
+    expect(await payg(begun.callId)).toEqual({
+      ...charged,
+      settlementStatus: 'PENDING',
+      settlementFailureReason: null,
+    });
+    expect(await wallet()).toMatchObject({
+      balanceUsd: '1',
+      unsettledUsd: '0.009',
+      availableUsd: '0.991',
+      openCharges: 1,
+    });
     await settle();
     expect(await payg(begun.callId)).toEqual({ ...charged, settlementStatus: 'POSTED', settlementFailureReason: null });
-    expect(await wallet()).toMatchObject({ balanceUsd: '0.991', unsettledUsd: '0', availableUsd: '0.991', openCharges: 0 });
+    expect(await wallet()).toMatchObject({
+      balanceUsd: '0.991',
+      unsettledUsd: '0',
+      availableUsd: '0.991',
+      openCharges: 0,
+    });
     // A call on credit takes nothing of the allowance.
     const { meters } = (await tenant.api.send('readUsage', { params: { customerId } })).data;
     expect(meters.premiumCalls).toMatchObject({ used: 1, remaining: 0 });
@@ -309,7 +350,12 @@ describe('pay-as-you-go', () => {
     await settle();
     expect((await payg(last)).settlementStatus).toBe('POSTED');
     expect((await wallet()).balanceUsd).toBe('-0.008');
-    expect((await inspect()).ledger[0]).toMatchObject({ cause: 'SPEND', amount: '-0.008', balance: '-0.008', creditId: null });
+    expect((await inspect()).ledger[0]).toMatchObject({
+      cause: 'SPEND',
+      amount: '-0.008',
+      balance: '-0.008',
+      creditId: null,
+    });
     expect((await begin()).allowed.premium).toBe(false);
     expect((await grant({ kind: 'USD', amountUsd: '0.008' })).data.balanceUsd).toBe('0');
     expect((await begin()).allowed.premium).toBe(false);
@@ -334,10 +380,17 @@ describe('pay-as-you-go', () => {
     const { call, begin, end } = await customer('batch', { usd: '1' });
     await call();
     expect((await payg(await call({ ...USED, pricingMode: 'batch' }))).chargeNanoUsd).toBe('4500000');
-    expect((await payg(await call({ ...USED, error: { code: 'overloaded', message: 'try later' } }))).chargeNanoUsd).toBe('9000000');
+    expect(
+      (await payg(await call({ ...USED, error: { code: 'overloaded', message: 'try later' } }))).chargeNanoUsd,
+    ).toBe('9000000');
     const { callId } = await begin();
     await end(callId, { modelUsed: 'gpt-4o', error: { code: 'refused', message: 'nothing ran' } });
-    expect(await payg(callId)).toMatchObject({ usingCredit: true, chargeNanoUsd: '0', chargedUsd: 0, settlementStatus: 'POSTED' });
+    expect(await payg(callId)).toMatchObject({
+      usingCredit: true,
+      chargeNanoUsd: '0',
+      chargedUsd: 0,
+      settlementStatus: 'POSTED',
+    });
   });
 
   test.each([
@@ -353,7 +406,11 @@ describe('pay-as-you-go', () => {
     const { begin, end } = await customer('exact', { usd: '1', of });
     const { callId } = await begin({});
     expect((await end(callId, { modelUsed: 'gpt-4o-mini', inputTokens: 1 })).costUsdNano).toBe('150');
-    expect(await payg(callId, of)).toMatchObject({ chargeNanoUsd, markupPercent, chargedUsd: Number(chargeNanoUsd) / 1e9 });
+    expect(await payg(callId, of)).toMatchObject({
+      chargeNanoUsd,
+      markupPercent,
+      chargedUsd: Number(chargeNanoUsd) / 1e9,
+    });
   });
 
   test('pays at the end for a tier that the call was not allowed and whose allowance is gone', async () => {

@@ -38,9 +38,13 @@ beforeAll(async () => {
 });
 
 /** A new customer of the tenant, with what the operator grants at the start. */
-async function customer(customerId: string, { of = tenant, ...funds }: { usd?: string; units?: number; of?: Tenant } = {}) {
+async function customer(
+  customerId: string,
+  { of = tenant, ...funds }: { usd?: string; units?: number; of?: Tenant } = {},
+) {
   const funded = await fundedCustomer(of, customerId, funds);
-  const send = (body: object, headers = {}) => of.api.send('incrementMeter', { body: { customerId, ...body }, headers });
+  const send = (body: object, headers = {}) =>
+    of.api.send('incrementMeter', { body: { customerId, ...body }, headers });
   return {
     ...funded,
     send,
@@ -49,7 +53,13 @@ async function customer(customerId: string, { of = tenant, ...funds }: { usd?: s
   };
 }
 
-const component = (tierIndex: number, upTo: string | null, unitsExact: string, priceNanoUsd: string, priceQuantity: string) => ({
+const component = (
+  tierIndex: number,
+  upTo: string | null,
+  unitsExact: string,
+  priceNanoUsd: string,
+  priceQuantity: string,
+) => ({
   tierIndex,
   upTo,
   unitsExact,
@@ -81,7 +91,10 @@ describe('an increment', () => {
         overagePricingComponents: [],
       },
     });
-    expect(await use(6)).toMatchObject({ blocked: false, meter: { remaining: 0, used: 10, ratio: 0, periodUsageAfter: '10' } });
+    expect(await use(6)).toMatchObject({
+      blocked: false,
+      meter: { remaining: 0, used: 10, ratio: 0, periodUsageAfter: '10' },
+    });
     expect(await use(1)).toMatchObject({
       success: true,
       blocked: true,
@@ -126,7 +139,13 @@ describe('an increment', () => {
     await use(7);
     const strategy = 'IMMEDIATE_PRORATED';
     await tenant.api.send('changePlan', { params: { customerId: 'lifted' }, body: { planId: 'unlimited', strategy } });
-    expect((await use(5)).meter).toMatchObject({ used: 0, limit: null, unlimited: true, ratio: null, periodUsageBefore: '7' });
+    expect((await use(5)).meter).toMatchObject({
+      used: 0,
+      limit: null,
+      unlimited: true,
+      ratio: null,
+      periodUsageBefore: '7',
+    });
   });
 
   test('reaches D1 with who, where from, what paid, and what became of the charge', async () => {
@@ -173,7 +192,10 @@ describe('what pays', () => {
     expect(await use(11)).toMatchObject({ blocked: false, meter: { used: 10, overagePricingComponents: [] } });
     expect(await wallet()).toMatchObject({ balanceUsd: '0.05', units: { CUSTOM1: 2 } });
     const mixed = await use(5); // two of credit, three of the balance
-    expect(mixed).toMatchObject({ blocked: false, meter: { overagePricingComponents: [component(0, '5', '3', '10000000', '1')] } });
+    expect(mixed).toMatchObject({
+      blocked: false,
+      meter: { overagePricingComponents: [component(0, '5', '3', '10000000', '1')] },
+    });
     expect(await wallet()).toMatchObject({ unsettledUsd: '0.03', availableUsd: '0.02', units: { CUSTOM1: 0 } });
     // Overage units 4 to 22: across both borders. The last one may overdraw.
     const across = await use(19);
@@ -184,10 +206,18 @@ describe('what pays', () => {
       component(2, null, '2', '1000000', '1'),
     ]);
     expect(across.meter).toMatchObject({ used: 10, periodUsageBefore: '16', periodUsageAfter: '35' });
-    expect(await use(1)).toMatchObject({ blocked: true, meter: { overagePricingComponents: [], periodUsageAfter: '36' } });
+    expect(await use(1)).toMatchObject({
+      blocked: true,
+      meter: { overagePricingComponents: [], periodUsageAfter: '36' },
+    });
     await settle();
     // 5 x 0.01 + 15 / 3 x 0.004 + 2 x 0.001 = 0.072
-    expect(await wallet()).toMatchObject({ balanceUsd: '-0.022', unsettledUsd: '0', availableUsd: '-0.022', openCharges: 0 });
+    expect(await wallet()).toMatchObject({
+      balanceUsd: '-0.022',
+      unsettledUsd: '0',
+      availableUsd: '-0.022',
+      openCharges: 0,
+    });
     expect((await use(1)).blocked).toBe(true);
   });
 
@@ -242,7 +272,10 @@ describe('what pays', () => {
   });
 
   test('is never a credit where the meter takes none', async () => {
-    const of = await createTenant(operator, { ...PLAN, customMeters: { CUSTOM1: { ...PAGES, funding: { payg: true } } } });
+    const of = await createTenant(operator, {
+      ...PLAN,
+      customMeters: { CUSTOM1: { ...PAGES, funding: { payg: true } } },
+    });
     const { use, wallet } = await customer('saved', { units: 5, of });
     expect((await use(11)).blocked).toBe(true);
     expect((await wallet()).units.CUSTOM1).toBe(5);
@@ -263,8 +296,14 @@ describe('an idempotency key', () => {
     const headers = { 'Idempotency-Key': 'meter-1' };
     const first = await send(body, headers);
     await send({ meterSlot: 'CUSTOM1', amount: 1 });
-    const again = await send({ ...body, metadata: { b: [2], a: 1 } }, { ...headers, 'x-usage-correlation-id': 'again' });
-    expect([first.headers.get('Idempotency-Replayed'), again.headers.get('Idempotency-Replayed')]).toEqual([null, 'true']);
+    const again = await send(
+      { ...body, metadata: { b: [2], a: 1 } },
+      { ...headers, 'x-usage-correlation-id': 'again' },
+    );
+    expect([first.headers.get('Idempotency-Replayed'), again.headers.get('Idempotency-Replayed')]).toEqual([
+      null,
+      'true',
+    ]);
     expect([again.body.result, again.body.data]).toEqual([first.body.result, first.body.data]);
     expect(again.body.correlationId).toBe('again');
     expect((await meters()).customMeter1?.used).toBe(3);
@@ -290,7 +329,8 @@ describe('an idempotency key', () => {
     const { send, meters } = await customer('sources');
     const increment = { meterSlot: 'CUSTOM1', amount: 1 };
     await send({ ...increment, idempotencyKey: 'k2', idempotency: 'k3' }, { 'Idempotency-Key': 'k1' });
-    const replayed = async (more: object) => (await send({ ...increment, ...more })).headers.get('Idempotency-Replayed') === 'true';
+    const replayed = async (more: object) =>
+      (await send({ ...increment, ...more })).headers.get('Idempotency-Replayed') === 'true';
     expect(await replayed({ idempotencyKey: 'k2', idempotency: 'k1' })).toBe(false);
     expect(await replayed({ idempotency: 'k3' })).toBe(false);
     for (const key of ['k1', 'k2', 'k3']) expect(await replayed({ idempotency: key })).toBe(true);
@@ -329,11 +369,16 @@ describe('who may, and for whom', () => {
     ['customer_id', { customer_id: 'spelled', customer_user_id: 'u' }],
     ['the nested object', { customer: { id: 'spelled', userId: 'u' } }],
     ['the nested object in snake_case', { customer: { customer_id: 'spelled', user_id: 'u' } }],
-    ['several, of which camelCase wins', { customerId: 'spelled', customerUserId: 'u', customer_id: 'other', customer: { id: 'third' } }],
+    [
+      'several, of which camelCase wins',
+      { customerId: 'spelled', customerUserId: 'u', customer_id: 'other', customer: { id: 'third' } },
+    ],
   ])('a customer is found by %s, and it is one payload', async (_, identity) => {
     await tenant.api.send('provisionCustomer', { body: { customerId: 'spelled' } });
     const increment = { meterSlot: 'CUSTOM2', amount: 1, idempotencyKey: 'spelled-1' };
-    const plain = await tenant.api.send('incrementMeter', { body: { customerId: 'spelled', customerUserId: 'u', ...increment } });
+    const plain = await tenant.api.send('incrementMeter', {
+      body: { customerId: 'spelled', customerUserId: 'u', ...increment },
+    });
     const spelled = await tenant.api.send('incrementMeter', { body: { ...identity, ...increment } });
     expect(spelled.data).toEqual(plain.data);
     expect(spelled.headers.get('Idempotency-Replayed')).toBe('true');
@@ -351,9 +396,13 @@ describe('who may, and for whom', () => {
     const { key } = (await operator.send('createKey', { params: { org: tenant.organizationId }, body })).data;
     const reply = await send({ meterSlot: 'CUSTOM1', amount: 1 }, { Authorization: `Bearer ${key}` });
     expect(reply.status).toBe(status);
-    if (status === 403) expect(reply.refusal).toMatchObject({ code: 'API_KEY_SCOPE_REQUIRED', requiredScope: 'usage:write' });
+    if (status === 403)
+      expect(reply.refusal).toMatchObject({ code: 'API_KEY_SCOPE_REQUIRED', requiredScope: 'usage:write' });
     if (prefix !== 'cmp-') return;
-    const begin = await tenant.api.send('beginCall', { body: { customerId: 'x' }, headers: { Authorization: `Bearer ${key}` } });
+    const begin = await tenant.api.send('beginCall', {
+      body: { customerId: 'x' },
+      headers: { Authorization: `Bearer ${key}` },
+    });
     expect(begin.refusal.code).toBe('API_KEY_SCOPE_REQUIRED');
   });
 
@@ -364,10 +413,16 @@ describe('who may, and for whom', () => {
     await operator.send('cancelCustomer', { params: { org: tenant.organizationId, customerId: 'canceled' } });
     await customer('mine');
     const other = await createTenant(operator, PLAN);
-    const replies = [await increment(tenant.api, 'nobody'), await increment(tenant.api, 'canceled'), await increment(other.api, 'mine')];
+    const replies = [
+      await increment(tenant.api, 'nobody'),
+      await increment(tenant.api, 'canceled'),
+      await increment(other.api, 'mine'),
+    ];
     for (const { status, refusal } of replies) expect([status, refusal.code]).toEqual([404, 'SUBSCRIPTION_NOT_FOUND']);
     expect(new Set(replies.map(({ body }) => JSON.stringify(body.error))).size).toBe(1);
-    expect((await tenant.api.send('readUsage', { params: { customerId: 'nobody' } })).refusal.code).toBe('CUSTOMER_NOT_FOUND');
+    expect((await tenant.api.send('readUsage', { params: { customerId: 'nobody' } })).refusal.code).toBe(
+      'CUSTOMER_NOT_FOUND',
+    );
     await operator.send('reactivateCustomer', { params: { org: tenant.organizationId, customerId: 'canceled' } });
     expect((await increment(tenant.api, 'canceled')).data.meter.used).toBe(1);
   });
@@ -403,13 +458,17 @@ describe('bad input', () => {
     const { status, refusal } = await tenant.api.send('incrementMeter', { body });
     expect([status, refusal.code]).toEqual([400, 'BAD_REQUEST']);
     expect((refusal.details as { path: string }[]).map(({ path }) => path)).toContain(field);
-    expect((await tenant.api.send('readUsage', { params: { customerId: 'bad' } })).data.meters.customMeter1?.used).toBe(0);
+    expect((await tenant.api.send('readUsage', { params: { customerId: 'bad' } })).data.meters.customMeter1?.used).toBe(
+      0,
+    );
   });
 
   test('an amount that JSON rounds to a safe integer is taken as it is, and one that it rounds beyond is not', async () => {
     await tenant.api.send('provisionCustomer', { body: { customerId: 'rounded' } });
     const send = (amount: string) =>
-      tenant.api.send('incrementMeter', { body: `{"customerId":"rounded","meterSlot":"AGENTIC_API","amount":${amount}}` });
+      tenant.api.send('incrementMeter', {
+        body: `{"customerId":"rounded","meterSlot":"AGENTIC_API","amount":${amount}}`,
+      });
     expect((await send('1e2')).data.meter.periodUsageAfter).toBe('100');
     expect((await send('9007199254740993')).refusal.code).toBe('BAD_REQUEST');
   });

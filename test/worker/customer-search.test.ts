@@ -1,6 +1,6 @@
 /**
- * The search for customers: by the beginning of the id or of the display name in whatever case, in the order and the pages of
- * the list, from indexes alone.
+ * The search for customers: by the beginning of the id or of the display name in whatever case, in the order and the
+ * pages of the list, from indexes alone.
  */
 import { runDurableObjectAlarm } from 'cloudflare:test';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -49,7 +49,9 @@ test('goes on by page, each customer once though id and name match', async () =>
   const pages: string[][] = [];
   for (let cursor: string | null = ''; cursor !== null; ) {
     const query: Record<string, string> = { search: 'a', limit: '1', ...(cursor && { cursor }) };
-    const page: { items: { customerId: string }[]; nextCursor: string | null } = (await tenant.api.send('listCustomers', { query })).data;
+    const page: { items: { customerId: string }[]; nextCursor: string | null } = (
+      await tenant.api.send('listCustomers', { query })
+    ).data;
     pages.push(page.items.map(({ customerId }) => customerId));
     cursor = page.nextCursor;
   }

@@ -13,8 +13,16 @@ const START = Date.parse('2026-03-01T12:00:00Z');
 test('an idle customer is sent soon, a busy one at most every two seconds, and a clock that went back delays nothing for long', async () => {
   await runInDurableObject(customerStub('paced', 'customer'), (_object, { storage }) => {
     const store = new CustomerStore(storage);
-    const plan = { planId: 'p', usagePlanVersionId: 'p:v1', version: 1, plan: Plan.parse({ name: 'P', limitType: 'BLOCK', limits: {} }) };
-    const account = openAccount({ organizationId: 'paced', customerId: 'customer', subscriptionId: 's', plan, contact: {} }, START);
+    const plan = {
+      planId: 'p',
+      usagePlanVersionId: 'p:v1',
+      version: 1,
+      plan: Plan.parse({ name: 'P', limitType: 'BLOCK', limits: {} }),
+    };
+    const account = openAccount(
+      { organizationId: 'paced', customerId: 'customer', subscriptionId: 's', plan, contact: {} },
+      START,
+    );
     const change = (email: string, atMs: number) => {
       store.saveAccount({ ...(store.account() ?? account), contact: { email } }, atMs);
       return store.delivery().dueAtMs;

@@ -86,7 +86,9 @@ describe('/docs', () => {
       expect(policy).toContain("frame-ancestors 'none'");
       const html = await response.text();
       expect(html).not.toMatch(/<script|style="|\son\w+=/);
-      const loaded = [...html.matchAll(/<(?:link|img)[^>]*\s(?:src|href)="([^"]*)"/g)].map(([, address]) => address ?? '');
+      const loaded = [...html.matchAll(/<(?:link|img)[^>]*\s(?:src|href)="([^"]*)"/g)].map(
+        ([, address]) => address ?? '',
+      );
       for (const address of loaded.filter((known) => !known.startsWith(`${ORIGIN}/`))) {
         expect(address).toMatch(/^\/assets\//);
         expect((await get(address)).status, address).toBe(200);

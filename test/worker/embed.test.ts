@@ -1,6 +1,6 @@
 /**
- * The usage widget: a token of five minutes shows one customer's usage, in pages of the origins that it names, and nothing
- * else does.
+ * The usage widget: a token of five minutes shows one customer's usage, in pages of the origins that it names, and
+ * nothing else does.
  */
 import { decode, sign } from 'hono/jwt';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -32,11 +32,19 @@ beforeAll(async () => {
       const begun = await tenant.api.send('beginCall', {
         body: { customerId, requested: { premium: true }, idempotencyKey: `${customerId}-${call}` },
       });
-      const body = { callId: begun.data.callId, modelUsed: 'anthropic/claude-opus-5-5', inputTokens: 10, responseTokens: 1_000 };
+      const body = {
+        callId: begun.data.callId,
+        modelUsed: 'anthropic/claude-opus-5-5',
+        inputTokens: 10,
+        responseTokens: 1_000,
+      };
       expect((await tenant.api.send('endCall', { body })).status).toBe(200);
     }
   }
-  expect((await tenant.api.send('incrementMeter', { body: { customerId: 'ours', meterSlot: 'CUSTOM1', amount: 123 } })).status).toBe(200);
+  expect(
+    (await tenant.api.send('incrementMeter', { body: { customerId: 'ours', meterSlot: 'CUSTOM1', amount: 123 } }))
+      .status,
+  ).toBe(200);
 });
 
 async function embedKey({ organizationId }: Tenant): Promise<[Api, string]> {
@@ -54,7 +62,8 @@ const open = (url: string, headers: Record<string, string> = {}) => worker.fetch
 /** As the page does that an address with its token opens. */
 const show = ({ token }: { token: string }, query = '') =>
   worker.fetch(`${ORIGIN}/embed${query}`, { method: 'POST', body: new URLSearchParams({ token }).toString() });
-const readData = (token: string, query = '') => open(`${ORIGIN}/embed/data${query}`, { Authorization: `Bearer ${token}` });
+const readData = (token: string, query = '') =>
+  open(`${ORIGIN}/embed/data${query}`, { Authorization: `Bearer ${token}` });
 const words = (html: string) => html.replaceAll(/<[^>]+>/g, ' ').replaceAll(/\s+/g, ' ');
 
 describe('a token shows', () => {
@@ -81,7 +90,8 @@ describe('a token shows', () => {
   });
 
   test('the theme that it names', async () => {
-    for (const theme of ['light', 'dark']) expect(await (await show(await session({ theme }))).text()).toContain(`data-theme="${theme}"`);
+    for (const theme of ['light', 'dark'])
+      expect(await (await show(await session({ theme }))).text()).toContain(`data-theme="${theme}"`);
     expect(await (await show(await session())).text()).not.toContain('data-theme');
   });
 
@@ -106,7 +116,8 @@ describe('the address of a widget', () => {
   test('opens in any page, and may send its form to this service alone', async () => {
     const page = await open((await session()).embedUrl);
     const policy = page.headers.get('Content-Security-Policy') ?? '';
-    for (const part of ["default-src 'none'", "form-action 'self'", 'frame-ancestors *']) expect(policy).toContain(part);
+    for (const part of ["default-src 'none'", "form-action 'self'", 'frame-ancestors *'])
+      expect(policy).toContain(part);
     expect([page.headers.get('X-Frame-Options'), page.headers.get('Referrer-Policy')]).toEqual([null, 'no-referrer']);
   });
 
@@ -114,7 +125,10 @@ describe('the address of a widget', () => {
     const { token } = await session();
     for (const query of [`?token=${token}`, `?token=${token}&x=1`, '?token=']) {
       const page = await open(`${ORIGIN}/embed${query}`);
-      expect([page.status, page.headers.get('Content-Security-Policy')?.includes("frame-ancestors 'none'")]).toEqual([401, true]);
+      expect([page.status, page.headers.get('Content-Security-Policy')?.includes("frame-ancestors 'none'")]).toEqual([
+        401,
+        true,
+      ]);
       expect(words(await page.text())).not.toMatch(/in this period|Team plan/);
     }
     // In a form, its query is not read either.
@@ -178,7 +192,9 @@ async function expectNothing(token: string): Promise<void> {
 describe('only a token of the widget, that stands', () => {
   test('shows anything: no token, a client session, an API key, and the operator show nothing', async () => {
     const { token: client } = (await tenant.api.send('createClientSession', { body: { customerId: 'ours' } })).data;
-    const { key } = (await operator.send('createKey', { params: { org: tenant.organizationId }, body: { name: 'k', prefix: 'ek-' } })).data;
+    const { key } = (
+      await operator.send('createKey', { params: { org: tenant.organizationId }, body: { name: 'k', prefix: 'ek-' } })
+    ).data;
     for (const token of ['', 'nonsense', client, key]) await expectNothing(token);
   });
 

@@ -1,5 +1,6 @@
 /**
- * The erasure of a customer: nothing of it is left anywhere, nothing of anybody else is touched, and the id is free again.
+ * The erasure of a customer: nothing of it is left anywhere, nothing of anybody else is touched, and the id is free
+ * again.
  */
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
@@ -31,19 +32,27 @@ beforeAll(async () => {
   [tenant, other] = await Promise.all([createTenant(operator, PLAN), createTenant(operator, PLAN)]);
 });
 
-/** A customer with something of every kind: calls with and without keys, an open one, charges, credits, meter events. */
-async function live(of: Tenant, customerId: string): Promise<{ callIds: string[]; derivedId: string; settle: () => Promise<void> }> {
+/**
+ * A customer with something of every kind: calls with and without keys, an open one, charges, credits, meter events.
+ */
+async function live(
+  of: Tenant,
+  customerId: string,
+): Promise<{ callIds: string[]; derivedId: string; settle: () => Promise<void> }> {
   const { settle } = await fundedCustomer(of, customerId, { usd: '1', units: 5 });
   const callIds = [1, 2, 3].map((n) => `${customerId}-call-${n}`);
   for (const callId of callIds) {
-    expect((await of.api.send('beginCall', { body: { customerId }, headers: { 'Idempotency-Key': callId } })).status).toBe(200);
+    expect(
+      (await of.api.send('beginCall', { body: { customerId }, headers: { 'Idempotency-Key': callId } })).status,
+    ).toBe(200);
   }
   for (const callId of callIds.slice(0, 2)) {
     const body = { callId, modelUsed: 'gpt-4o-mini', inputTokens: 1_000, responseTokens: 500 };
     expect((await of.api.send('endCall', { body })).status).toBe(200);
   }
   const derivedId = (await of.api.send('beginCall', { body: { customerId, feature: 'derived' } })).data.callId;
-  for (const meterSlot of ['CUSTOM1', 'CUSTOM1']) await of.api.send('incrementMeter', { body: { customerId, meterSlot, amount: 2 } });
+  for (const meterSlot of ['CUSTOM1', 'CUSTOM1'])
+    await of.api.send('incrementMeter', { body: { customerId, meterSlot, amount: 2 } });
   return { callIds, derivedId, settle };
 }
 
@@ -68,7 +77,12 @@ async function tables(): Promise<string[]> {
 }
 
 async function columnsOf(table: string): Promise<{ name: string; type: string }[]> {
-  return (await bindings.DB.prepare(`SELECT name, type FROM pragma_table_info('${table}')`).all<{ name: string; type: string }>()).results;
+  return (
+    await bindings.DB.prepare(`SELECT name, type FROM pragma_table_info('${table}')`).all<{
+      name: string;
+      type: string;
+    }>()
+  ).results;
 }
 
 async function customerTables(): Promise<string[]> {
@@ -96,7 +110,8 @@ async function claims({ organizationId }: Tenant, customerId: string): Promise<n
     const stub = bindings.CALL_DIRECTORY.getByName(`${organizationId}:${shard}`);
     count += await runInDurableObject(stub, (_, { storage }) => {
       if (storage.sql.exec(`SELECT 1 FROM sqlite_master WHERE name = 'claims'`).toArray().length === 0) return 0;
-      return storage.sql.exec<{ n: number }>('SELECT COUNT(*) AS n FROM claims WHERE customer_id = ?', customerId).one().n;
+      return storage.sql.exec<{ n: number }>('SELECT COUNT(*) AS n FROM claims WHERE customer_id = ?', customerId).one()
+        .n;
     });
   }
   return count;
@@ -136,7 +151,9 @@ describe('an erasure', () => {
     expect(await traces(tenant, 'ann')).toEqual({ tables: 0, alarm: null });
     expect(await claims(tenant, 'ann')).toBe(0);
     const params = { org: tenant.organizationId, customerId: 'ann' };
-    expect((await tenant.api.send('readUsage', { params: { customerId: 'ann' } })).refusal.code).toBe('CUSTOMER_NOT_FOUND');
+    expect((await tenant.api.send('readUsage', { params: { customerId: 'ann' } })).refusal.code).toBe(
+      'CUSTOMER_NOT_FOUND',
+    );
     expect((await operator.send('readCustomer', { params })).refusal.code).toBe('CUSTOMER_NOT_FOUND');
     for (const callId of [...callIds, derivedId]) {
       expect((await tenant.api.send('readCall', { params: { callId } })).refusal.code).toBe('CALL_NOT_FOUND');
@@ -162,11 +179,18 @@ describe('an erasure', () => {
     const { settle } = await live(tenant, customerId);
     await tenant.api.send('provisionCustomer', { body: { customerId, ...contact } });
     await settle();
-    expect(await tablesThatHold(customerId)).toEqual(expect.arrayContaining(['calls', 'credit_entries', 'customers', 'meter_events']));
+    expect(await tablesThatHold(customerId)).toEqual(
+      expect.arrayContaining(['calls', 'credit_entries', 'customers', 'meter_events']),
+    );
     await erase(customerId);
     expect(await tablesThatHold(customerId)).toEqual(KEPT);
     const { items } = (await operator.send('listEvents', { query: { organizationId: tenant.organizationId } })).data;
-    expect(items[0]).toMatchObject({ action: 'customer.erase', subject: customerId, before: null, after: { object: true, customers: 1 } });
+    expect(items[0]).toMatchObject({
+      action: 'customer.erase',
+      subject: customerId,
+      before: null,
+      after: { object: true, customers: 1 },
+    });
   });
 
   test('covers every table of D1 that names a customer', async () => {
@@ -241,7 +265,9 @@ describe('an erasure', () => {
     for (const reply of [await erase('once'), await erase('nobody'), await erase('theirs')]) {
       expect([reply.status, reply.refusal.code]).toEqual([404, 'CUSTOMER_NOT_FOUND']);
     }
-    const nowhere = await operator.send('eraseCustomer', { params: { org: 'no-such-organization', customerId: 'theirs' } });
+    const nowhere = await operator.send('eraseCustomer', {
+      params: { org: 'no-such-organization', customerId: 'theirs' },
+    });
     expect(nowhere.status).toBe(404);
     expect((await other.api.send('readUsage', { params: { customerId: 'theirs' } })).status).toBe(200);
   });
@@ -401,7 +427,12 @@ describe('an erased customer', () => {
     expect([wallet.balanceUsd, wallet.units.CUSTOM1, credits, ledger]).toEqual(['0', 0, [], []]);
     await tenant.api.send('endCall', { body: { callId: callIds[0] } });
     await runDurableObjectAlarm(customerStub(tenant.organizationId, 'anew'));
-    expect(await rowsInD1(tenant, 'anew')).toMatchObject({ customers: 1, calls: 1, credit_entries: 0, meter_events: 0 });
+    expect(await rowsInD1(tenant, 'anew')).toMatchObject({
+      customers: 1,
+      calls: 1,
+      credit_entries: 0,
+      meter_events: 0,
+    });
   });
 
   test('does not answer for its call ids once another customer has them, in an isolate that remembers it', async () => {
@@ -410,10 +441,12 @@ describe('an erased customer', () => {
     await tenant.api.send('beginCall', { body: { customerId: 'forgotten' }, headers });
     await erase('forgotten');
     // Another isolate begins the other customer's call: this one hears nothing of it.
-    expect((await claimKey(bindings, { organizationId: tenant.organizationId, key: callId, customerId: 'heir' }, 'token')).customerId).toBe(
-      'heir',
-    );
-    const plan = (await operator.send('readPlan', { params: { org: tenant.organizationId, planId: 'test' } })).data.plan;
+    expect(
+      (await claimKey(bindings, { organizationId: tenant.organizationId, key: callId, customerId: 'heir' }, 'token'))
+        .customerId,
+    ).toBe('heir');
+    const plan = (await operator.send('readPlan', { params: { org: tenant.organizationId, planId: 'test' } })).data
+      .plan;
     const command: BeginCommand = {
       organizationId: tenant.organizationId,
       customerId: 'heir',
@@ -429,7 +462,10 @@ describe('an erased customer', () => {
     expect(begun.ok).toBe(true);
     await tenant.api.send('provisionCustomer', { body: { customerId: 'forgotten' } });
     expect((await tenant.api.send('readCall', { params: { callId } })).data.customerId).toBe('heir');
-    await tenant.api.send('beginCall', { body: { customerId: 'forgotten' }, headers: { 'Idempotency-Key': `${callId}-2` } });
+    await tenant.api.send('beginCall', {
+      body: { customerId: 'forgotten' },
+      headers: { 'Idempotency-Key': `${callId}-2` },
+    });
     expect((await tenant.api.send('endCall', { body: { callId } })).data.status).toBe('COMPLETED');
     const again = await tenant.api.send('beginCall', { body: { customerId: 'forgotten' }, headers });
     expect(again.refusal.code).toBe('IDEMPOTENCY_KEY_CONFLICT');

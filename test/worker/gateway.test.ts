@@ -1,6 +1,6 @@
 /**
- * Promise: what a vendor did is recorded, also when the customer's object is away as the call ends, or the service itself
- * fails.
+ * Promise: what a vendor did is recorded, also when the customer's object is away as the call ends, or the service
+ * itself fails.
  */
 import { createExecutionContext, evictDurableObject, waitOnExecutionContext } from 'cloudflare:test';
 import { describe, expect, test, vi } from 'vitest';
@@ -26,12 +26,16 @@ function failing(times: number, failure = new Error('the object is away')): { en
         };
       },
     });
-  const CUSTOMERS = { getByName: (name: string) => stubOf(bindings.CUSTOMERS.getByName(name)) } as unknown as Env['CUSTOMERS'];
+  const CUSTOMERS = {
+    getByName: (name: string) => stubOf(bindings.CUSTOMERS.getByName(name)),
+  } as unknown as Env['CUSTOMERS'];
   return { env: { ...bindings, CUSTOMERS }, ends: () => ends };
 }
 
 test('the runtime reaches vendors by way of the public internet alone, and tells that a caller has left', () => {
-  const { Cloudflare: runtime } = globalThis as unknown as { Cloudflare: { compatibilityFlags: Record<string, boolean> } };
+  const { Cloudflare: runtime } = globalThis as unknown as {
+    Cloudflare: { compatibilityFlags: Record<string, boolean> };
+  };
   const { global_fetch_strictly_public, enable_request_signal } = runtime.compatibilityFlags;
   expect([global_fetch_strictly_public, enable_request_signal]).toEqual([true, true]);
 });
@@ -46,7 +50,10 @@ test('an object that is away as the call ends: the caller has its answer, and th
   expect((await callOf(tenant, callId))?.status).toBe('IN_PROGRESS');
   await rest();
   expect(ends()).toBe(3);
-  expect(await callOf(tenant, callId)).toMatchObject({ status: 'COMPLETED', outcome: { usage: { inputTokens: 10, responseTokens: 4 } } });
+  expect(await callOf(tenant, callId)).toMatchObject({
+    status: 'COMPLETED',
+    outcome: { usage: { inputTokens: 10, responseTokens: 4 } },
+  });
 });
 
 describe('a plain call that its object held in memory alone, and forgot before the end', () => {
@@ -90,10 +97,13 @@ describe('a plain call that its object held in memory alone, and forgot before t
           };
         },
       });
-    const CUSTOMERS = { getByName: (name: string) => losing(bindings.CUSTOMERS.getByName(name)) } as unknown as Env['CUSTOMERS'];
+    const CUSTOMERS = {
+      getByName: (name: string) => losing(bindings.CUSTOMERS.getByName(name)),
+    } as unknown as Env['CUSTOMERS'];
     const { response } = await ask(tenant.key, {}, { ...bindings, CUSTOMERS });
     expect([response.status, response.headers.get('x-service-cost-usd'), records]).toEqual([200, '0.0000735', 2]);
-    const { meters } = (await operator.send('readCustomer', { params: { org: organizationId, customerId: 'default' } })).data;
+    const { meters } = (await operator.send('readCustomer', { params: { org: organizationId, customerId: 'default' } }))
+      .data;
     expect(meters.premiumCalls?.used).toBe(2);
   });
 
@@ -142,7 +152,10 @@ test('the same of a stream', async () => {
   const { response, callId, rest } = await ask(tenant.key, { stream: true }, failing(1).env);
   expect(await response.text()).toContain('[DONE]');
   await rest();
-  expect(await callOf(tenant, callId)).toMatchObject({ status: 'COMPLETED', outcome: { usage: { responseTokens: 4 } } });
+  expect(await callOf(tenant, callId)).toMatchObject({
+    status: 'COMPLETED',
+    outcome: { usage: { responseTokens: 4 } },
+  });
 });
 
 test.each<[string, object[], string, string | undefined]>([
@@ -170,27 +183,36 @@ describe.each([1_000_000_001, -1, 1.5])('a vendor that says it used %d tokens', 
   const implausible = { ...usage, prompt_tokens: figure };
   const unpriced = { status: 'UNAVAILABLE', reason: 'USAGE_IMPLAUSIBLE' };
 
-  test.each([false, true])('is answered with, where a stream is asked for: %s; its figures are not recorded', async (stream) => {
-    const chunk = {
-      object: 'chat.completion.chunk',
-      model: 'gpt-5.2',
-      choices: [{ index: 0, delta: { content: 'hi' }, finish_reason: 'stop' }],
-    };
-    const text = `data: ${JSON.stringify({ ...chunk, usage: implausible })}\n\ndata: [DONE]\n\n`;
-    vendor.answers = () =>
-      stream
-        ? new Response(text, { headers: { 'Content-Type': 'text/event-stream' } })
-        : Response.json({ ...completion('gpt-5.2'), usage: implausible });
-    const tenant = await newTenant();
-    const { response, callId, rest } = await ask(tenant.key, stream ? { stream, stream_options: { include_usage: true } } : {});
-    expect([response.status, response.headers.get('x-service-cost-usd')]).toEqual([200, null]);
-    const answered = await response.text();
-    expect(answered).toContain(JSON.stringify(implausible));
-    expect(answered).toContain('hi');
-    await rest();
-    const call = await callOf(tenant, callId);
-    expect(call).toMatchObject({ status: 'COMPLETED', outcome: { price: unpriced, usage: { inputTokens: 0, responseTokens: 0 } } });
-  });
+  test.each([false, true])(
+    'is answered with, where a stream is asked for: %s; its figures are not recorded',
+    async (stream) => {
+      const chunk = {
+        object: 'chat.completion.chunk',
+        model: 'gpt-5.2',
+        choices: [{ index: 0, delta: { content: 'hi' }, finish_reason: 'stop' }],
+      };
+      const text = `data: ${JSON.stringify({ ...chunk, usage: implausible })}\n\ndata: [DONE]\n\n`;
+      vendor.answers = () =>
+        stream
+          ? new Response(text, { headers: { 'Content-Type': 'text/event-stream' } })
+          : Response.json({ ...completion('gpt-5.2'), usage: implausible });
+      const tenant = await newTenant();
+      const { response, callId, rest } = await ask(
+        tenant.key,
+        stream ? { stream, stream_options: { include_usage: true } } : {},
+      );
+      expect([response.status, response.headers.get('x-service-cost-usd')]).toEqual([200, null]);
+      const answered = await response.text();
+      expect(answered).toContain(JSON.stringify(implausible));
+      expect(answered).toContain('hi');
+      await rest();
+      const call = await callOf(tenant, callId);
+      expect(call).toMatchObject({
+        status: 'COMPLETED',
+        outcome: { price: unpriced, usage: { inputTokens: 0, responseTokens: 0 } },
+      });
+    },
+  );
 
   test('is answered with by POST /call too', async () => {
     vendor.answers = () => Response.json({ ...completion('gpt-5.2'), usage: implausible });
@@ -210,14 +232,23 @@ describe.each([1_000_000_001, -1, 1.5])('a vendor that says it used %d tokens', 
 
 test('a caller of POST /call that reports more tokens than any call has is refused by name', async () => {
   const { api } = await newTenant();
-  const { refusal } = await api.send('makeCall', { body: { customerId: 'default', usage: { inputTokens: 1_000_000_001 } } });
-  expect([refusal.code, refusal.message]).toEqual(['BAD_REQUEST', expect.stringMatching(/^usage.inputTokens: .*1000000000/)]);
+  const { refusal } = await api.send('makeCall', {
+    body: { customerId: 'default', usage: { inputTokens: 1_000_000_001 } },
+  });
+  expect([refusal.code, refusal.message]).toEqual([
+    'BAD_REQUEST',
+    expect.stringMatching(/^usage.inputTokens: .*1000000000/),
+  ]);
 });
 
 describe('POST /call', () => {
   const make = async ({ key }: { key: string }, env: Env, idempotencyKey: string, responseType = 'json') => {
     const context = createExecutionContext();
-    const api = new Api(async (url, init) => app.request(url, init as RequestInit, env, context), 'https://service.test', key);
+    const api = new Api(
+      async (url, init) => app.request(url, init as RequestInit, env, context),
+      'https://service.test',
+      key,
+    );
     const asked = { url: 'https://api.openai.com/v1/chat/completions', body: { model: 'gpt-5.2' }, responseType };
     const headers = { 'Idempotency-Key': idempotencyKey };
     const reply = await api.send('makeCall', { body: { customerId: 'default', vendor: asked }, headers });
@@ -234,12 +265,18 @@ describe('POST /call', () => {
     const { env, ends } = failing(2);
     const { reply, rest } = await make(tenant, env, 'away');
     expect(reply.body.result).toMatchObject({ code: 'CALL_SUCCESS', message: expect.stringContaining('GET /calls/') });
-    expect(reply.data).toMatchObject({ vendor: { ok: true, status: 200, body: { id: 'c' } }, endUsage: { inputTokens: 10, tokens: 4 } });
+    expect(reply.data).toMatchObject({
+      vendor: { ok: true, status: 200, body: { id: 'c' } },
+      endUsage: { inputTokens: 10, tokens: 4 },
+    });
     expect(reply.data).not.toHaveProperty('end');
     expect((await make(tenant, bindings, 'away')).reply.refusal.code).toBe('CALL_IN_FLIGHT');
     await rest();
     expect(ends()).toBe(3);
-    expect(await callOf(tenant, 'away')).toMatchObject({ status: 'COMPLETED', outcome: { usage: { inputTokens: 10, responseTokens: 4 } } });
+    expect(await callOf(tenant, 'away')).toMatchObject({
+      status: 'COMPLETED',
+      outcome: { usage: { inputTokens: 10, responseTokens: 4 } },
+    });
     const again = (await make(tenant, bindings, 'away')).reply;
     expect(again.headers.get('Idempotency-Replayed')).toBe('true');
     expect(again.data).toMatchObject({ ...reply.data, end: { status: 'COMPLETED', metered: { tokens: 4 } } });
@@ -259,7 +296,9 @@ describe('POST /call', () => {
     await rest();
     expect([ends(), waits.length]).toEqual([7, 6]);
     expect(waits.reduce((sum, ms) => sum + ms, 0)).toBeLessThan(30_000);
-    expect(logged.map((text) => JSON.parse(text))).toMatchObject([{ event: 'call_end_lost', callId: 'gone', usage: { inputTokens: 10 } }]);
+    expect(logged.map((text) => JSON.parse(text))).toMatchObject([
+      { event: 'call_end_lost', callId: 'gone', usage: { inputTokens: 10 } },
+    ]);
     expect((await callOf(tenant, 'gone'))?.deadlineAtMs).toBeLessThan(Date.now() + 100_000);
   });
 
@@ -268,26 +307,39 @@ describe('POST /call', () => {
     `data: ${JSON.stringify({ object: 'chat.completion.chunk', model: 'gpt-5.2', choices: [{ index: 0, delta: {}, ...more }] })}\n\n`;
   const begun = chunk({});
   const figures = begun.replace('"choices"', `"usage":{"prompt_tokens":9,"completion_tokens":1},"choices"`);
-  const unknown = { pricingStatus: 'UNAVAILABLE', pricingUnavailableReason: 'USAGE_NOT_REPORTED', metered: { calls: 0 } };
+  const unknown = {
+    pricingStatus: 'UNAVAILABLE',
+    pricingUnavailableReason: 'USAGE_NOT_REPORTED',
+    metered: { calls: 0 },
+  };
 
   test.each<[string, string, string, string, object]>([
     ['no event', '', SSE, 'VENDOR_STREAM_CUT', unknown],
     ['comments alone', ': ping\n\n', SSE, 'VENDOR_STREAM_CUT', unknown],
     ['an event in two', begun.slice(0, 40), SSE, 'VENDOR_STREAM_CUT', unknown],
     ['no reason to stop', begun, SSE, 'VENDOR_STREAM_CUT', unknown],
-    ['the usage so far', figures, SSE, 'VENDOR_STREAM_CUT', { pricingStatus: 'FINAL', usage: { inputTokens: 9, responseTokens: 1 } }],
+    [
+      'the usage so far',
+      figures,
+      SSE,
+      'VENDOR_STREAM_CUT',
+      { pricingStatus: 'FINAL', usage: { inputTokens: 9, responseTokens: 1 } },
+    ],
     ['half a document', '{"choices":[{"mess', 'application/json', 'VENDOR_ANSWER_BROKEN', unknown],
-  ])('of an answer that ended early although its connection did not break (%s) has failed, with what was reported', async (...given) => {
-    const [name, body, contentType, code, end] = given;
-    const tenant = await newTenant();
-    for (const responseType of ['json', 'text', 'stream']) {
-      vendor.answers = () => new Response(body, { headers: { 'Content-Type': contentType } });
-      const { reply } = await make(tenant, bindings, `${name} ${responseType}`.replaceAll(' ', '-'), responseType);
-      expect(reply.body.result.code).toBe('CALL_VENDOR_WARNING');
-      expect(reply.data.vendor).toMatchObject({ ok: false, status: 200, body });
-      expect(reply.data.end).toMatchObject({ status: 'FAILED', error: { code }, ...end });
-    }
-  });
+  ])(
+    'of an answer that ended early although its connection did not break (%s) has failed, with what was reported',
+    async (...given) => {
+      const [name, body, contentType, code, end] = given;
+      const tenant = await newTenant();
+      for (const responseType of ['json', 'text', 'stream']) {
+        vendor.answers = () => new Response(body, { headers: { 'Content-Type': contentType } });
+        const { reply } = await make(tenant, bindings, `${name} ${responseType}`.replaceAll(' ', '-'), responseType);
+        expect(reply.body.result.code).toBe('CALL_VENDOR_WARNING');
+        expect(reply.data.vendor).toMatchObject({ ok: false, status: 200, body });
+        expect(reply.data.end).toMatchObject({ status: 'FAILED', error: { code }, ...end });
+      }
+    },
+  );
 
   test.each([
     ['a stream that stopped, without usage or mark', chunk({ finish_reason: 'stop' }), SSE],
@@ -312,7 +364,12 @@ test('a fault of ours ends the call, and says nothing of itself', async () => {
   await rest();
   const params = { org: tenant.organizationId, customerId: 'default' };
   const { openCalls, recentCalls, meters } = (await operator.send('readCustomer', { params })).data;
-  expect([openCalls, recentCalls[0]?.status, recentCalls[0]?.costUSD, meters.premiumCalls?.used]).toEqual([0, 'FAILED', 0, 0]);
+  expect([openCalls, recentCalls[0]?.status, recentCalls[0]?.costUSD, meters.premiumCalls?.used]).toEqual([
+    0,
+    'FAILED',
+    0,
+    0,
+  ]);
 });
 
 test('the effort that ran is recorded, with how it is known', async () => {
@@ -341,5 +398,8 @@ test('the effort that ran is recorded, with how it is known', async () => {
   expect(await recorded({ reasoning_effort: 'minimal' })).toEqual(['low', 'gateway_config']);
   expect(await recorded({})).toEqual([undefined, undefined]);
   const input = { input: 'x' };
-  expect(await recorded({ ...input, reasoning: { effort: 'xhigh' } }, '/v1/responses')).toEqual(['medium', 'provider_response']);
+  expect(await recorded({ ...input, reasoning: { effort: 'xhigh' } }, '/v1/responses')).toEqual([
+    'medium',
+    'provider_response',
+  ]);
 });

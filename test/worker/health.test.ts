@@ -1,6 +1,6 @@
 /**
- * Health describes the catalog in use, whatever is wrong with it, to the operator, on the console, and without an error's
- * secrets.
+ * Health describes the catalog in use, whatever is wrong with it, to the operator, on the console, and without an
+ * error's secrets.
  */
 import { createExecutionContext } from 'cloudflare:test';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
@@ -41,7 +41,10 @@ function envOf(values: Record<string, string> | Error): Env {
 
 async function published({ ageDays = 0, document = DOCUMENT as string | null, text = DOCUMENT } = {}): Promise<Env> {
   const pointer = { version: VERSION, hash: await sha256Hex(text), publishedAtMs: Date.now() - ageDays * DAY_MS };
-  return envOf({ 'catalog:current': JSON.stringify(pointer), ...(document !== null && { [`catalog:${VERSION}`]: document }) });
+  return envOf({
+    'catalog:current': JSON.stringify(pointer),
+    ...(document !== null && { [`catalog:${VERSION}`]: document }),
+  });
 }
 
 const fetchWith = (env: Env) => (url: string, init?: RequestInit) =>
@@ -54,22 +57,43 @@ async function health(env: Env) {
 test('the built-in catalog is described where none was published', async () => {
   const { status, catalog } = await health(envOf({}));
   expect([status, catalog.warnings]).toEqual(['ok', []]);
-  expect(catalog).toMatchObject({ source: 'built-in', version: BUILT_IN_CATALOG.version, models: BUILT_IN_CATALOG.models.length });
+  expect(catalog).toMatchObject({
+    source: 'built-in',
+    version: BUILT_IN_CATALOG.version,
+    models: BUILT_IN_CATALOG.models.length,
+  });
 });
 
 test('the published catalog is described where one was published', async () => {
   const { status, catalog } = await health(await published({ ageDays: 3 }));
   expect(status).toBe('ok');
-  expect(catalog).toEqual({ version: VERSION, source: 'published', ageDays: 3, models: MODELS.length, prices: PRICED, warnings: [] });
+  expect(catalog).toEqual({
+    version: VERSION,
+    source: 'published',
+    ageDays: 3,
+    models: MODELS.length,
+    prices: PRICED,
+    warnings: [],
+  });
 });
 
 describe('health is degraded, and says why, where the published catalog', () => {
   const cases: [string, () => Promise<Env> | Env, string, RegExp][] = [
-    ['does not match its hash', () => published({ document: `${DOCUMENT} ` }), 'built-in', /2027-05-05 does not match its hash/],
+    [
+      'does not match its hash',
+      () => published({ document: `${DOCUMENT} ` }),
+      'built-in',
+      /2027-05-05 does not match its hash/,
+    ],
     ['is missing', () => published({ document: null }), 'built-in', /2027-05-05 is missing/],
     ['is not JSON', () => published({ document: 'x', text: 'x' }), 'built-in', /could not be read/],
     ['has a pointer that is not JSON', () => envOf({ 'catalog:current': '{' }), 'built-in', /could not be read/],
-    ['cannot be read', () => envOf(new Error('KV GET failed: 500 Internal Server Error')), 'built-in', /could not be read/],
+    [
+      'cannot be read',
+      () => envOf(new Error('KV GET failed: 500 Internal Server Error')),
+      'built-in',
+      /could not be read/,
+    ],
     ['is older than 90 days', () => published({ ageDays: 91 }), 'published', /91 days old/],
   ];
 
@@ -113,5 +137,8 @@ test('the message of a binding that does not answer has nothing of its query', a
   const statement: object = { bind: () => statement, all: fail, raw: fail, run: fail, first: fail };
   const { status, checks } = await health({ ...envOf({}), DB: { prepare: () => statement } as unknown as D1Database });
   expect(status).toBe('degraded');
-  expect(checks.find(({ name }) => name === 'DB')).toMatchObject({ ok: false, message: 'Error: D1_ERROR: Network connection lost.' });
+  expect(checks.find(({ name }) => name === 'DB')).toMatchObject({
+    ok: false,
+    message: 'Error: D1_ERROR: Network connection lost.',
+  });
 });

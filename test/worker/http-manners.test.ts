@@ -36,7 +36,11 @@ async function request(operation: Operation, headers: Record<string, string>, bo
     headers: { ...type, ...headers },
     ...(sent && { body: sent }),
   });
-  const answer = await response.json<{ result: { code: string }; error: Record<string, unknown>; correlationId: string }>();
+  const answer = await response.json<{
+    result: { code: string };
+    error: Record<string, unknown>;
+    correlationId: string;
+  }>();
   return { status: response.status, headers: response.headers, code: answer.result.code, error: answer.error, answer };
 }
 
@@ -60,13 +64,18 @@ describe.each(keyed.map((operation) => [operation.operationId, operation] as con
 
   test('takes x-api-key, but Authorization wins over it', async () => {
     expect((await request(operation, { ...accept, 'x-api-key': full })).status).not.toBe(401);
-    expect((await request(operation, { ...accept, 'x-api-key': full, Authorization: 'Bearer nonsense' })).status).toBe(401);
+    expect((await request(operation, { ...accept, 'x-api-key': full, Authorization: 'Bearer nonsense' })).status).toBe(
+      401,
+    );
   });
 
   test('is 406 without the vendor media type, also when the scope is missing', async () => {
     const Authorization = `Bearer ${embeds ? await keyOf(['gateway:invoke']) : embed}`;
     for (const Accept of ['application/json', '*/*', `${MEDIA_TYPE};q=0`, 'text/html']) {
-      expect(await request(operation, { Authorization, Accept })).toMatchObject({ status: 406, code: 'NOT_ACCEPTABLE' });
+      expect(await request(operation, { Authorization, Accept })).toMatchObject({
+        status: 406,
+        code: 'NOT_ACCEPTABLE',
+      });
     }
     const several = `text/html, ${MEDIA_TYPE.toUpperCase()}; q=0.5`;
     expect((await request(operation, { Authorization, Accept: several })).status).toBe(403);
@@ -80,7 +89,11 @@ describe.each(keyed.map((operation) => [operation.operationId, operation] as con
       const Authorization = `Bearer ${await keyOf(SCOPES.filter((scope) => !lacking.includes(scope) && scope !== 'embeds:read'))}`;
       const { status, error } = await request(operation, { ...accept, Authorization }, '{bad');
       expect(status).toBe(403);
-      expect(error).toMatchObject({ code: 'API_KEY_SCOPE_REQUIRED', reason: 'API_KEY_SCOPE_REQUIRED', requiredScope: missing });
+      expect(error).toMatchObject({
+        code: 'API_KEY_SCOPE_REQUIRED',
+        reason: 'API_KEY_SCOPE_REQUIRED',
+        requiredScope: missing,
+      });
     }
   });
 
@@ -98,14 +111,20 @@ describe.each(keyed.map((operation) => [operation.operationId, operation] as con
 
     test('is 415 for a body of another type', async () => {
       const type = { 'Content-Type': 'text/plain' };
-      expect(await request(operation, { ...authorized(), ...type })).toMatchObject({ status: 415, code: 'UNSUPPORTED_MEDIA_TYPE' });
+      expect(await request(operation, { ...authorized(), ...type })).toMatchObject({
+        status: 415,
+        code: 'UNSUPPORTED_MEDIA_TYPE',
+      });
     });
 
     test('is 413 above 64 KiB or its own limit, and not at it', async () => {
       const { bodyBytesMax = 64 * 1024 } = operation;
       const bodyOf = (bytes: number) => `{"pad":"${'x'.repeat(bytes - 10)}"}`;
       expect((await request(operation, authorized(), bodyOf(bodyBytesMax))).status).not.toBe(413);
-      expect(await request(operation, authorized(), bodyOf(bodyBytesMax + 1))).toMatchObject({ status: 413, code: 'PAYLOAD_TOO_LARGE' });
+      expect(await request(operation, authorized(), bodyOf(bodyBytesMax + 1))).toMatchObject({
+        status: 413,
+        code: 'PAYLOAD_TOO_LARGE',
+      });
     });
 
     test.each([
@@ -162,7 +181,9 @@ describe('legacy keys', () => {
   test('have their historical permissions', async () => {
     const all = { provision: true, write: true, read: true };
     const none = { provision: false, write: false, read: false };
-    expect(Object.fromEntries(await Promise.all(KEY_PREFIXES.map(async (prefix) => [prefix, await can(prefix)])))).toEqual({
+    expect(
+      Object.fromEntries(await Promise.all(KEY_PREFIXES.map(async (prefix) => [prefix, await can(prefix)]))),
+    ).toEqual({
       'utk-': all,
       'ck-': all,
       'ak-': all,
@@ -178,9 +199,9 @@ describe('every answer', () => {
     const { answer, headers } = await request(operations.beginCall, { 'x-usage-correlation-id': 'mine-1' });
     expect([answer.correlationId, headers.get('x-usage-correlation-id')]).toEqual(['mine-1', 'mine-1']);
     expect((await request(operations.beginCall, {})).answer.correlationId).toMatch(/^[0-9a-f-]{36}$/);
-    expect((await request(operations.beginCall, { 'x-usage-correlation-id': 'x'.repeat(300) })).answer.correlationId).toMatch(
-      /^[0-9a-f-]{36}$/,
-    );
+    expect(
+      (await request(operations.beginCall, { 'x-usage-correlation-id': 'x'.repeat(300) })).answer.correlationId,
+    ).toMatch(/^[0-9a-f-]{36}$/);
   });
 
   test('of a tenant is never stored by a cache', async () => {
@@ -189,7 +210,10 @@ describe('every answer', () => {
   });
 
   test('for an unknown route is 404 without asking for a credential', async () => {
-    expect(await request({ ...operations.readCall, path: '/nowhere' }, {})).toMatchObject({ status: 404, code: 'NOT_FOUND' });
+    expect(await request({ ...operations.readCall, path: '/nowhere' }, {})).toMatchObject({
+      status: 404,
+      code: 'NOT_FOUND',
+    });
   });
 });
 
@@ -262,12 +286,18 @@ describe('bad input', () => {
     ['error.code', { callId: 'bad', error: { code: '', message: 'm' } }],
     ['error.message', { callId: 'bad', error: { code: 'X', message: '   ' } }],
     ['error.code', { callId: 'bad', error: { code: ' ', message: 'm' } }],
-    ['promptCompression.provider', { callId: 'bad', promptCompression: { provider: 'zip', originalTokens: 1, compressedTokens: 1 } }],
+    [
+      'promptCompression.provider',
+      { callId: 'bad', promptCompression: { provider: 'zip', originalTokens: 1, compressedTokens: 1 } },
+    ],
     [
       'promptCompression.originalTokens',
       { callId: 'bad', promptCompression: { provider: 'toon', originalTokens: -1, compressedTokens: 1 } },
     ],
-    ['promptCompression.compressedTokens', { callId: 'bad', promptCompression: { provider: 'toon', originalTokens: 1 } }],
+    [
+      'promptCompression.compressedTokens',
+      { callId: 'bad', promptCompression: { provider: 'toon', originalTokens: 1 } },
+    ],
     ['pricingMode', { callId: 'bad', pricingMode: 'half' }],
     ['modelUsed', { callId: 'bad', modelUsed: '' }],
     ['providerUsed', { callId: 'bad', providerUsed: 9 }],
@@ -287,21 +317,30 @@ describe('bad input', () => {
   });
 
   test('records nothing: no customer, and the call stays open', async () => {
-    expect((await tenant.api.send('readUsage', { params: { customerId: 'v' } })).refusal.code).toBe('CUSTOMER_NOT_FOUND');
+    expect((await tenant.api.send('readUsage', { params: { customerId: 'v' } })).refusal.code).toBe(
+      'CUSTOMER_NOT_FOUND',
+    );
     await tenant.api.send('beginCall', { body: { customerId: 'w' }, headers: { 'Idempotency-Key': 'bad' } });
     for (const [, body] of BAD_ENDS) await tenant.api.send('endCall', { body });
     expect((await tenant.api.send('readCall', { params: { callId: 'bad' } })).data.status).toBe('IN_PROGRESS');
   });
 
   test.each(['', 'a b', 'ä', 'x'.repeat(256)])('the header Idempotency-Key is 400 as %j', async (key) => {
-    const reply = await tenant.api.send('beginCall', { body: { customerId: 'v' }, headers: { 'Idempotency-Key': key } });
+    const reply = await tenant.api.send('beginCall', {
+      body: { customerId: 'v' },
+      headers: { 'Idempotency-Key': key },
+    });
     expect(reply.refusal).toMatchObject({ code: 'BAD_REQUEST', details: [{ path: 'Idempotency-Key' }] });
   });
 
   test('bytes that are not UTF-8 are refused: repaired, two customers would become one', async () => {
     const headers = { Authorization: `Bearer ${full}`, Accept: MEDIA_TYPE, 'Content-Type': 'application/json' };
     for (const bytes of [[0xff], [0xfe], [0xc0, 0xaf], [0xed, 0xa0, 0x80]]) {
-      const body = new Uint8Array([...new TextEncoder().encode('{"customerId":"m'), ...bytes, ...new TextEncoder().encode('"}')]);
+      const body = new Uint8Array([
+        ...new TextEncoder().encode('{"customerId":"m'),
+        ...bytes,
+        ...new TextEncoder().encode('"}'),
+      ]);
       expect((await worker.fetch(`${BASE}/call_begin`, { method: 'POST', headers, body })).status).toBe(400);
     }
     const packed = await worker.fetch(`${BASE}/call_begin`, {
@@ -313,7 +352,8 @@ describe('bad input', () => {
   });
 
   test('hostile members are ignored like every unknown field', async () => {
-    const body = '{"customerId":"proto","__proto__":{"customerId":"x"},"constructor":{"prototype":1},"responseStatusCode":200}';
+    const body =
+      '{"customerId":"proto","__proto__":{"customerId":"x"},"constructor":{"prototype":1},"responseStatusCode":200}';
     expect((await tenant.api.send('beginCall', { body })).data.newCustomer).toBe(true);
   });
 });
@@ -323,10 +363,14 @@ describe('tenants', () => {
     const other = await createTenant(operator);
     const mine = (await tenant.api.send('beginCall', { body: { customerId: 'same' } })).data.callId;
     await tenant.api.send('beginCall', { body: { customerId: 'same' }, headers: { 'Idempotency-Key': 'same-key' } });
-    const theirs = await other.api.send('beginCall', { body: { customerId: 'same' }, headers: { 'Idempotency-Key': 'same-key' } });
+    const theirs = await other.api.send('beginCall', {
+      body: { customerId: 'same' },
+      headers: { 'Idempotency-Key': 'same-key' },
+    });
     expect(theirs.data.newCustomer).toBe(true);
 
-    const comparable = (body: { result: object; error: object }) => JSON.stringify([{ ...body.result, timestamp: '' }, body.error]);
+    const comparable = (body: { result: object; error: object }) =>
+      JSON.stringify([{ ...body.result, timestamp: '' }, body.error]);
     const third = await createTenant(operator);
     for (const callId of [mine, 'same-key']) {
       const missing = `${callId.slice(0, -1)}9`;
@@ -339,7 +383,9 @@ describe('tenants', () => {
       expect(replies.map(({ status }) => status)).toEqual([404, 404, 404, 404]);
       expect(new Set(replies.map(({ body }) => comparable(body))).size).toBe(1);
     }
-    const readings = await Promise.all(['same', 'nobody'].map((customerId) => third.api.send('readUsage', { params: { customerId } })));
+    const readings = await Promise.all(
+      ['same', 'nobody'].map((customerId) => third.api.send('readUsage', { params: { customerId } })),
+    );
     expect(new Set(readings.map(({ body }) => comparable(body))).size).toBe(1);
     expect((await tenant.api.send('readCall', { params: { callId: mine } })).data.status).toBe('IN_PROGRESS');
   });

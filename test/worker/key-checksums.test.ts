@@ -1,6 +1,6 @@
 /**
- * What is no key costs no read, keys from before keep working, and failures of one address are limited: valid credentials
- * are not.
+ * What is no key costs no read, keys from before keep working, and failures of one address are limited: valid
+ * credentials are not.
  */
 import { createExecutionContext, waitOnExecutionContext } from 'cloudflare:test';
 import { Hono } from 'hono';
@@ -17,7 +17,8 @@ import { bindings, operator, worker } from '../support/worker.ts';
 const BASE = 'https://callmeter.test';
 const MINUTE_MS = 60_000;
 const PATH = '/customers';
-const random = (length: number) => Array.from({ length }, () => 'abcdefghjkmnpqrstuvwxyz'[Math.floor(Math.random() * 23)]).join('');
+const random = (length: number) =>
+  Array.from({ length }, () => 'abcdefghjkmnpqrstuvwxyz'[Math.floor(Math.random() * 23)]).join('');
 const oldKey = () => `utk-${random(43)}`;
 
 let tenant: Tenant;
@@ -55,7 +56,9 @@ class Database {
 
 type Ask = (request: Request, env: Env, context: ExecutionContext) => Promise<Response>;
 
-/** A route that asks for an API key and for nothing else, in an isolate that has just begun: nothing is in its memory. */
+/**
+ * A route that asks for an API key and for nothing else, in an isolate that has just begun: nothing is in its memory.
+ */
 async function freshRoute(): Promise<Ask> {
   vi.resetModules();
   const { requireApiKey } = await import('../../src/middleware/credentials.ts');
@@ -72,7 +75,11 @@ class Isolate {
     this.#route ??= await freshRoute();
     const context = createExecutionContext();
     const env = { ...bindings, DB: this.database.db } as Env;
-    const response = await this.#route(new Request(BASE, { headers: { Authorization: `Bearer ${key}` } }), env, context);
+    const response = await this.#route(
+      new Request(BASE, { headers: { Authorization: `Bearer ${key}` } }),
+      env,
+      context,
+    );
     await waitOnExecutionContext(context);
     return response.status;
   }
@@ -98,7 +105,8 @@ describe('a key without a checksum', () => {
 
   test('costs no read where it is no key, but one a minute for all of them', async () => {
     expect(await isolate.cost(oldKey())).toEqual({ status: 401, statements: 1 });
-    for (let attempt = 0; attempt < 50; attempt += 1) expect(await isolate.cost(oldKey())).toEqual({ status: 401, statements: 0 });
+    for (let attempt = 0; attempt < 50; attempt += 1)
+      expect(await isolate.cost(oldKey())).toEqual({ status: 401, statements: 0 });
     later(MINUTE_MS - 1);
     expect(await isolate.cost(oldKey())).toEqual({ status: 401, statements: 0 });
     later(1);
@@ -145,7 +153,9 @@ describe('a key without a checksum', () => {
   test('is looked up by itself while another request reads the list', async () => {
     const key = oldKey();
     await storeOldKey(key);
-    expect(await Promise.all([isolate.status(oldKey()), isolate.status(key), isolate.status(oldKey())])).toEqual([401, 200, 401]);
+    expect(await Promise.all([isolate.status(oldKey()), isolate.status(key), isolate.status(oldKey())])).toEqual([
+      401, 200, 401,
+    ]);
   });
 
   test('is looked up by itself where there are more than 10,000 of them', async () => {
@@ -166,13 +176,16 @@ describe('a key without a checksum', () => {
     const plan = await bindings.DB.prepare(
       'EXPLAIN QUERY PLAN SELECT substr(key_hash, 1, 16) FROM api_keys WHERE has_checksum = 0 AND revoked_at_ms IS NULL LIMIT 10001',
     ).all<{ detail: string }>();
-    expect(plan.results.map(({ detail }) => detail)).toEqual([expect.stringContaining('USING INDEX api_keys_without_checksum')]);
+    expect(plan.results.map(({ detail }) => detail)).toEqual([
+      expect.stringContaining('USING INDEX api_keys_without_checksum'),
+    ]);
   });
 });
 
 test('a new key needs no list, and one that was made up with its checksum is looked up and refused', async () => {
   const isolate = new Isolate();
-  const { key } = (await operator.send('createKey', { params: { org: tenant.organizationId }, body: { name: 'new' } })).data;
+  const { key } = (await operator.send('createKey', { params: { org: tenant.organizationId }, body: { name: 'new' } }))
+    .data;
   const row = await bindings.DB.prepare('SELECT has_checksum FROM api_keys WHERE key_hash = ?')
     .bind(await sha256Hex(key))
     .first();
@@ -202,7 +215,12 @@ describe('failed authentications of one address', () => {
   const fetchFrom = (address: string, path: string, token: string, init: RequestInit = {}) =>
     worker.fetch(BASE + path, {
       ...init,
-      headers: { Authorization: `Bearer ${token}`, Accept: MEDIA_TYPE, 'Content-Type': 'application/json', 'CF-Connecting-IP': address },
+      headers: {
+        Authorization: `Bearer ${token}`,
+        Accept: MEDIA_TYPE,
+        'Content-Type': 'application/json',
+        'CF-Connecting-IP': address,
+      },
     } as never) as unknown as Promise<Response>;
 
   test('are 429 after a hundred, whatever the credential is, and a valid one is served', async () => {
@@ -210,21 +228,34 @@ describe('failed authentications of one address', () => {
     const token = await session();
     const credentials = [oldKey(), createApiKey('gk-'), token, 'nonsense'];
     let at = 0;
-    const { failures, limited } = await untilLimited(() => fetchFrom(address, PATH, credentials[at++ % credentials.length] ?? ''));
+    const { failures, limited } = await untilLimited(() =>
+      fetchFrom(address, PATH, credentials[at++ % credentials.length] ?? ''),
+    );
     expect(failures).toBeGreaterThanOrEqual(LIMIT);
     expect([limited.status, limited.headers.get('Retry-After')]).toEqual([429, '60']);
-    expect(await limited.json()).toMatchObject({ result: { status: 'ERROR', code: 'RATE_LIMITED' }, error: { code: 'RATE_LIMITED' } });
-    const { key } = (await operator.send('createKey', { params: { org: tenant.organizationId }, body: { name: 'valid' } })).data;
+    expect(await limited.json()).toMatchObject({
+      result: { status: 'ERROR', code: 'RATE_LIMITED' },
+      error: { code: 'RATE_LIMITED' },
+    });
+    const { key } = (
+      await operator.send('createKey', { params: { org: tenant.organizationId }, body: { name: 'valid' } })
+    ).data;
     expect((await fetchFrom(address, PATH, key)).status).toBe(200);
     const { data } = await operator.with(key).send('createClientSession', { body: { customerId: 'alice' } });
-    expect((await fetchFrom(address, '/v1/chat/completions', data.token, { method: 'POST', body: '{}' })).status).toBe(400);
+    expect((await fetchFrom(address, '/v1/chat/completions', data.token, { method: 'POST', body: '{}' })).status).toBe(
+      400,
+    );
     expect((await fetchFrom(address, '/operator/organizations', OPERATOR_TOKEN)).status).toBe(200);
     expect((await fetchFrom('198.51.100.21', PATH, oldKey())).status).toBe(401);
   });
 
   test("are 429 in OpenAI's envelope on the gateway's routes, and no SDK sends them again", async () => {
     const { limited } = await untilLimited(() => fetchFrom('2001:db8:a:b::1', '/v1/models', oldKey()));
-    expect([limited.status, limited.headers.get('Retry-After'), limited.headers.get('x-should-retry')]).toEqual([429, '60', 'false']);
+    expect([limited.status, limited.headers.get('Retry-After'), limited.headers.get('x-should-retry')]).toEqual([
+      429,
+      '60',
+      'false',
+    ]);
     expect(await limited.json()).toMatchObject({ error: { code: 'RATE_LIMITED', type: 'rate_limit_exceeded' } });
     // The neighbour in the same network is the same holder.
     expect((await fetchFrom('2001:db8:a:b::2', '/v1/models', oldKey())).status).toBe(429);
@@ -237,7 +268,9 @@ describe('failed authentications of one address', () => {
 
   test('are not limited without an address', async () => {
     const headers = { Authorization: `Bearer ${oldKey()}`, Accept: MEDIA_TYPE };
-    const statuses = await Promise.all(Array.from({ length: 120 }, async () => (await worker.fetch(BASE + PATH, { headers })).status));
+    const statuses = await Promise.all(
+      Array.from({ length: 120 }, async () => (await worker.fetch(BASE + PATH, { headers })).status),
+    );
     expect(new Set(statuses)).toEqual(new Set([401]));
   });
 

@@ -1,5 +1,6 @@
 /**
- * However much an organization's calls cost, its sums are exact, its customers' changes reach D1, and nobody else's page breaks.
+ * However much an organization's calls cost, its sums are exact, its customers' changes reach D1, and nobody else's
+ * page breaks.
  */
 import { runDurableObjectAlarm } from 'cloudflare:test';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -27,14 +28,18 @@ beforeAll(async () => {
 });
 
 async function endLargest(callId: string) {
-  await tenant.api.send('beginCall', { body: { customerId: 'whale', feature: 'dear' }, headers: { 'Idempotency-Key': callId } });
+  await tenant.api.send('beginCall', {
+    body: { customerId: 'whale', feature: 'dear' },
+    headers: { 'Idempotency-Key': callId },
+  });
   const body = { callId, modelUsed: MODEL, inputTokens: TOKENS_MAX, responseTokens: TOKENS_MAX };
   return (await tenant.api.send('endCall', { body })).data;
 }
 
 /** More calls like the one that D1 has, and in the object's hour what they come to. */
 async function copyCall(copies: number): Promise<void> {
-  const columns = (await bindings.DB.prepare(`SELECT name FROM pragma_table_info('calls')`).all<{ name: string }>()).results;
+  const columns = (await bindings.DB.prepare(`SELECT name FROM pragma_table_info('calls')`).all<{ name: string }>())
+    .results;
   const values = columns.map(({ name }) => (name === 'call_id' ? `'copy-' || number.value` : name)).join(', ');
   await bindings.DB.batch([
     bindings.DB.prepare(
@@ -50,11 +55,14 @@ describe('an organization whose costs leave 64 bits', () => {
     for (let n = 0; n < ENDS; n += 1) expect((await endLargest(`end-${n}`)).costUsdNano).toBe(String(COST_MAX));
     await tenant.api.send('beginCall', { body: { customerId: 'minnow' }, headers: { 'Idempotency-Key': 'small' } });
     await tenant.api.send('endCall', { body: { callId: 'small', modelUsed: MODEL, inputTokens: 1 } });
-    for (const customerId of ['whale', 'minnow']) await runDurableObjectAlarm(customerStub(tenant.organizationId, customerId));
+    for (const customerId of ['whale', 'minnow'])
+      await runDurableObjectAlarm(customerStub(tenant.organizationId, customerId));
     await copyCall(CALLS - ENDS);
     await endLargest('last');
     await runDurableObjectAlarm(customerStub(tenant.organizationId, 'whale'));
-    const { outbox } = (await operator.send('readCustomer', { params: { org: tenant.organizationId, customerId: 'whale' } })).data;
+    const { outbox } = (
+      await operator.send('readCustomer', { params: { org: tenant.organizationId, customerId: 'whale' } })
+    ).data;
     expect(outbox).toMatchObject({ pending: 0 });
 
     const whole = BigInt(CALLS + 1) * COST_MAX;
@@ -82,7 +90,11 @@ describe('an organization whose costs leave 64 bits', () => {
       .bind(tenant.organizationId)
       .run();
     const { data } = await tenant.api.send('readCompressionSummary');
-    const sums = { calls: CALLS + 1, savedTokens: (CALLS + 1) * 1e9, costAvoidedUsdNano: String(BigInt(CALLS + 1) * LARGEST) };
+    const sums = {
+      calls: CALLS + 1,
+      savedTokens: (CALLS + 1) * 1e9,
+      costAvoidedUsdNano: String(BigInt(CALLS + 1) * LARGEST),
+    };
     expect([data, data.byFeature[0], data.byTechnique[0]]).toMatchObject([
       sums,
       { feature: 'dear', ...sums },
@@ -129,7 +141,8 @@ test('groups are in the order of their cost, however it lies in the two columns'
   expect(byCustomer.map(({ customerId }) => customerId)).toEqual(names);
   expect(byFeature.map(({ feature }) => feature)).toEqual(names);
   expect(byModel.map(({ model }) => model)).toEqual(names);
-  for (const groups of [byCustomer, byFeature, byModel]) expect(groups.map(({ costUsdNano }) => costUsdNano)).toEqual(exact);
+  for (const groups of [byCustomer, byFeature, byModel])
+    expect(groups.map(({ costUsdNano }) => costUsdNano)).toEqual(exact);
 });
 
 test('tokens above 2^53 are the nearest number', async () => {
@@ -150,7 +163,10 @@ test('tokens above 2^53 are the nearest number', async () => {
 describe('an organization whose figures cannot be read', () => {
   test('is said to be so in the overview, where the others are read', async () => {
     const broken = await createTenant(operator);
-    await operator.send('updateOrganization', { params: { org: broken.organizationId }, body: { name: 'Broken figures' } });
+    await operator.send('updateOrganization', {
+      params: { org: broken.organizationId },
+      body: { name: 'Broken figures' },
+    });
     // As nothing writes it: no cost is text.
     await bindings.DB.prepare(
       `INSERT INTO organization_days (organization_id, dimension, day_ms, key, calls, unpriced_calls, input_tokens, cached_input_tokens,

@@ -38,7 +38,9 @@ async function project({ organizationId }: Tenant, ...customerIds: string[]): Pr
 }
 
 async function change(tenant: Tenant, customerId: string, planId: string, strategy: string): Promise<void> {
-  expect((await tenant.api.send('changePlan', { params: { customerId }, body: { planId, strategy } })).status).toBe(200);
+  expect((await tenant.api.send('changePlan', { params: { customerId }, body: { planId, strategy } })).status).toBe(
+    200,
+  );
   await project(tenant, customerId);
 }
 
@@ -68,12 +70,14 @@ async function completed(tenant: Tenant, jobId: string): Promise<PlanMigration> 
 async function projected({ organizationId }: Tenant, usagePlanVersionId: string, customers: number): Promise<void> {
   const sql = 'SELECT COUNT(*) AS n FROM customers WHERE organization_id = ? AND usage_plan_version_id = ?';
   await vi.waitUntil(
-    async () => (await bindings.DB.prepare(sql).bind(organizationId, usagePlanVersionId).first<{ n: number }>())?.n === customers,
+    async () =>
+      (await bindings.DB.prepare(sql).bind(organizationId, usagePlanVersionId).first<{ n: number }>())?.n === customers,
     { timeout: ROUNDS_MAX * ROUND_MS, interval: ROUND_MS },
   );
 }
 
-const usage = async ({ api }: Tenant, customerId: string) => (await api.send('readUsage', { params: { customerId } })).data;
+const usage = async ({ api }: Tenant, customerId: string) =>
+  (await api.send('readUsage', { params: { customerId } })).data;
 const versions = async (tenant: Tenant, customerId: string) => {
   const { subscription } = await usage(tenant, customerId);
   return [subscription.usagePlanVersionId, subscription.pending?.usagePlanVersionId ?? null];
@@ -148,9 +152,13 @@ describe.concurrent('a migration', () => {
 
     // A version that follows before the replenishment takes the place of the one that is pending.
     await put(tenant, 'test', THIRD);
-    expect(await completed(tenant, await migrate(tenant, 'AT_NEXT_REPLENISH'))).toMatchObject({ total: 2, migrated: 2 });
+    expect(await completed(tenant, await migrate(tenant, 'AT_NEXT_REPLENISH'))).toMatchObject({
+      total: 2,
+      migrated: 2,
+    });
     expect(await versions(tenant, 'plain')).toEqual(['test:v1', 'test:v3']);
-    const replenished = (await tenant.api.send('replenishCustomer', { params: { customerId: 'plain' } })).data.subscription;
+    const replenished = (await tenant.api.send('replenishCustomer', { params: { customerId: 'plain' } })).data
+      .subscription;
     expect(replenished).toMatchObject({ usagePlanVersionId: 'test:v3', planName: 'Third' });
     expect(replenished.pending).toBeUndefined();
   });
@@ -178,7 +186,8 @@ describe.concurrent('a migration', () => {
         planId: 'test',
         usagePlanVersionId: 'test:v1',
         version: 1,
-        plan: (await operator.send('readPlan', { params: { org: tenant.organizationId, planId: 'test' } })).data.versions[1]?.plan,
+        plan: (await operator.send('readPlan', { params: { org: tenant.organizationId, planId: 'test' } })).data
+          .versions[1]?.plan,
       }),
       contact: {},
       idempotencyKey: null,
@@ -195,7 +204,11 @@ describe.concurrent('a migration', () => {
   test('that has nobody to move is completed', async () => {
     const tenant = await newTenant();
     await provision(tenant, 'current');
-    expect(await completed(tenant, await migrate(tenant, 'NOW'))).toMatchObject({ total: 0, migrated: 0, unchanged: 0 });
+    expect(await completed(tenant, await migrate(tenant, 'NOW'))).toMatchObject({
+      total: 0,
+      migrated: 0,
+      unchanged: 0,
+    });
   });
 });
 
@@ -208,7 +221,11 @@ describe('a job', () => {
     const jobIds = await Promise.all(Array.from({ length: 5 }, () => migrate(tenant, 'NOW', headers)));
     expect(new Set(jobIds).size).toBe(1);
     const send = (body: object, more = {}) =>
-      operator.send('migratePlan', { params: { org: tenant.organizationId, planId: 'test' }, body, headers: { ...headers, ...more } });
+      operator.send('migratePlan', {
+        params: { org: tenant.organizationId, planId: 'test' },
+        body,
+        headers: { ...headers, ...more },
+      });
     const again = await send({ when: 'NOW' });
     expect([again.data.jobId, again.headers.get('Idempotency-Replayed')]).toEqual([jobIds[0], 'true']);
     expect((await send({ when: 'AT_NEXT_REPLENISH' })).refusal.code).toBe('IDEMPOTENCY_KEY_CONFLICT');
@@ -219,11 +236,14 @@ describe('a job', () => {
   test('is 404 for an unknown plan, organization or job, and a foreign job is the same', async () => {
     const [tenant, other] = await Promise.all([newTenant(), newTenant()]);
     const jobId = await migrate(tenant, 'NOW');
-    const start = (org: string, planId: string) => operator.send('migratePlan', { params: { org, planId }, body: { when: 'NOW' } });
+    const start = (org: string, planId: string) =>
+      operator.send('migratePlan', { params: { org, planId }, body: { when: 'NOW' } });
     expect((await start(tenant.organizationId, 'nope')).refusal.code).toBe('PLAN_NOT_FOUND');
     expect((await start('nope', 'test')).status).toBe(404);
     const reads = await Promise.all(
-      [jobId, 'no-such-job'].map((id) => operator.send('readMigration', { params: { org: other.organizationId, jobId: id } })),
+      [jobId, 'no-such-job'].map((id) =>
+        operator.send('readMigration', { params: { org: other.organizationId, jobId: id } }),
+      ),
     );
     expect(reads.map(({ status }) => status)).toEqual([404, 404]);
     expect(new Set(reads.map(({ body }) => JSON.stringify(body.error))).size).toBe(1);
@@ -233,7 +253,9 @@ describe('a job', () => {
     }
   });
 
-  test(`moves ${CUSTOMERS} customers, with its progress readable, across restarts of its object`, { timeout: 90_000 }, async () => {
+  test(`moves ${CUSTOMERS} customers, with its progress readable, across restarts of its object`, {
+    timeout: 90_000,
+  }, async () => {
     const tenant = await newTenant();
     const ids = Array.from({ length: CUSTOMERS }, (_, n) => `many-${String(n).padStart(3, '0')}`);
     await Promise.all(ids.map((customerId) => tenant.api.send('provisionCustomer', { body: { customerId } })));

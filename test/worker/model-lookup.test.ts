@@ -9,7 +9,8 @@ import { currentCatalog } from '../../src/storage/catalog.ts';
 import { bindings, operator, worker } from '../support/worker.ts';
 
 const BASE = `https://callmeter.test${LOOKUP_PATH}`;
-const get = (path: string, init: RequestInit = {}) => worker.fetch(BASE + path, init as never) as unknown as Promise<Response>;
+const get = (path: string, init: RequestInit = {}) =>
+  worker.fetch(BASE + path, init as never) as unknown as Promise<Response>;
 const full = async (path: string) => FullResolution.parse(await (await get(path)).json());
 const light = async (path: string) =>
   LightResolution.parse(await (await get(`${path}${path.includes('?') ? '&' : '?'}response=light`)).json());
@@ -29,7 +30,13 @@ describe('a resolution', () => {
       match: { matchedModelKey: 'anthropic/claude-opus-5-5', strategy: 'exact' },
       pricing: { inputUsdPerMillion: 4, outputUsdPerMillion: 20 },
       degraded: false,
-      policy: { purpose: 'upgrade', inputTokens: 8000, outputTokens: 2000, cachedInputPercent: 30, maxPriceIncreasePercent: 20 },
+      policy: {
+        purpose: 'upgrade',
+        inputTokens: 8000,
+        outputTokens: 2000,
+        cachedInputPercent: 30,
+        maxPriceIncreasePercent: 20,
+      },
       automation: { canResolveWithoutServiceAccount: true, autoApplyRecommended: false },
     });
     expect(answer.alternatives.length).toBeGreaterThan(0);
@@ -91,20 +98,33 @@ describe('a resolution', () => {
     expect(await full('/openai:gpt-4o-2024-08-06')).toMatchObject({
       match: { matchedModelKey: first?.match?.matchedModelKey, strategy: 'normalized' },
     });
-    expect(await full('/gemini/gemini-2.5-pro')).toMatchObject({ requested: { provider: 'google' }, match: { strategy: 'normalized' } });
-    expect(await full('/google/models/gemini-2.5-pro')).toMatchObject({ match: { matchedModelKey: 'google/gemini-2.5-pro' } });
+    expect(await full('/gemini/gemini-2.5-pro')).toMatchObject({
+      requested: { provider: 'google' },
+      match: { strategy: 'normalized' },
+    });
+    expect(await full('/google/models/gemini-2.5-pro')).toMatchObject({
+      match: { matchedModelKey: 'google/gemini-2.5-pro' },
+    });
   });
 
   test('as light is the compact decision and agrees with full', async () => {
     const [short, long] = await Promise.all([light('/openai/gpt-4o'), full('/openai/gpt-4o')]);
     expect(short).toMatchObject({ response: 'light', requested: { modelKey: 'openai/gpt-4o' }, degraded: false });
-    for (const field of ['lifecycle', 'action', 'recommendedModelKey', 'decisionId', 'validUntil', 'generatedAt'] as const) {
+    for (const field of [
+      'lifecycle',
+      'action',
+      'recommendedModelKey',
+      'decisionId',
+      'validUntil',
+      'generatedAt',
+    ] as const) {
       expect(short[field]).toEqual(long[field]);
     }
   });
 
   test('recommends to apply only when asked, inside every bound, and compatible', async () => {
-    const apply = async (query: string) => (await full(`/openai/gpt-4o?allowAutoApply=true${query}`)).automation.autoApplyRecommended;
+    const apply = async (query: string) =>
+      (await full(`/openai/gpt-4o?allowAutoApply=true${query}`)).automation.autoApplyRecommended;
     expect(await apply('')).toBe(true);
     expect((await full('/openai/gpt-4o')).automation.autoApplyRecommended).toBe(false);
     expect(await apply('&requiredParameters=tools,structured_outputs')).toBe(true);
@@ -114,7 +134,9 @@ describe('a resolution', () => {
     expect((await full('/anthropic/claude-1?allowAutoApply=true')).warnings?.join()).toContain('price: not comparable');
     expect(await apply('&allowedProviders=anthropic')).toBe(false);
     expect(await apply('&endpoint=/v1/nowhere')).toBe(false);
-    expect((await full('/openai/gpt-4o?allowAutoApply=true&allowedProviders=anthropic')).recommendationSource).toBe('computed');
+    expect((await full('/openai/gpt-4o?allowAutoApply=true&allowedProviders=anthropic')).recommendationSource).toBe(
+      'computed',
+    );
     expect((await full('/anthropic/claude-opus-5-5?allowAutoApply=true')).automation.autoApplyRecommended).toBe(false);
   });
 });
@@ -125,7 +147,9 @@ describe('a decision', () => {
     const id = async (query: string) => (await full(`/openai/gpt-4o?${query}`)).decisionId;
     expect(await id('requiredParameters=tools,vision')).toBe(await id('requiredParameters=vision,tools'));
     expect(await etag('allowedProviders=openai,google')).toBe(await etag('allowedProviders=google,openai'));
-    expect((await full('/openai/gpt-4o?allowedModelKeys=azure/x')).warnings?.join()).toContain('azure/x is not in the catalog');
+    expect((await full('/openai/gpt-4o?allowedModelKeys=azure/x')).warnings?.join()).toContain(
+      'azure/x is not in the catalog',
+    );
   });
 });
 
@@ -148,7 +172,8 @@ describe('discovery', () => {
       maximum: 10_000_000,
       default: 8000,
     });
-    const { transitions } = (document as { lifecycle: { transitions: { date: string; scheduled: boolean }[] } }).lifecycle;
+    const { transitions } = (document as { lifecycle: { transitions: { date: string; scheduled: boolean }[] } })
+      .lifecycle;
     expect(transitions).toHaveLength(391);
     const today = new Date().toISOString().slice(0, 10);
     for (const { date, scheduled } of transitions) expect(scheduled).toBe(date > today);
@@ -174,7 +199,10 @@ describe('HTTP', () => {
   test('anybody may ask from anywhere', async () => {
     const headers = { Origin: 'https://somewhere.example' };
     expect((await get('/openai/gpt-4o', { headers })).headers.get('Access-Control-Allow-Origin')).toBe('*');
-    const preflight = await get('/openai/gpt-4o', { method: 'OPTIONS', headers: { ...headers, 'Access-Control-Request-Method': 'GET' } });
+    const preflight = await get('/openai/gpt-4o', {
+      method: 'OPTIONS',
+      headers: { ...headers, 'Access-Control-Request-Method': 'GET' },
+    });
     expect([preflight.status, preflight.headers.get('Access-Control-Allow-Methods')]).toEqual([204, 'GET,OPTIONS']);
   });
 
@@ -230,7 +258,16 @@ describe('HTTP', () => {
   });
 
   test('nothing that anybody asks is a 5xx: 2,000 random keys and queries', async () => {
-    const names = ['response', 'purpose', 'inputTokens', 'requiredParameters', 'allowedModelKeys', 'endpoint', 'minimumContext', 'x'];
+    const names = [
+      'response',
+      'purpose',
+      'inputTokens',
+      'requiredParameters',
+      'allowedModelKeys',
+      'endpoint',
+      'minimumContext',
+      'x',
+    ];
     const word = fc.oneof(
       fc.string({ maxLength: 20 }),
       fc.constantFrom('full', 'light', '0', '-1', '1e9', 'tools,vision', 'openai', 'true', 'NaN'),
@@ -267,7 +304,10 @@ describe('a catalog that is not right', () => {
 
   test('KV that fails leaves the built-in catalog, degraded', async () => {
     const failing = { get: () => Promise.reject(new Error('KV is away')) } as unknown as KVNamespace;
-    expect(await reading(failing)).toMatchObject({ source: 'built-in', problem: expect.stringContaining('could not be read') });
+    expect(await reading(failing)).toMatchObject({
+      source: 'built-in',
+      problem: expect.stringContaining('could not be read'),
+    });
   });
 
   test('a published copy that does not match its hash is not used, degraded', async () => {
@@ -275,13 +315,18 @@ describe('a catalog that is not right', () => {
     const corrupt = {
       get: (key: string) => Promise.resolve(key === 'catalog:current' ? pointer : '{"models":[ ]}'),
     } as unknown as KVNamespace;
-    expect(await reading(corrupt)).toMatchObject({ source: 'built-in', problem: expect.stringContaining('does not match its hash') });
+    expect(await reading(corrupt)).toMatchObject({
+      source: 'built-in',
+      problem: expect.stringContaining('does not match its hash'),
+    });
   });
 
   test('an old one is degraded', async () => {
     const text = JSON.stringify({ version: '2026-01-01', models: [], transitions: [] });
     const pointer = { version: '2026-01-01', hash: await sha256Hex(text), publishedAtMs: Date.now() - 91 * 86_400_000 };
-    const old = { get: (key: string) => Promise.resolve(key === 'catalog:current' ? pointer : text) } as unknown as KVNamespace;
+    const old = {
+      get: (key: string) => Promise.resolve(key === 'catalog:current' ? pointer : text),
+    } as unknown as KVNamespace;
     expect(await reading(old)).toMatchObject({ source: 'published', problem: 'the catalog is 91 days old' });
   });
 });
@@ -292,7 +337,8 @@ describe('a publication', () => {
     const { BUILT_IN_CATALOG } = await import('../../src/catalog/built-in.ts');
     document = { models: structuredClone(BUILT_IN_CATALOG.models) as unknown as Record<string, unknown>[] };
   });
-  const modelOf = (name: string) => document.models.find(({ model }) => model === name) as { pricing: Record<string, number> };
+  const modelOf = (name: string) =>
+    document.models.find(({ model }) => model === name) as { pricing: Record<string, number> };
 
   test('records changed prices, answers the differences, and is in use at once', async () => {
     modelOf('gpt-6-luna').pricing.outputUsdPerMillion = 0.75;
@@ -315,10 +361,14 @@ describe('a publication', () => {
   });
 
   test('never changes a version, and refuses what is not valid by its field', async () => {
-    expect((await operator.send('publishCatalog', { body: { ...document, version: '2027-02-01' } })).refusal.code).toBe('CONFLICT');
+    expect((await operator.send('publishCatalog', { body: { ...document, version: '2027-02-01' } })).refusal.code).toBe(
+      'CONFLICT',
+    );
     const before = (await operator.send('readCatalog')).data;
     modelOf('gpt-6-luna').pricing.outputUsdPerMillion = -1;
-    expect((await operator.send('publishCatalog', { body: document })).refusal.message).toContain('outputUsdPerMillion');
+    expect((await operator.send('publishCatalog', { body: document })).refusal.message).toContain(
+      'outputUsdPerMillion',
+    );
     modelOf('gpt-6-luna').pricing.outputUsdPerMillion = 0.5;
     const twice = [...document.models, document.models[0]];
     expect((await operator.send('publishCatalog', { body: { models: twice } })).refusal.code).toBe('BAD_REQUEST');

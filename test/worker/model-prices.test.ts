@@ -9,7 +9,12 @@ import { operator } from '../support/worker.ts';
 
 const UNPRICED = 'openai/no-such-model';
 /** The first standard call is on the allowance; then the balance pays. */
-const PAYG = { name: 'P', limitType: 'BLOCK', limits: { standardCalls: 1, premiumCalls: 1 }, payg: { enabled: true, markupPercent: 20 } };
+const PAYG = {
+  name: 'P',
+  limitType: 'BLOCK',
+  limits: { standardCalls: 1, premiumCalls: 1 },
+  payg: { enabled: true, markupPercent: 20 },
+};
 
 type GatewayTenant = Tenant & { key: string };
 
@@ -23,9 +28,11 @@ beforeEach(() => {
 });
 
 const paramsOf = ({ organizationId }: Tenant, customerId = 'default') => ({ org: organizationId, customerId });
-const customerOf = (tenant: Tenant, customerId?: string) => operator.send('readCustomer', { params: paramsOf(tenant, customerId) });
+const customerOf = (tenant: Tenant, customerId?: string) =>
+  operator.send('readCustomer', { params: paramsOf(tenant, customerId) });
 const allow = async (tenant: Tenant, allowUnpricedModels = true) =>
-  (await operator.send('updateOrganization', { params: { org: tenant.organizationId }, body: { allowUnpricedModels } })).data;
+  (await operator.send('updateOrganization', { params: { org: tenant.organizationId }, body: { allowUnpricedModels } }))
+    .data;
 const sessionOf = async ({ api, key }: GatewayTenant) =>
   (await api.with(key).send('createClientSession', { body: { customerId: 'alice' } })).data.token;
 const price = (tenant: Tenant, modelKey: string) =>
@@ -43,9 +50,13 @@ async function refusedBy(response: Response) {
 async function onCredit(): Promise<GatewayTenant> {
   const tenant = await newTenant(PAYG);
   for (const premium of [false, true]) {
-    const began = await tenant.api.send('beginCall', { body: { customerId: 'default', requested: { premium, standard: !premium } } });
+    const began = await tenant.api.send('beginCall', {
+      body: { customerId: 'default', requested: { premium, standard: !premium } },
+    });
     const modelUsed = premium ? 'gpt-4o' : 'gpt-4o-mini';
-    await tenant.api.send('endCall', { body: { callId: began.data.callId, modelUsed, inputTokens: 1, responseTokens: 1 } });
+    await tenant.api.send('endCall', {
+      body: { callId: began.data.callId, modelUsed, inputTokens: 1, responseTokens: 1 },
+    });
   }
   const grant = await operator.send('grantCredit', { params: paramsOf(tenant), body: { kind: 'USD', amountUsd: '1' } });
   expect(grant.status).toBe(200);
@@ -97,7 +108,9 @@ describe('a session', () => {
     const token = await sessionOf(tenant);
     const body = { standard: ['openai/gpt-4o-mini', UNPRICED], premium: [] };
     await operator.send('setModels', { params: { org: tenant.organizationId }, body });
-    expect(await refusedBy((await ask(token, { model: 'service/standard' })).response)).toMatchObject({ code: 'MODEL_NOT_PRICED' });
+    expect(await refusedBy((await ask(token, { model: 'service/standard' })).response)).toMatchObject({
+      code: 'MODEL_NOT_PRICED',
+    });
   });
 });
 
@@ -140,22 +153,39 @@ describe('where credit would pay', () => {
   test('what the allowance pays for needs no price, also on a pay-as-you-go plan', async () => {
     const tenant = await newTenant(PAYG);
     expect((await ask(tenant.key, { model: UNPRICED })).response.status).toBe(200);
-    expect(await refusedBy((await ask(tenant.key, { model: UNPRICED })).response)).toMatchObject({ code: 'ENTITLEMENT_DENIED' });
+    expect(await refusedBy((await ask(tenant.key, { model: UNPRICED })).response)).toMatchObject({
+      code: 'ENTITLEMENT_DENIED',
+    });
   });
 
   const url = `${BASE_URL}/chat/completions`;
   test.each([
     ['a vendor whose model has no price', { vendor: { url, body: { model: 'no-such-model' } } }, 'no-such-model'],
-    ['a model in the path', { vendor: { url: 'https://vendor.example.com/v1/models/no-such:generateContent', body: {} } }, 'no-such'],
+    [
+      'a model in the path',
+      { vendor: { url: 'https://vendor.example.com/v1/models/no-such:generateContent', body: {} } },
+      'no-such',
+    ],
     ['a vendor of which no model is named', { vendor: { url, body: { messages: [] } } }, 'names no model'],
-    ['a tier that is asserted', { vendor: { url, body: { model: 'no-such-model' } }, usage: { isPremium: true } }, 'no-such-model'],
-    ['reported usage of a model without a price', { usage: { modelUsed: 'no-such-model', responseTokens: 5 } }, 'no-such-model'],
+    [
+      'a tier that is asserted',
+      { vendor: { url, body: { model: 'no-such-model' } }, usage: { isPremium: true } },
+      'no-such-model',
+    ],
+    [
+      'reported usage of a model without a price',
+      { usage: { modelUsed: 'no-such-model', responseTokens: 5 } },
+      'no-such-model',
+    ],
     ['reported usage of no model', { usage: { responseTokens: 5 } }, 'names no model'],
   ])('POST /call refuses %s', async (_, body, named) => {
     const tenant = await onCredit();
     const before = await state(tenant);
     const headers = { 'Idempotency-Key': 'k-1' };
-    const { status, refusal } = await tenant.api.send('makeCall', { body: { customerId: 'default', ...body }, headers });
+    const { status, refusal } = await tenant.api.send('makeCall', {
+      body: { customerId: 'default', ...body },
+      headers,
+    });
     expect([status, refusal.code, refusal.message]).toEqual([403, 'MODEL_NOT_PRICED', expect.stringContaining(named)]);
     expect([requests, await state(tenant)]).toEqual([[], before]);
     const priced = { customerId: 'default', vendor: { url, body: { model: 'gpt-4o-mini' } } };

@@ -36,16 +36,19 @@ describe('a page says what the lookup says', () => {
     const html = await text(`/models/${key}`);
     const words = wordsOf(html).toLowerCase();
     expect(words).toContain(lifecycle.status.toLowerCase());
-    for (const day of [lifecycle.announcedAt, lifecycle.shutdownAt]) if (day) expect(html).toContain(`datetime="${day}"`);
+    for (const day of [lifecycle.announcedAt, lifecycle.shutdownAt])
+      if (day) expect(html).toContain(`datetime="${day}"`);
     if (lifecycle.source) expect(html).toContain(`href="${lifecycle.source.url.replaceAll('&', '&amp;')}"`);
-    if (recommendedModelKey) expect(html).toMatch(new RegExp(`Move to <a href="/models/[^"]+">${recommendedModelKey}</a>`));
+    if (recommendedModelKey)
+      expect(html).toMatch(new RegExp(`Move to <a href="/models/[^"]+">${recommendedModelKey}</a>`));
     if (pricing) expect(words).toContain(pricing.snapshotId);
     for (const warning of warnings) expect(words).toContain(warning.toLowerCase());
   });
 });
 
 test('every model of the catalog has its page', async () => {
-  for (const key of BUILT_IN_CATALOG.models.map(modelKeyOf)) expect((await get(`/models/${key}`)).status, key).toBe(200);
+  for (const key of BUILT_IN_CATALOG.models.map(modelKeyOf))
+    expect((await get(`/models/${key}`)).status, key).toBe(200);
 });
 
 describe('an address to be shared', () => {
@@ -103,11 +106,15 @@ describe('what is not known', () => {
 
 describe('a search', () => {
   const found = async (query: string) =>
-    [...(await text(`/models?q=${encodeURIComponent(query)}`)).matchAll(/<a href="\/models\/([^"]+)"/g)].map(([, key]) => key);
+    [...(await text(`/models?q=${encodeURIComponent(query)}`)).matchAll(/<a href="\/models\/([^"]+)"/g)].map(
+      ([, key]) => key,
+    );
 
   test('finds what has every word, the very name first', async () => {
     expect((await found('gpt-4o'))[0]).toContain('gpt-4o');
-    expect((await found('anthropic/')).length).toBe(BUILT_IN_CATALOG.models.filter(({ provider }) => provider === 'anthropic').length);
+    expect((await found('anthropic/')).length).toBe(
+      BUILT_IN_CATALOG.models.filter(({ provider }) => provider === 'anthropic').length,
+    );
     for (const key of await found('gemini flash')) expect(key).toMatch(/^google\//);
   });
 

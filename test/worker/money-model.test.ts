@@ -1,6 +1,6 @@
 /**
- * A customer's object against the reference model (test/support/reference-model.ts): random plans, and random commands with
- * the real storage behind them. After each command everything that can be seen must agree, and the books must sum.
+ * A customer's object against the reference model (test/support/reference-model.ts): random plans, and random commands
+ * with the real storage behind them. After each command everything that can be seen must agree, and the books must sum.
  *
  * A failure prints its counterexample and the seed. VITE_SEED runs a seed again: only this prefix reaches a worker.
  */
@@ -33,7 +33,10 @@ const tier = fc.record({ priceUsd: prices, per: quantities });
 const overage = fc.oneof(
   fc.record({ model: fc.constant('SINGLE'), priceUsd: prices, per: quantities }),
   fc
-    .tuple(fc.uniqueArray(fc.integer({ min: 1, max: 25 }), { minLength: 0, maxLength: 3 }), fc.array(tier, { minLength: 4, maxLength: 4 }))
+    .tuple(
+      fc.uniqueArray(fc.integer({ min: 1, max: 25 }), { minLength: 0, maxLength: 3 }),
+      fc.array(tier, { minLength: 4, maxLength: 4 }),
+    )
     .map(([borders, rates]) => {
       const upTo = [...borders.sort((a, b) => a - b).map(String), null];
       return { model: 'GRADUATED', tiers: upTo.map((last, index) => ({ upTo: last, ...rates[index] })) };
@@ -69,16 +72,28 @@ const plans = fc
         searches: limit(3),
         audioSeconds: limit(5),
       }),
-      features: fc.record({ audio: oneOf(true, true, false), image: oneOf(true, false), search: oneOf(true, true, false) }),
+      features: fc.record({
+        audio: oneOf(true, true, false),
+        image: oneOf(true, false),
+        search: oneOf(true, true, false),
+      }),
       rollingCalls: oneOf(null, null, null, { limit: 2, windowSeconds: 4 }),
       reserveOutputTokens: oneOf(null, null, 1, 25),
-      payg: fc.record({ enabled: oneOf(true, true, true, false), markupPercent: oneOf(0, 12.5, 0.0001, 33.3333, 250.75) }),
-      customMeters: fc.record({ CUSTOM1: customMeter, CUSTOM2: customMeter, AGENTIC_API: customMeter }, { requiredKeys: ['CUSTOM1'] }),
+      payg: fc.record({
+        enabled: oneOf(true, true, true, false),
+        markupPercent: oneOf(0, 12.5, 0.0001, 33.3333, 250.75),
+      }),
+      customMeters: fc.record(
+        { CUSTOM1: customMeter, CUSTOM2: customMeter, AGENTIC_API: customMeter },
+        { requiredKeys: ['CUSTOM1'] },
+      ),
     }),
     { minLength: 2, maxLength: 4 },
   )
   // The customer starts on the first one; the object's version ids are made of the names.
-  .map((contents) => contents.map((content, index) => Plan.parse({ ...content, name: index === 0 ? 'test' : `plan-${index}` })));
+  .map((contents) =>
+    contents.map((content, index) => Plan.parse({ ...content, name: index === 0 ? 'test' : `plan-${index}` })),
+  );
 const stripeCustomers = oneOf(null, 'cus_own');
 
 describe(`a customer's object, with the seed ${seed}`, () => {
@@ -87,18 +102,23 @@ describe(`a customer's object, with the seed ${seed}`, () => {
     async (batch) => {
       console.log(`money model: VITE_SEED=${seed}, batch ${batch}`);
       await fc.assert(
-        fc.asyncProperty(plans, stripeCustomers, moneyCommands(COMMANDS_OF_A_RUN), async (contents, stripeCustomerId, commands) => {
-          const [first] = contents;
-          if (!first) throw new Error('there is a first plan');
-          const run = async (object: Clockwork) => {
-            const model = new ReferenceModel(contents, stripeCustomerId, START);
-            const system: System = { object, writes: new Map(), archive: new Map(), serial: 0 };
-            model.begin('first', {}, '0', false);
-            object.begin('first', START);
-            await fc.asyncModelRun(() => ({ model, real: system }), commands);
-          };
-          await withObject(first, run, stripeCustomerId === null ? {} : { stripeCustomerId });
-        }),
+        fc.asyncProperty(
+          plans,
+          stripeCustomers,
+          moneyCommands(COMMANDS_OF_A_RUN),
+          async (contents, stripeCustomerId, commands) => {
+            const [first] = contents;
+            if (!first) throw new Error('there is a first plan');
+            const run = async (object: Clockwork) => {
+              const model = new ReferenceModel(contents, stripeCustomerId, START);
+              const system: System = { object, writes: new Map(), archive: new Map(), serial: 0 };
+              model.begin('first', {}, '0', false);
+              object.begin('first', START);
+              await fc.asyncModelRun(() => ({ model, real: system }), commands);
+            };
+            await withObject(first, run, stripeCustomerId === null ? {} : { stripeCustomerId });
+          },
+        ),
         { seed: seed + batch * BATCH_STRIDE, numRuns: RUNS, interruptAfterTimeLimit: SHRINK_MS_MAX },
       );
     },
@@ -106,7 +126,9 @@ describe(`a customer's object, with the seed ${seed}`, () => {
   );
 
   test(`ran at least ${COMMANDS_MIN} commands, and met everything that there is to meet`, () => {
-    console.log(`money model: ${executed.count} commands; ${[...executed.seen].map(([sight, times]) => `${sight}: ${times}`).join(', ')}`);
+    console.log(
+      `money model: ${executed.count} commands; ${[...executed.seen].map(([sight, times]) => `${sight}: ${times}`).join(', ')}`,
+    );
     expect(executed.count).toBeGreaterThanOrEqual(COMMANDS_MIN);
     for (const sight of SIGHTS) expect([sight, executed.seen.has(sight)]).toEqual([sight, true]);
   });

@@ -29,13 +29,20 @@ it.each(MIGRATIONS.slice(1).map((_, index) => index + 1))(
           `INSERT INTO outbox (kind, id, revision, queued_at_ms) VALUES ('call', 'call-1', 7, 20), ('customer', 'customer-1', 3, 10)`,
         );
       } else {
-        sql.exec(`INSERT INTO outbox (kind, id, queued_at_ms) VALUES ('customer', 'customer-1', 10), ('call', 'call-1', 20)`);
+        sql.exec(
+          `INSERT INTO outbox (kind, id, queued_at_ms) VALUES ('customer', 'customer-1', 10), ('call', 'call-1', 20)`,
+        );
       }
-      sql.exec(`INSERT INTO derived_keys (hash, fingerprint, generation, call_id, at_ms) VALUES ('hash', 'print', 5, 'call-1', 1)`);
+      sql.exec(
+        `INSERT INTO derived_keys (hash, fingerprint, generation, call_id, at_ms) VALUES ('hash', 'print', 5, 'call-1', 1)`,
+      );
 
       const store = new CustomerStore(storage);
 
-      expect(store.outboxPage(10).rows.map(({ kind, id }) => `${kind} ${id}`)).toEqual(['customer customer-1', 'call call-1']);
+      expect(store.outboxPage(10).rows.map(({ kind, id }) => `${kind} ${id}`)).toEqual([
+        'customer customer-1',
+        'call call-1',
+      ]);
       expect(store.derivedCall('hash', 'print')).toMatchObject({ newest: 5, call: { beginFingerprint: 'print' } });
       expect(sql.exec('SELECT version FROM schema_version').one().version).toBe(MIGRATIONS.length);
       store.outboxSent(store.outboxPage(1), 30);
@@ -59,10 +66,22 @@ it.each<[string, string, bigint]>([
     sql.exec('CREATE TABLE schema_version (version INTEGER NOT NULL)');
     sql.exec('INSERT INTO schema_version (version) VALUES (5)');
     for (const migration of MIGRATIONS.slice(0, 5)) sql.exec(migration);
-    sql.exec(`INSERT INTO usage_hours (hour_ms, completed_calls, completed_cost_nano_usd) VALUES (${HOUR}, 2, ${stored})`);
+    sql.exec(
+      `INSERT INTO usage_hours (hour_ms, completed_calls, completed_cost_nano_usd) VALUES (${HOUR}, 2, ${stored})`,
+    );
     const { usageHours } = new CustomerStore(storage);
-    expect(usageHours.velocity(HOUR)).toMatchObject({ hour: { calls: 2, costNanoUsd: read }, day: { costNanoUsd: read } });
-    const used = { completedCalls: 1, failedCalls: 0, inputTokens: 0, outputTokens: 0, failedCostNanoUsd: 0n, unpricedCalls: 0 };
+    expect(usageHours.velocity(HOUR)).toMatchObject({
+      hour: { calls: 2, costNanoUsd: read },
+      day: { costNanoUsd: read },
+    });
+    const used = {
+      completedCalls: 1,
+      failedCalls: 0,
+      inputTokens: 0,
+      outputTokens: 0,
+      failedCostNanoUsd: 0n,
+      unpricedCalls: 0,
+    };
     for (let n = 0; n < 3; n += 1) {
       usageHours.add(2 * HOUR, { ...used, completedCostNanoUsd: LARGEST });
       usageHours.flush();

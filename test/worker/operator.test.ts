@@ -18,15 +18,21 @@ describe('organizations', () => {
     const organizationId = crypto.randomUUID();
     const first = await operator.send('createOrganization', { body: { name: 'Acme', organizationId } });
     expect(first.data).toMatchObject({ organizationId, name: 'Acme', defaultPlanId: null, allowUnpricedModels: false });
-    expect((await operator.send('createOrganization', { body: { name: 'Acme', organizationId } })).data).toEqual(first.data);
-    expect((await operator.send('createOrganization', { body: { name: 'Other', organizationId } })).refusal.code).toBe('CONFLICT');
-    expect((await operator.send('createOrganization', { body: { name: 'Acme', organizationId: 'acme' } })).refusal.message).toContain(
-      'organizationId',
+    expect((await operator.send('createOrganization', { body: { name: 'Acme', organizationId } })).data).toEqual(
+      first.data,
     );
+    expect((await operator.send('createOrganization', { body: { name: 'Other', organizationId } })).refusal.code).toBe(
+      'CONFLICT',
+    );
+    expect(
+      (await operator.send('createOrganization', { body: { name: 'Acme', organizationId: 'acme' } })).refusal.message,
+    ).toContain('organizationId');
   });
 
   test('a default plan must exist', async () => {
-    expect((await operator.send('updateOrganization', { params, body: { defaultPlanId: 'nothing' } })).refusal.code).toBe('PLAN_NOT_FOUND');
+    expect(
+      (await operator.send('updateOrganization', { params, body: { defaultPlanId: 'nothing' } })).refusal.code,
+    ).toBe('PLAN_NOT_FOUND');
     expect((await operator.send('updateOrganization', { params, body: {} })).refusal.code).toBe('BAD_REQUEST');
     expect((await operator.send('readOrganization', { params: { org: 'nobody' } })).refusal.code).toBe('NOT_FOUND');
   });
@@ -37,12 +43,15 @@ describe('organizations', () => {
     let cursor: string | null = null;
     do {
       const query: Record<string, string> = { limit: '2', ...(cursor && { cursor }) };
-      const page: { items: { organizationId: string }[]; nextCursor: string | null } = (await operator.send('listOrganizations', { query }))
-        .data;
+      const page: { items: { organizationId: string }[]; nextCursor: string | null } = (
+        await operator.send('listOrganizations', { query })
+      ).data;
       seen.push(...page.items.map(({ organizationId }) => organizationId));
       cursor = page.nextCursor;
     } while (cursor);
-    const { results } = await bindings.DB.prepare('SELECT organization_id AS id FROM organizations ORDER BY 1').all<{ id: string }>();
+    const { results } = await bindings.DB.prepare('SELECT organization_id AS id FROM organizations ORDER BY 1').all<{
+      id: string;
+    }>();
     expect(seen).toEqual(results.map(({ id }) => id));
     expect((await operator.send('listOrganizations', { query: { cursor: '*' } })).refusal.message).toContain('cursor');
     expect((await operator.send('listOrganizations', { query: { limit: '0' } })).refusal.message).toContain('limit');
@@ -62,7 +71,10 @@ describe('plans', () => {
       [2, 5],
       [1, null],
     ]);
-    expect((await operator.send('listPlans', { params })).data.items.map(({ planId }) => planId)).toEqual(['p', 'test']);
+    expect((await operator.send('listPlans', { params })).data.items.map(({ planId }) => planId)).toEqual([
+      'p',
+      'test',
+    ]);
   });
 
   test('are filled with the documented defaults', async () => {
@@ -72,7 +84,14 @@ describe('plans', () => {
       limitType: 'NONE',
       reasoningLevel: 'HIGH',
       replenish: { every: 1, unit: 'MONTH' },
-      limits: { standardCalls: null, premiumCalls: null, standardTokens: null, premiumTokens: null, searches: null, audioSeconds: null },
+      limits: {
+        standardCalls: null,
+        premiumCalls: null,
+        standardTokens: null,
+        premiumTokens: null,
+        searches: null,
+        audioSeconds: null,
+      },
       features: { audio: true, image: true, search: true },
       rollingCalls: null,
       reserveOutputTokens: null,
@@ -98,14 +117,18 @@ describe('plans', () => {
       {
         name: 'P',
         limitType: 'BLOCK',
-        customMeters: { CUSTOM1: { label: 'x', overage: { model: 'GRADUATED', tiers: [{ upTo: '5', priceUsd: '1' }] } } },
+        customMeters: {
+          CUSTOM1: { label: 'x', overage: { model: 'GRADUATED', tiers: [{ upTo: '5', priceUsd: '1' }] } },
+        },
       },
     ],
   ])('are refused by the field %s', async (field, body) => {
     const { refusal } = await put('bad', body);
     expect(refusal.code).toBe('BAD_REQUEST');
     expect((refusal.details as { path: string }[]).map(({ path }) => path)).toContain(field);
-    expect((await operator.send('readPlan', { params: { ...params, planId: 'bad' } })).refusal.code).toBe('PLAN_NOT_FOUND');
+    expect((await operator.send('readPlan', { params: { ...params, planId: 'bad' } })).refusal.code).toBe(
+      'PLAN_NOT_FOUND',
+    );
   });
 });
 
@@ -114,10 +137,16 @@ describe('keys', () => {
     const { key, keyId } = (await operator.send('createKey', { params, body: { name: 'secret' } })).data;
     expect(key).toMatch(/^utk-[A-Za-z0-9_-]{43}$/);
     const list = await operator.send('listKeys', { params });
-    expect(list.data.items.find((item) => item.keyId === keyId)).toMatchObject({ name: 'secret', hint: key.slice(-4), revokedAt: null });
+    expect(list.data.items.find((item) => item.keyId === keyId)).toMatchObject({
+      name: 'secret',
+      hint: key.slice(-4),
+      revokedAt: null,
+    });
     const events = await operator.send('listEvents', { query: { organizationId: tenant.organizationId } });
     const tables = ['api_keys', 'operator_events', 'operator_idempotency'];
-    const rows = await Promise.all(tables.map(async (table) => (await bindings.DB.prepare(`SELECT * FROM ${table}`).all()).results));
+    const rows = await Promise.all(
+      tables.map(async (table) => (await bindings.DB.prepare(`SELECT * FROM ${table}`).all()).results),
+    );
     for (const place of [list.body, events.body, rows]) expect(JSON.stringify(place)).not.toContain(key.slice(4));
   });
 
@@ -127,7 +156,10 @@ describe('keys', () => {
     expect((await create({ prefix: 'ek-', scopes: ['usage:read'] })).refusal.message).toContain('scopes');
     const embed = (await create({ prefix: 'ek-' })).data;
     expect(embed.key).toMatch(/^ek-/);
-    const edited = await operator.send('updateKey', { params: { ...params, keyId: embed.keyId }, body: { scopes: ['usage:read'] } });
+    const edited = await operator.send('updateKey', {
+      params: { ...params, keyId: embed.keyId },
+      body: { scopes: ['usage:read'] },
+    });
     expect(edited.refusal.code).toBe('BAD_REQUEST');
   });
 
@@ -136,15 +168,17 @@ describe('keys', () => {
     expect((await tenant.api.with(key).send('provisionCustomer', { body: { customerId: 'l' } })).status).toBe(200);
     const edited = await operator.send('updateKey', { params: { ...params, keyId }, body: { scopes: ['usage:read'] } });
     expect(edited.data).toMatchObject({ prefix: 'ck-', scopes: ['usage:read'] });
-    expect((await tenant.api.with(key).send('provisionCustomer', { body: { customerId: 'l' } })).refusal.requiredScope).toBe(
-      'customers:write',
-    );
+    expect(
+      (await tenant.api.with(key).send('provisionCustomer', { body: { customerId: 'l' } })).refusal.requiredScope,
+    ).toBe('customers:write');
   });
 
   test('of another organization cannot be touched', async () => {
     const other = await createTenant(operator);
     const { keyId } = (await operator.send('createKey', { params, body: { name: 'mine' } })).data;
-    expect((await operator.send('revokeKey', { params: { org: other.organizationId, keyId } })).refusal.code).toBe('NOT_FOUND');
+    expect((await operator.send('revokeKey', { params: { org: other.organizationId, keyId } })).refusal.code).toBe(
+      'NOT_FOUND',
+    );
   });
 });
 
@@ -180,8 +214,14 @@ describe("a customer in the operator's view", () => {
   test('has subscription, meters, last calls and the outbox', async () => {
     await tenant.api.send('beginCall', { body: { customerId: 'seen' }, headers: { 'Idempotency-Key': 'seen-1' } });
     const customer = (await operator.send('readCustomer', { params: { ...params, customerId: 'seen' } })).data;
-    expect(customer).toMatchObject({ customerId: 'seen', openCalls: 1, recentCalls: [{ callId: 'seen-1', status: 'IN_PROGRESS' }] });
-    expect((await operator.send('readCustomer', { params: { ...params, customerId: 'nobody' } })).refusal.code).toBe('CUSTOMER_NOT_FOUND');
+    expect(customer).toMatchObject({
+      customerId: 'seen',
+      openCalls: 1,
+      recentCalls: [{ callId: 'seen-1', status: 'IN_PROGRESS' }],
+    });
+    expect((await operator.send('readCustomer', { params: { ...params, customerId: 'nobody' } })).refusal.code).toBe(
+      'CUSTOMER_NOT_FOUND',
+    );
   });
 
   test('canceling twice is the same as once', async () => {
@@ -198,7 +238,9 @@ describe('housekeeping', () => {
     const { default: worker } = await import('../../src/index.ts');
     for (let round = 0; round < 2; round += 1)
       await worker.scheduled({ cron: '17 * * * *' } as ScheduledController, bindings, createExecutionContext());
-    const row = await bindings.DB.prepare('SELECT COUNT(*) AS n, COUNT(DISTINCT model_key) AS models FROM pricing_snapshots').first();
+    const row = await bindings.DB.prepare(
+      'SELECT COUNT(*) AS n, COUNT(DISTINCT model_key) AS models FROM pricing_snapshots',
+    ).first();
     expect(row).toEqual({ n: 225, models: 219 });
   });
 });

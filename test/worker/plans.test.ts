@@ -8,9 +8,16 @@ import { customerStub, operator } from '../support/worker.ts';
 
 let tenant: Tenant;
 beforeAll(async () => {
-  tenant = await createTenant(operator, { name: 'Free', limitType: 'BLOCK', limits: { standardCalls: 5, searches: 2 } });
+  tenant = await createTenant(operator, {
+    name: 'Free',
+    limitType: 'BLOCK',
+    limits: { standardCalls: 5, searches: 2 },
+  });
   const params = { org: tenant.organizationId, planId: 'pro' };
-  await operator.send('putPlan', { params, body: { name: 'Pro', limitType: 'DOWNGRADE', limits: { standardCalls: 20 } } });
+  await operator.send('putPlan', {
+    params,
+    body: { name: 'Pro', limitType: 'DOWNGRADE', limits: { standardCalls: 20 } },
+  });
 });
 
 let serial = 0;
@@ -22,7 +29,8 @@ async function use(customerId: string, calls: number): Promise<void> {
     await tenant.api.send('endCall', { body: { callId } });
   }
 }
-const change = (customerId: string, body: object, headers = {}) => tenant.api.send('changePlan', { params: { customerId }, body, headers });
+const change = (customerId: string, body: object, headers = {}) =>
+  tenant.api.send('changePlan', { params: { customerId }, body, headers });
 const usage = async (customerId: string) => (await tenant.api.send('readUsage', { params: { customerId } })).data;
 
 describe('a plan change', () => {
@@ -31,16 +39,21 @@ describe('a plan change', () => {
     const before = await usage('reset');
     const { success, subscription } = (await change('reset', { planId: 'pro' })).data;
     expect([success, subscription.usagePlanVersionId, subscription.subscriptionVersion]).toEqual([true, 'pro:v1', 2]);
-    expect(Date.parse(subscription.lastReplenishedAt)).toBeGreaterThan(Date.parse(before.subscription.lastReplenishedAt));
-    expect((await usage('reset')).meters).toMatchObject({ standardCalls: { used: 0, limit: 20 }, searches: { unlimited: true } });
+    expect(Date.parse(subscription.lastReplenishedAt)).toBeGreaterThan(
+      Date.parse(before.subscription.lastReplenishedAt),
+    );
+    expect((await usage('reset')).meters).toMatchObject({
+      standardCalls: { used: 0, limit: 20 },
+      searches: { unlimited: true },
+    });
   });
 
   test('prorated keeps usage and date, and never leaves less than nothing', async () => {
     await use('prorated', 3);
     const { nextReplenishAt } = (await usage('prorated')).subscription;
-    expect((await change('prorated', { planId: 'pro', strategy: 'IMMEDIATE_PRORATED' })).data.subscription.nextReplenishAt).toBe(
-      nextReplenishAt,
-    );
+    expect(
+      (await change('prorated', { planId: 'pro', strategy: 'IMMEDIATE_PRORATED' })).data.subscription.nextReplenishAt,
+    ).toBe(nextReplenishAt);
     expect((await usage('prorated')).meters.standardCalls).toMatchObject({ used: 3, remaining: 17 });
     await use('prorated', 4);
     await change('prorated', { planId: 'test', strategy: 'IMMEDIATE_PRORATED' });
@@ -52,11 +65,18 @@ describe('a plan change', () => {
     const { subscription } = (await change('later', { planId: 'pro', strategy: 'AT_NEXT_REPLENISH' })).data;
     expect(subscription).toMatchObject({
       usagePlanVersionId: 'test:v1',
-      pending: { usagePlanVersionId: 'pro:v1', strategy: 'AT_NEXT_REPLENISH', effectiveAt: subscription.nextReplenishAt },
+      pending: {
+        usagePlanVersionId: 'pro:v1',
+        strategy: 'AT_NEXT_REPLENISH',
+        effectiveAt: subscription.nextReplenishAt,
+      },
     });
-    expect((await change('later', { planId: 'test', strategy: 'AT_NEXT_REPLENISH' })).data.subscription.pending).toBeUndefined();
+    expect(
+      (await change('later', { planId: 'test', strategy: 'AT_NEXT_REPLENISH' })).data.subscription.pending,
+    ).toBeUndefined();
     await change('later', { planId: 'pro', strategy: 'AT_NEXT_REPLENISH' });
-    const replenished = (await tenant.api.send('replenishCustomer', { params: { customerId: 'later' } })).data.subscription;
+    const replenished = (await tenant.api.send('replenishCustomer', { params: { customerId: 'later' } })).data
+      .subscription;
     expect(replenished).toMatchObject({ usagePlanVersionId: 'pro:v1' });
     expect(replenished.pending).toBeUndefined();
     expect((await usage('later')).meters.standardCalls?.used).toBe(0);
@@ -102,7 +122,9 @@ describe('a plan change', () => {
     expect((await change('nobody', { planId: 'pro' })).refusal.code).toBe('SUBSCRIPTION_NOT_FOUND');
     await operator.send('cancelCustomer', { params: { org: tenant.organizationId, customerId: 'gone' } });
     expect((await change('gone', { planId: 'pro' })).refusal.code).toBe('SUBSCRIPTION_NOT_FOUND');
-    expect((await tenant.api.send('replenishCustomer', { params: { customerId: 'gone' } })).refusal.code).toBe('SUBSCRIPTION_NOT_FOUND');
+    expect((await tenant.api.send('replenishCustomer', { params: { customerId: 'gone' } })).refusal.code).toBe(
+      'SUBSCRIPTION_NOT_FOUND',
+    );
   });
 
   test('needs more than a provisioning key', async () => {

@@ -1,6 +1,6 @@
 /**
- * Readings of a customer over HTTP: what usage context and forecast have in common, and the forecast, on hours with known
- * truth (contract 4.8).
+ * Readings of a customer over HTTP: what usage context and forecast have in common, and the forecast, on hours with
+ * known truth (contract 4.8).
  */
 import { describe, expect, test, vi } from 'vitest';
 import { ForecastMetric } from '../../src/contract/readings.ts';
@@ -39,8 +39,14 @@ describe.each(READINGS)('%s', (id, query) => {
   test('needs both of its scopes', async () => {
     const { customerId } = await customer();
     const statuses: unknown[] = [];
-    for (const scopes of [['customers:read'], ['usage:read'], ['customers:read', 'usage:read']] as (typeof SCOPES)[number][][]) {
-      const { key } = (await operator.send('createKey', { params: { org: tenant.organizationId }, body: { name: 'k', scopes } })).data;
+    for (const scopes of [
+      ['customers:read'],
+      ['usage:read'],
+      ['customers:read', 'usage:read'],
+    ] as (typeof SCOPES)[number][][]) {
+      const { key } = (
+        await operator.send('createKey', { params: { org: tenant.organizationId }, body: { name: 'k', scopes } })
+      ).data;
       const { status, body } = await tenant.api.with(key).send(id, { params: { customerId }, query });
       statuses.push([status, body.error?.requiredScope]);
     }
@@ -56,7 +62,9 @@ describe.each(READINGS)('%s', (id, query) => {
     const other = await createTenant(operator, PLAN);
     const headers = { 'x-usage-correlation-id': 'same' };
     const ids = [customerId, 'nobody', 'a/b c', 'x'.repeat(255)];
-    const replies = await Promise.all(ids.map((name) => other.api.send(id, { params: { customerId: name }, query, headers })));
+    const replies = await Promise.all(
+      ids.map((name) => other.api.send(id, { params: { customerId: name }, query, headers })),
+    );
     for (const { status, refusal } of replies) expect([status, refusal.code]).toEqual([404, 'CUSTOMER_NOT_FOUND']);
     // The clock stands still, so that nothing at all may differ.
     expect(new Set(replies.map(({ body }) => JSON.stringify(body))).size).toBe(1);
@@ -76,7 +84,10 @@ describe.each(READINGS)('%s', (id, query) => {
   test.each(['Mars/Olympus', '+02:00', 'GMT+25', 'Europe/Berlin ', '', 'x'.repeat(65), '../UTC'])(
     'is 400 that names the time zone for %j, also where there is no customer',
     async (timezone) => {
-      const { status, refusal } = await tenant.api.send(id, { params: { customerId: 'nobody' }, query: { ...query, timezone } });
+      const { status, refusal } = await tenant.api.send(id, {
+        params: { customerId: 'nobody' },
+        query: { ...query, timezone },
+      });
       expect([status, refusal.code]).toEqual([400, 'BAD_REQUEST']);
       const details = refusal.details as { path: string; message: string }[];
       expect(new Set(details.map(({ path }) => path))).toEqual(new Set(['timezone']));
@@ -86,7 +97,8 @@ describe.each(READINGS)('%s', (id, query) => {
 
   test('ignores what it does not know, and takes no tuning', async () => {
     const { customerId } = await customer({ hours: everyHour(30, { completedCalls: 5 }) });
-    const read = async (more: object) => (await tenant.api.send(id, { params: { customerId }, query: { ...query, ...more } })).body.data;
+    const read = async (more: object) =>
+      (await tenant.api.send(id, { params: { customerId }, query: { ...query, ...more } })).body.data;
     const tuned = {
       organizationId: 'other',
       horizon: '2030-01-01',
@@ -118,15 +130,27 @@ describe.each(READINGS)('%s', (id, query) => {
 });
 
 describe('the forecast', () => {
-  test.each([{}, { metric: '' }, { metric: 'revenue' }, { metric: 'Calls' }])('is 400 that names the metric for %j', async (query) => {
-    const { customerId } = await customer();
-    const { status, refusal } = await tenant.api.send('readForecast', { params: { customerId }, query: query as Record<string, string> });
-    expect([status, refusal.code, refusal.details]).toEqual([400, 'BAD_REQUEST', [{ path: 'metric', message: expect.any(String) }]]);
-  });
+  test.each([{}, { metric: '' }, { metric: 'revenue' }, { metric: 'Calls' }])(
+    'is 400 that names the metric for %j',
+    async (query) => {
+      const { customerId } = await customer();
+      const { status, refusal } = await tenant.api.send('readForecast', {
+        params: { customerId },
+        query: query as Record<string, string>,
+      });
+      expect([status, refusal.code, refusal.details]).toEqual([
+        400,
+        'BAD_REQUEST',
+        [{ path: 'metric', message: expect.any(String) }],
+      ]);
+    },
+  );
 
   test('of a steady customer expects the same of every hour that is left, for each of the eight metrics', async () => {
     const hour = { completedCalls: 8, failedCalls: 2, inputTokens: 600, outputTokens: 400, costNanoUsd: 250_000_000 };
-    const { customerId, forecast } = await customer({ hours: everyHour(35, { ...hour, custom1: 3, custom2: 4, agenticApi: 5 }) });
+    const { customerId, forecast } = await customer({
+      hours: everyHour(35, { ...hour, custom1: 3, custom2: 4, agenticApi: 5 }),
+    });
     const perHour = {
       calls: 10,
       inputTokens: 600,
@@ -179,11 +203,18 @@ describe('the forecast', () => {
   });
 
   test('of a customer that is a few days old has insufficient_history', async () => {
-    const { forecast, context } = await customer({ createdMs: NOW - 3 * DAY, hours: everyHour(3, { completedCalls: 9, custom1: 2 }) });
+    const { forecast, context } = await customer({
+      createdMs: NOW - 3 * DAY,
+      hours: everyHour(3, { completedCalls: 9, custom1: 2 }),
+    });
     const none = { remaining: null, total: null, method: null, backtest: null, quality: null };
     const expected = { status: 'insufficient_history', reason: 'HISTORY_TOO_SHORT', historyDays: 3, ...none };
     expect(await forecast('calls')).toMatchObject({ ...expected, recorded: 648 });
-    expect(await forecast('customMeter1')).toMatchObject({ ...expected, recorded: 144, projectedAllowanceExhaustionAt: null });
+    expect(await forecast('customMeter1')).toMatchObject({
+      ...expected,
+      recorded: 144,
+      projectedAllowanceExhaustionAt: null,
+    });
     expect((await context()).forecast).toMatchObject(expected);
   });
 
@@ -210,8 +241,14 @@ describe('the forecast', () => {
     const { forecast } = await customer({ hours });
     // A failed call that reported no model has most often used nothing.
     expect(await forecast('dollars')).toMatchObject({ status: 'available', reason: null });
-    const lacking = await customer({ hours: hours.map((hour, n) => (n === 300 ? { ...hour, unpricedCalls: 2 } : hour)) });
-    expect(await lacking.forecast('dollars')).toMatchObject({ status: 'incomplete', reason: 'EVIDENCE_PARTIAL', quality: 'LOW' });
+    const lacking = await customer({
+      hours: hours.map((hour, n) => (n === 300 ? { ...hour, unpricedCalls: 2 } : hour)),
+    });
+    expect(await lacking.forecast('dollars')).toMatchObject({
+      status: 'incomplete',
+      reason: 'EVIDENCE_PARTIAL',
+      quality: 'LOW',
+    });
     expect((await lacking.forecast('dollars')).remaining?.expected).toBeGreaterThan(0);
     expect(await lacking.forecast('calls')).toMatchObject({ status: 'available', quality: 'HIGH' });
   });
@@ -219,7 +256,11 @@ describe('the forecast', () => {
   test('is incomplete where the period began before the hours that are kept', async () => {
     const of = await createTenant(operator, { ...PLAN, replenish: { every: 1, unit: 'YEAR' } });
     const read = async (ageDays: number) => {
-      const { forecast, context } = await customer({ of, createdMs: NOW - ageDays * DAY, hours: everyHour(90, { completedCalls: 1 }) });
+      const { forecast, context } = await customer({
+        of,
+        createdMs: NOW - ageDays * DAY,
+        hours: everyHour(90, { completedCalls: 1 }),
+      });
       return [(await forecast('calls')).status, (await context()).evidence.gaps];
     };
     expect(await read(99)).toEqual(['available', []]);

@@ -1,6 +1,6 @@
 /**
- * Promise: an organization's samples never take more bytes than they may, whoever stores at the same time; what is stored is
- * counted exactly, however it goes; and the operator sees who fills the database.
+ * Promise: an organization's samples never take more bytes than they may, whoever stores at the same time; what is
+ * stored is counted exactly, however it goes; and the operator sees who fills the database.
  */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { deleteExpired } from '../../src/storage/housekeeping.ts';
@@ -28,12 +28,16 @@ async function limited(sampleBytesMax: number): Promise<Tenant> {
 
 /** What D1 counted, and what there is. */
 async function sizes({ organizationId }: Tenant) {
-  const counted = await bindings.DB.prepare('SELECT customers, samples, sample_bytes FROM organization_sizes WHERE organization_id = ?')
+  const counted = await bindings.DB.prepare(
+    'SELECT customers, samples, sample_bytes FROM organization_sizes WHERE organization_id = ?',
+  )
     .bind(organizationId)
     .first<{ customers: number; samples: number; sample_bytes: number }>();
   const sql = `SELECT (SELECT COUNT(*) FROM customers WHERE organization_id = ?1) AS customers, COUNT(*) AS samples,
     COALESCE(SUM(stored_bytes), 0) AS sample_bytes FROM samples WHERE organization_id = ?1`;
-  const there = await bindings.DB.prepare(sql).bind(organizationId).first<{ customers: number; samples: number; sample_bytes: number }>();
+  const there = await bindings.DB.prepare(sql)
+    .bind(organizationId)
+    .first<{ customers: number; samples: number; sample_bytes: number }>();
   expect(counted ?? { customers: 0, samples: 0, sample_bytes: 0 }).toEqual(there);
   return { samples: there?.samples ?? 0, bytes: there?.sample_bytes ?? 0 };
 }
@@ -42,11 +46,33 @@ describe('what a sample takes', () => {
   test('is its texts in UTF-8, and a fixed share for its row', async () => {
     const own = await createTenant(operator);
     const tags = ['ä', 'b'];
-    const body = { sampleId: 'one', customerId: 'ann', feature: 'chat', environment: 'production', model: 'm', tags, decisionId: 'd' };
+    const body = {
+      sampleId: 'one',
+      customerId: 'ann',
+      feature: 'chat',
+      environment: 'production',
+      model: 'm',
+      tags,
+      decisionId: 'd',
+    };
     const { data } = await store(own, { ...body, policyVersion: 'sp', input: '€' });
     expect(data.sampleId).toBe('one');
-    const texts = ['one', 'ann', 'chat', 'production', JSON.stringify(tags), 'openai', 'm', 'd', 'sp', '{"input":"€"}'].join('');
-    expect(await sizes(own)).toEqual({ samples: 1, bytes: OVERHEAD_BYTES + new TextEncoder().encode(texts).byteLength });
+    const texts = [
+      'one',
+      'ann',
+      'chat',
+      'production',
+      JSON.stringify(tags),
+      'openai',
+      'm',
+      'd',
+      'sp',
+      '{"input":"€"}',
+    ].join('');
+    expect(await sizes(own)).toEqual({
+      samples: 1,
+      bytes: OVERHEAD_BYTES + new TextEncoder().encode(texts).byteLength,
+    });
   });
 
   test('counts where the payload is empty and the labels are long', async () => {
@@ -119,11 +145,15 @@ describe('the quota of an organization', () => {
     const params = { org: own.organizationId };
     expect((await operator.send('readOrganization', { params })).data.sampleBytesMax).toBe(256 * MIB);
     for (const wrong of [MIB - 1, 1.5 * MIB + 0.5, '1048576', null]) {
-      const { status, refusal } = await operator.send('updateOrganization', { params, body: { sampleBytesMax: wrong } });
+      const { status, refusal } = await operator.send('updateOrganization', {
+        params,
+        body: { sampleBytesMax: wrong },
+      });
       expect([status, (refusal.details as { path: string }[])[0]?.path]).toEqual([400, 'sampleBytesMax']);
     }
     expect((await setMax(own, MIB)).data).toMatchObject({ sampleBytesMax: MIB, defaultPlanId: 'test' });
-    const { items } = (await operator.send('listEvents', { query: { organizationId: own.organizationId, limit: '1' } })).data;
+    const { items } = (await operator.send('listEvents', { query: { organizationId: own.organizationId, limit: '1' } }))
+      .data;
     expect(items[0]).toMatchObject({
       action: 'organization.update',
       before: { sampleBytesMax: 256 * MIB },
@@ -134,20 +164,50 @@ describe('the quota of an organization', () => {
 
 describe('health', () => {
   test("shows D1's size and the ten largest organizations, by whatever they have most of", async () => {
-    const [many, busy, full] = await Promise.all([createTenant(operator), createTenant(operator), createTenant(operator)]);
+    const [many, busy, full] = await Promise.all([
+      createTenant(operator),
+      createTenant(operator),
+      createTenant(operator),
+    ]);
     for (let n = 0; n < 10; n += 1) await createTenant(operator);
     const insert = (table: string, columns: string, values: (string | number)[][]) =>
       bindings.DB.batch(
         values.map((row) =>
-          bindings.DB.prepare(`INSERT INTO ${table} (${columns}) VALUES (${row.map(() => '?').join(', ')})`).bind(...row),
+          bindings.DB.prepare(`INSERT INTO ${table} (${columns}) VALUES (${row.map(() => '?').join(', ')})`).bind(
+            ...row,
+          ),
         ),
       );
     const columns = `organization_id, customer_id, subscription_id, subscription_version, plan_id, usage_plan_version_id, created_at_ms,
       last_replenished_at_ms, next_replenish_at_ms, revision`;
-    const customers = Array.from({ length: 50 }, (_, n) => [many.organizationId, `c${n}`, 's', 1, 'p', 'p:v1', 1, 1, 2, 1]);
+    const customers = Array.from({ length: 50 }, (_, n) => [
+      many.organizationId,
+      `c${n}`,
+      's',
+      1,
+      'p',
+      'p:v1',
+      1,
+      1,
+      2,
+      1,
+    ]);
     await insert('customers', columns, customers);
     const today = Math.floor(Date.now() / 86_400_000) * 86_400_000;
-    const days = [0, 6, 7].map((ago) => [busy.organizationId, 'outcome', today - ago * 86_400_000, 'COMPLETED', 500, 0, 0, 0, 0, 0, 0, 0]);
+    const days = [0, 6, 7].map((ago) => [
+      busy.organizationId,
+      'outcome',
+      today - ago * 86_400_000,
+      'COMPLETED',
+      500,
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+    ]);
     const figures =
       'calls, unpriced_calls, input_tokens, cached_input_tokens, output_tokens, reasoning_tokens, searches, cost_rest_nano_usd';
     await insert('organization_days', `organization_id, dimension, day_ms, key, ${figures}`, days);
@@ -156,8 +216,15 @@ describe('health', () => {
     const { d1 } = (await operator.send('readHealth')).data;
     expect(d1?.bytes).toBeGreaterThan(8 * 290_000);
     expect(d1?.organizations).toHaveLength(10);
-    const top = new Map(d1?.organizations.slice(0, 3).map((organization) => [organization.organizationId, organization]));
-    expect(top.get(many.organizationId)).toMatchObject({ customers: 50, samples: 0, sampleBytes: 0, sampleBytesMax: 256 * MIB });
+    const top = new Map(
+      d1?.organizations.slice(0, 3).map((organization) => [organization.organizationId, organization]),
+    );
+    expect(top.get(many.organizationId)).toMatchObject({
+      customers: 50,
+      samples: 0,
+      sampleBytes: 0,
+      sampleBytesMax: 256 * MIB,
+    });
     expect(top.get(busy.organizationId)).toMatchObject({ customers: 0, callsLastWeek: 1_000 });
     expect(top.get(full.organizationId)).toMatchObject({ samples: 8, sampleBytes: (await sizes(full)).bytes });
   });

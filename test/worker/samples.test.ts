@@ -36,14 +36,18 @@ beforeAll(async () => {
   key = (await operator.send('createKey', { params: { org: tenant.organizationId }, body: { name: 'raw' } })).data.key;
 });
 
-const store = (body: unknown, headers: Record<string, string> = {}, of = tenant) => of.api.send('storeSample', { body, headers });
-const read = (sampleId: string, of = tenant) => operator.send('readSample', { params: { org: of.organizationId, sampleId } });
+const store = (body: unknown, headers: Record<string, string> = {}, of = tenant) =>
+  of.api.send('storeSample', { body, headers });
+const read = (sampleId: string, of = tenant) =>
+  operator.send('readSample', { params: { org: of.organizationId, sampleId } });
 const list = async (query: Record<string, string> = {}, of = tenant) =>
   (await operator.send('listSamples', { params: { org: of.organizationId }, query })).data;
 
 function exported(query: Record<string, string> = {}, of = tenant): Promise<Response> {
   const path = `/operator/organizations/${of.organizationId}/samples/export?${new URLSearchParams(query)}`;
-  return worker.fetch(BASE + path, { headers: { Authorization: `Bearer ${OPERATOR_TOKEN}` } }) as unknown as Promise<Response>;
+  return worker.fetch(BASE + path, {
+    headers: { Authorization: `Bearer ${OPERATOR_TOKEN}` },
+  }) as unknown as Promise<Response>;
 }
 /** workerd takes JSON Lines for no text. */
 const textOf = async (response: Response) => new TextDecoder().decode(await response.arrayBuffer());
@@ -58,7 +62,11 @@ const linesOf = async (query: Record<string, string> = {}, of = tenant): Promise
 };
 
 /** Moves a stored sample in time. */
-async function shift(sampleId: string, { receivedAtMs, expiresAtMs }: { receivedAtMs?: number; expiresAtMs?: number }, of = tenant) {
+async function shift(
+  sampleId: string,
+  { receivedAtMs, expiresAtMs }: { receivedAtMs?: number; expiresAtMs?: number },
+  of = tenant,
+) {
   const sql = `UPDATE samples SET received_at_ms = COALESCE(?, received_at_ms), expires_at_ms = COALESCE(?, expires_at_ms)
     WHERE organization_id = ? AND sample_id = ?`;
   await bindings.DB.prepare(sql)
@@ -66,14 +74,18 @@ async function shift(sampleId: string, { receivedAtMs, expiresAtMs }: { received
     .run();
 }
 const rowsStored = async (of = tenant) =>
-  (await bindings.DB.prepare('SELECT COUNT(*) AS n FROM samples WHERE organization_id = ?').bind(of.organizationId).first<{ n: number }>())
-    ?.n;
+  (
+    await bindings.DB.prepare('SELECT COUNT(*) AS n FROM samples WHERE organization_id = ?')
+      .bind(of.organizationId)
+      .first<{ n: number }>()
+  )?.n;
 
 describe('a sample', () => {
   test('is stored with every field, for as long as the policy in force says, and read back as it was', async () => {
     const own = await createTenant(operator);
     const policy = { rate: 1, retentionDays: 3 };
-    const { version } = (await operator.send('setSampling', { params: { org: own.organizationId }, body: policy })).data;
+    const { version } = (await operator.send('setSampling', { params: { org: own.organizationId }, body: policy }))
+      .data;
     const reply = await store({ sampleId: 'full-1', ...FULL }, {}, own);
     expect(reply.body.result.code).toBe('SAMPLE_STORED');
     const { receivedAt, expiresAt, ...rest } = reply.data;
@@ -107,15 +119,25 @@ describe('a sample', () => {
     });
   });
 
-  test.each([[null], [false], [0], [''], [[]], [{}], ['\ud800'], [{ __proto__: null, constructor: { a: 1 } }], [1e21], ['\u0000']])(
-    'may have any JSON as its input: %j',
-    async (input) => {
-      const body = { provider: 'openai', input };
-      const { sampleId } = (await store(body)).data;
-      expect((await read(sampleId)).data.input).toEqual(JSON.parse(JSON.stringify(input)));
-      expect((await linesOf()).find((sample) => sample.sampleId === sampleId)?.input).toEqual(JSON.parse(JSON.stringify(input)));
-    },
-  );
+  test.each([
+    [null],
+    [false],
+    [0],
+    [''],
+    [[]],
+    [{}],
+    ['\ud800'],
+    [{ __proto__: null, constructor: { a: 1 } }],
+    [1e21],
+    ['\u0000'],
+  ])('may have any JSON as its input: %j', async (input) => {
+    const body = { provider: 'openai', input };
+    const { sampleId } = (await store(body)).data;
+    expect((await read(sampleId)).data.input).toEqual(JSON.parse(JSON.stringify(input)));
+    expect((await linesOf()).find((sample) => sample.sampleId === sampleId)?.input).toEqual(
+      JSON.parse(JSON.stringify(input)),
+    );
+  });
 
   test('knows its customer by any spelling', async () => {
     for (const identity of [{ customer_id: 'spelled' }, { customer: { id: 'spelled' } }]) {
@@ -225,7 +247,11 @@ describe('a retry', () => {
     const first = await store(body);
     expect(first.headers.get('Idempotency-Replayed')).toBeNull();
     const again = await store(Object.fromEntries(Object.entries(body).reverse()));
-    expect([again.headers.get('Idempotency-Replayed'), again.body.result, again.data]).toEqual(['true', first.body.result, first.data]);
+    expect([again.headers.get('Idempotency-Replayed'), again.body.result, again.data]).toEqual([
+      'true',
+      first.body.result,
+      first.data,
+    ]);
     expect((await linesOf()).filter(({ sampleId }) => sampleId === 'retry-1')).toHaveLength(1);
   });
 
@@ -354,13 +380,15 @@ describe('the operator', () => {
   });
 
   test('deletes one, and the event says so without a word of what was in it', async () => {
-    const { sampleId } = (await store({ ...MINIMAL, input: 'TOP SECRET', customerId: 'hidden-customer' }, {}, own)).data;
+    const { sampleId } = (await store({ ...MINIMAL, input: 'TOP SECRET', customerId: 'hidden-customer' }, {}, own))
+      .data;
     const params = { org: own.organizationId, sampleId };
     const deleted = await operator.send('deleteSample', { params });
     expect([deleted.body.result.code, deleted.data]).toEqual(['SAMPLE_DELETED', { sampleId }]);
     expect((await operator.send('deleteSample', { params })).status).toBe(404);
     expect((await read(sampleId, own)).status).toBe(404);
-    const { items } = (await operator.send('listEvents', { query: { organizationId: own.organizationId, limit: '1' } })).data;
+    const { items } = (await operator.send('listEvents', { query: { organizationId: own.organizationId, limit: '1' } }))
+      .data;
     expect(items[0]).toMatchObject({ action: 'sample.delete', subject: sampleId, after: null });
     expect(JSON.stringify(items[0])).not.toMatch(/TOP SECRET|hidden-customer/);
   });
@@ -372,7 +400,9 @@ describe('the operator', () => {
     expect((await read('s1', own)).data.input).toBe('prompt 1');
     expect(ids((await list({}, other)).items)).toEqual(['s1']);
     expect(ids(await linesOf({}, other))).toEqual(['s1']);
-    expect((await operator.send('deleteSample', { params: { org: other.organizationId, sampleId: 's2' } })).status).toBe(404);
+    expect(
+      (await operator.send('deleteSample', { params: { org: other.organizationId, sampleId: 's2' } })).status,
+    ).toBe(404);
     expect((await read('s2', own)).status).toBe(200);
     const nowhere = { org: crypto.randomUUID() };
     expect((await operator.send('listSamples', { params: nowhere })).refusal.code).toBe('NOT_FOUND');
@@ -388,7 +418,9 @@ describe('an end', () => {
     expect((await read('over', own)).refusal.code).toBe('NOT_FOUND');
     expect((await list({}, own)).items.map(({ sampleId }) => sampleId)).toEqual(['left']);
     expect((await linesOf({}, own)).map(({ sampleId }) => sampleId)).toEqual(['left']);
-    expect((await operator.send('deleteSample', { params: { org: own.organizationId, sampleId: 'over' } })).status).toBe(404);
+    expect(
+      (await operator.send('deleteSample', { params: { org: own.organizationId, sampleId: 'over' } })).status,
+    ).toBe(404);
     expect(await rowsStored(own)).toBe(2);
     await deleteExpired(bindings, Date.now());
     expect(await rowsStored(own)).toBe(1);
@@ -398,8 +430,10 @@ describe('an end', () => {
   test('comes with the erasure of its customer, and to nobody else', async () => {
     const own = await createTenant(operator);
     await own.api.send('provisionCustomer', { body: { customerId: 'gone' } });
-    for (const customerId of ['gone', 'gone', 'stays', 'only-samples']) await store({ ...MINIMAL, customerId }, {}, own);
-    const erase = (customerId: string) => operator.send('eraseCustomer', { params: { org: own.organizationId, customerId } });
+    for (const customerId of ['gone', 'gone', 'stays', 'only-samples'])
+      await store({ ...MINIMAL, customerId }, {}, own);
+    const erase = (customerId: string) =>
+      operator.send('eraseCustomer', { params: { org: own.organizationId, customerId } });
     expect((await erase('gone')).data.erased.samples).toBe(2);
     expect((await erase('only-samples')).data.erased).toMatchObject({ object: false, samples: 1 });
     expect((await list({}, own)).items.map(({ customerId }) => customerId)).toEqual(['stays']);
@@ -414,13 +448,22 @@ describe('many large samples', () => {
     own = await createTenant(operator);
     const input = 'x'.repeat(KIB_100);
     for (let from = 0; from < COUNT; from += 20) {
-      await Promise.all(Array.from({ length: 20 }, (_, n) => store({ sampleId: `big-${from + n}`, provider: 'openai', input }, {}, own)));
+      await Promise.all(
+        Array.from({ length: 20 }, (_, n) =>
+          store({ sampleId: `big-${from + n}`, provider: 'openai', input }, {}, own),
+        ),
+      );
     }
   });
 
   test('are read in parts that fit into memory together', async () => {
     const nowMs = Date.now();
-    const rows = await findSamples(bindings, own.organizationId, {}, { order: 'oldest', after: null, limit: COUNT, nowMs });
+    const rows = await findSamples(
+      bindings,
+      own.organizationId,
+      {},
+      { order: 'oldest', after: null, limit: COUNT, nowMs },
+    );
     expect([rows.length, await countSamples(bindings, own.organizationId, {}, nowMs)]).toEqual([COUNT, COUNT]);
     expect(JSON.stringify(rows)).not.toContain('xxxx');
     const { read: first, samples } = await readPayloads(bindings, own.organizationId, rows);
@@ -449,7 +492,9 @@ describe('many large samples', () => {
   });
 
   test('are deleted to the last one once they expired', async () => {
-    await bindings.DB.prepare('UPDATE samples SET expires_at_ms = 1 WHERE organization_id = ?').bind(own.organizationId).run();
+    await bindings.DB.prepare('UPDATE samples SET expires_at_ms = 1 WHERE organization_id = ?')
+      .bind(own.organizationId)
+      .run();
     await deleteExpired(bindings, Date.now());
     expect(await rowsStored(own)).toBe(0);
   });

@@ -30,7 +30,8 @@ beforeAll(async () => {
   key = (await operator.send('createKey', { params: { org: tenant.organizationId }, body })).data.key;
 });
 
-const setPolicy = (body: object, { organizationId } = tenant) => operator.send('setSampling', { params: { org: organizationId }, body });
+const setPolicy = (body: object, { organizationId } = tenant) =>
+  operator.send('setSampling', { params: { org: organizationId }, body });
 
 async function settings(headers: Record<string, string> = {}): Promise<Response> {
   return worker.fetch('https://callmeter.test/sampling/settings', {
@@ -99,7 +100,12 @@ describe('the operator', () => {
     await setPolicy(POLICY, { organizationId } as Tenant);
     const { items } = (await operator.send('listEvents', { query: { organizationId, limit: '2' } })).data;
     expect(items).toEqual([
-      expect.objectContaining({ action: 'sampling.put', subject: organizationId, before: { ...DEFAULTS, rate: 1 }, after: POLICY }),
+      expect.objectContaining({
+        action: 'sampling.put',
+        subject: organizationId,
+        before: { ...DEFAULTS, rate: 1 },
+        after: POLICY,
+      }),
       expect.objectContaining({ action: 'sampling.put', before: DEFAULTS, after: { ...DEFAULTS, rate: 1 } }),
     ]);
   });
@@ -130,10 +136,13 @@ describe('the operator', () => {
     expect(JSON.parse(String(row?.sampling))).toEqual(DEFAULTS);
   });
 
-  test.each([{ rate: 0 }, { rate: 1, retentionDays: 1 }, { rate: 0.5, retentionDays: 365 }])('may set %j', async (policy) => {
-    const own = await createTenant(operator);
-    expect((await setPolicy(policy, own)).data).toMatchObject({ ...DEFAULTS, ...policy });
-  });
+  test.each([{ rate: 0 }, { rate: 1, retentionDays: 1 }, { rate: 0.5, retentionDays: 365 }])(
+    'may set %j',
+    async (policy) => {
+      const own = await createTenant(operator);
+      expect((await setPolicy(policy, own)).data).toMatchObject({ ...DEFAULTS, ...policy });
+    },
+  );
 
   test('is told where there is no such organization', async () => {
     const reply = await setPolicy(POLICY, { organizationId: crypto.randomUUID() } as Tenant);
@@ -152,7 +161,9 @@ describe('a decision', () => {
   const CHAT = { feature: 'chat', inputTokens: 50 };
 
   test('answers every field', async () => {
-    const { data, body } = await own.api.send('decideSampling', { body: { ...CHAT, samplingKey: 'k1', customerId: 'ann' } });
+    const { data, body } = await own.api.send('decideSampling', {
+      body: { ...CHAT, samplingKey: 'k1', customerId: 'ann' },
+    });
     expect(body.result.code).toBe('SAMPLING_DECIDED');
     expect(data).toEqual({
       sample: data.reason === 'SELECTED',
@@ -202,7 +213,10 @@ describe('a decision', () => {
   test('without a key makes one, by which it can be asked for again', async () => {
     const [one, other] = [await decide(CHAT), await decide(CHAT)];
     expect(one.samplingKey).not.toBe(other.samplingKey);
-    expect(await decide({ ...CHAT, samplingKey: one.samplingKey })).toMatchObject({ reason: one.reason, decisionId: one.decisionId });
+    expect(await decide({ ...CHAT, samplingKey: one.samplingKey })).toMatchObject({
+      reason: one.reason,
+      decisionId: one.decisionId,
+    });
   });
 
   test('needs no body at all, whatever its type is said to be', async () => {

@@ -1,6 +1,7 @@
 /**
- * What a browser can do with its session harms nobody else: whom a call concerns, what it is filed under and which models
- * may answer is fixed by the backend, keys are apart from the organization's, and savings stay within the call's own input.
+ * What a browser can do with its session harms nobody else: whom a call concerns, what it is filed under and which
+ * models may answer is fixed by the backend, keys are apart from the organization's, and savings stay within the call's
+ * own input.
  */
 import { runDurableObjectAlarm } from 'cloudflare:test';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -24,7 +25,8 @@ async function chat(token: string, body: object = {}, headers: Record<string, st
   // biome-ignore lint/suspicious/noExplicitAny: tests look into it freely
   const json = (await response.json()) as any;
   await rest();
-  const call = callId === '' ? null : await customerStub(tenant.organizationId, 'ann').readCall(tenant.organizationId, callId);
+  const call =
+    callId === '' ? null : await customerStub(tenant.organizationId, 'ann').readCall(tenant.organizationId, callId);
   return { status: response.status, headers: response.headers, json, error: json.error, callId, call };
 }
 
@@ -90,7 +92,10 @@ describe('a request with a session', () => {
     ['tags', { tags: ['x'] }],
     ['metadata', { metadata: { a: 'b' } }],
     ['service_tier', { service_tier: 'priority' }],
-    ['messages.0.content.0.file.file_id', { messages: [{ role: 'user', content: [{ type: 'file', file: { file_id: 'file-1' } }] }] }],
+    [
+      'messages.0.content.0.file.file_id',
+      { messages: [{ role: 'user', content: [{ type: 'file', file: { file_id: 'file-1' } }] }] },
+    ],
   ])('is refused by the field %s, and no vendor is asked', async (param, body) => {
     const { status, error, call } = await chat(await tokenOf(), body);
     expect([status, error.code, error.param, call]).toEqual([400, 'FIELD_NOT_ALLOWED', param, null]);
@@ -131,7 +136,12 @@ describe('a request with a session', () => {
     const token = await tokenOf({ models: ['gpt-4o-mini', 'openai/gpt-5.2'] });
     expect((await chat(token, { model: 'openai/gpt-4o-mini', models: ['gpt-5.2'] })).status).toBe(200);
     const other = await chat(token, { model: 'gpt-5.2', models: ['gpt-4o'] });
-    expect([other.status, other.error.code, other.error.param, other.call]).toEqual([403, 'MODEL_NOT_ALLOWED', 'models', null]);
+    expect([other.status, other.error.code, other.error.param, other.call]).toEqual([
+      403,
+      'MODEL_NOT_ALLOWED',
+      'models',
+      null,
+    ]);
     const four = { model: 'gpt-5.2', models: ['gpt-4o', 'gpt-4o-mini', 'gpt-4.1'] };
     const many = await chat(await tokenOf(), four);
     expect([many.status, many.error.code, many.error.param]).toEqual([400, 'BAD_REQUEST', 'models']);
@@ -156,18 +166,28 @@ describe('the metering interface', () => {
   ])('refuses %s of a session, naming it', async (path, body) => {
     for (const id of ['authorizeCompression', 'compressPrompt'] as const) {
       const { status, refusal } = await session.send(id, { body: { callId: 'x', ...body } });
-      expect([status, refusal.code, (refusal.details as { path: string }[])[0]?.path]).toEqual([400, 'FIELD_NOT_ALLOWED', path]);
+      expect([status, refusal.code, (refusal.details as { path: string }[])[0]?.path]).toEqual([
+        400,
+        'FIELD_NOT_ALLOWED',
+        path,
+      ]);
     }
   });
 
-  test.each([{ customerId: 'ann' }, { customer_id: 'ann' }, { customer: 'ann', tags: null }, {}])('takes %j', async (body) => {
-    expect((await session.send('authorizeCompression', { body })).data.customerId).toBe('ann');
-  });
+  test.each([{ customerId: 'ann' }, { customer_id: 'ann' }, { customer: 'ann', tags: null }, {}])(
+    'takes %j',
+    async (body) => {
+      expect((await session.send('authorizeCompression', { body })).data.customerId).toBe('ann');
+    },
+  );
 
-  test.each([{ customerId: 'bob' }, { customer_id: 'bob' }, { customer: 'bob' }])('refuses the other customer of %j', async (body) => {
-    const { status, refusal } = await session.send('authorizeCompression', { body });
-    expect([status, refusal.code]).toEqual([403, 'CUSTOMER_FORBIDDEN']);
-  });
+  test.each([{ customerId: 'bob' }, { customer_id: 'bob' }, { customer: 'bob' }])(
+    'refuses the other customer of %j',
+    async (body) => {
+      const { status, refusal } = await session.send('authorizeCompression', { body });
+      expect([status, refusal.code]).toEqual([403, 'CUSTOMER_FORBIDDEN']);
+    },
+  );
 });
 
 describe("a session's key", () => {
@@ -181,7 +201,9 @@ describe("a session's key", () => {
     expect(data.callId).toBe('order-1');
     const own = await tenant.api.send('beginCall', { body: { customerId: 'ann' }, headers: key('order-2') });
     expect((await chat(await tokenOf(), {}, key('order-2'))).status).toBe(200);
-    expect((await tenant.api.send('endCall', { body: { callId: own.data.callId, modelUsed: 'gpt-4o' } })).data.status).toBe('COMPLETED');
+    expect(
+      (await tenant.api.send('endCall', { body: { callId: own.data.callId, modelUsed: 'gpt-4o' } })).data.status,
+    ).toBe('COMPLETED');
     expect((await chat(await tokenOf({ customerId: 'bob' }), {}, key('order-1'))).status).toBe(200);
   });
 
@@ -193,7 +215,12 @@ describe("a session's key", () => {
     };
     const first = await chat(await tokenOf(), {}, key('again'));
     const second = await chat(await tokenOf(), {}, key('again'));
-    expect([second.callId, second.json, second.headers.get('idempotency-replayed'), asked]).toEqual([first.callId, first.json, 'true', 1]);
+    expect([second.callId, second.json, second.headers.get('idempotency-replayed'), asked]).toEqual([
+      first.callId,
+      first.json,
+      'true',
+      1,
+    ]);
     const other = await chat(await tokenOf(), { seed: 1 }, key('again'));
     expect([other.status, other.error.code, asked]).toEqual([409, 'IDEMPOTENCY_KEY_CONFLICT', 1]);
     const another = await chat(await tokenOf({ tags: ['x'] }), {}, key('again'));
@@ -217,7 +244,8 @@ describe("a session's key", () => {
   });
 
   test('of a record of savings is apart from those of the backend', async () => {
-    const { callId } = (await tenant.api.send('beginCall', { body: { customerId: 'ann' }, headers: key('savings') })).data;
+    const { callId } = (await tenant.api.send('beginCall', { body: { customerId: 'ann' }, headers: key('savings') }))
+      .data;
     const compress = (api: Api, originalTokens: number) => {
       const promptCompression = { provider: 'toon', originalTokens, compressedTokens: 10, techniques: [] };
       return api.send('compressPrompt', { body: { callId, promptCompression }, headers: key('record-1') });
@@ -235,7 +263,8 @@ describe('savings that a session reports', () => {
   beforeAll(async () => {
     session = operator.with(await tokenOf());
   });
-  const begin = async () => (await tenant.api.send('beginCall', { body: { customerId: 'ann', feature: crypto.randomUUID() } })).data.callId;
+  const begin = async () =>
+    (await tenant.api.send('beginCall', { body: { customerId: 'ann', feature: crypto.randomUUID() } })).data.callId;
   const end = (callId: string, inputTokens: number, more: object = {}) =>
     tenant.api.send('endCall', { body: { callId, modelUsed: 'gpt-4o', inputTokens, responseTokens: 1, ...more } });
   const report = (api: Api, callId: string, originalTokens: number, compressedTokens: number) =>
@@ -251,7 +280,9 @@ describe('savings that a session reports', () => {
 
   test('are bounded by a constant before the end of the call', async () => {
     const callId = await begin();
-    expect((await report(session, callId, 1_000_001, 1_000_000)).refusal).toMatchObject(refused('originalTokens', 1_000_000));
+    expect((await report(session, callId, 1_000_001, 1_000_000)).refusal).toMatchObject(
+      refused('originalTokens', 1_000_000),
+    );
     expect((await report(session, callId, 0, 1_000_001)).refusal).toMatchObject(refused('compressedTokens', 1_000_000));
     expect(await compressionOf(callId)).toBeUndefined();
     expect((await report(session, callId, 1_000_000, 0)).data.savedTokens).toBe(1_000_000);
@@ -288,7 +319,11 @@ describe('savings that a session reports', () => {
     await report(session, callId, 1_000_000, 0);
     await end(callId, 600, { promptCompression: { provider: 'toon', originalTokens: 5_000, compressedTokens: 600 } });
     expect(await compressionOf(callId)).toMatchObject({ savedTokens: 4_400 });
-    const none = await createTenant(operator, { name: 'None', limitType: 'BLOCK', limits: { standardCalls: 0, premiumCalls: 0 } });
+    const none = await createTenant(operator, {
+      name: 'None',
+      limitType: 'BLOCK',
+      limits: { standardCalls: 0, premiumCalls: 0 },
+    });
     const denied = (await none.api.send('beginCall', { body: { customerId: 'ann' } })).data;
     const own = operator.with(await tokenOf({}, none));
     expect((await report(own, denied.callId, 1, 0)).refusal).toMatchObject(refused('originalTokens', 0));

@@ -25,7 +25,8 @@ beforeAll(async () => {
   params = { org: tenant.organizationId };
 });
 
-const createKey = async (body: object) => (await operator.send('createKey', { params, body: { name: 'k', ...body } })).data;
+const createKey = async (body: object) =>
+  (await operator.send('createKey', { params, body: { name: 'k', ...body } })).data;
 const sessionOf = async (key: string, body: object = { customerId: 'alice' }) =>
   (await tenant.api.with(key).send('createClientSession', { body })).data;
 
@@ -33,16 +34,24 @@ const sessionOf = async (key: string, body: object = { customerId: 'alice' }) =>
 const probe = new Hono<AppEnv>().use(requestContext);
 for (const [scope, clientScope] of Object.entries(CLIENT_SCOPES) as [Scope, ClientScope][]) {
   probe.get(`/${clientScope}`, requireApiKey, requireScopes({ kind: 'apiKey', scopes: [scope], clientScope }), (c) =>
-    c.json({ organizationId: c.get('credential').organization.organizationId, session: c.get('credential').session ?? null }),
+    c.json({
+      organizationId: c.get('credential').organization.organizationId,
+      session: c.get('credential').session ?? null,
+    }),
   );
 }
 
-async function ask(token: string, clientScope: ClientScope, headers: Record<string, string> = { Authorization: `Bearer ${token}` }) {
+async function ask(
+  token: string,
+  clientScope: ClientScope,
+  headers: Record<string, string> = { Authorization: `Bearer ${token}` },
+) {
   const response = await probe.request(`/${clientScope}`, { headers }, bindings, createExecutionContext());
   // biome-ignore lint/suspicious/noExplicitAny: tests look into it freely
   return { status: response.status, body: (await response.json()) as any };
 }
-const statuses = async (token: string) => Promise.all(Object.values(CLIENT_SCOPES).map(async (scope) => (await ask(token, scope)).status));
+const statuses = async (token: string) =>
+  Promise.all(Object.values(CLIENT_SCOPES).map(async (scope) => (await ask(token, scope)).status));
 
 describe('a client session', () => {
   test('is a token of five minutes for one customer', async () => {
@@ -59,7 +68,12 @@ describe('a client session', () => {
       customerUserId: 'u-1',
     });
     const { payload } = decode(session.token);
-    expect(payload).toMatchObject({ kind: 'client', keyId, organizationId: tenant.organizationId, customerId: 'alice' });
+    expect(payload).toMatchObject({
+      kind: 'client',
+      keyId,
+      organizationId: tenant.organizationId,
+      customerId: 'alice',
+    });
     expect((payload.exp ?? 0) - Number(payload.iat)).toBe(300);
     expect(Date.parse(session.expiresAt)).toBe((payload.exp ?? 0) * 1_000);
     expect(Date.parse(session.expiresAt) - beforeMs).toBeLessThanOrEqual(300_000 + (Date.now() - beforeMs));
@@ -96,7 +110,11 @@ describe('a client session', () => {
       const { key } = await createKey({ scopes });
       for (const id of ['createClientSession', 'createGatewaySession'] as const) {
         const { refusal, status } = await tenant.api.with(key).send(id, { body: { customerId: 'alice' } });
-        expect([status, refusal.code, refusal.requiredScope]).toEqual([403, 'API_KEY_SCOPE_REQUIRED', 'gateway:invoke']);
+        expect([status, refusal.code, refusal.requiredScope]).toEqual([
+          403,
+          'API_KEY_SCOPE_REQUIRED',
+          'gateway:invoke',
+        ]);
       }
     },
   );
@@ -142,20 +160,34 @@ describe('a token', () => {
       const { error } = await response.json<{ error: { code: string; requiredScope?: string } }>();
       if (operation.security.clientScope !== undefined) expect([401, 403]).not.toContain(response.status);
       else
-        expect([response.status, error.code, error.requiredScope]).toEqual([403, 'API_KEY_SCOPE_REQUIRED', operation.security.scopes[0]]);
+        expect([response.status, error.code, error.requiredScope]).toEqual([
+          403,
+          'API_KEY_SCOPE_REQUIRED',
+          operation.security.scopes[0],
+        ]);
     },
   );
 
   test('makes no token, and is none for the operator', async () => {
     const { token } = await sessionOf((await createKey({})).key);
-    expect((await tenant.api.with(token).send('createClientSession', { body: { customerId: 'eve' } })).status).toBe(403);
+    expect((await tenant.api.with(token).send('createClientSession', { body: { customerId: 'eve' } })).status).toBe(
+      403,
+    );
     expect((await operator.with(token).send('readHealth')).status).toBe(401);
   });
 
   const claimsOf = async (change: Partial<SessionClaims> = {}): Promise<SessionClaims> => {
     const { keyId } = await createKey({});
     const scopes = ['gateway:chat', 'compression:run'];
-    return { kind: 'client', keyId, organizationId: tenant.organizationId, customerId: 'alice', customerUserId: null, scopes, ...change };
+    return {
+      kind: 'client',
+      keyId,
+      organizationId: tenant.organizationId,
+      customerId: 'alice',
+      customerUserId: null,
+      scopes,
+      ...change,
+    };
   };
   const payload = async (change: object = {}) => {
     const atSeconds = Math.floor(Date.now() / 1_000);
@@ -168,19 +200,36 @@ describe('a token', () => {
     ['garbage', async () => 'garbage'],
     ['three parts of garbage', async () => 'a.b.c'],
     ['nothing but dots', async () => '..'],
-    ['signed by somebody else', async () => signSession('another-session-secret-of-32-characters', await claimsOf(), Date.now(), 300)],
+    [
+      'signed by somebody else',
+      async () => signSession('another-session-secret-of-32-characters', await claimsOf(), Date.now(), 300),
+    ],
     ['past its five minutes', async () => signSession(SECRET, await claimsOf(), Date.now() - 301_000, 300)],
     ['of another issuer', async () => sign(await payload({ iss: 'somebody' }), SECRET, 'HS256')],
     ['of another algorithm', async () => sign(await payload(), SECRET, 'HS512')],
     ['without a signature', async () => unsigned({ alg: 'none', typ: 'JWT' }, await payload())],
-    ['with its signature cut off', async () => (await signSession(SECRET, await claimsOf(), Date.now(), 300)).replace(/[^.]+$/, '')],
-    ['of a key that never was', async () => signSession(SECRET, await claimsOf({ keyId: 'key_nobody' }), Date.now(), 300)],
-    ['of the key of another organization', async () => signSession(SECRET, await claimsOf({ organizationId: 'x' }), Date.now(), 300)],
-    ['for the widget', async () => signSession(SECRET, await claimsOf({ kind: 'embed', scopes: ['embeds:read'] }), Date.now(), 300)],
+    [
+      'with its signature cut off',
+      async () => (await signSession(SECRET, await claimsOf(), Date.now(), 300)).replace(/[^.]+$/, ''),
+    ],
+    [
+      'of a key that never was',
+      async () => signSession(SECRET, await claimsOf({ keyId: 'key_nobody' }), Date.now(), 300),
+    ],
+    [
+      'of the key of another organization',
+      async () => signSession(SECRET, await claimsOf({ organizationId: 'x' }), Date.now(), 300),
+    ],
+    [
+      'for the widget',
+      async () => signSession(SECRET, await claimsOf({ kind: 'embed', scopes: ['embeds:read'] }), Date.now(), 300),
+    ],
   ])('%s is 401', async (_, make) => {
     const token = await make();
     expect(await statuses(token)).toEqual([401, 401]);
-    expect((await tenant.api.with(token).send('readUsage', { params: { customerId: 'alice' } })).refusal.code).toBe('UNAUTHORIZED');
+    expect((await tenant.api.with(token).send('readUsage', { params: { customerId: 'alice' } })).refusal.code).toBe(
+      'UNAUTHORIZED',
+    );
   });
 
   test('in its last seconds still works, and one with more scopes than its key has gets none of them', async () => {
@@ -220,14 +269,24 @@ describe('a token', () => {
 });
 
 describe('an embed session', () => {
-  const embed = async (body: object) => tenant.api.with((await createKey({ prefix: 'ek-' })).key).send('createEmbedSession', { body });
+  const embed = async (body: object) =>
+    tenant.api.with((await createKey({ prefix: 'ek-' })).key).send('createEmbedSession', { body });
 
   test('comes with the address of the widget, and its token is of no use elsewhere', async () => {
     const origins = ['https://app.example.com', 'http://localhost:3000'];
     const { data } = await embed({ customerId: 'alice', origins, theme: 'dark', variant: 'detailed' });
-    expect(data).toMatchObject({ tokenType: 'Bearer', expiresIn: 300, scopes: ['embeds:read'], customerId: 'alice', customerUserId: null });
+    expect(data).toMatchObject({
+      tokenType: 'Bearer',
+      expiresIn: 300,
+      scopes: ['embeds:read'],
+      customerId: 'alice',
+      customerUserId: null,
+    });
     expect(data.embedUrl).toBe(`https://callmeter.test/embed#token=${data.token}`);
-    expect(decode(data.token).payload).toMatchObject({ kind: 'embed', embed: { origins, theme: 'dark', variant: 'detailed' } });
+    expect(decode(data.token).payload).toMatchObject({
+      kind: 'embed',
+      embed: { origins, theme: 'dark', variant: 'detailed' },
+    });
     expect(await statuses(data.token)).toEqual([401, 401]);
   });
 
@@ -268,7 +327,11 @@ test('without a secret there are no sessions, and no token is one', async () => 
   const { SESSION_SECRET: _secret, ...env } = bindings;
   const send = async (credential: string) => {
     const headers = { Authorization: `Bearer ${credential}`, Accept: MEDIA_TYPE, 'Content-Type': 'application/json' };
-    const request = new Request('https://callmeter.test/v1/client/sessions', { method: 'POST', headers, body: '{"customerId":"a"}' });
+    const request = new Request('https://callmeter.test/v1/client/sessions', {
+      method: 'POST',
+      headers,
+      body: '{"customerId":"a"}',
+    });
     return (await app.fetch(request as never, env as Env, createExecutionContext())).status;
   };
   expect([await send(key), await send(token)]).toEqual([503, 401]);

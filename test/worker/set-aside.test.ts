@@ -34,7 +34,9 @@ const list = async ({ organizationId }: Tenant, query: Record<string, string> = 
 const resend = ({ organizationId }: Tenant, headers: Record<string, string> = {}) =>
   operator.send('resendOutbox', { params: { org: organizationId }, headers });
 const eventsOf = async ({ organizationId }: Tenant, action: string) =>
-  (await operator.send('listEvents', { query: { organizationId } })).data.items.filter((event) => event.action === action);
+  (await operator.send('listEvents', { query: { organizationId } })).data.items.filter(
+    (event) => event.action === action,
+  );
 
 let tenant: Tenant;
 beforeAll(async () => {
@@ -47,8 +49,12 @@ describe('changes that D1 refused', () => {
   const ids = ['refused-1', 'refused-2', 'refused-3', 'refused-4', 'refused-5'];
 
   test('make the service degraded, and are listed with the reason, page by page', async () => {
-    expect((await operator.send('readHealth')).data).toMatchObject({ status: 'ok', setAside: { rows: 0, oldestAt: null } });
-    for (const [n, callId] of ids.entries()) expect((await begin(tenant, n < 3 ? 'ann' : 'ben', callId)).status).toBe(200);
+    expect((await operator.send('readHealth')).data).toMatchObject({
+      status: 'ok',
+      setAside: { rows: 0, oldestAt: null },
+    });
+    for (const [n, callId] of ids.entries())
+      expect((await begin(tenant, n < 3 ? 'ann' : 'ben', callId)).status).toBe(200);
     for (const callId of ['fine-1', 'fine-2']) await begin(tenant, 'ann', callId);
     await settle(tenant, 'ann');
     await settle(tenant, 'ben');
@@ -82,7 +88,9 @@ describe('changes that D1 refused', () => {
     }
     expect(paged).toEqual(whole.items.map(({ id }) => id));
 
-    const { outbox } = (await operator.send('readCustomer', { params: { org: tenant.organizationId, customerId: 'ann' } })).data;
+    const { outbox } = (
+      await operator.send('readCustomer', { params: { org: tenant.organizationId, customerId: 'ann' } })
+    ).data;
     expect(outbox).toMatchObject({ pending: 0, failures: 0, lastError: null, setAside: 3 });
     const events = await eventsOf(tenant, 'outbox.set_aside');
     expect(events.map(({ subject, after }) => `${subject} ${(after as { id: string }).id}`).sort()).toEqual(
@@ -127,7 +135,10 @@ describe('changes that D1 refused', () => {
       .all();
     expect(results.map(({ call_id }) => call_id)).toEqual(['fine-1', 'fine-2', ...ids]);
     expect(await list(tenant)).toEqual({ items: [], nextCursor: null });
-    expect((await operator.send('readHealth')).data).toMatchObject({ status: 'ok', setAside: { rows: 0, oldestAt: null } });
+    expect((await operator.send('readHealth')).data).toMatchObject({
+      status: 'ok',
+      setAside: { rows: 0, oldestAt: null },
+    });
     const events = await eventsOf(tenant, 'outbox.resend');
     expect(events.map(({ actor, after }) => [actor, after])).toEqual(Array(2).fill(['operator', first.data]));
   });

@@ -53,7 +53,9 @@ function leftOf(object: Clockwork, opened: Map<number, string>) {
   const { meters, wallet, revision } = object.account() ?? {};
   return {
     account: { meters, wallet, revision },
-    calls: object.query(`SELECT substr(call_id, -9) AS id, status, started_at_ms, finished_at_ms FROM calls ORDER BY 1`),
+    calls: object.query(
+      `SELECT substr(call_id, -9) AS id, status, started_at_ms, finished_at_ms FROM calls ORDER BY 1`,
+    ),
     hours: object.query('SELECT * FROM usage_hours ORDER BY hour_ms'),
     changes: object.query(`SELECT kind, COUNT(*) AS n FROM outbox GROUP BY kind`),
     inMemory: [...opened.keys()].sort().map((call) => object.seen(opened.get(call) ?? '')?.status),
@@ -88,11 +90,14 @@ async function run(object: Clockwork, taken: Step[], way: (typeof WAYS)[number])
   return { answers, left: leftOf(object, opened) };
 }
 
-test('one by one, in one turn or in one message, the same is answered and the same is left', { timeout: 120_000 }, async () => {
+test('one by one, in one turn or in one message, the same is answered and the same is left', {
+  timeout: 120_000,
+}, async () => {
   await fc.assert(
     fc.asyncProperty(steps, async (taken) => {
       const results: unknown[] = [];
-      for (const way of WAYS) await withObject(PLAN, async (object) => void results.push(await run(object, taken, way)));
+      for (const way of WAYS)
+        await withObject(PLAN, async (object) => void results.push(await run(object, taken, way)));
       expect(results[1]).toEqual(results[0]);
       expect(results[2]).toEqual(results[0]);
     }),

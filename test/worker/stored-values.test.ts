@@ -21,7 +21,9 @@ test.each([
     if (!opened.ok) throw new Error('refused');
     const { callId } = opened.admission;
     expect(object.finish(callId, START, {}, { body }).ok).toBe(true);
-    const rows = object.query<{ bytes: number }>('SELECT length(CAST(text AS BLOB)) + length(call_id) + 8 AS bytes FROM call_answers');
+    const rows = object.query<{ bytes: number }>(
+      'SELECT length(CAST(text AS BLOB)) + length(call_id) + 8 AS bytes FROM call_answers',
+    );
     expect(Math.max(...rows.map(({ bytes }) => bytes))).toBeLessThan(BYTES_MAX);
     const parts = object.query<{ text: string }>('SELECT text FROM call_answers ORDER BY part');
     expect(JSON.parse(parts.map(({ text }) => text).join('')).keep.body === body).toBe(true);
@@ -40,7 +42,9 @@ test('a value that does not fit is not written', async () => {
   const written: string[] = [];
   const storage = { put: async (key: string) => void written.push(key) } as unknown as Parameters<typeof put>[0];
   await put(storage, 'small', { text: '\u20ac'.repeat(600_000), amount: 7n });
-  expect(() => put(storage, 'large', { text: '\u20ac'.repeat(670_000) })).toThrow('large is larger than an object can store');
+  expect(() => put(storage, 'large', { text: '\u20ac'.repeat(670_000) })).toThrow(
+    'large is larger than an object can store',
+  );
   expect(() => assertFits('a row', 'a'.repeat(400_000), 'a'.repeat(400_000))).toThrow('a row');
   expect(written).toEqual(['small']);
 });

@@ -33,14 +33,22 @@ describe('a call that is never ended', () => {
   });
 
   test('is still recorded when its end comes late, once', async () => {
-    await withObject({ name: 'P', limitType: 'BLOCK', limits: { standardCalls: 5, standardTokens: 100 } }, async (object) => {
-      accepted(object.begin('a', START));
-      object.housekeep(START + 2 * HOUR);
-      const late = accepted(object.end('a', START + 3 * HOUR, { usage: { ...NO_USAGE, responseTokens: 40 } }));
-      expect(late).toMatchObject({ status: 'COMPLETED', metered: { calls: 1, tokens: 40 } });
-      expect(object.end('a', START + 3 * HOUR, { usage: { ...NO_USAGE, responseTokens: 41 } })).toMatchObject({ ok: false });
-      expect(accepted(object.usage(START + 3 * HOUR)).meters).toMatchObject({ standardCalls: { used: 1 }, standardTokens: { used: 40 } });
-    });
+    await withObject(
+      { name: 'P', limitType: 'BLOCK', limits: { standardCalls: 5, standardTokens: 100 } },
+      async (object) => {
+        accepted(object.begin('a', START));
+        object.housekeep(START + 2 * HOUR);
+        const late = accepted(object.end('a', START + 3 * HOUR, { usage: { ...NO_USAGE, responseTokens: 40 } }));
+        expect(late).toMatchObject({ status: 'COMPLETED', metered: { calls: 1, tokens: 40 } });
+        expect(object.end('a', START + 3 * HOUR, { usage: { ...NO_USAGE, responseTokens: 41 } })).toMatchObject({
+          ok: false,
+        });
+        expect(accepted(object.usage(START + 3 * HOUR)).meters).toMatchObject({
+          standardCalls: { used: 1 },
+          standardTokens: { used: 40 },
+        });
+      },
+    );
   });
 
   test('has two days where it is a batch', async () => {
@@ -68,7 +76,10 @@ describe('a usage period', () => {
   test('ends at its boundary and not before: consumption is gone, the anchor day returns', async () => {
     await withObject(monthly, async (object) => {
       const { subscription } = accepted(object.begin('a', START));
-      expect(subscription).toMatchObject({ lastReplenishedAt: '2027-01-31T12:00:00.000Z', nextReplenishAt: '2027-02-28T12:00:00.000Z' });
+      expect(subscription).toMatchObject({
+        lastReplenishedAt: '2027-01-31T12:00:00.000Z',
+        nextReplenishAt: '2027-02-28T12:00:00.000Z',
+      });
       accepted(object.end('a', START + 1));
       const boundary = Date.UTC(2027, 1, 28, 12);
       expect(accepted(object.usage(boundary - 1)).meters.standardCalls?.remaining).toBe(0);
@@ -134,7 +145,10 @@ describe('rolling calls', () => {
 });
 
 describe('retention', () => {
-  const somewhere = { prepare: () => ({ bind: () => ({}) }), batch: () => Promise.resolve([]) } as unknown as D1Database;
+  const somewhere = {
+    prepare: () => ({ bind: () => ({}) }),
+    batch: () => Promise.resolve([]),
+  } as unknown as D1Database;
 
   test('answers are replayed for 48 hours after the call finished, calls stay 7 days, hours 100 days, and what D1 lacks stays', async () => {
     await withObject({ name: 'P', limitType: 'BLOCK' }, async (object) => {
@@ -145,7 +159,10 @@ describe('retention', () => {
       object.housekeep(finished + 48 * HOUR - 1);
       expect(object.begin('a', finished + 48 * HOUR - 1)).toMatchObject({ ok: true, replayed: true });
       object.housekeep(finished + 48 * HOUR);
-      expect(object.begin('a', finished + 49 * HOUR)).toMatchObject({ ok: false, refusal: { code: 'IDEMPOTENCY_KEY_CONFLICT' } });
+      expect(object.begin('a', finished + 49 * HOUR)).toMatchObject({
+        ok: false,
+        refusal: { code: 'IDEMPOTENCY_KEY_CONFLICT' },
+      });
       expect(object.call('a', finished + 6 * DAY)?.status).toBe('COMPLETED');
 
       await object.deliver(nowhere, finished + 7 * DAY);
@@ -167,7 +184,8 @@ describe('retention', () => {
 
   test("a session's key replays for 48 hours, and is free once the call is gone: the next call has another id", async () => {
     await withObject({ name: 'P', limitType: 'NONE' }, async (object) => {
-      const begin = (atMs: number, feature = 'f') => object.begin('', atMs, { feature }, { source: 'session', hash: 'a'.repeat(32) });
+      const begin = (atMs: number, feature = 'f') =>
+        object.begin('', atMs, { feature }, { source: 'session', hash: 'a'.repeat(32) });
       const refusalOf = (answer: ReturnType<typeof begin>) => (answer.ok ? null : answer.refusal.code);
       const first = accepted(begin(START)).callId;
       expect(first).toMatch(/^dk-[0-9a-f]{64}-sa{32}-/);
@@ -204,7 +222,9 @@ describe('spend velocity', () => {
         accepted(object.begin(`v${n}`, atMs));
         return accepted(object.end(`v${n}`, atMs)).spendVelocity?.windows;
       });
-      expect(windows.map((w) => [w?.hour.bucket, w?.hour.completedCalls, w?.day.bucket, w?.day.completedCalls])).toEqual([
+      expect(
+        windows.map((w) => [w?.hour.bucket, w?.hour.completedCalls, w?.day.bucket, w?.day.completedCalls]),
+      ).toEqual([
         ['2027-05-01T22', 1, '2027-05-01', 1],
         ['2027-05-01T23', 1, '2027-05-01', 2],
         ['2027-05-02T00', 1, '2027-05-02', 1],

@@ -25,14 +25,22 @@ type Asked = { url: string; method: string; headers: Headers; body: string };
 function vendorAnswers(answer: (asked: Asked, signal: AbortSignal) => Response | Promise<Response>): Asked[] {
   const requests: Asked[] = [];
   vi.stubGlobal('fetch', async (url: string, init: RequestInit & { signal: AbortSignal }) => {
-    const asked = { url, method: String(init.method), headers: new Headers(init.headers), body: String(init.body ?? '') };
+    const asked = {
+      url,
+      method: String(init.method),
+      headers: new Headers(init.headers),
+      body: String(init.body ?? ''),
+    };
     requests.push(asked);
     return answer(asked, init.signal);
   });
   return requests;
 }
 
-const completion = (usage: object | null = { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 }, model = 'gpt-4o-mini') => ({
+const completion = (
+  usage: object | null = { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 },
+  model = 'gpt-4o-mini',
+) => ({
   id: 'chatcmpl-1',
   object: 'chat.completion',
   model,
@@ -48,11 +56,15 @@ const send = (body: object, key?: string, api = tenant.api): Promise<Reply<'make
 /** The data of a call whose vendor failed. */
 async function warned(reply: Promise<Reply<'makeCall'>>): Promise<CallData> {
   const { status, body } = await reply;
-  expect([status, body.result]).toEqual([200, { status: 'ACCEPTED', code: 'CALL_VENDOR_WARNING', timestamp: expect.any(String) }]);
+  expect([status, body.result]).toEqual([
+    200,
+    { status: 'ACCEPTED', code: 'CALL_VENDOR_WARNING', timestamp: expect.any(String) },
+  ]);
   return CallData.parse(body.data);
 }
 const read = async (callId: string) => (await tenant.api.send('readCall', { params: { callId } })).data;
-const meters = async (customerId: string) => (await tenant.api.send('readUsage', { params: { customerId } })).data.meters;
+const meters = async (customerId: string) =>
+  (await tenant.api.send('readUsage', { params: { customerId } })).data.meters;
 
 describe('without a vendor', () => {
   test('the reported usage is recorded, priced and presented, field by field', async () => {
@@ -69,7 +81,13 @@ describe('without a vendor', () => {
       reasoningEffort: 'low',
       reasoningEffortSource: 'provider_response',
     };
-    const identity = { customerId: 'plain', customerUserId: 'u-1', feature: 'chat', tags: ['a'], requested: { premium: true } };
+    const identity = {
+      customerId: 'plain',
+      customerUserId: 'u-1',
+      feature: 'chat',
+      tags: ['a'],
+      requested: { premium: true },
+    };
     const { data, body } = await send({ ...identity, usage }, key);
     expect(body.result.code).toBe('CALL_SUCCESS');
     expect(data.begin).toMatchObject({
@@ -121,21 +139,38 @@ describe('without a vendor', () => {
       error: { code: 'UPSTREAM', message: 'bad key [credential]' },
       metered: { calls: 0 },
     });
-    for (const broken of [{ code: 'X' }, { message: 'x' }, { code: '', message: 'x' }, { code: 'X', message: ' ' }, 'X']) {
-      expect((await send({ customerId: 'failed', end: { error: broken } })).refusal).toMatchObject({ code: 'BAD_REQUEST' });
+    for (const broken of [
+      { code: 'X' },
+      { message: 'x' },
+      { code: '', message: 'x' },
+      { code: 'X', message: ' ' },
+      'X',
+    ]) {
+      expect((await send({ customerId: 'failed', end: { error: broken } })).refusal).toMatchObject({
+        code: 'BAD_REQUEST',
+      });
     }
   });
 
   test('nothing reported is a call without a price, and not a free one', async () => {
     const { data } = await send({ customerId: 'nothing' });
-    expect(data.end).toMatchObject({ pricingStatus: 'UNAVAILABLE', pricingUnavailableReason: 'MODEL_NOT_REPORTED', metered: { calls: 1 } });
+    expect(data.end).toMatchObject({
+      pricingStatus: 'UNAVAILABLE',
+      pricingUnavailableReason: 'MODEL_NOT_REPORTED',
+      metered: { calls: 1 },
+    });
     expect(data.endUsage).toMatchObject({ tokens: 0, inputTokens: 0 });
   });
 
   test('batch halves the price, and isPremium overrides the tier', async () => {
     const usage = { modelUsed: 'gpt-4o', inputTokens: 1_000, responseTokens: 10, isPremium: false };
     const { data } = await send({ customerId: 'batch', pricingMode: 'batch', usage });
-    expect(data.end).toMatchObject({ pricingMultiplier: 0.5, standardCostUSD: 0.0026, costUsdNano: '1300000', batch: true });
+    expect(data.end).toMatchObject({
+      pricingMultiplier: 0.5,
+      standardCostUSD: 0.0026,
+      costUsdNano: '1300000',
+      batch: true,
+    });
     expect(await meters('batch')).toMatchObject({ standardTokens: { used: 10 }, premiumTokens: { used: 0 } });
   });
 
@@ -144,7 +179,11 @@ describe('without a vendor', () => {
     const other = await createTenant(operator, plan);
     const customer = await fundedCustomer(other, 'funded', { usd: '1' });
     const usage = { modelUsed: 'gpt-4o', inputTokens: 1_000, responseTokens: 50 };
-    const { data } = await send({ customerId: 'funded', holdUsd: 0.5, requested: { premium: true }, usage }, undefined, other.api);
+    const { data } = await send(
+      { customerId: 'funded', holdUsd: 0.5, requested: { premium: true }, usage },
+      undefined,
+      other.api,
+    );
     // (1,000 x 2.50 + 50 x 10.00 USD per million) x 1.2
     expect(data.end).toMatchObject({ costUsdNano: '3000000', payg: { chargedUsd: 0.0036, markupPercent: 20 } });
     expect(await customer.wallet()).toMatchObject({ heldUsd: '0' });
@@ -154,7 +193,10 @@ describe('without a vendor', () => {
     ['customerId', {}],
     ['usage.inputTokens', { customerId: 'x', usage: { inputTokens: -1 } }],
     ['usage.cachedInputTokens', { customerId: 'x', usage: { inputTokens: 10, cachedInputTokens: 11 } }],
-    ['usage.cacheWriteInputTokens', { customerId: 'x', usage: { inputTokens: 10, cachedInputTokens: 6, cacheWriteInputTokens: 5 } }],
+    [
+      'usage.cacheWriteInputTokens',
+      { customerId: 'x', usage: { inputTokens: 10, cachedInputTokens: 6, cacheWriteInputTokens: 5 } },
+    ],
     ['usage.cachedInputTokens', { customerId: 'x', usage: { cachedTokens: 1 } }],
     ['vendor.url', { customerId: 'x', vendor: {} }],
     ['vendor.method', { customerId: 'x', vendor: chat({ method: 'DELETE' }) }],
@@ -164,7 +206,10 @@ describe('without a vendor', () => {
     ['vendor.responseType', { customerId: 'x', vendor: chat({ responseType: 'xml' }) }],
     [
       'vendor.headers',
-      { customerId: 'x', vendor: chat({ headers: Object.fromEntries(Array.from({ length: 51 }, (_, n) => [`x-${n}`, ''])) }) },
+      {
+        customerId: 'x',
+        vendor: chat({ headers: Object.fromEntries(Array.from({ length: 51 }, (_, n) => [`x-${n}`, ''])) }),
+      },
     ],
     ['vendor.headers.x-n', { customerId: 'x', vendor: chat({ headers: { 'x-n': 1 } }) }],
   ])('a request is refused by the field %s', async (path, body) => {
@@ -187,11 +232,19 @@ describe('with a vendor', () => {
     expect(requests).toHaveLength(1);
     const [request] = requests;
     expect(request).toMatchObject({ url: URL_CHAT, method: 'POST', body: '{"model":"gpt-4o-mini","messages":[]}' });
-    expect(Object.fromEntries(request?.headers ?? [])).toEqual({ authorization: `Bearer ${MARKER}`, 'content-type': 'application/json' });
+    expect(Object.fromEntries(request?.headers ?? [])).toEqual({
+      authorization: `Bearer ${MARKER}`,
+      'content-type': 'application/json',
+    });
     expect(body.result.code).toBe('CALL_SUCCESS');
     expect(data.vendor).toEqual({ ok: true, status: 200, modelUsed: 'gpt-4o-mini', body: completion() });
     // 100 x 0.15 + 20 x 0.60 USD per million
-    expect(data.end).toMatchObject({ status: 'COMPLETED', providerUsed: 'openai', modelUsed: 'gpt-4o-mini', costUsdNano: '27000' });
+    expect(data.end).toMatchObject({
+      status: 'COMPLETED',
+      providerUsed: 'openai',
+      modelUsed: 'gpt-4o-mini',
+      costUsdNano: '27000',
+    });
     expect(data.endUsage).toMatchObject({ tokens: 20, inputTokens: 100, modelUsed: 'gpt-4o-mini' });
   });
 
@@ -230,17 +283,31 @@ describe('with a vendor', () => {
       { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } },
       { code: 'overloaded_error', message: 'Overloaded' },
     ],
-    ['Google', 400, { error: { code: 400, message: 'Bad', status: 'INVALID_ARGUMENT' } }, { code: 'INVALID_ARGUMENT', message: 'Bad' }],
+    [
+      'Google',
+      400,
+      { error: { code: 400, message: 'Bad', status: 'INVALID_ARGUMENT' } },
+      { code: 'INVALID_ARGUMENT', message: 'Bad' },
+    ],
     ['a proxy', 502, { hello: 'world' }, { code: 'VENDOR_HTTP_502', message: 'the vendor answered 502' }],
-  ])('an error of %s fails the call, warns, and costs nothing, whatever was asked for', async (name, status, answer, error) => {
-    for (const responseType of ['json', 'text', 'stream']) {
-      vendorAnswers(() => Response.json(answer, { status }));
-      const data = await warned(send({ customerId: `error-${name}`, vendor: chat({ responseType }) }, newKey()));
-      expect(data.vendor).toMatchObject({ ok: false, status, error: { message: error.message, details: answer } });
-      expect(data.end).toMatchObject({ status: 'FAILED', error, pricingStatus: 'FINAL', costUsdNano: '0', metered: { calls: 0 } });
-    }
-    expect((await meters(`error-${name}`)).standardCalls?.used).toBe(0);
-  });
+  ])(
+    'an error of %s fails the call, warns, and costs nothing, whatever was asked for',
+    async (name, status, answer, error) => {
+      for (const responseType of ['json', 'text', 'stream']) {
+        vendorAnswers(() => Response.json(answer, { status }));
+        const data = await warned(send({ customerId: `error-${name}`, vendor: chat({ responseType }) }, newKey()));
+        expect(data.vendor).toMatchObject({ ok: false, status, error: { message: error.message, details: answer } });
+        expect(data.end).toMatchObject({
+          status: 'FAILED',
+          error,
+          pricingStatus: 'FINAL',
+          costUsdNano: '0',
+          metered: { calls: 0 },
+        });
+      }
+      expect((await meters(`error-${name}`)).standardCalls?.used).toBe(0);
+    },
+  );
 
   test("Google's error in an array is an error too", async () => {
     const answer = { error: { code: 503, message: 'Busy', status: 'UNAVAILABLE' } };
@@ -251,7 +318,9 @@ describe('with a vendor', () => {
   });
 
   test('a silent vendor is 504 in time, nobody there is 502, and what a silent one cost is not known', async () => {
-    vendorAnswers((_, signal) => new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason))));
+    vendorAnswers(
+      (_, signal) => new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
+    );
     const late = await warned(send({ customerId: 'late', vendor: chat({ timeoutMs: 30 }) }, newKey()));
     expect(late.vendor).toMatchObject({ ok: false, status: 504, body: null, error: { details: {} } });
     expect(late.end).toMatchObject({
@@ -263,15 +332,25 @@ describe('with a vendor', () => {
     vendorAnswers(() => Promise.reject(new TypeError(`cannot reach ${MARKER}`)));
     const away = await warned(send({ customerId: 'away', vendor: chat() }, newKey()));
     expect(away.vendor).toMatchObject({ ok: false, status: 502 });
-    expect(away.end).toMatchObject({ status: 'FAILED', error: { code: 'VENDOR_UNREACHABLE' }, pricingStatus: 'FINAL', costUSD: 0 });
+    expect(away.end).toMatchObject({
+      status: 'FAILED',
+      error: { code: 'VENDOR_UNREACHABLE' },
+      pricingStatus: 'FINAL',
+      costUSD: 0,
+    });
     expect(JSON.stringify(away)).not.toContain(MARKER);
     expect((await meters('late')).standardCalls?.used).toBe(0);
   });
 
   test('a header that cannot travel is said by name, and its value nowhere', async () => {
     const requests = vendorAnswers(() => Response.json(completion()));
-    const data = await warned(send({ customerId: 'header', vendor: chat({ headers: { 'x-odd': `${MARKER}\n` } }) }, newKey()));
-    expect(data.end).toMatchObject({ status: 'FAILED', error: { message: 'the header x-odd has a value that cannot travel' } });
+    const data = await warned(
+      send({ customerId: 'header', vendor: chat({ headers: { 'x-odd': `${MARKER}\n` } }) }, newKey()),
+    );
+    expect(data.end).toMatchObject({
+      status: 'FAILED',
+      error: { message: 'the header x-odd has a value that cannot travel' },
+    });
     expect([requests.length, JSON.stringify(data).includes(MARKER)]).toEqual([0, false]);
   });
 
@@ -279,7 +358,11 @@ describe('with a vendor', () => {
     vendorAnswers(() => new Response('['.repeat(200_000) + ']'.repeat(200_000)));
     const key = newKey();
     const data = await warned(send({ customerId: 'deep', vendor: chat() }, key));
-    expect(data.vendor).toMatchObject({ ok: false, body: null, error: { message: "the vendor's answer nests too deep" } });
+    expect(data.vendor).toMatchObject({
+      ok: false,
+      body: null,
+      error: { message: "the vendor's answer nests too deep" },
+    });
     expect((await read(key)).status).toBe('FAILED');
   });
 
@@ -301,7 +384,11 @@ describe('with a vendor', () => {
 describe('a denied begin', () => {
   test('asks no vendor, answers 200 with begin alone, and its retry is the same', async () => {
     const requests = vendorAnswers(() => Response.json(completion()));
-    const other = await createTenant(operator, { name: 'None', limitType: 'BLOCK', limits: { standardCalls: 0, premiumCalls: 0 } });
+    const other = await createTenant(operator, {
+      name: 'None',
+      limitType: 'BLOCK',
+      limits: { standardCalls: 0, premiumCalls: 0 },
+    });
     const key = newKey();
     const request = { customerId: 'denied', vendor: chat() };
     const denied = await send(request, key, other.api);
@@ -320,16 +407,20 @@ describe('a denied begin', () => {
     ['BLOCK', { standard: true }],
     ['DOWNGRADE', { standard: true, premium: true }],
     ['DOWNGRADE', { premium: true }],
-  ])('is denied where the tier that will bill is used up under %s, although %j asks for another', async (limitType, requested) => {
-    const requests = vendorAnswers(() => Response.json(completion()));
-    const other = await createTenant(operator, { name: 'Half', limitType, limits: { premiumCalls: 0 } });
-    const denied = (await send({ customerId: 'half', requested, vendor: chat({}, 'gpt-4o') }, undefined, other.api)).data;
-    expect([denied.end, denied.begin.allowed.premium, requests]).toEqual([undefined, false, []]);
-    const { standardCalls } = (await other.api.send('readUsage', { params: { customerId: 'half' } })).data.meters;
-    expect(standardCalls?.used).toBe(0);
-    const cheaper = (await send({ customerId: 'half', requested, vendor: chat() }, undefined, other.api)).data;
-    expect([cheaper.end?.status, requests.length]).toEqual(['COMPLETED', 1]);
-  });
+  ])(
+    'is denied where the tier that will bill is used up under %s, although %j asks for another',
+    async (limitType, requested) => {
+      const requests = vendorAnswers(() => Response.json(completion()));
+      const other = await createTenant(operator, { name: 'Half', limitType, limits: { premiumCalls: 0 } });
+      const denied = (await send({ customerId: 'half', requested, vendor: chat({}, 'gpt-4o') }, undefined, other.api))
+        .data;
+      expect([denied.end, denied.begin.allowed.premium, requests]).toEqual([undefined, false, []]);
+      const { standardCalls } = (await other.api.send('readUsage', { params: { customerId: 'half' } })).data.meters;
+      expect(standardCalls?.used).toBe(0);
+      const cheaper = (await send({ customerId: 'half', requested, vendor: chat() }, undefined, other.api)).data;
+      expect([cheaper.end?.status, requests.length]).toEqual(['COMPLETED', 1]);
+    },
+  );
 
   test('a model in the path of a Google address is the one that bills', async () => {
     const requests = vendorAnswers(() => Response.json(completion()));
@@ -359,7 +450,9 @@ describe('a retry', () => {
       expect(again.body).toEqual({ ...first.body, correlationId: again.body.correlationId });
     }
     expect(requests).toHaveLength(1);
-    expect((await tenant.api.send('makeCall', { body: { ...request, idempotencyKey: key } })).body.data).toEqual(first.body.data);
+    expect((await tenant.api.send('makeCall', { body: { ...request, idempotencyKey: key } })).body.data).toEqual(
+      first.body.data,
+    );
   });
 
   test.each([
@@ -379,12 +472,18 @@ describe('a retry', () => {
   });
 
   test('of a large answer that travels as it is replays it', async () => {
-    const requests = vendorAnswers(() => new Response('\u20ac'.repeat(3 * 1024 * 1024), { headers: { 'content-type': 'text/plain' } }));
+    const requests = vendorAnswers(
+      () => new Response('\u20ac'.repeat(3 * 1024 * 1024), { headers: { 'content-type': 'text/plain' } }),
+    );
     const key = newKey();
     const request = { customerId: 'retry-large', vendor: chat({ responseType: 'text' }) };
     const first = await send(request, key);
     const again = await send(request, key);
-    expect([again.status, again.data.vendor?.body === first.data.vendor?.body, requests.length]).toEqual([200, true, 1]);
+    expect([again.status, again.data.vendor?.body === first.data.vendor?.body, requests.length]).toEqual([
+      200,
+      true,
+      1,
+    ]);
   });
 
   test('of a call without a vendor replays too', async () => {
@@ -425,7 +524,9 @@ describe('a retry', () => {
     const requests = vendorAnswers(() => Response.json(completion()));
     const key = newKey();
     await send({ customerId: `conflict ${name}`, vendor: chat() }, key);
-    expect((await send({ customerId: `conflict ${name}`, ...change }, key)).refusal.code).toBe('IDEMPOTENCY_KEY_CONFLICT');
+    expect((await send({ customerId: `conflict ${name}`, ...change }, key)).refusal.code).toBe(
+      'IDEMPOTENCY_KEY_CONFLICT',
+    );
     expect(requests).toHaveLength(1);
   });
 
@@ -464,10 +565,15 @@ describe('secrets', () => {
     for (const level of ['log', 'info', 'warn', 'error', 'debug'] as const) {
       vi.spyOn(console, level).mockImplementation((...args) => void logged.push(args));
     }
-    vendorAnswers(({ body }) => (body.includes('fail') ? Promise.reject(new TypeError(MARKER)) : Response.json(completion())));
+    vendorAnswers(({ body }) =>
+      body.includes('fail') ? Promise.reject(new TypeError(MARKER)) : Response.json(completion()),
+    );
     const headers = { authorization: `Bearer ${MARKER}`, [MARKER]: 'name' };
     for (const model of ['gpt-4o-mini', 'fail']) {
-      const { body } = await send({ customerId: 'secret', feature: 'found-by-search', vendor: chat({ headers }, model) }, newKey());
+      const { body } = await send(
+        { customerId: 'secret', feature: 'found-by-search', vendor: chat({ headers }, model) },
+        newKey(),
+      );
       expect(JSON.stringify(body)).not.toContain(MARKER);
     }
     vi.restoreAllMocks();
@@ -495,6 +601,8 @@ async function dumpD1(): Promise<string> {
     name: string;
   }>();
   return JSON.stringify(
-    await Promise.all(results.map(async ({ name }) => (await bindings.DB.prepare(`SELECT * FROM "${name}"`).all()).results)),
+    await Promise.all(
+      results.map(async ({ name }) => (await bindings.DB.prepare(`SELECT * FROM "${name}"`).all()).results),
+    ),
   );
 }

@@ -49,7 +49,11 @@ describe('a call that nobody is told of', () => {
       expect([object.rows('calls'), object.outbox().pending]).toEqual([1, pending]);
       expect(object.finish(callId, T0 + 2, USAGE)).toMatchObject({ ok: true, costNanoUsd: null });
       expect([object.rows('calls'), object.outbox().pending]).toEqual([2, pending + 1]);
-      expect(object.call(callId, T0 + 3)).toMatchObject({ status: 'COMPLETED', startedAtMs: T0 + 1, finishedAtMs: T0 + 2 });
+      expect(object.call(callId, T0 + 3)).toMatchObject({
+        status: 'COMPLETED',
+        startedAtMs: T0 + 1,
+        finishedAtMs: T0 + 2,
+      });
       expect(used(object, T0 + 3)).toBe(2);
     }));
 
@@ -146,7 +150,9 @@ test('after a command that failed, a call in memory is written with what it hold
   withCustomer(async (object) => {
     const callId = opened(object, 'r', T0 + 1, { requested: { standard: true } });
     const revisionOf = () =>
-      object.query<{ revision: number }>(`SELECT record ->> 'revision' AS revision FROM calls WHERE call_id = '${callId}'`)[0];
+      object.query<{ revision: number }>(
+        `SELECT record ->> 'revision' AS revision FROM calls WHERE call_id = '${callId}'`,
+      )[0];
     expect(() => object.finish(callId, T0 + 2, USAGE, 1n)).toThrow(TypeError);
     // Nobody has looked at the account since.
     object.writeCalls(T0 + 3);
@@ -159,7 +165,14 @@ test('after a command that failed, a call in memory is written with what it hold
   }));
 
 const step = fc.oneof(
-  { weight: 5, arbitrary: fc.record({ kind: fc.constant('open' as const), untold: fc.boolean(), holdUsd: fc.constantFrom(0, 0.5) }) },
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      kind: fc.constant('open' as const),
+      untold: fc.boolean(),
+      holdUsd: fc.constantFrom(0, 0.5),
+    }),
+  },
   { weight: 4, arbitrary: fc.record({ kind: fc.constant('finish' as const), pick: fc.nat() }) },
   { weight: 3, arbitrary: fc.record({ kind: fc.constant('fail' as const), pick: fc.nat() }) },
   { weight: 3, arbitrary: fc.record({ kind: fc.constant('write' as const) }) },
@@ -196,7 +209,13 @@ test('whatever happens, an account is what its calls hold and took, and the stor
         const picked = 'pick' in next ? open[next.pick % Math.max(1, open.length)] : undefined;
         if (next.kind === 'open') {
           const { untold, holdUsd } = next;
-          ids.push(opened(object, `r${index}`, atMs, { untold, requested: { standard: true }, ...(holdUsd > 0 && { holdUsd }) }));
+          ids.push(
+            opened(object, `r${index}`, atMs, {
+              untold,
+              requested: { standard: true },
+              ...(holdUsd > 0 && { holdUsd }),
+            }),
+          );
         }
         if (next.kind === 'finish' && picked) expect(object.finish(picked, atMs, USAGE)).toMatchObject({ ok: true });
         // A value that is no JSON cannot be kept: the command fails when it has done everything else.
@@ -205,8 +224,11 @@ test('whatever happens, an account is what its calls hold and took, and the stor
         if (next.kind === 'restart') await object.restart();
         if (next.kind === 'increment') object.increment(1, atMs);
         const [stored] = object.query<{ value: string }>('SELECT value FROM account');
-        const rows = object.query<{ record: string }>('SELECT record FROM calls').map(({ record }) => JSON.parse(record) as Call);
-        if (looks) expect(sumsOf(object.account() as Account)).toEqual(sums(ids.flatMap((id) => object.seen(id) ?? [])));
+        const rows = object
+          .query<{ record: string }>('SELECT record FROM calls')
+          .map(({ record }) => JSON.parse(record) as Call);
+        if (looks)
+          expect(sumsOf(object.account() as Account)).toEqual(sums(ids.flatMap((id) => object.seen(id) ?? [])));
         expect(sumsOf(JSON.parse(stored?.value ?? '') as Account)).toEqual(sums(rows));
       }
     });

@@ -26,7 +26,11 @@ const fileWith = (input: number, output: number) => ({
 async function importOf(answer: () => Response): Promise<{ action: string; after: unknown }> {
   vi.stubGlobal('fetch', () => Promise.resolve(answer()));
   const context = createExecutionContext();
-  const env = { ...bindings, CATALOG_UPSTREAM_URL: 'https://upstream.example/prices.json', CATALOG_UPSTREAM_FORMAT: 'litellm' as const };
+  const env = {
+    ...bindings,
+    CATALOG_UPSTREAM_URL: 'https://upstream.example/prices.json',
+    CATALOG_UPSTREAM_FORMAT: 'litellm' as const,
+  };
   await importUpstream(env, NOW, (work) => context.waitUntil(work));
   const [event] = (await operator.send('listEvents', { query: { limit: '1' } })).data.items;
   return { action: event?.action ?? 'none', after: event?.after };
@@ -35,7 +39,9 @@ async function importOf(answer: () => Response): Promise<{ action: string; after
 test('a small change of price is published', async () => {
   const { action, after } = await importOf(() => Response.json(fileWith(0.12, 0.6)));
   expect(action).toBe('catalog.publish');
-  expect(after).toMatchObject({ differences: { removed: [], lifecycle: [], repriced: [{ modelKey: 'openai/gpt-6-luna' }] } });
+  expect(after).toMatchObject({
+    differences: { removed: [], lifecycle: [], repriced: [{ modelKey: 'openai/gpt-6-luna' }] },
+  });
   expect((await operator.send('readCatalog')).data).toMatchObject({ source: 'published', models: 311 });
 });
 

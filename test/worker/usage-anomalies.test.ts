@@ -1,6 +1,6 @@
 /**
- * GET /usage/anomalies: what was injected into an organization's hours shows up where and when it was, with its evidence, and
- * what is usual does not.
+ * GET /usage/anomalies: what was injected into an organization's hours shows up where and when it was, with its
+ * evidence, and what is usual does not.
  */
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { createTenant, type Tenant } from '../support/api.ts';
@@ -54,7 +54,8 @@ async function organization(bend: Bent = () => ({}), { days = 75, seed = 7 } = {
   return tenant;
 }
 
-const read = async ({ api }: Tenant, query: Record<string, string> = {}) => (await api.send('readUsageAnomalies', { query })).data;
+const read = async ({ api }: Tenant, query: Record<string, string> = {}) =>
+  (await api.send('readUsageAnomalies', { query })).data;
 const between = (fromMs: number, toMs: number) => (atMs: number) => atMs >= fromMs && atMs < toMs;
 
 describe('an organization whose usage is usual', () => {
@@ -70,11 +71,16 @@ describe('an organization whose usage is usual', () => {
   });
 
   test('has none either where it has no usage at all', async () => {
-    expect(await read(await createTenant(operator))).toMatchObject({ items: [], customersLookedAt: 0, nextCursor: null });
+    expect(await read(await createTenant(operator))).toMatchObject({
+      items: [],
+      customersLookedAt: 0,
+      nextCursor: null,
+    });
   });
 
   test.each([1, 5, 13])('has none in its first %d days: before two weeks nothing is usual', async (days) => {
-    const wild: Bent = (_, atMs, { calls }) => (atMs > PRESENT_HOUR - 5 * HOUR ? { calls: calls * 30, model: 'openai/gpt-4o' } : {});
+    const wild: Bent = (_, atMs, { calls }) =>
+      atMs > PRESENT_HOUR - 5 * HOUR ? { calls: calls * 30, model: 'openai/gpt-4o' } : {};
     expect((await read(await organization(wild, { days }))).items).toEqual([]);
   });
 });
@@ -84,7 +90,9 @@ describe('a spend spike of one customer', () => {
   const during = between(startMs, startMs + 6 * HOUR);
   let tenant: Tenant;
   beforeAll(async () => {
-    tenant = await organization((customerId, atMs, { calls }) => (customerId === 'alpha' && during(atMs) ? { calls: calls * 25 } : {}));
+    tenant = await organization((customerId, atMs, { calls }) =>
+      customerId === 'alpha' && during(atMs) ? { calls: calls * 25 } : {},
+    );
   });
 
   test('shows up for the organization by the hour, and for that customer by the day', async () => {
@@ -94,7 +102,12 @@ describe('a spend spike of one customer', () => {
       ['alpha', 'SPEND_SPIKE'],
     ]);
     const [ofAll, ofAlpha] = items;
-    expect(ofAll).toMatchObject({ startedAt: iso(startMs), endedAt: iso(startMs + 6 * HOUR), unit: 'USD', severity: 'HIGH' });
+    expect(ofAll).toMatchObject({
+      startedAt: iso(startMs),
+      endedAt: iso(startMs + 6 * HOUR),
+      unit: 'USD',
+      severity: 'HIGH',
+    });
     expect(ofAlpha).toMatchObject({ startedAt: iso(TODAY - 9 * DAY), endedAt: iso(TODAY - 8 * DAY), unit: 'USD' });
     for (const { expected, observed, evidence } of items) {
       expect(observed).toBeGreaterThan(1.75 * expected);
@@ -113,7 +126,13 @@ describe('a spend spike of one customer', () => {
     const { items, customersLookedAt } = await read(tenant, { customerId: 'alpha' });
     expect(customersLookedAt).toBe(1);
     expect(items).toMatchObject([
-      { customerId: 'alpha', kind: 'SPEND_SPIKE', startedAt: iso(startMs), endedAt: iso(startMs + 6 * HOUR), severity: 'HIGH' },
+      {
+        customerId: 'alpha',
+        kind: 'SPEND_SPIKE',
+        startedAt: iso(startMs),
+        endedAt: iso(startMs + 6 * HOUR),
+        severity: 'HIGH',
+      },
     ]);
     expect((await read(tenant, { customerId: 'beta' })).items).toEqual([]);
     expect((await read(tenant, { customerId: 'nobody' })).items).toEqual([]);
@@ -123,7 +142,9 @@ describe('a spend spike of one customer', () => {
     const other = await createTenant(operator);
     expect((await read(other, { customerId: 'alpha' })).items).toEqual([]);
     const early = await organization((customerId, atMs, { calls }) =>
-      customerId === 'alpha' && between(startMs - 20 * DAY, startMs - 20 * DAY + 6 * HOUR)(atMs) ? { calls: calls * 25 } : {},
+      customerId === 'alpha' && between(startMs - 20 * DAY, startMs - 20 * DAY + 6 * HOUR)(atMs)
+        ? { calls: calls * 25 }
+        : {},
     );
     expect((await read(early, { days: '35' })).items.map(({ customerId }) => customerId)).toEqual([null, 'alpha']);
     expect((await read(early, { days: '20' })).items).toEqual([]);
@@ -144,7 +165,9 @@ describe('silence', () => {
   test('of one customer that goes on shows up for that customer alone', async () => {
     const sinceMs = TODAY - 5 * DAY;
     const { items } = await read(
-      await organization((customerId, atMs) => (customerId === 'beta' && atMs >= sinceMs ? { calls: 0, failed: 0 } : {})),
+      await organization((customerId, atMs) =>
+        customerId === 'beta' && atMs >= sinceMs ? { calls: 0, failed: 0 } : {},
+      ),
     );
     expect(items).toEqual([
       {
@@ -213,7 +236,15 @@ describe('a new expensive model', () => {
       customerId === 'gamma' && atMs >= sinceMs ? { model: 'openai/o1-pro', costNanoUsd: CALL_NANO_USD * 1.2 } : {},
     );
     const models = (await read(tenant)).items.filter(({ kind }) => kind === 'NEW_EXPENSIVE_MODEL');
-    expect(models.map(({ customerId, startedAt, endedAt, unit, expected }) => [customerId, startedAt, endedAt, unit, expected])).toEqual([
+    expect(
+      models.map(({ customerId, startedAt, endedAt, unit, expected }) => [
+        customerId,
+        startedAt,
+        endedAt,
+        unit,
+        expected,
+      ]),
+    ).toEqual([
       [null, iso(sinceMs), iso(sinceMs + 7 * DAY), 'USD', 0],
       ['gamma', iso(sinceMs), iso(sinceMs + 7 * DAY), 'USD', 0],
     ]);
@@ -232,7 +263,9 @@ describe('a new expensive model', () => {
         : {},
     );
     const models = async (query: Record<string, string>) =>
-      (await read(tenant, query)).items.filter(({ kind }) => kind === 'NEW_EXPENSIVE_MODEL').map(({ customerId }) => customerId);
+      (await read(tenant, query)).items
+        .filter(({ kind }) => kind === 'NEW_EXPENSIVE_MODEL')
+        .map(({ customerId }) => customerId);
     expect(await models({})).toEqual([]);
     expect(await models({ customerId: 'gamma' })).toEqual([]);
     // Of the last forty days it is new.
@@ -241,7 +274,9 @@ describe('a new expensive model', () => {
   });
 
   test('is not one that costs nothing, however many there are', async () => {
-    const tenant = await organization((_, atMs) => (atMs >= TODAY - 12 * DAY ? { model: `own-model-${atMs}`, costNanoUsd: 0 } : {}));
+    const tenant = await organization((_, atMs) =>
+      atMs >= TODAY - 12 * DAY ? { model: `own-model-${atMs}`, costNanoUsd: 0 } : {},
+    );
     expect((await read(tenant)).items.filter(({ kind }) => kind === 'NEW_EXPENSIVE_MODEL')).toEqual([]);
   });
 });
@@ -249,10 +284,14 @@ describe('a new expensive model', () => {
 describe('the query', () => {
   test('looks at fourteen whole days of every customer where that is asked, whatever the time of day', async () => {
     const sinceMs = TODAY - 2 * DAY;
-    const tenant = await organization((customerId, atMs) => (customerId === 'gamma' && atMs >= sinceMs ? { calls: 0, failed: 0 } : {}));
+    const tenant = await organization((customerId, atMs) =>
+      customerId === 'gamma' && atMs >= sinceMs ? { calls: 0, failed: 0 } : {},
+    );
     const data = await read(tenant, { days: '14' });
     expect(data.period).toEqual({ startedAt: iso(TODAY - 14 * DAY), endedAt: iso(PRESENT_HOUR) });
-    expect(data.items).toMatchObject([{ customerId: 'gamma', kind: 'SILENCE', startedAt: iso(sinceMs), endedAt: iso(TODAY) }]);
+    expect(data.items).toMatchObject([
+      { customerId: 'gamma', kind: 'SILENCE', startedAt: iso(sinceMs), endedAt: iso(TODAY) },
+    ]);
     expect((await read(tenant, { days: '100' })).items).toMatchObject([{ customerId: 'gamma', kind: 'SILENCE' }]);
   });
 

@@ -1,5 +1,6 @@
 /**
- * The usage context over HTTP: every field, the weeks that it compares, and each signal with its evidence (contract 4.7).
+ * The usage context over HTTP: every field, the weeks that it compares, and each signal with its evidence (contract
+ * 4.7).
  */
 import { runDurableObjectAlarm } from 'cloudflare:test';
 import { describe, expect, test, vi } from 'vitest';
@@ -91,12 +92,25 @@ describe('the usage context', () => {
     const wire = (await tenant.api.send('readUsage', { params: { customerId } })).data;
     for (const { name, unit: _, ...meter } of data.meters) expect(meter).toEqual(wire.meters[name]);
     expect(data.subscription).toEqual(wire.subscription);
-    expect(data.forecast).toMatchObject({ metric: 'dollars', unit: 'USD', status: 'available', timezone: 'Europe/Berlin' });
+    expect(data.forecast).toMatchObject({
+      metric: 'dollars',
+      unit: 'USD',
+      status: 'available',
+      timezone: 'Europe/Berlin',
+    });
   });
 
   test('compares the latest seven completed UTC days with the seven before, whatever the time zone and its clock', async () => {
     // Each hour at an edge has its own power of two, so that a sum says which hours it holds.
-    const edges = [TODAY - 14 * DAY - HOUR, TODAY - 14 * DAY, TODAY - 7 * DAY - HOUR, TODAY - 7 * DAY, TODAY - HOUR, TODAY, PRESENT_HOUR];
+    const edges = [
+      TODAY - 14 * DAY - HOUR,
+      TODAY - 14 * DAY,
+      TODAY - 7 * DAY - HOUR,
+      TODAY - 7 * DAY,
+      TODAY - HOUR,
+      TODAY,
+      PRESENT_HOUR,
+    ];
     const hours = edges.map((atMs, power) => {
       const quantity = 2 ** power;
       return {
@@ -121,7 +135,14 @@ describe('the usage context', () => {
       change: exact((latest - preceding) * unit),
       ratio: 4,
     });
-    for (const timezone of ['UTC', 'Europe/Berlin', 'America/New_York', 'Asia/Kolkata', 'Pacific/Kiritimati', 'Australia/Lord_Howe']) {
+    for (const timezone of [
+      'UTC',
+      'Europe/Berlin',
+      'America/New_York',
+      'Asia/Kolkata',
+      'Pacific/Kiritimati',
+      'Australia/Lord_Howe',
+    ]) {
       expect((await context({ timezone })).weeks, timezone).toEqual({
         latest: { startedAt: '2027-03-24T00:00:00.000Z', endedAt: '2027-03-31T00:00:00.000Z' },
         preceding: { startedAt: '2027-03-17T00:00:00.000Z', endedAt: '2027-03-24T00:00:00.000Z' },
@@ -165,7 +186,10 @@ describe('the usage context', () => {
       ['includeSignals', '1'],
       ['forecastMetric', 'revenue'],
     ] as const) {
-      const { status, refusal } = await tenant.api.send('readUsageContext', { params: { customerId }, query: { [name]: value } });
+      const { status, refusal } = await tenant.api.send('readUsageContext', {
+        params: { customerId },
+        query: { [name]: value },
+      });
       expect([status, refusal.details]).toEqual([400, [{ path: name, message: expect.any(String) }]]);
     }
   });
@@ -190,7 +214,11 @@ describe('the usage context', () => {
     await operator.send('putPlan', { params: { org: tenant.organizationId, planId: 'credit' }, body: plan });
     await tenant.api.send('changePlan', { params: { customerId }, body: { planId: 'credit' } });
     await tenant.api.send('beginCall', { body: { customerId, ...of } });
-    expect((await context()).funding).toMatchObject({ balanceUsd: 2, availableUsd: 1.5, continuesBeyondAllowance: true });
+    expect((await context()).funding).toMatchObject({
+      balanceUsd: 2,
+      availableUsd: 1.5,
+      continuesBeyondAllowance: true,
+    });
   });
 
   test.each([
@@ -203,7 +231,10 @@ describe('the usage context', () => {
 });
 
 describe('signals', () => {
-  const of = async (options: Options, act: (made: Awaited<ReturnType<typeof customer>>) => Promise<unknown> = async () => undefined) => {
+  const of = async (
+    options: Options,
+    act: (made: Awaited<ReturnType<typeof customer>>) => Promise<unknown> = async () => undefined,
+  ) => {
     const made = await customer(options);
     await act(made);
     const { signals = [], reviewReasons } = await made.context();
@@ -216,7 +247,9 @@ describe('signals', () => {
     const evidence = (remaining: number, ratio: number) => ({ limit: 10, used: 10 - remaining, remaining, ratio });
     expect(await used(8)).toEqual({ signals: [], reviewReasons: [] });
     expect(await used(9)).toEqual({
-      signals: [{ code: 'ALLOWANCE_NEARLY_USED', severity: 'WARNING', meter: 'customMeter2', evidence: evidence(1, 0.1) }],
+      signals: [
+        { code: 'ALLOWANCE_NEARLY_USED', severity: 'WARNING', meter: 'customMeter2', evidence: evidence(1, 0.1) },
+      ],
       reviewReasons: [{ reason: 'UPSELL_CANDIDATE', signals: ['ALLOWANCE_NEARLY_USED'] }],
     });
     expect(await used(10)).toEqual({
@@ -246,7 +279,9 @@ describe('signals', () => {
     ]);
     // Ten an hour: 500 last for fifty hours.
     expect(secondsTo(projectedAllowanceExhaustionAt, PRESENT_HOUR + 50 * HOUR)).toBeLessThan(60);
-    expect(reviewReasons).toEqual([{ reason: 'UPSELL_CANDIDATE', signals: ['ALLOWANCE_NEARLY_USED', 'ALLOWANCE_PROJECTED_TO_RUN_OUT'] }]);
+    expect(reviewReasons).toEqual([
+      { reason: 'UPSELL_CANDIDATE', signals: ['ALLOWANCE_NEARLY_USED', 'ALLOWANCE_PROJECTED_TO_RUN_OUT'] },
+    ]);
   });
 
   test('CREDIT_LOW says for how many days the balance lasts at the pace of the week', async () => {
@@ -266,7 +301,12 @@ describe('signals', () => {
     // 0.9 in the week: 0.8 last for 6.22 days, 0.91 for more than seven.
     expect(await of({ of: onCredit }, spend('1.7'))).toEqual({
       signals: [
-        { code: 'CREDIT_LOW', severity: 'WARNING', meter: null, evidence: { balanceUsd: 0.8, chargedLatestWeekUsd: 0.9, daysLeft: 6.22 } },
+        {
+          code: 'CREDIT_LOW',
+          severity: 'WARNING',
+          meter: null,
+          evidence: { balanceUsd: 0.8, chargedLatestWeekUsd: 0.9, daysLeft: 6.22 },
+        },
       ],
       reviewReasons: [{ reason: 'FUNDING_AT_RISK', signals: ['CREDIT_LOW'] }],
     });
@@ -296,30 +336,64 @@ describe('signals', () => {
   test('INACTIVE and USAGE_FALLING say since when and by how much', async () => {
     const { signals, reviewReasons } = await of({ hours: [onDay(9, { completedCalls: 40 })] });
     expect(signals).toEqual([
-      { code: 'INACTIVE', severity: 'WARNING', meter: null, evidence: { lastCallAt: iso(TODAY - 9 * DAY + 12 * HOUR), daysSince: 9 } },
-      { code: 'USAGE_FALLING', severity: 'WARNING', meter: null, evidence: { latest: 0, preceding: 40, change: -40, ratio: 0 } },
+      {
+        code: 'INACTIVE',
+        severity: 'WARNING',
+        meter: null,
+        evidence: { lastCallAt: iso(TODAY - 9 * DAY + 12 * HOUR), daysSince: 9 },
+      },
+      {
+        code: 'USAGE_FALLING',
+        severity: 'WARNING',
+        meter: null,
+        evidence: { latest: 0, preceding: 40, change: -40, ratio: 0 },
+      },
     ]);
     expect(reviewReasons).toEqual([{ reason: 'CHURN_RISK', signals: ['INACTIVE', 'USAGE_FALLING'] }]);
   });
 
   test('USAGE_RISING and SPEND_RISING compare the weeks, and are no reason to look', async () => {
-    const hours = [onDay(9, { completedCalls: 40, costNanoUsd: 4e9 }), onDay(2, { completedCalls: 60, costNanoUsd: 9e9 }), recent];
+    const hours = [
+      onDay(9, { completedCalls: 40, costNanoUsd: 4e9 }),
+      onDay(2, { completedCalls: 60, costNanoUsd: 9e9 }),
+      recent,
+    ];
     expect(await of({ hours })).toEqual({
       signals: [
-        { code: 'USAGE_RISING', severity: 'INFO', meter: null, evidence: { latest: 61, preceding: 40, change: 21, ratio: 1.525 } },
-        { code: 'SPEND_RISING', severity: 'INFO', meter: null, evidence: { latest: 9, preceding: 4, change: 5, ratio: 2.25 } },
+        {
+          code: 'USAGE_RISING',
+          severity: 'INFO',
+          meter: null,
+          evidence: { latest: 61, preceding: 40, change: 21, ratio: 1.525 },
+        },
+        {
+          code: 'SPEND_RISING',
+          severity: 'INFO',
+          meter: null,
+          evidence: { latest: 9, preceding: 4, change: 5, ratio: 2.25 },
+        },
       ],
       reviewReasons: [],
     });
   });
 
   test('PLAN_CHANGE_PENDING names the plan and the day', async () => {
-    await operator.send('putPlan', { params: { org: tenant.organizationId, planId: 'next' }, body: { ...PLAN, name: 'Next' } });
+    await operator.send('putPlan', {
+      params: { org: tenant.organizationId, planId: 'next' },
+      body: { ...PLAN, name: 'Next' },
+    });
     const { signals } = await of({}, ({ customerId }) =>
-      tenant.api.send('changePlan', { params: { customerId }, body: { planId: 'next', strategy: 'AT_NEXT_REPLENISH' } }),
+      tenant.api.send('changePlan', {
+        params: { customerId },
+        body: { planId: 'next', strategy: 'AT_NEXT_REPLENISH' },
+      }),
     );
     expect(signals).toMatchObject([
-      { code: 'PLAN_CHANGE_PENDING', meter: null, evidence: { usagePlanVersionId: 'next:v1', effectiveAt: PERIOD_END } },
+      {
+        code: 'PLAN_CHANGE_PENDING',
+        meter: null,
+        evidence: { usagePlanVersionId: 'next:v1', effectiveAt: PERIOD_END },
+      },
     ]);
   });
 });

@@ -1,6 +1,6 @@
 /**
- * GET /usage/summary: its sums are those of GET /calls over the same calls, to the nano-USD, in every dimension, time zone
- * and filter, whatever is sent twice, rewritten or deleted.
+ * GET /usage/summary: its sums are those of GET /calls over the same calls, to the nano-USD, in every dimension, time
+ * zone and filter, whatever is sent twice, rewritten or deleted.
  */
 import { runDurableObjectAlarm } from 'cloudflare:test';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
@@ -25,7 +25,12 @@ const END = START + CALLS * STEP;
 const PERIOD = { from: '2027-10-20', to: '2027-11-20' };
 
 /** Twenty premium calls are included; credit pays for the rest, and whoever has none is denied. */
-const PLAN = { name: 'P', limitType: 'BLOCK', limits: { premiumCalls: 20 }, payg: { enabled: true, markupPercent: 15 } };
+const PLAN = {
+  name: 'P',
+  limitType: 'BLOCK',
+  limits: { premiumCalls: 20 },
+  payg: { enabled: true, markupPercent: 15 },
+};
 const CUSTOMERS = ['alpha', 'beta', 'ünï/4 ∆'] as const;
 
 /** What was sent and what became of it, as GET /calls says. */
@@ -94,8 +99,21 @@ async function makeCalls(): Promise<Sent> {
     const inputTokens = some(90_000);
     const cachedInputTokens = some(inputTokens / 2);
     const responseTokens = some(4_000);
-    const tokens = { inputTokens, cachedInputTokens, responseTokens, reasoningTokens: some(responseTokens), searches: some(3) };
-    const modelUsed = pick(['gpt-4o', 'gpt-4o-mini', 'openai/gpt-4o', 'claude-3-5-haiku-20241022', 'no-such-model', undefined]);
+    const tokens = {
+      inputTokens,
+      cachedInputTokens,
+      responseTokens,
+      reasoningTokens: some(responseTokens),
+      searches: some(3),
+    };
+    const modelUsed = pick([
+      'gpt-4o',
+      'gpt-4o-mini',
+      'openai/gpt-4o',
+      'claude-3-5-haiku-20241022',
+      'no-such-model',
+      undefined,
+    ]);
     const providerUsed = modelUsed === undefined ? pick(['OpenAI', undefined]) : undefined;
     const error = uniform() < 0.15 ? { code: 'overloaded', message: 'try later' } : undefined;
     const end = { callId, ...tokens, modelUsed, providerUsed, error };
@@ -169,10 +187,14 @@ describe('the totals', () => {
     expect(totals).toEqual(figuresOf(facts));
     expect(truncated).toEqual([]);
     // What the promise is about was there: every outcome, calls without a price, and money.
-    expect(new Set(facts.map(({ status }) => status))).toEqual(new Set(['COMPLETED', 'FAILED', 'TIMEOUT', 'NOT_ALLOWED']));
+    expect(new Set(facts.map(({ status }) => status))).toEqual(
+      new Set(['COMPLETED', 'FAILED', 'TIMEOUT', 'NOT_ALLOWED']),
+    );
     expect(totals.unpricedCalls).toBeGreaterThan(10);
     expect(BigInt(totals.costUsdNano)).toBeGreaterThan(1_000_000_000n);
-    const late = ends.filter(({ atMs, body }) => atMs - (START + Number((body as { callId: string }).callId.slice(4)) * STEP) > HOUR);
+    const late = ends.filter(
+      ({ atMs, body }) => atMs - (START + Number((body as { callId: string }).callId.slice(4)) * STEP) > HOUR,
+    );
     expect(late.length).toBeGreaterThan(5);
   });
 
@@ -193,47 +215,56 @@ describe('the totals', () => {
     expect(costs).toEqual(costs.toSorted((a, b) => (a < b ? 1 : a > b ? -1 : 0)));
   });
 
-  const FILTERS: Record<string, string>[] = [{ customerId: 'beta' }, { feature: 'chat' }, { customerId: 'ünï/4 ∆', feature: 'search' }];
+  const FILTERS: Record<string, string>[] = [
+    { customerId: 'beta' },
+    { feature: 'chat' },
+    { customerId: 'ünï/4 ∆', feature: 'search' },
+  ];
 
-  test.each(FILTERS)('of a filter, %o, are those of its calls, in every dimension and on every local day', async (filter) => {
-    const asked = facts.filter((fact) => Object.entries(filter).every(([name, value]) => fact[name as keyof Fact] === value));
-    expect(asked.length).toBeGreaterThan(5);
-    // Days that UTC cuts nowhere, in hours, and in parts of hours; of all the calls, and of some.
-    const periods = ['UTC', 'Europe/Berlin', 'America/St_Johns', 'Asia/Kathmandu'].flatMap((timezone) => [
-      { ...PERIOD, timezone },
-      { from: '2027-10-30', to: '2027-11-02', timezone },
-    ]);
-    for (const period of periods) {
-      const data = await summary({ ...period, ...filter });
-      const hourOf = ({ endMs }: Fact) => endMs - (endMs % HOUR);
-      const within =
-        ({ startedAt, endedAt }: { startedAt: string; endedAt: string }) =>
-        (fact: Fact) =>
-          hourOf(fact) >= Date.parse(startedAt) && hourOf(fact) < Date.parse(endedAt);
-      const own = asked.filter(within(data.period));
-      expect(own.length).toBeGreaterThan(0);
-      expect(data.totals).toEqual(figuresOf(own));
-      for (const { date, ...day } of data.byDay)
-        expect({ date, ...day }).toEqual({ date, ...borders(day), ...figuresOf(own.filter(within(day))) });
-      const lists: (readonly [readonly Record<string, unknown>[], string, keyof Fact])[] = [
-        [data.byCustomer, 'customerId', 'customerId'],
-        [data.byFeature, 'feature', 'feature'],
-        [data.byModel, 'model', 'model'],
-        [data.byProvider, 'provider', 'provider'],
-        [data.byOutcome, 'outcome', 'status'],
-      ];
-      for (const [groups, name, of] of lists) {
-        const keys = [...new Set(own.map((fact) => fact[of]))];
-        expect(groups).toHaveLength(keys.length);
-        for (const key of keys) {
-          expect(groups.find(({ [name]: shown }) => shown === key)).toEqual({
-            [name]: key,
-            ...figuresOf(own.filter((fact) => fact[of] === key)),
-          });
+  test.each(FILTERS)(
+    'of a filter, %o, are those of its calls, in every dimension and on every local day',
+    async (filter) => {
+      const asked = facts.filter((fact) =>
+        Object.entries(filter).every(([name, value]) => fact[name as keyof Fact] === value),
+      );
+      expect(asked.length).toBeGreaterThan(5);
+      // Days that UTC cuts nowhere, in hours, and in parts of hours; of all the calls, and of some.
+      const periods = ['UTC', 'Europe/Berlin', 'America/St_Johns', 'Asia/Kathmandu'].flatMap((timezone) => [
+        { ...PERIOD, timezone },
+        { from: '2027-10-30', to: '2027-11-02', timezone },
+      ]);
+      for (const period of periods) {
+        const data = await summary({ ...period, ...filter });
+        const hourOf = ({ endMs }: Fact) => endMs - (endMs % HOUR);
+        const within =
+          ({ startedAt, endedAt }: { startedAt: string; endedAt: string }) =>
+          (fact: Fact) =>
+            hourOf(fact) >= Date.parse(startedAt) && hourOf(fact) < Date.parse(endedAt);
+        const own = asked.filter(within(data.period));
+        expect(own.length).toBeGreaterThan(0);
+        expect(data.totals).toEqual(figuresOf(own));
+        for (const { date, ...day } of data.byDay)
+          expect({ date, ...day }).toEqual({ date, ...borders(day), ...figuresOf(own.filter(within(day))) });
+        const lists: (readonly [readonly Record<string, unknown>[], string, keyof Fact])[] = [
+          [data.byCustomer, 'customerId', 'customerId'],
+          [data.byFeature, 'feature', 'feature'],
+          [data.byModel, 'model', 'model'],
+          [data.byProvider, 'provider', 'provider'],
+          [data.byOutcome, 'outcome', 'status'],
+        ];
+        for (const [groups, name, of] of lists) {
+          const keys = [...new Set(own.map((fact) => fact[of]))];
+          expect(groups).toHaveLength(keys.length);
+          for (const key of keys) {
+            expect(groups.find(({ [name]: shown }) => shown === key)).toEqual({
+              [name]: key,
+              ...figuresOf(own.filter((fact) => fact[of] === key)),
+            });
+          }
         }
       }
-    }
-  });
+    },
+  );
 
   test('of a filter that no call passes are none', async () => {
     for (const filter of [{ customerId: 'nobody' }, { feature: 'CHAT' }] as Record<string, string>[]) {
@@ -261,7 +292,8 @@ const borders = ({ startedAt, endedAt }: { startedAt: string; endedAt: string })
 type Summed = { calls: number; unpricedCalls: number; costUsdNano: string } & Record<(typeof COUNTED)[number], number>;
 
 function sumOf(list: readonly Summed[]) {
-  const add = (name: 'calls' | 'unpricedCalls' | (typeof COUNTED)[number]) => list.reduce((sum, group) => sum + group[name], 0);
+  const add = (name: 'calls' | 'unpricedCalls' | (typeof COUNTED)[number]) =>
+    list.reduce((sum, group) => sum + group[name], 0);
   const cost = list.reduce((sum, { costUsdNano }) => sum + BigInt(costUsdNano), 0n);
   return [add('calls'), add('unpricedCalls'), ...COUNTED.map(add), cost];
 }
@@ -278,27 +310,35 @@ describe('the days', () => {
     ['Pacific/Kiritimati', 24],
   ];
 
-  test.each(ZONES)('in %s follow each other without a gap, and sum to the totals with every dimension', async (timezone, hours) => {
-    const data = await summary({ ...PERIOD, timezone });
-    expect(data.byDay.map(({ date }) => date)).toEqual(
-      Array.from({ length: 31 }, (_, day) => new Date(Date.UTC(2027, 9, 20 + day)).toISOString().slice(0, 10)),
-    );
-    expect([data.byDay[0]?.startedAt, data.byDay.at(-1)?.endedAt]).toEqual([data.period.startedAt, data.period.endedAt]);
-    for (const [index, { endedAt }] of data.byDay.slice(0, -1).entries()) expect(data.byDay[index + 1]?.startedAt).toBe(endedAt);
-    const sunday = data.byDay.find(({ date }) => date === '2027-10-31');
-    expect((Date.parse(sunday?.endedAt ?? '') - Date.parse(sunday?.startedAt ?? '')) / HOUR).toBe(hours);
+  test.each(ZONES)(
+    'in %s follow each other without a gap, and sum to the totals with every dimension',
+    async (timezone, hours) => {
+      const data = await summary({ ...PERIOD, timezone });
+      expect(data.byDay.map(({ date }) => date)).toEqual(
+        Array.from({ length: 31 }, (_, day) => new Date(Date.UTC(2027, 9, 20 + day)).toISOString().slice(0, 10)),
+      );
+      expect([data.byDay[0]?.startedAt, data.byDay.at(-1)?.endedAt]).toEqual([
+        data.period.startedAt,
+        data.period.endedAt,
+      ]);
+      for (const [index, { endedAt }] of data.byDay.slice(0, -1).entries())
+        expect(data.byDay[index + 1]?.startedAt).toBe(endedAt);
+      const sunday = data.byDay.find(({ date }) => date === '2027-10-31');
+      expect((Date.parse(sunday?.endedAt ?? '') - Date.parse(sunday?.startedAt ?? '')) / HOUR).toBe(hours);
 
-    // Placed by the runtime's calendar, which the days are not made with: an hour belongs to the day in which it starts.
-    const local = new Intl.DateTimeFormat('en-CA', { timeZone: timezone, dateStyle: 'short' });
-    for (const { date, startedAt: _, endedAt: __, ...day } of data.byDay) {
-      const own = facts.filter(({ endMs }) => local.format(endMs - (endMs % HOUR)) === date);
-      expect(day, `${timezone} ${date}`).toEqual(figuresOf(own));
-    }
-    for (const list of [data.byDay, data.byCustomer, data.byFeature, data.byModel, data.byProvider, data.byOutcome]) {
-      expect(sumOf(list)).toEqual(sumOf([data.totals]));
-    }
-    expect(data.totals).toEqual(figuresOf(facts));
-  });
+      // Placed by the runtime's calendar, which the days are not made with: an hour belongs to the day in which it
+      // starts.
+      const local = new Intl.DateTimeFormat('en-CA', { timeZone: timezone, dateStyle: 'short' });
+      for (const { date, startedAt: _, endedAt: __, ...day } of data.byDay) {
+        const own = facts.filter(({ endMs }) => local.format(endMs - (endMs % HOUR)) === date);
+        expect(day, `${timezone} ${date}`).toEqual(figuresOf(own));
+      }
+      for (const list of [data.byDay, data.byCustomer, data.byFeature, data.byModel, data.byProvider, data.byOutcome]) {
+        expect(sumOf(list)).toEqual(sumOf([data.totals]));
+      }
+      expect(data.totals).toEqual(figuresOf(facts));
+    },
+  );
 
   test.each(['UTC', 'Europe/Berlin', 'Asia/Kolkata', 'Asia/Kathmandu'])(
     'of a part of the calls in %s agree with every dimension',
@@ -361,8 +401,11 @@ describe('nothing counts twice', () => {
     await deliverAll();
     expect(await figures()).toBe(before);
     const again = 'INSERT INTO calls SELECT * FROM calls WHERE organization_id = ?1';
-    const columns = ['status', 'cost_nano_usd', 'input_tokens', 'revision'].map((name) => `${name} = excluded.${name}`).join(', ');
-    const upsert = (guard: string) => `${again} ON CONFLICT (organization_id, call_id) DO UPDATE SET ${columns} WHERE ${guard}`;
+    const columns = ['status', 'cost_nano_usd', 'input_tokens', 'revision']
+      .map((name) => `${name} = excluded.${name}`)
+      .join(', ');
+    const upsert = (guard: string) =>
+      `${again} ON CONFLICT (organization_id, call_id) DO UPDATE SET ${columns} WHERE ${guard}`;
     for (const guard of ['excluded.revision > calls.revision', 'excluded.revision >= calls.revision']) {
       const statements = [
         bindings.DB.prepare(upsert(guard)).bind(tenant.organizationId),
@@ -396,7 +439,9 @@ describe('nothing counts twice', () => {
       object.housekeep(START + HOUR);
       await object.deliver(commitsThenThrows, START + HOUR + 2_000);
       expect(await reported()).toContainEqual({ hourMs: START + HOUR, outcome: 'TIMEOUT', calls: 1, tokens: 0 });
-      accepted(object.end('a', START + 5 * HOUR, { usage: usage({ responseTokens: 9 }), error: { code: 'E', message: 'm' } }));
+      accepted(
+        object.end('a', START + 5 * HOUR, { usage: usage({ responseTokens: 9 }), error: { code: 'E', message: 'm' } }),
+      );
       await object.deliver(bindings.DB, START + 5 * HOUR + 60_000);
       expect(await reported()).toEqual([
         { hourMs: START, outcome: 'COMPLETED', calls: 1, tokens: 7 },
@@ -415,7 +460,10 @@ describe('a late projection', () => {
   test('is not taken for the truth: asOf stands where the oldest change waits, with the age of the backlog', async () => {
     const nowMs = END + 3 * DAY;
     vi.setSystemTime(nowMs);
-    expect(await summary()).toMatchObject({ asOf: new Date(nowMs - 3_000).toISOString(), backlog: { customers: 0, ageSeconds: 0 } });
+    expect(await summary()).toMatchObject({
+      asOf: new Date(nowMs - 3_000).toISOString(),
+      backlog: { customers: 0, ageSeconds: 0 },
+    });
     await withObject({ name: 'P', limitType: 'NONE' }, async (object) => {
       const sinceMs = nowMs - 90_500;
       accepted(object.begin('a', sinceMs));
@@ -425,11 +473,17 @@ describe('a late projection', () => {
       expect(await summary()).toMatchObject({ backlog: { customers: 0, ageSeconds: 0 } });
       const mine = backlogKey(tenant.organizationId, 'object');
       await bindings.KV.put(mine, '', { metadata: { oldestMs: sinceMs } });
-      expect(await summary()).toMatchObject({ asOf: new Date(sinceMs).toISOString(), backlog: { customers: 1, ageSeconds: 91 } });
+      expect(await summary()).toMatchObject({
+        asOf: new Date(sinceMs).toISOString(),
+        backlog: { customers: 1, ageSeconds: 91 },
+      });
       await bindings.KV.delete(mine);
       await object.deliver(bindings.DB, nowMs);
     });
-    expect(await summary()).toMatchObject({ asOf: new Date(nowMs - 3_000).toISOString(), backlog: { customers: 0, ageSeconds: 0 } });
+    expect(await summary()).toMatchObject({
+      asOf: new Date(nowMs - 3_000).toISOString(),
+      backlog: { customers: 0, ageSeconds: 0 },
+    });
   });
 });
 
@@ -462,48 +516,57 @@ describe('many groups', () => {
     ['of all that there was', '2027-10-01', '2027-12-01'],
     ['of a part in the middle', '2027-10-28', '2027-11-05'],
     ['from a day on', '2027-11-03', '2027-12-01'],
-  ])('of customers are the dearest %s, of all features and of one, to the last one that is listed', async (_, from, to) => {
-    const many = await createTenant(operator, PLAN);
-    const { between } = chance(77);
-    const shared = new Set<string>();
-    // Whoever cost most ever did so before the period, or within it, or after it. Some cost nothing, and differ by calls.
-    const hours = Array.from({ length: 3_000 }, (__, n) => {
-      const customer = Math.floor(between(0, 260));
-      const atMs = Math.floor((Date.UTC(2027, 9, 25) + (n / 3_000) * 15 * DAY) / HOUR) * HOUR;
-      const heavy = customer % 3 === Math.floor(n / 1_000);
-      const costNanoUsd = customer > 190 ? 0 : Math.floor(between(1, heavy ? 5_000_000 : 50_000));
-      // About half are of one feature, where the customer has no such hour yet.
-      const hour = `${customer} ${atMs}`;
-      const feature = n % 2 === 0 && !shared.has(hour) ? 'shared' : `f${n}`;
-      if (feature === 'shared') shared.add(hour);
-      return { customerId: `c${customer}`, atMs, feature, calls: 1 + Math.floor(between(0, 4)), costNanoUsd };
-    });
-    for (let first = 0; first < hours.length; first += 500) await writeReportHours(many.organizationId, hours.slice(first, first + 500));
-    const dearestOf = (some: typeof hours) => {
-      const expected = new Map<string, { calls: number; cost: number }>();
-      for (const { customerId, atMs, calls, costNanoUsd } of some) {
-        if (atMs < Date.parse(from) || atMs >= Date.parse(to)) continue;
-        const known = expected.get(customerId) ?? { calls: 0, cost: 0 };
-        expected.set(customerId, { calls: known.calls + calls, cost: known.cost + costNanoUsd });
+  ])(
+    'of customers are the dearest %s, of all features and of one, to the last one that is listed',
+    async (_, from, to) => {
+      const many = await createTenant(operator, PLAN);
+      const { between } = chance(77);
+      const shared = new Set<string>();
+      // Whoever cost most ever did so before the period, or within it, or after it. Some cost nothing, and differ by
+      // calls.
+      const hours = Array.from({ length: 3_000 }, (__, n) => {
+        const customer = Math.floor(between(0, 260));
+        const atMs = Math.floor((Date.UTC(2027, 9, 25) + (n / 3_000) * 15 * DAY) / HOUR) * HOUR;
+        const heavy = customer % 3 === Math.floor(n / 1_000);
+        const costNanoUsd = customer > 190 ? 0 : Math.floor(between(1, heavy ? 5_000_000 : 50_000));
+        // About half are of one feature, where the customer has no such hour yet.
+        const hour = `${customer} ${atMs}`;
+        const feature = n % 2 === 0 && !shared.has(hour) ? 'shared' : `f${n}`;
+        if (feature === 'shared') shared.add(hour);
+        return { customerId: `c${customer}`, atMs, feature, calls: 1 + Math.floor(between(0, 4)), costNanoUsd };
+      });
+      for (let first = 0; first < hours.length; first += 500)
+        await writeReportHours(many.organizationId, hours.slice(first, first + 500));
+      const dearestOf = (some: typeof hours) => {
+        const expected = new Map<string, { calls: number; cost: number }>();
+        for (const { customerId, atMs, calls, costNanoUsd } of some) {
+          if (atMs < Date.parse(from) || atMs >= Date.parse(to)) continue;
+          const known = expected.get(customerId) ?? { calls: 0, cost: 0 };
+          expected.set(customerId, { calls: known.calls + calls, cost: known.cost + costNanoUsd });
+        }
+        return [...expected].sort(([a, x], [b, y]) => y.cost - x.cost || y.calls - x.calls || (a < b ? -1 : 1));
+      };
+      for (const feature of [undefined, 'shared']) {
+        const dearest = dearestOf(hours.filter((hour) => feature === undefined || hour.feature === feature));
+        expect(dearest.length).toBeGreaterThan(GROUPS_MAX);
+        const { byCustomer, truncated } = await summary({ from, to, ...(feature && { feature }) }, many);
+        expect(byCustomer.map(({ customerId, calls, costUsdNano }) => [customerId, calls, costUsdNano])).toEqual(
+          dearest.slice(0, GROUPS_MAX).map(([customerId, { calls, cost }]) => [customerId, calls, String(cost)]),
+        );
+        expect(truncated).toEqual(feature === undefined ? ['customer', 'feature'] : ['customer']);
       }
-      return [...expected].sort(([a, x], [b, y]) => y.cost - x.cost || y.calls - x.calls || (a < b ? -1 : 1));
-    };
-    for (const feature of [undefined, 'shared']) {
-      const dearest = dearestOf(hours.filter((hour) => feature === undefined || hour.feature === feature));
-      expect(dearest.length).toBeGreaterThan(GROUPS_MAX);
-      const { byCustomer, truncated } = await summary({ from, to, ...(feature && { feature }) }, many);
-      expect(byCustomer.map(({ customerId, calls, costUsdNano }) => [customerId, calls, costUsdNano])).toEqual(
-        dearest.slice(0, GROUPS_MAX).map(([customerId, { calls, cost }]) => [customerId, calls, String(cost)]),
-      );
-      expect(truncated).toEqual(feature === undefined ? ['customer', 'feature'] : ['customer']);
-    }
-  });
+    },
+  );
 
   test('cost more than a number can hold exactly, and still sum to the last nano-USD', async () => {
     const rich = await createTenant(operator, PLAN);
     const atMs = Math.floor(START / HOUR) * HOUR;
     const large = { customerId: 'c', atMs, calls: 1, costNanoUsd: 2 ** 53 - 1 };
-    await writeReportHours(rich.organizationId, [large, { ...large, feature: 'f' }, { ...large, feature: 'g', costNanoUsd: 3 }]);
+    await writeReportHours(rich.organizationId, [
+      large,
+      { ...large, feature: 'f' },
+      { ...large, feature: 'g', costNanoUsd: 3 },
+    ]);
     const { totals, byDay } = await summary(PERIOD, rich);
     expect(totals.costUsdNano).toBe('18014398509481985');
     expect(byDay.find(({ calls }) => calls > 0)?.costUsdNano).toBe('18014398509481985');

@@ -1,6 +1,6 @@
 /**
- * Vendors of an organization: their keys are stored encrypted and shown to nobody, and their addresses are the only ones
- * outside the public internet that a call may go to.
+ * Vendors of an organization: their keys are stored encrypted and shown to nobody, and their addresses are the only
+ * ones outside the public internet that a call may go to.
  */
 import { createExecutionContext } from 'cloudflare:test';
 import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
@@ -24,7 +24,9 @@ const put = (provider: string, body: unknown, org = tenant.organizationId) =>
   operator.send('setVendor', { params: { org, provider }, body });
 
 async function sealedKeyOf(provider: string): Promise<string> {
-  const row = await bindings.DB.prepare('SELECT sealed_key FROM vendor_credentials WHERE organization_id = ? AND provider = ?')
+  const row = await bindings.DB.prepare(
+    'SELECT sealed_key FROM vendor_credentials WHERE organization_id = ? AND provider = ?',
+  )
     .bind(tenant.organizationId, provider)
     .first<{ sealed_key: string }>();
   return row?.sealed_key ?? '';
@@ -42,10 +44,13 @@ describe("a vendor's key", () => {
     expect(saved.data).toEqual({ provider: 'openai', baseUrl: VENDOR_BASE_URLS.openai, keyHint: 'WXYZ' });
     await put('openai', { apiKey: `${SECRET}2`, baseUrl: 'https://proxy.acme.com/v1/' });
     const tables = ['vendor_credentials', 'operator_events', 'operator_idempotency'];
-    const rows = await Promise.all(tables.map(async (table) => (await bindings.DB.prepare(`SELECT * FROM ${table}`).all()).results));
+    const rows = await Promise.all(
+      tables.map(async (table) => (await bindings.DB.prepare(`SELECT * FROM ${table}`).all()).results),
+    );
     const events = await operator.send('listEvents', { query: { organizationId: tenant.organizationId } });
     expect(JSON.stringify(rows)).toContain('proxy.acme.com');
-    for (const place of [saved.body, rows, events.body]) expect(JSON.stringify(place)).not.toContain(SECRET.slice(0, -4));
+    for (const place of [saved.body, rows, events.body])
+      expect(JSON.stringify(place)).not.toContain(SECRET.slice(0, -4));
     expect(events.data.items.slice(0, 2)).toMatchObject([
       {
         action: 'vendor.put',
@@ -72,20 +77,30 @@ describe("a vendor's key", () => {
   });
 
   test('of a few characters has no hint, which would be most of it', async () => {
-    expect((await put('short', { apiKey: 'abcdefghijklmno', baseUrl: 'https://a.example.com/v1' })).data.keyHint).toBe('');
-    expect((await put('short', { apiKey: 'abcdefghijklmnop', baseUrl: 'https://a.example.com/v1' })).data.keyHint).toBe('mnop');
+    expect((await put('short', { apiKey: 'abcdefghijklmno', baseUrl: 'https://a.example.com/v1' })).data.keyHint).toBe(
+      '',
+    );
+    expect((await put('short', { apiKey: 'abcdefghijklmnop', baseUrl: 'https://a.example.com/v1' })).data.keyHint).toBe(
+      'mnop',
+    );
   });
 
   test('is not taken where there is nothing to encrypt it under', async () => {
     const { default: worker } = await import('../../src/index.ts');
-    const request = new Request(`https://callmeter.test/operator/organizations/${tenant.organizationId}/vendors/google`, {
-      method: 'PUT',
-      headers: { Authorization: `Bearer ${OPERATOR_TOKEN}`, Accept: MEDIA_TYPE, 'Content-Type': 'application/json' },
-      body: JSON.stringify({ apiKey: SECRET }),
-    });
+    const request = new Request(
+      `https://callmeter.test/operator/organizations/${tenant.organizationId}/vendors/google`,
+      {
+        method: 'PUT',
+        headers: { Authorization: `Bearer ${OPERATOR_TOKEN}`, Accept: MEDIA_TYPE, 'Content-Type': 'application/json' },
+        body: JSON.stringify({ apiKey: SECRET }),
+      },
+    );
     const { VENDOR_KEY_SECRET: _secret, ...env } = bindings;
     const response = await worker.fetch(request as never, env as Env, createExecutionContext());
-    expect([response.status, (await response.json<{ error: { code: string } }>()).error.code]).toEqual([503, 'SERVICE_UNAVAILABLE']);
+    expect([response.status, (await response.json<{ error: { code: string } }>()).error.code]).toEqual([
+      503,
+      'SERVICE_UNAVAILABLE',
+    ]);
     expect(await sealedKeyOf('google')).toBe('');
   });
 });
@@ -97,15 +112,22 @@ describe('a vendor', () => {
 
   test('that nobody knows needs an address, and its organization must exist', async () => {
     const { refusal } = await put('acme', { apiKey: SECRET });
-    expect([refusal.code, refusal.details]).toEqual(['BAD_REQUEST', [{ path: 'baseUrl', message: expect.any(String) }]]);
+    expect([refusal.code, refusal.details]).toEqual([
+      'BAD_REQUEST',
+      [{ path: 'baseUrl', message: expect.any(String) }],
+    ]);
     // A name that every object has is no vendor either.
     expect((await put('constructor', { apiKey: SECRET })).refusal.code).toBe('BAD_REQUEST');
-    expect((await put('acme', { apiKey: SECRET, baseUrl: 'http://127.0.0.1:8080/v1/' })).data.baseUrl).toBe('http://127.0.0.1:8080/v1');
+    expect((await put('acme', { apiKey: SECRET, baseUrl: 'http://127.0.0.1:8080/v1/' })).data.baseUrl).toBe(
+      'http://127.0.0.1:8080/v1',
+    );
     expect((await put('openai', { apiKey: SECRET }, crypto.randomUUID())).refusal.code).toBe('NOT_FOUND');
   });
 
   test.each(['OpenAI!', 'a b', '-x', 'ä', 'x'.repeat(65)])('may not be called %j', async (provider) => {
-    expect((await put(provider, { apiKey: SECRET, baseUrl: 'https://a.example.com' })).refusal.message).toContain('provider');
+    expect((await put(provider, { apiKey: SECRET, baseUrl: 'https://a.example.com' })).refusal.message).toContain(
+      'provider',
+    );
   });
 
   test.each([
@@ -127,7 +149,8 @@ describe('a vendor', () => {
   ])('is refused by the field %s of %j, and keeps what it had', async (path, change) => {
     await put('kept', { apiKey: SECRET, baseUrl: 'https://kept.example.com/v1' });
     const sealed = await sealedKeyOf('kept');
-    const { code, details } = (await put('kept', { apiKey: SECRET, baseUrl: 'https://b.example.com', ...change })).refusal;
+    const { code, details } = (await put('kept', { apiKey: SECRET, baseUrl: 'https://b.example.com', ...change }))
+      .refusal;
     expect([code, (details as { path: string }[]).map((detail) => detail.path)]).toEqual(['BAD_REQUEST', [path]]);
     expect(await sealedKeyOf('kept')).toBe(sealed);
   });
@@ -192,7 +215,8 @@ describe('the address of a call', () => {
   test('that was refused leaves its key free', async () => {
     vendorAnswers();
     const headers = { 'Idempotency-Key': 'refused-address' };
-    const call = (url: string) => tenant.api.send('makeCall', { body: { customerId: 'free-key', vendor: { url } }, headers });
+    const call = (url: string) =>
+      tenant.api.send('makeCall', { body: { customerId: 'free-key', vendor: { url } }, headers });
     expect((await call('https://127.0.0.1/')).status).toBe(400);
     expect((await call('https://api.openai.com/v1/responses')).data.begin.callId).toBe('refused-address');
   });
@@ -202,7 +226,12 @@ describe('the address of a call', () => {
     const other = await createTenant(operator);
     await put('local', { apiKey: 'k', baseUrl: 'http://127.0.0.1:9999/v1' }, other.organizationId);
     expect((await ask('http://127.0.0.1:9999/anything?x=1', other)).data.vendor?.status).toBe(200);
-    for (const url of ['http://127.0.0.1:9998/v1', 'https://127.0.0.1:9999/v1', 'http://u@127.0.0.1:9999/v1', 'http://localhost:9999/v1']) {
+    for (const url of [
+      'http://127.0.0.1:9998/v1',
+      'https://127.0.0.1:9999/v1',
+      'http://u@127.0.0.1:9999/v1',
+      'http://localhost:9999/v1',
+    ]) {
       expect((await ask(url, other)).refusal.code).toBe('BAD_REQUEST');
     }
     expect((await ask('http://127.0.0.1:9999/v1')).refusal.code).toBe('BAD_REQUEST');
@@ -224,7 +253,9 @@ describe('the address of a call', () => {
 
 describe('an organization', () => {
   const fill = (sql: string, org: string, rows: number) =>
-    bindings.DB.prepare(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?2) ${sql}`).bind(org, rows).run();
+    bindings.DB.prepare(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?2) ${sql}`)
+      .bind(org, rows)
+      .run();
 
   test('has at most a hundred vendors: one more is refused, one of them may still change', async () => {
     const { organizationId: org } = await createTenant(operator);
@@ -251,7 +282,10 @@ describe('an organization', () => {
       999,
     );
     const more = await price('acme/one-more');
-    expect(more.refusal).toMatchObject({ code: 'CONFLICT', message: 'an organization has at most 1000 prices of its own' });
+    expect(more.refusal).toMatchObject({
+      code: 'CONFLICT',
+      message: 'an organization has at most 1000 prices of its own',
+    });
     expect((await price('acme/first')).status).toBe(200);
   });
 });

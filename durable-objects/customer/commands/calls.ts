@@ -3,9 +3,25 @@
  * calls that it makes is in `made-calls.ts`.
  */
 import { type BeginCallData, DERIVED_PREFIX, type EndCallData } from '../../../src/contract/calls.ts';
-import { type Accepted, type Answer, accept, answerText, type Refusal, refuse, unpricedOnCredit } from '../../../src/contract/errors.ts';
+import {
+  type Accepted,
+  type Answer,
+  accept,
+  answerText,
+  type Refusal,
+  refuse,
+  unpricedOnCredit,
+} from '../../../src/contract/errors.ts';
 import { type Account, fillContact } from '../../../src/domain/account.ts';
-import { admitCall, beginCall, type Call, type CallOutcome, canEnd, endCall, refuseCall } from '../../../src/domain/call.ts';
+import {
+  admitCall,
+  beginCall,
+  type Call,
+  type CallOutcome,
+  canEnd,
+  endCall,
+  refuseCall,
+} from '../../../src/domain/call.ts';
 import { DENIALS_MAX, DENIALS_WINDOW_SECONDS } from '../denials.ts';
 import { type BeginFacts, presentAdmission, presentBegin, presentEnd } from '../present.ts';
 import type { Admission, BeginCommand, EndCommand, FinishCommand } from '../protocol.ts';
@@ -17,8 +33,8 @@ import { queueCharge } from './settlement.ts';
 /** A derived key replays only an earlier begin that is younger than this. */
 const DERIVED_REPLAY_MS = 60_000;
 /**
- * A command that was sent for the first time, and comes within this, comes before whatever repeats it for want of an answer
- * (src/storage/shared-messages.ts). One that was longer on its way may have been overtaken.
+ * A command that was sent for the first time, and comes within this, comes before whatever repeats it for want of an
+ * answer (src/storage/shared-messages.ts). One that was longer on its way may have been overtaken.
  */
 const FIRST_MS_MAX = 5_000;
 const KEY_HINT = 'send an Idempotency-Key for each logical call, so that retries are certain to be free';
@@ -154,9 +170,9 @@ function earlierBegin(
 }
 
 /**
- * The begin under a session's key. Its call has an id of the reserved form, which no backend can send as a key; the hash of
- * the key, and no other, begins with `s`. The key is free again when the object has let the call go, and the next call
- * has another id.
+ * The begin under a session's key. Its call has an id of the reserved form, which no backend can send as a key; the
+ * hash of the key, and no other, begins with `s`. The key is free again when the object has let the call go, and the
+ * next call has another id.
  */
 function earlierOfSession(
   { store, objectId, nowMs }: Context,
@@ -281,7 +297,10 @@ export function answerOfEnd({ store, nowMs }: Context, { account, call, outcome 
 
 /** The facts of a call, or `null` where this object has no such call of the organization. */
 export function readCall(context: Context, organizationId: string, callId: string): Call | null {
-  return context.store.transaction(context.nowMs, () => findCall(context, { organizationId, callId })?.stored?.call ?? null);
+  return context.store.transaction(
+    context.nowMs,
+    () => findCall(context, { organizationId, callId })?.stored?.call ?? null,
+  );
 }
 
 export const callNotFound = () => refuse('CALL_NOT_FOUND', 'no such call');

@@ -1,5 +1,6 @@
 /**
- * The commands of prompt compression: record what it saved on a call, and say whether the customer may be billed for it.
+ * The commands of prompt compression: record what it saved on a call, and say whether the customer may be billed for
+ * it.
  */
 import type { CompressPromptData } from '../../../src/contract/compression.ts';
 import { type Answer, accept, refuse } from '../../../src/contract/errors.ts';
@@ -28,7 +29,11 @@ export function compressPrompt(context: Context, command: CompressPromptCommand)
     store.updateCall(recorded.call, nowMs);
     const { originalTokens, compressedTokens, savedTokens, tokenSavingsRatio, techniques } = recorded.compression;
     const saved = { originalTokens, compressedTokens, savedTokens, tokenSavingsRatio, techniques };
-    return accept('PROMPT_COMPRESSION_RECORDED', { callId, updated: true as const, provider: counts.provider, ...saved }, nowMs);
+    return accept(
+      'PROMPT_COMPRESSION_RECORDED',
+      { callId, updated: true as const, provider: counts.provider, ...saved },
+      nowMs,
+    );
   });
 }
 

@@ -1,8 +1,9 @@
 /**
  * What all commands of a customer's object share: their surroundings, the account as of now, stored answers.
  *
- * Every command first looks for a stored answer, then brings the account up to the present (a period that ended, credits
- * that expired, calls past their deadline), and only then does its own work. A refusal writes nothing of its own.
+ * Every command first looks for a stored answer, then brings the account up to the present (a period that ended,
+ * credits that expired, calls past their deadline), and only then does its own work. A refusal writes nothing of its
+ * own.
  */
 import { type Accepted, type Answer, accept, answerText, refuse } from '../../../src/contract/errors.ts';
 import { type Account, expireDue, isCanceled, openAccount, replenishDue } from '../../../src/domain/account.ts';
@@ -38,14 +39,19 @@ export function catchUp({ store, nowMs }: Context, known: Account): Account {
   return account === known ? known : store.saveAccount(account, nowMs);
 }
 
-/** The customer's account, opened on the default plan where there is none; `null` where there is no default plan either. */
+/**
+ * The customer's account, opened on the default plan where there is none; `null` where there is no default plan either.
+ */
 export function openOrLoad(context: Context, command: Provisioning): { account: Account; newCustomer: boolean } | null {
   const known = context.store.account();
   if (known) return { account: catchUp(context, known), newCustomer: false };
   if (!command.defaultPlan) return null;
   const { organizationId, customerId, contact } = command;
   const plan = JSON.parse(command.defaultPlan) as PlanVersion;
-  const account = openAccount({ organizationId, customerId, subscriptionId: context.newId(), plan, contact }, context.nowMs);
+  const account = openAccount(
+    { organizationId, customerId, subscriptionId: context.newId(), plan, contact },
+    context.nowMs,
+  );
   return { account, newCustomer: true };
 }
 
@@ -96,10 +102,14 @@ export function replay<Data>(answer: string | null): Accepted<Data> {
   return { ...(JSON.parse(answer) as Accepted<Data>), ok: true, replayed: true };
 }
 
-export const keyConflict = () => refuse('IDEMPOTENCY_KEY_CONFLICT', 'the idempotency key was used before with another payload');
+export const keyConflict = () =>
+  refuse('IDEMPOTENCY_KEY_CONFLICT', 'the idempotency key was used before with another payload');
 export const keyUsedUp = () =>
   refuse('IDEMPOTENCY_KEY_CONFLICT', 'the idempotency key belongs to a call that finished more than 48 hours ago');
 export const noDefaultPlan = () =>
-  refuse('SUBSCRIPTION_NOT_FOUND', 'the customer has no subscription, and the organization has no default plan to start one with');
+  refuse(
+    'SUBSCRIPTION_NOT_FOUND',
+    'the customer has no subscription, and the organization has no default plan to start one with',
+  );
 
 export const noSubscription = () => refuse('SUBSCRIPTION_NOT_FOUND', 'the customer has no active subscription');

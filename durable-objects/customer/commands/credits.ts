@@ -13,12 +13,16 @@ export function grant(context: Context, command: GrantCommand): Answer<GrantedCr
   const { store, nowMs } = context;
   return keyed(context, 'grant', command, () => {
     const known = store.account();
-    if (!known || known.organizationId !== command.organizationId) return refuse('CUSTOMER_NOT_FOUND', 'no such customer');
+    if (!known || known.organizationId !== command.organizationId)
+      return refuse('CUSTOMER_NOT_FOUND', 'no such customer');
     const account = catchUp(context, known);
     const { unit, amount, expiresAtMs, reference } = command;
     if (expiresAtMs !== null && expiresAtMs <= nowMs) return badRequest('expiresAt', 'must be in the future');
     if (account.wallet.credits.length >= LIVE_CREDITS_MAX) {
-      return refuse('CONFLICT', `the customer has ${LIVE_CREDITS_MAX} credits that are not used up, and can have no more`);
+      return refuse(
+        'CONFLICT',
+        `the customer has ${LIVE_CREDITS_MAX} credits that are not used up, and can have no more`,
+      );
     }
     if (unit !== 'USD' && balanceOf(account.wallet, unit) + BigInt(amount) > BigInt(Number.MAX_SAFE_INTEGER)) {
       return badRequest('units', `would bring the balance above ${Number.MAX_SAFE_INTEGER}`);

@@ -6,8 +6,24 @@
  */
 import type { Accepted } from '../../../src/contract/errors.ts';
 import { canEnd } from '../../../src/domain/call.ts';
-import type { BeginCommand, FinishCommand, FinishedCall, KeptAnswer, OpenCommand, OpenedCall, Told } from '../protocol.ts';
-import { alreadyFinalized, answerOfEnd, beginOrReplay, callNotFound, type Ended, findCall, recordEnd } from './calls.ts';
+import type {
+  BeginCommand,
+  FinishCommand,
+  FinishedCall,
+  KeptAnswer,
+  OpenCommand,
+  OpenedCall,
+  Told,
+} from '../protocol.ts';
+import {
+  alreadyFinalized,
+  answerOfEnd,
+  beginOrReplay,
+  callNotFound,
+  type Ended,
+  findCall,
+  recordEnd,
+} from './calls.ts';
 import type { Context } from './context.ts';
 
 /**

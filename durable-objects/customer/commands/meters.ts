@@ -18,17 +18,28 @@ export function increment(context: Context, command: IncrementCommand): Answer<C
     const { slot, amount } = command.request;
     const recorded = command.idempotencyKey === null ? recordedBefore(context, account, command) : null;
     if (recorded) return recorded;
-    const incremented = incrementMeter(account, command.request, { eventId: command.eventId, chargeId: context.newId() }, nowMs);
+    const incremented = incrementMeter(
+      account,
+      command.request,
+      { eventId: command.eventId, chargeId: context.newId() },
+      nowMs,
+    );
     if (!incremented) {
       const details = [{ path: 'meterSlot', message: `${slot} is not enabled in the customer's plan` }];
-      return refuse('METER_NOT_ENABLED', `meterSlot: ${slot} is not enabled in the customer's plan`, { members: { details } });
+      return refuse('METER_NOT_ENABLED', `meterSlot: ${slot} is not enabled in the customer's plan`, {
+        members: { details },
+      });
     }
     const { event } = incremented;
     store.saveAccount(incremented.account, nowMs);
     store.saveMeterEvent(event, nowMs);
     store.usageHours.addUnits(nowMs, slot, amount);
     const stripeCustomerId = account.contact.stripeCustomerId ?? null;
-    queueCharge(store, { kind: 'meter_event', subjectId: event.eventId, stripeCustomerId, charge: event.charge }, nowMs);
+    queueCharge(
+      store,
+      { kind: 'meter_event', subjectId: event.eventId, stripeCustomerId, charge: event.charge },
+      nowMs,
+    );
     return accept('CUSTOM_METER_SUCCESS', presentIncrement(incremented), nowMs);
   });
 }

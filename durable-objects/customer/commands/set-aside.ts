@@ -4,7 +4,10 @@
 import type { CustomerSetAside, ListSetAsideCommand } from '../protocol.ts';
 import type { Context } from './context.ts';
 
-export function listSetAside({ store }: Context, { organizationId, afterPlace, rowsMax }: ListSetAsideCommand): CustomerSetAside | null {
+export function listSetAside(
+  { store }: Context,
+  { organizationId, afterPlace, rowsMax }: ListSetAsideCommand,
+): CustomerSetAside | null {
   const account = store.account();
   if (account?.organizationId !== organizationId) return null;
   return { customerId: account.customerId, changes: store.setAside.list(afterPlace, rowsMax) };
@@ -12,5 +15,7 @@ export function listSetAside({ store }: Context, { organizationId, afterPlace, r
 
 /** Answers how many rows are queued again. */
 export function resendSetAside({ store, nowMs }: Context, organizationId: string): number {
-  return store.transaction(nowMs, () => (store.account()?.organizationId === organizationId ? store.resendSetAside(nowMs) : 0));
+  return store.transaction(nowMs, () =>
+    store.account()?.organizationId === organizationId ? store.resendSetAside(nowMs) : 0,
+  );
 }

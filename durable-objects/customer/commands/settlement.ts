@@ -31,7 +31,12 @@ const REPORT_WINDOW_MS = 23 * 3_600_000;
 
 export function queueCharge(
   store: CustomerStore,
-  { kind, subjectId, stripeCustomerId, charge }: Pick<OpenCharge, 'kind' | 'subjectId' | 'stripeCustomerId'> & { charge: Charge | null },
+  {
+    kind,
+    subjectId,
+    stripeCustomerId,
+    charge,
+  }: Pick<OpenCharge, 'kind' | 'subjectId' | 'stripeCustomerId'> & { charge: Charge | null },
   nowMs: number,
 ): void {
   if (charge?.status !== 'PENDING') return;
@@ -113,7 +118,8 @@ function close(
     }
   } else {
     const event = store.meterEvent(subjectId);
-    if (event?.charge) store.saveMeterEvent({ ...event, charge: settled(event.charge, failureReason), revision }, nowMs);
+    if (event?.charge)
+      store.saveMeterEvent({ ...event, charge: settled(event.charge, failureReason), revision }, nowMs);
   }
   store.dropCharge(chargeId);
 }

@@ -4,7 +4,14 @@
 import type { ChangePlanData, CustomerUsageData, ProvisionCustomerData } from '../../../src/contract/customers.ts';
 import { type Answer, accept } from '../../../src/contract/errors.ts';
 import type { OperatorCustomer } from '../../../src/contract/operator-customers.ts';
-import { type Account, changePlan, migratePlan, replenishNow, setCanceled, updateContact } from '../../../src/domain/account.ts';
+import {
+  type Account,
+  changePlan,
+  migratePlan,
+  replenishNow,
+  setCanceled,
+  updateContact,
+} from '../../../src/domain/account.ts';
 import { SLOT_METERS } from '../../../src/domain/meters.ts';
 import type { MeterSlot } from '../../../src/domain/plan.ts';
 import { HOUR_MS } from '../../../src/domain/readings/calendar.ts';
@@ -22,7 +29,16 @@ import type {
   ReplenishCommand,
   SetCanceledCommand,
 } from '../protocol.ts';
-import { type Context, catchUp, keyed, liveAccount, noDefaultPlan, noSubscription, openOrLoad, withAccount } from './context.ts';
+import {
+  type Context,
+  catchUp,
+  keyed,
+  liveAccount,
+  noDefaultPlan,
+  noSubscription,
+  openOrLoad,
+  withAccount,
+} from './context.ts';
 
 const METER_SLOTS = Object.keys(SLOT_METERS) as MeterSlot[];
 
@@ -33,7 +49,11 @@ export function provision(context: Context, command: ProvisionCommand): Answer<P
     if (!opened) return noDefaultPlan();
     const account = opened.newCustomer ? opened.account : updateContact(opened.account, command.contact);
     if (account !== store.account()) store.saveAccount(account, nowMs);
-    return accept('CUSTOMER_READY', { ...presentCustomer(account, command.models), newCustomer: opened.newCustomer }, nowMs);
+    return accept(
+      'CUSTOMER_READY',
+      { ...presentCustomer(account, command.models), newCustomer: opened.newCustomer },
+      nowMs,
+    );
   });
 }
 
@@ -44,7 +64,9 @@ export function switchPlan(context: Context, command: ChangePlanCommand): Answer
 }
 
 export function replenish(context: Context, command: ReplenishCommand): Answer<ChangePlanData> {
-  return changeSubscription(context, command, 'replenish', 'CUSTOMER_REPLENISHED', (account) => replenishNow(account, context.nowMs));
+  return changeSubscription(context, command, 'replenish', 'CUSTOMER_REPLENISHED', (account) =>
+    replenishNow(account, context.nowMs),
+  );
 }
 
 /** A keyed change of a live subscription. A canceled one, and one that never was, are not there to be changed. */
@@ -66,7 +88,9 @@ function changeSubscription(
   });
 }
 
-/** Moves the subscription to the newest version of its plan, also a canceled one. Says whether that changed anything. */
+/**
+ * Moves the subscription to the newest version of its plan, also a canceled one. Says whether that changed anything.
+ */
 export function migrate({ store, nowMs, ...more }: Context, { organizationId, target, when }: MigrateCommand): boolean {
   return store.transaction(nowMs, () => {
     const known = store.account();
@@ -83,7 +107,10 @@ export function readUsage(context: Context, command: ReadUsageCommand): Answer<C
 }
 
 /** What readings are made from: the account as of now, and its hours of usage as far back as the object keeps them. */
-export function readHistory(context: Context, { organizationId, columns, recentColumns }: HistoryCommand): CustomerHistory | null {
+export function readHistory(
+  context: Context,
+  { organizationId, columns, recentColumns }: HistoryCommand,
+): CustomerHistory | null {
   const { store, nowMs } = context;
   return store.transaction(nowMs, () => {
     const known = store.account();
@@ -91,7 +118,9 @@ export function readHistory(context: Context, { organizationId, columns, recentC
     const { latest, preceding } = weekPeriods(nowMs);
     const account = catchUp(context, known);
     const { plan, lastReplenishedAtMs } = account.subscription;
-    const enabled = METER_SLOTS.filter((slot) => plan.plan.customMeters[slot]?.enabled).map((slot) => SLOT_METERS[slot]);
+    const enabled = METER_SLOTS.filter((slot) => plan.plan.customMeters[slot]?.enabled).map(
+      (slot) => SLOT_METERS[slot],
+    );
     // The hour in which the period began counts whole.
     const recentMs = Math.min(preceding.startMs, lastReplenishedAtMs - (lastReplenishedAtMs % HOUR_MS));
     return {
@@ -119,7 +148,12 @@ export function cancelOrReactivate(context: Context, command: SetCanceledCommand
 }
 
 export function inspect(context: Context, command: ReadUsageCommand): Answer<OperatorCustomer> {
-  return withAccount(context, command, (account) => presentForOperator(account, context.store, command.models), 'CUSTOMER_READ');
+  return withAccount(
+    context,
+    command,
+    (account) => presentForOperator(account, context.store, command.models),
+    'CUSTOMER_READ',
+  );
 }
 
 /** Work that is due without a request: a new period, calls past their deadline, rows past their retention. */

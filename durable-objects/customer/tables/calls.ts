@@ -95,7 +95,9 @@ export class CallTable {
   }
 
   nextDeadlineMs(): number | null {
-    return this.#sql.exec<{ at: number | null }>(`SELECT MIN(deadline_at_ms) AS at FROM calls WHERE status = 'IN_PROGRESS'`).one().at;
+    return this.#sql
+      .exec<{ at: number | null }>(`SELECT MIN(deadline_at_ms) AS at FROM calls WHERE status = 'IN_PROGRESS'`)
+      .one().at;
   }
 
   /** Admitted calls that began after `sinceMs`, and when the oldest of them did. */
@@ -105,11 +107,15 @@ export class CallTable {
   }
 
   countOpen(): number {
-    return this.#sql.exec<{ count: number }>(`SELECT COUNT(*) AS count FROM calls WHERE status = 'IN_PROGRESS'`).one().count;
+    return this.#sql.exec<{ count: number }>(`SELECT COUNT(*) AS count FROM calls WHERE status = 'IN_PROGRESS'`).one()
+      .count;
   }
 
   recent(rowsMax: number): Call[] {
-    const rows = this.#sql.exec<{ record: string }>('SELECT record FROM calls ORDER BY started_at_ms DESC, call_id LIMIT ?', rowsMax);
+    const rows = this.#sql.exec<{ record: string }>(
+      'SELECT record FROM calls ORDER BY started_at_ms DESC, call_id LIMIT ?',
+      rowsMax,
+    );
     return rows.toArray().map(({ record }) => JSON.parse(record) as Call);
   }
 
@@ -127,7 +133,9 @@ export class CallTable {
   }
 
   kept(callId: string): string | null {
-    const parts = this.#sql.exec<{ text: string }>('SELECT text FROM call_answers WHERE call_id = ? ORDER BY part', callId).toArray();
+    const parts = this.#sql
+      .exec<{ text: string }>('SELECT text FROM call_answers WHERE call_id = ? ORDER BY part', callId)
+      .toArray();
     return parts.length === 0 ? null : parts.map(({ text }) => text).join('');
   }
 
@@ -140,8 +148,11 @@ export class CallTable {
     // A late end has an answer also where that of its begin is gone.
     const finished = `SELECT call_id FROM calls WHERE finished_at_ms <= ? AND ${HAS_ANSWER} LIMIT ?`;
     this.#sql.exec(`DELETE FROM call_answers WHERE call_id IN (${finished})`, finishedByMs, rowsMax);
-    return this.#sql.exec(`UPDATE calls SET begin_answer = NULL, end_answer = NULL WHERE call_id IN (${finished})`, finishedByMs, rowsMax)
-      .rowsWritten;
+    return this.#sql.exec(
+      `UPDATE calls SET begin_answer = NULL, end_answer = NULL WHERE call_id IN (${finished})`,
+      finishedByMs,
+      rowsMax,
+    ).rowsWritten;
   }
 
   /** Drops calls that finished by then, but for those that D1 does not have yet. Returns the rows written. */

@@ -1,6 +1,6 @@
 /**
- * Denied calls by UTC hour: how many of them D1 gets in full, and how many, of each feature, as a count alone. D1 is shared by
- * everybody, and a customer can be denied as often as somebody asks.
+ * Denied calls by UTC hour: how many of them D1 gets in full, and how many, of each feature, as a count alone. D1 is
+ * shared by everybody, and a customer can be denied as often as somebody asks.
  */
 import { SET_ASIDE_IDS } from './set-aside.ts';
 

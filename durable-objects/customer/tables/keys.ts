@@ -56,7 +56,11 @@ export class KeyTable {
 
   find(operation: string, key: string): UsedKey | null {
     const sql = 'SELECT fingerprint, call_id AS callId, answer FROM idempotency_keys WHERE operation = ? AND key = ?';
-    return this.#sql.exec<{ fingerprint: string; callId: string | null; answer: string | null }>(sql, operation, key).toArray()[0] ?? null;
+    return (
+      this.#sql
+        .exec<{ fingerprint: string; callId: string | null; answer: string | null }>(sql, operation, key)
+        .toArray()[0] ?? null
+    );
   }
 
   save(operation: string, key: string, used: UsedKey, expiresAtMs: number): void {

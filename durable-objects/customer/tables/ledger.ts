@@ -1,6 +1,6 @@
 /**
- * The ledger: every change of a balance, in order. Each entry carries the balance after it, so that the newest entry of a
- * unit is what all its entries sum to, also once old ones have gone to D1 alone.
+ * The ledger: every change of a balance, in order. Each entry carries the balance after it, so that the newest entry of
+ * a unit is what all its entries sum to, also once old ones have gone to D1 alone.
  */
 import type { CreditUnit, LedgerEntry } from '../../../src/domain/wallet.ts';
 import { SET_ASIDE_IDS } from './set-aside.ts';
@@ -23,10 +23,13 @@ export class LedgerTable {
   append(entry: LedgerEntry): number {
     const before = this.balance(entry.unit);
     if (before + BigInt(entry.amount) !== BigInt(entry.balance)) {
-      throw new Error(`the ledger of ${entry.unit} stands at ${before}: ${entry.amount} does not make ${entry.balance}`);
+      throw new Error(
+        `the ledger of ${entry.unit} stands at ${before}: ${entry.amount} does not make ${entry.balance}`,
+      );
     }
     const sql = 'INSERT INTO ledger (at_ms, unit, balance, record) VALUES (?, ?, ?, ?) RETURNING entry_id';
-    return this.#sql.exec<{ entry_id: number }>(sql, entry.atMs, entry.unit, entry.balance, JSON.stringify(entry)).one().entry_id;
+    return this.#sql.exec<{ entry_id: number }>(sql, entry.atMs, entry.unit, entry.balance, JSON.stringify(entry)).one()
+      .entry_id;
   }
 
   /** What the entries of the unit sum to. */
@@ -44,7 +47,9 @@ export class LedgerTable {
 
   /** The newest entries, newest first. */
   recent(rowsMax: number): StoredEntry[] {
-    const rows = this.#sql.exec<Row>('SELECT entry_id, record FROM ledger ORDER BY entry_id DESC LIMIT ?', rowsMax).toArray();
+    const rows = this.#sql
+      .exec<Row>('SELECT entry_id, record FROM ledger ORDER BY entry_id DESC LIMIT ?', rowsMax)
+      .toArray();
     return rows.map(({ entry_id, record }) => ({ ...(JSON.parse(record) as LedgerEntry), entryId: entry_id }));
   }
 
@@ -63,7 +68,8 @@ export class LedgerTable {
 
   /** When the oldest entry that may once be dropped was made. */
   oldestMs(): number | null {
-    const sql = 'SELECT MIN(at_ms) AS at FROM ledger WHERE entry_id NOT IN (SELECT MAX(entry_id) FROM ledger GROUP BY unit)';
+    const sql =
+      'SELECT MIN(at_ms) AS at FROM ledger WHERE entry_id NOT IN (SELECT MAX(entry_id) FROM ledger GROUP BY unit)';
     return this.#sql.exec<{ at: number | null }>(sql).one().at;
   }
 }

@@ -12,7 +12,9 @@ export class MeterEventTable {
   }
 
   find(eventId: string): MeterEvent | null {
-    const row = this.#sql.exec<{ record: string }>('SELECT record FROM meter_events WHERE event_id = ?', eventId).toArray()[0];
+    const row = this.#sql
+      .exec<{ record: string }>('SELECT record FROM meter_events WHERE event_id = ?', eventId)
+      .toArray()[0];
     return row ? (JSON.parse(row.record) as MeterEvent) : null;
   }
 
@@ -22,7 +24,10 @@ export class MeterEventTable {
     this.#sql.exec(sql, event.eventId, event.atMs, JSON.stringify(event));
   }
 
-  /** Drops events recorded by then, but for those that D1 does not have or whose charge is on its way. Returns the rows written. */
+  /**
+   * Drops events recorded by then, but for those that D1 does not have or whose charge is on its way. Returns the rows
+   * written.
+   */
   drop(recordedByMs: number, rowsMax: number): number {
     return this.#sql.exec(
       `DELETE FROM meter_events WHERE event_id IN (

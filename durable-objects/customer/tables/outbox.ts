@@ -1,6 +1,6 @@
 /**
- * What D1 does not have yet, and how sending it goes: a log of changes. A change names what changed; what that looks like is
- * read when it is sent. What changed several times is sent once.
+ * What D1 does not have yet, and how sending it goes: a log of changes. A change names what changed; what that looks
+ * like is read when it is sent. What changed several times is sent once.
  */
 
 export interface OutboxRow {

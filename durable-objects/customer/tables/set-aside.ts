@@ -1,8 +1,8 @@
 /**
  * Changes that D1 refused for what is in them, with D1's reason.
  *
- * A change stays here, and what it records is not pruned, until an operator sends it again or a later change of the same
- * row has reached D1.
+ * A change stays here, and what it records is not pruned, until an operator sends it again or a later change of the
+ * same row has reached D1.
  */
 import type { OutboxRow } from './outbox.ts';
 
@@ -54,7 +54,10 @@ export class SetAsideTable {
   queueAgain(nowMs: number): number {
     const { rows } = this.state();
     if (rows === 0) return 0;
-    this.#sql.exec('INSERT INTO outbox (kind, id, queued_at_ms) SELECT kind, id, ? FROM set_aside ORDER BY place', nowMs);
+    this.#sql.exec(
+      'INSERT INTO outbox (kind, id, queued_at_ms) SELECT kind, id, ? FROM set_aside ORDER BY place',
+      nowMs,
+    );
     this.#sql.exec('DELETE FROM set_aside');
     return rows;
   }

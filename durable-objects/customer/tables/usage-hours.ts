@@ -1,6 +1,6 @@
 /**
- * Usage by UTC hour of the end of calls. Sums of money are kept in two columns, whole dollars and what remains in nano-USD,
- * because one would leave 64 bits, and are read as text: above 2^53 a number would be rounded.
+ * Usage by UTC hour of the end of calls. Sums of money are kept in two columns, whole dollars and what remains in
+ * nano-USD, because one would leave 64 bits, and are read as text: above 2^53 a number would be rounded.
  */
 import { type NanoUsd, nanoOfParts, partsOfNano } from '../../../src/domain/money.ts';
 import type { MeterSlot } from '../../../src/domain/plan.ts';
@@ -18,7 +18,10 @@ export interface UsageHour {
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-const SLOT_COLUMNS = { CUSTOM1: 'custom1', CUSTOM2: 'custom2', AGENTIC_API: 'agentic_api' } as const satisfies Record<MeterSlot, string>;
+const SLOT_COLUMNS = { CUSTOM1: 'custom1', CUSTOM2: 'custom2', AGENTIC_API: 'agentic_api' } as const satisfies Record<
+  MeterSlot,
+  string
+>;
 
 const COLUMNS: Record<SentColumn, string> = {
   hour: `hour_ms / ${HOUR_MS}`,
@@ -26,7 +29,8 @@ const COLUMNS: Record<SentColumn, string> = {
   failedCalls: 'failed_calls',
   inputTokens: 'input_tokens',
   outputTokens: 'output_tokens',
-  costNanoUsd: '(completed_cost_usd + failed_cost_usd) * 1000000000 + completed_cost_rest_nano_usd + failed_cost_rest_nano_usd',
+  costNanoUsd:
+    '(completed_cost_usd + failed_cost_usd) * 1000000000 + completed_cost_rest_nano_usd + failed_cost_rest_nano_usd',
   agenticApi: SLOT_COLUMNS.AGENTIC_API,
   customMeter1: SLOT_COLUMNS.CUSTOM1,
   customMeter2: SLOT_COLUMNS.CUSTOM2,
@@ -120,9 +124,10 @@ export class UsageHourTable {
   }
 
   /**
-   * The hours from then on, as JSON: an object of these columns, which `parseHours` (src/domain/readings/series-hours.ts) reads. One text, because
-   * thousands of objects would cost more on their way than everything that is made of them; columns, because SQLite prints and
-   * JavaScript reads them in half the time of rows. The order is the table's own: whoever reads it relies on none.
+   * The hours from then on, as JSON: an object of these columns, which `parseHours`
+   * (src/domain/readings/series-hours.ts) reads. One text, because thousands of objects would cost more on their way
+   * than everything that is made of them; columns, because SQLite prints and JavaScript reads them in half the time of
+   * rows. The order is the table's own: whoever reads it relies on none.
    */
   asJson(columns: readonly SentColumn[], fromMs: number): string {
     const pairs = columns.map((name) => `'${name}', json_group_array(${COLUMNS[name]})`);

@@ -44,7 +44,8 @@ function leap(before: CatalogPricing, after: CatalogPricing): string | null {
 /** All rates that apply to a prompt. The input rate stands in for an unknown cache-write rate, as it does in a cost. */
 function ratesOf(pricing: CatalogPricing, inputTokens: number) {
   const tier = pricing.tiers?.findLast(({ inputTokensAbove }) => inputTokens > inputTokensAbove);
-  const { inputUsdPerMillion, outputUsdPerMillion, cachedInputUsdPerMillion, cacheWriteUsdPerMillion }: CatalogRates = tier ?? pricing;
+  const { inputUsdPerMillion, outputUsdPerMillion, cachedInputUsdPerMillion, cacheWriteUsdPerMillion }: CatalogRates =
+    tier ?? pricing;
   return {
     inputUsdPerMillion,
     outputUsdPerMillion,

@@ -1,9 +1,9 @@
 /**
  * What an upstream list says of one model, in the catalog's own words, and the rules that every importer shares.
  *
- * Upstreams are read leniently and believed narrowly: an entry that cannot be read, is no model of a known provider's own
- * API, or is a variant of one is skipped with a reason. A price of zero means unknown there, but for moderation, which is
- * free, and for the output of embeddings, which have none.
+ * Upstreams are read leniently and believed narrowly: an entry that cannot be read, is no model of a known provider's
+ * own API, or is a variant of one is skipped with a reason. A price of zero means unknown there, but for moderation,
+ * which is free, and for the output of embeddings, which have none.
  */
 import { z } from 'zod';
 import type { CatalogModel, CatalogPricing, CatalogRates, Provider } from '../model.ts';
@@ -52,7 +52,10 @@ export type StatedRates = Partial<Record<keyof CatalogRates, number | null | und
 export const amount = z.number().nonnegative().max(1_000_000).nullish();
 export const limit = z.number().int().nonnegative().max(1_000_000_000).nullish();
 
-/** USD per token as USD per million tokens, by moving the decimal point: `1.25e-7` is `0.125`, not `0.12499999999999999`. */
+/**
+ * USD per token as USD per million tokens, by moving the decimal point: `1.25e-7` is `0.125`, not
+ * `0.12499999999999999`.
+ */
 export function perMillion(perToken: number | null | undefined): number | undefined {
   if (perToken === null || perToken === undefined) return undefined;
   const [digits = '0', exponent = '0'] = String(perToken).split('e');
@@ -126,6 +129,7 @@ export function withImplied(provider: Provider, capabilities: Iterable<string>):
 
 /** The list, or an error where nothing of it could be read: an unreadable list must not look like an empty one. */
 export function finish(of: string, upstream: Upstream): Upstream {
-  if (upstream.models.length === 0) throw new Error(`this is no ${of} list: no model of OpenAI, Anthropic or Google can be read from it`);
+  if (upstream.models.length === 0)
+    throw new Error(`this is no ${of} list: no model of OpenAI, Anthropic or Google can be read from it`);
   return upstream;
 }

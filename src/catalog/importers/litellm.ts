@@ -2,8 +2,8 @@
  * Reads the format of LiteLLM's `model_prices_and_context_window.json`: one flat object of entries by name.
  *
  * Prices are in USD per token and become USD per million exactly. `input_cost_per_token_above_272k_tokens` is a tier,
- * `..._batches` a batch price, `max_input_tokens` a limit of the input. Priority, flex and regional rates are left out, and
- * so are other channels: `gemini/gemini-2.5-pro` is Google's own, `gemini-2.5-pro` is Vertex.
+ * `..._batches` a batch price, `max_input_tokens` a limit of the input. Priority, flex and regional rates are left out,
+ * and so are other channels: `gemini/gemini-2.5-pro` is Google's own, `gemini-2.5-pro` is Vertex.
  */
 import { z } from 'zod';
 import type { Provider } from '../model.ts';
@@ -145,7 +145,8 @@ function readPricing(provider: Provider, kind: string, entry: Entry): ImportedPr
       return rates ? [{ inputTokensAbove: thousands * 1000, ...rates }] : [];
     });
   const batchMultiplier = batchShare(entry);
-  const image = kind === 'image' && provider !== 'openai' ? known(perMillion(entry.output_cost_per_image_token)) : undefined;
+  const image =
+    kind === 'image' && provider !== 'openai' ? known(perMillion(entry.output_cost_per_image_token)) : undefined;
   return {
     ...base,
     ...(tiers.length > 0 && { tiers }),

@@ -1,10 +1,10 @@
 /**
- * Brings an upstream list into the curated catalog: prices, limits and capabilities of the models that both know, and the
- * models that are new.
+ * Brings an upstream list into the curated catalog: prices, limits and capabilities of the models that both know, and
+ * the models that are new.
  *
- * Nothing else. "Absent upstream" never means retired, no model is removed, and no lifecycle is touched. A price keeps what
- * upstream does not speak of: tiers, the announced changes still to come, the batch share. A capability that upstream does
- * not list is unknown there and stays. The same list a second time changes nothing.
+ * Nothing else. "Absent upstream" never means retired, no model is removed, and no lifecycle is touched. A price keeps
+ * what upstream does not speak of: tiers, the announced changes still to come, the batch share. A capability that
+ * upstream does not list is unknown there and stays. The same list a second time changes nothing.
  */
 import { sameRates } from '../diff.ts';
 import { type CatalogModel, type CatalogPricing, type CatalogRates, modelKeyOf } from '../model.ts';
@@ -56,7 +56,9 @@ export function mergeImport(curated: readonly CatalogModel[], upstream: Upstream
       limits: pairs.flatMap(({ before, after }) => {
         const change = { modelKey: modelKeyOf(after), before: limitsOf(before), after: limitsOf(after) };
         const { contextTokens, maxOutputTokens } = change.before;
-        return contextTokens === change.after.contextTokens && maxOutputTokens === change.after.maxOutputTokens ? [] : [change];
+        return contextTokens === change.after.contextTokens && maxOutputTokens === change.after.maxOutputTokens
+          ? []
+          : [change];
       }),
       capabilities: pairs.flatMap(({ before, after }) => {
         const gained = after.capabilities.filter((capability) => !before.capabilities.includes(capability));
@@ -85,7 +87,8 @@ function pairUp(curated: readonly CatalogModel[], upstream: Upstream) {
     const key = modelKeyOf(imported);
     const model = own.get(key) ?? aliases.get(key);
     const reason = whyNotAdded(imported);
-    if (model && updates.has(model)) skip(imported, `is another name of ${modelKeyOf(model)}, which is read from its own entry`);
+    if (model && updates.has(model))
+      skip(imported, `is another name of ${modelKeyOf(model)}, which is read from its own entry`);
     else if (model) updates.set(model, imported);
     else if (names.has(imported.model)) skip(imported, 'has the name of a model of another provider');
     else if (reason) skip(imported, reason);
@@ -117,7 +120,10 @@ function withReachableTiers(imported: ImportedModel): ImportedModel {
 }
 
 /** Without the tiers of prompts that are longer than the context. */
-function reachable(pricing: ImportedPricing | undefined, contextTokens = Number.POSITIVE_INFINITY): ImportedPricing | undefined {
+function reachable(
+  pricing: ImportedPricing | undefined,
+  contextTokens = Number.POSITIVE_INFINITY,
+): ImportedPricing | undefined {
   if (!pricing?.tiers) return pricing;
   const { tiers, ...rest } = pricing;
   const within = tiers.filter(({ inputTokensAbove }) => inputTokensAbove < contextTokens);
@@ -125,15 +131,21 @@ function reachable(pricing: ImportedPricing | undefined, contextTokens = Number.
 }
 
 /**
- * The price as it was where upstream agrees with what is in force on the day of its copy; else upstream's rates over the
- * ones in force. Announced changes that have begun are history then, the others stay.
+ * The price as it was where upstream agrees with what is in force on the day of its copy; else upstream's rates over
+ * the ones in force. Announced changes that have begun are history then, the others stay.
  */
-function updatePricing(was: CatalogPricing | undefined, stated: ImportedPricing | undefined, { sourceLabel, date }: ImportOptions) {
+function updatePricing(
+  was: CatalogPricing | undefined,
+  stated: ImportedPricing | undefined,
+  { sourceLabel, date }: ImportOptions,
+) {
   if (!stated) return was;
   const source = `${sourceLabel} ${date}`;
   if (!was) return { ...stated, source };
   const inForce = pricingAt(was, Date.parse(`${date}T00:00:00Z`));
-  const tiers = stated.tiers?.map((tier) => withoutImpossible({ ...knownTier(inForce, tier.inputTokensAbove), ...tier }));
+  const tiers = stated.tiers?.map((tier) =>
+    withoutImpossible({ ...knownTier(inForce, tier.inputTokensAbove), ...tier }),
+  );
   const merged = withoutImpossible({ ...inForce, ...stated, ...(tiers && { tiers }) });
   if (sameRates(merged, inForce)) return was;
   const scheduled = was.scheduled?.filter(({ from }) => from > date) ?? [];

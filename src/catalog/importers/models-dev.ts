@@ -1,8 +1,8 @@
 /**
  * Reads the format of `models.dev/api.json`: providers by id, each with its models by id.
  *
- * Prices are in USD per million tokens already. `gpt-5.5` with `cost.tiers[{ tier: { size: 272000 } }]` becomes a tier above
- * 272,000 input tokens; `limit.context` is the whole context. Faster modes and audio rates are left out.
+ * Prices are in USD per million tokens already. `gpt-5.5` with `cost.tiers[{ tier: { size: 272000 } }]` becomes a tier
+ * above 272,000 input tokens; `limit.context` is the whole context. Faster modes and audio rates are left out.
  */
 import { z } from 'zod';
 import { Provider } from '../../contract/catalog.ts';
@@ -34,7 +34,9 @@ const Entry = z.object({
   reasoning: z.boolean().optional(),
   tool_call: z.boolean().optional(),
   structured_output: z.boolean().optional(),
-  reasoning_options: z.array(z.object({ type: z.string(), values: z.array(z.string().nullable()).optional() })).optional(),
+  reasoning_options: z
+    .array(z.object({ type: z.string(), values: z.array(z.string().nullable()).optional() }))
+    .optional(),
   cost: Cost.extend({
     tiers: z.array(Cost.extend({ tier: z.object({ size: z.number().int().positive() }) })).optional(),
     context_over_200k: Cost.optional(),
@@ -81,7 +83,9 @@ function readEntry(provider: Provider, name: string, entry: Entry): ImportedMode
   const contextTokens = knownLimit(entry.limit?.context);
   // Of an embedding, the "output" is the size of its vector.
   const maxOutputTokens = kind === 'embedding' ? undefined : knownLimit(entry.limit?.output);
-  const efforts = entry.reasoning_options?.find(({ type }) => type === 'effort')?.values?.filter((value) => value !== null);
+  const efforts = entry.reasoning_options
+    ?.find(({ type }) => type === 'effort')
+    ?.values?.filter((value) => value !== null);
   return {
     provider,
     model: name,
@@ -128,5 +132,6 @@ function* capabilitiesOf(kind: string, entry: Entry): Iterable<string> {
   if (entry.reasoning) yield 'reasoning';
   if (entry.cost?.cache_read) yield 'prompt_caching';
   if (kind !== 'chat') return;
-  for (const [side, modality, capability] of SHOWN_BY) if (entry.modalities?.[side].includes(modality)) yield capability;
+  for (const [side, modality, capability] of SHOWN_BY)
+    if (entry.modalities?.[side].includes(modality)) yield capability;
 }

@@ -1,8 +1,8 @@
 /**
  * A model that an upstream list has and the catalog has not: when it becomes one, and what is filled in.
  *
- * It enters as ACTIVE with the upstream as its evidence. What upstream calls deprecated stays out, because its dates and
- * replacement need the provider's word, and so do the models that the catalog leaves out on purpose.
+ * It enters as ACTIVE with the upstream as its evidence. What upstream calls deprecated stays out, because its dates
+ * and replacement need the provider's word, and so do the models that the catalog leaves out on purpose.
  */
 import type { CatalogModel, Provider } from '../model.ts';
 import type { ImportedModel } from './imported.ts';

@@ -7,8 +7,17 @@ import { wrapAnthropic } from '../vendors.ts';
 import { target } from './target.ts';
 
 const callmeter = createClient(await target());
-const anthropic = wrapAnthropic(new Anthropic(), { callmeter, customerId: 'alice', feature: 'chat', requested: { standard: true } });
-const message = { model: 'claude-haiku-4-5', max_tokens: 200, messages: [{ role: 'user' as const, content: 'Name three rivers.' }] };
+const anthropic = wrapAnthropic(new Anthropic(), {
+  callmeter,
+  customerId: 'alice',
+  feature: 'chat',
+  requested: { standard: true },
+});
+const message = {
+  model: 'claude-haiku-4-5',
+  max_tokens: 200,
+  messages: [{ role: 'user' as const, content: 'Name three rivers.' }],
+};
 
 const answer = await anthropic.messages.create(message);
 console.log(`${answer.model}: ${answer.usage.output_tokens} tokens`);

@@ -11,13 +11,17 @@ const { callId, allowed, entitlementHints } = await callmeter.beginCall({
   feature: 'chat',
   requested: { premium: true, reasoningLevel: 'MEDIUM' },
 });
-console.log(`${callId}: suggested tier ${entitlementHints.suggestedModelTier}, reasoning up to ${allowed.reasoningLevel}`);
+console.log(
+  `${callId}: suggested tier ${entitlementHints.suggestedModelTier}, reasoning up to ${allowed.reasoningLevel}`,
+);
 
 // The application runs the model here. These are the figures that a vendor's answer would have.
 const usage = { inputTokens: 1_200, cachedInputTokens: 200, responseTokens: 350 };
 
 const ended = await callmeter.endCall({ callId, providerUsed: 'openai', modelUsed: 'gpt-4o', ...usage });
-console.log(`${ended.status}: $${ended.costUSD} for ${ended.usage.inputTokens} tokens in and ${ended.usage.responseTokens} out`);
+console.log(
+  `${ended.status}: $${ended.costUSD} for ${ended.usage.inputTokens} tokens in and ${ended.usage.responseTokens} out`,
+);
 
 const call = await callmeter.readCall({ callId });
 for (const line of call.costBreakdown?.lines ?? [])

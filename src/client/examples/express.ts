@@ -12,17 +12,27 @@ import { target } from './target.ts';
 const callmeter = createClient(await target());
 const app = express();
 
-app.use('/chat', callPerRequest({ callmeter, begin: (req: express.Request) => ({ customerId: req.get('x-customer') ?? 'unknown' }) }));
+app.use(
+  '/chat',
+  callPerRequest({ callmeter, begin: (req: express.Request) => ({ customerId: req.get('x-customer') ?? 'unknown' }) }),
+);
 app.post('/chat', express.text(), async (req, res) => {
   const openai = wrapOpenAI(new OpenAI(), { call: callOf(res) });
-  const answer = await openai.chat.completions.create({ model: 'gpt-4o-mini', messages: [{ role: 'user', content: req.body }] });
+  const answer = await openai.chat.completions.create({
+    model: 'gpt-4o-mini',
+    messages: [{ role: 'user', content: req.body }],
+  });
   res.json({ answer: answer.choices[0]?.message.content });
 });
 
 const server = app.listen(0, '127.0.0.1', async () => {
   const headers = { 'x-customer': 'alice', 'Content-Type': 'text/plain' };
   const { port } = server.address() as AddressInfo;
-  const response = await fetch(`http://127.0.0.1:${port}/chat`, { method: 'POST', headers, body: 'What is the capital of France?' });
+  const response = await fetch(`http://127.0.0.1:${port}/chat`, {
+    method: 'POST',
+    headers,
+    body: 'What is the capital of France?',
+  });
   console.log(await response.text());
   server.close();
 });

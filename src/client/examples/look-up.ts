@@ -12,7 +12,10 @@ for (const modelKey of ['openai/gpt-4o', 'anthropic/claude-3-5-sonnet-latest', '
   console.log(`${modelKey}: ${lifecycle.status}, ${action}${recommendedModelKey ? ` by ${recommendedModelKey}` : ''}`);
 }
 
-const { alternatives } = await callmeter.lookUpModel('openai/gpt-4o', { purpose: 'fallback', requiredParameters: ['tools', 'vision'] });
+const { alternatives } = await callmeter.lookUpModel('openai/gpt-4o', {
+  purpose: 'fallback',
+  requiredParameters: ['tools', 'vision'],
+});
 for (const { modelKey, priceChangePercent } of alternatives.slice(0, 3))
   console.log(`  instead: ${modelKey}, price ${priceChangePercent} %`);
 

@@ -19,7 +19,10 @@ const openai = wrapOpenAI(new OpenAI(), {
 const model = modelByTier({ premium: 'gpt-4o', standard: 'gpt-4o-mini' });
 
 try {
-  const answer = await openai.chat.completions.create({ model, messages: [{ role: 'user', content: 'What is the capital of France?' }] });
+  const answer = await openai.chat.completions.create({
+    model,
+    messages: [{ role: 'user', content: 'What is the capital of France?' }],
+  });
   console.log(`${answer.model}: ${answer.choices[0]?.message.content}`);
 
   const stream = await openai.responses.create({ model, input: 'And of Spain?', stream: true });

@@ -17,7 +17,9 @@ for another one than the vendor's own (OPENAI_BASE_URL, ANTHROPIC_BASE_URL, GOOG
 
 async function main(name: string | undefined): Promise<void> {
   const files = await readdir(import.meta.dirname);
-  const names = files.flatMap((file) => (file.endsWith('.ts') && !OTHERS.has(file.slice(0, -3)) ? [file.slice(0, -3)] : [])).toSorted();
+  const names = files
+    .flatMap((file) => (file.endsWith('.ts') && !OTHERS.has(file.slice(0, -3)) ? [file.slice(0, -3)] : []))
+    .toSorted();
   if (name === undefined || name === '--help' || name === '-h') {
     console.log(HELP);
     for (const each of names) console.log(`  ${each.padEnd(12)}${await aboutOf(each)}`);

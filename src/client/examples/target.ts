@@ -9,7 +9,8 @@ const DEV_VARS_FILE = join(import.meta.dirname, '..', '..', '..', '.dev.vars');
 
 export async function target(): Promise<{ baseUrl: string; apiKey: string }> {
   const baseUrl = process.env.CALLMETER_URL ?? `http://127.0.0.1:${process.env.PORT ?? '8787'}`;
-  const apiKey = process.env.CALLMETER_KEY ?? parseEnv(await readFile(DEV_VARS_FILE, 'utf8').catch(() => '')).DEMO_API_KEY;
+  const apiKey =
+    process.env.CALLMETER_KEY ?? parseEnv(await readFile(DEV_VARS_FILE, 'utf8').catch(() => '')).DEMO_API_KEY;
   if (!apiKey) throw new Error('there is no API key: set CALLMETER_KEY, or let `npm start` make one in .dev.vars');
   return { baseUrl, apiKey };
 }

@@ -24,8 +24,8 @@ export interface PlainOutcome {
 }
 
 /**
- * Reads the body to its end; where it breaks off, so does the body of the answer that comes back. Throws where it was the
- * signal that broke it off: an SDK that ran out of time may try again.
+ * Reads the body to its end; where it breaks off, so does the body of the answer that comes back. Throws where it was
+ * the signal that broke it off: an SDK that ran out of time may try again.
  */
 export async function readPlain(
   response: Response,
@@ -67,7 +67,8 @@ export function readStream(response: Response, metering: StreamMetering): Respon
   };
   const transform: Transform = async (event, reading) => {
     // The last word, after which OpenAI's SDK reads no further: its caller should find the call ended.
-    if (event.data === DONE) await end({ end: 'completed', completed: true, usage: reading.reported(), failure: reading.failed });
+    if (event.data === DONE)
+      await end({ end: 'completed', completed: true, usage: reading.reported(), failure: reading.failed });
     return hidesUsage && isUsageChunk(event) ? null : event;
   };
   const bounds = { idleTimeoutMs: IDLE_MS_MAX, drainMsMax: DRAIN_MS_MAX, bytesMax: DRAIN_BYTES_MAX };
@@ -82,7 +83,11 @@ function isUsageChunk({ data }: StreamEvent): boolean {
 }
 
 /** Breaks off for its reader when the signal aborts, as the body of a `fetch` does. */
-function abortable(source: ReadableStream<Uint8Array>, signal: AbortSignal, onAbort: () => void): ReadableStream<Uint8Array> {
+function abortable(
+  source: ReadableStream<Uint8Array>,
+  signal: AbortSignal,
+  onAbort: () => void,
+): ReadableStream<Uint8Array> {
   const reader = source.getReader();
   let abort = () => {};
   const done = () => signal.removeEventListener('abort', abort);

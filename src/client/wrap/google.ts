@@ -58,10 +58,21 @@ export function meteredGoogle<T extends GoogleClient>(google: T, options: MeterO
 }
 
 /** The parameters for the model that the customer is entitled to, with a way for the tries to be told apart. */
-async function begun(params: Params, options: MeterOptions, send: VendorFetch, streamed: boolean): Promise<[MeteredRequest, Params]> {
+async function begun(
+  params: Params,
+  options: MeterOptions,
+  send: VendorFetch,
+  streamed: boolean,
+): Promise<[MeteredRequest, Params]> {
   const { config = {} } = params;
   const metered = new MeteredRequest(options);
-  const opening = { provider: 'google' as const, streamed, hidesUsage: false, effort: undefined, signal: config.abortSignal };
+  const opening = {
+    provider: 'google' as const,
+    streamed,
+    hidesUsage: false,
+    effort: undefined,
+    signal: config.abortSignal,
+  };
   // The SDK may try again, and only its promise tells that it does not.
   const model = await metered.open({ ...opening, model: params.model, triesMax: Number.POSITIVE_INFINITY });
   const base = config.httpOptions?.fetch ?? send;
@@ -82,6 +93,7 @@ async function* watched(stream: AsyncGenerator<unknown>, metered: MeteredRequest
 /** The same object, but for some members. */
 function withMembers<T extends object>(target: T, members: Record<string, unknown>): T {
   return new Proxy(target, {
-    get: (_, name) => (typeof name === 'string' && Object.hasOwn(members, name) ? members[name] : Reflect.get(target, name, target)),
+    get: (_, name) =>
+      typeof name === 'string' && Object.hasOwn(members, name) ? members[name] : Reflect.get(target, name, target),
   });
 }

@@ -86,7 +86,13 @@ export class MeteredRequest {
     }
   }
 
-  #streamed(response: Response, call: CallScope, opening: Opening, signal: RequestInit['signal'], abort: () => void): Response {
+  #streamed(
+    response: Response,
+    call: CallScope,
+    opening: Opening,
+    signal: RequestInit['signal'],
+    abort: () => void,
+  ): Response {
     const ends = this.#ends(call, opening);
     let over = () => {};
     // The runtime is to stay while the stream is read on after its caller.
@@ -128,7 +134,12 @@ export class MeteredRequest {
     if (!wantsPremium || call.allowed.premium) return tiers?.premium ?? asked;
     const fallback = tiers?.standard ?? null;
     const { onDowngrade } = this.#options;
-    const named = await onDowngrade?.({ call, reason: call.hints.downgrade?.reason, model: tiers?.premium ?? asked, fallback });
+    const named = await onDowngrade?.({
+      call,
+      reason: call.hints.downgrade?.reason,
+      model: tiers?.premium ?? asked,
+      fallback,
+    });
     const model = named ?? fallback;
     if (model === null) throw new CallDeniedError(call, 'only the standard tier is left, and no model of it was named');
     return model;
@@ -157,7 +168,10 @@ export class MeteredRequest {
   }
 
   /** The call has its answer: it is nobody's to close. What comes back ends it, when the answer is read. */
-  #ends(call: CallScope, { provider, effort }: Opening): (usage: VendorUsage | null, failure: CallFailure | null) => Promise<void> {
+  #ends(
+    call: CallScope,
+    { provider, effort }: Opening,
+  ): (usage: VendorUsage | null, failure: CallFailure | null) => Promise<void> {
     this.#call = null;
     const model = this.#model;
     return async (usage, failure) => {
@@ -202,7 +216,13 @@ function failureOf({ end, completed, usage, failure }: StreamOutcome): CallFailu
 }
 
 /** Figures that a call has from several requests. */
-const TOKENS = ['inputTokens', 'cachedInputTokens', 'cacheWriteInputTokens', 'responseTokens', 'reasoningTokens'] as const;
+const TOKENS = [
+  'inputTokens',
+  'cachedInputTokens',
+  'cacheWriteInputTokens',
+  'responseTokens',
+  'reasoningTokens',
+] as const;
 const COUNTS = [...TOKENS, 'searches', 'audio', 'audioSeconds'] as const;
 const sums = new WeakMap<CallScope, CallUsage>();
 

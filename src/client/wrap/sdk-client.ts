@@ -54,7 +54,8 @@ function copyOf(sdk: Seams, changes: Record<string, unknown>, send: VendorFetch,
   const copy = withOptions.call(sdk, { ...changes, fetch: tagged });
   const { request } = copy;
   const seams = {
-    withOptions: (given: Record<string, unknown> = {}) => copyOf(copy, given, (given.fetch as VendorFetch | undefined) ?? send, options),
+    withOptions: (given: Record<string, unknown> = {}) =>
+      copyOf(copy, given, (given.fetch as VendorFetch | undefined) ?? send, options),
     request: (given: unknown, remainingRetries?: unknown) => {
       const metered = new MeteredRequest(options);
       const answer = request.call(copy, begun(copy, metered, given), remainingRetries);
@@ -64,7 +65,8 @@ function copyOf(sdk: Seams, changes: Record<string, unknown>, send: VendorFetch,
       return answer;
     },
   };
-  for (const [name, value] of Object.entries(seams)) Object.defineProperty(copy, name, { value, configurable: true, writable: true });
+  for (const [name, value] of Object.entries(seams))
+    Object.defineProperty(copy, name, { value, configurable: true, writable: true });
   return copy;
 }
 

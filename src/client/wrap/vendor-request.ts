@@ -29,7 +29,13 @@ export function askOf(method: string, path: string, body: unknown): VendorAsk | 
   const google = GOOGLE_PATH.exec(pathname);
   if (google) {
     const streamed = google[3] === ':streamGenerateContent';
-    return { model: decodeURIComponent(google[2] ?? ''), provider: 'google', streamed, hidesUsage: false, effort: undefined };
+    return {
+      model: decodeURIComponent(google[2] ?? ''),
+      provider: 'google',
+      streamed,
+      hidesUsage: false,
+      effort: undefined,
+    };
   }
   if (!BODY_PATH.test(pathname) || typeof body.model !== 'string') return null;
   const effort = body.reasoning_effort ?? fieldsOf(body.reasoning).effort;

@@ -1,6 +1,7 @@
 /**
- * Charts as SVG, computed on the server. The drawing is stretched to its place, and its words stand around it as text, so
- * that they keep their size on any screen. Each mark says its value in a title, and every chart has its figures as a table.
+ * Charts as SVG, computed on the server. The drawing is stretched to its place, and its words stand around it as text,
+ * so that they keep their size on any screen. Each mark says its value in a title, and every chart has its figures as a
+ * table.
  */
 import { scaleBand, scaleLinear, scalePoint } from 'd3-scale';
 import { area, curveMonotoneX, curveStepAfter, line, stack } from 'd3-shape';
@@ -88,7 +89,9 @@ function bands(length: number) {
 
 const Bars: FC<{ labels: readonly string[]; series: readonly Series[]; y: Scale }> = ({ labels, series, y }) => {
   const x = bands(labels.length);
-  const rows = labels.map((_, index) => Object.fromEntries(series.map(({ values }, order) => [String(order), values[index] ?? 0])));
+  const rows = labels.map((_, index) =>
+    Object.fromEntries(series.map(({ values }, order) => [String(order), values[index] ?? 0])),
+  );
   const layers = stack<Record<string, number>>().keys(series.map((_, order) => String(order)))(rows);
   return (
     <>
@@ -97,7 +100,12 @@ const Bars: FC<{ labels: readonly string[]; series: readonly Series[]; y: Scale 
           {layer.map(
             ([from, to], index) =>
               to > from && (
-                <rect x={fixed(x(String(index)) ?? 0)} width={fixed(x.bandwidth())} y={fixed(y(to))} height={fixed(y(from) - y(to))} />
+                <rect
+                  x={fixed(x(String(index)) ?? 0)}
+                  width={fixed(x.bandwidth())}
+                  y={fixed(y(to))}
+                  height={fixed(y(from) - y(to))}
+                />
               ),
           )}
         </g>
@@ -125,15 +133,17 @@ const Area: FC<{ values: readonly number[]; y: Scale }> = ({ values, y }) => {
 };
 
 /** A strip over each mark that says its values. */
-const Hover: FC<{ labels: readonly string[]; series: readonly Series[]; totals: readonly number[]; format: (value: number) => string }> = ({
-  labels,
-  series,
-  totals,
-  format,
-}) => {
+const Hover: FC<{
+  labels: readonly string[];
+  series: readonly Series[];
+  totals: readonly number[];
+  format: (value: number) => string;
+}> = ({ labels, series, totals, format }) => {
   const width = WIDTH / Math.max(1, labels.length);
   const words = (index: number) =>
-    series.length > 1 ? series.map(({ name, values }) => `${name}: ${format(values[index] ?? 0)}`).join('\n') : format(totals[index] ?? 0);
+    series.length > 1
+      ? series.map(({ name, values }) => `${name}: ${format(values[index] ?? 0)}`).join('\n')
+      : format(totals[index] ?? 0);
   return (
     <g class="hover">
       {labels.map((label, index) => (
@@ -145,7 +155,12 @@ const Hover: FC<{ labels: readonly string[]; series: readonly Series[]; totals: 
   );
 };
 
-const Figures: FC<Pick<TimeChartProps, 'title' | 'labels' | 'series' | 'format'>> = ({ title, labels, series, format }) => (
+const Figures: FC<Pick<TimeChartProps, 'title' | 'labels' | 'series' | 'format'>> = ({
+  title,
+  labels,
+  series,
+  format,
+}) => (
   <details class="figures">
     <summary>Figures</summary>
     <table>
@@ -250,9 +265,10 @@ export const StepChart: FC<{
 }> = ({ title, names, steps, untilMs, tick, date }) => {
   const fromMs = steps[0]?.atMs ?? untilMs - 1;
   const x = scaleLinear([fromMs, Math.max(untilMs, fromMs + 1)], [0, WIDTH]);
-  const y = scaleLinear([0, Math.max(0, ...steps.flatMap(({ values }) => values.map((value) => value ?? 0))) || 1], [HEIGHT, 0]).nice(
-    TICKS,
-  );
+  const y = scaleLinear(
+    [0, Math.max(0, ...steps.flatMap(({ values }) => values.map((value) => value ?? 0))) || 1],
+    [HEIGHT, 0],
+  ).nice(TICKS);
   const ticks = y.ticks(TICKS);
   const pathOf = (order: number) =>
     line<Step>()
@@ -303,7 +319,10 @@ export const Progress: FC<{ done: number; total: number; label: string }> = ({ d
 /** A few labels, evenly apart: the first, the last, and some between. */
 function spread(labels: readonly string[]): string[] {
   if (labels.length <= LABELS_MAX) return [...labels];
-  return Array.from({ length: LABELS_MAX }, (_, index) => labels[Math.round((index * (labels.length - 1)) / (LABELS_MAX - 1))] ?? '');
+  return Array.from(
+    { length: LABELS_MAX },
+    (_, index) => labels[Math.round((index * (labels.length - 1)) / (LABELS_MAX - 1))] ?? '',
+  );
 }
 
 function fixed(value: number): string {

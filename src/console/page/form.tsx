@@ -1,8 +1,8 @@
 /**
  * Forms that work without script: fields with their errors beside them, and hidden what every form carries.
  *
- * A field is named by the path of what it fills in, as a refusal names it (`limits.premiumCalls`), so that each broken rule
- * appears at its field. What belongs to no field is said above the form.
+ * A field is named by the path of what it fills in, as a refusal names it (`limits.premiumCalls`), so that each broken
+ * rule appears at its field. What belongs to no field is said above the form.
  */
 import type { Child, FC, PropsWithChildren } from 'hono/jsx';
 
@@ -45,8 +45,22 @@ interface FormProps {
   label?: string;
 }
 
-export const Form: FC<PropsWithChildren<FormProps>> = ({ action, secrets, state, upload, class: style = 'form', label, children }) => (
-  <form method="post" action={action} class={style} enctype={upload ? 'multipart/form-data' : undefined} aria-label={label}>
+export const Form: FC<PropsWithChildren<FormProps>> = ({
+  action,
+  secrets,
+  state,
+  upload,
+  class: style = 'form',
+  label,
+  children,
+}) => (
+  <form
+    method="post"
+    action={action}
+    class={style}
+    enctype={upload ? 'multipart/form-data' : undefined}
+    aria-label={label}
+  >
     <Hidden secrets={secrets} />
     {state && <ErrorSummary details={state.details} />}
     {children}
@@ -181,7 +195,14 @@ export const Checkbox: FC<FieldProps> = (props) => {
   const { name, label, state, hint } = props;
   return (
     <div class="check">
-      <input id={idOf(name)} type="checkbox" name={name} value="on" checked={typed(state, name) === 'on'} {...described(props)} />
+      <input
+        id={idOf(name)}
+        type="checkbox"
+        name={name}
+        value="on"
+        checked={typed(state, name) === 'on'}
+        {...described(props)}
+      />
       <label for={idOf(name)}>{label}</label>
       {hint && (
         <p class="quiet hint" id={`${idOf(name)}-hint`}>
@@ -193,7 +214,13 @@ export const Checkbox: FC<FieldProps> = (props) => {
 };
 
 /** Some of several: each a checkbox, all of one name. */
-export const CheckGroup: FC<FieldProps & { options: readonly (readonly [string, string])[] }> = ({ name, label, state, hint, options }) => {
+export const CheckGroup: FC<FieldProps & { options: readonly (readonly [string, string])[] }> = ({
+  name,
+  label,
+  state,
+  hint,
+  options,
+}) => {
   const value = state.values[name];
   const chosen = typeof value === 'string' ? [value] : (value ?? []);
   const messages = errorsOf(state, name);
@@ -213,7 +240,12 @@ export const CheckGroup: FC<FieldProps & { options: readonly (readonly [string, 
 };
 
 /** One of several, each with a word on what it means. */
-export const Choice: FC<FieldProps & { options: readonly (readonly [string, string, Child?])[] }> = ({ name, label, state, options }) => {
+export const Choice: FC<FieldProps & { options: readonly (readonly [string, string, Child?])[] }> = ({
+  name,
+  label,
+  state,
+  options,
+}) => {
   const chosen = typed(state, name);
   const messages = errorsOf(state, name);
   return (

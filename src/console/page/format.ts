@@ -1,7 +1,8 @@
 /**
  * Figures and times as people read them: thousands apart, sensible digits, UTC with a hint of how long ago.
  *
- * Every function returns the short form; the exact one is for the `title` beside it. Nothing here knows what time it is.
+ * Every function returns the short form; the exact one is for the `title` beside it. Nothing here knows what time it
+ * is.
  */
 import { formatUsd, type NanoUsd } from '../../domain/money.ts';
 import { NEVER_MS } from '../../domain/period.ts';
@@ -40,7 +41,10 @@ export function percent(ratio: number): string {
   return `${whole.format(Math.round(ratio * 1000) / 10)}%`;
 }
 
-/** `$1,234.50`, `$0.0123`, `$0.0000425`: cents from a cent up, three digits below. Rounded half up; the exact amount is `formatUsd`. */
+/**
+ * `$1,234.50`, `$0.0123`, `$0.0000425`: cents from a cent up, three digits below. Rounded half up; the exact amount is
+ * `formatUsd`.
+ */
 export function usd(nano: NanoUsd): string {
   const sign = nano < 0n ? '-' : '';
   const size = nano < 0n ? -nano : nano;
@@ -105,7 +109,11 @@ export function distance(atMs: number, nowMs: number): string {
   if (atMs >= NEVER_MS) return '';
   const difference = atMs - nowMs;
   const step = STEPS.find(({ ms }) => Math.abs(difference) >= ms);
-  return step ? relative.format(Math.trunc(difference / step.ms), step.unit) : difference <= 0 ? 'just now' : 'in a moment';
+  return step
+    ? relative.format(Math.trunc(difference / step.ms), step.unit)
+    : difference <= 0
+      ? 'just now'
+      : 'in a moment';
 }
 
 /** `1.5 s`, `240 ms`, `3 min 5 s`. */
@@ -121,7 +129,9 @@ export function plural(value: number, noun: string): string {
   return `${whole.format(value)} ${noun}${value === 1 ? '' : 's'}`;
 }
 
-/** `premiumCalls` as `Premium calls`, `plan.put` as `Plan put`, `NOT_ALLOWED` as `Not allowed`, `CUSTOM1` as `Custom 1`. */
+/**
+ * `premiumCalls` as `Premium calls`, `plan.put` as `Plan put`, `NOT_ALLOWED` as `Not allowed`, `CUSTOM1` as `Custom 1`.
+ */
 export function words(name: string): string {
   const spaced = /^[A-Z\d_]+$/.test(name)
     ? name.toLowerCase().replaceAll('_', ' ')

@@ -1,5 +1,6 @@
 /**
- * The small parts that every page is made of: figures with their exact value, times, badges, cards, notices, lists of facts.
+ * The small parts that every page is made of: figures with their exact value, times, badges, cards, notices, lists of
+ * facts.
  */
 import type { Child, FC, PropsWithChildren } from 'hono/jsx';
 import { formatUsd, type NanoUsd } from '../../domain/money.ts';
@@ -46,14 +47,9 @@ export const Badge: FC<PropsWithChildren<{ tone?: Tone; title?: string }>> = ({ 
 
 export const Code: FC<PropsWithChildren> = ({ children }) => <code>{children}</code>;
 
-export const Card: FC<PropsWithChildren<{ title?: string; id?: string; actions?: Child; wide?: boolean; note?: Child }>> = ({
-  title,
-  id,
-  actions,
-  wide = false,
-  note,
-  children,
-}) => (
+export const Card: FC<
+  PropsWithChildren<{ title?: string; id?: string; actions?: Child; wide?: boolean; note?: Child }>
+> = ({ title, id, actions, wide = false, note, children }) => (
   <section class={wide ? 'card wide' : 'card'} id={id} aria-label={title}>
     {(title || actions) && (
       <header class="card-head">

@@ -1,6 +1,6 @@
 /**
- * The stylesheet of every page: one file, served from the service itself. Colours follow the reader's own setting, light
- * or dark, unless the page names a theme. From 360 pixels up nothing scrolls sideways.
+ * The stylesheet of every page: one file, served from the service itself. Colours follow the reader's own setting,
+ * light or dark, unless the page names a theme. From 360 pixels up nothing scrolls sideways.
  */
 import { contentHash } from '../../platform/content-hash.ts';
 import { COMPONENT_STYLES } from './styles/components.ts';

@@ -13,7 +13,15 @@ export interface Column<Row> {
   heading?: boolean;
 }
 
-export function Table<Row>({ caption, columns, rows }: { caption: string; columns: readonly Column<Row>[]; rows: readonly Row[] }) {
+export function Table<Row>({
+  caption,
+  columns,
+  rows,
+}: {
+  caption: string;
+  columns: readonly Column<Row>[];
+  rows: readonly Row[];
+}) {
   return (
     // biome-ignore lint/a11y/noRedundantRoles: the narrow layout takes the roles away
     <table role="table">
@@ -57,7 +65,17 @@ function cellOf<Row>({ title, cell, figure, heading }: Column<Row>, row: Row) {
 }
 
 /** Where a list goes on. `query` is what the list was asked with. */
-export function Pager({ path, query, next, first }: { path: string; query: Record<string, string>; next: string | null; first: boolean }) {
+export function Pager({
+  path,
+  query,
+  next,
+  first,
+}: {
+  path: string;
+  query: Record<string, string>;
+  next: string | null;
+  first: boolean;
+}) {
   if (next === null && first) return null;
   const start = new URLSearchParams(query).toString();
   return (

@@ -35,7 +35,8 @@ export function mountAnomalies(app: Hono<ConsoleEnv>): void {
         title: 'Anomalies',
         sub: (
           <>
-            The organization and {plural(customersLookedAt, 'customer')} with the highest cost, up to <Time at={asOf} nowMs={nowMs} />
+            The organization and {plural(customersLookedAt, 'customer')} with the highest cost, up to{' '}
+            <Time at={asOf} nowMs={nowMs} />
           </>
         ),
         actions: (
@@ -51,7 +52,8 @@ export function mountAnomalies(app: Hono<ConsoleEnv>): void {
       <Card>
         {items.length === 0 ? (
           <Empty title="Nothing stands out">
-            Usage is as its own past makes one expect. Spikes, silences, bursts of errors and dear new models appear here.
+            Usage is as its own past makes one expect. Spikes, silences, bursts of errors and dear new models appear
+            here.
           </Empty>
         ) : (
           <AnomaliesTable organizationId={organizationId} items={items} nowMs={nowMs} />

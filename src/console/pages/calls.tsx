@@ -45,7 +45,11 @@ export function mountCalls(app: Hono<ConsoleEnv>): void {
     const state = { values: asked, details: checked.ok ? [] : checked.details };
     return page(
       c,
-      { title: 'Calls', sub: 'Newest first. A call appears here a second or so after it changed.', status: checked.ok ? 200 : 400 },
+      {
+        title: 'Calls',
+        sub: 'Newest first. A call appears here a second or so after it changed.',
+        status: checked.ok ? 200 : 400,
+      },
       <Card>
         <Filters path={path} state={state} />
         {items.length > 0 ? (
@@ -66,7 +70,10 @@ export function mountCalls(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org/calls/:callId', async (c) => {
     const { organizationId } = c.get('organization');
     const callId = c.req.param('callId');
-    const [answer, recorded] = await Promise.all([readCall(await callerOf(c), callId), findOldCall(c.env, organizationId, callId)]);
+    const [answer, recorded] = await Promise.all([
+      readCall(await callerOf(c), callId),
+      findOldCall(c.env, organizationId, callId),
+    ]);
     return answer.ok ? callPage(c, answer.data, recorded) : refused(c, answer.refusal);
   });
 }
@@ -83,7 +90,9 @@ const Filters: FC<{ path: string; state: FormState }> = ({ path, state }) => (
           state={state}
           options={[
             ['', 'All'],
-            ...(['COMPLETED', 'FAILED', 'TIMEOUT', 'NOT_ALLOWED', 'IN_PROGRESS'] as const).map((name) => [name, words(name)] as const),
+            ...(['COMPLETED', 'FAILED', 'TIMEOUT', 'NOT_ALLOWED', 'IN_PROGRESS'] as const).map(
+              (name) => [name, words(name)] as const,
+            ),
           ]}
         />
         <TextField name="callId" label="Call id" state={state} placeholder="Go to one call" />
@@ -100,7 +109,8 @@ const NoCalls: FC<{ path: string; narrowed: boolean }> = ({ path, narrowed }) =>
     </Empty>
   ) : (
     <Empty title="No calls yet">
-      An application begins a call with <Code>POST /call_begin</Code> and its key, and reports the usage with <Code>POST /call_end</Code>.
+      An application begins a call with <Code>POST /call_begin</Code> and its key, and reports the usage with{' '}
+      <Code>POST /call_end</Code>.
     </Empty>
   );
 
@@ -109,8 +119,15 @@ const Calls: FC<{ organizationId: string; items: CallRow[]; nowMs: number }> = (
     caption="Calls"
     rows={items}
     columns={[
-      { title: 'Call', heading: true, cell: ({ callId }) => <a href={callPath(organizationId, callId)}>{shortened(callId)}</a> },
-      { title: 'Customer', cell: ({ customerId }) => <a href={customerPath(organizationId, customerId)}>{customerId}</a> },
+      {
+        title: 'Call',
+        heading: true,
+        cell: ({ callId }) => <a href={callPath(organizationId, callId)}>{shortened(callId)}</a>,
+      },
+      {
+        title: 'Customer',
+        cell: ({ customerId }) => <a href={customerPath(organizationId, customerId)}>{customerId}</a>,
+      },
       { title: 'State', cell: ({ status }) => <Badge tone={STATUS_TONES[status] ?? 'plain'}>{words(status)}</Badge> },
       { title: 'Feature', cell: ({ feature }) => feature || <Nothing /> },
       { title: 'Model', cell: ({ modelUsed }) => modelUsed ?? <Nothing /> },
@@ -119,9 +136,17 @@ const Calls: FC<{ organizationId: string; items: CallRow[]; nowMs: number }> = (
         title: 'Tokens',
         figure: true,
         cell: ({ inputTokens, responseTokens }) =>
-          inputTokens === null ? <Nothing /> : <span class="num">{`${count(inputTokens)} → ${count(responseTokens ?? 0)}`}</span>,
+          inputTokens === null ? (
+            <Nothing />
+          ) : (
+            <span class="num">{`${count(inputTokens)} → ${count(responseTokens ?? 0)}`}</span>
+          ),
       },
-      { title: 'Cost', figure: true, cell: ({ costNanoUsd }) => (costNanoUsd === null ? <Nothing /> : <Usd nano={costNanoUsd} />) },
+      {
+        title: 'Cost',
+        figure: true,
+        cell: ({ costNanoUsd }) => (costNanoUsd === null ? <Nothing /> : <Usd nano={costNanoUsd} />),
+      },
     ]}
   />
 );
@@ -154,10 +179,16 @@ function callPage(c: ConsoleContext, call: ReadCallData, recorded: Call | null) 
         <Stat label="Took" sub={call.endTime ? 'from begin to end' : 'has not ended'}>
           {call.startTime && call.endTime ? duration(Date.parse(call.endTime) - Date.parse(call.startTime)) : '–'}
         </Stat>
-        <Stat label="Tokens in" sub={recorded?.outcome ? `${count(recorded.outcome.usage.cachedInputTokens)} from the cache` : ''}>
+        <Stat
+          label="Tokens in"
+          sub={recorded?.outcome ? `${count(recorded.outcome.usage.cachedInputTokens)} from the cache` : ''}
+        >
           {recorded?.outcome ? <Count value={recorded.outcome.usage.inputTokens} /> : '–'}
         </Stat>
-        <Stat label="Tokens out" sub={recorded?.outcome ? `${count(recorded.outcome.usage.reasoningTokens)} of reasoning` : ''}>
+        <Stat
+          label="Tokens out"
+          sub={recorded?.outcome ? `${count(recorded.outcome.usage.reasoningTokens)} of reasoning` : ''}
+        >
           {recorded?.outcome ? <Count value={recorded.outcome.usage.responseTokens} /> : '–'}
         </Stat>
       </dl>
@@ -176,7 +207,10 @@ function callPage(c: ConsoleContext, call: ReadCallData, recorded: Call | null) 
             <Card title="Prompt compression">
               <Facts
                 items={[
-                  ['Tokens', `${count(recorded.compression.originalTokens)} → ${count(recorded.compression.compressedTokens)}`],
+                  [
+                    'Tokens',
+                    `${count(recorded.compression.originalTokens)} → ${count(recorded.compression.compressedTokens)}`,
+                  ],
                   ['Saved', `${count(recorded.compression.savedTokens)} tokens`],
                   [
                     'Input cost avoided',
@@ -226,7 +260,11 @@ const Breakdown: FC<{ breakdown: CostBreakdown; call: ReadCallData }> = ({ break
           title: 'Share',
           figure: true,
           cell: ({ costUsdNano }) =>
-            breakdown.standardCostUsdNano === '0' ? <Nothing /> : percent(Number(costUsdNano) / Number(breakdown.standardCostUsdNano)),
+            breakdown.standardCostUsdNano === '0' ? (
+              <Nothing />
+            ) : (
+              percent(Number(costUsdNano) / Number(breakdown.standardCostUsdNano))
+            ),
         },
       ]}
     />
@@ -267,7 +305,10 @@ const CallFacts: FC<{ call: ReadCallData; recorded: Call | null; nowMs: number }
       ['Plan version', recorded ? <Code>{recorded.usagePlanVersionId}</Code> : undefined],
       ['Reasoning effort', recorded?.outcome?.reasoningEffort],
       ['Searches', recorded?.outcome?.usage.searches ? count(recorded.outcome.usage.searches) : undefined],
-      ['Error', recorded?.outcome?.error ? `${recorded.outcome.error.code}: ${recorded.outcome.error.message}` : undefined],
+      [
+        'Error',
+        recorded?.outcome?.error ? `${recorded.outcome.error.code}: ${recorded.outcome.error.message}` : undefined,
+      ],
       ['Began', call.startTime && <Time at={call.startTime} nowMs={nowMs} />],
       ['Ended', call.endTime && <Time at={call.endTime} nowMs={nowMs} />],
     ]}
@@ -283,7 +324,9 @@ const Payment: FC<{ payg: ReadCallData['payg'] }> = ({ payg }) =>
         ['Markup', payg.markupPercent === null ? undefined : `${payg.markupPercent}%`],
         [
           'Settlement',
-          payg.settlementStatus && <Badge tone={STATUS_TONES[payg.settlementStatus] ?? 'plain'}>{words(payg.settlementStatus)}</Badge>,
+          payg.settlementStatus && (
+            <Badge tone={STATUS_TONES[payg.settlementStatus] ?? 'plain'}>{words(payg.settlementStatus)}</Badge>
+          ),
         ],
         ['Why it failed', payg.settlementFailureReason ?? undefined],
       ]}

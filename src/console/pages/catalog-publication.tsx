@@ -21,7 +21,10 @@ import { detailsOf, operatorRequest, text } from '../submitted.ts';
 
 const PATH = `${CONSOLE_PATH}/catalog`;
 /** The form of this page, and its confirmation: a catalog document, and as much again for how a form encodes it. */
-export const CATALOG_FORM = { paths: [`${PATH}/publish`, PATH], bytesMax: 2 * (operations.publishCatalog.bodyBytesMax ?? 0) };
+export const CATALOG_FORM = {
+  paths: [`${PATH}/publish`, PATH],
+  bytesMax: 2 * (operations.publishCatalog.bodyBytesMax ?? 0),
+};
 /** Broken rules, and names of one kind of difference, that a page lists. */
 const PROBLEMS_SHOWN_MAX = 30;
 const NAMES_SHOWN_MAX = 60;
@@ -42,7 +45,8 @@ export function mountCatalogPublication(app: Hono<ConsoleEnv>): void {
     if (!document) return documentPage(c, broken(typed, problems));
     const request = await operatorRequest(c, operations.publishCatalog, document);
     const answer = await publishCatalog(request, document, deferrer(c));
-    if (!answer.ok) return documentPage(c, { values: { document: typed }, details: inDocument(detailsOf(answer.refusal)) });
+    if (!answer.ok)
+      return documentPage(c, { values: { document: typed }, details: inDocument(detailsOf(answer.refusal)) });
     return c.redirect(`${PATH}?done=published`, 303);
   });
 }
@@ -71,7 +75,10 @@ function broken(typed: string, problems: readonly Problem[]): FormState {
 
 /** The document is one field; each rule names its place in it. */
 function inDocument(details: FormState['details']): FormState['details'] {
-  return details.map(({ path, message }) => ({ path: 'document', message: path === '' ? message : `${path}: ${message}` }));
+  return details.map(({ path, message }) => ({
+    path: 'document',
+    message: path === '' ? message : `${path}: ${message}`,
+  }));
 }
 
 function documentPage(c: ConsoleContext, state: FormState) {
@@ -104,7 +111,12 @@ function documentPage(c: ConsoleContext, state: FormState) {
   );
 }
 
-function confirmationPage(c: ConsoleContext, document: CatalogDocument, differences: CatalogDifferences, before: string) {
+function confirmationPage(
+  c: ConsoleContext,
+  document: CatalogDocument,
+  differences: CatalogDifferences,
+  before: string,
+) {
   const { added, removed, repriced, lifecycle, other } = differences;
   const changes = added.length + removed.length + repriced.length + lifecycle.length + other.length;
   return page(
@@ -147,7 +159,10 @@ function confirmationPage(c: ConsoleContext, document: CatalogDocument, differen
         </Form>
       </Card>
       {repriced.length > 0 && (
-        <Card title="Prices" note="USD per million tokens. Calls that end after the publication are charged by the new ones.">
+        <Card
+          title="Prices"
+          note="USD per million tokens. Calls that end after the publication are charged by the new ones."
+        >
           <Repriced rows={repriced} />
         </Card>
       )}
@@ -178,7 +193,9 @@ const Step: FC<{ before: number | undefined; after: number | undefined }> = ({ b
   );
 };
 
-const Repriced: FC<{ rows: { modelKey: string; before: CatalogPricing | null; after: CatalogPricing | null }[] }> = ({ rows }) => (
+const Repriced: FC<{ rows: { modelKey: string; before: CatalogPricing | null; after: CatalogPricing | null }[] }> = ({
+  rows,
+}) => (
   <Table
     caption="Changed prices"
     rows={rows}

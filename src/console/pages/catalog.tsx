@@ -43,7 +43,10 @@ export function modelPath(modelKey: string): string {
 export function mountCatalog(app: Hono<ConsoleEnv>): void {
   app.get('/catalog', async (c) => {
     const nowMs = Date.now();
-    const [{ catalog }, info] = await Promise.all([currentCatalog(c.env, deferrer(c)), readCatalog(c.env, deferrer(c))]);
+    const [{ catalog }, info] = await Promise.all([
+      currentCatalog(c.env, deferrer(c)),
+      readCatalog(c.env, deferrer(c)),
+    ]);
     if (!info.ok) return refused(c, info.refusal);
     const values = Object.fromEntries(Object.entries(c.req.query()).filter(([, value]) => value !== ''));
     const checked = check(CatalogQuery, values);
@@ -168,7 +171,10 @@ const Filters: FC<{ state: FormState }> = ({ state }) => (
           name="status"
           label="Status"
           state={state}
-          options={[['', 'All'], ...(['ACTIVE', 'DEPRECATED', 'RETIRED'] as const).map((status) => [status, words(status)] as const)]}
+          options={[
+            ['', 'All'],
+            ...(['ACTIVE', 'DEPRECATED', 'RETIRED'] as const).map((status) => [status, words(status)] as const),
+          ]}
         />
         <button type="submit">Search</button>
       </div>
@@ -176,7 +182,9 @@ const Filters: FC<{ state: FormState }> = ({ state }) => (
   </search>
 );
 
-export const Status: FC<{ status: ModelStatus }> = ({ status }) => <Badge tone={STATUS_TONES[status] ?? 'plain'}>{words(status)}</Badge>;
+export const Status: FC<{ status: ModelStatus }> = ({ status }) => (
+  <Badge tone={STATUS_TONES[status] ?? 'plain'}>{words(status)}</Badge>
+);
 
 const Models: FC<{ items: CatalogModel[]; day: string; nowMs: number }> = ({ items, day, nowMs }) => {
   const priceOf = ({ pricing }: CatalogModel) => pricing && pricingAt(pricing, nowMs);
@@ -198,7 +206,11 @@ const Models: FC<{ items: CatalogModel[]; day: string; nowMs: number }> = ({ ite
         { title: 'Status', cell: (model) => <Status status={statusOn(model, day)} /> },
         { title: 'Shutdown', cell: ({ lifecycle }) => lifecycle.shutdownAt ?? <Nothing /> },
         { title: 'Replacement', cell: ({ lifecycle }) => lifecycle.replacement ?? <Nothing /> },
-        { title: 'Context', figure: true, cell: ({ contextTokens }) => (contextTokens ? compact(contextTokens) : <Nothing />) },
+        {
+          title: 'Context',
+          figure: true,
+          cell: ({ contextTokens }) => (contextTokens ? compact(contextTokens) : <Nothing />),
+        },
         { title: 'Input', figure: true, cell: (model) => priced(priceOf(model)?.inputUsdPerMillion) },
         { title: 'Output', figure: true, cell: (model) => priced(priceOf(model)?.outputUsdPerMillion) },
       ]}

@@ -1,5 +1,6 @@
 /**
- * Estimates of what the profile would save: a job over the stored samples, started by a form and followed on a page of its own.
+ * Estimates of what the profile would save: a job over the stored samples, started by a form and followed on a page of
+ * its own.
  */
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
@@ -34,7 +35,10 @@ export async function startEstimate(c: ConsoleContext): Promise<{ jobId: string 
   const checked = check(StartCompressionJobRequest, filterOf(c.get('submitted').fields));
   if (!checked.ok) return checked;
   const caller = await callerOf(c);
-  const request = await operatorRequest(c, operations.startCompressionJob, { params: { org: organizationId }, body: checked.value });
+  const request = await operatorRequest(c, operations.startCompressionJob, {
+    params: { org: organizationId },
+    body: checked.value,
+  });
   const answer = await byOperator(
     request,
     { action: 'compression_job.start', organizationId, subject: organizationId, before: null },
@@ -55,7 +59,11 @@ function filterOf(fields: Fields): unknown {
   };
 }
 
-export const EstimateForm: FC<{ path: string; state: FormState; secrets: FormSecrets }> = ({ path, state, secrets }) => (
+export const EstimateForm: FC<{ path: string; state: FormState; secrets: FormSecrets }> = ({
+  path,
+  state,
+  secrets,
+}) => (
   <Form action={`${path}/jobs`} secrets={secrets} state={state}>
     <div class="columns">
       <TextField name="from" label="From (UTC)" type="date" state={state} hint="Empty: from the oldest sample on." />
@@ -80,7 +88,8 @@ function jobPage(c: ConsoleContext, job: CompressionJob) {
       title: 'Compression estimate',
       sub: (
         <>
-          What the profile would have saved <Badge tone={STATUS_TONES[job.status] ?? 'plain'}>{words(job.status)}</Badge>
+          What the profile would have saved{' '}
+          <Badge tone={STATUS_TONES[job.status] ?? 'plain'}>{words(job.status)}</Badge>
         </>
       ),
       crumbs: [{ text: 'Compression', href: path }],
@@ -147,7 +156,11 @@ const Estimate: FC<{ job: CompressionJob }> = ({ job }) => (
             { title: 'Technique', heading: true, cell: ({ technique }) => words(technique) },
             { title: 'Samples', figure: true, cell: ({ samples }) => count(samples) },
             { title: 'Tokens saved', figure: true, cell: ({ savedTokens }) => <Compact value={savedTokens} /> },
-            { title: 'Cost avoided', figure: true, cell: ({ costAvoidedUsdNano }) => <Usd nano={BigInt(costAvoidedUsdNano)} /> },
+            {
+              title: 'Cost avoided',
+              figure: true,
+              cell: ({ costAvoidedUsdNano }) => <Usd nano={BigInt(costAvoidedUsdNano)} />,
+            },
           ]}
         />
       )}

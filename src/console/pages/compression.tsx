@@ -3,7 +3,12 @@
  */
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
-import { CompressionProfile, type CompressionSummary, type RecordedSavings, TECHNIQUE_NAMES } from '../../contract/compression.ts';
+import {
+  CompressionProfile,
+  type CompressionSummary,
+  type RecordedSavings,
+  TECHNIQUE_NAMES,
+} from '../../contract/compression.ts';
 import { operations } from '../../contract/operations.ts';
 import { readProfile, readSummary, replaceProfile } from '../../metering/compression.ts';
 import { byOperator } from '../by-operator.ts';
@@ -37,10 +42,18 @@ export function mountCompression(app: Hono<ConsoleEnv>): void {
     const checked = check(CompressionProfile, profileOf(c.get('submitted').fields));
     if (!checked.ok) return compressionPage(c, { profile: wrong(c, checked.details) });
     const before = await readProfile(caller);
-    const request = await operatorRequest(c, operations.saveCompressionProfile, { params: { org: organizationId }, body: checked.value });
+    const request = await operatorRequest(c, operations.saveCompressionProfile, {
+      params: { org: organizationId },
+      body: checked.value,
+    });
     const answer = await byOperator(
       request,
-      { action: 'compression_profile.put', organizationId, subject: organizationId, before: before.ok ? before.data : null },
+      {
+        action: 'compression_profile.put',
+        organizationId,
+        subject: organizationId,
+        before: before.ok ? before.data : null,
+      },
       () => replaceProfile(caller, checked.value),
       (profile) => profile,
     );
@@ -51,7 +64,10 @@ export function mountCompression(app: Hono<ConsoleEnv>): void {
   app.post('/organizations/:org/compression/jobs', async (c) => {
     const started = await startEstimate(c);
     if ('details' in started) return compressionPage(c, { estimate: wrong(c, started.details) });
-    return c.redirect(organizationPath(c.get('organization').organizationId, 'compression', 'jobs', started.jobId), 303);
+    return c.redirect(
+      organizationPath(c.get('organization').organizationId, 'compression', 'jobs', started.jobId),
+      303,
+    );
   });
 }
 
@@ -80,13 +96,20 @@ async function compressionPage(c: ConsoleContext, sent: { profile?: FormState; e
   const path = organizationPath(c.get('organization').organizationId, 'compression');
   return page(
     c,
-    { title: 'Compression', status: sent.profile || sent.estimate ? 400 : 200, sub: 'What shorter prompts saved in the last 30 days.' },
+    {
+      title: 'Compression',
+      status: sent.profile || sent.estimate ? 400 : 200,
+      sub: 'What shorter prompts saved in the last 30 days.',
+    },
     <>
       <Savings summary={summary.data} />
       <Card title="Profile" note="What applications compress with, unless they choose otherwise.">
         <ProfileForm path={path} state={sent.profile ?? { values, details: [] }} secrets={secretsOf(c)} />
       </Card>
-      <Card title="Estimate" note="What the saved profile would have saved on stored samples. Nothing is changed by it.">
+      <Card
+        title="Estimate"
+        note="What the saved profile would have saved on stored samples. Nothing is changed by it."
+      >
         <EstimateForm path={path} state={sent.estimate ?? { values: {}, details: [] }} secrets={secretsOf(c)} />
       </Card>
     </>,
@@ -113,12 +136,16 @@ const Savings: FC<{ summary: CompressionSummary }> = ({ summary }) => (
     {summary.calls === 0 ? (
       <Card>
         <Empty title="No savings recorded yet">
-          The client library compresses prompts and reports the counts with the call. No content is sent, only how many tokens there were.
+          The client library compresses prompts and reports the counts with the call. No content is sent, only how many
+          tokens there were.
         </Empty>
       </Card>
     ) : (
       <div class="grid">
-        <SavingsRanking title="By feature" rows={summary.byFeature.map((group) => ({ ...group, name: group.feature ?? 'none' }))} />
+        <SavingsRanking
+          title="By feature"
+          rows={summary.byFeature.map((group) => ({ ...group, name: group.feature ?? 'none' }))}
+        />
         <SavingsRanking
           title="By technique"
           rows={summary.byTechnique.map((group) => ({ ...group, name: group.technique }))}
@@ -129,7 +156,11 @@ const Savings: FC<{ summary: CompressionSummary }> = ({ summary }) => (
   </>
 );
 
-const SavingsRanking: FC<{ title: string; rows: (RecordedSavings & { name: string })[]; note?: string }> = ({ title, rows, note }) => (
+const SavingsRanking: FC<{ title: string; rows: (RecordedSavings & { name: string })[]; note?: string }> = ({
+  title,
+  rows,
+  note,
+}) => (
   <Card title={title} note={note}>
     <Ranking
       label={title}
@@ -163,7 +194,13 @@ const ProfileForm: FC<{ path: string; state: FormState; secrets: FormSecrets }> 
         numeric
         hint="0 changes no wording, from 0.3 it is shortened, from 0.7 nuance goes."
       />
-      <TextField name="minInputTokens" label="Input tokens at least" state={state} numeric hint="Shorter prompts are left as they are." />
+      <TextField
+        name="minInputTokens"
+        label="Input tokens at least"
+        state={state}
+        numeric
+        hint="Shorter prompts are left as they are."
+      />
     </div>
     <TextArea
       name="protectedPhrases"

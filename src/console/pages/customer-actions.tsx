@@ -13,7 +13,16 @@ import { count, words } from '../page/format.ts';
 import { Card, Code, Empty, Facts, Notice } from '../page/parts.tsx';
 import { refused } from '../refused.tsx';
 import { page, secretsOf } from '../shell.tsx';
-import { check, detailsOf, type Fields, operatorRequest, optionalText, text, typedNumber, wrong } from '../submitted.ts';
+import {
+  check,
+  detailsOf,
+  type Fields,
+  operatorRequest,
+  optionalText,
+  text,
+  typedNumber,
+  wrong,
+} from '../submitted.ts';
 
 const BASE = '/organizations/:org/customers/:customerId';
 const BLANK: FormState = { values: { kind: 'USD', meterSlot: 'CUSTOM1' }, details: [] };
@@ -39,7 +48,10 @@ export function mountCustomerActions(app: Hono<ConsoleEnv>): void {
       const request = await operatorRequest(c, operations[`${action}Customer`], { params });
       const answer = await setCanceled(request, organizationId, customerId, action === 'cancel');
       if (!answer.ok) return refused(c, answer.refusal);
-      return c.redirect(`${customerPath(organizationId, customerId)}?done=${action === 'cancel' ? 'canceled' : 'reactivated'}`, 303);
+      return c.redirect(
+        `${customerPath(organizationId, customerId)}?done=${action === 'cancel' ? 'canceled' : 'reactivated'}`,
+        303,
+      );
     });
   }
 
@@ -48,7 +60,10 @@ export function mountCustomerActions(app: Hono<ConsoleEnv>): void {
   app.post(`${BASE}/erase`, async (c) => {
     const { params, organizationId, customerId } = addressOf(c);
     if (text(c.get('submitted').fields, 'confirmation') !== customerId) {
-      return erasePage(c, wrong(c, [{ path: 'confirmation', message: `must be ${customerId}, as it is written here` }]));
+      return erasePage(
+        c,
+        wrong(c, [{ path: 'confirmation', message: `must be ${customerId}, as it is written here` }]),
+      );
     }
     const request = await operatorRequest(c, operations.eraseCustomer, { params });
     const answer = await eraseCustomer(request, organizationId, customerId);
@@ -66,7 +81,10 @@ function addressOf(c: ConsoleContext) {
 /** The fields as the operator API takes them. */
 function grantOf(fields: Fields): unknown {
   const day = optionalText(fields, 'expiresOn');
-  const terms = { ...(day && { expiresAt: `${day}T00:00:00Z` }), ...optional('reference', optionalText(fields, 'reference')) };
+  const terms = {
+    ...(day && { expiresAt: `${day}T00:00:00Z` }),
+    ...optional('reference', optionalText(fields, 'reference')),
+  };
   return text(fields, 'kind') === 'METER'
     ? { kind: 'METER', meterSlot: text(fields, 'meterSlot'), units: typedNumber(fields, 'units'), ...terms }
     : { kind: 'USD', amountUsd: text(fields, 'amountUsd').replace(/^\$/, ''), ...terms };
@@ -77,7 +95,12 @@ function optional(name: string, value: string | undefined) {
 }
 
 /** A page about a customer, below the customer's own. Nothing is offered for one that does not exist. */
-async function actionPage(c: ConsoleContext, title: string, status: 200 | 400, content: (path: string, secrets: FormSecrets) => unknown) {
+async function actionPage(
+  c: ConsoleContext,
+  title: string,
+  status: 200 | 400,
+  content: (path: string, secrets: FormSecrets) => unknown,
+) {
   const { organizationId, customerId } = addressOf(c);
   const known = await inspectCustomer(c.env, organizationId, customerId);
   if (!known.ok) return refused(c, known.refusal);
@@ -102,7 +125,9 @@ const statusOf = ({ details }: FormState) => (details.length > 0 ? 400 : 200);
 
 function creditPage(c: ConsoleContext, state: FormState) {
   // What a broken expiry is called in the API; the form asks for a day.
-  const details = state.details.map((detail) => (detail.path === 'expiresAt' ? { ...detail, path: 'expiresOn' } : detail));
+  const details = state.details.map((detail) =>
+    detail.path === 'expiresAt' ? { ...detail, path: 'expiresOn' } : detail,
+  );
   return actionPage(c, 'Grant credit', statusOf(state), (path, secrets) => (
     <CreditForm path={path} secrets={secrets} state={{ ...state, details }} />
   ));
@@ -149,7 +174,12 @@ const CreditForm: FC<{ path: string; secrets: FormSecrets; state: FormState }> =
         state={state}
         hint="Spendable before 00:00 UTC of that day. Empty: for good."
       />
-      <TextField name="reference" label="Reference" state={state} hint="Yours, for example of a payment. It stands in the ledger." />
+      <TextField
+        name="reference"
+        label="Reference"
+        state={state}
+        hint="Yours, for example of a payment. It stands in the ledger."
+      />
     </div>
     <Buttons back={path}>Grant credit</Buttons>
   </Form>
@@ -159,8 +189,8 @@ function cancelPage(c: ConsoleContext) {
   return actionPage(c, 'Cancel subscription', 200, (path, secrets) => (
     <Form action={`${path}/cancel`} secrets={secrets}>
       <p>
-        From now on calls of this customer are denied. Usage, credits and history stay, calls in progress may end, and it can be
-        reactivated.
+        From now on calls of this customer are denied. Usage, credits and history stay, calls in progress may end, and
+        it can be reactivated.
       </p>
       <Buttons back={path} danger>
         Cancel subscription
@@ -183,8 +213,8 @@ function erasePage(c: ConsoleContext, state: FormState) {
   return actionPage(c, 'Erase customer', statusOf(state), (path, secrets) => (
     <Form action={`${path}/erase`} secrets={secrets} state={state}>
       <Notice tone="bad" title="This cannot be undone.">
-        Everything of <strong>{customerId}</strong> goes: account, usage, calls, credits and what is left of them, samples. The event log
-        keeps that it was done.
+        Everything of <strong>{customerId}</strong> goes: account, usage, calls, credits and what is left of them,
+        samples. The event log keeps that it was done.
       </Notice>
       <TextField name="confirmation" label={`Type ${customerId} to confirm`} state={state} required />
       <Buttons back={path} danger>

@@ -20,7 +20,8 @@ export function mountCustomer(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org/customers/:customerId', async (c) => {
     const { organizationId } = c.get('organization');
     const customerId = c.req.param('customerId');
-    if (!customerIdField.safeParse(customerId).success) return refused(c, { code: 'CUSTOMER_NOT_FOUND', message: 'no such customer' });
+    if (!customerIdField.safeParse(customerId).success)
+      return refused(c, { code: 'CUSTOMER_NOT_FOUND', message: 'no such customer' });
     const answer = await inspectCustomer(c.env, organizationId, customerId);
     if (!answer.ok) return refused(c, answer.refusal);
     return customerPage(c, answer.data);
@@ -60,18 +61,20 @@ function customerPage(c: ConsoleContext, customer: OperatorCustomer) {
     <>
       {customer.outbox.failures > 0 && (
         <Notice tone="warn" title="Reports are behind.">
-          {plural(customer.outbox.pending, 'change')} of this customer could not be sent to reports. {customer.outbox.lastError}
+          {plural(customer.outbox.pending, 'change')} of this customer could not be sent to reports.{' '}
+          {customer.outbox.lastError}
         </Notice>
       )}
       {customer.outbox.setAside > 0 && (
         <Notice tone="warn" title="Reports lack something.">
-          {plural(customer.outbox.setAside, 'change')} of this customer were refused by the reports' database and are set aside:{' '}
-          <Code>operator -- outbox list</Code> shows why.
+          {plural(customer.outbox.setAside, 'change')} of this customer were refused by the reports' database and are
+          set aside: <Code>operator -- outbox list</Code> shows why.
         </Notice>
       )}
       {subscription.pending && (
         <Notice tone="info" title="A plan change is scheduled.">
-          <Code>{subscription.pending.usagePlanVersionId}</Code> applies at <Time at={subscription.pending.effectiveAt} nowMs={nowMs} />.
+          <Code>{subscription.pending.usagePlanVersionId}</Code> applies at{' '}
+          <Time at={subscription.pending.effectiveAt} nowMs={nowMs} />.
         </Notice>
       )}
       <Card title="Meters of the period" wide note={<Period customer={customer} nowMs={nowMs} />}>
@@ -87,7 +90,11 @@ function customerPage(c: ConsoleContext, customer: OperatorCustomer) {
         <Card
           title="Last calls"
           wide
-          actions={<a href={`${organizationPath(organizationId, 'calls')}?${new URLSearchParams({ customerId })}`}>All calls</a>}
+          actions={
+            <a href={`${organizationPath(organizationId, 'calls')}?${new URLSearchParams({ customerId })}`}>
+              All calls
+            </a>
+          }
         >
           <RecentCalls organizationId={organizationId} calls={customer.recentCalls} nowMs={nowMs} />
         </Card>
@@ -118,9 +125,13 @@ function rowOf(name: (typeof METER_NAMES)[number], { meters }: OperatorCustomer)
   return !meter || (isSlot && meter.limit === 0 && meter.used === 0) ? [] : [{ name: words(name), meter }];
 }
 
-const Period: FC<{ customer: OperatorCustomer; nowMs: number }> = ({ customer: { subscription, openCalls }, nowMs }) => (
+const Period: FC<{ customer: OperatorCustomer; nowMs: number }> = ({
+  customer: { subscription, openCalls },
+  nowMs,
+}) => (
   <>
-    Since <Time at={subscription.lastReplenishedAt} nowMs={nowMs} /> · renews <Time at={subscription.nextReplenishAt} nowMs={nowMs} />
+    Since <Time at={subscription.lastReplenishedAt} nowMs={nowMs} /> · renews{' '}
+    <Time at={subscription.nextReplenishAt} nowMs={nowMs} />
     {openCalls > 0 && ` · ${plural(openCalls, 'call')} in progress, with what they reserve`}
   </>
 );
@@ -152,7 +163,8 @@ const Wallet: FC<{ wallet: OperatorCustomer['wallet'] }> = ({ wallet }) => (
       [
         'Not settled yet',
         <>
-          <Usd nano={nanoOf(wallet.unsettledUsd)} /> <span class="quiet">of {plural(wallet.openCharges, 'charge')}</span>
+          <Usd nano={nanoOf(wallet.unsettledUsd)} />{' '}
+          <span class="quiet">of {plural(wallet.openCharges, 'charge')}</span>
         </>,
       ],
       ...Object.entries(wallet.units)
@@ -163,11 +175,17 @@ const Wallet: FC<{ wallet: OperatorCustomer['wallet'] }> = ({ wallet }) => (
 );
 
 const Amount: FC<{ unit: string; exact: string }> = ({ unit, exact }) =>
-  unit === 'USD' ? <Usd nano={nanoOf(exact)} /> : <span class="num">{`${Number(exact).toLocaleString('en-US')} ${words(unit)}`}</span>;
+  unit === 'USD' ? (
+    <Usd nano={nanoOf(exact)} />
+  ) : (
+    <span class="num">{`${Number(exact).toLocaleString('en-US')} ${words(unit)}`}</span>
+  );
 
 const Credits: FC<{ customer: OperatorCustomer; nowMs: number }> = ({ customer: { credits }, nowMs }) =>
   credits.length === 0 ? (
-    <Empty title="No credit">Credit pays for what the plan's allowance does not cover, where the plan is pay-as-you-go.</Empty>
+    <Empty title="No credit">
+      Credit pays for what the plan's allowance does not cover, where the plan is pay-as-you-go.
+    </Empty>
   ) : (
     <Table
       caption="Credits"
@@ -176,7 +194,10 @@ const Credits: FC<{ customer: OperatorCustomer; nowMs: number }> = ({ customer: 
         { title: 'Credit', heading: true, cell: ({ creditId }) => <Code>{creditId}</Code> },
         { title: 'Reference', cell: ({ reference }) => reference ?? <Nothing /> },
         { title: 'Granted', cell: ({ grantedAt }) => <Time at={grantedAt} nowMs={nowMs} brief /> },
-        { title: 'Expires', cell: ({ expiresAt }) => (expiresAt === null ? 'never' : <Time at={expiresAt} nowMs={nowMs} />) },
+        {
+          title: 'Expires',
+          cell: ({ expiresAt }) => (expiresAt === null ? 'never' : <Time at={expiresAt} nowMs={nowMs} />),
+        },
         { title: 'Amount', figure: true, cell: ({ unit, granted }) => <Amount unit={unit} exact={granted} /> },
         { title: 'Left', figure: true, cell: ({ unit, remaining }) => <Amount unit={unit} exact={remaining} /> },
       ]}
@@ -194,7 +215,9 @@ const Ledger: FC<{ ledger: OperatorCustomer['ledger']; nowMs: number }> = ({ led
         { title: 'When', heading: true, cell: ({ at }) => <Time at={at} nowMs={nowMs} /> },
         {
           title: 'Cause',
-          cell: ({ cause }) => <Badge tone={cause === 'GRANT' ? 'good' : cause === 'EXPIRY' ? 'warn' : 'plain'}>{words(cause)}</Badge>,
+          cell: ({ cause }) => (
+            <Badge tone={cause === 'GRANT' ? 'good' : cause === 'EXPIRY' ? 'warn' : 'plain'}>{words(cause)}</Badge>
+          ),
         },
         { title: 'Reference', cell: ({ reference }) => reference ?? <Nothing /> },
         { title: 'Change', figure: true, cell: ({ unit, amount }) => <Amount unit={unit} exact={amount} /> },
@@ -217,7 +240,11 @@ const RecentCalls: FC<RecentCallsProps> = ({ organizationId, calls, nowMs }) =>
       caption="Last calls"
       rows={calls}
       columns={[
-        { title: 'Call', heading: true, cell: ({ callId }) => <a href={callPath(organizationId, callId)}>{shortened(callId)}</a> },
+        {
+          title: 'Call',
+          heading: true,
+          cell: ({ callId }) => <a href={callPath(organizationId, callId)}>{shortened(callId)}</a>,
+        },
         { title: 'State', cell: ({ status }) => <Badge tone={STATUS_TONES[status] ?? 'plain'}>{words(status)}</Badge> },
         { title: 'Model', cell: ({ modelUsed }) => modelUsed ?? <Nothing /> },
         { title: 'Began', cell: ({ startTime }) => <Time at={startTime} nowMs={nowMs} /> },

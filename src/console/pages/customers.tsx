@@ -25,7 +25,9 @@ export function mountCustomers(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org/customers', async (c) => {
     const { organizationId, defaultPlanId } = c.get('organization');
     const path = organizationPath(organizationId, 'customers');
-    const asked = Object.fromEntries(Object.entries(c.req.query()).filter(([name, value]) => value !== '' && name !== 'done'));
+    const asked = Object.fromEntries(
+      Object.entries(c.req.query()).filter(([name, value]) => value !== '' && name !== 'done'),
+    );
     const checked = check(ListCustomersQuery, { ...asked, limit: PAGE_SIZE });
     const { search, planId, cursor } = checked.ok ? checked.value : {};
     const pageAsked = pageRequest({ limit: PAGE_SIZE, cursor }) ?? { limit: PAGE_SIZE, after: null };
@@ -63,7 +65,11 @@ export function mountCustomers(app: Hono<ConsoleEnv>): void {
   });
 }
 
-const Filters: FC<{ path: string; state: FormState; plans: readonly (readonly [string, string])[] }> = ({ path, state, plans }) => (
+const Filters: FC<{ path: string; state: FormState; plans: readonly (readonly [string, string])[] }> = ({
+  path,
+  state,
+  plans,
+}) => (
   <search aria-label="Customers">
     <form method="get" action={path}>
       <ErrorSummary details={state.details} />
@@ -116,11 +122,15 @@ const Customers: FC<CustomersProps> = ({ organizationId, items, nowMs }) => (
         title: 'Plan',
         cell: ({ planId, usagePlanVersionId }) => (
           <span>
-            <a href={planPath(organizationId, planId)}>{planId}</a> <span class="quiet">{usagePlanVersionId.slice(planId.length + 1)}</span>
+            <a href={planPath(organizationId, planId)}>{planId}</a>{' '}
+            <span class="quiet">{usagePlanVersionId.slice(planId.length + 1)}</span>
           </span>
         ),
       },
-      { title: 'State', cell: ({ canceled }) => <Badge tone={canceled ? 'bad' : 'good'}>{canceled ? 'canceled' : 'active'}</Badge> },
+      {
+        title: 'State',
+        cell: ({ canceled }) => <Badge tone={canceled ? 'bad' : 'good'}>{canceled ? 'canceled' : 'active'}</Badge>,
+      },
       { title: 'E-mail', cell: ({ customerEmail }) => customerEmail ?? <Nothing /> },
       { title: 'Renews', cell: ({ nextReplenishAt }) => <Time at={nextReplenishAt} nowMs={nowMs} /> },
       { title: 'Since', cell: ({ createdAt }) => <Time at={createdAt} nowMs={nowMs} brief /> },

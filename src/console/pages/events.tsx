@@ -37,13 +37,20 @@ async function eventsPage(c: ConsoleContext, organizationId: string | null) {
   ]);
   if (!answer.ok) return refused(c, answer.refusal);
   const { items, nextCursor } = answer.data;
-  const names = new Map((organizations.ok ? organizations.data.items : []).map((one) => [one.organizationId, one.name]));
+  const names = new Map(
+    (organizations.ok ? organizations.data.items : []).map((one) => [one.organizationId, one.name]),
+  );
   return page(
     c,
-    { title: organizationId === null ? 'Operator events' : 'Events', sub: 'Every change by API, command line and console, newest first.' },
+    {
+      title: organizationId === null ? 'Operator events' : 'Events',
+      sub: 'Every change by API, command line and console, newest first.',
+    },
     <Card>
       {items.length === 0 ? (
-        <Empty title="No changes yet">Each change of an operator leaves an event here, with the state before and after it.</Empty>
+        <Empty title="No changes yet">
+          Each change of an operator leaves an event here, with the state before and after it.
+        </Empty>
       ) : (
         <ol class="timeline">
           {items.map((event) => (

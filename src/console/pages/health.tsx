@@ -57,14 +57,22 @@ export function mountHealth(app: Hono<ConsoleEnv>): void {
         <Card title="Model catalog">
           <Facts
             items={[
-              ['State', <Badge tone={catalog.warnings.length > 0 ? 'bad' : 'good'}>{catalog.warnings.join('; ') || 'in order'}</Badge>],
+              [
+                'State',
+                <Badge tone={catalog.warnings.length > 0 ? 'bad' : 'good'}>
+                  {catalog.warnings.join('; ') || 'in order'}
+                </Badge>,
+              ],
               ['Release', `${catalog.version}, ${catalog.source}`],
               ['Age', plural(catalog.ageDays, 'day')],
               ['Models', `${count(catalog.models)}, ${count(catalog.prices)} of them with a price`],
             ]}
           />
         </Card>
-        <Card title="Set aside" note="Changes that the reports' database refused for what is in them. The others go on.">
+        <Card
+          title="Set aside"
+          note="Changes that the reports' database refused for what is in them. The others go on."
+        >
           <Facts
             items={[
               ['Changes', setAside.rows === 0 ? 'none' : plural(setAside.rows, 'change')],
@@ -72,7 +80,11 @@ export function mountHealth(app: Hono<ConsoleEnv>): void {
             ]}
           />
         </Card>
-        <Card title="Database" wide note={d1 ? `${byteSize(d1.bytes)} in all. The largest organizations:` : 'It cannot be read.'}>
+        <Card
+          title="Database"
+          wide
+          note={d1 ? `${byteSize(d1.bytes)} in all. The largest organizations:` : 'It cannot be read.'}
+        >
           {d1 && (
             <Table
               caption="Largest organizations"

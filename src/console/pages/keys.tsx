@@ -71,7 +71,9 @@ export function mountKeys(app: Hono<ConsoleEnv>): void {
     );
   });
 
-  app.get('/organizations/:org/keys/new', (c) => newPage(c, { values: { prefix: 'utk-', scopes: [...SERVER_SCOPES] }, details: [] }));
+  app.get('/organizations/:org/keys/new', (c) =>
+    newPage(c, { values: { prefix: 'utk-', scopes: [...SERVER_SCOPES] }, details: [] }),
+  );
 
   app.post('/organizations/:org/keys', async (c) => {
     const { organizationId } = c.get('organization');
@@ -81,7 +83,10 @@ export function mountKeys(app: Hono<ConsoleEnv>): void {
     const body = { name: text(fields, 'name'), prefix, ...(prefix === 'utk-' && { scopes: texts(fields, 'scopes') }) };
     const checked = check(CreateKeyRequest, body);
     if (!checked.ok) return newPage(c, wrong(c, checked.details));
-    const request = await operatorRequest(c, operations.createKey, { params: { org: organizationId }, body: checked.value });
+    const request = await operatorRequest(c, operations.createKey, {
+      params: { org: organizationId },
+      body: checked.value,
+    });
     const answer = await createKey(request, organizationId, checked.value);
     return answer.ok ? createdPage(c, answer.data) : newPage(c, wrong(c, detailsOf(answer.refusal)));
   });
@@ -149,9 +154,16 @@ const Keys: FC<{ path: string; items: Key[]; nowMs: number }> = ({ path, items, 
     caption="API keys"
     rows={items}
     columns={[
-      { title: 'Name', heading: true, cell: ({ keyId, name }) => <a href={`${path}/${encodeURIComponent(keyId)}`}>{name}</a> },
+      {
+        title: 'Name',
+        heading: true,
+        cell: ({ keyId, name }) => <a href={`${path}/${encodeURIComponent(keyId)}`}>{name}</a>,
+      },
       { title: 'Key', cell: ({ prefix, hint }) => <Code>{`${prefix}…${hint}`}</Code> },
-      { title: 'State', cell: ({ revokedAt }) => <Badge tone={revokedAt ? 'bad' : 'good'}>{revokedAt ? 'revoked' : 'works'}</Badge> },
+      {
+        title: 'State',
+        cell: ({ revokedAt }) => <Badge tone={revokedAt ? 'bad' : 'good'}>{revokedAt ? 'revoked' : 'works'}</Badge>,
+      },
       { title: 'Scopes', cell: (item) => <Scopes item={item} /> },
       { title: 'Made', cell: ({ createdAt }) => <Time at={createdAt} nowMs={nowMs} /> },
     ]}
@@ -167,7 +179,13 @@ function newPage(c: ConsoleContext, state: FormState) {
     { title: 'New key', status: state.details.length > 0 ? 400 : 200, crumbs: crumbsOf(path) },
     <Card>
       <Form action={path} secrets={secretsOf(c)} state={state}>
-        <TextField name="name" label="Name" state={state} required hint="What the key is for: the application, the environment." />
+        <TextField
+          name="name"
+          label="Name"
+          state={state}
+          required
+          hint="What the key is for: the application, the environment."
+        />
         <Select name="prefix" label="Kind" state={state} options={PREFIXES} />
         <CheckGroup
           name="scopes"
@@ -199,7 +217,9 @@ function createdPage(c: ConsoleContext, { key, scopes }: z.infer<typeof CreatedK
       <code class="secret" id="key">
         {key}
       </code>
-      <p class="quiet">{scopes ? `It may: ${scopes.join(', ')}.` : 'It may what its prefix allows.'} It works at once.</p>
+      <p class="quiet">
+        {scopes ? `It may: ${scopes.join(', ')}.` : 'It may what its prefix allows.'} It works at once.
+      </p>
       <div class="submit">
         <a class="button primary" href={path}>
           I have copied it
@@ -227,7 +247,8 @@ function keyPage(c: ConsoleContext, key: Key, state: FormState) {
     },
     revoked ? (
       <Notice tone="bad">
-        The key was revoked <Time at={key.revokedAt ?? ''} nowMs={Date.now()} />. It works nowhere, and cannot be brought back.
+        The key was revoked <Time at={key.revokedAt ?? ''} nowMs={Date.now()} />. It works nowhere, and cannot be
+        brought back.
       </Notice>
     ) : (
       <div class="grid">
@@ -237,8 +258,8 @@ function keyPage(c: ConsoleContext, key: Key, state: FormState) {
         <section class="card danger-zone" aria-label="Revocation">
           <h2>Revoke</h2>
           <p class="quiet">
-            From the moment that this page answers, the key works nowhere. Sessions of browsers that it issued end too. It cannot be brought
-            back.
+            From the moment that this page answers, the key works nowhere. Sessions of browsers that it issued end too.
+            It cannot be brought back.
           </p>
           <Form action={`${own}/revoke`} secrets={secretsOf(c)} label="Revoke">
             <div class="submit">
@@ -253,14 +274,21 @@ function keyPage(c: ConsoleContext, key: Key, state: FormState) {
   );
 }
 
-const KeyForm: FC<{ own: string; item: Key; state: FormState; secrets: FormSecrets }> = ({ own, item, state, secrets }) => (
+const KeyForm: FC<{ own: string; item: Key; state: FormState; secrets: FormSecrets }> = ({
+  own,
+  item,
+  state,
+  secrets,
+}) => (
   <Form action={own} secrets={secrets} state={state}>
     <TextField name="name" label="Name" state={state} required />
     <CheckGroup
       name="scopes"
       label="Scopes"
       state={state}
-      hint={item.scopes === null ? 'A legacy key: it may what its prefix allows until scopes are chosen here.' : undefined}
+      hint={
+        item.scopes === null ? 'A legacy key: it may what its prefix allows until scopes are chosen here.' : undefined
+      }
       options={SCOPE_OPTIONS.filter(([scope]) => (scope === EMBED_SCOPE) === (item.prefix === 'ek-'))}
     />
     <div class="submit">

@@ -1,5 +1,6 @@
 /**
- * The models of an organization: which of them the tiers are mapped to, and what it pays for them where that is its own.
+ * The models of an organization: which of them the tiers are mapped to, and what it pays for them where that is its
+ * own.
  */
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
@@ -18,7 +19,12 @@ import { listOwnPrices, type OwnPrice } from '../readings/configuration.ts';
 import { page, secretsOf } from '../shell.tsx';
 import { check, detailsOf, type Fields, lines, operatorRequest, text, typedNumber, wrong } from '../submitted.ts';
 
-const RATES = ['inputUsdPerMillion', 'outputUsdPerMillion', 'cachedInputUsdPerMillion', 'cacheWriteUsdPerMillion'] as const;
+const RATES = [
+  'inputUsdPerMillion',
+  'outputUsdPerMillion',
+  'cachedInputUsdPerMillion',
+  'cacheWriteUsdPerMillion',
+] as const;
 const BLANK: FormState = { values: {}, details: [] };
 
 export function mountModels(app: Hono<ConsoleEnv>): void {
@@ -29,7 +35,10 @@ export function mountModels(app: Hono<ConsoleEnv>): void {
     const { fields } = c.get('submitted');
     const checked = check(SetModelsRequest, { standard: lines(fields, 'standard'), premium: lines(fields, 'premium') });
     if (!checked.ok) return modelsPage(c, wrong(c, checked.details), BLANK);
-    const request = await operatorRequest(c, operations.setModels, { params: { org: organizationId }, body: checked.value });
+    const request = await operatorRequest(c, operations.setModels, {
+      params: { org: organizationId },
+      body: checked.value,
+    });
     const answer = await setModels(request, organizationId, checked.value);
     if (!answer.ok) return modelsPage(c, wrong(c, detailsOf(answer.refusal)), BLANK);
     return c.redirect(`${organizationPath(organizationId, 'models')}?done=models`, 303);
@@ -56,7 +65,9 @@ export function mountModels(app: Hono<ConsoleEnv>): void {
 }
 
 function ratesOf(fields: Fields): unknown {
-  return Object.fromEntries(RATES.map((name) => [name, typedNumber(fields, name)]).filter(([, value]) => value !== undefined));
+  return Object.fromEntries(
+    RATES.map((name) => [name, typedNumber(fields, name)]).filter(([, value]) => value !== undefined),
+  );
 }
 
 async function modelsPage(c: ConsoleContext, mapping: FormState | null, price: FormState) {
@@ -100,11 +111,14 @@ const Mapping: FC<{ path: string; state: FormState; secrets: FormSecrets }> = ({
   </Form>
 );
 
-const perMillion = (value: number | undefined) => (value === undefined ? <Nothing /> : <span class="num">{rate(value)}</span>);
+const perMillion = (value: number | undefined) =>
+  value === undefined ? <Nothing /> : <span class="num">{rate(value)}</span>;
 
 const Prices: FC<{ prices: OwnPrice[]; nowMs: number }> = ({ prices, nowMs }) =>
   prices.length === 0 ? (
-    <Empty title="No price of its own">Calls are priced by the catalog. Set a price below where yours is another one.</Empty>
+    <Empty title="No price of its own">
+      Calls are priced by the catalog. Set a price below where yours is another one.
+    </Empty>
   ) : (
     <Table
       caption="Own prices in USD per million tokens"
@@ -131,9 +145,28 @@ const PriceForm: FC<{ path: string; state: FormState; secrets: FormSecrets }> = 
     />
     <div class="columns">
       <TextField name="inputUsdPerMillion" label="Input" state={state} numeric required hint="USD per million tokens" />
-      <TextField name="outputUsdPerMillion" label="Output" state={state} numeric required hint="USD per million tokens" />
-      <TextField name="cachedInputUsdPerMillion" label="Cache read" state={state} numeric hint="Empty: the input rate" />
-      <TextField name="cacheWriteUsdPerMillion" label="Cache write" state={state} numeric hint="Empty: the input rate" />
+      <TextField
+        name="outputUsdPerMillion"
+        label="Output"
+        state={state}
+        numeric
+        required
+        hint="USD per million tokens"
+      />
+      <TextField
+        name="cachedInputUsdPerMillion"
+        label="Cache read"
+        state={state}
+        numeric
+        hint="Empty: the input rate"
+      />
+      <TextField
+        name="cacheWriteUsdPerMillion"
+        label="Cache write"
+        state={state}
+        numeric
+        hint="Empty: the input rate"
+      />
     </div>
     <div class="submit">
       <button type="submit" class="primary">

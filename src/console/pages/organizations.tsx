@@ -77,7 +77,10 @@ export function mountOrganizations(app: Hono<ConsoleEnv>): void {
     };
     const checked = check(UpdateOrganizationRequest, body);
     if (!checked.ok) return settingsPage(c, wrong(c, checked.details));
-    const request = await operatorRequest(c, operations.updateOrganization, { params: { org: organizationId }, body: checked.value });
+    const request = await operatorRequest(c, operations.updateOrganization, {
+      params: { org: organizationId },
+      body: checked.value,
+    });
     const answer = await updateOrganization(request, organizationId, checked.value);
     if (!answer.ok) return settingsPage(c, wrong(c, detailsOf(answer.refusal)));
     return c.redirect(`${organizationPath(organizationId, 'settings')}?done=settings`, 303);
@@ -89,7 +92,11 @@ const Organizations: FC<{ items: Organization[]; nowMs: number }> = ({ items, no
     caption="Organizations"
     rows={items}
     columns={[
-      { title: 'Name', heading: true, cell: ({ organizationId, name }) => <a href={organizationPath(organizationId)}>{name}</a> },
+      {
+        title: 'Name',
+        heading: true,
+        cell: ({ organizationId, name }) => <a href={organizationPath(organizationId)}>{name}</a>,
+      },
       { title: 'Id', cell: ({ organizationId }) => <Code>{organizationId}</Code> },
       { title: 'Default plan', cell: ({ defaultPlanId }) => defaultPlanId ?? <Badge tone="warn">none</Badge> },
       { title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} nowMs={nowMs} /> },
@@ -104,7 +111,12 @@ function newPage(c: ConsoleContext, state: FormState, status: 200 | 400) {
     <Card>
       <Form action={PATH} secrets={secretsOf(c)} state={state}>
         <TextField name="name" label="Name" state={state} required hint="As you and your colleagues call it." />
-        <TextField name="organizationId" label="Id" state={state} hint="A UUID of your own choice. Leave it empty and one is made." />
+        <TextField
+          name="organizationId"
+          label="Id"
+          state={state}
+          hint="A UUID of your own choice. Leave it empty and one is made."
+        />
         <div class="submit">
           <button type="submit" class="primary">
             Create organization
@@ -126,7 +138,12 @@ async function settingsPage(c: ConsoleContext, state: FormState | null) {
     { title: 'Settings', status: state ? 400 : 200 },
     <div class="grid">
       <Card title="Organization">
-        <Settings organization={organization} planOptions={planOptions} secrets={secretsOf(c)} state={state ?? settingsOf(organization)} />
+        <Settings
+          organization={organization}
+          planOptions={planOptions}
+          secrets={secretsOf(c)}
+          state={state ?? settingsOf(organization)}
+        />
       </Card>
       <div class="stack">
         <Card title="Facts">

@@ -48,7 +48,9 @@ export function mountOverview(app: Hono<ConsoleEnv>): void {
       readCatalog(c.env, deferrer(c)),
     ]);
     if (!organizations.ok) return refused(c, organizations.refusal);
-    const usage = await Promise.all(organizations.data.items.map((organization) => readUsage(c.env, organization, nowMs)));
+    const usage = await Promise.all(
+      organizations.data.items.map((organization) => readUsage(c.env, organization, nowMs)),
+    );
     const more = organizations.data.nextCursor !== null;
     return page(
       c,
@@ -61,7 +63,12 @@ export function mountOverview(app: Hono<ConsoleEnv>): void {
           </a>
         ),
       },
-      <Overview usage={usage} nowMs={nowMs} health={health.ok ? health.data : null} catalog={catalog.ok ? catalog.data : null} />,
+      <Overview
+        usage={usage}
+        nowMs={nowMs}
+        health={health.ok ? health.data : null}
+        catalog={catalog.ok ? catalog.data : null}
+      />,
     );
   });
 }
@@ -92,7 +99,14 @@ async function sumDays(
   const filter = { fromMs: firstMs, toMs: firstMs + DAYS * DAY_MS };
   const borders = days.map(({ startMs }) => ({ startMs, endMs: startMs + DAY_MS }));
   const dimensions = ['day', 'model', 'feature', 'customer'] as const;
-  const { day, model, feature, customer } = await sumUsage(env, organizationId, filter, dimensions, GROUPS_MAX, borders);
+  const { day, model, feature, customer } = await sumUsage(
+    env,
+    organizationId,
+    filter,
+    dimensions,
+    GROUPS_MAX,
+    borders,
+  );
   for (const group of day) addTo(days[Number(group.key)], group);
   return { days, models: model, features: feature, customers: customer };
 }
@@ -123,8 +137,8 @@ const Overview: FC<OverviewProps> = ({ usage, nowMs, health, catalog }) => {
       <>
         <Card>
           <Empty title="No organization yet">
-            An organization has plans, keys and customers of its own. <a href={`${CONSOLE_PATH}/organizations/new`}>Create the first one</a>
-            .
+            An organization has plans, keys and customers of its own.{' '}
+            <a href={`${CONSOLE_PATH}/organizations/new`}>Create the first one</a>.
           </Empty>
         </Card>
         <Running nowMs={nowMs} health={health} catalog={catalog} />
@@ -172,9 +186,14 @@ const ORGANIZATION_COLUMNS = [
   {
     title: 'Organization',
     heading: true,
-    cell: ({ organization }: OrganizationUsage) => <a href={organizationPath(organization.organizationId)}>{organization.name}</a>,
+    cell: ({ organization }: OrganizationUsage) => (
+      <a href={organizationPath(organization.organizationId)}>{organization.name}</a>
+    ),
   },
-  { title: 'Default plan', cell: ({ organization }: OrganizationUsage) => organization.defaultPlanId ?? <Badge tone="warn">none</Badge> },
+  {
+    title: 'Default plan',
+    cell: ({ organization }: OrganizationUsage) => organization.defaultPlanId ?? <Badge tone="warn">none</Badge>,
+  },
   {
     title: 'Calls a day',
     cell: ({ organization, days, unread }: OrganizationUsage) =>
@@ -184,7 +203,11 @@ const ORGANIZATION_COLUMNS = [
         <Sparkline values={days.map(({ calls }) => calls)} label={`Calls a day of ${organization.name}`} />
       ),
   },
-  { title: 'Calls', figure: true, cell: (usage: OrganizationUsage) => !usage.unread && <Compact value={callsOf(usage)} /> },
+  {
+    title: 'Calls',
+    figure: true,
+    cell: (usage: OrganizationUsage) => !usage.unread && <Compact value={callsOf(usage)} />,
+  },
   { title: 'Cost', figure: true, cell: (usage: OrganizationUsage) => !usage.unread && <Usd nano={sumOf(usage)} /> },
 ];
 
@@ -235,7 +258,8 @@ const Running: FC<Pick<OverviewProps, 'nowMs' | 'health' | 'catalog'>> = ({ nowM
                 'nobody'
               ) : (
                 <>
-                  {plural(health.backlog.customers, 'customer')}, since <Time at={health.backlog.oldestAt} nowMs={nowMs} />
+                  {plural(health.backlog.customers, 'customer')}, since{' '}
+                  <Time at={health.backlog.oldestAt} nowMs={nowMs} />
                 </>
               ),
             ],

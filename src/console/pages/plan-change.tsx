@@ -48,7 +48,10 @@ export function mountPlanChange(app: Hono<ConsoleEnv>): void {
     const values = { planId: text(fields, 'planId'), strategy: text(fields, 'strategy') };
     const checked = check(ChangePlanBody, values);
     if (!checked.ok) return changePage(c, { values, details: checked.details }, null);
-    const request = await operatorRequest(c, operations.changePlan, { params: { org: organizationId, customerId }, body: checked.value });
+    const request = await operatorRequest(c, operations.changePlan, {
+      params: { org: organizationId, customerId },
+      body: checked.value,
+    });
     const answer = await changePlanByOperator(request, await callerOf(c), customerId, checked.value);
     if (!answer.ok) return changePage(c, { values, details: detailsOf(answer.refusal) }, null);
     return c.redirect(`${customerPath(organizationId, customerId)}?done=plan-changed`, 303);
@@ -66,7 +69,9 @@ async function changePage(c: ConsoleContext, state: FormState, preview: PlanChan
   if (!plans.ok) return refused(c, plans.refusal);
   const path = customerPath(organizationId, customerId);
   const { subscription } = known.data;
-  const options = plans.data.items.map(({ planId, version, plan }) => [planId, `${plan.name} (${planId}, version ${version})`] as const);
+  const options = plans.data.items.map(
+    ({ planId, version, plan }) => [planId, `${plan.name} (${planId}, version ${version})`] as const,
+  );
   return page(
     c,
     {
@@ -88,7 +93,11 @@ async function changePage(c: ConsoleContext, state: FormState, preview: PlanChan
 }
 
 /** Asks for the preview: nothing is changed by it. */
-const ChangeForm: FC<{ path: string; state: FormState; options: readonly (readonly [string, string])[] }> = ({ path, state, options }) => (
+const ChangeForm: FC<{ path: string; state: FormState; options: readonly (readonly [string, string])[] }> = ({
+  path,
+  state,
+  options,
+}) => (
   <form method="get" action={`${path}/plan`} class="form">
     <ErrorSummary details={state.details} />
     <Select name="planId" label="Plan" state={state} options={options} hint="Its newest version is taken." />
@@ -149,7 +158,8 @@ const Preview: FC<PreviewProps> = ({ preview, path, secrets, nowMs }) => {
 
 const PlanStep: FC<{ before: Account; after: Account }> = ({ before, after }) => (
   <>
-    <Code>{before.subscription.plan.usagePlanVersionId}</Code> → <Code>{after.subscription.plan.usagePlanVersionId}</Code>
+    <Code>{before.subscription.plan.usagePlanVersionId}</Code> →{' '}
+    <Code>{after.subscription.plan.usagePlanVersionId}</Code>
   </>
 );
 
@@ -172,11 +182,12 @@ const Renewal: FC<{ before: Account; after: Account; nowMs: number }> = ({ befor
 };
 
 const LeftTable: FC<{ before: Account; after: Account; when: string }> = ({ before, after, when }) => {
-  const [was, will] = [before, after].map(({ subscription, meters }) => summarizeAll(subscription.plan.plan, meters)) as [
-    Summaries,
-    Summaries,
-  ];
-  const rows = METER_NAMES.filter((name) => [was[name], will[name]].some(({ limit, used }) => limit !== 0 || used !== 0));
+  const [was, will] = [before, after].map(({ subscription, meters }) =>
+    summarizeAll(subscription.plan.plan, meters),
+  ) as [Summaries, Summaries];
+  const rows = METER_NAMES.filter((name) =>
+    [was[name], will[name]].some(({ limit, used }) => limit !== 0 || used !== 0),
+  );
   return (
     <Table
       caption="What is left before and after"
@@ -185,7 +196,11 @@ const LeftTable: FC<{ before: Account; after: Account; when: string }> = ({ befo
         { title: 'Meter', heading: true, cell: (name) => words(name) },
         { title: 'Used now', figure: true, cell: (name) => count(was[name].used) },
         { title: 'Left now', figure: true, cell: (name) => <Left meter={was[name]} /> },
-        { title: when, figure: true, cell: (name) => <Left meter={will[name]} changed={was[name].remaining !== will[name].remaining} /> },
+        {
+          title: when,
+          figure: true,
+          cell: (name) => <Left meter={will[name]} changed={was[name].remaining !== will[name].remaining} />,
+        },
       ]}
     />
   );

@@ -7,7 +7,18 @@ import { operations } from '../../contract/operations.ts';
 import { Plan, planId as planIdField } from '../../contract/plans.ts';
 import { putPlan, readPlan } from '../../operator/plans.ts';
 import { type ConsoleContext, type ConsoleEnv, organizationPath, planPath } from '../context.ts';
-import { Checkbox, Choice, type Detail, Form, type FormSecrets, type FormState, idOf, Select, TextArea, TextField } from '../page/form.tsx';
+import {
+  Checkbox,
+  Choice,
+  type Detail,
+  Form,
+  type FormSecrets,
+  type FormState,
+  idOf,
+  Select,
+  TextArea,
+  TextField,
+} from '../page/form.tsx';
 import { words } from '../page/format.ts';
 import { Card } from '../page/parts.tsx';
 import { FEATURES, fieldsOfPlan, LIMITS, NEW_PLAN, planOfFields, SLOTS, tierRows } from '../plan-form.ts';
@@ -53,7 +64,10 @@ async function save(c: ConsoleContext, edited: string | null) {
   if (edited === null && before.ok) {
     return editorPage(c, null, mode, wrong(c, [{ path: 'planId', message: 'is the id of another plan' }]));
   }
-  const request = await operatorRequest(c, operations.putPlan, { params: { org: organizationId, planId: id.value }, body: read.plan });
+  const request = await operatorRequest(c, operations.putPlan, {
+    params: { org: organizationId, planId: id.value },
+    body: read.plan,
+  });
   const answer = await putPlan(request, organizationId, id.value, read.plan);
   if (!answer.ok) return editorPage(c, edited, mode, wrong(c, detailsOf(answer.refusal)));
   const same = before.ok && before.data.version === answer.data.version;
@@ -68,7 +82,9 @@ function readPlanFields(fields: Fields, mode: Mode): { plan: Plan | null; detail
   if (checked.ok) return { plan: checked.value, details: [] };
   // In the document there is one field; the rule names its path.
   const details =
-    mode === 'form' ? checked.details : checked.details.map(({ path, message }) => ({ path: 'document', message: `${path} ${message}` }));
+    mode === 'form'
+      ? checked.details
+      : checked.details.map(({ path, message }) => ({ path: 'document', message: `${path} ${message}` }));
   return { plan: null, details };
 }
 
@@ -90,8 +106,14 @@ function editorPage(c: ConsoleContext, edited: string | null, mode: Mode, state:
     {
       title: edited === null ? 'New plan' : 'Edit plan',
       status: state.details.length > 0 ? 400 : 200,
-      sub: edited === null ? undefined : 'Another content makes the next version; customers keep theirs until they are moved.',
-      crumbs: [{ text: 'Plans', href: plans }, ...(edited === null ? [] : [{ text: edited, href: planPath(organizationId, edited) }])],
+      sub:
+        edited === null
+          ? undefined
+          : 'Another content makes the next version; customers keep theirs until they are moved.',
+      crumbs: [
+        { text: 'Plans', href: plans },
+        ...(edited === null ? [] : [{ text: edited, href: planPath(organizationId, edited) }]),
+      ],
       actions: (
         <nav class="tabs" aria-label="How to edit">
           <a href={own} aria-current={mode === 'form' ? 'true' : undefined}>
@@ -140,7 +162,14 @@ const Editor: FC<EditorProps> = ({ action, back, mode, isNew, state, secrets }) 
         {mode === 'form' && <TextField name="name" label="Name" state={state} required hint="Customers see it." />}
       </div>
       {mode === 'json' ? (
-        <TextArea name="document" label="Document" state={state} rows={30} mono hint="Only name and limitType are required." />
+        <TextArea
+          name="document"
+          label="Document"
+          state={state}
+          rows={30}
+          mono
+          hint="Only name and limitType are required."
+        />
       ) : (
         <Behaviour state={state} />
       )}
@@ -198,7 +227,14 @@ const Allowances: FC<{ state: FormState }> = ({ state }) => (
     <Card title="Allowances of a period" note="Empty is unlimited, 0 is none.">
       <div class="columns">
         {LIMITS.map((name) => (
-          <TextField name={`limits.${name}`} label={words(name)} state={state} numeric placeholder="unlimited" hint={LIMIT_HINTS[name]} />
+          <TextField
+            name={`limits.${name}`}
+            label={words(name)}
+            state={state}
+            numeric
+            placeholder="unlimited"
+            hint={LIMIT_HINTS[name]}
+          />
         ))}
       </div>
     </Card>
@@ -209,7 +245,13 @@ const Allowances: FC<{ state: FormState }> = ({ state }) => (
         ))}
       </div>
       <div class="columns">
-        <TextField name="rollingCalls.limit" label="Calls in a sliding window" state={state} numeric placeholder="no limit" />
+        <TextField
+          name="rollingCalls.limit"
+          label="Calls in a sliding window"
+          state={state}
+          numeric
+          placeholder="no limit"
+        />
         <TextField name="rollingCalls.windowSeconds" label="Window in seconds" state={state} numeric placeholder="60" />
         <TextField
           name="reserveOutputTokens"
@@ -237,7 +279,10 @@ const Allowances: FC<{ state: FormState }> = ({ state }) => (
   </>
 );
 
-const LIMIT_HINTS: Readonly<Record<string, string>> = { standardTokens: 'Output tokens', premiumTokens: 'Output tokens' };
+const LIMIT_HINTS: Readonly<Record<string, string>> = {
+  standardTokens: 'Output tokens',
+  premiumTokens: 'Output tokens',
+};
 
 const CustomMeterFields: FC<{ slot: (typeof SLOTS)[number]; state: FormState }> = ({ slot, state }) => {
   const path = `customMeters.${slot}`;
@@ -288,12 +333,20 @@ const Overage: FC<{ path: string; slot: string; state: FormState }> = ({ path, s
       <TextField name={`${path}.priceUsd`} label="One price: USD" state={state} numeric />
       <TextField name={`${path}.per`} label="One price: for units" state={state} numeric placeholder="1" />
     </div>
-    <p class="quiet hint">Graduated: each row up to its last unit; the last row without one. Empty rows do not count.</p>
+    <p class="quiet hint">
+      Graduated: each row up to its last unit; the last row without one. Empty rows do not count.
+    </p>
     {Array.from({ length: tierRows(state.values as Fields, slot) }, (_, index) => {
       const row = `${path}.tiers.${index}`;
       return (
         <div class="columns">
-          <TextField name={`${row}.upTo`} label={`Row ${index + 1}: up to unit`} state={state} numeric placeholder="and all beyond" />
+          <TextField
+            name={`${row}.upTo`}
+            label={`Row ${index + 1}: up to unit`}
+            state={state}
+            numeric
+            placeholder="and all beyond"
+          />
           <TextField name={`${row}.priceUsd`} label={`Row ${index + 1}: USD`} state={state} numeric />
           <TextField name={`${row}.per`} label={`Row ${index + 1}: for units`} state={state} numeric placeholder="1" />
         </div>

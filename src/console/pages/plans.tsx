@@ -68,7 +68,10 @@ export function mountPlans(app: Hono<ConsoleEnv>): void {
     const planId = c.req.param('planId');
     const checked = check(MigratePlanRequest, { when: text(c.get('submitted').fields, 'when') });
     if (!checked.ok) return planPage(c, { values: {}, details: checked.details });
-    const request = await operatorRequest(c, operations.migratePlan, { params: { org: organizationId, planId }, body: checked.value });
+    const request = await operatorRequest(c, operations.migratePlan, {
+      params: { org: organizationId, planId },
+      body: checked.value,
+    });
     const answer = await migratePlan(request, organizationId, planId, checked.value);
     if (!answer.ok) return refused(c, answer.refusal);
     return c.redirect(planPath(organizationId, planId, 'migrations', answer.data.jobId), 303);
@@ -103,7 +106,8 @@ const PlanTable: FC<{ organizationId: string; items: Detail[]; defaultPlanId: st
         heading: true,
         cell: ({ planId, plan }) => (
           <span>
-            <a href={planPath(organizationId, planId)}>{plan.name}</a> {planId === defaultPlanId && <Badge tone="info">default</Badge>}
+            <a href={planPath(organizationId, planId)}>{plan.name}</a>{' '}
+            {planId === defaultPlanId && <Badge tone="info">default</Badge>}
             <span class="sub">{planId}</span>
           </span>
         ),
@@ -114,7 +118,10 @@ const PlanTable: FC<{ organizationId: string; items: Detail[]; defaultPlanId: st
       { title: 'Standard calls', figure: true, cell: ({ plan }) => limitOf(plan.limits.standardCalls) },
       { title: 'Premium calls', figure: true, cell: ({ plan }) => limitOf(plan.limits.premiumCalls) },
       { title: 'Premium tokens', figure: true, cell: ({ plan }) => limitOf(plan.limits.premiumTokens) },
-      { title: 'Pay as you go', cell: ({ plan }) => (plan.payg.enabled ? `cost + ${plan.payg.markupPercent}%` : <Nothing />) },
+      {
+        title: 'Pay as you go',
+        cell: ({ plan }) => (plan.payg.enabled ? `cost + ${plan.payg.markupPercent}%` : <Nothing />),
+      },
     ]}
   />
 );
@@ -174,7 +181,9 @@ const PlanFacts: FC<{ plan: Plan }> = ({ plan }) => (
       ['When used up', words(plan.limitType)],
       ['Reasoning up to', words(plan.reasoningLevel)],
       ['Renews', periodOf(plan.replenish)],
-      ...Object.entries(plan.limits).map(([name, limit]) => [words(name), limit === null ? 'unlimited' : count(limit)] as const),
+      ...Object.entries(plan.limits).map(
+        ([name, limit]) => [words(name), limit === null ? 'unlimited' : count(limit)] as const,
+      ),
       [
         'Features',
         Object.entries(plan.features)
@@ -183,9 +192,14 @@ const PlanFacts: FC<{ plan: Plan }> = ({ plan }) => (
       ],
       [
         'Rolling limit',
-        plan.rollingCalls ? `${count(plan.rollingCalls.limit)} calls in ${count(plan.rollingCalls.windowSeconds)} s` : 'none',
+        plan.rollingCalls
+          ? `${count(plan.rollingCalls.limit)} calls in ${count(plan.rollingCalls.windowSeconds)} s`
+          : 'none',
       ],
-      ['Reserved per call', plan.reserveOutputTokens === null ? 'nothing' : `${count(plan.reserveOutputTokens)} output tokens`],
+      [
+        'Reserved per call',
+        plan.reserveOutputTokens === null ? 'nothing' : `${count(plan.reserveOutputTokens)} output tokens`,
+      ],
       ['Pay as you go', plan.payg.enabled ? `cost + ${plan.payg.markupPercent}%` : 'off'],
       ...Object.entries(plan.customMeters).flatMap(([slot, meter]) =>
         meter
@@ -212,17 +226,27 @@ const Versions: FC<{ detail: Detail; path: string; nowMs: number }> = ({ detail:
         {
           title: 'Changes',
           cell: ({ version }) =>
-            version > 1 ? <a href={`${path}/compare?a=${version - 1}&b=${version}`}>against version {version - 1}</a> : <Nothing />,
+            version > 1 ? (
+              <a href={`${path}/compare?a=${version - 1}&b=${version}`}>against version {version - 1}</a>
+            ) : (
+              <Nothing />
+            ),
         },
       ]}
     />
   </>
 );
 
-const MigrateForm: FC<{ path: string; state: FormState; secrets: FormSecrets; version: number }> = ({ path, state, secrets, version }) => (
+const MigrateForm: FC<{ path: string; state: FormState; secrets: FormSecrets; version: number }> = ({
+  path,
+  state,
+  secrets,
+  version,
+}) => (
   <Form action={`${path}/migrate`} secrets={secrets} state={state}>
     <p class="quiet">
-      Every subscription of an older version goes to version {version}, in the background. Changes to another plan that are scheduled stay.
+      Every subscription of an older version goes to version {version}, in the background. Changes to another plan that
+      are scheduled stay.
     </p>
     <Choice
       name="when"
@@ -243,7 +267,9 @@ function comparePage(c: ConsoleContext, detail: Detail) {
   const { organizationId } = c.get('organization');
   const { planId, versions, version } = detail;
   const numberOf = (name: string, otherwise: number) => Number(c.req.query(name) ?? otherwise);
-  const [a, b] = [numberOf('a', version - 1), numberOf('b', version)].map((number) => versions.find((one) => one.version === number));
+  const [a, b] = [numberOf('a', version - 1), numberOf('b', version)].map((number) =>
+    versions.find((one) => one.version === number),
+  );
   const path = planPath(organizationId, planId);
   const options = versions.map((one) => [String(one.version), `Version ${one.version}`] as const);
   const state: FormState = { values: { a: String(a?.version ?? ''), b: String(b?.version ?? '') }, details: [] };
@@ -274,7 +300,8 @@ function comparePage(c: ConsoleContext, detail: Detail) {
 }
 
 /** A limit that is absent is unlimited. */
-const shownField = (field: string, value: unknown) => (value === null && field.startsWith('limits.') ? 'unlimited' : shownValue(value));
+const shownField = (field: string, value: unknown) =>
+  value === null && field.startsWith('limits.') ? 'unlimited' : shownValue(value);
 
 /** Every field of two versions; what differs comes first. */
 const SideBySide: FC<{ before: Plan; after: Plan; names: readonly [string, string] }> = ({ before, after, names }) => {
@@ -312,7 +339,8 @@ function migrationPage(c: ConsoleContext, job: PlanMigration) {
       title: 'Migration',
       sub: (
         <>
-          to <Code>{job.usagePlanVersionId}</Code> <Badge tone={STATUS_TONES[job.status] ?? 'plain'}>{words(job.status)}</Badge>
+          to <Code>{job.usagePlanVersionId}</Code>{' '}
+          <Badge tone={STATUS_TONES[job.status] ?? 'plain'}>{words(job.status)}</Badge>
         </>
       ),
       crumbs: [
@@ -322,8 +350,14 @@ function migrationPage(c: ConsoleContext, job: PlanMigration) {
       ...(running && { refreshSeconds: REFRESH_SECONDS }),
     },
     <Card title="Progress" note={running ? 'This page follows it. The migration goes on without it.' : undefined}>
-      <Progress done={running ? Math.min(done, job.total) : 1} total={running ? job.total : 1} label="Subscriptions moved" />
-      {job.lastError && <Notice tone="warn">{`${plural(job.failures, 'attempt')} failed and will be made again: ${job.lastError}`}</Notice>}
+      <Progress
+        done={running ? Math.min(done, job.total) : 1}
+        total={running ? job.total : 1}
+        label="Subscriptions moved"
+      />
+      {job.lastError && (
+        <Notice tone="warn">{`${plural(job.failures, 'attempt')} failed and will be made again: ${job.lastError}`}</Notice>
+      )}
       <Facts
         items={[
           // New customers may have come to the plan since they were counted.

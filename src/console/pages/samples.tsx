@@ -23,7 +23,9 @@ export function mountSamples(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org/samples', async (c) => {
     const { organizationId } = c.get('organization');
     const path = organizationPath(organizationId, 'samples');
-    const values = Object.fromEntries(Object.entries(c.req.query()).filter(([name, value]) => value !== '' && name !== 'done'));
+    const values = Object.fromEntries(
+      Object.entries(c.req.query()).filter(([name, value]) => value !== '' && name !== 'done'),
+    );
     const checked = check(ListSamplesQuery, { ...values, limit: PAGE_SIZE });
     const { limit: _limit, cursor, ...filter } = checked.ok ? checked.value : { limit: PAGE_SIZE, cursor: undefined };
     const asked = pageRequest({ limit: PAGE_SIZE, cursor }) ?? { limit: PAGE_SIZE, after: null };
@@ -43,8 +45,8 @@ export function mountSamples(app: Hono<ConsoleEnv>): void {
         <Filters path={path} state={{ values, details }} />
         {items.length === 0 ? (
           <Empty title="No samples">
-            Samples are kept by the <a href={organizationPath(organizationId, 'sampling')}>policy</a>, sent by applications, and gone when
-            they expire.
+            Samples are kept by the <a href={organizationPath(organizationId, 'sampling')}>policy</a>, sent by
+            applications, and gone when they expire.
           </Empty>
         ) : (
           <Samples path={path} organizationId={organizationId} items={items} nowMs={Date.now()} />
@@ -102,7 +104,8 @@ const Samples: FC<{ path: string; organizationId: string; items: SampleListItem[
       },
       {
         title: 'Customer',
-        cell: ({ customerId }) => (customerId === null ? <Nothing /> : <a href={customerPath(organizationId, customerId)}>{customerId}</a>),
+        cell: ({ customerId }) =>
+          customerId === null ? <Nothing /> : <a href={customerPath(organizationId, customerId)}>{customerId}</a>,
       },
       { title: 'Feature', cell: ({ feature }) => feature ?? <Nothing /> },
       { title: 'Model', cell: ({ model, provider }) => model ?? provider },
@@ -133,7 +136,9 @@ function samplePage(c: ConsoleContext, sample: Sample) {
             ['Sample id', <Code>{sample.sampleId}</Code>],
             [
               'Customer',
-              sample.customerId === null ? undefined : <a href={customerPath(organizationId, sample.customerId)}>{sample.customerId}</a>,
+              sample.customerId === null ? undefined : (
+                <a href={customerPath(organizationId, sample.customerId)}>{sample.customerId}</a>
+              ),
             ],
             ['Feature', sample.feature ?? undefined],
             ['Environment', sample.environment ?? undefined],

@@ -21,7 +21,10 @@ export function mountSampling(app: Hono<ConsoleEnv>): void {
     const { organizationId } = c.get('organization');
     const checked = check(SetSamplingRequest, policyOf(c.get('submitted').fields));
     if (!checked.ok) return samplingPage(c, wrong(c, inPercent(checked.details)));
-    const request = await operatorRequest(c, operations.setSampling, { params: { org: organizationId }, body: checked.value });
+    const request = await operatorRequest(c, operations.setSampling, {
+      params: { org: organizationId },
+      body: checked.value,
+    });
     const answer = await setSampling(request, organizationId, checked.value);
     if (!answer.ok) return samplingPage(c, wrong(c, inPercent(detailsOf(answer.refusal))));
     return c.redirect(`${organizationPath(organizationId, 'sampling')}?done=sampling`, 303);
@@ -42,7 +45,9 @@ function policyOf(fields: Fields): unknown {
 
 /** The form asks for percent where the policy has a share. */
 function inPercent(details: FormState['details']): FormState['details'] {
-  return details.map((detail) => (detail.path === 'rate' ? { path: 'percent', message: 'must be a number from 0 to 100' } : detail));
+  return details.map((detail) =>
+    detail.path === 'rate' ? { path: 'percent', message: 'must be a number from 0 to 100' } : detail,
+  );
 }
 
 async function samplingPage(c: ConsoleContext, state: FormState | null) {
@@ -64,7 +69,10 @@ async function samplingPage(c: ConsoleContext, state: FormState | null) {
         </a>
       ),
     },
-    <Card title="Policy" note="Applications ask whether to keep a call. The same call is always decided the same under the same policy.">
+    <Card
+      title="Policy"
+      note="Applications ask whether to keep a call. The same call is always decided the same under the same policy."
+    >
       <PolicyForm
         path={organizationPath(organizationId, 'sampling')}
         state={state ?? { values: fieldsOf(current), details: [] }}
@@ -96,13 +104,31 @@ const PolicyForm: FC<{ path: string; state: FormState; secrets: FormSecrets }> =
         required
         hint="0 keeps none, 100 keeps all that qualify."
       />
-      <TextField name="minInputTokens" label="Input tokens at least" state={state} numeric hint="Shorter calls are not kept." />
-      <TextField name="retentionDays" label="Kept for days" state={state} numeric required hint="1 to 365, then they are gone." />
+      <TextField
+        name="minInputTokens"
+        label="Input tokens at least"
+        state={state}
+        numeric
+        hint="Shorter calls are not kept."
+      />
+      <TextField
+        name="retentionDays"
+        label="Kept for days"
+        state={state}
+        numeric
+        required
+        hint="1 to 365, then they are gone."
+      />
     </div>
     <div class="columns">
       <TextArea name="features.include" label="Only these features" state={state} hint="One in a line. Empty: all." />
       <TextArea name="features.exclude" label="Never these features" state={state} hint="One in a line." />
-      <TextArea name="customers.exclude" label="Never these customers" state={state} hint="One customer id in a line." />
+      <TextArea
+        name="customers.exclude"
+        label="Never these customers"
+        state={state}
+        hint="One customer id in a line."
+      />
     </div>
     <div class="submit">
       <button type="submit" class="primary">

@@ -33,13 +33,18 @@ export function mountUsage(app: Hono<ConsoleEnv>): void {
     const asked = filled(c.req.query());
     const days = RANGES.find((range) => String(range) === asked.days) ?? RANGE_DEFAULT;
     const first = new Date(nowMs - (days - 1) * DAY_MS).toISOString().slice(0, 10);
-    const checked = check(SummaryQuery, { ...(asked.from === undefined && asked.to === undefined && { from: first }), ...asked });
+    const checked = check(SummaryQuery, {
+      ...(asked.from === undefined && asked.to === undefined && { from: first }),
+      ...asked,
+    });
     if (!checked.ok) return usagePage(c, asked, days, null, checked.details);
     const caller = await callerOf(c);
     const narrowed = checked.value.customerId !== undefined || checked.value.feature !== undefined;
     const [answer, anomalies] = await Promise.all([
       readUsageSummary(caller, checked.value),
-      narrowed ? null : readAnomalies(caller, AnomaliesQuery.parse({ days: ANOMALY_DAYS }), { after: null, limit: ANOMALIES_MAX }),
+      narrowed
+        ? null
+        : readAnomalies(caller, AnomaliesQuery.parse({ days: ANOMALY_DAYS }), { after: null, limit: ANOMALIES_MAX }),
     ]);
     return answer.ok
       ? usagePage(c, asked, days, { summary: answer.data, anomalies: anomalies?.ok ? anomalies.data.items : null }, [])
@@ -71,8 +76,9 @@ function usagePage(c: ConsoleContext, asked: Asked, days: number, read: Read | n
       title: 'Usage',
       sub: data && (
         <>
-          {name} · {data.period.startedAt.slice(0, 10)} to {new Date(Date.parse(data.period.endedAt) - 1).toISOString().slice(0, 10)} ·
-          complete up to <Time at={data.asOf} nowMs={Date.now()} brief />
+          {name} · {data.period.startedAt.slice(0, 10)} to{' '}
+          {new Date(Date.parse(data.period.endedAt) - 1).toISOString().slice(0, 10)} · complete up to{' '}
+          <Time at={data.asOf} nowMs={Date.now()} brief />
         </>
       ),
       status: details.length > 0 ? 400 : 200,
@@ -91,7 +97,15 @@ function usagePage(c: ConsoleContext, asked: Asked, days: number, read: Read | n
     },
     <>
       <Filters path={path} state={{ values: asked, details }} />
-      {data && <Summary data={data} anomalies={read?.anomalies ?? []} path={path} organizationId={organizationId} asked={asked} />}
+      {data && (
+        <Summary
+          data={data}
+          anomalies={read?.anomalies ?? []}
+          path={path}
+          organizationId={organizationId}
+          asked={asked}
+        />
+      )}
     </>,
   );
 }
@@ -119,7 +133,11 @@ const Filters: FC<{ path: string; state: FormState }> = ({ path, state }) => (
   </details>
 );
 
-const GravestAnomalies: FC<{ items: AnomaliesData['items']; path: string; organizationId: string }> = ({ items, path, organizationId }) =>
+const GravestAnomalies: FC<{ items: AnomaliesData['items']; path: string; organizationId: string }> = ({
+  items,
+  path,
+  organizationId,
+}) =>
   items.length === 0 ? null : (
     <Card
       title="What stands out"
@@ -130,7 +148,9 @@ const GravestAnomalies: FC<{ items: AnomaliesData['items']; path: string; organi
   );
 
 function gravest(items: AnomaliesData['items']): AnomaliesData['items'] {
-  return items.toSorted((a, b) => SEVERITIES.indexOf(a.severity) - SEVERITIES.indexOf(b.severity)).slice(0, ANOMALIES_SHOWN_MAX);
+  return items
+    .toSorted((a, b) => SEVERITIES.indexOf(a.severity) - SEVERITIES.indexOf(b.severity))
+    .slice(0, ANOMALIES_SHOWN_MAX);
 }
 
 interface SummaryProps {
@@ -142,36 +162,49 @@ interface SummaryProps {
 }
 
 const Summary: FC<SummaryProps> = ({ data, anomalies, path, organizationId, asked }) => {
-  const days: DayUsage[] = data.byDay.map((day) => ({ ...day, startMs: Date.parse(day.startedAt), costNanoUsd: BigInt(day.costUsdNano) }));
+  const days: DayUsage[] = data.byDay.map((day) => ({
+    ...day,
+    startMs: Date.parse(day.startedAt),
+    costNanoUsd: BigInt(day.costUsdNano),
+  }));
   const total = BigInt(data.totals.costUsdNano);
   const narrowed = (name: string, value: string) => `${path}?${new URLSearchParams({ ...asked, [name]: value })}`;
   return (
     <>
       {data.backlog.customers > 0 && (
         <Notice tone="warn" title="Reports are behind.">
-          The changes of {plural(data.backlog.customers, 'customer')} could not be sent yet. Metering goes on; the figures follow.
+          The changes of {plural(data.backlog.customers, 'customer')} could not be sent yet. Metering goes on; the
+          figures follow.
         </Notice>
       )}
       <UsageTotals days={days} />
       {data.totals.calls === 0 && (
         <Card>
           <Empty title="No calls in this period">
-            Calls appear here within seconds of their end. Make a <a href={`${path}/keys`}>key</a> and a <a href={`${path}/plans`}>plan</a>,
-            then begin the first call.
+            Calls appear here within seconds of their end. Make a <a href={`${path}/keys`}>key</a> and a{' '}
+            <a href={`${path}/plans`}>plan</a>, then begin the first call.
           </Empty>
         </Card>
       )}
       <GravestAnomalies items={anomalies} path={path} organizationId={organizationId} />
       <UsageCharts days={days} />
       <div class="grid thirds">
-        <UsageRanking title="By model" total={total} groups={data.byModel.map((group) => ranked(group, group.model ?? 'not reported'))} />
+        <UsageRanking
+          title="By model"
+          total={total}
+          groups={data.byModel.map((group) => ranked(group, group.model ?? 'not reported'))}
+        />
         <UsageRanking
           title="By feature"
           total={total}
           groups={data.byFeature.map((group) =>
             ranked(
               group,
-              group.feature === null ? <span class="quiet">none</span> : <a href={narrowed('feature', group.feature)}>{group.feature}</a>,
+              group.feature === null ? (
+                <span class="quiet">none</span>
+              ) : (
+                <a href={narrowed('feature', group.feature)}>{group.feature}</a>
+              ),
             ),
           )}
         />
@@ -187,7 +220,11 @@ const Summary: FC<SummaryProps> = ({ data, anomalies, path, organizationId, aske
           total={total}
           groups={data.byProvider.map((group) => ranked(group, group.provider ?? 'not reported'))}
         />
-        <UsageRanking title="By outcome" total={total} groups={data.byOutcome.map((group) => ranked(group, words(group.outcome)))} />
+        <UsageRanking
+          title="By outcome"
+          total={total}
+          groups={data.byOutcome.map((group) => ranked(group, words(group.outcome)))}
+        />
       </div>
     </>
   );

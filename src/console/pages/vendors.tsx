@@ -15,7 +15,9 @@ import { page, secretsOf } from '../shell.tsx';
 import { check, detailsOf, operatorRequest, optionalText, text } from '../submitted.ts';
 
 export function mountVendors(app: Hono<ConsoleEnv>): void {
-  app.get('/organizations/:org/vendors', (c) => vendorsPage(c, { values: { provider: c.req.query('provider') ?? '' }, details: [] }));
+  app.get('/organizations/:org/vendors', (c) =>
+    vendorsPage(c, { values: { provider: c.req.query('provider') ?? '' }, details: [] }),
+  );
 
   app.post('/organizations/:org/vendors', async (c) => {
     const { organizationId } = c.get('organization');
@@ -46,7 +48,11 @@ async function vendorsPage(c: ConsoleContext, state: FormState) {
   const vendors = await listVendors(c.env, organizationId);
   return page(
     c,
-    { title: 'Vendors', sub: 'Whom calls through Callmeter are sent to.', status: state.details.length > 0 ? 400 : 200 },
+    {
+      title: 'Vendors',
+      sub: 'Whom calls through Callmeter are sent to.',
+      status: state.details.length > 0 ? 400 : 200,
+    },
     <>
       <Card title="Known vendors">
         <Vendors path={path} vendors={vendors} nowMs={Date.now()} />
@@ -72,7 +78,10 @@ const Vendors: FC<{ path: string; vendors: VendorRow[]; nowMs: number }> = ({ pa
         { title: 'Address', cell: ({ baseUrl }) => <Code>{baseUrl}</Code> },
         { title: 'Key', cell: ({ keyHint }) => <Code>{`…${keyHint}`}</Code> },
         { title: 'Set', cell: ({ updatedAtMs }) => <Time at={updatedAtMs} nowMs={nowMs} /> },
-        { title: 'Do', cell: ({ provider }) => <a href={`${path}?${new URLSearchParams({ provider })}#f-apiKey`}>Replace key</a> },
+        {
+          title: 'Do',
+          cell: ({ provider }) => <a href={`${path}?${new URLSearchParams({ provider })}#f-apiKey`}>Replace key</a>,
+        },
       ]}
     />
   );
@@ -88,7 +97,13 @@ const VendorForm: FC<{ path: string; state: FormState; secrets: FormSecrets }> =
         placeholder="openai"
         hint={`Known addresses: ${Object.keys(VENDOR_BASE_URLS).join(', ')}.`}
       />
-      <TextField name="baseUrl" label="Address" type="url" state={state} hint="With the version prefix. Empty: the known one." />
+      <TextField
+        name="baseUrl"
+        label="Address"
+        type="url"
+        state={state}
+        hint="With the version prefix. Empty: the known one."
+      />
       <TextField
         name="apiKey"
         label="Key"

@@ -78,5 +78,7 @@ function searchedSince(organizationId: string, { customerId }: CallFilter): SQL 
 
 function placeBefore(after: string | null): SQL | undefined {
   const [, startedAtMs, callId] = /^(\d+) (.+)$/.exec(after ?? '') ?? [];
-  return startedAtMs === undefined ? undefined : sql`(${calls.startedAtMs}, ${calls.callId}) < (${Number(startedAtMs)}, ${callId})`;
+  return startedAtMs === undefined
+    ? undefined
+    : sql`(${calls.startedAtMs}, ${calls.callId}) < (${Number(startedAtMs)}, ${callId})`;
 }

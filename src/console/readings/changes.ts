@@ -31,7 +31,8 @@ function compare(path: string, before: unknown, after: unknown, depth: number): 
 
 function fieldsOf(path: string, before: unknown, after: unknown, depth: number): FieldChange[] {
   const [old, now] = [isRecord(before) ? before : {}, isRecord(after) ? after : {}];
-  const open = (isRecord(before) || before == null) && (isRecord(after) || after == null) && (isRecord(before) || isRecord(after));
+  const open =
+    (isRecord(before) || before == null) && (isRecord(after) || after == null) && (isRecord(before) || isRecord(after));
   if (!open || depth === 0) return [{ field: path, before, after }];
   const names = [...new Set([...Object.keys(old), ...Object.keys(now)])];
   return names.flatMap((name) => fieldsOf(path === '' ? name : `${path}.${name}`, old[name], now[name], depth - 1));

@@ -1,6 +1,6 @@
 /**
- * What an organization is configured with, as far as it is no secret: its own prices and its vendors. And the prices that
- * were ever recorded for a model.
+ * What an organization is configured with, as far as it is no secret: its own prices and its vendors. And the prices
+ * that were ever recorded for a model.
  */
 import { asc, eq } from 'drizzle-orm';
 import type { SetPriceRequest } from '../../contract/prices.ts';
@@ -61,7 +61,9 @@ export async function readSamplingPolicy(env: Env, organizationId: string): Prom
 
 export type PriceSnapshotRow = typeof pricingSnapshots.$inferSelect;
 
-/** Recorded prices of a model in the order in which they came into force; organizations' own ones are not among them. */
+/**
+ * Recorded prices of a model in the order in which they came into force; organizations' own ones are not among them.
+ */
 export async function listPriceSnapshots(env: Env, modelKey: string): Promise<PriceSnapshotRow[]> {
   const rows = await database(env.DB)
     .select()

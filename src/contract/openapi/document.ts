@@ -1,6 +1,6 @@
 /**
- * The API reference, made of nothing but the contract's own tables: the OpenAPI 3.1 document as a whole, or what a page shows
- * of it, piece by piece. A piece is what it is in the document; only what it needs is made.
+ * The API reference, made of nothing but the contract's own tables: the OpenAPI 3.1 document as a whole, or what a page
+ * shows of it, piece by piece. A piece is what it is in the document; only what it needs is made.
  */
 import { ErrorEnvelope } from '../envelope.ts';
 import { GatewayError } from '../gateway.ts';
@@ -90,7 +90,9 @@ export class ApiReference {
     for (const entry of all) addTo(paths, entry, operationOf(this.#book, entry, this.origin));
     const responses = this.#responses();
     const components = this.#book.components([paths, responses] as unknown as JsonSchema[]);
-    const schemas = Object.fromEntries(Object.entries(components).map(([name, schema]) => [name, this.#shown(name, schema)]));
+    const schemas = Object.fromEntries(
+      Object.entries(components).map(([name, schema]) => [name, this.#shown(name, schema)]),
+    );
     return {
       openapi: '3.1.0',
       info: this.info,
@@ -104,13 +106,18 @@ export class ApiReference {
   #responses(): Record<string, AnswerObject> {
     return {
       ...errorResponses(this.#book.reference(ErrorEnvelope, 'output')),
-      ...gatewayErrorResponses(this.#book.reference(GatewayError, 'output'), this.#book.reference(LookupError, 'output')),
+      ...gatewayErrorResponses(
+        this.#book.reference(GatewayError, 'output'),
+        this.#book.reference(LookupError, 'output'),
+      ),
     };
   }
 
   #shown(name: string, schema: JsonSchema): JsonSchema {
     const described = describe(schema, (reference) => this.#book.component(reference.slice(SCHEMAS_POINTER.length)));
-    return name === CUSTOMER_OR_ID ? { anyOf: [{ type: 'string', description: 'The customer id' }, described] } : described;
+    return name === CUSTOMER_OR_ID
+      ? { anyOf: [{ type: 'string', description: 'The customer id' }, described] }
+      : described;
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * The routes of all tables of the contract in one form: the metering interface, the operator API, the gateway and the public
- * lookup.
+ * The routes of all tables of the contract in one form: the metering interface, the operator API, the gateway and the
+ * public lookup.
  */
 import type { z } from 'zod';
 import { type GatewayOperation, gatewayOperations } from '../gateway.ts';
@@ -37,10 +37,34 @@ function allEntries(): Entry[] {
 }
 
 function fromOperation(operation: Operation): Entry {
-  const { operationId, summary, method, path, security, params, query, body, lines, data, code, otherCodes = [] } = operation;
+  const {
+    operationId,
+    summary,
+    method,
+    path,
+    security,
+    params,
+    query,
+    body,
+    lines,
+    data,
+    code,
+    otherCodes = [],
+  } = operation;
   const isOperator = security.kind === 'operator';
   return {
-    ...{ id: operationId as ExampleId, kind: 'envelope', summary, method, path, security, params, query, body, form: false },
+    ...{
+      id: operationId as ExampleId,
+      kind: 'envelope',
+      summary,
+      method,
+      path,
+      security,
+      params,
+      query,
+      body,
+      form: false,
+    },
     credential: isOperator ? 'OPERATOR_TOKEN' : 'DEMO_API_KEY',
     vendorType: !isOperator,
     lines: lines === true,
@@ -52,14 +76,40 @@ function fromOperation(operation: Operation): Entry {
 
 function fromGateway({ operationId, summary, method, path, security, body, form, answer }: GatewayOperation): Entry {
   return {
-    ...{ id: operationId as ExampleId, kind: 'gateway', summary, method, path, security, body, form: form === true, lines: false },
-    ...{ credential: 'DEMO_API_KEY', vendorType: false, answer: () => answer, answerName: `${capital(operationId)}Answer`, codes: [] },
+    ...{
+      id: operationId as ExampleId,
+      kind: 'gateway',
+      summary,
+      method,
+      path,
+      security,
+      body,
+      form: form === true,
+      lines: false,
+    },
+    ...{
+      credential: 'DEMO_API_KEY',
+      vendorType: false,
+      answer: () => answer,
+      answerName: `${capital(operationId)}Answer`,
+      codes: [],
+    },
   };
 }
 
 function fromLookup({ operationId, summary, path, params, query, answer }: LookupOperation): Entry {
   return {
-    ...{ id: operationId as ExampleId, kind: 'lookup', summary, method: 'GET', path, security: null, params, query, form: false },
+    ...{
+      id: operationId as ExampleId,
+      kind: 'lookup',
+      summary,
+      method: 'GET',
+      path,
+      security: null,
+      params,
+      query,
+      form: false,
+    },
     ...{ lines: false, vendorType: false, answer: () => answer, answerName: capital(operationId), codes: [] },
   };
 }

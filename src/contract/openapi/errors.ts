@@ -1,6 +1,6 @@
 /**
- * Refusals in the OpenAPI document: one component for each status, with the codes that it may carry, and which of them a
- * route answers with.
+ * Refusals in the OpenAPI document: one component for each status, with the codes that it may carry, and which of them
+ * a route answers with.
  */
 import { ERROR_STATUS } from '../errors.ts';
 import type { Security } from '../operations.ts';
@@ -61,7 +61,16 @@ interface Refusing {
 }
 
 /** The refusals that a route may answer with. */
-export function responsesOf({ kind, id, method, path, security, params, query, body }: Refusing): Record<string, Reference> {
+export function responsesOf({
+  kind,
+  id,
+  method,
+  path,
+  security,
+  params,
+  query,
+  body,
+}: Refusing): Record<string, Reference> {
   const reference = (name: string): Reference => ({ $ref: RESPONSES_POINTER + name });
   if (kind === 'lookup') return { '304': reference('NotModified'), '400': reference('LookupInvalid') };
   if (kind === 'gateway') return { default: reference('GatewayError') };

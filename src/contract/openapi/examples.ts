@@ -1,7 +1,7 @@
 /**
- * One example request for each operation. They work on the demo organization of `npm start`, in any order and as often as
- * one likes, because each makes first what it needs: `needs` are examples to run before, and `$NAME` stands for a value
- * out of another example's answer (`VALUES`).
+ * One example request for each operation. They work on the demo organization of `npm start`, in any order and as often
+ * as one likes, because each makes first what it needs: `needs` are examples to run before, and `$NAME` stands for a
+ * value out of another example's answer (`VALUES`).
  */
 import type { gatewayOperations } from '../gateway.ts';
 import type { OperationId } from '../operations.ts';
@@ -46,7 +46,12 @@ const MODEL = 'openai/gpt-6-luna';
 export const VALUES = {
   CALL_ID: { from: 'beginCall', field: 'callId', sample: `dk-${'5f'.repeat(32)}-${'0c'.repeat(16)}-1` },
   KEY_ID: { from: 'createKey', field: 'keyId', sample: 'key_0195d2f0c3a27c1e9f6b' },
-  EMBED_KEY: { from: 'createKey', field: 'key', body: { name: 'Usage widget', prefix: 'ek-' }, sample: `ek-${'A'.repeat(43)}` },
+  EMBED_KEY: {
+    from: 'createKey',
+    field: 'key',
+    body: { name: 'Usage widget', prefix: 'ek-' },
+    sample: `ek-${'A'.repeat(43)}`,
+  },
   MIGRATION_ID: { from: 'migratePlan', field: 'jobId', sample: '0195d2f0-c3a2-7c1e-9f6b-5d0c7f1a2b3c' },
   ESTIMATE_ID: { from: 'startCompressionJob', field: 'jobId', sample: '0195d2f0-c3a2-7c1e-9f6b-5d0c7f1a2b3d' },
   FILE_ID: { from: 'uploadFile', field: 'id', sample: 'file-abc123' },
@@ -81,7 +86,12 @@ const CATALOG_MODEL = {
     confidence: 'provider',
   },
   preview: false,
-  pricing: { inputUsdPerMillion: 2.5, outputUsdPerMillion: 10, cachedInputUsdPerMillion: 1.25, source: 'https://openai.com/api/pricing' },
+  pricing: {
+    inputUsdPerMillion: 2.5,
+    outputUsdPerMillion: 10,
+    cachedInputUsdPerMillion: 1.25,
+    source: 'https://openai.com/api/pricing',
+  },
   modalities: { input: ['text', 'image'], output: ['text'] },
   capabilities: ['tools', 'structured_outputs'],
   endpoints: ['chat/completions', 'responses'],
@@ -98,9 +108,17 @@ const BATCH_LINE = {
 export const EXAMPLES: Record<ExampleId, Example> = {
   beginCall: { body: { customerId, feature: 'chat', requested: { premium: true } } },
   endCall: {
-    body: { callId: '$CALL_ID', modelUsed: 'anthropic/claude-opus-5-5', inputTokens: 1200, cachedInputTokens: 400, responseTokens: 350 },
+    body: {
+      callId: '$CALL_ID',
+      modelUsed: 'anthropic/claude-opus-5-5',
+      inputTokens: 1200,
+      cachedInputTokens: 400,
+      responseTokens: 350,
+    },
   },
-  makeCall: { body: { customerId, feature: 'chat', usage: { modelUsed: MODEL, inputTokens: 1200, responseTokens: 350 } } },
+  makeCall: {
+    body: { customerId, feature: 'chat', usage: { modelUsed: MODEL, inputTokens: 1200, responseTokens: 350 } },
+  },
   readCall: { params: { callId: '$CALL_ID' } },
   provisionCustomer: { body: { customerId, customerFriendlyName: 'Alice', customerEmail: 'alice@example.com' } },
   readUsage: { params: alice, needs: ['provisionCustomer'] },
@@ -136,7 +154,12 @@ export const EXAMPLES: Record<ExampleId, Example> = {
   compressPrompt: {
     body: {
       callId: '$CALL_ID',
-      promptCompression: { provider: 'heuristic', originalTokens: 1600, compressedTokens: 1200, techniques: ['whitespace', 'filler'] },
+      promptCompression: {
+        provider: 'heuristic',
+        originalTokens: 1600,
+        compressedTokens: 1200,
+        techniques: ['whitespace', 'filler'],
+      },
     },
   },
   authorizeCompression: { body: { customerId }, needs: ['provisionCustomer'] },
@@ -146,7 +169,13 @@ export const EXAMPLES: Record<ExampleId, Example> = {
   startCompressionJob: { body: { profile: { techniques: ['json', 'toon'] } } },
   readCompressionJob: { params: { jobId: '$ESTIMATE_ID' } },
   createClientSession: {
-    body: { customerId, customerUserId: 'user-1', feature: 'chat', tags: ['web'], models: ['service/standard', 'openai/gpt-5.2'] },
+    body: {
+      customerId,
+      customerUserId: 'user-1',
+      feature: 'chat',
+      tags: ['web'],
+      models: ['service/standard', 'openai/gpt-5.2'],
+    },
   },
   createGatewaySession: { body: { customerId } },
   createEmbedSession: {
@@ -184,14 +213,23 @@ export const EXAMPLES: Record<ExampleId, Example> = {
   updateKey: { params: { ...org, keyId: '$KEY_ID' }, body: { scopes: ['usage:read'] } },
   revokeKey: { params: { ...org, keyId: '$KEY_ID' } },
   readCustomer: { params: { ...org, ...alice }, needs: ['provisionCustomer'] },
-  cancelCustomer: { params: { ...org, customerId: 'carol' }, needs: [{ id: 'provisionCustomer', body: { customerId: 'carol' } }] },
-  reactivateCustomer: { params: { ...org, customerId: 'carol' }, needs: [{ id: 'provisionCustomer', body: { customerId: 'carol' } }] },
+  cancelCustomer: {
+    params: { ...org, customerId: 'carol' },
+    needs: [{ id: 'provisionCustomer', body: { customerId: 'carol' } }],
+  },
+  reactivateCustomer: {
+    params: { ...org, customerId: 'carol' },
+    needs: [{ id: 'provisionCustomer', body: { customerId: 'carol' } }],
+  },
   grantCredit: {
     params: { ...org, ...alice },
     body: { kind: 'USD', amountUsd: '25.00', reference: 'invoice 1042' },
     needs: ['provisionCustomer'],
   },
-  eraseCustomer: { params: { ...org, customerId: 'dave' }, needs: [{ id: 'provisionCustomer', body: { customerId: 'dave' } }] },
+  eraseCustomer: {
+    params: { ...org, customerId: 'dave' },
+    needs: [{ id: 'provisionCustomer', body: { customerId: 'dave' } }],
+  },
   listOutbox: { params: org },
   resendOutbox: { params: org },
   readCatalog: {},
@@ -208,7 +246,14 @@ export const EXAMPLES: Record<ExampleId, Example> = {
   retrieveFile: { params: { id: '$FILE_ID' } },
   deleteFile: { params: { id: '$FILE_ID' } },
   readFileContent: { params: { id: '$FILE_ID' } },
-  createBatch: { body: { input_file_id: '$FILE_ID', endpoint: '/v1/chat/completions', completion_window: '24h', customer: customerId } },
+  createBatch: {
+    body: {
+      input_file_id: '$FILE_ID',
+      endpoint: '/v1/chat/completions',
+      completion_window: '24h',
+      customer: customerId,
+    },
+  },
   listBatches: {},
   retrieveBatch: { params: { id: '$BATCH_ID' } },
   cancelBatch: { params: { id: '$BATCH_ID' } },

@@ -27,7 +27,9 @@ export const Discovery = z
     purposes: z.array(z.string()).describe('What a ranking may be for'),
     responses: z.array(z.string()).describe('Forms of an answer'),
     defaults: z.record(z.string(), z.unknown()).describe('Values of parameters that are left out'),
-    parameters: z.array(z.looseObject({ name: z.string().describe('Parameter') })).describe('Query parameters, as JSON Schema'),
+    parameters: z
+      .array(z.looseObject({ name: z.string().describe('Parameter') }))
+      .describe('Query parameters, as JSON Schema'),
     providers: z.array(z.string()).describe('Provider namespaces'),
     capabilities: z.array(z.string()).describe('Names that `requiredParameters` takes'),
     endpoints: z.array(z.string()).describe('Routes'),
@@ -35,7 +37,9 @@ export const Discovery = z
       .looseObject({
         statuses: z.array(z.string()).describe('Lifecycle statuses'),
         actions: z.array(z.string()).describe('Actions'),
-        transitions: z.array(z.record(z.string(), z.unknown())).describe('Lifecycle changes, past and announced, with their sources'),
+        transitions: z
+          .array(z.record(z.string(), z.unknown()))
+          .describe('Lifecycle changes, past and announced, with their sources'),
       })
       .describe('What is known of lifecycles'),
   })

@@ -19,7 +19,9 @@ const EVENT_STREAM = 'text/event-stream';
 export function operationOf(book: SchemaBook, entry: Entry, origin: string): OpenApiOperation {
   const { id, summary, path, security, body, form } = entry;
   const example = EXAMPLES[id];
-  const requestBody = form ? FORM_BODY : body && { required: isBodyRequired(body), content: { [JSON_TYPE]: bodyOf(book, entry, body) } };
+  const requestBody = form
+    ? FORM_BODY
+    : body && { required: isBodyRequired(body), content: { [JSON_TYPE]: bodyOf(book, entry, body) } };
   return {
     operationId: id,
     summary,
@@ -69,22 +71,32 @@ function success(book: SchemaBook, entry: Entry): AnswerObject {
   const content = Object.fromEntries(types.map((type) => [type, { schema }]));
   const links = linksOf(entry);
   return {
-    description: lines ? 'A line of JSON for each' : codes.length > 0 ? codes.map((code) => `\`${code}\``).join(' or ') : 'Success',
+    description: lines
+      ? 'A line of JSON for each'
+      : codes.length > 0
+        ? codes.map((code) => `\`${code}\``).join(' or ')
+        : 'Success',
     headers: headersOf(kind, id),
-    content: streams ? { ...content, [EVENT_STREAM]: { schema: { type: 'string', description: 'Server-sent events' } } } : content,
+    content: streams
+      ? { ...content, [EVENT_STREAM]: { schema: { type: 'string', description: 'Server-sent events' } } }
+      : content,
     ...(Object.keys(links).length > 0 && { links }),
   };
 }
 
 function headersOf(kind: Entry['kind'], id: ExampleId): Record<string, Reference> {
   const names =
-    kind === 'lookup' ? ['ETag', 'Cache-Control'] : [CORRELATION_HEADER, ...(kind === 'envelope' ? [REPLAY_HEADER] : gatewayHeaders(id))];
+    kind === 'lookup'
+      ? ['ETag', 'Cache-Control']
+      : [CORRELATION_HEADER, ...(kind === 'envelope' ? [REPLAY_HEADER] : gatewayHeaders(id))];
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 
 function gatewayHeaders(id: ExampleId): string[] {
   const { callId, modelKey, requestId, costUsd } = GATEWAY_HEADERS;
-  return ['createChatCompletion', 'createResponse', 'createEmbedding'].includes(id) ? [callId, modelKey, requestId, costUsd] : [requestId];
+  return ['createChatCompletion', 'createResponse', 'createEmbedding'].includes(id)
+    ? [callId, modelKey, requestId, costUsd]
+    : [requestId];
 }
 
 /** Where a field of the answer is what another operation's path asks for. */
@@ -110,7 +122,14 @@ function inPath(book: SchemaBook, { params, path }: Entry, { params: values = {}
   const properties = params ? book.pathParameters(params) : {};
   return [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => {
     const { description, ...schema } = properties[name] ?? { type: 'string' };
-    return { name, in: 'path', required: true, description: description ?? WORDS[name] ?? name, schema, example: concrete(values[name]) };
+    return {
+      name,
+      in: 'path',
+      required: true,
+      description: description ?? WORDS[name] ?? name,
+      schema,
+      example: concrete(values[name]),
+    };
   });
 }
 
@@ -146,7 +165,8 @@ export const PARAMETERS: Record<string, Parameter> = {
   IdempotencyKey: {
     name: IDEMPOTENCY_HEADER,
     in: 'header',
-    description: 'One for each logical request: sent again with the same payload, the stored answer is replayed and nothing counts twice',
+    description:
+      'One for each logical request: sent again with the same payload, the stored answer is replayed and nothing counts twice',
     schema: { type: 'string', pattern: '^[\\x21-\\x7e]{1,255}$' },
   },
   CorrelationId: {
@@ -169,7 +189,10 @@ export const PARAMETERS: Record<string, Parameter> = {
   },
 };
 
-const header = (description: string): { description: string; schema: JsonSchema } => ({ description, schema: { type: 'string' } });
+const header = (description: string): { description: string; schema: JsonSchema } => ({
+  description,
+  schema: { type: 'string' },
+});
 
 export const HEADERS: OpenApiDocument['components']['headers'] = {
   [CORRELATION_HEADER]: header("The caller's correlation identifier, or one made for this request"),

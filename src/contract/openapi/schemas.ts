@@ -49,11 +49,21 @@ export const SCHEMAS_POINTER = '#/components/schemas/';
 
 /** The lookup has words of its own for a few things that the catalog has too. */
 const NAMES: Record<string, string> = { Policy: 'LookupPolicy' };
-const OF_LOOKUP: Record<string, string> = { Lifecycle: 'LookupLifecycle', Candidate: 'LookupCandidate', KeyGuidance: 'LookupKeyGuidance' };
-const OF_CATALOG: Record<string, string> = { Lifecycle: 'CatalogLifecycle', Provider: 'ModelProvider', Transition: 'CatalogTransition' };
+const OF_LOOKUP: Record<string, string> = {
+  Lifecycle: 'LookupLifecycle',
+  Candidate: 'LookupCandidate',
+  KeyGuidance: 'LookupKeyGuidance',
+};
+const OF_CATALOG: Record<string, string> = {
+  Lifecycle: 'CatalogLifecycle',
+  Provider: 'ModelProvider',
+  Transition: 'CatalogTransition',
+};
 
 const MODULES: readonly (readonly [Record<string, unknown>, Record<string, string>])[] = [
-  ...[entitlements, calls, unifiedCall, customers, customMeter, readings, usageSummary].map((module) => [module, {}] as const),
+  ...[entitlements, calls, unifiedCall, customers, customMeter, readings, usageSummary].map(
+    (module) => [module, {}] as const,
+  ),
   ...[sampling, samples, compression, sessions, gateway, envelope].map((module) => [module, {}] as const),
   [lookup, OF_LOOKUP],
   [catalog, OF_CATALOG],
@@ -131,8 +141,8 @@ export class SchemaBook {
   }
 
   /**
-   * Renders what is sent, with all that it refers to, and every schema that is answered: together, because zod goes through
-   * all that it knows for each that it is asked for.
+   * Renders what is sent, with all that it refers to, and every schema that is answered: together, because zod goes
+   * through all that it knows for each that it is asked for.
    */
   renderAll(): void {
     const sent = [...this.#schemas.input].filter(([name]) => ONLY_SENT.test(name)).map(([, schema]) => schema);
@@ -172,7 +182,10 @@ export class SchemaBook {
     return rewrite(schema, (name) => this.#nameOf(name, 'input'));
   }
 
-  /** Whether the schema is not the same sent and answered, or leads to one that is not. What is only one of both has one form. */
+  /**
+   * Whether the schema is not the same sent and answered, or leads to one that is not. What is only one of both has one
+   * form.
+   */
   #isDifferent(name: string): boolean {
     const known = this.#different.get(name);
     if (known !== undefined) return known;
@@ -207,7 +220,11 @@ export class SchemaBook {
 
   /** Whatever has a name is in `$defs`, but for the schema itself. */
   #convertNamed(schema: z.ZodType, io: Io): JsonSchema {
-    return z.toJSONSchema(schema, { io, unrepresentable: 'any', metadata: new NamedSchemas(this.#namesOf[io]) }) as JsonSchema;
+    return z.toJSONSchema(schema, {
+      io,
+      unrepresentable: 'any',
+      metadata: new NamedSchemas(this.#namesOf[io]),
+    }) as JsonSchema;
   }
 
   #keep(io: Io, schemas: Record<string, JsonSchema>, root = ''): void {
@@ -249,7 +266,10 @@ function essence(schema: unknown): unknown {
   if (typeof schema !== 'object' || schema === null) return schema;
   return Object.fromEntries(
     Object.entries(schema)
-      .filter(([keyword, value]) => !(keyword === 'additionalProperties' && (value === false || Object.keys(value).length === 0)))
+      .filter(
+        ([keyword, value]) =>
+          !(keyword === 'additionalProperties' && (value === false || Object.keys(value).length === 0)),
+      )
       .map(([keyword, value]) => [keyword, essence(value)]),
   );
 }
@@ -265,7 +285,11 @@ function referencesOf(schema: unknown): string[] {
 }
 
 /** With other names in the references, which so far begin with `pointer`. */
-function rewrite<Value>(schema: Value, nameOf: (name: string) => string, pointer: string | RegExp = SCHEMAS_POINTER): Value {
+function rewrite<Value>(
+  schema: Value,
+  nameOf: (name: string) => string,
+  pointer: string | RegExp = SCHEMAS_POINTER,
+): Value {
   if (Array.isArray(schema)) return schema.map((item) => rewrite(item, nameOf, pointer)) as Value;
   if (typeof schema !== 'object' || schema === null) return schema;
   const entries = Object.entries(schema).map(([keyword, value]) =>

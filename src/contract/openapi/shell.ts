@@ -1,6 +1,6 @@
 /**
- * Examples as lines for a shell: curl alone, to be pasted and run. What an example needs is sent first, and values out of
- * answers are kept in variables.
+ * Examples as lines for a shell: curl alone, to be pasted and run. What an example needs is sent first, and values out
+ * of answers are kept in variables.
  *
  * Credentials are variables too: `npm start` writes `DEMO_API_KEY` and `OPERATOR_TOKEN` to `.dev.vars`.
  */
@@ -67,7 +67,11 @@ function curl(route: Route, example: Example, origin: string, separator = ' '): 
     ...(vendorType ? [`-H ${quoted(`Accept: ${MEDIA_TYPE}`)}`] : []),
     ...(sends ? [`-H 'Content-Type: application/json'`] : []),
     ...(upload ? [`-F purpose=${upload.purpose} -F 'file=@-;filename=lines.jsonl'`] : []),
-    ...(bodyFile !== undefined ? [`--data-binary @${bodyFile}`] : body !== undefined ? [`-d ${literal(JSON.stringify(body))}`] : []),
+    ...(bodyFile !== undefined
+      ? [`--data-binary @${bodyFile}`]
+      : body !== undefined
+        ? [`-d ${literal(JSON.stringify(body))}`]
+        : []),
   ];
   const lines = upload?.lines.map((line) => literal(JSON.stringify(line))).join(' ');
   return `${lines ? `printf '%s\\n' ${lines} | ` : ''}${parts.join(separator)}`;

@@ -19,7 +19,11 @@ interface Tag {
 }
 
 export const TAGS: readonly Tag[] = [
-  { name: 'Calls', description: 'Begin a call, end it, read what it cost', pattern: /^\/(call|call_begin|call_end|calls)(\/|$)/ },
+  {
+    name: 'Calls',
+    description: 'Begin a call, end it, read what it cost',
+    pattern: /^\/(call|call_begin|call_end|calls)(\/|$)/,
+  },
   {
     name: 'Customers',
     description: 'Customers, their plans and what they have left',
@@ -27,14 +31,26 @@ export const TAGS: readonly Tag[] = [
   },
   { name: 'Custom meters', description: 'Usage that is no model call', pattern: /^\/custom_meter$/ },
   { name: 'Readings', description: 'Sums, anomalies, forecasts', pattern: /^\/(usage\/|customers\/)/ },
-  { name: 'Sampling', description: 'Which calls to keep for review, and keeping them', pattern: /^\/(sampling|samples)/ },
-  { name: 'Compression', description: 'What compressing prompts saved, and would save', pattern: /^\/(compress_prompt$|v1\/compression)/ },
+  {
+    name: 'Sampling',
+    description: 'Which calls to keep for review, and keeping them',
+    pattern: /^\/(sampling|samples)/,
+  },
+  {
+    name: 'Compression',
+    description: 'What compressing prompts saved, and would save',
+    pattern: /^\/(compress_prompt$|v1\/compression)/,
+  },
   {
     name: 'Sessions',
     description: 'Tokens of five minutes for browsers and for the usage widget',
     pattern: /^\/v1\/(client|gateway|embed-)/,
   },
-  { name: 'Model lookup', description: 'Public: is this model still a good choice?', pattern: /^\/v1\/model-alternatives/ },
+  {
+    name: 'Model lookup',
+    description: 'Public: is this model still a good choice?',
+    pattern: /^\/v1\/model-alternatives/,
+  },
   { name: 'Gateway', description: "OpenAI's own routes, metered", pattern: /^\/v1\// },
   {
     name: 'Operator: organizations',
@@ -78,7 +94,11 @@ export const SECURITY_SCHEMES = {
     bearerFormat: 'JWT',
     description: "A browser's token of five minutes, from `POST /v1/client/sessions`.",
   },
-  operatorToken: { type: 'http', scheme: 'bearer', description: "The operator's token: `OPERATOR_TOKEN`, a secret of the Worker." },
+  operatorToken: {
+    type: 'http',
+    scheme: 'bearer',
+    description: "The operator's token: `OPERATOR_TOKEN`, a secret of the Worker.",
+  },
 } as const;
 
 /** What fields are whose schema leaves it out. */

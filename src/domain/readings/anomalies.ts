@@ -1,9 +1,9 @@
 /**
- * Episodes in which a customer's or an organization's usage was not what it usually is: spend spikes, silence, bursts of
- * errors, new expensive models.
+ * Episodes in which a customer's or an organization's usage was not what it usually is: spend spikes, silence, bursts
+ * of errors, new expensive models.
  *
- * A pure reading of one series of days or hours. Each detector states its own rule; each alarm is rare enough that a series
- * without anomalies raises one in about twenty, one of intermittent use in about six.
+ * A pure reading of one series of days or hours. Each detector states its own rule; each alarm is rare enough that a
+ * series without anomalies raises one in about twenty, one of intermittent use in about six.
  */
 import { DAY_MS, HOUR_MS } from './calendar.ts';
 import { ANOMALY_DAYS_MIN, BUCKETS_MAX, type Episode, type UsageBucket } from './episode.ts';
@@ -20,7 +20,12 @@ export function detectAnomalies(buckets: readonly UsageBucket[], resolution: 'ho
   const whole = buckets.slice(buckets.length % perDay);
   if (whole.length < ANOMALY_DAYS_MIN * perDay) return [];
   const silent = silences(whole, perDay);
-  const episodes = [...spendSpikes(whole, perDay, silent), ...silent, ...errorBursts(whole, perDay), ...newExpensiveModels(whole)];
+  const episodes = [
+    ...spendSpikes(whole, perDay, silent),
+    ...silent,
+    ...errorBursts(whole, perDay),
+    ...newExpensiveModels(whole),
+  ];
   return episodes.sort((a, b) => a.startMs - b.startMs || (a.kind < b.kind ? -1 : a.kind > b.kind ? 1 : 0));
 }
 

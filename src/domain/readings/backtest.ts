@@ -1,7 +1,8 @@
 /**
  * Rolling-origin backtest: what each candidate would have said at the end of every past day, against what came.
  *
- * It weighs the candidates, and it says how much wider or narrower outcomes lay than the spread of single days suggests.
+ * It weighs the candidates, and it says how much wider or narrower outcomes lay than the spread of single days
+ * suggests.
  */
 
 import { DAYS_PER_WEEK } from './calendar.ts';
@@ -50,7 +51,10 @@ export function knowledgeAt(history: History, length: number): Knowledge {
   return { rhythm, changes, past };
 }
 
-/** The factors by the place of a day in the history instead of its phase: that of day `index` at `index % DAYS_PER_WEEK`. */
+/**
+ * The factors by the place of a day in the history instead of its phase: that of day `index` at `index %
+ * DAYS_PER_WEEK`.
+ */
 function byDay({ factors }: Rhythm, historyDays: number): number[] {
   return factors.map((_, index) => factors[phaseOf(index, historyDays)] ?? 1);
 }
@@ -95,7 +99,16 @@ function totalsAhead(candidate: Candidate, past: Past, shares: readonly number[]
     while (lengths[totals.length] === ahead) {
       const level = ahead > 0 ? whole / ahead : 0;
       const doubtVariance = doubt ? doubt.variance * apart * apart : 0;
-      totals.push({ expected, own, level, levelVariance, slopeVariance, slopeSteps, doubtVariance, betweenVariance: 0 });
+      totals.push({
+        expected,
+        own,
+        level,
+        levelVariance,
+        slopeVariance,
+        slopeSteps,
+        doubtVariance,
+        betweenVariance: 0,
+      });
     }
     const share = shares[ahead];
     if (share === undefined) return totals;

@@ -1,8 +1,10 @@
 /**
- * What a series of buckets was expected to be: a level that follows steps and slopes, times the weekday, times the hour.
+ * What a series of buckets was expected to be: a level that follows steps and slopes, times the weekday, times the
+ * hour.
  *
- * Every part is a median or a trimmed mean, so that the anomalies that are looked for do not hide themselves. The level is
- * a running median over two weeks, which keeps a step a step; the expectation of a moment uses what came after it too.
+ * Every part is a median or a trimmed mean, so that the anomalies that are looked for do not hide themselves. The level
+ * is a running median over two weeks, which keeps a step a step; the expectation of a moment uses what came after it
+ * too.
  */
 import { DAYS_PER_WEEK } from './calendar.ts';
 import { mean, median } from './statistics.ts';
@@ -19,10 +21,14 @@ const IDLE_FACTOR_MAX = 0.02;
 const PROFILE_PRIOR_WEEKS = 2;
 
 /**
- * Expected quantity of each bucket. The length of `values` is a multiple of `perDay`. Days that are `skipped` say nothing
- * about what is usual.
+ * Expected quantity of each bucket. The length of `values` is a multiple of `perDay`. Days that are `skipped` say
+ * nothing about what is usual.
  */
-export function seasonalExpectation(values: readonly number[], perDay: number, skipped: readonly boolean[] = []): number[] {
+export function seasonalExpectation(
+  values: readonly number[],
+  perDay: number,
+  skipped: readonly boolean[] = [],
+): number[] {
   const days: number[] = [];
   for (let start = 0; start < values.length; start += perDay) {
     let total = 0;
@@ -79,7 +85,12 @@ function runningMedian(values: readonly (number | null)[]): number[] {
 }
 
 /** The share of a day's quantity in each bucket of the week. */
-function weekProfile(values: readonly number[], daily: readonly number[], perDay: number, skipped: readonly boolean[]): number[] {
+function weekProfile(
+  values: readonly number[],
+  daily: readonly number[],
+  perDay: number,
+  skipped: readonly boolean[],
+): number[] {
   const byPhase: number[][] = Array.from({ length: DAYS_PER_WEEK * perDay }, () => []);
   const byHour: number[][] = Array.from({ length: perDay }, () => []);
   values.forEach((value, at) => {

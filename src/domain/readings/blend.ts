@@ -1,6 +1,6 @@
 /**
- * The blend of the candidates: each weighs by how well the backtest found it, and where they disagree the outcome is less
- * certain.
+ * The blend of the candidates: each weighs by how well the backtest found it, and where they disagree the outcome is
+ * less certain.
  *
  * A blend errs less than the apparent best one, which is often best by luck. The method that is named is the one with
  * the most weight.
@@ -30,7 +30,10 @@ export function blendWeights(windows: readonly Window[], trials: readonly (reado
     windows.forEach((window, at) => {
       // Windows of less than half the length say little about the longest.
       if (window.days * 2 < longest) return;
-      const pairs = (trials[at] ?? []).map(({ totals, outcome }) => ({ expected: totals[index]?.expected ?? 0, outcome }));
+      const pairs = (trials[at] ?? []).map(({ totals, outcome }) => ({
+        expected: totals[index]?.expected ?? 0,
+        outcome,
+      }));
       const error = weightedError(pairs);
       if (error === null) return;
       logs += Math.log(error + ERROR_FLOOR);
@@ -43,7 +46,16 @@ export function blendWeights(windows: readonly Window[], trials: readonly (reado
 }
 
 export function blend(totals: readonly Total[], weights: readonly number[]): Total {
-  const result = { expected: 0, own: 0, level: 0, levelVariance: 0, slopeVariance: 0, slopeSteps: 0, doubtVariance: 0, betweenVariance: 0 };
+  const result = {
+    expected: 0,
+    own: 0,
+    level: 0,
+    levelVariance: 0,
+    slopeVariance: 0,
+    slopeSteps: 0,
+    doubtVariance: 0,
+    betweenVariance: 0,
+  };
   let sloping = 0;
   totals.forEach((total, index) => {
     const weight = weights[index] ?? 0;
@@ -59,7 +71,8 @@ export function blend(totals: readonly Total[], weights: readonly number[]): Tot
     // Only the trend takes steps.
     result.slopeSteps = Math.max(result.slopeSteps, total.slopeSteps);
   });
-  // Methods without a slope do not know that there is none: what is uncertain about the trend's is uncertain about the blend.
+  // Methods without a slope do not know that there is none: what is uncertain about the trend's is uncertain about the
+  // blend.
   if (sloping > 0) result.slopeVariance /= sloping;
   totals.forEach((total, index) => {
     result.betweenVariance += DISAGREEMENT * (weights[index] ?? 0) * (total.expected - result.expected) ** 2;

@@ -13,7 +13,10 @@ export const DAYS_PER_WEEK = 7;
 
 /** More local days than any reading asks for at once; twenty years. */
 export const LOCAL_DAYS_MAX = 7_320;
-/** No zone changes its clock and changes it back within four days, so that equal offsets at both ends mean no change between. */
+/**
+ * No zone changes its clock and changes it back within four days, so that equal offsets at both ends mean no change
+ * between.
+ */
 const PROBE_MS = 4 * DAY_MS;
 const TIME_ZONE_LENGTH_MAX = 64;
 
@@ -62,7 +65,10 @@ export function zoneClock(timeZone: string, fromMs: number, toMs: number): ZoneC
   return { offsetAt, wallAt: (atMs) => atMs + offsetAt(atMs) };
 }
 
-/** The wall clock of a zone at a few instants, in milliseconds as if it were UTC; for thousands of them there is `zoneClock`. */
+/**
+ * The wall clock of a zone at a few instants, in milliseconds as if it were UTC; for thousands of them there is
+ * `zoneClock`.
+ */
 export function wallReader(timeZone: string): (atMs: number) => number {
   const ask = offsetReader(timeZone);
   return (atMs) => atMs + ask(atMs);
@@ -88,7 +94,10 @@ export function localDays(fromMs: number, toMs: number, timeZone: string): Local
   return days;
 }
 
-/** The instant at which the wall clock of a zone shows `wallMs`; within a gap, the moment that far after the clock's change. */
+/**
+ * The instant at which the wall clock of a zone shows `wallMs`; within a gap, the moment that far after the clock's
+ * change.
+ */
 export function instantAtWall(wallMs: number, timeZone: string): number {
   const clock = zoneClock(timeZone, wallMs - 2 * DAY_MS, wallMs + 2 * DAY_MS);
   const guessMs = wallMs - clock.offsetAt(wallMs);
@@ -96,7 +105,10 @@ export function instantAtWall(wallMs: number, timeZone: string): number {
 }
 
 /** The sum of each local day: `quantities[i]` belongs to `days[i]`. Hours outside all days are left out. */
-export function bucketByLocalDay(days: readonly LocalDay[], hours: readonly { startMs: number; quantity: number }[]): number[] {
+export function bucketByLocalDay(
+  days: readonly LocalDay[],
+  hours: readonly { startMs: number; quantity: number }[],
+): number[] {
   const quantities = days.map(() => 0);
   for (const { startMs, quantity } of hours) {
     const index = dayIndex(days, startMs);
@@ -192,7 +204,9 @@ function offsetReader(timeZone: string): (atMs: number) => number {
     second: 'numeric',
   });
   return (atMs) => {
-    const [month = 0, day = 0, year = 0, hour = 0, minute = 0, second = 0] = (format.format(atMs).match(/\d+/g) ?? []).map(Number);
+    const [month = 0, day = 0, year = 0, hour = 0, minute = 0, second = 0] = (
+      format.format(atMs).match(/\d+/g) ?? []
+    ).map(Number);
     const wallMs = Date.UTC(year, month - 1, day, hour, minute, second);
     return wallMs - Math.floor(atMs / 1000) * 1000;
   };

@@ -14,7 +14,10 @@ export interface Candidate {
   method: ForecastMethod;
   /** What a week still weighs one week later; for the trend, what a day weighs one day later. */
   memory: number;
-  /** Weight before the backtest has spoken. Repeating a week copies its noise, and an absent rhythm is known to the seasonal ones too. */
+  /**
+   * Weight before the backtest has spoken. Repeating a week copies its noise, and an absent rhythm is known to the
+   * seasonal ones too.
+   */
   plausibility: number;
 }
 
@@ -32,7 +35,9 @@ export const CANDIDATES: readonly Candidate[] = [
 
 /** A slope keeps this much of itself each day: two thirds after a month. */
 const DAMPING = 0.985;
-/** A slope is not read from less than ten days, and not believed where its square is below this many times its variance. */
+/**
+ * A slope is not read from less than ten days, and not believed where its square is below this many times its variance.
+ */
 const LINE_DAYS_MIN = 10;
 const SLOPE_DOUBT = 1;
 
@@ -43,7 +48,10 @@ export interface Expectation {
   /** Variance of the level's estimate, in units of one day's variance; that of the slope beside it. */
   levelVariance: number;
   slopeVariance: number;
-  /** Where the level is in doubt: the variance between its two values for each unit that they lie apart, squared, and how far they do. */
+  /**
+   * Where the level is in doubt: the variance between its two values for each unit that they lie apart, squared, and
+   * how far they do.
+   */
   doubt?: { variance: number; apart(ahead: number): number };
 }
 
@@ -59,7 +67,10 @@ export interface Past {
   levelEnd: number;
   /** Variance of one day relative to the squared level. */
   dayVariance: number;
-  /** The level before, while the present one is so young that the days since may just be odd ones, and the belief in that, 0 to 1. */
+  /**
+   * The level before, while the present one is so young that the days since may just be odd ones, and the belief in
+   * that, 0 to 1.
+   */
   former?: { past: Past; belief: number };
 }
 
@@ -88,11 +99,16 @@ function expectationOf(candidate: Candidate, past: Past): Expectation {
     }
     case 'weekday_seasonal': {
       const { level, variance } = discountedLevel(candidate.memory, past, factors);
-      return { day: (ahead) => level * (factors[(length + ahead) % DAYS_PER_WEEK] ?? 1), levelVariance: variance, slopeVariance: 0 };
+      return {
+        day: (ahead) => level * (factors[(length + ahead) % DAYS_PER_WEEK] ?? 1),
+        levelVariance: variance,
+        slopeVariance: 0,
+      };
     }
     case 'damped_trend': {
       const { level, slope, levelVariance, slopeVariance } = discountedLine(candidate.memory, past);
-      const day = (ahead: number) => Math.max(0, level + slope * dampedSteps(ahead + 1)) * (factors[(length + ahead) % DAYS_PER_WEEK] ?? 1);
+      const day = (ahead: number) =>
+        Math.max(0, level + slope * dampedSteps(ahead + 1)) * (factors[(length + ahead) % DAYS_PER_WEEK] ?? 1);
       return { day, levelVariance, slopeVariance };
     }
     case 'seasonal_naive':
@@ -109,7 +125,10 @@ export function dampedSteps(count: number): number {
   return DAMPED_STEPS[count] ?? 0;
 }
 
-const DAMPED_STEPS = Float64Array.from({ length: HORIZON_DAYS_MAX + 1 }, (_, count) => (DAMPING * (1 - DAMPING ** count)) / (1 - DAMPING));
+const DAMPED_STEPS = Float64Array.from(
+  { length: HORIZON_DAYS_MAX + 1 },
+  (_, count) => (DAMPING * (1 - DAMPING ** count)) / (1 - DAMPING),
+);
 const NO_RHYTHM: readonly number[] = new Array<number>(DAYS_PER_WEEK).fill(1);
 
 /** The level at the end: what was used against what the rhythm alone expected, older days weighing less. */
@@ -126,12 +145,14 @@ function discountedLevel(memory: number, { days, levelStart, levelEnd }: Past, f
     expected += weight * factor;
     squares += weight * weight * factor;
   }
-  return expected > 0 ? { level: used / expected, variance: squares / (expected * expected) } : { level: 0, variance: 1 };
+  return expected > 0
+    ? { level: used / expected, variance: squares / (expected * expected) }
+    : { level: 0, variance: 1 };
 }
 
 /**
- * The discounted least-squares line through the days without their rhythm, at the last day; believed as far as its slope
- * stands out of its own uncertainty, else the discounted level.
+ * The discounted least-squares line through the days without their rhythm, at the last day; believed as far as its
+ * slope stands out of its own uncertainty, else the discounted level.
  */
 function discountedLine(memory: number, { days, length, factors, levelStart, levelEnd, dayVariance }: Past) {
   const s = { w: 0, t: 0, tt: 0, y: 0, ty: 0, ww: 0, wwt: 0, wwtt: 0 };
@@ -164,7 +185,8 @@ function discountedLine(memory: number, { days, length, factors, levelStart, lev
     level: level + belief * (end - level),
     slope: belief * slope,
     levelVariance:
-      flat.levelVariance + belief * ((s.tt * s.tt * s.ww - 2 * s.tt * s.t * s.wwt + s.t * s.t * s.wwtt) / squared - flat.levelVariance),
+      flat.levelVariance +
+      belief * ((s.tt * s.tt * s.ww - 2 * s.tt * s.t * s.wwt + s.t * s.t * s.wwtt) / squared - flat.levelVariance),
     // A slope that is doubted is not known to be none.
     slopeVariance,
   };

@@ -1,9 +1,9 @@
 /**
  * How far a quantity lies from its expectation, in standard deviations of what is usual for this series.
  *
- * Quantities are read as counts of a typical unit (one call, or what one call costs) whose variance is mean + s^2 mean^2:
- * Poisson where they are small, in proportion to themselves where they are large. The transform
- * (2 / s) asinh(s sqrt(count)) makes that variance 1 everywhere; s is what makes the usual deviation of the series 1.
+ * Quantities are read as counts of a typical unit (one call, or what one call costs) whose variance is mean + s^2
+ * mean^2: Poisson where they are small, in proportion to themselves where they are large. The transform (2 / s) asinh(s
+ * sqrt(count)) makes that variance 1 everywhere; s is what makes the usual deviation of the series 1.
  */
 import { median, SD_PER_MAD } from './statistics.ts';
 
@@ -46,7 +46,10 @@ export function relativeNoise(observed: readonly number[], expected: readonly nu
   return Math.exp(high);
 }
 
-/** The expectation is itself estimated from the series, which lies closer to it than the next value would: by a quarter, as tests measure. */
+/**
+ * The expectation is itself estimated from the series, which lies closer to it than the next value would: by a quarter,
+ * as tests measure.
+ */
 const ESTIMATION_WIDTH = 1.25;
 
 /** Standard deviations above (positive) or below the expectation. */
@@ -71,9 +74,14 @@ export function chanceOfNone(mean: number, noise: number): number {
   return (1 + noise * noise * mean) ** (-1 / (noise * noise));
 }
 
-/** The score that a series of so many usual buckets exceeds with the given chance: the normal quantile of 1 - chance / buckets. */
+/**
+ * The score that a series of so many usual buckets exceeds with the given chance: the normal quantile of 1 - chance /
+ * buckets.
+ */
 export function scoreLimit(buckets: number, chance: number): number {
   // Abramowitz and Stegun 26.2.23, within 0.0005.
   const t = Math.sqrt(-2 * Math.log(chance / Math.max(1, buckets)));
-  return t - (2.515517 + 0.802853 * t + 0.010328 * t * t) / (1 + 1.432788 * t + 0.189269 * t * t + 0.001308 * t * t * t);
+  return (
+    t - (2.515517 + 0.802853 * t + 0.010328 * t * t) / (1 + 1.432788 * t + 0.189269 * t * t + 0.001308 * t * t * t)
+  );
 }

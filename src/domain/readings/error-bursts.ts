@@ -1,8 +1,8 @@
 /**
  * Error bursts: stretches in which far more calls failed than the usual share of them.
  *
- * The chance of so many failures is bounded from above (Chernoff), which respects small counts: two failures of three calls are
- * no burst where ten percent fail. A share that varies by itself makes the bound wider by as much.
+ * The chance of so many failures is bounded from above (Chernoff), which respects small counts: two failures of three
+ * calls are no burst where ten percent fail. A share that varies by itself makes the bound wider by as much.
  */
 import type { Episode, Severity, UsageBucket } from './episode.ts';
 import { FALSE_ALARM_CHANCE, type Grain, grainsOf, runs, unlessFoundBefore } from './grain.ts';
@@ -57,7 +57,10 @@ function burstsAt({ buckets }: Grain, days: readonly UsageBucket[]): Episode[] {
   });
 }
 
-/** The failed share of a typical day, whatever happened on some: the median day, or all but the worst fifth where failures are rare. */
+/**
+ * The failed share of a typical day, whatever happened on some: the median day, or all but the worst fifth where
+ * failures are rare.
+ */
 function typicalShare(days: readonly UsageBucket[]): number {
   const used = days.filter(({ calls }) => calls > 0).sort((a, b) => a.failedCalls / a.calls - b.failedCalls / b.calls);
   const middle = median(used.map(({ calls, failedCalls }) => failedCalls / calls));
@@ -75,7 +78,8 @@ function dispersion(buckets: readonly UsageBucket[], usual: number): number {
   const squares: number[] = [];
   for (const { calls, failedCalls } of buckets) {
     // Fewer than one expected failure is all or nothing, and measures no variance.
-    if (calls * usual >= 1) squares.push(Math.abs(failedCalls - calls * usual) / Math.sqrt(calls * usual * (1 - usual)));
+    if (calls * usual >= 1)
+      squares.push(Math.abs(failedCalls - calls * usual) / Math.sqrt(calls * usual * (1 - usual)));
   }
   return Math.max(1, (SD_PER_MAD * median(squares)) ** 2);
 }
@@ -88,7 +92,10 @@ function isBurst(bucket: UsageBucket, usual: number, width: number, limit: numbe
   return oddsRatio >= ODDS_RATIO_MIN && share >= usual + SHARE_ADDED_MIN && logChance(bucket, usual) / width < limit;
 }
 
-/** The logarithm of a bound on the chance of at least so many failures: -n times the divergence of the observed from the usual share. */
+/**
+ * The logarithm of a bound on the chance of at least so many failures: -n times the divergence of the observed from the
+ * usual share.
+ */
 function logChance({ calls, failedCalls }: UsageBucket, usual: number): number {
   if (calls === 0 || failedCalls <= calls * usual) return 0;
   const share = failedCalls / calls;

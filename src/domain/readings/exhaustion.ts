@@ -1,6 +1,6 @@
 /**
- * When an allowance is used up at the forecast pace. For one meter and the metric that maps to it one to one: quantities of
- * several meters have no common allowance.
+ * When an allowance is used up at the forecast pace. For one meter and the metric that maps to it one to one:
+ * quantities of several meters have no common allowance.
  *
  * Used up does not mean interrupted: credit, pay as you go or the plan's policy may continue the service.
  */
@@ -15,8 +15,16 @@ export interface ExhaustionInput {
   timeZone: string;
 }
 
-/** The instant in milliseconds; `nowMs` where nothing is left; `null` where it lasts to the boundary, is unlimited, or nothing was forecast. */
-export function projectedAllowanceExhaustionAt({ forecast, remaining, nowMs, timeZone }: ExhaustionInput): number | null {
+/**
+ * The instant in milliseconds; `nowMs` where nothing is left; `null` where it lasts to the boundary, is unlimited, or
+ * nothing was forecast.
+ */
+export function projectedAllowanceExhaustionAt({
+  forecast,
+  remaining,
+  nowMs,
+  timeZone,
+}: ExhaustionInput): number | null {
   if (remaining === null || forecast.pace === null) return null;
   if (remaining <= 0) return nowMs;
   const { days, profiles } = forecast.pace;

@@ -1,12 +1,20 @@
 /**
- * The forecast of one metric of one customer: what is expected from now to the boundary of the period, how sure that is, and
- * by which method.
+ * The forecast of one metric of one customer: what is expected from now to the boundary of the period, how sure that
+ * is, and by which method.
  *
- * Everything comes from the customer's own hours. The same input gives the same answer, to the byte. A long horizon gets the
- * recent level, with a slope that fades and an interval that keeps widening; its quality is low where it is longer than
- * the history.
+ * Everything comes from the customer's own hours. The same input gives the same answer, to the byte. A long horizon
+ * gets the recent level, with a slope that fades and an interval that keeps widening; its quality is low where it is
+ * longer than the history.
  */
-import { backtest, type Knowledge, knowledgeAt, type Trial, totalAhead, type Window, weightedError } from './backtest.ts';
+import {
+  backtest,
+  type Knowledge,
+  knowledgeAt,
+  type Trial,
+  totalAhead,
+  type Window,
+  weightedError,
+} from './backtest.ts';
 import { blend, blendWeights, leadingMethod } from './blend.ts';
 import { DAY_MS, DAYS_PER_WEEK, HOUR_MS } from './calendar.ts';
 import { CANDIDATES, expectation, type ForecastMethod, SEASONAL } from './candidates.ts';
@@ -15,7 +23,13 @@ import { quantityAt, type Total, totalDeviation } from './interval.ts';
 import { mean, rounded, Z_90 } from './statistics.ts';
 import { calibratedWidth, straddles } from './width.ts';
 
-export const FORECAST_STATUSES = ['available', 'insufficient_history', 'not_applicable', 'incomplete', 'temporarily_unavailable'] as const;
+export const FORECAST_STATUSES = [
+  'available',
+  'insufficient_history',
+  'not_applicable',
+  'incomplete',
+  'temporarily_unavailable',
+] as const;
 export type ForecastStatus = (typeof FORECAST_STATUSES)[number];
 
 export const FORECAST_QUALITIES = ['HIGH', 'MEDIUM', 'LOW'] as const;
@@ -38,7 +52,10 @@ export const BACKTEST_DAYS_MIN = 14;
 /** Decimals of what is answered: metered quantities have at most three, USD nine. */
 const DECIMALS = { quantity: 3, usd: 9 } as const;
 const SHARE_DECIMALS = 4;
-/** How much wider than its days suggest an outcome lies where one week is all there is; measured on weeks of every family. */
+/**
+ * How much wider than its days suggest an outcome lies where one week is all there is; measured on weeks of every
+ * family.
+ */
 const WIDTH_OF_ONE_WEEK = 2.4;
 /** Backtested windows in days; each one up to what history and horizon allow. */
 const WINDOW_DAYS = [1, 2, 3, 5, 7, 10, 14, 21, 28, 42] as const;
@@ -71,7 +88,10 @@ export interface Quantiles {
 }
 
 export interface BacktestSummary {
-  /** Weighted absolute percentage error: absolute errors of window totals over the outcomes, 0.1 is 10 percent. `null` where nothing was used. */
+  /**
+   * Weighted absolute percentage error: absolute errors of window totals over the outcomes, 0.1 is 10 percent. `null`
+   * where nothing was used.
+   */
   weightedAbsolutePercentageError: number | null;
   windowHours: number;
   windows: number;
@@ -121,7 +141,8 @@ export function forecast(input: ForecastInput): ForecastResult {
   };
   if (evidence === 'not_applicable') return none('not_applicable', 'METRIC_NOT_ENABLED');
   if (evidence === 'unavailable') return none('temporarily_unavailable', 'EVIDENCE_UNAVAILABLE');
-  if (horizonEndMs === null || horizonEndMs - nowMs > HORIZON_DAYS_MAX * DAY_MS) return none('not_applicable', 'NO_BOUNDARY');
+  if (horizonEndMs === null || horizonEndMs - nowMs > HORIZON_DAYS_MAX * DAY_MS)
+    return none('not_applicable', 'NO_BOUNDARY');
   if (firstDataMs === null) return none('insufficient_history', 'HISTORY_TOO_SHORT');
   const history = readHistory({ ...input, firstDataMs });
   const historyDays = history.days.length;
@@ -162,13 +183,17 @@ function estimate(history: History, ahead: readonly AheadDay[], horizonMs: numbe
   const backtested = history.days.length >= BACKTEST_DAYS_MIN;
   const windows = backtested ? windowsFor(history.days.length, horizonMs) : [];
   const trials = backtested ? backtest(history, windows) : [];
-  const weights = backtested ? blendWeights(windows, calmTrials(windows, trials, knowledge.changes)) : CANDIDATES.map(seasonalAlone);
+  const weights = backtested
+    ? blendWeights(windows, calmTrials(windows, trials, knowledge.changes))
+    : CANDIDATES.map(seasonalAlone);
   const shares = ahead.map(({ share }) => share);
   const total = blend(
     CANDIDATES.map((candidate) => totalAhead(candidate, knowledge.past, shares)),
     weights,
   );
-  const width = backtested ? calibratedWidth(windows, trials, weights, spread, knowledge.changes, ahead.length) : WIDTH_OF_ONE_WEEK;
+  const width = backtested
+    ? calibratedWidth(windows, trials, weights, spread, knowledge.changes, ahead.length)
+    : WIDTH_OF_ONE_WEEK;
   return {
     knowledge,
     weights,
@@ -178,7 +203,10 @@ function estimate(history: History, ahead: readonly AheadDay[], horizonMs: numbe
       width * totalDeviation({ ...total, doubtVariance: 0 }, spread),
       Math.max(1, width) * Math.sqrt(total.doubtVariance),
     ),
-    ownDeviation: totalDeviation({ ...total, levelVariance: 0, slopeVariance: 0, doubtVariance: 0, betweenVariance: 0 }, spread),
+    ownDeviation: totalDeviation(
+      { ...total, levelVariance: 0, slopeVariance: 0, doubtVariance: 0, betweenVariance: 0 },
+      spread,
+    ),
     method: leadingMethod(weights),
     summary: backtested ? summarize(windows, trials, weights) : null,
   };
@@ -196,7 +224,10 @@ function windowsFor(historyDays: number, horizonMs: number): Window[] {
   return [...shorter, longest].map((days) => ({ days, hours: 24 }));
 }
 
-/** Trials that tell the candidates apart: none of them could know of a change of level. All of them, where no other is left. */
+/**
+ * Trials that tell the candidates apart: none of them could know of a change of level. All of them, where no other is
+ * left.
+ */
 function calmTrials(windows: readonly Window[], trials: readonly Trial[][], changes: readonly number[]): Trial[][] {
   return windows.map((window, at) => {
     const all = trials[at] ?? [];
@@ -205,9 +236,16 @@ function calmTrials(windows: readonly Window[], trials: readonly Trial[][], chan
   });
 }
 
-function summarize(windows: readonly Window[], trials: readonly Trial[][], weights: readonly number[]): BacktestSummary {
+function summarize(
+  windows: readonly Window[],
+  trials: readonly Trial[][],
+  weights: readonly number[],
+): BacktestSummary {
   const window = windows[windows.length - 1] as Window;
-  const pairs = (trials[trials.length - 1] ?? []).map(({ totals, outcome }) => ({ expected: blend(totals, weights).expected, outcome }));
+  const pairs = (trials[trials.length - 1] ?? []).map(({ totals, outcome }) => ({
+    expected: blend(totals, weights).expected,
+    outcome,
+  }));
   const error = weightedError(pairs);
   return {
     weightedAbsolutePercentageError: error === null ? null : rounded(error, SHARE_DECIMALS),
@@ -216,7 +254,9 @@ function summarize(windows: readonly Window[], trials: readonly Trial[][], weigh
   };
 }
 
-/** The middle is skewed by the days' own noise alone: not knowing a level makes an interval wider, not its middle lower. */
+/**
+ * The middle is skewed by the days' own noise alone: not knowing a level makes an interval wider, not its middle lower.
+ */
 function quantiles({ total, deviation, ownDeviation }: Estimate, decimals: number): Quantiles {
   const p10 = quantityAt(total.expected, deviation, -Z_90);
   const p90 = quantityAt(total.expected, deviation, Z_90);
@@ -231,7 +271,12 @@ function quantiles({ total, deviation, ownDeviation }: Estimate, decimals: numbe
 
 function addRecorded(remaining: Quantiles, recorded: number, decimals: number): Quantiles {
   const add = (quantity: number) => rounded(quantity + recorded, decimals);
-  return { expected: add(remaining.expected), p10: add(remaining.p10), p50: add(remaining.p50), p90: add(remaining.p90) };
+  return {
+    expected: add(remaining.expected),
+    p10: add(remaining.p10),
+    p50: add(remaining.p50),
+    p90: add(remaining.p90),
+  };
 }
 
 function course({ knowledge, weights }: Estimate, ahead: readonly AheadDay[]): Pace['days'] {
@@ -252,9 +297,19 @@ function recordedSince(hours: readonly UsageHour[], fromMs: number, toMs: number
   return recorded;
 }
 
-/** HIGH: four weeks of history and a backtest error of at most 15 percent. MEDIUM: two weeks and 40 percent. LOW: everything else. */
-function grade(historyDays: number, horizonDays: number, summary: BacktestSummary | null, partial: boolean): ForecastQuality {
+/**
+ * HIGH: four weeks of history and a backtest error of at most 15 percent. MEDIUM: two weeks and 40 percent. LOW:
+ * everything else.
+ */
+function grade(
+  historyDays: number,
+  horizonDays: number,
+  summary: BacktestSummary | null,
+  partial: boolean,
+): ForecastQuality {
   if (summary === null || partial || horizonDays > historyDays) return 'LOW';
   const error = summary.weightedAbsolutePercentageError ?? 0;
-  return QUALITY_BOUNDS.find((bound) => historyDays >= bound.historyDaysMin && error <= bound.errorMax)?.quality ?? 'LOW';
+  return (
+    QUALITY_BOUNDS.find((bound) => historyDays >= bound.historyDaysMin && error <= bound.errorMax)?.quality ?? 'LOW'
+  );
 }

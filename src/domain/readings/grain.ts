@@ -15,7 +15,10 @@ export interface Grain {
 }
 
 export function grainsOf(buckets: readonly UsageBucket[], perDay: number): Grain[] {
-  return (GRAINS[perDay] ?? [1]).map((size) => ({ buckets: size === 1 ? [...buckets] : joined(buckets, size), perDay: perDay / size }));
+  return (GRAINS[perDay] ?? [1]).map((size) => ({
+    buckets: size === 1 ? [...buckets] : joined(buckets, size),
+    perDay: perDay / size,
+  }));
 }
 
 function joined(buckets: readonly UsageBucket[], size: number): UsageBucket[] {
@@ -48,5 +51,7 @@ export function runs(marked: readonly boolean[], start = 0, end = marked.length)
 
 /** What a coarser grain adds: episodes that share no moment with one that a finer grain found. */
 export function unlessFoundBefore(found: readonly Episode[], coarser: readonly Episode[]): Episode[] {
-  return coarser.filter((episode) => !found.some((finer) => finer.startMs < episode.endMs && episode.startMs < finer.endMs));
+  return coarser.filter(
+    (episode) => !found.some((finer) => finer.startMs < episode.endMs && episode.startMs < finer.endMs),
+  );
 }

@@ -1,8 +1,9 @@
 /**
- * A series of hours as a forecast sees it: whole days that end at the present hour, and what lies ahead in the same days.
+ * A series of hours as a forecast sees it: whole days that end at the present hour, and what lies ahead in the same
+ * days.
  *
- * A day here runs from the present local hour to the same local hour of the next day, so that nothing recent is left out
- * and no part of a day is mistaken for a whole one. Over a change of the clock such a day has 23 or 25 hours.
+ * A day here runs from the present local hour to the same local hour of the next day, so that nothing recent is left
+ * out and no part of a day is mistaken for a whole one. Over a change of the clock such a day has 23 or 25 hours.
  */
 import { DAY_MS, DAYS_PER_WEEK, HOUR_MS, wallReader, zoneClock } from './calendar.ts';
 
@@ -77,7 +78,10 @@ export function readHistory({ hours, firstDataMs, nowMs, timeZone }: HistoryInpu
   };
 }
 
-/** The days from `nowMs` to the horizon: the first one lacks what has passed of the present hour, the last one ends early. */
+/**
+ * The days from `nowMs` to the horizon: the first one lacks what has passed of the present hour, the last one ends
+ * early.
+ */
 export function daysAhead(history: History, nowMs: number, horizonEndMs: number, timeZone: string): AheadDay[] {
   const presentMs = floorHour(nowMs);
   const wall = wallReader(timeZone);
@@ -108,7 +112,9 @@ function totals(byHour: readonly number[], count: number): number[] {
   return result;
 }
 
-/** How a day spreads over its hours, by phase: what the weekday showed, with two days of the common profile beside it. */
+/**
+ * How a day spreads over its hours, by phase: what the weekday showed, with two days of the common profile beside it.
+ */
 function hourProfiles(byHour: readonly number[], days: readonly number[]): number[][] {
   const byPhase = Array.from({ length: DAYS_PER_WEEK }, () => new Array<number>(HOURS_PER_DAY).fill(0));
   const common = new Array<number>(HOURS_PER_DAY).fill(0);

@@ -21,7 +21,10 @@ export interface Total {
   own: number;
   /** Expected quantity of an average day ahead. */
   level: number;
-  /** Variance of the level and of the slope in units of one day's variance, and how many steps of the slope the total holds. */
+  /**
+   * Variance of the level and of the slope in units of one day's variance, and how many steps of the slope the total
+   * holds.
+   */
   levelVariance: number;
   slopeVariance: number;
   slopeSteps: number;
@@ -31,7 +34,10 @@ export interface Total {
   betweenVariance: number;
 }
 
-/** How a day's variance grows with its quantity: power 1.5, between that of counts (1) and that of noise in proportion (2). */
+/**
+ * How a day's variance grows with its quantity: power 1.5, between that of counts (1) and that of noise in proportion
+ * (2).
+ */
 export function ownSpread(day: number): number {
   return day * Math.sqrt(day);
 }
@@ -45,7 +51,9 @@ export function totalDeviation(total: Total, spread: Spread): number {
   const perDay = spread.dayVariance * Math.sqrt(spread.levelMeasured);
   const days = total.expected / total.level;
   const common = total.levelVariance * days ** 2 + total.slopeVariance * total.slopeSteps ** 2;
-  return Math.sqrt(perDay * (total.own + ownSpread(total.level) * common) + total.doubtVariance + total.betweenVariance);
+  return Math.sqrt(
+    perDay * (total.own + ownSpread(total.level) * common) + total.doubtVariance + total.betweenVariance,
+  );
 }
 
 /**

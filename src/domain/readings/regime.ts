@@ -11,8 +11,8 @@ import { clamp } from './statistics.ts';
 /** Shorter stretches are odd days, not a level. */
 const STRETCH_DAYS_MIN = 4;
 /**
- * Every day of the week has been seen on a level this old, and it is for good. At STRETCH_DAYS_MIN it is as likely to be a few
- * days off: a long weekend, a campaign, an outage.
+ * Every day of the week has been seen on a level this old, and it is for good. At STRETCH_DAYS_MIN it is as likely to
+ * be a few days off: a long weekend, a campaign, an outage.
  */
 const LASTING_DAYS = 8;
 const ODD_DAYS_BELIEF = 0.5;
@@ -20,10 +20,15 @@ const ODD_DAYS_BELIEF = 0.5;
 const SETTLED_DAYS = 14;
 /** How many times a stretch is split again in search of the latest change. */
 const CHANGES_MAX = 4;
-/** The statistic of the best split exceeds this in about one of a hundred series without a change (tests measure it). */
+/**
+ * The statistic of the best split exceeds this in about one of a hundred series without a change (tests measure it).
+ */
 const SPLIT_STATISTIC_MIN = 4;
 
-/** The days of `days[0, length)` on which a new level begins, in order. The factor of day `index` stands at `index % DAYS_PER_WEEK`. */
+/**
+ * The days of `days[0, length)` on which a new level begins, in order. The factor of day `index` stands at `index %
+ * DAYS_PER_WEEK`.
+ */
 export function levelChanges(days: readonly number[], length: number, factors: readonly number[]): number[] {
   const changes: number[] = [];
   let start = 0;
@@ -36,7 +41,10 @@ export function levelChanges(days: readonly number[], length: number, factors: r
   return changes;
 }
 
-/** The belief, 0 to 1, that so many days on another level are odd days, after which the former level returns that lasted so long. */
+/**
+ * The belief, 0 to 1, that so many days on another level are odd days, after which the former level returns that lasted
+ * so long.
+ */
 export function oddDaysBelief(days: number, formerDays: number): number {
   if (formerDays < SETTLED_DAYS) return 0;
   return ODD_DAYS_BELIEF * clamp((LASTING_DAYS - days) / (LASTING_DAYS - STRETCH_DAYS_MIN), 0, 1);
@@ -76,8 +84,16 @@ function bestSplit(days: readonly number[], start: number, end: number, factors:
   return split;
 }
 
-/** The same statistic for a straight line: where it explains more than the best step, the series climbs or falls and did not jump. */
-function lineStatistic(line: { t: number; tt: number; ty: number }, { used, expected }: Stretch, squares: number, count: number): number {
+/**
+ * The same statistic for a straight line: where it explains more than the best step, the series climbs or falls and did
+ * not jump.
+ */
+function lineStatistic(
+  line: { t: number; tt: number; ty: number },
+  { used, expected }: Stretch,
+  squares: number,
+  count: number,
+): number {
   const determinant = expected * line.tt - line.t * line.t;
   if (expected <= 0 || determinant <= 0) return 0;
   const covariance = expected * line.ty - line.t * used;

@@ -1,10 +1,16 @@
 /**
- * Whether somebody should look at a customer, and how complete the evidence is: both follow from the signals and the facts
- * about the data alone.
+ * Whether somebody should look at a customer, and how complete the evidence is: both follow from the signals and the
+ * facts about the data alone.
  */
 import type { Signal, SignalCode } from './signals.ts';
 
-export const REVIEW_REASONS = ['OUT_OF_ALLOWANCE', 'FUNDING_AT_RISK', 'QUALITY_AT_RISK', 'CHURN_RISK', 'UPSELL_CANDIDATE'] as const;
+export const REVIEW_REASONS = [
+  'OUT_OF_ALLOWANCE',
+  'FUNDING_AT_RISK',
+  'QUALITY_AT_RISK',
+  'CHURN_RISK',
+  'UPSELL_CANDIDATE',
+] as const;
 export type ReviewReason = (typeof REVIEW_REASONS)[number];
 
 /** The signals that give each reason; any one of them is enough. */
@@ -24,7 +30,12 @@ export function reviewReasons(signals: readonly Signal[]): { reason: ReviewReaso
   });
 }
 
-export const EVIDENCE_GAPS = ['HISTORY_SHORTER_THAN_TWO_WEEKS', 'PERIOD_NOT_COVERED', 'CALLS_WITHOUT_PRICE', 'SERIES_UNAVAILABLE'] as const;
+export const EVIDENCE_GAPS = [
+  'HISTORY_SHORTER_THAN_TWO_WEEKS',
+  'PERIOD_NOT_COVERED',
+  'CALLS_WITHOUT_PRICE',
+  'SERIES_UNAVAILABLE',
+] as const;
 export type EvidenceGap = (typeof EVIDENCE_GAPS)[number];
 
 export interface EvidenceInput {
@@ -45,7 +56,8 @@ export function evidenceCompleteness(input: EvidenceInput): { complete: boolean;
   const missing: Record<EvidenceGap, boolean> = {
     HISTORY_SHORTER_THAN_TWO_WEEKS: input.firstDataMs === null || input.firstDataMs > input.comparedFromMs,
     // Hours that nothing was recorded in are not missed.
-    PERIOD_NOT_COVERED: input.firstDataMs !== null && input.keptFromMs > Math.max(input.periodStartMs, input.firstDataMs),
+    PERIOD_NOT_COVERED:
+      input.firstDataMs !== null && input.keptFromMs > Math.max(input.periodStartMs, input.firstDataMs),
     CALLS_WITHOUT_PRICE: input.callsWithoutPrice > 0,
     SERIES_UNAVAILABLE: !input.seriesAvailable,
   };

@@ -25,8 +25,8 @@ const PRIOR_WEIGHT = 2;
 const NOISE_SHARE_OF_ONE_WEEK = 0.15;
 
 /**
- * The rhythm of `days[0, length)`, of which a new level began on each of `changes`. `days` is the whole history: its end
- * fixes the phases.
+ * The rhythm of `days[0, length)`, of which a new level began on each of `changes`. `days` is the whole history: its
+ * end fixes the phases.
  */
 export function weeklyRhythm(
   days: readonly number[],
@@ -42,10 +42,12 @@ export function weeklyRhythm(
 
   const group = weekendLine(means, weekendShares);
   const between =
-    meanSquare(means.map((value, phase) => value - (group.line[phase] ?? 1))) * (DAYS_PER_WEEK / (DAYS_PER_WEEK - LINE_PARAMETERS));
+    meanSquare(means.map((value, phase) => value - (group.line[phase] ?? 1))) *
+    (DAYS_PER_WEEK / (DAYS_PER_WEEK - LINE_PARAMETERS));
   const known = counts.reduce((all, count) => all + count, 0);
   const within = strayed(ratios, total, means);
-  const dayVariance = (within + PRIOR_WEIGHT * between * NOISE_SHARE_OF_ONE_WEEK) / (known - DAYS_PER_WEEK + PRIOR_WEIGHT);
+  const dayVariance =
+    (within + PRIOR_WEIGHT * between * NOISE_SHARE_OF_ONE_WEEK) / (known - DAYS_PER_WEEK + PRIOR_WEIGHT);
   // Empirical Bayes: what lies between the weekdays beyond their own uncertainty is real.
   const real = Math.max(0, between - dayVariance / rarest);
   const weight = real === 0 ? 0 : real / (real + dayVariance / rarest);
@@ -74,7 +76,10 @@ function phaseMeans(ratios: readonly (number | null)[], total: number): { means:
   return { means: sums.map((sum, phase) => sum / Math.max(1, counts[phase] ?? 0)), counts };
 }
 
-/** Each day against the mean of the week around it, on its own side of any change of level; `null` where that week is empty. */
+/**
+ * Each day against the mean of the week around it, on its own side of any change of level; `null` where that week is
+ * empty.
+ */
 function levelRatios(days: readonly number[], length: number, changes: readonly number[]): (number | null)[] {
   const sums = [0];
   for (let index = 0; index < length; index += 1) sums.push((sums[index] ?? 0) + (days[index] ?? 0));
@@ -131,7 +136,8 @@ function strayed(ratios: readonly (number | null)[], total: number, means: reado
   });
   const bound = STRAY_SD_MAX * SD_PER_MAD * median(residuals.map(Math.abs));
   let squares = 0;
-  for (const residual of residuals) squares += bound > 0 ? Math.min(residual * residual, bound * bound) : residual * residual;
+  for (const residual of residuals)
+    squares += bound > 0 ? Math.min(residual * residual, bound * bound) : residual * residual;
   return squares;
 }
 

@@ -37,7 +37,10 @@ export function sentColumns(names: readonly HourColumn[]): SentColumn[] {
   return [...new Set<SentColumn>(['hour', ...names.map((name) => (name === 'costUsd' ? 'costNanoUsd' : name))])];
 }
 
-/** Hours with usage, in any order: the n-th number of each column is that of the n-th hour. A column that was not asked for is absent. */
+/**
+ * Hours with usage, in any order: the n-th number of each column is that of the n-th hour. A column that was not asked
+ * for is absent.
+ */
 export interface SeriesHours {
   startMs: readonly number[];
   columns: Readonly<Partial<Record<HourColumn, readonly number[]>>>;
@@ -47,7 +50,9 @@ const NANO_PER_USD = 1e9;
 
 /** Reads an object of columns of one length. */
 export function parseHours(json: string): SeriesHours {
-  const { hour, costNanoUsd, ...quantities } = JSON.parse(json) as { hour: number[] } & Partial<Record<SentColumn, number[]>>;
+  const { hour, costNanoUsd, ...quantities } = JSON.parse(json) as { hour: number[] } & Partial<
+    Record<SentColumn, number[]>
+  >;
   const costUsd = costNanoUsd?.map((nanoUsd) => nanoUsd / NANO_PER_USD);
   return { startMs: hour.map((number) => number * HOUR_MS), columns: { ...quantities, ...(costUsd && { costUsd }) } };
 }
@@ -66,7 +71,12 @@ export function seriesOf({ startMs, columns }: SeriesHours, names: readonly Hour
 }
 
 /** The sum of the columns over the hours that start in [fromMs, toMs). */
-export function sumBetween({ startMs, columns }: SeriesHours, names: readonly HourColumn[], fromMs: number, toMs: number): number {
+export function sumBetween(
+  { startMs, columns }: SeriesHours,
+  names: readonly HourColumn[],
+  fromMs: number,
+  toMs: number,
+): number {
   let sum = 0;
   for (const name of names) {
     const quantities = columns[name] ?? [];

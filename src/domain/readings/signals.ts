@@ -1,8 +1,8 @@
 /**
  * Signals: what is worth knowing about a customer right now, each with the figures it rests on.
  *
- * The list is closed, and every threshold is a constant here. Signals follow the order of SIGNAL_CODES, meters the order in
- * which they were given, so that the same facts give the same answer.
+ * The list is closed, and every threshold is a constant here. Signals follow the order of SIGNAL_CODES, meters the
+ * order in which they were given, so that the same facts give the same answer.
  */
 import type { MeterName, MeterSummary } from '../meters.ts';
 import { DAY_MS, DAYS_PER_WEEK } from './calendar.ts';
@@ -60,13 +60,22 @@ export interface SignalInput {
   /** `null` where the customer never ended a call. */
   lastCallAtMs: number | null;
   meters: readonly { meter: MeterName; summary: MeterSummary; projectedExhaustionAtMs: number | null }[];
-  /** Purchased credit in USD, and what was charged to it in the latest week; `null` where the customer is not funded by credit. */
+  /**
+   * Purchased credit in USD, and what was charged to it in the latest week; `null` where the customer is not funded by
+   * credit.
+   */
   credit: { balanceUsd: number; chargedLatestWeekUsd: number } | null;
   pendingPlan: { usagePlanVersionId: string; effectiveAtMs: number } | null;
 }
 
 export function signalsOf(input: SignalInput): Signal[] {
-  const found = [...meterSignals(input), ...creditSignals(input), ...activitySignals(input), ...trendSignals(input), ...planSignals(input)];
+  const found = [
+    ...meterSignals(input),
+    ...creditSignals(input),
+    ...activitySignals(input),
+    ...trendSignals(input),
+    ...planSignals(input),
+  ];
   // Sorting is stable: meters keep their order.
   return found.sort((a, b) => SIGNAL_CODES.indexOf(a.code) - SIGNAL_CODES.indexOf(b.code));
 }
@@ -83,7 +92,10 @@ function meterSignals({ meters }: SignalInput): Signal[] {
       found.push({ code: 'ALLOWANCE_NEARLY_USED', severity: 'WARNING', meter, evidence });
     }
     if (remaining > 0 && projectedExhaustionAtMs !== null) {
-      const projected = { ...evidence, projectedAllowanceExhaustionAt: new Date(projectedExhaustionAtMs).toISOString() };
+      const projected = {
+        ...evidence,
+        projectedAllowanceExhaustionAt: new Date(projectedExhaustionAtMs).toISOString(),
+      };
       found.push({ code: 'ALLOWANCE_PROJECTED_TO_RUN_OUT', severity: 'WARNING', meter, evidence: projected });
     }
   }
@@ -115,7 +127,10 @@ function activitySignals({ nowMs, calls, failedCalls, lastCallAtMs }: SignalInpu
     found.push({ code: 'ERRORS_ELEVATED', severity: 'WARNING', meter: null, evidence });
   }
   if (lastCallAtMs !== null && nowMs - lastCallAtMs >= inactiveDays * DAY_MS) {
-    const evidence = { lastCallAt: new Date(lastCallAtMs).toISOString(), daysSince: Math.floor((nowMs - lastCallAtMs) / DAY_MS) };
+    const evidence = {
+      lastCallAt: new Date(lastCallAtMs).toISOString(),
+      daysSince: Math.floor((nowMs - lastCallAtMs) / DAY_MS),
+    };
     found.push({ code: 'INACTIVE', severity: 'WARNING', meter: null, evidence });
   }
   return found;
@@ -129,7 +144,8 @@ function trendSignals({ calls, dollars }: SignalInput): Signal[] {
   if (calls.ratio !== null && calls.ratio <= SIGNAL_THRESHOLDS.fallingRatio) {
     found.push({ code: 'USAGE_FALLING', severity: 'WARNING', meter: null, evidence: compared(calls) });
   }
-  if (isRising(dollars)) found.push({ code: 'SPEND_RISING', severity: 'INFO', meter: null, evidence: compared(dollars) });
+  if (isRising(dollars))
+    found.push({ code: 'SPEND_RISING', severity: 'INFO', meter: null, evidence: compared(dollars) });
   return found;
 }
 

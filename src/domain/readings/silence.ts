@@ -1,8 +1,9 @@
 /**
  * Silence: a customer that used the service regularly and stopped.
  *
- * A run of days without calls, judged by the four weeks before it alone: how many calls its weekdays would have had, and how
- * often such days were idle before. Both must make the run as unlikely as one in fifty series. It may reach the present.
+ * A run of days without calls, judged by the four weeks before it alone: how many calls its weekdays would have had,
+ * and how often such days were idle before. Both must make the run as unlikely as one in fifty series. It may reach the
+ * present.
  */
 
 import { DAYS_PER_WEEK } from './calendar.ts';
@@ -71,7 +72,9 @@ function usualDays(before: readonly number[]): (ahead: number) => { calls: numbe
   const isIdle = (count: number) => count === 0;
   const usual = (ahead: number) => {
     const common = (before.filter(isIdle).length + 0.5) / (before.length + 1);
-    const same = before.filter((_, at) => (before.length - at) % DAYS_PER_WEEK === (DAYS_PER_WEEK - ahead) % DAYS_PER_WEEK);
+    const same = before.filter(
+      (_, at) => (before.length - at) % DAYS_PER_WEEK === (DAYS_PER_WEEK - ahead) % DAYS_PER_WEEK,
+    );
     const calls = same.length > 0 ? (median(same) + mean(same)) / 2 : mean(before);
     const idle = (same.filter(isIdle).length + IDLE_PRIOR_DAYS * common) / (same.length + IDLE_PRIOR_DAYS);
     // A weekday that never had few calls is not idle by chance: its smallest count says how far from idle it was.

@@ -1,8 +1,8 @@
 /**
  * Spend spikes: stretches in which far more was spent than the level, the weekday and the hour let expect.
  *
- * A bucket stands out when its score exceeds what a usual series of this length reaches once in fifty, and it is at least
- * three quarters larger than expected. Neighbours that are high themselves belong to the episode.
+ * A bucket stands out when its score exceeds what a usual series of this length reaches once in fifty, and it is at
+ * least three quarters larger than expected. Neighbours that are high themselves belong to the episode.
  */
 
 import { seasonalExpectation } from './baseline.ts';
@@ -30,7 +30,8 @@ export function spendSpikes(buckets: readonly UsageBucket[], perDay: number, sil
     skipped.push(silent.some(({ startMs, endMs }) => startMs <= dayMs && dayMs < endMs));
   }
   const found: Episode[] = [];
-  for (const grain of grainsOf(buckets, perDay)) found.push(...unlessFoundBefore(found, spikesAt(grain, unit, skipped)));
+  for (const grain of grainsOf(buckets, perDay))
+    found.push(...unlessFoundBefore(found, spikesAt(grain, unit, skipped)));
   return found;
 }
 
@@ -42,7 +43,8 @@ function spikesAt({ buckets, perDay }: Grain, unit: number, skipped: readonly bo
   const limit = scoreLimit(buckets.length, FALSE_ALARM_CHANCE);
   const scores = observed.map((value, at) => score(value, expected[at] ?? 0));
   const high = (at: number, least: number) =>
-    (scores[at] ?? 0) > least && (observed[at] ?? 0) >= RATIO_MIN * Math.max(expected[at] ?? 0, EXPECTED_UNITS_MIN * unit);
+    (scores[at] ?? 0) > least &&
+    (observed[at] ?? 0) >= RATIO_MIN * Math.max(expected[at] ?? 0, EXPECTED_UNITS_MIN * unit);
   const marked = observed.map((_, at) => high(at, NEIGHBOUR_SHARE * limit));
   return runs(marked)
     .filter(([start, end]) => scores.slice(start, end).some((_, at) => high(start + at, limit)))

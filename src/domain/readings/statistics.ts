@@ -28,7 +28,9 @@ export function mean(values: readonly number[]): number {
   return values.length === 0 ? 0 : sum(values) / values.length;
 }
 
-/** For each share, the value below which that share of the values lie, between neighbours in proportion; 0 of nothing. */
+/**
+ * For each share, the value below which that share of the values lie, between neighbours in proportion; 0 of nothing.
+ */
 export function quantiles(values: ArrayLike<number>, shares: readonly number[]): number[] {
   // A typed array is sorted by value, without a call for each comparison.
   const sorted = new Float64Array(values).sort();

@@ -25,7 +25,10 @@ export interface WeekComparison {
 export function weekPeriods(nowMs: number): WeekPeriods {
   const endMs = Math.floor(nowMs / DAY_MS) * DAY_MS;
   const middleMs = endMs - DAYS_PER_WEEK * DAY_MS;
-  return { latest: { startMs: middleMs, endMs }, preceding: { startMs: middleMs - DAYS_PER_WEEK * DAY_MS, endMs: middleMs } };
+  return {
+    latest: { startMs: middleMs, endMs },
+    preceding: { startMs: middleMs - DAYS_PER_WEEK * DAY_MS, endMs: middleMs },
+  };
 }
 
 /** What the columns hold together. Sums are rounded to a billionth, the nano-USD of money. */

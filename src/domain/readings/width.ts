@@ -10,7 +10,9 @@ import type { Spread } from './interval.ts';
 
 /** Weight of the assumed spread, in windows that do not overlap. */
 const PRIOR_WINDOWS = 3;
-/** How a width grows with the horizon before the windows have spoken, and what that weighs: levels drift in most series. */
+/**
+ * How a width grows with the horizon before the windows have spoken, and what that weighs: levels drift in most series.
+ */
 const GROWTH_PRIOR = 0.35;
 const GROWTH_PRIOR_WEIGHT = 10;
 const GROWTH_MAX = 1;
@@ -18,7 +20,10 @@ const GROWTH_MAX = 1;
 const TRIALS_MIN = 3;
 /** Below this an interval would be certain of more than a rounding. */
 const WIDTH_MIN = 0.2;
-/** A single change of level in the history is mostly an accident, and a little how this customer is: its trials count this much. */
+/**
+ * A single change of level in the history is mostly an accident, and a little how this customer is: its trials count
+ * this much.
+ */
 const CHANGE_SHARE = 0.1;
 /** Days after a change in which the new level is still being learned. */
 const SETTLING_DAYS = 7;
@@ -65,10 +70,15 @@ export function calibratedWidth(
   return Math.exp(logWidth / weight + growth(points) * beyond);
 }
 
-/** Whether a trial's window contains the only change of level there was. Where levels change often, that is how the series is. */
+/**
+ * Whether a trial's window contains the only change of level there was. Where levels change often, that is how the
+ * series is.
+ */
 export function straddles({ origin }: Trial, window: Window, changes: readonly number[]): boolean {
   const [change] = changes;
-  return changes.length === 1 && change !== undefined && origin < change + SETTLING_DAYS && origin + window.days > change;
+  return (
+    changes.length === 1 && change !== undefined && origin < change + SETTLING_DAYS && origin + window.days > change
+  );
 }
 
 /** The slope of the widths over the logarithm of the days, drawn towards the prior. */

@@ -24,7 +24,13 @@ export function findRoutes(document: OpenApiDocument, query: string): RouteSumma
   const words = wordsOf(query);
   return routesOf(document)
     .filter((route) => hasAll(textOf(document, route), words))
-    .map(({ method, path, operation: { operationId, summary, tags } }) => ({ method, path, operationId, summary, tag: tags[0] }));
+    .map(({ method, path, operation: { operationId, summary, tags } }) => ({
+      method,
+      path,
+      operationId,
+      summary,
+      tag: tags[0],
+    }));
 }
 
 export function findSchemas({ components: { schemas } }: OpenApiDocument, query: string): string[] {
@@ -57,7 +63,9 @@ function textOf(document: OpenApiDocument, { method, path, operation }: Route): 
     const data = schema?.properties?.data?.$ref;
     return [schema, data && document.components.schemas[nameOf(data)]].map((part) => part && fieldsOf(part)).join(' ');
   });
-  const given = parameters.map((parameter) => ('name' in parameter ? `${parameter.name} ${parameter.description}` : ''));
+  const given = parameters.map((parameter) =>
+    'name' in parameter ? `${parameter.name} ${parameter.description}` : '',
+  );
   const text = [method, path, operationId, summary, description, tags[0], ...given, ...named].join(' ').toLowerCase();
   texts.set(operation, text);
   return text;

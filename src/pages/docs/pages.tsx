@@ -41,12 +41,18 @@ export function overviewPage(reference: ApiReference, query: string): Promise<st
           </p>
         </div>
       </header>
-      <SearchForm action={DOCS_PATH} label="Find an operation or a field" value={query} placeholder="call_end, credit, rolling limit …" />
+      <SearchForm
+        action={DOCS_PATH}
+        label="Find an operation or a field"
+        value={query}
+        placeholder="call_end, credit, rolling limit …"
+      />
       {query === '' ? (
         <Introduction text={reference.info.description} />
       ) : (
         <p role="status">
-          {routes.length} of {all.length} operations and {schemas.length} schemas say “{query}”. <a href={DOCS_PATH}>Show everything</a>
+          {routes.length} of {all.length} operations and {schemas.length} schemas say “{query}”.{' '}
+          <a href={DOCS_PATH}>Show everything</a>
         </p>
       )}
       {query === '' && <Contents reference={reference} />}
@@ -72,7 +78,9 @@ export function overviewPage(reference: ApiReference, query: string): Promise<st
         </Card>
       )}
       {routes.length === 0 && schemas.length === 0 && (
-        <Empty title="Nothing says that">Fewer words find more: a search means every word, somewhere in an operation or its fields.</Empty>
+        <Empty title="Nothing says that">
+          Fewer words find more: a search means every word, somewhere in an operation or its fields.
+        </Empty>
       )}
     </>,
   );
@@ -156,7 +164,10 @@ export function operationPage(reference: ApiReference, operationId: string): Pro
         </Card>
       )}
       {requestBody && (
-        <Card title="Body" note={<Inline text={requestBody.description ?? (requestBody.required ? 'JSON' : 'JSON; may be left out')} />}>
+        <Card
+          title="Body"
+          note={<Inline text={requestBody.description ?? (requestBody.required ? 'JSON' : 'JSON; may be left out')} />}
+        >
           {Object.values(requestBody.content).map(({ schema }) => (
             <Named reference={reference} schema={schema} label="Body" />
           ))}
@@ -173,10 +184,16 @@ function asSchema(parameters: readonly Parameter[]): JsonSchema {
     const text = place === 'path' ? description : `${description} (${place})`;
     return [name, { ...schema, description: text }] as const;
   });
-  return { properties: Object.fromEntries(fields), required: parameters.filter(({ required }) => required).map(({ name }) => name) };
+  return {
+    properties: Object.fromEntries(fields),
+    required: parameters.filter(({ required }) => required).map(({ name }) => name),
+  };
 }
 
-const Answers: FC<{ reference: ApiReference; responses: Record<string, AnswerObject | { $ref: string }> }> = ({ reference, responses }) => {
+const Answers: FC<{ reference: ApiReference; responses: Record<string, AnswerObject | { $ref: string }> }> = ({
+  reference,
+  responses,
+}) => {
   const { '200': success, ...refusals } = responses;
   const answer = success as AnswerObject;
   const schema = Object.values(answer.content ?? {})[0]?.schema;
@@ -252,7 +269,12 @@ export function schemaPage(reference: ApiReference, name: string): Promise<strin
 
 export function docsNotFoundPage(): Promise<string> {
   return publicPage(
-    { title: 'Nothing is here', description: 'There is no such page in the API reference.', section: 'docs', narrow: true },
+    {
+      title: 'Nothing is here',
+      description: 'There is no such page in the API reference.',
+      section: 'docs',
+      narrow: true,
+    },
     <>
       <h1>Nothing is here</h1>
       <p>

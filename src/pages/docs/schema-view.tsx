@@ -18,7 +18,10 @@ export const Fields: FC<{ schema: JsonSchema; label: string; depth?: number }> =
   const { properties, required = [] } = schema;
   if (!properties) return <Alternatives schema={schema} label={label} depth={depth} />;
   const entries = Object.entries(properties);
-  const inOrder = [...entries.filter(([name]) => required.includes(name)), ...entries.filter(([name]) => !required.includes(name))];
+  const inOrder = [
+    ...entries.filter(([name]) => required.includes(name)),
+    ...entries.filter(([name]) => !required.includes(name)),
+  ];
   return (
     <ul class="fields" aria-label={label}>
       {inOrder.map(([name, field]) => (
@@ -72,7 +75,13 @@ const Alternatives: FC<{ schema: JsonSchema; label: string; depth: number }> = (
 
 /** The fields of a nameless object, also as items of a list or values of a map. */
 const Inside: FC<{ schema: JsonSchema; name: string; depth: number }> = ({ schema, name, depth }) => {
-  const parts = [schema, schema.items, objectOf(schema.additionalProperties), ...(schema.anyOf ?? []), ...(schema.oneOf ?? [])];
+  const parts = [
+    schema,
+    schema.items,
+    objectOf(schema.additionalProperties),
+    ...(schema.anyOf ?? []),
+    ...(schema.oneOf ?? []),
+  ];
   return (
     <>
       {parts

@@ -1,10 +1,10 @@
 /**
  * The scripts of the widget, as the browser gets them.
  *
- * `OPENING_SCRIPT` runs first in the frame: it sends the token of the address's fragment in a form, and the answer takes the
- * page's place. `WIDGET_SCRIPT` runs in that page: it asks the embedding page for a new token before the old one ends, takes it from an
- * allowed origin alone, and shows what the service answers for it. `EMBED_SCRIPT` runs in the embedding page: it makes the
- * frame, and answers with a new token.
+ * `OPENING_SCRIPT` runs first in the frame: it sends the token of the address's fragment in a form, and the answer
+ * takes the page's place. `WIDGET_SCRIPT` runs in that page: it asks the embedding page for a new token before the old
+ * one ends, takes it from an allowed origin alone, and shows what the service answers for it. `EMBED_SCRIPT` runs in
+ * the embedding page: it makes the frame, and answers with a new token.
  */
 import { contentHash } from '../../platform/content-hash.ts';
 

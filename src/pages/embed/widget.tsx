@@ -1,6 +1,6 @@
 /**
- * The usage widget: what a customer has used, what is left, and when it renews. Made on the server, as a page and as the part
- * of it that is read anew.
+ * The usage widget: what a customer has used, what is left, and when it renews. Made on the server, as a page and as
+ * the part of it that is read anew.
  */
 import { html } from 'hono/html';
 import type { Child, FC } from 'hono/jsx';
@@ -95,7 +95,11 @@ const Widget: FC<WidgetProps> = ({ variant, origins, livesMs, nowMs, usage }) =>
   </main>
 );
 
-const Usage: FC<{ usage: WidgetUsage; variant: WidgetProps['variant']; nowMs: number }> = ({ usage, variant, nowMs }) => {
+const Usage: FC<{ usage: WidgetUsage; variant: WidgetProps['variant']; nowMs: number }> = ({
+  usage,
+  variant,
+  nowMs,
+}) => {
   const { planName, canceled, nextReplenishAt, meters, labels, days } = usage;
   const renewsMs = Date.parse(nextReplenishAt);
   const calls = (meters.standardCalls?.used ?? 0) + (meters.premiumCalls?.used ?? 0);
@@ -114,7 +118,8 @@ const Usage: FC<{ usage: WidgetUsage; variant: WidgetProps['variant']; nowMs: nu
           </p>
         </div>
         <p>
-          <span class="calls num">{count(calls)}</span> <span class="quiet">{calls === 1 ? 'call' : 'calls'} in this period</span>
+          <span class="calls num">{count(calls)}</span>{' '}
+          <span class="quiet">{calls === 1 ? 'call' : 'calls'} in this period</span>
         </p>
       </div>
       {rows.length > 0 && (

@@ -49,15 +49,27 @@ export function catalogPage({ catalogVersion, total, ending, newest }: ListedCat
       <Heading catalogVersion={catalogVersion} />
       <Search query="" />
       <p>
-        All models of {PROVIDERS.map(([name, text], index) => [index > 0 ? ' · ' : '', <a href={`${MODELS_PATH}?q=${name}%2F`}>{text}</a>])}
+        All models of{' '}
+        {PROVIDERS.map(([name, text], index) => [
+          index > 0 ? ' · ' : '',
+          <a href={`${MODELS_PATH}?q=${name}%2F`}>{text}</a>,
+        ])}
       </p>
       {ending.length > 0 && (
         <Card title="Shutting down next">
-          <Table caption="Models with a shutdown to come" columns={columnsWith('Shutdown', ({ shutdownAt }) => shutdownAt)} rows={ending} />
+          <Table
+            caption="Models with a shutdown to come"
+            columns={columnsWith('Shutdown', ({ shutdownAt }) => shutdownAt)}
+            rows={ending}
+          />
         </Card>
       )}
       <Card title="Newest">
-        <Table caption="Models in use, newest first" columns={columnsWith('Released', ({ releasedAt }) => releasedAt)} rows={newest} />
+        <Table
+          caption="Models in use, newest first"
+          columns={columnsWith('Released', ({ releasedAt }) => releasedAt)}
+          rows={newest}
+        />
       </Card>
     </>,
   );
@@ -89,12 +101,17 @@ export function searchPage({ catalogVersion, nearOnly, models }: FoundModels, qu
 
 export function modelNotFoundPage(asked: string, near: readonly ListedModel[]): Promise<string> {
   return publicPage(
-    { title: 'No such model', description: 'There is no model of that name in the catalog.', section: 'models', narrow: true },
+    {
+      title: 'No such model',
+      description: 'There is no model of that name in the catalog.',
+      section: 'models',
+      narrow: true,
+    },
     <>
       <h1>No such model</h1>
       <p>
-        The catalog has no model called <code>{asked}</code>. That says nothing of the model itself: it may be newer than the catalog, or
-        somebody's own.
+        The catalog has no model called <code>{asked}</code>. That says nothing of the model itself: it may be newer
+        than the catalog, or somebody's own.
       </p>
       <Search query="" />
       {near.length > 0 && (

@@ -76,12 +76,21 @@ function sentenceOf(key: string, { lifecycle, recommendedModelKey, pricing }: Fu
         : 'active';
   const move = recommendedModelKey === undefined ? '' : ` Move to ${recommendedModelKey}.`;
   const { inputUsdPerMillion: input, outputUsdPerMillion: output } = pricing ?? {};
-  const price = input === undefined || output === undefined ? '' : ` ${rate(input)} in, ${rate(output)} out per million tokens.`;
+  const price =
+    input === undefined || output === undefined ? '' : ` ${rate(input)} in, ${rate(output)} out per million tokens.`;
   return `${key} is ${state}.${move}${price}`;
 }
 
 const Decision: FC<{ resolution: FullResolution }> = ({ resolution }) => {
-  const { action, recommendedModelKey, recommendationSource, keyGuidance, warnings = [], equivalents, alternatives } = resolution;
+  const {
+    action,
+    recommendedModelKey,
+    recommendationSource,
+    keyGuidance,
+    warnings = [],
+    equivalents,
+    alternatives,
+  } = resolution;
   const recommended = [...equivalents, ...alternatives].find(({ modelKey }) => modelKey === recommendedModelKey);
   const shown = resolution.degraded ? warnings.slice(1) : warnings;
   return (
@@ -102,7 +111,9 @@ const Decision: FC<{ resolution: FullResolution }> = ({ resolution }) => {
         {recommended && <p>{recommended.rationale}</p>}
         {recommendedModelKey !== undefined && (
           <p class="quiet">
-            {recommendationSource === 'provider' ? "This is the provider's own word." : 'Computed from price, strength and capabilities.'}
+            {recommendationSource === 'provider'
+              ? "This is the provider's own word."
+              : 'Computed from price, strength and capabilities.'}
             {recommended?.requiresEvaluation && ' Evaluate it on your own workload first.'}
           </p>
         )}
@@ -198,14 +209,24 @@ const COLUMNS: Column<Candidate>[] = [
   },
   {
     title: 'Named by',
-    cell: ({ confidence }) => (confidence === 'authoritative' ? 'the provider' : confidence === 'reviewed' ? 'review' : 'likeness'),
+    cell: ({ confidence }) =>
+      confidence === 'authoritative' ? 'the provider' : confidence === 'reviewed' ? 'review' : 'likeness',
   },
-  { title: 'Input', figure: true, cell: ({ inputUsdPerMillion: usd }) => (usd === undefined ? <Nothing /> : rate(usd)) },
-  { title: 'Output', figure: true, cell: ({ outputUsdPerMillion: usd }) => (usd === undefined ? <Nothing /> : rate(usd)) },
+  {
+    title: 'Input',
+    figure: true,
+    cell: ({ inputUsdPerMillion: usd }) => (usd === undefined ? <Nothing /> : rate(usd)),
+  },
+  {
+    title: 'Output',
+    figure: true,
+    cell: ({ outputUsdPerMillion: usd }) => (usd === undefined ? <Nothing /> : rate(usd)),
+  },
   {
     title: 'Change',
     figure: true,
-    cell: ({ priceChangePercent: change }) => (change === undefined ? <Nothing /> : `${change > 0 ? '+' : ''}${percent(change / 100)}`),
+    cell: ({ priceChangePercent: change }) =>
+      change === undefined ? <Nothing /> : `${change > 0 ? '+' : ''}${percent(change / 100)}`,
   },
 ];
 
@@ -227,7 +248,12 @@ const About: FC<{ model: CatalogModel }> = ({ model }) => (
         ['Output limit', model.maxOutputTokens === undefined ? undefined : `${count(model.maxOutputTokens)} tokens`],
         ['Takes', model.modalities.input.join(', ')],
         ['Gives', model.modalities.output.join(', ')],
-        ['Known to do', model.capabilities.length > 0 ? model.capabilities.map((name) => name.replaceAll('_', ' ')).join(', ') : undefined],
+        [
+          'Known to do',
+          model.capabilities.length > 0
+            ? model.capabilities.map((name) => name.replaceAll('_', ' ')).join(', ')
+            : undefined,
+        ],
       ]}
     />
   </Card>

@@ -1,8 +1,8 @@
 /**
  * What every vendor's usage becomes, and the reading of single figures out of answers that nobody vouches for.
  *
- * A figure is what the vendor wrote or it is nothing: a negative, broken, textual or impossibly large count makes the whole
- * usage implausible, because a call with half of its usage would be billed as if it were all.
+ * A figure is what the vendor wrote or it is nothing: a negative, broken, textual or impossibly large count makes the
+ * whole usage implausible, because a call with half of its usage would be billed as if it were all.
  */
 
 /** The ladder of reasoning efforts, lowest first: the words of OpenAI, which contract 4.2 takes over. */
@@ -134,7 +134,9 @@ export function checked(usage: VendorUsage): VendorUsage | typeof IMPLAUSIBLE {
   const tokens = [inputTokens, cachedInputTokens, cacheWriteInputTokens, responseTokens, reasoningTokens];
   const counts = [...tokens, searches, audio, audioSeconds];
   if (!counts.every((figure) => figure >= 0 && figure <= COUNT_MAX)) return IMPLAUSIBLE;
-  return cachedInputTokens + cacheWriteInputTokens <= inputTokens && reasoningTokens <= responseTokens ? usage : IMPLAUSIBLE;
+  return cachedInputTokens + cacheWriteInputTokens <= inputTokens && reasoningTokens <= responseTokens
+    ? usage
+    : IMPLAUSIBLE;
 }
 
 export function modelName(value: unknown): { modelUsed?: string } {
@@ -154,6 +156,7 @@ export function providerOf(model: unknown): { providerUsed?: VendorName } {
   if (modelUsed === undefined) return {};
   if (/^claude-/i.test(modelUsed)) return { providerUsed: 'anthropic' };
   if (/^(?:gemini|gemma|learnlm)-/i.test(modelUsed)) return { providerUsed: 'google' };
-  const openai = /^(?:ft:)?(?:gpt-(?!oss|neo|j)|chatgpt-|o\d|codex-|text-embedding-(?:3|ada)|davinci-|babbage-|computer-use-)/i;
+  const openai =
+    /^(?:ft:)?(?:gpt-(?!oss|neo|j)|chatgpt-|o\d|codex-|text-embedding-(?:3|ada)|davinci-|babbage-|computer-use-)/i;
   return openai.test(modelUsed) && !modelUsed.includes('/') ? { providerUsed: 'openai' } : {};
 }

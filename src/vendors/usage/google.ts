@@ -1,8 +1,8 @@
 /**
  * Usage in Google's generateContent, plain and streamed.
  *
- * `promptTokenCount` includes cached content; `candidatesTokenCount` leaves thoughts out, which ours includes; what tools
- * brought back into the prompt is input. Google omits a zero. In a stream each chunk repeats the totals so far.
+ * `promptTokenCount` includes cached content; `candidatesTokenCount` leaves thoughts out, which ours includes; what
+ * tools brought back into the prompt is input. Google omits a zero. In a stream each chunk repeats the totals so far.
  */
 import {
   audioOf,
@@ -38,12 +38,18 @@ function figuresOf(model: unknown, usage: Fields, searches: number | null): Repo
     responseTokens: count(usage.candidatesTokenCount) + reasoningTokens,
     reasoningTokens,
     ...(searches !== null && { searches }),
-    ...audioOf(...[usage.promptTokensDetails, usage.candidatesTokensDetails, usage.toolUsePromptTokensDetails].flatMap(audioTokens)),
+    ...audioOf(
+      ...[usage.promptTokensDetails, usage.candidatesTokensDetails, usage.toolUsePromptTokensDetails].flatMap(
+        audioTokens,
+      ),
+    ),
   });
 }
 
 function audioTokens(details: unknown): unknown[] {
-  return listOf(details).flatMap((detail) => (fieldsOf(detail).modality === 'AUDIO' ? [fieldsOf(detail).tokenCount] : []));
+  return listOf(details).flatMap((detail) =>
+    fieldsOf(detail).modality === 'AUDIO' ? [fieldsOf(detail).tokenCount] : [],
+  );
 }
 
 export function searchesOfContent(body: Fields): number {

@@ -34,15 +34,19 @@ export function readCompletion(body: Fields): ReportedUsage {
 }
 
 /**
- * The searches that Groq lists as executed. Else one at least, where the answer cites the web or comes from a model that searches in every call: how many there
- * were is seldom said.
+ * The searches that Groq lists as executed. Else one at least, where the answer cites the web or comes from a model
+ * that searches in every call: how many there were is seldom said.
  */
 export function searchesOfCompletion(body: Fields): number {
   const choices = listOf(body.choices).map(fieldsOf);
-  const executed = choices.flatMap(({ message, delta }) => [message, delta].flatMap((part) => listOf(fieldsOf(part).executed_tools)));
+  const executed = choices.flatMap(({ message, delta }) =>
+    [message, delta].flatMap((part) => listOf(fieldsOf(part).executed_tools)),
+  );
   const listed = executed.filter((tool) => String(fieldsOf(tool).type).includes('search')).length;
   if (listed > 0) return listed;
-  const cites = choices.some(({ message, delta }) => [message, delta].some((part) => citesWeb(fieldsOf(part).annotations)));
+  const cites = choices.some(({ message, delta }) =>
+    [message, delta].some((part) => citesWeb(fieldsOf(part).annotations)),
+  );
   const lists = listOf(body.citations).length > 0 || listOf(body.search_results).length > 0;
   const always = choices.length > 0 && typeof body.model === 'string' && isSearchModel(body.model);
   return cites || lists || always ? 1 : 0;
