@@ -5,26 +5,20 @@
  * recorded under it. One without a token is final. Once its call exists it never changes, and may be remembered
  * anywhere. It is kept as long as D1 keeps calls.
  */
+
 import { DurableObject } from 'cloudflare:workers';
 import type { Env } from '../src/env.ts';
+import type { Claim } from '../src/objects/job-commands.ts';
+import type { CallDirectoryRpc } from '../src/objects/rpc.ts';
 import { log } from '../src/platform/log.ts';
 import { GroupCommit } from './group-commit.ts';
-
-export interface Claim {
-  customerId: string;
-  claimedAtMs: number;
-  /** Made with the token of this very request. Only whoever made a claim may release it. */
-  fresh: boolean;
-  /** Nobody may release it any more. */
-  final: boolean;
-}
 
 const DAY_MS = 24 * 3_600_000;
 /** Claims that one alarm removes at most. */
 const PRUNE_ROWS_MAX = 1_000;
 const PRUNE_ROUND_MS = 1_000;
 
-export class CallDirectory extends DurableObject<Env> {
+export class CallDirectory extends DurableObject<Env> implements CallDirectoryRpc {
   readonly #sql: SqlStorage;
   #exists: boolean;
   readonly #commits = new GroupCommit();

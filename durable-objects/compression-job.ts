@@ -6,35 +6,23 @@
  * its place with its totals: a restart goes on where it was. Profile, period and own prices are fixed at the start. No
  * text stays here, only counts.
  */
+
 import { DurableObject } from 'cloudflare:workers';
 import { type OwnPrices, resolvePrice } from '../src/catalog/prices.ts';
-import type { CompressionProfile, CompressionJob as Progress } from '../src/contract/compression.ts';
+import type { CompressionJob as Progress } from '../src/contract/compression.ts';
 import { savingsRatio } from '../src/domain/compression.ts';
 import { usdFromNano } from '../src/domain/money.ts';
 import type { Env } from '../src/env.ts';
+import type { EstimateCommand } from '../src/objects/job-commands.ts';
+import type { CompressionJobRpc } from '../src/objects/rpc.ts';
 import { errorText, log } from '../src/platform/log.ts';
 import { currentCatalog } from '../src/storage/catalog.ts';
 import { leaveEstimate } from '../src/storage/estimates.ts';
-import {
-  findSamples,
-  readPayloads,
-  type SampleFilter,
-  type SamplePlace,
-  type SampleRow,
-} from '../src/storage/samples.ts';
+import { findSamples, readPayloads, type SamplePlace, type SampleRow } from '../src/storage/samples.ts';
 import { addSample, NO_TOTALS, type Totals, techniquesOf } from './compression-job/estimate.ts';
 import { put } from './stored-value.ts';
 
-export interface Job {
-  jobId: string;
-  organizationId: string;
-  /** Of the request, so that a retry is known from another job under the same key. */
-  fingerprint: string;
-  filter: SampleFilter;
-  profile: CompressionProfile;
-}
-
-interface State extends Job {
+interface State extends EstimateCommand {
   total: number;
   done: number;
   unreadable: number;
@@ -58,13 +46,13 @@ const PRICES_PREFIX = 'prices';
 /** Prices of one stored value: names of models may be long. */
 const PRICES_PER_PART = 200;
 
-export class CompressionJob extends DurableObject<Env> {
+export class CompressionJob extends DurableObject<Env> implements CompressionJobRpc {
   /**
    * Begins the job, which has `total` samples to look at; one that was begun before goes on. `null` where another job
    * has the id.
    */
   async start(
-    job: Job,
+    job: EstimateCommand,
     prices: OwnPrices,
     total: number,
   ): Promise<{ status: Progress['status']; replayed: boolean } | null> {

@@ -7,12 +7,13 @@
 
 import type { Env } from '../src/env.ts';
 import { brokenAnswer, failureAnswer } from '../src/gateway/answer.ts';
-import { type BatchToAdmit, refuseBatch } from '../src/gateway/batch-admission.ts';
-import { type BatchAnswer, kept } from '../src/gateway/batch-creation.ts';
-import { HOLDS_MAX, type Holds, type Lines, lastExpiry, replaced, standing } from '../src/gateway/batch-holds.ts';
-import { callerOf } from '../src/gateway/batch-metering.ts';
+import { refuseBatch } from '../src/gateway/batches/admission.ts';
+import { kept } from '../src/gateway/batches/creation.ts';
+import { HOLDS_MAX, type Holds, lastExpiry, replaced, standing } from '../src/gateway/batches/holds.ts';
+import { callerOf } from '../src/gateway/batches/metering.ts';
+import { ask, batchByRequest } from '../src/objects/addresses.ts';
+import type { BatchAnswer, BatchToAdmit, Lines } from '../src/objects/batch-commands.ts';
 import { log } from '../src/platform/log.ts';
-import { ask, batchByRequest } from '../src/storage/objects.ts';
 import { put } from './stored-value.ts';
 
 const HOLDS_KEY = 'holds';

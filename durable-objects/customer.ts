@@ -12,21 +12,8 @@ import type { ChangePlanData, CustomerUsageData, ProvisionCustomerData } from '.
 import { type Answer, type SentAnswer, sent } from '../src/contract/errors.ts';
 import type { GrantedCredit, OperatorCustomer } from '../src/contract/operator-customers.ts';
 import type { Call } from '../src/domain/call.ts';
-import { receiveCommand } from '../src/domain/command-json.ts';
 import type { Env } from '../src/env.ts';
-import { log } from '../src/platform/log.ts';
-import { markErased } from '../src/storage/erasure.ts';
-import { takeBackAnnouncements } from './customer/announcements.ts';
-import * as calls from './customer/commands/calls.ts';
-import { compressPrompt, isOutOfCredit } from './customer/commands/compression.ts';
-import type { Context } from './customer/commands/context.ts';
-import { grant } from './customer/commands/credits.ts';
-import * as madeCalls from './customer/commands/made-calls.ts';
-import { increment } from './customer/commands/meters.ts';
-import { listSetAside, resendSetAside } from './customer/commands/set-aside.ts';
-import { debitDue, type Reporter, reportDue } from './customer/commands/settlement.ts';
-import * as subscription from './customer/commands/subscription.ts';
-import { deliver } from './customer/outbox.ts';
+import { receiveCommand } from '../src/objects/command-text.ts';
 import type {
   BeginCommand,
   ChangePlanCommand,
@@ -47,7 +34,21 @@ import type {
   ReplenishCommand,
   SetCanceledCommand,
   SharedCommand,
-} from './customer/protocol.ts';
+} from '../src/objects/customer-commands.ts';
+import type { CustomerRpc } from '../src/objects/rpc.ts';
+import { log } from '../src/platform/log.ts';
+import { markErased } from '../src/storage/erasure.ts';
+import { takeBackAnnouncements } from './customer/announcements.ts';
+import * as calls from './customer/commands/calls.ts';
+import { compressPrompt, isOutOfCredit } from './customer/commands/compression.ts';
+import type { Context } from './customer/commands/context.ts';
+import { grant } from './customer/commands/credits.ts';
+import * as madeCalls from './customer/commands/made-calls.ts';
+import { increment } from './customer/commands/meters.ts';
+import { listSetAside, resendSetAside } from './customer/commands/set-aside.ts';
+import { debitDue, type Reporter, reportDue } from './customer/commands/settlement.ts';
+import * as subscription from './customer/commands/subscription.ts';
+import { deliver } from './customer/outbox.ts';
 import { CustomerStore } from './customer/store.ts';
 import { GroupCommit } from './group-commit.ts';
 
@@ -56,7 +57,7 @@ const WRITE_BEHIND_MS = 100;
 /** After an alarm that failed in a way nobody foresaw. */
 const RETRY_MS = 30_000;
 
-export class Customer extends DurableObject<Env> {
+export class Customer extends DurableObject<Env> implements CustomerRpc {
   readonly #objectId: string;
   #store: CustomerStore;
   /** For the commands that come in numbers. */
@@ -75,7 +76,7 @@ export class Customer extends DurableObject<Env> {
 
   /**
    * A `BeginCommand`. This one and the others that take a text come in numbers: they cross as
-   * src/domain/command-json.ts has it.
+   * src/objects/command-text.ts has it.
    */
   begin(command: string): SentAnswer | Promise<SentAnswer> {
     return this.#commits.run(() => sent(calls.begin(this.#context(), receiveCommand<BeginCommand>(command))));

@@ -1,26 +1,20 @@
 /**
  * class GatewayBatch: one object per request for a batch, which begins the batch at the vendor once and meters its
- * lines (src/gateway/batch-metering.ts) once. One more per customer knows that customer's requests, and what they hold
+ * lines (src/gateway/batches/metering.ts) once. One more per customer knows that customer's requests, and what they hold
  * of its allowance (customer-batches.ts).
  *
  * What is going to be asked of the vendor is written down before: whatever is lost on the way, the alarm finds the
  * batch by its name. Later it asks the vendor, with a pause that grows up to a bound, until the batch is finished. What
  * was erased meanwhile is not written again.
  */
+
 import { DurableObject } from 'cloudflare:workers';
 import type { Env } from '../src/env.ts';
 import { brokenAnswer } from '../src/gateway/answer.ts';
-import { type BatchInput, type BatchToAdmit, readInput } from '../src/gateway/batch-admission.ts';
-import {
-  askForBatch,
-  BATCH_TEXT_LENGTH_MAX,
-  type BatchAnswer,
-  type BatchCommand,
-  findBatch,
-  kept,
-} from '../src/gateway/batch-creation.ts';
-import { type Lines, unrecorded } from '../src/gateway/batch-holds.ts';
-import { type BatchProgress, callerOf, meterBatch, type WatchedBatch } from '../src/gateway/batch-metering.ts';
+import { readInput } from '../src/gateway/batches/admission.ts';
+import { askForBatch, BATCH_TEXT_LENGTH_MAX, findBatch, kept } from '../src/gateway/batches/creation.ts';
+import { unrecorded } from '../src/gateway/batches/holds.ts';
+import { type BatchProgress, callerOf, meterBatch, type WatchedBatch } from '../src/gateway/batches/metering.ts';
 import {
   answerNotKept,
   erasedMeanwhile,
@@ -28,10 +22,12 @@ import {
   keyOfAnotherBatch,
   notSentAgain,
   replayedAnswer,
-} from '../src/gateway/batch-replies.ts';
+} from '../src/gateway/batches/replies.ts';
 import { accessVendor, noVendor, type VendorAccess } from '../src/gateway/pass-through.ts';
+import { ask, batchesOfCustomer } from '../src/objects/addresses.ts';
+import type { BatchAnswer, BatchCommand, BatchInput, BatchToAdmit, Lines } from '../src/objects/batch-commands.ts';
+import type { GatewayBatchRpc } from '../src/objects/rpc.ts';
 import { errorText, log } from '../src/platform/log.ts';
-import { ask, batchesOfCustomer } from '../src/storage/objects.ts';
 import { CustomerBatches } from './customer-batches.ts';
 import { put } from './stored-value.ts';
 
@@ -71,7 +67,7 @@ const WATCH_MS_MAX = 30 * 24 * 3_600_000;
 /** What is known of a finished batch is kept this long: its key is replayed, and a read of it finds nothing to do. */
 const RETENTION_MS = 30 * 24 * 3_600_000;
 
-export class GatewayBatch extends DurableObject<Env> {
+export class GatewayBatch extends DurableObject<Env> implements GatewayBatchRpc {
   /** The fingerprint of the request that is being carried out; empty while the alarm looks for its batch. */
   #creating: string | null = null;
   readonly #ofCustomer = new CustomerBatches(this.ctx, this.env);

@@ -5,21 +5,16 @@
  * it was. A customer that cannot be reached does not hold the others up. What is left after a walk (customers whose row
  * was not there yet, or that failed) is found by the next one; the job is done when a walk finds nobody.
  */
+
 import { DurableObject } from 'cloudflare:workers';
 import type { PlanMigration as Progress } from '../src/contract/operator-customers.ts';
-import type { PlanVersion } from '../src/domain/plan.ts';
 import type { Env } from '../src/env.ts';
+import type { MigrationCommand } from '../src/objects/job-commands.ts';
+import type { PlanMigrationRpc } from '../src/objects/rpc.ts';
 import { errorText } from '../src/platform/log.ts';
 import { put } from './stored-value.ts';
 
-export interface Migration {
-  jobId: string;
-  organizationId: string;
-  target: PlanVersion;
-  when: 'NOW' | 'AT_NEXT_REPLENISH';
-}
-
-interface State extends Migration {
+interface State extends MigrationCommand {
   total: number;
   migrated: number;
   unchanged: number;
@@ -52,9 +47,9 @@ const OLDER =
 const WHERE = `organization_id = ?1 AND (pending_usage_plan_version_id IN (${OLDER})
   OR (usage_plan_version_id IN (${OLDER}) AND (?4 = 'NOW' OR pending_usage_plan_version_id IS NULL)))`;
 
-export class PlanMigration extends DurableObject<Env> {
+export class PlanMigration extends DurableObject<Env> implements PlanMigrationRpc {
   /** Begins the job; a job that was begun before goes on. */
-  async start(migration: Migration): Promise<void> {
+  async start(migration: MigrationCommand): Promise<void> {
     if (await this.ctx.storage.get(KEY)) return;
     const row = await this.env.DB.prepare(`SELECT COUNT(*) AS total FROM customers WHERE ${WHERE}`)
       .bind(...conditionsOf(migration))
@@ -137,7 +132,7 @@ export class PlanMigration extends DurableObject<Env> {
   }
 }
 
-function conditionsOf({ organizationId, target, when }: Migration): unknown[] {
+function conditionsOf({ organizationId, target, when }: MigrationCommand): unknown[] {
   return [organizationId, target.planId, target.version, when];
 }
 

@@ -1,11 +1,13 @@
 /**
  * The bindings inventory: everything the Worker and its objects reach outside themselves (wrangler.toml).
  */
-import type { CallDirectory } from '../durable-objects/call-directory.ts';
-import type { CompressionJob } from '../durable-objects/compression-job.ts';
-import type { Customer } from '../durable-objects/customer.ts';
-import type { GatewayBatch } from '../durable-objects/gateway-batch.ts';
-import type { PlanMigration } from '../durable-objects/plan-migration.ts';
+import type {
+  CallDirectoryRpc,
+  CompressionJobRpc,
+  CustomerRpc,
+  GatewayBatchRpc,
+  PlanMigrationRpc,
+} from './objects/rpc.ts';
 
 /** Keys in KV that name objects whose changes cannot be sent to D1; their metadata is `{ oldestMs }`. */
 export const BACKLOG_PREFIX = 'backlog:';
@@ -24,11 +26,11 @@ export function setAsideKey(organizationId: string, objectId: string): string {
 export interface Env {
   DB: D1Database;
   KV: KVNamespace;
-  CUSTOMERS: DurableObjectNamespace<Customer>;
-  CALL_DIRECTORY: DurableObjectNamespace<CallDirectory>;
-  PLAN_MIGRATIONS: DurableObjectNamespace<PlanMigration>;
-  GATEWAY_BATCHES: DurableObjectNamespace<GatewayBatch>;
-  COMPRESSION_JOBS: DurableObjectNamespace<CompressionJob>;
+  CUSTOMERS: DurableObjectNamespace<CustomerRpc>;
+  CALL_DIRECTORY: DurableObjectNamespace<CallDirectoryRpc>;
+  PLAN_MIGRATIONS: DurableObjectNamespace<PlanMigrationRpc>;
+  GATEWAY_BATCHES: DurableObjectNamespace<GatewayBatchRpc>;
+  COMPRESSION_JOBS: DurableObjectNamespace<CompressionJobRpc>;
   /** Per address; without them failures are not limited. */
   FAILED_AUTHENTICATIONS?: RateLimit;
   FAILED_SIGN_INS?: RateLimit;

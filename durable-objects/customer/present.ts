@@ -13,7 +13,7 @@ import { decideEntitlements, type EntitlementDecision, EVERYTHING } from '../../
 import { type MeterName, SLOT_METERS, summarize, summarizeAll } from '../../src/domain/meters.ts';
 import { type NanoUsd, usdFromNano } from '../../src/domain/money.ts';
 import { billableInputTokens, pricingMultiplier } from '../../src/domain/pricing.ts';
-import type { Admission, BeginCommand, TierHints } from './protocol.ts';
+import type { Admission, BeginCommand, TierHints } from '../../src/objects/customer-commands.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;

@@ -4,10 +4,10 @@
 import type { FC } from 'hono/jsx';
 import type { AnomaliesData } from '../contract/readings.ts';
 import { nanoFromUsd } from '../domain/money.ts';
+import { count, moment, usd, words } from '../ui/format.ts';
+import { Badge, Time } from '../ui/parts.tsx';
+import { Table } from '../ui/table.tsx';
 import { customerPath } from './context.ts';
-import { count, moment, usd, words } from './page/format.ts';
-import { Badge, Time } from './page/parts.tsx';
-import { Table } from './page/table.tsx';
 import { STATUS_TONES } from './statuses.ts';
 
 type Item = AnomaliesData['items'][number];

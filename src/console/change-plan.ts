@@ -7,8 +7,8 @@ import { type Account, type ChangeStrategy, changePlan, replenishDue } from '../
 import type { PlanVersion } from '../domain/plan.ts';
 import type { Caller } from '../metering/caller.ts';
 import { changePlan as changeCustomersPlan } from '../metering/change-plan.ts';
+import { ask, customerByName } from '../objects/addresses.ts';
 import type { OperatorRequest } from '../operator/change.ts';
-import { ask, customerByName } from '../storage/objects.ts';
 import { findNewestPlan } from '../storage/plans.ts';
 import { byOperator } from './by-operator.ts';
 

@@ -3,8 +3,8 @@
  */
 import type { FC } from 'hono/jsx';
 import type { MeterSummary } from '../domain/meters.ts';
-import { MeterBar } from './page/charts.tsx';
-import { compact, count, percent } from './page/format.ts';
+import { MeterBar } from '../ui/charts.tsx';
+import { compact, count, percent } from '../ui/format.ts';
 
 export interface MeterRow {
   name: string;

@@ -4,7 +4,7 @@
  */
 import { Plan } from '../contract/plans.ts';
 import type { CustomMeter } from '../domain/plan.ts';
-import { count } from './page/format.ts';
+import { count } from '../ui/format.ts';
 import { type Fields, isChecked, text, typedNumber } from './submitted.ts';
 
 export const LIMITS = [

@@ -2,8 +2,8 @@
  * A refusal of a use case as a page: what was asked for is not there, or cannot be done.
  */
 import { ERROR_STATUS, type Refusal } from '../contract/errors.ts';
+import { Notice } from '../ui/parts.tsx';
 import type { ConsoleContext } from './context.ts';
-import { Notice } from './page/parts.tsx';
 import { page } from './shell.tsx';
 
 export function refused(c: ConsoleContext, { code, message }: Refusal) {

@@ -5,12 +5,12 @@ import { html } from 'hono/html';
 import type { Child, FC, PropsWithChildren } from 'hono/jsx';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import type { Organization } from '../contract/operator.ts';
+import { Document } from '../ui/document.tsx';
+import { ButtonForm, type FormSecrets } from '../ui/form.tsx';
+import { Notice } from '../ui/parts.tsx';
+import { ICON_PATH } from '../ui/stylesheet.ts';
 import { CONSOLE_PATH, type ConsoleContext, organizationPath } from './context.ts';
 import { DONE } from './done.ts';
-import { Document } from './page/document.tsx';
-import { ButtonForm, type FormSecrets } from './page/form.tsx';
-import { Notice } from './page/parts.tsx';
-import { ICON_PATH } from './page/stylesheet.ts';
 
 export interface Crumb {
   text: string;

@@ -1,7 +1,7 @@
 /**
  * In which tone a state is shown.
  */
-import type { Tone } from './page/parts.tsx';
+import type { Tone } from '../ui/parts.tsx';
 
 export const STATUS_TONES: Readonly<Record<string, Tone>> = {
   IN_PROGRESS: 'info',

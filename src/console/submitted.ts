@@ -11,8 +11,8 @@ import { canonicalJson } from '../domain/canonical.ts';
 import { type Detail as Broken, describeIssues } from '../middleware/input.ts';
 import type { OperatorRequest } from '../operator/change.ts';
 import { sha256Hex } from '../platform/hash.ts';
+import type { FormState } from '../ui/form.tsx';
 import type { ConsoleContext } from './context.ts';
-import type { FormState } from './page/form.tsx';
 
 /** For the event log. */
 const ACTOR = 'console';

@@ -3,9 +3,9 @@
  */
 import type { Child, FC } from 'hono/jsx';
 import { formatUsd, NANO_PER_USD, type NanoUsd } from '../domain/money.ts';
-import { Ranking, type Series, TimeChart } from './page/charts.tsx';
-import { compact, count, dayMonth, percent, usd } from './page/format.ts';
-import { Card, Compact, Empty, Stat, Usd } from './page/parts.tsx';
+import { Ranking, type Series, TimeChart } from '../ui/charts.tsx';
+import { compact, count, dayMonth, percent, usd } from '../ui/format.ts';
+import { Card, Compact, Empty, Stat, Usd } from '../ui/parts.tsx';
 
 export interface DayUsage {
   startMs: number;

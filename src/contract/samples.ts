@@ -93,3 +93,15 @@ export const Sample = SampleListItem.extend({
 export type Sample = z.infer<typeof Sample>;
 
 export const DeletedSample = z.object({ sampleId: z.string().describe('The sample that is gone') });
+
+/** Which samples are meant. */
+export interface SampleSelection {
+  customerId?: string | undefined;
+  feature?: string | undefined;
+  provider?: string | undefined;
+  model?: string | undefined;
+  environment?: string | undefined;
+  /** Received in [fromMs, toMs). */
+  fromMs?: number | undefined;
+  toMs?: number | undefined;
+}

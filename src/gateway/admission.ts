@@ -4,8 +4,9 @@
  * Sessions use models with a price alone. For keys, only credit does not pay for a model without one: the customer's
  * object decides that, because it alone knows what pays. An organization may allow both.
  */
-import type { UnpricedTiers } from '../../durable-objects/customer/protocol.ts';
+
 import type { Capability } from '../domain/entitlements.ts';
+import type { UnpricedTiers } from '../objects/customer-commands.ts';
 import type { OrganizationConfig } from '../storage/credentials.ts';
 import { capabilitiesAsked } from '../vendors/capabilities.ts';
 import type { Failure } from './answer.ts';

@@ -6,7 +6,7 @@
  */
 import { ERROR_STATUS, type ErrorCode, type Refusal, refuse } from '../contract/errors.ts';
 import { GATEWAY_HEADERS } from '../contract/gateway.ts';
-import { unavailableReason } from '../storage/unavailable.ts';
+import { unavailableReason } from '../platform/unavailable.ts';
 
 export interface GatewayAnswer {
   status: number;

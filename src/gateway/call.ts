@@ -4,16 +4,17 @@
  * Who is metered, which models can be tried, and whether the customer's plan allows them; a retry under a key gets the
  * stored answer. What follows an admission is in `run.ts`.
  */
-import type { Admission } from '../../durable-objects/customer/protocol.ts';
+
 import { REPLAY_HEADER } from '../contract/envelope.ts';
 import { GATEWAY_HEADERS } from '../contract/gateway.ts';
 import { type Capability, capabilityDenied } from '../domain/entitlements.ts';
 import { type Opened, openCall } from '../metering/begin-call.ts';
 import type { Caller } from '../metering/caller.ts';
 import { fingerprintOf } from '../metering/idempotency.ts';
+import { ask, customerByName } from '../objects/addresses.ts';
+import type { Admission } from '../objects/customer-commands.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import type { Session } from '../storage/credentials.ts';
-import { ask, customerByName } from '../storage/objects.ts';
 import { capabilitiesOf, refuseUnpriced, unpricedTiers } from './admission.ts';
 import { deniedAnswer, failureAnswer, type GatewayAnswer, refusalAnswer } from './answer.ts';
 import { type BeginFields, identify, type ModelRequest } from './input.ts';

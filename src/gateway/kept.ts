@@ -4,11 +4,12 @@
  * Larger answers are not kept, and neither are streams that broke off: a retry of those is refused, because asking the
  * vendor again would be a second call.
  */
-import type { KeptAnswer } from '../../durable-objects/customer/protocol.ts';
+
 import { REPLAY_HEADER } from '../contract/envelope.ts';
 import { GATEWAY_HEADERS } from '../contract/gateway.ts';
 import type { CallStatus } from '../domain/call.ts';
 import { formatUsd, type NanoUsd } from '../domain/money.ts';
+import type { KeptAnswer } from '../objects/customer-commands.ts';
 import { failureAnswer, type GatewayAnswer } from './answer.ts';
 import { replayed, usageTransform } from './stream.ts';
 

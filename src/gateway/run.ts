@@ -4,7 +4,7 @@
  * Another model is tried only while nothing was answered and the vendor failed for a reason of its own. Whatever
  * happens, the call is ended: a fault of ours too leaves no hold behind.
  */
-import type { Admission, BeginCommand } from '../../durable-objects/customer/protocol.ts';
+
 import type { Catalog } from '../catalog/model.ts';
 import { resolvePrice } from '../catalog/prices.ts';
 import { GATEWAY_HEADERS } from '../contract/gateway.ts';
@@ -12,6 +12,7 @@ import type { ResolvedPrice } from '../domain/pricing.ts';
 import type { Caller } from '../metering/caller.ts';
 import { endSurely } from '../metering/end-surely.ts';
 import { NO_USAGE, type Outcome, reportedUsage } from '../metering/finish-call.ts';
+import type { Admission, BeginCommand } from '../objects/customer-commands.ts';
 import { readBounded } from '../platform/bytes.ts';
 import type { Effort } from '../vendors/effort.ts';
 import { ANSWER_BYTES_MAX, requestVendor, type VendorResult } from '../vendors/request.ts';

@@ -5,6 +5,16 @@
  * finds what came of it where the request is a retry.
  */
 
+import { matchModel } from '../catalog/matching.ts';
+import type { Catalog } from '../catalog/model.ts';
+import { type BeginCallData, type BeginCallRequest, DERIVED_PREFIX } from '../contract/calls.ts';
+import { type Accepted, type Refusal, refuse, type SentAnswer } from '../contract/errors.ts';
+import type { CallStatus } from '../domain/call.ts';
+import type { Capability, Tier } from '../domain/entitlements.ts';
+import type { PricingMode } from '../domain/pricing.ts';
+import { ask, customerByName, rememberOwner } from '../objects/addresses.ts';
+import { underClaim } from '../objects/claims.ts';
+import { sendCommand } from '../objects/command-text.ts';
 import type {
   Admission,
   BeginCommand,
@@ -13,21 +23,11 @@ import type {
   OpenedCall,
   TierHints,
   UnpricedTiers,
-} from '../../durable-objects/customer/protocol.ts';
-import type { Customer } from '../../durable-objects/customer.ts';
-import { matchModel } from '../catalog/matching.ts';
-import type { Catalog } from '../catalog/model.ts';
-import { type BeginCallData, type BeginCallRequest, DERIVED_PREFIX } from '../contract/calls.ts';
-import { type Accepted, type Refusal, refuse, type SentAnswer } from '../contract/errors.ts';
-import type { CallStatus } from '../domain/call.ts';
-import { sendCommand } from '../domain/command-json.ts';
-import type { Capability, Tier } from '../domain/entitlements.ts';
-import type { PricingMode } from '../domain/pricing.ts';
+} from '../objects/customer-commands.ts';
+import type { CustomerRpc } from '../objects/rpc.ts';
+import { sendShared } from '../objects/shared-messages.ts';
 import { timeOrderedId } from '../platform/time-ordered-id.ts';
 import { currentCatalog } from '../storage/catalog.ts';
-import { underClaim } from '../storage/claims.ts';
-import { ask, customerByName, rememberOwner } from '../storage/objects.ts';
-import { sendShared } from '../storage/shared-messages.ts';
 import type { Caller } from './caller.ts';
 import { derivedKeyHash, explicitKey, fingerprintOf, isReservedKey, sessionKeyHash } from './idempotency.ts';
 
@@ -43,7 +43,7 @@ export async function beginCall(
   const friendlyName = request.customerFriendlyName ?? customerName;
   const fingerprint = await fingerprintOf({ ...described, customerFriendlyName: friendlyName, pricingMode });
   const command = await beginCommand(caller, request, fingerprint, 'standard');
-  const begin = (stub: DurableObjectStub<Customer>, key: CallKey) =>
+  const begin = (stub: DurableObjectStub<CustomerRpc>, key: CallKey) =>
     withPlanWhereNew(
       caller,
       (defaultPlan) => stub.begin(sendCommand({ ...command, defaultPlan, key })) as PromiseLike<SentAnswer>,
@@ -122,7 +122,7 @@ export async function openCall(
   };
   const textOf = (key: CallKey, defaultPlan: string | null) =>
     sendCommand({ ...toMake, ...(untold && keyless && { untold }), defaultPlan, key, answered });
-  const open = (stub: DurableObjectStub<Customer>, key: CallKey) =>
+  const open = (stub: DurableObjectStub<CustomerRpc>, key: CallKey) =>
     withPlanWhereNew(
       caller,
       async (defaultPlan) => JSON.parse(await stub.open(textOf(key, defaultPlan))) as OpenedCall,
@@ -217,7 +217,7 @@ async function underKey<Result extends { ok: true } | { ok: false; refusal: Refu
   request: BeginCallRequest,
   headerKey: string | null,
   callType: CallType,
-  begin: (stub: DurableObjectStub<Customer>, key: CallKey) => PromiseLike<Result>,
+  begin: (stub: DurableObjectStub<CustomerRpc>, key: CallKey) => PromiseLike<Result>,
 ): Promise<Result | ReturnType<typeof refuse>> {
   const { organizationId } = organization;
   const { customerId, feature, requested = {} } = request;

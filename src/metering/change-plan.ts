@@ -3,7 +3,7 @@
  */
 import type { ChangePlanData, ChangePlanRequest } from '../contract/customers.ts';
 import { type Answer, refuse } from '../contract/errors.ts';
-import { ask, customerByName } from '../storage/objects.ts';
+import { ask, customerByName } from '../objects/addresses.ts';
 import { findNewestPlan } from '../storage/plans.ts';
 import type { Caller } from './caller.ts';
 import { type BodyKeys, fingerprintOf, requestKey } from './idempotency.ts';

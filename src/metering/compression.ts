@@ -1,7 +1,7 @@
 /**
  * Use cases of prompt compression: record savings, say who may be billed, the profile, the summary, and estimates.
  */
-import type { Customer } from '../../durable-objects/customer.ts';
+
 import {
   type AuthorizeCompressionRequest,
   type CompressionAuthorization,
@@ -21,11 +21,12 @@ import { canonicalJson } from '../domain/canonical.ts';
 import { savingsRatio } from '../domain/compression.ts';
 import { usdFromNano } from '../domain/money.ts';
 import type { Env } from '../env.ts';
+import { ask, customerByCall, customerByName, forgetOwner } from '../objects/addresses.ts';
+import type { CustomerRpc } from '../objects/rpc.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import { findProfile, type SavingsSums, saveProfile, sumSavings } from '../storage/compression.ts';
 import type { Session } from '../storage/credentials.ts';
 import { enterEstimate, leaveEstimate, RUNNING_ESTIMATES_MAX } from '../storage/estimates.ts';
-import { ask, customerByCall, customerByName, forgetOwner } from '../storage/objects.ts';
 import { countSamples } from '../storage/samples.ts';
 import type { Caller } from './caller.ts';
 import { explicitKey, fingerprintOf } from './idempotency.ts';
@@ -49,7 +50,7 @@ export async function compressPrompt(
   const address = await customerByCall(env, organizationId, callId);
   if (!address) return refuse('CALL_NOT_FOUND', 'no such call');
   const fingerprint = await fingerprintOf(request);
-  const answer = await ask<DurableObjectStub<Customer>, Answer<CompressPromptData>>(address, (customer) =>
+  const answer = await ask<DurableObjectStub<CustomerRpc>, Answer<CompressPromptData>>(address, (customer) =>
     customer.compressPrompt({
       organizationId,
       callId,

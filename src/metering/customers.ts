@@ -3,8 +3,8 @@
  */
 import type { CustomerUsageData, ProvisionCustomerData, ProvisionCustomerRequest } from '../contract/customers.ts';
 import { type Answer, refuse } from '../contract/errors.ts';
-import { underClaim } from '../storage/claims.ts';
-import { ask, customerByName } from '../storage/objects.ts';
+import { ask, customerByName } from '../objects/addresses.ts';
+import { underClaim } from '../objects/claims.ts';
 import type { Caller } from './caller.ts';
 import { explicitKey, fingerprintOf } from './idempotency.ts';
 

@@ -3,13 +3,13 @@
  * end.
  */
 
-import type { Customer } from '../../durable-objects/customer.ts';
 import { resolvePrice } from '../catalog/prices.ts';
 import type { EndCallRequest } from '../contract/calls.ts';
 import { refuse, type SentAnswer } from '../contract/errors.ts';
-import { sendCommand } from '../domain/command-json.ts';
+import { ask, customerByCall, forgetOwner } from '../objects/addresses.ts';
+import { sendCommand } from '../objects/command-text.ts';
+import type { CustomerRpc } from '../objects/rpc.ts';
 import { currentCatalog } from '../storage/catalog.ts';
-import { ask, customerByCall, forgetOwner } from '../storage/objects.ts';
 import { pricingModeOf } from './begin-call.ts';
 import type { Caller } from './caller.ts';
 import { explicitKey, fingerprintOf } from './idempotency.ts';
@@ -30,7 +30,7 @@ export async function endCall(
     fingerprintOf(described),
     resolvePrice(catalog, organization.prices, request, Date.now()),
   ]);
-  const answer = await ask<DurableObjectStub<Customer>, SentAnswer>(address, (customer) =>
+  const answer = await ask<DurableObjectStub<CustomerRpc>, SentAnswer>(address, (customer) =>
     customer.end(
       sendCommand({
         organizationId: organization.organizationId,

@@ -3,17 +3,17 @@
  * is kept for retries.
  */
 
-import type { BeginCommand, FinishCommand, FinishedCall } from '../../durable-objects/customer/protocol.ts';
 import { resolvePrice } from '../catalog/prices.ts';
 import type { EndCallData } from '../contract/calls.ts';
 import type { Accepted, Refusal } from '../contract/errors.ts';
 import type { Reasoning } from '../domain/call.ts';
-import { sendCommand } from '../domain/command-json.ts';
 import type { NanoUsd } from '../domain/money.ts';
 import type { ResolvedPrice, Usage } from '../domain/pricing.ts';
+import { ask, customerByName } from '../objects/addresses.ts';
+import { sendCommand } from '../objects/command-text.ts';
+import type { BeginCommand, FinishCommand, FinishedCall } from '../objects/customer-commands.ts';
+import { sendShared } from '../objects/shared-messages.ts';
 import { currentCatalog } from '../storage/catalog.ts';
-import { ask, customerByName } from '../storage/objects.ts';
-import { sendShared } from '../storage/shared-messages.ts';
 import { IMPLAUSIBLE, type ReportedUsage, type VendorUsage } from '../vendors/usage.ts';
 import type { Caller } from './caller.ts';
 

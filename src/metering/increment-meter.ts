@@ -4,9 +4,9 @@
 
 import type { IncrementMeterRequest } from '../contract/custom-meter.ts';
 import type { SentAnswer } from '../contract/errors.ts';
-import { sendCommand } from '../domain/command-json.ts';
+import { ask, customerByName } from '../objects/addresses.ts';
+import { sendCommand } from '../objects/command-text.ts';
 import { timeOrderedId } from '../platform/time-ordered-id.ts';
-import { ask, customerByName } from '../storage/objects.ts';
 import type { Caller } from './caller.ts';
 import { explicitKey, fingerprintOf } from './idempotency.ts';
 

@@ -6,8 +6,8 @@ import { type Answer, accept, refuse } from '../contract/errors.ts';
 import type { Call } from '../domain/call.ts';
 import { usdFromNano } from '../domain/money.ts';
 import { type CostBreakdown, pricingMultiplier } from '../domain/pricing.ts';
+import { ask, customerByCall, forgetOwner } from '../objects/addresses.ts';
 import { findOldCall } from '../storage/calls.ts';
-import { ask, customerByCall, forgetOwner } from '../storage/objects.ts';
 import type { Caller } from './caller.ts';
 
 export async function readCall({ env, organization, defer }: Caller, callId: string): Promise<Answer<ReadCallData>> {

@@ -13,8 +13,8 @@ import {
   SESSION_SECONDS,
 } from '../contract/sessions.ts';
 import { type SessionClaims, signSession } from '../platform/session-token.ts';
+import { ServiceUnavailable } from '../platform/unavailable.ts';
 import type { Credential } from '../storage/credentials.ts';
-import { ServiceUnavailable } from '../storage/unavailable.ts';
 import type { Caller } from './caller.ts';
 
 interface Customer {

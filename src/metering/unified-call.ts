@@ -2,7 +2,7 @@
  * Use case: begin, the vendor's request, and end in one. A denied begin makes no vendor request, and a retry never
  * reaches the vendor twice.
  */
-import type { BeginCommand } from '../../durable-objects/customer/protocol.ts';
+
 import type { BeginCallData, EndCallData } from '../contract/calls.ts';
 import { type Accepted, type Answer, accept, refuse } from '../contract/errors.ts';
 import { isRecord } from '../contract/identity.ts';
@@ -10,6 +10,7 @@ import type { CallData, CallRequest } from '../contract/unified-call.ts';
 import { capabilityDenied } from '../domain/entitlements.ts';
 import type { Usage } from '../domain/pricing.ts';
 import { sanitizeErrorMessage } from '../domain/sanitize.ts';
+import type { BeginCommand } from '../objects/customer-commands.ts';
 import { isShallow, parseAnswer } from '../platform/json.ts';
 import { checkVendorUrl } from '../vendors/address.ts';
 import { requestVendor, type VendorResult } from '../vendors/request.ts';

@@ -5,12 +5,13 @@
  * Before the vendor is asked, the model is the one of the vendor's request, or the one that the caller reports. A call
  * that names none has no price either.
  */
-import type { UnpricedTiers } from '../../durable-objects/customer/protocol.ts';
+
 import { resolvePrice } from '../catalog/prices.ts';
 import { text } from '../contract/fields.ts';
 import type { CallRequest } from '../contract/unified-call.ts';
 import type { Capability, Tier } from '../domain/entitlements.ts';
 import { isPremiumPrice } from '../domain/pricing.ts';
+import type { UnpricedTiers } from '../objects/customer-commands.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import { capabilitiesAsked } from '../vendors/capabilities.ts';
 import type { Caller } from './caller.ts';

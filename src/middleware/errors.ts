@@ -14,7 +14,7 @@ import {
   type SentAnswer,
 } from '../contract/errors.ts';
 import { log } from '../platform/log.ts';
-import { unavailableReason } from '../storage/unavailable.ts';
+import { unavailableReason } from '../platform/unavailable.ts';
 import type { AppContext, AppEnv } from './context.ts';
 
 const JSON_TYPE = { 'Content-Type': 'application/json' };

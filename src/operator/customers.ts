@@ -14,9 +14,9 @@ import type {
 import { canonicalJson } from '../domain/canonical.ts';
 import { parseUsd } from '../domain/money.ts';
 import type { Env } from '../env.ts';
+import { ask, customerByName, eraseObjects } from '../objects/addresses.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import { eraseProjection } from '../storage/erasure.ts';
-import { ask, customerByName, eraseObjects } from '../storage/objects.ts';
 import { commitChange, type OperatorRequest } from './change.ts';
 import { findOrganization, noOrganization } from './organizations.ts';
 

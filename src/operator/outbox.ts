@@ -6,9 +6,9 @@
 import { type Answer, accept, refuse } from '../contract/errors.ts';
 import type { ResentOutbox, SetAsideChange } from '../contract/outbox.ts';
 import type { Env } from '../env.ts';
+import { ask, customerById } from '../objects/addresses.ts';
 import { cursorOf, type Page, type PageRequest } from '../platform/page.ts';
 import { findSetAside } from '../storage/backlog.ts';
-import { ask, customerById } from '../storage/objects.ts';
 import { commitChange, type OperatorRequest } from './change.ts';
 import { findOrganization, noOrganization } from './organizations.ts';
 

@@ -8,10 +8,10 @@ import type { MigratePlanRequest, PlanMigration } from '../contract/operator-cus
 import type { Plan, PlanDetail, PlanVersion } from '../contract/plans.ts';
 import { canonicalJson } from '../domain/canonical.ts';
 import type { Env } from '../env.ts';
+import { ask } from '../objects/addresses.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
 import { database } from '../storage/database.ts';
-import { ask } from '../storage/objects.ts';
 import { findNewestPlan } from '../storage/plans.ts';
 import { planVersions } from '../storage/schema.ts';
 import { commitChange, type OperatorRequest } from './change.ts';

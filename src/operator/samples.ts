@@ -4,19 +4,12 @@
 
 import { and, eq } from 'drizzle-orm';
 import { type Answer, accept, refuse } from '../contract/errors.ts';
-import type { Sample, SampleListItem, SampleFilter as SampleQuery } from '../contract/samples.ts';
+import type { Sample, SampleFilter, SampleListItem, SampleSelection } from '../contract/samples.ts';
 import type { Env } from '../env.ts';
 import { log } from '../platform/log.ts';
 import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
 import { database } from '../storage/database.ts';
-import {
-  findSample,
-  findSamples,
-  readPayloads,
-  type SampleFilter,
-  type SamplePlace,
-  type SampleRow,
-} from '../storage/samples.ts';
+import { findSample, findSamples, readPayloads, type SamplePlace, type SampleRow } from '../storage/samples.ts';
 import { samples } from '../storage/schema.ts';
 import { commitChange, type OperatorRequest } from './change.ts';
 import { findOrganization, noOrganization } from './organizations.ts';
@@ -29,7 +22,7 @@ const noSample = () => refuse('NOT_FOUND', 'no such sample');
 export async function listSamples(
   env: Env,
   organizationId: string,
-  query: SampleQuery,
+  query: SampleFilter,
   { after, limit }: PageRequest,
 ): Promise<Answer<Page<SampleListItem>>> {
   if (!(await findOrganization(env, organizationId))) return noOrganization();
@@ -60,7 +53,7 @@ export async function readSample(env: Env, organizationId: string, sampleId: str
 export async function exportSamples(
   env: Env,
   organizationId: string,
-  query: SampleQuery,
+  query: SampleFilter,
 ): Promise<Answer<ReadableStream<Uint8Array>>> {
   if (!(await findOrganization(env, organizationId))) return noOrganization();
   const nowMs = Date.now();
@@ -93,7 +86,7 @@ export async function exportSamples(
 async function* exportLines(
   env: Env,
   organizationId: string,
-  filter: SampleFilter,
+  filter: SampleSelection,
   nowMs: number,
 ): AsyncGenerator<string, void> {
   let after: SamplePlace | null = null;
@@ -143,7 +136,7 @@ export function deleteSample(
   });
 }
 
-function filterOf({ from, to, customerId, feature, provider, model, environment }: SampleQuery): SampleFilter {
+function filterOf({ from, to, customerId, feature, provider, model, environment }: SampleFilter): SampleSelection {
   const at = (instant: string | undefined) => (instant === undefined ? undefined : Date.parse(instant));
   return { customerId, feature, provider, model, environment, fromMs: at(from), toMs: at(to) };
 }

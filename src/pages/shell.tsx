@@ -3,8 +3,8 @@
  */
 import { html } from 'hono/html';
 import type { Child, FC, PropsWithChildren } from 'hono/jsx';
-import { Document } from '../console/page/document.tsx';
-import { ICON_PATH } from '../console/page/stylesheet.ts';
+import { Document } from '../ui/document.tsx';
+import { ICON_PATH } from '../ui/stylesheet.ts';
 import { PAGES_STYLESHEET_PATH } from './stylesheet.ts';
 
 export interface PublicPageProps {

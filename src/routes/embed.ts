@@ -7,7 +7,6 @@
  * where it names none.
  */
 import type { Hono } from 'hono';
-import { readWidgetUsage } from '../metering/widget.ts';
 import { type AppContext, type AppEnv, deferrer } from '../middleware/context.ts';
 import { type EmbedSession, embedSession } from '../middleware/embed-session.ts';
 import {
@@ -21,6 +20,7 @@ import {
 import { WIDGET_STYLESHEET, WIDGET_STYLESHEET_PATH } from '../pages/embed/stylesheet.ts';
 import { endedPage, openingPage, type WidgetProps, widgetPage, widgetPart } from '../pages/embed/widget.tsx';
 import { readRequest } from '../platform/bytes.ts';
+import { readWidgetUsage } from '../readings/usage/widget.ts';
 import { KEPT_FOR_GOOD, publicRoutes } from './public-page.ts';
 
 export const EMBED_PATH = '/embed';

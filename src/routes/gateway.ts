@@ -23,7 +23,7 @@ import {
   refusalAnswer,
   unauthenticatedAnswer,
 } from '../gateway/answer.ts';
-import { createBatch, readBatch } from '../gateway/batches.ts';
+import { createBatch, readBatch } from '../gateway/batches/use-cases.ts';
 import { callModel } from '../gateway/call.ts';
 import { listModels, retrieveModel } from '../gateway/list-models.ts';
 import type { Endpoint } from '../gateway/models.ts';

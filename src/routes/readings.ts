@@ -3,12 +3,12 @@
  */
 import type { Hono } from 'hono';
 import { operations } from '../contract/operations.ts';
-import { readAnomalies } from '../metering/anomalies.ts';
-import { readForecast } from '../metering/forecast.ts';
-import { readUsageContext } from '../metering/usage-context.ts';
-import { readUsageSummary } from '../metering/usage-summary.ts';
 import type { AppEnv } from '../middleware/context.ts';
 import { answerResponse } from '../middleware/errors.ts';
+import { readAnomalies } from '../readings/anomalies/read-anomalies.ts';
+import { readForecast } from '../readings/forecast/read-forecast.ts';
+import { readUsageContext } from '../readings/usage/usage-context.ts';
+import { readUsageSummary } from '../readings/usage/usage-summary.ts';
 import { callerOf, mount, mountList } from './mount.ts';
 
 export function mountReadings(app: Hono<AppEnv>): void {

@@ -4,7 +4,9 @@
  * Lists read rows without their payloads, newest first; payloads are read for as many samples at a time as fit into
  * `PAYLOAD_BYTES_MAX`, so that whoever walks over all samples stays in bounded memory.
  */
+
 import { and, asc, desc, eq, getTableColumns, gt, gte, inArray, lt, lte, type SQL, sql } from 'drizzle-orm';
+import type { SampleSelection } from '../contract/samples.ts';
 import type { Env } from '../env.ts';
 import { database } from './database.ts';
 import { organizationSizes, organizations, samples } from './schema.ts';
@@ -13,17 +15,6 @@ export type NewSample = typeof samples.$inferInsert;
 
 /** Everything of a sample but its payload. */
 export type SampleRow = Omit<typeof samples.$inferSelect, 'payload'>;
-
-export interface SampleFilter {
-  customerId?: string | undefined;
-  feature?: string | undefined;
-  provider?: string | undefined;
-  model?: string | undefined;
-  environment?: string | undefined;
-  /** Received in [fromMs, toMs). */
-  fromMs?: number | undefined;
-  toMs?: number | undefined;
-}
 
 /** A place in the order of samples: by time of receipt, then by id. */
 export interface SamplePlace {
@@ -77,7 +68,7 @@ export async function insertSample(
 export async function findSamples(
   env: Env,
   organizationId: string,
-  filter: SampleFilter,
+  filter: SampleSelection,
   {
     order,
     after,
@@ -99,7 +90,7 @@ export async function findSamples(
 export async function countSamples(
   env: Env,
   organizationId: string,
-  filter: SampleFilter,
+  filter: SampleSelection,
   nowMs: number,
 ): Promise<number> {
   return database(env.DB).$count(samples, matching(organizationId, filter, nowMs));
@@ -153,7 +144,7 @@ function fitting(rows: readonly SampleRow[]): number {
   return count;
 }
 
-function matching(organizationId: string, filter: SampleFilter, nowMs: number): SQL | undefined {
+function matching(organizationId: string, filter: SampleSelection, nowMs: number): SQL | undefined {
   const { customerId, feature, provider, model, environment, fromMs, toMs } = filter;
   return and(
     eq(samples.organizationId, organizationId),

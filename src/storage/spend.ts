@@ -6,9 +6,9 @@
  * does not depend on how many models there are.
  */
 import { type SQL, sql } from 'drizzle-orm';
-import { DAY_MS, DAYS_PER_WEEK, HOUR_MS } from '../domain/readings/calendar.ts';
-import { ANOMALY_DAYS_MIN } from '../domain/readings/episode.ts';
 import type { Env } from '../env.ts';
+import { ANOMALY_DAYS_MIN } from '../readings/anomalies/episode.ts';
+import { DAY_MS, DAYS_PER_WEEK, HOUR_MS } from '../readings/calendar.ts';
 import { database } from './database.ts';
 import { customerDays, organizationDays, organizationHours, usageHours } from './schema.ts';
 import { COST } from './usage.ts';

@@ -8,8 +8,8 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { SQLiteAsyncDialect } from 'drizzle-orm/sqlite-core';
 import { type NanoUsd, nanoOfParts } from '../domain/money.ts';
-import { DAY_MS, HOUR_MS } from '../domain/readings/calendar.ts';
 import type { Env } from '../env.ts';
+import { DAY_MS, HOUR_MS } from '../readings/calendar.ts';
 import {
   customerRunningTotals,
   customerTotals,

@@ -3,8 +3,8 @@
  */
 import type { Env } from '../env.ts';
 import { decryptText, encryptText } from '../platform/cipher.ts';
+import { ServiceUnavailable } from '../platform/unavailable.ts';
 import type { OrganizationConfig } from './credentials.ts';
-import { ServiceUnavailable } from './unavailable.ts';
 
 const purposeOf = (organizationId: string, provider: string) => `vendor key ${organizationId} ${provider}`;
 

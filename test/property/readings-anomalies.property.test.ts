@@ -5,8 +5,8 @@
  * An episode that is found matches an injected one of the same kind when they share a moment. Every other one is false.
  */
 import { expect, test } from 'vitest';
-import { detectAnomalies } from '../../src/domain/readings/anomalies.ts';
-import { ANOMALY_KINDS, type AnomalyKind } from '../../src/domain/readings/episode.ts';
+import { detectAnomalies } from '../../src/readings/anomalies/detect.ts';
+import { ANOMALY_KINDS, type AnomalyKind } from '../../src/readings/anomalies/episode.ts';
 import {
   type Chance,
   chance,

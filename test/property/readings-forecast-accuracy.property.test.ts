@@ -6,7 +6,7 @@
  * last two have a wider band, because some of it (growth over a short history) cannot be foreseen at all.
  */
 import { describe, expect, test } from 'vitest';
-import { forecast } from '../../src/domain/readings/forecast.ts';
+import { forecast } from '../../src/readings/forecast/forecast.ts';
 import { DAY_MS, forecastCase, NAMED_FAMILIES, OTHER_FAMILIES, UNSEEN_FAMILIES } from '../support/series.ts';
 
 const CASES = 300;

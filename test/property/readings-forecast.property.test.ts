@@ -4,11 +4,11 @@
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { startOfLocalDay } from '../../src/domain/readings/calendar.ts';
-import { projectedAllowanceExhaustionAt } from '../../src/domain/readings/exhaustion.ts';
-import { type ForecastInput, forecast } from '../../src/domain/readings/forecast.ts';
-import { quantityAt } from '../../src/domain/readings/interval.ts';
-import { Z_90 } from '../../src/domain/readings/statistics.ts';
+import { startOfLocalDay } from '../../src/readings/calendar.ts';
+import { projectedAllowanceExhaustionAt } from '../../src/readings/forecast/exhaustion.ts';
+import { type ForecastInput, forecast } from '../../src/readings/forecast/forecast.ts';
+import { quantityAt } from '../../src/readings/forecast/interval.ts';
+import { Z_90 } from '../../src/readings/statistics.ts';
 import { DAY_MS, HOUR_MS } from '../support/series.ts';
 
 const START = Date.UTC(2026, 1, 1);

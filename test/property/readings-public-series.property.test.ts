@@ -8,8 +8,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { dayBuckets, detectAnomalies } from '../../src/domain/readings/anomalies.ts';
-import { forecast } from '../../src/domain/readings/forecast.ts';
+import { dayBuckets, detectAnomalies } from '../../src/readings/anomalies/detect.ts';
+import { forecast } from '../../src/readings/forecast/forecast.ts';
 import { chance, DAY_MS } from '../support/series.ts';
 
 const LENGTHS = [14, 30, 60, 100];

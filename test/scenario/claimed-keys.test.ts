@@ -4,8 +4,8 @@
  */
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { claimKey } from '../../src/storage/claims.ts';
-import { askDirectory, forgetOwner } from '../../src/storage/objects.ts';
+import { askDirectory, forgetOwner } from '../../src/objects/addresses.ts';
+import { claimKey } from '../../src/objects/claims.ts';
 import { type Api, createTenant, type Tenant } from '../support/api.ts';
 import * as gateway from '../support/gateway.ts';
 import { bindings, operator } from '../support/worker.ts';

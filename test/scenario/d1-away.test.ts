@@ -14,7 +14,7 @@ import { type Operation, type OperationId, operations } from '../../src/contract
 import type { Env } from '../../src/env.ts';
 import service from '../../src/index.ts';
 import { errorText } from '../../src/platform/log.ts';
-import { unavailableReason } from '../../src/storage/unavailable.ts';
+import { unavailableReason } from '../../src/platform/unavailable.ts';
 import { createTenant, OPERATOR_TOKEN } from '../support/api.ts';
 import { bindings, operator } from '../support/worker.ts';
 import { Visitor } from '../worker/console-visitor.ts';

@@ -10,7 +10,6 @@ import { increment } from '../../durable-objects/customer/commands/meters.ts';
 import { debitDue, type Reporter, reportDue } from '../../durable-objects/customer/commands/settlement.ts';
 import * as subscription from '../../durable-objects/customer/commands/subscription.ts';
 import { deliver } from '../../durable-objects/customer/outbox.ts';
-import type { BeginCommand, CallKey, EndCommand, FinishCommand } from '../../durable-objects/customer/protocol.ts';
 import { CustomerStore } from '../../durable-objects/customer/store.ts';
 import { Plan } from '../../src/contract/plans.ts';
 import type { Account, ChangeStrategy, Contact } from '../../src/domain/account.ts';
@@ -18,6 +17,7 @@ import type { Call } from '../../src/domain/call.ts';
 import type { MeterSlot } from '../../src/domain/plan.ts';
 import type { ResolvedPrice } from '../../src/domain/pricing.ts';
 import type { CreditUnit } from '../../src/domain/wallet.ts';
+import type { BeginCommand, CallKey, EndCommand, FinishCommand } from '../../src/objects/customer-commands.ts';
 import { NO_USAGE } from '../unit/fixtures.ts';
 import { bindings, customerStub } from './worker.ts';
 

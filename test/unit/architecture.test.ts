@@ -19,34 +19,51 @@ const ROOMS: Record<string, string[]> = {
   compression: [],
   vendors: ['domain', 'platform'],
   catalog: ['domain', 'platform', 'contract'],
+  // What the Worker knows of objects.
+  objects: ['catalog', 'contract', 'domain', 'platform', 'readings', 'env'],
   // Storage keeps catalogs, and falls back to the built-in one.
-  storage: ['contract', 'domain', 'platform', 'catalog', 'env', 'types:durable-objects'],
-  metering: ['vendors', 'catalog', 'storage', 'contract', 'domain', 'platform', 'env', 'types:durable-objects'],
-  operator: ['catalog', 'storage', 'contract', 'domain', 'platform', 'env', 'types:durable-objects'],
+  storage: ['contract', 'domain', 'platform', 'catalog', 'readings', 'env'],
+  metering: ['vendors', 'catalog', 'objects', 'storage', 'contract', 'domain', 'platform', 'env'],
+  readings: ['metering', 'objects', 'storage', 'contract', 'domain', 'platform', 'env'],
+  operator: ['catalog', 'objects', 'storage', 'contract', 'domain', 'platform', 'env'],
   lookup: ['catalog', 'storage', 'contract', 'domain', 'platform', 'env'],
   middleware: ['contract', 'storage', 'platform', 'env'],
-  gateway: [
+  gateway: ['metering', 'vendors', 'catalog', 'objects', 'storage', 'contract', 'domain', 'platform', 'env'],
+  routes: ['middleware', 'metering', 'readings', 'gateway', 'operator', 'lookup', 'pages', 'contract', 'platform'],
+  // Furniture of all pages.
+  ui: ['contract', 'domain', 'platform'],
+  console: [
+    'ui',
+    'operator',
     'metering',
-    'vendors',
+    'readings',
     'catalog',
     'storage',
+    'objects',
     'contract',
     'domain',
     'platform',
+    'middleware',
     'env',
-    'types:durable-objects',
   ],
-  routes: ['middleware', 'metering', 'gateway', 'operator', 'lookup', 'pages', 'contract', 'platform'],
-  console: ['operator', 'metering', 'catalog', 'storage', 'contract', 'domain', 'platform', 'middleware', 'env'],
-  // Public pages share the console's furniture.
-  pages: ['console', 'lookup', 'metering', 'contract', 'domain', 'platform'],
+  pages: ['ui', 'console', 'lookup', 'metering', 'readings', 'contract', 'domain', 'platform'],
   // Runs on a developer's machine alone: history is told to the real objects with a given clock.
-  demo: ['durable-objects', 'storage', 'catalog', 'contract', 'domain', 'platform', 'env', 'index'],
+  demo: [
+    'durable-objects',
+    'objects',
+    'storage',
+    'catalog',
+    'contract',
+    'domain',
+    'platform',
+    'readings',
+    'env',
+    'index',
+  ],
   // The rules of sampling are the service's own.
   client: ['vendors', 'compression', 'domain', 'types:contract'],
   cli: ['catalog', 'contract', 'domain', 'platform'],
-  // An estimate reads samples and prices, and compresses. What a vendor's batch used is metered when nobody asks any
-  // more.
+  // The classes of the objects. Nobody but index.ts and the demo imports them.
   'durable-objects': [
     'domain',
     'contract',
@@ -54,12 +71,14 @@ const ROOMS: Record<string, string[]> = {
     'billing',
     'compression',
     'catalog',
+    'objects',
+    'readings',
     'storage',
     'gateway',
     'env',
   ],
   // The files that stand in src itself.
-  env: ['types:durable-objects'],
+  env: ['types:objects'],
   app: ['routes', 'console', 'middleware', 'contract'],
   index: ['app', 'routes', 'operator', 'catalog', 'storage', 'platform', 'env', 'durable-objects'],
 };
@@ -182,6 +201,8 @@ describe('this test would notice', () => {
     ['src/routes/a.ts', "import z, { y } from '../domain/b.ts';"],
     ['src/storage/a.ts', "import { z } from '../metering/b.ts';"],
     ['src/storage/a.ts', "import { type Z } from '../../durable-objects/customer/b.ts';"],
+    ['src/storage/a.ts', "import type { Z } from '../../durable-objects/customer/b.ts';"],
+    ['src/client/a.ts', "import { z } from '../contract/b.ts';"],
     ['src/metering/a.ts', "import { z } from '../cli/b.ts';"],
     ['src/catalog/a.ts', "import * as z from '../storage/b.ts';"],
     ['src/nowhere/a.ts', "import { z } from '../domain/b.ts';"],
@@ -193,7 +214,7 @@ describe('this test would notice', () => {
 
   test.each([
     ['src/storage/a.ts', "import type { Z } from '../catalog/b.ts';"],
-    ['src/storage/a.ts', "import type { Z } from '../../durable-objects/customer/b.ts';"],
+    ['src/client/a.ts', "import type { Z } from '../contract/b.ts';"],
     ['src/platform/a.ts', "import z from '../../package.json' with { type: 'json' };"],
     ['src/domain/a.ts', "import { z } from './b.ts';"],
     ['durable-objects/customer/a.ts', "import { z } from '../../src/domain/b.ts';"],

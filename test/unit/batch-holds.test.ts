@@ -4,8 +4,15 @@
  */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { metadataFull, taggedBody } from '../../src/gateway/batch-creation.ts';
-import { type Holds, heldByOthers, lastExpiry, replaced, standing, unrecorded } from '../../src/gateway/batch-holds.ts';
+import { metadataFull, taggedBody } from '../../src/gateway/batches/creation.ts';
+import {
+  type Holds,
+  heldByOthers,
+  lastExpiry,
+  replaced,
+  standing,
+  unrecorded,
+} from '../../src/gateway/batches/holds.ts';
 
 const lines = fc.record({ standard: fc.nat(100), premium: fc.nat(100) }, { requiredKeys: [] });
 const holds: fc.Arbitrary<Holds> = fc.dictionary(

@@ -3,8 +3,8 @@
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { receiveCommand, sendCommand } from '../../src/domain/command-json.ts';
 import type { ResolvedPrice } from '../../src/domain/pricing.ts';
+import { receiveCommand, sendCommand } from '../../src/objects/command-text.ts';
 
 const amount = fc.bigInt({ min: 0n, max: 2n ** 63n - 1n });
 const rates = fc.record(

@@ -3,6 +3,8 @@
  */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { formatUsd } from '../../src/domain/money.ts';
+import { NEVER_MS } from '../../src/domain/period.ts';
 import {
   byteSize,
   compact,
@@ -16,9 +18,7 @@ import {
   rate,
   usd,
   words,
-} from '../../src/console/page/format.ts';
-import { formatUsd } from '../../src/domain/money.ts';
-import { NEVER_MS } from '../../src/domain/period.ts';
+} from '../../src/ui/format.ts';
 
 describe('money', () => {
   test.each([

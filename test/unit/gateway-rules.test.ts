@@ -5,7 +5,7 @@
 import { describe, expect, test } from 'vitest';
 import { BUILT_IN_CATALOG as catalog } from '../../src/catalog/built-in.ts';
 import { GatewayCustomer, gatewayOperations } from '../../src/contract/gateway.ts';
-import { callIdOf, isTerminal, readLine } from '../../src/gateway/batch-metering.ts';
+import { callIdOf, isTerminal, readLine } from '../../src/gateway/batches/metering.ts';
 import { chooseEffort } from '../../src/gateway/effort.ts';
 import { identify } from '../../src/gateway/input.ts';
 import { type Attempt, nameModel, resolveAttempts } from '../../src/gateway/models.ts';

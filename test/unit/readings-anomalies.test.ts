@@ -2,8 +2,8 @@
  * What an episode says, and what is none: small counts, intermittent use, short histories, a new level.
  */
 import { describe, expect, test } from 'vitest';
-import { dayBuckets, detectAnomalies, hourBuckets } from '../../src/domain/readings/anomalies.ts';
-import { BUCKETS_MAX, type UsageBucket } from '../../src/domain/readings/episode.ts';
+import { dayBuckets, detectAnomalies, hourBuckets } from '../../src/readings/anomalies/detect.ts';
+import { BUCKETS_MAX, type UsageBucket } from '../../src/readings/anomalies/episode.ts';
 import { DAY_MS, HOUR_MS } from '../support/series.ts';
 
 const START = Date.UTC(2026, 0, 5);

@@ -12,7 +12,7 @@ import {
   localDays,
   startOfLocalDay,
   zoneClock,
-} from '../../src/domain/readings/calendar.ts';
+} from '../../src/readings/calendar.ts';
 
 const at = (iso: string) => Date.parse(iso);
 const hoursOf = (from: string, to: string, zone: string) =>

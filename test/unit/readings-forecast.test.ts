@@ -3,8 +3,8 @@
  * ends.
  */
 import { describe, expect, test } from 'vitest';
-import { projectedAllowanceExhaustionAt } from '../../src/domain/readings/exhaustion.ts';
-import { type ForecastInput, forecast } from '../../src/domain/readings/forecast.ts';
+import { projectedAllowanceExhaustionAt } from '../../src/readings/forecast/exhaustion.ts';
+import { type ForecastInput, forecast } from '../../src/readings/forecast/forecast.ts';
 import { DAY_MS, forecastCase, HOUR_MS, NAMED_FAMILIES } from '../support/series.ts';
 
 const START = Date.UTC(2026, 2, 2);

@@ -2,10 +2,10 @@
  * Weeks, signals and review reasons follow from the facts by thresholds that are written down.
  */
 import { describe, expect, test } from 'vitest';
-import { evidenceCompleteness, reviewReasons } from '../../src/domain/readings/review.ts';
-import type { SeriesHours } from '../../src/domain/readings/series-hours.ts';
-import { SIGNAL_CODES, type SignalInput, signalsOf } from '../../src/domain/readings/signals.ts';
-import { compareWeeks, weekPeriods } from '../../src/domain/readings/weeks.ts';
+import { evidenceCompleteness, reviewReasons } from '../../src/readings/usage/review.ts';
+import type { SeriesHours } from '../../src/readings/usage/series-hours.ts';
+import { SIGNAL_CODES, type SignalInput, signalsOf } from '../../src/readings/usage/signals.ts';
+import { compareWeeks, weekPeriods } from '../../src/readings/usage/weeks.ts';
 import { DAY_MS, HOUR_MS } from '../support/series.ts';
 
 const NOW = Date.UTC(2026, 5, 15, 13, 30);

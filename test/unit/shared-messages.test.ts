@@ -3,9 +3,9 @@
  * depend on another by that.
  */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { SharedCommand } from '../../durable-objects/customer/protocol.ts';
 import type { Env } from '../../src/env.ts';
-import { sendShared } from '../../src/storage/shared-messages.ts';
+import type { SharedCommand } from '../../src/objects/customer-commands.ts';
+import { sendShared } from '../../src/objects/shared-messages.ts';
 
 /** What came to the object: commands that came alone, and messages of several. */
 type Received = string | readonly string[];

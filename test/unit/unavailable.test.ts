@@ -5,7 +5,7 @@
 import { DrizzleQueryError } from 'drizzle-orm';
 import { describe, expect, test } from 'vitest';
 import { withTimeout } from '../../src/platform/timeout.ts';
-import { ServiceUnavailable, unavailableReason, unreadable } from '../../src/storage/unavailable.ts';
+import { ServiceUnavailable, unavailableReason, unreadable } from '../../src/platform/unavailable.ts';
 
 const AWAY = 'the database cannot be reached for the moment';
 

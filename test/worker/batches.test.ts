@@ -5,8 +5,8 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { describe, expect, test, vi } from 'vitest';
 import type { GatewayBatch } from '../../durable-objects/gateway-batch.ts';
+import { claimKey } from '../../src/objects/claims.ts';
 import { sha256Hex } from '../../src/platform/hash.ts';
-import { claimKey } from '../../src/storage/claims.ts';
 import type { Tenant } from '../support/api.ts';
 import { ask, BASE_URL, callOf, completion, newTenant, vendor } from '../support/gateway.ts';
 import { bindings, operator } from '../support/worker.ts';

@@ -3,7 +3,7 @@
  * what a batch's files and a vendor's answers hold.
  */
 import { beforeAll, describe, expect, test, vi } from 'vitest';
-import { readLine } from '../../src/gateway/batch-metering.ts';
+import { readLine } from '../../src/gateway/batches/metering.ts';
 import type { Tenant } from '../support/api.ts';
 import { answers, ask, BASE_URL, newTenant, vendor } from '../support/gateway.ts';
 import { bindings, operator, worker } from '../support/worker.ts';

@@ -4,6 +4,7 @@
  */
 import { evictDurableObject, runInDurableObject } from 'cloudflare:test';
 import { beforeAll, describe, expect, test } from 'vitest';
+import type { CompressionJob as CompressionJobObject } from '../../durable-objects/compression-job.ts';
 import { type CompressionJob, DEFAULT_COMPRESSION_PROFILE, TECHNIQUE_NAMES } from '../../src/contract/compression.ts';
 import {
   enterEstimate,
@@ -55,7 +56,7 @@ describe('an estimate', () => {
   const step = (jobId: string) =>
     runInDurableObject(stub(jobId), async (job, { storage }) => {
       await storage.deleteAlarm();
-      await job.alarm();
+      await (job as CompressionJobObject).alarm();
       await storage.deleteAlarm();
     });
 

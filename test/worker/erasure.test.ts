@@ -4,10 +4,10 @@
  */
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
-import type { BeginCommand } from '../../durable-objects/customer/protocol.ts';
-import { sendCommand } from '../../src/domain/command-json.ts';
 import { backlogKey, type Env } from '../../src/env.ts';
-import { claimKey } from '../../src/storage/claims.ts';
+import { claimKey } from '../../src/objects/claims.ts';
+import { sendCommand } from '../../src/objects/command-text.ts';
+import type { BeginCommand } from '../../src/objects/customer-commands.ts';
 import { eraseProjection } from '../../src/storage/erasure.ts';
 import { deleteExpired } from '../../src/storage/housekeeping.ts';
 import { createTenant, type Tenant } from '../support/api.ts';

@@ -3,7 +3,7 @@
  */
 import { expect, test } from 'vitest';
 import { assertFits, fitsStorage, put } from '../../durable-objects/stored-value.ts';
-import { HOLDS_MAX, type Holds } from '../../src/gateway/batch-holds.ts';
+import { HOLDS_MAX, type Holds } from '../../src/gateway/batches/holds.ts';
 import { accepted, withObject } from '../support/object.ts';
 
 const BYTES_MAX = 2_000_000;

@@ -22,9 +22,9 @@ import {
   endCall,
   refuseCall,
 } from '../../../src/domain/call.ts';
+import type { Admission, BeginCommand, EndCommand, FinishCommand } from '../../../src/objects/customer-commands.ts';
 import { DENIALS_MAX, DENIALS_WINDOW_SECONDS } from '../denials.ts';
 import { type BeginFacts, presentAdmission, presentBegin, presentEnd } from '../present.ts';
-import type { Admission, BeginCommand, EndCommand, FinishCommand } from '../protocol.ts';
 import { CALL_RETENTION_MS } from '../store.ts';
 import type { DerivedKey } from '../tables/keys.ts';
 import { type Context, catchUp, keyConflict, keyUsedUp, noDefaultPlan, openOrLoad, replay } from './context.ts';
@@ -34,7 +34,7 @@ import { queueCharge } from './settlement.ts';
 const DERIVED_REPLAY_MS = 60_000;
 /**
  * A command that was sent for the first time, and comes within this, comes before whatever repeats it for want of an
- * answer (src/storage/shared-messages.ts). One that was longer on its way may have been overtaken.
+ * answer (src/objects/shared-messages.ts). One that was longer on its way may have been overtaken.
  */
 const FIRST_MS_MAX = 5_000;
 const KEY_HINT = 'send an Idempotency-Key for each logical call, so that retries are certain to be free';

@@ -6,7 +6,7 @@ import type { CompressPromptData } from '../../../src/contract/compression.ts';
 import { type Answer, accept, refuse } from '../../../src/contract/errors.ts';
 import { creditLeft, excessiveOfSession, recordCompression } from '../../../src/domain/call.ts';
 import { type ExcessiveCount, SESSION_TOKENS_MAX } from '../../../src/domain/compression.ts';
-import type { CompressPromptCommand } from '../protocol.ts';
+import type { CompressPromptCommand } from '../../../src/objects/customer-commands.ts';
 import { type Context, catchUp, keyed } from './context.ts';
 
 export function compressPrompt(context: Context, command: CompressPromptCommand): Answer<CompressPromptData> {

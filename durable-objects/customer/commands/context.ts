@@ -10,7 +10,7 @@ import { type Account, expireDue, isCanceled, openAccount, replenishDue } from '
 import { timeOutCall } from '../../../src/domain/call.ts';
 import type { PlanVersion } from '../../../src/domain/plan.ts';
 import type { PricingMode } from '../../../src/domain/pricing.ts';
-import type { Provisioning, ReadUsageCommand } from '../protocol.ts';
+import type { Provisioning, ReadUsageCommand } from '../../../src/objects/customer-commands.ts';
 import type { CustomerStore } from '../store.ts';
 
 /** What a command knows of its surroundings. */

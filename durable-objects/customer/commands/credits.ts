@@ -6,7 +6,7 @@ import type { GrantedCredit } from '../../../src/contract/operator-customers.ts'
 import { changeWallet } from '../../../src/domain/account.ts';
 import { formatUsd } from '../../../src/domain/money.ts';
 import { balanceOf, grantCredit, LIVE_CREDITS_MAX } from '../../../src/domain/wallet.ts';
-import type { GrantCommand } from '../protocol.ts';
+import type { GrantCommand } from '../../../src/objects/customer-commands.ts';
 import { type Context, catchUp, keyed } from './context.ts';
 
 export function grant(context: Context, command: GrantCommand): Answer<GrantedCredit> {

@@ -14,7 +14,7 @@ import type {
   OpenCommand,
   OpenedCall,
   Told,
-} from '../protocol.ts';
+} from '../../../src/objects/customer-commands.ts';
 import {
   alreadyFinalized,
   answerOfEnd,

@@ -5,8 +5,8 @@ import type { CustomMeterData } from '../../../src/contract/custom-meter.ts';
 import { type Answer, accept, refuse } from '../../../src/contract/errors.ts';
 import type { Account } from '../../../src/domain/account.ts';
 import { incrementMeter } from '../../../src/domain/custom-meter.ts';
+import type { IncrementCommand } from '../../../src/objects/customer-commands.ts';
 import { presentIncrement } from '../present.ts';
-import type { IncrementCommand } from '../protocol.ts';
 import { type Context, keyed, liveAccount, noSubscription } from './context.ts';
 import { queueCharge } from './settlement.ts';
 

@@ -1,7 +1,7 @@
 /**
  * The commands for changes that D1 refused: list them, and queue them again.
  */
-import type { CustomerSetAside, ListSetAsideCommand } from '../protocol.ts';
+import type { CustomerSetAside, ListSetAsideCommand } from '../../../src/objects/customer-commands.ts';
 import type { Context } from './context.ts';
 
 export function listSetAside(

@@ -14,11 +14,6 @@ import {
 } from '../../../src/domain/account.ts';
 import { SLOT_METERS } from '../../../src/domain/meters.ts';
 import type { MeterSlot } from '../../../src/domain/plan.ts';
-import { HOUR_MS } from '../../../src/domain/readings/calendar.ts';
-import { sentColumns } from '../../../src/domain/readings/series-hours.ts';
-import { weekPeriods } from '../../../src/domain/readings/weeks.ts';
-import { presentCustomer } from '../present.ts';
-import { presentForOperator } from '../present-operator.ts';
 import type {
   ChangePlanCommand,
   CustomerHistory,
@@ -28,7 +23,12 @@ import type {
   ReadUsageCommand,
   ReplenishCommand,
   SetCanceledCommand,
-} from '../protocol.ts';
+} from '../../../src/objects/customer-commands.ts';
+import { HOUR_MS } from '../../../src/readings/calendar.ts';
+import { sentColumns } from '../../../src/readings/usage/series-hours.ts';
+import { weekPeriods } from '../../../src/readings/usage/weeks.ts';
+import { presentCustomer } from '../present.ts';
+import { presentForOperator } from '../present-operator.ts';
 import {
   type Context,
   catchUp,

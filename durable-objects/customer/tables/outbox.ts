@@ -2,9 +2,10 @@
  * What D1 does not have yet, and how sending it goes: a log of changes. A change names what changed; what that looks
  * like is read when it is sent. What changed several times is sent once.
  */
+import type { SetAsideChange } from '../../../src/objects/customer-commands.ts';
 
 export interface OutboxRow {
-  kind: 'customer' | 'call' | 'denied_hour' | 'meter_event' | 'credit_entry';
+  kind: SetAsideChange['kind'];
   id: string;
   /** What the row of that kind and id records, as JSON; `null` for the customer. */
   record: string | null;

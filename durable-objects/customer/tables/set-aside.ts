@@ -4,16 +4,8 @@
  * A change stays here, and what it records is not pruned, until an operator sends it again or a later change of the
  * same row has reached D1.
  */
+import type { SetAsideChange } from '../../../src/objects/customer-commands.ts';
 import type { OutboxRow } from './outbox.ts';
-
-export interface SetAsideChange {
-  /** Ascending. */
-  place: number;
-  kind: OutboxRow['kind'];
-  id: string;
-  atMs: number;
-  reason: string;
-}
 
 /** What is set aside, in numbers. */
 export interface SetAsideState {

@@ -4,7 +4,7 @@
  */
 import { type NanoUsd, nanoOfParts, partsOfNano } from '../../../src/domain/money.ts';
 import type { MeterSlot } from '../../../src/domain/plan.ts';
-import type { SentColumn } from '../../../src/domain/readings/series-hours.ts';
+import type { SentColumn } from '../../../src/readings/usage/series-hours.ts';
 
 export interface UsageHour {
   completedCalls: number;
@@ -125,7 +125,7 @@ export class UsageHourTable {
 
   /**
    * The hours from then on, as JSON: an object of these columns, which `parseHours`
-   * (src/domain/readings/series-hours.ts) reads. One text, because thousands of objects would cost more on their way
+   * (src/readings/usage/series-hours.ts) reads. One text, because thousands of objects would cost more on their way
    * than everything that is made of them; columns, because SQLite prints and JavaScript reads them in half the time of
    * rows. The order is the table's own: whoever reads it relies on none.
    */

@@ -3,14 +3,14 @@
  */
 import type { Hono } from 'hono';
 import { AnomaliesQuery } from '../../contract/readings.ts';
-import { readAnomalies } from '../../metering/anomalies.ts';
 import { pageRequest } from '../../platform/page.ts';
+import { readAnomalies } from '../../readings/anomalies/read-anomalies.ts';
+import { plural } from '../../ui/format.ts';
+import { Card, Empty, Time } from '../../ui/parts.tsx';
+import { Pager } from '../../ui/table.tsx';
 import { AnomaliesTable } from '../anomalies-view.tsx';
 import { callerOf } from '../caller.ts';
 import { type ConsoleEnv, organizationPath } from '../context.ts';
-import { plural } from '../page/format.ts';
-import { Card, Empty, Time } from '../page/parts.tsx';
-import { Pager } from '../page/table.tsx';
 import { refused } from '../refused.tsx';
 import { page } from '../shell.tsx';
 import { check } from '../submitted.ts';

@@ -9,12 +9,12 @@ import type { CatalogDifferences, CatalogDocument, CatalogPricing, Lifecycle } f
 import { operations } from '../../contract/operations.ts';
 import { publishCatalog } from '../../operator/catalog.ts';
 import { currentCatalog } from '../../storage/catalog.ts';
+import { Form, type FormState, TextArea } from '../../ui/form.tsx';
+import { count, plural, rate } from '../../ui/format.ts';
+import { Badge, Card, Empty, Facts } from '../../ui/parts.tsx';
+import { Table } from '../../ui/table.tsx';
 import { deferrer } from '../caller.ts';
 import { CONSOLE_PATH, type ConsoleContext, type ConsoleEnv } from '../context.ts';
-import { Form, type FormState, TextArea } from '../page/form.tsx';
-import { count, plural, rate } from '../page/format.ts';
-import { Badge, Card, Empty, Facts } from '../page/parts.tsx';
-import { Table } from '../page/table.tsx';
 import { changedFields, shownValue } from '../readings/changes.ts';
 import { page, secretsOf } from '../shell.tsx';
 import { detailsOf, operatorRequest, text } from '../submitted.ts';

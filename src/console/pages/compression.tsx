@@ -11,13 +11,13 @@ import {
 } from '../../contract/compression.ts';
 import { operations } from '../../contract/operations.ts';
 import { readProfile, readSummary, replaceProfile } from '../../metering/compression.ts';
+import { Ranking } from '../../ui/charts.tsx';
+import { CheckGroup, Form, type FormSecrets, type FormState, TextArea, TextField } from '../../ui/form.tsx';
+import { compact, count, percent, words } from '../../ui/format.ts';
+import { Card, Compact, Empty, Stat, Usd } from '../../ui/parts.tsx';
 import { byOperator } from '../by-operator.ts';
 import { callerOf } from '../caller.ts';
 import { type ConsoleContext, type ConsoleEnv, organizationPath } from '../context.ts';
-import { Ranking } from '../page/charts.tsx';
-import { CheckGroup, Form, type FormSecrets, type FormState, TextArea, TextField } from '../page/form.tsx';
-import { compact, count, percent, words } from '../page/format.ts';
-import { Card, Compact, Empty, Stat, Usd } from '../page/parts.tsx';
 import { refused } from '../refused.tsx';
 import { page, secretsOf } from '../shell.tsx';
 import { check, detailsOf, type Fields, lines, operatorRequest, texts, typedNumber, wrong } from '../submitted.ts';

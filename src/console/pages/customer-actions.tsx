@@ -7,10 +7,10 @@ import type { FC, PropsWithChildren } from 'hono/jsx';
 import { operations } from '../../contract/operations.ts';
 import { GrantCreditRequest } from '../../contract/operator-customers.ts';
 import { eraseCustomer, grantCredit, inspectCustomer, setCanceled } from '../../operator/customers.ts';
+import { Choice, Form, type FormSecrets, type FormState, Select, TextField } from '../../ui/form.tsx';
+import { count, words } from '../../ui/format.ts';
+import { Card, Code, Empty, Facts, Notice } from '../../ui/parts.tsx';
 import { type ConsoleContext, type ConsoleEnv, customerPath, organizationPath } from '../context.ts';
-import { Choice, Form, type FormSecrets, type FormState, Select, TextField } from '../page/form.tsx';
-import { count, words } from '../page/format.ts';
-import { Card, Code, Empty, Facts, Notice } from '../page/parts.tsx';
 import { refused } from '../refused.tsx';
 import { page, secretsOf } from '../shell.tsx';
 import {

@@ -8,11 +8,11 @@ import { type CustomerListItem, ListCustomersQuery } from '../../contract/custom
 import { listCustomers } from '../../metering/lists.ts';
 import { listPlans } from '../../operator/plans.ts';
 import { pageRequest } from '../../platform/page.ts';
+import { ErrorSummary, type FormState, Select, TextField } from '../../ui/form.tsx';
+import { Badge, Card, Code, Empty, Nothing, Time } from '../../ui/parts.tsx';
+import { Pager, Table } from '../../ui/table.tsx';
 import { callerOf } from '../caller.ts';
 import { type ConsoleEnv, customerPath, organizationPath, planPath } from '../context.ts';
-import { ErrorSummary, type FormState, Select, TextField } from '../page/form.tsx';
-import { Badge, Card, Code, Empty, Nothing, Time } from '../page/parts.tsx';
-import { Pager, Table } from '../page/table.tsx';
 import { refused } from '../refused.tsx';
 import { page } from '../shell.tsx';
 import { check } from '../submitted.ts';

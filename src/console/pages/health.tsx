@@ -3,11 +3,11 @@
  */
 import type { Hono } from 'hono';
 import { readHealth } from '../../operator/health.ts';
+import { byteSize, count, duration, plural } from '../../ui/format.ts';
+import { Badge, Card, Facts, Time } from '../../ui/parts.tsx';
+import { Table } from '../../ui/table.tsx';
 import { deferrer } from '../caller.ts';
 import { type ConsoleEnv, organizationPath } from '../context.ts';
-import { byteSize, count, duration, plural } from '../page/format.ts';
-import { Badge, Card, Facts, Time } from '../page/parts.tsx';
-import { Table } from '../page/table.tsx';
 import { refused } from '../refused.tsx';
 import { page } from '../shell.tsx';
 

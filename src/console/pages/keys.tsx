@@ -9,10 +9,10 @@ import { type CreatedKey, CreateKeyRequest, type Key, UpdateKeyRequest } from '.
 import { EMBED_SCOPE, SCOPES, SERVER_SCOPES } from '../../contract/scopes.ts';
 import { createKey, listKeys, revokeKey, updateKey } from '../../operator/keys.ts';
 import { pageRequest } from '../../platform/page.ts';
+import { CheckGroup, Form, type FormSecrets, type FormState, Select, TextField } from '../../ui/form.tsx';
+import { Badge, Card, Code, Empty, Notice, Time } from '../../ui/parts.tsx';
+import { Pager, Table } from '../../ui/table.tsx';
 import { type ConsoleContext, type ConsoleEnv, organizationPath } from '../context.ts';
-import { CheckGroup, Form, type FormSecrets, type FormState, Select, TextField } from '../page/form.tsx';
-import { Badge, Card, Code, Empty, Notice, Time } from '../page/parts.tsx';
-import { Pager, Table } from '../page/table.tsx';
 import { refused } from '../refused.tsx';
 import { page, secretsOf } from '../shell.tsx';
 import { check, detailsOf, operatorRequest, text, texts, wrong } from '../submitted.ts';

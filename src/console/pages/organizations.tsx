@@ -8,11 +8,11 @@ import { CreateOrganizationRequest, type Organization, UpdateOrganizationRequest
 import { createOrganization, listOrganizations, updateOrganization } from '../../operator/organizations.ts';
 import { listPlans } from '../../operator/plans.ts';
 import { pageRequest } from '../../platform/page.ts';
+import { Checkbox, Form, type FormSecrets, type FormState, Select, TextField } from '../../ui/form.tsx';
+import { count } from '../../ui/format.ts';
+import { Badge, Card, Code, Empty, Facts, Time } from '../../ui/parts.tsx';
+import { Pager, Table } from '../../ui/table.tsx';
 import { CONSOLE_PATH, type ConsoleContext, type ConsoleEnv, organizationPath } from '../context.ts';
-import { Checkbox, Form, type FormSecrets, type FormState, Select, TextField } from '../page/form.tsx';
-import { count } from '../page/format.ts';
-import { Badge, Card, Code, Empty, Facts, Time } from '../page/parts.tsx';
-import { Pager, Table } from '../page/table.tsx';
 import { refused } from '../refused.tsx';
 import { page, secretsOf } from '../shell.tsx';
 import { check, detailsOf, isChecked, operatorRequest, optionalText, text, typedNumber, wrong } from '../submitted.ts';

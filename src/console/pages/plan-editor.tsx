@@ -6,7 +6,6 @@ import type { FC } from 'hono/jsx';
 import { operations } from '../../contract/operations.ts';
 import { Plan, planId as planIdField } from '../../contract/plans.ts';
 import { putPlan, readPlan } from '../../operator/plans.ts';
-import { type ConsoleContext, type ConsoleEnv, organizationPath, planPath } from '../context.ts';
 import {
   Checkbox,
   Choice,
@@ -18,9 +17,10 @@ import {
   Select,
   TextArea,
   TextField,
-} from '../page/form.tsx';
-import { words } from '../page/format.ts';
-import { Card } from '../page/parts.tsx';
+} from '../../ui/form.tsx';
+import { words } from '../../ui/format.ts';
+import { Card } from '../../ui/parts.tsx';
+import { type ConsoleContext, type ConsoleEnv, organizationPath, planPath } from '../context.ts';
 import { FEATURES, fieldsOfPlan, LIMITS, NEW_PLAN, planOfFields, SLOTS, tierRows } from '../plan-form.ts';
 import { refused } from '../refused.tsx';
 import { page, secretsOf } from '../shell.tsx';

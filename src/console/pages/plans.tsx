@@ -9,12 +9,12 @@ import { MigratePlanRequest, type PlanMigration } from '../../contract/operator-
 import type { Plan, PlanDetail } from '../../contract/plans.ts';
 import { listPlans, migratePlan, readMigration, readPlan } from '../../operator/plans.ts';
 import { pageRequest } from '../../platform/page.ts';
+import { Progress } from '../../ui/charts.tsx';
+import { Choice, Form, type FormSecrets, type FormState, Select } from '../../ui/form.tsx';
+import { compact, count, plural, words } from '../../ui/format.ts';
+import { Badge, Card, Code, Empty, Facts, Json, Nothing, Notice, Time } from '../../ui/parts.tsx';
+import { Pager, Table } from '../../ui/table.tsx';
 import { type ConsoleContext, type ConsoleEnv, organizationPath, planPath } from '../context.ts';
-import { Progress } from '../page/charts.tsx';
-import { Choice, Form, type FormSecrets, type FormState, Select } from '../page/form.tsx';
-import { compact, count, plural, words } from '../page/format.ts';
-import { Badge, Card, Code, Empty, Facts, Json, Nothing, Notice, Time } from '../page/parts.tsx';
-import { Pager, Table } from '../page/table.tsx';
 import { allFields, shownValue } from '../readings/changes.ts';
 import { refused } from '../refused.tsx';
 import { page, secretsOf } from '../shell.tsx';

@@ -3,10 +3,10 @@
  * reference alone, and of no more of it than the page shows.
  */
 import type { FC } from 'hono/jsx';
-import { Badge, Card, Empty } from '../../console/page/parts.tsx';
 import type { ApiReference, RouteSummary } from '../../contract/openapi/document.ts';
 import type { JsonSchema } from '../../contract/openapi/schemas.ts';
 import type { AnswerObject, Parameter } from '../../contract/openapi/types.ts';
+import { Badge, Card, Empty } from '../../ui/parts.tsx';
 import { Inline, Prose, publicPage, SearchForm } from '../shell.tsx';
 import { findRoutes, findSchemas, nameOf } from './find.ts';
 import { Fields, schemaPath } from './schema-view.tsx';

@@ -2,8 +2,9 @@
  * The stylesheet of the widget. It stands on a page of somebody else, so its background is transparent, and its colours
  * follow its theme alone: with a colour scheme of its own, browsers would put an opaque ground under the frame.
  */
-import { FIGURE_STYLES } from '../../console/page/styles/figures.ts';
+
 import { contentHash } from '../../platform/content-hash.ts';
+import { FIGURE_STYLES } from '../../ui/styles/figures.ts';
 
 const LIGHT = `--surface: #ffffff; --raised: #e4e8ee; --line: #d9dee5; --line-strong: #8792a2; --text: #16202e; --quiet: #4d5768; --bad: #b3261e;
   --s0: #2f5bea; --s2: #b96f00;`;

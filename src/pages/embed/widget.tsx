@@ -4,11 +4,11 @@
  */
 import { html } from 'hono/html';
 import type { Child, FC } from 'hono/jsx';
-import { MeterBar, TimeChart } from '../../console/page/charts.tsx';
-import { calendarDay, compact, count, dayMonth, distance, words } from '../../console/page/format.ts';
 import type { MeterName, MeterSummary } from '../../domain/meters.ts';
 import { NEVER_MS } from '../../domain/period.ts';
-import type { WidgetUsage } from '../../metering/widget.ts';
+import type { WidgetUsage } from '../../readings/usage/widget.ts';
+import { MeterBar, TimeChart } from '../../ui/charts.tsx';
+import { calendarDay, compact, count, dayMonth, distance, words } from '../../ui/format.ts';
 import { OPENING_SCRIPT_PATH, WIDGET_SCRIPT_PATH } from './scripts.ts';
 import { WIDGET_STYLESHEET_PATH } from './stylesheet.ts';
 

@@ -2,10 +2,10 @@
  * The public list of models: what is ending, what is new, and what a search finds.
  */
 import type { FC } from 'hono/jsx';
-import { rate } from '../../console/page/format.ts';
-import { Badge, Card, Nothing, type Tone } from '../../console/page/parts.tsx';
-import { type Column, Table } from '../../console/page/table.tsx';
 import type { FoundModels, ListedCatalog, ListedModel } from '../../lookup/find-models.ts';
+import { rate } from '../../ui/format.ts';
+import { Badge, Card, Nothing, type Tone } from '../../ui/parts.tsx';
+import { type Column, Table } from '../../ui/table.tsx';
 import { publicPage, SearchForm } from '../shell.tsx';
 
 export const MODELS_PATH = '/models';

@@ -2,11 +2,11 @@
  * One model for a reader: may I stay on it, until when, and what do I move to? Every date has its source beside it.
  */
 import type { FC } from 'hono/jsx';
-import { count, percent, rate } from '../../console/page/format.ts';
-import { Card, Code, Facts, Nothing, Notice } from '../../console/page/parts.tsx';
-import { type Column, Table } from '../../console/page/table.tsx';
 import type { CatalogModel } from '../../contract/catalog.ts';
 import { type Candidate, type FullResolution, LOOKUP_PATH } from '../../contract/model-lookup.ts';
+import { count, percent, rate } from '../../ui/format.ts';
+import { Card, Code, Facts, Nothing, Notice } from '../../ui/parts.tsx';
+import { type Column, Table } from '../../ui/table.tsx';
 import { publicPage } from '../shell.tsx';
 import { Day, MODELS_PATH, ModelLink, modelPath, Status } from './list-pages.tsx';
 

@@ -1,0 +1,176 @@
+/**
+ * Typed access to the objects: which object answers for what, and what happens when it does not answer.
+ *
+ * Every command may be sent twice: the objects replay. So a call that broke for a passing reason is sent again, a few
+ * times; an overloaded object is never asked again, and everything else is reported as unavailable.
+ */
+
+import { DERIVED_PREFIX } from '../contract/calls.ts';
+import type { Env } from '../env.ts';
+import { ServiceUnavailable } from '../platform/unavailable.ts';
+import type { CallDirectoryRpc, CustomerRpc, GatewayBatchRpc } from './rpc.ts';
+
+const ATTEMPTS_MAX = 3;
+const RETRY_BASE_MS = 50;
+const DIRECTORY_SHARDS = 64;
+/** Owners that one isolate remembers. */
+const OWNERS_MAX = 20_000;
+
+const DERIVED_CALL_ID = new RegExp(`^${DERIVED_PREFIX}([0-9a-f]{64})-`);
+
+/** How an object is found, each time anew: a stub that broke stays broken. */
+export type CustomerAddress = () => DurableObjectStub<CustomerRpc>;
+
+export function customerByName(env: Env, organizationId: string, customerId: string): CustomerAddress {
+  return () => env.CUSTOMERS.getByName(`${organizationId}:${customerId}`);
+}
+
+/** The object with an id that it told itself; `null` where that is no id of this namespace. */
+export function customerById(env: Env, objectId: string): CustomerAddress | null {
+  try {
+    const id = env.CUSTOMERS.idFromString(objectId);
+    return () => env.CUSTOMERS.get(id);
+  } catch {
+    return null;
+  }
+}
+
+/** The object of a request for a batch at a vendor. */
+export function batchByRequest(
+  env: Env,
+  organizationId: string,
+  requestName: string,
+): () => DurableObjectStub<GatewayBatchRpc> {
+  return () => env.GATEWAY_BATCHES.getByName(`${organizationId}:${requestName}`);
+}
+
+/** The object that knows all requests for batches of a customer. */
+export function batchesOfCustomer(
+  env: Env,
+  organizationId: string,
+  customerId: string,
+): () => DurableObjectStub<GatewayBatchRpc> {
+  return () => env.GATEWAY_BATCHES.getByName(`${organizationId}:customer:${customerId}`);
+}
+
+/** The object that a derived call id routes to; `null` for any other id. Whose object it is, the object checks. */
+function customerByDerivedCall(env: Env, callId: string): CustomerAddress | null {
+  const objectId = DERIVED_CALL_ID.exec(callId)?.[1];
+  // Well-formed, it may be no id of this namespace.
+  return objectId ? customerById(env, objectId) : null;
+}
+
+/** The object of the customer who owns the call, or `null` where nobody does. */
+export async function customerByCall(
+  env: Env,
+  organizationId: string,
+  callId: string,
+): Promise<CustomerAddress | null> {
+  if (callId.startsWith(DERIVED_PREFIX)) return customerByDerivedCall(env, callId);
+  const customerId = await findOwner(env, organizationId, callId);
+  return customerId === null ? null : customerByName(env, organizationId, customerId);
+}
+
+/** Owners of calls that exist; those never change, but by an erasure. */
+const owners = new Map<string, string>();
+
+/** To be called when a call is known to exist: its owner needs no look-up any more. */
+export function rememberOwner(organizationId: string, callId: string, customerId: string): void {
+  owners.set(`${organizationId}:${callId}`, customerId);
+  if (owners.size > OWNERS_MAX) owners.delete(owners.keys().next().value as string);
+}
+
+/** What an erasure found in the objects. */
+export interface ErasedObjects {
+  /** There was an account. */
+  object: boolean;
+  /** Requests for batches. */
+  batches: number;
+  /** Call ids that the customer owned. */
+  callIds: number;
+}
+
+/** Erases the customer's object, its requests for batches, and every call id that it owns. */
+export async function eraseObjects(env: Env, organizationId: string, customerId: string): Promise<ErasedObjects> {
+  const object = await ask(customerByName(env, organizationId, customerId), (customer) =>
+    customer.erase(organizationId),
+  );
+  // A line that is metered meanwhile finds no customer any more, and does not bring it back.
+  const batches = await eraseBatches(env, organizationId, customerId);
+  const shards = Array.from({ length: DIRECTORY_SHARDS }, (_, shard) => shard);
+  const forgotten = await Promise.all(
+    shards.map((shard) =>
+      ask(
+        () => env.CALL_DIRECTORY.getByName(`${organizationId}:${shard}`),
+        (directory) => directory.forget(customerId),
+      ),
+    ),
+  );
+  return { object, batches, callIds: forgotten.reduce((sum, count) => sum + count, 0) };
+}
+
+async function eraseBatches(env: Env, organizationId: string, customerId: string): Promise<number> {
+  let erased = 0;
+  // The customer is gone, and with it whoever could ask for more: this ends with the last one.
+  for (let more = true; more; ) {
+    const page = await ask(batchesOfCustomer(env, organizationId, customerId), (batches) =>
+      batches.eraseRequests(organizationId),
+    );
+    erased += page.erased;
+    more = page.more;
+  }
+  return erased;
+}
+
+/**
+ * To be called when the remembered owner does not have the call: it may have been erased, and the id given to another.
+ */
+export function forgetOwner(organizationId: string, callId: string): boolean {
+  return owners.delete(`${organizationId}:${callId}`);
+}
+
+async function findOwner(env: Env, organizationId: string, callId: string): Promise<string | null> {
+  const known = owners.get(`${organizationId}:${callId}`);
+  if (known !== undefined) return known;
+  return askDirectory(env, organizationId, callId, (shard) => shard.find(callId));
+}
+
+/** Asks the part of the organization's directory that knows the call id. */
+export function askDirectory<Result>(
+  env: Env,
+  organizationId: string,
+  callId: string,
+  command: (shard: DurableObjectStub<CallDirectoryRpc>) => PromiseLike<Result>,
+): Promise<Result> {
+  return ask(() => env.CALL_DIRECTORY.getByName(`${organizationId}:${shardOf(callId)}`), command);
+}
+
+/** FNV-1a over the id's characters. */
+function shardOf(callId: string): number {
+  let hash = 0x811c9dc5;
+  for (let index = 0; index < callId.length; index += 1) {
+    hash = Math.imul(hash ^ callId.charCodeAt(index), 0x01000193);
+  }
+  return (hash >>> 0) % DIRECTORY_SHARDS;
+}
+
+/** Sends a command to an object, again where that may help. Throws `ServiceUnavailable` when it does not. */
+export async function ask<Stub, Result>(
+  address: () => Stub,
+  command: (stub: Stub, attempt: number) => PromiseLike<Result>,
+): Promise<Result> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await command(address(), attempt);
+    } catch (error) {
+      const { retryable, overloaded } = error as { retryable?: boolean; overloaded?: boolean };
+      if (retryable === true && overloaded !== true && attempt < ATTEMPTS_MAX) {
+        await scheduler.wait(RETRY_BASE_MS * 2 ** attempt * (0.5 + Math.random()));
+        continue;
+      }
+      if (retryable === true || overloaded === true)
+        throw new ServiceUnavailable('the customer is not reachable for the moment', { cause: error });
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,240 @@
+/**
+ * What the Worker asks of a customer's object. Everything here crosses an RPC boundary: plain data, no classes.
+ *
+ * Each command names the organization, because a derived call id routes to an object without saying whose it is.
+ */
+
+import type { BeginCallData, EndCallData } from '../contract/calls.ts';
+import type { CompressPromptRequest } from '../contract/compression.ts';
+import type { CustomerState } from '../contract/entitlements.ts';
+import type { Accepted, Refusal } from '../contract/errors.ts';
+import type { Account, ChangeStrategy, Contact } from '../domain/account.ts';
+import type { BeginRequest, CallStatus, EndRequest } from '../domain/call.ts';
+import type { IncrementRequest } from '../domain/custom-meter.ts';
+import type { Tier } from '../domain/entitlements.ts';
+import type { PlanVersion } from '../domain/plan.ts';
+import type { ResolvedPrice } from '../domain/pricing.ts';
+import type { CreditUnit } from '../domain/wallet.ts';
+import type { HourColumn } from '../readings/usage/series-hours.ts';
+
+/**
+ * The call's key: the caller's own, a hash of the key of a browser's session, a hash of the request from which the
+ * object makes one, or the name of a request that is a call of its own.
+ */
+export type CallKey =
+  | { source: 'explicit'; callId: string; claimedAtMs: number }
+  | { source: 'session'; hash: string }
+  | { source: 'derived'; hash: string }
+  // `firstAtMs`: when the command was sent; `null` where it may have been sent before.
+  | { source: 'request'; requestId: string; firstAtMs: number | null };
+
+/** What the catalog knows of the first model that a tier is mapped to. */
+export interface TierHints {
+  preferredModel: string;
+  maxInputTokens?: number;
+  maxResponseTokens?: number;
+}
+
+/** What a customer who was never seen starts with. */
+export interface Provisioning {
+  organizationId: string;
+  customerId: string;
+  /**
+   * The organization's default plan, a `PlanVersion` as JSON. `null` where there is none, or where it is told only if
+   * it is asked for: nobody new is provisioned then.
+   */
+  defaultPlan: string | null;
+  contact: Contact;
+}
+
+export interface BeginCommand extends Provisioning {
+  key: CallKey;
+  fingerprint: string;
+  request: BeginRequest;
+  models?: CustomerState['models'];
+  tierHints: { standard?: TierHints; premium?: TierHints };
+  /** How long the call may take, where that is known better than by its pricing mode. */
+  deadlineMs?: number;
+  /** `API` where the service makes the call itself. */
+  callType: NonNullable<BeginCallData['callType']>;
+  /** Nobody is told of the call before its end, so that its begin may be written with it. */
+  untold?: boolean;
+  /** The tiers whose allowance must pay, because credit pays for no model without a price. */
+  unpriced?: UnpricedTiers;
+}
+
+/** The model without a price that would run, by the tier that would pay for it; `null` where no model is named. */
+export type UnpricedTiers = Partial<Record<Tier, string | null>>;
+
+/** The begin of a call that the service makes itself. */
+export interface OpenCommand extends BeginCommand {
+  /** Whether the whole answer is wanted. */
+  answered: boolean;
+}
+
+/** What has to be known of a call in order to make it. */
+export type Admission = Pick<BeginCallData, 'callId' | 'canceled' | 'allowed' | 'entitlementHints' | 'vendorHints'>;
+
+/** What the caller of an operation gets to see of its answer. */
+export type Told<Data> = Pick<Accepted<Data>, 'result' | 'data'>;
+
+/** A begin, with what became of the call since. Plain JSON. */
+export type OpenedCall =
+  | { ok: false; refusal: Refusal }
+  | {
+      ok: true;
+      replayed: boolean;
+      status: CallStatus;
+      admission: Admission;
+      /** Where it was wanted. */
+      answer: Told<BeginCallData> | null;
+      /** Of a replayed begin whose call has ended: a `KeptAnswer` as JSON. */
+      kept: string | null;
+    };
+
+/** What came of a call that the service made itself. */
+export interface KeptAnswer {
+  endedAtMs: number;
+  end: EndCallData;
+  keep: unknown;
+}
+
+export interface EndCommand {
+  organizationId: string;
+  callId: string;
+  idempotencyKey: string | null;
+  fingerprint: string;
+  request: EndRequest;
+  price: ResolvedPrice;
+}
+
+/** The end of a call that the service made itself. */
+export interface FinishCommand extends Pick<EndCommand, 'organizationId' | 'callId' | 'request' | 'price'> {
+  /** Plain JSON to be kept with the end, for retries of the request that the call was made for. */
+  keep?: unknown;
+  /** Whether the whole answer is wanted. */
+  answered: boolean;
+}
+
+/** An `OpenCommand` or a `FinishCommand` that travels with others. */
+export type SharedCommand = readonly [kind: 'open' | 'finish', command: string];
+
+/** What came of an end. Plain JSON. */
+export type FinishedCall =
+  | { ok: false; refusal: Refusal }
+  | {
+      ok: true;
+      /** `null` where it is not known. */
+      costNanoUsd: string | null;
+      /** Where it was wanted. */
+      answer: Told<EndCallData> | null;
+    };
+
+export interface ProvisionCommand extends Provisioning {
+  idempotencyKey: string | null;
+  fingerprint: string;
+  models?: CustomerState['models'];
+}
+
+export interface ReadUsageCommand {
+  organizationId: string;
+  models?: CustomerState['models'];
+}
+
+export interface SetCanceledCommand extends ReadUsageCommand {
+  canceled: boolean;
+}
+
+export interface ChangePlanCommand extends ReadUsageCommand {
+  target: PlanVersion;
+  strategy: ChangeStrategy;
+  idempotencyKey: string | null;
+  fingerprint: string;
+}
+
+export interface ReplenishCommand extends ReadUsageCommand {
+  idempotencyKey: string | null;
+  fingerprint: string;
+}
+
+export interface IncrementCommand {
+  organizationId: string;
+  /** Of the event to record. The same command sent again names the same one. */
+  eventId: string;
+  request: IncrementRequest;
+  idempotencyKey: string | null;
+  fingerprint: string;
+}
+
+export interface CompressPromptCommand {
+  organizationId: string;
+  callId: string;
+  /** Of a browser's session: the only customer whose call it may be. `null` for a backend, which may name any. */
+  customerId: string | null;
+  compression: CompressPromptRequest['promptCompression'];
+  idempotencyKey: string | null;
+  fingerprint: string;
+}
+
+export interface GrantCommand {
+  organizationId: string;
+  unit: CreditUnit;
+  /** Decimal nano-USD, or units. */
+  amount: string;
+  expiresAtMs: number | null;
+  reference: string | null;
+  idempotencyKey: string | null;
+  fingerprint: string;
+}
+
+export interface MigrateCommand {
+  organizationId: string;
+  target: PlanVersion;
+  when: 'NOW' | 'AT_NEXT_REPLENISH';
+}
+
+export interface ListSetAsideCommand {
+  organizationId: string;
+  /** Changes after this place; 0 for all. */
+  afterPlace: number;
+  rowsMax: number;
+}
+
+/** A change that D1 refused. */
+export interface SetAsideChange {
+  /** Ascending. */
+  place: number;
+  kind: 'customer' | 'call' | 'denied_hour' | 'meter_event' | 'credit_entry';
+  id: string;
+  atMs: number;
+  reason: string;
+}
+
+/** Changes of the customer that D1 refused. */
+export interface CustomerSetAside {
+  customerId: string;
+  changes: SetAsideChange[];
+}
+
+/** What a reading needs of a customer's hours: columns of all of them, and of the recent ones. */
+export interface HistoryCommand {
+  organizationId: string;
+  /** Those of the custom meters that the plan has enabled come unasked. */
+  columns: readonly HourColumn[];
+  recentColumns: readonly HourColumn[];
+}
+
+/** What readings of a customer are made from. */
+export interface CustomerHistory {
+  account: Account;
+  /** As the wire has it. */
+  subscription: CustomerState['subscription'];
+  /**
+   * For `parseHours`: columns of all hours that the object keeps, and columns of those since the last two weeks or the
+   * period began.
+   */
+  hoursJson: string;
+  recentHoursJson: string;
+  /** USD that was taken from the balance in the latest seven completed UTC days. */
+  chargedLatestWeekUsd: number;
+}

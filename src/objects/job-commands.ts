@@ -1,0 +1,35 @@
+/**
+ * What the Worker asks of the objects of jobs (moving subscriptions to a plan's newest version, estimating what
+ * compression would have saved) and of the directory of call ids. Plain data.
+ */
+import type { CompressionProfile } from '../contract/compression.ts';
+import type { SampleSelection } from '../contract/samples.ts';
+import type { PlanVersion } from '../domain/plan.ts';
+
+/** A job that moves every subscription of a plan to a version of it. */
+export interface MigrationCommand {
+  jobId: string;
+  organizationId: string;
+  target: PlanVersion;
+  when: 'NOW' | 'AT_NEXT_REPLENISH';
+}
+
+/** A job that estimates what a compression profile would have saved. */
+export interface EstimateCommand {
+  jobId: string;
+  organizationId: string;
+  /** Of the request, so that a retry is known from another job under the same key. */
+  fingerprint: string;
+  filter: SampleSelection;
+  profile: CompressionProfile;
+}
+
+/** Which customer owns a call id. */
+export interface Claim {
+  customerId: string;
+  claimedAtMs: number;
+  /** Made with the token of this very request. Only whoever made a claim may release it. */
+  fresh: boolean;
+  /** Nobody may release it any more. */
+  final: boolean;
+}

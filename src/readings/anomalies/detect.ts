@@ -1,0 +1,52 @@
+/**
+ * Episodes in which a customer's or an organization's usage was not what it usually is: spend spikes, silence, bursts
+ * of errors, new expensive models.
+ *
+ * A pure reading of one series of days or hours. Each detector states its own rule; each alarm is rare enough that a
+ * series without anomalies raises one in about twenty, one of intermittent use in about six.
+ */
+import { DAY_MS, HOUR_MS } from '../calendar.ts';
+import { ANOMALY_DAYS_MIN, BUCKETS_MAX, type Episode, type UsageBucket } from './episode.ts';
+import { errorBursts } from './error-bursts.ts';
+import { newExpensiveModels } from './new-models.ts';
+import { silences } from './silence.ts';
+import { spendSpikes } from './spikes.ts';
+
+/** Episodes by start, then kind. Nothing from series shorter than ANOMALY_DAYS_MIN. Throws above BUCKETS_MAX. */
+export function detectAnomalies(buckets: readonly UsageBucket[], resolution: 'hour' | 'day'): Episode[] {
+  if (buckets.length > BUCKETS_MAX) throw new RangeError('more buckets than BUCKETS_MAX');
+  const perDay = resolution === 'hour' ? 24 : 1;
+  // Whole days that end with the series.
+  const whole = buckets.slice(buckets.length % perDay);
+  if (whole.length < ANOMALY_DAYS_MIN * perDay) return [];
+  const silent = silences(whole, perDay);
+  const episodes = [
+    ...spendSpikes(whole, perDay, silent),
+    ...silent,
+    ...errorBursts(whole, perDay),
+    ...newExpensiveModels(whole),
+  ];
+  return episodes.sort((a, b) => a.startMs - b.startMs || (a.kind < b.kind ? -1 : a.kind > b.kind ? 1 : 0));
+}
+
+/** The buckets of consecutive UTC hours in [fromMs, toMs), from the hours that had usage. */
+export function hourBuckets(hours: readonly Omit<UsageBucket, 'endMs'>[], fromMs: number, toMs: number): UsageBucket[] {
+  const known = new Map(hours.map((hour) => [hour.startMs, hour]));
+  const buckets: UsageBucket[] = [];
+  for (let startMs = Math.ceil(fromMs / HOUR_MS) * HOUR_MS; startMs + HOUR_MS <= toMs; startMs += HOUR_MS) {
+    const hour = known.get(startMs) ?? { spend: 0, calls: 0, failedCalls: 0, models: {} };
+    buckets.push({ ...hour, startMs, endMs: startMs + HOUR_MS });
+  }
+  return buckets;
+}
+
+/** The same for UTC days. */
+export function dayBuckets(days: readonly Omit<UsageBucket, 'endMs'>[], fromMs: number, toMs: number): UsageBucket[] {
+  const known = new Map(days.map((day) => [day.startMs, day]));
+  const buckets: UsageBucket[] = [];
+  for (let startMs = Math.ceil(fromMs / DAY_MS) * DAY_MS; startMs + DAY_MS <= toMs; startMs += DAY_MS) {
+    const day = known.get(startMs) ?? { spend: 0, calls: 0, failedCalls: 0, models: {} };
+    buckets.push({ ...day, startMs, endMs: startMs + DAY_MS });
+  }
+  return buckets;
+}

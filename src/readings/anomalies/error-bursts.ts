@@ -1,0 +1,110 @@
+/**
+ * Error bursts: stretches in which far more calls failed than the usual share of them.
+ *
+ * The chance of so many failures is bounded from above (Chernoff), which respects small counts: two failures of three
+ * calls are no burst where ten percent fail. A share that varies by itself makes the bound wider by as much.
+ */
+
+import { median, rounded, SD_PER_MAD, sum } from '../statistics.ts';
+import type { Episode, Severity, UsageBucket } from './episode.ts';
+import { FALSE_ALARM_CHANCE, type Grain, grainsOf, runs, unlessFoundBefore } from './grain.ts';
+
+const FAILURES_MIN = 3;
+/** A burst at least triples the odds of a failure, and adds five of a hundred calls to the failed ones. */
+const ODDS_RATIO_MIN = 3;
+const SHARE_ADDED_MIN = 0.05;
+/** The usual share is measured again without what stood out, this often. */
+const ROUNDS = 2;
+const SEVERE_SHARES = { MEDIUM: 0.2, HIGH: 0.5 } as const;
+
+export function errorBursts(buckets: readonly UsageBucket[], perDay: number): Episode[] {
+  const found: Episode[] = [];
+  const grains = grainsOf(buckets, perDay);
+  const days = grains[grains.length - 1]?.buckets ?? [];
+  for (const grain of grains) found.push(...unlessFoundBefore(found, burstsAt(grain, days)));
+  return found;
+}
+
+function burstsAt({ buckets }: Grain, days: readonly UsageBucket[]): Episode[] {
+  const limit = Math.log(FALSE_ALARM_CHANCE / buckets.length);
+  let usual = typicalShare(days);
+  let width = dispersion(buckets, usual);
+  let marked = buckets.map((bucket) => isBurst(bucket, usual, width, limit));
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const calm = buckets.filter((_, at) => !marked[at]);
+    usual = pooledShare(calm);
+    width = dispersion(calm, usual);
+    marked = buckets.map((bucket) => isBurst(bucket, usual, width, limit));
+  }
+  return runs(marked).map(([start, end]) => {
+    const part = buckets.slice(start, end);
+    const calls = sum(part.map((bucket) => bucket.calls));
+    const failed = sum(part.map((bucket) => bucket.failedCalls));
+    return {
+      kind: 'ERROR_BURST',
+      startMs: (part[0] as UsageBucket).startMs,
+      endMs: (part[part.length - 1] as UsageBucket).endMs,
+      expected: rounded(calls * usual, 1),
+      observed: failed,
+      severity: severityOf(failed / calls),
+      evidence: {
+        calls,
+        failedShare: rounded(failed / calls, 4),
+        usualFailedShare: rounded(usual, 4),
+        logChance: rounded(Math.min(...part.map((bucket) => logChance(bucket, usual) / width)), 2),
+        logChanceLimit: rounded(limit, 2),
+      },
+    };
+  });
+}
+
+/**
+ * The failed share of a typical day, whatever happened on some: the median day, or all but the worst fifth where
+ * failures are rare.
+ */
+function typicalShare(days: readonly UsageBucket[]): number {
+  const used = days.filter(({ calls }) => calls > 0).sort((a, b) => a.failedCalls / a.calls - b.failedCalls / b.calls);
+  const middle = median(used.map(({ calls, failedCalls }) => failedCalls / calls));
+  return Math.max(middle, pooledShare(used.slice(0, Math.ceil(used.length * 0.8))));
+}
+
+function pooledShare(buckets: readonly UsageBucket[]): number {
+  const calls = sum(buckets.map((bucket) => bucket.calls));
+  const failed = sum(buckets.map((bucket) => bucket.failedCalls));
+  return (failed + 0.5) / (calls + 1);
+}
+
+/** How many times the binomial variance the shares usually vary by; at least 1. */
+function dispersion(buckets: readonly UsageBucket[], usual: number): number {
+  const squares: number[] = [];
+  for (const { calls, failedCalls } of buckets) {
+    // Fewer than one expected failure is all or nothing, and measures no variance.
+    if (calls * usual >= 1)
+      squares.push(Math.abs(failedCalls - calls * usual) / Math.sqrt(calls * usual * (1 - usual)));
+  }
+  return Math.max(1, (SD_PER_MAD * median(squares)) ** 2);
+}
+
+function isBurst(bucket: UsageBucket, usual: number, width: number, limit: number): boolean {
+  const { calls, failedCalls } = bucket;
+  if (failedCalls < FAILURES_MIN) return false;
+  const share = failedCalls / calls;
+  const oddsRatio = (failedCalls * (1 - usual)) / (Math.max(calls - failedCalls, 0.5) * usual);
+  return oddsRatio >= ODDS_RATIO_MIN && share >= usual + SHARE_ADDED_MIN && logChance(bucket, usual) / width < limit;
+}
+
+/**
+ * The logarithm of a bound on the chance of at least so many failures: -n times the divergence of the observed from the
+ * usual share.
+ */
+function logChance({ calls, failedCalls }: UsageBucket, usual: number): number {
+  if (calls === 0 || failedCalls <= calls * usual) return 0;
+  const share = failedCalls / calls;
+  const passed = share < 1 ? (1 - share) * Math.log((1 - share) / (1 - usual)) : 0;
+  return -calls * (share * Math.log(share / usual) + passed);
+}
+
+function severityOf(share: number): Severity {
+  if (share >= SEVERE_SHARES.HIGH) return 'HIGH';
+  return share >= SEVERE_SHARES.MEDIUM ? 'MEDIUM' : 'LOW';
+}

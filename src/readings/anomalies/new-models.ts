@@ -1,0 +1,68 @@
+/**
+ * New expensive models: a model that was never seen before and at once takes a large part of the spend.
+ *
+ * The first two weeks of a series say which models are known. A new one is judged by the week after its first use.
+ */
+
+import { DAY_MS, DAYS_PER_WEEK } from '../calendar.ts';
+import { rounded, sum } from '../statistics.ts';
+import { ANOMALY_DAYS_MIN, type Episode, type Severity, type UsageBucket } from './episode.ts';
+
+const SHARE_MIN = 0.2;
+const SEVERE_SHARES = { MEDIUM: 0.35, HIGH: 0.6 } as const;
+
+export function newExpensiveModels(buckets: readonly UsageBucket[]): Episode[] {
+  const startMs = buckets[0]?.startMs ?? 0;
+  const known = new Set<string>();
+  const episodes: Episode[] = [];
+  buckets.forEach((bucket, at) => {
+    for (const [model, spend] of Object.entries(bucket.models)) {
+      if (spend <= 0 || known.has(model)) continue;
+      known.add(model);
+      if (bucket.startMs < startMs + ANOMALY_DAYS_MIN * DAY_MS) continue;
+      const episode = firstWeek(buckets, at, model);
+      if (episode) episodes.push(episode);
+    }
+  });
+  return episodes;
+}
+
+function firstWeek(buckets: readonly UsageBucket[], first: number, model: string): Episode | null {
+  const { startMs } = buckets[first] as UsageBucket;
+  let endMs = startMs;
+  let observed = 0;
+  let all = 0;
+  for (let at = first; at < buckets.length; at += 1) {
+    const bucket = buckets[at] as UsageBucket;
+    if (bucket.startMs >= startMs + DAYS_PER_WEEK * DAY_MS) break;
+    endMs = bucket.endMs;
+    observed += bucket.models[model] ?? 0;
+    all += bucket.spend;
+  }
+  const share = all > 0 ? observed / all : 0;
+  // A single call in the newest hour may be all there is of the week so far: it must also be large beside a usual day.
+  if (share < SHARE_MIN || observed < SHARE_MIN * usualDay(buckets, first)) return null;
+  const evidence = { modelKey: model, shareOfSpend: rounded(share, 4), days: rounded((endMs - startMs) / DAY_MS, 2) };
+  // Nothing is expected of a model that was never used.
+  return {
+    kind: 'NEW_EXPENSIVE_MODEL',
+    startMs,
+    endMs,
+    expected: 0,
+    observed: rounded(observed, 3),
+    severity: severityOf(share),
+    evidence,
+  };
+}
+
+/** The mean spend of a day before `end`. */
+function usualDay(buckets: readonly UsageBucket[], end: number): number {
+  const before = buckets.slice(0, end);
+  const days = ((buckets[end]?.startMs ?? 0) - (buckets[0]?.startMs ?? 0)) / DAY_MS;
+  return sum(before.map((bucket) => bucket.spend)) / Math.max(1, days);
+}
+
+function severityOf(share: number): Severity {
+  if (share >= SEVERE_SHARES.HIGH) return 'HIGH';
+  return share >= SEVERE_SHARES.MEDIUM ? 'MEDIUM' : 'LOW';
+}

@@ -1,0 +1,103 @@
+/**
+ * Use case: what stands out in the usage of an organization and its largest customers, from the sums in D1.
+ *
+ * The organization, and a customer that is named, are looked at by the hour; the largest customers by the day, so that
+ * what is read stays bounded.
+ */
+import { type Answer, accept } from '../../contract/errors.ts';
+import type { AnomaliesData, AnomaliesQuery } from '../../contract/readings.ts';
+import type { Env } from '../../env.ts';
+import type { Caller } from '../../metering/caller.ts';
+import { type PageRequest, pageOf } from '../../platform/page.ts';
+import {
+  readDailySpend,
+  readHourlySpend,
+  readOrganizationSpend,
+  type SpendPeriod,
+  type SpendRow,
+} from '../../storage/spend.ts';
+import { sumUsage } from '../../storage/usage.ts';
+import { DAY_MS, HOUR_MS } from '../calendar.ts';
+import { dayBuckets, detectAnomalies, hourBuckets } from './detect.ts';
+import type { Episode, UsageBucket } from './episode.ts';
+
+const CUSTOMERS_MAX = 20;
+
+type Bucket = Omit<UsageBucket, 'endMs'>;
+
+export async function readAnomalies(
+  { env, organization }: Caller,
+  { days, customerId }: AnomaliesQuery,
+  { after, limit }: PageRequest,
+): Promise<Answer<AnomaliesData>> {
+  const nowMs = Date.now();
+  const { organizationId } = organization;
+  const toMs = nowMs - (nowMs % HOUR_MS);
+  // From midnight on, so that as many whole days are looked at whatever the time of day.
+  const fromMs = toMs - (toMs % DAY_MS) - days * DAY_MS;
+  const period = { fromMs, toMs };
+  const [hourly, largest] = await (customerId === undefined
+    ? Promise.all([readOrganizationSpend(env, organizationId, period), largestCustomers(env, organizationId, period)])
+    : Promise.all([readHourlySpend(env, organizationId, period, customerId), []]));
+  const daily = largest.length === 0 ? [] : await readDailySpend(env, organizationId, period, largest);
+  const items = [
+    ...present(customerId ?? null, detectAnomalies(series(hourBuckets, hourly, toMs), 'hour')),
+    ...largest.flatMap((id) => {
+      const own = daily.filter((row) => row.customerId === id);
+      return present(id, detectAnomalies(series(dayBuckets, own, toMs), 'day'));
+    }),
+  ].sort((a, b) => (a.startedAt === b.startedAt ? 0 : a.startedAt < b.startedAt ? 1 : -1));
+  const data: AnomaliesData = {
+    period: { startedAt: iso(fromMs), endedAt: iso(toMs) },
+    asOf: iso(toMs),
+    ...pageOf(items.slice(after === null ? 0 : items.findIndex((item) => idOf(item) === after) + 1), limit, idOf),
+    customersLookedAt: customerId === undefined ? largest.length : 1,
+  };
+  return accept('USAGE_ANOMALIES_READ', data, nowMs);
+}
+
+function idOf({ startedAt, kind, customerId }: AnomaliesData['items'][number]): string {
+  return `${startedAt} ${kind} ${customerId ?? ''}`;
+}
+
+/** From the first use on: before it nothing was usual, and a first model is not a new one. */
+function series(fill: typeof hourBuckets, rows: readonly SpendRow[], toMs: number): UsageBucket[] {
+  const buckets = bucketsOf(rows);
+  const firstMs = buckets.reduce((first, { startMs }) => Math.min(first, startMs), toMs);
+  return fill(buckets, firstMs, toMs);
+}
+
+/** The customers that cost most in the time, the dearest first. */
+async function largestCustomers(env: Env, organizationId: string, period: SpendPeriod): Promise<string[]> {
+  const { customer } = await sumUsage(env, organizationId, period, ['customer'], CUSTOMERS_MAX);
+  return customer.map(({ key }) => key);
+}
+
+/** One bucket out of its row and those of its new models. */
+function bucketsOf(rows: readonly SpendRow[]): Bucket[] {
+  const buckets = new Map<number, Bucket>();
+  for (const { startMs, model, calls, failedCalls, costUsd } of rows) {
+    const bucket = buckets.get(startMs) ?? { startMs, spend: 0, calls: 0, failedCalls: 0, models: {} };
+    if (model === null) buckets.set(startMs, { ...bucket, spend: costUsd, calls, failedCalls });
+    else buckets.set(startMs, { ...bucket, models: { ...bucket.models, [model]: costUsd } });
+  }
+  return [...buckets.values()];
+}
+
+function present(customerId: string | null, episodes: readonly Episode[]): AnomaliesData['items'] {
+  return episodes.map(({ kind, startMs, endMs, expected, observed, severity, evidence }) => ({
+    customerId,
+    kind,
+    startedAt: iso(startMs),
+    endedAt: iso(endMs),
+    unit: kind === 'SILENCE' || kind === 'ERROR_BURST' ? 'calls' : 'USD',
+    expected,
+    observed,
+    severity,
+    evidence,
+  }));
+}
+
+function iso(atMs: number): string {
+  return new Date(atMs).toISOString();
+}

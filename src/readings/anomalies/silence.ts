@@ -1,0 +1,96 @@
+/**
+ * Silence: a customer that used the service regularly and stopped.
+ *
+ * A run of days without calls, judged by the four weeks before it alone: how many calls its weekdays would have had,
+ * and how often such days were idle before. Both must make the run as unlikely as one in fifty series. It may reach the
+ * present.
+ */
+
+import { DAYS_PER_WEEK } from '../calendar.ts';
+import { mean, median, rounded, sum } from '../statistics.ts';
+import type { Episode, Severity, UsageBucket } from './episode.ts';
+import { FALSE_ALARM_CHANCE, grainsOf } from './grain.ts';
+
+const BEFORE_DAYS_MAX = 28;
+const BEFORE_DAYS_MIN = 10;
+/** Below this share of the days before with calls, use was not regular. */
+const ACTIVE_SHARE_MIN = 0.4;
+/** A day with at most this share of the calls of its weekday is silent. */
+const SILENT_SHARE_MAX = 0.02;
+/** How many days of the common idle share stand beside what a weekday showed itself. */
+const IDLE_PRIOR_DAYS = 2;
+const SEVERE_DAYS = { MEDIUM: 3, HIGH: 7 } as const;
+/** Days with fewer calls than this are idle by chance; a busy day's silence is itself unlikely. */
+const BUSY_CALLS = 50;
+
+export function silences(buckets: readonly UsageBucket[], perDay: number): Episode[] {
+  const daily = grainsOf(buckets, perDay).at(-1)?.buckets ?? [];
+  const calls = daily.map((bucket) => bucket.calls);
+  const limit = Math.log(FALSE_ALARM_CHANCE / calls.length);
+  const episodes: Episode[] = [];
+  for (let at = BEFORE_DAYS_MIN; at < calls.length; at += 1) {
+    const before = calls.slice(Math.max(0, at - BEFORE_DAYS_MAX), at);
+    const usual = usualDays(before);
+    let end = at;
+    let chance = 0;
+    let expected = 0;
+    while (end < calls.length && isSilent(calls[end] ?? 0, usual(end - at).calls)) {
+      const day = usual(end - at);
+      chance += Math.log(day.idle);
+      expected += day.calls;
+      end += 1;
+    }
+    if (end === at) continue;
+    const active = before.filter((count) => count > 0).length / before.length;
+    if (chance < limit && active >= ACTIVE_SHARE_MIN) {
+      episodes.push({
+        kind: 'SILENCE',
+        startMs: (daily[at] as UsageBucket).startMs,
+        endMs: (daily[end - 1] as UsageBucket).endMs,
+        expected: rounded(expected, 1),
+        observed: sum(calls.slice(at, end)),
+        severity: severityOf(end - at),
+        evidence: {
+          days: end - at,
+          activeShareBefore: rounded(active, 3),
+          logChance: rounded(chance, 2),
+          logChanceLimit: rounded(limit, 2),
+        },
+      });
+    }
+    at = end - 1;
+  }
+  return episodes;
+}
+
+function isSilent(count: number, usual: number): boolean {
+  return count === 0 || count <= SILENT_SHARE_MAX * usual;
+}
+
+/** What the days after `before` usually are: their calls, and the chance that one is idle. */
+function usualDays(before: readonly number[]): (ahead: number) => { calls: number; idle: number } {
+  const isIdle = (count: number) => count === 0;
+  const usual = (ahead: number) => {
+    const common = (before.filter(isIdle).length + 0.5) / (before.length + 1);
+    const same = before.filter(
+      (_, at) => (before.length - at) % DAYS_PER_WEEK === (DAYS_PER_WEEK - ahead) % DAYS_PER_WEEK,
+    );
+    const calls = same.length > 0 ? (median(same) + mean(same)) / 2 : mean(before);
+    const idle = (same.filter(isIdle).length + IDLE_PRIOR_DAYS * common) / (same.length + IDLE_PRIOR_DAYS);
+    // A weekday that never had few calls is not idle by chance: its smallest count says how far from idle it was.
+    const busy = same.length > 1 ? Math.min(...same) / BUSY_CALLS : 0;
+    return { calls, idle: idle * Math.exp(-busy) };
+  };
+  // Most days are followed by none that is silent, and of one weekday alone it is asked.
+  const known: { calls: number; idle: number }[] = [];
+  return (ahead) => {
+    const weekday = ahead % DAYS_PER_WEEK;
+    known[weekday] ??= usual(weekday);
+    return known[weekday];
+  };
+}
+
+function severityOf(days: number): Severity {
+  if (days >= SEVERE_DAYS.HIGH) return 'HIGH';
+  return days >= SEVERE_DAYS.MEDIUM ? 'MEDIUM' : 'LOW';
+}

@@ -1,0 +1,146 @@
+/**
+ * Rolling-origin backtest: what each candidate would have said at the end of every past day, against what came.
+ *
+ * It weighs the candidates, and it says how much wider or narrower outcomes lay than the spread of single days
+ * suggests.
+ */
+
+import { DAYS_PER_WEEK } from '../calendar.ts';
+import { quantiles, SD_PER_MAD, Z_90 } from '../statistics.ts';
+import { CANDIDATES, type Candidate, dampedSteps, expectation, type Past } from './candidates.ts';
+import { type History, phaseOf } from './history.ts';
+import { ownSpread, type Spread, scoreOf, type Total, totalDeviation } from './interval.ts';
+import { levelChanges, oddDaysBelief } from './regime.ts';
+import { type Rhythm, weeklyRhythm } from './rhythm.ts';
+
+/** A stretch that is forecast again and again: whole days, or the first hours of one. */
+export interface Window {
+  days: number;
+  hours: number;
+}
+
+/** What was expected at an origin, and what came. */
+export interface Trial {
+  /** The first day that was not seen. */
+  origin: number;
+  /** By candidate, in the order of CANDIDATES. */
+  totals: Total[];
+  outcome: number;
+}
+
+/** Everything that is known at the end of `days[0, length)`. */
+export interface Knowledge {
+  rhythm: Rhythm;
+  /** The days on which a new level began. */
+  changes: number[];
+  past: Past;
+}
+
+export function knowledgeAt(history: History, length: number): Knowledge {
+  const { days, weekendShares } = history;
+  const first = weeklyRhythm(days, length, weekendShares, []);
+  const changes = levelChanges(days, length, byDay(first, days.length));
+  // A change of level looks like noise until it is known; the rhythm is read again beside it.
+  const rhythm = changes.length === 0 ? first : weeklyRhythm(days, length, weekendShares, changes);
+  const factors = byDay(rhythm, days.length);
+  const { dayVariance } = rhythm;
+  const [levelStart = 0, before = 0] = [...changes].reverse();
+  const past: Past = { days, length, factors, levelStart, levelEnd: length, dayVariance };
+  const belief = oddDaysBelief(length - levelStart, levelStart - before);
+  if (belief > 0) past.former = { past: { ...past, levelStart: before, levelEnd: levelStart }, belief };
+  return { rhythm, changes, past };
+}
+
+/**
+ * The factors by the place of a day in the history instead of its phase: that of day `index` at `index %
+ * DAYS_PER_WEEK`.
+ */
+function byDay({ factors }: Rhythm, historyDays: number): number[] {
+  return factors.map((_, index) => factors[phaseOf(index, historyDays)] ?? 1);
+}
+
+/** Each window's trials, oldest origin first, from the end of the first week on. */
+export function backtest(history: History, windows: readonly Window[]): Trial[][] {
+  const { days } = history;
+  const trials: Trial[][] = windows.map(() => []);
+  const actual = windows.map(({ hours }) => (hours === 24 ? days : history.openingTotals(hours)));
+  for (let origin = DAYS_PER_WEEK; origin < days.length; origin += 1) {
+    const { past } = knowledgeAt(history, origin);
+    const reached = windows.filter((window) => origin + window.days <= days.length);
+    const hours = reached[0]?.hours ?? 24;
+    const share = hours === 24 ? 1 : history.shareOf(phaseOf(origin, days.length), 0, hours);
+    const lengths = reached.map((window) => window.days);
+    const shares = new Array<number>(Math.max(0, ...lengths)).fill(share);
+    const byCandidate = CANDIDATES.map((candidate) => totalsAhead(candidate, past, shares, lengths));
+    reached.forEach((window, at) => {
+      let outcome = 0;
+      for (let day = origin; day < origin + window.days; day += 1) outcome += actual[at]?.[day] ?? 0;
+      trials[at]?.push({ origin, totals: byCandidate.map((totals) => totals[at] as Total), outcome });
+    });
+  }
+  return trials;
+}
+
+/** What a candidate expects of all the days ahead, of each the given share. */
+export function totalAhead(candidate: Candidate, past: Past, shares: readonly number[]): Total {
+  return totalsAhead(candidate, past, shares, [shares.length])[0] as Total;
+}
+
+/** The same of the first days, for several ascending numbers of them. */
+function totalsAhead(candidate: Candidate, past: Past, shares: readonly number[], lengths: readonly number[]): Total[] {
+  const { day, levelVariance, slopeVariance, doubt } = expectation(candidate, past);
+  const totals: Total[] = [];
+  let expected = 0;
+  let own = 0;
+  let whole = 0;
+  let slopeSteps = 0;
+  let apart = 0;
+  for (let ahead = 0; ; ahead += 1) {
+    while (lengths[totals.length] === ahead) {
+      const level = ahead > 0 ? whole / ahead : 0;
+      const doubtVariance = doubt ? doubt.variance * apart * apart : 0;
+      totals.push({
+        expected,
+        own,
+        level,
+        levelVariance,
+        slopeVariance,
+        slopeSteps,
+        doubtVariance,
+        betweenVariance: 0,
+      });
+    }
+    const share = shares[ahead];
+    if (share === undefined) return totals;
+    const wholeDay = day(ahead);
+    expected += share * wholeDay;
+    own += ownSpread(share * wholeDay);
+    whole += wholeDay;
+    if (doubt) apart += share * doubt.apart(ahead);
+    if (slopeVariance > 0) slopeSteps += share * dampedSteps(ahead + 1);
+  }
+}
+
+/** Sum of absolute errors over the sum of outcomes; `null` where nothing came. */
+export function weightedError(pairs: readonly { expected: number; outcome: number }[]): number | null {
+  let errors = 0;
+  let outcomes = 0;
+  for (const { expected, outcome } of pairs) {
+    errors += Math.abs(outcome - expected);
+    outcomes += outcome;
+  }
+  return outcomes > 0 ? errors / outcomes : null;
+}
+
+/** How wide outcomes lay, in standard deviations of the assumed spread: the mean of a robust and a direct estimate. */
+export function outcomeWidth(pairs: readonly { total: Total; outcome: number }[], spread: Spread): number | null {
+  const scores: number[] = [];
+  for (const { total, outcome } of pairs) {
+    const deviation = totalDeviation(total, spread);
+    if (deviation > 0) scores.push(Math.abs(scoreOf(outcome, total.expected, deviation)));
+  }
+  if (scores.length === 0) return null;
+  // Four of five scores of a normal distribution lie within its 10th and 90th percentile.
+  const [middle = 0, wide = 0] = quantiles(scores, [0.5, 0.8]);
+  return (SD_PER_MAD * middle + wide / Z_90) / 2;
+}

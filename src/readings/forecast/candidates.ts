@@ -1,0 +1,193 @@
+/**
+ * The candidate methods of a forecast: each makes of the days so far an expectation for every day ahead.
+ *
+ * All of them are a level, times the weekly rhythm, plus a slope that fades; they differ in how fast they forget. The
+ * floor is the last week repeated.
+ */
+import { DAYS_PER_WEEK } from '../calendar.ts';
+import { HORIZON_DAYS_MAX } from './history.ts';
+
+export const FORECAST_METHODS = ['weekday_seasonal', 'recent_level', 'damped_trend', 'seasonal_naive'] as const;
+export type ForecastMethod = (typeof FORECAST_METHODS)[number];
+
+export interface Candidate {
+  method: ForecastMethod;
+  /** What a week still weighs one week later; for the trend, what a day weighs one day later. */
+  memory: number;
+  /**
+   * Weight before the backtest has spoken. Repeating a week copies its noise, and an absent rhythm is known to the
+   * seasonal ones too.
+   */
+  plausibility: number;
+}
+
+export const SEASONAL: Candidate = { method: 'weekday_seasonal', memory: 0.8, plausibility: 1 };
+
+export const CANDIDATES: readonly Candidate[] = [
+  SEASONAL,
+  { method: 'weekday_seasonal', memory: 0.4, plausibility: 1 },
+  { method: 'recent_level', memory: 0.8, plausibility: 0.8 },
+  { method: 'recent_level', memory: 0.4, plausibility: 0.8 },
+  { method: 'damped_trend', memory: 0.95, plausibility: 0.8 },
+  { method: 'damped_trend', memory: 0.98, plausibility: 0.8 },
+  { method: 'seasonal_naive', memory: 0, plausibility: 0.3 },
+];
+
+/** A slope keeps this much of itself each day: two thirds after a month. */
+const DAMPING = 0.985;
+/**
+ * A slope is not read from less than ten days, and not believed where its square is below this many times its variance.
+ */
+const LINE_DAYS_MIN = 10;
+const SLOPE_DOUBT = 1;
+
+/** What a candidate expects, as seen from the end of `days[0, length)`. */
+export interface Expectation {
+  /** The day `ahead` (0 is the first one ahead). Never negative. */
+  day(ahead: number): number;
+  /** Variance of the level's estimate, in units of one day's variance; that of the slope beside it. */
+  levelVariance: number;
+  slopeVariance: number;
+  /**
+   * Where the level is in doubt: the variance between its two values for each unit that they lie apart, squared, and
+   * how far they do.
+   */
+  doubt?: { variance: number; apart(ahead: number): number };
+}
+
+/** The days that a candidate looks at, and what is known of them. */
+export interface Past {
+  days: readonly number[];
+  /** The end of what is seen: days from here on lie ahead. */
+  length: number;
+  /** The weekly rhythm: that of day `index` stands at `index % DAYS_PER_WEEK`. */
+  factors: readonly number[];
+  /** The first day of the present level, and the day after its last one. */
+  levelStart: number;
+  levelEnd: number;
+  /** Variance of one day relative to the squared level. */
+  dayVariance: number;
+  /**
+   * The level before, while the present one is so young that the days since may just be odd ones, and the belief in
+   * that, 0 to 1.
+   */
+  former?: { past: Past; belief: number };
+}
+
+/** What a candidate expects, of both levels where the present one is in doubt. */
+export function expectation(candidate: Candidate, past: Past): Expectation {
+  const present = expectationOf(candidate, past);
+  // What repeats the last week knows no level.
+  if (!past.former || candidate.method === 'seasonal_naive') return present;
+  const { belief } = past.former;
+  const former = expectationOf(candidate, past.former.past);
+  const mixed = (a: number, b: number) => a + belief * (b - a);
+  return {
+    day: (ahead) => mixed(present.day(ahead), former.day(ahead)),
+    levelVariance: mixed(present.levelVariance, former.levelVariance),
+    slopeVariance: mixed(present.slopeVariance, former.slopeVariance),
+    doubt: { variance: belief * (1 - belief), apart: (ahead) => present.day(ahead) - former.day(ahead) },
+  };
+}
+
+function expectationOf(candidate: Candidate, past: Past): Expectation {
+  const { days, length, factors } = past;
+  switch (candidate.method) {
+    case 'recent_level': {
+      const { level, variance } = discountedLevel(candidate.memory, past, NO_RHYTHM);
+      return { day: () => level, levelVariance: variance, slopeVariance: 0 };
+    }
+    case 'weekday_seasonal': {
+      const { level, variance } = discountedLevel(candidate.memory, past, factors);
+      return {
+        day: (ahead) => level * (factors[(length + ahead) % DAYS_PER_WEEK] ?? 1),
+        levelVariance: variance,
+        slopeVariance: 0,
+      };
+    }
+    case 'damped_trend': {
+      const { level, slope, levelVariance, slopeVariance } = discountedLine(candidate.memory, past);
+      const day = (ahead: number) =>
+        Math.max(0, level + slope * dampedSteps(ahead + 1)) * (factors[(length + ahead) % DAYS_PER_WEEK] ?? 1);
+      return { day, levelVariance, slopeVariance };
+    }
+    case 'seasonal_naive':
+      return {
+        day: (ahead) => days[length - DAYS_PER_WEEK + (ahead % DAYS_PER_WEEK)] ?? 0,
+        levelVariance: 1 / DAYS_PER_WEEK,
+        slopeVariance: 0,
+      };
+  }
+}
+
+/** How many steps of the slope have been made after so many days: d + d^2 + ... */
+export function dampedSteps(count: number): number {
+  return DAMPED_STEPS[count] ?? 0;
+}
+
+const DAMPED_STEPS = Float64Array.from(
+  { length: HORIZON_DAYS_MAX + 1 },
+  (_, count) => (DAMPING * (1 - DAMPING ** count)) / (1 - DAMPING),
+);
+const NO_RHYTHM: readonly number[] = new Array<number>(DAYS_PER_WEEK).fill(1);
+
+/** The level at the end: what was used against what the rhythm alone expected, older days weighing less. */
+function discountedLevel(memory: number, { days, levelStart, levelEnd }: Past, factors: readonly number[]) {
+  let used = 0;
+  let expected = 0;
+  let squares = 0;
+  let weight = 1;
+  for (let age = 0; age < levelEnd - levelStart; age += 1) {
+    if (age > 0 && age % DAYS_PER_WEEK === 0) weight *= memory;
+    const index = levelEnd - 1 - age;
+    const factor = factors[index % DAYS_PER_WEEK] ?? 1;
+    used += weight * (days[index] ?? 0);
+    expected += weight * factor;
+    squares += weight * weight * factor;
+  }
+  return expected > 0
+    ? { level: used / expected, variance: squares / (expected * expected) }
+    : { level: 0, variance: 1 };
+}
+
+/**
+ * The discounted least-squares line through the days without their rhythm, at the last day; believed as far as its
+ * slope stands out of its own uncertainty, else the discounted level.
+ */
+function discountedLine(memory: number, { days, length, factors, levelStart, levelEnd, dayVariance }: Past) {
+  const s = { w: 0, t: 0, tt: 0, y: 0, ty: 0, ww: 0, wwt: 0, wwtt: 0 };
+  let weight = 1;
+  for (let index = levelEnd - 1; index >= levelStart; index -= 1) {
+    const t = index - (length - 1);
+    const w = weight * (factors[index % DAYS_PER_WEEK] ?? 1);
+    s.w += w;
+    s.t += w * t;
+    s.tt += w * t * t;
+    s.y += weight * (days[index] ?? 0);
+    s.ty += weight * t * (days[index] ?? 0);
+    s.ww += weight * w;
+    s.wwt += weight * w * t;
+    s.wwtt += weight * w * t * t;
+    weight *= memory;
+  }
+  if (s.w <= 0) return { level: 0, slope: 0, levelVariance: 1, slopeVariance: 0 };
+  const level = s.y / s.w;
+  const flat = { level, slope: 0, levelVariance: s.ww / (s.w * s.w), slopeVariance: 0 };
+  const determinant = s.w * s.tt - s.t * s.t;
+  if (levelEnd - levelStart < LINE_DAYS_MIN || determinant <= 1e-9 * s.w * s.tt) return flat;
+  const squared = determinant * determinant;
+  const slope = (s.w * s.ty - s.t * s.y) / determinant;
+  const slopeVariance = (s.t * s.t * s.ww - 2 * s.t * s.w * s.wwt + s.w * s.w * s.wwtt) / squared;
+  if (slope === 0) return flat;
+  const belief = Math.max(0, 1 - (SLOPE_DOUBT * slopeVariance * dayVariance * level * level) / (slope * slope));
+  const end = (s.tt * s.y - s.t * s.ty) / determinant;
+  return {
+    level: level + belief * (end - level),
+    slope: belief * slope,
+    levelVariance:
+      flat.levelVariance +
+      belief * ((s.tt * s.tt * s.ww - 2 * s.tt * s.t * s.wwt + s.t * s.t * s.wwtt) / squared - flat.levelVariance),
+    // A slope that is doubted is not known to be none.
+    slopeVariance,
+  };
+}

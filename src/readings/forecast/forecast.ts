@@ -1,0 +1,316 @@
+/**
+ * The forecast of one metric of one customer: what is expected from now to the boundary of the period, how sure that
+ * is, and by which method.
+ *
+ * Everything comes from the customer's own hours. The same input gives the same answer, to the byte. A long horizon
+ * gets the recent level, with a slope that fades and an interval that keeps widening; its quality is low where it is
+ * longer than the history.
+ */
+
+import { DAY_MS, DAYS_PER_WEEK, HOUR_MS } from '../calendar.ts';
+import { mean, rounded, Z_90 } from '../statistics.ts';
+import {
+  backtest,
+  type Knowledge,
+  knowledgeAt,
+  type Trial,
+  totalAhead,
+  type Window,
+  weightedError,
+} from './backtest.ts';
+import { blend, blendWeights, leadingMethod } from './blend.ts';
+import { CANDIDATES, expectation, type ForecastMethod, SEASONAL } from './candidates.ts';
+import { type AheadDay, daysAhead, type History, HORIZON_DAYS_MAX, readHistory, type UsageHour } from './history.ts';
+import { quantityAt, type Total, totalDeviation } from './interval.ts';
+import { calibratedWidth, straddles } from './width.ts';
+
+export const FORECAST_STATUSES = [
+  'available',
+  'insufficient_history',
+  'not_applicable',
+  'incomplete',
+  'temporarily_unavailable',
+] as const;
+export type ForecastStatus = (typeof FORECAST_STATUSES)[number];
+
+export const FORECAST_QUALITIES = ['HIGH', 'MEDIUM', 'LOW'] as const;
+export type ForecastQuality = (typeof FORECAST_QUALITIES)[number];
+
+export const FORECAST_REASONS = [
+  'HISTORY_TOO_SHORT',
+  'NO_BOUNDARY',
+  'METRIC_NOT_ENABLED',
+  'EVIDENCE_PARTIAL',
+  'EVIDENCE_UNAVAILABLE',
+] as const;
+export type ForecastReason = (typeof FORECAST_REASONS)[number];
+
+/** A whole week: the least that shows every weekday. */
+export const HISTORY_DAYS_MIN = 7;
+/** Two weeks: before that nothing has been seen twice, and nothing can be backtested. */
+export const BACKTEST_DAYS_MIN = 14;
+
+/** Decimals of what is answered: metered quantities have at most three, USD nine. */
+const DECIMALS = { quantity: 3, usd: 9 } as const;
+const SHARE_DECIMALS = 4;
+/**
+ * How much wider than its days suggest an outcome lies where one week is all there is; measured on weeks of every
+ * family.
+ */
+const WIDTH_OF_ONE_WEEK = 2.4;
+/** Backtested windows in days; each one up to what history and horizon allow. */
+const WINDOW_DAYS = [1, 2, 3, 5, 7, 10, 14, 21, 28, 42] as const;
+
+const QUALITY_BOUNDS = [
+  { quality: 'HIGH', historyDaysMin: 28, errorMax: 0.15 },
+  { quality: 'MEDIUM', historyDaysMin: 14, errorMax: 0.4 },
+] as const;
+
+export interface ForecastInput {
+  /** UTC hours with usage, in any order; an hour that is missing had none. */
+  hours: readonly UsageHour[];
+  /** Since when usage is recorded; `null` where it never was. */
+  firstDataMs: number | null;
+  nowMs: number;
+  periodStartMs: number;
+  /** The next replenishment; `null` where there is none. */
+  horizonEndMs: number | null;
+  timeZone: string;
+  kind: 'quantity' | 'usd';
+  /** What the hours are: all there is, a part of it, out of reach, or of a metric that the customer does not have. */
+  evidence: 'complete' | 'partial' | 'unavailable' | 'not_applicable';
+}
+
+export interface Quantiles {
+  expected: number;
+  p10: number;
+  p50: number;
+  p90: number;
+}
+
+export interface BacktestSummary {
+  /**
+   * Weighted absolute percentage error: absolute errors of window totals over the outcomes, 0.1 is 10 percent. `null`
+   * where nothing was used.
+   */
+  weightedAbsolutePercentageError: number | null;
+  windowHours: number;
+  windows: number;
+}
+
+/** The expected course to the boundary, day by day from the present hour, from which an exhaustion is read. */
+export interface Pace {
+  days: { phase: number; expected: number; wholeDay: number }[];
+  /** By phase of the week: the share of a whole day's quantity in each of its hours. */
+  profiles: number[][];
+}
+
+export interface ForecastResult {
+  status: ForecastStatus;
+  reason: ForecastReason | null;
+  historyDays: number;
+  /** Recorded in the period so far. */
+  recorded: number;
+  /** From now to the boundary; `null` where there is no forecast. */
+  remaining: Quantiles | null;
+  /** The whole period: recorded and remaining. */
+  period: Quantiles | null;
+  method: ForecastMethod | null;
+  backtest: BacktestSummary | null;
+  quality: ForecastQuality | null;
+  /** For `projectedAllowanceExhaustionAt`; not for the wire. */
+  pace: Pace | null;
+}
+
+export function forecast(input: ForecastInput): ForecastResult {
+  const { horizonEndMs, nowMs, firstDataMs, evidence } = input;
+  const decimals = DECIMALS[input.kind];
+  const recorded = rounded(recordedSince(input.hours, input.periodStartMs, nowMs), decimals);
+  const none = (status: ForecastStatus, reason: ForecastReason, historyDays = 0): ForecastResult => {
+    return {
+      status,
+      reason,
+      historyDays,
+      recorded,
+      remaining: null,
+      period: null,
+      method: null,
+      backtest: null,
+      quality: null,
+      pace: null,
+    };
+  };
+  if (evidence === 'not_applicable') return none('not_applicable', 'METRIC_NOT_ENABLED');
+  if (evidence === 'unavailable') return none('temporarily_unavailable', 'EVIDENCE_UNAVAILABLE');
+  if (horizonEndMs === null || horizonEndMs - nowMs > HORIZON_DAYS_MAX * DAY_MS)
+    return none('not_applicable', 'NO_BOUNDARY');
+  if (firstDataMs === null) return none('insufficient_history', 'HISTORY_TOO_SHORT');
+  const history = readHistory({ ...input, firstDataMs });
+  const historyDays = history.days.length;
+  if (historyDays < HISTORY_DAYS_MIN) return none('insufficient_history', 'HISTORY_TOO_SHORT', historyDays);
+
+  const ahead = daysAhead(history, nowMs, horizonEndMs, input.timeZone);
+  const estimated = estimate(history, ahead, horizonEndMs - nowMs);
+  const remaining = quantiles(estimated, decimals);
+  const quality = grade(historyDays, ahead.length, estimated.summary, evidence === 'partial');
+  return {
+    status: evidence === 'partial' ? 'incomplete' : 'available',
+    reason: evidence === 'partial' ? 'EVIDENCE_PARTIAL' : null,
+    historyDays,
+    recorded,
+    remaining,
+    period: addRecorded(remaining, recorded, decimals),
+    method: estimated.method,
+    backtest: estimated.summary,
+    quality,
+    pace: { days: course(estimated, ahead), profiles: history.profiles },
+  };
+}
+
+interface Estimate {
+  knowledge: Knowledge;
+  weights: number[];
+  total: Total;
+  deviation: number;
+  /** The deviation of the days alone, without what is uncertain about their level. */
+  ownDeviation: number;
+  method: ForecastMethod;
+  summary: BacktestSummary | null;
+}
+
+function estimate(history: History, ahead: readonly AheadDay[], horizonMs: number): Estimate {
+  const knowledge = knowledgeAt(history, history.days.length);
+  const spread = { dayVariance: knowledge.rhythm.dayVariance, levelMeasured: mean(history.days) };
+  const backtested = history.days.length >= BACKTEST_DAYS_MIN;
+  const windows = backtested ? windowsFor(history.days.length, horizonMs) : [];
+  const trials = backtested ? backtest(history, windows) : [];
+  const weights = backtested
+    ? blendWeights(windows, calmTrials(windows, trials, knowledge.changes))
+    : CANDIDATES.map(seasonalAlone);
+  const shares = ahead.map(({ share }) => share);
+  const total = blend(
+    CANDIDATES.map((candidate) => totalAhead(candidate, knowledge.past, shares)),
+    weights,
+  );
+  const width = backtested
+    ? calibratedWidth(windows, trials, weights, spread, knowledge.changes, ahead.length)
+    : WIDTH_OF_ONE_WEEK;
+  return {
+    knowledge,
+    weights,
+    total,
+    // Calm days before a change of level make what comes after it no surer.
+    deviation: Math.hypot(
+      width * totalDeviation({ ...total, doubtVariance: 0 }, spread),
+      Math.max(1, width) * Math.sqrt(total.doubtVariance),
+    ),
+    ownDeviation: totalDeviation(
+      { ...total, levelVariance: 0, slopeVariance: 0, doubtVariance: 0, betweenVariance: 0 },
+      spread,
+    ),
+    method: leadingMethod(weights),
+    summary: backtested ? summarize(windows, trials, weights) : null,
+  };
+}
+
+function seasonalAlone(candidate: (typeof CANDIDATES)[number]): number {
+  return candidate === SEASONAL ? 1 : 0;
+}
+
+/** Windows of the horizon's length, or as near to it as leaves half of the history to learn from, and shorter ones. */
+function windowsFor(historyDays: number, horizonMs: number): Window[] {
+  if (horizonMs < DAY_MS) return [{ days: 1, hours: Math.max(1, Math.round(horizonMs / HOUR_MS)) }];
+  const longest = Math.max(1, Math.min(Math.round(horizonMs / DAY_MS), Math.floor((historyDays - DAYS_PER_WEEK) / 2)));
+  const shorter = WINDOW_DAYS.filter((days) => days < longest);
+  return [...shorter, longest].map((days) => ({ days, hours: 24 }));
+}
+
+/**
+ * Trials that tell the candidates apart: none of them could know of a change of level. All of them, where no other is
+ * left.
+ */
+function calmTrials(windows: readonly Window[], trials: readonly Trial[][], changes: readonly number[]): Trial[][] {
+  return windows.map((window, at) => {
+    const all = trials[at] ?? [];
+    const calm = all.filter((trial) => !straddles(trial, window, changes));
+    return calm.length > 0 ? calm : all;
+  });
+}
+
+function summarize(
+  windows: readonly Window[],
+  trials: readonly Trial[][],
+  weights: readonly number[],
+): BacktestSummary {
+  const window = windows[windows.length - 1] as Window;
+  const pairs = (trials[trials.length - 1] ?? []).map(({ totals, outcome }) => ({
+    expected: blend(totals, weights).expected,
+    outcome,
+  }));
+  const error = weightedError(pairs);
+  return {
+    weightedAbsolutePercentageError: error === null ? null : rounded(error, SHARE_DECIMALS),
+    windowHours: window.hours < 24 ? window.hours : window.days * 24,
+    windows: pairs.length,
+  };
+}
+
+/**
+ * The middle is skewed by the days' own noise alone: not knowing a level makes an interval wider, not its middle lower.
+ */
+function quantiles({ total, deviation, ownDeviation }: Estimate, decimals: number): Quantiles {
+  const p10 = quantityAt(total.expected, deviation, -Z_90);
+  const p90 = quantityAt(total.expected, deviation, Z_90);
+  const p50 = Math.min(p90, Math.max(p10, quantityAt(total.expected, ownDeviation, 0)));
+  return {
+    expected: rounded(total.expected, decimals),
+    p10: rounded(p10, decimals),
+    p50: rounded(p50, decimals),
+    p90: rounded(p90, decimals),
+  };
+}
+
+function addRecorded(remaining: Quantiles, recorded: number, decimals: number): Quantiles {
+  const add = (quantity: number) => rounded(quantity + recorded, decimals);
+  return {
+    expected: add(remaining.expected),
+    p10: add(remaining.p10),
+    p50: add(remaining.p50),
+    p90: add(remaining.p90),
+  };
+}
+
+function course({ knowledge, weights }: Estimate, ahead: readonly AheadDay[]): Pace['days'] {
+  const expectations = CANDIDATES.map((candidate) => expectation(candidate, knowledge.past));
+  return ahead.map(({ phase, share }, index) => {
+    let wholeDay = 0;
+    expectations.forEach(({ day }, at) => {
+      wholeDay += (weights[at] ?? 0) * day(index);
+    });
+    return { phase, expected: share * wholeDay, wholeDay };
+  });
+}
+
+function recordedSince(hours: readonly UsageHour[], fromMs: number, toMs: number): number {
+  let recorded = 0;
+  // The hour in which a period began is counted whole: hours are the resolution.
+  for (const { startMs, quantity } of hours) if (startMs > fromMs - HOUR_MS && startMs < toMs) recorded += quantity;
+  return recorded;
+}
+
+/**
+ * HIGH: four weeks of history and a backtest error of at most 15 percent. MEDIUM: two weeks and 40 percent. LOW:
+ * everything else.
+ */
+function grade(
+  historyDays: number,
+  horizonDays: number,
+  summary: BacktestSummary | null,
+  partial: boolean,
+): ForecastQuality {
+  if (summary === null || partial || horizonDays > historyDays) return 'LOW';
+  const error = summary.weightedAbsolutePercentageError ?? 0;
+  return (
+    QUALITY_BOUNDS.find((bound) => historyDays >= bound.historyDaysMin && error <= bound.errorMax)?.quality ?? 'LOW'
+  );
+}

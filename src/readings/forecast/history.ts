@@ -1,0 +1,153 @@
+/**
+ * A series of hours as a forecast sees it: whole days that end at the present hour, and what lies ahead in the same
+ * days.
+ *
+ * A day here runs from the present local hour to the same local hour of the next day, so that nothing recent is left
+ * out and no part of a day is mistaken for a whole one. Over a change of the clock such a day has 23 or 25 hours.
+ */
+import { DAY_MS, DAYS_PER_WEEK, HOUR_MS, wallReader, zoneClock } from '../calendar.ts';
+
+/** The hours that a customer's object keeps reach back this far. */
+export const HISTORY_DAYS_MAX = 100;
+/** Ten years: no plan's period that a forecast makes sense for is longer. */
+export const HORIZON_DAYS_MAX = 3_660;
+
+const HOURS_PER_DAY = 24;
+/** How many days of the common hour profile stand beside what a weekday showed itself. */
+const PROFILE_PRIOR_DAYS = 2;
+
+export interface UsageHour {
+  /** A UTC hour. */
+  startMs: number;
+  quantity: number;
+}
+
+/** A day ahead: its place in the week, and how much of it lies before the horizon. */
+export interface AheadDay {
+  phase: number;
+  /** Share of the day's quantity that falls inside, 0 to 1. */
+  share: number;
+}
+
+export interface History {
+  /** Totals of whole days, oldest first; the last one ends at the present hour. */
+  days: number[];
+  /** By phase of the week: which share of the day falls on Saturday and Sunday. Phase 0 is the day that begins now. */
+  weekendShares: number[];
+  /** By phase: the share of a day's quantity in each of its hours. */
+  profiles: number[][];
+  /** The share of a day's quantity that falls between two of its hours, by phase of the week. */
+  shareOf(phase: number, fromHour: number, toHour: number): number;
+  /** Totals of the first hours of each day in `days`. */
+  openingTotals(hours: number): number[];
+}
+
+/** The phase of the week of day `index` among `length` past days; days ahead follow with 0, 1, ... */
+export function phaseOf(index: number, length: number): number {
+  return (((index - length) % DAYS_PER_WEEK) + DAYS_PER_WEEK) % DAYS_PER_WEEK;
+}
+
+export interface HistoryInput {
+  hours: readonly UsageHour[];
+  firstDataMs: number;
+  nowMs: number;
+  timeZone: string;
+}
+
+export function readHistory({ hours, firstDataMs, nowMs, timeZone }: HistoryInput): History {
+  const presentMs = floorHour(nowMs);
+  const fromMs = Math.max(floorHour(firstDataMs), presentMs - (HISTORY_DAYS_MAX + 1) * DAY_MS);
+  const clock = zoneClock(timeZone, Math.min(fromMs, presentMs), presentMs);
+  const presentWallMs = clock.wallAt(presentMs);
+  const length = Math.min(HISTORY_DAYS_MAX, Math.max(0, Math.floor((presentWallMs - clock.wallAt(fromMs)) / DAY_MS)));
+
+  const byHour = Array.from({ length: length * HOURS_PER_DAY }, () => 0);
+  for (const { startMs, quantity } of hours) {
+    if (startMs < fromMs || startMs >= presentMs) continue;
+    const place = Math.floor((clock.wallAt(startMs) - presentWallMs) / HOUR_MS) + byHour.length;
+    if (place >= 0 && place < byHour.length) byHour[place] = (byHour[place] ?? 0) + quantity;
+  }
+  const days = totals(byHour, HOURS_PER_DAY);
+  const profiles = hourProfiles(byHour, days);
+  return {
+    days,
+    weekendShares: profiles.map((profile, phase) => weekendShare(profile, presentWallMs + phase * DAY_MS)),
+    profiles,
+    shareOf: (phase, fromHour, toHour) => partOf(profiles[phase] ?? [], fromHour, toHour),
+    openingTotals: (count) => totals(byHour, count),
+  };
+}
+
+/**
+ * The days from `nowMs` to the horizon: the first one lacks what has passed of the present hour, the last one ends
+ * early.
+ */
+export function daysAhead(history: History, nowMs: number, horizonEndMs: number, timeZone: string): AheadDay[] {
+  const presentMs = floorHour(nowMs);
+  const wall = wallReader(timeZone);
+  const aheadHours = Math.max(0, (wall(horizonEndMs) - wall(presentMs)) / HOUR_MS);
+  const elapsed = (nowMs - presentMs) / HOUR_MS;
+  const ahead: AheadDay[] = [];
+  const count = Math.min(HORIZON_DAYS_MAX, Math.ceil(aheadHours / HOURS_PER_DAY));
+  for (let day = 0; day < count; day += 1) {
+    const phase = day % DAYS_PER_WEEK;
+    const toHour = Math.min(HOURS_PER_DAY, aheadHours - day * HOURS_PER_DAY);
+    ahead.push({ phase, share: history.shareOf(phase, day === 0 ? Math.min(elapsed, toHour) : 0, toHour) });
+  }
+  return ahead;
+}
+
+function floorHour(atMs: number): number {
+  return atMs - (((atMs % HOUR_MS) + HOUR_MS) % HOUR_MS);
+}
+
+/** The sum of the first `count` hours of each day. */
+function totals(byHour: readonly number[], count: number): number[] {
+  const result: number[] = [];
+  for (let start = 0; start < byHour.length; start += HOURS_PER_DAY) {
+    let total = 0;
+    for (let hour = start; hour < start + count; hour += 1) total += byHour[hour] ?? 0;
+    result.push(total);
+  }
+  return result;
+}
+
+/**
+ * How a day spreads over its hours, by phase: what the weekday showed, with two days of the common profile beside it.
+ */
+function hourProfiles(byHour: readonly number[], days: readonly number[]): number[][] {
+  const byPhase = Array.from({ length: DAYS_PER_WEEK }, () => new Array<number>(HOURS_PER_DAY).fill(0));
+  const common = new Array<number>(HOURS_PER_DAY).fill(0);
+  let all = 0;
+  byHour.forEach((quantity, place) => {
+    const hour = place % HOURS_PER_DAY;
+    const profile = byPhase[phaseOf(Math.floor(place / HOURS_PER_DAY), days.length)] as number[];
+    profile[hour] = (profile[hour] ?? 0) + quantity;
+    common[hour] = (common[hour] ?? 0) + quantity;
+    all += quantity;
+  });
+  if (all === 0) return byPhase.map((profile) => profile.map(() => 1 / HOURS_PER_DAY));
+  const prior = (PROFILE_PRIOR_DAYS * all) / days.length;
+  return byPhase.map((profile) => {
+    let total = 0;
+    for (const quantity of profile) total += quantity;
+    return profile.map((quantity, hour) => (quantity + (prior * (common[hour] ?? 0)) / all) / (total + prior));
+  });
+}
+
+function partOf(profile: readonly number[], fromHour: number, toHour: number): number {
+  let part = 0;
+  for (let hour = Math.floor(fromHour); hour < toHour; hour += 1) {
+    part += (profile[hour] ?? 0) * (Math.min(hour + 1, toHour) - Math.max(hour, fromHour));
+  }
+  return part;
+}
+
+function weekendShare(profile: readonly number[], startWallMs: number): number {
+  let share = 0;
+  profile.forEach((part, hour) => {
+    const weekday = new Date(startWallMs + hour * HOUR_MS).getUTCDay();
+    if (weekday === 0 || weekday === 6) share += part;
+  });
+  return share;
+}

@@ -1,0 +1,199 @@
+/**
+ * Use case: the forecast of one metric of a customer until the next replenishment.
+ *
+ * Readings have the resolution of an hour: a forecast begins with the present hour, so the same data give the same
+ * answer.
+ */
+
+import { type Answer, accept, refuse } from '../../contract/errors.ts';
+import type { ForecastData, ForecastFacts, ForecastMetric } from '../../contract/readings.ts';
+import { type MeterName, summarize } from '../../domain/meters.ts';
+import { NEVER_MS } from '../../domain/period.ts';
+import type { MeterSlot } from '../../domain/plan.ts';
+import type { Caller } from '../../metering/caller.ts';
+import { ask, customerByName } from '../../objects/addresses.ts';
+import type { CustomerHistory as SentHistory } from '../../objects/customer-commands.ts';
+import type { CustomerRpc } from '../../objects/rpc.ts';
+import { DAY_MS, HOUR_MS, isTimeZone } from '../calendar.ts';
+import { rounded } from '../statistics.ts';
+import { type HourColumn, parseHours, type SeriesHours, seriesOf, sumBetween } from '../usage/series-hours.ts';
+import { projectedAllowanceExhaustionAt } from './exhaustion.ts';
+import { forecast, type Quantiles } from './forecast.ts';
+import { HISTORY_DAYS_MAX } from './history.ts';
+
+/** The metrics that are one meter each: these alone may say when an allowance is gone. */
+export const METER_METRICS: Partial<Record<ForecastMetric, { meter: MeterName; slot: MeterSlot }>> = {
+  agenticApi: { meter: 'agenticApi', slot: 'AGENTIC_API' },
+  customMeter1: { meter: 'customMeter1', slot: 'CUSTOM1' },
+  customMeter2: { meter: 'customMeter2', slot: 'CUSTOM2' },
+};
+
+/** The columns that a metric is the sum of. */
+export const COLUMNS: Record<ForecastMetric, readonly HourColumn[]> = {
+  calls: ['completedCalls', 'failedCalls'],
+  inputTokens: ['inputTokens'],
+  outputTokens: ['outputTokens'],
+  allTokens: ['inputTokens', 'outputTokens'],
+  dollars: ['costUsd'],
+  agenticApi: ['agenticApi'],
+  customMeter1: ['customMeter1'],
+  customMeter2: ['customMeter2'],
+};
+
+/** The object keeps hours of usage for so long. */
+export const HISTORY_MS = HISTORY_DAYS_MAX * DAY_MS;
+
+/** Sums of USD as numbers are rounded to a nano-USD. */
+const DECIMALS = 9;
+
+const UNITS: Record<ForecastMetric, ForecastFacts['unit']> = {
+  calls: 'calls',
+  inputTokens: 'tokens',
+  outputTokens: 'tokens',
+  allTokens: 'tokens',
+  dollars: 'USD',
+  agenticApi: 'units',
+  customMeter1: 'units',
+  customMeter2: 'units',
+};
+
+export async function readForecast(
+  caller: Caller,
+  customerId: string,
+  { metric, timezone }: { metric: ForecastMetric; timezone: string },
+): Promise<Answer<ForecastData>> {
+  if (!isTimeZone(timezone)) return unknownTimezone('timezone');
+  const history = await customerHistory(caller, customerId, neededBy(metric), []);
+  if (!history) return customerNotFound();
+  const nowMs = Date.now();
+  return accept('FORECAST_READ', { customerId, ...forecastOf(history, metric, timezone, nowMs) }, nowMs);
+}
+
+/** What readings of a customer are made from. */
+export interface CustomerHistory extends SentHistory {
+  series: SeriesHours;
+  /** The hours since the last two completed weeks or the period began, whichever is earlier. */
+  recent: SeriesHours;
+}
+
+/** The columns of all hours that a metric's forecast looks at. */
+export function neededBy(metric: ForecastMetric): readonly HourColumn[] {
+  return metric === 'dollars' ? [...COLUMNS.dollars, 'failedCalls', 'unpricedCalls'] : COLUMNS[metric];
+}
+
+/** The customer's account and hours of usage; `null` for one that is missing or another tenant's. */
+export async function customerHistory(
+  { env, organization: { organizationId } }: Caller,
+  customerId: string,
+  columns: readonly HourColumn[],
+  recentColumns: readonly HourColumn[],
+): Promise<CustomerHistory | null> {
+  const history = await ask<DurableObjectStub<CustomerRpc>, SentHistory | null>(
+    customerByName(env, organizationId, customerId),
+    (customer) =>
+      customer.readHistory({ organizationId, columns, recentColumns }) as unknown as PromiseLike<SentHistory | null>,
+  );
+  if (!history) return null;
+  return { ...history, series: parseHours(history.hoursJson), recent: parseHours(history.recentHoursJson) };
+}
+
+export const customerNotFound = () => refuse('CUSTOMER_NOT_FOUND', 'no such customer');
+
+export function unknownTimezone(path: string) {
+  const message = 'must be the name of an IANA time zone, such as Europe/Berlin';
+  return refuse('BAD_REQUEST', `${path}: ${message}`, { members: { details: [{ path, message }] } });
+}
+
+export function forecastOf(
+  history: CustomerHistory,
+  metric: ForecastMetric,
+  timezone: string,
+  nowMs: number,
+): ForecastFacts {
+  const { account, series } = history;
+  const presentMs = nowMs - (nowMs % HOUR_MS);
+  const { subscription } = account;
+  const { plan } = subscription.plan;
+  const ofMeter = METER_METRICS[metric];
+  const enabled = !ofMeter || plan.customMeters[ofMeter.slot]?.enabled === true;
+  const { lastReplenishedAtMs: periodStartMs, nextReplenishAtMs: boundaryMs } = subscription;
+  const result = forecast({
+    hours: seriesOf(series, COLUMNS[metric]),
+    firstDataMs: account.createdAtMs,
+    nowMs: presentMs,
+    periodStartMs,
+    horizonEndMs: boundaryMs < NEVER_MS ? boundaryMs : null,
+    timeZone: timezone,
+    kind: metric === 'dollars' ? 'usd' : 'quantity',
+    evidence: enabled ? evidenceFor(history, metric, presentMs) : 'not_applicable',
+  });
+  const { status, reason, remaining, method, quality, historyDays } = result;
+  const recorded = recordedSince(series, COLUMNS[metric], periodStartMs);
+  return {
+    metric,
+    unit: UNITS[metric],
+    timezone,
+    status,
+    reason,
+    period: { startedAt: iso(periodStartMs), endedAt: iso(boundaryMs) },
+    horizon: { startedAt: iso(Math.max(presentMs, periodStartMs)), endedAt: iso(boundaryMs) },
+    recorded,
+    remaining,
+    total: result.period && atLeast(result.period, recorded),
+    method,
+    backtest: result.backtest,
+    quality,
+    historyDays,
+    ...(ofMeter && {
+      projectedAllowanceExhaustionAt: exhaustionOf(account, ofMeter.meter, result, timezone, presentMs),
+    }),
+  };
+}
+
+/** A busy present hour may already exceed what was expected of it: no total is below what is recorded. */
+function atLeast({ expected, p10, p50, p90 }: Quantiles, recorded: number): Quantiles {
+  const raised = (quantity: number) => Math.max(quantity, recorded);
+  return { expected: raised(expected), p10: raised(p10), p50: raised(p50), p90: raised(p90) };
+}
+
+/**
+ * The cost of a customer whose calls have no price, and a period that began before the kept hours, are known in part.
+ */
+function evidenceFor(
+  { account, series }: CustomerHistory,
+  metric: ForecastMetric,
+  nowMs: number,
+): 'complete' | 'partial' {
+  // A failed call without a price has most often cost nothing.
+  const { unpricedCalls = [], failedCalls = [] } = series.columns;
+  if (metric === 'dollars' && unpricedCalls.some((unpriced, at) => unpriced > (failedCalls[at] ?? 0))) return 'partial';
+  const beganMs = Math.max(account.createdAtMs, account.subscription.lastReplenishedAtMs);
+  return beganMs < nowMs - HISTORY_MS ? 'partial' : 'complete';
+}
+
+/** The quantity of the period so far, the present hour included. The hour in which the period began counts whole. */
+export function recordedSince(series: SeriesHours, names: readonly HourColumn[], periodStartMs: number): number {
+  return rounded(sumBetween(series, names, periodStartMs - HOUR_MS + 1, NEVER_MS), DECIMALS);
+}
+
+function exhaustionOf(
+  { subscription, meters }: CustomerHistory['account'],
+  meter: MeterName,
+  result: ReturnType<typeof forecast>,
+  timeZone: string,
+  nowMs: number,
+): string | null {
+  const { limit, remaining } = summarize(subscription.plan.plan, meters, meter);
+  // An allowance of zero is never used up: it was never there.
+  const atMs = projectedAllowanceExhaustionAt({
+    forecast: result,
+    remaining: limit ? remaining : null,
+    nowMs,
+    timeZone,
+  });
+  return atMs === null ? null : iso(atMs);
+}
+
+function iso(atMs: number): string {
+  return new Date(atMs).toISOString();
+}

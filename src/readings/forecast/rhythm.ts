@@ -1,0 +1,153 @@
+/**
+ * The weekly rhythm of a series of days: a factor for each day of the week, and how far a single day strays from it.
+ *
+ * A factor is believed as far as the data carry it: each weekday is drawn towards what weekdays and weekends have in
+ * common, and that towards no rhythm at all, by how large the difference is against its own uncertainty.
+ */
+import { DAYS_PER_WEEK } from '../calendar.ts';
+import { clamp, median, SD_PER_MAD } from '../statistics.ts';
+import { phaseOf } from './history.ts';
+
+export interface Rhythm {
+  /** By phase; their mean is 1. */
+  factors: number[];
+  /** Variance of one day relative to the squared level, after the rhythm. */
+  dayVariance: number;
+}
+
+/** A residual counts no further than this many standard deviations, so that one odd day does not set the noise. */
+const STRAY_SD_MAX = 4;
+/** The line over the weekend's share has a mean and a slope. */
+const LINE_PARAMETERS = 2;
+/** How many observations the prior on a day's variance weighs as much as. */
+const PRIOR_WEIGHT = 2;
+/** A single week cannot tell rhythm from noise: of the differences between its days, this share counts as noise. */
+const NOISE_SHARE_OF_ONE_WEEK = 0.15;
+
+/**
+ * The rhythm of `days[0, length)`, of which a new level began on each of `changes`. `days` is the whole history: its
+ * end fixes the phases.
+ */
+export function weeklyRhythm(
+  days: readonly number[],
+  length: number,
+  weekendShares: readonly number[],
+  changes: readonly number[],
+): Rhythm {
+  const total = days.length;
+  const ratios = levelRatios(days, length, changes);
+  const { means, counts } = phaseMeans(ratios, total);
+  const rarest = Math.min(...counts);
+  if (rarest === 0) return { factors: flat(), dayVariance: spread(ratios) };
+
+  const group = weekendLine(means, weekendShares);
+  const between =
+    meanSquare(means.map((value, phase) => value - (group.line[phase] ?? 1))) *
+    (DAYS_PER_WEEK / (DAYS_PER_WEEK - LINE_PARAMETERS));
+  const known = counts.reduce((all, count) => all + count, 0);
+  const within = strayed(ratios, total, means);
+  const dayVariance =
+    (within + PRIOR_WEIGHT * between * NOISE_SHARE_OF_ONE_WEEK) / (known - DAYS_PER_WEEK + PRIOR_WEIGHT);
+  // Empirical Bayes: what lies between the weekdays beyond their own uncertainty is real.
+  const real = Math.max(0, between - dayVariance / rarest);
+  const weight = real === 0 ? 0 : real / (real + dayVariance / rarest);
+  const belief = groupBelief(group, dayVariance, known);
+  const factors = means.map((value, phase) => {
+    const common = 1 + belief * ((group.line[phase] ?? 1) - 1);
+    return Math.max(0, common + weight * (value - common));
+  });
+  const scale = factors.reduce((all, factor) => all + factor, 0) / DAYS_PER_WEEK;
+  return { factors: scale > 0 ? factors.map((factor) => factor / scale) : flat(), dayVariance };
+}
+
+function flat(): number[] {
+  return new Array<number>(DAYS_PER_WEEK).fill(1);
+}
+
+function phaseMeans(ratios: readonly (number | null)[], total: number): { means: number[]; counts: number[] } {
+  const sums = new Array<number>(DAYS_PER_WEEK).fill(0);
+  const counts = new Array<number>(DAYS_PER_WEEK).fill(0);
+  ratios.forEach((ratio, index) => {
+    if (ratio === null) return;
+    const phase = phaseOf(index, total);
+    sums[phase] = (sums[phase] ?? 0) + ratio;
+    counts[phase] = (counts[phase] ?? 0) + 1;
+  });
+  return { means: sums.map((sum, phase) => sum / Math.max(1, counts[phase] ?? 0)), counts };
+}
+
+/**
+ * Each day against the mean of the week around it, on its own side of any change of level; `null` where that week is
+ * empty.
+ */
+function levelRatios(days: readonly number[], length: number, changes: readonly number[]): (number | null)[] {
+  const sums = [0];
+  for (let index = 0; index < length; index += 1) sums.push((sums[index] ?? 0) + (days[index] ?? 0));
+  const borders = [0, ...changes, length];
+  const ratios: (number | null)[] = [];
+  borders.slice(1).forEach((end, at) => {
+    const start = borders[at] ?? 0;
+    // A stretch of less than a week has no week of its own: it borrows from its neighbours.
+    const whole = end - start >= DAYS_PER_WEEK;
+    const [low, high] = whole ? [start, end] : [0, length];
+    const window = Math.min(DAYS_PER_WEEK, high - low);
+    for (let index = start; index < end; index += 1) {
+      const from = clamp(index - 3, low, high - window);
+      const level = ((sums[from + window] ?? 0) - (sums[from] ?? 0)) / window;
+      ratios.push(level > 0 ? (days[index] ?? 0) / level : null);
+    }
+  });
+  return ratios;
+}
+
+interface WeekendLine {
+  /** By phase: the factor that the weekend alone explains. */
+  line: number[];
+  slope: number;
+  /** Summed squares of the weekend's share around its mean: what the slope's certainty rests on. */
+  spread: number;
+}
+
+/** The least-squares line of the factors over the weekend's share of each day. */
+function weekendLine(means: readonly number[], weekendShares: readonly number[]): WeekendLine {
+  const centre = weekendShares.reduce((all, share) => all + share, 0) / DAYS_PER_WEEK;
+  let across = 0;
+  let along = 0;
+  means.forEach((value, phase) => {
+    const distance = (weekendShares[phase] ?? 0) - centre;
+    across += distance * (value - 1);
+    along += distance * distance;
+  });
+  const slope = along > 0 ? across / along : 0;
+  return { line: weekendShares.map((share) => 1 + slope * (share - centre)), slope, spread: along };
+}
+
+/** 0 to 1: how far the weekend's difference stands out of its own uncertainty. */
+function groupBelief({ slope, spread: along }: WeekendLine, dayVariance: number, known: number): number {
+  if (slope === 0) return 0;
+  return Math.max(0, 1 - (dayVariance * DAYS_PER_WEEK) / (known * along * slope * slope));
+}
+
+/** The summed squares of the days around their weekday's mean, strays drawn in. */
+function strayed(ratios: readonly (number | null)[], total: number, means: readonly number[]): number {
+  const residuals: number[] = [];
+  ratios.forEach((ratio, index) => {
+    if (ratio !== null) residuals.push(ratio - (means[phaseOf(index, total)] ?? 1));
+  });
+  const bound = STRAY_SD_MAX * SD_PER_MAD * median(residuals.map(Math.abs));
+  let squares = 0;
+  for (const residual of residuals)
+    squares += bound > 0 ? Math.min(residual * residual, bound * bound) : residual * residual;
+  return squares;
+}
+
+function spread(ratios: readonly (number | null)[]): number {
+  const known = ratios.filter((ratio) => ratio !== null);
+  return meanSquare(known.map((ratio) => ratio - 1));
+}
+
+function meanSquare(values: readonly number[]): number {
+  let squares = 0;
+  for (const value of values) squares += value * value;
+  return values.length === 0 ? 0 : squares / values.length;
+}

@@ -1,0 +1,98 @@
+/**
+ * The hours of a customer's usage on their way from the object to the readings: one text of columns, and what it says.
+ *
+ * Money and units are numbers here: for estimates, not for bills. A column is an array of numbers, because thousands of
+ * objects would cost more than everything that is made of them.
+ */
+import { HOUR_MS } from '../calendar.ts';
+import type { UsageHour } from '../forecast/history.ts';
+
+type Quantity =
+  | 'completedCalls'
+  | 'failedCalls'
+  | 'inputTokens'
+  | 'outputTokens'
+  | 'agenticApi'
+  | 'customMeter1'
+  | 'customMeter2'
+  | 'unpricedCalls';
+
+/** The columns of the text. `hour` is the number of an hour since 1970, UTC. */
+export type SentColumn = Quantity | 'hour' | 'costNanoUsd';
+export type HourColumn = Quantity | 'costUsd';
+export const HOUR_COLUMNS: readonly HourColumn[] = [
+  'completedCalls',
+  'failedCalls',
+  'inputTokens',
+  'outputTokens',
+  'costUsd',
+  'agenticApi',
+  'customMeter1',
+  'customMeter2',
+  'unpricedCalls',
+];
+
+/** The columns of the text that these need, each once. */
+export function sentColumns(names: readonly HourColumn[]): SentColumn[] {
+  return [...new Set<SentColumn>(['hour', ...names.map((name) => (name === 'costUsd' ? 'costNanoUsd' : name))])];
+}
+
+/**
+ * Hours with usage, in any order: the n-th number of each column is that of the n-th hour. A column that was not asked
+ * for is absent.
+ */
+export interface SeriesHours {
+  startMs: readonly number[];
+  columns: Readonly<Partial<Record<HourColumn, readonly number[]>>>;
+}
+
+const NANO_PER_USD = 1e9;
+
+/** Reads an object of columns of one length. */
+export function parseHours(json: string): SeriesHours {
+  const { hour, costNanoUsd, ...quantities } = JSON.parse(json) as { hour: number[] } & Partial<
+    Record<SentColumn, number[]>
+  >;
+  const costUsd = costNanoUsd?.map((nanoUsd) => nanoUsd / NANO_PER_USD);
+  return { startMs: hour.map((number) => number * HOUR_MS), columns: { ...quantities, ...(costUsd && { costUsd }) } };
+}
+
+/** What the columns hold together, without the hours that hold nothing. An hour is there once for each column. */
+export function seriesOf({ startMs, columns }: SeriesHours, names: readonly HourColumn[]): UsageHour[] {
+  const hours: UsageHour[] = [];
+  for (const name of names) {
+    const quantities = columns[name] ?? [];
+    for (let at = 0; at < quantities.length; at += 1) {
+      const quantity = quantities[at] ?? 0;
+      if (quantity > 0) hours.push({ startMs: startMs[at] ?? 0, quantity });
+    }
+  }
+  return hours;
+}
+
+/** The sum of the columns over the hours that start in [fromMs, toMs). */
+export function sumBetween(
+  { startMs, columns }: SeriesHours,
+  names: readonly HourColumn[],
+  fromMs: number,
+  toMs: number,
+): number {
+  let sum = 0;
+  for (const name of names) {
+    const quantities = columns[name] ?? [];
+    for (let at = 0; at < quantities.length; at += 1) {
+      const atMs = startMs[at] ?? 0;
+      if (atMs >= fromMs && atMs < toMs) sum += quantities[at] ?? 0;
+    }
+  }
+  return sum;
+}
+
+/** The start of the latest hour in which one of the columns holds something; `null` where none does. */
+export function latestHour({ startMs, columns }: SeriesHours, names: readonly HourColumn[]): number | null {
+  let latest: number | null = null;
+  startMs.forEach((atMs, at) => {
+    if ((latest === null || atMs > latest) && names.some((name) => (columns[name]?.[at] ?? 0) > 0)) latest = atMs;
+  });
+  return latest;
+}

@@ -1,0 +1,162 @@
+/**
+ * Signals: what is worth knowing about a customer right now, each with the figures it rests on.
+ *
+ * The list is closed, and every threshold is a constant here. Signals follow the order of SIGNAL_CODES, meters the
+ * order in which they were given, so that the same facts give the same answer.
+ */
+import type { MeterName, MeterSummary } from '../../domain/meters.ts';
+import { DAY_MS, DAYS_PER_WEEK } from '../calendar.ts';
+import { rounded } from '../statistics.ts';
+import type { WeekComparison } from './weeks.ts';
+
+export const SIGNAL_CODES = [
+  'ALLOWANCE_EXHAUSTED',
+  'ALLOWANCE_NEARLY_USED',
+  'ALLOWANCE_PROJECTED_TO_RUN_OUT',
+  'CREDIT_LOW',
+  'ERRORS_ELEVATED',
+  'INACTIVE',
+  'USAGE_RISING',
+  'USAGE_FALLING',
+  'SPEND_RISING',
+  'PLAN_CHANGE_PENDING',
+] as const;
+export type SignalCode = (typeof SIGNAL_CODES)[number];
+
+export const SIGNAL_THRESHOLDS = {
+  /** At most this share of an allowance is left. */
+  nearlyUsedRemainingRatio: 0.1,
+  /** The latest week against the one before. */
+  risingRatio: 1.25,
+  fallingRatio: 0.75,
+  /** Below this many calls in both weeks together, a ratio says nothing. */
+  comparedCallsMin: 20,
+  /** Failed calls of the latest week: this many, this share, and this many times the share of the week before. */
+  failedCallsMin: 5,
+  failedShareMin: 0.05,
+  failedShareRatio: 2,
+  /** Days without a call, of a customer that had some. */
+  inactiveDays: 7,
+  /** The balance lasts for fewer days at the pace of the latest week. */
+  creditDaysMin: 7,
+} as const;
+
+export type Severity = 'INFO' | 'WARNING' | 'CRITICAL';
+
+export interface Signal {
+  code: SignalCode;
+  severity: Severity;
+  /** The meter, where the signal speaks of one. */
+  meter: MeterName | null;
+  evidence: Record<string, number | string | null>;
+}
+
+export interface SignalInput {
+  nowMs: number;
+  calls: WeekComparison;
+  failedCalls: WeekComparison;
+  /** Recorded provider cost in USD. */
+  dollars: WeekComparison;
+  /** `null` where the customer never ended a call. */
+  lastCallAtMs: number | null;
+  meters: readonly { meter: MeterName; summary: MeterSummary; projectedExhaustionAtMs: number | null }[];
+  /**
+   * Purchased credit in USD, and what was charged to it in the latest week; `null` where the customer is not funded by
+   * credit.
+   */
+  credit: { balanceUsd: number; chargedLatestWeekUsd: number } | null;
+  pendingPlan: { usagePlanVersionId: string; effectiveAtMs: number } | null;
+}
+
+export function signalsOf(input: SignalInput): Signal[] {
+  const found = [
+    ...meterSignals(input),
+    ...creditSignals(input),
+    ...activitySignals(input),
+    ...trendSignals(input),
+    ...planSignals(input),
+  ];
+  // Sorting is stable: meters keep their order.
+  return found.sort((a, b) => SIGNAL_CODES.indexOf(a.code) - SIGNAL_CODES.indexOf(b.code));
+}
+
+function meterSignals({ meters }: SignalInput): Signal[] {
+  const found: Signal[] = [];
+  for (const { meter, summary, projectedExhaustionAtMs } of meters) {
+    const { unlimited, limit, used, remaining, ratio } = summary;
+    // An allowance of zero is not used up: it was never there.
+    if (unlimited || limit === null || limit === 0) continue;
+    const evidence = { limit, used, remaining, ratio: ratio === null ? null : rounded(ratio, 4) };
+    if (remaining <= 0) found.push({ code: 'ALLOWANCE_EXHAUSTED', severity: 'CRITICAL', meter, evidence });
+    else if (ratio !== null && ratio <= SIGNAL_THRESHOLDS.nearlyUsedRemainingRatio) {
+      found.push({ code: 'ALLOWANCE_NEARLY_USED', severity: 'WARNING', meter, evidence });
+    }
+    if (remaining > 0 && projectedExhaustionAtMs !== null) {
+      const projected = {
+        ...evidence,
+        projectedAllowanceExhaustionAt: new Date(projectedExhaustionAtMs).toISOString(),
+      };
+      found.push({ code: 'ALLOWANCE_PROJECTED_TO_RUN_OUT', severity: 'WARNING', meter, evidence: projected });
+    }
+  }
+  return found;
+}
+
+function creditSignals({ credit }: SignalInput): Signal[] {
+  if (credit === null) return [];
+  const perDay = credit.chargedLatestWeekUsd / DAYS_PER_WEEK;
+  const daysLeft = perDay > 0 ? credit.balanceUsd / perDay : null;
+  const low = credit.balanceUsd <= 0 || (daysLeft !== null && daysLeft < SIGNAL_THRESHOLDS.creditDaysMin);
+  if (!low) return [];
+  const evidence = { ...credit, daysLeft: daysLeft === null ? null : rounded(Math.max(0, daysLeft), 2) };
+  return [{ code: 'CREDIT_LOW', severity: credit.balanceUsd <= 0 ? 'CRITICAL' : 'WARNING', meter: null, evidence }];
+}
+
+function activitySignals({ nowMs, calls, failedCalls, lastCallAtMs }: SignalInput): Signal[] {
+  const found: Signal[] = [];
+  const { failedCallsMin, failedShareMin, failedShareRatio, inactiveDays } = SIGNAL_THRESHOLDS;
+  const share = calls.latest > 0 ? failedCalls.latest / calls.latest : 0;
+  const before = calls.preceding > 0 ? failedCalls.preceding / calls.preceding : 0;
+  if (failedCalls.latest >= failedCallsMin && share >= failedShareMin && share >= failedShareRatio * before) {
+    const evidence = {
+      calls: calls.latest,
+      failedCalls: failedCalls.latest,
+      failedShare: rounded(share, 4),
+      failedSharePreceding: rounded(before, 4),
+    };
+    found.push({ code: 'ERRORS_ELEVATED', severity: 'WARNING', meter: null, evidence });
+  }
+  if (lastCallAtMs !== null && nowMs - lastCallAtMs >= inactiveDays * DAY_MS) {
+    const evidence = {
+      lastCallAt: new Date(lastCallAtMs).toISOString(),
+      daysSince: Math.floor((nowMs - lastCallAtMs) / DAY_MS),
+    };
+    found.push({ code: 'INACTIVE', severity: 'WARNING', meter: null, evidence });
+  }
+  return found;
+}
+
+function trendSignals({ calls, dollars }: SignalInput): Signal[] {
+  if (calls.latest + calls.preceding < SIGNAL_THRESHOLDS.comparedCallsMin) return [];
+  const found: Signal[] = [];
+  const compared = ({ latest, preceding, change, ratio }: WeekComparison) => ({ latest, preceding, change, ratio });
+  if (isRising(calls)) found.push({ code: 'USAGE_RISING', severity: 'INFO', meter: null, evidence: compared(calls) });
+  if (calls.ratio !== null && calls.ratio <= SIGNAL_THRESHOLDS.fallingRatio) {
+    found.push({ code: 'USAGE_FALLING', severity: 'WARNING', meter: null, evidence: compared(calls) });
+  }
+  if (isRising(dollars))
+    found.push({ code: 'SPEND_RISING', severity: 'INFO', meter: null, evidence: compared(dollars) });
+  return found;
+}
+
+/** From nothing to something is a rise. */
+function isRising({ latest, ratio }: WeekComparison): boolean {
+  return ratio === null ? latest > 0 : ratio >= SIGNAL_THRESHOLDS.risingRatio;
+}
+
+function planSignals({ pendingPlan }: SignalInput): Signal[] {
+  if (pendingPlan === null) return [];
+  const { usagePlanVersionId, effectiveAtMs } = pendingPlan;
+  const evidence = { usagePlanVersionId, effectiveAt: new Date(effectiveAtMs).toISOString() };
+  return [{ code: 'PLAN_CHANGE_PENDING', severity: 'INFO', meter: null, evidence }];
+}

@@ -1,0 +1,184 @@
+/**
+ * Use case: a compact brief of a customer, for a person or a model that has to decide something about it.
+ */
+import { type Answer, accept } from '../../contract/errors.ts';
+import type { ForecastMetric, UsageContextData, UsageContextQuery } from '../../contract/readings.ts';
+import { METER_NAMES, type MeterName, SLOT_METERS, summarize } from '../../domain/meters.ts';
+import { usdFromNano } from '../../domain/money.ts';
+import type { MeterSlot } from '../../domain/plan.ts';
+import { availableUsd, balanceOf } from '../../domain/wallet.ts';
+import type { Caller } from '../../metering/caller.ts';
+import { HOUR_MS, isTimeZone } from '../calendar.ts';
+import {
+  COLUMNS,
+  type CustomerHistory,
+  customerHistory,
+  customerNotFound,
+  forecastOf,
+  HISTORY_MS,
+  METER_METRICS,
+  neededBy,
+  recordedSince,
+  unknownTimezone,
+} from '../forecast/read-forecast.ts';
+import { evidenceCompleteness, reviewReasons } from './review.ts';
+import { HOUR_COLUMNS, latestHour } from './series-hours.ts';
+import { type Signal, signalsOf } from './signals.ts';
+import { compareWeeks, weekPeriods } from './weeks.ts';
+
+type Metric = Exclude<ForecastMetric, 'allTokens'>;
+
+const UNITS: Record<MeterName, UsageContextData['meters'][number]['unit']> = {
+  standardCalls: 'calls',
+  premiumCalls: 'calls',
+  standardTokens: 'tokens',
+  premiumTokens: 'tokens',
+  searches: 'searches',
+  audioSeconds: 'seconds',
+  agenticApi: 'units',
+  customMeter1: 'units',
+  customMeter2: 'units',
+};
+
+export async function readUsageContext(
+  caller: Caller,
+  customerId: string,
+  query: UsageContextQuery,
+): Promise<Answer<UsageContextData>> {
+  if (!isTimeZone(query.timezone)) return unknownTimezone('timezone');
+  const needed = query.includeForecast ? neededBy(query.forecastMetric) : [];
+  // The latest call may be older than what is recent.
+  const history = await customerHistory(caller, customerId, [...COLUMNS.calls, ...needed], HOUR_COLUMNS);
+  if (!history) return customerNotFound();
+  const nowMs = Date.now();
+  return accept('USAGE_CONTEXT_READ', present(history, query, nowMs), nowMs);
+}
+
+function present(history: CustomerHistory, query: UsageContextQuery, nowMs: number): UsageContextData {
+  const { account, recent } = history;
+  const { subscription, contact } = account;
+  const { plan, planId, usagePlanVersionId } = subscription.plan;
+  const { latest, preceding } = weekPeriods(nowMs);
+  const periodStartMs = subscription.lastReplenishedAtMs;
+  const signals = query.includeSignals ? findSignals(history, query.timezone, nowMs) : null;
+  const { complete, gaps } = evidenceCompleteness({
+    firstDataMs: account.createdAtMs,
+    keptFromMs: nowMs - HISTORY_MS,
+    periodStartMs,
+    comparedFromMs: preceding.startMs,
+    callsWithoutPrice: recordedSince(recent, ['unpricedCalls'], periodStartMs),
+    seriesAvailable: true,
+  });
+  const week = (metric: Metric) => compareWeeks(recent, COLUMNS[metric], nowMs);
+  const recorded = (metric: Metric) => recordedSince(recent, COLUMNS[metric], periodStartMs);
+  return {
+    contractVersion: 1,
+    customerId: account.customerId,
+    timezone: query.timezone,
+    asOf: iso(nowMs - (nowMs % HOUR_MS)),
+    customer: {
+      friendlyName: contact.friendlyName ?? null,
+      createdAt: iso(account.createdAtMs),
+      canceled: subscription.canceledAtMs !== null,
+    },
+    plan: { planId, name: plan.name, usagePlanVersionId, limitType: plan.limitType },
+    subscription: history.subscription,
+    meters: METER_NAMES.map((name) => ({ name, unit: UNITS[name], ...summarize(plan, account.meters, name) })),
+    funding: fundingOf(account),
+    weeks: {
+      latest: period(latest),
+      preceding: period(preceding),
+      calls: week('calls'),
+      failedCalls: compareWeeks(recent, ['failedCalls'], nowMs),
+      inputTokens: week('inputTokens'),
+      outputTokens: week('outputTokens'),
+      dollars: week('dollars'),
+      agenticApi: week('agenticApi'),
+      customMeter1: week('customMeter1'),
+      customMeter2: week('customMeter2'),
+    },
+    currentPeriod: {
+      startedAt: iso(periodStartMs),
+      endedAt: iso(subscription.nextReplenishAtMs),
+      quantities: {
+        calls: recorded('calls'),
+        failedCalls: recordedSince(recent, ['failedCalls'], periodStartMs),
+        inputTokens: recorded('inputTokens'),
+        outputTokens: recorded('outputTokens'),
+        dollars: recorded('dollars'),
+        agenticApi: recorded('agenticApi'),
+        customMeter1: recorded('customMeter1'),
+        customMeter2: recorded('customMeter2'),
+      },
+    },
+    ...(query.includeForecast && { forecast: forecastOf(history, query.forecastMetric, query.timezone, nowMs) }),
+    ...(signals && { signals, reviewReasons: reviewReasons(signals) }),
+    evidence: { complete, gaps },
+  };
+}
+
+function findSignals(history: CustomerHistory, timezone: string, nowMs: number): Signal[] {
+  const { account, series, recent, chargedLatestWeekUsd } = history;
+  const { plan } = account.subscription.plan;
+  const balanceUsd = usdFromNano(balanceOf(account.wallet, 'USD'));
+  const { pending, nextReplenishAtMs } = account.subscription;
+  return signalsOf({
+    nowMs: nowMs - (nowMs % HOUR_MS),
+    calls: compareWeeks(recent, COLUMNS.calls, nowMs),
+    failedCalls: compareWeeks(recent, ['failedCalls'], nowMs),
+    dollars: compareWeeks(recent, COLUMNS.dollars, nowMs),
+    lastCallAtMs: latestHour(series, COLUMNS.calls),
+    meters: METER_NAMES.map((meter) => {
+      const summary = summarize(plan, account.meters, meter);
+      // Nothing is forecast of what cannot run out.
+      return {
+        meter,
+        summary,
+        projectedExhaustionAtMs: summary.limit ? exhaustionOf(history, meter, timezone, nowMs) : null,
+      };
+    }),
+    // Whoever has no credit and was charged nothing is not funded by it, whatever the plan would let them do.
+    credit:
+      plan.payg.enabled && (balanceUsd !== 0 || chargedLatestWeekUsd !== 0)
+        ? { balanceUsd, chargedLatestWeekUsd }
+        : null,
+    pendingPlan: pending && { usagePlanVersionId: pending.usagePlanVersionId, effectiveAtMs: nextReplenishAtMs },
+  });
+}
+
+/**
+ * When the meter's allowance is gone at the pace that is forecast; `null` for a meter that no metric stands for alone.
+ */
+function exhaustionOf(history: CustomerHistory, meter: MeterName, timezone: string, nowMs: number): number | null {
+  const metric = (Object.keys(METER_METRICS) as ForecastMetric[]).find((name) => METER_METRICS[name]?.meter === meter);
+  if (!metric) return null;
+  const { projectedAllowanceExhaustionAt: at } = forecastOf(history, metric, timezone, nowMs);
+  return at ? Date.parse(at) : null;
+}
+
+function fundingOf({ wallet, subscription }: CustomerHistory['account']): UsageContextData['funding'] {
+  const { plan } = subscription.plan;
+  const available = availableUsd(wallet);
+  const units = (slot: MeterSlot) => Number(balanceOf(wallet, slot));
+  return {
+    payAsYouGo: plan.payg.enabled,
+    markupPercent: plan.payg.markupPercent,
+    balanceUsd: usdFromNano(balanceOf(wallet, 'USD')),
+    availableUsd: usdFromNano(available),
+    purchasedUnits: {
+      [SLOT_METERS.AGENTIC_API]: units('AGENTIC_API'),
+      [SLOT_METERS.CUSTOM1]: units('CUSTOM1'),
+      [SLOT_METERS.CUSTOM2]: units('CUSTOM2'),
+    },
+    continuesBeyondAllowance:
+      subscription.canceledAtMs === null && (plan.limitType === 'NONE' || (plan.payg.enabled && available > 0n)),
+  };
+}
+
+function period({ startMs, endMs }: { startMs: number; endMs: number }) {
+  return { startedAt: iso(startMs), endedAt: iso(endMs) };
+}
+
+function iso(atMs: number): string {
+  return new Date(atMs).toISOString();
+}

@@ -1,0 +1,148 @@
+/**
+ * Use case: what an organization used over a period, from D1, with how late that may be.
+ */
+import { type Answer, accept, refuse } from '../../contract/errors.ts';
+import {
+  type Figures,
+  GROUPS_MAX,
+  SUMMARY_DAYS_MAX,
+  type SummaryQuery,
+  type UsageSummaryData,
+} from '../../contract/usage-summary.ts';
+import { usdFromNano } from '../../domain/money.ts';
+import type { Caller } from '../../metering/caller.ts';
+import { readBacklog } from '../../storage/backlog.ts';
+import { sumUsage, type UsageSums } from '../../storage/usage.ts';
+import { DAY_MS, HOUR_MS, isTimeZone, type LocalDay, localDays } from '../calendar.ts';
+
+const DEFAULT_DAYS = 30;
+/** Changes wait this long in the object for others, and then for their way to D1. */
+const PROJECTION_DELAY_MS = 3_000;
+const LISTED = ['customer', 'feature', 'model', 'provider', 'outcome'] as const;
+
+const ZERO: UsageSums = {
+  calls: 0,
+  unpricedCalls: 0,
+  inputTokens: 0,
+  cachedInputTokens: 0,
+  outputTokens: 0,
+  reasoningTokens: 0,
+  searches: 0,
+  costNanoUsd: 0n,
+};
+
+export async function readUsageSummary(
+  { env, organization }: Caller,
+  query: SummaryQuery,
+): Promise<Answer<UsageSummaryData>> {
+  const nowMs = Date.now();
+  const days = daysOf(query, nowMs);
+  if ('path' in days) return refuse('BAD_REQUEST', `${days.path}: ${days.message}`, { members: { details: [days] } });
+  const [fromMs, toMs] = [days[0]?.startMs ?? nowMs, days.at(-1)?.endMs ?? nowMs];
+  // An hour belongs to the day in which it starts, also where days begin within an hour.
+  const filter = { fromMs, toMs, customerId: query.customerId, feature: query.feature };
+  const [groups, backlog] = await Promise.all([
+    // One group more than is listed says that there are more.
+    sumUsage(env, organization.organizationId, filter, ['day', ...LISTED], GROUPS_MAX + 1, days),
+    // Reports go on without KV, which only knows who is late.
+    readBacklog(env, organization.organizationId).catch(() => ({ customers: 0, oldestMs: null })),
+  ]);
+  const byDay = new Map(groups.day.map(({ key, ...sums }) => [Number(key), sums]));
+  const shown = (dimension: (typeof LISTED)[number]) => groups[dimension].slice(0, GROUPS_MAX);
+  const orNull = (key: string) => (key === '' ? null : key);
+  const data: UsageSummaryData = {
+    period: { startedAt: iso(fromMs), endedAt: iso(toMs) },
+    timezone: query.timezone,
+    currency: 'USD',
+    asOf: iso(Math.min(nowMs - PROJECTION_DELAY_MS, backlog.oldestMs ?? nowMs)),
+    backlog: {
+      customers: backlog.customers,
+      ageSeconds: backlog.oldestMs === null ? 0 : Math.ceil((nowMs - backlog.oldestMs) / 1000),
+    },
+    totals: present(groups.day.reduce(add, ZERO)),
+    byDay: days.map(({ label, startMs, endMs }, index) => ({
+      date: label,
+      startedAt: iso(startMs),
+      endedAt: iso(endMs),
+      ...present(byDay.get(index) ?? ZERO),
+    })),
+    byCustomer: shown('customer').map((group) => ({ customerId: group.key, ...present(group) })),
+    byFeature: shown('feature').map((group) => ({ feature: orNull(group.key), ...present(group) })),
+    byModel: shown('model').map((group) => ({ model: orNull(group.key), ...present(group) })),
+    byProvider: shown('provider').map((group) => ({ provider: orNull(group.key), ...present(group) })),
+    byOutcome: shown('outcome').map((group) => ({
+      outcome: group.key as UsageSummaryData['byOutcome'][number]['outcome'],
+      ...present(group),
+    })),
+    truncated: LISTED.filter((dimension) => groups[dimension].length > GROUPS_MAX),
+  };
+  return accept('USAGE_SUMMARY_READ', data, nowMs);
+}
+
+interface Broken {
+  path: string;
+  message: string;
+}
+
+/** The local days that are asked for, or the rule that the query breaks. */
+function daysOf({ from, to, timezone }: SummaryQuery, nowMs: number): LocalDay[] | Broken {
+  if (!isTimeZone(timezone))
+    return { path: 'timezone', message: 'must be the name of an IANA time zone, such as Europe/Berlin' };
+  const last = to === undefined ? nowMs : dayOf(to, timezone) - 1;
+  const end = localDays(last, last + 1, timezone)[0]?.endMs ?? last;
+  const start = from === undefined ? end - DEFAULT_DAYS * DAY_MS + 2 * HOUR_MS : dayOf(from, timezone);
+  if (start >= end) return { path: 'to', message: 'must be after from' };
+  if (end - start > (SUMMARY_DAYS_MAX + 1) * DAY_MS)
+    return { path: 'from', message: `must be at most ${SUMMARY_DAYS_MAX} days before to` };
+  const days = localDays(start, end, timezone);
+  // A day that begins before the period belongs to it only by the two hours that a clock may have been changed by.
+  return from === undefined ? days.slice(-DEFAULT_DAYS) : days;
+}
+
+/** When a local date begins. */
+function dayOf(date: string, timezone: string): number {
+  const utcMs = Date.parse(`${date}T00:00:00Z`);
+  const around = localDays(utcMs - 2 * DAY_MS, utcMs + 2 * DAY_MS, timezone);
+  // A date that a zone skipped begins with the next one.
+  return around.find(({ label }) => label >= date)?.startMs ?? utcMs;
+}
+
+function add(a: UsageSums, b: UsageSums): UsageSums {
+  return {
+    calls: a.calls + b.calls,
+    unpricedCalls: a.unpricedCalls + b.unpricedCalls,
+    inputTokens: a.inputTokens + b.inputTokens,
+    cachedInputTokens: a.cachedInputTokens + b.cachedInputTokens,
+    outputTokens: a.outputTokens + b.outputTokens,
+    reasoningTokens: a.reasoningTokens + b.reasoningTokens,
+    searches: a.searches + b.searches,
+    costNanoUsd: a.costNanoUsd + b.costNanoUsd,
+  };
+}
+
+function present({
+  calls,
+  unpricedCalls,
+  inputTokens,
+  cachedInputTokens,
+  outputTokens,
+  reasoningTokens,
+  searches,
+  costNanoUsd,
+}: UsageSums): Figures {
+  return {
+    calls,
+    unpricedCalls,
+    inputTokens,
+    cachedInputTokens,
+    outputTokens,
+    reasoningTokens,
+    searches,
+    costUSD: usdFromNano(costNanoUsd),
+    costUsdNano: costNanoUsd.toString(),
+  };
+}
+
+function iso(atMs: number): string {
+  return new Date(atMs).toISOString();
+}

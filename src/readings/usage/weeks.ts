@@ -1,0 +1,45 @@
+/**
+ * The latest seven completed UTC days against the seven before them.
+ */
+import { DAY_MS, DAYS_PER_WEEK } from '../calendar.ts';
+import { rounded } from '../statistics.ts';
+import { type HourColumn, type SeriesHours, sumBetween } from './series-hours.ts';
+
+const RATIO_DECIMALS = 4;
+const SUM_DECIMALS = 9;
+
+export interface WeekPeriods {
+  latest: { startMs: number; endMs: number };
+  preceding: { startMs: number; endMs: number };
+}
+
+export interface WeekComparison {
+  latest: number;
+  preceding: number;
+  change: number;
+  /** Latest over preceding; `null` where nothing preceded. */
+  ratio: number | null;
+}
+
+/** Both periods end on UTC midnight; today is in neither. */
+export function weekPeriods(nowMs: number): WeekPeriods {
+  const endMs = Math.floor(nowMs / DAY_MS) * DAY_MS;
+  const middleMs = endMs - DAYS_PER_WEEK * DAY_MS;
+  return {
+    latest: { startMs: middleMs, endMs },
+    preceding: { startMs: middleMs - DAYS_PER_WEEK * DAY_MS, endMs: middleMs },
+  };
+}
+
+/** What the columns hold together. Sums are rounded to a billionth, the nano-USD of money. */
+export function compareWeeks(hours: SeriesHours, names: readonly HourColumn[], nowMs: number): WeekComparison {
+  const { latest, preceding } = weekPeriods(nowMs);
+  const now = rounded(sumBetween(hours, names, latest.startMs, latest.endMs), SUM_DECIMALS);
+  const before = rounded(sumBetween(hours, names, preceding.startMs, preceding.endMs), SUM_DECIMALS);
+  return {
+    latest: now,
+    preceding: before,
+    change: rounded(now - before, SUM_DECIMALS),
+    ratio: before === 0 ? null : rounded(now / before, RATIO_DECIMALS),
+  };
+}

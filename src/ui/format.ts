@@ -1,0 +1,143 @@
+/**
+ * Figures and times as people read them: thousands apart, sensible digits, UTC with a hint of how long ago.
+ *
+ * Every function returns the short form; the exact one is for the `title` beside it. Nothing here knows what time it
+ * is.
+ */
+import { formatUsd, type NanoUsd } from '../domain/money.ts';
+import { NEVER_MS } from '../domain/period.ts';
+
+const NANO_PER_CENT = 10_000_000n;
+const NANO_DIGITS = 9;
+/** Digits of an amount below a cent that tell it from another one. */
+const SMALL_DIGITS = 3;
+
+const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 3 });
+const rough = new Intl.NumberFormat('en-US', { maximumFractionDigits: 1 });
+const short = new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 1 });
+const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' });
+const date = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric', timeZone: 'UTC' });
+const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', timeZone: 'UTC' });
+
+/** `12,345`. */
+export function count(value: number | bigint): string {
+  return whole.format(value);
+}
+
+/** `12.3K`, `4.5M`; below 10,000 as it is. */
+export function compact(value: number): string {
+  return Math.abs(value) < 10_000 ? rough.format(value) : short.format(value);
+}
+
+const BYTE_UNITS = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'];
+
+/** `512 bytes`, `1.5 MiB`. */
+export function byteSize(bytes: number): string {
+  const power = bytes < 1 ? 0 : Math.min(BYTE_UNITS.length - 1, Math.floor(Math.log2(bytes) / 10));
+  return `${rough.format(bytes / 1024 ** power)} ${BYTE_UNITS[power]}`;
+}
+
+export function percent(ratio: number): string {
+  return `${whole.format(Math.round(ratio * 1000) / 10)}%`;
+}
+
+/**
+ * `$1,234.50`, `$0.0123`, `$0.0000425`: cents from a cent up, three digits below. Rounded half up; the exact amount is
+ * `formatUsd`.
+ */
+export function usd(nano: NanoUsd): string {
+  const sign = nano < 0n ? '-' : '';
+  const size = nano < 0n ? -nano : nano;
+  if (size === 0n || size >= 100n * NANO_PER_CENT) return `${sign}$${grouped(round(size, 2))}`;
+  const significant = size.toString().length;
+  const decimals = Math.min(NANO_DIGITS, Math.max(2, NANO_DIGITS - significant + SMALL_DIGITS));
+  const text = round(size, decimals).replace(/(\.\d\d\d*?)0+$/, '$1');
+  return `${sign}$${text}`;
+}
+
+/** An exact decimal amount of USD as the service's answers have it. */
+export function nanoOf(exactUsd: string): NanoUsd {
+  const [, sign, integer = '0', fraction = ''] = /^(-?)(\d+)(?:\.(\d{1,9}))?$/.exec(exactUsd) ?? [];
+  const size = BigInt(integer) * 10n ** BigInt(NANO_DIGITS) + BigInt(fraction.padEnd(NANO_DIGITS, '0'));
+  return sign === '-' ? -size : size;
+}
+
+/** A rate as vendors publish it: `$2.50`, `$0.075`. */
+export function rate(usdPerMillion: number): string {
+  const text = usdPerMillion.toLocaleString('en-US', { minimumFractionDigits: 2, maximumFractionDigits: NANO_DIGITS });
+  return `$${text}`;
+}
+
+function round(nano: bigint, decimals: number): string {
+  const unit = 10n ** BigInt(NANO_DIGITS - decimals);
+  const rounded = ((nano * 2n + unit) / (unit * 2n)) * unit;
+  const [integer = '0', fraction = ''] = formatUsd(rounded).split('.');
+  return `${integer}.${fraction.padEnd(decimals, '0')}`;
+}
+
+function grouped(text: string): string {
+  const [integer = '0', fraction] = text.split('.');
+  return `${whole.format(BigInt(integer))}.${fraction}`;
+}
+
+/** `20 Nov 2026, 14:03`; what never comes is `never`. */
+export function moment(atMs: number): string {
+  return atMs >= NEVER_MS ? 'never' : `${date.format(atMs)}, ${clock.format(atMs)}`;
+}
+
+/** `20 Nov`. */
+export function dayMonth(atMs: number): string {
+  return day.format(atMs);
+}
+
+export function calendarDay(atMs: number): string {
+  return date.format(atMs);
+}
+
+const STEPS = [
+  { unit: 'year', ms: 365.25 * 86_400_000 },
+  { unit: 'month', ms: 30.44 * 86_400_000 },
+  { unit: 'day', ms: 86_400_000 },
+  { unit: 'hour', ms: 3_600_000 },
+  { unit: 'minute', ms: 60_000 },
+] as const;
+
+const relative = new Intl.RelativeTimeFormat('en-US', { numeric: 'auto' });
+
+/** `3 hours ago`, `in 12 days`, `just now`; empty for what never comes. */
+export function distance(atMs: number, nowMs: number): string {
+  if (atMs >= NEVER_MS) return '';
+  const difference = atMs - nowMs;
+  const step = STEPS.find(({ ms }) => Math.abs(difference) >= ms);
+  return step
+    ? relative.format(Math.trunc(difference / step.ms), step.unit)
+    : difference <= 0
+      ? 'just now'
+      : 'in a moment';
+}
+
+/** `1.5 s`, `240 ms`, `3 min 5 s`. */
+export function duration(ms: number): string {
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${whole.format(Math.round(ms / 100) / 10)} s`;
+  if (ms < 3_600_000) return `${Math.floor(ms / 60_000)} min ${Math.floor((ms % 60_000) / 1_000)} s`;
+  return `${whole.format(Math.floor(ms / 3_600_000))} h ${Math.floor((ms % 3_600_000) / 60_000)} min`;
+}
+
+/** `1 customer`, `2,000 customers`. */
+export function plural(value: number, noun: string): string {
+  return `${whole.format(value)} ${noun}${value === 1 ? '' : 's'}`;
+}
+
+/**
+ * `premiumCalls` as `Premium calls`, `plan.put` as `Plan put`, `NOT_ALLOWED` as `Not allowed`, `CUSTOM1` as `Custom 1`.
+ */
+export function words(name: string): string {
+  const spaced = /^[A-Z\d_]+$/.test(name)
+    ? name.toLowerCase().replaceAll('_', ' ')
+    : name
+        .replaceAll(/[_.]/g, ' ')
+        .replace(/([a-z\d])([A-Z])/g, (_, before: string, letter: string) => `${before} ${letter.toLowerCase()}`);
+  const text = spaced.replace(/([a-z])(\d)/g, '$1 $2');
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

@@ -1,0 +1,109 @@
+/**
+ * The small parts that every page is made of: figures with their exact value, times, badges, cards, notices, lists of
+ * facts.
+ */
+import type { Child, FC, PropsWithChildren } from 'hono/jsx';
+import { formatUsd, type NanoUsd } from '../domain/money.ts';
+import { NEVER_MS } from '../domain/period.ts';
+import { compact, count, distance, moment, usd } from './format.ts';
+
+export const Usd: FC<{ nano: NanoUsd }> = ({ nano }) => (
+  <data value={formatUsd(nano)} title={`$${formatUsd(nano)}`} class="num">
+    {usd(nano)}
+  </data>
+);
+
+/** A count in full. */
+export const Count: FC<{ value: number }> = ({ value }) => <span class="num">{count(value)}</span>;
+
+/** A large count in short, with the whole one in its title. */
+export const Compact: FC<{ value: number }> = ({ value }) => (
+  <data value={String(value)} title={count(value)} class="num">
+    {compact(value)}
+  </data>
+);
+
+/** An instant in UTC, with how long ago it is. */
+export const Time: FC<{ at: string | number; nowMs: number; brief?: boolean }> = ({ at, nowMs, brief = false }) => {
+  const atMs = typeof at === 'number' ? at : Date.parse(at);
+  if (atMs >= NEVER_MS) return <span>never</span>;
+  const iso = new Date(atMs).toISOString();
+  const text = `${moment(atMs)} UTC`;
+  return (
+    <time datetime={iso} title={brief ? `${text} (${iso})` : iso} class="num">
+      {brief ? distance(atMs, nowMs) : text}
+      {!brief && <span class="quiet hint"> {distance(atMs, nowMs)}</span>}
+    </time>
+  );
+};
+
+export type Tone = 'good' | 'warn' | 'bad' | 'info' | 'plain';
+
+export const Badge: FC<PropsWithChildren<{ tone?: Tone; title?: string }>> = ({ tone = 'plain', title, children }) => (
+  <span class={`badge ${tone}`} title={title}>
+    {children}
+  </span>
+);
+
+export const Code: FC<PropsWithChildren> = ({ children }) => <code>{children}</code>;
+
+export const Card: FC<
+  PropsWithChildren<{ title?: string; id?: string; actions?: Child; wide?: boolean; note?: Child }>
+> = ({ title, id, actions, wide = false, note, children }) => (
+  <section class={wide ? 'card wide' : 'card'} id={id} aria-label={title}>
+    {(title || actions) && (
+      <header class="card-head">
+        {title && <h2>{title}</h2>}
+        {actions && <div class="actions">{actions}</div>}
+      </header>
+    )}
+    {note && <p class="quiet note">{note}</p>}
+    {children}
+  </section>
+);
+
+/** One figure with its name. */
+export const Stat: FC<PropsWithChildren<{ label: string; sub?: Child }>> = ({ label, sub, children }) => (
+  <div class="stat">
+    <dt>{label}</dt>
+    <dd>
+      <span class="stat-value">{children}</span>
+      {sub && <span class="quiet stat-sub">{sub}</span>}
+    </dd>
+  </div>
+);
+
+/** Names and values, a line for each; values that are absent are left out. */
+export const Facts: FC<{ items: readonly (readonly [string, Child | undefined])[] }> = ({ items }) => (
+  <dl class="facts">
+    {items.map(
+      ([label, value]) =>
+        value !== undefined && (
+          <div>
+            <dt>{label}</dt>
+            <dd>{value ?? <Nothing />}</dd>
+          </div>
+        ),
+    )}
+  </dl>
+);
+
+export const Nothing: FC = () => <span class="quiet">–</span>;
+
+/** What stands where nothing is yet: what it would be, and what to do next. */
+export const Empty: FC<PropsWithChildren<{ title: string }>> = ({ title, children }) => (
+  <div class="empty">
+    <p class="empty-title">{title}</p>
+    <div class="quiet">{children}</div>
+  </div>
+);
+
+export const Notice: FC<PropsWithChildren<{ tone: Tone; title?: string }>> = ({ tone, title, children }) => (
+  <div class={`notice ${tone}`} role={tone === 'bad' ? 'alert' : 'status'}>
+    {title && <strong>{title} </strong>}
+    {children}
+  </div>
+);
+
+/** JSON for people to read and copy. */
+export const Json: FC<{ value: unknown }> = ({ value }) => <pre class="json">{JSON.stringify(value, null, 2)}</pre>;
