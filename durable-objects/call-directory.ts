@@ -11,9 +11,9 @@ import type { Env } from '../src/env.ts';
 import type { Claim } from '../src/objects/job-commands.ts';
 import type { CallDirectoryRpc } from '../src/objects/rpc.ts';
 import { log } from '../src/platform/log.ts';
+import { DAY_MS } from '../src/platform/time.ts';
 import { GroupCommit } from './group-commit.ts';
 
-const DAY_MS = 24 * 3_600_000;
 /** Claims that one alarm removes at most. */
 const PRUNE_ROWS_MAX = 1_000;
 const PRUNE_ROUND_MS = 1_000;

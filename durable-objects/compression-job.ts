@@ -16,6 +16,7 @@ import type { Env } from '../src/env.ts';
 import type { EstimateCommand } from '../src/objects/job-commands.ts';
 import type { CompressionJobRpc } from '../src/objects/rpc.ts';
 import { errorText, log } from '../src/platform/log.ts';
+import { DAY_MS } from '../src/platform/time.ts';
 import { currentCatalog } from '../src/storage/catalog.ts';
 import { leaveEstimate } from '../src/storage/estimates.ts';
 import { findSamples, readPayloads, type SamplePlace, type SampleRow } from '../src/storage/samples.ts';
@@ -39,7 +40,7 @@ interface State extends EstimateCommand {
 const SAMPLES_PER_STEP = 50;
 const RETRY_MS = 5_000;
 /** A finished job can be read for this long. */
-const RETENTION_MS = 30 * 24 * 3_600_000;
+const RETENTION_MS = 30 * DAY_MS;
 const STATE_KEY = 'state';
 /** Before the number of a part. */
 const PRICES_PREFIX = 'prices';

@@ -28,6 +28,7 @@ import { ask, batchesOfCustomer } from '../src/objects/addresses.ts';
 import type { BatchAnswer, BatchCommand, BatchInput, BatchToAdmit, Lines } from '../src/objects/batch-commands.ts';
 import type { GatewayBatchRpc } from '../src/objects/rpc.ts';
 import { errorText, log } from '../src/platform/log.ts';
+import { DAY_MS, MINUTE_MS } from '../src/platform/time.ts';
 import { CustomerBatches } from './customer-batches.ts';
 import { put } from './stored-value.ts';
 
@@ -59,13 +60,13 @@ interface State {
 const ASKED_KEY = 'asked';
 const STATE_KEY = 'state';
 const PAUSE_MS = 5_000;
-const PAUSE_MS_MAX = 5 * 60_000;
+const PAUSE_MS_MAX = 5 * MINUTE_MS;
 /** A batch that the vendor has not shown for so long was never begun. */
 const DOUBT_MS_MAX = 60_000;
 /** The vendor keeps the files for 30 days. */
-const WATCH_MS_MAX = 30 * 24 * 3_600_000;
+const WATCH_MS_MAX = 30 * DAY_MS;
 /** What is known of a finished batch is kept this long: its key is replayed, and a read of it finds nothing to do. */
-const RETENTION_MS = 30 * 24 * 3_600_000;
+const RETENTION_MS = 30 * DAY_MS;
 
 export class GatewayBatch extends DurableObject<Env> implements GatewayBatchRpc {
   /** The fingerprint of the request that is being carried out; empty while the alarm looks for its batch. */

@@ -12,6 +12,7 @@ import type { Env } from '../src/env.ts';
 import type { MigrationCommand } from '../src/objects/job-commands.ts';
 import type { PlanMigrationRpc } from '../src/objects/rpc.ts';
 import { errorText } from '../src/platform/log.ts';
+import { DAY_MS } from '../src/platform/time.ts';
 import { put } from './stored-value.ts';
 
 interface State extends MigrationCommand {
@@ -35,7 +36,7 @@ const CONCURRENCY = 20;
 const WALK_PAUSE_MS = 3_000;
 const RETRY_MS = 5_000;
 /** A finished job can be read for this long. */
-const RETENTION_MS = 30 * 24 * 3_600_000;
+const RETENTION_MS = 30 * DAY_MS;
 const KEY = 'state';
 
 /**

@@ -1,6 +1,7 @@
 /**
  * When the object must wake next: one pure function of what is due.
  */
+import { DAY_MS } from '../../src/platform/time.ts';
 
 /** Milliseconds at which each kind of work is due; `null` where there is none. */
 export interface Due {
@@ -21,7 +22,7 @@ export interface Due {
 }
 
 /** Nothing is scheduled later than this ahead: a far date is reached in steps. */
-const STEP_MS = 30 * 24 * 3_600_000;
+const STEP_MS = 30 * DAY_MS;
 
 export function nextAlarm(due: Due, nowMs: number): number | null {
   const { outboxMs, deadlineMs, replenishMs, expiryMs, settleMs, pruneMs, announceMs } = due;

@@ -4,15 +4,17 @@
  * The changes themselves are in the object. An announcement ends by itself, so one that nobody takes back does not stay
  * for good; what is set aside is announced again while it lasts.
  */
+
 import { backlogKey, setAsideKey } from '../../src/env.ts';
 import { log } from '../../src/platform/log.ts';
+import { MINUTE_MS } from '../../src/platform/time.ts';
 import type { CustomerStore } from './store.ts';
 
 const TTL_SECONDS = 24 * 3600;
 /** What is set aside is announced again in time before the last announcement ends. */
 const RENEWAL_MS = (TTL_SECONDS / 2) * 1000;
 /** KV did not take an announcement: it is tried again. */
-const RETRY_MS = 5 * 60_000;
+const RETRY_MS = 5 * MINUTE_MS;
 
 export interface Announcer {
   kv: KVNamespace;

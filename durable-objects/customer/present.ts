@@ -1,6 +1,7 @@
 /**
  * From an account and its calls to the contract's answers. Pure: no storage, no clock.
  */
+
 import type { BeginCallData, EndCallData } from '../../src/contract/calls.ts';
 import type { CustomMeterData } from '../../src/contract/custom-meter.ts';
 import type { CustomerUsageData } from '../../src/contract/customers.ts';
@@ -14,9 +15,7 @@ import { type MeterName, SLOT_METERS, summarize, summarizeAll } from '../../src/
 import { type NanoUsd, usdFromNano } from '../../src/domain/money.ts';
 import { billableInputTokens, pricingMultiplier } from '../../src/domain/pricing.ts';
 import type { Admission, BeginCommand, TierHints } from '../../src/objects/customer-commands.ts';
-
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
+import { DAY_MS, HOUR_MS } from '../../src/platform/time.ts';
 
 /** What the customer has now, as `POST /customers` and the usage reading show it. */
 export function presentCustomer(account: Account, models: CustomerState['models']): CustomerUsageData {

@@ -5,11 +5,13 @@
  * nothing behind, and the next wake-up is set inside it. The schema comes into being with the first write, so that
  * reading a customer who was never seen leaves no trace.
  */
+
 import type { Account } from '../../src/domain/account.ts';
 import type { Call } from '../../src/domain/call.ts';
 import type { MeterEvent } from '../../src/domain/custom-meter.ts';
 import { NEVER_MS } from '../../src/domain/period.ts';
 import { balanceOf, EMPTY_WALLET, nextExpiryMs, type Wallet } from '../../src/domain/wallet.ts';
+import { DAY_MS, HOUR_MS } from '../../src/platform/time.ts';
 import { type Due, nextAlarm } from './alarms.ts';
 import { Denials } from './denials.ts';
 import { MIGRATIONS } from './migrations.ts';
@@ -23,9 +25,6 @@ import { type Delivery, type OutboxPage, type OutboxRow, OutboxTable, type Place
 import { SetAsideTable } from './tables/set-aside.ts';
 import { UsageHourTable } from './tables/usage-hours.ts';
 import { type UnwrittenCall, UnwrittenCalls } from './unwritten-calls.ts';
-
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 
 /** Answers are replayed for this long after a call has finished. */
 export const ANSWER_RETENTION_MS = 48 * HOUR_MS;

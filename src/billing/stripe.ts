@@ -5,8 +5,10 @@
  * Stripe promises that for 24 hours; after that, a report whose outcome is unknown must not be repeated unseen. Keeping
  * the charge, waiting and trying again are the caller's.
  */
+
 import type { Stripe } from 'stripe';
 import type { NanoUsd } from '../domain/money.ts';
+import { HOUR_MS } from '../platform/time.ts';
 
 export interface StripeConfig {
   secretKey: string;
@@ -36,7 +38,7 @@ export type ChargeReport =
 /** For one request, to the last byte of its answer. A report takes two requests at most. */
 export const REQUEST_TIMEOUT_MS = 10_000;
 /** A longer `Retry-After` is cut to this. */
-export const RETRY_AFTER_MS_MAX = 3_600_000;
+export const RETRY_AFTER_MS_MAX = HOUR_MS;
 
 /**
  * The version that the package's types describe: an upgrade of the package does not compile until this line is looked

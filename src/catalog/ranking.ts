@@ -5,7 +5,9 @@
  * Nothing here knows a benchmark: strength is read from what providers charge and offer, so every computed candidate is
  * to be evaluated on the caller's own workload. Equal scores are ordered by key, so an order never depends on chance.
  */
+
 import { costOf, type RateCard } from '../domain/pricing.ts';
+import { DAY_MS } from '../platform/time.ts';
 import { statusOn } from './lifecycle.ts';
 import { type CatalogModel, modelKeyOf } from './model.ts';
 
@@ -72,7 +74,6 @@ const PRICE_DISTANCE_MAX_PERCENT = 200;
 const RECENT_DAYS = 3 * 365;
 /** Output prices in USD per million between which strength is spread, on a logarithmic scale. */
 const STRENGTH_PRICE_RANGE = [0.1, 200] as const;
-const DAY_MS = 24 * 3_600_000;
 
 /** Whether the candidate does the same kind of work as the source. */
 export function isSameWork(source: CatalogModel, candidate: CatalogModel): boolean {

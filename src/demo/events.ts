@@ -3,11 +3,10 @@
  * give the same history. Pure: chance comes from a seed, and time from the caller.
  */
 
+import { DAY_MS, HOUR_MS } from '../platform/time.ts';
 import type { DemoCustomer, FeatureUse, ModelUse } from './people.ts';
 import { type Random, seededRandom, weightedFrom } from './random.ts';
 
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 /** Calls that are never ended, as where an application crashed. */
 const FORGOTTEN_SHARE = 0.002;
 /** Part of a vendor's calls that fail on the day of its outage. */

@@ -2,6 +2,7 @@
  * A history told to a customer's object: each event is a real command at its own time, and each night does what an
  * alarm would have done: housekeeping, settlement, delivery to D1.
  */
+
 import * as calls from '../../durable-objects/customer/commands/calls.ts';
 import type { Context } from '../../durable-objects/customer/commands/context.ts';
 import { grant } from '../../durable-objects/customer/commands/credits.ts';
@@ -14,11 +15,11 @@ import type { Catalog } from '../catalog/model.ts';
 import { resolvePrice } from '../catalog/prices.ts';
 import type { Answer } from '../contract/errors.ts';
 import type { PlanVersion } from '../domain/plan.ts';
+import { DAY_MS } from '../platform/time.ts';
 import type { ModelMappings } from '../storage/schema.ts';
 import { type BegunCall, type DemoEvent, eventsOf } from './events.ts';
 import type { DemoCustomer } from './people.ts';
 
-const DAY_MS = 86_400_000;
 const NANO_PER_USD = 1_000_000_000n;
 /** Rounds of a night; a night has far fewer rows and charges than one of them takes. */
 const ROUNDS_MAX = 50;

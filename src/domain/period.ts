@@ -4,6 +4,7 @@
  * Period n of an anchor starts at anchor + n intervals, computed from the anchor each time and never from the period
  * before, so that a monthly anchor on the 31st falls on the last day of a shorter month and returns to the 31st.
  */
+import { DAY_MS, HOUR_MS } from '../platform/time.ts';
 
 export type ReplenishUnit = 'HOUR' | 'DAY' | 'WEEK' | 'MONTH' | 'YEAR';
 
@@ -19,11 +20,10 @@ export interface Period {
 /** The end of a period that never ends: 9999-12-31T23:59:59.999Z. */
 export const NEVER_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
-const HOUR_MS = 3_600_000;
-const FIXED_MS = { HOUR: HOUR_MS, DAY: 24 * HOUR_MS, WEEK: 7 * 24 * HOUR_MS } as const;
+const FIXED_MS = { HOUR: HOUR_MS, DAY: DAY_MS, WEEK: 7 * DAY_MS } as const;
 const MONTHS = { MONTH: 1, YEAR: 12 } as const;
 /** An average month, for the first estimate of an index only. */
-const MONTH_MS = 30.436875 * 24 * HOUR_MS;
+const MONTH_MS = 30.436875 * DAY_MS;
 
 /** The start of period `index`, never after NEVER_MS. */
 export function boundary(anchorMs: number, replenish: NonNullable<Replenish>, index: number): number {

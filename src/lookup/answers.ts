@@ -19,9 +19,9 @@ import {
   PURPOSES,
   RESPONSES,
 } from '../contract/model-lookup.ts';
+import { DAY_MS } from '../platform/time.ts';
 
 const SCHEMA_VERSION = 1;
-const DAY_MS = 24 * 3_600_000;
 
 /** What an answer says of the catalog it comes from, and of its own life. */
 export interface Provenance {

@@ -4,19 +4,21 @@
  * An answer is constant within a UTC day and a catalog, so it is kept with the catalog and forgotten with it or with
  * the day. Its validator covers the catalog, the day and the question in its normalized form.
  */
+
 import type { z } from 'zod';
 import { resolveKey } from '../catalog/resolution.ts';
 import { LookupQuery } from '../contract/model-lookup.ts';
 import { canonicalJson } from '../domain/canonical.ts';
 import type { Env } from '../env.ts';
+import { BoundedMap } from '../platform/bounded-map.ts';
 import { sha256Hex } from '../platform/hash.ts';
+import { DAY_MS } from '../platform/time.ts';
 import { type CatalogInUse, catalogInMemory, currentCatalog } from '../storage/catalog.ts';
 import { type Provenance, presentDiscovery, presentFull, presentLight } from './answers.ts';
 import { parseRequestedKey } from './requested-key.ts';
 
 /** Answers that one isolate keeps of a catalog, about 30 KB each. */
 const ANSWERS_MAX = 500;
-const DAY_MS = 24 * 3_600_000;
 
 export interface LookupAnswer {
   etag: string;
@@ -59,7 +61,6 @@ export async function lookUp(
   const made = await makeAnswer(asked.split(/[?#]/)[0] ?? '', query, provenance);
   if ('error' in made) return made;
   answers.set(asked, made);
-  if (answers.size > ANSWERS_MAX) answers.delete(answers.keys().next().value as string);
   return made;
 }
 
@@ -96,7 +97,7 @@ function answersOf(inUse: CatalogInUse, nowMs: number): Map<string, LookupAnswer
   const day = Math.floor(nowMs / DAY_MS);
   const known = kept.get(inUse);
   if (known?.day === day) return known.answers;
-  const answers = new Map<string, LookupAnswer>();
+  const answers = new BoundedMap<string, LookupAnswer>(ANSWERS_MAX);
   kept.set(inUse, { day, answers });
   return answers;
 }

@@ -24,6 +24,7 @@ import type { Env } from '../env.ts';
 import { ask, customerByCall, customerByName, forgetOwner } from '../objects/addresses.ts';
 import type { CustomerRpc } from '../objects/rpc.ts';
 import { sha256Hex } from '../platform/hash.ts';
+import { DAY_MS } from '../platform/time.ts';
 import { findProfile, type SavingsSums, saveProfile, sumSavings } from '../storage/compression.ts';
 import type { Session } from '../storage/credentials.ts';
 import { enterEstimate, leaveEstimate, RUNNING_ESTIMATES_MAX } from '../storage/estimates.ts';
@@ -35,7 +36,7 @@ import { explicitKey, fingerprintOf } from './idempotency.ts';
 const DEFAULT_CUSTOMER_ID = 'default';
 /** While as many estimates run as may, another one is asked to come back after this. */
 const ESTIMATE_RETRY_SECONDS = 30;
-const SUMMARY_MS = 30 * 24 * 3_600_000;
+const SUMMARY_MS = 30 * DAY_MS;
 
 /** A browser's session reaches the calls of its own customer alone. */
 export async function compressPrompt(

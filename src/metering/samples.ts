@@ -1,13 +1,14 @@
 /**
  * Use case: keep a call for review. The same id with the same content is one sample, however often it is sent.
  */
+
 import { type Answer, accept, refuse } from '../contract/errors.ts';
 import type { StoredSample, StoreSampleRequest } from '../contract/samples.ts';
+import { DAY_MS } from '../platform/time.ts';
 import { insertSample, type SampleQuota } from '../storage/samples.ts';
 import type { Caller } from './caller.ts';
 import { explicitKey, fingerprintOf } from './idempotency.ts';
 
-const DAY_MS = 24 * 3_600_000;
 /** Stands where the operator's routes have a sample's id. */
 const RESERVED_ID = 'export';
 

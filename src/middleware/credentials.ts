@@ -8,6 +8,7 @@ import type { Security } from '../contract/operations.ts';
 import { API_KEY_PATTERN, type Scope } from '../contract/scopes.ts';
 import { CLIENT_SCOPES, type ClientScope } from '../contract/sessions.ts';
 import { hasChecksum } from '../platform/api-key.ts';
+import { BoundedMap } from '../platform/bounded-map.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import { verifySession } from '../platform/session-token.ts';
 import { unreadable } from '../platform/unavailable.ts';
@@ -63,8 +64,8 @@ async function credentialOf(c: AppContext, presented: string): Promise<Credentia
 }
 
 /** Hashes of keys that were live: a busy key is not hashed for each request, and what is no key takes no place. */
-const hashes = new Map<string, string>();
 const HASHES_MAX = 10_000;
+const hashes = new BoundedMap<string, string>(HASHES_MAX);
 
 async function keyCredential(c: AppContext, key: string): Promise<Credential | null> {
   const known = hashes.get(key);
@@ -73,7 +74,6 @@ async function keyCredential(c: AppContext, key: string): Promise<Credential | n
   const credential = await findCredential(c.env, hash, deferrer(c));
   if (credential && known === undefined) {
     hashes.set(key, hash);
-    if (hashes.size > HASHES_MAX) hashes.delete(hashes.keys().next().value as string);
   }
   return credential;
 }

@@ -7,6 +7,7 @@
 
 import { DERIVED_PREFIX } from '../contract/calls.ts';
 import type { Env } from '../env.ts';
+import { BoundedMap } from '../platform/bounded-map.ts';
 import { ServiceUnavailable } from '../platform/unavailable.ts';
 import type { CallDirectoryRpc, CustomerRpc, GatewayBatchRpc } from './rpc.ts';
 
@@ -72,12 +73,11 @@ export async function customerByCall(
 }
 
 /** Owners of calls that exist; those never change, but by an erasure. */
-const owners = new Map<string, string>();
+const owners = new BoundedMap<string, string>(OWNERS_MAX);
 
 /** To be called when a call is known to exist: its owner needs no look-up any more. */
 export function rememberOwner(organizationId: string, callId: string, customerId: string): void {
   owners.set(`${organizationId}:${callId}`, customerId);
-  if (owners.size > OWNERS_MAX) owners.delete(owners.keys().next().value as string);
 }
 
 /** What an erasure found in the objects. */

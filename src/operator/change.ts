@@ -10,6 +10,7 @@ import { canonicalJson } from '../domain/canonical.ts';
 import type { Env } from '../env.ts';
 import { decryptText, encryptText } from '../platform/cipher.ts';
 import { sha256Hex } from '../platform/hash.ts';
+import { HOUR_MS } from '../platform/time.ts';
 import { database } from '../storage/database.ts';
 import { newEventId } from '../storage/events.ts';
 import { operatorEvents, operatorIdempotency } from '../storage/schema.ts';
@@ -41,7 +42,7 @@ export interface Change<Data> {
 }
 
 /** Answers of POSTs are replayed for this long. */
-const ANSWER_RETENTION_MS = 48 * 3_600_000;
+const ANSWER_RETENTION_MS = 48 * HOUR_MS;
 const ANSWER_PURPOSE = 'operator answers';
 /** A change is decided so often at most while others come first. */
 const ATTEMPTS_MAX = 5;

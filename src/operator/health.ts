@@ -2,11 +2,13 @@
  * Health: whether every binding answers, which catalog is in use and what is wrong with it, what waits for D1, what D1
  * refused, and what fills it.
  */
+
 import { sql } from 'drizzle-orm';
 import { type Answer, accept } from '../contract/errors.ts';
 import type { Health } from '../contract/operator.ts';
 import type { Env } from '../env.ts';
 import { errorText } from '../platform/log.ts';
+import { DAY_MS } from '../platform/time.ts';
 import { withTimeout } from '../platform/timeout.ts';
 import { SERVICE_VERSION } from '../platform/version.ts';
 import { readBacklog, readSetAside } from '../storage/backlog.ts';
@@ -16,7 +18,6 @@ import { readDatabaseSize } from '../storage/sizes.ts';
 
 /** A binding that needs longer counts as not answering. */
 const CHECK_TIMEOUT_MS = 3_000;
-const DAY_MS = 24 * 3_600_000;
 
 type Check = Health['checks'][number];
 

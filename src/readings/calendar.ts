@@ -6,9 +6,8 @@
  * are placed without asking again. Hours are the resolution of every series: an hour belongs to the local day in which
  * it starts, which matters only where the offset is not a whole hour.
  */
+import { DAY_MS } from '../platform/time.ts';
 
-export const HOUR_MS = 3_600_000;
-export const DAY_MS = 24 * HOUR_MS;
 export const DAYS_PER_WEEK = 7;
 
 /** More local days than any reading asks for at once; twenty years. */

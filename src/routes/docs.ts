@@ -3,12 +3,14 @@
  *
  * Both are made for the origin that asks, because the examples name it, and when they are first asked for.
  */
+
 import type { Hono } from 'hono';
 import { ApiReference } from '../contract/openapi/document.ts';
 import type { OpenApiDocument } from '../contract/openapi/types.ts';
 import type { AppContext, AppEnv } from '../middleware/context.ts';
 import { docsNotFoundPage, operationPage, overviewPage, schemaPage } from '../pages/docs/pages.tsx';
 import { PAGES_STYLESHEET, PAGES_STYLESHEET_PATH } from '../pages/stylesheet.ts';
+import { BoundedMap } from '../platform/bounded-map.ts';
 import { contentHash } from '../platform/content-hash.ts';
 import { isMatching } from '../platform/etag.ts';
 import { SERVICE_VERSION } from '../platform/version.ts';
@@ -27,7 +29,7 @@ interface Kept {
   sent?: { text: string; etag: string };
 }
 
-const references = new Map<string, Kept>();
+const references = new BoundedMap<string, Kept>(ORIGINS_MAX);
 
 function keptFor(c: AppContext): Kept {
   const { origin } = new URL(c.req.url);
@@ -35,7 +37,6 @@ function keptFor(c: AppContext): Kept {
   if (!known) {
     known = { reference: new ApiReference(SERVICE_VERSION, origin) };
     references.set(origin, known);
-    if (references.size > ORIGINS_MAX) references.delete(references.keys().next().value as string);
   }
   return known;
 }

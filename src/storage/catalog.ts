@@ -12,6 +12,7 @@ import { canonicalJson } from '../domain/canonical.ts';
 import type { Env } from '../env.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import { log } from '../platform/log.ts';
+import { DAY_MS } from '../platform/time.ts';
 import { withTimeout } from '../platform/timeout.ts';
 
 export interface CatalogInUse {
@@ -38,7 +39,6 @@ const REFRESH_MS = 10_000;
 const KV_TIMEOUT_MS = 2_000;
 /** A catalog that is older says nothing reliable of lifecycles. */
 const AGE_MAX_DAYS = 90;
-const DAY_MS = 24 * 3_600_000;
 
 interface Held {
   inUse: CatalogInUse;

@@ -6,12 +6,14 @@
  * anew in the background, so that busy keys are never waited for. While the source fails, the last value read stays in
  * use up to `STALE_MAX_MS`: metering goes on when D1 does not.
  */
+import { BoundedMap } from '../platform/bounded-map.ts';
+import { MINUTE_MS } from '../platform/time.ts';
 import { withTimeout } from '../platform/timeout.ts';
 
 /** A missing value is remembered for less time than a present one, so that new things work at once. */
 const MISSING_TTL_MS = 1_000;
 /** How long a value may be used while its source fails. */
-const STALE_MAX_MS = 10 * 60_000;
+const STALE_MAX_MS = 10 * MINUTE_MS;
 /** After a failure the source is left alone for this long. */
 const RETRY_MS = 1_000;
 /** A source that does not answer counts as failed. */
@@ -27,11 +29,10 @@ interface Entry<Value> {
 }
 
 export class ConfigCache<Value> {
-  readonly #entries = new Map<string, Entry<Value>>();
-  readonly #entriesMax: number;
+  readonly #entries: BoundedMap<string, Entry<Value>>;
 
   constructor(entriesMax: number) {
-    this.#entriesMax = entriesMax;
+    this.#entries = new BoundedMap(entriesMax);
   }
 
   /**
@@ -71,7 +72,6 @@ export class ConfigCache<Value> {
     if (!newer || newer.readAtMs <= readAtMs) {
       this.#entries.delete(key);
       this.#entries.set(key, { value, readAtMs, refreshAtMs: readAtMs + ttlMs / 2 });
-      if (this.#entries.size > this.#entriesMax) this.#entries.delete(this.#entries.keys().next().value as string);
     }
     return value;
   }

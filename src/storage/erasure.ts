@@ -2,13 +2,15 @@
  * The erasure of a customer's rows in D1, and the mark that keeps what is still on its way to D1 from bringing them
  * back.
  */
+
 import { lt } from 'drizzle-orm';
 import type { Env } from '../env.ts';
+import { HOUR_MS } from '../platform/time.ts';
 import { database } from './database.ts';
 import { erasedSubscriptions } from './schema.ts';
 
 /** Far longer than D1 works on any query. */
-const MARK_RETENTION_MS = 48 * 3_600_000;
+const MARK_RETENTION_MS = 48 * HOUR_MS;
 
 /**
  * The tables that hold something of a customer, in the order in which they are emptied, by the name that the answer

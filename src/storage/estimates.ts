@@ -2,14 +2,16 @@
  * How many estimates of compression an organization runs at a time. Each reads all its samples from the database that
  * everybody shares, so their number is bounded.
  */
+
 import { and, eq, lt, sql } from 'drizzle-orm';
 import type { Env } from '../env.ts';
+import { DAY_MS } from '../platform/time.ts';
 import { database } from './database.ts';
 import { runningEstimates } from './schema.ts';
 
 export const RUNNING_ESTIMATES_MAX = 10;
 /** An estimate that did not say that it ended counts no longer than this. */
-const COUNTED_MS_MAX = 24 * 3_600_000;
+const COUNTED_MS_MAX = DAY_MS;
 
 /**
  * Counts the estimate among the running ones; `false` where the organization runs as many as it may. An estimate that

@@ -1,15 +1,16 @@
 /**
  * What the hourly cron does in D1: rows past their retention go, and the prices of the catalog are recorded.
  */
+
 import { lt, sql } from 'drizzle-orm';
 import type { PriceSnapshot } from '../catalog/prices.ts';
 import type { Env } from '../env.ts';
+import { DAY_MS } from '../platform/time.ts';
 import { database } from './database.ts';
 import { deleteOldMarks } from './erasure.ts';
 import { forgetOldEstimates } from './estimates.ts';
 import { operatorIdempotency } from './schema.ts';
 
-const DAY_MS = 24 * 3_600_000;
 /** Calls that one statement removes, and statements of one run. */
 const DELETE_ROWS_MAX = 5_000;
 const DELETE_ROUNDS_MAX = 20;

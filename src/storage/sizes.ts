@@ -5,7 +5,9 @@
  * `organization_sizes` for each organization, and at most five rows (one per outcome) of `organization_days` for each
  * of the seven days. D1 tells its own size with every answer.
  */
+
 import type { Env } from '../env.ts';
+import { DAY_MS } from '../platform/time.ts';
 
 export interface OrganizationSize {
   organizationId: string;
@@ -24,7 +26,6 @@ export interface DatabaseSize {
   organizations: OrganizationSize[];
 }
 
-const DAY_MS = 24 * 3_600_000;
 const DAYS = 7;
 const ORGANIZATIONS_MAX = 10;
 

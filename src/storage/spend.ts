@@ -5,10 +5,12 @@
  * Of models only the week after the first use is read, and only of those that were not used before: how much that is
  * does not depend on how many models there are.
  */
+
 import { type SQL, sql } from 'drizzle-orm';
 import type { Env } from '../env.ts';
+import { DAY_MS, HOUR_MS } from '../platform/time.ts';
 import { ANOMALY_DAYS_MIN } from '../readings/anomalies/episode.ts';
-import { DAY_MS, DAYS_PER_WEEK, HOUR_MS } from '../readings/calendar.ts';
+import { DAYS_PER_WEEK } from '../readings/calendar.ts';
 import { database } from './database.ts';
 import { customerDays, organizationDays, organizationHours, usageHours } from './schema.ts';
 import { COST } from './usage.ts';

@@ -5,11 +5,12 @@
  * Of an organization as a whole, and of one of its features, the roll-ups are read, which do not grow with their calls;
  * where a customer narrows the usage, the hours themselves.
  */
+
 import { type SQL, sql } from 'drizzle-orm';
 import { SQLiteAsyncDialect } from 'drizzle-orm/sqlite-core';
 import { type NanoUsd, nanoOfParts } from '../domain/money.ts';
 import type { Env } from '../env.ts';
-import { DAY_MS, HOUR_MS } from '../readings/calendar.ts';
+import { DAY_MS, HOUR_MS } from '../platform/time.ts';
 import {
   customerRunningTotals,
   customerTotals,

@@ -4,8 +4,10 @@
  * Every function returns the short form; the exact one is for the `title` beside it. Nothing here knows what time it
  * is.
  */
+
 import { formatUsd, type NanoUsd } from '../domain/money.ts';
 import { NEVER_MS } from '../domain/period.ts';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../platform/time.ts';
 
 const NANO_PER_CENT = 10_000_000n;
 const NANO_DIGITS = 9;
@@ -95,11 +97,11 @@ export function calendarDay(atMs: number): string {
 }
 
 const STEPS = [
-  { unit: 'year', ms: 365.25 * 86_400_000 },
-  { unit: 'month', ms: 30.44 * 86_400_000 },
-  { unit: 'day', ms: 86_400_000 },
-  { unit: 'hour', ms: 3_600_000 },
-  { unit: 'minute', ms: 60_000 },
+  { unit: 'year', ms: 365.25 * DAY_MS },
+  { unit: 'month', ms: 30.44 * DAY_MS },
+  { unit: 'day', ms: DAY_MS },
+  { unit: 'hour', ms: HOUR_MS },
+  { unit: 'minute', ms: MINUTE_MS },
 ] as const;
 
 const relative = new Intl.RelativeTimeFormat('en-US', { numeric: 'auto' });
@@ -119,9 +121,9 @@ export function distance(atMs: number, nowMs: number): string {
 /** `1.5 s`, `240 ms`, `3 min 5 s`. */
 export function duration(ms: number): string {
   if (ms < 1_000) return `${Math.round(ms)} ms`;
-  if (ms < 60_000) return `${whole.format(Math.round(ms / 100) / 10)} s`;
-  if (ms < 3_600_000) return `${Math.floor(ms / 60_000)} min ${Math.floor((ms % 60_000) / 1_000)} s`;
-  return `${whole.format(Math.floor(ms / 3_600_000))} h ${Math.floor((ms % 3_600_000) / 60_000)} min`;
+  if (ms < MINUTE_MS) return `${whole.format(Math.round(ms / 100) / 10)} s`;
+  if (ms < HOUR_MS) return `${Math.floor(ms / MINUTE_MS)} min ${Math.floor((ms % MINUTE_MS) / 1_000)} s`;
+  return `${whole.format(Math.floor(ms / HOUR_MS))} h ${Math.floor((ms % HOUR_MS) / MINUTE_MS)} min`;
 }
 
 /** `1 customer`, `2,000 customers`. */

@@ -3,9 +3,9 @@
  * dates.
  */
 import { describe, expect, test } from 'vitest';
+import { HOUR_MS } from '../../src/platform/time.ts';
 import {
   bucketByLocalDay,
-  HOUR_MS,
   instantAtWall,
   isTimeZone,
   LOCAL_DAYS_MAX,

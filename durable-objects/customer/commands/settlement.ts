@@ -5,9 +5,11 @@
  * POSTED then. With one it stays PENDING until the provider has it, tried again with a capped backoff; a provider that
  * refuses for good makes it FAILED with the reason. The balance has paid either way: what was used was used.
  */
+
 import { changeWallet, expireDue } from '../../../src/domain/account.ts';
 import { type Charge, pendingAmount, settled } from '../../../src/domain/charge.ts';
 import { settle } from '../../../src/domain/wallet.ts';
+import { HOUR_MS, MINUTE_MS } from '../../../src/platform/time.ts';
 import type { CustomerStore } from '../store.ts';
 import type { OpenCharge } from '../tables/charges.ts';
 
@@ -25,9 +27,9 @@ const SETTLE_DELAY_MS = 1_000;
 const DEBITS_MAX = 500;
 const REPORTS_MAX = 20;
 const BACKOFF_BASE_MS = 2_000;
-const BACKOFF_MAX_MS = 5 * 60_000;
+const BACKOFF_MAX_MS = 5 * MINUTE_MS;
 /** The provider knows a charge's identifier again for 24 hours only: after that, another attempt could bill twice. */
-const REPORT_WINDOW_MS = 23 * 3_600_000;
+const REPORT_WINDOW_MS = 23 * HOUR_MS;
 
 export function queueCharge(
   store: CustomerStore,

@@ -24,7 +24,7 @@ import type {
   ReplenishCommand,
   SetCanceledCommand,
 } from '../../../src/objects/customer-commands.ts';
-import { HOUR_MS } from '../../../src/readings/calendar.ts';
+import { HOUR_MS } from '../../../src/platform/time.ts';
 import { sentColumns } from '../../../src/readings/usage/series-hours.ts';
 import { weekPeriods } from '../../../src/readings/usage/weeks.ts';
 import { presentCustomer } from '../present.ts';

@@ -2,13 +2,13 @@
  * Denied calls by UTC hour: how many of them D1 gets in full, and how many, of each feature, as a count alone. D1 is
  * shared by everybody, and a customer can be denied as often as somebody asks.
  */
+import { HOUR_MS } from '../../../src/platform/time.ts';
 import { SET_ASIDE_IDS } from './set-aside.ts';
 
 /** Denied calls of an hour that D1 gets in full. */
 export const FULL_PER_HOUR_MAX = 60;
 /** Features of an hour that have a count of their own; further ones are counted under none. */
 export const FEATURES_PER_HOUR_MAX = 10;
-const HOUR_MS = 3_600_000;
 
 export class DeniedHourTable {
   readonly #sql: SqlStorage;

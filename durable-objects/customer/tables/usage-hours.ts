@@ -2,8 +2,10 @@
  * Usage by UTC hour of the end of calls. Sums of money are kept in two columns, whole dollars and what remains in
  * nano-USD, because one would leave 64 bits, and are read as text: above 2^53 a number would be rounded.
  */
+
 import { type NanoUsd, nanoOfParts, partsOfNano } from '../../../src/domain/money.ts';
 import type { MeterSlot } from '../../../src/domain/plan.ts';
+import { DAY_MS, HOUR_MS } from '../../../src/platform/time.ts';
 import type { SentColumn } from '../../../src/readings/usage/series-hours.ts';
 
 export interface UsageHour {
@@ -16,8 +18,6 @@ export interface UsageHour {
   unpricedCalls: number;
 }
 
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 const SLOT_COLUMNS = { CUSTOM1: 'custom1', CUSTOM2: 'custom2', AGENTIC_API: 'agentic_api' } as const satisfies Record<
   MeterSlot,
   string

@@ -1,6 +1,7 @@
 /**
  * The whole service at a glance: usage of all organizations, each of them in a line, and whether everything runs.
  */
+
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
 import type { z } from 'zod';
@@ -11,6 +12,7 @@ import { readCatalog } from '../../operator/catalog.ts';
 import { readHealth } from '../../operator/health.ts';
 import { listOrganizations } from '../../operator/organizations.ts';
 import { log } from '../../platform/log.ts';
+import { DAY_MS } from '../../platform/time.ts';
 import { sumUsage, type UsageGroup } from '../../storage/usage.ts';
 import { Sparkline } from '../../ui/charts.tsx';
 import { byteSize, count, plural } from '../../ui/format.ts';
@@ -23,7 +25,6 @@ import { page } from '../shell.tsx';
 import { type DayUsage, type GroupUsage, UsageCharts, UsageRanking, UsageTotals } from '../usage-view.tsx';
 
 const DAYS = 30;
-const DAY_MS = 86_400_000;
 /** Organizations that the totals cover; the list of organizations has them all. */
 const ORGANIZATIONS_MAX = 20;
 /** Groups of one dimension and organization that count in the rankings. */

@@ -1,11 +1,13 @@
 /**
  * Usage of one organization over a period of days, by every dimension, narrowed to a customer or a feature where asked.
  */
+
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
 import type { AnomaliesData } from '../../contract/readings.ts';
 import { AnomaliesQuery } from '../../contract/readings.ts';
 import { type Figures, SummaryQuery, type UsageSummaryData } from '../../contract/usage-summary.ts';
+import { DAY_MS } from '../../platform/time.ts';
 import { readAnomalies } from '../../readings/anomalies/read-anomalies.ts';
 import { readUsageSummary } from '../../readings/usage/usage-summary.ts';
 import { ErrorSummary, type FormState, TextField } from '../../ui/form.tsx';
@@ -18,7 +20,6 @@ import { page } from '../shell.tsx';
 import { check, detailsOf } from '../submitted.ts';
 import { type DayUsage, type GroupUsage, UsageCharts, UsageRanking, UsageTotals } from '../usage-view.tsx';
 
-const DAY_MS = 86_400_000;
 const RANGES = [7, 30, 90] as const;
 const RANGE_DEFAULT = 30;
 /** Anomalies of this time, of which the gravest stand with the usage. */

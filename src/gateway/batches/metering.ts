@@ -20,6 +20,7 @@ import { type Line, linesOf } from '../../platform/bytes.ts';
 import { sha256Hex } from '../../platform/hash.ts';
 import { parseAnswer } from '../../platform/json.ts';
 import { log } from '../../platform/log.ts';
+import { MINUTE_MS } from '../../platform/time.ts';
 import { unreadable } from '../../platform/unavailable.ts';
 import { currentCatalog } from '../../storage/catalog.ts';
 import { loadOrganization } from '../../storage/credentials.ts';
@@ -53,9 +54,9 @@ const CONCURRENCY = 20;
 /** Lines of one run; it goes on in the next. */
 const RUN_LINES_MAX = 1_000;
 /** One run ends after this long and goes on in the next: alarms may take 15 minutes. */
-const RUN_MS_MAX = 5 * 60_000;
+const RUN_MS_MAX = 5 * MINUTE_MS;
 /** A file that is still being read then has fallen silent. */
-const FILE_MS_MAX = 8 * 60_000;
+const FILE_MS_MAX = 8 * MINUTE_MS;
 
 export function isTerminal(status: string | undefined): boolean {
   return status !== undefined && TERMINAL.has(status);

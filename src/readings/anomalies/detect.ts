@@ -5,7 +5,7 @@
  * A pure reading of one series of days or hours. Each detector states its own rule; each alarm is rare enough that a
  * series without anomalies raises one in about twenty, one of intermittent use in about six.
  */
-import { DAY_MS, HOUR_MS } from '../calendar.ts';
+import { DAY_MS, HOUR_MS } from '../../platform/time.ts';
 import { ANOMALY_DAYS_MIN, BUCKETS_MAX, type Episode, type UsageBucket } from './episode.ts';
 import { errorBursts } from './error-bursts.ts';
 import { newExpensiveModels } from './new-models.ts';

@@ -4,7 +4,8 @@
  * The first two weeks of a series say which models are known. A new one is judged by the week after its first use.
  */
 
-import { DAY_MS, DAYS_PER_WEEK } from '../calendar.ts';
+import { DAY_MS } from '../../platform/time.ts';
+import { DAYS_PER_WEEK } from '../calendar.ts';
 import { rounded, sum } from '../statistics.ts';
 import { ANOMALY_DAYS_MIN, type Episode, type Severity, type UsageBucket } from './episode.ts';
 

@@ -4,11 +4,13 @@
  * The organization, and a customer that is named, are looked at by the hour; the largest customers by the day, so that
  * what is read stays bounded.
  */
+
 import { type Answer, accept } from '../../contract/errors.ts';
 import type { AnomaliesData, AnomaliesQuery } from '../../contract/readings.ts';
 import type { Env } from '../../env.ts';
 import type { Caller } from '../../metering/caller.ts';
 import { type PageRequest, pageOf } from '../../platform/page.ts';
+import { DAY_MS, HOUR_MS } from '../../platform/time.ts';
 import {
   readDailySpend,
   readHourlySpend,
@@ -17,7 +19,6 @@ import {
   type SpendRow,
 } from '../../storage/spend.ts';
 import { sumUsage } from '../../storage/usage.ts';
-import { DAY_MS, HOUR_MS } from '../calendar.ts';
 import { dayBuckets, detectAnomalies, hourBuckets } from './detect.ts';
 import type { Episode, UsageBucket } from './episode.ts';
 

@@ -4,7 +4,8 @@
  *
  * Used up does not mean interrupted: credit, pay as you go or the plan's policy may continue the service.
  */
-import { HOUR_MS, instantAtWall, zoneClock } from '../calendar.ts';
+import { HOUR_MS } from '../../platform/time.ts';
+import { instantAtWall, zoneClock } from '../calendar.ts';
 import type { ForecastResult } from './forecast.ts';
 
 export interface ExhaustionInput {

@@ -7,7 +7,8 @@
  * longer than the history.
  */
 
-import { DAY_MS, DAYS_PER_WEEK, HOUR_MS } from '../calendar.ts';
+import { DAY_MS, HOUR_MS } from '../../platform/time.ts';
+import { DAYS_PER_WEEK } from '../calendar.ts';
 import { mean, rounded, Z_90 } from '../statistics.ts';
 import {
   backtest,

@@ -5,7 +5,8 @@
  * A day here runs from the present local hour to the same local hour of the next day, so that nothing recent is left
  * out and no part of a day is mistaken for a whole one. Over a change of the clock such a day has 23 or 25 hours.
  */
-import { DAY_MS, DAYS_PER_WEEK, HOUR_MS, wallReader, zoneClock } from '../calendar.ts';
+import { DAY_MS, HOUR_MS } from '../../platform/time.ts';
+import { DAYS_PER_WEEK, wallReader, zoneClock } from '../calendar.ts';
 
 /** The hours that a customer's object keeps reach back this far. */
 export const HISTORY_DAYS_MAX = 100;

@@ -4,7 +4,7 @@
  * Money and units are numbers here: for estimates, not for bills. A column is an array of numbers, because thousands of
  * objects would cost more than everything that is made of them.
  */
-import { HOUR_MS } from '../calendar.ts';
+import { HOUR_MS } from '../../platform/time.ts';
 import type { UsageHour } from '../forecast/history.ts';
 
 type Quantity =

@@ -4,8 +4,10 @@
  * The list is closed, and every threshold is a constant here. Signals follow the order of SIGNAL_CODES, meters the
  * order in which they were given, so that the same facts give the same answer.
  */
+
 import type { MeterName, MeterSummary } from '../../domain/meters.ts';
-import { DAY_MS, DAYS_PER_WEEK } from '../calendar.ts';
+import { DAY_MS } from '../../platform/time.ts';
+import { DAYS_PER_WEEK } from '../calendar.ts';
 import { rounded } from '../statistics.ts';
 import type { WeekComparison } from './weeks.ts';
 

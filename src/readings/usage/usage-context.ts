@@ -1,6 +1,7 @@
 /**
  * Use case: a compact brief of a customer, for a person or a model that has to decide something about it.
  */
+
 import { type Answer, accept } from '../../contract/errors.ts';
 import type { ForecastMetric, UsageContextData, UsageContextQuery } from '../../contract/readings.ts';
 import { METER_NAMES, type MeterName, SLOT_METERS, summarize } from '../../domain/meters.ts';
@@ -8,7 +9,8 @@ import { usdFromNano } from '../../domain/money.ts';
 import type { MeterSlot } from '../../domain/plan.ts';
 import { availableUsd, balanceOf } from '../../domain/wallet.ts';
 import type { Caller } from '../../metering/caller.ts';
-import { HOUR_MS, isTimeZone } from '../calendar.ts';
+import { HOUR_MS } from '../../platform/time.ts';
+import { isTimeZone } from '../calendar.ts';
 import {
   COLUMNS,
   type CustomerHistory,

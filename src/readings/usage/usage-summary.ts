@@ -1,6 +1,7 @@
 /**
  * Use case: what an organization used over a period, from D1, with how late that may be.
  */
+
 import { type Answer, accept, refuse } from '../../contract/errors.ts';
 import {
   type Figures,
@@ -11,9 +12,10 @@ import {
 } from '../../contract/usage-summary.ts';
 import { usdFromNano } from '../../domain/money.ts';
 import type { Caller } from '../../metering/caller.ts';
+import { DAY_MS, HOUR_MS } from '../../platform/time.ts';
 import { readBacklog } from '../../storage/backlog.ts';
 import { sumUsage, type UsageSums } from '../../storage/usage.ts';
-import { DAY_MS, HOUR_MS, isTimeZone, type LocalDay, localDays } from '../calendar.ts';
+import { isTimeZone, type LocalDay, localDays } from '../calendar.ts';
 
 const DEFAULT_DAYS = 30;
 /** Changes wait this long in the object for others, and then for their way to D1. */

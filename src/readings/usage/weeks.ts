@@ -1,7 +1,8 @@
 /**
  * The latest seven completed UTC days against the seven before them.
  */
-import { DAY_MS, DAYS_PER_WEEK } from '../calendar.ts';
+import { DAY_MS } from '../../platform/time.ts';
+import { DAYS_PER_WEEK } from '../calendar.ts';
 import { rounded } from '../statistics.ts';
 import { type HourColumn, type SeriesHours, sumBetween } from './series-hours.ts';
 

@@ -2,15 +2,16 @@
  * Use case: what a customer sees of the own usage in a widget: meters, calls by day, renewal. Both are read from the
  * customer's object, so they are as of now.
  */
+
 import type { CustomerState } from '../../contract/entitlements.ts';
 import { type MeterName, SLOT_METERS } from '../../domain/meters.ts';
 import type { MeterSlot } from '../../domain/plan.ts';
 import type { Caller } from '../../metering/caller.ts';
 import { ask, customerByName } from '../../objects/addresses.ts';
+import { DAY_MS } from '../../platform/time.ts';
 import { COLUMNS, customerHistory } from '../forecast/read-forecast.ts';
 import { seriesOf } from './series-hours.ts';
 
-const DAY_MS = 86_400_000;
 /** Days of the widget's chart. */
 export const WIDGET_DAYS = 14;
 
