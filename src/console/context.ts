@@ -4,8 +4,23 @@
 import type { Context } from 'hono';
 import type { Organization } from '../contract/operator.ts';
 import type { AppEnv } from '../middleware/context.ts';
-import type { ConsoleSession } from './session.ts';
-import type { Submitted } from './submitted.ts';
+
+export interface ConsoleSession {
+  id: string;
+  expiresAtMs: number;
+  /** What every form of the session carries. */
+  csrf: string;
+}
+
+/** The fields of a form by their names, as they were typed. */
+export type Fields = Record<string, string | string[] | undefined>;
+
+export interface Submitted {
+  fields: Fields;
+  /** Files by the name of their field, as text. */
+  files: Record<string, string>;
+  nonce: string;
+}
 
 export interface ConsoleEnv {
   Bindings: AppEnv['Bindings'];

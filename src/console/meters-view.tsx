@@ -1,8 +1,9 @@
 /**
  * Meters as bars: what is used of what the plan includes.
  */
+
 import type { FC } from 'hono/jsx';
-import type { MeterSummary } from '../domain/meters.ts';
+import type { MeterSummary } from '../domain/allowances.ts';
 import { MeterBar } from '../ui/charts.tsx';
 import { compact, count, percent } from '../ui/format.ts';
 

@@ -3,20 +3,11 @@
  * limit is unlimited, and an empty row of prices is none. Nothing is checked here: the contract's schema does that.
  */
 import { Plan } from '../contract/plans.ts';
-import type { CustomMeter } from '../domain/plan.ts';
+import { LIMIT_NAMES, METER_SLOTS } from '../domain/meters.ts';
+import { CAPABILITIES, type CustomMeter } from '../domain/plan.ts';
 import { count } from '../ui/format.ts';
-import { type Fields, isChecked, text, typedNumber } from './submitted.ts';
-
-export const LIMITS = [
-  'standardCalls',
-  'premiumCalls',
-  'standardTokens',
-  'premiumTokens',
-  'searches',
-  'audioSeconds',
-] as const;
-export const FEATURES = ['audio', 'image', 'search'] as const;
-export const SLOTS = ['CUSTOM1', 'CUSTOM2', 'AGENTIC_API'] as const;
+import type { Fields } from './context.ts';
+import { isChecked, text, typedNumber } from './submitted.ts';
 
 /** Rows of prices that the form offers beyond those that are there, up to what a plan may have. */
 const SPARE_TIERS = 2;
@@ -39,9 +30,9 @@ export function fieldsOfPlan(plan: Plan): Fields {
     'payg.enabled': on(plan.payg.enabled),
     'payg.markupPercent': String(plan.payg.markupPercent),
   };
-  for (const name of LIMITS) fields[`limits.${name}`] = shown(plan.limits[name]);
-  for (const name of FEATURES) fields[`features.${name}`] = on(plan.features[name]);
-  for (const slot of SLOTS) Object.assign(fields, fieldsOfMeter(`customMeters.${slot}`, plan.customMeters[slot]));
+  for (const name of LIMIT_NAMES) fields[`limits.${name}`] = shown(plan.limits[name]);
+  for (const name of CAPABILITIES) fields[`features.${name}`] = on(plan.features[name]);
+  for (const slot of METER_SLOTS) Object.assign(fields, fieldsOfMeter(`customMeters.${slot}`, plan.customMeters[slot]));
   return fields;
 }
 
@@ -77,15 +68,15 @@ export function planOfFields(fields: Fields): unknown {
     reasoningLevel: text(fields, 'reasoningLevel'),
     replenish:
       replenishUnit === 'NEVER' ? null : { every: typedNumber(fields, 'replenish.every'), unit: replenishUnit },
-    limits: Object.fromEntries(LIMITS.map((name) => [name, typedNumber(fields, `limits.${name}`) ?? null])),
-    features: Object.fromEntries(FEATURES.map((name) => [name, isChecked(fields, `features.${name}`)])),
+    limits: Object.fromEntries(LIMIT_NAMES.map((name) => [name, typedNumber(fields, `limits.${name}`) ?? null])),
+    features: Object.fromEntries(CAPABILITIES.map((name) => [name, isChecked(fields, `features.${name}`)])),
     rollingCalls: rolling.every((value) => value === undefined)
       ? null
       : { limit: rolling[0], windowSeconds: rolling[1] },
     reserveOutputTokens: typedNumber(fields, 'reserveOutputTokens') ?? null,
     payg: { enabled: isChecked(fields, 'payg.enabled'), markupPercent: typedNumber(fields, 'payg.markupPercent') ?? 0 },
     customMeters: Object.fromEntries(
-      SLOTS.flatMap((slot) =>
+      METER_SLOTS.flatMap((slot) =>
         isChecked(fields, `customMeters.${slot}.listed`) ? [[slot, meterOfFields(fields, `customMeters.${slot}`)]] : [],
       ),
     ),

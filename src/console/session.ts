@@ -9,14 +9,7 @@ import { deleteCookie, getSignedCookie, setSignedCookie } from 'hono/cookie';
 import { timingSafeEqual } from 'hono/utils/buffer';
 import type { Env } from '../env.ts';
 import { sha256Hex } from '../platform/hash.ts';
-import { CONSOLE_PATH, type ConsoleContext } from './context.ts';
-
-export interface ConsoleSession {
-  id: string;
-  expiresAtMs: number;
-  /** What every form of the session carries. */
-  csrf: string;
-}
+import { CONSOLE_PATH, type ConsoleContext, type ConsoleSession } from './context.ts';
 
 const COOKIE = 'callmeter_console';
 const SESSION_SECONDS = 8 * 3_600;

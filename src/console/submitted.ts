@@ -12,22 +12,13 @@ import { type Detail as Broken, describeIssues } from '../middleware/input.ts';
 import type { OperatorRequest } from '../operator/change.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import type { FormState } from '../ui/form.tsx';
-import type { ConsoleContext } from './context.ts';
+import type { ConsoleContext, Fields, Submitted } from './context.ts';
 
 /** For the event log. */
 const ACTOR = 'console';
 const NONCE = /^[\w-]{8,64}$/;
 /** Of the hash of the content, in the idempotency key. */
 const HASH_DIGITS = 24;
-
-export type Fields = Record<string, string | string[] | undefined>;
-
-export interface Submitted {
-  fields: Fields;
-  /** Files by the name of their field, as text. */
-  files: Record<string, string>;
-  nonce: string;
-}
 
 /** What the fields of a form say. Line ends are those of every other text. */
 export async function submittedIn(data: FormData): Promise<Submitted & { csrf: string }> {

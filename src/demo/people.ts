@@ -1,7 +1,7 @@
 /**
  * Who made the demo organization's history: customers as unlike each other as real ones, and what they use.
  */
-import type { MeterSlot } from '../domain/plan.ts';
+import type { MeterSlot } from '../domain/meters.ts';
 
 export interface ModelUse {
   provider: string;

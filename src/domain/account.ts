@@ -4,10 +4,11 @@
  * An account is a value: each function returns the next one. Replenishment is lazy, so every command first brings the
  * account up to the present with `replenishDue`.
  */
-import type { SlotUsage } from './custom-meter.ts';
-import type { MeterState } from './meters.ts';
+
+import type { MeterState } from './allowances.ts';
+import type { MeterSlot } from './meters.ts';
 import { periodAt, type Replenish } from './period.ts';
-import type { MeterSlot, PlanVersion } from './plan.ts';
+import type { PlanVersion } from './plan.ts';
 import { EMPTY_WALLET, expireCredits, type Wallet } from './wallet.ts';
 
 export interface Contact {
@@ -31,6 +32,12 @@ export interface Subscription {
 }
 
 export type ChangeStrategy = 'IMMEDIATE_RESET' | 'IMMEDIATE_PRORATED' | 'AT_NEXT_REPLENISH';
+
+/** What a slot counted in the current period, as exact decimals. */
+export interface SlotUsage {
+  usage: string;
+  overage: string;
+}
 
 export interface Account {
   organizationId: string;

@@ -5,7 +5,9 @@
  * consumption; a call that is never ended times out and gives its reservation back. A late end is still recorded,
  * because the money was spent. All facts of a call are plain JSON; money in them is a decimal string of nano-USD.
  */
+
 import { type Account, isCanceled } from './account.ts';
+import { isTierLeft, summarize } from './allowances.ts';
 import { type Charge, newCharge, pendingAmount, withMarkup } from './charge.ts';
 import {
   boundedCounts,
@@ -18,16 +20,14 @@ import {
 } from './compression.ts';
 import {
   allowedTiers,
-  type Capability,
   decideEntitlements,
   type EntitlementDecision,
   type Entitlements,
-  isTierLeft,
   type SuggestedTier,
-  type Tier,
 } from './entitlements.ts';
-import { addQuantities, type Quantities, subtractQuantities, summarize } from './meters.ts';
+import { addQuantities, type Quantities, subtractQuantities } from './meters.ts';
 import { type NanoUsd, nanoFromUsd } from './money.ts';
+import type { Capability } from './plan.ts';
 import {
   breakdownOf,
   type Cost,
@@ -40,6 +40,7 @@ import {
   type Usage,
 } from './pricing.ts';
 import { sanitizeErrorMessage } from './sanitize.ts';
+import type { Tier } from './tiers.ts';
 import { availableUsd, hold, promise, release } from './wallet.ts';
 
 export type CallStatus = 'IN_PROGRESS' | 'COMPLETED' | 'FAILED' | 'TIMEOUT' | 'NOT_ALLOWED';

@@ -6,11 +6,13 @@
  * fixed here. It follows the tier progress of the period, and is rounded on the running total of a tier, so that many
  * small increments cost to the nano-USD what one large one does.
  */
-import type { Account } from './account.ts';
+
+import type { Account, SlotUsage } from './account.ts';
+import { summarize } from './allowances.ts';
 import { type Charge, newCharge, pendingAmount } from './charge.ts';
-import { addQuantities, SLOT_METERS, summarize } from './meters.ts';
+import { addQuantities, type MeterSlot, SLOT_METERS } from './meters.ts';
 import { divideHalfUp, type NanoUsd, parseUsd } from './money.ts';
-import type { CustomMeter, MeterSlot, OverageTier } from './plan.ts';
+import type { CustomMeter, OverageTier } from './plan.ts';
 import { availableUsd, balanceOf, promise, spend } from './wallet.ts';
 
 export interface IncrementRequest {
@@ -57,12 +59,6 @@ export interface MeterEvent extends IncrementRequest {
   periodUsageAfter: string;
   charge: Charge | null;
   revision: number;
-}
-
-/** What a slot counted in the current period, as exact decimals. */
-export interface SlotUsage {
-  usage: string;
-  overage: string;
 }
 
 export interface Incremented {

@@ -5,22 +5,13 @@
  * for it. Then BLOCK denies the exhausted tier, DOWNGRADE offers standard for an exhausted premium, NONE only informs.
  * What was not asked for is not granted. Credit pays for model tiers alone: searches and audio have no price.
  */
-import { hasLeft, type MeterState } from './meters.ts';
-import type { LimitPolicy, Plan, ReasoningLevel } from './plan.ts';
+import { hasLeft, isTierLeft, type MeterState } from './allowances.ts';
+import type { MeterName } from './meters.ts';
+import { CAPABILITIES, type Capability, type LimitPolicy, type Plan, type ReasoningLevel } from './plan.ts';
+import { DEFAULT_TIER, TIERS, type Tier } from './tiers.ts';
 
-export type Tier = 'standard' | 'premium';
 export type SuggestedTier = Tier | 'none';
-/** What a call can do beside text. */
-export type Capability = 'search' | 'image' | 'audio';
-
-export interface Entitlements {
-  standard: boolean;
-  premium: boolean;
-  audio: boolean;
-  image: boolean;
-  search: boolean;
-  reasoningLevel: ReasoningLevel;
-}
+export type Entitlements = Record<Tier | Capability, boolean> & { reasoningLevel: ReasoningLevel };
 
 export interface EntitlementHints {
   suggestedModelTier: SuggestedTier;
@@ -38,17 +29,20 @@ export interface EntitlementDecision {
   onCredit: Tier[];
 }
 
-/** Everything at once: how a reading without a request asks what the customer is entitled to. */
+/** Everything at once: what a reading without a request asks for. */
 export const EVERYTHING: Entitlements = {
-  standard: true,
-  premium: true,
-  audio: true,
-  image: true,
-  search: true,
+  ...flags(TIERS, () => true),
+  ...flags(CAPABILITIES, () => true),
   reasoningLevel: 'HIGH',
 };
 
 const LEVELS: readonly ReasoningLevel[] = ['NONE', 'LOW', 'MEDIUM', 'HIGH'];
+
+/** The meter that a capability takes from; `null` where it has none. */
+const CAPABILITY_METERS = { audio: 'audioSeconds', image: null, search: 'searches' } as const satisfies Record<
+  Capability,
+  MeterName | null
+>;
 
 export function decideEntitlements(
   plan: Plan,
@@ -58,37 +52,53 @@ export function decideEntitlements(
   /** Whether the USD balance can pay for a call; it does where the plan is pay-as-you-go. */
   creditLeft: boolean,
 ): EntitlementDecision {
-  const asked = withImpliedTier(requested);
+  const asked = withDefaultTier(requested);
   const reasoningLevel = canceled ? 'NONE' : lowerLevel(asked.reasoningLevel ?? 'HIGH', plan.reasoningLevel);
-  const needsCredit = (tier: Tier) => !isTierLeft(plan, meters, tier);
   const payable = plan.payg.enabled && creditLeft;
   const within = (left: boolean) => !canceled && (plan.limitType === 'NONE' || left);
 
-  const premium = asked.premium === true && within(payable || !needsCredit('premium'));
-  const downgraded = asked.premium === true && !premium && plan.limitType === 'DOWNGRADE';
-  const standard = (asked.standard === true || downgraded) && within(payable || !needsCredit('standard'));
+  const tiers = flags(TIERS, () => false);
+  /** The highest tier that was requested, is exhausted, and has a lower one to be replaced by. */
+  let replaced: Tier | null = null;
+  for (const tier of [...TIERS].reverse()) {
+    const isOffered = asked[tier] === true || replaced !== null;
+    tiers[tier] = isOffered && within(payable || isTierLeft(plan, meters, tier));
+    if (isOffered && !tiers[tier] && plan.limitType === 'DOWNGRADE' && tier !== TIERS[0]) replaced ??= tier;
+  }
   const allowed: Entitlements = {
-    standard,
-    premium,
-    audio: asked.audio === true && plan.features.audio && within(hasLeft(plan, meters, 'audioSeconds')),
-    image: asked.image === true && plan.features.image && !canceled,
-    search: asked.search === true && plan.features.search && within(hasLeft(plan, meters, 'searches')),
+    ...tiers,
+    ...flags(CAPABILITIES, (capability) => {
+      const meter = CAPABILITY_METERS[capability];
+      const isLeft = meter === null ? !canceled : within(hasLeft(plan, meters, meter));
+      return asked[capability] === true && plan.features[capability] && isLeft;
+    }),
     reasoningLevel,
   };
 
-  const suggestedModelTier = premium ? 'premium' : standard ? 'standard' : 'none';
-  const hints: EntitlementHints = { suggestedModelTier, reasoningLevel, policy: plan.limitType };
-  if (downgraded && !canceled) {
-    hints.downgrade = { reason: 'PREMIUM_QUOTA_EXHAUSTED', fallbackTier: standard ? 'standard' : 'none' };
+  const best = allowedTiers(allowed).at(-1) ?? 'none';
+  const hints: EntitlementHints = { suggestedModelTier: best, reasoningLevel, policy: plan.limitType };
+  if (replaced && !canceled) {
+    hints.downgrade = { reason: `${replaced.toUpperCase()}_QUOTA_EXHAUSTED`, fallbackTier: best };
   }
-  const tierAsked = asked.standard === true || asked.premium === true;
-  const admitted = tierAsked ? standard || premium : allowed.audio || allowed.image || allowed.search;
-  return { allowed, hints, admitted, onCredit: payable ? allowedTiers(allowed).filter(needsCredit) : [] };
+  const wanted = TIERS.some((tier) => asked[tier] === true) ? TIERS : CAPABILITIES;
+  return {
+    allowed,
+    hints,
+    admitted: wanted.some((name) => allowed[name]),
+    onCredit: payable ? allowedTiers(allowed).filter((tier) => !isTierLeft(plan, meters, tier)) : [],
+  };
 }
 
-/** The tiers that a call may run on, out of what it was allowed. */
+/** The tiers that a call may run on, the lowest first. */
 export function allowedTiers(allowed: Entitlements): Tier[] {
-  return (['standard', 'premium'] as const).filter((tier) => allowed[tier]);
+  return TIERS.filter((tier) => allowed[tier]);
+}
+
+/** The request, with the default tier where it names no tier and no capability. */
+export function withDefaultTier(requested: Partial<Entitlements>): Partial<Entitlements> {
+  return [...TIERS, ...CAPABILITIES].some((name) => requested[name])
+    ? requested
+    : { ...requested, [DEFAULT_TIER]: true };
 }
 
 /** Why a call with these needs is not admitted, where one of them is not allowed; else `null`. */
@@ -98,16 +108,10 @@ export function capabilityDenied(needs: readonly Capability[], allowed: Entitlem
   return `the request asks the vendor for ${denied.join(' and ')}: the customer's plan does not allow it, or nothing is left of it`;
 }
 
-export function isTierLeft(plan: Plan, meters: MeterState, tier: Tier): boolean {
-  return hasLeft(plan, meters, `${tier}Calls`) && hasLeft(plan, meters, `${tier}Tokens`);
-}
-
 export function lowerLevel(a: ReasoningLevel, b: ReasoningLevel): ReasoningLevel {
   return LEVELS.indexOf(a) <= LEVELS.indexOf(b) ? a : b;
 }
 
-/** Nothing requested means the standard tier. */
-function withImpliedTier(requested: Partial<Entitlements>): Partial<Entitlements> {
-  const { standard, premium, audio, image, search } = requested;
-  return standard || premium || audio || image || search ? requested : { ...requested, standard: true };
+function flags<Name extends string>(names: readonly Name[], of: (name: Name) => boolean): Record<Name, boolean> {
+  return Object.fromEntries(names.map((name) => [name, of(name)])) as Record<Name, boolean>;
 }

@@ -1,87 +1,53 @@
 /**
- * Meters: what a plan allows of each quantity in a period, what is used, what is left.
- *
- * `used` counts what ended calls consumed and what open calls hold, so that nothing is promised twice. The custom
- * slots are meters like the others; a slot that the plan does not enable has a limit of zero.
+ * The meters: every quantity that a plan can limit, and sums of them. The custom slots are meters like the others.
  */
-import type { MeterSlot, Plan } from './plan.ts';
 import { addQuantity, subtractQuantity } from './quantity.ts';
+import type { Tier } from './tiers.ts';
 
-export const METER_NAMES = [
-  'standardCalls',
-  'premiumCalls',
-  'standardTokens',
-  'premiumTokens',
-  'searches',
-  'audioSeconds',
-  'agenticApi',
-  'customMeter1',
-  'customMeter2',
-] as const;
+/** The meters that a plan defines itself. */
+export const METER_SLOTS = ['CUSTOM1', 'CUSTOM2', 'AGENTIC_API'] as const;
+export type MeterSlot = (typeof METER_SLOTS)[number];
 
-export type MeterName = (typeof METER_NAMES)[number];
+interface MeterDefinition {
+  unit: 'calls' | 'tokens' | 'searches' | 'seconds' | 'units';
+  /** The plan's slot that defines the meter; `null` where the plan's `limits` do. */
+  slot: MeterSlot | null;
+}
+
+/** Each tier has these two; a tier that is added without them does not compile. */
+type TierMeter = `${Tier}Calls` | `${Tier}Tokens`;
+
+/** Every meter, in the order in which meters are listed. */
+export const METERS = {
+  standardCalls: { unit: 'calls', slot: null },
+  premiumCalls: { unit: 'calls', slot: null },
+  standardTokens: { unit: 'tokens', slot: null },
+  premiumTokens: { unit: 'tokens', slot: null },
+  searches: { unit: 'searches', slot: null },
+  audioSeconds: { unit: 'seconds', slot: null },
+  agenticApi: { unit: 'units', slot: 'AGENTIC_API' },
+  customMeter1: { unit: 'units', slot: 'CUSTOM1' },
+  customMeter2: { unit: 'units', slot: 'CUSTOM2' },
+} as const satisfies Record<TierMeter, MeterDefinition> & Record<string, MeterDefinition>;
+
+export type MeterName = keyof typeof METERS;
 export type Quantities = Partial<Record<MeterName, number>>;
 
+/** The meters whose limit is a number of the plan. */
+export type LimitName = { [Name in MeterName]: (typeof METERS)[Name]['slot'] extends null ? Name : never }[MeterName];
+
+export const METER_NAMES = Object.keys(METERS) as MeterName[];
+export const LIMIT_NAMES = METER_NAMES.filter(isLimitName);
+
+/** The meter of each slot. */
 export const SLOT_METERS = {
   AGENTIC_API: 'agenticApi',
   CUSTOM1: 'customMeter1',
   CUSTOM2: 'customMeter2',
-} as const satisfies Record<MeterSlot, MeterName>;
+} as const satisfies Record<MeterSlot, Exclude<MeterName, LimitName>>;
 
-/** What an unlimited meter reports as remaining. Informational: `unlimited` is authoritative. */
-export const UNLIMITED_REMAINING = Number.MAX_SAFE_INTEGER;
-
-export interface MeterSummary {
-  remaining: number;
-  limit: number | null;
-  used: number;
-  unlimited: boolean;
-  ratio: number | null;
-}
-
-/** What the customer consumed in the current period, and what open calls hold of it. */
-export interface MeterState {
-  consumed: Quantities;
-  reserved: Quantities;
-}
-
-/** The plan's limit of a meter for one period: `null` is unlimited. */
-export function limitOf(plan: Plan, meter: MeterName): number | null {
-  switch (meter) {
-    case 'agenticApi':
-      return slotLimit(plan, 'AGENTIC_API');
-    case 'customMeter1':
-      return slotLimit(plan, 'CUSTOM1');
-    case 'customMeter2':
-      return slotLimit(plan, 'CUSTOM2');
-    default:
-      return plan.limits[meter];
-  }
-}
-
-function slotLimit(plan: Plan, slot: MeterSlot): number | null {
-  const meter = plan.customMeters[slot];
-  if (!meter?.enabled) return 0;
-  return meter.unlimited ? null : meter.included;
-}
-
-export function summarize(plan: Plan, state: MeterState, meter: MeterName): MeterSummary {
-  const limit = limitOf(plan, meter);
-  const used = addQuantity(state.consumed[meter] ?? 0, state.reserved[meter] ?? 0);
-  if (limit === null) return { remaining: UNLIMITED_REMAINING, limit, used, unlimited: true, ratio: null };
-  const remaining = subtractQuantity(limit, used);
-  return { remaining, limit, used, unlimited: false, ratio: limit === 0 ? null : remaining / limit };
-}
-
-export function summarizeAll(plan: Plan, state: MeterState): Record<MeterName, MeterSummary> {
-  const entries = METER_NAMES.map((meter) => [meter, summarize(plan, state, meter)] as const);
-  return Object.fromEntries(entries) as Record<MeterName, MeterSummary>;
-}
-
-/** Whether the meter has anything left; the last unit counts. */
-export function hasLeft(plan: Plan, state: MeterState, meter: MeterName): boolean {
-  const { unlimited, remaining } = summarize(plan, state, meter);
-  return unlimited || remaining > 0;
+export function isLimitName(meter: MeterName): meter is LimitName {
+  return METERS[meter].slot === null;
 }
 
 export function addQuantities(to: Quantities, amounts: Quantities): Quantities {

@@ -3,11 +3,14 @@
  *
  * The operator's document and its defaults are described in `contract/plans.ts`; the two shapes are the same.
  */
+import type { LimitName, MeterSlot } from './meters.ts';
 import type { Replenish } from './period.ts';
 
 export type LimitPolicy = 'NONE' | 'BLOCK' | 'DOWNGRADE';
 export type ReasoningLevel = 'NONE' | 'LOW' | 'MEDIUM' | 'HIGH';
-export type MeterSlot = 'CUSTOM1' | 'CUSTOM2' | 'AGENTIC_API';
+/** What a call can do beside text. */
+export const CAPABILITIES = ['audio', 'image', 'search'] as const;
+export type Capability = (typeof CAPABILITIES)[number];
 
 export interface CustomMeter {
   enabled: boolean;
@@ -33,15 +36,8 @@ export interface Plan {
   reasoningLevel: ReasoningLevel;
   replenish: Replenish;
   /** `null` is unlimited, 0 is none. Seconds for audioSeconds, else counts. */
-  limits: {
-    standardCalls: number | null;
-    premiumCalls: number | null;
-    standardTokens: number | null;
-    premiumTokens: number | null;
-    searches: number | null;
-    audioSeconds: number | null;
-  };
-  features: { audio: boolean; image: boolean; search: boolean };
+  limits: Record<LimitName, number | null>;
+  features: Record<Capability, boolean>;
   rollingCalls: { limit: number; windowSeconds: number } | null;
   reserveOutputTokens: number | null;
   payg: { enabled: boolean; markupPercent: number };

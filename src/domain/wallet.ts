@@ -6,8 +6,8 @@
  * balance makes an entry, and the entries of a unit sum to its balance. Amounts are decimal strings: nano-USD, or
  * units.
  */
+import type { MeterSlot } from './meters.ts';
 import type { NanoUsd } from './money.ts';
-import type { MeterSlot } from './plan.ts';
 
 export type CreditUnit = 'USD' | MeterSlot;
 

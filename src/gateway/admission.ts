@@ -5,7 +5,7 @@
  * object decides that, because it alone knows what pays. An organization may allow both.
  */
 
-import type { Capability } from '../domain/entitlements.ts';
+import type { Capability } from '../domain/plan.ts';
 import type { UnpricedTiers } from '../objects/customer-commands.ts';
 import type { OrganizationConfig } from '../storage/credentials.ts';
 import { capabilitiesAsked } from '../vendors/capabilities.ts';

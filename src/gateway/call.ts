@@ -7,7 +7,8 @@
 
 import { REPLAY_HEADER } from '../contract/envelope.ts';
 import { GATEWAY_HEADERS } from '../contract/gateway.ts';
-import { type Capability, capabilityDenied } from '../domain/entitlements.ts';
+import { capabilityDenied } from '../domain/entitlements.ts';
+import type { Capability } from '../domain/plan.ts';
 import { type Opened, openCall } from '../metering/begin-call.ts';
 import type { Caller } from '../metering/caller.ts';
 import { fingerprintOf } from '../metering/idempotency.ts';

@@ -5,12 +5,13 @@
  * A vendor without credentials, or without the endpoint that is asked for, is no attempt. Nothing is asked of a vendor
  * here.
  */
+
 import { type Match, matchModel } from '../catalog/matching.ts';
 import type { Catalog } from '../catalog/model.ts';
 import { resolvePrice } from '../catalog/prices.ts';
 import { vendorProvider } from '../contract/vendors.ts';
-import type { Tier } from '../domain/entitlements.ts';
 import { isPremiumPrice } from '../domain/pricing.ts';
+import type { Tier } from '../domain/tiers.ts';
 import type { OrganizationConfig } from '../storage/credentials.ts';
 import type { Failure } from './answer.ts';
 

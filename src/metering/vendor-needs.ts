@@ -9,8 +9,9 @@
 import { resolvePrice } from '../catalog/prices.ts';
 import { text } from '../contract/fields.ts';
 import type { CallRequest } from '../contract/unified-call.ts';
-import type { Capability, Tier } from '../domain/entitlements.ts';
+import type { Capability } from '../domain/plan.ts';
 import { isPremiumPrice } from '../domain/pricing.ts';
+import type { Tier } from '../domain/tiers.ts';
 import type { UnpricedTiers } from '../objects/customer-commands.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import { capabilitiesAsked } from '../vendors/capabilities.ts';

@@ -2,8 +2,10 @@
  * What the Worker asks of the objects of batches: the object of one request, and the object of a customer that knows
  * all of the customer's requests. Plain data.
  */
+
 import type { BeginCallRequest } from '../contract/calls.ts';
-import type { Capability, Tier } from '../domain/entitlements.ts';
+import type { Capability } from '../domain/plan.ts';
+import type { Tier } from '../domain/tiers.ts';
 import type { UnpricedTiers } from './customer-commands.ts';
 
 /** A request for a batch, as its object takes it. */

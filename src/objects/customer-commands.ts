@@ -11,9 +11,9 @@ import type { Accepted, Refusal } from '../contract/errors.ts';
 import type { Account, ChangeStrategy, Contact } from '../domain/account.ts';
 import type { BeginRequest, CallStatus, EndRequest } from '../domain/call.ts';
 import type { IncrementRequest } from '../domain/custom-meter.ts';
-import type { Tier } from '../domain/entitlements.ts';
 import type { PlanVersion } from '../domain/plan.ts';
 import type { ResolvedPrice } from '../domain/pricing.ts';
+import type { Tier } from '../domain/tiers.ts';
 import type { CreditUnit } from '../domain/wallet.ts';
 import type { HourColumn } from '../readings/usage/series-hours.ts';
 

@@ -6,7 +6,7 @@
  * (`web_search_20250305`). What a request refers to at the vendor (a stored prompt) cannot be read here; what it used
  * is still counted from the answer.
  */
-import type { Capability } from '../domain/entitlements.ts';
+import type { Capability } from '../domain/plan.ts';
 import { type Fields, fieldsOf, isFields, listOf } from './usage/figures.ts';
 
 export interface AskedOfVendor {

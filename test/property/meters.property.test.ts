@@ -3,13 +3,15 @@
  * merely writes down what was held, given back and consumed. Under BLOCK, callers that keep to what they were allowed
  * never pass a limit.
  */
+
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Account } from '../../src/domain/account.ts';
+import { summarizeAll, UNLIMITED_REMAINING } from '../../src/domain/allowances.ts';
 import { beginCall, type Call, endCall, timeOutCall } from '../../src/domain/call.ts';
-import type { Tier } from '../../src/domain/entitlements.ts';
-import { METER_NAMES, type MeterName, summarizeAll, UNLIMITED_REMAINING } from '../../src/domain/meters.ts';
-import type { LimitPolicy, MeterSlot, Plan } from '../../src/domain/plan.ts';
+import { METER_NAMES, type MeterName, type MeterSlot } from '../../src/domain/meters.ts';
+import type { LimitPolicy, Plan } from '../../src/domain/plan.ts';
+import type { Tier } from '../../src/domain/tiers.ts';
 import { account, plan, usage } from '../unit/fixtures.ts';
 
 type Step =

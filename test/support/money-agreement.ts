@@ -2,8 +2,10 @@
  * Whether a customer's object and the reference model say the same: what it answers, what its tables hold, and what
  * must hold whatever happened. Throws with the difference where they do not.
  */
+
 import { expect } from 'vitest';
-import { METER_NAMES, type MeterName, type MeterSummary } from '../../src/domain/meters.ts';
+import type { MeterSummary } from '../../src/domain/allowances.ts';
+import { METER_NAMES, type MeterName } from '../../src/domain/meters.ts';
 import { NEVER_MS } from '../../src/domain/period.ts';
 import type { CreditUnit } from '../../src/domain/wallet.ts';
 import { accepted, type Clockwork } from './object.ts';

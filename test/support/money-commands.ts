@@ -2,13 +2,14 @@
  * Commands for a customer's object and the reference model: each one moves the clock, does one thing to both, and
  * compares what was answered, then everything.
  */
+
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import type { Report } from '../../durable-objects/customer/commands/settlement.ts';
 import type { Answer } from '../../src/contract/errors.ts';
 import type { ChangeStrategy } from '../../src/domain/account.ts';
 import type { MeterEvent } from '../../src/domain/custom-meter.ts';
-import type { MeterSlot } from '../../src/domain/plan.ts';
+import type { MeterSlot } from '../../src/domain/meters.ts';
 import type { CreditUnit } from '../../src/domain/wallet.ts';
 import { metersOf, subscriptionOf, withoutId } from './money-agreement.ts';
 import { begin, end, takeBack } from './money-call-commands.ts';

@@ -1,6 +1,7 @@
 /**
  * A customer's object driven from inside, with a clock of the test's own: the real storage and the real commands.
  */
+
 import { runInDurableObject } from 'cloudflare:test';
 import * as calls from '../../durable-objects/customer/commands/calls.ts';
 import type { Context } from '../../durable-objects/customer/commands/context.ts';
@@ -14,7 +15,7 @@ import { CustomerStore } from '../../durable-objects/customer/store.ts';
 import { Plan } from '../../src/contract/plans.ts';
 import type { Account, ChangeStrategy, Contact } from '../../src/domain/account.ts';
 import type { Call } from '../../src/domain/call.ts';
-import type { MeterSlot } from '../../src/domain/plan.ts';
+import type { MeterSlot } from '../../src/domain/meters.ts';
 import type { ResolvedPrice } from '../../src/domain/pricing.ts';
 import type { CreditUnit } from '../../src/domain/wallet.ts';
 import type { BeginCommand, CallKey, EndCommand, FinishCommand } from '../../src/objects/customer-commands.ts';

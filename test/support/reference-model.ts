@@ -6,11 +6,12 @@
  * quantities in thousandths of a unit, money in nano-USD. It walks through time one boundary at a time, and it is slow
  * and plain on purpose.
  */
+
 import type { ChangeStrategy } from '../../src/domain/account.ts';
 import type { CallStatus } from '../../src/domain/call.ts';
-import type { MeterName } from '../../src/domain/meters.ts';
+import type { MeterName, MeterSlot } from '../../src/domain/meters.ts';
 import { boundary, NEVER_MS } from '../../src/domain/period.ts';
-import type { MeterSlot, Plan } from '../../src/domain/plan.ts';
+import type { Plan } from '../../src/domain/plan.ts';
 import type { CreditUnit } from '../../src/domain/wallet.ts';
 import {
   type Ending,

@@ -3,8 +3,9 @@
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { fieldsOfPlan, planOfFields, SLOTS, tierRows } from '../../src/console/plan-form.ts';
+import { fieldsOfPlan, planOfFields, tierRows } from '../../src/console/plan-form.ts';
 import { Plan } from '../../src/contract/plans.ts';
+import { METER_SLOTS } from '../../src/domain/meters.ts';
 
 const COUNT_MAX = 1_000_000_000_000_000;
 
@@ -85,7 +86,7 @@ test('a plan that is shown in the form and sent as it is, is the same plan', () 
 test('there are always empty rows for more prices, up to as many as a plan may have', () => {
   fc.assert(
     fc.property(plan, (document) => {
-      for (const slot of SLOTS) {
+      for (const slot of METER_SLOTS) {
         const known = document.customMeters[slot]?.overage;
         const filled = known?.model === 'GRADUATED' ? known.tiers.length : 0;
         expect(tierRows(fieldsOfPlan(document), slot)).toBe(Math.min(20, filled + 2));

@@ -1,10 +1,12 @@
 /**
  * Custom meters by examples whose figures were worked out by hand, in the comments beside them.
  */
+
 import { describe, expect, test } from 'vitest';
 import { type Account, replenishDue, replenishNow } from '../../src/domain/account.ts';
 import { incrementMeter, priceOverage } from '../../src/domain/custom-meter.ts';
-import type { CustomMeter, MeterSlot, OverageTier } from '../../src/domain/plan.ts';
+import type { MeterSlot } from '../../src/domain/meters.ts';
+import type { CustomMeter, OverageTier } from '../../src/domain/plan.ts';
 import { balanceOf, type CreditUnit, grantCredit, promise } from '../../src/domain/wallet.ts';
 import { account, plan } from './fixtures.ts';
 

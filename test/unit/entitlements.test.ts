@@ -1,9 +1,11 @@
 /**
  * What a customer may use follows from policy, what is left, and what was asked for, and from nothing else.
  */
+
 import { describe, expect, test } from 'vitest';
+import type { MeterState } from '../../src/domain/allowances.ts';
 import { decideEntitlements, type Entitlements, EVERYTHING, lowerLevel } from '../../src/domain/entitlements.ts';
-import type { MeterState, Quantities } from '../../src/domain/meters.ts';
+import type { Quantities } from '../../src/domain/meters.ts';
 import type { LimitPolicy, ReasoningLevel } from '../../src/domain/plan.ts';
 import { type PlanChange, plan } from './fixtures.ts';
 

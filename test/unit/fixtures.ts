@@ -1,8 +1,9 @@
 /**
  * Small complete values to start a test from: a plan without limits, a fresh account, a usage of nothing.
  */
+
 import type { Account } from '../../src/domain/account.ts';
-import type { MeterState } from '../../src/domain/meters.ts';
+import type { MeterState } from '../../src/domain/allowances.ts';
 import type { Plan } from '../../src/domain/plan.ts';
 import type { Usage } from '../../src/domain/pricing.ts';
 import { EMPTY_WALLET } from '../../src/domain/wallet.ts';

@@ -2,9 +2,10 @@
  * What a request asks a vendor for beside text is found in every form in which it can be asked for, and in nothing
  * else.
  */
+
 import { describe, expect, test } from 'vitest';
 import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';
-import type { Capability } from '../../src/domain/entitlements.ts';
+import type { Capability } from '../../src/domain/plan.ts';
 import { type AskedOfVendor, capabilitiesAsked, isSearchModel } from '../../src/vendors/capabilities.ts';
 
 const asked = (body: Record<string, unknown>, more: Partial<AskedOfVendor> = {}) =>

@@ -1,6 +1,7 @@
 /**
  * The commands of a subscription: provision, change the plan, replenish, cancel, read.
  */
+
 import type { ChangePlanData, CustomerUsageData, ProvisionCustomerData } from '../../../src/contract/customers.ts';
 import { type Answer, accept } from '../../../src/contract/errors.ts';
 import type { OperatorCustomer } from '../../../src/contract/operator-customers.ts';
@@ -12,8 +13,7 @@ import {
   setCanceled,
   updateContact,
 } from '../../../src/domain/account.ts';
-import { SLOT_METERS } from '../../../src/domain/meters.ts';
-import type { MeterSlot } from '../../../src/domain/plan.ts';
+import { type MeterSlot, SLOT_METERS } from '../../../src/domain/meters.ts';
 import type {
   ChangePlanCommand,
   CustomerHistory,

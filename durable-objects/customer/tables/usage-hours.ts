@@ -3,8 +3,8 @@
  * nano-USD, because one would leave 64 bits, and are read as text: above 2^53 a number would be rounded.
  */
 
+import type { MeterSlot } from '../../../src/domain/meters.ts';
 import { type NanoUsd, nanoOfParts, partsOfNano } from '../../../src/domain/money.ts';
-import type { MeterSlot } from '../../../src/domain/plan.ts';
 import { DAY_MS, HOUR_MS } from '../../../src/platform/time.ts';
 import type { SentColumn } from '../../../src/readings/usage/series-hours.ts';
 

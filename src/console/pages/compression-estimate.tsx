@@ -14,11 +14,12 @@ import { Badge, Card, Code, Compact, Empty, Facts, Notice, Stat, Time, Usd } fro
 import { Table } from '../../ui/table.tsx';
 import { byOperator } from '../by-operator.ts';
 import { callerOf } from '../caller.ts';
+import type { Fields } from '../context.ts';
 import { type ConsoleContext, type ConsoleEnv, organizationPath } from '../context.ts';
 import { refused } from '../refused.tsx';
 import { page } from '../shell.tsx';
 import { STATUS_TONES } from '../statuses.ts';
-import { check, detailsOf, type Fields, operatorRequest, optionalText } from '../submitted.ts';
+import { check, detailsOf, operatorRequest, optionalText } from '../submitted.ts';
 
 const REFRESH_SECONDS = 3;
 

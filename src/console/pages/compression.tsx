@@ -17,10 +17,11 @@ import { compact, count, percent, words } from '../../ui/format.ts';
 import { Card, Compact, Empty, Stat, Usd } from '../../ui/parts.tsx';
 import { byOperator } from '../by-operator.ts';
 import { callerOf } from '../caller.ts';
+import type { Fields } from '../context.ts';
 import { type ConsoleContext, type ConsoleEnv, organizationPath } from '../context.ts';
 import { refused } from '../refused.tsx';
 import { page, secretsOf } from '../shell.tsx';
-import { check, detailsOf, type Fields, lines, operatorRequest, texts, typedNumber, wrong } from '../submitted.ts';
+import { check, detailsOf, lines, operatorRequest, texts, typedNumber, wrong } from '../submitted.ts';
 import { EstimateForm, startEstimate } from './compression-estimate.tsx';
 
 const TECHNIQUES: Readonly<Record<(typeof TECHNIQUE_NAMES)[number], string>> = {

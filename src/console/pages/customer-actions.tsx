@@ -10,19 +10,11 @@ import { eraseCustomer, grantCredit, inspectCustomer, setCanceled } from '../../
 import { Choice, Form, type FormSecrets, type FormState, Select, TextField } from '../../ui/form.tsx';
 import { count, words } from '../../ui/format.ts';
 import { Card, Code, Empty, Facts, Notice } from '../../ui/parts.tsx';
+import type { Fields } from '../context.ts';
 import { type ConsoleContext, type ConsoleEnv, customerPath, organizationPath } from '../context.ts';
 import { refused } from '../refused.tsx';
 import { page, secretsOf } from '../shell.tsx';
-import {
-  check,
-  detailsOf,
-  type Fields,
-  operatorRequest,
-  optionalText,
-  text,
-  typedNumber,
-  wrong,
-} from '../submitted.ts';
+import { check, detailsOf, operatorRequest, optionalText, text, typedNumber, wrong } from '../submitted.ts';
 
 const BASE = '/organizations/:org/customers/:customerId';
 const BLANK: FormState = { values: { kind: 'USD', meterSlot: 'CUSTOM1' }, details: [] };

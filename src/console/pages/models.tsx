@@ -14,10 +14,11 @@ import { rate } from '../../ui/format.ts';
 import { Card, Empty, Nothing, Time } from '../../ui/parts.tsx';
 import { Table } from '../../ui/table.tsx';
 import { deferrer } from '../caller.ts';
+import type { Fields } from '../context.ts';
 import { type ConsoleContext, type ConsoleEnv, organizationPath } from '../context.ts';
 import { listOwnPrices, type OwnPrice } from '../readings/configuration.ts';
 import { page, secretsOf } from '../shell.tsx';
-import { check, detailsOf, type Fields, lines, operatorRequest, text, typedNumber, wrong } from '../submitted.ts';
+import { check, detailsOf, lines, operatorRequest, text, typedNumber, wrong } from '../submitted.ts';
 
 const RATES = [
   'inputUsdPerMillion',

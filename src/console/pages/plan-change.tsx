@@ -1,12 +1,14 @@
 /**
  * Changing a customer's plan: choose, see what it will do, confirm.
  */
+
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
 import { ChangePlanBody } from '../../contract/customers.ts';
 import { operations } from '../../contract/operations.ts';
 import type { Account } from '../../domain/account.ts';
-import { METER_NAMES, type MeterName, type MeterSummary, summarizeAll } from '../../domain/meters.ts';
+import { type MeterSummary, summarizeAll } from '../../domain/allowances.ts';
+import { METER_NAMES, type MeterName } from '../../domain/meters.ts';
 import { inspectCustomer } from '../../operator/customers.ts';
 import { listPlans } from '../../operator/plans.ts';
 import { Choice, ErrorSummary, Form, type FormSecrets, type FormState, Select } from '../../ui/form.tsx';

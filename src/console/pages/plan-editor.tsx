@@ -5,6 +5,8 @@ import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
 import { operations } from '../../contract/operations.ts';
 import { Plan, planId as planIdField } from '../../contract/plans.ts';
+import { LIMIT_NAMES, METER_SLOTS, METERS, type MeterSlot } from '../../domain/meters.ts';
+import { CAPABILITIES } from '../../domain/plan.ts';
 import { putPlan, readPlan } from '../../operator/plans.ts';
 import {
   Checkbox,
@@ -20,11 +22,12 @@ import {
 } from '../../ui/form.tsx';
 import { words } from '../../ui/format.ts';
 import { Card } from '../../ui/parts.tsx';
+import type { Fields } from '../context.ts';
 import { type ConsoleContext, type ConsoleEnv, organizationPath, planPath } from '../context.ts';
-import { FEATURES, fieldsOfPlan, LIMITS, NEW_PLAN, planOfFields, SLOTS, tierRows } from '../plan-form.ts';
+import { fieldsOfPlan, NEW_PLAN, planOfFields, tierRows } from '../plan-form.ts';
 import { refused } from '../refused.tsx';
 import { page, secretsOf } from '../shell.tsx';
-import { check, detailsOf, type Fields, operatorRequest, text, wrong } from '../submitted.ts';
+import { check, detailsOf, operatorRequest, text, wrong } from '../submitted.ts';
 
 /** How the plan is edited. */
 type Mode = 'form' | 'json';
@@ -175,7 +178,7 @@ const Editor: FC<EditorProps> = ({ action, back, mode, isNew, state, secrets }) 
       )}
     </Card>
     {mode === 'form' && <Allowances state={state} />}
-    {mode === 'form' && SLOTS.map((slot) => <CustomMeterFields slot={slot} state={state} />)}
+    {mode === 'form' && METER_SLOTS.map((slot) => <CustomMeterFields slot={slot} state={state} />)}
     <div class="submit">
       <button type="submit" class="primary">
         {isNew ? 'Create plan' : 'Save plan'}
@@ -226,21 +229,21 @@ const Allowances: FC<{ state: FormState }> = ({ state }) => (
   <>
     <Card title="Allowances of a period" note="Empty is unlimited, 0 is none.">
       <div class="columns">
-        {LIMITS.map((name) => (
+        {LIMIT_NAMES.map((name) => (
           <TextField
             name={`limits.${name}`}
             label={words(name)}
             state={state}
             numeric
             placeholder="unlimited"
-            hint={LIMIT_HINTS[name]}
+            hint={METERS[name].unit === 'tokens' ? 'Output tokens' : undefined}
           />
         ))}
       </div>
     </Card>
     <Card title="Features and rates">
       <div class="actions">
-        {FEATURES.map((name) => (
+        {CAPABILITIES.map((name) => (
           <Checkbox name={`features.${name}`} label={words(name)} state={state} />
         ))}
       </div>
@@ -279,12 +282,7 @@ const Allowances: FC<{ state: FormState }> = ({ state }) => (
   </>
 );
 
-const LIMIT_HINTS: Readonly<Record<string, string>> = {
-  standardTokens: 'Output tokens',
-  premiumTokens: 'Output tokens',
-};
-
-const CustomMeterFields: FC<{ slot: (typeof SLOTS)[number]; state: FormState }> = ({ slot, state }) => {
+const CustomMeterFields: FC<{ slot: MeterSlot; state: FormState }> = ({ slot, state }) => {
   const path = `customMeters.${slot}`;
   const listed = state.values[`${path}.listed`] === 'on';
   const broken = state.details.some((detail) => detail.path.startsWith(path));

@@ -9,10 +9,11 @@ import { setSampling } from '../../operator/sampling.ts';
 import type { VersionedPolicy } from '../../storage/sampling.ts';
 import { Form, type FormSecrets, type FormState, TextArea, TextField } from '../../ui/form.tsx';
 import { Card, Code } from '../../ui/parts.tsx';
+import type { Fields } from '../context.ts';
 import { type ConsoleContext, type ConsoleEnv, organizationPath } from '../context.ts';
 import { readSamplingPolicy } from '../readings/configuration.ts';
 import { page, secretsOf } from '../shell.tsx';
-import { check, detailsOf, type Fields, lines, operatorRequest, typedNumber, wrong } from '../submitted.ts';
+import { check, detailsOf, lines, operatorRequest, typedNumber, wrong } from '../submitted.ts';
 
 export function mountSampling(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org/sampling', (c) => samplingPage(c, null));

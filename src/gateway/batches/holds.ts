@@ -5,7 +5,7 @@
  * customer (`durable-objects/gateway-batch.ts`), which admits one batch after the other.
  */
 
-import type { Tier } from '../../domain/entitlements.ts';
+import type { Tier } from '../../domain/tiers.ts';
 import type { Lines } from '../../objects/batch-commands.ts';
 
 /** By the name of the request. */

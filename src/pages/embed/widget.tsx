@@ -2,10 +2,13 @@
  * The usage widget: what a customer has used, what is left, and when it renews. Made on the server, as a page and as
  * the part of it that is read anew.
  */
+
 import { html } from 'hono/html';
 import type { Child, FC } from 'hono/jsx';
-import type { MeterName, MeterSummary } from '../../domain/meters.ts';
+import type { MeterSummary } from '../../domain/allowances.ts';
+import type { MeterName } from '../../domain/meters.ts';
 import { NEVER_MS } from '../../domain/period.ts';
+import { TIERS } from '../../domain/tiers.ts';
 import type { WidgetUsage } from '../../readings/usage/widget.ts';
 import { MeterBar, TimeChart } from '../../ui/charts.tsx';
 import { calendarDay, compact, count, dayMonth, distance, words } from '../../ui/format.ts';
@@ -102,7 +105,7 @@ const Usage: FC<{ usage: WidgetUsage; variant: WidgetProps['variant']; nowMs: nu
 }) => {
   const { planName, canceled, nextReplenishAt, meters, labels, days } = usage;
   const renewsMs = Date.parse(nextReplenishAt);
-  const calls = (meters.standardCalls?.used ?? 0) + (meters.premiumCalls?.used ?? 0);
+  const calls = TIERS.reduce((sum, tier) => sum + (meters[`${tier}Calls`]?.used ?? 0), 0);
   const rows = (Object.entries(meters) as [MeterName, MeterSummary][]).filter(([, meter]) => isShown(meter, variant));
   return (
     <>

@@ -7,9 +7,9 @@
 
 import { type Answer, accept, refuse } from '../../contract/errors.ts';
 import type { ForecastData, ForecastFacts, ForecastMetric } from '../../contract/readings.ts';
-import { type MeterName, summarize } from '../../domain/meters.ts';
+import { summarize } from '../../domain/allowances.ts';
+import type { MeterName, MeterSlot } from '../../domain/meters.ts';
 import { NEVER_MS } from '../../domain/period.ts';
-import type { MeterSlot } from '../../domain/plan.ts';
 import type { Caller } from '../../metering/caller.ts';
 import { ask, customerByName } from '../../objects/addresses.ts';
 import type { CustomerHistory as SentHistory } from '../../objects/customer-commands.ts';

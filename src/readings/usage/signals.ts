@@ -5,7 +5,8 @@
  * order in which they were given, so that the same facts give the same answer.
  */
 
-import type { MeterName, MeterSummary } from '../../domain/meters.ts';
+import type { MeterSummary } from '../../domain/allowances.ts';
+import type { MeterName } from '../../domain/meters.ts';
 import { DAY_MS } from '../../platform/time.ts';
 import { DAYS_PER_WEEK } from '../calendar.ts';
 import { rounded } from '../statistics.ts';

@@ -4,9 +4,9 @@
 
 import { type Answer, accept } from '../../contract/errors.ts';
 import type { ForecastMetric, UsageContextData, UsageContextQuery } from '../../contract/readings.ts';
-import { METER_NAMES, type MeterName, SLOT_METERS, summarize } from '../../domain/meters.ts';
+import { summarize } from '../../domain/allowances.ts';
+import { METER_NAMES, METERS, type MeterName, type MeterSlot, SLOT_METERS } from '../../domain/meters.ts';
 import { usdFromNano } from '../../domain/money.ts';
-import type { MeterSlot } from '../../domain/plan.ts';
 import { availableUsd, balanceOf } from '../../domain/wallet.ts';
 import type { Caller } from '../../metering/caller.ts';
 import { HOUR_MS } from '../../platform/time.ts';
@@ -29,18 +29,6 @@ import { type Signal, signalsOf } from './signals.ts';
 import { compareWeeks, weekPeriods } from './weeks.ts';
 
 type Metric = Exclude<ForecastMetric, 'allTokens'>;
-
-const UNITS: Record<MeterName, UsageContextData['meters'][number]['unit']> = {
-  standardCalls: 'calls',
-  premiumCalls: 'calls',
-  standardTokens: 'tokens',
-  premiumTokens: 'tokens',
-  searches: 'searches',
-  audioSeconds: 'seconds',
-  agenticApi: 'units',
-  customMeter1: 'units',
-  customMeter2: 'units',
-};
 
 export async function readUsageContext(
   caller: Caller,
@@ -85,7 +73,7 @@ function present(history: CustomerHistory, query: UsageContextQuery, nowMs: numb
     },
     plan: { planId, name: plan.name, usagePlanVersionId, limitType: plan.limitType },
     subscription: history.subscription,
-    meters: METER_NAMES.map((name) => ({ name, unit: UNITS[name], ...summarize(plan, account.meters, name) })),
+    meters: METER_NAMES.map((name) => ({ name, unit: METERS[name].unit, ...summarize(plan, account.meters, name) })),
     funding: fundingOf(account),
     weeks: {
       latest: period(latest),

@@ -4,8 +4,7 @@
  */
 
 import type { CustomerState } from '../../contract/entitlements.ts';
-import { type MeterName, SLOT_METERS } from '../../domain/meters.ts';
-import type { MeterSlot } from '../../domain/plan.ts';
+import { type MeterName, type MeterSlot, SLOT_METERS } from '../../domain/meters.ts';
 import type { Caller } from '../../metering/caller.ts';
 import { ask, customerByName } from '../../objects/addresses.ts';
 import { DAY_MS } from '../../platform/time.ts';

@@ -1,0 +1,12 @@
+/**
+ * The model tiers. A tier has a meter of calls and a meter of output tokens (meters.ts), an entitlement
+ * (entitlements.ts) and a list of the organization's models.
+ */
+
+/** The lowest first: where a plan downgrades, an exhausted tier is replaced by one before it. */
+export const TIERS = ['standard', 'premium'] as const;
+
+export type Tier = (typeof TIERS)[number];
+
+/** What a call without any request for a tier or a capability gets. */
+export const DEFAULT_TIER: Tier = 'standard';
