@@ -1,8 +1,8 @@
 /**
- * One customer's account: who the customer is, the subscription, what is used of the current period, and the wallet.
+ * A customer's account: contact, subscription, usage of the current period, and wallet.
  *
- * An account is a value: each function returns the next one. Replenishment is lazy, so every command first brings the
- * account up to the present with `replenishDue`.
+ * An account is immutable: each function returns a new one. Replenishment is lazy: every command first calls
+ * `replenishDue`, which starts the current period where the account is still in an earlier one.
  */
 
 import type { MeterState } from './allowances.ts';
@@ -22,7 +22,7 @@ export interface Subscription {
   /** Grows by one with each change of the subscription. */
   version: number;
   plan: PlanVersion;
-  /** Every boundary is counted from the anchor, in steps of the interval that held when the cycle began. */
+  /** Period boundaries are multiples of the interval after the anchor (period.ts). */
   cycle: { anchorMs: number; replenish: Replenish };
   lastReplenishedAtMs: number;
   nextReplenishAtMs: number;
@@ -33,7 +33,7 @@ export interface Subscription {
 
 export type ChangeStrategy = 'IMMEDIATE_RESET' | 'IMMEDIATE_PRORATED' | 'AT_NEXT_REPLENISH';
 
-/** What a slot counted in the current period, as exact decimals. */
+/** Units of a custom meter in the current period, as decimal strings. */
 export interface SlotUsage {
   usage: string;
   overage: string;
@@ -46,10 +46,10 @@ export interface Account {
   contact: Contact;
   subscription: Subscription;
   meters: MeterState;
-  /** What the custom meters counted in the current period; absent slots counted nothing. */
+  /** Usage of the custom meters in the current period; an absent slot has none. */
   slots?: Partial<Record<MeterSlot, SlotUsage>>;
   wallet: Wallet;
-  /** Grows with each change of the account or of a call; the projection to D1 keeps the highest. */
+  /** Grows with each change of the account or of a call. D1 keeps the row with the highest revision. */
   revision: number;
 }
 
@@ -85,10 +85,9 @@ export function openAccount(input: NewAccount, nowMs: number): Account {
 }
 
 /**
- * Starts the period that contains `nowMs` where the account is still in an earlier one: nothing consumed, the
- * reservations of open calls kept. A pending plan change applies at the first boundary that was missed, and where the
- * interval is another one from then on, that boundary is the anchor of a new cycle. Returns the same object when
- * nothing is due.
+ * Starts the period that contains `nowMs` where the account is still in an earlier one. Consumption returns to zero;
+ * open calls keep their reservations. A pending plan change applies at the first boundary that passed; where its
+ * interval differs, that boundary is the anchor of a new cycle. Returns the same object when nothing is due.
  */
 export function replenishDue(account: Account, nowMs: number): Account {
   const { subscription } = account;
@@ -100,7 +99,7 @@ export function replenishDue(account: Account, nowMs: number): Account {
   return startPeriod(account, plan, cycle, nowMs);
 }
 
-/** Takes away credits that have expired. Returns the same object when none has. */
+/** Removes expired credits. Returns the same object when none has expired. */
 export function expireDue(account: Account, nowMs: number): Account {
   const wallet = expireCredits(account.wallet, nowMs);
   return wallet === account.wallet ? account : changeWallet(account, wallet);
@@ -110,15 +109,15 @@ export function changeWallet(account: Account, wallet: Wallet): Account {
   return { ...account, wallet, revision: account.revision + 1 };
 }
 
-/** Starts a new cycle now, with a pending plan change applied: a full grant, whatever was left. */
+/** Starts a new period and a new cycle now, and applies a pending plan change. */
 export function replenishNow(account: Account, nowMs: number): Account {
   const plan = account.subscription.pending ?? account.subscription.plan;
   return startPeriod(account, plan, { anchorMs: nowMs, replenish: plan.plan.replenish }, nowMs);
 }
 
 /**
- * Moves the subscription to another plan version. The later change wins: an immediate one clears what was pending, and
- * a pending one replaces it. Returns the same object when the target is what holds already.
+ * Moves the subscription to another plan version. The latest change wins: an immediate change cancels a pending one, and
+ * a new pending change replaces it. Returns the same object when nothing changes.
  */
 export function changePlan(account: Account, target: PlanVersion, strategy: ChangeStrategy, nowMs: number): Account {
   const { subscription } = account;
@@ -136,8 +135,8 @@ export function changePlan(account: Account, target: PlanVersion, strategy: Chan
 }
 
 /**
- * Moves a subscription of the plan to its newest version: now, with usage and date kept, or at the next replenishment.
- * A change to another plan that is pending stays so. Returns the same object when there is nothing to move.
+ * Moves a subscription to the newest version of its plan: now, without starting a new period, or at the next
+ * replenishment. A pending change to another plan stays pending. Returns the same object when nothing changes.
  */
 export function migratePlan(account: Account, newest: PlanVersion, when: 'NOW' | 'AT_NEXT_REPLENISH'): Account {
   const { plan, pending } = account.subscription;
@@ -162,20 +161,20 @@ function sameInterval(a: Replenish, b: Replenish): boolean {
   return a?.every === b?.every && a?.unit === b?.unit;
 }
 
-/** Cancels or reactivates. Returns the same object when it already is so. */
+/** Cancels or reactivates the subscription. Returns the same object when nothing changes. */
 export function setCanceled(account: Account, canceled: boolean, nowMs: number): Account {
   if ((account.subscription.canceledAtMs !== null) === canceled) return account;
   return changeSubscription(account, { canceledAtMs: canceled ? nowMs : null });
 }
 
-/** Takes over the given contact fields. Returns the same object when they say nothing new. */
+/** Sets the given contact fields. Returns the same object when nothing changes. */
 export function updateContact(account: Account, contact: Contact): Account {
   const merged = { ...account.contact, ...dropUndefined(contact) };
   const same = (['friendlyName', 'email', 'stripeCustomerId'] as const).every((f) => merged[f] === account.contact[f]);
   return same ? account : { ...account, contact: merged, revision: account.revision + 1 };
 }
 
-/** Takes over only those contact fields that the account does not have yet. */
+/** Sets only the contact fields that the account does not have yet. */
 export function fillContact(account: Account, contact: Contact): Account {
   return updateContact(account, { ...dropUndefined(contact), ...dropUndefined(account.contact) });
 }

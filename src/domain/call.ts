@@ -1,9 +1,9 @@
 /**
- * The life of one metered call: begin, end, time out.
+ * The life of a metered call: begin, end, timeout.
  *
- * Begin decides what is allowed and reserves it; end records the usage, prices it and turns the reservation into
- * consumption; a call that is never ended times out and gives its reservation back. A late end is still recorded,
- * because the money was spent. All facts of a call are plain JSON; money in them is a decimal string of nano-USD.
+ * Begin decides what is allowed and reserves allowance. End records and prices the usage and turns the reservation into
+ * consumption. A call that is not ended before its deadline times out and releases its reservation; a late end is still
+ * recorded, because the vendor was paid. A call is plain JSON; money in it is a decimal string of nano-USD.
  */
 
 import { type Account, isCanceled } from './account.ts';
@@ -41,7 +41,7 @@ import {
 } from './pricing.ts';
 import { sanitizeErrorMessage } from './sanitize.ts';
 import type { Tier } from './tiers.ts';
-import { availableUsd, hold, promise, release } from './wallet.ts';
+import { addUnsettled, availableUsd, hold, release } from './wallet.ts';
 
 export type CallStatus = 'IN_PROGRESS' | 'COMPLETED' | 'FAILED' | 'TIMEOUT' | 'NOT_ALLOWED';
 
@@ -66,13 +66,11 @@ export interface BeginRequest {
   requested: Partial<Entitlements>;
   holdUsd?: number | undefined;
   pricingMode: PricingMode;
-  /**
-   * The tiers of the models that are going to run, where that is known: the call is admitted for one of these alone.
-   */
+  /** The tiers of the models that will run, where they are known: the call is admitted only for one of these. */
   runsOn?: Tier[] | undefined;
-  /** What the request itself makes the vendor able to do: the call is admitted only where all of these are allowed. */
+  /** The capabilities that the vendor's request uses: the call is admitted only where all of them are allowed. */
   needs?: Capability[] | undefined;
-  /** The request that opened a call which the service makes itself: it alone may go on to make the call. */
+  /** The request for which the service makes the call itself: no other request may make it. */
   openedBy?: string | undefined;
 }
 
@@ -84,7 +82,7 @@ export interface EndRequest extends Reasoning {
   error?: CallError | undefined;
   stripeCustomerId?: string | undefined;
   promptCompression?: CompressionCounts | undefined;
-  /** Only where the end names a mode of its own. */
+  /** Overrides the pricing mode of begin. */
   pricingMode?: PricingMode | undefined;
 }
 
@@ -97,7 +95,7 @@ export type StoredCompression = Omit<CompressionSavings, 'inputCostAvoidedNanoUs
   /** Decimal nano-USD; `null` while the call has no known price. */
   inputCostAvoidedNanoUsd: string | null;
   recordedAtMs: number;
-  /** A browser's session reported it, so it is bounded by what the end reports. */
+  /** Reported by a browser's session, and so bounded by the input tokens that the end reports. */
   bySession?: true;
 };
 
@@ -106,14 +104,14 @@ export interface CallOutcome extends Reasoning {
   providerUsed: string | null;
   modelUsed: string | null;
   usage: Usage;
-  /** The mode that applied: the end's own, or the one of begin. */
+  /** The mode that applied: of the end where it names one, else of begin. */
   pricingMode: PricingMode;
   tier: Tier;
-  /** 1 for a model call, 0 for none. */
+  /** 1 where the call counts against the call meter, else 0. */
   calls: number;
-  /** What the call took of the allowances. */
+  /** What the call consumed of each meter. */
   consumed: Quantities;
-  /** What the customer's USD balance pays for the call; `null` where the allowance did. */
+  /** What the customer's USD balance pays; `null` where the allowance pays. */
   charge: Charge | null;
   error: CallError | null;
   price: CallPrice;
@@ -125,30 +123,30 @@ export interface Call extends BeginRequest {
   customerId: string;
   status: CallStatus;
   startedAtMs: number;
-  /** When the call becomes TIMEOUT, should no end arrive before. */
+  /** When the call becomes TIMEOUT, unless it ends before. */
   deadlineAtMs: number;
   usagePlanVersionId: string;
   allowed: Entitlements;
   suggestedTier: SuggestedTier;
-  /** Held of the allowances until the call ends or times out. */
+  /** Reserved on each meter until the call ends or times out. */
   reserved: Quantities;
-  /** Where credit pays for a tier that the call may run on. */
+  /** Present where credit pays for a tier that the call may run on. */
   credit?: CreditTerms;
-  /** When a call that is no longer in progress stopped being so. */
+  /** When the call ended, timed out or was denied; `null` while it is in progress. */
   finishedAtMs: number | null;
   outcome: CallOutcome | null;
-  /** Where the call's prompt was compressed: as reported last, before, with or after its end. */
+  /** Savings of a compressed prompt: the latest report, which may come before, with or after the end. */
   compression?: StoredCompression;
-  /** A denied call that D1 knows as one of a number alone. */
+  /** A denied call that D1 has only as part of an hourly count. */
   countedAlone?: true;
   revision: number;
 }
 
-/** On what terms credit pays for a call: as they were when it began. */
+/** How credit pays for a call, fixed at begin. */
 export interface CreditTerms {
   tiers: Tier[];
   markupPercent: number;
-  /** Decimal nano-USD, held of the balance until the call ends or times out. */
+  /** Decimal nano-USD, held on the balance until the call ends or times out. */
   heldNanoUsd: string;
 }
 
@@ -156,10 +154,7 @@ export interface Begun {
   account: Account;
   call: Call;
   decision: EntitlementDecision;
-  /**
-   * The output tokens that were reserved for the caller to stay within; `null` where the plan, or a tier on credit,
-   * reserves none.
-   */
+  /** The reserved output tokens, which the caller should stay within; `null` where none are reserved. */
   maxResponseTokens: number | null;
 }
 
@@ -215,17 +210,16 @@ export function beginCall(
   return { account: { ...account, meters, wallet, revision }, call, decision, maxResponseTokens };
 }
 
-/** Whether the USD balance, less what is held and under way, can pay for a call that wants to hold so much of it. */
+/** Whether the available USD balance is above zero and covers the hold. */
 export function creditLeft({ wallet }: Account, heldNanoUsd: NanoUsd): boolean {
   const available = availableUsd(wallet);
   return available > 0n && available >= heldNanoUsd;
 }
 
 /**
- * One call of each tier that the caller may run on, and the plan's output tokens (or what is left of them). Both tiers
- * are held where both were requested and allowed, because only the end says which one was used. A tier on credit takes
- * nothing of the allowance, and so holds nothing of it. A call that can search holds one search, so that calls at the
- * same time are not all admitted for the last one.
+ * Reserves one call of each tier that the caller may run on, and the plan's `reserveOutputTokens` or what is left of
+ * them. Every allowed tier is reserved, because only the end says which one ran. A tier on credit reserves nothing. A
+ * call that can search reserves one search, so that concurrent calls do not all get the last one.
  */
 function reservationFor(account: Account, tiers: readonly Tier[], needs: readonly Capability[]): Quantities {
   const { plan } = account.subscription.plan;
@@ -240,7 +234,7 @@ function reservationFor(account: Account, tiers: readonly Tier[], needs: readonl
   return reserved;
 }
 
-/** Admits a call whatever is left: it ran already, and what it used is to be recorded. */
+/** Admits a call whatever is left: it has already run, and its usage must be recorded. */
 export function admitCall(begun: Begun): Begun {
   return { ...begun, call: { ...begun.call, status: 'IN_PROGRESS', finishedAtMs: null } };
 }
@@ -250,7 +244,7 @@ export function endCall(
   call: Call,
   request: EndRequest,
   resolved: ResolvedPrice,
-  /** The id of the charge, should credit pay for the call. */
+  /** The id of the charge, used where credit pays for the call. */
   chargeId: string,
   nowMs: number,
 ): { account: Account; call: Call } {
@@ -263,7 +257,7 @@ export function endCall(
   const terms = creditTerms(free, call, tier);
   const calls = countsAsCall(call, request) ? 1 : 0;
   const consumed = consumption(request, tier, calls, terms !== null);
-  // What failed before it used anything, and has no price, leaves nothing that could be charged.
+  // A failed call without usage and without a price has nothing to charge.
   const charge =
     terms && (calls > 0 || price.status === 'FINAL') ? chargeFor(chargeId, price, terms.markupPercent) : null;
   const compression = compressionAtEnd(call, request, { price, pricingMode }, nowMs);
@@ -295,12 +289,15 @@ export function endCall(
     },
   };
   const meters = { ...free.meters, consumed: addQuantities(free.meters.consumed, consumed) };
-  return { account: { ...free, meters, wallet: promise(free.wallet, pendingAmount(charge)), revision }, call: ended };
+  return {
+    account: { ...free, meters, wallet: addUnsettled(free.wallet, pendingAmount(charge)), revision },
+    call: ended,
+  };
 }
 
 /**
- * On what terms credit pays for the tier that the call ran on; `null` where it does not. A tier that the call was not
- * allowed is on credit where its allowance is gone, and the plan is pay-as-you-go.
+ * How credit pays for the tier that the call ran on; `null` where it does not. Credit also pays for a tier that the call
+ * was not allowed to use, where that tier's allowance is used up and the plan is pay-as-you-go.
  */
 function creditTerms(account: Account, call: Call, tier: Tier): { markupPercent: number } | null {
   if (call.credit?.tiers.includes(tier)) return call.credit;
@@ -309,7 +306,7 @@ function creditTerms(account: Account, call: Call, tier: Tier): { markupPercent:
   return { markupPercent: plan.payg.markupPercent };
 }
 
-/** Records what compressing the call's prompt saved, whatever the call's state: the last record stands. */
+/** Records the savings of a compressed prompt, in any state of the call. The latest report replaces earlier ones. */
 export function recordCompression(
   account: Account,
   call: Call,
@@ -325,13 +322,13 @@ export function recordCompression(
   return { account: { ...account, revision }, call: { ...call, compression, revision }, compression };
 }
 
-/** Which count of a session is more than the call's input, as far as that is known, can hold; `null` where none is. */
+/** The count of a session that exceeds the call's input tokens, as far as they are known; `null` where none does. */
 export function excessiveOfSession(call: Call, counts: CompressionCounts): ExcessiveCount | null {
-  // A call that was never allowed has no input, and will have none.
+  // A denied call never has input.
   return excessiveCount(counts, call.outcome?.usage.inputTokens ?? (canEnd(call) ? null : 0));
 }
 
-/** What the end reports of compression, else what was recorded before; either way at the price that is known now. */
+/** The savings that the end reports, else those recorded before, priced with the call's rate. */
 function compressionAtEnd(
   call: Call,
   request: EndRequest,
@@ -362,12 +359,12 @@ export function timeOutCall(account: Account, call: Call): { account: Account; c
   return giveUp(account, call, 'TIMEOUT', call.deadlineAtMs);
 }
 
-/** Takes the admission of an open call back. */
+/** Turns an open call into a denied one. */
 export function refuseCall(account: Account, call: Call, nowMs: number): { account: Account; call: Call } {
   return giveUp(account, call, 'NOT_ALLOWED', nowMs);
 }
 
-/** Ends a call without an outcome; what it held is free. */
+/** Ends a call without an outcome and releases its reservations. */
 function giveUp(
   account: Account,
   call: Call,
@@ -381,7 +378,7 @@ function giveUp(
   };
 }
 
-/** What open calls hold of a customer's allowances and balance. */
+/** What an open call reserves of the allowances and holds of the balance. */
 export interface Held {
   reserved: Quantities;
   nanoUsd: NanoUsd;
@@ -405,14 +402,14 @@ function released({ credit }: Call): Pick<Call, 'reserved' | 'credit'> {
   return { reserved: {}, ...(credit && { credit: { ...credit, heldNanoUsd: '0' } }) };
 }
 
-/** Whether an end may still be recorded: while the call is open, and after it timed out. */
+/** Whether an end can be recorded: while the call is in progress, and after it timed out. */
 export function canEnd(call: Call): boolean {
   return call.status === 'IN_PROGRESS' || call.status === 'TIMEOUT';
 }
 
 /**
- * The tier whose allowance pays: what the caller asserts, else what the model's price says, else (no known price) the
- * tier that was suggested at begin.
+ * The tier that the call is billed to: as the caller asserts, else by the model's price, else (without a known price)
+ * the tier that was suggested at begin.
  */
 function billedTier(call: Call, request: EndRequest, price: ResolvedPrice): Tier {
   if (request.isPremium !== undefined) return request.isPremium ? 'premium' : 'standard';
@@ -420,7 +417,7 @@ function billedTier(call: Call, request: EndRequest, price: ResolvedPrice): Tier
   return call.suggestedTier === 'premium' ? 'premium' : 'standard';
 }
 
-/** A failed call that used nothing is no call, and neither is one for a capability alone. */
+/** Whether the call counts against the call meter: not where it failed without usage, or used a capability only. */
 function countsAsCall(call: Call, { usage, modelUsed, error }: EndRequest): boolean {
   const used = Object.values(usage).some((quantity) => quantity > 0);
   const modelRan =
@@ -428,7 +425,7 @@ function countsAsCall(call: Call, { usage, modelUsed, error }: EndRequest): bool
   return modelRan && (used || !error);
 }
 
-/** What the call takes of the allowances: where credit pays for its tier, nothing of that tier. */
+/** What the call consumes of each meter. Where credit pays for its tier, the tier's meters are not touched. */
 function consumption({ usage }: EndRequest, tier: Tier, calls: number, onCredit: boolean): Quantities {
   return {
     ...(calls > 0 && !onCredit ? { [`${tier}Calls`]: calls } : {}),

@@ -1,8 +1,8 @@
 /**
  * A charge: what usage beyond the allowance costs the customer's USD balance.
  *
- * It is made with the usage, PENDING, and promised to nobody else from then on. It settles later: POSTED once the
- * balance has paid it, FAILED with a reason where it could not be charged or billed.
+ * A charge is created together with the usage as PENDING and settles later: POSTED once the balance has paid it, FAILED
+ * with a reason where it cannot be priced or billed.
  */
 import { divideHalfUp, type NanoUsd } from './money.ts';
 
@@ -12,7 +12,7 @@ export interface Charge {
   chargeId: string;
   /** Decimal nano-USD; `null` where the price is not known. */
   amountNanoUsd: string | null;
-  /** `null` for a custom meter: its overage has a price of its own. */
+  /** `null` for a custom meter, whose overage price already includes any markup. */
   markupPercent: number | null;
   status: SettlementStatus;
   failureReason: string | null;
@@ -28,14 +28,14 @@ export function withMarkup(costNanoUsd: NanoUsd, markupPercent: number): NanoUsd
   return divideHalfUp(costNanoUsd * (whole + scaled), whole);
 }
 
-/** A charge of nothing has nothing to wait for; one without a price can never be made. */
+/** A zero charge is POSTED at once; a charge without a known price is FAILED. */
 export function newCharge(chargeId: string, amountNanoUsd: NanoUsd | null, markupPercent: number | null): Charge {
   const charge = { chargeId, amountNanoUsd: amountNanoUsd?.toString() ?? null, markupPercent, failureReason: null };
   if (amountNanoUsd === null) return { ...charge, status: 'FAILED', failureReason: 'PRICE_UNAVAILABLE' };
   return { ...charge, status: amountNanoUsd === 0n ? 'POSTED' : 'PENDING' };
 }
 
-/** What is still to be taken from the balance. */
+/** The amount that still has to leave the balance: zero unless the charge is PENDING. */
 export function pendingAmount(charge: Charge | null | undefined): NanoUsd {
   return charge?.status === 'PENDING' ? BigInt(charge.amountNanoUsd ?? 0) : 0n;
 }

@@ -1,7 +1,7 @@
 /**
- * Savings of a compressed prompt, from the counts that a caller reports. No content passes through here.
+ * Savings of a compressed prompt, from the token counts that the caller reports.
  *
- * What the caller claims to have saved is ignored: savings are derived from the two counts and are never negative.
+ * Savings are derived from the two counts and never negative; savings that the caller claims are ignored.
  */
 import { divideHalfUp, type NanoUsd } from './money.ts';
 import type { PricingMode } from './pricing.ts';
@@ -21,9 +21,7 @@ export interface CompressionSavings extends CompressionCounts {
   inputCostAvoidedNanoUsd: NanoUsd | null;
 }
 
-/**
- * What a browser's session may report before the call's end says how long the prompt was: longer than almost any is.
- */
+/** The most tokens that a browser's session may report before the end of the call says how long the prompt was. */
 export const SESSION_TOKENS_MAX = 1_000_000;
 
 /** A count that a session reported too high. */
@@ -33,9 +31,9 @@ export interface ExcessiveCount {
 }
 
 /**
- * The count of a session that is too high, or `null`. Before the end (`inputTokens` is `null`) neither may exceed a
- * constant. Afterwards the call's own input bounds them: the compressed prompt was a part of it, and no more than its
- * length was saved.
+ * The count of a session that is too high, or `null`. Before the end of the call (`inputTokens` is `null`) neither count
+ * may exceed SESSION_TOKENS_MAX. Afterwards the call's input tokens are the bound, for the compressed prompt and for
+ * what was saved.
  */
 export function excessiveCount(
   { originalTokens, compressedTokens }: CompressionCounts,
@@ -47,7 +45,7 @@ export function excessiveCount(
   return originalTokens > originalMax ? { field: 'originalTokens', max: originalMax } : null;
 }
 
-/** The counts of a session within the bound of an ended call: what is too much is cut. */
+/** The counts of a session, cut to the bound of an ended call. */
 export function boundedCounts(counts: CompressionCounts, inputTokens: number): CompressionCounts {
   const compressedTokens = Math.min(counts.compressedTokens, inputTokens);
   return {

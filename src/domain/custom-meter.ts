@@ -1,10 +1,10 @@
 /**
- * Increments of the custom meters: what pays for each unit, and what the units beyond the allowance cost.
+ * Increments of the custom meters: what funds each unit, and what overage costs.
  *
- * Units are taken from the included allocation first, then from purchased credits of the slot, then they are overage on
- * the USD balance, where the meter's funding allows it; what is left is recorded, unfunded. The price of overage is
- * fixed here. It follows the tier progress of the period, and is rounded on the running total of a tier, so that many
- * small increments cost to the nano-USD what one large one does.
+ * Units come from the included allowance first, then from purchased credits of the slot, then they are overage on the
+ * USD balance, where the meter's funding allows it. The rest is recorded as unfunded. Overage is priced at once: tiers
+ * count the overage units of the period, and the running total of a tier is rounded, so that many small increments cost
+ * exactly as much as one large one.
  */
 
 import type { Account, SlotUsage } from './account.ts';
@@ -13,7 +13,7 @@ import { type Charge, newCharge, pendingAmount } from './charge.ts';
 import { addQuantities, type MeterSlot, SLOT_METERS } from './meters.ts';
 import { divideHalfUp, type NanoUsd, parseUsd } from './money.ts';
 import type { CustomMeter, OverageTier } from './plan.ts';
-import { availableUsd, balanceOf, promise, spend } from './wallet.ts';
+import { addUnsettled, availableUsd, balanceOf, spend } from './wallet.ts';
 
 export interface IncrementRequest {
   slot: MeterSlot;
@@ -38,7 +38,7 @@ export interface OverageComponent {
   priceQuantity: string;
 }
 
-/** Where the units of an increment went. They sum to its amount, but on an unlimited meter, where nothing is taken. */
+/** What funds the units of an increment. They sum to its amount; on an unlimited meter all are zero. */
 export interface Funding {
   included: number;
   credits: number;
@@ -54,7 +54,7 @@ export interface MeterEvent extends IncrementRequest {
   unlimited: boolean;
   funding: Funding;
   components: OverageComponent[];
-  /** All units of the period so far, whoever paid, as exact decimals. */
+  /** All units of the period, however funded, as decimal strings. */
   periodUsageBefore: string;
   periodUsageAfter: string;
   charge: Charge | null;
@@ -104,7 +104,7 @@ export function incrementMeter(
         consumed: addQuantities(account.meters.consumed, { [SLOT_METERS[slot]]: funding.included }),
       },
       slots: { ...account.slots, [slot]: after },
-      wallet: promise(paid, pendingAmount(charge)),
+      wallet: addUnsettled(paid, pendingAmount(charge)),
     },
     event: {
       ...request,
@@ -124,7 +124,7 @@ export function incrementMeter(
   };
 }
 
-/** Included units, then credits of the slot, then the USD balance while anything is available of it, then nobody. */
+/** Included units first, then credits of the slot, then overage while the USD balance is above zero; else unfunded. */
 function fund(account: Account, meter: CustomMeter, slot: MeterSlot, amount: number): Funding {
   const { plan } = account.subscription.plan;
   const { remaining } = summarize(plan, account.meters, SLOT_METERS[slot]);
@@ -137,13 +137,13 @@ function fund(account: Account, meter: CustomMeter, slot: MeterSlot, amount: num
   return { included, credits, overage: onBalance ? left : 0, unfunded: onBalance ? 0 : left };
 }
 
-/** A single price is one tier without an end. */
+/** A single price is one tier without an upper bound. */
 function tiersOf({ overage }: CustomMeter): readonly OverageTier[] {
   if (!overage) return [];
   return overage.model === 'SINGLE' ? [{ upTo: null, priceUsd: overage.priceUsd, per: overage.per }] : overage.tiers;
 }
 
-/** The overage units from `before` (exclusive) to `after` (inclusive) of the period, by tier. */
+/** Prices the overage units from `before` (exclusive) to `after` (inclusive) of the period, by tier. */
 export function priceOverage(
   tiers: readonly OverageTier[],
   before: bigint,

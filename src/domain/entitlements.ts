@@ -2,8 +2,8 @@
  * Entitlements: which model tiers and capabilities a customer may use for a call, now.
  *
  * A tier is allowed while its call meter and its token meter both have something left, and after that while credit pays
- * for it. Then BLOCK denies the exhausted tier, DOWNGRADE offers standard for an exhausted premium, NONE only informs.
- * What was not asked for is not granted. Credit pays for model tiers alone: searches and audio have no price.
+ * for it. Otherwise the plan's policy decides: BLOCK denies an exhausted tier, DOWNGRADE offers the tier below it, NONE
+ * only informs. Only what was requested is allowed. Credit pays for model tiers only, not for searches and audio.
  */
 import { hasLeft, isTierLeft, type MeterState } from './allowances.ts';
 import type { MeterName } from './meters.ts';
@@ -23,9 +23,9 @@ export interface EntitlementHints {
 export interface EntitlementDecision {
   allowed: Entitlements;
   hints: EntitlementHints;
-  /** The call may run: some requested tier is allowed or, where no tier was requested, some capability is. */
+  /** The call may run: a requested tier is allowed or, where no tier was requested, a requested capability is. */
   admitted: boolean;
-  /** The allowed tiers whose allowance is gone, and which credit pays for. */
+  /** The allowed tiers whose allowance is used up, so that credit pays. */
   onCredit: Tier[];
 }
 
@@ -101,7 +101,7 @@ export function withDefaultTier(requested: Partial<Entitlements>): Partial<Entit
     : { ...requested, [DEFAULT_TIER]: true };
 }
 
-/** Why a call with these needs is not admitted, where one of them is not allowed; else `null`. */
+/** Why a call that needs these capabilities is denied; `null` where all of them are allowed. */
 export function capabilityDenied(needs: readonly Capability[], allowed: Entitlements): string | null {
   const denied = needs.filter((capability) => !allowed[capability]);
   if (denied.length === 0) return null;

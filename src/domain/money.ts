@@ -1,8 +1,8 @@
 /**
  * Money as integer nano-USD (1 USD = 1,000,000,000 nano-USD), in bigint.
  *
- * Everything that is charged is computed here in integers and rounded once, half up. Numbers and decimal strings
- * exist only at the edges: what comes in is read digit by digit, what goes out is printed digit by digit.
+ * Every amount is computed in integers and rounded once, half up. JSON numbers and decimal strings of USD exist only at
+ * the edges, and are read and printed digit by digit.
  */
 
 export type NanoUsd = bigint;
@@ -44,8 +44,8 @@ export function usdFromNano(nano: NanoUsd): number {
 }
 
 /**
- * The part of an amount that a sum in a database takes in each of its two columns, as text: whole dollars, what remains
- * in nano-USD.
+ * An amount as the two columns of a sum in a database, as text: whole dollars, and the rest in nano-USD. A sum of
+ * nano-USD alone could exceed 64 bits.
  */
 export function partsOfNano(nano: NanoUsd): { usd: string; restNanoUsd: string } {
   return { usd: (nano / NANO_PER_USD).toString(), restNanoUsd: (nano % NANO_PER_USD).toString() };

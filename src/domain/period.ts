@@ -1,8 +1,8 @@
 /**
  * Usage periods: half-open [startMs, endMs), anchored, in UTC.
  *
- * Period n of an anchor starts at anchor + n intervals, computed from the anchor each time and never from the period
- * before, so that a monthly anchor on the 31st falls on the last day of a shorter month and returns to the 31st.
+ * Period n starts n intervals after the anchor. It is always computed from the anchor, never from the period before, so
+ * that a monthly anchor on the 31st falls on the last day of a shorter month and then returns to the 31st.
  */
 import { DAY_MS, HOUR_MS } from '../platform/time.ts';
 

@@ -2,8 +2,8 @@
  * The exact cost of a call: rates and usage in, cost lines and totals out.
  *
  * Rates are nano-USD per million units. Each line is quantity x rate / 1,000,000, rounded half up to a nano-USD, and
- * the lines sum to the standard cost. A long-prompt tier is a cliff: its rates apply to the whole call. Where a rate is
- * not published, the line says which rate stands in for it, and nothing is ever left out silently.
+ * the lines sum to the standard cost. The rates of a long-prompt tier apply to the whole call. Where a rate is not
+ * published, an assumption names the rate that is used instead, or the usage that is not included.
  */
 import { divideHalfUp, type NanoUsd, usdFromNano } from './money.ts';
 import { QUANTITY_SCALE, thousandths } from './quantity.ts';
@@ -79,7 +79,7 @@ export interface Cost {
   totalNanoUsd: NanoUsd;
 }
 
-/** A cost as plain JSON: what a call keeps and every answer shows. Exact amounts are decimal strings of nano-USD. */
+/** A cost as plain JSON, as it is stored with the call and answered. Exact amounts are decimal strings of nano-USD. */
 export interface CostBreakdown {
   currency: 'USD';
   snapshotId: string;

@@ -1,8 +1,8 @@
 /**
  * Metered quantities: counts, tokens and seconds as JSON numbers with at most three decimals.
  *
- * A sum of such numbers is kept exact by rounding it back to three decimals, so that ten times 0.1 seconds is one
- * second. Fractions exist for audio only; everything else is an integer.
+ * Sums stay exact, because each is rounded to three decimals: ten times 0.1 seconds is one second. Only audio has
+ * fractions; every other quantity is an integer.
  */
 
 /** Fractions finer than a thousandth of a unit do not exist. */
@@ -12,7 +12,7 @@ export function addQuantity(a: number, b: number): number {
   return snap(a + b);
 }
 
-/** `a - b`, never below zero: what is left of an allowance, or of a reservation. */
+/** `a - b`, never below zero. */
 export function subtractQuantity(a: number, b: number): number {
   return Math.max(0, snap(a - b));
 }

@@ -1,13 +1,13 @@
 /**
- * Which calls are kept for review: a policy, a call and a fraction in, a decision with its reason out.
+ * Sampling decisions: which calls are stored for review, and why.
  *
- * The fraction comes from the hash of the policy's version and the call's sampling key alone. So whoever evaluates the
- * same policy, the service or a client by itself, decides the same, and a key keeps its decision until the policy
- * changes.
+ * The decision depends only on the policy, the call and a fraction, which is derived from the hash of the policy's
+ * version and the call's sampling key. So the service and a client decide alike, and a key keeps its decision until the
+ * policy changes.
  */
 
 export interface SamplingPolicy {
-  /** Share of the eligible calls that is kept, 0 to 1. */
+  /** Share of the eligible calls that is sampled, 0 to 1. */
   rate: number;
   minInputTokens: number;
   /** An empty `include` means every feature. */
@@ -16,7 +16,7 @@ export interface SamplingPolicy {
   retentionDays: number;
 }
 
-/** In force until the operator sets one: nothing is kept. */
+/** Used until the operator sets a policy: no call is sampled. */
 export const DEFAULT_SAMPLING_POLICY: SamplingPolicy = {
   rate: 0,
   minInputTokens: 0,
@@ -25,7 +25,7 @@ export const DEFAULT_SAMPLING_POLICY: SamplingPolicy = {
   retentionDays: 30,
 };
 
-/** In the order in which they are looked for. */
+/** In the order in which the rules are evaluated. */
 export const SAMPLING_REASONS = [
   'CUSTOMER_EXCLUDED',
   'FEATURE_EXCLUDED',
@@ -72,7 +72,7 @@ function reasonFor(
   return fraction < policy.rate ? 'SELECTED' : 'NOT_SELECTED';
 }
 
-/** What is hashed with SHA-256 to decide. */
+/** The text whose SHA-256 decides. */
 export function sampledText(policyVersion: string, samplingKey: string): string {
   return `${policyVersion}:${samplingKey}`;
 }
@@ -85,14 +85,14 @@ export function fractionOf(sha256Hex: string): number {
   return Number.parseInt(sha256Hex.slice(0, FRACTION_DIGITS), 16) / 2 ** (4 * FRACTION_DIGITS);
 }
 
-/** The decision's id, from the half of the hash that does not decide: the same key and version have the same one. */
+/** The decision's id, from the half of the hash that does not decide: the same for the same key and policy version. */
 export function decisionIdOf(sha256Hex: string): string {
   return `sd_${sha256Hex.slice(32)}`;
 }
 
 const CHARACTERS_PER_TOKEN = 4;
 
-/** Tokens as counted, else four characters to one, rounded up; a call that tells neither has none. */
+/** Input tokens where they are known, else an estimate of four characters per token, rounded up; else 0. */
 export function candidateTokens(counts: {
   inputTokens?: number | undefined;
   inputCharacters?: number | undefined;

@@ -1,8 +1,8 @@
 /**
- * What may be kept of a failed call's error message: the reason, without what it leaked.
+ * Removes secrets and content from a failed call's error message before it is stored.
  *
- * Vendors echo keys, prompts and whole bodies in their messages. Credentials, addresses, opaque strings, quoted text
- * and bodies are replaced by a word in brackets that says what stood there; the rest is cut to a fixed length.
+ * Vendors echo keys, prompts and whole bodies in their messages. Credentials, e-mail addresses, opaque strings, long
+ * quotations and bodies are each replaced by a word in brackets; the result is cut to a fixed length.
  */
 
 export const ERROR_MESSAGE_LENGTH_MAX = 500;

@@ -1,10 +1,10 @@
 /**
- * What a customer has bought: a USD balance and units of the custom meter slots, with the ledger of every change.
+ * The wallet: a customer's prepaid USD balance and purchased units of the custom meters, with a ledger of every change.
  *
- * A wallet is a value: each function returns the next one. Credits are spent soonest expiry first, then oldest first.
- * USD may be overdrawn by what was promised before the balance ran out; the next credit repays it. Every change of a
- * balance makes an entry, and the entries of a unit sum to its balance. Amounts are decimal strings: nano-USD, or
- * units.
+ * A wallet is immutable: each function returns a new one. Credits that expire soonest are spent first, then the oldest.
+ * Charges that settle after the balance ran out overdraw USD; the next grant repays the overdraft. Every change of a
+ * balance adds a ledger entry, and the entries of a unit sum to its balance. Amounts are decimal strings of nano-USD or
+ * of units.
  */
 import type { MeterSlot } from './meters.ts';
 import type { NanoUsd } from './money.ts';
@@ -15,10 +15,10 @@ export interface Credit {
   creditId: string;
   unit: CreditUnit;
   granted: string;
-  /** Above zero: a credit that is used up leaves the wallet. */
+  /** Always above zero: a credit that is used up leaves the wallet. */
   remaining: string;
   grantedAtMs: number;
-  /** Spendable before this instant; `null` is for good. */
+  /** Exclusive end of the time in which it can be spent; `null` never expires. */
   expiresAtMs: number | null;
   reference: string | null;
 }
@@ -29,13 +29,13 @@ export interface LedgerEntry {
   atMs: number;
   unit: CreditUnit;
   cause: EntryCause;
-  /** Signed. */
+  /** Signed: spending and expiry are negative. */
   amount: string;
   /** The balance of the unit after this entry. */
   balance: string;
-  /** `null` where the balance was overdrawn. */
+  /** The credit that paid; `null` for an overdraft. */
   creditId: string | null;
-  /** The charge, the meter event, or the operator's reference of a grant. */
+  /** The id of the charge or the meter event, or the operator's reference of a grant. */
   reference: string | null;
 }
 
@@ -44,20 +44,20 @@ export interface Wallet {
   credits: Credit[];
   /** Nano-USD spent beyond the credits. While it is above zero there is no USD credit. */
   overdraft: string;
-  /** Nano-USD that open calls hold. */
+  /** Nano-USD held for open calls. */
   held: string;
-  /** Nano-USD of charges that are not settled yet. */
+  /** Nano-USD of pending charges. */
   unsettled: string;
-  /** Made since the wallet was last stored. */
+  /** Ledger entries since the wallet was last stored. */
   entries: LedgerEntry[];
 }
 
 export const EMPTY_WALLET: Wallet = { credits: [], overdraft: '0', held: '0', unsettled: '0', entries: [] };
 
-/** Credits that a customer may have at a time. */
+/** Credits that a customer may have at the same time. */
 export const LIVE_CREDITS_MAX = 100;
 
-/** Credits less what is overdrawn, which USD alone can be. */
+/** The sum of the credits of a unit. Only USD can be overdrawn, and then be negative. */
 export function balanceOf(wallet: Wallet, unit: CreditUnit): bigint {
   const credit = wallet.credits.reduce(
     (sum, { unit: of, remaining }) => (of === unit ? sum + BigInt(remaining) : sum),
@@ -66,12 +66,12 @@ export function balanceOf(wallet: Wallet, unit: CreditUnit): bigint {
   return unit === 'USD' ? credit - BigInt(wallet.overdraft) : credit;
 }
 
-/** The USD balance less holds and charges that are under way: what new usage may be promised. */
+/** The USD balance less holds and pending charges: what new usage may spend. */
 export function availableUsd(wallet: Wallet): NanoUsd {
   return balanceOf(wallet, 'USD') - BigInt(wallet.held) - BigInt(wallet.unsettled);
 }
 
-/** Adds a credit; what is overdrawn is repaid from it. `remaining` of `credit` is what was granted. */
+/** Adds a credit and repays the overdraft from it. Ignores `credit.remaining`: a new credit has all that was granted. */
 export function grantCredit(wallet: Wallet, credit: Credit): Wallet {
   const granted = BigInt(credit.granted);
   const overdraft = BigInt(wallet.overdraft);
@@ -86,9 +86,7 @@ export function grantCredit(wallet: Wallet, credit: Credit): Wallet {
   return record(wallet, next, [{ atMs, unit, cause: 'GRANT', amount: granted, creditId, reference }]);
 }
 
-/**
- * Takes `amount` of a unit. Beyond the credits, USD is overdrawn; of any other unit only what is there can be taken.
- */
+/** Spends `amount` of a unit. USD can be overdrawn. Throws a RangeError where another unit has less than `amount`. */
 export function spend(wallet: Wallet, unit: CreditUnit, amount: bigint, reference: string, nowMs: number): Wallet {
   let left = amount;
   const credits: Credit[] = [];
@@ -107,7 +105,7 @@ export function spend(wallet: Wallet, unit: CreditUnit, amount: bigint, referenc
   return record(wallet, { ...wallet, credits, overdraft: (BigInt(wallet.overdraft) + left).toString() }, changes);
 }
 
-/** Takes away what has expired by now. Returns the same object when nothing has. */
+/** Removes expired credits. Returns the same object when none has expired. */
 export function expireCredits(wallet: Wallet, nowMs: number): Wallet {
   const expired = wallet.credits.filter((credit) => isExpired(credit, nowMs));
   if (expired.length === 0) return wallet;
@@ -131,19 +129,19 @@ export function release(wallet: Wallet, amount: NanoUsd): Wallet {
   return hold(wallet, -amount);
 }
 
-/** A charge that will settle: not to be promised to anybody else until then. */
-export function promise(wallet: Wallet, amount: NanoUsd): Wallet {
+/** Counts a pending charge, so that new usage cannot spend its amount. A negative amount removes it. */
+export function addUnsettled(wallet: Wallet, amount: NanoUsd): Wallet {
   return amount === 0n ? wallet : { ...wallet, unsettled: (BigInt(wallet.unsettled) + amount).toString() };
 }
 
-/** A promised charge is taken from the balance. */
+/** Settles a pending charge: its amount leaves the balance. */
 export function settle(wallet: Wallet, amount: NanoUsd, chargeId: string, nowMs: number): Wallet {
-  return spend(promise(wallet, -amount), 'USD', amount, chargeId, nowMs);
+  return spend(addUnsettled(wallet, -amount), 'USD', amount, chargeId, nowMs);
 }
 
 type Change = Omit<LedgerEntry, 'amount' | 'balance'> & { amount: bigint };
 
-/** The next wallet with the entries that explain how it came about. */
+/** The new wallet with a ledger entry for each change. */
 function record(before: Wallet, next: Wallet, changes: Change[]): Wallet {
   let balance = changes[0] ? balanceOf(before, changes[0].unit) : 0n;
   let unit = changes[0]?.unit;
@@ -166,7 +164,7 @@ function isExpired({ expiresAtMs }: Credit, nowMs: number): boolean {
 
 function bySpendingOrder(a: Credit, b: Credit): number {
   const expiry = (a.expiresAtMs ?? Number.POSITIVE_INFINITY) - (b.expiresAtMs ?? Number.POSITIVE_INFINITY);
-  // Infinity less infinity is no number: neither expires.
+  // NaN means that neither expires.
   if (expiry !== 0 && !Number.isNaN(expiry)) return expiry;
   return a.grantedAtMs - b.grantedAtMs || (a.creditId < b.creditId ? -1 : 1);
 }

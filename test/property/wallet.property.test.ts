@@ -4,6 +4,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import {
+  addUnsettled,
   availableUsd,
   balanceOf,
   type Credit,
@@ -13,7 +14,6 @@ import {
   grantCredit,
   hold,
   nextExpiryMs,
-  promise,
   release,
   settle,
   spend,
@@ -131,7 +131,7 @@ test('any history leaves what a purse of single coins has left, and each change 
           wallet = grantCredit(wallet, credit);
           purse.grant(step.unit, step.amount, creditId, nowMs, expiresAtMs ?? Number.POSITIVE_INFINITY);
         } else if (step.kind === 'settle') {
-          wallet = settle(promise(wallet, BigInt(step.amount)), BigInt(step.amount), 'charge', nowMs);
+          wallet = settle(addUnsettled(wallet, BigInt(step.amount)), BigInt(step.amount), 'charge', nowMs);
           purse.spend('USD', step.amount);
         } else if (step.kind === 'spend') {
           const all = balanceOf(wallet, step.unit);
@@ -220,10 +220,10 @@ test('holds and promised charges lower what is available and no balance, and lea
   fc.assert(
     fc.property(credits, money, money, (list, held, promised) => {
       const wallet = walletOf(list);
-      const busy = promise(hold(wallet, held), promised);
+      const busy = addUnsettled(hold(wallet, held), promised);
       expect(balanceOf(busy, 'USD')).toBe(balanceOf(wallet, 'USD'));
       expect(availableUsd(busy)).toBe(balanceOf(wallet, 'USD') - held - promised);
-      expect(release(promise(busy, -promised), held)).toEqual(wallet);
+      expect(release(addUnsettled(busy, -promised), held)).toEqual(wallet);
       const settled = settle(busy, promised, 'charge', 6);
       expect(availableUsd(settled)).toBe(availableUsd(busy));
       expect(balanceOf(settled, 'USD')).toBe(balanceOf(wallet, 'USD') - promised);

@@ -7,7 +7,7 @@ import { type Account, replenishDue, replenishNow } from '../../src/domain/accou
 import { incrementMeter, priceOverage } from '../../src/domain/custom-meter.ts';
 import type { MeterSlot } from '../../src/domain/meters.ts';
 import type { CustomMeter, OverageTier } from '../../src/domain/plan.ts';
-import { balanceOf, type CreditUnit, grantCredit, promise } from '../../src/domain/wallet.ts';
+import { addUnsettled, balanceOf, type CreditUnit, grantCredit } from '../../src/domain/wallet.ts';
 import { account, plan } from './fixtures.ts';
 
 /** 0.01 USD each up to 10, 0.07 for three up to 25, then 0.001 each. */
@@ -185,7 +185,7 @@ describe('an increment', () => {
     const { account: after, event } = increment(start, 3);
     expect([event.funding.overage, after.wallet.unsettled]).toEqual([3, '30000000']);
     expect(increment(after, 1).event.funding.unfunded).toBe(1);
-    expect(increment({ ...start, wallet: promise(start.wallet, 1n) }, 1).event.funding.unfunded).toBe(1);
+    expect(increment({ ...start, wallet: addUnsettled(start.wallet, 1n) }, 1).event.funding.unfunded).toBe(1);
   });
 
   test('whose price is nothing owes nothing: its charge is made and done', () => {

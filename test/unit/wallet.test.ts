@@ -4,6 +4,7 @@
 import { describe, expect, test } from 'vitest';
 import { newCharge, pendingAmount, withMarkup } from '../../src/domain/charge.ts';
 import {
+  addUnsettled,
   availableUsd,
   balanceOf,
   type Credit,
@@ -12,7 +13,6 @@ import {
   grantCredit,
   hold,
   nextExpiryMs,
-  promise,
   settle,
   spend,
   type Wallet,
@@ -127,7 +127,7 @@ describe('expiry', () => {
 
 describe('what is available', () => {
   test('is the balance less what calls hold and what is promised; a settlement moves it by nothing', () => {
-    const busy = promise(hold(walletOf(credit('a', '1000')), 300n), 250n);
+    const busy = addUnsettled(hold(walletOf(credit('a', '1000')), 300n), 250n);
     expect([balanceOf(busy, 'USD'), availableUsd(busy)]).toEqual([1000n, 450n]);
     const settled = settle(busy, 250n, 'charge', 1);
     expect([balanceOf(settled, 'USD'), availableUsd(settled), settled.unsettled]).toEqual([750n, 450n, '0']);
