@@ -152,7 +152,8 @@ function printed(schema: Schema, indent: string): string {
   if (union) return union.map((part) => printed(part as Schema, indent)).join(' | ');
   if (allOf) {
     // Most often bounds of the type beside it, which say nothing about a type.
-    const parts = [{ ...schema, allOf: undefined }, ...(allOf as Schema[])].map((part) => grouped(part, indent));
+    const { allOf: _bounds, ...base } = schema;
+    const parts = [base, ...(allOf as Schema[])].map((part) => grouped(part, indent));
     return parts.filter((part) => part !== 'unknown').join(' & ') || 'unknown';
   }
   if (value !== undefined) return JSON.stringify(value);

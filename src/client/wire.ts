@@ -24,8 +24,12 @@ type ParamsOf<O> = O extends { params: infer Schema extends z.ZodType } ? z.inpu
 /** A query is sent as text and coerced: which members may be absent is the input's matter, their types the output's. */
 type QueryOf<O> = O extends { query: infer Schema extends z.ZodObject } ? Sendable<Schema> : unknown;
 type Sendable<Schema extends z.ZodObject> = {
-  [K in keyof z.input<Schema>]: K extends keyof z.output<Schema> ? Exclude<z.output<Schema>[K], undefined> : never;
+  [K in keyof z.input<Schema>]: K extends keyof z.output<Schema>
+    ? Exclude<z.output<Schema>[K], undefined> | AbsentIn<z.input<Schema>, K>
+    : never;
 };
+/** `undefined` where the member may be absent: what is undefined is not sent. */
+type AbsentIn<T, K extends keyof T> = Partial<Pick<T, K>> extends Pick<T, K> ? undefined : never;
 
 /** Without the preprocessing that takes other spellings, and without the deprecated name of the key. */
 type BodyOf<O> = O extends { body: infer Schema extends z.ZodType }
@@ -52,7 +56,7 @@ export type Hints = BeginCallData['entitlementHints'];
 
 /** Every parameter may be left to its default. */
 export type LookUpQuery = {
-  [K in keyof z.output<typeof LookupQuery>]?: Exclude<z.output<typeof LookupQuery>[K], undefined>;
+  [K in keyof z.output<typeof LookupQuery>]?: z.output<typeof LookupQuery>[K] | undefined;
 };
 export type FullModelResolution = FullResolution;
 export type LightModelResolution = LightResolution;

@@ -46,8 +46,8 @@ const Source = z.strictObject({
 const rates = {
   inputUsdPerMillion: usdPerMillion.describe('Input tokens'),
   outputUsdPerMillion: usdPerMillion.describe('Output tokens'),
-  cachedInputUsdPerMillion: usdPerMillion.optional().describe('Input tokens read from the cache'),
-  cacheWriteUsdPerMillion: usdPerMillion.optional().describe('Input tokens written to the cache'),
+  cachedInputUsdPerMillion: usdPerMillion.exactOptional().describe('Input tokens read from the cache'),
+  cacheWriteUsdPerMillion: usdPerMillion.exactOptional().describe('Input tokens written to the cache'),
 };
 
 /** Prices of tokens, in USD per million. */
@@ -58,7 +58,10 @@ const PricingTier = z.strictObject({
   inputTokensAbove: tokenLimit.describe('The tier applies to the whole call, from more input tokens than this'),
 });
 
-const ScheduledRates = CatalogRates.partial().extend({
+const ScheduledRates = z.strictObject({
+  ...rates,
+  inputUsdPerMillion: rates.inputUsdPerMillion.exactOptional(),
+  outputUsdPerMillion: rates.outputUsdPerMillion.exactOptional(),
   from: day.describe('First day (UTC) on which these rates are in force'),
 });
 

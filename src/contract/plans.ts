@@ -121,9 +121,9 @@ export const Plan = z.strictObject({
     .describe('Pay-as-you-go'),
   customMeters: z
     .strictObject({
-      CUSTOM1: customMeter('CUSTOM1').optional().describe('First custom slot'),
-      CUSTOM2: customMeter('CUSTOM2').optional().describe('Second custom slot'),
-      AGENTIC_API: customMeter('AGENTIC_API').optional().describe('HTTP API requests and tool calls'),
+      CUSTOM1: customMeter('CUSTOM1').exactOptional().describe('First custom slot'),
+      CUSTOM2: customMeter('CUSTOM2').exactOptional().describe('Second custom slot'),
+      AGENTIC_API: customMeter('AGENTIC_API').exactOptional().describe('HTTP API requests and tool calls'),
     })
     .default({})
     .describe('Custom meters; a slot that is absent is disabled'),

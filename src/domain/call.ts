@@ -23,6 +23,7 @@ import {
   decideEntitlements,
   type EntitlementDecision,
   type Entitlements,
+  type Requested,
   type SuggestedTier,
 } from './entitlements.ts';
 import { addQuantities, type Quantities, subtractQuantities } from './meters.ts';
@@ -63,7 +64,7 @@ export interface BeginRequest {
   customerUserEmail?: string | undefined;
   feature?: string | undefined;
   tags?: string[] | undefined;
-  requested: Partial<Entitlements>;
+  requested: Requested;
   holdUsd?: number | undefined;
   pricingMode: PricingMode;
   /** The tiers of the models that will run, where they are known: the call is admitted only for one of these. */

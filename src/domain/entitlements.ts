@@ -13,6 +13,9 @@ import { DEFAULT_TIER, TIERS, type Tier } from './tiers.ts';
 export type SuggestedTier = Tier | 'none';
 export type Entitlements = Record<Tier | Capability, boolean> & { reasoningLevel: ReasoningLevel };
 
+/** What a call asks for; a member that is absent or undefined is not asked for. */
+export type Requested = { [Name in keyof Entitlements]?: Entitlements[Name] | undefined };
+
 export interface EntitlementHints {
   suggestedModelTier: SuggestedTier;
   reasoningLevel: ReasoningLevel;
@@ -47,7 +50,7 @@ const CAPABILITY_METERS = { audio: 'audioSeconds', image: null, search: 'searche
 export function decideEntitlements(
   plan: Plan,
   meters: MeterState,
-  requested: Partial<Entitlements>,
+  requested: Requested,
   canceled: boolean,
   /** Whether the USD balance can pay for a call; it does where the plan is pay-as-you-go. */
   creditLeft: boolean,
@@ -95,7 +98,7 @@ export function allowedTiers(allowed: Entitlements): Tier[] {
 }
 
 /** The request, with the default tier where it names no tier and no capability. */
-export function withDefaultTier(requested: Partial<Entitlements>): Partial<Entitlements> {
+export function withDefaultTier(requested: Requested): Requested {
   return [...TIERS, ...CAPABILITIES].some((name) => requested[name])
     ? requested
     : { ...requested, [DEFAULT_TIER]: true };

@@ -74,7 +74,7 @@ export async function requestVendor(
     const response = await fetcher(String(request.url), {
       method: request.method,
       headers,
-      body: body.content,
+      body: body.content ?? null,
       redirect: 'manual',
       signal: limit.signal,
     });

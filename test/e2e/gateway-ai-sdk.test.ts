@@ -2,7 +2,7 @@
  * Promise: the AI SDK's OpenAI-compatible provider works with the gateway, unmodified, and is metered.
  */
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
-import { APICallError, embed, generateText, Output, streamText, tool } from 'ai';
+import { APICallError, embed, generateText, Output, streamText, type ToolSet } from 'ai';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import { tokensOf } from '../support/vendor.ts';
@@ -43,7 +43,7 @@ test('a stream, with its usage at the end', async () => {
 });
 
 test('a tool call', async () => {
-  const tools = { lookup: tool({ inputSchema: z.object({}).loose(), description: 'Looks something up' }) };
+  const tools: ToolSet = { lookup: { inputSchema: z.looseObject({}), description: 'Looks something up' } };
   const { toolCalls, finishReason } = await generateText({
     model: provider('openai/gpt-5.2'),
     prompt: 'call it [tool]',

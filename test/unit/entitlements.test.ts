@@ -4,14 +4,16 @@
 
 import { describe, expect, test } from 'vitest';
 import type { MeterState } from '../../src/domain/allowances.ts';
-import { decideEntitlements, type Entitlements, EVERYTHING, lowerLevel } from '../../src/domain/entitlements.ts';
+import type { Requested } from '../../src/domain/entitlements.ts';
+import { decideEntitlements, EVERYTHING, lowerLevel } from '../../src/domain/entitlements.ts';
 import type { Quantities } from '../../src/domain/meters.ts';
+
 import type { LimitPolicy, ReasoningLevel } from '../../src/domain/plan.ts';
 import { type PlanChange, plan } from './fixtures.ts';
 
 const used = (consumed: Quantities, reserved: Quantities = {}): MeterState => ({ consumed, reserved });
 
-function decide(change: PlanChange, requested: Partial<Entitlements>, meters = used({}), canceled = false) {
+function decide(change: PlanChange, requested: Requested, meters = used({}), canceled = false) {
   return decideEntitlements(plan(change), meters, requested, canceled, false);
 }
 
@@ -38,7 +40,7 @@ const OUTCOMES = {
 } as const;
 type Outcome = keyof typeof OUTCOMES;
 
-const REQUESTS: [string, Partial<Entitlements>][] = [
+const REQUESTS: [string, Requested][] = [
   ['nothing', {}],
   ['standard', { standard: true }],
   ['premium', { premium: true }],
@@ -131,7 +133,7 @@ describe('a request', () => {
 
 describe('capabilities', () => {
   const none = { searches: 0, audioSeconds: 0 };
-  test.each<[string, PlanChange, Partial<Entitlements>, Partial<Entitlements>, boolean]>([
+  test.each<[string, PlanChange, Requested, Requested, boolean]>([
     ['search alone, left', { limits: { searches: 1 } }, { search: true }, { search: true, standard: false }, true],
     ['search alone, exhausted', { limits: none }, { search: true }, { search: false, standard: false }, false],
     [
