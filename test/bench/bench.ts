@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util';
 import { calls } from './calls.ts';
 import { drain } from './drain.ts';
 import { gateway } from './gateway.ts';
+import { gatewayClosedLoop } from './gateway-closed-loop.ts';
 import { growth } from './growth.ts';
 import { lookup } from './lookup.ts';
 import { memory } from './memory.ts';
@@ -16,7 +17,18 @@ import { removeStates } from './service.ts';
 import { start } from './start.ts';
 import type { Suite } from './suite.ts';
 
-const SUITES: Record<string, Suite> = { lookup, gateway, calls, drain, growth, readings, pages, memory, start };
+const SUITES: Record<string, Suite> = {
+  lookup,
+  gateway,
+  'gateway-closed-loop': gatewayClosedLoop,
+  calls,
+  drain,
+  growth,
+  readings,
+  pages,
+  memory,
+  start,
+};
 
 const HISTORY_CALLS = 1_000_000;
 /** A suite that takes longer does not end any more. */
@@ -27,7 +39,7 @@ const HELP = `npm run bench -- SUITE ... [--rounds N] [--seconds N] [--history N
 ${Object.entries(SUITES)
   .map(
     ([name, { about, rounds, seconds }]) =>
-      `  ${name.padEnd(12)} ${about} (${rounds} rounds${seconds ? ` of ${seconds} s` : ''})`,
+      `  ${name.padEnd(20)} ${about} (${rounds} rounds${seconds ? ` of ${seconds} s` : ''})`,
   )
   .join('\n')}
   all          every suite, one after the other

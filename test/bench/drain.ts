@@ -17,7 +17,7 @@ import { Connection, type Load } from './load.ts';
 import { MeteredLoad } from './metered-load.ts';
 import { printed } from './report.ts';
 import { median } from './rounds.ts';
-import { createTenantKey, operatorOf, startService, type TenantKey } from './service.ts';
+import { callsArrived, callsInD1, createTenantKey, operatorOf, startService, type TenantKey } from './service.ts';
 import type { Column, Options, Row, Suite } from './suite.ts';
 
 const CUSTOMERS = 200;
@@ -25,7 +25,6 @@ const HELD: Bundle = { script: 'test/bench/held-worker.ts', folder: 'held' };
 /** Between the end of a fill and the release. */
 const MARGIN_MS = 2_000;
 const POLL_MS = 20;
-const DRAIN_MS_MAX = 120_000;
 const PROMISED = { of: 'ratio', atLeast: 3 };
 
 const HELD_COLUMNS: readonly Column[] = [
@@ -94,17 +93,17 @@ async function start(scope: Options['scope']): Promise<Bench> {
 
 async function fillThenDrain(bench: Bench, seconds: number): Promise<Row['figures']> {
   const { url, load, api } = bench;
-  const before = { ended: load.ended, arrived: await arrivedIn(api) };
+  const before = { ended: load.ended, arrived: await callsInD1(api) };
   const releaseMs = Date.now() + seconds * 1_000 + MARGIN_MS;
   const held = await fetch(`${url}/hold/${releaseMs}`, { method: 'POST' });
   if (held.status !== 204) throw new Error(`the hold was answered with ${held.status}`);
   const filledPerSecond = callsPerSecond(await load.pairs(seconds, { keyed: true }));
-  const leaked = (await arrivedIn(api)) - before.arrived;
+  const leaked = (await callsInD1(api)) - before.arrived;
   if (Date.now() > releaseMs || leaked > 0)
     throw new Error(`deliveries were not held back: ${leaked} calls came to D1 during the fill`);
   const calls = load.ended - before.ended;
   await sleep(releaseMs - Date.now());
-  await caughtUp(bench, before.arrived + calls);
+  await callsArrived(api, before.arrived + calls, POLL_MS);
   const drainedPerSecond = calls / ((Date.now() - releaseMs) / 1_000);
   await load.settle();
   return { filledPerSecond, drainedPerSecond, ratio: drainedPerSecond / filledPerSecond, calls };
@@ -112,12 +111,12 @@ async function fillThenDrain(bench: Bench, seconds: number): Promise<Row['figure
 
 async function fillAndDrain(bench: Bench, seconds: number): Promise<Row['figures']> {
   const { load, api } = bench;
-  const before = { ended: load.ended, arrived: await arrivedIn(api) };
+  const before = { ended: load.ended, arrived: await callsInD1(api) };
   const filledPerSecond = callsPerSecond(await load.pairs(seconds, { keyed: true }));
   const endMs = Date.now();
   const wanted = before.arrived + load.ended - before.ended;
-  const behindCalls = Math.max(0, wanted - (await arrivedIn(api)));
-  await caughtUp(bench, wanted);
+  const behindCalls = Math.max(0, wanted - (await callsInD1(api)));
+  await callsArrived(api, wanted, POLL_MS);
   const caughtUpMs = Date.now() - endMs;
   await load.settle();
   return { filledPerSecond, behindCalls, caughtUpMs };
@@ -125,19 +124,6 @@ async function fillAndDrain(bench: Bench, seconds: number): Promise<Row['figures
 
 /** A call is two answers. */
 const callsPerSecond = ({ answers, seconds }: Load) => answers / 2 / seconds;
-
-/** Ended calls that D1 has. */
-async function arrivedIn(api: Api): Promise<number> {
-  return (await api.send('readUsageSummary')).data.totals.calls;
-}
-
-async function caughtUp({ api }: Bench, wanted: number): Promise<void> {
-  for (const giveUpAtMs = Date.now() + DRAIN_MS_MAX; ; await sleep(POLL_MS)) {
-    const arrived = await arrivedIn(api);
-    if (arrived >= wanted) return;
-    if (Date.now() > giveUpAtMs) throw new Error(`D1 has ${arrived} of ${wanted} calls`);
-  }
-}
 
 /** One row: the medians of the rounds. */
 function rowsOf(name: string, columns: readonly Column[], rounds: readonly Row['figures'][]): Row[] {

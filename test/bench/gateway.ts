@@ -1,166 +1,174 @@
 /**
- * The gateway's speed against a Worker that passes the same requests to the same vendor and meters nothing: completions
- * per second, and the delay of a stream's first byte.
+ * What the gateway adds to a chat completion, in an open loop: 50 and 100 completions a second of 64 customers by Zipf's
+ * law, half of them streamed, against a vendor that takes 200 to 1,500 ms. The floor is a Worker that passes the same
+ * requests, at the same times, to the same vendor.
+ *
+ * Latencies are what is added to the vendor's own time, to the first byte of a stream and to the end of an answer.
+ * Begins and ends of an application that asks its vendor itself follow at the same rates; their latencies are whole.
  */
-import { fork } from 'node:child_process';
-import { once } from 'node:events';
-import { Agent, request as httpRequest } from 'node:http';
-import { join } from 'node:path';
-import { freePort, HOST } from '../../src/cli/server.ts';
-import { loadSteps } from './load.ts';
+import { chance } from '../support/series.ts';
+import {
+  COMPLETIONS_PATH,
+  CUSTOMERS,
+  completionRequest,
+  type Endpoint,
+  type GatewayService,
+  PASS_THROUGH,
+  startGateway,
+} from './gateway-service.ts';
+import { Connection } from './load.ts';
+import {
+  GENERATOR_COLUMNS,
+  generatorRow,
+  measureOpenLoop,
+  OPEN_LOOP_COLUMNS,
+  type OpenRound,
+  type OpenRun,
+  openLoopRows,
+  poissonTimes,
+  zipfDraws,
+} from './open-loop.ts';
+import { measurePairs } from './pairs.ts';
 import { printed } from './report.ts';
-import { measureRates, median, RATE_COLUMNS, type Target } from './rounds.ts';
-import { createTenantKey, operatorOf, settled, startService } from './service.ts';
-import type { Column, Options, Row, Suite } from './suite.ts';
+import { callsArrived, callsInD1, operatorOf } from './service.ts';
+import type { Options, Row, Suite, Table } from './suite.ts';
 
-/** Customers that the load is spread over; each is an object of its own. */
-const CUSTOMERS = 64;
-const PROMISED_RATIO = 0.35;
-/** What the first byte of a stream may be later than the floor's. */
-const PROMISED_LATER_MS = 3;
-/** Streams of each kind in a round, one after the other in turns. */
-const STREAMS_PER_ROUND = 60;
-const WARM_UP = 20;
-
-const PATH = '/v1/chat/completions';
-const CUSTOMER_HEADER = 'x-usage-customer-id';
-const MODEL = 'openai/gpt-5.2';
-const messages = [{ role: 'user', content: 'Say forty words about anything at all, please.' }];
-const FLOOR = 'floor: pass-through';
-
-const FIRST_BYTE_COLUMNS: readonly Column[] = [
-  { key: 'medianMs', heading: 'median ms', digits: 2 },
-  { key: 'laterMs', heading: 'later, ms', digits: 2 },
-];
-
-interface Endpoint {
-  url: string;
-  headers: Record<string, string>;
-}
-
-interface Bench {
-  floor: Endpoint;
-  metered: Endpoint;
-  organizationId: string;
-  pid: number;
-}
+const RATES = [50, 100];
+const WARM_UP_RATE = 64;
+/** The vendor's times are log-normal, with this mean and standard deviation of the logarithm, within these bounds. */
+const VENDOR = { meanMs: 550, deviation: 0.5, leastMs: 200, mostMs: 1_500 };
+const SETTLE_POLL_MS = 250;
 
 export const gateway: Suite = {
-  about: 'a metered chat completion against a Worker that passes it to the same vendor unmetered',
-  rounds: 9,
-  seconds: 2,
+  about: 'what is added to a completion, and begins and ends, at 50 and 100 a second in an open loop',
+  rounds: 5,
+  seconds: 10,
   async run(options) {
     options.progress('starting');
-    const bench = await start(options.scope);
-    const rows = await measureRates(targets(bench), options);
-    options.progress('first bytes of streams');
-    const delays = await firstBytes(bench, options.rounds * STREAMS_PER_ROUND);
-    return printed('Chat completions through the gateway', [
-      { title: 'rates, 16 connections', columns: RATE_COLUMNS, rows },
-      { title: 'first byte of a stream', columns: FIRST_BYTE_COLUMNS, rows: delays },
+    const service = await startGateway(options.scope);
+    const completions = await measureCompletions(service, options);
+    const pairs = await measurePairs(service.metered, RATES, options);
+    const generators = [...completions.generators, ...pairs.generators];
+    return printed('The gateway, and begins and ends, in an open loop', [
+      ...completions.tables,
+      ...pairs.tables,
+      { title: 'the load generator', columns: GENERATOR_COLUMNS, rows: generators },
     ]);
   },
 };
 
-async function start(scope: Options['scope']): Promise<Bench> {
-  const vendor = fork(join(import.meta.dirname, 'gateway-vendor.ts'));
-  scope.defer(() => vendor.disconnect());
-  const [vendorPort] = (await once(vendor, 'message')) as [number];
-  const vendorUrl = `http://${HOST}:${vendorPort}`;
-  const port = await freePort(0);
-  const { url, pid } = await startService(scope, {
-    beside: { script: join(import.meta.dirname, 'pass-through-worker.js'), port },
-  });
-  const { organizationId, key } = await createTenantKey(url);
-  const credential = { apiKey: 'sk-bench', baseUrl: `${vendorUrl}/v1` };
-  const set = await operatorOf(url).send('setVendor', {
-    params: { org: organizationId, provider: 'openai' },
-    body: credential,
-  });
-  if (set.status !== 200) throw new Error(`the vendor was refused: ${set.status}`);
-  return {
-    floor: { url: `http://${HOST}:${port}`, headers: { 'Content-Type': 'application/json', 'x-vendor': vendorUrl } },
-    metered: { url, headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${key}` } },
-    organizationId,
-    pid,
-  };
-}
-
-function targets({ floor, metered, organizationId, pid }: Bench): Target[] {
-  const body = JSON.stringify({ model: MODEL, messages });
-  const completions = ({ url, headers }: Endpoint, customerHeaders: () => Record<string, string>) => {
-    const request = () => ({ method: 'POST' as const, headers: { ...headers, ...customerHeaders() }, body });
-    return (seconds: number) => loadSteps(url, [{ path: PATH, status: 200, request }], seconds);
-  };
-  const many = Array.from({ length: CUSTOMERS }, (_, index) => `customer-${index}`);
-  const settling = (customers: string[]) => () => settled(metered.url, organizationId, customers);
-  // The connections share the count: in step, they would ask for the same customer at the same time.
-  let serial = 0;
-  const inTurns = () => {
-    serial += 1;
-    return { [CUSTOMER_HEADER]: many[serial % CUSTOMERS] ?? '' };
-  };
-  return [
-    { name: FLOOR, pid, load: completions(floor, () => ({})) },
-    {
-      name: `metered, ${CUSTOMERS} customers`,
-      pid,
-      load: completions(metered, inTurns),
-      settle: settling(many),
-      floor: FLOOR,
-      promised: { atLeast: PROMISED_RATIO },
-    },
-    {
-      name: 'metered, one customer',
-      pid,
-      load: completions(metered, () => ({ [CUSTOMER_HEADER]: 'only' })),
-      settle: settling(['only']),
-      floor: FLOOR,
-      promised: { atLeast: PROMISED_RATIO },
-    },
-  ];
-}
-
-async function firstBytes({ floor, metered }: Bench, streams: number): Promise<Row[]> {
-  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-  const times = { floor: [] as number[], metered: [] as number[] };
-  for (let stream = -WARM_UP; stream < streams; stream += 1) {
-    const floorMs = await firstByte(agent, floor);
-    const meteredMs = await firstByte(agent, metered);
-    if (stream < 0) continue;
-    times.floor.push(floorMs);
-    times.metered.push(meteredMs);
+async function measureCompletions(
+  service: GatewayService,
+  { rounds, seconds, scope, progress }: Options,
+): Promise<{ tables: Table[]; generators: Row[] }> {
+  const targets = targetsOf(service, scope);
+  progress('every customer once');
+  for (const target of targets) await measureOpenLoop(target.run(everyCustomer()));
+  const tables: Table[] = [];
+  const generators: Row[] = [];
+  for (const rate of RATES) {
+    const measured = new Map<string, OpenRound[]>(targets.map(({ name }) => [name, []]));
+    for (let round = 1; round <= rounds; round += 1) {
+      const plan = planOf(round, rate, seconds);
+      for (const { name, run } of targets) {
+        progress(`round ${round} of ${rounds}, completions at ${rate}/s: ${name}`);
+        measured.get(name)?.push(await measureOpenLoop(run(plan)));
+      }
+    }
+    const title = `completions, ${rate}/s, ms added`;
+    const rows = [...measured].flatMap(([name, taken]) => openLoopRows(name, taken));
+    tables.push({ title, columns: OPEN_LOOP_COLUMNS, rows });
+    generators.push(...[...measured].map(([name, taken]) => generatorRow(`${name}, ${rate}/s`, taken)));
   }
-  agent.destroy();
-  const [floorMs, meteredMs] = [median(times.floor), median(times.metered)];
-  return [
-    { name: FLOOR, figures: { medianMs: floorMs, laterMs: null } },
-    {
-      name: 'metered, one customer',
-      figures: { medianMs: meteredMs, laterMs: meteredMs - floorMs },
-      promised: { of: 'laterMs', atMost: PROMISED_LATER_MS },
-    },
-  ];
+  return { tables, generators };
 }
 
-/** Until the first byte of the body; the rest is read too. */
-function firstByte(agent: Agent, { url, headers }: Endpoint): Promise<number> {
-  const body = JSON.stringify({ model: MODEL, messages, stream: true });
-  return new Promise((resolve, reject) => {
-    const startedMs = performance.now();
-    let ms: number | undefined;
-    const sent = { ...headers, [CUSTOMER_HEADER]: 'streamed', 'Content-Length': Buffer.byteLength(body) };
-    const asked = httpRequest(url + PATH, { method: 'POST', agent, headers: sent }, (response) => {
-      response.on('data', () => {
-        ms ??= performance.now() - startedMs;
-      });
-      response.on('end', () =>
-        response.statusCode === 200 && ms !== undefined
-          ? resolve(ms)
-          : reject(new Error(`${url} answered ${response.statusCode}`)),
-      );
-    });
-    asked.on('error', reject);
-    asked.end(body);
+/** Which completions are asked for, and when: the same for each target of a round. */
+interface Plan {
+  dueMs: number[];
+  completions: { customer: number; vendorMs: number; stream: boolean }[];
+}
+
+function planOf(seed: number, rate: number, seconds: number): Plan {
+  const drawn = chance(seed);
+  const dueMs = poissonTimes(drawn, rate, seconds);
+  const completions = zipfDraws(drawn, CUSTOMERS, dueMs.length).map((customer) => ({
+    customer,
+    vendorMs: vendorMsOf(VENDOR.meanMs * drawn.lognormal(VENDOR.deviation)),
+    stream: drawn.uniform() < 0.5,
+  }));
+  return { dueMs, completions };
+}
+
+const vendorMsOf = (ms: number) => Math.round(Math.min(VENDOR.mostMs, Math.max(VENDOR.leastMs, ms)));
+
+/** So that no customer is new to what is measured, and code is compiled. */
+function everyCustomer(): Plan {
+  const customers = Array.from({ length: CUSTOMERS }, (_, customer) => customer);
+  return {
+    dueMs: customers.map((customer) => (customer * 1_000) / WARM_UP_RATE),
+    completions: customers.map((customer) => ({ customer, vendorMs: VENDOR.leastMs, stream: customer % 2 === 0 })),
+  };
+}
+
+interface Target {
+  name: string;
+  run(plan: Plan): OpenRun;
+}
+
+function targetsOf({ metered, passThrough, tenant }: GatewayService, scope: Options['scope']): Target[] {
+  const connection = scope.use(new Connection(Number.POSITIVE_INFINITY));
+  const api = operatorOf(metered.url).with(tenant.key);
+  let arrived = 0;
+  return [
+    { name: 'metered', run: (plan) => ({ ...runOf(metered, plan), settle }) },
+    { name: PASS_THROUGH, run: (plan) => runOf(passThrough, plan) },
+  ];
+
+  async function settle(answered: number): Promise<void> {
+    await callsArrived(api, arrived + answered, SETTLE_POLL_MS);
+    arrived = await callsInD1(api);
+  }
+
+  function runOf(endpoint: Endpoint, { dueMs, completions }: Plan): OpenRun {
+    return {
+      pid: endpoint.pid,
+      dueMs,
+      async start(index, note, dueAtMs) {
+        const completion = completions[index];
+        if (!completion) throw new Error(`there is no completion ${index}`);
+        const { stream } = completion;
+        const added = await addedMs(connection, endpoint, completion, dueAtMs);
+        if (stream) note('first byte of a stream', added.firstByteMs);
+        note(stream ? 'whole stream' : 'plain', added.wholeMs);
+        note('all', added.wholeMs);
+      },
+    };
+  }
+}
+
+/** What came on top of the vendor's own time, which each part of its answer tells, since the request was due. */
+async function addedMs(
+  connection: Connection,
+  endpoint: Endpoint,
+  completion: Plan['completions'][number],
+  dueAtMs: number,
+): Promise<{ firstByteMs: number; wholeMs: number }> {
+  const arrivals: { atMs: number; part: Buffer }[] = [];
+  const request = completionRequest(endpoint, completion);
+  const body = await connection.send(endpoint.url + COMPLETIONS_PATH, request, (part) => {
+    arrivals.push({ atMs: performance.now(), part });
   });
+  const [first] = arrivals;
+  const last = arrivals.at(-1);
+  if (!first || !last || (completion.stream && !body.endsWith('data: [DONE]\n\n')))
+    throw new Error(`an answer broke off: ${body.slice(-100)}`);
+  return {
+    firstByteMs: first.atMs - dueAtMs - (vendorTimes(first.part.toString())[0] ?? Number.NaN),
+    wholeMs: last.atMs - dueAtMs - (vendorTimes(body).at(-1) ?? Number.NaN),
+  };
+}
+
+function vendorTimes(text: string): number[] {
+  return [...text.matchAll(/"vendor_ms":([\d.]+)/g)].map(([, ms]) => Number(ms));
 }

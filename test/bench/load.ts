@@ -69,12 +69,20 @@ export async function loadSteps(url: string, steps: readonly Step[], seconds: nu
   return { answers: result.requests.total, seconds: result.duration };
 }
 
-/** One connection that is kept open. */
+/** One connection that is kept open, or as many as there are requests at the same time. */
 export class Connection implements Disposable {
-  readonly #agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  readonly #agent: Agent;
 
-  /** The body of the answer. Throws where its status is not 200. */
-  send(url: string, { method = 'GET', headers = {}, body }: HttpRequest = {}): Promise<string> {
+  constructor(sockets = 1) {
+    this.#agent = new Agent({ keepAlive: true, maxSockets: sockets });
+  }
+
+  /** The body of the answer. `onData` sees its parts as they arrive. Throws where its status is not 200. */
+  send(
+    url: string,
+    { method = 'GET', headers = {}, body }: HttpRequest = {},
+    onData?: (part: Buffer) => void,
+  ): Promise<string> {
     return new Promise((resolve, reject) => {
       const length = body === undefined ? {} : { 'Content-Length': Buffer.byteLength(body) };
       const options = {
@@ -85,7 +93,12 @@ export class Connection implements Disposable {
       };
       const sent = httpRequest(url, options, (response) => {
         const parts: Buffer[] = [];
-        response.on('data', (part: Buffer) => parts.push(part));
+        response.on('data', (part: Buffer) => {
+          parts.push(part);
+          onData?.(part);
+        });
+        // An answer that breaks off.
+        response.on('error', reject);
         response.on('end', () => {
           const text = Buffer.concat(parts).toString();
           if (response.statusCode === 200) resolve(text);

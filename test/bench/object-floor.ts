@@ -1,6 +1,6 @@
 /**
- * The floor of what objects do: a Worker that answers with a constant, or with one transaction of an object (an insert,
- * an upsert and a select), and knows nothing else.
+ * The floor that the service is compared with: a Worker that answers with a constant, with one transaction of an object
+ * (an insert, an upsert and a select), or with what a vendor answers, and does nothing else.
  *
  * It runs with the service's own configuration, so that nothing but the code differs. That names the classes; one is
  * enough.
@@ -42,9 +42,18 @@ export { Customer as CallDirectory, Customer as CompressionJob, Customer as Gate
 const json = (body: string) => new Response(body, { headers: { 'Content-Type': 'application/json' } });
 
 export default {
-  /** `POST /object/NAME` is a transaction of the object of that name; everything else is the constant. */
+  /**
+   * `POST /object/NAME` is a transaction of the object of that name; a request with the header `x-vendor` passes to that
+   * address; everything else is the constant.
+   */
   async fetch(request: Request, env: Env): Promise<Response> {
-    const [, route, name] = new URL(request.url).pathname.split('/');
+    const { pathname } = new URL(request.url);
+    const vendor = request.headers.get('x-vendor');
+    if (vendor !== null) {
+      const headers = { 'content-type': 'application/json', authorization: 'Bearer sk-bench' };
+      return fetch(vendor + pathname, { method: 'POST', headers, body: request.body });
+    }
+    const [, route, name] = pathname.split('/');
     if (route !== 'object' || !name) return json(constant);
     await request.text();
     return json(JSON.stringify({ count: await env.CUSTOMERS.getByName(name).transact() }));

@@ -127,3 +127,17 @@ export async function settled(url: string, organizationId: string, customers: re
     }
   }
 }
+
+/** Ended calls of an organization that D1 has; `api` bears its key. */
+export async function callsInD1(api: Api): Promise<number> {
+  return (await api.send('readUsageSummary')).data.totals.calls;
+}
+
+/** Waits until D1 has so many ended calls. Throws after two minutes. */
+export async function callsArrived(api: Api, wanted: number, pollMs: number): Promise<void> {
+  for (const giveUpAtMs = Date.now() + SETTLE_MS_MAX; ; await sleep(pollMs)) {
+    const arrived = await callsInD1(api);
+    if (arrived >= wanted) return;
+    if (Date.now() > giveUpAtMs) throw new Error(`D1 has ${arrived} of ${wanted} calls`);
+  }
+}

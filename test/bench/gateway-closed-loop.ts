@@ -1,0 +1,56 @@
+/**
+ * The most chat completions that the gateway takes: 16 callers who ask again as soon as they are answered, and a vendor
+ * that answers at once. Nobody uses a gateway like that, so nothing is promised of it; `gateway.ts` measures what is
+ * added where a model takes its time.
+ */
+import {
+  COMPLETIONS_PATH,
+  CUSTOMERS,
+  completionRequest,
+  customerName,
+  type Endpoint,
+  PASS_THROUGH,
+  startGateway,
+} from './gateway-service.ts';
+import { loadSteps } from './load.ts';
+import { printed } from './report.ts';
+import { measureRates, RATE_COLUMNS, type Target } from './rounds.ts';
+import { settled } from './service.ts';
+import type { Suite } from './suite.ts';
+
+export const gatewayClosedLoop: Suite = {
+  about: 'completions per second in a closed loop, against a Worker that passes them to the same vendor',
+  rounds: 5,
+  seconds: 2,
+  async run(options) {
+    options.progress('starting');
+    const { passThrough, metered, tenant } = await startGateway(options.scope);
+    const customers = Array.from({ length: CUSTOMERS }, (_, index) => customerName(index));
+    // The connections share the count: in step, they would ask for the same customer at the same time.
+    let serial = 0;
+    const completions = (endpoint: Endpoint, among: number) => {
+      const request = () => {
+        serial += 1;
+        return completionRequest(endpoint, { customer: serial % among, vendorMs: 0, stream: false });
+      };
+      return (seconds: number) => loadSteps(endpoint.url, [{ path: COMPLETIONS_PATH, status: 200, request }], seconds);
+    };
+    const settle = () => settled(metered.url, tenant.organizationId, customers);
+    const { pid } = metered;
+    const targets: Target[] = [
+      { name: PASS_THROUGH, pid: passThrough.pid, load: completions(passThrough, 1) },
+      {
+        name: `metered, ${CUSTOMERS} customers`,
+        pid,
+        load: completions(metered, CUSTOMERS),
+        settle,
+        floor: PASS_THROUGH,
+      },
+      { name: 'metered, one customer', pid, load: completions(metered, 1), settle, floor: PASS_THROUGH },
+    ];
+    const rows = await measureRates(targets, options);
+    return printed('Chat completions through the gateway in a closed loop', [
+      { title: 'rates, 16 connections', columns: RATE_COLUMNS, rows },
+    ]);
+  },
+};

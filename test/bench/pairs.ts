@@ -1,0 +1,98 @@
+/**
+ * Begins and ends in an open loop, as an application makes them that asks its vendor itself: each call ends 400 ms after
+ * its begin was answered. Calls are of one customer, of 200 in turns, or of 64 by Zipf's law.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { chance } from '../support/series.ts';
+import { CUSTOMERS, customerName } from './gateway-service.ts';
+import { Connection } from './load.ts';
+import { MeteredLoad } from './metered-load.ts';
+import {
+  generatorRow,
+  measureOpenLoop,
+  OPEN_LOOP_COLUMNS,
+  type OpenRound,
+  type OpenRun,
+  openLoopRows,
+  poissonTimes,
+  zipfDraws,
+} from './open-loop.ts';
+import { callsArrived, callsInD1, createTenantKey, operatorOf, type RunningServer } from './service.ts';
+import type { Options, Row, Table } from './suite.ts';
+
+const MANY = 200;
+const CALL_MS = 400;
+const WARM_UP_RATE = 200;
+const SETTLE_POLL_MS = 250;
+/** After so many calls, the same customers come in the same order again. */
+const DRAWS = 5_000;
+
+interface Target {
+  name: string;
+  /** Distinct customers, who come first and once each. */
+  customers: number;
+  run(dueMs: number[]): OpenRun;
+}
+
+export async function measurePairs(
+  service: Pick<RunningServer, 'url' | 'pid'>,
+  rates: readonly number[],
+  { rounds, seconds, scope, progress }: Options,
+): Promise<{ tables: Table[]; generators: Row[] }> {
+  const connection = scope.use(new Connection(Number.POSITIVE_INFINITY));
+  const targets = [
+    await targetOf(service, connection, 'one customer', 1, []),
+    await targetOf(service, connection, `${MANY} customers`, MANY, []),
+    await targetOf(service, connection, `${CUSTOMERS} by Zipf`, CUSTOMERS, zipfDraws(chance(0), CUSTOMERS, DRAWS)),
+  ];
+  const tables: Table[] = [];
+  const generators: Row[] = [];
+  for (const { customers, run } of targets)
+    await measureOpenLoop(run(Array.from({ length: customers }, (_, index) => (index * 1_000) / WARM_UP_RATE)));
+  for (const rate of rates) {
+    const measured = new Map<string, OpenRound[]>(targets.map(({ name }) => [name, []]));
+    for (let round = 1; round <= rounds; round += 1) {
+      const dueMs = poissonTimes(chance(round), rate, seconds);
+      for (const { name, run } of targets) {
+        progress(`round ${round} of ${rounds}, begins and ends at ${rate}/s: ${name}`);
+        measured.get(name)?.push(await measureOpenLoop(run(dueMs)));
+      }
+    }
+    const rows = [...measured].flatMap(([name, taken]) => openLoopRows(name, taken));
+    tables.push({ title: `begins and ends, ${rate}/s`, columns: OPEN_LOOP_COLUMNS, rows });
+    generators.push(...[...measured].map(([name, taken]) => generatorRow(`pairs, ${name}, ${rate}/s`, taken)));
+  }
+  return { tables, generators };
+}
+
+async function targetOf(
+  { url, pid }: Pick<RunningServer, 'url' | 'pid'>,
+  connection: Connection,
+  name: string,
+  customers: number,
+  draws: readonly number[],
+): Promise<Target> {
+  const tenant = await createTenantKey(url);
+  const names = [...Array.from({ length: customers }, (_, index) => index), ...draws].map(customerName);
+  const load = new MeteredLoad(url, tenant, names);
+  const api = operatorOf(url).with(tenant.key);
+  let arrived = 0;
+  const run = (dueMs: number[]): OpenRun => ({
+    pid,
+    dueMs,
+    async start(_index, note, dueAtMs) {
+      const callId = await load.beginOnce(connection, { keyed: true });
+      const begunMs = performance.now();
+      note('begin', begunMs - dueAtMs);
+      await sleep(CALL_MS);
+      const endDueMs = begunMs + CALL_MS;
+      await load.endOnce(connection, callId);
+      note('end', performance.now() - endDueMs);
+    },
+    async settle(ended) {
+      await callsArrived(api, arrived + ended, SETTLE_POLL_MS);
+      arrived = await callsInD1(api);
+    },
+  });
+  return { name, customers, run };
+}
