@@ -26,15 +26,17 @@ import {
   type OpenRun,
   openLoopRows,
   poissonTimes,
+  warmUp,
   zipfDraws,
 } from './open-loop.ts';
 import { measurePairs } from './pairs.ts';
 import { printed } from './report.ts';
-import { callsArrived, callsInD1, operatorOf } from './service.ts';
+import { callsArrived, operatorOf } from './service.ts';
 import type { Options, Row, Suite, Table } from './suite.ts';
 
 const RATES = [50, 100];
-const WARM_UP_RATE = 64;
+const WARM_UP_RATE = 100;
+const WARM_UP_SECONDS_MAX = 5;
 /** The vendor's times are log-normal, with this mean and standard deviation of the logarithm, within these bounds. */
 const VENDOR = { meanMs: 550, deviation: 0.5, leastMs: 200, mostMs: 1_500 };
 const SETTLE_POLL_MS = 250;
@@ -62,8 +64,9 @@ async function measureCompletions(
   { rounds, seconds, scope, progress }: Options,
 ): Promise<{ tables: Table[]; generators: Row[] }> {
   const targets = targetsOf(service, scope);
-  progress('every customer once');
-  for (const target of targets) await measureOpenLoop(target.run(everyCustomer()));
+  progress('warming up');
+  for (const plan of [everyCustomer(), planOf(0, WARM_UP_RATE, Math.min(seconds, WARM_UP_SECONDS_MAX))])
+    for (const { run } of targets) await warmUp(run(plan));
   const tables: Table[] = [];
   const generators: Row[] = [];
   for (const rate of RATES) {
@@ -102,7 +105,7 @@ function planOf(seed: number, rate: number, seconds: number): Plan {
 
 const vendorMsOf = (ms: number) => Math.round(Math.min(VENDOR.mostMs, Math.max(VENDOR.leastMs, ms)));
 
-/** So that no customer is new to what is measured, and code is compiled. */
+/** So that no customer is new to what is measured. */
 function everyCustomer(): Plan {
   const customers = Array.from({ length: CUSTOMERS }, (_, customer) => customer);
   return {
@@ -119,16 +122,21 @@ interface Target {
 function targetsOf({ metered, passThrough, tenant }: GatewayService, scope: Options['scope']): Target[] {
   const connection = scope.use(new Connection(Number.POSITIVE_INFINITY));
   const api = operatorOf(metered.url).with(tenant.key);
-  let arrived = 0;
+  let answered = 0;
   return [
-    { name: 'metered', run: (plan) => ({ ...runOf(metered, plan), settle }) },
     { name: PASS_THROUGH, run: (plan) => runOf(passThrough, plan) },
+    {
+      name: 'metered',
+      run(plan) {
+        const { start, ...run } = runOf(metered, plan);
+        const counted: OpenRun['start'] = async (...request) => {
+          await start(...request);
+          answered += 1;
+        };
+        return { ...run, start: counted, settle: () => callsArrived(api, answered, SETTLE_POLL_MS) };
+      },
+    },
   ];
-
-  async function settle(answered: number): Promise<void> {
-    await callsArrived(api, arrived + answered, SETTLE_POLL_MS);
-    arrived = await callsInD1(api);
-  }
 
   function runOf(endpoint: Endpoint, { dueMs, completions }: Plan): OpenRun {
     return {
@@ -161,11 +169,14 @@ async function addedMs(
   });
   const [first] = arrivals;
   const last = arrivals.at(-1);
-  if (!first || !last || (completion.stream && !body.endsWith('data: [DONE]\n\n')))
-    throw new Error(`an answer broke off: ${body.slice(-100)}`);
+  const firstVendorMs = vendorTimes(first?.part.toString() ?? '')[0];
+  const lastVendorMs = vendorTimes(body).at(-1);
+  const isWhole = !completion.stream || body.endsWith('data: [DONE]\n\n');
+  if (!first || !last || firstVendorMs === undefined || lastVendorMs === undefined || !isWhole)
+    throw new Error(`an answer is not whole: ${body.slice(-100)}`);
   return {
-    firstByteMs: first.atMs - dueAtMs - (vendorTimes(first.part.toString())[0] ?? Number.NaN),
-    wholeMs: last.atMs - dueAtMs - (vendorTimes(body).at(-1) ?? Number.NaN),
+    firstByteMs: first.atMs - dueAtMs - firstVendorMs,
+    wholeMs: last.atMs - dueAtMs - lastVendorMs,
   };
 }
 

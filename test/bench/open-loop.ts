@@ -72,7 +72,12 @@ export interface OpenRun {
   /** Makes one request and notes its latencies under the names of their rows. */
   start(index: number, note: (row: string, ms: number) => void, dueAtMs: number): Promise<void>;
   /** Waits for what the load left to be done in the background: its processor time counts too. */
-  settle?(answered: number): Promise<void>;
+  settle?(): Promise<void>;
+}
+
+/** A run that nobody measures, so that code is compiled and nothing is new. */
+export async function warmUp({ dueMs, start }: OpenRun): Promise<void> {
+  await openLoop(dueMs, (index, dueAtMs) => start(index, () => {}, dueAtMs));
 }
 
 /** What a run showed. */
@@ -99,7 +104,7 @@ export async function measureOpenLoop({ pid, dueMs, start, settle }: OpenRun): P
   const { lagsMs, processorShare, errors } = await openLoop(dueMs, (index, dueAtMs) => start(index, note, dueAtMs));
   if (errors.length === dueMs.length) throw errors[0];
   const memoryMiB = await residentMiB(pid);
-  await settle?.(dueMs.length - errors.length);
+  await settle?.();
   const after = await processorMs(pid);
   return {
     latenciesMs,

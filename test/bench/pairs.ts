@@ -15,9 +15,10 @@ import {
   type OpenRun,
   openLoopRows,
   poissonTimes,
+  warmUp,
   zipfDraws,
 } from './open-loop.ts';
-import { callsArrived, callsInD1, createTenantKey, operatorOf, type RunningServer } from './service.ts';
+import { callsArrived, createTenantKey, operatorOf, type RunningServer } from './service.ts';
 import type { Options, Row, Table } from './suite.ts';
 
 const MANY = 200;
@@ -48,7 +49,7 @@ export async function measurePairs(
   const tables: Table[] = [];
   const generators: Row[] = [];
   for (const { customers, run } of targets)
-    await measureOpenLoop(run(Array.from({ length: customers }, (_, index) => (index * 1_000) / WARM_UP_RATE)));
+    await warmUp(run(Array.from({ length: customers }, (_, index) => (index * 1_000) / WARM_UP_RATE)));
   for (const rate of rates) {
     const measured = new Map<string, OpenRound[]>(targets.map(({ name }) => [name, []]));
     for (let round = 1; round <= rounds; round += 1) {
@@ -76,7 +77,6 @@ async function targetOf(
   const names = [...Array.from({ length: customers }, (_, index) => index), ...draws].map(customerName);
   const load = new MeteredLoad(url, tenant, names);
   const api = operatorOf(url).with(tenant.key);
-  let arrived = 0;
   const run = (dueMs: number[]): OpenRun => ({
     pid,
     dueMs,
@@ -89,10 +89,7 @@ async function targetOf(
       await load.endOnce(connection, callId);
       note('end', performance.now() - endDueMs);
     },
-    async settle(ended) {
-      await callsArrived(api, arrived + ended, SETTLE_POLL_MS);
-      arrived = await callsInD1(api);
-    },
+    settle: () => callsArrived(api, load.ended, SETTLE_POLL_MS),
   });
   return { name, customers, run };
 }
