@@ -1,6 +1,8 @@
 /**
  * The closed list of error codes, with the HTTP status of each. What a code means to a caller is in the README.
  */
+import type { z } from 'zod';
+
 export const ERROR_STATUS = {
   BAD_REQUEST: 400,
   /** A session token came with a field that is not open to sessions. */
@@ -39,13 +41,31 @@ export const ERROR_STATUS = {
 
 export type ErrorCode = keyof typeof ERROR_STATUS;
 
-/** A refusal on its way to the wire. `members` are further machine-readable members of the wire's `error` object. */
-export interface Refusal {
-  code: ErrorCode;
+/** A field of the input and the rule that it breaks. */
+export interface Detail {
+  path: string;
   message: string;
-  members?: Record<string, unknown>;
+}
+
+/** Machine-readable members of the wire's `error` object, beside code and message. */
+export interface RefusalMembers {
+  details?: readonly Detail[];
+  requiredScope?: string;
+  [name: string]: unknown;
+}
+
+/** Why a request was not carried out. Each envelope maps its codes to the wire in one exhaustive table. */
+export interface Refusal<Code extends string = ErrorCode> {
+  code: Code;
+  message: string;
+  members?: RefusalMembers;
   retryAfterSeconds?: number;
 }
+
+/** What can fail as expected: the members of `Value`, or a refusal. Bugs and broken infrastructure are thrown. */
+export type Result<Value extends object = object, Reason = Refusal> =
+  | ({ ok: true } & Value)
+  | { ok: false; refusal: Reason };
 
 /** What a use case answers: the stored or new result with its data, or a refusal that changed nothing. */
 export type Answer<Data> = Accepted<Data> | { ok: false; refusal: Refusal };
@@ -93,6 +113,23 @@ export function refuse(
   more: Omit<Refusal, 'code' | 'message'> = {},
 ): { ok: false; refusal: Refusal } {
   return { ok: false, refusal: { code, message, ...more } };
+}
+
+/** 400 that lists each broken rule. */
+export function badRequest(...details: Detail[]): { ok: false; refusal: Refusal } {
+  const message = details.map(({ path, message: rule }) => `${path}: ${rule}`).join('; ');
+  return refuse('BAD_REQUEST', message, { members: { details } });
+}
+
+/** Broken rules that one answer lists. */
+const DETAILS_MAX = 20;
+
+/** Each rule of a schema that the input breaks, with its field. */
+export function brokenRules({ issues }: { issues: readonly z.core.$ZodIssue[] }): Detail[] {
+  return issues.slice(0, DETAILS_MAX).map((issue) => {
+    const path = issue.code === 'unrecognized_keys' ? [...issue.path, issue.keys[0]] : issue.path;
+    return { path: path.map(String).join('.') || 'body', message: issue.message };
+  });
 }
 
 /** Credit would pay for a call whose model has no price; `null` where no model is named. */
