@@ -1,9 +1,9 @@
 /**
- * Tells Stripe of a settled charge, as one billing meter event, and says what became of that attempt.
+ * Reports a charge to Stripe as a billing meter event, and classifies the outcome of the attempt.
  *
- * The event's identifier is the charge's id, and Stripe refuses a second event with it: a repeated report bills once.
- * Stripe promises that for 24 hours; after that, a report whose outcome is unknown must not be repeated unseen. Keeping
- * the charge, waiting and trying again are the caller's.
+ * The event's identifier is the charge's id. Stripe rejects a second event with the same identifier, so a repeated report
+ * bills once. Stripe guarantees this for 24 hours; after that, a report with an unknown outcome must not be repeated
+ * without a check. Storing the charge and retrying are the caller's job.
  */
 
 import type { Stripe } from 'stripe';
@@ -35,32 +35,31 @@ export type ChargeReport =
   | { status: 'REJECTED'; reason: string }
   | { status: 'RETRY'; reason: string; retryAfterMs: number | null };
 
-/** For one request, to the last byte of its answer. A report takes two requests at most. */
+/** The time for one request and its whole response. A report takes at most two requests. */
 export const REQUEST_TIMEOUT_MS = 10_000;
-/** A longer `Retry-After` is cut to this. */
+/** The longest `Retry-After` that is respected. */
 export const RETRY_AFTER_MS_MAX = HOUR_MS;
 
 /**
- * The version that the package's types describe: an upgrade of the package does not compile until this line is looked
- * at.
+ * The API version that the package's types describe. An upgrade of the package does not compile until this is checked.
  */
 const API_VERSION = '2026-10-28.endive';
 
 /**
- * Not the charge's fault: a key to be put right (401, 403), a wait (408, 429), or another event of the same customer
- * (409).
+ * Errors that do not concern the charge: a wrong key (401, 403), a rate limit or timeout (408, 429), or a concurrent
+ * event of the same customer (409).
  */
 const TRANSIENT_STATUSES: ReadonlySet<number> = new Set([401, 403, 408, 409, 429]);
 /** Stripe has also sent these with status 400. */
 const TRANSIENT_CODES: ReadonlySet<string> = new Set(['rate_limit', 'lock_timeout']);
 
-/** An answer that is not a recorded event, or none at all. */
+/** A failed attempt: an error response, or no response. */
 interface Failure {
-  /** Stripe's own verdict; `null` where nobody answered, or somebody else did. */
+  /** Stripe's error; `null` where there was no response, or not one of Stripe's. */
   verdict: { status: number; code: string | null } | null;
   reason: string;
   retryAfterMs: number | null;
-  /** Stripe repeated what it answered to an earlier request with the same idempotency key. */
+  /** Stripe replayed its response to an earlier request with the same idempotency key. */
   replayed: boolean;
   /** Stripe has the event from an earlier attempt. */
   duplicate: boolean;
@@ -75,13 +74,13 @@ export async function reportCharge(config: StripeConfig, charge: SettledCharge):
     timestamp: Math.floor(charge.atMs / 1000),
   };
   let failure = await createMeterEvent(stripe, event, charge.chargeId);
-  // Stripe keeps the first answer to a key for a day, a 500 too. A repeated failure says nothing of today, so it is
-  // asked again under a key of its own; the identifier still forbids a second event.
+  // Stripe replays the first response to a key for a day, also a 500. A replayed failure is retried under a new key;
+  // the identifier still prevents a second event.
   if (failure?.replayed) failure = await createMeterEvent(stripe, event, `${charge.chargeId}.${crypto.randomUUID()}`);
   return failure === null ? { status: 'REPORTED' } : outcomeOf(failure);
 }
 
-/** The package is loaded here, at the first charge: a Worker without a key never pays for its start-up. */
+/** Loads the package at the first charge, so that a Worker without a key never pays for its start-up. */
 async function connect({ secretKey, apiBase }: StripeConfig): Promise<Stripe> {
   const { Stripe } = await import('stripe');
   return new Stripe(secretKey, {
@@ -108,13 +107,12 @@ async function createMeterEvent(
 ): Promise<Failure | null> {
   try {
     const { statusCode } = (await stripe.billing.meterEvents.create(event, { idempotencyKey })).lastResponse;
-    // The package takes all JSON without an `error` for a success: also what a proxy says when Stripe is away.
+    // The package treats all JSON without an `error` as a success, also that of a proxy in front of Stripe.
     return statusCode >= 200 && statusCode < 300 ? null : unanswered(`http_${statusCode}`);
   } catch (error) {
     const { StripeError, StripeConnectionError, StripeOAuthError } = stripe.errors;
     if (error instanceof StripeConnectionError) return unanswered(isTimeout(error) ? 'timeout' : 'connection');
-    // No JSON, or none of Stripe's shape (the package reads a text as `error` as one of OAuth): a proxy or a gateway
-    // spoke.
+    // Not JSON, or not Stripe's shape (the package reads a text in `error` as an OAuth error): the response of a proxy.
     if (!(error instanceof StripeError) || error.statusCode === undefined) return unanswered('invalid_answer');
     if (error instanceof StripeOAuthError) return unanswered(`http_${error.statusCode}`);
     return refused(error, error.statusCode);
@@ -164,8 +162,8 @@ function isDuplicate({ statusCode, code, message }: Stripe.errors.StripeError): 
 }
 
 /**
- * What Stripe's error report calls these cases (`v1.billing.meter.error_report_triggered`); the v1 API gives them no
- * code.
+ * The names of these cases in Stripe's error report (`v1.billing.meter.error_report_triggered`); the v1 API has no codes
+ * for them.
  */
 const CODE_OF_MESSAGE: readonly (readonly [RegExp, string])[] = [
   [/^No active meter found\b/, 'no_meter'],
@@ -181,7 +179,7 @@ function reasonOf({ code, param, rawType, message }: Stripe.errors.StripeError, 
   return name === undefined ? `${word(rawType) ?? 'http'}_${status}` : `invalid_${name}`;
 }
 
-/** Stripe's codes, types and names are lower-case words. Anything else is none of them, and could be a key. */
+/** Stripe's codes, types and names are lower-case words. Anything else could be a secret. */
 function word(text: unknown): string | undefined {
   return typeof text === 'string' && /^(?![sr]k_)[a-z][a-z_]{0,59}$/.test(text) ? text : undefined;
 }

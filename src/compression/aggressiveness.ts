@@ -1,11 +1,11 @@
 /**
- * From which aggressiveness, 0 to 1, a rule applies. Rules without a grade here apply from 0.
+ * The aggressiveness, 0 to 1, from which rules apply. Rules without a grade apply from 0.
  *
  * `techniques.ts` has the table of what each technique does at each grade.
  */
 
-/** Wording is shortened; what is said stays the same. */
+/** Shortens wording; the meaning stays. */
 export const MODERATE = 0.3;
 
-/** Emphasis, asides and nuance go as well. */
+/** Also removes emphasis, asides and nuance. */
 export const STRONG = 0.7;

@@ -1,18 +1,18 @@
 /**
- * Compresses a prompt by the techniques of a profile. Pure: the same text and profile always give the same answer.
+ * Compresses a prompt with the techniques of a profile. Pure: the same text and profile always give the same result.
  *
- * Whatever the text: the answer is never longer, in characters or in estimated tokens; protected spans are in it byte
- * for byte and in order; and compressing it again changes nothing. A step that would break one of these is not taken,
- * and a text that does not come to rest is returned as it was given.
+ * Three invariants hold for every text: the result is never longer, in characters or in estimated tokens; protected
+ * spans stay byte for byte and in order; and compressing the result again changes nothing. A step that would break one
+ * of them is skipped. A text that still changes after the last round is returned unchanged.
  */
 import { occurrencesOf } from './extents.ts';
 import { MASK, readsAsIntended, type Segment, segmentsOf, textOf } from './segments.ts';
 import { type CompressionProfile, TECHNIQUE, TECHNIQUES, type Technique, type TechniqueName } from './techniques.ts';
 import { estimateTokens } from './tokens.ts';
 
-/** Longer texts are returned as they are: at four characters a token, this is a context of a million tokens. */
+/** Longer texts are returned unchanged: at four characters per token, this is a context of a million tokens. */
 const TEXT_LENGTH_MAX = 4_000_000;
-/** One round shortens, the next often finds what the first uncovered, and the last finds nothing more. */
+/** A round may make further shortening possible; the last round finds nothing more. */
 const ROUNDS_MAX = 8;
 
 export interface TechniqueSaving {
@@ -25,7 +25,7 @@ export interface CompressedText {
   text: string;
   originalTokens: number;
   compressedTokens: number;
-  /** Those that changed the text, in the order of `TECHNIQUES`. */
+  /** The techniques that changed the text, in the order of `TECHNIQUES`. */
   techniques: TechniqueSaving[];
 }
 
@@ -117,13 +117,13 @@ function rewrittenJson(segment: Segment, technique: JsonTechnique): Segment {
   return text === null ? segment : { kind: technique.block ? 'protected' : 'json', text };
 }
 
-/** Punctuation on either side says that the JSON is part of a larger expression, which a block would tear apart. */
+/** Punctuation on either side: the JSON is part of a larger expression and cannot become a block. */
 const EXPRESSION_BEFORE = /[[({,=<\\]\s*$/;
 const EXPRESSION_AFTER = /^\s*[\])},;.:\\]/;
-/** No more of the neighbours is looked at, so that the search is linear. */
+/** Characters of the neighbours that are examined, so that the search is linear. */
 const NEIGHBOUR_LENGTH_MAX = 100;
 
-/** The rewritten JSON on lines of its own, or the JSON as it is where it must not be moved there. */
+/** The rewritten JSON on lines of its own, or the original where it cannot be moved there. */
 function asBlock(segments: readonly Segment[], index: number, technique: JsonTechnique): Segment[] {
   const before = segments[index - 1]?.text.slice(-NEIGHBOUR_LENGTH_MAX) ?? '';
   const after = segments[index + 1]?.text.slice(0, NEIGHBOUR_LENGTH_MAX) ?? '';
@@ -141,7 +141,7 @@ function isShorter(text: string, than: string): boolean {
   return text.length < than.length && estimateTokens(text) <= estimateTokens(than);
 }
 
-/** Whether the protected phrases occur in both, as often and in the same order. */
+/** Whether both texts have the same protected phrases in the same order. */
 function keepsPhrases(before: string, after: string, phrases: readonly string[]): boolean {
   const order = (text: string) =>
     phrases

@@ -1,13 +1,13 @@
 /**
- * Characters that decorate: long rulers from 0, repeated exclamation and question marks from `MODERATE`, the asterisks
- * of bold text from `STRONG`.
+ * Removes decoration: long rulers from 0, repeated exclamation and question marks from `MODERATE`, the asterisks of
+ * bold text from `STRONG`.
  *
  * A ruler that touches a letter or a digit stays whole, as in `-----BEGIN KEY-----`. Underscores are names
  * (`__init__`), and the number of `#` is a heading's level: both stay.
  */
 import { MODERATE, STRONG } from './aggressiveness.ts';
 
-/** Three characters are a ruler, a table's separator and an ellipsis, in Markdown and to the eye. */
+/** Three characters are enough for a ruler, a table's separator and an ellipsis in Markdown. */
 const RULER_LENGTH = 3;
 
 const RULER = /([-=*~.+])\1{3,}/g;

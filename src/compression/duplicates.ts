@@ -1,14 +1,14 @@
 /**
- * Sentences that a prompt says again: whole paragraphs from 0, single lines from `MODERATE`, and from `STRONG` also
- * those that differ in case, spacing and punctuation alone. The first of them stays.
+ * Removes repeated text: whole paragraphs from 0, single lines from `MODERATE`, and from `STRONG` also text that differs
+ * only in case, spacing and punctuation. The first occurrence stays.
  *
- * Only lines that begin at the margin and end as sentences do are compared: rows of tables, records, code and YAML may
- * repeat for a reason. A line with a protected span in it always stays.
+ * Only lines that begin at the margin and end like sentences are compared: rows of tables, records, code and YAML may
+ * repeat for a reason. A line with a protected span always stays.
  */
 import { MODERATE, STRONG } from './aggressiveness.ts';
 import { MASK } from './segments.ts';
 
-/** Shorter paragraphs and lines are answers, labels and list items, which may well be meant twice. */
+/** Shorter paragraphs and lines are answers, labels and list items, which may repeat intentionally. */
 const PARAGRAPH_LENGTH_MIN = 40;
 const LINE_LENGTH_MIN = 30;
 const WORDS_MIN = 4;
@@ -20,7 +20,7 @@ export function removeDuplicates(prose: string, aggressiveness: number): string 
 }
 
 /**
- * `parts` are texts and, between them, their separators. A repeated text goes together with the separator before it.
+ * `parts` alternates texts and separators. A repeated text is removed together with the separator before it.
  */
 function withoutRepeats(parts: readonly string[], lengthMin: number, keyOf: (text: string) => string): string {
   const seen = new Set<string>();

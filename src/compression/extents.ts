@@ -1,14 +1,12 @@
 /**
- * Stretches of a text, from `start` up to, not including, `end`, in lists that are in order.
- *
- * "Disjoint" says that no two of a list overlap.
+ * Half-open ranges [start, end) of a text, in ordered lists. In a disjoint list no two ranges overlap.
  */
 export interface Extent {
   start: number;
   end: number;
 }
 
-/** The first of a disjoint list that ends after a position. Halves the list at each step. */
+/** The first range of a disjoint list that ends after a position, by binary search. */
 export function firstEndingAfter<E extends Extent>(extents: readonly E[], position: number): E | null {
   let low = 0;
   let high = extents.length;
@@ -20,13 +18,13 @@ export function firstEndingAfter<E extends Extent>(extents: readonly E[], positi
   return extents[low] ?? null;
 }
 
-/** The one of a disjoint list that holds a position. */
+/** The range of a disjoint list that contains a position. */
 export function extentAround<E extends Extent>(extents: readonly E[], position: number): E | null {
   const extent = firstEndingAfter(extents, position);
   return extent && extent.start <= position ? extent : null;
 }
 
-/** All of these in any order, as a disjoint list: those that overlap or touch become one. */
+/** Merges ranges in any order into a disjoint list; overlapping and adjacent ranges become one. */
 export function union(extents: readonly Extent[]): Extent[] {
   const merged: Extent[] = [];
   for (const { start, end } of [...extents].sort((a, b) => a.start - b.start)) {
@@ -37,12 +35,12 @@ export function union(extents: readonly Extent[]): Extent[] {
   return merged;
 }
 
-/** Where a global expression matches. */
+/** The matches of a global expression. */
 export function matchesOf(text: string, pattern: RegExp): Extent[] {
   return Array.from(text.matchAll(pattern), (match) => ({ start: match.index, end: match.index + match[0].length }));
 }
 
-/** Where a string occurs, read from the left, no two overlapping. The empty string occurs nowhere. */
+/** The non-overlapping occurrences of a string, from the left. The empty string has none. */
 export function occurrencesOf(text: string, part: string): Extent[] {
   const found: Extent[] = [];
   if (part === '') return found;

@@ -1,8 +1,7 @@
 /**
- * Long ways to say a short thing: `in order to` is `to`, and `it is important to note that` is nothing.
+ * Shortens wordy phrases: `in order to` becomes `to`, and `it is important to note that` is removed.
  *
- * Phrases that have a technical sense are not here (`with respect to`, `at least`), nor are hedges, which change what
- * is said.
+ * Phrases with a technical meaning (`with respect to`, `at least`) and hedges, which change the meaning, are not listed.
  */
 import { MODERATE, STRONG } from './aggressiveness.ts';
 import { applyRules, compileRules } from './phrases.ts';

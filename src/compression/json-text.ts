@@ -1,25 +1,25 @@
 /**
- * JSON as it stands in a text: where it is, and the same JSON without blanks.
+ * Finds JSON in a text and removes its whitespace.
  *
- * The grammar is the strict one of RFC 8259: no comments, no trailing commas, no single quotes. What is found is never
- * respelled here: members keep their order, numbers their digits, and strings their escapes.
+ * The grammar is that of RFC 8259: no comments, no trailing commas, no single quotes. Members keep their order, numbers
+ * their digits, and strings their escapes.
  */
 import type { Extent } from './extents.ts';
 
-/** Deeper nesting is not taken for JSON, so that no recursion over it can be deep. */
+/** Deeper nesting does not count as JSON, so that recursion is bounded. */
 const DEPTH_MAX = 64;
-/** Brackets without a string in them are prose when they are shorter, as in `[ ]`, `[1]` and `[0, 1]`. */
+/** Shorter brackets without a string are prose, as in `[ ]`, `[1]` and `[0, 1]`. */
 const LENGTH_MIN = 16;
 
-/** `end` is where the value ends or, where it is not `whole`, how far it was read. */
+/** `end` is the end of the value or, where it is not `whole`, of what was read. */
 interface Reading {
   end: number;
   whole: boolean;
 }
 
 /**
- * Every object and array in the text, the outermost alone, in order. What looked like JSON and was not is not read
- * again, so the time is linear: of a broken value, nothing before the break is found.
+ * Every outermost object and array in the text, in order. Text that turned out not to be JSON is not read again, so the
+ * time is linear; nothing before the error is found in an invalid value.
  */
 export function findJson(text: string): Extent[] {
   const found: Extent[] = [];
@@ -39,7 +39,7 @@ function readJson(text: string, start: number): Reading {
   const closers: string[] = [];
   let due: Due = 'value';
   let at = start;
-  // Every round reads at least one character, or is the last.
+  // Every iteration reads at least one character, or is the last.
   for (;;) {
     at = skipBlanks(text, at);
     const char = text[at];
@@ -108,14 +108,14 @@ function readWord(text: string, start: number): Reading {
 }
 
 /**
- * The same JSON without the blanks between its tokens. The tokens are the same, byte for byte, so no value can change.
+ * The JSON without whitespace between its tokens. The tokens stay byte for byte, so no value can change.
  */
 export function minifyJson(json: string): string {
   return mapTokens(json, (string) => string);
 }
 
 /**
- * The same JSON without blanks, and with every string spelled as `JSON.stringify` spells it. Nothing else is respelled.
+ * The JSON without whitespace, with every string escaped as by `JSON.stringify`. Everything else stays.
  */
 export function respellStrings(json: string): string {
   return mapTokens(json, (string) => JSON.stringify(JSON.parse(string)));

@@ -1,34 +1,34 @@
 /**
- * Compresses the texts of a conversation, as OpenAI's and Anthropic's APIs write it. Everything else in a message stays
- * as it is: roles, names, ids, tool calls, images, documents, `cache_control`, and fields that are not known here.
+ * Compresses the texts of a conversation in the form of OpenAI's and Anthropic's APIs. Everything else in a message
+ * stays unchanged: roles, names, ids, tool calls, images, documents, `cache_control`, and unknown fields.
  *
  * | text                                                              | techniques                                     |
  * |-------------------------------------------------------------------|------------------------------------------------|
  * | `system`, `developer`, `user`: string contents and text parts     | all of the profile                             |
  * | `tool`, `function`, and `tool_result` parts: strings, text parts  | the lossless ones: a result is data            |
- * | `assistant` and any other role                                    | none: a model must find its own words again    |
+ * | `assistant` and any other role                                    | none: the model's own words stay unchanged     |
  */
 import { type CompressedText, compressText, type TechniqueSaving } from './compress.ts';
 import { type CompressionProfile, LOSSLESS_TECHNIQUES, TECHNIQUES, type TechniqueName } from './techniques.ts';
 import { estimateTokens } from './tokens.ts';
 
 export interface CompressedMessages<M> {
-  /** In their order. A message in which nothing changed is the same object. */
+  /** In the same order. An unchanged message is the same object. */
   messages: M[];
-  /** Of all texts in the messages, those that are not compressed included; images and tool calls count nothing. */
+  /** Estimated for all texts, also those that are never compressed; images and tool calls do not count. */
   originalTokens: number;
   compressedTokens: number;
-  /** Those that changed a text, in the order of `TECHNIQUES`. */
+  /** The techniques that changed a text, in the order of `TECHNIQUES`. */
   techniques: TechniqueSaving[];
 }
 
 type Treatment = 'all' | 'lossless' | 'none';
-/** Rewrites one text, or only reads it. */
+/** Rewrites a text, or only measures it. */
 type Visit = (text: string, treatment: Treatment) => string;
 
 /**
- * The profile's `minInputTokens` is compared with all texts together: short turns of a long conversation are compressed
- * as well.
+ * The profile's `minInputTokens` applies to all texts together, so that short messages of a long conversation are
+ * compressed as well.
  */
 export function compressMessages<M extends object>(
   messages: readonly M[],
@@ -109,7 +109,7 @@ function visitPart(part: unknown, treatment: Treatment, visit: Visit): unknown {
     case 'input_text':
       return typeof part.text === 'string' ? withContent(part, 'text', treatment, visit) : part;
     case 'tool_result':
-      // Anthropic's tool results stand in the user's message.
+      // Anthropic's API has tool results in the user's message.
       return withContent(part, 'content', treatment === 'none' ? 'none' : 'lossless', visit);
     default:
       return part;

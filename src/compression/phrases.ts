@@ -1,8 +1,8 @@
 /**
  * Rules that shorten or drop a known English phrase, and where in a sentence each may do so.
  *
- * A phrase matches whatever its case, between blanks or punctuation, never within a word, a path, an address or a name.
- * Where a phrase that began with a capital goes, the word after it gets the capital.
+ * A phrase matches in any case, between whitespace or punctuation, never within a word, a path, an address or a name.
+ * Where a removed phrase began with a capital letter, the next word is capitalized.
  */
 
 type Place = 'anywhere' | 'sentence opening' | 'clause opening' | 'whole sentence' | 'closing' | 'adverb';
@@ -11,13 +11,12 @@ export interface PhraseRule {
   /** The aggressiveness from which the rule applies. */
   from: number;
   /**
-   * `anywhere`: replaced, wherever it stands. `sentence opening`, `clause opening`: dropped where a sentence, or a
-   * clause, begins with it and goes on. `whole sentence`: dropped where it is the first or the last sentence of the
-   * text. `closing`: dropped with the comma before it, at a sentence's end. `adverb`: dropped unless it is denied or
-   * compared.
+   * `anywhere`: replaced everywhere. `sentence opening`, `clause opening`: removed at the start of a sentence or a
+   * clause that continues. `whole sentence`: removed where it is the first or the last sentence of the text. `closing`:
+   * removed with the comma before it, at the end of a sentence. `adverb`: removed unless negated or compared.
    */
   place: Place;
-  /** A phrase that is dropped, or one with what replaces it. In lower case, words and apostrophes alone. */
+  /** A phrase to remove, or a phrase and its replacement. Lower case; words and apostrophes only. */
   phrases: readonly (string | readonly [phrase: string, replacement: string])[];
 }
 
@@ -30,7 +29,7 @@ interface CompiledRule {
 /** Before a phrase: no character of a word, a path, an address or an identifier. */
 const BEFORE = '(?<![\\p{L}\\p{M}\\p{N}_@#$%&/\\\\.=-])';
 const AFTER = '(?![\\p{L}\\p{M}\\p{N}_@/\\\\=-]|[.:][\\p{L}\\p{N}])';
-/** Blanks are bounded in all of these, so that the search is linear. */
+/** Whitespace is bounded in all of these, so that the search is linear. */
 const SENTENCE_START = '(?<=(?:^|\\n|[.!?;:>*•-] ) {0,2})';
 const CLAUSE_START = '(?<=(?:^|\\n|[.!?;:>*•,)-] |\\b(?:and|then|but|so|also|now) ) {0,2})';
 const TEXT_START = '(?<=^\\s{0,4})';
@@ -41,7 +40,7 @@ const AFTER_SENTENCE = '(?<=(?:\\n|\\S[.!?] ) {0,2})(?<!(?:^|\\n) {0,3}\\d{1,9}[
  * words.`
  */
 const GOES_ON = '(?=(?!(?:and|or|is|are|was|were|as|in|to|of|with|for|mean|means)\\b)\\p{L}|[\\uFFFC"])';
-/** No more than this many phrases one after another go at once. */
+/** Consecutive phrases that are removed at once. */
 const REPEATS_MAX = 8;
 
 const PATTERNS: Record<Place, (phrases: string) => string> = {
@@ -59,7 +58,7 @@ const PATTERNS: Record<Place, (phrases: string) => string> = {
 export function compileRules(rules: readonly PhraseRule[]): CompiledRule[] {
   return rules.map(({ from, place, phrases }) => {
     const pairs = phrases.map((entry) => (typeof entry === 'string' ? ([entry, ''] as const) : entry));
-    // Of two phrases that begin alike the longer is tried first.
+    // The longer of two phrases with the same beginning comes first.
     const longestFirst = pairs.map(([phrase]) => phrase).sort((a, b) => b.length - a.length);
     const choice = longestFirst.map((phrase) => phrase.replaceAll("'", "['’]")).join('|');
     return { from, pattern: new RegExp(PATTERNS[place](choice), 'giu'), replacements: new Map(pairs) };

@@ -1,10 +1,9 @@
 /**
- * Courtesy that a model does not need: `Could you please summarize` is `Summarize`, and `Thank you in advance!` is
- * nothing.
+ * Removes courtesy: `Could you please summarize` becomes `Summarize`, and `Thank you in advance!` is removed.
  *
- * Dropped only where it opens a clause, closes a sentence, or is the first or the last sentence: `Say please and thank
- * you` stays, and so does `Thank you.` within a text to translate. Bare questions (`Can you swim?`) stay, since they
- * may be meant.
+ * Only at the start of a clause, at the end of a sentence, or as the first or last sentence: `Say please and thank you`
+ * stays, and so does `Thank you.` within a text to translate. Plain questions (`Can you swim?`) stay, because they may be
+ * meant.
  */
 import { MODERATE, STRONG } from './aggressiveness.ts';
 import { applyRules, compileRules } from './phrases.ts';

@@ -1,5 +1,5 @@
 /**
- * A text as a row of prose, protected spans and JSON, which put together again are the text.
+ * Splits a text into prose, protected spans and JSON; joined, the segments are the text.
  *
  * Protected, byte for byte, are: fenced and inline code; quoted text; `<nocompress>...</nocompress>` with its tags,
  * which stay so that a second compression sees them; URLs; and every occurrence of the caller's protected phrases. A
@@ -14,15 +14,15 @@ export interface Segment {
 }
 
 /**
- * Stands for a protected or JSON segment while prose is rewritten. Where a text has this character itself, it is
- * protected.
+ * The placeholder for a protected or JSON segment while prose is rewritten. The character itself is protected where a
+ * text contains it.
  */
 export const MASK = '\uFFFC';
 
 const URL_TEXT = /(?:[a-z][a-z0-9+.-]{1,15}:\/\/|www\.|mailto:|data:[a-z]{1,20}\/)[^\s<>"“”`]+/gi;
 const MASKS = /\uFFFC+/g;
 
-/** Time linear in the text, once for each protected phrase. */
+/** Linear in the length of the text, for each protected phrase. */
 export function segmentsOf(text: string, phrases: readonly string[]): Segment[] {
   const segments: Segment[] = [];
   let at = 0;
@@ -49,7 +49,7 @@ function fixedSpans(text: string, phrases: readonly string[]): Span[] {
   const fixed: Extent[] = [];
   const json: Span[] = [];
   for (const span of findSpans(text, tagged)) {
-    // JSON with a tag in it, or that a tag, a URL or a phrase cuts, is no data to convert.
+    // JSON that contains a tag, or overlaps a tag, a URL or a phrase, is not converted.
     const whole = span.kind === 'json' && !meets(tagged, span) && !cuts(named, span);
     if (whole) json.push(span);
     else fixed.push(span);
@@ -86,15 +86,14 @@ function meets(extents: readonly Extent[], { start, end }: Extent): boolean {
   return (firstEndingAfter(extents, start)?.start ?? end) < end;
 }
 
-/** One of them reaches over an edge of the span, or covers it. */
+/** Whether one of them crosses an edge of the span, or covers it. */
 function cuts(extents: readonly Extent[], { start, end }: Extent): boolean {
   return (extentAround(extents, start)?.start ?? start) < start || (firstEndingAfter(extents, end)?.start ?? end) < end;
 }
 
 /**
- * Whether a rewritten text still reads as it was meant: every protected segment lies within a protected one, and all
- * JSON is the same JSON or protected. `intended` are the segments that the text was put together from, `read` those
- * found in it.
+ * Whether a rewritten text is split as intended: every protected segment lies within a protected one, and all JSON is the
+ * same JSON or protected. `intended` are the segments that the text was joined from, `read` those found in it.
  */
 export function readsAsIntended(intended: readonly Segment[], read: readonly Segment[]): boolean {
   let index = 0;

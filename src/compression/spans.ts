@@ -1,10 +1,9 @@
 /**
- * The parts of a text that are not prose by its own marks: fenced and inline code, quoted text, and JSON, in one pass
- * from the left.
+ * Finds the parts of a text that are not prose: fenced and inline code, quoted text, and JSON, in one pass from the left.
  *
- * They are found together because each hides the marks of the others: a quotation mark in code opens no quotation, and
- * braces in a quotation open no JSON. Where a mark is left open, a fence reaches to the end of the text, as in
- * CommonMark; an inline mark is a plain character.
+ * One pass finds all of them, because each hides the marks of the others: a quotation mark in code opens no quotation,
+ * and braces in a quotation open no JSON. An unclosed fence reaches to the end of the text, as in CommonMark; an unclosed
+ * inline mark is a plain character.
  */
 import { type Extent, extentAround } from './extents.ts';
 import { findJson } from './json-text.ts';
@@ -13,7 +12,7 @@ export interface Span extends Extent {
   kind: 'protected' | 'json';
 }
 
-/** What closes each typographic quotation mark. An apostrophe inside a word closes nothing. */
+/** The closing mark of each typographic quotation mark. An apostrophe within a word closes nothing. */
 const QUOTE_CLOSERS: Record<string, string> = {
   '“': '”',
   '„': '[“”]',
@@ -24,13 +23,13 @@ const QUOTE_CLOSERS: Record<string, string> = {
   '「': '」',
   '『': '』',
 };
-/** A fence may stand in a quotation or a list; what stands before it is no longer than this. */
+/** A fence may be in a quotation or a list: the longest prefix of its line. */
 const FENCE_PREFIX_MAX = 100;
 const FENCE_PREFIX = /^[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?$/;
 
 /**
- * Spans that do not overlap, in order. What stands between `tags` is passed over: its marks pair with none outside. The
- * time is linear in the length of the text, but for a halving search at each JSON in a quotation.
+ * Disjoint spans, in order. Text between `tags` is skipped: its marks do not pair with marks outside. Linear in the
+ * length of the text, apart from a binary search for each JSON value in a quotation.
  */
 export function findSpans(text: string, tags: readonly Extent[]): Span[] {
   const page = readPage(text);
@@ -54,19 +53,18 @@ export function findSpans(text: string, tags: readonly Extent[]): Span[] {
   return spans;
 }
 
-/** The text with everything about it that would be slow to find again at each mark. */
+/** The text with indexes that would be slow to compute again at each mark. */
 interface Page {
   text: string;
   json: Map<number, Extent>;
-  /** Where the JSON that holds a position is. */
+  /** The JSON that contains a position. */
   jsonAround(position: number): Extent | null;
-  /** The first match at or after a position. Asked with rising positions alone for each pattern. */
+  /** The first match at or after a position. Positions must rise for each pattern. */
   next(pattern: string, from: number): number;
   /** For the start of each run of backticks, the next run of the same length. */
   backticks: Map<number, number>;
   /**
-   * The end of the first closing fence of this mark, at least this long, at or after a position. Asked with rising
-   * positions alone.
+   * The end of the first closing fence of this mark, at least this long, at or after a position. Positions must rise.
    */
   fenceEnd(mark: string, length: number, from: number): number | null;
 }
@@ -85,7 +83,7 @@ function readPage(text: string): Page {
   };
 }
 
-/** The fences passed over on the way to a closing one lie inside the code, so that each is passed over once. */
+/** Fences before the closing one are inside the code, so each is visited once. */
 function fenceFinder(text: string): Page['fenceEnd'] {
   const fences = [...text.matchAll(/^[ \t>]*(`{3,}|~{3,})[ \t]*$/gm)];
   let passed = 0;
@@ -99,7 +97,7 @@ function fenceFinder(text: string): Page['fenceEnd'] {
   };
 }
 
-/** Remembers the last match of each pattern, so that searches from rising positions read the text once. */
+/** Caches the last match of each pattern, so that searches from rising positions read the text once. */
 function finder(text: string): (pattern: string, from: number) => number {
   const last = new Map<string, { regex: RegExp; index: number }>();
   return (pattern, from) => {
@@ -155,7 +153,7 @@ function endOfCode(page: Page, start: number): number | null {
   return close !== undefined && close < page.next(PARAGRAPH_BREAK, start) ? close + length : null;
 }
 
-/** A fence stands first on its line, and no backtick follows an opening fence of backticks on that line. */
+/** A fence is first on its line; no backtick follows an opening fence of backticks on that line. */
 function opensFence(text: string, start: number, length: number): boolean {
   const from = Math.max(0, start - FENCE_PREFIX_MAX);
   const before = text.slice(from, start);
@@ -175,7 +173,7 @@ function endOfTypographicQuote(page: Page, start: number, mark: string): number 
 const TRIPLE = '"""';
 
 /**
- * Straight marks close within their paragraph, three of them anywhere. The marks of JSON strings belong to the JSON.
+ * Straight marks close within their paragraph, triple marks anywhere. The marks of JSON strings belong to the JSON.
  */
 function endOfQuote(page: Page, start: number): number | null {
   const { text } = page;

@@ -1,5 +1,5 @@
 /**
- * The techniques, by name and in the order in which they are tried, and the profile that chooses among them.
+ * The techniques, in the order in which they are applied, and the profile that selects them.
  *
  * | name         | from 0                                         | from 0.3 (`MODERATE`)        | from 0.7 (`STRONG`)                        |
  * |--------------|------------------------------------------------|------------------------------|--------------------------------------------|
@@ -9,9 +9,9 @@
  * | `decoration` | rulers of three characters                     | `!!!` and `???`              | the marks of `**bold**`                    |
  * | `politeness` |                                                | `please`, `Thanks a lot.`    | `I would like you to`, `Hello,` on a line  |
  * | `filler`     |                                                | `in order to` is `to`        | `it is worth noting that`, `very`          |
- * | `duplicates` | paragraphs said again                          | lines said again             | whatever their case and punctuation        |
+ * | `duplicates` | repeated paragraphs                            | repeated lines               | ignoring case and punctuation              |
  *
- * `json` and `toon` lose nothing, at any aggressiveness. The phrases are English; other languages keep theirs.
+ * `json` and `toon` are lossless at any aggressiveness. The phrases are English; other languages are not changed.
  */
 import { trimDecoration } from './decoration.ts';
 import { removeDuplicates } from './duplicates.ts';
@@ -25,25 +25,25 @@ export const TECHNIQUES = ['json', 'toon', 'whitespace', 'decoration', 'politene
 
 export type TechniqueName = (typeof TECHNIQUES)[number];
 
-/** Those that rewrite data without losing any of it. */
+/** The lossless techniques. */
 export const LOSSLESS_TECHNIQUES = ['json', 'toon'] as const satisfies readonly TechniqueName[];
 
 export interface CompressionProfile {
   techniques: readonly TechniqueName[];
   /** 0 to 1. */
   aggressiveness: number;
-  /** Kept byte for byte wherever they occur, in the case in which they are given. */
+  /** Case-sensitive phrases that stay byte for byte wherever they occur. */
   protectedPhrases: readonly string[];
-  /** A text that is estimated below this is left as it is. */
+  /** A text with fewer estimated tokens stays unchanged. */
   minInputTokens: number;
 }
 
-/** Rewrites prose in which a `MASK` stands for each protected span, or one JSON value; `null` says that it cannot. */
+/** Rewrites one JSON value, or prose with a `MASK` for each protected span; `null` where it cannot. */
 export type Technique =
   | { on: 'prose'; rewrite(prose: string, aggressiveness: number): string }
   | { on: 'json'; rewrite(json: string): string | null; block: boolean };
 
-/** A `block` begins and ends a line of its own. */
+/** A `block` must be on lines of its own. */
 export const TECHNIQUE: Record<TechniqueName, Technique> = {
   json: { on: 'json', rewrite: minifyJson, block: false },
   toon: { on: 'json', rewrite: fencedToon, block: true },

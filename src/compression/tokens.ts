@@ -1,24 +1,24 @@
 /**
- * How many tokens a text is, about: a lightweight estimate by one regular expression, and no vendor's tokenizer.
+ * Estimates the number of tokens of a text with one regular expression, without a vendor's tokenizer.
  *
- * It cuts a text where byte-pair tokenizers cut it before they merge (words at a change of case, digits by threes,
- * punctuation, blanks) and charges each piece by its length. The same text always gives the same figure, the empty text
- * 0, and a beginning of a text never more than the whole of it. The time is linear in the length: every character that
- * a branch of the expression reads is consumed by that branch or by the next one.
+ * It splits a text where byte-pair tokenizers split it before they merge (words at a change of case, digits by threes,
+ * punctuation, whitespace) and counts each piece by its length. Deterministic; the empty text has 0 tokens, and a prefix
+ * never more than the whole text. Linear in the length: every character that a branch of the expression reads is consumed
+ * by that branch or by the next one.
  */
 
-/** Common English words are one token each; a longer one is put together from parts of about this length. */
+/** Common English words are one token; longer words consist of parts of about this length. */
 const LETTERS_PER_TOKEN = 8;
-/** Accented Latin, Greek, Cyrillic, Arabic and other alphabets: their words are cut about this short. */
+/** The length of a part in accented Latin, Greek, Cyrillic, Arabic and other alphabets. */
 const OTHER_LETTERS_PER_TOKEN = 3;
-/** Rulers such as `--------` and indentation have tokens of their own, up to about this length. */
+/** Rulers such as `--------` and indentation are single tokens up to about this length. */
 const RUN_PER_TOKEN = 16;
 const NEWLINES_PER_TOKEN = 4;
 
 const PIECE = /[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\p{N}{1,3}|[\p{L}\p{M}]+|([-=_*#~.!?])\1{3,}|[!-/:-@[-`{-~]{1,3}|\s+|./gsu;
 const BLANK = /^\s/;
 const LETTER = /^[\p{L}\p{M}]/u;
-/** Chinese, Japanese and Korean characters: about a token each. */
+/** Chinese, Japanese and Korean characters: about one token each. */
 const IDEOGRAPH = /[\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\u{20000}-\u{3ffff}]/u;
 
 export function estimateTokens(text: string): number {
@@ -46,8 +46,7 @@ function tokensOfBlank(piece: string): number {
 }
 
 /**
- * A word with letters outside ASCII: ideographs count one each, the other letters by the shares of a token that they
- * are.
+ * A word with letters outside ASCII: an ideograph counts one token, another letter a fraction of a token.
  */
 function tokensOfWord(word: string): number {
   let ideographs = 0;

@@ -1,8 +1,8 @@
 /**
- * Blanks that carry nothing: line ends of two characters, blanks at the end of a line, all but one of several blank
- * lines, blank lines around the text, and, from `MODERATE`, all but one of several spaces within a line.
+ * Removes redundant whitespace: carriage returns, trailing whitespace, repeated blank lines, blank lines around the text
+ * and, from `MODERATE`, repeated spaces within a line.
  *
- * Indentation stays, since lists, YAML and unfenced code mean something by it; so do tabs, since they separate columns.
+ * Indentation stays, because it has a meaning in lists, YAML and code; so do tabs, because they separate columns.
  */
 import { MODERATE } from './aggressiveness.ts';
 
@@ -22,7 +22,7 @@ export function trimWhitespace(prose: string, aggressiveness: number): string {
   return kept.join('\n');
 }
 
-/** Backwards by hand: an expression for blanks before a line's end is quadratic on blanks that are not at its end. */
+/** A loop from the end: a regular expression would be quadratic on whitespace that is not at the end of a line. */
 function lengthWithoutTrailingBlanks(line: string): number {
   let end = line.length;
   while (end > 0 && isBlank(line.charCodeAt(end - 1))) end -= 1;

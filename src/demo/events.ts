@@ -1,22 +1,22 @@
 /**
- * A customer's history as a list of events in order of time, out of the profile alone: the same profile, days and end
- * give the same history. Pure: chance comes from a seed, and time from the caller.
+ * Generates a demo customer's history as events in order of time. Deterministic: the same profile, days and end give the
+ * same history, because randomness comes from a seed and time from the caller.
  */
 
 import { DAY_MS, HOUR_MS } from '../platform/time.ts';
 import type { DemoCustomer, FeatureUse, ModelUse } from './people.ts';
 import { type Random, seededRandom, weightedFrom } from './random.ts';
 
-/** Calls that are never ended, as where an application crashed. */
+/** Share of calls that are never ended, as after a crash of the application. */
 const FORGOTTEN_SHARE = 0.002;
-/** Part of a vendor's calls that fail on the day of its outage. */
+/** Share of a vendor's calls that fail on the day of its outage. */
 const OUTAGE_SHARE = 0.55;
 
 export interface BegunCall {
   kind: 'call';
   atMs: number;
   endsAtMs: number;
-  /** 128 bits, as a derived key has it. */
+  /** 128 bits, as in a derived key. */
   hash: string;
   user: string;
   feature: FeatureUse;
@@ -47,7 +47,7 @@ const ERRORS = [
   { code: 'context_length_exceeded', message: 'The prompt is longer than the context of the model' },
 ];
 
-/** Everything that the customer did in [the day it came, untilMs), in order. */
+/** The customer's events from its first day until `untilMs` (exclusive), in order. */
 export function eventsOf(customer: DemoCustomer, untilMs: number): DemoEvent[] {
   const random = seededRandom(customer.customerId);
   const firstMs = startOf(untilMs) - customer.cameDaysAgo * DAY_MS;
@@ -140,14 +140,14 @@ function weekdayShare({ weekendShare }: DemoCustomer, startMs: number): number {
   return [0, 6].includes(new Date(startMs).getUTCDay()) ? weekendShare : 1;
 }
 
-/** Around the busiest hour, thinner the further away: the mean of three is nearly a bell. */
+/** An hour near the busiest one. The mean of three random numbers is nearly normal. */
 function timeOfDay(busiestHour: number, random: Random): number {
   const bell = (random() + random() + random()) / 3 - 0.5;
   const hour = (busiestHour + bell * 20 + 24) % 24;
   return Math.floor(hour * HOUR_MS);
 }
 
-/** From half to twice and a bit of what is usual, more often less than more. */
+/** A factor of 0.5 to a little more than 2, more often below 1 than above. */
 function spread(usual: number, random: Random): number {
   return Math.max(1, Math.round(usual * (0.5 + 1.6 * random() ** 2)));
 }

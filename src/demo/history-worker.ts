@@ -1,9 +1,9 @@
 /**
- * The Worker that writes the demo's history: the service's own classes, but for a customer's object that runs its
- * commands at the times that it is given. It is bundled and run on this machine alone, while the real Worker is not;
- * nothing that is deployed has this entry point, and no request of the service can set a clock.
+ * The Worker that writes the demo's history. It uses the service's own classes, except that the customer's object runs
+ * commands at given times. It runs only on the developer's machine, while the real Worker does not; it is never
+ * deployed, and no request to the service can set a clock.
  *
- * The commands, the storage and the outbox are the real ones, so the object is the truth and D1 follows, as ever.
+ * Commands, storage and outbox are the real ones, so D1 follows the object as usual.
  */
 import { DurableObject } from 'cloudflare:workers';
 import { CustomerStore } from '../../durable-objects/customer/store.ts';
@@ -18,7 +18,7 @@ import { replayHistory, type Stage } from './replay.ts';
 export { CallDirectory, CompressionJob, GatewayBatch, PlanMigration } from '../index.ts';
 
 const PLAN_IDS = ['free', 'pro', 'scale'];
-/** Keys in KV: `writing` while a history is told, `written` when it stands. */
+/** Key in KV: `writing` while a history is written, `written` afterwards. */
 const markOf = (organizationId: string, customerId: string) => `demo-history:${organizationId}:${customerId}`;
 
 type Surroundings = Pick<Stage, 'organizationId' | 'plans' | 'models' | 'catalog'>;
@@ -37,7 +37,7 @@ export class Customer extends DurableObject<Env> {
     return this.#store.account() !== null;
   }
 
-  /** A history that broke off is told again from its beginning. */
+  /** An interrupted history is written again from its beginning. */
   async forget(): Promise<void> {
     await this.ctx.storage.deleteAlarm();
     await this.ctx.storage.deleteAll();
@@ -65,13 +65,13 @@ export class Customer extends DurableObject<Env> {
     return calls;
   }
 
-  /** What was due in the past is done by the history itself. */
+  /** No alarm in the past: the history does that work itself. */
   override async alarm(): Promise<void> {
     this.#store.alarmFired();
     if (!this.#telling) this.#rearm();
   }
 
-  /** The real object finds an alarm for what is due from now on. */
+  /** Sets the alarm for work that is due from now on. */
   #rearm(): void {
     void this.ctx.storage.deleteAlarm();
     this.#store.alarmFired();
@@ -79,7 +79,7 @@ export class Customer extends DurableObject<Env> {
   }
 }
 
-/** `POST /{organizationId}` with the operator's token: tells the history of every demo customer that has none yet. */
+/** `POST /{organizationId}` with the operator's token: writes the history of every demo customer that has none. */
 export default {
   async fetch(request, env) {
     const isOperator =
@@ -106,7 +106,7 @@ async function surroundingsOf(env: Env, organizationId: string): Promise<Surroun
   return { organizationId, plans, models: organization.models, catalog };
 }
 
-/** The calls that were told; `null` where there was nothing to tell, or a customer of that name is somebody else's. */
+/** The number of calls written; `null` where the history exists, or the customer is not a demo customer. */
 async function tellOnce(
   env: Env,
   surroundings: Surroundings,

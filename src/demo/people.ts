@@ -1,5 +1,5 @@
 /**
- * Who made the demo organization's history: customers as unlike each other as real ones, and what they use.
+ * The profiles of the demo organization's customers: how many calls, of which models and features, when.
  */
 import type { MeterSlot } from '../domain/meters.ts';
 
@@ -13,14 +13,14 @@ export interface ModelUse {
 export interface FeatureUse {
   feature: string;
   weight: number;
-  /** Tokens of a usual call. */
+  /** Tokens of a typical call. */
   inputTokens: number;
   outputTokens: number;
-  /** Share of the prompt that the cache serves. */
+  /** Share of the prompt that is read from the cache. */
   cachedShare: number;
-  /** Part of the calls that search. */
+  /** Share of the calls that search. */
   searchShare: number;
-  /** Part of the calls whose prompt was compressed. */
+  /** Share of the calls with a compressed prompt. */
   compressedShare: number;
 }
 
@@ -28,23 +28,23 @@ export interface DemoCustomer {
   customerId: string;
   name: string;
   planId: 'free' | 'pro' | 'scale';
-  /** Days before now on which the customer came. */
+  /** Days since the customer's first call. */
   cameDaysAgo: number;
-  /** Calls of a usual working day at the end of the history. */
+  /** Calls of a typical working day at the end of the history. */
   callsPerDay: number;
-  /** What is left of them on a Saturday or Sunday. */
+  /** Share of them on a Saturday or Sunday. */
   weekendShare: number;
-  /** What the customer began with, as a share of the end. */
+  /** Calls at the start of the history, as a share of those at the end. */
   startShare: number;
-  /** Hour (UTC) at which most is asked. */
+  /** Busiest hour (UTC). */
   busiestHour: number;
   users: number;
   features: readonly FeatureUse[];
   models: readonly ModelUse[];
   failureShare: number;
-  /** One day with many times the usual calls, at one feature. */
+  /** A day with many times the usual calls of one feature. */
   spike?: { daysAgo: number; factor: number; feature: string };
-  /** One day on which a vendor was down. */
+  /** A day on which a vendor was down. */
   outage?: { daysAgo: number; provider: string };
   credits: readonly {
     daysAgo: number;

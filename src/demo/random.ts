@@ -1,9 +1,9 @@
 /**
- * Chance that repeats itself: the same seed, the same numbers (mulberry32).
+ * A seeded random number generator (mulberry32).
  */
 import { contentHash } from '../platform/content-hash.ts';
 
-/** From 0 to below 1. */
+/** At least 0 and below 1. */
 export type Random = () => number;
 
 export function seededRandom(seed: string): Random {
@@ -16,7 +16,7 @@ export function seededRandom(seed: string): Random {
   };
 }
 
-/** One of several, as often as its weight says. */
+/** One of several items, chosen by weight. */
 export function weightedFrom<Item extends { weight: number }>(items: readonly Item[], random: Random): Item {
   let left = random() * items.reduce((sum, { weight }) => sum + weight, 0);
   const found = items.find(({ weight }) => {

@@ -1,6 +1,6 @@
 /**
- * A history told to a customer's object: each event is a real command at its own time, and each night does what an
- * alarm would have done: housekeeping, settlement, delivery to D1.
+ * Replays a history into a customer's object: each event is a real command at its own time. Each night runs the work of
+ * an alarm: housekeeping, settlement, delivery to D1.
  */
 
 import * as calls from '../../durable-objects/customer/commands/calls.ts';
@@ -21,7 +21,7 @@ import { type BegunCall, type DemoEvent, eventsOf } from './events.ts';
 import type { DemoCustomer } from './people.ts';
 
 const NANO_PER_USD = 1_000_000_000n;
-/** Rounds of a night; a night has far fewer rows and charges than one of them takes. */
+/** Rounds of work per night. One round is enough for the rows and charges of a day. */
 const ROUNDS_MAX = 50;
 
 export interface Stage {
@@ -36,14 +36,14 @@ export interface Stage {
   catalog: Catalog;
 }
 
-/** Tells the whole history up to `untilMs`. Returns the number of calls. */
+/** Replays the history up to `untilMs`. Returns the number of calls. */
 export async function replayHistory(stage: Stage, customer: DemoCustomer, untilMs: number): Promise<number> {
   const events = withEnds(eventsOf(customer, untilMs), untilMs);
   const first = events[0]?.atMs ?? untilMs;
   provision(stage, customer, first);
   let nightMs = first - (first % DAY_MS) + DAY_MS;
   for (const event of events) {
-    // Each turn is a day further, so this ends with the event's own day.
+    // Each round advances a day, so this ends at the day of the event.
     for (; nightMs <= event.atMs; nightMs += DAY_MS) await night(stage, nightMs);
     if (event.kind === 'end') await end(stage, event.call, event.atMs);
     else tell(stage, customer, event);
@@ -54,7 +54,7 @@ export async function replayHistory(stage: Stage, customer: DemoCustomer, untilM
 
 type Told = DemoEvent | { kind: 'end'; atMs: number; call: BegunCall };
 
-/** Calls end when they end, other things happening in between; those of the last moment are still open. */
+/** Calls end at their own time, between other events; calls that end after `untilMs` stay open. */
 function withEnds(events: readonly DemoEvent[], untilMs: number): Told[] {
   const ends = events.flatMap((event) =>
     event.kind === 'call' && !event.forgotten && event.endsAtMs < untilMs
@@ -136,7 +136,7 @@ function begin(stage: Stage, customer: DemoCustomer, { atMs, hash, user, feature
   must(answer);
 }
 
-/** Ends a call as an application would: on the model that was allowed, and not at all where none was. */
+/** Ends a call as an application would: with the model of the allowed tier, and not at all where the call was denied. */
 async function end(stage: Stage, call: BegunCall, atMs: number): Promise<void> {
   const { store, organizationId, catalog, models } = stage;
   const begun = store.derivedCall(call.hash, call.hash).call?.call;

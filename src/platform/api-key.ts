@@ -1,8 +1,8 @@
 /**
  * The form of an API key: a prefix, 37 random characters of base64url (222 bits), and six that are a checksum of both.
  *
- * The checksum keeps nobody out who means it, because anybody can compute it. It tells most of what is no key of ours
- * without a look into the database. Keys from before have 43 random characters, and no checksum but by chance.
+ * The checksum is no protection, because anybody can compute it. It rejects most malformed keys without a query. Older
+ * keys have 43 random characters and no checksum.
  */
 import { toBase64Url } from './base64.ts';
 

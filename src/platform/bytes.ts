@@ -1,13 +1,13 @@
 /**
- * Reading bodies within a bound: nothing larger is ever held, and what is refused is refused while it is read.
+ * Reads bodies up to a bound: memory never exceeds it, and a larger body is refused while it is read.
  */
 
-/** A little more than the bound is read and let go, so that whoever sends it is done sending and hears the answer. */
+/** A little more than the bound is read and discarded, so that the sender finishes sending and receives the answer. */
 export const LINGER_BYTES_MAX = 1024 * 1024;
 
 /**
- * The bytes of a body; `null` where there are more than `bytesMax`, of which the rest is not read. Throws where the
- * body breaks off, and a TimeoutError where it has not ended after `timeoutMs`.
+ * The bytes of a body; `null` where there are more than `bytesMax`: the rest is not read. Throws where the body ends
+ * early, and a TimeoutError where it has not ended after `timeoutMs`.
  */
 export async function readBounded(
   body: ReadableStream<Uint8Array> | null,
@@ -26,18 +26,18 @@ export async function readBounded(
 }
 
 /**
- * The bytes of a request's body; `null` where there are more than `bytesMax`. What declares to be far too large is not
- * read.
+ * The bytes of a request's body; `null` where there are more than `bytesMax`. A body whose declared length is far too
+ * large is not read.
  */
 export async function readRequest(request: Request, bytesMax: number): Promise<Uint8Array | null> {
   const declared = request.headers.get('Content-Length');
-  // A length that is declared is one that the connection keeps to.
+  // The connection never delivers more than the declared length.
   if (declared !== null && Number(declared) <= bytesMax) return new Uint8Array(await request.arrayBuffer());
   if (declared !== null && Number(declared) > bytesMax + LINGER_BYTES_MAX) return null;
   return readBounded(request.body as ReadableStream<Uint8Array> | null, bytesMax);
 }
 
-/** The first bytes of a body, at least `bytesMin` where it has as many. The rest can be read afterwards. */
+/** The first bytes of a body, at least `bytesMin` unless it is shorter. The rest can be read afterwards. */
 export async function readHead(body: ReadableStream<Uint8Array>, bytesMin: number): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let length = 0;
@@ -55,10 +55,10 @@ export async function readHead(body: ReadableStream<Uint8Array>, bytesMin: numbe
   return joined(chunks, length);
 }
 
-/** The chunks of a body. Who stops reading lets go of it, and so does the timeout. */
+/** The chunks of a body. The body is canceled when the reader stops, and after the timeout. */
 async function* chunksOf(body: ReadableStream<Uint8Array>, timeoutMs: number | undefined): AsyncGenerator<Uint8Array> {
   const reader = body.getReader();
-  // Whether the other side takes note is of no interest. A read under way then ends, as if the body had.
+  // A failure to cancel changes nothing. A pending read then ends as if the body had ended.
   const letGo = () => void reader.cancel().catch(() => undefined);
   let late = false;
   const expire = () => {
@@ -79,19 +79,19 @@ async function* chunksOf(body: ReadableStream<Uint8Array>, timeoutMs: number | u
   }
 }
 
-/** A line of a stream; the text of one that is too long is its beginning. */
+/** A line of a stream. A line that is too long is cut. */
 export interface Line {
   text: string;
   cut: boolean;
 }
 
-/** What is kept of a line that is too long: enough to find its name in. */
+/** The part of a line that is too long which is returned: enough to find its id. */
 const CUT_LINE_BYTES = 4_096;
 const LF = 10;
 
 /**
- * The lines of a stream that are not empty. One that has more than `lineBytesMax` bytes is cut, so that memory is
- * bounded. Throws where the stream breaks off, and a TimeoutError where it has not ended after `timeoutMs`.
+ * The lines of a stream, without empty ones. A line of more than `lineBytesMax` bytes is cut, so that memory is bounded.
+ * Throws where the stream ends early, and a TimeoutError where it has not ended after `timeoutMs`.
  */
 export async function* linesOf(
   body: ReadableStream<Uint8Array>,

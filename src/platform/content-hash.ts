@@ -1,5 +1,5 @@
 /**
- * A short name for content (FNV-1a): no secret, only another name for other content, and at once.
+ * A short, synchronous hash of content (FNV-1a), for names that change with the content. Not cryptographic.
  */
 export function contentHash(text: string): string {
   let hash = 0x811c9dc5;

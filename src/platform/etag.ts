@@ -1,5 +1,5 @@
 /**
- * Entity tags: whether a caller already has what an answer would be.
+ * Entity tags: whether the caller already has the current representation.
  */
 
 /**

@@ -1,25 +1,25 @@
 /**
  * The JSON body of a request, within bounds of bytes, values and levels.
  *
- * A large body is counted while it comes: nothing of it is kept once it breaks a bound. The rest is read and let go, so
- * that whoever sends it hears the answer.
+ * The values of a large body are counted while it arrives. Once it exceeds a bound it is discarded, and the rest is read
+ * so that the sender receives the answer.
  */
 import { LINGER_BYTES_MAX } from './bytes.ts';
 import { JsonCount, type ParsedJson, parsedText, parseJson, REQUEST_BOUNDS } from './json.ts';
 
-/** `bytes` where there are more than may come, `empty` where there is none. */
+/** Why there is no value: `bytes` where the body is too long, `empty` where there is none. */
 export type JsonBody = ParsedJson | { ok: false; broken: 'bytes' | 'empty' };
 
-/** Smaller bodies are read at once, at less cost. */
+/** Bodies below this are read in one go, which is cheaper. */
 const COUNTED_WHILE_READ_BYTES = 256 * 1024;
 const PART_BYTES = 64 * 1024;
 
 export async function readJsonBody(request: Request, bytesMax: number): Promise<JsonBody> {
   const header = request.headers.get('Content-Length');
   const declared = header === null ? Number.POSITIVE_INFINITY : Number(header);
-  // What declares to be far too large is not read.
+  // A body whose declared length is far too large is not read.
   if (header !== null && declared > bytesMax + LINGER_BYTES_MAX) return { ok: false, broken: 'bytes' };
-  // A length that is declared is one that the connection keeps to.
+  // The connection never delivers more than the declared length.
   if (declared <= Math.min(bytesMax, COUNTED_WHILE_READ_BYTES)) {
     const bytes = new Uint8Array(await request.arrayBuffer());
     return bytes.byteLength === 0 ? { ok: false, broken: 'empty' } : parseJson(bytes);
@@ -55,7 +55,7 @@ async function readCounted(body: ReadableStream<Uint8Array>, bytesMax: number): 
   return isUtf8 ? parsedText(() => text + decoder.decode()) : { ok: false, broken: 'syntax' };
 }
 
-/** The body in parts, each in the memory of the one before: what was let go needs none. */
+/** The chunks of the body, read into one reused buffer. */
 async function* partsOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
   const reader = body.getReader({ mode: 'byob' });
   let buffer = new ArrayBuffer(PART_BYTES);
@@ -67,7 +67,7 @@ async function* partsOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8A
       buffer = value.buffer;
     }
   } finally {
-    // Whether the other side takes note is of no interest.
+    // A failure to cancel changes nothing.
     reader.cancel().catch(() => undefined);
   }
 }

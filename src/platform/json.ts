@@ -1,28 +1,28 @@
 /**
- * JSON from outside, within bounds: how many values a text has and how deep they nest is known before any of them is
- * made, because ten megabytes of empty objects take two hundred once they are parsed.
+ * Bounded parsing of untrusted JSON: values and nesting are counted before parsing, because ten megabytes of empty
+ * objects need two hundred megabytes once they are parsed.
  *
- * An object, an array, a string, a number and a literal are a value each; the name of a member counts with its value.
+ * Each object, array, string, number and literal counts as one value; a member's name counts with its value.
  */
 
 export type JsonBound = 'values' | 'levels';
 
 export type ParsedJson = { ok: true; value: unknown } | { ok: false; broken: JsonBound | 'syntax' };
 
-/** More than a conversation of 5,000 long messages has, and a quarter of what an isolate could bear. */
+/** More than a conversation of 5,000 long messages has, and a quarter of what an isolate could hold. */
 export const JSON_VALUES_MAX = 200_000;
-/** Objects and arrays inside each other: deeper than any request to a model, and far from what exhausts a stack. */
+/** Nesting depth: more than any request to a model has, and far from exhausting the stack. */
 export const JSON_LEVELS_MAX = 100;
 
-/** The same of a vendor's answer, which is answered on. */
+/** The bound on a vendor's answer, which is passed on to the caller. */
 const ANSWER_LEVELS_MAX = 200;
 
-/** A value and what parts it from the next take two characters at least: a shorter answer cannot have too many. */
+/** A value and its separator take at least two characters: a shorter answer cannot have too many values. */
 const ANSWER_COUNTED_LENGTH_MIN = 2 * JSON_VALUES_MAX;
-/** Characters that are counted at a time. */
+/** Characters that are counted in one step. */
 const ANSWER_PART_LENGTH = 64 * 1024;
 
-/** What is said of a body, or of a line, that breaks a bound. */
+/** The rule that a body or a line broke, for error messages. */
 export const JSON_BOUND_RULES: Record<JsonBound, string> = {
   values: `must have at most ${JSON_VALUES_MAX} JSON values`,
   levels: `must not nest deeper than ${JSON_LEVELS_MAX} levels`,
@@ -31,7 +31,7 @@ export const JSON_BOUND_RULES: Record<JsonBound, string> = {
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false });
 const encoder = new TextEncoder();
 
-/** The value of a text in UTF-8. What breaks a bound is not parsed, and need not be JSON. */
+/** Parses UTF-8 text. Text that exceeds a bound is not parsed. */
 export function parseJson(bytes: Uint8Array): ParsedJson {
   const count = new JsonCount(REQUEST_BOUNDS);
   count.push(bytes);
@@ -40,8 +40,8 @@ export function parseJson(bytes: Uint8Array): ParsedJson {
 }
 
 /**
- * The value of a text whose values and levels were counted. `decode` throws where the bytes are not UTF-8: they are not
- * repaired, because different bytes would then be the same text.
+ * Parses a text whose values and levels were counted. `decode` throws where the bytes are not UTF-8; they are not
+ * repaired, because different bytes would then give the same text.
  */
 export function parsedText(decode: () => string): ParsedJson {
   try {
@@ -56,8 +56,8 @@ export function parseJsonText(text: string): ParsedJson {
 }
 
 /**
- * What a vendor answered, or a line of its files; `undefined` where it is no JSON, or has too many values. Numbers are
- * free: an embedding has thousands of them, and a list of numbers takes no more than its text.
+ * Parses a vendor's answer or a line of its files; `undefined` where it is not JSON or has too many values. Numbers do
+ * not count: an embedding has thousands of them, and an array of numbers needs no more memory than its text.
  */
 export function parseAnswer(text: string): unknown {
   if (hasTooManyValues(text)) return undefined;
@@ -68,7 +68,7 @@ export function parseAnswer(text: string): unknown {
   }
 }
 
-/** Whether a vendor's answer has more values, numbers apart, than are parsed. */
+/** Whether a vendor's answer has more values, not counting numbers, than the bound. */
 export function hasTooManyValues(answer: string): boolean {
   if (answer.length < ANSWER_COUNTED_LENGTH_MIN) return false;
   const count = new JsonCount({ valuesMax: JSON_VALUES_MAX, levelsMax: Number.POSITIVE_INFINITY, freeNumbers: true });
@@ -78,7 +78,7 @@ export function hasTooManyValues(answer: string): boolean {
   return count.broken !== null;
 }
 
-/** Whether a value nests no deeper than what can be copied, hashed and written. */
+/** Whether a value is within the nesting bound, so that it can be copied, hashed and stored. */
 export function isShallow(value: unknown, levels = ANSWER_LEVELS_MAX): boolean {
   if (typeof value !== 'object' || value === null) return true;
   return levels > 0 && Object.values(value).every((member) => isShallow(member, levels - 1));
@@ -97,7 +97,7 @@ const CLOSE_ARRAY = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 /**
- * Bytes of other characters than ASCII stand in strings alone, but for a byte order mark, which decoding takes away.
+ * Non-ASCII bytes occur only in strings and in a byte order mark, which decoding removes.
  */
 const ASCII_END = 0x80;
 
@@ -108,29 +108,29 @@ export interface JsonBounds {
   freeNumbers?: boolean;
 }
 
-/** What a request's body may have. */
+/** The bounds on a request's body. */
 export const REQUEST_BOUNDS: JsonBounds = { valuesMax: JSON_VALUES_MAX, levelsMax: JSON_LEVELS_MAX };
 
 /**
- * Counts the values of a JSON text that comes in parts, and its deepest level, in one pass that makes nothing. Exact up
- * to the place where a text stops being JSON; the count ends where a maximum is passed for sure.
+ * Counts the values and the nesting depth of a JSON text that arrives in chunks, in one pass without allocation. Exact
+ * for valid JSON; counting stops once a maximum is exceeded.
  */
 export class JsonCount {
   values = 0;
   levels = 0;
   readonly #bounds: JsonBounds;
   #depth = 0;
-  /** Inside of a number or a literal: it counts where it begins. */
+  /** Inside a number or a literal, which was counted at its first character. */
   #inToken = false;
   #inString = false;
-  /** The part before ended with a backslash: what comes next belongs to it. */
+  /** The previous chunk ended with a backslash, which escapes the next character. */
   #isEscaped = false;
 
   constructor(bounds: JsonBounds) {
     this.#bounds = bounds;
   }
 
-  /** The bound that the text breaks; `null` while it breaks none. */
+  /** The bound that the text exceeds; `null` while it exceeds none. */
   get broken(): JsonBound | null {
     if (this.levels > this.#bounds.levelsMax) return 'levels';
     return this.values > this.#bounds.valuesMax ? 'values' : null;
@@ -140,7 +140,7 @@ export class JsonCount {
     const { valuesMax, levelsMax, freeNumbers = false } = this.#bounds;
     const perToken = freeNumbers ? 0 : 1;
     let at = this.#inString ? this.#endOfString(bytes, 0) : 0;
-    // One more: the last string may turn out to be a name.
+    // One more, because the last string may turn out to be a member's name.
     for (; at < bytes.length && this.values <= valuesMax + 1 && this.levels <= levelsMax; at += 1) {
       const byte = bytes[at] as number;
       switch (byte) {
@@ -157,7 +157,7 @@ export class JsonCount {
           at = this.#endOfString(bytes, at + 1) - 1;
           break;
         case COLON:
-          // The string before it was a name.
+          // The string before it was a member's name.
           this.values -= 1;
           this.#inToken = false;
           break;
@@ -181,7 +181,7 @@ export class JsonCount {
     }
   }
 
-  /** The place after the quote that ends the string, or after the part where it goes on. */
+  /** The index after the closing quote, or the end of the chunk where the string continues. */
   #endOfString(bytes: Uint8Array, from: number): number {
     if (bytes.length === 0) return 0;
     let at = this.#isEscaped ? from + 1 : from;

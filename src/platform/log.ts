@@ -1,18 +1,18 @@
 /**
- * What the service writes to its log: one JSON line for an event, the only place that writes any.
+ * The log: one JSON line per event, written only here.
  *
- * A line holds no values of a query, no text that was parsed, and no long text. What is stored or shown of an error
- * (`lastError`, the messages of the health page) is its `errorText` as well.
+ * A line contains no values of a query, no parsed text and no long text. Errors that are stored or shown (`lastError`,
+ * the health page) go through `errorText` as well.
  */
 
-/** Of every text in a line, and of an error where it is stored or shown. */
+/** The longest text in a line, and of an error that is stored or shown. */
 const TEXT_LENGTH_MAX = 300;
-/** Causes that are followed; an error may be its own cause. */
+/** The longest chain of causes that is followed; an error may be its own cause. */
 const CAUSES_MAX = 4;
 
-/** `drizzle` begins the message of a failed query so, and goes on with its SQL and its values. */
+/** The start of the message of a failed `drizzle` query; its SQL and its values follow. */
 const QUERY_MESSAGE = /\bFailed query:[\s\S]*/;
-/** D1 says which value it does not take. */
+/** D1 names the value that it does not accept. */
 const VALUE_MESSAGE = /(not supported for value) [\s\S]*/;
 
 export function log(
@@ -25,7 +25,7 @@ export function log(
   console[level](JSON.stringify(line, (_, value: unknown) => shown(value)));
 }
 
-/** What an error says of itself and of its causes, without values that a customer may have sent. */
+/** The messages of an error and its causes, without values that a customer may have sent. */
 export function errorText(error: unknown): string {
   return cut(textOf(error, 0));
 }
@@ -34,11 +34,11 @@ function textOf(error: unknown, depth: number): string {
   if (!(error instanceof Error)) return withoutValues(String(error));
   const { name, message, cause } = error;
   const reason = cause instanceof Error && depth < CAUSES_MAX ? textOf(cause, depth + 1) : '';
-  // A failed query says nothing itself that may be shown, but for why it failed.
+  // Of a failed query, only the cause may be shown.
   if ('params' in error && reason !== '') return reason;
-  // What cannot be parsed is quoted in the message.
+  // The message of a failed parse quotes the text.
   const said = name === 'SyntaxError' ? 'a text could not be read' : withoutValues(message);
-  // D1's binding says again what its cause says.
+  // D1's binding repeats the message of its cause.
   return reason === '' || (cause instanceof Error && said.endsWith(cause.message))
     ? `${name}: ${said}`
     : `${name}: ${said} (${reason})`;

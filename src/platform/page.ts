@@ -1,11 +1,11 @@
 /**
- * Pages of a list: a cursor is the id of the last item of the page before, not readable as such.
+ * Pagination: a cursor is the encoded id of the last item of the previous page.
  */
 import { fromBase64Url, toBase64Url } from './base64.ts';
 
 export interface PageRequest {
   limit: number;
-  /** Id of the last item of the page before; `null` on the first. */
+  /** Id of the last item of the previous page; `null` on the first page. */
   after: string | null;
 }
 
@@ -14,14 +14,14 @@ export interface Page<Item> {
   nextCursor: string | null;
 }
 
-/** The page that `limit` and `cursor` ask for; `null` for a cursor that never came from here. */
+/** The page that `limit` and `cursor` ask for; `null` for an invalid cursor. */
 export function pageRequest({ limit, cursor }: { limit: number; cursor?: string | undefined }): PageRequest | null {
   if (cursor === undefined) return { limit, after: null };
   const bytes = fromBase64Url(cursor);
   return bytes && { limit, after: new TextDecoder().decode(bytes) };
 }
 
-/** A page out of one row more than it shows. */
+/** Makes a page from its rows and one more, which tells whether another page follows. */
 export function pageOf<Item>(items: Item[], limit: number, idOf: (item: Item) => string): Page<Item> {
   const shown = items.slice(0, limit);
   const last = shown.at(-1);

@@ -1,5 +1,5 @@
 /**
- * Session tokens: JWTs (HS256) that say for which key, organization and customer a browser speaks, and until when.
+ * Session tokens: JWTs (HS256) that bind a browser to an API key, an organization and a customer until they expire.
  */
 import { sign, verify } from 'hono/jwt';
 
@@ -11,11 +11,11 @@ export interface SessionClaims {
   customerId: string;
   customerUserId: string | null;
   scopes: string[];
-  /** What every call of the session is filed under, and the models that it may ask. */
+  /** The feature and tags of every call of the session, and the models that it may use. */
   feature?: string | undefined;
   tags?: string[] | undefined;
   models?: string[] | undefined;
-  /** What the widget shows, and where it may be framed. */
+  /** What the widget shows, and which origins may embed it. */
   embed?: { origins: string[]; theme: string; variant: string };
 }
 
@@ -31,7 +31,7 @@ export function signSession(secret: string, claims: SessionClaims, nowMs: number
   );
 }
 
-/** `null` for anything but a token of ours that has not ended. */
+/** The session; `null` where the token is invalid or has expired. */
 export async function verifySession(secret: string, token: string): Promise<SessionClaims | null> {
   try {
     return (await verify(token, secret, { alg: ALGORITHM, iss: ISSUER })) as unknown as SessionClaims;

@@ -1,6 +1,6 @@
 /**
- * Ids that sort by the time at which they were made: UUIDs of version 7 (RFC 9562). Rows under such keys stand
- * together, so a database writes a few pages for many of them, where random ones would touch a page each.
+ * Ids that sort by creation time: UUIDs of version 7 (RFC 9562). Rows with such keys are neighbours in an index, so a
+ * database writes few pages for many rows; random keys would touch a page each.
  */
 export function timeOrderedId(nowMs: number): string {
   const time = nowMs.toString(16).padStart(12, '0');

@@ -1,8 +1,8 @@
 /**
- * A bound on how long a promise is waited for. The work itself goes on; its late result is ignored.
+ * Waits for a promise for a limited time. The work itself continues; a late result is ignored.
  */
 
-/** What was waited for did not answer in time. */
+/** The promise did not settle in time. */
 export class NoAnswerInTime extends Error {
   override readonly name = 'NoAnswerInTime';
 }
