@@ -1,7 +1,7 @@
 /**
  * class GatewayBatch: one object per request for a batch, which begins the batch at the vendor once and meters its
- * lines (src/gateway/batches/metering.ts) once. One more per customer knows that customer's requests, and what they hold
- * of its allowance (customer-batches.ts).
+ * lines (src/gateway/batches/metering.ts) once. One more per customer knows that customer's requests, and what they
+ * hold of its allowance (customer-batches.ts).
  *
  * What is going to be asked of the vendor is written down before: whatever is lost on the way, the alarm finds the
  * batch by its name. Later it asks the vendor, with a pause that grows up to a bound, until the batch is finished. What

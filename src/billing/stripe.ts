@@ -1,9 +1,9 @@
 /**
  * Reports a charge to Stripe as a billing meter event, and classifies the outcome of the attempt.
  *
- * The event's identifier is the charge's id. Stripe rejects a second event with the same identifier, so a repeated report
- * bills once. Stripe guarantees this for 24 hours; after that, a report with an unknown outcome must not be repeated
- * without a check. Storing the charge and retrying are the caller's job.
+ * The event's identifier is the charge's id. Stripe rejects a second event with the same identifier, so a repeated
+ * report bills once. Stripe guarantees this for 24 hours; after that, a report with an unknown outcome must not be
+ * repeated without a check. Storing the charge and retrying are the caller's job.
  */
 
 import type { Stripe } from 'stripe';
@@ -162,8 +162,8 @@ function isDuplicate({ statusCode, code, message }: Stripe.errors.StripeError): 
 }
 
 /**
- * The names of these cases in Stripe's error report (`v1.billing.meter.error_report_triggered`); the v1 API has no codes
- * for them.
+ * The names of these cases in Stripe's error report (`v1.billing.meter.error_report_triggered`); the v1 API has no
+ * codes for them.
  */
 const CODE_OF_MESSAGE: readonly (readonly [RegExp, string])[] = [
   [/^No active meter found\b/, 'no_meter'],

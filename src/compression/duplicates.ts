@@ -1,6 +1,6 @@
 /**
- * Removes repeated text: whole paragraphs from 0, single lines from `MODERATE`, and from `STRONG` also text that differs
- * only in case, spacing and punctuation. The first occurrence stays.
+ * Removes repeated text: whole paragraphs from 0, single lines from `MODERATE`, and from `STRONG` also text that
+ * differs only in case, spacing and punctuation. The first occurrence stays.
  *
  * Only lines that begin at the margin and end like sentences are compared: rows of tables, records, code and YAML may
  * repeat for a reason. A line with a protected span always stays.

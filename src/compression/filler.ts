@@ -1,7 +1,8 @@
 /**
  * Shortens wordy phrases: `in order to` becomes `to`, and `it is important to note that` is removed.
  *
- * Phrases with a technical meaning (`with respect to`, `at least`) and hedges, which change the meaning, are not listed.
+ * Phrases with a technical meaning (`with respect to`, `at least`) and hedges, which change the meaning, are not
+ * listed.
  */
 import { MODERATE, STRONG } from './aggressiveness.ts';
 import { applyRules, compileRules } from './phrases.ts';

@@ -2,8 +2,8 @@
  * Removes courtesy: `Could you please summarize` becomes `Summarize`, and `Thank you in advance!` is removed.
  *
  * Only at the start of a clause, at the end of a sentence, or as the first or last sentence: `Say please and thank you`
- * stays, and so does `Thank you.` within a text to translate. Plain questions (`Can you swim?`) stay, because they may be
- * meant.
+ * stays, and so does `Thank you.` within a text to translate. Plain questions (`Can you swim?`) stay, because they may
+ * be meant.
  */
 import { MODERATE, STRONG } from './aggressiveness.ts';
 import { applyRules, compileRules } from './phrases.ts';

@@ -92,8 +92,8 @@ function cuts(extents: readonly Extent[], { start, end }: Extent): boolean {
 }
 
 /**
- * Whether a rewritten text is split as intended: every protected segment lies within a protected one, and all JSON is the
- * same JSON or protected. `intended` are the segments that the text was joined from, `read` those found in it.
+ * Whether a rewritten text is split as intended: every protected segment lies within a protected one, and all JSON is
+ * the same JSON or protected. `intended` are the segments that the text was joined from, `read` those found in it.
  */
 export function readsAsIntended(intended: readonly Segment[], read: readonly Segment[]): boolean {
   let index = 0;

@@ -1,9 +1,10 @@
 /**
- * Finds the parts of a text that are not prose: fenced and inline code, quoted text, and JSON, in one pass from the left.
+ * Finds the parts of a text that are not prose: fenced and inline code, quoted text, and JSON, in one pass from the
+ * left.
  *
  * One pass finds all of them, because each hides the marks of the others: a quotation mark in code opens no quotation,
- * and braces in a quotation open no JSON. An unclosed fence reaches to the end of the text, as in CommonMark; an unclosed
- * inline mark is a plain character.
+ * and braces in a quotation open no JSON. An unclosed fence reaches to the end of the text, as in CommonMark; an
+ * unclosed inline mark is a plain character.
  */
 import { type Extent, extentAround } from './extents.ts';
 import { findJson } from './json-text.ts';

@@ -2,9 +2,9 @@
  * Estimates the number of tokens of a text with one regular expression, without a vendor's tokenizer.
  *
  * It splits a text where byte-pair tokenizers split it before they merge (words at a change of case, digits by threes,
- * punctuation, whitespace) and counts each piece by its length. Deterministic; the empty text has 0 tokens, and a prefix
- * never more than the whole text. Linear in the length: every character that a branch of the expression reads is consumed
- * by that branch or by the next one.
+ * punctuation, whitespace) and counts each piece by its length. Deterministic; the empty text has 0 tokens, and a
+ * prefix never more than the whole text. Linear in the length: every character that a branch of the expression reads is
+ * consumed by that branch or by the next one.
  */
 
 /** Common English words are one token; longer words consist of parts of about this length. */

@@ -1,6 +1,6 @@
 /**
- * Removes redundant whitespace: carriage returns, trailing whitespace, repeated blank lines, blank lines around the text
- * and, from `MODERATE`, repeated spaces within a line.
+ * Removes redundant whitespace: carriage returns, trailing whitespace, repeated blank lines, blank lines around the
+ * text and, from `MODERATE`, repeated spaces within a line.
  *
  * Indentation stays, because it has a meaning in lists, YAML and code; so do tabs, because they separate columns.
  */

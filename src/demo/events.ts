@@ -1,6 +1,6 @@
 /**
- * Generates a demo customer's history as events in order of time. Deterministic: the same profile, days and end give the
- * same history, because randomness comes from a seed and time from the caller.
+ * Generates a demo customer's history as events in order of time. Deterministic: the same profile, days and end give
+ * the same history, because randomness comes from a seed and time from the caller.
  */
 
 import { DAY_MS, HOUR_MS } from '../platform/time.ts';

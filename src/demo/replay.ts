@@ -136,7 +136,9 @@ function begin(stage: Stage, customer: DemoCustomer, { atMs, hash, user, feature
   must(answer);
 }
 
-/** Ends a call as an application would: with the model of the allowed tier, and not at all where the call was denied. */
+/**
+ * Ends a call as an application would: with the model of the allowed tier, and not at all where the call was denied.
+ */
 async function end(stage: Stage, call: BegunCall, atMs: number): Promise<void> {
   const { store, organizationId, catalog, models } = stage;
   const begun = store.derivedCall(call.hash, call.hash).call?.call;

@@ -116,8 +116,8 @@ export function replenishNow(account: Account, nowMs: number): Account {
 }
 
 /**
- * Moves the subscription to another plan version. The latest change wins: an immediate change cancels a pending one, and
- * a new pending change replaces it. Returns the same object when nothing changes.
+ * Moves the subscription to another plan version. The latest change wins: an immediate change cancels a pending one,
+ * and a new pending change replaces it. Returns the same object when nothing changes.
  */
 export function changePlan(account: Account, target: PlanVersion, strategy: ChangeStrategy, nowMs: number): Account {
   const { subscription } = account;

@@ -297,8 +297,8 @@ export function endCall(
 }
 
 /**
- * How credit pays for the tier that the call ran on; `null` where it does not. Credit also pays for a tier that the call
- * was not allowed to use, where that tier's allowance is used up and the plan is pay-as-you-go.
+ * How credit pays for the tier that the call ran on; `null` where it does not. Credit also pays for a tier that the
+ * call was not allowed to use, where that tier's allowance is used up and the plan is pay-as-you-go.
  */
 function creditTerms(account: Account, call: Call, tier: Tier): { markupPercent: number } | null {
   if (call.credit?.tiers.includes(tier)) return call.credit;

@@ -1,8 +1,8 @@
 /**
  * Canonical JSON: equal values give equal texts, whatever the order of their members.
  *
- * Idempotency compares payloads in this form; content-derived versions and snapshot ids hash it. `undefined` members are
- * left out, as in JSON.
+ * Idempotency compares payloads in this form; content-derived versions and snapshot ids hash it. `undefined` members
+ * are left out, as in JSON.
  */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map((item) => canonicalJson(item ?? null)).join(',')}]`;

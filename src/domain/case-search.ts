@@ -4,7 +4,8 @@
  */
 
 /**
- * The stored form of a text. Each character is lowered by itself, so that a prefix of a text stays a prefix of its form.
+ * The stored form of a text. Each character is lowered by itself, so that a prefix of a text stays a prefix of its
+ * form.
  */
 export function lowerCase(text: string): string {
   return Array.from(text, (character) => character.toLowerCase()).join('');

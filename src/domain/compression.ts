@@ -31,9 +31,9 @@ export interface ExcessiveCount {
 }
 
 /**
- * The count of a session that is too high, or `null`. Before the end of the call (`inputTokens` is `null`) neither count
- * may exceed SESSION_TOKENS_MAX. Afterwards the call's input tokens are the bound, for the compressed prompt and for
- * what was saved.
+ * The count of a session that is too high, or `null`. Before the end of the call (`inputTokens` is `null`) neither
+ * count may exceed SESSION_TOKENS_MAX. Afterwards the call's input tokens are the bound, for the compressed prompt and
+ * for what was saved.
  */
 export function excessiveCount(
   { originalTokens, compressedTokens }: CompressionCounts,

@@ -71,7 +71,9 @@ export function availableUsd(wallet: Wallet): NanoUsd {
   return balanceOf(wallet, 'USD') - BigInt(wallet.held) - BigInt(wallet.unsettled);
 }
 
-/** Adds a credit and repays the overdraft from it. Ignores `credit.remaining`: a new credit has all that was granted. */
+/**
+ * Adds a credit and repays the overdraft from it. Ignores `credit.remaining`: a new credit has all that was granted.
+ */
 export function grantCredit(wallet: Wallet, credit: Credit): Wallet {
   const granted = BigInt(credit.granted);
   const overdraft = BigInt(wallet.overdraft);

@@ -90,8 +90,8 @@ const CUT_LINE_BYTES = 4_096;
 const LF = 10;
 
 /**
- * The lines of a stream, without empty ones. A line of more than `lineBytesMax` bytes is cut, so that memory is bounded.
- * Throws where the stream ends early, and a TimeoutError where it has not ended after `timeoutMs`.
+ * The lines of a stream, without empty ones. A line of more than `lineBytesMax` bytes is cut, so that memory is
+ * bounded. Throws where the stream ends early, and a TimeoutError where it has not ended after `timeoutMs`.
  */
 export async function* linesOf(
   body: ReadableStream<Uint8Array>,

@@ -1,8 +1,8 @@
 /**
  * The JSON body of a request, within bounds of bytes, values and levels.
  *
- * The values of a large body are counted while it arrives. Once it exceeds a bound it is discarded, and the rest is read
- * so that the sender receives the answer.
+ * The values of a large body are counted while it arrives. Once it exceeds a bound it is discarded, and the rest is
+ * read so that the sender receives the answer.
  */
 import { LINGER_BYTES_MAX } from './bytes.ts';
 import { JsonCount, type ParsedJson, parsedText, parseJson, REQUEST_BOUNDS } from './json.ts';

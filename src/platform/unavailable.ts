@@ -1,8 +1,8 @@
 /**
  * Tells a temporary outage of storage (503, the request may be retried) from a bug (500).
  *
- * D1 reports errors as messages only, so the message decides. An error in the statement itself (syntax, a constraint, an
- * overflow, a wrong type) is a bug: a retry would fail again.
+ * D1 reports errors as messages only, so the message decides. An error in the statement itself (syntax, a constraint,
+ * an overflow, a wrong type) is a bug: a retry would fail again.
  */
 import { NoAnswerInTime } from './timeout.ts';
 
@@ -30,8 +30,8 @@ const SQLITE_OUTAGE =
   /: SQLITE_(?:BUSY|LOCKED|NOMEM|INTERRUPT|IOERR|FULL|CANTOPEN|PROTOCOL)(?:_[A-Z]+)?(?: \(extended: \w+\))?$/;
 
 /**
- * Errors in a statement: any other result code of SQLite, and errors of D1's binding and parser without a code (the same
- * list, and workerd's source).
+ * Errors in a statement: any other result code of SQLite, and errors of D1's binding and parser without a code (the
+ * same list, and workerd's source).
  */
 const BUG =
   /\bSQLITE_[A-Z]|D1_(?:TYPE|EXEC|SESSION)_ERROR|D1_COLUMN_NOTFOUND|Wrong number of parameter bindings|No SQL statements detected|only one statement|integer overflow/;
@@ -54,8 +54,8 @@ export function unavailableReason(error: unknown): string | null {
 }
 
 /**
- * The error to throw where reading configuration failed. Such a read only queries D1, so every error that is not clearly
- * a bug counts as an outage, also with an unknown message.
+ * The error to throw where reading configuration failed. Such a read only queries D1, so every error that is not
+ * clearly a bug counts as an outage, also with an unknown message.
  */
 export function unreadable(cause: unknown): unknown {
   const isOurs = causesOf(cause).some(({ name, message }) => name !== 'Error' || BUG.test(message));

@@ -2,9 +2,9 @@
  * A vendor for the benchmark, in a process of its own: chat completions, plain or streamed, that take as long as the
  * prompt asks for. It tells its port to the process that started it.
  *
- * A stream starts after 40 % of that time and then comes in ten parts. The plain answer and each event of a stream carry
- * `vendor_ms`: how long after the request it was written, so that a late timer of this process is not taken for the
- * gateway's.
+ * A stream starts after 40 % of that time and then comes in ten parts. The plain answer and each event of a stream
+ * carry `vendor_ms`: how long after the request it was written, so that a late timer of this process is not taken for
+ * the gateway's.
  */
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,7 +1,7 @@
 /**
- * What the gateway adds to a chat completion, in an open loop: 50 and 100 completions a second of 64 customers by Zipf's
- * law, half of them streamed, against a vendor that takes 200 to 1,500 ms. The floor is a Worker that passes the same
- * requests, at the same times, to the same vendor.
+ * What the gateway adds to a chat completion, in an open loop: 50 and 100 completions a second of 64 customers by
+ * Zipf's law, half of them streamed, against a vendor that takes 200 to 1,500 ms. The floor is a Worker that passes the
+ * same requests, at the same times, to the same vendor.
  *
  * Latencies are what is added to the vendor's own time, to the first byte of a stream and to the end of an answer.
  * Begins and ends of an application that asks its vendor itself follow at the same rates; their latencies are whole.

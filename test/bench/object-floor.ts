@@ -43,8 +43,8 @@ const json = (body: string) => new Response(body, { headers: { 'Content-Type': '
 
 export default {
   /**
-   * `POST /object/NAME` is a transaction of the object of that name; a request with the header `x-vendor` passes to that
-   * address; everything else is the constant.
+   * `POST /object/NAME` is a transaction of the object of that name; a request with the header `x-vendor` passes to
+   * that address; everything else is the constant.
    */
   async fetch(request: Request, env: Env): Promise<Response> {
     const { pathname } = new URL(request.url);

@@ -1,6 +1,6 @@
 /**
- * Begins and ends in an open loop, as an application makes them that asks its vendor itself: each call ends 400 ms after
- * its begin was answered. Calls are of one customer, of 200 in turns, or of 64 by Zipf's law.
+ * Begins and ends in an open loop, as an application makes them that asks its vendor itself: each call ends 400 ms
+ * after its begin was answered. Calls are of one customer, of 200 in turns, or of 64 by Zipf's law.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { chance } from '../support/series.ts';

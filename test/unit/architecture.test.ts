@@ -9,7 +9,10 @@ import { describe, expect, test } from 'vitest';
 
 const ROOT = join(import.meta.dirname, '../..');
 
-/** What each room may import; `types:` allows `import type` alone, a file's path that file alone. Every room may import itself. */
+/**
+ * What each room may import; `types:` allows `import type` alone, a file's path that file alone. Every room may import
+ * itself.
+ */
 const ROOMS: Record<string, string[]> = {
   // The lengths of time, and nothing else of the platform.
   domain: ['src/platform/time.ts'],
