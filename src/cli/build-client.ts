@@ -1,25 +1,31 @@
 /**
- * `npm run build:client`: the client library as a package has it, ES modules with types, in `dist/client`.
+ * `npm run build:client`: the client library as a package that is ready for `npm publish ./dist/client`.
  *
- * One bundle an entry, with shared parts in chunks; declarations as the compiler writes them, but for the types of what
- * travels, which `client-types.ts` writes out. What would need another package or leave the folder ends the build.
+ * `src/client/package.json` is its manifest and names its entries; `docs/client.md` is its README. Each entry is one ES
+ * module, with shared parts in chunks. Declarations are the compiler's own, but for the types of the wire format, which
+ * `client-types.ts` writes. An import of another package or of a file outside the folder fails the build.
  */
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, posix } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
 import { build } from 'esbuild';
+import manifest from '../client/package.json' with { type: 'json' };
 import { clientTypes } from './client-types.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const SOURCE = join(ROOT, 'src', 'client');
-/** The entries that package.json exports. */
-const ENTRIES = ['index', 'vendors', 'hono', 'express', 'sampling', 'compression'];
+const GUIDE = join(ROOT, 'docs', 'client.md');
+const ENTRIES = Object.values(manifest.exports).flatMap((entry) =>
+  typeof entry === 'string' ? [] : [posix.basename(entry.default, '.js')],
+);
 
 const HELP = `npm run build:client [-- --out dist/client]
 
-Builds the client library: ES modules and their types.`;
+Builds the client library as a package: ES modules, their types, package.json, README and license.
+"npm publish ./dist/client" publishes it.`;
 
 async function main(): Promise<void> {
   const { values } = parseArgs({ options: { out: { type: 'string' }, help: { type: 'boolean', short: 'h' } } });
@@ -27,7 +33,17 @@ async function main(): Promise<void> {
   const out = values.out ?? join(ROOT, 'dist', 'client');
   await rm(out, { recursive: true, force: true });
   await mkdir(out, { recursive: true });
-  await Promise.all([buildModules(out), buildTypes(out)]);
+  await Promise.all([buildModules(out), buildTypes(out), copyDocuments(out)]);
+}
+
+/** The manifest in src/client is private, so that nobody publishes the sources. */
+async function copyDocuments(out: string): Promise<void> {
+  const { private: _private, ...published } = manifest;
+  await Promise.all([
+    writeFile(join(out, 'package.json'), `${JSON.stringify(published, null, 2)}\n`),
+    cp(existsSync(GUIDE) ? GUIDE : join(ROOT, 'README.md'), join(out, 'README.md')),
+    cp(join(ROOT, 'LICENSE'), join(out, 'LICENSE')),
+  ]);
 }
 
 async function buildModules(out: string): Promise<void> {

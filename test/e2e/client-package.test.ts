@@ -2,8 +2,8 @@
  * The client library as a package: what `npm pack` gives has sound entry points, complete types and no dependency, and
  * stays small.
  */
-import { execFile, spawn } from 'node:child_process';
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -19,14 +19,14 @@ const BIN = join(PROJECT_DIR, 'node_modules');
 
 let folder: string;
 let tarball: string;
-let manifestBefore: string;
 /** A project that has the package installed, and nothing else. */
 let project: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'callmeter-package-'));
-  manifestBefore = await readFile(join(PROJECT_DIR, 'package.json'), 'utf8');
-  await run('npm', ['pack', '--pack-destination', folder], { cwd: PROJECT_DIR });
-  tarball = join(folder, (await readdir(folder))[0] ?? '');
+  const built = join(folder, 'built');
+  await run(process.execPath, [join(PROJECT_DIR, 'src/cli/build-client.ts'), '--out', built]);
+  const { stdout } = await run('npm', ['pack', '--pack-destination', folder, built]);
+  tarball = join(folder, stdout.trim());
   project = join(folder, 'project');
   const installed = join(project, 'node_modules', 'callmeter');
   await mkdir(installed, { recursive: true });
@@ -46,18 +46,16 @@ describe('the package', () => {
   test('holds the client and nothing of the service', async () => {
     const { stdout } = await run('tar', ['-tzf', tarball]);
     const files = stdout.split('\n').filter(Boolean);
-    expect(files).toEqual(expect.arrayContaining(['package/dist/client/index.js', 'package/dist/client/index.d.ts']));
-    expect(
-      files.filter((file) => !/^package\/(dist\/client\/|package\.json$|README\.md$|LICENSE$)/.test(file)),
-    ).toEqual([]);
+    expect(files).toEqual(expect.arrayContaining(['package/index.js', 'package/index.d.ts', 'package/README.md']));
+    expect(files.filter((file) => !/^package\/(.+\.(js|d\.ts)|package\.json|README\.md|LICENSE)$/.test(file))).toEqual(
+      [],
+    );
   });
 
-  test('says nothing of what the repository needs for itself, and leaves the repository as it was', async () => {
+  test('can be published, and needs no script and no other package', async () => {
     const manifest = JSON.parse(await readFile(join(project, 'node_modules/callmeter/package.json'), 'utf8'));
-    const kept = ['name', 'version', 'description', 'license', 'type', 'sideEffects', 'files', 'exports', 'engines'];
-    expect(Object.keys(manifest)).toEqual(kept);
-    expect(manifest.version).toBe(JSON.parse(manifestBefore).version);
-    expect(await readFile(join(PROJECT_DIR, 'package.json'), 'utf8')).toBe(manifestBefore);
+    const members = ['name', 'version', 'description', 'license', 'type', 'sideEffects', 'exports', 'engines'];
+    expect(Object.keys(manifest)).toEqual(members);
   });
 
   test('passes publint', async () => {
@@ -183,57 +181,5 @@ describe('in an empty project', () => {
     });
     const bytes = gzipSync(outputFiles[0]?.contents ?? '').byteLength;
     expect(bytes).toBeLessThan(bytesMax);
-  });
-});
-
-describe("a repository's manifest", () => {
-  const scriptFile = join(PROJECT_DIR, 'src/cli/publish-manifest.ts');
-  const tool = JSON.stringify(process.execPath);
-  let repository: string;
-  const read = () => readFile(join(repository, 'package.json'), 'utf8');
-  const isPublished = async () => !(await read()).includes('scripts');
-
-  async function until(condition: () => Promise<boolean>): Promise<void> {
-    while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-
-  async function newRepository(prepack: string): Promise<string> {
-    repository = await mkdtemp(join(folder, 'repository-'));
-    const scripts = { prepack: `${tool} ${scriptFile} publish${prepack}`, postpack: `${tool} ${scriptFile} restore` };
-    const manifest = JSON.stringify(
-      { name: 'one', version: '1.0.0', private: true, scripts, devDependencies: { vitest: '1' } },
-      null,
-      2,
-    );
-    await writeFile(join(repository, 'package.json'), manifest);
-    return manifest;
-  }
-
-  test.each(['SIGKILL', 'SIGTERM', 'SIGINT'] as const)(
-    'comes back when npm is ended by %s while it packs',
-    async (signal) => {
-      const manifest = await newRepository(' && sleep 60');
-      const npm = spawn('npm', ['pack', '--pack-destination', folder], {
-        cwd: repository,
-        stdio: 'ignore',
-        detached: true,
-      });
-      await until(isPublished);
-      expect(JSON.parse(await read())).toEqual({ name: 'one', version: '1.0.0' });
-      // The whole group, as a terminal does it.
-      process.kill(-(npm.pid ?? 0), signal);
-      await until(async () => !(await isPublished()));
-      expect(await read()).toBe(manifest);
-    },
-  );
-
-  test('comes back when packing fails, and a later change of it is kept', async () => {
-    const manifest = await newRepository(' && exit 1');
-    await expect(run('npm', ['pack'], { cwd: repository })).rejects.toThrow();
-    await until(async () => !(await isPublished()));
-    expect(await read()).toBe(manifest);
-    await writeFile(join(repository, 'package.json'), manifest.replace('1.0.0', '1.0.1'));
-    await run(process.execPath, [scriptFile, 'restore'], { cwd: repository });
-    expect(await read()).toContain('1.0.1');
   });
 });
