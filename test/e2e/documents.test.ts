@@ -1,0 +1,111 @@
+/**
+ * Every `sh` block of the README and of docs runs, in the order of its document, against a server that was started as
+ * `npm start` starts it; and every flag of a command that cannot be run here exists.
+ */
+import { execFile, spawn } from 'node:child_process';
+import { chmod, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { DEMO_ORGANIZATION_ID } from '../../src/cli/demo-organization.ts';
+import { type Block, blocksOf, DOCUMENTS, placeOf, ROOT } from '../support/documents.ts';
+import { type FakeVendor, startVendor } from '../support/vendor.ts';
+import { type LocalServer, type PreparedState, preparedState, startPrepared } from './local-server.ts';
+
+let server: LocalServer;
+let state: PreparedState;
+let vendor: FakeVendor;
+/** A folder with the repository in it, in which blocks may leave files. */
+let folder: string;
+beforeAll(async () => {
+  [state, vendor, folder] = await Promise.all([preparedState(), startVendor(), mkdtemp(join(tmpdir(), 'callmeter-documents-'))]);
+  server = await startPrepared(state);
+  const own = new Set(['.dev.vars', '.state', '.git', 'dist']);
+  const names = (await readdir(ROOT)).filter((name) => !own.has(name));
+  await Promise.all(names.map((name) => symlink(join(ROOT, name), join(folder, name))));
+  await symlink(state.devVars, join(folder, '.dev.vars'));
+  // A request that is refused ends its block.
+  await mkdir(join(folder, 'bin'));
+  await writeFile(join(folder, 'bin/curl'), '#!/bin/sh\nPATH=${PATH#*:} exec curl --fail-with-body "$@"\n');
+  await chmod(join(folder, 'bin/curl'), 0o755);
+  const params = { org: DEMO_ORGANIZATION_ID, provider: 'openai' };
+  const body = { apiKey: 'sk-documents', baseUrl: `${vendor.url}/v1` };
+  expect((await server.operator.send('setVendor', { params, body })).status).toBe(200);
+});
+afterAll(async () => {
+  await server?.stop();
+  await vendor?.close();
+  if (folder) await rm(folder, { recursive: true, force: true });
+});
+
+/** The addresses and the placeholder of a vendor's key, as they are here. */
+function localized(text: string): string {
+  return text
+    .replaceAll(/http:\/\/(127\.0\.0\.1|localhost):8787/g, server.url)
+    .replaceAll('https://callmeter.YOUR-SUBDOMAIN.workers.dev', server.url)
+    .replaceAll('{"apiKey":"sk-..."}', JSON.stringify({ apiKey: 'sk-documents', baseUrl: `${vendor.url}/v1` }));
+}
+
+/** What the blocks print, and where they stopped. */
+function runBlocks(blocks: readonly Block[]): Promise<{ exitCode: number | null; printed: string }> {
+  const script = blocks.map((block) => `echo '--- ${placeOf(block)}'\n${localized(block.text)}\n`).join('');
+  const { OPERATOR_TOKEN: _token, CALLMETER_URL: _url, ...inherited } = process.env;
+  const env = {
+    ...inherited,
+    PATH: [join(folder, 'bin'), process.env.PATH].join(delimiter),
+    PORT: new URL(server.url).port,
+    DEV_VARS_FILE: state.devVars,
+  };
+  const child = spawn('bash', ['-euo', 'pipefail', '-c', script], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  let printed = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (printed += chunk));
+  return new Promise((resolve) => child.once('close', (exitCode) => resolve({ exitCode, printed })));
+}
+
+describe('commands', () => {
+  const documents = DOCUMENTS.map(({ path }) => path).filter((path) => blocksOf('sh').some(({ document }) => document === path));
+  test.each(documents)('those of %s run', async (path) => {
+    const { exitCode, printed } = await runBlocks(blocksOf('sh').filter(({ document }) => document === path));
+    expect([exitCode, exitCode === 0 ? '' : printed]).toEqual([0, '']);
+    expect(printed).not.toMatch(/"status":"ERROR"/);
+  });
+});
+
+describe('commands that are not run', () => {
+  test('every flag of wrangler exists', async () => {
+    const commands = blocksOf('sh', 'unrun').flatMap((block) =>
+      [...block.text.matchAll(/\bwrangler (?:-- )?([^#&|\n]+)/g)].map(([, words = '']) => [placeOf(block), words.trim()] as const),
+    );
+    expect(commands.length).toBeGreaterThan(3);
+    for (const [place, words] of commands) {
+      const verbs = words.split(' ').slice(0, Math.max(1, words.split(' ').findIndex((word, index) => index > 0 && !/^[a-z][a-z\d]*$/.test(word))));
+      const help = await wranglerHelp(verbs);
+      const flags = words.match(/--[a-z-]+/g) ?? [];
+      expect([place, words, flags.filter((flag) => !help.includes(flag))]).toEqual([place, words, []]);
+    }
+  });
+
+  test('every suite and flag of the test and bench commands exists', async () => {
+    const commands = blocksOf('sh', 'unrun').flatMap((block) =>
+      [...block.text.matchAll(/\bnpm run (?:-s )?((?:test|bench)[:\w]*) -- ([^#&|\n]+)/g)].map(
+        ([, script = '', words = '']) => ({ place: placeOf(block), script, words: words.trim() }),
+      ),
+    );
+    expect(commands.length).toBeGreaterThan(1);
+    for (const { place, script, words } of commands) {
+      const { stdout: help } = await promisify(execFile)('npm', ['run', '-s', script, '--', '--help'], { cwd: ROOT });
+      const named = words.split(' ').filter((word) => /^(--)?[a-z][a-z-]+$/.test(word));
+      expect([place, words, named.filter((word) => !help.includes(word))]).toEqual([place, words, []]);
+    }
+  });
+});
+
+/** The help of a command; of the part of it that wrangler knows as one. */
+async function wranglerHelp(verbs: readonly string[]): Promise<string> {
+  const wrangler = join(ROOT, 'node_modules/wrangler/bin/wrangler.js');
+  const env = { ...process.env, WRANGLER_SEND_METRICS: 'false', WRANGLER_WRITE_LOGS: 'false' };
+  const { stdout } = await promisify(execFile)(process.execPath, [wrangler, ...verbs, '--help'], { cwd: folder, env });
+  expect(stdout).toContain(`wrangler ${verbs.slice(0, 2).join(' ')}`);
+  return stdout;
+}

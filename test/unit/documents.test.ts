@@ -1,0 +1,255 @@
+/**
+ * The documents are true: every code block is checked, every link leads somewhere, and what they list is what the code
+ * has.
+ */
+import { execFile } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join, posix } from 'node:path';
+import { promisify } from 'node:util';
+import { describe, expect, test } from 'vitest';
+import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';
+import { statusOn } from '../../src/catalog/lifecycle.ts';
+import { matchModel } from '../../src/catalog/matching.ts';
+import { ErrorEnvelope } from '../../src/contract/envelope.ts';
+import { ERROR_STATUS } from '../../src/contract/errors.ts';
+import { GatewayError } from '../../src/contract/gateway.ts';
+import { operations, responseSchema } from '../../src/contract/operations.ts';
+import { SetModelsRequest } from '../../src/contract/operator.ts';
+import { Plan } from '../../src/contract/plans.ts';
+import { SetSamplingRequest } from '../../src/contract/sampling.ts';
+import { SCOPES } from '../../src/contract/scopes.ts';
+import { SetVendorRequest } from '../../src/contract/vendors.ts';
+import { BLOCKS, type Block, blocksOf, DOCUMENTS, type Document, placeOf, ROOT } from '../support/documents.ts';
+
+const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
+const documentAt = (path: string) => DOCUMENTS.find((document) => document.path === path) as Document;
+
+/** What a `json` block may show. */
+const SCHEMAS = {
+  plan: Plan,
+  sampling: SetSamplingRequest,
+  models: SetModelsRequest,
+  vendor: SetVendorRequest,
+  error: ErrorEnvelope,
+  'gateway-error': GatewayError,
+  'begin-request': operations.beginCall.body,
+  'begin-answer': responseSchema(operations.beginCall),
+  'end-request': operations.endCall.body,
+  'end-answer': responseSchema(operations.endCall),
+  'call-request': operations.makeCall.body,
+  'meter-request': operations.incrementMeter.body,
+};
+
+/** Programs that a `sh` block may use. */
+const PROGRAMS = new Set(['npm', 'curl', 'echo', 'printf', 'export', 'cat', 'jq', 'sed', 'mv']);
+
+describe('code blocks', () => {
+  test('every block is of a kind that a test checks, or says that it is plain text', () => {
+    const isKnown = ({ language, words }: Block) => {
+      const [word, ...more] = words;
+      if (more.length > 0) return false;
+      if (language === 'sh') return word === undefined || word === 'unrun';
+      if (language === 'json') return word !== undefined && Object.hasOwn(SCHEMAS, word);
+      return ['ts', 'html', 'text'].includes(language) && word === undefined;
+    };
+    expect(BLOCKS.filter((block) => !isKnown(block)).map(placeOf)).toEqual([]);
+    for (const language of ['sh', 'ts', 'html']) expect(blocksOf(language).length).toBeGreaterThan(0);
+  });
+
+  test('every json block is what it shows', () => {
+    const shown = BLOCKS.filter(({ language }) => language === 'json');
+    expect(shown.length).toBeGreaterThan(0);
+    for (const block of shown) {
+      const schema = SCHEMAS[block.words[0] as keyof typeof SCHEMAS];
+      const { error } = schema.safeParse(JSON.parse(block.text));
+      expect([placeOf(block), error?.issues ?? []]).toEqual([placeOf(block), []]);
+    }
+  });
+
+  test('the ts blocks of each document compile as one program, with the types of the SDKs', async () => {
+    // In the repository, so that packages are found; lines are those of the document.
+    const folder = await mkdtemp(join(ROOT, 'test/.documents-'));
+    try {
+      const programs = DOCUMENTS.filter(({ blocks }) => blocks.some(({ language }) => language === 'ts'));
+      const files = programs.map(({ path }) => `${posix.basename(path, '.md')}.ts`);
+      await Promise.all(programs.map((program, index) => writeFile(join(folder, files[index] ?? ''), programOf(program))));
+      const client = join(ROOT, 'src/client');
+      const compilerOptions = {
+        ...{ target: 'es2024', lib: ['es2024', 'esnext.disposable', 'dom', 'dom.iterable'], types: ['node'] },
+        ...{ module: 'esnext', moduleResolution: 'bundler', strict: true, noEmit: true, skipLibCheck: true },
+        ...{ allowImportingTsExtensions: true, verbatimModuleSyntax: true, moduleDetection: 'force' },
+        paths: { 'callmeter/client': [join(client, 'index.ts')], 'callmeter/client/*': [join(client, '*.ts')] },
+      };
+      await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files }));
+      const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
+      const complaint = await promisify(execFile)(process.execPath, [tsc, '--project', folder], { cwd: folder }).then(
+        () => '',
+        ({ stdout }: { stdout: string }) => stdout,
+      );
+      expect(complaint).toBe('');
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+
+  test('every npm script that a block names exists, and every program is a common one', () => {
+    const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
+    const own = new Set(['ci', 'start', 'test', 'pack', 'exec', 'install']);
+    for (const block of BLOCKS.filter(({ language }) => language === 'sh')) {
+      for (const [, verb = '', script] of block.text.matchAll(/\bnpm (\w+)(?: (?:-s )?([\w:]+))?/g)) {
+        const found = verb === 'run' ? Object.hasOwn(scripts, script ?? '') : own.has(verb);
+        expect([placeOf(block), verb, script, found]).toEqual([placeOf(block), verb, script, true]);
+      }
+      if (block.words[0] !== 'unrun') continue;
+      const programs = block.text.split('\n').flatMap((line) => /^(?:\w+=\S* )*(\w+)\b/.exec(line)?.[1] ?? []);
+      expect([placeOf(block), programs.filter((program) => !PROGRAMS.has(program))]).toEqual([placeOf(block), []]);
+    }
+  });
+
+  test('examples use models that have no date of shutdown', () => {
+    const today = new Date().toISOString().slice(0, 'yyyy-mm-dd'.length);
+    const models = BLOCKS.filter(({ language }) => language !== 'text').flatMap((block) =>
+      block.text
+        .split('\n')
+        // The lookup is shown on models that end.
+        .filter((line) => !/model-alternatives|lookUpModel/.test(line))
+        .flatMap((line) => line.match(/\b(?:gpt|claude|gemini|o\d|text-embedding)-[\w.-]*\w/g) ?? [])
+        .map((name) => [placeOf(block), name] as const),
+    );
+    expect(models.length).toBeGreaterThan(0);
+    for (const [place, name] of models) {
+      const model = matchModel(BUILT_IN_CATALOG, name)?.model;
+      const { shutdownAt, earliestShutdownAt } = model?.lifecycle ?? {};
+      const status = model && statusOn(model, today);
+      expect([place, name, status, shutdownAt, earliestShutdownAt]).toEqual([place, name, 'ACTIVE', undefined, undefined]);
+    }
+  });
+});
+
+/** The document with everything blank but its `ts` blocks. */
+function programOf({ text, blocks }: Document): string {
+  const lines = text.split('\n').map(() => '');
+  for (const { line, text: code } of blocks.filter(({ language }) => language === 'ts')) {
+    lines.splice(line, code.split('\n').length, ...code.split('\n'));
+  }
+  return lines.join('\n');
+}
+
+describe('links', () => {
+  const links = DOCUMENTS.flatMap(({ path, text }) =>
+    [...withoutBlocks(text).matchAll(/\]\(([^)\s]+)\)|\b(?:src|srcset|href)="([^"]+)"/g)].map(([, link, source]) => ({
+      path,
+      target: link ?? source ?? '',
+    })),
+  );
+
+  test('every link inside of the repository leads to a file, and to a heading of it', () => {
+    for (const { path, target } of links.filter((link) => !/^https?:/.test(link.target))) {
+      const [file = '', anchor] = target.split('#');
+      const to = file === '' ? path : posix.join(dirname(path), file);
+      expect([path, target, existsSync(join(ROOT, to))]).toEqual([path, target, true]);
+      if (anchor !== undefined) expect([path, target, anchorsOf(read(to)).has(anchor)]).toEqual([path, target, true]);
+    }
+  });
+
+  test('every page of docs is linked from the README', () => {
+    const linked = links.filter(({ path }) => path === 'README.md').map(({ target }) => target.split('#')[0]);
+    expect(DOCUMENTS.map(({ path }) => path).filter((path) => path !== 'README.md' && !linked.includes(path))).toEqual([]);
+  });
+
+  test("the client's page has no link that breaks in the package", () => {
+    const own = links.filter(({ path }) => path === 'docs/client.md').map(({ target }) => target);
+    expect(own.filter((target) => !/^(#|https?:)/.test(target))).toEqual([]);
+  });
+});
+
+function withoutBlocks(text: string): string {
+  return text.replace(/^(`{3,})[^\n]*\n[\s\S]*?^\1$/gm, '');
+}
+
+/** As GitHub makes them from headings, and those that are set by hand. */
+function anchorsOf(text: string): Set<string> {
+  const headings = [...withoutBlocks(text).matchAll(/^#{1,6} (.+)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+  return new Set([...headings, ...[...text.matchAll(/<a id="([^"]+)"/g)].map(([, id = '']) => id)]);
+}
+
+describe('what the documents list', () => {
+  /** The cells of the rows of all tables in a document. */
+  const rowsOf = (path: string) =>
+    documentAt(path)
+      .text.split('\n')
+      .filter((line) => line.startsWith('|'))
+      .map((line) => line.slice(1, -1).split(/(?<!\\)\|/).map((cell) => cell.trim()));
+  const firstCells = (path: string) => rowsOf(path).map(([first = '']) => first);
+
+  test('errors.md has every error code, with its status, its cause and what to do', () => {
+    for (const [code, status] of Object.entries(ERROR_STATUS)) {
+      const row = rowsOf('docs/errors.md').find(([first]) => first === `\`${code}\``);
+      expect([code, row?.[1]]).toEqual([code, String(status)]);
+      expect([code, row?.length, row?.every((cell) => cell !== '')]).toEqual([code, 4, true]);
+    }
+  });
+
+  test('errors.md has every code that the gateway answers by itself', () => {
+    const sources = filesIn('src/gateway').map(read).join('\n');
+    const codes = new Set([...sources.matchAll(/\bcode: '([A-Za-z_]+)'/g)].map(([, code = '']) => code));
+    expect(codes.size).toBeGreaterThan(10);
+    const listed = firstCells('docs/errors.md');
+    expect([...codes].filter((code) => !listed.includes(`\`${code}\``))).toEqual([]);
+  });
+
+  test('plans.md has every field of a plan, with its default', () => {
+    const overage = { model: 'GRADUATED', tiers: [{ upTo: null, priceUsd: '1' }] };
+    const plan = Plan.parse({ name: 'P', limitType: 'BLOCK', customMeters: { CUSTOM1: { overage } } });
+    const defaults = new Map(fieldsOf(plan, '').filter(([path]) => !/^(name|limitType)$|priceUsd|upTo|\.model/.test(path)));
+    const documented = new Map(rowsOf('docs/plans.md').map(([field = '', value = '']) => [field, value]));
+    expect(defaults.size).toBeGreaterThan(20);
+    for (const [path, value] of defaults) {
+      const name = path.replace('CUSTOM1', '{slot}').replace('.tiers.0', '.tiers[]');
+      const shown = documented.get(`\`${name}\``) ?? `${name} is not documented`;
+      expect([name, shown]).toEqual([name, name.endsWith('.label') ? 'the slot' : `\`${JSON.stringify(value)}\``]);
+    }
+  });
+
+  test('operate.md has every scope; deploy.md has every variable and secret, with its default', () => {
+    expect(SCOPES.filter((scope) => !firstCells('docs/operate.md').includes(`\`${scope}\``))).toEqual([]);
+    const configuration = read('wrangler.toml');
+    const variables = [...(/\[vars\]([\s\S]*?)\n\[/.exec(configuration)?.[1] ?? '').matchAll(/^#? ?([A-Z_\d]+) = ("[^"]*"|\d+)/gm)];
+    expect(variables.length).toBeGreaterThan(5);
+    for (const [line, name = '', value = ''] of variables) {
+      const row = rowsOf('docs/deploy.md').find(([first]) => first === `\`${name}\``);
+      const shown = line.startsWith('#') ? row?.[1] : row?.[1]?.replace(/[`"]/g, '');
+      expect([name, shown]).toEqual([name, line.startsWith('#') ? expect.any(String) : value.replace(/"/g, '')]);
+    }
+    const [, required = ''] = /^required = \[(.*)\]$/m.exec(configuration) ?? [];
+    const secrets = [...required.matchAll(/"(\w+)"/g)].map(([, name]) => `\`${name}\``);
+    expect(secrets.length).toBe(3);
+    expect(secrets.filter((name) => !firstCells('docs/deploy.md').includes(name))).toEqual([]);
+  });
+
+  test('contributing.md has every room of src, and every page of the README exists', () => {
+    const map = documentAt('docs/contributing.md').text;
+    const rooms = readdirSync(join(ROOT, 'src'), { withFileTypes: true }).filter((entry) => entry.isDirectory());
+    expect(rooms.map(({ name }) => name).filter((name) => !map.includes(`${name}/`))).toEqual([]);
+  });
+});
+
+/** Leaves of a value with their paths; an empty object or list is a leaf. */
+function fieldsOf(value: unknown, path: string): [string, unknown][] {
+  const isLeaf = typeof value !== 'object' || value === null || Object.keys(value).length === 0;
+  if (isLeaf) return [[path, value]];
+  const entries = Object.entries(value);
+  return entries.flatMap(([name, member]) => fieldsOf(member, path === '' ? name : `${path}.${name}`));
+}
+
+function filesIn(folder: string): string[] {
+  const names = readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' });
+  return names.filter((name) => /\.tsx?$/.test(name)).map((name) => `${folder}/${name}`);
+}
