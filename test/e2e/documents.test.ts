@@ -3,10 +3,10 @@
  * `npm start` starts it; and every flag of a command that cannot be run here exists.
  */
 import { execFile, spawn } from 'node:child_process';
-import { chmod, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import { promisify } from 'node:util';
+import { parseEnv, promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DEMO_ORGANIZATION_ID } from '../../src/cli/demo-organization.ts';
 import { type Block, blocksOf, DOCUMENTS, placeOf, ROOT } from '../support/documents.ts';
@@ -39,9 +39,10 @@ afterAll(async () => {
   if (folder) await rm(folder, { recursive: true, force: true });
 });
 
-/** The addresses and the placeholder of a vendor's key, as they are here. */
+/** The addresses, the placeholder of a vendor's key and the token of the deployed service, as they are here. */
 function localized(text: string): string {
   return text
+    .replaceAll("//p' .secrets)", "//p' .dev.vars)")
     .replaceAll(/http:\/\/(127\.0\.0\.1|localhost):8787/g, server.url)
     .replaceAll('https://callmeter.YOUR-SUBDOMAIN.workers.dev', server.url)
     .replaceAll('{"apiKey":"sk-..."}', JSON.stringify({ apiKey: 'sk-documents', baseUrl: `${vendor.url}/v1` }));
@@ -69,6 +70,17 @@ describe('commands', () => {
     const { exitCode, printed } = await runBlocks(blocksOf('sh').filter(({ document }) => document === path));
     expect([exitCode, exitCode === 0 ? '' : printed]).toEqual([0, '']);
     expect(printed).not.toMatch(/"status":"ERROR"/);
+  });
+
+  test('a deployment keeps its secrets, and its plan limits every meter', async () => {
+    const secrets = parseEnv(await readFile(join(folder, '.secrets'), 'utf8'));
+    expect(Object.keys(secrets)).toEqual(['OPERATOR_TOKEN', 'VENDOR_KEY_SECRET', 'SESSION_SECRET']);
+    for (const secret of Object.values(secrets)) expect(secret).toMatch(/^[\w-]{43}$/);
+    const { items } = (await server.operator.send('listOrganizations')).data;
+    const { organizationId: org, defaultPlanId } = items.find(({ name }) => name === 'My company') ?? {};
+    const params = { org: org ?? '', planId: defaultPlanId ?? '' };
+    const { plan } = (await server.operator.send('readPlan', { params })).data;
+    expect(Object.values(plan.limits)).not.toContain(null);
   });
 });
 

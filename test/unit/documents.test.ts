@@ -77,7 +77,7 @@ describe('code blocks', () => {
       await Promise.all(programs.map((program, index) => writeFile(join(folder, files[index] ?? ''), programOf(program))));
       const client = join(ROOT, 'src/client');
       const compilerOptions = {
-        ...{ target: 'es2024', lib: ['es2024', 'esnext.disposable', 'dom', 'dom.iterable'], types: ['node'] },
+        ...{ target: 'es2024', lib: ['es2024', 'esnext.disposable'], types: ['@cloudflare/workers-types', 'node'] },
         ...{ module: 'esnext', moduleResolution: 'bundler', strict: true, noEmit: true, skipLibCheck: true },
         ...{ allowImportingTsExtensions: true, verbatimModuleSyntax: true, moduleDetection: 'force' },
         paths: { 'callmeter/client': [join(client, 'index.ts')], 'callmeter/client/*': [join(client, '*.ts')] },
