@@ -74,7 +74,7 @@ describe('commands', () => {
 
   test('a deployment keeps its secrets, and its plan limits every meter', async () => {
     const secrets = parseEnv(await readFile(join(folder, '.secrets'), 'utf8'));
-    expect(Object.keys(secrets)).toEqual(['OPERATOR_TOKEN', 'VENDOR_KEY_SECRET', 'SESSION_SECRET']);
+    expect(Object.keys(secrets).toSorted()).toEqual(['OPERATOR_TOKEN', 'SESSION_SECRET', 'VENDOR_KEY_SECRET']);
     for (const secret of Object.values(secrets)) expect(secret).toMatch(/^[\w-]{43}$/);
     const { items } = (await server.operator.send('listOrganizations')).data;
     const { organizationId: org, defaultPlanId } = items.find(({ name }) => name === 'My company') ?? {};
