@@ -19,7 +19,11 @@ let vendor: FakeVendor;
 /** A folder with the repository in it, in which blocks may leave files. */
 let folder: string;
 beforeAll(async () => {
-  [state, vendor, folder] = await Promise.all([preparedState(), startVendor(), mkdtemp(join(tmpdir(), 'callmeter-documents-'))]);
+  [state, vendor, folder] = await Promise.all([
+    preparedState(),
+    startVendor(),
+    mkdtemp(join(tmpdir(), 'callmeter-documents-')),
+  ]);
   server = await startPrepared(state);
   const own = new Set(['.dev.vars', '.state', '.git', 'dist']);
   const names = (await readdir(ROOT)).filter((name) => !own.has(name));
@@ -58,14 +62,20 @@ function runBlocks(blocks: readonly Block[]): Promise<{ exitCode: number | null;
     PORT: new URL(server.url).port,
     DEV_VARS_FILE: state.devVars,
   };
-  const child = spawn('bash', ['-euo', 'pipefail', '-c', script], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn('bash', ['-euo', 'pipefail', '-c', script], {
+    cwd: folder,
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   let printed = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (printed += chunk));
   return new Promise((resolve) => child.once('close', (exitCode) => resolve({ exitCode, printed })));
 }
 
 describe('commands', () => {
-  const documents = DOCUMENTS.map(({ path }) => path).filter((path) => blocksOf('sh').some(({ document }) => document === path));
+  const documents = DOCUMENTS.map(({ path }) => path).filter((path) =>
+    blocksOf('sh').some(({ document }) => document === path),
+  );
   test.each(documents)('those of %s run', async (path) => {
     const { exitCode, printed } = await runBlocks(blocksOf('sh').filter(({ document }) => document === path));
     expect([exitCode, exitCode === 0 ? '' : printed]).toEqual([0, '']);
@@ -87,11 +97,19 @@ describe('commands', () => {
 describe('commands that are not run', () => {
   test('every flag of wrangler exists', async () => {
     const commands = blocksOf('sh', 'unrun').flatMap((block) =>
-      [...block.text.matchAll(/\bwrangler (?:-- )?([^#&|\n]+)/g)].map(([, words = '']) => [placeOf(block), words.trim()] as const),
+      [...block.text.matchAll(/\bwrangler (?:-- )?([^#&|\n]+)/g)].map(
+        ([, words = '']) => [placeOf(block), words.trim()] as const,
+      ),
     );
     expect(commands.length).toBeGreaterThan(3);
     for (const [place, words] of commands) {
-      const verbs = words.split(' ').slice(0, Math.max(1, words.split(' ').findIndex((word, index) => index > 0 && !/^[a-z][a-z\d]*$/.test(word))));
+      const verbs = words.split(' ').slice(
+        0,
+        Math.max(
+          1,
+          words.split(' ').findIndex((word, index) => index > 0 && !/^[a-z][a-z\d]*$/.test(word)),
+        ),
+      );
       const help = await wranglerHelp(verbs);
       const flags = words.match(/--[a-z-]+/g) ?? [];
       expect([place, words, flags.filter((flag) => !help.includes(flag))]).toEqual([place, words, []]);

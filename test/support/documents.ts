@@ -43,7 +43,10 @@ export const placeOf = ({ document, line }: Block) => `${document}:${line}`;
 
 function markdownIn(folder: string): string[] {
   const names = readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' });
-  return names.filter((name) => name.endsWith('.md')).map((name) => `${folder}/${name}`).toSorted();
+  return names
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => `${folder}/${name}`)
+    .toSorted();
 }
 
 function readDocument(path: string): Document {
