@@ -31,7 +31,7 @@ beforeAll(async () => {
   await symlink(state.devVars, join(folder, '.dev.vars'));
   // A request that is refused ends its block.
   await mkdir(join(folder, 'bin'));
-  await writeFile(join(folder, 'bin/curl'), '#!/bin/sh\nPATH=${PATH#*:} exec curl --fail-with-body "$@"\n');
+  await writeFile(join(folder, 'bin/curl'), '#!/bin/sh\nPATH="$REAL_PATH" exec curl --fail-with-body "$@"\n');
   await chmod(join(folder, 'bin/curl'), 0o755);
   const params = { org: DEMO_ORGANIZATION_ID, provider: 'openai' };
   const body = { apiKey: 'sk-documents', baseUrl: `${vendor.url}/v1` };
@@ -59,6 +59,7 @@ function runBlocks(blocks: readonly Block[]): Promise<{ exitCode: number | null;
   const env = {
     ...inherited,
     PATH: [join(folder, 'bin'), process.env.PATH].join(delimiter),
+    REAL_PATH: process.env.PATH,
     PORT: new URL(server.url).port,
     DEV_VARS_FILE: state.devVars,
   };
@@ -92,6 +93,22 @@ describe('commands', () => {
     const { plan } = (await server.operator.send('readPlan', { params })).data;
     expect(Object.values(plan.limits)).not.toContain(null);
   });
+});
+
+test("html blocks name the widget's script, and attributes that it reads", async () => {
+  for (const block of blocksOf('html')) {
+    const [, source = ''] = /^<script src="https:\/\/[^/"]+(\/[^"]*)"/.exec(block.text) ?? [];
+    const script = await (await fetch(server.url + source)).text();
+    const [, read = ''] = /const \{ ([\w, ]+) \} = script\.dataset/.exec(script) ?? [];
+    const attributes = [...block.text.matchAll(/ data-([\w-]+)=/g)].map(([, name = '']) =>
+      name.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase()),
+    );
+    expect(attributes.length).toBeGreaterThan(0);
+    expect([placeOf(block), attributes.filter((name) => !read.split(', ').includes(name))]).toEqual([
+      placeOf(block),
+      [],
+    ]);
+  }
 });
 
 describe('commands that are not run', () => {

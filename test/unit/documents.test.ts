@@ -264,6 +264,13 @@ describe('what the documents list', () => {
     expect(secrets.filter((name) => !firstCells('docs/deploy.md').includes(name))).toEqual([]);
   });
 
+  test('the README counts the models of the catalog', () => {
+    const counts = [...documentAt('README.md').text.matchAll(/catalog of (\d+) models/g)].map(([, count]) =>
+      Number(count),
+    );
+    expect(counts).toEqual([BUILT_IN_CATALOG.models.length]);
+  });
+
   test('contributing.md has every room of src', () => {
     const map = documentAt('docs/contributing.md').text;
     const rooms = readdirSync(join(ROOT, 'src'), { withFileTypes: true }).filter((entry) => entry.isDirectory());
