@@ -20,6 +20,10 @@ import { Plan } from '../../src/contract/plans.ts';
 import { SetSamplingRequest } from '../../src/contract/sampling.ts';
 import { SCOPES } from '../../src/contract/scopes.ts';
 import { SetVendorRequest } from '../../src/contract/vendors.ts';
+import { ANOMALY_KINDS } from '../../src/readings/anomalies/episode.ts';
+import { FORECAST_STATUSES } from '../../src/readings/forecast/forecast.ts';
+import { REVIEW_REASONS } from '../../src/readings/usage/review.ts';
+import { SIGNAL_CODES } from '../../src/readings/usage/signals.ts';
 import { BLOCKS, type Block, blocksOf, DOCUMENTS, type Document, placeOf, ROOT } from '../support/documents.ts';
 
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
@@ -262,6 +266,11 @@ describe('what the documents list', () => {
     const secrets = [...required.matchAll(/"(\w+)"/g)].map(([, name]) => `\`${name}\``);
     expect(secrets.length).toBe(3);
     expect(secrets.filter((name) => !firstCells('docs/deploy.md').includes(name))).toEqual([]);
+  });
+
+  test('readings.md has every signal, review reason, kind of anomaly and status of a forecast', () => {
+    const words = [...SIGNAL_CODES, ...REVIEW_REASONS, ...ANOMALY_KINDS, ...FORECAST_STATUSES];
+    expect(words.filter((word) => !firstCells('docs/readings.md').includes(`\`${word}\``))).toEqual([]);
   });
 
   test('the README counts the models of the catalog', () => {
