@@ -273,6 +273,18 @@ describe('what the documents list', () => {
     expect(words.filter((word) => !firstCells('docs/readings.md').includes(`\`${word}\``))).toEqual([]);
   });
 
+  test('every row of a table has the cells that its head has', () => {
+    for (const { path, text } of DOCUMENTS) {
+      for (const [table] of withoutBlocks(text).matchAll(/(?:^\|.*\n)+/gm)) {
+        const widths = table
+          .trimEnd()
+          .split('\n')
+          .map((line) => line.split(/(?<!\\)\|/).length);
+        expect([path, table, new Set(widths).size]).toEqual([path, table, 1]);
+      }
+    }
+  });
+
   test('the README counts the models of the catalog', () => {
     const counts = [...documentAt('README.md').text.matchAll(/catalog of (\d+) models/g)].map(([, count]) =>
       Number(count),
