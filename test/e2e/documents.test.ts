@@ -1,15 +1,18 @@
 /**
  * Every `sh` block of the README and of docs runs, in the order of its document, against a server that was started as
- * `npm start` starts it; and every flag of a command that cannot be run here exists.
+ * `npm start` starts it, and so do the programs of their `ts` blocks; every flag of a command that cannot be run here
+ * exists.
  */
 import { execFile, spawn } from 'node:child_process';
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { parseEnv, promisify } from 'node:util';
+import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DEMO_ORGANIZATION_ID } from '../../src/cli/demo-organization.ts';
-import { type Block, blocksOf, DOCUMENTS, placeOf, ROOT } from '../support/documents.ts';
+import { readDevVars } from '../../src/cli/dev-vars.ts';
+import { type Block, blocksOf, DOCUMENTS, PROGRAMS, placeOf, programOf, ROOT } from '../support/documents.ts';
 import { type FakeVendor, startVendor } from '../support/vendor.ts';
 import { type LocalServer, type PreparedState, preparedState, startPrepared } from './local-server.ts';
 
@@ -33,9 +36,7 @@ beforeAll(async () => {
   await mkdir(join(folder, 'bin'));
   await writeFile(join(folder, 'bin/curl'), '#!/bin/sh\nPATH="$REAL_PATH" exec curl --fail-with-body "$@"\n');
   await chmod(join(folder, 'bin/curl'), 0o755);
-  const params = { org: DEMO_ORGANIZATION_ID, provider: 'openai' };
-  const body = { apiKey: 'sk-documents', baseUrl: `${vendor.url}/v1` };
-  expect((await server.operator.send('setVendor', { params, body })).status).toBe(200);
+  await prepareDemoOrganization();
 });
 afterAll(async () => {
   await server?.stop();
@@ -43,12 +44,26 @@ afterAll(async () => {
   if (folder) await rm(folder, { recursive: true, force: true });
 });
 
+/** What the documents take for granted: a vendor that answers, and a custom meter in the plan of new customers. */
+async function prepareDemoOrganization(): Promise<void> {
+  const params = { org: DEMO_ORGANIZATION_ID };
+  const vendorBody = { apiKey: 'sk-documents', baseUrl: `${vendor.url}/v1` };
+  const { plan } = (await server.operator.send('readPlan', { params: { ...params, planId: 'pro' } })).data;
+  const withMeter = { ...plan, customMeters: { CUSTOM1: { label: 'Pages', included: 1_000 } } };
+  const answers = [
+    await server.operator.send('setVendor', { params: { ...params, provider: 'openai' }, body: vendorBody }),
+    await server.operator.send('putPlan', { params: { ...params, planId: 'pro' }, body: withMeter }),
+  ];
+  expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+}
+
 /** The addresses, the placeholder of a vendor's key and the token of the deployed service, as they are here. */
 function localized(text: string): string {
   return text
     .replaceAll("//p' .secrets)", "//p' .dev.vars)")
     .replaceAll(/http:\/\/(127\.0\.0\.1|localhost):8787/g, server.url)
     .replaceAll('https://callmeter.YOUR-SUBDOMAIN.workers.dev', server.url)
+    .replaceAll('https://api.openai.com', vendor.url)
     .replaceAll('{"apiKey":"sk-..."}', JSON.stringify({ apiKey: 'sk-documents', baseUrl: `${vendor.url}/v1` }));
 }
 
@@ -94,6 +109,28 @@ describe('commands', () => {
     expect(Object.values(plan.limits)).not.toContain(null);
   });
 });
+
+test.each(PROGRAMS.map((document) => [document.path, document] as const))(
+  'the program of %s runs',
+  async (_path, document) => {
+    const file = join(folder, `${document.path.replaceAll('/', '-')}.mjs`);
+    await build({
+      stdin: { contents: localized(programOf(document)), loader: 'ts', resolveDir: ROOT },
+      alias: { 'callmeter/client': join(ROOT, 'src/client') },
+      ...{ bundle: true, packages: 'external', format: 'esm', target: 'es2022', platform: 'node', outfile: file },
+    });
+    const { DEMO_API_KEY } = await readDevVars(state.devVars);
+    const params = { org: DEMO_ORGANIZATION_ID };
+    const { key } = (await server.operator.send('createKey', { params, body: { name: 'widget', prefix: 'ek-' } })).data;
+    const env = {
+      ...process.env,
+      ...{ CALLMETER_KEY: DEMO_API_KEY, CALLMETER_EMBED_KEY: key, OPENAI_BASE_URL: `${vendor.url}/v1` },
+      ...{ OPENAI_API_KEY: 'sk-documents', ANTHROPIC_API_KEY: 'sk-documents', GEMINI_API_KEY: 'documents' },
+    };
+    const { stderr } = await promisify(execFile)(process.execPath, [file], { cwd: folder, env });
+    expect(stderr).toBe('');
+  },
+);
 
 test("html blocks name the widget's script, and attributes that it reads", async () => {
   for (const block of blocksOf('html')) {

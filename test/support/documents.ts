@@ -5,7 +5,7 @@
  *
  * - `sh`: run against a started server (test/e2e/documents.test.ts)
  * - `sh unrun`: not run, because it installs, deploys or runs for minutes; its commands and flags must exist
- * - `ts`: the blocks of a document are compiled together, as one program
+ * - `ts`: the blocks of a document are one program, which is compiled, and run against a started server
  * - `json NAME`: parsed by the schema of that name
  * - `html`: its script and attributes must be the widget's
  * - `text`: not checked
@@ -38,6 +38,19 @@ export const BLOCKS: readonly Block[] = DOCUMENTS.flatMap(({ blocks }) => blocks
 export function blocksOf(language: string, ...words: string[]): Block[] {
   return BLOCKS.filter((block) => block.language === language && block.words.join() === words.join());
 }
+
+/** The `ts` blocks of a document as one program, each on its own lines: all else is blank. */
+export function programOf({ text, blocks }: Document): string {
+  const lines = text.split('\n').map(() => '');
+  for (const { line, text: code } of blocks.filter(({ language }) => language === 'ts')) {
+    lines.splice(line, code.split('\n').length, ...code.split('\n'));
+  }
+  return lines.join('\n');
+}
+
+export const PROGRAMS: readonly Document[] = DOCUMENTS.filter(({ blocks }) =>
+  blocks.some(({ language }) => language === 'ts'),
+);
 
 export const placeOf = ({ document, line }: Block) => `${document}:${line}`;
 

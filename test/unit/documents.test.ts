@@ -24,7 +24,17 @@ import { ANOMALY_KINDS } from '../../src/readings/anomalies/episode.ts';
 import { FORECAST_STATUSES } from '../../src/readings/forecast/forecast.ts';
 import { REVIEW_REASONS } from '../../src/readings/usage/review.ts';
 import { SIGNAL_CODES } from '../../src/readings/usage/signals.ts';
-import { BLOCKS, type Block, blocksOf, DOCUMENTS, type Document, placeOf, ROOT } from '../support/documents.ts';
+import {
+  BLOCKS,
+  type Block,
+  blocksOf,
+  DOCUMENTS,
+  type Document,
+  PROGRAMS,
+  placeOf,
+  programOf,
+  ROOT,
+} from '../support/documents.ts';
 
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
 const documentAt = (path: string) => DOCUMENTS.find((document) => document.path === path) as Document;
@@ -45,8 +55,8 @@ const SCHEMAS = {
   'meter-request': operations.incrementMeter.body,
 };
 
-/** Programs that a block which is not run may use. */
-const PROGRAMS = new Set(['npm', 'curl', 'jq']);
+/** Commands that a block which is not run may use. */
+const COMMANDS = new Set(['npm', 'curl', 'jq']);
 
 describe('code blocks', () => {
   test('every block is of a kind that a test checks, or says that it is plain text', () => {
@@ -76,10 +86,9 @@ describe('code blocks', () => {
     await mkdir(join(ROOT, '.state'), { recursive: true });
     const folder = await mkdtemp(join(ROOT, '.state/documents-'));
     try {
-      const programs = DOCUMENTS.filter(({ blocks }) => blocks.some(({ language }) => language === 'ts'));
-      const files = programs.map(({ path }) => `${posix.basename(path, '.md')}.ts`);
+      const files = PROGRAMS.map(({ path }) => `${posix.basename(path, '.md')}.ts`);
       await Promise.all(
-        programs.map((program, index) => writeFile(join(folder, files[index] ?? ''), programOf(program))),
+        PROGRAMS.map((program, index) => writeFile(join(folder, files[index] ?? ''), programOf(program))),
       );
       const client = join(ROOT, 'src/client');
       const compilerOptions = {
@@ -111,7 +120,7 @@ describe('code blocks', () => {
       }
       if (block.words[0] !== 'unrun') continue;
       const programs = commands.split('\n').flatMap((line) => /^(?:\w+=\S* )*(\w+)\b/.exec(line)?.[1] ?? []);
-      expect([placeOf(block), programs.filter((program) => !PROGRAMS.has(program))]).toEqual([placeOf(block), []]);
+      expect([placeOf(block), programs.filter((program) => !COMMANDS.has(program))]).toEqual([placeOf(block), []]);
     }
   });
 
@@ -140,15 +149,6 @@ describe('code blocks', () => {
     }
   });
 });
-
-/** The document with everything blank but its `ts` blocks. */
-function programOf({ text, blocks }: Document): string {
-  const lines = text.split('\n').map(() => '');
-  for (const { line, text: code } of blocks.filter(({ language }) => language === 'ts')) {
-    lines.splice(line, code.split('\n').length, ...code.split('\n'));
-  }
-  return lines.join('\n');
-}
 
 describe('links', () => {
   const links = DOCUMENTS.flatMap(({ path, text }) =>
