@@ -1,5 +1,5 @@
 /**
- * The closed list of error codes, with the HTTP status of each. What a code means to a caller is in the README.
+ * The closed list of error codes, with the HTTP status of each. docs/errors.md says what each means to a caller.
  */
 import type { z } from 'zod';
 

@@ -50,7 +50,7 @@ interface WireError {
   retry?: boolean;
 }
 
-const OWN_ERRORS: Record<OwnCode, WireError> = {
+export const OWN_ERRORS: Record<OwnCode, WireError> = {
   ENDPOINT_NOT_OFFERED: { status: 400 },
   // The customer's plan does not allow the call: no rate limit, so a repetition cannot help.
   ENTITLEMENT_DENIED: { status: 403, type: 'insufficient_quota', retry: false },
