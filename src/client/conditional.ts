@@ -3,8 +3,7 @@
  * where something has changed.
  */
 import { type Outcome, type RawAnswer, readEnvelope } from './answer.ts';
-import type { Client } from './client.ts';
-import type { RequestOptions } from './methods.ts';
+import type { Methods, RequestOptions } from './methods.ts';
 import type { Answers } from './wire.ts';
 
 export interface Conditional<Data> {
@@ -28,7 +27,7 @@ export function withReadSettings<C extends object>(client: C, read: ReadSettings
 }
 
 /** `null` for what is no client of this library, as in a test of the application. */
-export function readSettingsOf(client: Pick<Client, 'readSamplingSettings'>): ReadSettings | null {
+export function readSettingsOf(client: Pick<Methods, 'readSamplingSettings'>): ReadSettings | null {
   return (client as { [READ_SETTINGS]?: ReadSettings })[READ_SETTINGS] ?? null;
 }
 
