@@ -1,8 +1,8 @@
 /**
- * The operator's console at `/console`: what guards it, and its pages.
+ * The operator's console at `/console`: its protection and its pages.
  *
- * Nothing runs in the browser: the pages are forms and links, and the content policy allows no script at all. A form is
- * accepted from this origin alone, with the token of the session that it was made for.
+ * No script runs in the browser: the pages are forms and links, and the content security policy forbids scripts. A form
+ * is accepted only from this origin and with the CSRF token of its session.
  */
 import { Hono, type MiddlewareHandler } from 'hono';
 import { csrf } from 'hono/csrf';
@@ -22,7 +22,7 @@ import { Problem, page, plainPage } from './shell.tsx';
 import { mountSignIn, mountSignOut, SIGN_IN_PATH } from './sign-in.tsx';
 import { submittedIn } from './submitted.ts';
 
-/** Of every form but the one that publishes a catalog. */
+/** The limit for every form except the one that publishes a catalog. */
 const FORM_BYTES_MAX = 64 * 1_024;
 
 const HEADERS = secureHeaders({
@@ -35,7 +35,7 @@ const HEADERS = secureHeaders({
     frameAncestors: ["'none'"],
   },
   xFrameOptions: 'DENY',
-  // With `no-referrer`, forms would come from the origin "null".
+  // With `no-referrer`, forms would have the origin "null".
   referrerPolicy: 'same-origin',
 });
 
@@ -62,7 +62,7 @@ function createConsole(): Hono<ConsoleEnv> {
   return pages;
 }
 
-/** Leads to the sign-in, and from there back to a page that was asked for. */
+/** Redirects to the sign-in page, which leads back to the requested page. */
 const requireSession: MiddlewareHandler<ConsoleEnv> = async (c, next) => {
   const session = await readSession(c, Date.now());
   if (!session) {
@@ -75,7 +75,7 @@ const requireSession: MiddlewareHandler<ConsoleEnv> = async (c, next) => {
   return next();
 };
 
-/** After the session check: without a session no form is read. */
+/** Runs after the session check: without a session no form is read. */
 const requireFormToken: MiddlewareHandler<ConsoleEnv> = async (c, next) => {
   if (c.req.method === 'GET' || c.req.method === 'HEAD') return next();
   const token = c.get('session').csrf;

@@ -1,5 +1,5 @@
 /**
- * A use case that is made for API keys, done by the operator: the same function, and the event that an operator leaves.
+ * Runs a use case of the API on behalf of the operator, and records an operator event.
  */
 import type { Answer } from '../contract/errors.ts';
 import { commitChange, type OperatorRequest } from '../operator/change.ts';
@@ -12,8 +12,8 @@ export interface Logged {
 }
 
 /**
- * Runs the use case, whose commands are idempotent by themselves, and logs what came of it. `after` is what the event
- * keeps.
+ * Runs the use case, whose commands are idempotent, and records its outcome. `after` is the state that the event
+ * stores.
  */
 export function byOperator<Data>(
   request: OperatorRequest,

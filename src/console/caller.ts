@@ -1,11 +1,11 @@
 /**
- * On whose behalf the console asks the use cases that are made for API keys: the organization of the page.
+ * The caller for use cases of the API that the console runs: the organization of the page.
  */
 import type { Caller } from '../metering/caller.ts';
 import { loadOrganization } from '../storage/credentials.ts';
 import type { ConsoleContext } from './context.ts';
 
-/** With the organization's configuration as it is now: what the operator just saved counts. */
+/** Reads the organization's current configuration, so that what the operator just saved applies. */
 export async function callerOf(c: ConsoleContext): Promise<Caller> {
   const { organizationId } = c.get('organization');
   const organization = await loadOrganization(c.env, organizationId);

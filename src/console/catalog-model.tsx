@@ -1,5 +1,5 @@
 /**
- * One model of the catalog: where it stands and why, what to move to, what it costs and ever cost.
+ * A model of the catalog: lifecycle with its evidence, replacements, current and past prices.
  */
 import type { FC } from 'hono/jsx';
 import type { ModelStatus, Replacement } from '../catalog/lifecycle.ts';
@@ -110,7 +110,7 @@ const Lifecycle: FC<ModelView> = ({ model, transitions, nowMs }) => {
   );
 };
 
-/** What happened and what is announced, by date. */
+/** The model's past and announced events, by date. */
 function eventsOf({ releasedAt, lifecycle, pricing }: CatalogModel, transitions: readonly Transition[]): Event[] {
   const { announcedAt, shutdownAt, earliestShutdownAt, source } = lifecycle;
   const known = (to: string) => transitions.some((transition) => transition.to === to);

@@ -1,5 +1,5 @@
 /**
- * A plan change by the operator: what it would do, by the rule that will do it, and the change itself with its event.
+ * A plan change by the operator: a preview, computed by the rule that makes the change, and the change itself.
  */
 import type { ChangePlanData, ChangePlanRequest } from '../contract/customers.ts';
 import { type Answer, accept, refuse } from '../contract/errors.ts';
@@ -16,13 +16,13 @@ export interface PlanChangePreview {
   target: PlanVersion;
   strategy: ChangeStrategy;
   before: Account;
-  /** Right after the change. */
+  /** The account right after the change. */
   after: Account;
-  /** Right after the next replenishment, where that is when the change applies. */
+  /** The account right after the next replenishment, where the change applies then. */
   replenished: Account | null;
 }
 
-/** What the change would make of the account, were it made at `nowMs`. Nothing is changed. */
+/** The account after a change at `nowMs`, as a preview. */
 export async function previewPlanChange(
   { env, organization }: Caller,
   customerId: string,
@@ -45,7 +45,7 @@ export async function previewPlanChange(
   return accept('PLAN_CHANGE_PREVIEWED', { target, strategy, before, after, replenished }, nowMs);
 }
 
-/** Changes the plan as an application would, and logs that the operator did. */
+/** Changes the plan and records an operator event. */
 export function changePlanByOperator(
   request: OperatorRequest,
   caller: Caller,

@@ -1,5 +1,5 @@
 /**
- * What a request of the console carries: the operator's session, the organization of its path, and what a form sent.
+ * The context of a console request: the operator's session, the organization of its path, and the submitted form.
  */
 import type { Context } from 'hono';
 import type { Organization } from '../contract/operator.ts';
@@ -8,7 +8,7 @@ import type { AppEnv } from '../middleware/context.ts';
 export interface ConsoleSession {
   id: string;
   expiresAtMs: number;
-  /** What every form of the session carries. */
+  /** The CSRF token of every form of the session. */
   csrf: string;
 }
 
@@ -56,8 +56,8 @@ export function callPath(organizationId: string, callId: string): string {
 }
 
 /**
- * A path of the console that stands in a query: visible ASCII without a backslash. The overview for anything else, so
- * that nobody is sent elsewhere.
+ * A console path from a query: visible ASCII without a backslash. Anything else becomes the overview, so that a link
+ * cannot redirect to another site.
  */
 export function ownPath(path: string | undefined): string {
   return path !== undefined && /^\/console(\/[!-[\]-~]*)?$/.test(path) ? path : CONSOLE_PATH;

@@ -1,5 +1,5 @@
 /**
- * What was just done, in words: a form that worked leads to a page that says so. Only what is named here is ever said.
+ * The confirmations that a page shows after a successful form. Only the texts listed here are ever shown.
  */
 export const DONE: Readonly<Record<string, string>> = {
   organization: 'The organization is created.',

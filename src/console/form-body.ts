@@ -1,26 +1,26 @@
 /**
- * The body of a form, within bounds: its bytes are bounded while they are read, its fields before they are parsed.
+ * Reads the body of a form within bounds: its bytes are counted while they are read, its fields before they are parsed.
  *
- * A form that may be large says whose it is before it is read on: the session's token is its first field, so that it
- * stands among the first bytes, and a body without it there is let go.
+ * The first field of a large form is the session's CSRF token, so that a body that does not begin with the right token
+ * is discarded unread.
  */
 import { joined, readBounded, readHead, readRequest } from '../platform/bytes.ts';
 
 export type FormBody = { kind: 'form'; data: FormData } | { kind: 'too large'; bound: string };
 
-/** Fields of one form; the largest, a plan, has some forty. */
+/** The most fields of a form. The largest form, a plan, has about forty. */
 const FIELDS_MAX = 1_000;
-/** The first field stands in them, with the line that separates it and its headers. */
+/** Enough bytes for the first field with its boundary and its headers. */
 const HEAD_BYTES = 1_024;
 const AMPERSAND = 0x26;
 const KIB = 1_024;
 
-/** The fields of a form that has at most `bytesMax` bytes. */
+/** The fields of a form of at most `bytesMax` bytes. */
 export async function readForm(request: Request, bytesMax: number): Promise<FormBody> {
   return parseForm(request, await readRequest(request, bytesMax), bytesMax);
 }
 
-/** The same, read whole only where the form begins with `token`; it is foreign where it does not. */
+/** The same for a large form, which is `foreign` and not read on where it does not begin with `token`. */
 export async function readFormWith(
   token: string,
   request: Request,
@@ -37,7 +37,7 @@ export async function readFormWith(
   return parseForm(request, rest && joined([head, rest], head.length + rest.length), bytesMax);
 }
 
-/** What is no form has no fields, which no form of ours is without. */
+/** A body that is not a form gives no fields. */
 async function parseForm(request: Request, bytes: Uint8Array | null, bytesMax: number): Promise<FormBody> {
   if (bytes === null) return { kind: 'too large', bound: `at most ${bytesMax / KIB} KiB` };
   const type = request.headers.get('Content-Type') ?? '';

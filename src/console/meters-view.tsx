@@ -1,5 +1,5 @@
 /**
- * Meters as bars: what is used of what the plan includes.
+ * Meters as bars: how much of each allowance is used.
  */
 
 import type { FC } from 'hono/jsx';

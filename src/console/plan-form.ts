@@ -1,6 +1,6 @@
 /**
- * A plan as a form's fields and back. A field is named as the plan's own path, so that a broken rule finds it; an empty
- * limit is unlimited, and an empty row of prices is none. Nothing is checked here: the contract's schema does that.
+ * Converts a plan to the fields of a form and back. A field has the name of the plan's path, so that errors appear at
+ * it. An empty limit is unlimited; an empty row of prices is omitted. The contract's schema validates the result.
  */
 import { Plan } from '../contract/plans.ts';
 import { LIMIT_NAMES, METER_SLOTS } from '../domain/meters.ts';
@@ -9,11 +9,11 @@ import { count } from '../ui/format.ts';
 import type { Fields } from './context.ts';
 import { isChecked, text, typedNumber } from './submitted.ts';
 
-/** Rows of prices that the form offers beyond those that are there, up to what a plan may have. */
+/** Empty rows of prices that the form offers, up to the most that a plan may have. */
 const SPARE_TIERS = 2;
 const TIERS_MAX = 20;
 
-/** What a new plan begins with: the contract's own defaults. */
+/** The initial values of a new plan: the contract's defaults. */
 export const NEW_PLAN = Plan.parse({ name: 'New', limitType: 'BLOCK' });
 
 /** The fields that show a plan. */
@@ -58,7 +58,7 @@ function fieldsOfMeter(path: string, meter: CustomMeter | undefined): Fields {
   return fields;
 }
 
-/** The plan that the fields describe, as an operator would write it down. */
+/** The plan document that the fields describe, not yet validated. */
 export function planOfFields(fields: Fields): unknown {
   const replenishUnit = text(fields, 'replenish.unit');
   const rolling = [typedNumber(fields, 'rollingCalls.limit'), typedNumber(fields, 'rollingCalls.windowSeconds')];
@@ -111,7 +111,7 @@ function overageOfFields(fields: Fields, path: string): unknown {
   return { model, tiers };
 }
 
-/** Rows of prices to show: those that are filled in, and some more. */
+/** The number of rows of prices to show: those in use and some empty ones. */
 export function tierRows(fields: Fields, slot: string): number {
   const filled = Array.from({ length: TIERS_MAX }, (_, index) => index).filter(
     (index) => text(fields, `customMeters.${slot}.overage.tiers.${index}.priceUsd`) !== '',

@@ -1,5 +1,5 @@
 /**
- * A refusal of a use case as a page: what was asked for is not there, or cannot be done.
+ * A use case's refusal as a page.
  */
 import { ERROR_STATUS, type Refusal } from '../contract/errors.ts';
 import { Notice } from '../ui/parts.tsx';
@@ -8,7 +8,7 @@ import { page } from './shell.tsx';
 
 export function refused(c: ConsoleContext, { code, message }: Refusal) {
   const status = ERROR_STATUS[code];
-  const title = status === 404 ? 'Nothing is here' : 'That was not done';
+  const title = status === 404 ? 'Not found' : 'Not done';
   return page(
     c,
     { title, status },

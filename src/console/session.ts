@@ -1,9 +1,9 @@
 /**
- * The operator's session: a signed cookie that the operator's token is exchanged for.
+ * The operator's session: a signed cookie in exchange for the operator's token.
  *
- * It is signed with a key made of SESSION_SECRET and the token itself, so that changing either ends every session. It
- * lasts eight hours whatever happens. Signing out is kept in KV until then, so that a copied cookie ends too, within
- * KV's delay.
+ * The signing key is derived from SESSION_SECRET and the token, so that changing either ends every session. A session
+ * ends after eight hours. Signing out is recorded in KV until then, so that a copied cookie becomes invalid too, within
+ * KV's propagation delay.
  */
 import { deleteCookie, getSignedCookie, setSignedCookie } from 'hono/cookie';
 import { timingSafeEqual } from 'hono/utils/buffer';
@@ -14,12 +14,12 @@ import { CONSOLE_PATH, type ConsoleContext, type ConsoleSession } from './contex
 const COOKIE = 'callmeter_console';
 const SESSION_SECONDS = 8 * 3_600;
 const OPERATOR_TOKEN_LENGTH_MIN = 32;
-/** KV keeps nothing for a shorter time. */
+/** KV's minimum. */
 const KV_TTL_SECONDS_MIN = 60;
 
 const endedKey = (id: string) => `console:ended:${id}`;
 
-/** Whether there is a console: it needs what the operator API needs. */
+/** Whether the console is enabled: like the operator API, it needs an operator token. */
 export function isConsoleConfigured({ OPERATOR_TOKEN }: Env): boolean {
   return OPERATOR_TOKEN !== undefined && OPERATOR_TOKEN.length >= OPERATOR_TOKEN_LENGTH_MIN;
 }
@@ -34,14 +34,14 @@ export async function startSession(c: ConsoleContext, nowMs: number): Promise<vo
   await setSignedCookie(c, COOKIE, value, await signingKey(c.env), cookieOptions(c));
 }
 
-/** `null` without a session of ours that still lasts. */
+/** `null` without a valid session. */
 export async function readSession(c: ConsoleContext, nowMs: number): Promise<ConsoleSession | null> {
   if (!c.env.SESSION_SECRET) return null;
   const key = await signingKey(c.env);
   const value = await getSignedCookie(c, key, COOKIE);
   const [expires, id] = typeof value === 'string' ? value.split('.') : [];
   if (!id || Number(expires) <= nowMs) return null;
-  // Without KV nobody could work; the cookie itself is sound.
+  // During an outage of KV the signed cookie alone is accepted.
   const ended = await c.env.KV.get(endedKey(id)).catch(() => null);
   return ended === null ? { id, expiresAtMs: Number(expires), csrf: await csrfToken(key, id) } : null;
 }

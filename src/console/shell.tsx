@@ -1,5 +1,5 @@
 /**
- * The frame of the console's pages: document, navigation, heading, and the word on what was just done.
+ * The layout of the console's pages: document, navigation, heading, and confirmations.
  */
 import { html } from 'hono/html';
 import type { Child, FC, PropsWithChildren } from 'hono/jsx';
@@ -22,17 +22,17 @@ interface PageProps {
   sub?: Child;
   crumbs?: readonly Crumb[];
   actions?: Child;
-  /** Seconds after which the page is read again. */
+  /** Seconds after which the page reloads. */
   refreshSeconds?: number;
   status?: ContentfulStatusCode;
 }
 
-/** What every form on the page carries; each form its own submission. */
+/** The hidden fields of a form; each form has its own submission id. */
 export function secretsOf(c: ConsoleContext): FormSecrets {
   return { csrf: c.get('session').csrf, nonce: crypto.randomUUID() };
 }
 
-/** Answers with a page of the console. */
+/** Renders a page of the console. */
 export function page(
   c: ConsoleContext,
   { status = 200, ...props }: PageProps,
@@ -192,7 +192,7 @@ const Links: FC<LinksProps> = ({ title, base, pages, path }) => (
   </div>
 );
 
-/** A page outside the frame: before the sign-in, and where something went wrong. */
+/** A page without navigation: the sign-in and error pages. */
 export function plainPage(
   c: ConsoleContext,
   title: string,
@@ -214,7 +214,7 @@ export function plainPage(
   );
 }
 
-/** Why something is not shown. */
+/** An error message. */
 export const Problem: FC<PropsWithChildren<{ title: string }>> = ({ title, children }) => (
   <>
     <h1>{title}</h1>

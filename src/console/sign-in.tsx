@@ -1,5 +1,5 @@
 /**
- * Signing in and out: the operator's token for a session.
+ * Sign-in and sign-out: exchanges the operator's token for a session.
  */
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
@@ -14,9 +14,9 @@ import { submittedIn, text } from './submitted.ts';
 
 export const SIGN_IN_PATH = `${CONSOLE_PATH}/sign-in`;
 
-/** A wrong token is answered after this time. */
+/** The delay before a wrong token is answered. */
 const WRONG_TOKEN_DELAY_MS = 400;
-/** A token and its page's few other fields. */
+/** Enough for a token and the other fields of the form. */
 const SIGN_IN_BYTES_MAX = 4 * 1_024;
 
 export function mountSignIn(app: Hono<ConsoleEnv>): void {
@@ -36,7 +36,7 @@ export function mountSignIn(app: Hono<ConsoleEnv>): void {
   });
 }
 
-/** What makes guessing hopeless is the token itself, at least 32 characters. This keeps a guesser slow. */
+/** Slows down guessing. The real protection is the length of the token, at least 32 characters. */
 async function refusedSignIn(c: ConsoleContext) {
   if (await failsToSignInTooOften(c)) {
     c.header('Retry-After', String(LIMIT_PERIOD_SECONDS));
@@ -47,7 +47,7 @@ async function refusedSignIn(c: ConsoleContext) {
   return signInPage(c, 401, 'That is not the operator token.');
 }
 
-/** Behind the sign-in, because it ends one's own session alone. */
+/** Requires a session, because it ends the caller's own session only. */
 export function mountSignOut(app: Hono<ConsoleEnv>): void {
   app.post('/sign-out', async (c) => {
     await endSession(c, c.get('session'), Date.now());
@@ -66,7 +66,7 @@ const SignIn: FC<{ action: string; error: string | null }> = ({ action, error })
     <h1>Operator console</h1>
     {error && <Notice tone="bad">{error}</Notice>}
     <form method="post" action={action} class="form">
-      {/* A password manager files the token under this name. */}
+      {/* Password managers store the token under this user name. */}
       <input
         type="text"
         name="username"

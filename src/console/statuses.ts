@@ -1,5 +1,5 @@
 /**
- * In which tone a state is shown.
+ * The color tone of each status.
  */
 import type { Tone } from '../ui/parts.tsx';
 

@@ -1,8 +1,8 @@
 /**
- * What a form of the console sent: its fields as they were typed, and which submission it is.
+ * The submitted form: its fields as they were typed, and the idempotency key of the submission.
  *
- * The same submission sent twice has the same idempotency key, so it counts once; another content of the same page,
- * sent after a step back in the browser, is another one.
+ * A form that is submitted twice with the same content has the same idempotency key, so it takes effect once. Other
+ * content of the same page, after a step back in the browser, has another key.
  */
 import type { z } from 'zod';
 import type { Refusal } from '../contract/errors.ts';
@@ -14,15 +14,15 @@ import { sha256Hex } from '../platform/hash.ts';
 import type { FormState } from '../ui/form.tsx';
 import type { ConsoleContext, Fields, Submitted } from './context.ts';
 
-/** For the event log. */
+/** The actor in the event log. */
 const ACTOR = 'console';
 const NONCE = /^[\w-]{8,64}$/;
-/** Of the hash of the content, in the idempotency key. */
+/** Digits of the content's hash in the idempotency key. */
 const HASH_DIGITS = 24;
 
-/** What the fields of a form say. Line ends are those of every other text. */
+/** Reads the fields of a form. Line ends become `\n`. */
 export async function submittedIn(data: FormData): Promise<Submitted & { csrf: string }> {
-  // Without a prototype: a field may have any name.
+  // Without a prototype, because a field may have any name.
   const fields: Fields = Object.create(null);
   const files: Record<string, string> = Object.create(null);
   for (const name of new Set(data.keys())) {
@@ -52,7 +52,7 @@ export function texts(fields: Fields, name: string): string[] {
   return value === undefined ? [] : typeof value === 'string' ? [value] : value;
 }
 
-/** One item for each line that is not empty. */
+/** The lines that are not empty. */
 export function lines(fields: Fields, name: string): string[] {
   return text(fields, name)
     .split('\n')
@@ -60,7 +60,7 @@ export function lines(fields: Fields, name: string): string[] {
     .filter(Boolean);
 }
 
-/** A number as people type it (`1,000`), what was typed where it is none, or nothing where the field is empty. */
+/** A number as people type it (`1,000`); the text where it is not a number; `undefined` where the field is empty. */
 export function typedNumber(fields: Fields, name: string): number | string | undefined {
   const typed = text(fields, name);
   if (typed === '') return undefined;
@@ -73,8 +73,8 @@ export function isChecked(fields: Fields, name: string): boolean {
 }
 
 /**
- * A change by whoever is signed in. What is not the same when it is done twice has the key of this submission; what
- * sets a value is done again, because it may have been set otherwise since.
+ * A change by the operator who is signed in. PUT and PATCH set a value and need no key: a repeated submission sets it
+ * again, because it may have changed since. Other changes have the idempotency key of the submission.
  */
 export async function operatorRequest(
   c: ConsoleContext,
@@ -97,7 +97,7 @@ async function submissionKey({ nonce }: Submitted, input: unknown): Promise<stri
   return `console-${nonce}-${hash.slice(0, HASH_DIGITS)}`;
 }
 
-/** What a schema makes of the fields, or what is wrong with them. */
+/** Validates the fields with a schema. */
 export function check<Schema extends z.ZodType>(
   schema: Schema,
   input: unknown,
@@ -106,12 +106,12 @@ export function check<Schema extends z.ZodType>(
   return parsed.success ? { ok: true, value: parsed.data } : { ok: false, details: describeIssues(parsed.error) };
 }
 
-/** A form to be shown again, with what is wrong. */
+/** The state of a form that is shown again with its errors. */
 export function wrong(c: ConsoleContext, details: readonly Broken[]): FormState {
   return { values: c.get('submitted').fields, details };
 }
 
-/** The rules that a refusal names, each with its field; the whole message where it names none. */
+/** A refusal's details, each with its field; the whole message where there are none. */
 export function detailsOf({ message, members }: Refusal): Broken[] {
   const listed = members?.details;
   if (Array.isArray(listed) && listed.length > 0) return listed as Broken[];

@@ -1,5 +1,5 @@
 /**
- * Usage as people look at it: totals, days as charts, and who or what stands behind the cost.
+ * Usage: totals, charts by day, and rankings of what causes the cost.
  */
 import type { Child, FC } from 'hono/jsx';
 import { formatUsd, NANO_PER_USD, type NanoUsd } from '../domain/money.ts';
@@ -22,7 +22,7 @@ export interface GroupUsage {
   costNanoUsd: NanoUsd;
 }
 
-/** Rows that a ranking shows. */
+/** Rows of a ranking. */
 const RANKED_MAX = 8;
 
 export const UsageTotals: FC<{ days: readonly DayUsage[] }> = ({ days }) => {
@@ -108,7 +108,7 @@ export const UsageRanking: FC<{ title: string; groups: readonly GroupUsage[]; to
   </Card>
 );
 
-/** For drawing alone. */
+/** For charts only. */
 function usdNumber(nano: NanoUsd): number {
   return Number(formatUsd(nano));
 }

@@ -1,5 +1,5 @@
 /**
- * The frame of the public pages: what search engines and previews read of them, the way around, and the page itself.
+ * The layout of the public pages: metadata for search engines and previews, navigation, content.
  */
 import { html } from 'hono/html';
 import type { Child, FC, PropsWithChildren } from 'hono/jsx';
@@ -10,7 +10,7 @@ import { PAGES_STYLESHEET_PATH } from './stylesheet.ts';
 export interface PublicPageProps {
   title: string;
   description: string;
-  /** Where this page is at home; absent where it is nowhere, as a page that was not found. */
+  /** The canonical path; absent on pages such as 404. */
   canonical?: string;
   section: 'models' | 'docs';
   narrow?: boolean;
@@ -21,7 +21,7 @@ const SECTIONS = [
   { name: 'docs', path: '/docs', text: 'API reference' },
 ] as const;
 
-/** A whole page as HTML. */
+/** Renders a page as HTML. */
 export async function publicPage(
   { title, description, canonical, section, narrow }: PublicPageProps,
   content: Child,
@@ -55,7 +55,7 @@ export async function publicPage(
   return String(await page);
 }
 
-/** These are moved to the head of the document when it is rendered. */
+/** Hono moves these elements to the head of the document. */
 const Head: FC<{ title: string; description: string; canonical: string | undefined }> = ({
   title,
   description,
@@ -79,7 +79,7 @@ const Head: FC<{ title: string; description: string; canonical: string | undefin
   </>
 );
 
-/** Paragraphs with `code` in them, as the contract's descriptions have it. */
+/** Paragraphs with `code`, as in the contract's descriptions. */
 export const Prose: FC<{ text: string }> = ({ text }) => (
   <div class="prose">
     {text.split('\n\n').map((paragraph) => (
@@ -94,7 +94,7 @@ export const Inline: FC<{ text: string }> = ({ text }) => (
   <>{text.split('`').map((part, index) => (index % 2 === 1 ? <code>{part}</code> : part))}</>
 );
 
-/** A form that asks this page again: it works without a script, and its answer has an address. */
+/** A search form that works without a script; its results have an address. */
 export const SearchForm: FC<
   PropsWithChildren<{ action: string; label: string; value: string; placeholder: string }>
 > = ({ action, label, value, placeholder }) => (

@@ -1,5 +1,5 @@
 /**
- * What the public pages have beside the stylesheet of every page: their header, the API reference, the model page.
+ * Styles of the public pages beyond those of all pages: their header, the API reference, the model page.
  */
 import { contentHash } from '../platform/content-hash.ts';
 
@@ -46,5 +46,5 @@ pre.shell { background: var(--raised); border-radius: 8px; padding: 14px 16px; m
 @media (max-width: 760px) { .public { padding: 20px 16px 48px; } .top > div { padding: 10px 16px; } }
 `;
 
-/** The address names the content, so that a copy may be kept for good. */
+/** The address contains a hash of the content, so that it can be cached forever. */
 export const PAGES_STYLESHEET_PATH = `/assets/pages-${contentHash(PAGES_STYLESHEET)}.css`;

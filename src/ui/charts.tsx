@@ -1,7 +1,6 @@
 /**
- * Charts as SVG, computed on the server. The drawing is stretched to its place, and its words stand around it as text,
- * so that they keep their size on any screen. Each mark says its value in a title, and every chart has its figures as a
- * table.
+ * Charts as SVG, rendered on the server. The drawing scales with its container; labels are HTML text around it, so that
+ * they keep their size on any screen. Each mark has its value as a title, and every chart has its figures as a table.
  */
 import { scaleBand, scaleLinear, scalePoint } from 'd3-scale';
 import { area, curveMonotoneX, curveStepAfter, line, stack } from 'd3-shape';
@@ -13,7 +12,7 @@ const HEIGHT = 200;
 const TICKS = 4;
 /** Labels under a chart. */
 const LABELS_MAX = 5;
-/** With more marks than this, gaps between bars are thinner than a pixel. */
+/** Beyond this, gaps between bars would be thinner than a pixel. */
 const BARS_MAX = 45;
 
 export interface Series {
@@ -132,7 +131,7 @@ const Area: FC<{ values: readonly number[]; y: Scale }> = ({ values, y }) => {
   );
 };
 
-/** A strip over each mark that says its values. */
+/** An invisible strip over each mark, with its values as a title. */
 const Hover: FC<{
   labels: readonly string[];
   series: readonly Series[];
@@ -210,13 +209,13 @@ export const Sparkline: FC<{ values: readonly number[]; label: string }> = ({ va
 
 export interface Ranked {
   name: Child;
-  /** What the bar shows. */
+  /** The value of the bar. */
   size: number;
   value: Child;
   sub?: Child;
 }
 
-/** Names by size, each with a bar. */
+/** A ranking: names with their values, each with a bar. */
 export const Ranking: FC<{ rows: readonly Ranked[]; label: string }> = ({ rows, label }) => {
   const largest = Math.max(...rows.map(({ size }) => size), 0) || 1;
   return (
@@ -235,7 +234,7 @@ export const Ranking: FC<{ rows: readonly Ranked[]; label: string }> = ({ rows, 
   );
 };
 
-/** A share of a whole as a bar. Decoration: the figures stand beside it. */
+/** A share of a whole as a bar. Decorative: the figures are beside it. */
 export const Bar: FC<{ share: number; tone?: string }> = ({ share, tone = 's0' }) => (
   <svg class={`bar ${tone}`} viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">
     <rect class="bar-back" width="100" height="6" />
@@ -243,7 +242,7 @@ export const Bar: FC<{ share: number; tone?: string }> = ({ share, tone = 's0' }
   </svg>
 );
 
-/** How much of an allowance is used: calm, then warm, then red. */
+/** How much of an allowance is used; the color warns from a high share on. */
 export const MeterBar: FC<{ used: number; limit: number }> = ({ used, limit }) => {
   const share = limit === 0 ? 1 : used / limit;
   return <Bar share={share} tone={share >= 1 ? 'bad' : share >= 0.8 ? 'warn' : 'good'} />;
@@ -254,7 +253,7 @@ export interface Step {
   values: readonly (number | null)[];
 }
 
-/** Values that hold until the next one: prices over time. */
+/** A step chart: values that hold until the next one, such as prices. */
 export const StepChart: FC<{
   title: string;
   names: readonly string[];
@@ -308,7 +307,7 @@ export const StepChart: FC<{
   );
 };
 
-/** How far something is. */
+/** A progress bar. */
 export const Progress: FC<{ done: number; total: number; label: string }> = ({ done, total, label }) => (
   <div class="progress">
     <progress value={done} max={Math.max(1, total)} aria-label={label} />
@@ -316,7 +315,7 @@ export const Progress: FC<{ done: number; total: number; label: string }> = ({ d
   </div>
 );
 
-/** A few labels, evenly apart: the first, the last, and some between. */
+/** A few evenly spaced labels, the first and the last among them. */
 function spread(labels: readonly string[]): string[] {
   if (labels.length <= LABELS_MAX) return [...labels];
   return Array.from(

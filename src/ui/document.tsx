@@ -1,12 +1,12 @@
 /**
- * An HTML document with the service's stylesheet and nothing from anywhere else.
+ * An HTML document with the service's stylesheet. Nothing is loaded from another origin.
  */
 import type { FC, PropsWithChildren } from 'hono/jsx';
 import { ICON_PATH, STYLESHEET_PATH } from './stylesheet.ts';
 
 interface DocumentProps {
   title: string;
-  /** Absent: the reader's own setting. */
+  /** Default: the reader's own setting. */
   theme?: 'light' | 'dark';
   refreshSeconds?: number | undefined;
 }

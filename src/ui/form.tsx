@@ -1,8 +1,8 @@
 /**
- * Forms that work without script: fields with their errors beside them, and hidden what every form carries.
+ * Forms that work without scripts: fields with their errors, and the hidden fields of every form.
  *
- * A field is named by the path of what it fills in, as a refusal names it (`limits.premiumCalls`), so that each broken
- * rule appears at its field. What belongs to no field is said above the form.
+ * A field has the name of the path that it fills in (`limits.premiumCalls`), as error details have it, so that each
+ * error appears at its field. Errors without a field are listed above the form.
  */
 import type { Child, FC, PropsWithChildren } from 'hono/jsx';
 
@@ -11,7 +11,7 @@ export interface Detail {
   message: string;
 }
 
-/** What was typed, and what is wrong with it. */
+/** The submitted values and their errors. */
 export interface FormState {
   values: Readonly<Record<string, string | readonly string[] | undefined>>;
   details: readonly Detail[];
@@ -22,7 +22,7 @@ export function typed({ values }: FormState, name: string): string {
   return typeof value === 'string' ? value : (value?.[0] ?? '');
 }
 
-/** What every form carries: that it is ours, and which submission it is. */
+/** The hidden fields of every form: the CSRF token and the id of the submission. */
 export interface FormSecrets {
   csrf: string;
   nonce: string;
@@ -39,7 +39,7 @@ interface FormProps {
   action: string;
   secrets: FormSecrets;
   state?: FormState;
-  /** Paths that have a field of their own; the rest is listed above. */
+  /** Paths that have a field; other errors are listed above the form. */
   upload?: boolean;
   class?: string;
   label?: string;
@@ -67,7 +67,7 @@ export const Form: FC<PropsWithChildren<FormProps>> = ({
   </form>
 );
 
-/** Everything that is wrong, each with a link to where it is. */
+/** The list of errors, each with a link to its field. */
 export const ErrorSummary: FC<{ details: readonly Detail[] }> = ({ details }) =>
   details.length === 0 ? null : (
     <div class="notice bad" role="alert">
@@ -80,7 +80,7 @@ export const ErrorSummary: FC<{ details: readonly Detail[] }> = ({ details }) =>
     </div>
   );
 
-/** An item of a list stands in the field of the list. */
+/** The error of a list's item belongs to the field of the list. */
 function fieldOf(path: string): string {
   return path.replace(/\.\d+$/, '');
 }
@@ -97,7 +97,7 @@ interface FieldProps {
   required?: boolean;
 }
 
-/** A label, the control, its hint and what is wrong with it. */
+/** A label, the control, its hint and its errors. */
 const Field: FC<PropsWithChildren<Omit<FieldProps, 'required'>>> = ({ name, label, state, hint, children }) => {
   const messages = errorsOf(state, name);
   return (
@@ -118,7 +118,7 @@ const Field: FC<PropsWithChildren<Omit<FieldProps, 'required'>>> = ({ name, labe
   );
 };
 
-/** The rules that a field breaks; those of what lies inside it too (`scopes.0` at `scopes`). */
+/** The errors of a field and of the paths inside it (`scopes.0` at `scopes`). */
 function errorsOf({ details }: FormState, name: string): string[] {
   return details.filter(({ path }) => path === name || path.startsWith(`${name}.`)).map(({ message }) => message);
 }
@@ -213,7 +213,7 @@ export const Checkbox: FC<FieldProps> = (props) => {
   );
 };
 
-/** Some of several: each a checkbox, all of one name. */
+/** Several choices: checkboxes with the same name. */
 export const CheckGroup: FC<FieldProps & { options: readonly (readonly [string, string])[] }> = ({
   name,
   label,
@@ -239,7 +239,7 @@ export const CheckGroup: FC<FieldProps & { options: readonly (readonly [string, 
   );
 };
 
-/** One of several, each with a word on what it means. */
+/** One choice of several: radio buttons, each with an explanation. */
 export const Choice: FC<FieldProps & { options: readonly (readonly [string, string, Child?])[] }> = ({
   name,
   label,
@@ -265,7 +265,7 @@ export const Choice: FC<FieldProps & { options: readonly (readonly [string, stri
   );
 };
 
-/** A form that is one button. */
+/** A form that consists of one button. */
 export const ButtonForm: FC<PropsWithChildren<{ action: string; secrets: FormSecrets; danger?: boolean }>> = ({
   action,
   secrets,

@@ -1,8 +1,7 @@
 /**
- * Figures and times as people read them: thousands apart, sensible digits, UTC with a hint of how long ago.
+ * Formats figures and times for people: thousands separators, significant digits, UTC times and distances.
  *
- * Every function returns the short form; the exact one is for the `title` beside it. Nothing here knows what time it
- * is.
+ * Every function returns a short form; the exact value goes into a `title`. The current time is an argument.
  */
 
 import { formatUsd, type NanoUsd } from '../domain/money.ts';
@@ -11,7 +10,7 @@ import { DAY_MS, HOUR_MS, MINUTE_MS } from '../platform/time.ts';
 
 const NANO_PER_CENT = 10_000_000n;
 const NANO_DIGITS = 9;
-/** Digits of an amount below a cent that tell it from another one. */
+/** Significant digits of an amount below a cent. */
 const SMALL_DIGITS = 3;
 
 const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 3 });
@@ -26,7 +25,7 @@ export function count(value: number | bigint): string {
   return whole.format(value);
 }
 
-/** `12.3K`, `4.5M`; below 10,000 as it is. */
+/** `12.3K`, `4.5M`; in full below 10,000. */
 export function compact(value: number): string {
   return Math.abs(value) < 10_000 ? rough.format(value) : short.format(value);
 }
@@ -57,7 +56,7 @@ export function usd(nano: NanoUsd): string {
   return `${sign}$${text}`;
 }
 
-/** An exact decimal amount of USD as the service's answers have it. */
+/** Formats an exact decimal amount of USD. */
 export function nanoOf(exactUsd: string): NanoUsd {
   const [, sign, integer = '0', fraction = ''] = /^(-?)(\d+)(?:\.(\d{1,9}))?$/.exec(exactUsd) ?? [];
   const size = BigInt(integer) * 10n ** BigInt(NANO_DIGITS) + BigInt(fraction.padEnd(NANO_DIGITS, '0'));
@@ -82,7 +81,7 @@ function grouped(text: string): string {
   return `${whole.format(BigInt(integer))}.${fraction}`;
 }
 
-/** `20 Nov 2026, 14:03`; what never comes is `never`. */
+/** `20 Nov 2026, 14:03`; `never` for the end of time. */
 export function moment(atMs: number): string {
   return atMs >= NEVER_MS ? 'never' : `${date.format(atMs)}, ${clock.format(atMs)}`;
 }
@@ -106,7 +105,7 @@ const STEPS = [
 
 const relative = new Intl.RelativeTimeFormat('en-US', { numeric: 'auto' });
 
-/** `3 hours ago`, `in 12 days`, `just now`; empty for what never comes. */
+/** `3 hours ago`, `in 12 days`, `just now`; empty for the end of time. */
 export function distance(atMs: number, nowMs: number): string {
   if (atMs >= NEVER_MS) return '';
   const difference = atMs - nowMs;

@@ -1,6 +1,5 @@
 /**
- * The small parts that every page is made of: figures with their exact value, times, badges, cards, notices, lists of
- * facts.
+ * The small components of all pages: figures with their exact value, times, badges, cards, notices, lists of facts.
  */
 import type { Child, FC, PropsWithChildren } from 'hono/jsx';
 import { formatUsd, type NanoUsd } from '../domain/money.ts';
@@ -16,14 +15,14 @@ export const Usd: FC<{ nano: NanoUsd }> = ({ nano }) => (
 /** A count in full. */
 export const Count: FC<{ value: number }> = ({ value }) => <span class="num">{count(value)}</span>;
 
-/** A large count in short, with the whole one in its title. */
+/** A large count in short form, with the full one as its title. */
 export const Compact: FC<{ value: number }> = ({ value }) => (
   <data value={String(value)} title={count(value)} class="num">
     {compact(value)}
   </data>
 );
 
-/** An instant in UTC, with how long ago it is. */
+/** A time in UTC, with its distance from now. */
 export const Time: FC<{ at: string | number; nowMs: number; brief?: boolean }> = ({ at, nowMs, brief = false }) => {
   const atMs = typeof at === 'number' ? at : Date.parse(at);
   if (atMs >= NEVER_MS) return <span>never</span>;
@@ -73,7 +72,7 @@ export const Stat: FC<PropsWithChildren<{ label: string; sub?: Child }>> = ({ la
   </div>
 );
 
-/** Names and values, a line for each; values that are absent are left out. */
+/** Names and values, one line each; absent values are omitted. */
 export const Facts: FC<{ items: readonly (readonly [string, Child | undefined])[] }> = ({ items }) => (
   <dl class="facts">
     {items.map(
@@ -90,7 +89,7 @@ export const Facts: FC<{ items: readonly (readonly [string, Child | undefined])[
 
 export const Nothing: FC = () => <span class="quiet">–</span>;
 
-/** What stands where nothing is yet: what it would be, and what to do next. */
+/** An empty state: what would be here, and what to do next. */
 export const Empty: FC<PropsWithChildren<{ title: string }>> = ({ title, children }) => (
   <div class="empty">
     <p class="empty-title">{title}</p>

@@ -1,15 +1,15 @@
 /**
- * Tables of rows: on a narrow screen each row becomes a block with the names of its columns beside the values, so that
- * nothing scrolls sideways. Roles are written out because browsers drop them where the display changes.
+ * Tables. On a narrow screen each row becomes a block with the column names beside the values, so that nothing scrolls
+ * horizontally. Roles are explicit, because browsers drop them where CSS changes the display.
  */
 import type { Child } from 'hono/jsx';
 
 export interface Column<Row> {
   title: string;
   cell: (row: Row) => Child;
-  /** Figures stand on the right. */
+  /** Figures are aligned to the right. */
   figure?: boolean;
-  /** What the row is about: its heading. */
+  /** The heading of the row. */
   heading?: boolean;
 }
 
@@ -23,25 +23,25 @@ export function Table<Row>({
   rows: readonly Row[];
 }) {
   return (
-    // biome-ignore lint/a11y/noRedundantRoles: the narrow layout takes the roles away
+    // biome-ignore lint/a11y/noRedundantRoles: the narrow layout removes the implicit roles
     <table role="table">
       <caption class="unseen">{caption}</caption>
-      {/* biome-ignore lint/a11y/noRedundantRoles: the narrow layout takes the roles away */}
+      {/* biome-ignore lint/a11y/noRedundantRoles: the narrow layout removes the implicit roles */}
       <thead role="rowgroup">
-        {/* biome-ignore lint/a11y/noRedundantRoles: the narrow layout takes the roles away */}
+        {/* biome-ignore lint/a11y/noRedundantRoles: the narrow layout removes the implicit roles */}
         <tr role="row">
           {columns.map(({ title, figure }) => (
-            // biome-ignore lint/a11y/noRedundantRoles: the narrow layout takes the roles away
+            // biome-ignore lint/a11y/noRedundantRoles: the narrow layout removes the implicit roles
             <th role="columnheader" scope="col" class={figure ? 'figure' : undefined}>
               {title}
             </th>
           ))}
         </tr>
       </thead>
-      {/* biome-ignore lint/a11y/noRedundantRoles: the narrow layout takes the roles away */}
+      {/* biome-ignore lint/a11y/noRedundantRoles: the narrow layout removes the implicit roles */}
       <tbody role="rowgroup">
         {rows.map((row) => (
-          // biome-ignore lint/a11y/noRedundantRoles: the narrow layout takes the roles away
+          // biome-ignore lint/a11y/noRedundantRoles: the narrow layout removes the implicit roles
           <tr role="row">{columns.map((column) => cellOf(column, row))}</tr>
         ))}
       </tbody>
@@ -52,19 +52,19 @@ export function Table<Row>({
 function cellOf<Row>({ title, cell, figure, heading }: Column<Row>, row: Row) {
   const style = figure ? 'figure' : undefined;
   return heading ? (
-    // biome-ignore lint/a11y/noRedundantRoles: the narrow layout takes the roles away
+    // biome-ignore lint/a11y/noRedundantRoles: the narrow layout removes the implicit roles
     <th role="rowheader" scope="row" data-label={title} class={style}>
       {cell(row)}
     </th>
   ) : (
-    // biome-ignore lint/a11y/noRedundantRoles: the narrow layout takes the roles away
+    // biome-ignore lint/a11y/noRedundantRoles: the narrow layout removes the implicit roles
     <td role="cell" data-label={title} class={style}>
       {cell(row)}
     </td>
   );
 }
 
-/** Where a list goes on. `query` is what the list was asked with. */
+/** The link to the next page of a list. `query` is the query of the current page. */
 export function Pager({
   path,
   query,

@@ -1,20 +1,20 @@
 /**
- * The scripts of the widget, as the browser gets them.
+ * The widget's scripts for the browser.
  *
- * `OPENING_SCRIPT` runs first in the frame: it sends the token of the address's fragment in a form, and the answer
- * takes the page's place. `WIDGET_SCRIPT` runs in that page: it asks the embedding page for a new token before the old
- * one ends, takes it from an allowed origin alone, and shows what the service answers for it. `EMBED_SCRIPT` runs in
- * the embedding page: it makes the frame, and answers with a new token.
+ * `OPENING_SCRIPT` runs first in the frame: it submits the token from the fragment of the address, and the response
+ * replaces the page. `WIDGET_SCRIPT` runs in that page: it asks the embedding page for a new token before the current
+ * one expires, accepts it from an allowed origin only, and shows the usage that the service returns for it.
+ * `EMBED_SCRIPT` runs in the embedding page: it creates the frame, and answers requests for a new token.
  */
 import { contentHash } from '../../platform/content-hash.ts';
 
-/** A token that ends sooner than this is to be renewed; what is shown is read anew as often. */
+/** A token that expires sooner than this is renewed. The usage is refreshed at the same interval. */
 const RENEW_BEFORE_MS = 60_000;
 const REFRESH_MS = 60_000;
-/** An embedding page that does not answer is asked again. */
+/** An embedding page that does not answer is asked again after this. */
 const ASK_AGAIN_MS = 10_000;
 
-/** As long as the page is not loaded, the form's answer takes its place: nothing of it stays in the history. */
+/** A form that is submitted before the page has loaded replaces the page and leaves no history entry. */
 export const OPENING_SCRIPT = `(() => {
   const token = new URLSearchParams(location.hash.slice(1)).get('token');
   history.replaceState(null, '', location.pathname);
@@ -100,7 +100,10 @@ export const EMBED_SCRIPT = `/* Callmeter usage widget: <script src=".../embed.j
 })();
 `;
 
-/** Inside the frame; the addresses name the content. The third one has an address for good, because pages name it. */
+/**
+ * The addresses inside the frame contain a hash of the content. The embed script's address is fixed, because pages use
+ * it.
+ */
 export const WIDGET_SCRIPT_PATH = `/embed/widget-${contentHash(WIDGET_SCRIPT)}.js`;
 export const OPENING_SCRIPT_PATH = `/embed/opening-${contentHash(OPENING_SCRIPT)}.js`;
 export const EMBED_SCRIPT_PATH = '/embed.js';

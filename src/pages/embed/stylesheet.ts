@@ -1,6 +1,6 @@
 /**
- * The stylesheet of the widget. It stands on a page of somebody else, so its background is transparent, and its colours
- * follow its theme alone: with a colour scheme of its own, browsers would put an opaque ground under the frame.
+ * The stylesheet of the widget. The widget is embedded in another site's page, so its background is transparent and its
+ * colors follow only its theme: with a color scheme, browsers would give the frame an opaque background.
  */
 
 import { contentHash } from '../../platform/content-hash.ts';
@@ -35,5 +35,5 @@ ${FIGURE_STYLES}
 .chart-body svg { height: 110px; }
 `;
 
-/** The address names the content, so that a copy may be kept for good. */
+/** The address contains a hash of the content, so that it can be cached forever. */
 export const WIDGET_STYLESHEET_PATH = `/embed/widget-${contentHash(WIDGET_STYLESHEET)}.css`;

@@ -1,6 +1,6 @@
 /**
- * The usage widget: what a customer has used, what is left, and when it renews. Made on the server, as a page and as
- * the part of it that is read anew.
+ * The usage widget: what a customer has used, what is left, and when it renews. Rendered on the server, as a page and
+ * as the fragment that refreshes it.
  */
 
 import { html } from 'hono/html';
@@ -21,11 +21,11 @@ export interface WidgetProps {
   origins: readonly string[];
   livesMs: number;
   nowMs: number;
-  /** `null` for a customer who was never seen. */
+  /** `null` for an unknown customer. */
   usage: WidgetUsage | null;
 }
 
-/** The page for the frame. Its script goes on with the token that the page was made for. */
+/** The page in the frame. Its script continues with the token that the page was rendered for. */
 export async function widgetPage(props: WidgetProps, token: string): Promise<string> {
   return document(
     props.theme,
@@ -36,12 +36,12 @@ export async function widgetPage(props: WidgetProps, token: string): Promise<str
   );
 }
 
-/** The part that is read anew. */
+/** The fragment that refreshes the page. */
 export async function widgetPart(props: WidgetProps): Promise<string> {
   return String(await (<Widget {...props} />));
 }
 
-/** What an address with its token opens: nothing yet, and the form that the token is sent in. */
+/** The first page: a form that submits the token of the fragment. */
 export async function openingPage(action: string): Promise<string> {
   return document(
     'auto',
@@ -58,7 +58,7 @@ export async function openingPage(action: string): Promise<string> {
   );
 }
 
-/** What stands where a token shows nothing. */
+/** The page for an invalid token. */
 export async function endedPage(): Promise<string> {
   return document(
     'auto',
@@ -148,7 +148,9 @@ const Usage: FC<{ usage: WidgetUsage; variant: WidgetProps['variant']; nowMs: nu
   );
 };
 
-/** In short, what has a limit; in detail, also what is used without one. What a plan does not have is never shown. */
+/**
+ * Compact: meters with a limit. Detailed: also unlimited meters with usage. Meters that the plan excludes are hidden.
+ */
 function isShown({ limit, used }: MeterSummary, variant: WidgetProps['variant']): boolean {
   return limit === null ? variant === 'detailed' && used > 0 : limit > 0 || used > 0;
 }

@@ -17,7 +17,7 @@ const PROVIDERS = [
   ['google', 'Google'],
 ] as const;
 
-/** The page of a model; slashes of its own name stay as they are. */
+/** The address of a model's page; slashes in its name are kept. */
 export function modelPath(modelKey: string): string {
   return `${MODELS_PATH}/${modelKey.split('/').map(encodeURIComponent).join('/')}`;
 }

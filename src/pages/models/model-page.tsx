@@ -1,5 +1,5 @@
 /**
- * One model for a reader: may I stay on it, until when, and what do I move to? Every date has its source beside it.
+ * The page of a model: may I keep using it, until when, and what replaces it? Every date has its source.
  */
 import type { FC } from 'hono/jsx';
 import type { CatalogModel } from '../../contract/catalog.ts';
@@ -65,7 +65,7 @@ export function modelPage(model: CatalogModel, resolution: FullResolution, origi
   );
 }
 
-/** What a search engine or a preview says of it. */
+/** The description for search engines and previews. */
 function sentenceOf(key: string, { lifecycle, recommendedModelKey, pricing }: FullResolution): string {
   const { status, shutdownAt, announcedAt } = lifecycle;
   const state =
