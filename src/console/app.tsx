@@ -102,7 +102,7 @@ const loadOrganization: MiddlewareHandler<ConsoleEnv> = async (c, next) => {
 
 export function notFound(c: ConsoleContext) {
   const text = 'It may have been erased, or the address is mistyped.';
-  return page(c, { title: 'Nothing is here', status: 404 }, <p class="quiet">{text}</p>);
+  return page(c, { title: 'Not found', status: 404 }, <p class="quiet">{text}</p>);
 }
 
 function foreignForm(c: ConsoleContext) {

@@ -15,7 +15,7 @@ export const DONE: Readonly<Record<string, string>> = {
   'plan-changed': 'The plan change stands.',
   canceled: 'The subscription is canceled. Calls are denied until it is reactivated.',
   reactivated: 'The subscription is active again.',
-  erased: 'The customer is erased everywhere.',
+  erased: 'The customer is erased.',
   sampling: 'The sampling policy is saved and in force.',
   sample: 'The sample is deleted.',
   profile: 'The compression profile is saved and in force.',

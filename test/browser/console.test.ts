@@ -141,8 +141,8 @@ describe('the console', () => {
     await page.getByRole('link', { name: 'ada' }).first().click();
     await follow('Change plan');
     await page.getByRole('combobox', { name: 'Plan' }).selectOption('large');
-    await press('Show what it will do');
-    const table = page.getByRole('table', { name: 'What is left before and after' });
+    await press('Preview the change');
+    const table = page.getByRole('table', { name: 'Remaining before and after' });
     expect(await table.getByRole('row', { name: /Premium calls/ }).textContent()).toContain('999 of 1,000');
     await press('Change the plan now');
     expect(await page.getByRole('status').textContent()).toContain('plan change stands');

@@ -66,7 +66,7 @@ const ROOMS: Record<string, string[]> = {
   ],
   // The rules of sampling are the service's own.
   client: ['vendors', 'compression', 'domain', 'types:contract'],
-  cli: ['catalog', 'contract', 'domain', 'platform'],
+  cli: ['catalog', 'contract', 'domain', 'platform', 'src/client/package.json'],
   // The classes of the objects. Nobody but index.ts and the demo imports them.
   'durable-objects': [
     'domain',
@@ -131,6 +131,30 @@ function violations(files: Map<string, string>): string[] {
   return found;
 }
 
+/** Groups of files that reach each other by imports, of types too. */
+function circles(files: Map<string, string>): string[][] {
+  const targets = new Map(
+    [...files].map(([file, source]) => [file, importsOf(source).map(({ path }) => posix.join(dirname(file), path))]),
+  );
+  const reachable = (from: string): Set<string> => {
+    const seen = new Set<string>();
+    const open = [...(targets.get(from) ?? [])];
+    for (let file = open.pop(); file !== undefined; file = open.pop()) {
+      if (seen.has(file)) continue;
+      seen.add(file);
+      open.push(...(targets.get(file) ?? []));
+    }
+    return seen;
+  };
+  const reached = new Map([...targets.keys()].map((file) => [file, reachable(file)]));
+  const groups = [...targets.keys()]
+    .filter((file) => reached.get(file)?.has(file))
+    .map((file) =>
+      [...targets.keys()].filter((other) => reached.get(file)?.has(other) && reached.get(other)?.has(file)),
+    );
+  return [...new Map(groups.map((group) => [group.join(), group])).values()];
+}
+
 function readHouse(): Map<string, string> {
   const files = ['src', 'durable-objects'].flatMap((top) =>
     readdirSync(join(ROOT, top), { recursive: true, encoding: 'utf8' }).map((name) =>
@@ -155,6 +179,19 @@ test('every room of the house is known', () => {
 
 test('no import runs against the arrows', () => {
   expect(violations(house)).toEqual([]);
+});
+
+test('no files import each other in a circle', () => {
+  expect(circles(house)).toEqual([]);
+});
+
+test('nobody but the entry point and the demo imports the classes of the objects', () => {
+  const importers = [...house].filter(
+    ([file, source]) =>
+      !['durable-objects', 'index', 'demo'].includes(roomOf(file)) &&
+      importsOf(source).some(({ path }) => path.includes('/durable-objects/')),
+  );
+  expect(importers.map(([file]) => file)).toEqual([]);
 });
 
 test('nobody imports the command line', () => {
@@ -226,5 +263,14 @@ describe('this test would notice', () => {
     ['durable-objects/customer/a.ts', "import { z } from '../b.ts';"],
   ])('and lets pass %s: %j', (file, source) => {
     expect(found(file, source)).toEqual([]);
+  });
+
+  test('a circle of two files, and of one with itself', () => {
+    const files = new Map([
+      ['src/domain/a.ts', "import type { B } from './b.ts';"],
+      ['src/domain/b.ts', "import { a } from './a.ts';"],
+      ['src/domain/c.ts', "import { a } from './a.ts';\nimport './c.ts';"],
+    ]);
+    expect(circles(files)).toEqual([['src/domain/a.ts', 'src/domain/b.ts'], ['src/domain/c.ts']]);
   });
 });

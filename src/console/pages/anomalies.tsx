@@ -1,5 +1,5 @@
 /**
- * What stands out in the usage of an organization and of its largest customers, with the evidence for it.
+ * Anomalies in the usage of an organization and of its largest customers, with the evidence for it.
  */
 import type { Hono } from 'hono';
 import { AnomaliesQuery } from '../../contract/readings.ts';
@@ -51,9 +51,8 @@ export function mountAnomalies(app: Hono<ConsoleEnv>): void {
       },
       <Card>
         {items.length === 0 ? (
-          <Empty title="Nothing stands out">
-            Usage is as its own past makes one expect. Spikes, silences, bursts of errors and dear new models appear
-            here.
+          <Empty title="No anomalies">
+            Usage is as expected from its history. Spikes, silences, error bursts and expensive new models appear here.
           </Empty>
         ) : (
           <AnomaliesTable organizationId={organizationId} items={items} nowMs={nowMs} />

@@ -47,7 +47,7 @@ export function mountCalls(app: Hono<ConsoleEnv>): void {
       c,
       {
         title: 'Calls',
-        sub: 'Newest first. A call appears here a second or so after it changed.',
+        sub: 'Newest first. Changes appear here after about a second.',
         status: checked.ok ? 200 : 400,
       },
       <Card>
@@ -104,8 +104,8 @@ const Filters: FC<{ path: string; state: FormState }> = ({ path, state }) => (
 
 const NoCalls: FC<{ path: string; narrowed: boolean }> = ({ path, narrowed }) =>
   narrowed ? (
-    <Empty title="No call is like that">
-      Of a state, the newest 10,000 calls are searched. <a href={path}>Show all calls</a>.
+    <Empty title="No calls match">
+      A search by state covers the newest 10,000 calls. <a href={path}>Show all calls</a>.
     </Empty>
   ) : (
     <Empty title="No calls yet">
@@ -192,7 +192,7 @@ function callPage(c: ConsoleContext, call: ReadCallData, recorded: Call | null) 
           {recorded?.outcome ? <Count value={recorded.outcome.usage.responseTokens} /> : '–'}
         </Stat>
       </dl>
-      <Card title="How the cost came about">
+      <Card title="Cost breakdown">
         {costBreakdown ? <Breakdown breakdown={costBreakdown} call={call} /> : <NoPrice call={call} />}
       </Card>
       <div class="grid">
@@ -238,9 +238,9 @@ function costNote({ pricingStatus, pricingUnavailableReason, pricingMultiplier }
 
 const NoPrice: FC<{ call: ReadCallData }> = ({ call: { pricingStatus, pricingUnavailableReason, modelUsed } }) =>
   pricingStatus === 'PENDING' ? (
-    <Empty title="The call is in progress">Its cost is known when the usage is reported.</Empty>
+    <Empty title="The call is in progress">The cost is known once the call has ended.</Empty>
   ) : (
-    <Empty title="The price of this call is not known">
+    <Empty title="This call has no known price">
       {words(pricingUnavailableReason ?? 'UNAVAILABLE')}. An unknown price is never counted as zero
       {modelUsed ? `; give ${modelUsed} a price under Models and prices for the calls to come.` : '.'}
     </Empty>

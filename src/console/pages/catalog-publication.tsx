@@ -96,10 +96,10 @@ function documentPage(c: ConsoleContext, state: FormState) {
           <label for="file">File</label>
           <input id="file" name="file" type="file" accept=".json,application/json" aria-describedby="file-hint" />
           <p class="quiet hint" id="file-hint">
-            A catalog document, up to 8 MiB. The whole catalog: a model that it does not have is gone afterwards.
+            A complete catalog document, up to 8 MiB. Models that it does not contain are removed.
           </p>
         </div>
-        <TextArea name="document" label="Or the document itself" state={state} rows={12} mono />
+        <TextArea name="document" label="Or paste the document" state={state} rows={12} mono />
         <div class="submit">
           <button type="submit" class="primary">
             Show the differences
@@ -130,10 +130,10 @@ function confirmationPage(
       ],
     },
     <>
-      <Card title="What will change">
+      <Card title="Changes">
         {changes === 0 ? (
           <Empty title="Nothing">
-            The document says what the catalog in use says. Publishing it makes a new release of the same content.
+            The document equals the catalog in use. Publishing it creates a new release with the same content.
           </Empty>
         ) : (
           <Facts
@@ -161,7 +161,7 @@ function confirmationPage(
       {repriced.length > 0 && (
         <Card
           title="Prices"
-          note="USD per million tokens. Calls that end after the publication are charged by the new ones."
+          note="USD per million tokens. The new prices apply to calls that end after the publication."
         >
           <Repriced rows={repriced} />
         </Card>

@@ -81,8 +81,8 @@ export function mountCatalog(app: Hono<ConsoleEnv>): void {
         <Card>
           <Filters state={{ values, details: checked.ok ? [] : checked.details }} />
           {items.length === 0 ? (
-            <Empty title="No model is like that">
-              The search looks into names, display names and aliases. <a href={PATH}>Show all models</a>.
+            <Empty title="No models match">
+              The search covers names, display names and aliases. <a href={PATH}>Show all models</a>.
             </Empty>
           ) : (
             <Models items={items} day={day} nowMs={nowMs} />

@@ -67,12 +67,12 @@ export const EstimateForm: FC<{ path: string; state: FormState; secrets: FormSec
 }) => (
   <Form action={`${path}/jobs`} secrets={secrets} state={state}>
     <div class="columns">
-      <TextField name="from" label="From (UTC)" type="date" state={state} hint="Empty: from the oldest sample on." />
-      <TextField name="to" label="Up to, not with" type="date" state={state} hint="Empty: up to now." />
+      <TextField name="from" label="From (UTC)" type="date" state={state} hint="Empty: from the oldest sample." />
+      <TextField name="to" label="Until (exclusive)" type="date" state={state} hint="Empty: until now." />
     </div>
     <div class="columns">
-      <TextField name="customerId" label="Customer id" state={state} hint="Empty: of every customer." />
-      <TextField name="feature" label="Feature" state={state} hint="Empty: of every feature." />
+      <TextField name="customerId" label="Customer id" state={state} hint="Empty: all customers." />
+      <TextField name="feature" label="Feature" state={state} hint="Empty: all features." />
     </div>
     <div class="submit">
       <button type="submit">Start an estimate</button>
@@ -97,11 +97,14 @@ function jobPage(c: ConsoleContext, job: CompressionJob) {
       ...(running && { refreshSeconds: REFRESH_SECONDS }),
     },
     <>
-      <Card title="Progress" note={running ? 'This page follows it. The estimate goes on without it.' : undefined}>
+      <Card
+        title="Progress"
+        note={running ? 'This page reloads by itself. The estimate continues when you leave it.' : undefined}
+      >
         <Progress
           done={running ? Math.min(job.progress.done, job.progress.total) : 1}
           total={running ? job.progress.total : 1}
-          label="Samples looked at"
+          label="Samples processed"
         />
         {job.lastError && (
           <Notice tone="warn">{`${plural(job.failures, 'attempt')} failed and will be made again: ${job.lastError}`}</Notice>
@@ -122,7 +125,7 @@ const JobFacts: FC<{ job: CompressionJob; nowMs: number }> = ({ job, nowMs }) =>
         ['Could not be read', job.unreadableSamples > 0 ? count(job.unreadableSamples) : undefined],
         ['Techniques', techniques.map(words).join(', ') || 'none'],
         ['Aggressiveness', String(aggressiveness)],
-        ['Input tokens at least', count(minInputTokens)],
+        ['Minimum input tokens', count(minInputTokens)],
         ['Protected phrases', protectedPhrases.length > 0 ? count(protectedPhrases.length) : undefined],
         ['Began', <Time at={job.startedAt} nowMs={nowMs} />],
         ['Done', job.finishedAt === null ? undefined : <Time at={job.finishedAt} nowMs={nowMs} />],
@@ -148,7 +151,7 @@ const Estimate: FC<{ job: CompressionJob }> = ({ job }) => (
     </dl>
     <Card title="By technique">
       {job.byTechnique.length === 0 ? (
-        <Empty title="Nothing was shortened">No technique of the profile changed a sample that was looked at.</Empty>
+        <Empty title="Nothing to shorten">No technique of the profile changed any of the samples.</Empty>
       ) : (
         <Table
           caption="By technique"

@@ -104,13 +104,10 @@ async function compressionPage(c: ConsoleContext, sent: { profile?: FormState; e
     },
     <>
       <Savings summary={summary.data} />
-      <Card title="Profile" note="What applications compress with, unless they choose otherwise.">
+      <Card title="Profile" note="The profile that applications use by default.">
         <ProfileForm path={path} state={sent.profile ?? { values, details: [] }} secrets={secretsOf(c)} />
       </Card>
-      <Card
-        title="Estimate"
-        note="What the saved profile would have saved on stored samples. Nothing is changed by it."
-      >
+      <Card title="Estimate" note="What the saved profile would have saved on the stored samples. Changes nothing.">
         <EstimateForm path={path} state={sent.estimate ?? { values: {}, details: [] }} secrets={secretsOf(c)} />
       </Card>
     </>,
@@ -137,8 +134,8 @@ const Savings: FC<{ summary: CompressionSummary }> = ({ summary }) => (
     {summary.calls === 0 ? (
       <Card>
         <Empty title="No savings recorded yet">
-          The client library compresses prompts and reports the counts with the call. No content is sent, only how many
-          tokens there were.
+          The client library compresses prompts and reports the counts with the call. Only token counts are sent, no
+          content.
         </Empty>
       </Card>
     ) : (
@@ -150,7 +147,7 @@ const Savings: FC<{ summary: CompressionSummary }> = ({ summary }) => (
         <SavingsRanking
           title="By technique"
           rows={summary.byTechnique.map((group) => ({ ...group, name: group.technique }))}
-          note="A call with several techniques counts under each of them."
+          note="A call with several techniques counts for each of them."
         />
       </div>
     )}
@@ -193,21 +190,21 @@ const ProfileForm: FC<{ path: string; state: FormState; secrets: FormSecrets }> 
         label="Aggressiveness"
         state={state}
         numeric
-        hint="0 changes no wording, from 0.3 it is shortened, from 0.7 nuance goes."
+        hint="0 keeps the wording, 0.3 shortens it, 0.7 also removes nuance."
       />
       <TextField
         name="minInputTokens"
-        label="Input tokens at least"
+        label="Minimum input tokens"
         state={state}
         numeric
-        hint="Shorter prompts are left as they are."
+        hint="Shorter prompts are not compressed."
       />
     </div>
     <TextArea
       name="protectedPhrases"
       label="Protected phrases"
       state={state}
-      hint="One in a line. Kept byte for byte wherever they occur."
+      hint="One per line. Never changed, wherever they occur."
     />
     <div class="submit">
       <button type="submit" class="primary">

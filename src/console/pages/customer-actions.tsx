@@ -52,10 +52,7 @@ export function mountCustomerActions(app: Hono<ConsoleEnv>): void {
   app.post(`${BASE}/erase`, async (c) => {
     const { params, organizationId, customerId } = addressOf(c);
     if (text(c.get('submitted').fields, 'confirmation') !== customerId) {
-      return erasePage(
-        c,
-        wrong(c, [{ path: 'confirmation', message: `must be ${customerId}, as it is written here` }]),
-      );
+      return erasePage(c, wrong(c, [{ path: 'confirmation', message: `must be ${customerId}, exactly as shown` }]));
     }
     const request = await operatorRequest(c, operations.eraseCustomer, { params });
     const answer = await eraseCustomer(request, organizationId, customerId);
@@ -129,11 +126,11 @@ const CreditForm: FC<{ path: string; secrets: FormSecrets; state: FormState }> =
   <Form action={`${path}/credit`} secrets={secrets} state={state}>
     <Choice
       name="kind"
-      label="What is granted"
+      label="Credit type"
       state={state}
       options={[
         ['USD', 'US dollars', 'pay for calls and units beyond the allowance, on pay-as-you-go plans'],
-        ['METER', 'Units of a custom meter', 'are used up before dollars are'],
+        ['METER', 'Units of a custom meter', 'are spent before dollars'],
       ]}
     />
     <div class="columns">
@@ -143,7 +140,7 @@ const CreditForm: FC<{ path: string; secrets: FormSecrets; state: FormState }> =
         state={state}
         numeric
         placeholder="25.00"
-        hint="For US dollars. Up to nine decimals, exact."
+        hint="For US dollars, up to nine decimals."
       />
       <Select
         name="meterSlot"
@@ -164,13 +161,13 @@ const CreditForm: FC<{ path: string; secrets: FormSecrets; state: FormState }> =
         label="Expires on"
         type="date"
         state={state}
-        hint="Spendable before 00:00 UTC of that day. Empty: for good."
+        hint="Expires at 00:00 UTC of that day. Empty: never."
       />
       <TextField
         name="reference"
         label="Reference"
         state={state}
-        hint="Yours, for example of a payment. It stands in the ledger."
+        hint="Your own, such as a payment id. Shown in the ledger."
       />
     </div>
     <Buttons back={path}>Grant credit</Buttons>
@@ -181,8 +178,8 @@ function cancelPage(c: ConsoleContext) {
   return actionPage(c, 'Cancel subscription', 200, (path, secrets) => (
     <Form action={`${path}/cancel`} secrets={secrets}>
       <p>
-        From now on calls of this customer are denied. Usage, credits and history stay, calls in progress may end, and
-        it can be reactivated.
+        New calls of this customer are denied. Usage, credits and history are kept, calls in progress may end, and you
+        can reactivate the subscription.
       </p>
       <Buttons back={path} danger>
         Cancel subscription
@@ -194,7 +191,7 @@ function cancelPage(c: ConsoleContext) {
 function reactivatePage(c: ConsoleContext) {
   return actionPage(c, 'Reactivate subscription', 200, (path, secrets) => (
     <Form action={`${path}/reactivate`} secrets={secrets}>
-      <p>Calls are allowed again, by the plan and within what is left of the period.</p>
+      <p>Calls are allowed again, within the plan and the rest of the period's allowances.</p>
       <Buttons back={path}>Reactivate subscription</Buttons>
     </Form>
   ));
@@ -226,7 +223,7 @@ function erasedPage(c: ConsoleContext, customerId: string, erased: Record<string
     c,
     { title: 'Erased', crumbs: [{ text: 'Customers', href: path }] },
     <Card>
-      <Empty title="The customer is erased everywhere">
+      <Empty title="The customer is erased">
         Nothing of <Code>{customerId}</Code> is left. <a href={path}>Back to the customers</a>.
       </Empty>
       <Facts items={rows} />

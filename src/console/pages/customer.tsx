@@ -66,7 +66,7 @@ function customerPage(c: ConsoleContext, customer: OperatorCustomer) {
         </Notice>
       )}
       {customer.outbox.setAside > 0 && (
-        <Notice tone="warn" title="Reports lack something.">
+        <Notice tone="warn" title="Reports are incomplete.">
           {plural(customer.outbox.setAside, 'change')} of this customer were refused by the reports' database and are
           set aside: <Code>operator -- outbox list</Code> shows why.
         </Notice>
@@ -101,12 +101,12 @@ function customerPage(c: ConsoleContext, customer: OperatorCustomer) {
         <Card title="Credits" wide>
           <Credits customer={customer} nowMs={nowMs} />
         </Card>
-        <Card title="Ledger" wide note="The last changes of balances, newest first.">
+        <Card title="Ledger" wide note="The latest balance changes, newest first.">
           <Ledger ledger={customer.ledger} nowMs={nowMs} />
         </Card>
         <section class="card wide danger-zone" aria-label="Erasure">
           <h2>Erasure</h2>
-          <p class="quiet">Removes everything of this customer: usage, credits, calls, samples. It cannot be undone.</p>
+          <p class="quiet">Removes all data of this customer: usage, credits, calls, samples. This cannot be undone.</p>
           <div class="submit">
             <a class="button" href={to('erase')}>
               Erase customer
@@ -143,7 +143,7 @@ const Subscription: FC<{ customer: OperatorCustomer; nowMs: number }> = ({ custo
       items={[
         ['Plan', <Code>{subscription.usagePlanVersionId}</Code>],
         ['When used up', words(policy)],
-        ['Reasoning up to', words(subscription.reasoningLevel)],
+        ['Reasoning ceiling', words(subscription.reasoningLevel)],
         ['E-mail', subscription.customerEmail],
         ['Stripe customer', stripeCustomerId && <Code>{stripeCustomerId}</Code>],
         ['Customer since', <Time at={createdAt} nowMs={nowMs} />],
@@ -206,7 +206,7 @@ const Credits: FC<{ customer: OperatorCustomer; nowMs: number }> = ({ customer: 
 
 const Ledger: FC<{ ledger: OperatorCustomer['ledger']; nowMs: number }> = ({ ledger, nowMs }) =>
   ledger.length === 0 ? (
-    <Empty title="Nothing granted, nothing spent">Each grant, charge and expiry leaves a line here.</Empty>
+    <Empty title="No entries yet">Grants, charges and expiries appear here.</Empty>
   ) : (
     <Table
       caption="Ledger"
@@ -234,7 +234,7 @@ interface RecentCallsProps {
 
 const RecentCalls: FC<RecentCallsProps> = ({ organizationId, calls, nowMs }) =>
   calls.length === 0 ? (
-    <Empty title="No calls yet">The last calls of this customer appear here the moment they begin.</Empty>
+    <Empty title="No calls yet">Calls of this customer appear here as soon as they begin.</Empty>
   ) : (
     <Table
       caption="Last calls"

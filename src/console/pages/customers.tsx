@@ -53,8 +53,8 @@ export function mountCustomers(app: Hono<ConsoleEnv>): void {
         {items.length > 0 ? (
           <Customers organizationId={organizationId} items={items} nowMs={Date.now()} />
         ) : narrowed ? (
-          <Empty title="No customer is like that">
-            The search looks at how the id or the display name begins. <a href={path}>Show all customers</a>.
+          <Empty title="No customers match">
+            The search matches the beginning of the id or the display name. <a href={path}>Show all customers</a>.
           </Empty>
         ) : (
           <NoCustomers organizationId={organizationId} hasDefault={defaultPlanId !== null} />
@@ -83,10 +83,10 @@ const Filters: FC<{ path: string; state: FormState; plans: readonly (readonly [s
 );
 
 const NoCustomers: FC<{ organizationId: string; hasDefault: boolean }> = ({ organizationId, hasDefault }) => (
-  <Empty title="No customer yet">
+  <Empty title="No customers yet">
     {hasDefault ? (
       <>
-        A customer comes into being with the first <Code>call_begin</Code> that names it, on the default plan.
+        A customer is created by the first <Code>call_begin</Code> that names it, on the default plan.
       </>
     ) : (
       <>

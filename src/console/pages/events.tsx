@@ -49,7 +49,7 @@ async function eventsPage(c: ConsoleContext, organizationId: string | null) {
     <Card>
       {items.length === 0 ? (
         <Empty title="No changes yet">
-          Each change of an operator leaves an event here, with the state before and after it.
+          Every change by an operator appears here, with the state before and after it.
         </Empty>
       ) : (
         <ol class="timeline">

@@ -46,7 +46,7 @@ export function mountHealth(app: Hono<ConsoleEnv>): void {
             ]}
           />
         </Card>
-        <Card title="Backlog" note="Changes that wait for their way to the reports. Metering does not wait for them.">
+        <Card title="Backlog" note="Changes that have not reached the reports yet. Metering does not depend on them.">
           <Facts
             items={[
               ['Customers waiting', backlog.customers === 0 ? 'none' : plural(backlog.customers, 'customer')],
@@ -83,7 +83,7 @@ export function mountHealth(app: Hono<ConsoleEnv>): void {
         <Card
           title="Database"
           wide
-          note={d1 ? `${byteSize(d1.bytes)} in all. The largest organizations:` : 'It cannot be read.'}
+          note={d1 ? `${byteSize(d1.bytes)} in all. The largest organizations:` : 'Not available.'}
         >
           {d1 && (
             <Table

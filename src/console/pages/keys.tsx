@@ -57,11 +57,15 @@ export function mountKeys(app: Hono<ConsoleEnv>): void {
     );
     return page(
       c,
-      { title: 'API keys', sub: 'Only a hash of a key is kept: its value is shown once, when it is made.', actions },
+      {
+        title: 'API keys',
+        sub: 'Only a hash of the key is stored: its value is shown once, when it is created.',
+        actions,
+      },
       <Card>
         {answer.data.items.length === 0 ? (
           <Empty title="No key yet">
-            An application needs one to begin calls. <a href={`${path}/new`}>Make the first key</a>.
+            An application needs one to begin calls. <a href={`${path}/new`}>Create the first key</a>.
           </Empty>
         ) : (
           <Keys path={path} items={answer.data.items} nowMs={Date.now()} />
@@ -191,7 +195,7 @@ function newPage(c: ConsoleContext, state: FormState) {
           name="scopes"
           label="Scopes"
           state={state}
-          hint="Of a utk- key. Give it no more than it needs."
+          hint="For a utk- key. Grant only what it needs."
           options={SCOPE_OPTIONS.filter(([scope]) => scope !== EMBED_SCOPE)}
         />
         <div class="submit">
@@ -212,13 +216,13 @@ function createdPage(c: ConsoleContext, { key, scopes }: z.infer<typeof CreatedK
     { title: 'Your new key', crumbs: crumbsOf(path) },
     <Card>
       <Notice tone="warn" title="Copy it now.">
-        It is shown this once, and kept nowhere.
+        It is shown only once and not stored.
       </Notice>
       <code class="secret" id="key">
         {key}
       </code>
       <p class="quiet">
-        {scopes ? `It may: ${scopes.join(', ')}.` : 'It may what its prefix allows.'} It works at once.
+        {scopes ? `It may: ${scopes.join(', ')}.` : 'Its prefix defines what it may do.'} It works at once.
       </p>
       <div class="submit">
         <a class="button primary" href={path}>
@@ -258,8 +262,7 @@ function keyPage(c: ConsoleContext, key: Key, state: FormState) {
         <section class="card danger-zone" aria-label="Revocation">
           <h2>Revoke</h2>
           <p class="quiet">
-            From the moment that this page answers, the key works nowhere. Sessions of browsers that it issued end too.
-            It cannot be brought back.
+            The key stops working at once, and so do the browser sessions that it issued. This cannot be undone.
           </p>
           <Form action={`${own}/revoke`} secrets={secretsOf(c)} label="Revoke">
             <div class="submit">

@@ -84,11 +84,14 @@ async function modelsPage(c: ConsoleContext, mapping: FormState | null, price: F
     <>
       <Card
         title="Models of the tiers"
-        note="One model in a line, the preferred one first. The first of the suggested tier is hinted to callers."
+        note="One model per line, the preferred one first. Callers get the first model of the suggested tier as a hint."
       >
         <Mapping path={organizationPath(organizationId, 'models')} state={state} secrets={secretsOf(c)} />
       </Card>
-      <Card title="Own prices" note="They win over the catalog: a negotiated rate, or a model that no catalog has.">
+      <Card
+        title="Own prices"
+        note="They override the catalog: a negotiated rate, or a model that the catalog does not have."
+      >
         <Prices prices={prices} nowMs={Date.now()} />
       </Card>
       <Card title="Set a price">
@@ -117,9 +120,7 @@ const perMillion = (value: number | undefined) =>
 
 const Prices: FC<{ prices: OwnPrice[]; nowMs: number }> = ({ prices, nowMs }) =>
   prices.length === 0 ? (
-    <Empty title="No price of its own">
-      Calls are priced by the catalog. Set a price below where yours is another one.
-    </Empty>
+    <Empty title="No own prices">Calls are priced by the catalog. Set a price below to override it.</Empty>
   ) : (
     <Table
       caption="Own prices in USD per million tokens"
@@ -142,7 +143,7 @@ const PriceForm: FC<{ path: string; state: FormState; secrets: FormSecrets }> = 
       label="Model"
       state={state}
       required
-      hint="As calls report it: provider/model, a bare name, or a fine-tuned ft: id."
+      hint="As reported by calls: provider/model, a bare name, or a fine-tuned ft: id."
     />
     <div class="columns">
       <TextField name="inputUsdPerMillion" label="Input" state={state} numeric required hint="USD per million tokens" />

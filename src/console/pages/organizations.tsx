@@ -110,13 +110,8 @@ function newPage(c: ConsoleContext, state: FormState, status: 200 | 400) {
     { title: 'New organization', status, crumbs: [{ text: 'Organizations', href: PATH }] },
     <Card>
       <Form action={PATH} secrets={secretsOf(c)} state={state}>
-        <TextField name="name" label="Name" state={state} required hint="As you and your colleagues call it." />
-        <TextField
-          name="organizationId"
-          label="Id"
-          state={state}
-          hint="A UUID of your own choice. Leave it empty and one is made."
-        />
+        <TextField name="name" label="Name" state={state} required hint="The name that operators see." />
+        <TextField name="organizationId" label="Id" state={state} hint="A UUID. Empty: one is generated." />
         <div class="submit">
           <button type="submit" class="primary">
             Create organization
@@ -185,20 +180,20 @@ const Settings: FC<SettingsProps> = ({ organization, planOptions, secrets, state
       label="Default plan"
       state={state}
       options={[['', 'None'], ...planOptions]}
-      hint="What a customer gets at the first call. Without one, calls of unknown customers are refused."
+      hint="The plan of new customers. Without one, calls of unknown customers are refused."
     />
     <TextField
       name="sampleBytesMax"
       label="Sample storage, in bytes"
       state={state}
       numeric
-      hint="What stored samples may take in all: 256 MiB are 268,435,456. Beyond it, new samples are refused until old ones expire."
+      hint="The most bytes that stored samples may take; 256 MiB are 268,435,456. Beyond it, new samples are refused until old ones expire."
     />
     <Checkbox
       name="allowUnpricedModels"
       label="Allow models without a price"
       state={state}
-      hint="Browser sessions, and calls that credit pays, may then use them. What such a call costs is not known, so credit pays nothing for it."
+      hint="Browser sessions, and calls that credit pays, may then use them. Their cost is unknown, so credit is not charged."
     />
     <div class="submit">
       <button type="submit" class="primary">
@@ -226,7 +221,7 @@ const NextSteps: FC<{ organization: Organization; plans: number }> = ({ organiza
           </li>
         )}
         <li>
-          <a href={`${path('keys')}/new`}>Make an API key</a> for your application.
+          <a href={`${path('keys')}/new`}>Create an API key</a> for your application.
         </li>
       </ol>
     </Card>

@@ -26,7 +26,7 @@ const PATH = '/organizations/:org/customers/:customerId/plan';
 const PLANS_MAX = 200;
 
 const STRATEGIES = [
-  ['IMMEDIATE_PRORATED', 'Now, usage and date kept', 'what is used stays used'],
+  ['IMMEDIATE_PRORATED', 'Now, usage and date kept', 'usage is kept'],
   ['IMMEDIATE_RESET', 'Now, as a new period', 'full allowances from this moment'],
   ['AT_NEXT_REPLENISH', 'At the next renewal', 'nothing changes until then'],
 ] as const;
@@ -102,10 +102,10 @@ const ChangeForm: FC<{ path: string; state: FormState; options: readonly (readon
 }) => (
   <form method="get" action={`${path}/plan`} class="form">
     <ErrorSummary details={state.details} />
-    <Select name="planId" label="Plan" state={state} options={options} hint="Its newest version is taken." />
+    <Select name="planId" label="Plan" state={state} options={options} hint="The newest version applies." />
     <Choice name="strategy" label="When and how" state={state} options={STRATEGIES} />
     <div class="submit">
-      <button type="submit">Show what it will do</button>
+      <button type="submit">Preview the change</button>
       <a href={path}>Not now</a>
     </div>
   </form>
@@ -122,7 +122,7 @@ const Preview: FC<PreviewProps> = ({ preview, path, secrets, nowMs }) => {
   const { before, after, target, strategy, replenished } = preview;
   if (after === before) {
     return (
-      <Card title="What it will do">
+      <Card title="Preview">
         <Empty title="Nothing">
           The subscription is on <Code>{target.usagePlanVersionId}</Code> already, or this change is scheduled.
         </Empty>
@@ -132,7 +132,7 @@ const Preview: FC<PreviewProps> = ({ preview, path, secrets, nowMs }) => {
   const left = replenished ?? after;
   const unscheduled = before.subscription.pending !== null && after.subscription.pending === null;
   return (
-    <Card title="What it will do">
+    <Card title="Preview">
       <Facts
         items={[
           ['Plan', <PlanStep before={before} after={left} />],
@@ -141,9 +141,9 @@ const Preview: FC<PreviewProps> = ({ preview, path, secrets, nowMs }) => {
           ['Scheduled change', unscheduled ? 'is dropped' : undefined],
         ]}
       />
-      <LeftTable before={before} after={left} when={replenished ? 'Left after the renewal' : 'Left after'} />
+      <LeftTable before={before} after={left} when={replenished ? 'Remaining after the renewal' : 'Left after'} />
       {after.subscription.canceledAtMs !== null && (
-        <Notice tone="warn">The subscription is canceled and stays so: calls are denied on any plan.</Notice>
+        <Notice tone="warn">The subscription stays canceled: calls are denied on any plan.</Notice>
       )}
       <Form action={`${path}/plan`} secrets={secrets} label="Confirm the change">
         <input type="hidden" name="planId" value={target.planId} />
@@ -192,7 +192,7 @@ const LeftTable: FC<{ before: Account; after: Account; when: string }> = ({ befo
   );
   return (
     <Table
-      caption="What is left before and after"
+      caption="Remaining before and after"
       rows={rows}
       columns={[
         { title: 'Meter', heading: true, cell: (name) => words(name) },

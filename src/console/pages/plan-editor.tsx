@@ -112,7 +112,7 @@ function editorPage(c: ConsoleContext, edited: string | null, mode: Mode, state:
       sub:
         edited === null
           ? undefined
-          : 'Another content makes the next version; customers keep theirs until they are moved.',
+          : 'A change creates the next version. Customers keep their version until you move them.',
       crumbs: [
         { text: 'Plans', href: plans },
         ...(edited === null ? [] : [{ text: edited, href: planPath(organizationId, edited) }]),
@@ -159,7 +159,7 @@ const Editor: FC<EditorProps> = ({ action, back, mode, isNew, state, secrets }) 
             label="Plan id"
             state={state}
             required
-            hint="For example pro. Letters, digits, dots, dashes; it stays."
+            hint="For example pro. Letters, digits, dots and dashes. It cannot be changed."
           />
         )}
         {mode === 'form' && <TextField name="name" label="Name" state={state} required hint="Customers see it." />}
@@ -217,7 +217,7 @@ const Behaviour: FC<{ state: FormState }> = ({ state }) => (
       />
       <Select
         name="reasoningLevel"
-        label="Reasoning up to"
+        label="Reasoning ceiling"
         state={state}
         options={(['NONE', 'LOW', 'MEDIUM', 'HIGH'] as const).map((level) => [level, words(level)] as const)}
       />
@@ -227,7 +227,7 @@ const Behaviour: FC<{ state: FormState }> = ({ state }) => (
 
 const Allowances: FC<{ state: FormState }> = ({ state }) => (
   <>
-    <Card title="Allowances of a period" note="Empty is unlimited, 0 is none.">
+    <Card title="Allowances per period" note="Empty is unlimited, 0 is none.">
       <div class="columns">
         {LIMIT_NAMES.map((name) => (
           <TextField
@@ -262,7 +262,7 @@ const Allowances: FC<{ state: FormState }> = ({ state }) => (
           state={state}
           numeric
           placeholder="none"
-          hint="Each begin reserves them, which makes a token limit exact."
+          hint="Reserved by each begin, so that a token limit is exact."
         />
       </div>
     </Card>
@@ -294,7 +294,7 @@ const CustomMeterFields: FC<{ slot: MeterSlot; state: FormState }> = ({ slot, st
           <Checkbox name={`${path}.listed`} label="The plan has this meter" state={state} />
           <div class="columns">
             <TextField name={`${path}.label`} label="Name of the unit" state={state} placeholder="Pages" />
-            <TextField name={`${path}.included`} label="Included in a period" state={state} numeric placeholder="0" />
+            <TextField name={`${path}.included`} label="Included per period" state={state} numeric placeholder="0" />
           </div>
           <div class="actions">
             <Checkbox name={`${path}.enabled`} label="May be used" state={state} />
@@ -311,7 +311,7 @@ const CustomMeterFields: FC<{ slot: MeterSlot; state: FormState }> = ({ slot, st
 
 const Overage: FC<{ path: string; slot: string; state: FormState }> = ({ path, slot, state }) => (
   <fieldset class="box" id={idOf(`${path}.tiers`)}>
-    <legend>Price of units beyond</legend>
+    <legend>Overage price</legend>
     {state.details
       .filter((detail) => detail.path === path || detail.path === `${path}.tiers`)
       .map(({ message }) => (
@@ -331,9 +331,7 @@ const Overage: FC<{ path: string; slot: string; state: FormState }> = ({ path, s
       <TextField name={`${path}.priceUsd`} label="One price: USD" state={state} numeric />
       <TextField name={`${path}.per`} label="One price: for units" state={state} numeric placeholder="1" />
     </div>
-    <p class="quiet hint">
-      Graduated: each row up to its last unit; the last row without one. Empty rows do not count.
-    </p>
+    <p class="quiet hint">Graduated: each row ends at its last unit; the last row has none. Empty rows are ignored.</p>
     {Array.from({ length: tierRows(state.values as Fields, slot) }, (_, index) => {
       const row = `${path}.tiers.${index}`;
       return (

@@ -45,7 +45,7 @@ export function mountPlans(app: Hono<ConsoleEnv>): void {
         {answer.data.items.length === 0 ? (
           <Empty title="No plan yet">
             A plan says what a customer may use in a period, and what happens when that is used up.{' '}
-            <a href={organizationPath(organizationId, 'new-plan')}>Make the first one</a>.
+            <a href={organizationPath(organizationId, 'new-plan')}>Create the first one</a>.
           </Empty>
         ) : (
           <PlanTable organizationId={organizationId} items={answer.data.items} defaultPlanId={defaultPlanId} />
@@ -152,11 +152,11 @@ async function planPage(c: ConsoleContext, state: FormState = { values: { when: 
       ),
     },
     <div class="grid">
-      <Card title="What it allows">
+      <Card title="Allowances and features">
         <PlanFacts plan={plan} />
       </Card>
       <div class="stack">
-        <Card title="Versions" note="A version never changes. Subscriptions keep theirs until they are moved.">
+        <Card title="Versions" note="A version never changes. Subscriptions keep their version until you move them.">
           <Versions detail={answer.data} path={path} nowMs={nowMs} />
         </Card>
         {versions.length > 1 && (
@@ -179,7 +179,7 @@ const PlanFacts: FC<{ plan: Plan }> = ({ plan }) => (
   <Facts
     items={[
       ['When used up', words(plan.limitType)],
-      ['Reasoning up to', words(plan.reasoningLevel)],
+      ['Reasoning ceiling', words(plan.reasoningLevel)],
       ['Renews', periodOf(plan.replenish)],
       ...Object.entries(plan.limits).map(
         ([name, limit]) => [words(name), limit === null ? 'unlimited' : count(limit)] as const,
@@ -253,7 +253,7 @@ const MigrateForm: FC<{ path: string; state: FormState; secrets: FormSecrets; ve
       label="When"
       state={state}
       options={[
-        ['NOW', 'Now', 'what is used and the date of renewal are kept'],
+        ['NOW', 'Now', 'usage and renewal date are kept'],
         ['AT_NEXT_REPLENISH', 'At each next renewal', 'nothing changes until then'],
       ]}
     />
@@ -276,7 +276,7 @@ function comparePage(c: ConsoleContext, detail: Detail) {
   return page(
     c,
     {
-      title: 'Versions side by side',
+      title: 'Compare versions',
       crumbs: [
         { text: 'Plans', href: organizationPath(organizationId, 'plans') },
         { text: detail.plan.name, href: path },
@@ -293,7 +293,7 @@ function comparePage(c: ConsoleContext, detail: Detail) {
       {a && b ? (
         <SideBySide before={a.plan} after={b.plan} names={[`Version ${a.version}`, `Version ${b.version}`]} />
       ) : (
-        <Empty title="Choose two versions">One of those that were asked for does not exist.</Empty>
+        <Empty title="Choose two versions">One of the requested versions does not exist.</Empty>
       )}
     </Card>,
   );
@@ -349,7 +349,10 @@ function migrationPage(c: ConsoleContext, job: PlanMigration) {
       ],
       ...(running && { refreshSeconds: REFRESH_SECONDS }),
     },
-    <Card title="Progress" note={running ? 'This page follows it. The migration goes on without it.' : undefined}>
+    <Card
+      title="Progress"
+      note={running ? 'This page reloads by itself. The migration continues when you leave it.' : undefined}
+    >
       <Progress
         done={running ? Math.min(done, job.total) : 1}
         total={running ? job.total : 1}

@@ -38,7 +38,7 @@ export function mountSamples(app: Hono<ConsoleEnv>): void {
       {
         title: 'Samples',
         status: details.length > 0 ? 400 : 200,
-        sub: 'Calls that were kept for review, newest first.',
+        sub: 'Sampled calls, newest first.',
         crumbs: crumbsOf(organizationId),
       },
       <Card>
@@ -171,7 +171,7 @@ function samplePage(c: ConsoleContext, sample: Sample) {
       )}
       <section class="card danger-zone" aria-label="Deletion">
         <h2>Delete</h2>
-        <p class="quiet">The sample is gone at once, whatever its date.</p>
+        <p class="quiet">The sample is deleted at once.</p>
         <Form action={`${path}/${encodeURIComponent(sample.sampleId)}/delete`} secrets={secretsOf(c)} label="Delete">
           <div class="submit">
             <button type="submit" class="danger">

@@ -72,7 +72,7 @@ async function samplingPage(c: ConsoleContext, state: FormState | null) {
     },
     <Card
       title="Policy"
-      note="Applications ask whether to keep a call. The same call is always decided the same under the same policy."
+      note="Decides which calls are stored for review. The same call always gets the same decision under the same policy."
     >
       <PolicyForm
         path={organizationPath(organizationId, 'sampling')}
@@ -99,18 +99,18 @@ const PolicyForm: FC<{ path: string; state: FormState; secrets: FormSecrets }> =
     <div class="columns">
       <TextField
         name="percent"
-        label="Percent of the calls"
+        label="Percentage of calls"
         state={state}
         numeric
         required
-        hint="0 keeps none, 100 keeps all that qualify."
+        hint="0 stores none, 100 stores all eligible calls."
       />
       <TextField
         name="minInputTokens"
-        label="Input tokens at least"
+        label="Minimum input tokens"
         state={state}
         numeric
-        hint="Shorter calls are not kept."
+        hint="Shorter calls are not stored."
       />
       <TextField
         name="retentionDays"
@@ -118,18 +118,13 @@ const PolicyForm: FC<{ path: string; state: FormState; secrets: FormSecrets }> =
         state={state}
         numeric
         required
-        hint="1 to 365, then they are gone."
+        hint="1 to 365. Older samples are deleted."
       />
     </div>
     <div class="columns">
-      <TextArea name="features.include" label="Only these features" state={state} hint="One in a line. Empty: all." />
-      <TextArea name="features.exclude" label="Never these features" state={state} hint="One in a line." />
-      <TextArea
-        name="customers.exclude"
-        label="Never these customers"
-        state={state}
-        hint="One customer id in a line."
-      />
+      <TextArea name="features.include" label="Only these features" state={state} hint="One per line. Empty: all." />
+      <TextArea name="features.exclude" label="Never these features" state={state} hint="One per line." />
+      <TextArea name="customers.exclude" label="Never these customers" state={state} hint="One customer id per line." />
     </div>
     <div class="submit">
       <button type="submit" class="primary">

@@ -122,7 +122,7 @@ const Filters: FC<{ path: string; state: FormState }> = ({ path, state }) => (
       <ErrorSummary details={state.details} />
       <div class="filters">
         <TextField name="from" label="From (UTC)" type="date" state={state} />
-        <TextField name="to" label="Up to, not with" type="date" state={state} />
+        <TextField name="to" label="Until (exclusive)" type="date" state={state} />
         <TextField name="customerId" label="Customer id" state={state} />
         <TextField name="feature" label="Feature" state={state} />
         <button type="submit">Apply</button>
@@ -141,7 +141,7 @@ const GravestAnomalies: FC<{ items: AnomaliesData['items']; path: string; organi
 }) =>
   items.length === 0 ? null : (
     <Card
-      title="What stands out"
+      title="Anomalies"
       actions={<a href={`${path}/anomalies?days=${ANOMALY_DAYS}`}>{`All of ${ANOMALY_DAYS} days: ${items.length}`}</a>}
     >
       <AnomaliesTable organizationId={organizationId} items={gravest(items)} nowMs={Date.now()} />

@@ -50,7 +50,7 @@ async function vendorsPage(c: ConsoleContext, state: FormState) {
     c,
     {
       title: 'Vendors',
-      sub: 'Whom calls through Callmeter are sent to.',
+      sub: 'Vendors that Callmeter sends calls to.',
       status: state.details.length > 0 ? 400 : 200,
     },
     <>
@@ -67,7 +67,7 @@ async function vendorsPage(c: ConsoleContext, state: FormState) {
 const Vendors: FC<{ path: string; vendors: VendorRow[]; nowMs: number }> = ({ path, vendors, nowMs }) =>
   vendors.length === 0 ? (
     <Empty title="No vendor yet">
-      Metering works without one. The unified call and the gateway need the key of the vendor that they send calls to.
+      Metering works without vendors. The unified call and the gateway need a vendor's address and key.
     </Empty>
   ) : (
     <Table
@@ -102,7 +102,7 @@ const VendorForm: FC<{ path: string; state: FormState; secrets: FormSecrets }> =
         label="Address"
         type="url"
         state={state}
-        hint="With the version prefix. Empty: the known one."
+        hint="With the version prefix. Empty: the vendor's public address."
       />
       <TextField
         name="apiKey"
@@ -111,7 +111,7 @@ const VendorForm: FC<{ path: string; state: FormState; secrets: FormSecrets }> =
         autocomplete="new-password"
         state={state}
         required
-        hint="Stored encrypted, and never shown."
+        hint="Stored encrypted and never shown."
       />
     </div>
     <div class="submit">

@@ -270,13 +270,13 @@ export function schemaPage(reference: ApiReference, name: string): Promise<strin
 export function docsNotFoundPage(): Promise<string> {
   return publicPage(
     {
-      title: 'Nothing is here',
+      title: 'Not found',
       description: 'There is no such page in the API reference.',
       section: 'docs',
       narrow: true,
     },
     <>
-      <h1>Nothing is here</h1>
+      <h1>Not found</h1>
       <p>
         There is no such operation or schema. <a href={DOCS_PATH}>The API reference</a> lists what there is.
       </p>
