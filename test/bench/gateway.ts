@@ -66,7 +66,7 @@ async function measureCompletions(
   const targets = targetsOf(service, scope);
   progress('warming up');
   for (const plan of [everyCustomer(), planOf(0, WARM_UP_RATE, Math.min(seconds, WARM_UP_SECONDS_MAX))])
-    for (const { run } of targets) await warmUp(run(plan));
+    await Promise.all(targets.map(({ run }) => warmUp(run(plan))));
   const tables: Table[] = [];
   const generators: Row[] = [];
   for (const rate of RATES) {
