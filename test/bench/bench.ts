@@ -42,7 +42,7 @@ ${Object.entries(SUITES)
       `  ${name.padEnd(20)} ${about} (${rounds} rounds${seconds ? ` of ${seconds} s` : ''})`,
   )
   .join('\n')}
-  all          every suite, one after the other
+  all                  every suite, one after the other
 
   --rounds     interleaved rounds; figures are medians of them
   --seconds    of load on each target in a round
