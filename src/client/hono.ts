@@ -113,22 +113,24 @@ function watched(
     call.fail(failure);
     await end();
   };
-  const source: UnderlyingSource<Uint8Array> = {
-    async pull(controller) {
-      try {
-        const { done, value } = await reader.read();
-        if (!done) return controller.enqueue(value);
-        await end();
-        controller.close();
-      } catch (error) {
-        await failed({ code: 'RESPONSE_BROKE_OFF', message: 'the stream of the response failed' });
-        controller.error(error);
-      }
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        try {
+          const { done, value } = await reader.read();
+          if (!done) return controller.enqueue(value);
+          await end();
+          controller.close();
+        } catch (error) {
+          await failed({ code: 'RESPONSE_BROKE_OFF', message: 'the stream of the response failed' });
+          controller.error(error);
+        }
+      },
+      async cancel(reason) {
+        await reader.cancel(reason).catch(() => undefined);
+        await failed(DISCONNECTED);
+      },
     },
-    async cancel(reason) {
-      await reader.cancel(reason).catch(() => undefined);
-      await failed(DISCONNECTED);
-    },
-  };
-  return new ReadableStream(source, { highWaterMark: 0 });
+    { highWaterMark: 0 },
+  );
 }

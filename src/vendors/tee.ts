@@ -52,12 +52,14 @@ export interface MeterOptions {
 
 export function meterStream(body: ReadableStream<Uint8Array>, options: MeterOptions): ReadableStream<Uint8Array> {
   const metered = new MeteredStream(body, options);
-  const source: UnderlyingSource<Uint8Array> = {
-    pull: (controller) => metered.pull(controller as ReadableStreamDefaultController<Uint8Array>),
-    cancel: () => metered.leave(),
-  };
   // Nothing is read ahead of the caller.
-  return new ReadableStream<Uint8Array>(source, { highWaterMark: 0 });
+  return new ReadableStream<Uint8Array>(
+    {
+      pull: (controller) => metered.pull(controller as ReadableStreamDefaultController<Uint8Array>),
+      cancel: () => metered.leave(),
+    },
+    { highWaterMark: 0 },
+  );
 }
 
 class MeteredStream {

@@ -91,48 +91,52 @@ function abortable(
   const reader = source.getReader();
   let abort = () => {};
   const done = () => signal.removeEventListener('abort', abort);
-  const body: UnderlyingSource<Uint8Array> = {
-    start(controller) {
-      abort = () => {
+  return new ReadableStream<Uint8Array>(
+    {
+      start(controller) {
+        abort = () => {
+          done();
+          controller.error(signal.reason);
+          onAbort();
+          reader.cancel().catch(() => undefined);
+        };
+        signal.addEventListener('abort', abort);
+        if (signal.aborted) abort();
+      },
+      async pull(controller) {
+        const { done: isDone, value } = await reader.read();
+        if (signal.aborted) return;
+        if (!isDone) return controller.enqueue(value);
         done();
-        controller.error(signal.reason);
-        onAbort();
-        reader.cancel().catch(() => undefined);
-      };
-      signal.addEventListener('abort', abort);
-      if (signal.aborted) abort();
+        controller.close();
+      },
+      cancel(reason) {
+        done();
+        return reader.cancel(reason);
+      },
     },
-    async pull(controller) {
-      const { done: isDone, value } = await reader.read();
-      if (signal.aborted) return;
-      if (!isDone) return controller.enqueue(value);
-      done();
-      controller.close();
-    },
-    cancel(reason) {
-      done();
-      return reader.cancel(reason);
-    },
-  };
-  return new ReadableStream(body, { highWaterMark: 0 });
+    { highWaterMark: 0 },
+  );
 }
 
 function broken(chunks: readonly Uint8Array[], error: unknown): ReadableStream<Uint8Array> {
   const left = [...chunks];
-  const body: UnderlyingSource<Uint8Array> = {
-    pull(controller) {
-      const chunk = left.shift();
-      if (chunk) controller.enqueue(chunk);
-      else controller.error(error);
+  return new ReadableStream<Uint8Array>(
+    {
+      pull(controller) {
+        const chunk = left.shift();
+        if (chunk) controller.enqueue(chunk);
+        else controller.error(error);
+      },
     },
-  };
-  return new ReadableStream(body, { highWaterMark: 0 });
+    { highWaterMark: 0 },
+  );
 }
 
 /** Another body under the same status, headers and address. */
 function sameAs(response: Response, body: ReadableStream<Uint8Array> | Uint8Array): Response {
   const { status, statusText, headers, url } = response;
-  const copy = new Response(body as BodyInit, { status, statusText, headers });
+  const copy = new Response(body as ConstructorParameters<typeof Response>[0], { status, statusText, headers });
   Object.defineProperty(copy, 'url', { value: url });
   return copy;
 }
