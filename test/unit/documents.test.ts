@@ -292,10 +292,13 @@ describe('what the documents list', () => {
     expect(counts).toEqual([BUILT_IN_CATALOG.models.length]);
   });
 
-  test('contributing.md has every room of src', () => {
+  test('contributing.md has every folder of src, and links to the README of each that has one', () => {
     const map = documentAt('docs/contributing.md').text;
     const rooms = readdirSync(join(ROOT, 'src'), { withFileTypes: true }).filter((entry) => entry.isDirectory());
     expect(rooms.map(({ name }) => name).filter((name) => !map.includes(`${name}/`))).toEqual([]);
+    const folders = ['durable-objects', ...rooms.map(({ name }) => `src/${name}`)];
+    const readmes = folders.map((folder) => `${folder}/README.md`).filter((path) => existsSync(join(ROOT, path)));
+    expect(readmes.filter((path) => !map.includes(`(../${path})`))).toEqual([]);
   });
 });
 
