@@ -9,7 +9,7 @@
  * const callmeter = createClient({ apiKey: process.env.CALLMETER_KEY, baseUrl: 'http://127.0.0.1:8787' });
  * const openai = wrapOpenAI(new OpenAI(), { callmeter, customerId: 'alice', feature: 'chat' });
  * const answer = await openai.chat.completions.create({
- *   model: modelByTier({ premium: 'gpt-5.2', standard: 'gpt-4.1-mini' }),
+ *   model: modelByTier({ premium: 'gpt-6-sol', standard: 'gpt-6-luna' }),
  *   messages: [{ role: 'user', content: 'What is the capital of France?' }],
  * });
  * ```

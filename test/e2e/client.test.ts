@@ -54,7 +54,7 @@ describe('npm run example', () => {
   /** A line that each example must print. */
   const PRINTED: Record<string, RegExp> = {
     'begin-end': /^COMPLETED: \$0\.\d+ for 1200 tokens in and 350 out$/m,
-    openai: /^gpt-4o(-mini)?: héllo/m,
+    openai: /^gpt-6-(sol|luna): héllo/m,
     anthropic: /^it begins with héllo$/m,
     google: /^héllo 世界 👋🏽 wörld \(10 tokens\)$/m,
     fetch: /^2 vectors for 4 tokens$/m,

@@ -127,13 +127,20 @@ describe('code blocks', () => {
 
   test('examples use models that have no date of shutdown', () => {
     const today = new Date().toISOString().slice(0, 'yyyy-mm-dd'.length);
-    const models = BLOCKS.filter(({ language }) => language !== 'text').flatMap((block) =>
-      block.text
+    const folder = 'src/client/examples';
+    const examples = readdirSync(join(ROOT, folder)).map(
+      (name) => [`${folder}/${name}`, read(`${folder}/${name}`)] as const,
+    );
+    const blocks = BLOCKS.filter(({ language }) => language !== 'text').map(
+      (block) => [placeOf(block), block.text] as const,
+    );
+    const models = [...blocks, ...examples].flatMap(([place, text]) =>
+      text
         .split('\n')
         // The lookup is shown on models that end.
-        .filter((line) => !/model-alternatives|lookUpModel/.test(line))
+        .filter((line) => !/model-alternatives|lookUpModel|modelKey of/.test(line))
         .flatMap((line) => line.match(/\b(?:gpt|claude|gemini|o\d|text-embedding)-[\w.-]*\w/g) ?? [])
-        .map((name) => [placeOf(block), name] as const),
+        .map((name) => [place, name] as const),
     );
     expect(models.length).toBeGreaterThan(0);
     for (const [place, name] of models) {

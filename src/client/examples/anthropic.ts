@@ -14,7 +14,7 @@ const anthropic = wrapAnthropic(new Anthropic(), {
   requested: { standard: true },
 });
 const message = {
-  model: 'claude-haiku-4-5',
+  model: 'claude-haiku-5-5',
   max_tokens: 200,
   messages: [{ role: 'user' as const, content: 'Name three rivers.' }],
 };

@@ -18,7 +18,7 @@ console.log(
 // The application runs the model here. These are the figures that a vendor's answer would have.
 const usage = { inputTokens: 1_200, cachedInputTokens: 200, responseTokens: 350 };
 
-const ended = await callmeter.endCall({ callId, providerUsed: 'openai', modelUsed: 'gpt-4o', ...usage });
+const ended = await callmeter.endCall({ callId, providerUsed: 'openai', modelUsed: 'gpt-6-sol', ...usage });
 console.log(
   `${ended.status}: $${ended.costUSD} for ${ended.usage.inputTokens} tokens in and ${ended.usage.responseTokens} out`,
 );

@@ -17,7 +17,7 @@ await callmeter.withCall({ customerId: 'alice', feature: 'chat' }, async (call) 
   // The application runs the model here, with `prompt`.
   call.setUsage({
     providerUsed: 'openai',
-    modelUsed: 'gpt-4o-mini',
+    modelUsed: 'gpt-6-luna',
     inputTokens: prompt[0]?.content.length ?? 0,
     responseTokens: 5,
   });

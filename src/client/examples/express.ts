@@ -19,7 +19,7 @@ app.use(
 app.post('/chat', express.text(), async (req, res) => {
   const openai = wrapOpenAI(new OpenAI(), { call: callOf(res) });
   const answer = await openai.chat.completions.create({
-    model: 'gpt-4o-mini',
+    model: 'gpt-6-luna',
     messages: [{ role: 'user', content: req.body }],
   });
   res.json({ answer: answer.choices[0]?.message.content });

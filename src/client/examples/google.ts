@@ -8,7 +8,7 @@ import { target } from './target.ts';
 
 const callmeter = createClient(await target());
 const google = wrapGoogle(new GoogleGenAI({}), { callmeter, customerId: 'alice', feature: 'chat' });
-const model = modelByTier({ premium: 'gemini-2.5-pro', standard: 'gemini-2.5-flash' });
+const model = modelByTier({ premium: 'gemini-4-argon', standard: 'gemini-3.8-flash' });
 
 const chat = google.chats.create({ model });
 const { text, usageMetadata } = await chat.sendMessage({ message: 'What is the capital of France?' });

@@ -21,7 +21,7 @@ app.use(
 app.post('/chat', async (c) => {
   const openai = wrapOpenAI(new OpenAI(), { call: c.get('call') });
   const answer = await openai.chat.completions.create({
-    model: 'gpt-4o-mini',
+    model: 'gpt-6-luna',
     messages: [{ role: 'user', content: await c.req.text() }],
   });
   return c.json({ callId: c.get('call').callId, answer: answer.choices[0]?.message.content });

@@ -16,7 +16,7 @@ const openai = wrapOpenAI(new OpenAI(), {
     return undefined;
   },
 });
-const model = modelByTier({ premium: 'gpt-4o', standard: 'gpt-4o-mini' });
+const model = modelByTier({ premium: 'gpt-6-sol', standard: 'gpt-6-luna' });
 
 try {
   const answer = await openai.chat.completions.create({

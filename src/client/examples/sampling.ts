@@ -13,7 +13,7 @@ for (const samplingKey of ['chat-1', 'chat-2', 'chat-3']) {
     customerId: 'alice',
     feature: 'chat',
     provider: 'openai',
-    model: 'gpt-4o-mini',
+    model: 'gpt-6-luna',
     input: [{ role: 'user', content: 'What is the capital of France?' }],
     output: 'Paris',
     inputTokens: 14,

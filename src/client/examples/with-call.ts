@@ -18,7 +18,7 @@ async function runModel(model: string, prompt: string) {
 
 async function answer(prompt: string): Promise<string | null> {
   const outcome = await callmeter.withCall({ customerId: 'alice', requested: { premium: true } }, async (call) => {
-    const model = call.allowed.premium ? 'gpt-4o' : 'gpt-4o-mini';
+    const model = call.allowed.premium ? 'gpt-6-sol' : 'gpt-6-luna';
     const completion = await runModel(model, prompt);
     call.setUsage({ providerUsed: 'openai', modelUsed: completion.model, ...completion.usage });
     return completion.text;
@@ -35,7 +35,7 @@ await answer('').catch((error: Error) => console.log(`the model's own error: ${e
   // The same without a function: the call ends with its block.
   await using call = await callmeter.startCall({ customerId: 'alice', requested: { standard: true } });
   if (!call.denied) {
-    const completion = await runModel('gpt-4o-mini', 'And of Spain?');
+    const completion = await runModel('gpt-6-luna', 'And of Spain?');
     call.setUsage({ providerUsed: 'openai', modelUsed: completion.model, ...completion.usage });
     console.log(completion.text);
   }

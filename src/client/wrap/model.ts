@@ -14,7 +14,7 @@ export interface ModelTiers {
 
 const PREFIX = 'model-by-tier,';
 
-/** `model: modelByTier({ premium: 'gpt-5.2', standard: 'gpt-4.1-mini' })` */
+/** `model: modelByTier({ premium: 'gpt-6-sol', standard: 'gpt-6-luna' })` */
 export function modelByTier({ premium, standard }: ModelTiers): string {
   for (const [tier, model] of Object.entries({ premium, standard })) {
     if (typeof model !== 'string' || model === '') throw badInput(tier, 'must be the name of a model');
