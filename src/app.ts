@@ -6,13 +6,13 @@ import { mountConsole } from './console/app.tsx';
 import { useContractMessages } from './contract/messages.ts';
 import { LOOKUP_PATH } from './contract/model-lookup.ts';
 import { type AppEnv, requestContext } from './middleware/context.ts';
-import { onError, onNotFound } from './middleware/errors.ts';
+import { onError, onNotFound } from './middleware/error-envelopes.ts';
 import { mountCalls } from './routes/calls.ts';
 import { mountCompression } from './routes/compression.ts';
 import { mountCustomers } from './routes/customers.ts';
 import { mountDocs } from './routes/docs.ts';
 import { mountEmbed } from './routes/embed.ts';
-import { mountGateway } from './routes/gateway.ts';
+import { gateway } from './routes/gateway.ts';
 import { modelLookup } from './routes/model-lookup.ts';
 import { mountModels } from './routes/models.ts';
 import { mountMethodNotAllowed } from './routes/mount.ts';
@@ -24,16 +24,16 @@ import { mountSessions } from './routes/sessions.ts';
 export function createApp(): Hono<AppEnv> {
   useContractMessages();
   const app = new Hono<AppEnv>();
-  // Before the request context: the lookup and the public pages have no envelope, and may be cached; the gateway has
-  // its own.
+  // Before the request context: the answers of the lookup and the public pages have no correlation id, and may be
+  // cached.
   app.route(LOOKUP_PATH, modelLookup());
   mountDocs(app);
   mountModels(app);
   mountEmbed(app);
-  mountGateway(app);
   app.use(requestContext);
   app.notFound(onNotFound);
   app.onError(onError);
+  app.route('/', gateway());
   mountCalls(app);
   mountCustomers(app);
   mountReadings(app);

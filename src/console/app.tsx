@@ -10,7 +10,7 @@ import { HTTPException } from 'hono/http-exception';
 import { secureHeaders } from 'hono/secure-headers';
 import { timingSafeEqual } from 'hono/utils/buffer';
 import type { AppEnv } from '../middleware/context.ts';
-import { logFailure, onNotFound, RETRY_AFTER_SECONDS } from '../middleware/errors.ts';
+import { logThrown, onNotFound, pageStatus } from '../middleware/error-envelopes.ts';
 import { findOrganization } from '../operator/organizations.ts';
 import { ICON, ICON_PATH, STYLESHEET, STYLESHEET_PATH } from '../ui/stylesheet.ts';
 import { CONSOLE_PATH, type ConsoleContext, type ConsoleEnv } from './context.ts';
@@ -132,15 +132,14 @@ function tooLarge(c: ConsoleContext, bound: string) {
 
 function onPageError(error: Error, c: ConsoleContext) {
   if (error instanceof HTTPException && error.status === 403) return foreignForm(c);
-  const reason = logFailure('request_failed', { correlationId: c.get('correlationId'), method: c.req.method }, error);
-  const unavailable = reason !== null;
-  if (unavailable) c.header('Retry-After', String(RETRY_AFTER_SECONDS));
+  const refusal = logThrown('request_failed', { correlationId: c.get('correlationId'), method: c.req.method }, error);
+  const unavailable = refusal.code === 'SERVICE_UNAVAILABLE';
   return plainPage(
     c,
-    'Something went wrong',
-    unavailable ? 503 : 500,
-    <Problem title={unavailable ? 'Not reachable for the moment' : 'Something went wrong on our side'}>
-      <p>{unavailable ? `${reason}. ` : ''}A form that was being sent can be sent again: it counts once.</p>
+    'The request failed',
+    pageStatus(c, refusal),
+    <Problem title={unavailable ? 'Not reachable for the moment' : 'The service failed'}>
+      <p>{unavailable ? `${refusal.message}. ` : ''}A form may be sent again: it counts once.</p>
       <p>
         Correlation id <code>{c.get('correlationId')}</code>
       </p>

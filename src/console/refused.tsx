@@ -1,13 +1,15 @@
 /**
  * A use case's refusal as a page.
  */
-import { ERROR_STATUS, type Refusal } from '../contract/errors.ts';
+import type { Refusal } from '../contract/errors.ts';
+import { pageStatus } from '../middleware/error-envelopes.ts';
 import { Notice } from '../ui/parts.tsx';
 import type { ConsoleContext } from './context.ts';
 import { page } from './shell.tsx';
 
-export function refused(c: ConsoleContext, { code, message }: Refusal) {
-  const status = ERROR_STATUS[code];
+export function refused(c: ConsoleContext, refusal: Refusal) {
+  const { code, message } = refusal;
+  const status = pageStatus(c, refusal);
   const title = status === 404 ? 'Not found' : 'Not done';
   return page(
     c,

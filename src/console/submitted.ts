@@ -5,10 +5,9 @@
  * content of the same page, after a step back in the browser, has another key.
  */
 import type { z } from 'zod';
-import type { Refusal } from '../contract/errors.ts';
+import { type Detail as Broken, brokenRules, type Refusal } from '../contract/errors.ts';
 import type { Operation } from '../contract/operations.ts';
 import { canonicalJson } from '../domain/canonical.ts';
-import { type Detail as Broken, describeIssues } from '../middleware/input.ts';
 import type { OperatorRequest } from '../operator/change.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import type { FormState } from '../ui/form.tsx';
@@ -103,7 +102,7 @@ export function check<Schema extends z.ZodType>(
   input: unknown,
 ): { ok: true; value: z.output<Schema> } | { ok: false; details: Broken[] } {
   const parsed = schema.safeParse(input);
-  return parsed.success ? { ok: true, value: parsed.data } : { ok: false, details: describeIssues(parsed.error) };
+  return parsed.success ? { ok: true, value: parsed.data } : { ok: false, details: brokenRules(parsed.error) };
 }
 
 /** The state of a form that is shown again with its errors. */
@@ -113,8 +112,8 @@ export function wrong(c: ConsoleContext, details: readonly Broken[]): FormState 
 
 /** A refusal's details, each with its field; the whole message where there are none. */
 export function detailsOf({ message, members }: Refusal): Broken[] {
-  const listed = members?.details;
-  if (Array.isArray(listed) && listed.length > 0) return listed as Broken[];
+  const listed = members?.details ?? [];
+  if (listed.length > 0) return [...listed];
   const [, path, rule] = /^([A-Za-z][\w.]*): (.+)$/s.exec(message) ?? [];
   return [path !== undefined && rule !== undefined ? { path, message: rule } : { path: '', message }];
 }

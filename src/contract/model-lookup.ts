@@ -226,7 +226,17 @@ export const FullResolution = z.strictObject({
 export type LightResolution = z.infer<typeof LightResolution>;
 export type FullResolution = z.infer<typeof FullResolution>;
 
+const LOOKUP_ERROR_CODES = [
+  'INVALID_MODEL_KEY',
+  'INVALID_MODEL_REQUEST',
+  'METHOD_NOT_ALLOWED',
+  'INTERNAL_ERROR',
+  'SERVICE_UNAVAILABLE',
+] as const;
+
+export type LookupErrorCode = (typeof LOOKUP_ERROR_CODES)[number];
+
 export const LookupError = z.strictObject({
-  error: z.enum(['INVALID_MODEL_KEY', 'INVALID_MODEL_REQUEST', 'METHOD_NOT_ALLOWED', 'INTERNAL_ERROR']),
+  error: z.enum(LOOKUP_ERROR_CODES),
   message: z.string(),
 });

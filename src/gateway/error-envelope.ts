@@ -7,7 +7,6 @@
  */
 import { ERROR_STATUS, type ErrorCode, type Refusal } from '../contract/errors.ts';
 import { GATEWAY_HEADERS } from '../contract/gateway.ts';
-import { unavailableReason } from '../platform/unavailable.ts';
 import type { GatewayAnswer } from './answer.ts';
 
 /** Codes that only the gateway answers with, beside those of the metering interface. */
@@ -118,14 +117,6 @@ export function vendorErrorAnswer(
     headers: { 'Content-Type': 'application/json', ...retryAfter, ...challenge, ...headers },
     body: JSON.stringify({ error: { message, type, code, param } }),
   };
-}
-
-/** What was thrown, as a refusal: storage that is away for the moment, or a fault of ours. */
-export function thrownRefusal(error: unknown): Refusal<'SERVICE_UNAVAILABLE' | 'INTERNAL_ERROR'> {
-  const reason = unavailableReason(error);
-  return reason === null
-    ? { code: 'INTERNAL_ERROR', message: 'the service failed; the request may be repeated' }
-    : { code: 'SERVICE_UNAVAILABLE', message: reason };
 }
 
 /** OpenAI's word for the kind of an error. */

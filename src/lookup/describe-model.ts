@@ -20,9 +20,9 @@ export async function describeModel(
   nowMs: number,
   defer: (work: Promise<unknown>) => void,
 ): Promise<DescribedModel> {
-  const answer = await lookUp(env, rawPath, {}, nowMs, defer);
+  const found = await lookUp(env, rawPath, {}, nowMs, defer);
   const { catalog } = await currentCatalog(env, defer);
-  const resolution = 'error' in answer ? null : (JSON.parse(new TextDecoder().decode(answer.body)) as FullResolution);
+  const resolution = found.ok ? (JSON.parse(new TextDecoder().decode(found.answer.body)) as FullResolution) : null;
   const matched = resolution?.match?.strategy === 'fuzzy' ? undefined : resolution?.match?.matchedModelKey;
   const model =
     matched === undefined ? undefined : catalog.models.find((candidate) => modelKeyOf(candidate) === matched);

@@ -5,9 +5,9 @@
  * the day. Its validator covers the catalog, the day and the question in its normalized form.
  */
 
-import type { z } from 'zod';
 import { resolveKey } from '../catalog/resolution.ts';
-import { LookupQuery } from '../contract/model-lookup.ts';
+import { badRequest, brokenRules, type Refusal, type Result } from '../contract/errors.ts';
+import { type LookupErrorCode, LookupQuery } from '../contract/model-lookup.ts';
 import { canonicalJson } from '../domain/canonical.ts';
 import type { Env } from '../env.ts';
 import { BoundedMap } from '../platform/bounded-map.ts';
@@ -27,9 +27,7 @@ export interface LookupAnswer {
   headers?: Headers;
 }
 
-export type LookupRefusal =
-  | { error: 'INVALID_MODEL_KEY'; rule: string }
-  | { error: 'INVALID_MODEL_REQUEST'; broken: z.ZodError };
+export type LookupResult = Result<{ answer: LookupAnswer }, Refusal<LookupErrorCode>>;
 
 interface KeptAnswers {
   day: number;
@@ -52,15 +50,14 @@ export async function lookUp(
   query: Record<string, string>,
   nowMs: number,
   defer: (work: Promise<unknown>) => void,
-): Promise<LookupAnswer | LookupRefusal> {
+): Promise<LookupResult> {
   const inUse = await currentCatalog(env, defer);
   const answers = answersOf(inUse, nowMs);
   const known = answers.get(asked);
-  if (known) return known;
+  if (known) return { ok: true, answer: known };
   const provenance = { ...inUse, day: new Date(nowMs).toISOString().slice(0, 'yyyy-mm-dd'.length) };
   const made = await makeAnswer(asked.split(/[?#]/)[0] ?? '', query, provenance);
-  if ('error' in made) return made;
-  answers.set(asked, made);
+  if (made.ok) answers.set(asked, made.answer);
   return made;
 }
 
@@ -73,17 +70,21 @@ async function makeAnswer(
   rawPath: string,
   parameters: Record<string, string>,
   provenance: Provenance,
-): Promise<LookupAnswer | LookupRefusal> {
-  if (rawPath === '') return serialize(presentDiscovery(provenance), { discovery: true }, provenance);
+): Promise<LookupResult> {
+  if (rawPath === '')
+    return { ok: true, answer: await serialize(presentDiscovery(provenance), { discovery: true }, provenance) };
   const parsed = parseRequestedKey(rawPath.slice(1));
-  if (!parsed.ok) return { error: 'INVALID_MODEL_KEY', rule: parsed.rule };
+  if (!parsed.ok) return parsed;
   const query = LookupQuery.safeParse(parameters);
-  if (!query.success) return { error: 'INVALID_MODEL_REQUEST', broken: query.error };
+  if (!query.success) {
+    const { message } = badRequest(...brokenRules(query.error)).refusal;
+    return { ok: false, refusal: { code: 'INVALID_MODEL_REQUEST', message } };
+  }
   const { response, ...policy } = query.data;
   const resolution = await resolveKey(provenance.catalog, parsed.key, policy, provenance.day);
   const body =
     response === 'light' ? presentLight(resolution, policy, provenance) : presentFull(resolution, policy, provenance);
-  return serialize(body, { key: parsed.key, query: query.data }, provenance);
+  return { ok: true, answer: await serialize(body, { key: parsed.key, query: query.data }, provenance) };
 }
 
 async function serialize(body: object, question: object, { catalog, day, problem }: Provenance): Promise<LookupAnswer> {

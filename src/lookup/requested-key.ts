@@ -4,6 +4,7 @@
 
 import type { Provider } from '../catalog/model.ts';
 import type { RequestedKey } from '../catalog/resolution.ts';
+import type { Refusal, Result } from '../contract/errors.ts';
 import { CONTROL_CHARACTERS } from '../contract/fields.ts';
 import { PROVIDERS } from '../contract/model-lookup.ts';
 
@@ -11,8 +12,8 @@ const MODEL_LENGTH_MAX = 300;
 /** `gemini` is what some clients call Google's models. */
 const NAMESPACES = new Map<string, Provider>([...PROVIDERS.map((name) => [name, name] as const), ['gemini', 'google']]);
 
-/** The key, or the rule that it breaks. `rawPath` is what follows the lookup's own path, as it came. */
-export function parseRequestedKey(rawPath: string): { ok: true; key: RequestedKey } | { ok: false; rule: string } {
+/** `rawPath` is what follows the lookup's own path, as it came. */
+export function parseRequestedKey(rawPath: string): Result<{ key: RequestedKey }, Refusal<'INVALID_MODEL_KEY'>> {
   let path: string;
   try {
     path = decodeURIComponent(rawPath);
@@ -31,6 +32,6 @@ export function parseRequestedKey(rawPath: string): { ok: true; key: RequestedKe
   return { ok: true, key: { modelKey: `${provider}/${model}`, provider, model, decorated } };
 }
 
-function refuse(rule: string): { ok: false; rule: string } {
-  return { ok: false, rule };
+function refuse(message: string): { ok: false; refusal: Refusal<'INVALID_MODEL_KEY'> } {
+  return { ok: false, refusal: { code: 'INVALID_MODEL_KEY', message } };
 }

@@ -1,9 +1,7 @@
 /**
  * Who asks: API keys with their scopes, browsers' session tokens, and the operator's token.
  */
-
-import type { MiddlewareHandler } from 'hono';
-import { type Refusal, refuse } from '../contract/errors.ts';
+import { type Result, refuse } from '../contract/errors.ts';
 import type { Security } from '../contract/operations.ts';
 import { API_KEY_PATTERN, type Scope } from '../contract/scopes.ts';
 import { CLIENT_SCOPES, type ClientScope } from '../contract/sessions.ts';
@@ -14,42 +12,35 @@ import { verifySession } from '../platform/session-token.ts';
 import { unreadable } from '../platform/unavailable.ts';
 import { type Credential, findCredential, findCredentialById } from '../storage/credentials.ts';
 import { mayBeOldKey } from '../storage/old-keys.ts';
-import { type AppContext, type AppEnv, deferrer } from './context.ts';
-import { onNotFound, refusalResponse } from './errors.ts';
+import { type AppContext, deferrer } from './context.ts';
+import { NO_ROUTE } from './error-envelopes.ts';
 import { refuseAuthentication } from './failed-authentications.ts';
 
 const OPERATOR_TOKEN_LENGTH_MIN = 32;
 
-/** 401 unless the request carries a live API key, or a session token of one. `Authorization` wins over `x-api-key`. */
-export const requireApiKey: MiddlewareHandler<AppEnv> = async (c, next) => {
+/**
+ * 401 without a live credential of the kind that the operation takes, 429 where the address fails too often. The
+ * credential of an API key or a session token is set on the context.
+ */
+export async function requireCredential(c: AppContext, security: Security): Promise<Result> {
+  if (security.kind === 'operator') return authenticateOperator(c);
   const authenticated = await authenticate(c);
-  if (!authenticated.ok) return refusalResponse(c, authenticated.refusal);
-  c.set('credential', authenticated.credential);
-  return next();
-};
+  if (authenticated.ok) c.set('credential', authenticated.credential);
+  return authenticated;
+}
 
-/** 403 unless the key has every scope, or the part of one that a legacy prefix grants. */
-export function requireScopes(security: ApiKeySecurity): MiddlewareHandler<AppEnv> {
-  return async (c, next) => {
-    const requiredScope = missingScope(security, c.get('credential'));
-    if (requiredScope === null) return next();
-    const members = { reason: 'API_KEY_SCOPE_REQUIRED', requiredScope };
-    return refusalResponse(
-      c,
-      refuse('API_KEY_SCOPE_REQUIRED', `the credential lacks the scope ${requiredScope}`, { members }).refusal,
-    );
-  };
+/** 403 unless the credential has every scope, or the part of one that a legacy prefix grants. */
+export function requireScopes(c: AppContext, security: Security): Result {
+  const requiredScope = security.kind === 'operator' ? null : missingScope(security, c.get('credential'));
+  if (requiredScope === null) return { ok: true };
+  const members = { reason: 'API_KEY_SCOPE_REQUIRED', requiredScope };
+  return refuse('API_KEY_SCOPE_REQUIRED', `the credential lacks the scope ${requiredScope}`, { members });
 }
 
 type ApiKeySecurity = Security & { kind: 'apiKey' };
 
-export type Authenticated = { ok: true; credential: Credential } | { ok: false; refusal: Refusal };
-
-/**
- * The credential that a request carries; 401 where it carries none that is live, and 429 where its address fails too
- * often.
- */
-export async function authenticate(c: AppContext): Promise<Authenticated> {
+/** `Authorization` wins over `x-api-key`. */
+async function authenticate(c: AppContext): Promise<Result<{ credential: Credential }>> {
   const presented = presentedKey(c);
   const credential = presented === null ? null : await credentialOf(c, presented);
   return credential ? { ok: true, credential } : { ok: false, refusal: await refuseAuthentication(c) };
@@ -94,7 +85,7 @@ async function sessionCredential(c: AppContext, token: string): Promise<Credenti
 }
 
 /** The scope that the credential lacks; `null` where it lacks none. */
-export function missingScope(security: ApiKeySecurity, { permissions, session }: Credential): string | null {
+function missingScope(security: ApiKeySecurity, { permissions, session }: Credential): string | null {
   const { scopes, anyScope, legacyGrant, clientScope } = security;
   if (session) {
     const allowed = clientScope !== undefined && session.scopes.includes(clientScope);
@@ -106,14 +97,13 @@ export function missingScope(security: ApiKeySecurity, { permissions, session }:
 }
 
 /** 404 where no operator token is configured, 401 unless the request carries it. */
-export const requireOperator: MiddlewareHandler<AppEnv> = async (c, next) => {
+async function authenticateOperator(c: AppContext): Promise<Result> {
   const token = c.env.OPERATOR_TOKEN;
-  if (token === undefined || token.length < OPERATOR_TOKEN_LENGTH_MIN) return onNotFound(c);
+  if (token === undefined || token.length < OPERATOR_TOKEN_LENGTH_MIN) return NO_ROUTE;
   const presented = bearer(c.req.header('Authorization'));
-  if (presented === null || !(await sameText(presented, token)))
-    return refusalResponse(c, await refuseAuthentication(c));
-  return next();
-};
+  if (presented !== null && (await sameText(presented, token))) return { ok: true };
+  return { ok: false, refusal: await refuseAuthentication(c) };
+}
 
 function presentedKey(c: AppContext): string | null {
   const authorization = c.req.header('Authorization');

@@ -53,6 +53,14 @@ export function unavailableReason(error: unknown): string | null {
   return texts.some((text) => text.startsWith('D1_ERROR')) || isUnansweredQuery(chain) ? OUTAGE_REASON : null;
 }
 
+/** The refusal that a request gets for what was thrown: 503 where storage is away, 500 for a fault of ours. */
+export function thrownRefusal(error: unknown): { code: 'SERVICE_UNAVAILABLE' | 'INTERNAL_ERROR'; message: string } {
+  const reason = unavailableReason(error);
+  return reason === null
+    ? { code: 'INTERNAL_ERROR', message: 'the service failed; the request may be repeated' }
+    : { code: 'SERVICE_UNAVAILABLE', message: reason };
+}
+
 /**
  * The error to throw where reading configuration failed. Such a read only queries D1, so every error that is not
  * clearly a bug counts as an outage, also with an unknown message.

@@ -13,29 +13,18 @@ import {
   startJob,
 } from '../metering/compression.ts';
 import type { AppContext, AppEnv } from '../middleware/context.ts';
-import { answerResponse } from '../middleware/errors.ts';
 import { callerOf, headerKeyOf, mount } from './mount.ts';
 
 export function mountCompression(app: Hono<AppEnv>): void {
-  mount(app, operations.compressPrompt, async (c, { body }) =>
-    answerResponse(c, await compressPrompt(callerOf(c), body, headerKeyOf(c), sessionOf(c))),
+  mount(app, operations.compressPrompt, (c, { body }) =>
+    compressPrompt(callerOf(c), body, headerKeyOf(c), sessionOf(c)),
   );
-  mount(app, operations.authorizeCompression, async (c, { body }) =>
-    answerResponse(c, await authorizeCompression(callerOf(c), body, sessionOf(c))),
-  );
-  mount(app, operations.readCompressionProfile, async (c) => answerResponse(c, await readProfile(callerOf(c))));
-  mount(app, operations.saveCompressionProfile, async (c, { body }) =>
-    answerResponse(c, await replaceProfile(callerOf(c), body)),
-  );
-  mount(app, operations.readCompressionSummary, async (c, { query }) =>
-    answerResponse(c, await readSummary(callerOf(c), query)),
-  );
-  mount(app, operations.startCompressionJob, async (c, { body }) =>
-    answerResponse(c, await startJob(callerOf(c), body, headerKeyOf(c))),
-  );
-  mount(app, operations.readCompressionJob, async (c, { params }) =>
-    answerResponse(c, await readJob(callerOf(c), params.jobId)),
-  );
+  mount(app, operations.authorizeCompression, (c, { body }) => authorizeCompression(callerOf(c), body, sessionOf(c)));
+  mount(app, operations.readCompressionProfile, (c) => readProfile(callerOf(c)));
+  mount(app, operations.saveCompressionProfile, (c, { body }) => replaceProfile(callerOf(c), body));
+  mount(app, operations.readCompressionSummary, (c, { query }) => readSummary(callerOf(c), query));
+  mount(app, operations.startCompressionJob, (c, { body }) => startJob(callerOf(c), body, headerKeyOf(c)));
+  mount(app, operations.readCompressionJob, (c, { params }) => readJob(callerOf(c), params.jobId));
 }
 
 /** Whom a browser's token speaks for; `undefined` where a key is used. */

@@ -7,21 +7,16 @@ import { changePlan, replenishCustomer } from '../metering/change-plan.ts';
 import { provisionCustomer, readUsage } from '../metering/customers.ts';
 import { listCustomers, listUsagePlans } from '../metering/lists.ts';
 import type { AppEnv } from '../middleware/context.ts';
-import { answerResponse } from '../middleware/errors.ts';
 import { callerOf, headerKeyOf, mount, mountList } from './mount.ts';
 
 export function mountCustomers(app: Hono<AppEnv>): void {
-  mount(app, operations.provisionCustomer, async (c, { body }) =>
-    answerResponse(c, await provisionCustomer(callerOf(c), body, headerKeyOf(c))),
+  mount(app, operations.provisionCustomer, (c, { body }) => provisionCustomer(callerOf(c), body, headerKeyOf(c)));
+  mount(app, operations.readUsage, (c, { params }) => readUsage(callerOf(c), params.customerId));
+  mount(app, operations.changePlan, (c, { params, body }) =>
+    changePlan(callerOf(c), params.customerId, body, headerKeyOf(c)),
   );
-  mount(app, operations.readUsage, async (c, { params }) =>
-    answerResponse(c, await readUsage(callerOf(c), params.customerId)),
-  );
-  mount(app, operations.changePlan, async (c, { params, body }) =>
-    answerResponse(c, await changePlan(callerOf(c), params.customerId, body, headerKeyOf(c))),
-  );
-  mount(app, operations.replenishCustomer, async (c, { params, body }) =>
-    answerResponse(c, await replenishCustomer(callerOf(c), params.customerId, body, headerKeyOf(c))),
+  mount(app, operations.replenishCustomer, (c, { params, body }) =>
+    replenishCustomer(callerOf(c), params.customerId, body, headerKeyOf(c)),
   );
   mountList(app, operations.listCustomers, (c, page, { query }) => listCustomers(callerOf(c), query, page));
   mountList(app, operations.listUsagePlans, (c, page) => listUsagePlans(callerOf(c), page));

@@ -8,9 +8,8 @@ import { Hono } from 'hono';
 import { cors } from 'hono/cors';
 import { LOOKUP_PATH } from '../contract/model-lookup.ts';
 import { keptAnswer, type LookupAnswer, leftMs, lookUp } from '../lookup/look-up-model.ts';
-import { type AppContext, type AppEnv, deferrer } from '../middleware/context.ts';
-import { logFailure, RETRY_AFTER_SECONDS } from '../middleware/errors.ts';
-import { describeIssues } from '../middleware/input.ts';
+import { type AppEnv, deferrer } from '../middleware/context.ts';
+import { logThrown, lookupRefusalResponse } from '../middleware/error-envelopes.ts';
 import { isMatching } from '../platform/etag.ts';
 
 const ALLOW = 'GET, OPTIONS';
@@ -37,24 +36,14 @@ export function modelLookup(): Hono<AppEnv> {
     // The router takes HEAD for GET; the contract knows GET alone.
     if (c.req.raw.method === 'HEAD') return next();
     const nowMs = Date.now();
-    const answer = await lookUp(c.env, askedOf(c.req.raw.url) ?? '', c.req.query(), nowMs, deferrer(c));
-    if (!('error' in answer)) return send(c.req.raw, answer, nowMs);
-    if (answer.error === 'INVALID_MODEL_KEY') return failure(c, 400, answer.error, answer.rule);
-    const rules = describeIssues(answer.broken).map(({ path, message }) => `${path}: ${message}`);
-    return failure(c, 400, answer.error, rules.join('; '));
+    const found = await lookUp(c.env, askedOf(c.req.raw.url) ?? '', c.req.query(), nowMs, deferrer(c));
+    return found.ok ? send(c.req.raw, found.answer, nowMs) : lookupRefusalResponse(c, found.refusal);
   });
   app.all('*', (c) => {
     c.header('Allow', ALLOW);
-    return failure(c, 405, 'METHOD_NOT_ALLOWED', `this route answers ${ALLOW}`);
+    return lookupRefusalResponse(c, { code: 'METHOD_NOT_ALLOWED', message: `this route answers ${ALLOW}` });
   });
-  app.onError((error, c) => {
-    const reason = logFailure('lookup_failed', {}, error);
-    if (reason !== null) {
-      c.header('Retry-After', String(RETRY_AFTER_SECONDS));
-      return failure(c, 503, 'SERVICE_UNAVAILABLE', reason);
-    }
-    return failure(c, 500, 'INTERNAL_ERROR', 'something went wrong on our side; the request may be sent again');
-  });
+  app.onError((error, c) => lookupRefusalResponse(c, logThrown('lookup_failed', {}, error)));
   return app;
 }
 
@@ -88,9 +77,4 @@ function send(request: Request, answer: LookupAnswer, nowMs: number): Response {
 function cacheControl(leftSeconds: number): string {
   const maxAge = Math.min(MAX_AGE_SECONDS, leftSeconds);
   return `public, max-age=${maxAge}, stale-while-revalidate=${Math.min(STALE_SECONDS, leftSeconds - maxAge)}`;
-}
-
-function failure(c: AppContext, status: 400 | 405 | 500 | 503, error: string, message: string): Response {
-  c.header('Cache-Control', 'no-store');
-  return c.json({ error, message }, status);
 }

@@ -1,56 +1,45 @@
 /**
- * An operation of the contract as a route: who may call it, what it takes, in the order in which refusals are due
- * (401, 406, 403, 415, 413, 400), and 405 for every other method of its path.
+ * An operation of the contract as a route: its request is checked, its handler gets the validated input, and every
+ * other method of its path is 405.
+ *
+ * The metering interface and the gateway are mounted by the same functions, each with its own `ApiStyle`.
  */
-import type { Hono, MiddlewareHandler } from 'hono';
+import type { Hono } from 'hono';
 import type { z } from 'zod';
 import { IDEMPOTENCY_HEADER } from '../contract/envelope.ts';
-import { type Answer, refuse } from '../contract/errors.ts';
+import { type Answer, badRequest, refuse, type SentAnswer } from '../contract/errors.ts';
 import type { ListQuery } from '../contract/fields.ts';
 import { type Operation, operations } from '../contract/operations.ts';
 import type { Caller } from '../metering/caller.ts';
+import { type ApiStyle, BODY_BYTES_MAX, checkRequest, type RouteOf } from '../middleware/check-request.ts';
 import { type AppContext, type AppEnv, deferrer } from '../middleware/context.ts';
-import { requireApiKey, requireOperator, requireScopes } from '../middleware/credentials.ts';
-import { answerResponse, refusalResponse } from '../middleware/errors.ts';
-import {
-  BODY_BYTES_MAX,
-  badRequest,
-  checkIdempotencyHeader,
-  jsonBody,
-  requireAccept,
-  validate,
-} from '../middleware/input.ts';
+import { answerResponse, refusalResponse } from '../middleware/error-envelopes.ts';
+import { checkIdentity } from '../middleware/session-identity.ts';
 import { type PageRequest, pageRequest } from '../platform/page.ts';
 
 /** The validated input of an operation. */
-export interface Input<O extends Operation> {
+export interface Input<O extends RouteOf> {
   params: O extends { params: z.ZodType } ? z.output<O['params']> : undefined;
   query: O extends { query: z.ZodType } ? z.output<O['query']> : undefined;
-  body: O extends { body: z.ZodType } ? z.output<O['body']> : undefined;
+  body: O extends { body: z.ZodType } ? z.output<O['body']> : O extends { form: true } ? Uint8Array : undefined;
 }
 
-/** What a check calls that has nothing against the request. */
-const PASS = async () => undefined;
+const METERING: ApiStyle = {
+  requiresAccept: true,
+  bodyBytesMax: BODY_BYTES_MAX,
+  checkSessionBody: ({ session }, body) => checkIdentity(session, body),
+  refuse: refusalResponse,
+};
 
+/** An operation of the metering interface or the operator API. */
 export function mount<O extends Operation>(
   app: Hono<AppEnv>,
   operation: O,
-  handler: (c: AppContext, input: Input<O>) => Response | Promise<Response>,
+  answer: (c: AppContext, input: Input<O>) => Promise<Answer<unknown> | SentAnswer | Response>,
 ): void {
-  const checks = middlewareOf(operation);
-  app.on([operation.method], [honoPath(operation)], async (c: AppContext) => {
-    // One after the other here, and not as the router's own middleware, which costs more than most of the checks.
-    for (const check of checks) {
-      const refusal = await check(c, PASS);
-      if (refusal) return refusal;
-    }
-    const valid = (target: 'param' | 'query' | 'json') => c.req.valid(target as never);
-    const input = {
-      params: operation.params && valid('param'),
-      query: operation.query && valid('query'),
-      body: operation.body && valid('json'),
-    };
-    return handler(c, input as Input<O>);
+  mountRoute(app, METERING, operation, async (c, input) => {
+    const answered = await answer(c, input);
+    return answered instanceof Response ? answered : answerResponse(c, answered);
   });
 }
 
@@ -62,49 +51,44 @@ export function mountList<O extends Operation>(
 ): void {
   mount(app, operation, async (c, input) => {
     const page = pageRequest(input.query as unknown as z.infer<typeof ListQuery>);
-    if (!page)
-      return refusalResponse(c, badRequest([{ path: 'cursor', message: 'must be the nextCursor of an earlier page' }]));
-    return answerResponse(c, await answer(c, page, input));
+    if (!page) return badRequest({ path: 'cursor', message: 'must be the nextCursor of an earlier page' });
+    return answer(c, page, input);
   });
 }
 
-/** To be called last: a known path with another method is 405. */
-export function mountMethodNotAllowed(app: Hono<AppEnv>): void {
-  const methods = new Map<string, string[]>();
-  for (const operation of Object.values<Operation>(operations)) {
-    methods.set(honoPath(operation), [...(methods.get(honoPath(operation)) ?? []), operation.method]);
-  }
-  for (const [path, allowed] of methods) {
-    const allow = [...allowed, ...(allowed.includes('GET') ? ['HEAD'] : [])].sort().join(', ');
+export function mountRoute<O extends RouteOf>(
+  app: Hono<AppEnv>,
+  style: ApiStyle,
+  operation: O,
+  handler: (c: AppContext, input: Input<O>) => Response | Promise<Response>,
+): void {
+  app.on([operation.method], [honoPath(operation)], async (c: AppContext) => {
+    const checked = await checkRequest(c, style, operation);
+    return checked.ok ? handler(c, checked.input as Input<O>) : style.refuse(c, checked.refusal);
+  });
+}
+
+/** To be called after the routes: a known path with another method is 405. */
+export function mountMethodNotAllowed(
+  app: Hono<AppEnv>,
+  routes: readonly RouteOf[] = Object.values<Operation>(operations),
+  { refuse: refuseWith }: Pick<ApiStyle, 'refuse'> = METERING,
+): void {
+  for (const [path, ofPath] of Map.groupBy(routes, honoPath)) {
+    const methods = ofPath.map(({ method }) => method as string);
+    const allow = [...methods, ...(methods.includes('GET') ? ['HEAD'] : [])].sort().join(', ');
+    const { refusal } = refuse('METHOD_NOT_ALLOWED', `this route answers ${allow}`);
     app.all(path, (c) => {
-      c.header('Allow', allow);
-      return refusalResponse(c, refuse('METHOD_NOT_ALLOWED', `this route answers ${allow}`).refusal);
+      const response = refuseWith(c, refusal);
+      response.headers.set('Allow', allow);
+      return response;
     });
   }
 }
 
-function middlewareOf({
-  security,
-  params,
-  query,
-  body,
-  bodyBytesMax = BODY_BYTES_MAX,
-  method,
-}: Operation): MiddlewareHandler<AppEnv>[] {
-  const permission =
-    security.kind === 'operator' ? [requireOperator] : [requireApiKey, requireAccept, requireScopes(security)];
-  return [
-    ...permission,
-    ...(body ? [jsonBody(body, bodyBytesMax)] : []),
-    ...(method === 'POST' ? [checkIdempotencyHeader] : []),
-    ...(params ? [validate('param', params)] : []),
-    ...(query ? [validate('query', query)] : []),
-  ];
-}
-
-function honoPath({ path }: Operation): string {
-  // A model key may contain slashes, and ends its path.
-  return path.replace('{modelKey}', ':modelKey{.+}').replace(/\{(\w+)\}/g, ':$1');
+function honoPath({ path }: RouteOf): string {
+  // A model's name may contain slashes, and ends its path.
+  return path.replace(/\{(model|modelKey)\}$/, ':$1{.+}').replace(/\{(\w+)\}/g, ':$1');
 }
 
 /** On whose behalf a request with an API key runs. */
@@ -112,7 +96,7 @@ export function callerOf(c: AppContext): Caller {
   return { env: c.env, organization: c.get('credential').organization, defer: deferrer(c) };
 }
 
-/** The idempotency key of the header, checked before. */
+/** The idempotency key of the header, which the route has checked. */
 export function headerKeyOf(c: AppContext): string | null {
   return c.req.header(IDEMPOTENCY_HEADER) ?? null;
 }

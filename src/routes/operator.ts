@@ -5,7 +5,6 @@ import type { Hono } from 'hono';
 import type { Answer } from '../contract/errors.ts';
 import { type Operation, operations } from '../contract/operations.ts';
 import { type AppContext, type AppEnv, deferrer } from '../middleware/context.ts';
-import { answerResponse } from '../middleware/errors.ts';
 import { publishCatalog, readCatalog } from '../operator/catalog.ts';
 import type { OperatorRequest } from '../operator/change.ts';
 import { eraseCustomer, grantCredit, inspectCustomer, setCanceled } from '../operator/customers.ts';
@@ -35,7 +34,7 @@ const LINES_TYPE = 'application/jsonl; charset=utf-8';
 export function mountOperator(app: Hono<AppEnv>): void {
   change(app, operations.createOrganization, (request, { body }) => createOrganization(request, body));
   mountList(app, operations.listOrganizations, (c, page) => listOrganizations(c.env, page));
-  read(app, operations.readOrganization, (c, { params }) => readOrganization(c.env, params.org));
+  mount(app, operations.readOrganization, (c, { params }) => readOrganization(c.env, params.org));
   change(app, operations.updateOrganization, (request, { params, body }) =>
     updateOrganization(request, params.org, body),
   );
@@ -46,8 +45,8 @@ export function mountOperator(app: Hono<AppEnv>): void {
   change(app, operations.migratePlan, (request, { params, body }) =>
     migratePlan(request, params.org, params.planId, body),
   );
-  read(app, operations.readMigration, (c, { params }) => readMigration(c.env, params.org, params.jobId));
-  read(app, operations.readPlan, (c, { params }) => readPlan(c.env, params.org, params.planId));
+  mount(app, operations.readMigration, (c, { params }) => readMigration(c.env, params.org, params.jobId));
+  mount(app, operations.readPlan, (c, { params }) => readPlan(c.env, params.org, params.planId));
 
   change(app, operations.setPrice, (request, { params, body }, c) =>
     setPrice(request, params.org, params.modelKey, body, deferrer(c)),
@@ -60,9 +59,9 @@ export function mountOperator(app: Hono<AppEnv>): void {
   mountList(app, operations.listSamples, (c, page, { params, query }) => listSamples(c.env, params.org, query, page));
   mount(app, operations.exportSamples, async (c, { params, query }) => {
     const answer = await exportSamples(c.env, params.org, query);
-    return answer.ok ? c.body(answer.data, 200, { 'Content-Type': LINES_TYPE }) : answerResponse(c, answer);
+    return answer.ok ? c.body(answer.data, 200, { 'Content-Type': LINES_TYPE }) : answer;
   });
-  read(app, operations.readSample, (c, { params }) => readSample(c.env, params.org, params.sampleId));
+  mount(app, operations.readSample, (c, { params }) => readSample(c.env, params.org, params.sampleId));
   change(app, operations.deleteSample, (request, { params }) => deleteSample(request, params.org, params.sampleId));
 
   change(app, operations.createKey, (request, { params, body }) => createKey(request, params.org, body));
@@ -70,7 +69,7 @@ export function mountOperator(app: Hono<AppEnv>): void {
   change(app, operations.updateKey, (request, { params, body }) => updateKey(request, params.org, params.keyId, body));
   change(app, operations.revokeKey, (request, { params }) => revokeKey(request, params.org, params.keyId));
 
-  read(app, operations.readCustomer, (c, { params }) => inspectCustomer(c.env, params.org, params.customerId));
+  mount(app, operations.readCustomer, (c, { params }) => inspectCustomer(c.env, params.org, params.customerId));
   change(app, operations.cancelCustomer, (request, { params }) =>
     setCanceled(request, params.org, params.customerId, true),
   );
@@ -85,20 +84,11 @@ export function mountOperator(app: Hono<AppEnv>): void {
   mountList(app, operations.listOutbox, (c, page, { params }) => listOutbox(c.env, params.org, page));
   change(app, operations.resendOutbox, (request, { params }) => resendOutbox(request, params.org));
 
-  read(app, operations.readCatalog, (c) => readCatalog(c.env, deferrer(c)));
+  mount(app, operations.readCatalog, (c) => readCatalog(c.env, deferrer(c)));
   change(app, operations.publishCatalog, (request, { body }, c) => publishCatalog(request, body, deferrer(c)));
 
   mountList(app, operations.listEvents, (c, page, { query }) => listEvents(c.env, query.organizationId, page));
-  read(app, operations.readHealth, (c) => readHealth(c.env, deferrer(c)));
-}
-
-/** A reading of the operator. */
-function read<O extends Operation>(
-  app: Hono<AppEnv>,
-  operation: O,
-  answer: (c: AppContext, input: Input<O>) => Promise<Answer<unknown>>,
-): void {
-  mount(app, operation, async (c, input) => answerResponse(c, await answer(c, input)));
+  mount(app, operations.readHealth, (c) => readHealth(c.env, deferrer(c)));
 }
 
 /** A change by the operator, with what its event and its idempotency record need to know. */
@@ -116,6 +106,6 @@ function change<O extends Operation>(
       operationId: operation.operationId,
       input,
     };
-    return answerResponse(c, await answer(request, input, c));
+    return answer(request, input, c);
   });
 }

@@ -5,7 +5,7 @@
 
 import { Hono } from 'hono';
 import type { AppContext, AppEnv } from '../middleware/context.ts';
-import { logFailure, RETRY_AFTER_SECONDS } from '../middleware/errors.ts';
+import { logThrown, pageStatus } from '../middleware/error-envelopes.ts';
 import { contentHash } from '../platform/content-hash.ts';
 import { isMatching } from '../platform/etag.ts';
 
@@ -17,6 +17,11 @@ const ALLOW = 'GET, HEAD';
 export const KEPT_FOR_GOOD = {
   'Cache-Control': 'public, max-age=31536000, immutable',
   'X-Content-Type-Options': 'nosniff',
+};
+
+const THROWN_TEXT = {
+  SERVICE_UNAVAILABLE: 'This page cannot be shown for the moment; try again.',
+  INTERNAL_ERROR: 'The service failed; try again.',
 };
 
 export interface PageAnswer {
@@ -51,13 +56,9 @@ export function publicRoutes(name: string, mount: (app: Hono<AppEnv>) => void): 
     return c.text(`this page answers ${ALLOW}`, 405);
   });
   app.onError((error, c) => {
-    const reason = logFailure('page_failed', { page: name }, error);
+    const refusal = logThrown('page_failed', { page: name }, error);
     c.header('Cache-Control', 'no-store');
-    if (reason !== null) {
-      c.header('Retry-After', String(RETRY_AFTER_SECONDS));
-      return c.text('This page cannot be shown for the moment; it may be asked for again.', 503);
-    }
-    return c.text('Something went wrong on our side; the page may be asked for again.', 500);
+    return c.text(THROWN_TEXT[refusal.code], pageStatus(c, refusal));
   });
   return app;
 }

@@ -4,7 +4,6 @@
 import type { Hono } from 'hono';
 import { operations } from '../contract/operations.ts';
 import type { AppEnv } from '../middleware/context.ts';
-import { answerResponse } from '../middleware/errors.ts';
 import { readAnomalies } from '../readings/anomalies/read-anomalies.ts';
 import { readForecast } from '../readings/forecast/read-forecast.ts';
 import { readUsageContext } from '../readings/usage/usage-context.ts';
@@ -12,14 +11,10 @@ import { readUsageSummary } from '../readings/usage/usage-summary.ts';
 import { callerOf, mount, mountList } from './mount.ts';
 
 export function mountReadings(app: Hono<AppEnv>): void {
-  mount(app, operations.readUsageContext, async (c, { params, query }) =>
-    answerResponse(c, await readUsageContext(callerOf(c), params.customerId, query)),
+  mount(app, operations.readUsageContext, (c, { params, query }) =>
+    readUsageContext(callerOf(c), params.customerId, query),
   );
-  mount(app, operations.readForecast, async (c, { params, query }) =>
-    answerResponse(c, await readForecast(callerOf(c), params.customerId, query)),
-  );
+  mount(app, operations.readForecast, (c, { params, query }) => readForecast(callerOf(c), params.customerId, query));
   mountList(app, operations.readUsageAnomalies, (c, page, { query }) => readAnomalies(callerOf(c), query, page));
-  mount(app, operations.readUsageSummary, async (c, { query }) =>
-    answerResponse(c, await readUsageSummary(callerOf(c), query)),
-  );
+  mount(app, operations.readUsageSummary, (c, { query }) => readUsageSummary(callerOf(c), query));
 }

@@ -24,7 +24,7 @@ async function resolve(
   day = DAY,
 ): Promise<{ resolution: Resolution; policy: LookupQuery }> {
   const parsed = parseRequestedKey(path);
-  if (!parsed.ok) throw new Error(parsed.rule);
+  if (!parsed.ok) throw new Error(parsed.refusal.message);
   const policy = LookupQuery.parse(query);
   return { resolution: await resolveKey(BUILT_IN_CATALOG, parsed.key, policy, day), policy };
 }
@@ -212,7 +212,7 @@ describe('anything that anybody asks', () => {
       fc.asyncProperty(key, async (path) => {
         const parsed = parseRequestedKey(path);
         if (!parsed.ok) {
-          expect(parsed.rule).not.toBe('');
+          expect(parsed.refusal.message).not.toBe('');
           return;
         }
         const policy = LookupQuery.parse({});

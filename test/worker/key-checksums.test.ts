@@ -61,9 +61,12 @@ type Ask = (request: Request, env: Env, context: ExecutionContext) => Promise<Re
  */
 async function freshRoute(): Promise<Ask> {
   vi.resetModules();
-  const { requireApiKey } = await import('../../src/middleware/credentials.ts');
-  const { onError } = await import('../../src/middleware/errors.ts');
-  const app = new Hono<AppEnv>().onError(onError).get('/', requireApiKey, (c) => c.text('served'));
+  const { requireCredential } = await import('../../src/middleware/credentials.ts');
+  const { onError, refusalResponse } = await import('../../src/middleware/error-envelopes.ts');
+  const app = new Hono<AppEnv>().onError(onError).get('/', async (c) => {
+    const authenticated = await requireCredential(c, { kind: 'apiKey', scopes: [] });
+    return authenticated.ok ? c.text('served') : refusalResponse(c, authenticated.refusal);
+  });
   return async (request, env, context) => app.fetch(request, env, context);
 }
 

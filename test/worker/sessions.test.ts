@@ -11,7 +11,8 @@ import type { Scope } from '../../src/contract/scopes.ts';
 import { CLIENT_SCOPES, type ClientScope } from '../../src/contract/sessions.ts';
 import type { Env } from '../../src/env.ts';
 import { type AppEnv, requestContext } from '../../src/middleware/context.ts';
-import { requireApiKey, requireScopes } from '../../src/middleware/credentials.ts';
+import { requireCredential, requireScopes } from '../../src/middleware/credentials.ts';
+import { refusalResponse } from '../../src/middleware/error-envelopes.ts';
 import { type SessionClaims, signSession } from '../../src/platform/session-token.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
 import { bindings, operator, worker } from '../support/worker.ts';
@@ -33,12 +34,14 @@ const sessionOf = async (key: string, body: object = { customerId: 'alice' }) =>
 /** Routes of each client scope, guarded as the app guards its own; they answer with whom the token speaks for. */
 const probe = new Hono<AppEnv>().use(requestContext);
 for (const [scope, clientScope] of Object.entries(CLIENT_SCOPES) as [Scope, ClientScope][]) {
-  probe.get(`/${clientScope}`, requireApiKey, requireScopes({ kind: 'apiKey', scopes: [scope], clientScope }), (c) =>
-    c.json({
-      organizationId: c.get('credential').organization.organizationId,
-      session: c.get('credential').session ?? null,
-    }),
-  );
+  const security = { kind: 'apiKey', scopes: [scope], clientScope } as const;
+  probe.get(`/${clientScope}`, async (c) => {
+    const authenticated = await requireCredential(c, security);
+    const checked = authenticated.ok ? requireScopes(c, security) : authenticated;
+    if (!checked.ok) return refusalResponse(c, checked.refusal);
+    const { organization, session = null } = c.get('credential');
+    return c.json({ organizationId: organization.organizationId, session });
+  });
 }
 
 async function ask(
