@@ -1,11 +1,11 @@
 /**
  * The API reference over HTTP: the OpenAPI document, and its pages.
  *
- * Both are made for the origin that asks, because the examples name it, and when they are first asked for.
+ * Both are made for the origin of the request, because the examples name it, when they are first asked for.
  */
 
 import type { Hono } from 'hono';
-import { ApiReference } from '../contract/openapi/document.ts';
+import { openApiDocument } from '../contract/openapi/document.ts';
 import type { OpenApiDocument } from '../contract/openapi/types.ts';
 import type { AppContext, AppEnv } from '../middleware/context.ts';
 import { docsNotFoundPage, operationPage, overviewPage, schemaPage } from '../pages/docs/pages.tsx';
@@ -18,27 +18,29 @@ import { KEPT_FOR_GOOD, publicRoutes, sendPage } from './public-page.ts';
 
 export const DOCS_PATH = '/docs';
 const DOCUMENT_PATH = '/openapi.json';
-/** Origins whose reference an isolate keeps. */
+/** Origins whose document an isolate keeps in memory. */
 const ORIGINS_MAX = 4;
 const QUERY_LENGTH_MAX = 300;
 const CACHE_CONTROL = 'public, max-age=300, stale-while-revalidate=3600';
 
-interface Kept {
-  reference: ApiReference;
-  /** Made when it is first asked for. */
-  sent?: { text: string; etag: string };
+interface Served {
+  document: OpenApiDocument;
+  text: string;
+  etag: string;
 }
 
-const references = new BoundedMap<string, Kept>(ORIGINS_MAX);
+const served = new BoundedMap<string, Served>(ORIGINS_MAX);
 
-function keptFor(c: AppContext): Kept {
+/** The document for the origin of the request. */
+function servedTo(c: AppContext): Served {
   const { origin } = new URL(c.req.url);
-  let known = references.get(origin);
-  if (!known) {
-    known = { reference: new ApiReference(SERVICE_VERSION, origin) };
-    references.set(origin, known);
-  }
-  return known;
+  const known = served.get(origin);
+  if (known) return known;
+  const document = openApiDocument(SERVICE_VERSION, origin);
+  const text = JSON.stringify(document);
+  const made = { document, text, etag: `"${contentHash(text)}"` };
+  served.set(origin, made);
+  return made;
 }
 
 export function mountDocs(app: Hono<AppEnv>): void {
@@ -54,9 +56,7 @@ export function mountDocs(app: Hono<AppEnv>): void {
 
 /** For anyone, from anywhere: a tool in another page's browser may read it. */
 function sendDocument(c: AppContext): Response {
-  const kept = keptFor(c);
-  kept.sent ??= sentForm(kept.reference.document());
-  const { text, etag } = kept.sent;
+  const { text, etag } = servedTo(c);
   const headers = {
     'Cache-Control': CACHE_CONTROL,
     ETag: etag,
@@ -67,18 +67,13 @@ function sendDocument(c: AppContext): Response {
   return new Response(text, { headers: { ...headers, 'Content-Type': 'application/json' } });
 }
 
-function sentForm(document: OpenApiDocument): { text: string; etag: string } {
-  const text = JSON.stringify(document);
-  return { text, etag: `"${contentHash(text)}"` };
-}
-
 function mountPages(pages: Hono<AppEnv>): void {
   pages.get('/', async (c) => {
     const query = (c.req.query('q') ?? '').trim().slice(0, QUERY_LENGTH_MAX);
-    return sendPage(c, { html: await overviewPage(keptFor(c).reference, query), cacheControl: CACHE_CONTROL });
+    return sendPage(c, { html: await overviewPage(servedTo(c).document, query), cacheControl: CACHE_CONTROL });
   });
-  pages.get('/schemas/:name', (c) => sendOrNotFound(c, schemaPage(keptFor(c).reference, c.req.param('name'))));
-  pages.get('/:operationId', (c) => sendOrNotFound(c, operationPage(keptFor(c).reference, c.req.param('operationId'))));
+  pages.get('/schemas/:name', (c) => sendOrNotFound(c, schemaPage(servedTo(c).document, c.req.param('name'))));
+  pages.get('/:operationId', (c) => sendOrNotFound(c, operationPage(servedTo(c).document, c.req.param('operationId'))));
   pages.get('/*', (c) => sendOrNotFound(c, null));
 }
 

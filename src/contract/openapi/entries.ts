@@ -7,7 +7,6 @@ import { type GatewayOperation, gatewayOperations } from '../gateway.ts';
 import { type Operation, operations, responseSchema, type Security } from '../operations.ts';
 import type { ExampleId } from './examples.ts';
 import { type LookupOperation, lookupOperations } from './lookup.ts';
-import type { SchemaBook } from './schemas.ts';
 import type { Route } from './shell.ts';
 
 /** A route of any of the tables, in one form. */
@@ -124,13 +123,14 @@ export function routeOf(id: ExampleId): Route {
   return entry;
 }
 
-/** Names what an operation takes and what its envelope holds. What it answers gets its name when it is referred to. */
-export function nameSchemas(book: SchemaBook, { id, body, kind, answer, answerName }: Entry): void {
-  if (body) book.add(`${capital(id)}Request`, body);
+/** The names that an operation gives to what it takes and answers, where they have no other. */
+export function namesOf({ id, body, kind, answer, answerName }: Entry): [z.ZodType, string][] {
   const operation = kind === 'envelope' ? (operations as Record<string, Operation>)[id] : undefined;
-  if (operation) book.add(`${capital(id)}Data`, operation.data);
-  // Envelopes stand in no other schema, so that they may wait.
-  if (kind !== 'envelope') book.add(answerName, answer());
+  return [
+    ...(body ? [[body, `${capital(id)}Request`] as [z.ZodType, string]] : []),
+    ...(operation ? [[operation.data, `${capital(id)}Data`] as [z.ZodType, string]] : []),
+    [answer(), answerName],
+  ];
 }
 
 function once<Value>(make: () => Value): () => Value {

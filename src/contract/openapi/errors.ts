@@ -2,10 +2,10 @@
  * Refusals in the OpenAPI document: one component for each status, with the codes that it may carry, and which of them
  * a route answers with.
  */
+import type { z } from 'zod';
 import { ERROR_STATUS } from '../errors.ts';
 import type { Security } from '../operations.ts';
-import type { JsonSchema } from './schemas.ts';
-import type { AnswerObject, Reference } from './types.ts';
+import type { Reference } from './types.ts';
 
 const RESPONSES_POINTER = '#/components/responses/';
 
@@ -25,7 +25,7 @@ const MEANING: Record<number, string> = {
 };
 
 /** One for each status of the envelope's errors. */
-export function errorResponses(schema: JsonSchema): Record<string, AnswerObject> {
+export function errorResponses(schema: z.ZodType) {
   return Object.fromEntries(
     Object.entries(MEANING).map(([status, meaning]) => {
       const codes = Object.entries(ERROR_STATUS).filter(([, of]) => of === Number(status));
@@ -35,7 +35,7 @@ export function errorResponses(schema: JsonSchema): Record<string, AnswerObject>
   );
 }
 
-export function gatewayErrorResponses(gateway: JsonSchema, lookup: JsonSchema): Record<string, AnswerObject> {
+export function gatewayErrorResponses(gateway: z.ZodType, lookup: z.ZodType) {
   return {
     GatewayError: {
       description: "A refusal, or the vendor's own, in OpenAI's envelope",

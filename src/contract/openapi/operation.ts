@@ -8,36 +8,36 @@ import type { Security } from '../operations.ts';
 import { type Entry, routeOf } from './entries.ts';
 import { responsesOf } from './errors.ts';
 import { EXAMPLES, type Example, type ExampleId, VALUES, type Value } from './examples.ts';
-import type { JsonSchema, SchemaBook } from './schemas.ts';
+import { pathParameters, queryParameters } from './schemas.ts';
 import { shellOf } from './shell.ts';
 import { tagOf, WORDS } from './text.ts';
-import type { AnswerObject, OpenApiDocument, OpenApiOperation, Parameter, Reference } from './types.ts';
+import type { AnswerObject, JsonSchema, OpenApiDocument, Parameter, Reference } from './types.ts';
 
 const JSON_TYPE = 'application/json';
 const EVENT_STREAM = 'text/event-stream';
 
-export function operationOf(book: SchemaBook, entry: Entry, origin: string): OpenApiOperation {
+export function operationOf(entry: Entry, origin: string) {
   const { id, summary, path, security, body, form } = entry;
   const example = EXAMPLES[id];
   const requestBody = form
     ? FORM_BODY
-    : body && { required: isBodyRequired(body), content: { [JSON_TYPE]: bodyOf(book, entry, body) } };
+    : body && { required: isBodyRequired(body), content: { [JSON_TYPE]: bodyOf(entry, body) } };
   return {
     operationId: id,
     summary,
     ...(descriptionOf(entry) && { description: descriptionOf(entry) }),
     tags: [tagOf(path)],
     security: securityOf(security),
-    parameters: [...inPath(book, entry, example), ...inQuery(book, entry, example), ...inHeaders(entry)],
+    parameters: [...inPath(entry, example), ...inQuery(entry, example), ...inHeaders(entry)],
     ...(requestBody && { requestBody }),
-    responses: { '200': success(book, entry), ...responsesOf(entry) },
+    responses: { '200': success(entry), ...responsesOf(entry) },
     'x-codeSamples': [{ lang: 'Shell', label: 'curl', source: shellOf(id, origin, routeOf) }],
   };
 }
 
-function bodyOf(book: SchemaBook, { id }: Entry, body: z.ZodType) {
+function bodyOf({ id }: Entry, body: z.ZodType) {
   const example = EXAMPLES[id].body;
-  return { schema: book.reference(body, 'input'), ...(example !== undefined && { example: concrete(example) }) };
+  return { schema: body, ...(example !== undefined && { example: concrete(example) }) };
 }
 
 /** No body is an empty object. */
@@ -62,10 +62,9 @@ const FORM_BODY = {
   },
 };
 
-function success(book: SchemaBook, entry: Entry): AnswerObject {
-  const { id, answer, answerName, kind, lines, codes, vendorType } = entry;
-  book.add(answerName, answer());
-  const schema = book.reference(answer(), 'output');
+function success(entry: Entry) {
+  const { id, answer, kind, lines, codes, vendorType } = entry;
+  const schema = answer();
   const types = lines ? ['application/x-ndjson'] : vendorType ? [MEDIA_TYPE, JSON_TYPE] : [JSON_TYPE];
   const streams = id === 'createChatCompletion' || id === 'createResponse';
   const content = Object.fromEntries(types.map((type) => [type, { schema }]));
@@ -118,8 +117,8 @@ function linksOf({ id, kind }: Entry): NonNullable<AnswerObject['links']> {
   return links;
 }
 
-function inPath(book: SchemaBook, { params, path }: Entry, { params: values = {} }: Example): Parameter[] {
-  const properties = params ? book.pathParameters(params) : {};
+function inPath({ params, path }: Entry, { params: values = {} }: Example): Parameter[] {
+  const properties = params ? pathParameters(params) : {};
   return [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => {
     const { description, ...schema } = properties[name] ?? { type: 'string' };
     return {
@@ -133,9 +132,9 @@ function inPath(book: SchemaBook, { params, path }: Entry, { params: values = {}
   });
 }
 
-function inQuery(book: SchemaBook, { query }: Entry, { query: values = {} }: Example): Parameter[] {
+function inQuery({ query }: Entry, { query: values = {} }: Example): Parameter[] {
   if (!query) return [];
-  const { properties, required } = book.queryParameters(query);
+  const { properties, required } = queryParameters(query);
   return Object.entries(properties).map(([name, { description, ...schema }]) => ({
     name,
     in: 'query',

@@ -1,7 +1,24 @@
 /**
  * The parts of an OpenAPI 3.1 document that Callmeter's has.
  */
-import type { JsonSchema } from './schemas.ts';
+
+/** A JSON Schema (2020-12), which is what OpenAPI 3.1 has. */
+export interface JsonSchema {
+  $ref?: string;
+  type?: string | string[];
+  description?: string;
+  properties?: Record<string, JsonSchema>;
+  required?: string[];
+  items?: JsonSchema;
+  enum?: unknown[];
+  const?: unknown;
+  default?: unknown;
+  anyOf?: JsonSchema[];
+  oneOf?: JsonSchema[];
+  allOf?: JsonSchema[];
+  additionalProperties?: JsonSchema | boolean;
+  [keyword: string]: unknown;
+}
 
 export interface OpenApiDocument {
   openapi: '3.1.0';

@@ -1,11 +1,10 @@
 /**
- * Which operations and schemas a search in the API reference means: those that have every word of it somewhere.
+ * What the pages of the API reference look up in the OpenAPI document. A search finds the operations and schemas that
+ * have every word of it somewhere.
  */
-import type { RouteSummary } from '../../contract/openapi/document.ts';
-import type { JsonSchema } from '../../contract/openapi/schemas.ts';
-import type { OpenApiDocument, OpenApiOperation } from '../../contract/openapi/types.ts';
+import type { JsonSchema, OpenApiDocument, OpenApiOperation } from '../../contract/openapi/types.ts';
 
-interface Route {
+export interface Route {
   method: string;
   path: string;
   operation: OpenApiOperation;
@@ -14,23 +13,16 @@ interface Route {
 /** Words of one search that count; nobody asks for more. */
 const WORDS_MAX = 12;
 
-function routesOf({ paths }: OpenApiDocument): Route[] {
+export function routesOf({ paths }: OpenApiDocument): Route[] {
   return Object.entries(paths).flatMap(([path, item]) =>
     Object.entries(item).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
   );
 }
 
-export function findRoutes(document: OpenApiDocument, query: string): RouteSummary[] {
+/** Every route where nothing is searched for. */
+export function findRoutes(document: OpenApiDocument, query: string): Route[] {
   const words = wordsOf(query);
-  return routesOf(document)
-    .filter((route) => hasAll(textOf(document, route), words))
-    .map(({ method, path, operation: { operationId, summary, tags } }) => ({
-      method,
-      path,
-      operationId,
-      summary,
-      tag: tags[0],
-    }));
+  return routesOf(document).filter((route) => hasAll(words.length > 0 ? textOf(document, route) : '', words));
 }
 
 export function findSchemas({ components: { schemas } }: OpenApiDocument, query: string): string[] {
@@ -75,6 +67,17 @@ function fieldsOf({ properties = {} }: JsonSchema): string {
   return Object.entries(properties)
     .map(([name, { description = '' }]) => `${name} ${description}`)
     .join(' ');
+}
+
+/** The component that a reference means. */
+export function resolved<Value extends object>(
+  part: Value | { $ref: string },
+  components: Record<string, Value>,
+): Value {
+  if (!('$ref' in part) || typeof part.$ref !== 'string') return part as Value;
+  const found = components[nameOf(part.$ref)];
+  if (!found) throw new Error(`${part.$ref} points nowhere`);
+  return found;
 }
 
 /** The last step of a reference. */

@@ -1,14 +1,12 @@
 /**
- * The API reference: what there is and how to ask for it, each operation, each schema. Made of the contract's own
- * reference alone, and of no more of it than the page shows.
+ * The pages of the API reference: an overview with a search, each operation, each schema. They show the OpenAPI document
+ * and nothing else.
  */
 import type { FC } from 'hono/jsx';
-import type { ApiReference, RouteSummary } from '../../contract/openapi/document.ts';
-import type { JsonSchema } from '../../contract/openapi/schemas.ts';
-import type { AnswerObject, Parameter } from '../../contract/openapi/types.ts';
+import type { AnswerObject, JsonSchema, OpenApiDocument, Parameter } from '../../contract/openapi/types.ts';
 import { Badge, Card, Empty } from '../../ui/parts.tsx';
 import { Inline, Prose, publicPage, SearchForm } from '../shell.tsx';
-import { findRoutes, findSchemas, nameOf } from './find.ts';
+import { findRoutes, findSchemas, nameOf, type Route, resolved, routesOf } from './find.ts';
 import { Fields, schemaPath } from './schema-view.tsx';
 
 const DOCS_PATH = '/docs';
@@ -20,14 +18,13 @@ export function operationPath(operationId: string): string {
 }
 
 /** Everything that there is, or what a search finds of it: that looks at every field, and so at the whole document. */
-export function overviewPage(reference: ApiReference, query: string): Promise<string> {
-  const all = reference.routes();
-  const routes = query === '' ? all : findRoutes(reference.document(), query);
-  const schemas = query === '' ? [] : findSchemas(reference.document(), query).slice(0, SCHEMAS_MAX);
+export function overviewPage(document: OpenApiDocument, query: string): Promise<string> {
+  const routes = findRoutes(document, query);
+  const schemas = query === '' ? [] : findSchemas(document, query).slice(0, SCHEMAS_MAX);
   const props = {
     title: query === '' ? 'API reference' : `“${query}” in the API reference`,
     description: 'Every operation of Callmeter: what it takes, what it answers, and a line to try it with.',
-    ...(query === '' && { canonical: reference.origin + DOCS_PATH }),
+    ...(query === '' && { canonical: originOf(document) + DOCS_PATH }),
     section: 'docs' as const,
   };
   return publicPage(
@@ -37,7 +34,7 @@ export function overviewPage(reference: ApiReference, query: string): Promise<st
         <div>
           <h1>API reference</h1>
           <p class="sub">
-            Version {reference.info.version} · <a href="/openapi.json">OpenAPI document</a>
+            Version {document.info.version} · <a href="/openapi.json">OpenAPI document</a>
           </p>
         </div>
       </header>
@@ -48,16 +45,16 @@ export function overviewPage(reference: ApiReference, query: string): Promise<st
         placeholder="call_end, credit, rolling limit …"
       />
       {query === '' ? (
-        <Introduction text={reference.info.description} />
+        <Introduction text={document.info.description} />
       ) : (
         <p role="status">
-          {routes.length} of {all.length} operations and {schemas.length} schemas say “{query}”.{' '}
+          {routes.length} of {routesOf(document).length} operations and {schemas.length} schemas say “{query}”.{' '}
           <a href={DOCS_PATH}>Show everything</a>
         </p>
       )}
-      {query === '' && <Contents reference={reference} />}
-      {reference.tags.map(({ name, description }) => {
-        const own = routes.filter(({ tag }) => tag === name);
+      {query === '' && <Contents document={document} />}
+      {document.tags.map(({ name, description }) => {
+        const own = routes.filter(({ operation }) => operation.tags[0] === name);
         return (
           own.length > 0 && (
             <Card title={name} id={anchorOf(name)} note={description}>
@@ -95,9 +92,9 @@ const Introduction: FC<{ text: string }> = ({ text }) => (
   </Card>
 );
 
-const Contents: FC<{ reference: ApiReference }> = ({ reference }) => (
+const Contents: FC<{ document: OpenApiDocument }> = ({ document }) => (
   <nav aria-label="Groups of operations" class="tags">
-    {reference.tags.map(({ name }) => (
+    {document.tags.map(({ name }) => (
       <a class="button" href={`#${anchorOf(name)}`}>
         {name}
       </a>
@@ -105,9 +102,9 @@ const Contents: FC<{ reference: ApiReference }> = ({ reference }) => (
   </nav>
 );
 
-const RouteList: FC<{ routes: readonly RouteSummary[] }> = ({ routes }) => (
+const RouteList: FC<{ routes: readonly Route[] }> = ({ routes }) => (
   <ul class="list">
-    {routes.map(({ method, path, operationId, summary }) => (
+    {routes.map(({ method, path, operation: { operationId, summary } }) => (
       <li>
         <a class="route" href={operationPath(operationId)}>
           <span class={`method ${method}`}>{method}</span>
@@ -122,18 +119,16 @@ const RouteList: FC<{ routes: readonly RouteSummary[] }> = ({ routes }) => (
 );
 
 /** One operation; `null` where there is none of that name. */
-export function operationPage(reference: ApiReference, operationId: string): Promise<string> | null {
-  const route = reference.operation(operationId);
+export function operationPage(document: OpenApiDocument, operationId: string): Promise<string> | null {
+  const route = routesOf(document).find(({ operation }) => operation.operationId === operationId);
   if (!route) return null;
   const { method, path, operation } = route;
   const { summary, description, tags, parameters, requestBody, responses } = operation;
-  const given = parameters.map((parameter) =>
-    '$ref' in parameter ? (reference.parameter(nameOf(parameter.$ref)) as Parameter) : (parameter as Parameter),
-  );
+  const given = parameters.map((parameter) => resolved(parameter, document.components.parameters));
   const props = {
     title: `${method} ${path}`,
     description: summary.replaceAll('`', ''),
-    canonical: reference.origin + operationPath(operationId),
+    canonical: originOf(document) + operationPath(operationId),
     section: 'docs' as const,
     narrow: true,
   };
@@ -169,11 +164,11 @@ export function operationPage(reference: ApiReference, operationId: string): Pro
           note={<Inline text={requestBody.description ?? (requestBody.required ? 'JSON' : 'JSON; may be left out')} />}
         >
           {Object.values(requestBody.content).map(({ schema }) => (
-            <Named reference={reference} schema={schema} label="Body" />
+            <Named document={document} schema={schema} label="Body" />
           ))}
         </Card>
       )}
-      <Answers reference={reference} responses={responses} />
+      <Answers document={document} responses={responses} />
     </>,
   );
 }
@@ -190,8 +185,8 @@ function asSchema(parameters: readonly Parameter[]): JsonSchema {
   };
 }
 
-const Answers: FC<{ reference: ApiReference; responses: Record<string, AnswerObject | { $ref: string }> }> = ({
-  reference,
+const Answers: FC<{ document: OpenApiDocument; responses: Record<string, AnswerObject | { $ref: string }> }> = ({
+  document,
   responses,
 }) => {
   const { '200': success, ...refusals } = responses;
@@ -200,13 +195,13 @@ const Answers: FC<{ reference: ApiReference; responses: Record<string, AnswerObj
   return (
     <>
       <Card title="Answer" note={<Inline text={`200: ${answer.description}`} />}>
-        {schema && <Named reference={reference} schema={schema} label="Answer" />}
+        {schema && <Named document={document} schema={schema} label="Answer" />}
       </Card>
       <Card title="Otherwise">
         <ul class="list">
           {Object.entries(refusals).map(([status, refusal]) => (
             <li>
-              <Badge>{status}</Badge> <Inline text={resolved(reference, refusal).description} />
+              <Badge>{status}</Badge> <Inline text={resolved(refusal, document.components.responses).description} />
             </li>
           ))}
         </ul>
@@ -215,19 +210,12 @@ const Answers: FC<{ reference: ApiReference; responses: Record<string, AnswerObj
   );
 };
 
-function resolved(reference: ApiReference, answer: AnswerObject | { $ref: string }): AnswerObject {
-  if (!('$ref' in answer)) return answer;
-  const found = reference.response(nameOf(answer.$ref));
-  if (!found) throw new Error(`${answer.$ref} points nowhere`);
-  return found;
-}
-
 /** The fields of a schema with a name; of an envelope, those of its data too. */
-const Named: FC<{ reference: ApiReference; schema: JsonSchema; label: string }> = ({ reference, schema, label }) => {
-  const name = schema.$ref === undefined ? null : nameOf(schema.$ref);
-  const shown = (name && reference.schema(name)) || schema;
+const Named: FC<{ document: OpenApiDocument; schema: JsonSchema; label: string }> = ({ document, schema, label }) => {
+  const { schemas } = document.components;
+  const shown = resolved(schema, schemas);
   const data = shown.properties?.data?.$ref;
-  const dataSchema = data && reference.schema(nameOf(data));
+  const dataSchema = data && schemas[nameOf(data)];
   return (
     <div class="stack">
       <Fields schema={shown} label={label} />
@@ -244,13 +232,14 @@ const Named: FC<{ reference: ApiReference; schema: JsonSchema; label: string }> 
 };
 
 /** One schema; `null` where there is none of that name. */
-export function schemaPage(reference: ApiReference, name: string): Promise<string> | null {
-  const schema = reference.schema(name);
+export function schemaPage(document: OpenApiDocument, name: string): Promise<string> | null {
+  const { schemas } = document.components;
+  const schema = Object.hasOwn(schemas, name) ? schemas[name] : undefined;
   if (!schema) return null;
   const props = {
     title: name,
     description: schema.description ?? `The schema ${name} of the API.`,
-    canonical: reference.origin + schemaPath(name),
+    canonical: originOf(document) + schemaPath(name),
     section: 'docs' as const,
     narrow: true,
   };
@@ -271,14 +260,14 @@ export function docsNotFoundPage(): Promise<string> {
   return publicPage(
     {
       title: 'Not found',
-      description: 'There is no such page in the API reference.',
+      description: 'The API reference has no page with this address.',
       section: 'docs',
       narrow: true,
     },
     <>
       <h1>Not found</h1>
       <p>
-        There is no such operation or schema. <a href={DOCS_PATH}>The API reference</a> lists what there is.
+        No operation or schema has this name. <a href={DOCS_PATH}>The API reference</a> lists all of them.
       </p>
     </>,
   );
@@ -306,6 +295,10 @@ const Shell: FC<{ text: string; label: string }> = ({ text, label }) => (
     <pre class="shell">{text}</pre>
   </section>
 );
+
+function originOf({ servers }: OpenApiDocument): string {
+  return servers[0]?.url ?? '';
+}
 
 function anchorOf(name: string): string {
   return name.toLowerCase().replaceAll(/[^a-z]+/g, '-');

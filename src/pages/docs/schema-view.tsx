@@ -2,7 +2,7 @@
  * A schema as a list of its fields: name, kind, whether it must be there, what it is. Schemas with a name are linked.
  */
 import type { Child, FC } from 'hono/jsx';
-import type { JsonSchema } from '../../contract/openapi/schemas.ts';
+import type { JsonSchema } from '../../contract/openapi/types.ts';
 import { count } from '../../ui/format.ts';
 import { Inline } from '../shell.tsx';
 import { nameOf } from './find.ts';
