@@ -11,7 +11,7 @@ import { z } from 'zod';
 import { CustomerIdentity, ReasoningFields } from './calls.ts';
 import { TAGS_MAX, TEXT_LENGTH_MAX, text } from './fields.ts';
 import { isRecord, resolveIdentity } from './identity.ts';
-import type { Security } from './operations.ts';
+import type { Security } from './operations/operation.ts';
 
 /** Of a request's body. */
 export const GATEWAY_BODY_BYTES_MAX = 10 * 1024 * 1024;

@@ -119,6 +119,16 @@ describe('is OpenAPI 3.1', () => {
     for (const target of new Set(references)) expect(pointed(target)).toBeTypeOf('object');
   });
 
+  test('a schema that refers to another adds words or a default, and no rule', () => {
+    const siblings = new Set<string>();
+    JSON.stringify(document, (_, node) => {
+      if (node?.$ref?.startsWith('#/components/schemas/'))
+        for (const keyword of Object.keys(node)) siblings.add(keyword);
+      return node;
+    });
+    expect([...siblings].toSorted()).toEqual(['$ref', 'default', 'description']);
+  });
+
   test('every component is used', () => {
     const text = JSON.stringify(document);
     for (const kind of ['schemas', 'parameters', 'responses', 'headers'] as const) {

@@ -142,7 +142,7 @@ export function usedComponents(document: OpenApiDocument): OpenApiDocument {
   }
   const kept = [...used].sort().map((name) => [name, components.schemas[name] as JsonSchema] as const);
   const all = Object.fromEntries(kept);
-  for (const [, schema] of kept) describeFields(schema, all);
+  for (const part of [all, renamed.paths]) finish(part, all);
   return { ...renamed, components: { ...components, schemas: all } };
 }
 
@@ -159,13 +159,19 @@ function referencesIn(part: unknown): string[] {
   return [...JSON.stringify(part).matchAll(/"#\/components\/schemas\/(\w+)"/g)].map(([, name]) => name as string);
 }
 
-/** A field that neither it nor what it refers to describes gets the words that are kept for its name. */
-function describeFields(part: unknown, schemas: Record<string, JsonSchema>): void {
+/**
+ * A field that neither it nor what it refers to describes gets the words that are kept for its name. A schema that
+ * refers to another adds a description and closes nothing: zod writes that beside the reference, where zod-openapi asks
+ * for no override.
+ */
+function finish(part: unknown, schemas: Record<string, JsonSchema>): void {
   if (typeof part !== 'object' || part === null) return;
-  for (const [name, field] of Object.entries((part as JsonSchema).properties ?? {})) {
+  const schema = part as JsonSchema;
+  if (schema.$ref !== undefined) delete schema.additionalProperties;
+  for (const [name, field] of Object.entries(schema.properties ?? {})) {
     const word = WORDS[name];
     const described = field.description ?? (field.$ref && schemas[field.$ref.slice(POINTER.length)]?.description);
     if (word !== undefined && described === undefined) field.description = word;
   }
-  for (const inner of Object.values(part)) describeFields(inner, schemas);
+  for (const inner of Object.values(part)) finish(inner, schemas);
 }

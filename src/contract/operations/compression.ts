@@ -1,0 +1,94 @@
+/**
+ * Prompt compression: recorded savings, who may be billed, the profile, the summary, estimates.
+ */
+import { z } from 'zod';
+import {
+  AuthorizeCompressionRequest,
+  CompressionAuthorization,
+  CompressionJob,
+  CompressionProfile,
+  CompressionSummary,
+  CompressionSummaryQuery,
+  CompressPromptData,
+  CompressPromptRequest,
+  StartCompressionJobRequest,
+  StartedCompressionJob,
+} from '../compression.ts';
+import { text } from '../fields.ts';
+import { apiKey, type Operation, operation } from './operation.ts';
+
+const invoke = apiKey('compression:invoke');
+/** Also for a customer's browser. */
+const invokeInBrowser = { ...invoke, clientScope: 'compression:run' } as const;
+
+export const compression = {
+  compressPrompt: operation({
+    operationId: 'compressPrompt',
+    summary: "Record what compressing a call's prompt saved: counts, and no content",
+    method: 'POST',
+    path: '/compress_prompt',
+    security: invokeInBrowser,
+    body: CompressPromptRequest,
+    code: 'PROMPT_COMPRESSION_RECORDED',
+    data: CompressPromptData,
+  }),
+  authorizeCompression: operation({
+    operationId: 'authorizeCompression',
+    summary: 'Ask whether prompts may be compressed at the expense of a customer',
+    method: 'POST',
+    path: '/v1/compression/authorize',
+    security: invokeInBrowser,
+    body: AuthorizeCompressionRequest,
+    code: 'COMPRESSION_AUTHORIZED',
+    data: CompressionAuthorization,
+  }),
+  readCompressionProfile: operation({
+    operationId: 'readCompressionProfile',
+    summary: "Read the organization's compression profile",
+    method: 'GET',
+    path: '/v1/compression/profile',
+    security: invokeInBrowser,
+    code: 'COMPRESSION_PROFILE_READ',
+    data: CompressionProfile,
+  }),
+  saveCompressionProfile: operation({
+    operationId: 'saveCompressionProfile',
+    summary: "Replace the organization's compression profile",
+    method: 'PUT',
+    path: '/v1/compression/profile',
+    security: invoke,
+    body: CompressionProfile,
+    code: 'COMPRESSION_PROFILE_SAVED',
+    data: CompressionProfile,
+  }),
+  readCompressionSummary: operation({
+    operationId: 'readCompressionSummary',
+    summary: 'Read what compression saved over a period, by feature and technique',
+    method: 'GET',
+    path: '/v1/compression/summary',
+    security: invoke,
+    query: CompressionSummaryQuery,
+    code: 'COMPRESSION_SUMMARY_READ',
+    data: CompressionSummary,
+  }),
+  startCompressionJob: operation({
+    operationId: 'startCompressionJob',
+    summary: 'Estimate, in the background, what a profile would have saved on stored samples',
+    method: 'POST',
+    path: '/v1/compression/jobs',
+    security: invoke,
+    body: StartCompressionJobRequest,
+    code: 'COMPRESSION_JOB_STARTED',
+    data: StartedCompressionJob,
+  }),
+  readCompressionJob: operation({
+    operationId: 'readCompressionJob',
+    summary: 'Read how far an estimate is, and what it found',
+    method: 'GET',
+    path: '/v1/compression/jobs/{jobId}',
+    security: invoke,
+    params: z.object({ jobId: text(64).describe('The job') }),
+    code: 'COMPRESSION_JOB_READ',
+    data: CompressionJob,
+  }),
+} as const satisfies Record<string, Operation>;

@@ -1,0 +1,85 @@
+/**
+ * Operator: a customer as the operator sees it, credits, cancellation, erasure, refused changes.
+ */
+import { CustomerUsageData } from '../customers.ts';
+import { customerId, ListQuery, listOf } from '../fields.ts';
+import { ErasedCustomer, GrantCreditRequest, GrantedCredit, OperatorCustomer } from '../operator-customers.ts';
+import { ResentOutbox, SetAsideChange } from '../outbox.ts';
+import { type Operation, operation, operator, organizationParam } from './operation.ts';
+
+const customerParam = organizationParam.extend({ customerId });
+
+export const operatorCustomers = {
+  readCustomer: operation({
+    operationId: 'readCustomer',
+    summary: 'Read a customer as the operator sees it',
+    method: 'GET',
+    path: '/operator/organizations/{org}/customers/{customerId}',
+    security: operator,
+    params: customerParam,
+    code: 'CUSTOMER_READ',
+    data: OperatorCustomer,
+  }),
+  cancelCustomer: operation({
+    operationId: 'cancelCustomer',
+    summary: "Cancel a customer's subscription",
+    method: 'POST',
+    path: '/operator/organizations/{org}/customers/{customerId}/cancel',
+    security: operator,
+    params: customerParam,
+    code: 'CUSTOMER_CANCELED',
+    data: CustomerUsageData,
+  }),
+  reactivateCustomer: operation({
+    operationId: 'reactivateCustomer',
+    summary: 'Reactivate a canceled subscription',
+    method: 'POST',
+    path: '/operator/organizations/{org}/customers/{customerId}/reactivate',
+    security: operator,
+    params: customerParam,
+    code: 'CUSTOMER_REACTIVATED',
+    data: CustomerUsageData,
+  }),
+  grantCredit: operation({
+    operationId: 'grantCredit',
+    summary: 'Grant USD credit, or units of a custom meter',
+    method: 'POST',
+    path: '/operator/organizations/{org}/customers/{customerId}/credits',
+    security: operator,
+    params: customerParam,
+    body: GrantCreditRequest,
+    code: 'CREDIT_GRANTED',
+    data: GrantedCredit,
+  }),
+  eraseCustomer: operation({
+    operationId: 'eraseCustomer',
+    summary: 'Erase a customer everywhere',
+    method: 'DELETE',
+    path: '/operator/organizations/{org}/customers/{customerId}',
+    security: operator,
+    params: customerParam,
+    code: 'CUSTOMER_ERASED',
+    data: ErasedCustomer,
+  }),
+  listOutbox: operation({
+    operationId: 'listOutbox',
+    summary: "List customers' changes that D1 refused and that are set aside",
+    method: 'GET',
+    path: '/operator/organizations/{org}/outbox',
+    security: operator,
+    params: organizationParam,
+    query: ListQuery,
+    code: 'OUTBOX_LISTED',
+    data: listOf(SetAsideChange),
+  }),
+  resendOutbox: operation({
+    operationId: 'resendOutbox',
+    summary: 'Queue changes that are set aside for D1 again',
+    method: 'POST',
+    path: '/operator/organizations/{org}/outbox/resend',
+    security: operator,
+    params: organizationParam,
+    code: 'OUTBOX_RESENT',
+    data: ResentOutbox,
+  }),
+} as const satisfies Record<string, Operation>;

@@ -1,0 +1,65 @@
+/**
+ * Operator: plans, their versions, and migrations to a new version.
+ */
+import { ListQuery, listOf, text } from '../fields.ts';
+import { MigratePlanRequest, PlanMigration, StartedMigration } from '../operator-customers.ts';
+import { Plan, PlanDetail, PlanVersion, planId } from '../plans.ts';
+import { type Operation, operation, operator, organizationParam } from './operation.ts';
+
+const planParam = organizationParam.extend({ planId });
+
+export const plans = {
+  putPlan: operation({
+    operationId: 'putPlan',
+    summary: 'Create a plan, or a new version of it; the same content keeps the version',
+    method: 'PUT',
+    path: '/operator/organizations/{org}/plans/{planId}',
+    security: operator,
+    params: planParam,
+    body: Plan,
+    code: 'PLAN_SAVED',
+    data: PlanVersion,
+  }),
+  listPlans: operation({
+    operationId: 'listPlans',
+    summary: 'List the plans of an organization with their versions',
+    method: 'GET',
+    path: '/operator/organizations/{org}/plans',
+    security: operator,
+    params: organizationParam,
+    query: ListQuery,
+    code: 'PLANS_LISTED',
+    data: listOf(PlanDetail),
+  }),
+  readPlan: operation({
+    operationId: 'readPlan',
+    summary: 'Read a plan with its versions',
+    method: 'GET',
+    path: '/operator/organizations/{org}/plans/{planId}',
+    security: operator,
+    params: planParam,
+    code: 'PLAN_READ',
+    data: PlanDetail,
+  }),
+  migratePlan: operation({
+    operationId: 'migratePlan',
+    summary: 'Move every subscription of a plan to its newest version, in the background',
+    method: 'POST',
+    path: '/operator/organizations/{org}/plans/{planId}/migrate',
+    security: operator,
+    params: planParam,
+    body: MigratePlanRequest,
+    code: 'MIGRATION_STARTED',
+    data: StartedMigration,
+  }),
+  readMigration: operation({
+    operationId: 'readMigration',
+    summary: 'Read how far a migration is',
+    method: 'GET',
+    path: '/operator/organizations/{org}/migrations/{jobId}',
+    security: operator,
+    params: organizationParam.extend({ jobId: text(64).describe('The job') }),
+    code: 'MIGRATION_READ',
+    data: PlanMigration,
+  }),
+} as const satisfies Record<string, Operation>;
