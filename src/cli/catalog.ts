@@ -19,6 +19,7 @@ import { readModelsDev } from '../catalog/importers/models-dev.ts';
 import { type Problem, readCatalogDocument } from '../catalog/validate.ts';
 import type { CatalogDocument, PublishedCatalog } from '../contract/catalog.ts';
 import { useContractMessages } from '../contract/messages.ts';
+import { parseJson } from '../platform/json.ts';
 import { showDifferences, showProblems, showPublished, showReport } from './catalog-views.ts';
 import { exchange, Refused } from './operator-client.ts';
 import { UsageError } from './operator-flags.ts';
@@ -189,11 +190,9 @@ async function readJson(file: string): Promise<unknown> {
   const content = await (file === '-' ? text(process.stdin) : readFile(file, 'utf8')).catch((error: Error) => {
     throw new UsageError(`${file} cannot be read: ${error.message}`);
   });
-  try {
-    return JSON.parse(content);
-  } catch (error) {
-    throw new UsageError(`${file} is not JSON: ${(error as Error).message}`);
-  }
+  const parsed = parseJson(content);
+  if (parsed.ok) return parsed.value;
+  throw new UsageError(`${file} is not JSON${parsed.broken === 'syntax' ? `: ${parsed.reason}` : ''}`);
 }
 
 async function writeJson(file: string, content: unknown): Promise<void> {

@@ -7,6 +7,7 @@
 import type { z } from 'zod';
 import { IDEMPOTENCY_HEADER, MEDIA_TYPE, REPLAY_HEADER } from '../contract/envelope.ts';
 import { type Operation, type OperationId, operations } from '../contract/operations.ts';
+import { parseJson } from '../platform/json.ts';
 
 export interface Reply {
   status: number;
@@ -103,11 +104,9 @@ function request(
 
 async function readReply(response: Response, asked: string): Promise<Reply> {
   const text = await response.text();
-  try {
-    return { status: response.status, headers: response.headers, body: JSON.parse(text) as Reply['body'] };
-  } catch {
-    throw new Error(`${asked} answered ${response.status} without JSON: ${text.slice(0, 200)}`);
-  }
+  const parsed = parseJson(text);
+  if (!parsed.ok) throw new Error(`${asked} answered ${response.status} without JSON: ${text.slice(0, 200)}`);
+  return { status: response.status, headers: response.headers, body: parsed.value as Reply['body'] };
 }
 
 /** The data of a success; throws `Refused` where it is none. */

@@ -11,6 +11,7 @@ import { readFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline/promises';
 import { text } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
+import { parseJson } from '../platform/json.ts';
 import { callOperation, type OperationInput, openLines, Refused, type Target } from './operator-client.ts';
 import { COMMANDS, type Command } from './operator-commands.ts';
 import { parseOptions, readFlags, UsageError } from './operator-flags.ts';
@@ -112,11 +113,9 @@ async function readDocument(file: string): Promise<unknown> {
   const content = await (file === '-' ? text(process.stdin) : readFile(file, 'utf8')).catch((error: Error) => {
     throw new UsageError(`the document cannot be read: ${error.message}`);
   });
-  try {
-    return JSON.parse(content);
-  } catch (error) {
-    throw new UsageError(`the document is not JSON: ${(error as Error).message}`);
-  }
+  const parsed = parseJson(content);
+  if (parsed.ok) return parsed.value;
+  throw new UsageError(`the document is not JSON${parsed.broken === 'syntax' ? `: ${parsed.reason}` : ''}`);
 }
 
 async function send(target: Target, command: Command, input: OperationInput): Promise<unknown> {

@@ -4,6 +4,8 @@
  * The status of 429 and of 500 and above counts whoever sent it, because proxies answer so in the service's place. Any
  * other answer must have the service's own shape, or it comes from somebody else: SERVICE_INVALID_RESPONSE.
  */
+
+import { parseJson } from '../platform/json.ts';
 import { CallmeterError, type CallmeterErrorCode, type ErrorDetails } from './errors.ts';
 
 export interface RawAnswer {
@@ -68,12 +70,8 @@ function isSuccess({ status }: RawAnswer): boolean {
 }
 
 function parse(text: string): Json | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isRecord(value) ? value : null;
-  } catch {
-    return null;
-  }
+  const parsed = parseJson(text);
+  return parsed.ok && isRecord(parsed.value) ? parsed.value : null;
 }
 
 function isRecord(value: unknown): value is Json {

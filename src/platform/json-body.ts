@@ -1,28 +1,28 @@
 /**
  * The JSON body of a request, within bounds of bytes, values and levels.
  *
- * The values of a large body are counted while it arrives. Once it exceeds a bound it is discarded, and the rest is
- * read so that the sender receives the answer.
+ * A large body is counted while it arrives. Once it breaks a bound, what was read is dropped and the rest is read without
+ * being stored, so that the sender still gets the answer.
  */
 import { LINGER_BYTES_MAX } from './bytes.ts';
-import { JsonCount, type ParsedJson, parsedText, parseJson, REQUEST_BOUNDS } from './json.ts';
+import { JsonCount, type ParsedJson, parseJson, REQUEST_BOUNDS } from './json.ts';
 
-/** Why there is no value: `bytes` where the body is too long, `empty` where there is none. */
+/** `bytes` for a body with too many bytes, `empty` for none. */
 export type JsonBody = ParsedJson | { ok: false; broken: 'bytes' | 'empty' };
 
-/** Bodies below this are read in one go, which is cheaper. */
+/** Smaller bodies are read at once, which costs less. */
 const COUNTED_WHILE_READ_BYTES = 256 * 1024;
 const PART_BYTES = 64 * 1024;
 
 export async function readJsonBody(request: Request, bytesMax: number): Promise<JsonBody> {
   const header = request.headers.get('Content-Length');
   const declared = header === null ? Number.POSITIVE_INFINITY : Number(header);
-  // A body whose declared length is far too large is not read.
+  // A body that declares to be far too large is not read.
   if (header !== null && declared > bytesMax + LINGER_BYTES_MAX) return { ok: false, broken: 'bytes' };
-  // The connection never delivers more than the declared length.
+  // The connection enforces a declared length.
   if (declared <= Math.min(bytesMax, COUNTED_WHILE_READ_BYTES)) {
     const bytes = new Uint8Array(await request.arrayBuffer());
-    return bytes.byteLength === 0 ? { ok: false, broken: 'empty' } : parseJson(bytes);
+    return bytes.byteLength === 0 ? { ok: false, broken: 'empty' } : parseJson(bytes, REQUEST_BOUNDS);
   }
   return request.body
     ? readCounted(request.body as ReadableStream<Uint8Array>, bytesMax)
@@ -33,29 +33,34 @@ async function readCounted(body: ReadableStream<Uint8Array>, bytesMax: number): 
   const count = new JsonCount(REQUEST_BOUNDS);
   const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false });
   let text = '';
-  let isUtf8 = true;
+  let undecodable: unknown;
   let length = 0;
   for await (const chunk of partsOf(body)) {
     length += chunk.byteLength;
     if (length > bytesMax + LINGER_BYTES_MAX) break;
     if (length <= bytesMax && count.broken === null) count.push(chunk);
-    if (length > bytesMax || count.broken !== null || !isUtf8) {
+    if (length > bytesMax || count.broken !== null || undecodable) {
       text = '';
       continue;
     }
     try {
       text += decoder.decode(chunk, { stream: true });
-    } catch {
-      isUtf8 = false;
+    } catch (error) {
+      undecodable = error;
     }
   }
   if (length > bytesMax) return { ok: false, broken: 'bytes' };
   if (length === 0) return { ok: false, broken: 'empty' };
   if (count.broken !== null) return { ok: false, broken: count.broken };
-  return isUtf8 ? parsedText(() => text + decoder.decode()) : { ok: false, broken: 'syntax' };
+  try {
+    if (!undecodable) return parseJson(text + decoder.decode());
+  } catch (error) {
+    undecodable = error;
+  }
+  return { ok: false, broken: 'syntax', reason: (undecodable as Error).message };
 }
 
-/** The chunks of the body, read into one reused buffer. */
+/** The body in parts. Each part reuses the memory of the one before. */
 async function* partsOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
   const reader = body.getReader({ mode: 'byob' });
   let buffer = new ArrayBuffer(PART_BYTES);
@@ -67,7 +72,7 @@ async function* partsOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8A
       buffer = value.buffer;
     }
   } finally {
-    // A failure to cancel changes nothing.
+    // A failed cancellation changes nothing.
     reader.cancel().catch(() => undefined);
   }
 }

@@ -7,7 +7,10 @@
 
 export type JsonBound = 'values' | 'levels';
 
-export type ParsedJson = { ok: true; value: unknown } | { ok: false; broken: JsonBound | 'syntax' };
+export type ParsedJson =
+  | { ok: true; value: unknown }
+  | { ok: false; broken: JsonBound }
+  | { ok: false; broken: 'syntax'; reason: string };
 
 /** More than a conversation of 5,000 long messages has, and a quarter of what an isolate could hold. */
 export const JSON_VALUES_MAX = 200_000;
@@ -31,28 +34,26 @@ export const JSON_BOUND_RULES: Record<JsonBound, string> = {
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false });
 const encoder = new TextEncoder();
 
-/** Parses UTF-8 text. Text that exceeds a bound is not parsed. */
-export function parseJson(bytes: Uint8Array): ParsedJson {
-  const count = new JsonCount(REQUEST_BOUNDS);
-  count.push(bytes);
-  const { broken } = count;
-  return broken === null ? parsedText(() => utf8.decode(bytes)) : { ok: false, broken };
-}
-
 /**
- * Parses a text whose values and levels were counted. `decode` throws where the bytes are not UTF-8; they are not
- * repaired, because different bytes would then give the same text.
+ * The value of a JSON text, with `bounds` only where the text keeps them: what breaks a bound is not parsed, and need not
+ * be JSON. Bytes must be UTF-8; they are not repaired, because different bytes would then be the same text.
  */
-export function parsedText(decode: () => string): ParsedJson {
+export function parseJson(json: string | Uint8Array, bounds?: JsonBounds): ParsedJson {
+  if (bounds) {
+    const count = new JsonCount(bounds);
+    count.push(typeof json === 'string' ? encoder.encode(json) : json);
+    if (count.broken !== null) return { ok: false, broken: count.broken };
+  }
   try {
-    return { ok: true, value: JSON.parse(decode()) };
-  } catch {
-    return { ok: false, broken: 'syntax' };
+    return { ok: true, value: JSON.parse(typeof json === 'string' ? json : utf8.decode(json)) };
+  } catch (error) {
+    return { ok: false, broken: 'syntax', reason: (error as Error).message };
   }
 }
 
+/** A text within the bounds of a request. */
 export function parseJsonText(text: string): ParsedJson {
-  return parseJson(encoder.encode(text));
+  return parseJson(text, REQUEST_BOUNDS);
 }
 
 /**
@@ -60,12 +61,8 @@ export function parseJsonText(text: string): ParsedJson {
  * not count: an embedding has thousands of them, and an array of numbers needs no more memory than its text.
  */
 export function parseAnswer(text: string): unknown {
-  if (hasTooManyValues(text)) return undefined;
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  const parsed = hasTooManyValues(text) ? null : parseJson(text);
+  return parsed?.ok ? parsed.value : undefined;
 }
 
 /** Whether a vendor's answer has more values, not counting numbers, than the bound. */

@@ -3,7 +3,7 @@
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type JsonBounds, JsonCount, parseJson } from '../../src/platform/json.ts';
+import { type JsonBounds, JsonCount, parseJson, REQUEST_BOUNDS } from '../../src/platform/json.ts';
 import { readJsonBody } from '../../src/platform/json-body.ts';
 
 const NO_BOUNDS = { valuesMax: Number.POSITIVE_INFINITY, levelsMax: Number.POSITIVE_INFINITY };
@@ -111,7 +111,7 @@ test('values and levels agree with what JSON.parse makes, whatever stands in str
       for (const partBytes of [1, 2, 3, 7]) {
         expect(countJson(bytes, NO_BOUNDS, partBytes)).toEqual({ values: expected.values, levels: expected.levels });
       }
-      expect(parseJson(bytes)).toEqual({ ok: true, value: JSON.parse(json) });
+      expect(parseJson(bytes, REQUEST_BOUNDS)).toEqual({ ok: true, value: JSON.parse(json) });
     }),
     { numRuns: 2_000 },
   );
@@ -133,7 +133,7 @@ test('a bound is broken where there is one more than it, and not before', () => 
 test('bytes that are no JSON are refused, and never throw', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 60 }), (bytes) => {
-      const parsed = parseJson(bytes);
+      const parsed = parseJson(bytes, REQUEST_BOUNDS);
       let isJson = true;
       try {
         JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: false }).decode(bytes));
@@ -166,7 +166,7 @@ test('a body that comes in parts is what the same bytes at once are, whatever br
         body: parts,
         duplex: 'half',
       } as RequestInit);
-      const atOnce = bytes.length === 0 ? { ok: false, broken: 'empty' } : parseJson(bytes);
+      const atOnce = bytes.length === 0 ? { ok: false, broken: 'empty' } : parseJson(bytes, REQUEST_BOUNDS);
       expect(await readJsonBody(request, 1_000)).toEqual(atOnce);
     }),
     { numRuns: 500 },

@@ -65,7 +65,7 @@ const ROOMS: Record<string, string[]> = {
     'index',
   ],
   // The rules of sampling are the service's own.
-  client: ['vendors', 'compression', 'domain', 'types:contract'],
+  client: ['vendors', 'compression', 'domain', 'src/platform/json.ts', 'types:contract'],
   cli: ['catalog', 'contract', 'domain', 'platform', 'src/client/package.json'],
   // The classes of the objects. Nobody but index.ts and the demo imports them.
   'durable-objects': [

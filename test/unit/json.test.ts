@@ -2,7 +2,14 @@
  * The bounds of JSON from outside, and what they spare: a text that breaks one is not parsed.
  */
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { JSON_LEVELS_MAX, JSON_VALUES_MAX, parseAnswer, parseJson, parseJsonText } from '../../src/platform/json.ts';
+import {
+  JSON_LEVELS_MAX,
+  JSON_VALUES_MAX,
+  parseAnswer,
+  parseJson,
+  parseJsonText,
+  REQUEST_BOUNDS,
+} from '../../src/platform/json.ts';
 
 const MIB = 1_024 * 1_024;
 const encoder = new TextEncoder();
@@ -55,11 +62,15 @@ describe('a text', () => {
     ['a member without a value', '{"a":}'],
     ['two values', '1 2'],
   ])('that is %s is no JSON', (_, text) => {
-    expect(parseJsonText(text)).toEqual({ ok: false, broken: 'syntax' });
+    expect(parseJsonText(text)).toEqual({ ok: false, broken: 'syntax', reason: expect.stringMatching(/./) });
   });
 
   test('that is not UTF-8 is no JSON', () => {
-    expect(parseJson(Uint8Array.of(0x22, 0xff, 0x22))).toEqual({ ok: false, broken: 'syntax' });
+    expect(parseJson(Uint8Array.of(0x22, 0xff, 0x22))).toEqual({
+      ok: false,
+      broken: 'syntax',
+      reason: expect.stringMatching(/./),
+    });
   });
 });
 
@@ -71,7 +82,7 @@ test.each([
   const bytes = encoder.encode(`[${unit.repeat(Math.floor((9.9 * MIB) / unit.length))}${last}]`);
   const parse = vi.spyOn(JSON, 'parse');
   const before = process.memoryUsage().heapUsed;
-  expect(parseJson(bytes)).toEqual({ ok: false, broken: 'values' });
+  expect(parseJson(bytes, REQUEST_BOUNDS)).toEqual({ ok: false, broken: 'values' });
   expect(process.memoryUsage().heapUsed - before).toBeLessThan(MIB);
   expect(parse).not.toHaveBeenCalled();
 });

@@ -4,6 +4,8 @@
  * The caller gets the vendor's bytes, its status and its headers. A stream that the caller leaves is read on to its end
  * within bounds, because the vendor goes on billing; an abort by the caller's own signal reaches the vendor at once.
  */
+
+import { parseJson } from '../../platform/json.ts';
 import { joined, type StreamEvent } from '../../vendors/event-blocks.ts';
 import { meterStream, type StreamOutcome, type Transform } from '../../vendors/tee.ts';
 import { isFields } from '../../vendors/usage/figures.ts';
@@ -142,9 +144,6 @@ function sameAs(response: Response, body: ReadableStream<Uint8Array> | Uint8Arra
 }
 
 function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  const parsed = parseJson(text);
+  return parsed.ok ? parsed.value : undefined;
 }

@@ -1,6 +1,8 @@
 /**
  * A metered `fetch`: each request that runs a model is one call, whoever wrote the request; others pass as they are.
  */
+
+import { parseJson } from '../../platform/json.ts';
 import { isFields } from '../../vendors/usage/figures.ts';
 import { MeteredRequest, type VendorFetch } from './metered-request.ts';
 import type { MeterOptions } from './options.ts';
@@ -37,9 +39,6 @@ function mayRunModel(method: string, url: string): boolean {
 }
 
 function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  const parsed = parseJson(text);
+  return parsed.ok ? parsed.value : undefined;
 }

@@ -8,6 +8,7 @@ import { type Problem, readCatalogDocument } from '../../catalog/validate.ts';
 import type { CatalogDifferences, CatalogDocument, CatalogPricing, Lifecycle } from '../../contract/catalog.ts';
 import { operations } from '../../contract/operations.ts';
 import { publishCatalog } from '../../operator/catalog.ts';
+import { parseJson } from '../../platform/json.ts';
 import { currentCatalog } from '../../storage/catalog.ts';
 import { Form, type FormState, TextArea } from '../../ui/form.tsx';
 import { count, plural, rate } from '../../ui/format.ts';
@@ -55,11 +56,10 @@ export function mountCatalogPublication(app: Hono<ConsoleEnv>): void {
 function readDocument(c: ConsoleContext): { document: CatalogDocument | null; typed: string; problems: Problem[] } {
   const { fields, files } = c.get('submitted');
   const typed = files.file ?? text(fields, 'document');
-  try {
-    return { typed, ...readCatalogDocument(JSON.parse(typed)) };
-  } catch {
-    return { typed, document: null, problems: [{ modelKey: '', field: '', message: 'must be valid JSON' }] };
-  }
+  const parsed = parseJson(typed);
+  return parsed.ok
+    ? { typed, ...readCatalogDocument(parsed.value) }
+    : { typed, document: null, problems: [{ modelKey: '', field: '', message: 'must be valid JSON' }] };
 }
 
 function broken(typed: string, problems: readonly Problem[]): FormState {

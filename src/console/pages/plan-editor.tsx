@@ -8,6 +8,7 @@ import { Plan, planId as planIdField } from '../../contract/plans.ts';
 import { LIMIT_NAMES, METER_SLOTS, METERS, type MeterSlot } from '../../domain/meters.ts';
 import { CAPABILITIES } from '../../domain/plan.ts';
 import { putPlan, readPlan } from '../../operator/plans.ts';
+import { parseJson } from '../../platform/json.ts';
 import {
   Checkbox,
   Choice,
@@ -79,8 +80,9 @@ async function save(c: ConsoleContext, edited: string | null) {
 
 /** The plan that was typed, or what is wrong with it. */
 function readPlanFields(fields: Fields, mode: Mode): { plan: Plan | null; details: readonly Detail[] } {
-  const document = mode === 'json' ? parsed(text(fields, 'document')) : { value: planOfFields(fields) };
-  if (!document) return { plan: null, details: [{ path: 'document', message: 'must be valid JSON' }] };
+  const document =
+    mode === 'json' ? parseJson(text(fields, 'document')) : ({ ok: true, value: planOfFields(fields) } as const);
+  if (!document.ok) return { plan: null, details: [{ path: 'document', message: 'must be valid JSON' }] };
   const checked = check(Plan, document.value);
   if (checked.ok) return { plan: checked.value, details: [] };
   // In the document there is one field; the rule names its path.
@@ -89,14 +91,6 @@ function readPlanFields(fields: Fields, mode: Mode): { plan: Plan | null; detail
       ? checked.details
       : checked.details.map(({ path, message }) => ({ path: 'document', message: `${path} ${message}` }));
   return { plan: null, details };
-}
-
-function parsed(document: string): { value: unknown } | null {
-  try {
-    return { value: JSON.parse(document) };
-  } catch {
-    return null;
-  }
 }
 
 function editorPage(c: ConsoleContext, edited: string | null, mode: Mode, state: FormState) {
