@@ -6,9 +6,8 @@
  */
 
 import type { Env } from '../src/env.ts';
-import { brokenAnswer, failureAnswer } from '../src/gateway/answer.ts';
-import { refuseBatch } from '../src/gateway/batches/admission.ts';
-import { kept } from '../src/gateway/batches/creation.ts';
+import { brokenAnswer, type Refused, refusalAnswer, refuseRequest } from '../src/gateway/answer.ts';
+import { admitBatch } from '../src/gateway/batches/admission.ts';
 import { HOLDS_MAX, type Holds, lastExpiry, replaced, standing } from '../src/gateway/batches/holds.ts';
 import { callerOf } from '../src/gateway/batches/metering.ts';
 import { ask, batchByRequest } from '../src/objects/addresses.ts';
@@ -42,7 +41,7 @@ export class CustomerBatches {
         // its query.
         const answer = brokenAnswer(error);
         log(answer.status === 503 ? 'warn' : 'error', 'batch_not_admitted', { requestName: batch.requestName }, error);
-        return kept(answer);
+        return answer;
       });
     this.#admission = admitted.catch(() => undefined);
     return admitted;
@@ -89,8 +88,8 @@ export class CustomerBatches {
   async #admit(organizationId: string, batch: BatchToAdmit): Promise<BatchAnswer | null> {
     const caller = await callerOf(this.#env, organizationId, (work) => this.#ctx.waitUntil(work));
     const holds = await this.#holds();
-    const refusal = Object.keys(holds).length < HOLDS_MAX ? await refuseBatch(caller, batch, holds) : tooManyBatches();
-    if (refusal) return kept(refusal);
+    const admitted = Object.keys(holds).length < HOLDS_MAX ? await admitBatch(caller, batch, holds) : tooManyBatches();
+    if (!admitted.ok) return refusalAnswer(admitted.refusal);
     const expiresAtMs = Date.now() + this.#env.BATCH_CALL_DEADLINE_SECONDS * 1_000;
     await this.#ctx.storage.put(REQUEST_PREFIX + batch.requestName, true);
     // What was settled meanwhile stays settled.
@@ -121,11 +120,6 @@ export class CustomerBatches {
   }
 }
 
-function tooManyBatches() {
-  return failureAnswer({
-    status: 429,
-    code: 'RATE_LIMITED',
-    message: `a customer may have ${HOLDS_MAX} batches under way`,
-    retry: false,
-  });
+function tooManyBatches(): Refused {
+  return refuseRequest('RATE_LIMITED', `a customer may have ${HOLDS_MAX} batches under way`, { retry: false });
 }

@@ -12,7 +12,7 @@ import { DurableObject } from 'cloudflare:workers';
 import type { Env } from '../src/env.ts';
 import { brokenAnswer } from '../src/gateway/answer.ts';
 import { readInput } from '../src/gateway/batches/admission.ts';
-import { askForBatch, BATCH_TEXT_LENGTH_MAX, findBatch, kept } from '../src/gateway/batches/creation.ts';
+import { askForBatch, BATCH_TEXT_LENGTH_MAX, findBatch } from '../src/gateway/batches/creation.ts';
 import { unrecorded } from '../src/gateway/batches/holds.ts';
 import { type BatchProgress, callerOf, meterBatch, type WatchedBatch } from '../src/gateway/batches/metering.ts';
 import {
@@ -88,7 +88,7 @@ export class GatewayBatch extends DurableObject<Env> implements GatewayBatchRpc 
       // An error that left the object would be logged by the runtime, with the values of its query.
       const answer = brokenAnswer(error);
       log(answer.status === 503 ? 'warn' : 'error', 'batch_not_created', { requestName: command.requestName }, error);
-      return kept(answer);
+      return answer;
     } finally {
       this.#creating = null;
     }
@@ -136,9 +136,10 @@ export class GatewayBatch extends DurableObject<Env> implements GatewayBatchRpc 
   async #begin(command: BatchCommand): Promise<BatchAnswer> {
     const caller = await this.#callerOf(command);
     const vendor = await accessVendor(caller);
-    if (!vendor) return kept(noVendor());
-    const input = await readInput(caller, vendor, command);
-    if ('status' in input) return kept(input);
+    if (!vendor) return noVendor();
+    const read = await readInput(caller, vendor, command);
+    if (!read.ok) return read.answer;
+    const { input } = read;
     const { organizationId, requestName, begin } = command;
     const { lines, needs, unpriced } = input;
     const toAdmit = { organizationId, requestName, begin, lines, needs, unpriced };
@@ -173,7 +174,7 @@ export class GatewayBatch extends DurableObject<Env> implements GatewayBatchRpc 
   /** A retry of a request whose vendor's answer was lost. */
   async #resume(asked: Asked, command: BatchCommand): Promise<BatchAnswer> {
     const vendor = await accessVendor(await this.#callerOf(command));
-    if (!vendor) return kept(noVendor());
+    if (!vendor) return noVendor();
     const found = await this.#find(vendor, asked);
     if (typeof found !== 'string') return replayedAnswer(found.answer);
     return found === 'never_begun' ? this.#begin(command) : inFlight(command.keyed);

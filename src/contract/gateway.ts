@@ -1,11 +1,10 @@
 /**
- * The gateway on the wire: OpenAI's own requests and answers, with a few fields of ours, and its operations in one
- * table.
+ * The gateway on the wire: OpenAI's requests and answers with a few fields of our own, and all operations in one table.
  *
- * Only what the service itself reads is checked; everything else in a body is between the caller and the vendor, but
- * for browsers' sessions, to which only some fields are open (src/gateway/session-fields.ts). Our fields (`customer`,
- * `feature`, `tags`, `models`) are taken out before the vendor sees the body. The routes ask for no vendor media type,
- * and errors are in OpenAI's envelope.
+ * A schema checks only what the service itself reads; the vendor judges the rest of a body. Session tokens are the
+ * exception: only some fields are open to them (the tables in src/gateway/dialects). Our own fields (`customer`,
+ * `feature`, `tags`, `models`) are removed before the vendor gets the body. The routes accept any media type in
+ * `Accept`, and errors are in OpenAI's envelope.
  */
 import { z } from 'zod';
 import { CustomerIdentity, ReasoningFields } from './calls.ts';
@@ -13,13 +12,13 @@ import { TAGS_MAX, TEXT_LENGTH_MAX, text } from './fields.ts';
 import { isRecord, resolveIdentity } from './identity.ts';
 import type { Security } from './operations/operation.ts';
 
-/** Of a request's body. */
+/** The largest body of a request. */
 export const GATEWAY_BODY_BYTES_MAX = 10 * 1024 * 1024;
-/** Models of one request's fallback list. */
+/** The longest list of fallback models in one request. */
 export const FALLBACK_MODELS_MAX = 10;
-/** Names the customer where the body does not. */
+/** Names the customer of a request whose body names none. */
 export const CUSTOMER_HEADER = 'x-usage-customer-id';
-/** The customer that is metered where a request names none. */
+/** The customer that is metered when a request names none. */
 export const DEFAULT_CUSTOMER_ID = 'default';
 
 /** Headers of the gateway's answers. */
@@ -35,7 +34,7 @@ const label = text(TEXT_LENGTH_MAX);
 const modelName = text(330);
 const effort = ReasoningFields.shape.reasoningEffort.nullable();
 
-/** Who is metered: an id, or the object of the metering interface, with the same spellings. */
+/** The metered customer: an id, or the customer object of the metering interface in any of its spellings. */
 export const GatewayCustomer = z.preprocess(
   (customer) =>
     typeof customer === 'string'
@@ -51,7 +50,7 @@ export const GatewayCustomer = z.preprocess(
   }),
 );
 
-/** The fields that are ours; no vendor sees them. */
+/** Our own fields, which no vendor sees. */
 const ownFields = {
   customer: GatewayCustomer.nullish().describe(
     'Who is metered: an id or an object; else the header x-usage-customer-id, else `default`. With a session token only its own id',
@@ -60,7 +59,8 @@ const ownFields = {
   tags: z.array(label).max(TAGS_MAX).nullish().describe('Labels to report by; a session token has its own'),
 };
 
-const ModelRequest = z.looseObject({
+/** What every request to a model has. */
+export const ModelRequest = z.looseObject({
   ...ownFields,
   model: modelName.describe(
     '`provider/model`, a bare name that the catalog knows, `service/standard` or `service/premium`',
@@ -141,18 +141,24 @@ export interface GatewayOperation {
   operationId: string;
   summary: string;
   method: 'GET' | 'POST' | 'DELETE';
-  /** With `{name}` for parameters; a model's id may contain slashes. */
+  /** Parameters as `{name}`; a model's id may contain slashes. */
   path: string;
   security: Security & { kind: 'apiKey' };
   body?: z.ZodType;
   /** The body is an uploaded form. */
   form?: true;
-  /** Of a success; the vendor's own answers pass as they are. */
+  /** The body of a success; answers of vendors pass unchanged. */
   answer: z.ZodType;
 }
 
+/** An operation that runs a model. */
+export interface ModelOperation extends GatewayOperation {
+  path: `/v1/${string}`;
+  body: z.ZodType<z.infer<typeof ModelRequest>>;
+}
+
 const invoke = { kind: 'apiKey', scopes: ['gateway:invoke'] } as const;
-/** Browsers' session tokens may call these too. */
+/** Session tokens of browsers may call these too. */
 const chat = { ...invoke, clientScope: 'gateway:chat' } as const;
 const vendorAnswer = z
   .looseObject({})
@@ -162,7 +168,8 @@ function operation<const O extends GatewayOperation>(entry: O): O {
   return entry;
 }
 
-export const gatewayOperations = {
+/** The operations that run a model; each has a dialect (src/gateway/dialects). */
+export const modelOperations = {
   createChatCompletion: operation({
     operationId: 'createChatCompletion',
     summary: 'Chat completion, metered',
@@ -190,6 +197,10 @@ export const gatewayOperations = {
     body: EmbeddingRequest,
     answer: vendorAnswer,
   }),
+} as const satisfies Record<string, ModelOperation>;
+
+export const gatewayOperations = {
+  ...modelOperations,
   listModels: operation({
     operationId: 'listModels',
     summary: 'Models that the organization can use',

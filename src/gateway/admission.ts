@@ -1,39 +1,37 @@
 /**
- * What a request to a model must be allowed beside its tier: what it can do besides text, and models without a price.
+ * What a request to a model needs besides its tier: the capabilities that it uses, and permission for models without a
+ * price.
  *
- * Sessions use models with a price alone. For keys, only credit does not pay for a model without one: the customer's
- * object decides that, because it alone knows what pays. An organization may allow both.
+ * A session may use only models with a price. With an API key the customer's object decides, because it alone knows
+ * whether an allowance or credit pays: credit does not pay for a model without a price. The organization can allow both.
  */
 
 import type { Capability } from '../domain/plan.ts';
 import type { UnpricedTiers } from '../objects/customer-commands.ts';
 import type { OrganizationConfig } from '../storage/credentials.ts';
 import { capabilitiesAsked } from '../vendors/capabilities.ts';
-import type { Failure } from './answer.ts';
-import type { ModelRequest } from './input.ts';
+import { type Refused, refuseRequest } from './answer.ts';
+import type { ModelRequest } from './dialects/dialect.ts';
 import type { Attempt } from './models.ts';
 
-/** What the request asks for with any of its models: each of them may be the one that runs. */
+/** The capabilities that the request uses with any of its models, because each of them may be the one that runs. */
 export function capabilitiesOf(body: ModelRequest, attempts: readonly Attempt[]): Capability[] {
   return [...new Set(attempts.flatMap(({ model }) => capabilitiesAsked({ model, body })))];
 }
 
 /** The refusal of a session's request that names a model without a price; `null` where there is none. */
-export function refuseUnpriced(
-  { allowUnpricedModels }: OrganizationConfig,
-  attempts: readonly Attempt[],
-): Failure | null {
-  const unpriced = allowUnpricedModels ? undefined : attempts.find(({ priced }) => !priced);
+export function refuseUnpriced(organization: OrganizationConfig, attempts: readonly Attempt[]): Refused | null {
+  const [unpriced] = unpricedAttempts(organization, attempts);
   if (!unpriced) return null;
   const message = `the model ${JSON.stringify(unpriced.modelKey)} has no price, and a session may use only models with a price`;
-  return { status: 403, code: 'MODEL_NOT_PRICED', message, param: 'model', retry: false };
+  return refuseRequest('MODEL_NOT_PRICED', message, { param: 'model' });
 }
 
 /** The tiers for which credit must not pay. */
-export function unpricedTiers(
-  { allowUnpricedModels }: OrganizationConfig,
-  attempts: readonly Attempt[],
-): UnpricedTiers {
-  const unpriced = allowUnpricedModels ? [] : attempts.filter(({ priced }) => !priced);
-  return Object.fromEntries(unpriced.map(({ tier, modelKey }) => [tier, modelKey]));
+export function unpricedTiers(organization: OrganizationConfig, attempts: readonly Attempt[]): UnpricedTiers {
+  return Object.fromEntries(unpricedAttempts(organization, attempts).map(({ tier, modelKey }) => [tier, modelKey]));
+}
+
+function unpricedAttempts({ allowUnpricedModels }: OrganizationConfig, attempts: readonly Attempt[]): Attempt[] {
+  return allowUnpricedModels ? [] : attempts.filter(({ priced }) => !priced);
 }

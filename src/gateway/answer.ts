@@ -1,12 +1,14 @@
 /**
- * What the gateway answers, and its failures in OpenAI's envelope.
+ * What the gateway answers, and the one place where its refusals become errors on the wire.
  *
- * OpenAI's SDK sends 408, 409, 429 and 5xx again by itself. Where that cannot help, the answer says so in
- * `x-should-retry`.
+ * OpenAI's SDKs repeat a request that was answered with 408, 409, 429 or 5xx. Where repeating cannot help,
+ * `x-should-retry: false` tells them not to.
  */
-import { ERROR_STATUS, type ErrorCode, type Refusal, refuse } from '../contract/errors.ts';
+import { ERROR_STATUS, type ErrorCode, type Refusal } from '../contract/errors.ts';
 import { GATEWAY_HEADERS } from '../contract/gateway.ts';
 import { unavailableReason } from '../platform/unavailable.ts';
+import type { ErrorBody } from './dialects/dialect.ts';
+import { openAiError } from './dialects/openai.ts';
 
 export interface GatewayAnswer {
   status: number;
@@ -14,95 +16,121 @@ export interface GatewayAnswer {
   body: string | ReadableStream<Uint8Array>;
 }
 
-export interface Failure {
+/** An answer that is not a stream. */
+export interface WholeAnswer extends GatewayAnswer {
+  body: string;
+}
+
+interface ErrorForm {
   status: number;
-  /** Where it is not the usual word for the status. */
+  /** `undefined` for the usual word for the status. */
   type?: string;
-  code: string | null;
-  message: string;
-  param?: string | null;
-  requiredScope?: string;
-  retryAfterSeconds?: number | undefined;
-  /** Whether sending the same again may help; absent where the status says it all. */
+  /** Whether repeating the same request may help; `undefined` where the status says so. */
   retry?: boolean;
 }
 
-/** When it is not known how long to wait. */
-const RETRY_AFTER_SECONDS = 1;
-/** Sent again, the request would meet the same refusal. */
-const FINAL = new Set<ErrorCode>([
+/** The codes that only the gateway answers. */
+const GATEWAY_ERRORS = {
+  ENDPOINT_NOT_OFFERED: { status: 400 },
+  VENDOR_NOT_CONFIGURED: { status: 400 },
+  /** The plan does not allow the call. This is not a rate limit: repeating the request does not help. */
+  ENTITLEMENT_DENIED: { status: 403, type: 'insufficient_quota', retry: false },
+  MODEL_NOT_ALLOWED: { status: 403 },
+  /** OpenAI's own code. */
+  model_not_found: { status: 404 },
+  VENDOR_ANSWER_BROKEN: { status: 502 },
+  VENDOR_UNREACHABLE: { status: 502 },
+  VENDOR_TIMEOUT: { status: 504 },
+} as const satisfies Record<string, ErrorForm>;
+
+/** Codes of the contract after which the same request would be refused again. */
+const FINAL_CODES = new Set<string>([
   'CALL_ALREADY_FINALIZED',
   'CONFLICT',
   'IDEMPOTENCY_KEY_CONFLICT',
   'MODEL_NOT_PRICED',
-]);
+] satisfies ErrorCode[]);
 
-export function failureAnswer(failure: Failure, headers: Record<string, string> = {}): GatewayAnswer {
-  const { status, code, message, param = null, requiredScope, retry } = failure;
-  const retryAfter = failure.retryAfterSeconds ?? (status === 503 ? RETRY_AFTER_SECONDS : undefined);
+type GatewayErrorCode = ErrorCode | keyof typeof GATEWAY_ERRORS;
+
+/** A refusal of the metering interface, or one that only the gateway has. */
+export interface GatewayRefusal extends Omit<Refusal, 'code'>, Partial<ErrorForm> {
+  code: GatewayErrorCode;
+  /** The field of the request that is wrong. */
+  param?: string;
+  /** Further headers of the answer. */
+  headers?: Record<string, string>;
+}
+
+export type Refused = { ok: false; refusal: GatewayRefusal };
+
+/** When it is not known how long a caller should wait. */
+const RETRY_AFTER_SECONDS = 1;
+
+export function refuseRequest(
+  code: GatewayErrorCode,
+  message: string,
+  more: Omit<GatewayRefusal, 'code' | 'message'> = {},
+): Refused {
+  return { ok: false, refusal: { code, message, ...more } };
+}
+
+export function denied(message: string, headers: Record<string, string> = {}): Refused {
+  return refuseRequest('ENTITLEMENT_DENIED', message, { headers });
+}
+
+export function refusalAnswer(refusal: GatewayRefusal, errorBody: ErrorBody = openAiError): WholeAnswer {
+  const { code, message, members, headers } = refusal;
+  const { status, type, retry } = { ...errorForm(code), ...refusal };
+  const [detail] = (members?.details as { path: string }[] | undefined) ?? [];
+  const { requiredScope } = (members ?? {}) as { requiredScope?: string };
+  const retryAfter = refusal.retryAfterSeconds;
+  const param = refusal.param ?? detail?.path ?? null;
+  return errorAnswer(
+    { status, message, type, code, param, requiredScope },
+    {
+      ...(retryAfter !== undefined && { 'Retry-After': String(retryAfter) }),
+      ...(retry !== undefined && { [GATEWAY_HEADERS.shouldRetry]: String(retry) }),
+      ...headers,
+    },
+    errorBody,
+  );
+}
+
+function errorForm(code: GatewayErrorCode): ErrorForm {
+  if (Object.hasOwn(GATEWAY_ERRORS, code)) return GATEWAY_ERRORS[code as keyof typeof GATEWAY_ERRORS];
+  return { status: ERROR_STATUS[code as ErrorCode], ...(FINAL_CODES.has(code) && { retry: false }) };
+}
+
+/** An error in the form of an endpoint, with the headers that its status requires. */
+export function errorAnswer(
+  error: Parameters<ErrorBody>[0],
+  headers: Record<string, string>,
+  errorBody: ErrorBody,
+): WholeAnswer {
+  const { status } = error;
   return {
     status,
     headers: {
       'Content-Type': 'application/json',
-      ...(retryAfter !== undefined && { 'Retry-After': String(retryAfter) }),
-      ...(retry !== undefined && { [GATEWAY_HEADERS.shouldRetry]: String(retry) }),
+      ...(status === 503 && { 'Retry-After': String(RETRY_AFTER_SECONDS) }),
       ...(status === 401 && { 'WWW-Authenticate': 'Bearer' }),
       ...headers,
     },
-    body: JSON.stringify({
-      error: {
-        message,
-        type: failure.type ?? typeOf(status),
-        code,
-        param,
-        ...(requiredScope !== undefined && { requiredScope }),
-      },
-    }),
+    body: JSON.stringify(errorBody(error)),
   };
 }
 
-/** A refusal of the metering interface, in OpenAI's envelope. */
-export function refusalAnswer({ code, message, members, retryAfterSeconds }: Refusal): GatewayAnswer {
-  const [detail] = (members?.details as { path: string }[] | undefined) ?? [];
-  const { requiredScope } = (members ?? {}) as { requiredScope?: string };
-  return failureAnswer({
-    status: ERROR_STATUS[code],
-    code,
-    message,
-    retryAfterSeconds,
-    ...(detail && { param: detail.path }),
-    ...(requiredScope !== undefined && { requiredScope }),
-    ...(FINAL.has(code) && { retry: false }),
-  });
-}
-
-/** No valid credential, or too often none: then too it is not worth sending again, however long one waits. */
-export function unauthenticatedAnswer(refusal: Refusal): GatewayAnswer {
+/** No valid credential, or too many invalid ones: repeating the request never helps, however long one waits. */
+export function unauthenticatedAnswer(refusal: Refusal): WholeAnswer {
   const { status, headers, body } = refusalAnswer(refusal);
   return { status, headers: { ...headers, ...(status === 429 && { [GATEWAY_HEADERS.shouldRetry]: 'false' }) }, body };
 }
 
-/** The customer's plan does not allow it: not a rate limit, so not to be sent again. */
-export function deniedAnswer(message: string, headers: Record<string, string> = {}): GatewayAnswer {
-  return failureAnswer(
-    { status: 403, type: 'insufficient_quota', code: 'ENTITLEMENT_DENIED', message, retry: false },
-    headers,
-  );
-}
-
-/** What was thrown: storage that is away for the moment, or a fault of ours. */
-export function brokenAnswer(error: unknown): GatewayAnswer {
+/** The answer after an exception: storage is away for a moment, or the service has a fault. */
+export function brokenAnswer(error: unknown): WholeAnswer {
   const reason = unavailableReason(error);
-  if (reason !== null) return refusalAnswer(refuse('SERVICE_UNAVAILABLE', reason).refusal);
-  return refusalAnswer(
-    refuse('INTERNAL_ERROR', 'something went wrong on our side; the request may be sent again').refusal,
-  );
-}
-
-/** OpenAI's word for the kind of an error. */
-export function typeOf(status: number): string {
-  if (status === 401) return 'invalid_api_key';
-  if (status === 403) return 'insufficient_permissions';
-  if (status === 429) return 'rate_limit_exceeded';
-  return status >= 500 ? 'server_error' : 'invalid_request_error';
+  if (reason !== null) return refusalAnswer({ code: 'SERVICE_UNAVAILABLE', message: reason });
+  const message = 'something went wrong on our side; the request may be sent again';
+  return refusalAnswer({ code: 'INTERNAL_ERROR', message });
 }

@@ -1,8 +1,8 @@
 /**
  * Use case: one request to a model through the gateway.
  *
- * Who is metered, which models can be tried, and whether the customer's plan allows them; a retry under a key gets the
- * stored answer. What follows an admission is in `run.ts`.
+ * Finds out who is metered and which models can be tried, and begins the call: the customer's object decides whether
+ * the plan allows it. A retry under an idempotency key gets the stored answer. `run.ts` carries out an admitted call.
  */
 
 import { REPLAY_HEADER } from '../contract/envelope.ts';
@@ -15,88 +15,77 @@ import { fingerprintOf } from '../metering/idempotency.ts';
 import { ask, customerByName } from '../objects/addresses.ts';
 import type { Admission } from '../objects/customer-commands.ts';
 import { currentCatalog } from '../storage/catalog.ts';
-import type { Session } from '../storage/credentials.ts';
 import { capabilitiesOf, refuseUnpriced, unpricedTiers } from './admission.ts';
-import { deniedAnswer, failureAnswer, type GatewayAnswer, refusalAnswer } from './answer.ts';
-import { type BeginFields, identify, type ModelRequest } from './input.ts';
-import { notKept, tellAgain } from './kept.ts';
-import { type Attempt, type Endpoint, resolveAttempts } from './models.ts';
-import { runCall } from './run.ts';
+import { denied, type GatewayAnswer, type Refused, refusalAnswer } from './answer.ts';
+import { type BeginFields, identify } from './identify.ts';
+import { type Attempt, resolveAttempts } from './models.ts';
+import { type ModelCall, runCall } from './run.ts';
 import { closedModel } from './session-rules.ts';
-
-/** A request to a model, with what its headers say. */
-export interface ModelCall {
-  endpoint: Endpoint;
-  request: ModelRequest;
-  customerHeader: string | null;
-  headerKey: string | null;
-  session: Session | undefined;
-  /** Ours, where the vendor has none. */
-  requestId: string;
-  /** Aborted when the caller leaves. Made when it is asked for, because few requests need one. */
-  left: () => AbortSignal;
-}
+import { refuseReplay, replayedAnswer } from './stored-answer.ts';
 
 export async function callModel(caller: Caller, call: ModelCall): Promise<GatewayAnswer> {
-  const { endpoint, request, headerKey } = call;
-  const begin = identify(request, call.customerHeader, call.session);
-  if ('status' in begin) return failureAnswer(begin);
+  const result = await beginAndRun(caller, call);
+  return result.ok ? result.answer : refusalAnswer(result.refusal, call.dialect.errorBody);
+}
+
+async function beginAndRun(caller: Caller, call: ModelCall): Promise<{ ok: true; answer: GatewayAnswer } | Refused> {
+  const { dialect, request, session } = call;
+  const { organization } = caller;
+  const identified = identify(request, call.customerHeader, session);
+  if (!identified.ok) return identified;
+  const { begin } = identified;
   const { catalog } = await currentCatalog(caller.env, caller.defer);
   const names = [request.model, ...(request.models ?? [])];
-  const closed = closedModel(caller.organization, catalog, names, call.session);
-  if (closed) return failureAnswer(closed);
-  const attempts = await resolveAttempts(caller.organization, catalog, endpoint, names, Date.now());
-  if (!Array.isArray(attempts)) return failureAnswer(attempts);
-  const unpriced = call.session ? refuseUnpriced(caller.organization, attempts) : null;
-  if (unpriced) return failureAnswer(unpriced);
+  const closed = session && closedModel(organization, catalog, names, session);
+  if (closed) return closed;
+  const resolved = await resolveAttempts(organization, catalog, dialect, names, Date.now());
+  if (!resolved.ok) return resolved;
+  const { attempts } = resolved;
+  const unpriced = session && refuseUnpriced(organization, attempts);
+  if (unpriced) return unpriced;
   const needs = capabilitiesOf(request, attempts);
-  const opened = await open(caller, call, begin, attempts, needs);
-  if (!opened.ok) return refusalAnswer(opened.refusal);
+  const opened = await beginServiceCall(caller, call, begin, attempts, needs);
+  if (!opened.ok) return opened;
   const { admission, replayed, untold } = opened;
   const { callId } = admission;
   const headers = { [GATEWAY_HEADERS.callId]: callId, ...(replayed && { [REPLAY_HEADER]: 'true' }) };
-  if (opened.status === 'NOT_ALLOWED') return deniedAnswer(denialOf(admission, attempts, needs), headers);
-  if (opened.kept) return tellAgain(opened.kept);
-  if (replayed) return notKept(opened.status, headers);
+  if (opened.status === 'NOT_ALLOWED') return denied(denialOf(admission, attempts, needs), headers);
+  if (opened.kept) {
+    const transformOf = dialect.streamTransform.bind(dialect, request);
+    return { ok: true, answer: replayedAnswer(opened.kept, transformOf) };
+  }
+  if (replayed) return refuseReplay(opened.status, headers);
   const { customerId } = begin;
   const allowed = attempts.filter((attempt) => isAllowed(attempt, admission));
   if (allowed.length === 0) {
-    await takeBack(caller, customerId, callId);
-    return deniedAnswer(denialOf(admission, attempts, needs), headers);
+    await voidCall(caller, customerId, callId);
+    return denied(denialOf(admission, attempts, needs), headers);
   }
-  return runCall({
-    ...call,
-    caller,
-    catalog,
-    customerId,
-    admission,
-    untold,
-    attempts: allowed,
-    keyed: headerKey !== null,
-  });
+  const keyed = call.headerKey !== null;
+  const answer = await runCall({ ...call, caller, catalog, customerId, admission, untold, attempts: allowed, keyed });
+  return { ok: true, answer };
 }
 
-/** Begins the call for the tiers that the attempts would bill, and for what the request can do beside text. */
-async function open(
+/** Begins the call for the tiers of the attempts and for the capabilities that the request uses. */
+async function beginServiceCall(
   caller: Caller,
-  { endpoint, request, headerKey, session }: ModelCall,
+  { dialect, request, headerKey, session }: ModelCall,
   begin: BeginFields,
   attempts: Attempt[],
   needs: Capability[],
 ): Promise<Opened> {
   const { customer: _named, ...asked } = request;
-  const tiers = attempts.filter(({ onDowngrade }) => !onDowngrade).map(({ tier }) => tier);
-  const requested = Object.fromEntries([...tiers, ...needs].map((name) => [name, true]));
-  // Hints of mapped models are for callers that choose one themselves.
+  const requested = Object.fromEntries([...requestedTiers(attempts), ...needs].map((name) => [name, true]));
+  // Hints about mapped models are for callers that choose a model themselves.
   const organization = { ...caller.organization, models: null };
   const toMake = {
     request: { ...begin, requested },
-    // Only a key makes two requests one call.
-    fingerprint: headerKey === null ? '' : await fingerprintOf({ operation: endpoint, begin, asked }),
+    // Without a key every request is a call of its own, and needs no fingerprint.
+    fingerprint: headerKey === null ? '' : await fingerprintOf({ operation: dialect.endpoint, begin, asked }),
     runsOn: [...new Set(attempts.map(({ tier }) => tier))],
     needs,
     unpriced: unpricedTiers(caller.organization, attempts),
-    // A stream names its call before it ends.
+    // The headers of a stream name the call before it ends.
     untold: request.stream !== true,
     answered: false,
     bySession: session !== undefined,
@@ -108,7 +97,8 @@ function isAllowed({ tier, onDowngrade }: Attempt, { allowed, entitlementHints }
   return allowed[tier] && (!onDowngrade || entitlementHints.downgrade !== undefined);
 }
 
-async function takeBack({ env, organization }: Caller, customerId: string, callId: string): Promise<void> {
+/** Takes back a call that was begun and is not made. */
+async function voidCall({ env, organization }: Caller, customerId: string, callId: string): Promise<void> {
   const { organizationId } = organization;
   await ask(customerByName(env, organizationId, customerId), (customer) => customer.void(organizationId, callId));
 }
@@ -117,6 +107,10 @@ function denialOf(admission: Admission, attempts: readonly Attempt[], needs: rea
   if (admission.canceled) return "the customer's subscription is canceled";
   const capability = capabilityDenied(needs, admission.allowed);
   if (capability !== null) return capability;
-  const tiers = [...new Set(attempts.filter(({ onDowngrade }) => !onDowngrade).map(({ tier }) => tier))];
-  return `the customer's plan allows no further call of a ${tiers.join(' or ')} model`;
+  return `the customer's plan allows no further call of a ${requestedTiers(attempts).join(' or ')} model`;
+}
+
+/** The tiers of the attempts, without those that only a downgrade uses. */
+function requestedTiers(attempts: readonly Attempt[]): string[] {
+  return [...new Set(attempts.filter(({ onDowngrade }) => !onDowngrade).map(({ tier }) => tier))];
 }

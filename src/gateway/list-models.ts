@@ -1,6 +1,6 @@
 /**
- * The models that an organization can use: what the catalog knows of the vendors that it has credentials for, what it
- * mapped, and what it has prices of its own for.
+ * Use cases: list the models that an organization can use, and read one. These are the models that the catalog knows
+ * at vendors with credentials, the mapped models, and the models with a price of the organization's own.
  */
 import { statusOn } from '../catalog/lifecycle.ts';
 import { matchModel } from '../catalog/matching.ts';
@@ -9,10 +9,10 @@ import type { ModelList, ModelObject } from '../contract/gateway.ts';
 import type { Caller } from '../metering/caller.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import type { OrganizationConfig } from '../storage/credentials.ts';
-import { failureAnswer, type GatewayAnswer } from './answer.ts';
+import { type GatewayAnswer, refusalAnswer } from './answer.ts';
 import { MAPPED_PREFIX, modelNotFound, nameModel } from './models.ts';
 
-/** What the gateway's routes can run. */
+/** The kinds of model that the gateway's routes can run. */
 const KINDS = new Set(['chat', 'completion', 'embedding']);
 
 export async function listModels({ env, organization, defer }: Caller): Promise<GatewayAnswer> {
@@ -24,7 +24,7 @@ export async function listModels({ env, organization, defer }: Caller): Promise<
 export async function retrieveModel({ env, organization, defer }: Caller, name: string): Promise<GatewayAnswer> {
   const { catalog } = await currentCatalog(env, defer);
   const model = findModel(organization, catalog, name);
-  return model ? found(model) : failureAnswer(modelNotFound(name));
+  return model ? found(model) : refusalAnswer(modelNotFound(name).refusal);
 }
 
 function found(body: object): GatewayAnswer {
@@ -54,7 +54,7 @@ export function modelsOf(organization: OrganizationConfig, catalog: Catalog, now
   return [...new Map(listed.map((model) => [model.id, model])).values()];
 }
 
-/** The model that a name means; `null` where nobody could be asked for it. */
+/** The model that a name stands for; `null` where no vendor could be asked for it. */
 export function findModel(organization: OrganizationConfig, catalog: Catalog, name: string): ModelObject | null {
   if (name === 'service/standard' || name === 'service/premium') {
     const mapped = organization.models?.[name === 'service/standard' ? 'standard' : 'premium'] ?? [];
@@ -63,7 +63,7 @@ export function findModel(organization: OrganizationConfig, catalog: Catalog, na
   const named = nameModel(organization, catalog, name);
   if (!named || !organization.vendors.has(named.provider)) return null;
   const known = matchModel(catalog, named.model)?.model.provider === named.provider;
-  // Of the three vendors the catalog knows what there is; of any other nobody does.
+  // The catalog knows all models of the vendors in it. It cannot say what any other vendor has.
   const own = [`${named.provider}/${named.model}`, named.model].some((key) =>
     organization.prices.has(key.toLowerCase()),
   );
@@ -71,7 +71,7 @@ export function findModel(organization: OrganizationConfig, catalog: Catalog, na
   return known || own || foreign ? presentModel(catalog, `${named.provider}/${named.model}`, named.provider) : null;
 }
 
-/** The name, and the moving name that people use for it. */
+/** The name, and the alias that people prefer to it. */
 function namesOf({ model, preferredAlias }: CatalogModel): string[] {
   return preferredAlias === undefined ? [model] : [preferredAlias, model];
 }

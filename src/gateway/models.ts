@@ -1,9 +1,8 @@
 /**
- * From the models that a request names to the attempts that can be made: vendor, the vendor's own name of the model,
- * and the tier whose allowance will pay.
+ * From the models that a request names to the attempts that can be made: the vendor, the vendor's own name of the model,
+ * and the tier whose allowance pays.
  *
- * A vendor without credentials, or without the endpoint that is asked for, is no attempt. Nothing is asked of a vendor
- * here.
+ * A vendor without credentials, or without the endpoint, is not attempted. No vendor is asked anything here.
  */
 
 import { type Match, matchModel } from '../catalog/matching.ts';
@@ -13,9 +12,8 @@ import { vendorProvider } from '../contract/vendors.ts';
 import { isPremiumPrice } from '../domain/pricing.ts';
 import type { Tier } from '../domain/tiers.ts';
 import type { OrganizationConfig } from '../storage/credentials.ts';
-import type { Failure } from './answer.ts';
-
-export type Endpoint = 'chat/completions' | 'responses' | 'embeddings';
+import { type Refused, refuseRequest } from './answer.ts';
+import type { Dialect } from './dialects/dialect.ts';
 
 export interface Attempt {
   provider: string;
@@ -26,26 +24,20 @@ export interface Attempt {
   modelKey: string;
   /** Whose allowance pays. */
   tier: Tier;
-  /** What it costs is known. */
+  /** The catalog or the organization has a price for it. */
   priced: boolean;
-  /** The tier is said at the end of the call, because the price alone would not tell it. */
+  /** The end of the call must state the tier, because the price alone does not tell it. */
   assertsTier: boolean;
-  /** Only where the plan offers standard models for a premium allowance that is used up. */
+  /** Only when the plan downgrades an exhausted premium allowance to standard models. */
   onDowngrade: boolean;
-  /** Levels of reasoning effort; absent where the catalog does not say. */
+  /** Supported levels of reasoning effort; `undefined` where the catalog does not know them. */
   efforts: readonly string[] | undefined;
 }
 
-/** Attempts of one request. */
+/** The most attempts of one request. */
 export const ATTEMPTS_MAX = 10;
-/** Our own names for the organization's mapping. */
+/** The prefix of our own names for the organization's mapped models. */
 export const MAPPED_PREFIX = 'service/';
-
-/** Endpoints that a vendor does not offer in OpenAI's form. */
-const NOT_OFFERED: Readonly<Record<string, readonly Endpoint[]>> = {
-  anthropic: ['responses', 'embeddings'],
-  google: ['responses'],
-};
 
 /** A model at a vendor. */
 export interface NamedModel {
@@ -53,48 +45,44 @@ export interface NamedModel {
   model: string;
 }
 
-interface Wanted extends NamedModel {
-  /** Of a mapped model: the mapping decides. */
+interface Candidate extends NamedModel {
+  /** The tier that a mapped model is mapped to; `null` lets the price decide. */
   tier: Tier | null;
   onDowngrade: boolean;
 }
 
-/** The attempts in the order in which they are made; or why there are none. */
+/** The attempts, in the order in which they are made. */
 export async function resolveAttempts(
   organization: OrganizationConfig,
   catalog: Catalog,
-  endpoint: Endpoint,
+  dialect: Dialect,
   names: readonly string[],
   nowMs: number,
-): Promise<Attempt[] | Failure> {
+): Promise<{ ok: true; attempts: Attempt[] } | Refused> {
   const attempts: Attempt[] = [];
-  let obstacle: Failure | null = null;
+  let firstObstacle: Refused | null = null;
   for (const name of new Set(names)) {
-    const wanted = wantedBy(organization, catalog, name);
-    if (wanted.length === 0) return modelNotFound(name);
-    for (const model of wanted) {
-      const found = obstacleTo(organization, endpoint, model);
-      obstacle ??= found;
-      if (found === null && attempts.length < ATTEMPTS_MAX)
-        attempts.push(await attemptOf(organization, catalog, model, nowMs));
+    const candidates = candidatesFor(organization, catalog, name);
+    if (candidates.length === 0) return modelNotFound(name);
+    for (const candidate of candidates) {
+      const obstacle = obstacleTo(organization, dialect, candidate);
+      firstObstacle ??= obstacle;
+      if (obstacle === null && attempts.length < ATTEMPTS_MAX)
+        attempts.push(await attemptOf(organization, catalog, candidate, nowMs));
     }
   }
-  // Standard models that stand in for premium ones are no attempt of their own.
-  if (attempts.some(({ onDowngrade }) => !onDowngrade)) return attempts;
-  return obstacle ?? { status: 400, code: 'BAD_REQUEST', message: 'no model is left to try', param: 'model' };
+  // Standard models that only stand in for premium ones are not enough by themselves.
+  if (attempts.some(({ onDowngrade }) => !onDowngrade)) return { ok: true, attempts };
+  return firstObstacle ?? refuseRequest('BAD_REQUEST', 'no model is left to try', { param: 'model' });
 }
 
-export function modelNotFound(name: string): Failure {
+export function modelNotFound(name: string): Refused {
   const hint = name.startsWith(MAPPED_PREFIX) ? 'no model is mapped to it' : 'name it as provider/model';
-  return {
-    status: 404,
-    code: 'model_not_found',
-    message: `the model ${JSON.stringify(name)} is not known; ${hint}`,
-    param: 'model',
-  };
+  const message = `the model ${JSON.stringify(name)} is not known; ${hint}`;
+  return refuseRequest('model_not_found', message, { param: 'model' });
 }
 
-/** Whose model a name means, and what its vendor calls it; `null` where that is not certain. */
+/** The vendor of a named model, and what the vendor calls it; `null` where that is not certain. */
 export function nameModel({ vendors }: OrganizationConfig, catalog: Catalog, name: string): NamedModel | null {
   const slash = name.indexOf('/');
   if (slash < 0) {
@@ -104,24 +92,24 @@ export function nameModel({ vendors }: OrganizationConfig, catalog: Catalog, nam
   const prefix = name.slice(0, slash);
   const model = name.slice(slash + 1);
   if (model === '' || prefix === MAPPED_PREFIX.slice(0, -1)) return null;
-  // Google's models are often called by the family's name; any other prefix is a vendor's.
+  // People often prefix Google's models with the name of the family; any other prefix is a vendor.
   if (prefix === 'gemini' && !vendors.has(prefix)) return { provider: 'google', model };
   return vendorProvider.safeParse(prefix).success ? { provider: prefix, model } : null;
 }
 
-/** The spelling that was asked for where it is the vendor's own, else the catalog's. */
+/** The requested spelling where it is the vendor's own, else the catalog's. */
 function vendorName({ model, strategy }: Match, asked: string): string {
   const pinned = strategy === 'snapshot' && asked.length > model.model.length;
   return strategy === 'exact' || strategy === 'alias' || pinned ? asked : model.model;
 }
 
-/** The models that a name means, in order; none where that is not certain. */
-export function wantedBy(organization: OrganizationConfig, catalog: Catalog, name: string): Wanted[] {
+/** The models that a name stands for, in order; empty where that is not certain. */
+export function candidatesFor(organization: OrganizationConfig, catalog: Catalog, name: string): Candidate[] {
   if (name !== 'service/standard' && name !== 'service/premium') {
     const named = nameModel(organization, catalog, name);
     return named ? [{ ...named, tier: null, onDowngrade: false }] : [];
   }
-  const mapped = (tier: Tier, onDowngrade: boolean): Wanted[] =>
+  const mapped = (tier: Tier, onDowngrade: boolean): Candidate[] =>
     (organization.models?.[tier] ?? []).flatMap((entry) => {
       const named = nameModel(organization, catalog, entry);
       return named ? [{ ...named, tier, onDowngrade }] : [];
@@ -131,28 +119,25 @@ export function wantedBy(organization: OrganizationConfig, catalog: Catalog, nam
   return premium.length === 0 ? [] : [...premium, ...mapped('standard', true)];
 }
 
-function obstacleTo({ vendors }: OrganizationConfig, endpoint: Endpoint, { provider }: NamedModel): Failure | null {
+function obstacleTo({ vendors }: OrganizationConfig, dialect: Dialect, { provider }: NamedModel): Refused | null {
   if (!vendors.has(provider)) {
     const message = `the organization has no credentials for the vendor ${JSON.stringify(provider)}`;
-    return { status: 400, code: 'VENDOR_NOT_CONFIGURED', message, param: 'model' };
+    return refuseRequest('VENDOR_NOT_CONFIGURED', message, { param: 'model' });
   }
-  if (!NOT_OFFERED[provider]?.includes(endpoint)) return null;
-  const other = endpoint === 'responses' ? '; use /v1/chat/completions' : '';
-  return {
-    status: 400,
-    code: 'ENDPOINT_NOT_OFFERED',
-    message: `the vendor ${provider} does not offer /v1/${endpoint}${other}`,
-    param: 'model',
-  };
+  const { operation, notOfferedBy, alternative } = dialect;
+  if (!notOfferedBy.includes(provider)) return null;
+  const advice = alternative === null ? '' : `; use ${alternative}`;
+  const message = `the vendor ${provider} does not offer ${operation.path}${advice}`;
+  return refuseRequest('ENDPOINT_NOT_OFFERED', message, { param: 'model' });
 }
 
 async function attemptOf(
   organization: OrganizationConfig,
   catalog: Catalog,
-  wanted: Wanted,
+  candidate: Candidate,
   nowMs: number,
 ): Promise<Attempt> {
-  const { provider, model, tier, onDowngrade } = wanted;
+  const { provider, model, tier, onDowngrade } = candidate;
   const vendor = organization.vendors.get(provider);
   if (!vendor) throw new Error('an attempt has a vendor with credentials');
   const price = await resolvePrice(catalog, organization.prices, { modelUsed: model, providerUsed: provider }, nowMs);

@@ -1,21 +1,21 @@
 /**
- * Files and batches: requests that pass to the organization's vendor `openai` with its key, and whose answers pass
+ * Files and batches: requests are passed to the organization's vendor `openai` with its key, and answers are passed
  * back.
  *
- * Of the vendor's headers only what belongs to the body comes along. A content is streamed, so its size is of no
- * concern.
+ * Of the vendor's headers only those that describe the body are passed. The content of a file is streamed, so its size
+ * does not matter.
  */
 import { GATEWAY_HEADERS } from '../contract/gateway.ts';
 import type { Caller } from '../metering/caller.ts';
-import { requestVendor, type VendorResult } from '../vendors/request.ts';
-import { failureAnswer, type GatewayAnswer } from './answer.ts';
+import { requestVendor, type VendorResult, type WholeResult } from '../vendors/request.ts';
+import { type GatewayAnswer, refusalAnswer, refuseRequest, type WholeAnswer } from './answer.ts';
 import { vendorKeyOf } from './vendor-key.ts';
-import { readResult, requestIdOf } from './vendor-result.ts';
+import { picked, readResult, requestIdOf } from './vendor-result.ts';
 
-/** The vendor that files and batches are at. */
+/** The vendor that keeps files and runs batches. */
 export const BATCH_VENDOR = 'openai';
 
-/** Ids of files and batches; nothing else may stand in a path. */
+/** Ids of files and batches; nothing else may become part of a path. */
 export const VENDOR_ID = /^[\w-][\w.-]{0,149}$/;
 
 export interface PassedRequest {
@@ -24,61 +24,59 @@ export interface PassedRequest {
   path: string;
   contentType?: string | undefined;
   body?: Uint8Array | string | undefined;
-  /** Where it may take less than a model may. */
+  /** A shorter limit than a model has. */
   timeoutMsMax?: number;
 }
 
-/** The vendor, with its key; or why it cannot be asked. */
+/** The vendor with the organization's key. */
 export interface VendorAccess {
   key: string;
-  request(passed: PassedRequest, responseType: 'text' | 'stream'): Promise<VendorResult>;
+  ask(passed: PassedRequest): Promise<WholeResult>;
+  /** As `ask`, but a successful answer with a body is a stream. */
+  stream(passed: PassedRequest): Promise<VendorResult>;
 }
 
+/** Headers of the vendor that describe the body. */
 const PASSED_HEADERS = ['content-type', 'content-disposition'];
 
+/** `null` where the organization has no usable key. */
 export async function accessVendor(caller: Caller): Promise<VendorAccess | null> {
   const vendor = caller.organization.vendors.get(BATCH_VENDOR);
   const key = vendor ? await vendorKeyOf(caller, BATCH_VENDOR) : null;
   if (!vendor || key === null) return null;
+  const requestOf = ({ method, path, contentType, body, timeoutMsMax = Number.POSITIVE_INFINITY }: PassedRequest) => ({
+    url: `${vendor.baseUrl}/${path}`,
+    method,
+    headers: { Authorization: `Bearer ${key}`, ...(contentType !== undefined && { 'Content-Type': contentType }) },
+    body,
+    timeoutMs: Math.min(Number(caller.env.GATEWAY_TIMEOUT_MS), timeoutMsMax),
+    // The objects of batches use this too.
+    inObject: true,
+  });
   return {
     key,
-    request: ({ method, path, contentType, body, timeoutMsMax = Number.POSITIVE_INFINITY }, responseType) =>
-      requestVendor({
-        url: `${vendor.baseUrl}/${path}`,
-        method,
-        headers: { Authorization: `Bearer ${key}`, ...(contentType !== undefined && { 'Content-Type': contentType }) },
-        body,
-        timeoutMs: Math.min(Number(caller.env.GATEWAY_TIMEOUT_MS), timeoutMsMax),
-        responseType,
-        // Batches ask by way of this too.
-        inObject: true,
-      }),
+    ask: (passed) => requestVendor({ ...requestOf(passed), responseType: 'text' }),
+    stream: (passed) => requestVendor({ ...requestOf(passed), responseType: 'stream' }),
   };
 }
 
-export function noVendor(): GatewayAnswer {
+export function noVendor(): WholeAnswer {
   const message = `the organization has no credentials for the vendor "${BATCH_VENDOR}", which files and batches are at`;
-  return failureAnswer({ status: 400, code: 'VENDOR_NOT_CONFIGURED', message });
+  return refusalAnswer(refuseRequest('VENDOR_NOT_CONFIGURED', message).refusal);
 }
 
 export async function passThrough(caller: Caller, passed: PassedRequest, requestId: string): Promise<GatewayAnswer> {
   const vendor = await accessVendor(caller);
   if (!vendor) return noVendor();
-  return passBack(await vendor.request(passed, 'stream'), vendor.key, requestId);
+  const result = await vendor.stream(passed);
+  if (result.kind !== 'stream') return passBack(result, vendor.key, requestId);
+  const { status, headers, body } = result;
+  const id = requestIdOf(headers) ?? requestId;
+  return { status, headers: { ...picked(headers, PASSED_HEADERS), [GATEWAY_HEADERS.requestId]: id }, body };
 }
 
 /** The vendor's answer as ours. */
-export function passBack(result: VendorResult, vendorKey: string, requestId: string): GatewayAnswer {
-  if (result.kind === 'stream') {
-    const passed = PASSED_HEADERS.flatMap((name) =>
-      result.headers.get(name) === null ? [] : [[name, result.headers.get(name) as string]],
-    );
-    const headers = {
-      ...Object.fromEntries(passed),
-      [GATEWAY_HEADERS.requestId]: requestIdOf(result.headers) ?? requestId,
-    };
-    return { status: result.status, headers, body: result.body };
-  }
+export function passBack(result: WholeResult, vendorKey: string, requestId: string): WholeAnswer {
   const { answer } = readResult(result, vendorKey);
   const id = result.kind === 'answer' ? requestIdOf(result.headers) : undefined;
   return { ...answer, headers: { ...answer.headers, [GATEWAY_HEADERS.requestId]: id ?? requestId } };

@@ -1,40 +1,54 @@
 /**
- * An admitted call: the vendors in order until one answers, and the end with what it says.
+ * An admitted call: asks the vendors in order until one answers, and ends the call with what that one reports.
  *
- * Another model is tried only while nothing was answered and the vendor failed for a reason of its own. Whatever
- * happens, the call is ended: a fault of ours too leaves no hold behind.
+ * Another model is tried only while the vendor failed for a reason of its own and the caller has got nothing. Whatever
+ * happens, the call is ended: not even a fault of ours leaves a hold behind.
  */
 
 import type { Catalog } from '../catalog/model.ts';
 import { resolvePrice } from '../catalog/prices.ts';
 import { GATEWAY_HEADERS } from '../contract/gateway.ts';
-import type { ResolvedPrice } from '../domain/pricing.ts';
+import { usdFromNano } from '../domain/money.ts';
+import { costOf, type ResolvedPrice } from '../domain/pricing.ts';
 import type { Caller } from '../metering/caller.ts';
 import { endSurely } from '../metering/end-surely.ts';
-import { NO_USAGE, type Outcome, reportedUsage } from '../metering/finish-call.ts';
+import { type Finished, NO_USAGE, type Outcome, reportedUsage, usageOf } from '../metering/finish-call.ts';
 import type { Admission, BeginCommand } from '../objects/customer-commands.ts';
 import { readBounded } from '../platform/bytes.ts';
-import type { Effort } from '../vendors/effort.ts';
-import { ANSWER_BYTES_MAX, requestVendor, type VendorResult } from '../vendors/request.ts';
+import type { Session } from '../storage/credentials.ts';
+import { chooseEffort, type Effort, type EffortChoice } from '../vendors/effort.ts';
+import { ANSWER_BYTES_MAX, requestVendor, type VendorResult, type WholeResult } from '../vendors/request.ts';
 import { meterStream, type StreamOutcome } from '../vendors/tee.ts';
 import { plausible } from '../vendors/usage.ts';
-import { failureAnswer, type GatewayAnswer } from './answer.ts';
-import type { ModelCall } from './call.ts';
-import { chooseEffort, type EffortChoice } from './effort.ts';
-import { effortAsked, vendorBody, withoutOwnFields } from './input.ts';
-import { costHeader, KEPT_BYTES_MAX, type Kept, keepAnswer } from './kept.ts';
+import { type GatewayAnswer, refuseRequest } from './answer.ts';
+import type { Dialect, ModelRequest, StreamCost } from './dialects/dialect.ts';
+import { withoutOwnFields } from './identify.ts';
 import type { Attempt } from './models.ts';
-import { failureOf, recorded, streamCost, usageTransform } from './stream.ts';
+import { costHeader, STORED_BYTES_MAX, type StoredAnswer, storableAnswer } from './stored-answer.ts';
+import { failureOf, recorded } from './stream.ts';
 import { vendorKeyOf } from './vendor-key.ts';
-import { type Reading, readResult, requestIdOf } from './vendor-result.ts';
+import { failed, type Reading, readResult, requestIdOf } from './vendor-result.ts';
 
 /**
- * Work that goes on after the caller left ends with the 30 s that Workers grant; the end of the call needs a few of
- * them.
+ * How long a stream is read on after the caller has left. Workers grant 30 s for work after an answer, and the end of
+ * the call needs some of them.
  */
 const DRAIN_MS_MAX = 25_000;
-/** Read on after the caller left: the longest answers of models, with the overhead of their events. */
+/** How much is read after the caller has left: the longest answers of models, with the overhead of their events. */
 const DRAIN_BYTES_MAX = 64 * 1024 * 1024;
+
+/** A request to a model, with what its headers say. */
+export interface ModelCall {
+  dialect: Dialect;
+  request: ModelRequest;
+  customerHeader: string | null;
+  headerKey: string | null;
+  session: Session | undefined;
+  /** Our own id of the request, for vendors that have none. */
+  requestId: string;
+  /** Aborted when the caller leaves. A function, because few requests need the signal and making it costs time. */
+  clientSignal: () => AbortSignal;
+}
 
 export interface Run extends ModelCall {
   caller: Caller;
@@ -42,98 +56,90 @@ export interface Run extends ModelCall {
   customerId: string;
   admission: Admission;
   untold: BeginCommand | null;
-  /** Those that the plan allows. */
+  /** The attempts that the plan allows. */
   attempts: readonly Attempt[];
-  /** The caller sent a key, so the answer is kept. */
+  /** The caller sent an idempotency key, so the answer is stored. */
   keyed: boolean;
 }
 
-/** One vendor, asked. */
-interface Asked {
+/** The attempt that is being made, or was made last. */
+interface CurrentAttempt {
   attempt: Attempt;
   effort: EffortChoice;
 }
 
 export function runCall(run: Run): Promise<GatewayAnswer> {
   const work = carryOut(run);
-  // Goes on though the caller may leave: what the vendor did is recorded.
+  // Continues after the caller has left, so that what the vendor did is recorded.
   run.caller.defer(work.catch(() => undefined));
   return work;
 }
 
 async function carryOut(run: Run): Promise<GatewayAnswer> {
-  const [first] = run.attempts;
+  const { caller, dialect, request, session, attempts, admission } = run;
+  const [first] = attempts;
   if (!first) throw new Error('an admitted call has an attempt');
-  let asked: Asked = { attempt: first, effort: { sent: undefined, source: undefined } };
-  // Whether a vendor may have worked.
-  let begun = false;
+  let current: CurrentAttempt = { attempt: first, effort: { effort: undefined, source: undefined } };
+  let vendorAsked = false;
   try {
-    const body = withoutOwnFields(run.request) as Run['request'];
-    if (run.session?.customerUserId != null && body.user != null) body.user = run.session.customerUserId;
-    const untilMs = Date.now() + Number(run.caller.env.GATEWAY_TIMEOUT_MS);
+    const body = withoutOwnFields(request);
+    if (session?.customerUserId != null && body.user != null) body.user = session.customerUserId;
+    const untilMs = Date.now() + Number(caller.env.GATEWAY_TIMEOUT_MS);
     let reading: Reading | null = null;
-    for (const [index, attempt] of run.attempts.entries()) {
-      const vendorKey = await vendorKeyOf(run.caller, attempt.provider);
+    for (const [index, attempt] of attempts.entries()) {
+      const vendorKey = await vendorKeyOf(caller, attempt.provider);
       if (vendorKey === null) {
-        reading ??= keyLost(attempt);
+        reading ??= keyUnreadable(run, attempt);
         continue;
       }
-      asked = {
-        attempt,
-        effort: chooseEffort(
-          effortAsked(run.endpoint, run.request),
-          run.admission.allowed.reasoningLevel,
-          attempt.efforts,
-        ),
-      };
-      // Each attempt gets its share of the time that is left; the last one gets all of it.
-      const timeoutMs = Math.max(1, (untilMs - Date.now()) / (run.attempts.length - index));
-      begun = true;
-      const result = await askVendor(run, asked, body, vendorKey, timeoutMs);
-      if (result.kind === 'stream') return answerStream(run, asked, result);
-      reading = readResult(result, vendorKey);
+      const { reasoningLevel } = admission.allowed;
+      current = { attempt, effort: chooseEffort(dialect.effortAsked(request), reasoningLevel, attempt.efforts) };
+      // Every attempt gets an equal share of the remaining time, and so the last one gets all of it.
+      const timeoutMs = Math.max(1, (untilMs - Date.now()) / (attempts.length - index));
+      vendorAsked = true;
+      const result = await askVendor(run, current, body, vendorKey, timeoutMs);
+      if (result.kind === 'stream') return answerStream(run, current, result);
+      reading = readResult(result, vendorKey, dialect.errorBody);
       if (result.kind === 'answer')
         reading.answer.headers[GATEWAY_HEADERS.requestId] = requestIdOf(result.headers) ?? run.requestId;
       if (!reading.retryable) break;
     }
     if (!reading) throw new Error('an admitted call has an attempt');
-    return await answerPlain(run, asked, reading);
+    return await answerWhole(run, current, reading);
   } catch (error) {
     const failure = { code: 'INTERNAL_ERROR', message: 'the service failed' };
-    await endSurely(run.caller, run.admission.callId, {
-      ...outcomeOf(run, asked),
-      usage: begun ? null : NO_USAGE,
-      error: failure,
-    });
+    await endRun(run, current, { usage: vendorAsked ? null : NO_USAGE, error: failure });
     throw error;
   }
 }
 
 async function askVendor(
-  { endpoint, admission }: Run,
-  { attempt, effort }: Asked,
-  body: Run['request'],
+  { dialect, admission }: Run,
+  { attempt, effort: { effort } }: CurrentAttempt,
+  request: ModelRequest,
   vendorKey: string,
   timeoutMs: number,
 ): Promise<VendorResult> {
+  const { provider, model, baseUrl } = attempt;
+  const outputTokensMax = admission.vendorHints?.maxResponseTokens ?? null;
   const result = await requestVendor({
-    url: `${attempt.baseUrl}/${endpoint}`,
+    url: `${baseUrl}/${dialect.endpoint}`,
     method: 'POST',
     headers: { Authorization: `Bearer ${vendorKey}` },
-    body: vendorBody(endpoint, body, attempt, effort, admission.vendorHints?.maxResponseTokens ?? null),
+    body: dialect.vendorBody(request, { provider, model, effort, outputTokensMax }),
     timeoutMs,
-    responseType: body.stream === true ? 'stream' : 'text',
+    responseType: request.stream === true ? 'stream' : 'text',
   });
   if (result.kind !== 'stream' || /event-stream/i.test(result.headers.get('content-type') ?? 'event-stream'))
     return result;
-  return wholeAnswer(result, timeoutMs);
+  return readWhole(result, timeoutMs);
 }
 
-/** A whole answer where a stream was asked for. */
-async function wholeAnswer(
+/** Reads the answer of a vendor that was asked for a stream and does not send one. */
+async function readWhole(
   { status, headers, body }: VendorResult & { kind: 'stream' },
   timeoutMs: number,
-): Promise<VendorResult> {
+): Promise<WholeResult> {
   try {
     const bytes = await readBounded(body, ANSWER_BYTES_MAX, timeoutMs);
     if (bytes === null)
@@ -145,136 +151,134 @@ async function wholeAnswer(
   }
 }
 
-async function answerPlain(
+async function answerWhole(
   run: Run,
-  asked: Asked,
-  { answer, usage, searches, modelUsed, effort, error }: Reading,
+  { attempt, effort }: CurrentAttempt,
+  { answer, usage, searches, modelUsed, effort: reported, error }: Reading,
 ): Promise<GatewayAnswer> {
-  const headers = { ...answer.headers, ...headersOf(run, asked.attempt), ...requestIdHeader(run, answer.headers) };
-  const told = { ...answer, headers };
-  const ended = await endSurely(run.caller, run.admission.callId, {
-    ...outcomeOf(run, asked, await modelOf(run, asked.attempt, modelUsed), effort),
-    usage,
-    searches,
-    error,
-    keep: run.keyed ? keepAnswer(told) : undefined,
-  });
-  return { ...told, headers: { ...headers, ...costHeader(ended?.ok ? ended.costNanoUsd : null, answer.status) } };
+  const headers = {
+    [GATEWAY_HEADERS.requestId]: run.requestId,
+    ...answer.headers,
+    ...headersOf(run, attempt),
+  };
+  const whole = { ...answer, headers };
+  const ended = await endRun(
+    run,
+    { attempt, effort },
+    { usage, searches, error, keep: run.keyed ? storableAnswer(whole) : undefined },
+    { modelUsed, effort: reported },
+  );
+  return { ...whole, headers: { ...headers, ...costHeader(ended?.ok ? ended.costNanoUsd : null, answer.status) } };
 }
 
-function answerStream(run: Run, asked: Asked, result: VendorResult & { kind: 'stream' }): GatewayAnswer {
-  const { caller, request, endpoint } = run;
+function answerStream(run: Run, current: CurrentAttempt, result: VendorResult & { kind: 'stream' }): GatewayAnswer {
+  const { caller, request, dialect } = run;
+  const { status } = result;
   const headers = {
     'Content-Type': result.headers.get('content-type') ?? 'text/event-stream; charset=utf-8',
-    ...headersOf(run, asked.attempt),
+    ...headersOf(run, current.attempt),
     [GATEWAY_HEADERS.requestId]: requestIdOf(result.headers) ?? run.requestId,
   };
-  const shown = request.stream_options?.include_usage === true;
-  const cost = streamCost((usage) => priceOf(run, asked.attempt, usage.modelUsed));
-  const kept = run.keyed ? recorded(result.body, KEPT_BYTES_MAX) : null;
+  const recording = run.keyed ? recorded(result.body, STORED_BYTES_MAX) : null;
   const ended = Promise.withResolvers<void>();
-  // Keeps the reading alive when the caller has left.
+  // Keeps this Worker reading when the caller has left.
   caller.defer(ended.promise);
   const onEnd = async (outcome: StreamOutcome) => {
     try {
-      const stream = endpoint === 'chat/completions' ? (shown ? 'shown' : 'hidden') : 'plain';
-      await endStream(run, asked, outcome, keepStream(result.status, headers, kept?.text() ?? null, stream));
+      const text = recording?.text() ?? null;
+      await endStream(
+        run,
+        current,
+        outcome,
+        text === null ? undefined : { status, headers, body: text, isStream: true },
+      );
     } finally {
       ended.resolve();
     }
   };
-  const body = meterStream(kept?.body ?? result.body, {
+  const transform = dialect.streamTransform(request, streamCost(run, current.attempt));
+  const body = meterStream(recording?.body ?? result.body, {
     idleTimeoutMs: Number(caller.env.GATEWAY_IDLE_TIMEOUT_MS),
     drainMsMax: DRAIN_MS_MAX,
     bytesMax: DRAIN_BYTES_MAX,
-    ...(endpoint === 'chat/completions' && { transform: usageTransform(shown, cost) }),
+    ...(transform && { transform }),
     onEnd,
   });
   const leave = () => {
-    // Whoever reads a stream cancels it; one that nobody reads is read for its usage here.
+    // A reader of the stream cancels it. If nobody reads it, canceling makes us read it for its usage.
     if (!body.locked) body.cancel().catch(() => undefined);
   };
-  const left = run.left();
-  if (left.aborted) leave();
-  else left.addEventListener('abort', leave, { once: true });
-  return { status: result.status, headers, body };
+  const clientSignal = run.clientSignal();
+  if (clientSignal.aborted) leave();
+  else clientSignal.addEventListener('abort', leave, { once: true });
+  return { status, headers, body };
 }
 
-async function endStream(run: Run, asked: Asked, outcome: StreamOutcome, kept: Kept | undefined): Promise<void> {
-  const said = plausible(outcome.usage);
-  const error = failureOf(outcome);
-  await endSurely(run.caller, run.admission.callId, {
-    ...outcomeOf(run, asked, await modelOf(run, asked.attempt, said?.modelUsed), said?.reasoningEffort),
-    usage: reportedUsage(outcome.usage),
-    searches: outcome.searches,
-    error,
-    keep: error ? undefined : kept,
-  });
+function streamCost(run: Run, attempt: Attempt): StreamCost {
+  return async (usage) => {
+    const price = await priceOf(run, attempt, await modelOf(run, attempt, usage.modelUsed));
+    return price.available ? usdFromNano(costOf(price.card, usageOf(usage), 'standard').totalNanoUsd) : null;
+  };
 }
 
-/** What is to be kept of a stream; `undefined` where it was too long, or nobody can ask for it again. */
-function keepStream(
-  status: number,
-  headers: Record<string, string>,
-  text: string | null,
-  stream: Kept['stream'],
-): Kept | undefined {
-  return text === null || stream === undefined ? undefined : { status, headers, body: text, stream };
-}
-
-/** How the call went, but for its usage. */
-function outcomeOf(
+async function endStream(
   run: Run,
-  { attempt, effort }: Asked,
-  modelUsed?: string,
-  echoed?: Effort,
-): Omit<Outcome, 'usage' | 'keep'> {
-  const source = echoed === undefined ? effort.source : 'provider_response';
-  return {
+  current: CurrentAttempt,
+  outcome: StreamOutcome,
+  stored: StoredAnswer | undefined,
+): Promise<void> {
+  const usage = plausible(outcome.usage);
+  const error = failureOf(outcome);
+  await endRun(
+    run,
+    current,
+    { usage: reportedUsage(outcome.usage), searches: outcome.searches, error, keep: error ? undefined : stored },
+    { modelUsed: usage?.modelUsed, effort: usage?.reasoningEffort },
+  );
+}
+
+/** Ends the call with how it went; `reported` is what the vendor's answer says of model and effort. */
+async function endRun(
+  run: Run,
+  { attempt, effort: chosen }: CurrentAttempt,
+  outcome: Pick<Outcome, 'usage' | 'searches' | 'error' | 'keep'>,
+  reported: { modelUsed?: string | undefined; effort?: Effort | undefined } = {},
+): Promise<Finished | null> {
+  const { effort, source } =
+    reported.effort === undefined ? chosen : { effort: reported.effort, source: 'provider_response' as const };
+  return endSurely(run.caller, run.admission.callId, {
+    ...outcome,
     customerId: run.customerId,
     untold: run.untold,
     answered: false,
     providerUsed: attempt.provider,
-    modelUsed: modelUsed ?? attempt.model,
+    modelUsed: await modelOf(run, attempt, reported.modelUsed),
     ...(attempt.assertsTier && { isPremium: attempt.tier === 'premium' }),
-    ...(source !== undefined && { reasoningEffort: echoed ?? effort.sent, reasoningEffortSource: source }),
-  };
+    ...(source !== undefined && { reasoningEffort: effort, reasoningEffortSource: source }),
+  });
 }
 
-/**
- * The model as the vendor reports it; as it was asked for, where that one has a price and the reported one has none.
- */
-async function modelOf(run: Run, { model, provider }: Attempt, reported: string | undefined): Promise<string> {
+/** The model that the vendor reports; the requested one if that has a price and the reported one has none. */
+async function modelOf(run: Run, attempt: Attempt, reported: string | undefined): Promise<string> {
+  const { model } = attempt;
   if (reported === undefined || reported === model) return model;
-  const priceOfModel = (modelUsed: string) =>
-    resolvePrice(run.catalog, run.caller.organization.prices, { modelUsed, providerUsed: provider }, Date.now());
-  if ((await priceOfModel(reported)).available) return reported;
-  return (await priceOfModel(model)).available ? model : reported;
+  if ((await priceOf(run, attempt, reported)).available) return reported;
+  return (await priceOf(run, attempt, model)).available ? model : reported;
 }
 
-async function priceOf(run: Run, attempt: Attempt, reported: string | undefined): Promise<ResolvedPrice> {
-  const modelUsed = await modelOf(run, attempt, reported);
-  return resolvePrice(
-    run.catalog,
-    run.caller.organization.prices,
-    { modelUsed, providerUsed: attempt.provider },
-    Date.now(),
-  );
+function priceOf({ caller, catalog }: Run, { provider }: Attempt, modelUsed: string): Promise<ResolvedPrice> {
+  return resolvePrice(catalog, caller.organization.prices, { modelUsed, providerUsed: provider }, Date.now());
 }
 
 function headersOf({ admission }: Run, { modelKey }: Attempt): Record<string, string> {
-  // A name that cannot travel in a header is left out.
-  const named = /^[\x21-\x7e]+$/.test(modelKey);
-  return { [GATEWAY_HEADERS.callId]: admission.callId, ...(named && { [GATEWAY_HEADERS.modelKey]: modelKey }) };
+  // A model whose name cannot travel in a header is left out.
+  const isPrintable = /^[\x21-\x7e]+$/.test(modelKey);
+  return { [GATEWAY_HEADERS.callId]: admission.callId, ...(isPrintable && { [GATEWAY_HEADERS.modelKey]: modelKey }) };
 }
 
-function requestIdHeader({ requestId }: Run, known: Record<string, string>): Record<string, string> {
-  return known[GATEWAY_HEADERS.requestId] === undefined ? { [GATEWAY_HEADERS.requestId]: requestId } : {};
-}
-
-/** The key of a vendor that cannot be opened any more: sealed under a secret that is not in use. */
-function keyLost({ provider }: Attempt): Reading {
+/** The key of the vendor was encrypted under a secret that is not in use any more. */
+function keyUnreadable({ dialect }: Run, { provider }: Attempt): Reading {
   const message = `the key for the vendor ${provider} cannot be opened; it has to be set again`;
-  const failure = { status: 502, code: 'VENDOR_NOT_CONFIGURED', message };
-  return { answer: failureAnswer({ ...failure, retry: false }), usage: NO_USAGE, error: failure, retryable: true };
+  const refused = refuseRequest('VENDOR_NOT_CONFIGURED', message, { status: 502, retry: false });
+  return failed(refused, NO_USAGE, true, dialect.errorBody);
 }

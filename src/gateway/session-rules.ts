@@ -1,62 +1,62 @@
 /**
- * What a request with a browser's session may not ask: a field that is not open to sessions, too many models, or a
- * model that the session was not created for.
+ * What a request with a browser's session must not ask for: a field that is not open to sessions, too many models, or
+ * a model that the session was not created for.
  *
- * A session says what is asked of a model. Whom a call concerns, what it is filed under and which models may answer was
- * said when the session was created.
+ * The session itself says whom a call concerns, how it is labelled and which models may answer.
  */
 import type { Catalog } from '../catalog/model.ts';
 import { isRecord } from '../contract/identity.ts';
 import type { OrganizationConfig, Session } from '../storage/credentials.ts';
-import type { Failure } from './answer.ts';
-import { wantedBy } from './models.ts';
-import { CLOSED_FIELDS, type Members, OPEN_FIELDS, type Rule } from './session-fields.ts';
+import { type GatewayRefusal, type Refused, refuseRequest } from './answer.ts';
+import { DIALECTS } from './dialects/dialects.ts';
+import type { Members, Rule } from './dialects/session-fields.ts';
+import { candidatesFor } from './models.ts';
 
-/** Models of one request, `model` among them. */
+/** The most models of one request, `model` included. */
 export const SESSION_MODELS_MAX = 3;
 
-/** A broken rule: where, and what it says. */
+/** A broken rule: the path of the field, and what the rule says. */
 interface Broken {
   path: string;
   rule: string;
 }
 
-/** Of a name that is told back. */
+/** The longest name that a message repeats. */
 const NAME_LENGTH_MAX = 100;
 
 const NOT_OPEN = 'must not be sent with a session token';
 
 /**
- * The first field of a request to that path which is not open to sessions, as 400; `null` where all are. What is no
- * object is for the schema to refuse.
+ * Refuses a request to that route for its first field that is not open to sessions; `null` where all are open. A body
+ * that is not an object is left to the schema.
  */
-export function closedField(path: string, body: unknown, { vendorOrigins }: OrganizationConfig): Failure | null {
+export function closedField(
+  route: string,
+  body: unknown,
+  { vendorOrigins }: OrganizationConfig,
+): GatewayRefusal | null {
   if (!isRecord(body)) return null;
+  const fields = Object.values(DIALECTS).find(({ operation }) => operation.path === route)?.sessionFields;
+  const { open, closed } = fields ?? { open: {}, closed: {} };
   const vendorHosts = new Set(vendorOrigins.map((origin) => hostOf(new URL(origin))));
-  const broken = brokenMember(OPEN_FIELDS[path] ?? {}, body, '', vendorHosts);
+  const broken = brokenMember(open, body, '', vendorHosts);
   if (!broken) return null;
-  const closed = CLOSED_FIELDS[path] ?? {};
   const reason = Object.hasOwn(closed, broken.path) ? `: ${closed[broken.path]}` : '';
   const param = clipped(broken.path);
-  return { status: 400, code: 'FIELD_NOT_ALLOWED', message: `${param}: ${broken.rule}${reason}`, param };
+  return { code: 'FIELD_NOT_ALLOWED', message: `${param}: ${broken.rule}${reason}`, param };
 }
 
-/**
- * 400 for more models than a session may name, 403 for one that it was not created for; `null` where there is nothing
- * against them.
- */
+/** Refuses more models than a session may name, and a model that the session was not created for. */
 export function closedModel(
   organization: OrganizationConfig,
   catalog: Catalog,
   names: readonly string[],
-  session: Session | undefined,
-): Failure | null {
-  if (!session) return null;
+  { models }: Session,
+): Refused | null {
   if (names.length > SESSION_MODELS_MAX) {
     const message = `models: a request with a session token names at most ${SESSION_MODELS_MAX} models, model among them`;
-    return { status: 400, code: 'BAD_REQUEST', message, param: 'models' };
+    return refuseRequest('BAD_REQUEST', message, { param: 'models' });
   }
-  const { models } = session;
   if (!models) return null;
   const open = new Set(models.flatMap((name) => modelKeys(organization, catalog, name, false)));
   const closed = names.findIndex((name) => {
@@ -65,16 +65,15 @@ export function closedModel(
   });
   if (closed < 0) return null;
   const message = `the session was not created for the model ${clipped(JSON.stringify(names[closed]))}`;
-  return { status: 403, code: 'MODEL_NOT_ALLOWED', message, param: closed === 0 ? 'model' : 'models' };
+  return refuseRequest('MODEL_NOT_ALLOWED', message, { param: closed === 0 ? 'model' : 'models' });
 }
 
-/**
- * The models that a name means, as `provider/model`; with those that stand in for it under a downgrade, where asked
- * for.
- */
-function modelKeys(organization: OrganizationConfig, catalog: Catalog, name: string, standIns: boolean): string[] {
-  const wanted = wantedBy(organization, catalog, name).filter(({ onDowngrade }) => standIns || !onDowngrade);
-  return wanted.map(({ provider, model }) => `${provider}/${model}`);
+/** The models that a name stands for, as `provider/model`; on request with those that only a downgrade runs. */
+function modelKeys(organization: OrganizationConfig, catalog: Catalog, name: string, withDowngrade: boolean): string[] {
+  const candidates = candidatesFor(organization, catalog, name).filter(
+    ({ onDowngrade }) => withDowngrade || !onDowngrade,
+  );
+  return candidates.map(({ provider, model }) => `${provider}/${model}`);
 }
 
 function brokenMember(
@@ -93,7 +92,7 @@ function brokenMember(
   return null;
 }
 
-/** How deep this goes is bounded by the rules, which are finite. */
+/** The depth of this recursion is bounded by the rules, which are finite. */
 function brokenRule(rule: Rule, value: unknown, path: string, vendorHosts: ReadonlySet<string>): Broken | null {
   if (rule === 'any' || value === null) return null;
   if (typeof rule === 'object' && 'text' in rule) {
@@ -154,7 +153,7 @@ function brokenChoice(only: readonly (string | boolean)[], value: unknown, path:
   return { path, rule: `${NOT_OPEN}, but for ${only.map((choice) => JSON.stringify(choice)).join(', ')}` };
 }
 
-/** A text, a number or a list of them names nothing that is in an account; an object may. */
+/** Text, numbers and lists of them cannot name anything in an account; an object can. */
 function holdsObject(value: object): boolean {
   return !Array.isArray(value) || value.some((item) => typeof item === 'object' && item !== null);
 }
@@ -162,7 +161,7 @@ function holdsObject(value: object): boolean {
 const LINK_RULE = 'must be an https or http address, not at a vendor of the organization, or a data: URL';
 const CONTENT_RULE = 'must be the content itself, as a data: URL or in base64';
 
-/** Whatever stands at a vendor's own address may be a file of the organization's account. */
+/** An address at a vendor may be a file of the organization's account. */
 function isOpenLink(link: string, vendorHosts: ReadonlySet<string>): boolean {
   // Not parsed, because it may be many megabytes.
   if (/^data:/i.test(link)) return true;
@@ -179,7 +178,7 @@ function clipped(name: string): string {
   return name.length <= NAME_LENGTH_MAX ? name : `${name.slice(0, NAME_LENGTH_MAX)}...`;
 }
 
-/** In one spelling: a name's last dot means nothing. */
+/** A trailing dot does not change which host a name means. */
 function hostOf({ hostname }: URL): string {
   return hostname.replace(/\.$/, '');
 }

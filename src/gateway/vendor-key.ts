@@ -1,27 +1,27 @@
 /**
- * The organization's key for a vendor, opened once per isolate: opening one derives a key, which costs more than all
- * else that a short call does here.
+ * The organization's key for a vendor, decrypted once per isolate: decrypting derives a key, which costs more than
+ * everything else that a short call does here.
  */
 
 import type { Caller } from '../metering/caller.ts';
 import { BoundedMap } from '../platform/bounded-map.ts';
 import { openVendorKey } from '../storage/vendor-keys.ts';
 
-/** Opened keys that one isolate remembers, by their sealed form: a changed key is another one. */
+/** Decrypted keys that one isolate remembers, by their encrypted form: a changed key is a new entry. */
 const KEYS_MAX = 1_000;
 
-const opened = new BoundedMap<string, string>(KEYS_MAX);
+const decrypted = new BoundedMap<string, string>(KEYS_MAX);
 
-/** `null` where there is none, or one that was sealed under another secret. */
+/** `null` where there is none, or where it was encrypted under a secret that is not in use any more. */
 export async function vendorKeyOf({ env, organization }: Caller, provider: string): Promise<string | null> {
   const sealed = organization.vendors.get(provider)?.sealedKey;
   if (sealed === undefined) return null;
-  // A sealed key is bound to organization and vendor.
+  // An encrypted key is bound to its organization and vendor.
   const name = `${organization.organizationId} ${provider} ${sealed}`;
-  const known = opened.get(name);
+  const known = decrypted.get(name);
   if (known !== undefined) return known;
   const key = await openVendorKey(env, organization, provider);
   if (key === null) return null;
-  opened.set(name, key);
+  decrypted.set(name, key);
   return key;
 }

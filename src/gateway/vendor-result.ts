@@ -1,48 +1,62 @@
 /**
- * What a vendor's answer comes to: what is told to the caller, what is recorded, and whether another model may be
- * tried.
+ * Reads a vendor's answer: what the caller is answered, what is recorded, and whether another model may be tried.
  *
- * An answer passes as it is. An error keeps its status and its reason, in OpenAI's envelope and without keys. What is
- * no answer of a model (a redirect, a login page, silence) is a 502 or 504.
+ * An answer passes unchanged. An error keeps its status and its reason, in our form and without keys. Anything that is
+ * no answer of a model (a redirect, a login page, silence) becomes 502 or 504.
  */
 
 import type { CallError } from '../domain/call.ts';
 import { NO_USAGE, type Outcome, reportedUsage } from '../metering/finish-call.ts';
 import { parseAnswer } from '../platform/json.ts';
 import type { Effort } from '../vendors/effort.ts';
-import type { VendorResult } from '../vendors/request.ts';
+import type { WholeResult } from '../vendors/request.ts';
 import { plausible, readFailure, readReportedUsage, readSearches } from '../vendors/usage.ts';
-import { type Failure, failureAnswer, type GatewayAnswer, typeOf } from './answer.ts';
+import { errorAnswer, type Refused, refusalAnswer, refuseRequest, type WholeAnswer } from './answer.ts';
+import type { ErrorBody, ErrorWords } from './dialects/dialect.ts';
+import { openAiError } from './dialects/openai.ts';
 
 export interface Reading {
-  answer: GatewayAnswer;
+  answer: WholeAnswer;
   usage: Outcome['usage'];
   /** Web searches that are known although the usage is not. */
   searches?: number;
   modelUsed?: string | undefined;
-  /** As the vendor echoes it. */
+  /** The reasoning effort that the answer reports. */
   effort?: Effort | undefined;
   error?: CallError;
-  /** The vendor failed for a reason that another model does not share, and nothing was answered yet. */
+  /** Another model may succeed: the vendor failed for a reason of its own. */
   retryable: boolean;
 }
 
 /** Headers of a vendor's error that tell a client when to come back. */
 const RETRY_HEADERS = ['Retry-After', 'retry-after-ms', 'x-should-retry'];
+/** The longest word that is taken over from a vendor's error. */
+const WORD_LENGTH_MAX = 200;
 const REQUEST_ID_NAMES = ['x-request-id', 'request-id'];
 const REQUEST_ID = /^[\x21-\x7e]{1,200}$/;
 
-export function readResult(result: Exclude<VendorResult, { kind: 'stream' }>, vendorKey: string): Reading {
+export function readResult(result: WholeResult, vendorKey: string, errorBody: ErrorBody = openAiError): Reading {
   switch (result.kind) {
     case 'timeout':
-      return failed({ status: 504, code: 'VENDOR_TIMEOUT', message: 'the vendor did not answer in time' }, null, true);
+      return failed(refuseRequest('VENDOR_TIMEOUT', 'the vendor did not answer in time'), null, true, errorBody);
     case 'unreachable':
-      return failed({ status: 502, code: 'VENDOR_UNREACHABLE', message: result.message }, NO_USAGE, true);
+      return failed(refuseRequest('VENDOR_UNREACHABLE', result.message), NO_USAGE, true, errorBody);
     case 'broken':
-      return failed({ status: 502, code: 'VENDOR_ANSWER_BROKEN', message: result.message }, null, false);
+      return failed(refuseRequest('VENDOR_ANSWER_BROKEN', result.message), null, false, errorBody);
     case 'answer':
-      return result.ok ? readSuccess(result) : readError(result, vendorKey);
+      return result.ok ? readSuccess(result, errorBody) : readError(result, vendorKey, errorBody);
   }
+}
+
+/** What is recorded and answered when no vendor gave an answer. */
+export function failed(
+  { refusal }: Refused,
+  usage: Outcome['usage'],
+  retryable: boolean,
+  errorBody: ErrorBody,
+): Reading {
+  const { code, message } = refusal;
+  return { answer: refusalAnswer(refusal, errorBody), usage, error: { code, message }, retryable };
 }
 
 /** The vendor's own id of the request. */
@@ -51,7 +65,7 @@ export function requestIdOf(headers: Headers): string | undefined {
   return id != null && REQUEST_ID.test(id) ? id : undefined;
 }
 
-/** Without credentials: vendors repeat the key that they refuse, in full or with stars. */
+/** Removes credentials: vendors repeat a key that they refuse, in full or in part. */
 export function withoutKeys(text: string, vendorKey: string): string {
   return text
     .replaceAll(vendorKey, '[credential]')
@@ -59,61 +73,67 @@ export function withoutKeys(text: string, vendorKey: string): string {
     .replace(/\b(?:(?:sk|pk|rk|xai|gsk)[-_]|AIza)[\w*-]{6,}/g, '[credential]');
 }
 
-type Answered = VendorResult & { kind: 'answer' };
+type Answered = WholeResult & { kind: 'answer' };
 
-function readSuccess({ status, headers, body }: Answered): Reading {
-  const text = typeof body === 'string' ? body : JSON.stringify(body);
-  const document = typeof body === 'string' ? parseAnswer(body) : body;
+function readSuccess({ status, headers, body }: Answered, errorBody: ErrorBody): Reading {
+  const document = documentOf(body);
   if (document === undefined) {
-    return failed(
-      { status: 502, code: 'VENDOR_ANSWER_BROKEN', message: "the vendor's answer is no JSON" },
-      null,
-      false,
-    );
+    return failed(refuseRequest('VENDOR_ANSWER_BROKEN', "the vendor's answer is no JSON"), null, false, errorBody);
   }
   const reported = readReportedUsage(document);
-  const said = plausible(reported);
+  const usage = plausible(reported);
   const error = readFailure(document);
   return {
-    answer: { status, headers: { 'Content-Type': headers.get('content-type') ?? 'application/json' }, body: text },
+    answer: {
+      status,
+      headers: { 'Content-Type': headers.get('content-type') ?? 'application/json' },
+      body: typeof body === 'string' ? body : JSON.stringify(body),
+    },
     usage: reportedUsage(reported),
     searches: readSearches(document),
-    modelUsed: said?.modelUsed,
-    effort: said?.reasoningEffort,
-    // A response can fail within an answer that is well-formed.
+    modelUsed: usage?.modelUsed,
+    effort: usage?.reasoningEffort,
+    // A well-formed answer can still say that the response failed.
     ...(error && { error }),
     retryable: false,
   };
 }
 
-function readError({ status, headers, body }: Answered, vendorKey: string): Reading {
-  const document = typeof body === 'string' ? parseAnswer(body) : body;
+function readError({ status, headers, body }: Answered, vendorKey: string, errorBody: ErrorBody): Reading {
   if (status < 400) {
     const message = `the vendor answered ${status}, which is no answer of a model`;
-    return failed({ status: 502, code: 'VENDOR_ANSWER_BROKEN', message }, NO_USAGE, false);
+    return failed(refuseRequest('VENDOR_ANSWER_BROKEN', message), NO_USAGE, false, errorBody);
   }
-  const reason = readFailure(document);
-  const message = withoutKeys(reason?.message ?? `the vendor answered ${status}`, vendorKey);
-  const failure: Failure = { status, ...wordsOf(document, status), message };
-  const passed = Object.fromEntries(
-    RETRY_HEADERS.flatMap((name) => (headers.get(name) === null ? [] : [[name, headers.get(name) as string]])),
-  );
+  const document = documentOf(body);
+  const failure = readFailure(document);
+  const message = withoutKeys(failure?.message ?? `the vendor answered ${status}`, vendorKey);
   return {
-    answer: failureAnswer({ ...failure, retryAfterSeconds: undefined }, passed),
+    answer: errorAnswer({ status, message, ...wordsOf(document) }, picked(headers, RETRY_HEADERS), errorBody),
     usage: NO_USAGE,
-    error: { code: reason?.code ?? `VENDOR_HTTP_${status}`, message },
+    error: { code: failure?.code ?? `VENDOR_HTTP_${status}`, message },
     retryable: status === 429 || status >= 500,
   };
 }
 
-/** Type, code and parameter as the vendor has them, in the words of OpenAI where it has none. */
-function wordsOf(document: unknown, status: number): Pick<Failure, 'type' | 'code' | 'param'> & { type: string } {
-  const [first] = Array.isArray(document) ? document : [document];
-  const { type, code, status: word, param } = ((first as { error?: unknown })?.error ?? {}) as Record<string, unknown>;
-  const text = (value: unknown) => (typeof value === 'string' && value !== '' ? value.slice(0, 200) : null);
-  return { type: text(type) ?? typeOf(status), code: text(code) ?? text(word), param: text(param) };
+function documentOf(body: unknown): unknown {
+  return typeof body === 'string' ? parseAnswer(body) : body;
 }
 
-function failed(failure: Failure & { code: string }, usage: Outcome['usage'], retryable: boolean): Reading {
-  return { answer: failureAnswer(failure), usage, error: { code: failure.code, message: failure.message }, retryable };
+/** Those of the headers that are there. */
+export function picked(headers: Headers, names: readonly string[]): Record<string, string> {
+  const pairs = names.map((name) => [name, headers.get(name)] as const);
+  return Object.fromEntries(pairs.filter((pair): pair is [string, string] => pair[1] !== null));
+}
+
+/** Type, code and parameter of the vendor's error. */
+function wordsOf(document: unknown): Pick<ErrorWords, 'type' | 'code' | 'param' | 'requiredScope'> {
+  const [first] = Array.isArray(document) ? document : [document];
+  const { type, code, status, param } = ((first as { error?: unknown })?.error ?? {}) as Record<string, unknown>;
+  const word = (value: unknown) => (typeof value === 'string' && value !== '' ? value.slice(0, WORD_LENGTH_MAX) : null);
+  return {
+    type: word(type) ?? undefined,
+    code: word(code) ?? word(status),
+    param: word(param),
+    requiredScope: undefined,
+  };
 }

@@ -13,12 +13,16 @@ import {
   type GatewayOperation,
   gatewayOperations,
 } from '../contract/gateway.ts';
+import { brokenAnswer } from '../gateway/answer.ts';
 import type { GatewayAnswer } from '../gateway/answer.ts';
-import { createBatch, readBatch } from '../gateway/batches/use-cases.ts';
-import { callModel } from '../gateway/call.ts';
 import { refusalAnswer } from '../gateway/error-envelope.ts';
+import { unauthenticatedAnswer } from '../gateway/answer.ts';
+import { createBatch } from '../gateway/batches/use-cases.ts';
+import { readBatch } from '../gateway/batches/use-cases.ts';
+import { callModel } from '../gateway/call.ts';
+import type { Dialect } from '../gateway/dialects/dialect.ts';
+import { DIALECTS } from '../gateway/dialects/dialects.ts';
 import { listModels, retrieveModel } from '../gateway/list-models.ts';
-import type { Endpoint } from '../gateway/models.ts';
 import { passThrough, VENDOR_ID } from '../gateway/pass-through.ts';
 import { closedField } from '../gateway/session-rules.ts';
 import type { ApiStyle, SessionCredential } from '../middleware/check-request.ts';
@@ -71,20 +75,18 @@ export function gateway(): Hono<AppEnv> {
 
 function mountModels(app: Hono<AppEnv>): void {
   const call =
-    (endpoint: Endpoint): Handler<CallOperation> =>
+    (dialect: Dialect): Handler<CallOperation> =>
     (c, { body }) =>
       callModel(callerOf(c), {
-        endpoint,
+        dialect,
         request: body,
         customerHeader: c.req.header(CUSTOMER_HEADER) ?? null,
         headerKey: headerKeyOf(c),
         session: c.get('credential').session,
         requestId: c.get('correlationId'),
-        left: () => c.req.raw.signal,
+        clientSignal: () => c.req.raw.signal,
       });
-  mount(app, gatewayOperations.createChatCompletion, call('chat/completions'));
-  mount(app, gatewayOperations.createResponse, call('responses'));
-  mount(app, gatewayOperations.createEmbedding, call('embeddings'));
+  for (const dialect of Object.values<Dialect>(DIALECTS)) mount(app, dialect.operation, call(dialect));
   mount(app, gatewayOperations.listModels, (c) => listModels(callerOf(c)));
   mount(app, gatewayOperations.retrieveModel, (c) => retrieveModel(callerOf(c), c.req.param('model') ?? ''));
 }

@@ -1,9 +1,9 @@
 /**
- * Reasoning effort as one ladder: what a caller asked for, under the plan's ceiling, as the model can run it (contract
- * 4.1, rules 3 and 4).
+ * Reasoning effort as one scale: the requested level, lowered to what the plan allows and to what the model supports
+ * (contract 4.1, rules 3 and 4).
  *
- * What a model supports is the catalog's `reasoningEfforts`. Where the catalog does not say, the request travels
- * unchanged: the vendor knows, and nothing is invented on the way.
+ * What a model supports is the catalog's `reasoningEfforts`. Where the catalog does not know, the requested level
+ * passes unchanged and the vendor decides.
  */
 import type { ReasoningLevel } from '../domain/plan.ts';
 import { EFFORTS, type Effort } from './usage/figures.ts';
@@ -14,10 +14,38 @@ export function isEffort(value: unknown): value is Effort {
   return EFFORTS.some((level) => level === value);
 }
 
+export interface EffortChoice {
+  /** The level to send; `undefined` leaves the field out. */
+  effort: Effort | undefined;
+  source: 'gateway_config' | 'provider_request' | undefined;
+}
+
 /**
- * The level that the model runs at: the requested one where it is supported, else the nearest below, else the lowest
- * that there is. `minimal` becomes the lowest level that reasons at all. `undefined` where the model has no levels, so
- * that the field is to be left out.
+ * The effort of one attempt: the requested level under the plan's ceiling, as the model supports it.
+ *
+ * Where no level was requested, the model's own default stands. Only if the ceiling allows no more than the model's
+ * lowest level is that level sent: it can never make a model think more than its default would.
+ */
+export function chooseEffort(
+  requested: Effort | undefined,
+  ceiling: ReasoningLevel,
+  supported: readonly string[] | undefined,
+): EffortChoice {
+  if (requested === undefined) {
+    const highest = ceilingOf(ceiling);
+    const lowest = EFFORTS.find((level) => supported?.includes(level));
+    const forced = highest !== undefined && lowest !== undefined && effectiveEffort(highest, supported) === lowest;
+    return forced ? { effort: lowest, source: 'gateway_config' } : { effort: undefined, source: undefined };
+  }
+  const effort = effectiveEffort(withinCeiling(requested, ceiling), supported);
+  if (effort === undefined) return { effort, source: undefined };
+  return { effort, source: effort === requested ? 'provider_request' : 'gateway_config' };
+}
+
+/**
+ * The level that the model runs at: the requested one if it is supported, else the nearest below, else the model's
+ * lowest. `minimal` becomes the lowest level that reasons at all. `undefined` where the model has no levels: the field
+ * is then left out.
  */
 export function effectiveEffort(requested: Effort, supported: readonly string[] | undefined): Effort | undefined {
   if (supported === undefined) return requested;
@@ -28,7 +56,7 @@ export function effectiveEffort(requested: Effort, supported: readonly string[] 
   return levels.findLast((level) => rank(level) < rank(requested)) ?? lowest;
 }
 
-/** The highest level that a plan admits; `undefined` is no ceiling. */
+/** The highest level that a plan allows; `undefined` is no ceiling. */
 export function ceilingOf(level: ReasoningLevel): Effort | undefined {
   switch (level) {
     case 'NONE':
@@ -42,7 +70,7 @@ export function ceilingOf(level: ReasoningLevel): Effort | undefined {
   }
 }
 
-/** The requested level, or the ceiling where that is lower. */
+/** The lower of the requested level and the ceiling. */
 export function withinCeiling(requested: Effort, level: ReasoningLevel): Effort {
   const ceiling = ceilingOf(level);
   return ceiling !== undefined && rank(ceiling) < rank(requested) ? ceiling : requested;

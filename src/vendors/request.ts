@@ -39,6 +39,9 @@ export type VendorResult =
   /** The answer had begun: the vendor may have done the work, so this is not to be tried again blindly. */
   | { kind: 'broken'; status: number; message: string };
 
+/** What comes of a request that was not made for a stream. */
+export type WholeResult = Exclude<VendorResult, { kind: 'stream' }>;
+
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 /** What belongs to the connection and not to the request, and what the runtime sets itself. */
@@ -61,6 +64,11 @@ const DROPPED_NAMES = new Set([
 /** What proxies say of the caller, which the vendor would take for the truth. */
 const DROPPED_PREFIXES = ['cf-', 'proxy-', 'x-forwarded-'];
 
+export async function requestVendor(
+  request: VendorRequest & { responseType: 'json' | 'text' },
+  fetcher?: Fetcher,
+): Promise<WholeResult>;
+export async function requestVendor(request: VendorRequest, fetcher?: Fetcher): Promise<VendorResult>;
 export async function requestVendor(
   request: VendorRequest,
   fetcher: Fetcher = (url, init) => fetch(url, init as never) as unknown as Promise<Response>,

@@ -1,17 +1,18 @@
 /**
- * The gateway's rules that need no vendor: which model a name means, whom a request names, what a vendor is sent, which
- * effort runs, what of a batch's line is recorded, and what of a vendor's error is told.
+ * The gateway's rules that need no vendor: which model a name stands for, whom a request names, which effort is sent, what
+ * is recorded of a batch's line, and what the caller gets of a vendor's error.
  */
 import { describe, expect, test } from 'vitest';
 import { BUILT_IN_CATALOG as catalog } from '../../src/catalog/built-in.ts';
 import { GatewayCustomer, gatewayOperations } from '../../src/contract/gateway.ts';
+import { type Refused, refusalAnswer } from '../../src/gateway/answer.ts';
 import { callIdOf, isTerminal, readLine } from '../../src/gateway/batches/metering.ts';
-import { chooseEffort } from '../../src/gateway/effort.ts';
-import { identify } from '../../src/gateway/input.ts';
+import { DIALECTS } from '../../src/gateway/dialects/dialects.ts';
+import { identify } from '../../src/gateway/identify.ts';
 import { type Attempt, nameModel, resolveAttempts } from '../../src/gateway/models.ts';
 import { readResult, withoutKeys } from '../../src/gateway/vendor-result.ts';
 import type { OrganizationConfig, Session } from '../../src/storage/credentials.ts';
-import { EFFORTS } from '../../src/vendors/effort.ts';
+import { chooseEffort, EFFORTS } from '../../src/vendors/effort.ts';
 import { NO_USAGE } from './fixtures.ts';
 
 const vendor = (provider: string) =>
@@ -25,6 +26,11 @@ const organization = {
   vendorOrigins: [],
 } as unknown as OrganizationConfig;
 const NOW = Date.UTC(2026, 10, 20);
+
+const refusalOf = (result: { ok: true } | Refused) => {
+  if (result.ok) throw new Error('not refused');
+  return { status: refusalAnswer(result.refusal).status, ...result.refusal };
+};
 
 describe('a name', () => {
   test.each([
@@ -50,13 +56,16 @@ describe('a name', () => {
     ['/gpt-4o'],
     ['Not A Vendor/x'],
     [''],
-  ])('%j is nobody', (name) => {
+  ])('%j stands for no model', (name) => {
     expect(nameModel(organization, catalog, name)).toBeNull();
   });
 });
 
 describe('attempts', () => {
-  const resolve = (...names: string[]) => resolveAttempts(organization, catalog, 'chat/completions', names, NOW);
+  const resolve = async (...names: string[]) => {
+    const resolved = await resolveAttempts(organization, catalog, DIALECTS.createChatCompletion, names, NOW);
+    return resolved.ok ? resolved.attempts : refusalOf(resolved);
+  };
   const brief = (attempts: unknown) =>
     (attempts as Attempt[]).map(({ modelKey, tier, assertsTier, onDowngrade }) => ({
       modelKey,
@@ -65,7 +74,7 @@ describe('attempts', () => {
       onDowngrade,
     }));
 
-  test('are billed by the price of the model, or by the mapping', async () => {
+  test('bill the tier of the mapping, else of the price', async () => {
     expect(brief(await resolve('gpt-5.2', 'gpt-4o-mini', 'acme/unpriced'))).toEqual([
       { modelKey: 'openai/gpt-5.2', tier: 'premium', assertsTier: false, onDowngrade: false },
       { modelKey: 'openai/gpt-4o-mini', tier: 'standard', assertsTier: false, onDowngrade: false },
@@ -78,54 +87,60 @@ describe('attempts', () => {
     ]);
   });
 
-  test('are bounded, and none is made twice for one name', async () => {
+  test('are bounded, and a repeated name adds none', async () => {
     expect(await resolve('gpt-5.2', 'gpt-5.2')).toHaveLength(1);
     expect(await resolve(...Array.from({ length: 11 }, (_, index) => `acme/m${index}`))).toHaveLength(10);
   });
 
-  test('that cannot be made leave a reason that names the vendor', async () => {
+  test('that are not possible are refused with the name of the vendor', async () => {
     expect(await resolve('google/gemini-2.5-flash')).toMatchObject({
       status: 400,
       code: 'VENDOR_NOT_CONFIGURED',
       message: expect.stringContaining('"google"'),
     });
-    expect(await resolveAttempts(organization, catalog, 'embeddings', ['anthropic/x'], NOW)).toMatchObject({
-      status: 400,
-      code: 'ENDPOINT_NOT_OFFERED',
-    });
+    const names = ['anthropic/x'];
+    for (const [dialect, message] of [
+      [DIALECTS.createEmbedding, 'the vendor anthropic does not offer /v1/embeddings'],
+      [DIALECTS.createResponse, 'the vendor anthropic does not offer /v1/responses; use /v1/chat/completions'],
+    ] as const) {
+      const resolved = await resolveAttempts(organization, catalog, dialect, names, NOW);
+      expect(refusalOf(resolved)).toMatchObject({ status: 400, code: 'ENDPOINT_NOT_OFFERED', message });
+    }
     expect(await resolve('gpt-5.2', 'gpt-unheard-of')).toMatchObject({ status: 404, code: 'model_not_found' });
   });
 });
 
 describe('the customer', () => {
   const session = { customerId: 's', customerUserId: null, scopes: [] } as Session;
+  const begin = (...request: Parameters<typeof identify>) => {
+    const identified = identify(...request);
+    return identified.ok ? identified.begin : refusalOf(identified);
+  };
 
   test('is named by the body, the header, the session, or is the default', () => {
-    expect(identify({ customer: GatewayCustomer.parse('b') }, 'h', undefined)).toEqual({ customerId: 'b' });
-    expect(identify({ customer: GatewayCustomer.parse({ id: 'b', name: 'N', userId: 'u' }) }, null, undefined)).toEqual(
-      {
-        customerId: 'b',
-        customerName: 'N',
-        customerUserId: 'u',
-      },
-    );
-    expect(identify({ customer: GatewayCustomer.parse({ userId: 'u' }) }, 'h', undefined)).toMatchObject({
+    expect(begin({ customer: GatewayCustomer.parse('b') }, 'h', undefined)).toEqual({ customerId: 'b' });
+    expect(begin({ customer: GatewayCustomer.parse({ id: 'b', name: 'N', userId: 'u' }) }, null, undefined)).toEqual({
+      customerId: 'b',
+      customerName: 'N',
+      customerUserId: 'u',
+    });
+    expect(begin({ customer: GatewayCustomer.parse({ userId: 'u' }) }, 'h', undefined)).toMatchObject({
       customerId: 'h',
       customerUserId: 'u',
     });
-    expect(identify({}, 'h', undefined)).toEqual({ customerId: 'h' });
-    expect(identify({ user: ' ' }, null, undefined)).toEqual({ customerId: 'default' });
-    expect(identify({ user: 'u'.repeat(300) }, null, undefined)).toMatchObject({ customerUserId: 'u'.repeat(255) });
-    expect(identify({ user: 'u' }, 's', session)).toEqual({ customerId: 's', customerUserId: 'u' });
-    expect(identify({}, 'other', session)).toMatchObject({ status: 403, code: 'CUSTOMER_FORBIDDEN' });
-    expect(identify({ user: 'other' }, null, { ...session, customerUserId: 'u' })).toMatchObject({
+    expect(begin({}, 'h', undefined)).toEqual({ customerId: 'h' });
+    expect(begin({ user: ' ' }, null, undefined)).toEqual({ customerId: 'default' });
+    expect(begin({ user: 'u'.repeat(300) }, null, undefined)).toMatchObject({ customerUserId: 'u'.repeat(255) });
+    expect(begin({ user: 'u' }, 's', session)).toEqual({ customerId: 's', customerUserId: 'u' });
+    expect(begin({}, 'other', session)).toMatchObject({ status: 403, code: 'CUSTOMER_FORBIDDEN' });
+    expect(begin({ user: 'other' }, null, { ...session, customerUserId: 'u' })).toMatchObject({
       customerUserId: 'u',
     });
   });
 });
 
 describe('effort', () => {
-  test('never exceeds the ceiling where the model can be kept within it, and is never invented where nothing was asked', () => {
+  test('never exceeds the ceiling of the plan, and is not sent if nothing was asked', () => {
     const supported = ['none', 'low', 'medium', 'high'];
     for (const asked of EFFORTS) {
       for (const [ceiling, highest] of [
@@ -134,17 +149,17 @@ describe('effort', () => {
         ['MEDIUM', 'medium'],
         ['HIGH', 'max'],
       ] as const) {
-        const { sent, source } = chooseEffort(asked, ceiling, supported);
-        expect(EFFORTS.indexOf(sent ?? 'none')).toBeLessThanOrEqual(EFFORTS.indexOf(highest));
-        expect(source).toBe(sent === asked ? 'provider_request' : 'gateway_config');
+        const { effort, source } = chooseEffort(asked, ceiling, supported);
+        expect(EFFORTS.indexOf(effort ?? 'none')).toBeLessThanOrEqual(EFFORTS.indexOf(highest));
+        expect(source).toBe(effort === asked ? 'provider_request' : 'gateway_config');
       }
     }
-    expect(chooseEffort(undefined, 'HIGH', supported)).toEqual({ sent: undefined, source: undefined });
-    expect(chooseEffort(undefined, 'LOW', supported)).toEqual({ sent: undefined, source: undefined });
-    expect(chooseEffort(undefined, 'NONE', supported)).toEqual({ sent: 'none', source: 'gateway_config' });
-    expect(chooseEffort(undefined, 'LOW', ['low', 'high'])).toEqual({ sent: 'low', source: 'gateway_config' });
-    expect(chooseEffort(undefined, 'NONE', undefined)).toEqual({ sent: undefined, source: undefined });
-    expect(chooseEffort('high', 'HIGH', [])).toEqual({ sent: undefined, source: undefined });
+    expect(chooseEffort(undefined, 'HIGH', supported)).toEqual({ effort: undefined, source: undefined });
+    expect(chooseEffort(undefined, 'LOW', supported)).toEqual({ effort: undefined, source: undefined });
+    expect(chooseEffort(undefined, 'NONE', supported)).toEqual({ effort: 'none', source: 'gateway_config' });
+    expect(chooseEffort(undefined, 'LOW', ['low', 'high'])).toEqual({ effort: 'low', source: 'gateway_config' });
+    expect(chooseEffort(undefined, 'NONE', undefined)).toEqual({ effort: undefined, source: undefined });
+    expect(chooseEffort('high', 'HIGH', [])).toEqual({ effort: undefined, source: undefined });
   });
 });
 
@@ -153,7 +168,7 @@ describe("a line of a batch's file", () => {
     readLine({ text: typeof line === 'string' ? line : JSON.stringify(line), cut }, 3);
   const usage = { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 };
 
-  test('says what it used, or why it failed', () => {
+  test('yields its usage, or why it failed', () => {
     const body = { object: 'chat.completion', model: 'gpt-5.2', choices: [], usage };
     expect(read({ custom_id: 'a', response: { status_code: 200, body }, error: null })).toEqual({
       customId: 'a',
@@ -172,7 +187,7 @@ describe("a line of a batch's file", () => {
     );
   });
 
-  test('that ran but does not say what it used is not free', () => {
+  test('that ran without reporting usage has an unknown cost, not a zero cost', () => {
     expect(
       read({ custom_id: 'a', response: { status_code: 200, body: { object: 'list', data: [] } } }).outcome,
     ).toEqual({ usage: null });
@@ -183,7 +198,7 @@ describe("a line of a batch's file", () => {
     expect(read('no json at all')).toEqual({ customId: 'line 3', outcome: { usage: null } });
   });
 
-  test.each([1_000_000_001, -1, 1.5])('that says it used %d tokens has no figures, and is not free', (figure) => {
+  test.each([1_000_000_001, -1, 1.5])('that reports %d tokens has an unknown cost, not a zero cost', (figure) => {
     const body = {
       object: 'chat.completion',
       model: 'gpt-5.2',
@@ -196,7 +211,7 @@ describe("a line of a batch's file", () => {
     }
   });
 
-  test('has an id of its own, which can be a key', async () => {
+  test('has a call id that is a valid key', async () => {
     expect(await callIdOf('batch_1', 'a')).toBe('batch:batch_1:a');
     const ids = await Promise.all(
       ['ü', 'ö', 'a b', 'x'.repeat(300), 'x'.repeat(301)].map((id) => callIdOf('batch_1', id)),
@@ -214,7 +229,7 @@ describe("a vendor's error", () => {
     readResult({ kind: 'answer', status, ok: false, headers: new Headers(headers), body }, 'sk-our-own-key').answer;
   const error = (status: number, body: unknown) => JSON.parse(String(answer(status, body).body)).error;
 
-  test("keeps its words in OpenAI's envelope, whoever the vendor is", () => {
+  test("keeps its message, type and code in OpenAI's envelope, whoever the vendor is", () => {
     expect(error(400, { error: { message: 'm', type: 't', param: 'p', code: 'c' } })).toEqual({
       message: 'm',
       type: 't',
@@ -244,7 +259,7 @@ describe("a vendor's error", () => {
     ['bad Bearer abcdefgh12345678', 'bad Bearer [credential]'],
     ['key AIzaSyA123456789 is off', 'key [credential] is off'],
     ['the model `sk` has no task-list', 'the model `sk` has no task-list'],
-  ])('%j is told without keys', (message, told) => {
+  ])('%j is passed on without keys', (message, told) => {
     expect(withoutKeys(message, 'sk-our-own-key')).toBe(told);
   });
 });

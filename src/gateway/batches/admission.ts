@@ -1,9 +1,10 @@
 /**
- * May this batch begin? Its lines run at the vendor without us, so they are judged before: every tier that they bill
- * must be allowed, and the calls that are left of a tier, less what other batches hold of them, must cover its lines,
- * unless credit pays for more. What the lines ask for beside text must be allowed too, and each line that can search
- * must find a search left. Credit pays for no model without a price, unless the organization allows it. What the lines
- * used is recorded when they are answered, whatever is left then.
+ * May this batch begin? Its lines run at the vendor without us, so they are judged before.
+ *
+ * Every tier that the lines bill and every capability that they use must be allowed. The remaining calls of a tier,
+ * less what other batches hold, must cover its lines, unless credit pays for more; the same goes for searches, for
+ * which credit never pays. Credit pays for no model without a price, unless the organization allows it. What the lines
+ * used is recorded when they are answered, whatever remains of the allowance then.
  */
 
 import type { Catalog } from '../../catalog/model.ts';
@@ -13,7 +14,7 @@ import { unpricedOnCredit } from '../../contract/errors.ts';
 import { capabilityDenied } from '../../domain/entitlements.ts';
 import type { Capability } from '../../domain/plan.ts';
 import { isPremiumPrice } from '../../domain/pricing.ts';
-import type { Tier } from '../../domain/tiers.ts';
+import { TIERS, type Tier } from '../../domain/tiers.ts';
 import type { Caller } from '../../metering/caller.ts';
 import { provisionCustomer } from '../../metering/customers.ts';
 import { ask, customerByName } from '../../objects/addresses.ts';
@@ -24,39 +25,39 @@ import { JSON_BOUND_RULES, parseJsonText } from '../../platform/json.ts';
 import { currentCatalog } from '../../storage/catalog.ts';
 import { findPlanVersion } from '../../storage/plans.ts';
 import { capabilitiesAsked } from '../../vendors/capabilities.ts';
-import { deniedAnswer, failureAnswer, type GatewayAnswer, refusalAnswer } from '../answer.ts';
-import { passBack, type VendorAccess } from '../pass-through.ts';
-
+import { denied, type Refused, refusalAnswer, refuseRequest, type WholeAnswer } from '../answer.ts';
+import { BATCH_VENDOR, passBack, type VendorAccess } from '../pass-through.ts';
 import { type Holds, heldByOthers } from './holds.ts';
 
-/** Of a line in a batch's files: an answer with a picture fits. */
+/** The longest line of a batch's files: an answer with a picture fits. */
 export const BATCH_LINE_BYTES_MAX = 8 * 1024 * 1024;
 /** The vendor takes up to 50,000 lines; more are refused here without reading on. */
 const LINES_MAX = 50_000;
-const TIERS: readonly Tier[] = ['standard', 'premium'];
 
-/** What the batch's input file is going to run; or why that cannot be said. */
+type ReadInput = { ok: true; input: BatchInput } | { ok: false; answer: WholeAnswer };
+
+/** What the lines of the batch's input file are going to run. */
 export async function readInput(
   caller: Caller,
   vendor: VendorAccess,
   { inputFileId, requestId }: Pick<BatchCommand, 'inputFileId' | 'requestId'>,
-): Promise<BatchInput | GatewayAnswer> {
+): Promise<ReadInput> {
   const { catalog } = await currentCatalog(caller.env, caller.defer);
-  const file = await vendor.request({ method: 'GET', path: `files/${inputFileId}/content` }, 'stream');
+  const file = await vendor.stream({ method: 'GET', path: `files/${inputFileId}/content` });
   if (file.kind === 'stream') return readLines(caller, catalog, file.body, Date.now());
   const answer = passBack(file, vendor.key, requestId);
-  // The input file is the request's own mistake where the vendor does not have it.
-  if (answer.status === 404) return refused('there is no such input file');
-  return file.kind === 'answer' && file.ok ? refused('the input file has no lines') : answer;
+  // If the vendor does not have the file, the request named a wrong one.
+  if (answer.status === 404) return badInput('there is no such input file');
+  return file.kind === 'answer' && file.ok ? badInput('the input file has no lines') : { ok: false, answer };
 }
 
-/** How many lines of a file bill each tier, and what they ask for. */
+/** Counts the lines of a file by the tier that they bill, and collects what they ask for. */
 async function readLines(
   { env, organization }: Caller,
   catalog: Catalog,
   file: ReadableStream<Uint8Array>,
   nowMs: number,
-): Promise<BatchInput | GatewayAnswer> {
+): Promise<ReadInput> {
   const lines: Lines = {};
   const needs = new Set<Capability>();
   const unpriced: UnpricedTiers = {};
@@ -64,10 +65,10 @@ async function readLines(
   let number = 0;
   for await (const { text, cut } of linesOf(file, BATCH_LINE_BYTES_MAX, Number(env.GATEWAY_TIMEOUT_MS))) {
     number += 1;
-    if (cut) return refused(`line ${number} of the input file has more than ${BATCH_LINE_BYTES_MAX} bytes`);
-    if (number > LINES_MAX) return refused(`the input file has more than ${LINES_MAX} lines`);
+    if (cut) return badInput(`line ${number} of the input file has more than ${BATCH_LINE_BYTES_MAX} bytes`);
+    if (number > LINES_MAX) return badInput(`the input file has more than ${LINES_MAX} lines`);
     const line = lineOf(text);
-    if ('rule' in line) return refused(`line ${number} of the input file ${line.rule}`);
+    if ('rule' in line) return badInput(`line ${number} of the input file ${line.rule}`);
     const { model } = line;
     const known = models.get(model) ?? (await pricedModel(organization, catalog, model, nowMs));
     models.set(model, known);
@@ -77,8 +78,9 @@ async function readLines(
     for (const capability of asked) needs.add(capability);
     if (asked.includes('search')) lines.search = (lines.search ?? 0) + 1;
   }
-  if (number === 0) return refused('the input file has no lines');
-  return { lines, needs: [...needs], unpriced, model: models.size === 1 ? [...models.keys()][0] : undefined };
+  if (number === 0) return badInput('the input file has no lines');
+  const model = models.size === 1 ? [...models.keys()][0] : undefined;
+  return { ok: true, input: { lines, needs: [...needs], unpriced, model } };
 }
 
 interface PricedModel {
@@ -92,7 +94,7 @@ async function pricedModel(
   model: string,
   nowMs: number,
 ): Promise<PricedModel> {
-  const price = await resolvePrice(catalog, prices, { modelUsed: model, providerUsed: 'openai' }, nowMs);
+  const price = await resolvePrice(catalog, prices, { modelUsed: model, providerUsed: BATCH_VENDOR }, nowMs);
   return { tier: price.available && isPremiumPrice(price.card) ? 'premium' : 'standard', priced: price.available };
 }
 
@@ -105,52 +107,57 @@ export async function tierOfModel(
   return (await pricedModel(organization, catalog, model, nowMs)).tier;
 }
 
-/** The refusal of a batch whose lines the customer's plan does not allow; `null` where it may begin. */
-export async function refuseBatch(
+/** Whether the customer's plan and credit cover the lines of the batch. */
+export async function admitBatch(
   caller: Caller,
   { requestName, begin, lines: wanted, needs, unpriced }: BatchToAdmit,
   holds: Holds,
-): Promise<GatewayAnswer | null> {
+): Promise<{ ok: true } | Refused> {
   const { customerId, customerName, customerFriendlyName, customerEmail, stripeCustomerId } = begin;
   const contact = { customerName, customerFriendlyName, customerEmail, stripeCustomerId };
-  const ready = await provisionCustomer(caller, { customerId, ...contact }, null);
-  if (!ready.ok) return refusalAnswer(ready.refusal);
-  if (ready.data.canceled) return deniedAnswer("the customer's subscription is canceled");
-  const capability = capabilityDenied(needs, ready.data.allowed);
-  if (capability !== null) return deniedAnswer(capability);
-  const leftOf = (kind: keyof Lines) =>
-    Math.max(0, unitsLeft(ready.data, METERS[kind]) - heldByOthers(holds, requestName, kind));
+  const provisioned = await provisionCustomer(caller, { customerId, ...contact }, null);
+  if (!provisioned.ok) return provisioned;
+  const { data: customer } = provisioned;
+  if (customer.canceled) return denied("the customer's subscription is canceled");
+  const capability = capabilityDenied(needs, customer.allowed);
+  if (capability !== null) return denied(capability);
+  const remaining = (kind: keyof Lines) =>
+    Math.max(0, remainingUnits(customer, METER_OF[kind]) - heldByOthers(holds, requestName, kind));
   for (const tier of TIERS) {
     const lines = wanted[tier] ?? 0;
     if (lines === 0) continue;
-    if (!ready.data.allowed[tier]) return deniedAnswer(`the customer's plan allows no further call of a ${tier} model`);
-    const exceeds = lines > leftOf(tier);
-    const exhausted = unitsLeft(ready.data, `${tier}Tokens`) === 0;
-    const onCredit = (exceeds || exhausted) && (await isOnCredit(caller, begin.customerId, ready.data));
-    if (exceeds && !onCredit && ready.data.policy !== 'NONE') {
-      return deniedAnswer(
-        `the batch has ${lines} lines for ${tier} models, and the customer's plan allows ${leftOf(tier)} further calls`,
+    if (!customer.allowed[tier]) return denied(`the customer's plan allows no further call of a ${tier} model`);
+    const exceeds = lines > remaining(tier);
+    const exhausted = remainingUnits(customer, `${tier}Tokens`) === 0;
+    const onCredit = (exceeds || exhausted) && (await isOnCredit(caller, begin.customerId, customer));
+    if (exceeds && !onCredit && customer.policy !== 'NONE') {
+      return denied(
+        `the batch has ${lines} lines for ${tier} models, and the customer's plan allows ${remaining(tier)} further calls`,
       );
     }
-    if (onCredit && unpriced[tier] !== undefined) return refusalAnswer(unpricedOnCredit(unpriced[tier]));
+    if (onCredit && unpriced[tier] !== undefined) return { ok: false, refusal: unpricedOnCredit(unpriced[tier]) };
   }
   const searching = wanted.search ?? 0;
-  if (searching > leftOf('search') && ready.data.policy !== 'NONE') {
-    return deniedAnswer(
-      `${searching} lines of the batch can search, and the customer's plan allows ${leftOf('search')} further searches`,
+  if (searching > remaining('search') && customer.policy !== 'NONE') {
+    return denied(
+      `${searching} lines of the batch can search, and the customer's plan allows ${remaining('search')} further searches`,
     );
   }
-  return null;
+  return { ok: true };
 }
 
-const METERS = { standard: 'standardCalls', premium: 'premiumCalls', search: 'searches' } as const;
+/** The meter that lines of each kind use. */
+const METER_OF = { standard: 'standardCalls', premium: 'premiumCalls', search: 'searches' } as const satisfies Record<
+  keyof Lines,
+  string
+>;
 
-function unitsLeft({ meters }: CustomerUsageData, name: string): number {
+function remainingUnits({ meters }: CustomerUsageData, name: string): number {
   const meter = meters[name];
   return !meter || meter.unlimited ? Number.POSITIVE_INFINITY : meter.remaining;
 }
 
-/** Whether credit pays for what goes beyond the allowance: the plan must be pay-as-you-go, and a balance be there. */
+/** Whether credit pays beyond the allowance: the plan must be pay-as-you-go, and the balance must not be used up. */
 async function isOnCredit(
   { env, organization }: Caller,
   customerId: string,
@@ -170,7 +177,7 @@ interface BatchLine {
   body: Record<string, unknown>;
 }
 
-/** Where a line goes, and what it asks; or the rule that the line breaks. */
+/** The request of a line, or the rule that the line breaks. */
 function lineOf(text: string): BatchLine | { rule: string } {
   const json = parseJsonText(text);
   if (!json.ok) return { rule: json.broken === 'syntax' ? 'is no JSON' : JSON_BOUND_RULES[json.broken] };
@@ -181,6 +188,7 @@ function lineOf(text: string): BatchLine | { rule: string } {
     : { rule: 'names no model' };
 }
 
-function refused(message: string): GatewayAnswer {
-  return failureAnswer({ status: 400, code: 'BAD_REQUEST', message, param: 'input_file_id' });
+function badInput(message: string): { ok: false; answer: WholeAnswer } {
+  const { refusal } = refuseRequest('BAD_REQUEST', message, { param: 'input_file_id' });
+  return { ok: false, answer: refusalAnswer(refusal) };
 }

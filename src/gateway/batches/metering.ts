@@ -1,11 +1,12 @@
 /**
- * The metering of a batch: from the vendor's word that it is finished to one recorded call for each answered line.
+ * Meters a finished batch: one recorded call for each answered line.
  *
- * A line's call has an id of its own that follows from batch and line, so a line that is met again is metered once. The
- * files are read line by line, and the place is kept, so that a restart goes on where it was.
+ * The id of a line's call follows from batch and line, so a line that is read again is metered once. The files are read
+ * line by line and the progress is saved, so a restart continues where the last run stopped.
  */
 
 import { idempotencyKey } from '../../contract/fields.ts';
+import { isRecord } from '../../contract/identity.ts';
 import type { CallError } from '../../domain/call.ts';
 import type { Tier } from '../../domain/tiers.ts';
 import type { Env } from '../../env.ts';
@@ -25,7 +26,7 @@ import { unreadable } from '../../platform/unavailable.ts';
 import { currentCatalog } from '../../storage/catalog.ts';
 import { loadOrganization } from '../../storage/credentials.ts';
 import { plausible, readFailure, readReportedUsage, readSearches } from '../../vendors/usage.ts';
-import type { BeginFields } from '../input.ts';
+import type { BeginFields } from '../identify.ts';
 import { accessVendor, BATCH_VENDOR, VENDOR_ID, type VendorAccess } from '../pass-through.ts';
 import { BATCH_LINE_BYTES_MAX, tierOfModel } from './admission.ts';
 
@@ -34,35 +35,35 @@ export interface WatchedBatch {
   organizationId: string;
   batchId: string;
   begin: BeginFields;
-  /** What its lines ran on, where that is one model: lines that failed do not say it. */
+  /** The model of all its lines, if that is one: lines that failed do not name it. */
   model: string | undefined;
 }
 
-/** How far the metering is: lines that are done, by the file that they stand in. */
+/** How far the metering is: the number of lines that are done in each file. */
 export interface BatchProgress {
   output: number;
   error: number;
-  /** Lines that could not be recorded, because their id was somebody else's. */
+  /** Lines that could not be recorded because their call id belongs to another customer. */
   refused: number;
-  /** Lines that were recorded, by the tier that paid. */
+  /** Recorded lines by the tier that paid. */
   recorded: Lines;
 }
 
 const TERMINAL = new Set(['completed', 'failed', 'expired', 'cancelled']);
-/** Lines that are recorded at the same time, all by one customer's object. */
+/** Lines that one customer's object records at the same time. */
 const CONCURRENCY = 20;
-/** Lines of one run; it goes on in the next. */
+/** Lines of one run; the next run continues. */
 const RUN_LINES_MAX = 1_000;
-/** One run ends after this long and goes on in the next: alarms may take 15 minutes. */
+/** A run ends after this time and the next one continues: an alarm may take 15 minutes. */
 const RUN_MS_MAX = 5 * MINUTE_MS;
-/** A file that is still being read then has fallen silent. */
+/** A file that has not ended by then is taken for silent. */
 const FILE_MS_MAX = 8 * MINUTE_MS;
 
 export function isTerminal(status: string | undefined): boolean {
   return status !== undefined && TERMINAL.has(status);
 }
 
-/** On whose behalf a batch is begun and metered, with nobody's request at hand. */
+/** The caller on whose behalf an object begins or meters a batch, outside of any request. */
 export async function callerOf(env: Env, organizationId: string, defer: Caller['defer']): Promise<Caller> {
   const organization = await loadOrganization(env, organizationId).catch((error: unknown) => {
     throw unreadable(error);
@@ -72,9 +73,9 @@ export async function callerOf(env: Env, organizationId: string, defer: Caller['
 }
 
 /**
- * Asks the vendor, and meters what is answered. `pending` where the batch is not finished, `more` where this run's time
- * or lines were used up. `save` keeps the place, and says whether there still is a batch to be metered. Throws where
- * vendor or objects cannot be reached; what was done stays done.
+ * Asks the vendor for the batch and meters its answered lines. `pending`: the batch is not finished. `more`: this run
+ * has used up its time or its lines. `save` stores the progress and returns whether the batch still exists. Throws if
+ * the vendor or an object cannot be reached; saved progress stays.
  */
 export async function meterBatch(
   env: Env,
@@ -86,12 +87,11 @@ export async function meterBatch(
   const caller = await callerOf(env, batch.organizationId, defer);
   const vendor = await accessVendor(caller);
   if (!vendor) throw new Error(`there are no credentials for the vendor ${BATCH_VENDOR}`);
-  const found = await vendor.request({ method: 'GET', path: `batches/${batch.batchId}` }, 'text');
+  const found = await vendor.ask({ method: 'GET', path: `batches/${batch.batchId}` });
   if (found.kind !== 'answer' || !found.ok) throw new Error(`the vendor did not show the batch: ${outcomeOf(found)}`);
-  const { status, output_file_id, error_file_id } = JSON.parse(String(found.body)) as Record<
-    string,
-    string | null | undefined
-  >;
+  const document = parseAnswer(String(found.body));
+  if (!isRecord(document)) throw new Error('the vendor did not show the batch: no JSON object');
+  const { status, output_file_id, error_file_id } = document as Record<string, string | null | undefined>;
   if (!isTerminal(status ?? undefined)) return 'pending';
   const run: MeteringRun = {
     caller,
@@ -112,12 +112,12 @@ export async function meterBatch(
   return 'done';
 }
 
-/** What files are metered with, one after the other. */
+/** The state of one run through the files. */
 interface MeteringRun {
   readonly caller: Caller;
   readonly vendor: VendorAccess;
   readonly batch: WatchedBatch;
-  /** As it was saved last. */
+  /** The progress that was saved last. */
   progress: BatchProgress;
   readonly save: (progress: BatchProgress) => Promise<boolean>;
   readonly untilMs: number;
@@ -126,26 +126,26 @@ interface MeteringRun {
 
 /** Whether the file was read to its end. */
 async function meterFile(run: MeteringRun, name: 'output' | 'error', fileId: string): Promise<boolean> {
-  const file = await run.vendor.request({ method: 'GET', path: `files/${fileId}/content` }, 'stream');
+  const file = await run.vendor.stream({ method: 'GET', path: `files/${fileId}/content` });
   if (file.kind === 'answer' && file.ok) return true; // an empty file has no body
   if (file.kind !== 'stream') throw new Error(`the vendor did not show the ${name} file: ${outcomeOf(file)}`);
   let number = 0;
-  let waiting: Line[] = [];
-  // A file that falls silent must not hold the alarm; what was done stays done.
+  let pending: Line[] = [];
+  // A file that falls silent must not block the alarm; saved progress stays.
   for await (const line of linesOf(file.body, BATCH_LINE_BYTES_MAX, FILE_MS_MAX)) {
     number += 1;
-    // Of an earlier run.
+    // An earlier run has metered these lines.
     if (number <= run.progress[name]) continue;
-    if (waiting.length === 0 && (run.linesLeft <= 0 || Date.now() > run.untilMs)) return false;
-    waiting.push(line);
-    if (waiting.length < CONCURRENCY) continue;
-    if (!(await meterLines(run, name, waiting))) return false;
-    waiting = [];
+    if (pending.length === 0 && (run.linesLeft <= 0 || Date.now() > run.untilMs)) return false;
+    pending.push(line);
+    if (pending.length < CONCURRENCY) continue;
+    if (!(await meterLines(run, name, pending))) return false;
+    pending = [];
   }
-  return waiting.length === 0 || meterLines(run, name, waiting);
+  return pending.length === 0 || meterLines(run, name, pending);
 }
 
-/** Records the next lines of a file, and saves that. Whether there still is a batch to be metered. */
+/** Records the next lines of a file and saves the progress. Returns whether the batch still exists. */
 async function meterLines(run: MeteringRun, name: 'output' | 'error', lines: readonly Line[]): Promise<boolean> {
   const { caller, batch, progress } = run;
   const before = progress[name];
@@ -154,7 +154,7 @@ async function meterLines(run: MeteringRun, name: 'output' | 'error', lines: rea
   for (const tier of tiers) if (tier !== null) recorded[tier] = (recorded[tier] ?? 0) + 1;
   const refused = progress.refused + tiers.filter((tier) => tier === null).length;
   run.linesLeft -= lines.length;
-  // Never in place: where saving fails, what was saved before still says how far the metering is.
+  // A new object: if saving fails, the old one still has the saved progress.
   run.progress = { ...progress, [name]: before + lines.length, refused, recorded };
   return run.save(run.progress);
 }
@@ -164,7 +164,7 @@ interface AnsweredLine {
   outcome: Pick<Outcome, 'usage' | 'searches' | 'modelUsed' | 'reasoningEffort'> & { error?: CallError };
 }
 
-/** Records the line's call, once: the tier that it is counted in, `null` where the id is taken by something else. */
+/** Records the line's call once. Returns the tier that pays, or `null` if the call id belongs to another call. */
 async function meterLine(
   caller: Caller,
   { organizationId, batchId, begin, model }: WatchedBatch,
@@ -178,7 +178,7 @@ async function meterLine(
   const { catalog } = await currentCatalog(env, defer);
   const { modelUsed = model } = outcome;
   const tier = modelUsed === undefined ? 'standard' : await tierOfModel(organization, catalog, modelUsed, Date.now());
-  // What the line is told apart by is its id: its content is the vendor's and does not change.
+  // The batch is fingerprint enough: the call id names the line, and the vendor never changes a line.
   const command = await beginCommand(caller, { ...begin, requested: { [tier]: true } }, `batch ${batchId}`, 'API');
   const end = await finishCommand(caller, {
     ...outcome,
@@ -189,17 +189,17 @@ async function meterLine(
   });
   const record = (claimedAtMs: number) =>
     ask(customerByName(env, organizationId, customerId), (customer) =>
-      // Without a default plan: a customer who was erased since the batch began does not come back.
+      // Without a default plan, a customer who was erased since the batch began is not created again.
       customer.record({ ...command, defaultPlan: null, key: { source: 'explicit', callId, claimedAtMs } }, end),
     ) as Promise<FinishedCall>;
   const recorded = await underClaim(
     env,
     { organizationId, key: callId, customerId },
-    // What the line used was used: its call stays with its customer.
+    // The vendor did the work, so the call stays recorded.
     { command: record, outcomeOf: (finished) => finished, takeBack: async () => undefined },
   );
   if (!recorded) return refuseLine(callId, 'the id is claimed for another customer');
-  // A line of an old run whose answers the object has dropped was metered then.
+  // If the object has dropped the answers of an old run, that run has metered the line.
   return recorded.ok ? tier : refuseLine(callId, recorded.refusal.message);
 }
 
@@ -208,15 +208,15 @@ function refuseLine(callId: string, reason: string): null {
   return null;
 }
 
-/** What a line says. One that cannot be read, or is too long, ran all the same: what it used is not known. */
+/** Reads a line. One that is too long or unreadable ran all the same: its usage is not known. */
 export function readLine({ text, cut }: Line, index: number): AnsweredLine {
-  const line = cut ? null : parsed(text);
+  const line = cut ? null : parseLine(text);
   const named = line?.custom_id ?? /"custom_id"\s*:\s*"((?:[^"\\]|\\.)*)"/.exec(text)?.[1];
   const customId = typeof named === 'string' && named !== '' ? named : `line ${index}`;
   if (!line) return { customId, outcome: { usage: null } };
   const { response, error } = line;
   const reported = readReportedUsage(response?.body);
-  const said = plausible(reported);
+  const usage = plausible(reported);
   const status = response?.status_code ?? 0;
   const answered = status >= 200 && status < 300;
   const failure =
@@ -227,9 +227,9 @@ export function readLine({ text, cut }: Line, index: number): AnsweredLine {
     outcome: {
       usage: reported === null && !answered ? NO_USAGE : reportedUsage(reported),
       searches: readSearches(response?.body) || undefined,
-      ...(said?.modelUsed !== undefined && { modelUsed: said.modelUsed }),
-      ...(said?.reasoningEffort !== undefined && {
-        reasoningEffort: said.reasoningEffort,
+      ...(usage?.modelUsed !== undefined && { modelUsed: usage.modelUsed }),
+      ...(usage?.reasoningEffort !== undefined && {
+        reasoningEffort: usage.reasoningEffort,
         reasoningEffortSource: 'provider_response' as const,
       }),
       ...(failure && { error: failure }),
@@ -237,7 +237,7 @@ export function readLine({ text, cut }: Line, index: number): AnsweredLine {
   };
 }
 
-/** The id of a line's call: readable where it can travel as a key, else by hash. */
+/** The id of a line's call: readable if it is a valid key, else with a hash. */
 export async function callIdOf(batchId: string, customId: string): Promise<string> {
   const readable = `batch:${batchId}:${customId}`;
   return idempotencyKey.safeParse(readable).success ? readable : `batch:${batchId}:${await sha256Hex(customId)}`;
@@ -249,7 +249,7 @@ interface VendorLine {
   error?: unknown;
 }
 
-function parsed(text: string): VendorLine | null {
+function parseLine(text: string): VendorLine | null {
   const line = parseAnswer(text) as VendorLine | null | undefined;
   return typeof line === 'object' ? line : null;
 }

@@ -1,55 +1,49 @@
 /**
- * What a request for a batch is answered where it is not the first: the stored answer, a conflict, or that it is under
- * way. OpenAI's SDK sends no key of its own and still sends failed requests again, so that what may have begun without
- * a key is marked as not to be sent again.
+ * What a repeated request for a batch is answered: the stored answer, a conflict, or that it is still under way.
+ *
+ * OpenAI's SDKs send no idempotency key and repeat failed requests all the same. Where a batch may have begun and its
+ * request had no key, the answer tells them not to repeat it.
  */
 
 import { REPLAY_HEADER } from '../../contract/envelope.ts';
-import { refuse } from '../../contract/errors.ts';
 import { GATEWAY_HEADERS } from '../../contract/gateway.ts';
 import type { BatchAnswer } from '../../objects/batch-commands.ts';
-import { failureAnswer, refusalAnswer } from '../answer.ts';
-import { kept } from './creation.ts';
+import { refusalAnswer } from '../answer.ts';
 
-/** While the first request is on its way, or its batch is looked for, a retry is asked to come back after this. */
+/** A retry that comes while the batch is being begun or looked for is asked to come back after this. */
 const IN_FLIGHT_RETRY_SECONDS = 2;
 
 export function replayedAnswer(answer: BatchAnswer): BatchAnswer {
   return { ...answer, headers: { ...answer.headers, [REPLAY_HEADER]: 'true' } };
 }
 
-/** The batch was begun, and the vendor's answer is too large to be kept. */
+/** The batch was begun, and the vendor's answer is too large to be stored. */
 export function answerNotKept(batchId: string): BatchAnswer {
   const message = `the batch ${batchId} was begun, and the vendor's answer was too large to be kept; read the batch by its id`;
-  return kept(refusalAnswer(refuse('CALL_ALREADY_FINALIZED', message).refusal));
+  return refusalAnswer({ code: 'CALL_ALREADY_FINALIZED', message });
 }
 
 export function inFlight(keyed: boolean): BatchAnswer {
-  const message = 'the batch is still being begun';
   const retryAfterSeconds = IN_FLIGHT_RETRY_SECONDS;
-  return kept(failureAnswer({ status: 409, code: 'CALL_IN_FLIGHT', message, retryAfterSeconds, retry: keyed }));
+  return refusalAnswer({
+    code: 'CALL_IN_FLIGHT',
+    message: 'the batch is still being begun',
+    retryAfterSeconds,
+    retry: keyed,
+  });
 }
 
 export function keyOfAnotherBatch(): BatchAnswer {
-  return kept(
-    refusalAnswer(
-      refuse('IDEMPOTENCY_KEY_CONFLICT', 'the idempotency key was used before with another payload').refusal,
-    ),
-  );
+  const message = 'the idempotency key was used before with another payload';
+  return refusalAnswer({ code: 'IDEMPOTENCY_KEY_CONFLICT', message });
 }
 
-/**
- * The customer was erased while the request was on its way, and nothing was asked of the vendor. No client sends this
- * again by itself.
- */
+/** The customer was erased before the vendor was asked. The answer tells clients not to repeat the request. */
 export function erasedMeanwhile(): BatchAnswer {
-  return kept(refusalAnswer(refuse('CONFLICT', 'the customer was erased while the batch was being begun').refusal));
+  return refusalAnswer({ code: 'CONFLICT', message: 'the customer was erased while the batch was being begun' });
 }
 
-/**
- * A failure after which the vendor may have begun all the same: under a key a retry finds out, without one it would
- * begin another.
- */
+/** An error after which the vendor may still have begun: without a key, a repeated request would begin another batch. */
 export function notSentAgain(answer: BatchAnswer, keyed: boolean): BatchAnswer {
   return keyed ? answer : { ...answer, headers: { ...answer.headers, [GATEWAY_HEADERS.shouldRetry]: 'false' } };
 }

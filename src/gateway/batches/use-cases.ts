@@ -1,6 +1,7 @@
 /**
- * Use cases: begin a batch at the vendor, and read one. Each request for a batch has an object of its own
- * (`durable-objects/gateway-batch.ts`), which begins it once, remembers whom it is metered for, and meters its lines.
+ * Use cases: begin a batch at the vendor, and read one. Every request for a batch has an object of its own
+ * (`durable-objects/gateway-batch.ts`). The object begins the batch once, remembers whom it is metered for, and meters
+ * its lines.
  */
 
 import type { z } from 'zod';
@@ -10,8 +11,8 @@ import { fingerprintOf } from '../../metering/idempotency.ts';
 import { ask, batchByRequest } from '../../objects/addresses.ts';
 import type { BatchCommand } from '../../objects/batch-commands.ts';
 import { sha256Hex } from '../../platform/hash.ts';
-import { failureAnswer, type GatewayAnswer } from '../answer.ts';
-import { identify, withoutOwnFields } from '../input.ts';
+import { type GatewayAnswer, refusalAnswer } from '../answer.ts';
+import { identify, withoutOwnFields } from '../identify.ts';
 import { accessVendor, BATCH_VENDOR, noVendor, passBack } from '../pass-through.ts';
 import { BATCH_TEXT_LENGTH_MAX, batchIn, batchTooLarge, metadataFull, taggedBody } from './creation.ts';
 import { isTerminal } from './metering.ts';
@@ -27,11 +28,12 @@ export async function createBatch(
   caller: Caller,
   { request, customerHeader, headerKey, requestId }: BatchCall,
 ): Promise<GatewayAnswer> {
-  const begin = identify(request, customerHeader, undefined);
-  if ('status' in begin) return failureAnswer(begin);
+  const identified = identify(request, customerHeader, undefined);
+  if (!identified.ok) return refusalAnswer(identified.refusal);
+  const { begin } = identified;
   const { env, organization } = caller;
   if (!organization.vendors.has(BATCH_VENDOR)) return noVendor();
-  // A key is one request, however often it is sent; without one, each is a request of its own.
+  // Requests with the same key are one request. Without a key, every request is one of its own.
   const keyed = headerKey !== null;
   const requestName = keyed ? `key-${await sha256Hex(headerKey)}` : `once-${crypto.randomUUID()}`;
   const body = taggedBody(withoutOwnFields(request), requestName);
@@ -51,21 +53,17 @@ export async function createBatch(
     requestId,
   };
   const work = ask(batchByRequest(env, organizationId, requestName), (batch) => batch.create(command));
-  // Goes on though the caller may leave.
+  // Continues after the caller has left.
   caller.defer(work.catch(() => undefined));
   return work;
 }
 
-/** A batch as the vendor has it; one that is finished is metered now. */
+/** The batch as the vendor has it. A finished batch is metered at once. */
 export async function readBatch(caller: Caller, batchId: string, requestId: string): Promise<GatewayAnswer> {
   const vendor = await accessVendor(caller);
   if (!vendor) return noVendor();
-  const answer = passBack(
-    await vendor.request({ method: 'GET', path: `batches/${batchId}` }, 'text'),
-    vendor.key,
-    requestId,
-  );
-  const batch = answer.status === 200 ? batchIn(answer) : null;
+  const answer = passBack(await vendor.ask({ method: 'GET', path: `batches/${batchId}` }), vendor.key, requestId);
+  const batch = answer.status === 200 ? batchIn(answer.body) : null;
   if (batch?.requestName != null && isTerminal(batch.status)) {
     const { organizationId } = caller.organization;
     caller.defer(

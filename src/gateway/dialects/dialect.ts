@@ -1,0 +1,67 @@
+/**
+ * A dialect: everything that the gateway knows of one endpoint that runs a model. Each endpoint has one file here.
+ *
+ * What every endpoint has in common (customer, admission, attempts, metering, retries) is outside of this folder and
+ * asks the dialect. To add an endpoint, see README.md.
+ */
+import type { z } from 'zod';
+import type { ModelOperation, ModelRequest as ModelRequestSchema } from '../../contract/gateway.ts';
+import type { Effort } from '../../vendors/effort.ts';
+import type { Transform } from '../../vendors/tee.ts';
+import type { VendorUsage } from '../../vendors/usage.ts';
+import type { SessionFields } from './session-fields.ts';
+
+/** What every request to a model has; the schema of its endpoint has more. */
+export type ModelRequest = z.infer<typeof ModelRequestSchema>;
+
+/** The JSON that a vendor is sent. */
+export type VendorBody = Record<string, unknown>;
+
+/** What the gateway decided for one attempt. */
+export interface AttemptTerms {
+  provider: string;
+  /** As the vendor calls it. */
+  model: string;
+  /** `undefined` leaves the field out. */
+  effort: Effort | undefined;
+  /** The most tokens that the call may answer with; `null` is no bound. */
+  outputTokensMax: number | null;
+}
+
+/** The cost, in USD, of what a stream has used so far; `null` where it is not known. */
+export type StreamCost = (usage: VendorUsage) => Promise<number | null>;
+
+/** An error before it is written in the form of an endpoint. */
+export interface ErrorWords {
+  status: number;
+  message: string;
+  /** `undefined` for the usual word for the status. */
+  type: string | undefined;
+  code: string | null;
+  param: string | null;
+  requiredScope: string | undefined;
+}
+
+export type ErrorBody = (error: ErrorWords) => object;
+
+export interface Dialect<Operation extends ModelOperation = ModelOperation> {
+  /** The route with its schema, which has checked every request that the methods get. */
+  readonly operation: Operation;
+  /** The path below a vendor's base address: ours without `/v1/`. */
+  readonly endpoint: EndpointOf<Operation['path']>;
+  /** Vendors that do not offer the endpoint in this form. */
+  readonly notOfferedBy: readonly string[];
+  /** The path of ours to use for those vendors; `null` where there is none. */
+  readonly alternative: string | null;
+  /** What a browser's session may send; `null` where the endpoint takes no session tokens. */
+  readonly sessionFields: SessionFields | null;
+  readonly errorBody: ErrorBody;
+  /** The reasoning effort that the request asks for. */
+  effortAsked(request: z.infer<Operation['body']>): Effort | undefined;
+  /** What the vendor is sent. `request` has none of the service's own fields any more. */
+  vendorBody(request: z.infer<Operation['body']>, terms: AttemptTerms): VendorBody;
+  /** How the events of a stream change on their way to the caller; `undefined` where they pass byte for byte. */
+  streamTransform(request: z.infer<Operation['body']>, cost: StreamCost): Transform | undefined;
+}
+
+type EndpointOf<Path extends string> = Path extends `/v1/${infer Endpoint}` ? Endpoint : never;

@@ -1,0 +1,15 @@
+/**
+ * The dialects, by the operation of the contract that each of them speaks. An operation of the contract that runs a
+ * model and has no dialect here does not compile.
+ */
+import type { modelOperations } from '../../contract/gateway.ts';
+import { chatCompletions } from './chat-completions.ts';
+import type { Dialect } from './dialect.ts';
+import { embeddings } from './embeddings.ts';
+import { responses } from './responses.ts';
+
+export const DIALECTS: { readonly [Id in keyof typeof modelOperations]: Dialect<(typeof modelOperations)[Id]> } = {
+  createChatCompletion: chatCompletions,
+  createResponse: responses,
+  createEmbedding: embeddings,
+};

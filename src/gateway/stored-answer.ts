@@ -1,0 +1,76 @@
+/**
+ * The answers of calls with an idempotency key: what is stored for retries, and how a retry is answered.
+ *
+ * An answer over the bound is not stored, and neither is a stream that broke off. A retry of such a call is refused,
+ * because asking the vendor again would be a second call.
+ */
+
+import { REPLAY_HEADER } from '../contract/envelope.ts';
+import { GATEWAY_HEADERS } from '../contract/gateway.ts';
+import type { CallStatus } from '../domain/call.ts';
+import { formatUsd, type NanoUsd } from '../domain/money.ts';
+import type { KeptAnswer } from '../objects/customer-commands.ts';
+import { meterStream, type Transform } from '../vendors/tee.ts';
+import { type GatewayAnswer, type Refused, refuseRequest } from './answer.ts';
+import type { StreamCost } from './dialects/dialect.ts';
+
+/** The largest answer that is stored: few retries ask for it, and the customer's object must not be held up. */
+export const STORED_BYTES_MAX = 2 * 1024 * 1024;
+/** A retry that comes while the first request is under way is asked to come back after this. */
+const IN_FLIGHT_RETRY_SECONDS = 2;
+
+/** Plain JSON, stored with the end of the call. */
+export interface StoredAnswer {
+  status: number;
+  headers: Record<string, string>;
+  body: string;
+  /** The body is the vendor's stream, before the dialect's transform. */
+  isStream?: true;
+}
+
+/** What is stored of a whole answer; `undefined` where it is too large. */
+export function storableAnswer({ status, headers, body }: GatewayAnswer): StoredAnswer | undefined {
+  return typeof body === 'string' && fits(body, STORED_BYTES_MAX) ? { status, headers, body } : undefined;
+}
+
+/** Whether the text has at most so many bytes. It is encoded only where its length does not decide. */
+function fits(text: string, bytesMax: number): boolean {
+  if (text.length > bytesMax) return false;
+  return text.length * 3 <= bytesMax || new TextEncoder().encode(text).length <= bytesMax;
+}
+
+/** The answer of the first request once more. `transformOf` makes what the dialect does with a stream of the request. */
+export function replayedAnswer(
+  { keep, end }: KeptAnswer,
+  transformOf: (cost: StreamCost) => Transform | undefined,
+): GatewayAnswer {
+  const { status, headers, body, isStream } = keep as StoredAnswer;
+  const replayed = { ...headers, [REPLAY_HEADER]: 'true' };
+  if (!isStream) {
+    const costNanoUsd = end.costUsdNano === undefined ? null : BigInt(end.costUsdNano);
+    return { status, headers: { ...replayed, ...costHeader(costNanoUsd, status) }, body };
+  }
+  const transform = transformOf(async () => (end.pricingStatus === 'FINAL' ? end.costUSD : null));
+  return { status, headers: replayed, body: replayedStream(body, transform) };
+}
+
+function replayedStream(text: string, transform: Transform | undefined): ReadableStream<Uint8Array> {
+  const body = new Blob([text]).stream() as unknown as ReadableStream<Uint8Array>;
+  const bounds = { idleTimeoutMs: 60_000, drainMsMax: 1, bytesMax: 0 };
+  return meterStream(body, { ...bounds, ...(transform && { transform }), onEnd: () => undefined });
+}
+
+/** The refusal of a retry whose call has no stored answer: it is still under way, or its answer was not stored. */
+export function refuseReplay(status: CallStatus, headers: Record<string, string>): Refused {
+  if (status === 'IN_PROGRESS') {
+    const retryAfterSeconds = IN_FLIGHT_RETRY_SECONDS;
+    return refuseRequest('CALL_IN_FLIGHT', 'the call is still under way', { retryAfterSeconds, retry: true, headers });
+  }
+  const message = `the call is ${status}, and its answer was not kept: it was larger than ${STORED_BYTES_MAX} bytes, or it broke off; use a new key`;
+  return refuseRequest('CALL_ALREADY_FINALIZED', message, { headers });
+}
+
+/** The exact cost of an answer that is not a stream; no header where the cost is not known. */
+export function costHeader(costNanoUsd: NanoUsd | null, status: number): Record<string, string> {
+  return costNanoUsd === null || status >= 400 ? {} : { [GATEWAY_HEADERS.costUsd]: formatUsd(costNanoUsd) };
+}
