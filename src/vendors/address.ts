@@ -1,10 +1,10 @@
 /**
- * Which addresses a caller may send the service to: https, a public host, nothing that could lead inside.
+ * The addresses that a caller may make the service send requests to: https and a public host, never a private network.
  *
- * The URL parser of the runtime brings every notation of an address into one form (decimal, octal, hex and short IPv4,
- * compressed IPv6, full-width digits, percent signs), and that form is what is judged. A public name that resolves to a
- * private address cannot be seen from a Worker, which has no resolver; Cloudflare's network refuses such
- * connections in production. An origin that the operator registered is allowed as it stands.
+ * The runtime's URL parser turns every notation of an address into one form (decimal, octal, hex and short IPv4,
+ * compressed IPv6, full-width digits, percent signs), and the rules judge that form. A Worker has no resolver, so it
+ * cannot see that a public name resolves to a private address; in production Cloudflare's network refuses such
+ * connections. An origin that the operator registered is always allowed.
  */
 
 export type CheckedUrl = { ok: true; url: URL } | { ok: false; reason: string };
@@ -12,12 +12,12 @@ export type CheckedUrl = { ok: true; url: URL } | { ok: false; reason: string };
 const URL_LENGTH_MAX = 4_096;
 const HTTPS_PORT = 443;
 /**
- * Below it, besides 443, live mail, remote shells, directories and other services that must not be spoken to; from here
- * up are the ports on which people run gateways of their own.
+ * Lower ports, except 443, belong to mail, remote shells, directories and other services that must not be reached.
+ * People run their own gateways on this port and above.
  */
 const PORT_UNPRIVILEGED_MIN = 1_024;
 
-/** The blocks of IANA's special-purpose registry that are not the public internet, and Azure's metadata address. */
+/** IANA's special-purpose blocks that are not the public internet, and Azure's metadata address. */
 const IPV4_REFUSED: readonly (readonly [string, number, string])[] = [
   ['0.0.0.0', 8, 'unspecified'],
   ['10.0.0.0', 8, 'private'],
@@ -37,7 +37,7 @@ const IPV4_REFUSED: readonly (readonly [string, number, string])[] = [
   ['240.0.0.0', 4, 'reserved'],
 ];
 
-/** Top-level names, and longer ones, that mean a network of one's own or are kept from ever being public. */
+/** Domains that are used in private networks or are reserved from public use. */
 const SUFFIXES_REFUSED = [
   'localhost',
   'localdomain',
@@ -60,8 +60,8 @@ const SUFFIXES_REFUSED = [
 ];
 
 /**
- * The address, if a request may be sent there. `registeredOrigins` are `scheme://host:port` of the vendors' base
- * addresses that the operator registered for the organization; a path behind an origin is ignored.
+ * The parsed address, if a request may be sent there. `registeredOrigins` has the vendors' base addresses that the
+ * operator registered for the organization, as `scheme://host:port`; a path is ignored.
  */
 export function checkVendorUrl(url: string, registeredOrigins: readonly string[]): CheckedUrl {
   if (url.length > URL_LENGTH_MAX) return refuse(`longer than ${URL_LENGTH_MAX} characters`);
@@ -80,29 +80,25 @@ function refuse(reason: string): { ok: false; reason: string } {
 }
 
 function parse(url: string): URL | null {
-  try {
-    return new URL(url);
-  } catch {
-    return null;
-  }
+  return URL.canParse(url) ? new URL(url) : null;
 }
 
 function portReason({ port }: URL): string | null {
-  // The parser writes no port where it is the scheme's own.
+  // The parser omits the scheme's default port.
   const number = port === '' ? HTTPS_PORT : Number(port);
   return number === HTTPS_PORT || number >= PORT_UNPRIVILEGED_MIN ? null : `port ${number} is not allowed`;
 }
 
 function hostReason(hostname: string): string | null {
   if (hostname.startsWith('[')) return ipv6Reason(hostname.slice(1, -1));
-  // A name may end in the dot of the root; resolvers see no difference.
+  // A name may end with a dot for the root; resolvers ignore it.
   const name = hostname.replace(/\.+$/, '').toLowerCase();
   const address = ipv4Of(name);
   if (address !== null) return ipv4Reason(address);
   const labels = name.split('.');
   if (labels.some((label) => label === '')) return 'not a host name';
   if (labels.length < 2) return 'a host name without a domain is not public';
-  // No public top-level name is a number: what looks like an address and is none is somebody's trick.
+  // No public top-level domain is a number: this only looks like an address.
   if (/^(?:\d+|0x[\da-f]*)$/.test(labels.at(-1) ?? '')) return 'not a host name';
   const suffix = SUFFIXES_REFUSED.find((refused) => name === refused || name.endsWith(`.${refused}`));
   return suffix === undefined ? null : `names under ${suffix} are not public`;
@@ -123,20 +119,20 @@ function ipv4Reason(address: number): string | null {
 }
 
 /**
- * Only addresses of the public internet, 2000::/3, and of those none that carries an IPv4 address or serves a special
- * purpose. Mapped, compatible and translated IPv4, loopback, local, link-local and multicast all lie outside 2000::/3.
+ * Allows addresses of the public internet (2000::/3) that neither contain an IPv4 address nor have a special purpose.
+ * Mapped, compatible and translated IPv4, loopback, local, link-local and multicast are all outside of 2000::/3.
  */
 function ipv6Reason(address: string): string | null {
   const [first = 0, second = 0] = groupsOf(address);
   if (first >> 13 !== 0b001) return 'the address is not a public IPv6 address';
-  // 2001::/23 is kept for protocols: Teredo, benchmarks, ORCHID.
+  // 2001::/23 is reserved for protocols: Teredo, benchmarks, ORCHID.
   if (first === 0x2001 && second < 0x0200) return 'the address is reserved';
   if (first === 0x2001 && second === 0x0db8) return 'the address is documentation';
   if (first === 0x2002) return 'the address carries an IPv4 address';
   return first === 0x3fff && second < 0x1000 ? 'the address is documentation' : null;
 }
 
-/** The groups before the first `::`, of the parser's own form, in which an address has no dotted part. */
+/** The groups before the first `::`. The parser's form of an address has no dotted part. */
 function groupsOf(address: string): number[] {
   const [head = ''] = address.split('::');
   return head === '' ? [] : head.split(':').map((group) => Number.parseInt(group, 16));

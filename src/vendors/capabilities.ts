@@ -1,16 +1,16 @@
 /**
- * What a request to a vendor asks for beside text: web searches, images, audio. Read from the request alone, before the
- * vendor is asked, in the forms of OpenAI, Anthropic, Google and the endpoints that speak OpenAI's language.
+ * The capabilities that a request to a vendor uses besides text: web search, images, audio. They are read from the
+ * request alone, in the forms of OpenAI, Anthropic, Google and the vendors that are compatible with OpenAI.
  *
- * The rules are the tables below. They go by the beginnings and parts of names, because vendors date their tools
- * (`web_search_20250305`). What a request refers to at the vendor (a stored prompt) cannot be read here; what it used
- * is still counted from the answer.
+ * The rules are the tables below. They match parts of names, because vendors date their tools (`web_search_20250305`).
+ * Whatever a request refers to at the vendor, such as a stored prompt, cannot be read here; what the call used is still
+ * counted from the answer.
  */
 import type { Capability } from '../domain/plan.ts';
 import { type Fields, fieldsOf, isFields, listOf } from './usage/figures.ts';
 
 export interface AskedOfVendor {
-  /** Of the address, with or without its origin; it tells endpoints that make nothing but images or speech. */
+  /** The path of the address, with or without its origin; some endpoints make only images or speech. */
   path?: string | undefined;
   /** As the vendor calls it. */
   model?: string | undefined;
@@ -47,10 +47,10 @@ const FIELDS: readonly (readonly [string, Capability])[] = [
  */
 const SEARCHES_ALWAYS = /-search-(?:preview|api)|(?:^|\/)sonar\b|:online$/;
 
-/** Models that search, draw, speak or listen though the request does not say so. */
+/** Models that search, draw, speak or listen without being asked to in the request. */
 const MODELS: readonly (readonly [RegExp, Capability])[] = [
   [SEARCHES_ALWAYS, 'search'],
-  // Groq's, which decides by itself.
+  // Groq's model that decides by itself whether to search.
   [/(?:^|\/)compound\b/, 'search'],
   // gpt-image-1, chatgpt-image-latest, dall-e-3, imagen-4.0-generate-001, gemini-2.5-flash-image.
   [/(?:^|[-/])(?:dall-e|imagen)-|-image(?:-|$)|nano-banana/, 'image'],
@@ -58,19 +58,19 @@ const MODELS: readonly (readonly [RegExp, Capability])[] = [
   [/(?:^|[-/])(?:tts|whisper|transcribe)(?:-|$)/, 'audio'],
 ];
 
-/** Endpoints that do one thing alone. */
+/** Endpoints that have only one capability. */
 const PATHS: readonly (readonly [RegExp, Capability])[] = [
   [/\/images\//, 'image'],
   [/\/audio\//, 'audio'],
 ];
 
-/** Lists of the kinds of output that are wanted: OpenAI's, and Google's in both of its spellings. */
+/** Fields that list the wanted kinds of output: OpenAI's, and Google's in both spellings. */
 const MODALITIES = ['modalities', 'output_modalities', 'response_modalities', 'responseModalities'];
-/** Members that say of what media type a part is: the type itself, or a file as a data URL. */
+/** Members that tell the media type of a part: the type itself, or a file as a data URL. */
 const MEDIA = ['mimeType', 'mime_type', 'media_type', 'file_data', 'url'];
 const CAPABILITIES: readonly Capability[] = ['search', 'image', 'audio'];
 
-/** What the request makes the vendor able to do, in a fixed order and each once. */
+/** The capabilities that the request uses, each once and in a fixed order. */
 export function capabilitiesAsked({ path = '', model = '', body }: AskedOfVendor): Capability[] {
   const asked = new Set<Capability>([
     ...matching(PATHS, path),
@@ -85,7 +85,7 @@ export function capabilitiesAsked({ path = '', model = '', body }: AskedOfVendor
   return CAPABILITIES.filter((capability) => asked.has(capability));
 }
 
-/** Whether the model searches in every call, as the one of an answer may tell. */
+/** Whether the model of this name searches in every call. */
 export function isSearchModel(model: string): boolean {
   return SEARCHES_ALWAYS.test(model.toLowerCase());
 }
@@ -98,14 +98,14 @@ function isSwitchedOn(value: unknown): boolean {
   return value !== undefined && value !== null && value !== false && fieldsOf(value).mode !== 'off';
 }
 
-/** Tools of the request, those that stand in its input, and those that are grouped in a tool. */
+/** The tools of the request, of items of its input, and inside of other tools. */
 function toolsOf(body: Fields): Fields[] {
   const holders = [body, ...listOf(body.input).map(fieldsOf)];
   const tools = holders.flatMap((holder) => listOf(holder.tools)).map(fieldsOf);
   return [...tools, ...tools.flatMap((tool) => listOf(tool.tools).map(fieldsOf))];
 }
 
-/** The words that say what a tool is, in snake case: its type, or the members that stand for one. */
+/** The names that tell what a tool is, in snake case: its type, or the members that name one. */
 function namesOf(tool: Fields): string[] {
   const { type } = tool;
   // Moonshot's own tools (`$web_search`).

@@ -1,16 +1,15 @@
 /**
- * A stream's bytes, cut where its events end, whatever the chunks are.
+ * Cuts the bytes of a stream where its events end, wherever the chunks end.
  *
- * The blocks put together are the bytes that came in: nothing is added, lost or changed. Server-sent events end with an
- * empty line; Google's other form of stream is an array of JSON objects, and an answer that is no stream is one object.
- * Every mark of all three is ASCII, so no character of several bytes is ever cut. What an event says is read by
- * `eventsource-parser`.
+ * All blocks together are exactly the bytes of the stream. Server-sent events end with an empty line. Google's other
+ * form of stream is an array of JSON objects, and an answer that is no stream is one object. Events end with an ASCII
+ * character in all three, so a character of several bytes is never cut. `eventsource-parser` reads the events.
  */
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
 
 /**
- * One event's bytes at most: a finished response of OpenAI repeats its whole output, pictures included. A longer event
- * passes in pieces, unread.
+ * The longest event that is read: a finished response of OpenAI repeats its whole output, pictures included. A longer
+ * event passes in pieces without being read.
  */
 export const EVENT_BYTES_MAX = 8 * 1024 * 1024;
 
@@ -22,9 +21,9 @@ export interface StreamEvent {
 
 export interface Block {
   bytes: Uint8Array;
-  /** What the block says; `null` for comments, empty lines and pieces of an event that is too long. */
+  /** `null` for comments, empty lines and pieces of an event that is too long. */
   event: StreamEvent | null;
-  /** Whether the block is a server-sent event, which could be written anew, or a part of a JSON document. */
+  /** A server-sent event, which can be replaced, or a part of a JSON document. */
   form: 'sse' | 'json';
 }
 
@@ -47,30 +46,30 @@ export class EventBlocks {
   /** The bytes of the unfinished block. */
   #held: Uint8Array[] = [];
   #heldLength = 0;
-  /** The unfinished block was too long: its pieces pass as they come. */
+  /** The unfinished block is too long: its pieces pass as they come. */
   #overlong = false;
-  // Where the server-sent events stand.
+  // State of the server-sent events.
   #lineEmpty = true;
   #afterCr = false;
-  // Where the JSON stands.
+  // State of the JSON.
   #depth = 0;
   #inString = false;
   #escaped = false;
   #elementDepth = 0;
-  /** Where the current element begins in its block. */
+  /** Where the current element begins in the block. */
   #elementStart = 0;
 
   constructor(bytesMax = EVENT_BYTES_MAX) {
     this.#bytesMax = bytesMax;
   }
 
-  /** The blocks that this chunk completes. The chunk may be cut anywhere. */
+  /** The blocks that this chunk completes. The chunk may end anywhere. */
   push(chunk: Uint8Array): Block[] {
     this.#form ??= formOf(chunk);
     const blocks: Block[] = [];
     let start = 0;
     if (this.#form === 'sse' && chunk[0] === LF && this.#afterCr && this.#lineEmpty && this.#heldLength === 0) {
-      // The second half of the line end that closed the block before, which is gone already.
+      // The LF of the CR LF whose CR has ended the block before.
       blocks.push({ bytes: chunk.subarray(0, 1), event: null, form: 'sse' });
       this.#afterCr = false;
       start = 1;
@@ -89,7 +88,7 @@ export class EventBlocks {
     return blocks;
   }
 
-  /** What is left when the stream is over. Its last event counts even where the empty line after it is missing. */
+  /** The rest, after the last chunk. The last event counts even without the empty line after it. */
   end(): Block[] {
     if (this.#heldLength === 0) return [];
     const bytes = this.#release(new Uint8Array());
@@ -108,7 +107,7 @@ export class EventBlocks {
     return this.#lineEmpty && wasEmpty;
   }
 
-  /** An object that stands alone or in the outermost array ends; `offset` counts from where this chunk's part began. */
+  /** Whether an object ends that is alone or in the outermost array; `offset` counts from the start of this part. */
   #jsonEnds(byte: number, offset: number): boolean {
     if (this.#inString) {
       if (this.#escaped) this.#escaped = false;
@@ -182,7 +181,7 @@ export function joined(parts: readonly Uint8Array[]): Uint8Array {
   return bytes;
 }
 
-/** What the first byte that says anything tells; no line of an event begins with a bracket. */
+/** The first byte that is not white space decides: no line of an event begins with a bracket. */
 function formOf(chunk: Uint8Array): 'sse' | 'json' | null {
   const first = chunk.find((byte) => !BEFORE_CONTENT.has(byte));
   if (first === undefined) return null;

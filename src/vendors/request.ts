@@ -1,13 +1,14 @@
 /**
  * One request to a vendor, with every outcome as data: an answer, a stream, silence, or no connection.
  *
- * Redirects are answers, not followed: what lies behind one was never checked. An answer is read up to a bound and
- * within the time. The request's headers carry the vendor's key: they are in no outcome, no message and no log.
+ * Redirects are not followed but returned as answers, because nobody has checked the address behind one. An answer is
+ * read up to a bound and within the time limit. The headers of the request contain the vendor's key, so they appear in
+ * no outcome, no message and no log.
  */
 
 import { hasTooManyValues, JSON_VALUES_MAX, parseAnswer } from '../platform/json.ts';
 
-/** A larger answer is no answer of a model: the largest are batches of embeddings. */
+/** The largest answer that is read. The largest answers of models are batches of embeddings. */
 export const ANSWER_BYTES_MAX = 10 * 1024 * 1024;
 
 export type Fetcher = (url: string, init: RequestInit) => Promise<Response>;
@@ -17,26 +18,26 @@ export interface VendorRequest {
   url: string | URL;
   method: 'GET' | 'POST' | 'DELETE';
   headers: Readonly<Record<string, string>>;
-  /** Text, bytes and forms travel as they are, anything else as JSON. A GET has none. */
+  /** Text, bytes and forms are sent unchanged, anything else as JSON. A GET has none. */
   body?: unknown;
-  /** For the whole answer; for a stream until its headers are there, after which `meterStream` watches it. */
+  /** For the whole answer; for a stream until its headers arrive, because `meterStream` watches it after that. */
   timeoutMs: number;
   responseType: 'json' | 'text' | 'stream';
-  /** The request may be an object's, which a time limit that still runs would keep awake. */
+  /** A Durable Object may send the request. A timer that is still running would keep the object awake. */
   inObject?: boolean;
 }
 
 export type VendorResult =
   /**
-   * `body` is the parsed JSON, or the text where text was asked for or where it is no JSON. A stream that was refused
-   * is answered this way too, as JSON where it is that.
+   * `body` is the parsed JSON, or the text if text was asked for or if it is no JSON. The refusal of a stream comes in
+   * this form too, parsed if it is JSON.
    */
   | { kind: 'answer'; status: number; ok: boolean; headers: Headers; body: unknown }
   | { kind: 'stream'; status: number; headers: Headers; body: ReadableStream<Uint8Array> }
   | { kind: 'timeout' }
-  /** No answer came: nobody there, or a request that cannot be sent. */
+  /** No answer came: there was no connection, or the request cannot be sent. */
   | { kind: 'unreachable'; message: string }
-  /** The answer had begun: the vendor may have done the work, so this is not to be tried again blindly. */
+  /** The answer broke off. The vendor may have done the work, so the request must not simply be repeated. */
   | { kind: 'broken'; status: number; message: string };
 
 /** What comes of a request that was not made for a stream. */
@@ -44,7 +45,7 @@ export type WholeResult = Exclude<VendorResult, { kind: 'stream' }>;
 
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
-/** What belongs to the connection and not to the request, and what the runtime sets itself. */
+/** Headers of the connection, and headers that the runtime sets itself. */
 const DROPPED_NAMES = new Set([
   'accept-encoding',
   'connection',
@@ -61,7 +62,7 @@ const DROPPED_NAMES = new Set([
   'via',
   'x-real-ip',
 ]);
-/** What proxies say of the caller, which the vendor would take for the truth. */
+/** Headers in which proxies describe the caller; a vendor would believe them. */
 const DROPPED_PREFIXES = ['cf-', 'proxy-', 'x-forwarded-'];
 
 export async function requestVendor(
@@ -108,8 +109,8 @@ export async function requestVendor(
 }
 
 /**
- * A stream outlives the limit that its headers had. Anything else ends within it, and the cheapest limit goes with the
- * request.
+ * The limit must be lifted from a stream, which outlives it, and in a Durable Object. Any other request ends within the
+ * limit, for which the cheapest timer is enough.
  */
 function timeLimit({ responseType, timeoutMs, inObject }: VendorRequest): { signal: AbortSignal; lift: () => void } {
   if (responseType !== 'stream' && !inObject) return { signal: AbortSignal.timeout(timeoutMs), lift: () => undefined };
@@ -127,10 +128,7 @@ function bodyOf({ method, body }: VendorRequest): { content?: Content; contentTy
   return { content: JSON.stringify(body), contentType: 'application/json' };
 }
 
-/**
- * The headers that travel, by their names in lower case; a text says why none can. The text names a header and never
- * its value.
- */
+/** The headers to send, with names in lower case; or, as text, why they cannot be sent. The text has no values. */
 function headersOf(
   given: Readonly<Record<string, string>>,
   contentType: string | undefined,
@@ -142,7 +140,7 @@ function headersOf(
     if (!HEADER_NAME.test(name)) return 'a header of the request has a name that cannot travel';
     if (typeof value !== 'string' || !HEADER_VALUE.test(value))
       return `the header ${lower} has a value that cannot travel`;
-    // The same header in two spellings is one with both values.
+    // Two spellings of one header become one header with both values.
     const before = headers.get(lower);
     headers.set(lower, before === undefined ? value : `${before}, ${value}`);
   }
@@ -150,11 +148,11 @@ function headersOf(
   return Object.fromEntries(headers);
 }
 
-/** The text of the body; `null` where it is larger than the bound, of which the rest is not read. */
+/** The text of the body; `null` if it is larger than the bound. The rest is then not read. */
 async function readBounded(response: Response): Promise<string | null> {
   const declared = response.headers.get('content-length');
-  // A length that is declared is one that the connection keeps to; what is packed may unfold to more. The stream is not
-  // touched before, because an object is made of it then.
+  // The connection enforces a declared length, but compressed content may be longer. `response.body` is not read before
+  // this, because that alone creates a stream.
   if (declared !== null && Number(declared) <= ANSWER_BYTES_MAX && !response.headers.has('content-encoding'))
     return response.text();
   if (!response.body) return '';
@@ -167,7 +165,7 @@ async function readBounded(response: Response): Promise<string | null> {
     if (done) return text + decoder.decode();
     bytes += value.byteLength;
     if (bytes > ANSWER_BYTES_MAX) {
-      // The connection is given up; whether it closes cleanly is of no interest.
+      // Whether the connection closes cleanly does not matter.
       reader.cancel().catch(() => undefined);
       return null;
     }
@@ -180,7 +178,7 @@ function parsed(text: string): unknown {
   return value === undefined ? text : value;
 }
 
-/** A system's error code alone: the texts of these errors can repeat what was sent. */
+/** Only the system's error code: the messages of these errors can repeat what was sent. */
 function codeOf(error: unknown): string {
   const cause = error instanceof Error ? (error.cause ?? error) : undefined;
   const code = typeof cause === 'object' && cause !== null && 'code' in cause ? cause.code : undefined;

@@ -1,9 +1,9 @@
 /**
- * A vendor's stream on its way to the caller, read for its usage as it passes.
+ * Passes a vendor's stream on to the caller and reads its usage on the way.
  *
- * The caller gets the vendor's bytes when they come and no faster than it takes them. A caller that leaves early does
- * not stop the reading: the vendor goes on billing, so the stream is read to its end, within a time and a number of
- * bytes, and ends with the vendor's own figures. Every stream ends exactly once, and says how.
+ * The caller gets the vendor's bytes as they arrive, and no faster than it reads them. If the caller leaves early, the
+ * vendor still bills the whole answer: the stream is read on to its end, within a time and a number of bytes, to get
+ * the vendor's figures. Every stream ends exactly once, with an outcome.
  */
 import { log } from '../platform/log.ts';
 import { EventBlocks, joined, type StreamEvent } from './event-blocks.ts';
@@ -13,22 +13,22 @@ export type { StreamEvent } from './event-blocks.ts';
 
 export interface StreamOutcome {
   /**
-   * `completed`: the vendor's answer is whole. `client_left`: the caller went before that. `vendor_cut`: the vendor's
-   * stream ended before its end, or broke. `timeout`: the vendor fell silent.
+   * `completed`: the vendor's answer is whole. `client_left`: the caller left before that. `vendor_cut`: the vendor's
+   * stream broke, or closed before its own mark of the end. `timeout`: the vendor fell silent.
    */
   end: 'completed' | 'client_left' | 'vendor_cut' | 'timeout';
-  /** The vendor's answer is whole, be it that the end came after the caller had left. */
+  /** The vendor's answer is whole, even if its end came after the caller had left. */
   completed: boolean;
   usage: ReportedUsage;
-  /** Web searches that went by, also where the usage did not come; absent where there were none. */
+  /** Web searches in the stream, known even without usage; absent if there were none. */
   searches?: number | undefined;
   /** An error that the vendor reported inside the stream. */
   failure: VendorFailure | null;
 }
 
 /**
- * What becomes of an event: itself (passed byte for byte), `null` (left out), or another one in its place. `reading` is
- * what the stream told so far, this event included.
+ * Returns the same event to pass it byte for byte, another event to replace it, or `null` to leave it out. `reading` is
+ * what the stream has reported so far, this event included.
  */
 export type Transform = (
   event: StreamEvent,
@@ -36,23 +36,23 @@ export type Transform = (
 ) => StreamEvent | null | Promise<StreamEvent | null>;
 
 export interface MeterOptions {
-  /** Called once. The caller's stream closes when it is done, so that what follows a stream finds it recorded. */
+  /** Called once. The caller's stream closes after it, so whoever has read the stream finds the call recorded. */
   onEnd(outcome: StreamOutcome): void | Promise<void>;
   /** How long the vendor may be silent. */
   idleTimeoutMs: number;
-  /** How long the stream is read on after the caller left. */
+  /** How long the stream is read on after the caller has left. */
   drainMsMax: number;
-  /** How many bytes are read after the caller left. */
+  /** How many bytes are read after the caller has left. */
   bytesMax: number;
   /**
-   * Only for server-sent events; a stream of another form passes as it is. With it, an event travels when it is whole.
+   * Changes server-sent events; a stream of another form passes unchanged. Each event then waits until it is whole.
    */
   transform?: Transform;
 }
 
 export function meterStream(body: ReadableStream<Uint8Array>, options: MeterOptions): ReadableStream<Uint8Array> {
   const metered = new MeteredStream(body, options);
-  // Nothing is read ahead of the caller.
+  // Never reads ahead of the caller.
   return new ReadableStream<Uint8Array>(
     {
       pull: (controller) => metered.pull(controller as ReadableStreamDefaultController<Uint8Array>),
@@ -68,13 +68,13 @@ class MeteredStream {
   readonly #usage = new StreamUsage();
   readonly #blocks = new EventBlocks();
   readonly #encoder = new TextEncoder();
-  /** Set once, by whatever ended the stream; resolves when `onEnd` is done. */
+  /** Set once, when the stream ends; resolves when `onEnd` is done. */
   #ended: Promise<void> | null = null;
   #failed = false;
-  #left = false;
+  #clientLeft = false;
   #drainedBytes = 0;
-  /** The reading under way, of which there is one at a time. */
-  #step: Promise<Uint8Array | null> = Promise.resolve(null);
+  /** The read under way; there is one at a time. */
+  #pendingRead: Promise<Uint8Array | null> = Promise.resolve(null);
 
   constructor(body: ReadableStream<Uint8Array>, options: MeterOptions) {
     this.#reader = body.getReader();
@@ -82,14 +82,14 @@ class MeteredStream {
   }
 
   async pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
-    while (!this.#left) {
-      this.#step = this.#advance();
-      const bytes = await this.#step;
-      if (this.#left) return;
+    while (!this.#clientLeft) {
+      this.#pendingRead = this.#advance();
+      const bytes = await this.#pendingRead;
+      if (this.#clientLeft) return;
       if (bytes !== null && bytes.length > 0) controller.enqueue(bytes);
       if (this.#ended) {
         await this.#ended;
-        if (this.#left) return;
+        if (this.#clientLeft) return;
         if (this.#failed) controller.error(new Error("the vendor's stream broke off"));
         else controller.close();
         return;
@@ -98,11 +98,11 @@ class MeteredStream {
     }
   }
 
-  /** The caller is gone: what is left is read for its usage alone. */
+  /** The caller has left: the rest is read only for its usage. */
   leave(): void {
-    this.#left = true;
+    this.#clientLeft = true;
     if (this.#ended) return;
-    // Everything was said, and the caller went after the last word.
+    // The answer was complete before the caller left.
     if (this.#usage.completed) {
       this.#end('completed');
       return;
@@ -112,28 +112,28 @@ class MeteredStream {
   }
 
   async #drain(): Promise<void> {
-    await this.#step;
+    await this.#pendingRead;
     while (!this.#ended) {
       if (this.#drainedBytes > this.#options.bytesMax) this.#end('client_left');
       else await this.#advance();
     }
   }
 
-  /** Reads one chunk: what of it goes to the caller, `null` at the end. Never throws. */
+  /** Reads one chunk and returns what the caller gets of it, `null` at the end. Never throws. */
   async #advance(): Promise<Uint8Array | null> {
-    const idle = setTimeout(() => this.#end(this.#left ? 'client_left' : 'timeout'), this.#options.idleTimeoutMs);
+    const idle = setTimeout(() => this.#end(this.#clientLeft ? 'client_left' : 'timeout'), this.#options.idleTimeoutMs);
     try {
       const { done, value } = await this.#reader.read();
       if (this.#ended) return null;
       clearTimeout(idle);
-      if (this.#left && value) this.#drainedBytes += value.byteLength;
+      if (this.#clientLeft && value) this.#drainedBytes += value.byteLength;
       if (!done) return await this.#take(value);
       const rest = await this.#takeRest();
-      // A vendor that closes the stream has said what it had to say: nobody knows of a usage that did not come.
+      // A vendor that closes its stream is done, even if it has reported no usage.
       this.#endOfVendor(this.#usage.finished);
       return rest;
     } catch {
-      // The connection broke. Should the vendor have said all before, nothing was lost.
+      // The connection broke. If the answer was complete before that, nothing is lost.
       this.#endOfVendor(this.#usage.completed, !this.#usage.completed);
       return null;
     } finally {
@@ -157,14 +157,14 @@ class MeteredStream {
     const parts: Uint8Array[] = [];
     for (const { bytes, event, form } of blocks) {
       if (event) this.#usage.read(event);
-      const changed = event && form === 'sse' && !this.#left ? await this.#change(event) : event;
+      const changed = event && form === 'sse' && !this.#clientLeft ? await this.#change(event) : event;
       if (changed === event) parts.push(bytes);
-      else if (changed) parts.push(this.#encoder.encode(written(changed)));
+      else if (changed) parts.push(this.#encoder.encode(serializeEvent(changed)));
     }
     return joined(parts);
   }
 
-  /** A transform that fails is a bug, but not one for which the caller should lose its stream. */
+  /** A transform that throws is a bug, but the caller must not lose its stream to it. */
   async #change(event: StreamEvent): Promise<StreamEvent | null> {
     try {
       return (await this.#options.transform?.(event, this.#usage)) ?? null;
@@ -175,10 +175,10 @@ class MeteredStream {
   }
 
   #endOfVendor(whole: boolean, failed = false): void {
-    this.#end(this.#left ? 'client_left' : whole ? 'completed' : 'vendor_cut', failed, whole);
+    this.#end(this.#clientLeft ? 'client_left' : whole ? 'completed' : 'vendor_cut', failed, whole);
   }
 
-  /** Ends the stream, once; `failed` makes the caller's stream break as the vendor's did. */
+  /** Ends the stream once; `failed` breaks the caller's stream as the vendor's broke. */
   #end(end: StreamOutcome['end'], failed = end === 'timeout', completed = this.#usage.completed): void {
     if (this.#ended) return;
     this.#failed = failed;
@@ -190,7 +190,7 @@ class MeteredStream {
       searches: this.#usage.searches() || undefined,
       failure,
     });
-    // Lets go of the vendor where its stream is not over; a read under way then ends.
+    // Closes the connection to the vendor if its stream is not over; a pending read then ends.
     this.#reader.cancel().catch(() => undefined);
   }
 
@@ -203,7 +203,7 @@ class MeteredStream {
   }
 }
 
-function written({ event, id, data }: StreamEvent): string {
+function serializeEvent({ event, id, data }: StreamEvent): string {
   const lines = [
     ...(event === undefined ? [] : [`event: ${event}`]),
     ...(id === undefined ? [] : [`id: ${id}`]),

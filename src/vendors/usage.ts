@@ -1,9 +1,9 @@
 /**
- * What a model call used, in the vendor's own figures.
+ * Reads the usage of a model call in the vendor's own figures.
  *
- * The answer's shape tells whose it is. A zero stays a zero, and an absent usage is `null` and never an estimate. A
- * usage with a broken or impossible figure, or with a part larger than its whole, is no usage: `reported` tells it from
- * an absent one. Runs in any JavaScript runtime.
+ * The shape of the answer tells which vendor made it. A zero stays a zero; an absent usage is `null` and is never
+ * estimated. A usage with a broken or impossible figure, or with a part larger than its whole, is `IMPLAUSIBLE`. Runs in
+ * any JavaScript runtime.
  */
 import { parseAnswer } from '../platform/json.ts';
 import { EventBlocks, type StreamEvent } from './event-blocks.ts';
@@ -37,12 +37,12 @@ export { readFailure } from './usage/failure.ts';
 export type { Effort, ReportedUsage, VendorFailure, VendorName, VendorUsage } from './usage/figures.ts';
 export { IMPLAUSIBLE, plausible } from './usage/figures.ts';
 
-/** Usage of a whole answer, parsed. */
+/** The usage of a whole, parsed answer. */
 export function readUsage(body: unknown): VendorUsage | null {
   return plausible(readReportedUsage(body));
 }
 
-/** What a whole answer, parsed, says of its usage. */
+/** What a whole, parsed answer reports as its usage. */
 export function readReportedUsage(body: unknown): ReportedUsage {
   if (Array.isArray(body)) return readChunks(body);
   if (!isFields(body)) return null;
@@ -53,7 +53,7 @@ export function readReportedUsage(body: unknown): ReportedUsage {
   return isResponse(body) ? readResponse(body) : null;
 }
 
-/** Web searches that a whole answer shows, also where its usage is missing. A count that is broken is none. */
+/** Web searches of a whole answer, known even without usage. A broken count is 0. */
 export function readSearches(body: unknown): number {
   if (Array.isArray(body)) return streamOf(body).searches();
   return isFields(body) ? searchesShown(body) || 0 : 0;
@@ -65,7 +65,7 @@ function searchesShown(body: Fields): number {
   return isCompletion(body) ? searchesOfCompletion(body) : searchesOfResponse(body);
 }
 
-/** Google's stream, asked for without events, is an array of its chunks. */
+/** Google's stream without events is an array of chunks. */
 function readChunks(chunks: unknown[]): ReportedUsage {
   return streamOf(chunks).usage();
 }
@@ -79,7 +79,7 @@ function streamOf(chunks: unknown[]): ContentStream {
 }
 
 /**
- * Usage of a streamed answer, read as it passes. Memory is bounded by one event; a longer one is not read.
+ * Reads the usage of a stream as it passes. Memory is bounded by one event; a longer event is not read.
  *
  *     const usage = new StreamUsage();
  *     for await (const chunk of response.body) usage.push(chunk);
@@ -93,34 +93,31 @@ export class StreamUsage {
   readonly #encoder = new TextEncoder();
   #reading: StreamReading | null = null;
   #done = false;
-  /** An event went by, whatever it said. */
+  /** There was an event. */
   #begun = false;
-  /** An event broke off in the middle of its JSON. */
+  /** The last event broke off in the middle of its JSON. */
   #torn = false;
 
   constructor(eventBytesMax?: number) {
     this.#blocks = new EventBlocks(eventBytesMax);
   }
 
-  /** The vendor's own mark of the end went by; a stream that broke off has none. */
+  /** The vendor has marked the end and reported everything; a stream that broke off has no such mark. */
   get completed(): boolean {
     return this.#done || (this.#reading?.completed ?? false);
   }
 
-  /** The answer is whole, although its usage may be missing. */
+  /** The answer is whole, but its usage may be missing. */
   get finished(): boolean {
     return this.completed || (this.#reading?.finished ?? false);
   }
 
-  /**
-   * Over before its end, where it is a vendor's stream: one that is in nobody's form is not judged. To be asked after
-   * `end`.
-   */
+  /** The stream ended too early. Only known after `end`, and only of a stream in the form of a known vendor. */
   get truncated(): boolean {
     return !this.finished && (this.#reading !== null || this.#torn);
   }
 
-  /** No event came. */
+  /** There was no event. */
   get empty(): boolean {
     return !this.#begun;
   }
@@ -129,12 +126,12 @@ export class StreamUsage {
     return plausible(this.reported());
   }
 
-  /** What the stream said of its usage so far. */
+  /** The usage that the stream has reported so far. */
   reported(): ReportedUsage {
     return this.#reading?.usage() ?? null;
   }
 
-  /** Web searches that went by, also where the usage did not come. A count that is broken is none. */
+  /** Web searches so far, known even without usage. A broken count is 0. */
   searches(): number {
     return this.#reading?.searches() || 0;
   }
@@ -145,14 +142,14 @@ export class StreamUsage {
     }
   }
 
-  /** After the last chunk. */
+  /** Call this after the last chunk. */
   end(): void {
     for (const { event } of this.#blocks.end()) {
       if (event) this.read(event);
     }
   }
 
-  /** One event, for a caller that cuts the stream itself. */
+  /** Takes one event, from a caller that cuts the stream itself. */
   read({ event, data }: StreamEvent): void {
     this.#begun = true;
     if (data === '[DONE]') {

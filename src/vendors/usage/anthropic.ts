@@ -1,9 +1,9 @@
 /**
- * Usage in Anthropic's messages, plain and streamed.
+ * Usage in Anthropic's messages, whole and streamed.
  *
- * Anthropic's `input_tokens` leaves cache reads and writes out; ours includes them. In a stream, `message_start` brings
- * the prompt's figures and each `message_delta` brings totals so far, which replace what was said before. The tokens
- * of a compaction are billed but not in the totals: they stand in `iterations` alone.
+ * Anthropic's `input_tokens` excludes cache reads and writes; ours includes them. In a stream, `message_start` has the
+ * figures of the prompt, and every `message_delta` has totals so far, which replace the earlier ones. The tokens of a
+ * compaction are billed but are not in the totals: only `iterations` has them.
  */
 import {
   checked,
@@ -26,7 +26,7 @@ export function readMessage(body: Fields): ReportedUsage {
   return isFields(body.usage) ? figuresOf(body.model, body.usage) : null;
 }
 
-/** Searches that the usage counts, also where it counts nothing else. */
+/** Searches that the usage counts, even if it counts nothing else. */
 export function searchesOfMessage({ usage }: Fields): number {
   return count(fieldsOf(fieldsOf(usage).server_tool_use).web_search_requests);
 }
@@ -52,7 +52,7 @@ function figuresOf(model: unknown, usage: Fields): ReportedUsage {
   });
 }
 
-/** The block in which the vendor searches: a result follows it. */
+/** The block with which a search begins; a block with its result follows. */
 function isSearch({ type, name }: Fields): boolean {
   return type === 'server_tool_use' && name === 'web_search';
 }
@@ -75,13 +75,13 @@ export class MessageStream implements StreamReading {
   completed = false;
   #model: unknown;
   #usage: Fields | null = null;
-  /** Searches that were begun, before the usage counts them. */
+  /** Searches that have begun, known before the usage counts them. */
   #searched = 0;
 
   read(event: Fields): void {
     switch (event.type) {
       case 'message':
-        // A whole answer where a stream was expected.
+        // A whole answer in place of a stream.
         this.#begin(event);
         this.completed = typeof event.stop_reason === 'string';
         break;
@@ -101,10 +101,10 @@ export class MessageStream implements StreamReading {
   }
 
   usage(): ReportedUsage {
-    const said = this.#usage && figuresOf(this.#model, this.#usage);
-    if (said === null || said === IMPLAUSIBLE) return said;
+    const usage = this.#usage && figuresOf(this.#model, this.#usage);
+    if (usage === null || usage === IMPLAUSIBLE) return usage;
     // A stream that broke off has not counted its searches yet.
-    return said.searches === undefined && this.#searched > 0 ? { ...said, searches: this.#searched } : said;
+    return usage.searches === undefined && this.#searched > 0 ? { ...usage, searches: this.#searched } : usage;
   }
 
   searches(): number {
@@ -120,7 +120,7 @@ export class MessageStream implements StreamReading {
     this.#usage = isFields(message.usage) ? message.usage : null;
   }
 
-  /** Figures of a delta are totals; one that is null says nothing new. */
+  /** The figures of a delta are totals; null means no news. */
   #replace(usage: Fields): void {
     const figures = Object.entries(usage).filter(([, value]) => value !== null && value !== undefined);
     if (figures.length > 0) this.#usage = { ...this.#usage, ...Object.fromEntries(figures) };

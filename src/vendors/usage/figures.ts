@@ -1,11 +1,11 @@
 /**
- * What every vendor's usage becomes, and the reading of single figures out of answers that nobody vouches for.
+ * The one form that every vendor's usage is read into, and the reading of single figures from untrusted answers.
  *
- * A figure is what the vendor wrote or it is nothing: a negative, broken, textual or impossibly large count makes the
- * whole usage implausible, because a call with half of its usage would be billed as if it were all.
+ * A negative, broken, textual or impossibly large count makes the whole usage implausible, because a call with half of
+ * its usage would be billed as if that were all.
  */
 
-/** The ladder of reasoning efforts, lowest first: the words of OpenAI, which contract 4.2 takes over. */
+/** The levels of reasoning effort, lowest first, in OpenAI's words (contract 4.2). */
 export const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
 export type Effort = (typeof EFFORTS)[number];
 
@@ -13,67 +13,67 @@ export type VendorName = 'openai' | 'anthropic' | 'google';
 
 export interface VendorUsage {
   modelUsed?: string;
-  /** Only where the answer itself tells; who sent the request knows better. */
+  /** Only if the answer itself tells; the sender of the request knows better. */
   providerUsed?: VendorName;
-  /** All prompt tokens, cache reads and writes included. */
+  /** All prompt tokens, including cache reads and writes. */
   inputTokens: number;
   cachedInputTokens: number;
   cacheWriteInputTokens: number;
-  /** All completion tokens, reasoning included. */
+  /** All completion tokens, including reasoning. */
   responseTokens: number;
   reasoningTokens: number;
-  /** Only where the vendor speaks of searches. */
+  /** Only if the vendor reports searches. */
   searches?: number;
-  /** Audio as the vendor counts it: in tokens, which are parts of the prompt and the completion. */
+  /** Audio tokens, which are part of the prompt and the completion. */
   audio?: number;
-  /** Only where the vendor counts seconds; tokens are not turned into seconds. */
+  /** Only if the vendor counts seconds; tokens are not converted into seconds. */
   audioSeconds?: number;
-  /** Only where the answer echoes it. */
+  /** Only if the answer repeats it. */
   reasoningEffort?: Effort;
 }
 
-/** In place of usage: some was reported, but with a figure that no call has, or a part larger than its whole. */
+/** The answer reported usage with an impossible figure, or with a part larger than its whole. */
 export const IMPLAUSIBLE = 'IMPLAUSIBLE';
 
-/** What an answer says of its usage; `null` where it says nothing. */
+/** The usage that an answer reports; `null` if it reports none. */
 export type ReportedUsage = VendorUsage | typeof IMPLAUSIBLE | null;
 
-/** The usage, where it is one. */
+/** The usage, if it can be used. */
 export function plausible(reported: ReportedUsage): VendorUsage | null {
   return reported === IMPLAUSIBLE ? null : reported;
 }
 
-/** An error that arrived inside a stream that had begun well. */
+/** An error that a vendor reports. */
 export interface VendorFailure {
   code: string;
   message: string;
 }
 
-/** What one kind of stream tells so far. */
+/** The usage of one kind of stream, as far as it has been read. */
 export interface StreamReading {
   /** Takes the next event, parsed. */
   read(event: Fields): void;
   usage(): ReportedUsage;
-  /** Web searches that went by so far, also where the usage is missing. */
+  /** Web searches so far, known even without usage. */
   searches(): number;
-  /** The vendor's own mark of the end went by: all was said. */
+  /** The vendor has marked the end and reported everything. */
   readonly completed: boolean;
-  /** The answer is whole; where the stream is not `completed`, its usage may still follow. */
+  /** The answer is whole; unless the stream is `completed`, its usage may still follow. */
   readonly finished: boolean;
 }
 
 export type Fields = Record<string, unknown>;
 
-/** More tokens than any call has; what an end of a call may report at most. */
+/** More tokens than any call has: the most that the end of a call may report. */
 export const COUNT_MAX = 1_000_000_000;
-/** What a recorded call takes as a model's name. */
+/** The longest model name that a recorded call accepts. */
 const MODEL_LENGTH_MAX = 300;
 
 export function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The member as an object; empty where it is absent or something else. */
+/** The value if it is an object, else an empty object. */
 export function fieldsOf(value: unknown): Fields {
   return isFields(value) ? value : {};
 }
@@ -83,34 +83,34 @@ export function listOf(value: unknown): unknown[] {
 }
 
 /**
- * A count: what is absent or null is 0, what is no count is NaN. NaN survives every sum, so that one check at the end
- * (`checked`) finds a broken figure wherever it went in.
+ * A count: 0 if it is absent or null, NaN if it is no count. NaN survives every sum, so one check at the end (`checked`)
+ * finds any broken figure.
  */
 export function count(value: unknown): number {
   if (value === undefined || value === null) return 0;
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= COUNT_MAX ? value : Number.NaN;
 }
 
-/** Audio tokens of the parts that count them; no member where there are none. */
+/** The sum of the audio tokens; no member if there are none. */
 export function audioOf(...tokens: unknown[]): { audio?: number } {
   const audio = tokens.reduce((sum: number, part) => sum + count(part), 0);
   return audio === 0 ? {} : { audio };
 }
 
-/** Longer than any recording; what an end of a call may report at most. */
+/** Longer than any recording: the most that the end of a call may report. */
 const SECONDS_MAX = 1_000_000_000;
 
-/** Seconds of audio, to a thousandth; no member where the vendor does not count them. */
+/** Seconds of audio, to a thousandth; no member if the vendor does not count them. */
 export function audioSecondsOf(value: unknown): { audioSeconds?: number } {
   if (value === undefined || value === null) return {};
   const known = typeof value === 'number' && value >= 0 && value <= SECONDS_MAX;
   return { audioSeconds: known ? Math.round(value * 1_000) / 1_000 : Number.NaN };
 }
 
-/** Answers to one request, as many as any vendor makes: those of higher indexes are not told apart. */
+/** The most answers of one request that are told apart; no vendor makes more. */
 const ANSWERS_MAX = 128;
 
-/** Which of the answers that run side by side in one stream have given the reason of their stop. */
+/** Which of the parallel answers in one stream have given their stop reason. */
 export class Stops {
   readonly #stopped = new Map<number, boolean>();
 
@@ -121,13 +121,13 @@ export class Stops {
     this.#stopped.set(place, stopped || this.#stopped.get(place) === true);
   }
 
-  /** All that have begun have stopped. */
+  /** All answers that have begun have stopped. */
   get all(): boolean {
     return this.#stopped.size > 0 && [...this.#stopped.values()].every((stopped) => stopped);
   }
 }
 
-/** The usage, unless one of its figures is broken or a part is larger than its whole. */
+/** The usage, or `IMPLAUSIBLE` if a figure is broken or a part is larger than its whole. */
 export function checked(usage: VendorUsage): VendorUsage | typeof IMPLAUSIBLE {
   const { inputTokens, cachedInputTokens, cacheWriteInputTokens, responseTokens, reasoningTokens } = usage;
   const { searches = 0, audio = 0, audioSeconds = 0 } = usage;
@@ -141,7 +141,7 @@ export function checked(usage: VendorUsage): VendorUsage | typeof IMPLAUSIBLE {
 
 export function modelName(value: unknown): { modelUsed?: string } {
   if (typeof value !== 'string' || value.trim() === '' || value.length > MODEL_LENGTH_MAX) return {};
-  // Google writes the name of the resource in some answers, and the name of the model in others.
+  // Some answers of Google have the name of the resource in place of the name of the model.
   return { modelUsed: value.replace(/^models\//, '') };
 }
 
@@ -150,7 +150,7 @@ export function effortOf(value: unknown): { reasoningEffort?: Effort } {
   return effort === undefined ? {} : { reasoningEffort: effort };
 }
 
-/** Whose model it is, by a name that no other vendor gives; a name with a slash is a reseller's. */
+/** The vendor of a model whose name only that vendor uses. Names with a slash belong to resellers. */
 export function providerOf(model: unknown): { providerUsed?: VendorName } {
   const { modelUsed } = modelName(model);
   if (modelUsed === undefined) return {};

@@ -1,8 +1,8 @@
 /**
- * Usage in Google's generateContent, plain and streamed.
+ * Usage in Google's generateContent, whole and streamed.
  *
- * `promptTokenCount` includes cached content; `candidatesTokenCount` leaves thoughts out, which ours includes; what
- * tools brought back into the prompt is input. Google omits a zero. In a stream each chunk repeats the totals so far.
+ * `promptTokenCount` includes cached content. `candidatesTokenCount` excludes thoughts; ours includes them. What tools
+ * add to the prompt counts as input. Google omits zeros. In a stream every chunk repeats the totals so far.
  */
 import {
   audioOf,
@@ -56,7 +56,7 @@ export function searchesOfContent(body: Fields): number {
   return searchesOf(body) ?? 0;
 }
 
-/** The queries that grounded the candidates; `null` where nothing speaks of grounding. */
+/** The number of queries that grounded the candidates; `null` if there is no grounding. */
 function searchesOf(body: Fields): number | null {
   const queries = listOf(body.candidates)
     .map((candidate) => fieldsOf(fieldsOf(candidate).groundingMetadata).webSearchQueries)
@@ -80,7 +80,7 @@ export class ContentStream implements StreamReading {
     if (fieldsOf(event.promptFeedback).blockReason !== undefined) this.#refused = true;
   }
 
-  /** Google sends no mark of its own: the reason for which it stopped, or for which it did not begin, is the end. */
+  /** Google marks no end of its own: a stop reason, or the reason for which it blocked the prompt, is the end. */
   get completed(): boolean {
     return this.#refused || this.#stops.all;
   }

@@ -1,10 +1,9 @@
 /**
- * Usage in OpenAI's answers (chat completions, completions, embeddings, responses), and in those of the many endpoints
- * that speak the same language.
+ * Usage in OpenAI's answers (chat completions, completions, embeddings, responses) and in those of compatible vendors.
  *
- * Cache reads and writes are parts of the prompt here, and reasoning is a part of the completion. Google's compatible
- * endpoint leaves thoughts out of `completion_tokens` and counts them in `total_tokens` alone; some others list
- * reasoning beside the completion. Both are found by a total that is larger than its parts.
+ * Cache reads and writes are part of the prompt here, and reasoning is part of the completion. Google's compatible
+ * endpoint leaves thoughts out of `completion_tokens` and counts them only in `total_tokens`; some other vendors list
+ * reasoning in addition to the completion. Both show in a total that is larger than its parts.
  */
 import { isSearchModel } from '../capabilities.ts';
 import {
@@ -24,7 +23,7 @@ import {
   type StreamReading,
 } from './figures.ts';
 
-/** Chat completions, completions, embeddings: everything that counts `prompt_tokens`. */
+/** Chat completions, completions and embeddings: all answers that count `prompt_tokens`. */
 export function isCompletion(body: Fields): boolean {
   return Array.isArray(body.choices) || fieldsOf(body.usage).prompt_tokens !== undefined;
 }
@@ -34,8 +33,8 @@ export function readCompletion(body: Fields): ReportedUsage {
 }
 
 /**
- * The searches that Groq lists as executed. Else one at least, where the answer cites the web or comes from a model
- * that searches in every call: how many there were is seldom said.
+ * The searches that Groq lists as executed. Otherwise 1 if the answer cites the web or comes from a model that searches
+ * in every call: vendors seldom report how many searches there were.
  */
 export function searchesOfCompletion(body: Fields): number {
   const choices = listOf(body.choices).map(fieldsOf);
@@ -56,7 +55,7 @@ function citesWeb(annotations: unknown): boolean {
   return listOf(annotations).some((annotation) => fieldsOf(annotation).type === 'url_citation');
 }
 
-/** The searches that the usage counts (Perplexity, OpenRouter), else those that the answer shows. */
+/** The searches that the usage counts (Perplexity, OpenRouter), else those that show in the answer. */
 function searchesCounted(usage: Fields, shown: number): { searches?: number } {
   const counted = usage.num_search_queries ?? fieldsOf(usage.server_tool_use).web_search_requests;
   if (counted != null) return { searches: count(counted) };
@@ -83,12 +82,12 @@ function completionFigures(model: unknown, usage: Fields, searches: number): Rep
     reasoningTokens: Number.isNaN(reasoning) ? reasoning : Math.max(reasoning, hidden),
     ...searchesCounted(usage, searches),
     ...audioOf(prompt.audio_tokens, details.audio_tokens),
-    // Mistral's.
+    // Mistral's field.
     ...audioSecondsOf(usage.prompt_audio_seconds),
   });
 }
 
-/** A transcription that is counted by its length alone. */
+/** A transcription that is counted only by its length. */
 export function isDuration(body: Fields): boolean {
   return fieldsOf(body.usage).type === 'duration';
 }
@@ -104,7 +103,7 @@ export function readDuration({ usage }: Fields): ReportedUsage {
   });
 }
 
-/** Responses, and the other answers of OpenAI that count `input_tokens` (images, transcriptions). */
+/** Responses and OpenAI's other answers that count `input_tokens` (images, transcriptions). */
 export function isResponse(body: Fields): boolean {
   return body.object === 'response' || fieldsOf(body.usage).input_tokens !== undefined;
 }
@@ -112,7 +111,7 @@ export function isResponse(body: Fields): boolean {
 export function readResponse(body: Fields): ReportedUsage {
   const usage = fieldsOf(body.usage);
   if (usage.input_tokens == null) return null;
-  // Transcriptions write `input_token_details`.
+  // Transcriptions have `input_token_details`.
   const input = fieldsOf(usage.input_tokens_details ?? usage.input_token_details);
   const output = fieldsOf(usage.output_tokens_details);
   return checked({
@@ -129,7 +128,7 @@ export function readResponse(body: Fields): ReportedUsage {
   });
 }
 
-/** The billable searches where OpenAI counts them itself, else the search calls in the output. */
+/** The billable searches if OpenAI counts them itself, else the search calls in the output. */
 function searchesOf(body: Fields): { searches?: number } {
   const billable = fieldsOf(fieldsOf(body.tool_usage).web_search).num_requests;
   if (billable != null) return { searches: count(billable) };
@@ -154,7 +153,7 @@ export class CompletionStream implements StreamReading {
   read(event: Fields): void {
     if (typeof event.model === 'string' && event.model !== '') this.#model = event.model;
     this.#searches = Math.max(this.#searches, searchesOfCompletion(event));
-    // Alone in a last chunk, in each chunk, or beside the choices: the latest word counts, a null is none.
+    // Usage comes in a last chunk of its own, in every chunk, or with the choices: the latest counts, null does not.
     if (isFields(event.usage)) this.#usage = event.usage;
     for (const choice of listOf(event.choices)) this.#stops.read(choice, 'finish_reason');
   }
@@ -167,7 +166,7 @@ export class CompletionStream implements StreamReading {
     return this.#searches;
   }
 
-  /** Not every compatible endpoint says `[DONE]`; one that gave the reason of its stop and the usage has said all. */
+  /** Not every compatible vendor sends `[DONE]`; a stop reason and a usage are everything too. */
   get completed(): boolean {
     return this.finished && this.#usage !== null;
   }
@@ -187,13 +186,13 @@ export function isResponseEvent(event: Fields): boolean {
 export class ResponseStream implements StreamReading {
   completed = false;
   #response: Fields = {};
-  /** Searches that are done, before the response as a whole says so. */
+  /** Searches that are done, known before the response counts them. */
   #searched = 0;
 
   read(event: Fields): void {
     if (event.type === 'response.output_item.done' && isSearch(event.item)) this.#searched += 1;
     if (event.object === 'response') {
-      // A whole answer where a stream was expected.
+      // A whole answer in place of a stream.
       this.#response = event;
       this.completed = END_STATES.has(String(event.status));
       return;
