@@ -1,6 +1,6 @@
 /**
- * A private IPv4 address is refused in every notation that a URL can hold it in, and inside every IPv6 address that
- * carries it; a public one is allowed in every notation.
+ * A private IPv4 address is refused in every notation of a URL and inside of every IPv6 address that contains it; a
+ * public one is allowed in every notation.
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -45,7 +45,7 @@ function write([a, b, c, d]: Address, [parts, ...bases]: readonly [number, ...((
   return [...bytes.slice(0, parts - 1), last].map((value, index) => bases[index]?.(value)).join('.');
 }
 
-test('refused, in every notation', () => {
+test('private addresses are refused in every notation', () => {
   fc.assert(
     fc.property(refused, notation, disguise, fc.constantFrom('', ':8443'), (address, how, hide, port) => {
       expect(checkVendorUrl(`https://${hide(write(address, how))}${port}/v1`, []).ok).toBe(false);
@@ -54,7 +54,7 @@ test('refused, in every notation', () => {
   );
 });
 
-test('allowed, in every notation, as the address that it is', () => {
+test('public addresses are allowed in every notation', () => {
   fc.assert(
     fc.property(open, notation, disguise, (address, how, hide) => {
       const checked = checkVendorUrl(`https://${hide(write(address, how))}/v1`, []);
@@ -64,7 +64,7 @@ test('allowed, in every notation, as the address that it is', () => {
   );
 });
 
-test('refused inside IPv6: mapped, compatible, translated, NAT64, 6to4', () => {
+test('addresses inside IPv6 are refused: mapped, compatible, translated, NAT64, 6to4', () => {
   const hex = (high: number, low: number) => (high * 256 + low).toString(16);
   const carriers = fc.constantFrom(
     (dotted: string) => `[::ffff:${dotted}]`,
@@ -85,7 +85,7 @@ test('refused inside IPv6: mapped, compatible, translated, NAT64, 6to4', () => {
   );
 });
 
-test('nothing at all makes the check throw, and what it allows is https', () => {
+test('no input makes the check throw, and everything it allows is https', () => {
   const near = fc
     .tuple(fc.constantFrom('https://', 'http://', 'HTTPS:', '//', ''), fc.string({ unit: 'binary' }))
     .map(([scheme, rest]) => scheme + rest);

@@ -1,5 +1,5 @@
 /**
- * A stream reads the same wherever the network cuts it, and passes through byte for byte.
+ * A stream yields the same usage wherever the network cuts it, and passes byte for byte.
  */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -46,7 +46,7 @@ describe('server-sent events', () => {
     );
   });
 
-  test('give the same usage when each byte comes alone', () => {
+  test('give the same usage byte by byte', () => {
     fc.assert(
       fc.property(chatEvents, lineEnd, ({ events, prompt, completion }, ending) => {
         const usage = new StreamUsage();
@@ -63,7 +63,7 @@ describe('server-sent events', () => {
   });
 });
 
-test('an array of chunks gives the same usage for every cut, whatever its strings hold', () => {
+test('an array of chunks gives the same usage for every cut and every string', () => {
   const texts = fc.array(fc.oneof(word, fc.constantFrom('}]', '{"a":"', '\\"', '[{', '"')), {
     minLength: 1,
     maxLength: 5,
@@ -89,7 +89,7 @@ test('an array of chunks gives the same usage for every cut, whatever its string
   );
 });
 
-test('the blocks of any bytes, put together, are those bytes, and none is longer than the bound and one chunk', () => {
+test('the blocks of any bytes add up to those bytes, and none is longer than the bound and one chunk', () => {
   const noise = fc.array(
     fc.oneof(fc.constantFrom('\n', '\r', '\r\n', 'data: x', ':', '{', '}', '[', ']', '"', '\\'), word),
     {
@@ -110,7 +110,7 @@ test('the blocks of any bytes, put together, are those bytes, and none is longer
   );
 });
 
-test('no bytes make the reading throw', () => {
+test('no bytes make the reader throw', () => {
   fc.assert(
     fc.property(fc.array(fc.uint8Array({ maxLength: 60 })), (pieces) => {
       const usage = new StreamUsage();

@@ -1,6 +1,6 @@
 /**
- * What batches hold adds up: nobody's own hold counts against it, one that is over does not count, and what was
- * recorded is no longer held.
+ * The holds of batches add up: a request's own hold does not count against it, an expired hold does not count, and a
+ * recorded line is not held any more.
  */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -22,7 +22,7 @@ const holds: fc.Arbitrary<Holds> = fc.dictionary(
 const total = (all: Holds) => Object.values(all).reduce((sum, hold) => sum + (hold.lines.premium ?? 0), 0);
 
 describe('holds', () => {
-  test('what others hold is all that is held, less the own', () => {
+  test('others hold everything except the own hold', () => {
     fc.assert(
       fc.property(holds, fc.constantFrom('a', 'x'), (all, own) => {
         expect(heldByOthers(all, own, 'premium') + (all[own]?.lines.premium ?? 0)).toBe(total(all));
@@ -30,7 +30,7 @@ describe('holds', () => {
     );
   });
 
-  test('a request holds once, however often it is put; taken away, nothing of it is left', () => {
+  test('a request has one hold, however often it is set, and none after it is removed', () => {
     fc.assert(
       fc.property(holds, lines, (all, wanted) => {
         const hold = { lines: wanted, expiresAtMs: 9 };
@@ -42,7 +42,7 @@ describe('holds', () => {
     );
   });
 
-  test('at the last expiry none stands, and a moment before one does', () => {
+  test('every hold has expired at the latest deadline, and one has not a moment before', () => {
     fc.assert(
       fc.property(holds, (all) => {
         const atMs = lastExpiry(all);
@@ -53,7 +53,7 @@ describe('holds', () => {
     );
   });
 
-  test('a line is held or recorded, and never held below nothing', () => {
+  test('a line is either held or recorded, and a hold is never negative', () => {
     fc.assert(
       fc.property(lines, lines, (held, recorded) => {
         for (const tier of ['standard', 'premium'] as const) {
@@ -65,14 +65,14 @@ describe('holds', () => {
   });
 });
 
-test('searches are held until the batch is over: which lines could search is not known when they are recorded', () => {
+test('searches stay held until the batch is over, because nobody knows which recorded lines could search', () => {
   const held = { premium: 3, search: 2 };
   expect(unrecorded(held, { premium: 3 })).toEqual({ standard: 0, premium: 0, search: 2 });
   expect(heldByOthers({ a: { lines: held, expiresAtMs: 9 } }, 'b', 'search')).toBe(2);
 });
 
 describe("a request's name in its metadata", () => {
-  test("stands beside the caller's entries, and above one of the same name", () => {
+  test("is added to the caller's entries and replaces one of the same name", () => {
     expect(taggedBody({ x: 1 }, 'n')).toEqual({ x: 1, metadata: { service_request_id: 'n' } });
     expect(taggedBody({ metadata: null }, 'n')).toEqual({ metadata: { service_request_id: 'n' } });
     expect(taggedBody({ metadata: { a: 'b', service_request_id: 'forged' } }, 'n')).toEqual({
@@ -80,7 +80,7 @@ describe("a request's name in its metadata", () => {
     });
   });
 
-  test('needs room; what is no metadata is left to the vendor', () => {
+  test('needs room, and metadata of another form is left to the vendor', () => {
     const entries = (count: number) =>
       Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, 'v']));
     expect(Object.keys(taggedBody({ metadata: entries(15) }, 'n')?.metadata as object)).toHaveLength(16);

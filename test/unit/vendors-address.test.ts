@@ -1,5 +1,5 @@
 /**
- * No address that a caller may name leads inside, however it is written.
+ * A caller cannot name an address in a private network, whatever its notation.
  */
 import { describe, expect, test } from 'vitest';
 import { checkVendorUrl } from '../../src/vendors/address.ts';
@@ -141,7 +141,7 @@ describe('refused', () => {
 describe('an origin that the operator registered', () => {
   const origins = ['http://127.0.0.1:9000', 'https://llm.corp:8443', 'not a url'];
 
-  test('is allowed as it stands, with any path', () => {
+  test('is allowed with any path', () => {
     expect(check('http://127.0.0.1:9000/v1/chat/completions?x=1', origins)).toMatchObject({ ok: true });
     expect(check('https://llm.corp:8443/v1', origins)).toMatchObject({ ok: true });
   });
@@ -156,17 +156,17 @@ describe('an origin that the operator registered', () => {
     'http://127.0.0.1:9000@evil.com/',
     'http://evil.com/http://127.0.0.1:9000',
     'not a url',
-  ])('does not open %s', (url) => {
+  ])('does not allow %s', (url) => {
     expect(check(url, origins).ok).toBe(false);
   });
 
-  test('opens nothing where it is no web address', () => {
+  test('allows nothing if it is not a web address', () => {
     expect(check('data:x', ['data:x']).ok).toBe(false);
     expect(check('blob:https://a.com/1', ['https://a.com']).ok).toBe(false);
   });
 });
 
-test('a refusal says why, and never repeats the address', () => {
+test('a refusal gives the reason and never repeats the address', () => {
   const refused = check('https://user:secret@10.0.0.1/');
   expect(refused).toEqual({ ok: false, reason: 'must not contain a user name or password' });
   expect(check('https://10.0.0.1/')).toEqual({ ok: false, reason: 'the address is private' });

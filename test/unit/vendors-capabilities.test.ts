@@ -1,6 +1,5 @@
 /**
- * What a request asks a vendor for beside text is found in every form in which it can be asked for, and in nothing
- * else.
+ * The capabilities that a request uses besides text are found in every form that vendors accept, and only there.
  */
 
 import { describe, expect, test } from 'vitest';
@@ -60,7 +59,7 @@ describe('a request asks for', () => {
     expect(asked(body)).toEqual([capability]);
   });
 
-  test('all that it asks for, each once', () => {
+  test('every capability that it uses, each once', () => {
     const body = {
       tools: [{ type: 'image_generation' }, { type: 'web_search' }, { type: 'web_search' }],
       modalities: ['audio'],
@@ -73,7 +72,7 @@ describe('a request asks for', () => {
     ['/v1/images/edits', ['image']],
     ['https://api.openai.com/v1/audio/speech', ['audio']],
     ['/v1/chat/completions', []],
-  ])('what its endpoint makes: %s', (path, expected) => {
+  ])('the capability of its endpoint: %s', (path, expected) => {
     expect(asked({ prompt: 'x' }, { path })).toEqual(expected);
   });
 
@@ -109,7 +108,7 @@ describe('a request asks for', () => {
 describe('models', () => {
   const needs = (model: string) => capabilitiesAsked({ model, body: {} });
 
-  test('of the catalog that make images, speak or transcribe ask for that, and no model of text asks for an image or audio', () => {
+  test('of the catalog that make images, speak or transcribe use that capability, and text models use neither', () => {
     const expected: Record<string, Capability> = { image: 'image', speech: 'audio', transcription: 'audio' };
     for (const { model, kind } of BUILT_IN_CATALOG.models) {
       const found = needs(model);
@@ -119,7 +118,7 @@ describe('models', () => {
     }
   });
 
-  test('that search in every call ask for search, and others do not', () => {
+  test('that search in every call use search, and others do not', () => {
     const searching = [
       'gpt-4o-search-preview',
       'gpt-4o-mini-search-preview-2025-03-11',

@@ -1,18 +1,18 @@
 /**
- * The ladder of efforts: mapped down to what a model runs, under what a plan admits.
+ * Reasoning effort is lowered to what the plan allows and to what the model supports.
  */
 import { describe, expect, test } from 'vitest';
 import models from '../../src/catalog/models.json' with { type: 'json' };
 import { ceilingOf, EFFORTS, type Effort, effectiveEffort, isEffort, withinCeiling } from '../../src/vendors/effort.ts';
 
-describe('what a model runs', () => {
+describe('the level that a model runs at', () => {
   test.each<[Effort, string[], Effort | undefined]>([
     ['high', ['low', 'medium', 'high'], 'high'],
     ['xhigh', ['low', 'medium', 'high'], 'high'],
     ['max', ['low', 'medium', 'high', 'xhigh'], 'xhigh'],
     ['medium', ['low', 'high'], 'low'],
     ['medium', ['minimal', 'high'], 'minimal'],
-    // Nothing below: the lowest that there is.
+    // No lower level: the lowest of the model.
     ['low', ['medium', 'high', 'xhigh'], 'medium'],
     ['low', ['high'], 'high'],
     // `minimal` is the lowest level that reasons.
@@ -25,7 +25,7 @@ describe('what a model runs', () => {
     ['none', ['low', 'medium'], 'low'],
     ['none', ['minimal', 'low'], 'minimal'],
     ['low', ['none', 'medium'], 'none'],
-    // The order of the list, and words that are no levels, are of no matter.
+    // The order of the list does not matter, and unknown words are ignored.
     ['xhigh', ['high', 'low', 'ultra'], 'high'],
     // A model without levels.
     ['high', [], undefined],
@@ -34,11 +34,11 @@ describe('what a model runs', () => {
     expect(effectiveEffort(requested, supported)).toBe(effective);
   });
 
-  test.each(EFFORTS)('%s passes unchanged where the catalog does not say', (requested) => {
+  test.each(EFFORTS)('%s passes unchanged if the catalog does not know the levels', (requested) => {
     expect(effectiveEffort(requested, undefined)).toBe(requested);
   });
 
-  test('every level on every model of the catalog is one of its levels, no higher than asked unless it is the lowest', () => {
+  test('on every model of the catalog, every request runs at a supported level, raised only to the lowest one', () => {
     const lists = models.flatMap((model) =>
       'reasoningEfforts' in model && model.reasoningEfforts ? [model.reasoningEfforts as string[]] : [],
     );
@@ -55,7 +55,7 @@ describe('what a model runs', () => {
   });
 });
 
-describe('what a plan admits', () => {
+describe('the ceiling of a plan', () => {
   test.each([
     ['NONE', ['none', 'none', 'none', 'none', 'none', 'none', 'none']],
     ['LOW', ['none', 'minimal', 'low', 'low', 'low', 'low', 'low']],
@@ -65,12 +65,12 @@ describe('what a plan admits', () => {
     expect(EFFORTS.map((requested) => withinCeiling(requested, level))).toEqual(expected);
   });
 
-  test('HIGH is no ceiling', () => {
+  test('HIGH has no ceiling', () => {
     expect([ceilingOf('HIGH'), ceilingOf('MEDIUM'), ceilingOf('NONE')]).toEqual([undefined, 'medium', 'none']);
   });
 });
 
-test('a level is a word of the ladder', () => {
+test('only the known words are levels', () => {
   expect(['none', 'max', 'MAX', 'auto', '', null, 3].map(isEffort)).toEqual([
     true,
     true,

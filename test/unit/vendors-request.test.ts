@@ -1,5 +1,5 @@
 /**
- * Whatever a vendor does, the request to it ends with an outcome, in time, and tells nobody its headers.
+ * Whatever a vendor does, a request to it ends in time with an outcome, and its headers stay secret.
  */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -39,7 +39,7 @@ describe('answers', () => {
     expect(result.kind === 'answer' && result.body).toMatch(/^\{"id":"chatcmpl/);
   });
 
-  test('JSON that is none is the text', async () => {
+  test('invalid JSON is returned as text', async () => {
     expect(await ask('[fail:html]')).toMatchObject({
       kind: 'answer',
       ok: true,
@@ -47,19 +47,19 @@ describe('answers', () => {
     });
   });
 
-  test.each(['400', '429', '500', '503'])('%s is an answer, of a stream too', async (status) => {
+  test.each(['400', '429', '500', '503'])('%s is an answer, also to a request for a stream', async (status) => {
     const expected = { kind: 'answer', status: Number(status), ok: false, body: { error: expect.anything() } };
     expect(await ask(`[fail:${status}]`)).toMatchObject(expected);
     expect(await ask(`[fail:${status}]`, { responseType: 'stream' }, true)).toMatchObject(expected);
   });
 
-  test('a redirect is an answer, and is not followed', async () => {
+  test('a redirect is an answer and is not followed', async () => {
     const before = vendor.requests.length;
     expect(await ask('[fail:redirect]')).toMatchObject({ kind: 'answer', status: 302, ok: false });
     expect(vendor.requests.length).toBe(before + 1);
   });
 
-  test('a stream is handed over as it comes', async () => {
+  test('a stream is returned unread', async () => {
     const result = await ask('[reply:5]', { responseType: 'stream' }, true);
     if (result.kind !== 'stream') throw new Error(result.kind);
     const usage = new StreamUsage();
@@ -75,7 +75,7 @@ describe('what goes wrong', () => {
     expect(await ask('[fail:silent]', { timeoutMs: 50 }, true)).toEqual({ kind: 'timeout' });
   });
 
-  test('nobody there is unreachable', async () => {
+  test('no connection is unreachable', async () => {
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;
@@ -86,12 +86,12 @@ describe('what goes wrong', () => {
     });
   });
 
-  test('a connection that breaks before an answer is unreachable, and in the middle of one broken', async () => {
+  test('a connection that breaks is unreachable before an answer, and broken in the middle of one', async () => {
     expect(await ask('[fail:cut-first]')).toMatchObject({ kind: 'unreachable' });
     expect(await ask('[fail:cut]')).toMatchObject({ kind: 'broken', status: 200 });
   });
 
-  test('an answer above the bound is given up, and not read to its end', async () => {
+  test('an answer above the bound is not read to its end', async () => {
     expect(await ask('[fail:big]')).toEqual({
       kind: 'broken',
       status: 200,
@@ -103,7 +103,7 @@ describe('what goes wrong', () => {
     ['name', { 'x y': 'z' }],
     ['line break', { 'x-key': `${SECRET}\r\nx-evil: 1` }],
     ['character', { 'x-key': `${SECRET}☃` }],
-  ])('a header with a bad %s is not sent, and its value is not told', async (_, headers) => {
+  ])('a header with a bad %s is not sent, and its value is not repeated', async (_, headers) => {
     const before = vendor.requests.length;
     const result = await ask('hi', { headers });
     expect(result.kind).toBe('unreachable');
@@ -111,7 +111,7 @@ describe('what goes wrong', () => {
     expect(vendor.requests.length).toBe(before);
   });
 
-  test('JSON with more values than are parsed is broken, and text of that kind is text', async () => {
+  test('JSON with too many values is broken if JSON was asked for, and text if text was', async () => {
     const text = `{"choices":[${'{},'.repeat(JSON_VALUES_MAX)}{}]}`;
     const fetcher = async () => new Response(text, { headers: { 'Content-Type': 'application/json' } });
     const request = { url: `${vendor.url}/v1`, method: 'POST', headers: {}, timeoutMs: 5_000 } as const;
@@ -126,7 +126,7 @@ describe('what goes wrong', () => {
     });
   });
 
-  test('no outcome tells the headers, whatever the fetcher throws', async () => {
+  test('no outcome contains the headers, whatever the fetcher throws', async () => {
     const request = {
       url: 'https://x.dev/',
       method: 'POST' as const,
@@ -148,12 +148,12 @@ describe('what is sent', () => {
     return record;
   };
 
-  test('a header that is given in two spellings travels as one, with both values', async () => {
+  test('a header in two spellings is sent once with both values', async () => {
     const { headers } = await sent({ headers: { 'X-Team': 'red', 'x-team': 'blue' } });
     expect(headers['x-team']).toBe('red, blue');
   });
 
-  test('headers of the connection and of proxies are left out, the others travel', async () => {
+  test('headers of the connection and of proxies are left out, and all others are sent', async () => {
     const { headers } = await sent({
       headers: {
         Authorization: `Bearer ${SECRET}`,
@@ -178,7 +178,7 @@ describe('what is sent', () => {
     expect(headers.connection).not.toBe('close');
   });
 
-  test('text travels as it is, under the type that the caller names', async () => {
+  test('text is sent unchanged with the content type of the caller', async () => {
     const text = '{"model":"gpt-5.2",  "messages":[]}';
     const record = await sent({
       body: text,
@@ -189,7 +189,7 @@ describe('what is sent', () => {
     expect(record.headers['content-length']).toBe(String(text.length));
   });
 
-  test('a form travels as a form', async () => {
+  test('a form is sent as a form', async () => {
     const form = new FormData();
     form.append('purpose', 'batch');
     form.append('file', new Blob(['{}\n']), 'in.jsonl');

@@ -1,5 +1,5 @@
 /**
- * The usage of a stream is its vendor's last word, whatever the stream looks like and wherever it ends.
+ * The usage of a stream is the vendor's latest figures, whatever the form of the stream and wherever it ends.
  */
 import { describe, expect, test } from 'vitest';
 import { JSON_VALUES_MAX } from '../../src/platform/json.ts';
@@ -192,7 +192,7 @@ describe('streams', () => {
   };
   const messageDelta = (usage: object) => ({ type: 'message_delta', delta: {}, usage });
 
-  test('messages: what a delta says replaces what was said before, and a null says nothing', () => {
+  test('messages: the figures of a delta replace earlier ones, and null changes nothing', () => {
     const stream = streamed(
       sse(
         start,
@@ -220,13 +220,13 @@ describe('streams', () => {
     expect(grown.completed).toBe(false);
   });
 
-  test('messages: a stream that dies keeps what the vendor had said', () => {
+  test('messages: a stream that breaks off keeps the figures so far', () => {
     const stream = streamed(sse(start, { type: 'content_block_delta', delta: { text: 'hi' } }));
     expect(stream.usage()).toMatchObject({ inputTokens: 18, responseTokens: 1 });
     expect(stream.completed).toBe(false);
   });
 
-  test('searches that went by are known before the end, and the figure of the end goes before them', () => {
+  test('searches are known before the end, and the final figure replaces them', () => {
     const searched = { type: 'response.output_item.done', item: { type: 'web_search_call', status: 'completed' } };
     const broken = streamed(sse({ type: 'response.created', response: response(null) }, searched, searched));
     expect([broken.usage(), broken.searches()]).toEqual([null, 2]);
@@ -252,7 +252,7 @@ describe('streams', () => {
     ['response.completed', 'completed', null],
     ['response.incomplete', 'incomplete', null],
     ['response.failed', 'failed', { code: 'server_error', message: 'broken' }],
-  ])('responses: %s ends the stream and carries the usage', (type, status, failure) => {
+  ])('responses: %s ends the stream and has the usage', (type, status, failure) => {
     const final = response({ input_tokens: 7, output_tokens: 2 }, { status, error: failure });
     const stream = streamed(
       sse(
@@ -266,7 +266,7 @@ describe('streams', () => {
     expect(stream.failed).toEqual(failure);
   });
 
-  test('responses: one that is still running is not over', () => {
+  test('responses: a response in progress does not end the stream', () => {
     const stream = streamed(sse({ type: 'response.created', response: response(null, { status: 'in_progress' }) }));
     expect([stream.completed, stream.usage()]).toEqual([false, null]);
   });
@@ -292,7 +292,7 @@ describe('streams', () => {
       'an array, written as Google writes it',
       `[${chunks.map((item) => JSON.stringify(item, null, 2)).join('\n,\r\n')}\n]\n`,
     ],
-  ])('generateContent as %s: the last totals, the most searches', (_, text) => {
+  ])('generateContent as %s: the latest totals and the highest number of searches', (_, text) => {
     const stream = streamed(text);
     expect(stream.usage()).toEqual(
       used({ ...gemini, inputTokens: 4, responseTokens: 11, reasoningTokens: 2, searches: 2 }),
@@ -300,14 +300,14 @@ describe('streams', () => {
     expect(stream.completed).toBe(true);
   });
 
-  test('generateContent: without a reason to stop it is not over; a refused prompt is', () => {
+  test('generateContent: a stop reason or a blocked prompt ends the stream', () => {
     expect(streamed(sse(chunks[0])).completed).toBe(false);
     expect(
       streamed(sse({ promptFeedback: { blockReason: 'SAFETY' }, usageMetadata: { promptTokenCount: 3 } })).completed,
     ).toBe(true);
   });
 
-  test('an event that is too long is passed over, and those after it are read', () => {
+  test('an event that is too long is skipped, and the next ones are read', () => {
     const stream = new StreamUsage(1_000);
     stream.push(sse(chunk([delta('x'.repeat(5_000))])));
     stream.push(sse(chunk([delta('', 'stop')]), chunk([], figures), '[DONE]'));
@@ -318,7 +318,7 @@ describe('streams', () => {
   });
 });
 
-test('an event with more values than are parsed is not read, and the others are', () => {
+test('an event with too many values is skipped, and the others are read', () => {
   const usage = { prompt_tokens: 3, completion_tokens: 2 };
   const event = (values: number, figures: object) =>
     `data: {"object":"chat.completion.chunk","model":"gpt-5.2","choices":[],"usage":${JSON.stringify(figures)},"more":[${'{},'.repeat(values)}{}]}\n\n`;
@@ -366,14 +366,14 @@ describe('errors inside a stream', () => {
     expect(streamed(text).failed).toEqual({ code, message });
   });
 
-  test('a code is one word of at most 100 characters, a message is cut', () => {
+  test('a code is one word of at most 100 characters, and a long message is cut', () => {
     const failure = readFailure({ error: { code: `bad\nword ${'x'.repeat(200)}`, message: 'm'.repeat(9_000) } });
     expect(failure?.code).toMatch(/^bad_word_x+$/);
     expect(failure?.code).toHaveLength(100);
     expect(failure?.message).toHaveLength(4_000);
   });
 
-  test('an answer without an error has none', () => {
+  test('an answer without an error has no failure', () => {
     expect([
       readFailure(response({ input_tokens: 1 }, { error: null })),
       readFailure('text'),

@@ -1,6 +1,6 @@
 /**
- * A metered stream gives the caller the vendor's bytes, ends exactly once, and knows the usage even when the caller
- * left.
+ * A metered stream gives the caller the vendor's bytes, ends exactly once, and reads the usage even after the caller
+ * has left.
  */
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { type MeterOptions, meterStream, type StreamOutcome } from '../../src/vendors/tee.ts';
@@ -138,7 +138,7 @@ describe('a caller that stays', () => {
     else expect(outcomes[0]?.failure).toBeNull();
   });
 
-  test('a connection that breaks breaks for the caller too, and what the vendor had said is kept', async () => {
+  test('a broken connection breaks the stream of the caller, and the usage so far is kept', async () => {
     const { stream, outcomes } = meter(await open('[fail:cut] [reply:6]', '/v1/messages'));
     await expect(text(stream)).rejects.toThrow();
     expect(outcomes).toMatchObject([
@@ -146,13 +146,13 @@ describe('a caller that stays', () => {
     ]);
   });
 
-  test('a vendor that stopped for a reason and closed the stream has answered, also without a usage', async () => {
+  test('a stream that closes after a stop reason is complete, even without usage', async () => {
     const { stream, outcomes } = meter(sentBy(delta('a'), delta('', 'stop')));
     await text(stream);
     expect(outcomes).toEqual([{ end: 'completed', completed: true, usage: null, failure: null }]);
   });
 
-  test('one whose connection breaks before the usage has not', async () => {
+  test('a stream whose connection breaks before the usage is not complete', async () => {
     const { body, send, fail } = scripted();
     send(delta('a'), delta('', 'stop'));
     const { stream, outcomes } = meter(body);
@@ -164,14 +164,14 @@ describe('a caller that stays', () => {
     expect(outcomes).toEqual([{ end: 'vendor_cut', completed: false, usage: null, failure: null }]);
   });
 
-  test('a vendor that falls silent is given up', async () => {
+  test('a vendor that falls silent ends the stream with a timeout', async () => {
     const { stream, outcomes } = meter(await open('[fail:silent] [reply:6]'), { idleTimeoutMs: 50 });
     await expect(text(stream)).rejects.toThrow();
     expect(outcomes).toMatchObject([{ end: 'timeout', completed: false, usage: null }]);
     await vi.waitFor(() => expect(vendor.requests.at(-1)?.abandoned).toBe(true));
   });
 
-  test('is not overrun: the vendor is read as fast as the caller reads', async () => {
+  test('makes the vendor wait: nothing is read ahead of it', async () => {
     let pulls = 0;
     const source: UnderlyingSource<Uint8Array> = {
       pull: (controller) => {
@@ -191,7 +191,7 @@ describe('a caller that stays', () => {
     }
   });
 
-  test('sees the end only when it is recorded', async () => {
+  test('sees the end only after the call is recorded', async () => {
     const { body, send, close } = scripted();
     const order: string[] = [];
     const onEnd = async () => {
@@ -206,7 +206,7 @@ describe('a caller that stays', () => {
     expect(order).toEqual(['recorded', 'closed']);
   });
 
-  test('keeps its stream when the recording fails', async () => {
+  test('keeps its stream if recording fails', async () => {
     const logged = vi.spyOn(console, 'error').mockImplementation(() => undefined);
     const { body, send, close } = scripted();
     const { stream } = meter(body, { onEnd: () => Promise.reject(new Error('no')) });
@@ -219,7 +219,7 @@ describe('a caller that stays', () => {
 });
 
 describe('a caller that leaves', () => {
-  test.each([0, 1, 3])('after %d reads: the vendor is read to its end, and its figures count', async (reads) => {
+  test.each([0, 1, 3])('after %d reads: the stream is read to its end, and the final figures count', async (reads) => {
     const { stream, outcomes, ended } = meter(await open('[fail:slow] [reply:4]'));
     const reader = stream.getReader();
     for (let read = 0; read < reads; read += 1) await reader.read();
@@ -246,7 +246,7 @@ describe('a caller that leaves', () => {
     expect(await ended).toMatchObject({ end: 'client_left', completed: true, usage: figures });
   });
 
-  test('before a usage that never comes: the answer was whole', async () => {
+  test('before a usage that never comes: the answer is still complete', async () => {
     const { body, send, close } = scripted();
     const { stream, ended } = meter(body);
     const reader = stream.getReader();
@@ -257,7 +257,7 @@ describe('a caller that leaves', () => {
     expect(await ended).toEqual({ end: 'client_left', completed: true, usage: null, failure: null });
   });
 
-  test('after the last word has completed the stream', async () => {
+  test('after the stream was complete', async () => {
     const { body, send, state } = scripted();
     const { stream, ended } = meter(body);
     const reader = stream.getReader();
@@ -268,7 +268,7 @@ describe('a caller that leaves', () => {
     expect(state.cancelled).toBe(true);
   });
 
-  test('is waited for only so long', async () => {
+  test('for longer than the time limit ends the stream', async () => {
     const { body, send, state } = scripted();
     const { stream, ended } = meter(body, { drainMsMax: 30 });
     const reader = stream.getReader();
@@ -279,7 +279,7 @@ describe('a caller that leaves', () => {
     expect(state.cancelled).toBe(true);
   });
 
-  test('and only for so many bytes', async () => {
+  test('before more bytes than the limit ends the stream', async () => {
     const { stream, ended } = meter(await open('[fail:big] [reply:6]'), { bytesMax: 100_000 });
     await stream.cancel();
     expect(await ended).toMatchObject({ end: 'client_left', completed: false, usage: null });
@@ -313,7 +313,7 @@ describe('a transform', () => {
     expect(outcomes).toMatchObject([{ end: 'completed', usage: figures }]);
   });
 
-  test('that leaves an event out takes nothing of the line end before it, even where the network cut that in two', async () => {
+  test('that leaves an event out keeps the line end before it, even if the network cut that in two', async () => {
     const { body, send, close } = scripted();
     const { stream } = meter(body, { transform: (given) => (given.data === 'drop' ? null : given) });
     send('data: a\r\n\r', '\ndata: drop\r\n\r\n', 'data: b\r\n\r\n');
@@ -321,7 +321,7 @@ describe('a transform', () => {
     expect(await text(stream)).toBe('data: a\r\n\r\ndata: b\r\n\r\n');
   });
 
-  test('under way when the caller leaves: the events in its hands are read before the end', async () => {
+  test('under way when the caller leaves: its events are read before the end', async () => {
     const { body, send, close } = scripted();
     const slow = () => new Promise((resolve) => setTimeout(resolve, 30));
     const { stream, ended } = meter(body, { transform: (given) => slow().then(() => given) });
@@ -335,7 +335,7 @@ describe('a transform', () => {
     expect(await ended).toMatchObject({ end: 'client_left', completed: true, usage: figures });
   });
 
-  test('may take its time, and keeps the order', async () => {
+  test('may be slow and keeps the order', async () => {
     const { body, send, close } = scripted();
     const transform: MeterOptions['transform'] = async (given) => {
       await new Promise((resolve) => setTimeout(resolve, given.data.includes('slow') ? 20 : 0));
@@ -347,7 +347,7 @@ describe('a transform', () => {
     expect(await text(stream)).toBe(delta('slow') + delta('b') + delta('c', 'stop') + USAGE + DONE);
   });
 
-  test('that fails lets the event pass', async () => {
+  test('that throws lets the event pass', async () => {
     const logged = vi.spyOn(console, 'error').mockImplementation(() => undefined);
     const { body, send, close } = scripted();
     const transform = () => {
@@ -361,7 +361,7 @@ describe('a transform', () => {
     logged.mockRestore();
   });
 
-  test('is not asked for a caller that left, whose usage is read all the same', async () => {
+  test('does not run after the caller has left, and the usage is still read', async () => {
     const { body, send, close } = scripted();
     const transform = vi.fn<NonNullable<MeterOptions['transform']>>((given) => given);
     const { stream, ended } = meter(body, { transform });
@@ -372,7 +372,7 @@ describe('a transform', () => {
     expect(transform).not.toHaveBeenCalled();
   });
 
-  test('leaves a stream that is no stream of events as it is', async () => {
+  test('does not change a stream without events', async () => {
     const { body, send, close } = scripted();
     const { stream, outcomes } = meter(body, { transform: () => null });
     const array = '[{"usageMetadata":{"promptTokenCount":3}}\n,\r\n{"candidates":[{"finishReason":"STOP"}]}]\n';

@@ -1,5 +1,5 @@
 /**
- * The usage is what the vendor wrote, in our terms: the same figures hand-computed from answers of recorded shape.
+ * The usage is the vendor's own figures in our terms. The expected figures are computed by hand from recorded answers.
  */
 import { describe, expect, test } from 'vitest';
 import { TOKENS_MAX } from '../../src/contract/fields.ts';
@@ -34,7 +34,7 @@ const content = (usageMetadata: unknown, more: object = {}) => ({
   ...more,
 });
 
-describe('plain answers', () => {
+describe('whole answers', () => {
   test.each<[string, unknown, VendorUsage | null]>([
     [
       'chat: cache reads and writes are parts of the prompt, reasoning of the completion',
@@ -339,7 +339,7 @@ describe('plain answers', () => {
   });
 
   const broken = [-1, 1.5, '12', Number.NaN, Number.POSITIVE_INFINITY, true, [3], {}, TOKENS_MAX + 1, 1e13];
-  test.each(broken)('a figure %j makes the usage implausible, wherever it stands', (figure) => {
+  test.each(broken)('a figure %j in any place makes the usage implausible', (figure) => {
     const bodies = [
       chat({ prompt_tokens: figure, completion_tokens: 1 }),
       chat({ prompt_tokens: 1, completion_tokens: figure }),
@@ -369,7 +369,7 @@ describe('plain answers', () => {
     expect(readUsage({ text: 'x', usage: { type: 'duration', seconds: figure } })).toBeNull();
   });
 
-  test('searches are known where the usage is not', () => {
+  test('searches are known even without usage', () => {
     const search = { type: 'web_search_call' };
     expect(readSearches(response(null, { output: [search, { type: 'message' }, search] }))).toBe(2);
     expect(readSearches(message({ server_tool_use: { web_search_requests: 3 } }))).toBe(3);
@@ -388,7 +388,7 @@ describe('plain answers', () => {
     for (const body of none) expect(readSearches(body)).toBe(0);
   });
 
-  test('the most tokens that a caller may report are the most that a vendor may', () => {
+  test('the bound of tokens is the same for callers and vendors', () => {
     expect(readUsage(chat({ prompt_tokens: TOKENS_MAX, completion_tokens: TOKENS_MAX }))).toMatchObject({
       inputTokens: TOKENS_MAX,
     });
@@ -398,7 +398,7 @@ describe('plain answers', () => {
     );
   });
 
-  test('a part that is larger than its whole makes the usage implausible', () => {
+  test('a part larger than its whole makes the usage implausible', () => {
     const cached = chat({ prompt_tokens: 5, completion_tokens: 1, prompt_tokens_details: { cached_tokens: 6 } });
     const reasoning = response({ input_tokens: 1, output_tokens: 5, output_tokens_details: { reasoning_tokens: 6 } });
     for (const body of [cached, reasoning])
