@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => setting.stop());
 
-test('a text, with the usage that the vendor reported', async () => {
+test('text with the usage that the vendor reported', async () => {
   const { text, usage, response } = await generateText({ model: provider('openai/gpt-5.2'), prompt: PROMPT });
   expect(text).toBe(REPLY);
   expect(usage).toMatchObject({ inputTokens: tokensOf(PROMPT), outputTokens: 6 });
@@ -70,7 +70,7 @@ test('structured output asks the vendor for a format, as the SDK does', async ()
   expect(setting.vendor.requests.at(-1)?.body).toHaveProperty('response_format');
 });
 
-test('a denial is an error that the SDK does not try again', async () => {
+test('a denial is an error that the SDK does not retry', async () => {
   const denied = await setting.tenant({
     name: 'None',
     limitType: 'BLOCK',

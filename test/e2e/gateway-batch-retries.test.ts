@@ -1,5 +1,5 @@
 /**
- * Promise: a batch is begun once under its key, whatever answer is lost on the way, and each of its lines is metered.
+ * Promise: a batch is begun once under its key, whichever answer is lost, and each of its lines is metered.
  */
 import OpenAI, { ConflictError, toFile } from 'openai';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
@@ -97,7 +97,7 @@ async function metered(customerId: string, id: string, lines: number, from = ten
 }
 
 describe('under a key', () => {
-  test('a batch that is sent again is answered again, and the vendor has one', async () => {
+  test('a repeated request gets the stored answer, and the vendor has one batch', async () => {
     const sent = { input_file_id: await input(), key: newKey(), customer: 'again' };
     const before = vendor.created.length;
     const first = await create(sent);
@@ -112,7 +112,7 @@ describe('under a key', () => {
     ['another body', { more: { metadata: { k: 'v' } } }],
     ['another customer', { customer: 'somebody-else' }],
     ['another feature', { more: { feature: 'x' } }],
-  ])('%s is a conflict, which the SDK does not send again', async (_, change) => {
+  ])('%s is a conflict, which the SDK does not repeat', async (_, change) => {
     const sent = { input_file_id: await input(), key: newKey() };
     await create(sent);
     const before = [vendor.created.length, model.requests.length];
@@ -122,7 +122,7 @@ describe('under a key', () => {
     expect([vendor.created.length, model.requests.length]).toEqual(before);
   });
 
-  test('one that meets itself on its way is 409 with Retry-After; the SDK comes back for the answer', async () => {
+  test('a parallel request is 409 with Retry-After, and the SDK comes back for the answer', async () => {
     const sent = { input_file_id: await input(), key: newKey() };
     const before = vendor.created.length;
     const release = vendor.hold();
@@ -137,7 +137,7 @@ describe('under a key', () => {
     expect(vendor.created.length - before).toBe(1);
   });
 
-  test('a caller that has left finds its batch', async () => {
+  test('a caller that has left finds its batch later', async () => {
     const sent = { input_file_id: await input(), key: newKey() };
     const before = vendor.created.length;
     const release = vendor.hold();
@@ -151,7 +151,7 @@ describe('under a key', () => {
     expect(vendor.created.length - before).toBe(1);
   });
 
-  test.each(['lose', 'page'] as const)("the vendor's answer is lost (%s), and the batch is found", async (fate) => {
+  test.each(['lose', 'page'] as const)("if the vendor's answer is lost (%s), the batch is found", async (fate) => {
     const customer = `found-${fate}`;
     const sent = { input_file_id: await input(), key: newKey(), customer };
     const before = vendor.created.length;
@@ -163,7 +163,7 @@ describe('under a key', () => {
     await metered(customer, id, 2);
   });
 
-  test('it is not found at once: retries wait, and get it as soon as the vendor shows it', async () => {
+  test('if it is not found at once, retries wait and get it as soon as the vendor lists it', async () => {
     const sent = { input_file_id: await input(), key: newKey() };
     const before = vendor.created.length;
     vendor.next.push('lose');
@@ -191,7 +191,7 @@ describe('under a key', () => {
     await metered('killed', id, 2);
   });
 
-  test('one that the vendor refused may be sent again', async () => {
+  test('a batch that the vendor refused may be sent again', async () => {
     const sent = { input_file_id: await input(), key: newKey() };
     const before = vendor.created.length;
     vendor.next.push('refuse');
@@ -200,7 +200,7 @@ describe('under a key', () => {
     expect(vendor.created.length - before).toBe(1);
   });
 
-  test("metadata is the caller's own, but for one entry", async () => {
+  test("metadata is the caller's own plus one entry", async () => {
     const input_file_id = await input();
     const { batch } = await create({ input_file_id, more: { metadata: { k: 'v' } } });
     expect(batch.metadata).toEqual({ k: 'v', service_request_id: expect.stringMatching(/^once-/) });
@@ -211,13 +211,13 @@ describe('under a key', () => {
 });
 
 describe('without a key', () => {
-  test('each request is a batch of its own', async () => {
+  test('every request is a batch of its own', async () => {
     const input_file_id = await input();
     const ids = [(await create({ input_file_id })).id, (await create({ input_file_id })).id];
     expect(new Set(ids).size).toBe(2);
   });
 
-  test('the SDK does not begin a second batch for a lost answer, and the first is metered although nobody knows it', async () => {
+  test('a lost answer does not make the SDK begin a second batch, and the first one is metered', async () => {
     const sent = { input_file_id: await input(), customer: 'unknown' };
     const before = vendor.created.length;
     vendor.next.push('lose');
@@ -235,7 +235,7 @@ describe('batches at the same time', () => {
   const outcomes = (all: Promise<unknown>[]) =>
     Promise.all(all.map((one) => one.then(() => 200).catch(({ status }) => status as number)));
 
-  test('take no more of an allowance than there is', async () => {
+  test('use no more than the allowance', async () => {
     const from = await limited(30);
     const file = await input(10, from);
     const asked = Array.from({ length: 8 }, () => create({ input_file_id: file, from }));
@@ -248,7 +248,7 @@ describe('batches at the same time', () => {
     expect(await outcomes([create({ input_file_id: await input(1, from), from })])).toEqual([403]);
   });
 
-  test('hold what is still to be recorded and no more, and nothing where the vendor refused them', async () => {
+  test('hold only what is not recorded yet, and nothing if the vendor refused them', async () => {
     const from = await limited(10);
     const [six, four, five] = [await input(6, from), await input(4, from), await input(5, from)];
     vendor.next.push('refuse');
@@ -261,7 +261,7 @@ describe('batches at the same time', () => {
     expect(await outcomes([create({ input_file_id: await input(1, from), from })])).toEqual([403]);
   });
 
-  test('of different customers do not see each other', async () => {
+  test('of different customers are independent', async () => {
     const from = await limited(10);
     const file = await input(10, from);
     expect(await outcomes(['a', 'b'].map((customer) => create({ input_file_id: file, from, customer })))).toEqual([
@@ -269,7 +269,7 @@ describe('batches at the same time', () => {
     ]);
   });
 
-  test('go beyond the allowance on credit, and only where there is some', async () => {
+  test('exceed the allowance only on credit', async () => {
     const from = await limited(1, { payg: { enabled: true, markupPercent: 0 } });
     const file = await input(3, from);
     expect(await outcomes([create({ input_file_id: file, from })])).toEqual([403]);

@@ -1,5 +1,5 @@
 /**
- * Promise: a batch passes to the vendor as it is, and each of its lines is metered once, at batch price.
+ * Promise: a batch passes to the vendor unchanged, and each of its lines is metered once at the batch price.
  */
 import { BadRequestError, NotFoundError, PermissionDeniedError, toFile } from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -58,7 +58,7 @@ async function finish(from: GatewayTenant, id: string) {
 const costOf = (content: string, output: number) => ((tokensOf(content) * 1.75 + output * 14) / 1e6 / 2).toFixed(9);
 
 describe('a batch', () => {
-  test('is metered line by line, once, for the customer that began it', async () => {
+  test('is metered line by line and once, for the customer that began it', async () => {
     const lines = [
       { custom_id: 'first', content: 'one two three [reply:7]' },
       { custom_id: 'zweite Zeile: ü', content: 'four' },
@@ -100,7 +100,7 @@ describe('a batch', () => {
     expect((await tenant.customer('batcher')).recentCalls).toHaveLength(lines.length);
   });
 
-  test('of many lines is metered whole', async () => {
+  test('of many lines is metered completely', async () => {
     const lines = Array.from({ length: 230 }, (_, index) => ({
       custom_id: `line-${index}`,
       content: `word ${index} [reply:2]`,
@@ -111,7 +111,7 @@ describe('a batch', () => {
     expect((await tenant.customer('many')).meters.premiumTokens?.used).toBe(2 * lines.length);
   });
 
-  test('that nobody reads any more is metered all the same', async () => {
+  test('is metered even if nobody reads it', async () => {
     const batch = await create(tenant, [{ custom_id: 'a' }], { customer: 'nobody' });
     // The vendor is asked after five seconds, and finds it finished the second time.
     await tenant.openai.batches.retrieve(batch.id);
@@ -125,7 +125,7 @@ describe('is refused before the vendor begins', () => {
   const begun = () =>
     setting.vendor.requests.filter(({ method, path }) => method === 'POST' && path === '/v1/batches').length;
 
-  test('where a tier is used up, or does not cover the lines, unless credit pays', async () => {
+  test('if a tier is used up or does not cover the lines, unless credit pays', async () => {
     const lines = [{ custom_id: 'a' }, { custom_id: 'b' }, { custom_id: 'c', model: 'gpt-4o-mini' }];
     const before = begun();
     for (const [premiumCalls, standardCalls] of [
@@ -160,7 +160,7 @@ describe('is refused before the vendor begins', () => {
     expect(await create(credit, lines)).toMatchObject({ status: 'validating' });
   });
 
-  test('where its input cannot be judged', async () => {
+  test('if its input cannot be judged', async () => {
     const before = begun();
     const batch = { endpoint: '/v1/chat/completions' as const, completion_window: '24h' as const };
     for (const input_file_id of ['file_none', '../secrets', await upload(tenant, [])]) {
@@ -173,7 +173,7 @@ describe('is refused before the vendor begins', () => {
 });
 
 describe('files and batches of an organization', () => {
-  test('pass as they are, with their errors', async () => {
+  test('pass unchanged, with their errors', async () => {
     const id = await upload(tenant, [{ custom_id: 'a' }]);
     expect(await tenant.openai.files.retrieve(id)).toMatchObject({ id, purpose: 'batch', filename: 'input.jsonl' });
     expect(await (await tenant.openai.files.content(id)).text()).toBe(line({ custom_id: 'a' }));
@@ -183,7 +183,7 @@ describe('files and batches of an organization', () => {
     expect((await tenant.send('/v1/files/..%2Fmodels', { method: 'GET' })).status).toBe(404);
   });
 
-  test('a file that does not say to be a form, or says it in letters that cannot travel, is refused before the vendor is asked', async () => {
+  test('an upload without a valid form content type is refused before the vendor is asked', async () => {
     const before = setting.vendor.requests.length;
     for (const type of ['text/plain', 'multipart/form-data', 'multipart/form-data; boundary=\u00e9']) {
       const response = await tenant.send('/v1/files', { body: 'a file', headers: { 'Content-Type': type } });
@@ -204,7 +204,7 @@ describe('files and batches of an organization', () => {
     });
   });
 
-  test('are nothing to another organization: it neither meters them nor learns whose they are', async () => {
+  test('are invisible to another organization, which neither meters them nor learns their customer', async () => {
     const other = await setting.tenant();
     const batch = await create(tenant, [{ custom_id: 'a' }], { customer: 'owner' });
     // The vendor on loopback knows but one organization, so that both see the batch there.

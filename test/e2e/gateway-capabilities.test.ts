@@ -1,6 +1,6 @@
 /**
- * Promise: a plan's searches, images and audio hold for what an application asks of its vendor through the gateway,
- * whole, streamed or in a batch: denied before the vendor is asked, counted from what the vendor answered.
+ * Promise: a plan's searches, images and audio apply to every request through the gateway, whole, streamed or in a
+ * batch: denied before the vendor is asked, and counted from the vendor's answer.
  */
 import { PermissionDeniedError, toFile } from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -25,7 +25,7 @@ async function refusalOf(request: Promise<unknown>): Promise<PermissionDeniedErr
 }
 
 describe('the official SDK', () => {
-  test('searches with a response, whole and streamed, until none is left', async () => {
+  test('searches with a response, whole and streamed, until the allowance is used up', async () => {
     const tenant = await tenantWith({ limits: { searches: 4 } });
     const request = { model: 'gpt-5.2', input: 'news [searches:2]', tools };
     await tenant.openai.responses.create(request);
@@ -96,7 +96,7 @@ describe('a batch', () => {
       { features: { audio: false } },
       () => line('a', { input: [{ role: 'user', content: [{ type: 'input_audio' }] }] }),
     ],
-  ])('is denied %s where one line asks for it and the plan says %j', async (capability, plan, asking) => {
+  ])('is denied %s if one line uses it under a plan with %j', async (capability, plan, asking) => {
     const tenant = await tenantWith(plan);
     const before = begun();
     const { code, message } = await refusalOf(create(tenant, [silent, asking()]));
@@ -105,7 +105,7 @@ describe('a batch', () => {
     expect(await create(tenant, [silent])).toMatchObject({ status: 'validating' });
   });
 
-  test('needs a search for each line that can search, beside what other batches hold; what ran is counted', async () => {
+  test('needs a search for every line that can search, besides the holds of other batches, and counts those that ran', async () => {
     const tenant = await tenantWith({ limits: { searches: 3 } });
     expect(
       (
@@ -132,7 +132,7 @@ describe('a batch', () => {
     expect((await tenant.settled('default', 3)).meters.searches?.used).toBe(5);
   });
 
-  test('of models without a price runs on the allowance, and not on credit, unless the organization allows it', async () => {
+  test('of models without a price runs on the allowance, but on credit only if the organization allows it', async () => {
     const tenant = await tenantWith({ limits: { standardCalls: 2 }, payg: { enabled: true, markupPercent: 0 } });
     const params = { org: tenant.organizationId };
     const customer = { ...params, customerId: 'default' };

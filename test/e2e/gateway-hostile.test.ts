@@ -1,6 +1,6 @@
 /**
- * Promise: whatever a vendor or a caller does, the call ends with the vendor's own figures, the right status, and
- * nothing held.
+ * Promise: whatever a vendor or a caller does, the call ends with the vendor's own figures and the right status, and
+ * nothing stays held.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -74,14 +74,14 @@ const UNKNOWN = { costUSD: null, pricingStatus: 'UNAVAILABLE', pricingUnavailabl
 const NOTHING = { calls: 0, tokens: 0 };
 const ONE = { calls: 1, tokens: 4 };
 
-describe('a plain answer', () => {
+describe('a whole answer', () => {
   test.each<[Fault, number, object, { calls: number; tokens: number }]>([
     ['400', 400, { status: 'FAILED', costUSD: 0 }, NOTHING],
     ['429', 429, { status: 'FAILED', costUSD: 0 }, NOTHING],
     ['500', 500, { status: 'FAILED', costUSD: 0 }, NOTHING],
     ['503', 503, { status: 'FAILED', costUSD: 0 }, NOTHING],
     ['cut-first', 502, { status: 'FAILED', costUSD: 0 }, NOTHING],
-    // The vendor had begun to answer, or may have worked in silence: what that cost nobody knows.
+    // The vendor had begun to answer, or may have worked in silence: the cost is unknown.
     ['cut', 502, { status: 'FAILED', ...UNKNOWN }, NOTHING],
     ['hang', 504, { status: 'FAILED', ...UNKNOWN }, NOTHING],
     ['html', 502, { status: 'FAILED', ...UNKNOWN }, NOTHING],
@@ -125,7 +125,7 @@ describe('a stream', () => {
     expect(outcome.text).not.toMatch(/"usage":\{/);
   });
 
-  test('of 20 MB passes whole, with its usage', async () => {
+  test('of 20 MB passes completely, with its usage', async () => {
     const outcome = await meet('big', { stream: true });
     expect(outcome).toMatchObject({ http: 200, call: { status: 'COMPLETED' }, used: { calls: 1, tokens: 20 * 1024 } });
     expect(said(outcome.text).length).toBe(20 * 1024 * 1024);
@@ -150,7 +150,7 @@ describe('a stream', () => {
   });
 });
 
-test("a vendor's reason passes, its key does not", async () => {
+test("a vendor's reason is passed on, and the key is not", async () => {
   const { text } = await meet('400', {});
   expect(GatewayError.parse(JSON.parse(text)).error).toMatchObject({
     message: 'The request is not valid',
@@ -187,7 +187,7 @@ describe('a caller that leaves', () => {
   };
   const words = (prompt: string) => ({ messages: [{ role: 'user', content: prompt }] });
 
-  test('before a plain answer: it is recorded', async () => {
+  test('before a whole answer: the call is recorded', async () => {
     const { recentCalls, meters } = await leaveAfter(
       'left-plain',
       words('x [fail:slow] [reply:9]'),
@@ -253,7 +253,7 @@ describe('a caller that leaves', () => {
     expect(meters.premiumTokens?.used).toBe(9);
   });
 
-  test('in the middle of a stream: it is read to its end', async () => {
+  test('in the middle of a stream: the stream is read to its end', async () => {
     const { recentCalls, meters } = await leaveAfter(
       'left-middle',
       { stream: true, ...words('x [fail:slow] [reply:20]') },
@@ -279,7 +279,7 @@ describe('a caller that leaves', () => {
     expect(recentCalls).toMatchObject([{ status: 'FAILED', costUSD: null }]);
   });
 
-  test('of 20 MB: it is read to its end', async () => {
+  test('in the middle of 20 MB: the stream is read to its end', async () => {
     const { recentCalls, meters } = await leaveAfter(
       'left-big',
       { stream: true, ...words('x [fail:big]') },
@@ -292,7 +292,7 @@ describe('a caller that leaves', () => {
     expect(meters.premiumTokens?.used).toBe(20 * 1024);
   });
 
-  test('and comes back with its key: the whole stream is there', async () => {
+  test('and comes back with its key gets the whole stream', async () => {
     const headers = { 'Idempotency-Key': 'came-back' };
     const body = { model: 'gpt-5.2', customer: 'came-back', stream: true, ...words('x [fail:slow] [reply:20]') };
     const controller = new AbortController();

@@ -39,7 +39,7 @@ async function map(to: GatewayTenant, models: { standard?: string[]; premium?: s
 }
 
 describe('a list of models', () => {
-  test.each<[Fault]>([['429'], ['500'], ['503'], ['cut-first'], ['hang']])('goes on after %s', async (fault) => {
+  test.each<[Fault]>([['429'], ['500'], ['503'], ['cut-first'], ['hang']])('continues after %s', async (fault) => {
     setting.vendor.fail(fault);
     const { status, headers, callId } = await ask(tenant, { model: PREMIUM, models: ['claude-haiku-4-5', STANDARD] });
     expect([status, headers.get('x-llm-model-key'), asked()]).toEqual([
@@ -59,7 +59,7 @@ describe('a list of models', () => {
     ['html', 502],
     ['redirect', 502],
     ['cut', 502],
-  ])('ends with %s, which another model would not mend', async (fault, expected) => {
+  ])('ends with %s, which another model would not fix', async (fault, expected) => {
     setting.vendor.fail(fault);
     const { status } = await ask(tenant, { model: PREMIUM, models: [STANDARD] });
     expect([status, asked()]).toEqual([expected, ['gpt-5.2']]);
@@ -76,7 +76,7 @@ describe('a list of models', () => {
     expect(await tenant.call(callId)).toMatchObject({ status: 'FAILED', costUSD: 0 });
   });
 
-  test('is not gone on with after a byte was streamed', async () => {
+  test('does not continue once a byte was streamed', async () => {
     const body = {
       model: PREMIUM,
       models: [STANDARD],
@@ -94,7 +94,7 @@ describe('a list of models', () => {
     expect([status, asked()]).toEqual([200, ['gpt-4o-mini']]);
   });
 
-  test('skips models whose tier the plan does not allow any more', async () => {
+  test('skips models whose tier the plan allows no more', async () => {
     const poor = await setting.tenant({ name: 'P', limitType: 'BLOCK', limits: { premiumCalls: 1 } });
     const body = { model: PREMIUM, models: [STANDARD] };
     const first = await ask(poor, body);
@@ -110,7 +110,7 @@ describe('a list of models', () => {
 });
 
 describe('the mapping', () => {
-  test('decides which models run, in its order, and which tier pays', async () => {
+  test('decides which models run, in which order, and which tier pays', async () => {
     const mapped = await setting.tenant(NO_LIMITS);
     await map(mapped, { standard: [PREMIUM, 'gpt-4o-mini'], premium: ['claude-haiku-4-5'] });
     setting.vendor.fail('500');
@@ -127,7 +127,7 @@ describe('the mapping', () => {
     expect(listed).toEqual(expect.arrayContaining(['service/standard', 'service/premium']));
   });
 
-  test('offers standard models for a used-up premium allowance under DOWNGRADE, and under BLOCK none', async () => {
+  test('offers standard models for an exhausted premium allowance under DOWNGRADE, but not under BLOCK', async () => {
     for (const [limitType, expected] of [
       ['DOWNGRADE', [200, 'openai/gpt-4o-mini']],
       ['BLOCK', [403, null]],
@@ -166,7 +166,7 @@ describe('effort', () => {
     return path.endsWith('responses') ? sent.reasoning?.effort : sent.reasoning_effort;
   }
 
-  test('is mapped down to what the model can do, and kept within the plan', async () => {
+  test('is lowered to what the model supports and the plan allows', async () => {
     const low = await setting.tenant({ ...NO_LIMITS, reasoningLevel: 'LOW' });
     for (const path of ['/v1/chat/completions', '/v1/responses']) {
       const wish = (effort: string) =>
@@ -182,7 +182,7 @@ describe('effort', () => {
     expect(setting.vendor.requests.at(-1)?.body.reasoning).toEqual({ summary: 'auto', effort: 'low' });
   });
 
-  test('a plan without reasoning gets the lowest level, also where nothing was asked', async () => {
+  test('is the lowest level under a plan without reasoning, even if nothing was asked', async () => {
     const none = await setting.tenant({ ...NO_LIMITS, reasoningLevel: 'NONE' });
     expect(await effortOf(none, '/v1/chat/completions', {})).toBe('none');
     // Of a model that does not reason nothing is asked.
@@ -190,7 +190,7 @@ describe('effort', () => {
   });
 });
 
-test('the output is kept within what the plan reserves, whatever was asked', async () => {
+test('the output is bounded by what the plan reserves, whatever was asked', async () => {
   const plan = await setting.tenant({
     name: 'P',
     limitType: 'BLOCK',

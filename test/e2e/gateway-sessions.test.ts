@@ -1,6 +1,6 @@
 /**
- * Promise: a browser with a session uses the official SDKs unmodified, and what reaches the vendor is what was asked of
- * the model and nothing else.
+ * Promise: a browser with a session uses the official SDKs unmodified, and only what shapes the answer reaches the
+ * vendor.
  */
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { generateText, streamText, tool } from 'ai';
@@ -37,7 +37,7 @@ async function refusalOf(request: () => Promise<unknown>) {
   return error as InstanceType<typeof OpenAI.APIError>;
 }
 
-describe('served are', () => {
+describe('a session is served', () => {
   test("a conversation of OpenAI's SDK, with the answer and its tool call sent back", async () => {
     const openai = await browser();
     const tools = [
@@ -60,7 +60,7 @@ describe('served are', () => {
     expect(await tenant.call(callIdOf(response))).toMatchObject({ status: 'COMPLETED', customerId: 'eve' });
   });
 
-  test("an answer in a form, a stream, and a response of OpenAI's SDK", async () => {
+  test("structured output, a stream, and a response of OpenAI's SDK", async () => {
     const openai = await browser();
     const format = zodResponseFormat(z.object({ name: z.string() }), 'person');
     await openai.chat.completions.create({ model: 'gpt-5.2', messages, response_format: format });
@@ -98,7 +98,7 @@ describe('served are', () => {
   });
 });
 
-describe('refused are', () => {
+describe('a session is refused', () => {
   test.each<[string, object]>([
     ['customer', { customer: { id: 'eve', stripeCustomerId: 'cus_other' } }],
     ['previous_response_id', { previous_response_id: 'resp_1' }],
@@ -110,7 +110,7 @@ describe('refused are', () => {
     ['store', { store: true }],
     ['background', { background: true }],
     ['from_tomorrow', { from_tomorrow: 1 }],
-  ])('the field %s of a response, which a key may send', async (param, body) => {
+  ])('the field %s of a response, which an API key may send', async (param, body) => {
     const openai = await browser();
     const error = await refusalOf(() =>
       openai.responses.create({ model: 'gpt-5.2', input: 'x', ...body } as never).asResponse(),
@@ -142,7 +142,7 @@ describe('refused are', () => {
   });
 });
 
-test("a session's key is no key of the backend: what a browser takes, a backend begins with all the same", async () => {
+test("a session's idempotency key is separate: the backend can use the same one", async () => {
   const openai = await browser();
   const ask = (seed?: number) =>
     openai.chat.completions.create(

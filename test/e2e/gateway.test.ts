@@ -1,5 +1,5 @@
 /**
- * Promise: an application that speaks to OpenAI speaks to the gateway with two words changed, and every answer is
+ * Promise: an application for OpenAI's API works with the gateway after changing base URL and key, and every answer is
  * metered.
  */
 import {
@@ -72,7 +72,7 @@ describe('the official SDK', () => {
     expect(last()?.headers.authorization).toBe(`Bearer sk-openai-${'k'.repeat(20)}`);
   });
 
-  test('chat, streamed: the usage is asked of the vendor, and hidden again', async () => {
+  test('chat, streamed: the vendor is asked for usage, which the caller does not see', async () => {
     const stream = await tenant.openai.chat.completions
       .create({ model: 'gpt-5.2', messages, stream: true })
       .withResponse();
@@ -88,7 +88,7 @@ describe('the official SDK', () => {
     });
   });
 
-  test('chat, streamed with usage: the last chunk says the cost too', async () => {
+  test('chat, streamed with usage: the last chunk also has the cost', async () => {
     const stream = await tenant.openai.chat.completions.create({
       model: 'gpt-5.2',
       messages,
@@ -100,7 +100,7 @@ describe('the official SDK', () => {
     expect(chunks.filter((chunk) => chunk.usage)).toHaveLength(1);
   });
 
-  test('tools, plain and streamed', async () => {
+  test('tools, whole and streamed', async () => {
     const tools = [{ type: 'function' as const, function: { name: 'weather', parameters: { type: 'object' } } }];
     const request = { model: 'openai/gpt-5.2', messages: [{ role: 'user' as const, content: 'use it [tool]' }], tools };
     const plain = await tenant.openai.chat.completions.create(request);
@@ -125,7 +125,7 @@ describe('the official SDK', () => {
     expect(choices[0]?.message.parsed).toEqual({ answer: '42' });
   });
 
-  test('responses, plain and streamed', async () => {
+  test('responses, whole and streamed', async () => {
     const request = { model: 'openai/gpt-5.2', input: `${PROMPT} [searches:2]` };
     const { data, response } = await tenant.openai.responses.create(request).withResponse();
     expect(data.output_text).toBe(REPLY);
@@ -183,7 +183,7 @@ describe('the official SDK', () => {
     });
   });
 
-  test('thoughts that Google counts in the total alone are paid for', async () => {
+  test('thoughts that Google counts only in the total are billed', async () => {
     const { response } = await tenant.openai.chat.completions
       .create({ model: 'google/gemini-2.5-flash', messages })
       .withResponse();
@@ -194,7 +194,7 @@ describe('the official SDK', () => {
     );
   });
 
-  test('as other libraries write it: parts instead of text, nulls, fields that nobody knows', async () => {
+  test('requests as other libraries write them: parts instead of text, nulls, unknown fields', async () => {
     const body = {
       model: 'openai/gpt-5.2',
       messages: [{ role: 'user', content: [{ type: 'text', text: PROMPT }] }],
@@ -222,7 +222,7 @@ describe('who is metered', () => {
     return tenant.call(response.headers.get('x-service-call-id') ?? '');
   };
 
-  test('the body names the customer, then the header, then it is the organization itself', async () => {
+  test('the customer of the body, else of the header, else the default customer', async () => {
     const header = { 'x-usage-customer-id': 'by-header' };
     expect(await metered(await ask({ customer: 'by-body', user: 'u1' }, header))).toMatchObject({
       customerId: 'by-body',
@@ -238,7 +238,7 @@ describe('who is metered', () => {
     expect((await tenant.customer('by-object')).subscription.customerEmail).toBe('a@example.com');
   });
 
-  test('no vendor sees what is ours', async () => {
+  test('no vendor sees our own fields', async () => {
     await metered(
       await ask({
         customer: 'c',
@@ -252,7 +252,7 @@ describe('who is metered', () => {
     expect(last()?.body).toEqual({ model: 'gpt-5.2', messages, user: 'u', metadata: { k: 'v' } });
   });
 
-  test('what is wrong is named', async () => {
+  test('a refusal names the wrong field', async () => {
     for (const [body, param] of [
       [{ customer: '' }, 'customer.customerId'],
       [{ customer: 7 }, 'customer'],
@@ -273,7 +273,7 @@ describe('who is metered', () => {
 });
 
 describe('refusals', () => {
-  test('a key that is none: AuthenticationError', async () => {
+  test('an invalid key: AuthenticationError', async () => {
     const error = await refusalOf(AuthenticationError, tenant.sdk({ apiKey: `utk-${'x'.repeat(43)}` }).models.list());
     expect(error).toMatchObject({ code: 'UNAUTHORIZED', type: 'invalid_api_key' });
     expect(error.requestID).toMatch(/^[\da-f-]{36}$/);
@@ -304,7 +304,7 @@ describe('refusals', () => {
     expect((await refusalOf(BadRequestError, background)).param).toBe('background');
   });
 
-  test('a used-up allowance: PermissionDeniedError, which the SDK does not send again, and no vendor is asked', async () => {
+  test('an exhausted allowance: PermissionDeniedError, which the SDK does not repeat, and no vendor is asked', async () => {
     const poor = await setting.tenant({ name: 'P', limitType: 'BLOCK', limits: { premiumCalls: 1 } });
     const ask = () => poor.sdk({ maxRetries: 2 }).chat.completions.create({ model: 'gpt-5.2', messages });
     await ask();
@@ -366,7 +366,7 @@ describe('browsers', () => {
     }
   });
 
-  test('ask before they send, and may read the answer, also when it is a refusal', async () => {
+  test('send a preflight and may read the answer, even a refusal', async () => {
     const headers = {
       Origin: 'https://app.example.com',
       'Access-Control-Request-Method': 'POST',
@@ -398,8 +398,8 @@ describe('browsers', () => {
   });
 });
 
-describe('a key of the caller', () => {
-  test('replays the stored answer, and the vendor is not asked again', async () => {
+describe('an idempotency key', () => {
+  test('replays the stored answer without asking the vendor again', async () => {
     const ask = () =>
       tenant.openai.chat.completions
         .create({ model: 'gpt-5.2', messages }, { headers: { 'Idempotency-Key': 'k-plain' } })
@@ -436,7 +436,7 @@ describe('a key of the caller', () => {
     expect(setting.vendor.requests.length).toBe(asked);
   });
 
-  test('meets a call under way with 409 and Retry-After, and its answer afterwards', async () => {
+  test('gets 409 with Retry-After while the call is under way, and its answer afterwards', async () => {
     const ask = () =>
       tenant.send('/v1/chat/completions', {
         body: { model: 'gpt-5.2', messages: [{ role: 'user', content: 'x [fail:slow]' }], stream: true },
@@ -454,7 +454,7 @@ describe('a key of the caller', () => {
     expect(await (await ask()).text()).toBe(text);
   });
 
-  test('of an answer that was too large to keep is refused for good', async () => {
+  test('of an answer that was too large to store is refused for good', async () => {
     const ask = () =>
       tenant.send('/v1/chat/completions', {
         body: { model: 'gpt-5.2', messages: [{ role: 'user', content: 'x [fail:big]' }], stream: true },

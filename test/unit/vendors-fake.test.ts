@@ -1,5 +1,5 @@
 /**
- * The vendors on loopback speak as the real ones do: the official SDKs understand every form, and find the counts.
+ * The vendors on loopback behave like the real ones: the official SDKs understand every form and find the usage.
  */
 import Anthropic from '@anthropic-ai/sdk';
 import { GoogleGenAI } from '@google/genai';
@@ -49,14 +49,14 @@ async function usageOf(path: string, body: object, headers: Record<string, strin
 const bearer = { authorization: 'Bearer sk-test', 'content-type': 'application/json' };
 
 describe('OpenAI', () => {
-  test('chat, plain', async () => {
+  test('chat, whole', async () => {
     const answer = await openai.chat.completions.create({ model: 'gpt-5.2', messages: user });
     expect(answer.choices[0]?.message.content).toBe(REPLY);
     expect(answer.usage?.total_tokens).toBe(USED.inputTokens + USED.responseTokens);
     expect(readUsage(answer)).toEqual({ modelUsed: 'gpt-5.2', providerUsed: 'openai', ...USED });
   });
 
-  test('chat, streamed, with the usage only where it is asked for', async () => {
+  test('chat, streamed, with usage only if it is asked for', async () => {
     const request = { model: 'gpt-5.2', messages: user, stream: true as const };
     const silent = await all(await openai.chat.completions.create(request));
     expect(silent.map((chunk) => chunk.choices[0]?.delta.content ?? '').join('')).toBe(REPLY);
@@ -104,7 +104,7 @@ describe('OpenAI', () => {
     expect(JSON.parse(json.choices[0]?.message.content ?? '')).toEqual({ answer: '42' });
   });
 
-  test('responses, plain and streamed', async () => {
+  test('responses, whole and streamed', async () => {
     const request = { model: 'gpt-5.2', input: PROMPT, reasoning: { effort: 'low' as const } };
     const answer = await openai.responses.create(request);
     expect(answer.output_text).toBe(REPLY);
@@ -164,7 +164,7 @@ describe('OpenAI', () => {
     expect(readUsage(lines[0].response.body)).toMatchObject({ inputTokens: 1, responseTokens: 4 });
   });
 
-  test('errors are the classes of the SDK', async () => {
+  test('errors are those of the SDK', async () => {
     const ask = (content: string) =>
       openai.chat.completions.create({ model: 'gpt-5.2', messages: [{ role: 'user', content }] });
     await expect(ask('[fail:429]')).rejects.toThrow(RateLimitError);
@@ -181,7 +181,7 @@ describe('OpenAI', () => {
 describe('Anthropic', () => {
   const request = { model: 'claude-sonnet-5', max_tokens: 100, messages: user };
 
-  test('messages, plain and streamed', async () => {
+  test('messages, whole and streamed', async () => {
     const answer = await anthropic.messages.create(request);
     expect(answer.content).toMatchObject([{ type: 'text', text: REPLY }]);
     expect(answer.usage.input_tokens).toBe(USED.inputTokens - 3);
@@ -224,7 +224,7 @@ describe('Google', () => {
     searches: 3,
   };
 
-  test('generateContent, plain and streamed', async () => {
+  test('generateContent, whole and streamed', async () => {
     const answer = await google.models.generateContent(request);
     expect(answer.text).toBe(REPLY);
     expect(answer.usageMetadata).toMatchObject({ candidatesTokenCount: 6, thoughtsTokenCount: 4 });
@@ -240,7 +240,7 @@ describe('Google', () => {
     }
   });
 
-  test('the OpenAI-compatible endpoint, which counts thoughts in the total alone', async () => {
+  test('the OpenAI-compatible endpoint, which counts thoughts only in the total', async () => {
     const compatible = new OpenAI({ apiKey: 'k', baseURL: `${vendor.url}/v1beta/openai`, maxRetries: 0 });
     const answer = await compatible.chat.completions.create({ model: 'gemini-3.5-flash', messages: user });
     expect(answer.usage).toMatchObject({ completion_tokens: 6, total_tokens: USED.inputTokens + 10 });
@@ -254,7 +254,7 @@ test('requests are recorded, and those without a key are refused', async () => {
   expect(vendor.requests[before]).toMatchObject({ method: 'GET', path: '/v1/models?x=1', abandoned: false });
 });
 
-test('a fault may be set for the next request alone', async () => {
+test('a fault can be set for the next request only', async () => {
   vendor.fail('503');
   const ask = () => fetch(`${vendor.url}/v1/models`, { headers: bearer });
   const [first, second] = [await ask(), await ask()];

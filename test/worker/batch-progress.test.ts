@@ -1,6 +1,6 @@
 /**
- * Promise: wherever the vendor's output file breaks, each line of a batch counts once, what is recorded is what was
- * counted, and what is held is the rest; and what is stored of a batch fits.
+ * Promise: wherever the vendor's output file breaks, each line of a batch counts once, the progress matches what was
+ * recorded, and the rest stays held; and everything that is stored of a batch fits.
  */
 import { runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { describe, expect, test } from 'vitest';
@@ -81,7 +81,7 @@ describe('an output file that breaks', () => {
   const starts = lines.map((_, index) => lines.slice(0, index).reduce((sum, line) => sum + line.length + 1, 0));
 
   test.each(['at the beginning', 'in the middle', 'before the end'] as const)(
-    '%s of any line, twice: each line counts once',
+    '%s of any line, twice, counts each line once',
     async (where) => {
       const tenant = await newTenant();
       for (const [index, line] of lines.entries()) {
@@ -114,7 +114,7 @@ describe('an output file that breaks', () => {
 });
 
 test(
-  'a run ends after 1,000 lines, and the next one goes on',
+  'a run ends after 1,000 lines, and the next one continues',
   async () => {
     const tenant = await newTenant();
     const lines = Array.from({ length: 1_030 }, (_, index) =>
@@ -153,7 +153,7 @@ describe('what is stored of a request for a batch', () => {
       'Idempotency-Key': 'large',
     });
 
-  test('a request that is too large is 413, and the vendor is not asked', async () => {
+  test('a request that is too large is answered with 413, and the vendor is not asked', async () => {
     const tenant = await newTenant();
     const { response } = await create(tenant, { note: 'n'.repeat(100_000) });
     const { error } = (await response.json()) as { error: { code: string; message: string } };
@@ -162,8 +162,8 @@ describe('what is stored of a request for a batch', () => {
   });
 
   test.each([
-    ['an answer as large as can be kept is told again', QUOTES, [200, 'true']],
-    ['one that is larger is told once, and a retry hears that it was not kept', QUOTES.repeat(30), [409, 'true']],
+    ['the largest answer that can be stored is replayed', QUOTES, [200, 'true']],
+    ['a larger answer is sent once, and a retry is told that it was not stored', QUOTES.repeat(30), [409, 'true']],
   ])('%s', async (_, note, again) => {
     const tenant = await newTenant();
     vendor.answers = (url, { metadata }) =>

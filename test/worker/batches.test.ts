@@ -1,6 +1,6 @@
 /**
- * Promise: a batch is begun once and each of its lines is metered once, also when the object that meters it is stopped
- * in the middle; and of an erased customer nothing is left of it.
+ * Promise: a batch is begun once and each of its lines is metered once, even if the object that meters it stops in the
+ * middle; and nothing of it remains of an erased customer.
  */
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { describe, expect, test, vi } from 'vitest';
@@ -11,7 +11,7 @@ import type { Tenant } from '../support/api.ts';
 import { ask, BASE_URL, callOf, completion, newTenant, vendor } from '../support/gateway.ts';
 import { bindings, operator } from '../support/worker.ts';
 
-test('a batch whose metering breaks off goes on where it was, and no line counts twice', async () => {
+test('metering that breaks off continues where it stopped, and no line counts twice', async () => {
   const tenant = await newTenant();
   const lines = Array.from({ length: 60 }, (_, index) => {
     const body = completion('gpt-5.2');
@@ -83,7 +83,7 @@ test('a batch whose metering breaks off goes on where it was, and no line counts
   expect([reads.length, await calls()]).toEqual([asked, lines.length]);
 });
 
-test('a batch that the vendor never began: its key waits for a minute, and then is free, with all that it held', async () => {
+test('a batch that the vendor never began: after a minute its key is free and its holds are released', async () => {
   const tenant = await newTenant();
   const line = `${JSON.stringify({ body: { model: 'gpt-5.2' } })}\n`;
   let reachable = false;
@@ -152,7 +152,7 @@ describe('an erasure of a customer with batches', () => {
   };
   const usageOf = (tenant: Tenant, customerId: string) => tenant.api.send('readUsage', { params: { customerId } });
 
-  test('leaves nothing of a finished one and of one that is under way, whose lines do not bring the customer back', async () => {
+  test('removes a finished batch and one under way, and the lines of that do not create the customer again', async () => {
     const tenant = await newTenant();
     const names: string[] = [];
     vendor.answers = (url, { metadata }) => {
@@ -181,7 +181,7 @@ describe('an erasure of a customer with batches', () => {
     expect((await usageOf(tenant, 'stays')).data.customerId).toBe('stays');
   });
 
-  test('while its lines are metered: none of them is recorded any more, and nothing is written again', async () => {
+  test('while lines are metered: no further line is recorded, and nothing is written again', async () => {
     const tenant = await newTenant();
     const lines = Promise.withResolvers<void>();
     const read = Promise.withResolvers<void>();
@@ -209,7 +209,7 @@ describe('an erasure of a customer with batches', () => {
     expect(claim).toMatchObject({ customerId: 'another', fresh: true });
   });
 
-  test('while the vendor is asked: the caller gets the batch, and nobody remembers whose it was', async () => {
+  test('while the vendor is asked: the caller gets the batch, and its customer is not stored', async () => {
     const tenant = await newTenant();
     const answered = Promise.withResolvers<void>();
     const asked = Promise.withResolvers<string>();
@@ -227,7 +227,7 @@ describe('an erasure of a customer with batches', () => {
     for (const stub of [batchOf(tenant, name), batchesOf(tenant, 'hasty')]) expect(await entriesOf(stub)).toBe(0);
   });
 
-  test('before the vendor is asked: it is not asked any more, and the request may be sent again', async () => {
+  test('before the vendor is asked: the vendor is not asked, and the request may be sent again', async () => {
     const tenant = await newTenant();
     const names: string[] = [];
     vendor.answers = (url, { metadata }) => {
@@ -270,7 +270,7 @@ describe('an erasure of a customer with batches', () => {
     expect(names).toEqual([name]);
   });
 
-  test('waits for an admission that is under way, and erases that batch too', async () => {
+  test('waits for an admission under way and erases that batch too', async () => {
     const tenant = await newTenant();
     const { organizationId } = tenant;
     const name = 'once-admitted';
@@ -283,7 +283,7 @@ describe('an erasure of a customer with batches', () => {
     for (const left of [batchOf(tenant, name), stub]) expect(await entriesOf(left)).toBe(0);
   });
 
-  test('reaches them all, however many they are', async () => {
+  test('reaches all batches, however many there are', async () => {
     const tenant = await newTenant();
     await tenant.api.send('provisionCustomer', { body: { customerId: 'busy' } });
     const names = Array.from({ length: 230 }, (_, index) => `once-${index}`);
@@ -297,7 +297,7 @@ describe('an erasure of a customer with batches', () => {
     expect(await entriesOf(batchesOf(tenant, 'busy'))).toBe(0);
   });
 
-  test('has nothing left to find 30 days after a batch has ended', async () => {
+  test('finds nothing 30 days after a batch has ended', async () => {
     const tenant = await newTenant();
     let name = '';
     vendor.answers = (url, { metadata }) => {
@@ -317,7 +317,7 @@ describe('an erasure of a customer with batches', () => {
   });
 });
 
-test('while D1 is away a batch is refused as such, nothing is asked of the vendor, and the same request works later', async () => {
+test('while D1 is away a batch is refused with 503, the vendor is not asked, and the same request works later', async () => {
   const tenant = await newTenant();
   let asked = 0;
   vendor.answers = (url, { metadata }) => {

@@ -38,7 +38,7 @@ const tooLarge = (rule: string) => ({
 });
 
 describe.each(['/v1/chat/completions', '/v1/responses', '/v1/embeddings', '/v1/batches'])('the body of %s', (path) => {
-  test('is refused by the bound that it breaks, and reaches no vendor', async () => {
+  test('is refused with the bound that it exceeds and reaches no vendor', async () => {
     vendor.answers = vi.fn(answers);
     // Levels are counted from the body itself, values with the body and its members.
     for (const [rule, body] of [
@@ -114,7 +114,7 @@ describe("a line of a batch's input", () => {
     ['is no JSON', 'is no JSON', '{"body":'],
     ['is nothing', 'names no model', 'null'],
     ['names no model', 'names no model', '{"body":{}}'],
-  ])('that %s is refused by its number', async (_, rule, line) => {
+  ])('that %s is refused with its number', async (_, rule, line) => {
     expect(await refusalFor([good, good, line])).toEqual([400, 'input_file_id', `line 3 of the input file ${rule}`]);
   });
 });
@@ -126,18 +126,18 @@ describe("a line of a batch's output", () => {
   });
   const usage = '"usage":{"prompt_tokens":7,"total_tokens":7}';
 
-  test('with embeddings of many numbers is read whole', () => {
+  test('with embeddings of many numbers is read completely', () => {
     const read = readLine(line(`{"data":[{"embedding":[${'0.5,'.repeat(300_000)}1]}],${usage}}`), 1);
     expect(read).toMatchObject({ customId: 'a', outcome: { usage: { inputTokens: 7 } } });
   });
 
-  test('with too many other values keeps its name, and what it used is not known', () => {
+  test('with too many other values keeps its name, and its usage is unknown', () => {
     const read = readLine(line(`{"data":[${'{},'.repeat(200_000)}{}],${usage}}`), 1);
     expect(read).toEqual({ customId: 'a', outcome: { usage: null } });
   });
 });
 
-test("a vendor's answer with too many values is no answer, and what it used is not known", async () => {
+test("a vendor's answer with too many values is a broken answer with unknown usage", async () => {
   vendor.answers = () =>
     new Response(`{"choices":[${'{},'.repeat(200_000)}{}]}`, { headers: { 'Content-Type': 'application/json' } });
   const { response, callId, rest } = await ask(tenant.key, {});

@@ -52,9 +52,9 @@ async function denied(response: Response) {
   return { status: response.status, ...error };
 }
 
-describe('a plan that has it switched off', () => {
+describe('a plan without the capability', () => {
   test.each(REQUESTS)(
-    'denies %s on %s before the vendor is asked, and holds nothing: %j',
+    'denies %s on %s before the vendor is asked and holds nothing: %j',
     async (capability, path, body) => {
       const tenant = await tenantWith(withoutAll);
       const { response } = await ask(tenant.key, body, undefined, path);
@@ -72,14 +72,14 @@ describe('a plan that has it switched off', () => {
     },
   );
 
-  test('serves requests that ask for none of it', async () => {
+  test('serves requests that do not use it', async () => {
     const tenant = await tenantWith(withoutAll);
     const own = { tools: [{ type: 'function', function: { name: 'web_search' } }] };
     for (const body of [{}, own]) expect((await ask(tenant.key, body)).response.status).toBe(200);
   });
 });
 
-test.each(REQUESTS)('a plan that has it serves %s on %s: %j', async (_, path, body) => {
+test.each(REQUESTS)('a plan with the capability serves %s on %s: %j', async (_, path, body) => {
   const tenant = await tenantWith({});
   const { response, rest } = await ask(tenant.key, body, undefined, path);
   expect(response.status).toBe(200);
@@ -108,7 +108,7 @@ describe('searches', () => {
   };
   const searching = tools('web_search');
 
-  test('are counted from the answer, also beyond what was left; then the next request is denied', async () => {
+  test('are counted from the answer, even beyond the allowance; then the next request is denied', async () => {
     const tenant = await tenantWith(LIMITED);
     answer(response(5));
     expect((await ask(tenant.key, searching, undefined, RESPONSES)).response.status).toBe(200);
@@ -119,14 +119,14 @@ describe('searches', () => {
     expect((await ask(tenant.key, {}, undefined, RESPONSES)).response.status).toBe(200);
   });
 
-  test('that did not run take nothing', async () => {
+  test('that did not run are not counted', async () => {
     const tenant = await tenantWith(LIMITED);
     answer(response(0));
     await ask(tenant.key, searching, undefined, RESPONSES);
     expect(await used(tenant, 'searches')).toBe(0);
   });
 
-  test('are held while calls are open: two are left, and a third request at the same time is denied', async () => {
+  test('are held while calls are open: with two remaining, a third parallel request is denied', async () => {
     const tenant = await tenantWith(LIMITED);
     const { promise, resolve } = Promise.withResolvers<void>();
     vendor.answers = async () => {
@@ -141,7 +141,7 @@ describe('searches', () => {
     expect(await used(tenant, 'searches')).toBe(2);
   });
 
-  test('are counted in a stream, and in one that broke off before its usage', async () => {
+  test('are counted in a stream, even if it broke off before its usage', async () => {
     const tenant = await tenantWith({});
     const done = { type: 'response.output_item.done', item: search };
     const begun = { type: 'response.created', response: response(0, { status: 'in_progress', usage: null }) };
@@ -161,7 +161,7 @@ describe('searches', () => {
     expect(await used(tenant, 'premiumCalls')).toBe(2);
   });
 
-  test('of an answer without usage are counted, and its cost is not known', async () => {
+  test('of an answer without usage are counted, and its cost is unknown', async () => {
     const tenant = await tenantWith({});
     answer(response(2, { usage: null }));
     const { callId } = await ask(tenant.key, searching, undefined, RESPONSES);
@@ -171,7 +171,7 @@ describe('searches', () => {
     );
   });
 
-  test('of a chat are at least one where it cites the web, plain and streamed', async () => {
+  test('of a chat that cites the web are at least one, whole and streamed', async () => {
     const tenant = await tenantWith({});
     const annotations = [{ type: 'url_citation', url_citation: { url: 'https://example.com' } }];
     answer({ ...completion('gpt-5.2'), choices: [{ index: 0, message: { content: 'hi', annotations } }] });
@@ -196,7 +196,7 @@ describe('searches', () => {
 });
 
 describe('audio', () => {
-  test('in seconds takes its allowance; in tokens it is recorded as such, and no seconds are made up', async () => {
+  test('in seconds uses its allowance; in tokens it is recorded as tokens and not converted', async () => {
     const tenant = await tenantWith({ limits: { audioSeconds: 10 } });
     const audio = { ...usage, prompt_tokens_details: { audio_tokens: 7 } };
     vendor.answers = () => Response.json({ ...completion('gpt-audio'), usage: audio });
@@ -226,7 +226,7 @@ describe('POST /call', () => {
     ['search', { contents: [], tools: [{ google_search: {} }] }, '/models/gemini-3.5-flash:generateContent'],
     ['image', { model: 'gpt-image-1', prompt: 'x' }, '/images/generations'],
     ['audio', { model: 'gpt-audio', ...spoken }, '/chat/completions'],
-  ])('is denied %s that its vendor is asked for: %j', async (capability, body, path) => {
+  ])('is denied %s that its request uses: %j', async (capability, body, path) => {
     const tenant = await tenantWith(withoutAll);
     const reply = await send(tenant, body, path);
     expect(reply.data.vendor).toBeUndefined();

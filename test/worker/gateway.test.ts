@@ -1,6 +1,6 @@
 /**
- * Promise: what a vendor did is recorded, also when the customer's object is away as the call ends, or the service
- * itself fails.
+ * Promise: what a vendor did is recorded, even if the customer's object cannot be reached when the call ends, or the
+ * service itself fails.
  */
 import { createExecutionContext, evictDurableObject, waitOnExecutionContext } from 'cloudflare:test';
 import { describe, expect, test, vi } from 'vitest';
@@ -32,7 +32,7 @@ function failing(times: number, failure = new Error('the object is away')): { en
   return { env: { ...bindings, CUSTOMERS }, ends: () => ends };
 }
 
-test('the runtime reaches vendors by way of the public internet alone, and tells that a caller has left', () => {
+test('the runtime reaches vendors only over the public internet and signals that a caller has left', () => {
   const { Cloudflare: runtime } = globalThis as unknown as {
     Cloudflare: { compatibilityFlags: Record<string, boolean> };
   };
@@ -40,7 +40,7 @@ test('the runtime reaches vendors by way of the public internet alone, and tells
   expect([global_fetch_strictly_public, enable_request_signal]).toEqual([true, true]);
 });
 
-test('an object that is away as the call ends: the caller has its answer, and the usage is recorded afterwards', async () => {
+test('if the object is away when the call ends, the caller gets its answer and the usage is recorded later', async () => {
   vendor.answers = answers;
   const tenant = await newTenant();
   const { env, ends } = failing(2);
@@ -141,7 +141,7 @@ describe('a plain call that its object held in memory alone, and forgot before t
   });
 });
 
-test('the same of a stream', async () => {
+test('if the object is away when a stream ends, the usage is recorded later', async () => {
   const chunk = (more: object) =>
     `data: ${JSON.stringify({ object: 'chat.completion.chunk', model: 'gpt-5.2', choices: [], ...more })}\n\n`;
   vendor.answers = () =>
@@ -162,7 +162,7 @@ test.each<[string, object[], string, string | undefined]>([
   ['stopped, without usage or mark', [{ finish_reason: 'stop' }], 'COMPLETED', undefined],
   ['never stopped', [{}], 'FAILED', 'VENDOR_STREAM_CUT'],
   ['stopped for one of two answers', [{ finish_reason: 'stop' }, { index: 1 }], 'FAILED', 'VENDOR_STREAM_CUT'],
-])('a stream that is closed and had %s is recorded as what it was', async (_, choices, status, code) => {
+])('a stream that closed and had %s is recorded with the right status', async (_, choices, status, code) => {
   const parts = choices.map((choice) => ({
     object: 'chat.completion.chunk',
     model: 'gpt-5.2',
@@ -179,42 +179,39 @@ test.each<[string, object[], string, string | undefined]>([
   expect(call?.outcome?.price).toEqual({ status: 'UNAVAILABLE', reason: 'USAGE_NOT_REPORTED' });
 });
 
-describe.each([1_000_000_001, -1, 1.5])('a vendor that says it used %d tokens', (figure) => {
+describe.each([1_000_000_001, -1, 1.5])('a vendor that reports %d tokens', (figure) => {
   const implausible = { ...usage, prompt_tokens: figure };
   const unpriced = { status: 'UNAVAILABLE', reason: 'USAGE_IMPLAUSIBLE' };
 
-  test.each([false, true])(
-    'is answered with, where a stream is asked for: %s; its figures are not recorded',
-    async (stream) => {
-      const chunk = {
-        object: 'chat.completion.chunk',
-        model: 'gpt-5.2',
-        choices: [{ index: 0, delta: { content: 'hi' }, finish_reason: 'stop' }],
-      };
-      const text = `data: ${JSON.stringify({ ...chunk, usage: implausible })}\n\ndata: [DONE]\n\n`;
-      vendor.answers = () =>
-        stream
-          ? new Response(text, { headers: { 'Content-Type': 'text/event-stream' } })
-          : Response.json({ ...completion('gpt-5.2'), usage: implausible });
-      const tenant = await newTenant();
-      const { response, callId, rest } = await ask(
-        tenant.key,
-        stream ? { stream, stream_options: { include_usage: true } } : {},
-      );
-      expect([response.status, response.headers.get('x-service-cost-usd')]).toEqual([200, null]);
-      const answered = await response.text();
-      expect(answered).toContain(JSON.stringify(implausible));
-      expect(answered).toContain('hi');
-      await rest();
-      const call = await callOf(tenant, callId);
-      expect(call).toMatchObject({
-        status: 'COMPLETED',
-        outcome: { price: unpriced, usage: { inputTokens: 0, responseTokens: 0 } },
-      });
-    },
-  );
+  test.each([false, true])('has its answer passed on without recording its figures (stream: %s)', async (stream) => {
+    const chunk = {
+      object: 'chat.completion.chunk',
+      model: 'gpt-5.2',
+      choices: [{ index: 0, delta: { content: 'hi' }, finish_reason: 'stop' }],
+    };
+    const text = `data: ${JSON.stringify({ ...chunk, usage: implausible })}\n\ndata: [DONE]\n\n`;
+    vendor.answers = () =>
+      stream
+        ? new Response(text, { headers: { 'Content-Type': 'text/event-stream' } })
+        : Response.json({ ...completion('gpt-5.2'), usage: implausible });
+    const tenant = await newTenant();
+    const { response, callId, rest } = await ask(
+      tenant.key,
+      stream ? { stream, stream_options: { include_usage: true } } : {},
+    );
+    expect([response.status, response.headers.get('x-service-cost-usd')]).toEqual([200, null]);
+    const answered = await response.text();
+    expect(answered).toContain(JSON.stringify(implausible));
+    expect(answered).toContain('hi');
+    await rest();
+    const call = await callOf(tenant, callId);
+    expect(call).toMatchObject({
+      status: 'COMPLETED',
+      outcome: { price: unpriced, usage: { inputTokens: 0, responseTokens: 0 } },
+    });
+  });
 
-  test('is answered with by POST /call too', async () => {
+  test('has its answer passed on by POST /call too', async () => {
     vendor.answers = () => Response.json({ ...completion('gpt-5.2'), usage: implausible });
     const { api } = await newTenant();
     const asked = { url: 'https://api.openai.com/v1/chat/completions', body: { model: 'gpt-5.2' } };
@@ -230,7 +227,7 @@ describe.each([1_000_000_001, -1, 1.5])('a vendor that says it used %d tokens', 
   });
 });
 
-test('a caller of POST /call that reports more tokens than any call has is refused by name', async () => {
+test('POST /call refuses a report of more tokens than any call has, and names the field', async () => {
   const { api } = await newTenant();
   const { refusal } = await api.send('makeCall', {
     body: { customerId: 'default', usage: { inputTokens: 1_000_000_001 } },
@@ -255,7 +252,7 @@ describe('POST /call', () => {
     return { reply, rest: () => waitOnExecutionContext(context) };
   };
 
-  test('answers with what the vendor said although the object is away, and is ended afterwards', async () => {
+  test('answers with the answer of the vendor although the object is away, and ends the call later', async () => {
     let asked = 0;
     vendor.answers = (url, body) => {
       asked += 1;
@@ -283,7 +280,7 @@ describe('POST /call', () => {
     expect(asked).toBe(1);
   });
 
-  test('of an object that stays away: the tries are bounded, what was used is in the log, and the call times out', async () => {
+  test('gives up on an object that stays away: attempts are bounded, usage is logged, and the call times out', async () => {
     vendor.answers = answers;
     const logged: string[] = [];
     vi.spyOn(console, 'error').mockImplementation((text) => void logged.push(String(text)));
@@ -326,34 +323,31 @@ describe('POST /call', () => {
       { pricingStatus: 'FINAL', usage: { inputTokens: 9, responseTokens: 1 } },
     ],
     ['half a document', '{"choices":[{"mess', 'application/json', 'VENDOR_ANSWER_BROKEN', unknown],
-  ])(
-    'of an answer that ended early although its connection did not break (%s) has failed, with what was reported',
-    async (...given) => {
-      const [name, body, contentType, code, end] = given;
-      const tenant = await newTenant();
-      for (const responseType of ['json', 'text', 'stream']) {
-        vendor.answers = () => new Response(body, { headers: { 'Content-Type': contentType } });
-        const { reply } = await make(tenant, bindings, `${name} ${responseType}`.replaceAll(' ', '-'), responseType);
-        expect(reply.body.result.code).toBe('CALL_VENDOR_WARNING');
-        expect(reply.data.vendor).toMatchObject({ ok: false, status: 200, body });
-        expect(reply.data.end).toMatchObject({ status: 'FAILED', error: { code }, ...end });
-      }
-    },
-  );
+  ])('fails with the reported usage if an answer ended early on an intact connection (%s)', async (...given) => {
+    const [name, body, contentType, code, end] = given;
+    const tenant = await newTenant();
+    for (const responseType of ['json', 'text', 'stream']) {
+      vendor.answers = () => new Response(body, { headers: { 'Content-Type': contentType } });
+      const { reply } = await make(tenant, bindings, `${name} ${responseType}`.replaceAll(' ', '-'), responseType);
+      expect(reply.body.result.code).toBe('CALL_VENDOR_WARNING');
+      expect(reply.data.vendor).toMatchObject({ ok: false, status: 200, body });
+      expect(reply.data.end).toMatchObject({ status: 'FAILED', error: { code }, ...end });
+    }
+  });
 
   test.each([
     ['a stream that stopped, without usage or mark', chunk({ finish_reason: 'stop' }), SSE],
     ['a stream in a form of its own', 'data: {"token":"hello"}\n\n', SSE],
-    ['words', '[draft] hello', 'text/plain'],
+    ['plain text', '[draft] hello', 'text/plain'],
     ['documents in lines', '{"response":"a"}\n{"done":true}\n', 'application/x-ndjson'],
-  ])('of %s is whole', async (_, body, contentType) => {
+  ])('succeeds with %s', async (_, body, contentType) => {
     vendor.answers = () => new Response(body, { headers: { 'Content-Type': contentType } });
     const { data } = (await make(await newTenant(), bindings, 'whole', 'stream')).reply;
     expect([data.vendor?.ok, data.vendor?.body, data.end?.status]).toEqual([true, body, 'COMPLETED']);
   });
 });
 
-test('a fault of ours ends the call, and says nothing of itself', async () => {
+test('a fault of ours ends the call and reveals nothing', async () => {
   vendor.answers = answers;
   const tenant = await newTenant();
   // The secret under which the vendor's key was sealed is gone: storage refuses, in the middle of an admitted call.
@@ -372,7 +366,7 @@ test('a fault of ours ends the call, and says nothing of itself', async () => {
   ]);
 });
 
-test('the effort that ran is recorded, with how it is known', async () => {
+test('the effort that ran is recorded with its source', async () => {
   vendor.answers = (url, { model, reasoning }) =>
     url.endsWith('/responses')
       ? Response.json({
