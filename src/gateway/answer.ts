@@ -7,7 +7,7 @@
 import { ERROR_STATUS, type ErrorCode, type Refusal } from '../contract/errors.ts';
 import { GATEWAY_HEADERS } from '../contract/gateway.ts';
 import { unavailableReason } from '../platform/unavailable.ts';
-import type { ErrorBody } from './dialects/dialect.ts';
+import type { ErrorBody, ErrorWords } from './dialects/dialect.ts';
 import { openAiError } from './dialects/openai.ts';
 
 export interface GatewayAnswer {
@@ -103,11 +103,7 @@ function errorForm(code: GatewayErrorCode): ErrorForm {
 }
 
 /** An error in the form of an endpoint, with the headers that its status requires. */
-export function errorAnswer(
-  error: Parameters<ErrorBody>[0],
-  headers: Record<string, string>,
-  errorBody: ErrorBody,
-): WholeAnswer {
+export function errorAnswer(error: ErrorWords, headers: Record<string, string>, errorBody: ErrorBody): WholeAnswer {
   const { status } = error;
   return {
     status,

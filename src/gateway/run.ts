@@ -14,10 +14,9 @@ import type { Caller } from '../metering/caller.ts';
 import { endSurely } from '../metering/end-surely.ts';
 import { type Finished, NO_USAGE, type Outcome, reportedUsage, usageOf } from '../metering/finish-call.ts';
 import type { Admission, BeginCommand } from '../objects/customer-commands.ts';
-import { readBounded } from '../platform/bytes.ts';
 import type { Session } from '../storage/credentials.ts';
 import { chooseEffort, type Effort, type EffortChoice } from '../vendors/effort.ts';
-import { ANSWER_BYTES_MAX, requestVendor, type VendorResult, type WholeResult } from '../vendors/request.ts';
+import { requestVendor, type VendorResult } from '../vendors/request.ts';
 import { meterStream, type StreamOutcome } from '../vendors/tee.ts';
 import { plausible } from '../vendors/usage.ts';
 import { type GatewayAnswer, refuseRequest } from './answer.ts';
@@ -113,7 +112,7 @@ async function carryOut(run: Run): Promise<GatewayAnswer> {
   }
 }
 
-async function askVendor(
+function askVendor(
   { dialect, admission }: Run,
   { attempt, effort: { effort } }: CurrentAttempt,
   request: ModelRequest,
@@ -122,33 +121,14 @@ async function askVendor(
 ): Promise<VendorResult> {
   const { provider, model, baseUrl } = attempt;
   const outputTokensMax = admission.vendorHints?.maxResponseTokens ?? null;
-  const result = await requestVendor({
+  return requestVendor({
     url: `${baseUrl}/${dialect.endpoint}`,
     method: 'POST',
     headers: { Authorization: `Bearer ${vendorKey}` },
     body: dialect.vendorBody(request, { provider, model, effort, outputTokensMax }),
     timeoutMs,
-    responseType: request.stream === true ? 'stream' : 'text',
+    responseType: request.stream === true ? 'events' : 'text',
   });
-  if (result.kind !== 'stream' || /event-stream/i.test(result.headers.get('content-type') ?? 'event-stream'))
-    return result;
-  return readWhole(result, timeoutMs);
-}
-
-/** Reads the answer of a vendor that was asked for a stream and does not send one. */
-async function readWhole(
-  { status, headers, body }: VendorResult & { kind: 'stream' },
-  timeoutMs: number,
-): Promise<WholeResult> {
-  try {
-    const bytes = await readBounded(body, ANSWER_BYTES_MAX, timeoutMs);
-    if (bytes === null)
-      return { kind: 'broken', status, message: `the vendor's answer has more than ${ANSWER_BYTES_MAX} bytes` };
-    return { kind: 'answer', status, ok: true, headers, body: new TextDecoder().decode(bytes) };
-  } catch (error) {
-    if ((error as Error).name === 'TimeoutError') return { kind: 'timeout' };
-    return { kind: 'broken', status, message: "the vendor's answer broke off" };
-  }
 }
 
 async function answerWhole(

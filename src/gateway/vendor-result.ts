@@ -126,14 +126,9 @@ export function picked(headers: Headers, names: readonly string[]): Record<strin
 }
 
 /** Type, code and parameter of the vendor's error. */
-function wordsOf(document: unknown): Pick<ErrorWords, 'type' | 'code' | 'param' | 'requiredScope'> {
+function wordsOf(document: unknown): Omit<ErrorWords, 'status' | 'message'> {
   const [first] = Array.isArray(document) ? document : [document];
   const { type, code, status, param } = ((first as { error?: unknown })?.error ?? {}) as Record<string, unknown>;
   const word = (value: unknown) => (typeof value === 'string' && value !== '' ? value.slice(0, WORD_LENGTH_MAX) : null);
-  return {
-    type: word(type) ?? undefined,
-    code: word(code) ?? word(status),
-    param: word(param),
-    requiredScope: undefined,
-  };
+  return { type: word(type) ?? undefined, code: word(code) ?? word(status), param: word(param) };
 }

@@ -22,7 +22,8 @@ export interface VendorRequest {
   body?: unknown;
   /** For the whole answer; for a stream until its headers arrive, because `meterStream` watches it after that. */
   timeoutMs: number;
-  responseType: 'json' | 'text' | 'stream';
+  /** `events`: server-sent events are a stream, and any other answer is read as text. */
+  responseType: 'json' | 'text' | 'stream' | 'events';
   /** A Durable Object may send the request. A timer that is still running would keep the object awake. */
   inObject?: boolean;
 }
@@ -88,7 +89,7 @@ export async function requestVendor(
       signal: limit.signal,
     });
     status = response.status;
-    if (request.responseType === 'stream' && response.ok && response.body) {
+    if (isStream(request.responseType, response.headers) && response.ok && response.body) {
       return { kind: 'stream', status, headers: response.headers, body: response.body };
     }
     const text = await readBounded(response);
@@ -97,7 +98,8 @@ export async function requestVendor(
     if (request.responseType === 'json' && hasTooManyValues(text)) {
       return { kind: 'broken', status, message: `the vendor's answer has more than ${JSON_VALUES_MAX} JSON values` };
     }
-    const answer = request.responseType === 'text' ? text : parsed(text);
+    const isText = request.responseType === 'text' || request.responseType === 'events';
+    const answer = isText ? text : parsed(text);
     return { kind: 'answer', status, ok: response.ok, headers: response.headers, body: answer };
   } catch (error) {
     if (limit.signal.aborted) return { kind: 'timeout' };
@@ -113,10 +115,17 @@ export async function requestVendor(
  * limit, for which the cheapest timer is enough.
  */
 function timeLimit({ responseType, timeoutMs, inObject }: VendorRequest): { signal: AbortSignal; lift: () => void } {
-  if (responseType !== 'stream' && !inObject) return { signal: AbortSignal.timeout(timeoutMs), lift: () => undefined };
+  const isWhole = responseType === 'json' || responseType === 'text';
+  if (isWhole && !inObject) return { signal: AbortSignal.timeout(timeoutMs), lift: () => undefined };
   const controller = new AbortController();
   const timer = setTimeout(() => controller.abort(), timeoutMs);
   return { signal: controller.signal, lift: () => clearTimeout(timer) };
+}
+
+/** Without a content type, a vendor that was asked for events is believed to send them. */
+function isStream(responseType: VendorRequest['responseType'], headers: Headers): boolean {
+  if (responseType !== 'events') return responseType === 'stream';
+  return /event-stream/i.test(headers.get('content-type') ?? 'event-stream');
 }
 
 type Content = NonNullable<RequestInit['body']>;

@@ -36,10 +36,10 @@ export interface ErrorWords {
   status: number;
   message: string;
   /** `undefined` for the usual word for the status. */
-  type: string | undefined;
+  type?: string | undefined;
   code: string | null;
   param: string | null;
-  requiredScope: string | undefined;
+  requiredScope?: string | undefined;
 }
 
 export type ErrorBody = (error: ErrorWords) => object;
