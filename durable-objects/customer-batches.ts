@@ -6,7 +6,7 @@
  */
 
 import type { Env } from '../src/env.ts';
-import { brokenAnswer, type Refused, refusalAnswer, refuseRequest } from '../src/gateway/answer.ts';
+import { brokenAnswer, type Refused, refusalAnswer, refuseCall } from '../src/gateway/answer.ts';
 import { admitBatch } from '../src/gateway/batches/admission.ts';
 import { HOLDS_MAX, type Holds, lastExpiry, replaced, standing } from '../src/gateway/batches/holds.ts';
 import { callerOf } from '../src/gateway/batches/metering.ts';
@@ -121,5 +121,5 @@ export class CustomerBatches {
 }
 
 function tooManyBatches(): Refused {
-  return refuseRequest('RATE_LIMITED', `a customer may have ${HOLDS_MAX} batches under way`, { retry: false });
+  return refuseCall('RATE_LIMITED', `a customer may have ${HOLDS_MAX} batches under way`, { retry: false });
 }

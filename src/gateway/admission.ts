@@ -10,7 +10,7 @@ import type { Capability } from '../domain/plan.ts';
 import type { UnpricedTiers } from '../objects/customer-commands.ts';
 import type { OrganizationConfig } from '../storage/credentials.ts';
 import { capabilitiesAsked } from '../vendors/capabilities.ts';
-import { type Refused, refuseRequest } from './answer.ts';
+import { type Refused, refuseCall } from './answer.ts';
 import type { ModelRequest } from './dialects/dialect.ts';
 import type { Attempt } from './models.ts';
 
@@ -24,7 +24,7 @@ export function refuseUnpriced(organization: OrganizationConfig, attempts: reado
   const [unpriced] = unpricedAttempts(organization, attempts);
   if (!unpriced) return null;
   const message = `the model ${JSON.stringify(unpriced.modelKey)} has no price, and a session may use only models with a price`;
-  return refuseRequest('MODEL_NOT_PRICED', message, { param: 'model' });
+  return refuseCall('MODEL_NOT_PRICED', message, { param: 'model' });
 }
 
 /** The tiers for which credit must not pay. */

@@ -21,8 +21,10 @@ export interface WholeAnswer extends GatewayAnswer {
   body: string;
 }
 
-interface ErrorForm {
+interface WireError {
   status: number;
+  /** `undefined` where the code on the wire is the same. */
+  code?: string;
   /** `undefined` for the usual word for the status. */
   type?: string;
   /** Whether repeating the same request may help; `undefined` where the status says so. */
@@ -36,12 +38,13 @@ const GATEWAY_ERRORS = {
   /** The plan does not allow the call. This is not a rate limit: repeating the request does not help. */
   ENTITLEMENT_DENIED: { status: 403, type: 'insufficient_quota', retry: false },
   MODEL_NOT_ALLOWED: { status: 403 },
-  /** OpenAI's own code. */
+  /** OpenAI's own code, which its SDKs know. */
   model_not_found: { status: 404 },
   VENDOR_ANSWER_BROKEN: { status: 502 },
+  VENDOR_KEY_UNREADABLE: { status: 502, code: 'VENDOR_NOT_CONFIGURED', retry: false },
   VENDOR_UNREACHABLE: { status: 502 },
   VENDOR_TIMEOUT: { status: 504 },
-} as const satisfies Record<string, ErrorForm>;
+} as const satisfies Record<string, WireError>;
 
 /** Codes of the contract after which the same request would be refused again. */
 const FINAL_CODES = new Set<string>([
@@ -54,10 +57,12 @@ const FINAL_CODES = new Set<string>([
 type GatewayErrorCode = ErrorCode | keyof typeof GATEWAY_ERRORS;
 
 /** A refusal of the metering interface, or one that only the gateway has. */
-export interface GatewayRefusal extends Omit<Refusal, 'code'>, Partial<ErrorForm> {
+export interface GatewayRefusal extends Omit<Refusal, 'code'> {
   code: GatewayErrorCode;
   /** The field of the request that is wrong. */
   param?: string;
+  /** Whether repeating the request may help, where the code does not decide it. */
+  retry?: boolean;
   /** Further headers of the answer. */
   headers?: Record<string, string>;
 }
@@ -67,7 +72,7 @@ export type Refused = { ok: false; refusal: GatewayRefusal };
 /** When it is not known how long a caller should wait. */
 const RETRY_AFTER_SECONDS = 1;
 
-export function refuseRequest(
+export function refuseCall(
   code: GatewayErrorCode,
   message: string,
   more: Omit<GatewayRefusal, 'code' | 'message'> = {},
@@ -76,18 +81,19 @@ export function refuseRequest(
 }
 
 export function denied(message: string, headers: Record<string, string> = {}): Refused {
-  return refuseRequest('ENTITLEMENT_DENIED', message, { headers });
+  return refuseCall('ENTITLEMENT_DENIED', message, { headers });
 }
 
 export function refusalAnswer(refusal: GatewayRefusal, errorBody: ErrorBody = openAiError): WholeAnswer {
   const { code, message, members, headers } = refusal;
-  const { status, type, retry } = { ...errorForm(code), ...refusal };
+  const { status, code: wireCode = code, type, ...usual } = wireError(code);
+  const retry = refusal.retry ?? usual.retry;
   const [detail] = (members?.details as { path: string }[] | undefined) ?? [];
   const { requiredScope } = (members ?? {}) as { requiredScope?: string };
   const retryAfter = refusal.retryAfterSeconds;
   const param = refusal.param ?? detail?.path ?? null;
   return errorAnswer(
-    { status, message, type, code, param, requiredScope },
+    { status, message, type, code: wireCode, param, requiredScope },
     {
       ...(retryAfter !== undefined && { 'Retry-After': String(retryAfter) }),
       ...(retry !== undefined && { [GATEWAY_HEADERS.shouldRetry]: String(retry) }),
@@ -97,7 +103,7 @@ export function refusalAnswer(refusal: GatewayRefusal, errorBody: ErrorBody = op
   );
 }
 
-function errorForm(code: GatewayErrorCode): ErrorForm {
+export function wireError(code: GatewayErrorCode): WireError {
   if (Object.hasOwn(GATEWAY_ERRORS, code)) return GATEWAY_ERRORS[code as keyof typeof GATEWAY_ERRORS];
   return { status: ERROR_STATUS[code as ErrorCode], ...(FINAL_CODES.has(code) && { retry: false }) };
 }

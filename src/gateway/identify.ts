@@ -7,7 +7,7 @@ import type { z } from 'zod';
 import type { BeginCallBody } from '../contract/calls.ts';
 import { CUSTOMER_HEADER, DEFAULT_CUSTOMER_ID, type GatewayCustomer, OWN_FIELDS } from '../contract/gateway.ts';
 import type { Session } from '../storage/credentials.ts';
-import { type Refused, refuseRequest } from './answer.ts';
+import { type Refused, refuseCall } from './answer.ts';
 
 /** Our own fields of a request, and OpenAI's `user`. */
 export interface LabelledRequest {
@@ -33,7 +33,7 @@ export function identify(
   const named = inBody ?? header ?? undefined;
   if (session && named !== undefined && named !== session.customerId) {
     const param = inBody === undefined ? CUSTOMER_HEADER : 'customer';
-    return refuseRequest('CUSTOMER_FORBIDDEN', 'the session speaks for another customer', { param });
+    return refuseCall('CUSTOMER_FORBIDDEN', 'the session speaks for another customer', { param });
   }
   const userId = session?.customerUserId ?? contact.customerUserId ?? (user?.trim() || undefined);
   const begin = {

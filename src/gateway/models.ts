@@ -12,7 +12,7 @@ import { vendorProvider } from '../contract/vendors.ts';
 import { isPremiumPrice } from '../domain/pricing.ts';
 import type { Tier } from '../domain/tiers.ts';
 import type { OrganizationConfig } from '../storage/credentials.ts';
-import { type Refused, refuseRequest } from './answer.ts';
+import { type Refused, refuseCall } from './answer.ts';
 import type { Dialect } from './dialects/dialect.ts';
 
 export interface Attempt {
@@ -73,13 +73,13 @@ export async function resolveAttempts(
   }
   // Standard models that only stand in for premium ones are not enough by themselves.
   if (attempts.some(({ onDowngrade }) => !onDowngrade)) return { ok: true, attempts };
-  return firstObstacle ?? refuseRequest('BAD_REQUEST', 'no model is left to try', { param: 'model' });
+  return firstObstacle ?? refuseCall('BAD_REQUEST', 'no model is left to try', { param: 'model' });
 }
 
 export function modelNotFound(name: string): Refused {
   const hint = name.startsWith(MAPPED_PREFIX) ? 'no model is mapped to it' : 'name it as provider/model';
   const message = `the model ${JSON.stringify(name)} is not known; ${hint}`;
-  return refuseRequest('model_not_found', message, { param: 'model' });
+  return refuseCall('model_not_found', message, { param: 'model' });
 }
 
 /** The vendor of a named model, and what the vendor calls it; `null` where that is not certain. */
@@ -122,13 +122,13 @@ export function candidatesFor(organization: OrganizationConfig, catalog: Catalog
 function obstacleTo({ vendors }: OrganizationConfig, dialect: Dialect, { provider }: NamedModel): Refused | null {
   if (!vendors.has(provider)) {
     const message = `the organization has no credentials for the vendor ${JSON.stringify(provider)}`;
-    return refuseRequest('VENDOR_NOT_CONFIGURED', message, { param: 'model' });
+    return refuseCall('VENDOR_NOT_CONFIGURED', message, { param: 'model' });
   }
   const { operation, notOfferedBy, alternative } = dialect;
   if (!notOfferedBy.includes(provider)) return null;
   const advice = alternative === null ? '' : `; use ${alternative}`;
   const message = `the vendor ${provider} does not offer ${operation.path}${advice}`;
-  return refuseRequest('ENDPOINT_NOT_OFFERED', message, { param: 'model' });
+  return refuseCall('ENDPOINT_NOT_OFFERED', message, { param: 'model' });
 }
 
 async function attemptOf(

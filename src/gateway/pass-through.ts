@@ -8,7 +8,7 @@
 import { GATEWAY_HEADERS } from '../contract/gateway.ts';
 import type { Caller } from '../metering/caller.ts';
 import { requestVendor, type VendorResult, type WholeResult } from '../vendors/request.ts';
-import { type GatewayAnswer, refusalAnswer, refuseRequest, type WholeAnswer } from './answer.ts';
+import { type GatewayAnswer, refusalAnswer, refuseCall, type WholeAnswer } from './answer.ts';
 import { vendorKeyOf } from './vendor-key.ts';
 import { picked, readResult, requestIdOf } from './vendor-result.ts';
 
@@ -62,7 +62,7 @@ export async function accessVendor(caller: Caller): Promise<VendorAccess | null>
 
 export function noVendor(): WholeAnswer {
   const message = `the organization has no credentials for the vendor "${BATCH_VENDOR}", which files and batches are at`;
-  return refusalAnswer(refuseRequest('VENDOR_NOT_CONFIGURED', message).refusal);
+  return refusalAnswer(refuseCall('VENDOR_NOT_CONFIGURED', message).refusal);
 }
 
 export async function passThrough(caller: Caller, passed: PassedRequest, requestId: string): Promise<GatewayAnswer> {

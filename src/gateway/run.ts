@@ -19,7 +19,7 @@ import { chooseEffort, type Effort, type EffortChoice } from '../vendors/effort.
 import { requestVendor, type VendorResult } from '../vendors/request.ts';
 import { meterStream, type StreamOutcome } from '../vendors/tee.ts';
 import { plausible } from '../vendors/usage.ts';
-import { type GatewayAnswer, refuseRequest } from './answer.ts';
+import { type GatewayAnswer, refuseCall } from './answer.ts';
 import type { Dialect, ModelRequest, StreamCost } from './dialects/dialect.ts';
 import { withoutOwnFields } from './identify.ts';
 import type { Attempt } from './models.ts';
@@ -259,6 +259,5 @@ function headersOf({ admission }: Run, { modelKey }: Attempt): Record<string, st
 /** The key of the vendor was encrypted under a secret that is not in use any more. */
 function keyUnreadable({ dialect }: Run, { provider }: Attempt): Reading {
   const message = `the key for the vendor ${provider} cannot be opened; it has to be set again`;
-  const refused = refuseRequest('VENDOR_NOT_CONFIGURED', message, { status: 502, retry: false });
-  return failed(refused, NO_USAGE, true, dialect.errorBody);
+  return failed(refuseCall('VENDOR_KEY_UNREADABLE', message), NO_USAGE, true, dialect.errorBody);
 }

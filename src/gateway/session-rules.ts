@@ -7,7 +7,7 @@
 import type { Catalog } from '../catalog/model.ts';
 import { isRecord } from '../contract/identity.ts';
 import type { OrganizationConfig, Session } from '../storage/credentials.ts';
-import { type GatewayRefusal, type Refused, refuseRequest } from './answer.ts';
+import { type GatewayRefusal, type Refused, refuseCall } from './answer.ts';
 import { DIALECTS } from './dialects/dialects.ts';
 import type { Members, Rule } from './dialects/session-fields.ts';
 import { candidatesFor } from './models.ts';
@@ -55,7 +55,7 @@ export function closedModel(
 ): Refused | null {
   if (names.length > SESSION_MODELS_MAX) {
     const message = `models: a request with a session token names at most ${SESSION_MODELS_MAX} models, model among them`;
-    return refuseRequest('BAD_REQUEST', message, { param: 'models' });
+    return refuseCall('BAD_REQUEST', message, { param: 'models' });
   }
   if (!models) return null;
   const open = new Set(models.flatMap((name) => modelKeys(organization, catalog, name, false)));
@@ -65,7 +65,7 @@ export function closedModel(
   });
   if (closed < 0) return null;
   const message = `the session was not created for the model ${clipped(JSON.stringify(names[closed]))}`;
-  return refuseRequest('MODEL_NOT_ALLOWED', message, { param: closed === 0 ? 'model' : 'models' });
+  return refuseCall('MODEL_NOT_ALLOWED', message, { param: closed === 0 ? 'model' : 'models' });
 }
 
 /** The models that a name stands for, as `provider/model`; on request with those that only a downgrade runs. */

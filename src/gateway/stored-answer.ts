@@ -11,7 +11,7 @@ import type { CallStatus } from '../domain/call.ts';
 import { formatUsd, type NanoUsd } from '../domain/money.ts';
 import type { KeptAnswer } from '../objects/customer-commands.ts';
 import { meterStream, type Transform } from '../vendors/tee.ts';
-import { type GatewayAnswer, type Refused, refuseRequest } from './answer.ts';
+import { type GatewayAnswer, type Refused, refuseCall } from './answer.ts';
 import type { StreamCost } from './dialects/dialect.ts';
 
 /** The largest answer that is stored: few retries ask for it, and the customer's object must not be held up. */
@@ -64,10 +64,10 @@ function replayedStream(text: string, transform: Transform | undefined): Readabl
 export function refuseReplay(status: CallStatus, headers: Record<string, string>): Refused {
   if (status === 'IN_PROGRESS') {
     const retryAfterSeconds = IN_FLIGHT_RETRY_SECONDS;
-    return refuseRequest('CALL_IN_FLIGHT', 'the call is still under way', { retryAfterSeconds, retry: true, headers });
+    return refuseCall('CALL_IN_FLIGHT', 'the call is still under way', { retryAfterSeconds, retry: true, headers });
   }
   const message = `the call is ${status}, and its answer was not kept: it was larger than ${STORED_BYTES_MAX} bytes, or it broke off; use a new key`;
-  return refuseRequest('CALL_ALREADY_FINALIZED', message, { headers });
+  return refuseCall('CALL_ALREADY_FINALIZED', message, { headers });
 }
 
 /** The exact cost of an answer that is not a stream; no header where the cost is not known. */

@@ -11,7 +11,7 @@ import { parseAnswer } from '../platform/json.ts';
 import type { Effort } from '../vendors/effort.ts';
 import type { WholeResult } from '../vendors/request.ts';
 import { plausible, readFailure, readReportedUsage, readSearches } from '../vendors/usage.ts';
-import { errorAnswer, type Refused, refusalAnswer, refuseRequest, type WholeAnswer } from './answer.ts';
+import { errorAnswer, type Refused, refusalAnswer, refuseCall, type WholeAnswer, wireError } from './answer.ts';
 import type { ErrorBody, ErrorWords } from './dialects/dialect.ts';
 import { openAiError } from './dialects/openai.ts';
 
@@ -38,11 +38,11 @@ const REQUEST_ID = /^[\x21-\x7e]{1,200}$/;
 export function readResult(result: WholeResult, vendorKey: string, errorBody: ErrorBody = openAiError): Reading {
   switch (result.kind) {
     case 'timeout':
-      return failed(refuseRequest('VENDOR_TIMEOUT', 'the vendor did not answer in time'), null, true, errorBody);
+      return failed(refuseCall('VENDOR_TIMEOUT', 'the vendor did not answer in time'), null, true, errorBody);
     case 'unreachable':
-      return failed(refuseRequest('VENDOR_UNREACHABLE', result.message), NO_USAGE, true, errorBody);
+      return failed(refuseCall('VENDOR_UNREACHABLE', result.message), NO_USAGE, true, errorBody);
     case 'broken':
-      return failed(refuseRequest('VENDOR_ANSWER_BROKEN', result.message), null, false, errorBody);
+      return failed(refuseCall('VENDOR_ANSWER_BROKEN', result.message), null, false, errorBody);
     case 'answer':
       return result.ok ? readSuccess(result, errorBody) : readError(result, vendorKey, errorBody);
   }
@@ -56,7 +56,8 @@ export function failed(
   errorBody: ErrorBody,
 ): Reading {
   const { code, message } = refusal;
-  return { answer: refusalAnswer(refusal, errorBody), usage, error: { code, message }, retryable };
+  const error = { code: wireError(code).code ?? code, message };
+  return { answer: refusalAnswer(refusal, errorBody), usage, error, retryable };
 }
 
 /** The vendor's own id of the request. */
@@ -78,7 +79,7 @@ type Answered = WholeResult & { kind: 'answer' };
 function readSuccess({ status, headers, body }: Answered, errorBody: ErrorBody): Reading {
   const document = documentOf(body);
   if (document === undefined) {
-    return failed(refuseRequest('VENDOR_ANSWER_BROKEN', "the vendor's answer is no JSON"), null, false, errorBody);
+    return failed(refuseCall('VENDOR_ANSWER_BROKEN', "the vendor's answer is no JSON"), null, false, errorBody);
   }
   const reported = readReportedUsage(document);
   const usage = plausible(reported);
@@ -102,7 +103,7 @@ function readSuccess({ status, headers, body }: Answered, errorBody: ErrorBody):
 function readError({ status, headers, body }: Answered, vendorKey: string, errorBody: ErrorBody): Reading {
   if (status < 400) {
     const message = `the vendor answered ${status}, which is no answer of a model`;
-    return failed(refuseRequest('VENDOR_ANSWER_BROKEN', message), NO_USAGE, false, errorBody);
+    return failed(refuseCall('VENDOR_ANSWER_BROKEN', message), NO_USAGE, false, errorBody);
   }
   const document = documentOf(body);
   const failure = readFailure(document);

@@ -137,7 +137,7 @@ function answer(
 ): StripeAnswer | 'CUT' | 'HANG' {
   if (fault === 'CUT_BEFORE') return 'CUT';
   const early = typeof fault === 'object' ? fault : BEFORE_EXECUTION[fault ?? ''];
-  const refused = early ?? refuseRequest(request);
+  const refused = early ?? refuseCall(request);
   if (refused) return refused;
   if (fault === 'HANG') return 'HANG';
   const recorded = account.createMeterEvent(keyOf(request), body, fault === 'SERVER_ERROR');
@@ -161,7 +161,7 @@ function send(request: IncomingMessage, response: ServerResponse, { status, head
   response.end(json ? JSON.stringify(body) : body);
 }
 
-function refuseRequest({ method, url, headers }: IncomingMessage): StripeAnswer | null {
+function refuseCall({ method, url, headers }: IncomingMessage): StripeAnswer | null {
   const key = /^Bearer (\S+)$/.exec(headers.authorization ?? '')?.[1];
   if (key !== SECRET_KEY) {
     const masked = key

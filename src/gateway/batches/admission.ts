@@ -25,7 +25,7 @@ import { JSON_BOUND_RULES, parseJsonText } from '../../platform/json.ts';
 import { currentCatalog } from '../../storage/catalog.ts';
 import { findPlanVersion } from '../../storage/plans.ts';
 import { capabilitiesAsked } from '../../vendors/capabilities.ts';
-import { denied, type Refused, refusalAnswer, refuseRequest, type WholeAnswer } from '../answer.ts';
+import { denied, type Refused, refusalAnswer, refuseCall, type WholeAnswer } from '../answer.ts';
 import { BATCH_VENDOR, passBack, type VendorAccess } from '../pass-through.ts';
 import { type Holds, heldByOthers } from './holds.ts';
 
@@ -189,6 +189,6 @@ function lineOf(text: string): BatchLine | { rule: string } {
 }
 
 function badInput(message: string): { ok: false; answer: WholeAnswer } {
-  const { refusal } = refuseRequest('BAD_REQUEST', message, { param: 'input_file_id' });
+  const { refusal } = refuseCall('BAD_REQUEST', message, { param: 'input_file_id' });
   return { ok: false, answer: refusalAnswer(refusal) };
 }

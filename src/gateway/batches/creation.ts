@@ -9,7 +9,7 @@
 import type { BatchAnswer, BatchCommand } from '../../objects/batch-commands.ts';
 import { parseAnswer } from '../../platform/json.ts';
 import { readFailure } from '../../vendors/usage.ts';
-import { refusalAnswer, refuseRequest, type WholeAnswer } from '../answer.ts';
+import { refusalAnswer, refuseCall, type WholeAnswer } from '../answer.ts';
 import { passBack, VENDOR_ID, type VendorAccess } from '../pass-through.ts';
 
 /** A batch that the vendor has. */
@@ -52,12 +52,12 @@ export function taggedBody(body: Record<string, unknown>, requestName: string): 
 
 export function metadataFull(): WholeAnswer {
   const message = `metadata may have ${METADATA_MAX - 1} entries: one more is the service's own`;
-  return refusalAnswer(refuseRequest('BAD_REQUEST', message, { param: 'metadata' }).refusal);
+  return refusalAnswer(refuseCall('BAD_REQUEST', message, { param: 'metadata' }).refusal);
 }
 
 export function batchTooLarge(): WholeAnswer {
   const message = `the request for a batch must have at most ${BATCH_TEXT_LENGTH_MAX} characters`;
-  return refusalAnswer(refuseRequest('PAYLOAD_TOO_LARGE', message).refusal);
+  return refusalAnswer(refuseCall('PAYLOAD_TOO_LARGE', message).refusal);
 }
 
 export async function askForBatch(vendor: VendorAccess, { body, requestId }: BatchCommand): Promise<AskedBatch> {
