@@ -164,13 +164,9 @@ const vendorAnswer = z
   .looseObject({})
   .describe("The vendor's answer, byte for byte; server-sent events where a stream was asked for");
 
-function operation<const O extends GatewayOperation>(entry: O): O {
-  return entry;
-}
-
 /** The operations that run a model; each has a dialect (src/gateway/dialects). */
 export const modelOperations = {
-  createChatCompletion: operation({
+  createChatCompletion: {
     operationId: 'createChatCompletion',
     summary: 'Chat completion, metered',
     method: 'POST',
@@ -178,8 +174,8 @@ export const modelOperations = {
     security: chat,
     body: ChatCompletionRequest,
     answer: vendorAnswer,
-  }),
-  createResponse: operation({
+  },
+  createResponse: {
     operationId: 'createResponse',
     summary: 'Response, metered',
     method: 'POST',
@@ -187,8 +183,8 @@ export const modelOperations = {
     security: chat,
     body: ResponseRequest,
     answer: vendorAnswer,
-  }),
-  createEmbedding: operation({
+  },
+  createEmbedding: {
     operationId: 'createEmbedding',
     summary: 'Embeddings, metered',
     method: 'POST',
@@ -196,28 +192,28 @@ export const modelOperations = {
     security: invoke,
     body: EmbeddingRequest,
     answer: vendorAnswer,
-  }),
+  },
 } as const satisfies Record<string, ModelOperation>;
 
 export const gatewayOperations = {
   ...modelOperations,
-  listModels: operation({
+  listModels: {
     operationId: 'listModels',
     summary: 'Models that the organization can use',
     method: 'GET',
     path: '/v1/models',
     security: invoke,
     answer: ModelList,
-  }),
-  retrieveModel: operation({
+  },
+  retrieveModel: {
     operationId: 'retrieveModel',
     summary: 'One model',
     method: 'GET',
     path: '/v1/models/{model}',
     security: invoke,
     answer: ModelObject,
-  }),
-  uploadFile: operation({
+  },
+  uploadFile: {
     operationId: 'uploadFile',
     summary: 'Upload a file to the vendor `openai`',
     method: 'POST',
@@ -225,40 +221,40 @@ export const gatewayOperations = {
     security: invoke,
     form: true,
     answer: vendorAnswer,
-  }),
-  listFiles: operation({
+  },
+  listFiles: {
     operationId: 'listFiles',
     summary: 'List files of the vendor `openai`',
     method: 'GET',
     path: '/v1/files',
     security: invoke,
     answer: vendorAnswer,
-  }),
-  retrieveFile: operation({
+  },
+  retrieveFile: {
     operationId: 'retrieveFile',
     summary: 'One file of the vendor `openai`',
     method: 'GET',
     path: '/v1/files/{id}',
     security: invoke,
     answer: vendorAnswer,
-  }),
-  deleteFile: operation({
+  },
+  deleteFile: {
     operationId: 'deleteFile',
     summary: 'Delete a file of the vendor `openai`',
     method: 'DELETE',
     path: '/v1/files/{id}',
     security: invoke,
     answer: vendorAnswer,
-  }),
-  readFileContent: operation({
+  },
+  readFileContent: {
     operationId: 'readFileContent',
     summary: 'Content of a file of the vendor `openai`',
     method: 'GET',
     path: '/v1/files/{id}/content',
     security: invoke,
     answer: z.unknown().describe('The content, as the vendor has it'),
-  }),
-  createBatch: operation({
+  },
+  createBatch: {
     operationId: 'createBatch',
     summary:
       'Begin a batch at the vendor `openai`; each line is metered once, at batch price, when its answer is there',
@@ -267,29 +263,29 @@ export const gatewayOperations = {
     security: invoke,
     body: BatchRequest,
     answer: vendorAnswer,
-  }),
-  listBatches: operation({
+  },
+  listBatches: {
     operationId: 'listBatches',
     summary: 'List batches of the vendor `openai`',
     method: 'GET',
     path: '/v1/batches',
     security: invoke,
     answer: vendorAnswer,
-  }),
-  retrieveBatch: operation({
+  },
+  retrieveBatch: {
     operationId: 'retrieveBatch',
     summary: 'One batch; where it is finished, its lines are metered at once',
     method: 'GET',
     path: '/v1/batches/{id}',
     security: invoke,
     answer: vendorAnswer,
-  }),
-  cancelBatch: operation({
+  },
+  cancelBatch: {
     operationId: 'cancelBatch',
     summary: 'Cancel a batch; lines that were answered before are metered',
     method: 'POST',
     path: '/v1/batches/{id}/cancel',
     security: invoke,
     answer: vendorAnswer,
-  }),
+  },
 } as const satisfies Record<string, GatewayOperation>;
