@@ -6,10 +6,10 @@
  */
 
 import type { Env } from '../src/env.ts';
-import { brokenAnswer, type Refused, refusalAnswer, refuseCall } from '../src/gateway/answer.ts';
 import { admitBatch } from '../src/gateway/batches/admission.ts';
 import { HOLDS_MAX, type Holds, lastExpiry, replaced, standing } from '../src/gateway/batches/holds.ts';
 import { callerOf } from '../src/gateway/batches/metering.ts';
+import { brokenAnswer, type Refused, refusalAnswer, refuseCall } from '../src/gateway/error-envelope.ts';
 import { ask, batchByRequest } from '../src/objects/addresses.ts';
 import type { BatchAnswer, BatchToAdmit, Lines } from '../src/objects/batch-commands.ts';
 import { log } from '../src/platform/log.ts';

@@ -10,7 +10,6 @@
 
 import { DurableObject } from 'cloudflare:workers';
 import type { Env } from '../src/env.ts';
-import { brokenAnswer } from '../src/gateway/answer.ts';
 import { readInput } from '../src/gateway/batches/admission.ts';
 import { askForBatch, BATCH_TEXT_LENGTH_MAX, findBatch } from '../src/gateway/batches/creation.ts';
 import { unrecorded } from '../src/gateway/batches/holds.ts';
@@ -23,6 +22,7 @@ import {
   notSentAgain,
   replayedAnswer,
 } from '../src/gateway/batches/replies.ts';
+import { brokenAnswer } from '../src/gateway/error-envelope.ts';
 import { accessVendor, noVendor, type VendorAccess } from '../src/gateway/pass-through.ts';
 import { ask, batchesOfCustomer } from '../src/objects/addresses.ts';
 import type { BatchAnswer, BatchCommand, BatchInput, BatchToAdmit, Lines } from '../src/objects/batch-commands.ts';

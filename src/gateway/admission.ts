@@ -10,8 +10,8 @@ import type { Capability } from '../domain/plan.ts';
 import type { UnpricedTiers } from '../objects/customer-commands.ts';
 import type { OrganizationConfig } from '../storage/credentials.ts';
 import { capabilitiesAsked } from '../vendors/capabilities.ts';
-import { type Refused, refuseCall } from './answer.ts';
 import type { ModelRequest } from './dialects/dialect.ts';
+import { type Refused, refuseCall } from './error-envelope.ts';
 import type { Attempt } from './models.ts';
 
 /** The capabilities that the request uses with any of its models, because each of them may be the one that runs. */

@@ -1,128 +1,119 @@
 /**
- * How the gateway's errors look on the wire: in OpenAI's envelope.
+ * The gateway's refusals, and how they become errors on the wire. `GATEWAY_ERRORS` and `ERROR_STATUS` together have an
+ * entry for each code; a new code does not compile without one.
  *
- * `GATEWAY_ERRORS` has one entry for each code; a new code does not compile without one. OpenAI's SDK repeats requests
- * that were answered with 408, 409, 429 and 5xx. Where a repetition cannot help, the answer says so in
- * `x-should-retry`.
+ * OpenAI's SDKs repeat a request that was answered with 408, 409, 429 or 5xx. Where repeating cannot help,
+ * `x-should-retry: false` tells them not to.
  */
 import { ERROR_STATUS, type ErrorCode, type Refusal } from '../contract/errors.ts';
 import { GATEWAY_HEADERS } from '../contract/gateway.ts';
-import type { GatewayAnswer } from './answer.ts';
-
-/** Codes that only the gateway answers with, beside those of the metering interface. */
-type OwnCode =
-  | 'ENDPOINT_NOT_OFFERED'
-  | 'ENTITLEMENT_DENIED'
-  | 'MODEL_NOT_ALLOWED'
-  | 'VENDOR_ANSWER_BROKEN'
-  | 'VENDOR_KEY_UNREADABLE'
-  | 'VENDOR_NOT_CONFIGURED'
-  | 'VENDOR_TIMEOUT'
-  | 'VENDOR_UNREACHABLE'
-  | 'model_not_found';
-
-export type GatewayErrorCode = ErrorCode | OwnCode;
-
-/** A refusal of the gateway. */
-export interface GatewayRefusal extends Refusal<GatewayErrorCode> {
-  /** The field that is wrong; without it, the first of `members.details`. */
-  param?: string;
-  /** Whether a repetition may help, where the code does not decide it. */
-  retry?: boolean;
-}
-
-/** A refusal with one of the gateway's codes; `refuse` of the contract makes those with the others. */
-export function refuseCall(
-  code: GatewayErrorCode,
-  message: string,
-  more: Omit<GatewayRefusal, 'code' | 'message'> = {},
-): { ok: false; refusal: GatewayRefusal } {
-  return { ok: false, refusal: { code, message, ...more } };
-}
+import { thrownRefusal } from '../platform/unavailable.ts';
+import type { WholeAnswer } from './answer.ts';
+import type { ErrorBody, ErrorWords } from './dialects/dialect.ts';
+import { openAiError } from './dialects/openai.ts';
 
 interface WireError {
   status: number;
-  /** Where the wire's code is another one. */
+  /** `undefined` where the code on the wire is the same. */
   code?: string;
-  /** Where OpenAI's word for the kind of error is not the usual one for the status. */
+  /** `undefined` for the usual word for the status. */
   type?: string;
+  /** Whether repeating the same request may help; `undefined` where the status says so. */
   retry?: boolean;
 }
 
-export const OWN_ERRORS: Record<OwnCode, WireError> = {
+/** The codes that only the gateway answers. */
+export const GATEWAY_ERRORS = {
   ENDPOINT_NOT_OFFERED: { status: 400 },
-  // The customer's plan does not allow the call: no rate limit, so a repetition cannot help.
+  VENDOR_NOT_CONFIGURED: { status: 400 },
+  /** The plan does not allow the call. This is not a rate limit: repeating the request does not help. */
   ENTITLEMENT_DENIED: { status: 403, type: 'insufficient_quota', retry: false },
   MODEL_NOT_ALLOWED: { status: 403 },
+  /** OpenAI's own code, which its SDKs know. */
+  model_not_found: { status: 404 },
   VENDOR_ANSWER_BROKEN: { status: 502 },
   VENDOR_KEY_UNREADABLE: { status: 502, code: 'VENDOR_NOT_CONFIGURED', retry: false },
-  VENDOR_NOT_CONFIGURED: { status: 400 },
-  VENDOR_TIMEOUT: { status: 504 },
   VENDOR_UNREACHABLE: { status: 502 },
-  // OpenAI's own code, which its SDKs know.
-  model_not_found: { status: 404 },
-};
+  VENDOR_TIMEOUT: { status: 504 },
+} as const satisfies Record<string, WireError>;
 
-/** A repetition would be refused for the same reason. */
-const FINAL = [
+/** Codes of the contract after which the same request would be refused again. */
+const FINAL_CODES = new Set<string>([
   'CALL_ALREADY_FINALIZED',
   'CONFLICT',
   'IDEMPOTENCY_KEY_CONFLICT',
   'MODEL_NOT_PRICED',
-] satisfies ErrorCode[];
+] satisfies ErrorCode[]);
 
-const METERING_ERRORS = Object.fromEntries(
-  Object.entries(ERROR_STATUS).map(([code, status]) => [
-    code,
-    { status, ...((FINAL as string[]).includes(code) && { retry: false }) },
-  ]),
-) as Record<ErrorCode, WireError>;
+type GatewayErrorCode = ErrorCode | keyof typeof GATEWAY_ERRORS;
 
-const GATEWAY_ERRORS: Record<GatewayErrorCode, WireError> = { ...METERING_ERRORS, ...OWN_ERRORS };
+/** A refusal of the metering interface, or one that only the gateway has. */
+export interface GatewayRefusal extends Refusal<GatewayErrorCode> {
+  /** The field of the request that is wrong. */
+  param?: string;
+  /** Whether repeating the request may help, where the code does not decide it. */
+  retry?: boolean;
+  /** Further headers of the answer. */
+  headers?: Record<string, string>;
+}
 
-/** When it is not known how long to wait. */
+export type Refused = { ok: false; refusal: GatewayRefusal };
+
+/** When it is not known how long a caller should wait. */
 const RETRY_AFTER_SECONDS = 1;
 
-/** The answer that a refusal becomes. */
-export function refusalAnswer(refusal: GatewayRefusal, headers: Record<string, string> = {}): GatewayAnswer {
-  const { code, message, members, param = members?.details?.[0]?.path ?? null } = refusal;
-  const { status, code: wireCode = code, type = typeOf(status), ...wire } = GATEWAY_ERRORS[code];
-  const retry = refusal.retry ?? wire.retry;
-  const retryAfter = refusal.retryAfterSeconds ?? (status === 503 ? RETRY_AFTER_SECONDS : undefined);
-  const requiredScope = members?.requiredScope;
-  const error = { message, type, code: wireCode, param, ...(requiredScope !== undefined && { requiredScope }) };
+export function refuseCall(
+  code: GatewayErrorCode,
+  message: string,
+  more: Omit<GatewayRefusal, 'code' | 'message'> = {},
+): Refused {
+  return { ok: false, refusal: { code, message, ...more } };
+}
+
+export function denied(message: string, headers: Record<string, string> = {}): Refused {
+  return refuseCall('ENTITLEMENT_DENIED', message, { headers });
+}
+
+export function refusalAnswer(refusal: GatewayRefusal, errorBody: ErrorBody = openAiError): WholeAnswer {
+  const { code, message, members, headers } = refusal;
+  const { status, code: wireCode = code, type, ...usual } = wireError(code);
+  const retry = refusal.retry ?? usual.retry;
+  const [detail] = (members?.details as { path: string }[] | undefined) ?? [];
+  const { requiredScope } = (members ?? {}) as { requiredScope?: string };
+  const retryAfter = refusal.retryAfterSeconds;
+  const param = refusal.param ?? detail?.path ?? null;
+  return errorAnswer(
+    { status, message, type, code: wireCode, param, requiredScope },
+    {
+      ...(retryAfter !== undefined && { 'Retry-After': String(retryAfter) }),
+      ...(retry !== undefined && { [GATEWAY_HEADERS.shouldRetry]: String(retry) }),
+      ...headers,
+    },
+    errorBody,
+  );
+}
+
+export function wireError(code: GatewayErrorCode): WireError {
+  if (Object.hasOwn(GATEWAY_ERRORS, code)) return GATEWAY_ERRORS[code as keyof typeof GATEWAY_ERRORS];
+  return { status: ERROR_STATUS[code as ErrorCode], ...(FINAL_CODES.has(code) && { retry: false }) };
+}
+
+/** An error in the form of an endpoint, with the headers that its status requires. */
+export function errorAnswer(error: ErrorWords, headers: Record<string, string>, errorBody: ErrorBody): WholeAnswer {
+  const { status } = error;
   return {
     status,
     headers: {
       'Content-Type': 'application/json',
-      ...(retryAfter !== undefined && { 'Retry-After': String(retryAfter) }),
-      ...(retry !== undefined && { [GATEWAY_HEADERS.shouldRetry]: String(retry) }),
+      ...(status === 503 && { 'Retry-After': String(RETRY_AFTER_SECONDS) }),
       ...(status === 401 && { 'WWW-Authenticate': 'Bearer' }),
       ...headers,
     },
-    body: JSON.stringify({ error }),
+    body: JSON.stringify(errorBody(error)),
   };
 }
 
-/** An error of the vendor's, in the vendor's own words; `headers` say when it may be asked again. */
-export function vendorErrorAnswer(
-  { status, ...error }: { status: number; message: string; type: string; code: string | null; param: string | null },
-  headers: Record<string, string>,
-): GatewayAnswer {
-  const { message, type, code, param } = error;
-  const retryAfter = status === 503 && { 'Retry-After': String(RETRY_AFTER_SECONDS) };
-  const challenge = status === 401 && { 'WWW-Authenticate': 'Bearer' };
-  return {
-    status,
-    headers: { 'Content-Type': 'application/json', ...retryAfter, ...challenge, ...headers },
-    body: JSON.stringify({ error: { message, type, code, param } }),
-  };
-}
-
-/** OpenAI's word for the kind of an error. */
-export function typeOf(status: number): string {
-  if (status === 401) return 'invalid_api_key';
-  if (status === 403) return 'insufficient_permissions';
-  if (status === 429) return 'rate_limit_exceeded';
-  return status >= 500 ? 'server_error' : 'invalid_request_error';
+/** The answer after an exception: storage is away for a moment, or the service has a fault. */
+export function brokenAnswer(error: unknown): WholeAnswer {
+  return refusalAnswer(thrownRefusal(error));
 }

@@ -7,7 +7,7 @@ import type { z } from 'zod';
 import type { BeginCallBody } from '../contract/calls.ts';
 import { CUSTOMER_HEADER, DEFAULT_CUSTOMER_ID, type GatewayCustomer, OWN_FIELDS } from '../contract/gateway.ts';
 import type { Session } from '../storage/credentials.ts';
-import { type Refused, refuseCall } from './answer.ts';
+import { type Refused, refuseCall } from './error-envelope.ts';
 
 /** Our own fields of a request, and OpenAI's `user`. */
 export interface LabelledRequest {

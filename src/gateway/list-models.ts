@@ -9,7 +9,8 @@ import type { ModelList, ModelObject } from '../contract/gateway.ts';
 import type { Caller } from '../metering/caller.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import type { OrganizationConfig } from '../storage/credentials.ts';
-import { type GatewayAnswer, refusalAnswer } from './answer.ts';
+import type { GatewayAnswer } from './answer.ts';
+import { refusalAnswer } from './error-envelope.ts';
 import { MAPPED_PREFIX, modelNotFound, nameModel } from './models.ts';
 
 /** The kinds of model that the gateway's routes can run. */

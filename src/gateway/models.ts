@@ -12,8 +12,8 @@ import { vendorProvider } from '../contract/vendors.ts';
 import { isPremiumPrice } from '../domain/pricing.ts';
 import type { Tier } from '../domain/tiers.ts';
 import type { OrganizationConfig } from '../storage/credentials.ts';
-import { type Refused, refuseCall } from './answer.ts';
 import type { Dialect } from './dialects/dialect.ts';
+import { type Refused, refuseCall } from './error-envelope.ts';
 
 export interface Attempt {
   provider: string;

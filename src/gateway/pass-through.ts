@@ -8,7 +8,8 @@
 import { GATEWAY_HEADERS } from '../contract/gateway.ts';
 import type { Caller } from '../metering/caller.ts';
 import { requestVendor, type VendorResult, type WholeResult } from '../vendors/request.ts';
-import { type GatewayAnswer, refusalAnswer, refuseCall, type WholeAnswer } from './answer.ts';
+import type { GatewayAnswer, WholeAnswer } from './answer.ts';
+import { refusalAnswer, refuseCall } from './error-envelope.ts';
 import { vendorKeyOf } from './vendor-key.ts';
 import { picked, readResult, requestIdOf } from './vendor-result.ts';
 

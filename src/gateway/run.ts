@@ -19,8 +19,9 @@ import { chooseEffort, type Effort, type EffortChoice } from '../vendors/effort.
 import { requestVendor, type VendorResult } from '../vendors/request.ts';
 import { meterStream, type StreamOutcome } from '../vendors/tee.ts';
 import { plausible } from '../vendors/usage.ts';
-import { type GatewayAnswer, refuseCall } from './answer.ts';
+import type { GatewayAnswer } from './answer.ts';
 import type { Dialect, ModelRequest, StreamCost } from './dialects/dialect.ts';
+import { refuseCall } from './error-envelope.ts';
 import { withoutOwnFields } from './identify.ts';
 import type { Attempt } from './models.ts';
 import { costHeader, STORED_BYTES_MAX, type StoredAnswer, storableAnswer } from './stored-answer.ts';

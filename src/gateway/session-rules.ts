@@ -7,9 +7,9 @@
 import type { Catalog } from '../catalog/model.ts';
 import { isRecord } from '../contract/identity.ts';
 import type { OrganizationConfig, Session } from '../storage/credentials.ts';
-import { type GatewayRefusal, type Refused, refuseCall } from './answer.ts';
 import { DIALECTS } from './dialects/dialects.ts';
 import type { Members, Rule } from './dialects/session-fields.ts';
+import { type GatewayRefusal, type Refused, refuseCall } from './error-envelope.ts';
 import { candidatesFor } from './models.ts';
 
 /** The most models of one request, `model` included. */

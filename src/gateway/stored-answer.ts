@@ -11,8 +11,9 @@ import type { CallStatus } from '../domain/call.ts';
 import { formatUsd, type NanoUsd } from '../domain/money.ts';
 import type { KeptAnswer } from '../objects/customer-commands.ts';
 import { meterStream, type Transform } from '../vendors/tee.ts';
-import { type GatewayAnswer, type Refused, refuseCall } from './answer.ts';
+import type { GatewayAnswer } from './answer.ts';
 import type { StreamCost } from './dialects/dialect.ts';
+import { type Refused, refuseCall } from './error-envelope.ts';
 
 /** The largest answer that is stored: few retries ask for it, and the customer's object must not be held up. */
 export const STORED_BYTES_MAX = 2 * 1024 * 1024;

@@ -11,9 +11,10 @@ import { parseAnswer } from '../platform/json.ts';
 import type { Effort } from '../vendors/effort.ts';
 import type { WholeResult } from '../vendors/request.ts';
 import { plausible, readFailure, readReportedUsage, readSearches } from '../vendors/usage.ts';
-import { errorAnswer, type Refused, refusalAnswer, refuseCall, type WholeAnswer, wireError } from './answer.ts';
+import type { WholeAnswer } from './answer.ts';
 import type { ErrorBody, ErrorWords } from './dialects/dialect.ts';
 import { openAiError } from './dialects/openai.ts';
+import { errorAnswer, type Refused, refusalAnswer, refuseCall, wireError } from './error-envelope.ts';
 
 export interface Reading {
   answer: WholeAnswer;

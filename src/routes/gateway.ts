@@ -12,16 +12,14 @@ import {
   GATEWAY_HEADERS,
   type GatewayOperation,
   gatewayOperations,
+  type ModelOperation,
 } from '../contract/gateway.ts';
-import { brokenAnswer } from '../gateway/answer.ts';
 import type { GatewayAnswer } from '../gateway/answer.ts';
-import { refusalAnswer } from '../gateway/error-envelope.ts';
-import { unauthenticatedAnswer } from '../gateway/answer.ts';
-import { createBatch } from '../gateway/batches/use-cases.ts';
-import { readBatch } from '../gateway/batches/use-cases.ts';
+import { createBatch, readBatch } from '../gateway/batches/use-cases.ts';
 import { callModel } from '../gateway/call.ts';
 import type { Dialect } from '../gateway/dialects/dialect.ts';
 import { DIALECTS } from '../gateway/dialects/dialects.ts';
+import { refusalAnswer } from '../gateway/error-envelope.ts';
 import { listModels, retrieveModel } from '../gateway/list-models.ts';
 import { passThrough, VENDOR_ID } from '../gateway/pass-through.ts';
 import { closedField } from '../gateway/session-rules.ts';
@@ -29,12 +27,6 @@ import type { ApiStyle, SessionCredential } from '../middleware/check-request.ts
 import { type AppContext, type AppEnv, NO_STORE } from '../middleware/context.ts';
 import { logThrown } from '../middleware/error-envelopes.ts';
 import { callerOf, headerKeyOf, type Input, mountMethodNotAllowed, mountRoute } from './mount.ts';
-
-/** The operations that call a model. */
-type CallOperation =
-  | typeof gatewayOperations.createChatCompletion
-  | typeof gatewayOperations.createResponse
-  | typeof gatewayOperations.createEmbedding;
 
 type Handler<O extends GatewayOperation> = (c: AppContext, input: Input<O>) => Promise<GatewayAnswer>;
 
@@ -75,7 +67,7 @@ export function gateway(): Hono<AppEnv> {
 
 function mountModels(app: Hono<AppEnv>): void {
   const call =
-    (dialect: Dialect): Handler<CallOperation> =>
+    (dialect: Dialect): Handler<ModelOperation> =>
     (c, { body }) =>
       callModel(callerOf(c), {
         dialect,

@@ -20,7 +20,7 @@ import { Plan } from '../../src/contract/plans.ts';
 import { SetSamplingRequest } from '../../src/contract/sampling.ts';
 import { SCOPES } from '../../src/contract/scopes.ts';
 import { SetVendorRequest } from '../../src/contract/vendors.ts';
-import { OWN_ERRORS } from '../../src/gateway/error-envelope.ts';
+import { GATEWAY_ERRORS } from '../../src/gateway/error-envelope.ts';
 import { ANOMALY_KINDS } from '../../src/readings/anomalies/episode.ts';
 import { FORECAST_STATUSES } from '../../src/readings/forecast/forecast.ts';
 import { REVIEW_REASONS } from '../../src/readings/usage/review.ts';
@@ -236,7 +236,7 @@ describe('what the documents list', () => {
   });
 
   test('errors.md has every code that only the gateway answers with, and its status', () => {
-    for (const [name, { code = name, status }] of Object.entries(OWN_ERRORS)) {
+    for (const [name, { code = name, status }] of Object.entries<{ status: number; code?: string }>(GATEWAY_ERRORS)) {
       const row = rowsOf('docs/errors.md').find(([first]) => first === `\`${code}\``);
       expect([code, row?.[1]]).toEqual([code, expect.stringContaining(String(status))]);
     }

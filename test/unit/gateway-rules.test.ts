@@ -5,9 +5,9 @@
 import { describe, expect, test } from 'vitest';
 import { BUILT_IN_CATALOG as catalog } from '../../src/catalog/built-in.ts';
 import { GatewayCustomer, gatewayOperations } from '../../src/contract/gateway.ts';
-import { type Refused, refusalAnswer } from '../../src/gateway/answer.ts';
 import { callIdOf, isTerminal, readLine } from '../../src/gateway/batches/metering.ts';
 import { DIALECTS } from '../../src/gateway/dialects/dialects.ts';
+import { type Refused, refusalAnswer } from '../../src/gateway/error-envelope.ts';
 import { identify } from '../../src/gateway/identify.ts';
 import { type Attempt, nameModel, resolveAttempts } from '../../src/gateway/models.ts';
 import { readResult, withoutKeys } from '../../src/gateway/vendor-result.ts';

@@ -6,10 +6,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { BUILT_IN_CATALOG as catalog } from '../../src/catalog/built-in.ts';
-import { refusalAnswer } from '../../src/gateway/answer.ts';
 import { chatCompletions } from '../../src/gateway/dialects/chat-completions.ts';
 import { CLOSED_TOOLS, responses } from '../../src/gateway/dialects/responses.ts';
 import type { Rule } from '../../src/gateway/dialects/session-fields.ts';
+import { refusalAnswer } from '../../src/gateway/error-envelope.ts';
 import { closedField, closedModel } from '../../src/gateway/session-rules.ts';
 import type { OrganizationConfig, Session } from '../../src/storage/credentials.ts';
 

@@ -25,7 +25,8 @@ import { JSON_BOUND_RULES, parseJsonText } from '../../platform/json.ts';
 import { currentCatalog } from '../../storage/catalog.ts';
 import { findPlanVersion } from '../../storage/plans.ts';
 import { capabilitiesAsked } from '../../vendors/capabilities.ts';
-import { denied, type Refused, refusalAnswer, refuseCall, type WholeAnswer } from '../answer.ts';
+import type { WholeAnswer } from '../answer.ts';
+import { denied, type Refused, refusalAnswer, refuseCall } from '../error-envelope.ts';
 import { BATCH_VENDOR, passBack, type VendorAccess } from '../pass-through.ts';
 import { type Holds, heldByOthers } from './holds.ts';
 

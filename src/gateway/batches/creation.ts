@@ -9,7 +9,8 @@
 import type { BatchAnswer, BatchCommand } from '../../objects/batch-commands.ts';
 import { parseAnswer } from '../../platform/json.ts';
 import { readFailure } from '../../vendors/usage.ts';
-import { refusalAnswer, refuseCall, type WholeAnswer } from '../answer.ts';
+import type { WholeAnswer } from '../answer.ts';
+import { refusalAnswer, refuseCall } from '../error-envelope.ts';
 import { passBack, VENDOR_ID, type VendorAccess } from '../pass-through.ts';
 
 /** A batch that the vendor has. */

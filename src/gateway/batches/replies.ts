@@ -8,7 +8,7 @@
 import { REPLAY_HEADER } from '../../contract/envelope.ts';
 import { GATEWAY_HEADERS } from '../../contract/gateway.ts';
 import type { BatchAnswer } from '../../objects/batch-commands.ts';
-import { refusalAnswer } from '../answer.ts';
+import { refusalAnswer } from '../error-envelope.ts';
 
 /** A retry that comes while the batch is being begun or looked for is asked to come back after this. */
 const IN_FLIGHT_RETRY_SECONDS = 2;
