@@ -6,7 +6,7 @@ import { priceSnapshots } from './catalog/prices.ts';
 import type { Env } from './env.ts';
 import { importUpstream } from './operator/upstream.ts';
 import { errorText, log } from './platform/log.ts';
-import { keptLookup } from './routes/model-lookup.ts';
+import { cachedLookup } from './routes/model-lookup.ts';
 import { currentCatalog } from './storage/catalog.ts';
 import { deleteExpired, recordPriceSnapshots } from './storage/housekeeping.ts';
 
@@ -23,7 +23,7 @@ const app = createApp();
 
 export default {
   fetch(request, env, context) {
-    return keptLookup(request, env) ?? app.fetch(request, env, context);
+    return cachedLookup(request, env) ?? app.fetch(request, env, context);
   },
 
   /** Hourly housekeeping, and the daily import (wrangler.toml). */

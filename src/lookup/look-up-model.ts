@@ -1,8 +1,6 @@
 /**
- * Use case: what is to be said of a model key? Answers are made once and kept serialized, for anyone who asks the same.
- *
- * An answer is constant within a UTC day and a catalog, so it is kept with the catalog and forgotten with it or with
- * the day. Its validator covers the catalog, the day and the question in its normalized form.
+ * Use case: look a model key up. An answer is constant within a UTC day and a catalog, so each isolate caches answers in
+ * serialized form, per catalog and day. The entity tag covers the catalog, the day and the normalized question.
  */
 
 import { resolveKey } from '../catalog/resolution.ts';
@@ -17,33 +15,33 @@ import { type CatalogInUse, catalogInMemory, currentCatalog } from '../storage/c
 import { type Provenance, presentDiscovery, presentFull, presentLight } from './answers.ts';
 import { parseRequestedKey } from './requested-key.ts';
 
-/** Answers that one isolate keeps of a catalog, about 30 KB each. */
+/** Answers that one isolate caches for a catalog, about 30 KB each. */
 const ANSWERS_MAX = 500;
 
 export interface LookupAnswer {
   etag: string;
   body: Uint8Array;
-  /** Whoever sends the answer keeps here what it costs to make anew. */
+  /** The response headers, made with the first response. */
   headers?: Headers;
 }
 
 export type LookupResult = Result<{ answer: LookupAnswer }, Refusal<LookupErrorCode>>;
 
-interface KeptAnswers {
+interface CachedAnswers {
   day: number;
-  /** By what was asked, as it came. */
+  /** By raw path and query. */
   answers: Map<string, LookupAnswer>;
 }
 
-const kept = new WeakMap<CatalogInUse, KeptAnswers>();
+const answersByCatalog = new WeakMap<CatalogInUse, CachedAnswers>();
 
-/** The answer that this isolate has already made of `asked`, the raw path and query; `null` where there is none. */
-export function keptAnswer(env: Env, asked: string, nowMs: number): LookupAnswer | null {
+/** The cached answer to `asked`, the raw path and query. */
+export function cachedAnswer(env: Env, asked: string, nowMs: number): LookupAnswer | null {
   const inUse = catalogInMemory(env, nowMs);
   return (inUse && answersOf(inUse, nowMs).get(asked)) ?? null;
 }
 
-/** The answer to `asked`, with `query` its decoded parameters; or why it cannot be answered. */
+/** The answer to `asked`, the raw path and query. `query` has the decoded parameters. */
 export async function lookUp(
   env: Env,
   asked: string,
@@ -61,8 +59,8 @@ export async function lookUp(
   return made;
 }
 
-/** Milliseconds until the answers of the day end. */
-export function leftMs(nowMs: number): number {
+/** Milliseconds until the answers of the day expire. */
+export function remainingDayMs(nowMs: number): number {
   return DAY_MS - (nowMs % DAY_MS);
 }
 
@@ -96,9 +94,9 @@ async function serialize(body: object, question: object, { catalog, day, problem
 
 function answersOf(inUse: CatalogInUse, nowMs: number): Map<string, LookupAnswer> {
   const day = Math.floor(nowMs / DAY_MS);
-  const known = kept.get(inUse);
+  const known = answersByCatalog.get(inUse);
   if (known?.day === day) return known.answers;
   const answers = new BoundedMap<string, LookupAnswer>(ANSWERS_MAX);
-  kept.set(inUse, { day, answers });
+  answersByCatalog.set(inUse, { day, answers });
   return answers;
 }

@@ -14,7 +14,7 @@ import { BoundedMap } from '../platform/bounded-map.ts';
 import { contentHash } from '../platform/content-hash.ts';
 import { isMatching } from '../platform/etag.ts';
 import { SERVICE_VERSION } from '../platform/version.ts';
-import { KEPT_FOR_GOOD, publicRoutes, sendPage } from './public-page.ts';
+import { CACHED_FOREVER, publicRoutes, sendPage } from './public-page.ts';
 
 export const DOCS_PATH = '/docs';
 const DOCUMENT_PATH = '/openapi.json';
@@ -45,7 +45,7 @@ function servedTo(c: AppContext): Served {
 
 export function mountDocs(app: Hono<AppEnv>): void {
   app.get(PAGES_STYLESHEET_PATH, (c) =>
-    c.body(PAGES_STYLESHEET, 200, { ...KEPT_FOR_GOOD, 'Content-Type': 'text/css; charset=utf-8' }),
+    c.body(PAGES_STYLESHEET, 200, { ...CACHED_FOREVER, 'Content-Type': 'text/css; charset=utf-8' }),
   );
   app.route(
     DOCUMENT_PATH,

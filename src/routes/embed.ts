@@ -21,7 +21,7 @@ import { WIDGET_STYLESHEET, WIDGET_STYLESHEET_PATH } from '../pages/embed/styles
 import { endedPage, openingPage, type WidgetProps, widgetPage, widgetPart } from '../pages/embed/widget.tsx';
 import { readRequest } from '../platform/bytes.ts';
 import { readWidgetUsage } from '../readings/usage/widget.ts';
-import { KEPT_FOR_GOOD, publicRoutes } from './public-page.ts';
+import { CACHED_FOREVER, publicRoutes } from './public-page.ts';
 
 export const EMBED_PATH = '/embed';
 /** A form with a token of ten origins has less. */
@@ -38,10 +38,10 @@ export function mountEmbed(app: Hono<AppEnv>): void {
   app.get(EMBED_SCRIPT_PATH, (c) =>
     c.body(EMBED_SCRIPT, 200, { ...script, 'Cross-Origin-Resource-Policy': 'cross-origin' }),
   );
-  app.get(OPENING_SCRIPT_PATH, (c) => c.body(OPENING_SCRIPT, 200, { ...KEPT_FOR_GOOD, 'Content-Type': SCRIPT_TYPE }));
-  app.get(WIDGET_SCRIPT_PATH, (c) => c.body(WIDGET_SCRIPT, 200, { ...KEPT_FOR_GOOD, 'Content-Type': SCRIPT_TYPE }));
+  app.get(OPENING_SCRIPT_PATH, (c) => c.body(OPENING_SCRIPT, 200, { ...CACHED_FOREVER, 'Content-Type': SCRIPT_TYPE }));
+  app.get(WIDGET_SCRIPT_PATH, (c) => c.body(WIDGET_SCRIPT, 200, { ...CACHED_FOREVER, 'Content-Type': SCRIPT_TYPE }));
   app.get(WIDGET_STYLESHEET_PATH, (c) =>
-    c.body(WIDGET_STYLESHEET, 200, { ...KEPT_FOR_GOOD, 'Content-Type': 'text/css; charset=utf-8' }),
+    c.body(WIDGET_STYLESHEET, 200, { ...CACHED_FOREVER, 'Content-Type': 'text/css; charset=utf-8' }),
   );
   app.route(
     EMBED_PATH,

@@ -7,7 +7,7 @@
 import { Hono } from 'hono';
 import { cors } from 'hono/cors';
 import { LOOKUP_PATH } from '../contract/model-lookup.ts';
-import { keptAnswer, type LookupAnswer, leftMs, lookUp } from '../lookup/look-up-model.ts';
+import { cachedAnswer, type LookupAnswer, lookUp, remainingDayMs } from '../lookup/look-up-model.ts';
 import { type AppEnv, deferrer } from '../middleware/context.ts';
 import { logThrown, lookupRefusalResponse } from '../middleware/error-envelopes.ts';
 import { isMatching } from '../platform/etag.ts';
@@ -18,14 +18,13 @@ const STALE_SECONDS = 3_600;
 const PREFLIGHT_SECONDS = 86_400;
 
 /**
- * The answer that this isolate has already made, or `null`. It is asked before the router: an answer from memory is
- * what this interface promises to be fast at, and a router and its middleware would cost more than the answer.
+ * The cached answer, if there is one. It is looked for before the router runs, which would cost more than the answer.
  */
-export function keptLookup(request: Request, env: AppEnv['Bindings']): Response | null {
+export function cachedLookup(request: Request, env: AppEnv['Bindings']): Response | null {
   if (request.method !== 'GET') return null;
   const asked = askedOf(request.url);
   const nowMs = Date.now();
-  const answer = asked === null ? null : keptAnswer(env, asked, nowMs);
+  const answer = asked === null ? null : cachedAnswer(env, asked, nowMs);
   return answer && send(request, answer, nowMs);
 }
 
@@ -33,7 +32,7 @@ export function modelLookup(): Hono<AppEnv> {
   const app = new Hono<AppEnv>();
   app.use(cors({ origin: '*', allowMethods: ['GET', 'OPTIONS'], exposeHeaders: ['ETag'], maxAge: PREFLIGHT_SECONDS }));
   app.get('*', async (c, next) => {
-    // The router takes HEAD for GET; the contract knows GET alone.
+    // The router answers HEAD as GET; the contract has GET alone.
     if (c.req.raw.method === 'HEAD') return next();
     const nowMs = Date.now();
     const found = await lookUp(c.env, askedOf(c.req.raw.url) ?? '', c.req.query(), nowMs, deferrer(c));
@@ -47,14 +46,14 @@ export function modelLookup(): Hono<AppEnv> {
   return app;
 }
 
-/** What follows the lookup's own path, as it came; `null` for another route's address. */
+/** Raw path and query after the lookup's own path; `null` for the address of another route. */
 function askedOf(url: string): string | null {
   const path = url.indexOf('/', url.indexOf('//') + 2);
   return url.startsWith(LOOKUP_PATH, path) ? url.slice(path + LOOKUP_PATH.length) : null;
 }
 
 function send(request: Request, answer: LookupAnswer, nowMs: number): Response {
-  // Made once: for an answer from memory, headers are most of the cost.
+  // Made once: for a cached answer, headers are most of the cost.
   answer.headers ??= new Headers({
     'Content-Type': 'application/json',
     'Cache-Control': cacheControl(MAX_AGE_SECONDS + STALE_SECONDS),
@@ -63,7 +62,7 @@ function send(request: Request, answer: LookupAnswer, nowMs: number): Response {
     'Access-Control-Expose-Headers': 'ETag',
   });
   let { headers } = answer;
-  const leftSeconds = Math.floor(leftMs(nowMs) / 1000);
+  const leftSeconds = Math.floor(remainingDayMs(nowMs) / 1000);
   if (leftSeconds < MAX_AGE_SECONDS + STALE_SECONDS) {
     headers = new Headers(headers);
     headers.set('Cache-Control', cacheControl(leftSeconds));
@@ -73,7 +72,7 @@ function send(request: Request, answer: LookupAnswer, nowMs: number): Response {
   return new Response(answer.body, { headers });
 }
 
-/** Never past the end of the day, where the answer ends too. */
+/** Never past the end of the day, when the answer expires. */
 function cacheControl(leftSeconds: number): string {
   const maxAge = Math.min(MAX_AGE_SECONDS, leftSeconds);
   return `public, max-age=${maxAge}, stale-while-revalidate=${Math.min(STALE_SECONDS, leftSeconds - maxAge)}`;

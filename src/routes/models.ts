@@ -5,7 +5,7 @@
 import type { Hono } from 'hono';
 import { describeModel } from '../lookup/describe-model.ts';
 import { findModels, listCatalog } from '../lookup/find-models.ts';
-import { leftMs } from '../lookup/look-up-model.ts';
+import { remainingDayMs } from '../lookup/look-up-model.ts';
 import { type AppContext, type AppEnv, deferrer } from '../middleware/context.ts';
 import { catalogPage, MODELS_PATH, modelNotFoundPage, searchPage } from '../pages/models/list-pages.tsx';
 import { modelPage } from '../pages/models/model-page.tsx';
@@ -53,7 +53,7 @@ function originOf(c: AppContext): string {
 }
 
 function cacheControl(nowMs: number): string {
-  const leftSeconds = Math.floor(leftMs(nowMs) / 1000);
+  const leftSeconds = Math.floor(remainingDayMs(nowMs) / 1000);
   const maxAge = Math.min(MAX_AGE_SECONDS, leftSeconds);
   return `public, max-age=${maxAge}, stale-while-revalidate=${Math.min(STALE_SECONDS, leftSeconds - maxAge)}`;
 }

@@ -1,6 +1,6 @@
 /**
- * What every public page is sent with: a content policy that allows no script and nothing from elsewhere, a validator,
- * and how long it may be kept. And what becomes of a failure.
+ * How every public page is sent: with a content policy that allows no script and nothing from other origins, an entity
+ * tag and a cache lifetime; and what a request gets that failed.
  */
 
 import { Hono } from 'hono';
@@ -13,8 +13,8 @@ const CONTENT_POLICY =
   "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 const ALLOW = 'GET, HEAD';
 
-/** How long a stylesheet may be kept, whose address names its content. */
-export const KEPT_FOR_GOOD = {
+/** For files whose address contains a hash of their content. */
+export const CACHED_FOREVER = {
   'Cache-Control': 'public, max-age=31536000, immutable',
   'X-Content-Type-Options': 'nosniff',
 };
@@ -47,7 +47,7 @@ export function sendPage(c: AppContext, { html, status = 200, cacheControl }: Pa
   return new Response(html, { status, headers });
 }
 
-/** Routes that know GET alone, with a plain word where something fails. */
+/** Routes that answer GET alone. A failure is a line of text. */
 export function publicRoutes(name: string, mount: (app: Hono<AppEnv>) => void): Hono<AppEnv> {
   const app = new Hono<AppEnv>();
   mount(app);

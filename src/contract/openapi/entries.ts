@@ -35,81 +35,50 @@ function allEntries(): Entry[] {
   ];
 }
 
+const COMMON = { form: false, lines: false, vendorType: false, codes: [] };
+
 function fromOperation(operation: Operation): Entry {
-  const {
-    operationId,
-    summary,
-    method,
-    path,
-    security,
-    params,
-    query,
-    body,
-    lines,
-    data,
-    code,
-    otherCodes = [],
-  } = operation;
+  const { operationId, security, data, code, otherCodes = [], lines = false } = operation;
   const isOperator = security.kind === 'operator';
   return {
-    ...{
-      id: operationId as ExampleId,
-      kind: 'envelope',
-      summary,
-      method,
-      path,
-      security,
-      params,
-      query,
-      body,
-      form: false,
-    },
+    ...COMMON,
+    ...operation,
+    id: operationId as ExampleId,
+    kind: 'envelope',
     credential: isOperator ? 'OPERATOR_TOKEN' : 'DEMO_API_KEY',
     vendorType: !isOperator,
-    lines: lines === true,
+    lines,
     answer: lines ? () => data : once(() => responseSchema(operation)),
     answerName: `${capital(operationId)}Response`,
     codes: [code, ...otherCodes],
   };
 }
 
-function fromGateway({ operationId, summary, method, path, security, body, form, answer }: GatewayOperation): Entry {
+function fromGateway(operation: GatewayOperation): Entry {
+  const { operationId, answer, form = false } = operation;
   return {
-    ...{
-      id: operationId as ExampleId,
-      kind: 'gateway',
-      summary,
-      method,
-      path,
-      security,
-      body,
-      form: form === true,
-      lines: false,
-    },
-    ...{
-      credential: 'DEMO_API_KEY',
-      vendorType: false,
-      answer: () => answer,
-      answerName: `${capital(operationId)}Answer`,
-      codes: [],
-    },
+    ...COMMON,
+    ...operation,
+    id: operationId as ExampleId,
+    kind: 'gateway',
+    credential: 'DEMO_API_KEY',
+    form,
+    answer: () => answer,
+    answerName: `${capital(operationId)}Answer`,
   };
 }
 
-function fromLookup({ operationId, summary, path, params, query, answer }: LookupOperation): Entry {
+function fromLookup(operation: LookupOperation): Entry {
+  const { operationId, answer } = operation;
   return {
-    ...{
-      id: operationId as ExampleId,
-      kind: 'lookup',
-      summary,
-      method: 'GET',
-      path,
-      security: null,
-      params,
-      query,
-      form: false,
-    },
-    ...{ lines: false, vendorType: false, answer: () => answer, answerName: capital(operationId), codes: [] },
+    ...COMMON,
+    ...operation,
+    id: operationId as ExampleId,
+    kind: 'lookup',
+    method: 'GET',
+    security: null,
+    answer: () => answer,
+    answerName: capital(operationId),
   };
 }
 

@@ -13,15 +13,15 @@ const MEANING: Record<number, string> = {
   400: 'The input breaks a rule; `error.details` names each field',
   401: 'The credential is missing, malformed, unknown or revoked',
   402: 'The billed customer has no credit',
-  403: 'The credential lacks a scope, which `error.requiredScope` names, or a session speaks for another customer',
-  404: 'There is no such thing, or it belongs to another organization: both get the same bytes',
+  403: 'The credential lacks a scope, which `error.requiredScope` names, or a session is for another customer',
+  404: 'Nothing has this id, or it belongs to another organization; both get the same answer',
   406: 'The Accept header does not name the vendor media type',
-  409: 'The state of things forbids it; a key that was used for another request is refused too',
+  409: 'The current state does not allow it, or the idempotency key was used for another request',
   413: 'The body is too large, or has too many values or levels',
   415: 'The body is not JSON',
-  429: 'Too many requests, or no space left for more; `Retry-After` says when to come again',
-  500: 'Something went wrong on our side; the request may be sent again',
-  503: 'Something is away for the moment; the request may be sent again',
+  429: 'Too many requests, or a quota is used up; `Retry-After` says when to repeat the request',
+  500: 'The service failed; the request may be repeated',
+  503: 'A dependency cannot be reached for the moment; the request may be repeated',
 };
 
 /** One for each status of the envelope's errors. */
@@ -45,7 +45,7 @@ export function gatewayErrorResponses(gateway: z.ZodType, lookup: z.ZodType) {
       description: '`INVALID_MODEL_KEY` or `INVALID_MODEL_REQUEST`, which names the parameter',
       content: { 'application/json': { schema: lookup } },
     },
-    NotModified: { description: 'The answer that the entity tag stands for still holds' },
+    NotModified: { description: 'The answer with this entity tag is still current' },
   };
 }
 
