@@ -10,7 +10,7 @@ import { HTTPException } from 'hono/http-exception';
 import { secureHeaders } from 'hono/secure-headers';
 import { timingSafeEqual } from 'hono/utils/buffer';
 import type { AppEnv } from '../middleware/context.ts';
-import { logThrown, onNotFound, pageStatus } from '../middleware/error-envelopes.ts';
+import { onNotFound, pageStatus, refusalOf } from '../middleware/error-envelopes.ts';
 import { findOrganization } from '../operator/organizations.ts';
 import { ICON, ICON_PATH, STYLESHEET, STYLESHEET_PATH } from '../ui/stylesheet.ts';
 import { CONSOLE_PATH, type ConsoleContext, type ConsoleEnv } from './context.ts';
@@ -132,7 +132,7 @@ function tooLarge(c: ConsoleContext, bound: string) {
 
 function onPageError(error: Error, c: ConsoleContext) {
   if (error instanceof HTTPException && error.status === 403) return foreignForm(c);
-  const refusal = logThrown('request_failed', { correlationId: c.get('correlationId'), method: c.req.method }, error);
+  const refusal = refusalOf(c, error);
   const unavailable = refusal.code === 'SERVICE_UNAVAILABLE';
   return plainPage(
     c,

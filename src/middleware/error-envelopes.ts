@@ -75,13 +75,14 @@ export const NO_ROUTE = refuse('NOT_FOUND', 'no route has this path');
 
 export const onNotFound = (c: AppContext) => refusalResponse(c, NO_ROUTE.refusal);
 
-export const onError = (error: Error, c: AppContext) =>
-  refusalResponse(
-    c,
-    logThrown('request_failed', { correlationId: c.get('correlationId'), method: c.req.method }, error),
-  );
+export const onError = (error: Error, c: AppContext) => refusalResponse(c, refusalOf(c, error));
 
-/** Logs what a request threw, and makes a refusal of it. */
+/** The refusal that a request gets for what it threw, which is logged under its correlation id. */
+export function refusalOf(c: Pick<AppContext, 'get' | 'req'>, error: unknown) {
+  return logThrown('request_failed', { correlationId: c.get('correlationId'), method: c.req.method }, error);
+}
+
+/** Logs what was thrown, and makes a refusal of it. */
 export function logThrown(event: string, fields: Readonly<Record<string, unknown>>, error: unknown) {
   const refusal = thrownRefusal(error);
   log(refusal.code === 'SERVICE_UNAVAILABLE' ? 'warn' : 'error', event, fields, error);

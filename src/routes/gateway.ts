@@ -25,12 +25,12 @@ import { passThrough, VENDOR_ID } from '../gateway/pass-through.ts';
 import { closedField } from '../gateway/session-rules.ts';
 import type { ApiStyle, SessionCredential } from '../middleware/check-request.ts';
 import { type AppContext, type AppEnv, NO_STORE } from '../middleware/context.ts';
-import { logThrown } from '../middleware/error-envelopes.ts';
+import { refusalOf } from '../middleware/error-envelopes.ts';
 import { callerOf, headerKeyOf, type Input, mountMethodNotAllowed, mountRoute } from './mount.ts';
 
 type Handler<O extends GatewayOperation> = (c: AppContext, input: Input<O>) => Promise<GatewayAnswer>;
 
-/** How long browsers remember what a preflight said. */
+/** How long browsers cache the answer to a preflight. */
 const PREFLIGHT_SECONDS = 7_200;
 
 const browsers = cors({
@@ -47,17 +47,10 @@ const GATEWAY: ApiStyle = {
   refuse: refuseRequest,
 };
 
-/** The gateway as an app of its own, because what it throws is answered in its own envelope too. */
+/** An app of its own, so that exceptions are answered in its envelope too. */
 export function gateway(): Hono<AppEnv> {
   const app = new Hono<AppEnv>();
-  app.onError((error, c) =>
-    respond(
-      c,
-      refusalAnswer(
-        logThrown('request_failed', { correlationId: c.get('correlationId'), method: c.req.method }, error),
-      ),
-    ),
-  );
+  app.onError((error, c) => respond(c, refusalAnswer(refusalOf(c, error))));
   mountModels(app);
   mountFiles(app);
   mountBatches(app);
@@ -91,26 +84,10 @@ function mountFiles(app: Hono<AppEnv>): void {
       c.get('correlationId'),
     ),
   );
-  mount(
-    app,
-    gatewayOperations.listFiles,
-    pass('GET', () => 'files'),
-  );
-  mount(
-    app,
-    gatewayOperations.retrieveFile,
-    pass('GET', (id) => `files/${id}`),
-  );
-  mount(
-    app,
-    gatewayOperations.deleteFile,
-    pass('DELETE', (id) => `files/${id}`),
-  );
-  mount(
-    app,
-    gatewayOperations.readFileContent,
-    pass('GET', (id) => `files/${id}/content`),
-  );
+  pass(app, gatewayOperations.listFiles, () => 'files');
+  pass(app, gatewayOperations.retrieveFile, (id) => `files/${id}`);
+  pass(app, gatewayOperations.deleteFile, (id) => `files/${id}`);
+  pass(app, gatewayOperations.readFileContent, (id) => `files/${id}/content`);
 }
 
 function mountBatches(app: Hono<AppEnv>): void {
@@ -122,29 +99,22 @@ function mountBatches(app: Hono<AppEnv>): void {
       requestId: c.get('correlationId'),
     }),
   );
-  mount(
-    app,
-    gatewayOperations.listBatches,
-    pass('GET', () => 'batches'),
-  );
+  pass(app, gatewayOperations.listBatches, () => 'batches');
   mount(app, gatewayOperations.retrieveBatch, async (c) => {
     const id = c.req.param('id') ?? '';
     return VENDOR_ID.test(id) ? readBatch(callerOf(c), id, c.get('correlationId')) : notFound();
   });
-  mount(
-    app,
-    gatewayOperations.cancelBatch,
-    pass('POST', (id) => `batches/${id}/cancel`),
-  );
+  pass(app, gatewayOperations.cancelBatch, (id) => `batches/${id}/cancel`);
 }
 
-/** A request that passes to the vendor as it is, with its query. */
-function pass(method: 'GET' | 'POST' | 'DELETE', path: (id: string) => string): Handler<GatewayOperation> {
-  return async (c) => {
+/** A request that goes to the vendor as it is, with its query. */
+function pass(app: Hono<AppEnv>, operation: GatewayOperation, path: (id: string) => string): void {
+  mount(app, operation, async (c) => {
     const id = c.req.param('id') ?? 'none';
     if (!VENDOR_ID.test(id)) return notFound();
-    return passThrough(callerOf(c), { method, path: path(id) + new URL(c.req.url).search }, c.get('correlationId'));
-  };
+    const address = path(id) + new URL(c.req.url).search;
+    return passThrough(callerOf(c), { method: operation.method, path: address }, c.get('correlationId'));
+  });
 }
 
 /** With the answer to browsers, where the operation takes session tokens. Other callers send no `Origin`. */

@@ -5,7 +5,7 @@
  * answer.
  */
 
-import { type Answer, accept, refuse } from '../../contract/errors.ts';
+import { type Answer, accept, badRequest, refuse } from '../../contract/errors.ts';
 import type { ForecastData, ForecastFacts, ForecastMetric } from '../../contract/readings.ts';
 import { summarize } from '../../domain/allowances.ts';
 import type { MeterName, MeterSlot } from '../../domain/meters.ts';
@@ -101,8 +101,7 @@ export async function customerHistory(
 export const customerNotFound = () => refuse('CUSTOMER_NOT_FOUND', 'no such customer');
 
 export function unknownTimezone(path: string) {
-  const message = 'must be the name of an IANA time zone, such as Europe/Berlin';
-  return refuse('BAD_REQUEST', `${path}: ${message}`, { members: { details: [{ path, message }] } });
+  return badRequest({ path, message: 'must be the name of an IANA time zone, such as Europe/Berlin' });
 }
 
 export function forecastOf(

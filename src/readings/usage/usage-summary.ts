@@ -2,7 +2,7 @@
  * Use case: what an organization used over a period, from D1, with how late that may be.
  */
 
-import { type Answer, accept, refuse } from '../../contract/errors.ts';
+import { type Answer, accept, badRequest } from '../../contract/errors.ts';
 import {
   type Figures,
   GROUPS_MAX,
@@ -39,7 +39,7 @@ export async function readUsageSummary(
 ): Promise<Answer<UsageSummaryData>> {
   const nowMs = Date.now();
   const days = daysOf(query, nowMs);
-  if ('path' in days) return refuse('BAD_REQUEST', `${days.path}: ${days.message}`, { members: { details: [days] } });
+  if ('path' in days) return badRequest(days);
   const [fromMs, toMs] = [days[0]?.startMs ?? nowMs, days.at(-1)?.endMs ?? nowMs];
   // An hour belongs to the day in which it starts, also where days begin within an hour.
   const filter = { fromMs, toMs, customerId: query.customerId, feature: query.feature };
