@@ -54,6 +54,28 @@ describe.each(['/v1/chat/completions', '/v1/responses', '/v1/embeddings', '/v1/b
   });
 });
 
+test('the gateway refuses in the order of the metering interface: 415, 413, a broken body, then a broken key', async () => {
+  vendor.answers = vi.fn(answers);
+  const json = 'application/json';
+  const refusalOf = async (type: string, body: string, key = 'no key, with spaces') => {
+    const response = await worker.fetch('https://callmeter.test/v1/chat/completions', {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${tenant.key}`, 'Content-Type': type, 'Idempotency-Key': key },
+      body,
+    });
+    const { error } = await response.json<{ error: { code: string; param: string | null } }>();
+    return [response.status, error.code, error.param];
+  };
+  for (const type of ['text/plain', 'application/json-patch', 'application/jsonl'])
+    expect(await refusalOf(type, '{bad')).toEqual([415, 'UNSUPPORTED_MEDIA_TYPE', null]);
+  expect(await refusalOf(json, chat(`["${'x'.repeat(10 * MIB)}"]`))).toEqual([413, 'PAYLOAD_TOO_LARGE', null]);
+  expect(await refusalOf(json, '{bad')).toEqual([400, 'BAD_REQUEST', 'body']);
+  expect(await refusalOf(json, '{"model":"gpt-5.2"}')).toEqual([400, 'BAD_REQUEST', 'messages']);
+  expect(await refusalOf(json, '')).toEqual([400, 'BAD_REQUEST', 'model']);
+  expect(await refusalOf(json, chat('["hello"]'))).toEqual([400, 'BAD_REQUEST', 'Idempotency-Key']);
+  expect(vendor.answers).not.toHaveBeenCalled();
+});
+
 test('5,000 long messages, and exactly as much as the bounds allow, are answered', async () => {
   vendor.answers = answers;
   const messages = Array.from({ length: 5_000 }, (_, turn) => ({
