@@ -1,7 +1,7 @@
 /**
  * What a browser's session may send to a model: the language of the rules, and what both endpoints have in common.
  *
- * The table of an endpoint stands in its dialect. A field that is in no table is closed, so a field that a vendor adds
+ * The table of an endpoint is part of its dialect. A field that is in no table is closed, so a field that a vendor adds
  * stays closed until somebody opens it. A field is open if it shapes the answer and costs no more than the tokens of
  * the answer. It is closed if it names something in the organization's account at the vendor, speaks of another person,
  * or has a price or a model of its own. Source: OpenAI's API reference, as the types of its SDK have it; a test
