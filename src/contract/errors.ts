@@ -1,5 +1,7 @@
 /**
- * The closed list of error codes, with the HTTP status of each. docs/errors.md says what each means to a caller.
+ * The closed list of error codes with the HTTP status of each, and `Result`: the one form that expected failures have in
+ * the code. A refusal becomes an answer in src/middleware/error-envelopes.ts (metering interface, operator API, lookup,
+ * pages) or src/gateway/error-envelope.ts (OpenAI's envelope).
  */
 import type { z } from 'zod';
 
@@ -121,7 +123,7 @@ export function badRequest(...details: Detail[]): { ok: false; refusal: Refusal 
   return refuse('BAD_REQUEST', message, { members: { details } });
 }
 
-/** Broken rules that one answer lists. */
+/** Broken rules that one answer lists at most. */
 const DETAILS_MAX = 20;
 
 /** Each rule of a schema that the input breaks, with its field. */

@@ -23,7 +23,7 @@ import { DAY_MS } from '../platform/time.ts';
 
 const SCHEMA_VERSION = 1;
 
-/** What an answer says of the catalog it comes from, and of its own life. */
+/** What an answer says about the catalog that it comes from and the day for which it holds. */
 export interface Provenance {
   catalog: Catalog;
   /** What is wrong with the catalog in use; `null` when nothing is. */

@@ -1,6 +1,6 @@
 /**
- * Use case: everything that is to be said of one model to a reader. The decision is the lookup's own answer, byte for
- * byte; the catalog adds what the lookup leaves out.
+ * Use case: everything that a page shows about one model. The decision is the lookup's own answer; the catalog adds what
+ * the lookup leaves out.
  */
 import { type CatalogModel, modelKeyOf } from '../catalog/model.ts';
 import type { FullResolution } from '../contract/model-lookup.ts';
@@ -13,7 +13,7 @@ export type DescribedModel =
   | { known: true; model: CatalogModel; resolution: FullResolution }
   | { known: false; asked: string; near: ListedModel[] };
 
-/** `rawPath` is `/provider/model` as it came. A model that was only guessed is not known. */
+/** `rawPath` is `/provider/model`, still encoded. A model that was matched by similarity alone is not known. */
 export async function describeModel(
   env: Env,
   rawPath: string,

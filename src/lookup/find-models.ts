@@ -1,5 +1,5 @@
 /**
- * Models by what people type: those that have every word of it, else the ones whose names look most like it.
+ * Search for models: those that match every word of the query, or else those with the most similar names.
  */
 import { statusOn } from '../catalog/lifecycle.ts';
 import { type Catalog, type CatalogModel, modelKeyOf } from '../catalog/model.ts';
@@ -7,10 +7,10 @@ import { pricingAt } from '../catalog/prices.ts';
 import type { Env } from '../env.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 
-/** Models that a search answers with; the catalog has some hundreds. */
+/** Models in one search result; the catalog has some hundreds. */
 export const FOUND_MAX = 500;
 const NEAR_MAX = 8;
-/** Below this likeness a name has only a few letters in common. */
+/** Below this similarity, names have only a few letters in common. */
 const LIKENESS_MIN = 0.3;
 const WORDS_MAX = 12;
 
@@ -28,7 +28,7 @@ export interface ListedModel {
 
 export interface FoundModels {
   catalogVersion: string;
-  /** Nobody has every word, so these are merely like it. */
+  /** No model matches every word; these have similar names. */
   nearOnly: boolean;
   models: ListedModel[];
 }
@@ -73,7 +73,7 @@ export async function listCatalog(env: Env, nowMs: number, defer: Defer, rowsMax
   };
 }
 
-/** The models whose names look most like a text, the most alike first. */
+/** The models whose names are most similar to a text, the most similar first. */
 export function nearestModels(catalog: Catalog, text: string): CatalogModel[] {
   const asked = pairsOf(text);
   return catalog.models
@@ -103,7 +103,7 @@ export function dayOf(nowMs: number): string {
   return new Date(nowMs).toISOString().slice(0, 'yyyy-mm-dd'.length);
 }
 
-/** The name itself first, then names that begin so, then the newer. */
+/** Exact names first, then names that begin with the query, then newer models. */
 function withEveryWord(catalog: Catalog, query: string): CatalogModel[] {
   const text = query.toLowerCase();
   const words = text.split(/\s+/).filter(Boolean).slice(0, WORDS_MAX);

@@ -12,7 +12,10 @@ import { bodyBytesMax, checkIdempotencyHeader, readForm, readJson, requireAccept
 export const BODY_BYTES_MAX = 64 * 1024;
 
 /** What a route needs to know of an operation. */
-export type RouteOf = Pick<Operation, 'method' | 'path' | 'security' | 'params' | 'query' | 'body' | 'bodyBytesMax'> & {
+export type RouteSpec = Pick<
+  Operation,
+  'method' | 'path' | 'security' | 'params' | 'query' | 'body' | 'bodyBytesMax'
+> & {
   /** The body is an uploaded form, which is taken as bytes. */
   form?: true;
 };
@@ -33,7 +36,7 @@ export type SessionCredential = Credential & { session: NonNullable<Credential['
 export async function checkRequest(
   c: AppContext,
   style: ApiStyle,
-  operation: RouteOf,
+  operation: RouteSpec,
 ): Promise<Result<{ input: { params: unknown; query: unknown; body: unknown } }>> {
   const { security, params, query, method } = operation;
   const authenticated = await requireCredential(c, security);
@@ -58,7 +61,7 @@ const NOTHING = { ok: true, value: undefined } as const;
 async function readBody(
   c: AppContext,
   style: ApiStyle,
-  { path, body: schema, form, bodyBytesMax: ownMax = style.bodyBytesMax }: RouteOf,
+  { path, body: schema, form, bodyBytesMax: ownMax = style.bodyBytesMax }: RouteSpec,
 ): Promise<Result<{ value: unknown }>> {
   if (!schema && !form) return NOTHING;
   // The operator has no credential of an organization.

@@ -1,5 +1,5 @@
 /**
- * What every request carries through the app, and the correlation id that ties its answer to the caller's own records.
+ * What every request carries through the app, and its correlation id, which callers find in their own records.
  */
 import type { Context, MiddlewareHandler } from 'hono';
 import { CORRELATION_HEADER } from '../contract/envelope.ts';
@@ -17,7 +17,7 @@ export interface AppEnv {
 
 export type AppContext = Context<AppEnv>;
 
-/** A caller's id is taken over only where it is safe to repeat in a header and a log. */
+/** Ids that are safe to repeat in a header and a log; others are replaced. */
 const CORRELATION_ID = /^[\x21-\x7e]{1,200}$/;
 
 export const NO_STORE = 'private, no-store';
@@ -32,11 +32,11 @@ export function correlate(c: AppContext): string {
 
 export const requestContext: MiddlewareHandler<AppEnv> = async (c, next) => {
   const correlationId = correlate(c);
-  // Before the answer is made, which costs less than changing it afterwards.
+  // Setting headers before the response is made costs less than changing it afterwards.
   c.header(CORRELATION_HEADER, correlationId);
   c.header('Cache-Control', NO_STORE);
   await next();
-  // An answer that was not made by way of the context has its own headers.
+  // A response that was not made through the context has its own headers.
   if (!c.res.headers.has(CORRELATION_HEADER)) c.header(CORRELATION_HEADER, correlationId);
   if (!c.res.headers.has('Cache-Control')) c.header('Cache-Control', NO_STORE);
 };

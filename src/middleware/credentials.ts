@@ -54,7 +54,7 @@ async function credentialOf(c: AppContext, presented: string): Promise<Credentia
   }
 }
 
-/** Hashes of keys that were live: a busy key is not hashed for each request, and what is no key takes no place. */
+/** Hashes of valid keys, so that a busy key is not hashed for each request. Invalid keys are not cached. */
 const HASHES_MAX = 10_000;
 const hashes = new BoundedMap<string, string>(HASHES_MAX);
 
@@ -69,7 +69,7 @@ async function keyCredential(c: AppContext, key: string): Promise<Credential | n
   return credential;
 }
 
-/** A token of a browser: no more than its key may now, and nothing once that is revoked. */
+/** A browser's session token: it may do what its key may do now, and nothing once the key is revoked. */
 async function sessionCredential(c: AppContext, token: string): Promise<Credential | null> {
   const { SESSION_SECRET } = c.env;
   const isToken = token.split('.').length === 3;
@@ -114,7 +114,7 @@ function bearer(authorization: string | undefined): string | null {
   return /^bearer +(\S+)$/i.exec(authorization ?? '')?.[1] ?? null;
 }
 
-/** Compared by hash, in constant time, so that neither content nor length shows in the time taken. */
+/** Compares hashes in constant time, so that the time taken reveals neither content nor length. */
 async function sameText(a: string, b: string): Promise<boolean> {
   const encoder = new TextEncoder();
   const [left, right] = await Promise.all([a, b].map((text) => crypto.subtle.digest('SHA-256', encoder.encode(text))));

@@ -1,5 +1,6 @@
 /**
- * Who asks for a widget: a token of ours that has not ended, of a key that still stands and may still make such tokens.
+ * Who asks for a usage widget: a session token of ours that has not expired, made by a key that is not revoked and still
+ * has the scope for such tokens.
  */
 import { verifySession } from '../platform/session-token.ts';
 import { type Credential, findCredentialById } from '../storage/credentials.ts';
@@ -11,11 +12,11 @@ export interface EmbedSession {
   origins: readonly string[];
   theme: 'auto' | 'light' | 'dark';
   variant: 'compact' | 'detailed';
-  /** Milliseconds until the token ends. */
+  /** Milliseconds until the token expires. */
   livesMs: number;
 }
 
-/** `null` for every token that may show nothing, whatever the reason. */
+/** `null` for every token that is not valid, whatever the reason. */
 export async function embedSession(c: AppContext, token: string, nowMs: number): Promise<EmbedSession | null> {
   const { SESSION_SECRET } = c.env;
   const claims = SESSION_SECRET && token !== '' ? await verifySession(SESSION_SECRET, token) : null;

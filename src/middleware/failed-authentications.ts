@@ -1,8 +1,8 @@
 /**
- * Failed authentications: the Worker's rate limits count them by address, and past the limit they are refused as such.
+ * Failed authentications: the Worker's rate limits count them by address and turn 401 into 429 past the limit.
  *
- * The limit is asked after a failure and never before, so that a valid credential is served whatever else came from its
- * address. Where there is no limit to ask, or no address, a failure is a failure and no more.
+ * The limit is checked only after a failure, so that a valid credential always works, whatever else came from its
+ * address. Without a rate limit binding, or without an address, every failure is 401.
  */
 import { type Refusal, refuse } from '../contract/errors.ts';
 import { log } from '../platform/log.ts';
@@ -16,7 +16,7 @@ const ADDRESS_LENGTH_MAX = 64;
 const GROUPS = 8;
 const NETWORK_GROUPS = 4;
 
-/** 401; 429 where the address failed too often in this minute. */
+/** 401, or 429 where the address failed too often in this minute. */
 export async function refuseAuthentication(c: AppContext): Promise<Refusal> {
   if (!(await failsTooOften(c.env.FAILED_AUTHENTICATIONS, c.req.header(ADDRESS_HEADER)))) {
     return refuse('UNAUTHORIZED', 'the credential is missing, malformed, unknown or revoked').refusal;
@@ -41,7 +41,7 @@ async function failsTooOften(limit: RateLimit | undefined, address: string | und
   }
 }
 
-/** Of IPv6 the first 64 bits: whoever has one such address has all that begin with them. */
+/** The first 64 bits of an IPv6 address: one subscriber usually has all addresses that begin with them. */
 export function networkOf(address: string): string {
   if (!address.includes(':') || address.includes('.')) return address.slice(0, ADDRESS_LENGTH_MAX);
   const [head = '', tail] = address.toLowerCase().split('::');

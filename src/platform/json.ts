@@ -35,8 +35,8 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false });
 const encoder = new TextEncoder();
 
 /**
- * The value of a JSON text, with `bounds` only where the text keeps them: what breaks a bound is not parsed, and need not
- * be JSON. Bytes must be UTF-8; they are not repaired, because different bytes would then be the same text.
+ * The value of a JSON text. A text that breaks one of `bounds` is not parsed. Bytes must be valid UTF-8: they are not
+ * repaired, because different bytes would then be the same text.
  */
 export function parseJson(json: string | Uint8Array, bounds?: JsonBounds): ParsedJson {
   if (bounds) {

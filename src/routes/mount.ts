@@ -11,14 +11,14 @@ import { type Answer, badRequest, refuse, type SentAnswer } from '../contract/er
 import type { ListQuery } from '../contract/fields.ts';
 import { type Operation, operations } from '../contract/operations.ts';
 import type { Caller } from '../metering/caller.ts';
-import { type ApiStyle, BODY_BYTES_MAX, checkRequest, type RouteOf } from '../middleware/check-request.ts';
+import { type ApiStyle, BODY_BYTES_MAX, checkRequest, type RouteSpec } from '../middleware/check-request.ts';
 import { type AppContext, type AppEnv, deferrer } from '../middleware/context.ts';
 import { answerResponse, refusalResponse } from '../middleware/error-envelopes.ts';
 import { checkIdentity } from '../middleware/session-identity.ts';
 import { type PageRequest, pageRequest } from '../platform/page.ts';
 
 /** The validated input of an operation. */
-export interface Input<O extends RouteOf> {
+export interface Input<O extends RouteSpec> {
   params: O extends { params: z.ZodType } ? z.output<O['params']> : undefined;
   query: O extends { query: z.ZodType } ? z.output<O['query']> : undefined;
   body: O extends { body: z.ZodType } ? z.output<O['body']> : O extends { form: true } ? Uint8Array : undefined;
@@ -56,7 +56,7 @@ export function mountList<O extends Operation>(
   });
 }
 
-export function mountRoute<O extends RouteOf>(
+export function mountRoute<O extends RouteSpec>(
   app: Hono<AppEnv>,
   style: ApiStyle,
   operation: O,
@@ -71,7 +71,7 @@ export function mountRoute<O extends RouteOf>(
 /** To be called after the routes: a known path with another method is 405. */
 export function mountMethodNotAllowed(
   app: Hono<AppEnv>,
-  routes: readonly RouteOf[] = Object.values<Operation>(operations),
+  routes: readonly RouteSpec[] = Object.values<Operation>(operations),
   { refuse: refuseWith }: Pick<ApiStyle, 'refuse'> = METERING,
 ): void {
   for (const [path, ofPath] of Map.groupBy(routes, honoPath)) {
@@ -86,7 +86,7 @@ export function mountMethodNotAllowed(
   }
 }
 
-function honoPath({ path }: RouteOf): string {
+function honoPath({ path }: RouteSpec): string {
   // A model's name may contain slashes, and ends its path.
   return path.replace(/\{(model|modelKey)\}$/, ':$1{.+}').replace(/\{(\w+)\}/g, ':$1');
 }
