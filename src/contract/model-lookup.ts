@@ -36,8 +36,6 @@ export const CAPABILITIES = [
   'web_search',
 ] as const;
 
-export type Capability = (typeof CAPABILITIES)[number];
-
 const TOKENS_MAX = 10_000_000;
 const LIST_ITEMS_MAX = 100;
 const LIST_LENGTH_MAX = 8_000;

@@ -199,9 +199,7 @@ export const UsageContextData = z.object({
     .object({
       complete: z.boolean().describe('Nothing is missing of what the readings are made from'),
       gaps: z
-        .array(
-          z.enum(['HISTORY_SHORTER_THAN_TWO_WEEKS', 'PERIOD_NOT_COVERED', 'CALLS_WITHOUT_PRICE', 'SERIES_UNAVAILABLE']),
-        )
+        .array(z.enum(['HISTORY_SHORTER_THAN_TWO_WEEKS', 'PERIOD_NOT_COVERED', 'CALLS_WITHOUT_PRICE']))
         .describe('What is missing'),
     })
     .describe('How complete the evidence is'),

@@ -10,6 +10,7 @@ import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';
 import { matchModel } from '../../src/catalog/matching.ts';
 import type { Catalog, CatalogModel } from '../../src/catalog/model.ts';
 import { priceSnapshots, resolvePrice } from '../../src/catalog/prices.ts';
+import { changePercent } from '../../src/catalog/ranking.ts';
 import { breakdownOf, costOf } from '../../src/domain/pricing.ts';
 import { usage } from './fixtures.ts';
 
@@ -231,4 +232,13 @@ describe('every name in the catalog', () => {
       if (!names.has(shorter)) expect([shorter, matchModel(BUILT_IN_CATALOG, shorter)]).toEqual([shorter, null]);
     }
   });
+});
+
+test('a price change is a percentage of the price before, and unknown where there is none to compare with', () => {
+  expect(changePercent(4, 5)).toBe(25);
+  expect(changePercent(4, 3)).toBe(-25);
+  expect(changePercent(0, 0)).toBe(0);
+  expect(changePercent(0, 1)).toBeNull();
+  expect(changePercent(null, 1)).toBeNull();
+  expect(changePercent(1, null)).toBeNull();
 });

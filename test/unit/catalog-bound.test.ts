@@ -7,6 +7,7 @@ import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';
 import { ADDED_MAX, changeBound, PRICE_FACTOR_MAX } from '../../src/catalog/importers/bound.ts';
 import type { ImportedModel } from '../../src/catalog/importers/imported.ts';
 import { mergeImport } from '../../src/catalog/importers/merge.ts';
+import type { CatalogPricing } from '../../src/catalog/model.ts';
 
 const { models } = BUILT_IN_CATALOG;
 
@@ -67,5 +68,22 @@ describe('an automatic publication is refused', () => {
     ['a batch share beyond it', { ...base, batchMultiplier: 0.1 }, 'batchMultiplier goes from 0.5 to 0.1'],
   ])('after %s: %j', (_of, pricing, change) => {
     expect(afterPricing(pricing)).toBe(change && `openai/gpt-5.6-sol: ${change}, more than a factor of 3`);
+  });
+
+  test('but not when a rate becomes known or unknown', () => {
+    const { report } = mergeImport(
+      models,
+      { url: 'https://example.org/list.json', models: [], skipped: [] },
+      {
+        sourceLabel: 'Upstream',
+        date: '2026-11-21',
+      },
+    );
+    const known = { ...base, source: 'https://example.org/prices' };
+    const cached = { ...known, cachedInputUsdPerMillion: 0.4 };
+    const between = (before: CatalogPricing, after: CatalogPricing) =>
+      changeBound({ ...report, repriced: [{ modelKey: 'openai/gpt-7', before, after }] }, models);
+    expect(between(known, cached)).toBeNull();
+    expect(between(cached, known)).toBeNull();
   });
 });

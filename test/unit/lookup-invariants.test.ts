@@ -34,6 +34,18 @@ const computed = ({ equivalents, variants, alternatives }: Resolution) =>
 const listed = ({ equivalents, variants, alternatives }: Resolution) => [...equivalents, ...variants, ...alternatives];
 
 describe.each(PURPOSES)('for the purpose %s', (purpose) => {
+  test('a replacement named by the vendor needs no evaluation, a computed candidate does', async () => {
+    const seen = new Set<string>();
+    for (const model of models) {
+      const { resolution } = await resolve(modelKeyOf(model), { purpose });
+      for (const { confidence, requiresEvaluation, modelKey } of listed(resolution)) {
+        expect(requiresEvaluation, `${modelKey} for ${model.model}`).toBe(confidence === 'candidate');
+        seen.add(confidence);
+      }
+    }
+    expect([...seen].sort()).toEqual(['authoritative', 'candidate']);
+  });
+
   test('every model has the status of its dates, and every deprecated or retired one is REPLACE', async () => {
     for (const model of models) {
       const { resolution } = await resolve(modelKeyOf(model), { purpose });

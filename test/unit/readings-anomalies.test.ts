@@ -80,6 +80,14 @@ describe('silence', () => {
     expect(found(days(60, (day) => (day >= 30 && day < 45 ? nothing : {})))).toEqual([['SILENCE', 30, 45]]);
   });
 
+  test('says in its evidence how many days it lasts', () => {
+    const [episode] = detectAnomalies(
+      days(60, (day) => (day >= 30 && day < 45 ? nothing : {})),
+      'day',
+    );
+    expect(episode?.evidence).toMatchObject({ days: 15 });
+  });
+
   test('is not a weekend of a customer that never works on weekends', () => {
     const weekend = (day: number) => day % 7 === 5 || day % 7 === 6;
     expect(found(days(60, (day) => (weekend(day) ? nothing : {})))).toEqual([]);

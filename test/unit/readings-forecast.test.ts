@@ -59,7 +59,6 @@ describe('status', () => {
     ['not_applicable', 'METRIC_NOT_ENABLED', { evidence: 'not_applicable' }],
     ['not_applicable', 'NO_BOUNDARY', { horizonEndMs: null }],
     ['not_applicable', 'NO_BOUNDARY', { horizonEndMs: Date.UTC(9999, 11, 31) }],
-    ['temporarily_unavailable', 'EVIDENCE_UNAVAILABLE', { evidence: 'unavailable' }],
   ] as const)('%s: %s', (status, reason, extra) => {
     expect(forecast(steady(30, ten, extra))).toMatchObject({
       status,

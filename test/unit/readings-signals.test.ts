@@ -161,7 +161,6 @@ test('evidence is complete until something is missing, and says what', () => {
     periodStartMs: MIDNIGHT - 14 * DAY_MS,
     comparedFromMs: MIDNIGHT - 14 * DAY_MS,
     callsWithoutPrice: 0,
-    seriesAvailable: true,
   };
   expect(evidenceCompleteness(complete)).toEqual({ complete: true, gaps: [] });
   expect(evidenceCompleteness({ ...complete, firstDataMs: null, callsWithoutPrice: 3 })).toEqual({
@@ -177,5 +176,4 @@ test('evidence is complete until something is missing, and says what', () => {
       firstDataMs: MIDNIGHT - 300 * DAY_MS,
     }).gaps,
   ).toEqual(['PERIOD_NOT_COVERED']);
-  expect(evidenceCompleteness({ ...complete, seriesAvailable: false }).gaps).toEqual(['SERIES_UNAVAILABLE']);
 });

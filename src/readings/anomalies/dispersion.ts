@@ -69,11 +69,6 @@ function stable(root: number, noise: number): number {
   return (2 / noise) * Math.asinh(noise * root);
 }
 
-/** The chance of a count of zero where so many are expected: that of a negative binomial with this noise. */
-export function chanceOfNone(mean: number, noise: number): number {
-  return (1 + noise * noise * mean) ** (-1 / (noise * noise));
-}
-
 /**
  * The score that a series of so many usual buckets exceeds with the given chance: the normal quantile of 1 - chance /
  * buckets.

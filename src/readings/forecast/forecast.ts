@@ -37,13 +37,7 @@ export type ForecastStatus = (typeof FORECAST_STATUSES)[number];
 export const FORECAST_QUALITIES = ['HIGH', 'MEDIUM', 'LOW'] as const;
 export type ForecastQuality = (typeof FORECAST_QUALITIES)[number];
 
-export const FORECAST_REASONS = [
-  'HISTORY_TOO_SHORT',
-  'NO_BOUNDARY',
-  'METRIC_NOT_ENABLED',
-  'EVIDENCE_PARTIAL',
-  'EVIDENCE_UNAVAILABLE',
-] as const;
+export const FORECAST_REASONS = ['HISTORY_TOO_SHORT', 'NO_BOUNDARY', 'METRIC_NOT_ENABLED', 'EVIDENCE_PARTIAL'] as const;
 export type ForecastReason = (typeof FORECAST_REASONS)[number];
 
 /** A whole week: the least that shows every weekday. */
@@ -78,8 +72,8 @@ export interface ForecastInput {
   horizonEndMs: number | null;
   timeZone: string;
   kind: 'quantity' | 'usd';
-  /** What the hours are: all there is, a part of it, out of reach, or of a metric that the customer does not have. */
-  evidence: 'complete' | 'partial' | 'unavailable' | 'not_applicable';
+  /** What the hours are: all there is, a part of it, or of a metric that the customer does not have. */
+  evidence: 'complete' | 'partial' | 'not_applicable';
 }
 
 export interface Quantiles {
@@ -142,7 +136,6 @@ export function forecast(input: ForecastInput): ForecastResult {
     };
   };
   if (evidence === 'not_applicable') return none('not_applicable', 'METRIC_NOT_ENABLED');
-  if (evidence === 'unavailable') return none('temporarily_unavailable', 'EVIDENCE_UNAVAILABLE');
   if (horizonEndMs === null || horizonEndMs - nowMs > HORIZON_DAYS_MAX * DAY_MS)
     return none('not_applicable', 'NO_BOUNDARY');
   if (firstDataMs === null) return none('insufficient_history', 'HISTORY_TOO_SHORT');

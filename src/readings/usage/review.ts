@@ -30,12 +30,7 @@ export function reviewReasons(signals: readonly Signal[]): { reason: ReviewReaso
   });
 }
 
-export const EVIDENCE_GAPS = [
-  'HISTORY_SHORTER_THAN_TWO_WEEKS',
-  'PERIOD_NOT_COVERED',
-  'CALLS_WITHOUT_PRICE',
-  'SERIES_UNAVAILABLE',
-] as const;
+export const EVIDENCE_GAPS = ['HISTORY_SHORTER_THAN_TWO_WEEKS', 'PERIOD_NOT_COVERED', 'CALLS_WITHOUT_PRICE'] as const;
 export type EvidenceGap = (typeof EVIDENCE_GAPS)[number];
 
 export interface EvidenceInput {
@@ -48,7 +43,6 @@ export interface EvidenceInput {
   comparedFromMs: number;
   /** Ended calls of the period whose price is not known. */
   callsWithoutPrice: number;
-  seriesAvailable: boolean;
 }
 
 /** What is missing, in the order of EVIDENCE_GAPS; complete where nothing is. */
@@ -59,7 +53,6 @@ export function evidenceCompleteness(input: EvidenceInput): { complete: boolean;
     PERIOD_NOT_COVERED:
       input.firstDataMs !== null && input.keptFromMs > Math.max(input.periodStartMs, input.firstDataMs),
     CALLS_WITHOUT_PRICE: input.callsWithoutPrice > 0,
-    SERIES_UNAVAILABLE: !input.seriesAvailable,
   };
   const gaps = EVIDENCE_GAPS.filter((gap) => missing[gap]);
   return { complete: gaps.length === 0, gaps };

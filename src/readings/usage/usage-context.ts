@@ -57,7 +57,6 @@ function present(history: CustomerHistory, query: UsageContextQuery, nowMs: numb
     periodStartMs,
     comparedFromMs: preceding.startMs,
     callsWithoutPrice: recordedSince(recent, ['unpricedCalls'], periodStartMs),
-    seriesAvailable: true,
   });
   const week = (metric: Metric) => compareWeeks(recent, COLUMNS[metric], nowMs);
   const recorded = (metric: Metric) => recordedSince(recent, COLUMNS[metric], periodStartMs);

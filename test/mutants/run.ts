@@ -1,0 +1,207 @@
+/**
+ * Makes mutants of the pure files, takes a seeded sample of them and asks two processes whether the unit and property
+ * tests that import the file notice each. A mutant that never returns ends with its process and counts as noticed.
+ */
+import { type ChildProcess, fork } from 'node:child_process';
+import { globSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { randomFrom } from '../crash/random.ts';
+import equivalentMutants from './equivalent.json' with { type: 'json' };
+import type { LaneResult, LaneTask } from './lane.ts';
+import { type Mutant, mutantsOf } from './operators.ts';
+
+/** What is mutated: rules without I/O. */
+export const PURE_FILES = [
+  'src/domain/**/*.ts',
+  'src/catalog/**/*.ts',
+  'src/vendors/usage.ts',
+  'src/vendors/usage/*.ts',
+];
+
+const TEST_FILES = ['test/unit/**/*.test.ts', 'test/property/**/*.test.ts'];
+const MUTANT_TIMEOUT_MS = 90_000;
+const BASELINE_TIMEOUT_MS = 300_000;
+
+const root = join(import.meta.dirname, '../..');
+
+/** `line` is the whole line's text, so that an entry ends with the code that its reason is about. */
+const equivalents: { file: string; line: string; original: string; replacement: string; reason: string }[] =
+  equivalentMutants;
+
+export type Verdict = 'noticed' | 'survived' | 'equivalent';
+
+export interface Report {
+  seed: number;
+  interrupted: boolean;
+  /** By folder: noticed of those that are not equivalent. */
+  scores: Record<string, { noticed: number; survived: number; equivalent: number; percent: number }>;
+  survivors: Mutant[];
+}
+
+export interface RunOptions {
+  files: string[];
+  /** The largest number of mutants of one file. */
+  sample: number;
+  seed: number;
+  concurrency: number;
+  signal: AbortSignal;
+  onProgress(line: string): void;
+}
+
+export async function runMutants(options: RunOptions): Promise<Report> {
+  const lanes = Array.from({ length: options.concurrency }, () => new Lane());
+  const verdicts: [Mutant, Verdict][] = [];
+  try {
+    const [first] = lanes as [Lane];
+    const baseline = await first.run({ mutated: null, tests: filesOf(TEST_FILES) }, BASELINE_TIMEOUT_MS);
+    if (!baseline || baseline.failed.length > 0)
+      throw new Error(`tests fail without a mutant: ${baseline?.failed.join(', ') ?? 'no end'}`);
+    const queue = sampled(options);
+    const total = queue.length;
+    const testsOf = testFinder(baseline.durationsMs);
+    const [sample] = queue;
+    if (sample) {
+      // A runner that reads the file from a cache would call every mutant a survivor.
+      const broken = { ...sample, start: 0, end: 0, replacement: "throw new Error('mutant');" };
+      if ((await judge(first, broken, testsOf(sample.file))) !== 'noticed')
+        throw new Error(`no test imports ${sample.file}, or its mutants do not reach the tests`);
+      const unchanged = { ...sample, replacement: sample.original };
+      if ((await judge(first, unchanged, testsOf(sample.file))) !== 'survived')
+        throw new Error(`a failure outlives its mutant in ${sample.file}`);
+    }
+    const work = async (lane: Lane) => {
+      for (let mutant = queue.shift(); mutant && !options.signal.aborted; mutant = queue.shift()) {
+        const verdict = isEquivalent(mutant) ? 'equivalent' : await judge(lane, mutant, testsOf(mutant.file));
+        verdicts.push([mutant, verdict]);
+        if (verdict === 'survived') options.onProgress(described(mutant));
+        if (verdicts.length % 25 === 0) options.onProgress(`${verdicts.length} of ${total}`);
+      }
+    };
+    await Promise.all(lanes.map(work));
+  } finally {
+    for (const lane of lanes) lane.end();
+  }
+  return { seed: options.seed, interrupted: options.signal.aborted, ...summary(verdicts) };
+}
+
+export function described({ file, line, operator, original, replacement }: Mutant): string {
+  const short = (text: string) => (text.length > 70 ? `${text.slice(0, 70)}...` : text).replace(/\s+/g, ' ');
+  return `${file}:${line}  ${operator}  ${short(original)}  ->  ${short(replacement)}`;
+}
+
+async function judge(lane: Lane, mutant: Mutant, tests: string[]): Promise<Verdict> {
+  const source = readFileSync(join(root, mutant.file), 'utf8');
+  const code = source.slice(0, mutant.start) + mutant.replacement + source.slice(mutant.end);
+  const result = await lane.run({ mutated: { file: mutant.file, code }, tests }, MUTANT_TIMEOUT_MS);
+  return result === null || result.failed.length > 0 ? 'noticed' : 'survived';
+}
+
+/** An entry holds as long as its line and its change stand as they were when the reason was written. */
+function isEquivalent(mutant: Mutant): boolean {
+  const line = readFileSync(join(root, mutant.file), 'utf8').split('\n')[mutant.line - 1]?.trim();
+  return equivalents.some(
+    (entry) =>
+      entry.file === mutant.file &&
+      entry.line === line &&
+      entry.original === mutant.original &&
+      entry.replacement === mutant.replacement,
+  );
+}
+
+const filesOf = (patterns: readonly string[]) => globSync([...patterns], { cwd: root }).sort();
+
+function sampled({ files, sample, seed }: RunOptions): Mutant[] {
+  return filesOf(files).flatMap((file) => {
+    const random = randomFrom(seed);
+    const mutants = mutantsOf(file, readFileSync(join(root, file), 'utf8'));
+    while (mutants.length > sample) mutants.splice(random.below(mutants.length), 1);
+    return mutants;
+  });
+}
+
+/** The test files that import a file, nearest first and then fastest first. */
+function testFinder(durationsMs: Record<string, number>): (file: string) => string[] {
+  const imports = new Map<string, string[]>();
+  const importsOf = (file: string): string[] => {
+    const known = imports.get(file);
+    if (known) return known;
+    const source = readFileSync(join(root, file), 'utf8');
+    const found = [...source.matchAll(/^(?:import |export |} )(?:.* )?from '(\.[^']+\.tsx?)'/gm)].map(([, path]) =>
+      relative(root, join(root, dirname(file), path as string)),
+    );
+    imports.set(file, found);
+    return found;
+  };
+  const distance = (from: string, to: string): number => {
+    const seen = new Set([from]);
+    for (let steps = 1, ring = [from]; ring.length > 0; steps += 1) {
+      ring = ring.flatMap(importsOf).filter((file) => !seen.has(file) && seen.add(file));
+      if (ring.includes(to)) return steps;
+    }
+    return Number.POSITIVE_INFINITY;
+  };
+  return (file) =>
+    filesOf(TEST_FILES)
+      .map((test) => ({ test, steps: distance(test, file), ms: durationsMs[test] ?? 0 }))
+      .filter(({ steps }) => steps < Number.POSITIVE_INFINITY)
+      .sort((a, b) => Math.min(a.steps, 3) - Math.min(b.steps, 3) || a.ms - b.ms)
+      .map(({ test }) => test);
+}
+
+function summary(verdicts: readonly [Mutant, Verdict][]): Pick<Report, 'scores' | 'survivors'> {
+  const scores: Report['scores'] = {};
+  for (const [{ file }, verdict] of verdicts)
+    for (const name of [dirname(file), 'all']) {
+      scores[name] ??= { noticed: 0, survived: 0, equivalent: 0, percent: 0 };
+      const score = scores[name];
+      score[verdict] += 1;
+      score.percent = Math.round((1000 * score.noticed) / Math.max(1, score.noticed + score.survived)) / 10;
+    }
+  return { scores, survivors: verdicts.filter(([, verdict]) => verdict === 'survived').map(([mutant]) => mutant) };
+}
+
+/** One process, started anew after a task that did not end in time. */
+class Lane {
+  #child: ChildProcess | null = null;
+
+  async run(task: LaneTask, timeoutMs: number): Promise<LaneResult | null> {
+    const child = this.#child ?? (await this.#start());
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        this.end();
+        resolve(null);
+      }, timeoutMs);
+      child.once('message', (result: LaneResult) => {
+        clearTimeout(timer);
+        child.removeAllListeners('exit');
+        resolve(result);
+      });
+      child.once('exit', (code) => {
+        clearTimeout(timer);
+        if (this.#child === child) reject(new Error(`the process of a lane ended with ${code}`));
+      });
+      child.send(task);
+    });
+  }
+
+  end(): void {
+    const child = this.#child;
+    this.#child = null;
+    child?.kill('SIGKILL');
+  }
+
+  #start(): Promise<ChildProcess> {
+    const child = fork(join(import.meta.dirname, 'lane.ts'), {
+      cwd: root,
+      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    });
+    this.#child = child;
+    return new Promise((resolve, reject) => {
+      child.once('message', () => {
+        child.removeAllListeners('exit');
+        resolve(child);
+      });
+      child.once('exit', (code) => reject(new Error(`the process of a lane did not start: ${code}`)));
+    });
+  }
+}
