@@ -202,7 +202,7 @@ export class Customer extends DurableObject<Env> implements CustomerRpc {
     await this.#alarmRun;
     const account = this.#store.account();
     if (account?.organizationId !== organizationId) return false;
-    await markErased(this.env, account.subscription.id, Date.now());
+    await markErased(this.env, organizationId, account.subscription.id, Date.now());
     // An alarm may have come meanwhile.
     await this.#alarmRun;
     return this.ctx.blockConcurrencyWhile(async () => {
@@ -229,7 +229,7 @@ export class Customer extends DurableObject<Env> implements CustomerRpc {
       subscription.housekeep(this.#context());
       const report = reporterOf(this.env);
       debitDue(store, report !== null, Date.now());
-      await deliver({ store, db: this.env.DB, kv: this.env.KV, objectId: this.#objectId, now: Date.now });
+      await deliver({ store, env: this.env, kv: this.env.KV, objectId: this.#objectId, now: Date.now });
       if (report) await reportDue(store, report, Date.now);
     } catch (error) {
       log('error', 'alarm_failed', { objectId: this.#objectId }, error);

@@ -1,9 +1,9 @@
 /**
  * class PlanMigration: one object per job that moves every subscription of a plan to its newest version.
  *
- * It walks the customers in D1 in order of their ids, a batch per alarm, and keeps its place: a restart goes on where
- * it was. A customer that cannot be reached does not hold the others up. What is left after a walk (customers whose row
- * was not there yet, or that failed) is found by the next one; the job is done when a walk finds nobody.
+ * It walks through the customers in D1 in the order of their ids, a batch per alarm, and stores its place, so that it
+ * continues after a restart. A customer whose object fails does not block the others. Customers that a walk missed (their
+ * row was not in D1 yet, or they failed) are found by the next walk; the job is done when a walk finds none.
  */
 
 import { DurableObject } from 'cloudflare:workers';
@@ -13,6 +13,7 @@ import type { MigrationCommand } from '../src/objects/job-commands.ts';
 import type { PlanMigrationRpc } from '../src/objects/rpc.ts';
 import { errorText } from '../src/platform/log.ts';
 import { DAY_MS } from '../src/platform/time.ts';
+import { countOlderSubscriptions, findOlderSubscriptions } from '../src/storage/plan-migration.ts';
 import { put } from './stored-value.ts';
 
 interface State extends MigrationCommand {
@@ -30,33 +31,22 @@ interface State extends MigrationCommand {
 }
 
 const CUSTOMERS_PER_BATCH = 200;
-/** Customers that are asked at the same time. */
+/** Customers that are moved at the same time. */
 const CONCURRENCY = 20;
-/** After a walk, until the moved customers' rows have reached D1. */
+/** Pause after a walk, in which the moved customers' rows reach D1. */
 const WALK_PAUSE_MS = 3_000;
 const RETRY_MS = 5_000;
 /** A finished job can be read for this long. */
 const RETENTION_MS = 30 * DAY_MS;
 const KEY = 'state';
 
-/**
- * Subscriptions that are on an older version of the plan, or are to change to one: what src/domain/account.ts moves.
- * The parameters are numbered; ?1 is the organization.
- */
-const OLDER =
-  'SELECT usage_plan_version_id FROM plan_versions WHERE organization_id = ?1 AND plan_id = ?2 AND version < ?3';
-const WHERE = `organization_id = ?1 AND (pending_usage_plan_version_id IN (${OLDER})
-  OR (usage_plan_version_id IN (${OLDER}) AND (?4 = 'NOW' OR pending_usage_plan_version_id IS NULL)))`;
-
 export class PlanMigration extends DurableObject<Env> implements PlanMigrationRpc {
-  /** Begins the job; a job that was begun before goes on. */
+  /** Starts the job; one that was started before continues. */
   async start(migration: MigrationCommand): Promise<void> {
     if (await this.ctx.storage.get(KEY)) return;
-    const row = await this.env.DB.prepare(`SELECT COUNT(*) AS total FROM customers WHERE ${WHERE}`)
-      .bind(...conditionsOf(migration))
-      .first<{ total: number }>();
+    const total = await countOlderSubscriptions(this.env, migration);
     const startedAtMs = Date.now();
-    const counts = { total: row?.total ?? 0, migrated: 0, unchanged: 0, failures: 0, found: 0 };
+    const counts = { total, migrated: 0, unchanged: 0, failures: 0, found: 0 };
     await this.#save(
       { ...migration, ...counts, lastError: null, startedAtMs, finishedAtMs: null, after: null },
       startedAtMs,
@@ -80,7 +70,7 @@ export class PlanMigration extends DurableObject<Env> implements PlanMigrationRp
     }
   }
 
-  /** Forgets the job once its time has come. An alarm that fires again, or early, takes nothing away. */
+  /** Deletes the job when its retention has passed. An alarm that fires early only sets the next one. */
   async #retire(atMs: number): Promise<void> {
     if (Date.now() < atMs) return this.ctx.storage.setAlarm(atMs);
     await this.ctx.storage.deleteAll();
@@ -88,22 +78,18 @@ export class PlanMigration extends DurableObject<Env> implements PlanMigrationRp
 
   /** One batch, or the end of a walk. */
   async #step(state: State): Promise<void> {
-    const { results } = await this.env.DB.prepare(
-      `SELECT customer_id FROM customers WHERE ${WHERE} AND customer_id > ?5 ORDER BY customer_id LIMIT ?6`,
-    )
-      .bind(...conditionsOf(state), state.after ?? '', CUSTOMERS_PER_BATCH)
-      .all<{ customer_id: string }>();
+    const customerIds = await findOlderSubscriptions(this.env, state, state.after, CUSTOMERS_PER_BATCH);
     const nowMs = Date.now();
-    if (results.length === 0) {
-      // Customers who began a moment before the job have no row yet either.
+    if (customerIds.length === 0) {
+      // Customers that were created a moment before the job may have no row yet.
       const again = state.found > 0 || nowMs - state.startedAtMs < WALK_PAUSE_MS;
       if (again) return this.#save({ ...state, after: null, found: 0 }, nowMs + WALK_PAUSE_MS);
       return this.#save({ ...state, finishedAtMs: nowMs }, nowMs + RETENTION_MS);
     }
-    const next: State = { ...state, found: state.found + results.length, after: results.at(-1)?.customer_id ?? null };
-    for (let from = 0; from < results.length; from += CONCURRENCY) {
-      const some = results.slice(from, from + CONCURRENCY);
-      await Promise.all(some.map(({ customer_id }) => this.#migrate(next, customer_id)));
+    const next: State = { ...state, found: state.found + customerIds.length, after: customerIds.at(-1) ?? null };
+    for (let from = 0; from < customerIds.length; from += CONCURRENCY) {
+      const some = customerIds.slice(from, from + CONCURRENCY);
+      await Promise.all(some.map((customerId) => this.#migrate(next, customerId)));
     }
     await this.#save(next, Date.now());
   }
@@ -131,10 +117,6 @@ export class PlanMigration extends DurableObject<Env> implements PlanMigrationRp
       await transaction.setAlarm(wakeAtMs);
     });
   }
-}
-
-function conditionsOf({ organizationId, target, when }: MigrationCommand): unknown[] {
-  return [organizationId, target.planId, target.version, when];
 }
 
 function present(state: State): Progress {

@@ -8,7 +8,8 @@ import { importUpstream } from './operator/upstream.ts';
 import { errorText, log } from './platform/log.ts';
 import { cachedLookup } from './routes/model-lookup.ts';
 import { currentCatalog } from './storage/catalog.ts';
-import { deleteExpired, recordPriceSnapshots } from './storage/housekeeping.ts';
+import { deleteExpired } from './storage/housekeeping.ts';
+import { recordPriceSnapshots } from './storage/prices.ts';
 
 export { CallDirectory } from '../durable-objects/call-directory.ts';
 export { CompressionJob } from '../durable-objects/compression-job.ts';

@@ -1,24 +1,28 @@
 /**
- * The transactional outbox: what commands recorded goes to D1, in order of nothing but arrival, until D1 has it.
+ * The transactional outbox: what commands recorded is sent to D1, oldest first, until D1 has it.
  *
- * A round sends one batch as a single D1 transaction (projection.ts): sending a row twice, or late, changes nothing.
- * While D1 is away the changes wait, tried again with a capped backoff. A batch that D1 refuses for what is in it is
- * halved until single rows are refused by themselves; those are set aside, and the others go on. Both are announced to
- * the operator.
+ * Each batch is a single D1 transaction (`src/storage/projection.ts`): sending a row twice, or late, changes nothing. While
+ * D1 is away the changes wait and are sent again with a capped backoff. A batch that D1 refuses for its content is halved
+ * until single rows are refused; those are set aside, and the others are delivered. A backlog and refused rows are announced
+ * to the operator.
  */
+
+import type { Env } from '../../src/env.ts';
 import { errorText, log } from '../../src/platform/log.ts';
 import { withTimeout } from '../../src/platform/timeout.ts';
+import { database } from '../../src/storage/database.ts';
 import { recordServiceEvents } from '../../src/storage/events.ts';
+import { projectionStatements } from '../../src/storage/projection.ts';
 import { announceBacklog, announceSetAside } from './announcements.ts';
-import { projectionStatements } from './projection.ts';
+import { projectRows } from './projection.ts';
 import { refusalReason } from './refusal.ts';
 import type { CustomerStore } from './store.ts';
 import type { PlacedRow } from './tables/outbox.ts';
 
-/** Changes that one D1 batch brings. */
+/** Changes in one D1 batch. */
 const BATCH_CHANGES_MAX = 400;
 /**
- * Batches of one alarm, refused ones included; the next alarm goes on. Halving the largest one down to a row takes 10.
+ * Batches of one alarm, refused ones included; the next alarm continues. Halving the largest batch down to a row takes 10.
  */
 const BATCHES_MAX = 25;
 /** A D1 that does not answer counts as away. */
@@ -27,18 +31,18 @@ const BACKOFF_BASE_MS = 1_000;
 const BACKOFF_MAX_MS = 30_000;
 /** The second failure in a row is announced, and every hundredth after it. */
 const ANNOUNCE_EVERY_FAILURES = 100;
-/** While a customer has more set aside than this, the event log takes no more of it: a list shows them all. */
+/** A customer's refused changes beyond this number are not written to the event log; the list of them is complete. */
 const LOGGED_MAX = 100;
 
 export interface OutboxContext {
   store: CustomerStore;
-  db: D1Database;
+  env: Pick<Env, 'DB'>;
   kv: KVNamespace;
   objectId: string;
   now: () => number;
 }
 
-/** A round: how many batches it may still send, and what it set aside that is to be logged. */
+/** One alarm's deliveries: how many batches may still be sent, and the refused changes that are to be logged. */
 interface Round extends OutboxContext {
   batchesLeft: number;
   refused: { kind: string; id: string; reason: string }[];
@@ -56,7 +60,7 @@ export async function deliver(context: OutboxContext): Promise<void> {
 async function deliverDue(context: OutboxContext): Promise<void> {
   const { store, now } = context;
   const before = store.delivery();
-  // The first attempt waits for company only; an alarm that fires for another reason may as well take it along.
+  // A first attempt is only delayed to fill its batch, so an alarm that fires for another reason may send it earlier.
   if (before.dueAtMs === null || (before.failures > 0 && before.dueAtMs > now())) return;
   const round: Round = { ...context, batchesLeft: BATCHES_MAX, refused: [] };
   try {
@@ -82,16 +86,17 @@ async function deliverDue(context: OutboxContext): Promise<void> {
 }
 
 /**
- * Sends the oldest rows as one batch, or as halves of it where D1 refuses it. What each step came to is stored before
- * the next one, the oldest first, so a round may end anywhere. Throws where D1 is away.
+ * Sends the oldest rows as one batch, or as halves of it where D1 refuses it. The result of each batch is stored before the
+ * next one is sent, so a round may be interrupted at any point. Throws where D1 is away.
  */
 async function send(round: Round, rows: readonly PlacedRow[]): Promise<void> {
-  const { store, db, now } = round;
+  const { store, env, now } = round;
   const account = store.account();
   const last = rows.at(-1);
   if (round.batchesLeft === 0 || !account || !last) return;
   round.batchesLeft -= 1;
-  const statements = projectionStatements(db, account, rows);
+  const db = database(env, account.organizationId).$client;
+  const statements = projectionStatements(db, account.subscription.id, projectRows(account, rows));
   try {
     if (statements.length > 0) await withTimeout(db.batch(statements), D1_TIMEOUT_MS, 'D1');
   } catch (error) {
@@ -112,20 +117,20 @@ function setAside({ store, objectId, now, refused }: Round, row: PlacedRow, reas
 }
 
 /** Best effort: the event log is in the database that refused the rows. */
-async function logRefused({ store, db, objectId, now, refused }: Round): Promise<void> {
+async function logRefused({ store, env, objectId, now, refused }: Round): Promise<void> {
   const account = store.account();
   if (refused.length === 0 || !account) return;
   const { organizationId, customerId } = account;
   try {
-    const event = { action: 'outbox.set_aside', organizationId, subject: customerId, correlationId: objectId };
+    const event = { action: 'outbox.set_aside', subject: customerId, correlationId: objectId };
     const events = refused.map((after) => ({ ...event, after }));
-    await withTimeout(recordServiceEvents(db, events, now()), D1_TIMEOUT_MS, 'D1');
+    await withTimeout(recordServiceEvents(env, organizationId, events, now()), D1_TIMEOUT_MS, 'D1');
   } catch (error) {
     log('warn', 'set_aside_not_logged', { objectId }, error);
   }
 }
 
-/** Whoever has rows for D1 has an account. */
+/** A store that has rows for D1 has an account. */
 function organizationIdOf(store: CustomerStore): string {
   return store.account()?.organizationId ?? '';
 }

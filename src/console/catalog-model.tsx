@@ -11,12 +11,12 @@ import {
   type Transition,
 } from '../catalog/model.ts';
 import { pricingAt } from '../catalog/prices.ts';
+import { beginOf, type PriceSnapshotRow } from '../storage/prices.ts';
 import { StepChart } from '../ui/charts.tsx';
 import { calendarDay, count, rate, words } from '../ui/format.ts';
 import { Badge, Card, Code, Empty, Facts, Nothing, Time } from '../ui/parts.tsx';
 import { Table } from '../ui/table.tsx';
 import { CONSOLE_PATH, type ConsoleContext } from './context.ts';
-import { beginOf, type PriceSnapshotRow } from './readings/configuration.ts';
 import { page } from './shell.tsx';
 import { STATUS_TONES } from './statuses.ts';
 

@@ -53,7 +53,7 @@ export class Customer extends DurableObject<Env> {
         ...surroundings,
         store: this.#store,
         objectId: this.ctx.id.toString(),
-        db: env.DB,
+        env,
         kv: env.KV,
         deadlineSeconds: { standard: env.CALL_DEADLINE_SECONDS, batch: env.BATCH_CALL_DEADLINE_SECONDS },
       },

@@ -15,8 +15,9 @@ import type { Catalog } from '../catalog/model.ts';
 import { resolvePrice } from '../catalog/prices.ts';
 import type { Answer } from '../contract/errors.ts';
 import type { PlanVersion } from '../domain/plan.ts';
+import type { Env } from '../env.ts';
 import { DAY_MS } from '../platform/time.ts';
-import type { ModelMappings } from '../storage/schema.ts';
+import type { ModelMappings } from '../storage/schema/index.ts';
 import { type BegunCall, type DemoEvent, eventsOf } from './events.ts';
 import type { DemoCustomer } from './people.ts';
 
@@ -27,7 +28,7 @@ const ROUNDS_MAX = 50;
 export interface Stage {
   store: CustomerStore;
   objectId: string;
-  db: D1Database;
+  env: Pick<Env, 'DB'>;
   kv: KVNamespace;
   deadlineSeconds: Context['deadlineSeconds'];
   organizationId: string;
@@ -178,11 +179,11 @@ function fallback(models: ModelMappings | null): { provider: string; model: stri
 }
 
 async function night(stage: Stage, nowMs: number): Promise<void> {
-  const { store, objectId, db, kv } = stage;
+  const { store, objectId, env, kv } = stage;
   for (let round = 0; round < ROUNDS_MAX; round += 1) {
     subscription.housekeep(at(stage, nowMs));
     debitDue(store, false, nowMs);
-    await deliver({ store, db, kv, objectId, now: () => nowMs });
+    await deliver({ store, env, kv, objectId, now: () => nowMs });
     const { failures, lastError } = store.delivery();
     if (failures > 0) throw new Error(`the history does not reach D1: ${lastError}`);
     if (store.outboxState().pending === 0 && store.chargesDue(nowMs, 1).length === 0) return;

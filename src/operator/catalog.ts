@@ -1,8 +1,8 @@
 /**
- * The catalog in the operator's hand: what is in use, and publishing another one.
+ * The catalog, as operators read and publish it.
  *
- * A publication is validated whole, its prices are recorded in D1 before anybody can be charged by them, the immutable
- * document and the pointer go to KV, and the event comes last: a publication that broke off is simply sent again.
+ * A publication is validated as a whole; its prices are recorded in D1 before anybody can be charged by them; then the
+ * immutable document and the pointer go to KV, and the event comes last. A publication that broke off is sent again.
  */
 import type { z } from 'zod';
 import { diffCatalogs } from '../catalog/diff.ts';
@@ -14,10 +14,10 @@ import type { CatalogDocument, CatalogInfo, PublishedCatalog } from '../contract
 import { type Answer, accept, refuse } from '../contract/errors.ts';
 import type { Env } from '../env.ts';
 import { type CatalogInUse, currentCatalog, isVersionTaken, storeCatalog } from '../storage/catalog.ts';
-import { recordPriceSnapshots } from '../storage/housekeeping.ts';
+import { recordPriceSnapshots } from '../storage/prices.ts';
 import { commitChange, type OperatorRequest } from './change.ts';
 
-/** Broken rules that one answer lists. */
+/** Problems that one answer lists. */
 const PROBLEMS_SHOWN_MAX = 20;
 /** Releases of one day that get a version of their own. */
 const RELEASES_PER_DAY_MAX = 1_000;
@@ -73,7 +73,7 @@ export function publishCatalog(
   });
 }
 
-/** The document's own version, or the next free one of the day. `null` where its own is taken. */
+/** The version that the document asks for, else the next free one of the day; `null` where the one asked for is taken. */
 async function freeVersion(env: Env, asked: string | undefined, nowMs: number): Promise<string | null> {
   if (asked !== undefined) return (await isVersionTaken(env, asked)) ? null : asked;
   const day = new Date(nowMs).toISOString().slice(0, 10);

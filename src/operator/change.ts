@@ -1,21 +1,18 @@
 /**
- * An operator's change: its effect, its event and its idempotency record commit in one D1 transaction; where it
- * replaces something that isolates may remember, it is acknowledged only when none of them uses the old value any more.
+ * An operator's change: its effect, its event and its idempotency record commit in one D1 transaction. A change of
+ * something that isolates cache is acknowledged only when none of them uses the old value any more.
  */
 
-import { eq } from 'drizzle-orm';
-import type { BatchItem } from 'drizzle-orm/batch';
 import { type Answer, accept, refuse } from '../contract/errors.ts';
 import { canonicalJson } from '../domain/canonical.ts';
 import type { Env } from '../env.ts';
 import { decryptText, encryptText } from '../platform/cipher.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import { HOUR_MS } from '../platform/time.ts';
-import { database } from '../storage/database.ts';
-import { newEventId } from '../storage/events.ts';
-import { operatorEvents, operatorIdempotency } from '../storage/schema.ts';
+import type { Statement } from '../storage/database.ts';
+import { commitStatements, findStoredAnswer, isTaken, type StoredAnswer } from '../storage/operator-changes.ts';
 
-/** Who asks, and how the request is identified. */
+/** Who makes the change, and how the request is identified. */
 export interface OperatorRequest {
   env: Env;
   /** For the event log. */
@@ -23,7 +20,7 @@ export interface OperatorRequest {
   correlationId: string;
   /** The `Idempotency-Key` of a POST. */
   idempotencyKey: string | null;
-  /** What the key stands for: the operation, and its whole input. */
+  /** What the key is bound to: the operation, and its whole input. */
   operationId: string;
   input: unknown;
 }
@@ -34,7 +31,7 @@ export interface Change<Data> {
   subject: string;
   before: unknown;
   after: unknown;
-  statements: BatchItem<'sqlite'>[];
+  statements: Statement[];
   /** Whether isolates may hold the value that this change replaces. */
   replaces: boolean;
   code: string;
@@ -44,12 +41,12 @@ export interface Change<Data> {
 /** Answers of POSTs are replayed for this long. */
 const ANSWER_RETENTION_MS = 48 * HOUR_MS;
 const ANSWER_PURPOSE = 'operator answers';
-/** A change is decided so often at most while others come first. */
+/** Attempts to commit a change while concurrent ones come first. */
 const ATTEMPTS_MAX = 5;
 
 /**
- * Decides with `decide`, and commits the change that it returns. Where it returns an answer instead (a refusal, or the
- * state that already is as asked), nothing is stored. The stored answer is replayed where the key was used before.
+ * Commits the change that `decide` returns. Where it returns an answer instead (a refusal, or the state that is already as
+ * requested), nothing is stored. If the idempotency key was used before, the stored answer is replayed.
  */
 export async function commitChange<Data>(
   request: OperatorRequest,
@@ -66,7 +63,7 @@ export async function commitChange<Data>(
   }
 }
 
-/** Commits what was decided; `null` where another change came first, and it `mayDecideAgain`. */
+/** Commits the change; `null` where a concurrent one came first, and `mayDecideAgain` allows another attempt. */
 async function commit<Data>(
   request: OperatorRequest,
   decision: Change<Data>,
@@ -74,31 +71,17 @@ async function commit<Data>(
   mayDecideAgain: boolean,
 ): Promise<Answer<Data> | null> {
   const answer = accept(decision.code, decision.data, nowMs);
-  const db = database(request.env.DB);
-  const event = db.insert(operatorEvents).values({
-    eventId: newEventId(nowMs),
-    atMs: nowMs,
-    actor: request.actor,
-    action: decision.action,
-    organizationId: decision.organizationId,
-    subject: decision.subject,
-    before: decision.before,
-    after: decision.after,
-    correlationId: request.correlationId,
-  });
-  const record = await idempotencyRecord(request, answer, nowMs);
-  const batch: BatchItem<'sqlite'>[] = [
-    ...decision.statements,
-    event,
-    ...(record ? [db.insert(operatorIdempotency).values(record)] : []),
-  ];
+  const { action, organizationId, subject, before, after } = decision;
+  const { actor, correlationId } = request;
+  const event = { atMs: nowMs, actor, action, organizationId, subject, before, after, correlationId };
+  const stored = await toStoredAnswer(request, answer, nowMs);
   try {
-    await db.batch(batch as [BatchItem<'sqlite'>, ...BatchItem<'sqlite'>[]]);
+    await commitStatements(request.env, decision.statements, event, stored);
   } catch (error) {
-    // Two requests with one key at the same time: the other one won, and its answer is there now.
+    // A concurrent request with the same key was committed first, and its answer is stored now.
     const winner = await storedAnswer<Data>(request);
     if (winner) return winner;
-    // What it was decided on is no longer so: another request has taken the row that this one was to make.
+    // Another request has created the row that this one was to create: decide again on what is there now.
     if (mayDecideAgain && isTaken(error)) return null;
     throw error;
   }
@@ -106,19 +89,9 @@ async function commit<Data>(
   return answer;
 }
 
-/** D1 says so in words alone, and the driver wraps them. */
-function isTaken(error: unknown): boolean {
-  const { message, cause } = error as Error;
-  return /UNIQUE constraint failed/.test(message) || (cause instanceof Error && isTaken(cause));
-}
-
 async function storedAnswer<Data>(request: OperatorRequest): Promise<Answer<Data> | null> {
   if (request.idempotencyKey === null) return null;
-  const db = database(request.env.DB);
-  const [row] = await db
-    .select()
-    .from(operatorIdempotency)
-    .where(eq(operatorIdempotency.idempotencyKey, recordKey(request)));
+  const row = await findStoredAnswer(request.env, recordKey(request));
   if (!row) return null;
   const answer =
     row.fingerprint === (await fingerprintOf(request))
@@ -129,7 +102,11 @@ async function storedAnswer<Data>(request: OperatorRequest): Promise<Answer<Data
   return { ...JSON.parse(answer), replayed: true };
 }
 
-async function idempotencyRecord<Data>(request: OperatorRequest, answer: Answer<Data>, nowMs: number) {
+async function toStoredAnswer<Data>(
+  request: OperatorRequest,
+  answer: Answer<Data>,
+  nowMs: number,
+): Promise<StoredAnswer | null> {
   if (request.idempotencyKey === null) return null;
   return {
     idempotencyKey: recordKey(request),

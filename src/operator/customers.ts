@@ -1,5 +1,5 @@
 /**
- * A customer as the operator sees it, and the operator's hand on it: cancel, grant credit, erase.
+ * What an operator reads of a customer and changes: cancel, grant credit, erase.
  *
  * The object's own commands are idempotent, so a change is made there first and then logged.
  */
@@ -98,8 +98,8 @@ export function grantCredit(
 }
 
 /**
- * Erases a customer: the object, its call ids, its rows in D1. Each part may be repeated, so an erasure that broke is
- * finished by sending it again. The event log keeps that it was done.
+ * Erases a customer: the object, its call ids, its rows in D1. Each part may be repeated, so an erasure that broke off is
+ * finished by sending it again. The event log records the erasure.
  */
 export function eraseCustomer(
   request: OperatorRequest,

@@ -1,9 +1,8 @@
 /**
- * Health: whether every binding answers, which catalog is in use and what is wrong with it, what waits for D1, what D1
- * refused, and what fills it.
+ * Health: whether every binding answers, which catalog is in use and what is wrong with it, which changes wait for D1 or
+ * were refused by it, and which organizations take most of it.
  */
 
-import { sql } from 'drizzle-orm';
 import { type Answer, accept } from '../contract/errors.ts';
 import type { Health } from '../contract/operator.ts';
 import type { Env } from '../env.ts';
@@ -13,8 +12,7 @@ import { withTimeout } from '../platform/timeout.ts';
 import { SERVICE_VERSION } from '../platform/version.ts';
 import { readBacklog, readSetAside } from '../storage/backlog.ts';
 import { currentCatalog } from '../storage/catalog.ts';
-import { database } from '../storage/database.ts';
-import { readDatabaseSize } from '../storage/sizes.ts';
+import { readDatabaseSize, readSchemaVersion } from '../storage/sizes.ts';
 
 /** A binding that needs longer counts as not answering. */
 const CHECK_TIMEOUT_MS = 3_000;
@@ -25,12 +23,7 @@ export async function readHealth(env: Env, defer: (work: Promise<unknown>) => vo
   const nowMs = Date.now();
   const [{ catalog, source, problem }, db, kv, customers, directory, size] = await Promise.all([
     currentCatalog(env, defer),
-    check(
-      'DB',
-      async () =>
-        (await database(env.DB).all<{ name: string }>(sql`SELECT name FROM d1_migrations ORDER BY id DESC LIMIT 1`))[0]
-          ?.name,
-    ),
+    check('DB', () => readSchemaVersion(env)),
     check('KV', () => Promise.all([readBacklog(env), readSetAside(env)])),
     check('CUSTOMERS', () => env.CUSTOMERS.getByName('health').readCall('', '')),
     check('CALL_DIRECTORY', () => env.CALL_DIRECTORY.getByName('health').find('')),
@@ -59,7 +52,7 @@ export async function readHealth(env: Env, defer: (work: Promise<unknown>) => vo
     backlog: { customers: backlog.customers, oldestAt: instantOf(backlog.oldestMs) },
     setAside: { rows: setAside.rows, oldestAt: instantOf(setAside.oldestMs) },
     d1: size.value,
-    versions: { service: SERVICE_VERSION, contract: 'v1', schema: db.value ?? null },
+    versions: { service: SERVICE_VERSION, contract: 'v1', schema: db.value },
   };
   return accept('HEALTH_READ', data, nowMs);
 }

@@ -1,7 +1,6 @@
 /**
- * API keys: created once shown, edited without rotation, revoked for good. Only their SHA-256 is stored.
+ * API keys: shown once when they are created, edited without rotation, revoked for good. Only their SHA-256 is stored.
  */
-import { and, asc, eq, gt } from 'drizzle-orm';
 import type { z } from 'zod';
 import { type Answer, accept, refuse } from '../contract/errors.ts';
 import type { CreatedKey, CreateKeyRequest, Key, UpdateKeyRequest } from '../contract/operator.ts';
@@ -10,8 +9,7 @@ import type { Env } from '../env.ts';
 import { createApiKey } from '../platform/api-key.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
-import { database } from '../storage/database.ts';
-import { apiKeys } from '../storage/schema.ts';
+import { findKey, findKeys, insertKey, type KeyRow, updateKeyRow } from '../storage/keys.ts';
 import { commitChange, type OperatorRequest } from './change.ts';
 import { findOrganization, noOrganization } from './organizations.ts';
 
@@ -50,7 +48,7 @@ export function createKey(
       subject: row.keyId,
       before: null,
       after: present(row),
-      statements: [database(request.env.DB).insert(apiKeys).values(row)],
+      statements: [insertKey(request.env, row)],
       replaces: false,
       code: 'KEY_CREATED',
       data: { keyId: row.keyId, key, prefix: body.prefix, scopes },
@@ -60,14 +58,7 @@ export function createKey(
 
 export async function listKeys(env: Env, organizationId: string, page: PageRequest): Promise<Answer<Page<Key>>> {
   if (!(await findOrganization(env, organizationId))) return noOrganization();
-  const rows = await database(env.DB)
-    .select()
-    .from(apiKeys)
-    .where(
-      and(eq(apiKeys.organizationId, organizationId), page.after === null ? undefined : gt(apiKeys.keyId, page.after)),
-    )
-    .orderBy(asc(apiKeys.keyId))
-    .limit(page.limit + 1);
+  const rows = await findKeys(env, organizationId, page.after, page.limit);
   return accept(
     'KEYS_LISTED',
     pageOf(rows.map(present), page.limit, (item) => item.keyId),
@@ -96,7 +87,7 @@ export function updateKey(
       subject: keyId,
       before: present(before),
       after: present(after),
-      statements: [database(request.env.DB).update(apiKeys).set(change).where(eq(apiKeys.keyId, keyId))],
+      statements: [updateKeyRow(request.env, before, change)],
       replaces: true,
       code: 'KEY_UPDATED',
       data: present(after),
@@ -116,9 +107,7 @@ export function revokeKey(request: OperatorRequest, organizationId: string, keyI
       subject: keyId,
       before: present(before),
       after: present(after),
-      statements: [
-        database(request.env.DB).update(apiKeys).set({ revokedAtMs: nowMs }).where(eq(apiKeys.keyId, keyId)),
-      ],
+      statements: [updateKeyRow(request.env, before, { revokedAtMs: nowMs })],
       replaces: true,
       code: 'KEY_REVOKED',
       data: present(after),
@@ -137,15 +126,7 @@ function badScopes(message: string) {
   return refuse('BAD_REQUEST', `scopes: ${message}`, { members: { details: [{ path: 'scopes', message }] } });
 }
 
-async function findKey(env: Env, organizationId: string, keyId: string) {
-  const [row] = await database(env.DB)
-    .select()
-    .from(apiKeys)
-    .where(and(eq(apiKeys.organizationId, organizationId), eq(apiKeys.keyId, keyId)));
-  return row ?? null;
-}
-
-function present(row: typeof apiKeys.$inferSelect): Key {
+function present(row: KeyRow): Key {
   const { keyId, name, prefix, hint, scopes, createdAtMs, revokedAtMs } = row;
   return {
     keyId,

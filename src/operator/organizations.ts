@@ -1,7 +1,6 @@
 /**
  * Organizations: create, read, change, and their model mappings.
  */
-import { and, asc, eq, gt } from 'drizzle-orm';
 import type { z } from 'zod';
 import { type Answer, accept, refuse } from '../contract/errors.ts';
 import {
@@ -13,8 +12,15 @@ import {
 } from '../contract/operator.ts';
 import type { Env } from '../env.ts';
 import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
-import { database } from '../storage/database.ts';
-import { type ModelMappings, organizations, planVersions } from '../storage/schema.ts';
+import {
+  findOrganizationRow,
+  findOrganizations,
+  insertOrganization,
+  type OrganizationRow,
+  updateOrganizationRow,
+} from '../storage/organizations.ts';
+import { findNewestPlan } from '../storage/plans.ts';
+import type { ModelMappings } from '../storage/schema/index.ts';
 import { commitChange, type OperatorRequest } from './change.ts';
 
 export const noOrganization = () => refuse('NOT_FOUND', 'no such organization');
@@ -47,7 +53,7 @@ export function createOrganization(
       subject: row.organizationId,
       before: null,
       after: data,
-      statements: [database(request.env.DB).insert(organizations).values(row)],
+      statements: [insertOrganization(request.env, row)],
       replaces: false,
       code,
       data,
@@ -56,12 +62,7 @@ export function createOrganization(
 }
 
 export async function listOrganizations(env: Env, page: PageRequest): Promise<Answer<Page<Organization>>> {
-  const rows = await database(env.DB)
-    .select()
-    .from(organizations)
-    .where(page.after === null ? undefined : gt(organizations.organizationId, page.after))
-    .orderBy(asc(organizations.organizationId))
-    .limit(page.limit + 1);
+  const rows = await findOrganizations(env, page.after, page.limit);
   return accept(
     'ORGANIZATIONS_LISTED',
     pageOf(rows.map(present), page.limit, (item) => item.organizationId),
@@ -82,7 +83,7 @@ export function updateOrganization(
   return commitChange(request, async () => {
     const before = await findOrganization(request.env, organizationId);
     if (!before) return noOrganization();
-    if (body.defaultPlanId != null && !(await planExists(request.env, organizationId, body.defaultPlanId))) {
+    if (body.defaultPlanId != null && !(await findNewestPlan(request.env, organizationId, body.defaultPlanId))) {
       return refuse('PLAN_NOT_FOUND', 'defaultPlanId: no such plan');
     }
     const change = {
@@ -98,12 +99,7 @@ export function updateOrganization(
       subject: organizationId,
       before,
       after,
-      statements: [
-        database(request.env.DB)
-          .update(organizations)
-          .set(change)
-          .where(eq(organizations.organizationId, organizationId)),
-      ],
+      statements: [updateOrganizationRow(request.env, organizationId, change)],
       replaces: true,
       code: 'ORGANIZATION_UPDATED',
       data: after,
@@ -125,12 +121,7 @@ export function setModels(
       subject: organizationId,
       before: before.models,
       after: models,
-      statements: [
-        database(request.env.DB)
-          .update(organizations)
-          .set({ models })
-          .where(eq(organizations.organizationId, organizationId)),
-      ],
+      statements: [updateOrganizationRow(request.env, organizationId, { models })],
       replaces: true,
       code: 'MODELS_SAVED',
       data: models,
@@ -139,23 +130,11 @@ export function setModels(
 }
 
 export async function findOrganization(env: Env, organizationId: string): Promise<Organization | null> {
-  const [row] = await database(env.DB)
-    .select()
-    .from(organizations)
-    .where(eq(organizations.organizationId, organizationId));
+  const row = await findOrganizationRow(env, organizationId);
   return row ? present(row) : null;
 }
 
-async function planExists(env: Env, organizationId: string, planId: string): Promise<boolean> {
-  const rows = await database(env.DB)
-    .select({ version: planVersions.version })
-    .from(planVersions)
-    .where(and(eq(planVersions.organizationId, organizationId), eq(planVersions.planId, planId)))
-    .limit(1);
-  return rows.length > 0;
-}
-
-function present(row: typeof organizations.$inferSelect): Organization {
+function present(row: OrganizationRow): Organization {
   const { organizationId, name, defaultPlanId, allowUnpricedModels, models, sampleBytesMax, createdAtMs } = row;
   return {
     organizationId,

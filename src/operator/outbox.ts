@@ -1,7 +1,8 @@
 /**
- * Changes that D1 refused, as the operator sees them: list them, and send them again.
+ * Changes that D1 refused: operators list them, and send them again.
  *
- * The customers' objects hold them; which objects, their announcements in KV say, which may be a minute behind.
+ * The customers' objects hold these changes. Which objects have some is read from their announcements in KV, which may be
+ * a minute behind.
  */
 import { type Answer, accept, refuse } from '../contract/errors.ts';
 import type { ResentOutbox, SetAsideChange } from '../contract/outbox.ts';
@@ -12,7 +13,7 @@ import { findSetAside } from '../storage/backlog.ts';
 import { commitChange, type OperatorRequest } from './change.ts';
 import { findOrganization, noOrganization } from './organizations.ts';
 
-/** Objects that one request asks, and how many of them at the same time. */
+/** Objects that one request calls, and how many of them at the same time. */
 const OBJECTS_MAX = 500;
 const OBJECTS_AT_ONCE = 20;
 
@@ -51,7 +52,7 @@ export async function listOutbox(
 }
 
 /**
- * Queues everything again that D1 refused of the organization's customers. What is refused again is set aside again.
+ * Queues all changes of the organization's customers again that D1 refused. What is refused again is set aside again.
  */
 export function resendOutbox(request: OperatorRequest, organizationId: string): Promise<Answer<ResentOutbox>> {
   return commitChange<ResentOutbox>(request, async (nowMs) => {

@@ -1,7 +1,7 @@
 /**
- * Plans: a list of immutable versions. The same content again keeps the version; other content makes the next one.
+ * Plans: each is a list of immutable versions. Saving the content of the newest version changes nothing; other content
+ * becomes the next version.
  */
-import { and, asc, desc, eq, gt, inArray, sql } from 'drizzle-orm';
 import type { z } from 'zod';
 import { type Answer, accept, refuse } from '../contract/errors.ts';
 import type { MigratePlanRequest, PlanMigration } from '../contract/operator-customers.ts';
@@ -11,9 +11,13 @@ import type { Env } from '../env.ts';
 import { ask } from '../objects/addresses.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
-import { database } from '../storage/database.ts';
-import { findNewestPlan } from '../storage/plans.ts';
-import { planVersions } from '../storage/schema.ts';
+import {
+  findNewestPlan,
+  findPlanIds,
+  findPlanVersions,
+  insertPlanVersion,
+  type PlanVersionRow,
+} from '../storage/plans.ts';
 import { commitChange, type OperatorRequest } from './change.ts';
 import { findOrganization, noOrganization } from './organizations.ts';
 
@@ -32,7 +36,7 @@ export function putPlan(
   return commitChange(request, async (nowMs) => {
     const code = 'PLAN_SAVED';
     if (!(await findOrganization(request.env, organizationId))) return noOrganization();
-    const [newest] = await versionsOf(request.env, organizationId, [planId], 1);
+    const [newest] = await findPlanVersions(request.env, organizationId, [planId], 1);
     if (newest && canonicalJson(newest.content) === canonicalJson(plan))
       return accept(code, presentVersion(newest), nowMs);
     const version = (newest?.version ?? 0) + 1;
@@ -50,7 +54,7 @@ export function putPlan(
       subject: planId,
       before: newest ? { version: newest.version, plan: newest.content } : null,
       after: { version, plan },
-      statements: [database(request.env.DB).insert(planVersions).values(row)],
+      statements: [insertPlanVersion(request.env, row)],
       replaces: newest !== undefined,
       code,
       data: presentVersion(row),
@@ -60,24 +64,9 @@ export function putPlan(
 
 export async function listPlans(env: Env, organizationId: string, page: PageRequest): Promise<Answer<Page<Detail>>> {
   if (!(await findOrganization(env, organizationId))) return noOrganization();
-  const ids = await database(env.DB)
-    .selectDistinct({ planId: planVersions.planId })
-    .from(planVersions)
-    .where(
-      and(
-        eq(planVersions.organizationId, organizationId),
-        page.after === null ? undefined : gt(planVersions.planId, page.after),
-      ),
-    )
-    .orderBy(asc(planVersions.planId))
-    .limit(page.limit + 1);
-  const rows = await versionsOf(
-    env,
-    organizationId,
-    ids.map(({ planId }) => planId),
-    VERSIONS_SHOWN_MAX,
-  );
-  const details = ids.map(({ planId }) => presentDetail(rows.filter((row) => row.planId === planId)));
+  const ids = await findPlanIds(env, organizationId, page.after, page.limit);
+  const rows = await findPlanVersions(env, organizationId, ids, VERSIONS_SHOWN_MAX);
+  const details = ids.map((planId) => presentDetail(rows.filter((row) => row.planId === planId)));
   return accept(
     'PLANS_LISTED',
     pageOf(details, page.limit, (item) => item.planId),
@@ -86,7 +75,7 @@ export async function listPlans(env: Env, organizationId: string, page: PageRequ
 }
 
 export async function readPlan(env: Env, organizationId: string, planId: string): Promise<Answer<Detail>> {
-  const rows = await versionsOf(env, organizationId, [planId], VERSIONS_SHOWN_MAX);
+  const rows = await findPlanVersions(env, organizationId, [planId], VERSIONS_SHOWN_MAX);
   return rows.length > 0
     ? accept('PLAN_READ', presentDetail(rows), Date.now())
     : refuse('PLAN_NOT_FOUND', 'no such plan');
@@ -94,7 +83,7 @@ export async function readPlan(env: Env, organizationId: string, planId: string)
 
 /**
  * Starts a job that moves every subscription of the plan to its newest version. The job's id comes from the idempotency
- * key, so that a request that broke half-way finds its job again.
+ * key, so that a repeated request finds its job again.
  */
 export function migratePlan(
   request: OperatorRequest,
@@ -141,31 +130,11 @@ function jobOf(env: Env, jobId: string) {
   return env.PLAN_MIGRATIONS.getByName(jobId);
 }
 
-type Row = typeof planVersions.$inferSelect;
-
-/** The newest versions of each plan, newest first. */
-async function versionsOf(env: Env, organizationId: string, planIds: string[], versionsMax: number): Promise<Row[]> {
-  if (planIds.length === 0) return [];
-  const newest = sql`(SELECT MAX(newest.version) FROM plan_versions newest
-    WHERE newest.organization_id = ${planVersions.organizationId} AND newest.plan_id = ${planVersions.planId})`;
-  return database(env.DB)
-    .select()
-    .from(planVersions)
-    .where(
-      and(
-        eq(planVersions.organizationId, organizationId),
-        inArray(planVersions.planId, planIds),
-        gt(planVersions.version, sql`${newest} - ${versionsMax}`),
-      ),
-    )
-    .orderBy(asc(planVersions.planId), desc(planVersions.version));
-}
-
-function presentVersion({ planId, usagePlanVersionId, version }: Row): Version {
+function presentVersion({ planId, usagePlanVersionId, version }: PlanVersionRow): Version {
   return { planId, usagePlanVersionId, version };
 }
 
-function presentDetail(rows: Row[]): Detail {
+function presentDetail(rows: PlanVersionRow[]): Detail {
   const [newest] = rows;
   if (!newest) throw new Error('a plan has at least one version');
   return {

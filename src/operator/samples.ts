@@ -1,16 +1,20 @@
 /**
- * Stored samples as the operator sees them: list, read, export, delete.
+ * Stored samples: operators list, read, export and delete them.
  */
 
-import { and, eq } from 'drizzle-orm';
 import { type Answer, accept, refuse } from '../contract/errors.ts';
 import type { Sample, SampleFilter, SampleListItem, SampleSelection } from '../contract/samples.ts';
 import type { Env } from '../env.ts';
 import { log } from '../platform/log.ts';
 import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
-import { database } from '../storage/database.ts';
-import { findSample, findSamples, readPayloads, type SamplePlace, type SampleRow } from '../storage/samples.ts';
-import { samples } from '../storage/schema.ts';
+import {
+  deleteSampleRow,
+  findSample,
+  findSamples,
+  readPayloads,
+  type SamplePlace,
+  type SampleRow,
+} from '../storage/samples.ts';
 import { commitChange, type OperatorRequest } from './change.ts';
 import { findOrganization, noOrganization } from './organizations.ts';
 
@@ -37,7 +41,7 @@ export async function listSamples(
   return accept('SAMPLES_LISTED', { ...page, items: page.items.map(present) }, nowMs);
 }
 
-/** A place in the list as a cursor tells it; no sample's id has a space. */
+/** The place in the list that a cursor stands for; no sample's id has a space. */
 function placeOf(cursor: string): SamplePlace | null {
   const [, at, sampleId] = /^(\d{1,15}) (\S+)$/.exec(cursor) ?? [];
   return at === undefined || sampleId === undefined ? null : { receivedAtMs: Number(at), sampleId };
@@ -49,7 +53,7 @@ export async function readSample(env: Env, organizationId: string, sampleId: str
   return row ? accept('SAMPLE_READ', { ...present(row), ...(JSON.parse(row.payload) as Sample) }, nowMs) : noSample();
 }
 
-/** A line of JSON per sample. Rows and payloads are read as the receiver takes them, a bounded part at a time. */
+/** One line of JSON per sample. Rows and payloads are read as the client reads the answer, a bounded part at a time. */
 export async function exportSamples(
   env: Env,
   organizationId: string,
@@ -59,14 +63,14 @@ export async function exportSamples(
   const nowMs = Date.now();
   const lines = exportLines(env, organizationId, filterOf(query), nowMs);
   const encoder = new TextEncoder();
-  // Read before the answer begins, so that a database that is away can still be told by its status.
+  // The first line is read before the answer begins, so that the status can still say that the database is away.
   let next: Promise<IteratorResult<string, void>> | null = Promise.resolve(await lines.next());
   const stream = new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
         const { done, value } = await (next ?? lines.next()).catch((error: unknown) => {
           log('error', 'export_broke_off', { organizationId }, error);
-          // What a stream ends with, the runtime logs as it is.
+          // The runtime logs the error of a stream as it is.
           throw new Error('the export broke off');
         });
         next = null;
@@ -77,7 +81,7 @@ export async function exportSamples(
         await lines.return();
       },
     },
-    // Nothing further is read before it is asked for.
+    // Nothing is read ahead.
     { highWaterMark: 0 },
   );
   return accept('SAMPLES_EXPORTED', stream, nowMs);
@@ -108,7 +112,7 @@ async function* exportLines(
   }
 }
 
-/** The event says that the sample was there, and nothing of what was in it. */
+/** The event records that the sample existed, and nothing of its content. */
 export function deleteSample(
   request: OperatorRequest,
   organizationId: string,
@@ -124,11 +128,7 @@ export function deleteSample(
       subject: sampleId,
       before: { receivedAt, expiresAt, payloadBytes },
       after: null,
-      statements: [
-        database(request.env.DB)
-          .delete(samples)
-          .where(and(eq(samples.organizationId, organizationId), eq(samples.sampleId, sampleId))),
-      ],
+      statements: [deleteSampleRow(request.env, organizationId, sampleId)],
       replaces: false,
       code: 'SAMPLE_DELETED',
       data: { sampleId },

@@ -1,8 +1,8 @@
 /**
- * The daily look at an upstream catalog: imported, merged with the curated one, and published where that is safe.
+ * The daily import of an upstream catalog: it is read, merged with the curated one, and published where that is safe.
  *
- * Only what passes validation and the bound on change is published; anything else is left as an operator event, for a
- * person to decide. With no address configured it does nothing. A failure changes nothing but the event log.
+ * Only what passes validation and the bound on change is published; anything else becomes an operator event, for a person
+ * to decide. Without a configured address there is no import. A failure changes nothing but the event log.
  */
 
 import { changeBound } from '../catalog/importers/bound.ts';
@@ -21,7 +21,7 @@ const FORMATS = {
 } as const;
 
 const FETCH_TIMEOUT_MS = 30_000;
-/** A larger file is not the catalog that it should be. */
+/** A larger file is not accepted as a catalog. */
 const BYTES_MAX = 20 * 1024 * 1024;
 /** For the event log. */
 const ACTOR = 'upstream import';
@@ -41,7 +41,7 @@ export async function importUpstream(env: Env, nowMs: number, defer: Defer): Pro
   }
 }
 
-/** Why nothing was published; `null` where it was, or where there was nothing new. */
+/** Why the import was not published; `null` where it was, or where nothing is new. */
 async function importFrom(
   env: Env,
   url: string,

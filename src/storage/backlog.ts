@@ -1,11 +1,11 @@
 /**
- * What customers' objects announce in KV: that their changes could not be sent to D1, and that D1 refused some.
+ * What customers' objects announce in KV: that changes wait because D1 could not be reached, and that D1 refused some.
  */
 import { BACKLOG_PREFIX, backlogKey, type Env, SET_ASIDE_PREFIX, setAsideKey } from '../env.ts';
 
 export interface Backlog {
   customers: number;
-  /** Since when the oldest waits; `null` where nobody does. */
+  /** When the oldest of the waiting changes was recorded; `null` where none waits. */
   oldestMs: number | null;
 }
 
@@ -22,17 +22,17 @@ interface Announced {
   rows?: number;
 }
 
-/** Pages of announcements that are read; a thousand customers each. */
+/** Pages of announcements that one reading takes, of a thousand customers each. */
 const PAGES_MAX = 20;
 
-/** Of one organization, or of all. */
+/** The backlog of one organization, or of all. */
 export async function readBacklog(env: Env, organizationId?: string): Promise<Backlog> {
   const prefix = organizationId === undefined ? BACKLOG_PREFIX : backlogKey(organizationId, '');
   const announced = await readAnnounced(env, prefix);
   return { customers: announced.length, oldestMs: oldestOf(announced) };
 }
 
-/** Of all organizations. */
+/** What D1 refused, of all organizations. */
 export async function readSetAside(env: Env): Promise<SetAside> {
   const announced = await readAnnounced(env, SET_ASIDE_PREFIX);
   return { rows: announced.reduce((sum, { rows = 0 }) => sum + rows, 0), oldestMs: oldestOf(announced) };

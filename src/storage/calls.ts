@@ -1,16 +1,93 @@
 /**
- * Calls in D1: the history that the objects no longer hold.
+ * Calls in D1: the history that the objects no longer hold, which follows the calls by a second or so.
  */
-import { and, eq } from 'drizzle-orm';
-import type { Call } from '../domain/call.ts';
+import { and, desc, eq, type SQL, sql } from 'drizzle-orm';
+import type { Call, CallStatus } from '../domain/call.ts';
+import type { NanoUsd } from '../domain/money.ts';
 import type { Env } from '../env.ts';
-import { database } from './database.ts';
-import { calls } from './schema.ts';
+import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
+import { database, nanoText } from './database.ts';
+import { calls } from './schema/index.ts';
 
 export async function findOldCall(env: Env, organizationId: string, callId: string): Promise<Call | null> {
-  const [row] = await database(env.DB)
+  const [row] = await database(env, organizationId)
     .select({ record: calls.record })
     .from(calls)
     .where(and(eq(calls.organizationId, organizationId), eq(calls.callId, callId)));
   return row ? (row.record as Call) : null;
+}
+
+export interface CallFilter {
+  customerId?: string | undefined;
+  status?: CallStatus | undefined;
+}
+
+export interface CallRow {
+  callId: string;
+  customerId: string;
+  feature: string | null;
+  status: string;
+  startedAtMs: number;
+  finishedAtMs: number | null;
+  providerUsed: string | null;
+  modelUsed: string | null;
+  inputTokens: number | null;
+  responseTokens: number | null;
+  costNanoUsd: NanoUsd | null;
+}
+
+const COLUMNS = {
+  callId: calls.callId,
+  customerId: calls.customerId,
+  feature: calls.feature,
+  status: calls.status,
+  startedAtMs: calls.startedAtMs,
+  finishedAtMs: calls.finishedAtMs,
+  providerUsed: calls.providerUsed,
+  modelUsed: calls.modelUsed,
+  inputTokens: calls.inputTokens,
+  responseTokens: calls.responseTokens,
+  costNanoUsd: nanoText(calls.costNanoUsd),
+};
+
+/** Of calls with a certain status, only this many of the newest are searched, because no index has the status. */
+const SEARCHED_MAX = 10_000;
+
+/** Calls, newest first. */
+export async function listCalls(
+  env: Env,
+  organizationId: string,
+  filter: CallFilter,
+  { after, limit }: PageRequest,
+): Promise<Page<CallRow>> {
+  const rows = await database(env, organizationId)
+    .select(COLUMNS)
+    .from(calls)
+    .where(
+      and(
+        eq(calls.organizationId, organizationId),
+        filter.customerId === undefined ? undefined : eq(calls.customerId, filter.customerId),
+        filter.status === undefined
+          ? undefined
+          : sql`${calls.status} = ${filter.status} AND ${calls.startedAtMs} >= ${searchedSince(organizationId, filter)}`,
+        placeBefore(after),
+      ),
+    )
+    .orderBy(desc(calls.startedAtMs), desc(calls.callId))
+    .limit(limit + 1);
+  return pageOf(rows, limit, ({ startedAtMs, callId }) => `${startedAtMs} ${callId}`);
+}
+
+/** When the oldest of the calls began that are searched for a status. */
+function searchedSince(organizationId: string, { customerId }: CallFilter): SQL {
+  const ofCustomer = customerId === undefined ? sql`` : sql`AND newest.customer_id = ${customerId}`;
+  return sql`COALESCE((SELECT newest.started_at_ms FROM calls newest WHERE newest.organization_id = ${organizationId} ${ofCustomer}
+    ORDER BY newest.started_at_ms DESC LIMIT 1 OFFSET ${SEARCHED_MAX}), 0)`;
+}
+
+function placeBefore(after: string | null): SQL | undefined {
+  const [, startedAtMs, callId] = /^(\d+) (.+)$/.exec(after ?? '') ?? [];
+  return startedAtMs === undefined
+    ? undefined
+    : sql`(${calls.startedAtMs}, ${calls.callId}) < (${Number(startedAtMs)}, ${callId})`;
 }

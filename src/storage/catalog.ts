@@ -2,8 +2,8 @@
  * The catalog in use: the published one from KV, parsed once per isolate, with the built-in copy as the fallback.
  *
  * KV holds an immutable document per version and a pointer to the current one, with the document's SHA-256. The pointer
- * is read again in the background; a request waits for KV only before the isolate has any catalog at all. What is wrong
- * with the catalog in use is a `problem`, and every answer from it is degraded.
+ * is read again in the background; a request waits for KV only while the isolate has no catalog yet. What is wrong
+ * with the catalog in use is its `problem`, which makes every answer from it degraded.
  */
 
 import { BUILT_IN_CATALOG } from '../catalog/built-in.ts';
@@ -20,7 +20,7 @@ export interface CatalogInUse {
   source: 'built-in' | 'published';
   /** SHA-256 of the document. */
   hash: string;
-  /** Why this is not the catalog that it should be; `null` when it is. */
+  /** What is wrong with this catalog; `null` where nothing is. */
   problem: string | null;
 }
 
@@ -37,7 +37,7 @@ const documentKey = (version: string) => `catalog:${version}`;
 const REFRESH_MS = 10_000;
 /** A KV that does not answer counts as failed. */
 const KV_TIMEOUT_MS = 2_000;
-/** A catalog that is older says nothing reliable of lifecycles. */
+/** The lifecycles of an older catalog are not reliable. */
 const AGE_MAX_DAYS = 90;
 
 interface Held {
@@ -59,7 +59,7 @@ export async function currentCatalog(env: Env, defer: (work: Promise<unknown>) =
   return known.inUse;
 }
 
-/** The catalog in use where this isolate has one and need not look for another yet; `null` else. */
+/** The catalog in use if this isolate has read it recently; `null` otherwise. */
 export function catalogInMemory(env: Env, nowMs: number): CatalogInUse | null {
   const known = held.get(env.KV);
   return known && nowMs - known.checkedAtMs < REFRESH_MS ? known.inUse : null;
@@ -108,7 +108,7 @@ async function refresh(kv: KVNamespace): Promise<CatalogInUse> {
     });
   } catch (error) {
     log('warn', 'catalog_not_read', {}, error);
-    // A published catalog that was read before is still the right one, unless what was read makes no sense.
+    // A published catalog that was read before is still the right one, unless what was read now is not valid.
     const problem = error instanceof SyntaxError ? 'what KV has of the published catalog is not valid JSON' : null;
     return hold(
       kv,
@@ -119,7 +119,7 @@ async function refresh(kv: KVNamespace): Promise<CatalogInUse> {
   }
 }
 
-/** Keeps what is in use. The same catalog stays the same object, so that what was made of it can be kept with it. */
+/** Remembers what is in use. The same catalog stays the same object, so that what is derived from it can be cached with it. */
 function hold(kv: KVNamespace, found: CatalogInUse): CatalogInUse {
   const known = held.get(kv)?.inUse;
   const problem = found.problem ?? ageProblem(found.catalog);

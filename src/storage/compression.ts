@@ -6,21 +6,17 @@ import { type CompressionProfile, DEFAULT_COMPRESSION_PROFILE } from '../contrac
 import { type NanoUsd, nanoOfParts } from '../domain/money.ts';
 import type { Env } from '../env.ts';
 import { database } from './database.ts';
-import { calls, organizations } from './schema.ts';
+import { findOrganizationRow, updateOrganizationRow } from './organizations.ts';
+import { calls } from './schema/index.ts';
 
 export async function findProfile(env: Env, organizationId: string): Promise<CompressionProfile> {
-  const [row] = await database(env.DB)
-    .select({ profile: organizations.compressionProfile })
-    .from(organizations)
-    .where(eq(organizations.organizationId, organizationId));
-  return row?.profile ?? DEFAULT_COMPRESSION_PROFILE;
+  return (await findOrganizationRow(env, organizationId))?.compressionProfile ?? DEFAULT_COMPRESSION_PROFILE;
 }
 
 export async function saveProfile(env: Env, organizationId: string, profile: CompressionProfile): Promise<void> {
-  await database(env.DB)
-    .update(organizations)
-    .set({ compressionProfile: profile })
-    .where(eq(organizations.organizationId, organizationId));
+  await database(env, organizationId).batch([
+    updateOrganizationRow(env, organizationId, { compressionProfile: profile }),
+  ]);
 }
 
 export interface SavingsSums {
@@ -32,7 +28,7 @@ export interface SavingsSums {
   costAvoidedNanoUsd: NanoUsd;
 }
 
-/** As text: above 2^53 a number would be rounded on its way. */
+/** As text, because D1 rounds numbers above 2^53. */
 const sum = (column: SQL) => sql<string>`CAST(COALESCE(SUM(${column}), 0) AS TEXT)`;
 const avoided = sql`${calls.costAvoidedNanoUsd}`;
 const SAVED = sql`SUM(${calls.savedTokens})`;
@@ -43,19 +39,19 @@ const SUMS = {
   originalTokens: sum(sql`${calls.originalTokens}`).mapWith(Number),
   compressedTokens: sum(sql`${calls.compressedTokens}`).mapWith(Number),
   savedTokens: sum(sql`${calls.savedTokens}`).mapWith(Number),
-  // In two, because the sum may leave 64 bits.
+  // In two parts, because the sum may exceed 64 bits.
   avoidedUsd: sum(sql`${avoided} / 1000000000`),
   avoidedRestNanoUsd: sum(sql`${avoided} % 1000000000`),
 };
 
-/** Savings of the calls that began in [fromMs, toMs): in all, by feature, by technique. */
+/** Savings of the calls that began in [fromMs, toMs): in total, by feature and by technique. */
 export async function sumSavings(
   env: Env,
   organizationId: string,
   { fromMs, toMs }: { fromMs: number; toMs: number },
   groupsMax: number,
 ) {
-  const db = database(env.DB);
+  const db = database(env, organizationId);
   const recorded = and(
     eq(calls.organizationId, organizationId),
     gte(calls.startedAtMs, fromMs),

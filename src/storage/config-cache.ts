@@ -1,20 +1,20 @@
 /**
- * Configuration in isolate memory, for a bounded time (design: configuration in force at once).
+ * Configuration in isolate memory, for a bounded time.
  *
  * A value may be used until `ttlMs` after the moment before its read began. A change is acknowledged only after that
  * time has passed, so once it is acknowledged nobody uses the old value. In the second half of its life a value is read
- * anew in the background, so that busy keys are never waited for. While the source fails, the last value read stays in
- * use up to `STALE_MAX_MS`: metering goes on when D1 does not.
+ * anew in the background, so that requests for busy keys never wait for a read. While the source fails, the last value read stays in
+ * use up to `STALE_MAX_MS`, so that metering goes on while D1 is away.
  */
 import { BoundedMap } from '../platform/bounded-map.ts';
 import { MINUTE_MS } from '../platform/time.ts';
 import { withTimeout } from '../platform/timeout.ts';
 
-/** A missing value is remembered for less time than a present one, so that new things work at once. */
+/** A missing value is remembered for less time, so that what is created now works soon. */
 const MISSING_TTL_MS = 1_000;
 /** How long a value may be used while its source fails. */
 const STALE_MAX_MS = 10 * MINUTE_MS;
-/** After a failure the source is left alone for this long. */
+/** After a failure the source is not asked again for this long. */
 const RETRY_MS = 1_000;
 /** A source that does not answer counts as failed. */
 const READ_TIMEOUT_MS = 3_000;

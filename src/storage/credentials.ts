@@ -10,7 +10,8 @@ import type { RateCard } from '../domain/pricing.ts';
 import { DEFAULT_SAMPLING_POLICY } from '../domain/sampling.ts';
 import type { Env } from '../env.ts';
 import { ConfigCache } from './config-cache.ts';
-import { type Database, database } from './database.ts';
+import { database, sharedDatabase } from './database.ts';
+import { PRICES_MAX } from './prices.ts';
 import { type VersionedPolicy, versionedPolicy } from './sampling.ts';
 import {
   apiKeys,
@@ -19,22 +20,23 @@ import {
   organizations,
   planVersions,
   vendorCredentials,
-} from './schema.ts';
+} from './schema/index.ts';
+import { VENDORS_MAX } from './vendors.ts';
 
 export interface OrganizationConfig {
   organizationId: string;
   /** Newest version of the plan that new customers get. */
   defaultPlan: PlanVersion | null;
   models: ModelMappings | null;
-  /** The organization's own prices, by the key that they are kept under. */
+  /** The organization's own prices, by model key. */
   prices: ReadonlyMap<string, RateCard>;
-  /** What it reaches its model vendors with, by provider. */
+  /** Its access to model vendors, by provider. */
   vendors: ReadonlyMap<string, VendorCredential>;
-  /** Origins that the operator registered as a vendor's. */
+  /** Origins of the vendors' addresses. */
   vendorOrigins: readonly string[];
   /** Sessions, and calls that credit pays, may use models whose price is not known. */
   allowUnpricedModels: boolean;
-  /** Which calls it keeps for review. */
+  /** Which calls are stored for review. */
   sampling: VersionedPolicy;
 }
 
@@ -48,7 +50,7 @@ export interface Credential {
   keyId: string;
   permissions: ReadonlySet<Scope | LegacyGrant>;
   organization: OrganizationConfig;
-  /** Where a browser's token stands for the key: whom it speaks for. */
+  /** Present where a session token was sent instead of the key: whose session it is. */
   session?: Session;
 }
 
@@ -56,17 +58,13 @@ export interface Session {
   customerId: string;
   customerUserId: string | null;
   scopes: readonly ClientScope[];
-  /** What each of its calls is filed under. */
+  /** The feature and tags of each of its calls. */
   feature?: string | undefined;
   tags?: string[] | undefined;
-  /** The models that it may ask; absent where it may ask any. */
+  /** The models that it may use; absent where it may use any. */
   models?: readonly string[] | undefined;
 }
 
-/** Own prices of one organization. */
-export const PRICES_MAX = 1_000;
-/** Vendors of one organization. */
-export const VENDORS_MAX = 100;
 /** Keys that one isolate remembers. */
 const CREDENTIALS_MAX = 10_000;
 
@@ -91,8 +89,7 @@ export function findCredentialById(
 }
 
 async function loadCredential(env: Env, isKey: SQL): Promise<Credential | null> {
-  const db = database(env.DB);
-  const [row] = await db
+  const [row] = await sharedDatabase(env)
     .select({ key: apiKeys, organization: organizations, plan: planVersions })
     .from(apiKeys)
     .innerJoin(organizations, eq(organizations.organizationId, apiKeys.organizationId))
@@ -103,19 +100,18 @@ async function loadCredential(env: Env, isKey: SQL): Promise<Credential | null> 
   return {
     keyId: key.keyId,
     permissions: new Set(key.scopes ?? historicalPermissions(key.prefix as KeyPrefix)),
-    organization: await configOf(db, organization, plan),
+    organization: await configOf(env, organization, plan),
   };
 }
 
-/** The configuration of an organization on whose behalf work goes on without a request; `null` where there is none. */
+/** The configuration of an organization, for work that goes on without a request; `null` where there is none. */
 export async function loadOrganization(env: Env, organizationId: string): Promise<OrganizationConfig | null> {
-  const db = database(env.DB);
-  const [row] = await db
+  const [row] = await database(env, organizationId)
     .select({ organization: organizations, plan: planVersions })
     .from(organizations)
     .leftJoin(planVersions, isDefaultPlan())
     .where(eq(organizations.organizationId, organizationId));
-  return row ? configOf(db, row.organization, row.plan) : null;
+  return row ? configOf(env, row.organization, row.plan) : null;
 }
 
 /** Joins the newest version of the organization's default plan. */
@@ -130,10 +126,11 @@ function isDefaultPlan(): SQL | undefined {
 }
 
 async function configOf(
-  db: Database,
+  env: Env,
   { organizationId, models, sampling, allowUnpricedModels }: typeof organizations.$inferSelect,
   plan: typeof planVersions.$inferSelect | null,
 ): Promise<OrganizationConfig> {
+  const db = database(env, organizationId);
   const [prices, vendors] = await db.batch([
     db.select().from(organizationPrices).where(eq(organizationPrices.organizationId, organizationId)).limit(PRICES_MAX),
     db.select().from(vendorCredentials).where(eq(vendorCredentials.organizationId, organizationId)).limit(VENDORS_MAX),

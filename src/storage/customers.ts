@@ -1,14 +1,14 @@
 /**
- * Customers in D1: the projection that lists read.
+ * Customers in D1, as lists and the search show them.
  *
- * A search reads two indexes of lower-case columns, of which the customers that match are a range: what it reads grows
- * with those, not with all customers of the organization.
+ * A search reads a range of two indexes over lower-case columns. What it reads grows with the customers that match, not
+ * with all customers of the organization.
  */
 import { and, asc, eq, gt, type SQL, sql } from 'drizzle-orm';
 import { endOfPrefix, soughtForms } from '../domain/case-search.ts';
 import type { Env } from '../env.ts';
 import { database } from './database.ts';
-import { customers } from './schema.ts';
+import { customers } from './schema/index.ts';
 
 export type CustomerRow = typeof customers.$inferSelect;
 
@@ -33,7 +33,7 @@ export function findCustomers(
     planId === undefined ? undefined : eq(customers.planId, planId),
     after === null ? undefined : gt(customers.customerId, after),
   );
-  return database(env.DB)
+  return database(env, organizationId)
     .select()
     .from(customers)
     .where(
@@ -51,9 +51,7 @@ const SEARCHED = {
   customers_by_name_search: customers.friendlyNameLower,
 };
 
-/**
- * The ids of a page. Each form of the search is looked for in each index, of which D1 takes up to five in one query.
- */
+/** The ids of a page: each form of the search is looked up in each index. D1 allows five parts of a UNION. */
 function matching(search: string, narrowed: SQL | undefined, limit: number): SQL {
   const parts = soughtForms(search).flatMap((form) => {
     const end = endOfPrefix(form);

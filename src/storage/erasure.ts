@@ -2,60 +2,56 @@
  * The erasure of a customer's rows in D1, and the mark that keeps what is still on its way to D1 from bringing them
  * back.
  */
-
 import { lt } from 'drizzle-orm';
 import type { Env } from '../env.ts';
 import { HOUR_MS } from '../platform/time.ts';
-import { database } from './database.ts';
-import { erasedSubscriptions } from './schema.ts';
+import { database, sharedDatabase } from './database.ts';
+import { ERASE_HOURS, ERASED_HOURS_MAX, TOTALS_OF_CUSTOMERS } from './roll-ups.ts';
+import { erasedSubscriptions } from './schema/index.ts';
 
 /** Far longer than D1 works on any query. */
 const MARK_RETENTION_MS = 48 * HOUR_MS;
-
-/**
- * The tables that hold something of a customer, in the order in which they are emptied, by the name that the answer
- * gives them. An organization's sums follow the hours.
- */
-export const ERASED_TABLES = {
-  customers: ['customers'],
-  calls: ['calls'],
-  meterEvents: ['meter_events'],
-  creditEntries: ['credit_entries'],
-  usageHours: [
-    // What is still to be counted first: counted between two of the others, it would come back.
-    'usage_changes',
-    'denied_hours',
-    ...[
-      'customer_totals',
-      'customer_running_totals',
-      'customer_days',
-      'feature_customer_totals',
-      'feature_running_totals',
-    ],
-    'usage_hours',
-  ],
-  samples: ['samples'],
-} as const;
-
-/** What stands for a row where a table has no rowid. */
-const KEYS: Readonly<Record<string, string>> = {
-  customer_totals: '(organization_id, customer_id)',
-  customer_running_totals: '(organization_id, customer_id, hour_ms)',
-  customer_days: '(organization_id, customer_id, day_ms, model)',
-  feature_customer_totals: '(organization_id, feature, customer_id)',
-  feature_running_totals: '(organization_id, customer_id, feature, hour_ms)',
-};
 
 /** Rows that one statement removes: samples are up to 300 KiB each. */
 const DELETE_ROWS_MAX = 5_000;
 const DELETE_SAMPLES_MAX = 200;
 
+interface Deletion {
+  table: string;
+  /** What stands for a row. */
+  key: string;
+  rowsMax: number;
+}
+
+const rowsOf = (table: string): Deletion => ({ table, key: 'rowid', rowsMax: DELETE_ROWS_MAX });
+
+/**
+ * The tables that hold something of a customer, by the name that the answer gives them; usage hours are removed
+ * together with what they add to the organization's sums.
+ */
+const DELETIONS = {
+  customers: [rowsOf('customers')],
+  calls: [rowsOf('calls')],
+  meterEvents: [rowsOf('meter_events')],
+  creditEntries: [rowsOf('credit_entries')],
+  usageHours: [
+    rowsOf('denied_hours'),
+    ...TOTALS_OF_CUSTOMERS.map(({ table, key }) => ({ table, key: `(${key})`, rowsMax: DELETE_ROWS_MAX })),
+  ],
+  samples: [{ ...rowsOf('samples'), rowsMax: DELETE_SAMPLES_MAX }],
+};
+
 /**
  * To be called before anything is erased. From then on no batch of the subscription writes to D1, also none that was
  * given up and that D1 runs later.
  */
-export async function markErased(env: Env, subscriptionId: string, nowMs: number): Promise<void> {
-  await database(env.DB)
+export async function markErased(
+  env: Env,
+  organizationId: string,
+  subscriptionId: string,
+  nowMs: number,
+): Promise<void> {
+  await database(env, organizationId)
     .insert(erasedSubscriptions)
     .values({ subscriptionId, erasedAtMs: nowMs })
     .onConflictDoNothing();
@@ -63,7 +59,7 @@ export async function markErased(env: Env, subscriptionId: string, nowMs: number
 
 /** Removes marks that no batch can meet any more. */
 export async function deleteOldMarks(env: Env, nowMs: number): Promise<void> {
-  await database(env.DB)
+  await sharedDatabase(env)
     .delete(erasedSubscriptions)
     .where(lt(erasedSubscriptions.erasedAtMs, nowMs - MARK_RETENTION_MS));
 }
@@ -73,24 +69,39 @@ export async function eraseProjection(
   env: Env,
   organizationId: string,
   customerId: string,
-): Promise<Record<keyof typeof ERASED_TABLES, number>> {
+): Promise<Record<keyof typeof DELETIONS, number>> {
   const erased = { customers: 0, calls: 0, meterEvents: 0, creditEntries: 0, usageHours: 0, samples: 0 };
-  for (const [name, tables] of Object.entries(ERASED_TABLES) as [keyof typeof ERASED_TABLES, readonly string[]][]) {
-    for (const table of tables) erased[name] += await eraseRows(env.DB, table, organizationId, customerId);
+  for (const [name, deletions] of Object.entries(DELETIONS) as [keyof typeof DELETIONS, readonly Deletion[]][]) {
+    for (const deletion of deletions) erased[name] += await deleteRows(env, deletion, organizationId, customerId);
   }
+  erased.usageHours += await eraseHours(env, organizationId, customerId);
   return erased;
 }
 
-async function eraseRows(db: D1Database, table: string, organizationId: string, customerId: string): Promise<number> {
-  const rowsMax = table === 'samples' ? DELETE_SAMPLES_MAX : DELETE_ROWS_MAX;
-  const key = KEYS[table] ?? 'rowid';
-  // Rows that triggers change are among what D1 says was changed, but not among what is returned.
+async function deleteRows(
+  env: Env,
+  { table, key, rowsMax }: Deletion,
+  organizationId: string,
+  customerId: string,
+): Promise<number> {
+  // D1 counts what triggers change as well, but returns only what is deleted here.
   const sql = `DELETE FROM ${table} WHERE ${key} IN (
     SELECT ${key.replace(/[()]/g, '')} FROM ${table} WHERE organization_id = ? AND customer_id = ? LIMIT ${rowsMax}) RETURNING 1`;
-  let erased = 0;
-  // Nothing adds rows any more, so this ends with the last one.
-  for (let rows = rowsMax; rows >= rowsMax; erased += rows) {
-    rows = (await db.prepare(sql).bind(organizationId, customerId).all()).results.length;
-  }
-  return erased;
+  const statement = database(env, organizationId).$client.prepare(sql).bind(organizationId, customerId);
+  return repeatWhileFull(rowsMax, async () => (await statement.all()).results.length);
+}
+
+async function eraseHours(env: Env, organizationId: string, customerId: string): Promise<number> {
+  const db = database(env, organizationId).$client;
+  const [first, ...others] = ERASE_HOURS.map((sql) => db.prepare(sql));
+  if (!first) throw new Error('an erasure has statements');
+  const batch = [first.bind(organizationId, customerId), ...others];
+  return repeatWhileFull(ERASED_HOURS_MAX, async () => (await db.batch(batch)).at(-2)?.results.length ?? 0);
+}
+
+/** Repeats a step until it finds fewer rows than it takes; nothing adds rows any more, so it comes to an end. */
+async function repeatWhileFull(rowsMax: number, step: () => Promise<number>): Promise<number> {
+  let all = 0;
+  for (let rows = rowsMax; rows >= rowsMax; all += rows) rows = await step();
+  return all;
 }

@@ -1,15 +1,16 @@
 /**
- * The event log in D1: ids of its rows, and what the service itself writes there.
+ * The event log in D1: what operators and the service itself did.
  */
-import { database } from './database.ts';
-import { operatorEvents } from './schema.ts';
+import { and, desc, eq, lt } from 'drizzle-orm';
+import type { Env } from '../env.ts';
+import { sharedDatabase } from './database.ts';
+import { operatorEvents } from './schema/index.ts';
 
 /** For the event log. */
 const ACTOR = 'service';
 
 export interface ServiceEvent {
   action: string;
-  organizationId: string;
   subject: string;
   after: unknown;
   correlationId: string;
@@ -19,22 +20,46 @@ export interface ServiceEvent {
 const EVENTS_MAX = 10;
 
 export async function recordServiceEvents(
-  db: D1Database,
+  env: Pick<Env, 'DB'>,
+  organizationId: string,
   events: readonly ServiceEvent[],
   nowMs: number,
 ): Promise<void> {
   const rows = events.map((event) => ({
     ...event,
+    organizationId,
     eventId: newEventId(nowMs),
     atMs: nowMs,
     actor: ACTOR,
     before: null,
   }));
   for (let from = 0; from < rows.length; from += EVENTS_MAX) {
-    await database(db)
+    await sharedDatabase(env)
       .insert(operatorEvents)
       .values(rows.slice(from, from + EVENTS_MAX));
   }
+}
+
+export type EventRow = typeof operatorEvents.$inferSelect;
+
+/** The newest events, of one organization or of all; one more than asked for tells whether there are more. */
+export function findEvents(
+  env: Env,
+  organizationId: string | undefined,
+  after: string | null,
+  limit: number,
+): Promise<EventRow[]> {
+  return sharedDatabase(env)
+    .select()
+    .from(operatorEvents)
+    .where(
+      and(
+        organizationId === undefined ? undefined : eq(operatorEvents.organizationId, organizationId),
+        after === null ? undefined : lt(operatorEvents.eventId, after),
+      ),
+    )
+    .orderBy(desc(operatorEvents.eventId))
+    .limit(limit + 1);
 }
 
 /** Ascending in time, unique at any moment. */

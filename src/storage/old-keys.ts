@@ -1,24 +1,24 @@
 /**
- * API keys from before keys had a checksum: an isolate knows which there are, so that what is no key costs no read.
+ * API keys from before keys had a checksum. An isolate keeps a list of them, so that a request with an invalid key costs
+ * no read of D1.
  *
- * What is not on the list is no key, because no such key is made any more. Only while the service is upgraded may a
- * Worker of the version before still make one; it works everywhere once the lists from before are a minute old. Where
- * the list cannot be had (D1 is away, another request is reading it, there are too many keys), each key is looked up by
- * itself.
+ * No such key is created any more, so what is not on the list is no key. (A Worker of the version before may still create
+ * one during an upgrade; it works everywhere a minute later, when all lists have been read again.) Where there is no list,
+ * because D1 is away, another request is reading it or there are too many keys, each key is looked up in D1.
  */
 import { sql } from 'drizzle-orm';
 import type { Env } from '../env.ts';
 import { log } from '../platform/log.ts';
 import { withTimeout } from '../platform/timeout.ts';
-import { database } from './database.ts';
-import { apiKeys, WITHOUT_CHECKSUM } from './schema.ts';
+import { sharedDatabase } from './database.ts';
+import { apiKeys, WITHOUT_CHECKSUM } from './schema/index.ts';
 
 /** Keys that an isolate remembers. */
 const OLD_KEYS_MAX = 10_000;
 const LIFE_MS = 60_000;
-/** A read that does not end counts as failed, and after a failure the list is left alone for as long. */
+/** A read that takes longer counts as failed, and the next one begins no earlier than this after it. */
 const READ_TIMEOUT_MS = 3_000;
-/** Of a hash in hexadecimal: 64 bits. Who is taken for another key by them is looked up, and not found. */
+/** Digits of a hash that the list holds: 64 bits. A key that agrees in them by chance is looked up in D1, and not found. */
 const SHORT_HASH_LENGTH = 16;
 
 interface OldKeys {
@@ -44,7 +44,7 @@ function isFresh(nowMs: number): boolean {
 }
 
 async function readOldKeys(env: Env, nowMs: number): Promise<void> {
-  const read = database(env.DB)
+  const read = sharedDatabase(env)
     .select({ shortHash: sql<string>`substr(${apiKeys.keyHash}, 1, ${SHORT_HASH_LENGTH})` })
     .from(apiKeys)
     .where(WITHOUT_CHECKSUM)

@@ -1,16 +1,20 @@
 /**
- * Plan versions in D1, as metering reads them.
+ * Plan versions in D1.
  */
-import { and, asc, desc, eq, gt, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, gt, inArray, sql } from 'drizzle-orm';
 import type { PlanVersion } from '../domain/plan.ts';
 import type { Env } from '../env.ts';
-import { database } from './database.ts';
-import { planVersions } from './schema.ts';
+import { database, type Statement } from './database.ts';
+import { planVersions } from './schema/index.ts';
 
-type Row = typeof planVersions.$inferSelect;
+export type PlanVersionRow = typeof planVersions.$inferSelect;
+
+/** The number of the newest version of a row's plan. */
+const NEWEST = sql`(SELECT MAX(newest.version) FROM plan_versions newest
+  WHERE newest.organization_id = ${planVersions.organizationId} AND newest.plan_id = ${planVersions.planId})`;
 
 export async function findNewestPlan(env: Env, organizationId: string, planId: string): Promise<PlanVersion | null> {
-  const [row] = await database(env.DB)
+  const [row] = await database(env, organizationId)
     .select()
     .from(planVersions)
     .where(and(eq(planVersions.organizationId, organizationId), eq(planVersions.planId, planId)))
@@ -24,7 +28,7 @@ export async function findPlanVersion(
   organizationId: string,
   usagePlanVersionId: string,
 ): Promise<PlanVersion | null> {
-  const [row] = await database(env.DB)
+  const [row] = await database(env, organizationId)
     .select()
     .from(planVersions)
     .where(
@@ -40,15 +44,13 @@ export async function listNewestPlans(
   after: string | null,
   limit: number,
 ): Promise<PlanVersion[]> {
-  const newest = sql`(SELECT MAX(newest.version) FROM plan_versions newest
-    WHERE newest.organization_id = ${planVersions.organizationId} AND newest.plan_id = ${planVersions.planId})`;
-  const rows = await database(env.DB)
+  const rows = await database(env, organizationId)
     .select()
     .from(planVersions)
     .where(
       and(
         eq(planVersions.organizationId, organizationId),
-        eq(planVersions.version, newest),
+        eq(planVersions.version, NEWEST),
         after === null ? undefined : gt(planVersions.planId, after),
       ),
     )
@@ -57,6 +59,49 @@ export async function listNewestPlans(
   return rows.map(toPlanVersion);
 }
 
-function toPlanVersion({ planId, usagePlanVersionId, version, content }: Row): PlanVersion {
+/** Ids of plans; one more than asked for tells whether there are more. */
+export async function findPlanIds(
+  env: Env,
+  organizationId: string,
+  after: string | null,
+  limit: number,
+): Promise<string[]> {
+  const rows = await database(env, organizationId)
+    .selectDistinct({ planId: planVersions.planId })
+    .from(planVersions)
+    .where(
+      and(eq(planVersions.organizationId, organizationId), after === null ? undefined : gt(planVersions.planId, after)),
+    )
+    .orderBy(asc(planVersions.planId))
+    .limit(limit + 1);
+  return rows.map(({ planId }) => planId);
+}
+
+/** The newest versions of each plan, newest first. */
+export async function findPlanVersions(
+  env: Env,
+  organizationId: string,
+  planIds: string[],
+  versionsMax: number,
+): Promise<PlanVersionRow[]> {
+  if (planIds.length === 0) return [];
+  return database(env, organizationId)
+    .select()
+    .from(planVersions)
+    .where(
+      and(
+        eq(planVersions.organizationId, organizationId),
+        inArray(planVersions.planId, planIds),
+        gt(planVersions.version, sql`${NEWEST} - ${versionsMax}`),
+      ),
+    )
+    .orderBy(asc(planVersions.planId), desc(planVersions.version));
+}
+
+export function insertPlanVersion(env: Env, row: PlanVersionRow): Statement {
+  return database(env, row.organizationId).insert(planVersions).values(row);
+}
+
+function toPlanVersion({ planId, usagePlanVersionId, version, content }: PlanVersionRow): PlanVersion {
   return { planId, usagePlanVersionId, version, plan: content };
 }

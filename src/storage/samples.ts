@@ -1,19 +1,19 @@
 /**
- * Samples in D1. An expired sample is invisible to everybody here, whether it was deleted yet or not.
+ * Samples in D1. No function here returns an expired sample, whether it was deleted yet or not.
  *
- * Lists read rows without their payloads, newest first; payloads are read for as many samples at a time as fit into
- * `PAYLOAD_BYTES_MAX`, so that whoever walks over all samples stays in bounded memory.
+ * Lists read rows without their payloads. Payloads are read for as many samples at a time as fit into
+ * `PAYLOAD_BYTES_MAX`, so that an export of all samples takes bounded memory.
  */
 
 import { and, asc, desc, eq, getTableColumns, gt, gte, inArray, lt, lte, type SQL, sql } from 'drizzle-orm';
 import type { SampleSelection } from '../contract/samples.ts';
 import type { Env } from '../env.ts';
-import { database } from './database.ts';
-import { organizationSizes, organizations, samples } from './schema.ts';
+import { database, type Statement } from './database.ts';
+import { organizationSizes, organizations, samples } from './schema/index.ts';
 
 export type NewSample = typeof samples.$inferInsert;
 
-/** Everything of a sample but its payload. */
+/** A sample without its payload. */
 export type SampleRow = Omit<typeof samples.$inferSelect, 'payload'>;
 
 /** A place in the order of samples: by time of receipt, then by id. */
@@ -22,27 +22,27 @@ export interface SamplePlace {
   sampleId: string;
 }
 
-/** Payloads that are in memory at the same time; one alone may be larger. */
+/** Bytes of payloads that are in memory at the same time; a single one may be larger. */
 export const PAYLOAD_BYTES_MAX = 2 * 1024 * 1024;
 
 const { payload: _payload, ...ROW } = getTableColumns(samples);
 
-/** What an organization's samples take, and what they may take. */
+/** The bytes that an organization's samples take, and how many they may take. */
 export interface SampleQuota {
   usedBytes: number;
   maxBytes: number;
 }
 
 /**
- * Stores a sample unless a live one has its id, or it goes beyond the organization's quota. Answers what is stored, and
- * whether it was there before; or the quota. D1 holds the sample against the quota as it inserts it, so concurrent ones
- * cannot go beyond it together.
+ * Stores a sample unless its id is taken, or it would exceed the organization's quota. Returns what is stored under the
+ * id, and whether it was there before; or the quota. D1 checks the quota as it inserts the sample, so that concurrent
+ * samples cannot exceed it together.
  */
 export async function insertSample(
   env: Env,
   sample: NewSample,
 ): Promise<{ row: SampleRow; existed: boolean } | { row: null; quota: SampleQuota }> {
-  const db = database(env.DB);
+  const db = database(env, sample.organizationId);
   const isIt = and(eq(samples.organizationId, sample.organizationId), eq(samples.sampleId, sample.sampleId));
   const [, inserted, rows, quotas] = await db.batch([
     db.delete(samples).where(and(isIt, lte(samples.expiresAtMs, sample.receivedAtMs))),
@@ -79,7 +79,7 @@ export async function findSamples(
   const [direction, beyond] = order === 'newest' ? [desc, sql`<`] : [asc, sql`>`];
   const place =
     after && sql`(${samples.receivedAtMs}, ${samples.sampleId}) ${beyond} (${after.receivedAtMs}, ${after.sampleId})`;
-  return database(env.DB)
+  return database(env, organizationId)
     .select(ROW)
     .from(samples)
     .where(and(matching(organizationId, filter, nowMs), place ?? undefined))
@@ -93,11 +93,11 @@ export async function countSamples(
   filter: SampleSelection,
   nowMs: number,
 ): Promise<number> {
-  return database(env.DB).$count(samples, matching(organizationId, filter, nowMs));
+  return database(env, organizationId).$count(samples, matching(organizationId, filter, nowMs));
 }
 
 export async function findSample(env: Env, organizationId: string, sampleId: string, nowMs: number) {
-  const [row] = await database(env.DB)
+  const [row] = await database(env, organizationId)
     .select()
     .from(samples)
     .where(
@@ -106,9 +106,15 @@ export async function findSample(env: Env, organizationId: string, sampleId: str
   return row ?? null;
 }
 
+export function deleteSampleRow(env: Env, organizationId: string, sampleId: string): Statement {
+  return database(env, organizationId)
+    .delete(samples)
+    .where(and(eq(samples.organizationId, organizationId), eq(samples.sampleId, sampleId)));
+}
+
 /**
- * The first samples of a list whose payloads fit into memory together, with their payloads: at least one, unless all
- * are gone by now. `read` says how many of the list were looked at.
+ * The first samples of a list with their payloads, as many as fit into memory together. `read` is how many of the list
+ * were looked at, at least one; those that were deleted meanwhile are not returned.
  */
 export async function readPayloads(
   env: Env,
@@ -117,7 +123,7 @@ export async function readPayloads(
 ): Promise<{ read: number; samples: { row: SampleRow; payload: string }[] }> {
   const some = rows.slice(0, fitting(rows));
   const ids = some.map(({ sampleId }) => sampleId);
-  const found = await database(env.DB)
+  const found = await database(env, organizationId)
     .select({ sampleId: samples.sampleId, payload: samples.payload })
     .from(samples)
     .where(and(eq(samples.organizationId, organizationId), inArray(samples.sampleId, ids)));

@@ -1,18 +1,25 @@
 /**
- * Sampling policies under the version that follows from their content.
+ * Sampling policies, each with the version that follows from its content.
  */
 import { canonicalJson } from '../domain/canonical.ts';
-import type { SamplingPolicy } from '../domain/sampling.ts';
+import { DEFAULT_SAMPLING_POLICY, type SamplingPolicy } from '../domain/sampling.ts';
+import type { Env } from '../env.ts';
 import { sha256Hex } from '../platform/hash.ts';
+import { findOrganizationRow } from './organizations.ts';
 
 export interface VersionedPolicy {
   version: string;
   policy: SamplingPolicy;
 }
 
-/** 64 bits tell the policies of an organization apart. */
+/** 64 bits are enough to tell the policies of an organization apart. */
 const VERSION_DIGITS = 16;
 
 export async function versionedPolicy(policy: SamplingPolicy): Promise<VersionedPolicy> {
   return { version: `sp_${(await sha256Hex(canonicalJson(policy))).slice(0, VERSION_DIGITS)}`, policy };
+}
+
+/** The sampling policy in force. */
+export async function readSamplingPolicy(env: Env, organizationId: string): Promise<VersionedPolicy> {
+  return versionedPolicy((await findOrganizationRow(env, organizationId))?.sampling ?? DEFAULT_SAMPLING_POLICY);
 }

@@ -1,19 +1,20 @@
 /**
- * How large D1 is, and who fills it.
+ * D1 itself: the version of its schema, its size, and the organizations that take most of it.
  *
- * One query, whose cost does not grow with calls, customers or samples: it reads a row of `organizations` and one of
- * `organization_sizes` for each organization, and at most five rows (one per outcome) of `organization_days` for each
- * of the seven days. D1 tells its own size with every answer.
+ * The cost of the query does not grow with calls, customers or samples: for each organization it reads a row of
+ * `organizations`, one of `organization_sizes`, and at most five rows (one per outcome) of `organization_days` for each of
+ * seven days. D1 reports its own size with every answer.
  */
 
 import type { Env } from '../env.ts';
 import { DAY_MS } from '../platform/time.ts';
+import { sharedDatabase } from './database.ts';
 
 export interface OrganizationSize {
   organizationId: string;
   name: string;
   customers: number;
-  /** Calls that ended today, UTC, or in the six days before. */
+  /** Calls that ended today (UTC) or in the six days before. */
   callsLastWeek: number;
   samples: number;
   sampleBytes: number;
@@ -22,7 +23,7 @@ export interface OrganizationSize {
 
 export interface DatabaseSize {
   bytes: number;
-  /** The largest ones, the largest first. */
+  /** The largest organizations, largest first. */
   organizations: OrganizationSize[];
 }
 
@@ -30,8 +31,8 @@ const DAYS = 7;
 const ORGANIZATIONS_MAX = 10;
 
 /**
- * By the largest share that an organization has of all customers, calls or sample bytes: whichever of them fills D1, it
- * shows.
+ * Organizations by the largest of their shares of all customers, calls and sample bytes, so that it shows whichever of
+ * these fills D1.
  */
 const LARGEST = `
   WITH sized AS MATERIALIZED (
@@ -48,7 +49,15 @@ const LARGEST = `
   ) DESC, organizationId LIMIT ?2`;
 
 export async function readDatabaseSize(env: Env, nowMs: number): Promise<DatabaseSize> {
-  const statement = env.DB.prepare(LARGEST).bind(nowMs - DAYS * DAY_MS, ORGANIZATIONS_MAX);
+  const statement = sharedDatabase(env)
+    .$client.prepare(LARGEST)
+    .bind(nowMs - DAYS * DAY_MS, ORGANIZATIONS_MAX);
   const { results, meta } = await statement.all<OrganizationSize>();
   return { bytes: meta.size_after, organizations: results };
+}
+
+/** The name of the newest migration; `null` before the first. */
+export async function readSchemaVersion(env: Env): Promise<string | null> {
+  const newest = 'SELECT name FROM d1_migrations ORDER BY id DESC LIMIT 1';
+  return (await sharedDatabase(env).$client.prepare(newest).first<{ name: string }>())?.name ?? null;
 }

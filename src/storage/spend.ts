@@ -1,9 +1,9 @@
 /**
- * Ended calls and spend over time, of an organization and of its customers, and the models that they began to use: what
- * anomalies are looked for in. Spend is a number: for estimates, not for bills.
+ * Ended calls and spend over time, of an organization and of its customers, and the models that they began to use: the
+ * input of anomaly detection. Spend is a floating-point number here, because it is for estimates and not for bills.
  *
- * Of models only the week after the first use is read, and only of those that were not used before: how much that is
- * does not depend on how many models there are.
+ * Of each model that is new in the period, only the week after its first use is read, so what is read does not grow with
+ * the number of models.
  */
 
 import { type SQL, sql } from 'drizzle-orm';
@@ -11,12 +11,12 @@ import type { Env } from '../env.ts';
 import { DAY_MS, HOUR_MS } from '../platform/time.ts';
 import { ANOMALY_DAYS_MIN } from '../readings/anomalies/episode.ts';
 import { DAYS_PER_WEEK } from '../readings/calendar.ts';
-import { database } from './database.ts';
-import { customerDays, organizationDays, organizationHours, usageHours } from './schema.ts';
+import { type Database, database } from './database.ts';
+import { customerDays, organizationDays, organizationHours, usageHours } from './schema/index.ts';
 import { COST } from './usage.ts';
 
 const WEEK_MS = DAYS_PER_WEEK * DAY_MS;
-/** A model that is first used within this time of the first use of any is not new. */
+/** A model is not new if its first use is within this time of the first use of any model. */
 const KNOWN_MS = ANOMALY_DAYS_MIN * DAY_MS;
 const SPENT = sql.raw('(SUM(cost_usd) + SUM(cost_rest_nano_usd) / 1e9)');
 
@@ -30,22 +30,22 @@ export interface SpendRow {
   /** Empty for the organization as a whole. */
   customerId: string;
   startMs: number;
-  /** `null` in the row of all models together, which every bucket has. */
+  /** `null` in the row of all models, which every bucket has. */
   model: string | null;
   calls: number;
   failedCalls: number;
   costUsd: number;
 }
 
-/** The organization by the hour. */
+/** Spend of the organization by hour. */
 export function readOrganizationSpend(
   env: Env,
   organizationId: string,
   { fromMs, toMs }: SpendPeriod,
 ): Promise<SpendRow[]> {
   const days = sql`${organizationDays} WHERE organization_id = ${organizationId} AND day_ms >= ${fromMs} AND day_ms < ${toMs}`;
-  // By day it is known which models are new, and each of their hours has a key. Days begin before hours do.
-  return database(env.DB).all<SpendRow>(sql`
+  // Which models are new is read from the days; then each hour of their first week is looked up by its key.
+  return database(env, organizationId).all<SpendRow>(sql`
     WITH RECURSIVE first_use AS MATERIALIZED (
       SELECT key, MIN(day_ms) AS first_ms FROM ${days} AND dimension = 'model' AND ${COST} > 0
       GROUP BY key HAVING MIN(day_ms) > ${KNOWN_MS - DAY_MS} + (
@@ -64,20 +64,20 @@ export function readOrganizationSpend(
       AND used.hour_ms < ${toMs} AND used.key = first_use.key AND ${COST} > 0`);
 }
 
-/** Customers by the day. */
+/** Spend of customers by day. */
 export function readDailySpend(
   env: Env,
   organizationId: string,
   period: SpendPeriod,
   customerIds: readonly string[],
 ): Promise<SpendRow[]> {
-  const spent = sql`SELECT customer_id, day_ms AS start_ms, model, calls, failed_calls, cost_usd, cost_rest_nano_usd FROM ${customerDays}
+  const spent = sql`SELECT customer_id, day_ms AS start_ms, paid_model AS model, calls, failed_calls, cost_usd, cost_rest_nano_usd FROM ${customerDays}
     WHERE organization_id = ${organizationId} AND customer_id IN (SELECT value FROM json_each(${JSON.stringify(customerIds)}))
       AND day_ms >= ${period.fromMs} AND day_ms < ${period.toMs}`;
-  return readSpent(env, spent);
+  return readSpent(database(env, organizationId), spent);
 }
 
-/** One customer by the hour. */
+/** Spend of one customer by hour. */
 export function readHourlySpend(
   env: Env,
   organizationId: string,
@@ -91,12 +91,12 @@ export function readHourlySpend(
     WHERE organization_id = ${organizationId} AND customer_id = ${customerId} AND hour_ms >= ${period.fromMs} AND hour_ms < ${period.toMs}
       AND outcome IN ('COMPLETED', 'FAILED')
     GROUP BY customer_id, hour_ms, model`;
-  return readSpent(env, spent);
+  return readSpent(database(env, organizationId), spent);
 }
 
-/** `spent` has the rows of each customer, bucket and model. */
-function readSpent(env: Env, spent: SQL): Promise<SpendRow[]> {
-  return database(env.DB).all<SpendRow>(sql`
+/** `spent` has a row for each customer, bucket and model. */
+function readSpent(db: Database, spent: SQL): Promise<SpendRow[]> {
+  return db.all<SpendRow>(sql`
     WITH spent AS MATERIALIZED (${spent}),
     beginning AS MATERIALIZED (SELECT customer_id, MIN(start_ms) AS start_ms FROM spent WHERE calls > 0 GROUP BY customer_id),
     first_use AS MATERIALIZED (

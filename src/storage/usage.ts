@@ -1,26 +1,27 @@
 /**
- * Usage in D1, summed by whatever dimension is asked for. Sums are read as text: above 2^53 a number would be rounded,
- * which money must not be, and which numbers of tokens are here and not on their way.
+ * Usage in D1, summed by dimension. Sums are read as text, because D1 rounds numbers above 2^53: money stays exact, and
+ * tokens are rounded here, once.
  *
- * Of an organization as a whole, and of one of its features, the roll-ups are read, which do not grow with their calls;
- * where a customer narrows the usage, the hours themselves.
+ * Usage of an organization or of one of its features is read from roll-ups, which do not grow with the number of calls;
+ * usage of one customer is read from that customer's hours.
  */
 
 import { type SQL, sql } from 'drizzle-orm';
-import { SQLiteAsyncDialect } from 'drizzle-orm/sqlite-core';
 import { type NanoUsd, nanoOfParts } from '../domain/money.ts';
 import type { Env } from '../env.ts';
 import { DAY_MS, HOUR_MS } from '../platform/time.ts';
+import { database, prepare } from './database.ts';
 import {
   customerRunningTotals,
   customerTotals,
   featureCustomerTotals,
+  featureDays,
+  featureHours,
   featureRunningTotals,
-  featureUsage,
   organizationDays,
   organizationHours,
   usageHours,
-} from './schema.ts';
+} from './schema/index.ts';
 
 export interface UsageFilter {
   fromMs: number;
@@ -29,7 +30,7 @@ export interface UsageFilter {
   feature?: string | undefined;
 }
 
-/** Days that follow each other without a gap, of whatever length the clock gives them. */
+/** Days of a time zone, without gaps between them; where the clock changes they are shorter or longer than 24 hours. */
 type Days = readonly { startMs: number; endMs: number }[];
 
 export interface UsageSums {
@@ -43,7 +44,7 @@ export interface UsageSums {
   costNanoUsd: NanoUsd;
 }
 
-/** Dimensions whose groups are listed, with the column of an hour that has the key. */
+/** Dimensions whose groups are listed, with the column of `usage_hours` that has their key. */
 const LISTED = {
   customer: usageHours.customerId,
   feature: usageHours.feature,
@@ -72,36 +73,33 @@ const SUMMED = {
 
 const COLUMNS = Object.values(SUMMED).map(({ name }) => name);
 const FIGURE_COLUMNS = sql.raw(COLUMNS.join(', '));
-/** Sums under the columns' own names, so that sums can be summed again. */
+/** Sums under the names of their columns, so that they can be summed again. */
 const SUMS = sql.raw(COLUMNS.map((name) => `SUM(${name}) AS ${name}`).join(', '));
-/** The same columns as an answer has them, as text. */
+/** The columns as text, under the names that an answer has. */
 const FIGURES = sql.raw(
   Object.entries(SUMMED)
     .map(([figure, { name }]) => `CAST(${name} AS TEXT) AS ${figure}`)
     .join(', '),
 );
 /**
- * A sum of cost as one number, to compare by: exact up to 9.2 billion dollars, beyond them SQLite's floating point, in
- * which sums that are a few millionths of a dollar apart may be the same.
+ * A sum of cost as one number, for comparisons: exact up to 9.2 billion dollars. Beyond, it is a floating-point number, in
+ * which sums that are a few millionths of a dollar apart may be equal.
  */
 export const COST = sql.raw('(cost_usd * 1000000000 + cost_rest_nano_usd)');
-/** By sums: in an expression a name is that of the column that is summed. */
-const DEAREST = sql.raw('SUM(cost_usd) * 1000000000 + SUM(cost_rest_nano_usd) DESC, calls DESC, place');
+/** Highest cost first. It sums again, because in an expression a name means the column and not its sum. */
+const BY_COST = sql.raw('SUM(cost_usd) * 1000000000 + SUM(cost_rest_nano_usd) DESC, calls DESC, place');
 
 /**
- * Of so many customers with the highest totals, enough cost much in a period too: the more are looked at first, the
- * fewer are later.
+ * Customers with the highest totals that are compared first, for each group that is listed. Most of them also cost much in
+ * the period, so the more are compared first, the fewer are left to look at.
  */
 const LEADERS_PER_GROUP = 2;
-
-/** A batch of drizzle binds no values in statements that are written out. */
-const DIALECT = new SQLiteAsyncDialect();
 
 type GroupRow = Record<keyof typeof SUMMED | 'key', string> & { dimension: Dimension };
 
 /**
- * Groups of each dimension, the dearest first, at most so many. Days are all there, in order; the key of a day is its
- * place in `days`. They are of one moment, so that they agree.
+ * The groups of each dimension, highest cost first, at most `groupsMax`. Days are all there, in order; the key of a day
+ * is its place in `days`. All groups are of the same moment, so that their sums agree.
  */
 export async function sumUsage<D extends Dimension>(
   env: Env,
@@ -115,7 +113,8 @@ export async function sumUsage<D extends Dimension>(
   const queriesOf =
     customerId !== undefined ? customerQueries : feature !== undefined ? featureQueries : organizationQueries;
   const queries = queriesOf(scopeOf(organizationId, filter), dimensions, groupsMax, days);
-  const results = await env.DB.batch<GroupRow>(queries.map((query) => prepare(env.DB, query)));
+  const db = database(env, organizationId);
+  const results = await db.$client.batch<GroupRow>(queries.map((query) => prepare(db, query)));
   const groups = Object.fromEntries(dimensions.map((dimension) => [dimension, [] as UsageGroup[]])) as Record<
     D,
     UsageGroup[]
@@ -138,15 +137,10 @@ function groupOf(row: GroupRow): UsageGroup {
   };
 }
 
-function prepare(db: D1Database, query: SQL): D1PreparedStatement {
-  const { sql: text, params } = DIALECT.sqlToQuery(query);
-  return db.prepare(text).bind(...params);
-}
-
-/** Whose usage is summed, and when it was. */
+/** Whose usage is summed, and of which period. */
 interface Scope extends UsageFilter {
   organizationId: string;
-  /** What a customer used in all, and by the end of an hour: of anything, or of the feature. */
+  /** A customer's totals, of all time and by the end of each hour: of all usage, or of the feature's. */
   totals: typeof customerTotals | typeof featureCustomerTotals;
   runningTotals: typeof customerRunningTotals | typeof featureRunningTotals;
   /** The condition that their rows are of the organization, and of the feature where there is one. */
@@ -163,7 +157,7 @@ function scopeOf(organizationId: string, filter: UsageFilter): Scope {
       };
 }
 
-/** From the roll-ups: days as they are summed already, hours where days are cut, customers as differences. */
+/** From roll-ups: whole days from days, parts of days from hours, customers as differences of running totals. */
 function organizationQueries(scope: Scope, dimensions: readonly Dimension[], groupsMax: number, days: Days): SQL[] {
   const { organizationId, fromMs, toMs } = scope;
   const queries: SQL[] = [];
@@ -184,11 +178,11 @@ function organizationQueries(scope: Scope, dimensions: readonly Dimension[], gro
     const grouped = sql`WITH grouped AS MATERIALIZED (
       SELECT dimension, key, ${SUMS} FROM (${sql.join(parts, sql` UNION ALL `)}) GROUP BY dimension, key)`;
     const groups = lists.map((dimension) =>
-      groupsOf(dimension, sql.raw('key'), sql.raw(`grouped WHERE dimension = '${dimension}'`), DEAREST, groupsMax),
+      groupsOf(dimension, sql.raw('key'), sql.raw(`grouped WHERE dimension = '${dimension}'`), BY_COST, groupsMax),
     );
     queries.push(sql`${grouped} ${sql.join(groups, sql` UNION ALL `)}`);
   }
-  if (dimensions.includes('customer')) queries.push(dearestCustomers(scope, groupsMax));
+  if (dimensions.includes('customer')) queries.push(topCustomersByCost(scope, groupsMax));
   return queries;
 }
 
@@ -197,7 +191,7 @@ function featureQueries(scope: Scope, dimensions: readonly Dimension[], groupsMa
   const { organizationId, fromMs, toMs, feature, among } = scope;
   const queries: SQL[] = [];
   if (dimensions.includes('day')) {
-    // Hours are looked up one by one: those of an organization stand together with all its features.
+    // Each hour is looked up by its key, because a range of hours has the rows of all features.
     const hours = sql`WITH RECURSIVE hours (at_ms) AS (
       SELECT ${Math.ceil(fromMs / HOUR_MS) * HOUR_MS} UNION ALL SELECT at_ms + ${HOUR_MS} FROM hours WHERE at_ms + ${HOUR_MS} < ${toMs})`;
     const used = sql`hours CROSS JOIN ${organizationHours}
@@ -206,13 +200,14 @@ function featureQueries(scope: Scope, dimensions: readonly Dimension[], groupsMa
   }
   const lists = dimensions.filter((dimension) => dimension !== 'day' && dimension !== 'customer');
   if (lists.length > 0) {
-    const parts = wholeDays(scope).map(
-      ({ unit, startMs, endMs }) => sql`SELECT feature, provider, model, outcome, ${FIGURE_COLUMNS} FROM ${featureUsage}
-        WHERE ${among(sql`${featureUsage}`)} AND unit = ${unit} AND start_ms >= ${startMs} AND start_ms < ${endMs}`,
-    );
+    const parts = wholeDays(scope).map(({ unit, startMs, endMs }) => {
+      const [table, at] = unit === 'day' ? [featureDays, sql.raw('day_ms')] : [featureHours, sql.raw('hour_ms')];
+      return sql`SELECT feature, provider, model, outcome, ${FIGURE_COLUMNS} FROM ${table}
+        WHERE ${among(sql`${table}`)} AND ${at} >= ${startMs} AND ${at} < ${endMs}`;
+    });
     queries.push(listsOf(lists, sql`(${sql.join(parts, sql` UNION ALL `)})`, groupsMax));
   }
-  if (dimensions.includes('customer')) queries.push(dearestCustomers(scope, groupsMax));
+  if (dimensions.includes('customer')) queries.push(topCustomersByCost(scope, groupsMax));
   return queries;
 }
 
@@ -227,27 +222,30 @@ function wholeDays({ fromMs, toMs }: UsageFilter): { unit: 'day' | 'hour'; start
   ];
 }
 
-/** Every customer's total at the end less the one at the beginning: two rows of each, however long the period. */
-function dearestCustomers(scope: Scope, groupsMax: number): SQL {
+/**
+ * The customers with the highest cost in the period. What a customer used in it is the difference of two running totals:
+ * two rows, however long the period.
+ */
+function topCustomersByCost(scope: Scope, groupsMax: number): SQL {
   const { runningTotals, among, fromMs, toMs } = scope;
   const differences = sql.raw(
     COLUMNS.map((name) => `later.${name} - COALESCE(earlier.${name}, 0) AS ${name}`).join(', '),
   );
   const total = (name: SQL, atMs: number) => sql`${runningTotals} ${name}
-    ON ${among(name)} AND ${name}.customer_id = dear.customer_id AND ${name}.hour_ms = (SELECT MAX(hour_ms) FROM ${runningTotals} other
-      WHERE ${among(sql.raw('other'))} AND other.customer_id = dear.customer_id AND other.hour_ms < ${atMs})`;
+    ON ${among(name)} AND ${name}.customer_id = top.customer_id AND ${name}.hour_ms = (SELECT MAX(hour_ms) FROM ${runningTotals} other
+      WHERE ${among(sql.raw('other'))} AND other.customer_id = top.customer_id AND other.hour_ms < ${atMs})`;
   return sql`WITH ${costOfCustomers(scope, groupsMax)},
-    dear AS MATERIALIZED (
+    top AS MATERIALIZED (
       SELECT customer_id FROM costs WHERE cost >= COALESCE((SELECT cost FROM costs ORDER BY cost DESC LIMIT 1 OFFSET ${groupsMax - 1}), 0)),
-    combined AS (SELECT dear.customer_id, ${differences} FROM dear JOIN ${total(sql.raw('later'), toMs)}
+    combined AS (SELECT top.customer_id, ${differences} FROM top JOIN ${total(sql.raw('later'), toMs)}
       LEFT JOIN ${total(sql.raw('earlier'), fromMs)})
-    ${groupsOf('customer', sql.raw('customer_id'), sql.raw('combined'), DEAREST, groupsMax)}`;
+    ${groupsOf('customer', sql.raw('customer_id'), sql.raw('combined'), BY_COST, groupsMax)}`;
 }
 
 /**
- * `costs`: what customers cost in the period, of all who may be among the dearest. Nobody cost more in it than ever, so
- * those whose cost was never as high as what enough of the customers with the highest totals cost in it need not be
- * looked at.
+ * `costs`: the cost of the period, of every customer who may be among the highest. No customer's cost in the period
+ * exceeds its total. So once enough customers with the highest totals are compared, those whose total is below the lowest
+ * cost among them need not be looked at.
  */
 function costOfCustomers({ totals, runningTotals, among, fromMs, toMs }: Scope, groupsMax: number): SQL {
   const costBefore = (atMs: number) => sql`COALESCE((SELECT ${COST} FROM ${runningTotals}
@@ -261,8 +259,7 @@ function costOfCustomers({ totals, runningTotals, among, fromMs, toMs }: Scope, 
 }
 
 /**
- * From the customer's hours, which are read once for all lists; days are differences, as customers are of an
- * organization.
+ * From the customer's hours, which are read once for all lists; days are differences of running totals.
  */
 function customerQueries(scope: Scope, dimensions: readonly Dimension[], groupsMax: number, days: Days): SQL[] {
   const { fromMs, toMs, customerId, among } = scope;
@@ -273,7 +270,7 @@ function customerQueries(scope: Scope, dimensions: readonly Dimension[], groupsM
   return [...queries, listsOf(lists, sql`${usageHours} WHERE ${where}`, groupsMax)];
 }
 
-/** What a customer had used by each border of days, less what it was by the one before. */
+/** A customer's running total at the end of each day, less the one at its start. */
 function daysOfCustomer({ runningTotals, among, customerId }: Scope, days: Days): SQL {
   const borders = [...days.slice(0, 1).map(({ startMs }) => startMs), ...days.map(({ endMs }) => endMs)];
   const own = (table: SQL) => sql`${among(table)} AND ${table}.customer_id = ${customerId}`;
@@ -288,18 +285,18 @@ function daysOfCustomer({ runningTotals, among, customerId }: Scope, days: Days)
   return groupsOf('day', sql.raw('day'), from, sql`place`, days.length);
 }
 
-/** The groups of each list, from rows that have all their columns. D1 takes up to five parts of a UNION. */
+/** The groups of each list, from rows that have all their columns. D1 allows five parts of a UNION. */
 function listsOf(lists: readonly Listed[], from: SQL, groupsMax: number): SQL {
   const columns = sql.raw(lists.map((dimension) => LISTED[dimension].name).join(', '));
   const parts = lists.map((dimension) =>
-    groupsOf(dimension, sql.raw(LISTED[dimension].name), sql.raw('combined'), DEAREST, groupsMax),
+    groupsOf(dimension, sql.raw(LISTED[dimension].name), sql.raw('combined'), BY_COST, groupsMax),
   );
   return sql`WITH combined AS MATERIALIZED (SELECT ${columns}, ${SUMS} FROM ${from} GROUP BY ${columns})
     ${sql.join(parts, sql` UNION ALL `)}`;
 }
 
 /**
- * The groups of one dimension in order. A call that moved to another group leaves an empty one behind, which is none.
+ * The groups of one dimension in order. A group without calls, which a call that changed left behind, is not listed.
  */
 function groupsOf(dimension: Dimension, place: SQL, from: SQL, order: SQL, groupsMax: number): SQL {
   return sql`SELECT ${sql.raw(`'${dimension}'`)} AS dimension, CAST(place AS TEXT) AS key, ${FIGURES} FROM (
@@ -307,8 +304,8 @@ function groupsOf(dimension: Dimension, place: SQL, from: SQL, order: SQL, group
 }
 
 /**
- * The place in `days` of the one in which an hour starts. Days of 24 hours are counted off; where the clock changes, a
- * case begins.
+ * The place in `days` of the day in which an hour starts. Days of 24 hours are counted; each day on which the clock changes
+ * ends a case.
  */
 function dayAmong(days: Days): SQL {
   const cases: string[] = [];

@@ -1,12 +1,13 @@
 /**
  * Customers with a history: what their calls of the last hundred days leave behind is written into the files of D1 and
- * of the customer's object, while the service is down. Calls are summed by the hour here; what the schema sums hours
- * to, its triggers do.
+ * of the customer's object, while the service is down. Calls are summed by the hour here; the statements
+ * of a delivery sum the hours further.
  */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
+import { COUNT_USAGE } from '../../src/storage/roll-ups.ts';
 import { chance } from '../support/series.ts';
 import { createTenantKey, operatorOf, PLAN, type TenantKey } from './service.ts';
 
@@ -102,15 +103,9 @@ async function writeProjection(
   const insert = db.prepare(
     `INSERT INTO calls (${columns.join(', ')}) SELECT ${values} FROM calls WHERE organization_id = ?3 AND call_id = ?4`,
   );
-  const triggers = db
-    .prepare(`SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = 'calls'`)
-    .all();
   await inTransaction(db, async () => {
-    // A million calls, one at a time through the triggers, would take minutes.
-    for (const { name } of triggers) db.exec(`DROP TRIGGER ${name}`);
     await forEach(endedAt, (atMs, n) => insert.run(n, atMs, organizationId, String(model)));
     writeHours(db, organizationId, callsByHour(endedAt));
-    for (const { sql } of triggers) db.exec(String(sql));
   });
 }
 
@@ -121,13 +116,14 @@ function writeHours(db: DatabaseSync, organizationId: string, hours: Map<number,
     name === 'hour_ms' ? '?1' : String(type).toUpperCase() === 'INTEGER' ? `${name} * ?2` : name,
   );
   const insert = db.prepare(
-    `INSERT INTO usage_hours (${columns.map(({ name }) => name).join(', ')})
-     SELECT ${values.join(', ')} FROM usage_hours WHERE organization_id = ?3 AND hour_ms = ?4`,
+    `INSERT INTO usage_changes (${columns.map(({ name }) => name).join(', ')}, paid_model)
+     SELECT ${values.join(', ')}, model FROM usage_hours WHERE organization_id = ?3 AND hour_ms = ?4`,
   );
   const made = db
     .prepare('SELECT hour_ms AS hourMs FROM usage_hours WHERE organization_id = ?')
     .get(organizationId)?.hourMs;
   for (const [hourMs, calls] of hours) insert.run(hourMs, calls, organizationId, Number(made));
+  for (const sql of COUNT_USAGE) db.exec(sql);
 }
 
 function callsByHour(endedAt: readonly number[]): Map<number, number> {

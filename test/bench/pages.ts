@@ -8,9 +8,9 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { COUNT_USAGE } from '../../durable-objects/customer/projection.ts';
 import { bundle, type Server } from '../../src/cli/server.ts';
 import { OPERATOR_TOKEN } from '../support/api.ts';
+import { countCalls } from '../support/usage.ts';
 import { provisionSubject, type Subject, writeCustomers } from './history.ts';
 import { Connection, type HttpRequest } from './load.ts';
 import { processorMs, workerdProcesses } from './process.ts';
@@ -24,7 +24,7 @@ const HISTORY_DAYS = 60;
 const CUSTOMERS = 10_000;
 /** Calls that one statement writes. */
 const CHUNK_CALLS = 20_000;
-/** Of the database while it is written: most of what the triggers touch. */
+/** Of the database while it is written: most of what the roll-ups touch. */
 const CACHE_KIB = 400_000;
 /** Of those that calls are of: one with a sixteenth of them, and the one with most. */
 const FEATURES_ASKED = ['feature 1', 'feature 0'] as const;
@@ -107,6 +107,7 @@ async function writeCalls(
     status: `CASE WHEN facts.outcome < 0.95 THEN 'COMPLETED' WHEN facts.outcome < 0.98 THEN 'FAILED' WHEN facts.outcome < 0.99 THEN 'TIMEOUT' ELSE 'NOT_ALLOWED' END`,
     started_at_ms: 'at_ms - 2000',
     finished_at_ms: 'at_ms',
+    usage_provider: `CASE WHEN facts.outcome < 0.98 THEN 'vendor-' || (facts.model % 4) ELSE made.usage_provider END`,
     model_key: `CASE WHEN facts.outcome < 0.98 THEN 'vendor-' || (facts.model % 4) || '/model-' || (facts.model % 12) END`,
     input_tokens: 'CASE WHEN facts.outcome < 0.98 THEN 500 + facts.model % 4000 END',
     cost_nano_usd: 'CASE WHEN facts.outcome < 0.98 THEN (500 + facts.model % 4000) * (1 + facts.model % 12) * 1000 END',
@@ -122,9 +123,10 @@ async function writeCalls(
     CROSS JOIN (SELECT * FROM calls WHERE organization_id = ?4 ORDER BY call_id DESC LIMIT 1) made`);
   for (let written = 0; written < calls; written += CHUNK_CALLS) {
     progress(`writing call ${written} of ${calls}`);
+    const before = Number(db.prepare('SELECT MAX(rowid) AS n FROM calls').get()?.n);
     // Numbers would be read as floating, and a feature be called `feature 1.0`.
     statement.run(BigInt(written), BigInt(Math.min(written + CHUNK_CALLS, calls)), BigInt(Date.now()), organizationId);
-    for (const sql of COUNT_USAGE) db.exec(sql);
+    for (const sql of countCalls(`rowid > ${before}`)) db.exec(sql);
   }
 }
 

@@ -3,7 +3,7 @@
  * a few large customers and many small ones, some failures.
  */
 import type { D1Database } from '@cloudflare/workers-types';
-import { COUNT_USAGE } from '../../durable-objects/customer/projection.ts';
+import { countCalls } from '../support/usage.ts';
 
 const DAY_MS = 86_400_000;
 const CALLS_A_DAY = 60;
@@ -64,15 +64,15 @@ export async function writeHistory(db: D1Database, organizationId: string, days:
   const calls = db
     .prepare(
       `INSERT INTO calls (organization_id, call_id, customer_id, feature, status, started_at_ms, finished_at_ms, usage_plan_version_id,
-         pricing_mode, provider_used, model_used, model_key, tier, input_tokens, cached_input_tokens, response_tokens, reasoning_tokens,
-         searches, standard_cost_nano_usd, cost_nano_usd, record, revision)
+         pricing_mode, provider_used, usage_provider, model_used, model_key, tier, input_tokens, cached_input_tokens, response_tokens, reasoning_tokens,
+         searches, standard_cost_nano_usd, cost_nano_usd, record, revision, delivery)
        SELECT ?1, value ->> 'id', value ->> 'customer', value ->> 'feature', value ->> 'status', value ->> 'atMs', (value ->> 'atMs') + 1800,
-         'pro:v1', 'standard', value ->> 'provider', value ->> 'model', (value ->> 'provider') || '/' || (value ->> 'model'), 'standard',
-         value ->> 'input', 0, value ->> 'output', 0, 0, value ->> 'cost', value ->> 'cost', '{}', 1
+         'pro:v1', 'standard', value ->> 'provider', value ->> 'provider', value ->> 'model', (value ->> 'provider') || '/' || (value ->> 'model'), 'standard',
+         value ->> 'input', 0, value ->> 'output', 0, 0, value ->> 'cost', value ->> 'cost', '{}', 1, 0
        FROM json_each(?2)`,
     )
     .bind(organizationId, JSON.stringify(rows));
-  await db.batch([calls, ...COUNT_USAGE.map((sql) => db.prepare(sql))]);
+  await db.batch([calls, ...countCalls("call_id LIKE 'past-%'").map((sql) => db.prepare(sql))]);
 }
 
 /** Customers with calls of today, through the API. */

@@ -14,6 +14,7 @@ import { type Mutant, mutantsOf } from './operators.ts';
 export const PURE_FILES = [
   'src/domain/**/*.ts',
   'src/catalog/**/*.ts',
+  'src/readings/**/*.ts',
   'src/vendors/usage.ts',
   'src/vendors/usage/*.ts',
 ];

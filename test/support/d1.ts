@@ -1,30 +1,44 @@
 /**
- * D1 as SQLite itself: a database in memory with the migrations, as D1 runs them.
+ * D1 as SQLite itself: a database in memory with the schema, and as much of D1's interface as statements need.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
+import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
 
 const MIGRATIONS = join(import.meta.dirname, '../../d1-migrations');
 
-/** With the migrations up to one, and that one, or with all of them. To be closed by who opens it. */
-export function openD1(upTo = '9999'): DatabaseSync {
+/** A database with all migrations. To be closed by who opens it. */
+export function openD1(): DatabaseSync {
   const db = new DatabaseSync(':memory:');
-  for (const name of readdirSync(MIGRATIONS).filter((file) => file.endsWith('.sql') && file <= upTo))
-    applyMigration(db, name);
+  for (const name of readdirSync(MIGRATIONS).filter((file) => file.endsWith('.sql'))) {
+    for (const statement of readFileSync(join(MIGRATIONS, name), 'utf8').split('--> statement-breakpoint'))
+      db.exec(statement);
+  }
   return db;
 }
 
-/** The migration of that name, and the one before it. */
-export function findMigration(name: string): { before: string; file: string } {
-  const files = readdirSync(MIGRATIONS).filter((file) => file.endsWith('.sql'));
-  const at = files.findIndex((file) => file.endsWith(`_${name}.sql`));
-  const [before, file] = [files[at - 1], files[at]];
-  if (!before || !file) throw new Error(`there is no migration ${name} after another one`);
-  return { before, file };
+/** The database as D1's binding. `beforeEach` runs before each statement, and before each batch. */
+export function asD1(db: DatabaseSync, beforeEach: () => void = () => undefined): D1Database {
+  const rowsOf = (sql: string, values: SQLInputValue[]) => ({ results: db.prepare(sql).all(...values) });
+  const prepare = (sql: string, ...values: SQLInputValue[]) => ({
+    bind: (...bound: SQLInputValue[]) => prepare(sql, ...bound),
+    run: () => rowsOf(sql, values),
+    async all() {
+      beforeEach();
+      return rowsOf(sql, values);
+    },
+  });
+  async function batch(statements: ReturnType<typeof prepare>[]) {
+    beforeEach();
+    return runBatch(db, statements as unknown as D1PreparedStatement[]);
+  }
+  return { prepare, batch } as unknown as D1Database;
 }
 
-export function applyMigration(db: DatabaseSync, name: string): void {
-  for (const statement of readFileSync(join(MIGRATIONS, name), 'utf8').split('--> statement-breakpoint'))
-    db.exec(statement);
+/** Runs statements of `asD1` as one transaction, as D1 runs a batch. */
+export function runBatch(db: DatabaseSync, statements: readonly D1PreparedStatement[]): unknown[] {
+  db.exec('BEGIN');
+  const results = statements.map((statement) => statement.run());
+  db.exec('COMMIT');
+  return results;
 }

@@ -5,6 +5,7 @@
  * through.
  */
 import { runInDurableObject } from 'cloudflare:test';
+import { COUNT_USAGE } from '../../src/storage/roll-ups.ts';
 import { bindings, customerStub } from './worker.ts';
 
 /** An hour of a customer; what is not said is 0. */
@@ -54,13 +55,13 @@ export interface ReportHour {
 
 /** Writes hours into the table that reports are made from. */
 export async function writeReportHours(organizationId: string, hours: readonly ReportHour[]): Promise<void> {
-  await bindings.DB.prepare(
-    `INSERT INTO usage_hours (organization_id, customer_id, hour_ms, feature, provider, model, outcome, calls, unpriced_calls, input_tokens,
-       cached_input_tokens, output_tokens, reasoning_tokens, searches, cost_rest_nano_usd)
+  const changes = bindings.DB.prepare(
+    `INSERT INTO usage_changes (organization_id, customer_id, hour_ms, feature, provider, model, outcome, calls, unpriced_calls, input_tokens,
+       cached_input_tokens, output_tokens, reasoning_tokens, searches, cost_rest_nano_usd, paid_model)
      SELECT ?1, value ->> 'customerId', value ->> 'atMs', COALESCE(value ->> 'feature', ''), '', COALESCE(value ->> 'model', ''),
-       COALESCE(value ->> 'outcome', 'COMPLETED'), value ->> 'calls', 0, 0, 0, 0, 0, 0, COALESCE(value ->> 'costNanoUsd', 0)
+       COALESCE(value ->> 'outcome', 'COMPLETED'), value ->> 'calls', 0, 0, 0, 0, 0, 0, COALESCE(value ->> 'costNanoUsd', 0),
+       CASE WHEN value ->> 'costNanoUsd' > 0 THEN COALESCE(value ->> 'model', '') ELSE '' END
      FROM json_each(?2)`,
-  )
-    .bind(organizationId, JSON.stringify(hours))
-    .run();
+  ).bind(organizationId, JSON.stringify(hours));
+  await bindings.DB.batch([changes, ...COUNT_USAGE.map((sql) => bindings.DB.prepare(sql))]);
 }

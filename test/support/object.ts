@@ -211,7 +211,8 @@ export async function withObject(
         store.alarmFired();
         subscription.housekeep(at(atMs));
       },
-      deliver: (db, atMs) => deliver({ store, db, kv: bindings.KV, objectId: state.id.toString(), now: () => atMs }),
+      deliver: (db, atMs) =>
+        deliver({ store, env: { DB: db }, kv: bindings.KV, objectId: state.id.toString(), now: () => atMs }),
       alarm: () => state.storage.getAlarm(),
       rows: (table) => state.storage.sql.exec<{ n: number }>(`SELECT COUNT(*) AS n FROM ${table}`).one().n,
       query: <Row extends Record<string, SqlStorageValue>>(sql: string) => state.storage.sql.exec<Row>(sql).toArray(),

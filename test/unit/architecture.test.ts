@@ -215,6 +215,33 @@ test('the house is read as a whole', () => {
   expect(edges.length).toBeGreaterThan(100);
 });
 
+describe('storage', () => {
+  const outside = [...house].filter(([file]) => roomOf(file) !== 'storage');
+  const FORBIDDEN = /['"]drizzle-orm|\.DB\b|\bD1Database\b/;
+  /** The local server binds the database that it starts, and migrates it. */
+  const LOCAL_TOOLS = ['src/env.ts', 'src/cli/server.ts'];
+
+  test('has all SQL of D1: no other file knows drizzle or the binding', () => {
+    const found = outside.filter(([, source]) => FORBIDDEN.test(source)).map(([file]) => file);
+    expect(found.sort()).toEqual([...LOCAL_TOOLS].sort());
+  });
+
+  test('reaches the binding in one file', () => {
+    const reaching = [...house].filter(([, source]) => /\benv\.DB\b/.test(source)).map(([file]) => file);
+    expect(reaching).toEqual(['src/storage/database.ts']);
+  });
+
+  test.each([
+    "import { eq } from 'drizzle-orm';",
+    "import type { SQL } from 'drizzle-orm/sqlite-core';",
+    'await this.env.DB.prepare(sql)',
+    'const { results } = await context.env.DB.batch(statements);',
+    'function read(db: D1Database) {',
+  ])('would notice %s', (source) => {
+    expect(FORBIDDEN.test(source)).toBe(true);
+  });
+});
+
 describe('domain', () => {
   const rules = [...house].filter(([file]) => file.startsWith('src/domain/'));
 

@@ -2,8 +2,8 @@
  * Small rules of the console: what differs between two documents, where a sign-in leads.
  */
 import { describe, expect, test } from 'vitest';
+import { allFields, changedFields, shownValue } from '../../src/console/changed-fields.ts';
 import { customerPath, ownPath } from '../../src/console/context.ts';
-import { allFields, changedFields, shownValue } from '../../src/console/readings/changes.ts';
 
 describe('changes', () => {
   test('are named by their path, whatever the order of members', () => {

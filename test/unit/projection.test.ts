@@ -6,10 +6,11 @@
 import type { DatabaseSync } from 'node:sqlite';
 import fc from 'fast-check';
 import { afterEach, expect, test } from 'vitest';
-import { projectionStatements } from '../../durable-objects/customer/projection.ts';
+import { projectRows, usageProvider } from '../../durable-objects/customer/projection.ts';
 import { beginCall, type Call, endCall } from '../../src/domain/call.ts';
 import type { RateCard } from '../../src/domain/pricing.ts';
-import { openD1 } from '../support/d1.ts';
+import { projectionStatements } from '../../src/storage/projection.ts';
+import { asD1, openD1, runBatch } from '../support/d1.ts';
 import { account, plan, usage } from './fixtures.ts';
 
 const NOW = Date.UTC(2027, 2, 1, 20);
@@ -26,15 +27,10 @@ afterEach(() => {
   for (const db of open.splice(0)) db.close();
 });
 
-/** Runs a batch as D1 does, with the values of its statements. */
+/** Delivers the calls. */
 function send(db: DatabaseSync, calls: readonly Call[]): void {
-  const prepare = (sql: string) => ({ sql, values: [] as string[], bind: (...values: string[]) => ({ sql, values }) });
   const rows = calls.map((call) => ({ kind: 'call' as const, id: call.callId, record: JSON.stringify(call) }));
-  const statements = projectionStatements({ prepare } as never, account(plan()), rows) as unknown as {
-    sql: string;
-    values: string[];
-  }[];
-  for (const { sql, values } of statements) db.prepare(sql).run(...values);
+  runBatch(db, projectionStatements(asD1(db), 'subscription', projectRows(account(plan()), rows)));
 }
 
 const word = fc.oneof(
@@ -101,4 +97,15 @@ test('a call that is sent again changes nothing, nor does one that was recorded 
   send(db, [{ ...call, revision: 5 }]);
   send(db, [{ ...call, revision: 4, status: 'TIMEOUT' }]);
   expect(db.prepare('SELECT total_changes() AS n').get()?.n).toBe(before);
+});
+
+test.each([
+  ['the vendor of its price', 'openai/gpt-4o', 'Azure', 'openai'],
+  ['the vendor of a price of two slashes', 'fireworks/models/llama', null, 'fireworks'],
+  ['no vendor where the price has an empty one', '/gpt-4o', 'Azure', ''],
+  ['what the caller named where the price is of no vendor', 'ft:mine', 'OpenAI', 'openai'],
+  ['what the caller named where there is no price', null, 'ÖAI', 'Öai'],
+  ['nothing where nothing is known', null, null, ''],
+])('a call counts under %s', (_, modelKey, providerUsed, provider) => {
+  expect(usageProvider(modelKey, providerUsed)).toBe(provider);
 });

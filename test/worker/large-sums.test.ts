@@ -4,9 +4,10 @@
  */
 import { runDurableObjectAlarm } from 'cloudflare:test';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { COUNT_USAGE } from '../../durable-objects/customer/projection.ts';
 import { TOKENS_MAX, USD_PER_MILLION_MAX } from '../../src/contract/fields.ts';
+import { COUNT_USAGE } from '../../src/storage/roll-ups.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
+import { countCalls } from '../support/usage.ts';
 import { bindings, customerStub, operator } from '../support/worker.ts';
 import { Visitor } from './console-visitor.ts';
 
@@ -46,7 +47,7 @@ async function copyCall(copies: number): Promise<void> {
       `INSERT INTO calls (${columns.map(({ name }) => name).join(', ')}) SELECT ${values} FROM calls
        CROSS JOIN json_each(?) AS number WHERE organization_id = ? AND call_id = 'end-0'`,
     ).bind(JSON.stringify(Array.from({ length: copies }, (_, n) => n)), tenant.organizationId),
-    ...COUNT_USAGE.map((sql) => bindings.DB.prepare(sql)),
+    ...countCalls("call_id LIKE 'copy-%'").map((sql) => bindings.DB.prepare(sql)),
   ]);
 }
 
@@ -128,13 +129,12 @@ test('groups are in the order of their cost, however it lies in the two columns'
     ['sixth', 9_000_000_000, 0],
     ['most', 8_999_999_999, 1_000_000_001],
   ];
-  await bindings.DB.prepare(
-    `INSERT INTO usage_hours (organization_id, customer_id, hour_ms, feature, provider, model, outcome, calls, unpriced_calls, input_tokens,
-       cached_input_tokens, output_tokens, reasoning_tokens, searches, cost_usd, cost_rest_nano_usd)
-     SELECT ?1, value ->> 0, ?2, value ->> 0, '', value ->> 0, 'COMPLETED', 1, 0, 0, 0, 0, 0, 0, value ->> 1, value ->> 2 FROM json_each(?3)`,
-  )
-    .bind(other.organizationId, hourMs, JSON.stringify(costs))
-    .run();
+  const changes = bindings.DB.prepare(
+    `INSERT INTO usage_changes (organization_id, customer_id, hour_ms, feature, provider, model, outcome, calls, unpriced_calls, input_tokens,
+       cached_input_tokens, output_tokens, reasoning_tokens, searches, cost_usd, cost_rest_nano_usd, paid_model)
+     SELECT ?1, value ->> 0, ?2, value ->> 0, '', value ->> 0, 'COMPLETED', 1, 0, 0, 0, 0, 0, 0, value ->> 1, value ->> 2, value ->> 0 FROM json_each(?3)`,
+  ).bind(other.organizationId, hourMs, JSON.stringify(costs));
+  await bindings.DB.batch([changes, ...COUNT_USAGE.map((sql) => bindings.DB.prepare(sql))]);
   const names = costs.map(([name]) => name).reverse();
   const exact = costs.map(([, usd, rest]) => String(BigInt(usd) * 1_000_000_000n + BigInt(rest))).reverse();
   const { byCustomer, byFeature, byModel } = (await other.api.send('readUsageSummary')).data;
@@ -147,13 +147,12 @@ test('groups are in the order of their cost, however it lies in the two columns'
 
 test('tokens above 2^53 are the nearest number', async () => {
   const other = await createTenant(operator);
-  await bindings.DB.prepare(
-    `INSERT INTO usage_hours (organization_id, customer_id, hour_ms, feature, provider, model, outcome, calls, unpriced_calls, input_tokens,
-       cached_input_tokens, output_tokens, reasoning_tokens, searches, cost_rest_nano_usd)
-     VALUES (?, 'c', ?, '', '', 'm', 'COMPLETED', 1, 0, 9007199254740993, 0, 4611686018427387905, 0, 0, 0)`,
-  )
-    .bind(other.organizationId, Math.floor(Date.now() / 3_600_000) * 3_600_000)
-    .run();
+  const changes = bindings.DB.prepare(
+    `INSERT INTO usage_changes (organization_id, customer_id, hour_ms, feature, provider, model, outcome, calls, unpriced_calls, input_tokens,
+       cached_input_tokens, output_tokens, reasoning_tokens, searches, cost_rest_nano_usd, paid_model)
+     VALUES (?, 'c', ?, '', '', 'm', 'COMPLETED', 1, 0, 9007199254740993, 0, 4611686018427387905, 0, 0, 0, '')`,
+  ).bind(other.organizationId, Math.floor(Date.now() / 3_600_000) * 3_600_000);
+  await bindings.DB.batch([changes, ...COUNT_USAGE.map((sql) => bindings.DB.prepare(sql))]);
   for (const query of [{}, { customerId: 'c' }] as Record<string, string>[]) {
     const { totals } = (await other.api.send('readUsageSummary', { query })).data;
     expect(totals).toMatchObject({ inputTokens: 9_007_199_254_740_992, outputTokens: 2 ** 62 });

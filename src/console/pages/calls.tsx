@@ -9,14 +9,13 @@ import { customerId as customerIdField, idempotencyKey } from '../../contract/fi
 import type { Call } from '../../domain/call.ts';
 import { readCall } from '../../metering/read-call.ts';
 import { pageRequest } from '../../platform/page.ts';
-import { findOldCall } from '../../storage/calls.ts';
+import { type CallRow, findOldCall, listCalls } from '../../storage/calls.ts';
 import { ErrorSummary, type FormState, Select, TextField } from '../../ui/form.tsx';
 import { count, duration, nanoOf, percent, rate, words } from '../../ui/format.ts';
 import { Badge, Card, Code, Count, Empty, Facts, Nothing, Stat, Time, Usd } from '../../ui/parts.tsx';
 import { Pager, Table } from '../../ui/table.tsx';
 import { callerOf } from '../caller.ts';
 import { type ConsoleContext, type ConsoleEnv, callPath, customerPath, organizationPath } from '../context.ts';
-import { type CallRow, listCalls } from '../readings/calls.ts';
 import { refused } from '../refused.tsx';
 import { page } from '../shell.tsx';
 import { STATUS_TONES } from '../statuses.ts';

@@ -15,8 +15,8 @@ import { count, plural, rate } from '../../ui/format.ts';
 import { Badge, Card, Empty, Facts } from '../../ui/parts.tsx';
 import { Table } from '../../ui/table.tsx';
 import { deferrer } from '../caller.ts';
+import { changedFields, shownValue } from '../changed-fields.ts';
 import { CONSOLE_PATH, type ConsoleContext, type ConsoleEnv } from '../context.ts';
-import { changedFields, shownValue } from '../readings/changes.ts';
 import { page, secretsOf } from '../shell.tsx';
 import { detailsOf, operatorRequest, text } from '../submitted.ts';
 

@@ -11,8 +11,8 @@ import { pageRequest } from '../../platform/page.ts';
 import { words } from '../../ui/format.ts';
 import { Badge, Card, Code, Empty, Time } from '../../ui/parts.tsx';
 import { Pager } from '../../ui/table.tsx';
+import { changedFields, shownValue } from '../changed-fields.ts';
 import { CONSOLE_PATH, type ConsoleContext, type ConsoleEnv, organizationPath } from '../context.ts';
-import { changedFields, shownValue } from '../readings/changes.ts';
 import { refused } from '../refused.tsx';
 import { page } from '../shell.tsx';
 

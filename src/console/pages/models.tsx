@@ -9,6 +9,7 @@ import { SetModelsRequest } from '../../contract/operator.ts';
 import { pricedModelKey, SetPriceRequest } from '../../contract/prices.ts';
 import { setModels } from '../../operator/organizations.ts';
 import { setPrice } from '../../operator/prices.ts';
+import { listOwnPrices, type OwnPrice } from '../../storage/prices.ts';
 import { Form, type FormSecrets, type FormState, TextArea, TextField } from '../../ui/form.tsx';
 import { rate } from '../../ui/format.ts';
 import { Card, Empty, Nothing, Time } from '../../ui/parts.tsx';
@@ -16,7 +17,6 @@ import { Table } from '../../ui/table.tsx';
 import { deferrer } from '../caller.ts';
 import type { Fields } from '../context.ts';
 import { type ConsoleContext, type ConsoleEnv, organizationPath } from '../context.ts';
-import { listOwnPrices, type OwnPrice } from '../readings/configuration.ts';
 import { page, secretsOf } from '../shell.tsx';
 import { check, detailsOf, lines, operatorRequest, text, typedNumber, wrong } from '../submitted.ts';
 

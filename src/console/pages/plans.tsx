@@ -14,8 +14,8 @@ import { Choice, Form, type FormSecrets, type FormState, Select } from '../../ui
 import { compact, count, plural, words } from '../../ui/format.ts';
 import { Badge, Card, Code, Empty, Facts, Json, Nothing, Notice, Time } from '../../ui/parts.tsx';
 import { Pager, Table } from '../../ui/table.tsx';
+import { allFields, shownValue } from '../changed-fields.ts';
 import { type ConsoleContext, type ConsoleEnv, organizationPath, planPath } from '../context.ts';
-import { allFields, shownValue } from '../readings/changes.ts';
 import { refused } from '../refused.tsx';
 import { page, secretsOf } from '../shell.tsx';
 import { STATUS_TONES } from '../statuses.ts';

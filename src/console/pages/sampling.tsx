@@ -7,11 +7,11 @@ import { operations } from '../../contract/operations.ts';
 import { SetSamplingRequest } from '../../contract/sampling.ts';
 import { setSampling } from '../../operator/sampling.ts';
 import type { VersionedPolicy } from '../../storage/sampling.ts';
+import { readSamplingPolicy } from '../../storage/sampling.ts';
 import { Form, type FormSecrets, type FormState, TextArea, TextField } from '../../ui/form.tsx';
 import { Card, Code } from '../../ui/parts.tsx';
 import type { Fields } from '../context.ts';
 import { type ConsoleContext, type ConsoleEnv, organizationPath } from '../context.ts';
-import { readSamplingPolicy } from '../readings/configuration.ts';
 import { page, secretsOf } from '../shell.tsx';
 import { check, detailsOf, lines, operatorRequest, typedNumber, wrong } from '../submitted.ts';
 

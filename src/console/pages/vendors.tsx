@@ -6,11 +6,11 @@ import type { FC } from 'hono/jsx';
 import { operations } from '../../contract/operations.ts';
 import { SetVendorRequest, VENDOR_BASE_URLS, vendorProvider } from '../../contract/vendors.ts';
 import { setVendor } from '../../operator/vendors.ts';
+import { listVendors, type VendorRow } from '../../storage/vendors.ts';
 import { Form, type FormSecrets, type FormState, TextField } from '../../ui/form.tsx';
 import { Card, Code, Empty, Time } from '../../ui/parts.tsx';
 import { Table } from '../../ui/table.tsx';
 import { type ConsoleContext, type ConsoleEnv, organizationPath } from '../context.ts';
-import { listVendors, type VendorRow } from '../readings/configuration.ts';
 import { page, secretsOf } from '../shell.tsx';
 import { check, detailsOf, operatorRequest, optionalText, text } from '../submitted.ts';
 

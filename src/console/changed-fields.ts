@@ -1,7 +1,7 @@
 /**
  * What differs between two JSON values, field by field: `limits.premiumCalls` from this to that.
  */
-import { canonicalJson } from '../../domain/canonical.ts';
+import { canonicalJson } from '../domain/canonical.ts';
 
 export interface FieldChange {
   field: string;

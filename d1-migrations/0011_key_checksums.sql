@@ -1,2 +1,0 @@
-ALTER TABLE `api_keys` ADD `has_checksum` integer DEFAULT false NOT NULL;--> statement-breakpoint
-CREATE INDEX `api_keys_without_checksum` ON `api_keys` (`key_hash`) WHERE has_checksum = 0 AND revoked_at_ms IS NULL;

@@ -1,1 +1,0 @@
-ALTER TABLE `organizations` ADD `allow_unpriced_models` integer DEFAULT false NOT NULL;

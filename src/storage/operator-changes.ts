@@ -1,0 +1,41 @@
+/**
+ * What an operator's change writes: its statements, its event and the answer for a repeated request, as one transaction.
+ *
+ * The transaction is one of the shared database, because the answer is looked up by the idempotency key alone. If
+ * organizations get databases of their own, their rows cannot be a part of it any more.
+ */
+import { eq } from 'drizzle-orm';
+import type { Env } from '../env.ts';
+import { type Statement, sharedDatabase } from './database.ts';
+import { newEventId } from './events.ts';
+import { operatorEvents, operatorIdempotency } from './schema/index.ts';
+
+export type StoredAnswer = typeof operatorIdempotency.$inferInsert;
+export type NewEvent = Omit<typeof operatorEvents.$inferInsert, 'eventId'>;
+
+export async function findStoredAnswer(env: Env, idempotencyKey: string): Promise<StoredAnswer | null> {
+  const [row] = await sharedDatabase(env)
+    .select()
+    .from(operatorIdempotency)
+    .where(eq(operatorIdempotency.idempotencyKey, idempotencyKey));
+  return row ?? null;
+}
+
+/** Commits the change. Throws where a unique key is taken, which `isTaken` recognizes. */
+export async function commitStatements(
+  env: Env,
+  statements: readonly Statement[],
+  event: NewEvent,
+  answer: StoredAnswer | null,
+): Promise<void> {
+  const db = sharedDatabase(env);
+  const inserted = db.insert(operatorEvents).values({ ...event, eventId: newEventId(event.atMs) });
+  const stored = answer ? [db.insert(operatorIdempotency).values(answer)] : [];
+  await db.batch([inserted, ...statements, ...stored]);
+}
+
+/** Whether a commit failed because another request has taken a unique key. D1 says so in words alone, and drizzle wraps them. */
+export function isTaken(error: unknown): boolean {
+  const { message, cause } = error as Error;
+  return /UNIQUE constraint failed/.test(message) || (cause instanceof Error && isTaken(cause));
+}

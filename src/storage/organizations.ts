@@ -1,0 +1,39 @@
+/**
+ * Organizations in D1: a row each, with what is set for the organization as a whole.
+ */
+import { asc, eq, gt } from 'drizzle-orm';
+import type { Env } from '../env.ts';
+import { database, type Statement, sharedDatabase } from './database.ts';
+import { organizations } from './schema/index.ts';
+
+export type OrganizationRow = typeof organizations.$inferSelect;
+type NewOrganization = typeof organizations.$inferInsert;
+
+export async function findOrganizationRow(env: Env, organizationId: string): Promise<OrganizationRow | null> {
+  const [row] = await database(env, organizationId)
+    .select()
+    .from(organizations)
+    .where(eq(organizations.organizationId, organizationId));
+  return row ?? null;
+}
+
+/** Organizations by id; one more than asked for tells whether there are more. */
+export function findOrganizations(env: Env, after: string | null, limit: number): Promise<OrganizationRow[]> {
+  return sharedDatabase(env)
+    .select()
+    .from(organizations)
+    .where(after === null ? undefined : gt(organizations.organizationId, after))
+    .orderBy(asc(organizations.organizationId))
+    .limit(limit + 1);
+}
+
+export function insertOrganization(env: Env, row: NewOrganization): Statement {
+  return database(env, row.organizationId).insert(organizations).values(row);
+}
+
+export function updateOrganizationRow(env: Env, organizationId: string, change: Partial<NewOrganization>): Statement {
+  return database(env, organizationId)
+    .update(organizations)
+    .set(change)
+    .where(eq(organizations.organizationId, organizationId));
+}

@@ -1,0 +1,204 @@
+/**
+ * Usage, summed from calls: which tables there are, and the statements that keep them exact.
+ *
+ * A batch first writes to `usage_changes` what it changes of the usage (`projection.ts`: each changed call as it is now,
+ * less what it counted as before), then adds those rows to every table of `ROLL_UPS`, and empties `usage_changes`
+ * again. All of that is one transaction. A customer is erased by adding its hours negated to what is left.
+ * A new roll-up is a table in `schema/usage.ts` and a line in `ROLL_UPS`.
+ */
+import { DAY_MS, HOUR_MS } from '../platform/time.ts';
+
+/** Columns that say what a row of usage is of, beside its hour. */
+const DIMENSIONS = ['organization_id', 'customer_id', 'feature', 'provider', 'model', 'outcome'] as const;
+
+export const USAGE_FIGURES = [
+  'calls',
+  'unpriced_calls',
+  'input_tokens',
+  'cached_input_tokens',
+  'output_tokens',
+  'reasoning_tokens',
+  'searches',
+  'cost_usd',
+  'cost_rest_nano_usd',
+] as const;
+
+type Figure = (typeof USAGE_FIGURES)[number];
+type Key = (typeof DIMENSIONS)[number] | 'paid_model' | 'dimension' | 'key';
+
+/** What a row is the sum of: an hour, a day, all time, or all time up to the end of an hour. */
+type Unit = 'hour' | 'day' | 'ever' | 'until hour';
+
+interface RollUp {
+  table: string;
+  keys: readonly Key[];
+  unit: Unit;
+  /** Columns that are summed, as expressions of those of `usage_changes`; all figures where it is absent. */
+  figures?: Readonly<Record<string, string>>;
+  /** Which changes count; all where it is absent. */
+  where?: string;
+}
+
+export const ROLL_UPS: readonly RollUp[] = [
+  { table: 'usage_hours', keys: DIMENSIONS, unit: 'hour' },
+  { table: 'organization_hours', keys: ['organization_id', 'dimension', 'key'], unit: 'hour' },
+  { table: 'organization_days', keys: ['organization_id', 'dimension', 'key'], unit: 'day' },
+  { table: 'feature_hours', keys: ['organization_id', 'feature', 'provider', 'model', 'outcome'], unit: 'hour' },
+  { table: 'feature_days', keys: ['organization_id', 'feature', 'provider', 'model', 'outcome'], unit: 'day' },
+  { table: 'customer_totals', keys: ['organization_id', 'customer_id'], unit: 'ever' },
+  { table: 'customer_running_totals', keys: ['organization_id', 'customer_id'], unit: 'until hour' },
+  {
+    table: 'customer_days',
+    keys: ['organization_id', 'customer_id', 'paid_model'],
+    unit: 'day',
+    figures: {
+      calls: 'calls',
+      failed_calls: "CASE WHEN outcome = 'FAILED' THEN calls ELSE 0 END",
+      cost_usd: 'cost_usd',
+      cost_rest_nano_usd: 'cost_rest_nano_usd',
+    },
+    where: "outcome IN ('COMPLETED', 'FAILED')",
+  },
+  { table: 'feature_customer_totals', keys: ['organization_id', 'feature', 'customer_id'], unit: 'ever' },
+  { table: 'feature_running_totals', keys: ['organization_id', 'customer_id', 'feature'], unit: 'until hour' },
+];
+
+const ALL_FIGURES = Object.fromEntries(USAGE_FIGURES.map((name) => [name, name]));
+
+/** The start of each unit that has one: its column, and what it is of an hour. */
+const STARTS = {
+  hour: { column: 'hour_ms', of: 'hour_ms' },
+  day: { column: 'day_ms', of: `hour_ms / ${DAY_MS} * ${DAY_MS}` },
+} as const;
+
+/** `usage_changes` once for each dimension of an organization's roll-ups. */
+const BY_DIMENSION = `(SELECT usage_changes.*, dimension,
+    CASE dimension WHEN 'feature' THEN feature WHEN 'provider' THEN provider WHEN 'model' THEN model ELSE outcome END AS key
+  FROM usage_changes
+  CROSS JOIN (SELECT 'feature' AS dimension UNION ALL SELECT 'provider' UNION ALL SELECT 'model' UNION ALL SELECT 'outcome'))`;
+
+/** Adds the changes to one roll-up. */
+function addChanges({ table, keys, unit, figures = ALL_FIGURES, where = 'true' }: RollUp): string {
+  if (unit === 'until hour') return addToRunningTotals(table, keys);
+  const names = Object.keys(figures);
+  const source = keys.includes('dimension') ? BY_DIMENSION : 'usage_changes';
+  const start = unit === 'ever' ? null : STARTS[unit];
+  const key = [...keys, ...(start ? [start.column] : [])];
+  const sums = [...(start ? [] : ['MAX(hour_ms)']), ...Object.values(figures).map((figure) => `SUM(${figure})`)];
+  const updates = [
+    ...(start ? [] : ['last_hour_ms = MAX(last_hour_ms, excluded.last_hour_ms)']),
+    ...names.map((name) => `${name} = ${name} + excluded.${name}`),
+  ];
+  return `INSERT INTO ${table} (${[...key, ...(start ? [] : ['last_hour_ms']), ...names].join(', ')})
+    SELECT ${[...keys, ...(start ? [start.of] : []), ...sums].join(', ')} FROM ${source} WHERE ${where}
+    GROUP BY ${key.map((_, index) => index + 1).join(', ')}
+    ON CONFLICT DO UPDATE SET ${updates.join(', ')}`;
+}
+
+/**
+ * A running total changes at the hour of a change and at every later one that has a row. Each becomes what the newest
+ * row by then says so far, and the changes by then.
+ */
+function addToRunningTotals(table: string, keys: readonly Key[]): string {
+  const key = keys.join(', ');
+  const sameKey = (left: string, right: string) =>
+    keys.map((name) => `${left}.${name} = ${right}.${name}`).join(' AND ');
+  const sums = USAGE_FIGURES.map((name) => `COALESCE(before.${name}, 0) + SUM(changed.${name})`);
+  return `WITH changed AS MATERIALIZED (
+      SELECT ${key}, hour_ms, ${USAGE_FIGURES.map((name) => `SUM(${name}) AS ${name}`).join(', ')}
+      FROM usage_changes GROUP BY ${key}, hour_ms),
+    touched AS MATERIALIZED (
+      SELECT ${key}, hour_ms FROM changed
+      UNION SELECT ${keys.map((name) => `later.${name}`).join(', ')}, later.hour_ms
+      FROM (SELECT ${key}, MIN(hour_ms) AS hour_ms FROM changed GROUP BY ${key}) first
+      CROSS JOIN ${table} later ON ${sameKey('later', 'first')} AND later.hour_ms > first.hour_ms)
+    INSERT INTO ${table} (${key}, hour_ms, ${USAGE_FIGURES.join(', ')})
+    SELECT ${keys.map((name) => `touched.${name}`).join(', ')}, touched.hour_ms, ${sums.join(', ')}
+    FROM touched CROSS JOIN changed ON ${sameKey('changed', 'touched')} AND changed.hour_ms <= touched.hour_ms
+    LEFT JOIN ${table} before ON ${sameKey('before', 'touched')} AND before.hour_ms = (
+      SELECT MAX(hour_ms) FROM ${table} other WHERE ${sameKey('other', 'touched')} AND other.hour_ms <= touched.hour_ms)
+    GROUP BY ${keys.map((name) => `touched.${name}`).join(', ')}, touched.hour_ms
+    ON CONFLICT DO UPDATE SET ${USAGE_FIGURES.map((name) => `${name} = excluded.${name}`).join(', ')}`;
+}
+
+const isOfCustomers = ({ keys }: RollUp) => keys.includes('customer_id');
+
+const FORGET_CHANGES = 'DELETE FROM usage_changes';
+
+/** What a row of `usage_changes` is of. */
+const CHANGE_KEY = [...DIMENSIONS, 'paid_model', 'hour_ms'].join(', ');
+
+/** The columns of `usage_changes`, in the order in which `usageOfCalls` selects them. */
+export const CHANGE_COLUMNS = `${CHANGE_KEY}, ${USAGE_FIGURES.join(', ')}`;
+
+/** Removes changes that add up to nothing, so that a call whose usage stays the same changes no roll-up. */
+const REMOVE_UNCHANGED = `DELETE FROM usage_changes WHERE (${CHANGE_KEY}) IN (
+  SELECT ${CHANGE_KEY} FROM usage_changes GROUP BY ${CHANGE_KEY}
+  HAVING ${USAGE_FIGURES.map((name) => `SUM(${name}) = 0`).join(' AND ')})`;
+
+/** Counts what a batch wrote to `usage_changes`: the end of every batch that does. */
+export const COUNT_USAGE: readonly string[] = [REMOVE_UNCHANGED, ...ROLL_UPS.map(addChanges), FORGET_CHANGES];
+
+const ended = (name: string) => `COALESCE(${name}, 0)`;
+const MODEL = "COALESCE(model_key, model_used, '')";
+
+/** What a call adds to each figure, of the columns of `calls`. */
+const FIGURES_OF_CALL: Readonly<Record<Figure, string>> = {
+  calls: '1',
+  unpriced_calls: "CASE WHEN status IN ('COMPLETED', 'FAILED') AND cost_nano_usd IS NULL THEN 1 ELSE 0 END",
+  input_tokens: ended('input_tokens'),
+  cached_input_tokens: ended('cached_input_tokens'),
+  output_tokens: ended('response_tokens'),
+  reasoning_tokens: ended('reasoning_tokens'),
+  searches: ended('searches'),
+  cost_usd: `${ended('cost_nano_usd')} / 1000000000`,
+  cost_rest_nano_usd: `${ended('cost_nano_usd')} % 1000000000`,
+};
+
+/**
+ * The usage of calls, as rows of `usage_changes`: `source` has the columns of `calls` and `sign`, 1 for a call that counts
+ * from now on and -1 for one that counts no longer. A call counts in the hour of its end.
+ */
+export function usageOfCalls(source: string): string {
+  const sums = Object.values(FIGURES_OF_CALL).map((figure) => `SUM(sign * (${figure}))`);
+  return `SELECT organization_id, customer_id, COALESCE(feature, ''), usage_provider, ${MODEL}, status,
+      CASE WHEN cost_nano_usd > 0 THEN ${MODEL} ELSE '' END, COALESCE(finished_at_ms, started_at_ms) / ${HOUR_MS} * ${HOUR_MS},
+      ${sums.join(', ')}
+    FROM ${source} WHERE status <> 'IN_PROGRESS' GROUP BY 1, 2, 3, 4, 5, 6, 7, 8`;
+}
+
+/** Hours of one customer that a step of the erasure takes at most. */
+export const ERASED_HOURS_MAX = 1_000;
+
+/**
+ * A step of the erasure of a customer (?2) of an organization (?1): takes some of its hours out of the roll-ups of the
+ * organization. The last statement but one returns a row for each hour.
+ */
+export const ERASE_HOURS: readonly string[] = [
+  `INSERT INTO usage_changes (${CHANGE_COLUMNS})
+   SELECT ${[...DIMENSIONS, "''", 'hour_ms', ...USAGE_FIGURES.map((name) => `-${name}`)].join(', ')}
+   FROM usage_hours WHERE organization_id = ?1 AND customer_id = ?2 LIMIT ${ERASED_HOURS_MAX}`,
+  ...ROLL_UPS.filter((rollUp) => !isOfCustomers(rollUp)).flatMap((rollUp) => [addChanges(rollUp), forgetEmpty(rollUp)]),
+  `DELETE FROM usage_hours WHERE (${DIMENSIONS.join(', ')}, hour_ms) IN (SELECT ${DIMENSIONS.join(', ')}, hour_ms FROM usage_changes)
+   RETURNING 1`,
+  FORGET_CHANGES,
+];
+
+/** Roll-ups that an erasure deletes rows of, because each row is of one customer, with their keys. */
+export const TOTALS_OF_CUSTOMERS = ROLL_UPS.filter(
+  (rollUp) => isOfCustomers(rollUp) && rollUp.table !== 'usage_hours',
+).map((rollUp) => ({ table: rollUp.table, key: keyOf(rollUp).join(', ') }));
+
+/** Removes rows that the changes have left without calls. */
+function forgetEmpty(rollUp: RollUp): string {
+  const { table, keys, unit } = rollUp;
+  const source = keys.includes('dimension') ? BY_DIMENSION : 'usage_changes';
+  const start = unit === 'day' ? STARTS.day : STARTS.hour;
+  return `DELETE FROM ${table} WHERE calls = 0
+    AND (${keyOf(rollUp).join(', ')}) IN (SELECT ${[...keys, start.of].join(', ')} FROM ${source})`;
+}
+
+/** The columns of a roll-up's primary key. */
+function keyOf({ keys, unit }: RollUp): string[] {
+  return [...keys, ...(unit === 'ever' ? [] : [unit === 'day' ? STARTS.day.column : STARTS.hour.column])];
+}

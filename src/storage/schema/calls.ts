@@ -1,0 +1,78 @@
+/**
+ * D1: calls, as the customers' objects project them, and denied calls that are only counted.
+ */
+import { sql } from 'drizzle-orm';
+import { index, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core';
+
+export const calls = sqliteTable(
+  'calls',
+  {
+    organizationId: text('organization_id').notNull(),
+    callId: text('call_id').notNull(),
+    customerId: text('customer_id').notNull(),
+    customerUserId: text('customer_user_id'),
+    feature: text('feature'),
+    tags: text('tags', { mode: 'json' }).$type<string[]>(),
+    status: text('status').notNull(),
+    startedAtMs: integer('started_at_ms').notNull(),
+    finishedAtMs: integer('finished_at_ms'),
+    usagePlanVersionId: text('usage_plan_version_id').notNull(),
+    pricingMode: text('pricing_mode').notNull(),
+    providerUsed: text('provider_used'),
+    /** The provider that the call counts under (`usageProvider` in durable-objects/customer/projection.ts). */
+    usageProvider: text('usage_provider').notNull(),
+    modelUsed: text('model_used'),
+    modelKey: text('model_key'),
+    tier: text('tier'),
+    inputTokens: integer('input_tokens'),
+    cachedInputTokens: integer('cached_input_tokens'),
+    cacheWriteInputTokens: integer('cache_write_input_tokens'),
+    responseTokens: integer('response_tokens'),
+    reasoningTokens: integer('reasoning_tokens'),
+    searches: integer('searches'),
+    errorCode: text('error_code'),
+    pricingSnapshotId: text('pricing_snapshot_id'),
+    /** Nano-USD; read through `nanoText`. */
+    standardCostNanoUsd: integer('standard_cost_nano_usd'),
+    costNanoUsd: integer('cost_nano_usd'),
+    /** What compressing the prompt saved; NULL where nothing was recorded. */
+    originalTokens: integer('original_tokens'),
+    compressedTokens: integer('compressed_tokens'),
+    savedTokens: integer('saved_tokens'),
+    costAvoidedNanoUsd: integer('cost_avoided_nano_usd'),
+    compressionTechniques: text('compression_techniques', { mode: 'json' }).$type<string[]>(),
+    /** Every fact of the call, as its object stored it; reads of old calls answer from it. */
+    record: text('record', { mode: 'json' }).$type<unknown>().notNull(),
+    revision: integer('revision').notNull(),
+    /** A number of the delivery that wrote the row last, by which it finds the rows that it changed (`projection.ts`). */
+    delivery: integer('delivery').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organizationId, table.callId] }),
+    index('calls_by_time').on(table.organizationId, table.startedAtMs),
+    index('calls_by_customer').on(table.organizationId, table.customerId, table.startedAtMs),
+    index('calls_by_age').on(table.startedAtMs),
+    index('calls_with_compression').on(table.organizationId, table.startedAtMs).where(sql`original_tokens IS NOT NULL`),
+  ],
+);
+
+/**
+ * Denied calls that come as a count alone, because the customer had many in the hour. They count in the usage of the
+ * hour as calls do.
+ */
+export const deniedHours = sqliteTable(
+  'denied_hours',
+  {
+    organizationId: text('organization_id').notNull(),
+    customerId: text('customer_id').notNull(),
+    hourMs: integer('hour_ms').notNull(),
+    /** Empty where there is none, and for those that are too many to be told apart. */
+    feature: text('feature').notNull(),
+    calls: integer('calls').notNull(),
+    revision: integer('revision').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organizationId, table.customerId, table.hourMs, table.feature] }),
+    index('denied_hours_by_age').on(table.hourMs),
+  ],
+);

@@ -1,0 +1,45 @@
+/**
+ * D1: what operators did, the stored answers of their requests, and every price that was ever in force.
+ */
+import { index, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core';
+
+export const operatorEvents = sqliteTable(
+  'operator_events',
+  {
+    /** Time-ordered. */
+    eventId: text('event_id').primaryKey(),
+    atMs: integer('at_ms').notNull(),
+    actor: text('actor').notNull(),
+    action: text('action').notNull(),
+    organizationId: text('organization_id'),
+    subject: text('subject').notNull(),
+    before: text('before', { mode: 'json' }).$type<unknown>(),
+    after: text('after', { mode: 'json' }).$type<unknown>(),
+    correlationId: text('correlation_id').notNull(),
+  },
+  (table) => [index('operator_events_by_organization').on(table.organizationId, table.eventId)],
+);
+
+export const operatorIdempotency = sqliteTable('operator_idempotency', {
+  /** The operation and the key that the operator sent. */
+  idempotencyKey: text('idempotency_key').primaryKey(),
+  fingerprint: text('fingerprint').notNull(),
+  /** The answer, encrypted: it may hold a new API key. */
+  answer: text('answer').notNull(),
+  expiresAtMs: integer('expires_at_ms').notNull(),
+});
+
+export const pricingSnapshots = sqliteTable(
+  'pricing_snapshots',
+  {
+    snapshotId: text('snapshot_id').primaryKey(),
+    provider: text('provider').notNull(),
+    modelKey: text('model_key').notNull(),
+    effectiveFrom: text('effective_from'),
+    rates: text('rates', { mode: 'json' }).$type<unknown>().notNull(),
+    source: text('source').notNull(),
+    catalogVersion: text('catalog_version').notNull(),
+    recordedAtMs: integer('recorded_at_ms').notNull(),
+  },
+  (table) => [index('pricing_snapshots_by_model').on(table.modelKey)],
+);

@@ -1,0 +1,132 @@
+/**
+ * D1: organizations, and what operators configure for them: plans, prices, vendors and API keys.
+ */
+import { sql } from 'drizzle-orm';
+import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core';
+import type { CompressionProfile } from '../../contract/compression.ts';
+import { SAMPLE_BYTES_MAX_DEFAULT } from '../../contract/operator.ts';
+import type { Plan } from '../../contract/plans.ts';
+import type { SetPriceRequest } from '../../contract/prices.ts';
+import type { Scope } from '../../contract/scopes.ts';
+import type { SamplingPolicy } from '../../domain/sampling.ts';
+
+export interface ModelMappings {
+  standard: string[];
+  premium: string[];
+}
+
+export const organizations = sqliteTable('organizations', {
+  organizationId: text('organization_id').primaryKey(),
+  name: text('name').notNull(),
+  defaultPlanId: text('default_plan_id'),
+  models: text('models', { mode: 'json' }).$type<ModelMappings>(),
+  /** NULL until it is set, as is the profile. */
+  sampling: text('sampling', { mode: 'json' }).$type<SamplingPolicy>(),
+  compressionProfile: text('compression_profile', { mode: 'json' }).$type<CompressionProfile>(),
+  /** How many bytes its samples may take, as `samples.stored_bytes` counts them. */
+  sampleBytesMax: integer('sample_bytes_max').notNull().default(SAMPLE_BYTES_MAX_DEFAULT),
+  /** Sessions, and calls that credit pays, may use models whose price is not known. */
+  allowUnpricedModels: integer('allow_unpriced_models', { mode: 'boolean' }).notNull().default(false),
+  createdAtMs: integer('created_at_ms').notNull(),
+});
+
+/**
+ * The number of an organization's customers and samples, and the bytes of its samples. Triggers on `customers` and
+ * `samples` (at the end of `d1-migrations/0000_start.sql`) keep them, and hold each new sample against the quota.
+ */
+export const organizationSizes = sqliteTable('organization_sizes', {
+  organizationId: text('organization_id').primaryKey(),
+  customers: integer('customers').notNull(),
+  samples: integer('samples').notNull(),
+  sampleBytes: integer('sample_bytes').notNull(),
+});
+
+export const planVersions = sqliteTable(
+  'plan_versions',
+  {
+    organizationId: text('organization_id')
+      .notNull()
+      .references(() => organizations.organizationId),
+    planId: text('plan_id').notNull(),
+    version: integer('version').notNull(),
+    usagePlanVersionId: text('usage_plan_version_id').notNull(),
+    content: text('content', { mode: 'json' }).$type<Plan>().notNull(),
+    createdAtMs: integer('created_at_ms').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organizationId, table.planId, table.version] }),
+    uniqueIndex('plan_versions_by_id').on(table.organizationId, table.usagePlanVersionId),
+  ],
+);
+
+/** Prices that an organization set itself; they win over the catalog. */
+export const organizationPrices = sqliteTable(
+  'organization_prices',
+  {
+    organizationId: text('organization_id')
+      .notNull()
+      .references(() => organizations.organizationId),
+    modelKey: text('model_key').notNull(),
+    snapshotId: text('snapshot_id').notNull(),
+    rates: text('rates', { mode: 'json' }).$type<SetPriceRequest>().notNull(),
+    updatedAtMs: integer('updated_at_ms').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.organizationId, table.modelKey] })],
+);
+
+/** Estimates of compression that run, so that an organization runs a bounded number. */
+export const runningEstimates = sqliteTable(
+  'running_estimates',
+  {
+    organizationId: text('organization_id').notNull(),
+    jobId: text('job_id').notNull(),
+    startedAtMs: integer('started_at_ms').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.organizationId, table.jobId] })],
+);
+
+/** What an organization reaches its model vendors with. */
+export const vendorCredentials = sqliteTable(
+  'vendor_credentials',
+  {
+    organizationId: text('organization_id')
+      .notNull()
+      .references(() => organizations.organizationId),
+    provider: text('provider').notNull(),
+    baseUrl: text('base_url').notNull(),
+    /** Encrypted under VENDOR_KEY_SECRET. */
+    sealedKey: text('sealed_key').notNull(),
+    keyHint: text('key_hint').notNull(),
+    updatedAtMs: integer('updated_at_ms').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.organizationId, table.provider] })],
+);
+
+/** Live keys of before; written out, because an index over some rows serves only queries that say the same. */
+export const WITHOUT_CHECKSUM = sql`has_checksum = 0 AND revoked_at_ms IS NULL`;
+
+export const apiKeys = sqliteTable(
+  'api_keys',
+  {
+    keyId: text('key_id').primaryKey(),
+    organizationId: text('organization_id')
+      .notNull()
+      .references(() => organizations.organizationId),
+    /** SHA-256 of the key, hexadecimal. The key itself is kept nowhere. */
+    keyHash: text('key_hash').notNull(),
+    prefix: text('prefix').notNull(),
+    hint: text('hint').notNull(),
+    name: text('name').notNull(),
+    /** NULL: the historical permissions of the prefix. */
+    scopes: text('scopes', { mode: 'json' }).$type<Scope[]>(),
+    /** False for keys from before keys had one. */
+    hasChecksum: integer('has_checksum', { mode: 'boolean' }).notNull().default(false),
+    createdAtMs: integer('created_at_ms').notNull(),
+    revokedAtMs: integer('revoked_at_ms'),
+  },
+  (table) => [
+    uniqueIndex('api_keys_by_hash').on(table.keyHash),
+    index('api_keys_by_organization').on(table.organizationId, table.keyId),
+    index('api_keys_without_checksum').on(table.keyHash).where(WITHOUT_CHECKSUM),
+  ],
+);

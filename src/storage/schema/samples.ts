@@ -1,0 +1,56 @@
+/**
+ * D1: calls that applications store for review.
+ */
+import { sql } from 'drizzle-orm';
+import { index, integer, primaryKey, real, sqliteTable, text } from 'drizzle-orm/sqlite-core';
+
+/** What a sample takes beside its texts: the row, and its ids again in four indexes. */
+const SAMPLE_OVERHEAD_BYTES = 1024;
+/** Texts that a caller chooses, beside the payload. */
+const SAMPLE_TEXTS = [
+  ...['sample_id', 'customer_id', 'feature', 'environment', 'tags', 'provider', 'model'],
+  ...['decision_id', 'decision_policy_version'],
+];
+
+/** Calls that applications keep for review, until they expire. */
+export const samples = sqliteTable(
+  'samples',
+  {
+    organizationId: text('organization_id').notNull(),
+    sampleId: text('sample_id').notNull(),
+    /** Of the request, so that a retry is known from another sample. */
+    fingerprint: text('fingerprint').notNull(),
+    receivedAtMs: integer('received_at_ms').notNull(),
+    expiresAtMs: integer('expires_at_ms').notNull(),
+    retentionDays: integer('retention_days').notNull(),
+    policyVersion: text('policy_version').notNull(),
+    decisionId: text('decision_id'),
+    decisionPolicyVersion: text('decision_policy_version'),
+    customerId: text('customer_id'),
+    feature: text('feature'),
+    environment: text('environment'),
+    tags: text('tags', { mode: 'json' }).$type<string[]>().notNull(),
+    provider: text('provider').notNull(),
+    model: text('model'),
+    latencyMs: real('latency_ms'),
+    payloadBytes: integer('payload_bytes').notNull(),
+    /**
+     * What the sample counts against the quota: its texts, and what a row and its entries in the indexes take besides.
+     * Computed by D1.
+     */
+    storedBytes: integer('stored_bytes').generatedAlwaysAs(
+      sql.raw(
+        `payload_bytes + ${SAMPLE_OVERHEAD_BYTES} + LENGTH(CAST(${SAMPLE_TEXTS.map((name) => `COALESCE(${name}, '')`).join(' || ')} AS BLOB))`,
+      ),
+      { mode: 'virtual' },
+    ),
+    /** JSON text of input, output, usage and error. Last, so that lists need not read past it. */
+    payload: text('payload').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organizationId, table.sampleId] }),
+    index('samples_by_time').on(table.organizationId, table.receivedAtMs, table.sampleId),
+    index('samples_by_customer').on(table.organizationId, table.customerId, table.receivedAtMs, table.sampleId),
+    index('samples_by_expiry').on(table.expiresAtMs),
+  ],
+);

@@ -1,0 +1,204 @@
+/**
+ * D1: usage, summed from calls. Which table sums what is listed in `../roll-ups.ts`, whose statements alone write these
+ * tables, as a part of the batch that brings the calls.
+ */
+import { index, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core';
+
+/**
+ * A sum of costs: cost_usd x 1e9 + cost_rest_nano_usd nano-USD. Each call adds its whole dollars to the one and what
+ * remains to the other, so neither leaves 64 bits before there are a billion calls; what remains is not carried over,
+ * and may be negative where something was taken back. Ordered and compared by `COST` (usage.ts), read through
+ * `nanoOfParts`.
+ */
+const sumOfCost = () => ({
+  costUsd: integer('cost_usd').notNull().default(0),
+  costRestNanoUsd: integer('cost_rest_nano_usd').notNull(),
+});
+
+/** What is counted of ended calls, wherever they are summed. */
+const usageFigures = () => ({
+  calls: integer('calls').notNull(),
+  unpricedCalls: integer('unpriced_calls').notNull(),
+  inputTokens: integer('input_tokens').notNull(),
+  cachedInputTokens: integer('cached_input_tokens').notNull(),
+  outputTokens: integer('output_tokens').notNull(),
+  reasoningTokens: integer('reasoning_tokens').notNull(),
+  searches: integer('searches').notNull(),
+  ...sumOfCost(),
+});
+
+/** The same of one hour, in every dimension that reports ask for. */
+const usageOfHour = () => ({
+  organizationId: text('organization_id').notNull(),
+  customerId: text('customer_id').notNull(),
+  hourMs: integer('hour_ms').notNull(),
+  /** Empty where there is none: NULL would not be a key. */
+  feature: text('feature').notNull(),
+  provider: text('provider').notNull(),
+  model: text('model').notNull(),
+  outcome: text('outcome').notNull(),
+  ...usageFigures(),
+});
+
+/**
+ * Usage by UTC hour of the end of calls, in every dimension that reports ask for. It is the sum of the calls, and stays
+ * when old calls are deleted.
+ */
+export const usageHours = sqliteTable('usage_hours', usageOfHour(), (table) => [
+  primaryKey({
+    columns: [
+      table.organizationId,
+      table.hourMs,
+      table.customerId,
+      table.feature,
+      table.provider,
+      table.model,
+      table.outcome,
+    ],
+  }),
+  index('usage_hours_by_customer').on(table.organizationId, table.customerId, table.hourMs),
+]);
+
+/**
+ * What the batch that is being delivered adds to the usage, or takes back; the batch itself counts it in every roll-up
+ * and empties the table again, so outside a batch it has no rows.
+ */
+export const usageChanges = sqliteTable('usage_changes', {
+  ...usageOfHour(),
+  /** The model of calls that cost something, else empty. */
+  paidModel: text('paid_model').notNull(),
+});
+
+/**
+ * Usage of an organization as a whole, in one dimension, by UTC hour. An organization's rows do not grow with its
+ * customers.
+ */
+export const organizationHours = sqliteTable(
+  'organization_hours',
+  {
+    organizationId: text('organization_id').notNull(),
+    /** Which column of `usage_hours` the key is of: `feature`, `provider`, `model` or `outcome`. */
+    dimension: text('dimension').notNull(),
+    hourMs: integer('hour_ms').notNull(),
+    key: text('key').notNull(),
+    ...usageFigures(),
+  },
+  (table) => [primaryKey({ columns: [table.organizationId, table.dimension, table.hourMs, table.key] })],
+);
+
+/** The same by UTC day. */
+export const organizationDays = sqliteTable(
+  'organization_days',
+  {
+    organizationId: text('organization_id').notNull(),
+    dimension: text('dimension').notNull(),
+    dayMs: integer('day_ms').notNull(),
+    key: text('key').notNull(),
+    ...usageFigures(),
+  },
+  (table) => [primaryKey({ columns: [table.organizationId, table.dimension, table.dayMs, table.key] })],
+);
+
+/** All that a customer ever used. */
+export const customerTotals = sqliteTable(
+  'customer_totals',
+  {
+    organizationId: text('organization_id').notNull(),
+    customerId: text('customer_id').notNull(),
+    /** No usage is of a later hour; there may be none in this one any more. */
+    lastHourMs: integer('last_hour_ms').notNull(),
+    ...usageFigures(),
+  },
+  (table) => [primaryKey({ columns: [table.organizationId, table.customerId] })],
+);
+
+/**
+ * What a customer had used by the end of an hour, for every hour with usage: a period is the difference of two rows,
+ * however long it is.
+ */
+export const customerRunningTotals = sqliteTable(
+  'customer_running_totals',
+  {
+    organizationId: text('organization_id').notNull(),
+    customerId: text('customer_id').notNull(),
+    hourMs: integer('hour_ms').notNull(),
+    ...usageFigures(),
+  },
+  (table) => [primaryKey({ columns: [table.organizationId, table.customerId, table.hourMs] })],
+);
+
+/**
+ * Completed and failed calls of a customer by UTC day and model. Calls that cost nothing count under an empty model,
+ * because their models are whatever callers sent.
+ */
+export const customerDays = sqliteTable(
+  'customer_days',
+  {
+    organizationId: text('organization_id').notNull(),
+    customerId: text('customer_id').notNull(),
+    dayMs: integer('day_ms').notNull(),
+    paidModel: text('paid_model').notNull(),
+    calls: integer('calls').notNull(),
+    failedCalls: integer('failed_calls').notNull(),
+    ...sumOfCost(),
+  },
+  (table) => [primaryKey({ columns: [table.organizationId, table.customerId, table.dayMs, table.paidModel] })],
+);
+
+/** Usage of a feature, in the dimensions that are listed of it, customers aside. */
+const usageOfFeature = () => ({
+  organizationId: text('organization_id').notNull(),
+  feature: text('feature').notNull(),
+  provider: text('provider').notNull(),
+  model: text('model').notNull(),
+  outcome: text('outcome').notNull(),
+  ...usageFigures(),
+});
+
+/** Usage within a feature by UTC hour. */
+export const featureHours = sqliteTable(
+  'feature_hours',
+  { ...usageOfFeature(), hourMs: integer('hour_ms').notNull() },
+  (table) => [
+    primaryKey({
+      columns: [table.organizationId, table.feature, table.hourMs, table.provider, table.model, table.outcome],
+    }),
+  ],
+);
+
+/** The same by UTC day. */
+export const featureDays = sqliteTable(
+  'feature_days',
+  { ...usageOfFeature(), dayMs: integer('day_ms').notNull() },
+  (table) => [
+    primaryKey({
+      columns: [table.organizationId, table.feature, table.dayMs, table.provider, table.model, table.outcome],
+    }),
+  ],
+);
+
+/** All that a customer ever used of a feature. */
+export const featureCustomerTotals = sqliteTable(
+  'feature_customer_totals',
+  {
+    organizationId: text('organization_id').notNull(),
+    feature: text('feature').notNull(),
+    customerId: text('customer_id').notNull(),
+    lastHourMs: integer('last_hour_ms').notNull(),
+    ...usageFigures(),
+  },
+  (table) => [primaryKey({ columns: [table.organizationId, table.feature, table.customerId] })],
+);
+
+/** What a customer had used of a feature by the end of an hour. */
+export const featureRunningTotals = sqliteTable(
+  'feature_running_totals',
+  {
+    organizationId: text('organization_id').notNull(),
+    customerId: text('customer_id').notNull(),
+    feature: text('feature').notNull(),
+    hourMs: integer('hour_ms').notNull(),
+    ...usageFigures(),
+  },
+  (table) => [primaryKey({ columns: [table.organizationId, table.customerId, table.feature, table.hourMs] })],
+);

@@ -1,0 +1,49 @@
+/**
+ * Model vendors of organizations in D1: their addresses and encrypted keys.
+ */
+import { and, asc, eq } from 'drizzle-orm';
+import type { Env } from '../env.ts';
+import { database, type Statement } from './database.ts';
+import { vendorCredentials } from './schema/index.ts';
+
+/** Vendors of one organization. */
+export const VENDORS_MAX = 100;
+
+export type VendorRow = Pick<typeof vendorCredentials.$inferSelect, 'provider' | 'baseUrl' | 'keyHint' | 'updatedAtMs'>;
+
+/** Without their keys. */
+const COLUMNS = {
+  provider: vendorCredentials.provider,
+  baseUrl: vendorCredentials.baseUrl,
+  keyHint: vendorCredentials.keyHint,
+  updatedAtMs: vendorCredentials.updatedAtMs,
+};
+
+export function listVendors(env: Env, organizationId: string): Promise<VendorRow[]> {
+  return database(env, organizationId)
+    .select(COLUMNS)
+    .from(vendorCredentials)
+    .where(eq(vendorCredentials.organizationId, organizationId))
+    .orderBy(asc(vendorCredentials.provider))
+    .limit(VENDORS_MAX);
+}
+
+export async function findVendor(env: Env, organizationId: string, provider: string): Promise<VendorRow | null> {
+  const [row] = await database(env, organizationId)
+    .select(COLUMNS)
+    .from(vendorCredentials)
+    .where(and(eq(vendorCredentials.organizationId, organizationId), eq(vendorCredentials.provider, provider)));
+  return row ?? null;
+}
+
+export function countVendors(env: Env, organizationId: string): Promise<number> {
+  return database(env, organizationId).$count(vendorCredentials, eq(vendorCredentials.organizationId, organizationId));
+}
+
+export function saveVendor(env: Env, row: typeof vendorCredentials.$inferInsert): Statement {
+  const { organizationId, provider: _, ...values } = row;
+  return database(env, organizationId)
+    .insert(vendorCredentials)
+    .values(row)
+    .onConflictDoUpdate({ target: [vendorCredentials.organizationId, vendorCredentials.provider], set: values });
+}
