@@ -1,9 +1,9 @@
 /**
  * class CallDirectory: which customer owns a call id. 64 objects per organization share the ids by hash.
  *
- * A claim carries the token of the request that made it, and is released only by who holds that: when nothing was
- * recorded under it. One without a token is final. Once its call exists it never changes, and may be remembered
- * anywhere. It is kept as long as D1 keeps calls.
+ * A claim carries the token of the request that made it. Only a holder of the token may release it, when nothing was
+ * recorded under it; a claim without a token is final. The owner of a call that exists never changes, so it may be
+ * cached anywhere. Claims are stored for as long as calls are in D1.
  */
 
 import { DurableObject } from 'cloudflare:workers';
@@ -26,13 +26,10 @@ export class CallDirectory extends DurableObject<Env> implements CallDirectoryRp
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
     this.#sql = ctx.storage.sql;
-    const [known] = this.#sql.exec<{ sql: string }>(`SELECT sql FROM sqlite_master WHERE name = 'claims'`).toArray();
-    this.#exists = known !== undefined;
-    // Claims of an earlier version have no token, and nobody may release them.
-    if (known && !known.sql.includes('token')) this.#sql.exec('ALTER TABLE claims ADD COLUMN token TEXT');
+    this.#exists = this.#sql.exec(`SELECT 1 FROM sqlite_master WHERE name = 'claims'`).toArray().length > 0;
   }
 
-  /** Gives the call id to the customer, unless another has it. Answers with the claim that stands either way. */
+  /** Gives the call id to the customer, unless another has it. Answers with the claim that is in force. */
   claim(callId: string, customerId: string, token: string): Claim | Promise<Claim> {
     return this.#commits.run(() => this.#claim(callId, customerId, token));
   }
@@ -49,8 +46,7 @@ export class CallDirectory extends DurableObject<Env> implements CallDirectoryRp
   }
 
   /**
-   * Makes the customer's claim final, and makes it anew where it was released. Answers with the customer whose call id
-   * it is.
+   * Makes the customer's claim final, also where it was released. Answers with the customer who owns the call id.
    */
   confirm(callId: string, customerId: string): string {
     const nowMs = Date.now();
@@ -61,7 +57,7 @@ export class CallDirectory extends DurableObject<Env> implements CallDirectoryRp
     return this.#row(callId)?.customer_id ?? customerId;
   }
 
-  /** Gives back the claim of that token. */
+  /** Releases the claim that was made with the token. */
   release(callId: string, token: string): void {
     if (this.#exists) this.#sql.exec('DELETE FROM claims WHERE call_id = ? AND token = ?', callId, token);
   }
@@ -74,7 +70,7 @@ export class CallDirectory extends DurableObject<Env> implements CallDirectoryRp
       .toArray().length;
   }
 
-  /** The customer whose call id it is. */
+  /** The customer who owns the call id. */
   find(callId: string): string | null {
     return this.#exists ? (this.#row(callId)?.customer_id ?? null) : null;
   }

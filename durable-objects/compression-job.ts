@@ -2,9 +2,9 @@
  * class CompressionJob: one object per job that estimates what a compression profile would have saved on stored
  * samples.
  *
- * It walks the samples in D1 from the oldest to the newest, as many per alarm as fit into memory together, and keeps
- * its place with its totals: a restart goes on where it was. Profile, period and own prices are fixed at the start. No
- * text stays here, only counts.
+ * It walks the samples in D1 from the oldest to the newest, as many per alarm as fit into memory at once, and stores
+ * its place with its totals, so that a restart continues there. Profile, period and own prices are fixed at the start.
+ * Only counts are stored here, no text.
  */
 
 import { DurableObject } from 'cloudflare:workers';
@@ -36,7 +36,7 @@ interface State extends EstimateCommand {
   after: SamplePlace | null;
 }
 
-/** Samples of one alarm. Their payloads together are bounded where they are read. */
+/** Samples of one alarm. The bytes of their payloads are bounded where they are read. */
 const SAMPLES_PER_STEP = 50;
 const RETRY_MS = 5_000;
 /** A finished job can be read for this long. */
@@ -49,7 +49,7 @@ const PRICES_PER_PART = 200;
 
 export class CompressionJob extends DurableObject<Env> implements CompressionJobRpc {
   /**
-   * Begins the job, which has `total` samples to look at; one that was begun before goes on. `null` where another job
+   * Begins the job, which has `total` samples to look at; one that began before continues. `null` where another job
    * has the id.
    */
   async start(
@@ -92,7 +92,7 @@ export class CompressionJob extends DurableObject<Env> implements CompressionJob
     }
   }
 
-  /** Forgets the job once its time has come. An alarm that fires again, or early, takes nothing away. */
+  /** Erases the job after its retention. An alarm that fires again, or early, erases nothing. */
   async #retire(atMs: number): Promise<void> {
     if (Date.now() < atMs) return this.ctx.storage.setAlarm(atMs);
     await this.ctx.storage.deleteAll();
@@ -133,7 +133,7 @@ export class CompressionJob extends DurableObject<Env> implements CompressionJob
     return new Map([...parts.values()].flatMap((part) => [...part]));
   }
 
-  /** One sample. What cannot be compressed is counted, and holds nothing up. */
+  /** One sample. One that cannot be compressed is counted, and the job continues. */
   async #look(state: State, { provider, model }: SampleRow, payload: string, prices: OwnPrices): Promise<State> {
     const { catalog } = await currentCatalog(this.env, (work) => this.ctx.waitUntil(work));
     const price = await resolvePrice(
@@ -145,7 +145,8 @@ export class CompressionJob extends DurableObject<Env> implements CompressionJob
     const done = state.done + 1;
     try {
       const { input } = JSON.parse(payload) as { input: unknown };
-      const totals = addSample(state.totals, input, state.profile, price.available ? price.card.rates.input : null);
+      const inputRate = price.available ? BigInt(price.card.rates.input) : null;
+      const totals = addSample(state.totals, input, state.profile, inputRate);
       return { ...state, done, totals };
     } catch (error) {
       log('warn', 'sample_not_compressed', { jobId: state.jobId }, error);

@@ -1,11 +1,10 @@
 /**
  * class GatewayBatch: one object per request for a batch, which begins the batch at the vendor once and meters its
- * lines (src/gateway/batches/metering.ts) once. One more per customer knows that customer's requests, and what they
- * hold of its allowance (customer-batches.ts).
+ * lines (src/gateway/batches/metering.ts) once. What it holds of the customer's allowance is in customer-batches.ts.
  *
- * What is going to be asked of the vendor is written down before: whatever is lost on the way, the alarm finds the
- * batch by its name. Later it asks the vendor, with a pause that grows up to a bound, until the batch is finished. What
- * was erased meanwhile is not written again.
+ * The request is stored before the vendor is asked, so that the alarm can find the batch by its name whatever is lost on
+ * the way. The alarm then polls the vendor, with a pause that grows up to a bound, until the batch is finished. What was
+ * erased meanwhile is not written again.
  */
 
 import { DurableObject } from 'cloudflare:workers';
@@ -25,11 +24,10 @@ import {
 import { brokenAnswer } from '../src/gateway/error-envelope.ts';
 import { accessVendor, noVendor, type VendorAccess } from '../src/gateway/pass-through.ts';
 import { ask, batchesOfCustomer } from '../src/objects/addresses.ts';
-import type { BatchAnswer, BatchCommand, BatchInput, BatchToAdmit, Lines } from '../src/objects/batch-commands.ts';
-import type { GatewayBatchRpc } from '../src/objects/rpc.ts';
+import type { BatchAnswer, BatchCommand, BatchInput, Lines } from '../src/objects/batch-commands.ts';
+import type { CustomerBatchesRpc, GatewayBatchRpc } from '../src/objects/rpc.ts';
 import { errorText, log } from '../src/platform/log.ts';
 import { DAY_MS, MINUTE_MS } from '../src/platform/time.ts';
-import { CustomerBatches } from './customer-batches.ts';
 import { put } from './stored-value.ts';
 
 /** A request for a batch. */
@@ -38,9 +36,9 @@ interface Asked {
   input: BatchInput;
   /** When the vendor was asked; `null` while it was not, or has refused. */
   askedAtMs: number | null;
-  /** Since when the vendor, asked for its batches, has not shown this one. */
+  /** Since when the vendor's list of batches has not shown this one; `null` where it was not seen missing. */
   absentSinceMs: number | null;
-  /** Times that the batch was looked for. */
+  /** Searches for the batch at the vendor. */
   rounds: number;
   /** `null` while it is not known whether the vendor has begun. */
   answer: BatchAnswer | null;
@@ -51,7 +49,7 @@ interface State {
   batch: WatchedBatch;
   progress: BatchProgress;
   watchedAtMs: number;
-  /** Times that the vendor was asked, or could not be, since something moved. */
+  /** Polls of the vendor since the last progress, failed ones included. */
   rounds: number;
   lastError: string | null;
   finishedAtMs: number | null;
@@ -61,19 +59,18 @@ const ASKED_KEY = 'asked';
 const STATE_KEY = 'state';
 const PAUSE_MS = 5_000;
 const PAUSE_MS_MAX = 5 * MINUTE_MS;
-/** A batch that the vendor has not shown for so long was never begun. */
+/** A batch that the vendor's list has not shown for so long was never begun. */
 const DOUBT_MS_MAX = 60_000;
-/** The vendor keeps the files for 30 days. */
+/** The vendor stores the files for 30 days. */
 const WATCH_MS_MAX = 30 * DAY_MS;
-/** What is known of a finished batch is kept this long: its key is replayed, and a read of it finds nothing to do. */
+/** A finished batch is stored for this long: its key is replayed, and a read of it finds nothing to do. */
 const RETENTION_MS = 30 * DAY_MS;
 
 export class GatewayBatch extends DurableObject<Env> implements GatewayBatchRpc {
   /** The fingerprint of the request that is being carried out; empty while the alarm looks for its batch. */
   #creating: string | null = null;
-  readonly #ofCustomer = new CustomerBatches(this.ctx, this.env);
 
-  /** Begins the batch; or tells again what came of it. Never asks the vendor for a second one. */
+  /** Begins the batch; or repeats the answer where it has begun. Never asks the vendor for a second one. */
   async create(command: BatchCommand): Promise<BatchAnswer> {
     const { fingerprint, keyed } = command;
     if (this.#creating !== null)
@@ -85,7 +82,7 @@ export class GatewayBatch extends DurableObject<Env> implements GatewayBatchRpc 
       if (asked.command.fingerprint !== fingerprint) return keyOfAnotherBatch();
       return asked.answer ? replayedAnswer(asked.answer) : await this.#resume(asked, command);
     } catch (error) {
-      // An error that left the object would be logged by the runtime, with the values of its query.
+      // The runtime logs an error that leaves an object, with the values of its query.
       const answer = brokenAnswer(error);
       log(answer.status === 503 ? 'warn' : 'error', 'batch_not_created', { requestName: command.requestName }, error);
       return answer;
@@ -94,8 +91,8 @@ export class GatewayBatch extends DurableObject<Env> implements GatewayBatchRpc 
     }
   }
 
-  /** The batch is said to be finished: asks the vendor now. */
-  async hurry(): Promise<void> {
+  /** The batch is said to be finished: polls the vendor now. */
+  async pollNow(): Promise<void> {
     const state = await this.ctx.storage.get<State>(STATE_KEY);
     if (state && state.finishedAtMs === null) await this.ctx.storage.setAlarm(Date.now());
   }
@@ -106,31 +103,10 @@ export class GatewayBatch extends DurableObject<Env> implements GatewayBatchRpc 
     await this.ctx.storage.deleteAll();
   }
 
-  /** Of a customer: admits the batch and holds its lines; or says why not. */
-  hold({ organizationId, ...batch }: BatchToAdmit & { organizationId: string }): Promise<BatchAnswer | null> {
-    return this.#ofCustomer.hold(organizationId, batch);
-  }
-
-  /** Of a customer: what a batch holds from now on; `null` is nothing. */
-  settle(requestName: string, lines: Lines | null): Promise<void> {
-    return this.#ofCustomer.settle(requestName, lines);
-  }
-
-  /** Of a customer: nothing is left of the request. */
-  forget(requestName: string): Promise<void> {
-    return this.#ofCustomer.forget(requestName);
-  }
-
-  /** Of a customer: erases some of its requests. */
-  eraseRequests(organizationId: string): Promise<{ erased: number; more: boolean }> {
-    return this.#ofCustomer.erase(organizationId);
-  }
-
   override async alarm(): Promise<void> {
     const state = await this.ctx.storage.get<State>(STATE_KEY);
     if (state) return this.#watch(state);
     if (await this.ctx.storage.get<Asked>(ASKED_KEY)) return this.#lookAgain();
-    await this.#ofCustomer.expire();
   }
 
   async #begin(command: BatchCommand): Promise<BatchAnswer> {
@@ -144,12 +120,12 @@ export class GatewayBatch extends DurableObject<Env> implements GatewayBatchRpc 
     const { lines, needs, unpriced } = input;
     const toAdmit = { organizationId, requestName, begin, lines, needs, unpriced };
     const toAsk: Asked = { command, input, askedAtMs: null, absentSinceMs: null, rounds: 0, answer: null };
-    // Before anything is held, so that a hold of a request that died here is let go by the alarm.
+    // Before anything is held, so that the alarm releases the hold of a request that dies here.
     await this.ctx.storage.transaction(async (transaction) => {
       await put(transaction, ASKED_KEY, toAsk);
       await transaction.setAlarm(Date.now() + PAUSE_MS);
     });
-    const refusal = await ask(this.#customerOf(command), (customer) => customer.hold(toAdmit));
+    const refusal = await ask(this.#batchesOf(command), (batches) => batches.hold(toAdmit));
     if (refusal) {
       await this.#forget(toAsk);
       return refusal;
@@ -180,9 +156,9 @@ export class GatewayBatch extends DurableObject<Env> implements GatewayBatchRpc 
     return found === 'never_begun' ? this.#begin(command) : inFlight(command.keyed);
   }
 
-  /** Nobody came back for a batch whose vendor's answer was lost, or not yet. */
+  /** Looks for a batch whose vendor's answer was lost, where no retry has come yet. */
   async #lookAgain(): Promise<void> {
-    // The request that asks is still at it.
+    // The request is still being carried out.
     if (this.#creating !== null) return this.ctx.storage.setAlarm(Date.now() + PAUSE_MS);
     this.#creating = '';
     try {
@@ -202,7 +178,7 @@ export class GatewayBatch extends DurableObject<Env> implements GatewayBatchRpc 
     if ((await this.#find(vendor, asked)) === 'never_begun') await this.#forget(asked);
   }
 
-  /** The batch, which is watched from now on; or whether it may still come to light. */
+  /** The batch, which is watched from now on; or whether the vendor may still have it. */
   async #find(
     vendor: VendorAccess | null,
     asked: Asked,
@@ -215,14 +191,14 @@ export class GatewayBatch extends DurableObject<Env> implements GatewayBatchRpc 
       return found;
     }
     if (found === 'absent' && absentSinceMs !== null && nowMs - absentSinceMs > DOUBT_MS_MAX) return 'never_begun';
-    // The vendor's files are gone by then: there is nothing left to be metered.
+    // The vendor has deleted its files by then: there is nothing left to meter.
     if (nowMs - (askedAtMs ?? nowMs) > WATCH_MS_MAX) return 'never_begun';
     const sinceMs = found === 'absent' ? (absentSinceMs ?? nowMs) : null;
     await this.#saveAsked({ ...asked, absentSinceMs: sinceMs, rounds: rounds + 1 });
     return 'in_doubt';
   }
 
-  /** The vendor has the batch: from now on it is watched, and its answer is what a retry gets. */
+  /** The vendor has the batch: it is watched from now on, and retries get its answer. */
   async #begun(asked: Asked, { batchId, answer }: { batchId: string; answer: BatchAnswer }): Promise<void> {
     const { command, input } = asked;
     const { organizationId, begin } = command;
@@ -238,14 +214,14 @@ export class GatewayBatch extends DurableObject<Env> implements GatewayBatchRpc 
     });
   }
 
-  /** There is no batch: the key is free again, and nothing is held. */
+  /** There is no batch: the key is free again, and the hold is released. */
   async #forget(asked: Asked): Promise<void> {
-    // Should the customer's holds be away, the alarm tries again.
+    // The alarm tries again where the customer's object cannot be reached.
     await this.#saveAsked({ ...asked, askedAtMs: null });
     try {
-      await this.#leave(asked.command);
+      await this.#eraseEverywhere(asked.command);
     } catch (error) {
-      log('warn', 'batch_hold_stays', { requestName: asked.command.requestName }, error);
+      log('warn', 'batch_hold_not_released', { requestName: asked.command.requestName }, error);
     }
   }
 
@@ -264,14 +240,14 @@ export class GatewayBatch extends DurableObject<Env> implements GatewayBatchRpc 
     }
   }
 
-  /** Asks the vendor, and meters what is answered. The progress is written here alone. */
+  /** Polls the vendor, and meters what it answers. Only this writes the progress. */
   async #step({ batch, progress }: State): Promise<void> {
     const asked = await this.ctx.storage.get<Asked>(ASKED_KEY);
     const defer = (work: Promise<unknown>) => this.ctx.waitUntil(work);
     const save = async (moved: BatchProgress) => {
-      // Something moved: what breaks off from here on is the first time again.
+      // After progress, failures are counted from zero again.
       const saved = await this.#change(batch, () => ({ progress: moved, rounds: 0 }), Date.now() + PAUSE_MS);
-      if (saved && asked) await this.#settle(asked, unrecorded(asked.input.lines, moved.recorded));
+      if (saved && asked) await this.#replaceHold(asked, unrecorded(asked.input.lines, moved.recorded));
       return saved;
     };
     const found = await meterBatch(this.env, batch, { ...progress, recorded: progress.recorded ?? {} }, save, defer);
@@ -288,17 +264,17 @@ export class GatewayBatch extends DurableObject<Env> implements GatewayBatchRpc 
 
   async #finish(batch: WatchedBatch, nowMs: number): Promise<void> {
     const asked = await this.ctx.storage.get<Asked>(ASKED_KEY);
-    if (asked) await this.#settle(asked, null);
+    if (asked) await this.#replaceHold(asked, null);
     await this.#change(batch, () => ({ finishedAtMs: nowMs }), nowMs + RETENTION_MS);
   }
 
-  #settle({ command }: Asked, lines: Lines | null): Promise<void> {
-    return ask(this.#customerOf(command), (customer) => customer.settle(command.requestName, lines));
+  #replaceHold({ command }: Asked, lines: Lines | null): Promise<void> {
+    return ask(this.#batchesOf(command), (batches) => batches.replaceHold(command.requestName, lines));
   }
 
-  /** Nothing is left, here and with the customer. */
-  async #leave(command: BatchCommand): Promise<void> {
-    await ask(this.#customerOf(command), (customer) => customer.forget(command.requestName));
+  /** Erases what is known of the request, here and with the customer. */
+  async #eraseEverywhere(command: BatchCommand): Promise<void> {
+    await ask(this.#batchesOf(command), (batches) => batches.forget(command.requestName));
     await this.erase();
   }
 
@@ -310,32 +286,32 @@ export class GatewayBatch extends DurableObject<Env> implements GatewayBatchRpc 
     );
   }
 
-  /** Forgets the batch once its time has come. An alarm that fires early takes nothing away. */
+  /** Erases the batch after its retention. An alarm that fires early erases nothing. */
   async #retire(atMs: number, nowMs: number): Promise<void> {
     if (nowMs < atMs) return this.ctx.storage.setAlarm(atMs);
     const asked = await this.ctx.storage.get<Asked>(ASKED_KEY);
-    return asked ? this.#leave(asked.command) : this.erase();
+    return asked ? this.#eraseEverywhere(asked.command) : this.erase();
   }
 
   /**
-   * Changes some of what stands of the batch, and nothing else of it. `false` where it was erased meanwhile: nothing is
-   * stored then.
+   * Changes some fields of the stored state, and no others. `false` where it was erased meanwhile: nothing is stored
+   * then.
    */
   #change(
     { batchId }: WatchedBatch,
-    changed: (standing: State) => Partial<Omit<State, 'batch'>>,
-    wakeAtMs: number | ((standing: State) => number),
+    changed: (state: State) => Partial<Omit<State, 'batch'>>,
+    wakeAtMs: number | ((state: State) => number),
   ): Promise<boolean> {
     return this.ctx.storage.transaction(async (transaction) => {
-      const standing = await transaction.get<State>(STATE_KEY);
-      if (standing?.batch.batchId !== batchId) return false;
-      await put(transaction, STATE_KEY, { ...standing, ...changed(standing) });
-      await transaction.setAlarm(typeof wakeAtMs === 'number' ? wakeAtMs : wakeAtMs(standing));
+      const state = await transaction.get<State>(STATE_KEY);
+      if (state?.batch.batchId !== batchId) return false;
+      await put(transaction, STATE_KEY, { ...state, ...changed(state) });
+      await transaction.setAlarm(typeof wakeAtMs === 'number' ? wakeAtMs : wakeAtMs(state));
       return true;
     });
   }
 
-  /** Replaces what is known of the request. `false` where it was erased meanwhile: nothing is stored then. */
+  /** Replaces the stored request. `false` where it was erased meanwhile: nothing is stored then. */
   #saveAsked(asked: Asked): Promise<boolean> {
     return this.ctx.storage.transaction(async (transaction) => {
       if (!(await transaction.get(ASKED_KEY))) return false;
@@ -349,8 +325,7 @@ export class GatewayBatch extends DurableObject<Env> implements GatewayBatchRpc 
     return callerOf(this.env, organizationId, (work) => this.ctx.waitUntil(work));
   }
 
-  /** The object that keeps what the customer's batches hold. */
-  #customerOf({ organizationId, begin }: BatchCommand): () => DurableObjectStub<GatewayBatch> {
+  #batchesOf({ organizationId, begin }: BatchCommand): () => DurableObjectStub<CustomerBatchesRpc> {
     return batchesOfCustomer(this.env, organizationId, begin.customerId);
   }
 }
@@ -359,7 +334,7 @@ function pauseMs(rounds: number): number {
   return Math.min(PAUSE_MS * 2 ** rounds, PAUSE_MS_MAX);
 }
 
-/** The answer as a retry gets it. */
+/** The answer that retries get. */
 function storable(answer: BatchAnswer, batchId: string): BatchAnswer {
   return answer.body.length <= BATCH_TEXT_LENGTH_MAX ? answer : answerNotKept(batchId);
 }

@@ -1,10 +1,9 @@
 /**
  * What fits an object's storage. Cloudflare takes 2 MB for a key with its value, and for a row of a table (its limits
- * of SQLite-backed objects); workerd on one's own machine takes more, so the bound is held here, before anything is
- * written.
+ * of SQLite-backed objects); a local workerd takes more, so the bound is checked here before anything is written.
  *
- * Whatever a caller could make larger is refused or shortened where it comes in. What arrives here and does not fit is
- * a fault of ours.
+ * What a caller could make larger is refused or shortened where it is parsed. A value that arrives here and does not fit
+ * is a bug.
  */
 
 /** With room for the key, the other columns of the row, and what the storage adds. */
@@ -12,7 +11,7 @@ const STORED_BYTES_MAX = 1_950_000;
 /** Of a character, in whatever way it is stored. */
 const CHARACTER_BYTES = 3;
 
-/** Whether the values fit one row, or one stored value, together. */
+/** Whether the values fit into one row, or one stored value. */
 export function fitsStorage(...values: readonly unknown[]): boolean {
   const length = values.reduce<number>((sum, value) => sum + lengthOf(value), 0);
   return length * CHARACTER_BYTES <= STORED_BYTES_MAX;
@@ -33,7 +32,7 @@ function lengthOf(value: unknown): number {
   return typeof value === 'string' ? value.length : (JSON.stringify(value, writable) ?? '').length;
 }
 
-/** Money is a number that JSON does not have. */
+/** JSON has no bigint. */
 function writable(_key: string, value: unknown): unknown {
   return typeof value === 'bigint' ? value.toString() : value;
 }

@@ -4,6 +4,7 @@
 import type {
   CallDirectoryRpc,
   CompressionJobRpc,
+  CustomerBatchesRpc,
   CustomerRpc,
   GatewayBatchRpc,
   PlanMigrationRpc,
@@ -30,6 +31,7 @@ export interface Env {
   CALL_DIRECTORY: DurableObjectNamespace<CallDirectoryRpc>;
   PLAN_MIGRATIONS: DurableObjectNamespace<PlanMigrationRpc>;
   GATEWAY_BATCHES: DurableObjectNamespace<GatewayBatchRpc>;
+  CUSTOMER_BATCHES: DurableObjectNamespace<CustomerBatchesRpc>;
   COMPRESSION_JOBS: DurableObjectNamespace<CompressionJobRpc>;
   /** Per address; without them failures are not limited. */
   FAILED_AUTHENTICATIONS?: RateLimit;

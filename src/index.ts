@@ -14,6 +14,7 @@ import { recordPriceSnapshots } from './storage/prices.ts';
 export { CallDirectory } from '../durable-objects/call-directory.ts';
 export { CompressionJob } from '../durable-objects/compression-job.ts';
 export { Customer } from '../durable-objects/customer.ts';
+export { CustomerBatches } from '../durable-objects/customer-batches.ts';
 export { GatewayBatch } from '../durable-objects/gateway-batch.ts';
 export { PlanMigration } from '../durable-objects/plan-migration.ts';
 

@@ -71,8 +71,8 @@ export function techniquesOf({ byTechnique }: Totals): (TechniqueTotals & { tech
 }
 
 /**
- * A sample's input as a conversation: applications keep a text, a list of messages, or the whole request to a vendor.
- * Whatever else it is counts as its JSON text.
+ * A sample's input as a conversation: applications store a text, a list of messages, or the whole request to a vendor.
+ * Anything else counts as its JSON text.
  */
 export function messagesOf(input: unknown): object[] {
   if (typeof input === 'string') return [user(input)];
@@ -89,7 +89,7 @@ export function messagesOf(input: unknown): object[] {
 
 const user = (content: string) => ({ role: 'user', content });
 
-/** A system prompt that stands beside the messages: a text, or a list of text parts. */
+/** A system prompt beside the messages: a text, or a list of text parts. */
 function systemOf(system: unknown): object[] {
   return typeof system === 'string' || Array.isArray(system) ? [{ role: 'system', content: system }] : [];
 }

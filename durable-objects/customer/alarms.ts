@@ -17,7 +17,7 @@ export interface Due {
   settleMs: number | null;
   /** Old calls, answers and keys may go. */
   pruneMs: number | null;
-  /** The operator is to be told, or told again, of changes that D1 refused. */
+  /** An announcement of changes that D1 refused, or its renewal. */
   announceMs: number | null;
 }
 

@@ -1,8 +1,9 @@
 /**
- * What a customer's object tells the operator in KV: that its changes cannot be sent to D1, and that D1 refused some.
+ * Announcements of a customer's object to the operator, in KV: that its changes cannot be sent to D1, and that D1 refused
+ * some.
  *
- * The changes themselves are in the object. An announcement ends by itself, so one that nobody takes back does not stay
- * for good; what is set aside is announced again while it lasts.
+ * The changes themselves are in the object. An announcement expires, so that one that is never withdrawn does not stay
+ * for ever; that of changes set aside is renewed while there are any.
  */
 
 import { backlogKey, setAsideKey } from '../../src/env.ts';
@@ -11,9 +12,9 @@ import { MINUTE_MS } from '../../src/platform/time.ts';
 import type { CustomerStore } from './store.ts';
 
 const TTL_SECONDS = 24 * 3600;
-/** What is set aside is announced again in time before the last announcement ends. */
+/** Before an announcement expires. */
 const RENEWAL_MS = (TTL_SECONDS / 2) * 1000;
-/** KV did not take an announcement: it is tried again. */
+/** After KV did not take an announcement. */
 const RETRY_MS = 5 * MINUTE_MS;
 
 export interface Announcer {
@@ -34,28 +35,29 @@ export function announceBacklog(
 export async function announceSetAside(announcer: Announcer, store: CustomerStore, now: () => number): Promise<void> {
   const organizationId = store.account()?.organizationId;
   if (organizationId === undefined || !store.isAnnouncementDue(now())) return;
-  const told = store.setAside.state();
-  const isTold = await announce(
+  const announced = store.setAside.state();
+  const isAnnounced = await announce(
     announcer,
     setAsideKey(organizationId, announcer.objectId),
-    told.rows === 0 ? null : told,
+    announced.rows === 0 ? null : announced,
   );
   const nowMs = now();
   store.transaction(nowMs, () => {
     const { rows, oldestMs } = store.setAside.state();
-    if (!isTold) store.announceAt(nowMs + RETRY_MS);
-    // What changed meanwhile stays due.
-    else if (rows === told.rows && oldestMs === told.oldestMs) store.announceAt(rows === 0 ? null : nowMs + RENEWAL_MS);
+    if (!isAnnounced) store.announceAt(nowMs + RETRY_MS);
+    // Still due where it changed meanwhile.
+    else if (rows === announced.rows && oldestMs === announced.oldestMs)
+      store.announceAt(rows === 0 ? null : nowMs + RENEWAL_MS);
   });
 }
 
 /** For a customer who is erased. */
-export async function takeBackAnnouncements(announcer: Announcer, organizationId: string): Promise<void> {
+export async function withdrawAnnouncements(announcer: Announcer, organizationId: string): Promise<void> {
   await announceBacklog(announcer, organizationId, null);
   await announce(announcer, setAsideKey(organizationId, announcer.objectId), null);
 }
 
-/** Answers whether KV took it. */
+/** Returns whether KV took it. */
 async function announce({ kv, objectId }: Announcer, key: string, metadata: object | null): Promise<boolean> {
   try {
     if (metadata === null) await kv.delete(key);

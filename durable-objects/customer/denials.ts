@@ -1,10 +1,9 @@
 /**
- * class Denials: how many calls the customer was denied, on record, within the minute. Beyond a bound no further one is
+ * class Denials: how many denied calls of the customer were recorded in the current minute. Beyond a bound no more are
  * recorded until the minute is over, or until something changes what the customer may do.
  *
- * It counts in memory. An object that dies begins a new minute, and who goes on being denied gains as many records by
- * that; what D1 gets of them in full is bounded by what is stored (tables/denied-hours.ts). A transaction that fails
- * has counted nothing.
+ * The count is in memory, so an object that restarts begins a new minute. What D1 gets of denied calls is bounded by the
+ * stored counts (tables/denied-hours.ts) all the same. A transaction that fails counts nothing.
  */
 export const DENIALS_MAX = 60;
 export const DENIALS_WINDOW_SECONDS = 60;
@@ -20,19 +19,18 @@ export class Denials {
   #minute = NONE;
   #committed = NONE;
 
-  /** When a denied call is recorded again; `null` where it is now. */
+  /** When denied calls are recorded again; `null` where they are now. */
   resumeAtMs(nowMs: number): number | null {
     const { startedAtMs, count } = this.#at(nowMs);
     return count < DENIALS_MAX ? null : startedAtMs + DENIALS_WINDOW_SECONDS * 1_000;
   }
 
-  /** A call was denied. */
   add(nowMs: number): void {
     const { startedAtMs, count } = this.#at(nowMs);
     this.#minute = { startedAtMs, count: count + 1 };
   }
 
-  /** What was denied may be allowed now. */
+  /** To be called when what was denied may be allowed now. */
   reset(): void {
     this.#minute = NONE;
   }

@@ -1,6 +1,6 @@
 /**
- * A customer as the operator sees it: the state, the credits and their ledger, open and recent calls, and what waits
- * for D1.
+ * A customer as the operator sees it: the state, the credits and their ledger, open and recent calls, and the changes
+ * that wait for D1.
  */
 import type { OperatorCustomer } from '../../src/contract/operator-customers.ts';
 import type { Account } from '../../src/domain/account.ts';
@@ -41,7 +41,7 @@ export function presentForOperator(
       openCharges: store.countCharges(),
     },
     credits: wallet.credits.map(presentCredit),
-    ledger: store.recentEntries(RECENT_ENTRIES_MAX).map(presentEntry),
+    ledger: store.ledger.recent(RECENT_ENTRIES_MAX).map(presentEntry),
     outbox: {
       pending,
       oldestAt: oldestMs === null ? null : iso(oldestMs),

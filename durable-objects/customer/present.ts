@@ -1,5 +1,5 @@
 /**
- * From an account and its calls to the contract's answers. Pure: no storage, no clock.
+ * Presents an account and its calls as the contract's answers. Pure: no storage, no clock.
  */
 
 import type { BeginCallData, EndCallData } from '../../src/contract/calls.ts';
@@ -8,14 +8,15 @@ import type { CustomerUsageData } from '../../src/contract/customers.ts';
 import type { CustomerState } from '../../src/contract/entitlements.ts';
 import type { Account } from '../../src/domain/account.ts';
 import { summarize, summarizeAll } from '../../src/domain/allowances.ts';
-import { type Begun, type Call, type CallOutcome, creditLeft } from '../../src/domain/call.ts';
+import type { Call, CallDecision, CallOutcome } from '../../src/domain/call.ts';
+import { creditLeft } from '../../src/domain/call.ts';
 import type { Charge } from '../../src/domain/charge.ts';
 import type { Incremented } from '../../src/domain/custom-meter.ts';
 import { decideEntitlements, type EntitlementDecision, EVERYTHING } from '../../src/domain/entitlements.ts';
 import { type MeterName, SLOT_METERS } from '../../src/domain/meters.ts';
 import { type NanoUsd, usdFromNano } from '../../src/domain/money.ts';
 import { billableInputTokens, pricingMultiplier } from '../../src/domain/pricing.ts';
-import type { Admission, BeginCommand, TierHints } from '../../src/objects/customer-commands.ts';
+import type { BeginCommand, TierHints } from '../../src/objects/customer-commands.ts';
 import { DAY_MS, HOUR_MS } from '../../src/platform/time.ts';
 
 /** What the customer has now, as `POST /customers` and the usage reading show it. */
@@ -32,31 +33,18 @@ export function presentCustomer(account: Account, models: CustomerState['models'
 }
 
 export interface BeginFacts {
-  begun: Begun;
+  decided: CallDecision;
   newCustomer: boolean;
   source: 'explicit' | 'derived';
   rolling: { limit: number; windowSeconds: number; used: number; oldestMs: number } | null;
 }
 
-/** What has to be known of a call in order to make it: of the answer of its begin, only that. */
-export function presentAdmission(begun: Begun, command: BeginCommand): Admission {
-  const { account, call, decision } = begun;
-  const vendorHints = presentVendorHints(begun, command.tierHints);
-  return {
-    callId: call.callId,
-    canceled: account.subscription.canceledAtMs !== null,
-    allowed: decision.allowed,
-    entitlementHints: decision.hints,
-    ...(vendorHints && { vendorHints }),
-  };
-}
-
 export function presentBegin(
-  { begun, newCustomer, source, rolling }: BeginFacts,
+  { decided, newCustomer, source, rolling }: BeginFacts,
   command: BeginCommand,
 ): BeginCallData {
-  const { account, call, decision } = begun;
-  const vendorHints = presentVendorHints(begun, command.tierHints);
+  const { account, call, decision } = decided;
+  const vendorHints = presentVendorHints(decided, command.tierHints);
   return {
     callId: call.callId,
     callType: command.callType,
@@ -84,7 +72,7 @@ export function presentBegin(
 }
 
 function presentVendorHints(
-  { call, maxResponseTokens }: Begun,
+  { call, maxResponseTokens }: CallDecision,
   tierHints: BeginCommand['tierHints'],
 ): BeginCallData['vendorHints'] {
   const tier = call.suggestedTier;
@@ -161,7 +149,7 @@ export function presentIncrement({ account, event, meter }: Incremented): Custom
     blocked: funding.unfunded > 0,
     meter: {
       ...summarize(account.subscription.plan.plan, account.meters, SLOT_METERS[slot]),
-      // Of an unlimited meter nothing is taken, whatever was while it was a limited one.
+      // An unlimited meter shows no consumption, also where it was limited before.
       ...(meter.unlimited && { used: 0 }),
       label: meter.label,
       periodUsageBefore,

@@ -5,8 +5,7 @@
  * rates another one. A scheduled change is in force from the start of its UTC day.
  */
 import { canonicalJson } from '../domain/canonical.ts';
-import { nanoFromUsd } from '../domain/money.ts';
-import type { RateCard, Rates, ResolvedPrice } from '../domain/pricing.ts';
+import { type RateCard, type Rates, type ResolvedPrice, rateFromUsd } from '../domain/pricing.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import { matchModel } from './matching.ts';
 import { type Catalog, type CatalogModel, type CatalogPricing, type CatalogRates, modelKeyOf } from './model.ts';
@@ -125,10 +124,10 @@ async function rateCard(model: CatalogModel, pricing: CatalogPricing, nowMs: num
     modelKey: modelKeyOf(model),
     rates: {
       ...exactRates(current),
-      ...(current.searchUsdPerMillion === undefined ? {} : { search: nanoFromUsd(current.searchUsdPerMillion) }),
+      ...(current.searchUsdPerMillion === undefined ? {} : { search: rateFromUsd(current.searchUsdPerMillion) }),
       ...(current.audioSecondUsdPerMillion === undefined
         ? {}
-        : { audioSecond: nanoFromUsd(current.audioSecondUsdPerMillion) }),
+        : { audioSecond: rateFromUsd(current.audioSecondUsdPerMillion) }),
     },
     tiers: (current.tiers ?? []).map((tier) => ({ inputTokensAbove: tier.inputTokensAbove, rates: exactRates(tier) })),
   };
@@ -138,12 +137,12 @@ async function rateCard(model: CatalogModel, pricing: CatalogPricing, nowMs: num
 
 function exactRates(rates: CatalogRates): Rates {
   return {
-    input: nanoFromUsd(rates.inputUsdPerMillion),
-    output: nanoFromUsd(rates.outputUsdPerMillion),
+    input: rateFromUsd(rates.inputUsdPerMillion),
+    output: rateFromUsd(rates.outputUsdPerMillion),
     ...(rates.cachedInputUsdPerMillion === undefined
       ? {}
-      : { cachedInput: nanoFromUsd(rates.cachedInputUsdPerMillion) }),
-    ...(rates.cacheWriteUsdPerMillion === undefined ? {} : { cacheWrite: nanoFromUsd(rates.cacheWriteUsdPerMillion) }),
+      : { cachedInput: rateFromUsd(rates.cachedInputUsdPerMillion) }),
+    ...(rates.cacheWriteUsdPerMillion === undefined ? {} : { cacheWrite: rateFromUsd(rates.cacheWriteUsdPerMillion) }),
   };
 }
 

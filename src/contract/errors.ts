@@ -82,21 +82,16 @@ export interface Accepted<Data> {
   text?: string;
 }
 
-/** An answer on its way from an object: as the text that was stored, which the wire takes over as it is. */
-export type SentAnswer = { ok: true; text: string; replayed: boolean } | { ok: false; refusal: Refusal };
+/** An answer of an object with its body as JSON text, as it was stored and as it is sent to the caller. */
+export type SerializedAnswer = { ok: true; text: string; replayed: boolean } | { ok: false; refusal: Refusal };
 
 export function answerText({ result, data }: Accepted<unknown>): string {
   return JSON.stringify({ result, data });
 }
 
-/** As text: one string crosses to the Worker at less cost than the object that it stands for. */
-export function sent(answer: Answer<unknown>): SentAnswer {
+/** One string crosses to the Worker at less cost than the object that it stands for. */
+export function serializeAnswer(answer: Answer<unknown>): SerializedAnswer {
   return answer.ok ? { ok: true, text: answer.text ?? answerText(answer), replayed: answer.replayed } : answer;
-}
-
-/** The answer that a text stands for. */
-export function received<Data>(sent: SentAnswer): Answer<Data> {
-  return sent.ok ? { ...(JSON.parse(sent.text) as Accepted<Data>), ...sent } : sent;
 }
 
 export function accept<Data>(code: string, data: Data, nowMs: number, message?: string): Accepted<Data> {

@@ -15,7 +15,7 @@ import { findNewestPlan } from '../storage/plans.ts';
 import { DEMO_CUSTOMERS, type DemoCustomer } from './people.ts';
 import { replayHistory, type Stage } from './replay.ts';
 
-export { CallDirectory, CompressionJob, GatewayBatch, PlanMigration } from '../index.ts';
+export { CallDirectory, CompressionJob, CustomerBatches, GatewayBatch, PlanMigration } from '../index.ts';
 
 const PLAN_IDS = ['free', 'pro', 'scale'];
 /** Key in KV: `writing` while a history is written, `written` afterwards. */

@@ -151,7 +151,8 @@ export interface CreditTerms {
   heldNanoUsd: string;
 }
 
-export interface Begun {
+/** What was decided of a call that wants to begin: the call, and the account with what the call holds. */
+export interface CallDecision {
   account: Account;
   call: Call;
   decision: EntitlementDecision;
@@ -165,7 +166,7 @@ export function beginCall(
   request: BeginRequest,
   deadlineAtMs: number,
   nowMs: number,
-): Begun {
+): CallDecision {
   const { plan, usagePlanVersionId } = account.subscription.plan;
   const heldNanoUsd = nanoFromUsd(request.holdUsd ?? 0);
   const decision = decideEntitlements(
@@ -236,8 +237,8 @@ function reservationFor(account: Account, tiers: readonly Tier[], needs: readonl
 }
 
 /** Admits a call whatever is left: it has already run, and its usage must be recorded. */
-export function admitCall(begun: Begun): Begun {
-  return { ...begun, call: { ...begun.call, status: 'IN_PROGRESS', finishedAtMs: null } };
+export function admitCall(decision: CallDecision): CallDecision {
+  return { ...decision, call: { ...decision.call, status: 'IN_PROGRESS', finishedAtMs: null } };
 }
 
 export function endCall(
@@ -254,7 +255,7 @@ export function endCall(
     ? finalPrice(costOf(resolved.card, request.usage, pricingMode))
     : { status: 'UNAVAILABLE', reason: resolved.reason };
   const tier = billedTier(call, request, resolved);
-  const free = holdLess(account, heldBy(call));
+  const free = releaseHeld(account, call);
   const terms = creditTerms(free, call, tier);
   const calls = countsAsCall(call, request) ? 1 : 0;
   const consumed = consumption(request, tier, calls, terms !== null);
@@ -374,29 +375,15 @@ function giveUp(
 ): { account: Account; call: Call } {
   const revision = account.revision + 1;
   return {
-    account: { ...holdLess(account, heldBy(call)), revision },
+    account: { ...releaseHeld(account, call), revision },
     call: { ...call, ...released(call), status, finishedAtMs, revision },
   };
 }
 
-/** What an open call reserves of the allowances and holds of the balance. */
-export interface Held {
-  reserved: Quantities;
-  nanoUsd: NanoUsd;
-}
-
-export function heldBy({ reserved, credit }: Call): Held {
-  return { reserved, nanoUsd: BigInt(credit?.heldNanoUsd ?? 0) };
-}
-
-export function holdMore(account: Account, { reserved, nanoUsd }: Held): Account {
-  const meters = { ...account.meters, reserved: addQuantities(account.meters.reserved, reserved) };
-  return { ...account, meters, wallet: hold(account.wallet, nanoUsd) };
-}
-
-export function holdLess(account: Account, { reserved, nanoUsd }: Held): Account {
+/** The account without what the call holds of its allowances and balance. */
+function releaseHeld(account: Account, { reserved, credit }: Call): Account {
   const meters = { ...account.meters, reserved: subtractQuantities(account.meters.reserved, reserved) };
-  return { ...account, meters, wallet: release(account.wallet, nanoUsd) };
+  return { ...account, meters, wallet: release(account.wallet, BigInt(credit?.heldNanoUsd ?? 0)) };
 }
 
 function released({ credit }: Call): Pick<Call, 'reserved' | 'credit'> {

@@ -5,16 +5,17 @@
  * the lines sum to the standard cost. The rates of a long-prompt tier apply to the whole call. Where a rate is not
  * published, an assumption names the rate that is used instead, or the usage that is not included.
  */
-import { divideHalfUp, type NanoUsd, usdFromNano } from './money.ts';
+import { divideHalfUp, type NanoUsd, nanoFromUsd, usdFromNano } from './money.ts';
 import { QUANTITY_SCALE, thousandths } from './quantity.ts';
 
+/** Decimal nano-USD per million units. */
 export interface Rates {
-  input: NanoUsd;
-  output: NanoUsd;
-  cachedInput?: NanoUsd;
-  cacheWrite?: NanoUsd;
-  search?: NanoUsd;
-  audioSecond?: NanoUsd;
+  input: string;
+  output: string;
+  cachedInput?: string;
+  cacheWrite?: string;
+  search?: string;
+  audioSecond?: string;
 }
 
 export interface LongPromptTier {
@@ -22,7 +23,11 @@ export interface LongPromptTier {
   rates: Pick<Rates, 'input' | 'output' | 'cachedInput' | 'cacheWrite'>;
 }
 
-/** The rates of one model at one time, as recorded under a snapshot id. */
+export function rateFromUsd(usdPerMillion: number): string {
+  return nanoFromUsd(usdPerMillion).toString();
+}
+
+/** The rates of one model at one time, as recorded under a snapshot id. Plain JSON. */
 export interface RateCard {
   snapshotId: string;
   provider: string;
@@ -111,7 +116,7 @@ export function pricingMultiplier(mode: PricingMode): 0.5 | 1 {
 }
 
 export function isPremiumPrice(card: RateCard): boolean {
-  return card.rates.output > PREMIUM_OUTPUT_NANO_USD_PER_MILLION;
+  return BigInt(card.rates.output) > PREMIUM_OUTPUT_NANO_USD_PER_MILLION;
 }
 
 /** Input tokens at the full input rate: all but cache reads and writes. Negative when the parts exceed the whole. */
@@ -165,7 +170,8 @@ export function costOf(card: RateCard, usage: Usage, mode: PricingMode): Cost {
   };
 }
 
-function line(component: CostComponent, quantity: number, rate: NanoUsd): CostLine {
+function line(component: CostComponent, quantity: number, decimalRate: string): CostLine {
+  const rate = BigInt(decimalRate);
   const costNanoUsd = divideHalfUp(thousandths(quantity) * rate, UNITS_PER_RATE * BigInt(QUANTITY_SCALE));
   return { component, quantity, rateNanoUsdPerMillion: rate, costNanoUsd };
 }
@@ -187,15 +193,16 @@ function selectTier(card: RateCard, inputTokens: number): SelectedTier {
     return { name: 'base', reason, rates: card.rates, cacheWriteScaled: false };
   }
   const base = card.rates;
-  const scaled = tier.rates.cacheWrite === undefined && base.cacheWrite !== undefined && base.input > 0n;
-  const rates = scaled
-    ? { ...tier.rates, cacheWrite: divideHalfUp((base.cacheWrite ?? 0n) * tier.rates.input, base.input) }
-    : tier.rates;
+  const baseInput = BigInt(base.input);
+  const scaledCacheWrite =
+    tier.rates.cacheWrite === undefined && base.cacheWrite !== undefined && baseInput > 0n
+      ? divideHalfUp(BigInt(base.cacheWrite) * BigInt(tier.rates.input), baseInput).toString()
+      : undefined;
   return {
     name: `input_above_${tier.inputTokensAbove}`,
     reason: `INPUT_TOKENS_ABOVE_${tier.inputTokensAbove}`,
-    rates,
-    cacheWriteScaled: scaled,
+    rates: scaledCacheWrite === undefined ? tier.rates : { ...tier.rates, cacheWrite: scaledCacheWrite },
+    cacheWriteScaled: scaledCacheWrite !== undefined,
   };
 }
 

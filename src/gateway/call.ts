@@ -9,7 +9,8 @@ import { REPLAY_HEADER } from '../contract/envelope.ts';
 import { GATEWAY_HEADERS } from '../contract/gateway.ts';
 import { capabilityDenied } from '../domain/entitlements.ts';
 import type { Capability } from '../domain/plan.ts';
-import { type Opened, openCall } from '../metering/begin-call.ts';
+import type { BegunServiceCall } from '../metering/begin-service-call.ts';
+import { beginServiceCall } from '../metering/begin-service-call.ts';
 import type { Caller } from '../metering/caller.ts';
 import { fingerprintOf } from '../metering/idempotency.ts';
 import { ask, customerByName } from '../objects/addresses.ts';
@@ -45,15 +46,15 @@ async function beginAndRun(caller: Caller, call: ModelCall): Promise<{ ok: true;
   const unpriced = session && refuseUnpriced(organization, attempts);
   if (unpriced) return unpriced;
   const needs = capabilitiesOf(request, attempts);
-  const opened = await beginServiceCall(caller, call, begin, attempts, needs);
+  const opened = await beginCall(caller, call, begin, attempts, needs);
   if (!opened.ok) return opened;
-  const { admission, replayed, untold } = opened;
+  const { admission, replayed } = opened;
   const { callId } = admission;
   const headers = { [GATEWAY_HEADERS.callId]: callId, ...(replayed && { [REPLAY_HEADER]: 'true' }) };
   if (opened.status === 'NOT_ALLOWED') return denied(denialOf(admission, attempts, needs), headers);
-  if (opened.kept) {
+  if (opened.stored) {
     const transformOf = dialect.streamTransform.bind(dialect, request);
-    return { ok: true, answer: replayedAnswer(opened.kept, transformOf) };
+    return { ok: true, answer: replayedAnswer(opened.stored, transformOf) };
   }
   if (replayed) return refuseReplay(opened.status, headers);
   const { customerId } = begin;
@@ -63,18 +64,18 @@ async function beginAndRun(caller: Caller, call: ModelCall): Promise<{ ok: true;
     return denied(denialOf(admission, attempts, needs), headers);
   }
   const keyed = call.headerKey !== null;
-  const answer = await runCall({ ...call, caller, catalog, customerId, admission, untold, attempts: allowed, keyed });
+  const answer = await runCall({ ...call, caller, catalog, customerId, admission, attempts: allowed, keyed });
   return { ok: true, answer };
 }
 
 /** Begins the call for the tiers of the attempts and for the capabilities that the request uses. */
-async function beginServiceCall(
+async function beginCall(
   caller: Caller,
   { dialect, request, headerKey, session }: ModelCall,
   begin: BeginFields,
   attempts: Attempt[],
   needs: Capability[],
-): Promise<Opened> {
+): Promise<BegunServiceCall> {
   const { customer: _named, ...asked } = request;
   const requested = Object.fromEntries([...requestedTiers(attempts), ...needs].map((name) => [name, true]));
   // Hints about mapped models are for callers that choose a model themselves.
@@ -86,12 +87,10 @@ async function beginServiceCall(
     runsOn: [...new Set(attempts.map(({ tier }) => tier))],
     needs,
     unpriced: unpricedTiers(caller.organization, attempts),
-    // The headers of a stream name the call before it ends.
-    untold: request.stream !== true,
-    answered: false,
+    wantsAnswer: false,
     bySession: session !== undefined,
   };
-  return openCall({ ...caller, organization }, toMake, headerKey);
+  return beginServiceCall({ ...caller, organization }, toMake, headerKey);
 }
 
 function isAllowed({ tier, onDowngrade }: Attempt, { allowed, entitlementHints }: Admission): boolean {

@@ -11,12 +11,15 @@ import { GATEWAY_HEADERS } from '../contract/gateway.ts';
 import { usdFromNano } from '../domain/money.ts';
 import { costOf, type ResolvedPrice } from '../domain/pricing.ts';
 import type { Caller } from '../metering/caller.ts';
-import { endSurely } from '../metering/end-surely.ts';
-import { type Finished, NO_USAGE, type Outcome, reportedUsage, usageOf } from '../metering/finish-call.ts';
-import type { Admission, BeginCommand } from '../objects/customer-commands.ts';
+import type { EndedServiceCall, Outcome } from '../metering/end-service-call.ts';
+import { NO_USAGE, reportedUsage, usageOf } from '../metering/end-service-call.ts';
+import { endWithRetries } from '../metering/end-with-retries.ts';
+import type { Admission } from '../objects/customer-commands.ts';
 import type { Session } from '../storage/credentials.ts';
-import { chooseEffort, type Effort, type EffortChoice } from '../vendors/effort.ts';
-import { requestVendor, type VendorResult } from '../vendors/request.ts';
+import type { Effort, EffortChoice } from '../vendors/effort.ts';
+import { chooseEffort } from '../vendors/effort.ts';
+import type { VendorResult } from '../vendors/request.ts';
+import { requestVendor } from '../vendors/request.ts';
 import { meterStream, type StreamOutcome } from '../vendors/tee.ts';
 import { plausible } from '../vendors/usage.ts';
 import type { GatewayAnswer } from './answer.ts';
@@ -55,7 +58,6 @@ export interface Run extends ModelCall {
   catalog: Catalog;
   customerId: string;
   admission: Admission;
-  untold: BeginCommand | null;
   /** The attempts that the plan allows. */
   attempts: readonly Attempt[];
   /** The caller sent an idempotency key, so the answer is stored. */
@@ -146,7 +148,7 @@ async function answerWhole(
   const ended = await endRun(
     run,
     { attempt, effort },
-    { usage, searches, error, keep: run.keyed ? storableAnswer(whole) : undefined },
+    { usage, searches, error, response: run.keyed ? storableAnswer(whole) : undefined },
     { modelUsed, effort: reported },
   );
   return { ...whole, headers: { ...headers, ...costHeader(ended?.ok ? ended.costNanoUsd : null, answer.status) } };
@@ -213,7 +215,7 @@ async function endStream(
   await endRun(
     run,
     current,
-    { usage: reportedUsage(outcome.usage), searches: outcome.searches, error, keep: error ? undefined : stored },
+    { usage: reportedUsage(outcome.usage), searches: outcome.searches, error, response: error ? undefined : stored },
     { modelUsed: usage?.modelUsed, effort: usage?.reasoningEffort },
   );
 }
@@ -222,16 +224,15 @@ async function endStream(
 async function endRun(
   run: Run,
   { attempt, effort: chosen }: CurrentAttempt,
-  outcome: Pick<Outcome, 'usage' | 'searches' | 'error' | 'keep'>,
+  outcome: Pick<Outcome, 'usage' | 'searches' | 'error' | 'response'>,
   reported: { modelUsed?: string | undefined; effort?: Effort | undefined } = {},
-): Promise<Finished | null> {
+): Promise<EndedServiceCall | null> {
   const { effort, source } =
     reported.effort === undefined ? chosen : { effort: reported.effort, source: 'provider_response' as const };
-  return endSurely(run.caller, run.admission.callId, {
+  return endWithRetries(run.caller, run.admission.callId, {
     ...outcome,
     customerId: run.customerId,
-    untold: run.untold,
-    answered: false,
+    wantsAnswer: false,
     providerUsed: attempt.provider,
     modelUsed: await modelOf(run, attempt, reported.modelUsed),
     ...(attempt.assertsTier && { isPremium: attempt.tier === 'premium' }),

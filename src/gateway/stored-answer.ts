@@ -9,7 +9,7 @@ import { REPLAY_HEADER } from '../contract/envelope.ts';
 import { GATEWAY_HEADERS } from '../contract/gateway.ts';
 import type { CallStatus } from '../domain/call.ts';
 import { formatUsd, type NanoUsd } from '../domain/money.ts';
-import type { KeptAnswer } from '../objects/customer-commands.ts';
+import type { StoredServiceCall } from '../objects/customer-commands.ts';
 import { meterStream, type Transform } from '../vendors/tee.ts';
 import type { GatewayAnswer } from './answer.ts';
 import type { StreamCost } from './dialects/dialect.ts';
@@ -42,10 +42,10 @@ function fits(text: string, bytesMax: number): boolean {
 
 /** The answer of the first request once more. `transformOf` makes what the dialect does with a stream of the request. */
 export function replayedAnswer(
-  { keep, end }: KeptAnswer,
+  { response, end }: StoredServiceCall,
   transformOf: (cost: StreamCost) => Transform | undefined,
 ): GatewayAnswer {
-  const { status, headers, body, isStream } = keep as StoredAnswer;
+  const { status, headers, body, isStream } = response as StoredAnswer;
   const replayed = { ...headers, [REPLAY_HEADER]: 'true' };
   if (!isStream) {
     const costNanoUsd = end.costUsdNano === undefined ? null : BigInt(end.costUsdNano);

@@ -1,6 +1,3 @@
-/**
- * Streams of the gateway: why one counts as failed, and a copy of its bytes for retries.
- */
 import type { StreamOutcome } from '../vendors/tee.ts';
 
 /** Why a stream with this outcome is a failed call; `undefined` where it is not. */

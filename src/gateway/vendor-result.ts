@@ -6,7 +6,7 @@
  */
 
 import type { CallError } from '../domain/call.ts';
-import { NO_USAGE, type Outcome, reportedUsage } from '../metering/finish-call.ts';
+import { NO_USAGE, type Outcome, reportedUsage } from '../metering/end-service-call.ts';
 import { parseAnswer } from '../platform/json.ts';
 import type { Effort } from '../vendors/effort.ts';
 import type { WholeResult } from '../vendors/request.ts';

@@ -1,36 +1,23 @@
 /**
- * Use case: may this call be made? Resolves the key, claims the call id, and lets the customer's object decide.
- *
- * `beginCall` leaves the call to the application. `openCall` begins one that the service goes on to make itself, and
- * finds what came of it where the request is a retry.
+ * Use case: may this call be made? Resolves the key, claims the call id, and lets the customer's object decide. Calls
+ * that the service makes itself begin in `begin-service-call.ts`, under keys of the same kinds.
  */
 
 import { matchModel } from '../catalog/matching.ts';
 import type { Catalog } from '../catalog/model.ts';
-import { type BeginCallData, type BeginCallRequest, DERIVED_PREFIX } from '../contract/calls.ts';
-import { type Accepted, type Refusal, refuse, type SentAnswer } from '../contract/errors.ts';
-import type { CallStatus } from '../domain/call.ts';
-import type { Capability } from '../domain/plan.ts';
+import type { BeginCallRequest } from '../contract/calls.ts';
+import { DERIVED_PREFIX } from '../contract/calls.ts';
+import type { Refusal, SerializedAnswer } from '../contract/errors.ts';
+import { refuse } from '../contract/errors.ts';
 import type { PricingMode } from '../domain/pricing.ts';
-import type { Tier } from '../domain/tiers.ts';
 import { ask, customerByName, rememberOwner } from '../objects/addresses.ts';
 import { underClaim } from '../objects/claims.ts';
 import { sendCommand } from '../objects/command-text.ts';
-import type {
-  Admission,
-  BeginCommand,
-  CallKey,
-  KeptAnswer,
-  OpenedCall,
-  TierHints,
-  UnpricedTiers,
-} from '../objects/customer-commands.ts';
+import type { BeginCommand, CallKey, TierHints } from '../objects/customer-commands.ts';
 import type { CustomerRpc } from '../objects/rpc.ts';
-import { sendShared } from '../objects/shared-messages.ts';
-import { timeOrderedId } from '../platform/time-ordered-id.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import type { Caller } from './caller.ts';
-import { derivedKeyHash, explicitKey, fingerprintOf, isReservedKey, sessionKeyHash } from './idempotency.ts';
+import { derivedKeyHash, explicitKey, fingerprintOf, isReservedKey } from './idempotency.ts';
 
 type CallType = BeginCommand['callType'];
 
@@ -38,145 +25,30 @@ export async function beginCall(
   caller: Caller,
   request: BeginCallRequest,
   headerKey: string | null,
-): Promise<SentAnswer> {
+): Promise<SerializedAnswer> {
   const { batch: _batch, customerName, ...described } = request;
   const pricingMode = pricingModeOf(request) ?? 'standard';
   const friendlyName = request.customerFriendlyName ?? customerName;
   const fingerprint = await fingerprintOf({ ...described, customerFriendlyName: friendlyName, pricingMode });
   const command = await beginCommand(caller, request, fingerprint, 'standard');
-  const begin = (stub: DurableObjectStub<CustomerRpc>, key: CallKey) =>
-    withPlanWhereNew(
-      caller,
-      (defaultPlan) => stub.begin(sendCommand({ ...command, defaultPlan, key })) as PromiseLike<SentAnswer>,
-    );
-  return underKey(caller, request, headerKey, 'standard', begin);
-}
-
-/** What `openCall` needs to know beside the request. */
-export interface CallToMake {
-  request: BeginCallRequest;
-  /** Of the whole request, what goes to the vendor included. */
-  fingerprint: string;
-  /** The tiers of the models that are going to run, where that is known. */
-  runsOn?: Tier[] | undefined;
-  /** What the request makes the vendor able to do: all of it must be allowed. */
-  needs?: Capability[] | undefined;
-  /** The tiers on models without a price, for which credit does not pay. */
-  unpriced?: UnpricedTiers | undefined;
-  /** How long it may take until its end is recorded; default the deadline of every call. */
-  deadlineMs?: number | undefined;
-  /** Nobody is told of the call before its end. */
-  untold: boolean;
-  /** Whether the whole answer of the begin is wanted. */
-  answered: boolean;
-  /** For a browser's session, whose keys are apart from those of the organization. */
-  bySession?: boolean;
-}
-
-/** A call that the service goes on to make, or made before. */
-export type Opened =
-  | { ok: false; refusal: Refusal }
-  | {
-      ok: true;
-      replayed: boolean;
-      status: CallStatus;
-      admission: Admission;
-      /** Where it was wanted. */
-      answer: Accepted<BeginCallData> | null;
-      /** Of a replayed begin whose call has ended. */
-      kept: KeptAnswer | null;
-      /**
-       * The begin of a call that may stand in its object's memory alone: to record it from, should the object forget
-       * it.
-       */
-      untold: BeginCommand | null;
-    };
-
-/**
- * Begins a call that the service makes itself. Without a key each request is a call of its own: there is nothing that
- * could be replayed to another request without asking the vendor.
- */
-export async function openCall(
-  caller: Caller,
-  {
+  return underKey(
+    caller,
     request,
-    fingerprint,
-    runsOn,
-    needs = [],
-    unpriced = {},
-    deadlineMs,
-    untold,
-    answered,
-    bySession = false,
-  }: CallToMake,
-  headerKey: string | null,
-): Promise<Opened> {
-  const keyless = explicitKey(headerKey, request) === null;
-  const command = await beginCommand(caller, request, keyless ? '' : fingerprint, 'API');
-  const nowMs = Date.now();
-  const openedBy = timeOrderedId(nowMs);
-  const toMake = {
-    ...command,
-    ...(deadlineMs !== undefined && { deadlineMs }),
-    ...(Object.keys(unpriced).length > 0 && { unpriced }),
-    request: { ...command.request, runsOn, ...(needs.length > 0 && { needs }), openedBy },
-  };
-  const textOf = (key: CallKey, defaultPlan: string | null) =>
-    sendCommand({ ...toMake, ...(untold && keyless && { untold }), defaultPlan, key, answered });
-  const open = (stub: DurableObjectStub<CustomerRpc>, key: CallKey) =>
-    withPlanWhereNew(
-      caller,
-      async (defaultPlan) => JSON.parse(await stub.open(textOf(key, defaultPlan))) as OpenedCall,
-    );
-  if (bySession && headerKey !== null) {
-    const sessionKey = { source: 'session', hash: await sessionKeyHash(headerKey) } as const;
-    const address = customerByName(caller.env, caller.organization.organizationId, request.customerId);
-    return openedOf(await ask(address, (customer) => open(customer, sessionKey)), null);
-  }
-  if (!keyless) return openedOf(await underKey(caller, request, headerKey, 'API', open), null);
-  const key = (again: boolean) =>
-    ({ source: 'request', requestId: openedBy, firstAtMs: again ? null : nowMs }) as const;
-  const opened = await withPlanWhereNew(caller, async (defaultPlan) => {
-    const text = (again: boolean) => textOf(key(again), defaultPlan);
-    return JSON.parse(await sendShared(caller, request.customerId, { kind: 'open', text })) as OpenedCall;
-  });
-  // Without a default plan: a customer who is erased in the meantime does not come back with the record of the call.
-  return openedOf(opened, untold ? { ...toMake, defaultPlan: null, key: key(true) } : null);
+    headerKey,
+    'standard',
+    (customer, key) => customer.begin(sendCommand<BeginCommand>({ ...command, key })) as Promise<SerializedAnswer>,
+  );
 }
 
-function openedOf(opened: OpenedCall, untold: BeginCommand | null): Opened {
-  if (!opened.ok) return opened;
-  const { replayed, status, admission, answer, kept } = opened;
-  return {
-    ok: true,
-    replayed,
-    status,
-    admission,
-    answer: answer && { ok: true, ...answer, replayed },
-    kept: kept === null ? null : (JSON.parse(kept) as KeptAnswer),
-    untold,
-  };
-}
-
-/** A default plan is told only to an object that asks for it, because its customer is new. */
-async function withPlanWhereNew<Begun extends { ok: true } | { ok: false; refusal: Refusal }>(
-  { organization: { defaultPlan } }: Caller,
-  begin: (defaultPlan: string | null) => PromiseLike<Begun>,
-): Promise<Begun> {
-  const begun = await begin(null);
-  const asksForPlan = !begun.ok && begun.refusal.code === 'SUBSCRIPTION_NOT_FOUND' && defaultPlan !== null;
-  return asksForPlan ? begin(JSON.stringify(defaultPlan)) : begun;
-}
-
-/** The begin as the customer's object takes it, but for its key and the plan that a new customer gets. */
+/** The command of a begin, without its key. */
 export async function beginCommand(
   { env, organization, defer }: Caller,
   request: BeginCallRequest,
   fingerprint: string,
   callType: CallType,
-): Promise<Omit<BeginCommand, 'key' | 'defaultPlan'>> {
+): Promise<Omit<BeginCommand, 'key'>> {
   const { catalog } = await currentCatalog(env, defer);
-  const { organizationId, models } = organization;
+  const { organizationId, models, defaultPlan } = organization;
   const {
     customerId,
     customerUserId,
@@ -191,6 +63,8 @@ export async function beginCommand(
   return {
     organizationId,
     customerId,
+    // Sent with every begin, which adds some 10 microseconds: only the object knows whether the customer is new.
+    defaultPlan: defaultPlan && JSON.stringify(defaultPlan),
     contact: { friendlyName, email: request.customerEmail, stripeCustomerId: request.stripeCustomerId },
     fingerprint,
     request: {
@@ -210,15 +84,15 @@ export async function beginCommand(
 }
 
 /**
- * Runs a begin under the request's key: the caller's own, claimed for the customer, or one that is derived. A refusal
- * of the key itself is answered as it is.
+ * Runs a begin under the request's key: the caller's own, claimed for the customer, or one that is derived. Answers with
+ * a refusal where the key itself cannot be used.
  */
-async function underKey<Result extends { ok: true } | { ok: false; refusal: Refusal }>(
+export async function underKey<Result extends { ok: true } | { ok: false; refusal: Refusal }>(
   { env, organization }: Caller,
   request: BeginCallRequest,
   headerKey: string | null,
   callType: CallType,
-  begin: (stub: DurableObjectStub<CustomerRpc>, key: CallKey) => PromiseLike<Result>,
+  begin: (customer: DurableObjectStub<CustomerRpc>, key: CallKey) => PromiseLike<Result>,
 ): Promise<Result | ReturnType<typeof refuse>> {
   const { organizationId } = organization;
   const { customerId, feature, requested = {} } = request;
@@ -236,8 +110,8 @@ async function underKey<Result extends { ok: true } | { ok: false; refusal: Refu
     {
       command: (claimedAtMs) =>
         ask(address, (customer) => begin(customer, { source: 'explicit', callId, claimedAtMs })),
-      outcomeOf: (begun) => begun,
-      takeBack: () => ask(address, (customer) => customer.void(organizationId, callId)),
+      outcomeOf: (outcome) => outcome,
+      undo: () => ask(address, (customer) => customer.void(organizationId, callId)),
     },
   );
   if (!result) return keyOfAnother();

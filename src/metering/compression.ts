@@ -61,7 +61,7 @@ export async function compressPrompt(
       fingerprint,
     }),
   );
-  // Once more by the directory, where this isolate went by what it remembered.
+  // The cached owner may be outdated: try once more with the directory's.
   const notFound = !answer.ok && answer.refusal.code === 'CALL_NOT_FOUND';
   return notFound && forgetOwner(organizationId, callId) ? compressPrompt(caller, request, headerKey, session) : answer;
 }

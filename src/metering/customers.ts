@@ -8,7 +8,7 @@ import { underClaim } from '../objects/claims.ts';
 import type { Caller } from './caller.ts';
 import { explicitKey, fingerprintOf } from './idempotency.ts';
 
-/** Keeps these keys apart from call ids in the directory: no call id has a space. */
+/** Separates these keys from call ids in the directory: no call id has a space. */
 const PROVISION_NAMESPACE = 'provision ';
 
 export async function provisionCustomer(
@@ -38,8 +38,8 @@ export async function provisionCustomer(
   const answer = await underClaim(
     env,
     { organizationId, key: PROVISION_NAMESPACE + idempotencyKey, customerId },
-    // A customer who is there stays: the same request without a key, or with another one, changes nothing any more.
-    { command: provision, outcomeOf: (provisioned) => provisioned, takeBack: async () => undefined },
+    // A customer who exists stays: provisioning under another key would have left the same customer.
+    { command: provision, outcomeOf: (provisioned) => provisioned, undo: async () => undefined },
   );
   return answer ?? refuse('IDEMPOTENCY_KEY_CONFLICT', 'the idempotency key was used before with another payload');
 }

@@ -5,9 +5,10 @@
 
 import { resolvePrice } from '../catalog/prices.ts';
 import type { EndCallRequest } from '../contract/calls.ts';
-import { refuse, type SentAnswer } from '../contract/errors.ts';
+import { refuse, type SerializedAnswer } from '../contract/errors.ts';
 import { ask, customerByCall, forgetOwner } from '../objects/addresses.ts';
 import { sendCommand } from '../objects/command-text.ts';
+import type { EndCommand } from '../objects/customer-commands.ts';
 import type { CustomerRpc } from '../objects/rpc.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import { pricingModeOf } from './begin-call.ts';
@@ -18,21 +19,21 @@ export async function endCall(
   { env, organization, defer }: Caller,
   request: EndCallRequest,
   headerKey: string | null,
-): Promise<SentAnswer> {
+): Promise<SerializedAnswer> {
   const { callId } = request;
   const address = await customerByCall(env, organization.organizationId, callId);
   if (!address) return refuse('CALL_NOT_FOUND', 'no such call');
   const { catalog } = await currentCatalog(env, defer);
   const pricingMode = pricingModeOf(request);
-  // The mode that applies is known to the object alone, which adds it to the fingerprint.
+  // Only the object knows the mode that applies, and adds it to the fingerprint.
   const { batch: _batch, pricingMode: _mode, ...described } = request;
   const [fingerprint, price] = await Promise.all([
     fingerprintOf(described),
     resolvePrice(catalog, organization.prices, request, Date.now()),
   ]);
-  const answer = await ask<DurableObjectStub<CustomerRpc>, SentAnswer>(address, (customer) =>
+  const answer = await ask<DurableObjectStub<CustomerRpc>, SerializedAnswer>(address, (customer) =>
     customer.end(
-      sendCommand({
+      sendCommand<EndCommand>({
         organizationId: organization.organizationId,
         callId,
         idempotencyKey: explicitKey(headerKey, request),
@@ -69,7 +70,7 @@ export async function endCall(
       }),
     ),
   );
-  // Once more by the directory, where this isolate went by what it remembered.
+  // The cached owner may be outdated: try once more with the directory's.
   const notFound = !answer.ok && answer.refusal.code === 'CALL_NOT_FOUND';
   return notFound && forgetOwner(organization.organizationId, callId)
     ? endCall({ env, organization, defer }, request, headerKey)

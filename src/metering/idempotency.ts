@@ -17,8 +17,8 @@ export function explicitKey(header: string | null, body: BodyKeys): string | nul
 }
 
 /**
- * The key of a command that is to count once a request: the caller's own, or one that this request alone has. Without
- * it, a command that is sent to an object again, because its answer was lost, would count twice.
+ * The key of a command that counts once per request: the caller's own, or one that only this request has. Without it, a
+ * command that is sent to an object again, because its answer was lost, would count twice.
  */
 export function requestKey(header: string | null, body: BodyKeys): string {
   return explicitKey(header, body) ?? crypto.randomUUID();
@@ -30,7 +30,7 @@ export function fingerprintOf(payload: object): Promise<string> {
   return sha256Hex(canonicalJson(rest));
 }
 
-/** 128 bits of the hash of exactly what a derived key stands for. */
+/** 128 bits of the hash of everything that a derived key identifies. */
 export async function derivedKeyHash(parts: {
   organizationId: string;
   customerId: string;
@@ -42,7 +42,7 @@ export async function derivedKeyHash(parts: {
   return (await sha256Hex(canonicalJson({ ...parts, feature: parts.feature ?? null }))).slice(0, 32);
 }
 
-/** 128 bits of the hash of a session's key: the name of a call may be read by others, and a key may say something. */
+/** 128 bits of the hash of a session's key, because others may read call ids and a key may hold personal data. */
 export async function sessionKeyHash(key: string): Promise<string> {
   return (await sha256Hex(key)).slice(0, 32);
 }

@@ -3,9 +3,10 @@
  */
 
 import type { IncrementMeterRequest } from '../contract/custom-meter.ts';
-import type { SentAnswer } from '../contract/errors.ts';
+import type { SerializedAnswer } from '../contract/errors.ts';
 import { ask, customerByName } from '../objects/addresses.ts';
 import { sendCommand } from '../objects/command-text.ts';
+import type { IncrementCommand } from '../objects/customer-commands.ts';
 import { timeOrderedId } from '../platform/time-ordered-id.ts';
 import type { Caller } from './caller.ts';
 import { explicitKey, fingerprintOf } from './idempotency.ts';
@@ -14,7 +15,7 @@ export async function incrementMeter(
   { env, organization }: Caller,
   request: IncrementMeterRequest,
   headerKey: string | null,
-): Promise<SentAnswer> {
+): Promise<SerializedAnswer> {
   const { organizationId } = organization;
   const {
     customerId,
@@ -30,11 +31,11 @@ export async function incrementMeter(
   const idempotencyKey = explicitKey(headerKey, request);
   // Without a key there is nothing to compare with.
   const fingerprint = idempotencyKey === null ? '' : await fingerprintOf(request);
-  // Made here, so that an increment without a key is known again where it is sent to the object a second time.
+  // Made here, so that the object recognizes an increment without a key that is sent a second time.
   const eventId = timeOrderedId(Date.now());
   return ask(customerByName(env, organizationId, customerId), (customer) =>
     customer.increment(
-      sendCommand({
+      sendCommand<IncrementCommand>({
         organizationId,
         eventId,
         request: {

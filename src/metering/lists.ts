@@ -1,6 +1,6 @@
 /**
- * Use cases: list an organization's customers and its usage plans, from D1. Customers stand there as of the last
- * projection, a second or so behind their objects.
+ * Use cases: list an organization's customers and its usage plans, from D1. They are as of the last projection, a
+ * second or so behind the customers' objects.
  */
 import type { z } from 'zod';
 import type { CustomerListItem, UsagePlan } from '../contract/customers.ts';

@@ -1,5 +1,5 @@
 /**
- * Use case: the pricing of a call, from the customer's object, or from D1 once the object has let it go.
+ * Use case: the pricing of a call, from the customer's object, or from D1 once the object has removed it.
  */
 import type { ReadCallData } from '../contract/calls.ts';
 import { type Answer, accept, refuse } from '../contract/errors.ts';
@@ -18,7 +18,7 @@ export async function readCall({ env, organization, defer }: Caller, callId: str
     (await ask(address, (customer) => customer.readCall(organizationId, callId))) ??
     (await findOldCall(env, organizationId, callId));
   if (call) return accept('CALL_PRICING_RETRIEVED', presentCall(call), Date.now());
-  // Once more by the directory, where this isolate went by what it remembered.
+  // The cached owner may be outdated: try once more with the directory's.
   return forgetOwner(organizationId, callId)
     ? readCall({ env, organization, defer }, callId)
     : refuse('CALL_NOT_FOUND', 'no such call');
@@ -50,20 +50,20 @@ function presentCall(call: Call): ReadCallData {
   };
 }
 
-/** What credit pays for the call: known at its end, foreseen while it is open on credit. */
+/** What credit pays for the call: known at its end, expected while it is open on credit. */
 function presentPayg({ status, credit, suggestedTier, outcome }: Call): ReadCallData['payg'] {
   const charge = outcome?.charge ?? null;
   const amount = charge?.amountNanoUsd ?? null;
-  const foreseen =
+  const isExpected =
     status === 'IN_PROGRESS' &&
     credit !== undefined &&
     suggestedTier !== 'none' &&
     credit.tiers.includes(suggestedTier);
   return {
-    usingCredit: charge !== null || foreseen,
+    usingCredit: charge !== null || isExpected,
     chargedUsd: amount === null ? null : usdFromNano(BigInt(amount)),
     chargeNanoUsd: amount,
-    markupPercent: charge?.markupPercent ?? (foreseen ? credit.markupPercent : null),
+    markupPercent: charge?.markupPercent ?? (isExpected ? credit.markupPercent : null),
     settlementStatus: charge?.status ?? null,
     settlementFailureReason: charge?.failureReason ?? null,
   };

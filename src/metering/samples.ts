@@ -1,5 +1,5 @@
 /**
- * Use case: keep a call for review. The same id with the same content is one sample, however often it is sent.
+ * Use case: store a call for review. The same id with the same content is one sample, however often it is sent.
  */
 
 import { type Answer, accept, refuse } from '../contract/errors.ts';
@@ -9,10 +9,10 @@ import { insertSample, type SampleQuota } from '../storage/samples.ts';
 import type { Caller } from './caller.ts';
 import { explicitKey, fingerprintOf } from './idempotency.ts';
 
-/** Stands where the operator's routes have a sample's id. */
+/** In the place of a sample's id in the operator's routes. */
 const RESERVED_ID = 'export';
 
-/** Space comes back with the hourly cleaning. */
+/** Until the hourly housekeeping frees space. */
 const RETRY_AFTER_SECONDS = 3600;
 
 export async function storeSample(

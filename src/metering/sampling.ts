@@ -1,5 +1,5 @@
 /**
- * Use cases: the sampling policy in force, and whether a call is to be kept by it.
+ * Use cases: the sampling policy in force, and whether it selects a call.
  */
 import { type Answer, accept } from '../contract/errors.ts';
 import {

@@ -1,5 +1,5 @@
 /**
- * Use cases: short-lived tokens for browsers. A token inherits a safe part of what its key may, and ends with it.
+ * Use cases: short-lived tokens for browsers. A token has a safe part of its key's permissions, and ends with the key.
  */
 import type { Answer } from '../contract/errors.ts';
 import { accept } from '../contract/errors.ts';
@@ -50,7 +50,7 @@ export async function createEmbedSession(
     scopes: ['embeds:read'],
     embed: { origins, theme, variant },
   });
-  // In the fragment, which browsers keep to themselves: an address with its query stands in logs.
+  // In the fragment, which browsers do not send: logs contain addresses with their query.
   const embedUrl = `${origin}/embed#token=${encodeURIComponent(issued.token)}`;
   return accept('EMBED_SESSION_CREATED', { ...issued, embedUrl }, Date.now());
 }
@@ -75,7 +75,7 @@ async function issue(
   return {
     token: await signSession(env.SESSION_SECRET, claims, nowMs, SESSION_SECONDS),
     tokenType: 'Bearer',
-    // The token counts in whole seconds.
+    // The token has whole seconds.
     expiresAt: new Date((Math.floor(nowMs / 1000) + SESSION_SECONDS) * 1000).toISOString(),
     expiresIn: SESSION_SECONDS,
     scopes: what.scopes,

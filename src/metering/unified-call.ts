@@ -10,7 +10,6 @@ import type { CallData, CallRequest } from '../contract/unified-call.ts';
 import { capabilityDenied } from '../domain/entitlements.ts';
 import type { Usage } from '../domain/pricing.ts';
 import { sanitizeErrorMessage } from '../domain/sanitize.ts';
-import type { BeginCommand } from '../objects/customer-commands.ts';
 import { isShallow, parseAnswer } from '../platform/json.ts';
 import { checkVendorUrl } from '../vendors/address.ts';
 import { requestVendor, type VendorResult } from '../vendors/request.ts';
@@ -23,25 +22,26 @@ import {
   readSearches,
   StreamUsage,
 } from '../vendors/usage.ts';
-import { openCall, pricingModeOf } from './begin-call.ts';
+import { pricingModeOf } from './begin-call.ts';
+import { beginServiceCall } from './begin-service-call.ts';
 import type { Caller } from './caller.ts';
-import { endSurely } from './end-surely.ts';
-import { NO_USAGE, type Outcome, reportedUsage } from './finish-call.ts';
+import { NO_USAGE, type Outcome, reportedUsage } from './end-service-call.ts';
+import { endWithRetries } from './end-with-retries.ts';
 import { explicitKey, fingerprintOf } from './idempotency.ts';
 import { modelAsked, vendorNeeds } from './vendor-needs.ts';
 
 type VendorRequest = NonNullable<CallRequest['vendor']>;
 type VendorPart = NonNullable<CallData['vendor']>;
 
-/** What is kept of a finished call beside its end. */
-interface Kept {
+/** What is stored of a finished call beside its end, for retries. */
+interface StoredResponse {
   vendor?: VendorPart;
   endUsage: NonNullable<CallData['endUsage']>;
 }
 
-/** What a call may take beyond its vendor's time. */
+/** How much longer than its vendor a call may take. */
 const END_MARGIN_MS = 60_000;
-/** While the first request is on its way, a retry is asked to come back after this. */
+/** A retry that arrives while the first request is under way is asked to come back after this. */
 const IN_FLIGHT_RETRY_SECONDS = 2;
 
 const NOT_ENDED_YET = 'what the call used is being recorded; its cost is at GET /calls/{callId}';
@@ -65,30 +65,26 @@ export async function makeCall(
     runsOn: tier && [tier],
     needs,
     unpriced,
-    // Should this Worker die, nothing is held for longer than the vendor could have taken.
+    // If this Worker dies, the call holds its allowance no longer than the vendor could have taken.
     deadlineMs: (request.vendor?.timeoutMs ?? 0) + END_MARGIN_MS,
-    untold: true,
-    answered: true,
+    wantsAnswer: true,
   };
-  const opened = await openCall(caller, toMake, headerKey);
-  if (!opened.ok) return opened;
-  const { answer, replayed } = opened;
+  const begun = await beginServiceCall(caller, toMake, headerKey);
+  if (!begun.ok) return begun;
+  const { answer, replayed } = begun;
   if (!answer) throw new Error('the answer of the begin was asked for');
   const { result, data } = answer;
-  if (opened.status === 'NOT_ALLOWED') {
+  if (begun.status === 'NOT_ALLOWED') {
     const message = capabilityDenied(needs, data.allowed) ?? result.message;
     return { ...accept('CALL_SUCCESS', { begin: data }, Date.parse(result.timestamp), message), replayed };
   }
-  if (opened.kept) {
-    const { keep, end, endedAtMs } = opened.kept;
-    return { ...present(data, end, keep as Kept, endedAtMs), replayed: true };
+  if (begun.stored) {
+    const { response, end, endedAtMs } = begun.stored;
+    return { ...present(data, end, response as StoredResponse, endedAtMs), replayed: true };
   }
-  if (replayed) return unfinished(opened.status);
-  // Goes on though the client may leave: the vendor is asked once, and what it says is recorded.
-  const work = carryOut(caller, request, answer, {
-    untold: opened.untold,
-    keyed: explicitKey(headerKey, request) !== null,
-  });
+  if (replayed) return unfinished(begun.status);
+  // Continues where the client disconnects: the vendor is asked once, and its usage is recorded.
+  const work = carryOut(caller, request, answer, explicitKey(headerKey, request) !== null);
   caller.defer(work.catch(() => undefined));
   return work;
 }
@@ -97,24 +93,25 @@ async function carryOut(
   caller: Caller,
   request: CallRequest,
   begin: Accepted<BeginCallData>,
-  { untold, keyed }: { untold: BeginCommand | null; keyed: boolean },
+  keyed: boolean,
 ): Promise<Answer<CallData>> {
   const { customerId, vendor } = request;
-  const { outcome, kept } = vendor ? await askVendor(request, vendor) : reported(request);
-  // Only under a key can anybody ask for it again.
-  const toFinish = { ...outcome, customerId, untold, answered: true, ...(keyed && { keep: kept }) };
-  const ended = await endSurely(caller, begin.data.callId, toFinish);
-  // The vendor's answer does not wait for an object that is away; a retry under the call's key finds it whole.
-  if (!ended) return present(begin.data, undefined, kept, Date.now(), NOT_ENDED_YET);
+  const { outcome, response } = vendor ? await askVendor(request, vendor) : reported(request);
+  // Only a request with a key can be retried.
+  const toEnd = { ...outcome, customerId, wantsAnswer: true, ...(keyed && { response }) };
+  const ended = await endWithRetries(caller, begin.data.callId, toEnd);
+  // The vendor's answer does not wait for an object that is away; a retry under the call's key gets the whole answer.
+  if (!ended) return present(begin.data, undefined, response, Date.now(), NOT_ENDED_YET);
   if (!ended.ok) return ended;
   if (!ended.answer) throw new Error('the answer of the end was asked for');
-  // Of the moment in which the end was recorded, as a retry will find it.
-  return present(begin.data, ended.answer.data, kept, Date.parse(ended.answer.result.timestamp), begin.result.message);
+  // The time at which the end was recorded, as a retry gets it.
+  const endedAtMs = Date.parse(ended.answer.result.timestamp);
+  return present(begin.data, ended.answer.data, response, endedAtMs, begin.result.message);
 }
 
-type Done = { outcome: Omit<Outcome, 'customerId' | 'keep' | 'answered'>; kept: Kept };
+type Done = { outcome: Omit<Outcome, 'customerId' | 'response' | 'wantsAnswer'>; response: StoredResponse };
 
-/** A call without a vendor: what the caller says of it. */
+/** A call without a vendor, as the caller reports it. */
 function reported({ usage = {}, end }: CallRequest): Done {
   const {
     modelUsed,
@@ -135,7 +132,7 @@ function reported({ usage = {}, end }: CallRequest): Done {
     usage: figures as Partial<Usage>,
     error: end?.error,
   };
-  return { outcome, kept: { endUsage: presentUsage({ ...NO_USAGE, ...(figures as Partial<Usage>) }, modelUsed) } };
+  return { outcome, response: { endUsage: presentUsage({ ...NO_USAGE, ...(figures as Partial<Usage>) }, modelUsed) } };
 }
 
 async function askVendor(request: CallRequest, vendor: VendorRequest): Promise<Done> {
@@ -164,7 +161,7 @@ async function askVendor(request: CallRequest, vendor: VendorRequest): Promise<D
   };
   return {
     outcome,
-    kept: {
+    response: {
       vendor: {
         ok,
         status,
@@ -183,11 +180,11 @@ async function askVendor(request: CallRequest, vendor: VendorRequest): Promise<D
 interface Read {
   ok: boolean;
   status: number;
-  /** What the vendor said of the usage. */
+  /** The usage that the vendor reported. */
   reported: ReportedUsage;
   /** Web searches that are known although the usage is not. */
   searches?: number;
-  /** The vendor did not do the work: where it says nothing of a usage, there was none. */
+  /** The vendor did not do the work: where it reports no usage, there was none. */
   refused: boolean;
   body: unknown;
   error?: { code: string; message: string };
@@ -195,7 +192,7 @@ interface Read {
   details?: Record<string, unknown>;
 }
 
-/** What the vendor's answer says, whatever became of it. */
+/** Reads the vendor's answer, or what came instead of one. */
 function readAnswer(result: VendorResult): Read {
   switch (result.kind) {
     case 'timeout':
@@ -229,7 +226,7 @@ function readBody({ status, ok, headers, body }: VendorResult & { kind: 'answer'
     refused: !ok,
     body,
   };
-  // It could be neither kept nor answered.
+  // It can be neither stored nor sent.
   if (!isShallow(document))
     return { ...read, ok: false, body: null, error: { code: BROKEN, message: "the vendor's answer nests too deep" } };
   if (!ok) return { ...read, ok: false, error: failureOf(status, document), details: detailsOf(document) };
@@ -238,7 +235,7 @@ function readBody({ status, ok, headers, body }: VendorResult & { kind: 'answer'
   return error ? { ...read, ok: false, error } : { ...read, ok: true };
 }
 
-/** What dies on the way is a failed call, also where it had told nothing yet; text of another kind is not judged. */
+/** A stream or document that broke off is a failed call. Text of another kind is not checked. */
 function brokenOff(stream: StreamUsage, contentType: string): Read['error'] | null {
   if (stream.truncated || (stream.empty && /event-stream/i.test(contentType))) {
     return { code: 'VENDOR_STREAM_CUT', message: "the vendor's stream ended before its end" };
@@ -273,7 +270,7 @@ function readStream(text: string): StreamUsage {
 function present(
   begin: BeginCallData,
   end: EndCallData | undefined,
-  { vendor, endUsage }: Kept,
+  { vendor, endUsage }: StoredResponse,
   atMs: number,
   message?: string,
 ) {
@@ -285,7 +282,7 @@ function presentUsage(usage: Usage, modelUsed: string | undefined): NonNullable<
   return { ...usage, tokens: usage.responseTokens, ...(modelUsed !== undefined && { modelUsed }) };
 }
 
-/** A retry of a call whose end is not there: it is still under way, or nobody was left to end it. */
+/** A retry of a call that has no stored end: it is under way, or nobody ended it. */
 function unfinished(status: string | null) {
   if (status === 'IN_PROGRESS') {
     return refuse('CALL_IN_FLIGHT', 'the call is still under way', {
@@ -299,8 +296,8 @@ function unfinished(status: string | null) {
 }
 
 /**
- * What makes two requests the same call, in one spelling. The vendor's headers hold its key: not even a hash of them is
- * kept, and a new key is the same call. The operation is a part of it, because begins share the keys of calls.
+ * What makes two requests the same call, in one spelling. The vendor's headers contain its key: not even a hash of them
+ * is stored, and a new key is the same call. The operation is included, because begins share their keys with calls.
  */
 function describe(request: CallRequest): object {
   const { batch: _batch, customerName, customerFriendlyName = customerName, vendor, ...described } = request;

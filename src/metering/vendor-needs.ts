@@ -1,6 +1,6 @@
 /**
- * What a unified call asks of its begin beyond what its caller requested: the tier of the model that is named, what the
- * vendor's request can do beside text, and, where no price of the model is known, that credit does not pay for it.
+ * What the begin of a unified call requests beyond what its caller requested: the tier of the model that is named, the
+ * capabilities that the vendor's request uses beside text, and, where the model has no price, that credit does not pay.
  *
  * Before the vendor is asked, the model is the one of the vendor's request, or the one that the caller reports. A call
  * that names none has no price either.
@@ -27,7 +27,7 @@ export interface VendorNeeds {
   unpriced: UnpricedTiers;
 }
 
-/** A model's name as a recorded call takes it. */
+/** A model's name as a call records it. */
 const modelName = text(300);
 
 export async function vendorNeeds({ env, organization, defer }: Caller, request: CallRequest): Promise<VendorNeeds> {
@@ -60,7 +60,7 @@ export function modelAsked({ url, body }: VendorRequest): string | undefined {
   return modelName.safeParse(named).data;
 }
 
-/** With the tier that will pay. Who requested nothing at all requested the standard tier, whatever is added here. */
+/** With the tier that will pay. A caller who requested nothing requested the standard tier, whatever is added here. */
 function withImpliedTier(requested: VendorNeeds['requested'], tier: Tier | undefined): VendorNeeds['requested'] {
   if (tier) return { ...requested, [tier]: true };
   const { standard, premium, audio, image, search } = requested;

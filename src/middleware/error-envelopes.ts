@@ -13,7 +13,7 @@ import {
   type ErrorCode,
   type Refusal,
   refuse,
-  type SentAnswer,
+  type SerializedAnswer,
 } from '../contract/errors.ts';
 import type { LookupErrorCode } from '../contract/model-lookup.ts';
 import { log } from '../platform/log.ts';
@@ -32,7 +32,7 @@ const LOOKUP_STATUS: Record<LookupErrorCode, 400 | 405 | 500 | 503> = {
   SERVICE_UNAVAILABLE: 503,
 };
 
-export function answerResponse(c: AppContext, answer: Answer<unknown> | SentAnswer): Response {
+export function answerResponse(c: AppContext, answer: Answer<unknown> | SerializedAnswer): Response {
   if (!answer.ok) return refusalResponse(c, answer.refusal);
   if (answer.replayed) c.header(REPLAY_HEADER, 'true');
   const text = answer.text ?? answerText(answer as Accepted<unknown>);

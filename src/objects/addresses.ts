@@ -1,15 +1,15 @@
 /**
- * Typed access to the objects: which object answers for what, and what happens when it does not answer.
+ * Typed access to the objects: which object is responsible for what, and what happens when it does not answer.
  *
- * Every command may be sent twice: the objects replay. So a call that broke for a passing reason is sent again, a few
- * times; an overloaded object is never asked again, and everything else is reported as unavailable.
+ * Every command may be sent twice, because the objects replay. A command that failed for a passing reason is sent again,
+ * a few times. An overloaded object is not asked again: it is reported as unavailable.
  */
 
 import { DERIVED_PREFIX } from '../contract/calls.ts';
 import type { Env } from '../env.ts';
 import { BoundedMap } from '../platform/bounded-map.ts';
 import { ServiceUnavailable } from '../platform/unavailable.ts';
-import type { CallDirectoryRpc, CustomerRpc, GatewayBatchRpc } from './rpc.ts';
+import type { CallDirectoryRpc, CustomerBatchesRpc, CustomerRpc, GatewayBatchRpc } from './rpc.ts';
 
 const ATTEMPTS_MAX = 3;
 const RETRY_BASE_MS = 50;
@@ -19,14 +19,14 @@ const OWNERS_MAX = 20_000;
 
 const DERIVED_CALL_ID = new RegExp(`^${DERIVED_PREFIX}([0-9a-f]{64})-`);
 
-/** How an object is found, each time anew: a stub that broke stays broken. */
+/** Finds an object anew for each attempt: a stub that broke stays broken. */
 export type CustomerAddress = () => DurableObjectStub<CustomerRpc>;
 
 export function customerByName(env: Env, organizationId: string, customerId: string): CustomerAddress {
   return () => env.CUSTOMERS.getByName(`${organizationId}:${customerId}`);
 }
 
-/** The object with an id that it told itself; `null` where that is no id of this namespace. */
+/** The object with an id that it gave out itself; `null` where that is no id of this namespace. */
 export function customerById(env: Env, objectId: string): CustomerAddress | null {
   try {
     const id = env.CUSTOMERS.idFromString(objectId);
@@ -50,14 +50,14 @@ export function batchesOfCustomer(
   env: Env,
   organizationId: string,
   customerId: string,
-): () => DurableObjectStub<GatewayBatchRpc> {
-  return () => env.GATEWAY_BATCHES.getByName(`${organizationId}:customer:${customerId}`);
+): () => DurableObjectStub<CustomerBatchesRpc> {
+  return () => env.CUSTOMER_BATCHES.getByName(`${organizationId}:${customerId}`);
 }
 
-/** The object that a derived call id routes to; `null` for any other id. Whose object it is, the object checks. */
+/** The object that a derived call id routes to; `null` for any other id. The object checks whose call it is. */
 function customerByDerivedCall(env: Env, callId: string): CustomerAddress | null {
   const objectId = DERIVED_CALL_ID.exec(callId)?.[1];
-  // Well-formed, it may be no id of this namespace.
+  // A well-formed id may be none of this namespace.
   return objectId ? customerById(env, objectId) : null;
 }
 
@@ -72,10 +72,10 @@ export async function customerByCall(
   return customerId === null ? null : customerByName(env, organizationId, customerId);
 }
 
-/** Owners of calls that exist; those never change, but by an erasure. */
+/** Owners of calls that exist. Only an erasure changes them. */
 const owners = new BoundedMap<string, string>(OWNERS_MAX);
 
-/** To be called when a call is known to exist: its owner needs no look-up any more. */
+/** To be called when a call is known to exist, so that its owner needs no look-up. */
 export function rememberOwner(organizationId: string, callId: string, customerId: string): void {
   owners.set(`${organizationId}:${callId}`, customerId);
 }
@@ -95,7 +95,7 @@ export async function eraseObjects(env: Env, organizationId: string, customerId:
   const object = await ask(customerByName(env, organizationId, customerId), (customer) =>
     customer.erase(organizationId),
   );
-  // A line that is metered meanwhile finds no customer any more, and does not bring it back.
+  // A line of a batch that is metered meanwhile finds no customer, and does not create one.
   const batches = await eraseBatches(env, organizationId, customerId);
   const shards = Array.from({ length: DIRECTORY_SHARDS }, (_, shard) => shard);
   const forgotten = await Promise.all(
@@ -111,10 +111,10 @@ export async function eraseObjects(env: Env, organizationId: string, customerId:
 
 async function eraseBatches(env: Env, organizationId: string, customerId: string): Promise<number> {
   let erased = 0;
-  // The customer is gone, and with it whoever could ask for more: this ends with the last one.
+  // The customer is gone and can ask for no more batches, so this ends.
   for (let more = true; more; ) {
     const page = await ask(batchesOfCustomer(env, organizationId, customerId), (batches) =>
-      batches.eraseRequests(organizationId),
+      batches.erase(organizationId),
     );
     erased += page.erased;
     more = page.more;
@@ -154,14 +154,14 @@ function shardOf(callId: string): number {
   return (hash >>> 0) % DIRECTORY_SHARDS;
 }
 
-/** Sends a command to an object, again where that may help. Throws `ServiceUnavailable` when it does not. */
+/** Sends a command to an object, again where that may help. Throws `ServiceUnavailable` where it does not help. */
 export async function ask<Stub, Result>(
   address: () => Stub,
-  command: (stub: Stub, attempt: number) => PromiseLike<Result>,
+  command: (stub: Stub) => PromiseLike<Result>,
 ): Promise<Result> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await command(address(), attempt);
+      return await command(address());
     } catch (error) {
       const { retryable, overloaded } = error as { retryable?: boolean; overloaded?: boolean };
       if (retryable === true && overloaded !== true && attempt < ATTEMPTS_MAX) {

@@ -1,6 +1,6 @@
 /**
- * What the Worker asks of the objects of batches: the object of one request, and the object of a customer that knows
- * all of the customer's requests. Plain data.
+ * Commands to the objects of batches: the object of one request, and the object of a customer with all of the customer's
+ * requests. Plain data.
  */
 
 import type { BeginCallRequest } from '../contract/calls.ts';
@@ -13,12 +13,12 @@ export interface BatchCommand {
   organizationId: string;
   /** The object's own name, and the batch's at the vendor. */
   requestName: string;
-  /** The caller sent a key: who comes back with it gets the stored answer. */
+  /** The caller sent a key, so a retry under it gets the stored answer. */
   keyed: boolean;
   fingerprint: string;
   begin: BeginCallRequest;
   inputFileId: string;
-  /** What the vendor is asked, as JSON. */
+  /** The body of the vendor's request, as JSON. */
   body: string;
   /** Ours, where the vendor has none. */
   requestId: string;
@@ -41,12 +41,13 @@ export interface BatchInput {
   needs: Capability[];
   /** The tiers for which credit must not pay. */
   unpriced: UnpricedTiers;
-  /** Where all lines name the same. */
+  /** Where all lines name the same model. */
   model: string | undefined;
 }
 
-/** A batch to be admitted beside those that hold something already. */
+/** A batch to be admitted beside the customer's other batches. */
 export interface BatchToAdmit extends Pick<BatchInput, 'lines' | 'needs' | 'unpriced'> {
+  organizationId: string;
   requestName: string;
   begin: BeginCallRequest;
 }

@@ -1,9 +1,9 @@
 /**
- * Idempotency keys that are unique in an organization: a key is one customer's, whoever asks.
+ * Idempotency keys that are unique in an organization: each key belongs to one customer.
  *
- * A request claims the key with a token of its own, and only who holds the token may release the claim: where nothing
- * was recorded under it. A request that records something under somebody else's claim makes the claim final before it
- * answers, and then nobody can release it any more.
+ * A request claims the key with a token of its own, and may release its claim where nothing was recorded under it. A
+ * request that records something under another request's claim makes the claim final before it answers; a final claim
+ * cannot be released.
  */
 
 import type { ErrorCode, Refusal } from '../contract/errors.ts';
@@ -11,29 +11,29 @@ import type { Env } from '../env.ts';
 import { askDirectory } from './addresses.ts';
 import type { Claim } from './job-commands.ts';
 
-/** A key, and whom it is to be given to. */
+/** A key, and the customer who is to own it. */
 export interface KeyToClaim {
   organizationId: string;
   key: string;
   customerId: string;
 }
 
-/** Refusals that say that something stands under the key. */
+/** Refusals that say that something is recorded under the key. */
 const RECORDED_BEFORE = new Set<ErrorCode>(['IDEMPOTENCY_KEY_CONFLICT', 'CALL_ALREADY_FINALIZED']);
 
 /** How a command under a key is carried out. */
 interface UnderClaim<Result> {
   command: (claimedAtMs: number) => PromiseLike<Result>;
   outcomeOf: (result: Result) => { ok: true } | { ok: false; refusal: Refusal };
-  /** Takes back what was recorded where the key turns out to be another customer's by then. */
-  takeBack: () => PromiseLike<void>;
+  /** Undoes the command where the key turns out to be another customer's by then. */
+  undo: () => PromiseLike<void>;
 }
 
 /** Runs a command under the customer's claim of the key; `null` where the key is another customer's. */
 export async function underClaim<Result>(
   env: Env,
   toClaim: KeyToClaim,
-  { command, outcomeOf, takeBack }: UnderClaim<Result>,
+  { command, outcomeOf, undo }: UnderClaim<Result>,
 ): Promise<Result | null> {
   const token = crypto.randomUUID();
   const claim = await claimKey(env, toClaim, token);
@@ -47,22 +47,22 @@ export async function underClaim<Result>(
   }
   if (claim.fresh || claim.final) return result;
   if ((await confirmKey(env, toClaim)) === toClaim.customerId) return result;
-  await takeBack();
+  await undo();
   return null;
 }
 
-/** Claims a key for a customer; answers with whoever owns it. Sent again with the same token, it is the same claim. */
+/** Claims a key for a customer; answers with its owner. Sent again with the same token, it is the same claim. */
 export function claimKey(env: Env, { organizationId, key, customerId }: KeyToClaim, token: string): Promise<Claim> {
   return askDirectory(env, organizationId, key, (shard) => shard.claim(key, customerId, token));
 }
 
-/** Gives back the claim that this token made. */
+/** Releases the claim that was made with the token. */
 function releaseKey(env: Env, { organizationId, key }: KeyToClaim, token: string): Promise<void> {
   return askDirectory(env, organizationId, key, (shard) => shard.release(key, token));
 }
 
 /**
- * Makes the customer's claim final, also where it was released meanwhile; answers with the customer whose key it is.
+ * Makes the customer's claim final, also where it was released meanwhile; answers with the customer who owns the key.
  */
 function confirmKey(env: Env, { organizationId, key, customerId }: KeyToClaim): Promise<string> {
   return askDirectory(env, organizationId, key, (shard) => shard.confirm(key, customerId));

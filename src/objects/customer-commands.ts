@@ -1,7 +1,7 @@
 /**
- * What the Worker asks of a customer's object. Everything here crosses an RPC boundary: plain data, no classes.
+ * Commands to a customer's object, and their results. Everything here crosses an RPC boundary: plain data, no classes.
  *
- * Each command names the organization, because a derived call id routes to an object without saying whose it is.
+ * Each command names the organization, because a derived call id routes to an object without naming it.
  */
 
 import type { BeginCallData, EndCallData } from '../contract/calls.ts';
@@ -25,8 +25,7 @@ export type CallKey =
   | { source: 'explicit'; callId: string; claimedAtMs: number }
   | { source: 'session'; hash: string }
   | { source: 'derived'; hash: string }
-  // `firstAtMs`: when the command was sent; `null` where it may have been sent before.
-  | { source: 'request'; requestId: string; firstAtMs: number | null };
+  | { source: 'request'; requestId: string };
 
 /** What the catalog knows of the first model that a tier is mapped to. */
 export interface TierHints {
@@ -40,8 +39,8 @@ export interface Provisioning {
   organizationId: string;
   customerId: string;
   /**
-   * The organization's default plan, a `PlanVersion` as JSON. `null` where there is none, or where it is told only if
-   * it is asked for: nobody new is provisioned then.
+   * The organization's default plan, a `PlanVersion` as JSON that only the command of a new customer parses. Without a
+   * plan no customer is created.
    */
   defaultPlan: string | null;
   contact: Contact;
@@ -57,8 +56,6 @@ export interface BeginCommand extends Provisioning {
   deadlineMs?: number;
   /** `API` where the service makes the call itself. */
   callType: NonNullable<BeginCallData['callType']>;
-  /** Nobody is told of the call before its end, so that its begin may be written with it. */
-  untold?: boolean;
   /** The tiers whose allowance must pay, because credit pays for no model without a price. */
   unpriced?: UnpricedTiers;
 }
@@ -67,19 +64,19 @@ export interface BeginCommand extends Provisioning {
 export type UnpricedTiers = Partial<Record<Tier, string | null>>;
 
 /** The begin of a call that the service makes itself. */
-export interface OpenCommand extends BeginCommand {
+export interface BeginServiceCallCommand extends BeginCommand {
   /** Whether the whole answer is wanted. */
-  answered: boolean;
+  wantsAnswer: boolean;
 }
 
 /** What has to be known of a call in order to make it. */
 export type Admission = Pick<BeginCallData, 'callId' | 'canceled' | 'allowed' | 'entitlementHints' | 'vendorHints'>;
 
-/** What the caller of an operation gets to see of its answer. */
-export type Told<Data> = Pick<Accepted<Data>, 'result' | 'data'>;
+/** The part of an answer that goes to the caller of an operation. */
+export type AnswerBody<Data> = Pick<Accepted<Data>, 'result' | 'data'>;
 
-/** A begin, with what became of the call since. Plain JSON. */
-export type OpenedCall =
+/** The result of beginning a service call. Plain JSON. */
+export type ServiceCallBegin =
   | { ok: false; refusal: Refusal }
   | {
       ok: true;
@@ -87,16 +84,17 @@ export type OpenedCall =
       status: CallStatus;
       admission: Admission;
       /** Where it was wanted. */
-      answer: Told<BeginCallData> | null;
-      /** Of a replayed begin whose call has ended: a `KeptAnswer` as JSON. */
-      kept: string | null;
+      answer: AnswerBody<BeginCallData> | null;
+      /** Of a replayed begin whose call has ended: a `StoredServiceCall` as JSON. */
+      stored: string | null;
     };
 
-/** What came of a call that the service made itself. */
-export interface KeptAnswer {
+/** What retries of a finished service call are answered from. */
+export interface StoredServiceCall {
   endedAtMs: number;
   end: EndCallData;
-  keep: unknown;
+  /** What the service answered, in a form of its own choice. */
+  response: unknown;
 }
 
 export interface EndCommand {
@@ -109,25 +107,22 @@ export interface EndCommand {
 }
 
 /** The end of a call that the service made itself. */
-export interface FinishCommand extends Pick<EndCommand, 'organizationId' | 'callId' | 'request' | 'price'> {
-  /** Plain JSON to be kept with the end, for retries of the request that the call was made for. */
-  keep?: unknown;
+export interface EndServiceCallCommand extends Pick<EndCommand, 'organizationId' | 'callId' | 'request' | 'price'> {
+  /** Plain JSON to store with the end, for retries of the request that the call was made for. */
+  response?: unknown;
   /** Whether the whole answer is wanted. */
-  answered: boolean;
+  wantsAnswer: boolean;
 }
 
-/** An `OpenCommand` or a `FinishCommand` that travels with others. */
-export type SharedCommand = readonly [kind: 'open' | 'finish', command: string];
-
-/** What came of an end. Plain JSON. */
-export type FinishedCall =
+/** The result of ending a service call. Plain JSON. */
+export type ServiceCallEnd =
   | { ok: false; refusal: Refusal }
   | {
       ok: true;
       /** `null` where it is not known. */
       costNanoUsd: string | null;
       /** Where it was wanted. */
-      answer: Told<EndCallData> | null;
+      answer: AnswerBody<EndCallData> | null;
     };
 
 export interface ProvisionCommand extends Provisioning {
@@ -159,7 +154,7 @@ export interface ReplenishCommand extends ReadUsageCommand {
 
 export interface IncrementCommand {
   organizationId: string;
-  /** Of the event to record. The same command sent again names the same one. */
+  /** Of the event to record. The same command sent again has the same id. */
   eventId: string;
   request: IncrementRequest;
   idempotencyKey: string | null;
@@ -169,7 +164,7 @@ export interface IncrementCommand {
 export interface CompressPromptCommand {
   organizationId: string;
   callId: string;
-  /** Of a browser's session: the only customer whose call it may be. `null` for a backend, which may name any. */
+  /** The customer of a browser's session, whose call it has to be. `null` for a backend, which may name any call. */
   customerId: string | null;
   compression: CompressPromptRequest['promptCompression'];
   idempotencyKey: string | null;
@@ -219,18 +214,18 @@ export interface CustomerSetAside {
 /** What a reading needs of a customer's hours: columns of all of them, and of the recent ones. */
 export interface HistoryCommand {
   organizationId: string;
-  /** Those of the custom meters that the plan has enabled come unasked. */
+  /** Columns of the custom meters that the plan has enabled are always included. */
   columns: readonly HourColumn[];
   recentColumns: readonly HourColumn[];
 }
 
-/** What readings of a customer are made from. */
+/** What readings of a customer are computed from. */
 export interface CustomerHistory {
   account: Account;
   /** As the wire has it. */
   subscription: CustomerState['subscription'];
   /**
-   * For `parseHours`: columns of all hours that the object keeps, and columns of those since the last two weeks or the
+   * For `parseHours`: columns of all hours that the object has, and columns of those since the last two weeks or the
    * period began.
    */
   hoursJson: string;

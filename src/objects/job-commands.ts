@@ -1,6 +1,6 @@
 /**
- * What the Worker asks of the objects of jobs (moving subscriptions to a plan's newest version, estimating what
- * compression would have saved) and of the directory of call ids. Plain data.
+ * Commands to the objects of jobs (moving subscriptions to a plan's newest version, estimating what
+ * compression would have saved) and to the directory of call ids. Plain data.
  */
 import type { CompressionProfile } from '../contract/compression.ts';
 import type { SampleSelection } from '../contract/samples.ts';
@@ -18,7 +18,7 @@ export interface MigrationCommand {
 export interface EstimateCommand {
   jobId: string;
   organizationId: string;
-  /** Of the request, so that a retry is known from another job under the same key. */
+  /** Of the request: tells a retry from another job under the same key. */
   fingerprint: string;
   filter: SampleSelection;
   profile: CompressionProfile;
@@ -28,8 +28,8 @@ export interface EstimateCommand {
 export interface Claim {
   customerId: string;
   claimedAtMs: number;
-  /** Made with the token of this very request. Only whoever made a claim may release it. */
+  /** Made with the token of this request, which may release it. */
   fresh: boolean;
-  /** Nobody may release it any more. */
+  /** It cannot be released. */
   final: boolean;
 }

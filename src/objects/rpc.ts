@@ -5,27 +5,30 @@
 import type { OwnPrices } from '../catalog/prices.ts';
 import type { CompressionJob, CompressPromptData } from '../contract/compression.ts';
 import type { ChangePlanData, CustomerUsageData, ProvisionCustomerData } from '../contract/customers.ts';
-import type { Answer, SentAnswer } from '../contract/errors.ts';
+import type { Answer, SerializedAnswer } from '../contract/errors.ts';
 import type { GrantedCredit, OperatorCustomer, PlanMigration } from '../contract/operator-customers.ts';
 import type { Call } from '../domain/call.ts';
 import type { BatchAnswer, BatchCommand, BatchToAdmit, Lines } from './batch-commands.ts';
+import type { CommandText } from './command-text.ts';
 import type {
   BeginCommand,
+  BeginServiceCallCommand,
   ChangePlanCommand,
   CompressPromptCommand,
   CustomerHistory,
   CustomerSetAside,
-  FinishCommand,
-  FinishedCall,
+  EndCommand,
+  EndServiceCallCommand,
   GrantCommand,
   HistoryCommand,
+  IncrementCommand,
   ListSetAsideCommand,
   MigrateCommand,
   ProvisionCommand,
   ReadUsageCommand,
   ReplenishCommand,
+  ServiceCallEnd,
   SetCanceledCommand,
-  SharedCommand,
 } from './customer-commands.ts';
 import type { Claim, EstimateCommand, MigrationCommand } from './job-commands.ts';
 
@@ -33,18 +36,20 @@ type Awaitable<Value> = Value | Promise<Value>;
 
 /** One object per customer of an organization. */
 export interface CustomerRpc extends Rpc.DurableObjectBranded {
-  begin(command: string): Awaitable<SentAnswer>;
-  end(command: string): Awaitable<SentAnswer>;
+  begin(command: CommandText<BeginCommand>): Awaitable<SerializedAnswer>;
+  end(command: CommandText<EndCommand>): Awaitable<SerializedAnswer>;
   void(organizationId: string, callId: string): void;
-  open(command: string): Awaitable<string>;
-  finish(command: string): Awaitable<string>;
-  runAll(commands: readonly SharedCommand[]): Promise<(string | null)[]>;
-  record(command: BeginCommand, end: Omit<FinishCommand, 'callId'>): FinishedCall;
+  /** Answers with a `ServiceCallBegin` as JSON. */
+  beginServiceCall(command: CommandText<BeginServiceCallCommand>): Awaitable<string>;
+  /** Answers with a `ServiceCallEnd` as JSON. */
+  endServiceCall(command: CommandText<EndServiceCallCommand>): Awaitable<string>;
+  /** Begins and ends a service call that has run already. */
+  recordServiceCall(begin: BeginCommand, end: Omit<EndServiceCallCommand, 'callId'>): ServiceCallEnd;
   provision(command: ProvisionCommand): Answer<ProvisionCustomerData>;
   switchPlan(command: ChangePlanCommand): Answer<ChangePlanData>;
   replenish(command: ReplenishCommand): Answer<ChangePlanData>;
   migrate(command: MigrateCommand): boolean;
-  increment(command: string): Awaitable<SentAnswer>;
+  increment(command: CommandText<IncrementCommand>): Awaitable<SerializedAnswer>;
   compressPrompt(command: CompressPromptCommand): Answer<CompressPromptData>;
   isOutOfCredit(organizationId: string): boolean;
   grant(command: GrantCommand): Answer<GrantedCredit>;
@@ -68,15 +73,25 @@ export interface CallDirectoryRpc extends Rpc.DurableObjectBranded {
   find(callId: string): string | null;
 }
 
-/** One object per request for a batch, and one per customer that knows the customer's requests. */
+/** One object per request for a batch at a vendor. */
 export interface GatewayBatchRpc extends Rpc.DurableObjectBranded {
+  /** Begins the batch at the vendor, once; sent again, it answers what came of it. */
   create(command: BatchCommand): Promise<BatchAnswer>;
-  hurry(): Promise<void>;
+  /** Polls the vendor now instead of after the pause. */
+  pollNow(): Promise<void>;
   erase(): Promise<void>;
-  hold(batch: BatchToAdmit & { organizationId: string }): Promise<BatchAnswer | null>;
-  settle(requestName: string, lines: Lines | null): Promise<void>;
+}
+
+/** One object per customer: the customer's requests for batches, and what they hold of the allowance. */
+export interface CustomerBatchesRpc extends Rpc.DurableObjectBranded {
+  /** Admits the batch and holds its calls; or answers why not. */
+  hold(batch: BatchToAdmit): Promise<BatchAnswer | null>;
+  /** Replaces what a request holds; `null` is nothing. */
+  replaceHold(requestName: string, calls: Lines | null): Promise<void>;
+  /** The request's object is gone. */
   forget(requestName: string): Promise<void>;
-  eraseRequests(organizationId: string): Promise<{ erased: number; more: boolean }>;
+  /** Erases a bounded number of requests. */
+  erase(organizationId: string): Promise<{ erased: number; more: boolean }>;
 }
 
 /** One object per job that moves subscriptions to a version of their plan. */

@@ -7,7 +7,7 @@
 import type { Hono } from 'hono';
 import type { z } from 'zod';
 import { IDEMPOTENCY_HEADER } from '../contract/envelope.ts';
-import { type Answer, badRequest, refuse, type SentAnswer } from '../contract/errors.ts';
+import { type Answer, badRequest, refuse, type SerializedAnswer } from '../contract/errors.ts';
 import type { ListQuery } from '../contract/fields.ts';
 import { type Operation, operations } from '../contract/operations.ts';
 import type { Caller } from '../metering/caller.ts';
@@ -35,7 +35,7 @@ const METERING: ApiStyle = {
 export function mount<O extends Operation>(
   app: Hono<AppEnv>,
   operation: O,
-  answer: (c: AppContext, input: Input<O>) => Promise<Answer<unknown> | SentAnswer | Response>,
+  answer: (c: AppContext, input: Input<O>) => Promise<Answer<unknown> | SerializedAnswer | Response>,
 ): void {
   mountRoute(app, METERING, operation, async (c, input) => {
     const answered = await answer(c, input);

@@ -4,9 +4,8 @@
 import { and, eq, isNull, type SQL, sql } from 'drizzle-orm';
 import { type KeyPrefix, LEGACY_PERMISSIONS, type LegacyGrant, type Scope, SERVER_SCOPES } from '../contract/scopes.ts';
 import type { ClientScope } from '../contract/sessions.ts';
-import { nanoFromUsd } from '../domain/money.ts';
 import type { PlanVersion } from '../domain/plan.ts';
-import type { RateCard } from '../domain/pricing.ts';
+import { type RateCard, rateFromUsd } from '../domain/pricing.ts';
 import { DEFAULT_SAMPLING_POLICY } from '../domain/sampling.ts';
 import type { Env } from '../env.ts';
 import { ConfigCache } from './config-cache.ts';
@@ -154,14 +153,14 @@ async function configOf(
 
 function cardOf({ modelKey, snapshotId, rates }: typeof organizationPrices.$inferSelect): RateCard {
   const optional = (name: 'cachedInput' | 'cacheWrite', usd: number | undefined) =>
-    usd === undefined ? {} : { [name]: nanoFromUsd(usd) };
+    usd === undefined ? {} : { [name]: rateFromUsd(usd) };
   return {
     snapshotId,
     provider: 'organization',
     modelKey,
     rates: {
-      input: nanoFromUsd(rates.inputUsdPerMillion),
-      output: nanoFromUsd(rates.outputUsdPerMillion),
+      input: rateFromUsd(rates.inputUsdPerMillion),
+      output: rateFromUsd(rates.outputUsdPerMillion),
       ...optional('cachedInput', rates.cachedInputUsdPerMillion),
       ...optional('cacheWrite', rates.cacheWriteUsdPerMillion),
     },

@@ -37,7 +37,13 @@ export class Customer extends DurableObject<Env> {
   }
 }
 
-export { Customer as CallDirectory, Customer as CompressionJob, Customer as GatewayBatch, Customer as PlanMigration };
+export {
+  Customer as CallDirectory,
+  Customer as CompressionJob,
+  Customer as CustomerBatches,
+  Customer as GatewayBatch,
+  Customer as PlanMigration,
+};
 
 const json = (body: string) => new Response(body, { headers: { 'Content-Type': 'application/json' } });
 

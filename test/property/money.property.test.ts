@@ -187,7 +187,7 @@ describe('division', () => {
 });
 
 describe('a cost', () => {
-  const rate = fc.bigInt({ min: 0n, max: 10n ** 12n });
+  const rate = fc.bigInt({ min: 0n, max: 10n ** 12n }).map(String);
   const optional = fc.option(rate, { nil: undefined });
   const maybe = <T>(name: string, value: T | undefined) => (value === undefined ? {} : { [name]: value });
   const rates = fc

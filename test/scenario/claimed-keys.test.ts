@@ -2,7 +2,7 @@
  * Promise: an idempotency key belongs to the customer whose call was acknowledged under it, in whatever order the
  * messages of requests that use the key at the same time arrive; and a key under which nothing was recorded is free.
  */
-import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
+import { runDurableObjectAlarm } from 'cloudflare:test';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { askDirectory, forgetOwner } from '../../src/objects/addresses.ts';
 import { claimKey } from '../../src/objects/claims.ts';
@@ -190,27 +190,4 @@ test('a line of a batch that was recorded under a claim of somebody else keeps i
     customerId: 'default',
     final: true,
   });
-});
-
-test('a directory that an earlier version wrote keeps its claims, and nobody releases them', async () => {
-  const stub = bindings.CALL_DIRECTORY.getByName(`${crypto.randomUUID()}:0`);
-  await runInDurableObject(stub, (_, { storage }) => {
-    storage.sql.exec(`
-      CREATE TABLE claims (call_id TEXT PRIMARY KEY, customer_id TEXT NOT NULL, claimed_at_ms INTEGER NOT NULL) WITHOUT ROWID;
-      CREATE INDEX claims_by_age ON claims (claimed_at_ms);
-      INSERT INTO claims VALUES ('old', 'owner', 7);
-    `);
-  });
-  await evictDurableObject(stub);
-  expect(await stub.claim('old', 'owner', 'token')).toEqual({
-    customerId: 'owner',
-    claimedAtMs: 7,
-    fresh: false,
-    final: true,
-  });
-  for (const token of ['token', 'owner', '']) await stub.release('old', token);
-  expect([await stub.find('old'), await stub.confirm('old', 'another')]).toEqual(['owner', 'owner']);
-  expect(await stub.claim('new', 'owner', 'token')).toMatchObject({ fresh: true });
-  await stub.release('new', 'token');
-  expect(await stub.find('new')).toBeNull();
 });

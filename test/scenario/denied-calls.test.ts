@@ -95,13 +95,13 @@ describe('the 61st denial within a minute', () => {
       denyMany(object, 'denied', 30, START);
       for (let round = 0; round < 3; round += 1) {
         const broken = () =>
-          object.together(START, () => {
+          object.inOneTransaction(START, () => {
             denyMany(object, 'undone', 30, START);
             throw new Error('broken');
           });
         expect(broken).toThrow('broken');
       }
-      object.together(START, () => denyMany(object, 'together', 30, START));
+      object.inOneTransaction(START, () => denyMany(object, 'one transaction', 30, START));
       expect(codeOf(deny(object, 'next', START))).toBe('RATE_LIMITED');
       await object.restart();
       expect(deny(object, 'next', START).ok).toBe(true);
@@ -111,8 +111,8 @@ describe('the 61st denial within a minute', () => {
   test('is refused for a call that the service makes itself', async () => {
     await withObject(PLAN, async (object) => {
       for (let index = 0; index < 60; index += 1)
-        expect(object.open(`open-${index}`, START, { requested: { premium: true } }).ok).toBe(true);
-      expect(object.open('next', START, { requested: { premium: true } })).toMatchObject({
+        expect(object.beginServiceCall(`open-${index}`, START, { requested: { premium: true } }).ok).toBe(true);
+      expect(object.beginServiceCall('next', START, { requested: { premium: true } })).toMatchObject({
         ok: false,
         refusal: { code: 'RATE_LIMITED' },
       });

@@ -184,7 +184,7 @@ describe('what the service sends again by itself, without a key of the client', 
     'a call that the service makes is opened once, and made: %o',
     async (headers) => {
       const body = { customerId: 'opened', usage: { modelUsed: 'gpt-4o-mini', inputTokens: 10, responseTokens: 1 } };
-      const reply = await faultyApi(losesFirstAnswerOf('open'), key).send('makeCall', {
+      const reply = await faultyApi(losesFirstAnswerOf('beginServiceCall'), key).send('makeCall', {
         body,
         headers: headers as Record<string, string>,
       });

@@ -105,12 +105,13 @@ async function found(): Promise<string[]> {
     places.set(`the table ${name} of D1`, JSON.stringify(results));
   }
   for (const { name } of (await bindings.KV.list()).keys) places.set(`KV ${name}`, (await bindings.KV.get(name)) ?? '');
-  const { CUSTOMERS, CALL_DIRECTORY, PLAN_MIGRATIONS, GATEWAY_BATCHES, COMPRESSION_JOBS } = bindings;
+  const { CUSTOMERS, CALL_DIRECTORY, PLAN_MIGRATIONS, GATEWAY_BATCHES, CUSTOMER_BATCHES, COMPRESSION_JOBS } = bindings;
   for (const namespace of [
     CUSTOMERS,
     CALL_DIRECTORY,
     PLAN_MIGRATIONS,
     GATEWAY_BATCHES,
+    CUSTOMER_BATCHES,
     COMPRESSION_JOBS,
   ] as DurableObjectNamespace[]) {
     for (const id of await listDurableObjectIds(namespace)) {
@@ -140,7 +141,13 @@ async function dump(storage: DurableObjectStorage): Promise<[string, string][]> 
     name,
     JSON.stringify(storage.sql.exec(`SELECT * FROM "${name}"`).toArray()),
   ]);
-  return [...rows, ['of keys and values', JSON.stringify([...(await storage.list())])]];
+  return [
+    ...rows,
+    [
+      'of keys and values',
+      JSON.stringify([...(await storage.list())], (_, value) => (typeof value === 'bigint' ? `${value}` : value)),
+    ],
+  ];
 }
 
 describe('after calls through vendors that repeat what they were told', () => {

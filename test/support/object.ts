@@ -6,8 +6,8 @@ import { runInDurableObject } from 'cloudflare:test';
 import * as calls from '../../durable-objects/customer/commands/calls.ts';
 import type { Context } from '../../durable-objects/customer/commands/context.ts';
 import { grant } from '../../durable-objects/customer/commands/credits.ts';
-import * as madeCalls from '../../durable-objects/customer/commands/made-calls.ts';
 import { increment } from '../../durable-objects/customer/commands/meters.ts';
+import * as serviceCalls from '../../durable-objects/customer/commands/service-calls.ts';
 import { debitDue, type Reporter, reportDue } from '../../durable-objects/customer/commands/settlement.ts';
 import * as subscription from '../../durable-objects/customer/commands/subscription.ts';
 import { deliver } from '../../durable-objects/customer/outbox.ts';
@@ -18,12 +18,9 @@ import type { Call } from '../../src/domain/call.ts';
 import type { MeterSlot } from '../../src/domain/meters.ts';
 import type { ResolvedPrice } from '../../src/domain/pricing.ts';
 import type { CreditUnit } from '../../src/domain/wallet.ts';
-import type { BeginCommand, CallKey, EndCommand, FinishCommand } from '../../src/objects/customer-commands.ts';
+import type { BeginCommand, CallKey, EndCommand, EndServiceCallCommand } from '../../src/objects/customer-commands.ts';
 import { NO_USAGE } from '../unit/fixtures.ts';
 import { bindings, customerStub } from './worker.ts';
-
-/** What a request asks of a call that it opens, and when it was sent where that was the first time. */
-type Opening = Partial<BeginCommand['request']> & { untold?: boolean; firstAtMs?: number | null };
 
 export interface Clockwork {
   begin(
@@ -39,23 +36,24 @@ export interface Clockwork {
     price?: ResolvedPrice,
   ): ReturnType<typeof calls.end>;
   void(callId: string, atMs: number): void;
-  /** The begin of a call that the service makes itself, of which nobody is told before its end where it is `untold`. */
-  open(requestId: string, atMs: number, more?: Opening): ReturnType<typeof madeCalls.open>;
-  finish(
-    callId: string,
-    atMs: number,
-    more?: Partial<FinishCommand['request']>,
-    keep?: unknown,
-  ): ReturnType<typeof madeCalls.finish>;
-  record(
+  /** Calls that the service makes itself. */
+  beginServiceCall(
     requestId: string,
     atMs: number,
-    more?: Partial<FinishCommand['request']>,
-  ): ReturnType<typeof madeCalls.record>;
-  /** Commands as one transaction. */
-  together<Results>(atMs: number, commands: () => Results): Results;
-  /** Writes calls that stand in memory alone and began by then. */
-  writeCalls(atMs: number, begunByMs?: number): void;
+    more?: Partial<BeginCommand['request']>,
+  ): ReturnType<typeof serviceCalls.beginServiceCall>;
+  endServiceCall(
+    callId: string,
+    atMs: number,
+    more?: Partial<EndCommand['request']>,
+    response?: unknown,
+  ): ReturnType<typeof serviceCalls.endServiceCall>;
+  recordServiceCall(
+    requestId: string,
+    atMs: number,
+    more?: Partial<EndCommand['request']>,
+  ): ReturnType<typeof serviceCalls.recordServiceCall>;
+  inOneTransaction<Results>(atMs: number, commands: () => Results): Results;
   /** The account and a call as the next command sees them. */
   account(): Account | null;
   seen(callId: string): Call | null;
@@ -116,22 +114,22 @@ export async function withObject(
       nowMs,
       newId: () => crypto.randomUUID(),
     });
-    const toOpen = (requestId: string, { firstAtMs = null, ...more }: Omit<Opening, 'untold'>): BeginCommand => ({
+    const toBegin = (requestId: string, more: Partial<BeginCommand['request']>): BeginCommand => ({
       organizationId,
       customerId,
       defaultPlan,
       contact,
-      key: { source: 'request', requestId, firstAtMs },
+      key: { source: 'request', requestId },
       fingerprint: '',
       request: { requested: {}, pricingMode: 'standard', openedBy: requestId, ...more },
       tierHints: {},
       callType: 'API',
     });
-    const toFinish = (more: Partial<FinishCommand['request']>): Omit<FinishCommand, 'callId'> => ({
+    const toEnd = (more: Partial<EndCommand['request']>): Omit<EndServiceCallCommand, 'callId'> => ({
       organizationId,
       price: { available: false, reason: 'MODEL_NOT_REPORTED' },
       request: { usage: NO_USAGE, ...more },
-      answered: true,
+      wantsAnswer: true,
     });
     const object: Clockwork = {
       begin: (callId, atMs, more = {}, key = { source: 'explicit', callId, claimedAtMs: atMs }) =>
@@ -156,13 +154,13 @@ export async function withObject(
           request: { usage: NO_USAGE, ...more },
         }),
       void: (callId, atMs) => calls.voidCall(at(atMs), organizationId, callId),
-      open: (requestId, atMs, { untold = true, ...more } = {}) =>
-        madeCalls.open(at(atMs), { ...toOpen(requestId, more), untold, answered: true }),
-      finish: (callId, atMs, more = {}, keep) => madeCalls.finish(at(atMs), { ...toFinish(more), callId, keep }),
-      record: (requestId, atMs, more = {}) =>
-        madeCalls.record(at(atMs), { ...toOpen(requestId, {}), defaultPlan: null }, toFinish(more)),
-      together: (atMs, commands) => store.together(atMs, commands),
-      writeCalls: (atMs, begunByMs = atMs) => store.transaction(atMs, () => store.writeCalls(atMs, begunByMs), 'LEAVE'),
+      beginServiceCall: (requestId, atMs, more = {}) =>
+        serviceCalls.beginServiceCall(at(atMs), { ...toBegin(requestId, more), wantsAnswer: true }),
+      endServiceCall: (callId, atMs, more = {}, response) =>
+        serviceCalls.endServiceCall(at(atMs), { ...toEnd(more), callId, response }),
+      recordServiceCall: (requestId, atMs, more = {}) =>
+        serviceCalls.recordServiceCall(at(atMs), { ...toBegin(requestId, {}), defaultPlan: null }, toEnd(more)),
+      inOneTransaction: (atMs, commands) => store.transaction(atMs, commands),
       account: () => store.account(),
       seen: (callId) => store.call(callId)?.call ?? null,
       usage: (atMs) => subscription.readUsage(at(atMs), { organizationId }),

@@ -48,10 +48,10 @@ const card = (modelKey: string, rates: RateCard['rates']): RateCard => ({
 
 /** Just under, exactly at and above the premium border of 4.00 USD; with and without rates for everything else. */
 export const CARDS: readonly RateCard[] = [
-  card('below', { input: 150_000_001n, output: 3_999_999_999n, cachedInput: 37_500_003n }),
-  card('border', { input: 2_000_000_000n, output: 4_000_000_000n, search: 10_000_000_000n }),
-  card('above', { input: 2_500_000_000n, output: 15_000_000_007n, audioSecond: 6_000_333n, search: 7n }),
-  card('free', { input: 0n, output: 0n }),
+  card('below', { input: '150000001', output: '3999999999', cachedInput: '37500003' }),
+  card('border', { input: '2000000000', output: '4000000000', search: '10000000000' }),
+  card('above', { input: '2500000000', output: '15000000007', audioSecond: '6000333', search: '7' }),
+  card('free', { input: '0', output: '0' }),
 ];
 
 /** `"0.05"` is 50,000,000: digit by digit. */
@@ -66,8 +66,8 @@ export function ratePercent(percent: number): bigint {
 }
 
 /** Rates are of a million units; the quantity is in thousandths. */
-function lineCost(milli: bigint, rate: bigint): bigint {
-  return (milli * rate + NANO / 2n) / NANO;
+function lineCost(milli: bigint, rate: string): bigint {
+  return (milli * BigInt(rate) + NANO / 2n) / NANO;
 }
 
 export function priceOf({ card: index, used }: Ending, batch: boolean): Price {
@@ -78,11 +78,11 @@ export function priceOf({ card: index, used }: Ending, batch: boolean): Price {
     lineCost(units(used.inputTokens - used.cachedTokens), rates.input),
     lineCost(units(used.cachedTokens), rates.cachedInput ?? rates.input),
     lineCost(units(used.tokens), rates.output),
-    lineCost(units(used.searches), rates.search ?? 0n),
-    lineCost(BigInt(used.audioMilli), rates.audioSecond ?? 0n),
+    lineCost(units(used.searches), rates.search ?? '0'),
+    lineCost(BigInt(used.audioMilli), rates.audioSecond ?? '0'),
   ];
   const standard = lines.reduce((sum, cost) => sum + cost, 0n);
-  return { cost: batch ? (standard + 1n) / 2n : standard, premium: rates.output > 4n * NANO };
+  return { cost: batch ? (standard + 1n) / 2n : standard, premium: BigInt(rates.output) > 4n * NANO };
 }
 
 /**

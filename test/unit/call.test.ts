@@ -23,18 +23,18 @@ const DEADLINE = 4_600_000;
 const UNKNOWN: ResolvedPrice = { available: false, reason: 'MODEL_NOT_IN_CATALOG' };
 
 /** Input at 2.50 USD per million, output as given in nano-USD per million. */
-function priced(output: bigint): ResolvedPrice {
+function priced(output: string): ResolvedPrice {
   const card: RateCard = {
     snapshotId: 'a/b@1',
     provider: 'a',
     modelKey: 'a/b',
-    rates: { input: 2_500_000_000n, output },
+    rates: { input: '2500000000', output },
     tiers: [],
   };
   return { available: true, card };
 }
-const CHEAP = priced(4_000_000_000n);
-const DEAR = priced(10_000_000_000n);
+const CHEAP = priced('4000000000');
+const DEAR = priced('10000000000');
 
 interface Begin extends Partial<BeginRequest> {
   consumed?: Quantities;

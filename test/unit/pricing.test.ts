@@ -15,6 +15,7 @@ import {
   type PricingMode,
   pricingMultiplier,
   type RateCard,
+  type Rates,
   type Usage,
 } from '../../src/domain/pricing.ts';
 import { usage } from './fixtures.ts';
@@ -27,14 +28,22 @@ async function cardOf(modelUsed: string, nowMs = TODAY): Promise<RateCard> {
   return price.card;
 }
 
+type Nano<Rates> = { [Name in keyof Rates]: bigint };
+
+const decimal = <Rates extends object>(rates: Nano<Rates>) =>
+  Object.fromEntries(Object.entries(rates).map(([name, rate]) => [name, String(rate)])) as unknown as Rates;
+
 /** A model that the catalog does not have, for rates that it does not have either. Rates in nano-USD per million. */
-function madeUp(rates: Partial<RateCard['rates']>, tiers: RateCard['tiers'] = []): RateCard {
+function madeUp(
+  rates: Partial<Nano<Required<Rates>>>,
+  tiers: { inputTokensAbove: number; rates: { input: bigint; output: bigint; cacheWrite?: bigint } }[] = [],
+): RateCard {
   return {
     snapshotId: 'made/up@1',
     provider: 'made',
     modelKey: 'made/up',
-    rates: { input: 0n, output: 0n, ...rates },
-    tiers,
+    rates: { input: '0', output: '0', ...decimal<Partial<Rates>>(rates) },
+    tiers: tiers.map((tier) => ({ ...tier, rates: decimal<Rates>(tier.rates) })),
   };
 }
 

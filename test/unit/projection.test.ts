@@ -18,7 +18,7 @@ const CARD: RateCard = {
   snapshotId: 'a/b@1',
   provider: 'a',
   modelKey: 'a/b',
-  rates: { input: 2_500_000_003n, output: 7n },
+  rates: { input: '2500000003', output: '7' },
   tiers: [],
 };
 

@@ -5,7 +5,7 @@
 import { describe, expect, test } from 'vitest';
 import { nanoFromUsd } from '../../src/domain/money.ts';
 import { costOf, type RateCard, type Usage } from '../../src/domain/pricing.ts';
-import { usageOf } from '../../src/metering/finish-call.ts';
+import { usageOf } from '../../src/metering/end-service-call.ts';
 import { readUsage, StreamUsage } from '../../src/vendors/usage.ts';
 import { NO_USAGE } from './fixtures.ts';
 

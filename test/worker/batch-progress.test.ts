@@ -23,7 +23,7 @@ async function metering(tenant: Tenant, name: string, customerId: string) {
       storage.get('state') as Promise<{ progress: Progress; rounds: number; finishedAtMs: number | null }>,
   );
   const holds = await runInDurableObject(
-    batchOf(tenant, `customer:${customerId}`),
+    bindings.CUSTOMER_BATCHES.getByName(`${tenant.organizationId}:${customerId}`),
     (_, { storage }) => storage.get('holds') as Promise<Record<string, { lines: Record<string, number> }> | undefined>,
   );
   const { meters } = (await tenant.api.send('readUsage', { params: { customerId } })).data;

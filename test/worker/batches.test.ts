@@ -4,8 +4,9 @@
  */
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { describe, expect, test, vi } from 'vitest';
-import type { GatewayBatch } from '../../durable-objects/gateway-batch.ts';
+import type { BatchToAdmit } from '../../src/objects/batch-commands.ts';
 import { claimKey } from '../../src/objects/claims.ts';
+import type { CustomerBatchesRpc, GatewayBatchRpc } from '../../src/objects/rpc.ts';
 import { sha256Hex } from '../../src/platform/hash.ts';
 import type { Tenant } from '../support/api.ts';
 import { ask, BASE_URL, callOf, completion, newTenant, vendor } from '../support/gateway.ts';
@@ -59,13 +60,13 @@ test('metering that breaks off continues where it stopped, and no line counts tw
   expect([reads, await calls()]).toEqual([['/batches/batch_1'], 0]);
 
   finished = true;
-  await address().hurry();
+  await address().pollNow();
   await runDurableObjectAlarm(address());
   expect(await calls()).toBe(40);
 
   breaksAfter = null;
   await evictDurableObject(address());
-  await address().hurry();
+  await address().pollNow();
   await runDurableObjectAlarm(address());
   expect(await calls()).toBe(lines.length);
   const call = await callOf(tenant, 'batch:batch_1:line-0');
@@ -78,7 +79,7 @@ test('metering that breaks off continues where it stopped, and no line counts tw
 
   // Finished is finished: nobody asks the vendor again.
   const asked = reads.length;
-  await address().hurry();
+  await address().pollNow();
   await runDurableObjectAlarm(address());
   expect([reads.length, await calls()]).toEqual([asked, lines.length]);
 });
@@ -119,17 +120,19 @@ test('a batch that the vendor never began: after a minute its key is free and it
   expect(await create()).toEqual([403, 'ENTITLEMENT_DENIED']);
 });
 
-type Batch = DurableObjectStub<GatewayBatch>;
+type BatchRequest = DurableObjectStub<GatewayBatchRpc>;
+type Holder = DurableObjectStub<CustomerBatchesRpc>;
 
-/** How many entries the object of a batch holds, with its alarm. */
-const entriesOf = (stub: Batch) =>
+/** How many entries an object holds, with its alarm. */
+const entriesOf = (stub: BatchRequest | Holder) =>
   runInDurableObject(
     stub,
     async (_, { storage }) => (await storage.list()).size + ((await storage.getAlarm()) === null ? 0 : 1),
   );
 const batchOf = ({ organizationId }: Tenant, name: string) =>
   bindings.GATEWAY_BATCHES.getByName(`${organizationId}:${name}`);
-const batchesOf = (tenant: Tenant, customerId: string) => batchOf(tenant, `customer:${customerId}`);
+const batchesOf = ({ organizationId }: Tenant, customerId: string) =>
+  bindings.CUSTOMER_BATCHES.getByName(`${organizationId}:${customerId}`);
 
 describe('an erasure of a customer with batches', () => {
   const input = () => new Response(JSON.stringify({ body: { model: 'gpt-5.2' } }));
@@ -169,7 +172,11 @@ describe('an erasure of a customer with batches', () => {
     };
     for (const customerId of ['gone', 'gone', 'stays'])
       expect((await begin(tenant, customerId)).response.status).toBe(200);
-    const [finished, running, other] = names.map((name) => batchOf(tenant, name)) as [Batch, Batch, Batch];
+    const [finished, running, other] = names.map((name) => batchOf(tenant, name)) as [
+      BatchRequest,
+      BatchRequest,
+      BatchRequest,
+    ];
     await runDurableObjectAlarm(finished);
     expect((await usageOf(tenant, 'gone')).data.meters.premiumCalls?.used).toBe(1);
 
@@ -236,24 +243,24 @@ describe('an erasure of a customer with batches', () => {
       return Response.json({ id: 'batch_1', metadata, status: 'validating' });
     };
     const name = `key-${await sha256Hex('nightly')}`;
-    const admit = async (stub: Batch, batch: Parameters<GatewayBatch['hold']>[0]) => {
+    const admit = async (stub: Holder, batch: BatchToAdmit) => {
       const refusal = await stub.hold(batch);
       await erase(tenant, 'early');
       return refusal;
     };
     const erasing = {
       getByName(of: string) {
-        const stub = bindings.GATEWAY_BATCHES.getByName(of);
+        const stub = bindings.CUSTOMER_BATCHES.getByName(of);
         return {
-          hold: (batch: Parameters<GatewayBatch['hold']>[0]) => admit(stub, batch),
+          hold: (batch: BatchToAdmit) => admit(stub, batch),
           forget: (of: string) => stub.forget(of),
         };
       },
     };
-    const setBatches = (GATEWAY_BATCHES: unknown) =>
+    const setBatches = (CUSTOMER_BATCHES: unknown) =>
       runInDurableObject(
         batchOf(tenant, name),
-        (batch) => void Object.assign(batch, { env: { ...bindings, GATEWAY_BATCHES } }),
+        (batch) => void Object.assign(batch, { env: { ...bindings, CUSTOMER_BATCHES } }),
       );
     await setBatches(erasing);
     const headers = { 'Idempotency-Key': 'nightly' };
@@ -265,7 +272,7 @@ describe('an erasure of a customer with batches', () => {
     expect(names).toEqual([]);
     for (const stub of [batchOf(tenant, name), batchesOf(tenant, 'early')]) expect(await entriesOf(stub)).toBe(0);
 
-    await setBatches(bindings.GATEWAY_BATCHES);
+    await setBatches(bindings.CUSTOMER_BATCHES);
     expect((await begin(tenant, 'early', headers)).response.status).toBe(200);
     expect(names).toEqual([name]);
   });
@@ -278,7 +285,7 @@ describe('an erasure of a customer with batches', () => {
     const stub = batchesOf(tenant, 'waiting');
     const admitted = { lines: { premium: 1 }, needs: [], unpriced: {} };
     const admission = stub.hold({ organizationId, requestName: name, begin: { customerId: 'waiting' }, ...admitted });
-    expect(await stub.eraseRequests(organizationId)).toEqual({ erased: 1, more: false });
+    expect(await stub.erase(organizationId)).toEqual({ erased: 1, more: false });
     expect(await admission).toBeNull();
     for (const left of [batchOf(tenant, name), stub]) expect(await entriesOf(left)).toBe(0);
   });

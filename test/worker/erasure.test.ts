@@ -458,7 +458,7 @@ describe('an erased customer', () => {
       request: { requested: {}, pricingMode: 'standard' },
       tierHints: {},
     };
-    const begun = await customerStub(tenant.organizationId, 'heir').begin(sendCommand(command));
+    const begun = await customerStub(tenant.organizationId, 'heir').begin(sendCommand<BeginCommand>(command));
     expect(begun.ok).toBe(true);
     await tenant.api.send('provisionCustomer', { body: { customerId: 'forgotten' } });
     expect((await tenant.api.send('readCall', { params: { callId } })).data.customerId).toBe('heir');

@@ -12,17 +12,17 @@ import { bindings, customerStub, operator } from '../support/worker.ts';
 
 const app = createApp();
 
-/** The bindings, with objects of customers whose `finish` fails so many times. */
+/** The bindings, with objects of customers whose `endServiceCall` fails so many times. */
 function failing(times: number, failure = new Error('the object is away')): { env: Env; ends(): number } {
   let ends = 0;
   const stubOf = (stub: object) =>
     new Proxy(stub, {
       get(target, name) {
-        if (name !== 'finish') return Reflect.get(target, name, target);
+        if (name !== 'endServiceCall') return Reflect.get(target, name, target);
         return (command: unknown) => {
           ends += 1;
           if (ends <= times) throw failure;
-          return (target as { finish(command: unknown): unknown }).finish(command);
+          return (target as { endServiceCall(command: unknown): unknown }).endServiceCall(command);
         };
       },
     });
@@ -56,8 +56,8 @@ test('if the object is away when the call ends, the caller gets its answer and t
   });
 });
 
-describe('a plain call that its object held in memory alone, and forgot before the end', () => {
-  test('is recorded from its end, and answered with its cost', async () => {
+describe('a call whose object is evicted before its end', () => {
+  test('is recorded, and answered with its cost', async () => {
     vendor.answers = answers;
     const tenant = await newTenant();
     await ask(tenant.key, {});
@@ -65,17 +65,17 @@ describe('a plain call that its object held in memory alone, and forgot before t
       await evictDurableObject(customerStub(tenant.organizationId, 'default'));
       return answers(url, body);
     };
-    const { response, callId, rest } = await ask(tenant.key, { feature: 'forgotten' });
+    const { response, callId, rest } = await ask(tenant.key, { feature: 'evicted' });
     expect([response.status, response.headers.get('x-service-cost-usd')]).toEqual([200, '0.0000735']);
     await rest();
     const outcome = { usage: { inputTokens: 10, responseTokens: 4 } };
-    expect(await callOf(tenant, callId)).toMatchObject({ status: 'COMPLETED', feature: 'forgotten', outcome });
+    expect(await callOf(tenant, callId)).toMatchObject({ status: 'COMPLETED', feature: 'evicted', outcome });
     const params = { org: tenant.organizationId, customerId: 'default' };
     const { openCalls, meters } = (await operator.send('readCustomer', { params })).data;
     expect([openCalls, meters.premiumCalls?.used]).toEqual([0, 2]);
   });
 
-  test('is recorded once where the answer to that is lost too', async () => {
+  test('is recorded once where the answer to its end is lost', async () => {
     vendor.answers = answers;
     const tenant = await newTenant();
     await ask(tenant.key, {});
@@ -84,16 +84,18 @@ describe('a plain call that its object held in memory alone, and forgot before t
       await evictDurableObject(customerStub(organizationId, 'default'));
       return answers(url, body);
     };
-    let records = 0;
+    let ends = 0;
     const losing = (stub: object) =>
       new Proxy(stub, {
         get(target, name) {
-          if (name !== 'record') return Reflect.get(target, name, target);
-          return async (...commands: unknown[]) => {
-            const recorded = await (target as { record(...commands: unknown[]): Promise<unknown> }).record(...commands);
-            records += 1;
-            if (records === 1) throw Object.assign(new Error('the answer is lost'), { retryable: true });
-            return recorded;
+          if (name !== 'endServiceCall') return Reflect.get(target, name, target);
+          return async (command: unknown) => {
+            const ended = await (target as { endServiceCall(command: unknown): Promise<unknown> }).endServiceCall(
+              command,
+            );
+            ends += 1;
+            if (ends === 1) throw Object.assign(new Error('the answer is lost'), { retryable: true });
+            return ended;
           };
         },
       });
@@ -101,7 +103,7 @@ describe('a plain call that its object held in memory alone, and forgot before t
       getByName: (name: string) => losing(bindings.CUSTOMERS.getByName(name)),
     } as unknown as Env['CUSTOMERS'];
     const { response } = await ask(tenant.key, {}, { ...bindings, CUSTOMERS });
-    expect([response.status, response.headers.get('x-service-cost-usd'), records]).toEqual([200, '0.0000735', 2]);
+    expect([response.status, response.headers.get('x-service-cost-usd'), ends]).toEqual([200, '0.0000735', 2]);
     const { meters } = (await operator.send('readCustomer', { params: { org: organizationId, customerId: 'default' } }))
       .data;
     expect(meters.premiumCalls?.used).toBe(2);
@@ -122,7 +124,7 @@ describe('a plain call that its object held in memory alone, and forgot before t
     expect((await operator.send('readCustomer', { params })).status).toBe(404);
   });
 
-  test('is no call where nobody ends it', async () => {
+  test('stays in progress, and holds its allowance, where nobody ends it', async () => {
     vendor.answers = answers;
     const tenant = await newTenant();
     await ask(tenant.key, {});
@@ -137,7 +139,7 @@ describe('a plain call that its object held in memory alone, and forgot before t
     await evictDurableObject(stub);
     const params = { org: tenant.organizationId, customerId: 'default' };
     const { openCalls, recentCalls, meters } = (await operator.send('readCustomer', { params })).data;
-    expect([openCalls, recentCalls.length, meters.premiumCalls?.used]).toEqual([0, 1, 1]);
+    expect([openCalls, recentCalls.length, meters.premiumCalls?.used]).toEqual([1, 2, 2]);
   });
 });
 

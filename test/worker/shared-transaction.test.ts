@@ -5,7 +5,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { GroupCommit } from '../../durable-objects/group-commit.ts';
-import { NO_USAGE } from '../../src/metering/finish-call.ts';
+import { NO_USAGE } from '../../src/metering/end-service-call.ts';
 import { accepted, type Clockwork, withObject } from '../support/object.ts';
 
 const PLAN = {
@@ -19,10 +19,10 @@ const HOUR = 3_600_000;
 
 const steps = fc.array(
   fc.record({
-    kind: fc.constantFrom('begin', 'end', 'fail', 'open', 'finish', 'increment', 'broken'),
+    kind: fc.constantFrom('begin', 'end', 'fail', 'begin service call', 'end service call', 'increment', 'broken'),
     call: fc.nat(4),
     afterMs: fc.constantFrom(0, 1, HOUR / 2),
-    /** Whether it comes with the one before it. */
+    /** Whether it arrives at the same time as the one before it. */
     joins: fc.boolean(),
   }),
   { minLength: 1, maxLength: 25 },
@@ -36,20 +36,20 @@ function take(object: Clockwork, { kind, call }: Step, atMs: number, opened: Map
   if (kind === 'end') return object.end(`call ${call}`, atMs, usage).ok;
   if (kind === 'fail') return object.end(`call ${call}`, atMs, { ...usage, error: { code: 'E', message: 'm' } }).ok;
   if (kind === 'increment') return accepted(object.increment(1 + call, atMs)).meter.used;
-  if (kind === 'open') {
-    const answer = object.open(`request ${call}`, atMs);
+  if (kind === 'begin service call') {
+    const answer = object.beginServiceCall(`request ${call}`, atMs);
     if (answer.ok) opened.set(call, answer.admission.callId);
     return answer.ok;
   }
-  if (kind === 'finish') return object.finish(opened.get(call) ?? 'none', atMs, usage).ok;
-  return object.together(atMs, () => {
+  if (kind === 'end service call') return object.endServiceCall(opened.get(call) ?? 'none', atMs, usage).ok;
+  return object.inOneTransaction(atMs, () => {
     object.begin(`broken ${call}`, atMs);
     throw new Error('broken');
   });
 }
 
 /** Everything that is left, but for what is random. */
-function leftOf(object: Clockwork, opened: Map<number, string>) {
+function leftOf(object: Clockwork) {
   const { meters, wallet, revision } = object.account() ?? {};
   return {
     account: { meters, wallet, revision },
@@ -58,14 +58,13 @@ function leftOf(object: Clockwork, opened: Map<number, string>) {
     ),
     hours: object.query('SELECT * FROM usage_hours ORDER BY hour_ms'),
     changes: object.query(`SELECT kind, COUNT(*) AS n FROM outbox GROUP BY kind`),
-    inMemory: [...opened.keys()].sort().map((call) => object.seen(opened.get(call) ?? '')?.status),
   };
 }
 
-/** How those that come together reach the object: each by itself, and then alone or in one turn; or in one message. */
-const WAYS = ['alone', 'in one turn', 'in one message'] as const;
+/** How the commands of a group run: each in a transaction of its own, or all in one. */
+const WAYS = ['alone', 'in one transaction'] as const;
 
-/** Runs the steps in groups of those that come together; a group of one runs alone. */
+/** Runs the steps in groups of those that arrive at the same time. */
 async function run(object: Clockwork, taken: Step[], way: (typeof WAYS)[number]) {
   const opened = new Map<number, string>();
   accepted(object.begin('the first', START));
@@ -79,18 +78,18 @@ async function run(object: Clockwork, taken: Step[], way: (typeof WAYS)[number])
       const stepMs = atMs;
       return () => take(object, step, stepMs, opened);
     });
-    const commits = new GroupCommit(way === 'alone' ? undefined : (commands) => object.together(atMs, commands));
-    if (way !== 'in one message') commits.run(() => undefined);
-    const outcomes = await (way === 'in one message'
-      ? commits.runNow(group)
-      : Promise.allSettled(group.map((command) => commits.run(command))));
+    const commits = new GroupCommit(
+      way === 'alone' ? undefined : (commands) => object.inOneTransaction(atMs, commands),
+    );
+    commits.run(() => undefined);
+    const outcomes = await Promise.allSettled(group.map((command) => commits.run(command)));
     answers.push(...outcomes.map((outcome) => (outcome.status === 'fulfilled' ? outcome.value : 'broken')));
     from = to;
   }
-  return { answers, left: leftOf(object, opened) };
+  return { answers, left: leftOf(object) };
 }
 
-test('one by one, in one turn or in one message, the same is answered and the same is left', {
+test('commands answer the same and leave the same, alone and in one transaction', {
   timeout: 120_000,
 }, async () => {
   await fc.assert(
@@ -99,7 +98,6 @@ test('one by one, in one turn or in one message, the same is answered and the sa
       for (const way of WAYS)
         await withObject(PLAN, async (object) => void results.push(await run(object, taken, way)));
       expect(results[1]).toEqual(results[0]);
-      expect(results[2]).toEqual(results[0]);
     }),
     { numRuns: 60 },
   );
@@ -107,20 +105,19 @@ test('one by one, in one turn or in one message, the same is answered and the sa
 
 test('a transaction that fails leaves nothing of any of its commands', async () => {
   await withObject(PLAN, async (object) => {
-    const opened = new Map<number, string>();
     accepted(object.begin('a', START));
     accepted(object.end('a', START + 1));
     accepted(object.begin('b', START + 2));
-    const before = leftOf(object, opened);
+    const before = leftOf(object);
     const failing = () =>
-      object.together(START + 3, () => {
+      object.inOneTransaction(START + 3, () => {
         accepted(object.end('b', START + 3));
         accepted(object.begin('c', START + 3));
         expect(object.account()?.revision).toBeGreaterThan(before.account.revision ?? 0);
         throw new Error('broken');
       });
     expect(failing).toThrow('broken');
-    expect(leftOf(object, opened)).toEqual(before);
+    expect(leftOf(object)).toEqual(before);
     expect(accepted(object.end('b', START + 4)).callId).toBe('b');
     expect(object.query('SELECT completed_calls FROM usage_hours')).toEqual([{ completed_calls: 2 }]);
   });

@@ -14,19 +14,19 @@ test.each([
   ['letters of three bytes', '\u20ac'],
   ['letters of two halves', '\u{1f600}'],
   ['characters that JSON writes in six', '\u0001'],
-])('an answer of 2 MiB is kept in rows that fit: %s', async (_, character) => {
+])('an answer of 2 MiB is stored in rows that fit: %s', async (_, character) => {
   await withObject({ name: 'P', limitType: 'NONE' }, async (object) => {
     const body = character.repeat((2 * 1024 * 1024) / character.length);
-    const opened = object.open('large', START);
+    const opened = object.beginServiceCall('large', START);
     if (!opened.ok) throw new Error('refused');
     const { callId } = opened.admission;
-    expect(object.finish(callId, START, {}, { body }).ok).toBe(true);
+    expect(object.endServiceCall(callId, START, {}, { body }).ok).toBe(true);
     const rows = object.query<{ bytes: number }>(
       'SELECT length(CAST(text AS BLOB)) + length(call_id) + 8 AS bytes FROM call_answers',
     );
     expect(Math.max(...rows.map(({ bytes }) => bytes))).toBeLessThan(BYTES_MAX);
     const parts = object.query<{ text: string }>('SELECT text FROM call_answers ORDER BY part');
-    expect(JSON.parse(parts.map(({ text }) => text).join('')).keep.body === body).toBe(true);
+    expect(JSON.parse(parts.map(({ text }) => text).join('')).response.body === body).toBe(true);
   });
 });
 

@@ -1,6 +1,6 @@
 /**
- * The commands of a call's life for those who make it themselves: begin, void, end, read. What the service needs for
- * calls that it makes is in `made-calls.ts`.
+ * The commands of calls that applications make: begin, void, end, read. Those of calls that the service makes itself
+ * are in `service-calls.ts`.
  */
 import { type BeginCallData, DERIVED_PREFIX, type EndCallData } from '../../../src/contract/calls.ts';
 import {
@@ -22,45 +22,39 @@ import {
   endCall,
   refuseCall,
 } from '../../../src/domain/call.ts';
-import type { Admission, BeginCommand, EndCommand, FinishCommand } from '../../../src/objects/customer-commands.ts';
+import type { Admission, BeginCommand, EndCommand } from '../../../src/objects/customer-commands.ts';
 import { DENIALS_MAX, DENIALS_WINDOW_SECONDS } from '../denials.ts';
-import { type BeginFacts, presentAdmission, presentBegin, presentEnd } from '../present.ts';
-import { CALL_RETENTION_MS } from '../store.ts';
+import { type BeginFacts, presentBegin, presentEnd } from '../present.ts';
+import { CALL_RETENTION_MS } from '../retention.ts';
 import type { DerivedKey } from '../tables/keys.ts';
 import { type Context, catchUp, keyConflict, keyUsedUp, noDefaultPlan, openOrLoad, replay } from './context.ts';
 import { queueCharge } from './settlement.ts';
 
-/** A derived key replays only an earlier begin that is younger than this. */
+/** A derived key replays a begin only for this long. */
 const DERIVED_REPLAY_MS = 60_000;
-/**
- * A command that was sent for the first time, and comes within this, comes before whatever repeats it for want of an
- * answer (src/objects/shared-messages.ts). One that was longer on its way may have been overtaken.
- */
-const FIRST_MS_MAX = 5_000;
 const KEY_HINT = 'send an Idempotency-Key for each logical call, so that retries are certain to be free';
 
 type Refused = { ok: false; refusal: Refusal };
 
 /** The call that a begin made or found. */
-export interface Began {
+export interface BeginOutcome {
   ok: true;
   call: Call;
   replayed: boolean;
   admission: Admission;
   /** The whole answer; of a new begin with its text, as it is stored. */
-  answer: () => Accepted<BeginCallData>;
+  answer: Accepted<BeginCallData>;
 }
 
 export function begin(context: Context, command: BeginCommand): Answer<BeginCallData> {
-  const begun = () => {
-    const began = beginOrReplay(context, command);
-    return began.ok ? began.answer() : began;
-  };
-  return context.store.transaction(context.nowMs, begun, 'LEAVE');
+  return context.store.transaction(context.nowMs, () => {
+    const outcome = beginOrReplay(context, command);
+    return outcome.ok ? outcome.answer : outcome;
+  });
 }
 
-/** `ranAlready` admits the call whatever is left, because what it used was used. */
-export function beginOrReplay(context: Context, command: BeginCommand, ranAlready = false): Began | Refused {
+/** `ranAlready` admits the call whatever is left of the allowance, because the usage has happened. */
+export function beginOrReplay(context: Context, command: BeginCommand, ranAlready = false): BeginOutcome | Refused {
   const { store, nowMs } = context;
   const earlier = earlierBegin(context, command);
   if ('ok' in earlier) return earlier;
@@ -74,55 +68,37 @@ export function beginOrReplay(context: Context, command: BeginCommand, ranAlread
 
   const deadlineMs = context.deadlineSeconds[command.request.pricingMode] * 1000;
   const deadlineAtMs = nowMs + Math.min(deadlineMs, command.deadlineMs ?? deadlineMs);
-  const decided = beginCall(account, callId, command.request, deadlineAtMs, nowMs);
-  const refused = ranAlready ? null : creditRefused(decided.call, command);
+  const decision = beginCall(account, callId, command.request, deadlineAtMs, nowMs);
+  const refused = ranAlready ? null : creditRefused(decision.call, command);
   if (refused) return refused;
-  const begun = ranAlready ? admitCall(decided) : decided;
-  const { call } = begun;
+  const decided = ranAlready ? admitCall(decision) : decision;
+  const { call } = decided;
   const isDenied = call.status === 'NOT_ALLOWED';
   const resumeAtMs = isDenied ? store.denials.resumeAtMs(nowMs) : null;
   if (resumeAtMs !== null) return deniedTooOften(resumeAtMs, nowMs);
   const counted = rolling && { ...rolling, used: rolling.used + (call.status === 'IN_PROGRESS' ? 1 : 0) };
   const source = command.key.source === 'explicit' || command.key.source === 'session' ? 'explicit' : 'derived';
-  const facts: BeginFacts = { begun, newCustomer: opened.newCustomer, source, rolling: counted };
+  const facts: BeginFacts = { decided, newCustomer: opened.newCustomer, source, rolling: counted };
   const hint = source === 'derived' ? KEY_HINT : undefined;
-  const answer = once(() => {
-    const accepted = accept('CALL_BEGIN_SUCCESS', presentBegin(facts, command), nowMs, hint);
-    return { ...accepted, text: answerText(accepted) };
-  });
-  const began: Began = { ok: true, call, replayed: false, admission: presentAdmission(begun, command), answer };
-  // Only what it holds may wait: whatever else a begin changes of the account is written with it.
-  if (command.untold && call.status === 'IN_PROGRESS' && !opened.newCustomer && account === opened.account) {
-    store.holdCall(begun.account, { call, fingerprint: command.fingerprint, answer: () => answer().text });
-    return began;
-  }
-  store.saveAccount(begun.account, nowMs);
-  if (isDenied) store.insertDenied(call, command.fingerprint, answer().text, nowMs);
-  else store.insertCall(call, command.fingerprint, answer().text, nowMs);
+  const accepted = accept('CALL_BEGIN_SUCCESS', presentBegin(facts, command), nowMs, hint);
+  const text = answerText(accepted);
+  store.saveAccount(decided.account, nowMs);
+  if (isDenied) store.insertDenied(call, command.fingerprint, text, nowMs);
+  else store.insertCall(call, command.fingerprint, text, nowMs);
   if (derived) store.saveDerivedKey(derived, nowMs);
-  return began;
+  return { ok: true, call, replayed: false, admission: admissionOf(accepted.data), answer: { ...accepted, text } };
 }
 
-/** The refusal of a call that credit would pay for, though what its model costs is not known. */
+/** The refusal of a call that credit would pay for although its model has no price. */
 function creditRefused({ credit }: Call, { unpriced = {} }: BeginCommand): Refused | null {
   const model = credit?.tiers.map((tier) => unpriced[tier]).find((name) => name !== undefined);
   return model === undefined ? null : { ok: false, refusal: unpricedOnCredit(model) };
-}
-
-/** Makes it when it is asked for, and no second time. */
-function once<Made>(make: () => Made): () => Made {
-  let made: Made | undefined;
-  return () => {
-    made ??= make();
-    return made;
-  };
 }
 
 /** The state of the plan's rolling limit; `null` where the plan has none. */
 function rollingWindow({ store, nowMs }: Context, account: Account): BeginFacts['rolling'] {
   const { rollingCalls } = account.subscription.plan.plan;
   if (!rollingCalls) return null;
-  store.writeCalls(nowMs);
   const { count, oldestMs } = store.callsBegunSince(nowMs - rollingCalls.windowSeconds * 1000);
   return { ...rollingCalls, used: count, oldestMs: oldestMs ?? nowMs };
 }
@@ -133,32 +109,30 @@ function rateLimited({ limit, windowSeconds, oldestMs }: NonNullable<BeginFacts[
   return refuse('RATE_LIMITED', message, { retryAfterSeconds, members: { retryAfterSeconds } });
 }
 
-/** Nothing is recorded of a denial beyond the bound: only what would be denied all the same is refused so. */
+/** Beyond the bound, a call that would be denied is refused, and nothing is recorded of it. */
 function deniedTooOften(resumeAtMs: number, nowMs: number) {
   const retryAfterSeconds = Math.max(1, Math.ceil((resumeAtMs - nowMs) / 1000));
   const message = `the customer was denied ${DENIALS_MAX} calls within ${DENIALS_WINDOW_SECONDS} seconds; until they are over, or the plan, the period or the credit changes, a call that would be denied is refused without a record`;
   return refuse('RATE_LIMITED', message, { retryAfterSeconds, members: { retryAfterSeconds } });
 }
 
-/** The same begin as it was answered, or the id of the call to begin. */
+/** The stored answer of the same begin, or the id of the call to begin. */
 function earlierBegin(
   context: Context,
   { key, fingerprint }: BeginCommand,
-): Began | Refused | { callId: string; derived: DerivedKey | null } {
+): BeginOutcome | Refused | { callId: string; derived: DerivedKey | null } {
   const { store, objectId, nowMs } = context;
   if (key.source === 'derived') {
     const { newest, call: stored } = store.derivedCall(key.hash, fingerprint);
     const answer = stored && isLive(stored.call, nowMs) ? store.answer(stored.call.callId, 'begin') : null;
-    if (stored && answer !== null) return beganBefore(stored.call, answer);
-    // Never below the present, so that a generation stays unique after its row is gone.
+    if (stored && answer !== null) return replayBegin(stored.call, answer);
+    // Never below the present time, so that a generation stays unique after its row was removed.
     const generation = Math.max(newest + 1, nowMs);
     const callId = `${DERIVED_PREFIX}${objectId}-${key.hash}-${generation.toString(36)}`;
     return { callId, derived: { hash: key.hash, fingerprint, generation, callId } };
   }
   if (key.source === 'session') return earlierOfSession(context, key.hash, fingerprint);
   const callId = key.source === 'request' ? `${DERIVED_PREFIX}${objectId}-${key.requestId}` : key.callId;
-  const isFirst = key.source === 'request' && key.firstAtMs !== null && nowMs - key.firstAtMs < FIRST_MS_MAX;
-  if (isFirst) return { callId, derived: null };
   const stored = store.call(callId);
   if (!stored) {
     const forgotten = key.source === 'explicit' && nowMs - key.claimedAtMs > CALL_RETENTION_MS;
@@ -166,35 +140,37 @@ function earlierBegin(
   }
   if (stored.beginFingerprint !== fingerprint) return keyConflict();
   const answer = store.answer(callId, 'begin');
-  return answer === null ? keyUsedUp() : beganBefore(stored.call, answer);
+  return answer === null ? keyUsedUp() : replayBegin(stored.call, answer);
 }
 
 /**
- * The begin under a session's key. Its call has an id of the reserved form, which no backend can send as a key; the
- * hash of the key, and no other, begins with `s`. The key is free again when the object has let the call go, and the
- * next call has another id.
+ * The begin under a session's key. Its call has an id of the reserved form, which no backend can send as a key; only
+ * hashes of sessions' keys begin with `s`. The key is free again when the object has removed the call, and the next call
+ * has another id.
  */
 function earlierOfSession(
   { store, objectId, nowMs }: Context,
   keyHash: string,
   fingerprint: string,
-): Began | Refused | { callId: string; derived: DerivedKey } {
+): BeginOutcome | Refused | { callId: string; derived: DerivedKey } {
   const hash = `s${keyHash}`;
   const { newest, call: stored } = store.derivedCall(hash, fingerprint);
   if (stored) {
     const answer = store.answer(stored.call.callId, 'begin');
-    return answer === null ? keyUsedUp() : beganBefore(stored.call, answer);
+    return answer === null ? keyUsedUp() : replayBegin(stored.call, answer);
   }
   if (newest > 0) return keyConflict();
   const callId = `${DERIVED_PREFIX}${objectId}-${hash}-${nowMs.toString(36)}`;
   return { callId, derived: { hash, fingerprint, generation: nowMs, callId } };
 }
 
-function beganBefore(call: Call, text: string): Began {
+function replayBegin(call: Call, text: string): BeginOutcome {
   const answer = replay<BeginCallData>(text);
-  const { callId, canceled, allowed, entitlementHints, vendorHints } = answer.data;
-  const admission = { callId, canceled, allowed, entitlementHints, ...(vendorHints && { vendorHints }) };
-  return { ok: true, call, replayed: true, admission, answer: () => answer };
+  return { ok: true, call, replayed: true, admission: admissionOf(answer.data), answer };
+}
+
+function admissionOf({ callId, canceled, allowed, entitlementHints, vendorHints }: BeginCallData): Admission {
+  return { callId, canceled, allowed, entitlementHints, ...(vendorHints && { vendorHints }) };
 }
 
 /** Whether a derived key still replays the call. */
@@ -203,8 +179,8 @@ function isLive({ status, startedAtMs, deadlineAtMs }: Call, nowMs: number): boo
 }
 
 /**
- * Takes back a begin whose call id turned out to be another customer's: the call is not allowed, what it held is free,
- * and its answer is never replayed.
+ * Undoes a begin whose call id turned out to be another customer's: the call becomes NOT_ALLOWED, what it held is
+ * released, and its answer is never replayed.
  */
 export function voidCall({ store, nowMs }: Context, organizationId: string, callId: string): void {
   store.transaction(nowMs, () => {
@@ -219,13 +195,13 @@ export function voidCall({ store, nowMs }: Context, organizationId: string, call
 }
 
 export function end(context: Context, command: EndCommand): Answer<EndCallData> {
-  return context.store.transaction(context.nowMs, () => endOrReplay(context, command), 'LEAVE');
+  return context.store.transaction(context.nowMs, () => endOrReplay(context, command));
 }
 
 function endOrReplay(context: Context, command: EndCommand): Answer<EndCallData> {
   const { store, nowMs } = context;
   const found = findCall(context, command);
-  // Of another organization's customer nothing is told, not even which keys were used.
+  // Another organization learns nothing of this customer, not even which keys were used.
   if (!found) return callNotFound();
   const { account, stored } = found;
   const keyed = command.idempotencyKey === null ? null : store.idempotencyKey('end', command.idempotencyKey);
@@ -269,7 +245,7 @@ export function recordEnd(
   { store, newId, nowMs }: Context,
   account: Account,
   open: Call,
-  { request, price }: Pick<FinishCommand, 'request' | 'price'>,
+  { request, price }: Pick<EndCommand, 'request' | 'price'>,
 ): Ended {
   const ended = endCall(account, open, request, price, newId(), nowMs);
   const { callId, outcome } = ended.call;

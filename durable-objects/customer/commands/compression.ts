@@ -13,7 +13,7 @@ export function compressPrompt(context: Context, command: CompressPromptCommand)
   const { store, nowMs } = context;
   const { organizationId, callId, customerId, compression: counts } = command;
   const known = store.account();
-  // Before any stored answer: a derived call id leads here without saying whose it is.
+  // Before any stored answer: a derived call id routes here without naming the organization.
   if (!known || known.organizationId !== organizationId) return noSuchCall();
   if (customerId !== null && known.customerId !== customerId) return noSuchCall();
   const bySession = customerId !== null;
@@ -45,7 +45,7 @@ function tooMany({ field, max }: ExcessiveCount) {
 
 const noSuchCall = () => refuse('CALL_NOT_FOUND', 'no such call');
 
-/** Whether the customer pays as it goes and has nothing left to pay with; not so for one who was never seen. */
+/** Whether the customer pays as it goes and has no credit left. `false` for a customer who was never seen. */
 export function isOutOfCredit(context: Context, organizationId: string): boolean {
   const { store, nowMs } = context;
   return store.transaction(nowMs, () => {

@@ -1,9 +1,8 @@
 /**
- * What all commands of a customer's object share: their surroundings, the account as of now, stored answers.
+ * What all commands of a customer's object share: their context, the account as of now, stored answers.
  *
- * Every command first looks for a stored answer, then brings the account up to the present (a period that ended,
- * credits that expired, calls past their deadline), and only then does its own work. A refusal writes nothing of its
- * own.
+ * Every command first looks for a stored answer, then brings the account up to date (a period that ended, credits that
+ * expired, calls past their deadline), and only then does its own work. A refusal writes nothing of its own.
  */
 import { type Accepted, type Answer, accept, answerText, refuse } from '../../../src/contract/errors.ts';
 import { type Account, expireDue, isCanceled, openAccount, replenishDue } from '../../../src/domain/account.ts';
@@ -13,7 +12,6 @@ import type { PricingMode } from '../../../src/domain/pricing.ts';
 import type { Provisioning, ReadUsageCommand } from '../../../src/objects/customer-commands.ts';
 import type { CustomerStore } from '../store.ts';
 
-/** What a command knows of its surroundings. */
 export interface Context {
   store: CustomerStore;
   /** The object's own id, hexadecimal: derived call ids carry it. */
@@ -23,10 +21,10 @@ export interface Context {
   newId: () => string;
 }
 
-/** Calls past their deadline that one command finishes at most; the alarm goes on with the rest. */
+/** Calls past their deadline that one command finishes at most; the alarm finishes the rest. */
 const TIMEOUTS_MAX = 200;
 
-/** The account as of now. What changed by the passing of time is stored. */
+/** The account as of now. Changes that are due by time alone are stored. */
 export function catchUp({ store, nowMs }: Context, known: Account): Account {
   let account = expireDue(replenishDue(known, nowMs), nowMs);
   const overdue = store.callsPastDeadline(nowMs, TIMEOUTS_MAX);
@@ -94,7 +92,7 @@ export function keyed<Data>(
     store.saveIdempotencyKey(operation, key, { fingerprint, callId: null, answer: text }, nowMs);
     return { ...answer, text };
   };
-  return store.transaction(nowMs, changed, 'LEAVE');
+  return store.transaction(nowMs, changed);
 }
 
 export function replay<Data>(answer: string | null): Accepted<Data> {

@@ -44,7 +44,7 @@ export function increment(context: Context, command: IncrementCommand): Answer<C
   });
 }
 
-/** The answer for an event that is there already: the service sends a command again whose answer was lost. */
+/** The answer of an event that was recorded already: the service sends a command again where its answer was lost. */
 function recordedBefore(
   { store, nowMs }: Context,
   account: Account,

@@ -13,7 +13,7 @@ export function listSetAside(
   return { customerId: account.customerId, changes: store.setAside.list(afterPlace, rowsMax) };
 }
 
-/** Answers how many rows are queued again. */
+/** Returns the number of rows that are queued again. */
 export function resendSetAside({ store, nowMs }: Context, organizationId: string): number {
   return store.transaction(nowMs, () =>
     store.account()?.organizationId === organizationId ? store.resendSetAside(nowMs) : 0,

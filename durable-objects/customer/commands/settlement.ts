@@ -13,7 +13,7 @@ import { HOUR_MS, MINUTE_MS } from '../../../src/platform/time.ts';
 import type { CustomerStore } from '../store.ts';
 import type { OpenCharge } from '../tables/charges.ts';
 
-/** What the billing provider made of a charge. */
+/** The billing provider's response to a charge. */
 export type Report =
   | { status: 'REPORTED' }
   | { status: 'REJECTED'; reason: string }
@@ -21,14 +21,14 @@ export type Report =
 
 export type Reporter = (charge: OpenCharge & { stripeCustomerId: string }) => Promise<Report>;
 
-/** Charges wait this long for others before they settle together. */
+/** Charges wait this long for others before they are settled. */
 const SETTLE_DELAY_MS = 1_000;
-/** Charges that one alarm takes from the balance, and reports; the next one goes on. */
+/** Charges that one alarm takes from the balance, and that it reports; the next alarm continues. */
 const DEBITS_MAX = 500;
 const REPORTS_MAX = 20;
 const BACKOFF_BASE_MS = 2_000;
 const BACKOFF_MAX_MS = 5 * MINUTE_MS;
-/** The provider knows a charge's identifier again for 24 hours only: after that, another attempt could bill twice. */
+/** The provider deduplicates by a charge's identifier for 24 hours. A later attempt could bill twice. */
 const REPORT_WINDOW_MS = 23 * HOUR_MS;
 
 export function queueCharge(
@@ -56,20 +56,20 @@ export function queueCharge(
   });
 }
 
-/** Takes due charges from the balance. Those that nobody is to be told of are POSTED. */
+/** Takes due charges from the balance. Those that are not reported to a provider are POSTED. */
 export function debitDue(store: CustomerStore, reports: boolean, nowMs: number): void {
   store.transaction(nowMs, () => {
     const known = store.account();
     if (!known) return;
-    // A credit is spent before its expiry only, whoever comes first: this, or the housekeeping that takes it away.
+    // A credit pays only before its expiry, whether this or the housekeeping runs first.
     let account = expireDue(known, nowMs);
     for (const charge of store.chargesDue(nowMs, DEBITS_MAX)) {
-      const told = reports && charge.stripeCustomerId !== null;
+      const isReported = reports && charge.stripeCustomerId !== null;
       if (charge.debitedAtMs === null) {
         account = changeWallet(account, settle(account.wallet, charge.amountNanoUsd, charge.chargeId, nowMs));
-        if (told) store.saveCharge({ ...charge, debitedAtMs: nowMs });
+        if (isReported) store.saveCharge({ ...charge, debitedAtMs: nowMs });
       }
-      if (!told) close(store, charge, null, account.revision, nowMs);
+      if (!isReported) close(store, charge, null, account.revision, nowMs);
     }
     if (account !== store.account()) store.saveAccount(account, nowMs);
   });
@@ -80,12 +80,12 @@ export async function reportDue(store: CustomerStore, report: Reporter, now: () 
   for (const charge of store.chargesDue(now(), REPORTS_MAX)) {
     const { stripeCustomerId } = charge;
     if (charge.debitedAtMs === null || stripeCustomerId === null) continue;
-    // Durable before the provider hears of it, so that the window is counted from the first attempt whatever happens.
+    // Stored before the provider is asked, so that the window is counted from the first attempt whatever happens.
     const attempt = { ...charge, attempts: charge.attempts + 1, firstAttemptAtMs: charge.firstAttemptAtMs ?? now() };
     store.transaction(now(), () => store.saveCharge({ ...attempt, dueAtMs: now() + backoffMs(attempt.attempts) }));
     const result = await report({ ...attempt, stripeCustomerId });
     store.transaction(now(), () => conclude(store, attempt, result, now()));
-    // Whatever keeps the provider from taking this one would keep it from the others.
+    // The provider would not take the others either.
     if (result.status === 'RETRY') break;
   }
 }
@@ -104,7 +104,7 @@ function conclude(store: CustomerStore, charge: OpenCharge, result: Report, nowM
   close(store, charge, result.status === 'REPORTED' ? null : result.reason, revision, nowMs);
 }
 
-/** The end of a charge, written to the usage that made it. */
+/** Records the end of a charge in the call or meter event that made it. */
 function close(
   store: CustomerStore,
   { chargeId, kind, subjectId }: OpenCharge,

@@ -69,7 +69,7 @@ export function replenish(context: Context, command: ReplenishCommand): Answer<C
   );
 }
 
-/** A keyed change of a live subscription. A canceled one, and one that never was, are not there to be changed. */
+/** A keyed change of a live subscription. A canceled one is refused as one that does not exist. */
 function changeSubscription(
   context: Context,
   command: ReplenishCommand,
@@ -89,7 +89,7 @@ function changeSubscription(
 }
 
 /**
- * Moves the subscription to the newest version of its plan, also a canceled one. Says whether that changed anything.
+ * Moves the subscription to the newest version of its plan, also a canceled one. Returns whether that changed anything.
  */
 export function migrate({ store, nowMs, ...more }: Context, { organizationId, target, when }: MigrateCommand): boolean {
   return store.transaction(nowMs, () => {
@@ -106,7 +106,7 @@ export function readUsage(context: Context, command: ReadUsageCommand): Answer<C
   return withAccount(context, command, (account) => presentCustomer(account, command.models), 'CUSTOMER_READY');
 }
 
-/** What readings are made from: the account as of now, and its hours of usage as far back as the object keeps them. */
+/** What readings are computed from: the account as of now, and all hours of usage that the object has. */
 export function readHistory(
   context: Context,
   { organizationId, columns, recentColumns }: HistoryCommand,
@@ -121,14 +121,14 @@ export function readHistory(
     const enabled = METER_SLOTS.filter((slot) => plan.plan.customMeters[slot]?.enabled).map(
       (slot) => SLOT_METERS[slot],
     );
-    // The hour in which the period began counts whole.
+    // The whole hour in which the period began.
     const recentMs = Math.min(preceding.startMs, lastReplenishedAtMs - (lastReplenishedAtMs % HOUR_MS));
     return {
       account,
       subscription: presentCustomer(account, undefined).subscription,
       hoursJson: store.usageHours.asJson(sentColumns([...columns, ...enabled]), 0),
       recentHoursJson: store.usageHours.asJson(sentColumns(recentColumns), recentMs),
-      chargedLatestWeekUsd: store.usdSpentBetween(latest.startMs, latest.endMs),
+      chargedLatestWeekUsd: store.ledger.usdSpentBetween(latest.startMs, latest.endMs),
     };
   });
 }

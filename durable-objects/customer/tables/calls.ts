@@ -11,7 +11,7 @@ export interface StoredCall {
   endFingerprint: string | null;
 }
 
-/** What retries of an end are held against, and what they get. */
+/** What retries of an end are compared with, and what they get. */
 export interface CallEnd {
   fingerprint: string;
   answer: string;
@@ -19,8 +19,8 @@ export interface CallEnd {
 
 type Row = { record: string; begin_fingerprint: string; end_fingerprint: string | null };
 
-/** Characters of one row of a kept answer. */
-const ANSWER_PART_LENGTH = 500_000;
+/** Characters in one row of a stored response. */
+const RESPONSE_PART_LENGTH = 500_000;
 
 const HAS_ANSWER = '(begin_answer IS NOT NULL OR end_answer IS NOT NULL)';
 
@@ -45,14 +45,12 @@ export class CallTable {
     return this.#sql.exec<{ answer: string | null }>(sql, callId).toArray()[0]?.answer ?? null;
   }
 
-  /** With its end, where it has ended already. */
-  insert(call: Call, fingerprint: string, answer: string | null, end: CallEnd | null = null): void {
+  insert(call: Call, fingerprint: string, answer: string): void {
     const record = JSON.stringify(call);
-    assertFits('a call', record, answer ?? '', end?.answer ?? '');
+    assertFits('a call', record, answer);
     this.#sql.exec(
-      `INSERT INTO calls (call_id, status, started_at_ms, deadline_at_ms, finished_at_ms, record, begin_fingerprint, begin_answer,
-         end_fingerprint, end_answer)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO calls (call_id, status, started_at_ms, deadline_at_ms, finished_at_ms, record, begin_fingerprint, begin_answer)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
       call.callId,
       call.status,
       call.startedAtMs,
@@ -61,8 +59,6 @@ export class CallTable {
       record,
       fingerprint,
       answer,
-      end?.fingerprint ?? null,
-      end?.answer ?? null,
     );
   }
 
@@ -119,20 +115,20 @@ export class CallTable {
     return rows.toArray().map(({ record }) => JSON.parse(record) as Call);
   }
 
-  /** Keeps what came of a call that the service made itself. */
-  keep(callId: string, text: string): void {
+  /** Stores what a service call answered, in parts that fit a row. */
+  storeResponse(callId: string, text: string): void {
     for (let part = 0, from = 0; from < text.length; part += 1) {
-      const end = from + ANSWER_PART_LENGTH;
+      const end = from + RESPONSE_PART_LENGTH;
       // Never between the halves of a character.
       const to = /[\ud800-\udbff]/.test(text[end - 1] ?? '') ? end - 1 : end;
       const piece = text.slice(from, to);
-      assertFits('a part of a kept answer', piece);
+      assertFits('a part of a stored response', piece);
       this.#sql.exec('INSERT INTO call_answers (call_id, part, text) VALUES (?, ?, ?)', callId, part, piece);
       from = to;
     }
   }
 
-  kept(callId: string): string | null {
+  storedResponse(callId: string): string | null {
     const parts = this.#sql
       .exec<{ text: string }>('SELECT text FROM call_answers WHERE call_id = ? ORDER BY part', callId)
       .toArray();
@@ -145,7 +141,7 @@ export class CallTable {
 
   /** Drops the answers of calls that finished by then. Returns the rows written. */
   dropAnswers(finishedByMs: number, rowsMax: number): number {
-    // A late end has an answer also where that of its begin is gone.
+    // A late end may have an answer where the one of its begin was dropped.
     const finished = `SELECT call_id FROM calls WHERE finished_at_ms <= ? AND ${HAS_ANSWER} LIMIT ?`;
     this.#sql.exec(`DELETE FROM call_answers WHERE call_id IN (${finished})`, finishedByMs, rowsMax);
     return this.#sql.exec(
@@ -155,7 +151,7 @@ export class CallTable {
     ).rowsWritten;
   }
 
-  /** Drops calls that finished by then, but for those that D1 does not have yet. Returns the rows written. */
+  /** Drops calls that finished by then, except those that D1 does not have yet. Returns the rows written. */
   drop(finishedByMs: number, rowsMax: number): number {
     return this.#sql.exec(
       `DELETE FROM calls WHERE call_id IN (

@@ -1,6 +1,6 @@
 /**
- * Charges on their way: made with the usage, taken from the balance, reported to the billing provider. A settled charge
- * leaves the table; what became of it stands in its call or its meter event.
+ * Unsettled charges: created with the usage, taken from the balance, reported to the billing provider. A settled charge
+ * is removed from the table; its outcome is in its call or its meter event.
  */
 import type { NanoUsd } from '../../../src/domain/money.ts';
 

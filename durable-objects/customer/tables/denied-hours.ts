@@ -1,13 +1,13 @@
 /**
- * Denied calls by UTC hour: how many of them D1 gets in full, and how many, of each feature, as a count alone. D1 is
- * shared by everybody, and a customer can be denied as often as somebody asks.
+ * Denied calls by UTC hour: how many of them D1 gets in full, and the count of the others by feature. All customers share
+ * D1, and nothing bounds how often a customer is denied.
  */
 import { HOUR_MS } from '../../../src/platform/time.ts';
 import { SET_ASIDE_IDS } from './set-aside.ts';
 
 /** Denied calls of an hour that D1 gets in full. */
 export const FULL_PER_HOUR_MAX = 60;
-/** Features of an hour that have a count of their own; further ones are counted under none. */
+/** Features of an hour that have a count of their own; further ones are counted without a feature. */
 export const FEATURES_PER_HOUR_MAX = 10;
 
 export class DeniedHourTable {
@@ -17,7 +17,7 @@ export class DeniedHourTable {
     this.#sql = sql;
   }
 
-  /** Counts a denied call: in the row with this id, or, where there is `null`, as one that D1 gets in full. */
+  /** Counts a denied call. Returns the row that counts it, or `null` where D1 gets the call in full. */
   add(atMs: number, feature: string): number | null {
     const hourMs = atMs - (atMs % HOUR_MS);
     const { full, features, known } = this.#sql

@@ -44,7 +44,7 @@ export class KeyTable {
     );
   }
 
-  /** Drops derived keys last used by then whose call is gone. Returns the rows written. */
+  /** Drops derived keys last used by then whose call was removed. Returns the rows written. */
   dropDerived(usedByMs: number, rowsMax: number): number {
     return this.#sql.exec(
       `DELETE FROM derived_keys WHERE (hash, fingerprint) IN (

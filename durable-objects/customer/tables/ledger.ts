@@ -1,6 +1,6 @@
 /**
- * The ledger: every change of a balance, in order. Each entry carries the balance after it, so that the newest entry of
- * a unit is what all its entries sum to, also once old ones have gone to D1 alone.
+ * The ledger: every change of a balance, in order. Each entry has the balance after it, so that the newest entry of a
+ * unit is the sum of all its entries, also once old ones are in D1 alone.
  */
 import type { CreditUnit, LedgerEntry } from '../../../src/domain/wallet.ts';
 import { SET_ASIDE_IDS } from './set-aside.ts';
@@ -23,16 +23,14 @@ export class LedgerTable {
   append(entry: LedgerEntry): number {
     const before = this.balance(entry.unit);
     if (before + BigInt(entry.amount) !== BigInt(entry.balance)) {
-      throw new Error(
-        `the ledger of ${entry.unit} stands at ${before}: ${entry.amount} does not make ${entry.balance}`,
-      );
+      throw new Error(`the ledger of ${entry.unit} is at ${before}: ${entry.amount} does not make ${entry.balance}`);
     }
     const sql = 'INSERT INTO ledger (at_ms, unit, balance, record) VALUES (?, ?, ?, ?) RETURNING entry_id';
     return this.#sql.exec<{ entry_id: number }>(sql, entry.atMs, entry.unit, entry.balance, JSON.stringify(entry)).one()
       .entry_id;
   }
 
-  /** What the entries of the unit sum to. */
+  /** The sum of the unit's entries. */
   balance(unit: CreditUnit): bigint {
     const sql = 'SELECT balance FROM ledger WHERE unit = ? ORDER BY entry_id DESC LIMIT 1';
     return BigInt(this.#sql.exec<{ balance: string }>(sql, unit).toArray()[0]?.balance ?? 0);
@@ -53,7 +51,7 @@ export class LedgerTable {
     return rows.map(({ entry_id, record }) => ({ ...(JSON.parse(record) as LedgerEntry), entryId: entry_id }));
   }
 
-  /** Drops entries made by then that D1 has, but for the newest of each unit. Returns the rows written. */
+  /** Drops entries made by then that D1 has, except the newest of each unit. Returns the rows written. */
   drop(madeByMs: number, rowsMax: number): number {
     return this.#sql.exec(
       `DELETE FROM ledger WHERE entry_id IN (
@@ -66,7 +64,7 @@ export class LedgerTable {
     ).rowsWritten;
   }
 
-  /** When the oldest entry that may once be dropped was made. */
+  /** When the oldest entry that may be dropped later was made. */
   oldestMs(): number | null {
     const sql =
       'SELECT MIN(at_ms) AS at FROM ledger WHERE entry_id NOT IN (SELECT MAX(entry_id) FROM ledger GROUP BY unit)';

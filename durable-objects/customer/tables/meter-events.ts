@@ -1,5 +1,5 @@
 /**
- * Increments of the custom meters: kept until D1 has them and their charge is settled.
+ * Increments of the custom meters, until D1 has them and their charge is settled.
  */
 import type { MeterEvent } from '../../../src/domain/custom-meter.ts';
 import { SET_ASIDE_IDS } from './set-aside.ts';
@@ -25,7 +25,7 @@ export class MeterEventTable {
   }
 
   /**
-   * Drops events recorded by then, but for those that D1 does not have or whose charge is on its way. Returns the rows
+   * Drops events recorded by then, except those that D1 does not have or whose charge is not settled. Returns the rows
    * written.
    */
   drop(recordedByMs: number, rowsMax: number): number {

@@ -1,8 +1,8 @@
 /**
- * Changes that D1 refused for what is in them, with D1's reason.
+ * Changes whose content D1 refused, with D1's reason.
  *
- * A change stays here, and what it records is not pruned, until an operator sends it again or a later change of the
- * same row has reached D1.
+ * A change stays here, and its row is not pruned, until an operator sends it again or a later change of the same row has
+ * reached D1.
  */
 import type { SetAsideChange } from '../../../src/objects/customer-commands.ts';
 import type { OutboxRow } from './outbox.ts';
@@ -13,7 +13,7 @@ export interface SetAsideState {
   oldestMs: number | null;
 }
 
-/** Ids of the rows of a kind that are set aside, for statements that keep them. */
+/** The ids of the rows of a kind that are set aside, for statements that must not drop them. */
 export const SET_ASIDE_IDS = (kind: OutboxRow['kind']) => `SELECT id FROM set_aside WHERE kind = '${kind}'`;
 
 export class SetAsideTable {
@@ -23,7 +23,7 @@ export class SetAsideTable {
     this.#sql = sql;
   }
 
-  /** Returns whether the row was not set aside before. One that was keeps its time, and gets the newest reason. */
+  /** Returns whether the row was not set aside before. A row that was set aside before keeps its time and gets the new reason. */
   add({ kind, id }: Pick<OutboxRow, 'kind' | 'id'>, reason: string, nowMs: number): boolean {
     const isNew = this.#sql.exec('SELECT 1 FROM set_aside WHERE kind = ? AND id = ?', kind, id).toArray().length === 0;
     const sql = `INSERT INTO set_aside (kind, id, at_ms, reason) VALUES (?, ?, ?, ?)
@@ -32,7 +32,7 @@ export class SetAsideTable {
     return isNew;
   }
 
-  /** Forgets the rows that D1 has taken. Returns whether one of them was set aside. */
+  /** Removes the rows that D1 has taken. Returns whether one of them was set aside. */
   drop(taken: readonly Pick<OutboxRow, 'kind' | 'id'>[]): boolean {
     if (this.#sql.exec('SELECT 1 FROM set_aside LIMIT 1').toArray().length === 0) return false;
     let written = 0;

@@ -1,6 +1,6 @@
 /**
- * Usage by UTC hour of the end of calls. Sums of money are kept in two columns, whole dollars and what remains in
- * nano-USD, because one would leave 64 bits, and are read as text: above 2^53 a number would be rounded.
+ * Usage by UTC hour of the end of calls. A sum of money has two columns, whole dollars and the rest in nano-USD, because
+ * it may exceed 64 bits. Both are read as text: above 2^53 a number would be rounded.
  */
 
 import type { MeterSlot } from '../../../src/domain/meters.ts';
@@ -125,9 +125,9 @@ export class UsageHourTable {
 
   /**
    * The hours from then on, as JSON: an object of these columns, which `parseHours`
-   * (src/readings/usage/series-hours.ts) reads. One text, because thousands of objects would cost more on their way
-   * than everything that is made of them; columns, because SQLite prints and JavaScript reads them in half the time of
-   * rows. The order is the table's own: whoever reads it relies on none.
+   * (src/readings/usage/series-hours.ts) reads. It is one text, because thousands of objects would cost more to
+   * send than to use, and columns, because SQLite prints and JavaScript parses them in half the time of rows. The order
+   * of hours is not defined.
    */
   asJson(columns: readonly SentColumn[], fromMs: number): string {
     const pairs = columns.map((name) => `'${name}', json_group_array(${COLUMNS[name]})`);

@@ -12,11 +12,11 @@ import type { Tier } from '../../domain/tiers.ts';
 import type { Env } from '../../env.ts';
 import { beginCommand } from '../../metering/begin-call.ts';
 import type { Caller } from '../../metering/caller.ts';
-import { finishCommand, NO_USAGE, type Outcome, reportedUsage } from '../../metering/finish-call.ts';
+import { endServiceCallCommand, NO_USAGE, type Outcome, reportedUsage } from '../../metering/end-service-call.ts';
 import { ask, customerByName } from '../../objects/addresses.ts';
 import type { Lines } from '../../objects/batch-commands.ts';
 import { underClaim } from '../../objects/claims.ts';
-import type { FinishedCall } from '../../objects/customer-commands.ts';
+import type { ServiceCallEnd } from '../../objects/customer-commands.ts';
 import { type Line, linesOf } from '../../platform/bytes.ts';
 import { sha256Hex } from '../../platform/hash.ts';
 import { parseAnswer } from '../../platform/json.ts';
@@ -180,23 +180,26 @@ async function meterLine(
   const tier = modelUsed === undefined ? 'standard' : await tierOfModel(organization, catalog, modelUsed, Date.now());
   // The batch is fingerprint enough: the call id names the line, and the vendor never changes a line.
   const command = await beginCommand(caller, { ...begin, requested: { [tier]: true } }, `batch ${batchId}`, 'API');
-  const end = await finishCommand(caller, {
+  const end = await endServiceCallCommand(caller, {
     ...outcome,
     customerId,
     modelUsed,
     providerUsed: BATCH_VENDOR,
-    answered: false,
+    wantsAnswer: false,
   });
   const record = (claimedAtMs: number) =>
     ask(customerByName(env, organizationId, customerId), (customer) =>
-      // Without a default plan, a customer who was erased since the batch began is not created again.
-      customer.record({ ...command, defaultPlan: null, key: { source: 'explicit', callId, claimedAtMs } }, end),
-    ) as Promise<FinishedCall>;
+      // Without a default plan: a customer who was erased since the batch began does not come back.
+      customer.recordServiceCall(
+        { ...command, defaultPlan: null, key: { source: 'explicit', callId, claimedAtMs } },
+        end,
+      ),
+    ) as Promise<ServiceCallEnd>;
   const recorded = await underClaim(
     env,
     { organizationId, key: callId, customerId },
-    // The vendor did the work, so the call stays recorded.
-    { command: record, outcomeOf: (finished) => finished, takeBack: async () => undefined },
+    // What the line used was used: its call stays with its customer.
+    { command: record, outcomeOf: (finished) => finished, undo: async () => undefined },
   );
   if (!recorded) return refuseLine(callId, 'the id is claimed for another customer');
   // If the object has dropped the answers of an old run, that run has metered the line.

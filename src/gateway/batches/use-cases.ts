@@ -68,7 +68,7 @@ export async function readBatch(caller: Caller, batchId: string, requestId: stri
   if (batch?.requestName != null && isTerminal(batch.status)) {
     const { organizationId } = caller.organization;
     caller.defer(
-      ask(batchByRequest(caller.env, organizationId, batch.requestName), (object) => object.hurry()).catch(
+      ask(batchByRequest(caller.env, organizationId, batch.requestName), (object) => object.pollNow()).catch(
         () => undefined,
       ),
     );

@@ -1,0 +1,39 @@
+/**
+ * What a customer's object does when its alarm fires: housekeeping, charges, and the delivery to D1. Each part leaves
+ * behind when it is due next; an error that nobody foresaw sets the alarm again, so the work is never dropped.
+ */
+import { reportCharge } from '../../src/billing/stripe.ts';
+import type { Env } from '../../src/env.ts';
+import { log } from '../../src/platform/log.ts';
+import type { Context } from './commands/context.ts';
+import { debitDue, type Reporter, reportDue } from './commands/settlement.ts';
+import { housekeep } from './commands/subscription.ts';
+import { deliver } from './outbox.ts';
+
+/** After an alarm that failed in a way nobody foresaw. */
+const RETRY_MS = 30_000;
+
+export async function doAlarmWork(context: Context, env: Env, storage: DurableObjectStorage): Promise<void> {
+  const { store, objectId } = context;
+  store.alarmFired();
+  try {
+    housekeep(context);
+    const report = reporterOf(env);
+    debitDue(store, report !== null, Date.now());
+    await deliver({ store, env, kv: env.KV, objectId, now: Date.now });
+    if (report) await reportDue(store, report, Date.now);
+  } catch (error) {
+    log('error', 'alarm_failed', { objectId }, error);
+    await storage.setAlarm(Date.now() + RETRY_MS);
+  }
+}
+
+/** How charges are reported; `null` where no billing provider is configured. */
+function reporterOf({
+  STRIPE_SECRET_KEY: secretKey,
+  STRIPE_API_BASE: apiBase,
+  STRIPE_METER_EVENT_NAME: eventName,
+}: Env): Reporter | null {
+  if (!secretKey) return null;
+  return (charge) => reportCharge({ secretKey, eventName, ...(apiBase && { apiBase }) }, charge);
+}

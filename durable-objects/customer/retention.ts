@@ -1,0 +1,65 @@
+/**
+ * How long a customer's object keeps what is in its tables, and the removal of what is older.
+ *
+ * D1 keeps calls, meter events and ledger entries for longer. Until D1 has a row, the object keeps it: while the outbox
+ * lags, none of those tables is pruned.
+ */
+import { DAY_MS, HOUR_MS } from '../../src/platform/time.ts';
+import type { Tables } from './tables/index.ts';
+
+/** Answers are replayed for this long after a call has finished. */
+export const ANSWER_RETENTION_MS = 48 * HOUR_MS;
+/** A finished call stays in the object for this long; afterwards D1 answers. */
+export const CALL_RETENTION_MS = 7 * DAY_MS;
+/** A meter event is read by nobody once D1 has it and its charge is settled. */
+export const METER_EVENT_RETENTION_MS = HOUR_MS;
+/** Older entries of the ledger are in D1 alone. */
+const LEDGER_RETENTION_MS = 30 * DAY_MS;
+const USAGE_HOURS_RETENTION_MS = 100 * DAY_MS;
+/** Nothing is counted in an hour that is over. */
+const DENIED_HOURS_RETENTION_MS = DAY_MS;
+/** Rows of each table that one round removes at most, and how long it waits for the next round. */
+const ROWS_MAX = 500;
+const ROUND_MS = 1_000;
+/** Rounds begin at most this often when nothing is left over. */
+const INTERVAL_MS = HOUR_MS;
+/**
+ * How far D1 may lag behind while rows that it has are removed. The more waits, the longer it takes to see which rows
+ * those are.
+ */
+const LAG_MS_MAX = 60_000;
+
+/** Removes a bounded number of rows that are past their retention. Returns when the next round is due. */
+export function prune(tables: Tables, nowMs: number): number | null {
+  const { calls, keys, meterEvents, usageHours, deniedHours, ledger, outbox } = tables;
+  const isCurrent = (outbox.oldestMs() ?? nowMs) >= nowMs - LAG_MS_MAX;
+  const written = [
+    calls.dropAnswers(nowMs - ANSWER_RETENTION_MS, ROWS_MAX),
+    isCurrent ? calls.drop(nowMs - CALL_RETENTION_MS, ROWS_MAX) : 0,
+    isCurrent ? meterEvents.drop(nowMs - METER_EVENT_RETENTION_MS, ROWS_MAX) : 0,
+    isCurrent ? ledger.drop(nowMs - LEDGER_RETENTION_MS, ROWS_MAX) : 0,
+    keys.drop(nowMs, ROWS_MAX),
+    keys.dropDerived(nowMs - CALL_RETENTION_MS, ROWS_MAX),
+    usageHours.drop(nowMs - USAGE_HOURS_RETENTION_MS, ROWS_MAX),
+    isCurrent ? deniedHours.drop(nowMs - DENIED_HOURS_RETENTION_MS, ROWS_MAX) : 0,
+  ];
+  if (written.some((rows) => rows >= ROWS_MAX)) return nowMs + ROUND_MS;
+  const nextMs = nextPruneMs(tables);
+  return nextMs === null ? null : Math.max(nextMs, nowMs + INTERVAL_MS);
+}
+
+/** When the oldest row of all tables is past its retention; `null` where there are no rows. */
+export function nextPruneMs({ calls, keys, meterEvents, usageHours, deniedHours, ledger }: Tables): number | null {
+  const { anyMs, withAnswerMs } = calls.oldestFinished();
+  const after = (oldestMs: number | null, retentionMs: number) => (oldestMs === null ? null : oldestMs + retentionMs);
+  const times = [
+    after(withAnswerMs, ANSWER_RETENTION_MS),
+    after(anyMs, CALL_RETENTION_MS),
+    after(meterEvents.oldestMs(), METER_EVENT_RETENTION_MS),
+    after(ledger.oldestMs(), LEDGER_RETENTION_MS),
+    keys.nextExpiryMs(),
+    after(usageHours.oldestMs(), USAGE_HOURS_RETENTION_MS),
+    after(deniedHours.oldestMs(), DENIED_HOURS_RETENTION_MS),
+  ].filter((time) => time !== null);
+  return times.length === 0 ? null : Math.min(...times);
+}

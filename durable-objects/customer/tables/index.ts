@@ -1,0 +1,28 @@
+/**
+ * All tables of a customer's object.
+ */
+import { CallTable } from './calls.ts';
+import { ChargeTable } from './charges.ts';
+import { DeniedHourTable } from './denied-hours.ts';
+import { KeyTable } from './keys.ts';
+import { LedgerTable } from './ledger.ts';
+import { MeterEventTable } from './meter-events.ts';
+import { OutboxTable } from './outbox.ts';
+import { SetAsideTable } from './set-aside.ts';
+import { UsageHourTable } from './usage-hours.ts';
+
+export type Tables = ReturnType<typeof openTables>;
+
+export function openTables(sql: SqlStorage) {
+  return {
+    calls: new CallTable(sql),
+    keys: new KeyTable(sql),
+    meterEvents: new MeterEventTable(sql),
+    usageHours: new UsageHourTable(sql),
+    deniedHours: new DeniedHourTable(sql),
+    ledger: new LedgerTable(sql),
+    charges: new ChargeTable(sql),
+    outbox: new OutboxTable(sql),
+    setAside: new SetAsideTable(sql),
+  };
+}

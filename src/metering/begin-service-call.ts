@@ -1,0 +1,100 @@
+/**
+ * The begin of a call that the service goes on to make itself: the customer's object decides, and answers what came of
+ * the call where the request is a retry.
+ */
+
+import type { BeginCallData, BeginCallRequest } from '../contract/calls.ts';
+import type { Accepted, Refusal } from '../contract/errors.ts';
+import type { CallStatus } from '../domain/call.ts';
+import type { Capability } from '../domain/plan.ts';
+import type { Tier } from '../domain/tiers.ts';
+import { ask, customerByName } from '../objects/addresses.ts';
+import { sendCommand } from '../objects/command-text.ts';
+import type {
+  Admission,
+  BeginServiceCallCommand,
+  CallKey,
+  ServiceCallBegin,
+  StoredServiceCall,
+  UnpricedTiers,
+} from '../objects/customer-commands.ts';
+import type { CustomerRpc } from '../objects/rpc.ts';
+import { timeOrderedId } from '../platform/time-ordered-id.ts';
+import { beginCommand, underKey } from './begin-call.ts';
+import type { Caller } from './caller.ts';
+import { explicitKey, sessionKeyHash } from './idempotency.ts';
+
+/** What `beginServiceCall` needs to know beside the request. */
+export interface ServiceCall {
+  request: BeginCallRequest;
+  /** Of the whole request, what goes to the vendor included. */
+  fingerprint: string;
+  /** The tiers of the models that are going to run, where that is known. */
+  runsOn?: Tier[] | undefined;
+  /** What the request makes the vendor able to do: all of it must be allowed. */
+  needs?: Capability[] | undefined;
+  /** The tiers on models without a price, for which credit does not pay. */
+  unpriced?: UnpricedTiers | undefined;
+  /** How long it may take until its end is recorded; default the deadline of every call. */
+  deadlineMs?: number | undefined;
+  /** Whether the whole answer of the begin is wanted. */
+  wantsAnswer: boolean;
+  /** For a browser's session, whose keys are apart from those of the organization. */
+  bySession?: boolean;
+}
+
+/** A service call that has begun, in this request or in one that this request retries. */
+export type BegunServiceCall =
+  | { ok: false; refusal: Refusal }
+  | {
+      ok: true;
+      replayed: boolean;
+      status: CallStatus;
+      admission: Admission;
+      /** Where it was wanted. */
+      answer: Accepted<BeginCallData> | null;
+      /** Of a replayed begin whose call has ended. */
+      stored: StoredServiceCall | null;
+    };
+
+/**
+ * Begins a call that the service makes itself. Without a key each request is a call of its own: there is nothing that
+ * could be replayed to another request without asking the vendor.
+ */
+export async function beginServiceCall(
+  caller: Caller,
+  { request, fingerprint, runsOn, needs = [], unpriced = {}, deadlineMs, wantsAnswer, bySession = false }: ServiceCall,
+  headerKey: string | null,
+): Promise<BegunServiceCall> {
+  const keyless = explicitKey(headerKey, request) === null;
+  const command = await beginCommand(caller, request, keyless ? '' : fingerprint, 'API');
+  const requestId = timeOrderedId(Date.now());
+  const begin = async (customer: DurableObjectStub<CustomerRpc>, key: CallKey) => {
+    const text = sendCommand<BeginServiceCallCommand>({
+      ...command,
+      ...(deadlineMs !== undefined && { deadlineMs }),
+      ...(Object.keys(unpriced).length > 0 && { unpriced }),
+      request: { ...command.request, runsOn, ...(needs.length > 0 && { needs }), openedBy: requestId },
+      key,
+      wantsAnswer,
+    });
+    return parseBegin(JSON.parse(await customer.beginServiceCall(text)) as ServiceCallBegin);
+  };
+  const isSessionKey = bySession && headerKey !== null;
+  if (!keyless && !isSessionKey) return underKey(caller, request, headerKey, 'API', begin);
+  const key: CallKey = isSessionKey
+    ? { source: 'session', hash: await sessionKeyHash(headerKey) }
+    : { source: 'request', requestId };
+  const address = customerByName(caller.env, caller.organization.organizationId, request.customerId);
+  return ask(address, (customer) => begin(customer, key));
+}
+
+function parseBegin(begin: ServiceCallBegin): BegunServiceCall {
+  if (!begin.ok) return begin;
+  const { replayed, answer, stored } = begin;
+  return {
+    ...begin,
+    answer: answer && { ok: true, ...answer, replayed },
+    stored: stored === null ? null : (JSON.parse(stored) as StoredServiceCall),
+  };
+}
