@@ -10,6 +10,7 @@ import type { Account } from '../../src/domain/account.ts';
 import { summarize, summarizeAll } from '../../src/domain/allowances.ts';
 import type { Call, CallDecision, CallOutcome } from '../../src/domain/call.ts';
 import { creditLeft } from '../../src/domain/call.ts';
+import type { Nothing } from '../../src/domain/call-report.ts';
 import type { Charge } from '../../src/domain/charge.ts';
 import type { Incremented } from '../../src/domain/custom-meter.ts';
 import { decideEntitlements, type EntitlementDecision, EVERYTHING } from '../../src/domain/entitlements.ts';
@@ -92,24 +93,29 @@ export interface Velocity {
 }
 
 export function presentEnd(account: Account, call: Call, outcome: CallOutcome, velocity: Velocity): EndCallData {
-  const { usage, price } = outcome;
-  const status = outcome.error ? 'FAILED' : 'COMPLETED';
+  const { endedAtMs, providerUsed, modelUsed, usage, pricingMode, calls, charge, error, price, ...more } = outcome;
+  const { stripeCustomerId, tier: _tier, consumed: _consumed, ...reasoning } = more;
+  const { reasoningEffort, reasoningEffortSource, reasoningMode, reasoningBudgetTokens, ...rest } = reasoning;
+  rest satisfies Nothing;
   const costNanoUsd = price.status === 'FINAL' ? BigInt(price.costNanoUsd) : 0n;
   return {
     callId: call.callId,
-    status,
-    ...(outcome.error && { error: outcome.error }),
-    ...(outcome.providerUsed !== null && { providerUsed: outcome.providerUsed }),
-    ...(outcome.modelUsed !== null && { modelUsed: outcome.modelUsed }),
-    ...reasoningOf(outcome),
+    status: error ? 'FAILED' : 'COMPLETED',
+    ...(error && { error }),
+    ...(providerUsed !== null && { providerUsed }),
+    ...(modelUsed !== null && { modelUsed }),
+    ...(reasoningEffort !== undefined && { reasoningEffort }),
+    ...(reasoningEffortSource !== undefined && { reasoningEffortSource }),
+    ...(reasoningMode !== undefined && { reasoningMode }),
+    ...(reasoningBudgetTokens !== undefined && { reasoningBudgetTokens }),
     costUSD: usdFromNano(costNanoUsd),
     ...(price.status === 'FINAL' && { costUsdNano: price.costNanoUsd, costBreakdown: price.breakdown }),
     standardCostUSD: price.status === 'FINAL' ? price.breakdown.standardCostUSD : 0,
     pricingStatus: price.status,
     ...(price.status === 'UNAVAILABLE' && { pricingUnavailableReason: price.reason }),
-    pricingMultiplier: pricingMultiplier(outcome.pricingMode),
-    batch: outcome.pricingMode === 'batch',
-    pricingMode: outcome.pricingMode,
+    pricingMultiplier: pricingMultiplier(pricingMode),
+    batch: pricingMode === 'batch',
+    pricingMode,
     usage: {
       inputTokens: usage.inputTokens,
       cachedInputTokens: usage.cachedInputTokens,
@@ -119,17 +125,17 @@ export function presentEnd(account: Account, call: Call, outcome: CallOutcome, v
       reasoningTokens: usage.reasoningTokens,
     },
     metered: {
-      calls: outcome.calls,
+      calls,
       tokens: usage.responseTokens,
       reasoningTokens: usage.reasoningTokens,
       searches: usage.searches,
       audio: usage.audio,
       audioSeconds: usage.audioSeconds,
     },
-    spendVelocity: presentVelocity(account.customerId, costNanoUsd, velocity, outcome.endedAtMs),
+    spendVelocity: presentVelocity(account.customerId, costNanoUsd, velocity, endedAtMs),
     balances: presentBalances(account),
-    ...presentCharge(outcome.charge),
-    ...(outcome.stripeCustomerId !== null && { stripeCustomerId: outcome.stripeCustomerId }),
+    ...presentCharge(charge),
+    ...(stripeCustomerId !== null && { stripeCustomerId }),
   };
 }
 
@@ -247,18 +253,6 @@ function presentVelocity(
         completedCalls: velocity.day.calls,
       },
     },
-  };
-}
-
-function reasoningOf(
-  outcome: CallOutcome,
-): Pick<EndCallData, 'reasoningEffort' | 'reasoningEffortSource' | 'reasoningMode' | 'reasoningBudgetTokens'> {
-  const { reasoningEffort, reasoningEffortSource, reasoningMode, reasoningBudgetTokens } = outcome;
-  return {
-    ...(reasoningEffort !== undefined && { reasoningEffort }),
-    ...(reasoningEffortSource !== undefined && { reasoningEffortSource }),
-    ...(reasoningMode !== undefined && { reasoningMode }),
-    ...(reasoningBudgetTokens !== undefined && { reasoningBudgetTokens }),
   };
 }
 

@@ -153,7 +153,7 @@ async function end(stage: Stage, call: BegunCall, atMs: number): Promise<void> {
     idempotencyKey: null,
     fingerprint: call.hash,
     price,
-    request: {
+    report: {
       providerUsed: provider,
       modelUsed: model,
       usage: { ...usage, cacheWriteInputTokens: 0, audio: 0, audioSeconds: 0 },

@@ -8,6 +8,7 @@
 
 import { type Account, isCanceled } from './account.ts';
 import { isTierLeft, summarize } from './allowances.ts';
+import type { CallError, CallReport, Reasoning, RecordedField } from './call-report.ts';
 import { type Charge, newCharge, pendingAmount, withMarkup } from './charge.ts';
 import {
   boundedCounts,
@@ -46,18 +47,6 @@ import { addUnsettled, availableUsd, hold, release } from './wallet.ts';
 
 export type CallStatus = 'IN_PROGRESS' | 'COMPLETED' | 'FAILED' | 'TIMEOUT' | 'NOT_ALLOWED';
 
-export interface CallError {
-  code: string;
-  message: string;
-}
-
-export interface Reasoning {
-  reasoningEffort?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max' | undefined;
-  reasoningEffortSource?: 'provider_response' | 'provider_request' | 'gateway_config' | 'model_default' | undefined;
-  reasoningMode?: string | undefined;
-  reasoningBudgetTokens?: number | undefined;
-}
-
 export interface BeginRequest {
   customerUserId?: string | undefined;
   customerUserName?: string | undefined;
@@ -75,18 +64,6 @@ export interface BeginRequest {
   openedBy?: string | undefined;
 }
 
-export interface EndRequest extends Reasoning {
-  providerUsed?: string | undefined;
-  modelUsed?: string | undefined;
-  usage: Usage;
-  isPremium?: boolean | undefined;
-  error?: CallError | undefined;
-  stripeCustomerId?: string | undefined;
-  promptCompression?: CompressionCounts | undefined;
-  /** Overrides the pricing mode of begin. */
-  pricingMode?: PricingMode | undefined;
-}
-
 /** What a call cost, or why that is not known. */
 export type CallPrice =
   | { status: 'FINAL'; costNanoUsd: string; breakdown: CostBreakdown }
@@ -100,7 +77,7 @@ export type StoredCompression = Omit<CompressionSavings, 'inputCostAvoidedNanoUs
   bySession?: true;
 };
 
-export interface CallOutcome extends Reasoning {
+export interface CallOutcome extends Reasoning, Record<Exclude<RecordedField, keyof Reasoning>, unknown> {
   endedAtMs: number;
   providerUsed: string | null;
   modelUsed: string | null;
@@ -244,51 +221,51 @@ export function admitCall(decision: CallDecision): CallDecision {
 export function endCall(
   account: Account,
   call: Call,
-  request: EndRequest,
+  report: CallReport,
   resolved: ResolvedPrice,
   /** The id of the charge, used where credit pays for the call. */
   chargeId: string,
   nowMs: number,
 ): { account: Account; call: Call } {
-  const pricingMode = request.pricingMode ?? call.pricingMode;
+  const pricingMode = report.pricingMode ?? call.pricingMode;
   const price: CallPrice = resolved.available
-    ? finalPrice(costOf(resolved.card, request.usage, pricingMode))
+    ? finalPrice(costOf(resolved.card, report.usage, pricingMode))
     : { status: 'UNAVAILABLE', reason: resolved.reason };
-  const tier = billedTier(call, request, resolved);
+  const tier = billedTier(call, report, resolved);
   const free = releaseHeld(account, call);
   const terms = creditTerms(free, call, tier);
-  const calls = countsAsCall(call, request) ? 1 : 0;
-  const consumed = consumption(request, tier, calls, terms !== null);
+  const calls = countsAsCall(call, report) ? 1 : 0;
+  const consumed = consumption(report, tier, calls, terms !== null);
   // A failed call without usage and without a price has nothing to charge.
   const charge =
     terms && (calls > 0 || price.status === 'FINAL') ? chargeFor(chargeId, price, terms.markupPercent) : null;
-  const compression = compressionAtEnd(call, request, { price, pricingMode }, nowMs);
+  const compression = compressionAtEnd(call, report, { price, pricingMode }, nowMs);
   const revision = account.revision + 1;
   const ended: Call = {
     ...call,
     ...(compression && { compression }),
-    status: request.error ? 'FAILED' : 'COMPLETED',
+    status: report.error ? 'FAILED' : 'COMPLETED',
     ...released(call),
     finishedAtMs: nowMs,
     revision,
     outcome: {
       endedAtMs: nowMs,
-      providerUsed: request.providerUsed ?? null,
-      modelUsed: request.modelUsed ?? null,
-      reasoningEffort: request.reasoningEffort,
-      reasoningEffortSource: request.reasoningEffortSource,
-      reasoningMode: request.reasoningMode,
-      reasoningBudgetTokens: request.reasoningBudgetTokens,
-      usage: request.usage,
+      providerUsed: report.providerUsed ?? null,
+      modelUsed: report.modelUsed ?? null,
+      reasoningEffort: report.reasoningEffort,
+      reasoningEffortSource: report.reasoningEffortSource,
+      reasoningMode: report.reasoningMode,
+      reasoningBudgetTokens: report.reasoningBudgetTokens,
+      usage: report.usage,
       pricingMode,
       tier,
       calls,
       consumed,
       charge,
-      error: request.error ? normalizeError(request.error) : null,
+      error: report.error ? normalizeError(report.error) : null,
       price,
-      stripeCustomerId: request.stripeCustomerId ?? account.contact.stripeCustomerId ?? null,
-    },
+      stripeCustomerId: report.stripeCustomerId ?? account.contact.stripeCustomerId ?? null,
+    } satisfies Record<keyof CallOutcome, unknown>,
   };
   const meters = { ...free.meters, consumed: addQuantities(free.meters.consumed, consumed) };
   return {
@@ -333,14 +310,14 @@ export function excessiveOfSession(call: Call, counts: CompressionCounts): Exces
 /** The savings that the end reports, else those recorded before, priced with the call's rate. */
 function compressionAtEnd(
   call: Call,
-  request: EndRequest,
+  report: CallReport,
   priced: Priced,
   nowMs: number,
 ): StoredCompression | undefined {
-  if (request.promptCompression) return storeCompression(request.promptCompression, priced, nowMs);
+  if (report.promptCompression) return storeCompression(report.promptCompression, priced, nowMs);
   const { compression } = call;
   if (!compression?.bySession) return compression && storeCompression(compression, priced, compression.recordedAtMs);
-  const bounded = boundedCounts(compression, request.usage.inputTokens);
+  const bounded = boundedCounts(compression, report.usage.inputTokens);
   return { ...storeCompression(bounded, priced, compression.recordedAtMs), bySession: true };
 }
 
@@ -399,14 +376,14 @@ export function canEnd(call: Call): boolean {
  * The tier that the call is billed to: as the caller asserts, else by the model's price, else (without a known price)
  * the tier that was suggested at begin.
  */
-function billedTier(call: Call, request: EndRequest, price: ResolvedPrice): Tier {
-  if (request.isPremium !== undefined) return request.isPremium ? 'premium' : 'standard';
+function billedTier(call: Call, report: CallReport, price: ResolvedPrice): Tier {
+  if (report.isPremium !== undefined) return report.isPremium ? 'premium' : 'standard';
   if (price.available) return isPremiumPrice(price.card) ? 'premium' : 'standard';
   return call.suggestedTier === 'premium' ? 'premium' : 'standard';
 }
 
 /** Whether the call counts against the call meter: not where it failed without usage, or used a capability only. */
-function countsAsCall(call: Call, { usage, modelUsed, error }: EndRequest): boolean {
+function countsAsCall(call: Call, { usage, modelUsed, error }: CallReport): boolean {
   const used = Object.values(usage).some((quantity) => quantity > 0);
   const modelRan =
     call.suggestedTier !== 'none' || modelUsed !== undefined || usage.inputTokens > 0 || usage.responseTokens > 0;
@@ -414,7 +391,7 @@ function countsAsCall(call: Call, { usage, modelUsed, error }: EndRequest): bool
 }
 
 /** What the call consumes of each meter. Where credit pays for its tier, the tier's meters are not touched. */
-function consumption({ usage }: EndRequest, tier: Tier, calls: number, onCredit: boolean): Quantities {
+function consumption({ usage }: CallReport, tier: Tier, calls: number, onCredit: boolean): Quantities {
   return {
     ...(calls > 0 && !onCredit ? { [`${tier}Calls`]: calls } : {}),
     ...(usage.responseTokens > 0 && !onCredit ? { [`${tier}Tokens`]: usage.responseTokens } : {}),

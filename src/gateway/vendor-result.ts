@@ -5,7 +5,7 @@
  * no answer of a model (a redirect, a login page, silence) becomes 502 or 504.
  */
 
-import type { CallError } from '../domain/call.ts';
+import type { CallError } from '../domain/call-report.ts';
 import { NO_USAGE, type Outcome, reportedUsage } from '../metering/end-service-call.ts';
 import { parseAnswer } from '../platform/json.ts';
 import type { Effort } from '../vendors/effort.ts';

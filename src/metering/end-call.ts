@@ -6,6 +6,8 @@
 import { resolvePrice } from '../catalog/prices.ts';
 import type { EndCallRequest } from '../contract/calls.ts';
 import { refuse, type SerializedAnswer } from '../contract/errors.ts';
+import type { CallReport, Nothing } from '../domain/call-report.ts';
+import type { CompressionCounts } from '../domain/compression.ts';
 import { ask, customerByCall, forgetOwner } from '../objects/addresses.ts';
 import { sendCommand } from '../objects/command-text.ts';
 import type { EndCommand } from '../objects/customer-commands.ts';
@@ -24,7 +26,6 @@ export async function endCall(
   const address = await customerByCall(env, organization.organizationId, callId);
   if (!address) return refuse('CALL_NOT_FOUND', 'no such call');
   const { catalog } = await currentCatalog(env, defer);
-  const pricingMode = pricingModeOf(request);
   // Only the object knows the mode that applies, and adds it to the fingerprint.
   const { batch: _batch, pricingMode: _mode, ...described } = request;
   const [fingerprint, price] = await Promise.all([
@@ -39,34 +40,7 @@ export async function endCall(
         idempotencyKey: explicitKey(headerKey, request),
         fingerprint,
         price,
-        request: {
-          providerUsed: request.providerUsed,
-          modelUsed: request.modelUsed,
-          reasoningEffort: request.reasoningEffort,
-          reasoningEffortSource: request.reasoningEffortSource,
-          reasoningMode: request.reasoningMode,
-          reasoningBudgetTokens: request.reasoningBudgetTokens,
-          usage: {
-            inputTokens: request.inputTokens ?? 0,
-            cachedInputTokens: request.cachedInputTokens ?? 0,
-            cacheWriteInputTokens: request.cacheWriteInputTokens ?? 0,
-            responseTokens: request.responseTokens ?? 0,
-            reasoningTokens: request.reasoningTokens ?? 0,
-            searches: request.searches ?? 0,
-            audio: request.audio ?? 0,
-            audioSeconds: request.audioSeconds ?? 0,
-          },
-          isPremium: request.isPremium,
-          error: request.error,
-          stripeCustomerId: request.stripeCustomerId,
-          promptCompression: request.promptCompression && {
-            provider: request.promptCompression.provider,
-            originalTokens: request.promptCompression.originalTokens,
-            compressedTokens: request.promptCompression.compressedTokens,
-            techniques: request.promptCompression.techniques ?? [],
-          },
-          pricingMode,
-        },
+        report: reportOf(request),
       }),
     ),
   );
@@ -75,4 +49,54 @@ export async function endCall(
   return notFound && forgetOwner(organization.organizationId, callId)
     ? endCall({ env, organization, defer }, request, headerKey)
     : answer;
+}
+
+/** The report of a request. A field that is not taken from the request, or not given to the report, does not compile. */
+function reportOf(request: EndCallRequest): CallReport {
+  const {
+    callId: _callId,
+    idempotencyKey: _key,
+    idempotency: _oldKey,
+    batch: _batch,
+    pricingMode: _mode,
+    ...facts
+  } = request;
+  const { inputTokens = 0, cachedInputTokens = 0, cacheWriteInputTokens = 0, responseTokens = 0, ...more } = facts;
+  const { reasoningTokens = 0, searches = 0, audio = 0, audioSeconds = 0, ...reported } = more;
+  const { providerUsed, modelUsed, isPremium, error, stripeCustomerId, promptCompression, ...reasoning } = reported;
+  const { reasoningEffort, reasoningEffortSource, reasoningMode, reasoningBudgetTokens, ...rest } = reasoning;
+  rest satisfies Nothing;
+  return {
+    providerUsed,
+    modelUsed,
+    isPremium,
+    error,
+    stripeCustomerId,
+    reasoningEffort,
+    reasoningEffortSource,
+    reasoningMode,
+    reasoningBudgetTokens,
+    usage: {
+      inputTokens,
+      cachedInputTokens,
+      cacheWriteInputTokens,
+      responseTokens,
+      reasoningTokens,
+      searches,
+      audio,
+      audioSeconds,
+    },
+    promptCompression: promptCompression && countsOf(promptCompression),
+    pricingMode: pricingModeOf(request),
+  } satisfies Record<keyof CallReport, unknown>;
+}
+
+/** What a caller claims to have saved is ignored: savings follow from the counts. */
+function countsOf({
+  provider,
+  originalTokens,
+  compressedTokens,
+  techniques = [],
+}: NonNullable<EndCallRequest['promptCompression']>): CompressionCounts {
+  return { provider, originalTokens, compressedTokens, techniques };
 }

@@ -6,7 +6,7 @@
 import { resolvePrice } from '../catalog/prices.ts';
 import type { EndCallData } from '../contract/calls.ts';
 import type { Accepted, Refusal } from '../contract/errors.ts';
-import type { Reasoning } from '../domain/call.ts';
+import type { CallReport, Reasoning } from '../domain/call-report.ts';
 import type { NanoUsd } from '../domain/money.ts';
 import type { ResolvedPrice, Usage } from '../domain/pricing.ts';
 import { ask, customerByName } from '../objects/addresses.ts';
@@ -97,7 +97,7 @@ export async function endServiceCallCommand(
   return {
     organizationId: organization.organizationId,
     price: usage === null || usage === IMPLAUSIBLE ? usageUnknown(price, usage) : price,
-    request: {
+    report: {
       providerUsed,
       modelUsed,
       reasoningEffort,
@@ -107,7 +107,11 @@ export async function endServiceCallCommand(
       usage: usage === null || usage === IMPLAUSIBLE ? { ...NO_USAGE, searches } : { ...NO_USAGE, ...usage },
       isPremium,
       error,
-    },
+      // Of the customer and of the begin.
+      stripeCustomerId: undefined,
+      pricingMode: undefined,
+      promptCompression: undefined,
+    } satisfies Record<keyof CallReport, unknown>,
     response,
     wantsAnswer,
   };

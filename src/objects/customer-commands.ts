@@ -9,7 +9,8 @@ import type { CompressPromptRequest } from '../contract/compression.ts';
 import type { CustomerState } from '../contract/entitlements.ts';
 import type { Accepted, Refusal } from '../contract/errors.ts';
 import type { Account, ChangeStrategy, Contact } from '../domain/account.ts';
-import type { BeginRequest, CallStatus, EndRequest } from '../domain/call.ts';
+import type { BeginRequest, CallStatus } from '../domain/call.ts';
+import type { CallReport } from '../domain/call-report.ts';
 import type { IncrementRequest } from '../domain/custom-meter.ts';
 import type { PlanVersion } from '../domain/plan.ts';
 import type { ResolvedPrice } from '../domain/pricing.ts';
@@ -102,12 +103,12 @@ export interface EndCommand {
   callId: string;
   idempotencyKey: string | null;
   fingerprint: string;
-  request: EndRequest;
+  report: CallReport;
   price: ResolvedPrice;
 }
 
 /** The end of a call that the service made itself. */
-export interface EndServiceCallCommand extends Pick<EndCommand, 'organizationId' | 'callId' | 'request' | 'price'> {
+export interface EndServiceCallCommand extends Pick<EndCommand, 'organizationId' | 'callId' | 'report' | 'price'> {
   /** Plain JSON to store with the end, for retries of the request that the call was made for. */
   response?: unknown;
   /** Whether the whole answer is wanted. */

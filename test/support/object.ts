@@ -32,7 +32,7 @@ export interface Clockwork {
   end(
     callId: string,
     atMs: number,
-    more?: Partial<EndCommand['request']>,
+    more?: Partial<EndCommand['report']>,
     price?: ResolvedPrice,
   ): ReturnType<typeof calls.end>;
   void(callId: string, atMs: number): void;
@@ -45,13 +45,13 @@ export interface Clockwork {
   endServiceCall(
     callId: string,
     atMs: number,
-    more?: Partial<EndCommand['request']>,
+    more?: Partial<EndCommand['report']>,
     response?: unknown,
   ): ReturnType<typeof serviceCalls.endServiceCall>;
   recordServiceCall(
     requestId: string,
     atMs: number,
-    more?: Partial<EndCommand['request']>,
+    more?: Partial<EndCommand['report']>,
   ): ReturnType<typeof serviceCalls.recordServiceCall>;
   inOneTransaction<Results>(atMs: number, commands: () => Results): Results;
   /** The account and a call as the next command sees them. */
@@ -125,10 +125,10 @@ export async function withObject(
       tierHints: {},
       callType: 'API',
     });
-    const toEnd = (more: Partial<EndCommand['request']>): Omit<EndServiceCallCommand, 'callId'> => ({
+    const toEnd = (more: Partial<EndCommand['report']>): Omit<EndServiceCallCommand, 'callId'> => ({
       organizationId,
       price: { available: false, reason: 'MODEL_NOT_REPORTED' },
-      request: { usage: NO_USAGE, ...more },
+      report: { usage: NO_USAGE, ...more },
       wantsAnswer: true,
     });
     const object: Clockwork = {
@@ -151,7 +151,7 @@ export async function withObject(
           idempotencyKey: null,
           fingerprint: JSON.stringify(more),
           price,
-          request: { usage: NO_USAGE, ...more },
+          report: { usage: NO_USAGE, ...more },
         }),
       void: (callId, atMs) => calls.voidCall(at(atMs), organizationId, callId),
       beginServiceCall: (requestId, atMs, more = {}) =>

@@ -1,6 +1,7 @@
 /**
  * The life of a call keeps its books: what begin holds, end or timeout gives back, and only what was used is consumed.
  */
+
 import { describe, expect, test } from 'vitest';
 import type { Account } from '../../src/domain/account.ts';
 import {
@@ -8,12 +9,12 @@ import {
   beginCall,
   type Call,
   canEnd,
-  type EndRequest,
   endCall,
   recordCompression,
   refuseCall,
   timeOutCall,
 } from '../../src/domain/call.ts';
+import type { CallReport } from '../../src/domain/call-report.ts';
 import type { Quantities } from '../../src/domain/meters.ts';
 import type { RateCard, ResolvedPrice } from '../../src/domain/pricing.ts';
 import { account, NO_USAGE, type PlanChange, plan, usage } from './fixtures.ts';
@@ -51,7 +52,7 @@ function begin(change: PlanChange, { consumed = {}, reserved = {}, ...request }:
   );
 }
 
-function end(begun: { account: Account; call: Call }, request: Partial<EndRequest> = {}, price = UNKNOWN) {
+function end(begun: { account: Account; call: Call }, request: Partial<CallReport> = {}, price = UNKNOWN) {
   const ended = endCall(begun.account, begun.call, { usage: NO_USAGE, ...request }, price, 'charge', NOW + 1_000);
   const { outcome } = ended.call;
   if (!outcome) throw new Error('an ended call has an outcome');
@@ -282,7 +283,7 @@ describe('end', () => {
     expect(ended.meters.consumed).toEqual({ standardCalls: 1, searches: 2, audioSeconds: 0.4 });
   });
 
-  test.each<[string, Partial<EndRequest>, ResolvedPrice, Begin, string]>([
+  test.each<[string, Partial<CallReport>, ResolvedPrice, Begin, string]>([
     ['the price, above 4.00 USD', {}, DEAR, {}, 'premium'],
     ['the price, exactly 4.00 USD', {}, CHEAP, { requested: { premium: true } }, 'standard'],
     ['isPremium false over a dear price', { isPremium: false }, DEAR, { requested: { premium: true } }, 'standard'],

@@ -32,7 +32,7 @@ const command: fc.Arbitrary<EndCommand> = fc.record({
   idempotencyKey: fc.option(text),
   fingerprint: text,
   price,
-  request: fc.record({
+  report: fc.record({
     modelUsed: text,
     usage: fc
       .record({ inputTokens: fc.nat(), audioSeconds: fc.double({ min: 0, max: 1e6, noNaN: true }) })
@@ -57,7 +57,7 @@ test('a command with a misspelt, missing or unknown field, or of another method,
     callId: 'c',
     idempotencyKey: null,
     fingerprint: '',
-    request: { usage: NO_USAGE },
+    report: { usage: NO_USAGE },
   };
   const unknown: ResolvedPrice = { available: false, reason: 'PRICE_NOT_IN_CATALOG' };
   end(sendCommand({ ...sent, price: unknown }));
@@ -67,8 +67,8 @@ test('a command with a misspelt, missing or unknown field, or of another method,
   end(sendCommand(sent));
   // @ts-expect-error an end has no tags.
   end(sendCommand({ ...sent, price: unknown, tags: [] }));
-  // @ts-expect-error a field of the request is misspelt.
-  end(sendCommand({ ...sent, price: unknown, request: { usage: NO_USAGE, modelUsd: 'm' } }));
+  // @ts-expect-error a field of the report is misspelt.
+  end(sendCommand({ ...sent, price: unknown, report: { usage: NO_USAGE, modelUsd: 'm' } }));
   // @ts-expect-error a begin is no end.
   end(sendCommand<BeginCommand>({} as BeginCommand));
   // @ts-expect-error a text that `sendCommand` did not make.

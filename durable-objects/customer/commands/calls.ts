@@ -208,7 +208,7 @@ function endOrReplay(context: Context, command: EndCommand): Answer<EndCallData>
   if (keyed && keyed.callId !== command.callId) return keyConflict();
   if (!stored) return callNotFound();
   // A mode that is spelled out is the same payload as the same mode carried over from begin.
-  const fingerprint = `${command.fingerprint}:${command.request.pricingMode ?? stored.call.pricingMode}`;
+  const fingerprint = `${command.fingerprint}:${command.report.pricingMode ?? stored.call.pricingMode}`;
   if (keyed && keyed.fingerprint !== fingerprint) return keyConflict();
   if (!canEnd(stored.call)) {
     const answer = stored.endFingerprint === fingerprint ? store.answer(command.callId, 'end') : null;
@@ -245,9 +245,9 @@ export function recordEnd(
   { store, newId, nowMs }: Context,
   account: Account,
   open: Call,
-  { request, price }: Pick<EndCommand, 'request' | 'price'>,
+  { report, price }: Pick<EndCommand, 'report' | 'price'>,
 ): Ended {
-  const ended = endCall(account, open, request, price, newId(), nowMs);
+  const ended = endCall(account, open, report, price, newId(), nowMs);
   const { callId, outcome } = ended.call;
   if (!outcome) throw new Error('an ended call has an outcome');
   const costNanoUsd = outcome.price.status === 'FINAL' ? BigInt(outcome.price.costNanoUsd) : 0n;

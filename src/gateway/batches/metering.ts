@@ -7,7 +7,7 @@
 
 import { idempotencyKey } from '../../contract/fields.ts';
 import { isRecord } from '../../contract/identity.ts';
-import type { CallError } from '../../domain/call.ts';
+import type { CallError } from '../../domain/call-report.ts';
 import type { Tier } from '../../domain/tiers.ts';
 import type { Env } from '../../env.ts';
 import { beginCommand } from '../../metering/begin-call.ts';
