@@ -56,7 +56,7 @@ export function projectionStatements(
   const counted = [
     ...chunksOf(rows.calls).flatMap((chunk) => upsertCalls(db, subscriptionId, chunk)),
     ...chunksOf(rows.deniedHours).flatMap((chunk) => [
-      db.prepare(COUNT_DENIED).bind(textOf(chunk), subscriptionId),
+      countDenied(db, subscriptionId, chunk),
       upsert(db, subscriptionId, 'denied_hours', chunk),
     ]),
   ];
@@ -116,9 +116,9 @@ const UNCOUNT_CALLS = `INSERT INTO usage_changes (${CHANGE_COLUMNS}) ${usageOfCa
 const COUNT_CALLS = `INSERT INTO usage_changes (${CHANGE_COLUMNS}) ${usageOfCalls(`(
   SELECT 1 AS sign, calls.* FROM ${SENT_CALLS} WHERE calls.delivery = ?3 AND ${NOT_ERASED})`)}`;
 
-/** Denied calls that come as a count, which only grows: what it grew by counts. To be run before the upsert. */
+const DENIED_COLUMNS = ['organization_id', 'customer_id', 'hour_ms', 'feature', 'calls'];
 const COUNT_DENIED = `WITH sent AS MATERIALIZED (
-    SELECT value ->> 0 AS organization_id, value ->> 1 AS customer_id, value ->> 2 AS hour_ms, value ->> 3 AS feature, value ->> 4 AS calls
+    SELECT ${DENIED_COLUMNS.map((name, place) => `value ->> ${place} AS ${name}`).join(', ')}
     FROM json_each(?1) WHERE ${NOT_ERASED})
   INSERT INTO usage_changes (${CHANGE_COLUMNS})
   SELECT organization_id, customer_id, feature, '', '', 'NOT_ALLOWED', '', hour_ms, sent.calls - COALESCE(denied_hours.calls, 0),
@@ -127,6 +127,12 @@ const COUNT_DENIED = `WITH sent AS MATERIALIZED (
       .join(', ')}
   FROM sent LEFT JOIN denied_hours USING (organization_id, customer_id, hour_ms, feature)
   WHERE sent.calls > COALESCE(denied_hours.calls, 0)`;
+
+/** Denied calls that come as a count, which only grows: what it grew by counts. To be run before the upsert. */
+function countDenied(db: D1Database, subscriptionId: string, { rows }: Chunk): D1PreparedStatement {
+  const sent = rows.map(({ columns }) => DENIED_COLUMNS.map((name) => columns[name]));
+  return db.prepare(COUNT_DENIED).bind(JSON.stringify(sent), subscriptionId);
+}
 
 /**
  * Each value of a row by its place: rows cross as arrays, because a value is found by its place at less cost than by its
