@@ -2,6 +2,8 @@
  * Entitlements, hints, meters, subscription: the shapes that begin, customers and usage share (contract 2.2 to 2.7).
  */
 import { z } from 'zod';
+import type { Entitlements } from '../domain/entitlements.ts';
+import type { Tier as TierName } from '../domain/tiers.ts';
 import { instant } from './fields.ts';
 
 export const LimitPolicy = z.enum(['NONE', 'BLOCK', 'DOWNGRADE']).describe('What happens when an allowance is used up');
@@ -16,7 +18,7 @@ export const Requested = z.object({
   image: z.boolean().optional().describe('Images'),
   search: z.boolean().optional().describe('Search'),
   reasoningLevel: ReasoningLevel.optional(),
-});
+} satisfies Record<keyof Entitlements, z.ZodType>);
 
 export const Allowed = z.object({
   standard: z.boolean().describe('Standard tier requested and available'),
@@ -25,7 +27,7 @@ export const Allowed = z.object({
   image: z.boolean().describe('Images requested and available'),
   search: z.boolean().describe('Search requested and available'),
   reasoningLevel: ReasoningLevel,
-});
+} satisfies Record<keyof Entitlements, z.ZodType>);
 
 export const EntitlementHints = z.object({
   suggestedModelTier: Tier.describe('The best tier that is allowed'),
@@ -84,7 +86,7 @@ export const RateLimits = z.object({ rollingCalls: RollingCalls.describe("The pl
 export const Models = z.object({
   standard: z.array(z.string()).describe('Models of the standard tier, preferred first'),
   premium: z.array(z.string()).describe('Models of the premium tier, preferred first'),
-});
+} satisfies Record<TierName, z.ZodType>);
 
 export const LegacyPlan = z.object({
   id: z.string().describe('Plan id'),

@@ -3,6 +3,7 @@
  * `operator-customers.ts`.
  */
 import { z } from 'zod';
+import type { Tier } from '../domain/tiers.ts';
 import { Models } from './entitlements.ts';
 import { instant, text } from './fields.ts';
 import { planId } from './plans.ts';
@@ -58,7 +59,7 @@ const modelList = z.array(text(300)).max(50);
 export const SetModelsRequest = z.object({
   standard: modelList.default([]).describe('Models of the standard tier, preferred first'),
   premium: modelList.default([]).describe('Models of the premium tier, preferred first'),
-});
+} satisfies Record<Tier, z.ZodType>);
 
 export const CreateKeyRequest = z.object({
   name: name.describe('What the key is for'),

@@ -2,6 +2,8 @@
  * The operator's plan document: what a plan allows, per replenishment period. Only `name` and `limitType` are required.
  */
 import { z } from 'zod';
+import type { LimitName } from '../domain/meters.ts';
+import type { Capability } from '../domain/plan.ts';
 import { LimitPolicy, ReasoningLevel } from './entitlements.ts';
 import { text } from './fields.ts';
 
@@ -79,7 +81,7 @@ export const Plan = z.strictObject({
       premiumTokens: limit.describe('Output tokens of the premium tier'),
       searches: limit.describe('Searches'),
       audioSeconds: limit.describe('Seconds of audio'),
-    })
+    } satisfies Record<LimitName, z.ZodType>)
     .prefault({})
     .describe('Allowances of a period: null or absent is unlimited, 0 is none'),
   features: z
@@ -87,7 +89,7 @@ export const Plan = z.strictObject({
       audio: z.boolean().default(true).describe('Audio'),
       image: z.boolean().default(true).describe('Images'),
       search: z.boolean().default(true).describe('Search'),
-    })
+    } satisfies Record<Capability, z.ZodType>)
     .prefault({})
     .describe('Capabilities that the plan has'),
   rollingCalls: z

@@ -35,14 +35,14 @@ import {
   type Cost,
   type CostBreakdown,
   costOf,
-  isPremiumPrice,
   type PricingMode,
   type PricingUnavailableReason,
   type ResolvedPrice,
+  tierOfPrice,
   type Usage,
 } from './pricing.ts';
 import { sanitizeErrorMessage } from './sanitize.ts';
-import type { Tier } from './tiers.ts';
+import { assertedTier, DEFAULT_TIER, type Tier } from './tiers.ts';
 import { addUnsettled, availableUsd, hold, release } from './wallet.ts';
 
 export type CallStatus = 'IN_PROGRESS' | 'COMPLETED' | 'FAILED' | 'TIMEOUT' | 'NOT_ALLOWED';
@@ -377,9 +377,9 @@ export function canEnd(call: Call): boolean {
  * the tier that was suggested at begin.
  */
 function billedTier(call: Call, report: CallReport, price: ResolvedPrice): Tier {
-  if (report.isPremium !== undefined) return report.isPremium ? 'premium' : 'standard';
-  if (price.available) return isPremiumPrice(price.card) ? 'premium' : 'standard';
-  return call.suggestedTier === 'premium' ? 'premium' : 'standard';
+  if (report.isPremium !== undefined) return assertedTier(report.isPremium);
+  if (price.available) return tierOfPrice(price.card);
+  return call.suggestedTier === 'none' ? DEFAULT_TIER : call.suggestedTier;
 }
 
 /** Whether the call counts against the call meter: not where it failed without usage, or used a capability only. */

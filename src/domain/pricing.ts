@@ -7,6 +7,7 @@
  */
 import { divideHalfUp, type NanoUsd, nanoFromUsd, usdFromNano } from './money.ts';
 import { QUANTITY_SCALE, thousandths } from './quantity.ts';
+import type { Tier } from './tiers.ts';
 
 /** Decimal nano-USD per million units. */
 export interface Rates {
@@ -115,8 +116,9 @@ export function pricingMultiplier(mode: PricingMode): 0.5 | 1 {
   return mode === 'batch' ? 0.5 : 1;
 }
 
-export function isPremiumPrice(card: RateCard): boolean {
-  return BigInt(card.rates.output) > PREMIUM_OUTPUT_NANO_USD_PER_MILLION;
+/** The tier that a model belongs to by the price of its output. */
+export function tierOfPrice(card: RateCard): Tier {
+  return BigInt(card.rates.output) > PREMIUM_OUTPUT_NANO_USD_PER_MILLION ? 'premium' : 'standard';
 }
 
 /** Input tokens at the full input rate: all but cache reads and writes. Negative when the parts exceed the whole. */

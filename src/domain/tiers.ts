@@ -10,3 +10,8 @@ export type Tier = (typeof TIERS)[number];
 
 /** What a call without any request for a tier or a capability gets. */
 export const DEFAULT_TIER: Tier = 'standard';
+
+/** The tier that `isPremium` asserts. */
+export function assertedTier(isPremium: boolean): Tier {
+  return isPremium ? 'premium' : 'standard';
+}

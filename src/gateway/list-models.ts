@@ -6,12 +6,13 @@ import { statusOn } from '../catalog/lifecycle.ts';
 import { matchModel } from '../catalog/matching.ts';
 import type { Catalog, CatalogModel } from '../catalog/model.ts';
 import type { ModelList, ModelObject } from '../contract/gateway.ts';
+import { TIERS } from '../domain/tiers.ts';
 import type { Caller } from '../metering/caller.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import type { OrganizationConfig } from '../storage/credentials.ts';
 import type { GatewayAnswer } from './answer.ts';
 import { refusalAnswer } from './error-envelope.ts';
-import { MAPPED_PREFIX, modelNotFound, nameModel } from './models.ts';
+import { MAPPED_PREFIX, mappedTier, modelNotFound, nameModel } from './models.ts';
 
 /** The kinds of model that the gateway's routes can run. */
 const KINDS = new Set(['chat', 'completion', 'embedding']);
@@ -38,8 +39,8 @@ export function modelsOf(organization: OrganizationConfig, catalog: Catalog, now
   const live = catalog.models.filter(
     (model) => vendors.has(model.provider) && KINDS.has(model.kind) && statusOn(model, day) !== 'RETIRED',
   );
-  const tiers = (['standard', 'premium'] as const).filter((tier) => (models?.[tier].length ?? 0) > 0);
-  const named = [...(models?.standard ?? []), ...(models?.premium ?? []), ...prices.keys()].flatMap((name) => {
+  const tiers = TIERS.filter((tier) => (models?.[tier].length ?? 0) > 0);
+  const named = [...TIERS.flatMap((tier) => models?.[tier] ?? []), ...prices.keys()].flatMap((name) => {
     const model = nameModel(organization, catalog, name);
     return model && vendors.has(model.provider)
       ? [presentModel(catalog, `${model.provider}/${model.model}`, model.provider)]
@@ -57,8 +58,9 @@ export function modelsOf(organization: OrganizationConfig, catalog: Catalog, now
 
 /** The model that a name stands for; `null` where no vendor could be asked for it. */
 export function findModel(organization: OrganizationConfig, catalog: Catalog, name: string): ModelObject | null {
-  if (name === 'service/standard' || name === 'service/premium') {
-    const mapped = organization.models?.[name === 'service/standard' ? 'standard' : 'premium'] ?? [];
+  const tier = mappedTier(name);
+  if (tier !== null) {
+    const mapped = organization.models?.[tier] ?? [];
     return mapped.length === 0 ? null : presentMapped(name);
   }
   const named = nameModel(organization, catalog, name);

@@ -9,8 +9,8 @@ import { type Match, matchModel } from '../catalog/matching.ts';
 import type { Catalog } from '../catalog/model.ts';
 import { resolvePrice } from '../catalog/prices.ts';
 import { vendorProvider } from '../contract/vendors.ts';
-import { isPremiumPrice } from '../domain/pricing.ts';
-import type { Tier } from '../domain/tiers.ts';
+import { tierOfPrice } from '../domain/pricing.ts';
+import { DEFAULT_TIER, TIERS, type Tier } from '../domain/tiers.ts';
 import type { OrganizationConfig } from '../storage/credentials.ts';
 import type { Dialect } from './dialects/dialect.ts';
 import { type Refused, refuseCall } from './error-envelope.ts';
@@ -105,18 +105,24 @@ function vendorName({ model, strategy }: Match, asked: string): string {
 
 /** The models that a name stands for, in order; empty where that is not certain. */
 export function candidatesFor(organization: OrganizationConfig, catalog: Catalog, name: string): Candidate[] {
-  if (name !== 'service/standard' && name !== 'service/premium') {
+  const requested = mappedTier(name);
+  if (requested === null) {
     const named = nameModel(organization, catalog, name);
     return named ? [{ ...named, tier: null, onDowngrade: false }] : [];
   }
-  const mapped = (tier: Tier, onDowngrade: boolean): Candidate[] =>
+  const mapped = (tier: Tier): Candidate[] =>
     (organization.models?.[tier] ?? []).flatMap((entry) => {
       const named = nameModel(organization, catalog, entry);
-      return named ? [{ ...named, tier, onDowngrade }] : [];
+      return named ? [{ ...named, tier, onDowngrade: tier !== requested }] : [];
     });
-  if (name === 'service/standard') return mapped('standard', false);
-  const premium = mapped('premium', false);
-  return premium.length === 0 ? [] : [...premium, ...mapped('standard', true)];
+  const own = mapped(requested);
+  const lower = TIERS.slice(0, TIERS.indexOf(requested)).reverse();
+  return own.length === 0 ? [] : [...own, ...lower.flatMap(mapped)];
+}
+
+/** The tier that `service/<tier>` names; `null` for any other name. */
+export function mappedTier(name: string): Tier | null {
+  return TIERS.find((tier) => name === `${MAPPED_PREFIX}${tier}`) ?? null;
 }
 
 function obstacleTo({ vendors }: OrganizationConfig, dialect: Dialect, { provider }: NamedModel): Refused | null {
@@ -141,7 +147,7 @@ async function attemptOf(
   const vendor = organization.vendors.get(provider);
   if (!vendor) throw new Error('an attempt has a vendor with credentials');
   const price = await resolvePrice(catalog, organization.prices, { modelUsed: model, providerUsed: provider }, nowMs);
-  const priced: Tier = price.available && isPremiumPrice(price.card) ? 'premium' : 'standard';
+  const priced: Tier = price.available ? tierOfPrice(price.card) : DEFAULT_TIER;
   return {
     provider,
     baseUrl: vendor.baseUrl,

@@ -10,6 +10,7 @@ import { DERIVED_PREFIX } from '../contract/calls.ts';
 import type { Refusal, SerializedAnswer } from '../contract/errors.ts';
 import { refuse } from '../contract/errors.ts';
 import type { PricingMode } from '../domain/pricing.ts';
+import { TIERS } from '../domain/tiers.ts';
 import { ask, customerByName, rememberOwner } from '../objects/addresses.ts';
 import { underClaim } from '../objects/claims.ts';
 import { sendCommand } from '../objects/command-text.ts';
@@ -138,10 +139,7 @@ export function pricingModeOf(request: {
   return request.batch === undefined ? undefined : request.batch ? 'batch' : 'standard';
 }
 
-function tierHintsOf(
-  catalog: Catalog,
-  models: Caller['organization']['models'],
-): { standard?: TierHints; premium?: TierHints } {
+function tierHintsOf(catalog: Catalog, models: Caller['organization']['models']): BeginCommand['tierHints'] {
   const hintsOf = (preferredModel: string | undefined): TierHints | undefined => {
     if (preferredModel === undefined) return undefined;
     const model = matchModel(catalog, preferredModel)?.model;
@@ -151,7 +149,10 @@ function tierHintsOf(
       ...(model?.maxOutputTokens !== undefined && { maxResponseTokens: model.maxOutputTokens }),
     };
   };
-  const standard = hintsOf(models?.standard[0]);
-  const premium = hintsOf(models?.premium[0]);
-  return { ...(standard && { standard }), ...(premium && { premium }) };
+  return Object.fromEntries(
+    TIERS.flatMap((tier) => {
+      const hints = hintsOf(models?.[tier][0]);
+      return hints ? [[tier, hints]] : [];
+    }),
+  );
 }

@@ -9,9 +9,10 @@
 import { resolvePrice } from '../catalog/prices.ts';
 import { text } from '../contract/fields.ts';
 import type { CallRequest } from '../contract/unified-call.ts';
+import { withDefaultTier } from '../domain/entitlements.ts';
 import type { Capability } from '../domain/plan.ts';
-import { isPremiumPrice } from '../domain/pricing.ts';
-import type { Tier } from '../domain/tiers.ts';
+import { tierOfPrice } from '../domain/pricing.ts';
+import { assertedTier, TIERS, type Tier } from '../domain/tiers.ts';
 import type { UnpricedTiers } from '../objects/customer-commands.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import { capabilitiesAsked } from '../vendors/capabilities.ts';
@@ -37,11 +38,10 @@ export async function vendorNeeds({ env, organization, defer }: Caller, request:
   const modelUsed = vendor ? asked : usage?.modelUsed;
   const reported = { modelUsed, providerUsed: vendor ? vendor.provider : usage?.providerUsed };
   const price = await resolvePrice(catalog, organization.prices, reported, Date.now());
-  const priced: Tier | undefined =
-    price.available && vendor ? (isPremiumPrice(price.card) ? 'premium' : 'standard') : undefined;
-  const tier = usage?.isPremium === undefined ? priced : usage.isPremium ? 'premium' : 'standard';
+  const priced = price.available && vendor ? tierOfPrice(price.card) : undefined;
+  const tier = usage?.isPremium === undefined ? priced : assertedTier(usage.isPremium);
   const needs = vendor ? capabilitiesAsked({ path: vendor.url, model: asked, body: vendor.body ?? {} }) : [];
-  const mayPay: readonly Tier[] = tier ? [tier] : ['standard', 'premium'];
+  const mayPay: readonly Tier[] = tier ? [tier] : TIERS;
   const mustNotBeCredit = price.available || organization.allowUnpricedModels ? [] : mayPay;
   return {
     requested: {
@@ -62,7 +62,5 @@ export function modelAsked({ url, body }: VendorRequest): string | undefined {
 
 /** With the tier that will pay. A caller who requested nothing requested the standard tier, whatever is added here. */
 function withImpliedTier(requested: VendorNeeds['requested'], tier: Tier | undefined): VendorNeeds['requested'] {
-  if (tier) return { ...requested, [tier]: true };
-  const { standard, premium, audio, image, search } = requested;
-  return standard || premium || audio || image || search ? requested : { ...requested, standard: true };
+  return tier ? { ...requested, [tier]: true } : withDefaultTier(requested);
 }

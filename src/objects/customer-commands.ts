@@ -52,7 +52,7 @@ export interface BeginCommand extends Provisioning {
   fingerprint: string;
   request: BeginRequest;
   models?: CustomerState['models'];
-  tierHints: { standard?: TierHints; premium?: TierHints };
+  tierHints: Partial<Record<Tier, TierHints>>;
   /** How long the call may take, where that is known better than by its pricing mode. */
   deadlineMs?: number;
   /** `API` where the service makes the call itself. */

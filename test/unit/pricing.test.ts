@@ -11,11 +11,11 @@ import {
   breakdownOf,
   type CostComponent,
   costOf,
-  isPremiumPrice,
   type PricingMode,
   pricingMultiplier,
   type RateCard,
   type Rates,
+  tierOfPrice,
   type Usage,
 } from '../../src/domain/pricing.ts';
 import { usage } from './fixtures.ts';
@@ -386,7 +386,7 @@ describe('an announced price change', () => {
   test('makes the model premium from its day on', async () => {
     const before = await cardOf('gemini-3.8-flash', Date.UTC(2026, 11, 31));
     const after = await cardOf('gemini-3.8-flash', Date.UTC(2027, 0, 1));
-    expect([isPremiumPrice(before), isPremiumPrice(after)]).toEqual([false, true]);
+    expect([tierOfPrice(before), tierOfPrice(after)]).toEqual(['standard', 'premium']);
   });
 });
 
@@ -399,15 +399,15 @@ describe('premium by price', () => {
     { model: 'gpt-4o', output: '10.00', premium: true },
     { model: 'text-embedding-3-large', output: '0.00', premium: false },
   ])('$model at $output USD of output is premium: $premium', async ({ model, premium }) => {
-    expect(isPremiumPrice(await cardOf(model))).toBe(premium);
+    expect(tierOfPrice(await cardOf(model))).toBe(premium ? 'premium' : 'standard');
   });
 
   test('begins one nano-USD above 4.00 USD per million, by the base rate and not by a long-prompt rate', () => {
-    expect(isPremiumPrice(madeUp({ output: 4_000_000_000n }))).toBe(false);
-    expect(isPremiumPrice(madeUp({ output: 4_000_000_001n }))).toBe(true);
+    expect(tierOfPrice(madeUp({ output: 4_000_000_000n }))).toBe('standard');
+    expect(tierOfPrice(madeUp({ output: 4_000_000_001n }))).toBe('premium');
     expect(
-      isPremiumPrice(madeUp({ output: 1n }, [{ inputTokensAbove: 0, rates: { input: 1n, output: 9_000_000_000n } }])),
-    ).toBe(false);
+      tierOfPrice(madeUp({ output: 1n }, [{ inputTokensAbove: 0, rates: { input: 1n, output: 9_000_000_000n } }])),
+    ).toBe('standard');
   });
 });
 

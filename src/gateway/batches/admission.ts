@@ -13,8 +13,8 @@ import type { CustomerUsageData } from '../../contract/customers.ts';
 import { unpricedOnCredit } from '../../contract/errors.ts';
 import { capabilityDenied } from '../../domain/entitlements.ts';
 import type { Capability } from '../../domain/plan.ts';
-import { isPremiumPrice } from '../../domain/pricing.ts';
-import { TIERS, type Tier } from '../../domain/tiers.ts';
+import { tierOfPrice } from '../../domain/pricing.ts';
+import { DEFAULT_TIER, TIERS, type Tier } from '../../domain/tiers.ts';
 import type { Caller } from '../../metering/caller.ts';
 import { provisionCustomer } from '../../metering/customers.ts';
 import { ask, customerByName } from '../../objects/addresses.ts';
@@ -96,7 +96,7 @@ async function pricedModel(
   nowMs: number,
 ): Promise<PricedModel> {
   const price = await resolvePrice(catalog, prices, { modelUsed: model, providerUsed: BATCH_VENDOR }, nowMs);
-  return { tier: price.available && isPremiumPrice(price.card) ? 'premium' : 'standard', priced: price.available };
+  return { tier: price.available ? tierOfPrice(price.card) : DEFAULT_TIER, priced: price.available };
 }
 
 export async function tierOfModel(

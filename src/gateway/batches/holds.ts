@@ -5,7 +5,7 @@
  * object of the customer (`durable-objects/customer-batches.ts`), which admits one batch after the other.
  */
 
-import type { Tier } from '../../domain/tiers.ts';
+import { TIERS, type Tier } from '../../domain/tiers.ts';
 import type { Lines } from '../../objects/batch-commands.ts';
 
 /** Holds by the name of the request. */
@@ -40,8 +40,7 @@ export function heldByOthers(holds: Holds, requestName: string, kind: keyof Line
 export function unrecorded(held: Lines, recorded: Lines): Lines {
   const remaining = (tier: Tier) => Math.max(0, (held[tier] ?? 0) - (recorded[tier] ?? 0));
   return {
-    standard: remaining('standard'),
-    premium: remaining('premium'),
+    ...Object.fromEntries(TIERS.map((tier) => [tier, remaining(tier)])),
     ...(held.search !== undefined && { search: held.search }),
   };
 }

@@ -9,11 +9,9 @@ import type { Plan } from '../../contract/plans.ts';
 import type { SetPriceRequest } from '../../contract/prices.ts';
 import type { Scope } from '../../contract/scopes.ts';
 import type { SamplingPolicy } from '../../domain/sampling.ts';
+import type { Tier } from '../../domain/tiers.ts';
 
-export interface ModelMappings {
-  standard: string[];
-  premium: string[];
-}
+export type ModelMappings = Record<Tier, string[]>;
 
 export const organizations = sqliteTable('organizations', {
   organizationId: text('organization_id').primaryKey(),
