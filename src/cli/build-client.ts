@@ -1,9 +1,10 @@
 /**
- * `npm run build:client`: the client library as a package that is ready for `npm publish ./dist/client`.
+ * `npm run build:client`: builds the client library as a package for `npm publish ./dist/client`.
  *
- * `src/client/package.json` is its manifest and names its entries; `docs/client.md` is its README. Each entry is one ES
- * module, with shared parts in chunks. Declarations are the compiler's own, but for the types of the wire format, which
- * `client-types.ts` writes. An import of another package or of a file outside the folder fails the build.
+ * `src/client/package.json` is its manifest and lists the entry points; `docs/client.md` is its README. Each entry
+ * point is one ES module, with shared code in chunks. Declarations come from the compiler, except the types of requests
+ * and responses, which `client-types.ts` writes. An import of another package or of a file outside the folder fails the
+ * build.
  */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -36,7 +37,7 @@ async function main(): Promise<void> {
   await Promise.all([buildModules(out), buildTypes(out), copyDocuments(out)]);
 }
 
-/** The manifest in src/client is private, so that nobody publishes the sources. */
+/** The manifest in src/client is private, so that nobody publishes the sources; the copy is not. */
 async function copyDocuments(out: string): Promise<void> {
   const { private: _private, ...published } = manifest;
   await Promise.all([
@@ -88,7 +89,7 @@ async function buildTypes(out: string): Promise<void> {
   }
 }
 
-/** Those that an entry's own lead to. */
+/** Writes the declarations that the entry points reach. */
 async function writeDeclarations(emitted: string, out: string): Promise<void> {
   const names = ENTRIES.map((entry) => `${entry}.d.ts`);
   for (const name of names) {

@@ -1,5 +1,5 @@
 /**
- * What the catalog commands print for people: problems, differences, and the report of an import.
+ * Output of the catalog commands as text: problems, differences, and the report of an import.
  */
 
 import type { ImportReport, Limits } from '../catalog/importers/merge.ts';
@@ -7,7 +7,7 @@ import type { Problem } from '../catalog/validate.ts';
 import type { CatalogDifferences, CatalogPricing, Lifecycle, PublishedCatalog } from '../contract/catalog.ts';
 import { indent, labelOf, pairs, section, show, table } from './table.ts';
 
-/** Names of a group that are printed; `--json` has them all. */
+/** How many names of a group are printed; `--json` has all of them. */
 const NAMES_SHOWN = 40;
 
 export function showProblems(problems: readonly Problem[]): string {
@@ -74,7 +74,7 @@ function prices(
   return group('Repriced', blocks);
 }
 
-/** Each rate that changes, old and new. */
+/** The old and new value of each rate that changes. */
 function rates(before: CatalogPricing | null, after: CatalogPricing | null): string {
   const old = flat(before ?? {});
   const now = flat(after ?? {});

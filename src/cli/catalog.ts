@@ -1,9 +1,8 @@
 /**
- * `npm run catalog -- <verb>`: brings upstream price lists into a catalog file, checks, compares and publishes it.
+ * `npm run catalog -- <verb>`: imports upstream price lists into a catalog file; checks, compares and publishes it.
  *
- * Files stay in the maintainer's hands: nothing is written but what `--out` names, and nothing is published but by
- * `publish`. Answers are readable by default, JSON with `--json`. Exit code 0 is a success, 1 a catalog with problems
- * or a refusal, 2 a wrong command line.
+ * Only `--out` writes a file and only `publish` publishes. Output is text, or JSON with `--json`. Exit code 0 means
+ * success, 1 a catalog with problems or a rejected request, 2 a wrong command line.
  */
 import { randomUUID } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -63,7 +62,7 @@ interface Flags {
   token?: string;
 }
 
-/** What a command answers: as JSON, for people, and whether it is a success. */
+/** The result of a command: as JSON, as text, and whether it succeeded. */
 interface Outcome {
   json: unknown;
   text: string;
@@ -72,7 +71,7 @@ interface Outcome {
 
 interface Verb {
   run: (files: string[], flags: Flags) => Promise<Outcome>;
-  /** Files that it takes, at least and at most. */
+  /** Minimum and maximum number of files. */
   files: [number, number];
   flags: readonly (keyof Flags)[];
 }
@@ -129,7 +128,7 @@ async function importFile([file = '']: string[], { from = '', into, out, date = 
   const { problems } = readCatalogDocument({ ...base.document, models });
   if (problems.length > 0) return withProblems(problems, report);
   const bound = changeBound(report, base.document.models);
-  // The result has the form of the file that it came from.
+  // The result has the same form as the file it came from.
   if (out !== undefined) await writeJson(out, Array.isArray(base.raw) ? models : { ...(base.raw as object), models });
   const notes = [
     ...(bound === null ? [] : [`Too much for an automatic publication: ${bound}.`]),
@@ -182,7 +181,7 @@ async function readCatalog(file: string): Promise<Read> {
   const raw = await readJson(file);
   const { document, problems } = readCatalogDocument(raw);
   if (!document) return { problems };
-  // As it was written, because the members of a checked copy stand in the order of the schema.
+  // The document as written, because the members of a validated copy are in the schema's order.
   return { raw, document: (Array.isArray(raw) ? { models: raw } : raw) as CatalogDocument };
 }
 

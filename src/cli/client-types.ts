@@ -1,9 +1,9 @@
 /**
- * The client's types of what travels (`src/client/wire.ts`), written out from the contract's schemas as plain
- * interfaces with the schemas' own descriptions, so that the published declarations need no zod.
+ * Writes the client's types of requests and responses (`src/client/wire.ts`) as plain interfaces with the schemas'
+ * descriptions, so that the published declarations need no zod.
  *
- * The way is JSON Schema, which zod prints; a keyword that is not known here ends the build, and a test compares the
- * outcome with the types that zod infers.
+ * The types are made from the JSON Schema that zod prints. An unknown keyword fails the build, and a test compares the
+ * result with the types that zod infers.
  */
 import { z } from 'zod';
 import { Transition } from '../contract/catalog.ts';
@@ -18,17 +18,17 @@ interface Member {
   required: boolean;
 }
 
-/** What the body of a begin calls the key of `idempotencyKey`; the client has one name for it. */
+/** A deprecated name of `idempotencyKey` in the body of `call_begin`; the client has one name. */
 const DEPRECATED = new Set(['idempotency']);
 
-/** Says nothing about a type: bounds, and what is for people. */
+/** Keywords that do not affect a type: limits and descriptions. */
 const SILENT = new Set(
   '$schema description default format pattern minimum maximum exclusiveMinimum exclusiveMaximum minLength maxLength minItems maxItems propertyNames contentEncoding'.split(
     ' ',
   ),
 );
 
-/** The whole module, under the names of `src/client/wire.ts`. */
+/** The text of the whole module, with the names of `src/client/wire.ts`. */
 export function clientTypes(): string {
   const keyed = Object.values<Operation>(operations).filter(({ security }) => security.kind === 'apiKey');
   return [
@@ -81,11 +81,11 @@ function inputOf({ params, query, body }: Operation): string {
   };
   const kept = Object.fromEntries(Object.entries(members).filter(([name]) => !DEPRECATED.has(name)));
   if (!schema || schema.type === 'object') return object(kept, '');
-  // A body of several shapes stands beside the members of path and query.
+  // A body that is a union is intersected with the members of path and query.
   return Object.keys(kept).length > 0 ? `${object(kept, '')} & (${printed(schema, '')})` : printed(schema, '');
 }
 
-/** A query travels as text: its types are those of the output, what may be absent is as in the input. */
+/** A query is sent as text: types come from the schema's output, and its input says which members are optional. */
 function queryMembers(
   query: z.ZodObject,
   isRequired: (name: string, required: Set<string>) => boolean,
@@ -120,10 +120,7 @@ function jsonSchema(schema: z.ZodType, io: Io): Schema {
   });
 }
 
-/**
- * JSON Schema cannot say what a transform makes. The contract's make a flag out of its text, or keep the type that they
- * take.
- */
+/** JSON Schema cannot describe a transform. Transforms in the contract turn text into a flag, or keep the type. */
 function transformed(def: z.core.$ZodTypes['_zod']['def']): Schema {
   if (def.type !== 'pipe') return {};
   const given = (def as z.core.$ZodPipeDef).in;
@@ -151,7 +148,7 @@ function printed(schema: Schema, indent: string): string {
   const union = anyOf ?? oneOf;
   if (union) return union.map((part) => printed(part as Schema, indent)).join(' | ');
   if (allOf) {
-    // Most often bounds of the type beside it, which say nothing about a type.
+    // `allOf` here only adds limits, which do not affect the type.
     const { allOf: _bounds, ...base } = schema;
     const parts = [base, ...(allOf as Schema[])].map((part) => grouped(part, indent));
     return parts.filter((part) => part !== 'unknown').join(' & ') || 'unknown';
@@ -183,7 +180,7 @@ function isOpen(additionalProperties: Schema['additionalProperties']): boolean {
   return typeof additionalProperties === 'object';
 }
 
-/** In brackets where the type has several parts. */
+/** Adds parentheses if the type is a union. */
 function grouped(schema: Schema, indent: string): string {
   const isOne = !schema.anyOf && !schema.oneOf && !schema.allOf && !schema.enum && !Array.isArray(schema.type);
   return isOne ? printed(schema, indent) : `(${printed(schema, indent)})`;

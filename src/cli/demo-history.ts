@@ -1,9 +1,9 @@
 /**
- * `npm start -- --demo-history`: sixty days of plausible history for the demo organization, so that a newcomer sees
- * charts.
+ * `npm start -- --demo-history`: writes sixty days of plausible history for the demo organization, so that charts have
+ * data.
  *
- * A Worker of its own writes it (src/demo), on the same state and with the real commands, before the real one starts.
- * What is there already stays: a second run only looks.
+ * A separate Worker (src/demo) writes it to the same state with the real commands, before the service starts. Existing
+ * history is kept: a second run writes nothing.
  */
 
 import { DEMO_ORGANIZATION_ID } from './demo-organization.ts';
@@ -12,7 +12,7 @@ import { type Bundle, bundle, freePort, startServer } from './server.ts';
 
 const HISTORY: Bundle = { script: 'src/demo/history-worker.ts', folder: 'history' };
 
-/** The plan of customers who pay as they go, and count pages and tool calls. */
+/** The plan of pay-as-you-go customers, which counts pages and tool calls. */
 const SCALE = {
   name: 'Scale',
   limitType: 'DOWNGRADE',
@@ -40,7 +40,7 @@ const SCALE = {
   },
 };
 
-/** To be called before the real Worker runs on the same state. Returns the calls that were written, by customer. */
+/** Call this before the service runs on the same state. Returns the number of calls written, by customer. */
 export async function writeDemoHistory(
   stateDir: string,
   vars: Record<string, string | number>,
@@ -60,7 +60,7 @@ export async function writeDemoHistory(
   }
 }
 
-/** To be called while the real Worker runs: the history's customers are on this plan too. */
+/** Call this while the service runs: creates the plan of the history's customers. */
 export async function ensureHistoryPlan(url: string, operatorToken: string): Promise<void> {
   await new OperatorClient(url, operatorToken).demand(
     'PUT',

@@ -1,7 +1,8 @@
 /**
  * The demo organization: a Free and a Pro plan, real model mappings, and the demo key of `.dev.vars`.
  *
- * Everything but the key goes through the operator API; the key's value is given, so its row is written directly.
+ * Everything except the key is created through the operator API. The key's value is fixed, so its row is written
+ * directly.
  */
 import { createHash } from 'node:crypto';
 import { SERVER_SCOPES } from '../contract/scopes.ts';
@@ -46,7 +47,7 @@ const MODELS = {
   premium: ['anthropic/claude-opus-5-5', 'openai/gpt-6-sol'],
 };
 
-/** Makes what is missing; on a state that has it all, it only looks. */
+/** Creates what is missing; if everything exists, it changes nothing. */
 export async function ensureDemoOrganization(server: Server, operatorToken: string, demoKey: string): Promise<void> {
   const operator = new OperatorClient(server.url, operatorToken);
   const path = `/operator/organizations/${DEMO_ORGANIZATION_ID}`;

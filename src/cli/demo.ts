@@ -1,9 +1,9 @@
 /**
- * `npm run demo`: the main job on real figures, told step by step.
+ * `npm run demo`: shows the service at work with real prices, step by step.
  *
- * Sets up an organization of its own through the operator API, then plays one customer's calls to three providers: a
- * premium allowance runs dry, a call is downgraded, a report is repeated, a call fails. Every run has a new customer
- * and a new key, so that it can be repeated. What does not come out as promised ends it with exit code 1.
+ * Creates its own organization through the operator API, then makes one customer's calls to three providers: a premium
+ * allowance is used up, a call is downgraded, a report is repeated, a call fails. Every run uses a new customer and a
+ * new key, so it can be repeated. An unexpected result ends it with exit code 1.
  */
 import { parseArgs } from 'node:util';
 import { formatUsd } from '../domain/money.ts';
@@ -42,11 +42,11 @@ const MODELS = {
 
 interface Step {
   title: string;
-  /** What the application would like to run; on a downgrade it runs the first standard model instead. */
+  /** The model that the application prefers; after a downgrade it runs the first standard model. */
   model: string;
   requested: { premium?: boolean; standard?: boolean; search?: boolean };
   usage: Record<string, number>;
-  /** The premium allowance has run dry before it. */
+  /** The premium allowance is used up before this call. */
   dry?: boolean;
   error?: { code: string; message: string };
 }
@@ -124,7 +124,7 @@ async function main(): Promise<void> {
   console.log('\nThe key of this run is revoked: the next request with it was answered with 401.');
 }
 
-/** Changes nothing that already is as it should be: a replaced plan or model list takes a while to be in force. */
+/** Changes only what differs: a replaced plan or model list takes effect after a delay. */
 async function prepareOrganization(operator: Target): Promise<void> {
   const params = { org: ORGANIZATION_ID };
   const known = await callOperation(operator, 'readOrganization', { params }).catch((error: unknown) => {
@@ -222,7 +222,7 @@ function allowedList({ reasoningLevel, ...allowed }: Data<'beginCall'>['allowed'
   return `${names.join(' and ') || 'nothing'} (reasoning up to ${reasoningLevel})`;
 }
 
-/** Sends the same report again, as a client does that lost the answer. */
+/** Sends the same report again, as a client does if the response was lost. */
 async function repeat(
   metering: Target,
   customerId: string,
@@ -280,7 +280,7 @@ function summarize(played: Played[], before: Data<'readUsage'>['meters'], after:
   console.log(`\nCalls\n${indent(calls)}\n\nMeters\n${indent(meters)}`);
 }
 
-/** A call as `GET /calls` gives it back: its cost lines, which sum to its cost. */
+/** Reads a call with `GET /calls`: its cost lines, which sum to its cost. */
 async function readBack(metering: Target, { callId, costNano }: Played): Promise<void> {
   const call = (await callOperation(metering, 'readCall', { params: { callId } })).data;
   const lines = call.costBreakdown?.lines ?? [];
@@ -301,7 +301,7 @@ async function readBack(metering: Target, { callId, costNano }: Played): Promise
   console.log(`\nGET /calls/${callId}\n${indent(`${facts}\n\n${costs}`)}`);
 }
 
-/** All nine decimals, so that columns can be added up by eye. */
+/** All nine decimals, so that columns are easy to add. */
 function fixed(nano: bigint): string {
   const [whole = '0', fraction = ''] = formatUsd(nano).split('.');
   return `${whole}.${fraction.padEnd(9, '0')}`;

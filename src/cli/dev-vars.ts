@@ -1,6 +1,6 @@
 /**
- * `.dev.vars`: the local secrets, in dotenv form. What is there is kept; what is missing is made and added. Another
- * file takes its place where the environment names one: a second server with secrets of its own.
+ * `.dev.vars`: the local secrets, in dotenv format. Existing values are kept, missing ones are generated and added.
+ * DEV_VARS_FILE names another file, for a second server with other secrets.
  */
 import { randomBytes } from 'node:crypto';
 import { appendFile, readFile } from 'node:fs/promises';
@@ -16,17 +16,17 @@ export interface LocalSecrets {
   SESSION_SECRET: string;
 }
 
-// Not by way of server.ts: commands that only talk to a server need no wrangler and no Miniflare.
+// Not imported from server.ts: commands that only talk to a server need neither wrangler nor Miniflare.
 const DEV_VARS_FILE = process.env.DEV_VARS_FILE ?? join(import.meta.dirname, '..', '..', '.dev.vars');
 
 const OPERATOR_TOKEN_LENGTH_MIN = 32;
 
-/** Everything in `.dev.vars`; empty where there is none. */
+/** All values of the file; empty if it does not exist. */
 export async function readDevVars(file = DEV_VARS_FILE): Promise<Record<string, string>> {
   return parseEnv(await readText(file)) as Record<string, string>;
 }
 
-/** The local secrets; made and written where they are missing. Throws where one that is there cannot be one. */
+/** The local secrets. Missing ones are generated and written. Throws if an existing one is invalid. */
 export async function ensureDevVars(): Promise<Record<string, string> & LocalSecrets> {
   const text = await readText(DEV_VARS_FILE);
   const vars = parseEnv(text) as Record<string, string>;

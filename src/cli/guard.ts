@@ -1,8 +1,8 @@
 /**
- * Ends workerd when the process that started it is gone, however it went.
+ * Kills workerd when the process that started it is gone, for any reason.
  *
- * Reads lines of process ids on standard input; the last line counts. When the input closes, the processes are killed:
- * state is safe, because workerd commits before it acknowledges.
+ * Reads lines of process ids from standard input; only the last line counts. When the input closes, it kills these
+ * processes. State is safe, because workerd commits before it acknowledges.
  */
 let pids: number[] = [];
 
@@ -18,7 +18,7 @@ process.stdin.on('end', () => {
     try {
       process.kill(pid, 'SIGKILL');
     } catch {
-      // Already gone, as after an orderly stop.
+      // The process has already ended, as after an orderly stop.
     }
   }
 });

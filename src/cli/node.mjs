@@ -1,15 +1,15 @@
 /**
- * `node src/cli/node.mjs <script> [arguments]`: runs a script on a Node that can run this project's TypeScript.
+ * `node src/cli/node.mjs <script> [arguments]`: runs a script with a Node that supports this project's TypeScript.
  *
- * The running Node does where it is new enough, else the one that npm installed for this platform (optionalDependencies
- * of package.json). Arguments, standard streams, signals and the exit code are those of the script. Plain JavaScript,
- * because an older Node has to read it.
+ * It uses the running Node if that is new enough, else the one that npm installed for this platform
+ * (optionalDependencies of package.json). Arguments, standard streams, signals and the exit code are passed through. It
+ * is plain JavaScript, because an older Node must be able to read it.
  */
 import { spawn } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { constants } from 'node:os';
 
-/** Types are stripped without a flag from 22.18 on; `using` is understood from 24 on. */
+/** Node strips types without a flag from 22.18 and supports `using` from 24. */
 const MAJOR_MIN = 24;
 
 const PACKAGES = {
@@ -34,7 +34,7 @@ function bundledNode() {
 const isNewEnough = Number.parseInt(process.versions.node, 10) >= MAJOR_MIN;
 const child = spawn(isNewEnough ? process.execPath : bundledNode(), process.argv.slice(2), { stdio: 'inherit' });
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
-  // A terminal sends its Ctrl+C to the script too.
+  // A terminal also sends Ctrl+C to the script itself.
   process.on(signal, () => (signal === 'SIGINT' && process.stdin.isTTY) || child.kill(signal));
 }
 child.on('exit', (code, signal) => process.exit(code ?? 128 + constants.signals[signal]));

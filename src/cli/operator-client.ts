@@ -1,8 +1,9 @@
 /**
- * The service from the command line: one request, one envelope.
+ * The HTTP client of the command line: one request, one envelope.
  *
- * `exchange` sends to a path, `callOperation` to an entry of the contract's table, which gives the method, the path and
- * the type of the answer. The credential is the operator's token or an API key, as the operation asks.
+ * `exchange` sends a request to a path. `callOperation` sends an operation of the contract, which defines the method,
+ * the path and the type of the response. The credential is the operator token or an API key, depending on the
+ * operation.
  */
 import type { z } from 'zod';
 import { IDEMPOTENCY_HEADER, MEDIA_TYPE, REPLAY_HEADER } from '../contract/envelope.ts';
@@ -19,12 +20,12 @@ export interface Reply {
   };
 }
 
-/** What an operation answers on success. */
+/** The `data` of an operation's successful response. */
 export type Data<Id extends OperationId> = z.output<(typeof operations)[Id]['data']>;
 
 export interface Success<Id extends OperationId> {
   data: Data<Id>;
-  /** The answer was stored by an earlier request. */
+  /** The response is stored from an earlier request with the same idempotency key. */
   replayed: boolean;
 }
 
@@ -34,14 +35,14 @@ export interface Target {
 }
 
 export interface OperationInput {
-  /** Values of the path's parameters. */
+  /** The values of the path's parameters. */
   params?: Record<string, string>;
   query?: Record<string, string>;
   body?: unknown;
   idempotencyKey?: string;
 }
 
-/** The service refused a request. The message names each field and the rule that it broke. */
+/** The service rejected a request. The message lists each invalid field and the violated rule. */
 export class Refused extends Error {
   readonly reply: Reply;
 
@@ -109,7 +110,7 @@ async function readReply(response: Response, asked: string): Promise<Reply> {
   return { status: response.status, headers: response.headers, body: parsed.value as Reply['body'] };
 }
 
-/** The data of a success; throws `Refused` where it is none. */
+/** Sends an operation and returns `data`; throws `Refused` on an error. */
 export async function callOperation<Id extends OperationId>(
   target: Target,
   id: Id,
@@ -121,7 +122,7 @@ export async function callOperation<Id extends OperationId>(
   return { data: reply.body.data as Data<Id>, replayed: reply.headers.get(REPLAY_HEADER) === 'true' };
 }
 
-/** What an operation answers in lines, as they come; throws `Refused` where it is none. */
+/** Streams an operation's response line by line; throws `Refused` on an error. */
 export async function openLines(
   target: Target,
   { method, path }: Operation,
@@ -138,7 +139,7 @@ function addressOf({ path }: Pick<Operation, 'path'>, { params, query }: Operati
   return search ? `${address}?${search}` : address;
 }
 
-/** The operator API by path. */
+/** A client of the operator API by path. */
 export class OperatorClient {
   readonly #target: Target;
 
@@ -150,7 +151,7 @@ export class OperatorClient {
     return exchange(this.#target, method, path, body);
   }
 
-  /** The data of a success; throws on a refusal. */
+  /** Returns `data`; throws on an error. */
   async demand(method: string, path: string, body?: unknown): Promise<unknown> {
     const reply = await this.send(method, path, body);
     if (reply.status !== 200)

@@ -1,5 +1,5 @@
 /**
- * Every command of the operator, in one table.
+ * All operator commands, in one table.
  *
  * A command is a noun, a verb and an operation of the contract. Its arguments are the parameters of the operation's
  * path, its flags the fields of the operation's query and body; where the body is a `document`, the last argument is a
@@ -27,18 +27,18 @@ import { type Columns, table } from './table.ts';
 
 export interface Command {
   noun: string;
-  /** Absent where the noun says it all. */
+  /** Absent if the noun alone names the command. */
   verb?: string;
   id: OperationId;
   operation: Operation;
-  /** The body is a JSON document. */
+  /** Whether the body is a JSON document. */
   document: boolean;
-  /** The operation answers in pages. */
+  /** Whether the operation returns pages. */
   list: boolean;
   note?: string;
-  /** The argument that is typed again, or `--yes` given, because what the command does cannot be undone. */
+  /** The argument to type again (or confirm by `--yes`), because the command cannot be undone. */
   confirm?: string;
-  /** With `--wait`: what comes of the job that the command started. */
+  /** For `--wait`: follows the job that the command started. */
   wait?: {
     until: (target: Target, params: Record<string, string>, data: never) => Promise<unknown>;
     view: (data: never) => string;

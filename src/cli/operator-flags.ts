@@ -1,13 +1,13 @@
 /**
- * The flags of a command are the fields of its operation, read from the contract's own schemas: `defaultPlanId` is
- * `--default-plan-id`, with the contract's description as its help. Lists are comma-separated or repeated, `null` sets
- * a field that may be null. What has a deeper structure comes as a JSON document instead.
+ * The flags of a command, made from the contract's schemas: `defaultPlanId` is `--default-plan-id`, and the contract's
+ * description is its help. Lists are comma-separated or repeated; `null` clears a nullable field. Nested structures are
+ * passed as a JSON document instead.
  */
 import { z } from 'zod';
 
 export interface Flag {
   name: string;
-  /** The field that it sets. */
+  /** The field that the flag sets. */
   field: string;
   kind: 'text' | 'number' | 'list' | 'boolean';
   nullable: boolean;
@@ -15,7 +15,7 @@ export interface Flag {
   help: string;
 }
 
-/** The command line is wrong: nothing was sent. */
+/** The command line is wrong; nothing was sent. */
 export class UsageError extends Error {}
 
 interface JsonSchema {
@@ -41,7 +41,7 @@ export function flagsOf(schema: z.ZodType | undefined): Flag[] {
   });
 }
 
-/** A field as the variants of a body have it: where each fixes a value, the help tells what they mean. */
+/** Combines a field's variants in a union body: if each has a fixed value, the help explains these values. */
 function combine(properties: JsonSchema[]): JsonSchema {
   const [first = {}] = properties;
   if (properties.length < 2 || properties.some((property) => property.const === undefined)) return first;
@@ -69,12 +69,12 @@ function flagOf(field: string, property: JsonSchema, required: boolean): Flag {
   return { name: kebab(field), field, kind, nullable: types.some((one) => one.type === 'null'), required, help };
 }
 
-/** For `parseArgs`. */
+/** The options for `parseArgs`. */
 export function parseOptions(flags: Flag[]): Record<string, { type: 'string'; multiple: boolean }> {
   return Object.fromEntries(flags.map(({ name, kind }) => [name, { type: 'string', multiple: kind === 'list' }]));
 }
 
-/** The fields that the command line sets; throws where one is missing or cannot be read. */
+/** The fields that the command line sets. Throws if one is missing or invalid. */
 export function readFlags(flags: Flag[], values: Record<string, unknown>): Record<string, unknown> {
   const missing = flags.filter(({ name, required }) => required && values[name] === undefined);
   if (missing.length > 0) throw new UsageError(`${missing.map(({ name }) => `--${name}`).join(', ')} is required`);

@@ -1,5 +1,5 @@
 /**
- * The operator's help texts, made from the table of commands and the contract's own descriptions.
+ * Help texts of the operator commands, made from the command table and the contract's descriptions.
  */
 import { COMMANDS, type Command } from './operator-commands.ts';
 import { type Flag, flagsOf } from './operator-flags.ts';
@@ -19,7 +19,7 @@ export function overview(): string {
   return `npm run operator -- <noun> <verb> [arguments] [flags]\n\n${commands}\n\n${COMMON}`;
 }
 
-/** Of one command, or of all that a noun has. */
+/** Help for one command, or for all commands of a noun. */
 export function commandHelp(commands: readonly Command[]): string {
   return `${commands.map(describeCommand).join('\n\n')}\n\nWith every command:\n${COMMON}`;
 }
@@ -29,7 +29,7 @@ export function argumentsOf({ operation, document }: Command): string[] {
   return document ? [...parameters, 'file'] : parameters;
 }
 
-/** Flags of the operation's query; a list's own paging is done by the command. */
+/** The flags of the operation's query, without the paging that the command itself does. */
 export function queryFlags({ operation }: Command): Flag[] {
   return flagsOf(operation.query).filter(({ field }) => field !== 'limit' && field !== 'cursor');
 }
@@ -58,7 +58,7 @@ function describeCommand(command: Command): string {
   return `${usage}\n${indent(command.operation.summary)}${note}${flags.length > 0 ? `\n${lines(flags)}` : ''}`;
 }
 
-/** Two columns, the second one wrapped. */
+/** Formats two columns and wraps the second one. */
 function lines(entries: [string, string][]): string {
   const width = Math.max(...entries.map(([name]) => name.length)) + 3;
   return entries.map(([name, help]) => `  ${name.padEnd(width)}${wrap(help, width + 2)}`).join('\n');

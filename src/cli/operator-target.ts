@@ -1,6 +1,6 @@
 /**
- * Which server a command talks to, and with which operator token: what the command line says, else the environment,
- * else what `npm start` uses on this machine.
+ * The server and operator token of a command: from the command line, else the environment, else the values that `npm
+ * start` uses on this machine.
  */
 import { readDevVars } from './dev-vars.ts';
 import { UsageError } from './operator-flags.ts';

@@ -1,8 +1,8 @@
 /**
- * How the operator API's answers look to people.
+ * Formats responses of the operator API as text.
  *
- * `describe` shows any answer: plain fields as pairs, members as sections, lists as tables. A noun has a view of its
- * own only where that reads better.
+ * `describe` formats any response: plain fields as pairs, members as sections, lists as tables. A noun has its own view
+ * only where that is easier to read.
  */
 import type { Data } from './operator-client.ts';
 import { type Columns, indent, labelOf, pairs, percent, section, show, showField, table } from './table.ts';
@@ -25,7 +25,7 @@ function describeMember(value: unknown): string {
   return table<JsonObject>(value, columnsOf([...fields]));
 }
 
-/** Columns of the fields by their own names. */
+/** Columns named after their fields. */
 export function columnsOf<Row>(fields: readonly (keyof Row & string)[]): Columns<Row> {
   return Object.fromEntries(fields.map((field) => [labelOf(field), (row: Row) => showField(field, row[field])]));
 }
@@ -94,7 +94,7 @@ export const KEY_COLUMNS: Columns<Data<'listKeys'>['items'][number]> = {
 
 type CustomerState = Data<'cancelCustomer'>;
 
-/** What every answer about a customer has. */
+/** The fields that every response about a customer has. */
 export function showCustomer(data: CustomerState): string {
   const { subscription } = data;
   return [
@@ -145,7 +145,7 @@ export function inspectCustomer(data: Inspected): string {
   ].join('\n');
 }
 
-/** An exact amount of a balance, in its unit. */
+/** An exact amount with its unit. */
 function amount(unit: string, exact: string): string {
   if (unit !== 'USD') return `${exact} ${unit}`;
   return exact.startsWith('-') ? `-$${exact.slice(1)}` : `$${exact}`;
@@ -254,7 +254,7 @@ function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Has members of its own that need more than one line. */
+/** Whether a value needs more than one line. */
 function isDeep(value: unknown): boolean {
   return isObject(value) || (Array.isArray(value) && value.some(isObject));
 }

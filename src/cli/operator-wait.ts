@@ -1,14 +1,15 @@
 /**
- * Waits for a migration that was started, and says on standard error how far it is.
+ * Waits for a migration and reports its progress on standard error.
  *
- * Ctrl+C ends the waiting, not the migration, and so does a server that cannot be reached: both say how to look again.
+ * Ctrl+C stops waiting, not the migration; so does an unreachable server. In both cases the output says how to check
+ * again.
  */
 import { setTimeout } from 'node:timers/promises';
 import { callOperation, type Data, type Target } from './operator-client.ts';
 
 const POLL_MS = 1_000;
 
-/** The waiting was ended by the user. */
+/** The user stopped waiting. */
 export class Interrupted extends Error {}
 
 export async function waitForMigration(

@@ -1,9 +1,9 @@
 /**
  * `npm run operator -- <noun> <verb>`: the operator API from the command line.
  *
- * Answers are readable by default, and the API's own `data` with `--json`. Exit code 0 is a success, 1 a refusal or a
- * failure, 2 a wrong command line, 130 a waiting that was ended; the reason is on standard error. Every POST carries an
- * idempotency key.
+ * Output is text by default, and the API's `data` with `--json`. Exit code 0 means success, 1 an error, 2 a wrong
+ * command line, 130 that the user stopped waiting; standard error has the reason. Every POST carries an idempotency
+ * key.
  */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -98,7 +98,7 @@ function readArguments(command: Command, given: string[]): Record<string, string
   return Object.fromEntries(names.map((name, index) => [name, given[index] ?? '']));
 }
 
-/** On a terminal the value is typed again; a script says `--yes`. */
+/** Asks to type the value again on a terminal; a script passes `--yes`. */
 async function confirm(name: string, argument: string, value: string): Promise<void> {
   if (!process.stdin.isTTY)
     throw new UsageError(`${name} cannot be undone: --yes is required where nobody can be asked`);
@@ -129,14 +129,14 @@ async function send(target: Target, command: Command, input: OperationInput): Pr
   }
 }
 
-/** No faster than they are taken from standard output. */
+/** Prints lines with the backpressure of standard output. */
 async function printLines(lines: AsyncIterable<Uint8Array>): Promise<void> {
   for await (const chunk of lines) {
     if (!process.stdout.write(chunk)) await once(process.stdout, 'drain');
   }
 }
 
-/** Follows `nextCursor` until `limit` items are there. */
+/** Follows `nextCursor` until there are `limit` items. */
 async function collect(target: Target, command: Command, input: OperationInput, limit: number): Promise<Items> {
   const found: Items = { items: [], nextCursor: null };
   do {

@@ -1,15 +1,15 @@
 /**
- * `npm start` is three processes: npm, a shell, and the server. Whoever ends npm means the server, but a signal to npm
- * ends the shell alone, and a kill nothing but npm. So the server looks whether its npm is still there.
+ * `npm start` runs three processes: npm, a shell, and the server. A signal to npm ends only the shell, and killing npm
+ * ends only npm. So the server watches npm and stops when it is gone.
  */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 
 const POLL_MS = 300;
-/** npm is the parent, or its shell is. */
+/** npm is the parent, or the parent of the shell. */
 const ANCESTORS_MAX = 3;
 
-/** Calls `ended` once when one of `ancestors` is gone. Does nothing where there is none. */
+/** Calls `ended` once, when one of `ancestors` is gone. Does nothing if there are none. */
 export function whenNpmEnds(ancestors: readonly number[], ended: () => void): void {
   const timer = setInterval(() => {
     if (ancestors.every(isAlive)) return;
@@ -20,7 +20,7 @@ export function whenNpmEnds(ancestors: readonly number[], ended: () => void): vo
 }
 
 /**
- * The parent and its parents, up to and with npm; none where it was not npm. To be asked first, while they are there.
+ * The parent and its ancestors up to npm; empty if npm did not start this process. Call it first, while they still run.
  */
 export async function ancestorsUpToNpm(): Promise<number[]> {
   const pids: number[] = [];

@@ -1,9 +1,9 @@
 /**
- * The Worker on this machine: bundled by wrangler as for a deploy, run on workerd by Miniflare, state on disk.
+ * Runs the Worker locally: wrangler bundles it as for a deployment, Miniflare runs it on workerd, and its state is on
+ * disk.
  *
- * Bindings come from wrangler.toml, secrets from the caller. The Worker answers on a direct socket: no proxy stands
- * between a client and workerd. Should this process be killed, workerd goes with it (guard.ts), so that the next start
- * finds port and state free.
+ * Bindings come from wrangler.toml, secrets from the caller. workerd listens on the port itself, without a proxy. If
+ * this process is killed, guard.ts kills workerd too, so that the next start finds port and state free.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { mkdir, readdir, readFile } from 'node:fs/promises';
@@ -17,7 +17,7 @@ import { unstable_getMiniflareWorkerOptions } from 'wrangler';
 export const PROJECT_DIR = join(import.meta.dirname, '..', '..');
 export const HOST = '127.0.0.1';
 
-// wrangler reports which files it read; that is not news to whoever runs this.
+// By default wrangler logs which files it read.
 process.env.WRANGLER_LOG ??= 'error';
 
 const MIGRATIONS_DIR = join(PROJECT_DIR, 'd1-migrations');
@@ -25,15 +25,15 @@ const MIGRATIONS_DIR = join(PROJECT_DIR, 'd1-migrations');
 export interface ServerOptions {
   port: number;
   stateDir: string;
-  /** Secrets, and variables that replace those of wrangler.toml. */
+  /** Secrets, and variables that override those of wrangler.toml. */
   vars: Record<string, string | number>;
-  /** Another bundle than the service's own. */
+  /** A bundle other than the service's. */
   bundled?: Bundle;
-  /** Another Worker in the same process, on a port of its own: what a benchmark compares with. */
+  /** A second Worker in the same process, on its own port, for comparison in benchmarks. */
   beside?: { script: string; port: number };
 }
 
-/** What wrangler makes of wrangler.toml for Miniflare; passed on as it is, but for the bindings. */
+/** The options for Miniflare that wrangler derives from wrangler.toml; passed on unchanged except for the bindings. */
 interface WorkerConfiguration {
   [option: string]: unknown;
   compatibilityDate: string;
@@ -49,7 +49,7 @@ export interface Server {
   stop(): Promise<void>;
 }
 
-/** An entry point, and the folder for its bundle inside of the state. */
+/** An entry point, and the folder in the state for its bundle. */
 export interface Bundle {
   script: string;
   folder: string;
@@ -57,7 +57,7 @@ export interface Bundle {
 
 const SERVICE: Bundle = { script: 'src/index.ts', folder: 'bundle' };
 
-/** Bundles the Worker into the state folder. Throws with wrangler's own words when that fails. */
+/** Bundles the Worker into the state folder. Throws wrangler's error if that fails. */
 export async function bundle(stateDir: string, { script, folder } = SERVICE): Promise<void> {
   const wrangler = join(PROJECT_DIR, 'node_modules', 'wrangler', 'bin', 'wrangler.js');
   const env = {
@@ -75,7 +75,7 @@ export async function bundle(stateDir: string, { script, folder } = SERVICE): Pr
   }
 }
 
-/** Starts the bundled Worker and applies the migrations that its database does not have yet. */
+/** Starts the bundled Worker and applies the missing migrations to its database. */
 export async function startServer({ port, stateDir, vars, beside, bundled = SERVICE }: ServerOptions): Promise<Server> {
   await freePort(port);
   await mkdir(stateDir, { recursive: true });
@@ -134,7 +134,9 @@ export async function startServer({ port, stateDir, vars, beside, bundled = SERV
   };
 }
 
-/** Each migration is one D1 transaction, recorded in the table that `wrangler d1 migrations apply` uses too. */
+/**
+ * Applies each migration in one D1 transaction and records it in the table that `wrangler d1 migrations apply` uses.
+ */
 async function applyMigrations(db: D1Database): Promise<void> {
   await db
     .prepare(
@@ -151,7 +153,7 @@ async function applyMigrations(db: D1Database): Promise<void> {
   }
 }
 
-/** The port itself where it is free, or any free one for 0. Throws where it is in use. */
+/** Returns the port if it is free, or any free port for 0. Throws if it is in use. */
 export async function freePort(port: number): Promise<number> {
   return new Promise((resolve, reject) => {
     const probe = createServer();
@@ -167,7 +169,7 @@ export async function freePort(port: number): Promise<number> {
 }
 
 interface Guard {
-  /** Tells the guard which workerd processes are ours now. */
+  /** Tells the guard which workerd processes to kill. */
   watch(): Promise<void>;
   stop(): void;
 }
@@ -191,7 +193,7 @@ function startGuard(): Guard {
   };
 }
 
-/** Children of this process that run workerd. */
+/** The process ids of this process's children that run workerd. */
 async function workerdChildren(): Promise<number[]> {
   const { stdout } = await promisify(execFile)('ps', ['-A', '-o', 'pid=,ppid=,comm=']).catch(() => ({ stdout: '' }));
   return stdout

@@ -1,5 +1,5 @@
 /**
- * `npm start`: Callmeter on this machine, with everything it needs prepared.
+ * `npm start`: runs Callmeter locally and prepares everything it needs.
  */
 import { rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
@@ -75,7 +75,7 @@ Ctrl+C stops.`);
   whenNpmEnds(ancestors, stop);
 }
 
-/** A server that was just killed needs a moment to let go of its port. */
+/** Waits for a server that was just killed to release its port. */
 async function portToBecomeFree(port: number): Promise<void> {
   for (const giveUpAtMs = Date.now() + PORT_WAIT_MS; ; ) {
     try {
@@ -88,14 +88,14 @@ async function portToBecomeFree(port: number): Promise<void> {
   }
 }
 
-/** Fills the state on a port that nobody knows, so that what answers on the real one is complete. */
+/** Fills the state on a random port, so that the data are complete when the real port opens. */
 async function prepare(
   stateDir: string,
   vars: Record<string, string>,
   secrets: LocalSecrets,
   withHistory: boolean,
 ): Promise<void> {
-  // Nobody holds configuration yet, so no change has to wait.
+  // No cache of the configuration exists yet, so changes need not wait for it.
   const server = await startServer({ port: await freePort(0), stateDir, vars: { ...vars, CONFIG_TTL_MS: 0 } });
   try {
     await server.housekeep();

@@ -1,11 +1,11 @@
 /**
- * Plain text for people: aligned tables, label and value pairs, and values with their units.
+ * Plain text output: aligned tables, label and value pairs, and values with their units.
  *
- * A column whose cells are all amounts is aligned right. Nothing is cut, so that every id can be copied. Control
- * characters never reach the terminal.
+ * A column of amounts is right-aligned. Nothing is truncated, so that every id can be copied. Control characters never
+ * reach the terminal.
  */
 
-/** Title and cell of each column. A cell may be any JSON value. */
+/** The title and cell of each column. A cell may be any JSON value. */
 export type Columns<Row> = Record<string, (row: Row) => unknown>;
 
 const AMOUNT = /^(unlimited|\$?\d[\d,]*(\.\d+)?( ?%| ms| s| days)?)$/;
@@ -33,7 +33,7 @@ export function table<Row>(rows: readonly Row[], columns: Columns<Row>): string 
     .join('\n');
 }
 
-/** One line for each label; values that are `undefined` are left out. */
+/** One line per label; `undefined` values are omitted. */
 export function pairs(values: Record<string, unknown>): string {
   const entries = Object.entries(values).filter(([, value]) => value !== undefined);
   const width = Math.max(0, ...entries.map(([label]) => label.length));
@@ -48,7 +48,7 @@ export function indent(text: string, by = GAP): string {
   return text.replace(/^(?=.)/gm, by);
 }
 
-/** A JSON value in one line. */
+/** A JSON value on one line. */
 export function show(value: unknown): string {
   if (value === null || value === undefined || value === '') return NOTHING;
   if (typeof value === 'number') return thousands.format(value);
@@ -59,7 +59,7 @@ export function show(value: unknown): string {
   return text.replace(/\p{Cc}/gu, ' ');
 }
 
-/** A value of the API under its field's name, with the unit that the name says. */
+/** A value of the API, with the unit that its field's name implies. */
 export function showField(field: string, value: unknown): string {
   if (typeof value !== 'number') return show(value);
   if (/usd$/i.test(field)) return `$${show(value)}`;

@@ -1,15 +1,15 @@
 /**
- * From an HTTP answer to a value or to the right error.
+ * Turns an HTTP response into a value or into the right error.
  *
- * The status of 429 and of 500 and above counts whoever sent it, because proxies answer so in the service's place. Any
- * other answer must have the service's own shape, or it comes from somebody else: SERVICE_INVALID_RESPONSE.
+ * A status of 429 or from 500 up is classified whoever sent it, because proxies answer with these in the service's
+ * place. Every other response must have the service's own shape, else it is SERVICE_INVALID_RESPONSE.
  */
 
 import { parseJson } from '../platform/json.ts';
 import { CallmeterError, type CallmeterErrorCode, type ErrorDetails } from './errors.ts';
 
 export interface RawAnswer {
-  /** The operation that was asked. */
+  /** The operation of the request. */
   operation: string;
   status: number;
   text: string;
@@ -22,7 +22,7 @@ export type Outcome<T> = { ok: true; value: T } | { ok: false; error: CallmeterE
 
 type Json = Record<string, unknown>;
 
-/** The `data` of an envelope (contract 2.1), with at least the members that `has` names. */
+/** Reads `data` from an envelope (contract 2.1). It must have at least the members in `has`. */
 export function readEnvelope(answer: RawAnswer, has: readonly string[]): Outcome<unknown> {
   const body = parse(answer.text);
   if (!isSuccess(answer)) return { ok: false, error: refusal(answer, isRecord(body?.error) ? body.error : null) };
@@ -31,7 +31,7 @@ export function readEnvelope(answer: RawAnswer, has: readonly string[]): Outcome
   return { ok: false, error: invalid(answer, "whose body is not this operation's answer") };
 }
 
-/** The lookup's plain JSON, whose errors are `{ error, message }`. */
+/** Reads the plain JSON of the model lookup, whose errors are `{ error, message }`. */
 export function readPlain(answer: RawAnswer, has: readonly string[]): Outcome<unknown> {
   const body = parse(answer.text);
   if (!isSuccess(answer)) {
@@ -45,16 +45,16 @@ export function readPlain(answer: RawAnswer, has: readonly string[]): Outcome<un
 function refusal(answer: RawAnswer, said: Json | null): CallmeterError {
   const { operation, status, correlationId, retryAfterMs } = answer;
   const code = codeOf(status, said);
-  if (code === null) return invalid(answer, status < 400 ? 'that leads elsewhere' : "whose body is not the service's");
+  if (code === null) return invalid(answer, status < 400 ? 'a redirect' : "whose body is not the service's");
   const details: ErrorDetails = { ...said, ...(retryAfterMs !== undefined && { retryAfterMs }) };
   const message = typeof said?.message === 'string' ? `${said.code}: ${said.message}` : `answered with ${status}`;
   return new CallmeterError(code, `${operation}: ${message}`, { status, correlationId, details });
 }
 
-/** `null` for what the service would not have said. */
+/** `null` for a response that the service would not send. */
 function codeOf(status: number, said: Json | null): CallmeterErrorCode | null {
   if (status === 429) return 'SERVICE_RATE_LIMITED';
-  // 408 comes from proxies. The conflict is of the moment: the contract asks for another try with the same key (4.10).
+  // Proxies send 408. A conflict is temporary: the contract asks for a retry with the same key (4.10).
   if (status >= 500 || status === 408 || said?.code === 'CUSTOM_METER_CONFLICT') return 'SERVICE_SERVER_ERROR';
   if (status === 401 || status === 403) return 'SERVICE_AUTH_ERROR';
   return status >= 400 && said !== null ? 'SERVICE_BAD_REQUEST' : null;

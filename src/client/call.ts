@@ -1,8 +1,9 @@
 /**
- * The life of one call on the application's side: begun, run, ended once, whatever happens in between.
+ * The life of a call in the application: begin, run, and exactly one end, whatever happens in between.
  *
- * The end is reported even when the caller's signal aborted the work, because the vendor's tokens are spent. An end
- * that fails never hides what the application did: it is an event with the report, which can be sent again.
+ * The end is reported even if the caller's signal aborted the work, because the vendor's tokens are spent. If
+ * `call_end` fails, `withCall` still returns the handler's result; an `endFailed` event carries the report, which can
+ * be sent again.
  */
 /// <reference lib="esnext.disposable" preserve="true" />
 import { CallmeterError } from './errors.ts';
@@ -16,33 +17,33 @@ export type CallFailure = NonNullable<EndCallInput['error']>;
 
 export interface CallScope {
   readonly callId: string;
-  /** Nothing that the call needs is allowed: the vendor must not be asked, and there is no end to report. */
+  /** The call is not allowed: do not call the vendor. There is no end to report. */
   readonly denied: boolean;
   readonly allowed: Allowed;
   readonly hints: Hints;
-  /** The whole answer to the begin. */
+  /** The complete response to `call_begin`. */
   readonly begun: BeginCallData;
-  /** Adds to what the end will report; a later value replaces an earlier one. */
+  /** Adds usage to the report of the end. A later value replaces an earlier one. */
   setUsage(usage: CallUsage): void;
-  /** Makes the call end as failed. Keep prompts, credentials and vendors' raw answers out of the message. */
+  /** Makes the call end as FAILED. Keep prompts, credentials and raw vendor responses out of the message. */
   fail(failure: CallFailure): void;
   /**
-   * Reports the end, once: later ends get the first one's answer. Rejects with SERVICE_END_CALL_ERROR, and may then be
-   * tried again. `null` where the call was denied.
+   * Reports the end once: a second `end()` returns the first response. Rejects with SERVICE_END_CALL_ERROR, after which
+   * `end()` may be called again. Resolves with `null` if the call was denied.
    */
   end(): Promise<EndCallData | null>;
-  /** Ends the call where that was not done. A call that was left without usage ends as failed. Never rejects. */
+  /** Ends the call if it has not ended yet. A call without usage ends as FAILED. Never rejects. */
   [Symbol.asyncDispose](): Promise<void>;
 }
 
 export type CallOutcome<T> =
   | { denied: true; begun: BeginCallData }
-  /** `ended` is `null` where the end could not be reported, and `endError` says why. */
+  /** `ended` is `null` if the end could not be reported; `endError` says why. */
   | { denied: false; begun: BeginCallData; value: T; ended: EndCallData | null; endError: CallmeterError | null };
 
 type Lifecycle = Pick<Methods, 'beginCall' | 'endCall'>;
 
-/** What the contract lets a failure's code be, and a word that tells nothing of its message. */
+/** The form of an error code in the contract; a word of this form reveals nothing of the error's message. */
 const FAILURE_CODE = /^[\w.:-]{1,100}$/;
 
 export async function openCall(
@@ -91,7 +92,7 @@ class OpenCall implements CallScope {
   readonly #methods: Lifecycle;
   readonly #observer: Observer;
   readonly #timeoutMs: number | undefined;
-  /** One key for every try to end this call. */
+  /** The idempotency key of every attempt to end this call. */
   readonly #endKey = crypto.randomUUID();
   #usage: CallUsage | null = null;
   #failure: CallFailure | null = null;
@@ -135,7 +136,7 @@ class OpenCall implements CallScope {
 
   async [Symbol.asyncDispose](): Promise<void> {
     if (!this.#usage && !this.#failure && !this.#ended)
-      this.fail({ code: 'CALL_LEFT', message: 'the call was left without usage' });
+      this.fail({ code: 'CALL_LEFT', message: 'the call ended without usage' });
     await this.end().catch(() => undefined);
   }
 
@@ -155,18 +156,18 @@ class OpenCall implements CallScope {
 }
 
 /**
- * The contract's NOT_ALLOWED: of the tiers that were requested (standard, where nothing was) none is allowed; or, where
- * only capabilities were requested, none of them is.
+ * NOT_ALLOWED of the contract: none of the requested tiers is allowed (`standard` if nothing was requested), or, if
+ * only capabilities were requested, none of these is.
  */
 export function isDenied(requested: BeginCallInput['requested'], allowed: Allowed): boolean {
   const { standard, premium, audio, image, search } = requested ?? {};
-  const isTierAsked = standard || premium || !(audio || image || search);
-  return isTierAsked ? !(allowed.standard || allowed.premium) : !(allowed.audio || allowed.image || allowed.search);
+  const isTierRequested = standard || premium || !(audio || image || search);
+  return isTierRequested ? !(allowed.standard || allowed.premium) : !(allowed.audio || allowed.image || allowed.search);
 }
 
-/** The kind of the error alone: its message may quote a prompt or a vendor's raw answer. */
+/** Reports only the kind of the error, because its message may quote a prompt or a raw vendor response. */
 function failureOf(error: unknown): CallFailure {
   const { code, name } = (error instanceof Error ? error : {}) as { code?: unknown; name?: unknown };
   const kind = [code, name].find((word) => typeof word === 'string' && FAILURE_CODE.test(word)) as string | undefined;
-  return { code: kind ?? 'HANDLER_ERROR', message: 'the handler of the call threw an error' };
+  return { code: kind ?? 'HANDLER_ERROR', message: 'the handler threw an error' };
 }

@@ -1,5 +1,6 @@
 /**
- * `createClient`: a method for each line of the table, the model lookup, and the life of a call on top of them.
+ * `createClient`: one method per operation in `METHODS`, the model lookup, and `withCall` and `startCall`, which begin
+ * and end a call for you.
  */
 import { addressOf, baseAddress, queryOf } from './address.ts';
 import { type RawAnswer, readEnvelope } from './answer.ts';
@@ -22,38 +23,38 @@ import { type Fetch, type Runtime, refuseBrowser, systemRuntime } from './runtim
 import type { BeginCallInput } from './wire.ts';
 
 export interface ClientOptions {
-  /** Everything but the model lookup needs it. */
+  /** The API key. Only the model lookup works without one. */
   apiKey?: string | undefined;
-  /** The address of the service, as in `https://callmeter.example.com`. */
+  /** The base URL of the service, such as `https://callmeter.example.com`. */
   baseUrl: string;
-  /** Instead of the runtime's own. */
+  /** Replaces the runtime's `fetch`. */
   fetch?: Fetch | undefined;
   retry?: Partial<RetryPolicy> | undefined;
-  /** Of one try, answer included; default 30,000. */
+  /** Timeout of one attempt in milliseconds, reading the response included. Default: 30,000. */
   timeoutMs?: number | undefined;
-  /** Filled in where an input leaves them out. */
+  /** Fields to use where an input leaves them out. */
   defaults?: CallDefaults | undefined;
   onEvent?: Observer | undefined;
 }
 
 export interface Client extends Methods, ModelLookup {
   /**
-   * Begins a call, runs the handler, and ends the call with the usage that the handler set. A call that is denied runs
-   * no handler. What the handler throws is thrown on, after the call was ended as failed.
+   * Begins a call, runs the handler, and ends the call with the usage that the handler set. If the call is denied, the
+   * handler does not run. If the handler throws, the call ends as FAILED and the error is rethrown.
    */
   withCall<T>(
     begin: BeginCallInput,
     handler: (call: CallScope) => T | Promise<T>,
     options?: RequestOptions,
   ): Promise<CallOutcome<T>>;
-  /** Begins a call that ends with its scope: `await using call = await client.startCall(...)`. */
+  /** Begins a call that ends when its scope does: `await using call = await client.startCall(...)`. */
   startCall(begin: BeginCallInput, options?: RequestOptions): Promise<CallScope>;
 }
 
-/** As the vendor's default in `POST /call` (contract section 8). */
+/** The same as the default of `vendor.timeoutMs` in `POST /call` (contract section 8). */
 const TIMEOUT_MS = 30_000;
 const MEDIA_TYPE = 'application/vnd.service.v1+json';
-/** `x-usage-sdk`; a test keeps the version equal to the package's. */
+/** Value of the header `x-usage-sdk`. A test compares its version with the package's. */
 export const SDK = 'callmeter-js/0.1.0';
 const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
 const IDEMPOTENCY_KEY_LENGTH_MAX = 255;
@@ -62,7 +63,7 @@ export function createClient(options: ClientOptions): Client {
   return createClientIn(systemRuntime, options);
 }
 
-/** A client in a given runtime. */
+/** `createClient` with a given runtime, for tests. */
 export function createClientIn(system: Runtime, options: ClientOptions): Client {
   const { apiKey, baseUrl, retry, timeoutMs = TIMEOUT_MS, defaults, onEvent } = options;
   refuseBrowser();
@@ -145,14 +146,14 @@ async function sendMethod(
   return request(connection, ask, { ...options, timeoutMs });
 }
 
-/** How long the service may wait for the vendor that it is asked to call. */
+/** How long the service may wait for the vendor, in milliseconds. */
 function vendorTime(vendor: unknown, defaultMs = 0): number {
   if (typeof vendor !== 'object' || vendor === null) return 0;
   const { timeoutMs } = vendor as { timeoutMs?: unknown };
   return typeof timeoutMs === 'number' ? timeoutMs : defaultMs;
 }
 
-/** Without what is undefined, which would hide a default. */
+/** Removes undefined members, which would hide a default. */
 function present<Input extends object>(input: Input): Input {
   return Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined)) as Input;
 }

@@ -1,5 +1,6 @@
 /**
- * Prompts made shorter in the application, with the savings on record. No prompt leaves it: only counts do.
+ * Compresses prompts in the application and records the savings. Only token counts leave the application, never a
+ * prompt.
  *
  * ```ts
  * import { compressPrompt } from 'callmeter/client/compression';
@@ -19,20 +20,20 @@ import type { CallmeterError } from './errors.ts';
 import type { RequestOptions } from './methods.ts';
 import type { Answers } from './wire.ts';
 
-/** How many tokens a text is, about; no vendor's tokenizer. */
+/** Estimates the tokens of a text. It is not a vendor's tokenizer. */
 export const estimateTokens: (text: string) => number = estimate;
 
 export interface CompressionProfile {
   techniques: readonly ('json' | 'toon' | 'whitespace' | 'decoration' | 'politeness' | 'filler' | 'duplicates')[];
-  /** 0 changes no wording, from 0.3 it is shortened, from 0.7 nuance goes. */
+  /** 0 changes no wording; from 0.3 wording is shortened; from 0.7 nuance may be lost. */
   aggressiveness: number;
-  /** Kept byte for byte wherever they occur. */
+  /** Phrases that stay unchanged, byte for byte. */
   protectedPhrases: readonly string[];
-  /** Prompts that are estimated below this are left as they are. */
+  /** Prompts with fewer estimated tokens are not compressed. */
   minInputTokens: number;
 }
 
-/** As the service's default, until an organization saves a profile of its own (`readCompressionProfile`). */
+/** The service's default, which applies until an organization saves its own profile (`readCompressionProfile`). */
 export const DEFAULT_PROFILE: CompressionProfile = {
   techniques: TECHNIQUES,
   aggressiveness: 0.3,
@@ -40,29 +41,32 @@ export const DEFAULT_PROFILE: CompressionProfile = {
   minInputTokens: 0,
 };
 
-/** A text, or the messages of a conversation as OpenAI's and Anthropic's APIs write it. */
+/** A text, or the messages of a conversation in the format of OpenAI or Anthropic. */
 export type Prompt = string | readonly object[];
 
 export interface CompressPromptInput<P extends Prompt> {
-  /** The call that the prompt is for, which has been begun. */
+  /** The call that the prompt belongs to. It must have begun. */
   callId: string;
   prompt: P;
   profile?: CompressionProfile | undefined;
 }
 
 export interface CompressedPrompt<P extends Prompt> {
-  /** Never longer than the one that was given. */
+  /** The compressed prompt, never longer than the original. */
   prompt: P;
-  /** Estimates: no vendor's tokenizer. */
+  /** Estimated tokens before compression; not a vendor's tokenizer. */
   originalTokens: number;
   compressedTokens: number;
   techniques: string[];
-  /** What the service recorded; `null` where it could not, and `error` says why. */
+  /** What the service recorded; `null` if recording failed, and `error` says why. */
   recorded: Answers['compressPrompt'] | null;
   error: CallmeterError | null;
 }
 
-/** Rejects for nothing but a broken input: a record that fails must not keep a prompt from its model. */
+/**
+ * Compresses a prompt and reports the savings. Rejects only for invalid input: if recording fails, you still get the
+ * prompt.
+ */
 export async function compressPrompt<P extends Prompt>(
   callmeter: Pick<Client, 'compressPrompt'>,
   { callId, prompt, profile = DEFAULT_PROFILE }: CompressPromptInput<P>,

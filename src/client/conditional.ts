@@ -1,16 +1,15 @@
 /**
- * What the other entries of the package need from a client beside its methods: a read that is only answered in full
- * where something has changed.
+ * Conditional reads (ETag) for the package's other entry points, besides the client's public methods.
  */
 import { type Outcome, type RawAnswer, readEnvelope } from './answer.ts';
 import type { Methods, RequestOptions } from './methods.ts';
 import type { Answers } from './wire.ts';
 
 export interface Conditional<Data> {
-  /** `null` where nothing has changed since the given ETag. */
+  /** `null` if nothing has changed since the given ETag. */
   data: Data | null;
   etag: string | null;
-  /** How long the answer may be used, by its `Cache-Control`; 0 where it may not be kept. */
+  /** How long the response may be used, from its `Cache-Control`; 0 if it must not be cached. */
   maxAgeMs: number;
 }
 
@@ -19,19 +18,19 @@ export type ReadSettings = (
   options?: RequestOptions,
 ) => Promise<Conditional<Answers['readSamplingSettings']>>;
 
-/** Of this name in every copy of the library, because an entry may come from another copy than the client. */
+/** A global symbol, because an entry point may belong to another copy of the library than the client. */
 const READ_SETTINGS = Symbol.for('callmeter.readSettings');
 
 export function withReadSettings<C extends object>(client: C, read: ReadSettings): C {
   return Object.defineProperty(client, READ_SETTINGS, { value: read });
 }
 
-/** `null` for what is no client of this library, as in a test of the application. */
+/** `null` if the object is not a client of this library, for example a mock. */
 export function readSettingsOf(client: Pick<Methods, 'readSamplingSettings'>): ReadSettings | null {
   return (client as { [READ_SETTINGS]?: ReadSettings })[READ_SETTINGS] ?? null;
 }
 
-/** Where a request differs from the usual one of its method. */
+/** How a request differs from the usual request of its method. */
 export interface Seam {
   headers: Record<string, string>;
   read(answer: RawAnswer, has: readonly string[]): Outcome<unknown>;
@@ -50,7 +49,7 @@ export function conditionalSeam(etag: string | null): Seam {
   };
 }
 
-/** `max-age`, unless the answer may not be used again without asking. */
+/** `max-age` in milliseconds, or 0 if the response must be revalidated. */
 function maxAgeMsOf(cacheControl: string | null): number {
   if (cacheControl === null || /\bno-(?:store|cache)\b/i.test(cacheControl)) return 0;
   return Number(/\bmax-age=(\d{1,9})\b/i.exec(cacheControl)?.[1] ?? 0) * 1000;

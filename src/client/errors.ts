@@ -1,11 +1,11 @@
 /**
- * What can go wrong, as one class with eight codes (contract section 7).
+ * `CallmeterError`: everything that can go wrong, as one class with eight codes (contract section 7).
  *
- * The code decides alone whether another try may help. What the service said is in `details`, as it came; the text of
- * an answer that is not the service's is never repeated, because nobody knows what is in it.
+ * The code alone decides whether a retry may help. `details` is the service's error, unchanged. A body that is not from
+ * the service is never quoted, because it may contain anything.
  */
 
-/** The codes, and whether another try may help. */
+/** Each code, and whether a retry may help. */
 const RETRYABLE = {
   SERVICE_AUTH_ERROR: false,
   SERVICE_BAD_REQUEST: false,
@@ -19,22 +19,22 @@ const RETRYABLE = {
 
 export type CallmeterErrorCode = keyof typeof RETRYABLE;
 
-/** The machine-readable members of the service's refusal. */
+/** The machine-readable members of the service's error. */
 export interface ErrorDetails {
-  /** The service's own code, as in `CALL_NOT_FOUND`. */
+  /** The service's error code, such as `CALL_NOT_FOUND`. */
   code?: string;
   message?: string;
-  /** Each field with the rule that it broke. */
+  /** Each invalid field and the rule that it violates. */
   details?: { path: string; message: string }[];
-  /** The scope that the key lacks. */
+  /** The scope that the API key lacks. */
   requiredScope?: string;
-  /** How long the service asked to wait. */
+  /** How long to wait before a retry, in milliseconds, as the service asked. */
   retryAfterMs?: number;
   [member: string]: unknown;
 }
 
 export interface ErrorContext {
-  /** The HTTP status, where there was an answer. */
+  /** The HTTP status, if there was a response. */
   status?: number | undefined;
   correlationId?: string | undefined;
   details?: ErrorDetails | undefined;
@@ -44,10 +44,10 @@ export interface ErrorContext {
 export class CallmeterError extends Error {
   override readonly name = 'CallmeterError';
   readonly code: CallmeterErrorCode;
-  /** Another try with the same idempotency key may help. */
+  /** Whether a retry with the same idempotency key may help. */
   readonly retryable: boolean;
   readonly status: number | undefined;
-  /** Ties the request to the service's records. */
+  /** Identifies the request in the service's records. */
   readonly correlationId: string | undefined;
   readonly details: ErrorDetails | undefined;
 
@@ -61,7 +61,7 @@ export class CallmeterError extends Error {
   }
 }
 
-/** Also true for an error of another copy of this library. */
+/** Type guard. Also recognizes errors of another copy of this library. */
 export function isCallmeterError(error: unknown): error is CallmeterError {
   return (
     error instanceof Error &&
@@ -70,7 +70,7 @@ export function isCallmeterError(error: unknown): error is CallmeterError {
   );
 }
 
-/** What the library refuses by itself, before anything is sent. */
+/** An error for input that the library rejects before sending anything. */
 export function badInput(field: string, rule: string, cause?: unknown): CallmeterError {
   const details = { code: 'BAD_REQUEST', details: [{ path: field, message: rule }] };
   return new CallmeterError('SERVICE_BAD_REQUEST', `${field} ${rule}`, { details, cause });

@@ -1,5 +1,5 @@
 /**
- * A call for each request of an Express application.
+ * Middleware for Express: one call per request.
  *
  * ```ts
  * import { callOf, callPerRequest } from 'callmeter/client/express';
@@ -11,15 +11,15 @@
  * });
  * ```
  *
- * The call ends when the response is over: as failed where its status is 500 or above, which a handler that throws
- * makes it, or where the client left before.
+ * The call ends when the response closes. It ends as FAILED if the status is 500 or above, which includes a handler
+ * that throws, or if the client disconnects first.
  */
 import type { CallScope } from './call.ts';
 import { type CallMiddlewareOptions, DENIED_BODY, DENIED_STATUS, DISCONNECTED, failureOf } from './middleware.ts';
 
 export type { CallMiddlewareOptions } from './middleware.ts';
 
-/** The part of Express's response that is used. */
+/** The part of Express's response that this middleware uses. */
 export interface ExpressResponse {
   // biome-ignore lint/suspicious/noExplicitAny: as Express has it
   locals: Record<string, any>;
@@ -51,7 +51,7 @@ export function callPerRequest<Req, Res extends ExpressResponse>(
     const end = () => {
       const failure = res.writableFinished ? failureOf(res.statusCode) : DISCONNECTED;
       if (failure) call.fail(failure);
-      // What fails is told to the client's observer.
+      // A failure is reported to the client's observer.
       call.end().catch(() => undefined);
     };
     res.locals.call = call;
@@ -61,7 +61,7 @@ export function callPerRequest<Req, Res extends ExpressResponse>(
   };
 }
 
-/** The call of the request that is answered. */
+/** The call of the request that belongs to this response. */
 export function callOf(res: { locals: Record<string, unknown> }): CallScope {
   const { call } = res.locals;
   if (!call) throw new Error('this request has no call: callPerRequest must come before its handler');

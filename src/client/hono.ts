@@ -1,5 +1,5 @@
 /**
- * A call for each request of a Hono application.
+ * Middleware for Hono: one call per request.
  *
  * ```ts
  * import { type CallVariables, callPerRequest } from 'callmeter/client/hono';
@@ -12,22 +12,23 @@
  * });
  * ```
  *
- * The call ends with the response, a streamed one when its last byte was taken: as failed where the handler threw, the
- * status is 500 or above, or the client left. On Workers the report outlives the response.
+ * The call ends with the response; for a streamed response, after its last byte was read. It ends as FAILED if the
+ * handler throws, the status is 500 or above, or the client disconnects. On Workers, `waitUntil` keeps the report alive
+ * after the response.
  */
 import type { CallScope } from './call.ts';
 import { type CallMiddlewareOptions, DENIED_BODY, DENIED_STATUS, DISCONNECTED, failureOf } from './middleware.ts';
 
 export type { CallMiddlewareOptions } from './middleware.ts';
 
-/** What the handlers find: `c.get('call')`. */
+/** Variables of the context: `c.get('call')` is the call. */
 export interface CallVariables {
   call: CallScope;
 }
 
 /**
- * The part of Hono's context that is used, and what most tells whose call it is; `callPerRequest<Context<Env>>` has it
- * all.
+ * The part of Hono's context that this middleware uses, and what an application usually needs to identify the customer.
+ * For the full context write `callPerRequest<Context<Env>>`.
  */
 export interface HonoContext {
   req: {
@@ -72,7 +73,7 @@ export function callPerRequest<C extends HonoContext>(
     const { res } = c;
     if (!res.body) await end();
     else if (!res.body.locked) {
-      // Hono merges the headers of a response that was there; those of this one are the same.
+      // Hono would merge the headers of the previous response into the new one; here both have the same.
       (c as { res: Response | undefined }).res = undefined;
       c.res = new Response(watched(res.body, call, end), res);
     }
@@ -80,7 +81,7 @@ export function callPerRequest<C extends HonoContext>(
   };
 }
 
-/** Ends the call; the runtime waits for it, or the response does. */
+/** Ends the call. `waitUntil` waits for the report if there is one, else the response does. */
 function ended(c: HonoContext, call: CallScope): () => Promise<void> {
   return async () => {
     const reported = call.end().then(
@@ -93,7 +94,7 @@ function ended(c: HonoContext, call: CallScope): () => Promise<void> {
   };
 }
 
-/** Hono throws where the runtime has no execution context. */
+/** `null` if the runtime has no execution context, for which Hono throws. */
 function waitUntilOf(c: HonoContext): ((promise: Promise<unknown>) => void) | null {
   try {
     const { executionCtx } = c;

@@ -1,5 +1,6 @@
 /**
- * The public model lookup: is a model still a good choice, and what to use instead. It takes no key and no envelope.
+ * The public model lookup: whether a model is still a good choice, and what to use instead. It needs no API key, and
+ * its responses have no envelope.
  */
 import { encodeModelKey, queryOf } from './address.ts';
 import { readPlain } from './answer.ts';
@@ -7,30 +8,31 @@ import type { RequestOptions } from './methods.ts';
 import { type Connection, request } from './request.ts';
 import type { FullModelResolution, LightModelResolution, LookUpQuery, ModelTransition } from './wire.ts';
 
-/** What the lookup knows and takes. */
+/** What the lookup supports. */
 export interface ModelDiscovery {
   schemaVersion: 1;
   catalogVersion: string;
   generatedAt: string;
   purposes: string[];
   responses: string[];
-  /** Of the query's parameters. */
+  /** Default value of each query parameter. */
   defaults: Record<string, unknown>;
-  /** Each with its name, its description and its bounds, as JSON Schema. */
+  /** Each query parameter with its name, description and limits, as JSON Schema. */
   parameters: { name: string; [keyword: string]: unknown }[];
   providers: string[];
-  /** What `requiredParameters` takes. */
+  /** Valid values for `requiredParameters`. */
   capabilities: string[];
   endpoints: string[];
   lifecycle: { statuses: string[]; actions: string[]; transitions: ModelTransition[] };
 }
 
-/** A lookup changes nothing, so it has no idempotency key. */
+/** A lookup only reads, so it takes no idempotency key. */
 export type LookUpOptions = Omit<RequestOptions, 'idempotencyKey'>;
 
 export interface ModelLookup {
   /**
-   * The status of a model (`provider/model`), what to do, and candidates. `response: 'light'` gives the decision alone.
+   * Reads the status of a model (`provider/model`), the recommended action, and candidates for replacement. `response:
+   * 'light'` returns only the decision.
    */
   lookUpModel(
     modelKey: string,
@@ -42,7 +44,7 @@ export interface ModelLookup {
     query?: LookUpQuery & { response?: 'full' },
     options?: LookUpOptions,
   ): Promise<FullModelResolution>;
-  /** Purposes, parameters, capabilities, and every lifecycle transition that is known. */
+  /** Lists purposes, parameters, capabilities, and every known lifecycle transition. */
   discoverModels(options?: LookUpOptions): Promise<ModelDiscovery>;
 }
 

@@ -1,26 +1,26 @@
 /**
- * The client's methods: one line per operation of the contract that takes an API key.
+ * The client's methods: one entry per operation of the contract that takes an API key.
  *
- * A new line here is a new method; its types follow from the contract by its name. `test/unit/client-methods.test.ts`
- * compares the table with the contract's.
+ * To add a method, add an entry: its types follow from the contract by its name. `test/unit/client-methods.test.ts`
+ * compares this table with the contract.
  */
 import type { Answers, BeginCallInput, Inputs } from './wire.ts';
 
-/** Fields that a client fills in where an input leaves them out. */
+/** Fields that the client fills in where an input leaves them out. */
 export type CallDefaults = Partial<Pick<BeginCallInput, 'feature' | 'tags' | 'requested' | 'pricingMode'>>;
 
 export interface Method {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   path: string;
-  /** Changes something, and so carries an idempotency key. */
+  /** Changes state, so the request carries an idempotency key. */
   write: boolean;
-  /** Members that the data of an answer must have; what lacks one is another shape. */
+  /** Members that `data` must have; a response without one is invalid. */
   has: readonly string[];
-  /** The defaults that it takes. */
+  /** The client's `defaults` that apply to this operation. */
   takes?: readonly (keyof CallDefaults)[];
   /**
-   * The service waits for a vendor, so long unless `vendor.timeoutMs` says otherwise; each try is given that time on
-   * top.
+   * How long the service waits for a vendor, unless `vendor.timeoutMs` says otherwise. The client adds it to the
+   * timeout of each attempt.
    */
   vendorTimeoutMs?: number;
 }
@@ -149,15 +149,15 @@ export const METHODS = {
 
 export type MethodName = keyof typeof METHODS;
 
-/** One request on behalf of the application. */
+/** Options of one request. */
 export interface RequestOptions {
-  /** Made where absent, once, and the same in every try. Of a begin it becomes the call id. */
+  /** Generated if absent; the same for every attempt. For `beginCall` it becomes the call id. */
   idempotencyKey?: string | undefined;
-  /** Made where absent; it is in the service's records and in every error. */
+  /** Generated if absent. It appears in the service's records and in every error. */
   correlationId?: string | undefined;
-  /** Ends the request at once; it then rejects with the signal's reason, as `fetch` does. */
+  /** Aborts the request at once; it then rejects with the signal's reason, as `fetch` does. */
   signal?: AbortSignal | undefined;
-  /** Of one try, answer included; default the client's. */
+  /** Timeout of one attempt in milliseconds, reading the response included. Default: the client's. */
   timeoutMs?: number | undefined;
 }
 
@@ -166,5 +166,5 @@ type Ask<Input, Answer> =
     ? (input?: Input, options?: RequestOptions) => Promise<Answer>
     : (input: Input, options?: RequestOptions) => Promise<Answer>;
 
-/** Each resolves with the `data` of the answer, and rejects with a `CallmeterError`. */
+/** Each method resolves with `data` of the response, and rejects with a `CallmeterError`. */
 export type Methods = { [Id in keyof Pick<Inputs, MethodName>]: Ask<Inputs[Id], Answers[Id]> };

@@ -1,29 +1,30 @@
 /**
- * What the middlewares share: whose call a request is, when it has failed, and how a denial is answered.
+ * What the middlewares for Express and Hono share: their options, which responses count as failed, and the response to
+ * a denied call.
  */
 import type { CallFailure } from './call.ts';
 import type { Client } from './client.ts';
 import type { BeginCallInput } from './wire.ts';
 
-/** `Denied` answers where the call is not allowed, instead of a 403. */
+/** Options of a middleware. `onDenied` replaces the default response to a denied call, a 403. */
 export interface CallMiddlewareOptions<Request, Denied> {
   callmeter: Pick<Client, 'startCall'>;
-  /** Whose call the request is. `null` lets the request pass without one. */
+  /** The input of `call_begin` for this request. `null` skips metering. */
   begin: (request: Request) => BeginCallInput | null | Promise<BeginCallInput | null>;
   onDenied?: Denied | undefined;
 }
 
 export const DENIED_STATUS = 403;
 
-/** As the gateway says it. */
+/** The same error as the gateway's. */
 export const DENIED_BODY = { error: { code: 'ENTITLEMENT_DENIED', message: 'The plan does not allow this call.' } };
 
 export const DISCONNECTED: CallFailure = {
   code: 'CLIENT_DISCONNECTED',
-  message: 'the client left before the response was complete',
+  message: 'the client disconnected before the response was complete',
 };
 
-/** A response's status tells whether its request failed; what a client did wrong is no failure of the call. */
+/** A status of 500 or above makes the call FAILED. An error of the client (4xx) does not. */
 export function failureOf(status: number): CallFailure | null {
   return status >= 500 ? { code: `HTTP_${status}`, message: 'the request failed' } : null;
 }

@@ -1,8 +1,9 @@
 /**
- * One logical request: as many tries as the policy allows, all with the same key and the same correlation id.
+ * One logical request: as many attempts as the retry policy allows, all with the same idempotency key and correlation
+ * id.
  *
- * A try ends by its answer, by its timeout (the body included) or by the caller's signal. Redirects are not followed:
- * they would carry the key to another address.
+ * An attempt ends with its response, its timeout (reading the body included) or the caller's signal. Redirects are not
+ * followed, because they would send the API key to another address.
  */
 import type { Outcome, RawAnswer } from './answer.ts';
 import { badInput, CallmeterError } from './errors.ts';
@@ -22,17 +23,17 @@ export interface Connection {
 export interface Ask {
   operation: string;
   method: string;
-  /** With the query, relative to the base address. */
+  /** Path and query, relative to the base URL. */
   path: string;
   headers: Record<string, string>;
   body?: string | undefined;
   read(answer: RawAnswer): Outcome<unknown>;
 }
 
-/** Longer than any vendor is waited for; a longer timer would also overflow at 2^31 ms. */
+/** Longer than the service waits for any vendor. Timers overflow at 2^31 ms. */
 const TIMEOUT_MS_MAX = 3_600_000;
 const CORRELATION_HEADER = 'x-usage-correlation-id';
-/** What the service takes over into its records. */
+/** Correlation ids that the service accepts. */
 const CORRELATION_ID = /^[\x21-\x7e]{1,200}$/;
 
 export async function request(connection: Connection, ask: Ask, options: RequestOptions): Promise<unknown> {
@@ -74,7 +75,7 @@ async function attemptOnce(
   const abort = () => controller.abort();
   const timer = setTimeout(abort, timeoutMs);
   signal?.addEventListener('abort', abort);
-  // A fetch that ignores its signal must not keep the caller waiting.
+  // A `fetch` that ignores its signal must not block the caller.
   const aborted = new Promise<never>((_, reject) => {
     controller.signal.addEventListener('abort', () => reject(new Error(`no answer within ${timeoutMs} ms`)));
   });
@@ -110,7 +111,7 @@ async function attemptOnce(
   }
 }
 
-/** Runtimes hide the reason of a failed fetch in its cause. */
+/** Runtimes put the reason of a failed fetch into its `cause`. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { cause } = error;

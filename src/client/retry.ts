@@ -1,15 +1,15 @@
 /**
- * How often a request is tried and how long the client waits in between (contract section 8). Pure: chance and clock
- * are arguments.
+ * Retry policy: how many attempts a request gets and how long the client waits between them (contract section 8). Pure:
+ * random numbers and the time are arguments.
  */
 import { badInput } from './errors.ts';
 
 export interface RetryPolicy {
-  /** Tries in all, the first one included; 1 means no retry. */
+  /** Attempts in total, the first one included; 1 disables retries. */
   attempts: number;
   baseDelayMs: number;
   maxDelayMs: number;
-  /** A delay varies by this share of itself, in both directions. */
+  /** Random variation of a delay, as a fraction of it, in both directions. */
   jitterRatio: number;
 }
 
@@ -20,8 +20,8 @@ const ATTEMPTS_MAX = 10;
 const DELAY_MS_MAX = 60_000;
 
 /**
- * A `Retry-After` up to this is waited for, because an earlier try would fail again. A longer one ends the request: who
- * waits for an answer should hear now that there will be none.
+ * The longest `Retry-After` that the client waits for. If the service asks for more, the request fails at once instead
+ * of blocking its caller.
  */
 export const RETRY_AFTER_MS_MAX = 30_000;
 
@@ -40,8 +40,8 @@ function check(field: string, value: number, min: number, max: number): void {
 }
 
 /**
- * The wait after the failed try number `attempt`, or `null` where there is no further try. `chance` is in [0, 1).
- * The service's own word wins over the doubling delay.
+ * The delay in milliseconds after failed attempt number `attempt`, or `null` if there are no more attempts. `chance` is
+ * in [0, 1). `Retry-After` takes precedence over exponential backoff.
  */
 export function delayAfter(
   policy: RetryPolicy,
@@ -56,11 +56,11 @@ export function delayAfter(
   return Math.min(policy.maxDelayMs, Math.round(jittered));
 }
 
-/** A `Retry-After` header, in seconds or as a date; what is neither is as good as none. */
+/** Parses a `Retry-After` header, in seconds or as a date. An invalid header counts as absent. */
 export function parseRetryAfter(header: string | null, nowMs: number): number | undefined {
   if (header === null) return undefined;
   if (/^\d+(\.\d+)?$/.test(header.trim())) return Math.ceil(Number(header) * 1000);
-  // Dates without a letter are not HTTP dates, and `Date.parse` takes a "-1" for a month.
+  // HTTP dates contain letters. `Date.parse` would read "-1" as a month.
   const at = /[a-z]/i.test(header) ? Date.parse(header) : Number.NaN;
   return Number.isNaN(at) ? undefined : Math.max(0, at - nowMs);
 }

@@ -1,7 +1,7 @@
 /**
- * What the client takes from the runtime that it runs in: fetch, time and chance; and the refusal to run in a browser.
+ * What the client uses of its runtime: `fetch`, time and randomness. It also refuses to run in a browser.
  *
- * Tests hand in a runtime of their own, so that no test has to wait.
+ * Tests pass their own runtime, so that no test has to wait.
  */
 import { CallmeterError } from './errors.ts';
 
@@ -25,13 +25,13 @@ export interface FetchAnswer {
 export interface Runtime {
   fetch: Fetch;
   nowMs(): number;
-  /** In [0, 1). */
+  /** A random number in [0, 1). */
   chance(): number;
-  /** Ends early when the signal aborts; what then happens is the caller's business. */
+  /** Resolves early if the signal aborts; the caller checks the signal. */
   sleep(ms: number, signal: AbortSignal | undefined): Promise<void>;
 }
 
-/** `fetch` is looked up at each call, so that a runtime or a test may replace the global one. */
+/** Looks up `fetch` at each call, so that a runtime or a test may replace the global one. */
 export const systemRuntime: Runtime = {
   fetch: (url, init) => globalThis.fetch(url, init),
   nowMs: () => Date.now(),
@@ -50,9 +50,9 @@ export const systemRuntime: Runtime = {
 };
 
 /**
- * A page has a window with a document, and a worker of a page has `importScripts`. Node has `process.versions.node`,
- * also where jsdom or happy-dom lend it a window, as in the tests of a server. Deno, Bun, Workers and edge runtimes
- * have neither.
+ * Throws in a browser. A page has a window with a document, and a web worker has `importScripts`. Node has
+ * `process.versions.node` even if jsdom or happy-dom add a window, as in tests of a server. Deno, Bun, Workers and edge
+ * runtimes have none of these.
  */
 export function refuseBrowser(scope: object = globalThis): void {
   const { window, process, importScripts } = scope as {

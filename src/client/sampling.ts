@@ -1,5 +1,5 @@
 /**
- * Which calls are kept for review, decided in the application by the organization's policy.
+ * Samples calls for review by the organization's policy. The decision is made in the application.
  *
  * ```ts
  * import { createSampler } from 'callmeter/client/sampling';
@@ -8,8 +8,8 @@
  * 'openai', model, input, output, inputTokens: 1200 });
  * ```
  *
- * The policy is asked for as often as its `Cache-Control` says, with its ETag. Only calls that it selects leave the
- * application. Without a policy that is in force nothing is kept: it may be that a customer has just been excluded.
+ * The policy is cached as long as its `Cache-Control` says and revalidated by ETag. Only selected calls leave the
+ * application. Without a policy in force nothing is sampled, because a customer may just have been excluded.
  */
 import { candidateTokens, decideSampling, decisionIdOf, fractionOf, sampledText } from '../domain/sampling.ts';
 import type { Client } from './client.ts';
@@ -20,31 +20,34 @@ import type { Answers, Inputs } from './wire.ts';
 
 type SamplingSettings = Answers['readSamplingSettings'];
 
-/** What is asked before a call is kept. */
+/** The input of a sampling decision. */
 export type SamplingQuestion = Inputs['decideSampling'];
-/** The service's decision, or that it could not be asked for the policy. */
+/** The decision, or that the policy could not be read. */
 export type LocalDecision =
   | Answers['decideSampling']
   | { sample: false; reason: 'POLICY_UNAVAILABLE'; samplingKey: string; error: CallmeterError };
-/** A call to keep; `decisionId` and `policyVersion` are the decision's. */
+/** The sample of a call, without `decisionId` and `policyVersion`, which the decision adds. */
 export type OfferedSample = Omit<Inputs['storeSample'], 'decisionId' | 'policyVersion'> &
   Omit<SamplingQuestion, 'customerId' | 'feature'>;
 
 export interface OfferedOutcome {
   decision: LocalDecision;
-  /** `null` where the call was not selected, or could not be stored. */
+  /** `null` if the call was not selected or could not be stored. */
   stored: Answers['storeSample'] | null;
   error: CallmeterError | null;
 }
 
 export interface Sampler {
-  /** Decides without sending anything about the call. */
+  /** Decides without sending any data of the call. */
   decide(question: SamplingQuestion): Promise<LocalDecision>;
-  /** Decides, and sends a selected call to be kept. What fails is in the outcome: it never rejects for it. */
+  /**
+   * Decides, and stores the sample of a selected call. A failure is part of the outcome: `offer` does not reject for
+   * it.
+   */
   offer(sample: OfferedSample, options?: RequestOptions): Promise<OfferedOutcome>;
 }
 
-/** After a policy could not be read, how long it is not asked for. */
+/** How long to wait before reading the policy again after a failure. */
 const RETRY_AFTER_MS = 10_000;
 
 interface Held {
@@ -56,7 +59,7 @@ interface Held {
 type Settled = { settings: SamplingSettings } | { error: CallmeterError };
 
 export function createSampler(callmeter: Pick<Client, 'readSamplingSettings' | 'storeSample'>): Sampler {
-  const policy = new HeldPolicy(callmeter);
+  const policy = new PolicyCache(callmeter);
   const decide = async (question: SamplingQuestion): Promise<LocalDecision> => {
     const { customerId, feature, samplingKey = crypto.randomUUID() } = question;
     const settled = await policy.inForce();
@@ -91,8 +94,8 @@ export function createSampler(callmeter: Pick<Client, 'readSamplingSettings' | '
   };
 }
 
-/** The policy, and one question for it at a time. */
-class HeldPolicy {
+/** Caches the policy and allows one request for it at a time. */
+class PolicyCache {
   readonly #client: Pick<Client, 'readSamplingSettings'>;
   #held: Held | null = null;
   #failed: { error: CallmeterError; untilMs: number } | null = null;
@@ -112,7 +115,7 @@ class HeldPolicy {
     return this.#asking;
   }
 
-  /** `askedAtMs`, because what is kept ages on its way as well. */
+  /** `askedAtMs` is when the request started: the response ages in transit too. */
   async #ask(askedAtMs: number): Promise<Settled> {
     try {
       const { data, etag, maxAgeMs } = await this.#read();

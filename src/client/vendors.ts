@@ -1,5 +1,5 @@
 /**
- * The vendors' own SDKs, metered.
+ * Wrappers that meter the vendors' own SDKs.
  *
  * ```ts
  * import OpenAI from 'openai';
@@ -14,9 +14,9 @@
  * });
  * ```
  *
- * A wrapper gives the client that it was given, with the same types; the one that was given stays as it is. Each
- * request is begun before it is sent, and ended with the figures of the vendor's own answer before that answer is
- * complete. A call that is not allowed throws `CallDeniedError`, and the vendor is not asked.
+ * A wrapper returns a metered copy of the SDK's client with the same type; the original is unchanged. Each request
+ * begins a call before it is sent, and ends it with the usage in the vendor's response before that response is
+ * complete. If the call is not allowed, the request throws `CallDeniedError` and the vendor is not called.
  */
 import { type AnyFetch, meteredFetch } from './wrap/fetch.ts';
 import { type GoogleClient, meteredGoogle } from './wrap/google.ts';
@@ -30,24 +30,24 @@ export { type ModelTiers, modelByTier } from './wrap/model.ts';
 export type { Downgraded, MeterEach, MeterHooks, MeterInto, MeterOptions } from './wrap/options.ts';
 export type { SdkClient } from './wrap/sdk-client.ts';
 
-/** A client of `openai`: chat completions, completions, responses, embeddings, and the helpers on top of them. */
+/** Wraps a client of `openai`: chat completions, completions, responses, embeddings, and the helpers built on them. */
 export function wrapOpenAI<T extends SdkClient>(client: T, options: MeterOptions): T {
   return meteredClient(client, options);
 }
 
-/** A client of `@anthropic-ai/sdk`: messages, and the helpers on top of them. */
+/** Wraps a client of `@anthropic-ai/sdk`: messages, and the helpers built on them. */
 export function wrapAnthropic<T extends SdkClient>(client: T, options: MeterOptions): T {
   return meteredClient(client, options);
 }
 
-/** A client of `@google/genai`: `models.generateContent`, `models.generateContentStream`, and chats. */
+/** Wraps a client of `@google/genai`: `models.generateContent`, `models.generateContentStream`, and chats. */
 export function wrapGoogle<T extends GoogleClient>(client: T, options: MeterOptions): T {
   return meteredGoogle(client, options);
 }
 
 /**
- * A `fetch`, for requests in any of the three vendors' forms. Each one is a call: give an SDK to its own wrapper, for
- * its retries.
+ * Wraps a `fetch`, for requests in the format of any of the three vendors. Each request is one call. For an SDK use its
+ * own wrapper, which counts the SDK's retries as one call.
  */
 export function wrapFetch<F extends AnyFetch>(fetch: F, options: MeterOptions): F {
   return meteredFetch(fetch, options);

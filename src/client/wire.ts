@@ -1,9 +1,9 @@
 /**
- * What travels, typed from the contract's own schemas: nothing here is written by hand, and nothing is left at run
- * time.
+ * The types of requests and responses, inferred from the contract's schemas. None is written by hand, and none exists
+ * at run time.
  *
- * The published declarations must not need zod, so the build (`src/cli/client-types.ts`) writes the same names out as
- * plain interfaces; `test/unit/client-types.test.ts` proves the two equal.
+ * The published declarations must not depend on zod, so the build (`src/cli/client-types.ts`) writes the same types as
+ * plain interfaces; `test/unit/client-types.test.ts` proves both equal.
  */
 import type { z } from 'zod';
 import type { Transition } from '../contract/catalog.ts';
@@ -12,7 +12,7 @@ import type { Operation, operations } from '../contract/operations.ts';
 
 type Operations = typeof operations;
 
-/** Operations with an API key's security. */
+/** Operations that take an API key. */
 type KeyedId = {
   [Id in keyof Operations]: Operations[Id]['security']['kind'] extends 'apiKey' ? Id : never;
 }[keyof Operations];
@@ -21,28 +21,34 @@ type Flat<T> = { [K in keyof T]: T[K] };
 
 type ParamsOf<O> = O extends { params: infer Schema extends z.ZodType } ? z.input<Schema> : unknown;
 
-/** A query is sent as text and coerced: which members may be absent is the input's matter, their types the output's. */
+/**
+ * A query is sent as text and coerced: whether a member is optional follows from the schema's input, its type from the
+ * output.
+ */
 type QueryOf<O> = O extends { query: infer Schema extends z.ZodObject } ? Sendable<Schema> : unknown;
 type Sendable<Schema extends z.ZodObject> = {
   [K in keyof z.input<Schema>]: K extends keyof z.output<Schema>
     ? Exclude<z.output<Schema>[K], undefined> | AbsentIn<z.input<Schema>, K>
     : never;
 };
-/** `undefined` where the member may be absent: what is undefined is not sent. */
+/** `undefined` if the member is optional: undefined members are not sent. */
 type AbsentIn<T, K extends keyof T> = Partial<Pick<T, K>> extends Pick<T, K> ? undefined : never;
 
-/** Without the preprocessing that takes other spellings, and without the deprecated name of the key. */
+/**
+ * The body without the preprocessing that accepts other spellings, and without the deprecated name of the idempotency
+ * key.
+ */
 type BodyOf<O> = O extends { body: infer Schema extends z.ZodType }
   ? Omit<z.input<Strict<Schema>>, 'idempotency'>
   : unknown;
 type Strict<Schema> = Schema extends z.ZodPreprocess<infer Inner> ? Inner : Schema;
 
-/** What each operation is asked with: path, query and body in one object. */
+/** The input of each operation: path, query and body in one object. */
 export type Inputs = {
   [Id in KeyedId]: Flat<ParamsOf<Operations[Id]> & QueryOf<Operations[Id]> & BodyOf<Operations[Id]>>;
 };
 
-/** What each operation answers: the `data` of its envelope. */
+/** The answer of each operation: `data` of its envelope. */
 export type Answers = {
   [Id in KeyedId]: Operations[Id] extends infer O extends Operation ? z.output<O['data']> : never;
 };
@@ -54,7 +60,7 @@ export type EndCallData = Answers['endCall'];
 export type Allowed = BeginCallData['allowed'];
 export type Hints = BeginCallData['entitlementHints'];
 
-/** Every parameter may be left to its default. */
+/** Query of the model lookup; every parameter is optional. */
 export type LookUpQuery = {
   [K in keyof z.output<typeof LookupQuery>]?: z.output<typeof LookupQuery>[K] | undefined;
 };

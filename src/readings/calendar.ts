@@ -1,20 +1,20 @@
 /**
- * Local days of an IANA time zone, correct over changes of the clock: days of 23 and 25 hours, zones that change at
+ * Local days of an IANA time zone, correct across clock changes: days of 23 and 25 hours, zones that change at
  * midnight, offsets of half an hour.
  *
- * The offsets come from `Intl`, and the zone's changes between two moments are found once, so that thousands of hours
- * are placed without asking again. Hours are the resolution of every series: an hour belongs to the local day in which
- * it starts, which matters only where the offset is not a whole hour.
+ * Offsets come from `Intl`. The zone's changes between two instants are found once, so that thousands of hours can be
+ * placed without reading the offset again. Every series has a resolution of one hour: an hour belongs to the local day
+ * in which it starts, which matters only for offsets that are not whole hours.
  */
 import { DAY_MS } from '../platform/time.ts';
 
 export const DAYS_PER_WEEK = 7;
 
-/** More local days than any reading asks for at once; twenty years. */
+/** More local days than any reading needs at once: twenty years. */
 export const LOCAL_DAYS_MAX = 7_320;
 /**
- * No zone changes its clock and changes it back within four days, so that equal offsets at both ends mean no change
- * between.
+ * No zone changes its clock and reverts the change within four days, so equal offsets at both ends mean no change
+ * between them.
  */
 const PROBE_MS = 4 * DAY_MS;
 const TIME_ZONE_LENGTH_MAX = 64;
@@ -28,9 +28,9 @@ export interface LocalDay {
   weekday: number;
 }
 
-/** A zone's clock between two moments. */
+/** A zone's clock between two instants. */
 export interface ZoneClock {
-  /** What to add to an instant in [fromMs, toMs] to read the local wall clock as if it were UTC. */
+  /** The offset to add to an instant in [fromMs, toMs] to get the local wall clock as if it were UTC. */
   offsetAt(atMs: number): number;
   /** The wall clock at an instant, in milliseconds as if it were UTC. */
   wallAt(atMs: number): number;
@@ -48,7 +48,7 @@ export function isTimeZone(name: string): boolean {
   }
 }
 
-/** The zone's clock over [fromMs, toMs]. Throws on a name that `isTimeZone` refuses. */
+/** The zone's clock over [fromMs, toMs]. Throws for a name that `isTimeZone` rejects. */
 export function zoneClock(timeZone: string, fromMs: number, toMs: number): ZoneClock {
   const ask = offsetReader(timeZone);
   const changes = findChanges(ask, fromMs, toMs);
@@ -65,7 +65,7 @@ export function zoneClock(timeZone: string, fromMs: number, toMs: number): ZoneC
 }
 
 /**
- * The wall clock of a zone at a few instants, in milliseconds as if it were UTC; for thousands of them there is
+ * The wall clock of a zone at a few instants, in milliseconds as if it were UTC. For thousands of instants use
  * `zoneClock`.
  */
 export function wallReader(timeZone: string): (atMs: number) => number {
@@ -78,7 +78,7 @@ export function startOfLocalDay(atMs: number, timeZone: string): number {
   return dayStart(zoneClock(timeZone, atMs - 3 * DAY_MS, atMs + 3 * DAY_MS), atMs);
 }
 
-/** Every local day that shares a moment with [fromMs, toMs), whole, in order. Throws above LOCAL_DAYS_MAX of them. */
+/** Every local day that overlaps [fromMs, toMs), in order. Throws above LOCAL_DAYS_MAX. */
 export function localDays(fromMs: number, toMs: number, timeZone: string): LocalDay[] {
   if (toMs <= fromMs) return [];
   if ((toMs - fromMs) / DAY_MS > LOCAL_DAYS_MAX) throw new RangeError('more local days than LOCAL_DAYS_MAX');
@@ -94,8 +94,8 @@ export function localDays(fromMs: number, toMs: number, timeZone: string): Local
 }
 
 /**
- * The instant at which the wall clock of a zone shows `wallMs`; within a gap, the moment that far after the clock's
- * change.
+ * The instant at which the wall clock of a zone shows `wallMs`. For a time that the clock skips, the instant that much
+ * later than the change.
  */
 export function instantAtWall(wallMs: number, timeZone: string): number {
   const clock = zoneClock(timeZone, wallMs - 2 * DAY_MS, wallMs + 2 * DAY_MS);
@@ -103,7 +103,7 @@ export function instantAtWall(wallMs: number, timeZone: string): number {
   return wallMs - clock.offsetAt(guessMs);
 }
 
-/** The sum of each local day: `quantities[i]` belongs to `days[i]`. Hours outside all days are left out. */
+/** Sums hours by local day: `quantities[i]` belongs to `days[i]`. Hours outside all days are ignored. */
 export function bucketByLocalDay(
   days: readonly LocalDay[],
   hours: readonly { startMs: number; quantity: number }[],
@@ -141,13 +141,13 @@ function dayStart(clock: ZoneClock, atMs: number): number {
 
 function nextDayStart(clock: ZoneClock, startMs: number): number {
   const date = wallDate(clock, startMs);
-  // A zone that crosses the date line skips a whole date: the next date is whatever comes next.
+  // A zone that crosses the date line skips a whole date, so the next day is the first later date.
   return firstMomentOf(clock, date + 1, startMs, startMs + 2 * DAY_MS);
 }
 
 /**
- * The first moment in (lowMs, highMs] whose local date is `date` or later. A clock that goes back over midnight repeats
- * the end of a day; none has done so for more than a minute past it since 2011.
+ * The first instant in (lowMs, highMs] whose local date is `date` or later. A clock that goes back over midnight
+ * repeats the end of a day; since 2011 none has done so by more than a minute past midnight.
  */
 function firstMomentOf(clock: ZoneClock, date: number, lowMs: number, highMs: number): number {
   let low = lowMs;
@@ -189,7 +189,7 @@ function changeBetween(ask: (atMs: number) => number, lowMs: number, highMs: num
   return high;
 }
 
-/** Reads the offset of an instant from the wall clock that `Intl` prints for it; of UTC there is nothing to read. */
+/** Computes the offset of an instant from the wall clock that `Intl` prints. UTC needs no computation. */
 function offsetReader(timeZone: string): (atMs: number) => number {
   if (timeZone === 'UTC') return () => 0;
   const format = new Intl.DateTimeFormat('en-US', {

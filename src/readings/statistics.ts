@@ -1,17 +1,17 @@
 /**
- * The few statistics that the readings share: medians, quantiles and scales that a stray value cannot spoil.
+ * Statistics that the readings share: medians, quantiles and scales that are robust against outliers.
  *
- * Sums run in the order of their input and nothing here is random, so that the same data give the same bytes.
+ * Sums run in input order and nothing is random, so the same data give the same bytes.
  */
 
-/** Of a normal distribution: its 90th percentile in standard deviations. */
+/** The 90th percentile of a normal distribution, in standard deviations. */
 export const Z_90 = 1.2815515655446004;
-/** Of a normal distribution: one standard deviation in median absolute deviations, 1 / 0.6745. */
+/** One standard deviation of a normal distribution in median absolute deviations: 1 / 0.6745. */
 export const SD_PER_MAD = 1.4826;
 
-/** What leaves a reading: rounded to so many decimals, never a negative zero. */
+/** Rounds a value for the response; never returns negative zero. */
 export function rounded(value: number, decimals: number): number {
-  // A large integer times the scale has no exact number.
+  // A large integer times the scale may not be exact.
   if (Number.isInteger(value)) return value + 0;
   const scale = 10 ** decimals;
   const result = Math.round(value * scale) / scale;
@@ -29,10 +29,11 @@ export function mean(values: readonly number[]): number {
 }
 
 /**
- * For each share, the value below which that share of the values lie, between neighbours in proportion; 0 of nothing.
+ * For each share, the value below which that share of the values lies, with linear interpolation; 0 if there are no
+ * values.
  */
 export function quantiles(values: ArrayLike<number>, shares: readonly number[]): number[] {
-  // A typed array is sorted by value, without a call for each comparison.
+  // A typed array sorts numerically without a comparison function.
   const sorted = new Float64Array(values).sort();
   return shares.map((share) => {
     const at = (sorted.length - 1) * share;

@@ -47,7 +47,7 @@ function inRange(form: string): string[] {
   return rows.map(({ lower }) => String(lower)).sort();
 }
 
-test('a range holds the texts that begin with its form, and no other', () => {
+test('a search range contains exactly the texts that begin with its folded form', () => {
   fc.assert(
     fc.property(sought, fc.array(fc.tuple(fc.boolean(), word), { maxLength: 12 }), (search, words) => {
       const texts = words.map(([begins, text]) => lowerCase(begins ? search + text : text));
@@ -60,7 +60,7 @@ test('a range holds the texts that begin with its form, and no other', () => {
   );
 });
 
-test('the beginning of a text is found by its form, in whatever case it is sought', () => {
+test('a prefix is found in any case', () => {
   fc.assert(
     fc.property(sought, word, (beginning, rest) => {
       expect(lowerCase(beginning + rest).startsWith(lowerCase(beginning))).toBe(true);
@@ -69,7 +69,7 @@ test('the beginning of a text is found by its form, in whatever case it is sough
   );
 });
 
-test('what SQLite kept in lower case is found as before: letters of ASCII in any case, others as they are written', () => {
+test('names that SQLite stored in lower case are still found: ASCII letters in any case, others as written', () => {
   fc.assert(
     fc.property(sought, word, (beginning, rest) => {
       const kept = String(db.prepare('SELECT LOWER(?) AS lower').get(beginning + rest)?.lower);

@@ -10,7 +10,7 @@ const counts = fc
   .record({ originalTokens: tokens, compressedTokens: tokens })
   .map((both) => ({ provider: 'toon', techniques: [] as string[], ...both }));
 
-test('after the end, what is not refused saves no more than the input; what is cut is not refused, and what is not refused is not cut', () => {
+test('after the end, accepted savings never exceed the input tokens, and limiting changes only rejected savings', () => {
   fc.assert(
     fc.property(counts, tokens, (reported, inputTokens) => {
       const refused = excessiveCount(reported, inputTokens);
@@ -23,7 +23,7 @@ test('after the end, what is not refused saves no more than the input; what is c
   );
 });
 
-test('before the end, both counts have the same bound', () => {
+test('before the end, both counts have the same limit', () => {
   fc.assert(
     fc.property(counts, (reported) => {
       const isWithin = reported.originalTokens <= SESSION_TOKENS_MAX && reported.compressedTokens <= SESSION_TOKENS_MAX;

@@ -81,7 +81,7 @@ test('JSON without blanks has the same tokens, byte for byte', () => {
   );
 });
 
-test('TOON, where it is offered, decodes to the very same value, members in the same order', () => {
+test('TOON decodes to the same value with its members in the same order', () => {
   let offered = 0;
   fc.assert(
     fc.property(spellings, (json) => {
@@ -97,7 +97,7 @@ test('TOON, where it is offered, decodes to the very same value, members in the 
   expect(offered).toBeGreaterThan(300);
 });
 
-test('in a text, under every technique, each JSON is there again: as itself or as TOON', () => {
+test('every JSON value in a text survives every technique, as JSON or as TOON', () => {
   fc.assert(
     fc.property(spellings, fc.constantFrom(['json'], ['toon'], TECHNIQUES), (json, techniques) => {
       const text = `Please read this very   carefully:\n${json}\n\nThen answer, please.`;
@@ -113,7 +113,7 @@ test('in a text, under every technique, each JSON is there again: as itself or a
   );
 });
 
-test('what JSON.parse refuses is never taken for JSON, and what it accepts is found whole', () => {
+test('only text that JSON.parse accepts is treated as JSON, and it is found completely', () => {
   const pieces = fc.constantFrom(
     '{',
     '}',

@@ -134,7 +134,7 @@ test('compressing twice is compressing once', () => {
   );
 });
 
-test('protected spans between any prose are kept byte for byte and in order', () => {
+test('protected spans in any prose stay unchanged and in order', () => {
   const words = fc.array(prose, { minLength: 1, maxLength: 4 }).map((parts) => ` ${parts.join(' ')} `);
   fc.assert(
     fc.property(
@@ -154,7 +154,7 @@ test('protected spans between any prose are kept byte for byte and in order', ()
   );
 });
 
-test('whatever is taken for protected, however malformed the text, is kept byte for byte and in order', () => {
+test('protected spans stay unchanged and in order even in malformed text', () => {
   fc.assert(
     fc.property(texts, profiles, (text, profile) => {
       const segments = segmentsOf(text, profile.protectedPhrases);
@@ -166,7 +166,7 @@ test('whatever is taken for protected, however malformed the text, is kept byte 
   );
 });
 
-test('every occurrence of a protected phrase is kept', () => {
+test('every occurrence of a protected phrase stays unchanged', () => {
   const count = (text: string, phrase: string) => text.split(phrase).length - 1;
   fc.assert(
     fc.property(
@@ -195,7 +195,7 @@ test('without techniques nothing changes', () => {
   );
 });
 
-test('the estimate of a beginning is never above the estimate of the whole', () => {
+test('the estimate of a prefix never exceeds the estimate of the whole text', () => {
   fc.assert(
     fc.property(texts, fc.nat(400), (text, length) => {
       expect(estimateTokens(text.slice(0, length))).toBeLessThanOrEqual(estimateTokens(text));

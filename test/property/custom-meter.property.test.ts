@@ -38,7 +38,7 @@ const nano = (decimal: string) => {
 };
 
 describe('priceOverage', () => {
-  test('its components are the units, in the order of the tiers, each within its borders and at its rate', () => {
+  test('its components add up to the units, in tier order, each within its tier and at its rate', () => {
     fc.assert(
       fc.property(
         tiers,
@@ -68,7 +68,7 @@ describe('priceOverage', () => {
     );
   });
 
-  test('one overage cut into any parts costs exactly the same, in total and by tier', () => {
+  test('splitting an overage into parts does not change its cost, in total and by tier', () => {
     fc.assert(
       fc.property(tiers, fc.bigInt({ min: 0n, max: 100n }), parts, (list, start, cuts) => {
         let at = start;
@@ -90,7 +90,7 @@ describe('priceOverage', () => {
     );
   });
 
-  test('more units never cost less, and nothing costs nothing', () => {
+  test('more units never cost less, and zero units cost nothing', () => {
     fc.assert(
       fc.property(tiers, fc.bigInt({ min: 0n, max: 10n ** 16n }), parts, (list, before, [first = 1n, second = 1n]) => {
         const less = priceOverage(list, before, before + first).totalNanoUsd;
@@ -102,7 +102,7 @@ describe('priceOverage', () => {
     );
   });
 
-  test('the total from nothing is what counting unit by unit gives, each tier rounded once, half up', () => {
+  test('the total equals unit-by-unit counting, with each tier rounded once, half up', () => {
     fc.assert(
       fc.property(tiersUpTo(30), fc.nat(60), (list, units) => {
         // Of each tier its number of units; then the price of all of them, as a fraction, to the nearest whole.
@@ -139,7 +139,7 @@ const credit = (unit: Credit['unit'], amount: bigint): Credit => {
   return { creditId: unit, unit, granted, remaining: granted, grantedAtMs: 0, expiresAtMs: null, reference: null };
 };
 
-test('each unit is paid for once: what is included, then credits, then the balance, then nobody', () => {
+test('each unit is paid for once, in this order: allowance, credits, balance, unpaid', () => {
   const purse = fc.record({
     usd: fc.bigInt({ min: 0n, max: 10n ** 10n }),
     units: fc.bigInt({ min: 0n, max: 15n }),

@@ -99,7 +99,7 @@ const { value } = fc.letrec<{ value: unknown }>((tie) => ({
 }));
 const choices = fc.infiniteStream(fc.nat(23));
 
-test('values and levels agree with what JSON.parse makes, whatever stands in strings and between', () => {
+test('the counts of values and levels agree with JSON.parse for any strings and white space', () => {
   fc.assert(
     fc.property(value, choices, fc.boolean(), (item, stream, marked) => {
       const json = written(item, () => stream.next().value);
@@ -117,7 +117,7 @@ test('values and levels agree with what JSON.parse makes, whatever stands in str
   );
 });
 
-test('a bound is broken where there is one more than it, and not before', () => {
+test('a limit is exceeded by one more value, not by the last allowed one', () => {
   fc.assert(
     fc.property(value, choices, (item, stream) => {
       const bytes = encoder.encode(written(item, () => stream.next().value));
@@ -130,7 +130,7 @@ test('a bound is broken where there is one more than it, and not before', () => 
   );
 });
 
-test('bytes that are no JSON are refused, and never throw', () => {
+test('bytes that are not JSON are rejected without an exception', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 60 }), (bytes) => {
       const parsed = parseJson(bytes, REQUEST_BOUNDS);
@@ -146,7 +146,7 @@ test('bytes that are no JSON are refused, and never throw', () => {
   );
 });
 
-test('a body that comes in parts is what the same bytes at once are, whatever breaks', async () => {
+test('a body in parts parses like the same bytes at once, including errors', async () => {
   const broken = fc.oneof(
     fc.json().map((json) => encoder.encode(json)),
     fc.uint8Array({ maxLength: 40 }),

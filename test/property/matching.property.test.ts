@@ -76,7 +76,7 @@ const CASES = [
 ];
 
 describe('every name and alias', () => {
-  test('means its model under every decoration and in every case, for pricing and for the lookup', () => {
+  test('resolves to its model in every spelling and case, for pricing and for the lookup', () => {
     for (const { name, model } of NAMES) {
       for (const spell of DECORATIONS[model.provider].flatMap((decorate) =>
         CASES.map((change) => change(decorate(name))),
@@ -91,7 +91,7 @@ describe('every name and alias', () => {
     }
   });
 
-  test('means nobody under another provider', () => {
+  test('resolves to nothing under another provider', () => {
     for (const { name, model } of NAMES) {
       for (const provider of PROVIDERS.filter((other) => other !== model.provider)) {
         expect([name, provider, lookUpModel(BUILT_IN_CATALOG, name, provider)]).toEqual([name, provider, null]);
@@ -100,7 +100,7 @@ describe('every name and alias', () => {
     }
   });
 
-  test('is found as the base of a fine-tuned model or as its free offer, but never priced so', () => {
+  test('is found as the base of a fine-tuned or free model, but never used for pricing', () => {
     for (const { name, model } of NAMES) {
       for (const spell of [
         `ft:${name}`,
@@ -152,7 +152,7 @@ const texts = fc.oneof(
 );
 
 describe('any text', () => {
-  test('is answered, the same each time and by an equal catalog in another order', () => {
+  test('has the same result each time, in any order of the catalog', () => {
     const reversed = { ...BUILT_IN_CATALOG, models: [...BUILT_IN_CATALOG.models].reverse() };
     fc.assert(
       fc.property(texts, fc.option(fc.constantFrom(...PROVIDERS), { nil: undefined }), (name, provider) => {
@@ -164,7 +164,7 @@ describe('any text', () => {
     );
   });
 
-  test('is never priced by a guess: what pricing finds, the lookup finds too', () => {
+  test('is never priced by a guess: the lookup finds everything that pricing finds', () => {
     fc.assert(
       fc.property(texts, (name) => {
         const priced = matchModel(BUILT_IN_CATALOG, name);
@@ -176,7 +176,7 @@ describe('any text', () => {
     );
   });
 
-  test('has a score exactly where it is fuzzy, within its bounds', () => {
+  test('has a score within its bounds if and only if the match is fuzzy', () => {
     fc.assert(
       fc.property(damaged, (name) => {
         const match = lookUpModel(BUILT_IN_CATALOG, name);

@@ -174,7 +174,7 @@ function expectBooksToAgree(current: Account, ledger: Ledger): void {
   }
 }
 
-test('used is what was consumed and what open calls hold, after any steps; at the end nothing is held', () => {
+test('used is always consumed plus reserved, and nothing is reserved once all calls have ended', () => {
   fc.assert(
     fc.property(plans, steps, (content, script) => {
       let current = account(content);
@@ -253,7 +253,7 @@ test('used is what was consumed and what open calls hold, after any steps; at th
   );
 });
 
-describe('under BLOCK, with callers that end on the tier that they were given', () => {
+describe('under BLOCK, with callers that use the tier they were allowed', () => {
   const bounded = fc.record({
     standardCalls: fc.integer({ min: 0, max: 5 }),
     premiumCalls: fc.integer({ min: 0, max: 5 }),
@@ -319,7 +319,7 @@ describe('under BLOCK, with callers that end on the tier that they were given', 
     }
   }
 
-  test('a call limit is never passed', () => {
+  test('a call limit is never exceeded', () => {
     fc.assert(
       fc.property(bounded, steps, (limits, script) => {
         run(
@@ -333,7 +333,7 @@ describe('under BLOCK, with callers that end on the tier that they were given', 
     );
   });
 
-  test('a token limit is never passed by callers that stay within the tokens reserved for them', () => {
+  test('a token limit is never exceeded by callers that stay within their reserved tokens', () => {
     fc.assert(
       fc.property(bounded, fc.integer({ min: 1, max: 60 }), steps, (limits, reserveOutputTokens, script) => {
         const tokensOf = (max: number | null, wish: number) => Math.min(max ?? 0, wish);
@@ -345,7 +345,7 @@ describe('under BLOCK, with callers that end on the tier that they were given', 
     );
   });
 
-  test('any number of begins on a limit of N allows exactly N', () => {
+  test('a limit of N allows exactly N of any number of begins', () => {
     fc.assert(
       fc.property(fc.nat({ max: 20 }), fc.integer({ min: 0, max: 40 }), (standardCalls, begins) => {
         const script = Array.from(

@@ -20,7 +20,7 @@ const NANO = 1_000_000_000n;
 const amounts = fc.oneof(fc.bigInt({ min: 0n, max: 10n ** 21n - 1n }), fc.bigInt({ min: 0n, max: 3n * NANO }));
 
 describe('text', () => {
-  test('an amount that is printed and read again is the same amount', () => {
+  test('printing and parsing an amount returns the same amount', () => {
     fc.assert(
       fc.property(amounts, (nano) => {
         expect(parseUsd(formatUsd(nano))).toBe(nano);
@@ -28,7 +28,7 @@ describe('text', () => {
     );
   });
 
-  test('an amount is printed as the shortest decimal that means it', () => {
+  test('an amount is printed as its shortest decimal', () => {
     fc.assert(
       fc.property(amounts, (nano) => {
         const text = formatUsd(nano);
@@ -39,7 +39,7 @@ describe('text', () => {
     );
   });
 
-  test('a negative amount is printed as the positive one with a minus', () => {
+  test('a negative amount is printed as the positive one with a minus sign', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 1n, max: 10n ** 21n }), (nano) => {
         expect(formatUsd(-nano)).toBe(`-${formatUsd(nano)}`);
@@ -47,7 +47,7 @@ describe('text', () => {
     );
   });
 
-  test('the parts that sums are kept in sum to the sum of the amounts, also of those that are taken back', () => {
+  test('the stored parts of a sum add up to the sum of all amounts, including reversed ones', () => {
     const amounts = fc.array(fc.bigInt({ min: -(2n ** 63n) + 1n, max: 2n ** 63n - 1n }), { maxLength: 40 });
     fc.assert(
       fc.property(amounts, (nanos) => {
@@ -58,7 +58,7 @@ describe('text', () => {
     );
   });
 
-  test('zeros around a decimal do not change what is read', () => {
+  test('leading and trailing zeros do not change an amount', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: 10n ** 15n }), (nano) => {
         const digits = nano.toString().padStart(10, '0');
@@ -88,7 +88,7 @@ describe('text', () => {
     expect(parseUsd(text)).toBeNull();
   });
 
-  test('no text but a plain decimal is an amount', () => {
+  test('only a plain decimal is an amount', () => {
     fc.assert(
       fc.property(fc.string({ maxLength: 12 }), (text) => {
         if (!/^[0-9]+(\.[0-9]+)?$/.test(text)) expect(parseUsd(text)).toBeNull();
@@ -122,7 +122,7 @@ function distance(value: number, nano: bigint): bigint {
 }
 
 describe('numbers', () => {
-  test('no JSON number lies nearer to an amount than the one that is given', () => {
+  test('an amount becomes the nearest JSON number', () => {
     fc.assert(
       fc.property(fc.oneof(fc.bigInt({ min: 1n, max: 10n ** 21n }), fc.bigInt({ min: 1n, max: NANO })), (nano) => {
         const given = usdFromNano(nano);
@@ -166,7 +166,7 @@ describe('division', () => {
   const numerators = fc.bigInt({ min: 0n, max: 10n ** 30n });
   const denominators = fc.oneof(fc.bigInt({ min: 1n, max: 10n ** 12n }), fc.bigInt({ min: 1n, max: 20n }));
 
-  test('half up is the integer whose half-open interval [q - 1/2, q + 1/2) the quotient lies in', () => {
+  test('rounding half up returns the integer n with the quotient in [n - 1/2, n + 1/2)', () => {
     fc.assert(
       fc.property(numerators, denominators, (numerator, denominator) => {
         const quotient = divideHalfUp(numerator, denominator);
@@ -257,7 +257,7 @@ describe('a cost', () => {
     );
   });
 
-  test('prices every token once: the quantities of the lines are those of the usage', () => {
+  test('prices every token once: the quantities of the lines add up to the usage', () => {
     fc.assert(
       fc.property(cards, usages, (card, usage) => {
         const { lines, assumptions } = costOf(card, usage, 'standard');

@@ -61,7 +61,7 @@ function naiveBoundaries(anchorMs: number, every: number, unit: ReplenishUnit, c
   return boundaries;
 }
 
-test('each period is the one that stepping the calendar finds, at its first, last and any moment between', () => {
+test('each period equals the one found by stepping through the calendar, at its first, last and any instant', () => {
   fc.assert(
     fc.property(anchors, replenishes, fc.double({ min: 0, max: 1, noNaN: true }), (anchorMs, replenish, share) => {
       const boundaries = naiveBoundaries(anchorMs, replenish.every, replenish.unit, 30);
@@ -78,7 +78,7 @@ test('each period is the one that stepping the calendar finds, at its first, las
   );
 });
 
-test('periods tile: every moment lies in one, and its neighbours begin where it ends and end where it begins', () => {
+test('periods have no gaps or overlaps: every instant lies in exactly one', () => {
   fc.assert(
     fc.property(
       anchors,
@@ -103,7 +103,7 @@ test('periods tile: every moment lies in one, and its neighbours begin where it 
   );
 });
 
-test('a plan that never replenishes has the same one period at every moment', () => {
+test('a plan that never replenishes has a single period', () => {
   fc.assert(
     fc.property(anchors, fc.integer({ min: 0, max: NEVER_MS - Date.UTC(2105, 0, 1) }), (anchorMs, laterMs) => {
       expect(periodAt(anchorMs, null, anchorMs + laterMs)).toEqual({ index: 0, startMs: anchorMs, endMs: NEVER_MS });

@@ -96,7 +96,7 @@ const actions = fc.oneof(
 /** Up to 50 days ahead; 0 is the very same moment, and `toBoundary` lands exactly on the end of the period. */
 const waits = fc.oneof(fc.constant('toBoundary' as const), fc.constant(0), fc.integer({ min: 1, max: 50 * DAY_MS }));
 
-test('any history of uses, changes, replenishments and waits ends where the naive model ends', () => {
+test('any history of usage, plan changes, replenishments and waits gives the same state as a naive model', () => {
   fc.assert(
     fc.property(
       fc.nat(versions.length - 1),

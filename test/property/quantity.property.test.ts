@@ -23,7 +23,7 @@ test('ten times a tenth of a second is one second', () => {
   expect(Array.from({ length: 10 }, () => 0.1).reduce(addQuantity, 0)).toBe(1);
 });
 
-test('what was added can be taken away again, in any order, down to zero', () => {
+test('added quantities can be subtracted in any order, down to zero', () => {
   fc.assert(
     fc.property(
       fc
@@ -39,7 +39,7 @@ test('what was added can be taken away again, in any order, down to zero', () =>
   );
 });
 
-test('a difference is exact, and never below zero', () => {
+test('a difference is exact and never negative', () => {
   fc.assert(
     fc.property(millis, millis, (a, b) => {
       expect(subtractQuantity(a / 1000, b / 1000)).toBe(a > b ? (a - b) / 1000 : 0);

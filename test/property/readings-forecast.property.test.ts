@@ -44,7 +44,7 @@ const inputs = fc
     };
   });
 
-test('quantiles are finite, in order, and never below zero; the period holds what is recorded', () => {
+test('quantiles are finite, ascending and not negative, and the period includes recorded usage', () => {
   fc.assert(
     fc.property(inputs, (input) => {
       const { remaining, period, recorded, status } = forecast(input);
@@ -62,7 +62,7 @@ test('quantiles are finite, in order, and never below zero; the period holds wha
   );
 });
 
-test('1,024 times the usage is 1,024 times the forecast', () => {
+test('a forecast scales with the usage: 1,024 times the usage gives 1,024 times the forecast', () => {
   fc.assert(
     fc.property(inputs, (input) => {
       const small = forecast(input).remaining;
@@ -80,7 +80,7 @@ test('1,024 times the usage is 1,024 times the forecast', () => {
   );
 });
 
-test('an allowance runs out before the boundary exactly when less is left than is expected', () => {
+test('an allowance runs out before the end of the period if and only if less remains than is expected', () => {
   fc.assert(
     fc.property(inputs, fc.double({ min: 0.01, max: 2, noNaN: true }), (input, share) => {
       const result = forecast(input);
@@ -103,7 +103,7 @@ test('an allowance runs out before the boundary exactly when less is left than i
   );
 });
 
-test('the start of a local day is the start of its own day, and the moment before it belongs to another', () => {
+test('the start of a local day belongs to that day, and the instant before it to another day', () => {
   fc.assert(
     fc.property(fc.integer({ min: Date.UTC(2012, 0, 1), max: Date.UTC(2037, 0, 1) }), zones, (atMs, zone) => {
       const startMs = startOfLocalDay(atMs, zone);
@@ -116,7 +116,7 @@ test('the start of a local day is the start of its own day, and the moment befor
   );
 });
 
-test('the less certain an expectation, the higher its 90th percentile and the lower its 10th, however uncertain it gets', () => {
+test('more uncertainty always raises the 90th percentile and lowers the 10th', () => {
   const deviations = fc.double({ min: 0.001, max: 1_000, noNaN: true });
   fc.assert(
     fc.property(deviations, deviations, (a, b) => {

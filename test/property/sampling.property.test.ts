@@ -38,7 +38,7 @@ const DEFAULT_POLICY: SamplingPolicy = {
 
 const fraction = async (version: string, key: string) => fractionOf(await sha256Hex(sampledText(version, key)));
 
-test('of two eligible calls with the same key, whatever else they are, both are kept or neither', async () => {
+test('two eligible calls with the same key are both sampled or both not', async () => {
   await fc.assert(
     fc.asyncProperty(
       policies,
@@ -58,7 +58,7 @@ test('of two eligible calls with the same key, whatever else they are, both are 
   );
 });
 
-test('the same call is decided the same, and only what is SELECTED is a sample', () => {
+test('the same call always gets the same decision, and only SELECTED is a sample', () => {
   fc.assert(
     fc.property(policies, candidates, fractions, (policy, candidate, share) => {
       const decision = decideSampling(policy, candidate, share);
@@ -69,7 +69,7 @@ test('the same call is decided the same, and only what is SELECTED is a sample',
   );
 });
 
-test('what is not up to the rate does not depend on the key', () => {
+test('a decision by any rule other than the rate does not depend on the key', () => {
   fc.assert(
     fc.property(policies, candidates, fractions, fractions, (policy, candidate, one, other) => {
       const [a, b] = [one, other].map((share) => decideSampling(policy, candidate, share).reason);
@@ -79,7 +79,7 @@ test('what is not up to the rate does not depend on the key', () => {
   );
 });
 
-test('a higher rate keeps every call that a lower one keeps', () => {
+test('a higher rate samples every call that a lower rate samples', () => {
   fc.assert(
     fc.property(
       policies,
@@ -95,7 +95,7 @@ test('a higher rate keeps every call that a lower one keeps', () => {
   );
 });
 
-test('rate 1 keeps every eligible key, rate 0 none', async () => {
+test('rate 1 samples every eligible key, rate 0 none', async () => {
   await fc.assert(
     fc.asyncProperty(fc.string(), fc.string(), async (version, key) => {
       const share = await fraction(version, key);

@@ -102,7 +102,7 @@ function expectEntriesToExplain(before: Wallet, after: Wallet): void {
   expect([...balances]).toEqual(UNITS.map((of) => [of, balanceOf(after, of)]));
 }
 
-test('any history leaves what a purse of single coins has left, and each change is explained by its entries', () => {
+test('any history leaves the same balances as a model with single coins, and ledger entries explain each change', () => {
   fc.assert(
     fc.property(steps, (history) => {
       let wallet = EMPTY_WALLET;
@@ -201,7 +201,7 @@ test('spending in parts leaves the same credits as spending at once', () => {
   );
 });
 
-test('a credit can be spent until the millisecond before it expires, and in no later one', () => {
+test('a credit can be spent until the millisecond before it expires, and not later', () => {
   fc.assert(
     fc.property(credits, fc.integer({ min: 9, max: 16 }), (list, nowMs) => {
       const after = expireCredits(walletOf(list), nowMs);
@@ -215,7 +215,7 @@ test('a credit can be spent until the millisecond before it expires, and in no l
   );
 });
 
-test('holds and promised charges lower what is available and no balance, and leave nothing behind', () => {
+test('holds and unsettled charges lower the available amount but not the balance, and leave no residue', () => {
   const money = fc.bigInt({ min: 0n, max: 10n ** 18n });
   fc.assert(
     fc.property(credits, money, money, (list, held, promised) => {

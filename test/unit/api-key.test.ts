@@ -15,11 +15,11 @@ describe('an API key', () => {
     }
   });
 
-  test('has the checksum that every release computes: keys that were given out stay valid', () => {
+  test('has the same checksum in every release, so issued keys stay valid', () => {
     expect(hasChecksum('utk-AbCdEfGhIjKlMnOpQrStUvWxYz0123456789_CM44PY')).toBe(true);
   });
 
-  test('loses it with any change: of a character, of two that change places, of the prefix', () => {
+  test('is invalid after any changed character, swapped characters, or a changed prefix', () => {
     const key = createApiKey('utk-');
     for (let at = 'utk-'.length; at < key.length; at += 1) {
       const other = key[at] === 'A' ? 'B' : 'A';

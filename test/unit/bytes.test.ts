@@ -38,7 +38,7 @@ async function all(lines: AsyncIterable<Line>): Promise<Line[]> {
 }
 
 describe('a body', () => {
-  test('is read whole up to its bound, and is none beyond it', async () => {
+  test('is read completely up to its limit, and rejected above it', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.string({ unit: 'grapheme' }),
@@ -55,7 +55,7 @@ describe('a body', () => {
     expect(await readBounded(null, 0)).toEqual(new Uint8Array());
   });
 
-  test('without an end is let go a little beyond the bound', async () => {
+  test('without an end is cancelled shortly above the limit', async () => {
     let pulled = 0;
     let cancelled = false;
     const body = new ReadableStream<Uint8Array>({
@@ -72,7 +72,7 @@ describe('a body', () => {
     expect(pulled).toBeLessThan(20);
   });
 
-  test('that falls silent is let go when its time is over', async () => {
+  test('that stalls is cancelled at its timeout', async () => {
     let cancelled = false;
     const body = new ReadableStream<Uint8Array>({
       pull: () => new Promise(() => undefined),
@@ -86,7 +86,7 @@ describe('a body', () => {
 });
 
 describe('lines', () => {
-  test('are those of the text, wherever the chunks are cut', async () => {
+  test('do not depend on where chunks are split', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.string({ unit: fc.constantFrom('a', '\n', 'é', '👋', ' ') }),
@@ -100,7 +100,7 @@ describe('lines', () => {
     );
   });
 
-  test('that are too long are cut, and those after them are whole', async () => {
+  test('that are too long are truncated, and those after them are complete', async () => {
     const long = `{"custom_id":"big","x":"${'y'.repeat(20_000)}"}`;
     for (const cuts of [[], [5], [10_000, 20_010], Array.from({ length: 50 }, (_, index) => index * 400)]) {
       const { body } = streamOf(`first\n${long}\nlast`, cuts);

@@ -137,7 +137,7 @@ describe('begin', () => {
     });
   });
 
-  test('denies everything once the subscription is canceled, and holds nothing', () => {
+  test('denies everything after the subscription is canceled, and reserves nothing', () => {
     const canceled = account(plan());
     canceled.subscription.canceledAtMs = 5;
     const { call, account: after } = beginCall(
@@ -150,7 +150,7 @@ describe('begin', () => {
     expect([call.status, call.reserved, after.meters.reserved]).toEqual(['NOT_ALLOWED', {}, {}]);
   });
 
-  test('admits as many calls at the same time as there are searches left, and each end takes what it counted', () => {
+  test('admits as many concurrent calls as searches remain, and each end consumes its own count', () => {
     let current = account(plan({ limits: { searches: 2 } }));
     const request: BeginRequest = { requested: SEARCHING, needs: ['search'], pricingMode: 'standard' };
     const begun = ['a', 'b', 'c'].map((callId) => {
@@ -177,7 +177,7 @@ describe('begin', () => {
     expect(current.meters.reserved).toEqual({ standardCalls: 3 });
   });
 
-  test('adds to what other open calls hold, leaves the account it was given alone, and grows the revision', () => {
+  test('adds to the reservations of other open calls, does not mutate its input, and increments the revision', () => {
     const before = account(plan(), { consumed: { standardCalls: 4 }, reserved: { standardCalls: 2 } });
     const { account: after, call } = beginCall(before, 'c1', { requested: {}, pricingMode: 'standard' }, DEADLINE, NOW);
     expect(after.meters).toEqual({ consumed: { standardCalls: 4 }, reserved: { standardCalls: 3 } });
@@ -247,7 +247,7 @@ describe('reserved output tokens', () => {
 });
 
 describe('end', () => {
-  test('gives back all that begin held, and consumes what was used', () => {
+  test('releases all reservations of begin, and consumes the usage', () => {
     const change = { reserveOutputTokens: 40 };
     const ended = end(
       begin(change, { requested: BOTH, reserved: { premiumCalls: 5 } }),
@@ -260,7 +260,7 @@ describe('end', () => {
     expect(ended.call.reserved).toEqual({});
   });
 
-  test('takes output tokens of the allowance and no input, cache or reasoning tokens', () => {
+  test('consumes output tokens, but not input, cache or reasoning tokens', () => {
     const used = usage({
       inputTokens: 900,
       cachedInputTokens: 200,
@@ -271,7 +271,7 @@ describe('end', () => {
     expect(end(begin({}), { usage: used }).outcome.consumed).toEqual({ standardCalls: 1, standardTokens: 50 });
   });
 
-  test('takes searches and seconds of audio of theirs', () => {
+  test('consumes searches and seconds of audio', () => {
     const used = usage({ searches: 2, audioSeconds: 0.3, audio: 1 });
     const ended = end(
       begin({}, { requested: { standard: true, search: true, audio: true }, consumed: { audioSeconds: 0.1 } }),
@@ -305,7 +305,7 @@ describe('end', () => {
     expect(some(ended.meters.reserved)).toEqual({});
   });
 
-  test('of a failed call that used nothing consumes nothing', () => {
+  test('of a failed call without usage consumes nothing', () => {
     const ended = end(begin({}), { error: { code: 'TIMEOUT', message: 'upstream timed out' } });
     expect(ended.call.status).toBe('FAILED');
     expect([ended.outcome.consumed, ended.outcome.error]).toEqual([
@@ -325,11 +325,11 @@ describe('end', () => {
     );
   });
 
-  test('of a completed call without any usage still consumes the call', () => {
+  test('of a completed call without usage still consumes the call', () => {
     expect(end(begin({})).outcome.consumed).toEqual({ standardCalls: 1 });
   });
 
-  test('of a call for a capability alone consumes no model call, unless a model ran', () => {
+  test('of a call that requested only a capability consumes no model call, unless a model ran', () => {
     const image = () => begin({}, { requested: { image: true } });
     expect(end(image()).outcome.consumed).toEqual({});
     expect(end(image(), { usage: usage({ searches: 1 }) }).outcome.consumed).toEqual({ searches: 1 });
@@ -337,7 +337,7 @@ describe('end', () => {
     expect(end(image(), { usage: usage({ inputTokens: 3 }) }).outcome.consumed).toEqual({ standardCalls: 1 });
   });
 
-  test('records what it was told, and nothing where it was told nothing', () => {
+  test('records the reported fields only', () => {
     const told = {
       providerUsed: 'openai',
       modelUsed: 'gpt-4o',
@@ -354,12 +354,12 @@ describe('end', () => {
     expect(end(begin({})).call.compression).toBeUndefined();
   });
 
-  test('cleans code and message of an error', () => {
+  test('sanitizes the code and message of an error', () => {
     const error = { code: 'sk-abcdefghijklmnop', message: 'bad key sk-abcdefghijklmnop' };
     expect(end(begin({}), { error }).outcome.error).toEqual({ code: '[credential]', message: 'bad key [credential]' });
   });
 
-  test('names the Stripe customer of the request, else of the account, else none', () => {
+  test('uses the Stripe customer of the request, else of the account, else none', () => {
     const begun = begin({});
     const known = { ...begun, account: { ...begun.account, contact: { stripeCustomerId: 'cus_account' } } };
     expect(end(known, { stripeCustomerId: 'cus_call' }).outcome.stripeCustomerId).toBe('cus_call');
@@ -393,7 +393,7 @@ describe('the price of an ended call', () => {
     });
   });
 
-  test('is unavailable with its reason, never zero, where the model has none', () => {
+  test('is unavailable with a reason, never zero, if the model has no price', () => {
     expect(end(begin({}), { usage: used }, UNKNOWN).outcome.price).toEqual({
       status: 'UNAVAILABLE',
       reason: 'MODEL_NOT_IN_CATALOG',
@@ -461,7 +461,7 @@ describe('compression savings', () => {
 });
 
 describe('timeout', () => {
-  test('gives back all that begin held, consumes nothing, and dates from the deadline', () => {
+  test('releases all reservations, consumes nothing, and is dated at the deadline', () => {
     const begun = begin(
       { reserveOutputTokens: 40 },
       { requested: BOTH, consumed: { standardCalls: 2 }, reserved: { standardCalls: 1 } },
@@ -482,7 +482,7 @@ describe('timeout', () => {
     expect(beginCall(timedOut.account, 'c2', request, DEADLINE, NOW).call.status).toBe('IN_PROGRESS');
   });
 
-  test('is no obstacle to a late end, which is consumed and priced once and gives nothing back twice', () => {
+  test('does not prevent a late end, which is consumed and priced once and releases nothing twice', () => {
     const begun = begin({}, { reserved: { standardCalls: 1 } });
     const ended = end(
       timeOutCall(begun.account, begun.call),
@@ -496,7 +496,7 @@ describe('timeout', () => {
   });
 });
 
-test('an admission that is taken back gives all back that it held, consumes nothing, and can not be ended', () => {
+test('a withdrawn admission releases all reservations, consumes nothing, and cannot end', () => {
   const begun = begin(
     { reserveOutputTokens: 40 },
     { requested: BOTH, consumed: { standardCalls: 2 }, reserved: { standardCalls: 1 } },
@@ -508,7 +508,7 @@ test('an admission that is taken back gives all back that it held, consumes noth
   expect([after.revision, call.revision]).toEqual([3, 3]);
 });
 
-test('an end may be recorded while the call is open and after it timed out, and never again', () => {
+test('an end is recorded once, while the call is open or after it timed out', () => {
   const begun = begin({});
   const timedOut = timeOutCall(begun.account, begun.call).call;
   const completed = end(begun).call;

@@ -88,14 +88,14 @@ async function cardOf(model: RawModel, day: string, catalog = BUILT_IN_CATALOG) 
   return price.card;
 }
 
-test('the file has all the models that this page speaks of', () => {
+test('the catalog contains all models of these cases', () => {
   expect(MODELS.length).toBeGreaterThanOrEqual(311);
   expect(PRICED.length).toBeGreaterThanOrEqual(219);
   expect(PRICED.every(({ pricing }) => typeof pricing.inputUsdPerMillion === 'string')).toBe(true);
 });
 
 describe.each(DAYS)('on %s', (day) => {
-  test('every priced model costs what its decimals say, standard and batch', async () => {
+  test('every priced model costs exactly what its decimal rates give, standard and batch', async () => {
     for (const model of PRICED) {
       const card = await cardOf(model, day);
       for (const used of USAGES) {
@@ -159,7 +159,7 @@ describe('a snapshot id', () => {
     return others;
   }
 
-  test('is the hash of the rates, and of nothing else', async () => {
+  test('is a hash of only the rates', async () => {
     for (const model of BUILT_IN_CATALOG.models) {
       if (!model.pricing) continue;
       const { scheduled = [], ...rates } = rest(model.pricing);
@@ -172,7 +172,7 @@ describe('a snapshot id', () => {
     }
   });
 
-  test('stays when a release words the same rates differently', async () => {
+  test('does not change if a release formats the same rates differently', async () => {
     const ids = (catalog: Catalog) =>
       priceSnapshots(catalog).then((snapshots) => snapshots.map(({ snapshotId }) => snapshotId));
     expect(await ids(reworded)).toEqual(await ids(BUILT_IN_CATALOG));
@@ -183,7 +183,7 @@ describe('a snapshot id', () => {
     }
   });
 
-  test('is recorded once for every price of every model, announced ones included', async () => {
+  test('is recorded once for every price of every model, including announced prices', async () => {
     const snapshots = await priceSnapshots(BUILT_IN_CATALOG);
     const announced = PRICED.flatMap(({ pricing }) => pricing.scheduled ?? []);
     expect(announced.length).toBeGreaterThanOrEqual(6);
@@ -193,7 +193,7 @@ describe('a snapshot id', () => {
 });
 
 describe('every name in the catalog', () => {
-  test('finds its own model, bare and qualified by its provider', () => {
+  test('resolves to its own model, with and without its provider', () => {
     for (const { provider, model } of MODELS) {
       for (const name of [model, `${provider}/${model}`]) {
         const match = matchModel(BUILT_IN_CATALOG, name);
@@ -224,7 +224,7 @@ describe('every name in the catalog', () => {
     }
   });
 
-  test('means nobody once ft: stands before it, or once its last letter is missing', () => {
+  test('resolves to nothing with the prefix ft: or without its last letter', () => {
     const names = new Set(MODELS.flatMap(({ model, aliases }) => [model, ...aliases]));
     for (const name of names) {
       expect([name, matchModel(BUILT_IN_CATALOG, `ft:${name}`)]).toEqual([name, null]);
@@ -234,7 +234,7 @@ describe('every name in the catalog', () => {
   });
 });
 
-test('a price change is a percentage of the price before, and unknown where there is none to compare with', () => {
+test('a price change is a percentage of the previous price, and unknown without one', () => {
   expect(changePercent(4, 5)).toBe(25);
   expect(changePercent(4, 3)).toBe(-25);
   expect(changePercent(0, 0)).toBe(0);

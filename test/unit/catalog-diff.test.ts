@@ -30,7 +30,7 @@ test('a catalog does not differ from itself, whatever the order of its members',
   expect(diffCatalogs(BUILT_IN_CATALOG, shuffled)).toEqual(NOTHING);
 });
 
-test('models that come and go are named in order', () => {
+test('added and removed models are listed in order', () => {
   const [some, others] = [BUILT_IN_CATALOG.models.slice(0, 308), BUILT_IN_CATALOG.models.slice(2)];
   const last = BUILT_IN_CATALOG.models.slice(308).map(modelKeyOf);
   expect(diffCatalogs({ models: some }, { models: others.toReversed() })).toEqual({
@@ -77,7 +77,7 @@ test.each([
   });
 });
 
-describe('everything else is other', () => {
+describe('all other changes are listed as other', () => {
   const checkedAgain = { source: { ...SOL.lifecycle.source, checkedAt: '2026-11-21' } };
   test.each<[string, CatalogFacts]>([
     ['a limit', changed((model) => ({ ...model, contextTokens: 1 }))],
@@ -90,7 +90,7 @@ describe('everything else is other', () => {
     expect(diffCatalogs(BUILT_IN_CATALOG, after)).toEqual({ ...NOTHING, other: [KEY] });
   });
 
-  test('a transition, where both catalogs have some', () => {
+  test('transitions are compared if both catalogs have them', () => {
     const [first, ...rest] = BUILT_IN_CATALOG.transitions;
     const after = { ...BUILT_IN_CATALOG, transitions: rest };
     expect(diffCatalogs(BUILT_IN_CATALOG, after)).toEqual({
@@ -101,7 +101,7 @@ describe('everything else is other', () => {
   });
 });
 
-test('what was added on the way there is removed on the way back', () => {
+test('a reversed comparison swaps added and removed', () => {
   const some = fc.subarray([...BUILT_IN_CATALOG.models]);
   fc.assert(
     fc.property(some, some, (a, b) => {

@@ -40,7 +40,7 @@ describe('the built-in data', () => {
     for (const transition of transitions) expect(Transition.parse(transition)).toEqual(transition);
   });
 
-  test('are what the Worker brings', () => {
+  test('are the catalog in the Worker', () => {
     const { models, transitions, version } = BUILT_IN_CATALOG;
     expect(CatalogDocument.parse({ version, models, transitions })).toEqual({
       version: '2026-11-20',
@@ -50,11 +50,11 @@ describe('the built-in data', () => {
   });
 });
 
-test('a bare list is a document of models', () => {
+test('a plain array is a document of models', () => {
   expect(CatalogDocument.parse(read('models.json'))).toEqual({ models: read('models.json') });
 });
 
-describe('an unknown member is refused by its name', () => {
+describe('an unknown member is rejected by its name', () => {
   test.each<[string, (model: RawModel) => void]>([
     ['contextToken', (model) => Object.assign(model, { contextToken: 5 })],
     ['lifecycle.shutDownAt', (model) => Object.assign(model.lifecycle, { shutDownAt: '2026-01-01' })],
@@ -75,7 +75,7 @@ describe('an unknown member is refused by its name', () => {
   });
 });
 
-describe('a fact of the wrong form is refused at its place', () => {
+describe('an invalid value is rejected with its path', () => {
   const cases: [string, Record<string, unknown>][] = [
     ['model', { model: 'two words' }],
     ['model', { model: '' }],

@@ -67,7 +67,7 @@ describe('models.dev', () => {
     expect(pricesOf(find(modelsDev.models, name))).toEqual(prices);
   });
 
-  test('an entry is read whole', () => {
+  test('an entry is read completely', () => {
     expect(find(modelsDev.models, 'gemini-3.1-pro-preview')).toEqual({
       provider: 'google',
       model: 'gemini-3.1-pro-preview',
@@ -150,7 +150,7 @@ describe('LiteLLM', () => {
     expect(find(liteLlm.models, name).pricing?.batchMultiplier).toBe(share);
   });
 
-  test('an entry is read whole', () => {
+  test('an entry is read completely', () => {
     expect(find(liteLlm.models, 'gpt-3.5-turbo-1106')).toEqual({
       provider: 'openai',
       model: 'gpt-3.5-turbo-1106',
@@ -197,7 +197,7 @@ describe('LiteLLM', () => {
     expect(read.models).toEqual(liteLlm.models);
   });
 
-  test('batch prices that are no common share of the price say nothing', () => {
+  test('batch prices that are not one common share of the price are ignored', () => {
     const raw = fixture('litellm-sample.json');
     raw['gpt-4o'].output_cost_per_token_batches = 8e-6;
     const { pricing, capabilities } = find(readLiteLlm(raw).models, 'gpt-4o');
@@ -287,7 +287,7 @@ describe('a merge', () => {
     ]);
   });
 
-  test('prefers the entry of a model to the entry of its alias', () => {
+  test('prefers the entry of a model over the entry of its alias', () => {
     const { report } = mergeImport(models, modelsDev, options);
     expect(report.skipped).toEqual([
       {
@@ -316,7 +316,7 @@ function imported(name: string, entry: Partial<ImportedModel>, date = options.da
 describe('a known model', () => {
   const rates = { inputUsdPerMillion: 4.2, outputUsdPerMillion: 21 };
 
-  test('keeps tiers, cache rates and the batch share that upstream does not speak of', () => {
+  test('keeps tiers, cache rates and the batch share that upstream omits', () => {
     const { pricing } = find(models, 'gpt-5.6-sol');
     expect(imported('gpt-5.6-sol', { pricing: rates }).pricing).toEqual({
       ...pricing,
@@ -326,19 +326,19 @@ describe('a known model', () => {
     });
   });
 
-  test('keeps the cache-write rate of a tier that upstream states without one', () => {
+  test('keeps the cache-write rate of a tier if upstream omits it', () => {
     const tiers = [{ inputTokensAbove: 272_000, inputUsdPerMillion: 8.4, outputUsdPerMillion: 31 }];
     expect(imported('gpt-5.6-sol', { pricing: { ...rates, tiers } }).pricing?.tiers).toEqual([
       { ...tiers[0], cachedInputUsdPerMillion: 0.8, cacheWriteUsdPerMillion: 10 },
     ]);
   });
 
-  test('loses a cached rate that would stand above the new input rate', () => {
+  test('drops a cached rate above the new input rate', () => {
     const cheap = { inputUsdPerMillion: 0.3, outputUsdPerMillion: 1 };
     expect(imported('gpt-5.6-sol', { pricing: cheap }).pricing).not.toHaveProperty('cachedInputUsdPerMillion');
   });
 
-  test('gets no tier of prompts that are longer than its context', () => {
+  test('gets no price tier above its context length', () => {
     const tiers = [{ inputTokensAbove: 200_000, inputUsdPerMillion: 6, outputUsdPerMillion: 22.5 }];
     const stated = { pricing: { inputUsdPerMillion: 3, outputUsdPerMillion: 15, tiers } };
     expect(find(models, 'claude-sonnet-4-5-20250929').contextTokens).toBe(200_000);
@@ -346,7 +346,7 @@ describe('a known model', () => {
     expect(merged.pricing).toEqual(find(models, 'claude-sonnet-4-5-20250929').pricing);
   });
 
-  test('is compared by the price in force: an announced change that has begun is no news', () => {
+  test('is compared by the price in force: an announced change that took effect is not a change', () => {
     const promised = { inputUsdPerMillion: 1.5, cachedInputUsdPerMillion: 0.15, outputUsdPerMillion: 7.5 };
     const was = find(models, 'gemini-3.6-flash');
     expect(imported('gemini-3.6-flash', { provider: 'google', pricing: promised }, '2027-01-01').pricing).toEqual(
@@ -383,7 +383,7 @@ describe('a known model', () => {
     expect(report.added).toEqual([]);
   });
 
-  test('stays retired or deprecated, and is updated, whatever upstream thinks', () => {
+  test('stays retired or deprecated whatever upstream says, and is still updated', () => {
     const merged = imported('gpt-4-0314', { pricing: rates, ending: true });
     expect(merged.lifecycle).toEqual(find(models, 'gpt-4-0314').lifecycle);
     expect(merged.pricing).toMatchObject(rates);
@@ -391,7 +391,7 @@ describe('a known model', () => {
 });
 
 describe('a new model', () => {
-  test('is added as active, on the word of the upstream', () => {
+  test('is added as ACTIVE with the upstream as its source', () => {
     const pricing = { inputUsdPerMillion: 3, outputUsdPerMillion: 12 };
     const upstream = upstreamOf({
       model: 'gpt-7',

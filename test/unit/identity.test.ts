@@ -35,26 +35,26 @@ describe.each(FIELDS)('%s', (field, snake, nested) => {
     expect(resolved({ customer: { [name]: 'a' } })[field]).toBe('a');
   });
 
-  test('is taken from the top in camelCase, then snake_case, then from inside', () => {
+  test('is taken from the top level in camelCase, then snake_case, then from nested objects', () => {
     const inside = { customer: { [nested[0] ?? '']: 'nested' } };
     expect(resolved({ ...inside, [snake]: 'snake', [field]: 'camel' })[field]).toBe('camel');
     expect(resolved({ ...inside, [snake]: 'snake' })[field]).toBe('snake');
     expect(resolved({ ...inside, [snake]: undefined, [field]: undefined })[field]).toBe('nested');
   });
 
-  test('is taken inside by the order of its names', () => {
+  test('is taken from nested objects in the order of their names', () => {
     for (let first = 0; first < nested.length; first += 1) {
       const customer = Object.fromEntries(nested.slice(first).map((name) => [name, name]));
       expect(resolved({ customer })[field]).toBe(nested[first]);
     }
   });
 
-  test('is absent where nothing names it', () => {
+  test('is absent if no field names it', () => {
     expect(field in resolved({ feature: 'x', customer: { unknown: 'a' } })).toBe(false);
   });
 });
 
-test('the spellings may be mixed: each field is found by itself', () => {
+test('spellings may be mixed: each field is found independently', () => {
   const body = {
     customer_id: 'c',
     customerName: 'Top',
@@ -68,14 +68,14 @@ test('the spellings may be mixed: each field is found by itself', () => {
   });
 });
 
-test('all else in the body passes, and the body that was given stays as it was', () => {
+test('all other fields pass unchanged, and the input is not mutated', () => {
   const body = { customer: { id: 'c' }, feature: 'chat', requested: { premium: true }, tags: ['a'] };
   const before = structuredClone(body);
   expect(resolved(body)).toMatchObject({ feature: 'chat', requested: { premium: true }, tags: ['a'], customerId: 'c' });
   expect(body).toEqual(before);
 });
 
-test('an empty string is an answer, and is not replaced by another spelling', () => {
+test('an empty string is a value, and another spelling does not replace it', () => {
   expect(resolved({ customerId: '', customer_id: 'snake' }).customerId).toBe('');
 });
 

@@ -65,7 +65,7 @@ describe('a text', () => {
     expect(parseJsonText(text)).toEqual({ ok: false, broken: 'syntax', reason: expect.stringMatching(/./) });
   });
 
-  test('that is not UTF-8 is no JSON', () => {
+  test('that is not UTF-8 is rejected', () => {
     expect(parseJson(Uint8Array.of(0x22, 0xff, 0x22))).toEqual({
       ok: false,
       broken: 'syntax',
@@ -88,7 +88,7 @@ test.each([
 });
 
 describe("a vendor's answer", () => {
-  test('may have any number of numbers: an embedding is made of them', () => {
+  test('may contain any number of numbers, as in an embedding', () => {
     expect(parseAnswer(list('-0.012345678', 500_000))).toHaveLength(500_000);
   });
 

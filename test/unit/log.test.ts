@@ -49,7 +49,7 @@ describe('an error', () => {
     expect(errorText(error)).toBe(text);
   });
 
-  test('is bounded, also where it is its own cause', () => {
+  test('is bounded even if it is its own cause', () => {
     const long = new Error('x'.repeat(5_000));
     expect(errorText(long)).toHaveLength(300);
     const [one, other] = [new Error('one'), new Error('other')];
@@ -76,7 +76,7 @@ describe('a line', () => {
   });
   afterEach(() => vi.restoreAllMocks());
 
-  test('is one of JSON, with its event, its fields, and what the error says', () => {
+  test('is one JSON object with event, fields and error', () => {
     log('warn', 'happened', { callId: 'c', usage: { tokens: 3, nano: 5n } }, new Error('m'));
     log('error', 'happened', { line: 'a\nb' });
     expect(lines).toEqual([
@@ -85,7 +85,7 @@ describe('a line', () => {
     ]);
   });
 
-  test('has no long text, however deep it stands', () => {
+  test('has no long text at any depth', () => {
     log('error', 'happened', { text: 'x'.repeat(10_000), inside: [{ text: 'y'.repeat(10_000) }] });
     expect(lines[0]?.length).toBeLessThan(700);
   });

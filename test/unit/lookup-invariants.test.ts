@@ -56,7 +56,7 @@ describe.each(PURPOSES)('for the purpose %s', (purpose) => {
     }
   });
 
-  test('no candidate is retired, computed ones are live and inside every bound, and the excluded ones say why not', async () => {
+  test('no candidate is retired, computed ones are live and within all limits, and excluded ones have reasons', async () => {
     for (const model of models) {
       const { resolution, policy } = await resolve(modelKeyOf(model), { purpose });
       for (const { modelKey } of listed(resolution)) {
@@ -80,7 +80,7 @@ describe.each(PURPOSES)('for the purpose %s', (purpose) => {
     }
   });
 
-  test('a recommendation is live, and comes from the provider where its chain leads to a live model', async () => {
+  test('a recommendation is live, and is the provider replacement if its chain leads to a live model', async () => {
     for (const model of models) {
       const { resolution } = await resolve(modelKeyOf(model), { purpose });
       const { recommendedModelKey, recommendationSource, equivalents } = resolution;
@@ -95,7 +95,7 @@ describe.each(PURPOSES)('for the purpose %s', (purpose) => {
     }
   });
 
-  test('candidates are in the order of preference and score', async () => {
+  test('candidates are sorted by preference and score', async () => {
     for (const model of models) {
       const { resolution } = await resolve(modelKeyOf(model), { purpose });
       const sameFamily = ({ modelKey }: { modelKey: string }) => byKey.get(modelKey)?.family === model.family;
@@ -146,7 +146,7 @@ describe('bounds', () => {
     );
   });
 
-  test('allowedModelKeys leaves nothing else, by any spelling', async () => {
+  test('allowedModelKeys excludes all other models, in any spelling', async () => {
     const allowedModelKeys = 'openai/gpt-6-sol,anthropic/claude-opus-5-5,GEMINI-3.8-FLASH';
     const { resolution } = await resolve('openai/gpt-4o', { allowedModelKeys, maxPriceIncreasePercent: '1000' });
     expect(new Set(computed(resolution).map(({ modelKey }) => modelKey))).toEqual(
@@ -157,7 +157,7 @@ describe('bounds', () => {
 });
 
 describe('money', () => {
-  test('the request estimate is that of the token mix, cached share included', async () => {
+  test('the request estimate is the cost of the token mix, including the cached share', async () => {
     // 8,000 input of which 30 % cached, 2,000 output: 5,600 x 2.50 + 2,400 x 1.25 + 2,000 x 10.00 USD per million
     const { resolution } = await resolve('openai/gpt-4o');
     expect(resolution.pricing?.blendedUsdPerMillion).toBe(3.7);
@@ -204,8 +204,8 @@ describe('purposes', () => {
   });
 });
 
-describe('anything that anybody asks', () => {
-  test("is answered in the contract's shape, or refused as a key: 3,000 random keys", async () => {
+describe('any request', () => {
+  test('has a response in the shape of the contract, or is rejected as a key: 3,000 random keys', async () => {
     const provenance = { catalog: BUILT_IN_CATALOG, problem: null, day: DAY };
     const names = [...byKey.keys()];
     const key = fc.oneof(

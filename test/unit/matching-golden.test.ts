@@ -420,12 +420,12 @@ test.each(SPELLINGS)('%j is looked up as %s', (name, expected) => {
   expect(lookedUp(name)).toBe(expected);
 });
 
-test.each(SPELLINGS)('%j is priced only where that is certain', (name, expected) => {
+test.each(SPELLINGS)('%j is priced only if the match is certain', (name, expected) => {
   const isPriced = expected !== null && !expected.startsWith('fuzzy ') && !NOT_PRICED.has(name);
   expect(priced(name)).toBe(isPriced ? expected : null);
 });
 
-test('there are at least 160 of them, no two alike, and every strategy has at least three', () => {
+test('there are at least 160 different cases, at least three for every strategy', () => {
   expect(new Set(SPELLINGS.map(([name]) => name)).size).toBe(SPELLINGS.length);
   expect(SPELLINGS.length).toBeGreaterThanOrEqual(160);
   const strategies: (MatchStrategy | 'fuzzy')[] = ['exact', 'alias', 'snapshot', 'normalized', 'fuzzy'];
@@ -513,7 +513,7 @@ describe('the nearest name', () => {
     expect(nearest(asked, name)).toBeNull();
   });
 
-  test('is the one of the nearest revision, and of equally near ones the first', () => {
+  test('is the one with the nearest revision, and the first of equally near ones', () => {
     expect(nearest('x-model-2025-06-02', 'x-model', 'x-model-2024-01-31', 'x-model-2025-06-01')?.[0]).toBe(
       'x-model-2025-06-01',
     );

@@ -107,7 +107,7 @@ test.each([
   expect(found(name)).toBeNull();
 });
 
-test('a name longer than any model name means nobody, whatever it begins with', () => {
+test('a name longer than any model name matches nothing', () => {
   expect(found('models/models/models/gpt-4o')).toBe(`normalized ${GPT_4O}`);
   expect(found(`gpt-4o${' '.repeat(300)}`)).toBeNull();
   expect(found('a/'.repeat(50_000))).toBeNull();
@@ -123,7 +123,7 @@ describe('a name without its date pin', () => {
     transitions: [],
   });
 
-  test('means the only dated model of that name', () => {
+  test('matches the only dated model of that name', () => {
     expect(matchModel(catalog('x-2025-01-01', 'y-2025-01-01'), 'x')?.model.model).toBe('x-2025-01-01');
   });
 
@@ -134,26 +134,26 @@ describe('a name without its date pin', () => {
     expect(matchModel(catalog(...names), 'x')).toBeNull();
   });
 
-  test('means the undated model where there is one', () => {
+  test('matches the undated model if there is one', () => {
     expect(matchModel(catalog('x-2025-01-01', 'x'), 'x')).toMatchObject({ strategy: 'exact', model: { model: 'x' } });
   });
 });
 
-describe('a name that a cloud really sends, or one that must not be priced', () => {
-  test("Vertex's own spelling of a second version finds its model", () => {
+describe('a name that a cloud provider sends, or one that must not be priced', () => {
+  test('Vertex spelling of a second version matches its model', () => {
     expect(found('claude-3-5-sonnet-v2@20241022')).toBe(`normalized ${SONNET}`);
   });
   test('the US government region of Bedrock is a region like the others', () => {
     expect(found('us-gov.anthropic.claude-3-haiku-20240307-v1:0')).toBe(`normalized ${HAIKU}`);
   });
-  test('a model under the wrong provider is nobody in every spelling', () => {
+  test('a model under the wrong provider matches nothing in any spelling', () => {
     expect([found('OpenAI/gemini-2.5-pro'), found('openai:gemini-2.5-pro'), found('gemini/gpt-4o')]).toEqual([
       null,
       null,
       null,
     ]);
   });
-  test('a second date pin is not taken for one that was added', () => {
+  test('a second date pin is not ignored', () => {
     expect(found('gpt-4o-2024-08-06-2025-01-01')).toBeNull();
   });
 });

@@ -65,7 +65,7 @@ const THERE = `SELECT organization_id, (SELECT COUNT(*) FROM customers c WHERE c
       FROM samples s WHERE s.organization_id = o.organization_id) AS sample_bytes
   FROM organizations o WHERE customers > 0 OR samples > 0 ORDER BY 1`;
 
-test('the counts of an organization are those of its rows, whatever is added and removed', () => {
+test('the counts of an organization equal its rows after any additions and removals', () => {
   fc.assert(
     fc.property(steps, (all) => {
       const db = openD1();

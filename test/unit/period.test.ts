@@ -113,13 +113,13 @@ describe('the period that contains a moment', () => {
 });
 
 describe('a plan that never replenishes', () => {
-  test('has one period, from its anchor to the end of time', () => {
+  test('has one period without an end', () => {
     for (const now of [5, 6, at('2026-11-20'), NEVER_MS - 1]) {
       expect(periodAt(5, null, now)).toEqual({ index: 0, startMs: 5, endMs: at('9999-12-31T23:59:59.999Z') });
     }
   });
 
-  test('has an end of time that can still be written as a date', () => {
+  test('has an end that is still a valid date', () => {
     expect(new Date(NEVER_MS).toISOString()).toBe('9999-12-31T23:59:59.999Z');
   });
 });
@@ -156,7 +156,7 @@ describe('an account', () => {
     expect(open(null, 5).subscription.nextReplenishAtMs).toBe(NEVER_MS);
   });
 
-  test('is replenished at its boundary and not a millisecond before: consumed is gone, held is kept', () => {
+  test('is replenished exactly at its boundary: consumption returns to zero, reservations stay', () => {
     const before = {
       ...open({ every: 1, unit: 'MONTH' }, at('2026-01-31')),
       meters: { consumed: { searches: 4 }, reserved: { searches: 1 } },
@@ -172,7 +172,7 @@ describe('an account', () => {
     });
   });
 
-  test('that slept through several periods wakes up in the present one', () => {
+  test('that missed several periods continues in the current one', () => {
     const woken = replenishDue(open({ every: 1, unit: 'MONTH' }, at('2026-01-31')), at('2026-07-04'));
     expect(woken.subscription).toMatchObject({
       lastReplenishedAtMs: at('2026-06-30'),
@@ -180,7 +180,7 @@ describe('an account', () => {
     });
   });
 
-  test('that never replenishes keeps what it consumed', () => {
+  test('that never replenishes keeps its consumption', () => {
     const before = account(plan({ replenish: null }), { consumed: { searches: 4 }, reserved: {} });
     before.subscription.nextReplenishAtMs = NEVER_MS;
     expect(replenishDue(before, at('2126-01-01'))).toBe(before);

@@ -259,12 +259,12 @@ describe('the cost of a call', () => {
     expect(cost.totalNanoUsd).toBe(7_500_000n);
   });
 
-  test('billable input is the input less cache reads and writes, and negative where the parts exceed it', () => {
+  test('billable input is the input minus cache reads and writes, and negative if the parts exceed it', () => {
     expect(billableInputTokens(usage({ inputTokens: 100, cachedInputTokens: 30, cacheWriteInputTokens: 20 }))).toBe(50);
     expect(billableInputTokens(usage({ inputTokens: 10, cachedInputTokens: 6, cacheWriteInputTokens: 5 }))).toBe(-1);
   });
 
-  test('of several tiers, the highest threshold that is crossed applies, in whatever order they are listed', () => {
+  test('the highest exceeded threshold applies, in any order of the tiers', () => {
     const card = madeUp({ input: 1_000_000n }, [
       { inputTokensAbove: 200, rates: { input: 3_000_000n, output: 0n } },
       { inputTokensAbove: 100, rates: { input: 2_000_000n, output: 0n } },
@@ -309,7 +309,7 @@ describe('rounding', () => {
     expect(price(madeUp({ output: rate }), { responseTokens: quantity }).lines.output).toBe(nano);
   });
 
-  test('each line is rounded on its own: four halves are four whole nano-USD', () => {
+  test('each line is rounded separately: four halves are four nano-USD', () => {
     const half = 500_000n;
     const card = madeUp({ input: half, cachedInput: half, cacheWrite: half, output: half });
     const cost = price(card, tokens(3, 1, 1, 1));
@@ -346,7 +346,7 @@ describe('searches and audio', () => {
     expect(price(madeUp({ audioSecond: 1_000_000_000n }), { audioSeconds: 1.005 }).totalNanoUsd).toBe(1_005n);
   });
 
-  test('without a rate are named and cost nothing', async () => {
+  test('without a rate are listed and cost nothing', async () => {
     const cost = price(await cardOf('gpt-4o'), { searches: 2, audioSeconds: 1.5 });
     expect(cost.assumptions).toEqual([
       expect.stringMatching(/^searches: .*not included/),
@@ -356,7 +356,7 @@ describe('searches and audio', () => {
     expect(cost.totalNanoUsd).toBe(0n);
   });
 
-  test('audio units without a rate are named too', async () => {
+  test('audio units without a rate are listed too', async () => {
     expect(price(await cardOf('gpt-4o'), { audio: 1 }).assumptions).toEqual([expect.stringMatching(/^audio: /)]);
   });
 });
@@ -374,7 +374,7 @@ describe('an announced price change', () => {
     expect(price(await cardOf(model, Date.parse(at)), used).totalNanoUsd).toBe(nano);
   });
 
-  test('is another snapshot, and the price before it keeps its own', async () => {
+  test('has its own snapshot, and the previous price keeps its own', async () => {
     const ids = [];
     for (const at of ['2026-11-30', '2026-12-01', '2026-11-30'])
       ids.push((await cardOf('gemini-4-argon', Date.parse(at))).snapshotId);
@@ -383,7 +383,7 @@ describe('an announced price change', () => {
     expect(ids[2]).toBe(ids[0]);
   });
 
-  test('makes the model premium from its day on', async () => {
+  test('makes the model premium from its effective day', async () => {
     const before = await cardOf('gemini-3.8-flash', Date.UTC(2026, 11, 31));
     const after = await cardOf('gemini-3.8-flash', Date.UTC(2027, 0, 1));
     expect([tierOfPrice(before), tierOfPrice(after)]).toEqual(['standard', 'premium']);
@@ -423,7 +423,7 @@ describe('an unknown price is never zero', () => {
   });
 });
 
-test('a breakdown shows every exact amount as a string beside its number, and only lines with something in them', async () => {
+test('a breakdown shows every exact amount as a string and a number, and only lines that are not empty', async () => {
   const card = await cardOf('gpt-4o');
   expect(breakdownOf(costOf(card, usage(tokens(1_000, 400, 0, 500)), 'batch'))).toEqual({
     currency: 'USD',

@@ -62,7 +62,7 @@ const ended: fc.Arbitrary<Call> = fc
     return endCall(after, call, end, { available: true, card: CARD }, 'charge', NOW + 1_000).call;
   });
 
-test('D1 keeps the record of a call as it is, with columns that say the same', () => {
+test('D1 stores the record of a call unchanged, with columns that match it', () => {
   fc.assert(
     fc.property(fc.uniqueArray(ended, { minLength: 1, maxLength: 8, selector: ({ callId }) => callId }), (calls) => {
       const db = openD1();
@@ -87,7 +87,7 @@ test('D1 keeps the record of a call as it is, with columns that say the same', (
   );
 });
 
-test('a call that is sent again changes nothing, nor does one that was recorded before', () => {
+test('a repeated delivery of a call changes nothing, nor does an older revision', () => {
   const db = openD1();
   open.push(db);
   const [call] = fc.sample(ended, { numRuns: 1, seed: 1 });

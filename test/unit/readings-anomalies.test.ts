@@ -42,7 +42,7 @@ test('a steady history has no episodes', () => {
 describe('spend spikes', () => {
   const spike = days(60, (day) => (day === 30 || day === 31 ? { calls: 600, spend: 600 } : {}));
 
-  test('hold what was spent, what was expected, and why', () => {
+  test('contain observed and expected spend, and the evidence', () => {
     const [episode, ...others] = detectAnomalies(spike, 'day');
     expect(others).toEqual([]);
     expect(episode).toMatchObject({
@@ -56,7 +56,7 @@ describe('spend spikes', () => {
     expect(episode?.evidence).toHaveProperty('ratio', expect.closeTo(6, 0));
   });
 
-  test('are no new level that stays', () => {
+  test('do not include a lasting new level', () => {
     expect(found(days(60, (day) => (day >= 30 ? { calls: 300, spend: 300 } : {})))).toEqual([]);
   });
 
@@ -75,12 +75,12 @@ describe('spend spikes', () => {
 describe('silence', () => {
   const nothing: Change = { calls: 0, spend: 0, failedCalls: 0, models: {} };
 
-  test('is a stop of regular use, to the present where it goes on', () => {
+  test('is a stop of regular use, up to the present if it is ongoing', () => {
     expect(found(days(60, (day) => (day >= 54 ? nothing : {})))).toEqual([['SILENCE', 54, 60]]);
     expect(found(days(60, (day) => (day >= 30 && day < 45 ? nothing : {})))).toEqual([['SILENCE', 30, 45]]);
   });
 
-  test('says in its evidence how many days it lasts', () => {
+  test('has its number of days in its evidence', () => {
     const [episode] = detectAnomalies(
       days(60, (day) => (day >= 30 && day < 45 ? nothing : {})),
       'day',
@@ -88,7 +88,7 @@ describe('silence', () => {
     expect(episode?.evidence).toMatchObject({ days: 15 });
   });
 
-  test('is not a weekend of a customer that never works on weekends', () => {
+  test('is not a weekend of a customer without weekend usage', () => {
     const weekend = (day: number) => day % 7 === 5 || day % 7 === 6;
     expect(found(days(60, (day) => (weekend(day) ? nothing : {})))).toEqual([]);
     expect(found(days(60, (day) => (weekend(day) || day >= 56 ? nothing : {}))).map(([kind]) => kind)).toEqual([
@@ -96,7 +96,7 @@ describe('silence', () => {
     ]);
   });
 
-  test('is not a pause of a customer that comes and goes', () => {
+  test('is not a pause of a customer with intermittent usage', () => {
     expect(found(days(60, (day) => ((day * 7919) % 10 < 7 ? nothing : {})))).toEqual([]);
   });
 });
@@ -120,7 +120,7 @@ describe('error bursts', () => {
     expect(found(days(60, (day) => (day === 40 ? { calls: 3, spend: 3, failedCalls: 2 } : {})))).toEqual([]);
   });
 
-  test('are not the failures of one that always fails a lot', () => {
+  test('are not the failures of a customer whose calls often fail', () => {
     expect(found(days(60, (day) => ({ failedCalls: 30 + ((day * 7) % 11) })))).toEqual([]);
   });
 });
@@ -129,7 +129,7 @@ describe('new expensive models', () => {
   const from = (first: number, share: number, spend = 100) =>
     days(60, (day) => (day >= first ? { models: { 'a/one': (1 - share) * spend, 'b/two': share * spend } } : {}));
 
-  test('were never seen and take a large part of the spend', () => {
+  test('were never used before and take a large share of the spend', () => {
     const [episode] = detectAnomalies(from(40, 0.7), 'day');
     expect(episode).toMatchObject({
       kind: 'NEW_EXPENSIVE_MODEL',
@@ -140,7 +140,7 @@ describe('new expensive models', () => {
     expect(episode?.evidence).toMatchObject({ modelKey: 'b/two' });
   });
 
-  test('are not those that were there from the start, and not those that cost little', () => {
+  test('are neither models used from the start nor cheap ones', () => {
     expect(found(from(5, 0.7))).toEqual([]);
     expect(found(from(40, 0.05))).toEqual([]);
   });
@@ -150,6 +150,6 @@ test('thirteen days are too few to know what is usual', () => {
   expect(found(days(13, (day) => (day === 12 ? { spend: 5000, calls: 5000 } : {})))).toEqual([]);
 });
 
-test('more buckets than a hundred days of hours are refused', () => {
+test('more buckets than a hundred days of hours are rejected', () => {
   expect(() => detectAnomalies(days(BUCKETS_MAX + 1), 'day')).toThrow(RangeError);
 });

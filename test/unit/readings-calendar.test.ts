@@ -74,23 +74,23 @@ describe('local days', () => {
     expect(hoursOf(from, to, zone)).toEqual(expected);
   });
 
-  test('begin at their first moment, which need not read midnight', () => {
+  test('begin at their first instant, which may not be midnight', () => {
     expect(startOfLocalDay(at('2026-09-06T15:00Z'), 'America/Santiago')).toBe(at('2026-09-06T04:00Z'));
     expect(startOfLocalDay(at('2026-07-01T23:59:59.999Z'), 'Asia/Kathmandu')).toBe(at('2026-07-01T18:15Z'));
     expect(startOfLocalDay(at('2026-07-01T00:00Z'), 'UTC')).toBe(at('2026-07-01T00:00Z'));
   });
 
-  test('know their weekday', () => {
+  test('have their weekday', () => {
     expect(localDays(at('2026-03-29T00:00Z'), at('2026-03-29T01:00Z'), 'Europe/Berlin')[0]?.weekday).toBe(0);
   });
 
-  test('of an empty stretch are none, and more than the bound are refused', () => {
+  test('of an empty range are empty, and more than the limit are rejected', () => {
     expect(localDays(5, 5, 'UTC')).toEqual([]);
     expect(() => localDays(0, (LOCAL_DAYS_MAX + 1) * 24 * HOUR_MS, 'UTC')).toThrow(RangeError);
   });
 });
 
-test('an hour belongs to the local day in which it starts, also where the offset is no whole hour', () => {
+test('an hour belongs to the local day in which it starts, even if the offset is not a whole hour', () => {
   const days = localDays(at('2026-07-01T00:00Z'), at('2026-07-02T00:00Z'), 'Asia/Kathmandu');
   // Midnight in Kathmandu is 18:15 UTC: the hour from 18:00 UTC starts in the day before.
   const hours = ['2026-06-30T18:00Z', '2026-06-30T19:00Z', '2026-07-01T18:00Z', '2026-07-01T19:00Z'].map(
@@ -125,7 +125,7 @@ test.each([
   expect(isTimeZone(name)).toBe(expected);
 });
 
-test('an instant is found back from its wall clock, but in the hour that is shown twice', () => {
+test('a wall clock time leads back to its instant, except in a repeated hour', () => {
   for (const iso of ['2026-03-29T00:30Z', '2026-03-29T01:00Z', '2026-10-25T03:00Z', '2026-07-01T12:34:56.789Z']) {
     const wall = zoneClock('Europe/Berlin', at(iso), at(iso)).wallAt(at(iso));
     expect(instantAtWall(wall, 'Europe/Berlin')).toBe(at(iso));

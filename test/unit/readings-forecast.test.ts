@@ -51,7 +51,7 @@ describe('status', () => {
     expect(week.remaining?.expected).toBeCloseTo(7 * 240, 6);
   });
 
-  test('where nothing was ever recorded there is no history', () => {
+  test('without recorded usage there is no history', () => {
     expect(forecast(steady(30, ten, { firstDataMs: null, hours: [] })).status).toBe('insufficient_history');
   });
 
@@ -70,7 +70,7 @@ describe('status', () => {
     });
   });
 
-  test('partial evidence keeps its figures, at low quality', () => {
+  test('partial evidence still has figures, with low quality', () => {
     const partial = forecast(steady(30, ten, { evidence: 'partial' }));
     expect(partial).toMatchObject({ status: 'incomplete', reason: 'EVIDENCE_PARTIAL', quality: 'LOW' });
     expect(partial.remaining?.expected).toBeCloseTo(1680, 3);
@@ -78,7 +78,7 @@ describe('status', () => {
 });
 
 describe('figures', () => {
-  test('a constant series goes on, with a backtest error of zero', () => {
+  test('a constant series continues, with a backtest error of zero', () => {
     const result = forecast(steady(40, ten));
     expect(result.remaining).toEqual({ expected: 1680, p10: 1680, p50: 1680, p90: 1680 });
     expect(result).toMatchObject({
@@ -93,13 +93,13 @@ describe('figures', () => {
     expect(result).toMatchObject({ status: 'available', backtest: { weightedAbsolutePercentageError: null } });
   });
 
-  test('the period is what is recorded in it and what remains', () => {
+  test('the period is the sum of recorded and remaining', () => {
     const result = forecast(steady(40, ten, { periodStartMs: START + 30 * DAY_MS }));
     expect(result.recorded).toBe(2400);
     expect(result.period).toEqual({ expected: 4080, p10: 4080, p50: 4080, p90: 4080 });
   });
 
-  test('a horizon within the day follows the hours of the day', () => {
+  test('a horizon within the day follows the hourly profile', () => {
     // Ten in each hour from 8 to 18, nothing else; it is midnight.
     const office = (hour: number) => (hour % 24 >= 8 && hour % 24 < 18 ? 10 : 0);
     const until = (hours: number) =>
@@ -107,7 +107,7 @@ describe('figures', () => {
     expect([until(6), until(8), until(13), until(20)]).toEqual([0, 0, 50, 100]);
   });
 
-  test('what has passed of the present hour is not expected again', () => {
+  test('the elapsed part of the current hour is not forecast again', () => {
     const nowMs = START + 30 * DAY_MS + 0.5 * HOUR_MS;
     expect(forecast(steady(30, ten, { nowMs, horizonEndMs: nowMs + 0.5 * HOUR_MS })).remaining?.expected).toBeCloseTo(
       5,
@@ -119,7 +119,7 @@ describe('figures', () => {
     );
   });
 
-  test('a local rhythm is kept over a change of the clock', () => {
+  test('a local rhythm stays the same across a clock change', () => {
     // Berlin goes from +1 to +2 on March 29: one unit at 9 local time on each day, 8 and then 7 UTC.
     const change = Date.UTC(2026, 2, 29, 1);
     const nine = (index: number) => {
@@ -136,7 +136,7 @@ describe('figures', () => {
     expect([before?.expected, after?.expected]).toEqual([0, 100]);
   });
 
-  test('a yearly horizon over a hundred days of history is level, wider than a month and of low quality', () => {
+  test('a yearly horizon with a hundred days of history is flat, wider than a month and of low quality', () => {
     const noisy = (hour: number) => 10 + (Math.floor(hour / 24) % 5);
     const over = (days: number) => forecast(steady(100, noisy, { horizonEndMs: START + (100 + days) * DAY_MS }));
     const width = ({ remaining }: ReturnType<typeof over>) => (remaining?.p90 ?? 0) - (remaining?.p10 ?? 0);
@@ -147,7 +147,7 @@ describe('figures', () => {
     expect(width(over(365))).toBeGreaterThan(Math.sqrt(365 / 30) * width(over(30)));
   });
 
-  test('hours before the hundred days, and hours that are still to come, change nothing but the record', () => {
+  test('hours before the hundred days and future hours change only the recorded quantity', () => {
     const input = steady(100, ten);
     const more = { startMs: START - 400 * DAY_MS, quantity: 1e6 };
     const later = { startMs: input.nowMs + HOUR_MS, quantity: 1e6 };
@@ -160,7 +160,7 @@ describe('another level', () => {
   const fallen = (lastDays: number) => steady(60, (hour) => (hour >= (60 - lastDays) * 24 ? 3 : 10));
   const week = (lastDays: number) => forecast(fallen(lastDays)).remaining ?? { expected: 0, p10: 0, p50: 0, p90: 0 };
 
-  test('of four days may be odd days: the week ahead is expected half-way, and both levels are within P10 and P90', () => {
+  test('of four days may be temporary: the forecast lies between both levels, and both are within P10 and P90', () => {
     const { expected, p10, p90 } = week(4);
     expect(expected).toBeGreaterThan(7 * 110);
     expect(expected).toBeLessThan(7 * 200);
@@ -168,7 +168,7 @@ describe('another level', () => {
     expect(p90).toBeGreaterThanOrEqual(7 * 240);
   });
 
-  test('is believed more with each day, and for good once every day of the week has shown it', () => {
+  test('gains weight with each day, and is certain after every weekday occurred', () => {
     const expected = [4, 5, 6, 7, 8].map((days) => week(days).expected);
     for (const [at, value] of expected.entries()) if (at > 0) expect(value).toBeLessThan(expected[at - 1] ?? 0);
     expect(week(8).expected).toBeLessThan(7 * 90);
@@ -176,7 +176,7 @@ describe('another level', () => {
   });
 });
 
-test('the same data give the same bytes, in whatever order the hours come', () => {
+test('the same data give the same bytes in any order of the hours', () => {
   for (const [name, family] of Object.entries(NAMED_FAMILIES)) {
     const { hours, firstDataMs, nowMs, horizonEndMs } = forecastCase(name, family, 4);
     const input: ForecastInput = { ...steady(1, ten), hours, firstDataMs, nowMs, horizonEndMs, periodStartMs: nowMs };
@@ -196,12 +196,12 @@ describe('exhaustion', () => {
       timeZone: input.timeZone,
     });
 
-  test('is the instant at which the pace has taken what is left', () => {
+  test('is the instant at which the forecast pace uses up the remaining allowance', () => {
     expect(when(120)).toBe(base.nowMs + 12 * HOUR_MS);
     expect(when(245)).toBe(base.nowMs + 24.5 * HOUR_MS);
   });
 
-  test('is now where nothing is left, and nothing where it lasts, is unlimited, or was not forecast', () => {
+  test('is now if nothing remains, and null if the allowance lasts, is unlimited, or has no forecast', () => {
     expect(when(0)).toBe(base.nowMs);
     expect(when(1681)).toBeNull();
     expect(when(null)).toBeNull();
@@ -214,7 +214,7 @@ describe('exhaustion', () => {
     ).toBeNull();
   });
 
-  test('follows the local clock over its change', () => {
+  test('follows the local clock across a change', () => {
     // 20 hours before the 23-hour day of March 29 in Berlin.
     const nowMs = Date.UTC(2026, 2, 28, 4);
     const hours = base.hours.map(({ startMs, quantity }) => ({ startMs, quantity }));

@@ -20,7 +20,7 @@ const TEXT = JSON.stringify({
   unpricedCalls: [2, 0, 0],
 });
 
-test('a series holds what its columns hold together, without empty hours', () => {
+test('a series is the sum of its columns, without empty hours', () => {
   const hours = parseHours(TEXT);
   expect(seriesOf(hours, ['agenticApi'])).toEqual([{ startMs: 11 * HOUR_MS, quantity: 7 }]);
   expect(seriesOf(hours, ['costUsd'])).toEqual([{ startMs: 10 * HOUR_MS, quantity: 1.5 }]);
@@ -37,7 +37,7 @@ test('sums include the first hour and exclude the last', () => {
   expect([failed(10, 12), failed(10, 13), failed(11, 12), failed(13, 20)]).toEqual([1, 3, 0, 0]);
 });
 
-test('the latest hour is the latest one with such usage, in whatever order the hours come', () => {
+test('the latest hour with usage is found in any order of the hours', () => {
   const hours = parseHours(TEXT);
   expect(latestHour(hours, ['completedCalls', 'failedCalls'])).toBe(12 * HOUR_MS);
   expect(latestHour(hours, ['completedCalls'])).toBe(10 * HOUR_MS);

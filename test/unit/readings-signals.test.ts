@@ -12,7 +12,7 @@ const NOW = Date.UTC(2026, 5, 15, 13, 30);
 const MIDNIGHT = Date.UTC(2026, 5, 15);
 
 describe('weeks', () => {
-  test('are the latest seven completed UTC days and the seven before, today in neither', () => {
+  test('are the latest seven completed UTC days and the seven before, without today', () => {
     expect(weekPeriods(NOW)).toEqual({
       latest: { startMs: MIDNIGHT - 7 * DAY_MS, endMs: MIDNIGHT },
       preceding: { startMs: MIDNIGHT - 14 * DAY_MS, endMs: MIDNIGHT - 7 * DAY_MS },
@@ -34,7 +34,7 @@ describe('weeks', () => {
     });
   });
 
-  test('have no ratio where nothing preceded', () => {
+  test('have no ratio if the preceding week is empty', () => {
     const one = usage([{ startMs: MIDNIGHT - HOUR_MS, quantity: 5 }]);
     expect(compareWeeks(one, ['inputTokens'], NOW)).toEqual({ latest: 5, preceding: 0, change: 5, ratio: null });
     expect(compareWeeks(usage([]), ['inputTokens'], NOW)).toEqual({ latest: 0, preceding: 0, change: 0, ratio: null });
@@ -127,7 +127,7 @@ describe('signals', () => {
     expect(codes(extra)).toEqual(expected);
   });
 
-  test('come in the order of their list, each with figures', () => {
+  test('are sorted by their list, each with evidence', () => {
     const signals = signalsOf(
       facts({
         calls: week(200, 100),
@@ -154,7 +154,7 @@ describe('signals', () => {
   });
 });
 
-test('evidence is complete until something is missing, and says what', () => {
+test('evidence is complete unless it lists a gap', () => {
   const complete = {
     firstDataMs: MIDNIGHT - 30 * DAY_MS,
     keptFromMs: MIDNIGHT - 100 * DAY_MS,

@@ -26,7 +26,7 @@ const POLICY: SamplingPolicy = {
   retentionDays: 7,
 };
 
-describe('a decision names the first rule that decides', () => {
+describe('a decision names the first rule that applies', () => {
   test.each<[string, Partial<SamplingCandidate>, number, string]>([
     [
       'a customer that is excluded, whatever else holds',
@@ -54,7 +54,7 @@ describe('a decision names the first rule that decides', () => {
   });
 });
 
-test('the policy that nobody set keeps nothing', () => {
+test('the default policy samples nothing', () => {
   expect(decideSampling(DEFAULT_SAMPLING_POLICY, { inputTokens: 1e9 }, 0)).toEqual({
     sample: false,
     reason: 'NOT_SELECTED',
@@ -77,7 +77,7 @@ test('a fraction is at least 0 and below 1, exactly the first 52 bits', () => {
   expect(fractionOf('f'.repeat(64))).toBe(1 - 2 ** -52);
 });
 
-test('a known key is decided as it always was, by any client in any language', async () => {
+test('a known key always gets the same decision, by any client in any language', async () => {
   const text = sampledText('sp_0123456789abcdef', 'key-1');
   const hash = await sha256Hex(text);
   // printf sp_0123456789abcdef:key-1 | sha256sum
@@ -116,7 +116,7 @@ describe('over 100,000 keys', () => {
   const fractions = (version: string) =>
     Float64Array.from({ length: KEYS }, (_, key) => fractionOf(hashOf(sampledText(version, `key-${key}`))));
 
-  test('every rate holds, and two versions decide independently of each other', () => {
+  test('every rate is met, and two policy versions decide independently', () => {
     const [a, b] = [fractions('sp_0123456789abcdef'), fractions('sp_fedcba9876543210')];
     for (const rate of [0, 0.001, 0.01, 0.1, 0.25, 0.5, 0.9, 0.999, 1]) {
       const policy = { ...DEFAULT_SAMPLING_POLICY, rate };

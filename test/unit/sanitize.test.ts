@@ -69,7 +69,7 @@ describe('length', () => {
     expect(sanitizeErrorMessage(words.slice(0, 494))).toBe(words.slice(0, 494));
   });
 
-  test('a key that the cut would fall into is gone before the cut', () => {
+  test('a key at the cut is removed before the cut', () => {
     const message = `${'x '.repeat(246)}sk-abcdefghijklmnopqrstuvwxyz`;
     expect(sanitizeErrorMessage(message)).toBe(`${'x '.repeat(246)}[credent`);
   });
@@ -130,16 +130,16 @@ test('cleaning twice is cleaning once', () => {
   }
 });
 
-describe('what was cut, and what only looks like a leak', () => {
-  test('a body that is too long to be read to its end is not kept', () => {
+describe('truncated text, and text that only looks like a leak', () => {
+  test('a body that is too long to parse is removed', () => {
     expect(sanitizeErrorMessage(`400 {"error":{"code":400},"input":"${PROMPT.repeat(100)}"}`)).not.toContain(
       'Jane Doe',
     );
   });
-  test('a JSON body that the vendor cut off after an inner object is not kept', () => {
+  test('a JSON body that the vendor truncated after an inner object is removed', () => {
     expect(sanitizeErrorMessage(`400 {"error":{"code":400},"input":"${PROMPT}`)).not.toContain('Jane Doe');
   });
-  test('an HTML body that the vendor cut off is not kept', () => {
+  test('an HTML body that the vendor truncated is removed', () => {
     expect(sanitizeErrorMessage(`502 <html><p>${PROMPT}`)).not.toContain('Jane Doe');
   });
   test('two comparisons are not a body', () => {
@@ -147,13 +147,13 @@ describe('what was cut, and what only looks like a leak', () => {
       'top_p must be > 0 and < 1, and n < 5 or > 7',
     );
   });
-  test('a quoted prompt that is too long to be read to its closing quote is not kept', () => {
+  test('a quoted prompt that is too long to find its closing quote is removed', () => {
     expect(sanitizeErrorMessage(`Invalid prompt "${PROMPT.repeat(100)}"`)).not.toContain('Jane Doe');
   });
-  test('a quoted prompt that the vendor cut off is not kept', () => {
+  test('a quoted prompt that the vendor truncated is removed', () => {
     expect(sanitizeErrorMessage(`Invalid prompt "${PROMPT}...`)).not.toContain('Jane Doe');
   });
-  test('a prompt with an escaped quote in it is not kept', () => {
+  test('a prompt with an escaped quote is removed', () => {
     expect(
       sanitizeErrorMessage('Invalid prompt "Say \\"hello\\" to Jane Doe for me, a patient, \\"now\\""'),
     ).not.toContain('Jane Doe');

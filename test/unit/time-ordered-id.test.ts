@@ -8,7 +8,7 @@ import { timeOrderedId } from '../../src/platform/time-ordered-id.ts';
 /** What 48 bits of milliseconds can say. */
 const times = fc.integer({ min: 0, max: 2 ** 48 - 1 });
 
-test('an id is a UUID of version 7 that tells its time', () => {
+test('an id is a UUID of version 7 that contains its time', () => {
   fc.assert(
     fc.property(times, (atMs) => {
       const id = timeOrderedId(atMs);
@@ -26,6 +26,6 @@ test('ids sort by their times', () => {
   );
 });
 
-test('ids of one moment differ', () => {
+test('ids of the same millisecond differ', () => {
   expect(new Set(Array.from({ length: 1_000 }, () => timeOrderedId(1_795_000_000_000))).size).toBe(1_000);
 });

@@ -49,8 +49,8 @@ describe.each([
   ['of a query', (said: string) => query(fromD1(said))],
   ['out of an object', (said: string) => plain(fromD1(said))],
 ] as const)('an error of D1 %s', (_, made) => {
-  test.each(SAID_AWAY)('is away: %s', (said) => expect(unavailableReason(made(said))).toBe(AWAY));
-  test.each(SAID_OURS)('is ours: %s', (said) => expect(unavailableReason(made(said))).toBeNull());
+  test.each(SAID_AWAY)('is an outage: %s', (said) => expect(unavailableReason(made(said))).toBe(AWAY));
+  test.each(SAID_OURS)('is our bug: %s', (said) => expect(unavailableReason(made(said))).toBeNull());
 });
 
 describe('away', () => {
@@ -64,7 +64,7 @@ describe('away', () => {
     ['a cause of it', new Error('outer', { cause: fromD1('Network connection lost.') })],
   ])('is %s', (_, error) => expect(unavailableReason(error)).toBe(AWAY));
 
-  test('is what does not answer in time', async () => {
+  test('includes a timeout', async () => {
     const error = await withTimeout(new Promise(() => undefined), 1, 'D1').catch((late: unknown) => late);
     expect(unavailableReason(error)).toBe(AWAY);
   });

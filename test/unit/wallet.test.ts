@@ -36,7 +36,7 @@ describe('spending', () => {
     credit('soon-old', '10', { grantedAtMs: 3, expiresAtMs: 500 }),
   );
 
-  test('takes what expires soonest first, of those the oldest, and what lasts for good last', () => {
+  test('uses credits by expiry, then by age, and those without expiry last', () => {
     expect(left(wallet).map(([id]) => id)).toEqual(['soon-old', 'soon-new', 'late', 'old', 'new']);
     expect(left(spend(wallet, 'USD', 25n, 'charge', 6))).toEqual([
       ['late', '5'],
@@ -45,7 +45,7 @@ describe('spending', () => {
     ]);
   });
 
-  test('writes an entry for each credit that it takes from, with the balance after it', () => {
+  test('writes an entry for each used credit, with the balance after it', () => {
     expect(story(spend({ ...wallet, entries: [] }, 'USD', 25n, 'charge', 6))).toEqual([
       ['SPEND', '-10', '40', 'soon-old'],
       ['SPEND', '-10', '30', 'soon-new'],
@@ -53,7 +53,7 @@ describe('spending', () => {
     ]);
   });
 
-  test('of one unit leaves the others alone', () => {
+  test('of one unit does not affect the others', () => {
     const mixed = walletOf(
       credit('a', '3', { unit: 'CUSTOM1' }),
       credit('b', '3', { unit: 'CUSTOM2' }),
@@ -63,7 +63,7 @@ describe('spending', () => {
     expect((['CUSTOM1', 'CUSTOM2', 'USD'] as const).map((unit) => balanceOf(spent, unit))).toEqual([3n, 0n, 3n]);
   });
 
-  test('more units of a slot than there are is a bug, and not an overdraft', () => {
+  test('more units of a slot than available throws and does not overdraw', () => {
     expect(() => spend(walletOf(credit('a', '3', { unit: 'CUSTOM1' })), 'CUSTOM1', 4n, 'event', 1)).toThrow(
       'CUSTOM1 has 3 units, not 4',
     );
@@ -73,7 +73,7 @@ describe('spending', () => {
 describe('an overdraft', () => {
   const overdrawn = spend(walletOf(credit('a', '100')), 'USD', 130n, 'charge', 1);
 
-  test('is what was spent beyond the credits, in an entry without a credit', () => {
+  test('is the amount beyond the credits, in an entry without a credit', () => {
     expect([balanceOf(overdrawn, 'USD'), overdrawn.credits, overdrawn.overdraft]).toEqual([-30n, [], '30']);
     expect(story(overdrawn).slice(1)).toEqual([
       ['SPEND', '-100', '0', 'a'],
@@ -104,7 +104,7 @@ describe('expiry', () => {
     credit('d', '9'),
   );
 
-  test('is at its instant: before it nothing changes, at it the credit is gone', () => {
+  test('takes effect exactly at its instant', () => {
     expect(nextExpiryMs(wallet)).toBe(1_000);
     expect(expireCredits(wallet, 999)).toBe(wallet);
     expect(left(expireCredits(wallet, 1_000))).toEqual([
@@ -115,7 +115,7 @@ describe('expiry', () => {
     expect(nextExpiryMs(expireCredits(wallet, 1_001))).toBeNull();
   });
 
-  test('is dated with that instant, however late it is noticed, and only what was left expires', () => {
+  test('is dated at that instant however late it is applied, and removes only the unspent amount', () => {
     const late = expireCredits({ ...spend(wallet, 'USD', 4n, 'charge', 10), entries: [] }, 5_000);
     expect(late.entries).toEqual([
       { atMs: 1_000, unit: 'USD', cause: 'EXPIRY', amount: '-3', balance: '14', creditId: 'a', reference: 'order 1' },
@@ -126,7 +126,7 @@ describe('expiry', () => {
 });
 
 describe('what is available', () => {
-  test('is the balance less what calls hold and what is promised; a settlement moves it by nothing', () => {
+  test('is the balance minus holds and unsettled charges; a settlement does not change it', () => {
     const busy = addUnsettled(hold(walletOf(credit('a', '1000')), 300n), 250n);
     expect([balanceOf(busy, 'USD'), availableUsd(busy)]).toEqual([1000n, 450n]);
     const settled = settle(busy, 250n, 'charge', 1);
@@ -157,7 +157,7 @@ describe('a charge', () => {
     expect(withMarkup(cost, markup)).toBe(charge);
   });
 
-  test('waits to be settled, but where it is nothing, or has no price', () => {
+  test('waits for settlement, unless it is zero or has no price', () => {
     expect(newCharge('c', 5n, 10)).toMatchObject({ status: 'PENDING', amountNanoUsd: '5', failureReason: null });
     expect(newCharge('c', 0n, 10)).toMatchObject({ status: 'POSTED', amountNanoUsd: '0', failureReason: null });
     expect(newCharge('c', null, 10)).toMatchObject({

@@ -1,5 +1,5 @@
 /**
- * Anthropic's SDK, metered, with a stream that is left early. Needs ANTHROPIC_API_KEY.
+ * Meters Anthropic's SDK, with a stream that the application stops reading early. Needs ANTHROPIC_API_KEY.
  */
 import Anthropic from '@anthropic-ai/sdk';
 import { createClient } from '../index.ts';

@@ -1,5 +1,5 @@
 /**
- * Ask before a call, report after it, read what it cost.
+ * Begins a call, ends it with its usage, and reads its cost.
  */
 import { createClient } from '../index.ts';
 import { target } from './target.ts';
@@ -15,7 +15,7 @@ console.log(
   `${callId}: suggested tier ${entitlementHints.suggestedModelTier}, reasoning up to ${allowed.reasoningLevel}`,
 );
 
-// The application runs the model here. These are the figures that a vendor's answer would have.
+// The application runs the model here. A vendor's response would contain this usage.
 const usage = { inputTokens: 1_200, cachedInputTokens: 200, responseTokens: 350 };
 
 const ended = await callmeter.endCall({ callId, providerUsed: 'openai', modelUsed: 'gpt-6-sol', ...usage });

@@ -1,5 +1,5 @@
 /**
- * Make a prompt shorter, and put what that saved on the call's record. The prompt stays here.
+ * Compresses a prompt and records the savings with the call. The prompt stays in the application.
  */
 import { compressPrompt } from '../compression.ts';
 import { createClient } from '../index.ts';

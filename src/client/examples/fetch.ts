@@ -1,5 +1,5 @@
 /**
- * Requests to a vendor that are written by hand, metered by a `fetch`. Needs OPENAI_API_KEY.
+ * Meters hand-written vendor requests with a wrapped `fetch`. Needs OPENAI_API_KEY.
  */
 import { createClient } from '../index.ts';
 import { wrapFetch } from '../vendors.ts';

@@ -1,5 +1,5 @@
 /**
- * A Hono application with a call for each request, whose handler adds its vendor's usage. Needs OPENAI_API_KEY.
+ * A Hono application with one call per request; the handler adds the vendor's usage. Needs OPENAI_API_KEY.
  */
 import { Hono } from 'hono';
 import OpenAI from 'openai';

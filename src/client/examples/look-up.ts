@@ -1,5 +1,5 @@
 /**
- * Is a model still a good choice, and what to use instead? Needs no API key.
+ * Looks up whether a model is still a good choice, and what to use instead. Needs no API key.
  */
 import { createClient } from '../index.ts';
 import { target } from './target.ts';

@@ -1,5 +1,5 @@
 /**
- * OpenAI's SDK, metered: the tier is chosen by what the customer has left. Needs OPENAI_API_KEY.
+ * Meters OpenAI's SDK; the customer's remaining allowance selects the tier. Needs OPENAI_API_KEY.
  */
 import OpenAI from 'openai';
 import { createClient } from '../index.ts';

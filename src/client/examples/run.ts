@@ -5,7 +5,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-/** Not examples themselves. */
+/** Files of this folder that are not examples. */
 const OTHERS = new Set(['run', 'target']);
 
 const HELP = `npm run example -- NAME
@@ -33,7 +33,7 @@ async function main(name: string | undefined): Promise<void> {
   await import(pathToFileURL(fileOf(name)).href);
 }
 
-/** The first line of its comment. */
+/** An example's description: the first line of its header comment. */
 async function aboutOf(name: string): Promise<string> {
   const text = await readFile(fileOf(name), 'utf8');
   return /^\/\*\*\n \* (.*)/.exec(text)?.[1] ?? '';

@@ -1,5 +1,5 @@
 /**
- * Keep some calls for review, chosen in the application by the organization's policy.
+ * Samples calls for review; the application decides which, by the organization's policy.
  */
 import { createClient } from '../index.ts';
 import { createSampler } from '../sampling.ts';

@@ -1,5 +1,5 @@
 /**
- * One function around a model call: it begins, it ends, and it ends as failed when the model fails.
+ * `withCall` around a model call: it begins the call, ends it, and ends it as FAILED if the model call throws.
  */
 import { createClient } from '../index.ts';
 import { target } from './target.ts';
@@ -10,7 +10,7 @@ const callmeter = createClient({
   onEvent: (event) => console.log(`event: ${event.type}`),
 });
 
-/** Stands for a vendor's SDK. */
+/** In place of a vendor's SDK. */
 async function runModel(model: string, prompt: string) {
   if (prompt === '') throw new TypeError('the prompt is empty');
   return { model, text: `${prompt.length} characters were read`, usage: { inputTokens: 18, responseTokens: 6 } };
@@ -32,7 +32,7 @@ console.log(await answer('What is the capital of France?'));
 await answer('').catch((error: Error) => console.log(`the model's own error: ${error.message}`));
 
 {
-  // The same without a function: the call ends with its block.
+  // The same without a callback: the call ends with its block.
   await using call = await callmeter.startCall({ customerId: 'alice', requested: { standard: true } });
   if (!call.denied) {
     const completion = await runModel('gpt-6-luna', 'And of Spain?');

@@ -1,8 +1,8 @@
 /**
- * A vendor's answer on its way to the caller, read for its usage: a plain one as a whole, a stream as it passes.
+ * Reads the usage of a vendor's response on its way to the caller: a plain response as a whole, a stream as it passes.
  *
- * The caller gets the vendor's bytes, its status and its headers. A stream that the caller leaves is read on to its end
- * within bounds, because the vendor goes on billing; an abort by the caller's own signal reaches the vendor at once.
+ * The caller gets the vendor's bytes, status and headers. If the caller stops reading a stream, the rest is still read
+ * within limits, because the vendor keeps billing. An abort by the caller's own signal reaches the vendor at once.
  */
 
 import { parseJson } from '../../platform/json.ts';
@@ -11,23 +11,23 @@ import { meterStream, type StreamOutcome, type Transform } from '../../vendors/t
 import { isFields } from '../../vendors/usage/figures.ts';
 import { readUsage, type VendorUsage } from '../../vendors/usage.ts';
 
-/** As long as the vendors' SDKs wait for an answer. */
+/** As long as the vendors' SDKs wait for a response. */
 const IDLE_MS_MAX = 600_000;
-/** How long, and how many bytes, a stream is read on after its caller left. */
+/** How long, and how many bytes, a stream is read after its caller stopped reading. */
 const DRAIN_MS_MAX = 30_000;
 const DRAIN_BYTES_MAX = 8 * 1024 * 1024;
 const DONE = '[DONE]';
 
-/** What a plain answer told. */
+/** What was read from a plain response. */
 export interface PlainOutcome {
-  /** The body arrived whole, and is JSON. */
+  /** The body is complete and is JSON. */
   whole: boolean;
   usage: VendorUsage | null;
 }
 
 /**
- * Reads the body to its end; where it breaks off, so does the body of the answer that comes back. Throws where it was
- * the signal that broke it off: an SDK that ran out of time may try again.
+ * Reads the whole body. If it breaks off, so does the returned response's body. Throws if the signal aborted it,
+ * because an SDK that timed out may retry.
  */
 export async function readPlain(
   response: Response,
@@ -50,16 +50,16 @@ export async function readPlain(
 }
 
 export interface StreamMetering {
-  /** The usage comes in a chunk for which the caller did not ask. */
+  /** The vendor sends the usage in a chunk that the caller did not request. */
   hidesUsage: boolean;
-  /** What the SDK aborts when its caller leaves. */
+  /** The signal that the SDK aborts when its caller stops reading. */
   signal: AbortSignal | null | undefined;
-  /** Told of the abort, before the reading goes on or ends. */
+  /** Called on abort, before reading continues or ends. */
   onAbort(): void;
   onEnd(outcome: StreamOutcome): Promise<void>;
 }
 
-/** Of an answer that has a body. */
+/** Meters a streamed response, which must have a body. */
 export function readStream(response: Response, metering: StreamMetering): Response {
   const { hidesUsage, signal, onAbort, onEnd } = metering;
   let ended: Promise<void> | null = null;
@@ -68,7 +68,7 @@ export function readStream(response: Response, metering: StreamMetering): Respon
     return ended;
   };
   const transform: Transform = async (event, reading) => {
-    // The last word, after which OpenAI's SDK reads no further: its caller should find the call ended.
+    // OpenAI's SDK stops reading after this event, so the call must have ended by then.
     if (event.data === DONE)
       await end({ end: 'completed', completed: true, usage: reading.reported(), failure: reading.failed });
     return hidesUsage && isUsageChunk(event) ? null : event;
@@ -78,13 +78,13 @@ export function readStream(response: Response, metering: StreamMetering): Respon
   return sameAs(response, signal ? abortable(metered, signal, onAbort) : metered);
 }
 
-/** The chunk that OpenAI adds for the usage has no choices; usage beside choices is the vendor's own habit. */
+/** The chunk that OpenAI adds for usage has no choices. A chunk with usage and choices is the vendor's usual format. */
 function isUsageChunk({ data }: StreamEvent): boolean {
   const body = parse(data);
   return isFields(body) && isFields(body.usage) && Array.isArray(body.choices) && body.choices.length === 0;
 }
 
-/** Breaks off for its reader when the signal aborts, as the body of a `fetch` does. */
+/** Makes the stream fail for its reader when the signal aborts, as the body of a `fetch` does. */
 function abortable(
   source: ReadableStream<Uint8Array>,
   signal: AbortSignal,
@@ -135,7 +135,7 @@ function broken(chunks: readonly Uint8Array[], error: unknown): ReadableStream<U
   );
 }
 
-/** Another body under the same status, headers and address. */
+/** A response with another body and the same status, headers and URL. */
 function sameAs(response: Response, body: ReadableStream<Uint8Array> | Uint8Array): Response {
   const { status, statusText, headers, url } = response;
   const copy = new Response(body as ConstructorParameters<typeof Response>[0], { status, statusText, headers });

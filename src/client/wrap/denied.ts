@@ -1,5 +1,5 @@
 /**
- * The call that a wrapper was asked for is not allowed: the vendor was not asked, and the service counts nothing.
+ * `CallDeniedError`: the call is not allowed. The vendor was not called, and nothing is counted.
  */
 import type { CallScope } from '../call.ts';
 import type { Allowed, Hints } from '../wire.ts';
@@ -18,7 +18,7 @@ export class CallDeniedError extends Error {
   }
 }
 
-/** Also true for an error of another copy of this library. */
+/** Type guard. Also recognizes errors of another copy of this library. */
 export function isCallDeniedError(error: unknown): error is CallDeniedError {
   return error instanceof Error && error.name === 'CallDeniedError' && 'hints' in error;
 }

@@ -1,5 +1,5 @@
 /**
- * A metered `fetch`: each request that runs a model is one call, whoever wrote the request; others pass as they are.
+ * A metered `fetch`: each request that runs a model is one call; all others pass unchanged.
  */
 
 import { parseJson } from '../../platform/json.ts';
@@ -8,7 +8,7 @@ import { MeteredRequest, type VendorFetch } from './metered-request.ts';
 import type { MeterOptions } from './options.ts';
 import { addressFor, askOf, bodyFor } from './vendor-request.ts';
 
-/** The runtime's `fetch`, or one like it. */
+/** The runtime's `fetch`, or a function compatible with it. */
 export type AnyFetch = (input: never, init?: never) => Promise<unknown>;
 
 export function meteredFetch<F extends AnyFetch>(fetch: F, options: MeterOptions): F {
@@ -26,14 +26,14 @@ export function meteredFetch<F extends AnyFetch>(fetch: F, options: MeterOptions
     if (!ask || !isFields(body)) return send(url, { ...given, body: text });
     const call = new MeteredRequest(options);
     const model = await call.open({ ...ask, signal, triesMax: 1 });
-    // It speaks of the body as it was.
+    // The body's length has changed.
     headers.delete('content-length');
     return call.send(send, addressFor(ask, url, model), { ...given, body: JSON.stringify(bodyFor(ask, body, model)) });
   };
   return metered as unknown as F;
 }
 
-/** Judged by method and address alone, so that the body of anything else is not touched. */
+/** Decides by method and URL alone, so that other requests' bodies are not read. */
 function mayRunModel(method: string, url: string): boolean {
   return askOf(method, url, { model: '' }) !== null;
 }

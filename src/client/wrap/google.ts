@@ -1,13 +1,13 @@
 /**
- * A metered view of a client of Google's SDK: `models` and the `chats` on top of it, everything else as it is.
+ * A metered view of a client of Google's SDK: `models`, and the `chats` that use it. Everything else is unchanged.
  *
- * Each request is given a `fetch` of its own, by the option that the SDK has for it. So the several requests of an
- * automatic function call are metered each, which the answers that the SDK hands out would not show.
+ * Each request gets its own `fetch`, through an option of the SDK. This meters every request of an automatic function
+ * call, which the SDK's results do not show.
  */
 import { MeteredRequest, type VendorFetch } from './metered-request.ts';
 import type { MeterOptions } from './options.ts';
 
-/** What Google's client has. */
+/** The part of Google's client that is used. */
 export interface GoogleClient {
   models: {
     generateContent(params: never): Promise<unknown>;
@@ -52,12 +52,15 @@ export function meteredGoogle<T extends GoogleClient>(google: T, options: MeterO
       }
     },
   });
-  // Where a chat finds the models that it asks.
+  // A chat sends its requests through this member.
   const chats = withMembers(sdk.chats, { modelsModule: models });
   return withMembers(sdk, { models, chats }) as unknown as T;
 }
 
-/** The parameters for the model that the customer is entitled to, with a way for the tries to be told apart. */
+/**
+ * Begins the call and returns the parameters for the model that may run, with a `fetch` that identifies the attempts of
+ * this request.
+ */
 async function begun(
   params: Params,
   options: MeterOptions,
@@ -73,14 +76,14 @@ async function begun(
     effort: undefined,
     signal: config.abortSignal,
   };
-  // The SDK may try again, and only its promise tells that it does not.
+  // The SDK may retry; only its promise shows that it has given up.
   const model = await metered.open({ ...opening, model: params.model, triesMax: Number.POSITIVE_INFINITY });
   const base = config.httpOptions?.fetch ?? send;
   const fetch: VendorFetch = (url, init) => metered.send(base, url, init);
   return [metered, { ...params, model, config: { ...config, httpOptions: { ...config.httpOptions, fetch } } }];
 }
 
-/** The SDK lets go of a stream without a word to the one who reads it for the usage. */
+/** Reports that the caller stopped reading a stream, which the SDK does not do. */
 async function* watched(stream: AsyncGenerator<unknown>, metered: MeteredRequest): AsyncGenerator<unknown> {
   try {
     return yield* stream;
@@ -90,7 +93,7 @@ async function* watched(stream: AsyncGenerator<unknown>, metered: MeteredRequest
   }
 }
 
-/** The same object, but for some members. */
+/** The same object with some members replaced. */
 function withMembers<T extends object>(target: T, members: Record<string, unknown>): T {
   return new Proxy(target, {
     get: (_, name) =>

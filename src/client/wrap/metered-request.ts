@@ -1,9 +1,9 @@
 /**
- * One request of an application to a vendor, however often an SDK tries it: begun once, ended once, with the figures of
- * the answer that came through.
+ * One request of the application to a vendor, including the SDK's retries: one begin, one end, with the usage of the
+ * response that succeeded.
  *
- * A try that fails leaves the call open for the next one. What ends the call is an answer, or the word that there will
- * be no further try. A request that goes on after its answer, as automatic function calling does, begins another call.
+ * A failed attempt leaves the call open for the next one. The call ends with a response, or when there are no more
+ * attempts. If the request continues after a response, as automatic function calling does, it begins another call.
  */
 import type { StreamOutcome } from '../../vendors/tee.ts';
 import { plausible, type VendorUsage } from '../../vendors/usage.ts';
@@ -17,9 +17,12 @@ import { addressFor, askOf, bodyFor, type VendorAsk } from './vendor-request.ts'
 export type VendorFetch = (url: string, init: RequestInit) => Promise<Response>;
 
 export interface Opening extends VendorAsk {
-  /** The caller's own: its abort reaches the vendor at once, while leaving a stream does not. */
+  /**
+   * The caller's own signal: its abort reaches the vendor at once, while a caller that stops reading a stream does not
+   * cancel it.
+   */
   signal: AbortSignal | null | undefined;
-  /** How often a request is tried, where that is known. */
+  /** The maximum number of attempts, if it is known. */
   triesMax: number;
 }
 
@@ -36,13 +39,13 @@ export class MeteredRequest {
     this.#options = options;
   }
 
-  /** Begins the call, and answers with the model that is to run. Throws `CallDeniedError` where none may. */
+  /** Begins the call and returns the model to run. Throws `CallDeniedError` if no model may run. */
   async open(opening: Opening): Promise<string> {
     this.#opening = opening;
     this.#tries = 0;
     const { signal } = opening;
     const call = await this.#begin(opening);
-    if (call.denied) throw new CallDeniedError(call, 'the customer has nothing left for it');
+    if (call.denied) throw new CallDeniedError(call, 'the customer has no allowance for it');
     this.#call = call;
     try {
       signal?.throwIfAborted();
@@ -54,7 +57,7 @@ export class MeteredRequest {
     return this.#model;
   }
 
-  /** One try. Its request names the model already, unless a call has to be begun for it. */
+  /** Sends one attempt. Its request already names the model, unless it must begin another call. */
   async send(fetch: VendorFetch, url: string, init: RequestInit): Promise<Response> {
     const opening = this.#opening;
     if (!opening) return fetch(url, init);
@@ -81,7 +84,7 @@ export class MeteredRequest {
       await this.#failed(isAborted ? ABORTED : UNREACHABLE, isAborted);
       throw error;
     } finally {
-      // A stream has its own way to hear of the abort.
+      // A stream handles the abort itself.
       given.signal?.removeEventListener('abort', abort);
     }
   }
@@ -95,7 +98,7 @@ export class MeteredRequest {
   ): Response {
     const ends = this.#ends(call, opening);
     let over = () => {};
-    // The runtime is to stay while the stream is read on after its caller.
+    // The runtime must stay alive while the rest of the stream is read.
     this.#options.waitUntil?.(new Promise((resolve) => (over = resolve)));
     return readStream(response, {
       hidesUsage: opening.hidesUsage,
@@ -105,7 +108,7 @@ export class MeteredRequest {
     });
   }
 
-  /** There is no further try: a call that is still open ends as failed. */
+  /** There are no more attempts: a call that is still open ends as FAILED. */
   async close(failure: CallFailure = this.#failure): Promise<void> {
     const call = this.#call;
     this.#call = null;
@@ -115,7 +118,7 @@ export class MeteredRequest {
     await this.#report(call.end());
   }
 
-  /** The caller reads no further in the last stream. */
+  /** The caller stopped reading the last stream. */
   leave(): void {
     if (this.#stream && !this.#stream.locked) this.#stream.cancel().catch(() => undefined);
   }
@@ -141,7 +144,8 @@ export class MeteredRequest {
       fallback,
     });
     const model = named ?? fallback;
-    if (model === null) throw new CallDeniedError(call, 'only the standard tier is left, and no model of it was named');
+    if (model === null)
+      throw new CallDeniedError(call, 'only the standard tier is allowed, and no standard model was given');
     return model;
   }
 
@@ -161,13 +165,17 @@ export class MeteredRequest {
     return response;
   }
 
-  /** The try failed. The call ends now where no other try is to come, because its caller should find it ended. */
+  /**
+   * An attempt failed. If it was the last one the call ends now, so that it has ended when the caller sees the error.
+   */
   async #failed(failure: CallFailure, isLast: boolean): Promise<void> {
     this.#failure = failure;
     if (isLast || this.#tries >= (this.#opening?.triesMax ?? 1)) await this.close();
   }
 
-  /** The call has its answer: it is nobody's to close. What comes back ends it, when the answer is read. */
+  /**
+   * The call has its response, so `close` no longer ends it. The returned function ends it after the response was read.
+   */
   #ends(
     call: CallScope,
     { provider, effort }: Opening,
@@ -189,7 +197,7 @@ export class MeteredRequest {
     };
   }
 
-  /** Waits for the report, or leaves that to the runtime. An end that fails was told to the client's observer. */
+  /** Waits for the report, or leaves that to `waitUntil`. A failed end is reported to the client's observer. */
   async #report(end: Promise<unknown>): Promise<void> {
     const reported = end.then(
       () => undefined,
@@ -201,21 +209,21 @@ export class MeteredRequest {
   }
 }
 
-/** What the vendors' SDKs try again, beside 500 and above. */
+/** Statuses that the vendors' SDKs retry, besides 500 and above. */
 const MAY_PASS = new Set([408, 409, 429]);
 const EVENT_STREAM = /^text\/event-stream\b/i;
-const UNREACHABLE: CallFailure = { code: 'VENDOR_UNREACHABLE', message: 'the vendor gave no answer' };
+const UNREACHABLE: CallFailure = { code: 'VENDOR_UNREACHABLE', message: 'the vendor did not respond' };
 const ABORTED: CallFailure = { code: 'ABORTED', message: 'the caller aborted the request' };
-const INVALID: CallFailure = { code: 'INVALID_ANSWER', message: "the vendor's answer broke off, or is no JSON" };
+const INVALID: CallFailure = { code: 'INVALID_ANSWER', message: "the vendor's response is incomplete or not JSON" };
 
-/** A stream that its caller left is no failure where the vendor's figures are known. */
+/** A stream that its caller stopped reading is not a failure if the vendor reported the usage. */
 function failureOf({ end, completed, usage, failure }: StreamOutcome): CallFailure | null {
   if (failure) return { code: failure.code, message: 'the vendor reported an error inside its stream' };
   if (completed || (end === 'client_left' && usage)) return null;
   return { code: end.toUpperCase(), message: 'the stream ended before the vendor said that it was done' };
 }
 
-/** Figures that a call has from several requests. */
+/** Counts that are summed over the requests of one call. */
 const TOKENS = [
   'inputTokens',
   'cachedInputTokens',

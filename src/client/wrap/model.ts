@@ -1,14 +1,14 @@
 /**
- * A model that is left open: one name for each tier, and what the customer is entitled to decides which of them runs.
+ * A model name for each tier: the customer's entitlement decides which one runs.
  *
- * It travels through a vendor's SDK as the string that the SDK's types want, made of characters that stand in an
- * address as well as in a body. Without a wrapper around the SDK, the vendor refuses it as an unknown model.
+ * It passes through the vendor's SDK as a string, in characters that are valid in a URL and in a body. Without a
+ * wrapper the vendor rejects it as an unknown model.
  */
 import { badInput } from '../errors.ts';
 
 export interface ModelTiers {
   premium: string;
-  /** The fallback that the application approves, under every policy. */
+  /** The fallback that the application accepts, under every policy. */
   standard: string;
 }
 
@@ -22,7 +22,7 @@ export function modelByTier({ premium, standard }: ModelTiers): string {
   return `${PREFIX}${encodeURIComponent(premium)},${encodeURIComponent(standard)}`;
 }
 
-/** `null` for the name of one model. */
+/** The models of a name made by `modelByTier`; `null` for any other name. */
 export function readTiers(model: string): ModelTiers | null {
   if (!model.startsWith(PREFIX)) return null;
   const [premium = '', standard = ''] = model.slice(PREFIX.length).split(',').map(decodeURIComponent);

@@ -1,5 +1,5 @@
 /**
- * What every wrapper is told: whose calls these are, or which call they belong to.
+ * Options of every wrapper: whose calls the requests are, or which call they belong to.
  */
 import type { CallScope } from '../call.ts';
 import type { Client } from '../client.ts';
@@ -7,30 +7,30 @@ import type { BeginCallInput } from '../wire.ts';
 
 export interface Downgraded {
   call: CallScope;
-  /** Why, where the service said it: `PREMIUM_QUOTA_EXHAUSTED`. */
+  /** The service's reason, if it gave one, such as `PREMIUM_QUOTA_EXHAUSTED`. */
   reason: string | undefined;
-  /** The model that may not run. */
+  /** The model that is not allowed. */
   model: string;
-  /** The model that runs instead; `null` where none was named. */
+  /** The model that runs instead; `null` if none was given. */
   fallback: string | null;
 }
 
 export interface MeterHooks {
   /**
-   * Premium was wanted and only standard is allowed. May name the model to run instead; a request whose one model may
-   * not run, and for which none is named, is refused with `CallDeniedError`.
+   * Called if premium was wanted and only standard is allowed. May return the model to run instead. If there is no
+   * standard model, the request throws `CallDeniedError`.
    */
   onDowngrade?: ((downgraded: Downgraded) => string | undefined | Promise<string | undefined>) | undefined;
-  /** Keeps the runtime alive until a report is made, as on Workers; without it, an answer waits for its report. */
+  /** Keeps the runtime alive until a report is sent, as on Workers. Without it, a response waits for its report. */
   waitUntil?: ((reported: Promise<void>) => void) | undefined;
 }
 
-/** Each request to the vendor is a call of its own. */
+/** Each request to the vendor is its own call. */
 export interface MeterEach extends MeterHooks, Omit<BeginCallInput, 'idempotencyKey'> {
   callmeter: Pick<Client, 'startCall'>;
 }
 
-/** The requests add their usage to one call, which whoever began it ends. */
+/** All requests add their usage to one call, which the code that began it must end. */
 export interface MeterInto extends MeterHooks {
   call: CallScope;
 }

@@ -1,23 +1,23 @@
 /**
- * A metered copy of a client of OpenAI's or Anthropic's SDK. Both come from one generator and have the same seams:
- * `withOptions` makes a copy, every resource sends through `request`, and every try through `fetch`.
+ * A metered copy of a client of OpenAI's or Anthropic's SDK. Both SDKs come from one generator and have the same
+ * methods: `withOptions` copies the client, every resource sends through `request`, and every attempt through `fetch`.
  *
- * The caller's own object is left as it is. `request` begins the call before the SDK's first try, so that whatever the
- * SDK makes out of the answer (a promise with `withResponse`, a stream, a parsed object) is its own.
+ * The caller's object is unchanged. `request` begins the call before the SDK's first attempt, so that all results of
+ * the SDK (a promise with `withResponse`, a stream, a parsed object) stay the SDK's own.
  */
 import { isFields } from '../../vendors/usage/figures.ts';
 import { MeteredRequest, type VendorFetch } from './metered-request.ts';
 import type { MeterOptions } from './options.ts';
 import { askOf, bodyFor } from './vendor-request.ts';
 
-/** What a client of either SDK has. */
+/** The part of either SDK's client that is used. */
 export interface SdkClient {
   maxRetries: number;
   withOptions(options: never): unknown;
   request(options: never): unknown;
 }
 
-/** The seams, as they are at run time. */
+/** The same members, typed as they are at run time. */
 interface Seams {
   maxRetries: number;
   fetch?: VendorFetch;
@@ -34,7 +34,7 @@ interface RequestFields {
   fetchOptions?: object;
 }
 
-/** Ties the tries of a request to it: the SDK hands `fetchOptions` on to `fetch`. */
+/** Links the attempts to their request: the SDK passes `fetchOptions` on to `fetch`. */
 const REQUEST = Symbol('callmeter.request');
 
 type TaggedInit = RequestInit & { [REQUEST]?: MeteredRequest };
@@ -49,7 +49,7 @@ function copyOf(sdk: Seams, changes: Record<string, unknown>, send: VendorFetch,
   const tagged = (url: string, { [REQUEST]: metered, ...init }: TaggedInit = {}) => {
     return metered ? metered.send(send, url, init) : send(url, init);
   };
-  // The SDK's own way to be copied, which the seam of a copy hides.
+  // The SDK's own `withOptions`, which the copy overrides.
   const { withOptions } = Object.getPrototypeOf(sdk) as Seams;
   const copy = withOptions.call(sdk, { ...changes, fetch: tagged });
   const { request } = copy;
@@ -59,7 +59,7 @@ function copyOf(sdk: Seams, changes: Record<string, unknown>, send: VendorFetch,
     request: (given: unknown, remainingRetries?: unknown) => {
       const metered = new MeteredRequest(options);
       const answer = request.call(copy, begun(copy, metered, given), remainingRetries);
-      // Ends what the SDK gave up on, and nothing where the answer came through.
+      // Ends the call if the SDK gave up; has no effect after a successful response.
       const close = () => metered.close();
       answer.asResponse().then(close, close);
       return answer;
@@ -70,7 +70,7 @@ function copyOf(sdk: Seams, changes: Record<string, unknown>, send: VendorFetch,
   return copy;
 }
 
-/** The request for the model that the customer is entitled to; untouched where it runs no model. */
+/** Begins the call and returns the request for the model that may run. A request that runs no model is unchanged. */
 async function begun(sdk: Seams, metered: MeteredRequest, given: unknown): Promise<unknown> {
   const fields = (await given) as RequestFields;
   const { method, path, body, signal, maxRetries = sdk.maxRetries } = fields;
@@ -80,7 +80,7 @@ async function begun(sdk: Seams, metered: MeteredRequest, given: unknown): Promi
     const model = await metered.open({ ...ask, signal, triesMax: 1 + Number(maxRetries) });
     return { ...fields, body: bodyFor(ask, body, model), fetchOptions: { ...fields.fetchOptions, [REQUEST]: metered } };
   } catch (error) {
-    // The SDK has an error of its own for a request that its caller aborted.
+    // The SDK throws its own error for an aborted request.
     if (signal?.aborted) return fields;
     throw error;
   }

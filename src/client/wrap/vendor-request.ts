@@ -1,28 +1,28 @@
 /**
- * Requests to model vendors, as they travel: which of them runs a model, which model, and the same request for another.
+ * Vendor requests: whether a request runs a model, which one, and the same request for another model.
  *
- * OpenAI and Anthropic name the model in the body, Google in the address.
+ * OpenAI and Anthropic name the model in the body, Google in the URL.
  */
 import { type Effort, isEffort } from '../../vendors/effort.ts';
 import { type Fields, fieldsOf, isFields } from '../../vendors/usage/figures.ts';
 
-/** What is known of a request before it is sent. */
+/** What a request says before it is sent. */
 export interface VendorAsk {
-  /** As the caller gave it; it may be left open (`modelByTier`). */
+  /** The caller's model name, or a name made by `modelByTier`. */
   model: string;
   provider: 'anthropic' | 'google' | undefined;
   streamed: boolean;
-  /** The usage comes in a chunk of its own for which the caller did not ask. */
+  /** The vendor would send the usage only in a chunk that the caller did not request. */
   hidesUsage: boolean;
   effort: Effort | undefined;
 }
 
-/** With or without the version before it; `/v1/threads/{id}/messages` is another thing. */
+/** Matches with or without a version prefix, but not `/v1/threads/{id}/messages`. */
 const BODY_PATH = /^(?:.*\/)?(?:chat\/completions|completions|embeddings|responses|v1\/messages)$/;
 const GOOGLE_PATH = /^(.*\/(?:models|tunedModels)\/)([^/:]+)(:(?:generateContent|streamGenerateContent))$/;
 const COMPLETION_PATH = /\/completions$/;
 
-/** `null` for what runs no model. `path` may have a query. */
+/** `null` if the request runs no model. `path` may include a query. */
 export function askOf(method: string, path: string, body: unknown): VendorAsk | null {
   const pathname = path.replace(/[?#].*$/s, '');
   if (method.toUpperCase() !== 'POST' || !isFields(body)) return null;
@@ -49,14 +49,14 @@ export function askOf(method: string, path: string, body: unknown): VendorAsk | 
   };
 }
 
-/** The body for the model that runs. A streamed completion has its usage only where it is asked for. */
+/** The body for the model that runs. For a streamed completion it requests the usage, which is otherwise absent. */
 export function bodyFor(ask: VendorAsk, body: Fields, model: string): Fields {
   if (ask.provider === 'google') return body;
   const options = ask.hidesUsage ? { stream_options: { ...fieldsOf(body.stream_options), include_usage: true } } : {};
   return { ...body, model, ...options };
 }
 
-/** The address for the model that runs. */
+/** The URL for the model that runs. */
 export function addressFor(ask: VendorAsk, url: string, model: string): string {
   if (ask.provider !== 'google') return url;
   const address = new URL(url);

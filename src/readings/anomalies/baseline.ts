@@ -1,28 +1,30 @@
 /**
- * What a series of buckets was expected to be: a level that follows steps and slopes, times the weekday, times the
- * hour.
+ * The expected quantity of each bucket: a level that follows steps and trends, times the weekday factor, times the
+ * hour's share.
  *
- * Every part is a median or a trimmed mean, so that the anomalies that are looked for do not hide themselves. The level
- * is a running median over two weeks, which keeps a step a step; the expectation of a moment uses what came after it
- * too.
+ * Every part is a median or a trimmed mean, so that anomalies do not distort the expectation. The level is a running
+ * median over two weeks, which keeps steps sharp; it uses the days before and after each bucket.
  */
 import { DAYS_PER_WEEK } from '../calendar.ts';
 import { mean, median } from '../statistics.ts';
 
-/** A running median over fifteen days: half of it outlives an episode of a week. */
+/**
+ * Days on each side of a running median over fifteen days, more than half of which must be unusual before the level
+ * moves: an episode of a week does not move it.
+ */
 const LEVEL_DAYS_ASIDE = 7;
-/** Of that many values or more, the largest and the smallest are left out of a mean. */
+/** From this many values on, the mean omits the largest and the smallest. */
 const TRIM_FROM = 4;
-/** Above this share of days without use, a median of days says nothing, and the mean stands in. */
+/** If more than this share of days is idle, the level is a mean, because the median would be misleading. */
 const IDLE_SHARE_MAX = 0.4;
-/** A weekday below this share of the mean is idle. */
+/** A weekday with less than this share of the mean counts as idle. */
 const IDLE_FACTOR_MAX = 0.02;
-/** How many weeks of the common profile stand beside what an hour of the week showed itself. */
+/** Weight of the average profile against an hour's own share, in weeks. */
 const PROFILE_PRIOR_WEEKS = 2;
 
 /**
- * Expected quantity of each bucket. The length of `values` is a multiple of `perDay`. Days that are `skipped` say
- * nothing about what is usual.
+ * Expected quantity of each bucket. The length of `values` is a multiple of `perDay`. Days in `skipped` do not count as
+ * usual.
  */
 export function seasonalExpectation(
   values: readonly number[],
@@ -55,14 +57,14 @@ function expectedDays(days: readonly (number | null)[]): number[] {
   const factors = weekdayFactors(days, runningMedian(days));
   const plain = days.map((day, at) => {
     const factor = factors[at % DAYS_PER_WEEK] ?? 0;
-    // A weekday that is always idle says nothing about the level.
+    // An idle weekday carries no information about the level.
     return day !== null && factor > IDLE_FACTOR_MAX ? day / factor : null;
   });
   const levels = runningMedian(plain);
   return levels.map((level, at) => level * (factors[at % DAYS_PER_WEEK] ?? 1));
 }
 
-/** By place in the week; their mean is 1. Under two weeks of days, no rhythm is known. */
+/** One per day of the week; their mean is 1. With less than two weeks of days all are 1. */
 function weekdayFactors(days: readonly (number | null)[], levels: readonly number[]): number[] {
   const flat = new Array<number>(DAYS_PER_WEEK).fill(1);
   if (days.length < 2 * DAYS_PER_WEEK) return flat;

@@ -1,9 +1,9 @@
 /**
- * Episodes in which a customer's or an organization's usage was not what it usually is: spend spikes, silence, bursts
- * of errors, new expensive models.
+ * Detects episodes of unusual usage of a customer or an organization: spend spikes, silence, error bursts, new
+ * expensive models.
  *
- * A pure reading of one series of days or hours. Each detector states its own rule; each alarm is rare enough that a
- * series without anomalies raises one in about twenty, one of intermittent use in about six.
+ * A pure function of one series of days or hours. Each detector states its rule. False alarms are rare: about 1 of 20
+ * series without anomalies raises one, and about 1 of 6 with intermittent use.
  */
 import { DAY_MS, HOUR_MS } from '../../platform/time.ts';
 import { ANOMALY_DAYS_MIN, BUCKETS_MAX, type Episode, type UsageBucket } from './episode.ts';
@@ -12,11 +12,11 @@ import { newExpensiveModels } from './new-models.ts';
 import { silences } from './silence.ts';
 import { spendSpikes } from './spikes.ts';
 
-/** Episodes by start, then kind. Nothing from series shorter than ANOMALY_DAYS_MIN. Throws above BUCKETS_MAX. */
+/** Episodes, sorted by start and kind. Empty for series shorter than ANOMALY_DAYS_MIN. Throws above BUCKETS_MAX. */
 export function detectAnomalies(buckets: readonly UsageBucket[], resolution: 'hour' | 'day'): Episode[] {
   if (buckets.length > BUCKETS_MAX) throw new RangeError('more buckets than BUCKETS_MAX');
   const perDay = resolution === 'hour' ? 24 : 1;
-  // Whole days that end with the series.
+  // Whole days, aligned to the end of the series.
   const whole = buckets.slice(buckets.length % perDay);
   if (whole.length < ANOMALY_DAYS_MIN * perDay) return [];
   const silent = silences(whole, perDay);
@@ -29,7 +29,7 @@ export function detectAnomalies(buckets: readonly UsageBucket[], resolution: 'ho
   return episodes.sort((a, b) => a.startMs - b.startMs || (a.kind < b.kind ? -1 : a.kind > b.kind ? 1 : 0));
 }
 
-/** The buckets of consecutive UTC hours in [fromMs, toMs), from the hours that had usage. */
+/** The buckets of all UTC hours in [fromMs, toMs), from the hours with usage. */
 export function hourBuckets(hours: readonly Omit<UsageBucket, 'endMs'>[], fromMs: number, toMs: number): UsageBucket[] {
   const known = new Map(hours.map((hour) => [hour.startMs, hour]));
   const buckets: UsageBucket[] = [];
@@ -40,7 +40,7 @@ export function hourBuckets(hours: readonly Omit<UsageBucket, 'endMs'>[], fromMs
   return buckets;
 }
 
-/** The same for UTC days. */
+/** The buckets of all UTC days in [fromMs, toMs), from the days with usage. */
 export function dayBuckets(days: readonly Omit<UsageBucket, 'endMs'>[], fromMs: number, toMs: number): UsageBucket[] {
   const known = new Map(days.map((day) => [day.startMs, day]));
   const buckets: UsageBucket[] = [];

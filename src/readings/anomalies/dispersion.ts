@@ -1,20 +1,20 @@
 /**
- * How far a quantity lies from its expectation, in standard deviations of what is usual for this series.
+ * The distance of a quantity from its expectation, in standard deviations that are usual for the series.
  *
- * Quantities are read as counts of a typical unit (one call, or what one call costs) whose variance is mean + s^2
- * mean^2: Poisson where they are small, in proportion to themselves where they are large. The transform (2 / s) asinh(s
- * sqrt(count)) makes that variance 1 everywhere; s is what makes the usual deviation of the series 1.
+ * Quantities are treated as counts of a typical unit (one call, or the cost of one call) with variance mean + s^2
+ * mean^2: Poisson for small counts, proportional for large ones. The transform (2 / s) asinh(s sqrt(count)) makes that
+ * variance 1 everywhere; s is chosen so that the usual deviation of the series is 1.
  */
 import { median, SD_PER_MAD } from '../statistics.ts';
 
-/** Nothing that is measured is steadier than five percent. */
+/** The smallest relative noise: five percent. */
 const RELATIVE_NOISE_MIN = 0.05;
 const RELATIVE_NOISE_MAX = 4;
-/** Halvings of the logarithm of s: to within a percent. */
+/** Bisections of the logarithm of s, which give it within one percent. */
 const BISECTIONS = 10;
-/** Anscombe's shift, which keeps small counts in place. */
+/** Anscombe's shift, which stabilizes the variance of small counts. */
 const COUNT_SHIFT = 3 / 8;
-/** Pairs that both say nothing, idle hours of an idle night, do not measure noise. */
+/** A bucket with a smaller expected count, such as an hour at night, is not used to measure noise. */
 const EXPECTED_MIN = 0.5;
 
 export type Score = (observed: number, expected: number) => number;
@@ -47,12 +47,12 @@ export function relativeNoise(observed: readonly number[], expected: readonly nu
 }
 
 /**
- * The expectation is itself estimated from the series, which lies closer to it than the next value would: by a quarter,
- * as tests measure.
+ * The expectation is fitted to the series itself, so residuals are too small, by a quarter as tests measure. Scores are
+ * divided by this factor.
  */
 const ESTIMATION_WIDTH = 1.25;
 
-/** Standard deviations above (positive) or below the expectation. */
+/** The score in standard deviations: positive above the expectation, negative below. */
 export function scoreFor(unit: number, noise: number): Score {
   return (observed, expected) => scoreOfCounts(observed / unit, expected / unit, noise) / ESTIMATION_WIDTH;
 }
@@ -70,8 +70,8 @@ function stable(root: number, noise: number): number {
 }
 
 /**
- * The score that a series of so many usual buckets exceeds with the given chance: the normal quantile of 1 - chance /
- * buckets.
+ * The score that a usual series of this many buckets exceeds with the given probability: the normal quantile of 1 -
+ * chance / buckets.
  */
 export function scoreLimit(buckets: number, chance: number): number {
   // Abramowitz and Stegun 26.2.23, within 0.0005.

@@ -1,5 +1,5 @@
 /**
- * What every detector of anomalies reads and answers: buckets of usage, and episodes with their evidence.
+ * Input and output of every anomaly detector: buckets of usage, and episodes with their evidence.
  */
 
 export const ANOMALY_KINDS = ['SPEND_SPIKE', 'SILENCE', 'ERROR_BURST', 'NEW_EXPENSIVE_MODEL'] as const;
@@ -8,13 +8,13 @@ export type AnomalyKind = (typeof ANOMALY_KINDS)[number];
 export const SEVERITIES = ['LOW', 'MEDIUM', 'HIGH'] as const;
 export type Severity = (typeof SEVERITIES)[number];
 
-/** Usage of one day or hour. Buckets follow each other without a gap; one without usage is all zero. */
+/** Usage of one day or hour. Buckets are consecutive; one without usage is all zero. */
 export interface UsageBucket {
   startMs: number;
   endMs: number;
-  /** In any unit of money, the same for all. */
+  /** In any unit of money, the same for all buckets. */
   spend: number;
-  /** Ended calls, failed ones included. */
+  /** Ended calls, including failed ones. */
   calls: number;
   failedCalls: number;
   /** Spend by model. */
@@ -24,17 +24,17 @@ export interface UsageBucket {
 export interface Episode {
   kind: AnomalyKind;
   startMs: number;
-  /** Exclusive. Where it is the end of the series, the episode may still go on. */
+  /** Exclusive. If it is the end of the series, the episode may be ongoing. */
   endMs: number;
-  /** Spend for SPEND_SPIKE and NEW_EXPENSIVE_MODEL, calls for SILENCE, failed calls for ERROR_BURST. */
+  /** The expected spend for SPEND_SPIKE and NEW_EXPENSIVE_MODEL, calls for SILENCE, failed calls for ERROR_BURST. */
   expected: number;
   observed: number;
   severity: Severity;
-  /** Why: the figures that the rule looked at. */
+  /** The figures that the rule used. */
   evidence: Record<string, number | string>;
 }
 
-/** More buckets than a hundred days of hours are refused. */
+/** Maximum number of buckets, a little above a hundred days of hours. */
 export const BUCKETS_MAX = 2_500;
-/** Two weeks: before that nothing is usual. */
+/** Two weeks: the minimum to know what is usual. */
 export const ANOMALY_DAYS_MIN = 14;

@@ -1,8 +1,9 @@
 /**
- * Error bursts: stretches in which far more calls failed than the usual share of them.
+ * Error bursts: periods in which far more calls failed than usual.
  *
- * The chance of so many failures is bounded from above (Chernoff), which respects small counts: two failures of three
- * calls are no burst where ten percent fail. A share that varies by itself makes the bound wider by as much.
+ * The probability of so many failures is bounded from above (Chernoff), which is fair to small counts: two failures of
+ * three calls are not a burst if ten percent usually fail. If the failed share itself varies, the bound widens
+ * accordingly.
  */
 
 import { median, rounded, SD_PER_MAD, sum } from '../statistics.ts';
@@ -10,10 +11,10 @@ import type { Episode, Severity, UsageBucket } from './episode.ts';
 import { FALSE_ALARM_CHANCE, type Grain, grainsOf, runs, unlessFoundBefore } from './grain.ts';
 
 const FAILURES_MIN = 3;
-/** A burst at least triples the odds of a failure, and adds five of a hundred calls to the failed ones. */
+/** A burst at least triples the odds of a failure, and adds five percentage points to the failed share. */
 const ODDS_RATIO_MIN = 3;
 const SHARE_ADDED_MIN = 0.05;
-/** The usual share is measured again without what stood out, this often. */
+/** How often the usual share is measured again without the bursts found so far. */
 const ROUNDS = 2;
 const SEVERE_SHARES = { MEDIUM: 0.2, HIGH: 0.5 } as const;
 
@@ -59,8 +60,8 @@ function burstsAt({ buckets }: Grain, days: readonly UsageBucket[]): Episode[] {
 }
 
 /**
- * The failed share of a typical day, whatever happened on some: the median day, or all but the worst fifth where
- * failures are rare.
+ * The failed share of a typical day, robust against bad days: the median day, or all but the worst fifth if failures
+ * are rare.
  */
 function typicalShare(days: readonly UsageBucket[]): number {
   const used = days.filter(({ calls }) => calls > 0).sort((a, b) => a.failedCalls / a.calls - b.failedCalls / b.calls);
@@ -74,11 +75,11 @@ function pooledShare(buckets: readonly UsageBucket[]): number {
   return (failed + 0.5) / (calls + 1);
 }
 
-/** How many times the binomial variance the shares usually vary by; at least 1. */
+/** The variance of the shares as a multiple of the binomial variance; at least 1. */
 function dispersion(buckets: readonly UsageBucket[], usual: number): number {
   const squares: number[] = [];
   for (const { calls, failedCalls } of buckets) {
-    // Fewer than one expected failure is all or nothing, and measures no variance.
+    // A bucket with less than one expected failure cannot measure the variance.
     if (calls * usual >= 1)
       squares.push(Math.abs(failedCalls - calls * usual) / Math.sqrt(calls * usual * (1 - usual)));
   }
@@ -94,8 +95,8 @@ function isBurst(bucket: UsageBucket, usual: number, width: number, limit: numbe
 }
 
 /**
- * The logarithm of a bound on the chance of at least so many failures: -n times the divergence of the observed from the
- * usual share.
+ * The logarithm of a bound on the probability of at least this many failures: -n times the divergence of the observed
+ * from the usual share.
  */
 function logChance({ calls, failedCalls }: UsageBucket, usual: number): number {
   if (calls === 0 || failedCalls <= calls * usual) return 0;

@@ -1,12 +1,16 @@
 /**
- * A series at several grains: an anomaly of an hour drowns in its day, one of a day is too faint in any of its hours.
+ * A series at several resolutions: an anomaly of one hour is invisible in its day, and one of a day too weak in each of
+ * its hours.
  */
 import type { Episode, UsageBucket } from './episode.ts';
 
-/** The chance that a detector's alarm on a series without anomalies is false, over all its buckets, at each grain. */
+/**
+ * The probability that a detector raises a false alarm on a series without anomalies, over all its buckets, at each
+ * resolution.
+ */
 export const FALSE_ALARM_CHANCE = 0.02;
 
-/** Hours are also read as quarters of days and as days. */
+/** Bucket sizes by resolution: hours are also read as quarters of a day and as days. */
 const GRAINS: Record<number, readonly number[]> = { 24: [1, 6, 24], 1: [1] };
 
 export interface Grain {
@@ -37,7 +41,7 @@ function joined(buckets: readonly UsageBucket[], size: number): UsageBucket[] {
   return result;
 }
 
-/** The runs of consecutive places that are marked, `[start, end)`; a single unmarked place does not end a run. */
+/** The runs of consecutive marked places, `[start, end)`; a single unmarked place does not end a run. */
 export function runs(marked: readonly boolean[], start = 0, end = marked.length): [number, number][] {
   const result: [number, number][] = [];
   for (let at = start; at < end; at += 1) {
@@ -49,7 +53,7 @@ export function runs(marked: readonly boolean[], start = 0, end = marked.length)
   return result;
 }
 
-/** What a coarser grain adds: episodes that share no moment with one that a finer grain found. */
+/** The episodes of a coarser resolution that do not overlap with one already found. */
 export function unlessFoundBefore(found: readonly Episode[], coarser: readonly Episode[]): Episode[] {
   return coarser.filter(
     (episode) => !found.some((finer) => finer.startMs < episode.endMs && episode.startMs < finer.endMs),

@@ -1,7 +1,7 @@
 /**
- * New expensive models: a model that was never seen before and at once takes a large part of the spend.
+ * New expensive models: a model that was never used before and immediately takes a large share of the spend.
  *
- * The first two weeks of a series say which models are known. A new one is judged by the week after its first use.
+ * Models used in the first two weeks of a series are known. A new model is judged by the week after its first use.
  */
 
 import { DAY_MS } from '../../platform/time.ts';
@@ -41,10 +41,10 @@ function firstWeek(buckets: readonly UsageBucket[], first: number, model: string
     all += bucket.spend;
   }
   const share = all > 0 ? observed / all : 0;
-  // A single call in the newest hour may be all there is of the week so far: it must also be large beside a usual day.
+  // The week so far may contain a single call, so the spend must also be large compared with a usual day.
   if (share < SHARE_MIN || observed < SHARE_MIN * usualDay(buckets, first)) return null;
   const evidence = { modelKey: model, shareOfSpend: rounded(share, 4), days: rounded((endMs - startMs) / DAY_MS, 2) };
-  // Nothing is expected of a model that was never used.
+  // The expected spend of a new model is zero.
   return {
     kind: 'NEW_EXPENSIVE_MODEL',
     startMs,
@@ -56,7 +56,7 @@ function firstWeek(buckets: readonly UsageBucket[], first: number, model: string
   };
 }
 
-/** The mean spend of a day before `end`. */
+/** The mean spend per day before `end`. */
 function usualDay(buckets: readonly UsageBucket[], end: number): number {
   const before = buckets.slice(0, end);
   const days = ((buckets[end]?.startMs ?? 0) - (buckets[0]?.startMs ?? 0)) / DAY_MS;

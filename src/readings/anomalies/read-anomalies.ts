@@ -1,8 +1,8 @@
 /**
- * Use case: what stands out in the usage of an organization and its largest customers, from the sums in D1.
+ * Use case: anomalies in the usage of an organization and its largest customers, from the roll-ups in D1.
  *
- * The organization, and a customer that is named, are looked at by the hour; the largest customers by the day, so that
- * what is read stays bounded.
+ * The organization, and a customer named in the query, are read by the hour; the largest customers by the day, so that
+ * the amount of data is bounded.
  */
 
 import { type Answer, accept } from '../../contract/errors.ts';
@@ -34,7 +34,7 @@ export async function readAnomalies(
   const nowMs = Date.now();
   const { organizationId } = organization;
   const toMs = nowMs - (nowMs % HOUR_MS);
-  // From midnight on, so that as many whole days are looked at whatever the time of day.
+  // From midnight, so that the number of whole days does not depend on the time of day.
   const fromMs = toMs - (toMs % DAY_MS) - days * DAY_MS;
   const period = { fromMs, toMs };
   const [hourly, largest] = await (customerId === undefined
@@ -61,20 +61,20 @@ function idOf({ startedAt, kind, customerId }: AnomaliesData['items'][number]): 
   return `${startedAt} ${kind} ${customerId ?? ''}`;
 }
 
-/** From the first use on: before it nothing was usual, and a first model is not a new one. */
+/** Starts at the first use: days before it are not usual days, and the first model is not a new one. */
 function series(fill: typeof hourBuckets, rows: readonly SpendRow[], toMs: number): UsageBucket[] {
   const buckets = bucketsOf(rows);
   const firstMs = buckets.reduce((first, { startMs }) => Math.min(first, startMs), toMs);
   return fill(buckets, firstMs, toMs);
 }
 
-/** The customers that cost most in the time, the dearest first. */
+/** The customers with the highest cost in the period, highest first. */
 async function largestCustomers(env: Env, organizationId: string, period: SpendPeriod): Promise<string[]> {
   const { customer } = await sumUsage(env, organizationId, period, ['customer'], CUSTOMERS_MAX);
   return customer.map(({ key }) => key);
 }
 
-/** One bucket out of its row and those of its new models. */
+/** Combines a row of totals and the rows of its models into one bucket. */
 function bucketsOf(rows: readonly SpendRow[]): Bucket[] {
   const buckets = new Map<number, Bucket>();
   for (const { startMs, model, calls, failedCalls, costUsd } of rows) {

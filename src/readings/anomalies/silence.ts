@@ -1,9 +1,9 @@
 /**
- * Silence: a customer that used the service regularly and stopped.
+ * Silence: a customer who used the service regularly has stopped.
  *
- * A run of days without calls, judged by the four weeks before it alone: how many calls its weekdays would have had,
- * and how often such days were idle before. Both must make the run as unlikely as one in fifty series. It may reach the
- * present.
+ * A run of days without calls, compared with the four weeks before it: how many calls its weekdays would have had, and
+ * how often such days were idle before. By both measures the run must have a probability of at most 2 percent. It may
+ * still be ongoing.
  */
 
 import { DAYS_PER_WEEK } from '../calendar.ts';
@@ -13,14 +13,14 @@ import { FALSE_ALARM_CHANCE, grainsOf } from './grain.ts';
 
 const BEFORE_DAYS_MAX = 28;
 const BEFORE_DAYS_MIN = 10;
-/** Below this share of the days before with calls, use was not regular. */
+/** With a smaller share of active days before the run, use was not regular. */
 const ACTIVE_SHARE_MIN = 0.4;
-/** A day with at most this share of the calls of its weekday is silent. */
+/** A day is silent if it has at most this share of its weekday's calls. */
 const SILENT_SHARE_MAX = 0.02;
-/** How many days of the common idle share stand beside what a weekday showed itself. */
+/** Weight of the average idle share against a weekday's own, in days. */
 const IDLE_PRIOR_DAYS = 2;
 const SEVERE_DAYS = { MEDIUM: 3, HIGH: 7 } as const;
-/** Days with fewer calls than this are idle by chance; a busy day's silence is itself unlikely. */
+/** A day with fewer calls than this may be idle by chance; above it, silence is unlikely. */
 const BUSY_CALLS = 50;
 
 export function silences(buckets: readonly UsageBucket[], perDay: number): Episode[] {
@@ -67,7 +67,7 @@ function isSilent(count: number, usual: number): boolean {
   return count === 0 || count <= SILENT_SHARE_MAX * usual;
 }
 
-/** What the days after `before` usually are: their calls, and the chance that one is idle. */
+/** What to expect of the days after `before`: their calls, and the probability that one is idle. */
 function usualDays(before: readonly number[]): (ahead: number) => { calls: number; idle: number } {
   const isIdle = (count: number) => count === 0;
   const usual = (ahead: number) => {
@@ -77,11 +77,11 @@ function usualDays(before: readonly number[]): (ahead: number) => { calls: numbe
     );
     const calls = same.length > 0 ? (median(same) + mean(same)) / 2 : mean(before);
     const idle = (same.filter(isIdle).length + IDLE_PRIOR_DAYS * common) / (same.length + IDLE_PRIOR_DAYS);
-    // A weekday that never had few calls is not idle by chance: its smallest count says how far from idle it was.
+    // A weekday whose smallest count is high is unlikely to be idle.
     const busy = same.length > 1 ? Math.min(...same) / BUSY_CALLS : 0;
     return { calls, idle: idle * Math.exp(-busy) };
   };
-  // Most days are followed by none that is silent, and of one weekday alone it is asked.
+  // Computed on demand, because most days are not followed by a silent one.
   const known: { calls: number; idle: number }[] = [];
   return (ahead) => {
     const weekday = ahead % DAYS_PER_WEEK;

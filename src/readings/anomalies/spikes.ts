@@ -1,8 +1,8 @@
 /**
- * Spend spikes: stretches in which far more was spent than the level, the weekday and the hour let expect.
+ * Spend spikes: periods in which far more was spent than the level, the weekday and the hour predict.
  *
- * A bucket stands out when its score exceeds what a usual series of this length reaches once in fifty, and it is at
- * least three quarters larger than expected. Neighbours that are high themselves belong to the episode.
+ * A bucket is a spike if its score exceeds what 1 of 50 usual series of this length reaches, and it is at least 75
+ * percent larger than expected. Neighbours with raised scores belong to the episode.
  */
 
 import { rounded, sum } from '../statistics.ts';
@@ -12,13 +12,13 @@ import type { Episode, Severity, UsageBucket } from './episode.ts';
 import { FALSE_ALARM_CHANCE, type Grain, grainsOf, runs, unlessFoundBefore } from './grain.ts';
 
 const RATIO_MIN = 1.75;
-/** A neighbour of a bucket that stands out belongs to the episode from half its limit on. */
+/** A neighbour of a spike belongs to the episode from this share of the limit on. */
 const NEIGHBOUR_SHARE = 0.5;
 const SEVERE_RATIOS = { MEDIUM: 2.5, HIGH: 5 } as const;
-/** Where nothing is expected a ratio has no meaning; this many units of spend are taken as its base. */
+/** The smallest expectation used for ratios, in units of spend: a ratio to zero has no meaning. */
 const EXPECTED_UNITS_MIN = 1;
 
-/** Days of a known silence do not lower what is usual; `silent` holds its episodes. */
+/** Finds spend spikes. Days inside the episodes in `silent` do not count as usual. */
 export function spendSpikes(buckets: readonly UsageBucket[], perDay: number, silent: readonly Episode[]): Episode[] {
   const calls = sum(buckets.map((bucket) => bucket.calls));
   const spend = sum(buckets.map((bucket) => bucket.spend));

@@ -1,8 +1,9 @@
 /**
- * Rolling-origin backtest: what each candidate would have said at the end of every past day, against what came.
+ * Rolling-origin backtest: what each candidate would have forecast at the end of every past day, compared with the
+ * outcome.
  *
- * It weighs the candidates, and it says how much wider or narrower outcomes lay than the spread of single days
- * suggests.
+ * It gives the candidates their weights, and measures how much wider or narrower outcomes are spread than single days
+ * suggest.
  */
 
 import { DAYS_PER_WEEK } from '../calendar.ts';
@@ -13,17 +14,17 @@ import { ownSpread, type Spread, scoreOf, type Total, totalDeviation } from './i
 import { levelChanges, oddDaysBelief } from './regime.ts';
 import { type Rhythm, weeklyRhythm } from './rhythm.ts';
 
-/** A stretch that is forecast again and again: whole days, or the first hours of one. */
+/** A window to forecast from every origin: whole days, or the first hours of a day. */
 export interface Window {
   days: number;
   hours: number;
 }
 
-/** What was expected at an origin, and what came. */
+/** The forecasts at one origin, and the outcome. */
 export interface Trial {
-  /** The first day that was not seen. */
+  /** The first day after the known ones. */
   origin: number;
-  /** By candidate, in the order of CANDIDATES. */
+  /** One per candidate, in the order of CANDIDATES. */
   totals: Total[];
   outcome: number;
 }
@@ -40,7 +41,7 @@ export function knowledgeAt(history: History, length: number): Knowledge {
   const { days, weekendShares } = history;
   const first = weeklyRhythm(days, length, weekendShares, []);
   const changes = levelChanges(days, length, byDay(first, days.length));
-  // A change of level looks like noise until it is known; the rhythm is read again beside it.
+  // An undetected change of level looks like noise, so the rhythm is computed again once the changes are known.
   const rhythm = changes.length === 0 ? first : weeklyRhythm(days, length, weekendShares, changes);
   const factors = byDay(rhythm, days.length);
   const { dayVariance } = rhythm;
@@ -51,15 +52,12 @@ export function knowledgeAt(history: History, length: number): Knowledge {
   return { rhythm, changes, past };
 }
 
-/**
- * The factors by the place of a day in the history instead of its phase: that of day `index` at `index %
- * DAYS_PER_WEEK`.
- */
+/** The factors indexed by day instead of phase: day `index` has the factor at `index % DAYS_PER_WEEK`. */
 function byDay({ factors }: Rhythm, historyDays: number): number[] {
   return factors.map((_, index) => factors[phaseOf(index, historyDays)] ?? 1);
 }
 
-/** Each window's trials, oldest origin first, from the end of the first week on. */
+/** The trials of each window, oldest origin first, starting after the first week. */
 export function backtest(history: History, windows: readonly Window[]): Trial[][] {
   const { days } = history;
   const trials: Trial[][] = windows.map(() => []);
@@ -81,12 +79,12 @@ export function backtest(history: History, windows: readonly Window[]): Trial[][
   return trials;
 }
 
-/** What a candidate expects of all the days ahead, of each the given share. */
+/** What a candidate expects in total of the days ahead; `shares` is the part of each day that counts. */
 export function totalAhead(candidate: Candidate, past: Past, shares: readonly number[]): Total {
   return totalsAhead(candidate, past, shares, [shares.length])[0] as Total;
 }
 
-/** The same of the first days, for several ascending numbers of them. */
+/** The same for the first days only, for several ascending lengths. */
 function totalsAhead(candidate: Candidate, past: Past, shares: readonly number[], lengths: readonly number[]): Total[] {
   const { day, levelVariance, slopeVariance, doubt } = expectation(candidate, past);
   const totals: Total[] = [];
@@ -121,7 +119,7 @@ function totalsAhead(candidate: Candidate, past: Past, shares: readonly number[]
   }
 }
 
-/** Sum of absolute errors over the sum of outcomes; `null` where nothing came. */
+/** Sum of absolute errors divided by the sum of outcomes; `null` if the outcomes sum to zero. */
 export function weightedError(pairs: readonly { expected: number; outcome: number }[]): number | null {
   let errors = 0;
   let outcomes = 0;
@@ -132,7 +130,7 @@ export function weightedError(pairs: readonly { expected: number; outcome: numbe
   return outcomes > 0 ? errors / outcomes : null;
 }
 
-/** How wide outcomes lay, in standard deviations of the assumed spread: the mean of a robust and a direct estimate. */
+/** The spread of outcomes in standard deviations of the assumed spread: the mean of a robust and a direct estimate. */
 export function outcomeWidth(pairs: readonly { total: Total; outcome: number }[], spread: Spread): number | null {
   const scores: number[] = [];
   for (const { total, outcome } of pairs) {
@@ -140,7 +138,7 @@ export function outcomeWidth(pairs: readonly { total: Total; outcome: number }[]
     if (deviation > 0) scores.push(Math.abs(scoreOf(outcome, total.expected, deviation)));
   }
   if (scores.length === 0) return null;
-  // Four of five scores of a normal distribution lie within its 10th and 90th percentile.
+  // 80 percent of a normal distribution lie between its 10th and 90th percentile.
   const [middle = 0, wide = 0] = quantiles(scores, [0.5, 0.8]);
   return (SD_PER_MAD * middle + wide / Z_90) / 2;
 }

@@ -1,22 +1,21 @@
 /**
- * The blend of the candidates: each weighs by how well the backtest found it, and where they disagree the outcome is
- * less certain.
+ * Blends the candidates: each is weighted by its backtest error, and disagreement between them widens the interval.
  *
- * A blend errs less than the apparent best one, which is often best by luck. The method that is named is the one with
- * the most weight.
+ * A blend has a smaller error than the apparently best candidate, which is often best by chance. The reported method is
+ * the one with the largest weight.
  */
 import type { Trial, Window } from './backtest.ts';
 import { weightedError } from './backtest.ts';
 import { CANDIDATES, type ForecastMethod } from './candidates.ts';
 import type { Total } from './interval.ts';
 
-/** A candidate weighs 1 / error^p, where p grows with the number of windows that do not overlap: 3 to 8. */
+/** A candidate's weight is 1 / error^p, where p grows with the number of non-overlapping windows from 3 to 8. */
 const POWER_MIN = 3;
 const POWER_PER_WINDOW = 1;
 const POWER_MAX = 8;
-/** Errors below a thousandth do not differ. */
+/** Errors below this count as equal. */
 const ERROR_FLOOR = 1e-3;
-/** Candidates are too few to show how far they might be apart: their variance counts three times. */
+/** With so few candidates their variance underestimates the uncertainty, so it counts three times. */
 const DISAGREEMENT = 3;
 
 /** Weights in the order of CANDIDATES; their sum is 1. */
@@ -28,7 +27,7 @@ export function blendWeights(windows: readonly Window[], trials: readonly (reado
     let logs = 0;
     let count = 0;
     windows.forEach((window, at) => {
-      // Windows of less than half the length say little about the longest.
+      // Windows shorter than half of the longest one say little about it.
       if (window.days * 2 < longest) return;
       const pairs = (trials[at] ?? []).map(({ totals, outcome }) => ({
         expected: totals[index]?.expected ?? 0,
@@ -68,11 +67,11 @@ export function blend(totals: readonly Total[], weights: readonly number[]): Tot
       sloping += weight;
     }
     result.doubtVariance += weight * total.doubtVariance;
-    // Only the trend takes steps.
+    // Only the trend has slope steps.
     result.slopeSteps = Math.max(result.slopeSteps, total.slopeSteps);
   });
-  // Methods without a slope do not know that there is none: what is uncertain about the trend's is uncertain about the
-  // blend.
+  // A method without a slope is no evidence that there is none: the uncertainty of the trend's slope applies to the
+  // whole blend.
   if (sloping > 0) result.slopeVariance /= sloping;
   totals.forEach((total, index) => {
     result.betweenVariance += DISAGREEMENT * (weights[index] ?? 0) * (total.expected - result.expected) ** 2;
@@ -80,7 +79,7 @@ export function blend(totals: readonly Total[], weights: readonly number[]): Tot
   return result;
 }
 
-/** The method with the most weight; the earlier one of equals. */
+/** The method with the largest weight; of equal ones the first. */
 export function leadingMethod(weights: readonly number[]): ForecastMethod {
   const byMethod = new Map<ForecastMethod, number>();
   CANDIDATES.forEach(({ method }, index) => {

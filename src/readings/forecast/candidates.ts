@@ -1,8 +1,8 @@
 /**
- * The candidate methods of a forecast: each makes of the days so far an expectation for every day ahead.
+ * The candidate methods of a forecast: each turns the days so far into an expectation for every day ahead.
  *
- * All of them are a level, times the weekly rhythm, plus a slope that fades; they differ in how fast they forget. The
- * floor is the last week repeated.
+ * Each is a level times the weekly rhythm, plus a damped slope; they differ in how fast they forget. The baseline
+ * repeats the last week.
  */
 import { DAYS_PER_WEEK } from '../calendar.ts';
 import { HORIZON_DAYS_MAX } from './history.ts';
@@ -12,11 +12,11 @@ export type ForecastMethod = (typeof FORECAST_METHODS)[number];
 
 export interface Candidate {
   method: ForecastMethod;
-  /** What a week still weighs one week later; for the trend, what a day weighs one day later. */
+  /** The weight of a week one week later; for the trend, the weight of a day one day later. */
   memory: number;
   /**
-   * Weight before the backtest has spoken. Repeating a week copies its noise, and an absent rhythm is known to the
-   * seasonal ones too.
+   * Weight before any backtest. Repeating a week copies its noise, and the seasonal methods also handle a series
+   * without rhythm.
    */
   plausibility: number;
 }
@@ -33,51 +33,49 @@ export const CANDIDATES: readonly Candidate[] = [
   { method: 'seasonal_naive', memory: 0, plausibility: 0.3 },
 ];
 
-/** A slope keeps this much of itself each day: two thirds after a month. */
+/** Each day the slope shrinks to this share: two thirds after a month. */
 const DAMPING = 0.985;
-/**
- * A slope is not read from less than ten days, and not believed where its square is below this many times its variance.
- */
+/** A slope needs at least ten days, and is ignored if its square is below this multiple of its variance. */
 const LINE_DAYS_MIN = 10;
 const SLOPE_DOUBT = 1;
 
-/** What a candidate expects, as seen from the end of `days[0, length)`. */
+/** A candidate's expectation at the end of `days[0, length)`. */
 export interface Expectation {
-  /** The day `ahead` (0 is the first one ahead). Never negative. */
+  /** The expected quantity of day `ahead` (0 is the first). Never negative. */
   day(ahead: number): number;
-  /** Variance of the level's estimate, in units of one day's variance; that of the slope beside it. */
+  /** Variance of the estimated level and of the slope, in units of one day's variance. */
   levelVariance: number;
   slopeVariance: number;
   /**
-   * Where the level is in doubt: the variance between its two values for each unit that they lie apart, squared, and
-   * how far they do.
+   * Present if the level is uncertain: the variance between the two possible levels per squared distance, and their
+   * distance.
    */
   doubt?: { variance: number; apart(ahead: number): number };
 }
 
-/** The days that a candidate looks at, and what is known of them. */
+/** The days that a candidate uses, and what is known about them. */
 export interface Past {
   days: readonly number[];
-  /** The end of what is seen: days from here on lie ahead. */
+  /** The number of known days: days from this index on lie ahead. */
   length: number;
-  /** The weekly rhythm: that of day `index` stands at `index % DAYS_PER_WEEK`. */
+  /** The weekly rhythm: day `index` has the factor at `index % DAYS_PER_WEEK`. */
   factors: readonly number[];
-  /** The first day of the present level, and the day after its last one. */
+  /** The first day of the current level, and the day after its last one. */
   levelStart: number;
   levelEnd: number;
   /** Variance of one day relative to the squared level. */
   dayVariance: number;
   /**
-   * The level before, while the present one is so young that the days since may just be odd ones, and the belief in
-   * that, 0 to 1.
+   * The previous level, while the current one is so young that its days may be outliers, and the probability of that, 0
+   * to 1.
    */
   former?: { past: Past; belief: number };
 }
 
-/** What a candidate expects, of both levels where the present one is in doubt. */
+/** A candidate's expectation, from both levels if the current one is uncertain. */
 export function expectation(candidate: Candidate, past: Past): Expectation {
   const present = expectationOf(candidate, past);
-  // What repeats the last week knows no level.
+  // The seasonal naive method has no level.
   if (!past.former || candidate.method === 'seasonal_naive') return present;
   const { belief } = past.former;
   const former = expectationOf(candidate, past.former.past);
@@ -120,7 +118,7 @@ function expectationOf(candidate: Candidate, past: Past): Expectation {
   }
 }
 
-/** How many steps of the slope have been made after so many days: d + d^2 + ... */
+/** The sum of the damped slope steps after `count` days: d + d^2 + ... */
 export function dampedSteps(count: number): number {
   return DAMPED_STEPS[count] ?? 0;
 }
@@ -131,7 +129,9 @@ const DAMPED_STEPS = Float64Array.from(
 );
 const NO_RHYTHM: readonly number[] = new Array<number>(DAYS_PER_WEEK).fill(1);
 
-/** The level at the end: what was used against what the rhythm alone expected, older days weighing less. */
+/**
+ * The level at the end: actual usage divided by the usage that the rhythm alone predicts, with older days discounted.
+ */
 function discountedLevel(memory: number, { days, levelStart, levelEnd }: Past, factors: readonly number[]) {
   let used = 0;
   let expected = 0;
@@ -151,8 +151,8 @@ function discountedLevel(memory: number, { days, levelStart, levelEnd }: Past, f
 }
 
 /**
- * The discounted least-squares line through the days without their rhythm, at the last day; believed as far as its
- * slope stands out of its own uncertainty, else the discounted level.
+ * The discounted least-squares line through the days without their rhythm, at the last day. The slope counts as far as
+ * it is significant; otherwise this is the discounted level.
  */
 function discountedLine(memory: number, { days, length, factors, levelStart, levelEnd, dayVariance }: Past) {
   const s = { w: 0, t: 0, tt: 0, y: 0, ty: 0, ww: 0, wwt: 0, wwtt: 0 };
@@ -187,7 +187,7 @@ function discountedLine(memory: number, { days, length, factors, levelStart, lev
     levelVariance:
       flat.levelVariance +
       belief * ((s.tt * s.tt * s.ww - 2 * s.tt * s.t * s.wwt + s.t * s.t * s.wwtt) / squared - flat.levelVariance),
-    // A slope that is doubted is not known to be none.
+    // An insignificant slope is not proof of no slope, so its variance stays.
     slopeVariance,
   };
 }

@@ -1,8 +1,8 @@
 /**
- * When an allowance is used up at the forecast pace. For one meter and the metric that maps to it one to one:
- * quantities of several meters have no common allowance.
+ * When an allowance is used up at the forecast pace. Only for a metric that maps to exactly one meter: several meters
+ * have no common allowance.
  *
- * Used up does not mean interrupted: credit, pay as you go or the plan's policy may continue the service.
+ * Used up does not mean interrupted: credit, pay-as-you-go or the plan's policy may continue the service.
  */
 import { HOUR_MS } from '../../platform/time.ts';
 import { instantAtWall, zoneClock } from '../calendar.ts';
@@ -10,15 +10,15 @@ import type { ForecastResult } from './forecast.ts';
 
 export interface ExhaustionInput {
   forecast: ForecastResult;
-  /** What is left of the allowance; `null` where it is unlimited. */
+  /** The remaining allowance; `null` if it is unlimited. */
   remaining: number | null;
   nowMs: number;
   timeZone: string;
 }
 
 /**
- * The instant in milliseconds; `nowMs` where nothing is left; `null` where it lasts to the boundary, is unlimited, or
- * nothing was forecast.
+ * The instant in milliseconds; `nowMs` if nothing remains; `null` if the allowance lasts until the end of the period,
+ * is unlimited, or there is no forecast.
  */
 export function projectedAllowanceExhaustionAt({
   forecast,
@@ -44,7 +44,7 @@ export function projectedAllowanceExhaustionAt({
   return null;
 }
 
-/** The hour of a day, with its fraction, by which so much of the day's quantity has come since `fromHour`. */
+/** The fractional hour of a day by which this share of the day's quantity has been used, counted from `fromHour`. */
 function hourOf(share: number, profile: readonly number[], fromHour: number): number {
   let left = share;
   for (let hour = Math.floor(fromHour); hour < profile.length; hour += 1) {

@@ -1,10 +1,9 @@
 /**
- * The forecast of one metric of one customer: what is expected from now to the boundary of the period, how sure that
- * is, and by which method.
+ * The forecast of one metric of one customer: the expected quantity from now to the end of the period, its uncertainty,
+ * and the method.
  *
- * Everything comes from the customer's own hours. The same input gives the same answer, to the byte. A long horizon
- * gets the recent level, with a slope that fades and an interval that keeps widening; its quality is low where it is
- * longer than the history.
+ * It uses only the customer's own hours; the same input gives the same bytes. A long horizon uses the recent level with
+ * a damped slope and a widening interval; its quality is LOW if the horizon is longer than the history.
  */
 
 import { DAY_MS, HOUR_MS } from '../../platform/time.ts';
@@ -40,20 +39,20 @@ export type ForecastQuality = (typeof FORECAST_QUALITIES)[number];
 export const FORECAST_REASONS = ['HISTORY_TOO_SHORT', 'NO_BOUNDARY', 'METRIC_NOT_ENABLED', 'EVIDENCE_PARTIAL'] as const;
 export type ForecastReason = (typeof FORECAST_REASONS)[number];
 
-/** A whole week: the least that shows every weekday. */
+/** One week: the minimum that contains every weekday. */
 export const HISTORY_DAYS_MIN = 7;
-/** Two weeks: before that nothing has been seen twice, and nothing can be backtested. */
+/** Two weeks: before that no weekday has occurred twice, and nothing can be backtested. */
 export const BACKTEST_DAYS_MIN = 14;
 
-/** Decimals of what is answered: metered quantities have at most three, USD nine. */
+/** Decimals in the response: metered quantities have at most three, USD nine. */
 const DECIMALS = { quantity: 3, usd: 9 } as const;
 const SHARE_DECIMALS = 4;
 /**
- * How much wider than its days suggest an outcome lies where one week is all there is; measured on weeks of every
- * family.
+ * Factor by which an outcome spreads wider than its days suggest if there is only one week of history; measured on
+ * weeks of all test series.
  */
 const WIDTH_OF_ONE_WEEK = 2.4;
-/** Backtested windows in days; each one up to what history and horizon allow. */
+/** Backtested windows in days, as far as history and horizon allow. */
 const WINDOW_DAYS = [1, 2, 3, 5, 7, 10, 14, 21, 28, 42] as const;
 
 const QUALITY_BOUNDS = [
@@ -62,17 +61,17 @@ const QUALITY_BOUNDS = [
 ] as const;
 
 export interface ForecastInput {
-  /** UTC hours with usage, in any order; an hour that is missing had none. */
+  /** UTC hours with usage, in any order; a missing hour had none. */
   hours: readonly UsageHour[];
-  /** Since when usage is recorded; `null` where it never was. */
+  /** When recording started; `null` if it never did. */
   firstDataMs: number | null;
   nowMs: number;
   periodStartMs: number;
-  /** The next replenishment; `null` where there is none. */
+  /** The next replenishment; `null` if there is none. */
   horizonEndMs: number | null;
   timeZone: string;
   kind: 'quantity' | 'usd';
-  /** What the hours are: all there is, a part of it, or of a metric that the customer does not have. */
+  /** Whether the hours are complete or partial, or the customer does not have the metric. */
   evidence: 'complete' | 'partial' | 'not_applicable';
 }
 
@@ -85,18 +84,18 @@ export interface Quantiles {
 
 export interface BacktestSummary {
   /**
-   * Weighted absolute percentage error: absolute errors of window totals over the outcomes, 0.1 is 10 percent. `null`
-   * where nothing was used.
+   * Weighted absolute percentage error: the sum of absolute errors of window totals divided by the sum of outcomes; 0.1
+   * is 10 percent. `null` if nothing was used.
    */
   weightedAbsolutePercentageError: number | null;
   windowHours: number;
   windows: number;
 }
 
-/** The expected course to the boundary, day by day from the present hour, from which an exhaustion is read. */
+/** The expected quantity day by day from the current hour to the end of the period, used to project exhaustion. */
 export interface Pace {
   days: { phase: number; expected: number; wholeDay: number }[];
-  /** By phase of the week: the share of a whole day's quantity in each of its hours. */
+  /** By phase of the week: the share of a day's quantity in each of its hours. */
   profiles: number[][];
 }
 
@@ -104,16 +103,16 @@ export interface ForecastResult {
   status: ForecastStatus;
   reason: ForecastReason | null;
   historyDays: number;
-  /** Recorded in the period so far. */
+  /** Quantity recorded in the period so far. */
   recorded: number;
-  /** From now to the boundary; `null` where there is no forecast. */
+  /** Forecast from now to the end of the period; `null` if there is no forecast. */
   remaining: Quantiles | null;
-  /** The whole period: recorded and remaining. */
+  /** The whole period: recorded plus remaining. */
   period: Quantiles | null;
   method: ForecastMethod | null;
   backtest: BacktestSummary | null;
   quality: ForecastQuality | null;
-  /** For `projectedAllowanceExhaustionAt`; not for the wire. */
+  /** Input of `projectedAllowanceExhaustionAt`; not part of the response. */
   pace: Pace | null;
 }
 
@@ -166,7 +165,7 @@ interface Estimate {
   weights: number[];
   total: Total;
   deviation: number;
-  /** The deviation of the days alone, without what is uncertain about their level. */
+  /** The deviation of the days alone, without the uncertainty of their level. */
   ownDeviation: number;
   method: ForecastMethod;
   summary: BacktestSummary | null;
@@ -193,7 +192,7 @@ function estimate(history: History, ahead: readonly AheadDay[], horizonMs: numbe
     knowledge,
     weights,
     total,
-    // Calm days before a change of level make what comes after it no surer.
+    // Stable days before a change of level do not make the forecast after it more certain.
     deviation: Math.hypot(
       width * totalDeviation({ ...total, doubtVariance: 0 }, spread),
       Math.max(1, width) * Math.sqrt(total.doubtVariance),
@@ -211,7 +210,9 @@ function seasonalAlone(candidate: (typeof CANDIDATES)[number]): number {
   return candidate === SEASONAL ? 1 : 0;
 }
 
-/** Windows of the horizon's length, or as near to it as leaves half of the history to learn from, and shorter ones. */
+/**
+ * Windows as long as the horizon and shorter ones, at most long enough that half of the history remains to learn from.
+ */
 function windowsFor(historyDays: number, horizonMs: number): Window[] {
   if (horizonMs < DAY_MS) return [{ days: 1, hours: Math.max(1, Math.round(horizonMs / HOUR_MS)) }];
   const longest = Math.max(1, Math.min(Math.round(horizonMs / DAY_MS), Math.floor((historyDays - DAYS_PER_WEEK) / 2)));
@@ -220,8 +221,8 @@ function windowsFor(historyDays: number, horizonMs: number): Window[] {
 }
 
 /**
- * Trials that tell the candidates apart: none of them could know of a change of level. All of them, where no other is
- * left.
+ * Trials that compare the candidates fairly: their windows contain no change of level, which no candidate could
+ * predict. All trials if there are no such ones.
  */
 function calmTrials(windows: readonly Window[], trials: readonly Trial[][], changes: readonly number[]): Trial[][] {
   return windows.map((window, at) => {
@@ -249,9 +250,7 @@ function summarize(
   };
 }
 
-/**
- * The middle is skewed by the days' own noise alone: not knowing a level makes an interval wider, not its middle lower.
- */
+/** Only the days' own noise skews the median: an uncertain level widens the interval but does not lower its middle. */
 function quantiles({ total, deviation, ownDeviation }: Estimate, decimals: number): Quantiles {
   const p10 = quantityAt(total.expected, deviation, -Z_90);
   const p90 = quantityAt(total.expected, deviation, Z_90);
@@ -287,7 +286,7 @@ function course({ knowledge, weights }: Estimate, ahead: readonly AheadDay[]): P
 
 function recordedSince(hours: readonly UsageHour[], fromMs: number, toMs: number): number {
   let recorded = 0;
-  // The hour in which a period began is counted whole: hours are the resolution.
+  // The hour in which a period began counts fully, because the resolution is one hour.
   for (const { startMs, quantity } of hours) if (startMs > fromMs - HOUR_MS && startMs < toMs) recorded += quantity;
   return recorded;
 }

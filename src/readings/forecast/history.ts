@@ -1,49 +1,50 @@
 /**
- * A series of hours as a forecast sees it: whole days that end at the present hour, and what lies ahead in the same
- * days.
+ * A series of hours as whole days that end at the current hour, and the days ahead in the same form.
  *
- * A day here runs from the present local hour to the same local hour of the next day, so that nothing recent is left
- * out and no part of a day is mistaken for a whole one. Over a change of the clock such a day has 23 or 25 hours.
+ * A day runs from the current local hour to the same local hour of the next day, so that the newest usage counts and a
+ * partial day is never taken for a whole one. Across a clock change such a day has 23 or 25 hours.
  */
 import { DAY_MS, HOUR_MS } from '../../platform/time.ts';
 import { DAYS_PER_WEEK, wallReader, zoneClock } from '../calendar.ts';
 
-/** The hours that a customer's object keeps reach back this far. */
+/** A customer's object stores hours for this many days. */
 export const HISTORY_DAYS_MAX = 100;
-/** Ten years: no plan's period that a forecast makes sense for is longer. */
+/** Ten years: longer than any plan period that can be forecast. */
 export const HORIZON_DAYS_MAX = 3_660;
 
 const HOURS_PER_DAY = 24;
-/** How many days of the common hour profile stand beside what a weekday showed itself. */
+/** Weight of the average hour profile against a weekday's own profile, in days. */
 const PROFILE_PRIOR_DAYS = 2;
 
 export interface UsageHour {
-  /** A UTC hour. */
+  /** Start of a UTC hour. */
   startMs: number;
   quantity: number;
 }
 
-/** A day ahead: its place in the week, and how much of it lies before the horizon. */
+/** A day ahead: its phase of the week, and how much of it lies before the horizon. */
 export interface AheadDay {
   phase: number;
-  /** Share of the day's quantity that falls inside, 0 to 1. */
+  /** The share of the day's quantity before the horizon, 0 to 1. */
   share: number;
 }
 
 export interface History {
-  /** Totals of whole days, oldest first; the last one ends at the present hour. */
+  /** Totals of whole days, oldest first; the last one ends at the current hour. */
   days: number[];
-  /** By phase of the week: which share of the day falls on Saturday and Sunday. Phase 0 is the day that begins now. */
+  /**
+   * By phase of the week: the share of the day that falls on Saturday and Sunday. Phase 0 is the day that begins now.
+   */
   weekendShares: number[];
-  /** By phase: the share of a day's quantity in each of its hours. */
+  /** By phase: the share of a day's quantity in each hour. */
   profiles: number[][];
-  /** The share of a day's quantity that falls between two of its hours, by phase of the week. */
+  /** The share of a day's quantity between two of its hours, by phase of the week. */
   shareOf(phase: number, fromHour: number, toHour: number): number;
   /** Totals of the first hours of each day in `days`. */
   openingTotals(hours: number): number[];
 }
 
-/** The phase of the week of day `index` among `length` past days; days ahead follow with 0, 1, ... */
+/** The phase of the week of day `index` among `length` past days; the days ahead have phases 0, 1, ... */
 export function phaseOf(index: number, length: number): number {
   return (((index - length) % DAYS_PER_WEEK) + DAYS_PER_WEEK) % DAYS_PER_WEEK;
 }
@@ -80,8 +81,8 @@ export function readHistory({ hours, firstDataMs, nowMs, timeZone }: HistoryInpu
 }
 
 /**
- * The days from `nowMs` to the horizon: the first one lacks what has passed of the present hour, the last one ends
- * early.
+ * The days from `nowMs` to the horizon. The first one excludes the elapsed part of the current hour; the last one ends
+ * at the horizon.
  */
 export function daysAhead(history: History, nowMs: number, horizonEndMs: number, timeZone: string): AheadDay[] {
   const presentMs = floorHour(nowMs);
@@ -114,7 +115,7 @@ function totals(byHour: readonly number[], count: number): number[] {
 }
 
 /**
- * How a day spreads over its hours, by phase: what the weekday showed, with two days of the common profile beside it.
+ * The distribution of a day over its hours, by phase: the weekday's own, with the average profile added as two days.
  */
 function hourProfiles(byHour: readonly number[], days: readonly number[]): number[][] {
   const byPhase = Array.from({ length: DAYS_PER_WEEK }, () => new Array<number>(HOURS_PER_DAY).fill(0));

@@ -1,50 +1,46 @@
 /**
- * How far an outcome may lie from its expectation: the spread of a total by the number of days it spans, and the
- * quantiles of a quantity that cannot be negative.
+ * The interval around an expectation: the spread of a total by the number of its days, and the quantiles of a quantity
+ * that cannot be negative.
  *
- * Quantiles are those of a gamma distribution by Wilson and Hilferty's cube root: a bell for what is large and steady,
- * skewed for what is small and erratic, and never below zero.
+ * Quantiles of a gamma distribution by the cube root of Wilson and Hilferty: bell-shaped for large steady quantities,
+ * skewed for small erratic ones, and never below zero.
  */
 import { Z_90 } from '../statistics.ts';
 
 export interface Spread {
   /** Variance of one day, relative to the squared level. */
   dayVariance: number;
-  /** The level that `dayVariance` was measured at. */
+  /** The level at which `dayVariance` was measured. */
   levelMeasured: number;
 }
 
-/** A total ahead: what its days contribute, and how sure their level is. */
+/** A forecast total: what its days contribute, and how uncertain their level is. */
 export interface Total {
   expected: number;
-  /** Sum of `ownSpread` of what each day contributes. */
+  /** The sum of `ownSpread` over the days. */
   own: number;
-  /** Expected quantity of an average day ahead. */
+  /** Expected quantity of an average day of the total. */
   level: number;
   /**
-   * Variance of the level and of the slope in units of one day's variance, and how many steps of the slope the total
-   * holds.
+   * Variance of the level and of the slope in units of one day's variance, and the number of slope steps in the total.
    */
   levelVariance: number;
   slopeVariance: number;
   slopeSteps: number;
-  /** Variance between the levels that it may have. */
+  /** Variance between the possible levels. */
   doubtVariance: number;
-  /** Variance between the methods that were blended. */
+  /** Variance between the blended methods. */
   betweenVariance: number;
 }
 
-/**
- * How a day's variance grows with its quantity: power 1.5, between that of counts (1) and that of noise in proportion
- * (2).
- */
+/** A day's variance grows with the quantity to the power of 1.5, between counts (1) and proportional noise (2). */
 export function ownSpread(day: number): number {
   return day * Math.sqrt(day);
 }
 
 /**
- * The standard deviation of a total: each day's own noise adds up, the uncertainty of the level is common to all of
- * them, and that of the slope grows with the distance.
+ * The standard deviation of a total: the days' own noise adds up, the uncertainty of the level is common to all days,
+ * and that of the slope grows with distance.
  */
 export function totalDeviation(total: Total, spread: Spread): number {
   if (total.expected <= 0) return 0;
@@ -57,7 +53,7 @@ export function totalDeviation(total: Total, spread: Spread): number {
 }
 
 /**
- * Below this shape the cube root no longer follows the gamma distribution: its 90th percentile would fall where the
+ * Below this shape the cube root no longer approximates the gamma distribution: its 90th percentile would fall as the
  * deviation grows. The turning point of 1 - 1 / 9k + z / 3 sqrt(k) at z of the 90th percentile is (2 / 3z)^2.
  */
 const SHAPE_MIN = (2 / (3 * Z_90)) ** 2;
@@ -66,7 +62,7 @@ function shapeOf(expected: number, deviation: number): number {
   return Math.max(SHAPE_MIN, (expected / deviation) ** 2);
 }
 
-/** The quantity that lies `z` standard deviations of the cube-root scale from the middle. */
+/** The quantity at `z` standard deviations from the middle of the cube-root scale. */
 export function quantityAt(expected: number, deviation: number, z: number): number {
   if (expected <= 0) return 0;
   if (deviation <= 0) return expected;
@@ -74,7 +70,7 @@ export function quantityAt(expected: number, deviation: number, z: number): numb
   return expected * Math.max(0, 1 - 1 / (9 * shape) + z / (3 * Math.sqrt(shape))) ** 3;
 }
 
-/** The inverse of `quantityAt`: where an outcome lies on the cube-root scale. */
+/** The inverse of `quantityAt`: an outcome's position on the cube-root scale. */
 export function scoreOf(outcome: number, expected: number, deviation: number): number {
   const shape = shapeOf(expected, deviation);
   return 3 * Math.sqrt(shape) * (Math.cbrt(outcome / expected) - 1 + 1 / (9 * shape));

@@ -1,8 +1,8 @@
 /**
  * Use case: the forecast of one metric of a customer until the next replenishment.
  *
- * Readings have the resolution of an hour: a forecast begins with the present hour, so the same data give the same
- * answer.
+ * Readings have a resolution of one hour: a forecast starts at the current hour, so within an hour the same data give
+ * the same response.
  */
 
 import { type Answer, accept, badRequest, refuse } from '../../contract/errors.ts';
@@ -22,14 +22,14 @@ import { projectedAllowanceExhaustionAt } from './exhaustion.ts';
 import { forecast, type Quantiles } from './forecast.ts';
 import { HISTORY_DAYS_MAX } from './history.ts';
 
-/** The metrics that are one meter each: these alone may say when an allowance is gone. */
+/** The metrics that map to exactly one meter. Only these have a projected exhaustion. */
 export const METER_METRICS: Partial<Record<ForecastMetric, { meter: MeterName; slot: MeterSlot }>> = {
   agenticApi: { meter: 'agenticApi', slot: 'AGENTIC_API' },
   customMeter1: { meter: 'customMeter1', slot: 'CUSTOM1' },
   customMeter2: { meter: 'customMeter2', slot: 'CUSTOM2' },
 };
 
-/** The columns that a metric is the sum of. */
+/** A metric is the sum of these columns. */
 export const COLUMNS: Record<ForecastMetric, readonly HourColumn[]> = {
   calls: ['completedCalls', 'failedCalls'],
   inputTokens: ['inputTokens'],
@@ -41,10 +41,10 @@ export const COLUMNS: Record<ForecastMetric, readonly HourColumn[]> = {
   customMeter2: ['customMeter2'],
 };
 
-/** The object keeps hours of usage for so long. */
+/** How long a customer's object stores hours of usage. */
 export const HISTORY_MS = HISTORY_DAYS_MAX * DAY_MS;
 
-/** Sums of USD as numbers are rounded to a nano-USD. */
+/** Decimals of sums: USD are rounded to a nano-USD. */
 const DECIMALS = 9;
 
 const UNITS: Record<ForecastMetric, ForecastFacts['unit']> = {
@@ -70,19 +70,19 @@ export async function readForecast(
   return accept('FORECAST_READ', { customerId, ...forecastOf(history, metric, timezone, nowMs) }, nowMs);
 }
 
-/** What readings of a customer are made from. */
+/** What the readings of a customer are computed from. */
 export interface CustomerHistory extends SentHistory {
   series: SeriesHours;
-  /** The hours since the last two completed weeks or the period began, whichever is earlier. */
+  /** The hours since the start of the period or of the last two completed weeks, whichever is earlier. */
   recent: SeriesHours;
 }
 
-/** The columns of all hours that a metric's forecast looks at. */
+/** The columns of the whole history that a metric's forecast needs. */
 export function neededBy(metric: ForecastMetric): readonly HourColumn[] {
   return metric === 'dollars' ? [...COLUMNS.dollars, 'failedCalls', 'unpricedCalls'] : COLUMNS[metric];
 }
 
-/** The customer's account and hours of usage; `null` for one that is missing or another tenant's. */
+/** The customer's account and hours of usage; `null` if the customer does not exist in this organization. */
 export async function customerHistory(
   { env, organization: { organizationId } }: Caller,
   customerId: string,
@@ -150,28 +150,26 @@ export function forecastOf(
   };
 }
 
-/** A busy present hour may already exceed what was expected of it: no total is below what is recorded. */
+/** Usage in the current hour may already exceed its expectation, so no total is below what is recorded. */
 function atLeast({ expected, p10, p50, p90 }: Quantiles, recorded: number): Quantiles {
   const raised = (quantity: number) => Math.max(quantity, recorded);
   return { expected: raised(expected), p10: raised(p10), p50: raised(p50), p90: raised(p90) };
 }
 
-/**
- * The cost of a customer whose calls have no price, and a period that began before the kept hours, are known in part.
- */
+/** Evidence is partial if calls have no price (for cost), or if the period began before the stored hours. */
 function evidenceFor(
   { account, series }: CustomerHistory,
   metric: ForecastMetric,
   nowMs: number,
 ): 'complete' | 'partial' {
-  // A failed call without a price has most often cost nothing.
+  // A failed call without a price usually cost nothing.
   const { unpricedCalls = [], failedCalls = [] } = series.columns;
   if (metric === 'dollars' && unpricedCalls.some((unpriced, at) => unpriced > (failedCalls[at] ?? 0))) return 'partial';
   const beganMs = Math.max(account.createdAtMs, account.subscription.lastReplenishedAtMs);
   return beganMs < nowMs - HISTORY_MS ? 'partial' : 'complete';
 }
 
-/** The quantity of the period so far, the present hour included. The hour in which the period began counts whole. */
+/** The quantity recorded in the period, including the current hour. The hour in which the period began counts fully. */
 export function recordedSince(series: SeriesHours, names: readonly HourColumn[], periodStartMs: number): number {
   return rounded(sumBetween(series, names, periodStartMs - HOUR_MS + 1, NEVER_MS), DECIMALS);
 }
@@ -184,7 +182,7 @@ function exhaustionOf(
   nowMs: number,
 ): string | null {
   const { limit, remaining } = summarize(subscription.plan.plan, meters, meter);
-  // An allowance of zero is never used up: it was never there.
+  // An allowance of zero cannot run out.
   const atMs = projectedAllowanceExhaustionAt({
     forecast: result,
     remaining: limit ? remaining : null,

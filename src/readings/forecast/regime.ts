@@ -1,32 +1,30 @@
 /**
- * Where the present level began: the latest day on which a series of days left its old level for good.
+ * Change points: the days on which a series moved to a new lasting level.
  *
- * A level is only measured on days that share it. A change counts where the days before and after differ by more than
- * chance would make them on the best of all splitting points.
+ * A level is estimated only from days that share it. A change counts if the days before and after differ by more than
+ * chance would produce at the best split of a series.
  */
 
 import { DAYS_PER_WEEK } from '../calendar.ts';
 import { clamp } from '../statistics.ts';
 
-/** Shorter stretches are odd days, not a level. */
+/** A shorter stretch counts as outliers, not as a level. */
 const STRETCH_DAYS_MIN = 4;
 /**
- * Every day of the week has been seen on a level this old, and it is for good. At STRETCH_DAYS_MIN it is as likely to
- * be a few days off: a long weekend, a campaign, an outage.
+ * A level this old has covered every weekday and counts as lasting. At STRETCH_DAYS_MIN it is as likely to be
+ * temporary: a long weekend, a campaign, an outage.
  */
 const LASTING_DAYS = 8;
 const ODD_DAYS_BELIEF = 0.5;
-/** Two weeks: a level that was younger was none to return to. */
+/** Two weeks: usage does not return to a level that lasted less. */
 const SETTLED_DAYS = 14;
-/** How many times a stretch is split again in search of the latest change. */
+/** Maximum number of splits in the search for changes. */
 const CHANGES_MAX = 4;
-/**
- * The statistic of the best split exceeds this in about one of a hundred series without a change (tests measure it).
- */
+/** The statistic of the best split exceeds this in about 1 of 100 series without a change (measured by tests). */
 const SPLIT_STATISTIC_MIN = 4;
 
 /**
- * The days of `days[0, length)` on which a new level begins, in order. The factor of day `index` stands at `index %
+ * The days of `days[0, length)` on which a new level begins, in order. Day `index` has the factor at `index %
  * DAYS_PER_WEEK`.
  */
 export function levelChanges(days: readonly number[], length: number, factors: readonly number[]): number[] {
@@ -42,8 +40,8 @@ export function levelChanges(days: readonly number[], length: number, factors: r
 }
 
 /**
- * The belief, 0 to 1, that so many days on another level are odd days, after which the former level returns that lasted
- * so long.
+ * The probability, 0 to 1, that `days` days on another level are outliers and the former level, which lasted
+ * `formerDays`, returns.
  */
 export function oddDaysBelief(days: number, formerDays: number): number {
   if (formerDays < SETTLED_DAYS) return 0;
@@ -85,8 +83,8 @@ function bestSplit(days: readonly number[], start: number, end: number, factors:
 }
 
 /**
- * The same statistic for a straight line: where it explains more than the best step, the series climbs or falls and did
- * not jump.
+ * The same statistic for a straight line: if it explains more than the best step, the series has a trend and not a
+ * jump.
  */
 function lineStatistic(
   line: { t: number; tt: number; ty: number },
@@ -107,11 +105,11 @@ interface Stretch {
   expected: number;
 }
 
-/** Student's t of the two levels, squared; each day weighs as much as its factor. */
+/** Student's t of the two levels, squared; each day is weighted by its factor. */
 function squaredStatistic(left: Stretch, right: Stretch, squares: number, count: number): number {
   if (left.expected <= 0 || right.expected <= 0) return 0;
   const explained = left.used ** 2 / left.expected + right.used ** 2 / right.expected;
-  // What rounding leaves of a perfect fit is no residual.
+  // The floor keeps rounding errors of a perfect fit from counting as a residual.
   const residual = Math.max(1e-9 * squares, squares - explained) / (count - 2);
   const difference = right.used / right.expected - left.used / left.expected;
   return residual > 0 ? difference ** 2 / (1 / left.expected + 1 / right.expected) / residual : 0;

@@ -1,32 +1,32 @@
 /**
- * The weekly rhythm of a series of days: a factor for each day of the week, and how far a single day strays from it.
+ * The weekly rhythm of a series of days: a factor for each day of the week, and the variance of single days.
  *
- * A factor is believed as far as the data carry it: each weekday is drawn towards what weekdays and weekends have in
- * common, and that towards no rhythm at all, by how large the difference is against its own uncertainty.
+ * Factors are shrunk: each weekday towards the average of weekdays or weekends, and that towards no rhythm, depending
+ * on how large the difference is relative to its uncertainty.
  */
 import { DAYS_PER_WEEK } from '../calendar.ts';
 import { clamp, median, SD_PER_MAD } from '../statistics.ts';
 import { phaseOf } from './history.ts';
 
 export interface Rhythm {
-  /** By phase; their mean is 1. */
+  /** One per phase; their mean is 1. */
   factors: number[];
-  /** Variance of one day relative to the squared level, after the rhythm. */
+  /** Variance of one day without the rhythm, relative to the squared level. */
   dayVariance: number;
 }
 
-/** A residual counts no further than this many standard deviations, so that one odd day does not set the noise. */
+/** Residuals are capped at this many standard deviations, so that one outlier does not determine the noise. */
 const STRAY_SD_MAX = 4;
-/** The line over the weekend's share has a mean and a slope. */
+/** Parameters of the line over the weekend's share: mean and slope. */
 const LINE_PARAMETERS = 2;
-/** How many observations the prior on a day's variance weighs as much as. */
+/** Weight of the prior on a day's variance, in observations. */
 const PRIOR_WEIGHT = 2;
-/** A single week cannot tell rhythm from noise: of the differences between its days, this share counts as noise. */
+/** One week cannot separate rhythm from noise: this share of the differences between its days counts as noise. */
 const NOISE_SHARE_OF_ONE_WEEK = 0.15;
 
 /**
- * The rhythm of `days[0, length)`, of which a new level began on each of `changes`. `days` is the whole history: its
- * end fixes the phases.
+ * The rhythm of `days[0, length)`, where a new level began on each of `changes`. `days` is the whole history: its end
+ * determines the phases.
  */
 export function weeklyRhythm(
   days: readonly number[],
@@ -48,7 +48,7 @@ export function weeklyRhythm(
   const within = strayed(ratios, total, means);
   const dayVariance =
     (within + PRIOR_WEIGHT * between * NOISE_SHARE_OF_ONE_WEEK) / (known - DAYS_PER_WEEK + PRIOR_WEIGHT);
-  // Empirical Bayes: what lies between the weekdays beyond their own uncertainty is real.
+  // Empirical Bayes: variance between the weekdays beyond their own uncertainty is real.
   const real = Math.max(0, between - dayVariance / rarest);
   const weight = real === 0 ? 0 : real / (real + dayVariance / rarest);
   const belief = groupBelief(group, dayVariance, known);
@@ -76,10 +76,7 @@ function phaseMeans(ratios: readonly (number | null)[], total: number): { means:
   return { means: sums.map((sum, phase) => sum / Math.max(1, counts[phase] ?? 0)), counts };
 }
 
-/**
- * Each day against the mean of the week around it, on its own side of any change of level; `null` where that week is
- * empty.
- */
+/** Each day divided by the mean of the week around it, within the same level; `null` if that week is empty. */
 function levelRatios(days: readonly number[], length: number, changes: readonly number[]): (number | null)[] {
   const sums = [0];
   for (let index = 0; index < length; index += 1) sums.push((sums[index] ?? 0) + (days[index] ?? 0));
@@ -87,7 +84,7 @@ function levelRatios(days: readonly number[], length: number, changes: readonly 
   const ratios: (number | null)[] = [];
   borders.slice(1).forEach((end, at) => {
     const start = borders[at] ?? 0;
-    // A stretch of less than a week has no week of its own: it borrows from its neighbours.
+    // A level of less than a week has no whole week, so it borrows days from its neighbours.
     const whole = end - start >= DAYS_PER_WEEK;
     const [low, high] = whole ? [start, end] : [0, length];
     const window = Math.min(DAYS_PER_WEEK, high - low);
@@ -101,14 +98,14 @@ function levelRatios(days: readonly number[], length: number, changes: readonly 
 }
 
 interface WeekendLine {
-  /** By phase: the factor that the weekend alone explains. */
+  /** By phase: the factor that the weekend's share alone explains. */
   line: number[];
   slope: number;
-  /** Summed squares of the weekend's share around its mean: what the slope's certainty rests on. */
+  /** Sum of squares of the weekend's share around its mean, which determines the certainty of the slope. */
   spread: number;
 }
 
-/** The least-squares line of the factors over the weekend's share of each day. */
+/** The least-squares line of the factors over each day's weekend share. */
 function weekendLine(means: readonly number[], weekendShares: readonly number[]): WeekendLine {
   const centre = weekendShares.reduce((all, share) => all + share, 0) / DAYS_PER_WEEK;
   let across = 0;
@@ -122,13 +119,13 @@ function weekendLine(means: readonly number[], weekendShares: readonly number[])
   return { line: weekendShares.map((share) => 1 + slope * (share - centre)), slope, spread: along };
 }
 
-/** 0 to 1: how far the weekend's difference stands out of its own uncertainty. */
+/** 0 to 1: how significant the weekend's difference is. */
 function groupBelief({ slope, spread: along }: WeekendLine, dayVariance: number, known: number): number {
   if (slope === 0) return 0;
   return Math.max(0, 1 - (dayVariance * DAYS_PER_WEEK) / (known * along * slope * slope));
 }
 
-/** The summed squares of the days around their weekday's mean, strays drawn in. */
+/** The sum of squared residuals around the weekday means, with outliers capped. */
 function strayed(ratios: readonly (number | null)[], total: number, means: readonly number[]): number {
   const residuals: number[] = [];
   ratios.forEach((ratio, index) => {

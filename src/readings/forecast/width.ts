@@ -1,37 +1,32 @@
 /**
- * How much wider than assumed the interval has to be at the horizon, from what the backtest saw at shorter windows.
+ * The factor by which the interval at the horizon must widen, estimated from the backtest of shorter windows.
  *
- * The widths of all windows are smoothed together with a prior, so that few trials move little (the finite-sample
- * correction), and carried on to horizons that no window reached by the growth that the windows show.
+ * The widths of all windows are smoothed together with a prior, so that few trials change little (the finite-sample
+ * correction), and extrapolated to longer horizons by their growth.
  */
 import { outcomeWidth, type Trial, type Window } from './backtest.ts';
 import { blend } from './blend.ts';
 import type { Spread } from './interval.ts';
 
-/** Weight of the assumed spread, in windows that do not overlap. */
+/** Weight of the assumed spread, in non-overlapping windows. */
 const PRIOR_WINDOWS = 3;
-/**
- * How a width grows with the horizon before the windows have spoken, and what that weighs: levels drift in most series.
- */
+/** Prior growth of the width with the horizon, and its weight: the level drifts in most series. */
 const GROWTH_PRIOR = 0.35;
 const GROWTH_PRIOR_WEIGHT = 10;
 const GROWTH_MAX = 1;
-/** Fewer trials than this have no width. */
+/** The minimum number of trials for a width. */
 const TRIALS_MIN = 3;
-/** Below this an interval would be certain of more than a rounding. */
+/** A smaller width would be overconfident. */
 const WIDTH_MIN = 0.2;
-/**
- * A single change of level in the history is mostly an accident, and a little how this customer is: its trials count
- * this much.
- */
+/** A single change of level in the history is probably an accident, so its trials get this small weight. */
 const CHANGE_SHARE = 0.1;
-/** Days after a change in which the new level is still being learned. */
+/** Days after a change during which the new level is uncertain. */
 const SETTLING_DAYS = 7;
 
 interface Point {
   logDays: number;
   logWidth: number;
-  /** Windows that do not overlap. */
+  /** Number of non-overlapping windows. */
   weight: number;
 }
 
@@ -60,7 +55,7 @@ export function calibratedWidth(
   let logWidth = 0;
   let logDays = 0;
   for (const point of points) {
-    // The nearer to the horizon, the more a window says about it.
+    // Windows nearer to the horizon weigh more.
     const near = point.weight * Math.exp(point.logDays - longest);
     weight += near;
     logWidth += near * point.logWidth;
@@ -71,8 +66,8 @@ export function calibratedWidth(
 }
 
 /**
- * Whether a trial's window contains the only change of level there was. Where levels change often, that is how the
- * series is.
+ * Whether a trial's window contains the only change of level. If levels change often, changes are normal for the
+ * series.
  */
 export function straddles({ origin }: Trial, window: Window, changes: readonly number[]): boolean {
   const [change] = changes;
@@ -81,7 +76,7 @@ export function straddles({ origin }: Trial, window: Window, changes: readonly n
   );
 }
 
-/** The slope of the widths over the logarithm of the days, drawn towards the prior. */
+/** The slope of the widths over the logarithm of the days, shrunk towards the prior. */
 function growth(points: readonly Point[]): number {
   let weight = 0;
   let meanDays = 0;

@@ -1,6 +1,6 @@
 /**
- * Whether somebody should look at a customer, and how complete the evidence is: both follow from the signals and the
- * facts about the data alone.
+ * Whether somebody should review a customer, and how complete the evidence is. Both follow only from the signals and
+ * the facts about the data.
  */
 import type { Signal, SignalCode } from './signals.ts';
 
@@ -13,7 +13,7 @@ export const REVIEW_REASONS = [
 ] as const;
 export type ReviewReason = (typeof REVIEW_REASONS)[number];
 
-/** The signals that give each reason; any one of them is enough. */
+/** The signals for each reason; any one of them is enough. */
 const SIGNALS_OF: Record<ReviewReason, readonly SignalCode[]> = {
   OUT_OF_ALLOWANCE: ['ALLOWANCE_EXHAUSTED'],
   FUNDING_AT_RISK: ['CREDIT_LOW'],
@@ -22,7 +22,7 @@ const SIGNALS_OF: Record<ReviewReason, readonly SignalCode[]> = {
   UPSELL_CANDIDATE: ['ALLOWANCE_NEARLY_USED', 'ALLOWANCE_PROJECTED_TO_RUN_OUT'],
 };
 
-/** Reasons in the order of REVIEW_REASONS, each with the signals that gave it. */
+/** The reasons in the order of REVIEW_REASONS, each with its signals. */
 export function reviewReasons(signals: readonly Signal[]): { reason: ReviewReason; signals: SignalCode[] }[] {
   return REVIEW_REASONS.flatMap((reason) => {
     const codes = SIGNALS_OF[reason].filter((code) => signals.some((signal) => signal.code === code));
@@ -34,22 +34,22 @@ export const EVIDENCE_GAPS = ['HISTORY_SHORTER_THAN_TWO_WEEKS', 'PERIOD_NOT_COVE
 export type EvidenceGap = (typeof EVIDENCE_GAPS)[number];
 
 export interface EvidenceInput {
-  /** Since when usage is recorded; `null` where it never was. */
+  /** When recording started; `null` if it never did. */
   firstDataMs: number | null;
-  /** The oldest hour that is still kept. */
+  /** The oldest hour that is still stored. */
   keptFromMs: number;
   periodStartMs: number;
-  /** Start of the earlier of the two compared weeks. */
+  /** The start of the earlier of the two compared weeks. */
   comparedFromMs: number;
-  /** Ended calls of the period whose price is not known. */
+  /** Ended calls of the period without a known price. */
   callsWithoutPrice: number;
 }
 
-/** What is missing, in the order of EVIDENCE_GAPS; complete where nothing is. */
+/** What is missing, in the order of EVIDENCE_GAPS. Complete if nothing is. */
 export function evidenceCompleteness(input: EvidenceInput): { complete: boolean; gaps: EvidenceGap[] } {
   const missing: Record<EvidenceGap, boolean> = {
     HISTORY_SHORTER_THAN_TWO_WEEKS: input.firstDataMs === null || input.firstDataMs > input.comparedFromMs,
-    // Hours that nothing was recorded in are not missed.
+    // Hours before the first recorded usage are not missing.
     PERIOD_NOT_COVERED:
       input.firstDataMs !== null && input.keptFromMs > Math.max(input.periodStartMs, input.firstDataMs),
     CALLS_WITHOUT_PRICE: input.callsWithoutPrice > 0,

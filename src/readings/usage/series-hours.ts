@@ -1,8 +1,8 @@
 /**
- * The hours of a customer's usage on their way from the object to the readings: one text of columns, and what it says.
+ * Hours of a customer's usage, sent from the object to the readings as one JSON text of columns.
  *
- * Money and units are numbers here: for estimates, not for bills. A column is an array of numbers, because thousands of
- * objects would cost more than everything that is made of them.
+ * Money and units are numbers here, for estimates and not for bills. A column is an array of numbers, because parsing
+ * thousands of objects would cost more than all readings of them.
  */
 import { HOUR_MS } from '../../platform/time.ts';
 import type { UsageHour } from '../forecast/history.ts';
@@ -17,7 +17,7 @@ type Quantity =
   | 'customMeter2'
   | 'unpricedCalls';
 
-/** The columns of the text. `hour` is the number of an hour since 1970, UTC. */
+/** The columns of the text. `hour` is the number of the hour since 1970 (UTC). */
 export type SentColumn = Quantity | 'hour' | 'costNanoUsd';
 export type HourColumn = Quantity | 'costUsd';
 export const HOUR_COLUMNS: readonly HourColumn[] = [
@@ -32,14 +32,14 @@ export const HOUR_COLUMNS: readonly HourColumn[] = [
   'unpricedCalls',
 ];
 
-/** The columns of the text that these need, each once. */
+/** The columns of the text that the given columns need, each once. */
 export function sentColumns(names: readonly HourColumn[]): SentColumn[] {
   return [...new Set<SentColumn>(['hour', ...names.map((name) => (name === 'costUsd' ? 'costNanoUsd' : name))])];
 }
 
 /**
- * Hours with usage, in any order: the n-th number of each column is that of the n-th hour. A column that was not asked
- * for is absent.
+ * Hours with usage, in any order: the n-th number of each column belongs to the n-th hour. Columns that were not
+ * requested are absent.
  */
 export interface SeriesHours {
   startMs: readonly number[];
@@ -48,7 +48,7 @@ export interface SeriesHours {
 
 const NANO_PER_USD = 1e9;
 
-/** Reads an object of columns of one length. */
+/** Parses the text. All columns have the same length. */
 export function parseHours(json: string): SeriesHours {
   const { hour, costNanoUsd, ...quantities } = JSON.parse(json) as { hour: number[] } & Partial<
     Record<SentColumn, number[]>
@@ -57,7 +57,7 @@ export function parseHours(json: string): SeriesHours {
   return { startMs: hour.map((number) => number * HOUR_MS), columns: { ...quantities, ...(costUsd && { costUsd }) } };
 }
 
-/** What the columns hold together, without the hours that hold nothing. An hour is there once for each column. */
+/** The columns as one series, without zero hours. An hour occurs once for each column. */
 export function seriesOf({ startMs, columns }: SeriesHours, names: readonly HourColumn[]): UsageHour[] {
   const hours: UsageHour[] = [];
   for (const name of names) {
@@ -70,7 +70,7 @@ export function seriesOf({ startMs, columns }: SeriesHours, names: readonly Hour
   return hours;
 }
 
-/** The sum of the columns over the hours that start in [fromMs, toMs). */
+/** The sum of the columns over hours that start in [fromMs, toMs). */
 export function sumBetween(
   { startMs, columns }: SeriesHours,
   names: readonly HourColumn[],
@@ -88,7 +88,7 @@ export function sumBetween(
   return sum;
 }
 
-/** The start of the latest hour in which one of the columns holds something; `null` where none does. */
+/** The start of the latest hour with a value in one of the columns; `null` if there is none. */
 export function latestHour({ startMs, columns }: SeriesHours, names: readonly HourColumn[]): number | null {
   let latest: number | null = null;
   startMs.forEach((atMs, at) => {

@@ -1,8 +1,8 @@
 /**
- * Signals: what is worth knowing about a customer right now, each with the figures it rests on.
+ * Signals: what is worth knowing about a customer now, each with its evidence.
  *
- * The list is closed, and every threshold is a constant here. Signals follow the order of SIGNAL_CODES, meters the
- * order in which they were given, so that the same facts give the same answer.
+ * The list is closed, and every threshold is a constant here. Signals are sorted by SIGNAL_CODES and meters keep their
+ * given order, so the same facts give the same response.
  */
 
 import type { MeterSummary } from '../../domain/allowances.ts';
@@ -27,20 +27,23 @@ export const SIGNAL_CODES = [
 export type SignalCode = (typeof SIGNAL_CODES)[number];
 
 export const SIGNAL_THRESHOLDS = {
-  /** At most this share of an allowance is left. */
+  /** An allowance is nearly used if at most this share remains. */
   nearlyUsedRemainingRatio: 0.1,
-  /** The latest week against the one before. */
+  /** Ratio of the latest week to the week before it. */
   risingRatio: 1.25,
   fallingRatio: 0.75,
-  /** Below this many calls in both weeks together, a ratio says nothing. */
+  /** With fewer calls in both weeks together, weeks are not compared. */
   comparedCallsMin: 20,
-  /** Failed calls of the latest week: this many, this share, and this many times the share of the week before. */
+  /**
+   * Minimum for elevated errors in the latest week: failed calls, their share of all calls, and that share as a
+   * multiple of the preceding week's.
+   */
   failedCallsMin: 5,
   failedShareMin: 0.05,
   failedShareRatio: 2,
-  /** Days without a call, of a customer that had some. */
+  /** Days without a call before a customer counts as inactive. */
   inactiveDays: 7,
-  /** The balance lasts for fewer days at the pace of the latest week. */
+  /** Credit is low if the balance lasts fewer days at the pace of the latest week. */
   creditDaysMin: 7,
 } as const;
 
@@ -49,7 +52,7 @@ export type Severity = 'INFO' | 'WARNING' | 'CRITICAL';
 export interface Signal {
   code: SignalCode;
   severity: Severity;
-  /** The meter, where the signal speaks of one. */
+  /** The meter that the signal concerns, if any. */
   meter: MeterName | null;
   evidence: Record<string, number | string | null>;
 }
@@ -60,13 +63,10 @@ export interface SignalInput {
   failedCalls: WeekComparison;
   /** Recorded provider cost in USD. */
   dollars: WeekComparison;
-  /** `null` where the customer never ended a call. */
+  /** `null` if the customer never ended a call. */
   lastCallAtMs: number | null;
   meters: readonly { meter: MeterName; summary: MeterSummary; projectedExhaustionAtMs: number | null }[];
-  /**
-   * Purchased credit in USD, and what was charged to it in the latest week; `null` where the customer is not funded by
-   * credit.
-   */
+  /** Purchased credit in USD, and what was charged to it in the latest week; `null` if the customer has no credit. */
   credit: { balanceUsd: number; chargedLatestWeekUsd: number } | null;
   pendingPlan: { usagePlanVersionId: string; effectiveAtMs: number } | null;
 }
@@ -79,7 +79,7 @@ export function signalsOf(input: SignalInput): Signal[] {
     ...trendSignals(input),
     ...planSignals(input),
   ];
-  // Sorting is stable: meters keep their order.
+  // The sort is stable: meters keep their order.
   return found.sort((a, b) => SIGNAL_CODES.indexOf(a.code) - SIGNAL_CODES.indexOf(b.code));
 }
 
@@ -87,7 +87,7 @@ function meterSignals({ meters }: SignalInput): Signal[] {
   const found: Signal[] = [];
   for (const { meter, summary, projectedExhaustionAtMs } of meters) {
     const { unlimited, limit, used, remaining, ratio } = summary;
-    // An allowance of zero is not used up: it was never there.
+    // An allowance of zero cannot be exhausted.
     if (unlimited || limit === null || limit === 0) continue;
     const evidence = { limit, used, remaining, ratio: ratio === null ? null : rounded(ratio, 4) };
     if (remaining <= 0) found.push({ code: 'ALLOWANCE_EXHAUSTED', severity: 'CRITICAL', meter, evidence });
@@ -152,7 +152,7 @@ function trendSignals({ calls, dollars }: SignalInput): Signal[] {
   return found;
 }
 
-/** From nothing to something is a rise. */
+/** Any usage after a week without usage counts as rising. */
 function isRising({ latest, ratio }: WeekComparison): boolean {
   return ratio === null ? latest > 0 : ratio >= SIGNAL_THRESHOLDS.risingRatio;
 }

@@ -1,5 +1,5 @@
 /**
- * Use case: a compact brief of a customer, for a person or a model that has to decide something about it.
+ * Use case: a compact summary of a customer for a person or a model that has to make a decision.
  */
 
 import { type Answer, accept } from '../../contract/errors.ts';
@@ -37,7 +37,7 @@ export async function readUsageContext(
 ): Promise<Answer<UsageContextData>> {
   if (!isTimeZone(query.timezone)) return unknownTimezone('timezone');
   const needed = query.includeForecast ? neededBy(query.forecastMetric) : [];
-  // The latest call may be older than what is recent.
+  // The whole history of calls, because the latest call may be older than `recent`.
   const history = await customerHistory(caller, customerId, [...COLUMNS.calls, ...needed], HOUR_COLUMNS);
   if (!history) return customerNotFound();
   const nowMs = Date.now();
@@ -119,14 +119,14 @@ function findSignals(history: CustomerHistory, timezone: string, nowMs: number):
     lastCallAtMs: latestHour(series, COLUMNS.calls),
     meters: METER_NAMES.map((meter) => {
       const summary = summarize(plan, account.meters, meter);
-      // Nothing is forecast of what cannot run out.
+      // An unlimited or absent allowance cannot run out and needs no forecast.
       return {
         meter,
         summary,
         projectedExhaustionAtMs: summary.limit ? exhaustionOf(history, meter, timezone, nowMs) : null,
       };
     }),
-    // Whoever has no credit and was charged nothing is not funded by it, whatever the plan would let them do.
+    // A customer without credit and charges is not funded by credit, whatever the plan allows.
     credit:
       plan.payg.enabled && (balanceUsd !== 0 || chargedLatestWeekUsd !== 0)
         ? { balanceUsd, chargedLatestWeekUsd }
@@ -135,9 +135,7 @@ function findSignals(history: CustomerHistory, timezone: string, nowMs: number):
   });
 }
 
-/**
- * When the meter's allowance is gone at the pace that is forecast; `null` for a meter that no metric stands for alone.
- */
+/** When the meter's allowance runs out at the forecast pace; `null` for a meter without its own metric. */
 function exhaustionOf(history: CustomerHistory, meter: MeterName, timezone: string, nowMs: number): number | null {
   const metric = (Object.keys(METER_METRICS) as ForecastMetric[]).find((name) => METER_METRICS[name]?.meter === meter);
   if (!metric) return null;

@@ -1,5 +1,5 @@
 /**
- * Use case: what an organization used over a period, from D1, with how late that may be.
+ * Use case: an organization's usage over a period, from D1, with how current the data are.
  */
 
 import { type Answer, accept, badRequest } from '../../contract/errors.ts';
@@ -18,7 +18,7 @@ import { sumUsage, type UsageSums } from '../../storage/usage.ts';
 import { isTimeZone, type LocalDay, localDays } from '../calendar.ts';
 
 const DEFAULT_DAYS = 30;
-/** Changes wait this long in the object for others, and then for their way to D1. */
+/** Normal delay of the projection: the object batches changes, then sends them to D1. */
 const PROJECTION_DELAY_MS = 3_000;
 const LISTED = ['customer', 'feature', 'model', 'provider', 'outcome'] as const;
 
@@ -41,12 +41,12 @@ export async function readUsageSummary(
   const days = daysOf(query, nowMs);
   if ('path' in days) return badRequest(days);
   const [fromMs, toMs] = [days[0]?.startMs ?? nowMs, days.at(-1)?.endMs ?? nowMs];
-  // An hour belongs to the day in which it starts, also where days begin within an hour.
+  // An hour belongs to the day in which it starts, even if days do not begin on a full hour.
   const filter = { fromMs, toMs, customerId: query.customerId, feature: query.feature };
   const [groups, backlog] = await Promise.all([
-    // One group more than is listed says that there are more.
+    // One group more than the list holds shows that there are more.
     sumUsage(env, organization.organizationId, filter, ['day', ...LISTED], GROUPS_MAX + 1, days),
-    // Reports go on without KV, which only knows who is late.
+    // Without KV the report still works; it only lacks the backlog.
     readBacklog(env, organization.organizationId).catch(() => ({ customers: 0, oldestMs: null })),
   ]);
   const byDay = new Map(groups.day.map(({ key, ...sums }) => [Number(key), sums]));
@@ -86,7 +86,7 @@ interface Broken {
   message: string;
 }
 
-/** The local days that are asked for, or the rule that the query breaks. */
+/** The requested local days, or the rule that the query violates. */
 function daysOf({ from, to, timezone }: SummaryQuery, nowMs: number): LocalDay[] | Broken {
   if (!isTimeZone(timezone))
     return { path: 'timezone', message: 'must be the name of an IANA time zone, such as Europe/Berlin' };
@@ -97,15 +97,15 @@ function daysOf({ from, to, timezone }: SummaryQuery, nowMs: number): LocalDay[]
   if (end - start > (SUMMARY_DAYS_MAX + 1) * DAY_MS)
     return { path: 'from', message: `must be at most ${SUMMARY_DAYS_MAX} days before to` };
   const days = localDays(start, end, timezone);
-  // A day that begins before the period belongs to it only by the two hours that a clock may have been changed by.
+  // Clock changes may make the default period overlap one more day at its start, which is removed.
   return from === undefined ? days.slice(-DEFAULT_DAYS) : days;
 }
 
-/** When a local date begins. */
+/** The start of a local date. */
 function dayOf(date: string, timezone: string): number {
   const utcMs = Date.parse(`${date}T00:00:00Z`);
   const around = localDays(utcMs - 2 * DAY_MS, utcMs + 2 * DAY_MS, timezone);
-  // A date that a zone skipped begins with the next one.
+  // A date that a zone skipped starts with the next one.
   return around.find(({ label }) => label >= date)?.startMs ?? utcMs;
 }
 

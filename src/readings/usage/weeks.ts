@@ -1,5 +1,5 @@
 /**
- * The latest seven completed UTC days against the seven before them.
+ * Compares the latest seven completed UTC days with the seven before them.
  */
 import { DAY_MS } from '../../platform/time.ts';
 import { DAYS_PER_WEEK } from '../calendar.ts';
@@ -18,11 +18,11 @@ export interface WeekComparison {
   latest: number;
   preceding: number;
   change: number;
-  /** Latest over preceding; `null` where nothing preceded. */
+  /** `latest` divided by `preceding`; `null` if `preceding` is zero. */
   ratio: number | null;
 }
 
-/** Both periods end on UTC midnight; today is in neither. */
+/** Both periods end at midnight UTC and exclude today. */
 export function weekPeriods(nowMs: number): WeekPeriods {
   const endMs = Math.floor(nowMs / DAY_MS) * DAY_MS;
   const middleMs = endMs - DAYS_PER_WEEK * DAY_MS;
@@ -32,7 +32,7 @@ export function weekPeriods(nowMs: number): WeekPeriods {
   };
 }
 
-/** What the columns hold together. Sums are rounded to a billionth, the nano-USD of money. */
+/** Compares the sum of the columns. Sums are rounded to nine decimals, for money a nano-USD. */
 export function compareWeeks(hours: SeriesHours, names: readonly HourColumn[], nowMs: number): WeekComparison {
   const { latest, preceding } = weekPeriods(nowMs);
   const now = rounded(sumBetween(hours, names, latest.startMs, latest.endMs), SUM_DECIMALS);

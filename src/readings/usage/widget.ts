@@ -1,6 +1,6 @@
 /**
- * Use case: what a customer sees of the own usage in a widget: meters, calls by day, renewal. Both are read from the
- * customer's object, so they are as of now.
+ * Use case: what a customer sees in a widget: meters, calls by day, renewal. All of it is read from the customer's
+ * object and so is current.
  */
 
 import type { CustomerState } from '../../contract/entitlements.ts';
@@ -19,13 +19,13 @@ export interface WidgetUsage {
   canceled: boolean;
   nextReplenishAt: string;
   meters: CustomerState['meters'];
-  /** What the plan calls its custom meters. */
+  /** The plan's names of the custom meters. */
   labels: Partial<Record<MeterName, string>>;
-  /** Calls that ended on each of the latest UTC days, today last. */
+  /** Ended calls on each of the latest UTC days, today last. */
   days: { startMs: number; calls: number }[];
 }
 
-/** `null` for a customer who was never seen. */
+/** `null` for an unknown customer. */
 export async function readWidgetUsage(
   { env, organization, defer }: Caller,
   customerId: string,
