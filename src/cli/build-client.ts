@@ -7,7 +7,6 @@
  * build.
  */
 import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, posix } from 'node:path';
@@ -42,7 +41,7 @@ async function copyDocuments(out: string): Promise<void> {
   const { private: _private, ...published } = manifest;
   await Promise.all([
     writeFile(join(out, 'package.json'), `${JSON.stringify(published, null, 2)}\n`),
-    cp(existsSync(GUIDE) ? GUIDE : join(ROOT, 'README.md'), join(out, 'README.md')),
+    cp(GUIDE, join(out, 'README.md')),
     cp(join(ROOT, 'LICENSE'), join(out, 'LICENSE')),
   ]);
 }
