@@ -1,6 +1,6 @@
 /**
- * The candidates for a model: what its provider names, and every model of the same work, assessed, ranked and sorted
- * into the lists of an answer; or excluded, with the reasons.
+ * The candidates for replacing a model: the provider's replacement and every model of the same kind of work, assessed,
+ * ranked and sorted into the lists of the response, or excluded with reasons.
  */
 import type { RateCard } from '../domain/pricing.ts';
 import { type Replacement, statusOn } from './lifecycle.ts';
@@ -19,7 +19,7 @@ import {
   round,
 } from './ranking.ts';
 
-/** Candidates of one list. */
+/** Maximum number of candidates in a list. */
 const CANDIDATES_MAX = 10;
 
 export interface Candidate {
@@ -44,7 +44,7 @@ export interface Candidate {
 export interface OfficialCandidate {
   modelKey: string;
   candidate: Candidate;
-  /** The caller's bounds that it misses. It is listed all the same: it is the provider's word. */
+  /** The caller's limits that it violates. It is listed anyway, because the provider names it. */
   missed: string[];
 }
 
@@ -55,14 +55,14 @@ export interface Candidates {
   variants: Candidate[];
   alternatives: Candidate[];
   excluded: { modelKey: string; reasons: string[] }[];
-  /** The first of all ranked ones. */
+  /** The highest ranked of all. */
   best: RankedModel | null;
 }
 
-/** What the caller asks of candidates, on a day. */
+/** The caller's requirements for candidates on a given day. */
 export interface Demand {
   policy: LookupPolicy;
-  /** `null` where the caller names no keys. */
+  /** `null` if the caller allows every model. */
   allowedModels: ReadonlySet<CatalogModel> | null;
   day: string;
 }
@@ -125,7 +125,7 @@ export async function candidatesFor(
   };
 }
 
-/** Why the caller's typical request could not be sent to the model, or its price not be compared. */
+/** Why the model cannot serve the caller's typical request, or its price cannot be compared. */
 function unfit({ model, priceChangePercent }: Assessment, { inputTokens, outputTokens }: LookupPolicy): string[] {
   const reasons: string[] = [];
   const { contextTokens, maxOutputTokens } = model;
@@ -138,12 +138,12 @@ function unfit({ model, priceChangePercent }: Assessment, { inputTokens, outputT
   return reasons;
 }
 
-/** Another size or snapshot of the same generation. */
+/** Whether both are sizes or snapshots of the same generation. */
 function isVariant(model: CatalogModel, source: CatalogModel): boolean {
   return model.provider === source.provider && generationOf(model) === generationOf(source);
 }
 
-/** What the provider names, unless it is retired, and the live model that its chain leads to. */
+/** The provider's replacement unless it is retired, and the live model at the end of its chain. */
 function officialModels(
   replacement: Replacement | null,
   day: string,

@@ -1,9 +1,8 @@
 /**
- * What one catalog says otherwise than another, by model, in the order of the models' keys.
+ * Differences between two catalogs by model, sorted by key.
  *
- * A price is its rates, a lifecycle its status, dates, replacement and confidence. Where they were read counts among
- * the other facts, so that a page read again does not look like a change. Transitions are compared where both catalogs
- * have them.
+ * Prices are compared by their rates, lifecycles by status, dates, replacement and confidence. Sources count as other
+ * facts, so that reading a page again does not look like a change. Transitions are compared if both catalogs have them.
  */
 import type { CatalogDifferences } from '../contract/catalog.ts';
 import { canonicalJson } from '../domain/canonical.ts';
@@ -42,7 +41,7 @@ export function diffCatalogs(before: CatalogFacts, after: CatalogFacts): Catalog
   };
 }
 
-/** Whether two prices charge the same, wherever they were read. */
+/** Whether two prices have the same rates, whatever their sources. */
 export function sameRates(a: CatalogPricing | undefined, b: CatalogPricing | undefined): boolean {
   return same(a && { ...a, source: '' }, b && { ...b, source: '' });
 }
@@ -55,7 +54,7 @@ function isRedated({ before, after }: Pair): boolean {
   return !same(courseOf(before.lifecycle), courseOf(after.lifecycle));
 }
 
-/** New evidence counts only where it did not come with a new price or a new lifecycle. */
+/** A new source counts as a change only if it did not come with a new price or lifecycle. */
 function isOtherwiseChanged(pair: Pair, transitionsMoved: boolean): boolean {
   const { before, after } = pair;
   const { pricing: _oldPricing, lifecycle: _oldLifecycle, ...old } = before;

@@ -1,9 +1,9 @@
 /**
- * Which known name a misspelled one is nearest to, as a score in (0, 1], or nobody.
+ * Fuzzy matching: the known name nearest to a misspelled one, with a score in (0, 1], or none.
  *
- * Letters can be misspelled, numbers cannot: `gpt-5.7` is no typing error for `gpt-5.1`, so every digit of a name must
- * agree. What comes after the name proper (`-preview`, `-latest`, a date) is its revision: another revision costs
- * little. Pure and deterministic: of equally near names the first in the given order wins.
+ * Letters can be misspelled, numbers cannot: `gpt-5.7` is not a typo of `gpt-5.1`, so all digits must agree. The end of
+ * a name (`-preview`, `-latest`, a date) is its revision: another revision reduces the score only a little. Pure and
+ * deterministic: of equally near names the first in the given order wins.
  *
  * | asked               | nearest                  | why                                | score |
  * |---------------------|--------------------------|------------------------------------|-------|
@@ -15,22 +15,22 @@
  * | `gpt-4o-pro`        | nobody                   | more than two edits: another word  |       |
  */
 
-/** Below this score nobody is found: one error in five letters is still a typing error, one in four is another word. */
+/** Below this score there is no match: one error in five letters is a typo, one in four is another word. */
 export const FUZZY_SCORE_MIN = 0.8;
 
-/** More errors than this are another word, however long the name. */
+/** With more errors than this a name is another word, however long it is. */
 export const FUZZY_EDITS_MAX = 2;
 
-/** What a wholly different revision takes off the score. */
+/** The score penalty of a completely different revision. */
 const REVISION_WEIGHT = 0.05;
 
-/** The difference between a name with a revision and the name without one. */
+/** The revision difference between a name with and one without a revision. */
 const REVISION_MISSING = 0.8;
 
-/** The revision that says only "the newest". */
+/** The revision that means "the newest". */
 const FLOATING = 'latest';
 
-/** More words than this at the end of a name are not its revision. */
+/** The maximum number of words in a revision. */
 const REVISION_WORDS_MAX = 3;
 
 /** Scores have three decimals, so that ties are ties. */
@@ -40,9 +40,9 @@ const REVISION_WORD =
   /[-@:](?:preview|exp|latest|\d{4}-\d{1,2}-\d{1,2}|\d{4}-\d{1,2}|\d{2}-\d{4}|\d{2}-\d{2}|\d{4,8})$/;
 const SEPARATORS = /[-_.:/@\s]+/g;
 
-/** A name in the form in which it is compared. */
+/** A name in its normalized form for comparison. */
 export interface Spelling {
-  /** The name proper, lower case, without separators. */
+  /** The name without its revision, in lower case and without separators. */
   stem: string;
   digits: string;
   revision: string;
@@ -53,7 +53,7 @@ export interface Nearest<T> {
   score: number;
 }
 
-/** `claude-3-5-sonnet-20241022` is the stem `claude35sonnet` in the revision `20241022`. */
+/** Normalizes a name: `claude-3-5-sonnet-20241022` has the stem `claude35sonnet` and the revision `20241022`. */
 export function spellingOf(name: string): Spelling {
   const plain = name.toLowerCase();
   let stem = plain;
@@ -63,7 +63,7 @@ export function spellingOf(name: string): Spelling {
   return { stem, digits: stem.replace(/\D+/g, ''), revision };
 }
 
-/** The nearest of `candidates` that is near enough, and the first of those that are equally near. */
+/** The nearest of `candidates` that is near enough; the first of equally near ones. */
 export function nearestOf<T extends { spelling: Spelling }>(
   asked: Spelling,
   candidates: readonly T[],
@@ -87,8 +87,8 @@ function scoreOf(asked: Spelling, known: Spelling): number {
 }
 
 /**
- * From 0, the same, to 1, wholly different; a revision that only one of them has, or that floats, is no misspelled
- * date.
+ * From 0 (equal) to 1 (completely different). A revision that is missing in one name, or is `latest`, is not compared
+ * as a misspelled date.
  */
 function revisionDifference(asked: string, known: string): number {
   if (asked === known) return 0;
@@ -101,10 +101,7 @@ function share(edits: number, one: string, other: string): number {
   return edits / Math.max(one.length, other.length, 1);
 }
 
-/**
- * Letters inserted, left out, replaced, or swapped with their neighbour (Damerau-Levenshtein, optimal string
- * alignment).
- */
+/** The number of inserted, deleted, replaced or transposed letters (Damerau-Levenshtein, optimal string alignment). */
 export function editDistance(one: string, other: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: other.length + 1 }, (_, column) => column);
@@ -122,7 +119,7 @@ export function editDistance(one: string, other: string): number {
   return at(last, other.length);
 }
 
-/** A digit is never swapped with its neighbour: `4o` and `o4` are two models. */
+/** Digits are never transposed: `4o` and `o4` are two models. */
 function isSwap(one: string, row: number, other: string, column: number): boolean {
   if (row < 2 || column < 2 || one[row - 1] !== other[column - 2] || one[row - 2] !== other[column - 1]) return false;
   return !/\d/.test(one.slice(row - 2, row));

@@ -1,35 +1,35 @@
 /**
- * Where a model stands on a day, computed from its cited dates, and what the provider says to use instead.
+ * The lifecycle status of a model on a day, computed from its cited dates, and the provider's replacement.
  *
- * A shutdown that has come is RETIRED; one still to come, or an announcement, is DEPRECATED. A day begins at 00:00 UTC.
- * Absence from a list is no date and changes nothing.
+ * After its shutdown a model is RETIRED; with a future shutdown or an announcement it is DEPRECATED. A day begins at
+ * 00:00 UTC. A missing list entry is not a date and changes nothing.
  */
 import { matchModel } from './matching.ts';
 import { type Catalog, type CatalogModel, modelKeyOf } from './model.ts';
 
 export type ModelStatus = 'ACTIVE' | 'DEPRECATED' | 'RETIRED';
 
-/** No chain of replacements is followed further. */
+/** Maximum length of a chain of replacements. */
 const CHAIN_LENGTH_MAX = 20;
 
 export function statusOn(model: CatalogModel, day: string): ModelStatus {
   const { announcedAt, shutdownAt, status } = model.lifecycle;
   if (shutdownAt !== undefined && shutdownAt <= day) return 'RETIRED';
   if (shutdownAt !== undefined || (announcedAt !== undefined && announcedAt <= day)) return 'DEPRECATED';
-  // Without a date, the provider's own word stands.
+  // Without a date the provider's own status applies.
   return announcedAt === undefined ? status : 'ACTIVE';
 }
 
 export interface Replacement {
-  /** As the provider names it. */
+  /** The key that the provider names. */
   modelKey: string;
-  /** What it is in the catalog; `null` for a model that the catalog does not have. */
+  /** The catalog's model; `null` if the catalog does not have it. */
   model: CatalogModel | null;
-  /** The live model at the end of the provider's chain, under the name that the last link gives it. */
+  /** The live model at the end of the chain, with the key that the last link names. */
   live: { modelKey: string; model: CatalogModel } | null;
 }
 
-/** The provider's replacement of a model, followed from link to link until one is live. `null` where none is named. */
+/** The provider's replacement of a model, followed until a live one. `null` if the provider names none. */
 export function replacementOf(catalog: Catalog, model: CatalogModel, day: string): Replacement | null {
   const named = model.lifecycle.replacement;
   if (named === undefined) return null;
@@ -47,7 +47,7 @@ export function replacementOf(catalog: Catalog, model: CatalogModel, day: string
   return { modelKey: named, model: first, live: null };
 }
 
-/** The model behind a key that the catalog's own data use: its name or an alias, and nothing looser. */
+/** The model of a key in the catalog's own data: an exact name or alias. */
 function findByKey(catalog: Catalog, modelKey: string): CatalogModel | null {
   const match = matchModel(catalog, modelKey);
   return match && (match.strategy === 'exact' || match.strategy === 'alias') ? match.model : null;

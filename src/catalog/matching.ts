@@ -1,8 +1,8 @@
 /**
- * From the spelling a client uses to the model it means: an ordered pipeline of rules, the first that finds wins.
+ * Resolves a client's spelling to a model by an ordered pipeline of rules; the first match wins.
  *
- * `matchModel` prices calls, so it uses only rules that are certain, and finds nobody for a fine-tuned, ambiguous or
- * nearly right name. `lookUpModel` answers the public lookup: the same rules, and after them those marked "lookup".
+ * `matchModel` is for pricing: it uses only certain rules and finds nothing for a fine-tuned, ambiguous or misspelled
+ * name. `lookUpModel` is for the public lookup: the same rules, then those marked "lookup".
  *
  * | rule       | example                                               | finds                                     |
  * |------------|-------------------------------------------------------|-------------------------------------------|
@@ -45,20 +45,23 @@ export interface Match {
 export interface LookUpMatch {
   model: CatalogModel;
   strategy: MatchStrategy | 'fuzzy';
-  /** How near a fuzzy match is, above 0 and at most 1; certain matches have none. */
+  /** The score of a fuzzy match in (0, 1]; absent for a certain match. */
   score?: number;
 }
 
-/** Longer names are nobody's model. */
+/** Longer names match nothing. */
 const MODEL_NAME_LENGTH_MAX = 300;
 
 /** A date pin at the end of a name: `-2024-08-06`, `-20240620`, `@20240620`. */
 const DATE_PIN = /[-@](?:\d{4}-\d{2}-\d{2}|\d{8})$/;
 
-/** What is never priced as its base model: `ft:gpt-4o`, `openai/ft:gpt-4o`, `davinci:ft-acme`. */
+/**
+ * Fine-tuned models, which never have the price of their base model: `ft:gpt-4o`, `openai/ft:gpt-4o`,
+ * `davinci:ft-acme`.
+ */
 const FINE_TUNED = /(?:^|[/:])ft[:-]/i;
 
-/** Channel and path decorations in front of a name, removed one after the other. */
+/** Prefixes of channels and paths, removed one after the other. */
 const PREFIXES = [
   /^models\//,
   /^(?:projects\/[^/]+\/locations\/[^/]+\/)?publishers\/(?<provider>openai|anthropic|google)\/models\//,
@@ -77,16 +80,16 @@ const PREFIXES = [
   /^(?<provider>anthropic)\./,
 ] as const;
 
-/** More prefixes than this on one name are not a name any more. */
+/** A name with more prefixes than this is not a model name. */
 const PREFIXES_MAX = 6;
 
-/** OpenRouter's ways of routing that change neither the model nor its price per token. */
+/** OpenRouter's routing suffixes, which change neither the model nor its price per token. */
 const ROUTING = /:(?:online|beta|nitro|floor|thinking)$/;
 
 interface NameIndex {
   exact: Map<string, CatalogModel>;
   alias: Map<string, CatalogModel>;
-  /** Names without their date pin, where exactly one model has that name. */
+  /** Names without their date pin that exactly one model has. */
   onlyDated: Map<string, CatalogModel>;
   /** Names without their date pin: the newest model of that name. */
   newestDated: Map<string, CatalogModel>;
@@ -95,7 +98,7 @@ interface NameIndex {
 }
 
 /**
- * A name without its decorations, and the provider, where one of them names it. Channels that resell several name none.
+ * A name without its decorations, and the provider if a decoration names it. Channels of several providers name none.
  */
 interface PlainName {
   name: string;
@@ -104,10 +107,7 @@ interface PlainName {
 
 const indexes = new WeakMap<Catalog, NameIndex>();
 
-/**
- * The model that `name` certainly means, or `null`. Names are unique across providers, so nothing but the name is
- * needed.
- */
+/** The model that `name` certainly means, or `null`. Names are unique across providers, so the name is sufficient. */
 export function matchModel(catalog: Catalog, name: string): Match | null {
   if (name.length > MODEL_NAME_LENGTH_MAX || FINE_TUNED.test(name)) return null;
   const index = indexOf(catalog);
@@ -116,8 +116,8 @@ export function matchModel(catalog: Catalog, name: string): Match | null {
 }
 
 /**
- * The model that `name` means or comes nearest to, or `null`. With `provider` only that provider's models are found,
- * unless a decoration of the name itself says whose model it is.
+ * The model that `name` means or is nearest to, or `null`. With `provider`, only that provider's models are found,
+ * unless a decoration of the name identifies another.
  */
 export function lookUpModel(catalog: Catalog, name: string, provider?: Provider): LookUpMatch | null {
   if (name.length > MODEL_NAME_LENGTH_MAX) return null;
@@ -173,7 +173,7 @@ function fuzzyMatch(index: NameIndex, name: string, provider: Provider | null): 
   return best && { ...best, strategy: 'fuzzy' };
 }
 
-/** The name of the model that was fine-tuned or is offered free of charge; every other name as it is. */
+/** The base name of a fine-tuned or free model; every other name unchanged. */
 function baseName(name: string): string {
   return name
     .replace(/(^\s*|[/:])ft:([^:]+)(?::.*)?$/i, '$1$2')
@@ -182,7 +182,7 @@ function baseName(name: string): string {
     .replace(/:free\s*$/i, '');
 }
 
-/** The bare name under its decorations: lower case, no path, no channel, no Bedrock or Vertex version. */
+/** The name without decorations: lower case, without path, channel, and Bedrock or Vertex version. */
 function plainName(decorated: string): PlainName {
   let name = decorated
     .trim()
@@ -247,7 +247,7 @@ function indexOf(catalog: Catalog): NameIndex {
   return index;
 }
 
-/** The models that have a date pin, by their name without it. */
+/** The models with a date pin, by their name without it. */
 function datedGroupsOf(models: readonly CatalogModel[]): [string, [CatalogModel, ...CatalogModel[]]][] {
   const groups = new Map<string, [CatalogModel, ...CatalogModel[]]>();
   for (const model of models) {
@@ -260,7 +260,7 @@ function datedGroupsOf(models: readonly CatalogModel[]): [string, [CatalogModel,
   return [...groups];
 }
 
-/** Whether models of one name are snapshots of one model: of one provider, family and kind. */
+/** Whether models with one name are snapshots of the same model: equal provider, family and kind. */
 function areSnapshots([first, ...others]: [CatalogModel, ...CatalogModel[]]): boolean {
   return others.every(
     (other) => other.provider === first.provider && other.family === first.family && other.kind === first.kind,
@@ -275,7 +275,7 @@ function pinOf({ model }: CatalogModel): string {
   return (DATE_PIN.exec(model)?.[0] ?? '').replaceAll(/\D/g, '');
 }
 
-/** Newer first, those of an unknown date last; then by name, so that the order never depends on that of the catalog. */
+/** Newer first, unknown dates last; then by name, so that the order does not depend on the catalog's. */
 function byReleaseThenName(one: CatalogModel, other: CatalogModel): number {
   return compare(other.releasedAt ?? '', one.releasedAt ?? '') || compare(one.model, other.model);
 }

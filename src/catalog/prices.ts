@@ -1,8 +1,8 @@
 /**
- * Exact, identified prices out of the catalog: the rate card of a model at a time, and the snapshot it is recorded as.
+ * Exact prices with ids: the rate card of a model at a time, and its price snapshot.
  *
- * A snapshot id is `provider/model@` and a hash of the rates, so the same rates always have the same id and other
- * rates another one. A scheduled change is in force from the start of its UTC day.
+ * A snapshot id is `provider/model@` and a hash of the rates, so equal rates always have the same id and different
+ * rates another. A scheduled change takes effect at the start of its UTC day.
  */
 import { canonicalJson } from '../domain/canonical.ts';
 import { type RateCard, type Rates, type ResolvedPrice, rateFromUsd } from '../domain/pricing.ts';
@@ -10,28 +10,28 @@ import { sha256Hex } from '../platform/hash.ts';
 import { matchModel } from './matching.ts';
 import { type Catalog, type CatalogModel, type CatalogPricing, type CatalogRates, modelKeyOf } from './model.ts';
 
-/** A price as it is recorded: what the snapshot id stands for. */
+/** A recorded price, identified by its snapshot id. */
 export interface PriceSnapshot {
   snapshotId: string;
   provider: string;
   modelKey: string;
-  /** First day (UTC) on which the rates are in force; `null` for the rates that the catalog states without a date. */
+  /** First UTC day on which the rates are in force; `null` for rates without a date in the catalog. */
   effectiveFrom: string | null;
   rates: CatalogPricing;
   source: string;
   catalogVersion: string;
 }
 
-/** What a call reports of the model that ran. */
+/** What a call reports about the model that ran. */
 export interface ReportedModel {
   modelUsed?: string | undefined;
   providerUsed?: string | undefined;
 }
 
-/** Prices that win over the catalog, by `ownPriceKey`. */
+/** An organization's own prices, which take precedence over the catalog, by `ownPriceKey`. */
 export type OwnPrices = ReadonlyMap<string, RateCard>;
 
-/** The price of the model that a call reported, at `nowMs`: the organization's own, else the catalog's. */
+/** The price of the model that a call reported at `nowMs`: the organization's own price, else the catalog's. */
 export async function resolvePrice(
   catalog: Catalog,
   own: OwnPrices,
@@ -45,13 +45,13 @@ export async function resolvePrice(
   return { available: false, reason: match ? 'PRICE_NOT_IN_CATALOG' : 'MODEL_NOT_IN_CATALOG' };
 }
 
-/** The name under which a model's own price is kept: its key in the catalog, or the reported name in lower case. */
+/** The key of a model's own price: its key in the catalog, or the reported name in lower case. */
 export function ownPriceKey(catalog: Catalog, name: string): string {
   const match = matchModel(catalog, name);
   return match ? modelKeyOf(match.model) : name.trim().toLowerCase();
 }
 
-/** The own price of the model that a name means, else the one of the name itself. */
+/** The organization's own price of the model that a name resolves to, else of the name itself. */
 function ownPrice(
   own: OwnPrices,
   { modelUsed = '', providerUsed }: ReportedModel,
@@ -71,18 +71,18 @@ function ownPrice(
   return null;
 }
 
-/** The rate card of a model at a time; `null` where the catalog has no price of it. */
+/** The rate card of a model at a time; `null` if the catalog has no price. */
 export async function cardOn(model: CatalogModel, nowMs: number): Promise<RateCard | null> {
   return model.pricing ? rateCard(model, model.pricing, nowMs) : null;
 }
 
-/** The pricing with every scheduled change applied whose day has begun, and without the schedule. */
+/** The pricing at a time: scheduled changes that have taken effect are applied, and the schedule is removed. */
 export function pricingAt(pricing: CatalogPricing, nowMs: number): CatalogPricing {
   const { scheduled: _scheduled, ...current } = pricing;
   return Object.assign(current, ...begunChanges(pricing, nowMs).map(({ from: _from, ...change }) => change));
 }
 
-/** The scheduled changes whose day has begun, in order. */
+/** The scheduled changes that have taken effect, in order. */
 function begunChanges({ scheduled = [] }: CatalogPricing, nowMs: number): NonNullable<CatalogPricing['scheduled']> {
   const begun = scheduled.filter(({ from }) => Date.parse(`${from}T00:00:00Z`) <= nowMs);
   return begun.toSorted((a, b) => (a.from < b.from ? -1 : 1));
@@ -110,7 +110,7 @@ export async function priceSnapshots(catalog: Catalog): Promise<PriceSnapshot[]>
   return snapshots;
 }
 
-/** The last card of each model, by the number of scheduled changes that had begun. */
+/** Caches the latest card of each model, with the number of scheduled changes that had taken effect. */
 const cards = new WeakMap<CatalogModel, { begun: number; card: RateCard }>();
 
 async function rateCard(model: CatalogModel, pricing: CatalogPricing, nowMs: number): Promise<RateCard> {
@@ -146,7 +146,7 @@ function exactRates(rates: CatalogRates): Rates {
   };
 }
 
-/** The hash covers the rates alone: a corrected source text is not another price. */
+/** The hash covers only the rates: correcting a source text is not a new price. */
 async function snapshotIdOf(model: CatalogModel, pricing: CatalogPricing): Promise<string> {
   const { source: _source, batchMultiplier: _batch, ...rates } = pricing;
   return `${modelKeyOf(model)}@${(await sha256Hex(canonicalJson(rates))).slice(0, 12)}`;

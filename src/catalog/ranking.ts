@@ -1,9 +1,9 @@
 /**
- * Which models could take another one's place, in which order, and why others could not. Pure.
+ * Ranks the models that could replace another, and gives the reasons why others cannot. Pure.
  *
- * A score is a weighted mean of six likenesses between 0 and 1; the weights depend on the purpose and stand below.
- * Nothing here knows a benchmark: strength is read from what providers charge and offer, so every computed candidate is
- * to be evaluated on the caller's own workload. Equal scores are ordered by key, so an order never depends on chance.
+ * A score is a weighted mean of six similarities between 0 and 1; the weights depend on the purpose (`WEIGHTS`). No
+ * benchmark is used: strength is estimated from what providers charge and offer, so every computed candidate requires
+ * an evaluation on the caller's own workload. Equal scores are sorted by key, so the order is deterministic.
  */
 
 import { costOf, type RateCard } from '../domain/pricing.ts';
@@ -11,7 +11,7 @@ import { DAY_MS } from '../platform/time.ts';
 import { statusOn } from './lifecycle.ts';
 import { type CatalogModel, modelKeyOf } from './model.ts';
 
-/** Grows whenever scores change for the same data. */
+/** Increment it when scores change for the same data. */
 export const SCORING_VERSION = 1;
 
 export interface LookupPolicy {
@@ -36,15 +36,15 @@ export interface Compatibility {
   unknowns: string[];
 }
 
-/** What is known of a model for the caller's token mix and requirements. */
+/** Facts about a model for the caller's token mix and requirements. */
 export interface Assessment {
   model: CatalogModel;
   modelKey: string;
   compatibility: Compatibility;
   estimatedRequestUsd: number | null;
-  /** Against the source; `null` where one of the prices is not known. */
+  /** Price change relative to the source; `null` if one of the prices is unknown. */
   priceChangePercent: number | null;
-  /** Every bound of the caller that the model misses. */
+  /** Every limit of the caller that the model violates. */
   missed: string[];
 }
 
@@ -55,24 +55,24 @@ export interface RankedModel extends Assessment {
 
 type Likeness = 'strength' | 'price' | 'capabilities' | 'context' | 'recency' | 'family';
 
-/** How much each likeness counts. Each row sums to 1. */
+/** The weight of each similarity. Each row sums to 1. */
 export const WEIGHTS: Record<LookupPolicy['purpose'], Record<Likeness, number>> = {
-  // Newer and stronger, from the same family, without becoming dearer.
+  // Newer and stronger, from the same family, at a similar price.
   upgrade: { strength: 0.3, recency: 0.2, family: 0.2, capabilities: 0.15, price: 0.1, context: 0.05 },
-  // Does the same work at a like price, wherever it comes from.
+  // Does the same work at a similar price, from any provider.
   fallback: { capabilities: 0.35, strength: 0.25, price: 0.2, context: 0.15, recency: 0.05, family: 0 },
-  // Closest in price and strength to what will be gone.
+  // Closest in price and strength to the model that is retired.
   retirement: { price: 0.35, strength: 0.3, capabilities: 0.2, context: 0.1, recency: 0.05, family: 0 },
 };
 
-/** Kinds that may take each other's place beside the same kind: completion models gave way to chat models. */
+/** Kinds that may replace another kind: chat models succeeded completion models. */
 const SUBSTITUTE_KINDS: Record<string, string[]> = { completion: ['chat'] };
 
-/** A price this many percent away is no likeness any more. */
+/** At this price difference in percent the price similarity is zero. */
 const PRICE_DISTANCE_MAX_PERCENT = 200;
-/** A model this old is not recent any more. */
+/** At this age the recency of a model is zero. */
 const RECENT_DAYS = 3 * 365;
-/** Output prices in USD per million between which strength is spread, on a logarithmic scale. */
+/** The range of output prices in USD per million for strength, on a logarithmic scale. */
 const STRENGTH_PRICE_RANGE = [0.1, 200] as const;
 
 /** Whether the candidate does the same kind of work as the source. */
@@ -80,7 +80,7 @@ export function isSameWork(source: CatalogModel, candidate: CatalogModel): boole
   return candidate.kind === source.kind || (SUBSTITUTE_KINDS[source.kind] ?? []).includes(candidate.kind);
 }
 
-/** Holds a model against the caller's requirements and bounds. `source` is what its price is compared with. */
+/** Checks a model against the caller's requirements and limits. Prices are compared with `source`. */
 export function assess(
   model: CatalogModel,
   card: RateCard | null,
@@ -133,7 +133,7 @@ export function rank(source: CatalogModel, candidate: Assessment, policy: Lookup
   return { ...candidate, score: round(score, 4), reasons };
 }
 
-/** The order of candidates for a purpose: what the purpose prefers first, then score, then key. */
+/** Sorts candidates by the purpose's preference, then score, then key. */
 export function byPreference(source: CatalogModel, policy: LookupPolicy): (a: RankedModel, b: RankedModel) => number {
   const preferred = ({ model }: RankedModel) => {
     if (policy.purpose === 'upgrade')
@@ -144,15 +144,13 @@ export function byPreference(source: CatalogModel, policy: LookupPolicy): (a: Ra
   return (a, b) => preferred(a) - preferred(b) || b.score - a.score || (a.modelKey < b.modelKey ? -1 : 1);
 }
 
-/**
- * The generation that a name speaks of: `4o` of gpt-4o-mini, `5.6` of gpt-5.6-sol, `4.5` of claude-haiku-4-5-20251001.
- */
+/** The generation in a model's name: `4o` of gpt-4o-mini, `5.6` of gpt-5.6-sol, `4.5` of claude-haiku-4-5-20251001. */
 export function generationOf({ model }: CatalogModel): string {
   const undated = model.replace(/[-@](?:\d{4}-\d{2}-\d{2}|\d{8})$/, '').replace(/-\d{2}-\d{2,4}$/, '');
   return (/\d+(?:[.-]\d{1,2}(?!\d))?o?|o\d+/.exec(undated)?.[0] ?? undated).replace('-', '.');
 }
 
-/** Exact cost of one request of the caller's token mix. */
+/** The exact cost of one request with the caller's token mix. */
 export function requestUsd(card: RateCard, policy: LookupPolicy): number {
   const inputTokens = Math.round(policy.inputTokens);
   const cost = costOf(
@@ -206,7 +204,7 @@ function likenessOf(
   };
 }
 
-/** 0 to 1: half of it what providers charge for output, the rest what the model can do and hold. */
+/** Strength from 0 to 1: one half from the output price, the other from capabilities and limits. */
 function strengthOf(model: CatalogModel): number {
   const [low, high] = STRENGTH_PRICE_RANGE;
   const price = model.pricing?.outputUsdPerMillion ?? 0;
@@ -221,7 +219,7 @@ function recencyOf(model: CatalogModel, day: string): number {
   return clamp(1 - (Date.parse(day) - Date.parse(model.releasedAt)) / DAY_MS / RECENT_DAYS);
 }
 
-/** The share of what the source can do that the candidate can do too; half where nothing is known of either. */
+/** The share of the source's capabilities that the candidate has; 0.5 if nothing is known about either. */
 function overlap(source: readonly string[], candidate: readonly string[]): number {
   if (source.length === 0 || candidate.length === 0) return 0.5;
   return source.filter((capability) => candidate.includes(capability)).length / source.length;

@@ -1,7 +1,7 @@
 /**
- * The lookup's answer for one key on one day: match, lifecycle, action, replacement, candidates, automation.
+ * The lookup's result for one key on one day: match, lifecycle, action, replacement, candidates, automation.
  *
- * A function of catalog, key, policy and day alone, so an answer is constant within a UTC day and a catalog version.
+ * It depends only on catalog, key, policy and day, so it is constant within a UTC day and a catalog version.
  */
 import { canonicalJson } from '../domain/canonical.ts';
 import type { RateCard } from '../domain/pricing.ts';
@@ -13,11 +13,11 @@ import { type Catalog, type CatalogModel, modelKeyOf, type Provider } from './mo
 import { type LookupPolicy, type RankedModel, SCORING_VERSION } from './ranking.ts';
 
 export interface RequestedKey {
-  /** `provider/model` as asked for, the provider's namespace resolved. */
+  /** The requested `provider/model`, with the provider's namespace resolved. */
   modelKey: string;
   provider: Provider;
   model: string;
-  /** The key was written in a decorated form, such as `provider:model`. */
+  /** Whether the key had a decorated form, such as `provider:model`. */
   decorated: boolean;
 }
 
@@ -35,7 +35,7 @@ export interface Resolution {
   variants: Candidate[];
   alternatives: Candidate[];
   excluded: { modelKey: string; reasons: string[] }[];
-  /** Whether the recommendation holds every bound of the caller and comes from the provider. */
+  /** Whether the recommendation meets every limit of the caller and comes from the provider. */
   safeToApply: boolean;
   decisionId: string;
   scoringVersion: number;
@@ -102,7 +102,7 @@ async function resolveMatch(
   const action = !certain ? 'REVIEW' : status !== 'ACTIVE' ? 'REPLACE' : thin ? 'REVIEW' : 'KEEP';
 
   const allowedModels = policy.allowedModelKeys.length === 0 ? null : allowedSet(catalog, policy.allowedModelKeys);
-  // What the provider says of a model that was only guessed is no word on the one that was asked for.
+  // The provider's replacement of a guessed model does not apply to the requested one.
   const replacement = status === 'ACTIVE' || !certain ? null : replacementOf(catalog, source, day);
   const candidates = await candidatesFor(catalog, source, replacement, { policy, allowedModels, day });
   for (const { modelKey, missed } of candidates.official)
@@ -139,7 +139,7 @@ async function resolveMatch(
   };
 }
 
-/** The provider's live replacement where the caller's lists admit it, else the best computed candidate. */
+/** The provider's live replacement if the caller's lists allow it, else the best computed candidate. */
 function recommend(
   replacement: Replacement | null,
   policy: LookupPolicy,
@@ -174,7 +174,7 @@ function recommend(
   };
 }
 
-/** The models that a caller's keys mean, by any certain spelling. */
+/** The models that a caller's keys match, in any certain spelling. */
 function allowedSet(catalog: Catalog, keys: readonly string[]): Set<CatalogModel> {
   const models = keys
     .map((key) => lookUpModel(catalog, key))

@@ -1,16 +1,16 @@
 /**
- * What must hold between the facts of a catalog before it is used: names are unique, replacements exist, dates are real
- * and in order, prices are exact.
+ * Validates a catalog before it is used: names are unique, replacements exist, dates are valid and in order, prices are
+ * exact.
  *
- * `readCatalogDocument` checks shape and facts of anything at all, `validateCatalog` the facts of a document that has
- * the shape. Every problem names the model and the field. Nothing is repaired.
+ * `readCatalogDocument` checks the shape and facts of any value, `validateCatalog` the facts of a document with a valid
+ * shape. Every problem names the model and the field. Nothing is repaired.
  */
 import type { z } from 'zod';
 import { CatalogDocument } from '../contract/catalog.ts';
 import { type CatalogModel, type CatalogPricing, type CatalogRates, modelKeyOf, type Transition } from './model.ts';
 
 export interface Problem {
-  /** `provider/model`, or the place in the document where there is none; empty for the document itself. */
+  /** `provider/model`, or the place in the document if there is none; empty for the document itself. */
   modelKey: string;
   field: string;
   message: string;
@@ -23,10 +23,10 @@ export interface CatalogFacts {
 
 type Finding = Omit<Problem, 'modelKey'>;
 
-/** What a price may be stated to: a nano-USD. */
+/** Maximum number of decimals of a price: a nano-USD. */
 const PRICE_DECIMALS = 9;
 
-/** The document in `raw`, or `null` with everything that is wrong with it. */
+/** Returns the document in `raw`, or `null` with all problems. */
 export function readCatalogDocument(raw: unknown): { document: CatalogDocument | null; problems: Problem[] } {
   const parsed = CatalogDocument.safeParse(raw);
   if (!parsed.success)
@@ -49,7 +49,7 @@ export function validateCatalog({ models, transitions = [] }: CatalogFacts): Pro
   ];
 }
 
-/** A broken rule of the schema, with the model's key in place of its number. One problem for each unknown member. */
+/** A schema issue, with the model's key instead of its index. One problem for each unknown member. */
 function shapeProblems(issue: z.core.$ZodIssue, raw: unknown): Problem[] {
   const list = Array.isArray(raw) ? raw : ((raw as { models?: unknown } | null)?.models as unknown);
   const [top, index, ...inside] = issue.path;
@@ -78,7 +78,7 @@ function indexNames(models: readonly CatalogModel[]): Map<string, CatalogModel> 
   return names;
 }
 
-/** A name means one model, whatever its provider and case: a call is priced by the name alone. */
+/** A name must identify one model across providers and case, because a call is priced by the name alone. */
 function nameProblems(models: readonly CatalogModel[]): Problem[] {
   const problems: Problem[] = [];
   const taken = new Map<string, string>();
@@ -220,7 +220,7 @@ function transitionFindings(transition: Transition, names: Map<string, CatalogMo
   return findings;
 }
 
-/** A day of the calendar: `2026-02-29` has the form of one and is none. */
+/** Whether a day exists: `2026-02-29` has the right form but does not. */
 function isRealDay(day: string): boolean {
   const ms = Date.parse(`${day}T00:00:00Z`);
   return !Number.isNaN(ms) && new Date(ms).toISOString().slice(0, 10) === day;

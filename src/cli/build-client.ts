@@ -61,7 +61,9 @@ async function buildModules(out: string): Promise<void> {
   });
   const foreign = Object.values(metafile.outputs).flatMap(({ imports }) => imports.filter(({ external }) => external));
   if (foreign.length > 0)
-    throw new Error(`the client must need no package, but imports ${foreign.map(({ path }) => path).join(', ')}`);
+    throw new Error(
+      `the client must not depend on packages, but imports ${foreign.map(({ path }) => path).join(', ')}`,
+    );
 }
 
 async function buildTypes(out: string): Promise<void> {
@@ -100,7 +102,7 @@ async function writeDeclarations(emitted: string, out: string): Promise<void> {
       const specifier = from ?? call ?? '';
       const path = posix.join(posix.dirname(name), specifier.replace(/\.ts$/, '.d.ts'));
       if (!specifier.startsWith('.') || path.startsWith('..')) {
-        throw new Error(`the types of the client must need nothing else, but ${name} imports ${specifier}`);
+        throw new Error(`the types of the client must not import other modules, but ${name} imports ${specifier}`);
       }
       if (!names.includes(path)) names.push(path);
     }

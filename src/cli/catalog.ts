@@ -204,6 +204,6 @@ function today(): string {
 
 main(process.argv.slice(2)).catch((error: Error & { code?: string }) => {
   const wrongUsage = error instanceof UsageError || error.code?.startsWith('ERR_PARSE_ARGS');
-  console.error(wrongUsage ? `${error.message}\n(--help shows what there is)` : error.message);
+  console.error(wrongUsage ? `${error.message}\n(--help lists the commands)` : error.message);
   process.exitCode = wrongUsage ? 2 : 1;
 });

@@ -121,7 +121,7 @@ async function main(): Promise<void> {
     (error: unknown) => error,
   );
   must(after instanceof Refused && after.reply.status === 401, 'a revoked key is refused');
-  console.log('\nThe key of this run is revoked: the next request with it was answered with 401.');
+  console.log('\nThe key of this run is revoked: the next request with it got a 401.');
 }
 
 /** Changes only what differs: a replaced plan or model list takes effect after a delay. */
@@ -249,7 +249,7 @@ function checkStep(
     'a call is downgraded when, and only when, the premium calls are used up',
   );
   must(ended.status === (error ? 'FAILED' : 'COMPLETED'), 'a call fails when, and only when, an error is reported');
-  must(!/sk-|maya@|salary/.test(ended.error?.message ?? ''), 'an error message is kept without what it leaked');
+  must(!/sk-|maya@|salary/.test(ended.error?.message ?? ''), 'the stored error message contains no secrets');
 }
 
 function summarize(played: Played[], before: Data<'readUsage'>['meters'], after: Data<'readUsage'>['meters']): void {
@@ -308,7 +308,7 @@ function fixed(nano: bigint): string {
 }
 
 function must(holds: boolean, promise: string): asserts holds {
-  if (!holds) throw new Error(`this does not hold: ${promise}`);
+  if (!holds) throw new Error(`expectation failed: ${promise}`);
 }
 
 main().catch((error: Error & { code?: string }) => {

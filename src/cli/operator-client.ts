@@ -50,7 +50,7 @@ export class Refused extends Error {
     const { result, error } = reply.body;
     const details = error?.details?.map(({ path, message }) => `\n  ${path}: ${message}`);
     super(
-      `${result?.code ?? reply.status}${details?.length ? details.join('') : `: ${result?.message ?? 'no reason given'}`}`,
+      `${result?.code ?? reply.status}${details?.length ? details.join('') : `: ${result?.message ?? 'no reason'}`}`,
     );
     this.reply = reply;
   }

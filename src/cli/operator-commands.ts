@@ -89,14 +89,14 @@ export const COMMANDS: readonly Command[] = [
   command('migrations show', 'readMigration', { view: showMigration }),
 
   command('models put', 'setModels', {
-    note: 'The mappings are replaced as a whole: a tier that is left out is emptied.',
+    note: 'Replaces all mappings: a tier that is omitted becomes empty.',
   }),
 
   command('prices put', 'setPrice'),
 
   command('sampling put', 'setSampling', {
     document: true,
-    note: 'The policy is replaced as a whole; only `rate` is required.',
+    note: 'Replaces the whole policy; only `rate` is required.',
   }),
 
   command(
@@ -110,7 +110,7 @@ export const COMMANDS: readonly Command[] = [
 
   command('vendors put', 'setVendor', {
     document: true,
-    note: 'A document, because a key on the command line is seen by others.',
+    note: 'Takes a document, because other users of the machine can see a key on the command line.',
   }),
 
   command('keys create', 'createKey', { view: showCreatedKey }),
@@ -123,14 +123,14 @@ export const COMMANDS: readonly Command[] = [
   command('customers reactivate', 'reactivateCustomer', { view: showCustomer }),
   command('customers erase', 'eraseCustomer', {
     confirm: 'customerId',
-    note: 'Everything of the customer is gone afterwards, what it has bought too.',
+    note: 'Deletes all data of the customer, including purchased credit.',
     view: showErased,
   }),
 
   command('credits grant', 'grantCredit', { view: showGrant }),
 
   command('outbox list', 'listOutbox', rows(columnsOf(['customerId', 'kind', 'id', 'setAsideAt', 'reason']))),
-  command('outbox resend', 'resendOutbox', { note: 'What D1 refuses again is set aside again.' }),
+  command('outbox resend', 'resendOutbox', { note: 'Deliveries that D1 rejects again are set aside again.' }),
 
   command('catalog show', 'readCatalog'),
   command('catalog publish', 'publishCatalog', { document: true }),

@@ -10,9 +10,9 @@ const WIDTH = 110;
 
 const COMMON = `${TARGET_HELP}
   --json     the API's data as JSON; with \`npm run -s\`, standard output holds nothing else
-  --help     this text, or that of a noun or a command
+  --help     this text, or help for a noun or a command
 
-Exit code: 0 success, 1 refused or failed, 2 wrong command line, 130 no longer waiting.`;
+Exit code: 0 success, 1 error, 2 wrong command line, 130 stopped waiting.`;
 
 export function overview(): string {
   const commands = lines(COMMANDS.map((command) => [nameOf(command), command.operation.summary]));
@@ -48,10 +48,9 @@ function describeCommand(command: Command): string {
     help,
   ]);
   if (command.list) flags.push(['--limit', 'Items to show (50)']);
-  if (command.operation.method === 'POST')
-    flags.push(['--idempotency-key', 'Makes a repetition safe (a new one each time)']);
-  if (command.confirm) flags.push(['--yes', `Does not ask for the ${command.confirm} again`]);
-  if (command.wait) flags.push(['--wait', 'Shows the progress until it is done; Ctrl+C ends the waiting alone']);
+  if (command.operation.method === 'POST') flags.push(['--idempotency-key', 'Makes a retry safe (default: a new key)']);
+  if (command.confirm) flags.push(['--yes', `Skips the confirmation of the ${command.confirm}`]);
+  if (command.wait) flags.push(['--wait', 'Waits and shows the progress; Ctrl+C stops waiting, not the job']);
   if (command.document) flags.unshift(['<file>', 'A JSON document; - reads standard input']);
   const usage = [nameOf(command), ...argumentsOf(command).map((name) => `<${name}>`)].join(' ');
   const note = command.note ? `\n${indent(command.note)}` : '';

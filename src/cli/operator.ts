@@ -56,7 +56,7 @@ async function main(args: string[]): Promise<void> {
   const { view } = wait ?? command;
   console.log(json ? JSON.stringify(data, null, 2) : view(data as never));
   if (!json && command.list && (data as Items).nextCursor !== null)
-    console.error(`There are more; --limit shows more than ${limit}.`);
+    console.error(`There are more than ${limit}; use --limit to show them.`);
 }
 
 async function readCommand(command: Command, args: string[]) {
@@ -81,7 +81,7 @@ async function readCommand(command: Command, args: string[]) {
   if (command.operation.method === 'POST') input.idempotencyKey = given['idempotency-key'] ?? randomUUID();
   if (body.length > 0) input.body = readFlags(body, values);
   if (body.length > 0 && Object.keys(input.body as object).length === 0) {
-    throw new UsageError(`nothing is given to set; use ${body.map(({ name }) => `--${name}`).join(', ')}`);
+    throw new UsageError(`no field is given; use ${body.map(({ name }) => `--${name}`).join(', ')}`);
   }
   const limit = Number(given.limit ?? LIMIT_DEFAULT);
   if (!Number.isInteger(limit) || limit < 1) throw new UsageError('--limit must be a whole number above 0');
@@ -100,13 +100,12 @@ function readArguments(command: Command, given: string[]): Record<string, string
 
 /** Asks to type the value again on a terminal; a script passes `--yes`. */
 async function confirm(name: string, argument: string, value: string): Promise<void> {
-  if (!process.stdin.isTTY)
-    throw new UsageError(`${name} cannot be undone: --yes is required where nobody can be asked`);
+  if (!process.stdin.isTTY) throw new UsageError(`${name} cannot be undone: --yes is required without a terminal`);
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   const typed = await terminal
     .question(`${name} cannot be undone. Type the ${argument} again to go on: `)
     .finally(() => terminal.close());
-  if (typed !== value) throw new Error('that is another one: nothing was done');
+  if (typed !== value) throw new Error('the values differ; nothing was done');
 }
 
 async function readDocument(file: string): Promise<unknown> {
@@ -161,6 +160,6 @@ function whatExists(noun: string | undefined, ofNoun: readonly Command[]): strin
 
 main(process.argv.slice(2)).catch((error: Error & { code?: string }) => {
   const wrongUsage = error instanceof UsageError || error.code?.startsWith('ERR_PARSE_ARGS');
-  console.error(wrongUsage ? `${error.message.split('. ', 1)[0]}\n(--help shows what there is)` : error.message);
+  console.error(wrongUsage ? `${error.message.split('. ', 1)[0]}\n(--help lists the commands)` : error.message);
   process.exitCode = wrongUsage ? 2 : error instanceof Interrupted ? 130 : 1;
 });

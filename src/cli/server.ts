@@ -71,7 +71,7 @@ export async function bundle(stateDir: string, { script, folder } = SERVICE): Pr
     await promisify(execFile)(process.execPath, [wrangler, ...args], { cwd: PROJECT_DIR, env });
   } catch (error) {
     const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string };
-    throw new Error(`the Worker does not bundle:\n${stdout}${stderr}`, { cause: error });
+    throw new Error(`bundling the Worker failed:\n${stdout}${stderr}`, { cause: error });
   }
 }
 
@@ -159,7 +159,7 @@ export async function freePort(port: number): Promise<number> {
     const probe = createServer();
     probe.once('error', (error: NodeJS.ErrnoException) => {
       const used = error.code === 'EADDRINUSE';
-      reject(used ? new Error(`port ${port} is in use; choose another one with PORT=...`) : error);
+      reject(used ? new Error(`port ${port} is in use; choose another with PORT=...`) : error);
     });
     probe.listen(port, HOST, () => {
       const { port: found } = probe.address() as AddressInfo;

@@ -52,7 +52,7 @@ async function main(): Promise<void> {
   if (withHistory) await tellHistory(stateDir, vars, secrets.OPERATOR_TOKEN);
   const server = await startServer({ port, stateDir, vars });
 
-  console.log(`Callmeter serves on ${server.url}
+  console.log(`Callmeter runs at ${server.url}
 
   organization   ${DEMO_ORGANIZATION_ID}
   API key        ${DEMO_API_KEY}
@@ -107,7 +107,7 @@ async function prepare(
 }
 
 async function tellHistory(stateDir: string, vars: Record<string, string>, operatorToken: string): Promise<void> {
-  console.log('Callmeter: sixty days of history ...');
+  console.log('Callmeter: writing sixty days of history ...');
   const written = Object.values(await writeDemoHistory(stateDir, vars, operatorToken));
   const calls = written.reduce((sum, count) => sum + count, 0);
   console.log(calls === 0 ? '  it is there already' : `  ${calls} calls of ${written.length} customers`);

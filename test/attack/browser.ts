@@ -1,5 +1,5 @@
 /**
- * Attacks of a tenant's end user: with the session token that the tenant's backend gave to the browser.
+ * Attacks by a tenant's end user, with the session token that the tenant's backend gave to the browser.
  */
 import { type Attack, brokenOf } from './model.ts';
 import { type Answer, type Attacker, harmFigures, only, type Statuses, type World } from './world.ts';

@@ -1,5 +1,5 @@
 /**
- * What an attack is: who makes it, what it must not achieve, and what is reported of it.
+ * The model of an attack: who makes it, what it must not achieve, and its report.
  */
 import type { World } from './world.ts';
 

@@ -1,6 +1,6 @@
 /**
- * A thread that goes on as an honest tenant while somebody else attacks: it begins a call every few milliseconds, and
- * reports how long each took.
+ * A thread that acts as an honest tenant during an attack: it begins a call every few milliseconds and reports the
+ * latencies.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';

@@ -1,5 +1,5 @@
 /**
- * Runs attacks one after the other against one server, each with tenants of its own.
+ * Runs attacks one after another against one server, each with its own tenants.
  */
 import { browserAttacks } from './browser.ts';
 import type { Attack, Outcome } from './model.ts';

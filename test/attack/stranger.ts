@@ -1,5 +1,5 @@
 /**
- * Attacks of somebody without a credential.
+ * Attacks by a client without a credential.
  */
 import { randomBytes } from 'node:crypto';
 import { type Attack, brokenOf } from './model.ts';

@@ -1,5 +1,5 @@
 /**
- * Attacks of a tenant with a key of its own, and of clients that retry at the wrong moment.
+ * Attacks by a tenant with a valid key, and by clients that retry at the wrong time.
  */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

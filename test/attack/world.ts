@@ -1,6 +1,6 @@
 /**
- * What is attacked: a server with its state on disk, model vendors on loopback, and a tenant whose requests are timed
- * while somebody else attacks.
+ * The setup of an attack run: a server with its state on disk, model vendors on loopback, and a tenant whose requests
+ * are timed during attacks.
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
 /**
- * `npm run bench -- SUITE ...`: measures on this machine, and gives back everything that was started, also when
+ * `npm run bench -- SUITE ...`: runs benchmark suites on this machine and releases everything they started, even when
  * interrupted.
  */
 import { parseArgs } from 'node:util';

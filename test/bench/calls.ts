@@ -1,9 +1,9 @@
 /**
- * What calls and increments cost against one transaction of an object that does nothing else: rates from 16
- * connections, and latencies on one. A begin and an end are two requests, so their rate stands beside the floor's as it
- * is: 0.5 means half as many begins and ends as transactions.
+ * The cost of calls and increments relative to one transaction of an object that does nothing else: rates with 16
+ * connections, and latencies with one. A begin and an end are two requests, and their rate is compared unchanged: 0.5
+ * means half as many pairs of begin and end as transactions.
  *
- * Each customer is compared with as many objects: 200 customers with 200 objects.
+ * The baseline uses as many objects as there are customers: 200 customers, 200 objects.
  */
 import { Connection, type Load, loadSteps } from './load.ts';
 import { MeteredLoad } from './metered-load.ts';

@@ -1,5 +1,5 @@
 /**
- * How fast D1 takes what 200 busy customers write, against how fast they write it.
+ * The rate of delivery to D1, compared with the rate at which 200 busy customers write.
  *
  * Customers are as busy as 16 connections can make them. They fill their outboxes while deliveries are held back, so
  * that the fill is not slowed by what it is compared with; then all are released at once, nobody writes any more, and

@@ -1,7 +1,7 @@
 /**
- * The most chat completions that the gateway takes: 16 callers who ask again as soon as they are answered, and a vendor
- * that answers at once. Nobody uses a gateway like that, so nothing is promised of it; `gateway.ts` measures what is
- * added where a model takes its time.
+ * The maximum rate of chat completions through the gateway: 16 callers that send the next request as soon as they have
+ * a response, and a vendor that responds at once. No gateway is used like this, so there is no promised figure;
+ * `gateway.ts` measures the added latency with a realistic vendor.
  */
 import {
   COMPLETIONS_PATH,

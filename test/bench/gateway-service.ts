@@ -1,6 +1,6 @@
 /**
- * What the gateway's benchmarks run: the service with a vendor's key, the floor that passes requests to the same vendor
- * unmetered, and that vendor; each is a process of its own.
+ * Servers for the gateway benchmarks: the service with a vendor's key, a baseline Worker that passes requests to the
+ * same vendor unmetered, and that vendor. Each is a separate process.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,10 +1,10 @@
 /**
- * A vendor for the benchmark, in a process of its own: chat completions, plain or streamed, that take as long as the
- * prompt asks for. It tells its port to the process that started it.
+ * A simulated vendor in its own process: chat completions, plain or streamed, that take as long as the prompt
+ * specifies. It reports its port to the process that started it.
  *
- * A stream starts after 40 % of that time and then comes in ten parts. The plain answer and each event of a stream
- * carry `vendor_ms`: how long after the request it was written, so that a late timer of this process is not taken for
- * the gateway's.
+ * A stream starts after 40 % of that time and then arrives in ten parts. A plain response and each event of a stream
+ * contain `vendor_ms`, the time from the request to writing it, so that a late timer of this process is not counted as
+ * latency of the gateway.
  */
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,10 +1,10 @@
 /**
- * What the gateway adds to a chat completion, in an open loop: 50 and 100 completions a second of 64 customers by
- * Zipf's law, half of them streamed, against a vendor that takes 200 to 1,500 ms. The floor is a Worker that passes the
- * same requests, at the same times, to the same vendor.
+ * The latency that the gateway adds to a chat completion, in an open loop: 50 and 100 completions a second from 64
+ * customers by Zipf's law, half of them streamed, with a vendor that takes 200 to 1,500 ms. The baseline is a Worker
+ * that passes the same requests at the same times to the same vendor.
  *
- * Latencies are what is added to the vendor's own time, to the first byte of a stream and to the end of an answer.
- * Begins and ends of an application that asks its vendor itself follow at the same rates; their latencies are whole.
+ * Latencies are in addition to the vendor's own time, to the first byte of a stream and to the end of a response. Pairs
+ * of begin and end, from applications that call their vendor directly, follow at the same rates, with total latencies.
  */
 import { chance } from '../support/series.ts';
 import {

@@ -1,7 +1,6 @@
 /**
- * What begin and end cost as things grow: a customer's history, an organization's customers, its plans and its keys.
- * Each size is an organization of its own with one customer who calls; the smallest of a kind is what the others are
- * compared with.
+ * The cost of begin and end as data grow: a customer's history, an organization's customers, plans and keys. Each size
+ * is a separate organization with one calling customer, compared with the smallest size.
  *
  * Histories and customers are written into the files while the service is down; plans and keys are created by requests.
  */

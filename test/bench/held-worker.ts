@@ -1,8 +1,8 @@
 /**
- * The service with its deliveries to D1 held back until a given moment: then every customer's alarm fires. It is
- * bundled and run on this machine alone, and nothing that is deployed has this entry point.
+ * The service with its deliveries to D1 delayed until a given time, when every customer's alarm fires. It is only
+ * bundled and run locally; no deployment has this entry point.
  *
- * Commands, storage and outbox are the service's own. The alarm alone is put off, at no cost while the outboxes fill.
+ * Commands, storage and outbox are the service's own. Only the alarm is delayed, at no cost while the outboxes fill.
  */
 
 import type { Env } from '../../src/env.ts';

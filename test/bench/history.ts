@@ -1,7 +1,6 @@
 /**
- * Customers with a history: what their calls of the last hundred days leave behind is written into the files of D1 and
- * of the customer's object, while the service is down. Calls are summed by the hour here; the statements
- * of a delivery sum the hours further.
+ * Creates customers with a history: the data of their calls of the last hundred days are written to the files of D1 and
+ * of the customer's object while the service is down.
  */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';

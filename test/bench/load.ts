@@ -1,7 +1,7 @@
 /**
- * Load from outside: many connections at once, for rates, or one request after the other, for latencies.
+ * Load over HTTP: many connections at once to measure rates, or one request after another to measure latencies.
  *
- * Every answer is looked at. One that is not what it should be ends the benchmark with its words.
+ * Every response is checked. A wrong one ends the benchmark with its text.
  */
 import { Agent, request as httpRequest } from 'node:http';
 import autocannon from 'autocannon';

@@ -1,5 +1,5 @@
 /**
- * The public model lookup against a Worker that answers with a constant JSON.
+ * The public model lookup, compared with a Worker that responds with constant JSON.
  */
 import { join } from 'node:path';
 import { freePort, HOST } from '../../src/cli/server.ts';

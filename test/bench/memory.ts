@@ -1,10 +1,10 @@
 /**
- * Memory of the workerd process under a steady mix of requests: what it holds after each round, and how much it grows
- * over the second half, when caches are full and code is compiled.
+ * Memory of the workerd process under a steady mix of requests: after each round, and its growth over the second half,
+ * when caches are full and code is compiled.
  *
- * The mix is of 200 customers: a begin and its end, an increment, a lookup and a reading of usage. A run makes as many
- * requests as it can; the table says how many, and at which rate they would be an hour's worth. No figure is promised:
- * caches of the process are bounded by number, and SQLite's by the machine.
+ * The mix has 200 customers: begin and end, an increment, a lookup and a read of usage. A run sends as many requests as
+ * possible; the table shows how many, and the hourly rate. No figure is promised: the process's caches are limited by
+ * number, and SQLite's by the machine.
  */
 import { MEDIA_TYPE } from '../../src/contract/envelope.ts';
 import { Connection, loadSteps, type Step } from './load.ts';

@@ -1,6 +1,6 @@
 /**
- * Calls and increments of an organization's customers, as load: begin and end of each call with the id that its begin
- * gave, and the wait until D1 has what was acknowledged.
+ * Load of calls and increments of an organization's customers: begin and end of each call, and the wait until D1 has
+ * everything that was acknowledged.
  */
 import { MEDIA_TYPE } from '../../src/contract/envelope.ts';
 import { type Connection, type HttpRequest, type Load, loadSteps, type Step } from './load.ts';

@@ -1,9 +1,8 @@
 /**
- * The floor that the service is compared with: a Worker that answers with a constant, with one transaction of an object
- * (an insert, an upsert and a select), or with what a vendor answers, and does nothing else.
+ * The baseline Worker: it only responds with a constant, with one transaction of an object (an insert, an upsert and a
+ * select), or with a vendor's response.
  *
- * It runs with the service's own configuration, so that nothing but the code differs. That names the classes; one is
- * enough.
+ * It uses the service's own configuration, so that only the code differs.
  */
 import { DurableObject } from 'cloudflare:workers';
 

@@ -1,10 +1,9 @@
 /**
- * Load in an open loop: requests start at times that are set in advance, whether or not earlier ones were answered, as
- * those of many independent callers do.
+ * Open-loop load: requests start at scheduled times, whether or not earlier ones have finished, like requests of many
+ * independent callers.
  *
- * Latency counts from the time a request was due, not from when this process came to send it. So a server that stalls
- * cannot slow down the load that measures it, and a late load generator does not hide itself: how late it was, and
- * the processor time it took, are figures of their own.
+ * Latency is measured from the scheduled time, not from when this process sent the request. So a stalled server cannot
+ * slow the load that measures it, and a late load generator is visible: its delay and processor time are reported.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Chance } from '../support/series.ts';

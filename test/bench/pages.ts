@@ -1,8 +1,7 @@
 /**
- * Pages over a big organization: a million calls of ten thousand customers in sixty days, hardly two of them in the
- * same hour, feature and model; half of them are of one feature. Milliseconds of the first request in an isolate that
- * has just started, and of later ones; and the processor time of workerd for these, D1 included, which says more where
- * other work goes on.
+ * Pages of a large organization: a million calls of ten thousand customers in sixty days, spread over hours, features
+ * and models; half of them have the same feature. It measures the first request in a new isolate and later ones, and
+ * the processor time of workerd including D1, which is more reliable on a busy machine.
  */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,7 +1,7 @@
 /**
- * Begins and ends in an open loop, as an application makes them that asks its vendor itself: each call ends 400 ms after
- * its begin was answered. Calls are of one customer, of 200 in turns, or of 64 by Zipf's law. Latencies are whole, and the
- * processor time is that of a begin and its end together.
+ * Pairs of begin and end in an open loop, as from an application that calls its vendor directly: each call ends 400 ms
+ * after its begin returned. Calls come from one customer, from 200 in turn, or from 64 by Zipf's law. Latencies are
+ * totals, and the processor time is of a begin and its end together.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { chance } from '../support/series.ts';

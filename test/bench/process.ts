@@ -1,5 +1,5 @@
 /**
- * The workerd processes as the operating system sees them: which they are, their memory and their processor time.
+ * The workerd processes as the operating system reports them: ids, memory and processor time.
  */
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';

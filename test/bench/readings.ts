@@ -1,6 +1,6 @@
 /**
- * Readings of a customer with a million calls against those of one with a thousand: milliseconds for one reading after
- * the other, in interleaved rounds, and the ratio of the medians. Each customer is an organization's only one.
+ * Readings of a customer with a million calls, compared with those of a customer with a thousand: milliseconds per
+ * reading in interleaved rounds, and the ratio of the medians. Each customer is the only one of an organization.
  */
 import { bundle } from '../../src/cli/server.ts';
 import { MEDIA_TYPE } from '../../src/contract/envelope.ts';

@@ -1,5 +1,6 @@
 /**
- * Figures as a table for people, or as JSON: with the machine's facts, what is promised, and whether this run kept it.
+ * Reports figures as a table or as JSON: with the machine's properties, the promised figures, and whether this run met
+ * them.
  */
 import { cpus, totalmem } from 'node:os';
 import type { Column, Machine, Print, Promised, Row, Table } from './suite.ts';

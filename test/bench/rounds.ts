@@ -1,8 +1,8 @@
 /**
- * Several targets measured side by side in one run.
+ * Measures several targets in one run.
  *
- * Rounds are interleaved, so that a slow minute of the machine touches every target, and what counts is the median over
- * the rounds of each target's ratio to its floor in the same round.
+ * Rounds are interleaved, so that a slow minute of the machine affects every target. The result is the median over the
+ * rounds of each target's ratio to its baseline in the same round.
  */
 import type { Load } from './load.ts';
 import { processorMs } from './process.ts';

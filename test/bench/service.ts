@@ -1,6 +1,6 @@
 /**
- * The service and the floor as the suites run them: on workerd with direct sockets, each a process of its own, with
- * their state in folders that go with the scope.
+ * Starts the service and the baseline for the suites: workerd with direct sockets, each in its own process, with state
+ * in folders that are removed with the scope.
  */
 import { rmSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';

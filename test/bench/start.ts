@@ -1,10 +1,10 @@
 /**
- * What starts when an isolate does: the size of the Worker's bundle, as wrangler counts it, and the processor time of
- * evaluating it.
+ * The start of an isolate: the size of the Worker's bundle, as wrangler counts it, and the processor time to evaluate
+ * it.
  *
- * The time is that of `wrangler check startup`: a profile of workerd while it imports the bundle's main module, sampled
- * every millisecond, without the time in which nothing ran. The profiler and a cold workerd are part of it, and so is
- * what the machine does meanwhile for others: on a busy one, look at the lowest.
+ * The time is measured by `wrangler check startup`: a profile of workerd while it imports the bundle's main module,
+ * sampled every millisecond, without idle time. It includes the profiler, a cold workerd and the effect of other load:
+ * on a busy machine, use the lowest figure.
  */
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';

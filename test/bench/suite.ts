@@ -1,5 +1,5 @@
 /**
- * What a suite of the benchmark is: it measures, gives back everything that it started, and says what is to be printed.
+ * The interface of a benchmark suite: it measures, releases everything it started, and returns what to print.
  */
 
 export interface Options {

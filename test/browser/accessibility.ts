@@ -1,5 +1,5 @@
 /**
- * What axe-core finds wrong with a page.
+ * Accessibility violations of a page, found by axe-core.
  */
 import axe from 'axe-core';
 import type { Page } from 'playwright-core';

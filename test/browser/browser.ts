@@ -1,6 +1,5 @@
 /**
- * Chromium, as the system has it: a page that fails its test with any console message, page error, or request that
- * leaves the origin.
+ * The system's Chromium: a page fails its test on any console message, page error, or request to another origin.
  */
 import { existsSync } from 'node:fs';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';

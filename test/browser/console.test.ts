@@ -1,6 +1,6 @@
 /**
- * The operator's day in a real browser: from the sign-in by keyboard to the revocation of a key, without a complaint in
- * the console and without a request that leaves the origin.
+ * The operator's work in a real browser: from signing in by keyboard to revoking a key, without console messages or
+ * requests to another origin.
  */
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';

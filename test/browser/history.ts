@@ -1,6 +1,6 @@
 /**
- * Weeks of plausible calls in D1, as the objects' outboxes would have written them: working days busier than weekends,
- * a few large customers and many small ones, some failures.
+ * Writes weeks of plausible calls to D1, as the objects' outboxes would: working days busier than weekends, a few large
+ * customers and many small ones, some failures.
  */
 import type { D1Database } from '@cloudflare/workers-types';
 import { countCalls } from '../support/usage.ts';

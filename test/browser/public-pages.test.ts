@@ -1,6 +1,6 @@
 /**
- * The public pages in a browser: API reference and model pages, in light, in dark and at the width of a phone. None
- * scrolls sideways, none complains, and axe finds nothing. The pictures go to `.state/screenshots-public`.
+ * The public pages in a browser: API reference and model pages, in light and dark mode and at phone width. None scrolls
+ * sideways, logs an error or has an axe violation. Screenshots are stored in `.state/screenshots-public`.
  */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * Every page of the console in light, in dark and at the width of a phone: none scrolls sideways, none complains, none
- * breaks a rule of accessibility. The pictures go to `.state/screenshots`, for people to look at.
+ * Every page of the console in light and dark mode and at phone width: none scrolls sideways, logs an error or violates
+ * an accessibility rule. Screenshots are stored in `.state/screenshots` for people to review.
  */
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';

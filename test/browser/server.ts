@@ -1,6 +1,5 @@
 /**
- * A server of its own for the browser, with the demo organization, and its database at hand for a history that nobody
- * has the time to make.
+ * Starts a server for the browser tests, with the demo organization and access to its database to insert a history.
  */
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';

@@ -1,5 +1,6 @@
 /**
- * The tests in a real browser: `npm run test:browser`. One server and one Chromium, nothing beside them: two cores.
+ * Browser tests: `npm run test:browser`. One server and one Chromium, without parallel tests, because they use two
+ * cores.
  */
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';

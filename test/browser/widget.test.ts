@@ -1,6 +1,6 @@
 /**
- * The usage widget in a page of another origin: it shows itself there, renews its token through that page before it
- * ends, takes none from anybody else, and is gone with its key.
+ * The usage widget in a page of another origin: it renders, renews its token through that page before it expires,
+ * accepts none from other windows, and stops working when its key is revoked.
  */
 
 import { mkdir } from 'node:fs/promises';

@@ -1,5 +1,5 @@
 /**
- * `npm run test:crash`: kills a local server under load, and says whether anything was lost or doubled.
+ * `npm run test:crash`: kills a local server under load and reports lost or duplicated data.
  */
 import { parseArgs } from 'node:util';
 import { freshSeed } from './random.ts';

@@ -1,6 +1,6 @@
 /**
- * A server on loopback with its state on disk, that can be killed as a power switch would: the starting process and
- * workerd get SIGKILL together, and nobody is told anything.
+ * A local server with its state on disk that can be killed as by a power failure: the starting process and workerd get
+ * SIGKILL together, without warning.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';

@@ -1,8 +1,8 @@
 /**
- * The mixed load of the crash suite: calls, increments, credits, plan changes and replenishments under keys of their
- * own, each sent until it is acknowledged, and some sent once more after that.
+ * The mixed load of the crash suite: calls, increments, credits, plan changes and replenishments, each with its own
+ * idempotency key. Each is sent until it is acknowledged, and some are sent once more after that.
  *
- * What was sent and what was acknowledged is written down by id: that is what the state on disk is compared with.
+ * Sent and acknowledged requests are recorded by id and later compared with the state on disk.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MEDIA_TYPE } from '../../src/contract/envelope.ts';

@@ -1,5 +1,6 @@
 /**
- * A seeded source of chance (mulberry32): the same seed gives the same run, as far as the machine's timing allows.
+ * A seeded random number generator (mulberry32): the same seed gives the same run, as far as the machine's timing
+ * allows.
  */
 export interface Random {
   /** In [0, 1). */

@@ -1,5 +1,5 @@
 /**
- * The crash suite: a server is killed again and again under mixed load, and then what stands on disk is judged.
+ * The crash suite: kills a server repeatedly under mixed load, then checks its state on disk.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Api, createTenant } from '../support/api.ts';

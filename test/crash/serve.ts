@@ -1,8 +1,8 @@
 /**
- * A bundled server (src/cli/server.ts) as a process that can be killed, with the options of its first argument, in
+ * Runs a bundled server (src/cli/server.ts) in a process that can be killed. Its options are the first argument, as
  * JSON.
  *
- * Where it leads a process group of its own, one signal ends it and workerd at the same moment.
+ * As leader of its process group, one signal kills it and workerd at the same time.
  */
 import { type ServerOptions, startServer } from '../../src/cli/server.ts';
 

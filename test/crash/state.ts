@@ -1,7 +1,7 @@
 /**
- * What stands on disk: the rows of D1 and of every object, read from the SQLite files of a local server's state.
+ * The state on disk: the rows of D1 and of every object, read from the SQLite files of a local server.
  *
- * Tables of workerd itself (alarms, metadata) are no part of what the service keeps.
+ * Tables of workerd itself (alarms, metadata) are excluded.
  */
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';

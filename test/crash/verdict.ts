@@ -1,8 +1,8 @@
 /**
- * What must hold when the last retry is acknowledged and D1 has everything: nothing lost, nothing doubled, by id.
+ * What must hold after the last retry is acknowledged and D1 has everything: nothing is lost or duplicated, by id.
  *
- * Sent, acknowledged, the objects' own rows and D1 are compared with each other, and every sum is worked out anew from
- * single rows. Each line of the verdict is a sentence about an id.
+ * Sent and acknowledged requests, the objects' rows and D1 are compared with each other, and every sum is recomputed
+ * from single rows. Each line of the verdict is a sentence about an id.
  */
 import type { Sent } from './load.ts';
 import type { ObjectState, Row } from './state.ts';

@@ -1,5 +1,5 @@
 /**
- * The operator's command line and the demo, run as a user runs them, against a server of their own.
+ * The operator commands and the demo, run as a user runs them, against a separate server.
  */
 import { execFile, spawn } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

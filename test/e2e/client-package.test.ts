@@ -1,6 +1,6 @@
 /**
- * The client library as a package: what `npm pack` gives has sound entry points, complete types and no dependency, and
- * stays small.
+ * The client library as a package: `npm pack` produces valid entry points, complete types, no dependency and a small
+ * size.
  */
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';

@@ -1,5 +1,5 @@
 /**
- * The client library against a server as users start it: the examples run, and a connection that breaks counts nothing
+ * The client library with a server as users start it: the examples run, and a broken connection never counts a call
  * twice.
  */
 import { execFile } from 'node:child_process';

@@ -1,5 +1,5 @@
 /**
- * `npm start -- --demo-history`: sixty days that the objects and D1 tell alike, once.
+ * `npm start -- --demo-history` writes sixty days once, and the objects and D1 agree.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DEMO_ORGANIZATION_ID } from '../../src/cli/demo-organization.ts';

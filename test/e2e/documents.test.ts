@@ -1,7 +1,6 @@
 /**
- * Every `sh` block of the README and of docs runs, in the order of its document, against a server that was started as
- * `npm start` starts it, and so do the programs of their `ts` blocks; every flag of a command that cannot be run here
- * exists.
+ * Runs every `sh` block and every program in a `ts` block of the README and docs, in document order, on a server
+ * started as by `npm start`. For commands that cannot run here, it checks that every flag exists.
  */
 import { execFile, spawn } from 'node:child_process';
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';

@@ -1,7 +1,6 @@
 /**
- * A way to the vendor on loopback that loses answers: requests pass, and what comes back to a new batch may be cut off,
- * replaced by a proxy's page or by a refusal, or held back. It also lists the batches that were created through it,
- * newest first.
+ * A proxy to the vendor on loopback that loses responses: requests pass, and the response to a new batch may be cut
+ * off, replaced by a proxy's page or an error, or delayed. It also lists the batches created through it, newest first.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';

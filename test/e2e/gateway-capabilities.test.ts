@@ -1,6 +1,6 @@
 /**
- * Promise: a plan's searches, images and audio apply to every request through the gateway, whole, streamed or in a
- * batch: denied before the vendor is asked, and counted from the vendor's answer.
+ * Promise: a plan's searches, images and audio apply to every request through the gateway, plain, streamed or in a
+ * batch: denied before the vendor is called, and counted from the vendor's response.
  */
 import { PermissionDeniedError, toFile } from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

@@ -1,6 +1,6 @@
 /**
- * Promise: whatever a vendor or a caller does, the call ends with the vendor's own figures and the right status, and
- * nothing stays held.
+ * Promise: whatever a vendor or a caller does, the call ends with the vendor's own usage and the right status, and no
+ * reservation remains.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

@@ -1,6 +1,6 @@
 /**
- * What the gateway's tests start from: a server, vendors on loopback, an organization that has keys for
- * them, and the official SDK with nothing changed but its address and its key.
+ * The setup of the gateway tests: a server, vendors on loopback, an organization with keys for them, and the official
+ * SDK, changed only in base URL and key.
  */
 import OpenAI from 'openai';
 import { expect } from 'vitest';

@@ -1,6 +1,6 @@
 /**
- * A server on a port and a state of its own, with secrets of its own: `npm start` as a user runs it, or, where a test
- * is not about starting, the server alone on a copy of what one `npm start` prepared.
+ * A server with its own port, state and secrets: `npm start` as a user runs it or, in tests that are not about
+ * starting, only the server on a copy of a prepared state.
  */
 import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process';
 import { cp, mkdtemp, writeFile } from 'node:fs/promises';

@@ -1,6 +1,6 @@
 /**
  * Promise: every example of the API reference runs when pasted into a shell, on the demo organization of a fresh start,
- * and is answered as the OpenAPI document says.
+ * and its response matches the OpenAPI document.
  */
 import { execFile } from 'node:child_process';
 import { createServer, type Server } from 'node:http';

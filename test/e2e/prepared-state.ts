@@ -1,7 +1,7 @@
 /**
- * Before the end-to-end tests: one `npm start`, whose state is prepared for every test that is not about starting. Each
- * copies it (local-server.ts), so that no two servers share what they store. It also makes `.dev.vars`, which servers
- * that start at the same moment would make twice.
+ * Global setup of the end-to-end tests: one `npm start`, whose state every test that is not about starting copies
+ * (local-server.ts), so that servers share no storage. It also creates `.dev.vars`, which servers starting at the same
+ * time would create twice.
  */
 import { rm } from 'node:fs/promises';
 import type { TestProject } from 'vitest/node';

@@ -1,5 +1,5 @@
 /**
- * `npm start` as a newcomer meets it.
+ * `npm start` as a new user runs it.
  */
 import { exec, spawn } from 'node:child_process';
 import { promisify } from 'node:util';

@@ -1,6 +1,6 @@
 /**
- * Promise: a charge reaches Stripe exactly once, whatever happens on the way; one that Stripe refuses is FAILED, with
- * the reason.
+ * Promise: a charge reaches Stripe exactly once, whatever fails on the way; one that Stripe rejects is FAILED with the
+ * reason.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ReadCallData } from '../../src/contract/calls.ts';

@@ -1,6 +1,6 @@
 /**
- * The unified call against vendors on loopback that speak as the real ones do, and misbehave as they do: the right
- * status, usage and cost after each, no hold left open, no secret on disk, and nothing lost to a kill.
+ * The unified call with simulated vendors on loopback that behave and fail like the real ones: after each call the
+ * status, usage and cost are right, no reservation remains, no secret is on disk, and a kill loses nothing.
  */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';

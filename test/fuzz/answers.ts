@@ -1,6 +1,6 @@
 /**
- * What every answer must be, whatever was sent: no failure of ours, in the envelope of its interface, and silent about
- * how the service is built.
+ * What every response must satisfy, whatever was sent: it is not an internal error, has the envelope of its interface,
+ * and reveals nothing about the implementation.
  */
 import { ErrorEnvelope } from '../../src/contract/envelope.ts';
 import { GatewayError } from '../../src/contract/gateway.ts';

@@ -1,5 +1,5 @@
 /**
- * `npm run test:fuzz`: sends a local server what nobody should, and says what it did not stand.
+ * `npm run test:fuzz`: sends invalid and hostile requests to a local server and reports every violation.
  */
 import { parseArgs } from 'node:util';
 import { freshSeed } from '../crash/random.ts';

@@ -1,9 +1,9 @@
 /**
- * Values that break things elsewhere: prototype keys, deep nesting, broken Unicode, numbers that are none, texts that
- * are code somewhere.
+ * Hostile values: prototype keys, deep nesting, invalid Unicode, out-of-range numbers, text that is code in another
+ * language.
  *
- * What JSON.stringify cannot write (deep nesting, numbers out of range, a member twice) travels as a mark, and becomes
- * its text when the body is made (`bodyText`).
+ * Values that JSON.stringify cannot write (deep nesting, out-of-range numbers, duplicate members) are represented by a
+ * marker, which `bodyText` replaces by its text.
  */
 import type { Random } from '../crash/random.ts';
 

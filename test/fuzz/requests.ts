@@ -1,5 +1,5 @@
 /**
- * Requests from the contract's tables of operations: most of them broken somewhere, some of them right.
+ * Generates requests from the contract's tables of operations: most are invalid somewhere, some are valid.
  */
 
 import { MEDIA_TYPE } from '../../src/contract/envelope.ts';

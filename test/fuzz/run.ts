@@ -1,9 +1,9 @@
 /**
- * The fuzz: requests from the contract's schemas, most of them broken, against a server whose state is looked at.
+ * The fuzz run: requests from the contract's schemas, most of them invalid, to a server whose state is checked.
  *
- * It goes in rounds. A round sends its requests and judges every answer. Then those that were refused are sent again,
- * and the whole state is compared: a refusal changes nothing. In the end the disk and the server's output are searched
- * for every secret that was used.
+ * Each round sends its requests and checks every response. Then it repeats the rejected requests and compares the whole
+ * state: a rejected request changes nothing. At the end it searches the disk and the server's output for every secret
+ * used.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
 /**
- * Sends requests as they are: bytes of a body, headers that come twice, paths that no client would write.
+ * Sends raw requests: any bytes as body, duplicate headers, paths that no client would send.
  */
 import { Agent, request } from 'node:http';
 import type { FuzzRequest } from './requests.ts';

@@ -1,6 +1,5 @@
 /**
- * Everything that the service keeps, as one text a row: D1 and every object. Two dumps are compared to say what
- * changed.
+ * Dumps all stored state, D1 and every object, as one text per row. Two dumps show what changed.
  */
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';

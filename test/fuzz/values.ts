@@ -1,6 +1,6 @@
 /**
- * Values made from the contract's own schemas, by way of their JSON Schema: first one that the schema takes, as far as
- * its rules can be read from there, and then the same with something broken in it.
+ * Generates values from the JSON Schema of the contract's schemas: first a valid one, as far as JSON Schema expresses
+ * the rules, then the same with one part broken.
  */
 import { z } from 'zod';
 import type { Random } from '../crash/random.ts';

@@ -1,6 +1,6 @@
 /**
- * What the fuzz meets: a server of its own, model vendors on loopback, an organization with customers, calls, samples
- * and keys of every kind, and a second one for the operator's changes. Every secret in it carries a mark.
+ * The setup of a fuzz run: a server, model vendors on loopback, an organization with customers, calls, samples and keys
+ * of every kind, and a second one for the operator's changes. Every secret in it carries a marker.
  */
 import { createHmac } from 'node:crypto';
 import { createKillableServer, type KillableServer } from '../crash/killable-server.ts';

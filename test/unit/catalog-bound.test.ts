@@ -40,7 +40,7 @@ describe('an automatic publication is refused', () => {
     return verdict(entries);
   };
 
-  test('when more than a tenth of the priced models is repriced', () => {
+  test('when the price of more than a tenth of the priced models changes', () => {
     expect(priced).toHaveLength(219);
     expect(afterRepricing(21, 1.5)).toBeNull();
     expect(afterRepricing(22, 1.5)).toBe('22 of 219 priced models are repriced, more than 10 %');
@@ -70,7 +70,7 @@ describe('an automatic publication is refused', () => {
     expect(afterPricing(pricing)).toBe(change && `openai/gpt-5.6-sol: ${change}, more than a factor of 3`);
   });
 
-  test('but not when a rate becomes known or unknown', () => {
+  test('except when a rate becomes known or unknown', () => {
     const { report } = mergeImport(
       models,
       { url: 'https://example.org/list.json', models: [], skipped: [] },

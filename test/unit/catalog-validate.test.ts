@@ -22,11 +22,11 @@ function pricingOf(model: CatalogModel) {
   return model.pricing;
 }
 
-test('the built-in catalog has no problem', () => {
+test('the built-in catalog has no problems', () => {
   expect(validateCatalog(BUILT_IN_CATALOG)).toEqual([]);
 });
 
-test('a document with problems is not handed out', () => {
+test('a document with problems is not returned', () => {
   expect(readCatalogDocument({ models, transitions }).document?.models).toHaveLength(311);
   expect(readCatalogDocument({ models: [...models, models[0]] })).toEqual({
     document: null,
@@ -117,7 +117,7 @@ describe('lifecycle', () => {
     expect(problemsAfter(gone, (model) => Object.assign(model.lifecycle, external))).toEqual([]);
   });
 
-  test('an alias is a replacement, and resolves to its model', () => {
+  test('an alias is a valid replacement and resolves to its model', () => {
     const alias = { replacement: 'openai/gpt-5', replacementResolvesTo: 'openai/gpt-5-2025-08-07' };
     expect(problemsAfter(gone, (model) => Object.assign(model.lifecycle, alias))).toEqual([]);
   });

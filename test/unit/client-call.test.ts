@@ -47,7 +47,7 @@ const sent = () => server.seen.map(({ operation }) => operation);
 const lastBody = () => server.seen.at(-1)?.body;
 
 describe('withCall', () => {
-  test('begins, hands over what is allowed, and ends with the usage that was set', async () => {
+  test('begins, passes the entitlement to the handler, and ends with the usage that it set', async () => {
     const outcome = await client.withCall(begin, async (call) => {
       expect(call).toMatchObject({
         denied: false,
@@ -68,19 +68,19 @@ describe('withCall', () => {
     expect(lastBody()).toEqual({ callId: server.seen[0]?.key, ...USAGE });
   });
 
-  test('takes a handler that is not asynchronous, and one that sets no usage', async () => {
+  test('accepts a synchronous handler, and one that sets no usage', async () => {
     expect(await client.withCall(begin, () => 7)).toMatchObject({ value: 7, ended: { status: 'COMPLETED' } });
     expect(lastBody()).toEqual({ callId: server.seen[0]?.key });
   });
 
-  test('runs no handler for a denied call, and ends nothing', async () => {
+  test('does not run the handler of a denied call, and does not end it', async () => {
     allowed = NOTHING;
     const outcome = await client.withCall(begin, () => expect.unreachable());
     expect(outcome).toMatchObject({ denied: true, begun: { allowed: NOTHING } });
     expect(sent()).toEqual(['beginCall']);
   });
 
-  test("ends as failed when the handler throws, with its usage and without the error's message, and throws the same error", async () => {
+  test('ends as failed when the handler throws, with its usage but not its error message, and rethrows the same error', async () => {
     const thrown = Object.assign(new Error('the prompt was: my salary is'), { code: 'context_length_exceeded' });
     const running = client.withCall(begin, (call) => {
       call.setUsage(USAGE);
@@ -102,7 +102,7 @@ describe('withCall', () => {
     expect(lastBody()).toMatchObject({ error: { code } });
   });
 
-  test('a failure that the handler names itself is reported, and its value still comes back', async () => {
+  test('a failure that the handler sets is reported, and its value is still returned', async () => {
     const outcome = await client.withCall(begin, (call) => {
       call.fail({ code: 'refused_by_model', message: 'the model refused' });
       return null;
@@ -111,7 +111,7 @@ describe('withCall', () => {
     expect(lastBody()).toMatchObject({ error: { code: 'refused_by_model', message: 'the model refused' } });
   });
 
-  test("an end that fails hides neither the handler's result", async () => {
+  test('if the end fails, the result of the handler is still returned', async () => {
     const steps = [fail.works, fail.html(502), fail.html(502), fail.html(502)];
     server.script(...steps);
     const outcome = await client.withCall(begin, (call) => {
@@ -134,14 +134,14 @@ describe('withCall', () => {
     });
   });
 
-  test("nor the handler's own error", async () => {
+  test('if the end fails, the error of the handler is still thrown', async () => {
     server.script(fail.works, fail.refuses(409, 'CALL_ALREADY_FINALIZED'));
     const thrown = new Error('mine');
     await expect(client.withCall(begin, () => Promise.reject(thrown))).rejects.toBe(thrown);
     expect(events).toMatchObject([{ type: 'endFailed', error: { details: { code: 'CALL_ALREADY_FINALIZED' } } }]);
   });
 
-  test('a begin that fails runs no handler', async () => {
+  test('if the begin fails, the handler does not run', async () => {
     server.script(fail.refuses(401, 'UNAUTHORIZED'));
     await expect(client.withCall(begin, () => expect.unreachable())).rejects.toMatchObject({
       code: 'SERVICE_AUTH_ERROR',
@@ -149,7 +149,7 @@ describe('withCall', () => {
     expect(sent()).toEqual(['beginCall']);
   });
 
-  test('an aborted signal ends the work, and the end is reported all the same', async () => {
+  test('an abort stops the handler, and the end is still reported', async () => {
     const controller = new AbortController();
     const running = client.withCall(
       begin,
@@ -164,7 +164,7 @@ describe('withCall', () => {
     expect(lastBody()).toMatchObject({ ...USAGE, error: { code: 'AbortError' } });
   });
 
-  test('what the defaults request counts for a denial', async () => {
+  test('the requested defaults count for a denial', async () => {
     allowed = { ...NOTHING, search: true };
     const searching = createClientIn(systemRuntime, {
       apiKey: 'utk-test',
@@ -178,7 +178,7 @@ describe('withCall', () => {
     expect(server.seen[0]?.body).toMatchObject({ requested: { search: true } });
   });
 
-  test('a downgrade is told', async () => {
+  test('a downgrade is an event', async () => {
     hints = { ...hints, downgrade: { reason: 'PREMIUM_QUOTA_EXHAUSTED', fallbackTier: 'standard' } };
     await client.withCall({ ...begin, requested: { premium: true } }, () => undefined, { idempotencyKey: 'chat-1' });
     expect(events).toEqual([
@@ -197,7 +197,7 @@ describe('startCall', () => {
     expect(lastBody()).toEqual({ callId: server.seen[0]?.key, ...USAGE });
   });
 
-  test('a scope that is left without usage ends as failed, and its own error comes through', async () => {
+  test('a scope that exits without usage ends as failed, and its error is thrown', async () => {
     const scope = async () => {
       await using call = await client.startCall(begin);
       throw new Error(`mine, of ${call.callId}`);
@@ -206,7 +206,7 @@ describe('startCall', () => {
     expect(lastBody()).toMatchObject({ error: { code: 'CALL_LEFT' } });
   });
 
-  test('an end is reported once, however often it is asked for', async () => {
+  test('repeated calls of end report once', async () => {
     await using call = await client.startCall(begin);
     call.setUsage(USAGE);
     const [first, second] = await Promise.all([call.end(), call.end()]);
@@ -216,7 +216,7 @@ describe('startCall', () => {
     expect(sent()).toEqual(['beginCall', 'endCall']);
   });
 
-  test('an end that failed rejects, and may be tried again with the same key', async () => {
+  test('a failed end rejects and can be retried with the same key', async () => {
     const call = await client.startCall(begin);
     server.script(fail.refuses(401, 'UNAUTHORIZED'));
     await expect(call.end()).rejects.toMatchObject({ code: 'SERVICE_END_CALL_ERROR' });
@@ -225,7 +225,7 @@ describe('startCall', () => {
     expect(server.applied).toBe(1);
   });
 
-  test('a scope whose end fails does not throw', async () => {
+  test('leaving a scope does not throw if its end fails', async () => {
     {
       await using call = await client.startCall(begin);
       server.script(fail.refuses(401, 'UNAUTHORIZED'));
@@ -245,7 +245,7 @@ describe('startCall', () => {
   });
 });
 
-test("what is denied is what the service's own rule does not admit", () => {
+test('a call is denied exactly when the rule of the service denies it', () => {
   const flag = fc.option(fc.boolean(), { nil: undefined });
   const requested = fc.record({ standard: flag, premium: flag, audio: flag, image: flag, search: flag });
   const limits = fc.record({

@@ -92,8 +92,8 @@ const PASSING: [string, fail.Step[], number[]][] = [
   ['a conflict that the contract says to retry', [fail.refuses(409, 'CUSTOM_METER_CONFLICT')], [250]],
 ];
 
-describe('what passes', () => {
-  test.each(PASSING)('%s: tried again with the same key, counted once', async (_what, steps, delays) => {
+describe('temporary failures', () => {
+  test.each(PASSING)('%s: retried with the same key and counted once', async (_what, steps, delays) => {
     server.script(...steps);
     const { callId } = await begin(clientOf({ timeoutMs: timeoutFor(...steps) }));
     expect(server.seen).toHaveLength(steps.length + 1);
@@ -108,7 +108,7 @@ describe('what passes', () => {
     ).toEqual(delays.map((delayMs, index) => ['beginCall', index + 1, delayMs, true]));
   });
 
-  test('Retry-After as a date is waited for', async () => {
+  test('Retry-After as a date is respected', async () => {
     server.script(fail.refuses(429, 'RATE_LIMITED', { 'Retry-After': new Date(Date.now() + 20_000).toUTCString() }));
     await begin();
     expect(slept[0]).toBeGreaterThan(15_000);
@@ -157,7 +157,7 @@ const LASTING: [string, fail.Step, string, number, number | undefined][] = [
   ['a redirect', fail.answers(307, '', { Location: 'http://127.0.0.1:9/' }), 'SERVICE_INVALID_RESPONSE', 1, 307],
 ];
 
-describe('what lasts', () => {
+describe('permanent failures', () => {
   test.each(LASTING)('%s', async (_what, step, code, tries, status) => {
     server.script(step, step, step, step);
     const error = await errorOf(begin(clientOf({ timeoutMs: timeoutFor(step) })));
@@ -170,7 +170,7 @@ describe('what lasts', () => {
     expect(error.message).not.toContain('secret of a proxy');
   });
 
-  test('an error says what the service said', async () => {
+  test('an error contains the error of the service', async () => {
     const details = [{ path: 'customerId', message: 'is required' }];
     server.script(
       fail.refuses(
@@ -191,20 +191,20 @@ describe('what lasts', () => {
     expect(error.correlationId).toBe('theirs');
   });
 
-  test('a wait that is too long is told', async () => {
+  test('a Retry-After above the limit fails at once and is in the error', async () => {
     server.script(fail.refuses(429, 'RATE_LIMITED', { 'Retry-After': '3600' }));
     expect((await errorOf(begin())).details?.retryAfterMs).toBe(3_600_000);
     expect(slept).toEqual([]);
   });
 
-  test('an address where nothing answers', async () => {
+  test('an address without a server', async () => {
     const error = await errorOf(begin(clientOf({ baseUrl: 'http://127.0.0.1:9' })));
     expect(error).toMatchObject({ code: 'SERVICE_NETWORK_ERROR', retryable: true, status: undefined });
     expect(error.cause).toBeInstanceOf(Error);
     expect(slept).toEqual([250, 500]);
   });
 
-  test('the time that a vendor may take comes on top', async () => {
+  test('the timeout of the vendor is added to the timeout of an attempt', async () => {
     const step = fail.slow(2 * TIMEOUT_MS);
     const client = clientOf({ timeoutMs: TIMEOUT_MS, retry: { attempts: 1 } });
     server.script(step, step);
@@ -213,7 +213,7 @@ describe('what lasts', () => {
     expect(await errorOf(client.makeCall({ customerId: 'alice' }))).toMatchObject({ code: 'SERVICE_NETWORK_ERROR' });
   });
 
-  test('a fetch that ignores its signal does not keep anybody waiting', async () => {
+  test('a fetch that ignores its signal does not block the caller', async () => {
     const error = await errorOf(
       begin(clientOf({ fetch: () => new Promise(() => undefined), retry: { attempts: 2 }, timeoutMs: 10 })),
     );
@@ -230,7 +230,7 @@ describe('the idempotency key', () => {
     expect(new Set(keys()).size).toBe(2);
   });
 
-  test("is the caller's own where there is one, in the options or in the input", async () => {
+  test('is the key of the caller if there is one, in the options or in the input', async () => {
     server.script(fail.resetAfter);
     const client = clientOf();
     expect((await begin(client, { idempotencyKey: 'chat-1' })).callId).toBe('chat-1');
@@ -241,7 +241,7 @@ describe('the idempotency key', () => {
     expect(keys()).toEqual(['chat-1', 'chat-1', 'chat-2', 'chat-3']);
   });
 
-  test('is not sent with what changes nothing', async () => {
+  test('is not sent with a read', async () => {
     server.script(fail.html(502));
     await clientOf().readUsage({ customerId: 'al ice/7' });
     expect(keys()).toEqual([undefined, undefined]);
@@ -250,7 +250,7 @@ describe('the idempotency key', () => {
 });
 
 describe('an abort', () => {
-  test('in a try ends it with the reason of the signal, without another try', async () => {
+  test('during an attempt rejects with the reason of the signal, without a retry', async () => {
     server.script(fail.stalls, fail.stalls);
     const reason = new Error('the user left');
     const controller = new AbortController();
@@ -260,7 +260,7 @@ describe('an abort', () => {
     expect(server.seen).toHaveLength(1);
   });
 
-  test('while waiting ends the wait', async () => {
+  test('during a delay ends the delay', async () => {
     server.script(fail.refuses(429, 'RATE_LIMITED', { 'Retry-After': '20' }));
     const controller = new AbortController();
     const onEvent = () => controller.abort();
@@ -269,7 +269,7 @@ describe('an abort', () => {
     expect(server.seen).toHaveLength(1);
   });
 
-  test('before the first try sends nothing', async () => {
+  test('before the first attempt sends nothing', async () => {
     server.script();
     await expect(begin(clientOf(), { signal: AbortSignal.abort() })).rejects.toMatchObject({ name: 'AbortError' });
     expect(server.seen).toHaveLength(0);
@@ -277,7 +277,7 @@ describe('an abort', () => {
 });
 
 describe('the model lookup', () => {
-  test('carries no key, and its query as text', async () => {
+  test('sends no key, and its query as text', async () => {
     server.script(fail.html(503));
     const client = clientOf({ apiKey: undefined });
     const asked = client.lookUpModel('openai/ft:gpt/x y', {
@@ -306,7 +306,7 @@ describe('the model lookup', () => {
   });
 });
 
-describe('refused before anything is sent', () => {
+describe('rejected before anything is sent', () => {
   const client = () => clientOf();
   test.each([
     ['no key', () => begin(clientOf({ apiKey: undefined })), 'SERVICE_AUTH_ERROR', 'apiKey'],
@@ -360,7 +360,7 @@ describe('refused before anything is sent', () => {
 });
 
 describe('what is sent', () => {
-  test('defaults fill in what an input leaves out, and only where the operation takes them', async () => {
+  test('defaults fill in missing fields of operations that accept them', async () => {
     server.script();
     const client = clientOf({
       defaults: { feature: 'chat', tags: ['a'], pricingMode: 'batch' },
@@ -374,7 +374,7 @@ describe('what is sent', () => {
     ]);
   });
 
-  test('the key, the client, and a correlation id of the caller', async () => {
+  test('includes the key, the client version, and the correlation id of the caller', async () => {
     server.script();
     await begin(clientOf(), { correlationId: 'trace-1' });
     expect(server.seen[0]?.headers).toMatchObject({
@@ -384,7 +384,7 @@ describe('what is sent', () => {
     });
   });
 
-  test('an observer that fails changes nothing', async () => {
+  test('an observer that throws has no effect', async () => {
     server.script(fail.html(502), fail.html(502));
     let told = 0;
     const onEvent = () => {

@@ -20,7 +20,7 @@ const keyed = Object.values<Operation>(operations).filter(({ security, operation
 });
 const table: [string, Method][] = Object.entries(METHODS);
 
-test('for every operation with an API key there is a method, and no other', () => {
+test('every operation with an API key has a method, and there are no other methods', () => {
   expect(table.map(([name]) => name).toSorted()).toEqual(keyed.map(({ operationId }) => operationId).toSorted());
 });
 
@@ -45,11 +45,11 @@ function alwaysIn({ anyOf, oneOf, required = [] }: z.core.JSONSchema.BaseSchema)
   return variants ? (variants[0] ?? []).filter((name) => variants.every((names) => names.includes(name))) : required;
 }
 
-test('a client has them all, and they are the only functions that talk about a key', () => {
+test('a client has every method, the model lookup, withCall and startCall, and nothing else', () => {
   const client = createClient({ apiKey: 'utk-test', baseUrl: 'http://127.0.0.1:9' });
   expect(Object.keys(client).toSorted()).toEqual(
     [...table.map(([name]) => name), 'discoverModels', 'lookUpModel', 'startCall', 'withCall'].toSorted(),
   );
 });
 
-test("the client tells the package's version", () => expect(SDK).toBe(`callmeter-js/${SERVICE_VERSION}`));
+test('the client sends the version of the package', () => expect(SDK).toBe(`callmeter-js/${SERVICE_VERSION}`));

@@ -87,7 +87,7 @@ describe('Hono', () => {
   }
   const headers = { 'x-customer': 'alice' };
 
-  test('the handler finds the call, and it has ended when the response is read', async () => {
+  test('the handler gets the call, and it has ended when the response was read', async () => {
     const response = await honoApp().request('/answer', { headers });
     expect(await response.json()).toEqual({ allowed: true });
     expect([response.status, response.headers.get('x-mine'), response.headers.get('content-type')]).toEqual([
@@ -99,13 +99,13 @@ describe('Hono', () => {
     expect(ends()).toEqual([{ callId: expect.any(String), ...USAGE }]);
   });
 
-  test('a streamed response ends it after its last byte, with what was set on the way', async () => {
+  test('a streamed response ends the call after its last byte, with all usage set until then', async () => {
     const response = await honoApp().request('/stream', { headers });
     expect(await response.text()).toBe('one two');
     expect(ends()).toEqual([{ callId: expect.any(String), ...USAGE }]);
   });
 
-  test('a client that leaves makes it a failed call, with the usage so far', async () => {
+  test('a client that disconnects makes the call failed, with the usage so far', async () => {
     const response = await honoApp().request('/endless', { headers });
     const reader = response.body?.getReader();
     await reader?.read();
@@ -113,7 +113,7 @@ describe('Hono', () => {
     expect(ends()).toMatchObject([{ ...USAGE, error: { code: 'CLIENT_DISCONNECTED' } }]);
   });
 
-  test('so does a client that was gone before the response', async () => {
+  test('a client that disconnects before the response makes the call failed', async () => {
     const controller = new AbortController();
     const request = new Request('http://x/answer', { headers, signal: controller.signal });
     controller.abort();
@@ -133,7 +133,7 @@ describe('Hono', () => {
     expect(ends().map((end) => (end?.error as { code: string } | undefined)?.code)).toEqual([code]);
   });
 
-  test('a denied call is answered with 403, or as the application wants it; its handler does not run', async () => {
+  test('a denied call gets a 403 or the response of onDenied; its handler does not run', async () => {
     allowed = NOTHING;
     const response = await honoApp().request('/throws', { headers });
     expect([response.status, await response.json()]).toMatchObject([403, { error: { code: 'ENTITLEMENT_DENIED' } }]);
@@ -156,7 +156,7 @@ describe('Hono', () => {
     expect((await honoApp().request('/answer', { headers })).status).toBe(500);
   });
 
-  test('on Workers the report outlives the response', async () => {
+  test('on Workers waitUntil keeps the report alive after the response', async () => {
     const kept: Promise<unknown>[] = [];
     const context = {
       waitUntil: (promise: Promise<unknown>) => void kept.push(promise),
@@ -212,7 +212,7 @@ describe('Express', () => {
     http.close();
   });
 
-  test('the handler finds the call, and it ends with the response', async () => {
+  test('the handler gets the call, and it ends with the response', async () => {
     expect(await (await get('/answer')).json()).toEqual({ allowed: true });
     await until(() => ends().length === 1);
     expect(begins()).toEqual([{ customerId: 'alice' }]);
@@ -228,7 +228,7 @@ describe('Express', () => {
     expect(ends().map((end) => (end?.error as { code: string } | undefined)?.code)).toEqual([code]);
   });
 
-  test('a client that leaves makes it a failed call, with the usage so far', async () => {
+  test('a client that disconnects makes the call failed, with the usage so far', async () => {
     const controller = new AbortController();
     const response = await get('/endless', undefined, { signal: controller.signal });
     await response.body?.getReader().read();
@@ -237,7 +237,7 @@ describe('Express', () => {
     expect(ends()).toMatchObject([{ ...USAGE, error: { code: 'CLIENT_DISCONNECTED' } }]);
   });
 
-  test('a denied call is answered with 403, or as the application wants it', async () => {
+  test('a denied call gets a 403 or the response of onDenied', async () => {
     allowed = NOTHING;
     const response = await get('/throws');
     expect([response.status, await response.json()]).toMatchObject([403, { error: { code: 'ENTITLEMENT_DENIED' } }]);

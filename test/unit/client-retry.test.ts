@@ -24,11 +24,11 @@ describe('the delay', () => {
     [3, 1000],
     [6, 5000],
     [9, 5000],
-  ])('after try %i is %i ms when chance is even', (attempt, delayMs) => {
+  ])('after attempt %i is %i ms without jitter', (attempt, delayMs) => {
     expect(delayAfter({ ...RETRY_DEFAULTS, attempts: 10 }, attempt, undefined, 0.5)).toBe(delayMs);
   });
 
-  test('stays within the jitter of the doubled base, and below the maximum', () => {
+  test('stays within the jitter of exponential backoff, and below the maximum', () => {
     const chance = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 9 }), chance, (attempt, drawn) => {
@@ -40,12 +40,12 @@ describe('the delay', () => {
     );
   });
 
-  test('spreads: another chance is another delay', () => {
+  test('is spread: another random number gives another delay', () => {
     const delays = [0, 0.25, 0.5, 0.75, 0.999].map((chance) => delayAfter(RETRY_DEFAULTS, 1, undefined, chance));
     expect(delays).toEqual([200, 225, 250, 275, 300]);
   });
 
-  test('there is none after the last try', () => {
+  test('does not exist after the last attempt', () => {
     expect([1, 2, 3, 4].map((attempt) => delayAfter(RETRY_DEFAULTS, attempt, undefined, 0.5))).toEqual([
       250,
       500,
@@ -55,7 +55,7 @@ describe('the delay', () => {
     expect(delayAfter({ ...RETRY_DEFAULTS, attempts: 1 }, 1, undefined, 0.5)).toBeNull();
   });
 
-  test("the service's own word wins, up to a bound past which there is no further try", () => {
+  test('Retry-After takes precedence, and above the limit there are no more attempts', () => {
     expect(delayAfter(RETRY_DEFAULTS, 1, 0, 0.5)).toBe(0);
     expect(delayAfter(RETRY_DEFAULTS, 1, 12_000, 0.5)).toBe(12_000);
     expect(delayAfter(RETRY_DEFAULTS, 1, RETRY_AFTER_MS_MAX, 0.5)).toBe(RETRY_AFTER_MS_MAX);
@@ -79,7 +79,7 @@ test.each([
   expect(parseRetryAfter(header, NOW_MS)).toBe(delayMs);
 });
 
-test('no Retry-After is none', () => expect(parseRetryAfter(null, NOW_MS)).toBeUndefined());
+test('a missing or invalid Retry-After counts as absent', () => expect(parseRetryAfter(null, NOW_MS)).toBeUndefined());
 
 test.each([
   [{ attempts: 0 }, 'retry.attempts'],

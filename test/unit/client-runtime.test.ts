@@ -31,7 +31,7 @@ test.each([
 describe('in a browser', () => {
   afterEach(() => vi.unstubAllGlobals());
 
-  test('no client is made', () => {
+  test('createClient throws', () => {
     vi.stubGlobal('window', { document: {} });
     vi.stubGlobal('process', { versions: {} });
     expect(() => createClient({ baseUrl: 'https://callmeter.example.com' })).toThrow(
@@ -40,7 +40,7 @@ describe('in a browser', () => {
   });
 });
 
-test('sleep ends at once when its signal aborts, or has aborted', async () => {
+test('sleep ends at once when its signal aborts or was aborted before', async () => {
   const controller = new AbortController();
   const sleeping = systemRuntime.sleep(600_000, controller.signal);
   controller.abort();

@@ -60,7 +60,7 @@ const asked = () => server.seen.filter(({ operation }) => operation === 'readSam
 const pass = (seconds: number) => vi.setSystemTime(Date.now() + seconds * 1000);
 
 describe('a decision', () => {
-  test("is the service's own, for any key, and nothing of the call is sent for it", async () => {
+  test('equals that of the service for any key, without sending any data of the call', async () => {
     server.script(answersSettings('v1'));
     const sampler = createSampler(client());
     const reasons = new Set<string>();
@@ -102,7 +102,7 @@ describe('a decision', () => {
 });
 
 describe('the policy', () => {
-  test('is asked for as often as its Cache-Control says, with its ETag', async () => {
+  test('is revalidated with its ETag as often as its Cache-Control says', async () => {
     server.script(answersSettings('v1', 300), answersSettings('v1', 60), answersSettings('v2', 300));
     const sampler = createSampler(client());
     const decide = async () =>
@@ -118,14 +118,14 @@ describe('the policy', () => {
     expect(asked().map(({ headers }) => headers['if-none-match'])).toEqual([undefined, '"v1"', '"v1"']);
   });
 
-  test('is asked for once, however many ask at the same moment', async () => {
+  test('is requested once by concurrent callers', async () => {
     server.script(answersSettings('v1'));
     const sampler = createSampler(client());
     await Promise.all(Array.from({ length: 20 }, () => sampler.decide({})));
     expect(asked()).toHaveLength(1);
   });
 
-  test('that may not be kept is asked for each time', async () => {
+  test('that must not be cached is requested each time', async () => {
     server.script(answersSettings('v1', 0), answersSettings('v1', 0));
     const sampler = createSampler(client());
     await sampler.decide({});
@@ -133,7 +133,7 @@ describe('the policy', () => {
     expect(asked()).toHaveLength(2);
   });
 
-  test('that is past and cannot be had keeps nothing: somebody may have been excluded meanwhile', async () => {
+  test('that expired and cannot be read samples nothing, because a customer may have been excluded', async () => {
     server.script(answersSettings('v1', 1), fail.html(502), answersSettings('v1', 1));
     const sampler = createSampler(client());
     await sampler.decide({});
@@ -155,7 +155,7 @@ describe('an offered call', () => {
     inputTokens: 100,
   };
 
-  test('leaves the application only where it is selected', async () => {
+  test('leaves the application only if it is selected', async () => {
     server.script(answersSettings('v1'));
     const sampler = createSampler(client());
     const outcomes = [];
@@ -172,7 +172,7 @@ describe('an offered call', () => {
     expect(selected[0]?.stored).toMatchObject({ sampleId: 's1' });
   });
 
-  test('that cannot be stored does not disturb the application', async () => {
+  test('that cannot be stored does not affect the application', async () => {
     server.script(answersSettings('v1'), ...Array(5).fill(fail.html(502)));
     const sampler = createSampler(client());
     let outcome = await sampler.offer({ ...sample, samplingKey: 'call-0' });
@@ -185,7 +185,7 @@ describe('an offered call', () => {
 describe('compressPrompt', () => {
   const text = `Please   read this:\n\n\n\n{"rows": [{"id": 1, "name": "Ada"}, {"id": 2, "name": "Grace"}, {"id": 3, "name": "Edsger"}]}`;
 
-  test('gives a shorter prompt, and records counts alone', async () => {
+  test('returns a shorter prompt, and records only token counts', async () => {
     const { prompt, originalTokens, compressedTokens, techniques, recorded, error } = await compressPrompt(client(), {
       callId: 'c1',
       prompt: text,
@@ -198,7 +198,7 @@ describe('compressPrompt', () => {
     expect(JSON.stringify(server.seen)).not.toMatch(/Ada|read this/);
   });
 
-  test('takes messages, and TOON alone is said to be TOON', async () => {
+  test('accepts messages, and reports the technique TOON if it is the only one', async () => {
     const messages = [
       { role: 'user' as const, content: text },
       { role: 'assistant' as const, content: 'Please   wait' },
@@ -211,12 +211,12 @@ describe('compressPrompt', () => {
     expect(server.seen[0]?.body).toMatchObject({ promptCompression: { provider: 'toon' } });
   });
 
-  test('that cannot be recorded gives the prompt all the same', async () => {
+  test('returns the prompt even if recording fails', async () => {
     server.script(fail.html(502));
     const { prompt, recorded, error } = await compressPrompt(client(), { callId: 'c1', prompt: text });
     expect(prompt.length).toBeLessThan(text.length);
     expect([recorded, error?.code]).toEqual([null, 'SERVICE_SERVER_ERROR']);
   });
 
-  test("has the service's default profile", () => expect(DEFAULT_PROFILE).toEqual(DEFAULT_COMPRESSION_PROFILE));
+  test('has the default profile of the service', () => expect(DEFAULT_PROFILE).toEqual(DEFAULT_COMPRESSION_PROFILE));
 });

@@ -51,7 +51,7 @@ describe('the model of a tier', () => {
     expect(sdks.ends()).toMatchObject([{ modelUsed: model }]);
   });
 
-  test('a downgrade is told, and may name another model', async () => {
+  test('onDowngrade is called, and may return another model', async () => {
     sdks.hints = { ...sdks.hints, downgrade: { reason: 'PREMIUM_QUOTA_EXHAUSTED', fallbackTier: 'standard' } };
     const told: Downgraded[] = [];
     const onDowngrade = (downgraded: Downgraded) => void told.push(downgraded);
@@ -66,7 +66,7 @@ describe('the model of a tier', () => {
     expect(sdks.sentModels()).toEqual(['gpt-4.1-mini', 'gpt-4o-mini', 'gpt-4o-mini']);
   });
 
-  test('one model alone that may not run is refused, and its call ends as failed', async () => {
+  test('a single model that is not allowed is rejected, and its call ends as failed', async () => {
     sdks.hints = { ...sdks.hints, downgrade: { reason: 'PREMIUM_QUOTA_EXHAUSTED', fallbackTier: 'standard' } };
     const refused = sdks.openai({ requested: { premium: true } }).chat.completions.create(chat);
     await expect(refused).rejects.toBeInstanceOf(CallDeniedError);
@@ -87,7 +87,7 @@ describe('the model of a tier', () => {
     expect([sdks.vendor.requests.length, sdks.begins().length, sdks.ends().length]).toEqual([0, 1, 0]);
   });
 
-  test('must name both models', () => {
+  test('must have both models', () => {
     expect(() => modelByTier({ premium: 'a' } as never)).toThrow('standard');
   });
 });
@@ -101,7 +101,7 @@ describe('failures', () => {
     expect([sdks.begins().length, sdks.ends()]).toEqual([1, [openaiUsed]]);
   }, 20_000);
 
-  test('so are the tries of an SDK that ran out of time', async () => {
+  test('the attempts of an SDK that timed out are one call', async () => {
     sdks.vendor.fail('hang');
     const answer = await sdks.openai({}, 1).chat.completions.create(chat, { timeout: 300 });
     expect(answer.choices[0]?.message.content).toBe(REPLY);
@@ -140,7 +140,7 @@ describe('failures', () => {
     expect(sdks.vendor.requests).toHaveLength(1);
   });
 
-  test('a stream without a body is none', async () => {
+  test('a stream without a body is a failed call', async () => {
     const fetch = async () => new Response(null, { status: 200, headers: { 'content-type': 'text/event-stream' } });
     const openai = wrapOpenAI(sdks.plainOpenai.withOptions({ fetch }), {
       callmeter: sdks.callmeter,
@@ -150,7 +150,7 @@ describe('failures', () => {
     expect(sdks.ends()).toMatchObject([{ modelUsed: 'gpt-5.2', error: { code: 'INVALID_ANSWER' } }]);
   });
 
-  test('an answer without usage is completed without figures, which is never zero', async () => {
+  test('a response without usage completes the call without token counts, which is not zero', async () => {
     await sdks.openai().chat.completions.create({ ...chat, messages: user('[fail:no-usage]') });
     await all(
       await sdks.openai().chat.completions.create({ ...chat, messages: user('[fail:no-usage]'), stream: true }),
@@ -172,7 +172,7 @@ describe('failures', () => {
     expect(sdks.ends()).toMatchObject([{ modelUsed: 'gpt-5.2', error: { code } }]);
   });
 
-  test('a stream that is left is read to its end, for the usage', async () => {
+  test('a stream that the caller stops reading is read to its end for its usage', async () => {
     for await (const _chunk of await sdks.openai().chat.completions.create({ ...chat, stream: true })) break;
     await until(() => sdks.ends().length === 1);
     expect(sdks.ends()).toEqual([openaiUsed]);
@@ -183,7 +183,7 @@ describe('failures', () => {
     expect(sdks.ends()[1]).toEqual(openaiUsed);
   });
 
-  test("the caller's own abort reaches the vendor at once; figures that came before it count", async () => {
+  test('an abort by the caller reaches the vendor at once, and usage received before it counts', async () => {
     const slow = user(`${PROMPT} [fail:slow]`);
     const controller = new AbortController();
     const options = { signal: controller.signal };
@@ -203,7 +203,7 @@ describe('failures', () => {
     expect(sdks.ends()[1]).not.toHaveProperty('error');
   });
 
-  test('an abort before the answer is the SDK’s own error', async () => {
+  test('an abort before the response is an error of the SDK', async () => {
     const controller = new AbortController();
     const asking = sdks
       .openai({}, 2)
@@ -221,7 +221,7 @@ describe('failures', () => {
     expect([sdks.begins().length, sdks.vendor.requests.length]).toEqual([1, 1]);
   });
 
-  test('a begin that fails is the error of the request, and the vendor is not asked', async () => {
+  test('a failed begin is the error of the request, and the vendor is not called', async () => {
     sdks.server.script(fail.refuses(401, 'UNAUTHORIZED'));
     await expect(sdks.openai({}, 2).chat.completions.create(chat)).rejects.toMatchObject({
       code: 'SERVICE_AUTH_ERROR',
@@ -229,7 +229,7 @@ describe('failures', () => {
     expect(sdks.vendor.requests).toEqual([]);
   });
 
-  test('an end that fails hides nothing, and its report can be sent later', async () => {
+  test('a failed end does not change the result, and its report can be sent later', async () => {
     const events: string[] = [];
     const patient = createClientIn(systemRuntime, {
       apiKey: 'utk-test',
@@ -243,7 +243,7 @@ describe('failures', () => {
     expect(events).toEqual(['10']);
   });
 
-  test('nobody waits for a report where the runtime keeps it', async () => {
+  test('with waitUntil a response does not wait for its report', async () => {
     const kept: Promise<void>[] = [];
     sdks.server.script(fail.works, fail.slow(200));
     await sdks.openai({ waitUntil: (reported) => void kept.push(reported) }).chat.completions.create(chat);
@@ -262,7 +262,7 @@ describe('failures', () => {
   });
 });
 
-test('several requests add their usage to one call that is under way', async () => {
+test('several requests add their usage to one open call', async () => {
   sdks.allowed = { ...NOTHING, premium: true, standard: true };
   const own = sdks.plainOpenai;
   const outcome = await sdks.callmeter.withCall({ customerId: 'alice', requested: { premium: true } }, async (call) => {

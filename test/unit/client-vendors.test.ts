@@ -30,7 +30,7 @@ afterAll(() => sdks.stop());
 beforeEach(() => sdks.reset());
 
 describe('OpenAI', () => {
-  test('a chat: begun, answered, ended with its usage before the answer is there', async () => {
+  test('a chat begins a call and ends it with its usage before the response is returned', async () => {
     const answer = await sdks
       .openai({ feature: 'chat', tags: ['a'], customerUserId: 'u1' })
       .chat.completions.create(chat);
@@ -40,7 +40,7 @@ describe('OpenAI', () => {
     expect(sdks.vendor.requests[0]?.body).toEqual(chat);
   });
 
-  test('a streamed chat: the usage is asked for, and the chunk that brings it is hidden', async () => {
+  test('a streamed chat requests the usage and hides the chunk that contains it', async () => {
     const chunks = await all(await sdks.openai().chat.completions.create({ ...chat, stream: true }));
     expect(chunks.map((chunk) => chunk.choices[0]?.delta.content ?? '').join('')).toBe(REPLY);
     expect(chunks.filter(({ choices, usage }) => choices.length === 0 || usage)).toEqual([]);
@@ -48,7 +48,7 @@ describe('OpenAI', () => {
     expect(sdks.ends()).toEqual([openaiUsed]);
   });
 
-  test('a caller who asked for that chunk gets it', async () => {
+  test('a caller who requested that chunk gets it', async () => {
     const request = { ...chat, stream: true as const, stream_options: { include_usage: true } };
     expect((await all(await sdks.openai().chat.completions.create(request))).at(-1)).toMatchObject({
       choices: [],
@@ -57,14 +57,14 @@ describe('OpenAI', () => {
     expect(sdks.ends()).toEqual([openaiUsed]);
   });
 
-  test('usage that stands beside choices is passed and counted', async () => {
+  test('usage in a chunk with choices is passed on and counted', async () => {
     const request = { model: 'gpt-5.2', messages: user(`${PROMPT} [fail:usage-in-choices]`), stream: true as const };
     const chunks = await all(await sdks.openai().chat.completions.create(request));
     expect(chunks.at(-1)).toMatchObject({ choices: [{ finish_reason: 'stop' }], usage: { completion_tokens: 10 } });
     expect(sdks.ends()).toMatchObject([{ responseTokens: 10 }]);
   });
 
-  test('its helpers are its own: stream, parse, withResponse, asResponse', async () => {
+  test('helpers of the SDK work: stream, parse, withResponse, asResponse', async () => {
     const openai = sdks.openai();
     expect(openai).toBeInstanceOf(OpenAI);
     const stream = openai.chat.completions.stream(chat);
@@ -117,7 +117,7 @@ describe('OpenAI', () => {
     expect(sdks.vendor.requests[2]?.body).toEqual({ ...request, stream: true });
   });
 
-  test('embeddings are metered, and what runs no model is not', async () => {
+  test('embeddings are metered, and requests that run no model are not', async () => {
     const openai = sdks.openai();
     await openai.embeddings.create({ model: 'text-embedding-3-small', input: ['one two', 'three'] });
     expect(sdks.ends()).toMatchObject([{ modelUsed: 'text-embedding-3-small', inputTokens: 3, responseTokens: 0 }]);
@@ -126,12 +126,12 @@ describe('OpenAI', () => {
     expect(sdks.server.seen).toHaveLength(2);
   });
 
-  test('the effort that was asked for is reported where the answer does not tell', async () => {
+  test('the requested effort is reported if the response has none', async () => {
     await sdks.openai().chat.completions.create({ ...chat, reasoning_effort: 'high' });
     expect(sdks.ends()).toMatchObject([{ reasoningEffort: 'high', reasoningEffortSource: 'provider_request' }]);
   });
 
-  test("the caller's own client is left as it is, and a copy of the wrapped one is wrapped", async () => {
+  test('the original client is unchanged, and a copy of the wrapped client is wrapped', async () => {
     const own = sdks.plainOpenai;
     const openai = wrapOpenAI(own, { callmeter: sdks.callmeter, customerId: 'alice' });
     await own.chat.completions.create(chat);
@@ -140,7 +140,7 @@ describe('OpenAI', () => {
     expect([sdks.begins().length, sdks.ends().length]).toEqual([1, 1]);
   });
 
-  test('a fetch of the caller is used', async () => {
+  test('the fetch of the caller is used', async () => {
     const seen: string[] = [];
     const fetch: typeof globalThis.fetch = (input, init) => {
       seen.push(String(input));
@@ -173,7 +173,7 @@ describe('Anthropic', () => {
     expect(sdks.vendor.requests.map(({ body }) => body.stream_options)).toEqual(Array(5).fill(undefined));
   });
 
-  test('a stream that is left tells its usage all the same', async () => {
+  test('a stream that the caller stops reading still reports its usage', async () => {
     for await (const event of await sdks.anthropic().messages.create({ ...message, stream: true }))
       if (event.type === 'content_block_delta') break;
     await until(() => sdks.ends().length === 1);
@@ -210,7 +210,7 @@ describe('Google', () => {
   });
   const open = { model: modelByTier({ premium: 'gemini-2.5-pro', standard: 'gemini-2.5-flash' }), contents: '[tool]' };
 
-  test('the requests of an automatic function call are calls each, and each runs on the tier that is left', async () => {
+  test('each request of an automatic function call is a call and runs on the tier that is still allowed', async () => {
     sdks.allowed = { ...NOTHING, premium: true };
     const tool = callable(() => {
       sdks.allowed = { ...NOTHING, standard: true };
@@ -223,7 +223,7 @@ describe('Google', () => {
     expect(sdks.begins()).toHaveLength(sdks.vendor.requests.length);
   });
 
-  test('a denial in the middle of it ends it, and the vendor is not asked again', async () => {
+  test('a denial during an automatic function call ends it, and the vendor is not called again', async () => {
     const tool = callable(() => {
       sdks.allowed = NOTHING;
     });
@@ -232,13 +232,13 @@ describe('Google', () => {
     expect([sdks.vendor.requests.length, sdks.begins().length, sdks.ends().length]).toEqual([1, 2, 1]);
   });
 
-  test('a stream that is left tells its usage all the same', async () => {
+  test('a stream that the caller stops reading still reports its usage', async () => {
     for await (const _chunk of await sdks.google().models.generateContentStream(request)) break;
     await until(() => sdks.ends().length === 1);
     expect(sdks.ends()).toEqual([used]);
   });
 
-  test('retries of the SDK are one call, and a last failure is a failed one', async () => {
+  test('retries of the SDK are one call, which fails if the last one fails', async () => {
     const retryOptions = { attempts: 3, initialDelay: 0.001, maxDelay: 0.001 };
     sdks.vendor.fail('503', '429');
     await sdks.google().models.generateContent({ ...request, config: { httpOptions: { retryOptions } } });
@@ -284,7 +284,7 @@ describe('fetch', () => {
     expect(sdks.ends()).toMatchObject([{ modelUsed, inputTokens: USED.inputTokens, responseTokens: 10 }]);
   });
 
-  test('a model that is left open is chosen in body and address; a Request and bytes are taken too', async () => {
+  test('a model by tier is replaced in body and URL, also for a Request and a body of bytes', async () => {
     sdks.allowed = { ...NOTHING, premium: true, standard: true };
     const body = JSON.stringify({ model: modelByTier(TIERS), messages: user('hi') });
     await fetching()(new Request(`${sdks.vendor.url}/v1/chat/completions`, { method: 'POST', headers, body }));
@@ -305,7 +305,7 @@ describe('fetch', () => {
     expect(sdks.ends()).toHaveLength(3);
   });
 
-  test('everything else passes', async () => {
+  test('other requests pass unchanged', async () => {
     expect((await fetching()(`${sdks.vendor.url}/v1/models`, { headers })).status).toBe(200);
     expect(
       (await fetching()(`${sdks.vendor.url}/v1/chat/completions`, { method: 'POST', headers, body: 'no JSON' })).status,
@@ -322,7 +322,7 @@ describe('fetch', () => {
     expect(sdks.server.seen).toEqual([]);
   });
 
-  test('each failure is a failed call, and its answer is the caller’s', async () => {
+  test('each failure is a failed call, and the caller gets the response', async () => {
     const response = await fetching()(`${sdks.vendor.url}/v1/chat/completions`, {
       method: 'POST',
       headers,

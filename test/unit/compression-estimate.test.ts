@@ -13,7 +13,7 @@ import {
 
 const user = (content: unknown) => ({ role: 'user', content });
 
-test('the contract names the techniques that there are, in their order', () => {
+test('the contract has all techniques in their order', () => {
   expect(TECHNIQUE_NAMES).toEqual(TECHNIQUES);
   expect(DEFAULT_COMPRESSION_PROFILE.techniques).toEqual(TECHNIQUES);
 });
@@ -78,7 +78,7 @@ describe('the totals', () => {
     });
   });
 
-  test('of a model without a known price have the tokens, and no money', () => {
+  test('of a model without a known price have tokens but no money', () => {
     const { costAvoidedNanoUsd, unpricedSamples, originalTokens, compressedTokens } = addSample(
       NO_TOTALS,
       text,
@@ -88,7 +88,7 @@ describe('the totals', () => {
     expect([costAvoidedNanoUsd, unpricedSamples, compressedTokens < originalTokens]).toEqual([0n, 1, true]);
   });
 
-  test('of a prompt below the minimum count its tokens as they are', () => {
+  test('of a prompt below the minimum count its tokens unchanged', () => {
     const totals = addSample(NO_TOTALS, text, { ...profile, minInputTokens: 1_000 }, 1n);
     expect([totals.compressedTokens, totals.byTechnique]).toEqual([estimateTokens(text), {}]);
   });

@@ -10,7 +10,7 @@ const ROWS = JSON.stringify(Array.from({ length: 5 }, (_, index) => ({ identifie
 const TOON =
   '```toon\n[5]{identifier,status}:\n  0,please   wait\n  1,please   wait\n  2,please   wait\n  3,please   wait\n  4,please   wait\n```';
 
-test('OpenAI: system, developer and user are compressed, a tool result without loss, the assistant not at all', () => {
+test('OpenAI: system, developer and user messages are compressed, tool results without loss, assistant messages not at all', () => {
   const call = { id: 'call_1', type: 'function', function: { name: 'f', arguments: '{ "please":   1 }' } };
   const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } };
   const messages = [
@@ -45,7 +45,7 @@ test('OpenAI: system, developer and user are compressed, a tool result without l
   expect(result.techniques.map(({ name }) => name)).toEqual(['toon', 'whitespace', 'politeness']);
 });
 
-test('Anthropic: text parts keep their cache_control, tool results are data, tool uses and thinking stay', () => {
+test('Anthropic: text parts keep their cache_control, tool results are treated as data, tool uses and thinking are unchanged', () => {
   const cache = { cache_control: { type: 'ephemeral' } };
   const messages = [
     {
@@ -94,7 +94,7 @@ test('Anthropic: text parts keep their cache_control, tool results are data, too
   ]);
 });
 
-test('the least number of tokens is that of all texts together', () => {
+test('the minimum of tokens applies to the sum of all texts', () => {
   const messages = [
     { role: 'user', content: 'Please   act.' },
     { role: 'assistant', content: 'One two three four five six.' },
@@ -112,7 +112,7 @@ test('the least number of tokens is that of all texts together', () => {
   });
 });
 
-describe('what is not a message as either API writes it', () => {
+describe('a value that is not a message of either API', () => {
   test.each([
     [[{}]],
     [[{ role: 'user' }]],

@@ -60,13 +60,13 @@ describe('a protected span', () => {
     }
   });
 
-  test('marks between tags pair with none outside', () => {
+  test('marks inside tags do not pair with marks outside', () => {
     expect(compress('<nocompress>5 "</nocompress> he   said "quite   good" to   `a')).toBe(
       '<nocompress>5 "</nocompress> he said "quite   good" to `a',
     );
   });
 
-  test('phrases are protected wherever they occur, in their own case', () => {
+  test('phrases are protected everywhere, case-sensitively', () => {
     expect(compress('Please act in   order to win very   much', ['in   order to', 'very   '])).toBe(
       'Act in   order to win very   much',
     );
@@ -75,7 +75,7 @@ describe('a protected span', () => {
   });
 });
 
-describe('what is no protected span', () => {
+describe('text that is not a protected span', () => {
   test.each([
     ['an inch', 'a 5" pipe   and  a "real   one" here', 'a 5" pipe and a "real   one" here'],
     ['a mark without its partner', 'a " b   c', 'a " b c'],
@@ -89,7 +89,7 @@ describe('what is no protected span', () => {
   });
 });
 
-test('a phrase whose removal would turn the marks after it into others stays', () => {
+test('a phrase stays if removing it would change the meaning of the marks after it', () => {
   // Without "Thanks. " the first mark would open a fence, the second would close it, and the last line would be prose.
   const text = 'Thanks. ```\n\na\n```\nkeep   this';
   expect(protectedIn(text)).toEqual(['```\nkeep   this']);
@@ -97,7 +97,7 @@ test('a phrase whose removal would turn the marks after it into others stays', (
   expect(compress(text)).toBe(text);
 });
 
-test('a text that has the mask itself in it keeps it', () => {
+test('a text that contains the mask itself keeps it', () => {
   expect(compress('a\uFFFC   `b   c`   \uFFFC\uFFFC   d')).toBe('a\uFFFC `b   c` \uFFFC\uFFFC d');
 });
 
@@ -105,7 +105,7 @@ test('half a surrogate pair is kept', () => {
   expect(compress('Please   keep \ud83d   and \ude00   !')).toBe('Keep \ud83d and \ude00 !');
 });
 
-describe('hostile texts are answered, not longer, and the same when compressed again', () => {
+describe('hostile texts do not fail, do not get longer, and do not change when compressed again', () => {
   const check = (text: string) => {
     const once = compress(text);
     expect(once.length).toBeLessThanOrEqual(text.length);

@@ -78,7 +78,7 @@ describe.each([
   },
 ])('$name', ({ text, tokens: [before, ...after], kept }) => {
   test.each([0, 0.5, 1].map((aggressiveness, index) => ({ aggressiveness, tokens: after[index] })))(
-    'at $aggressiveness comes to $tokens',
+    'at aggressiveness $aggressiveness has $tokens tokens',
     ({ aggressiveness, tokens }) => {
       const result = compressText(text, {
         techniques: TECHNIQUES,
@@ -92,7 +92,7 @@ describe.each([
   );
 });
 
-test('the support prompt says the same, shorter', () => {
+test('the support prompt is shorter with the same content', () => {
   const { text } = compressText(SUPPORT, {
     techniques: TECHNIQUES,
     aggressiveness: 1,

@@ -25,7 +25,7 @@ describe('whitespace', () => {
     expect(by(['whitespace'], text)).toBe(expected);
   });
 
-  test('below 0.3 spaces within a line stay', () => {
+  test('below 0.3 spaces within a line are unchanged', () => {
     expect(by(['whitespace'], 'a    b  \n\n\nc', 0.29)).toBe('a    b\n\nc');
   });
 });
@@ -220,12 +220,12 @@ describe('toon', () => {
     expect(by(['toon'], text)).toBe(text);
   });
 
-  test('of several, only those that get shorter are converted', () => {
+  test('only the values that get shorter are converted', () => {
     const text = `${rows('1', '2', '3', '4')}\n\n{"a":{"b":{"c":1}}}`;
     expect(by(['toon'], text)).toBe(`${FENCED}\n\n{"a":{"b":{"c":1}}}`);
   });
 
-  test('a protected phrase within JSON stops it where it would occur less often', () => {
+  test('a protected phrase within JSON prevents a conversion that would remove an occurrence', () => {
     const profile = { techniques: TECHNIQUES, aggressiveness: 1, minInputTokens: 0 };
     const text = rows('"Acme Corp"', '2', '3', '4');
     expect(compressText(text, { ...profile, protectedPhrases: ['Acme Corp'] }).text).toContain('  0,Acme Corp\n');
@@ -233,7 +233,7 @@ describe('toon', () => {
   });
 });
 
-test('only the techniques that are asked for are applied, and reported', () => {
+test('only the requested techniques are applied and reported', () => {
   const text = 'Please   act in order to win!!!';
   const result = (techniques: TechniqueName[]) =>
     compressText(text, { techniques, aggressiveness: 1, protectedPhrases: [], minInputTokens: 0 });
@@ -251,7 +251,7 @@ test('only the techniques that are asked for are applied, and reported', () => {
   ]);
 });
 
-test('a text below the least number of tokens is left as it is', () => {
+test('a text below the minimum of tokens is unchanged', () => {
   const text = 'Please   summarize the report.';
   const at = (minInputTokens: number) =>
     compressText(text, { techniques: TECHNIQUES, aggressiveness: 1, protectedPhrases: [], minInputTokens });
@@ -260,7 +260,7 @@ test('a text below the least number of tokens is left as it is', () => {
   expect(at(originalTokens + 1)).toEqual({ text, originalTokens, compressedTokens: originalTokens, techniques: [] });
 });
 
-test('a text of more than four million characters is left as it is', { timeout: 30_000 }, () => {
+test('a text of more than four million characters is unchanged', { timeout: 30_000 }, () => {
   const text = 'Say it.  '.repeat(444_444);
   expect(by(['whitespace'], text).length).toBeLessThan(text.length);
   expect(by(['whitespace'], `${text}12345`)).toBe(`${text}12345`);

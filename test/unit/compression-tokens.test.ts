@@ -25,7 +25,7 @@ test.each([
   expect(estimateTokens(text)).toBe(tokens);
 });
 
-test('English prose comes to about four characters a token', () => {
+test('English prose has about four characters per token', () => {
   const text =
     'Callmeter meters calls at the edge: an application asks whether a customer may make a call, runs the model, and reports what it used.';
   expect(text.length / estimateTokens(text)).toBeGreaterThan(3.5);

@@ -116,14 +116,14 @@ describe('a graduated price', () => {
     expect(unitsOf(components)).toEqual(units);
   });
 
-  test('names of each component the rate and the last unit of its tier', () => {
+  test('has the rate and the last unit of the tier for each component', () => {
     expect(priceOverage(TIERS, 24n, 26n).components).toEqual([
       { tierIndex: 1, upTo: '25', unitsExact: '1', priceNanoUsd: '70000000', priceQuantity: '3' },
       { tierIndex: 2, upTo: null, unitsExact: '1', priceNanoUsd: '1000000', priceQuantity: '1' },
     ]);
   });
 
-  test('a thousand units at 1 nano-USD for three cost 333, one by one and at once', () => {
+  test('a thousand units at 1 nano-USD for three cost 333, one at a time or all at once', () => {
     const price = [{ upTo: null, priceUsd: '0.000000001', per: '3' }];
     // 1000 / 3 = 333.33. One by one they cost 0, 1, 0, 0, 1, 0, ...: 333 as well, and never a thousand times 0.
     let total = 0n;
@@ -133,7 +133,7 @@ describe('a graduated price', () => {
 });
 
 describe('an increment', () => {
-  test('takes what is included, then credits, then goes on the balance, at the price alone', () => {
+  test('uses the allowance, then credits, then the balance, without a markup', () => {
     const start = granted(granted(customer(meter()), 'CUSTOM1', 4n), 'USD', 1_000_000_000n);
     // 5 included + 4 credits + 12 overage: 10 x 10,000,000 + two of 70,000,000 / 3 = 46,666,667. The plan's markup is
     // for calls.
@@ -152,13 +152,13 @@ describe('an increment', () => {
     expect(after.slots).toEqual({ CUSTOM1: { usage: '21', overage: '12' } });
   });
 
-  test('that is the last included unit is allowed, and the next one is blocked where nothing else pays', () => {
+  test('of the last included unit is allowed, and the next one is blocked if nothing else pays', () => {
     const { account: after, event } = increment(customer(meter({ funding: { credits: false, payg: false } })), 5);
     expect(event.funding).toEqual({ included: 5, credits: 0, overage: 0, unfunded: 0 });
     expect(increment(after, 1).event.funding).toEqual({ included: 0, credits: 0, overage: 0, unfunded: 1 });
   });
 
-  test('that is blocked is counted in the usage of the period, and in no tier', () => {
+  test('that is blocked counts in the usage of the period, but in no tier', () => {
     const { account: blocked } = increment(customer(meter()), 8);
     const { event } = increment(granted(blocked, 'USD', 1n), 2);
     expect([event.periodUsageBefore, event.periodUsageAfter, unitsOf(event.components)]).toEqual([
@@ -180,7 +180,7 @@ describe('an increment', () => {
     });
   });
 
-  test('goes on a balance of one nano-USD, and on none that is promised already', () => {
+  test('can use a balance of one nano-USD, but not an unsettled amount', () => {
     const start = granted(customer(meter({ included: 0 })), 'USD', 1n);
     const { account: after, event } = increment(start, 3);
     expect([event.funding.overage, after.wallet.unsettled]).toEqual([3, '30000000']);
@@ -188,14 +188,14 @@ describe('an increment', () => {
     expect(increment({ ...start, wallet: addUnsettled(start.wallet, 1n) }, 1).event.funding.unfunded).toBe(1);
   });
 
-  test('whose price is nothing owes nothing: its charge is made and done', () => {
+  test('with a price of zero has a settled charge', () => {
     const free = meter({ included: 0, overage: { model: 'SINGLE', priceUsd: '0', per: '1' } });
     const { account: after, event } = increment(granted(customer(free), 'USD', 1n), 3);
     expect(event.charge).toMatchObject({ amountNanoUsd: '0', status: 'POSTED' });
     expect(after.wallet.unsettled).toBe('0');
   });
 
-  test('of an unlimited meter is recorded, takes nothing and costs nothing', () => {
+  test('of an unlimited meter is recorded, consumes no allowance and costs nothing', () => {
     const start = granted(granted(customer(meter({ unlimited: true })), 'CUSTOM1', 4n), 'USD', 10n ** 9n);
     const { account: after, event } = increment(start, 1_000_000);
     expect(event).toMatchObject({ unlimited: true, charge: null, components: [], periodUsageAfter: '1000000' });
@@ -203,14 +203,14 @@ describe('an increment', () => {
     expect([after.wallet, after.meters]).toEqual([start.wallet, start.meters]);
   });
 
-  test('of a slot that the plan does not have, or has switched off, is none', () => {
+  test('of a missing or disabled slot is rejected', () => {
     const ids = { eventId: 'e', chargeId: 'c' };
     const off = customer(meter({ enabled: false }));
     expect(incrementMeter(off, { slot: 'CUSTOM1', amount: 1 }, ids, 1)).toBeNull();
     expect(incrementMeter(off, { slot: 'CUSTOM2', amount: 1 }, ids, 1)).toBeNull();
   });
 
-  test('leaves the other slots alone: each has its own allowance, credits and tiers', () => {
+  test('does not affect other slots: each has its own allowance, credits and tiers', () => {
     const start = granted(granted(customer(meter()), 'CUSTOM1', 4n), 'USD', 10n ** 9n);
     const { account: after } = increment(start, 20);
     // One included, none bought for this slot, two of overage from the start of its own tiers.
@@ -230,7 +230,7 @@ describe('the tiers of a period', () => {
   /** 5 included and 11 of overage: one into the second tier. */
   const used = increment(granted(customer(meter()), 'USD', 10n ** 12n), 16);
 
-  test('go on from increment to increment', () => {
+  test('continue from increment to increment', () => {
     expect(unitsOf(used.event.components)).toEqual([
       [0, '10'],
       [1, '1'],
@@ -241,7 +241,7 @@ describe('the tiers of a period', () => {
     ]);
   });
 
-  test('begin anew with the next period, and with a replenishment; what was charged stays', () => {
+  test('start again with the next period or a replenishment; charges stay', () => {
     const boundaryMs = used.account.subscription.nextReplenishAtMs;
     expect(replenishDue(used.account, boundaryMs - 1)).toBe(used.account);
     for (const next of [replenishDue(used.account, boundaryMs), replenishNow(used.account, 2)]) {

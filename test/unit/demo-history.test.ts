@@ -11,7 +11,7 @@ const untilMs = fc.integer({ min: Date.parse('2026-01-01'), max: Date.parse('203
 const customer = fc.constantFrom(...DEMO_CUSTOMERS);
 
 describe('the history of any customer, up to any instant,', () => {
-  test('is the same each time, in order, and over before that instant', () => {
+  test('is the same each time, in order, and ends before that instant', () => {
     fc.assert(
       fc.property(customer, untilMs, (one, end) => {
         const events = eventsOf(one, end);
@@ -25,7 +25,7 @@ describe('the history of any customer, up to any instant,', () => {
     );
   });
 
-  test('names no call twice, and no call has more cached tokens than it has', () => {
+  test('has no call twice, and no call with more cached than input tokens', () => {
     fc.assert(
       fc.property(customer, untilMs, (one, end) => {
         const calls = eventsOf(one, end).filter((event) => event.kind === 'call');
@@ -43,7 +43,7 @@ describe('the history of any customer, up to any instant,', () => {
   });
 });
 
-test('a day of a spike stands out among its neighbours', () => {
+test('the day of a spike is higher than its neighbours', () => {
   const end = Date.parse('2026-11-20T12:00:00Z');
   for (const one of DEMO_CUSTOMERS.filter(({ spike }) => spike)) {
     const daysAgo = one.spike?.daysAgo ?? 0;

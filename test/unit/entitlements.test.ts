@@ -104,13 +104,13 @@ describe('a tier has something left', () => {
 });
 
 describe('a request', () => {
-  test('that only says no means standard, as an empty one does', () => {
+  test('with only false fields means standard, like an empty one', () => {
     const nothing = { standard: false, premium: false, audio: false, image: false, search: false };
     expect(decide({}, nothing)).toMatchObject({ allowed: { standard: true, premium: false }, admitted: true });
     expect(decide({}, { reasoningLevel: 'LOW' })).toMatchObject({ allowed: { standard: true }, admitted: true });
   });
 
-  test('is granted nothing that it does not ask for', () => {
+  test('is granted only what it requests', () => {
     expect(decide({ limitType: 'NONE' }, { premium: true }).allowed).toEqual({
       standard: false,
       premium: true,
@@ -121,7 +121,7 @@ describe('a request', () => {
     });
   });
 
-  test('for everything is granted everything by a plan without limits', () => {
+  test('for everything is granted by a plan without limits', () => {
     expect(decide({}, EVERYTHING)).toEqual({
       allowed: { standard: true, premium: true, audio: true, image: true, search: true, reasoningLevel: 'HIGH' },
       hints: { suggestedModelTier: 'premium', reasoningLevel: 'HIGH', policy: 'BLOCK' },
@@ -206,7 +206,7 @@ describe('capabilities', () => {
     expect(decision.hints.downgrade).toBeUndefined();
   });
 
-  test('asked for alone suggest no model tier', () => {
+  test('requested alone suggest no model tier', () => {
     expect(decide({}, { image: true, search: true }).hints.suggestedModelTier).toBe('none');
   });
 });
@@ -221,7 +221,7 @@ describe('the reasoning level', () => {
   ];
   const wishes = ['NONE', 'LOW', 'MEDIUM', 'HIGH', undefined] as const;
 
-  test.each(CEILINGS)('is the lower of what is asked and a ceiling of %s', (reasoningLevel, expected) => {
+  test.each(CEILINGS)('is the lower of the request and a ceiling of %s', (reasoningLevel, expected) => {
     const decisions = wishes.map((wish) => decide({ reasoningLevel }, { standard: true, reasoningLevel: wish }));
     expect(decisions.map(({ allowed }) => allowed.reasoningLevel)).toEqual(expected);
     expect(decisions.map(({ hints }) => hints.reasoningLevel)).toEqual(expected);
@@ -230,7 +230,7 @@ describe('the reasoning level', () => {
     }
   });
 
-  test('is a ceiling under an informational policy as well', () => {
+  test('is limited under an informational policy too', () => {
     expect(
       decide({ limitType: 'NONE', reasoningLevel: 'LOW' }, { reasoningLevel: 'HIGH' }).allowed.reasoningLevel,
     ).toBe('LOW');

@@ -1,18 +1,21 @@
 /**
- * How much an import may change before a person has to look at it: an upstream that is broken or tampered with must not
- * set prices by itself.
+ * How much an import may change without review by a person: a broken or manipulated upstream must not set prices
+ * automatically.
  */
 import type { CatalogModel, CatalogPricing, CatalogRates } from '../model.ts';
 import type { ImportReport } from './merge.ts';
 
-/** Share of the priced models that may get another price. */
+/** Maximum share of priced models whose price changes. */
 export const REPRICED_SHARE_MAX = 0.1;
-/** Factor by which a rate may rise or fall. */
+/** Maximum factor by which a rate rises or falls. */
 export const PRICE_FACTOR_MAX = 3;
-/** Models that may be added. */
+/** Maximum number of added models. */
 export const ADDED_MAX = 50;
 
-/** Why an import may not be published automatically; `null` where it may. `models` is the catalog before the import. */
+/**
+ * The reason why an import must not be published automatically; `null` if it may be. `models` is the catalog before the
+ * import.
+ */
 export function changeBound(report: ImportReport, models: readonly CatalogModel[]): string | null {
   if (report.added.length > ADDED_MAX) return `${report.added.length} models are added, more than ${ADDED_MAX}`;
   const priced = models.filter(({ pricing }) => pricing).length;
@@ -26,7 +29,7 @@ export function changeBound(report: ImportReport, models: readonly CatalogModel[
   return null;
 }
 
-/** The first rate that changes by too much, for short prompts and for those just above each tier. */
+/** The first rate that changes too much, for short prompts and for prompts just above each tier's threshold. */
 function leap(before: CatalogPricing, after: CatalogPricing): string | null {
   const thresholds = [...(before.tiers ?? []), ...(after.tiers ?? [])].map(({ inputTokensAbove }) => inputTokensAbove);
   for (const inputTokens of [0, ...thresholds.sort((a, b) => a - b).map((threshold) => threshold + 1)]) {
@@ -41,7 +44,7 @@ function leap(before: CatalogPricing, after: CatalogPricing): string | null {
   return null;
 }
 
-/** All rates that apply to a prompt. The input rate stands in for an unknown cache-write rate, as it does in a cost. */
+/** All rates that apply to a prompt. If the cache-write rate is unknown, the input rate replaces it, as in a cost. */
 function ratesOf(pricing: CatalogPricing, inputTokens: number) {
   const tier = pricing.tiers?.findLast(({ inputTokensAbove }) => inputTokens > inputTokensAbove);
   const { inputUsdPerMillion, outputUsdPerMillion, cachedInputUsdPerMillion, cacheWriteUsdPerMillion }: CatalogRates =

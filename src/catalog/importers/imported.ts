@@ -1,9 +1,9 @@
 /**
- * What an upstream list says of one model, in the catalog's own words, and the rules that every importer shares.
+ * A model of an upstream list in the catalog's terms, and the rules that all importers share.
  *
- * Upstreams are read leniently and believed narrowly: an entry that cannot be read, is no model of a known provider's
- * own API, or is a variant of one is skipped with a reason. A price of zero means unknown there, but for moderation,
- * which is free, and for the output of embeddings, which have none.
+ * Parsing is lenient, acceptance strict: an entry that cannot be parsed, is not a model of a known provider's own API,
+ * or is a variant of one is skipped with a reason. A price of zero counts as unknown, except for moderation, which is
+ * free, and for the output of embeddings, which have none.
  */
 import { z } from 'zod';
 import type { CatalogModel, CatalogPricing, CatalogRates, Provider } from '../model.ts';
@@ -18,42 +18,42 @@ export interface ImportedModel {
   kind: string;
   preview: boolean;
   releasedAt?: string;
-  /** Absent where input or output is unknown. */
+  /** Absent if the input or output price is unknown. */
   pricing?: ImportedPricing;
   contextTokens?: number;
-  /** A limit of the input alone: the context is at least as large. */
+  /** A limit of the input; the context is at least as large. */
   inputTokens?: number;
   maxOutputTokens?: number;
   modalities?: CatalogModel['modalities'];
   capabilities: string[];
   endpoints?: string[];
   reasoningEfforts?: string[];
-  /** Upstream calls it deprecated or gives it an end. */
+  /** Whether upstream calls it deprecated or gives an end date. */
   ending: boolean;
 }
 
 export interface Skipped {
-  /** The name upstream. */
+  /** The upstream's name of the model. */
   name: string;
   reason: string;
 }
 
-/** An upstream list as it was read. */
+/** A parsed upstream list. */
 export interface Upstream {
   url: string;
   models: ImportedModel[];
   skipped: Skipped[];
 }
 
-/** Rates as an upstream states them, in USD per million tokens. */
+/** Rates of an upstream in USD per million tokens. */
 export type StatedRates = Partial<Record<keyof CatalogRates, number | null | undefined>>;
 
-/** Prices and limits of upstreams: `null` and absent both mean that nothing is said. */
+/** A price or limit of an upstream: both `null` and absent mean unknown. */
 export const amount = z.number().nonnegative().max(1_000_000).nullish();
 export const limit = z.number().int().nonnegative().max(1_000_000_000).nullish();
 
 /**
- * USD per token as USD per million tokens, by moving the decimal point: `1.25e-7` is `0.125`, not
+ * Converts USD per token to USD per million tokens by moving the decimal point: `1.25e-7` is `0.125`, not
  * `0.12499999999999999`.
  */
 export function perMillion(perToken: number | null | undefined): number | undefined {
@@ -62,7 +62,7 @@ export function perMillion(perToken: number | null | undefined): number | undefi
   return Number(`${digits}e${Number(exponent) + 6}`);
 }
 
-/** The rates of a model, or `null` where input or output is unknown. */
+/** The rates of a model, or `null` if the input or output rate is unknown. */
 export function knownRates(kind: string, stated: StatedRates): CatalogRates | null {
   const input = known(stated.inputUsdPerMillion, kind === 'moderation');
   const output = kind === 'embedding' ? 0 : known(stated.outputUsdPerMillion, kind === 'moderation');
@@ -77,19 +77,19 @@ export function knownRates(kind: string, stated: StatedRates): CatalogRates | nu
   };
 }
 
-/** A limit that is stated; zero says nothing. */
+/** A known limit; zero means unknown. */
 export function knownLimit(tokens: number | null | undefined): number | undefined {
   return tokens || undefined;
 }
 
-/** A rate to the nano-USD, without the dirt of binary fractions. */
+/** A rate rounded to a nano-USD, which removes binary fractions' rounding errors. */
 export function known(usdPerMillion: number | null | undefined, zeroIsAPrice = false): number | undefined {
   if (usdPerMillion === null || usdPerMillion === undefined) return undefined;
   const exact = Number(usdPerMillion.toFixed(9));
   return exact > 0 || zeroIsAPrice ? exact : undefined;
 }
 
-/** Names that are not a model of their own. */
+/** Names that are not separate models. */
 const NOT_MODELS: [RegExp, string][] = [
   [/[^\x21-\x7e]/, 'is no model name'],
   [/^ft:/, 'is a fine-tuned model'],
@@ -111,7 +111,7 @@ const KINDS: [RegExp, string][] = [
   [/lyria/, 'music'],
 ];
 
-/** What a name says that the model is for; `undefined` where it says nothing, as most names of chat models. */
+/** The kind of model according to its name; `undefined` if the name does not show it, as for most chat models. */
 export function kindByName(name: string): string | undefined {
   return KINDS.find(([pattern]) => pattern.test(name))?.[1];
 }
@@ -120,14 +120,14 @@ export function isPreview(name: string): boolean {
   return /\b(preview|exp|experimental|beta)\b/.test(name);
 }
 
-/** JSON mode comes with structured outputs, but at Anthropic, which has none. */
+/** Structured outputs imply JSON mode, except at Anthropic, which has none. */
 export function withImplied(provider: Provider, capabilities: Iterable<string>): string[] {
   const all = new Set(capabilities);
   if (provider !== 'anthropic' && all.has('structured_outputs')) all.add('json_mode');
   return [...all].sort();
 }
 
-/** The list, or an error where nothing of it could be read: an unreadable list must not look like an empty one. */
+/** Returns the list, or throws if no entry could be parsed: an unreadable list must not look empty. */
 export function finish(of: string, upstream: Upstream): Upstream {
   if (upstream.models.length === 0)
     throw new Error(`this is no ${of} list: no model of OpenAI, Anthropic or Google can be read from it`);

@@ -1,8 +1,8 @@
 /**
  * Reads the format of LiteLLM's `model_prices_and_context_window.json`: one flat object of entries by name.
  *
- * Prices are in USD per token and become USD per million exactly. `input_cost_per_token_above_272k_tokens` is a tier,
- * `..._batches` a batch price, `max_input_tokens` a limit of the input. Priority, flex and regional rates are left out,
+ * Prices in USD per token are converted exactly to USD per million. `input_cost_per_token_above_272k_tokens` is a tier,
+ * `..._batches` a batch price, `max_input_tokens` a limit of the input. Priority, flex and regional rates are ignored,
  * and so are other channels: `gemini/gemini-2.5-pro` is Google's own, `gemini-2.5-pro` is Vertex.
  */
 import { z } from 'zod';
@@ -26,7 +26,7 @@ import {
 
 export const LITELLM_URL = 'https://github.com/BerriAI/litellm/blob/main/model_prices_and_context_window.json';
 
-/** The providers' own channels. Bedrock, Azure, Vertex and all resellers have other names. */
+/** The providers' own channels. Bedrock, Azure, Vertex and resellers have other names. */
 const CHANNELS = new Map<unknown, Provider>([
   ['openai', 'openai'],
   ['text-completion-openai', 'openai'],
@@ -128,7 +128,7 @@ function readEntry(provider: Provider, model: string, kind: string, entry: Entry
     ...(maxOutputTokens !== undefined && { maxOutputTokens }),
     ...(input && output && { modalities: { input, output } }),
     capabilities: withImplied(provider, capabilitiesOf(provider, entry, pricing)),
-    // Of other providers these are LiteLLM's own endpoints.
+    // For other providers these are LiteLLM's own endpoints.
     ...(provider === 'openai' && entry.supported_endpoints && { endpoints: entry.supported_endpoints }),
     ending: Boolean(entry.deprecation_date),
   };
@@ -161,7 +161,7 @@ function ratesOf(provider: Provider, kind: string, entry: Entry, suffix: string)
     return usd.success ? perMillion(usd.data) : undefined;
   };
   const text = perToken('output_cost_per_token');
-  // What a speech model or one of OpenAI's image models puts out is counted in tokens of its own.
+  // Output of a speech model or of OpenAI's image models is counted in separate tokens.
   const special =
     kind === 'speech'
       ? perToken('output_cost_per_audio_token')
@@ -176,7 +176,7 @@ function ratesOf(provider: Provider, kind: string, entry: Entry, suffix: string)
   });
 }
 
-/** The share of the price that a batch call pays, where input and output agree on it. */
+/** The share of the price for batch calls, if input and output have the same. */
 function batchShare(entry: Entry): number | undefined {
   const share = (batch: number | null | undefined, full: number | null | undefined) =>
     batch && full ? Number((batch / full).toFixed(4)) : undefined;
@@ -187,7 +187,7 @@ function batchShare(entry: Entry): number | undefined {
 
 function* capabilitiesOf(provider: Provider, entry: Entry, pricing: ImportedPricing | undefined): Iterable<string> {
   for (const [flag, capability] of Object.entries(CAPABILITIES)) {
-    // Its flag does not say whether a Claude model accepts forced tool use, which the newest ones reject.
+    // The flag does not show whether a Claude model accepts forced tool use, which the newest reject.
     if (entry[flag] === true && !(provider === 'anthropic' && capability === 'tool_choice')) yield capability;
   }
   if (pricing?.batchMultiplier !== undefined) yield 'batch';

@@ -1,10 +1,9 @@
 /**
- * Brings an upstream list into the curated catalog: prices, limits and capabilities of the models that both know, and
- * the models that are new.
+ * Merges an upstream list into the curated catalog: prices, limits and capabilities of known models, and new models.
  *
- * Nothing else. "Absent upstream" never means retired, no model is removed, and no lifecycle is touched. A price keeps
- * what upstream does not speak of: tiers, the announced changes still to come, the batch share. A capability that
- * upstream does not list is unknown there and stays. The same list a second time changes nothing.
+ * Nothing else changes: a model that upstream lacks is not retired, no model is removed, and no lifecycle changes. A
+ * price keeps what upstream omits: tiers, future announced changes, the batch share. A capability that upstream does
+ * not list stays. Merging the same list again changes nothing.
  */
 import { sameRates } from '../diff.ts';
 import { type CatalogModel, type CatalogPricing, type CatalogRates, modelKeyOf } from '../model.ts';
@@ -13,9 +12,9 @@ import type { ImportedModel, ImportedPricing, Skipped, Upstream } from './import
 import { newModel, whyNotAdded } from './newcomer.ts';
 
 export interface ImportOptions {
-  /** What the upstream is called in the catalog. */
+  /** The upstream's name in the catalog. */
   sourceLabel: string;
-  /** Date of the copy, `2026-11-20`. */
+  /** Date of the copy, such as `2026-11-20`. */
   date: string;
 }
 
@@ -29,7 +28,7 @@ export interface ImportReport {
   repriced: { modelKey: string; before: CatalogPricing | null; after: CatalogPricing }[];
   limits: { modelKey: string; before: Limits; after: Limits }[];
   capabilities: { modelKey: string; added: string[] }[];
-  /** Models of the catalog that the upstream does not have. They stay as they are. */
+  /** Models of the catalog that upstream lacks. They do not change. */
   absentUpstream: string[];
   skipped: Skipped[];
 }
@@ -70,7 +69,7 @@ export function mergeImport(curated: readonly CatalogModel[], upstream: Upstream
   };
 }
 
-/** Which upstream entry speaks of which model. The entry of a model's own name wins over the entry of an alias. */
+/** Pairs upstream entries with models. The entry of a model's own name wins over the entry of an alias. */
 function pairUp(curated: readonly CatalogModel[], upstream: Upstream) {
   const own = new Map<string, CatalogModel>(curated.map((model) => [modelKeyOf(model), model]));
   const aliases = new Map<string, CatalogModel>(
@@ -119,7 +118,7 @@ function withReachableTiers(imported: ImportedModel): ImportedModel {
   return { ...imported, ...(pricing && { pricing }) };
 }
 
-/** Without the tiers of prompts that are longer than the context. */
+/** Removes price tiers for prompts longer than the context. */
 function reachable(
   pricing: ImportedPricing | undefined,
   contextTokens = Number.POSITIVE_INFINITY,
@@ -131,8 +130,8 @@ function reachable(
 }
 
 /**
- * The price as it was where upstream agrees with what is in force on the day of its copy; else upstream's rates over
- * the ones in force. Announced changes that have begun are history then, the others stay.
+ * The existing price if upstream agrees with the rates in force on the day of its copy; otherwise upstream's rates
+ * replace the ones in force. Announced changes that have taken effect are dropped, future ones stay.
  */
 function updatePricing(
   was: CatalogPricing | undefined,
@@ -157,18 +156,18 @@ function updatePricing(
   };
 }
 
-/** The rates that a tier keeps where upstream does not state them. */
+/** The existing rates of a tier, used where upstream omits them. */
 function knownTier({ tiers = [] }: CatalogPricing, threshold: number) {
   return tiers.find(({ inputTokensAbove }) => inputTokensAbove === threshold) ?? {};
 }
 
-/** A cached rate that upstream did not confirm cannot stand above a new input rate. */
+/** Removes a cached rate that upstream did not confirm if it exceeds the new input rate. */
 function withoutImpossible<Rated extends CatalogRates>(rated: Rated): Rated {
   const { cachedInputUsdPerMillion: cached, ...rest } = rated;
   return cached !== undefined && cached > rated.inputUsdPerMillion ? (rest as Rated) : rated;
 }
 
-/** The first source of a price, however often it was updated. */
+/** The original source of a price after any number of updates. */
 function origin(source: string): string {
   return source.split('; what it does not state: ').at(-1) ?? source;
 }
@@ -181,7 +180,7 @@ function union(known: string[], stated: readonly string[]): string[] {
   return stated.every((capability) => known.includes(capability)) ? known : [...new Set([...known, ...stated])].sort();
 }
 
-/** Provider, then model, as the catalog is sorted. */
+/** Sorts by provider, then model, like the catalog. */
 function byKey(a: CatalogModel, b: CatalogModel): number {
   return modelKeyOf(a) < modelKeyOf(b) ? -1 : 1;
 }

@@ -49,7 +49,7 @@ type Entry = z.infer<typeof Entry>;
 
 const File = z.record(z.string(), z.object({ models: z.record(z.string(), z.unknown()) }));
 
-/** The capabilities of a chat model that its input and output show. */
+/** Capabilities that a chat model's input and output modalities imply. */
 const SHOWN_BY: [side: 'input' | 'output', modality: string, capability: string][] = [
   ['input', 'image', 'vision'],
   ['input', 'pdf', 'pdf_input'],
@@ -81,7 +81,7 @@ function readEntry(provider: Provider, name: string, entry: Entry): ImportedMode
   const kind = kindByName(name) ?? 'chat';
   const pricing = readCost(kind, entry.cost);
   const contextTokens = knownLimit(entry.limit?.context);
-  // Of an embedding, the "output" is the size of its vector.
+  // For an embedding, "output" is the size of its vector.
   const maxOutputTokens = kind === 'embedding' ? undefined : knownLimit(entry.limit?.output);
   const efforts = entry.reasoning_options
     ?.find(({ type }) => type === 'effort')

@@ -1,21 +1,21 @@
 /**
- * A model that an upstream list has and the catalog has not: when it becomes one, and what is filled in.
+ * New models: when a model that only upstream has is added, and what is filled in.
  *
- * It enters as ACTIVE with the upstream as its evidence. What upstream calls deprecated stays out, because its dates
- * and replacement need the provider's word, and so do the models that the catalog leaves out on purpose.
+ * It is added as ACTIVE with the upstream as its source. Models that upstream calls deprecated are not added, because
+ * dates and replacement must come from the provider; nor are models that the catalog excludes on purpose.
  */
 import type { CatalogModel, Provider } from '../model.ts';
 import type { ImportedModel } from './imported.ts';
 
 export interface Evidence {
-  /** What the upstream is called in the catalog. */
+  /** The upstream's name in the catalog. */
   sourceLabel: string;
   url: string;
   /** Date of the copy. */
   date: string;
 }
 
-/** Models that the catalog does not cover; see its README. */
+/** Models that the catalog excludes; see its README. */
 const LEFT_OUT: Record<Provider, RegExp> = {
   openai: /^$/,
   anthropic: /^$/,
@@ -66,7 +66,7 @@ const FAMILIES: Record<Provider, [RegExp, (found: RegExpExecArray) => string][]>
   ],
 };
 
-/** The line of models that a name belongs to, grouped as the catalog groups the ones that it has. */
+/** The family of models that a name belongs to, grouped as in the catalog. */
 function familyOf(provider: Provider, model: string): string {
   for (const [pattern, family] of FAMILIES[provider]) {
     const found = pattern.exec(model);
