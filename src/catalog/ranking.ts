@@ -53,10 +53,10 @@ export interface RankedModel extends Assessment {
   reasons: string[];
 }
 
-type Likeness = 'strength' | 'price' | 'capabilities' | 'context' | 'recency' | 'family';
+type Similarity = 'strength' | 'price' | 'capabilities' | 'context' | 'recency' | 'family';
 
 /** The weight of each similarity. Each row sums to 1. */
-export const WEIGHTS: Record<LookupPolicy['purpose'], Record<Likeness, number>> = {
+export const WEIGHTS: Record<LookupPolicy['purpose'], Record<Similarity, number>> = {
   // Newer and stronger, from the same family, at a similar price.
   upgrade: { strength: 0.3, recency: 0.2, family: 0.2, capabilities: 0.15, price: 0.1, context: 0.05 },
   // Does the same work at a similar price, from any provider.
@@ -122,14 +122,14 @@ export function assess(
 
 /** Scores an assessed candidate against the source. */
 export function rank(source: CatalogModel, candidate: Assessment, policy: LookupPolicy, day: string): RankedModel {
-  const likeness = likenessOf(source, candidate, policy, day);
+  const similarity = likenessOf(source, candidate, policy, day);
   const weights = WEIGHTS[policy.purpose];
-  const names = Object.keys(weights) as Likeness[];
-  const score = names.reduce((sum, name) => sum + weights[name] * likeness[name], 0);
+  const names = Object.keys(weights) as Similarity[];
+  const score = names.reduce((sum, name) => sum + weights[name] * similarity[name], 0);
   const reasons = names
     .filter((name) => weights[name] > 0)
-    .toSorted((a, b) => weights[b] * likeness[b] - weights[a] * likeness[a] || (a < b ? -1 : 1))
-    .map((name) => `${name} ${round(likeness[name])} x ${weights[name]}`);
+    .toSorted((a, b) => weights[b] * similarity[b] - weights[a] * similarity[a] || (a < b ? -1 : 1))
+    .map((name) => `${name} ${round(similarity[name])} x ${weights[name]}`);
   return { ...candidate, score: round(score, 4), reasons };
 }
 
@@ -191,7 +191,7 @@ function likenessOf(
   { model, priceChangePercent }: Assessment,
   policy: LookupPolicy,
   day: string,
-): Record<Likeness, number> {
+): Record<Similarity, number> {
   const gain = strengthOf(model) - strengthOf(source);
   const distance = priceChangePercent === null ? PRICE_DISTANCE_MAX_PERCENT / 2 : Math.abs(priceChangePercent);
   return {
