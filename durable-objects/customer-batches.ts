@@ -1,6 +1,6 @@
 /**
- * class CustomerBatches: one object per customer that sends batches: its requests for batches, and what they hold of its
- * allowance.
+ * class CustomerBatches: one object per customer that sends batches: its requests for batches, and what they hold of
+ * its allowance.
  *
  * Batches are admitted one after the other, so that each sees what the others hold. A request is listed from its
  * admission until its object is erased, so that an erasure of the customer finds all of them.

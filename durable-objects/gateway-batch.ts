@@ -2,9 +2,9 @@
  * class GatewayBatch: one object per request for a batch, which begins the batch at the vendor once and meters its
  * lines (src/gateway/batches/metering.ts) once. What it holds of the customer's allowance is in customer-batches.ts.
  *
- * The request is stored before the vendor is asked, so that the alarm can find the batch by its name whatever is lost on
- * the way. The alarm then polls the vendor, with a pause that grows up to a bound, until the batch is finished. What was
- * erased meanwhile is not written again.
+ * The request is stored before the vendor is asked, so that the alarm can find the batch by its name whatever is lost
+ * on the way. The alarm then polls the vendor, with a pause that grows up to a bound, until the batch is finished. What
+ * was erased meanwhile is not written again.
  */
 
 import { DurableObject } from 'cloudflare:workers';

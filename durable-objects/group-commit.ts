@@ -1,6 +1,6 @@
 /**
- * class GroupCommit: commands that arrive before the next turn of the event loop share one transaction, because a commit
- * costs more than most commands do.
+ * class GroupCommit: commands that arrive before the next turn of the event loop share one transaction, because a
+ * commit costs more than most commands do.
  *
  * A command that finds the object idle runs at once, by itself. A command that throws undoes no other: each command of
  * its group then runs again by itself. No answer leaves the object before its commit is durable.

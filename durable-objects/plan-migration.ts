@@ -2,8 +2,8 @@
  * class PlanMigration: one object per job that moves every subscription of a plan to its newest version.
  *
  * It walks through the customers in D1 in the order of their ids, a batch per alarm, and stores its place, so that it
- * continues after a restart. A customer whose object fails does not block the others. Customers that a walk missed (their
- * row was not in D1 yet, or they failed) are found by the next walk; the job is done when a walk finds none.
+ * continues after a restart. A customer whose object fails does not block the others. Customers that a walk missed
+ * (their row was not in D1 yet, or they failed) are found by the next walk; the job is done when a walk finds none.
  */
 
 import { DurableObject } from 'cloudflare:workers';

@@ -2,8 +2,8 @@
  * What fits an object's storage. Cloudflare takes 2 MB for a key with its value, and for a row of a table (its limits
  * of SQLite-backed objects); a local workerd takes more, so the bound is checked here before anything is written.
  *
- * What a caller could make larger is refused or shortened where it is parsed. A value that arrives here and does not fit
- * is a bug.
+ * What a caller could make larger is refused or shortened where it is parsed. A value that arrives here and does not
+ * fit is a bug.
  */
 
 /** With room for the key, the other columns of the row, and what the storage adds. */

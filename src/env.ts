@@ -45,7 +45,7 @@ export interface Env {
   GATEWAY_TIMEOUT_MS: number;
   /** How long a stream may be silent. */
   GATEWAY_IDLE_TIMEOUT_MS: number;
-  /** Where the daily import reads a catalog; absent means that there is no import. */
+  /** Where the daily import reads a catalog; absent: no import. */
   CATALOG_UPSTREAM_URL?: string;
   CATALOG_UPSTREAM_FORMAT?: 'models.dev' | 'litellm';
   /** Secret; absent means that charges are settled against the USD balance alone. */
@@ -54,10 +54,10 @@ export interface Env {
   STRIPE_METER_EVENT_NAME: string;
   /** Another address than Stripe's own. */
   STRIPE_API_BASE?: string;
-  /** Secret; what vendors' keys are encrypted under. Absent means that none can be kept. */
+  /** Secret; what vendors' keys are encrypted under. Absent: no key can be stored. */
   VENDOR_KEY_SECRET?: string;
   /** Secret; what session tokens are signed with. Absent means that there are none. */
   SESSION_SECRET?: string;
-  /** Secret; absent or shorter than 32 characters means that there is no operator API. */
+  /** Secret; absent or shorter than 32 characters: no operator API. */
   OPERATOR_TOKEN?: string;
 }

@@ -39,7 +39,7 @@ export default {
       await deleteExpired(env, nowMs);
     } catch (error) {
       log('error', 'cron_failed', { cron }, error);
-      // The runtime counts the run as failed, and logs what it is told here.
+      // The runtime marks the run as failed and logs this message.
       throw new Error(errorText(error));
     }
   },

@@ -1,6 +1,6 @@
 /**
- * Announcements of a customer's object to the operator, in KV: that its changes cannot be sent to D1, and that D1 refused
- * some.
+ * Announcements of a customer's object to the operator, in KV: that its changes cannot be sent to D1, and that D1
+ * refused some.
  *
  * The changes themselves are in the object. An announcement expires, so that one that is never withdrawn does not stay
  * for ever; that of changes set aside is renewed while there are any.

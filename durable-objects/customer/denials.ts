@@ -2,8 +2,8 @@
  * class Denials: how many denied calls of the customer were recorded in the current minute. Beyond a bound no more are
  * recorded until the minute is over, or until something changes what the customer may do.
  *
- * The count is in memory, so an object that restarts begins a new minute. What D1 gets of denied calls is bounded by the
- * stored counts (tables/denied-hours.ts) all the same. A transaction that fails counts nothing.
+ * The count is in memory, so an object that restarts begins a new minute. What D1 gets of denied calls is bounded by
+ * the stored counts (tables/denied-hours.ts) all the same. A transaction that fails counts nothing.
  */
 export const DENIALS_MAX = 60;
 export const DENIALS_WINDOW_SECONDS = 60;

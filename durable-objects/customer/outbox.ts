@@ -1,10 +1,10 @@
 /**
  * The transactional outbox: what commands recorded is sent to D1, oldest first, until D1 has it.
  *
- * Each batch is a single D1 transaction (`src/storage/projection.ts`): sending a row twice, or late, changes nothing. While
- * D1 is away the changes wait and are sent again with a capped backoff. A batch that D1 refuses for its content is halved
- * until single rows are refused; those are set aside, and the others are delivered. A backlog and refused rows are announced
- * to the operator.
+ * Each batch is a single D1 transaction (`src/storage/projection.ts`): sending a row twice, or late, changes nothing.
+ * While D1 is away the changes wait and are sent again with a capped backoff. A batch that D1 refuses for its content
+ * is halved until single rows are refused; those are set aside, and the others are delivered. A backlog and refused
+ * rows are announced to the operator.
  */
 
 import type { Env } from '../../src/env.ts';
@@ -22,7 +22,8 @@ import type { PlacedRow } from './tables/outbox.ts';
 /** Changes in one D1 batch. */
 const BATCH_CHANGES_MAX = 400;
 /**
- * Batches of one alarm, refused ones included; the next alarm continues. Halving the largest batch down to a row takes 10.
+ * Batches of one alarm, refused ones included; the next alarm continues. Halving the largest batch down to a row takes
+ * 10.
  */
 const BATCHES_MAX = 25;
 /** A D1 that does not answer counts as away. */
@@ -86,8 +87,8 @@ async function deliverDue(context: OutboxContext): Promise<void> {
 }
 
 /**
- * Sends the oldest rows as one batch, or as halves of it where D1 refuses it. The result of each batch is stored before the
- * next one is sent, so a round may be interrupted at any point. Throws where D1 is away.
+ * Sends the oldest rows as one batch, or as halves of it where D1 refuses it. The result of each batch is stored before
+ * the next one is sent, so a round may be interrupted at any point. Throws where D1 is away.
  */
 async function send(round: Round, rows: readonly PlacedRow[]): Promise<void> {
   const { store, env, now } = round;

@@ -69,8 +69,8 @@ export class CustomerStore {
   }
 
   /**
-   * Runs a command. What it wrote, its answer and the next alarm become durable together, or nothing does. A transaction
-   * within another one is a part of it.
+   * Runs a command. What it wrote, its answer and the next alarm become durable together, or nothing does. A
+   * transaction within another one is a part of it.
    */
   transaction<Result>(nowMs: number, command: () => Result): Result {
     if (this.#inTransaction) return command();

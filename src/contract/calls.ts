@@ -16,7 +16,7 @@ import {
 } from './fields.ts';
 import { isRecord, resolveIdentity } from './identity.ts';
 
-/** Begins the id of every call that was begun without a key; no explicit key may begin with it. */
+/** The prefix of the id of every call without an explicit key. Explicit keys must not have it. */
 export const DERIVED_PREFIX = 'dk-';
 
 const label = text(TEXT_LENGTH_MAX);
@@ -29,7 +29,7 @@ export const CustomerIdentity = z.object({
   customerUserEmail: label.optional().describe('E-mail address of the end user'),
 });
 
-/** Both may travel in a body; the header wins over them, and `idempotencyKey` over `idempotency`. */
+/** Idempotency keys in a body. The header wins over both, and `idempotencyKey` over `idempotency`. */
 export const BodyIdempotency = z.object({
   idempotencyKey: idempotencyKey.optional().describe('Idempotency key; the header wins'),
   idempotency: idempotencyKey.optional().describe('Deprecated name of `idempotencyKey`'),

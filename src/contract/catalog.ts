@@ -1,9 +1,8 @@
 /**
  * The catalog on the wire: the document that an operator publishes, and what the operator API answers about it.
  *
- * A model's facts are refused as a whole where one member is unknown, because a misspelt price or date would silently
- * mean "unknown". What a schema cannot say (that names are unique, that a replacement exists) is checked in
- * `src/catalog/validate.ts`.
+ * A model with an unknown member is refused, because a misspelt price or date would silently count as unknown. Rules
+ * across models (unique names, existing replacements) are in `src/catalog/validate.ts`.
  */
 import { z } from 'zod';
 import { instant, text, USD_PER_MILLION_MAX } from './fields.ts';
@@ -151,7 +150,7 @@ const Document = z.strictObject({
   transitions: z.array(Transition).max(TRANSITIONS_MAX).optional().describe('Lifecycle changes, past and announced'),
 });
 
-/** A bare list is a document of models. */
+/** A bare list counts as the list of models of a document. */
 export const CatalogDocument = z.preprocess((input) => (Array.isArray(input) ? { models: input } : input), Document);
 
 export const CatalogInfo = z.object({

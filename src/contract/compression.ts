@@ -46,7 +46,7 @@ export const CompressionAuthorization = z.object({
 
 export type CompressionAuthorization = z.infer<typeof CompressionAuthorization>;
 
-/** The names in `src/compression/techniques.ts`, which a test compares. */
+/** The names in `src/compression/techniques.ts`; a test compares the two. */
 export const TECHNIQUE_NAMES = [
   'json',
   'toon',
@@ -65,7 +65,7 @@ const phrase = z
   .max(200)
   .refine((value) => value.trim() !== '' && value.isWellFormed(), 'must not be blank or broken Unicode');
 
-/** Each field that is left out gets its default: a profile is replaced as a whole. */
+/** A profile is replaced as a whole: an omitted field gets its default. */
 export const CompressionProfile = z.object({
   techniques: z
     .array(z.enum(TECHNIQUE_NAMES))
@@ -118,7 +118,7 @@ const RecordedSavings = Savings.extend(CostAvoided.shape).extend({
 
 export type RecordedSavings = z.infer<typeof RecordedSavings>;
 
-/** Groups of one kind that a summary lists. */
+/** The most groups of one kind in a summary. */
 export const SAVINGS_GROUPS_MAX = 200;
 
 export const CompressionSummary = RecordedSavings.extend({

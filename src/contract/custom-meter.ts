@@ -10,7 +10,7 @@ const label = text(TEXT_LENGTH_MAX);
 
 export const MeterSlot = z.enum(['CUSTOM1', 'CUSTOM2', 'AGENTIC_API']);
 
-/** Members of `metadata`, and characters of it as JSON. */
+/** The bounds on `metadata`: members, and characters as JSON. */
 const METADATA_MEMBERS_MAX = 50;
 const METADATA_LENGTH_MAX = 8_192;
 

@@ -1,13 +1,13 @@
 /**
- * The closed list of error codes with the HTTP status of each, and `Result`: the one form that expected failures have in
- * the code. A refusal becomes an answer in src/middleware/error-envelopes.ts (metering interface, operator API, lookup,
- * pages) or src/gateway/error-envelope.ts (OpenAI's envelope).
+ * The closed list of error codes with the HTTP status of each, and `Result`: the one form that expected failures have
+ * in the code. A refusal becomes an answer in src/middleware/error-envelopes.ts (metering interface, operator API,
+ * lookup, pages) or src/gateway/error-envelope.ts (OpenAI's envelope).
  */
 import type { z } from 'zod';
 
 export const ERROR_STATUS = {
   BAD_REQUEST: 400,
-  /** A session token came with a field that is not open to sessions. */
+  /** A request with a session token has a field that sessions may not send. */
   FIELD_NOT_ALLOWED: 400,
   METER_NOT_ENABLED: 400,
   UNAUTHORIZED: 401,
@@ -27,14 +27,14 @@ export const ERROR_STATUS = {
   CALL_IN_FLIGHT: 409,
   CONFLICT: 409,
   /**
-   * The contract's name for two increments at once. The customer's object runs one after the other, so it is never
-   * answered.
+   * The contract's code for two concurrent increments. Never sent, because the customer's object runs increments one
+   * after the other.
    */
   CUSTOM_METER_CONFLICT: 409,
   IDEMPOTENCY_KEY_CONFLICT: 409,
   PAYLOAD_TOO_LARGE: 413,
   UNSUPPORTED_MEDIA_TYPE: 415,
-  /** The organization has stored as much as it may. */
+  /** The organization's storage is full. */
   QUOTA_EXCEEDED: 429,
   RATE_LIMITED: 429,
   INTERNAL_ERROR: 500,
@@ -49,14 +49,14 @@ export interface Detail {
   message: string;
 }
 
-/** Machine-readable members of the wire's `error` object, beside code and message. */
+/** Members of the wire's `error` object beside code and message. */
 export interface RefusalMembers {
   details?: readonly Detail[];
   requiredScope?: string;
   [name: string]: unknown;
 }
 
-/** Why a request was not carried out. Each envelope maps its codes to the wire in one exhaustive table. */
+/** Why a request was refused. Each envelope maps its codes to the wire in one exhaustive table. */
 export interface Refusal<Code extends string = ErrorCode> {
   code: Code;
   message: string;
@@ -64,12 +64,12 @@ export interface Refusal<Code extends string = ErrorCode> {
   retryAfterSeconds?: number;
 }
 
-/** What can fail as expected: the members of `Value`, or a refusal. Bugs and broken infrastructure are thrown. */
+/** An expected outcome: the members of `Value`, or a refusal. Bugs and broken infrastructure are thrown. */
 export type Result<Value extends object = object, Reason = Refusal> =
   | ({ ok: true } & Value)
   | { ok: false; refusal: Reason };
 
-/** What a use case answers: the stored or new result with its data, or a refusal that changed nothing. */
+/** The answer of a use case: its result and data, new or replayed, or a refusal that changed nothing. */
 export type Answer<Data> = Accepted<Data> | { ok: false; refusal: Refusal };
 
 export interface Accepted<Data> {
@@ -78,18 +78,18 @@ export interface Accepted<Data> {
   data: Data;
   /** The answer was stored by an earlier request with the same idempotency key. */
   replayed: boolean;
-  /** `result` and `data` as JSON, where they were written already. */
+  /** `result` and `data` as JSON, where the object has serialized them. */
   text?: string;
 }
 
-/** An answer of an object with its body as JSON text, as it was stored and as it is sent to the caller. */
+/** An object's answer, serialized: the JSON text that is stored for retries and sent to the caller. */
 export type SerializedAnswer = { ok: true; text: string; replayed: boolean } | { ok: false; refusal: Refusal };
 
 export function answerText({ result, data }: Accepted<unknown>): string {
   return JSON.stringify({ result, data });
 }
 
-/** One string crosses to the Worker at less cost than the object that it stands for. */
+/** A string crosses to the Worker at less cost than an object graph. */
 export function serializeAnswer(answer: Answer<unknown>): SerializedAnswer {
   return answer.ok ? { ok: true, text: answer.text ?? answerText(answer), replayed: answer.replayed } : answer;
 }
@@ -118,10 +118,10 @@ export function badRequest(...details: Detail[]): { ok: false; refusal: Refusal 
   return refuse('BAD_REQUEST', message, { members: { details } });
 }
 
-/** Broken rules that one answer lists at most. */
+/** The most broken rules in one answer. */
 const DETAILS_MAX = 20;
 
-/** Each rule of a schema that the input breaks, with its field. */
+/** The rules that the input breaks, each with its field. */
 export function brokenRules({ issues }: { issues: readonly z.core.$ZodIssue[] }): Detail[] {
   return issues.slice(0, DETAILS_MAX).map((issue) => {
     const path = issue.code === 'unrecognized_keys' ? [...issue.path, issue.keys[0]] : issue.path;
@@ -129,7 +129,7 @@ export function brokenRules({ issues }: { issues: readonly z.core.$ZodIssue[] })
   });
 }
 
-/** Credit would pay for a call whose model has no price; `null` where no model is named. */
+/** The refusal of a call that credit would pay for and whose model has no price; `null` where no model is named. */
 export function unpricedOnCredit(model: string | null): Refusal {
   const why = model === null ? 'the request names no model' : `the model ${JSON.stringify(model)} has no price`;
   return {

@@ -1,5 +1,5 @@
 /**
- * Field types that more than one noun of the contract uses, with their bounds.
+ * Field types with their bounds that several schemas of the contract use.
  */
 import { z } from 'zod';
 
@@ -8,7 +8,7 @@ export const TEXT_LENGTH_MAX = 200;
 export const TAGS_MAX = 50;
 export const IDEMPOTENCY_KEY_LENGTH_MAX = 255;
 /**
- * More tokens than any call of any model has; what vendors report is held to the same (src/vendors/usage/figures.ts).
+ * More tokens than any call can have. Usage that vendors report has the same bound (src/vendors/usage/figures.ts).
  */
 export const TOKENS_MAX = 1_000_000_000;
 /**
@@ -17,7 +17,7 @@ export const TOKENS_MAX = 1_000_000_000;
  */
 export const USD_PER_MILLION_MAX = 2_000;
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it refuses
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern refuses control characters
 export const CONTROL_CHARACTERS = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/;
 
 /** Text of one line: well-formed Unicode without control characters. */
@@ -35,14 +35,14 @@ export function text(lengthMax: number) {
 
 export const instant = z.iso.datetime().describe('ISO 8601 instant in UTC');
 
-/** `.` and `..` are resolved away in every URL path, so nothing with such a name could be read back. */
+/** URL paths resolve `.` and `..`, so nothing with such a name could be read back. */
 const isAddressable = (id: string) => id !== '.' && id !== '..';
 
 export const customerId = text(CUSTOMER_ID_LENGTH_MAX)
   .refine(isAddressable, 'must not be . or ..')
   .describe("The organization's own identifier of its customer");
 
-/** Visible ASCII: what can travel in a header without change. */
+/** Visible ASCII, which passes unchanged through a header. */
 export const idempotencyKey = z
   .string()
   .regex(/^[\x21-\x7e]{1,255}$/, `must be 1 to ${IDEMPOTENCY_KEY_LENGTH_MAX} visible ASCII characters`)
@@ -50,7 +50,7 @@ export const idempotencyKey = z
 
 export const tokens = z.number().int().nonnegative().max(TOKENS_MAX);
 
-/** A quantity that may have a fraction, to a thousandth. */
+/** A quantity with at most three decimals. */
 export const quantity = z
   .number()
   .nonnegative()

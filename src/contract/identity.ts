@@ -1,5 +1,5 @@
 /**
- * One spelling of a customer's identity out of the many that clients send (contract 4, common rules).
+ * Normalizes the spellings of a customer's identity that clients send (contract 4, common rules).
  *
  * camelCase wins over snake_case, and both win over the nested legacy object `customer: { id | customerId |
  * customer_id, name, email, friendlyName, stripeCustomerId, userId, userName, userEmail }`.
@@ -17,7 +17,7 @@ const NESTED_NAMES = {
   customerUserEmail: ['userEmail', 'user_email'],
 } as const;
 
-/** Every member of a body in which it may say whom it concerns. */
+/** Every member of a body that can identify a customer. */
 export const IDENTITY_FIELDS: ReadonlySet<string> = new Set([
   'customer',
   ...Object.keys(NESTED_NAMES).flatMap((field) => [field, toSnakeCase(field)]),

@@ -1,11 +1,10 @@
 /**
- * What a broken rule is called, in the service's own words: `must be at most 5`, `is required`.
- *
- * A schema says a rule in words of its own only where these would not tell enough.
+ * The messages of validation errors: `must be at most 5`, `is required`. A schema has its own message only where these
+ * are not specific enough.
  */
 import { z } from 'zod';
 
-/** To be called once, before anything is validated. */
+/** Call once, before the first validation. */
 export function useContractMessages(): void {
   z.config({ customError: describeRule });
 }

@@ -1,7 +1,7 @@
 /**
  * The public model lookup on the wire: query, discovery, light and full resolution, errors (the lookup's contract).
  *
- * The interface is its own: plain JSON without the envelope, no credential, and errors of `{ error, message }`.
+ * Unlike the metering interface: plain JSON without the envelope, no credential, and errors as `{ error, message }`.
  */
 import { z } from 'zod';
 
@@ -14,7 +14,7 @@ export const LIFECYCLE_STATUSES = ['ACTIVE', 'DEPRECATED', 'RETIRED', 'UNKNOWN']
 export const ACTIONS = ['KEEP', 'REPLACE', 'REVIEW'] as const;
 export const MATCH_STRATEGIES = ['exact', 'alias', 'snapshot', 'normalized', 'fuzzy'] as const;
 
-/** API capabilities by the names that the catalog uses; `requiredParameters` takes these. */
+/** Names of API capabilities in the catalog, for `requiredParameters`. */
 export const CAPABILITIES = [
   'audio_input',
   'audio_output',
@@ -43,7 +43,7 @@ const LIST_LENGTH_MAX = 8_000;
 const tokenCount = z.coerce.number<string>().min(0).max(TOKENS_MAX);
 const flag = z.enum(['true', 'false']).transform((value) => value === 'true');
 
-/** A comma-separated list without empty items, in an order of its own: how it was written is no part of a decision. */
+/** A comma-separated list, sorted and without empty items, so that its spelling does not affect a decision. */
 function list<Item extends z.ZodType<string, string>>(item: Item) {
   return z
     .string()
@@ -55,7 +55,7 @@ function list<Item extends z.ZodType<string, string>>(item: Item) {
     .pipe(z.array(item).max(LIST_ITEMS_MAX));
 }
 
-/** An empty or blank number is no number: `Number('')` would be 0. */
+/** Treats an empty or blank number as invalid: `Number('')` would be 0. */
 const numeric = <Schema extends z.ZodType>(schema: Schema) =>
   z.preprocess((value) => (typeof value === 'string' && value.trim() === '' ? Number.NaN : value), schema);
 

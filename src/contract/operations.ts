@@ -1,6 +1,6 @@
 /**
- * Every operation of the metering interface and the operator API, in one table: the routes take their validation and
- * permissions from it, tests and documents read it, and what is not here does not exist.
+ * Every operation of the metering interface and the operator API, in one table. Routes take their validation and
+ * permissions from it; tests and the API reference read it.
  *
  * A new operation goes into the file of its noun in `operations/`.
  */
@@ -34,7 +34,7 @@ export const operations = {
 
 export type OperationId = keyof typeof operations;
 
-/** What an operation answers on success, in its envelope. */
+/** The schema of an operation's successful answer, with its envelope. */
 export function responseSchema(entry: Operation) {
   return successEnvelope([entry.code, ...(entry.otherCodes ?? [])], entry.data);
 }

@@ -6,7 +6,7 @@ import { MeterSlot } from './custom-meter.ts';
 import { CustomerUsageData } from './customers.ts';
 import { instant, text } from './fields.ts';
 
-/** USD of one credit. */
+/** The largest credit in USD. */
 const CREDIT_USD_MAX = 10_000_000;
 const CREDIT_UNITS_MAX = 1_000_000_000_000_000;
 
@@ -108,7 +108,7 @@ export const OperatorCustomer = CustomerUsageData.extend({
 
 export type OperatorCustomer = z.infer<typeof OperatorCustomer>;
 
-/** Rows that were erased, by where they stood. */
+/** How many rows were erased, by table. */
 export const ErasedCustomer = z.object({
   customerId: z.string().describe('The customer'),
   erased: z

@@ -12,9 +12,9 @@ import { KEY_PREFIXES, Scope } from './scopes.ts';
 const name = text(200);
 const organizationId = z.uuid('must be a UUID').toLowerCase().describe('Organization id');
 
-/** Bytes that the samples of an organization may take, where the operator says nothing else. */
+/** The default limit on the bytes of an organization's samples. */
 export const SAMPLE_BYTES_MAX_DEFAULT = 256 * 1024 * 1024;
-/** A few of the largest samples always fit. */
+/** The minimum, so that a few of the largest samples always fit. */
 const SAMPLE_BYTES_MAX_MIN = 1024 * 1024;
 
 export const CreateOrganizationRequest = z.object({

@@ -1,5 +1,5 @@
 /**
- * Changes of customers that D1 refused, on the operator's wire.
+ * Changes of customers that D1 refused, in the operator API.
  */
 import { z } from 'zod';
 import { instant } from './fields.ts';

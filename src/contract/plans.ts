@@ -1,5 +1,5 @@
 /**
- * The operator's plan document: what a plan allows, per replenishment period. Only `name` and `limitType` are required.
+ * The plan document: what a plan allows in a usage period. Only `name` and `limitType` are required.
  */
 import { z } from 'zod';
 import type { LimitName } from '../domain/meters.ts';

@@ -1,5 +1,5 @@
 /**
- * An organization's own price of a model: a negotiated rate, or a model that no catalog has.
+ * An organization's own price of a model: a negotiated rate, or the price of a model that is not in the catalog.
  */
 import { z } from 'zod';
 import { text, USD_PER_MILLION_MAX } from './fields.ts';

@@ -1,6 +1,6 @@
 /**
- * Readings on the wire: a customer's usage context and forecast (contract 4.7, 4.8), and anomalies (4.16). Every period
- * includes its start and excludes its end, and every quantity says its unit.
+ * Readings on the wire: a customer's usage context and forecast (contract 4.7, 4.8), and anomalies (4.16). Periods
+ * are half-open, and every quantity has a unit.
  */
 import { z } from 'zod';
 import { Subscription } from './entitlements.ts';
@@ -207,7 +207,7 @@ export const UsageContextData = z.object({
 
 export type UsageContextData = z.infer<typeof UsageContextData>;
 
-/** Days that anomalies are looked for in. */
+/** The most days that are searched for anomalies. */
 const ANOMALY_DAYS_MAX = 100;
 
 export const AnomaliesQuery = ListQuery.extend({

@@ -1,12 +1,12 @@
 /**
- * Samples on the wire: calls that applications keep for review, and what the operator sees of them (contract 4.14).
+ * Samples on the wire: calls that applications store for review (contract 4.14).
  */
 import { z } from 'zod';
 import { BodyIdempotency } from './calls.ts';
 import { customerId, idempotencyKey, instant, ListQuery, TAGS_MAX, TEXT_LENGTH_MAX, text } from './fields.ts';
 import { resolveIdentity } from './identity.ts';
 
-/** Contract section 8: 300 KiB as received. */
+/** 300 KiB as received (contract section 8). */
 export const SAMPLE_BYTES_MAX = 300 * 1024;
 
 const label = text(TEXT_LENGTH_MAX);
@@ -58,7 +58,7 @@ const SampleFilter = z.object({
 
 export type SampleFilter = z.infer<typeof SampleFilter>;
 
-/** A period ends after it starts; for `refine`, with what to say where it does not. */
+/** A rule for `refine`: a period ends after its start. */
 export function endsAfterStart({ from, to }: { from?: string | undefined; to?: string | undefined }): boolean {
   return from === undefined || to === undefined || Date.parse(from) < Date.parse(to);
 }
@@ -94,7 +94,7 @@ export type Sample = z.infer<typeof Sample>;
 
 export const DeletedSample = z.object({ sampleId: z.string().describe('The sample that is gone') });
 
-/** Which samples are meant. */
+/** A selection of samples. */
 export interface SampleSelection {
   customerId?: string | undefined;
   feature?: string | undefined;

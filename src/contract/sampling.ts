@@ -9,14 +9,14 @@ import { resolveIdentity } from './identity.ts';
 export const SAMPLING_CACHE_SECONDS = 300;
 
 const RETENTION_DAYS_MAX = 365;
-/** Names in one list of a policy. */
+/** The most names in one list of a policy. */
 const NAMES_MAX = 500;
 const CHARACTERS_MAX = 4 * TOKENS_MAX;
 
 const feature = text(TEXT_LENGTH_MAX);
 const features = z.array(feature).max(NAMES_MAX).default([]);
 
-/** What the operator sets; it replaces the policy as a whole. */
+/** The policy that the operator sets, as a whole. */
 export const SetSamplingRequest = z.object({
   rate: z.number().min(0).max(1).describe('Share of the eligible calls that is kept, 0 to 1'),
   minInputTokens: tokens.default(0).describe('Calls with fewer input tokens are not kept'),

@@ -1,5 +1,5 @@
 /**
- * Scopes, key prefixes, and what the legacy prefixes may do (contract section 5, items 2 to 4).
+ * Scopes, key prefixes, and the rights of legacy prefixes (contract section 5, items 2 to 4).
  */
 import { z } from 'zod';
 
@@ -17,19 +17,19 @@ export type Scope = (typeof SCOPES)[number];
 
 export const Scope = z.enum(SCOPES).describe('One permission; none implies another');
 
-/** Kept on a dedicated key of its own. */
+/** The scope that must be on a key of its own. */
 export const EMBED_SCOPE = 'embeds:read' satisfies Scope;
 
 export const SERVER_SCOPES: readonly Scope[] = SCOPES.filter((scope) => scope !== EMBED_SCOPE);
 
-/** Rights that only legacy prefixes have: a part of a scope. */
+/** Parts of scopes that only legacy prefixes have. */
 export type LegacyGrant = 'customers:provision' | 'meters:increment';
 
 export const KEY_PREFIXES = ['utk-', 'ck-', 'ak-', 'cmp-', 'gk-', 'ek-'] as const;
 
 export type KeyPrefix = (typeof KEY_PREFIXES)[number];
 
-/** The historical permissions of keys without stored scopes. */
+/** The permissions of keys without stored scopes. */
 export const LEGACY_PERMISSIONS: Record<Exclude<KeyPrefix, 'utk-'>, readonly (Scope | LegacyGrant)[]> = {
   'ck-': ['usage:read', 'usage:write', 'customers:provision'],
   'ak-': ['usage:read', 'usage:write', 'customers:read', 'customers:write'],

@@ -1,5 +1,5 @@
 /**
- * Sessions on the wire: short-lived tokens for browsers, from a server's own key (contract section 5, items 5 to 7).
+ * Sessions on the wire: short-lived tokens for browsers, issued with a server's key (contract section 5, items 5 to 7).
  */
 import { z } from 'zod';
 import { customerId, instant, TAGS_MAX, TEXT_LENGTH_MAX, text } from './fields.ts';
@@ -8,11 +8,11 @@ import { resolveIdentity } from './identity.ts';
 /** Contract section 8. */
 export const SESSION_SECONDS = 300;
 
-/** What a client session may do: a safe part of what its key may. */
+/** The scopes that a client session can have: a safe subset of its key's. */
 export const CLIENT_SCOPES = { 'gateway:invoke': 'gateway:chat', 'compression:invoke': 'compression:run' } as const;
 export type ClientScope = (typeof CLIENT_SCOPES)[keyof typeof CLIENT_SCOPES];
 
-/** Of a body that a session's token sends: a browser has a conversation to send, and no pictures of many megabytes. */
+/** The largest body of a request with a session token: enough for a conversation, not for large pictures. */
 export const SESSION_BODY_BYTES_MAX = 1024 * 1024;
 
 const ORIGINS_MAX = 10;
@@ -23,11 +23,11 @@ const SessionBody = z.object({
 });
 
 const label = text(TEXT_LENGTH_MAX);
-/** Models that one session is created for. */
+/** The most models that a session can name. */
 const MODELS_MAX = 20;
 /**
- * Of `feature`, `tags` and `models` as JSON: they travel in the token. With the longest ids it is a header of less than
- * the 8 KiB that servers commonly take.
+ * The longest JSON of `feature`, `tags` and `models`, which are part of the token. With the longest ids, the header
+ * stays below the 8 KiB that servers commonly accept.
  */
 const CARRIED_BYTES_MAX = 3_072;
 const CARRIED_RULE = `feature, tags and models of a session may have ${CARRIED_BYTES_MAX} bytes together, as JSON`;

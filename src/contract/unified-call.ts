@@ -71,7 +71,7 @@ export const CallBody = BeginCallBody.extend({
 export const CallRequest = z.preprocess((body) => resolveCachedTokens(resolveIdentity(body)), CallBody);
 export type CallRequest = z.infer<typeof CallBody>;
 
-/** `cachedTokens` is the name that some clients give `cachedInputTokens`. */
+/** Some clients send `cachedInputTokens` as `cachedTokens`. */
 function resolveCachedTokens(body: unknown): unknown {
   if (!isRecord(body) || !isRecord(body.usage)) return body;
   const { cachedTokens, cachedInputTokens = cachedTokens } = body.usage;

@@ -4,9 +4,9 @@
 import { z } from 'zod';
 import { customerId, instant, TEXT_LENGTH_MAX, text } from './fields.ts';
 
-/** As far back as the history of calls goes. */
+/** The retention of calls. */
 export const SUMMARY_DAYS_MAX = 400;
-/** Groups of one dimension that an answer lists. */
+/** The most groups of one dimension in an answer. */
 export const GROUPS_MAX = 200;
 
 export const timezone = text(64).default('UTC').describe('IANA time zone in which days begin and end');
@@ -16,7 +16,7 @@ export const Period = z.object({
   endedAt: instant.describe('End, exclusive'),
 });
 
-/** There is no usage from before, and calendars of the first centuries are nobody's business. */
+/** The earliest start: there is no usage before it. */
 const FIRST_DATE = '1970-01-01';
 const date = z.iso.date().refine((value) => value >= FIRST_DATE, `must be ${FIRST_DATE} or later`);
 
@@ -30,7 +30,7 @@ export const SummaryQuery = z.object({
 
 export type SummaryQuery = z.infer<typeof SummaryQuery>;
 
-/** Of very many calls: above 2^53 it is the nearest number that JSON's readers have. */
+/** A sum that may exceed 2^53; JSON readers then get the nearest double. */
 const sum = z.number().nonnegative();
 
 const Figures = z.object({

@@ -1,5 +1,5 @@
 /**
- * Model vendors of an organization: what the service reaches them with.
+ * An organization's model vendors: their addresses and keys.
  */
 import { z } from 'zod';
 
@@ -8,7 +8,7 @@ export const vendorProvider = z
   .regex(/^[a-z0-9][a-z0-9-]{0,63}$/, 'must be 1 to 64 lower-case letters, digits or dashes')
   .describe('Vendor: openai, anthropic, google, or another one with an OpenAI-compatible address');
 
-/** Addresses of the vendors that are known, with the version prefix, as OpenAI's SDK has it. */
+/** Base addresses of known vendors with the version prefix, as in OpenAI's SDK. */
 export const VENDOR_BASE_URLS: Readonly<Record<string, string>> = {
   openai: 'https://api.openai.com/v1',
   anthropic: 'https://api.anthropic.com/v1',
@@ -25,7 +25,7 @@ export const SetVendorRequest = z.object({
     .max(500)
     .refine((value) => {
       const url = URL.parse(value);
-      // What is no address at all breaks the rule above. An empty query or fragment shows in the text alone.
+      // Invalid addresses break the rule above. An empty query or fragment is visible only in the text.
       return url === null || (url.username === '' && url.password === '' && !/[?#]/.test(value));
     }, 'must have no user, query or fragment')
     .transform((value) => value.replace(/\/+$/, ''))

@@ -3,7 +3,8 @@
  * price.
  *
  * A session may use only models with a price. With an API key the customer's object decides, because it alone knows
- * whether an allowance or credit pays: credit does not pay for a model without a price. The organization can allow both.
+ * whether an allowance or credit pays: credit does not pay for a model without a price. The organization can allow
+ * both.
  */
 
 import type { Capability } from '../domain/plan.ts';

@@ -1,6 +1,6 @@
 /**
- * From the models that a request names to the attempts that can be made: the vendor, the vendor's own name of the model,
- * and the tier whose allowance pays.
+ * From the models that a request names to the attempts that can be made: the vendor, the vendor's own name of the
+ * model, and the tier whose allowance pays.
  *
  * A vendor without credentials, or without the endpoint, is not attempted. No vendor is asked anything here.
  */

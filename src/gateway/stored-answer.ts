@@ -40,7 +40,7 @@ function fits(text: string, bytesMax: number): boolean {
   return text.length * 3 <= bytesMax || new TextEncoder().encode(text).length <= bytesMax;
 }
 
-/** The answer of the first request once more. `transformOf` makes what the dialect does with a stream of the request. */
+/** Replays the answer of the first request. `transformOf` creates the dialect's transform for a stored stream. */
 export function replayedAnswer(
   { response, end }: StoredServiceCall,
   transformOf: (cost: StreamCost) => Transform | undefined,

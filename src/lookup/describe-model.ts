@@ -1,6 +1,6 @@
 /**
- * Use case: everything that a page shows about one model. The decision is the lookup's own answer; the catalog adds what
- * the lookup leaves out.
+ * Use case: everything that a page shows about one model. The decision is the lookup's own answer; the catalog adds
+ * what the lookup leaves out.
  */
 import { type CatalogModel, modelKeyOf } from '../catalog/model.ts';
 import type { FullResolution } from '../contract/model-lookup.ts';

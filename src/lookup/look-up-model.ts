@@ -1,6 +1,6 @@
 /**
- * Use case: look a model key up. An answer is constant within a UTC day and a catalog, so each isolate caches answers in
- * serialized form, per catalog and day. The entity tag covers the catalog, the day and the normalized question.
+ * Use case: look a model key up. An answer is constant within a UTC day and a catalog, so each isolate caches answers
+ * in serialized form, per catalog and day. The entity tag covers the catalog, the day and the normalized question.
  */
 
 import { resolveKey } from '../catalog/resolution.ts';

@@ -85,8 +85,8 @@ export async function beginCommand(
 }
 
 /**
- * Runs a begin under the request's key: the caller's own, claimed for the customer, or one that is derived. Answers with
- * a refusal where the key itself cannot be used.
+ * Runs a begin under the request's key: the caller's own, claimed for the customer, or one that is derived. Answers
+ * with a refusal where the key itself cannot be used.
  */
 export async function underKey<Result extends { ok: true } | { ok: false; refusal: Refusal }>(
   { env, organization }: Caller,

@@ -51,7 +51,9 @@ export async function endCall(
     : answer;
 }
 
-/** The report of a request. A field that is not taken from the request, or not given to the report, does not compile. */
+/**
+ * The report of a request. A field that is not taken from the request, or not given to the report, does not compile.
+ */
 function reportOf(request: EndCallRequest): CallReport {
   const {
     callId: _callId,

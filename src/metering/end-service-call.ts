@@ -22,8 +22,8 @@ export interface Outcome extends Reasoning {
   providerUsed?: string | undefined;
   modelUsed?: string | undefined;
   /**
-   * `null` where a vendor was asked, may have done the work, and reported no usage; `IMPLAUSIBLE` where it reported what
-   * no call uses. The cost is then not known.
+   * `null` where a vendor was asked, may have done the work, and reported no usage; `IMPLAUSIBLE` where it reported
+   * what no call uses. The cost is then not known.
    */
   usage: Partial<Usage> | typeof IMPLAUSIBLE | null;
   /** Web searches that ran although the usage is not known. */

@@ -1,6 +1,6 @@
 /**
- * Who asks for a usage widget: a session token of ours that has not expired, made by a key that is not revoked and still
- * has the scope for such tokens.
+ * Who asks for a usage widget: a session token of ours that has not expired, made by a key that is not revoked and
+ * still has the scope for such tokens.
  */
 import { verifySession } from '../platform/session-token.ts';
 import { type Credential, findCredentialById } from '../storage/credentials.ts';

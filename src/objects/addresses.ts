@@ -1,8 +1,8 @@
 /**
  * Typed access to the objects: which object is responsible for what, and what happens when it does not answer.
  *
- * Every command may be sent twice, because the objects replay. A command that failed for a passing reason is sent again,
- * a few times. An overloaded object is not asked again: it is reported as unavailable.
+ * Every command may be sent twice, because the objects replay. A command that failed for a passing reason is sent
+ * again, a few times. An overloaded object is not asked again: it is reported as unavailable.
  */
 
 import { DERIVED_PREFIX } from '../contract/calls.ts';

@@ -1,6 +1,6 @@
 /**
- * Commands to the objects of batches: the object of one request, and the object of a customer with all of the customer's
- * requests. Plain data.
+ * Commands to the objects of batches: the object of one request, and the object of a customer with all of the
+ * customer's requests. Plain data.
  */
 
 import type { BeginCallRequest } from '../contract/calls.ts';

@@ -73,7 +73,9 @@ export function publishCatalog(
   });
 }
 
-/** The version that the document asks for, else the next free one of the day; `null` where the one asked for is taken. */
+/**
+ * The version that the document asks for, else the next free one of the day; `null` where the one asked for is taken.
+ */
 async function freeVersion(env: Env, asked: string | undefined, nowMs: number): Promise<string | null> {
   if (asked !== undefined) return (await isVersionTaken(env, asked)) ? null : asked;
   const day = new Date(nowMs).toISOString().slice(0, 10);

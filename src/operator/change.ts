@@ -45,8 +45,8 @@ const ANSWER_PURPOSE = 'operator answers';
 const ATTEMPTS_MAX = 5;
 
 /**
- * Commits the change that `decide` returns. Where it returns an answer instead (a refusal, or the state that is already as
- * requested), nothing is stored. If the idempotency key was used before, the stored answer is replayed.
+ * Commits the change that `decide` returns. Where it returns an answer instead (a refusal, or the state that is already
+ * as requested), nothing is stored. If the idempotency key was used before, the stored answer is replayed.
  */
 export async function commitChange<Data>(
   request: OperatorRequest,

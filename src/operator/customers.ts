@@ -98,8 +98,8 @@ export function grantCredit(
 }
 
 /**
- * Erases a customer: the object, its call ids, its rows in D1. Each part may be repeated, so an erasure that broke off is
- * finished by sending it again. The event log records the erasure.
+ * Erases a customer: the object, its call ids, its rows in D1. Each part may be repeated, so an erasure that broke off
+ * is finished by sending it again. The event log records the erasure.
  */
 export function eraseCustomer(
   request: OperatorRequest,

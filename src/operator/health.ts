@@ -1,6 +1,6 @@
 /**
- * Health: whether every binding answers, which catalog is in use and what is wrong with it, which changes wait for D1 or
- * were refused by it, and which organizations take most of it.
+ * Health: whether every binding answers, which catalog is in use and what is wrong with it, which changes wait for D1
+ * or were refused by it, and which organizations take most of it.
  */
 
 import { type Answer, accept } from '../contract/errors.ts';

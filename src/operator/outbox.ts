@@ -1,8 +1,8 @@
 /**
  * Changes that D1 refused: operators list them, and send them again.
  *
- * The customers' objects hold these changes. Which objects have some is read from their announcements in KV, which may be
- * a minute behind.
+ * The customers' objects hold these changes. Which objects have some is read from their announcements in KV, which may
+ * be a minute behind.
  */
 import { type Answer, accept, refuse } from '../contract/errors.ts';
 import type { ResentOutbox, SetAsideChange } from '../contract/outbox.ts';

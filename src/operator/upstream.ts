@@ -1,8 +1,8 @@
 /**
  * The daily import of an upstream catalog: it is read, merged with the curated one, and published where that is safe.
  *
- * Only what passes validation and the bound on change is published; anything else becomes an operator event, for a person
- * to decide. Without a configured address there is no import. A failure changes nothing but the event log.
+ * Only what passes validation and the bound on change is published; anything else becomes an operator event, for a
+ * person to decide. Without a configured address there is no import. A failure changes nothing but the event log.
  */
 
 import { changeBound } from '../catalog/importers/bound.ts';

@@ -1,8 +1,8 @@
 /**
  * The JSON body of a request, within bounds of bytes, values and levels.
  *
- * A large body is counted while it arrives. Once it breaks a bound, what was read is dropped and the rest is read without
- * being stored, so that the sender still gets the answer.
+ * A large body is counted while it arrives. Once it breaks a bound, what was read is dropped and the rest is read
+ * without being stored, so that the sender still gets the answer.
  */
 import { LINGER_BYTES_MAX } from './bytes.ts';
 import { JsonCount, type ParsedJson, parseJson, REQUEST_BOUNDS } from './json.ts';

@@ -27,7 +27,7 @@ export function mountCompression(app: Hono<AppEnv>): void {
   mount(app, operations.readCompressionJob, (c, { params }) => readJob(callerOf(c), params.jobId));
 }
 
-/** Whom a browser's token speaks for; `undefined` where a key is used. */
+/** The customer of a session token; `undefined` for an API key. */
 function sessionOf(c: AppContext) {
   return c.get('credential').session;
 }

@@ -1,7 +1,7 @@
 /**
  * The API reference over HTTP: the OpenAPI document, and its pages.
  *
- * Both are made for the origin of the request, because the examples name it, when they are first asked for.
+ * Both are generated at the first request, for the request's origin, which the examples contain.
  */
 
 import type { Hono } from 'hono';
@@ -54,7 +54,7 @@ export function mountDocs(app: Hono<AppEnv>): void {
   app.route(DOCS_PATH, publicRoutes('docs', mountPages));
 }
 
-/** For anyone, from anywhere: a tool in another page's browser may read it. */
+/** Readable from any origin, for tools in browsers. */
 function sendDocument(c: AppContext): Response {
   const { text, etag } = servedTo(c);
   const headers = {

@@ -1,10 +1,9 @@
 /**
- * The usage widget over HTTP: the page for the frame, what it reads anew, its scripts.
+ * The usage widget over HTTP: the page in the frame, its refresh, its scripts.
  *
- * A token is all that says whose usage is shown, and where. It comes in a body or a header, never in an address,
- * because addresses are logged: the address that a frame opens has it in the fragment, and its page, which shows
- * nothing and may stand anywhere, posts it. Only the origins that the token names may frame what is shown, and none
- * where it names none.
+ * The session token identifies the customer and the origins that may embed the widget. It is sent in a body or a
+ * header, never in an address, because addresses are logged: the frame's address has it in the fragment, and the first
+ * page, which shows nothing and may be embedded anywhere, posts it.
  */
 import type { Hono } from 'hono';
 import { type AppContext, type AppEnv, deferrer } from '../middleware/context.ts';
@@ -24,12 +23,12 @@ import { readWidgetUsage } from '../readings/usage/widget.ts';
 import { CACHED_FOREVER, publicRoutes } from './public-page.ts';
 
 export const EMBED_PATH = '/embed';
-/** A form with a token of ten origins has less. */
+/** Enough for a form with a token of ten origins. */
 const FORM_BYTES_MAX = 16 * 1024;
 const SCRIPT_TYPE = 'text/javascript; charset=utf-8';
 
 export function mountEmbed(app: Hono<AppEnv>): void {
-  // Pages of other origins load it, also those that isolate themselves; it may change, so it is kept for a while only.
+  // Pages of other origins load it, also cross-origin isolated ones. It may change, so it is cached for a limited time.
   const script = {
     'Content-Type': SCRIPT_TYPE,
     'Cache-Control': 'public, max-age=3600',
@@ -83,7 +82,7 @@ async function propsOf(c: AppContext, session: EmbedSession, nowMs: number): Pro
   return { ...shown, nowMs, usage };
 }
 
-/** With who may frame it, and where its forms may go. */
+/** Headers with the allowed embedding origins and form targets. */
 function respond(body: string, status: 200 | 401, origins: readonly string[], formAction = "'none'"): Response {
   const ancestors = origins.length === 0 ? "'none'" : origins.join(' ');
   const policy = `default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action ${formAction}; frame-ancestors ${ancestors}`;

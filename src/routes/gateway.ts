@@ -107,7 +107,7 @@ function mountBatches(app: Hono<AppEnv>): void {
   pass(app, gatewayOperations.cancelBatch, (id) => `batches/${id}/cancel`);
 }
 
-/** A request that goes to the vendor as it is, with its query. */
+/** Passes a request to the vendor unchanged, with its query. */
 function pass(app: Hono<AppEnv>, operation: GatewayOperation, path: (id: string) => string): void {
   mount(app, operation, async (c) => {
     const id = c.req.param('id') ?? 'none';
@@ -117,14 +117,14 @@ function pass(app: Hono<AppEnv>, operation: GatewayOperation, path: (id: string)
   });
 }
 
-/** With the answer to browsers, where the operation takes session tokens. Other callers send no `Origin`. */
+/** Mounts an operation, with CORS where it accepts session tokens. Only browsers send `Origin`. */
 function mount<O extends GatewayOperation>(app: Hono<AppEnv>, operation: O, handler: Handler<O>): void {
   if (operation.security.clientScope)
     app.use(operation.path, (c, next) => (c.req.header('Origin') === undefined ? next() : browsers(c, next)));
   mountRoute(app, GATEWAY, operation, async (c, input) => respond(c, await handler(c, input)));
 }
 
-/** A session may send the fields that are open to it, and no others. */
+/** Refuses fields that sessions may not send. */
 function checkSessionBody({ organization }: SessionCredential, body: unknown, path: string): Result {
   const closed = closedField(path, body, organization);
   if (closed === null) return { ok: true };
@@ -132,14 +132,14 @@ function checkSessionBody({ organization }: SessionCredential, body: unknown, pa
   return refuse('FIELD_NOT_ALLOWED', message, { members: { details: [{ path: param ?? 'body', message }] } });
 }
 
-/** The refusal of a request that reached no use case. Too many failed authentications: waiting does not help. */
+/** The answer to a request that reached no use case. After too many failed authentications a retry does not help. */
 function refuseRequest(c: AppContext, refusal: Refusal): Response {
   const final = refusal.code === 'RATE_LIMITED' && { retry: false };
   return respond(c, refusalAnswer({ ...refusal, ...final }));
 }
 
 /**
- * Made at once with all that it carries: a response that is changed afterwards is copied, with its body as a stream.
+ * Created with all headers at once: changing a response afterwards copies it, with its body as a stream.
  */
 function respond(c: AppContext, { status, headers, body }: GatewayAnswer): Response {
   const correlationId = c.get('correlationId');

@@ -1,5 +1,5 @@
 /**
- * The public model lookup over HTTP: discovery and resolution, for anyone, from anywhere, without a credential.
+ * The public model lookup over HTTP: discovery and resolution, without a credential and from any origin.
  *
  * The key is read from the raw path, because it may contain `/`, percent-encoded or not.
  */
@@ -18,7 +18,7 @@ const STALE_SECONDS = 3_600;
 const PREFLIGHT_SECONDS = 86_400;
 
 /**
- * The cached answer, if there is one. It is looked for before the router runs, which would cost more than the answer.
+ * The cached answer, if there is one. Checked before the router runs, which would cost more than the answer.
  */
 export function cachedLookup(request: Request, env: AppEnv['Bindings']): Response | null {
   if (request.method !== 'GET') return null;
@@ -32,7 +32,7 @@ export function modelLookup(): Hono<AppEnv> {
   const app = new Hono<AppEnv>();
   app.use(cors({ origin: '*', allowMethods: ['GET', 'OPTIONS'], exposeHeaders: ['ETag'], maxAge: PREFLIGHT_SECONDS }));
   app.get('*', async (c, next) => {
-    // The router answers HEAD as GET; the contract has GET alone.
+    // The router answers HEAD as GET; the contract has only GET.
     if (c.req.raw.method === 'HEAD') return next();
     const nowMs = Date.now();
     const found = await lookUp(c.env, askedOf(c.req.raw.url) ?? '', c.req.query(), nowMs, deferrer(c));
@@ -53,7 +53,7 @@ function askedOf(url: string): string | null {
 }
 
 function send(request: Request, answer: LookupAnswer, nowMs: number): Response {
-  // Made once: for a cached answer, headers are most of the cost.
+  // Created once: for a cached answer, headers are most of the cost.
   answer.headers ??= new Headers({
     'Content-Type': 'application/json',
     'Cache-Control': cacheControl(MAX_AGE_SECONDS + STALE_SECONDS),
@@ -72,7 +72,7 @@ function send(request: Request, answer: LookupAnswer, nowMs: number): Response {
   return new Response(answer.body, { headers });
 }
 
-/** Never past the end of the day, when the answer expires. */
+/** Ends with the UTC day, when the answer expires. */
 function cacheControl(leftSeconds: number): string {
   const maxAge = Math.min(MAX_AGE_SECONDS, leftSeconds);
   return `public, max-age=${maxAge}, stale-while-revalidate=${Math.min(STALE_SECONDS, leftSeconds - maxAge)}`;

@@ -1,6 +1,6 @@
 /**
- * The public model pages over HTTP: a list, a search, a page for each model. They may be kept as the lookup's answers
- * may: not past the end of the UTC day.
+ * The public model pages over HTTP: a list, a search, a page for each model. Like the lookup's answers, they can be
+ * cached until the end of the UTC day.
  */
 import type { Hono } from 'hono';
 import { describeModel } from '../lookup/describe-model.ts';

@@ -1,6 +1,6 @@
 /**
- * An operation of the contract as a route: its request is checked, its handler gets the validated input, and every
- * other method of its path is 405.
+ * Mounts an operation of the contract: its request is checked, its handler gets the validated input, and any other
+ * method of its path is answered with 405.
  *
  * The metering interface and the gateway are mounted by the same functions, each with its own `ApiStyle`.
  */
@@ -43,7 +43,7 @@ export function mount<O extends Operation>(
   });
 }
 
-/** An operation that answers in pages. */
+/** An operation with a paginated answer. */
 export function mountList<O extends Operation>(
   app: Hono<AppEnv>,
   operation: O,
@@ -68,7 +68,7 @@ export function mountRoute<O extends RouteSpec>(
   });
 }
 
-/** To be called after the routes: a known path with another method is 405. */
+/** Call after all routes: another method of a known path is answered with 405. */
 export function mountMethodNotAllowed(
   app: Hono<AppEnv>,
   routes: readonly RouteSpec[] = Object.values<Operation>(operations),
@@ -91,7 +91,7 @@ function honoPath({ path }: RouteSpec): string {
   return path.replace(/\{(model|modelKey)\}$/, ':$1{.+}').replace(/\{(\w+)\}/g, ':$1');
 }
 
-/** On whose behalf a request with an API key runs. */
+/** The caller of a request with an API key. */
 export function callerOf(c: AppContext): Caller {
   return { env: c.env, organization: c.get('credential').organization, defer: deferrer(c) };
 }

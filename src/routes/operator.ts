@@ -26,9 +26,9 @@ import { setSampling } from '../operator/sampling.ts';
 import { setVendor } from '../operator/vendors.ts';
 import { headerKeyOf, type Input, mount, mountList } from './mount.ts';
 
-/** With one token there is one operator. */
+/** The actor in the event log: there is one operator token. */
 const ACTOR = 'operator';
-/** A line of JSON per item. */
+/** One line of JSON per item. */
 const LINES_TYPE = 'application/jsonl; charset=utf-8';
 
 export function mountOperator(app: Hono<AppEnv>): void {
@@ -91,7 +91,7 @@ export function mountOperator(app: Hono<AppEnv>): void {
   mount(app, operations.readHealth, (c) => readHealth(c.env, deferrer(c)));
 }
 
-/** A change by the operator, with what its event and its idempotency record need to know. */
+/** A change by the operator, with what its event and its idempotency record need. */
 function change<O extends Operation>(
   app: Hono<AppEnv>,
   operation: O,

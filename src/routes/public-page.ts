@@ -1,6 +1,6 @@
 /**
- * How every public page is sent: with a content policy that allows no script and nothing from other origins, an entity
- * tag and a cache lifetime; and what a request gets that failed.
+ * Sends public pages with a content security policy (no scripts, nothing from other origins), an entity tag and a cache
+ * lifetime, and their errors.
  */
 
 import { Hono } from 'hono';
@@ -47,7 +47,7 @@ export function sendPage(c: AppContext, { html, status = 200, cacheControl }: Pa
   return new Response(html, { status, headers });
 }
 
-/** Routes that answer GET alone. A failure is a line of text. */
+/** Routes that answer only GET. An error is a line of text. */
 export function publicRoutes(name: string, mount: (app: Hono<AppEnv>) => void): Hono<AppEnv> {
   const app = new Hono<AppEnv>();
   mount(app);

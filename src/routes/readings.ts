@@ -1,5 +1,5 @@
 /**
- * Readings over HTTP: what was used, what is coming, and what stands out.
+ * Readings over HTTP: usage summary and context, forecast, anomalies.
  */
 import type { Hono } from 'hono';
 import { operations } from '../contract/operations.ts';

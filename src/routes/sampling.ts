@@ -1,5 +1,5 @@
 /**
- * Sampling over HTTP: the policy in force, a decision, a sample to keep.
+ * Sampling over HTTP: the policy, a decision, storing a sample.
  */
 import type { Hono } from 'hono';
 import { operations } from '../contract/operations.ts';

@@ -119,7 +119,10 @@ async function refresh(kv: KVNamespace): Promise<CatalogInUse> {
   }
 }
 
-/** Remembers what is in use. The same catalog stays the same object, so that what is derived from it can be cached with it. */
+/**
+ * Remembers what is in use. The same catalog stays the same object, so that what is derived from it can be cached with
+ * it.
+ */
 function hold(kv: KVNamespace, found: CatalogInUse): CatalogInUse {
   const known = held.get(kv)?.inUse;
   const problem = found.problem ?? ageProblem(found.catalog);

@@ -3,8 +3,8 @@
  *
  * A value may be used until `ttlMs` after the moment before its read began. A change is acknowledged only after that
  * time has passed, so once it is acknowledged nobody uses the old value. In the second half of its life a value is read
- * anew in the background, so that requests for busy keys never wait for a read. While the source fails, the last value read stays in
- * use up to `STALE_MAX_MS`, so that metering goes on while D1 is away.
+ * anew in the background, so that requests for busy keys never wait for a read. While the source fails, the last value
+ * read stays in use up to `STALE_MAX_MS`, so that metering goes on while D1 is away.
  */
 import { BoundedMap } from '../platform/bounded-map.ts';
 import { MINUTE_MS } from '../platform/time.ts';

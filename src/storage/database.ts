@@ -25,7 +25,10 @@ export function database(env: Pick<Env, 'DB'>, _organizationId: string): Databas
   return drizzleOf(env.DB);
 }
 
-/** The database for queries that are not of one organization: keys by their hash, the operator's own, prices, health, the cron. */
+/**
+ * The database for queries that are not of one organization: keys by their hash, the operator's own, prices, health,
+ * the cron.
+ */
 export function sharedDatabase(env: Pick<Env, 'DB'>): Database {
   return drizzleOf(env.DB);
 }

@@ -99,7 +99,7 @@ async function eraseHours(env: Env, organizationId: string, customerId: string):
   return repeatWhileFull(ERASED_HOURS_MAX, async () => (await db.batch(batch)).at(-2)?.results.length ?? 0);
 }
 
-/** Repeats a step until it finds fewer rows than it takes; nothing adds rows any more, so it comes to an end. */
+/** Repeats a step until it finds fewer rows than its limit. Ends, because nothing adds rows any more. */
 async function repeatWhileFull(rowsMax: number, step: () => Promise<number>): Promise<number> {
   let all = 0;
   for (let rows = rowsMax; rows >= rowsMax; all += rows) rows = await step();

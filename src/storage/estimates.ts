@@ -14,8 +14,8 @@ export const RUNNING_ESTIMATES_MAX = 10;
 const COUNTED_MS_MAX = DAY_MS;
 
 /**
- * Records that the estimate runs; `false` where the organization already runs as many as it may. An estimate counts once,
- * however often it is recorded.
+ * Records that the estimate runs; `false` where the organization already runs as many as it may. An estimate counts
+ * once, however often it is recorded.
  */
 export async function enterEstimate(env: Env, organizationId: string, jobId: string, nowMs: number): Promise<boolean> {
   const running = sql`SELECT COUNT(*) FROM running_estimates

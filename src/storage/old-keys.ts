@@ -1,10 +1,11 @@
 /**
- * API keys from before keys had a checksum. An isolate keeps a list of them, so that a request with an invalid key costs
- * no read of D1.
+ * API keys from before keys had a checksum. An isolate keeps a list of them, so that a request with an invalid key
+ * costs no read of D1.
  *
- * No such key is created any more, so what is not on the list is no key. (A Worker of the version before may still create
- * one during an upgrade; it works everywhere a minute later, when all lists have been read again.) Where there is no list,
- * because D1 is away, another request is reading it or there are too many keys, each key is looked up in D1.
+ * No such key is created any more, so what is not on the list is no key. (A Worker of the version before may still
+ * create one during an upgrade; it works everywhere a minute later, when all lists have been read again.) Where there
+ * is no list, because D1 is away, another request is reading it or there are too many keys, each key is looked up in
+ * D1.
  */
 import { sql } from 'drizzle-orm';
 import type { Env } from '../env.ts';
@@ -18,7 +19,9 @@ const OLD_KEYS_MAX = 10_000;
 const LIFE_MS = 60_000;
 /** A read that takes longer counts as failed, and the next one begins no earlier than this after it. */
 const READ_TIMEOUT_MS = 3_000;
-/** Digits of a hash that the list holds: 64 bits. A key that agrees in them by chance is looked up in D1, and not found. */
+/**
+ * Digits of a hash that the list holds: 64 bits. A key that agrees in them by chance is looked up in D1, and not found.
+ */
 const SHORT_HASH_LENGTH = 16;
 
 interface OldKeys {

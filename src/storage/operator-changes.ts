@@ -1,5 +1,6 @@
 /**
- * What an operator's change writes: its statements, its event and the answer for a repeated request, as one transaction.
+ * What an operator's change writes: its statements, its event and the answer for a repeated request, as one
+ * transaction.
  *
  * The transaction is one of the shared database, because the answer is looked up by the idempotency key alone. If
  * organizations get databases of their own, their rows cannot be a part of it any more.
@@ -34,7 +35,10 @@ export async function commitStatements(
   await db.batch([inserted, ...statements, ...stored]);
 }
 
-/** Whether a commit failed because another request has taken a unique key. D1 says so in words alone, and drizzle wraps them. */
+/**
+ * Whether a commit failed because another request has taken a unique key. D1 says so in words alone, and drizzle wraps
+ * them.
+ */
 export function isTaken(error: unknown): boolean {
   const { message, cause } = error as Error;
   return /UNIQUE constraint failed/.test(message) || (cause instanceof Error && isTaken(cause));

@@ -1,6 +1,6 @@
 /**
- * Subscriptions that a plan migration moves, as D1 knows them: those on an older version of the plan than its target, or
- * that are to change to one. `src/domain/account.ts` decides which of them really move.
+ * Subscriptions that a plan migration moves, as D1 knows them: those on an older version of the plan than its target,
+ * or that are to change to one. `src/domain/account.ts` decides which of them really move.
  */
 import type { Env } from '../env.ts';
 import { database } from './database.ts';

@@ -2,8 +2,8 @@
  * The delivery of a customer's changes to D1, as one batch, which D1 runs as one transaction.
  *
  * Each table is written by one `INSERT ... SELECT` of a JSON array, guarded by the row's revision: a row that is sent
- * twice, or late, changes nothing. It is guarded by the subscription too: one that was erased gets no row any more. What
- * calls and denied calls change of the usage is found under the same guards, and counted once for the whole batch.
+ * twice, or late, changes nothing. It is guarded by the subscription too: one that was erased gets no row any more.
+ * What calls and denied calls change of the usage is found under the same guards, and counted once for the whole batch.
  */
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core';
 import { CHANGE_COLUMNS, COUNT_USAGE, USAGE_FIGURES, usageOfCalls } from './roll-ups.ts';
@@ -31,7 +31,9 @@ type ColumnOf<T> = {
   [Name in keyof T]: T[Name] extends SQLiteColumn ? T[Name]['_']['name'] : never;
 }[keyof T];
 
-/** A row in all its columns; the record is JSON already. A column that is added to the schema has to be added to each. */
+/**
+ * A row in all its columns; the record is JSON already. A column that is added to the schema has to be added to each.
+ */
 interface Row<T> {
   columns: Record<Exclude<ColumnOf<T>, 'record' | 'delivery'>, unknown>;
   record?: string;
@@ -95,9 +97,10 @@ function upsert(
 }
 
 /**
- * Calls count as they are after the upsert, and no longer as they were before it. `delivery` is a random number that the
- * upsert writes to the rows that it changes: those count again afterwards. Rows that bear it already, because the same
- * batch runs twice or two numbers are equal by chance, are taken back first, so that the sums are exact in any case.
+ * Calls count as they are after the upsert, and no longer as they were before it. `delivery` is a random number that
+ * the upsert writes to the rows that it changes: those count again afterwards. Rows that bear it already, because the
+ * same batch runs twice or two numbers are equal by chance, are taken back first, so that the sums are exact in any
+ * case.
  */
 function upsertCalls(db: D1Database, subscriptionId: string, chunk: Chunk): D1PreparedStatement[] {
   const [delivery = 0] = crypto.getRandomValues(new Uint32Array(1));
@@ -135,8 +138,8 @@ function countDenied(db: D1Database, subscriptionId: string, { rows }: Chunk): D
 }
 
 /**
- * Each value of a row by its place: rows cross as arrays, because a value is found by its place at less cost than by its
- * name, and in JSONB without parsing the row again.
+ * Each value of a row by its place: rows cross as arrays, because a value is found by its place at less cost than by
+ * its name, and in JSONB without parsing the row again.
  */
 function valuesOf(names: readonly string[], integers: readonly string[]): string[] {
   return names.map((name, place) =>

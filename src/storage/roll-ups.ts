@@ -1,10 +1,10 @@
 /**
  * Usage, summed from calls: which tables there are, and the statements that keep them exact.
  *
- * A batch first writes to `usage_changes` what it changes of the usage (`projection.ts`: each changed call as it is now,
- * less what it counted as before), then adds those rows to every table of `ROLL_UPS`, and empties `usage_changes`
- * again. All of that is one transaction. A customer is erased by adding its hours negated to what is left.
- * A new roll-up is a table in `schema/usage.ts` and a line in `ROLL_UPS`.
+ * A batch first writes to `usage_changes` what it changes of the usage (`projection.ts`: each changed call as it is
+ * now, less what it counted as before), then adds those rows to every table of `ROLL_UPS`, and empties `usage_changes`
+ * again. All of that is one transaction. A customer is erased by adding its hours negated to what is left. A new
+ * roll-up is a table in `schema/usage.ts` and a line in `ROLL_UPS`.
  */
 import { DAY_MS, HOUR_MS } from '../platform/time.ts';
 
@@ -96,8 +96,8 @@ function addChanges({ table, keys, unit, figures = ALL_FIGURES, where = 'true' }
 }
 
 /**
- * A running total changes at the hour of a change and at every later one that has a row. Each becomes what the newest
- * row by then says so far, and the changes by then.
+ * A change at an hour changes the running totals of that hour and of every later hour with a row: each becomes the
+ * newest earlier total plus all changes up to that hour.
  */
 function addToRunningTotals(table: string, keys: readonly Key[]): string {
   const key = keys.join(', ');
@@ -156,8 +156,8 @@ const FIGURES_OF_CALL: Readonly<Record<Figure, string>> = {
 };
 
 /**
- * The usage of calls, as rows of `usage_changes`: `source` has the columns of `calls` and `sign`, 1 for a call that counts
- * from now on and -1 for one that counts no longer. A call counts in the hour of its end.
+ * The usage of calls, as rows of `usage_changes`: `source` has the columns of `calls` and `sign`, 1 for a call that
+ * counts from now on and -1 for one that counts no longer. A call counts in the hour of its end.
  */
 export function usageOfCalls(source: string): string {
   const sums = Object.values(FIGURES_OF_CALL).map((figure) => `SUM(sign * (${figure}))`);

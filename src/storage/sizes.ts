@@ -2,8 +2,8 @@
  * D1 itself: the version of its schema, its size, and the organizations that take most of it.
  *
  * The cost of the query does not grow with calls, customers or samples: for each organization it reads a row of
- * `organizations`, one of `organization_sizes`, and at most five rows (one per outcome) of `organization_days` for each of
- * seven days. D1 reports its own size with every answer.
+ * `organizations`, one of `organization_sizes`, and at most five rows (one per outcome) of `organization_days` for each
+ * of seven days. D1 reports its own size with every answer.
  */
 
 import type { Env } from '../env.ts';

@@ -2,8 +2,8 @@
  * Ended calls and spend over time, of an organization and of its customers, and the models that they began to use: the
  * input of anomaly detection. Spend is a floating-point number here, because it is for estimates and not for bills.
  *
- * Of each model that is new in the period, only the week after its first use is read, so what is read does not grow with
- * the number of models.
+ * Of each model that is new in the period, only the week after its first use is read, so what is read does not grow
+ * with the number of models.
  */
 
 import { type SQL, sql } from 'drizzle-orm';

@@ -82,16 +82,16 @@ const FIGURES = sql.raw(
     .join(', '),
 );
 /**
- * A sum of cost as one number, for comparisons: exact up to 9.2 billion dollars. Beyond, it is a floating-point number, in
- * which sums that are a few millionths of a dollar apart may be equal.
+ * A sum of cost as one number, for comparisons: exact up to 9.2 billion dollars. Beyond, it is a floating-point number,
+ * in which sums that are a few millionths of a dollar apart may be equal.
  */
 export const COST = sql.raw('(cost_usd * 1000000000 + cost_rest_nano_usd)');
 /** Highest cost first. It sums again, because in an expression a name means the column and not its sum. */
 const BY_COST = sql.raw('SUM(cost_usd) * 1000000000 + SUM(cost_rest_nano_usd) DESC, calls DESC, place');
 
 /**
- * Customers with the highest totals that are compared first, for each group that is listed. Most of them also cost much in
- * the period, so the more are compared first, the fewer are left to look at.
+ * Customers with the highest totals that are compared first, for each group that is listed. Most of them also cost much
+ * in the period, so the more are compared first, the fewer are left to look at.
  */
 const LEADERS_PER_GROUP = 2;
 
@@ -223,8 +223,8 @@ function wholeDays({ fromMs, toMs }: UsageFilter): { unit: 'day' | 'hour'; start
 }
 
 /**
- * The customers with the highest cost in the period. What a customer used in it is the difference of two running totals:
- * two rows, however long the period.
+ * The customers with the highest cost in the period. What a customer used in it is the difference of two running
+ * totals: two rows, however long the period.
  */
 function topCustomersByCost(scope: Scope, groupsMax: number): SQL {
   const { runningTotals, among, fromMs, toMs } = scope;
@@ -244,8 +244,8 @@ function topCustomersByCost(scope: Scope, groupsMax: number): SQL {
 
 /**
  * `costs`: the cost of the period, of every customer who may be among the highest. No customer's cost in the period
- * exceeds its total. So once enough customers with the highest totals are compared, those whose total is below the lowest
- * cost among them need not be looked at.
+ * exceeds its total. So once enough customers with the highest totals are compared, those whose total is below the
+ * lowest cost among them need not be looked at.
  */
 function costOfCustomers({ totals, runningTotals, among, fromMs, toMs }: Scope, groupsMax: number): SQL {
   const costBefore = (atMs: number) => sql`COALESCE((SELECT ${COST} FROM ${runningTotals}
@@ -304,8 +304,8 @@ function groupsOf(dimension: Dimension, place: SQL, from: SQL, order: SQL, group
 }
 
 /**
- * The place in `days` of the day in which an hour starts. Days of 24 hours are counted; each day on which the clock changes
- * ends a case.
+ * The place in `days` of the day in which an hour starts. Days of 24 hours are counted; each day on which the clock
+ * changes ends a case.
  */
 function dayAmong(days: Days): SQL {
   const cases: string[] = [];

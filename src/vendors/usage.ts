@@ -2,8 +2,8 @@
  * Reads the usage of a model call in the vendor's own figures.
  *
  * The shape of the answer tells which vendor made it. A zero stays a zero; an absent usage is `null` and is never
- * estimated. A usage with a broken or impossible figure, or with a part larger than its whole, is `IMPLAUSIBLE`. Runs in
- * any JavaScript runtime.
+ * estimated. A usage with a broken or impossible figure, or with a part larger than its whole, is `IMPLAUSIBLE`. Runs
+ * in any JavaScript runtime.
  */
 import { parseAnswer } from '../platform/json.ts';
 import { EventBlocks, type StreamEvent } from './event-blocks.ts';

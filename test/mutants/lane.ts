@@ -1,7 +1,7 @@
 /**
- * A process that tells whether tests notice a mutant: a long-lived vitest reads the mutated file from memory, the file on
- * disk stays as it is. Answers each `LaneTask` with a `LaneResult`. The process that starts it ends it where a mutant
- * never returns.
+ * A process that tells whether tests notice a mutant: a long-lived vitest reads the mutated file from memory, the file
+ * on disk stays as it is. Answers each `LaneTask` with a `LaneResult`. The process that starts it ends it where a
+ * mutant never returns.
  */
 import { join, relative } from 'node:path';
 import { BaseSequencer, createVitest } from 'vitest/node';

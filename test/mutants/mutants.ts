@@ -1,5 +1,6 @@
 /**
- * `npm run test:mutants`: changes the pure files in small ways and prints which changes no unit or property test notices.
+ * `npm run test:mutants`: changes the pure files in small ways and prints which changes no unit or property test
+ * notices.
  */
 import { parseArgs } from 'node:util';
 import { described, PURE_FILES, runMutants } from './run.ts';

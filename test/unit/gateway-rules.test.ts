@@ -1,6 +1,6 @@
 /**
- * The gateway's rules that need no vendor: which model a name stands for, whom a request names, which effort is sent, what
- * is recorded of a batch's line, and what the caller gets of a vendor's error.
+ * The gateway's rules that need no vendor: which model a name stands for, whom a request names, which effort is sent,
+ * what is recorded of a batch's line, and what the caller gets of a vendor's error.
  */
 import { describe, expect, test } from 'vitest';
 import { BUILT_IN_CATALOG as catalog } from '../../src/catalog/built-in.ts';

@@ -1,6 +1,6 @@
 /**
- * A customer's object that stands at an earlier version of the schema is brought up to date when it wakes; and sums that
- * its columns hold stay readable beyond 64 bits.
+ * A customer's object that stands at an earlier version of the schema is brought up to date when it wakes; and sums
+ * that its columns hold stay readable beyond 64 bits.
  */
 import { runInDurableObject } from 'cloudflare:test';
 

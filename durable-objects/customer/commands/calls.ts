@@ -145,8 +145,8 @@ function earlierBegin(
 
 /**
  * The begin under a session's key. Its call has an id of the reserved form, which no backend can send as a key; only
- * hashes of sessions' keys begin with `s`. The key is free again when the object has removed the call, and the next call
- * has another id.
+ * hashes of sessions' keys begin with `s`. The key is free again when the object has removed the call, and the next
+ * call has another id.
  */
 function earlierOfSession(
   { store, objectId, nowMs }: Context,

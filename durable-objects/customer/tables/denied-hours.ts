@@ -1,6 +1,6 @@
 /**
- * Denied calls by UTC hour: how many of them D1 gets in full, and the count of the others by feature. All customers share
- * D1, and nothing bounds how often a customer is denied.
+ * Denied calls by UTC hour: how many of them D1 gets in full, and the count of the others by feature. All customers
+ * share D1, and nothing bounds how often a customer is denied.
  */
 import { HOUR_MS } from '../../../src/platform/time.ts';
 import { SET_ASIDE_IDS } from './set-aside.ts';

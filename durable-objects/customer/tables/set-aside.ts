@@ -1,8 +1,8 @@
 /**
  * Changes whose content D1 refused, with D1's reason.
  *
- * A change stays here, and its row is not pruned, until an operator sends it again or a later change of the same row has
- * reached D1.
+ * A change stays here, and its row is not pruned, until an operator sends it again or a later change of the same row
+ * has reached D1.
  */
 import type { SetAsideChange } from '../../../src/objects/customer-commands.ts';
 import type { OutboxRow } from './outbox.ts';
@@ -23,7 +23,10 @@ export class SetAsideTable {
     this.#sql = sql;
   }
 
-  /** Returns whether the row was not set aside before. A row that was set aside before keeps its time and gets the new reason. */
+  /**
+   * Returns whether the row was not set aside before. A row that was set aside before keeps its time and gets the new
+   * reason.
+   */
   add({ kind, id }: Pick<OutboxRow, 'kind' | 'id'>, reason: string, nowMs: number): boolean {
     const isNew = this.#sql.exec('SELECT 1 FROM set_aside WHERE kind = ? AND id = ?', kind, id).toArray().length === 0;
     const sql = `INSERT INTO set_aside (kind, id, at_ms, reason) VALUES (?, ?, ?, ?)

@@ -1,6 +1,6 @@
 /**
- * Usage by UTC hour of the end of calls. A sum of money has two columns, whole dollars and the rest in nano-USD, because
- * it may exceed 64 bits. Both are read as text: above 2^53 a number would be rounded.
+ * Usage by UTC hour of the end of calls. A sum of money has two columns, whole dollars and the rest in nano-USD,
+ * because it may exceed 64 bits. Both are read as text: above 2^53 a number would be rounded.
  */
 
 import type { MeterSlot } from '../../../src/domain/meters.ts';

@@ -49,7 +49,7 @@ export async function startEstimate(c: ConsoleContext): Promise<{ jobId: string 
   return answer.ok ? answer.data : { details: detailsOf(answer.refusal) };
 }
 
-/** Days begin in UTC. What is no day is left to the rules, which say so. */
+/** The start of a day in UTC. Anything else is left to validation. */
 function filterOf(fields: Fields): unknown {
   const instantOf = (name: string) => optionalText(fields, name)?.replace(/^\d{4}-\d{2}-\d{2}$/, '$&T00:00:00Z');
   return {

@@ -18,7 +18,7 @@ import { page, secretsOf } from '../shell.tsx';
 import { check, detailsOf, operatorRequest, text, texts, wrong } from '../submitted.ts';
 
 const PAGE_SIZE = 50;
-/** The value of a chosen row: a key is found on the page that it stands on. */
+/** The form value of a row: the key and the page of the list that has it. */
 const SCAN_SIZE = 200;
 const SCAN_PAGES_MAX = 50;
 

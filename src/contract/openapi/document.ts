@@ -1,9 +1,9 @@
 /**
- * The OpenAPI 3.1 document, made of nothing but the contract's own tables: zod-openapi renders the schemas, and what it
- * cannot know is added here (names, examples, error answers, permissions).
+ * The OpenAPI 3.1 document, generated from the contract's tables. zod-openapi renders the schemas; names, examples,
+ * error answers and permissions are added here.
  *
- * Rendering takes some tenths of a second, so it is done when the document is first asked for, and once in an isolate:
- * documents for different origins differ in nothing but the origin.
+ * Rendering takes some tenths of a second, so it runs at the first request and once per isolate; documents for
+ * different origins differ only in the origin.
  */
 import type { z } from 'zod';
 import { createDocument, type ZodOpenApiObject } from 'zod-openapi';
@@ -17,11 +17,11 @@ import { exportedSchemas, RENDERING, usedComponents } from './schemas.ts';
 import { INTRODUCTION, SECURITY_SCHEMES, TAGS } from './text.ts';
 import type { OpenApiDocument } from './types.ts';
 
-/** Stands for the origin in the rendered document. */
+/** The placeholder for the origin in the rendered document. */
 const ORIGIN = 'https://origin.invalid';
 const VERSION = '0.0.0-version';
 
-/** `version` is the service's own, `origin` where it is reached. */
+/** `version` is the service's version, `origin` its address. */
 export function openApiDocument(version: string, origin: string): OpenApiDocument {
   rendered ??= JSON.stringify(render());
   return JSON.parse(rendered.replaceAll(ORIGIN, origin).replace(VERSION, version));
@@ -57,7 +57,7 @@ function render(): OpenApiDocument {
   return usedComponents(made);
 }
 
-/** Every schema that has a name, or gets one from its operation. */
+/** All schemas with a name of their own or of their operation. */
 function componentsOf(all: readonly Entry[]): Record<string, z.ZodType> {
   const names = exportedSchemas();
   for (const [schema, name] of all.flatMap(namesOf)) if (!names.has(schema)) names.set(schema, name);

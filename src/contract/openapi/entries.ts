@@ -1,6 +1,5 @@
 /**
- * The routes of all tables of the contract in one form: the metering interface, the operator API, the gateway and the
- * public lookup.
+ * All routes of the contract in one form: the metering interface, the operator API, the gateway and the public lookup.
  */
 import type { z } from 'zod';
 import { type GatewayOperation, gatewayOperations } from '../gateway.ts';
@@ -9,7 +8,7 @@ import type { ExampleId } from './examples.ts';
 import { type LookupOperation, lookupOperations } from './lookup.ts';
 import type { Route } from './shell.ts';
 
-/** A route of any of the tables, in one form. */
+/** A route of any of the interfaces. */
 export interface Entry extends Route {
   id: ExampleId;
   kind: 'envelope' | 'gateway' | 'lookup';
@@ -20,9 +19,9 @@ export interface Entry extends Route {
   body?: z.ZodType | undefined;
   form: boolean;
   lines: boolean;
-  /** Made when it is first asked for: an envelope is a schema of its own. */
+  /** Created lazily, because an envelope is a schema of its own. */
   answer: () => z.ZodType;
-  /** The name that the answer's schema gets where it has none. */
+  /** The name of the answer's schema, unless it is exported under another name. */
   answerName: string;
   codes: readonly string[];
 }
@@ -82,17 +81,17 @@ function fromLookup(operation: LookupOperation): Entry {
   };
 }
 
-/** Every route by its operation's name, in the order of the tables. */
+/** Every route by the id of its operation. */
 export const entries = once(() => new Map<string, Entry>(allEntries().map((entry) => [entry.id, entry])));
 
-/** How an operation is asked; every example has one. */
+/** The route of an operation. */
 export function routeOf(id: ExampleId): Route {
   const entry = entries().get(id);
   if (!entry) throw new Error(`no operation is called ${id}`);
   return entry;
 }
 
-/** The names that an operation gives to what it takes and answers, where they have no other. */
+/** Names for the request and answer schemas that are not exported. */
 export function namesOf({ id, body, kind, answer, answerName }: Entry): [z.ZodType, string][] {
   const operation = kind === 'envelope' ? (operations as Record<string, Operation>)[id] : undefined;
   return [

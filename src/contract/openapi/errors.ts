@@ -1,6 +1,5 @@
 /**
- * Refusals in the OpenAPI document: one component for each status, with the codes that it may carry, and which of them
- * a route answers with.
+ * Errors in the OpenAPI document: a response component for each status with its codes, and the statuses of each route.
  */
 import type { z } from 'zod';
 import { ERROR_STATUS } from '../errors.ts';
@@ -24,7 +23,7 @@ const MEANING: Record<number, string> = {
   503: 'A dependency cannot be reached for the moment; the request may be repeated',
 };
 
-/** One for each status of the envelope's errors. */
+/** A response for each status of the envelope's errors. */
 export function errorResponses(schema: z.ZodType) {
   return Object.fromEntries(
     Object.entries(MEANING).map(([status, meaning]) => {
@@ -60,7 +59,7 @@ interface Refusing {
   body?: unknown;
 }
 
-/** The refusals that a route may answer with. */
+/** The error responses of a route. */
 export function responsesOf({
   kind,
   id,

@@ -1,7 +1,7 @@
 /**
- * One example request for each operation. They work on the demo organization of `npm start`, in any order and as often
- * as one likes, because each makes first what it needs: `needs` are examples to run before, and `$NAME` stands for a
- * value out of another example's answer (`VALUES`).
+ * An example request for each operation. Examples work with the demo organization of `npm start`, in any order and
+ * repeatedly, because each first runs the examples that it `needs`. `$NAME` is a value from another example's answer
+ * (`VALUES`).
  */
 import type { gatewayOperations } from '../gateway.ts';
 import type { OperationId } from '../operations.ts';
@@ -13,28 +13,28 @@ export interface Example {
   params?: Record<string, string>;
   query?: Record<string, string>;
   body?: unknown;
-  /** A file of the repository that is sent in place of the body, which would be too long to read. */
+  /** A file of the repository that is sent as the body. */
   bodyFile?: string;
   /** Lines of a file that is uploaded as a form. */
   upload?: { purpose: string; lines: readonly unknown[] };
-  /** Another credential than the operation's usual one. */
+  /** Overrides the operation's usual credential. */
   credential?: string;
-  /** What must have been sent before: an example, with other input where that is given. */
+  /** Examples to run first, with changed input where it is given. */
   needs?: readonly (ExampleId | (Pick<Example, 'params' | 'body'> & { id: ExampleId }))[];
 }
 
 export interface Value {
-  /** The example whose answer has it. */
+  /** The example whose answer has the value. */
   from: ExampleId;
   /** The field of the answer. */
   field: string;
-  /** For that example, other input. */
+  /** Changed input for that example. */
   body?: unknown;
-  /** What it looks like, where no answer is at hand. */
+  /** A plausible value for the document. */
   sample: string;
 }
 
-/** The organization that `npm start` makes. */
+/** The organization that `npm start` creates. */
 export const DEMO_ORGANIZATION_ID = '00000000-0000-4000-8000-00000000de00';
 
 const org = { org: DEMO_ORGANIZATION_ID };

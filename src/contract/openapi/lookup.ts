@@ -1,5 +1,5 @@
 /**
- * The public lookup's routes as entries of a table, for the OpenAPI document: the routes themselves read raw paths.
+ * The public lookup's operations for the OpenAPI document. The routes themselves read raw paths.
  */
 import { z } from 'zod';
 import { FullResolution, LightResolution, LOOKUP_PATH, LookupQuery, PROVIDERS } from '../model-lookup.ts';

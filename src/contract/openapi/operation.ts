@@ -1,5 +1,5 @@
 /**
- * One operation of the OpenAPI document: what it takes, what it answers and refuses, and a line to try it with.
+ * One operation of the OpenAPI document: parameters, bodies, answers, errors and a curl command.
  */
 import type { z } from 'zod';
 import { CORRELATION_HEADER, IDEMPOTENCY_HEADER, MEDIA_TYPE, REPLAY_HEADER } from '../envelope.ts';
@@ -40,7 +40,7 @@ function bodyOf({ id }: Entry, body: z.ZodType) {
   return { schema: body, ...(example !== undefined && { example: concrete(example) }) };
 }
 
-/** No body is an empty object. */
+/** A missing body counts as an empty object. */
 function isBodyRequired(body: z.ZodType): boolean {
   return !body.safeParse({}).success;
 }
@@ -98,7 +98,7 @@ function gatewayHeaders(id: ExampleId): string[] {
     : [requestId];
 }
 
-/** Where a field of the answer is what another operation's path asks for. */
+/** Links from fields of the answer to path parameters of other operations. */
 function linksOf({ id, kind }: Entry): NonNullable<AnswerObject['links']> {
   const links: NonNullable<AnswerObject['links']> = {};
   for (const [name, value] of Object.entries<Value>(VALUES)) {
@@ -224,7 +224,7 @@ function descriptionOf({ security, kind }: Entry): string {
   return `Needs the scope ${needed}.${browser}${kind === 'gateway' ? " The answer is the vendor's, and errors are in OpenAI's envelope." : ''}`;
 }
 
-/** An example with a plausible value for each variable. */
+/** Replaces the variables of an example with plausible values. */
 function concrete(value: unknown): unknown {
   if (value === undefined) return undefined;
   const text = JSON.stringify(value).replace(

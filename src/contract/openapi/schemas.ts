@@ -68,18 +68,18 @@ export function exportedSchemas(): Map<z.ZodType, string> {
   return names;
 }
 
-/** The fields of a path: text, of which nothing is made. */
+/** The parameters of a path, which are text. */
 export function pathParameters(schema: z.ZodType): Record<string, JsonSchema> {
   return fieldsOf(schema, 'input').properties ?? {};
 }
 
-/** The fields of a query. They travel as text, so the types that they are read as say more than those that are sent. */
+/** The parameters of a query. They are sent as text, so the parsed types say more. */
 export function queryParameters(schema: z.ZodType): { properties: Record<string, JsonSchema>; required: string[] } {
   const [sent, read] = [fieldsOf(schema, 'input'), fieldsOf(schema, 'output')];
   const properties = Object.entries(sent.properties ?? {}).map(([name, property]) => {
     const known = property.type ?? property.enum ?? property.anyOf;
     const answered = read.properties?.[name] ?? {};
-    // A list is sent with commas, and read as what it lists.
+    // A list is sent with commas and parsed as an array.
     return [name, known && answered.type !== 'array' ? property : { ...property, ...answered }] as const;
   });
   return { properties: Object.fromEntries(properties), required: sent.required ?? [] };
@@ -95,7 +95,7 @@ function fieldsOf(schema: z.ZodType, io: 'input' | 'output'): JsonSchema {
 
 /** How zod-openapi renders the schemas. */
 export const RENDERING: CreateDocumentOptions = {
-  // Every component is rendered for both directions; what the form for answers of a request cannot say is not used.
+  // Every component is rendered for both directions; forms that are not used are removed afterwards.
   allowEmptySchema: { pipe: { output: true }, custom: true },
   override: ({ jsonSchema, zodSchema, io }) => {
     simplify(jsonSchema as JsonSchema);
@@ -106,14 +106,14 @@ export const RENDERING: CreateDocumentOptions = {
   },
 };
 
-/** A customer's id may stand for the object; the schema resolves it before it checks, so it cannot say so itself. */
+/** Adds the customer id as a plain string, which the schema's preprocessing accepts and JSON Schema cannot show. */
 function allowId(schema: JsonSchema): void {
   const object = { ...schema };
   for (const keyword of Object.keys(schema)) delete schema[keyword];
   schema.anyOf = [{ type: 'string', description: 'The customer id' }, object];
 }
 
-/** Without bounds that every integer has, and without the pattern that a format stands for. */
+/** Removes bounds that every integer has, and the pattern of a format. */
 function simplify(schema: JsonSchema): void {
   for (const bound of ['minimum', 'maximum'])
     if (Math.abs(schema[bound] as number) === Number.MAX_SAFE_INTEGER) delete schema[bound];
@@ -121,8 +121,8 @@ function simplify(schema: JsonSchema): void {
 }
 
 /**
- * The components that `roots` lead to, by name: zod-openapi renders every one that it knows, and gives the form for
- * answers the longer name where two differ.
+ * The document with only the components that its paths use. zod-openapi renders every component, and gives the form for
+ * answers the longer name where it differs from the form for requests; here that is the other way round.
  */
 export function usedComponents(document: OpenApiDocument): OpenApiDocument {
   const { schemas } = document.components;
@@ -134,7 +134,7 @@ export function usedComponents(document: OpenApiDocument): OpenApiDocument {
   const { components } = renamed;
   const used = new Set<string>();
   const waiting = referencesIn([renamed.paths, components.responses]);
-  // Each name is taken up once, so this ends with the last of them.
+  // Ends, because each name is visited once.
   for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) {
     if (used.has(name)) continue;
     used.add(name);
@@ -160,9 +160,8 @@ function referencesIn(part: unknown): string[] {
 }
 
 /**
- * A field that neither it nor what it refers to describes gets the words that are kept for its name. A schema that
- * refers to another adds a description and closes nothing: zod writes that beside the reference, where zod-openapi asks
- * for no override.
+ * Adds the description for its name (`WORDS`) to a field without one. Removes `additionalProperties` beside a
+ * reference, which zod writes and zod-openapi does not pass to `override`.
  */
 function finish(part: unknown, schemas: Record<string, JsonSchema>): void {
   if (typeof part !== 'object' || part === null) return;

@@ -1,19 +1,18 @@
 /**
- * Examples as lines for a shell: curl alone, to be pasted and run. What an example needs is sent first, and values out
- * of answers are kept in variables.
- *
- * Credentials are variables too: `npm start` writes `DEMO_API_KEY` and `OPERATOR_TOKEN` to `.dev.vars`.
+ * Examples as shell commands with curl, ready to paste. Required requests come first, and values of their answers are
+ * stored in variables. Credentials are variables too: `npm start` writes `DEMO_API_KEY` and `OPERATOR_TOKEN` to
+ * `.dev.vars`.
  */
 import { MEDIA_TYPE } from '../envelope.ts';
 import { EXAMPLES, type Example, type ExampleId, VALUES, type Value } from './examples.ts';
 
-/** How an operation is asked. */
+/** What a request for an operation needs. */
 export interface Route {
   method: string;
   path: string;
-  /** The variable of the usual credential; absent where none is asked for. */
+  /** The variable of the credential; absent for public operations. */
   credential?: 'DEMO_API_KEY' | 'OPERATOR_TOKEN';
-  /** The vendor media type must be accepted. */
+  /** Whether `Accept` must name the vendor media type. */
   vendorType: boolean;
 }
 
@@ -21,7 +20,7 @@ export type RouteOf = (id: ExampleId) => Route;
 
 const VARIABLE = /\$([A-Z_]+)/g;
 
-/** The example of an operation with everything that it needs, a command a line. */
+/** The example of an operation with all requests that it needs, one command per line. */
 export function shellOf(id: ExampleId, origin: string, routeOf: RouteOf): string {
   const lines: string[] = [];
   const known = new Set<string>();
@@ -77,7 +76,7 @@ function curl(route: Route, example: Example, origin: string, separator = ' '): 
   return `${lines ? `printf '%s\\n' ${lines} | ` : ''}${parts.join(separator)}`;
 }
 
-/** Path and query with the example's values, variables as they are. */
+/** Path and query with the example's values; variables stay. */
 export function addressOf({ path }: Pick<Route, 'path'>, { params, query }: Example): string {
   const address = path.replace(/\{(\w+)\}/g, (_, name: string) => {
     const value = params?.[name] ?? '';
@@ -86,12 +85,12 @@ export function addressOf({ path }: Pick<Route, 'path'>, { params, query }: Exam
   return query ? `${address}?${new URLSearchParams(query)}` : address;
 }
 
-/** Double quotes where a variable is to be replaced, else single ones. */
+/** Double quotes for text with a variable, else single quotes. */
 function quoted(text: string): string {
   return /\$[A-Z_]+/.test(text) ? `"${text}"` : `'${text}'`;
 }
 
-/** In single quotes, with variables outside of them. */
+/** In single quotes, with variables outside. */
 function literal(text: string): string {
   return `'${text.replaceAll("'", "'\\''").replace(VARIABLE, `'"$$$1"'`)}'`;
 }

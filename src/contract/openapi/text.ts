@@ -1,5 +1,5 @@
 /**
- * The words of the OpenAPI document that no schema has: introduction, groups, credentials.
+ * Texts of the OpenAPI document that are not in schemas: introduction, groups, credentials.
  */
 import { CORRELATION_HEADER, IDEMPOTENCY_HEADER, MEDIA_TYPE, REPLAY_HEADER } from '../envelope.ts';
 
@@ -14,7 +14,7 @@ Periods are half-open: the start belongs to them, the end does not. Instants are
 interface Tag {
   name: string;
   description: string;
-  /** Of paths; the first tag whose pattern matches counts. */
+  /** Paths of the group; the first group that matches counts. */
   pattern: RegExp;
 }
 
@@ -101,7 +101,7 @@ export const SECURITY_SCHEMES = {
   },
 } as const;
 
-/** What fields are whose schema leaves it out. */
+/** Descriptions of fields whose schema has none. */
 export const WORDS: Record<string, string> = {
   AGENTIC_API: 'Units of HTTP API requests and tool calls',
   CUSTOM1: 'Units of the first custom slot',

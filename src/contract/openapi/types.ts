@@ -1,8 +1,8 @@
 /**
- * The parts of an OpenAPI 3.1 document that Callmeter's has.
+ * The types of the OpenAPI 3.1 document, as far as Callmeter uses them.
  */
 
-/** A JSON Schema (2020-12), which is what OpenAPI 3.1 has. */
+/** A JSON Schema (2020-12), as in OpenAPI 3.1. */
 export interface JsonSchema {
   $ref?: string;
   type?: string | string[];

@@ -18,7 +18,7 @@ import { text } from '../fields.ts';
 import { apiKey, type Operation, operation } from './operation.ts';
 
 const invoke = apiKey('compression:invoke');
-/** Also for a customer's browser. */
+/** Also accepts session tokens. */
 const invokeInBrowser = { ...invoke, clientScope: 'compression:run' } as const;
 
 export const compression = {

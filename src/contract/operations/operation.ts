@@ -1,5 +1,5 @@
 /**
- * What the contract says of an operation, and the pieces that the tables of operations share.
+ * The type of an operation, and helpers for the tables of operations.
  */
 import { z } from 'zod';
 import { text } from '../fields.ts';
@@ -13,7 +13,7 @@ export type Security =
       /** One of the scopes is enough. */
       anyScope?: true;
       legacyGrant?: LegacyGrant;
-      /** What a browser's session token needs; absent where none may come. */
+      /** The scope that a session token needs; absent where session tokens are not accepted. */
       clientScope?: ClientScope;
     }
   | { kind: 'operator' };
@@ -22,24 +22,24 @@ export interface Operation {
   operationId: string;
   summary: string;
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** With `{name}` for parameters. */
+  /** Parameters as `{name}`. */
   path: string;
   security: Security;
   params?: z.ZodObject;
   query?: z.ZodObject;
   body?: z.ZodType;
-  /** Where the body may be larger than usual. */
+  /** Overrides the usual limit on the body. */
   bodyBytesMax?: number;
   /** The result code of a success. */
   code: string;
   /** Further result codes of a success. */
   otherCodes?: readonly string[];
   data: z.ZodType;
-  /** A success is a line of JSON for each `data`, without an envelope. */
+  /** A success has one line of JSON for each item, without an envelope. */
   lines?: true;
 }
 
-/** Keeps the literal types of an entry, so that routes infer what they validate. */
+/** Keeps the literal types of an entry, from which routes infer their input. */
 export function operation<const O extends Operation>(entry: O): O {
   return entry;
 }

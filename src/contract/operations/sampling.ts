@@ -1,5 +1,5 @@
 /**
- * Samples of calls for review: which calls are kept, storing one, and the operator's access to them.
+ * Samples of calls for review: the policy, storing a sample, and the operator's access.
  */
 import { idempotencyKey, listOf } from '../fields.ts';
 import {

@@ -6,7 +6,7 @@ import { ListQuery, listOf, text } from '../fields.ts';
 import { Health, OperatorEvent } from '../operator.ts';
 import { type Operation, operation, operator } from './operation.ts';
 
-/** A catalog of 2,000 models with its transitions fits. */
+/** Enough for a catalog of 2,000 models with its transitions. */
 const CATALOG_BYTES_MAX = 8 * 1024 * 1024;
 
 export const service = {

@@ -1,6 +1,6 @@
 /**
- * Begins a batch at the vendor, once. The batch carries the name of its request in its metadata, so a batch whose answer
- * was lost can be found again.
+ * Begins a batch at the vendor, once. The batch carries the name of its request in its metadata, so a batch whose
+ * answer was lost can be found again.
  *
  * Only a batch, or an error in the vendor's own words, proves what the vendor did. After anything else the batch is in
  * doubt.

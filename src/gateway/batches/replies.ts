@@ -43,7 +43,9 @@ export function erasedMeanwhile(): BatchAnswer {
   return refusalAnswer({ code: 'CONFLICT', message: 'the customer was erased while the batch was being begun' });
 }
 
-/** An error after which the vendor may still have begun: without a key, a repeated request would begin another batch. */
+/**
+ * An error after which the vendor may still have begun: without a key, a repeated request would begin another batch.
+ */
 export function notSentAgain(answer: BatchAnswer, keyed: boolean): BatchAnswer {
   return keyed ? answer : { ...answer, headers: { ...answer.headers, [GATEWAY_HEADERS.shouldRetry]: 'false' } };
 }

@@ -42,7 +42,7 @@ function hasAll(text: string, words: readonly string[]): boolean {
 
 const texts = new WeakMap<OpenApiOperation, string>();
 
-/** Everything that is said of an operation: its own words, and the names of what goes in and comes out. */
+/** The searchable text of an operation: its texts, and the names of its fields. */
 function textOf(document: OpenApiDocument, { method, path, operation }: Route): string {
   const known = texts.get(operation);
   if (known !== undefined) return known;

@@ -1,6 +1,6 @@
 /**
- * The pages of the API reference: an overview with a search, each operation, each schema. They show the OpenAPI document
- * and nothing else.
+ * The pages of the API reference: an overview with a search, each operation, each schema. They show the OpenAPI
+ * document and nothing else.
  */
 import type { FC } from 'hono/jsx';
 import type { AnswerObject, JsonSchema, OpenApiDocument, Parameter } from '../../contract/openapi/types.ts';

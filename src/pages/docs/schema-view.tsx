@@ -41,7 +41,7 @@ export const Fields: FC<{ schema: JsonSchema; label: string; depth?: number }> =
   );
 };
 
-/** What a schema that is no object is: one of several, or a plain value. */
+/** A schema that is not an object: a union or a plain value. */
 const Alternatives: FC<{ schema: JsonSchema; label: string; depth: number }> = ({ schema, label, depth }) => {
   const choices = schema.oneOf ?? schema.anyOf;
   if (!choices?.some(({ properties, $ref }) => properties ?? $ref)) {

@@ -44,7 +44,9 @@ export const calls = sqliteTable(
     /** Every fact of the call, as its object stored it; reads of old calls answer from it. */
     record: text('record', { mode: 'json' }).$type<unknown>().notNull(),
     revision: integer('revision').notNull(),
-    /** A number of the delivery that wrote the row last, by which it finds the rows that it changed (`projection.ts`). */
+    /**
+     * A number of the delivery that wrote the row last, by which it finds the rows that it changed (`projection.ts`).
+     */
     delivery: integer('delivery').notNull(),
   },
   (table) => [

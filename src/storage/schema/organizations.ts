@@ -110,7 +110,7 @@ export const apiKeys = sqliteTable(
     organizationId: text('organization_id')
       .notNull()
       .references(() => organizations.organizationId),
-    /** SHA-256 of the key, hexadecimal. The key itself is kept nowhere. */
+    /** SHA-256 of the key, hexadecimal. The key itself is not stored. */
     keyHash: text('key_hash').notNull(),
     prefix: text('prefix').notNull(),
     hint: text('hint').notNull(),

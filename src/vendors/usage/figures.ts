@@ -83,8 +83,8 @@ export function listOf(value: unknown): unknown[] {
 }
 
 /**
- * A count: 0 if it is absent or null, NaN if it is no count. NaN survives every sum, so one check at the end (`checked`)
- * finds any broken figure.
+ * A count: 0 if it is absent or null, NaN if it is no count. NaN survives every sum, so one check at the end
+ * (`checked`) finds any broken figure.
  */
 export function count(value: unknown): number {
   if (value === undefined || value === null) return 0;
