@@ -1,5 +1,5 @@
 /**
- * `withCall` around a model call: it begins the call, ends it, and ends it as FAILED if the model call throws.
+ * Wraps a model call with `withCall`, which begins the call and ends it, as FAILED if the model call throws.
  */
 import { createClient } from '../index.ts';
 import { target } from './target.ts';
