@@ -103,7 +103,9 @@ function addToRunningTotals(table: string, keys: readonly Key[]): string {
   const key = keys.join(', ');
   const sameKey = (left: string, right: string) =>
     keys.map((name) => `${left}.${name} = ${right}.${name}`).join(' AND ');
-  const sums = USAGE_FIGURES.map((name) => `COALESCE(before.${name}, 0) + SUM(changed.${name})`);
+  const sums = USAGE_FIGURES.map(
+    (name) => `COALESCE(before.${name}, 0) + COALESCE(SUM(changed.${name}) OVER upward, 0)`,
+  );
   return `WITH changed AS MATERIALIZED (
       SELECT ${key}, hour_ms, ${USAGE_FIGURES.map((name) => `SUM(${name}) AS ${name}`).join(', ')}
       FROM usage_changes GROUP BY ${key}, hour_ms),
@@ -114,10 +116,10 @@ function addToRunningTotals(table: string, keys: readonly Key[]): string {
       CROSS JOIN ${table} later ON ${sameKey('later', 'first')} AND later.hour_ms > first.hour_ms)
     INSERT INTO ${table} (${key}, hour_ms, ${USAGE_FIGURES.join(', ')})
     SELECT ${keys.map((name) => `touched.${name}`).join(', ')}, touched.hour_ms, ${sums.join(', ')}
-    FROM touched CROSS JOIN changed ON ${sameKey('changed', 'touched')} AND changed.hour_ms <= touched.hour_ms
+    FROM touched LEFT JOIN changed USING (${key}, hour_ms)
     LEFT JOIN ${table} before ON ${sameKey('before', 'touched')} AND before.hour_ms = (
       SELECT MAX(hour_ms) FROM ${table} other WHERE ${sameKey('other', 'touched')} AND other.hour_ms <= touched.hour_ms)
-    GROUP BY ${keys.map((name) => `touched.${name}`).join(', ')}, touched.hour_ms
+    WHERE true WINDOW upward AS (PARTITION BY ${keys.map((name) => `touched.${name}`).join(', ')} ORDER BY touched.hour_ms)
     ON CONFLICT DO UPDATE SET ${USAGE_FIGURES.map((name) => `${name} = excluded.${name}`).join(', ')}`;
 }
 
