@@ -6,6 +6,8 @@ import { describe, expect, test } from 'vitest';
 import {
   type Account,
   changePlan,
+  changeWallet,
+  expireDue,
   fillContact,
   isCanceled,
   migratePlan,
@@ -14,7 +16,11 @@ import {
   updateContact,
 } from '../../src/domain/account.ts';
 import { summarize } from '../../src/domain/allowances.ts';
+import { canonicalJson } from '../../src/domain/canonical.ts';
+import { METERS, SLOT_METERS } from '../../src/domain/meters.ts';
 import type { PlanVersion } from '../../src/domain/plan.ts';
+import { TIERS } from '../../src/domain/tiers.ts';
+import { balanceOf, grantCredit } from '../../src/domain/wallet.ts';
 import { plan } from './fixtures.ts';
 
 const NOW = Date.UTC(2026, 10, 20);
@@ -97,6 +103,31 @@ test('a subscription is canceled and reactivated once', () => {
   expect(setCanceled(canceled, true, NOW + 2)).toBe(canceled);
   expect(setCanceled(account, false, NOW + 2)).toBe(account);
   expect(setCanceled(canceled, false, NOW + 2).subscription.canceledAtMs).toBeNull();
+});
+
+test('credit that has expired is removed once, in a revision of its own', () => {
+  const account = opened(version('pro', 1));
+  const amount = { granted: '5', remaining: '5', unit: 'USD' } as const;
+  const credit = { creditId: 'g', ...amount, grantedAtMs: NOW, expiresAtMs: NOW + 10, reference: null };
+  const rich = changeWallet(account, grantCredit(account.wallet, credit));
+  expect(revisionsOf(rich)).toEqual([2, 1]);
+  expect(expireDue(rich, NOW + 9)).toBe(rich);
+  const poor = expireDue(rich, NOW + 10);
+  expect([poor.revision, balanceOf(poor.wallet, 'USD')]).toEqual([3, 0n]);
+  expect(expireDue(poor, NOW + 20)).toBe(poor);
+});
+
+test('the meter of each slot names its slot, and each meter counts what it is named after', () => {
+  for (const [slot, meter] of Object.entries(SLOT_METERS)) expect(METERS[meter].slot).toBe(slot);
+  const units = Object.fromEntries(Object.entries(METERS).map(([name, { unit }]) => [name, unit]));
+  for (const tier of TIERS) expect([units[`${tier}Calls`], units[`${tier}Tokens`]]).toEqual(['calls', 'tokens']);
+  expect([units.searches, units.audioSeconds]).toEqual(['searches', 'seconds']);
+  for (const meter of Object.values(SLOT_METERS)) expect(units[meter]).toBe('units');
+});
+
+test('canonical JSON keeps lists apart and sorts members', () => {
+  expect(canonicalJson([1, 2, [undefined]])).toBe('[1,2,[null]]');
+  expect(canonicalJson({ b: 1, a: { d: undefined, c: 'x' } })).toBe('{"a":{"c":"x"},"b":1}');
 });
 
 test('a contact takes the given fields, and filling it keeps the known ones', () => {

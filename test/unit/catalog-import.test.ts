@@ -218,6 +218,21 @@ describe('LiteLLM', () => {
     expect(read.models).toEqual(liteLlm.models);
   });
 
+  test.each([
+    ['responses', 'chat'],
+    ['completion', 'completion'],
+    ['embedding', 'embedding'],
+    ['image_edit', 'image'],
+    ['audio_transcription', 'transcription'],
+    ['audio_speech', 'speech'],
+    ['moderation', 'moderation'],
+    ['realtime', 'realtime'],
+    ['video_generation', 'video'],
+  ])('the mode %s is the kind %s', (mode, kind) => {
+    const read = readLiteLlm({ 'gpt-x': { litellm_provider: 'openai', mode, supported_endpoints: ['/v1/batch'] } });
+    expect(find(read.models, 'gpt-x')).toMatchObject({ kind, capabilities: expect.arrayContaining(['batch']) });
+  });
+
   test('a batch share has four decimals, and is none where batch costs more', () => {
     const shareOf = (batches: number) => {
       const raw = fixture('litellm-sample.json');
@@ -434,6 +449,11 @@ describe('a known model', () => {
 });
 
 describe('a new model', () => {
+  test('has the reasoning efforts that upstream states, or none', () => {
+    expect(imported('gpt-7', { reasoningEfforts: ['low', 'high'] }).reasoningEfforts).toEqual(['low', 'high']);
+    expect(imported('gpt-7', {})).not.toHaveProperty('reasoningEfforts');
+  });
+
   test.each([
     [
       'openai',

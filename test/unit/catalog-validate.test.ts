@@ -207,3 +207,11 @@ describe('transitions', () => {
     expect(problems.map((problem) => problem.field)).toEqual([`transitions.${field}`]);
   });
 });
+
+test('a transition is of a model in the catalog', () => {
+  const [first] = transitions;
+  const problems = validateCatalog({ models, transitions: [{ ...(first as Transition), model: 'gpt-0' }] });
+  expect(problems.map(({ field, message }) => `${field}: ${message}`)).toContain(
+    'transitions.model: is not in the catalog',
+  );
+});

@@ -295,6 +295,35 @@ test('a replacement that cannot serve the typical request is named with what it 
   expect(exact.warnings.join()).not.toMatch(/is below/);
 });
 
+test('a replacement is safe to apply where the provider names it, it is live, and its price can be compared', async () => {
+  const safe = [];
+  for (const model of models) {
+    const { resolution } = await resolve(modelKeyOf(model));
+    const official = resolution.equivalents.filter(({ confidence }) => confidence === 'authoritative');
+    for (const { provider, modelKey } of official) expect(modelKey.startsWith(`${provider}/`), modelKey).toBe(true);
+    const named = official.find(({ modelKey }) => modelKey === resolution.recommendedModelKey);
+    if (!resolution.safeToApply) continue;
+    safe.push(model);
+    expect([resolution.action, resolution.recommendationSource]).toEqual(['REPLACE', 'provider']);
+    expect(named).toMatchObject({ availability: 'available', compatibility: { status: 'compatible', gaps: [] } });
+    expect(named?.priceChangePercent).toBeDefined();
+  }
+  expect(safe.length).toBeGreaterThan(10);
+});
+
+test('a guessed model is for review, and recommends nothing', async () => {
+  const { resolution } = await resolve('anthropic/claude-sonet-4-20250514');
+  expect(resolution.match).toMatchObject({ strategy: 'fuzzy' });
+  expect(resolution).toMatchObject({
+    action: 'REVIEW',
+    recommendedModelKey: null,
+    recommendationSource: 'none',
+    preferredAlias: null,
+    providerReplacementModelKey: null,
+    safeToApply: false,
+  });
+});
+
 test('a replacement whose price cannot be compared says so', async () => {
   const unpriced = models.filter(
     (model) => statusOn(model, DAY) !== 'ACTIVE' && !model.pricing && replacementOf(BUILT_IN_CATALOG, model, DAY)?.live,

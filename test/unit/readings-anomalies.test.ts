@@ -37,6 +37,28 @@ const found = (buckets: UsageBucket[]) =>
     (endMs - START) / DAY_MS,
   ]);
 
+test('episodes are sorted by their start, then by their kind', () => {
+  const mixed = days(60, (day) =>
+    day === 40
+      ? { calls: 600, spend: 600, failedCalls: 400, models: { 'b/two': 600 } }
+      : day >= 52
+        ? { failedCalls: 60 }
+        : {},
+  );
+  expect(found(mixed).map(([kind, start]) => [kind, start])).toEqual([
+    ['ERROR_BURST', 40],
+    ['NEW_EXPENSIVE_MODEL', 40],
+    ['SPEND_SPIKE', 40],
+    ['ERROR_BURST', 52],
+  ]);
+});
+
+test('fourteen days are enough, and an hour less is not', () => {
+  const spike = (day: number): Change => (day === 12 ? { spend: 5000, calls: 5000 } : {});
+  expect(found(days(14, spike))).toEqual([['SPEND_SPIKE', 12, 13]]);
+  expect(found(days(13, spike))).toEqual([]);
+});
+
 test('a steady history has no episodes', () => {
   expect(found(days(60))).toEqual([]);
 });
@@ -201,6 +223,28 @@ describe('error bursts', () => {
     expect(episode?.evidence).toMatchObject({ calls: 24, failedShare: 0.5 });
   });
 
+  test.each([
+    [50, 'HIGH'],
+    [49, 'MEDIUM'],
+    [20, 'MEDIUM'],
+    [19, 'LOW'],
+  ])('of %i failures of 100 calls are %s', (failedCalls, severity) => {
+    const burst = days(60, (day) => (day === 40 ? { calls: 100, spend: 100, failedCalls } : {}));
+    expect(detectAnomalies(burst, 'day')).toMatchObject([{ kind: 'ERROR_BURST', severity }]);
+  });
+
+  test('are found on the last day of a series too, in its hours', () => {
+    const hours = Array.from({ length: 20 * 24 }, (_, hour) => ({
+      startMs: START + hour * HOUR_MS,
+      spend: 4,
+      calls: 4,
+      failedCalls: hour >= 456 && hour % 2 === 0 ? 2 : 0,
+      models: {},
+    }));
+    const [episode] = detectAnomalies(hourBuckets(hours, START, START + 20 * DAY_MS), 'hour');
+    expect(episode).toMatchObject({ kind: 'ERROR_BURST', endMs: START + 20 * DAY_MS, observed: 24 });
+  });
+
   test('are not two failures of three calls', () => {
     expect(found(days(60, (day) => (day === 40 ? { calls: 3, spend: 3, failedCalls: 2 } : {})))).toEqual([]);
   });
@@ -224,6 +268,17 @@ describe('new expensive models', () => {
     });
     expect(episode?.evidence).toEqual({ modelKey: 'b/two', shareOfSpend: expect.closeTo(0.7, 1), days: 7 });
     expect(episode?.observed).toBe(490);
+  });
+
+  test.each([
+    [0.2, 'LOW'],
+    [0.35, 'MEDIUM'],
+    [0.6, 'HIGH'],
+  ])('with %d of the spend are %s, and not below a fifth', (share, severity) => {
+    const of = (part: number) =>
+      days(60, (day) => (day >= 40 ? { spend: 100, models: { 'a/one': 100 - part, 'b/two': part } } : { spend: 100 }));
+    expect(detectAnomalies(of(share * 100), 'day')).toMatchObject([{ kind: 'NEW_EXPENSIVE_MODEL', severity }]);
+    expect(detectAnomalies(of(19), 'day')).toEqual([]);
   });
 
   test('are judged by the days so far where a week has not passed', () => {
