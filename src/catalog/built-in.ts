@@ -5,9 +5,11 @@ import type { Catalog, CatalogModel, Transition } from './model.ts';
 import models from './models.json' with { type: 'json' };
 import transitions from './transitions.json' with { type: 'json' };
 
+const VERSION = '2026-11-20';
+
 export const BUILT_IN_CATALOG: Catalog = {
-  version: '2026-11-20',
-  publishedAtMs: Date.UTC(2026, 10, 20),
+  version: VERSION,
+  publishedAtMs: Date.parse(VERSION),
   models: models as CatalogModel[],
   transitions: transitions as Transition[],
 };

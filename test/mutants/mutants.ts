@@ -52,9 +52,9 @@ async function main(): Promise<void> {
   if (values.json) console.log(JSON.stringify(report, null, 2));
   else {
     for (const mutant of report.survivors) console.log(described(mutant));
-    for (const [name, { noticed, survived, equivalent, percent }] of Object.entries(report.scores))
+    for (const [name, { noticed, timedOut, survived, equivalent, percent }] of Object.entries(report.scores))
       console.log(
-        `${name.padEnd(24)} ${percent} %  ${noticed} noticed, ${survived} survived, ${equivalent} equivalent`,
+        `${name.padEnd(24)} ${percent} %  ${noticed} noticed (${timedOut} by running out of time), ${survived} survived, ${equivalent} equivalent`,
       );
   }
   process.exitCode = report.interrupted ? 130 : (report.scores.all?.percent ?? 0) < GOAL_PERCENT ? 1 : 0;

@@ -10,6 +10,7 @@ import {
   type Call,
   canEnd,
   endCall,
+  excessiveOfSession,
   recordCompression,
   refuseCall,
   timeOutCall,
@@ -445,6 +446,24 @@ describe('compression savings', () => {
     ]);
     const carried = end({ ...begun, ...before }, {}, price).call.compression;
     expect(carried).toEqual({ ...stored, inputCostAvoidedNanoUsd: avoided, recordedAtMs: NOW + 500 });
+  });
+
+  test('of a session are bounded by the input of an ended call, and by nothing known of an open one', () => {
+    const tokens = (originalTokens: number, compressedTokens: number) => ({
+      ...counts,
+      originalTokens,
+      compressedTokens,
+    });
+    const open = begin({});
+    expect(excessiveOfSession(open.call, tokens(1_000, 900))).toBeNull();
+    const { call } = end(open, { usage: usage({ inputTokens: 800 }) });
+    expect(excessiveOfSession(call, tokens(1_600, 800))).toBeNull();
+    expect(excessiveOfSession(call, tokens(900, 801))).toEqual({ field: 'compressedTokens', max: 800 });
+    expect(excessiveOfSession(call, tokens(1_601, 800))).toEqual({ field: 'originalTokens', max: 1_600 });
+    const denied = begin({ limits: { standardCalls: 0 } });
+    expect(canEnd(denied.call)).toBe(false);
+    expect(excessiveOfSession(denied.call, tokens(0, 0))).toBeNull();
+    expect(excessiveOfSession(denied.call, tokens(1, 1))).toEqual({ field: 'compressedTokens', max: 0 });
   });
 
   test("of the end win over those recorded before, and batch halves the cost avoided as it halves the call's", () => {

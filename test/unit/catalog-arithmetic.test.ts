@@ -9,9 +9,10 @@ import { describe, expect, test } from 'vitest';
 import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';
 import { matchModel } from '../../src/catalog/matching.ts';
 import type { Catalog, CatalogModel } from '../../src/catalog/model.ts';
-import { priceSnapshots, resolvePrice } from '../../src/catalog/prices.ts';
-import { changePercent } from '../../src/catalog/ranking.ts';
-import { breakdownOf, costOf } from '../../src/domain/pricing.ts';
+import { ownPriceKey, priceSnapshots, pricingAt, resolvePrice } from '../../src/catalog/prices.ts';
+import { changePercent, requestUsd } from '../../src/catalog/ranking.ts';
+import { LookupQuery } from '../../src/contract/model-lookup.ts';
+import { breakdownOf, costOf, type RateCard } from '../../src/domain/pricing.ts';
 import { usage } from './fixtures.ts';
 
 /** Prices as the decimal strings that stand in the file, so that no number is read twice in the same way. */
@@ -241,4 +242,69 @@ test('a price change is a percentage of the previous price, and unknown without 
   expect(changePercent(0, 1)).toBeNull();
   expect(changePercent(null, 1)).toBeNull();
   expect(changePercent(1, null)).toBeNull();
+});
+
+describe("an organization's own price", () => {
+  const nowMs = Date.UTC(2026, 10, 20);
+  const cardFor = (modelKey: string): RateCard => ({
+    snapshotId: `own:${modelKey}`,
+    provider: 'own',
+    modelKey,
+    rates: { input: '1', output: '1' },
+    tiers: [],
+  });
+  const own = new Map(['openai/gpt-4o-2024-08-06', 'house-model', 'groq/llama-9'].map((key) => [key, cardFor(key)]));
+  const priceOf = async (reported: { modelUsed?: string; providerUsed?: string }, prices = own) => {
+    const price = await resolvePrice(BUILT_IN_CATALOG, prices, reported, nowMs);
+    return price.available ? price.card.snapshotId : price.reason;
+  };
+
+  test('is kept under the key of the catalog, or else under the name in lower case', () => {
+    expect(ownPriceKey(BUILT_IN_CATALOG, 'GPT-4o')).toBe('openai/gpt-4o-2024-08-06');
+    expect(ownPriceKey(BUILT_IN_CATALOG, ' House-Model ')).toBe('house-model');
+  });
+
+  test('replaces the price of the catalog, by whatever name the model ran', async () => {
+    for (const modelUsed of ['gpt-4o', 'openai/gpt-4o-2024-08-06', 'GPT-4O'])
+      expect(await priceOf({ modelUsed })).toBe('own:openai/gpt-4o-2024-08-06');
+    expect(await priceOf({ modelUsed: ' House-Model' })).toBe('own:house-model');
+    expect(await priceOf({ modelUsed: 'llama-9', providerUsed: 'Groq' })).toBe('own:groq/llama-9');
+  });
+
+  test('does not apply to another model or another provider', async () => {
+    expect(await priceOf({ modelUsed: 'gpt-4o-mini' })).toMatch(/^openai\/gpt-4o-mini-2024-07-18@/);
+    expect(await priceOf({ modelUsed: 'llama-9' })).toBe('MODEL_NOT_IN_CATALOG');
+    expect(await priceOf({ modelUsed: 'llama-9', providerUsed: 'other' })).toBe('MODEL_NOT_IN_CATALOG');
+    expect(await priceOf({ modelUsed: 'house-model' }, new Map())).toBe('MODEL_NOT_IN_CATALOG');
+    expect(await priceOf({})).toBe('MODEL_NOT_REPORTED');
+  });
+});
+
+test('announced changes take effect by their dates, in whatever order they are listed', () => {
+  const changes = [
+    { from: '2026-03-01', inputUsdPerMillion: 3 },
+    { from: '2026-01-01', inputUsdPerMillion: 1, outputUsdPerMillion: 8 },
+    { from: '2026-02-01', inputUsdPerMillion: 2 },
+  ];
+  for (const scheduled of [changes, changes.toReversed()]) {
+    const pricing = { inputUsdPerMillion: 9, outputUsdPerMillion: 9, source: 'list', scheduled };
+    const on = (day: string) => {
+      const { inputUsdPerMillion, outputUsdPerMillion } = pricingAt(pricing, Date.parse(day));
+      return [inputUsdPerMillion, outputUsdPerMillion];
+    };
+    expect(['2025-12-31', '2026-01-01', '2026-02-28', '2026-03-01'].map(on)).toEqual([
+      [9, 9],
+      [1, 8],
+      [2, 8],
+      [3, 8],
+    ]);
+  }
+});
+
+test('a typical request costs its tokens, cached ones at their rate, and no searches', () => {
+  const rates = { input: '2000000000', cachedInput: '1000000000', output: '8000000000', search: '10000000000000000' };
+  const card: RateCard = { snapshotId: 'a/b@1', provider: 'a', modelKey: 'a/b', rates, tiers: [] };
+  const policy = LookupQuery.parse({ inputTokens: '1000', outputTokens: '500', cachedInputPercent: '25' });
+  // 750 x 2 + 250 x 1 + 500 x 8 millionths of a USD.
+  expect(requestUsd(card, policy)).toBe(0.00575);
 });

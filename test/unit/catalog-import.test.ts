@@ -112,6 +112,27 @@ describe('models.dev', () => {
   });
 
   test.each([
+    ['alpha', true],
+    ['beta', true],
+    ['deprecated', false],
+    [undefined, false],
+  ])('a model with the status %s is a preview: %s', (status, preview) => {
+    const raw = fixture('models-dev-sample.json');
+    raw.openai.models['gpt-4o'].status = status;
+    expect(find(readModelsDev(raw).models, 'gpt-4o').preview).toBe(preview);
+  });
+
+  test.each(['name', 'family'])('a %s has 1 to 200 characters', (field) => {
+    const read = (text: string) => {
+      const raw = fixture('models-dev-sample.json');
+      raw.openai.models['gpt-4o'][field] = text;
+      return readModelsDev(raw).skipped.map(({ reason }) => reason);
+    };
+    expect([read('x'), read('x'.repeat(200))]).toEqual([[], []]);
+    expect([read(''), read('x'.repeat(201))]).toEqual([['cannot be read'], ['cannot be read']]);
+  });
+
+  test.each([
     ['openai/ft:gpt-4o', 'openai', 'ft:gpt-4o', {}, 'is a fine-tuned model'],
     ['openai/gpt-x', 'openai', 'gpt-x', { cost: { input: -1, output: 1 } }, 'cannot be read'],
     ['openai/gpt-x', 'openai', 'gpt-x', 'free', 'cannot be read'],
@@ -195,6 +216,31 @@ describe('LiteLLM', () => {
     const read = readLiteLlm({ ...fixture('litellm-sample.json'), [name]: entry });
     expect(read.skipped).toEqual([{ name, reason }]);
     expect(read.models).toEqual(liteLlm.models);
+  });
+
+  test.each([
+    ['responses', 'chat'],
+    ['completion', 'completion'],
+    ['embedding', 'embedding'],
+    ['image_edit', 'image'],
+    ['audio_transcription', 'transcription'],
+    ['audio_speech', 'speech'],
+    ['moderation', 'moderation'],
+    ['realtime', 'realtime'],
+    ['video_generation', 'video'],
+  ])('the mode %s is the kind %s', (mode, kind) => {
+    const read = readLiteLlm({ 'gpt-x': { litellm_provider: 'openai', mode, supported_endpoints: ['/v1/batch'] } });
+    expect(find(read.models, 'gpt-x')).toMatchObject({ kind, capabilities: expect.arrayContaining(['batch']) });
+  });
+
+  test('a batch share has four decimals, and is none where batch costs more', () => {
+    const shareOf = (batches: number) => {
+      const raw = fixture('litellm-sample.json');
+      raw['gpt-4o'].input_cost_per_token_batches = raw['gpt-4o'].input_cost_per_token * batches;
+      raw['gpt-4o'].output_cost_per_token_batches = raw['gpt-4o'].output_cost_per_token * batches;
+      return find(readLiteLlm(raw).models, 'gpt-4o').pricing?.batchMultiplier;
+    };
+    expect([shareOf(1 / 3), shareOf(0.12344), shareOf(1), shareOf(1.01)]).toEqual([0.3333, 0.1234, 1, undefined]);
   });
 
   test('batch prices that are not one common share of the price are ignored', () => {
@@ -326,6 +372,18 @@ describe('a known model', () => {
     });
   });
 
+  test('names the first source of what no later import stated', () => {
+    const once = mergeImport(models, upstreamOf({ model: 'gpt-5.6-sol', pricing: rates }), options).models;
+    const dearer = { ...rates, outputUsdPerMillion: 22 };
+    const twice = mergeImport(once, upstreamOf({ model: 'gpt-5.6-sol', pricing: dearer }), {
+      sourceLabel: 'Another',
+      date: '2026-12-01',
+    });
+    expect(find(twice.models, 'gpt-5.6-sol').pricing?.source).toBe(
+      'Another 2026-12-01; what it does not state: pi-ai 1.5.2 catalog; long-prompt cache write: llmgateway models 1.324.0',
+    );
+  });
+
   test('keeps the cache-write rate of a tier if upstream omits it', () => {
     const tiers = [{ inputTokensAbove: 272_000, inputUsdPerMillion: 8.4, outputUsdPerMillion: 31 }];
     expect(imported('gpt-5.6-sol', { pricing: { ...rates, tiers } }).pricing?.tiers).toEqual([
@@ -391,6 +449,27 @@ describe('a known model', () => {
 });
 
 describe('a new model', () => {
+  test('has the reasoning efforts that upstream states, or none', () => {
+    expect(imported('gpt-7', { reasoningEfforts: ['low', 'high'] }).reasoningEfforts).toEqual(['low', 'high']);
+    expect(imported('gpt-7', {})).not.toHaveProperty('reasoningEfforts');
+  });
+
+  test.each([
+    [
+      'openai',
+      ['chat', 'completion', 'embedding', 'image', 'moderation', 'realtime', 'speech', 'transcription', 'video'],
+    ],
+    ['anthropic', ['chat', 'completion']],
+    ['google', ['chat', 'embedding', 'image', 'realtime', 'speech', 'video']],
+  ] as const)('of %s has endpoints that the catalog knows of its kind', (provider, kinds) => {
+    for (const kind of kinds) {
+      const known = models.filter((model) => model.provider === provider && model.kind === kind);
+      const { endpoints } = imported('brand-new', { provider, model: 'brand-new', kind });
+      expect(endpoints.length, kind).toBeGreaterThan(0);
+      for (const endpoint of endpoints) expect(known.flatMap((model) => model.endpoints)).toContain(endpoint);
+    }
+  });
+
   test('is added as ACTIVE with the upstream as its source', () => {
     const pricing = { inputUsdPerMillion: 3, outputUsdPerMillion: 12 };
     const upstream = upstreamOf({

@@ -112,6 +112,12 @@ describe('lifecycle', () => {
     expect(found).toContain(`openai/${name} lifecycle.${problem}`);
   });
 
+  test('a release date that is no day is named', () => {
+    expect(problemsAfter(gone, (model) => Object.assign(model, { releasedAt: '2023-02-29' }))).toContain(
+      `openai/${gone} releasedAt: 2023-02-29 is not a day of the calendar`,
+    );
+  });
+
   test('an external replacement need not be in the catalog', () => {
     const external = { replacement: 'openai/gpt-99', replacementResolvesTo: undefined, replacementExternal: true };
     expect(problemsAfter(gone, (model) => Object.assign(model.lifecycle, external))).toEqual([]);
@@ -200,4 +206,12 @@ describe('transitions', () => {
     const problems = validateCatalog({ models, transitions: [{ ...(transitions[0] as Transition), ...facts }] });
     expect(problems.map((problem) => problem.field)).toEqual([`transitions.${field}`]);
   });
+});
+
+test('a transition is of a model in the catalog', () => {
+  const [first] = transitions;
+  const problems = validateCatalog({ models, transitions: [{ ...(first as Transition), model: 'gpt-0' }] });
+  expect(problems.map(({ field, message }) => `${field}: ${message}`)).toContain(
+    'transitions.model: is not in the catalog',
+  );
 });

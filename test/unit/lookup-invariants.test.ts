@@ -4,9 +4,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';
-import { statusOn } from '../../src/catalog/lifecycle.ts';
+import { replacementOf, statusOn } from '../../src/catalog/lifecycle.ts';
 import { type CatalogModel, modelKeyOf } from '../../src/catalog/model.ts';
-import { WEIGHTS } from '../../src/catalog/ranking.ts';
+import { assess, rank, WEIGHTS } from '../../src/catalog/ranking.ts';
 import { type Resolution, resolveKey } from '../../src/catalog/resolution.ts';
 import { FullResolution, LightResolution, LookupQuery, PURPOSES } from '../../src/contract/model-lookup.ts';
 import { presentFull, presentLight } from '../../src/lookup/answers.ts';
@@ -234,5 +234,178 @@ describe('any request', () => {
       }),
       { numRuns: 3_000 },
     );
+  });
+});
+
+describe('a chain of replacements', () => {
+  /** Retired models, each replaced by the next; the last one is live, or is replaced by the first. */
+  function chain(length: number, end: 'live' | 'loop') {
+    const base = models.find(({ model }) => model === 'gpt-4o-2024-08-06') as CatalogModel;
+    const { source, confidence } = base.lifecycle;
+    const list = Array.from({ length }, (_, at): CatalogModel => {
+      const next = `openai/link${at + 1 === length ? 0 : at + 1}x`;
+      const gone = { status: 'RETIRED', shutdownAt: '2026-01-01', replacement: next, source, confidence } as const;
+      const last = at + 1 === length && end === 'live';
+      return {
+        ...base,
+        model: `link${at}x`,
+        aliases: [],
+        lifecycle: last ? { status: 'ACTIVE', source, confidence } : gone,
+      };
+    });
+    return replacementOf({ ...BUILT_IN_CATALOG, models: list }, list[0] as CatalogModel, DAY);
+  }
+
+  test('is followed to its live model, over at most twenty links', () => {
+    expect(chain(2, 'live')).toMatchObject({ modelKey: 'openai/link1x', live: { modelKey: 'openai/link1x' } });
+    expect(chain(5, 'live')).toMatchObject({ modelKey: 'openai/link1x', live: { modelKey: 'openai/link4x' } });
+    expect(chain(21, 'live')).toMatchObject({ live: { modelKey: 'openai/link20x' } });
+    expect(chain(22, 'live')).toMatchObject({ modelKey: 'openai/link1x', live: null });
+  });
+
+  test('without a live model leads nowhere', () => {
+    expect(chain(3, 'loop')).toMatchObject({ modelKey: 'openai/link1x', live: null });
+    expect(chain(1, 'loop')).toMatchObject({ live: null });
+  });
+});
+
+test('a decision id is 24 hexadecimal digits', async () => {
+  for (const path of ['openai/gpt-4o', 'openai/nothing-like-this'])
+    expect((await resolve(path)).resolution.decisionId).toMatch(/^dec_[0-9a-f]{24}$/);
+});
+
+test('a replacement that cannot serve the typical request is named with what it lacks, and is not safe to apply', async () => {
+  const source = models.find(
+    (model) =>
+      statusOn(model, DAY) !== 'ACTIVE' && replacementOf(BUILT_IN_CATALOG, model, DAY)?.live?.model.maxOutputTokens,
+  ) as CatalogModel;
+  const key = modelKeyOf(source);
+  const live = replacementOf(BUILT_IN_CATALOG, source, DAY)?.live as { modelKey: string; model: CatalogModel };
+  const { contextTokens = 0, maxOutputTokens = 0 } = live.model;
+  const warningsOf = async (query: Record<string, string>) => (await resolve(key, query)).resolution;
+  const large = await warningsOf({ inputTokens: String(contextTokens + 1), outputTokens: String(maxOutputTokens + 1) });
+  expect(large.safeToApply).toBe(false);
+  expect(large.warnings).toContain(
+    `official replacement ${live.modelKey}: context: ${contextTokens} is below ${contextTokens + 1} input tokens`,
+  );
+  expect(large.warnings).toContain(
+    `official replacement ${live.modelKey}: output limit: ${maxOutputTokens} is below ${maxOutputTokens + 1} output tokens`,
+  );
+  const exact = await warningsOf({ inputTokens: String(contextTokens), outputTokens: String(maxOutputTokens) });
+  expect(exact.warnings.join()).not.toMatch(/is below/);
+});
+
+test('a replacement is safe to apply where the provider names it, it is live, and its price can be compared', async () => {
+  const safe = [];
+  for (const model of models) {
+    const { resolution } = await resolve(modelKeyOf(model));
+    const official = resolution.equivalents.filter(({ confidence }) => confidence === 'authoritative');
+    for (const { provider, modelKey } of official) expect(modelKey.startsWith(`${provider}/`), modelKey).toBe(true);
+    const named = official.find(({ modelKey }) => modelKey === resolution.recommendedModelKey);
+    if (!resolution.safeToApply) continue;
+    safe.push(model);
+    expect([resolution.action, resolution.recommendationSource]).toEqual(['REPLACE', 'provider']);
+    expect(named).toMatchObject({ availability: 'available', compatibility: { status: 'compatible', gaps: [] } });
+    expect(named?.priceChangePercent).toBeDefined();
+  }
+  expect(safe.length).toBeGreaterThan(10);
+});
+
+test('a guessed model is for review, and recommends nothing', async () => {
+  const { resolution } = await resolve('anthropic/claude-sonet-4-20250514');
+  expect(resolution.match).toMatchObject({ strategy: 'fuzzy' });
+  expect(resolution).toMatchObject({
+    action: 'REVIEW',
+    recommendedModelKey: null,
+    recommendationSource: 'none',
+    preferredAlias: null,
+    providerReplacementModelKey: null,
+    safeToApply: false,
+  });
+});
+
+test('a replacement whose price cannot be compared says so', async () => {
+  const unpriced = models.filter(
+    (model) => statusOn(model, DAY) !== 'ACTIVE' && !model.pricing && replacementOf(BUILT_IN_CATALOG, model, DAY)?.live,
+  );
+  expect(unpriced.length).toBeGreaterThan(0);
+  for (const model of unpriced) {
+    const { warnings, safeToApply } = (await resolve(modelKeyOf(model))).resolution;
+    expect(safeToApply).toBe(false);
+    expect(warnings.join()).toMatch(
+      /official replacement .*: price: not comparable, because one of the two is not known/,
+    );
+  }
+});
+
+describe('similarity', () => {
+  const source = {
+    ...(models.find(({ model }) => model === 'gpt-4o-2024-08-06') as CatalogModel),
+    capabilities: ['tools', 'vision'],
+    contextTokens: 4_096,
+    releasedAt: DAY,
+    pricing: { inputUsdPerMillion: 1, outputUsdPerMillion: 1, source: 'list' },
+  };
+  /** The similarities of a model that differs from the source in `change`, and costs `percent` more. */
+  function similarities(change: Partial<CatalogModel>, percent = 0, purpose = 'upgrade') {
+    const policy = LookupQuery.parse({ purpose });
+    const assessment = assess({ ...source, ...change }, null, null, policy, null, DAY);
+    const { reasons, score } = rank(source, { ...assessment, priceChangePercent: percent }, policy, DAY);
+    return {
+      score,
+      ...Object.fromEntries(reasons.map((reason) => [reason.split(' ')[0], Number(reason.split(' ')[1])])),
+    };
+  }
+  const priced = (outputUsdPerMillion: number) => ({ pricing: { ...source.pricing, outputUsdPerMillion } });
+
+  test('of a model to itself is complete, and half of its strength is a gain', () => {
+    expect(similarities({})).toEqual({
+      score: 0.85,
+      strength: 0.5,
+      recency: 1,
+      family: 1,
+      capabilities: 1,
+      price: 1,
+      context: 1,
+    });
+    expect(similarities({}, 0, 'retirement')).toMatchObject({ score: 1, strength: 1 });
+  });
+
+  test.each<[string, Partial<CatalogModel>, number]>([
+    ['reasoning', { capabilities: ['tools', 'vision', 'reasoning'] }, 0.75],
+    ['ten times the output price', priced(10), 0.65],
+    ['a tenth of the output price', priced(0.1), 0.35],
+    ['less than that', priced(0.01), 0.35],
+    ['twice the context', { contextTokens: 8_192 }, 0.53],
+    ['all the context that counts', { contextTokens: 4_096 * 512 }, 0.75],
+  ])('%s changes the strength', (_of, change, strength) => {
+    expect(similarities(change)).toMatchObject({ strength });
+  });
+
+  test.each([
+    [0, 1],
+    [50, 0.75],
+    [-50, 0.75],
+    [200, 0],
+    [400, 0],
+  ])('of a price that is %i percent higher is %d', (percent, price) => {
+    expect(similarities({}, percent)).toMatchObject({ price });
+  });
+
+  test('falls with age to zero after three years, and with lacking capabilities and context', () => {
+    expect(similarities({ releasedAt: '2023-11-21' })).toMatchObject({ recency: 0 });
+    expect(similarities({ releasedAt: '2025-05-22' })).toMatchObject({ recency: 0.5 });
+    expect(similarities({ capabilities: ['tools'] })).toMatchObject({ capabilities: 0.5 });
+    expect(similarities({ contextTokens: 1_024 })).toMatchObject({ context: 0.25 });
+    expect(similarities({ family: 'another' })).toMatchObject({ family: 0 });
+  });
+
+  test('is one half where nothing is known', () => {
+    expect(similarities({ releasedAt: undefined, capabilities: [], contextTokens: undefined } as never)).toMatchObject({
+      recency: 0.5,
+      capabilities: 0.5,
+      context: 0.5,
+    });
+    expect(similarities({}, null as never)).toMatchObject({ price: 0.5 });
   });
 });

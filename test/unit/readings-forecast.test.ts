@@ -3,8 +3,12 @@
  * ends.
  */
 import { describe, expect, test } from 'vitest';
+import { totalAhead } from '../../src/readings/forecast/backtest.ts';
+import { blend, leadingMethod } from '../../src/readings/forecast/blend.ts';
+import { CANDIDATES, expectation } from '../../src/readings/forecast/candidates.ts';
 import { projectedAllowanceExhaustionAt } from '../../src/readings/forecast/exhaustion.ts';
 import { type ForecastInput, forecast } from '../../src/readings/forecast/forecast.ts';
+import { quantityAt, scoreOf, totalDeviation } from '../../src/readings/forecast/interval.ts';
 import { DAY_MS, forecastCase, HOUR_MS, NAMED_FAMILIES } from '../support/series.ts';
 
 const START = Date.UTC(2026, 2, 2);
@@ -201,6 +205,14 @@ describe('exhaustion', () => {
     expect(when(245)).toBe(base.nowMs + 24.5 * HOUR_MS);
   });
 
+  test('counts only the rest of the hour that has begun', () => {
+    const nowMs = base.nowMs + 0.5 * HOUR_MS;
+    expect(when(5, { ...base, nowMs })).toBe(nowMs + 0.5 * HOUR_MS);
+    expect(when(15, { ...base, nowMs })).toBe(nowMs + 1.5 * HOUR_MS);
+    // The next day begins with a whole hour.
+    expect(when(240, { ...base, nowMs })).toBe(nowMs + 24 * HOUR_MS);
+  });
+
   test('is now if nothing remains, and null if the allowance lasts, is unlimited, or has no forecast', () => {
     expect(when(0)).toBe(base.nowMs);
     expect(when(1681)).toBeNull();
@@ -221,4 +233,73 @@ describe('exhaustion', () => {
     const input = { ...base, hours, nowMs, horizonEndMs: nowMs + 5 * DAY_MS, timeZone: 'Europe/Berlin' };
     expect(when(240, input)).toBe(nowMs + 23 * HOUR_MS);
   });
+});
+
+describe('a total', () => {
+  const flat = { days: new Array<number>(28).fill(100), length: 28, factors: new Array<number>(7).fill(1) };
+  const past = { ...flat, levelStart: 0, levelEnd: 28, dayVariance: 0.01 };
+
+  test('of a constant series is the same by every method', () => {
+    for (const candidate of CANDIDATES) {
+      const total = totalAhead(candidate, past, [1, 1, 0.5]);
+      expect(total.expected).toBeCloseTo(250, 6);
+      expect(total.level).toBeCloseTo(100, 6);
+      expect(total.own).toBeCloseTo(2 * 1000 + 50 ** 1.5, 6);
+      expect(total.betweenVariance).toBe(0);
+    }
+  });
+
+  test('of a level that began on idle weekdays is zero by every method', () => {
+    const idle = { ...past, days: flat.days.map(() => 0), factors: [0, 0, 0, 0, 2, 2, 3], levelEnd: 4 };
+    for (const candidate of CANDIDATES) expect(expectation(candidate, idle).day(0)).toBe(0);
+  });
+
+  const one = {
+    expected: 100,
+    own: 10,
+    level: 50,
+    levelVariance: 0.25,
+    slopeVariance: 0,
+    slopeSteps: 0,
+    doubtVariance: 0,
+    betweenVariance: 0,
+  };
+
+  test('blended with itself stays as it is', () => {
+    expect(blend([one, one], [0.25, 0.75])).toEqual(one);
+  });
+
+  test('blended is the weighted mean, with the whole uncertainty of a slope that only some methods have', () => {
+    const sloping = { ...one, expected: 200, level: 100, slopeVariance: 4, slopeSteps: 3 };
+    const blended = blend([one, sloping], [0.75, 0.25]);
+    expect(blended).toMatchObject({ expected: 125, level: 62.5, slopeVariance: 4, slopeSteps: 3 });
+    expect(blended.betweenVariance).toBeGreaterThan(0);
+  });
+
+  test('is led by the method with the largest weight over all of its candidates', () => {
+    const weights = (methods: string, weight: number) =>
+      CANDIDATES.map(({ method }) => (method === methods ? weight : 0.01));
+    for (const { method } of CANDIDATES) expect(leadingMethod(weights(method, 0.5))).toBe(method);
+    expect(leadingMethod(CANDIDATES.map(() => 0))).toBe('weekday_seasonal');
+  });
+
+  test('deviates by what its days have in common as often as it has days', () => {
+    const spread = { dayVariance: 0.01, levelMeasured: 100 };
+    const level = { ...one, own: 0, level: 100, levelVariance: 0.04 };
+    const deviation = (days: number) => totalDeviation({ ...level, expected: days * 100 }, spread);
+    // The root of 0.01 x 10 x 1,000 x 0.04.
+    expect(deviation(1)).toBeCloseTo(2, 9);
+    expect(deviation(7)).toBeCloseTo(14, 9);
+    const sloping = { ...level, expected: 100, levelVariance: 0, slopeVariance: 0.04, slopeSteps: 3 };
+    expect(totalDeviation(sloping, spread)).toBeCloseTo(6, 9);
+    expect(totalDeviation({ ...level, expected: 0 }, spread)).toBe(0);
+  });
+});
+
+test('a quantity at a score has that score', () => {
+  for (const z of [-1.5, -1.28, 0, 0.5, 1.28, 2])
+    for (const deviation of [1, 10, 30])
+      expect(scoreOf(quantityAt(100, deviation, z), 100, deviation)).toBeCloseTo(z, 9);
+  expect(quantityAt(100, 0, 1)).toBe(100);
+  expect(quantityAt(0, 10, 1)).toBe(0);
 });

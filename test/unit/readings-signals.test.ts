@@ -34,6 +34,16 @@ describe('weeks', () => {
     });
   });
 
+  test('are rounded to a nano-USD, and their ratio to four decimals', () => {
+    const at = (days: number, quantity: number) => ({ startMs: MIDNIGHT - days * DAY_MS, quantity });
+    const sums = compareWeeks(
+      usage([at(1, 0.000000001), at(2, 0.0000000004), at(8, 0.000000003)]),
+      ['inputTokens'],
+      NOW,
+    );
+    expect(sums).toEqual({ latest: 1e-9, preceding: 3e-9, change: -2e-9, ratio: 0.3333 });
+  });
+
   test('have no ratio if the preceding week is empty', () => {
     const one = usage([{ startMs: MIDNIGHT - HOUR_MS, quantity: 5 }]);
     expect(compareWeeks(one, ['inputTokens'], NOW)).toEqual({ latest: 5, preceding: 0, change: 5, ratio: null });
@@ -154,6 +164,28 @@ describe('signals', () => {
   });
 });
 
+test('credit of zero is critical, and little credit is a warning with the days it lasts', () => {
+  const [none] = signalsOf(facts({ credit: { balanceUsd: 0, chargedLatestWeekUsd: 0 } }));
+  expect(none).toMatchObject({ severity: 'CRITICAL', evidence: { balanceUsd: 0, daysLeft: null } });
+  const [owed] = signalsOf(facts({ credit: { balanceUsd: -3, chargedLatestWeekUsd: 7 } }));
+  expect(owed).toMatchObject({ severity: 'CRITICAL', evidence: { daysLeft: 0 } });
+  const [low] = signalsOf(facts({ credit: { balanceUsd: 0.5, chargedLatestWeekUsd: 7 } }));
+  expect(low).toMatchObject({ severity: 'WARNING', evidence: { daysLeft: 0.5 } });
+});
+
+test('a week without a call says how many whole days it was', () => {
+  const [inactive] = signalsOf(facts({ lastCallAtMs: NOW - 9.5 * DAY_MS }));
+  expect(inactive).toMatchObject({ code: 'INACTIVE', evidence: { daysSince: 9 } });
+});
+
+test('elevated errors show both weeks as shares of their calls', () => {
+  const [errors] = signalsOf(facts({ calls: week(90, 110), failedCalls: week(9, 1) }));
+  expect(errors).toMatchObject({
+    code: 'ERRORS_ELEVATED',
+    evidence: { calls: 90, failedCalls: 9, failedShare: 0.1, failedSharePreceding: 0.0091 },
+  });
+});
+
 test('evidence is complete unless it lists a gap', () => {
   const complete = {
     firstDataMs: MIDNIGHT - 30 * DAY_MS,
@@ -163,6 +195,13 @@ test('evidence is complete unless it lists a gap', () => {
     callsWithoutPrice: 0,
   };
   expect(evidenceCompleteness(complete)).toEqual({ complete: true, gaps: [] });
+  // Hours that are stored from the very start of what is asked for are complete.
+  for (const exact of [
+    { firstDataMs: complete.comparedFromMs },
+    { keptFromMs: complete.periodStartMs },
+    { firstDataMs: MIDNIGHT - 14 * DAY_MS, keptFromMs: MIDNIGHT - 14 * DAY_MS, periodStartMs: MIDNIGHT - 30 * DAY_MS },
+  ])
+    expect(evidenceCompleteness({ ...complete, ...exact }).gaps).toEqual([]);
   expect(evidenceCompleteness({ ...complete, firstDataMs: null, callsWithoutPrice: 3 })).toEqual({
     complete: false,
     gaps: ['HISTORY_SHORTER_THAN_TWO_WEEKS', 'CALLS_WITHOUT_PRICE'],

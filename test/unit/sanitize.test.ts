@@ -170,3 +170,7 @@ describe('truncated text, and text that only looks like a leak', () => {
     expect(sanitizeErrorMessage('skip-validation is not supported')).toBe('skip-validation is not supported');
   });
 });
+
+test('a message that begins with a body keeps what follows it', () => {
+  expect(sanitizeErrorMessage('{"secret":"s3cret"} rejected')).toBe('[body] rejected');
+});

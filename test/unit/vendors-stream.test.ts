@@ -248,6 +248,27 @@ describe('streams', () => {
     });
   });
 
+  test('responses: only a search that is done counts', () => {
+    const event = (type: string, item: object) => ({ type: `response.output_item.${type}`, item });
+    const search = { type: 'web_search_call' };
+    const stream = streamed(sse(event('added', search), event('done', { type: 'message' }), event('done', search)));
+    expect(stream.searches()).toBe(1);
+  });
+
+  test.each(['completed', 'incomplete', 'failed', 'cancelled'])('a whole response that is %s is complete', (status) => {
+    const stream = streamed(sse(response({ input_tokens: 7, output_tokens: 2 }, { status })));
+    expect([stream.completed, stream.usage()]).toEqual([true, seven]);
+  });
+
+  test('a whole message in place of a stream has its usage, and is complete with a stop reason', () => {
+    const message = (stop_reason: string | null) =>
+      streamed(
+        sse({ type: 'message', model: 'claude-sonnet-5', stop_reason, usage: { input_tokens: 7, output_tokens: 2 } }),
+      );
+    expect([message('end_turn').completed, message(null).completed]).toEqual([true, false]);
+    expect(message('end_turn').usage()).toEqual(used({ ...claude, inputTokens: 7, responseTokens: 2 }));
+  });
+
   test.each([
     ['response.completed', 'completed', null],
     ['response.incomplete', 'incomplete', null],
@@ -360,6 +381,18 @@ describe('errors inside a stream', () => {
       sse({ error: { message: 'no', type: 'requests', code: 'rate_limit_exceeded' } }),
       'rate_limit_exceeded',
       'no',
+    ],
+    [
+      'the word error, which names nothing',
+      sse({ error: { type: 'error', code: ' ', message: 'no' } }),
+      'vendor_error',
+      'no',
+    ],
+    [
+      'a status before the word error',
+      sse({ error: { code: 'error', status: 'BUSY' } }),
+      'BUSY',
+      'the vendor gave no reason',
     ],
     ['nothing but a number', sse({ error: { code: 429 } }), '429', 'the vendor gave no reason'],
   ])('%s', (_, text, code, message) => {

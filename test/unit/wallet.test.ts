@@ -2,7 +2,7 @@
  * The wallet by example: the order of spending, the instant of expiry, an overdraft and its repayment, and the entries.
  */
 import { describe, expect, test } from 'vitest';
-import { newCharge, pendingAmount, withMarkup } from '../../src/domain/charge.ts';
+import { newCharge, pendingAmount, settled, withMarkup } from '../../src/domain/charge.ts';
 import {
   addUnsettled,
   availableUsd,
@@ -155,6 +155,17 @@ describe('a charge', () => {
     [0n, 250.75, 0n],
   ])('of %d nano-USD with %d percent is %d', (cost, markup, charge) => {
     expect(withMarkup(cost, markup)).toBe(charge);
+  });
+
+  test('settles as paid, or as failed with its reason', () => {
+    const charge = newCharge('c', 5n, 10);
+    expect(settled(charge, null)).toEqual({ ...charge, status: 'POSTED', failureReason: null });
+    expect(settled(charge, 'BILLING_REFUSED')).toEqual({
+      ...charge,
+      status: 'FAILED',
+      failureReason: 'BILLING_REFUSED',
+    });
+    expect(pendingAmount(settled(charge, null))).toBe(0n);
   });
 
   test('waits for settlement, unless it is zero or has no price', () => {

@@ -31,22 +31,20 @@ export function detectAnomalies(buckets: readonly UsageBucket[], resolution: 'ho
 
 /** The buckets of all UTC hours in [fromMs, toMs), from the hours with usage. */
 export function hourBuckets(hours: readonly Omit<UsageBucket, 'endMs'>[], fromMs: number, toMs: number): UsageBucket[] {
-  const known = new Map(hours.map((hour) => [hour.startMs, hour]));
-  const buckets: UsageBucket[] = [];
-  for (let startMs = Math.ceil(fromMs / HOUR_MS) * HOUR_MS; startMs + HOUR_MS <= toMs; startMs += HOUR_MS) {
-    const hour = known.get(startMs) ?? { spend: 0, calls: 0, failedCalls: 0, models: {} };
-    buckets.push({ ...hour, startMs, endMs: startMs + HOUR_MS });
-  }
-  return buckets;
+  return filled(hours, fromMs, toMs, HOUR_MS);
 }
 
 /** The buckets of all UTC days in [fromMs, toMs), from the days with usage. */
 export function dayBuckets(days: readonly Omit<UsageBucket, 'endMs'>[], fromMs: number, toMs: number): UsageBucket[] {
-  const known = new Map(days.map((day) => [day.startMs, day]));
+  return filled(days, fromMs, toMs, DAY_MS);
+}
+
+function filled(used: readonly Omit<UsageBucket, 'endMs'>[], fromMs: number, toMs: number, sizeMs: number) {
+  const known = new Map(used.map((bucket) => [bucket.startMs, bucket]));
   const buckets: UsageBucket[] = [];
-  for (let startMs = Math.ceil(fromMs / DAY_MS) * DAY_MS; startMs + DAY_MS <= toMs; startMs += DAY_MS) {
-    const day = known.get(startMs) ?? { spend: 0, calls: 0, failedCalls: 0, models: {} };
-    buckets.push({ ...day, startMs, endMs: startMs + DAY_MS });
+  for (let startMs = Math.ceil(fromMs / sizeMs) * sizeMs; startMs + sizeMs <= toMs; startMs += sizeMs) {
+    const bucket = known.get(startMs) ?? { spend: 0, calls: 0, failedCalls: 0, models: {} };
+    buckets.push({ ...bucket, startMs, endMs: startMs + sizeMs });
   }
   return buckets;
 }

@@ -99,7 +99,7 @@ function isBurst(bucket: UsageBucket, usual: number, width: number, limit: numbe
  * from the usual share.
  */
 function logChance({ calls, failedCalls }: UsageBucket, usual: number): number {
-  if (calls === 0 || failedCalls <= calls * usual) return 0;
+  if (failedCalls <= calls * usual) return 0;
   const share = failedCalls / calls;
   const passed = share < 1 ? (1 - share) * Math.log((1 - share) / (1 - usual)) : 0;
   return -calls * (share * Math.log(share / usual) + passed);

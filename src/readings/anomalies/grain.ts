@@ -19,10 +19,7 @@ export interface Grain {
 }
 
 export function grainsOf(buckets: readonly UsageBucket[], perDay: number): Grain[] {
-  return (GRAINS[perDay] ?? [1]).map((size) => ({
-    buckets: size === 1 ? [...buckets] : joined(buckets, size),
-    perDay: perDay / size,
-  }));
+  return (GRAINS[perDay] ?? [1]).map((size) => ({ buckets: joined(buckets, size), perDay: perDay / size }));
 }
 
 function joined(buckets: readonly UsageBucket[], size: number): UsageBucket[] {

@@ -40,7 +40,7 @@ function firstWeek(buckets: readonly UsageBucket[], first: number, model: string
     observed += bucket.models[model] ?? 0;
     all += bucket.spend;
   }
-  const share = all > 0 ? observed / all : 0;
+  const share = observed / all;
   // The week so far may contain a single call, so the spend must also be large compared with a usual day.
   if (share < SHARE_MIN || observed < SHARE_MIN * usualDay(buckets, first)) return null;
   const evidence = { modelKey: model, shareOfSpend: rounded(share, 4), days: rounded((endMs - startMs) / DAY_MS, 2) };
@@ -59,7 +59,7 @@ function firstWeek(buckets: readonly UsageBucket[], first: number, model: string
 /** The mean spend per day before `end`. */
 function usualDay(buckets: readonly UsageBucket[], end: number): number {
   const before = buckets.slice(0, end);
-  const days = ((buckets[end]?.startMs ?? 0) - (buckets[0]?.startMs ?? 0)) / DAY_MS;
+  const days = ((buckets[end] as UsageBucket).startMs - (buckets[0] as UsageBucket).startMs) / DAY_MS;
   return sum(before.map((bucket) => bucket.spend)) / Math.max(1, days);
 }
 

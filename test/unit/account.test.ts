@@ -1,0 +1,148 @@
+/**
+ * The life of an account: how it opens, moves to a newer version of its plan, is canceled, and keeps its contact. Each
+ * change counts one revision, and a change to what already is counts none.
+ */
+import { describe, expect, test } from 'vitest';
+import {
+  type Account,
+  changePlan,
+  changeWallet,
+  expireDue,
+  fillContact,
+  isCanceled,
+  migratePlan,
+  openAccount,
+  setCanceled,
+  updateContact,
+} from '../../src/domain/account.ts';
+import { summarize } from '../../src/domain/allowances.ts';
+import { canonicalJson } from '../../src/domain/canonical.ts';
+import { METERS, SLOT_METERS } from '../../src/domain/meters.ts';
+import type { PlanVersion } from '../../src/domain/plan.ts';
+import { TIERS } from '../../src/domain/tiers.ts';
+import { balanceOf, grantCredit } from '../../src/domain/wallet.ts';
+import { plan } from './fixtures.ts';
+
+const NOW = Date.UTC(2026, 10, 20);
+
+const version = (planId: string, number: number): PlanVersion => ({
+  planId,
+  usagePlanVersionId: `${planId}:v${number}`,
+  version: number,
+  plan: plan(),
+});
+
+const opened = (on: PlanVersion): Account =>
+  openAccount({ organizationId: 'o', customerId: 'c', subscriptionId: 's', plan: on, contact: {} }, NOW);
+
+const idsOf = ({ subscription: { plan, pending } }: Account) => [
+  plan.usagePlanVersionId,
+  pending?.usagePlanVersionId ?? null,
+];
+
+const revisionsOf = ({ revision, subscription }: Account) => [revision, subscription.version];
+
+test('an account opens at its first revision, with a period from now', () => {
+  const account = opened(version('pro', 1));
+  expect(revisionsOf(account)).toEqual([1, 1]);
+  expect(account.subscription).toMatchObject({
+    lastReplenishedAtMs: NOW,
+    nextReplenishAtMs: Date.UTC(2026, 11, 20),
+    canceledAtMs: null,
+    pending: null,
+  });
+});
+
+describe('a migration to the newest version', () => {
+  const old = opened(version('pro', 1));
+  const newest = version('pro', 3);
+
+  test('applies now, or at the next replenishment', () => {
+    expect(idsOf(migratePlan(old, newest, 'NOW'))).toEqual(['pro:v3', null]);
+    const later = migratePlan(old, newest, 'AT_NEXT_REPLENISH');
+    expect(idsOf(later)).toEqual(['pro:v1', 'pro:v3']);
+    expect(revisionsOf(later)).toEqual([2, 2]);
+    expect(migratePlan(later, newest, 'AT_NEXT_REPLENISH')).toBe(later);
+    expect(idsOf(migratePlan(later, newest, 'NOW'))).toEqual(['pro:v3', null]);
+  });
+
+  test('leaves the newest version, a newer one and another plan as they are', () => {
+    for (const current of [newest, version('pro', 4), version('team', 1)])
+      for (const when of ['NOW', 'AT_NEXT_REPLENISH'] as const) {
+        const account = opened(current);
+        expect(migratePlan(account, newest, when)).toBe(account);
+      }
+  });
+
+  test('keeps a pending change to another plan, and renews one to an older version', () => {
+    const leaving = changePlan(old, version('team', 1), 'AT_NEXT_REPLENISH', NOW);
+    expect(idsOf(migratePlan(leaving, newest, 'NOW'))).toEqual(['pro:v3', 'team:v1']);
+    expect(migratePlan(leaving, newest, 'AT_NEXT_REPLENISH')).toBe(leaving);
+    const joining = changePlan(opened(version('team', 1)), version('pro', 2), 'AT_NEXT_REPLENISH', NOW);
+    for (const when of ['NOW', 'AT_NEXT_REPLENISH'] as const)
+      expect(idsOf(migratePlan(joining, newest, when))).toEqual(['team:v1', 'pro:v3']);
+  });
+});
+
+test('a change to the current version only removes a pending change', () => {
+  const account = opened(version('pro', 1));
+  expect(changePlan(account, version('pro', 1), 'IMMEDIATE_RESET', NOW)).toBe(account);
+  const leaving = changePlan(account, version('team', 1), 'AT_NEXT_REPLENISH', NOW);
+  expect(changePlan(leaving, version('team', 1), 'AT_NEXT_REPLENISH', NOW)).toBe(leaving);
+  expect(idsOf(changePlan(leaving, version('pro', 1), 'IMMEDIATE_RESET', NOW))).toEqual(['pro:v1', null]);
+});
+
+test('a subscription is canceled and reactivated once', () => {
+  const account = opened(version('pro', 1));
+  const canceled = setCanceled(account, true, NOW + 1);
+  expect([isCanceled(account), isCanceled(canceled), canceled.subscription.canceledAtMs]).toEqual([
+    false,
+    true,
+    NOW + 1,
+  ]);
+  expect(setCanceled(canceled, true, NOW + 2)).toBe(canceled);
+  expect(setCanceled(account, false, NOW + 2)).toBe(account);
+  expect(setCanceled(canceled, false, NOW + 2).subscription.canceledAtMs).toBeNull();
+});
+
+test('credit that has expired is removed once, in a revision of its own', () => {
+  const account = opened(version('pro', 1));
+  const amount = { granted: '5', remaining: '5', unit: 'USD' } as const;
+  const credit = { creditId: 'g', ...amount, grantedAtMs: NOW, expiresAtMs: NOW + 10, reference: null };
+  const rich = changeWallet(account, grantCredit(account.wallet, credit));
+  expect(revisionsOf(rich)).toEqual([2, 1]);
+  expect(expireDue(rich, NOW + 9)).toBe(rich);
+  const poor = expireDue(rich, NOW + 10);
+  expect([poor.revision, balanceOf(poor.wallet, 'USD')]).toEqual([3, 0n]);
+  expect(expireDue(poor, NOW + 20)).toBe(poor);
+});
+
+test('the meter of each slot names its slot, and each meter counts what it is named after', () => {
+  for (const [slot, meter] of Object.entries(SLOT_METERS)) expect(METERS[meter].slot).toBe(slot);
+  const units = Object.fromEntries(Object.entries(METERS).map(([name, { unit }]) => [name, unit]));
+  for (const tier of TIERS) expect([units[`${tier}Calls`], units[`${tier}Tokens`]]).toEqual(['calls', 'tokens']);
+  expect([units.searches, units.audioSeconds]).toEqual(['searches', 'seconds']);
+  for (const meter of Object.values(SLOT_METERS)) expect(units[meter]).toBe('units');
+});
+
+test('canonical JSON keeps lists apart and sorts members', () => {
+  expect(canonicalJson([1, 2, [undefined]])).toBe('[1,2,[null]]');
+  expect(canonicalJson({ b: 1, a: { d: undefined, c: 'x' } })).toBe('{"a":{"c":"x"},"b":1}');
+});
+
+test('a contact takes the given fields, and filling it keeps the known ones', () => {
+  const account = updateContact(opened(version('pro', 1)), { email: 'a@example.org' });
+  expect([account.contact, account.revision]).toEqual([{ email: 'a@example.org' }, 2]);
+  expect(updateContact(account, { email: 'a@example.org' })).toBe(account);
+  const filled = fillContact(account, { email: 'b@example.org', friendlyName: 'Ada' });
+  expect([filled.contact, filled.revision]).toEqual([{ email: 'a@example.org', friendlyName: 'Ada' }, 3]);
+  expect(fillContact(filled, { stripeCustomerId: undefined } as never)).toBe(filled);
+});
+
+test('an allowance shows what is left as a share of its limit, and none of a limit of zero', () => {
+  const summaryOf = (searches: number | null) =>
+    summarize(plan({ limits: { searches } }), { consumed: { searches: 2 }, reserved: { searches: 1 } }, 'searches');
+  expect(summaryOf(12)).toEqual({ remaining: 9, limit: 12, used: 3, unlimited: false, ratio: 0.75 });
+  expect(summaryOf(0)).toMatchObject({ limit: 0, used: 3, unlimited: false, ratio: null });
+  expect(summaryOf(null)).toMatchObject({ limit: null, used: 3, unlimited: true, ratio: null });
+});
