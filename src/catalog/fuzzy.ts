@@ -5,7 +5,7 @@
  * a name (`-preview`, `-latest`, a date) is its revision: another revision reduces the score only a little. Pure and
  * deterministic: of equally near names the first in the given order wins.
  *
- * | asked               | nearest                  | why                                | score |
+ * | name                | nearest                  | why                                | score |
  * |---------------------|--------------------------|------------------------------------|-------|
  * | `gpt4o`             | `gpt-4o`                 | separators do not count            | 1     |
  * | `gemini-3-pro`      | `gemini-3-pro-preview`   | the same name, without a revision  | 0.96  |
@@ -65,24 +65,24 @@ export function spellingOf(name: string): Spelling {
 
 /** The nearest of `candidates` that is near enough; the first of equally near ones. */
 export function nearestOf<T extends { spelling: Spelling }>(
-  asked: Spelling,
+  name: Spelling,
   candidates: readonly T[],
 ): Nearest<T> | null {
   let nearest: Nearest<T> | null = null;
   for (const candidate of candidates) {
-    const score = scoreOf(asked, candidate.spelling);
+    const score = scoreOf(name, candidate.spelling);
     if (score >= FUZZY_SCORE_MIN && score > (nearest?.score ?? 0)) nearest = { candidate, score };
   }
   return nearest;
 }
 
-function scoreOf(asked: Spelling, known: Spelling): number {
-  if (asked.stem === '' || asked.digits !== known.digits) return 0;
-  if (Math.abs(asked.stem.length - known.stem.length) > FUZZY_EDITS_MAX) return 0;
-  const edits = editDistance(asked.stem, known.stem);
+function scoreOf(name: Spelling, known: Spelling): number {
+  if (name.stem === '' || name.digits !== known.digits) return 0;
+  if (Math.abs(name.stem.length - known.stem.length) > FUZZY_EDITS_MAX) return 0;
+  const edits = editDistance(name.stem, known.stem);
   if (edits > FUZZY_EDITS_MAX) return 0;
   const score =
-    1 - share(edits, asked.stem, known.stem) - REVISION_WEIGHT * revisionDifference(asked.revision, known.revision);
+    1 - share(edits, name.stem, known.stem) - REVISION_WEIGHT * revisionDifference(name.revision, known.revision);
   return Math.round(score * SCORE_SCALE) / SCORE_SCALE;
 }
 
@@ -90,11 +90,11 @@ function scoreOf(asked: Spelling, known: Spelling): number {
  * From 0 (equal) to 1 (completely different). A revision that is missing in one name, or is `latest`, is not compared
  * as a misspelled date.
  */
-function revisionDifference(asked: string, known: string): number {
-  if (asked === known) return 0;
-  if (asked === '' || known === '') return REVISION_MISSING;
-  if (asked === FLOATING || known === FLOATING) return 1;
-  return share(editDistance(asked, known), asked, known);
+function revisionDifference(name: string, known: string): number {
+  if (name === known) return 0;
+  if (name === '' || known === '') return REVISION_MISSING;
+  if (name === FLOATING || known === FLOATING) return 1;
+  return share(editDistance(name, known), name, known);
 }
 
 function share(edits: number, one: string, other: string): number {

@@ -79,13 +79,13 @@ export async function cardOn(model: CatalogModel, nowMs: number): Promise<RateCa
 /** The pricing at a time: scheduled changes that have taken effect are applied, and the schedule is removed. */
 export function pricingAt(pricing: CatalogPricing, nowMs: number): CatalogPricing {
   const { scheduled: _scheduled, ...current } = pricing;
-  return Object.assign(current, ...begunChanges(pricing, nowMs).map(({ from: _from, ...change }) => change));
+  return Object.assign(current, ...effectiveChanges(pricing, nowMs).map(({ from: _from, ...change }) => change));
 }
 
 /** The scheduled changes that have taken effect, in order. */
-function begunChanges({ scheduled = [] }: CatalogPricing, nowMs: number): NonNullable<CatalogPricing['scheduled']> {
-  const begun = scheduled.filter(({ from }) => Date.parse(`${from}T00:00:00Z`) <= nowMs);
-  return begun.toSorted((a, b) => (a.from < b.from ? -1 : 1));
+function effectiveChanges({ scheduled = [] }: CatalogPricing, nowMs: number): NonNullable<CatalogPricing['scheduled']> {
+  const effective = scheduled.filter(({ from }) => Date.parse(`${from}T00:00:00Z`) <= nowMs);
+  return effective.toSorted((a, b) => (a.from < b.from ? -1 : 1));
 }
 
 /** Every price of the catalog as a snapshot: the current rates and each announced change. */
@@ -111,12 +111,12 @@ export async function priceSnapshots(catalog: Catalog): Promise<PriceSnapshot[]>
 }
 
 /** Caches the latest card of each model, with the number of scheduled changes that had taken effect. */
-const cards = new WeakMap<CatalogModel, { begun: number; card: RateCard }>();
+const cards = new WeakMap<CatalogModel, { effective: number; card: RateCard }>();
 
 async function rateCard(model: CatalogModel, pricing: CatalogPricing, nowMs: number): Promise<RateCard> {
-  const begun = begunChanges(pricing, nowMs).length;
+  const effective = effectiveChanges(pricing, nowMs).length;
   const known = cards.get(model);
-  if (known?.begun === begun) return known.card;
+  if (known?.effective === effective) return known.card;
   const current = pricingAt(pricing, nowMs);
   const card: RateCard = {
     snapshotId: await snapshotIdOf(model, current),
@@ -131,7 +131,7 @@ async function rateCard(model: CatalogModel, pricing: CatalogPricing, nowMs: num
     },
     tiers: (current.tiers ?? []).map((tier) => ({ inputTokensAbove: tier.inputTokensAbove, rates: exactRates(tier) })),
   };
-  cards.set(model, { begun, card });
+  cards.set(model, { effective, card });
   return card;
 }
 

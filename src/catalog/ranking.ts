@@ -122,7 +122,7 @@ export function assess(
 
 /** Scores an assessed candidate against the source. */
 export function rank(source: CatalogModel, candidate: Assessment, policy: LookupPolicy, day: string): RankedModel {
-  const similarity = likenessOf(source, candidate, policy, day);
+  const similarity = similarityOf(source, candidate, policy, day);
   const weights = WEIGHTS[policy.purpose];
   const names = Object.keys(weights) as Similarity[];
   const score = names.reduce((sum, name) => sum + weights[name] * similarity[name], 0);
@@ -186,7 +186,7 @@ function compatibilityOf(model: CatalogModel, policy: LookupPolicy): Compatibili
   return { status: gaps.length > 0 ? 'incompatible' : unknowns.length > 0 ? 'unknown' : 'compatible', gaps, unknowns };
 }
 
-function likenessOf(
+function similarityOf(
   source: CatalogModel,
   { model, priceChangePercent }: Assessment,
   policy: LookupPolicy,

@@ -59,7 +59,7 @@ export function callPerRequest<C extends HonoContext>(
     const call = await callmeter.startCall(input);
     if (call.denied) return onDenied ? onDenied(c, call) : Response.json(DENIED_BODY, { status: DENIED_STATUS });
     c.set('call' as never, call);
-    const end = ended(c, call);
+    const end = endOf(c, call);
     try {
       await next();
     } catch (error) {
@@ -82,7 +82,7 @@ export function callPerRequest<C extends HonoContext>(
 }
 
 /** Ends the call. `waitUntil` waits for the report if there is one, else the response does. */
-function ended(c: HonoContext, call: CallScope): () => Promise<void> {
+function endOf(c: HonoContext, call: CallScope): () => Promise<void> {
   return async () => {
     const reported = call.end().then(
       () => undefined,

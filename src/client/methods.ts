@@ -161,10 +161,10 @@ export interface RequestOptions {
   timeoutMs?: number | undefined;
 }
 
-type Ask<Input, Answer> =
+type ClientMethod<Input, Answer> =
   Record<never, never> extends Input
     ? (input?: Input, options?: RequestOptions) => Promise<Answer>
     : (input: Input, options?: RequestOptions) => Promise<Answer>;
 
 /** Each method resolves with `data` of the response, and rejects with a `CallmeterError`. */
-export type Methods = { [Id in keyof Pick<Inputs, MethodName>]: Ask<Inputs[Id], Answers[Id]> };
+export type Methods = { [Id in keyof Pick<Inputs, MethodName>]: ClientMethod<Inputs[Id], Answers[Id]> };

@@ -20,7 +20,7 @@ export interface Connection {
   observer: Observer;
 }
 
-export interface Ask {
+export interface OperationRequest {
   operation: string;
   method: string;
   /** Path and query, relative to the base URL. */
@@ -36,20 +36,24 @@ const CORRELATION_HEADER = 'x-usage-correlation-id';
 /** Correlation ids that the service accepts. */
 const CORRELATION_ID = /^[\x21-\x7e]{1,200}$/;
 
-export async function request(connection: Connection, ask: Ask, options: RequestOptions): Promise<unknown> {
+export async function request(
+  connection: Connection,
+  wanted: OperationRequest,
+  options: RequestOptions,
+): Promise<unknown> {
   const { policy, runtime, observer } = connection;
   const { signal, correlationId = crypto.randomUUID(), timeoutMs = connection.timeoutMs } = options;
   if (!CORRELATION_ID.test(correlationId)) throw badInput('correlationId', 'must be 1 to 200 visible ASCII characters');
   checkTimeout(timeoutMs);
   for (let attempt = 1; ; attempt++) {
     signal?.throwIfAborted();
-    const outcome = await attemptOnce(connection, ask, { signal, correlationId, timeoutMs });
+    const outcome = await attemptOnce(connection, wanted, { signal, correlationId, timeoutMs });
     if (outcome.ok) return outcome.value;
     const { error } = outcome;
     signal?.throwIfAborted();
     const delayMs = error.retryable ? delayAfter(policy, attempt, error.details?.retryAfterMs, runtime.chance()) : null;
     if (delayMs === null) throw error;
-    observer({ type: 'retry', operation: ask.operation, attempt, delayMs, error });
+    observer({ type: 'retry', operation: wanted.operation, attempt, delayMs, error });
     await runtime.sleep(delayMs, signal);
   }
 }
@@ -67,10 +71,10 @@ interface Try {
 
 async function attemptOnce(
   { baseUrl, runtime }: Connection,
-  ask: Ask,
+  wanted: OperationRequest,
   { signal, correlationId, timeoutMs }: Try,
 ): Promise<Outcome<unknown>> {
-  const { operation, method, path, body, read } = ask;
+  const { operation, method, path, body, read } = wanted;
   const controller = new AbortController();
   const abort = () => controller.abort();
   const timer = setTimeout(abort, timeoutMs);
@@ -82,7 +86,7 @@ async function attemptOnce(
   const exchange = async (): Promise<RawAnswer> => {
     const response = await runtime.fetch(baseUrl + path, {
       method,
-      headers: { ...ask.headers, [CORRELATION_HEADER]: correlationId },
+      headers: { ...wanted.headers, [CORRELATION_HEADER]: correlationId },
       ...(body !== undefined && { body }),
       redirect: 'manual',
       signal: controller.signal,

@@ -10,14 +10,14 @@
 import type { Capability } from '../domain/plan.ts';
 import type { UnpricedTiers } from '../objects/customer-commands.ts';
 import type { OrganizationConfig } from '../storage/credentials.ts';
-import { capabilitiesAsked } from '../vendors/capabilities.ts';
+import { requestedCapabilities } from '../vendors/capabilities.ts';
 import type { ModelRequest } from './dialects/dialect.ts';
 import { type Refused, refuseCall } from './error-envelope.ts';
 import type { Attempt } from './models.ts';
 
 /** The capabilities that the request uses with any of its models, because each of them may be the one that runs. */
 export function capabilitiesOf(body: ModelRequest, attempts: readonly Attempt[]): Capability[] {
-  return [...new Set(attempts.flatMap(({ model }) => capabilitiesAsked({ model, body })))];
+  return [...new Set(attempts.flatMap(({ model }) => requestedCapabilities({ model, body })))];
 }
 
 /** The refusal of a session's request that names a model without a price; `null` where there is none. */

@@ -76,14 +76,14 @@ async function beginCall(
   attempts: Attempt[],
   needs: Capability[],
 ): Promise<BegunServiceCall> {
-  const { customer: _named, ...asked } = request;
+  const { customer: _named, ...fields } = request;
   const requested = Object.fromEntries([...requestedTiers(attempts), ...needs].map((name) => [name, true]));
   // Hints about mapped models are for callers that choose a model themselves.
   const organization = { ...caller.organization, models: null };
   const toMake = {
     request: { ...begin, requested },
     // Without a key every request is a call of its own, and needs no fingerprint.
-    fingerprint: headerKey === null ? '' : await fingerprintOf({ operation: dialect.endpoint, begin, asked }),
+    fingerprint: headerKey === null ? '' : await fingerprintOf({ operation: dialect.endpoint, begin, fields }),
     runsOn: [...new Set(attempts.map(({ tier }) => tier))],
     needs,
     unpriced: unpricedTiers(caller.organization, attempts),

@@ -2,7 +2,7 @@
  * From the models that a request names to the attempts that can be made: the vendor, the vendor's own name of the
  * model, and the tier whose allowance pays.
  *
- * A vendor without credentials, or without the endpoint, is not attempted. No vendor is asked anything here.
+ * A vendor without credentials, or without the endpoint, is not attempted. No vendor is asked here.
  */
 
 import { type Match, matchModel } from '../catalog/matching.ts';
@@ -98,9 +98,9 @@ export function nameModel({ vendors }: OrganizationConfig, catalog: Catalog, nam
 }
 
 /** The requested spelling where it is the vendor's own, else the catalog's. */
-function vendorName({ model, strategy }: Match, asked: string): string {
-  const pinned = strategy === 'snapshot' && asked.length > model.model.length;
-  return strategy === 'exact' || strategy === 'alias' || pinned ? asked : model.model;
+function vendorName({ model, strategy }: Match, requested: string): string {
+  const pinned = strategy === 'snapshot' && requested.length > model.model.length;
+  return strategy === 'exact' || strategy === 'alias' || pinned ? requested : model.model;
 }
 
 /** The models that a name stands for, in order; empty where that is not certain. */

@@ -11,7 +11,7 @@ import { currentCatalog } from '../storage/catalog.ts';
 export const FOUND_MAX = 500;
 const NEAR_MAX = 8;
 /** Below this similarity, names have only a few letters in common. */
-const LIKENESS_MIN = 0.3;
+const SIMILARITY_MIN = 0.3;
 const WORDS_MAX = 12;
 
 /** A model on a list. */
@@ -75,11 +75,14 @@ export async function listCatalog(env: Env, nowMs: number, defer: Defer, rowsMax
 
 /** The models whose names are most similar to a text, the most similar first. */
 export function nearestModels(catalog: Catalog, text: string): CatalogModel[] {
-  const asked = pairsOf(text);
+  const searched = pairsOf(text);
   return catalog.models
-    .map((model) => ({ model, likeness: Math.max(...namesOf(model).map((name) => likeness(asked, pairsOf(name)))) }))
-    .filter((candidate) => candidate.likeness >= LIKENESS_MIN)
-    .toSorted((one, other) => other.likeness - one.likeness || newerFirst(one.model, other.model))
+    .map((model) => ({
+      model,
+      similarity: Math.max(...namesOf(model).map((name) => similarity(searched, pairsOf(name)))),
+    }))
+    .filter((candidate) => candidate.similarity >= SIMILARITY_MIN)
+    .toSorted((one, other) => other.similarity - one.similarity || newerFirst(one.model, other.model))
     .slice(0, NEAR_MAX)
     .map(({ model }) => model);
 }
@@ -140,7 +143,7 @@ function pairsOf(text: string): Set<string> {
 }
 
 /** Sørensen and Dice: the share of pairs that both have. */
-function likeness(one: ReadonlySet<string>, other: ReadonlySet<string>): number {
+function similarity(one: ReadonlySet<string>, other: ReadonlySet<string>): number {
   let common = 0;
   for (const pair of one) if (other.has(pair)) common += 1;
   return (2 * common) / Math.max(1, one.size + other.size);

@@ -118,9 +118,9 @@ export async function endServiceCallCommand(
 }
 
 /** The vendor's figures as usage. */
-export function usageOf(said: VendorUsage): Usage {
-  const { inputTokens, cachedInputTokens, cacheWriteInputTokens, responseTokens, reasoningTokens } = said;
-  const { searches = 0, audio = 0, audioSeconds = 0 } = said;
+export function usageOf(reported: VendorUsage): Usage {
+  const { inputTokens, cachedInputTokens, cacheWriteInputTokens, responseTokens, reasoningTokens } = reported;
+  const { searches = 0, audio = 0, audioSeconds = 0 } = reported;
   return {
     inputTokens,
     cachedInputTokens,

@@ -28,7 +28,7 @@ import type { Caller } from './caller.ts';
 import { NO_USAGE, type Outcome, reportedUsage } from './end-service-call.ts';
 import { endWithRetries } from './end-with-retries.ts';
 import { explicitKey, fingerprintOf } from './idempotency.ts';
-import { modelAsked, vendorNeeds } from './vendor-needs.ts';
+import { requestedModel, vendorNeeds } from './vendor-needs.ts';
 
 type VendorRequest = NonNullable<CallRequest['vendor']>;
 type VendorPart = NonNullable<CallData['vendor']>;
@@ -146,17 +146,17 @@ async function askVendor(request: CallRequest, vendor: VendorRequest): Promise<D
     responseType: vendor.responseType === 'json' ? 'json' : 'text',
   });
   const { ok, status, body, reported, searches, refused, error, details = {} } = readAnswer(result);
-  const said = plausible(reported);
-  const modelUsed = said?.modelUsed ?? modelAsked(vendor);
+  const plausibleReport = plausible(reported);
+  const modelUsed = plausibleReport?.modelUsed ?? requestedModel(vendor);
   const usage = reported === null && refused ? NO_USAGE : reportedUsage(reported);
   const outcome: Done['outcome'] = {
-    providerUsed: vendor.provider ?? said?.providerUsed,
+    providerUsed: vendor.provider ?? plausibleReport?.providerUsed,
     modelUsed,
     usage,
     searches,
     isPremium: request.usage?.isPremium,
-    reasoningEffort: said?.reasoningEffort,
-    ...(said?.reasoningEffort !== undefined && { reasoningEffortSource: 'provider_response' as const }),
+    reasoningEffort: plausibleReport?.reasoningEffort,
+    ...(plausibleReport?.reasoningEffort !== undefined && { reasoningEffortSource: 'provider_response' as const }),
     error: error ?? request.end?.error,
   };
   return {

@@ -15,7 +15,7 @@ import { tierOfPrice } from '../domain/pricing.ts';
 import { assertedTier, TIERS, type Tier } from '../domain/tiers.ts';
 import type { UnpricedTiers } from '../objects/customer-commands.ts';
 import { currentCatalog } from '../storage/catalog.ts';
-import { capabilitiesAsked } from '../vendors/capabilities.ts';
+import { requestedCapabilities } from '../vendors/capabilities.ts';
 import type { Caller } from './caller.ts';
 
 type VendorRequest = NonNullable<CallRequest['vendor']>;
@@ -34,13 +34,13 @@ const modelName = text(300);
 export async function vendorNeeds({ env, organization, defer }: Caller, request: CallRequest): Promise<VendorNeeds> {
   const { vendor, usage, requested = {} } = request;
   const { catalog } = await currentCatalog(env, defer);
-  const asked = vendor && modelAsked(vendor);
-  const modelUsed = vendor ? asked : usage?.modelUsed;
+  const model = vendor && requestedModel(vendor);
+  const modelUsed = vendor ? model : usage?.modelUsed;
   const reported = { modelUsed, providerUsed: vendor ? vendor.provider : usage?.providerUsed };
   const price = await resolvePrice(catalog, organization.prices, reported, Date.now());
   const priced = price.available && vendor ? tierOfPrice(price.card) : undefined;
   const tier = usage?.isPremium === undefined ? priced : assertedTier(usage.isPremium);
-  const needs = vendor ? capabilitiesAsked({ path: vendor.url, model: asked, body: vendor.body ?? {} }) : [];
+  const needs = vendor ? requestedCapabilities({ path: vendor.url, model, body: vendor.body ?? {} }) : [];
   const mayPay: readonly Tier[] = tier ? [tier] : TIERS;
   const mustNotBeCredit = price.available || organization.allowUnpricedModels ? [] : mayPay;
   return {
@@ -55,7 +55,7 @@ export async function vendorNeeds({ env, organization, defer }: Caller, request:
 }
 
 /** The model that a request names in its body, or in its path, as Google has it. */
-export function modelAsked({ url, body }: VendorRequest): string | undefined {
+export function requestedModel({ url, body }: VendorRequest): string | undefined {
   const named = body?.model ?? /\/models\/([^/:?]+):\w+/.exec(url)?.[1];
   return modelName.safeParse(named).data;
 }

@@ -74,10 +74,10 @@ export function publishCatalog(
 }
 
 /**
- * The version that the document asks for, else the next free one of the day; `null` where the one asked for is taken.
+ * The version that the document asks for, else the next free one of the day; `null` where the requested one is taken.
  */
-async function freeVersion(env: Env, asked: string | undefined, nowMs: number): Promise<string | null> {
-  if (asked !== undefined) return (await isVersionTaken(env, asked)) ? null : asked;
+async function freeVersion(env: Env, requested: string | undefined, nowMs: number): Promise<string | null> {
+  if (requested !== undefined) return (await isVersionTaken(env, requested)) ? null : requested;
   const day = new Date(nowMs).toISOString().slice(0, 10);
   for (let release = 0; release < RELEASES_PER_DAY_MAX; release += 1) {
     const version = release === 0 ? day : `${day}.${release}`;

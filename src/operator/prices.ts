@@ -18,13 +18,13 @@ type Price = z.infer<typeof OrganizationPrice>;
 export function setPrice(
   request: OperatorRequest,
   organizationId: string,
-  asked: string,
+  requested: string,
   rates: SetPriceRequest,
   defer: (work: Promise<unknown>) => void,
 ): Promise<Answer<Price>> {
   return commitChange<Price>(request, async (nowMs) => {
     if (!(await findOrganization(request.env, organizationId))) return noOrganization();
-    const modelKey = ownPriceKey((await currentCatalog(request.env, defer)).catalog, asked);
+    const modelKey = ownPriceKey((await currentCatalog(request.env, defer)).catalog, requested);
     const before = await findOwnPrice(request.env, organizationId, modelKey);
     if (before === null && (await countOwnPrices(request.env, organizationId)) >= PRICES_MAX) {
       return refuse('CONFLICT', `an organization has at most ${PRICES_MAX} prices of its own`);
@@ -41,7 +41,7 @@ export function setPrice(
       statements: saveOwnPrice(request.env, row),
       replaces: true,
       code: 'PRICE_SAVED',
-      data: { modelKey: asked, snapshotId, ...rates },
+      data: { modelKey: requested, snapshotId, ...rates },
     };
   });
 }

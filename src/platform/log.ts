@@ -37,11 +37,11 @@ function textOf(error: unknown, depth: number): string {
   // Of a failed query, only the cause may be shown.
   if ('params' in error && reason !== '') return reason;
   // The message of a failed parse quotes the text.
-  const said = name === 'SyntaxError' ? 'a text could not be read' : withoutValues(message);
+  const text = name === 'SyntaxError' ? 'a text could not be read' : withoutValues(message);
   // D1's binding repeats the message of its cause.
-  return reason === '' || (cause instanceof Error && said.endsWith(cause.message))
-    ? `${name}: ${said}`
-    : `${name}: ${said} (${reason})`;
+  return reason === '' || (cause instanceof Error && text.endsWith(cause.message))
+    ? `${name}: ${text}`
+    : `${name}: ${text} (${reason})`;
 }
 
 function withoutValues(message: string): string {

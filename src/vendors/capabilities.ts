@@ -9,7 +9,7 @@
 import type { Capability } from '../domain/plan.ts';
 import { type Fields, fieldsOf, isFields, listOf } from './usage/figures.ts';
 
-export interface AskedOfVendor {
+export interface VendorRequestParts {
   /** The path of the address, with or without its origin; some endpoints make only images or speech. */
   path?: string | undefined;
   /** As the vendor calls it. */
@@ -71,8 +71,8 @@ const MEDIA = ['mimeType', 'mime_type', 'media_type', 'file_data', 'url'];
 const CAPABILITIES: readonly Capability[] = ['search', 'image', 'audio'];
 
 /** The capabilities that the request uses, each once and in a fixed order. */
-export function capabilitiesAsked({ path = '', model = '', body }: AskedOfVendor): Capability[] {
-  const asked = new Set<Capability>([
+export function requestedCapabilities({ path = '', model = '', body }: VendorRequestParts): Capability[] {
+  const used = new Set<Capability>([
     ...matching(PATHS, path),
     ...matching(MODELS, model.toLowerCase()),
     ...FIELDS.flatMap(([field, capability]) => (isSwitchedOn(body[field]) ? [capability] : [])),
@@ -80,9 +80,9 @@ export function capabilitiesAsked({ path = '', model = '', body }: AskedOfVendor
     ...modalitiesOf(body),
   ]);
   // OpenRouter's older form of its web search.
-  if (listOf(body.plugins).some((plugin) => fieldsOf(plugin).id === 'web')) asked.add('search');
-  if (turnsOf(body).some(speaks)) asked.add('audio');
-  return CAPABILITIES.filter((capability) => asked.has(capability));
+  if (listOf(body.plugins).some((plugin) => fieldsOf(plugin).id === 'web')) used.add('search');
+  if (turnsOf(body).some(speaks)) used.add('audio');
+  return CAPABILITIES.filter((capability) => used.has(capability));
 }
 
 /** Whether the model of this name searches in every call. */

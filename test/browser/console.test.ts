@@ -49,7 +49,7 @@ function focusIsVisible(): Promise<boolean> {
 }
 
 describe('the console', () => {
-  test('is entered by keyboard alone, with a visible focus', async () => {
+  test('can be used by keyboard only, with a visible focus', async () => {
     await page.goto('/console');
     await tabTo('Operator token');
     expect(await focusIsVisible()).toBe(true);
@@ -73,7 +73,7 @@ describe('the console', () => {
 
   let key: string;
 
-  test('makes an organization, a plan as its default, and a key', async () => {
+  test('creates an organization, its default plan, and a key', async () => {
     await page.goto('/console');
     await follow('New organization');
     await field('Name').fill('Browser Ltd');
@@ -112,7 +112,7 @@ describe('the console', () => {
     expect(await page.content()).not.toContain(key);
   });
 
-  test('shows the calls that are made with that key, and one with its cost lines', async () => {
+  test('shows the calls that were made with that key, and one with its cost lines', async () => {
     const api = server.demo.with(key);
     const begun = await api.send('beginCall', {
       body: { customerId: 'ada', requested: { premium: true }, feature: 'chat' },
@@ -137,7 +137,7 @@ describe('the console', () => {
     expect(await page.locator(`data[value="${ended.costUSD}"]`).count()).toBeGreaterThan(0);
   });
 
-  test('changes the plan of a customer after it has said what that will do', async () => {
+  test('changes the plan of a customer after a preview', async () => {
     await page.getByRole('link', { name: 'ada' }).first().click();
     await follow('Change plan');
     await page.getByRole('combobox', { name: 'Plan' }).selectOption('large');
@@ -149,7 +149,7 @@ describe('the console', () => {
     expect(await page.getByText('999 left, 99.9%').count()).toBe(1);
   });
 
-  test('revokes the key, which works no more, and signs out', async () => {
+  test('revokes the key, which then stops working, and signs out', async () => {
     await follow('API keys');
     await follow('Web shop');
     await press('Revoke key');
@@ -167,7 +167,7 @@ describe('the console', () => {
   });
 });
 
-test('a page on a phone is reached through the menu, without script', async () => {
+test('on a phone, every page is reachable through the menu without script', async () => {
   const phone = await openPage(browser, server.url, {
     viewport: { width: 360, height: 740 },
     javaScriptEnabled: false,
@@ -180,7 +180,7 @@ test('a page on a phone is reached through the menu, without script', async () =
   await phone.close();
 });
 
-test('a form of another site does nothing', async () => {
+test('a form of another site has no effect', async () => {
   const foreign = await openPage(browser, server.url);
   await signIn(foreign.page, server.operatorToken);
   await foreign.page.goto('about:blank');

@@ -60,7 +60,7 @@ describe.each(Object.entries(VIEWS))('in %s', (view, options) => {
   });
 });
 
-test('the way from a search to a model and to what replaces it, by keyboard', async () => {
+test('from a search to a model and its replacement, by keyboard', async () => {
   const { page, complaints, close } = await openPage(browser, server.url);
   await page.goto('/models');
   await page.keyboard.press('Tab');
@@ -80,7 +80,7 @@ test('the way from a search to a model and to what replaces it, by keyboard', as
   await close();
 });
 
-test('the way from a search in the reference to an example that can be selected as a whole', async () => {
+test('from a search in the reference to an example that can be selected as a whole', async () => {
   const { page, complaints, close } = await openPage(browser, server.url);
   await page.goto('/docs');
   await page.getByLabel('Find an operation or a field').fill('call_end');

@@ -118,7 +118,7 @@ const inside = (page: Page) => page.frameLocator('iframe').first();
 const frameOf = (page: Page) => page.frames().find((frame) => frame.url() === `${server.url}/embed`) as Frame;
 
 test.each(['/', '/callback'])(
-  'shows its customer in the page %s, as high as it needs to be, and axe finds nothing',
+  'shows its customer in the page %s at its full height, and passes axe-core',
   async (path) => {
     const { page, complaints, close } = await openHost(path);
     await inside(page).getByText('3 calls in this period').waitFor();
@@ -135,7 +135,7 @@ test.each(['/', '/callback'])(
 );
 
 test.each(['/', '/without-script'])(
-  'leaves its token in no address, and nothing in the history of the page %s',
+  'leaves its token in no address and no history entry of the page %s',
   async (path) => {
     const { page, complaints, requested, close } = await openHost(path);
     await inside(page).getByText('in this period').waitFor();
@@ -152,14 +152,14 @@ test.each(['/', '/without-script'])(
   },
 );
 
-test('says that it has ended where its address has no token', async () => {
+test('shows that the session has ended if its address has no token', async () => {
   const { page, close } = await openHost();
   await page.goto(`${server.url}/embed`);
   await page.getByText('This view has ended').waitFor();
   await close();
 });
 
-test('renews its token through the page before it ends, and shows what is new', async () => {
+test('renews its token through the page before it expires, and shows new usage', async () => {
   const { page, complaints, requested, close } = await openHost();
   await inside(page).getByText('3 calls in this period').waitFor();
   expect(sessions).toBe(1);
@@ -186,7 +186,7 @@ test('renews its token through the page before it ends, and shows what is new', 
   await close();
 });
 
-test('ends where nobody renews it', async () => {
+test('ends if nobody renews it', async () => {
   const { page, close } = await openHost();
   await inside(page)
     .getByText('3 calls in this period', { exact: false })
@@ -209,7 +209,7 @@ test('ends within a minute when its key is revoked', async () => {
   await close();
 });
 
-test('takes a token from the embedding page alone, not from another frame in it', async () => {
+test('accepts a token only from the embedding page, not from another frame in it', async () => {
   const { page, requested, close } = await openHost();
   await inside(page).getByText('in this period').waitFor();
   const { token } = (await embeds.send('createEmbedSession', { body: { ...request, customerId: 'theirs' } })).data;
@@ -240,18 +240,20 @@ test.each([
   ['dark', 'light'],
   ['auto', 'light'],
   ['auto', 'dark'],
-] as const)('with the theme %s its ground is the page, where the reader wants it %s', async (theme, colorScheme) => {
-  request = { ...request, theme };
-  const { page, close } = await openHost('/', { colorScheme });
-  await inside(page).getByText('in this period').waitFor();
-  await expect.poll(async () => (await page.locator('iframe').boundingBox())?.height).toBeGreaterThan(200);
-  await page.locator('iframe').screenshot({ path: join(PICTURES, `widget-${theme}-${colorScheme}.png`) });
-  const box = await page.locator('iframe').boundingBox();
-  if (!box) throw new Error('the frame is shown');
-  const picture = await page.screenshot({
-    clip: { x: box.x + box.width - 2, y: box.y + box.height - 2, width: 1, height: 1 },
-  });
-  const pixel = await page.evaluate<number[]>(`(async () => {
+] as const)(
+  "with the theme %s it uses the page's background, for a reader who prefers %s",
+  async (theme, colorScheme) => {
+    request = { ...request, theme };
+    const { page, close } = await openHost('/', { colorScheme });
+    await inside(page).getByText('in this period').waitFor();
+    await expect.poll(async () => (await page.locator('iframe').boundingBox())?.height).toBeGreaterThan(200);
+    await page.locator('iframe').screenshot({ path: join(PICTURES, `widget-${theme}-${colorScheme}.png`) });
+    const box = await page.locator('iframe').boundingBox();
+    if (!box) throw new Error('the frame is shown');
+    const picture = await page.screenshot({
+      clip: { x: box.x + box.width - 2, y: box.y + box.height - 2, width: 1, height: 1 },
+    });
+    const pixel = await page.evaluate<number[]>(`(async () => {
     const image = new Image();
     image.src = 'data:image/png;base64,${picture.toString('base64')}';
     await image.decode();
@@ -259,9 +261,10 @@ test.each([
     context.drawImage(image, 0, 0);
     return [...context.getImageData(0, 0, 1, 1).data].slice(0, 3);
   })()`);
-  expect(pixel).toEqual(GROUND);
-  const ink = await frameOf(page).evaluate<string>('getComputedStyle(document.body).color');
-  const isDark = theme === 'dark' || (theme === 'auto' && colorScheme === 'dark');
-  expect(ink).toBe(isDark ? 'rgb(238, 241, 245)' : 'rgb(22, 32, 46)');
-  await close();
-});
+    expect(pixel).toEqual(GROUND);
+    const ink = await frameOf(page).evaluate<string>('getComputedStyle(document.body).color');
+    const isDark = theme === 'dark' || (theme === 'auto' && colorScheme === 'dark');
+    expect(ink).toBe(isDark ? 'rgb(238, 241, 245)' : 'rgb(22, 32, 46)');
+    await close();
+  },
+);

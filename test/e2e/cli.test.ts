@@ -77,7 +77,7 @@ describe.concurrent('npm run operator', () => {
     }
   });
 
-  test('outbox: list and resend, and how much there is in health', async () => {
+  test('outbox: list and resend, with its size in health', async () => {
     const { text, json } = await both('outbox', 'list', org);
     expect([text, json]).toEqual(['(none)\n', { items: [], nextCursor: null }]);
     expect(await changed('outbox', 'resend', org)).toEqual({ rows: 0, customers: 0, more: false });
@@ -292,7 +292,7 @@ describe.concurrent('npm run operator', () => {
     expect(json.checks).toHaveLength(4);
   });
 
-  test('a refusal names field and rule, with exit code 1', async () => {
+  test('a rejected request names field and rule, with exit code 1', async () => {
     const { code, out, err } = await run(
       'operator',
       ['plans', 'put', org, 'bad', '-'],
@@ -333,7 +333,7 @@ describe.concurrent('npm run operator', () => {
     expect(one).not.toContain('keys revoke');
   });
 
-  test('a server that is not there is said, with the key to repeat a POST safely', async () => {
+  test('an unreachable server is reported, with the key to repeat a POST safely', async () => {
     const { code, err } = await run('operator', ['organizations', 'create', '--name', 'x'], '', {
       CALLMETER_URL: 'http://127.0.0.1:9',
     });
@@ -343,7 +343,7 @@ describe.concurrent('npm run operator', () => {
 });
 
 describe('npm run demo', () => {
-  test('accounts for three providers, a downgrade, a repetition and a failed call, again and again', async () => {
+  test('shows three providers, a downgrade, a repeated and a failed call, each time it runs', async () => {
     for (const _ of [1, 2]) {
       const { code, out, err } = await run('demo', []);
       expect([err, code]).toEqual(['', 0]);
@@ -363,7 +363,7 @@ describe('npm run demo', () => {
     }
   });
 
-  test('without a server it says how to start one', async () => {
+  test('without a server it explains how to start one', async () => {
     const { code, err } = await run('demo', ['--url', 'http://127.0.0.1:9']);
     expect(code).toBe(1);
     expect(err).toContain('npm start');

@@ -123,7 +123,7 @@ export const noCustomer = () => createClient({ baseUrl: '' }).beginCall({});
 export const misspelt = () => createClient({ baseUrl: '' }).beginCall({ customerId: 'a', reqested: {} });
 `;
 
-describe('in an empty project', () => {
+describe('installed in an empty project', () => {
   beforeAll(async () => {
     await writeFile(join(project, 'package.json'), JSON.stringify({ type: 'module' }));
     await writeFile(join(project, 'main.ts'), PROGRAM);
@@ -157,7 +157,7 @@ describe('in an empty project', () => {
     expect(await complaint([join(BIN, 'typescript/bin/tsc'), '--project', project], project)).toBe('');
   });
 
-  test('it runs', async () => {
+  test('runs', async () => {
     const { stdout } = await run(process.execPath, ['out/main.js'], { cwd: project });
     expect(stdout).toBe('SERVICE_NETWORK_ERROR true\n');
   });

@@ -80,7 +80,7 @@ describe('npm run example', () => {
     expect(out).not.toContain('undefined');
   });
 
-  test('--help lists them, and an unknown name is said', async () => {
+  test('--help lists them, and an unknown name is an error', async () => {
     const { out } = await example('--help');
     for (const name of Object.keys(PRINTED)) expect(out).toMatch(new RegExp(`^  ${name} +[A-Z]`, 'm'));
     expect(await example('nothing')).toMatchObject({ code: 2, err: expect.stringContaining('begin-end') });
@@ -97,7 +97,7 @@ describe("the vendors' SDKs, wrapped", () => {
     return list;
   }
 
-  test('what the service recorded is what the vendors reported, plain and streamed', async () => {
+  test('the service records what the vendors reported, plain and streamed', async () => {
     const callmeter = createClient({ apiKey, baseUrl: server.url });
     const options = { callmeter, customerId: 'sdks', feature: 'chat', requested: { premium: true, standard: true } };
     const openai = wrapOpenAI(new OpenAI({ apiKey: 'sk-test', baseURL: `${vendor.url}/v1` }), options);
@@ -164,7 +164,7 @@ describe("the vendors' SDKs, wrapped", () => {
     expect((meters.premiumTokens?.used ?? 0) + (meters.standardTokens?.used ?? 0)).toBe(reported.outputTokens);
   });
 
-  test('a premium model runs until the plan has none left, and then the one of the standard tier', async () => {
+  test('the premium model runs until its allowance is used up, and then the one of the standard tier', async () => {
     const callmeter = createClient({ apiKey, baseUrl: server.url });
     const plan = { name: 'Wrapped', limitType: 'DOWNGRADE', limits: { premiumCalls: 2, standardCalls: 1 } };
     expect(
@@ -191,7 +191,7 @@ describe("the vendors' SDKs, wrapped", () => {
 });
 
 describe('sampling and compression', () => {
-  test('a call that the policy selects is kept, and savings stand with the call', async () => {
+  test('a call that the policy selects is stored, and its savings are recorded', async () => {
     const callmeter = createClient({ apiKey, baseUrl: server.url });
     const policy = { rate: 1, features: { include: [], exclude: ['private'] } };
     expect(
@@ -273,7 +273,7 @@ describe('through a connection that breaks after the service has answered', () =
     });
   });
 
-  test('a failed call is a failed call, and its customer can change plan', async () => {
+  test('a failed call is recorded as FAILED, and its customer can change plan', async () => {
     const callmeter = createClient({ apiKey, baseUrl: url(), retry: { baseDelayMs: 1 } });
     const customerId = 'failing-handler';
     const thrown = new Error('mine');
@@ -291,7 +291,7 @@ describe('through a connection that breaks after the service has answered', () =
     expect(subscription.planName).toBe(items.at(-1)?.name);
   });
 
-  test('a refusal is what the service said', async () => {
+  test("an error contains the service's message", async () => {
     const callmeter = createClient({ apiKey, baseUrl: url() });
     await expect(callmeter.readCall({ callId: 'nowhere' })).rejects.toMatchObject({
       code: 'SERVICE_BAD_REQUEST',

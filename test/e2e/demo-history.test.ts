@@ -22,7 +22,7 @@ async function summary(query: Record<string, string> = {}) {
   return (await server.demo.send('readUsageSummary', { query: { from, ...query } })).data;
 }
 
-describe('a newcomer sees', () => {
+describe("the demo's history has", () => {
   test('calls on each of sixty days, fewer at weekends, of several customers, features and three providers', async () => {
     const { byDay, byCustomer, byFeature, byProvider, byOutcome, totals } = await summary();
     expect(byDay.filter(({ calls }) => calls > 0).length).toBeGreaterThanOrEqual(60);
@@ -63,7 +63,7 @@ describe('a newcomer sees', () => {
   });
 });
 
-describe('the object and D1 agree', () => {
+describe('the same calls in the object and in D1', () => {
   test.each(DEMO_CUSTOMERS.map(({ customerId }) => customerId))('on the latest week of %s', async (customerId) => {
     const { weeks } = (await server.demo.send('readUsageContext', params(customerId))).data;
     const { startedAt, endedAt } = weeks.latest;
@@ -84,13 +84,13 @@ describe('the object and D1 agree', () => {
     });
   });
 
-  test('and nothing waits', async () => {
+  test('an empty outbox', async () => {
     const { status, backlog } = (await server.operator.send('readHealth')).data;
     expect([status, backlog.customers]).toEqual(['ok', 0]);
   });
 });
 
-test('a second time there is nothing to tell', async () => {
+test('running it again adds nothing', async () => {
   const before = (await summary()).totals;
   await server.stop();
   server = await startLocal(state, ['--demo-history']);

@@ -137,7 +137,7 @@ describe('under a key', () => {
     expect(vendor.created.length - before).toBe(1);
   });
 
-  test('a caller that has left finds its batch later', async () => {
+  test('a caller that disconnected finds its batch later', async () => {
     const sent = { input_file_id: await input(), key: newKey() };
     const before = vendor.created.length;
     const release = vendor.hold();

@@ -200,7 +200,7 @@ describe('a caller that leaves', () => {
     expect(meters.premiumTokens?.used).toBe(9);
   });
 
-  test('while its request carries those of others to their object: they are answered, and all are recorded', async () => {
+  test('while its request runs the commands of others: they are answered, and all are recorded', async () => {
     const customer = 'left-among-others';
     const rounds = 6;
     const callers = Array.from({ length: 12 }, async (_, caller) => {
@@ -292,7 +292,7 @@ describe('a caller that leaves', () => {
     expect(meters.premiumTokens?.used).toBe(20 * 1024);
   });
 
-  test('and comes back with its key gets the whole stream', async () => {
+  test('and retries with its key gets the whole stream', async () => {
     const headers = { 'Idempotency-Key': 'came-back' };
     const body = { model: 'gpt-5.2', customer: 'came-back', stream: true, ...words('x [fail:slow] [reply:20]') };
     const controller = new AbortController();

@@ -142,7 +142,7 @@ describe('a session is refused', () => {
   });
 });
 
-test("a session's idempotency key is separate: the backend can use the same one", async () => {
+test("a session's idempotency keys are separate: the backend can use the same ones", async () => {
   const openai = await browser();
   const ask = (seed?: number) =>
     openai.chat.completions.create(

@@ -52,7 +52,7 @@ async function load(calls: number[], onProgress: (acknowledged: number) => void)
   return acknowledged;
 }
 
-test('a kill under calls that nobody was told of: each that was answered is recorded, and nothing is held for the others', async () => {
+test('a kill under load: each answered call is recorded, and unanswered ones leave no reservation', async () => {
   const killed = await preparedState();
   let running = await startPrepared(killed);
   const { organizationId, api } = await createTenant(running.operator, { name: 'Made', limitType: 'NONE' });
@@ -90,7 +90,7 @@ test('a kill under calls that nobody was told of: each that was answered is reco
   expect(meters.standardCalls?.used).toBe((completed?.calls ?? 0) + openCalls);
 });
 
-test('two kills in mid-load: every acknowledged call is there once, in the object and in D1', async () => {
+test('two kills under load: every acknowledged call is recorded once, in the object and in D1', async () => {
   const all = Array.from({ length: CALLS }, (_, call) => call);
   let waiting = all;
   for (const killAt of [60, 120]) {

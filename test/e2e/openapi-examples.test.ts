@@ -113,7 +113,7 @@ const all = Object.values(openApiDocument('', 'http://localhost').paths)
   .map(({ operationId }) => operationId);
 const atVendors = Object.keys(gatewayOperations);
 
-test('the document is of this server, and the one that the contract makes', () => {
+test('the document is that of the contract, for this server', () => {
   const made = openApiDocument(document.info.version, server.url);
   expect(document).toEqual(JSON.parse(JSON.stringify(made)));
   expect(all.length).toBeGreaterThan(70);
@@ -133,7 +133,7 @@ describe('with a vendor, the example of', () => {
   test.each(atVendors)('%s', (id) => holds(id));
 });
 
-test('publishing a catalog: the built-in one by its file, and the one of the document', async () => {
+test('a catalog can be published: the built-in one from its file, and the one of the example', async () => {
   await holds('publishCatalog');
   const { example } = operationOf('publishCatalog').requestBody?.content['application/json'] ?? {};
   const published = (await server.operator.send('publishCatalog', { body: example })).data;

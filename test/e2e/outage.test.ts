@@ -29,7 +29,7 @@ async function openD1(): Promise<DatabaseSync> {
   return new DatabaseSync(join(folder, name));
 }
 
-test('a locked D1 stops no call, and has every one of them when it is back', async () => {
+test('a locked D1 stops no call, and every call is in D1 after it recovers', async () => {
   await tenant.api.send('provisionCustomer', { body: { customerId: 'warm' } });
   const d1 = await openD1();
   d1.exec('BEGIN EXCLUSIVE');

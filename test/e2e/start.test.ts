@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-test('the curl line that it prints works when pasted', async () => {
+test('the printed curl command works', async () => {
   const line = server
     .output()
     .split('\n')
@@ -27,7 +27,7 @@ test('the curl line that it prints works when pasted', async () => {
   });
 });
 
-test('the state survives a restart, and --fresh forgets it', async () => {
+test('the state survives a restart, and --fresh deletes it', async () => {
   await server.demo.send('provisionCustomer', { body: { customerId: 'keeper' } });
   await server.stop();
   server = await startLocal(state);
@@ -47,37 +47,34 @@ test('every price of the catalog is recorded as a snapshot, and health is ok', a
   });
 });
 
-describe.concurrent('beside a server that runs', () => {
-  test.each(['SIGTERM', 'SIGKILL'] as const)(
-    '%s to npm alone ends the server too, and the port is free',
-    async (signal) => {
-      const own = await newState();
-      const npm = spawn('npm', ['start'], {
-        cwd: PROJECT_DIR,
-        env: { ...process.env, PORT: String(own.port), STATE_DIR: own.stateDir },
-        stdio: 'pipe',
-      });
-      let printed = '';
-      npm.stdout.on('data', (chunk: Buffer) => (printed += chunk));
-      await until(() => printed.includes('Ctrl+C stops'));
-      npm.kill(signal);
-      await until(() =>
-        freePort(own.port).then(
-          () => true,
-          () => false,
-        ),
-      );
-    },
-  );
+describe.concurrent('while a server runs', () => {
+  test.each(['SIGTERM', 'SIGKILL'] as const)('%s to npm also ends the server, and the port is free', async (signal) => {
+    const own = await newState();
+    const npm = spawn('npm', ['start'], {
+      cwd: PROJECT_DIR,
+      env: { ...process.env, PORT: String(own.port), STATE_DIR: own.stateDir },
+      stdio: 'pipe',
+    });
+    let printed = '';
+    npm.stdout.on('data', (chunk: Buffer) => (printed += chunk));
+    await until(() => printed.includes('Ctrl+C stops'));
+    npm.kill(signal);
+    await until(() =>
+      freePort(own.port).then(
+        () => true,
+        () => false,
+      ),
+    );
+  });
 
-  test('a port in use, and one that is none, are said in one line', async () => {
+  test('a used port and an invalid one are reported in one line', async () => {
     await Promise.all([
       expect(startLocal(state)).rejects.toThrow(`port ${state.port} is in use`),
       expect(startLocal({ ...state, port: 0.5 })).rejects.toThrow('PORT must be a port number'),
     ]);
   });
 
-  test('--help says what there is', async () => {
+  test('--help lists the options', async () => {
     const { stdout } = await promisify(exec)(`${process.execPath} src/cli/start.ts --help`);
     for (const word of ['--fresh', 'PORT', 'STATE_DIR', '.dev.vars']) expect(stdout).toContain(word);
     expect(await freePort(0)).toBeGreaterThan(0);

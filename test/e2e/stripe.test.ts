@@ -87,7 +87,7 @@ test('a charge is one meter event in nano-USD at the time of the charge, and POS
   expect(await balance('plain')).toBe('0.99625');
 });
 
-test('increments of a custom meter are charged alike', async () => {
+test('increments of a custom meter are charged in the same way', async () => {
   await customer('metered', 'cus_metered');
   for (const amount of [3, 4])
     await tenant.api.send('incrementMeter', { body: { customerId: 'metered', meterSlot: 'CUSTOM1', amount } });
@@ -122,7 +122,7 @@ test(`${FAULTS.length} charges that meet ${FAULTS.join(', ')}: each stays PENDIN
   expect(await Promise.all(customerIds.map(balance))).toEqual(FAULTS.map(() => '0.99625'));
 });
 
-test('a server that is killed while Stripe answers bills once, also when Stripe forgot the key', async () => {
+test('a server that is killed while Stripe answers bills once, even if Stripe no longer has the key', async () => {
   await customer('killed', 'cus_killed');
   const requests = stripe.requests.length;
   stripe.fail('CUT_AFTER');
@@ -136,7 +136,7 @@ test('a server that is killed while Stripe answers bills once, also when Stripe 
   expect(await balance('killed')).toBe('0.99625');
 });
 
-test('a charge that Stripe refuses is FAILED with the reason; the balance has paid, and the next charges go on', async () => {
+test('a charge that Stripe refuses is FAILED with the reason; the balance has paid, and later charges are reported', async () => {
   await customer('refused', 'not-a-customer');
   await call('refused', 'refused-1');
   expect(await settled('refused-1')).toEqual({
@@ -154,7 +154,7 @@ test('a charge that Stripe refuses is FAILED with the reason; the balance has pa
   expect(eventsOf('cus_override')).toHaveLength(1);
 });
 
-test('a customer whom Stripe does not know is settled against the balance alone', async () => {
+test('a customer without a Stripe id is settled against the balance only', async () => {
   await customer('unknown');
   const requests = stripe.requests.length;
   await call('unknown', 'unknown-1');

@@ -276,7 +276,7 @@ describe('a vendor that answers', () => {
     },
   );
 
-  test('half a stream fails the call with what it had said, and invents nothing', async () => {
+  test('an interrupted stream fails the call with the usage received so far', async () => {
     const { call } = await customer('half');
     vendor.fail('end-early');
     const { end, vendor: answered } = dataOf(await call({ ...messages({ stream: true }), responseType: 'stream' }));
@@ -306,7 +306,7 @@ describe('a vendor that answers', () => {
     expect(await left()).toEqual(NOTHING_OPEN);
   });
 
-  test('nobody there is 502', async () => {
+  test('an unreachable vendor is 502', async () => {
     const { call, left } = await customer('nobody');
     const port = await freePort(0);
     const params = { org: tenant.organizationId, provider: 'nobody' };
@@ -322,7 +322,7 @@ describe('a vendor that answers', () => {
 });
 
 describe('a request', () => {
-  test('that is sent again is answered again, header and all, and reaches the vendor once', async () => {
+  test('that is repeated gets the same answer with its headers, and reaches the vendor once', async () => {
     const { call } = await customer('retry');
     for (const asked of [chat(), { ...chat(STREAM), responseType: 'stream' }, chat({}, 'please [fail:500]')]) {
       vendor.requests.length = 0;
@@ -339,7 +339,7 @@ describe('a request', () => {
     }
   });
 
-  test('that meets itself on its way is 409 with Retry-After, and one without a key never meets itself', async () => {
+  test('that is repeated while it runs is 409 with Retry-After; without a key both run', async () => {
     const { call } = await customer('flight');
     const key = newKey();
     const slow = { ...chat({ ...STREAM }, 'take your time [reply:10] [fail:slow]'), responseType: 'stream' };
@@ -358,7 +358,7 @@ describe('a request', () => {
     expect(vendor.requests).toHaveLength(3);
   });
 
-  test('goes on to its end where the caller has left', async () => {
+  test('completes although the caller has disconnected', async () => {
     const { left } = await customer('leaver');
     const key = newKey();
     const asked = {
@@ -384,7 +384,7 @@ describe('a request', () => {
     expect(vendor.requests).toMatchObject([{ abandoned: false }]);
   });
 
-  test('that is denied reaches no vendor, also where another tier than the one that bills is allowed', async () => {
+  test('that is denied reaches no vendor, even if a tier other than the billed one is allowed', async () => {
     const { call } = await customer('denied');
     const mini = chat({ model: 'gpt-4o-mini' });
     const other = await createTenant(server.operator, {
@@ -418,7 +418,7 @@ describe('a request', () => {
 });
 
 describe('secrets', () => {
-  test("the vendor's headers and its registered key are in no file of the state, and in nothing that was printed", async () => {
+  test("the vendor's headers and its registered key are in no stored file and in no output", async () => {
     const { call } = await customer('secrets');
     await call({ ...chat(), headers: { ...HEADERS, [MARKER]: 'name' } });
     await call(chat({}, 'please [fail:500]'));
@@ -440,7 +440,7 @@ async function findInState(text: string): Promise<string[]> {
 /** The server of the same state, with a deadline for calls that a test can wait for. */
 const startWithDeadline = () => startPrepared(state, { CALL_DEADLINE_SECONDS: DEADLINE_SECONDS });
 
-test('kill -9 while the vendor answers leaves a call that times out, lets go of what it held, and is never made again', async () => {
+test('kill -9 while the vendor answers leaves a call that times out, releases its holds, and is never repeated', async () => {
   const { call, left } = await customer('killed');
   const done = newKey();
   const finished = await call(chat(), done);

@@ -63,7 +63,7 @@ async function expectKept(callId: string) {
   expect((await end(callId)).data.status).toBe('COMPLETED');
 }
 
-test('a request that claimed the key, and is refused because another payload stands under it, does not free it', async () => {
+test('a request that claimed a key and is refused because the key has another payload does not free it', async () => {
   const a = held('begin');
   const refused = begin(a.api, 'conflict', 'K1', 'other');
   await a.reached;
@@ -73,7 +73,7 @@ test('a request that claimed the key, and is refused because another payload sta
   await expectKept('K1');
 });
 
-test('nor does it while the one that has begun under it is still about to confirm it', async () => {
+test('nor does it while the call that began under the key has not confirmed it yet', async () => {
   const a = held('begin');
   const refused = begin(a.api, 'hasty', 'K0', 'other');
   await a.reached;
@@ -105,14 +105,14 @@ describe('a request that claimed the key and meets a 429 frees it', () => {
     return { b, begun, release };
   }
 
-  test('but not after another request has begun under it', async () => {
+  test('but not after another request has begun a call under it', async () => {
     const { begun, release } = await refusedBeside('after', 'K2', 'none');
     expect((await begun).status).toBe(200);
     await release();
     await expectKept('K2');
   });
 
-  test('before another request, which has begun under it, confirms it: that one claims it anew', async () => {
+  test('if it is freed before another request that began under it confirms it, that one claims it again', async () => {
     const { b, begun, release } = await refusedBeside('before', 'K3', 'confirm');
     await b.reached;
     await release();
@@ -121,7 +121,7 @@ describe('a request that claimed the key and meets a 429 frees it', () => {
     await expectKept('K3');
   });
 
-  test('and where another customer takes it before that, the begin is taken back and refused', async () => {
+  test('and if another customer claims it first, the begin is withdrawn and refused', async () => {
     const { b, begun, release } = await refusedBeside('overtaken', 'K4', 'confirm');
     await b.reached;
     await release();
@@ -134,7 +134,7 @@ describe('a request that claimed the key and meets a 429 frees it', () => {
     expect((await begin(tenant.api, 'overtaken', 'K4')).refusal.code).toBe('IDEMPOTENCY_KEY_CONFLICT');
   });
 
-  test('but not after a retry was told that the call has begun', async () => {
+  test('but not after a retry was answered that the call has begun', async () => {
     const { b, begun, release } = await refusedBeside('retried', 'K5', 'confirm');
     await b.reached;
     const retry = await begin(tenant.api, 'retried', 'K5');
@@ -146,7 +146,7 @@ describe('a request that claimed the key and meets a 429 frees it', () => {
     await expectKept('K5');
   });
 
-  test('also where the answer to its claim was lost, and it claimed twice', async () => {
+  test('also if the answer to its claim was lost, and it claimed twice', async () => {
     expect((await begin(tenant.api, 'twice', 'K6-first')).status).toBe(200);
     let lost = 0;
     const api = faultyApi((_, name) => (name === 'claim' && lost++ === 0 ? 'commits and throws' : null), key);
@@ -169,7 +169,7 @@ test('the key of a customer that was provisioned is not freed by a request with 
   expect((await provision(tenant.api, 'provisioned', 'Bob')).headers.get('Idempotency-Replayed')).toBe('true');
 });
 
-test('a line of a batch that was recorded under a claim of somebody else keeps its id', async () => {
+test("a line of a batch that was recorded under another request's claim keeps its id", async () => {
   const own = await gateway.newTenant();
   const { organizationId } = own;
   let name = '';

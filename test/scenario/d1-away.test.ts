@@ -169,7 +169,7 @@ describe.each(Object.entries(away))('%s', (_, error) => {
   test.each([
     ['from the beginning', undefined],
     ['once the organization was read', READS_ORGANIZATION],
-  ])('is 503 or not noticed, %s', async (__, works) => {
+  ])('is 503, or works without D1, %s', async (__, works) => {
     markedQueries = 0;
     const found = await statuses(error, works);
     expect(
@@ -181,7 +181,7 @@ describe.each(Object.entries(away))('%s', (_, error) => {
     expect(lines.length).toBeGreaterThan(50);
   });
 
-  test('is 503 for a key that this isolate never saw, on every interface', async () => {
+  test('is 503 for a key that this isolate has not cached, on every interface', async () => {
     const fetch = fetchWith(envWith(error));
     const headers = { Authorization: `Bearer utk-${'A'.repeat(43)}`, Accept: MEDIA_TYPE };
     for (const path of ['/usage/summary', '/v1/models']) {
@@ -204,7 +204,7 @@ describe.each(Object.entries(away))('%s', (_, error) => {
   });
 });
 
-test('an object that cannot reach D1 says so to whoever asked it, and keeps no values', async () => {
+test('an object that cannot reach D1 reports that to its caller, without values of the query', async () => {
   const params = { organizationId, jobId: 'job-of-an-outage', when: 'NOW' as const };
   const target = { planId: MARK, usagePlanVersionId: 'v', version: 2, plan: {} as never };
   const migration = bindings.PLAN_MIGRATIONS.getByName('of an outage');
@@ -224,7 +224,7 @@ test('an object that cannot reach D1 says so to whoever asked it, and keeps no v
   });
 });
 
-test('a fault of ours is 500 where an outage is 503, and leaks as little', async () => {
+test('a bug of ours is 500 while an outage is 503, and reveals as little', async () => {
   const outage = await statuses(Object.values(away)[0] ?? fault, READS_ORGANIZATION);
   lines = [];
   const faults = await statuses(fault, READS_ORGANIZATION);
@@ -232,7 +232,7 @@ test('a fault of ours is 500 where an outage is 503, and leaks as little', async
   expect(lines.some((line) => line.includes('no such column: x'))).toBe(true);
 });
 
-test('the public lookup and the public pages do without D1', async () => {
+test('the public lookup and the public pages work without D1', async () => {
   const fetch = fetchWith(envWith(fault));
   for (const path of ['/models', '/docs', '/v1/model-alternatives', '/embed'])
     expect([path, (await fetch(ORIGIN + path)).status]).toEqual([path, 200]);

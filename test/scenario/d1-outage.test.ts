@@ -53,7 +53,7 @@ describe('an outage of D1', () => {
     });
   });
 
-  test('is met with a capped backoff that is armed with every failure', async () => {
+  test('causes retries with a capped backoff, scheduled after every failure', async () => {
     await withObject(PLAN, async (object) => {
       accepted(object.begin('a', START));
       let nowMs = START + 1_000;
@@ -69,7 +69,7 @@ describe('an outage of D1', () => {
     });
   });
 
-  test('is shown by the health page while it lasts, and no more afterwards', async () => {
+  test('is shown by health while it lasts, and not afterwards', async () => {
     await withObject(PLAN, async (object) => {
       const backlog = async () => (await operator.send('readHealth')).data.backlog.customers;
       const others = await backlog();
@@ -87,7 +87,7 @@ describe('an outage of D1', () => {
 });
 
 describe('a batch that was committed without an answer', () => {
-  test('is sent again and stands once', async () => {
+  test('is sent again and stored once', async () => {
     await withObject(PLAN, async (object, { organizationId }) => {
       accepted(object.begin('a', START));
       await object.deliver(commitsThenThrows, START + 1_000);
@@ -118,7 +118,7 @@ describe('a batch that was committed without an answer', () => {
   });
 });
 
-describe('a call that ends while its begin is on the way', () => {
+describe('a call that ends while its begin is being delivered', () => {
   test('is sent again with its end, and counts as one change that waits', async () => {
     await withObject(PLAN, async (object, { organizationId }) => {
       accepted(object.begin('a', START));

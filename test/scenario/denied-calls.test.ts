@@ -31,7 +31,7 @@ function denyMany(
 const codeOf = (answer: ReturnType<Clockwork['begin']>) => (answer.ok ? answer.result.code : answer.refusal.code);
 
 describe('the 61st denial within a minute', () => {
-  test('is refused, says the rule and when it ends, and leaves nothing; what is allowed, and a replay, are not touched', async () => {
+  test('is refused with the limit and Retry-After, and leaves no trace; allowed calls and replays are not affected', async () => {
     await withObject(PLAN, async (object) => {
       denyMany(object, 'denied', 60, START + 100);
       const before = [
@@ -90,7 +90,7 @@ describe('the 61st denial within a minute', () => {
     });
   });
 
-  test('is the 61st that was committed, however many were undone; an object that died begins anew', async () => {
+  test('counts only committed denials; a restarted object starts counting again', async () => {
     await withObject(PLAN, async (object) => {
       denyMany(object, 'denied', 30, START);
       for (let round = 0; round < 3; round += 1) {
@@ -108,7 +108,7 @@ describe('the 61st denial within a minute', () => {
     });
   });
 
-  test('is refused for a call that the service makes itself', async () => {
+  test('is also refused for a call that the service makes itself', async () => {
     await withObject(PLAN, async (object) => {
       for (let index = 0; index < 60; index += 1)
         expect(object.beginServiceCall(`open-${index}`, START, { requested: { premium: true } }).ok).toBe(true);
@@ -148,7 +148,7 @@ const rowsOf = async (table: string, organizationId: string) =>
   )?.n;
 
 describe('D1', () => {
-  test('gets 60 denied calls of an hour, and the count of the others; every report adds up', async () => {
+  test('gets 60 denied calls of an hour, and the number of the others; every report adds up', async () => {
     await withObject(PLAN, async (object, { organizationId }) => {
       for (const minute of [0, 1, 2, 3]) {
         denyMany(object, `minute-${minute}`, 60, START + minute * MINUTE, () => 'chat');
@@ -169,7 +169,7 @@ describe('D1', () => {
     });
   });
 
-  test('gets a count for each of ten features of an hour, and one for all others', async () => {
+  test('gets a number for each of ten features of an hour, and one for all others', async () => {
     await withObject(PLAN, async (object, { organizationId }) => {
       denyMany(object, 'full', 60, START, () => 'chat');
       denyMany(object, 'counted', 60, START + MINUTE, (index) => `feature-${String(index % 20).padStart(2, '0')}`);
@@ -180,7 +180,7 @@ describe('D1', () => {
     });
   });
 
-  test('is not told twice of what was counted while it was away', async () => {
+  test('gets each number once, also after an outage', async () => {
     await withObject(PLAN, async (object, { organizationId }) => {
       const away = {
         prepare: bindings.DB.prepare.bind(bindings.DB),
@@ -204,7 +204,7 @@ describe('D1', () => {
     });
   });
 
-  test('forgets counts after the retention of calls, and the object after a day', async () => {
+  test('deletes the numbers after the retention of calls, and the object after a day', async () => {
     await withObject(PLAN, async (object, { organizationId }) => {
       denyMany(object, 'a', 60, START);
       denyMany(object, 'b', 60, START + MINUTE);
@@ -244,7 +244,7 @@ test.each([
 });
 
 describe('over HTTP', () => {
-  test('begin, call and gateway share the bound, each refuses in its own envelope, and the key stays free', async () => {
+  test('begin, call and gateway share the limit, each refuses in its own envelope, and the key stays free', async () => {
     const tenant = await gateway.newTenant();
     const planParams = { org: tenant.organizationId, planId: 'test' };
     const none = { name: 'None', limitType: 'BLOCK', limits: { premiumCalls: 0, standardCalls: 0 } };

@@ -106,7 +106,7 @@ async function expectOnce(customerId: string): Promise<void> {
   ).toHaveLength(1);
 }
 
-describe('a client that sends again what was not answered', () => {
+describe('a client that retries unanswered requests', () => {
   const bindingsWithFaults: Binding[] = ['DB', 'KV', 'CUSTOMERS', 'CALL_DIRECTORY'];
   const kinds: Fault[] = ['throws', 'waits', 'commits and throws'];
   test.each(bindingsWithFaults.flatMap((binding) => kinds.map((fault) => ({ binding, fault }))))(
@@ -120,7 +120,7 @@ describe('a client that sends again what was not answered', () => {
     },
   );
 
-  test('gets everything done once where everything breaks in every way', async () => {
+  test('has each effect once under every kind of fault', async () => {
     const random = randomFrom(SEED + 1);
     const faults: Faults = () => (random.chance(0.15) ? random.pick(kinds) : null);
     await story(faultyApi(faults, key), faultyApi(faults, OPERATOR_KEY), 'everything');
@@ -140,7 +140,7 @@ function losesFirstAnswerOf(command: string): Faults {
   };
 }
 
-describe('what the service sends again by itself, without a key of the client', () => {
+describe('a command that the service retries by itself, without a key of the client', () => {
   const inspect = async (customerId: string) =>
     (await operator.send('readCustomer', { params: { org: tenant.organizationId, customerId } })).data;
 
@@ -181,7 +181,7 @@ describe('what the service sends again by itself, without a key of the client', 
   });
 
   test.each([{}, { 'Idempotency-Key': 'opened-once' }])(
-    'a call that the service makes is opened once, and made: %o',
+    'a service call begins once, and the vendor is asked once: %o',
     async (headers) => {
       const body = { customerId: 'opened', usage: { modelUsed: 'gpt-4o-mini', inputTokens: 10, responseTokens: 1 } };
       const reply = await faultyApi(losesFirstAnswerOf('beginServiceCall'), key).send('makeCall', {
@@ -225,7 +225,7 @@ describe('a vendor that breaks', () => {
     ],
   ];
 
-  test.each(ways)('%s: the call ends FAILED, and a retry asks nobody', async (way, fault, expected) => {
+  test.each(ways)('%s: the call ends FAILED, and a retry asks no vendor', async (way, fault, expected) => {
     const asked = vi.spyOn(globalThis, 'fetch').mockImplementation((_, init) => fault(init as RequestInit));
     try {
       const api = faultyApi(() => null, key);

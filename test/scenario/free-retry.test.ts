@@ -65,7 +65,7 @@ describe('begin', () => {
     );
   });
 
-  test('the header wins over idempotencyKey, and that over idempotency', async () => {
+  test('the header takes precedence over idempotencyKey, and that over idempotency', async () => {
     const body = { customerId: 'r', idempotencyKey: 'from-body', idempotency: 'from-legacy' };
     const idOf = async (sent: object, headers: Record<string, string> = {}) =>
       (await tenant.api.send('beginCall', { body: sent, headers })).data.idempotency;
@@ -187,7 +187,7 @@ describe('customers and operators', () => {
     );
   });
 
-  test('a retried key creation gives the same key, and the key stands nowhere in clear', async () => {
+  test('a retried key creation returns the same key, and the key is stored nowhere in clear text', async () => {
     const params = { org: tenant.organizationId };
     const sent = { params, body: { name: 'retry' }, headers: { 'Idempotency-Key': 'new-key' } };
     const [first, again] = await Promise.all([operator.send('createKey', sent), operator.send('createKey', sent)]);
@@ -228,7 +228,7 @@ describe('a key under which nothing was recorded', () => {
     expect((await send(limited, 'd', 'N')).data.callId).toBe('N');
   });
 
-  test("is one customer's after 60 customers raced for it", async () => {
+  test('belongs to one customer after 60 customers raced for it', async () => {
     const replies = await Promise.all(
       Array.from({ length: 60 }, (_, n) => begin('raced', { customerId: `racer-${n}` })),
     );
@@ -236,7 +236,7 @@ describe('a key under which nothing was recorded', () => {
     expect(replies.filter(({ status }) => status === 409)).toHaveLength(59);
   });
 
-  test('is given back only by the request that claimed it, and a begin that lost it is taken back', async () => {
+  test('is freed only by the request that claimed it, and a begin that lost it is withdrawn', async () => {
     const { organizationId } = tenant;
     const stub = customerStub(organizationId, 'loser');
     const first = (await begin('lost', { customerId: 'loser' })).data;

@@ -68,7 +68,7 @@ describe('concurrent increments of 1', () => {
     expect(sums).toEqual({ events: INCREMENTS, included: INCLUDED, credits: CREDITS, overage: 0, unfunded });
   });
 
-  test('300 that are sent twice each: counted once', async () => {
+  test('300 increments that are each sent twice are counted once', async () => {
     const { wallet } = await fundedCustomer(tenant, 'twice', { units: CREDITS });
     const events = await crowd('twice', 'CUSTOM1', 300, 2);
     expect(count(events.map(({ eventId }) => eventId))).toBe(300);

@@ -36,7 +36,7 @@ describe('a hard limit stays hard', () => {
     expect(usage.meters.standardCalls).toMatchObject({ used: LIMIT, remaining: 0, ratio: 0 });
   });
 
-  test('calls that end keep their place in the limit', async () => {
+  test('ended calls still count in the limit', async () => {
     const ids = Array.from({ length: LIMIT }, (_, n) => `ended-${n}`);
     for (const id of ids) {
       await tenant.api.send('beginCall', { body: { customerId: 'steady' }, headers: { 'Idempotency-Key': id } });

@@ -69,7 +69,7 @@ describe("a customer's object", () => {
     expect(row).toEqual({ status: 'IN_PROGRESS' });
   });
 
-  test(`works again after ${FAILURES} alarms that failed in a way nobody foresaw`, async () => {
+  test(`recovers after ${FAILURES} alarms with an unexpected failure`, async () => {
     const stub = customerStub(tenant.organizationId, 'surprised');
     await tenant.api.send('beginCall', {
       body: { customerId: 'surprised' },
@@ -99,7 +99,7 @@ describe('the call directory', () => {
 });
 
 describe('the migration of a plan', () => {
-  test.each(['DB', 'CUSTOMERS'] as const)(`goes on after ${FAILURES} alarms without %s`, async (binding) => {
+  test.each(['DB', 'CUSTOMERS'] as const)(`continues after ${FAILURES} alarms without %s`, async (binding) => {
     const customerId = `moved-without-${binding}`;
     const plan = { name: `Moved ${binding}`, limitType: 'NONE' };
     const params = { org: tenant.organizationId, planId: `moved-${binding}` };

@@ -15,7 +15,7 @@ beforeAll(async () => {
 const usable = (key: string) => tenant.api.with(key).send('provisionCustomer', { body: { customerId: 'c' } });
 
 describe('in force at once', () => {
-  test('a new key works at once, and a revoked one no more', async () => {
+  test('a new key works at once, and a revoked one stops at once', async () => {
     for (let round = 0; round < 5; round += 1) {
       const { key, keyId } = (await operator.send('createKey', { params, body: { name: 'short-lived' } })).data;
       expect((await usable(key)).status).toBe(200);

@@ -124,7 +124,7 @@ async function bytesOf(response: Response): Promise<string> {
 }
 
 describe('what belongs to another organization', () => {
-  test('is refused in the same bytes as what is nowhere', async () => {
+  test('is refused with the same bytes as something that does not exist', async () => {
     const [theirs, ours] = [await createParty(), await createParty()];
     const json = (body: object) => ({ method: 'POST', body: JSON.stringify(body) });
     const org = `/operator/organizations/${ours.organizationId}`;
@@ -179,7 +179,7 @@ describe('what belongs to another organization', () => {
     expect(data.status).toBe('IN_PROGRESS');
   });
 
-  test('is not told which keys of ends the other has used', async () => {
+  test('does not reveal which idempotency keys it has used', async () => {
     const [theirs, ours] = [await createParty(), await createParty()];
     const begun = async () =>
       (await theirs.api.send('beginCall', { body: { customerId: 'same', feature: crypto.randomUUID() } })).data.callId;
@@ -192,7 +192,7 @@ describe('what belongs to another organization', () => {
     expect((await ours.api.send('endCall', { body: { callId: open }, headers })).refusal.code).toBe('CALL_NOT_FOUND');
   });
 
-  test('does not come by its keys: the same idempotency keys begin calls of both', async () => {
+  test('is not reached by its keys: the same idempotency keys begin calls of both', async () => {
     const [theirs, ours] = [await createParty(), await createParty()];
     const body = { customerId: 'same' };
     const headers = { 'Idempotency-Key': 'shared' };
@@ -217,7 +217,7 @@ describe(`the fuzz of one organization, with the seed ${seed}`, () => {
     await settled(theirs);
   });
 
-  test('shows and changes nothing of the other', async () => {
+  test('shows and changes nothing of the other organization', async () => {
     const targets: Targets = {
       apiKey: ours.key,
       otherKeys: [ours.key],

@@ -261,7 +261,7 @@ describe(`concurrent histories of one customer, with the seed ${seed}`, () => {
     },
   );
 
-  test('were concurrent', () => {
+  test('overlap', () => {
     expect(concurrent).toBeGreaterThan((ROUNDS * CLIENTS * OPERATIONS_OF_A_CLIENT) / 2);
   });
 });
@@ -282,11 +282,11 @@ describe('the search', () => {
     expect(order?.map(({ name }) => name)).toEqual(['b', 'a']);
   });
 
-  test('finds none where both begins say that they were the first', () => {
+  test('finds none if both begins claim to be the first', () => {
     expect(linearize([begin('a', 1, 4, 1), begin('b', 2, 3, 1)], fresh, stateOf)).toBeNull();
   });
 
-  test('finds none where a begin does not see the one that was answered before it was sent', () => {
+  test('finds none if a begin does not see one that was answered before it was sent', () => {
     expect(linearize([begin('a', 1, 2, 2), begin('b', 3, 4, 1)], fresh, stateOf)).toBeNull();
   });
 });

@@ -75,8 +75,8 @@ async function drain(object: Clockwork, db: D1Database, fromMs: number): Promise
 
 const idOf = (n: number) => `c${String(n).padStart(3, '0')}`;
 
-describe('changes that D1 refuses for what is in them', () => {
-  test('are set aside whichever they are, and all others arrive', async () => {
+describe('changes that D1 refuses because of their content', () => {
+  test('are set aside at any position, and all others arrive', async () => {
     const cases = fc.integer({ min: 1, max: 60 }).chain((count) =>
       fc.record({
         count: fc.constant(count),
@@ -106,7 +106,7 @@ describe('changes that D1 refuses for what is in them', () => {
     );
   });
 
-  test('are found in a bounded number of batches an alarm, also where all 400 of a batch are refused, and logged up to a bound', async () => {
+  test('are found in a bounded number of batches per alarm, even if all 400 of a batch are refused, and logged up to a bound', async () => {
     await withObject(PLAN, async (object, { organizationId }) => {
       for (let n = 0; n < 399; n += 1) accepted(object.begin(idOf(n), START));
       const refuses = (id: string) => id.startsWith('c');
@@ -130,7 +130,7 @@ describe('changes that D1 refuses for what is in them', () => {
     });
   });
 
-  test('may be the customer itself, an entry of the ledger or a meter event: the rule is the same', async () => {
+  test('may be the customer, a ledger entry or a meter event, with the same rule', async () => {
     const plan = { ...PLAN, customMeters: { CUSTOM1: { label: 'Pages', included: 10 } } };
     await withObject(plan, async (object, { customerId }) => {
       accepted(object.begin('a', START));
@@ -150,7 +150,7 @@ describe('changes that D1 refuses for what is in them', () => {
     });
   });
 
-  test('are refused by D1 itself as the list has it: a constraint, and a value that is too large', async () => {
+  test('match what D1 really refuses: a constraint, and a value that is too large', async () => {
     const failures = [
       bindings.DB.prepare("INSERT INTO organizations (organization_id, name, created_at_ms) VALUES ('x', NULL, 1)"),
       bindings.DB.prepare("SELECT json('{')"),
@@ -176,13 +176,13 @@ describe('changes that D1 refuses for what is in them', () => {
     'D1_ERROR: Exceeded maximum DB size: SQLITE_FULL',
     'D1_ERROR: database is locked: SQLITE_BUSY',
     'D1_ERROR: no such column: later: SQLITE_ERROR',
-  ])('are not what D1 says with "%s"', (message) => {
+  ])('are not what D1 means by "%s"', (message) => {
     expect(refusalReason(new Error(message))).toBeNull();
   });
 });
 
 describe('a batch that is being halved', () => {
-  test('while D1 goes away sets nothing aside that was not refused by itself, and loses nothing', async () => {
+  test('during an outage of D1 sets aside only what was refused alone, and loses nothing', async () => {
     for (let away = 2; away <= 12; away += 1) {
       await withObject(PLAN, async (object, { organizationId }) => {
         for (let n = 0; n < 9; n += 1) accepted(object.begin(idOf(n), START));
@@ -197,7 +197,7 @@ describe('a batch that is being halved', () => {
     }
   });
 
-  test('when its object dies goes on from what D1 has taken', async () => {
+  test('continues with what D1 has not stored yet when its object restarts', async () => {
     await withObject(PLAN, async (object, { organizationId }) => {
       for (let n = 0; n < 9; n += 1) accepted(object.begin(idOf(n), START));
       const refuses = (id: string) => id === idOf(4) || id === idOf(5);
@@ -215,7 +215,7 @@ describe('a batch that is being halved', () => {
     });
   });
 
-  test('takes along what changes meanwhile', async () => {
+  test('includes changes that arrive in the meantime', async () => {
     await withObject(PLAN, async (object, { organizationId }) => {
       for (let n = 0; n < 6; n += 1) accepted(object.begin(idOf(n), START));
       let ended = false;
@@ -235,7 +235,7 @@ describe('a batch that is being halved', () => {
 describe('a change that is set aside', () => {
   const onlyBad = faultyD1({ refuses: (id) => id === 'bad' });
 
-  test('keeps what it records, however old it is, and holds up the pruning of nothing else', async () => {
+  test('keeps its record at any age, and does not delay the pruning of others', async () => {
     await withObject(PLAN, async (object) => {
       for (const id of ['bad', 'good']) {
         accepted(object.begin(id, START));
@@ -247,7 +247,7 @@ describe('a change that is set aside', () => {
     });
   });
 
-  test('keeps entries of the ledger and meter events as well', async () => {
+  test('also keeps ledger entries and meter events', async () => {
     const plan = { ...PLAN, customMeters: { CUSTOM1: { label: 'Pages', included: 10 } } };
     await withObject(plan, async (object) => {
       accepted(object.begin('a', START));
@@ -279,7 +279,7 @@ describe('a change that is set aside', () => {
     });
   });
 
-  test('is forgotten when a later revision of it has arrived', async () => {
+  test('is deleted when a later revision of it has arrived', async () => {
     await withObject(PLAN, async (object, { organizationId }) => {
       accepted(object.begin('bad', START));
       await drain(object, onlyBad, START + 1_000);

@@ -150,8 +150,8 @@ async function dump(storage: DurableObjectStorage): Promise<[string, string][]> 
   ];
 }
 
-describe('after calls through vendors that repeat what they were told', () => {
-  test('nothing secret stands anywhere, but in answers kept for their owner', async () => {
+describe('after calls through vendors that repeat their request', () => {
+  test('no secret is stored, except in responses stored for their owner', async () => {
     await use(
       faultyApi(() => null, key),
       'plain',
@@ -165,14 +165,14 @@ describe('after calls through vendors that repeat what they were told', () => {
     expect((await found()).filter((place) => !isKeptAnswer(place))).toEqual([]);
   });
 
-  test('the vendor key of the organization comes back in no answer', () => {
+  test('no response contains the vendor key of the organization', () => {
     expect(answered.length).toBeGreaterThan(0);
     expect(answered.filter((text) => text.includes(VENDOR_KEY))).toEqual([]);
   });
 });
 
 describe('after requests that were refused', () => {
-  test('nothing secret stands anywhere', async () => {
+  test('no secret is stored', async () => {
     const attempts: [string, RequestInit][] = [
       ['/call_begin', { method: 'POST', body: `{"customerId": "${PROMPT}` }],
       ['/call_begin', { method: 'POST', body: JSON.stringify({ customerId: [PROMPT], feature: { PROMPT } }) }],
@@ -206,7 +206,7 @@ describe('after requests that were refused', () => {
 });
 
 describe('after requests during which D1, KV or an object failed', () => {
-  test('nothing secret stands anywhere', async () => {
+  test('no secret is stored', async () => {
     let count = 0;
     const faults: Faults = (binding) => {
       count += 1;

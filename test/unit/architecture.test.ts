@@ -169,7 +169,7 @@ function readHouse(): Map<string, string> {
 
 const house = readHouse();
 
-test('every room of the house is known', () => {
+test('every folder has its arrows', () => {
   for (const room of new Set([...house.keys()].map(roomOf))) {
     expect(
       Object.keys(ROOMS),
@@ -178,7 +178,7 @@ test('every room of the house is known', () => {
   }
 });
 
-test('no import runs against the arrows', () => {
+test('every import follows the arrows', () => {
   expect(violations(house)).toEqual([]);
 });
 
@@ -257,7 +257,7 @@ describe('domain', () => {
   });
 });
 
-describe('this test would notice', () => {
+describe('this test notices', () => {
   const found = (file: string, source: string) => violations(new Map([[file, source]]));
 
   test.each([
@@ -289,7 +289,7 @@ describe('this test would notice', () => {
     ['src/domain/a.ts', "import { z } from './b.ts';"],
     ['durable-objects/customer/a.ts', "import { z } from '../../src/domain/b.ts';"],
     ['durable-objects/customer/a.ts', "import { z } from '../b.ts';"],
-  ])('and lets pass %s: %j', (file, source) => {
+  ])('and accepts %s: %j', (file, source) => {
     expect(found(file, source)).toEqual([]);
   });
 

@@ -149,7 +149,7 @@ describe('Hono', () => {
     expect(ends()).toEqual([]);
   });
 
-  test('a request that is nobody’s has no call; a begin that fails is an error of the request', async () => {
+  test('a request without a customer has no call; a failed begin is an error of the request', async () => {
     expect(await (await honoApp().request('/answer')).json()).toEqual({ allowed: null });
     expect(server.seen).toEqual([]);
     server.script(fail.refuses(401, 'UNAUTHORIZED'));
@@ -245,7 +245,7 @@ describe('Express', () => {
     expect(ends()).toEqual([]);
   });
 
-  test('a request that is nobody’s has no call, and asking for it is told; a begin that fails is an error of the request', async () => {
+  test('a request without a customer has no call, and reading it is an error; a failed begin is an error of the request', async () => {
     expect((await get('/wrong', {})).status).toBe(404);
     expect((await get('/answer', {})).status).toBe(500);
     expect(server.seen).toEqual([]);

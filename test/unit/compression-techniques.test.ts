@@ -89,7 +89,7 @@ describe('politeness', () => {
   });
 
   test.each(['Thank you!', 'Hello', 'Thanks.'])(
-    'a text that is nothing but %j stays: no model takes an empty prompt',
+    'a text of only %j is kept: no model accepts an empty prompt',
     (text) => {
       expect(by(TECHNIQUES, text)).toBe(text);
     },
@@ -145,7 +145,7 @@ describe('duplicates', () => {
     ],
     ['a line', `${RULE}\nBe short.\n${RULE}\nEnd.`, `${RULE}\nBe short.\nEnd.`],
     ['case and punctuation', `${RULE}\nAlways answer - in the LANGUAGE of the question!`, RULE],
-  ])('%s that is said again goes', (_what, text, expected) => {
+  ])('a repeated %s is removed', (_what, text, expected) => {
     expect(by(['duplicates'], text)).toBe(expected);
   });
 

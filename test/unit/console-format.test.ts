@@ -39,7 +39,7 @@ describe('money', () => {
     expect(usd(nano)).toBe(shown);
   });
 
-  test('is within half of its last digit of the exact amount, and has the sign of it', () => {
+  test('is within half of its last digit of the exact amount, with the same sign', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: -(10n ** 18n), max: 10n ** 18n }), (nano) => {
         const text = usd(nano);
@@ -53,7 +53,7 @@ describe('money', () => {
     );
   });
 
-  test('that is exact text is read back as it was', () => {
+  test('as exact text is read back unchanged', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: -(10n ** 20n), max: 10n ** 20n }), (nano) => {
         expect(nanoOf(formatUsd(nano))).toBe(nano);
@@ -82,7 +82,7 @@ describe('counts', () => {
     expect([count(value), compact(value)]).toEqual([whole, short]);
   });
 
-  test('of bytes have the largest unit that makes them one or more', () => {
+  test('of bytes use the largest unit in which they are at least one', () => {
     expect([0, 1023, 1024, 1_572_864, 268_435_456, 10 * 1024 ** 3].map(byteSize)).toEqual([
       ...['0 bytes', '1,023 bytes', '1 KiB', '1.5 MiB'],
       ...['256 MiB', '10 GiB'],

@@ -83,7 +83,7 @@ test('a plan that is shown in the form and sent as it is, is the same plan', () 
   );
 });
 
-test('there are always empty rows for more prices, up to as many as a plan may have', () => {
+test('there are always empty rows for more prices, up to the limit of a plan', () => {
   fc.assert(
     fc.property(plan, (document) => {
       for (const slot of METER_SLOTS) {
@@ -95,7 +95,7 @@ test('there are always empty rows for more prices, up to as many as a plan may h
   );
 });
 
-test('what is no number goes on as it was typed, so that the contract says what is wrong with it', () => {
+test('an invalid number is passed on as typed, so that the contract names the error', () => {
   const fields = {
     ...fieldsOfPlan(Plan.parse({ name: 'A', limitType: 'BLOCK' })),
     'limits.searches': '1,00',

@@ -24,7 +24,7 @@ describe('changes', () => {
     ]);
   });
 
-  test('of something that was nothing before are everything', () => {
+  test('of a new object list every field', () => {
     expect(changedFields(null, { a: { b: 1 } })).toEqual([{ field: 'a.b', before: undefined, after: 1 }]);
     expect(changedFields(null, null)).toEqual([]);
     expect(changedFields({ a: 1 }, { a: { b: 1 } })).toEqual([{ field: 'a', before: 1, after: { b: 1 } }]);
@@ -43,7 +43,7 @@ describe('changes', () => {
   });
 });
 
-test('a path in a query leads into the console alone', () => {
+test('a path in a query leads only into the console', () => {
   expect(ownPath('/console/events?cursor=1')).toBe('/console/events?cursor=1');
   for (const foreign of [
     undefined,
@@ -58,7 +58,7 @@ test('a path in a query leads into the console alone', () => {
   }
 });
 
-test('an id with any character is one step of a path', () => {
+test('an id with any character is one segment of a path', () => {
   expect(customerPath('org', 'a/b?c#d ü', 'plan')).toBe(
     '/console/organizations/org/customers/a%2Fb%3Fc%23d%20%C3%BC/plan',
   );

@@ -84,7 +84,7 @@ describe('local days', () => {
     expect(localDays(at('2026-03-29T00:00Z'), at('2026-03-29T01:00Z'), 'Europe/Berlin')[0]?.weekday).toBe(0);
   });
 
-  test('of an empty range are empty, and more than the limit are rejected', () => {
+  test('of an empty range are none, and more than the limit are rejected', () => {
     expect(localDays(5, 5, 'UTC')).toEqual([]);
     expect(() => localDays(0, (LOCAL_DAYS_MAX + 1) * 24 * HOUR_MS, 'UTC')).toThrow(RangeError);
   });

@@ -112,7 +112,7 @@ describe('a lost answer', () => {
     expect(stripe.events).toHaveLength(1);
   });
 
-  test('that was cut before anything was recorded is made up for', async () => {
+  test('that was cut before anything was recorded is reported by the retry', async () => {
     stripe.fail('CUT_BEFORE');
     expect(await report()).toEqual(retry('STRIPE_connection'));
     expect(stripe.events).toEqual([]);
@@ -120,7 +120,7 @@ describe('a lost answer', () => {
     expect(stripe.events).toHaveLength(1);
   });
 
-  test('is waited for up to the timeout, and the key is then free again', async () => {
+  test('ends at the timeout, and the key is then free again', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     stripe.fail('HANG');
     const settled = vi.fn();
@@ -135,7 +135,7 @@ describe('a lost answer', () => {
     expect(stripe.events).toHaveLength(1);
   });
 
-  test('of a Stripe that nobody reaches is a retry', async () => {
+  test('of an unreachable Stripe is a retry', async () => {
     await stripe.close();
     expect(await report()).toEqual(retry('STRIPE_connection'));
     stripe = await startStripe();
@@ -187,7 +187,7 @@ describe('a failure of Stripe', () => {
     expect(stripe.events).toHaveLength(1);
   });
 
-  test('that Stripe repeats for the same key does not hold the charge back for a day', async () => {
+  test('that Stripe repeats for the same key does not delay the charge for a day', async () => {
     stripe.fail('SERVER_ERROR');
     expect(await report()).toEqual(retry('STRIPE_api_error_500'));
     expect(await report()).toEqual(REPORTED);
@@ -210,9 +210,9 @@ describe('a failure of Stripe', () => {
   });
 });
 
-describe('a key that Stripe does not take', () => {
+describe('a key that Stripe rejects', () => {
   test.each([['sk_test_of_somebody_else'], ['rk_live_other']])(
-    'is a retry, so that nothing is lost until it is put right: %s',
+    'is a retry, so that nothing is lost until the key is corrected: %s',
     async (secretKey) => {
       expect(await report({}, { secretKey })).toEqual(retry('STRIPE_invalid_request_error_401'));
       expect(await report()).toEqual(REPORTED);
@@ -250,14 +250,14 @@ describe('a charge that Stripe refuses', () => {
     expect(await report()).toEqual(rejected(reason));
   });
 
-  test('for want of a meter is taken once the meter is there', async () => {
+  test('for a missing meter is accepted once the meter exists', async () => {
     expect(await report({}, { eventName: 'later' })).toEqual(rejected('STRIPE_no_meter'));
     stripe.meters.add('later');
     expect(await report({}, { eventName: 'later' })).toEqual(REPORTED);
     expect(stripe.events).toHaveLength(1);
   });
 
-  test('since its id stood for another charge leaves the first as it is', async () => {
+  test('because its id belongs to another charge leaves the first unchanged', async () => {
     await report();
     expect(await report({ amountNanoUsd: 5n })).toEqual(rejected('STRIPE_idempotency_error_400'));
     expect(stripe.events.map(({ value }) => value)).toEqual(['1234567891']);
@@ -272,7 +272,7 @@ describe('a charge that Stripe refuses', () => {
         message: 'A meter event with a duplicate identifier has already been submitted.',
       },
     ],
-  ])('since it has it already counts as reported: as %s says it', async (_api, error) => {
+  ])('because it is a duplicate counts as reported, in the form of %s', async (_api, error) => {
     stripe.fail(refused(400, error));
     expect(await report()).toEqual(REPORTED);
     expect(stripe.requests).toHaveLength(1);

@@ -69,7 +69,7 @@ describe('away', () => {
     expect(unavailableReason(error)).toBe(AWAY);
   });
 
-  test('is what says so by name, in its own words, also where its class was lost on the way', () => {
+  test('is recognized by its name, with its message, even if its class was lost between isolates', () => {
     const error = new ServiceUnavailable('the secret is not configured');
     expect([unavailableReason(error), unavailableReason(plain(error))]).toEqual(
       Array(2).fill('the secret is not configured'),
@@ -77,7 +77,7 @@ describe('away', () => {
   });
 });
 
-describe('a fault of ours', () => {
+describe('a bug of ours', () => {
   test.each<[string, unknown]>([
     ['an error of our code', new TypeError('undefined is not a function')],
     ['our code on the rows of a query', query(new TypeError('undefined is not a function'))],
@@ -90,7 +90,7 @@ describe('a fault of ours', () => {
     ['nothing', undefined],
   ])('is %s', (_, error) => expect(unavailableReason(error)).toBeNull());
 
-  test("is never made an outage by a query's values, which are a customer's", () => {
+  test('is never taken for an outage because of the values in a query', () => {
     expect(unavailableReason(query(fromD1('no such column: x: SQLITE_ERROR')))).toBeNull();
     expect(unavailableReason(new Error('Failed query: select ?\nparams: Network connection lost'))).toBeNull();
   });

@@ -273,7 +273,7 @@ const COSTS_IN_ALL = [
 ];
 
 describe('the roll-ups', () => {
-  test('are what the calls sum to, in whatever order and however often these are sent', () => {
+  test('equal the sums of the calls, in any order and number of deliveries', () => {
     fc.assert(
       fc.property(batches, fc.boolean(), (sentBatches, runsTwice) => {
         const db = opened();
@@ -286,7 +286,7 @@ describe('the roll-ups', () => {
     );
   });
 
-  test('are also what denied calls count, in whatever order and however often their numbers are sent', () => {
+  test('include the numbers of denied calls, in any order and number of deliveries', () => {
     fc.assert(
       fc.property(
         fc.array(fc.tuple(fc.array(sent, { maxLength: 8 }), fc.array(denied, { maxLength: 8 })), { maxLength: 5 }),
@@ -302,7 +302,7 @@ describe('the roll-ups', () => {
     );
   });
 
-  test('do not move for a row that is sent again, nor for one that changes nothing of what is counted', () => {
+  test('do not change for a row that is delivered again, or for one without a counted change', () => {
     const db = opened();
     const call: Sent = {
       ...{
@@ -326,7 +326,7 @@ describe('the roll-ups', () => {
     expectExact(db);
   });
 
-  test('do not grow with the customers, features and models of an organization, but for the keys of a dimension', () => {
+  test('have rows for the keys of one dimension, not for combinations of customers, features and models', () => {
     const db = opened();
     const of = (n: number): Sent => ({
       ...{
@@ -353,7 +353,7 @@ describe('the roll-ups', () => {
   });
 });
 
-test('calls that come together change each sum once, however many they are', () => {
+test('calls that are delivered together change each sum once', () => {
   const changes = (calls: number) => {
     const db = opened();
     const before = db.prepare('SELECT total_changes() AS n').get()?.n as number;
@@ -379,7 +379,7 @@ test('calls that come together change each sum once, however many they are', () 
 });
 
 describe('an erasure', () => {
-  test('takes any number of hours out of the sums of the organization', async () => {
+  test('removes any number of hours from the sums of the organization', async () => {
     const db = opened();
     const hours = 2_300;
     const counts = Array.from({ length: hours }, (_, hour) => ({
@@ -394,7 +394,7 @@ describe('an erasure', () => {
       expect(rows(db, `SELECT DISTINCT calls FROM ${table}`)).toEqual(['1']);
   });
 
-  test("takes a customer's hours out of every sum of the organization, and leaves no empty one", async () => {
+  test("removes a customer's hours from every sum of the organization, and leaves no empty rows", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(sent, { maxLength: 60 }),

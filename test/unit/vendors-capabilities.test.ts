@@ -5,10 +5,10 @@
 import { describe, expect, test } from 'vitest';
 import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';
 import type { Capability } from '../../src/domain/plan.ts';
-import { type AskedOfVendor, capabilitiesAsked, isSearchModel } from '../../src/vendors/capabilities.ts';
+import { isSearchModel, requestedCapabilities, type VendorRequestParts } from '../../src/vendors/capabilities.ts';
 
-const asked = (body: Record<string, unknown>, more: Partial<AskedOfVendor> = {}) =>
-  capabilitiesAsked({ body, ...more });
+const requested = (body: Record<string, unknown>, more: Partial<VendorRequestParts> = {}) =>
+  requestedCapabilities({ body, ...more });
 const turn = (content: unknown) => ({ messages: [{ role: 'user', content }] });
 
 describe('a request asks for', () => {
@@ -56,7 +56,7 @@ describe('a request asks for', () => {
     ['audio', { contents: [{ parts: [{ inlineData: { mimeType: 'audio/wav', data: 'a' } }] }] }],
     ['audio', { contents: { parts: [{ file_data: { mime_type: 'audio/mp3', file_uri: 'gs://a' } }] } }],
   ])('%s: %j', (capability, body) => {
-    expect(asked(body)).toEqual([capability]);
+    expect(requested(body)).toEqual([capability]);
   });
 
   test('every capability that it uses, each once', () => {
@@ -64,7 +64,7 @@ describe('a request asks for', () => {
       tools: [{ type: 'image_generation' }, { type: 'web_search' }, { type: 'web_search' }],
       modalities: ['audio'],
     };
-    expect(asked(body, { model: 'gpt-4o-search-preview' })).toEqual(['search', 'image', 'audio']);
+    expect(requested(body, { model: 'gpt-4o-search-preview' })).toEqual(['search', 'image', 'audio']);
   });
 
   test.each<[string, Capability[]]>([
@@ -73,7 +73,7 @@ describe('a request asks for', () => {
     ['https://api.openai.com/v1/audio/speech', ['audio']],
     ['/v1/chat/completions', []],
   ])('the capability of its endpoint: %s', (path, expected) => {
-    expect(asked({ prompt: 'x' }, { path })).toEqual(expected);
+    expect(requested({ prompt: 'x' }, { path })).toEqual(expected);
   });
 
   test.each([
@@ -101,12 +101,12 @@ describe('a request asks for', () => {
     { plugins: [{ id: 'file-parser' }] },
     { input: ['web_search', 'input_audio'] },
   ])('nothing: %j', (body) => {
-    expect(asked(body)).toEqual([]);
+    expect(requested(body)).toEqual([]);
   });
 });
 
 describe('models', () => {
-  const needs = (model: string) => capabilitiesAsked({ model, body: {} });
+  const needs = (model: string) => requestedCapabilities({ model, body: {} });
 
   test('of the catalog that make images, speak or transcribe use that capability, and text models use neither', () => {
     const expected: Record<string, Capability> = { image: 'image', speech: 'audio', transcription: 'audio' };

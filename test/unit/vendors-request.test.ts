@@ -69,7 +69,7 @@ describe('answers', () => {
 });
 
 describe('what goes wrong', () => {
-  test('silence is a timeout, before the headers and in the body', async () => {
+  test('a silent vendor is a timeout, before the headers and in the body', async () => {
     expect(await ask('[fail:hang]', { timeoutMs: 50 })).toEqual({ kind: 'timeout' });
     // A stream that was asked for as JSON: its headers come at once, its body never ends.
     expect(await ask('[fail:silent]', { timeoutMs: 50 }, true)).toEqual({ kind: 'timeout' });
@@ -86,7 +86,7 @@ describe('what goes wrong', () => {
     });
   });
 
-  test('a connection that breaks is unreachable before an answer, and broken in the middle of one', async () => {
+  test('a broken connection is unreachable before an answer, and broken in the middle of one', async () => {
     expect(await ask('[fail:cut-first]')).toMatchObject({ kind: 'unreachable' });
     expect(await ask('[fail:cut]')).toMatchObject({ kind: 'broken', status: 200 });
   });

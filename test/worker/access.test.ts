@@ -144,7 +144,7 @@ async function databaseText(): Promise<string> {
 }
 
 describe('a credential that may not', () => {
-  test.each(CREDENTIALS)('%s: is refused alike for every body, and changes nothing', async (name) => {
+  test.each(CREDENTIALS)('%s: is refused with the same answer for every body, and changes nothing', async (name) => {
     const holder = holders.get(name);
     if (!holder) throw new Error(`no credential ${name}`);
     const before = await databaseText();
@@ -166,7 +166,7 @@ describe('a credential that may not', () => {
 });
 
 describe('a credential that may', () => {
-  test.each(CREDENTIALS)('%s: gets in, and no body makes the service fail', async (name) => {
+  test.each(CREDENTIALS)('%s: is accepted, and no body makes the service fail', async (name) => {
     const holder = holders.get(name);
     if (!holder) throw new Error(`no credential ${name}`);
     const broken: string[] = [];
@@ -185,7 +185,7 @@ describe('a credential that may', () => {
     expect(broken).toEqual([]);
   });
 
-  test('is met by every operation', () => {
+  test('is tested with every operation', () => {
     for (const entry of entries) {
       const names = CREDENTIALS.filter((name) => {
         const holder = holders.get(name);

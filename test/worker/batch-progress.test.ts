@@ -68,7 +68,7 @@ function vendorOf(lines: readonly string[], model: string, batchId = 'batch_1') 
   return place;
 }
 
-describe('an output file that breaks', () => {
+describe('an output file whose download breaks off', () => {
   const LINES = 23;
   const lines = Array.from({ length: LINES }, (_, index) =>
     JSON.stringify({

@@ -84,7 +84,7 @@ test('metering that breaks off continues where it stopped, and no line counts tw
   expect([reads.length, await calls()]).toEqual([asked, lines.length]);
 });
 
-test('a batch that the vendor never began: after a minute its key is free and its holds are released', async () => {
+test('a batch that the vendor did not create: after a minute its key is free and its holds are released', async () => {
   const tenant = await newTenant();
   const line = `${JSON.stringify({ body: { model: 'gpt-5.2' } })}\n`;
   let reachable = false;
@@ -155,7 +155,7 @@ describe('an erasure of a customer with batches', () => {
   };
   const usageOf = (tenant: Tenant, customerId: string) => tenant.api.send('readUsage', { params: { customerId } });
 
-  test('removes a finished batch and one under way, and the lines of that do not create the customer again', async () => {
+  test('removes finished and running batches, and later lines of a running one do not create the customer again', async () => {
     const tenant = await newTenant();
     const names: string[] = [];
     vendor.answers = (url, { metadata }) => {

@@ -91,7 +91,7 @@ test('5,000 long messages, and exactly as much as the bounds allow, are answered
   }
 });
 
-describe("the body of a session's token", () => {
+describe('the body of a request with a session token', () => {
   let token: string;
   beforeAll(async () => {
     token = (await operator.with(tenant.key).send('createClientSession', { body: { customerId: 'alice' } })).data.token;
@@ -107,7 +107,7 @@ describe("the body of a session's token", () => {
     expect((await post(tenant.key, '/v1/chat/completions', bodyOf(MIB + 1))).status).toBe(200);
   });
 
-  test('may have no more than that of a key anywhere', async () => {
+  test('has at most the limit that a key has, on every route', async () => {
     const body = JSON.stringify({ messages: [{ role: 'user', content: 'x'.repeat(64 * 1_024) }] });
     expect(await post(token, '/compress_prompt', body)).toEqual(tooLarge('must have at most 65536 bytes'));
   });

@@ -119,7 +119,7 @@ describe('the main job', () => {
     expect(results).toEqual([{ call_id: begun.callId, status: 'COMPLETED', cost_nano_usd: 7_250_000, tags: '["x"]' }]);
   });
 
-  test('a premium quota runs dry, the next call is offered standard, and then nothing', async () => {
+  test('when the premium allowance is used up, the next call is offered standard, and then nothing', async () => {
     for (let n = 0; n < 2; n += 1)
       await end((await begin('dry', { requested: { premium: true } })).callId, { modelUsed: 'claude-opus-4-6' });
     const downgraded = await begin('dry', { requested: { premium: true } });
@@ -141,7 +141,7 @@ describe('the main job', () => {
     expect((await read(denied.callId)).status).toBe('NOT_ALLOWED');
   });
 
-  test('a partial denial goes on: search is used up, standard is not', async () => {
+  test('a call may be allowed in part: search is used up, standard is not', async () => {
     await end((await begin('partial', { requested: { search: true } })).callId, { searches: 3 });
     const begun = await begin('partial', { requested: { standard: true, search: true, image: true } });
     expect(begun.allowed).toMatchObject({ standard: true, search: false, image: false });
@@ -228,7 +228,7 @@ describe('prices', () => {
 });
 
 describe("an organization's own price", () => {
-  test('wins over the catalog, prices what no catalog has, and has a snapshot of its own', async () => {
+  test('overrides the catalog, prices models that the catalog does not have, and has its own snapshot', async () => {
     const other = await createTenant(operator);
     const put = (modelKey: string, body: object) =>
       operator.send('setPrice', { params: { org: other.organizationId, modelKey }, body });
@@ -327,7 +327,7 @@ describe('a failed call', () => {
     expect(await read(callId)).toMatchObject({ status: 'FAILED', pricingStatus: 'FINAL' });
   });
 
-  test('that used nothing takes nothing from the allowance', async () => {
+  test('without usage consumes nothing of the allowance', async () => {
     const { callId } = await begin('failed-empty');
     expect(await end(callId, { error: { code: 'TIMEOUT', message: 'no answer' } })).toMatchObject({
       metered: { calls: 0, tokens: 0 },
@@ -388,8 +388,8 @@ describe('identity', () => {
   });
 });
 
-describe('an old call', () => {
-  test('that its object has let go is read from D1, the same', async () => {
+describe('a call that its object has deleted', () => {
+  test('is read from D1 with the same fields', async () => {
     const { callId } = await begin('old');
     await end(callId, { modelUsed: 'gpt-4o', inputTokens: 10 });
     const before = await read(callId);
@@ -401,7 +401,7 @@ describe('an old call', () => {
 });
 
 describe('an organization without a default plan', () => {
-  test('starts nobody, and says so', async () => {
+  test('cannot provision a customer, and the error says so', async () => {
     const other = await createTenant(operator);
     await operator.send('updateOrganization', { params: { org: other.organizationId }, body: { defaultPlanId: null } });
     expect((await other.api.send('beginCall', { body: { customerId: 'x' } })).refusal.code).toBe(

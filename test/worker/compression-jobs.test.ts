@@ -128,7 +128,7 @@ describe('an estimate', () => {
     expect((await completed((await start(filter)).data.jobId)).progress).toEqual({ total, done: total });
   });
 
-  test('does not look at what expired, or came after it began', async () => {
+  test('leaves out samples that expired or were stored after it began', async () => {
     const late = await createTenant(operator);
     for (const sampleId of ['live', 'expired'])
       await late.api.send('storeSample', { body: { sampleId, provider: 'openai', input: WORDY } });
@@ -144,7 +144,7 @@ describe('an estimate', () => {
     expect((await completed(jobId, late)).progress).toEqual({ total: 1, done: 1 });
   });
 
-  test('shows its progress, and goes on where it was after a restart', async () => {
+  test('shows its progress, and continues after a restart', async () => {
     const large = await createTenant(operator);
     const input = `${WORDY}\n\n${'A plain sentence that stays. '.repeat(9_000)}`;
     for (let n = 0; n < 18; n += 1) {
@@ -173,7 +173,7 @@ describe('an estimate', () => {
     expect(job).toMatchObject({ status: 'COMPLETED', progress: { total: 18, done: 18 } });
   });
 
-  test('tries again where D1 fails, and counts what cannot be read', async () => {
+  test('retries when D1 fails, and counts samples that cannot be read', async () => {
     const broken = await createTenant(operator);
     for (const sampleId of ['fine', 'unreadable'])
       await broken.api.send('storeSample', { body: { sampleId, provider: 'openai', input: WORDY } });
@@ -202,7 +202,7 @@ describe('an estimate', () => {
     });
   });
 
-  test('under a key is one job, and 409 for another', async () => {
+  test('is one job per idempotency key, and 409 with another payload', async () => {
     const headers = { 'Idempotency-Key': 'estimate-1' };
     const first = await start({ feature: 'chat' }, headers);
     expect(first.headers.get('Idempotency-Replayed')).toBeNull();
@@ -213,7 +213,7 @@ describe('an estimate', () => {
     expect((await start({ feature: 'chat' }, headers, other)).data.jobId).not.toBe(first.data.jobId);
   });
 
-  test('beyond ten of an organization at a time is refused and starts nothing, and one that ended makes room', async () => {
+  test('is refused while ten of the organization run, and starts nothing; one that ends makes room', async () => {
     const busy = await createTenant(operator);
     const { organizationId } = busy;
     const enter = (jobId: string) => enterEstimate(bindings, organizationId, jobId, Date.now());
@@ -239,7 +239,7 @@ describe('an estimate', () => {
     expect((await start({}, {}, busy)).status).toBe(200);
   });
 
-  test('that never said that it ended counts for a day', async () => {
+  test('that never reported its end counts as running for a day', async () => {
     const { organizationId } = await createTenant(operator);
     const dayAgoMs = Date.now() - 24 * 3_600_000;
     for (let n = 0; n < RUNNING_ESTIMATES_MAX; n += 1)
@@ -253,7 +253,7 @@ describe('an estimate', () => {
     expect(results).toEqual([{ job_id: 'late' }]);
   });
 
-  test('that is missing and a foreign one are the same 404', async () => {
+  test('that is missing and one of another organization are the same 404', async () => {
     const { jobId } = (await start()).data;
     const other = await createTenant(operator);
     const replies = [await read('missing'), await read(crypto.randomUUID()), await read(jobId, other)];

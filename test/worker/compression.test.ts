@@ -61,7 +61,7 @@ describe('recorded savings', () => {
     expect(data).toMatchObject({ savedTokens, tokenSavingsRatio });
   });
 
-  test('before the end get their price with it, after it at once, and reach D1', async () => {
+  test('get their price with the end, or at once after it, and reach D1', async () => {
     const early = await begin('early');
     await compress(early);
     expect((await projected(early)).row).toMatchObject({ original_tokens: 1_000, saved_tokens: 400, avoided: null });
@@ -94,7 +94,7 @@ describe('recorded savings', () => {
     });
   });
 
-  test('with the end win over those before, and a later record over both', async () => {
+  test('reported with the end replace earlier ones, and a later record replaces both', async () => {
     const callId = await begin('thrice');
     await compress(callId);
     const promptCompression = { provider: 'heuristic', originalTokens: 800, compressedTokens: 700 };
@@ -119,7 +119,7 @@ describe('recorded savings', () => {
     expect((await projected(batch)).row).toMatchObject({ avoided: String((400n * NANO_PER_TOKEN) / 2n) });
   });
 
-  test('change nothing of what the call costs or takes', async () => {
+  test('do not change the cost of the call or its consumption', async () => {
     const [plain, compressed] = [
       await begin('plain', { customerId: 'bob' }),
       await begin('saved', { customerId: 'bob' }),
@@ -129,7 +129,7 @@ describe('recorded savings', () => {
     expect([b.costUsdNano, b.usage, b.metered]).toEqual([a.costUsdNano, a.usage, a.metered]);
   });
 
-  test('go with a call that was not allowed or timed out as well', async () => {
+  test('can also be recorded for a denied call and for one that timed out', async () => {
     const own = await createTenant(operator, { name: 'None', limitType: 'BLOCK', limits: { standardCalls: 0 } });
     const callId = await begin('denied', {}, own);
     expect((await compress(callId, {}, {}, own)).data.updated).toBe(true);
@@ -151,7 +151,7 @@ describe('recorded savings', () => {
     expect((await compress(callId, {}, { 'Idempotency-Key': callId })).status).toBe(200);
   });
 
-  test('need the call: a missing and a foreign one are the same 404', async () => {
+  test('need the call: a missing one and one of another organization are the same 404', async () => {
     const mine = await begin('mine');
     const derived = (await tenant.api.send('beginCall', { body: { customerId: 'ann', feature: 'derived' } })).data
       .callId;
@@ -227,7 +227,7 @@ describe("a browser's session", () => {
     expect(data).toEqual({ authorized: true, organizationId: tenant.organizationId, customerId: 'ann' });
   });
 
-  test('may do nothing else of compression and sampling', async () => {
+  test('has no other operation of compression and sampling', async () => {
     const refused = await Promise.all([
       session.send('saveCompressionProfile', { body: {} }),
       session.send('readCompressionSummary'),
@@ -250,7 +250,7 @@ describe('authorize', () => {
   const authorize = (body?: object, headers: Record<string, string> = {}, of = own) =>
     of.api.send('authorizeCompression', { body, headers });
 
-  test('takes an empty body, for the customer `default`', async () => {
+  test('accepts an empty body, for the customer `default`', async () => {
     for (const reply of [
       await authorize(),
       await authorize({}),
@@ -272,7 +272,7 @@ describe('authorize', () => {
     expect((await authorize({ customer: { id: 'never-seen' } })).data.customerId).toBe('never-seen');
   });
 
-  test('counts what open calls hold: a balance that is held is none', async () => {
+  test('subtracts what open calls hold: a balance that is held completely is no credit', async () => {
     const held = await createTenant(operator, { ...PAYG, limits: { standardCalls: 0 } });
     await fundedCustomer(held, 'holder', { usd: '1' });
     expect((await authorize({ customerId: 'holder' }, {}, held)).status).toBe(200);
@@ -280,12 +280,12 @@ describe('authorize', () => {
     expect((await authorize({ customerId: 'holder' }, {}, held)).status).toBe(402);
   });
 
-  test('asks no credit of a customer whose plan needs none', async () => {
+  test('needs no credit for a customer whose plan does not require it', async () => {
     await fundedCustomer(tenant, 'flat');
     expect((await authorize({ customerId: 'flat' }, {}, tenant)).status).toBe(200);
   });
 
-  test('names customerId where it is wrong', async () => {
+  test('names customerId if it is invalid', async () => {
     expect((await authorize({ customerId: 5 })).refusal.details).toEqual([
       { path: 'customerId', message: expect.any(String) },
     ]);
@@ -293,7 +293,7 @@ describe('authorize', () => {
 });
 
 describe('the profile', () => {
-  test('is the default until it is set, and then what was set, for that organization alone', async () => {
+  test('is the default until it is set, and then the one that was set, for that organization only', async () => {
     const own = await createTenant(operator);
     const first = await own.api.send('readCompressionProfile');
     expect(first.body.result.code).toBe('COMPRESSION_PROFILE_READ');
@@ -407,7 +407,7 @@ describe('the summary', () => {
     expect(asOf).toBe(period.endedAt);
   });
 
-  test('is of the period that was asked for, its start included and its end not', async () => {
+  test('covers the requested period, including its start and excluding its end', async () => {
     const startedAtMs = (await projected('a', 'ann', own)).call.startedAtMs;
     const at = (ms: number) => new Date(ms).toISOString();
     expect((await summary({ from: at(startedAtMs) })).originalTokens).toBe(1_700);
@@ -426,7 +426,7 @@ describe('the summary', () => {
     });
   });
 
-  test("is of the organization's own calls", async () => {
+  test("covers only the organization's own calls", async () => {
     expect((await summary({}, await createTenant(operator))).calls).toBe(0);
   });
 

@@ -94,7 +94,7 @@ describe('a plan change', () => {
     ['IMMEDIATE_PRORATED', 'Premium calls 3 7 of 10 97 of 100', 'as before'],
     ['IMMEDIATE_RESET', 'Premium calls 3 7 of 10 100 of 100', 'instead of'],
     ['AT_NEXT_REPLENISH', 'Premium calls 3 7 of 10 100 of 100', 'instead of'],
-  ])('by %s does what its preview says', async (strategy, left, renewal) => {
+  ])('by %s has the result that its preview showed', async (strategy, left, renewal) => {
     const customerId = await customerWith(3);
     const path = pathOf(customerId);
     const before = await stateOf(customerId);
@@ -161,7 +161,7 @@ describe('a subscription', () => {
 });
 
 describe('an erasure', () => {
-  test('needs the id, typed as it is', async () => {
+  test('needs the exact customer id to be typed', async () => {
     const customerId = await customerWith(1, 'Erase me');
     const path = pathOf(customerId);
     for (const confirmation of ['', 'erase me', 'yes']) {
@@ -181,7 +181,7 @@ describe('an erasure', () => {
 });
 
 describe('the list of customers', () => {
-  test('is searched by the beginning of the id, filtered by plan, and read in pages', async () => {
+  test('is searched by id prefix, filtered by plan, and read in pages', async () => {
     const ids = Array.from({ length: 53 }, (_, index) => `list-${String(index).padStart(2, '0')}`);
     for (const customerId of ids) await tenant.api.send('provisionCustomer', { body: { customerId } });
     const read = (query: string) => visitor.read(`${customers}?${query}`);

@@ -47,7 +47,7 @@ describe('organizations', () => {
   const page = '/console/organizations/new';
   const action = '/console/organizations';
 
-  test('are made once, however often the form is sent', async () => {
+  test('are created once, however often the form is sent', async () => {
     const values = await visitor.form(page, action, { name: 'Twice' });
     const answers = await Promise.all([visitor.post(action, values), visitor.post(action, values)]);
     answers.push(await visitor.post(action, values));
@@ -121,7 +121,7 @@ describe('organizations', () => {
 describe('plans', () => {
   const read = async (planId: string) => (await operator.send('readPlan', { params: { org, planId } })).data;
 
-  test('are made by a form that has every field', async () => {
+  test('are created by a form that has every field', async () => {
     const slot = 'customMeters.CUSTOM1';
     await done(`${base}/new-plan`, `${base}/plans`, {
       planId: 'all',
@@ -185,7 +185,7 @@ describe('plans', () => {
     );
   });
 
-  test('say every broken rule at its field', async () => {
+  test('show every broken rule next to its field', async () => {
     const page = `${base}/new-plan`;
     const action = `${base}/plans`;
     await refused(page, action, { planId: 'a b', name: 'A' }, 'planId', 'letters, digits, dots');
@@ -219,7 +219,7 @@ describe('plans', () => {
     expect((await operator.send('readPlan', { params: { org, planId: 'bad' } })).status).toBe(404);
   });
 
-  test('are edited as a document too', async () => {
+  test('can also be edited as a document', async () => {
     const page = `${base}/new-plan?as=json`;
     const action = `${base}/plans`;
     await done(page, action, { planId: 'json', document: '{"name":"By hand","limitType":"NONE"}' });
@@ -234,7 +234,7 @@ describe('plans', () => {
     );
   });
 
-  test('move their customers to the newest version, and show how far that is', async () => {
+  test('move their customers to the newest version, and show the progress', async () => {
     await tenant.api.send('provisionCustomer', { body: { customerId: 'mover' } });
     await tenant.api.send('changePlan', { params: { customerId: 'mover' }, body: { planId: 'json' } });
     await done(`${base}/plans/json/edit?as=json`, `${base}/plans/json`, {
@@ -253,7 +253,7 @@ describe('plans', () => {
 });
 
 describe('keys', () => {
-  test('are made once and shown once', async () => {
+  test('are created once and shown once', async () => {
     const values = await visitor.form(`${base}/keys/new`, `${base}/keys`, {
       name: 'Shop',
       scopes: ['usage:read', 'usage:write'],
@@ -285,7 +285,7 @@ describe('keys', () => {
     expect((await visitor.read(own)).text).toContain('was revoked');
   });
 
-  test('of another kind have the scopes of their kind; a wrong one is said', async () => {
+  test('of another kind have the scopes of their kind; a wrong scope is named', async () => {
     const { html } = await visitor.submit(`${base}/keys/new`, `${base}/keys`, { name: 'Widget', prefix: 'ek-' });
     expect(html).toMatch(/ek-[\w-]{43}/);
     await refused(`${base}/keys/new`, `${base}/keys`, { name: '' }, 'name', 'must not be empty');
@@ -294,7 +294,7 @@ describe('keys', () => {
 });
 
 describe('models, prices and vendors', () => {
-  test('map models, a line for each', async () => {
+  test('map models, one per line', async () => {
     await done(`${base}/models`, `${base}/models`, { standard: 'openai/gpt-6-luna\r\n\r\n  a/b  ', premium: '' });
     expect((await operator.send('readOrganization', { params: { org } })).data.models).toEqual({
       standard: ['openai/gpt-6-luna', 'a/b'],
@@ -324,7 +324,7 @@ describe('models, prices and vendors', () => {
     await refused(`${base}/models`, `${base}/prices`, { ...price, modelKey: '' }, 'modelKey', 'must not be empty');
   });
 
-  test('keep a vendor without ever showing its key', async () => {
+  test('register a vendor without ever showing its key', async () => {
     const vendor = { provider: 'openai', apiKey: 'sk-secret-of-the-vendor-0123' };
     await done(`${base}/vendors`, `${base}/vendors`, vendor);
     const { html, text } = await visitor.read(`${base}/vendors`);
@@ -443,7 +443,7 @@ describe('the catalog', () => {
       transitions: BUILT_IN_CATALOG.transitions,
     });
 
-  test('is not published where the document is wrong', async () => {
+  test('is not published if the document is invalid', async () => {
     await refused(action, action, { document: 'not json' }, 'document', 'must be valid JSON');
     await refused(action, action, { document: '{"models":[]}' }, 'document', 'at least 1');
     const broken = document((model) => ({
@@ -454,7 +454,7 @@ describe('the catalog', () => {
     expect((await operator.send('readCatalog')).data.source).toBe('built-in');
   });
 
-  test('is published after its differences were shown, and once', async () => {
+  test('is published once, after its differences were shown', async () => {
     const repriced = document((model) => {
       if (model.model !== 'gpt-6-luna' || !model.pricing) return model;
       return { ...model, pricing: { ...model.pricing, inputUsdPerMillion: 123.5 } };

@@ -53,7 +53,7 @@ function appWith(vars: Partial<typeof bindings>, path: string, headers: Record<s
 }
 
 describe('the sign-in', () => {
-  test('leads to every page, and nothing is shown before it', async () => {
+  test('gives access to every page, and nothing is shown without it', async () => {
     const visitor = new Visitor();
     for (const path of [
       '/console',
@@ -70,7 +70,7 @@ describe('the sign-in', () => {
     expect(items.map(({ name }) => name)).not.toContain('Nobody');
   });
 
-  test('takes the operator token and no other, and gives a cookie that scripts and other sites never see', async () => {
+  test('accepts only the operator token, and sets a cookie that is hidden from scripts and other sites', async () => {
     const visitor = new Visitor();
     for (const token of ['', bindings.OPERATOR_TOKEN?.toUpperCase() ?? '']) {
       const refused = await visitor.signIn(token);
@@ -85,7 +85,7 @@ describe('the sign-in', () => {
     expect(cookie).not.toContain('operator-token');
   });
 
-  test('is Secure where the console is reached by https, and works where it is not', async () => {
+  test('sets a Secure cookie over https, and works over http', async () => {
     const body = new URLSearchParams({ token: bindings.OPERATOR_TOKEN ?? '' });
     const request = new Request('http://127.0.0.1/console/sign-in', {
       method: 'POST',
@@ -96,7 +96,7 @@ describe('the sign-in', () => {
     expect([response.status, response.headers.get('Set-Cookie')?.includes('Secure')]).toEqual([303, false]);
   });
 
-  test('leads back to the page that was asked for, and never elsewhere', async () => {
+  test('returns to the requested page, and never to another site', async () => {
     const visitor = new Visitor();
     const { headers } = await visitor.send('/console/catalog?status=RETIRED');
     const location = headers.get('Location') ?? '';
@@ -117,7 +117,7 @@ describe('the sign-in', () => {
     }
   });
 
-  test('answers an address 429 after 20 wrong tokens in a minute, and takes the right one all the same', async () => {
+  test('answers an address 429 after 20 wrong tokens in a minute, and still accepts the right one', async () => {
     const guesser = new Visitor();
     guesser.address = '198.51.100.7';
     // The minute is the clock's: where it ends in between, another 20 are answered.
@@ -136,7 +136,7 @@ describe('the sign-in', () => {
     expect((await guesser.signIn()).status).toBe(303);
   });
 
-  test('takes 4 KiB, before it looks at anything', async () => {
+  test('accepts at most 4 KiB, checked before anything else', async () => {
     const token = bindings.OPERATOR_TOKEN ?? '';
     const rest = 4_096 - `token=${token}&username=`.length;
     expect((await new Visitor().post('/console/sign-in', { token, username: 'x'.repeat(rest) })).status).toBe(303);
@@ -148,13 +148,13 @@ describe('the sign-in', () => {
     ]).toEqual([413, true, null]);
   });
 
-  test('reads little more than that of what goes on, and parses none of it', async () => {
+  test('reads little more than the limit of a longer body, and parses none of it', async () => {
     const endless = new EndlessForm('a&');
     const { status } = await sendStream('/console/sign-in', endless.stream);
     expect([status, endless.bytes < 2 * MIB]).toEqual([413, true]);
   });
 
-  test('is not there without an operator token, and says what it lacks without a session secret', async () => {
+  test('does not exist without an operator token, and names the missing setting without a session secret', async () => {
     expect((await appWith({ OPERATOR_TOKEN: '' }, '/console', {})).status).toBe(404);
     const request = new Request(`${ORIGIN}/console/sign-in`, {
       method: 'POST',
@@ -167,7 +167,7 @@ describe('the sign-in', () => {
 });
 
 describe('the session', () => {
-  test('ends when the operator token or the session secret is another one', async () => {
+  test('ends when the operator token or the session secret changes', async () => {
     const { cookie } = await signedIn();
     expect((await appWith({}, '/console/health', { Cookie: cookie })).status).toBe(200);
     const other = 'another-operator-token-of-at-least-32-characters';
@@ -175,7 +175,7 @@ describe('the session', () => {
     expect((await appWith({ SESSION_SECRET: other }, '/console/health', { Cookie: cookie })).status).toBe(303);
   });
 
-  test('cannot be forged, prolonged or taken from a token of another kind', async () => {
+  test('cannot be forged, extended or made from a token of another kind', async () => {
     const visitor = await signedIn();
     const value = decodeURIComponent(visitor.cookie.split('=').slice(1).join('='));
     const [expires = '', rest = ''] = [value.slice(0, value.indexOf('.')), value.slice(value.indexOf('.'))];
@@ -186,7 +186,7 @@ describe('the session', () => {
     }
   });
 
-  test('ends for every copy of the cookie when it is signed out', async () => {
+  test('ends for every copy of the cookie on sign-out', async () => {
     const visitor = await signedIn();
     const copy = visitor.cookie;
     const out = await visitor.submit('/console/health', '/console/sign-out');
@@ -197,7 +197,7 @@ describe('the session', () => {
 });
 
 describe('a form', () => {
-  test('is refused from another origin, without its token, and with the token of another session', async () => {
+  test('is refused from another origin, without its CSRF token, and with the CSRF token of another session', async () => {
     const visitor = await signedIn();
     const other = await signedIn();
     const values = await visitor.form('/console/organizations/new', '/console/organizations', { name: 'Forged' });
@@ -216,7 +216,7 @@ describe('a form', () => {
     expect(items.map(({ name }) => name)).not.toContain('Forged');
   });
 
-  test('takes 64 KiB, and says so', async () => {
+  test('accepts at most 64 KiB, and the error says so', async () => {
     const visitor = await signedIn();
     const values = await visitor.form('/console/organizations/new', '/console/organizations', { name: 'Large' });
     const rest = 65_536 - `${new URLSearchParams(values as Record<string, string>)}&filler=`.length;
@@ -235,7 +235,7 @@ describe('a form', () => {
     expect((await visitor.post('/console/organizations', filled(1_000))).status).toBe(303);
   });
 
-  test('is not read for who has no session', async () => {
+  test('is not read without a session', async () => {
     for (const path of ['/console/organizations', '/console/catalog/publish']) {
       const endless = new EndlessForm('a&');
       const { status } = await sendStream(path, endless.stream);
@@ -243,7 +243,7 @@ describe('a form', () => {
     }
   });
 
-  test('that is no form is refused as a foreign one', async () => {
+  test('with another content type is refused like one from another origin', async () => {
     const visitor = await signedIn();
     const multipart = { 'Content-Type': 'multipart/form-data; boundary=b', Origin: ORIGIN };
     for (const headers of [multipart, { 'Content-Type': 'application/json', Origin: ORIGIN }]) {
@@ -260,7 +260,7 @@ describe('a form', () => {
 describe('the form of a catalog', () => {
   const path = '/console/catalog/publish';
 
-  test('takes 16 MiB, and no more', async () => {
+  test('accepts at most 16 MiB', async () => {
     const visitor = await signedIn();
     const values = await visitor.form(path, path, { document: 'x'.repeat(17 * MIB) });
     const refused = await visitor.post(path, values);
@@ -269,7 +269,7 @@ describe('the form of a catalog', () => {
     expect([read.status, read.text.includes('must be valid JSON')]).toEqual([400, true]);
   });
 
-  test('is let go where it does not begin with the token of the session', async () => {
+  test('is not read further if it does not begin with the CSRF token of the session', async () => {
     const visitor = await signedIn();
     const other = await signedIn();
     const { csrf } = (await visitor.form(path, path)) as { csrf: string };
@@ -284,7 +284,7 @@ describe('the form of a catalog', () => {
     expect((await visitor.post(path, { document, ...rest })).status).toBe(403);
   });
 
-  test('comes as a file too', async () => {
+  test('can also be uploaded as a file', async () => {
     const visitor = await signedIn();
     const { csrf } = (await visitor.form(path, path)) as { csrf: string };
     const form = new FormData();
@@ -394,7 +394,7 @@ describe('every page', () => {
     await check('/console/catalog/models/openai/gpt-6-luna');
   });
 
-  test('of an organization that has nothing, with a word on what to do next', async () => {
+  test('of an empty organization, with a hint on what to do next', async () => {
     const { organizationId } = (await operator.send('createOrganization', { body: { name: 'Empty' } })).data;
     for (const path of OF_ORGANIZATION) await check(`/console/organizations/${organizationId}${path}`);
     const { text } = await visitor.read(`/console/organizations/${organizationId}/customers`);
@@ -406,7 +406,7 @@ describe('every page', () => {
       await check(`/console/organizations/${tenant.organizationId}${path}`);
   });
 
-  test('that does not exist is said to be missing', async () => {
+  test('that does not exist is a 404 page', async () => {
     const org = `/console/organizations/${tenant.organizationId}`;
     const missing = [
       '/console/nothing',
@@ -431,7 +431,7 @@ describe('every page', () => {
     }
   });
 
-  test('says which query it cannot read, and shows the page', async () => {
+  test('names an invalid query parameter, and still shows the page', async () => {
     const org = `/console/organizations/${tenant.organizationId}`;
     for (const query of ['?from=yesterday', '?from=2026-02-01&to=2026-01-01', '?from=2020-01-01']) {
       const { status, text } = await visitor.send(`${org}${query}`);
@@ -443,7 +443,7 @@ describe('every page', () => {
     expect((await visitor.send(`${org}/keys?cursor=%00%00`)).status).toBe(200);
   });
 
-  test('uses the one stylesheet, which may be kept for good', async () => {
+  test('uses one stylesheet, which may be cached forever', async () => {
     const { html } = await visitor.read('/console');
     const [, path = ''] = /<link rel="stylesheet" href="([^"]+)"/.exec(html) ?? [];
     const { headers, html: css } = await visitor.read(path);

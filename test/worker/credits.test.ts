@@ -64,7 +64,7 @@ const read = async (callId: string, { api }: Tenant = tenant) =>
 const payg = async (callId: string, of: Tenant = tenant) => (await read(callId, of)).payg;
 
 describe('a grant', () => {
-  test('adds to the balance of its unit, and shows in the order of spending and in the ledger', async () => {
+  test('adds to the balance of its unit, and appears in the spending order and in the ledger', async () => {
     const { grant, inspect } = await customer('grants');
     const later = new Date(Date.now() + 60 * HOUR).toISOString();
     const sooner = new Date(Date.now() + 50 * HOUR).toISOString();
@@ -108,7 +108,7 @@ describe('a grant', () => {
     expect(ledger[2]).toMatchObject({ creditId: forGood.creditId, reference: 'invoice 1' });
   });
 
-  test('with a key is made once, and its answer replayed; another payload or customer is 409', async () => {
+  test('with a key is made once, and its response replayed; another payload or customer is 409', async () => {
     const { grant, wallet } = await customer('keyed');
     const headers = { 'Idempotency-Key': `grant-${crypto.randomUUID()}` };
     const body = { kind: 'USD', amountUsd: '5.00' };
@@ -124,7 +124,7 @@ describe('a grant', () => {
     expect([(await wallet()).balanceUsd, (await other.wallet()).balanceUsd]).toEqual(['6', '0']);
   });
 
-  test('with one key is made once also when ten arrive together', async () => {
+  test('with one key is made once even if ten arrive together', async () => {
     const { grant, inspect } = await customer('together');
     const headers = { 'Idempotency-Key': `grant-${crypto.randomUUID()}` };
     const replies = await Promise.all(
@@ -142,7 +142,7 @@ describe('a grant', () => {
     expect(items[0]?.after).toMatchObject({ creditId, amountUsd: '5.00', reference: 'r' });
   });
 
-  test('is 404 for an unknown and a foreign customer, and provisions nobody', async () => {
+  test('is 404 for an unknown customer and one of another organization, and provisions nobody', async () => {
     const { customerId } = await customer('mine');
     const other = await createTenant(operator, PLAN);
     const grant = (org: string, name: string) =>
@@ -194,7 +194,7 @@ describe('a grant', () => {
     expect((await inspect()).ledger).toEqual([]);
   });
 
-  test('of units beyond what a number can count is refused', async () => {
+  test('of more units than a safe integer is refused', async () => {
     const { grant, wallet } = await customer('many');
     const body = { kind: 'METER', meterSlot: 'AGENTIC_API', units: 1_000_000_000_000_000 };
     for (let n = 0; n < 9; n += 1) expect((await grant(body)).status).toBe(200);
@@ -202,7 +202,7 @@ describe('a grant', () => {
     expect((await wallet()).units.AGENTIC_API).toBe(9_000_000_000_000_000);
   });
 
-  test('is refused while the customer has a hundred credits, and made again when one is used up', async () => {
+  test('is refused while the customer has a hundred credits, and accepted when one is used up', async () => {
     await withObject(PLAN, async (object) => {
       accepted(object.begin('open', START));
       for (let n = 0; n < 100; n += 1)
@@ -214,7 +214,7 @@ describe('a grant', () => {
 });
 
 describe('a credit', () => {
-  test('expires at its instant and not before, by alarm, with an entry of that instant', async () => {
+  test('expires exactly at its instant, by alarm, with a ledger entry dated at that instant', async () => {
     await withObject(PLAN, async (object) => {
       accepted(object.begin('open', START));
       accepted(object.grant('USD', 5_000n, START, { expiresAtMs: START + HOUR / 2 }));
@@ -274,7 +274,7 @@ describe('a credit', () => {
 });
 
 describe('pay-as-you-go', () => {
-  test('pays when the allowance is gone: cost with markup, PENDING and then POSTED', async () => {
+  test('pays when the allowance is used up: cost with markup, PENDING and then POSTED', async () => {
     const { begin, end, wallet, settle, customerId } = await customer('main', { usd: '1' });
     const included = (await begin()).callId;
     await end(included);
@@ -363,7 +363,7 @@ describe('pay-as-you-go', () => {
     expect((await begin()).allowed.premium).toBe(true);
   });
 
-  test('an unknown price is FAILED with PRICE_UNAVAILABLE, and takes nothing', async () => {
+  test('a call without a known price has a charge FAILED with PRICE_UNAVAILABLE, and charges nothing', async () => {
     const { call, begin, end, wallet, settle } = await customer('unpriced', { usd: '1' });
     await call();
     const { callId } = await begin();
@@ -376,7 +376,7 @@ describe('pay-as-you-go', () => {
     expect(await wallet()).toMatchObject({ balanceUsd: '1', unsettledUsd: '0', openCharges: 0 });
   });
 
-  test('charges the cost after batch pricing, and a failed call what it used', async () => {
+  test('charges the cost after batch pricing, and a failed call for what it used', async () => {
     const { call, begin, end } = await customer('batch', { usd: '1' });
     await call();
     expect((await payg(await call({ ...USED, pricingMode: 'batch' }))).chargeNanoUsd).toBe('4500000');
@@ -413,7 +413,7 @@ describe('pay-as-you-go', () => {
     });
   });
 
-  test('pays at the end for a tier that the call was not allowed and whose allowance is gone', async () => {
+  test('pays at the end for a tier that the call was not allowed and whose allowance is used up', async () => {
     const { call, begin, end } = await customer('other-tier', { usd: '1' });
     await call();
     const { callId } = await begin({ requested: { standard: true } });
@@ -435,7 +435,7 @@ describe('pay-as-you-go', () => {
 });
 
 describe('a hold', () => {
-  test('of more than what is available is denied, of all of it is not, and is released by the end', async () => {
+  test('of more than the available amount is denied, of all of it is allowed and released by the end', async () => {
     const { call, begin, end, wallet } = await customer('hold', { usd: '1' });
     await call();
     expect((await begin({ ...PREMIUM, holdUsd: 1.000000001 })).allowed.premium).toBe(false);
@@ -446,7 +446,7 @@ describe('a hold', () => {
     expect(await wallet()).toMatchObject({ heldUsd: '0', unsettledUsd: '0.009', availableUsd: '0.991' });
   });
 
-  test('is released by a failure, and holds nothing where the allowance pays', async () => {
+  test('is released by a failure, and is zero if the allowance pays', async () => {
     const { begin, end, wallet } = await customer('hold-failed', { usd: '1' });
     const included = await begin({ ...PREMIUM, holdUsd: 0.4 });
     expect((await wallet()).heldUsd).toBe('0');

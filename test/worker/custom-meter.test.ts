@@ -68,7 +68,7 @@ const component = (
 });
 
 describe('an increment', () => {
-  test('answers every field, takes the included units to the last one, and is blocked after it', async () => {
+  test('has every response field, uses the included units to the last one, and is blocked after it', async () => {
     const { send, use, meters } = await customer('fields');
     const first = await send({ meterSlot: 'CUSTOM1', amount: 4 });
     expect(first.body.result).toMatchObject({ status: 'ACCEPTED', code: 'CUSTOM_METER_SUCCESS' });
@@ -104,12 +104,12 @@ describe('an increment', () => {
     expect((await meters()).customMeter2?.used).toBe(0);
   });
 
-  test('that only a part of is funded is blocked, and counted whole', async () => {
+  test('that is funded only in part is blocked, and counted completely', async () => {
     const { use } = await customer('part');
     expect(await use(12)).toMatchObject({ blocked: true, meter: { used: 10, periodUsageAfter: '12' } });
   });
 
-  test('of an unlimited meter takes and costs nothing, and is exact beyond 2^53', async () => {
+  test('of an unlimited meter uses no allowance, costs nothing, and is exact beyond 2^53', async () => {
     const { use, wallet, meters } = await customer('unlimited', { usd: '1' });
     await use(SAFE_MAX, 'AGENTIC_API');
     const { blocked, meter } = await use(SAFE_MAX, 'AGENTIC_API');
@@ -131,7 +131,7 @@ describe('an increment', () => {
     expect(await wallet()).toMatchObject({ balanceUsd: '1', unsettledUsd: '0', openCharges: 0 });
   });
 
-  test('takes nothing of an unlimited meter that was a limited one earlier in the period', async () => {
+  test('uses no allowance of an unlimited meter that was limited earlier in the period', async () => {
     const params = { org: tenant.organizationId, planId: 'unlimited' };
     const customMeters = { CUSTOM1: { ...PAGES, unlimited: true } };
     await operator.send('putPlan', { params, body: { ...PLAN, name: 'Unlimited', customMeters } });
@@ -148,7 +148,7 @@ describe('an increment', () => {
     });
   });
 
-  test('reaches D1 with who, where from, what paid, and what became of the charge', async () => {
+  test('reaches D1 with its customer, source, funding and charge status', async () => {
     const { send, settle } = await customer('projected', { usd: '1', units: 3 });
     const { eventId } = (
       await send({
@@ -186,8 +186,8 @@ describe('an increment', () => {
   });
 });
 
-describe('what pays', () => {
-  test('is the allowance, then credits of the slot, then the balance by graduated prices, and then nobody', async () => {
+describe('funding', () => {
+  test('comes from the allowance, then credits of the slot, then the balance at graduated prices', async () => {
     const { use, wallet, settle } = await customer('order', { usd: '0.05', units: 3 });
     expect(await use(11)).toMatchObject({ blocked: false, meter: { used: 10, overagePricingComponents: [] } });
     expect(await wallet()).toMatchObject({ balanceUsd: '0.05', units: { CUSTOM1: 2 } });
@@ -221,7 +221,7 @@ describe('what pays', () => {
     expect((await use(1)).blocked).toBe(true);
   });
 
-  test('unit by unit costs to the nano-USD what all at once does', async () => {
+  test('unit by unit costs the same as all at once, to the nano-USD', async () => {
     const [atOnce, drops] = await Promise.all([customer('at-once', { usd: '1' }), customer('drops', { usd: '1' })]);
     const { overagePricingComponents } = (await atOnce.use(32)).meter;
     expect(overagePricingComponents.map(({ unitsExact }) => unitsExact)).toEqual(['5', '15', '2']);
@@ -231,7 +231,7 @@ describe('what pays', () => {
     expect((await drops.wallet()).balanceUsd).toBe('0.928');
   });
 
-  test('a single price is one tier without an end', async () => {
+  test('a single price is one tier without an upper bound', async () => {
     const { use, wallet } = await customer('single', { usd: '1' });
     expect((await use(9, 'CUSTOM2')).meter).toMatchObject({
       overagePricingModel: 'SINGLE',
@@ -263,7 +263,7 @@ describe('what pays', () => {
     ['the plan is not pay-as-you-go', { payg: { enabled: false } }],
     ['the meter is not', { customMeters: { CUSTOM1: { ...PAGES, funding: { credits: true } } } }],
     ['there is no price', { customMeters: { CUSTOM1: { ...PAGES, overage: undefined } } }],
-  ])('is never the balance where %s', async (_, change) => {
+  ])('never comes from the balance if %s', async (_, change) => {
     const of = await createTenant(operator, { ...PLAN, ...change });
     const { use, wallet } = await customer('unpaid', { usd: '100', units: 2, of });
     expect((await use(12)).blocked).toBe(false);
@@ -271,7 +271,7 @@ describe('what pays', () => {
     expect(await wallet()).toMatchObject({ balanceUsd: '100', unsettledUsd: '0' });
   });
 
-  test('is never a credit where the meter takes none', async () => {
+  test('never comes from credits if the meter accepts none', async () => {
     const of = await createTenant(operator, {
       ...PLAN,
       customMeters: { CUSTOM1: { ...PAGES, funding: { payg: true } } },
@@ -337,7 +337,7 @@ describe('an idempotency key', () => {
     expect((await meters()).customMeter1?.used).toBe(3);
   });
 
-  test('is not needed: without one every increment is new', async () => {
+  test('is optional: without one every increment is new', async () => {
     const { use, meters } = await customer('keyless');
     const events = [await use(1), await use(1)].map(({ eventId }) => eventId);
     expect(new Set(events).size).toBe(2);
@@ -352,7 +352,7 @@ describe('an idempotency key', () => {
     expect((await meters()).customMeter1?.used).toBe(2);
   });
 
-  test('of a refused increment stays free, and is apart from the keys of calls', async () => {
+  test('of a refused increment stays free, and does not collide with the keys of calls', async () => {
     const headers = { 'Idempotency-Key': 'free-1' };
     const increment = { customerId: 'not-yet', meterSlot: 'CUSTOM1', amount: 1 };
     const early = await tenant.api.send('incrementMeter', { body: increment, headers });
@@ -364,7 +364,7 @@ describe('an idempotency key', () => {
   });
 });
 
-describe('who may, and for whom', () => {
+describe('access', () => {
   test.each([
     ['customer_id', { customer_id: 'spelled', customer_user_id: 'u' }],
     ['the nested object', { customer: { id: 'spelled', userId: 'u' } }],
@@ -406,7 +406,7 @@ describe('who may, and for whom', () => {
     expect(begin.refusal.code).toBe('API_KEY_SCOPE_REQUIRED');
   });
 
-  test('an unknown, a canceled and a foreign customer are the same 404, and none is provisioned', async () => {
+  test('an unknown customer, a canceled one and one of another organization are the same 404, and none is provisioned', async () => {
     const increment = (api: Tenant['api'], customerId: string) =>
       api.send('incrementMeter', { body: { customerId, meterSlot: 'CUSTOM1', amount: 1 } });
     await customer('canceled');
@@ -463,7 +463,7 @@ describe('bad input', () => {
     );
   });
 
-  test('an amount that JSON rounds to a safe integer is taken as it is, and one that it rounds beyond is not', async () => {
+  test('an amount that JSON.parse rounds to a safe integer is accepted, and one beyond is not', async () => {
     await tenant.api.send('provisionCustomer', { body: { customerId: 'rounded' } });
     const send = (amount: string) =>
       tenant.api.send('incrementMeter', {

@@ -45,7 +45,7 @@ test.each([
   expect(await idsOf({ search })).toEqual(found);
 });
 
-test('goes on by page, each customer once though id and name match', async () => {
+test('returns each customer once across pages, even if id and name match', async () => {
   const pages: string[][] = [];
   for (let cursor: string | null = ''; cursor !== null; ) {
     const query: Record<string, string> = { search: 'a', limit: '1', ...(cursor && { cursor }) };
@@ -74,7 +74,7 @@ test('finds rows of before there was a search column as they were found then, an
   expect(await idsOf({ search: 'üb' })).toEqual(['Bob', 'ann']);
 });
 
-describe('reads no customer that does not match', () => {
+describe('reads only matching customers', () => {
   /** The plans of the queries that a function sends. */
   async function plansOf(send: (env: Env) => Promise<unknown>): Promise<string[]> {
     const sent: D1PreparedStatement[] = [];

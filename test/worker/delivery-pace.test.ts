@@ -10,7 +10,7 @@ import { customerStub } from '../support/worker.ts';
 
 const START = Date.parse('2026-03-01T12:00:00Z');
 
-test('an idle customer is sent soon, a busy one at most every two seconds, and a clock that went back delays nothing for long', async () => {
+test('changes of an idle customer are delivered soon, of a busy one at most every two seconds, and a clock set back delays nothing for long', async () => {
   await runInDurableObject(customerStub('paced', 'customer'), (_object, { storage }) => {
     const store = new CustomerStore(storage);
     const plan = {

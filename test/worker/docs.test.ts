@@ -16,7 +16,7 @@ function addressesOf(html: string): string[] {
 }
 
 describe('/openapi.json', () => {
-  test('is the document of the contract for the origin that asks, for any page to read', async () => {
+  test("is the contract's document for the requesting origin, readable by any page", async () => {
     const response = await get('/openapi.json');
     expect(response.headers.get('Content-Type')).toBe('application/json');
     expect(response.headers.get('Access-Control-Allow-Origin')).toBe('*');
@@ -25,7 +25,7 @@ describe('/openapi.json', () => {
     expect(other.servers[0]?.url).toBe('https://other.test');
   });
 
-  test('is not sent again to whoever has it', async () => {
+  test('is answered 304 if its ETag matches', async () => {
     const etag = (await get('/openapi.json')).headers.get('ETag') ?? '';
     const again = await get('/openapi.json', { 'If-None-Match': etag });
     expect([again.status, await again.text()]).toEqual([304, '']);
@@ -45,7 +45,7 @@ describe('/docs', () => {
     }
   });
 
-  test('every link inside of it leads somewhere', async () => {
+  test('every internal link has a target', async () => {
     const seen = new Set<string>();
     const waiting = ['/docs'];
     for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
@@ -62,7 +62,7 @@ describe('/docs', () => {
     expect(seen.size).toBeGreaterThan(150);
   });
 
-  test('a search finds by path, summary and field, and says what it found', async () => {
+  test('a search finds operations by path, summary and field, and shows the match', async () => {
     const find = async (query: string) => (await get(`/docs?q=${encodeURIComponent(query)}`)).text();
     const paths = (html: string) => [...html.matchAll(/class="path">([^<]+)</g)].map(([, path]) => path);
     expect(paths(await find('call_end'))).toContain('/call_end');
@@ -71,13 +71,13 @@ describe('/docs', () => {
     expect(await find('no such word at all')).toContain('Nothing says that');
   });
 
-  test('what is searched for is text, never markup', async () => {
+  test('the search text is escaped', async () => {
     const html = await (await get(`/docs?q=${encodeURIComponent('"><script>alert(1)</script>')}`)).text();
     expect(html).not.toContain('<script');
     expect(html).toContain('&lt;script&gt;');
   });
 
-  test('nothing is loaded from elsewhere, no script runs, and nobody may frame it', async () => {
+  test('it loads nothing from other origins, runs no script, and cannot be framed', async () => {
     for (const path of ['/docs', '/docs/beginCall', '/docs/schemas/Plan', '/docs/nothing']) {
       const response = await get(path);
       const policy = response.headers.get('Content-Security-Policy') ?? '';
@@ -96,14 +96,14 @@ describe('/docs', () => {
     }
   });
 
-  test('what is not there is 404, another method 405', async () => {
+  test('an unknown page is 404, another method 405', async () => {
     for (const path of ['/docs/nothing', '/docs/schemas/Nothing', '/docs/schemas/constructor', '/docs/a/b/c'])
       expect((await get(path)).status).toBe(404);
     const response = await worker.fetch(`${ORIGIN}/docs`, { method: 'POST' });
     expect([response.status, response.headers.get('Allow')]).toEqual([405, 'GET, HEAD']);
   });
 
-  test('a page is not sent again to whoever has it', async () => {
+  test('a page is answered 304 if its ETag matches', async () => {
     const etag = (await get('/docs/beginCall')).headers.get('ETag') ?? '';
     expect((await get('/docs/beginCall', { 'If-None-Match': etag })).status).toBe(304);
   });

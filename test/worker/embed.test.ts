@@ -66,8 +66,8 @@ const readData = (token: string, query = '') =>
   open(`${ORIGIN}/embed/data${query}`, { Authorization: `Bearer ${token}` });
 const words = (html: string) => html.replaceAll(/<[^>]+>/g, ' ').replaceAll(/\s+/g, ' ');
 
-describe('a token shows', () => {
-  test("its customer's plan, calls, meters and renewal, in the page and in what is read anew", async () => {
+describe('a valid token shows', () => {
+  test("its customer's plan, calls, meters and renewal, in the page and after a refresh", async () => {
     const { token } = await session();
     const page = await show({ token });
     expect(page.status).toBe(200);
@@ -82,7 +82,7 @@ describe('a token shows', () => {
     }
   });
 
-  test('in detail, also calls by day', async () => {
+  test('calls by day, in the detailed view', async () => {
     const html = await (await show(await session({ variant: 'detailed' }))).text();
     expect(html).toContain('Calls by day');
     expect(words(html)).toMatch(/\d+ \w+ 3 /);
@@ -95,14 +95,14 @@ describe('a token shows', () => {
     expect(await (await show(await session())).text()).not.toContain('data-theme');
   });
 
-  test('nothing, where the customer was never seen; and makes nobody', async () => {
+  test('nothing for an unknown customer, and provisions nobody', async () => {
     expect(await (await show(await session({ customerId: 'nobody' }))).text()).toContain('No usage yet.');
     expect((await tenant.api.send('readUsage', { params: { customerId: 'nobody' } })).status).toBe(404);
   });
 });
 
 describe('the address of a widget', () => {
-  test('has its token in the fragment, which no server sees, and opens a page that shows nothing', async () => {
+  test('has its token in the fragment, which no server sees, and the page without it is empty', async () => {
     const { embedUrl, token } = await session();
     const { origin, pathname, search, hash } = new URL(embedUrl);
     expect([origin, pathname, search, hash]).toEqual([ORIGIN, '/embed', '', `#token=${token}`]);
@@ -113,7 +113,7 @@ describe('the address of a widget', () => {
     expect(words(html)).not.toMatch(/in this period|Team plan/);
   });
 
-  test('opens in any page, and may send its form to this service alone', async () => {
+  test('may be framed by any page, and sends its form only to this service', async () => {
     const page = await open((await session()).embedUrl);
     const policy = page.headers.get('Content-Security-Policy') ?? '';
     for (const part of ["default-src 'none'", "form-action 'self'", 'frame-ancestors *'])
@@ -135,13 +135,13 @@ describe('the address of a widget', () => {
     expect((await show({ token: '' }, `?token=${token}`)).status).toBe(401);
   });
 
-  test('takes no form of more than 16 KiB', async () => {
+  test('accepts no form above 16 KiB', async () => {
     expect((await show({ token: 'x'.repeat(17_000) })).status).toBe(413);
   });
 });
 
 describe('nothing of another customer', () => {
-  test('is shown, whatever else the address says', async () => {
+  test('is shown, whatever other parameters the address has', async () => {
     const { token } = await session();
     const more = 'customerId=theirs&customer_id=theirs&org=x&variant=detailed&theme=dark&origins=*';
     for (const response of [
@@ -156,7 +156,7 @@ describe('nothing of another customer', () => {
     expect(await (await show({ token }, '?variant=detailed&theme=dark')).text()).not.toMatch(/Calls by day|data-theme/);
   });
 
-  test('is shown by a token that was changed, or signed by somebody else', async () => {
+  test('is shown for a token that was changed or signed with another secret', async () => {
     const { token } = await session();
     const [header, , signature] = token.split('.');
     const claims = decode(token).payload;
@@ -172,7 +172,7 @@ describe('nothing of another customer', () => {
     for (const bad of forged) await expectNothing(bad);
   });
 
-  test('is shown by the key of one organization with a token that names another', async () => {
+  test("is shown for a token of one organization's key that names another organization", async () => {
     const secret = bindings.SESSION_SECRET ?? '';
     const claims = decode((await session()).token).payload;
     await expectNothing(await sign({ ...claims, organizationId: DEMO_ORGANIZATION_ID }, secret, 'HS256'));
@@ -189,8 +189,8 @@ async function expectNothing(token: string): Promise<void> {
   }
 }
 
-describe('only a token of the widget, that stands', () => {
-  test('shows anything: no token, a client session, an API key, and the operator show nothing', async () => {
+describe('only a valid widget token', () => {
+  test('shows anything: no token, a client session, an API key and the operator token show nothing', async () => {
     const { token: client } = (await tenant.api.send('createClientSession', { body: { customerId: 'ours' } })).data;
     const { key } = (
       await operator.send('createKey', { params: { org: tenant.organizationId }, body: { name: 'k', prefix: 'ek-' } })
@@ -220,7 +220,7 @@ describe('a frame', () => {
     [[], "'none'"],
     [['https://app.example.com'], 'https://app.example.com'],
     [['https://app.example.com', 'http://localhost:3000'], 'https://app.example.com http://localhost:3000'],
-  ])('is allowed in pages of %j alone', async (origins, ancestors) => {
+  ])('is allowed only in pages of %j', async (origins, ancestors) => {
     const response = await show(await session({ origins }));
     const policy = response.headers.get('Content-Security-Policy') ?? '';
     expect(policy.split('; ').at(-1)).toBe(`frame-ancestors ${ancestors}`);
@@ -229,7 +229,7 @@ describe('a frame', () => {
     expect(response.headers.get('X-Frame-Options')).toBe(origins.length === 0 ? 'DENY' : null);
   });
 
-  test('is kept by nobody, and says to nobody where it is', async () => {
+  test('is not cached, and sends no referrer', async () => {
     const response = await show(await session());
     expect(response.headers.get('Cache-Control')).toBe('private, no-store');
     expect(response.headers.get('Referrer-Policy')).toBe('no-referrer');
@@ -237,7 +237,7 @@ describe('a frame', () => {
 });
 
 describe('the scripts', () => {
-  test('the one for other pages is below 2 KB, and may be loaded from any', async () => {
+  test('the one for embedding pages is below 2 KB, and may be loaded from any origin', async () => {
     expect(new TextEncoder().encode(EMBED_SCRIPT).length).toBeLessThan(2_048);
     const response = await open(`${ORIGIN}/embed.js`);
     expect(response.headers.get('Content-Type')).toContain('javascript');
@@ -245,7 +245,7 @@ describe('the scripts', () => {
     expect(await response.text()).toBe(EMBED_SCRIPT);
   });
 
-  test('everything that the page loads is there, from here', async () => {
+  test('everything that the page loads comes from this origin', async () => {
     const opened = await session();
     for (const page of [await show(opened), await open(opened.embedUrl)]) {
       const html = await page.text();
@@ -259,7 +259,7 @@ describe('the scripts', () => {
   test.each([
     ['/embed', 'PUT', 'GET, HEAD, POST'],
     ['/embed/data', 'POST', 'GET, HEAD'],
-  ])('%s does not answer %s, and says what it does', async (path, method, allow) => {
+  ])('%s answers %s with 405 and the allowed methods', async (path, method, allow) => {
     const response = await worker.fetch(ORIGIN + path, { method });
     expect([response.status, response.headers.get('Allow')]).toEqual([405, allow]);
   });

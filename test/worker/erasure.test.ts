@@ -126,7 +126,7 @@ function traces({ organizationId }: Tenant, customerId: string) {
 }
 
 describe('an erasure', () => {
-  test('removes everything of the customer, says what, and touches nobody else', async () => {
+  test('removes everything of the customer, reports what, and changes no other customer', async () => {
     const neighbours: [Tenant, string][] = [
       [tenant, 'ann2'],
       [other, 'ann'],
@@ -169,7 +169,7 @@ describe('an erasure', () => {
     }
   });
 
-  test('leaves the name of the customer nowhere in D1 but in the log of operators', async () => {
+  test("leaves the customer's id in no table of D1 except the operator's event log", async () => {
     const customerId = `unmistakable-${crypto.randomUUID()}`;
     const contact = {
       customerName: `Name ${customerId}`,
@@ -216,7 +216,7 @@ describe('an erasure', () => {
     expect(Object.entries(await rowsInD1(tenant, customerId)).filter(([, rows]) => rows > 0)).toEqual([]);
   });
 
-  test('is not undone by an alarm that comes late, nor by what was on its way to D1', async () => {
+  test('is not undone by a late alarm or by changes on their way to D1', async () => {
     const { callIds } = await live(tenant, 'late');
     // Nothing has reached D1 yet, and charges wait to be settled: the alarm and the erasure run beside each other.
     const stub = customerStub(tenant.organizationId, 'late');
@@ -250,7 +250,7 @@ describe('an erasure', () => {
     expect(total(await rowsInD1(tenant, 'under-way'))).toBe(0);
   });
 
-  test('takes an announced backlog back, so that health does not wait for a customer who is gone', async () => {
+  test('withdraws an announced backlog, so that health does not wait for an erased customer', async () => {
     await live(tenant, 'behind');
     const announced = backlogKey(tenant.organizationId, customerStub(tenant.organizationId, 'behind').id.toString());
     await bindings.KV.put(announced, '', { metadata: { oldestMs: Date.now() } });
@@ -258,7 +258,7 @@ describe('an erasure', () => {
     expect((await bindings.KV.list({ prefix: announced })).keys).toEqual([]);
   });
 
-  test('is 404 when repeated, for nobody, and for the customer of another organization', async () => {
+  test('is 404 when repeated, for an unknown customer, and for one of another organization', async () => {
     await live(other, 'theirs');
     await live(tenant, 'once');
     expect((await erase('once')).status).toBe(200);
@@ -272,7 +272,7 @@ describe('an erasure', () => {
     expect((await other.api.send('readUsage', { params: { customerId: 'theirs' } })).status).toBe(200);
   });
 
-  test('that broke after the object was erased is finished by the next one', async () => {
+  test('that failed after the object was erased is completed by the next one', async () => {
     const { settle } = await live(tenant, 'broken');
     await settle();
     expect(await customerStub(tenant.organizationId, 'broken').erase(tenant.organizationId)).toBe(true);
@@ -340,8 +340,8 @@ async function rowsOfOrganization(organizationId: string): Promise<Record<string
   return rows;
 }
 
-describe('a batch that D1 runs after it was given up', () => {
-  test('brings all that it holds, where nothing was erased meanwhile', async () => {
+describe('a batch that D1 runs after its caller timed out', () => {
+  test('is stored completely if nothing was erased in the meantime', async () => {
     const d1 = new LateD1();
     const { organizationId } = await givenUp(d1);
     expect(await d1.run()).toBeGreaterThan(4);
@@ -356,7 +356,7 @@ describe('a batch that D1 runs after it was given up', () => {
     expect(await rowsOfOrganization(organizationId)).toMatchObject(expected);
   });
 
-  test('brings nothing back of a customer who was erased meanwhile, in no table', async () => {
+  test('stores nothing of a customer who was erased in the meantime, in any table', async () => {
     const d1 = new LateD1();
     const whose = await givenUp(d1);
     await eraseAll(whose);
@@ -364,7 +364,7 @@ describe('a batch that D1 runs after it was given up', () => {
     expect(total(await rowsOfOrganization(whose.organizationId))).toBe(0);
   });
 
-  test('brings nothing back when it is run in the middle of the erasure', async () => {
+  test('stores nothing if it runs in the middle of the erasure', async () => {
     const d1 = new LateD1();
     const whose = await givenUp(d1);
     expect(await customerStub(whose.organizationId, whose.customerId).erase(whose.organizationId)).toBe(true);
@@ -372,7 +372,7 @@ describe('a batch that D1 runs after it was given up', () => {
     expect(total(await rowsOfOrganization(whose.organizationId))).toBe(0);
   });
 
-  test('does not keep a customer of the same id out who came after the erasure', async () => {
+  test('stores the changes of a customer who was provisioned with the same id after the erasure', async () => {
     const { settle } = await live(tenant, 'again');
     await settle();
     await erase('again');
@@ -381,7 +381,7 @@ describe('a batch that D1 runs after it was given up', () => {
   });
 });
 
-test('the mark of an erasure names nobody, and goes after two days', async () => {
+test('the mark of an erasure names nobody, and is deleted after two days', async () => {
   await bindings.DB.prepare('DELETE FROM erased_subscriptions').run();
   await live(tenant, 'marked');
   await erase('marked');
@@ -412,7 +412,7 @@ test('an erasure that cannot be marked erases nothing, and can be sent again', a
 });
 
 describe('an erased customer', () => {
-  test('begins anew with the same id and the same call ids, and owes and owns nothing', async () => {
+  test('can be provisioned again with the same id and call ids, without old balances or charges', async () => {
     const { callIds, settle } = await live(tenant, 'anew');
     await settle();
     await erase('anew');
@@ -435,7 +435,7 @@ describe('an erased customer', () => {
     });
   });
 
-  test('does not answer for its call ids once another customer has them, in an isolate that remembers it', async () => {
+  test('no longer owns its call ids once another customer uses them, even in an isolate that cached the owner', async () => {
     const callId = `remembered-${crypto.randomUUID()}`;
     const headers = { 'Idempotency-Key': callId };
     await tenant.api.send('beginCall', { body: { customerId: 'forgotten' }, headers });

@@ -40,7 +40,7 @@ test('the runtime reaches vendors only over the public internet and signals that
   expect([global_fetch_strictly_public, enable_request_signal]).toEqual([true, true]);
 });
 
-test('if the object is away when the call ends, the caller gets its answer and the usage is recorded later', async () => {
+test('if the object is unavailable when the call ends, the caller gets its answer and the usage is recorded later', async () => {
   vendor.answers = answers;
   const tenant = await newTenant();
   const { env, ends } = failing(2);
@@ -75,7 +75,7 @@ describe('a call whose object is evicted before its end', () => {
     expect([openCalls, meters.premiumCalls?.used]).toEqual([0, 2]);
   });
 
-  test('is recorded once where the answer to its end is lost', async () => {
+  test('is recorded once if the answer to its end is lost', async () => {
     vendor.answers = answers;
     const tenant = await newTenant();
     await ask(tenant.key, {});
@@ -124,7 +124,7 @@ describe('a call whose object is evicted before its end', () => {
     expect((await operator.send('readCustomer', { params })).status).toBe(404);
   });
 
-  test('stays in progress, and holds its allowance, where nobody ends it', async () => {
+  test('stays in progress and keeps its reservation if nobody ends it', async () => {
     vendor.answers = answers;
     const tenant = await newTenant();
     await ask(tenant.key, {});
@@ -143,7 +143,7 @@ describe('a call whose object is evicted before its end', () => {
   });
 });
 
-test('if the object is away when a stream ends, the usage is recorded later', async () => {
+test('if the object is unavailable when a stream ends, the usage is recorded later', async () => {
   const chunk = (more: object) =>
     `data: ${JSON.stringify({ object: 'chat.completion.chunk', model: 'gpt-5.2', choices: [], ...more })}\n\n`;
   vendor.answers = () =>
@@ -254,7 +254,7 @@ describe('POST /call', () => {
     return { reply, rest: () => waitOnExecutionContext(context) };
   };
 
-  test('answers with the answer of the vendor although the object is away, and ends the call later', async () => {
+  test("returns the vendor's answer although the object is unavailable, and ends the call later", async () => {
     let asked = 0;
     vendor.answers = (url, body) => {
       asked += 1;
@@ -282,7 +282,7 @@ describe('POST /call', () => {
     expect(asked).toBe(1);
   });
 
-  test('gives up on an object that stays away: attempts are bounded, usage is logged, and the call times out', async () => {
+  test('gives up on an object that stays unavailable: attempts are bounded, usage is logged, and the call times out', async () => {
     vendor.answers = answers;
     const logged: string[] = [];
     vi.spyOn(console, 'error').mockImplementation((text) => void logged.push(String(text)));

@@ -54,7 +54,7 @@ async function health(env: Env) {
   return (await new Api(fetchWith(env), ORIGIN, OPERATOR_TOKEN).send('readHealth')).data;
 }
 
-test('the built-in catalog is described where none was published', async () => {
+test('the built-in catalog is described if none was published', async () => {
   const { status, catalog } = await health(envOf({}));
   expect([status, catalog.warnings]).toEqual(['ok', []]);
   expect(catalog).toMatchObject({
@@ -64,7 +64,7 @@ test('the built-in catalog is described where none was published', async () => {
   });
 });
 
-test('the published catalog is described where one was published', async () => {
+test('the published catalog is described if there is one', async () => {
   const { status, catalog } = await health(await published({ ageDays: 3 }));
   expect(status).toBe('ok');
   expect(catalog).toEqual({
@@ -77,7 +77,7 @@ test('the published catalog is described where one was published', async () => {
   });
 });
 
-describe('health is degraded, and says why, where the published catalog', () => {
+describe('health is degraded, with the reason, if the published catalog', () => {
   const cases: [string, () => Promise<Env> | Env, string, RegExp][] = [
     [
       'does not match its hash',
@@ -109,7 +109,7 @@ describe('health is degraded, and says why, where the published catalog', () => 
     }
   });
 
-  test('became unreadable after it was read: it stays in use, with a warning', async () => {
+  test('became unreadable after it was loaded: it stays in use, with a warning', async () => {
     const env = await published();
     const good = env.KV.get.bind(env.KV);
     let broken = false;
@@ -132,7 +132,7 @@ describe('health is degraded, and says why, where the published catalog', () => 
   });
 });
 
-test('the message of a binding that does not answer has nothing of its query', async () => {
+test('the message about a binding that does not answer contains nothing of the query', async () => {
   const fail = () => Promise.reject(new Error('D1_ERROR: Network connection lost.'));
   const statement: object = { bind: () => statement, all: fail, raw: fail, run: fail, first: fail };
   const { status, checks } = await health({ ...envOf({}), DB: { prepare: () => statement } as unknown as D1Database });

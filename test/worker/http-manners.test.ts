@@ -62,7 +62,7 @@ describe.each(keyed.map((operation) => [operation.operationId, operation] as con
     });
   });
 
-  test('takes x-api-key, but Authorization wins over it', async () => {
+  test('accepts x-api-key, but Authorization takes precedence', async () => {
     expect((await request(operation, { ...accept, 'x-api-key': full })).status).not.toBe(401);
     expect((await request(operation, { ...accept, 'x-api-key': full, Authorization: 'Bearer nonsense' })).status).toBe(
       401,
@@ -81,7 +81,7 @@ describe.each(keyed.map((operation) => [operation.operationId, operation] as con
     expect((await request(operation, { Authorization, Accept: several })).status).toBe(403);
   });
 
-  test('is 403 that names the scope where it is missing, before the body is looked at', async () => {
+  test('is 403 with the name of a missing scope, before the body is read', async () => {
     if (operation.security.kind !== 'apiKey') throw new Error('only keyed operations are tested here');
     const { scopes, anyScope } = operation.security;
     for (const missing of anyScope ? scopes.slice(0, 1) : scopes) {
@@ -178,7 +178,7 @@ describe('legacy keys', () => {
     return Object.fromEntries(statuses);
   };
 
-  test('have their historical permissions', async () => {
+  test('have the permissions of their prefix', async () => {
     const all = { provision: true, write: true, read: true };
     const none = { provision: false, write: false, read: false };
     expect(
@@ -195,7 +195,7 @@ describe('legacy keys', () => {
 });
 
 describe('every answer', () => {
-  test("repeats the caller's correlation id, or makes one", async () => {
+  test("has the caller's correlation id, or a new one", async () => {
     const { answer, headers } = await request(operations.beginCall, { 'x-usage-correlation-id': 'mine-1' });
     expect([answer.correlationId, headers.get('x-usage-correlation-id')]).toEqual(['mine-1', 'mine-1']);
     expect((await request(operations.beginCall, {})).answer.correlationId).toMatch(/^[0-9a-f-]{36}$/);
@@ -204,7 +204,7 @@ describe('every answer', () => {
     ).toMatch(/^[0-9a-f-]{36}$/);
   });
 
-  test('of a tenant is never stored by a cache', async () => {
+  test('for an organization is not cacheable', async () => {
     const { headers } = await tenant.api.send('provisionCustomer', { body: { customerId: 'cached' } });
     expect(headers.get('Cache-Control')).toBe('private, no-store');
   });
@@ -333,7 +333,7 @@ describe('bad input', () => {
     expect(reply.refusal).toMatchObject({ code: 'BAD_REQUEST', details: [{ path: 'Idempotency-Key' }] });
   });
 
-  test('bytes that are not UTF-8 are refused: repaired, two customers would become one', async () => {
+  test('bytes that are not UTF-8 are refused, because replacement characters could merge two customers', async () => {
     const headers = { Authorization: `Bearer ${full}`, Accept: MEDIA_TYPE, 'Content-Type': 'application/json' };
     for (const bytes of [[0xff], [0xfe], [0xc0, 0xaf], [0xed, 0xa0, 0x80]]) {
       const body = new Uint8Array([
@@ -351,7 +351,7 @@ describe('bad input', () => {
     expect(packed.status).toBe(415);
   });
 
-  test('hostile members are ignored like every unknown field', async () => {
+  test('members such as __proto__ are ignored like every unknown field', async () => {
     const body =
       '{"customerId":"proto","__proto__":{"customerId":"x"},"constructor":{"prototype":1},"responseStatusCode":200}';
     expect((await tenant.api.send('beginCall', { body })).data.newCustomer).toBe(true);
@@ -359,7 +359,7 @@ describe('bad input', () => {
 });
 
 describe('tenants', () => {
-  test('do not see each other, and foreign is the same as missing', async () => {
+  test("do not see each other, and another tenant's record is the same as a missing one", async () => {
     const other = await createTenant(operator);
     const mine = (await tenant.api.send('beginCall', { body: { customerId: 'same' } })).data.callId;
     await tenant.api.send('beginCall', { body: { customerId: 'same' }, headers: { 'Idempotency-Key': 'same-key' } });

@@ -106,7 +106,7 @@ describe('a key without a checksum', () => {
   });
   const later = (ms: number) => vi.setSystemTime(Date.now() + ms);
 
-  test('costs no read where it is no key, but one a minute for all of them', async () => {
+  test('needs one read a minute for all credentials that are no key', async () => {
     expect(await isolate.cost(oldKey())).toEqual({ status: 401, statements: 1 });
     for (let attempt = 0; attempt < 50; attempt += 1)
       expect(await isolate.cost(oldKey())).toEqual({ status: 401, statements: 0 });
@@ -117,7 +117,7 @@ describe('a key without a checksum', () => {
     expect(await isolate.cost(oldKey())).toEqual({ status: 401, statements: 0 });
   });
 
-  test('is valid where it is one, until it is revoked', async () => {
+  test('is valid if it is stored, until it is revoked', async () => {
     const key = oldKey();
     const keyId = await storeOldKey(key);
     await isolate.status(oldKey());
@@ -128,7 +128,7 @@ describe('a key without a checksum', () => {
     expect(await new Isolate().status(key)).toBe(401);
   });
 
-  test('that a Worker of the version before made during the upgrade is valid everywhere after a minute', async () => {
+  test('that the previous version of the Worker created during the upgrade is valid everywhere after a minute', async () => {
     await isolate.status(oldKey());
     const key = oldKey();
     await storeOldKey(key);
@@ -138,7 +138,7 @@ describe('a key without a checksum', () => {
     expect(await isolate.status(key)).toBe(200);
   });
 
-  test('that the isolate knows goes on while D1 is away; one that it cannot know is 503', async () => {
+  test('that the isolate has cached works while D1 is unavailable; any other is 503', async () => {
     const key = oldKey();
     await storeOldKey(key);
     expect(await isolate.status(key)).toBe(200);
@@ -153,7 +153,7 @@ describe('a key without a checksum', () => {
     expect([await fresh.status(key), await fresh.status(oldKey())]).toEqual([200, 401]);
   });
 
-  test('is looked up by itself while another request reads the list', async () => {
+  test('is looked up directly while another request reads the list', async () => {
     const key = oldKey();
     await storeOldKey(key);
     expect(await Promise.all([isolate.status(oldKey()), isolate.status(key), isolate.status(oldKey())])).toEqual([
@@ -161,7 +161,7 @@ describe('a key without a checksum', () => {
     ]);
   });
 
-  test('is looked up by itself where there are more than 10,000 of them', async () => {
+  test('is looked up directly if there are more than 10,000 of them', async () => {
     const { organizationId } = await createTenant(operator);
     const rows = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10001)
       INSERT INTO api_keys (key_id, organization_id, key_hash, prefix, hint, name, created_at_ms)
@@ -175,7 +175,7 @@ describe('a key without a checksum', () => {
     await bindings.DB.prepare("DELETE FROM api_keys WHERE key_id LIKE 'many-%'").run();
   });
 
-  test('is found by an index that has such keys alone', async () => {
+  test('is found by an index that contains only such keys', async () => {
     const plan = await bindings.DB.prepare(
       'EXPLAIN QUERY PLAN SELECT substr(key_hash, 1, 16) FROM api_keys WHERE has_checksum = 0 AND revoked_at_ms IS NULL LIMIT 10001',
     ).all<{ detail: string }>();
@@ -185,7 +185,7 @@ describe('a key without a checksum', () => {
   });
 });
 
-test('a new key needs no list, and one that was made up with its checksum is looked up and refused', async () => {
+test('a new key needs no list, and an invented one with a valid checksum is looked up and refused', async () => {
   const isolate = new Isolate();
   const { key } = (await operator.send('createKey', { params: { org: tenant.organizationId }, body: { name: 'new' } }))
     .data;
@@ -226,7 +226,7 @@ describe('failed authentications of one address', () => {
       },
     } as never) as unknown as Promise<Response>;
 
-  test('are 429 after a hundred, whatever the credential is, and a valid one is served', async () => {
+  test('are 429 after a hundred with any credential, and a valid one is served', async () => {
     const address = '198.51.100.20';
     const token = await session();
     const credentials = [oldKey(), createApiKey('gk-'), token, 'nonsense'];
@@ -252,7 +252,7 @@ describe('failed authentications of one address', () => {
     expect((await fetchFrom('198.51.100.21', PATH, oldKey())).status).toBe(401);
   });
 
-  test("are 429 in OpenAI's envelope on the gateway's routes, and no SDK sends them again", async () => {
+  test("are 429 in OpenAI's envelope on the gateway's routes, and no SDK retries them", async () => {
     const { limited } = await untilLimited(() => fetchFrom('2001:db8:a:b::1', '/v1/models', oldKey()));
     expect([limited.status, limited.headers.get('Retry-After'), limited.headers.get('x-should-retry')]).toEqual([
       429,
@@ -264,12 +264,12 @@ describe('failed authentications of one address', () => {
     expect((await fetchFrom('2001:db8:a:b::2', '/v1/models', oldKey())).status).toBe(429);
   });
 
-  test("count for the operator's token too", async () => {
+  test('include those with an operator token', async () => {
     const { limited } = await untilLimited(() => fetchFrom('198.51.100.30', '/operator/organizations', oldKey()));
     expect(await limited.json()).toMatchObject({ error: { code: 'RATE_LIMITED' } });
   });
 
-  test('are not limited without an address', async () => {
+  test('are not limited if the address is unknown', async () => {
     const headers = { Authorization: `Bearer ${oldKey()}`, Accept: MEDIA_TYPE };
     const statuses = await Promise.all(
       Array.from({ length: 120 }, async () => (await worker.fetch(BASE + PATH, { headers })).status),
@@ -277,7 +277,7 @@ describe('failed authentications of one address', () => {
     expect(new Set(statuses)).toEqual(new Set([401]));
   });
 
-  test('stay 401 where the limit cannot be asked', async () => {
+  test('stay 401 if the rate limiter is unavailable', async () => {
     const { default: service } = (await import('../../src/index.ts')) as unknown as {
       default: { fetch(request: Request, env: Env, context: ExecutionContext): Promise<Response> };
     };

@@ -51,8 +51,8 @@ async function copyCall(copies: number): Promise<void> {
   ]);
 }
 
-describe('an organization whose costs leave 64 bits', () => {
-  test('has exact reports in every dimension, the dearest first, and its ends still reach D1', async () => {
+describe('an organization whose costs exceed 64 bits', () => {
+  test('has exact reports in every dimension, sorted by cost, and its ends still reach D1', async () => {
     for (let n = 0; n < ENDS; n += 1) expect((await endLargest(`end-${n}`)).costUsdNano).toBe(String(COST_MAX));
     await tenant.api.send('beginCall', { body: { customerId: 'minnow' }, headers: { 'Idempotency-Key': 'small' } });
     await tenant.api.send('endCall', { body: { callId: 'small', modelUsed: MODEL, inputTokens: 1 } });
@@ -103,7 +103,7 @@ describe('an organization whose costs leave 64 bits', () => {
     ]);
   });
 
-  test('is read on the pages of the operator and of the organization', async () => {
+  test("is shown on the operator's pages", async () => {
     const visitor = new Visitor();
     await visitor.signIn();
     // 6,001 calls of 4 million dollars.
@@ -116,7 +116,7 @@ describe('an organization whose costs leave 64 bits', () => {
   });
 });
 
-test('groups are in the order of their cost, however it lies in the two columns', async () => {
+test('groups are sorted by cost, however it is split into the two columns', async () => {
   const other = await createTenant(operator);
   const hourMs = Math.floor(Date.now() / 3_600_000) * 3_600_000;
   // Sums are not carried over, and what was taken back may leave a remainder below zero.
@@ -145,7 +145,7 @@ test('groups are in the order of their cost, however it lies in the two columns'
     expect(groups.map(({ costUsdNano }) => costUsdNano)).toEqual(exact);
 });
 
-test('tokens above 2^53 are the nearest number', async () => {
+test('tokens above 2^53 are rounded to the nearest number', async () => {
   const other = await createTenant(operator);
   const changes = bindings.DB.prepare(
     `INSERT INTO usage_changes (organization_id, customer_id, hour_ms, feature, provider, model, outcome, calls, unpriced_calls, input_tokens,
@@ -160,7 +160,7 @@ test('tokens above 2^53 are the nearest number', async () => {
 });
 
 describe('an organization whose figures cannot be read', () => {
-  test('is said to be so in the overview, where the others are read', async () => {
+  test('is marked in the overview, and the others are shown', async () => {
     const broken = await createTenant(operator);
     await operator.send('updateOrganization', {
       params: { org: broken.organizationId },

@@ -85,7 +85,7 @@ const versions = async (tenant: Tenant, customerId: string) => {
 
 // Most of the time each of them waits for a second walk.
 describe.concurrent('a migration', () => {
-  test('NOW keeps usage, date and changes to another plan that are pending; it moves canceled subscriptions too', async () => {
+  test('NOW keeps usage, renewal date and pending changes to another plan; it also moves canceled subscriptions', async () => {
     const tenant = await newTenant();
     await provision(tenant, 'plain', 'leaving', 'canceled', 'elsewhere', 'arriving');
     for (const id of ['now-1', 'now-2']) {
@@ -138,7 +138,7 @@ describe.concurrent('a migration', () => {
     expect((await usage(tenant, 'plain')).meters.standardCalls?.used).toBe(2);
   });
 
-  test('AT_NEXT_REPLENISH sets what is pending, leaves other pending changes, and lands with the replenishment', async () => {
+  test('AT_NEXT_REPLENISH sets a pending change, keeps other pending changes, and applies at the replenishment', async () => {
     const tenant = await newTenant();
     await provision(tenant, 'plain', 'leaving', 'canceled');
     await change(tenant, 'leaving', 'other', 'AT_NEXT_REPLENISH');
@@ -163,7 +163,7 @@ describe.concurrent('a migration', () => {
     expect(replenished.pending).toBeUndefined();
   });
 
-  test('ends although a newer version came while it ran, and moves nobody back', async () => {
+  test('completes although a newer version was published meanwhile, and moves nobody back', async () => {
     const tenant = await newTenant();
     await provision(tenant, 'old');
     await put(tenant, 'test', SECOND);
@@ -175,7 +175,7 @@ describe.concurrent('a migration', () => {
     expect(await versions(tenant, 'old')).toEqual(['test:v2', null]);
   });
 
-  test('finds a customer whose row was not in D1 yet when it began', async () => {
+  test('includes a customer whose row was not yet in D1 when it began', async () => {
     const tenant = await newTenant();
     await put(tenant, 'test', SECOND);
     // As by an isolate that still used the version before: the operator's change waits for those, D1 does not.
@@ -201,7 +201,7 @@ describe.concurrent('a migration', () => {
     expect(await versions(tenant, 'late')).toEqual(['test:v2', null]);
   });
 
-  test('that has nobody to move is completed', async () => {
+  test('without customers to move is completed', async () => {
     const tenant = await newTenant();
     await provision(tenant, 'current');
     expect(await completed(tenant, await migrate(tenant, 'NOW'))).toMatchObject({
@@ -213,7 +213,7 @@ describe.concurrent('a migration', () => {
 });
 
 describe('a job', () => {
-  test('is started once for a key, and 409 for the key with another payload', async () => {
+  test('is started once per key, and 409 for the key with another payload', async () => {
     const tenant = await newTenant();
     await provision(tenant, 'one');
     await put(tenant, 'test', SECOND);
@@ -233,7 +233,7 @@ describe('a job', () => {
     await completed(tenant, jobIds[0] ?? '');
   });
 
-  test('is 404 for an unknown plan, organization or job, and a foreign job is the same', async () => {
+  test('is 404 for an unknown plan, organization or job, and for a job of another organization', async () => {
     const [tenant, other] = await Promise.all([newTenant(), newTenant()]);
     const jobId = await migrate(tenant, 'NOW');
     const start = (org: string, planId: string) =>

@@ -44,7 +44,7 @@ describe('a resolution', () => {
     expect(answer.equivalents.every(({ provider }) => provider === 'anthropic')).toBe(true);
   });
 
-  test("of a deprecated model is REPLACE by the provider's word, first among the equivalents", async () => {
+  test("of a deprecated model is REPLACE, with the provider's replacement first", async () => {
     const answer = await full('/openai/gpt-4o');
     expect(answer).toMatchObject({
       lifecycle: { status: 'DEPRECATED', announcedAt: '2026-10-14', shutdownAt: '2027-01-14' },
@@ -62,7 +62,7 @@ describe('a resolution', () => {
     });
   });
 
-  test('guides to the shorter key that the provider documents', async () => {
+  test('suggests the shorter key that the provider documents', async () => {
     expect((await full('/openai/gpt-4o-2024-08-06')).keyGuidance).toMatchObject({
       requestedModelKey: 'openai/gpt-4o-2024-08-06',
       preferredModelKey: 'openai/gpt-4o',
@@ -91,7 +91,7 @@ describe('a resolution', () => {
     expect(answer.warnings?.[0]).toContain('most similar');
   });
 
-  test('is the same by every way to write the key', async () => {
+  test('is the same for every spelling of the key', async () => {
     const paths = ['/openai/gpt-4o-2024-08-06', '/openai%2Fgpt-4o-2024-08-06', '/%6fpenai/gpt-4o-2024-08-06'];
     const [first, ...others] = await Promise.all(paths.map(full));
     for (const other of others) expect(other).toEqual(first);
@@ -107,7 +107,7 @@ describe('a resolution', () => {
     });
   });
 
-  test('as light is the compact decision and agrees with full', async () => {
+  test('in the light format is the compact decision and agrees with the full one', async () => {
     const [short, long] = await Promise.all([light('/openai/gpt-4o'), full('/openai/gpt-4o')]);
     expect(short).toMatchObject({ response: 'light', requested: { modelKey: 'openai/gpt-4o' }, degraded: false });
     for (const field of [
@@ -122,7 +122,7 @@ describe('a resolution', () => {
     }
   });
 
-  test('recommends to apply only when asked, inside every bound, and compatible', async () => {
+  test('recommends a change only if requested, within every bound, and compatible', async () => {
     const apply = async (query: string) =>
       (await full(`/openai/gpt-4o?allowAutoApply=true${query}`)).automation.autoApplyRecommended;
     expect(await apply('')).toBe(true);
@@ -142,7 +142,7 @@ describe('a resolution', () => {
 });
 
 describe('a decision', () => {
-  test('has the same id and validator however its lists are ordered', async () => {
+  test('has the same id and ETag for any order of its lists', async () => {
     const etag = async (query: string) => (await get(`/openai/gpt-4o?${query}`)).headers.get('ETag');
     const id = async (query: string) => (await full(`/openai/gpt-4o?${query}`)).decisionId;
     expect(await id('requiredParameters=tools,vision')).toBe(await id('requiredParameters=vision,tools'));
@@ -181,7 +181,7 @@ describe('discovery', () => {
 });
 
 describe('HTTP', () => {
-  test('a validator that still matches gets 304 without a body', async () => {
+  test('a matching ETag gets 304 without a body', async () => {
     const first = await get('/openai/gpt-4o');
     const etag = first.headers.get('ETag') ?? '';
     expect(first.headers.get('Content-Type')).toContain('application/json');
@@ -196,7 +196,7 @@ describe('HTTP', () => {
     expect((await get('/openai/gpt-4o?purpose=upgrade')).headers.get('ETag')).toBe(etag);
   });
 
-  test('anybody may ask from anywhere', async () => {
+  test('any origin may send requests', async () => {
     const headers = { Origin: 'https://somewhere.example' };
     expect((await get('/openai/gpt-4o', { headers })).headers.get('Access-Control-Allow-Origin')).toBe('*');
     const preflight = await get('/openai/gpt-4o', {
@@ -257,7 +257,7 @@ describe('HTTP', () => {
     expect(message).toContain(name);
   });
 
-  test('nothing that anybody asks is a 5xx: 2,000 random keys and queries', async () => {
+  test('2,000 random keys and queries never cause a 5xx', async () => {
     const names = [
       'response',
       'purpose',
@@ -290,19 +290,19 @@ describe('HTTP', () => {
     );
   });
 
-  test('HEAD is 405 too: the contract knows GET alone', async () => {
+  test('HEAD is 405 too: the contract has only GET', async () => {
     expect((await get('/openai/gpt-4o', { method: 'HEAD' })).status).toBe(405);
   });
 
-  test('parameters that nobody knows are ignored', async () => {
+  test('unknown parameters are ignored', async () => {
     expect((await get('/openai/gpt-4o?utm_source=x')).status).toBe(200);
   });
 });
 
-describe('a catalog that is not right', () => {
+describe('a catalog that is invalid or unavailable', () => {
   const reading = (kv: Partial<KVNamespace>) => currentCatalog({ ...bindings, KV: kv as KVNamespace }, () => undefined);
 
-  test('KV that fails leaves the built-in catalog, degraded', async () => {
+  test('if KV fails, the built-in catalog is used, marked degraded', async () => {
     const failing = { get: () => Promise.reject(new Error('KV is away')) } as unknown as KVNamespace;
     expect(await reading(failing)).toMatchObject({
       source: 'built-in',
@@ -310,7 +310,7 @@ describe('a catalog that is not right', () => {
     });
   });
 
-  test('a published copy that does not match its hash is not used, degraded', async () => {
+  test('a published copy that does not match its hash is not used, and the answer is marked degraded', async () => {
     const pointer = { version: '2027-01-01', hash: await sha256Hex('{"models":[]}'), publishedAtMs: Date.now() };
     const corrupt = {
       get: (key: string) => Promise.resolve(key === 'catalog:current' ? pointer : '{"models":[ ]}'),
@@ -321,7 +321,7 @@ describe('a catalog that is not right', () => {
     });
   });
 
-  test('an old one is degraded', async () => {
+  test('an old one is marked degraded', async () => {
     const text = JSON.stringify({ version: '2026-01-01', models: [], transitions: [] });
     const pointer = { version: '2026-01-01', hash: await sha256Hex(text), publishedAtMs: Date.now() - 91 * 86_400_000 };
     const old = {
@@ -340,7 +340,7 @@ describe('a publication', () => {
   const modelOf = (name: string) =>
     document.models.find(({ model }) => model === name) as { pricing: Record<string, number> };
 
-  test('records changed prices, answers the differences, and is in use at once', async () => {
+  test('records changed prices, returns the differences, and takes effect at once', async () => {
     modelOf('gpt-6-luna').pricing.outputUsdPerMillion = 0.75;
     const published = (await operator.send('publishCatalog', { body: { ...document, version: '2027-02-01' } })).data;
     expect(published).toMatchObject({
@@ -360,7 +360,7 @@ describe('a publication', () => {
     expect(items[0]).toMatchObject({ action: 'catalog.publish', subject: '2027-02-01' });
   });
 
-  test('never changes a version, and refuses what is not valid by its field', async () => {
+  test('never changes an existing version, and refuses an invalid document by its field', async () => {
     expect((await operator.send('publishCatalog', { body: { ...document, version: '2027-02-01' } })).refusal.code).toBe(
       'CONFLICT',
     );

@@ -71,7 +71,7 @@ async function state(tenant: Tenant) {
 }
 
 describe('a session', () => {
-  test('uses models with a price alone, whichever place the model has in the list; nothing begins', async () => {
+  test('may use only models with a price, at any place in the list; no call begins', async () => {
     const tenant = await newTenant();
     const token = await sessionOf(tenant);
     for (const models of [{ model: UNPRICED }, { model: 'gpt-5.2', models: [UNPRICED] }]) {
@@ -90,7 +90,7 @@ describe('a session', () => {
     expect((await ask(tenant.key, { model: UNPRICED })).response.status).toBe(200);
   });
 
-  test('uses a model of its organization that has an own price, or any where the organization allows it', async () => {
+  test('may use a model with an own price of its organization, or any model if the organization allows it', async () => {
     const tenant = await newTenant();
     const token = await sessionOf(tenant);
     expect((await price(tenant, 'no-such-model')).status).toBe(200);
@@ -103,7 +103,7 @@ describe('a session', () => {
     expect((await ask(token, { model: 'openai/another' })).response.status).toBe(403);
   });
 
-  test('the same of a mapped model', async () => {
+  test('the same rule applies to a mapped model', async () => {
     const tenant = await newTenant();
     const token = await sessionOf(tenant);
     const body = { standard: ['openai/gpt-4o-mini', UNPRICED], premium: [] };
@@ -114,7 +114,7 @@ describe('a session', () => {
   });
 });
 
-describe('where credit would pay', () => {
+describe('if credit would pay', () => {
   test('the gateway refuses a model without a price; nothing is held or stored, and the key stays free', async () => {
     const tenant = await onCredit();
     const before = await state(tenant);
@@ -132,14 +132,14 @@ describe('where credit would pay', () => {
     expect(response.status).toBe(200);
   });
 
-  test('so does it where the model is one of several', async () => {
+  test('the same applies if the model is one of several', async () => {
     const tenant = await onCredit();
     const { response } = await ask(tenant.key, { model: 'gpt-4o-mini', models: [UNPRICED] });
     expect(await refusedBy(response)).toMatchObject({ status: 403, code: 'MODEL_NOT_PRICED' });
     expect(requests).toEqual([]);
   });
 
-  test('an organization may allow it: such a call is charged nothing, because its cost is not known', async () => {
+  test('if the organization allows it, such a call is charged nothing, because its cost is unknown', async () => {
     const tenant = await onCredit();
     await allow(tenant);
     const { response, callId } = await ask(tenant.key, { model: UNPRICED });
@@ -150,7 +150,7 @@ describe('where credit would pay', () => {
     });
   });
 
-  test('what the allowance pays for needs no price, also on a pay-as-you-go plan', async () => {
+  test('a call that the allowance pays for needs no price, also on a pay-as-you-go plan', async () => {
     const tenant = await newTenant(PAYG);
     expect((await ask(tenant.key, { model: UNPRICED })).response.status).toBe(200);
     expect(await refusedBy((await ask(tenant.key, { model: UNPRICED })).response)).toMatchObject({
@@ -194,7 +194,7 @@ describe('where credit would pay', () => {
     expect((await tenant.api.send('makeCall', { body: { customerId: 'default', ...body } })).status).toBe(200);
   });
 
-  test('POST /call_begin, which knows no model, is as it was', async () => {
+  test('POST /call_begin, which has no model, is not affected', async () => {
     const tenant = await onCredit();
     expect((await tenant.api.send('beginCall', { body: { customerId: 'default' } })).data.allowed.standard).toBe(true);
   });

@@ -28,7 +28,7 @@ const retired = BUILT_IN_CATALOG.models.filter(
 );
 const slashed = BUILT_IN_CATALOG.models.filter(({ model }) => model.includes('.') || model.includes('/'));
 
-describe('a page says what the lookup says', () => {
+describe('a page agrees with the lookup', () => {
   const some = [...retired.slice(0, 5), ...slashed.slice(0, 3), ...BUILT_IN_CATALOG.models.slice(0, 5)].map(modelKeyOf);
 
   test.each(some)('of %s', async (key) => {
@@ -51,8 +51,8 @@ test('every model of the catalog has its page', async () => {
     expect((await get(`/models/${key}`)).status, key).toBe(200);
 });
 
-describe('an address to be shared', () => {
-  test('has a title, a description, a preview and one home, whatever the spelling', async () => {
+describe('the address of a page', () => {
+  test('has a title, a description, a preview and one canonical link for every spelling', async () => {
     const [model] = retired;
     if (!model) throw new Error('the catalog has retired models');
     const home = `${ORIGIN}/models/${modelKeyOf(model)}`;
@@ -72,7 +72,7 @@ describe('an address to be shared', () => {
     }
   });
 
-  test('may be kept as the lookup may, and is not sent again', async () => {
+  test('may be cached like the lookup, and is answered 304 if its ETag matches', async () => {
     const page = await get('/models/openai/gpt-4o');
     const lookup = await get('/v1/model-alternatives/openai/gpt-4o');
     expect(page.headers.get('Cache-Control')).toMatch(/^public, max-age=\d+, stale-while-revalidate=\d+$/);
@@ -82,7 +82,7 @@ describe('an address to be shared', () => {
   });
 });
 
-describe('what is not known', () => {
+describe('an unknown model', () => {
   test.each([
     ['/models/openai/gpt-4o-minni', 'gpt-4o-mini'],
     ['/models/openai/gpt-999-ultra', 'openai/gpt-'],
@@ -98,7 +98,7 @@ describe('what is not known', () => {
     if (near) expect([...html.matchAll(/href="(\/models\/[^"]+)"/g)].map(([, link]) => link).join(' ')).toContain(near);
   });
 
-  test('is repeated as text, never as markup', async () => {
+  test('is escaped in the page', async () => {
     const html = await text(`/models/openai/${encodeURIComponent('<script>alert(1)</script>')}`);
     expect(html).not.toContain('<script');
   });
@@ -110,7 +110,7 @@ describe('a search', () => {
       ([, key]) => key,
     );
 
-  test('finds what has every word, the very name first', async () => {
+  test('finds models that contain every word, an exact name first', async () => {
     expect((await found('gpt-4o'))[0]).toContain('gpt-4o');
     expect((await found('anthropic/')).length).toBe(
       BUILT_IN_CATALOG.models.filter(({ provider }) => provider === 'anthropic').length,
@@ -118,12 +118,12 @@ describe('a search', () => {
     for (const key of await found('gemini flash')) expect(key).toMatch(/^google\//);
   });
 
-  test('that finds nobody names what comes nearest', async () => {
+  test('without a match shows the nearest names', async () => {
     expect(await found('cluade-3-opus')).toContainEqual(expect.stringContaining('claude-3-opus'));
     expect(await text('/models?q=qqqqqq')).toContain('No model is called “qqqqqq”.');
   });
 
-  test('for nothing shows what is ending and what is new', async () => {
+  test('without text shows models that retire soon and new ones', async () => {
     const html = await text('/models');
     expect(html).toContain('Shutting down next');
     expect(html).toContain('Newest');
@@ -131,7 +131,7 @@ describe('a search', () => {
   });
 });
 
-test('no script, nothing from elsewhere, and no other method', async () => {
+test('no script, nothing from other origins, and no other method', async () => {
   const response = await get('/models/openai/gpt-4o');
   expect(response.headers.get('Content-Security-Policy')).toContain("default-src 'none'");
   expect(await response.text()).not.toMatch(/<script|style="/);

@@ -21,7 +21,7 @@ async function withOldStore(name: string, test: (store: CustomerStore, sql: SqlS
   });
 }
 
-it('an object runs the migrations that it has not run yet, once', async () => {
+it('an object runs each new migration once', async () => {
   await withOldStore('version', (store, sql) => {
     expect(sql.exec('SELECT version FROM schema_version').one().version).toBe(MIGRATIONS.length);
     expect(store.outboxState()).toEqual({ pending: 0, oldestMs: null });

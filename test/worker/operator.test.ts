@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 
 describe('organizations', () => {
-  test('are created with a given id, once; the same again is the same, another name is a conflict', async () => {
+  test('are created once with a given id; repeating is the same, another name is a conflict', async () => {
     const organizationId = crypto.randomUUID();
     const first = await operator.send('createOrganization', { body: { name: 'Acme', organizationId } });
     expect(first.data).toMatchObject({ organizationId, name: 'Acme', defaultPlanId: null, allowUnpricedModels: false });
@@ -37,7 +37,7 @@ describe('organizations', () => {
     expect((await operator.send('readOrganization', { params: { org: 'nobody' } })).refusal.code).toBe('NOT_FOUND');
   });
 
-  test('are listed in pages that neither repeat nor skip', async () => {
+  test('are listed in pages without repeats or gaps', async () => {
     for (let n = 0; n < 5; n += 1) await operator.send('createOrganization', { body: { name: `Page ${n}` } });
     const seen: string[] = [];
     let cursor: string | null = null;
@@ -61,7 +61,7 @@ describe('organizations', () => {
 describe('plans', () => {
   const put = (planId: string, body: object) => operator.send('putPlan', { params: { ...params, planId }, body });
 
-  test('get a version for other content, keep it for the same, and never change one', async () => {
+  test('get a new version for new content, keep it for the same content, and never change a version', async () => {
     const first = (await put('p', { name: 'P', limitType: 'BLOCK' })).data;
     expect(first).toEqual({ planId: 'p', usagePlanVersionId: 'p:v1', version: 1 });
     expect((await put('p', { limitType: 'BLOCK', name: 'P', limits: { premiumCalls: null } })).data).toEqual(first);
@@ -133,7 +133,7 @@ describe('plans', () => {
 });
 
 describe('keys', () => {
-  test('are listed without their values, which stand nowhere', async () => {
+  test('are listed without their values, which are stored nowhere', async () => {
     const { key, keyId } = (await operator.send('createKey', { params, body: { name: 'secret' } })).data;
     expect(key).toMatch(/^utk-[A-Za-z0-9_-]{43}$/);
     const list = await operator.send('listKeys', { params });
@@ -163,7 +163,7 @@ describe('keys', () => {
     expect(edited.refusal.code).toBe('BAD_REQUEST');
   });
 
-  test('editing the scopes of a legacy key migrates it to stored scopes', async () => {
+  test('editing the scopes of a legacy key turns them into stored scopes', async () => {
     const { key, keyId } = (await operator.send('createKey', { params, body: { name: 'legacy', prefix: 'ck-' } })).data;
     expect((await tenant.api.with(key).send('provisionCustomer', { body: { customerId: 'l' } })).status).toBe(200);
     const edited = await operator.send('updateKey', { params: { ...params, keyId }, body: { scopes: ['usage:read'] } });
@@ -173,7 +173,7 @@ describe('keys', () => {
     ).toBe('customers:write');
   });
 
-  test('of another organization cannot be touched', async () => {
+  test('of another organization cannot be changed', async () => {
     const other = await createTenant(operator);
     const { keyId } = (await operator.send('createKey', { params, body: { name: 'mine' } })).data;
     expect((await operator.send('revokeKey', { params: { org: other.organizationId, keyId } })).refusal.code).toBe(
@@ -183,7 +183,7 @@ describe('keys', () => {
 });
 
 describe('events', () => {
-  test('say who changed what, when, from what to what', async () => {
+  test('record who changed what and when, with the values before and after', async () => {
     const { organizationId } = (await operator.send('createOrganization', { body: { name: 'Before' } })).data;
     const headers = { 'x-usage-correlation-id': 'ticket-7' };
     await operator.send('updateOrganization', { params: { org: organizationId }, body: { name: 'After' }, headers });
@@ -199,7 +199,7 @@ describe('events', () => {
     expect(items[1]).toMatchObject({ before: null });
   });
 
-  test('are not written for what was refused or changed nothing', async () => {
+  test('are not written for refused requests or those that change nothing', async () => {
     const { organizationId } = (await operator.send('createOrganization', { body: { name: 'Quiet' } })).data;
     const plan = { params: { org: organizationId, planId: 'p' }, body: { name: 'P', limitType: 'BLOCK' } };
     await operator.send('putPlan', plan);
@@ -210,7 +210,7 @@ describe('events', () => {
   });
 });
 
-describe("a customer in the operator's view", () => {
+describe("the operator's view of a customer", () => {
   test('has subscription, meters, last calls and the outbox', async () => {
     await tenant.api.send('beginCall', { body: { customerId: 'seen' }, headers: { 'Idempotency-Key': 'seen-1' } });
     const customer = (await operator.send('readCustomer', { params: { ...params, customerId: 'seen' } })).data;
@@ -224,7 +224,7 @@ describe("a customer in the operator's view", () => {
     );
   });
 
-  test('canceling twice is the same as once', async () => {
+  test('canceling twice has the same result as once', async () => {
     const sent = { params: { ...params, customerId: 'seen' } };
     const first = (await operator.send('cancelCustomer', sent)).data;
     expect(first).toMatchObject({ canceled: true, allowed: { standard: false } });

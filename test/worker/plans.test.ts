@@ -48,7 +48,7 @@ describe('a plan change', () => {
     });
   });
 
-  test('prorated keeps usage and date, and never leaves less than nothing', async () => {
+  test('prorated keeps usage and renewal date, and what is left is never negative', async () => {
     await use('prorated', 3);
     const { nextReplenishAt } = (await usage('prorated')).subscription;
     expect(
@@ -82,14 +82,14 @@ describe('a plan change', () => {
     expect((await usage('later')).meters.standardCalls?.used).toBe(0);
   });
 
-  test('to the plan that holds is the same as none', async () => {
+  test('to the current plan changes nothing', async () => {
     await use('same', 2);
     const before = await usage('same');
     expect((await change('same', { planId: 'test' })).data.subscription).toEqual(before.subscription);
     expect((await usage('same')).meters).toEqual(before.meters);
   });
 
-  test('moves with the calls that are open', async () => {
+  test('carries over open calls', async () => {
     await tenant.api.send('beginCall', { body: { customerId: 'open' }, headers: { 'Idempotency-Key': 'open-1' } });
     await change('open', { planId: 'pro' });
     expect((await usage('open')).meters.standardCalls).toMatchObject({ used: 1, limit: 20 });
@@ -114,7 +114,7 @@ describe('a plan change', () => {
     expect((await usage('keyed')).meters.standardCalls?.used).toBe(1);
   });
 
-  test('is refused where there is no plan, no customer, or a canceled one', async () => {
+  test('is refused for an unknown plan, an unknown customer or a canceled one', async () => {
     await use('gone', 1);
     expect((await change('gone', { planId: 'platinum' })).refusal.code).toBe('PLAN_NOT_FOUND');
     expect((await change('gone', {})).refusal.message).toContain('planId');
@@ -188,7 +188,7 @@ describe('lists', () => {
   });
 });
 
-test('versions of a plan that are saved at the same moment are each a version, one after the other', async () => {
+test('versions of a plan that are saved concurrently get consecutive numbers', async () => {
   const params = { org: tenant.organizationId, planId: 'contended' };
   const save = (standardCalls: number) =>
     operator.send('putPlan', { params, body: { name: 'Contended', limitType: 'BLOCK', limits: { standardCalls } } });

@@ -73,7 +73,7 @@ describe.each(READINGS)('%s', (id, query) => {
     expect((await other.api.send('readUsage', { params: { customerId } })).status).toBe(404);
   });
 
-  test('is never stored by a cache, found or not', async () => {
+  test('is not cacheable, whether found or not', async () => {
     const { customerId } = await customer();
     for (const name of [customerId, 'nobody']) {
       const { headers } = await tenant.api.send(id, { params: { customerId: name }, query });
@@ -95,7 +95,7 @@ describe.each(READINGS)('%s', (id, query) => {
     },
   );
 
-  test('ignores what it does not know, and takes no tuning', async () => {
+  test('ignores unknown parameters', async () => {
     const { customerId } = await customer({ hours: everyHour(30, { completedCalls: 5 }) });
     const read = async (more: object) =>
       (await tenant.api.send(id, { params: { customerId }, query: { ...query, ...more } })).body.data;
@@ -146,7 +146,7 @@ describe('the forecast', () => {
     },
   );
 
-  test('of a steady customer expects the same of every hour that is left, for each of the eight metrics', async () => {
+  test('of a steady customer expects the same usage in every remaining hour, for each of the eight metrics', async () => {
     const hour = { completedCalls: 8, failedCalls: 2, inputTokens: 600, outputTokens: 400, costNanoUsd: 250_000_000 };
     const { customerId, forecast } = await customer({
       hours: everyHour(35, { ...hour, custom1: 3, custom2: 4, agenticApi: 5 }),
@@ -202,7 +202,7 @@ describe('the forecast', () => {
     expect((await context()).currentPeriod.quantities).toMatchObject({ calls: 288 + 5, customMeter1: 4_000 });
   });
 
-  test('of a customer that is a few days old has insufficient_history', async () => {
+  test('of a customer who is a few days old has insufficient_history', async () => {
     const { forecast, context } = await customer({
       createdMs: NOW - 3 * DAY,
       hours: everyHour(3, { completedCalls: 9, custom1: 2 }),
@@ -236,7 +236,7 @@ describe('the forecast', () => {
     expect((await context()).evidence.complete).toBe(true);
   });
 
-  test('is incomplete where calls have no price, but for dollars alone', async () => {
+  test('is incomplete for dollars only if calls have no price', async () => {
     const hours = everyHour(39, { completedCalls: 5, failedCalls: 1, costNanoUsd: 5_000, unpricedCalls: 1 });
     const { forecast } = await customer({ hours });
     // A failed call that reported no model has most often used nothing.
@@ -253,7 +253,7 @@ describe('the forecast', () => {
     expect(await lacking.forecast('calls')).toMatchObject({ status: 'available', quality: 'HIGH' });
   });
 
-  test('is incomplete where the period began before the hours that are kept', async () => {
+  test('is incomplete if the period began before the retained hours', async () => {
     const of = await createTenant(operator, { ...PLAN, replenish: { every: 1, unit: 'YEAR' } });
     const read = async (ageDays: number) => {
       const { forecast, context } = await customer({
@@ -267,7 +267,7 @@ describe('the forecast', () => {
     expect(await read(102)).toEqual(['incomplete', ['PERIOD_NOT_COVERED']]);
   });
 
-  test('projects when an allowance is gone, for each meter of its own and no other', async () => {
+  test("projects when each meter's own allowance is used up", async () => {
     const limits = { standardCalls: 100, premiumCalls: 10, standardTokens: 1_000, premiumTokens: 1_000 };
     const meter = (included: number) => ({ label: 'Units', included });
     const of = await createTenant(operator, {

@@ -42,8 +42,8 @@ async function sizes({ organizationId }: Tenant) {
   return { samples: there?.samples ?? 0, bytes: there?.sample_bytes ?? 0 };
 }
 
-describe('what a sample takes', () => {
-  test('is its texts in UTF-8, and a fixed share for its row', async () => {
+describe('the size of a sample', () => {
+  test('is its texts in UTF-8 plus a fixed amount for its row', async () => {
     const own = await createTenant(operator);
     const tags = ['ä', 'b'];
     const body = {
@@ -75,7 +75,7 @@ describe('what a sample takes', () => {
     });
   });
 
-  test('counts where the payload is empty and the labels are long', async () => {
+  test('includes long labels of an empty payload', async () => {
     const own = await limited(MIB);
     const tags = Array.from({ length: 50 }, (_, n) => `${n}`.padEnd(200, 'x'));
     let stored = 0;
@@ -87,7 +87,7 @@ describe('what a sample takes', () => {
 });
 
 describe('an organization at its quota', () => {
-  test('is refused with 429, what is taken, what may be, and when to come again; nothing is stored', async () => {
+  test('is refused with 429, its size, its quota and Retry-After; nothing is stored', async () => {
     const own = await limited(MIB);
     const input = 'x'.repeat(200 * 1024);
     for (let n = 0; n < 5; n += 1) expect((await store(own, { sampleId: `s${n}`, input })).status).toBe(200);
@@ -110,7 +110,7 @@ describe('an organization at its quota', () => {
     expect((await sizes(own)).samples, 'a smaller one deletes nothing').toBe(7);
   });
 
-  test('does not go beyond it by a hundred samples at the same time', async () => {
+  test('does not exceed it with a hundred concurrent samples', async () => {
     const own = await limited(MIB);
     const input = 'x'.repeat(50_000);
     const replies = await Promise.all(Array.from({ length: 100 }, (_, n) => store(own, { sampleId: `s${n}`, input })));
@@ -120,7 +120,7 @@ describe('an organization at its quota', () => {
     expect([samples, bytes <= MIB, bytes + bytes / samples > MIB]).toEqual([stored, true, true]);
   });
 
-  test('has its bytes back however samples go: by the operator, by an erasure, by the cron, by their id used anew', async () => {
+  test('gets its bytes back for every deleted sample: by the operator, an erasure, the cron, or an id that is used again', async () => {
     const own = await limited(MIB);
     const { organizationId } = own;
     await own.api.send('provisionCustomer', { body: { customerId: 'gone' } });
@@ -163,7 +163,7 @@ describe('the quota of an organization', () => {
 });
 
 describe('health', () => {
-  test("shows D1's size and the ten largest organizations, by whatever they have most of", async () => {
+  test("shows D1's size and the ten largest organizations by each kind of data", async () => {
     const [many, busy, full] = await Promise.all([
       createTenant(operator),
       createTenant(operator),

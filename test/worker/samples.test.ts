@@ -81,7 +81,7 @@ const rowsStored = async (of = tenant) =>
   )?.n;
 
 describe('a sample', () => {
-  test('is stored with every field, for as long as the policy in force says, and read back as it was', async () => {
+  test('is stored with every field for the retention of the current policy, and read back unchanged', async () => {
     const own = await createTenant(operator);
     const policy = { rate: 1, retentionDays: 3 };
     const { version } = (await operator.send('setSampling', { params: { org: own.organizationId }, body: policy }))
@@ -139,7 +139,7 @@ describe('a sample', () => {
     );
   });
 
-  test('knows its customer by any spelling', async () => {
+  test("accepts any spelling of its customer's fields", async () => {
     for (const identity of [{ customer_id: 'spelled' }, { customer: { id: 'spelled' } }]) {
       const { sampleId } = (await store({ ...MINIMAL, ...identity })).data;
       expect((await read(sampleId)).data.customerId).toBe('spelled');
@@ -233,7 +233,7 @@ describe('the body', () => {
     expect((await post(wide)).status).toBe(413);
   });
 
-  test('that grows when it is written out anew is stored all the same', async () => {
+  test('that grows when it is serialized again is still stored', async () => {
     // 1e20 has five characters with its comma, and 21 digits when it is printed.
     const body = `{"sampleId":"grown","provider":"openai","input":[${'1e20,'.repeat(61_000)}1]}`;
     expect((await post(body)).status).toBe(200);
@@ -255,7 +255,7 @@ describe('a retry', () => {
     expect((await linesOf()).filter(({ sampleId }) => sampleId === 'retry-1')).toHaveLength(1);
   });
 
-  test('with another content is 409, and the first stays', async () => {
+  test('with other content is 409, and the first is kept', async () => {
     await store({ sampleId: 'retry-2', ...FULL });
     for (const change of [{ input: 'other' }, { latencyMs: 1 }, { tags: ['b', 'a'] }, { output: undefined }]) {
       const { status, refusal } = await store({ sampleId: 'retry-2', ...FULL, ...change });
@@ -264,7 +264,7 @@ describe('a retry', () => {
     expect((await read('retry-2')).data.input).toEqual(FULL.input);
   });
 
-  test('by the idempotency key, in the header or the body, over which sampleId wins', async () => {
+  test('by the idempotency key, in the header or the body, is the same sample; sampleId takes precedence', async () => {
     const headers = { 'Idempotency-Key': 'key-1' };
     expect((await store(MINIMAL, headers)).data.sampleId).toBe('key-1');
     expect((await store(MINIMAL, headers)).headers.get('Idempotency-Replayed')).toBe('true');
@@ -293,7 +293,7 @@ describe('a retry', () => {
     expect((await read('again')).data.input).toBe('another one');
   });
 
-  test('keeps the retention and the version of the first, whatever the policy is by now', async () => {
+  test('keeps the retention and policy version of the first', async () => {
     const own = await createTenant(operator);
     const first = (await store({ sampleId: 'kept', ...MINIMAL }, {}, own)).data;
     await operator.send('setSampling', { params: { org: own.organizationId }, body: { rate: 1, retentionDays: 1 } });
@@ -367,7 +367,7 @@ describe('the operator', () => {
     expect((reply.refusal.details as { path: string }[]).map(({ path }) => path)).toContain(field);
   });
 
-  test('exports a line of JSON each, with everything that a reading has', async () => {
+  test('exports JSON Lines with every field', async () => {
     const response = await exported({ customerId: 'ann' }, own);
     expect(response.headers.get('Content-Type')).toBe('application/jsonl; charset=utf-8');
     expect(response.headers.get('Cache-Control')).toBe('private, no-store');
@@ -379,7 +379,7 @@ describe('the operator', () => {
     }
   });
 
-  test('deletes one, and the event says so without a word of what was in it', async () => {
+  test('deletes one, with an event that contains nothing of its content', async () => {
     const { sampleId } = (await store({ ...MINIMAL, input: 'TOP SECRET', customerId: 'hidden-customer' }, {}, own))
       .data;
     const params = { org: own.organizationId, sampleId };
@@ -393,7 +393,7 @@ describe('the operator', () => {
     expect(JSON.stringify(items[0])).not.toMatch(/TOP SECRET|hidden-customer/);
   });
 
-  test('sees only the samples of the organization that was named', async () => {
+  test('sees only the samples of the named organization', async () => {
     const other = await createTenant(operator);
     await store({ sampleId: 's1', provider: 'openai', input: 'theirs' }, {}, other);
     expect((await read('s1', other)).data.input).toBe('theirs');
@@ -410,8 +410,8 @@ describe('the operator', () => {
   });
 });
 
-describe('an end', () => {
-  test('comes to every reading at once when the time is over, and to the rows with the next cleaning', async () => {
+describe('the end of a retention', () => {
+  test('hides a sample at once, and the next cleanup deletes its row', async () => {
     const own = await createTenant(operator);
     for (const sampleId of ['over', 'left']) await store({ sampleId, ...MINIMAL }, {}, own);
     await shift('over', { expiresAtMs: Date.now() }, own);
@@ -427,7 +427,7 @@ describe('an end', () => {
     expect((await read('left', own)).status).toBe(200);
   });
 
-  test('comes with the erasure of its customer, and to nobody else', async () => {
+  test('also comes with the erasure of its customer, for that customer only', async () => {
     const own = await createTenant(operator);
     await own.api.send('provisionCustomer', { body: { customerId: 'gone' } });
     for (const customerId of ['gone', 'gone', 'stays', 'only-samples'])
@@ -456,7 +456,7 @@ describe('many large samples', () => {
     }
   });
 
-  test('are read in parts that fit into memory together', async () => {
+  test('are read in parts that fit into memory', async () => {
     const nowMs = Date.now();
     const rows = await findSamples(
       bindings,

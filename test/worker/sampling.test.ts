@@ -40,7 +40,7 @@ async function settings(headers: Record<string, string> = {}): Promise<Response>
 }
 
 describe('the settings', () => {
-  test('keep nothing until the operator sets a policy', async () => {
+  test('sample nothing until the operator sets a policy', async () => {
     const { data, body, headers } = await tenant.api.send('readSamplingSettings');
     expect(body.result.code).toBe('SAMPLING_SETTINGS_READ');
     const { version, settingsExpiresAt, ...rest } = data;
@@ -51,7 +51,7 @@ describe('the settings', () => {
     expect(headers.get('Cache-Control')).toBe('private, max-age=300');
   });
 
-  test('are those that the operator set, as soon as the change is acknowledged, with a version of their content', async () => {
+  test('take effect as soon as the change is acknowledged, with a version of their content', async () => {
     const { api, organizationId } = await createTenant(operator);
     const initial = (await api.send('readSamplingSettings')).data.version;
     const saved = await setPolicy(POLICY, { organizationId } as Tenant);
@@ -70,7 +70,7 @@ describe('the settings', () => {
     expect((await setPolicy(DEFAULTS, other)).data.version).toBe(initial);
   });
 
-  test('are 304 without a body for whoever has them, and sent anew once they changed', async () => {
+  test('are 304 without a body if the ETag matches, and sent again once they changed', async () => {
     const first = await settings();
     expect(first.status).toBe(200);
     await first.body?.cancel();
@@ -94,7 +94,7 @@ describe('the settings', () => {
 });
 
 describe('the operator', () => {
-  test('leaves an event of each change, with what was and what is', async () => {
+  test('leaves an event for each change, with the values before and after', async () => {
     const { organizationId } = await createTenant(operator);
     await setPolicy({ rate: 1 }, { organizationId } as Tenant);
     await setPolicy(POLICY, { organizationId } as Tenant);
@@ -144,7 +144,7 @@ describe('the operator', () => {
     },
   );
 
-  test('is told where there is no such organization', async () => {
+  test('gets 404 for an unknown organization', async () => {
     const reply = await setPolicy(POLICY, { organizationId: crypto.randomUUID() } as Tenant);
     expect([reply.status, reply.refusal.code]).toEqual([404, 'NOT_FOUND']);
   });
@@ -198,7 +198,7 @@ describe('a decision', () => {
     },
   );
 
-  test('of the same key is the same, for any eligible call, and of another one it is another one', async () => {
+  test('depends only on the key, for any eligible call', async () => {
     const first = await decide({ ...CHAT, samplingKey: 'same' });
     for (const more of [{}, { customerId: 'bob' }, { feature: 'search' }, { inputTokens: 9_000 }]) {
       const { settingsExpiresAt: _a, ...again } = await decide({ ...CHAT, samplingKey: 'same', ...more });
@@ -210,7 +210,7 @@ describe('a decision', () => {
     expect(new Set(keys.map(({ reason }) => reason))).toEqual(new Set(['SELECTED', 'NOT_SELECTED']));
   });
 
-  test('without a key makes one, by which it can be asked for again', async () => {
+  test('without a key returns a new one, with which it can be repeated', async () => {
     const [one, other] = [await decide(CHAT), await decide(CHAT)];
     expect(one.samplingKey).not.toBe(other.samplingKey);
     expect(await decide({ ...CHAT, samplingKey: one.samplingKey })).toMatchObject({
@@ -219,7 +219,7 @@ describe('a decision', () => {
     });
   });
 
-  test('needs no body at all, whatever its type is said to be', async () => {
+  test('needs no body, with any content type', async () => {
     for (const headers of [{}, { 'Content-Type': 'application/json' }] as Record<string, string>[]) {
       const { data } = await own.api.send('decideSampling', { headers });
       expect(data.reason).toBe('FEATURE_NOT_INCLUDED');

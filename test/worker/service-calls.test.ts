@@ -21,7 +21,7 @@ const used = (object: Clockwork, atMs: number) => {
 };
 
 describe('a service call', () => {
-  test('begins once: the begin that is sent again gets the same answer, and is no replay', () =>
+  test('begins once: a repeated begin gets the same answer, and is no replay', () =>
     withObject(PLAN, async (object) => {
       object.begin('first', T0);
       const answers = [object.beginServiceCall('r', T0 + 1), object.beginServiceCall('r', T0 + 2)];
@@ -30,7 +30,7 @@ describe('a service call', () => {
       expect([used(object, T0 + 3), object.rows('calls')]).toEqual([2, 2]);
     }));
 
-  test('ends once: the end that is sent again gets the same answer', () =>
+  test('ends once: a repeated end gets the same answer', () =>
     withObject(PLAN, async (object) => {
       const callId = begin(object, 'r', T0);
       const ended = object.endServiceCall(callId, T0 + 1, USAGE);
@@ -40,7 +40,7 @@ describe('a service call', () => {
       expect(used(object, T0 + 2)).toBe(1);
     }));
 
-  test('that ran already is recorded once', () =>
+  test('that already ran is recorded once', () =>
     withObject(PLAN, async (object) => {
       object.begin('first', T0);
       for (const atMs of [T0 + 1, T0 + 2])
@@ -48,7 +48,7 @@ describe('a service call', () => {
       expect([used(object, T0 + 3), object.rows('calls')]).toEqual([2, 2]);
     }));
 
-  test('whose end fails stays as it was, with what it holds', () =>
+  test('whose end fails keeps its state and its holds', () =>
     withObject(PLAN, async (object) => {
       const callId = begin(object, 'r', T0, { requested: { standard: true } });
       // A response that is no JSON cannot be stored: the command fails after everything else.

@@ -50,7 +50,7 @@ describe('creating a session', () => {
     expect((refusal.details as { path: string }[]).map((detail) => detail.path)).toEqual([path]);
   });
 
-  test('makes a token that fits into a header of 8 KiB, whatever it carries', async () => {
+  test('returns a token that fits into a header of 8 KiB, with any claims', async () => {
     const wide = '語';
     const { token } = (
       await create({
@@ -78,7 +78,7 @@ describe('a request with a session', () => {
     expect([plain.call?.feature, plain.call?.tags]).toEqual([undefined, undefined]);
   });
 
-  test('may name the own id, in the body and in the header, and a user of its own', async () => {
+  test('may name its own customer, in the body and in the header, and a user', async () => {
     vendor.answers = answers;
     const { call } = await chat(await tokenOf(), { customer: 'ann', user: 'u-1' }, { 'x-usage-customer-id': 'ann' });
     expect(call).toMatchObject({ customerId: 'ann', customerUserId: 'u-1' });
@@ -101,7 +101,7 @@ describe('a request with a session', () => {
     expect([status, error.code, error.param, call]).toEqual([400, 'FIELD_NOT_ALLOWED', param, null]);
   });
 
-  test('is refused by its field on the other route too', async () => {
+  test('is refused by its field on the other route as well', async () => {
     const { status, error } = await chat(
       await tokenOf(),
       { messages: null, input: 'x', previous_response_id: 'resp_1' },
@@ -119,7 +119,7 @@ describe('a request with a session', () => {
     expect([status, error.code, error.param]).toEqual([403, 'CUSTOMER_FORBIDDEN', param]);
   });
 
-  test('of a backend may still say all of it', async () => {
+  test('of a backend may send all of these fields', async () => {
     vendor.answers = answers;
     const { status, call } = await chat(tenant.key, {
       customer: { id: 'ann', stripeCustomerId: 'cus_own' },
@@ -131,7 +131,7 @@ describe('a request with a session', () => {
     expect([status, call?.feature, call?.tags]).toEqual([200, 'f', ['t']]);
   });
 
-  test('asks the models of the session alone, and three at most', async () => {
+  test('uses only the models of the session, and three at most', async () => {
     vendor.answers = answers;
     const token = await tokenOf({ models: ['gpt-4o-mini', 'openai/gpt-5.2'] });
     expect((await chat(token, { model: 'openai/gpt-4o-mini', models: ['gpt-5.2'] })).status).toBe(200);
@@ -175,14 +175,14 @@ describe('the metering interface', () => {
   });
 
   test.each([{ customerId: 'ann' }, { customer_id: 'ann' }, { customer: 'ann', tags: null }, {}])(
-    'takes %j',
+    'accepts %j',
     async (body) => {
       expect((await session.send('authorizeCompression', { body })).data.customerId).toBe('ann');
     },
   );
 
   test.each([{ customerId: 'bob' }, { customer_id: 'bob' }, { customer: 'bob' }])(
-    'refuses the other customer of %j',
+    'refuses another customer in %j',
     async (body) => {
       const { status, refusal } = await session.send('authorizeCompression', { body });
       expect([status, refusal.code]).toEqual([403, 'CUSTOMER_FORBIDDEN']);
@@ -190,10 +190,10 @@ describe('the metering interface', () => {
   );
 });
 
-describe("a session's key", () => {
+describe("a session's idempotency key", () => {
   const key = (name: string) => ({ 'Idempotency-Key': name });
 
-  test('is taken in its own customer alone: the backend may use the same one, for whomever', async () => {
+  test('belongs to its own customer: the backend may use the same one for any customer', async () => {
     vendor.answers = answers;
     const { status, callId } = await chat(await tokenOf(), {}, key('order-1'));
     expect([status, callId]).toEqual([200, expect.stringMatching(/^dk-[0-9a-f]{64}-s[0-9a-f]{32}-[0-9a-z]+$/)]);
@@ -207,7 +207,7 @@ describe("a session's key", () => {
     expect((await chat(await tokenOf({ customerId: 'bob' }), {}, key('order-1'))).status).toBe(200);
   });
 
-  test('replays the answer of the same request, in another session of the customer too, and refuses another request', async () => {
+  test('replays the answer of the same request, also in another session of the customer, and refuses another request', async () => {
     let asked = 0;
     vendor.answers = (url, body) => {
       asked += 1;
@@ -227,7 +227,7 @@ describe("a session's key", () => {
     expect([another.status, another.error.code, asked]).toEqual([409, 'IDEMPOTENCY_KEY_CONFLICT', 1]);
   });
 
-  test('names a call that the backend reads like any other', async () => {
+  test('names a call that the backend can read', async () => {
     vendor.answers = answers;
     const { callId } = await chat(await tokenOf(), {}, key('readable'));
     const { data } = await tenant.api.send('readCall', { params: { callId } });
@@ -236,14 +236,14 @@ describe("a session's key", () => {
     expect((await stranger.api.send('readCall', { params: { callId } })).refusal.code).toBe('CALL_NOT_FOUND');
   });
 
-  test('of a reserved form is a key like any other, and reaches no call of the backend', async () => {
+  test('of a reserved form is an ordinary key, and reaches no call of the backend', async () => {
     vendor.answers = answers;
     const { data } = await tenant.api.send('beginCall', { body: { customerId: 'ann' } });
     const { status, callId } = await chat(await tokenOf(), {}, key(data.callId));
     expect([status, callId === data.callId]).toEqual([200, false]);
   });
 
-  test('of a record of savings is apart from those of the backend', async () => {
+  test('of a savings record does not collide with those of the backend', async () => {
     const { callId } = (await tenant.api.send('beginCall', { body: { customerId: 'ann' }, headers: key('savings') }))
       .data;
     const compress = (api: Api, originalTokens: number) => {
@@ -314,7 +314,7 @@ describe('savings that a session reports', () => {
     expect(await bindings.DB.prepare(sql).bind(tenant.organizationId, large).first('saved')).toBe(600);
   });
 
-  test('give way to those of the end, and are nothing on a call that was never allowed', async () => {
+  test('are replaced by those of the end, and are zero on a call that was denied', async () => {
     const callId = await begin();
     await report(session, callId, 1_000_000, 0);
     await end(callId, 600, { promptCompression: { provider: 'toon', originalTokens: 5_000, compressedTokens: 600 } });

@@ -103,12 +103,12 @@ describe('a client session', () => {
   test.each([
     ['gk-', ['gateway:chat']],
     ['cmp-', ['compression:run']],
-  ])('comes from the legacy prefix %s too', async (prefix, scopes) => {
+  ])('can be created by a key with the legacy prefix %s', async (prefix, scopes) => {
     expect((await sessionOf((await createKey({ prefix })).key)).scopes).toEqual(scopes);
   });
 
   test.each([['usage:read'], ['usage:write', 'customers:read', 'customers:write']])(
-    'does not come from a key with %s',
+    'cannot be created by a key with %s',
     async (...scopes) => {
       const { key } = await createKey({ scopes });
       for (const id of ['createClientSession', 'createGatewaySession'] as const) {
@@ -122,7 +122,7 @@ describe('a client session', () => {
     },
   );
 
-  test('comes under the earlier name of the route just the same', async () => {
+  test('can be created by the earlier name of the route', async () => {
     const { data, body } = await tenant.api.send('createGatewaySession', { body: { customerId: 'alice' } });
     expect([body.result.code, data.scopes]).toEqual(['CLIENT_SESSION_CREATED', ['gateway:chat', 'compression:run']]);
     expect((await ask(data.token, 'gateway:chat')).status).toBe(200);
@@ -136,7 +136,7 @@ describe('a client session', () => {
     },
   );
 
-  test('speaks for its own organization and customer, whatever else is sent', async () => {
+  test('acts for its own organization and customer, whatever else is sent', async () => {
     const { token } = await sessionOf((await createKey({})).key, { customerId: 'bob', customerUserId: 'u-2' });
     const headers = { Authorization: `Bearer ${token}`, 'x-usage-customer-id': 'alice' };
     expect((await ask(token, 'gateway:chat', headers)).body).toEqual({
@@ -171,7 +171,7 @@ describe('a token', () => {
     },
   );
 
-  test('makes no token, and is none for the operator', async () => {
+  test('cannot create a token, and is no operator token', async () => {
     const { token } = await sessionOf((await createKey({})).key);
     expect((await tenant.api.with(token).send('createClientSession', { body: { customerId: 'eve' } })).status).toBe(
       403,
@@ -235,7 +235,7 @@ describe('a token', () => {
     );
   });
 
-  test('in its last seconds still works, and one with more scopes than its key has gets none of them', async () => {
+  test('works until its last second, and grants no scope that its key does not have', async () => {
     expect(await statuses(await signSession(SECRET, await claimsOf(), Date.now() - 290_000, 300))).toEqual([200, 200]);
     const { keyId } = await createKey({ scopes: ['compression:invoke'] });
     expect(await statuses(await signSession(SECRET, await claimsOf({ keyId }), Date.now(), 300))).toEqual([403, 200]);
@@ -248,7 +248,7 @@ describe('a token', () => {
     expect(await statuses(`${header}.${forged}.${signature}`)).toEqual([401, 401]);
   });
 
-  test('ends with its key, at once', async () => {
+  test('ends at once when its key is revoked', async () => {
     const { key, keyId } = await createKey({});
     const { token } = await sessionOf(key);
     expect(await statuses(token)).toEqual([200, 200]);
@@ -258,7 +258,7 @@ describe('a token', () => {
     await keepUsing;
   });
 
-  test('narrows with its key, at once, and widens no further than it began', async () => {
+  test('loses scopes at once with its key, and never gains any', async () => {
     const { key, keyId } = await createKey({ scopes: ['gateway:invoke'] });
     const { token } = await sessionOf(key);
     const edit = (scopes: Scope[]) => operator.send('updateKey', { params: { ...params, keyId }, body: { scopes } });
@@ -275,7 +275,7 @@ describe('an embed session', () => {
   const embed = async (body: object) =>
     tenant.api.with((await createKey({ prefix: 'ek-' })).key).send('createEmbedSession', { body });
 
-  test('comes with the address of the widget, and its token is of no use elsewhere', async () => {
+  test('contains the address of the widget, and its token works nowhere else', async () => {
     const origins = ['https://app.example.com', 'http://localhost:3000'];
     const { data } = await embed({ customerId: 'alice', origins, theme: 'dark', variant: 'detailed' });
     expect(data).toMatchObject({
@@ -293,7 +293,7 @@ describe('an embed session', () => {
     expect(await statuses(data.token)).toEqual([401, 401]);
   });
 
-  test('is framed nowhere unless somebody is named', async () => {
+  test('cannot be framed unless an origin is named', async () => {
     const { data } = await embed({ customer: { id: 'alice', userId: 'u-1' } });
     expect(data.customerUserId).toBe('u-1');
     expect(decode(data.token).payload.embed).toEqual({ origins: [], theme: 'auto', variant: 'compact' });
@@ -312,7 +312,7 @@ describe('an embed session', () => {
     expect((details as { path: string }[]).map((detail) => detail.path)).toEqual([path]);
   });
 
-  test('comes from an ek- key alone, and such a key opens nothing else', async () => {
+  test('can be created only by an ek- key, which has no other use', async () => {
     const full = (await createKey({})).key;
     const { refusal } = await tenant.api.with(full).send('createEmbedSession', { body: { customerId: 'alice' } });
     expect([refusal.code, refusal.requiredScope]).toEqual(['API_KEY_SCOPE_REQUIRED', 'embeds:read']);
@@ -323,7 +323,7 @@ describe('an embed session', () => {
   });
 });
 
-test('without a secret there are no sessions, and no token is one', async () => {
+test('without a secret no session can be created, and no token is valid', async () => {
   const { default: app } = await import('../../src/index.ts');
   const { key } = await createKey({});
   const { token } = await sessionOf(key);

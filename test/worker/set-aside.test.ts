@@ -48,7 +48,7 @@ afterAll(refuseNoMore);
 describe('changes that D1 refused', () => {
   const ids = ['refused-1', 'refused-2', 'refused-3', 'refused-4', 'refused-5'];
 
-  test('make the service degraded, and are listed with the reason, page by page', async () => {
+  test('degrade the service, and are listed with the reason, page by page', async () => {
     expect((await operator.send('readHealth')).data).toMatchObject({
       status: 'ok',
       setAside: { rows: 0, oldestAt: null },
@@ -99,7 +99,7 @@ describe('changes that D1 refused', () => {
     expect(events[0]).toMatchObject({ actor: 'service', before: null });
   });
 
-  test('belong to their organization alone', async () => {
+  test('are visible to their organization only', async () => {
     const other = await createTenant(operator);
     expect(await list(other)).toEqual({ items: [], nextCursor: null });
     expect((await resend(other)).data).toEqual({ rows: 0, customers: 0, more: false });
@@ -116,7 +116,7 @@ describe('changes that D1 refused', () => {
     }
   });
 
-  test('are set aside again where D1 refuses them again, and arrive once it takes them', async () => {
+  test('are set aside again if D1 refuses them again, and arrive once D1 accepts them', async () => {
     expect((await resend(tenant)).data).toEqual({ rows: 5, customers: 2, more: false });
     await settle(tenant, 'ann');
     await settle(tenant, 'ben');
@@ -143,7 +143,7 @@ describe('changes that D1 refused', () => {
     expect(events.map(({ actor, after }) => [actor, after])).toEqual(Array(2).fill(['operator', first.data]));
   });
 
-  test('go with the erasure of their customer', async () => {
+  test('are removed by the erasure of their customer', async () => {
     await refuse();
     await begin(tenant, 'gone', 'refused-9');
     await settle(tenant, 'gone');

@@ -89,7 +89,7 @@ async function run(object: Clockwork, taken: Step[], way: (typeof WAYS)[number])
   return { answers, left: leftOf(object) };
 }
 
-test('commands answer the same and leave the same, alone and in one transaction', {
+test('commands have the same results and effects, alone and in one transaction', {
   timeout: 120_000,
 }, async () => {
   await fc.assert(
@@ -103,7 +103,7 @@ test('commands answer the same and leave the same, alone and in one transaction'
   );
 });
 
-test('a transaction that fails leaves nothing of any of its commands', async () => {
+test('a failed transaction keeps no effect of its commands', async () => {
   await withObject(PLAN, async (object) => {
     accepted(object.begin('a', START));
     accepted(object.end('a', START + 1));

@@ -10,7 +10,7 @@ const DAY = 24 * HOUR;
 const START = Date.UTC(2027, 0, 31, 12);
 
 describe('a call that is never ended', () => {
-  test('times out at its deadline, by alarm, and gives its reservation back', async () => {
+  test('times out at its deadline, by alarm, and releases its reservation', async () => {
     await withObject({ name: 'P', limitType: 'BLOCK', limits: { standardCalls: 1 } }, async (object) => {
       accepted(object.begin('a', START));
       expect(accepted(object.begin('b', START + 1)).allowed.standard).toBe(false);
@@ -23,7 +23,7 @@ describe('a call that is never ended', () => {
     });
   });
 
-  test('times out at the latest when somebody looks, also after a restart', async () => {
+  test('times out at the latest when it is read, also after a restart', async () => {
     await withObject({ name: 'P', limitType: 'BLOCK', limits: { standardCalls: 1 } }, async (object) => {
       accepted(object.begin('a', START));
       await object.restart();
@@ -51,7 +51,7 @@ describe('a call that is never ended', () => {
     );
   });
 
-  test('has two days where it is a batch', async () => {
+  test('has a deadline of two days if it is a batch', async () => {
     await withObject({ name: 'P', limitType: 'BLOCK' }, async (object) => {
       accepted(object.begin('a', START, { pricingMode: 'batch' }));
       object.housekeep(START + 2 * DAY - 1);
@@ -73,7 +73,7 @@ describe('a call that is never ended', () => {
 describe('a usage period', () => {
   const monthly = { name: 'P', limitType: 'BLOCK', limits: { standardCalls: 1 } };
 
-  test('ends at its boundary and not before: consumption is gone, the anchor day returns', async () => {
+  test('ends exactly at its boundary: consumption is reset, and the anchor day is kept', async () => {
     await withObject(monthly, async (object) => {
       const { subscription } = accepted(object.begin('a', START));
       expect(subscription).toMatchObject({
@@ -115,7 +115,7 @@ describe('a usage period', () => {
     });
   });
 
-  test('that never ends is shown as the year 9999', async () => {
+  test('without an end is shown as the year 9999', async () => {
     await withObject({ ...monthly, replenish: null }, async (object) => {
       expect(accepted(object.begin('a', START)).subscription.nextReplenishAt).toBe('9999-12-31T23:59:59.999Z');
     });
@@ -123,7 +123,7 @@ describe('a usage period', () => {
 });
 
 describe('rolling calls', () => {
-  test('are exact: the window slides, the refused begin leaves nothing, Retry-After says when', async () => {
+  test('are exact: the window slides, a refused begin leaves no trace, and Retry-After is correct', async () => {
     const plan = { name: 'P', limitType: 'BLOCK', rollingCalls: { limit: 2, windowSeconds: 60 } };
     await withObject(plan, async (object) => {
       expect(accepted(object.begin('a', START)).rateLimits?.rollingCalls).toEqual({
@@ -150,7 +150,7 @@ describe('retention', () => {
     batch: () => Promise.resolve([]),
   } as unknown as D1Database;
 
-  test('answers are replayed for 48 hours after the call finished, calls stay 7 days, hours 100 days, and what D1 lacks stays', async () => {
+  test('answers are replayed for 48 hours after the call finished, calls are kept 7 days, hours 100 days, and undelivered changes until they arrive', async () => {
     await withObject({ name: 'P', limitType: 'BLOCK' }, async (object) => {
       const nowhere = { batch: () => Promise.reject(new Error('D1 is away')) } as unknown as D1Database;
       accepted(object.begin('a', START));
@@ -182,7 +182,7 @@ describe('retention', () => {
     });
   });
 
-  test("a session's key replays for 48 hours, and is free once the call is gone: the next call has another id", async () => {
+  test("a session's key replays for 48 hours, and is free once the call is deleted: the next call has another id", async () => {
     await withObject({ name: 'P', limitType: 'NONE' }, async (object) => {
       const begin = (atMs: number, feature = 'f') =>
         object.begin('', atMs, { feature }, { source: 'session', hash: 'a'.repeat(32) });
@@ -203,7 +203,7 @@ describe('retention', () => {
     });
   });
 
-  test('a customer who is only looked at leaves no trace', async () => {
+  test('reading an unknown customer stores nothing', async () => {
     await withObject({ name: 'P', limitType: 'BLOCK' }, async (object) => {
       expect(object.usage(START)).toMatchObject({ ok: false, refusal: { code: 'CUSTOMER_NOT_FOUND' } });
       expect(object.call('a', START)).toBeNull();

@@ -152,7 +152,7 @@ describe('without a vendor', () => {
     }
   });
 
-  test('nothing reported is a call without a price, and not a free one', async () => {
+  test('without reported usage the cost is unknown, not zero', async () => {
     const { data } = await send({ customerId: 'nothing' });
     expect(data.end).toMatchObject({
       pricingStatus: 'UNAVAILABLE',
@@ -174,7 +174,7 @@ describe('without a vendor', () => {
     expect(await meters('batch')).toMatchObject({ standardTokens: { used: 10 }, premiumTokens: { used: 0 } });
   });
 
-  test('payg shows what credit pays, and a hold is given back', async () => {
+  test('payg shows what credit pays, and a hold is released', async () => {
     const plan = { ...PLAN, limits: { premiumCalls: 0, standardCalls: 0 }, payg: { enabled: true, markupPercent: 20 } };
     const other = await createTenant(operator, plan);
     const customer = await fundedCustomer(other, 'funded', { usd: '1' });
@@ -225,7 +225,7 @@ describe('without a vendor', () => {
 });
 
 describe('with a vendor', () => {
-  test('the request is made as it was described, and its usage is recorded', async () => {
+  test('the request is sent as described, and its usage is recorded', async () => {
     const requests = vendorAnswers(() => Response.json(completion()));
     const headers = { authorization: `Bearer ${MARKER}`, 'x-forwarded-for': '1.2.3.4', host: 'evil.example' };
     const { data, body } = await send({ customerId: 'asked', vendor: chat({ provider: 'openai', headers }) }, newKey());
@@ -248,7 +248,7 @@ describe('with a vendor', () => {
     expect(data.endUsage).toMatchObject({ tokens: 20, inputTokens: 100, modelUsed: 'gpt-4o-mini' });
   });
 
-  test('a GET has no body, and a model that nobody names has no price', async () => {
+  test('a GET has no body, and a call without a model has no price', async () => {
     const requests = vendorAnswers(() => Response.json({ object: 'list', data: [] }));
     const vendor = { url: 'https://api.openai.com/v1/models', method: 'GET', body: { ignored: true } };
     const { data } = await send({ customerId: 'get', vendor });
@@ -290,24 +290,21 @@ describe('with a vendor', () => {
       { code: 'INVALID_ARGUMENT', message: 'Bad' },
     ],
     ['a proxy', 502, { hello: 'world' }, { code: 'VENDOR_HTTP_502', message: 'the vendor answered 502' }],
-  ])(
-    'an error of %s fails the call, warns, and costs nothing, whatever was asked for',
-    async (name, status, answer, error) => {
-      for (const responseType of ['json', 'text', 'stream']) {
-        vendorAnswers(() => Response.json(answer, { status }));
-        const data = await warned(send({ customerId: `error-${name}`, vendor: chat({ responseType }) }, newKey()));
-        expect(data.vendor).toMatchObject({ ok: false, status, error: { message: error.message, details: answer } });
-        expect(data.end).toMatchObject({
-          status: 'FAILED',
-          error,
-          pricingStatus: 'FINAL',
-          costUsdNano: '0',
-          metered: { calls: 0 },
-        });
-      }
-      expect((await meters(`error-${name}`)).standardCalls?.used).toBe(0);
-    },
-  );
+  ])('an error of %s fails the call, warns, and costs nothing, in any mode', async (name, status, answer, error) => {
+    for (const responseType of ['json', 'text', 'stream']) {
+      vendorAnswers(() => Response.json(answer, { status }));
+      const data = await warned(send({ customerId: `error-${name}`, vendor: chat({ responseType }) }, newKey()));
+      expect(data.vendor).toMatchObject({ ok: false, status, error: { message: error.message, details: answer } });
+      expect(data.end).toMatchObject({
+        status: 'FAILED',
+        error,
+        pricingStatus: 'FINAL',
+        costUsdNano: '0',
+        metered: { calls: 0 },
+      });
+    }
+    expect((await meters(`error-${name}`)).standardCalls?.used).toBe(0);
+  });
 
   test("Google's error in an array is an error too", async () => {
     const answer = { error: { code: 503, message: 'Busy', status: 'UNAVAILABLE' } };
@@ -317,7 +314,7 @@ describe('with a vendor', () => {
     expect(data.end).toMatchObject({ status: 'FAILED', error: { code: 'UNAVAILABLE' } });
   });
 
-  test('a silent vendor is 504 in time, nobody there is 502, and what a silent one cost is not known', async () => {
+  test('a silent vendor is 504 after the timeout with unknown cost, and an unreachable one is 502', async () => {
     vendorAnswers(
       (_, signal) => new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
     );
@@ -342,7 +339,7 @@ describe('with a vendor', () => {
     expect((await meters('late')).standardCalls?.used).toBe(0);
   });
 
-  test('a header that cannot travel is said by name, and its value nowhere', async () => {
+  test('a header that cannot be sent is named, and its value is not repeated', async () => {
     const requests = vendorAnswers(() => Response.json(completion()));
     const data = await warned(
       send({ customerId: 'header', vendor: chat({ headers: { 'x-odd': `${MARKER}\n` } }) }, newKey()),
@@ -354,7 +351,7 @@ describe('with a vendor', () => {
     expect([requests.length, JSON.stringify(data).includes(MARKER)]).toEqual([0, false]);
   });
 
-  test('an answer that nests without end is a failed call like any other', async () => {
+  test('an answer that nests too deeply is a failed call', async () => {
     vendorAnswers(() => new Response('['.repeat(200_000) + ']'.repeat(200_000)));
     const key = newKey();
     const data = await warned(send({ customerId: 'deep', vendor: chat() }, key));
@@ -366,7 +363,7 @@ describe('with a vendor', () => {
     expect((await read(key)).status).toBe('FAILED');
   });
 
-  test('a request that nests without end is refused', async () => {
+  test('a request that nests too deeply is refused', async () => {
     const requests = vendorAnswers(() => Response.json(completion()));
     const deep = `{"customerId":"deep-request","vendor":{"url":"${URL_CHAT}","body":{"a":${'['.repeat(30_000)}${']'.repeat(30_000)}}}}`;
     const { status } = await tenant.api.send('makeCall', { body: deep });
@@ -374,7 +371,7 @@ describe('with a vendor', () => {
     expect(requests).toEqual([]);
   });
 
-  test('broken Unicode in the name of a model does not reach the records', async () => {
+  test('invalid Unicode in the name of a model is not stored', async () => {
     vendorAnswers(() => Response.json(completion(null, '')));
     const { data } = await send({ customerId: 'unicode', vendor: chat({}, 'gpt-\ud800') }, newKey());
     expect(data.end).not.toHaveProperty('modelUsed');
@@ -382,7 +379,7 @@ describe('with a vendor', () => {
 });
 
 describe('a denied begin', () => {
-  test('asks no vendor, answers 200 with begin alone, and its retry is the same', async () => {
+  test('asks no vendor, answers 200 with only begin, and its retry is the same', async () => {
     const requests = vendorAnswers(() => Response.json(completion()));
     const other = await createTenant(operator, {
       name: 'None',
@@ -460,7 +457,7 @@ describe('a retry', () => {
     ['\u0001', 6],
     // Two in the command, four in the answer to a retry, of two bytes each.
     ['"\u20ac"', 1.9],
-  ])('of an answer that is too large to be kept (%j) finds the call recorded, and asks nobody', async (text, mebi) => {
+  ])('of an answer that is too large to store (%j) finds the call recorded, and asks no vendor', async (text, mebi) => {
     const answer = text.repeat(mebi * 1024 * 1024);
     const requests = vendorAnswers(() => new Response(answer, { headers: { 'content-type': 'text/plain' } }));
     const key = newKey();
@@ -471,7 +468,7 @@ describe('a retry', () => {
     expect(requests).toHaveLength(1);
   });
 
-  test('of a large answer that travels as it is replays it', async () => {
+  test('of a large answer that is passed on unchanged replays it', async () => {
     const requests = vendorAnswers(
       () => new Response('\u20ac'.repeat(3 * 1024 * 1024), { headers: { 'content-type': 'text/plain' } }),
     );
@@ -486,7 +483,7 @@ describe('a retry', () => {
     ]);
   });
 
-  test('of a call without a vendor replays too', async () => {
+  test('of a call without a vendor replays as well', async () => {
     const key = newKey();
     const request = { customerId: 'retry-plain', usage: { modelUsed: 'gpt-4o', inputTokens: 10 } };
     const first = await send(request, key);
@@ -495,7 +492,7 @@ describe('a retry', () => {
     expect((await meters('retry-plain')).premiumCalls?.used).toBe(1);
   });
 
-  test('while the first is on its way is 409 with Retry-After; the first is not disturbed', async () => {
+  test('while the first is running is 409 with Retry-After; the first is not disturbed', async () => {
     let answers = false;
     const requests = vendorAnswers(async () => {
       while (!answers) await scheduler.wait(5);
@@ -530,7 +527,7 @@ describe('a retry', () => {
     expect(requests).toHaveLength(1);
   });
 
-  test('under a key of a begin is a conflict, and the other way round, however alike they are', async () => {
+  test('under the key of a begin is a conflict, and vice versa, even with the same payload', async () => {
     const requests = vendorAnswers(() => Response.json(completion()));
     const [begun, made] = [newKey(), newKey()];
     const body = { customerId: 'begun', pricingMode: 'standard' };
@@ -545,7 +542,7 @@ describe('a retry', () => {
     expect(requests).toEqual([]);
   });
 
-  test('without a key there is none: the same request twice, and at once, is two calls; a key is recommended', async () => {
+  test('without a key does not exist: the same request twice is two calls', async () => {
     const requests = vendorAnswers(() => Response.json(completion()));
     const request = { customerId: 'keyless', vendor: chat() };
     const replies = [await send(request), ...(await Promise.all([send(request), send(request)]))];
@@ -560,7 +557,7 @@ describe('a retry', () => {
 });
 
 describe('secrets', () => {
-  test("the vendor's headers are in no table of the object, in none of D1, and in no log", async () => {
+  test("the vendor's headers are in no table of the object or D1, and in no log", async () => {
     const logged: unknown[] = [];
     for (const level of ['log', 'info', 'warn', 'error', 'debug'] as const) {
       vi.spyOn(console, level).mockImplementation((...args) => void logged.push(args));

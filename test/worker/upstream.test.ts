@@ -45,7 +45,7 @@ test('a small change of price is published', async () => {
   expect((await operator.send('readCatalog')).data).toMatchObject({ source: 'published', models: 311 });
 });
 
-test('a price that leaps is held for a person, and nothing changes', async () => {
+test('a large change of price waits for an operator, and nothing changes', async () => {
   const before = (await operator.send('readCatalog')).data;
   const { action, after } = await importOf(() => Response.json(fileWith(50, 200)));
   expect([action, JSON.stringify(after)]).toEqual(['catalog.upstream_held', expect.stringContaining('factor of 3')]);
@@ -62,7 +62,7 @@ test.each([
   expect((await operator.send('readCatalog')).data).toEqual(before);
 });
 
-test('without an address nothing happens', async () => {
+test('without an address nothing is imported', async () => {
   const events = async () => (await operator.send('listEvents', { query: { limit: '200' } })).data.items.length;
   const before = await events();
   await importUpstream(bindings, NOW, () => undefined);

@@ -58,7 +58,7 @@ const read = async ({ api }: Tenant, query: Record<string, string> = {}) =>
   (await api.send('readUsageAnomalies', { query })).data;
 const between = (fromMs: number, toMs: number) => (atMs: number) => atMs >= fromMs && atMs < toMs;
 
-describe('an organization whose usage is usual', () => {
+describe('an organization with regular usage', () => {
   test('has no episodes, nor have its customers', async () => {
     const data = await read(await organization());
     expect(data).toEqual({
@@ -70,7 +70,7 @@ describe('an organization whose usage is usual', () => {
     });
   });
 
-  test('has none either where it has no usage at all', async () => {
+  test('has none without any usage', async () => {
     expect(await read(await createTenant(operator))).toMatchObject({
       items: [],
       customersLookedAt: 0,
@@ -78,7 +78,7 @@ describe('an organization whose usage is usual', () => {
     });
   });
 
-  test.each([1, 5, 13])('has none in its first %d days: before two weeks nothing is usual', async (days) => {
+  test.each([1, 5, 13])('has none in its first %d days: two weeks of history are needed', async (days) => {
     const wild: Bent = (_, atMs, { calls }) =>
       atMs > PRESENT_HOUR - 5 * HOUR ? { calls: calls * 30, model: 'openai/gpt-4o' } : {};
     expect((await read(await organization(wild, { days }))).items).toEqual([]);
@@ -95,7 +95,7 @@ describe('a spend spike of one customer', () => {
     );
   });
 
-  test('shows up for the organization by the hour, and for that customer by the day', async () => {
+  test('is found for the organization by the hour, and for that customer by the day', async () => {
     const { items } = await read(tenant);
     expect(items.map(({ customerId, kind }) => [customerId, kind])).toEqual([
       [null, 'SPEND_SPIKE'],
@@ -122,7 +122,7 @@ describe('a spend spike of one customer', () => {
     }
   });
 
-  test('is seen by the hour where that customer is asked for, and not for another one', async () => {
+  test("is found by the hour in that customer's readings, and not in those of another one", async () => {
     const { items, customersLookedAt } = await read(tenant, { customerId: 'alpha' });
     expect(customersLookedAt).toBe(1);
     expect(items).toMatchObject([
@@ -138,7 +138,7 @@ describe('a spend spike of one customer', () => {
     expect((await read(tenant, { customerId: 'nobody' })).items).toEqual([]);
   });
 
-  test('is not seen by another organization, nor where the days do not reach it', async () => {
+  test('is not found for another organization, or outside the requested days', async () => {
     const other = await createTenant(operator);
     expect((await read(other, { customerId: 'alpha' })).items).toEqual([]);
     const early = await organization((customerId, atMs, { calls }) =>
@@ -162,7 +162,7 @@ describe('a spend spike of one customer', () => {
 });
 
 describe('silence', () => {
-  test('of one customer that goes on shows up for that customer alone', async () => {
+  test('of one customer that continues is found for that customer only', async () => {
     const sinceMs = TODAY - 5 * DAY;
     const { items } = await read(
       await organization((customerId, atMs) =>
@@ -188,7 +188,7 @@ describe('silence', () => {
     expect(Number(items[0]?.evidence.logChance)).toBeLessThan(Number(items[0]?.evidence.logChanceLimit));
   });
 
-  test('of everybody shows up for the organization and for each customer', async () => {
+  test('of all customers is found for the organization and for each customer', async () => {
     const days = between(TODAY - 20 * DAY, TODAY - 16 * DAY);
     const { items } = await read(await organization((_, atMs) => (days(atMs) ? { calls: 0, failed: 0 } : {})));
     expect(items.map(({ customerId, kind }) => [customerId, kind]).sort()).toEqual([
@@ -208,7 +208,7 @@ describe('silence', () => {
 });
 
 describe('a burst of errors', () => {
-  test('shows up with both shares, for the organization and the customer whose calls failed', async () => {
+  test('is found with both shares, for the organization and the customer whose calls failed', async () => {
     const startMs = TODAY - 4 * DAY + 9 * HOUR;
     const during = between(startMs, startMs + 8 * HOUR);
     const { items } = await read(
@@ -230,7 +230,7 @@ describe('a burst of errors', () => {
 });
 
 describe('a new expensive model', () => {
-  test('shows up with its name and its share, from its first use on', async () => {
+  test('is found with its name and its share, from its first use on', async () => {
     const sinceMs = TODAY - 12 * DAY;
     const tenant = await organization((customerId, atMs) =>
       customerId === 'gamma' && atMs >= sinceMs ? { model: 'openai/o1-pro', costNanoUsd: CALL_NANO_USD * 1.2 } : {},
@@ -255,7 +255,7 @@ describe('a new expensive model', () => {
     expect(models[1]?.observed).toBeCloseTo(models[0]?.observed ?? 0, 3);
   });
 
-  test('is not one that was used before and comes back, nor one whose first use is not looked at', async () => {
+  test('is not one that was used before, nor one first used outside the requested days', async () => {
     const early = between(TODAY - 55 * DAY, TODAY - 54 * DAY);
     const tenant = await organization((customerId, atMs) =>
       customerId === 'gamma' && (early(atMs) || atMs >= TODAY - 12 * DAY)
@@ -273,7 +273,7 @@ describe('a new expensive model', () => {
     expect(await models({ days: '40', customerId: 'gamma' })).toEqual(['gamma']);
   });
 
-  test('is not one that costs nothing, however many there are', async () => {
+  test('is not one that is free, however many there are', async () => {
     const tenant = await organization((_, atMs) =>
       atMs >= TODAY - 12 * DAY ? { model: `own-model-${atMs}`, costNanoUsd: 0 } : {},
     );
@@ -282,7 +282,7 @@ describe('a new expensive model', () => {
 });
 
 describe('the query', () => {
-  test('looks at fourteen whole days of every customer where that is asked, whatever the time of day', async () => {
+  test('covers fourteen whole days of every customer if requested, at any time of day', async () => {
     const sinceMs = TODAY - 2 * DAY;
     const tenant = await organization((customerId, atMs) =>
       customerId === 'gamma' && atMs >= sinceMs ? { calls: 0, failed: 0 } : {},
@@ -309,7 +309,7 @@ describe('the query', () => {
     expect((refusal.details as { path: string }[])[0]?.path).toBe(path);
   });
 
-  test('of unknown parameters is as if they were not there', async () => {
+  test('ignores unknown parameters', async () => {
     const tenant = await createTenant(operator);
     expect(await read(tenant, { organizationId: 'other', sensitivity: 'high' })).toEqual(await read(tenant));
   });

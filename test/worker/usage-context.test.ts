@@ -29,7 +29,7 @@ import { operator } from '../support/worker.ts';
 holdTheClock();
 
 describe('the usage context', () => {
-  test('answers every field of a customer with a past and a present', async () => {
+  test('has every field for a customer with history and current usage', async () => {
     const { customerId, context, call, use, grant } = await customer({
       hours: [...everyHour(38, { completedCalls: 1, inputTokens: 10, outputTokens: 5, costNanoUsd: 100 })],
     });
@@ -100,7 +100,7 @@ describe('the usage context', () => {
     });
   });
 
-  test('compares the latest seven completed UTC days with the seven before, whatever the time zone and its clock', async () => {
+  test('compares the latest seven completed UTC days with the seven before, in any time zone', async () => {
     // Each hour at an edge has its own power of two, so that a sum says which hours it holds.
     const edges = [
       TODAY - 14 * DAY - HOUR,
@@ -166,7 +166,7 @@ describe('the usage context', () => {
     });
   });
 
-  test('leaves out the forecast and the signals where they are not wanted', async () => {
+  test('leaves out the forecast and the signals if they are not requested', async () => {
     const { customerId, context } = await customer();
     const parts = async (query: Record<string, string>) => {
       const data = await context(query);
@@ -194,7 +194,7 @@ describe('the usage context', () => {
     }
   });
 
-  test('of a canceled customer says so, and that nothing continues', async () => {
+  test('of a canceled customer shows the cancellation, without a forecast', async () => {
     const { context, cancel, grant, forecast } = await customer({ hours: everyHour(30, { completedCalls: 2 }) });
     await grant({ kind: 'USD', amountUsd: '5' });
     await cancel();
@@ -206,7 +206,7 @@ describe('the usage context', () => {
     expect((await forecast('calls')).status).toBe('available');
   });
 
-  test('counts what is held out of the available balance', async () => {
+  test('subtracts holds from the available balance', async () => {
     const { customerId, context, grant } = await customer();
     await grant({ kind: 'USD', amountUsd: '2' });
     const of = { requested: { premium: true }, holdUsd: 0.5 };
@@ -224,7 +224,7 @@ describe('the usage context', () => {
   test.each([
     ['HISTORY_SHORTER_THAN_TWO_WEEKS', { createdMs: NOW - 10 * DAY }],
     ['CALLS_WITHOUT_PRICE', { hours: [{ atMs: PRESENT_HOUR - HOUR, completedCalls: 3, unpricedCalls: 1 }] }],
-  ])('names %s as what its evidence lacks', async (gap, options) => {
+  ])('names %s as missing evidence', async (gap, options) => {
     const { context } = await customer(options);
     expect((await context()).evidence).toEqual({ complete: false, gaps: [gap] });
   });
@@ -242,7 +242,7 @@ describe('signals', () => {
   };
   const recent = onDay(1, { completedCalls: 1 });
 
-  test('ALLOWANCE_EXHAUSTED and ALLOWANCE_NEARLY_USED name the meter and what is left of it', async () => {
+  test('ALLOWANCE_EXHAUSTED and ALLOWANCE_NEARLY_USED name the meter and the remaining allowance', async () => {
     const used = (amount: number) => of({}, ({ use }) => use('CUSTOM2', amount));
     const evidence = (remaining: number, ratio: number) => ({ limit: 10, used: 10 - remaining, remaining, ratio });
     expect(await used(8)).toEqual({ signals: [], reviewReasons: [] });
@@ -258,7 +258,7 @@ describe('signals', () => {
     });
   });
 
-  test('ALLOWANCE_PROJECTED_TO_RUN_OUT says when, as the forecast of the metric does', async () => {
+  test('ALLOWANCE_PROJECTED_TO_RUN_OUT has the same date as the forecast of the metric', async () => {
     const made = await customer({ hours: everyHour(30, { custom1: 10 }) });
     await made.use('CUSTOM1', 4_500);
     const { signals, reviewReasons } = await made.context();
@@ -284,7 +284,7 @@ describe('signals', () => {
     ]);
   });
 
-  test('CREDIT_LOW says for how many days the balance lasts at the pace of the week', async () => {
+  test("CREDIT_LOW has the days that the balance lasts at the week's rate", async () => {
     const plan = { ...PLAN, limits: { premiumCalls: 0 } };
     const onCredit = await createTenant(operator, plan);
     const spend =
@@ -318,7 +318,7 @@ describe('signals', () => {
     expect((await of({ of: onCredit })).signals).toEqual([]);
   });
 
-  test('ERRORS_ELEVATED holds both shares', async () => {
+  test('ERRORS_ELEVATED has both shares', async () => {
     const hours = [onDay(9, { completedCalls: 98, failedCalls: 2 }), onDay(2, { completedCalls: 90, failedCalls: 10 })];
     expect(await of({ hours })).toEqual({
       signals: [
@@ -333,7 +333,7 @@ describe('signals', () => {
     });
   });
 
-  test('INACTIVE and USAGE_FALLING say since when and by how much', async () => {
+  test('INACTIVE and USAGE_FALLING have a date and a ratio', async () => {
     const { signals, reviewReasons } = await of({ hours: [onDay(9, { completedCalls: 40 })] });
     expect(signals).toEqual([
       {
@@ -352,7 +352,7 @@ describe('signals', () => {
     expect(reviewReasons).toEqual([{ reason: 'CHURN_RISK', signals: ['INACTIVE', 'USAGE_FALLING'] }]);
   });
 
-  test('USAGE_RISING and SPEND_RISING compare the weeks, and are no reason to look', async () => {
+  test('USAGE_RISING and SPEND_RISING compare the weeks, and do not ask for a review', async () => {
     const hours = [
       onDay(9, { completedCalls: 40, costNanoUsd: 4e9 }),
       onDay(2, { completedCalls: 60, costNanoUsd: 9e9 }),

@@ -222,7 +222,7 @@ describe('the totals', () => {
   ];
 
   test.each(FILTERS)(
-    'of a filter, %o, are those of its calls, in every dimension and on every local day',
+    'of a filter, %o, equal the sums of its calls, in every dimension and on every local day',
     async (filter) => {
       const asked = facts.filter((fact) =>
         Object.entries(filter).every(([name, value]) => fact[name as keyof Fact] === value),
@@ -266,7 +266,7 @@ describe('the totals', () => {
     },
   );
 
-  test('of a filter that no call passes are none', async () => {
+  test('of a filter that matches no call are zero, without groups', async () => {
     for (const filter of [{ customerId: 'nobody' }, { feature: 'CHAT' }] as Record<string, string>[]) {
       const { totals, byCustomer, byFeature, byModel } = await summary({ ...PERIOD, ...filter });
       expect(totals).toMatchObject({ calls: 0, costUsdNano: '0' });
@@ -274,7 +274,7 @@ describe('the totals', () => {
     }
   });
 
-  test('are not those of another organization', async () => {
+  test('do not include another organization', async () => {
     const mine = await summary();
     const theirs = await summary(PERIOD, other);
     expect(theirs.totals).toMatchObject({ calls: 0, costUsdNano: '0', inputTokens: 0 });
@@ -310,38 +310,35 @@ describe('the days', () => {
     ['Pacific/Kiritimati', 24],
   ];
 
-  test.each(ZONES)(
-    'in %s follow each other without a gap, and sum to the totals with every dimension',
-    async (timezone, hours) => {
-      const data = await summary({ ...PERIOD, timezone });
-      expect(data.byDay.map(({ date }) => date)).toEqual(
-        Array.from({ length: 31 }, (_, day) => new Date(Date.UTC(2027, 9, 20 + day)).toISOString().slice(0, 10)),
-      );
-      expect([data.byDay[0]?.startedAt, data.byDay.at(-1)?.endedAt]).toEqual([
-        data.period.startedAt,
-        data.period.endedAt,
-      ]);
-      for (const [index, { endedAt }] of data.byDay.slice(0, -1).entries())
-        expect(data.byDay[index + 1]?.startedAt).toBe(endedAt);
-      const sunday = data.byDay.find(({ date }) => date === '2027-10-31');
-      expect((Date.parse(sunday?.endedAt ?? '') - Date.parse(sunday?.startedAt ?? '')) / HOUR).toBe(hours);
+  test.each(ZONES)('in %s have no gaps, and sum to the totals in every dimension', async (timezone, hours) => {
+    const data = await summary({ ...PERIOD, timezone });
+    expect(data.byDay.map(({ date }) => date)).toEqual(
+      Array.from({ length: 31 }, (_, day) => new Date(Date.UTC(2027, 9, 20 + day)).toISOString().slice(0, 10)),
+    );
+    expect([data.byDay[0]?.startedAt, data.byDay.at(-1)?.endedAt]).toEqual([
+      data.period.startedAt,
+      data.period.endedAt,
+    ]);
+    for (const [index, { endedAt }] of data.byDay.slice(0, -1).entries())
+      expect(data.byDay[index + 1]?.startedAt).toBe(endedAt);
+    const sunday = data.byDay.find(({ date }) => date === '2027-10-31');
+    expect((Date.parse(sunday?.endedAt ?? '') - Date.parse(sunday?.startedAt ?? '')) / HOUR).toBe(hours);
 
-      // Placed by the runtime's calendar, which the days are not made with: an hour belongs to the day in which it
-      // starts.
-      const local = new Intl.DateTimeFormat('en-CA', { timeZone: timezone, dateStyle: 'short' });
-      for (const { date, startedAt: _, endedAt: __, ...day } of data.byDay) {
-        const own = facts.filter(({ endMs }) => local.format(endMs - (endMs % HOUR)) === date);
-        expect(day, `${timezone} ${date}`).toEqual(figuresOf(own));
-      }
-      for (const list of [data.byDay, data.byCustomer, data.byFeature, data.byModel, data.byProvider, data.byOutcome]) {
-        expect(sumOf(list)).toEqual(sumOf([data.totals]));
-      }
-      expect(data.totals).toEqual(figuresOf(facts));
-    },
-  );
+    // Placed by the runtime's calendar, which the days are not made with: an hour belongs to the day in which it
+    // starts.
+    const local = new Intl.DateTimeFormat('en-CA', { timeZone: timezone, dateStyle: 'short' });
+    for (const { date, startedAt: _, endedAt: __, ...day } of data.byDay) {
+      const own = facts.filter(({ endMs }) => local.format(endMs - (endMs % HOUR)) === date);
+      expect(day, `${timezone} ${date}`).toEqual(figuresOf(own));
+    }
+    for (const list of [data.byDay, data.byCustomer, data.byFeature, data.byModel, data.byProvider, data.byOutcome]) {
+      expect(sumOf(list)).toEqual(sumOf([data.totals]));
+    }
+    expect(data.totals).toEqual(figuresOf(facts));
+  });
 
   test.each(['UTC', 'Europe/Berlin', 'Asia/Kolkata', 'Asia/Kathmandu'])(
-    'of a part of the calls in %s agree with every dimension',
+    'of filtered calls in %s agree with every dimension',
     async (timezone) => {
       const data = await summary({ from: '2027-10-30', to: '2027-11-02', timezone });
       const [fromMs, toMs] = [Date.parse(data.period.startedAt), Date.parse(data.period.endedAt)];
@@ -380,21 +377,21 @@ describe('the days', () => {
     ['to', { from: '2027-10-20', to: '2027-10-19' }],
     ['customerId', { customerId: '' }],
     ['feature', { feature: ' ' }],
-  ])('are refused by naming %s for %j', async (path, query) => {
+  ])('refuse %s in %j by name', async (path, query) => {
     const { status, refusal } = await tenant.api.send('readUsageSummary', { query: query as Record<string, string> });
     expect([status, refusal.code]).toEqual([400, 'BAD_REQUEST']);
     expect((refusal.details as { path: string }[]).map((detail) => detail.path)).toContain(path);
     expect(refusal.message).toContain(`${path}: `);
   });
 
-  test('may be four hundred and one at the most', async () => {
+  test('are four hundred and one at most', async () => {
     const from = new Date(Date.UTC(2027, 10, 20) - 401 * DAY).toISOString().slice(0, 10);
     expect((await summary({ from, to: '2027-11-20' })).byDay).toHaveLength(401);
   });
 });
 
 describe('nothing counts twice', () => {
-  test('when ends are replayed, alarms fire again, and rows come to D1 again, unchanged or rewritten', async () => {
+  test('when ends are replayed, alarms fire again, and rows are delivered again, unchanged or rewritten', async () => {
     const before = await figures();
     for (const { body } of ends.slice(-40)) await tenant.api.send('endCall', { body });
     await deliverAll();
@@ -455,7 +452,7 @@ describe('a late projection', () => {
     batch: () => Promise.reject(new Error('D1 is away')),
   } as unknown as D1Database;
 
-  test('is not taken for the truth: asOf stands where the oldest change waits, with the age of the backlog', async () => {
+  test('is reported: asOf is the time of the oldest undelivered change, with the age of the backlog', async () => {
     const nowMs = END + 3 * DAY;
     vi.setSystemTime(nowMs);
     expect(await summary()).toMatchObject({
@@ -514,49 +511,46 @@ describe('many groups', () => {
     ['of all that there was', '2027-10-01', '2027-12-01'],
     ['of a part in the middle', '2027-10-28', '2027-11-05'],
     ['from a day on', '2027-11-03', '2027-12-01'],
-  ])(
-    'of customers are the dearest %s, of all features and of one, to the last one that is listed',
-    async (_, from, to) => {
-      const many = await createTenant(operator, PLAN);
-      const { between } = chance(77);
-      const shared = new Set<string>();
-      // Whoever cost most ever did so before the period, or within it, or after it. Some cost nothing, and differ by
-      // calls.
-      const hours = Array.from({ length: 3_000 }, (__, n) => {
-        const customer = Math.floor(between(0, 260));
-        const atMs = Math.floor((Date.UTC(2027, 9, 25) + (n / 3_000) * 15 * DAY) / HOUR) * HOUR;
-        const heavy = customer % 3 === Math.floor(n / 1_000);
-        const costNanoUsd = customer > 190 ? 0 : Math.floor(between(1, heavy ? 5_000_000 : 50_000));
-        // About half are of one feature, where the customer has no such hour yet.
-        const hour = `${customer} ${atMs}`;
-        const feature = n % 2 === 0 && !shared.has(hour) ? 'shared' : `f${n}`;
-        if (feature === 'shared') shared.add(hour);
-        return { customerId: `c${customer}`, atMs, feature, calls: 1 + Math.floor(between(0, 4)), costNanoUsd };
-      });
-      for (let first = 0; first < hours.length; first += 500)
-        await writeReportHours(many.organizationId, hours.slice(first, first + 500));
-      const dearestOf = (some: typeof hours) => {
-        const expected = new Map<string, { calls: number; cost: number }>();
-        for (const { customerId, atMs, calls, costNanoUsd } of some) {
-          if (atMs < Date.parse(from) || atMs >= Date.parse(to)) continue;
-          const known = expected.get(customerId) ?? { calls: 0, cost: 0 };
-          expected.set(customerId, { calls: known.calls + calls, cost: known.cost + costNanoUsd });
-        }
-        return [...expected].sort(([a, x], [b, y]) => y.cost - x.cost || y.calls - x.calls || (a < b ? -1 : 1));
-      };
-      for (const feature of [undefined, 'shared']) {
-        const dearest = dearestOf(hours.filter((hour) => feature === undefined || hour.feature === feature));
-        expect(dearest.length).toBeGreaterThan(GROUPS_MAX);
-        const { byCustomer, truncated } = await summary({ from, to, ...(feature && { feature }) }, many);
-        expect(byCustomer.map(({ customerId, calls, costUsdNano }) => [customerId, calls, costUsdNano])).toEqual(
-          dearest.slice(0, GROUPS_MAX).map(([customerId, { calls, cost }]) => [customerId, calls, String(cost)]),
-        );
-        expect(truncated).toEqual(feature === undefined ? ['customer', 'feature'] : ['customer']);
+  ])('of customers are those with the highest cost (%s), for all features and for one', async (_, from, to) => {
+    const many = await createTenant(operator, PLAN);
+    const { between } = chance(77);
+    const shared = new Set<string>();
+    // Whoever cost most ever did so before the period, or within it, or after it. Some cost nothing, and differ by
+    // calls.
+    const hours = Array.from({ length: 3_000 }, (__, n) => {
+      const customer = Math.floor(between(0, 260));
+      const atMs = Math.floor((Date.UTC(2027, 9, 25) + (n / 3_000) * 15 * DAY) / HOUR) * HOUR;
+      const heavy = customer % 3 === Math.floor(n / 1_000);
+      const costNanoUsd = customer > 190 ? 0 : Math.floor(between(1, heavy ? 5_000_000 : 50_000));
+      // About half are of one feature, where the customer has no such hour yet.
+      const hour = `${customer} ${atMs}`;
+      const feature = n % 2 === 0 && !shared.has(hour) ? 'shared' : `f${n}`;
+      if (feature === 'shared') shared.add(hour);
+      return { customerId: `c${customer}`, atMs, feature, calls: 1 + Math.floor(between(0, 4)), costNanoUsd };
+    });
+    for (let first = 0; first < hours.length; first += 500)
+      await writeReportHours(many.organizationId, hours.slice(first, first + 500));
+    const dearestOf = (some: typeof hours) => {
+      const expected = new Map<string, { calls: number; cost: number }>();
+      for (const { customerId, atMs, calls, costNanoUsd } of some) {
+        if (atMs < Date.parse(from) || atMs >= Date.parse(to)) continue;
+        const known = expected.get(customerId) ?? { calls: 0, cost: 0 };
+        expected.set(customerId, { calls: known.calls + calls, cost: known.cost + costNanoUsd });
       }
-    },
-  );
+      return [...expected].sort(([a, x], [b, y]) => y.cost - x.cost || y.calls - x.calls || (a < b ? -1 : 1));
+    };
+    for (const feature of [undefined, 'shared']) {
+      const dearest = dearestOf(hours.filter((hour) => feature === undefined || hour.feature === feature));
+      expect(dearest.length).toBeGreaterThan(GROUPS_MAX);
+      const { byCustomer, truncated } = await summary({ from, to, ...(feature && { feature }) }, many);
+      expect(byCustomer.map(({ customerId, calls, costUsdNano }) => [customerId, calls, costUsdNano])).toEqual(
+        dearest.slice(0, GROUPS_MAX).map(([customerId, { calls, cost }]) => [customerId, calls, String(cost)]),
+      );
+      expect(truncated).toEqual(feature === undefined ? ['customer', 'feature'] : ['customer']);
+    }
+  });
 
-  test('cost more than a number can hold exactly, and still sum to the last nano-USD', async () => {
+  test('cost more than a safe integer, and still sum to the nano-USD', async () => {
     const rich = await createTenant(operator, PLAN);
     const atMs = Math.floor(START / HOUR) * HOUR;
     const large = { customerId: 'c', atMs, calls: 1, costNanoUsd: 2 ** 53 - 1 };
@@ -572,7 +566,7 @@ describe('many groups', () => {
 });
 
 describe('old calls', () => {
-  test('stay in the sums when they are deleted', async () => {
+  test('stay in the totals when they are deleted', async () => {
     const before = await figures();
     const count = async () =>
       (

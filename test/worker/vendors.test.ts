@@ -39,7 +39,7 @@ function opened(provider: string, sealedKey: string, organizationId = tenant.org
 }
 
 describe("a vendor's key", () => {
-  test('is answered as a hint alone, and stands nowhere in clear', async () => {
+  test('is returned only as a hint, and stored nowhere in clear text', async () => {
     const saved = await put('openai', { apiKey: SECRET });
     expect(saved.data).toEqual({ provider: 'openai', baseUrl: VENDOR_BASE_URLS.openai, keyHint: 'WXYZ' });
     await put('openai', { apiKey: `${SECRET}2`, baseUrl: 'https://proxy.acme.com/v1/' });
@@ -62,7 +62,7 @@ describe("a vendor's key", () => {
     ]);
   });
 
-  test('can be read for its own organization and vendor under its own secret, and for nothing else', async () => {
+  test('can be decrypted only for its own organization and vendor with its own secret', async () => {
     await put('anthropic', { apiKey: SECRET });
     const sealed = await sealedKeyOf('anthropic');
     expect(await opened('anthropic', sealed)).toBe(SECRET);
@@ -76,7 +76,7 @@ describe("a vendor's key", () => {
     expect(await sealedKeyOf('anthropic')).not.toBe(sealed);
   });
 
-  test('of a few characters has no hint, which would be most of it', async () => {
+  test('of a few characters has no hint, which would reveal most of it', async () => {
     expect((await put('short', { apiKey: 'abcdefghijklmno', baseUrl: 'https://a.example.com/v1' })).data.keyHint).toBe(
       '',
     );
@@ -85,7 +85,7 @@ describe("a vendor's key", () => {
     );
   });
 
-  test('is not taken where there is nothing to encrypt it under', async () => {
+  test('is refused without an encryption secret', async () => {
     const { default: worker } = await import('../../src/index.ts');
     const request = new Request(
       `https://callmeter.test/operator/organizations/${tenant.organizationId}/vendors/google`,
@@ -110,7 +110,7 @@ describe('a vendor', () => {
     expect((await put(provider, { apiKey: SECRET })).data.baseUrl).toBe(baseUrl);
   });
 
-  test('that nobody knows needs an address, and its organization must exist', async () => {
+  test('that is not built in needs an address, and its organization must exist', async () => {
     const { refusal } = await put('acme', { apiKey: SECRET });
     expect([refusal.code, refusal.details]).toEqual([
       'BAD_REQUEST',
@@ -203,7 +203,7 @@ describe('the address of a call', () => {
     'https://%31%32%37.0.0.1/',
     'https://api.openai.com:22/',
     'https://printer.local/',
-  ])('%s is refused by name, and nothing is asked or recorded', async (url) => {
+  ])('%s is refused with the reason, and nothing is sent or recorded', async (url) => {
     const asked = vendorAnswers();
     const customerId = `address ${url}`;
     const { code, details } = (await ask(url, tenant, customerId)).refusal;
@@ -221,7 +221,7 @@ describe('the address of a call', () => {
     expect((await call('https://api.openai.com/v1/responses')).data.begin.callId).toBe('refused-address');
   });
 
-  test('may be of an origin that was registered, as it stands, for that organization alone', async () => {
+  test('may be on an origin that was registered for that organization, and only that one', async () => {
     const asked = vendorAnswers();
     const other = await createTenant(operator);
     await put('local', { apiKey: 'k', baseUrl: 'http://127.0.0.1:9999/v1' }, other.organizationId);
@@ -238,7 +238,7 @@ describe('the address of a call', () => {
     expect(asked).toEqual(['http://127.0.0.1:9999/anything?x=1']);
   });
 
-  test('follows the registration at once: what is acknowledged is in force, and what it replaced is not', async () => {
+  test('follows a change of the registration at once', async () => {
     vendorAnswers();
     const other = await createTenant(operator);
     for (let port = 9_000; port < 9_003; port += 1) {
@@ -257,7 +257,7 @@ describe('an organization', () => {
       .bind(org, rows)
       .run();
 
-  test('has at most a hundred vendors: one more is refused, one of them may still change', async () => {
+  test('has at most a hundred vendors: one more is refused, existing ones can be changed', async () => {
     const { organizationId: org } = await createTenant(operator);
     await put('first', { apiKey: SECRET, baseUrl: 'https://vendor.acme.com' }, org);
     await fill(
@@ -271,7 +271,7 @@ describe('an organization', () => {
     expect((await put('first', { apiKey: SECRET, baseUrl: 'https://other.acme.com' }, org)).status).toBe(200);
   });
 
-  test('has at most a thousand prices: one more is refused, one of them may still change', async () => {
+  test('has at most a thousand prices: one more is refused, existing ones can be changed', async () => {
     const { organizationId: org } = await createTenant(operator);
     const price = (modelKey: string) =>
       operator.send('setPrice', { params: { org, modelKey }, body: { inputUsdPerMillion: 1, outputUsdPerMillion: 2 } });

@@ -6,7 +6,7 @@ import { parseJson } from '../../platform/json.ts';
 import { isFields } from '../../vendors/usage/figures.ts';
 import { MeteredRequest, type VendorFetch } from './metered-request.ts';
 import type { MeterOptions } from './options.ts';
-import { addressFor, askOf, bodyFor } from './vendor-request.ts';
+import { addressFor, bodyFor, modelRequestOf } from './vendor-request.ts';
 
 /** The runtime's `fetch`, or a function compatible with it. */
 export type AnyFetch = (input: never, init?: never) => Promise<unknown>;
@@ -22,20 +22,23 @@ export function meteredFetch<F extends AnyFetch>(fetch: F, options: MeterOptions
     const { headers, signal } = request;
     const body = parse(text);
     const given: RequestInit = { ...init, method: request.method, headers, signal };
-    const ask = askOf(request.method, url, body);
-    if (!ask || !isFields(body)) return send(url, { ...given, body: text });
+    const modelRequest = modelRequestOf(request.method, url, body);
+    if (!modelRequest || !isFields(body)) return send(url, { ...given, body: text });
     const call = new MeteredRequest(options);
-    const model = await call.open({ ...ask, signal, triesMax: 1 });
+    const model = await call.open({ ...modelRequest, signal, triesMax: 1 });
     // The body's length has changed.
     headers.delete('content-length');
-    return call.send(send, addressFor(ask, url, model), { ...given, body: JSON.stringify(bodyFor(ask, body, model)) });
+    return call.send(send, addressFor(modelRequest, url, model), {
+      ...given,
+      body: JSON.stringify(bodyFor(modelRequest, body, model)),
+    });
   };
   return metered as unknown as F;
 }
 
 /** Decides by method and URL alone, so that other requests' bodies are not read. */
 function mayRunModel(method: string, url: string): boolean {
-  return askOf(method, url, { model: '' }) !== null;
+  return modelRequestOf(method, url, { model: '' }) !== null;
 }
 
 function parse(text: string): unknown {

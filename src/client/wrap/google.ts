@@ -35,7 +35,7 @@ export function meteredGoogle<T extends GoogleClient>(google: T, options: MeterO
   const send: VendorFetch = sdk.httpOptions?.fetch ?? ((url, init) => globalThis.fetch(url, init));
   const models = withMembers(sdk.models, {
     generateContent: async (params: Params) => {
-      const [metered, given] = await begun(params, options, send, false);
+      const [metered, given] = await beginRequest(params, options, send, false);
       try {
         return await sdk.models.generateContent(given);
       } finally {
@@ -43,7 +43,7 @@ export function meteredGoogle<T extends GoogleClient>(google: T, options: MeterO
       }
     },
     generateContentStream: async (params: Params) => {
-      const [metered, given] = await begun(params, options, send, true);
+      const [metered, given] = await beginRequest(params, options, send, true);
       try {
         return watched(await sdk.models.generateContentStream(given), metered);
       } catch (error) {
@@ -61,7 +61,7 @@ export function meteredGoogle<T extends GoogleClient>(google: T, options: MeterO
  * Begins the call and returns the parameters for the model that may run, with a `fetch` that identifies the attempts of
  * this request.
  */
-async function begun(
+async function beginRequest(
   params: Params,
   options: MeterOptions,
   send: VendorFetch,

@@ -12,11 +12,11 @@ import { type PlainOutcome, readPlain, readStream } from './answer.ts';
 import { CallDeniedError } from './denied.ts';
 import { readTiers } from './model.ts';
 import type { MeterOptions } from './options.ts';
-import { addressFor, askOf, bodyFor, type VendorAsk } from './vendor-request.ts';
+import { addressFor, bodyFor, type ModelRequest, modelRequestOf } from './vendor-request.ts';
 
 export type VendorFetch = (url: string, init: RequestInit) => Promise<Response>;
 
-export interface Opening extends VendorAsk {
+export interface Opening extends ModelRequest {
   /**
    * The caller's own signal: its abort reaches the vendor at once, while a caller that stops reading a stream does not
    * cancel it.
@@ -130,17 +130,17 @@ export class MeteredRequest {
     return callmeter.startCall({ ...begin, requested }, signal ? { signal } : {});
   }
 
-  async #choose(asked: string, call: CallScope): Promise<string> {
-    const tiers = readTiers(asked);
+  async #choose(wanted: string, call: CallScope): Promise<string> {
+    const tiers = readTiers(wanted);
     const requested = 'call' in this.#options ? undefined : this.#options.requested;
     const wantsPremium = tiers !== null || requested?.premium === true || call.hints.downgrade !== undefined;
-    if (!wantsPremium || call.allowed.premium) return tiers?.premium ?? asked;
+    if (!wantsPremium || call.allowed.premium) return tiers?.premium ?? wanted;
     const fallback = tiers?.standard ?? null;
     const { onDowngrade } = this.#options;
     const named = await onDowngrade?.({
       call,
       reason: call.hints.downgrade?.reason,
-      model: tiers?.premium ?? asked,
+      model: tiers?.premium ?? wanted,
       fallback,
     });
     const model = named ?? fallback;
@@ -154,13 +154,17 @@ export class MeteredRequest {
     const model = await this.open(opening);
     if (model === sent) return [url, init];
     const body = JSON.parse(String(init.body));
-    const ask = askOf('POST', url, body) ?? opening;
-    return [addressFor(ask, url, model), { ...init, body: JSON.stringify(bodyFor(ask, body, model)) }];
+    const modelRequest = modelRequestOf('POST', url, body) ?? opening;
+    return [
+      addressFor(modelRequest, url, model),
+      { ...init, body: JSON.stringify(bodyFor(modelRequest, body, model)) },
+    ];
   }
 
   async #refused(response: Response): Promise<Response> {
-    const said = response.headers.get('x-should-retry');
-    const mayPass = said === null ? MAY_PASS.has(response.status) || response.status >= 500 : said === 'true';
+    const shouldRetry = response.headers.get('x-should-retry');
+    const mayPass =
+      shouldRetry === null ? MAY_PASS.has(response.status) || response.status >= 500 : shouldRetry === 'true';
     await this.#failed({ code: `HTTP_${response.status}`, message: 'the vendor refused the request' }, !mayPass);
     return response;
   }

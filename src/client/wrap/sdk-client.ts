@@ -8,7 +8,7 @@
 import { isFields } from '../../vendors/usage/figures.ts';
 import { MeteredRequest, type VendorFetch } from './metered-request.ts';
 import type { MeterOptions } from './options.ts';
-import { askOf, bodyFor } from './vendor-request.ts';
+import { bodyFor, modelRequestOf } from './vendor-request.ts';
 
 /** The part of either SDK's client that is used. */
 export interface SdkClient {
@@ -58,7 +58,7 @@ function copyOf(sdk: Seams, changes: Record<string, unknown>, send: VendorFetch,
       copyOf(copy, given, (given.fetch as VendorFetch | undefined) ?? send, options),
     request: (given: unknown, remainingRetries?: unknown) => {
       const metered = new MeteredRequest(options);
-      const answer = request.call(copy, begun(copy, metered, given), remainingRetries);
+      const answer = request.call(copy, beginRequest(copy, metered, given), remainingRetries);
       // Ends the call if the SDK gave up; has no effect after a successful response.
       const close = () => metered.close();
       answer.asResponse().then(close, close);
@@ -71,14 +71,18 @@ function copyOf(sdk: Seams, changes: Record<string, unknown>, send: VendorFetch,
 }
 
 /** Begins the call and returns the request for the model that may run. A request that runs no model is unchanged. */
-async function begun(sdk: Seams, metered: MeteredRequest, given: unknown): Promise<unknown> {
+async function beginRequest(sdk: Seams, metered: MeteredRequest, given: unknown): Promise<unknown> {
   const fields = (await given) as RequestFields;
   const { method, path, body, signal, maxRetries = sdk.maxRetries } = fields;
-  const ask = askOf(String(method), String(path), body);
-  if (!ask || !isFields(body) || signal?.aborted) return fields;
+  const modelRequest = modelRequestOf(String(method), String(path), body);
+  if (!modelRequest || !isFields(body) || signal?.aborted) return fields;
   try {
-    const model = await metered.open({ ...ask, signal, triesMax: 1 + Number(maxRetries) });
-    return { ...fields, body: bodyFor(ask, body, model), fetchOptions: { ...fields.fetchOptions, [REQUEST]: metered } };
+    const model = await metered.open({ ...modelRequest, signal, triesMax: 1 + Number(maxRetries) });
+    return {
+      ...fields,
+      body: bodyFor(modelRequest, body, model),
+      fetchOptions: { ...fields.fetchOptions, [REQUEST]: metered },
+    };
   } catch (error) {
     // The SDK throws its own error for an aborted request.
     if (signal?.aborted) return fields;

@@ -7,7 +7,7 @@ import { type Effort, isEffort } from '../../vendors/effort.ts';
 import { type Fields, fieldsOf, isFields } from '../../vendors/usage/figures.ts';
 
 /** What a request says before it is sent. */
-export interface VendorAsk {
+export interface ModelRequest {
   /** The caller's model name, or a name made by `modelByTier`. */
   model: string;
   provider: 'anthropic' | 'google' | undefined;
@@ -23,7 +23,7 @@ const GOOGLE_PATH = /^(.*\/(?:models|tunedModels)\/)([^/:]+)(:(?:generateContent
 const COMPLETION_PATH = /\/completions$/;
 
 /** `null` if the request runs no model. `path` may include a query. */
-export function askOf(method: string, path: string, body: unknown): VendorAsk | null {
+export function modelRequestOf(method: string, path: string, body: unknown): ModelRequest | null {
   const pathname = path.replace(/[?#].*$/s, '');
   if (method.toUpperCase() !== 'POST' || !isFields(body)) return null;
   const google = GOOGLE_PATH.exec(pathname);
@@ -50,15 +50,17 @@ export function askOf(method: string, path: string, body: unknown): VendorAsk | 
 }
 
 /** The body for the model that runs. For a streamed completion it requests the usage, which is otherwise absent. */
-export function bodyFor(ask: VendorAsk, body: Fields, model: string): Fields {
-  if (ask.provider === 'google') return body;
-  const options = ask.hidesUsage ? { stream_options: { ...fieldsOf(body.stream_options), include_usage: true } } : {};
+export function bodyFor(modelRequest: ModelRequest, body: Fields, model: string): Fields {
+  if (modelRequest.provider === 'google') return body;
+  const options = modelRequest.hidesUsage
+    ? { stream_options: { ...fieldsOf(body.stream_options), include_usage: true } }
+    : {};
   return { ...body, model, ...options };
 }
 
 /** The URL for the model that runs. */
-export function addressFor(ask: VendorAsk, url: string, model: string): string {
-  if (ask.provider !== 'google') return url;
+export function addressFor(modelRequest: ModelRequest, url: string, model: string): string {
+  if (modelRequest.provider !== 'google') return url;
   const address = new URL(url);
   address.pathname = address.pathname.replace(GOOGLE_PATH, (_, before: string, _model, verb: string) => {
     return before + encodeURIComponent(model) + verb;

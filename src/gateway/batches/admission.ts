@@ -24,7 +24,7 @@ import { linesOf } from '../../platform/bytes.ts';
 import { JSON_BOUND_RULES, parseJsonText } from '../../platform/json.ts';
 import { currentCatalog } from '../../storage/catalog.ts';
 import { findPlanVersion } from '../../storage/plans.ts';
-import { capabilitiesAsked } from '../../vendors/capabilities.ts';
+import { requestedCapabilities } from '../../vendors/capabilities.ts';
 import type { WholeAnswer } from '../answer.ts';
 import { denied, type Refused, refusalAnswer, refuseCall } from '../error-envelope.ts';
 import { BATCH_VENDOR, passBack, type VendorAccess } from '../pass-through.ts';
@@ -75,9 +75,9 @@ async function readLines(
     models.set(model, known);
     lines[known.tier] = (lines[known.tier] ?? 0) + 1;
     if (!known.priced && !organization.allowUnpricedModels) unpriced[known.tier] ??= model;
-    const asked = capabilitiesAsked(line);
-    for (const capability of asked) needs.add(capability);
-    if (asked.includes('search')) lines.search = (lines.search ?? 0) + 1;
+    const used = requestedCapabilities(line);
+    for (const capability of used) needs.add(capability);
+    if (used.includes('search')) lines.search = (lines.search ?? 0) + 1;
   }
   if (number === 0) return badInput('the input file has no lines');
   const model = models.size === 1 ? [...models.keys()][0] : undefined;

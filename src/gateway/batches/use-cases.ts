@@ -42,12 +42,12 @@ export async function createBatch(
   const text = JSON.stringify(body);
   if (text.length > BATCH_TEXT_LENGTH_MAX) return batchTooLarge();
   const { organizationId } = organization;
-  const { customer: _named, ...asked } = request;
+  const { customer: _named, ...fields } = request;
   const command: BatchCommand = {
     organizationId,
     requestName,
     keyed,
-    fingerprint: await fingerprintOf({ operation: 'createBatch', begin, asked }),
+    fingerprint: await fingerprintOf({ operation: 'createBatch', begin, fields }),
     begin: { ...begin, pricingMode: 'batch' },
     inputFileId: request.input_file_id,
     body: text,

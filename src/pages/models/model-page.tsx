@@ -210,7 +210,7 @@ const COLUMNS: Column<Candidate>[] = [
   {
     title: 'Named by',
     cell: ({ confidence }) =>
-      confidence === 'authoritative' ? 'the provider' : confidence === 'reviewed' ? 'review' : 'likeness',
+      confidence === 'authoritative' ? 'the provider' : confidence === 'reviewed' ? 'review' : 'similarity',
   },
   {
     title: 'Input',
