@@ -77,3 +77,12 @@ test('names that SQLite stored in lower case are still found: ASCII letters in a
     }),
   );
 });
+
+test.each([
+  ['a', 'b'],
+  ['\u{d7ff}', '\u{e000}'],
+  ['a\u{10ffff}', 'b'],
+  ['\u{10ffff}', null],
+])('the range of prefix %j ends at %j', (prefix, end) => {
+  expect(endOfPrefix(prefix)).toBe(end);
+});

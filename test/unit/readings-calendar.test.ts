@@ -103,6 +103,25 @@ test('an hour belongs to the local day in which it starts, even if the offset is
   expect(bucketByLocalDay(days, hours)).toEqual([110, 1000]);
 });
 
+test('hours before the first day and after the last one are ignored', () => {
+  const days = localDays(at('2026-07-01T00:00Z'), at('2026-07-02T00:00Z'), 'UTC');
+  const hours = ['2026-06-30T23:00Z', '2026-07-01T00:00Z', '2026-07-03T00:00Z', '2026-08-01T00:00Z'];
+  expect(
+    bucketByLocalDay(
+      days,
+      hours.map((iso) => ({ startMs: at(iso), quantity: 1 })),
+    ),
+  ).toEqual(days.map((_, index) => (index === 0 ? 1 : 0)));
+});
+
+test('days after the second clock change of a year begin at the offset of its first days', () => {
+  const days = localDays(at('2026-01-01T12:00Z'), at('2026-12-31T12:00Z'), 'Europe/Berlin');
+  const startOf = (label: string) => days.find((day) => day.label === label)?.startMs;
+  expect(startOf('2026-01-15')).toBe(at('2026-01-14T23:00Z'));
+  expect(startOf('2026-07-15')).toBe(at('2026-07-14T22:00Z'));
+  expect(startOf('2026-12-15')).toBe(at('2026-12-14T23:00Z'));
+});
+
 test('every hour of a year lies in one day of its zone', () => {
   for (const zone of ['Europe/Berlin', 'America/Santiago', 'Australia/Lord_Howe', 'Africa/Casablanca']) {
     const [from, to] = [at('2026-01-01T00:00Z'), at('2027-01-01T00:00Z')];
