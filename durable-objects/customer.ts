@@ -20,14 +20,12 @@ import type {
 import type { CustomerRpc } from '../src/objects/rpc.ts';
 import { markErased } from '../src/storage/erasure.ts';
 import { doAlarmWork } from './customer/alarm-work.ts';
-import { withdrawAnnouncements } from './customer/announcements.ts';
 import * as calls from './customer/commands/calls.ts';
 import * as compression from './customer/commands/compression.ts';
 import type { Context } from './customer/commands/context.ts';
 import { grant } from './customer/commands/credits.ts';
 import { increment } from './customer/commands/meters.ts';
 import * as serviceCalls from './customer/commands/service-calls.ts';
-import * as setAside from './customer/commands/set-aside.ts';
 import * as subscription from './customer/commands/subscription.ts';
 import { CustomerStore } from './customer/store.ts';
 import { GroupCommit } from './group-commit.ts';
@@ -127,17 +125,10 @@ export class Customer extends DurableObject<Env> implements CustomerRpc {
     return compression.isOutOfCredit(this.#context(), ...args);
   }
 
-  listSetAside(...args: Args<'listSetAside'>) {
-    return setAside.listSetAside(this.#context(), ...args);
-  }
-
-  resendSetAside(...args: Args<'resendSetAside'>) {
-    return setAside.resendSetAside(this.#context(), ...args);
-  }
-
   /**
-   * Erases everything that the object holds. Answers whether there was anything. A delivery to D1 that is under way is
-   * waited for, so that nothing arrives there after this; one that was given up finds the subscription marked.
+   * Erases everything that the object holds. Answers whether there was anything. A page that is being
+   * handed over is waited for, so that the projectors can be told to forget it; what arrives at D1 later finds the
+   * subscription marked.
    */
   async erase(organizationId: string): Promise<boolean> {
     await this.#alarmWork;
@@ -152,7 +143,6 @@ export class Customer extends DurableObject<Env> implements CustomerRpc {
       await this.ctx.storage.deleteAll();
       this.#store = new CustomerStore(this.ctx.storage);
       await this.#store.load();
-      await withdrawAnnouncements({ kv: this.env.KV, objectId: this.#objectId }, organizationId);
       return true;
     });
   }

@@ -34,7 +34,7 @@ const CUSTOMERS_PER_BATCH = 200;
 /** Customers that are moved at the same time. */
 const CONCURRENCY = 20;
 /** Pause after a walk, in which the moved customers' rows reach D1. */
-const WALK_PAUSE_MS = 3_000;
+const WALK_PAUSE_MS = 5_000;
 const RETRY_MS = 5_000;
 /** A finished job can be read for this long. */
 const RETENTION_MS = 30 * DAY_MS;

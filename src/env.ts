@@ -8,26 +8,14 @@ import type {
   CustomerRpc,
   GatewayBatchRpc,
   PlanMigrationRpc,
+  ProjectorRpc,
 } from './objects/rpc.ts';
-
-/** Keys in KV that name objects whose changes cannot be sent to D1; their metadata is `{ oldestMs }`. */
-export const BACKLOG_PREFIX = 'backlog:';
-
-export function backlogKey(organizationId: string, objectId: string): string {
-  return `${BACKLOG_PREFIX}${organizationId}:${objectId}`;
-}
-
-/** Keys in KV that name objects of which D1 refused changes; their metadata is `{ rows, oldestMs }`. */
-export const SET_ASIDE_PREFIX = 'set-aside:';
-
-export function setAsideKey(organizationId: string, objectId: string): string {
-  return `${SET_ASIDE_PREFIX}${organizationId}:${objectId}`;
-}
 
 export interface Env {
   DB: D1Database;
   KV: KVNamespace;
   CUSTOMERS: DurableObjectNamespace<CustomerRpc>;
+  PROJECTORS: DurableObjectNamespace<ProjectorRpc>;
   CALL_DIRECTORY: DurableObjectNamespace<CallDirectoryRpc>;
   PLAN_MIGRATIONS: DurableObjectNamespace<PlanMigrationRpc>;
   GATEWAY_BATCHES: DurableObjectNamespace<GatewayBatchRpc>;

@@ -17,6 +17,7 @@ export { Customer } from '../durable-objects/customer.ts';
 export { CustomerBatches } from '../durable-objects/customer-batches.ts';
 export { GatewayBatch } from '../durable-objects/gateway-batch.ts';
 export { PlanMigration } from '../durable-objects/plan-migration.ts';
+export { Projector } from '../durable-objects/projector.ts';
 
 /** As in wrangler.toml. */
 const IMPORT_CRON = '47 3 * * *';

@@ -1,5 +1,5 @@
 /**
- * What a customer's object does when its alarm fires: housekeeping, charges, and the delivery to D1. Each part leaves
+ * What a customer's object does when its alarm fires: housekeeping, charges, and the hand-over to a projector. Each part leaves
  * behind when it is due next; an error that nobody foresaw sets the alarm again, so the work is never dropped.
  */
 import { reportCharge } from '../../src/billing/stripe.ts';
@@ -20,7 +20,7 @@ export async function doAlarmWork(context: Context, env: Env, storage: DurableOb
     housekeep(context);
     const report = reporterOf(env);
     debitDue(store, report !== null, Date.now());
-    await deliver({ store, env, kv: env.KV, objectId, now: Date.now });
+    await deliver({ store, env, objectId, now: Date.now });
     if (report) await reportDue(store, report, Date.now);
   } catch (error) {
     log('error', 'alarm_failed', { objectId }, error);

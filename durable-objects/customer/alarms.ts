@@ -5,7 +5,7 @@ import { DAY_MS } from '../../src/platform/time.ts';
 
 /** Milliseconds at which each kind of work is due; `null` where there is none. */
 export interface Due {
-  /** Rows wait for D1. */
+  /** Changes wait for a projector. */
   outboxMs: number | null;
   /** An open call reaches its deadline. */
   deadlineMs: number | null;
@@ -17,17 +17,13 @@ export interface Due {
   settleMs: number | null;
   /** Old calls, answers and keys may go. */
   pruneMs: number | null;
-  /** An announcement of changes that D1 refused, or its renewal. */
-  announceMs: number | null;
 }
 
 /** Nothing is scheduled later than this ahead: a far date is reached in steps. */
 const STEP_MS = 30 * DAY_MS;
 
 export function nextAlarm(due: Due, nowMs: number): number | null {
-  const { outboxMs, deadlineMs, replenishMs, expiryMs, settleMs, pruneMs, announceMs } = due;
-  const times = [outboxMs, deadlineMs, replenishMs, expiryMs, settleMs, pruneMs, announceMs].filter(
-    (time) => time !== null,
-  );
+  const { outboxMs, deadlineMs, replenishMs, expiryMs, settleMs, pruneMs } = due;
+  const times = [outboxMs, deadlineMs, replenishMs, expiryMs, settleMs, pruneMs].filter((time) => time !== null);
   return times.length === 0 ? null : Math.min(...times, nowMs + STEP_MS);
 }

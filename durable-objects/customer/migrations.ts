@@ -113,28 +113,17 @@ export const MIGRATIONS: readonly string[] = [
   );
   CREATE INDEX charges_due ON charges (due_at_ms);
 
-  -- Changes that D1 does not have yet, as a log: changes are appended, read from the beginning and deleted from there, so
+  -- Changes that no projector has yet, as a log: changes are appended, read from the beginning and deleted from there, so
   -- none is looked up by its key.
   CREATE TABLE outbox (place INTEGER PRIMARY KEY, kind TEXT NOT NULL, id TEXT NOT NULL, queued_at_ms INTEGER NOT NULL);
 
-  -- How their delivery goes, and when the announcement of refused changes is due; NULL where none is.
+  -- How handing them over goes.
   CREATE TABLE delivery (
     id INTEGER PRIMARY KEY CHECK (id = 1),
     failures INTEGER NOT NULL,
     due_at_ms INTEGER,
-    last_error TEXT,
-    announce_at_ms INTEGER
+    last_error TEXT
   );
   INSERT INTO delivery (id, failures) VALUES (1, 0);
-
-  -- Changes that D1 refused for what is in them: they wait here for an operator, and the others are delivered.
-  CREATE TABLE set_aside (
-    place INTEGER PRIMARY KEY,
-    kind TEXT NOT NULL,
-    id TEXT NOT NULL,
-    at_ms INTEGER NOT NULL,
-    reason TEXT NOT NULL,
-    UNIQUE (kind, id)
-  );
   `,
 ];

@@ -7,6 +7,7 @@ import type { Account } from '../../src/domain/account.ts';
 import type { Call } from '../../src/domain/call.ts';
 import { formatUsd, usdFromNano } from '../../src/domain/money.ts';
 import { availableUsd, balanceOf, type Credit, type CreditUnit } from '../../src/domain/wallet.ts';
+import type { InspectedCustomer } from '../../src/objects/customer-commands.ts';
 import { presentCustomer } from './present.ts';
 import type { CustomerStore } from './store.ts';
 import type { StoredEntry } from './tables/ledger.ts';
@@ -18,7 +19,7 @@ export function presentForOperator(
   account: Account,
   store: CustomerStore,
   models: OperatorCustomer['models'],
-): OperatorCustomer {
+): InspectedCustomer {
   const { pending, oldestMs } = store.outboxState();
   const { failures, lastError } = store.delivery();
   const { wallet } = account;
@@ -47,7 +48,6 @@ export function presentForOperator(
       oldestAt: oldestMs === null ? null : iso(oldestMs),
       failures,
       lastError,
-      setAside: store.setAside.state().rows,
     },
   };
 }

@@ -11,6 +11,7 @@ import type { Call } from '../../src/domain/call.ts';
 import type { MeterEvent } from '../../src/domain/custom-meter.ts';
 import { NEVER_MS } from '../../src/domain/period.ts';
 import { balanceOf, EMPTY_WALLET, nextExpiryMs, type Wallet } from '../../src/domain/wallet.ts';
+import type { ChangeKind } from '../../src/storage/projection-page.ts';
 import { type Due, nextAlarm } from './alarms.ts';
 import { Denials } from './denials.ts';
 import { ANSWER_RETENTION_MS, METER_EVENT_RETENTION_MS, nextPruneMs, prune } from './retention.ts';
@@ -20,19 +21,16 @@ import type { OpenCharge } from './tables/charges.ts';
 import { openTables, type Tables } from './tables/index.ts';
 import type { DerivedKey, UsedKey } from './tables/keys.ts';
 import type { LedgerTable } from './tables/ledger.ts';
-import type { Delivery, OutboxPage, OutboxRow, PlacedRow } from './tables/outbox.ts';
-import type { SetAsideTable } from './tables/set-aside.ts';
+import type { Delivery, OutboxPage } from './tables/outbox.ts';
 import type { UsageHourTable } from './tables/usage-hours.ts';
 
-/** Rows wait this long for others before they are sent to D1 in one batch. */
+/** Changes wait this long for others before they are handed over in one page. */
 const OUTBOX_DELAY_MS = 500;
-/** Of a busy customer, rows are sent at most this often: a round costs much more than another row in it. */
+/** A busy customer's changes are handed over at most this often: a page costs much more than another change in it. */
 const OUTBOX_INTERVAL_MS = 2_000;
 
 export class CustomerStore {
   readonly usageHours: UsageHourTable;
-  /** For reading. What changes it is below. */
-  readonly setAside: SetAsideTable;
   readonly ledger: Pick<LedgerTable, 'recent' | 'usdSpentBetween'>;
   readonly denials = new Denials();
   readonly #storage: DurableObjectStorage;
@@ -45,14 +43,15 @@ export class CustomerStore {
   #accountChanged = false;
   #due: Due | undefined;
   #alarmMs: number | null | undefined;
-  /** When D1 last took rows since the object started. */
+  /** The customer's projector asked to be relieved when it took the last page. */
+  isProjectorBusy = false;
+  /** When a projector last took changes since the object started. */
   #deliveredAtMs = 0;
 
   constructor(storage: DurableObjectStorage) {
     this.#storage = storage;
     this.#tables = openTables(storage.sql);
     this.usageHours = this.#tables.usageHours;
-    this.setAside = this.#tables.setAside;
     this.ledger = this.#tables.ledger;
     this.#exists = hasSchema(this.#storage.sql);
     if (this.#exists) storage.transactionSync(() => migrate(storage.sql));
@@ -290,7 +289,7 @@ export class CustomerStore {
   }
 
   outboxPage(changesMax: number): OutboxPage {
-    return this.#exists ? this.#tables.outbox.page(changesMax) : { rows: [], place: 0 };
+    return this.#exists ? this.#tables.outbox.page(changesMax) : { rows: [], place: 0, sinceMs: 0 };
   }
 
   get hasOutbox(): boolean {
@@ -301,41 +300,10 @@ export class CustomerStore {
     return this.#tables.outbox.state();
   }
 
-  /** D1 has taken the oldest changes, and so also the changes of the same rows that were set aside. */
-  outboxSent({ rows, place }: OutboxPage, nowMs: number): void {
+  /** A projector has the oldest changes. */
+  outboxSent(place: number, nowMs: number): void {
     this.#tables.outbox.drop(place);
     this.#deliveredAtMs = nowMs;
-    if (this.setAside.drop(rows)) this.announceAt(nowMs);
-  }
-
-  /**
-   * Sets the oldest change aside, because D1 refused its content. Returns whether the row was not set aside before.
-   */
-  outboxRefused(row: PlacedRow, reason: string, nowMs: number): boolean {
-    const isNew = this.setAside.add(row, reason, nowMs);
-    this.#tables.outbox.drop(row.place);
-    this.announceAt(nowMs);
-    return isNew;
-  }
-
-  /** Queues the changes that were set aside again. Returns the number of rows. */
-  resendSetAside(nowMs: number): number {
-    const rows = this.#exists ? this.setAside.queueAgain(nowMs) : 0;
-    if (rows === 0) return 0;
-    this.announceAt(nowMs);
-    this.#wakeForOutbox(nowMs);
-    return rows;
-  }
-
-  /** Whether an announcement of the changes set aside is due. */
-  isAnnouncementDue(nowMs: number): boolean {
-    return this.#exists && (this.#dueNow().announceMs ?? NEVER_MS) <= nowMs;
-  }
-
-  /** Sets when the next announcement of changes set aside is due; `null` for never. */
-  announceAt(atMs: number | null): void {
-    this.#tables.outbox.saveAnnounceAt(atMs);
-    this.#dueNow().announceMs = atMs;
   }
 
   delivery(): Delivery {
@@ -352,7 +320,7 @@ export class CustomerStore {
     if ((this.#dueNow().pruneMs ?? NEVER_MS) <= nowMs) this.#dueNow().pruneMs = prune(this.#tables, nowMs);
   }
 
-  #enqueue(kind: OutboxRow['kind'], id: string, nowMs: number): void {
+  #enqueue(kind: ChangeKind, id: string, nowMs: number): void {
     this.#tables.outbox.add(kind, id, nowMs);
     this.#wakeForOutbox(nowMs);
   }
@@ -374,7 +342,6 @@ export class CustomerStore {
       expiryMs: nextExpiryMs(this.account()?.wallet ?? EMPTY_WALLET),
       settleMs: this.#tables.charges.nextDueMs(),
       pruneMs: nextPruneMs(this.#tables),
-      announceMs: this.#tables.outbox.announceAtMs(),
     };
     return this.#due;
   }

@@ -3,11 +3,12 @@
  * commands at given times. It runs only on the developer's machine, while the real Worker does not; it is never
  * deployed, and no request to the service can set a clock.
  *
- * Commands, storage and outbox are the real ones, so D1 follows the object as usual.
+ * Commands, storage, outbox and projectors are the real ones, so D1 follows the object as usual.
  */
 import { DurableObject } from 'cloudflare:workers';
 import { CustomerStore } from '../../durable-objects/customer/store.ts';
 import type { Env } from '../env.ts';
+import { projectorState } from '../objects/projectors.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import { loadOrganization } from '../storage/credentials.ts';
 import { eraseProjection } from '../storage/erasure.ts';
@@ -15,8 +16,11 @@ import { findNewestPlan } from '../storage/plans.ts';
 import { DEMO_CUSTOMERS, type DemoCustomer } from './people.ts';
 import { replayHistory, type Stage } from './replay.ts';
 
-export { CallDirectory, CompressionJob, CustomerBatches, GatewayBatch, PlanMigration } from '../index.ts';
+export { CallDirectory, CompressionJob, CustomerBatches, GatewayBatch, PlanMigration, Projector } from '../index.ts';
 
+/** How long D1 may take for what was written last. */
+const DELIVERY_ROUNDS_MAX = 600;
+const DELIVERY_ROUND_MS = 100;
 const PLAN_IDS = ['free', 'pro', 'scale'];
 /** Key in KV: `writing` while a history is written, `written` afterwards. */
 const markOf = (organizationId: string, customerId: string) => `demo-history:${organizationId}:${customerId}`;
@@ -54,7 +58,6 @@ export class Customer extends DurableObject<Env> {
         store: this.#store,
         objectId: this.ctx.id.toString(),
         env,
-        kv: env.KV,
         deadlineSeconds: { standard: env.CALL_DEADLINE_SECONDS, batch: env.BATCH_CALL_DEADLINE_SECONDS },
       },
       customer,
@@ -93,9 +96,19 @@ export default {
       const calls = await tellOnce(env, surroundings, customer, untilMs);
       if (calls !== null) written[customer.customerId] = calls;
     }
+    await delivered(env);
     return Response.json(written);
   },
 } satisfies ExportedHandler<Env>;
+
+/** Waits until D1 has what was written. */
+async function delivered(env: Env): Promise<void> {
+  for (let round = 0; round < DELIVERY_ROUNDS_MAX; round += 1) {
+    if ((await projectorState(env)).waiting.changes === 0) return;
+    await scheduler.wait(DELIVERY_ROUND_MS);
+  }
+  throw new Error('the history does not reach D1');
+}
 
 async function surroundingsOf(env: Env, organizationId: string): Promise<Surroundings> {
   const organization = await loadOrganization(env, organizationId);

@@ -1,6 +1,6 @@
 /**
  * Replays a history into a customer's object: each event is a real command at its own time. Each night runs the work of
- * an alarm: housekeeping, settlement, delivery to D1.
+ * an alarm: housekeeping, settlement, hand-over to a projector.
  */
 
 import * as calls from '../../durable-objects/customer/commands/calls.ts';
@@ -28,8 +28,7 @@ const ROUNDS_MAX = 50;
 export interface Stage {
   store: CustomerStore;
   objectId: string;
-  env: Pick<Env, 'DB'>;
-  kv: KVNamespace;
+  env: Pick<Env, 'PROJECTORS'>;
   deadlineSeconds: Context['deadlineSeconds'];
   organizationId: string;
   plans: ReadonlyMap<string, PlanVersion>;
@@ -179,13 +178,13 @@ function fallback(models: ModelMappings | null): { provider: string; model: stri
 }
 
 async function night(stage: Stage, nowMs: number): Promise<void> {
-  const { store, objectId, env, kv } = stage;
+  const { store, objectId, env } = stage;
   for (let round = 0; round < ROUNDS_MAX; round += 1) {
     subscription.housekeep(at(stage, nowMs));
     debitDue(store, false, nowMs);
-    await deliver({ store, env, kv, objectId, now: () => nowMs });
+    await deliver({ store, env, objectId, now: () => nowMs });
     const { failures, lastError } = store.delivery();
-    if (failures > 0) throw new Error(`the history does not reach D1: ${lastError}`);
+    if (failures > 0) throw new Error(`the history does not reach a projector: ${lastError}`);
     if (store.outboxState().pending === 0 && store.chargesDue(nowMs, 1).length === 0) return;
   }
   throw new Error('the night does not end');

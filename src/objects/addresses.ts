@@ -9,6 +9,7 @@ import { DERIVED_PREFIX } from '../contract/calls.ts';
 import type { Env } from '../env.ts';
 import { BoundedMap } from '../platform/bounded-map.ts';
 import { ServiceUnavailable } from '../platform/unavailable.ts';
+import { stableHash } from './hash.ts';
 import type { CallDirectoryRpc, CustomerBatchesRpc, CustomerRpc, GatewayBatchRpc } from './rpc.ts';
 
 const ATTEMPTS_MAX = 3;
@@ -142,16 +143,7 @@ export function askDirectory<Result>(
   callId: string,
   command: (shard: DurableObjectStub<CallDirectoryRpc>) => PromiseLike<Result>,
 ): Promise<Result> {
-  return ask(() => env.CALL_DIRECTORY.getByName(`${organizationId}:${shardOf(callId)}`), command);
-}
-
-/** FNV-1a over the id's characters. */
-function shardOf(callId: string): number {
-  let hash = 0x811c9dc5;
-  for (let index = 0; index < callId.length; index += 1) {
-    hash = Math.imul(hash ^ callId.charCodeAt(index), 0x01000193);
-  }
-  return (hash >>> 0) % DIRECTORY_SHARDS;
+  return ask(() => env.CALL_DIRECTORY.getByName(`${organizationId}:${stableHash(callId) % DIRECTORY_SHARDS}`), command);
 }
 
 /** Sends a command to an object, again where that may help. Throws `ServiceUnavailable` where it does not help. */

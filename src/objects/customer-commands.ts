@@ -8,6 +8,7 @@ import type { BeginCallData, EndCallData } from '../contract/calls.ts';
 import type { CompressPromptRequest } from '../contract/compression.ts';
 import type { CustomerState } from '../contract/entitlements.ts';
 import type { Accepted, Refusal } from '../contract/errors.ts';
+import type { OperatorCustomer } from '../contract/operator-customers.ts';
 import type { Account, ChangeStrategy, Contact } from '../domain/account.ts';
 import type { BeginRequest, CallStatus } from '../domain/call.ts';
 import type { CallReport } from '../domain/call-report.ts';
@@ -189,28 +190,10 @@ export interface MigrateCommand {
   when: 'NOW' | 'AT_NEXT_REPLENISH';
 }
 
-export interface ListSetAsideCommand {
-  organizationId: string;
-  /** Changes after this place; 0 for all. */
-  afterPlace: number;
-  rowsMax: number;
-}
-
-/** A change that D1 refused. */
-export interface SetAsideChange {
-  /** Ascending. */
-  place: number;
-  kind: 'customer' | 'call' | 'denied_hour' | 'meter_event' | 'credit_entry';
-  id: string;
-  atMs: number;
-  reason: string;
-}
-
-/** Changes of the customer that D1 refused. */
-export interface CustomerSetAside {
-  customerId: string;
-  changes: SetAsideChange[];
-}
+/** A customer as its object knows it; what waits at the projectors is not in it. */
+export type InspectedCustomer = Omit<OperatorCustomer, 'outbox'> & {
+  outbox: Omit<OperatorCustomer['outbox'], 'setAside'>;
+};
 
 /** What a reading needs of a customer's hours: columns of all of them, and of the recent ones. */
 export interface HistoryCommand {

@@ -6,7 +6,7 @@ import type { OwnPrices } from '../catalog/prices.ts';
 import type { CompressionJob, CompressPromptData } from '../contract/compression.ts';
 import type { ChangePlanData, CustomerUsageData, ProvisionCustomerData } from '../contract/customers.ts';
 import type { Answer, SerializedAnswer } from '../contract/errors.ts';
-import type { GrantedCredit, OperatorCustomer, PlanMigration } from '../contract/operator-customers.ts';
+import type { GrantedCredit, PlanMigration } from '../contract/operator-customers.ts';
 import type { Call } from '../domain/call.ts';
 import type { BatchAnswer, BatchCommand, BatchToAdmit, Lines } from './batch-commands.ts';
 import type { CommandText } from './command-text.ts';
@@ -16,13 +16,12 @@ import type {
   ChangePlanCommand,
   CompressPromptCommand,
   CustomerHistory,
-  CustomerSetAside,
   EndCommand,
   EndServiceCallCommand,
   GrantCommand,
   HistoryCommand,
   IncrementCommand,
-  ListSetAsideCommand,
+  InspectedCustomer,
   MigrateCommand,
   ProvisionCommand,
   ReadUsageCommand,
@@ -31,6 +30,7 @@ import type {
   SetCanceledCommand,
 } from './customer-commands.ts';
 import type { Claim, EstimateCommand, MigrationCommand } from './job-commands.ts';
+import type { HandOver, ProjectorState, ResentChanges, SetAsideChange, Whose } from './projector-commands.ts';
 
 type Awaitable<Value> = Value | Promise<Value>;
 
@@ -57,9 +57,7 @@ export interface CustomerRpc extends Rpc.DurableObjectBranded {
   readHistory(command: HistoryCommand): CustomerHistory | null;
   readCall(organizationId: string, callId: string): Call | null;
   setCanceled(command: SetCanceledCommand): Answer<CustomerUsageData>;
-  inspect(command: ReadUsageCommand): Answer<OperatorCustomer>;
-  listSetAside(command: ListSetAsideCommand): CustomerSetAside | null;
-  resendSetAside(organizationId: string): number;
+  inspect(command: ReadUsageCommand): Answer<InspectedCustomer>;
   /** Erases the customer. Answers whether there was anything. */
   erase(organizationId: string): Promise<boolean>;
 }
@@ -71,6 +69,17 @@ export interface CallDirectoryRpc extends Rpc.DurableObjectBranded {
   release(callId: string, token: string): void;
   forget(customerId: string): number;
   find(callId: string): string | null;
+}
+
+/** Some objects per database: they bring the changes of all customers to it. */
+export interface ProjectorRpc extends Rpc.DurableObjectBranded {
+  /** Stores a page durably. Answers whether the projector is so busy that others should take the next one. */
+  take(handOver: HandOver): { isBusy: boolean };
+  state(whose: Whose): ProjectorState;
+  listSetAside(organizationId: string, afterPlace: number, rowsMax: number): SetAsideChange[];
+  resendSetAside(organizationId: string): ResentChanges;
+  /** Forgets all changes of a customer. */
+  erase(organizationId: string, customerId: string): void;
 }
 
 /** One object per request for a batch at a vendor. */

@@ -15,6 +15,9 @@ import { canonicalJson } from '../domain/canonical.ts';
 import { parseUsd } from '../domain/money.ts';
 import type { Env } from '../env.ts';
 import { ask, customerByName, eraseObjects } from '../objects/addresses.ts';
+import type { InspectedCustomer } from '../objects/customer-commands.ts';
+import type { ProjectorState } from '../objects/projector-commands.ts';
+import { allProjectors, projectorState } from '../objects/projectors.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import { eraseProjection } from '../storage/erasure.ts';
 import { commitChange, type OperatorRequest } from './change.ts';
@@ -28,7 +31,29 @@ export async function inspectCustomer(
   const organization = await findOrganization(env, organizationId);
   if (!organization) return noOrganization();
   const command = { organizationId, ...(organization.models && { models: organization.models }) };
-  return ask(customerByName(env, organizationId, customerId), (customer) => customer.inspect(command));
+  const [answer, projectors] = await Promise.all([
+    ask(customerByName(env, organizationId, customerId), (customer) => customer.inspect(command)),
+    projectorState(env, { organizationId, customerId }),
+  ]);
+  const inspected: Answer<InspectedCustomer> = answer;
+  if (!inspected.ok) return inspected;
+  const outbox = withProjectors(inspected.data.outbox, projectors);
+  return { ...inspected, data: { ...inspected.data, outbox } };
+}
+
+/** What waits in the customer's object, and at the projectors. */
+function withProjectors(
+  object: InspectedCustomer['outbox'],
+  { waiting, setAside, failures, lastError }: ProjectorState,
+): OperatorCustomer['outbox'] {
+  const atProjectors = waiting.oldestMs === null ? null : new Date(waiting.oldestMs).toISOString();
+  return {
+    pending: object.pending + waiting.changes,
+    oldestAt: [object.oldestAt, atProjectors].filter((at) => at !== null).sort()[0] ?? null,
+    failures: Math.max(object.failures, waiting.changes > 0 ? failures : 0),
+    lastError: object.lastError ?? (waiting.changes > 0 ? lastError : null),
+    setAside: setAside.rows,
+  };
 }
 
 export function setCanceled(
@@ -109,6 +134,11 @@ export function eraseCustomer(
   return commitChange<ErasedCustomer>(request, async () => {
     if (!(await findOrganization(request.env, organizationId))) return noOrganization();
     const objects = await eraseObjects(request.env, organizationId, customerId);
+    await Promise.all(
+      allProjectors(request.env).map((address) =>
+        ask(address, (projector) => projector.erase(organizationId, customerId)),
+      ),
+    );
     const rows = await eraseProjection(request.env, organizationId, customerId);
     const erased = { ...objects, ...rows };
     if (!Object.values(erased).some(Boolean)) return refuse('CUSTOMER_NOT_FOUND', 'no such customer');

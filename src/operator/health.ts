@@ -6,34 +6,40 @@
 import { type Answer, accept } from '../contract/errors.ts';
 import type { Health } from '../contract/operator.ts';
 import type { Env } from '../env.ts';
+import type { ProjectorState } from '../objects/projector-commands.ts';
+import { projectorState } from '../objects/projectors.ts';
 import { errorText } from '../platform/log.ts';
 import { DAY_MS } from '../platform/time.ts';
 import { withTimeout } from '../platform/timeout.ts';
 import { SERVICE_VERSION } from '../platform/version.ts';
-import { readBacklog, readSetAside } from '../storage/backlog.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import { readDatabaseSize, readSchemaVersion } from '../storage/sizes.ts';
 
 /** A binding that needs longer counts as not answering. */
 const CHECK_TIMEOUT_MS = 3_000;
 
+/** Where the projectors do not answer, which the checks say. */
+const UNKNOWN: Pick<ProjectorState, 'waiting' | 'setAside'> = {
+  waiting: { changes: 0, lateChanges: 0, lateCustomers: 0, oldestMs: null },
+  setAside: { rows: 0, oldestMs: null },
+};
+
 type Check = Health['checks'][number];
 
 export async function readHealth(env: Env, defer: (work: Promise<unknown>) => void): Promise<Answer<Health>> {
   const nowMs = Date.now();
-  const [{ catalog, source, problem }, db, kv, customers, directory, size] = await Promise.all([
+  const [{ catalog, source, problem }, db, kv, customers, projectors, directory, size] = await Promise.all([
     currentCatalog(env, defer),
     check('DB', () => readSchemaVersion(env)),
-    check('KV', () => Promise.all([readBacklog(env), readSetAside(env)])),
+    check('KV', () => env.KV.get('health')),
     check('CUSTOMERS', () => env.CUSTOMERS.getByName('health').readCall('', '')),
+    check('PROJECTORS', () => projectorState(env)),
     check('CALL_DIRECTORY', () => env.CALL_DIRECTORY.getByName('health').find('')),
     check('DB size', () => readDatabaseSize(env, nowMs)),
   ]);
-  const [backlog, setAside] = kv.value ?? [
-    { customers: 0, oldestMs: null },
-    { rows: 0, oldestMs: null },
-  ];
-  const checks = [db, kv, customers, directory].map(({ report }) => report);
+  const { waiting, setAside } = projectors.value ?? UNKNOWN;
+  const backlog = { customers: waiting.lateCustomers, oldestMs: waiting.lateCustomers === 0 ? null : waiting.oldestMs };
+  const checks = [db, kv, customers, projectors, directory].map(({ report }) => report);
   const { version, publishedAtMs, models } = catalog;
   const data: Health = {
     status:

@@ -1,99 +1,74 @@
 /**
- * The delivery of a customer's changes to D1, as one batch, which D1 runs as one transaction.
+ * The delivery of customers' changes to D1, as one batch, which D1 runs as one transaction.
  *
- * Each table is written by one `INSERT ... SELECT` of a JSON array, guarded by the row's revision: a row that is sent
- * twice, or late, changes nothing. It is guarded by the subscription too: one that was erased gets no row any more.
- * What calls and denied calls change of the usage is found under the same guards, and counted once for the whole batch.
+ * Each table is written by one `INSERT ... SELECT` of a JSON array with the rows of all customers, guarded by the row's
+ * revision: a row that is sent twice, or late, changes nothing. It is guarded by its subscription too: one that was
+ * erased gets no row any more. What calls and denied calls change of the usage is found under the same guards, and
+ * counted once for the whole batch.
  */
-import type { SQLiteColumn } from 'drizzle-orm/sqlite-core';
+import type { Change, ChangeKind, ProjectionPage } from './projection-page.ts';
 import { CHANGE_COLUMNS, COUNT_USAGE, USAGE_FIGURES, usageOfCalls } from './roll-ups.ts';
-import type { calls, creditEntries, customers, deniedHours, meterEvents } from './schema/index.ts';
 
 /** Characters of one bound value. D1 takes 2 MB, and a character has up to three bytes. */
 const VALUE_LENGTH_MAX = 500_000;
 
-/** The projection's tables: their key, and the columns whose decimal strings become 64-bit integers. */
-const TABLES = {
-  customers: { key: ['organization_id', 'customer_id'], integers: [] },
-  calls: {
+interface Table {
+  name: string;
+  key: readonly string[];
+  /** Columns whose decimal strings become 64-bit integers. */
+  integers: readonly string[];
+}
+
+const TABLES: Record<ChangeKind, Table> = {
+  customer: { name: 'customers', key: ['organization_id', 'customer_id'], integers: [] },
+  call: {
+    name: 'calls',
     key: ['organization_id', 'call_id'],
     integers: ['standard_cost_nano_usd', 'cost_nano_usd', 'cost_avoided_nano_usd'],
   },
-  denied_hours: { key: ['organization_id', 'customer_id', 'hour_ms', 'feature'], integers: [] },
-  meter_events: { key: ['organization_id', 'event_id'], integers: [] },
-  credit_entries: { key: ['organization_id', 'customer_id', 'entry_id'], integers: [] },
-} as const;
+  denied_hour: { name: 'denied_hours', key: ['organization_id', 'customer_id', 'hour_ms', 'feature'], integers: [] },
+  meter_event: { name: 'meter_events', key: ['organization_id', 'event_id'], integers: [] },
+  credit_entry: { name: 'credit_entries', key: ['organization_id', 'customer_id', 'entry_id'], integers: [] },
+};
 
-type Table = keyof typeof TABLES;
-
-/** The names of a table's columns in D1. */
-type ColumnOf<T> = {
-  [Name in keyof T]: T[Name] extends SQLiteColumn ? T[Name]['_']['name'] : never;
-}[keyof T];
-
-/**
- * A row in all its columns; the record is JSON already. A column that is added to the schema has to be added to each.
- */
-interface Row<T> {
-  columns: Record<Exclude<ColumnOf<T>, 'record' | 'delivery'>, unknown>;
-  record?: string;
+/** Changes of one kind whose rows have the same columns, for one statement. */
+interface Chunk {
+  kind: ChangeKind;
+  columns: readonly string[];
+  rows: PlacedChange[];
 }
 
-export interface ProjectedRows {
-  customers: Row<typeof customers>[];
-  calls: Row<typeof calls>[];
-  deniedHours: Row<typeof deniedHours>[];
-  meterEvents: Row<typeof meterEvents>[];
-  creditEntries: Row<typeof creditEntries>[];
+interface PlacedChange {
+  page: ProjectionPage;
+  change: Change;
 }
 
-type AnyRow = { columns: Record<string, unknown>; record?: string };
-
-/** The statements that bring the rows of a subscription to D1, for one batch. No row is there twice. */
-export function projectionStatements(
-  db: D1Database,
-  subscriptionId: string,
-  rows: ProjectedRows,
-): D1PreparedStatement[] {
-  const counted = [
-    ...chunksOf(rows.calls).flatMap((chunk) => upsertCalls(db, subscriptionId, chunk)),
-    ...chunksOf(rows.deniedHours).flatMap((chunk) => [
-      countDenied(db, subscriptionId, chunk),
-      upsert(db, subscriptionId, 'denied_hours', chunk),
-    ]),
-  ];
-  const others = (table: Table, some: readonly AnyRow[]) =>
-    chunksOf(some).map((chunk) => upsert(db, subscriptionId, table, chunk));
-  return [
-    ...others('customers', rows.customers),
-    ...counted,
-    ...(counted.length > 0 ? COUNT_USAGE.map((sql) => db.prepare(sql)) : []),
-    ...others('meter_events', rows.meterEvents),
-    ...others('credit_entries', rows.creditEntries),
-  ];
+/** The statements that bring the changes to D1, for one batch. Of a row that changed several times, the newest counts. */
+export function projectionStatements(db: D1Database, pages: readonly ProjectionPage[]): D1PreparedStatement[] {
+  const chunks = chunksOf(newest(pages));
+  const statements = chunks.flatMap((chunk) => {
+    if (chunk.kind === 'call') return upsertCalls(db, chunk);
+    return chunk.kind === 'denied_hour' ? [countDenied(db, chunk), upsert(db, chunk)] : [upsert(db, chunk)];
+  });
+  const isCounted = chunks.some(({ kind }) => kind === 'call' || kind === 'denied_hour');
+  return isCounted ? [...statements, ...COUNT_USAGE.map((sql) => db.prepare(sql))] : statements;
 }
 
-const NOT_ERASED = 'NOT EXISTS (SELECT 1 FROM erased_subscriptions WHERE subscription_id = ?2)';
+/** Whether the row is of a subscription that was not erased. */
+const NOT_ERASED = (subscription: string) =>
+  `NOT EXISTS (SELECT 1 FROM erased_subscriptions WHERE subscription_id = ${subscription})`;
 
 /** Inserts the rows, or updates older ones. `delivery` marks calls. */
-function upsert(
-  db: D1Database,
-  subscriptionId: string,
-  table: Table,
-  chunk: Chunk,
-  delivery?: number,
-): D1PreparedStatement {
-  const { key, integers }: { key: readonly string[]; integers: readonly string[] } = TABLES[table];
-  const { columns, record } = chunk.first;
-  const sent = [...Object.keys(columns), ...(record === undefined ? [] : ['record'])];
-  const names = [...sent, ...(delivery === undefined ? [] : ['delivery'])];
-  const values = [...valuesOf(sent, integers), ...(delivery === undefined ? [] : ['?3'])];
-  const updates = names.filter((name) => !key.includes(name)).map((name) => `${name} = excluded.${name}`);
+function upsert(db: D1Database, chunk: Chunk, delivery?: number): D1PreparedStatement {
+  const { name, key, integers } = TABLES[chunk.kind];
+  const names = [...chunk.columns, ...(delivery === undefined ? [] : ['delivery'])];
+  const values = [...valuesOf(chunk.columns, integers), ...(delivery === undefined ? [] : ['?2'])];
+  const updates = names.filter((column) => !key.includes(column)).map((column) => `${column} = excluded.${column}`);
   const sql = `WITH sent AS MATERIALIZED (SELECT jsonb(value) AS row FROM json_each(?1))
-    INSERT INTO ${table} (${names.join(', ')}) SELECT ${values.join(', ')} FROM sent
-    WHERE ${NOT_ERASED}
-    ON CONFLICT (${key.join(', ')}) DO UPDATE SET ${updates.join(', ')} WHERE excluded.revision > ${table}.revision`;
-  return db.prepare(sql).bind(textOf(chunk), subscriptionId, ...(delivery === undefined ? [] : [delivery]));
+    INSERT INTO ${name} (${names.join(', ')}) SELECT ${values.join(', ')} FROM sent
+    WHERE ${NOT_ERASED('row ->> 0')}
+    ON CONFLICT (${key.join(', ')}) DO UPDATE SET ${updates.join(', ')} WHERE excluded.revision > ${name}.revision`;
+  return db.prepare(sql).bind(textOf(chunk.rows), ...(delivery === undefined ? [] : [delivery]));
 }
 
 /**
@@ -102,81 +77,85 @@ function upsert(
  * same batch runs twice or two numbers are equal by chance, are taken back first, so that the sums are exact in any
  * case.
  */
-function upsertCalls(db: D1Database, subscriptionId: string, chunk: Chunk): D1PreparedStatement[] {
+function upsertCalls(db: D1Database, chunk: Chunk): D1PreparedStatement[] {
   const [delivery = 0] = crypto.getRandomValues(new Uint32Array(1));
   const keys = JSON.stringify(
-    chunk.rows.map(({ columns }) => [columns.organization_id, columns.call_id, columns.revision]),
+    chunk.rows.map(({ page, change: { id, revision } }) => [page.organizationId, id, revision, page.subscriptionId]),
   );
-  const count = (sql: string) => db.prepare(sql).bind(keys, subscriptionId, delivery);
-  return [count(UNCOUNT_CALLS), upsert(db, subscriptionId, 'calls', chunk, delivery), count(COUNT_CALLS)];
+  const count = (sql: string) => db.prepare(sql).bind(keys, delivery);
+  return [count(UNCOUNT_CALLS), upsert(db, chunk, delivery), count(COUNT_CALLS)];
 }
 
 const SENT_CALLS = `json_each(?1) sent CROSS JOIN calls
   ON calls.organization_id = sent.value ->> 0 AND calls.call_id = sent.value ->> 1`;
 const UNCOUNT_CALLS = `INSERT INTO usage_changes (${CHANGE_COLUMNS}) ${usageOfCalls(`(
   SELECT -1 AS sign, calls.* FROM ${SENT_CALLS}
-  WHERE (sent.value ->> 2 > calls.revision OR calls.delivery = ?3) AND ${NOT_ERASED})`)}`;
+  WHERE (sent.value ->> 2 > calls.revision OR calls.delivery = ?2) AND ${NOT_ERASED('sent.value ->> 3')})`)}`;
 const COUNT_CALLS = `INSERT INTO usage_changes (${CHANGE_COLUMNS}) ${usageOfCalls(`(
-  SELECT 1 AS sign, calls.* FROM ${SENT_CALLS} WHERE calls.delivery = ?3 AND ${NOT_ERASED})`)}`;
+  SELECT 1 AS sign, calls.* FROM ${SENT_CALLS} WHERE calls.delivery = ?2 AND ${NOT_ERASED('sent.value ->> 3')})`)}`;
 
 const DENIED_COLUMNS = ['organization_id', 'customer_id', 'hour_ms', 'feature', 'calls'];
-const COUNT_DENIED = `WITH sent AS MATERIALIZED (
-    SELECT ${DENIED_COLUMNS.map((name, place) => `value ->> ${place} AS ${name}`).join(', ')}
-    FROM json_each(?1) WHERE ${NOT_ERASED})
-  INSERT INTO usage_changes (${CHANGE_COLUMNS})
-  SELECT organization_id, customer_id, feature, '', '', 'NOT_ALLOWED', '', hour_ms, sent.calls - COALESCE(denied_hours.calls, 0),
-    ${USAGE_FIGURES.slice(1)
-      .map(() => 0)
-      .join(', ')}
-  FROM sent LEFT JOIN denied_hours USING (organization_id, customer_id, hour_ms, feature)
-  WHERE sent.calls > COALESCE(denied_hours.calls, 0)`;
 
 /** Denied calls that come as a count, which only grows: what it grew by counts. To be run before the upsert. */
-function countDenied(db: D1Database, subscriptionId: string, { rows }: Chunk): D1PreparedStatement {
-  const sent = rows.map(({ columns }) => DENIED_COLUMNS.map((name) => columns[name]));
-  return db.prepare(COUNT_DENIED).bind(JSON.stringify(sent), subscriptionId);
+function countDenied(db: D1Database, { columns, rows }: Chunk): D1PreparedStatement {
+  const sql = `WITH sent AS MATERIALIZED (
+      SELECT ${DENIED_COLUMNS.map((name) => `value ->> ${placeOf(name, columns)} AS ${name}`).join(', ')}
+      FROM json_each(?1) WHERE ${NOT_ERASED('value ->> 0')})
+    INSERT INTO usage_changes (${CHANGE_COLUMNS})
+    SELECT organization_id, customer_id, feature, '', '', 'NOT_ALLOWED', '', hour_ms, sent.calls - COALESCE(denied_hours.calls, 0),
+      ${USAGE_FIGURES.slice(1)
+        .map(() => 0)
+        .join(', ')}
+    FROM sent LEFT JOIN denied_hours USING (organization_id, customer_id, hour_ms, feature)
+    WHERE sent.calls > COALESCE(denied_hours.calls, 0)`;
+  return db.prepare(sql).bind(textOf(rows));
 }
+
+const textOf = (rows: readonly PlacedChange[]) => `[${rows.map(({ change }) => change.values).join(',')}]`;
+
+/** The place of a column in a row's array: the subscription is the first. */
+const placeOf = (column: string, columns: readonly string[]) => columns.indexOf(column) + 1;
 
 /**
  * Each value of a row by its place: rows cross as arrays, because a value is found by its place at less cost than by
  * its name, and in JSONB without parsing the row again.
  */
-function valuesOf(names: readonly string[], integers: readonly string[]): string[] {
-  return names.map((name, place) =>
-    integers.includes(name) ? `CAST(row ->> ${place} AS INTEGER)` : `row ->> ${place}`,
-  );
+function valuesOf(columns: readonly string[], integers: readonly string[]): string[] {
+  return columns.map((column) => {
+    const value = `row ->> ${placeOf(column, columns)}`;
+    return integers.includes(column) ? `CAST(${value} AS INTEGER)` : value;
+  });
 }
 
-/** Rows for one statement. */
-interface Chunk {
-  first: AnyRow;
-  rows: AnyRow[];
-  texts: string[];
+/** The newest of the changes of each row, in the order in which the rows came first. */
+function newest(pages: readonly ProjectionPage[]): PlacedChange[] {
+  const found = new Map<string, PlacedChange>();
+  for (const page of pages)
+    for (const change of page.changes) {
+      const row = JSON.stringify([page.subscriptionId, change.kind, change.id]);
+      const known = found.get(row);
+      if (!known || change.revision >= known.change.revision) found.set(row, { page, change });
+    }
+  return [...found.values()];
 }
 
-/** The rows in as many parts as their values need, which must not be too long for one statement. */
-function chunksOf(rows: readonly AnyRow[]): Chunk[] {
+/** The changes by kind and columns, in as many parts as their values need, which must not be too long for a statement. */
+function chunksOf(rows: readonly PlacedChange[]): Chunk[] {
   const chunks: Chunk[] = [];
-  let length = 0;
+  const open = new Map<string, { chunk: Chunk; length: number }>();
   for (const row of rows) {
-    const text = rowText(row);
-    const chunk = chunks.at(-1);
-    length += text.length;
-    if (chunk && length <= VALUE_LENGTH_MAX) {
-      chunk.rows.push(row);
-      chunk.texts.push(text);
+    const { kind, values } = row.change;
+    const columns = row.page.columns[kind] ?? [];
+    const shape = `${kind} ${columns}`;
+    const last = open.get(shape);
+    if (last && last.length + values.length <= VALUE_LENGTH_MAX) {
+      last.chunk.rows.push(row);
+      last.length += values.length;
     } else {
-      chunks.push({ first: row, rows: [row], texts: [text] });
-      length = text.length;
+      const chunk = { kind, columns, rows: [row] };
+      chunks.push(chunk);
+      open.set(shape, { chunk, length: values.length });
     }
   }
   return chunks;
-}
-
-const textOf = ({ texts }: Chunk) => `[${texts.join(',')}]`;
-
-/** The row as an array. The record goes as it is, and what `->>` makes of it is the same text again. */
-function rowText({ columns, record }: AnyRow): string {
-  const text = JSON.stringify(Object.values(columns));
-  return record === undefined ? text : `${text.slice(0, -1)},${record}]`;
 }

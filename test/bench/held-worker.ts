@@ -8,7 +8,14 @@
 import type { Env } from '../../src/env.ts';
 import service, { Customer as ServiceCustomer } from '../../src/index.ts';
 
-export { CallDirectory, CompressionJob, CustomerBatches, GatewayBatch, PlanMigration } from '../../src/index.ts';
+export {
+  CallDirectory,
+  CompressionJob,
+  CustomerBatches,
+  GatewayBatch,
+  PlanMigration,
+  Projector,
+} from '../../src/index.ts';
 
 /** The Worker and its objects share one isolate here. */
 let heldUntilMs = 0;

@@ -42,6 +42,7 @@ export {
   Customer as CustomerBatches,
   Customer as GatewayBatch,
   Customer as PlanMigration,
+  Customer as Projector,
 };
 
 const json = (body: string) => new Response(body, { headers: { 'Content-Type': 'application/json' } });

@@ -8,7 +8,7 @@ import { deleteExpired } from '../../src/storage/housekeeping.ts';
 import { sumUsage } from '../../src/storage/usage.ts';
 import * as gateway from '../support/gateway.ts';
 import { accepted, type Clockwork, withObject } from '../support/object.ts';
-import { bindings, customerStub, operator } from '../support/worker.ts';
+import { bindings, customerStub, deliverToD1, operator } from '../support/worker.ts';
 
 const PLAN = { name: 'P', limitType: 'BLOCK', limits: { premiumCalls: 0 }, payg: { enabled: false } };
 const START = Date.UTC(2027, 2, 1, 12);
@@ -290,7 +290,7 @@ describe('over HTTP', () => {
     const stub = customerStub(tenant.organizationId, 'default');
     clock.mockImplementation(() => nowMs + MINUTE + 5_000);
     await runDurableObjectAlarm(stub);
-    await runDurableObjectAlarm(customerStub(tenant.organizationId, 'other'));
+    await deliverToD1(tenant.organizationId, 'other');
     const summary = (await tenant.api.send('readUsageSummary', { query: {} })).data;
     expect(summary.byOutcome).toMatchObject([{ outcome: 'NOT_ALLOWED', calls: 71 }]);
     expect(summary.byFeature.map(({ feature, calls }) => [feature, calls])).toEqual([

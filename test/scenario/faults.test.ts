@@ -2,11 +2,10 @@
  * Promise: whatever breaks between the service and its bindings, a client that sends its keyed requests again gets each
  * of them done once; and what the service sends again by itself is done once too.
  */
-import { runDurableObjectAlarm } from 'cloudflare:test';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { randomFrom } from '../crash/random.ts';
 import { type Api, createTenant, type Reply, type Tenant } from '../support/api.ts';
-import { bindings, customerStub, operator } from '../support/worker.ts';
+import { bindings, deliverToD1, operator } from '../support/worker.ts';
 import { type Binding, type Fault, type Faults, faultyApi } from './faulty-bindings.ts';
 
 const ATTEMPTS_MAX = 60;
@@ -84,7 +83,7 @@ async function expectOnce(customerId: string): Promise<void> {
   const read = async () => (await operator.send('readCustomer', { params: { org: organizationId, customerId } })).data;
   for (let round = 0; (await read()).outbox.pending > 0; round += 1) {
     if (round > 100) throw new Error('the outbox does not drain');
-    await runDurableObjectAlarm(customerStub(organizationId, customerId));
+    await deliverToD1(organizationId, customerId);
   }
   const customer = await read();
   expect(customer).toMatchObject({ openCalls: 0, subscription: { planName: 'Other', subscriptionVersion: 2 } });

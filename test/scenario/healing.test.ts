@@ -129,8 +129,9 @@ describe('the migration of a plan', () => {
 });
 
 describe('a backlog', () => {
-  const BATCH_ROWS_MAX = 400;
-  const ROUND_BATCHES_MAX = 25;
+  const BATCH_ROWS_MAX = 2_000;
+  /** Changes that an object hands over in one alarm. */
+  const HANDED_OVER_MAX = 10_000;
   /** Of everything that one batch binds: far below the 128 MB of an object. */
   const BATCH_LENGTH_MAX = 16_000_000;
 
@@ -144,10 +145,10 @@ describe('a backlog', () => {
         expect(object.outbox().pending).toBe(OUTBOX_ROWS + 1);
         const batches: { rows: number; length: number }[] = [];
         const watched = watchedD1(batches);
-        const rounds = Math.ceil((OUTBOX_ROWS + 1) / (BATCH_ROWS_MAX * ROUND_BATCHES_MAX));
+        const rounds = Math.ceil((OUTBOX_ROWS + 1) / HANDED_OVER_MAX);
         for (let round = 1; round <= rounds; round += 1) {
           await object.deliver(watched, START + 1_000 + round);
-          const waiting = Math.max(0, OUTBOX_ROWS + 1 - round * BATCH_ROWS_MAX * ROUND_BATCHES_MAX);
+          const waiting = Math.max(0, OUTBOX_ROWS + 1 - round * HANDED_OVER_MAX);
           expect(object.outbox()).toMatchObject({ pending: waiting, failures: 0 });
           // As long as something waits, the next round is due at once.
           if (waiting > 0) expect(object.outbox().dueAtMs).toBe(START + 1_000 + round);

@@ -4,10 +4,9 @@
  */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { refusalReason } from '../../durable-objects/customer/refusal.ts';
-import { setAsideKey } from '../../src/env.ts';
+import { refusalReason } from '../../durable-objects/projector/refusal.ts';
 import { accepted, type Clockwork, withObject } from '../support/object.ts';
-import { bindings, customerStub } from '../support/worker.ts';
+import { bindings } from '../support/worker.ts';
 
 const START = Date.UTC(2027, 2, 1);
 const DAY_MS = 86_400_000;
@@ -44,9 +43,9 @@ function faultyD1({ refuses = () => false, isAway = () => false, taken }: Faults
     batch: async (statements: Bound[]) => {
       db.batches += 1;
       if (isAway(db.batches)) throw new Error('D1_ERROR: Network connection lost.');
-      // A call, an event and a customer have their id in the second place.
+      // A call, an event and a customer have their id behind the subscription and the organization.
       const rows = statements.flatMap((statement) => JSON.parse(String(statement[BOUND]?.[0] ?? '[]')) as unknown[][]);
-      if (rows.some((row) => refuses(String(row[1])))) throw new Error(REFUSED);
+      if (rows.some((row) => refuses(String(row[2])))) throw new Error(REFUSED);
       const results = await bindings.DB.batch(statements);
       taken?.(db.batches);
       return results;
@@ -115,7 +114,7 @@ describe('changes that D1 refuses because of their content', () => {
         const db = faultyD1({ refuses });
         const { pending } = object.outbox();
         await object.deliver(db, START + round * 1_000);
-        expect(db.batches).toBeLessThanOrEqual(25);
+        expect(db.batches).toBeLessThanOrEqual(50);
         expect(object.outbox().pending).toBeLessThan(pending);
         expect(object.outbox()).toMatchObject({ failures: 0 });
         batches += db.batches;
@@ -235,28 +234,22 @@ describe('a batch that is being halved', () => {
 describe('a change that is set aside', () => {
   const onlyBad = faultyD1({ refuses: (id) => id === 'bad' });
 
-  test('keeps its record at any age, and does not delay the pruning of others', async () => {
-    await withObject(PLAN, async (object) => {
-      for (const id of ['bad', 'good']) {
-        accepted(object.begin(id, START));
-        accepted(object.end(id, START + 1));
-      }
-      await drain(object, onlyBad, START + 1_000);
-      object.housekeep(START + 30 * DAY_MS);
-      expect(object.query('SELECT call_id FROM calls')).toEqual([{ call_id: 'bad' }]);
-    });
-  });
-
-  test('also keeps ledger entries and meter events', async () => {
+  test('keeps what it records, however old it is, and holds up the pruning of nothing', async () => {
     const plan = { ...PLAN, customMeters: { CUSTOM1: { label: 'Pages', included: 10 } } };
-    await withObject(plan, async (object) => {
-      accepted(object.begin('a', START));
-      // The newest entry of a unit stays anyway.
-      for (const amount of [5n, 6n]) accepted(object.grant('USD', amount, START));
+    await withObject(plan, async (object, { organizationId }) => {
+      accepted(object.begin('bad', START));
+      accepted(object.end('bad', START + 1));
       accepted(object.increment(2, START));
       await drain(object, faultyD1({ refuses: () => true }), START + 1_000);
       object.housekeep(START + 60 * DAY_MS);
-      expect([object.rows('ledger'), object.rows('meter_events')]).toEqual([2, 1]);
+      expect([object.rows('calls'), object.rows('meter_events')]).toEqual([0, 0]);
+      expect(object.resendSetAside(START + 60 * DAY_MS)).toBe(3);
+      await drain(object, bindings.DB, START + 60 * DAY_MS + 1_000);
+      expect(await callsInD1(organizationId)).toEqual(['bad']);
+      const { results } = await bindings.DB.prepare('SELECT amount FROM meter_events WHERE organization_id = ?')
+        .bind(organizationId)
+        .all();
+      expect(results).toEqual([{ amount: 2 }]);
     });
   });
 
@@ -287,28 +280,6 @@ describe('a change that is set aside', () => {
       await drain(object, bindings.DB, START + 10_000);
       expect(idsSetAside(object)).toEqual([]);
       expect(await callsInD1(organizationId)).toEqual(['bad']);
-      expect(await bindings.KV.get(await keyOf(organizationId))).toBeNull();
-    });
-  });
-
-  test('is announced at once, again in time before the announcement ends, and no more when it is gone', async () => {
-    await withObject(PLAN, async (object, { organizationId }) => {
-      const announced = async () =>
-        (await bindings.KV.list({ prefix: setAsideKey(organizationId, '') })).keys.map(({ metadata }) => metadata);
-      accepted(object.begin('bad', START));
-      await object.deliver(onlyBad, START + 1_000);
-      expect(await announced()).toEqual([{ rows: 1, oldestMs: START + 1_000 }]);
-      expect(await object.alarm()).toBeLessThanOrEqual(START + 1_000 + DAY_MS / 2);
-      await bindings.KV.delete(await keyOf(organizationId));
-      await object.deliver(onlyBad, START + DAY_MS / 4);
-      expect(await announced()).toEqual([]);
-      await object.restart();
-      await object.deliver(onlyBad, START + 2_000 + DAY_MS / 2);
-      expect(await announced()).toEqual([{ rows: 1, oldestMs: START + 1_000 }]);
     });
   });
 });
-
-async function keyOf(organizationId: string): Promise<string> {
-  return setAsideKey(organizationId, customerStub(organizationId, 'clockwork').id.toString());
-}

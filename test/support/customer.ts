@@ -2,11 +2,10 @@
  * A customer with a wallet, driven over HTTP: what the operator grants, what the operator sees, and a settlement that
  * is over.
  */
-import { runDurableObjectAlarm } from 'cloudflare:test';
 import { expect } from 'vitest';
 import type { OperatorCustomer } from '../../src/contract/operator-customers.ts';
 import type { Tenant } from './api.ts';
-import { customerStub, operator } from './worker.ts';
+import { deliverToD1, operator } from './worker.ts';
 
 /** Charges wait a second for others, and a loaded machine is slow. */
 const ROUNDS_MAX = 100;
@@ -42,7 +41,7 @@ export async function fundedCustomer(
     wallet: async () => (await inspect()).wallet,
     async settle() {
       for (let round = 0; round < ROUNDS_MAX; round += 1) {
-        await runDurableObjectAlarm(customerStub(organizationId, customerId));
+        await deliverToD1(organizationId, customerId);
         const { wallet, outbox } = await inspect();
         if (wallet.openCharges === 0 && outbox.pending === 0) return;
         await scheduler.wait(ROUND_MS);

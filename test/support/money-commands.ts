@@ -254,7 +254,8 @@ const restart = command('restart', fc.constant(null), (_, { object }) => object.
 async function deliverTo(archive: System['archive'], object: Clockwork, nowMs: number): Promise<void> {
   const take = (columns: string[], entries: string) => {
     for (const row of JSON.parse(entries) as unknown[][]) {
-      const value = (name: string) => row[columns.indexOf(name)];
+      // The first value is the subscription.
+      const value = (name: string) => row[columns.indexOf(name) + 1];
       archive.set(value('entry_id') as number, {
         unit: value('unit') as CreditUnit,
         amount: BigInt(value('amount') as string),

@@ -10,17 +10,21 @@ import { increment } from '../../durable-objects/customer/commands/meters.ts';
 import * as serviceCalls from '../../durable-objects/customer/commands/service-calls.ts';
 import { debitDue, type Reporter, reportDue } from '../../durable-objects/customer/commands/settlement.ts';
 import * as subscription from '../../durable-objects/customer/commands/subscription.ts';
-import { deliver } from '../../durable-objects/customer/outbox.ts';
+import { deliver as handOver } from '../../durable-objects/customer/outbox.ts';
 import { CustomerStore } from '../../durable-objects/customer/store.ts';
+import { deliver } from '../../durable-objects/projector/deliver.ts';
+import { ProjectorStore } from '../../durable-objects/projector/store.ts';
 import { Plan } from '../../src/contract/plans.ts';
 import type { Account, ChangeStrategy, Contact } from '../../src/domain/account.ts';
 import type { Call } from '../../src/domain/call.ts';
 import type { MeterSlot } from '../../src/domain/meters.ts';
 import type { ResolvedPrice } from '../../src/domain/pricing.ts';
 import type { CreditUnit } from '../../src/domain/wallet.ts';
+import type { Env } from '../../src/env.ts';
 import type { BeginCommand, CallKey, EndCommand, EndServiceCallCommand } from '../../src/objects/customer-commands.ts';
+import type { HandOver } from '../../src/objects/projector-commands.ts';
 import { NO_USAGE } from '../unit/fixtures.ts';
-import { bindings, customerStub } from './worker.ts';
+import { customerStub } from './worker.ts';
 
 export interface Clockwork {
   begin(
@@ -78,12 +82,16 @@ export interface Clockwork {
   settle(atMs: number, report?: Reporter | null): Promise<void>;
   call(callId: string, atMs: number): ReturnType<typeof calls.readCall>;
   housekeep(atMs: number): void;
+  /** Hands over what waits to a projector of the object's own, which then delivers it. */
   deliver(db: D1Database, atMs: number): Promise<void>;
+  /** Sends again what D1 refused. Answers how many changes there were. */
+  resendSetAside(atMs: number): number;
   /** When the object would wake next. */
   alarm(): Promise<number | null>;
   rows(table: string): number;
   /** What stands in the object's own tables. */
   query<Row extends Record<string, SqlStorageValue>>(sql: string): Row[];
+  /** What waits in the object and at its projector. */
   outbox(): ReturnType<CustomerStore['outboxState']> & ReturnType<CustomerStore['delivery']>;
   /** The same object after it was evicted: nothing in memory. */
   restart(): Promise<void>;
@@ -107,6 +115,24 @@ export async function withObject(
   await runInDurableObject(stub, async (_, state) => {
     let store = new CustomerStore(state.storage);
     await store.load();
+    let projectorAlarmMs: number | null = null;
+    // Its tables stand beside those of the customer, and its alarm is kept apart.
+    const startProjector = (): ProjectorStore => {
+      const storage = {
+        sql: state.storage.sql,
+        transactionSync: state.storage.transactionSync.bind(state.storage),
+        getAlarm: async () => projectorAlarmMs,
+        setAlarm: async (atMs: number) => {
+          projectorAlarmMs = atMs;
+        },
+      } as unknown as DurableObjectStorage;
+      return new ProjectorStore(storage);
+    };
+    let started: ProjectorStore | null = null;
+    const projector = (): ProjectorStore => {
+      started ??= startProjector();
+      return started;
+    };
     const at = (nowMs: number): Context => ({
       store,
       objectId: state.id.toString(),
@@ -209,15 +235,36 @@ export async function withObject(
         store.alarmFired();
         subscription.housekeep(at(atMs));
       },
-      deliver: (db, atMs) =>
-        deliver({ store, env: { DB: db }, kv: bindings.KV, objectId: state.id.toString(), now: () => atMs }),
+      deliver: async (db, atMs) => {
+        const now = () => atMs;
+        const objectId = state.id.toString();
+        const take = async (handedOver: HandOver) => projector().take(handedOver, atMs);
+        const env = { PROJECTORS: { getByName: () => ({ take }) } } as unknown as Pick<Env, 'PROJECTORS'>;
+        await handOver({ store, env, objectId, now });
+        if (projector().delivery.failures > 0 && (projectorAlarmMs ?? 0) > atMs) return;
+        projector().alarmFired();
+        await deliver({ store: projector(), env: { DB: db }, objectId, now });
+      },
+      resendSetAside: (atMs) => projector().resend(organizationId, atMs).rows,
       alarm: () => state.storage.getAlarm(),
       rows: (table) => state.storage.sql.exec<{ n: number }>(`SELECT COUNT(*) AS n FROM ${table}`).one().n,
       query: <Row extends Record<string, SqlStorageValue>>(sql: string) => state.storage.sql.exec<Row>(sql).toArray(),
-      outbox: () => ({ ...store.outboxState(), ...store.delivery() }),
+      outbox: () => {
+        const [own, { waiting, failures, lastError }] = [store.outboxState(), projector().state({}, 0)];
+        const { dueAtMs } = store.delivery();
+        const pending = own.pending + waiting.changes;
+        return {
+          pending,
+          oldestMs: [own.oldestMs, waiting.oldestMs].filter((atMs) => atMs !== null).sort()[0] ?? null,
+          failures,
+          lastError,
+          dueAtMs: dueAtMs ?? (waiting.changes > 0 ? projectorAlarmMs : null),
+        };
+      },
       restart: async () => {
         store = new CustomerStore(state.storage);
         await store.load();
+        started = null;
       },
     };
     await steps(object, { organizationId, customerId });

@@ -1,9 +1,11 @@
 /**
  * The Worker under test, inside workerd: its API through `fetch`, its objects through their bindings.
  */
+import { runDurableObjectAlarm } from 'cloudflare:test';
 import { env, exports } from 'cloudflare:workers';
 import type { Customer } from '../../durable-objects/customer.ts';
 import type { Env } from '../../src/env.ts';
+import { allProjectors } from '../../src/objects/projectors.ts';
 import { Api, OPERATOR_TOKEN } from './api.ts';
 
 export const bindings = env as unknown as Env;
@@ -18,4 +20,15 @@ export const operator = new Api(
 
 export function customerStub(organizationId: string, customerId: string): DurableObjectStub<Customer> {
   return bindings.CUSTOMERS.getByName(`${organizationId}:${customerId}`);
+}
+
+/** Fires the alarm of a customer's object, and those of the projectors: D1 then has what the object hands over. */
+export async function deliverToD1(organizationId: string, customerId: string): Promise<void> {
+  await runDurableObjectAlarm(customerStub(organizationId, customerId));
+  await fireProjectors();
+}
+
+/** Fires the alarms of all projectors. */
+export async function fireProjectors(): Promise<void> {
+  for (const projector of allProjectors(bindings)) await runDurableObjectAlarm(projector());
 }

@@ -25,7 +25,7 @@ const ROOMS: Record<string, string[]> = {
   vendors: ['domain', 'platform'],
   catalog: ['domain', 'platform', 'contract'],
   // What the Worker knows of objects.
-  objects: ['catalog', 'contract', 'domain', 'platform', 'readings', 'env'],
+  objects: ['catalog', 'contract', 'domain', 'platform', 'readings', 'types:storage', 'env'],
   // Storage keeps catalogs, and falls back to the built-in one.
   storage: ['contract', 'domain', 'platform', 'catalog', 'readings', 'env'],
   metering: ['vendors', 'catalog', 'objects', 'storage', 'contract', 'domain', 'platform', 'env'],

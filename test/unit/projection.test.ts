@@ -6,10 +6,10 @@
 import type { DatabaseSync } from 'node:sqlite';
 import fc from 'fast-check';
 import { afterEach, expect, test } from 'vitest';
-import { projectRows, usageProvider } from '../../durable-objects/customer/projection.ts';
 import { beginCall, type Call, endCall } from '../../src/domain/call.ts';
 import type { RateCard } from '../../src/domain/pricing.ts';
 import { projectionStatements } from '../../src/storage/projection.ts';
+import { projectPage, usageProvider } from '../../src/storage/projection-rows.ts';
 import { asD1, openD1, runBatch } from '../support/d1.ts';
 import { account, plan, usage } from './fixtures.ts';
 
@@ -30,7 +30,7 @@ afterEach(() => {
 /** Delivers the calls. */
 function send(db: DatabaseSync, calls: readonly Call[]): void {
   const rows = calls.map((call) => ({ kind: 'call' as const, id: call.callId, record: JSON.stringify(call) }));
-  runBatch(db, projectionStatements(asD1(db), 'subscription', projectRows(account(plan()), rows)));
+  runBatch(db, projectionStatements(asD1(db), [projectPage(account(plan()), rows)]));
 }
 
 const word = fc.oneof(

@@ -7,10 +7,11 @@
 import type { DatabaseSync } from 'node:sqlite';
 import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
-import { usageProvider } from '../../durable-objects/customer/projection.ts';
 import { nanoOfParts } from '../../src/domain/money.ts';
 import { eraseProjection } from '../../src/storage/erasure.ts';
-import { type ProjectedRows, projectionStatements } from '../../src/storage/projection.ts';
+import { projectionStatements } from '../../src/storage/projection.ts';
+import type { ProjectionPage } from '../../src/storage/projection-page.ts';
+import { usageProvider } from '../../src/storage/projection-rows.ts';
 import { USAGE_FIGURES } from '../../src/storage/roll-ups.ts';
 import { asD1, openD1, runBatch } from '../support/d1.ts';
 
@@ -66,8 +67,8 @@ const sent: fc.Arbitrary<Sent> = fc.record({
   revision: fc.integer({ min: 1, max: 9 }),
 });
 
-/** The row of the call, as the outbox sends it. */
-function rowOf(sentCall: Sent): ProjectedRows['calls'][number] {
+/** The columns of the call's row. */
+function rowOf(sentCall: Sent) {
   const { status, model, isPriced, tokens, costNanoUsd } = sentCall;
   const isEnded = status === 'COMPLETED' || status === 'FAILED';
   const used = isEnded ? model : null;
@@ -79,30 +80,28 @@ function rowOf(sentCall: Sent): ProjectedRows['calls'][number] {
     ...{ saved_tokens: null, cost_avoided_nano_usd: null, compression_techniques: null },
   };
   return {
-    columns: {
-      ...none,
-      organization_id: sentCall.organizationId,
-      call_id: `call-${sentCall.call}`,
-      customer_id: sentCall.customerId,
-      feature: sentCall.feature,
-      status,
-      started_at_ms: START,
-      finished_at_ms: status === 'IN_PROGRESS' ? null : sentCall.atMs,
-      usage_plan_version_id: 'v',
-      pricing_mode: 'standard',
-      provider_used: 'OpenAI',
-      usage_provider: usageProvider(priced, 'OpenAI'),
-      model_used: used,
-      model_key: priced,
-      input_tokens: tokensOf(5),
-      cached_input_tokens: tokensOf(1),
-      response_tokens: tokensOf(2),
-      reasoning_tokens: tokensOf(3),
-      searches: tokensOf(4),
-      cost_nano_usd: priced === null ? null : String(costNanoUsd),
-      revision: sentCall.revision,
-    },
-    record: '{}',
+    ...none,
+    organization_id: sentCall.organizationId,
+    call_id: `call-${sentCall.call}`,
+    customer_id: sentCall.customerId,
+    feature: sentCall.feature,
+    status,
+    started_at_ms: START,
+    finished_at_ms: status === 'IN_PROGRESS' ? null : sentCall.atMs,
+    usage_plan_version_id: 'v',
+    pricing_mode: 'standard',
+    provider_used: 'OpenAI',
+    usage_provider: usageProvider(priced, 'OpenAI'),
+    model_used: used,
+    model_key: priced,
+    input_tokens: tokensOf(5),
+    cached_input_tokens: tokensOf(1),
+    response_tokens: tokensOf(2),
+    reasoning_tokens: tokensOf(3),
+    searches: tokensOf(4),
+    cost_nano_usd: priced === null ? null : String(costNanoUsd),
+    revision: sentCall.revision,
+    record: {},
   };
 }
 
@@ -123,28 +122,33 @@ const denied: fc.Arbitrary<Denied> = fc.record({
   calls: fc.integer({ min: 1, max: 9 }),
 });
 
-/** As the outbox sends it: the larger count is the newer one. */
-function deniedRowOf({
-  organizationId,
-  customerId,
-  feature,
-  hour,
-  calls,
-}: Denied): ProjectedRows['deniedHours'][number] {
+/** The columns of the row; the larger count is the newer one. */
+function deniedRowOf({ organizationId, customerId, feature, hour, calls }: Denied) {
   const key = { organization_id: organizationId, customer_id: customerId, hour_ms: START + hour * HOUR, feature };
-  return { columns: { ...key, calls, revision: calls } };
+  return { ...key, calls, revision: calls };
 }
 
-/** Delivers a batch, in which no row is twice: the last one stands. */
+/** A page of one change. */
+function pageOf(
+  kind: 'call' | 'denied_hour',
+  id: string,
+  row: { organization_id: string; customer_id: string; revision: number },
+): ProjectionPage {
+  const of = { organizationId: row.organization_id, customerId: row.customer_id, subscriptionId: row.organization_id };
+  const values = JSON.stringify([of.subscriptionId, ...Object.values(row)]);
+  return { ...of, columns: { [kind]: Object.keys(row) }, changes: [{ kind, id, revision: row.revision, values }] };
+}
+
+/** Delivers a batch, in which a row may be more than once. */
 function sendBatch(db: DatabaseSync, calls: readonly Sent[], counts: readonly Denied[] = [], runsTwice = false): void {
-  const rows: ProjectedRows = {
-    ...{ customers: [], meterEvents: [], creditEntries: [] },
-    calls: [...new Map(calls.map((call) => [`${call.organizationId} ${call.call}`, rowOf(call)])).values()],
-    deniedHours: [...new Map(counts.map(({ calls: _, ...key }, index) => [JSON.stringify(key), index])).values()].map(
-      (index) => deniedRowOf(counts[index] as Denied),
-    ),
-  };
-  const statements = projectionStatements(asD1(db), 'subscription', rows);
+  const pages = [
+    ...calls.map((call) => pageOf('call', `call-${call.call}`, rowOf(call))),
+    ...counts.map((count) => {
+      const { calls: _, ...key } = count;
+      return pageOf('denied_hour', JSON.stringify(key), deniedRowOf(count));
+    }),
+  ];
+  const statements = projectionStatements(asD1(db), pages);
   runBatch(db, statements);
   // D1 may run a batch that it was sent once more than once.
   if (runsTwice) runBatch(db, statements);

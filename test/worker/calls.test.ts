@@ -1,10 +1,10 @@
 /**
  * The main job over HTTP: begin, end, read, on real prices; what is kept of a call, and what is not.
  */
-import { runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
+import { runInDurableObject } from 'cloudflare:test';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { createTenant, type Tenant } from '../support/api.ts';
-import { bindings, customerStub, operator } from '../support/worker.ts';
+import { bindings, customerStub, deliverToD1, operator } from '../support/worker.ts';
 
 let tenant: Tenant;
 beforeAll(async () => {
@@ -110,7 +110,7 @@ describe('the main job', () => {
       ratio: 0.5,
     });
 
-    await runDurableObjectAlarm(customerStub(tenant.organizationId, 'main'));
+    await deliverToD1(tenant.organizationId, 'main');
     const { results } = await bindings.DB.prepare(
       'SELECT call_id, status, cost_nano_usd, tags FROM calls WHERE customer_id = ?',
     )
@@ -297,7 +297,7 @@ describe('the largest call', () => {
     const exact = (2_000_000_000_000_000n + (999_999_999n * 1_999_999_999_999n + 500_000n) / 1_000_000n).toString();
     expect(ended.costUsdNano).toBe(exact);
     expect(ended.spendVelocity?.windows.day.completedCostUsd).toBe(ended.costUSD);
-    await runDurableObjectAlarm(customerStub(other.organizationId, 'whale'));
+    await deliverToD1(other.organizationId, 'whale');
     const row = await bindings.DB.prepare('SELECT CAST(cost_nano_usd AS TEXT) AS nano FROM calls WHERE call_id = ?')
       .bind('whale-1')
       .first();
@@ -394,7 +394,7 @@ describe('a call that its object has deleted', () => {
     await end(callId, { modelUsed: 'gpt-4o', inputTokens: 10 });
     const before = await read(callId);
     const stub = customerStub(tenant.organizationId, 'old');
-    await runDurableObjectAlarm(stub);
+    await deliverToD1(tenant.organizationId, 'old');
     await runInDurableObject(stub, (_, state) => void state.storage.sql.exec('DELETE FROM calls'));
     expect(await read(callId)).toEqual(before);
   });

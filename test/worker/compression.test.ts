@@ -2,13 +2,12 @@
  * Prompt compression over HTTP: savings recorded on calls, who may be billed, the profile, and the summary (contract
  * 4.2 rule 6, 4.15, 4.16).
  */
-import { runDurableObjectAlarm } from 'cloudflare:test';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { DEFAULT_COMPRESSION_PROFILE, TECHNIQUE_NAMES } from '../../src/contract/compression.ts';
 import type { Call } from '../../src/domain/call.ts';
 import { type Api, createTenant, type Tenant } from '../support/api.ts';
 import { fundedCustomer } from '../support/customer.ts';
-import { bindings, customerStub, operator } from '../support/worker.ts';
+import { bindings, deliverToD1, operator } from '../support/worker.ts';
 
 const COUNTS = { provider: 'toon', originalTokens: 1_000, compressedTokens: 600, techniques: ['toon', 'whitespace'] };
 /** 2.50 USD per million input tokens. */
@@ -32,7 +31,7 @@ const compress = (callId: string, change: object = {}, headers: Record<string, s
 
 /** What D1 holds of a call, once everything has arrived there. */
 async function projected(callId: string, customerId = 'ann', of = tenant) {
-  await runDurableObjectAlarm(customerStub(of.organizationId, customerId));
+  await deliverToD1(of.organizationId, customerId);
   const sql = `SELECT original_tokens, compressed_tokens, saved_tokens, CAST(cost_avoided_nano_usd AS TEXT) AS avoided, compression_techniques,
     record FROM calls WHERE organization_id = ? AND call_id = ?`;
   const row = await bindings.DB.prepare(sql)
@@ -366,7 +365,7 @@ describe('the summary', () => {
       if (counts) await compress(callId, counts, {}, own);
       await end(callId, ended, own);
     }
-    await runDurableObjectAlarm(customerStub(own.organizationId, 'ann'));
+    await deliverToD1(own.organizationId, 'ann');
   });
   const summary = async (query: Record<string, string> = {}, of = own) =>
     (await of.api.send('readCompressionSummary', { query })).data;

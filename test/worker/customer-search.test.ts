@@ -2,12 +2,11 @@
  * The search for customers: by the beginning of the id or of the display name in whatever case, in the order and the
  * pages of the list, from indexes alone.
  */
-import { runDurableObjectAlarm } from 'cloudflare:test';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Env } from '../../src/env.ts';
 import { type CustomerFilter, findCustomers } from '../../src/storage/customers.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
-import { bindings, customerStub, operator } from '../support/worker.ts';
+import { bindings, deliverToD1, operator } from '../support/worker.ts';
 
 const CUSTOMERS: Record<string, string | undefined> = {
   ann: 'Über Fahrt GmbH',
@@ -25,7 +24,7 @@ beforeAll(async () => {
   for (const [customerId, customerName] of Object.entries(CUSTOMERS)) {
     for (const { api, organizationId } of [tenant, other]) {
       await api.send('provisionCustomer', { body: { customerId, ...(customerName && { customerName }) } });
-      await runDurableObjectAlarm(customerStub(organizationId, customerId));
+      await deliverToD1(organizationId, customerId);
     }
   }
 });
@@ -70,7 +69,7 @@ test('finds rows of before there was a search column as they were found then, an
     ['Ann-2', 'ann'],
   ]);
   await tenant.api.send('provisionCustomer', { body: { customerId: 'ann', customerName: 'Über Land' } });
-  await runDurableObjectAlarm(customerStub(tenant.organizationId, 'ann'));
+  await deliverToD1(tenant.organizationId, 'ann');
   expect(await idsOf({ search: 'üb' })).toEqual(['Bob', 'ann']);
 });
 

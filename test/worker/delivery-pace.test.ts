@@ -28,7 +28,7 @@ test('changes of an idle customer are delivered soon, of a busy one at most ever
       return store.delivery().dueAtMs;
     };
     const deliver = (atMs: number) => {
-      store.outboxSent(store.outboxPage(10), atMs);
+      store.outboxSent(store.outboxPage(10).place, atMs);
       store.saveDelivery({ failures: 0, dueAtMs: null, lastError: null });
     };
 

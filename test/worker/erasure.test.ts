@@ -3,17 +3,18 @@
  * again.
  */
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
-import { beforeAll, describe, expect, test, vi } from 'vitest';
-import { backlogKey, type Env } from '../../src/env.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import type { Env } from '../../src/env.ts';
 import { claimKey } from '../../src/objects/claims.ts';
 import { sendCommand } from '../../src/objects/command-text.ts';
 import type { BeginCommand } from '../../src/objects/customer-commands.ts';
+import { projectorOf, projectorState } from '../../src/objects/projectors.ts';
 import { eraseProjection } from '../../src/storage/erasure.ts';
 import { deleteExpired } from '../../src/storage/housekeeping.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
 import { fundedCustomer } from '../support/customer.ts';
 import { accepted, withObject } from '../support/object.ts';
-import { bindings, customerStub, operator } from '../support/worker.ts';
+import { bindings, customerStub, deliverToD1, operator } from '../support/worker.ts';
 
 const PLAN = {
   name: 'Full',
@@ -229,33 +230,46 @@ describe('an erasure', () => {
     expect((await tenant.api.send('readCall', { params: { callId: callIds[0] ?? '' } })).status).toBe(404);
   });
 
-  test('waits for a delivery to D1 that is under way, and removes what it brought', async () => {
+  test('lets a delivery to D1 that is under way bring nothing back', async () => {
     await live(tenant, 'under-way');
-    const stub = customerStub(tenant.organizationId, 'under-way');
-    let deliveries = 0;
-    await runInDurableObject(stub, (customer) => {
-      const { env } = customer as unknown as { env: Env };
+    const projector = projectorOf(bindings, { organizationId: tenant.organizationId, customerId: 'under-way' })();
+    let delivered = 0;
+    await runInDurableObject(projector, (instance) => {
+      const { env } = instance as unknown as { env: Env };
       const batch = async (statements: D1PreparedStatement[]) => {
-        deliveries += 1;
         await scheduler.wait(500);
-        return env.DB.batch(statements);
+        const results = await env.DB.batch(statements);
+        delivered += 1;
+        return results;
       };
       const slow = { prepare: (sql: string) => env.DB.prepare(sql), batch };
-      Object.defineProperty(customer, 'env', { value: { ...env, DB: slow } });
+      Object.defineProperty(instance, 'env', { value: { ...env, DB: slow } });
     });
-    await vi.waitUntil(() => deliveries > 0, { timeout: 20_000 });
+    await runDurableObjectAlarm(customerStub(tenant.organizationId, 'under-way'));
+    const delivery = runDurableObjectAlarm(projector);
     const { erased } = (await erase('under-way')).data;
-    expect(erased).toMatchObject({ object: true, customers: 1, calls: 4, meterEvents: 2 });
-    await scheduler.wait(1_000); // past what a delivery takes here
+    expect(erased).toMatchObject({ object: true, customers: 0, calls: 0 });
+    await delivery;
+    expect(delivered).toBeGreaterThan(0);
     expect(total(await rowsInD1(tenant, 'under-way'))).toBe(0);
+    await evictDurableObject(projector);
   });
 
-  test('withdraws an announced backlog, so that health does not wait for an erased customer', async () => {
+  test('removes what waits for D1 at a projector, and what D1 refused', async () => {
     await live(tenant, 'behind');
-    const announced = backlogKey(tenant.organizationId, customerStub(tenant.organizationId, 'behind').id.toString());
-    await bindings.KV.put(announced, '', { metadata: { oldestMs: Date.now() } });
+    const page = JSON.stringify({ changes: [] });
+    const behind = { organizationId: tenant.organizationId, customerId: 'behind' };
+    for (const isBusy of [false, true])
+      await projectorOf(bindings, behind, isBusy)().take({
+        ...behind,
+        subscriptionId: 's',
+        sinceMs: Date.now(),
+        changes: 1,
+        page,
+      });
+    expect((await projectorState(bindings, behind)).waiting.changes).toBe(2);
     await erase('behind');
-    expect((await bindings.KV.list({ prefix: announced })).keys).toEqual([]);
+    expect((await projectorState(bindings, behind)).waiting).toMatchObject({ changes: 0, oldestMs: null });
   });
 
   test('is 404 when repeated, for an unknown customer, and for one of another organization', async () => {
@@ -426,7 +440,7 @@ describe('an erased customer', () => {
     ).data;
     expect([wallet.balanceUsd, wallet.units.CUSTOM1, credits, ledger]).toEqual(['0', 0, [], []]);
     await tenant.api.send('endCall', { body: { callId: callIds[0] } });
-    await runDurableObjectAlarm(customerStub(tenant.organizationId, 'anew'));
+    await deliverToD1(tenant.organizationId, 'anew');
     expect(await rowsInD1(tenant, 'anew')).toMatchObject({
       customers: 1,
       calls: 1,

@@ -2,13 +2,12 @@
  * However much an organization's calls cost, its sums are exact, its customers' changes reach D1, and nobody else's
  * page breaks.
  */
-import { runDurableObjectAlarm } from 'cloudflare:test';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { TOKENS_MAX, USD_PER_MILLION_MAX } from '../../src/contract/fields.ts';
 import { COUNT_USAGE } from '../../src/storage/roll-ups.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
 import { countCalls } from '../support/usage.ts';
-import { bindings, customerStub, operator } from '../support/worker.ts';
+import { bindings, deliverToD1, operator } from '../support/worker.ts';
 import { Visitor } from './console-visitor.ts';
 
 const MODEL = 'ft:dearest';
@@ -56,11 +55,10 @@ describe('an organization whose costs exceed 64 bits', () => {
     for (let n = 0; n < ENDS; n += 1) expect((await endLargest(`end-${n}`)).costUsdNano).toBe(String(COST_MAX));
     await tenant.api.send('beginCall', { body: { customerId: 'minnow' }, headers: { 'Idempotency-Key': 'small' } });
     await tenant.api.send('endCall', { body: { callId: 'small', modelUsed: MODEL, inputTokens: 1 } });
-    for (const customerId of ['whale', 'minnow'])
-      await runDurableObjectAlarm(customerStub(tenant.organizationId, customerId));
+    for (const customerId of ['whale', 'minnow']) await deliverToD1(tenant.organizationId, customerId);
     await copyCall(CALLS - ENDS);
     await endLargest('last');
-    await runDurableObjectAlarm(customerStub(tenant.organizationId, 'whale'));
+    await deliverToD1(tenant.organizationId, 'whale');
     const { outbox } = (
       await operator.send('readCustomer', { params: { org: tenant.organizationId, customerId: 'whale' } })
     ).data;

@@ -5,7 +5,7 @@ import { evictDurableObject, runDurableObjectAlarm } from 'cloudflare:test';
 import { describe, expect, test, vi } from 'vitest';
 import type { PlanMigration } from '../../src/contract/operator-customers.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
-import { bindings, customerStub, operator } from '../support/worker.ts';
+import { bindings, customerStub, deliverToD1, operator } from '../support/worker.ts';
 
 /** A walk is repeated after three seconds. */
 const ROUNDS_MAX = 200;
@@ -34,7 +34,7 @@ async function provision(tenant: Tenant, ...customerIds: string[]): Promise<void
 }
 
 async function project({ organizationId }: Tenant, ...customerIds: string[]): Promise<void> {
-  for (const customerId of customerIds) await runDurableObjectAlarm(customerStub(organizationId, customerId));
+  for (const customerId of customerIds) await deliverToD1(organizationId, customerId);
 }
 
 async function change(tenant: Tenant, customerId: string, planId: string, strategy: string): Promise<void> {

@@ -1,10 +1,9 @@
 /**
  * Plan changes, replenishment and lists over HTTP.
  */
-import { runDurableObjectAlarm } from 'cloudflare:test';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { createTenant, type Tenant } from '../support/api.ts';
-import { customerStub, operator } from '../support/worker.ts';
+import { deliverToD1, operator } from '../support/worker.ts';
 
 let tenant: Tenant;
 beforeAll(async () => {
@@ -141,7 +140,7 @@ describe('lists', () => {
     const names = ['ann', 'anna', 'bob', '100%', 'Zoe'];
     for (const customerId of names) {
       await other.api.send('provisionCustomer', { body: { customerId, customerName: `Name of ${customerId}` } });
-      await runDurableObjectAlarm(customerStub(other.organizationId, customerId));
+      await deliverToD1(other.organizationId, customerId);
     }
     const list = async (query: Record<string, string>) => (await other.api.send('listCustomers', { query })).data;
     const ids = async (query: Record<string, string>) => (await list(query)).items.map(({ customerId }) => customerId);

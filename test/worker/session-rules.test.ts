@@ -3,11 +3,10 @@
  * models may answer is fixed by the backend, keys are apart from the organization's, and savings stay within the call's
  * own input.
  */
-import { runDurableObjectAlarm } from 'cloudflare:test';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { type Api, createTenant, type Tenant } from '../support/api.ts';
 import { answers, ask, newTenant, vendor } from '../support/gateway.ts';
-import { bindings, customerStub, operator } from '../support/worker.ts';
+import { bindings, customerStub, deliverToD1, operator } from '../support/worker.ts';
 
 const CHAT = '/v1/chat/completions';
 
@@ -309,7 +308,7 @@ describe('savings that a session reports', () => {
     expect(await compressionOf(fair)).toMatchObject({ originalTokens: 1_000, compressedTokens: 600, savedTokens: 400 });
     // The backend is believed.
     expect(await compressionOf(foreign)).toMatchObject({ originalTokens: 1_000_000, savedTokens: 1_000_000 });
-    await runDurableObjectAlarm(customerStub(tenant.organizationId, 'ann'));
+    await deliverToD1(tenant.organizationId, 'ann');
     const sql = 'SELECT saved_tokens AS saved FROM calls WHERE organization_id = ? AND call_id = ?';
     expect(await bindings.DB.prepare(sql).bind(tenant.organizationId, large).first('saved')).toBe(600);
   });

@@ -1,11 +1,10 @@
 /**
  * Changes that D1 refused, over HTTP: health shows them, the operator lists them and sends them again.
  */
-import { runDurableObjectAlarm } from 'cloudflare:test';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { setAsideKey } from '../../src/env.ts';
+import { projectorState } from '../../src/objects/projectors.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
-import { bindings, customerStub, operator } from '../support/worker.ts';
+import { bindings, deliverToD1, operator } from '../support/worker.ts';
 
 /** Fires the alarms until D1 has or refused everything. */
 const ROUNDS_MAX = 50;
@@ -13,7 +12,7 @@ const ROUND_MS = 50;
 
 async function settle({ organizationId }: Tenant, customerId: string): Promise<void> {
   for (let round = 0; round < ROUNDS_MAX; round += 1) {
-    await runDurableObjectAlarm(customerStub(organizationId, customerId));
+    await deliverToD1(organizationId, customerId);
     const { outbox } = (await operator.send('readCustomer', { params: { org: organizationId, customerId } })).data;
     if (outbox.pending === 0) return;
     await scheduler.wait(ROUND_MS);
@@ -104,9 +103,6 @@ describe('changes that D1 refused', () => {
     expect(await list(other)).toEqual({ items: [], nextCursor: null });
     expect((await resend(other)).data).toEqual({ rows: 0, customers: 0, more: false });
     expect(await eventsOf(other, 'outbox.resend')).toEqual([]);
-    const object = customerStub(tenant.organizationId, 'ann');
-    expect(await object.listSetAside({ organizationId: other.organizationId, afterPlace: 0, rowsMax: 10 })).toBeNull();
-    expect(await object.resendSetAside(other.organizationId)).toBe(0);
     const nowhere = { org: crypto.randomUUID() };
     expect((await operator.send('listOutbox', { params: nowhere })).refusal.code).toBe('NOT_FOUND');
     expect((await operator.send('resendOutbox', { params: nowhere })).refusal.code).toBe('NOT_FOUND');
@@ -147,11 +143,11 @@ describe('changes that D1 refused', () => {
     await refuse();
     await begin(tenant, 'gone', 'refused-9');
     await settle(tenant, 'gone');
-    const announced = setAsideKey(tenant.organizationId, customerStub(tenant.organizationId, 'gone').id.toString());
-    expect(await bindings.KV.get(announced)).toBe('');
+    const gone = { organizationId: tenant.organizationId, customerId: 'gone' };
+    expect((await projectorState(bindings, gone)).setAside.rows).toBe(1);
     const params = { org: tenant.organizationId, customerId: 'gone' };
     expect((await operator.send('eraseCustomer', { params })).status).toBe(200);
-    expect(await bindings.KV.get(announced)).toBeNull();
+    expect((await projectorState(bindings, gone)).setAside.rows).toBe(0);
     expect((await list(tenant)).items).toEqual([]);
   });
 });

@@ -2,17 +2,17 @@
  * GET /usage/summary: its sums are those of GET /calls over the same calls, to the nano-USD, in every dimension, time
  * zone and filter, whatever is sent twice, rewritten or deleted.
  */
-import { runDurableObjectAlarm } from 'cloudflare:test';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { GROUPS_MAX } from '../../src/contract/usage-summary.ts';
-import { backlogKey } from '../../src/env.ts';
+import { projectorOf } from '../../src/objects/projectors.ts';
 import { deleteExpired } from '../../src/storage/housekeeping.ts';
-import { type ProjectedRows, projectionStatements } from '../../src/storage/projection.ts';
+import { projectionStatements } from '../../src/storage/projection.ts';
+import type { ProjectionPage } from '../../src/storage/projection-page.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
 import { writeReportHours } from '../support/history.ts';
 import { accepted, withObject } from '../support/object.ts';
 import { chance } from '../support/series.ts';
-import { bindings, customerStub, operator } from '../support/worker.ts';
+import { bindings, deliverToD1, fireProjectors, operator } from '../support/worker.ts';
 import { usage } from '../unit/fixtures.ts';
 
 const HOUR = 3_600_000;
@@ -136,7 +136,7 @@ async function makeCalls(): Promise<Sent> {
 }
 
 async function deliverAll(): Promise<void> {
-  for (const customerId of CUSTOMERS) await runDurableObjectAlarm(customerStub(tenant.organizationId, customerId));
+  for (const customerId of CUSTOMERS) await deliverToD1(tenant.organizationId, customerId);
 }
 
 async function factOf(callId: string, feature: string | null, end: Record<string, number> | null): Promise<Fact> {
@@ -281,7 +281,7 @@ describe('the totals', () => {
     expect([theirs.byCustomer, theirs.byModel, theirs.byOutcome]).toEqual([[], [], []]);
     await other.api.send('beginCall', { body: { customerId: 'alpha' }, headers: { 'Idempotency-Key': 'sum-0' } });
     await other.api.send('endCall', { body: { callId: 'sum-0', modelUsed: 'gpt-4o', inputTokens: 1_000 } });
-    await runDurableObjectAlarm(customerStub(other.organizationId, 'alpha'));
+    await deliverToD1(other.organizationId, 'alpha');
     expect((await summary(PERIOD, other)).totals).toMatchObject({ calls: 1, costUsdNano: '2500000' });
     expect((await summary()).totals).toEqual(mine.totals);
   });
@@ -399,14 +399,23 @@ describe('nothing counts twice', () => {
     expect(await figures()).toBe(before);
     const { results } = await bindings.DB.prepare('SELECT * FROM calls WHERE organization_id = ?')
       .bind(tenant.organizationId)
-      .all<{ record: string; delivery: number }>();
-    const calls = results.map(({ record, delivery: _, ...columns }) => ({ columns, record })) as ProjectedRows['calls'];
-    const rows = { customers: [], calls, deniedHours: [], meterEvents: [], creditEntries: [] };
+      .all<{ organization_id: string; customer_id: string; call_id: string; revision: number; delivery: number }>();
+    const pages = results.map(({ delivery: _, ...row }): ProjectionPage => {
+      const { organization_id: organizationId, customer_id: customerId, call_id: id, revision } = row;
+      const change = {
+        kind: 'call' as const,
+        id,
+        revision,
+        values: JSON.stringify(['subscription', ...Object.values(row)]),
+      };
+      const columns = { call: Object.keys(row) };
+      return { organizationId, customerId, subscriptionId: 'subscription', columns, changes: [change] };
+    });
     for (const older of [0, 1]) {
       await bindings.DB.prepare('UPDATE calls SET revision = revision - ? WHERE organization_id = ?')
         .bind(older, tenant.organizationId)
         .run();
-      const [, rewritten] = await bindings.DB.batch(projectionStatements(bindings.DB, 'subscription', rows));
+      const [, rewritten] = await bindings.DB.batch(projectionStatements(bindings.DB, pages));
       expect((rewritten?.meta.changes ?? 0) > 0).toBe(older > 0);
       expect(await figures()).toBe(before);
     }
@@ -447,36 +456,29 @@ describe('nothing counts twice', () => {
 });
 
 describe('a late projection', () => {
-  const away = {
-    prepare: bindings.DB.prepare.bind(bindings.DB),
-    batch: () => Promise.reject(new Error('D1 is away')),
-  } as unknown as D1Database;
-
   test('is reported: asOf is the time of the oldest undelivered change, with the age of the backlog', async () => {
     const nowMs = END + 3 * DAY;
     vi.setSystemTime(nowMs);
     expect(await summary()).toMatchObject({
-      asOf: new Date(nowMs - 3_000).toISOString(),
+      asOf: new Date(nowMs - 5_000).toISOString(),
       backlog: { customers: 0, ageSeconds: 0 },
     });
-    await withObject({ name: 'P', limitType: 'NONE' }, async (object) => {
-      const sinceMs = nowMs - 90_500;
-      accepted(object.begin('a', sinceMs));
-      await object.deliver(away, sinceMs + 1_000);
-      await object.deliver(away, sinceMs + 2_000);
-      // It is another organization's, and says nothing here.
-      expect(await summary()).toMatchObject({ backlog: { customers: 0, ageSeconds: 0 } });
-      const mine = backlogKey(tenant.organizationId, 'object');
-      await bindings.KV.put(mine, '', { metadata: { oldestMs: sinceMs } });
-      expect(await summary()).toMatchObject({
-        asOf: new Date(sinceMs).toISOString(),
-        backlog: { customers: 1, ageSeconds: 91 },
-      });
-      await bindings.KV.delete(mine);
-      await object.deliver(bindings.DB, nowMs);
-    });
+    const sinceMs = nowMs - 90_500;
+    const waits = async (organizationId: string) => {
+      const page = { organizationId, customerId: 'behind', subscriptionId: organizationId };
+      const empty: ProjectionPage = { ...page, columns: {}, changes: [] };
+      await projectorOf(bindings, page)().take({ ...page, sinceMs, changes: 1, page: JSON.stringify(empty) });
+    };
+    await waits('another-organization');
+    expect(await summary()).toMatchObject({ backlog: { customers: 0, ageSeconds: 0 } });
+    await waits(tenant.organizationId);
     expect(await summary()).toMatchObject({
-      asOf: new Date(nowMs - 3_000).toISOString(),
+      asOf: new Date(sinceMs).toISOString(),
+      backlog: { customers: 1, ageSeconds: 91 },
+    });
+    await fireProjectors();
+    expect(await summary()).toMatchObject({
+      asOf: new Date(nowMs - 5_000).toISOString(),
       backlog: { customers: 0, ageSeconds: 0 },
     });
   });

@@ -4,7 +4,6 @@
 
 import type { ChangePlanData, CustomerUsageData, ProvisionCustomerData } from '../../../src/contract/customers.ts';
 import { type Answer, accept } from '../../../src/contract/errors.ts';
-import type { OperatorCustomer } from '../../../src/contract/operator-customers.ts';
 import {
   type Account,
   changePlan,
@@ -18,6 +17,7 @@ import type {
   ChangePlanCommand,
   CustomerHistory,
   HistoryCommand,
+  InspectedCustomer,
   MigrateCommand,
   ProvisionCommand,
   ReadUsageCommand,
@@ -147,7 +147,7 @@ export function cancelOrReactivate(context: Context, command: SetCanceledCommand
   );
 }
 
-export function inspect(context: Context, command: ReadUsageCommand): Answer<OperatorCustomer> {
+export function inspect(context: Context, command: ReadUsageCommand): Answer<InspectedCustomer> {
   return withAccount(
     context,
     command,

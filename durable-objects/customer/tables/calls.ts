@@ -3,7 +3,6 @@
  */
 import type { Call } from '../../../src/domain/call.ts';
 import { assertFits } from '../../stored-value.ts';
-import { SET_ASIDE_IDS } from './set-aside.ts';
 
 export interface StoredCall {
   call: Call;
@@ -156,7 +155,7 @@ export class CallTable {
     return this.#sql.exec(
       `DELETE FROM calls WHERE call_id IN (
          SELECT call_id FROM calls WHERE finished_at_ms <= ?
-           AND call_id NOT IN (SELECT id FROM outbox WHERE kind = 'call' UNION ALL ${SET_ASIDE_IDS('call')}) LIMIT ?)`,
+           AND call_id NOT IN (SELECT id FROM outbox WHERE kind = 'call') LIMIT ?)`,
       finishedByMs,
       rowsMax,
     ).rowsWritten;

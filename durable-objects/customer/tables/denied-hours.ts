@@ -3,7 +3,6 @@
  * share D1, and nothing bounds how often a customer is denied.
  */
 import { HOUR_MS } from '../../../src/platform/time.ts';
-import { SET_ASIDE_IDS } from './set-aside.ts';
 
 /** Denied calls of an hour that D1 gets in full. */
 export const FULL_PER_HOUR_MAX = 60;
@@ -41,11 +40,10 @@ export class DeniedHourTable {
     return this.#sql.exec<{ id: number }>(sql, hourMs, feature).one().id;
   }
 
-  /** Drops hours before then, but for those that are set aside. Returns the rows written. */
+  /** Drops hours before then. Returns the rows written. */
   drop(beforeMs: number, rowsMax: number): number {
     const sql = `DELETE FROM denied_hours WHERE row_id IN (
-      SELECT row_id FROM denied_hours WHERE hour_ms < ?
-        AND row_id NOT IN (SELECT CAST(id AS INTEGER) FROM (${SET_ASIDE_IDS('denied_hour')})) LIMIT ?)`;
+      SELECT row_id FROM denied_hours WHERE hour_ms < ? LIMIT ?)`;
     return this.#sql.exec(sql, beforeMs, rowsMax).rowsWritten;
   }
 

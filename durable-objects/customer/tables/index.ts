@@ -8,7 +8,6 @@ import { KeyTable } from './keys.ts';
 import { LedgerTable } from './ledger.ts';
 import { MeterEventTable } from './meter-events.ts';
 import { OutboxTable } from './outbox.ts';
-import { SetAsideTable } from './set-aside.ts';
 import { UsageHourTable } from './usage-hours.ts';
 
 export type Tables = ReturnType<typeof openTables>;
@@ -23,6 +22,5 @@ export function openTables(sql: SqlStorage) {
     ledger: new LedgerTable(sql),
     charges: new ChargeTable(sql),
     outbox: new OutboxTable(sql),
-    setAside: new SetAsideTable(sql),
   };
 }

@@ -3,7 +3,6 @@
  * unit is the sum of all its entries, also once old ones are in D1 alone.
  */
 import type { CreditUnit, LedgerEntry } from '../../../src/domain/wallet.ts';
-import { SET_ASIDE_IDS } from './set-aside.ts';
 
 export interface StoredEntry extends LedgerEntry {
   /** Ascending. */
@@ -57,8 +56,7 @@ export class LedgerTable {
       `DELETE FROM ledger WHERE entry_id IN (
          SELECT entry_id FROM ledger WHERE at_ms <= ?
            AND entry_id NOT IN (SELECT MAX(entry_id) FROM ledger GROUP BY unit)
-           AND entry_id NOT IN (SELECT CAST(id AS INTEGER) FROM outbox WHERE kind = 'credit_entry')
-           AND entry_id NOT IN (SELECT CAST(id AS INTEGER) FROM (${SET_ASIDE_IDS('credit_entry')})) LIMIT ?)`,
+           AND entry_id NOT IN (SELECT CAST(id AS INTEGER) FROM outbox WHERE kind = 'credit_entry') LIMIT ?)`,
       madeByMs,
       rowsMax,
     ).rowsWritten;

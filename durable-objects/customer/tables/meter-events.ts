@@ -2,7 +2,6 @@
  * Increments of the custom meters, until D1 has them and their charge is settled.
  */
 import type { MeterEvent } from '../../../src/domain/custom-meter.ts';
-import { SET_ASIDE_IDS } from './set-aside.ts';
 
 export class MeterEventTable {
   readonly #sql: SqlStorage;
@@ -32,7 +31,7 @@ export class MeterEventTable {
     return this.#sql.exec(
       `DELETE FROM meter_events WHERE event_id IN (
          SELECT event_id FROM meter_events WHERE at_ms <= ?
-           AND event_id NOT IN (SELECT id FROM outbox WHERE kind = 'meter_event' UNION ALL ${SET_ASIDE_IDS('meter_event')})
+           AND event_id NOT IN (SELECT id FROM outbox WHERE kind = 'meter_event')
            AND NOT EXISTS (SELECT 1 FROM charges WHERE kind = 'meter_event' AND subject_id = meter_events.event_id) LIMIT ?)`,
       recordedByMs,
       rowsMax,

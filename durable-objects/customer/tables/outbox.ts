@@ -1,26 +1,16 @@
 /**
- * What D1 does not have yet, and how sending it goes: a log of changes. A change names what changed; what that looks
- * like is read when it is sent. What changed several times is sent once.
+ * What no projector has yet, and how handing it over goes: a log of changes. A change names what changed; what that
+ * looks like is read when it is handed over. What changed several times is handed over once.
  */
-import type { SetAsideChange } from '../../../src/objects/customer-commands.ts';
-
-export interface OutboxRow {
-  kind: SetAsideChange['kind'];
-  id: string;
-  /** What the row of that kind and id records, as JSON; `null` for the customer. */
-  record: string | null;
-}
-
-export interface PlacedRow extends OutboxRow {
-  /** The place in the log of its last change, of those that were read. */
-  place: number;
-}
+import type { RecordedChange } from '../../../src/storage/projection-rows.ts';
 
 /** The oldest changes. */
 export interface OutboxPage {
-  rows: PlacedRow[];
+  rows: RecordedChange[];
   /** The place in the log of the last of them. */
   place: number;
+  /** When the oldest of them was made. */
+  sinceMs: number;
 }
 
 export interface Delivery {
@@ -36,13 +26,13 @@ export class OutboxTable {
     this.#sql = sql;
   }
 
-  add(kind: OutboxRow['kind'], id: string, nowMs: number): void {
+  add(kind: RecordedChange['kind'], id: string, nowMs: number): void {
     this.#sql.exec('INSERT INTO outbox (kind, id, queued_at_ms) VALUES (?, ?, ?)', kind, id, nowMs);
   }
 
   /** What the oldest `changesMax` changes changed. */
   page(changesMax: number): OutboxPage {
-    const rows = this.#sql.exec<{ kind: OutboxRow['kind']; id: string; record: string | null; place: number }>(
+    const rows = this.#sql.exec<{ kind: RecordedChange['kind']; id: string; record: string | null; place: number }>(
       `SELECT o.kind, o.id, o.place, CASE o.kind
          WHEN 'call' THEN (SELECT record FROM calls WHERE call_id = o.id)
          WHEN 'denied_hour' THEN (SELECT json_array(hour_ms, feature, counted_calls) FROM denied_hours WHERE row_id = CAST(o.id AS INTEGER))
@@ -53,7 +43,7 @@ export class OutboxTable {
       changesMax,
     );
     const found = rows.toArray();
-    return { rows: found, place: found.at(-1)?.place ?? 0 };
+    return { rows: found, place: found.at(-1)?.place ?? 0, sinceMs: this.oldestMs() ?? 0 };
   }
 
   isEmpty(): boolean {
@@ -78,15 +68,6 @@ export class OutboxTable {
   delivery(): Delivery {
     const sql = 'SELECT failures, due_at_ms AS dueAtMs, last_error AS lastError FROM delivery';
     return this.#sql.exec<{ failures: number; dueAtMs: number | null; lastError: string | null }>(sql).one();
-  }
-
-  /** When the announcement of what is set aside is due. */
-  announceAtMs(): number | null {
-    return this.#sql.exec<{ at: number | null }>('SELECT announce_at_ms AS at FROM delivery').one().at;
-  }
-
-  saveAnnounceAt(atMs: number | null): void {
-    this.#sql.exec('UPDATE delivery SET announce_at_ms = ?', atMs);
   }
 
   saveDelivery({ failures, dueAtMs, lastError }: Delivery): void {

@@ -13,8 +13,9 @@ import { page } from '../shell.tsx';
 
 const BINDINGS: Readonly<Record<string, string>> = {
   DB: 'Configuration and reports (D1)',
-  KV: 'Catalog and backlog (KV)',
+  KV: 'Catalog (KV)',
   CUSTOMERS: "Customers' objects",
+  PROJECTORS: 'Projectors',
   CALL_DIRECTORY: 'Directory of calls',
 };
 

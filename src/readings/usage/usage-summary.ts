@@ -12,14 +12,14 @@ import {
 } from '../../contract/usage-summary.ts';
 import { usdFromNano } from '../../domain/money.ts';
 import type { Caller } from '../../metering/caller.ts';
+import { projectorState } from '../../objects/projectors.ts';
 import { DAY_MS, HOUR_MS } from '../../platform/time.ts';
-import { readBacklog } from '../../storage/backlog.ts';
 import { sumUsage, type UsageSums } from '../../storage/usage.ts';
 import { isTimeZone, type LocalDay, localDays } from '../calendar.ts';
 
 const DEFAULT_DAYS = 30;
-/** Normal delay of the projection: the object batches changes, then sends them to D1. */
-const PROJECTION_DELAY_MS = 3_000;
+/** Normal delay of the projection: the customer's object gathers changes, and then the projector does. */
+const PROJECTION_DELAY_MS = 5_000;
 const LISTED = ['customer', 'feature', 'model', 'provider', 'outcome'] as const;
 
 const ZERO: UsageSums = {
@@ -43,12 +43,14 @@ export async function readUsageSummary(
   const [fromMs, toMs] = [days[0]?.startMs ?? nowMs, days.at(-1)?.endMs ?? nowMs];
   // An hour belongs to the day in which it starts, even if days do not begin on a full hour.
   const filter = { fromMs, toMs, customerId: query.customerId, feature: query.feature };
-  const [groups, backlog] = await Promise.all([
+  const [groups, projectors] = await Promise.all([
     // One group more than the list holds shows that there are more.
     sumUsage(env, organization.organizationId, filter, ['day', ...LISTED], GROUPS_MAX + 1, days),
-    // Without KV the report still works; it only lacks the backlog.
-    readBacklog(env, organization.organizationId).catch(() => ({ customers: 0, oldestMs: null })),
+    // Without the projectors the report still works; it only lacks the backlog.
+    projectorState(env, { organizationId: organization.organizationId }).catch(() => null),
   ]);
+  const customers = projectors?.waiting.lateCustomers ?? 0;
+  const oldestMs = customers === 0 ? nowMs : (projectors?.waiting.oldestMs ?? nowMs);
   const byDay = new Map(groups.day.map(({ key, ...sums }) => [Number(key), sums]));
   const shown = (dimension: (typeof LISTED)[number]) => groups[dimension].slice(0, GROUPS_MAX);
   const orNull = (key: string) => (key === '' ? null : key);
@@ -56,11 +58,8 @@ export async function readUsageSummary(
     period: { startedAt: iso(fromMs), endedAt: iso(toMs) },
     timezone: query.timezone,
     currency: 'USD',
-    asOf: iso(Math.min(nowMs - PROJECTION_DELAY_MS, backlog.oldestMs ?? nowMs)),
-    backlog: {
-      customers: backlog.customers,
-      ageSeconds: backlog.oldestMs === null ? 0 : Math.ceil((nowMs - backlog.oldestMs) / 1000),
-    },
+    asOf: iso(Math.min(nowMs - PROJECTION_DELAY_MS, oldestMs)),
+    backlog: { customers, ageSeconds: Math.ceil((nowMs - oldestMs) / 1000) },
     totals: present(groups.day.reduce(add, ZERO)),
     byDay: days.map(({ label, startMs, endMs }, index) => ({
       date: label,

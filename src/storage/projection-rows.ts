@@ -1,28 +1,67 @@
 /**
  * The projection of a customer in D1: which row of which table each change becomes. How the rows are written is in
- * `src/storage/projection.ts`; the columns are described in `src/storage/schema`.
+ * `projection.ts`; the columns are described in `schema`.
  */
-import type { Account } from '../../src/domain/account.ts';
-import type { Call } from '../../src/domain/call.ts';
-import { lowerCase } from '../../src/domain/case-search.ts';
-import type { MeterEvent } from '../../src/domain/custom-meter.ts';
-import type { LedgerEntry } from '../../src/domain/wallet.ts';
-import type { ProjectedRows } from '../../src/storage/projection.ts';
-import type { OutboxRow } from './tables/outbox.ts';
+import type { SQLiteColumn } from 'drizzle-orm/sqlite-core';
+import type { Account } from '../domain/account.ts';
+import type { Call } from '../domain/call.ts';
+import { lowerCase } from '../domain/case-search.ts';
+import type { MeterEvent } from '../domain/custom-meter.ts';
+import type { LedgerEntry } from '../domain/wallet.ts';
+import type { Change, ChangeKind, ProjectionPage } from './projection-page.ts';
+import type { calls, creditEntries, customers, deniedHours, meterEvents } from './schema/index.ts';
 
-type Row<Table extends keyof ProjectedRows> = ProjectedRows[Table][number];
+/** The names of a table's columns in D1. */
+type ColumnOf<T> = {
+  [Name in keyof T]: T[Name] extends SQLiteColumn ? T[Name]['_']['name'] : never;
+}[keyof T];
 
-/** The rows of a page of the outbox. */
-export function projectRows(account: Account, rows: readonly OutboxRow[]): ProjectedRows {
-  const records = (kind: OutboxRow['kind']) =>
-    rows.flatMap(({ kind: of, id, record }) => (of === kind && record !== null ? [{ id, record }] : []));
-  return {
-    customers: rows.some(({ kind }) => kind === 'customer') ? [projectCustomer(account)] : [],
-    calls: records('call').map(({ record }) => projectCall(account.organizationId, record)),
-    deniedHours: records('denied_hour').map(({ record }) => projectDeniedHour(account, record)),
-    meterEvents: records('meter_event').map(({ record }) => projectMeterEvent(account.organizationId, record)),
-    creditEntries: records('credit_entry').map(({ id, record }) => projectCreditEntry(account, Number(id), record)),
-  };
+/** A row in all its columns; the record is JSON already. A column that is added to the schema has to be added here. */
+interface Row<T> {
+  columns: Record<Exclude<ColumnOf<T>, 'record' | 'delivery'>, unknown> & { revision: number };
+  record?: string;
+}
+
+/** What a customer's object recorded, of which D1 gets a row. */
+export interface RecordedChange {
+  kind: ChangeKind;
+  id: string;
+  /** The record of that kind and id, as JSON; `null` for the customer, and where the record is gone. */
+  record: string | null;
+}
+
+/** A page of changes, as the rows that D1 gets. */
+export function projectPage(account: Account, rows: readonly RecordedChange[]): ProjectionPage {
+  const { organizationId, customerId, subscription } = account;
+  const columns: Partial<Record<ChangeKind, readonly string[]>> = {};
+  const changes: Change[] = [];
+  for (const { kind, id, record: stored } of rows) {
+    const row = projectRow(account, kind, id, stored);
+    if (!row) continue;
+    const { revision } = row.columns;
+    columns[kind] ??= [...Object.keys(row.columns), ...(row.record === undefined ? [] : ['record'])];
+    // The record goes as it is, and what `->>` makes of it in D1 is the same text again.
+    const text = JSON.stringify([subscription.id, ...Object.values(row.columns)]);
+    const values = row.record === undefined ? text : `${text.slice(0, -1)},${row.record}]`;
+    changes.push({ kind, id, revision, values });
+  }
+  return { organizationId, customerId, subscriptionId: subscription.id, columns, changes };
+}
+
+/** `null` where the row is gone. */
+function projectRow(account: Account, kind: ChangeKind, id: string, record: string | null) {
+  if (kind === 'customer') return projectCustomer(account);
+  if (record === null) return null;
+  switch (kind) {
+    case 'call':
+      return projectCall(account.organizationId, record);
+    case 'denied_hour':
+      return projectDeniedHour(account, record);
+    case 'meter_event':
+      return projectMeterEvent(account.organizationId, record);
+    case 'credit_entry':
+      return projectCreditEntry(account, Number(id), record);
+  }
 }
 
 /**
@@ -35,7 +74,7 @@ export function usageProvider(modelKey: string | null, providerUsed: string | nu
   return (providerUsed ?? '').replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
 }
 
-function projectCustomer(account: Account): Row<'customers'> {
+function projectCustomer(account: Account): Row<typeof customers> {
   const { subscription, contact } = account;
   const columns = {
     organization_id: account.organizationId,
@@ -59,7 +98,7 @@ function projectCustomer(account: Account): Row<'customers'> {
   return { columns };
 }
 
-function projectCall(organizationId: string, record: string): Row<'calls'> {
+function projectCall(organizationId: string, record: string): Row<typeof calls> {
   const call = JSON.parse(record) as Call;
   const { outcome, compression } = call;
   const price = outcome?.price.status === 'FINAL' ? outcome.price : null;
@@ -103,7 +142,7 @@ function projectCall(organizationId: string, record: string): Row<'calls'> {
   return { columns, record };
 }
 
-function projectDeniedHour({ organizationId, customerId }: Account, record: string): Row<'deniedHours'> {
+function projectDeniedHour({ organizationId, customerId }: Account, record: string): Row<typeof deniedHours> {
   const [hourMs, feature, calls] = JSON.parse(record) as [number, string, number];
   // The count only grows, so it also says which of two rows is newer.
   const columns = {
@@ -117,7 +156,7 @@ function projectDeniedHour({ organizationId, customerId }: Account, record: stri
   return { columns };
 }
 
-function projectMeterEvent(organizationId: string, record: string): Row<'meterEvents'> {
+function projectMeterEvent(organizationId: string, record: string): Row<typeof meterEvents> {
   const event = JSON.parse(record) as MeterEvent;
   const { funding, charge } = event;
   const columns = {
@@ -141,7 +180,7 @@ function projectMeterEvent(organizationId: string, record: string): Row<'meterEv
   return { columns, record };
 }
 
-function projectCreditEntry(account: Account, entryId: number, record: string): Row<'creditEntries'> {
+function projectCreditEntry(account: Account, entryId: number, record: string): Row<typeof creditEntries> {
   const entry = JSON.parse(record) as LedgerEntry;
   const columns = {
     organization_id: account.organizationId,

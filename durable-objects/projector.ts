@@ -1,0 +1,62 @@
+/**
+ * class Projector: brings the changes of many customers to D1.
+ *
+ * A customer's object hands over a page of changes, which is stored as it came: from then on this object answers for
+ * it. Within a second, what came from all customers goes to D1 as one transaction. While D1 is away the pages wait.
+ */
+import { DurableObject } from 'cloudflare:workers';
+import type { Env } from '../src/env.ts';
+import type {
+  HandOver,
+  ProjectorState,
+  ResentChanges,
+  SetAsideChange,
+  Whose,
+} from '../src/objects/projector-commands.ts';
+import type { ProjectorRpc } from '../src/objects/rpc.ts';
+import { log } from '../src/platform/log.ts';
+import { deliver } from './projector/deliver.ts';
+import { ProjectorStore } from './projector/store.ts';
+
+/** After an alarm that failed in a way nobody foresaw. */
+const RETRY_MS = 30_000;
+
+export class Projector extends DurableObject<Env> implements ProjectorRpc {
+  readonly #store = new ProjectorStore(this.ctx.storage);
+
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env);
+    void ctx.blockConcurrencyWhile(() => this.#store.load());
+  }
+
+  take(handOver: HandOver): { isBusy: boolean } {
+    return this.#store.take(handOver, Date.now());
+  }
+
+  state(whose: Whose): ProjectorState {
+    return this.#store.state(whose, Date.now());
+  }
+
+  listSetAside(organizationId: string, afterPlace: number, rowsMax: number): SetAsideChange[] {
+    return this.#store.setAside.list(organizationId, afterPlace, rowsMax);
+  }
+
+  resendSetAside(organizationId: string): ResentChanges {
+    return this.#store.resend(organizationId, Date.now());
+  }
+
+  /** A delivery that is under way, or was given up, finds the customer's subscription marked in D1. */
+  erase(organizationId: string, customerId: string): void {
+    this.#store.erase(organizationId, customerId);
+  }
+
+  override async alarm(): Promise<void> {
+    this.#store.alarmFired();
+    try {
+      await deliver({ store: this.#store, env: this.env, objectId: this.ctx.id.toString(), now: Date.now });
+    } catch (error) {
+      log('error', 'alarm_failed', { objectId: this.ctx.id.toString() }, error);
+      this.#store.wakeAt(Date.now() + RETRY_MS);
+    }
+  }
+}

@@ -1,0 +1,110 @@
+/**
+ * A projector's delivery: the pages that wait go to D1, a bounded part at a time. Pages that come meanwhile are left to
+ * the next alarm, so that they gather again.
+ *
+ * A part is one D1 transaction (`src/storage/projection.ts`): sending it twice, or late, changes nothing, so the
+ * delivery may be interrupted anywhere. While D1 is away the pages wait, and are sent again with a capped backoff. A
+ * part that D1 refuses for its content is halved until one change is refused; that one is set aside, and the others
+ * are delivered.
+ */
+import type { Env } from '../../src/env.ts';
+import { errorText, log } from '../../src/platform/log.ts';
+import { withTimeout } from '../../src/platform/timeout.ts';
+import { sharedDatabase } from '../../src/storage/database.ts';
+import { recordServiceEvents } from '../../src/storage/events.ts';
+import { projectionStatements } from '../../src/storage/projection.ts';
+import type { ProjectionPage } from '../../src/storage/projection-page.ts';
+import { refusalReason } from './refusal.ts';
+import type { ProjectorStore } from './store.ts';
+
+/** Changes in one D1 transaction. */
+const CHANGES_MAX = 2_000;
+/** Transactions of one alarm, refused ones included; the next alarm continues. */
+const PARTS_MAX = 50;
+/** A D1 that does not answer counts as away. */
+const D1_TIMEOUT_MS = 15_000;
+const BACKOFF_BASE_MS = 1_000;
+const BACKOFF_MAX_MS = 30_000;
+/** A customer's refused changes beyond this number are not written to the event log; the list of them is complete. */
+const LOGGED_MAX = 100;
+
+export interface DeliveryContext {
+  store: ProjectorStore;
+  env: Pick<Env, 'DB'>;
+  objectId: string;
+  now: () => number;
+}
+
+/** A change that was set aside now, for the event log. */
+interface Refused {
+  page: ProjectionPage;
+  reason: string;
+}
+
+/** Never throws for what D1 does: a failure is recorded, and the next attempt is scheduled. */
+export async function deliver(context: DeliveryContext): Promise<void> {
+  const { store, objectId, now } = context;
+  const refused: Refused[] = [];
+  try {
+    const isDone = await deliverParts(context, refused);
+    store.delivery = { failures: 0, lastError: null };
+    if (!isDone) store.wakeAt(now());
+  } catch (error) {
+    const failures = store.delivery.failures + 1;
+    store.delivery = { failures, lastError: errorText(error) };
+    store.wakeAt(now() + Math.min(BACKOFF_MAX_MS, BACKOFF_BASE_MS * 2 ** (failures - 1)));
+    log('warn', 'delivery_failed', { objectId, failures }, error);
+  }
+  await logRefused(context, refused);
+}
+
+/** Returns whether everything was sent that waited at the beginning. Throws where D1 is away. */
+async function deliverParts({ store, env, objectId, now }: DeliveryContext, refused: Refused[]): Promise<boolean> {
+  const db = sharedDatabase(env).$client;
+  const lastPlace = store.pages.lastPlace();
+  let changesMax = CHANGES_MAX;
+  for (let parts = 0; parts < PARTS_MAX; parts += 1) {
+    const part = store.pages.first(lastPlace, changesMax);
+    if (part.pages.length === 0) return true;
+    const statements = projectionStatements(db, part.pages);
+    const sent = statements.length === 0 ? Promise.resolve() : db.batch(statements);
+    const reason = await refusalOf(withTimeout<unknown>(sent, D1_TIMEOUT_MS, 'D1'));
+    if (reason === null) {
+      store.taken(part);
+      changesMax = Math.min(CHANGES_MAX, changesMax * 2);
+    } else if (part.changes > 1) changesMax = Math.ceil(part.changes / 2);
+    else {
+      const [page] = part.pages;
+      const isNew = store.refused(part, reason, now());
+      if (isNew && page && store.setAside.state(page).rows <= LOGGED_MAX) refused.push({ page, reason });
+      log('warn', 'change_set_aside', { objectId, kind: page?.changes[0]?.kind, reason });
+    }
+  }
+  return false;
+}
+
+/** Why D1 refused what it was sent; `null` where it took it. */
+async function refusalOf(delivery: Promise<unknown>): Promise<string | null> {
+  try {
+    await delivery;
+    return null;
+  } catch (error) {
+    const reason = refusalReason(error);
+    if (reason === null) throw error;
+    return reason;
+  }
+}
+
+/** Best effort: the event log is in the database that refused the rows. */
+async function logRefused({ env, objectId, now }: DeliveryContext, refused: readonly Refused[]): Promise<void> {
+  try {
+    for (const { page, reason } of refused) {
+      const { organizationId, customerId, changes } = page;
+      const after = { kind: changes[0]?.kind, id: changes[0]?.id, reason };
+      const event = { action: 'outbox.set_aside', subject: customerId, correlationId: objectId, after };
+      await withTimeout(recordServiceEvents(env, organizationId, [event], now()), D1_TIMEOUT_MS, 'D1');
+    }
+  } catch (error) {
+    log('warn', 'set_aside_not_logged', { objectId }, error);
+  }
+}

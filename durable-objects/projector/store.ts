@@ -1,0 +1,124 @@
+/**
+ * The storage of a projector: pages that wait, changes that D1 refused, and how the delivery goes. While pages wait, an
+ * alarm is set.
+ */
+import type { HandOver, ProjectorState, ResentChanges, Whose } from '../../src/objects/projector-commands.ts';
+import { PageTable, type Part } from './pages.ts';
+import { SetAsideTable } from './set-aside.ts';
+
+/** A page waits this long for others, which then share its transaction in D1. */
+const DELAY_MS = 1_000;
+/** What waits longer than this is late: D1 is away, or slower than what comes. */
+const LATE_MS = 5_000;
+/** A projector whose oldest page is older than this asks customers to use the others too. */
+const BUSY_MS = 3_000;
+/** Pages are not taken beyond this size: an object holds 10 GB. The customers' objects keep their changes then. */
+const STORED_BYTES_MAX = 8_000_000_000;
+/** Changes that D1 refused which one command sends again. */
+const RESENT_MAX = 5_000;
+
+const SCHEMA = `
+  -- Pages of changes, as they came. Places are never used twice: a delivery deletes what it has read by its place.
+  CREATE TABLE IF NOT EXISTS pages (
+    place INTEGER PRIMARY KEY AUTOINCREMENT,
+    organization_id TEXT NOT NULL,
+    customer_id TEXT NOT NULL,
+    subscription_id TEXT NOT NULL,
+    since_ms INTEGER NOT NULL,
+    changes INTEGER NOT NULL,
+    page TEXT NOT NULL
+  );
+  -- Changes that D1 refused, each as a page of its own.
+  CREATE TABLE IF NOT EXISTS set_aside (
+    place INTEGER PRIMARY KEY AUTOINCREMENT,
+    organization_id TEXT NOT NULL,
+    customer_id TEXT NOT NULL,
+    subscription_id TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    id TEXT NOT NULL,
+    at_ms INTEGER NOT NULL,
+    reason TEXT NOT NULL,
+    page TEXT NOT NULL,
+    UNIQUE (subscription_id, kind, id)
+  );`;
+
+/** How the delivery goes. It is not stored: an object that starts again tries at once. */
+interface Delivery {
+  failures: number;
+  lastError: string | null;
+}
+
+export class ProjectorStore {
+  readonly pages: PageTable;
+  readonly setAside: SetAsideTable;
+  delivery: Delivery = { failures: 0, lastError: null };
+  readonly #storage: DurableObjectStorage;
+  #alarmMs: number | null = null;
+
+  constructor(storage: DurableObjectStorage) {
+    this.#storage = storage;
+    storage.sql.exec(SCHEMA);
+    this.pages = new PageTable(storage.sql);
+    this.setAside = new SetAsideTable(storage.sql);
+  }
+
+  async load(): Promise<void> {
+    this.#alarmMs = await this.#storage.getAlarm();
+  }
+
+  /** To be called when the alarm fires: none is set any more. */
+  alarmFired(): void {
+    this.#alarmMs = null;
+  }
+
+  /** The alarm and what was written in the same turn become durable together. */
+  wakeAt(atMs: number): void {
+    this.#alarmMs = atMs;
+    void this.#storage.setAlarm(atMs);
+  }
+
+  take(handOver: HandOver, nowMs: number): { isBusy: boolean } {
+    if (this.#storage.sql.databaseSize > STORED_BYTES_MAX) throw new Error('the projector is full');
+    this.pages.add(handOver);
+    if (this.#alarmMs === null) this.wakeAt(nowMs + DELAY_MS);
+    return { isBusy: (this.pages.oldestMs() ?? nowMs) < nowMs - BUSY_MS };
+  }
+
+  /** D1 has taken a part. */
+  taken(part: Part): void {
+    this.#storage.transactionSync(() => {
+      this.pages.drop(part);
+      this.setAside.drop(part.pages);
+    });
+  }
+
+  /** D1 refused a part of one change. Returns whether its row was not set aside before. */
+  refused(part: Part, reason: string, nowMs: number): boolean {
+    const [page] = part.pages;
+    if (!page) throw new Error('nothing was refused');
+    return this.#storage.transactionSync(() => {
+      this.pages.drop(part);
+      return this.setAside.add(page, reason, nowMs);
+    });
+  }
+
+  resend(organizationId: string, nowMs: number): ResentChanges {
+    const resent = this.#storage.transactionSync(() =>
+      this.setAside.resend(organizationId, this.pages, RESENT_MAX, nowMs),
+    );
+    if (resent.rows > 0 && this.#alarmMs === null) this.wakeAt(nowMs);
+    return resent;
+  }
+
+  erase(organizationId: string, customerId: string): void {
+    this.#storage.transactionSync(() => {
+      this.pages.erase(organizationId, customerId);
+      this.setAside.erase(organizationId, customerId);
+    });
+  }
+
+  state(whose: Whose, nowMs: number): ProjectorState {
+    const waiting = this.pages.state(whose, nowMs - LATE_MS);
+    return { waiting, setAside: this.setAside.state(whose), ...this.delivery };
+  }
+}

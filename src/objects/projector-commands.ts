@@ -1,0 +1,57 @@
+/**
+ * What a projector takes and tells.
+ */
+import type { ChangeKind } from '../storage/projection-page.ts';
+
+/** A page of changes, for the projector to store as it comes. */
+export interface HandOver {
+  organizationId: string;
+  customerId: string;
+  subscriptionId: string;
+  /** When the oldest change of the page was made. */
+  sinceMs: number;
+  /** Changes in the page. */
+  changes: number;
+  /** A `ProjectionPage` as JSON. */
+  page: string;
+}
+
+/** Whose changes a question is about: of one customer, of one organization, or of everybody. */
+export interface Whose {
+  organizationId?: string;
+  customerId?: string;
+}
+
+/** What waits for D1, and what D1 refused. */
+export interface ProjectorState {
+  waiting: {
+    changes: number;
+    /** Of those, changes that wait for longer than a delivery usually takes, and the customers whose they are. */
+    lateChanges: number;
+    lateCustomers: number;
+    /** Since when the oldest change waits; `null` where none waits. */
+    oldestMs: number | null;
+  };
+  setAside: { rows: number; oldestMs: number | null };
+  /** Attempts that failed in a row, and why the last one did. */
+  failures: number;
+  lastError: string | null;
+}
+
+/** A change that D1 refused. */
+export interface SetAsideChange {
+  /** Ascending in a projector. */
+  place: number;
+  customerId: string;
+  kind: ChangeKind;
+  id: string;
+  atMs: number;
+  reason: string;
+}
+
+export interface ResentChanges {
+  rows: number;
+  customerIds: string[];
+  /** There are more to send again. */
+  more: boolean;
+}

@@ -1,0 +1,57 @@
+/**
+ * Which projectors a database has, and which of them a customer's changes go through.
+ *
+ * An organization has one, so that what its customers did in the same hour is summed before it reaches D1. While that
+ * one is busy, its customers use all projectors of the database. Any projector may deliver any change: rows are guarded
+ * by their revision.
+ */
+import type { Env } from '../env.ts';
+import { ask } from './addresses.ts';
+import { stableHash } from './hash.ts';
+import type { ProjectorState, Whose } from './projector-commands.ts';
+import type { ProjectorRpc } from './rpc.ts';
+
+const PROJECTORS = 8;
+
+export type ProjectorAddress = () => DurableObjectStub<ProjectorRpc>;
+
+export function projectorOf(
+  env: Pick<Env, 'PROJECTORS'>,
+  { organizationId, customerId }: { organizationId: string; customerId: string },
+  isBusy = false,
+): ProjectorAddress {
+  const place = stableHash(organizationId) + (isBusy ? stableHash(customerId) : 0);
+  return projectorAt(env, place % PROJECTORS);
+}
+
+/** All projectors, each of which may have changes of any organization. */
+export function allProjectors(env: Pick<Env, 'PROJECTORS'>): ProjectorAddress[] {
+  return Array.from({ length: PROJECTORS }, (_, place) => projectorAt(env, place));
+}
+
+function projectorAt(env: Pick<Env, 'PROJECTORS'>, place: number): ProjectorAddress {
+  return () => env.PROJECTORS.getByName(`DB:${place}`);
+}
+
+/** What waits for D1 in all projectors, and what D1 refused. */
+export async function projectorState(env: Pick<Env, 'PROJECTORS'>, whose: Whose = {}): Promise<ProjectorState> {
+  const states = await Promise.all(
+    allProjectors(env).map((address) => ask(address, (projector) => projector.state(whose))),
+  );
+  const sum = (figure: (state: ProjectorState) => number) => states.reduce((total, state) => total + figure(state), 0);
+  const oldest = (time: (state: ProjectorState) => number | null) => {
+    const times = states.map(time).filter((atMs) => atMs !== null);
+    return times.length === 0 ? null : Math.min(...times);
+  };
+  return {
+    waiting: {
+      changes: sum(({ waiting }) => waiting.changes),
+      lateChanges: sum(({ waiting }) => waiting.lateChanges),
+      lateCustomers: sum(({ waiting }) => waiting.lateCustomers),
+      oldestMs: oldest(({ waiting }) => waiting.oldestMs),
+    },
+    setAside: { rows: sum(({ setAside }) => setAside.rows), oldestMs: oldest(({ setAside }) => setAside.oldestMs) },
+    failures: Math.max(...states.map(({ failures }) => failures)),
+    lastError: states.find(({ lastError }) => lastError !== null)?.lastError ?? null,
+  };
+}

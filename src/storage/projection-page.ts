@@ -1,0 +1,31 @@
+/**
+ * A page of changes on its way from a customer's object to D1, through a projector.
+ *
+ * The customer's object writes each change as the row that D1 gets; the projector stores the page as it came and does
+ * not look into the rows. The names of the columns travel with them, so that a page that was written before a deploy
+ * still means the same after it.
+ */
+
+/** What a change is of. */
+export const CHANGE_KINDS = ['customer', 'call', 'denied_hour', 'meter_event', 'credit_entry'] as const;
+
+export type ChangeKind = (typeof CHANGE_KINDS)[number];
+
+export interface Change {
+  kind: ChangeKind;
+  /** Unique in its kind and customer. */
+  id: string;
+  /** The row with the greater revision is the newer one. */
+  revision: number;
+  /** A JSON array: the subscription's id, then a value for each column of the kind. */
+  values: string;
+}
+
+export interface ProjectionPage {
+  organizationId: string;
+  customerId: string;
+  subscriptionId: string;
+  /** The columns of each kind that the page has changes of. */
+  columns: Partial<Record<ChangeKind, readonly string[]>>;
+  changes: readonly Change[];
+}
