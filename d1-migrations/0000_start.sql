@@ -38,7 +38,6 @@ CREATE TABLE `calls` (
 --> statement-breakpoint
 CREATE INDEX `calls_by_time` ON `calls` (`organization_id`,`started_at_ms`);--> statement-breakpoint
 CREATE INDEX `calls_by_customer` ON `calls` (`organization_id`,`customer_id`,`started_at_ms`);--> statement-breakpoint
-CREATE INDEX `calls_by_age` ON `calls` (`started_at_ms`);--> statement-breakpoint
 CREATE INDEX `calls_with_compression` ON `calls` (`organization_id`,`started_at_ms`) WHERE original_tokens IS NOT NULL;--> statement-breakpoint
 CREATE TABLE `denied_hours` (
 	`organization_id` text NOT NULL,
@@ -48,9 +47,9 @@ CREATE TABLE `denied_hours` (
 	`calls` integer NOT NULL,
 	`revision` integer NOT NULL,
 	PRIMARY KEY(`organization_id`, `customer_id`, `hour_ms`, `feature`)
-);
+) WITHOUT ROWID;
 --> statement-breakpoint
-CREATE INDEX `denied_hours_by_age` ON `denied_hours` (`hour_ms`);--> statement-breakpoint
+CREATE INDEX `denied_hours_by_time` ON `denied_hours` (`organization_id`,`hour_ms`);--> statement-breakpoint
 CREATE TABLE `credit_entries` (
 	`organization_id` text NOT NULL,
 	`customer_id` text NOT NULL,
@@ -64,8 +63,9 @@ CREATE TABLE `credit_entries` (
 	`reference` text,
 	`revision` integer NOT NULL,
 	PRIMARY KEY(`organization_id`, `customer_id`, `entry_id`)
-);
+) WITHOUT ROWID;
 --> statement-breakpoint
+CREATE INDEX `credit_entries_by_time` ON `credit_entries` (`organization_id`,`at_ms`);--> statement-breakpoint
 CREATE TABLE `customers` (
 	`organization_id` text NOT NULL,
 	`customer_id` text NOT NULL,
@@ -90,6 +90,11 @@ CREATE TABLE `customers` (
 CREATE INDEX `customers_by_plan` ON `customers` (`organization_id`,`plan_id`,`customer_id`);--> statement-breakpoint
 CREATE INDEX `customers_by_id_search` ON `customers` (`organization_id`,`customer_id_lower`,`customer_id`);--> statement-breakpoint
 CREATE INDEX `customers_by_name_search` ON `customers` (`organization_id`,`friendly_name_lower`,`customer_id`);--> statement-breakpoint
+CREATE TABLE `database_sizes` (
+	`day_ms` integer PRIMARY KEY NOT NULL,
+	`bytes` integer NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE `erased_subscriptions` (
 	`subscription_id` text PRIMARY KEY NOT NULL,
 	`erased_at_ms` integer NOT NULL
@@ -113,11 +118,10 @@ CREATE TABLE `meter_events` (
 	`settlement_status` text,
 	`record` text NOT NULL,
 	`revision` integer NOT NULL,
-	PRIMARY KEY(`organization_id`, `event_id`)
+	PRIMARY KEY(`organization_id`, `customer_id`, `event_id`)
 );
 --> statement-breakpoint
-CREATE INDEX `meter_events_by_customer` ON `meter_events` (`organization_id`,`customer_id`,`at_ms`);--> statement-breakpoint
-CREATE INDEX `meter_events_by_age` ON `meter_events` (`at_ms`);--> statement-breakpoint
+CREATE INDEX `meter_events_by_time` ON `meter_events` (`organization_id`,`at_ms`);--> statement-breakpoint
 CREATE TABLE `operator_events` (
 	`event_id` text PRIMARY KEY NOT NULL,
 	`at_ms` integer NOT NULL,
@@ -181,18 +185,21 @@ CREATE TABLE `organization_sizes` (
 	`organization_id` text PRIMARY KEY NOT NULL,
 	`customers` integer NOT NULL,
 	`samples` integer NOT NULL,
-	`sample_bytes` integer NOT NULL
+	`sample_bytes` integer NOT NULL,
+	`sample_bytes_max` integer NOT NULL
 );
 --> statement-breakpoint
 CREATE TABLE `organizations` (
 	`organization_id` text PRIMARY KEY NOT NULL,
 	`name` text NOT NULL,
+	`database` text DEFAULT 'DB' NOT NULL,
 	`default_plan_id` text,
 	`models` text,
 	`sampling` text,
 	`compression_profile` text,
 	`sample_bytes_max` integer DEFAULT 268435456 NOT NULL,
 	`allow_unpriced_models` integer DEFAULT false NOT NULL,
+	`retention` text,
 	`created_at_ms` integer NOT NULL
 );
 --> statement-breakpoint
@@ -439,16 +446,15 @@ CREATE TABLE `usage_hours` (
 	`searches` integer NOT NULL,
 	`cost_usd` integer DEFAULT 0 NOT NULL,
 	`cost_rest_nano_usd` integer NOT NULL,
-	PRIMARY KEY(`organization_id`, `hour_ms`, `customer_id`, `feature`, `provider`, `model`, `outcome`)
-);
+	PRIMARY KEY(`organization_id`, `customer_id`, `hour_ms`, `feature`, `provider`, `model`, `outcome`)
+) WITHOUT ROWID;
 --> statement-breakpoint
-CREATE INDEX `usage_hours_by_customer` ON `usage_hours` (`organization_id`,`customer_id`,`hour_ms`);--> statement-breakpoint
--- Written by hand, because drizzle-kit knows neither `WITHOUT ROWID` (added above to the roll-ups, whose rows are found
--- by their key alone) nor triggers. Triggers hold what concurrent requests of an organization must not get wrong: how
--- many customers and samples it has, and that a sample beyond its quota is not stored. A customer or sample never
--- changes its organization, and a sample never changes its size.
+-- Written by hand, because drizzle-kit knows neither `WITHOUT ROWID` (added above where rows are small and found by
+-- their key, which then is the table: one row written instead of two) nor triggers. Triggers hold what concurrent
+-- requests of an organization must not get wrong: how many customers and samples it has, and that a sample beyond its
+-- quota is not stored. A customer or sample never changes its organization, and a sample never changes its size.
 CREATE TRIGGER `organization_sizes_of_new_customers` AFTER INSERT ON `customers` BEGIN
-  INSERT INTO organization_sizes (organization_id, customers, samples, sample_bytes) VALUES (NEW.organization_id, 1, 0, 0)
+  INSERT INTO organization_sizes (organization_id, customers, samples, sample_bytes, sample_bytes_max) VALUES (NEW.organization_id, 1, 0, 0, 0)
   ON CONFLICT DO UPDATE SET customers = customers + 1;
 END;
 --> statement-breakpoint
@@ -456,17 +462,18 @@ CREATE TRIGGER `organization_sizes_of_gone_customers` AFTER DELETE ON `customers
   UPDATE organization_sizes SET customers = customers - 1 WHERE organization_id = OLD.organization_id;
 END;
 --> statement-breakpoint
--- The insert of a sample beyond the quota is ignored, which is no error: whoever inserts has to look.
+-- The insert of a sample beyond the quota is ignored, which is no error: whoever inserts has to look, and to write the
+-- quota to `organization_sizes` before, because the organization's settings may be in another database.
 CREATE TRIGGER `samples_within_quota` BEFORE INSERT ON `samples`
 WHEN COALESCE((SELECT sample_bytes FROM organization_sizes WHERE organization_id = NEW.organization_id), 0) + NEW.stored_bytes
-  > (SELECT sample_bytes_max FROM organizations WHERE organization_id = NEW.organization_id)
+  > COALESCE((SELECT sample_bytes_max FROM organization_sizes WHERE organization_id = NEW.organization_id), 0)
 BEGIN
   SELECT RAISE(IGNORE);
 END;
 --> statement-breakpoint
 CREATE TRIGGER `organization_sizes_of_new_samples` AFTER INSERT ON `samples` BEGIN
-  INSERT INTO organization_sizes (organization_id, customers, samples, sample_bytes) VALUES (NEW.organization_id, 0, 1, NEW.stored_bytes)
-  ON CONFLICT DO UPDATE SET samples = samples + 1, sample_bytes = sample_bytes + excluded.sample_bytes;
+  UPDATE organization_sizes SET samples = samples + 1, sample_bytes = sample_bytes + NEW.stored_bytes
+  WHERE organization_id = NEW.organization_id;
 END;
 --> statement-breakpoint
 CREATE TRIGGER `organization_sizes_of_gone_samples` AFTER DELETE ON `samples` BEGIN

@@ -3,10 +3,11 @@
  *
  * A claim carries the token of the request that made it. Only a holder of the token may release it, when nothing was
  * recorded under it; a claim without a token is final. The owner of a call that exists never changes, so it may be
- * cached anywhere. Claims are stored for as long as calls are in D1.
+ * cached anywhere. Claims are stored for as long as an organization may keep its calls.
  */
 
 import { DurableObject } from 'cloudflare:workers';
+import { RETENTION_DAYS_MAX } from '../src/contract/operator.ts';
 import type { Env } from '../src/env.ts';
 import type { Claim } from '../src/objects/job-commands.ts';
 import type { CallDirectoryRpc } from '../src/objects/rpc.ts';
@@ -86,7 +87,7 @@ export class CallDirectory extends DurableObject<Env> implements CallDirectoryRp
     const nowMs = Date.now();
     let delayMs = DAY_MS;
     try {
-      if (this.#prune(nowMs - this.env.CALL_RETENTION_DAYS * DAY_MS) >= PRUNE_ROWS_MAX) delayMs = PRUNE_ROUND_MS;
+      if (this.#prune(nowMs - RETENTION_DAYS_MAX * DAY_MS) >= PRUNE_ROWS_MAX) delayMs = PRUNE_ROUND_MS;
     } catch (error) {
       // An alarm that fails too often is dropped, and nothing would be pruned any more.
       log('error', 'claims_not_pruned', { objectId: this.ctx.id.toString() }, error);

@@ -12,7 +12,10 @@ import type {
 } from './objects/rpc.ts';
 
 export interface Env {
+  /** Configuration, and the history of organizations that were given this database. */
   DB: D1Database;
+  /** `DB_2` to `DB_50`: the history of other organizations. */
+  [more: `DB_${number}`]: D1Database | undefined;
   KV: KVNamespace;
   CUSTOMERS: DurableObjectNamespace<CustomerRpc>;
   PROJECTORS: DurableObjectNamespace<ProjectorRpc>;
@@ -28,7 +31,6 @@ export interface Env {
   CONFIG_TTL_MS: number;
   CALL_DEADLINE_SECONDS: number;
   BATCH_CALL_DEADLINE_SECONDS: number;
-  CALL_RETENTION_DAYS: number;
   /** How long the gateway waits for vendors' answers, all attempts together. */
   GATEWAY_TIMEOUT_MS: number;
   /** How long a stream may be silent. */

@@ -122,7 +122,9 @@ export const MIGRATIONS: readonly string[] = [
     id INTEGER PRIMARY KEY CHECK (id = 1),
     failures INTEGER NOT NULL,
     due_at_ms INTEGER,
-    last_error TEXT
+    last_error TEXT,
+    -- The database of the organization, once it is known.
+    history_database TEXT
   );
   INSERT INTO delivery (id, failures) VALUES (1, 0);
   `,

@@ -7,8 +7,10 @@
  */
 import type { Env } from '../../src/env.ts';
 import { projectorOf } from '../../src/objects/projectors.ts';
+import type { DatabaseName } from '../../src/platform/database-name.ts';
 import { errorText, log } from '../../src/platform/log.ts';
 import { withTimeout } from '../../src/platform/timeout.ts';
+import { databaseNameOf } from '../../src/storage/database.ts';
 import type { ProjectionPage } from '../../src/storage/projection-page.ts';
 import { projectPage } from '../../src/storage/projection-rows.ts';
 import type { CustomerStore } from './store.ts';
@@ -24,7 +26,7 @@ const BACKOFF_MAX_MS = 30_000;
 
 export interface OutboxContext {
   store: CustomerStore;
-  env: Pick<Env, 'PROJECTORS'>;
+  env: Env;
   objectId: string;
   now: () => number;
 }
@@ -63,8 +65,10 @@ async function handOver(
   sinceMs: number,
 ): Promise<void> {
   const { organizationId, customerId, subscriptionId, changes } = page;
-  const projector = projectorOf(env, page, store.isProjectorBusy)();
+  const database = await databaseOf(store, env, organizationId);
+  const projector = projectorOf(env, database, page, store.isProjectorBusy)();
   const taken = projector.take({
+    database,
     organizationId,
     customerId,
     subscriptionId,
@@ -73,4 +77,13 @@ async function handOver(
     page: JSON.stringify(page),
   });
   store.isProjectorBusy = (await withTimeout(Promise.resolve(taken), TIMEOUT_MS, 'the projector')).isBusy;
+}
+
+/** The database of the organization. The object keeps it, so that a hand-over needs nothing of the configuration. */
+async function databaseOf(store: CustomerStore, env: Env, organizationId: string): Promise<DatabaseName> {
+  const known = store.historyDatabase();
+  if (known) return known;
+  const name = await databaseNameOf(env, organizationId);
+  store.saveHistoryDatabase(name);
+  return name;
 }

@@ -11,6 +11,7 @@ import type { Call } from '../../src/domain/call.ts';
 import type { MeterEvent } from '../../src/domain/custom-meter.ts';
 import { NEVER_MS } from '../../src/domain/period.ts';
 import { balanceOf, EMPTY_WALLET, nextExpiryMs, type Wallet } from '../../src/domain/wallet.ts';
+import type { DatabaseName } from '../../src/platform/database-name.ts';
 import type { ChangeKind } from '../../src/storage/projection-page.ts';
 import { type Due, nextAlarm } from './alarms.ts';
 import { Denials } from './denials.ts';
@@ -308,6 +309,15 @@ export class CustomerStore {
 
   delivery(): Delivery {
     return this.#exists ? this.#tables.outbox.delivery() : { failures: 0, dueAtMs: null, lastError: null };
+  }
+
+  /** The database of the organization; `null` until it is known. */
+  historyDatabase(): DatabaseName | null {
+    return this.#tables.outbox.historyDatabase();
+  }
+
+  saveHistoryDatabase(name: DatabaseName): void {
+    this.#tables.outbox.saveHistoryDatabase(name);
   }
 
   saveDelivery(delivery: Delivery): void {

@@ -10,7 +10,7 @@
 import type { Env } from '../../src/env.ts';
 import { errorText, log } from '../../src/platform/log.ts';
 import { withTimeout } from '../../src/platform/timeout.ts';
-import { sharedDatabase } from '../../src/storage/database.ts';
+import { namedDatabase } from '../../src/storage/database.ts';
 import { recordServiceEvents } from '../../src/storage/events.ts';
 import { projectionStatements } from '../../src/storage/projection.ts';
 import type { ProjectionPage } from '../../src/storage/projection-page.ts';
@@ -30,7 +30,7 @@ const LOGGED_MAX = 100;
 
 export interface DeliveryContext {
   store: ProjectorStore;
-  env: Pick<Env, 'DB'>;
+  env: Env;
   objectId: string;
   now: () => number;
 }
@@ -60,7 +60,7 @@ export async function deliver(context: DeliveryContext): Promise<void> {
 
 /** Returns whether everything was sent that waited at the beginning. Throws where D1 is away. */
 async function deliverParts({ store, env, objectId, now }: DeliveryContext, refused: Refused[]): Promise<boolean> {
-  const db = sharedDatabase(env).$client;
+  const db = namedDatabase(env, store.database()).$client;
   const lastPlace = store.pages.lastPlace();
   let changesMax = CHANGES_MAX;
   for (let parts = 0; parts < PARTS_MAX; parts += 1) {

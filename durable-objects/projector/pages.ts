@@ -27,7 +27,7 @@ export class PageTable {
     this.#sql = sql;
   }
 
-  add({ organizationId, customerId, subscriptionId, sinceMs, changes, page }: HandOver): void {
+  add({ organizationId, customerId, subscriptionId, sinceMs, changes, page }: Omit<HandOver, 'database'>): void {
     this.#sql.exec(
       'INSERT INTO pages (organization_id, customer_id, subscription_id, since_ms, changes, page) VALUES (?, ?, ?, ?, ?, ?)',
       organizationId,

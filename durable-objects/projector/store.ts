@@ -2,7 +2,9 @@
  * The storage of a projector: pages that wait, changes that D1 refused, and how the delivery goes. While pages wait, an
  * alarm is set.
  */
+
 import type { HandOver, ProjectorState, ResentChanges, Whose } from '../../src/objects/projector-commands.ts';
+import type { DatabaseName } from '../../src/platform/database-name.ts';
 import { PageTable, type Part } from './pages.ts';
 import { SetAsideTable } from './set-aside.ts';
 
@@ -18,6 +20,8 @@ const STORED_BYTES_MAX = 8_000_000_000;
 const RESENT_MAX = 5_000;
 
 const SCHEMA = `
+  -- The database that the pages are for: one row, from the first page on.
+  CREATE TABLE IF NOT EXISTS history_database (id INTEGER PRIMARY KEY CHECK (id = 1), name TEXT NOT NULL);
   -- Pages of changes, as they came. Places are never used twice: a delivery deletes what it has read by its place.
   CREATE TABLE IF NOT EXISTS pages (
     place INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -79,9 +83,17 @@ export class ProjectorStore {
 
   take(handOver: HandOver, nowMs: number): { isBusy: boolean } {
     if (this.#storage.sql.databaseSize > STORED_BYTES_MAX) throw new Error('the projector is full');
-    this.pages.add(handOver);
+    this.#storage.transactionSync(() => {
+      this.#storage.sql.exec('INSERT OR IGNORE INTO history_database (id, name) VALUES (1, ?)', handOver.database);
+      this.pages.add(handOver);
+    });
     if (this.#alarmMs === null) this.wakeAt(nowMs + DELAY_MS);
     return { isBusy: (this.pages.oldestMs() ?? nowMs) < nowMs - BUSY_MS };
+  }
+
+  /** The database that the pages are for. Throws before the first page. */
+  database(): DatabaseName {
+    return this.#storage.sql.exec<{ name: DatabaseName }>('SELECT name FROM history_database').one().name;
   }
 
   /** D1 has taken a part. */

@@ -137,5 +137,11 @@ export const COMMANDS: readonly Command[] = [
 
   command('events list', 'listEvents', { view: ({ items }) => showEvents(items) }),
 
+  command(
+    'databases list',
+    'listDatabases',
+    rows(columnsOf(['name', 'organizations', 'bytes', 'growthBytesPerDay', 'fullAt', 'isNearlyFull'])),
+  ),
+
   command('health', 'readHealth'),
 ];

@@ -27,6 +27,8 @@ export interface ServerOptions {
   stateDir: string;
   /** Secrets, and variables that override those of wrangler.toml. */
   vars: Record<string, string | number>;
+  /** How many databases; those beyond the ones in wrangler.toml are added. */
+  databases?: number;
   /** A bundle other than the service's. */
   bundled?: Bundle;
   /** A second Worker in the same process, on its own port, for comparison in benchmarks. */
@@ -39,10 +41,13 @@ interface WorkerConfiguration {
   compatibilityDate: string;
   compatibilityFlags: string[];
   bindings: Record<string, string | number>;
+  d1Databases: Record<string, { id: string }>;
 }
 
 export interface Server {
   url: string;
+  /** The first of them has the configuration. */
+  databases: readonly D1Database[];
   db: D1Database;
   /** Runs the Worker's cron handler once. */
   housekeep(): Promise<void>;
@@ -76,11 +81,20 @@ export async function bundle(stateDir: string, { script, folder } = SERVICE): Pr
 }
 
 /** Starts the bundled Worker and applies the missing migrations to its database. */
-export async function startServer({ port, stateDir, vars, beside, bundled = SERVICE }: ServerOptions): Promise<Server> {
+export async function startServer({
+  port,
+  stateDir,
+  vars,
+  databases: count = 1,
+  beside,
+  bundled = SERVICE,
+}: ServerOptions): Promise<Server> {
   await freePort(port);
   await mkdir(stateDir, { recursive: true });
   const configured = unstable_getMiniflareWorkerOptions(join(PROJECT_DIR, 'wrangler.toml'))
     .workerOptions as WorkerConfiguration;
+  const d1Databases = { ...configured.d1Databases };
+  for (let number = 2; number <= count; number += 1) d1Databases[`DB_${number}`] ??= { id: `DB_${number}` };
   const bundleDir = join(stateDir, bundled.folder);
   const guard = startGuard();
   const miniflare = new Miniflare(
@@ -97,6 +111,7 @@ export async function startServer({ port, stateDir, vars, beside, bundled = SERV
           ...configured,
           name: 'callmeter',
           bindings: { ...configured.bindings, ...vars },
+          d1Databases,
           modules: [{ type: 'ESModule', path: join(bundleDir, `${basename(bundled.script, '.ts')}.js`) }],
           modulesRoot: bundleDir,
           unsafeDirectSockets: [{ host: HOST, port }],
@@ -118,10 +133,15 @@ export async function startServer({ port, stateDir, vars, beside, bundled = SERV
   );
   await miniflare.ready;
   await guard.watch();
-  const db = (await miniflare.getD1Database('DB')) as unknown as D1Database;
-  await applyMigrations(db);
+  const names = Object.keys(d1Databases).sort((a, b) => a.localeCompare(b, 'en', { numeric: true }));
+  const databases: D1Database[] = [];
+  for (const name of names) databases.push((await miniflare.getD1Database(name)) as unknown as D1Database);
+  for (const database of databases) await applyMigrations(database);
+  const [db] = databases;
+  if (!db) throw new Error('wrangler.toml binds no database');
   return {
     url: `http://${HOST}:${port}`,
+    databases,
     db,
     async housekeep() {
       const worker = await miniflare.getWorker();

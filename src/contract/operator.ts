@@ -17,6 +17,29 @@ export const SAMPLE_BYTES_MAX_DEFAULT = 256 * 1024 * 1024;
 /** The minimum, so that a few of the largest samples always fit. */
 const SAMPLE_BYTES_MAX_MIN = 1024 * 1024;
 
+/** Days for which history is kept, at most; call ids are known for as long. */
+export const RETENTION_DAYS_MAX = 3_650;
+const retentionDays = z.number().int().min(1).max(RETENTION_DAYS_MAX);
+
+/** Days for which D1 keeps an organization's history. */
+const RETENTION = {
+  callRetentionDays: retentionDays.describe('Days for which calls are kept, from their begin (400)'),
+  meterEventRetentionDays: retentionDays.describe('Days for which increments of custom meters are kept (400)'),
+  ledgerRetentionDays: retentionDays.describe(
+    'Days for which entries of the credit ledger are kept (2557, seven years)',
+  ),
+  usageRetentionDays: retentionDays.describe('Days for which sums of usage are kept (2557, seven years)'),
+};
+
+export type Retention = { [Name in keyof typeof RETENTION]: number };
+
+export const RETENTION_DEFAULTS: Retention = {
+  callRetentionDays: 400,
+  meterEventRetentionDays: 400,
+  ledgerRetentionDays: 2_557,
+  usageRetentionDays: 2_557,
+};
+
 export const CreateOrganizationRequest = z.object({
   name: name.describe('Display name'),
   organizationId: organizationId.optional().describe('Chosen id; made where absent'),
@@ -36,10 +59,11 @@ export const UpdateOrganizationRequest = z
       .min(SAMPLE_BYTES_MAX_MIN)
       .optional()
       .describe('Bytes that stored samples may take in all; at least 1 MiB. Less than what is stored deletes nothing'),
+    ...z.object(RETENTION).partial().shape,
   })
   .refine(
     (body) => Object.values(body).some((value) => value !== undefined),
-    'name, defaultPlanId, allowUnpricedModels or sampleBytesMax is required',
+    'name, defaultPlanId, allowUnpricedModels, sampleBytesMax or a retention is required',
   );
 
 export const Organization = z.object({
@@ -49,6 +73,7 @@ export const Organization = z.object({
   allowUnpricedModels: z.boolean().describe('Sessions, and calls that credit pays, may use models without a price'),
   models: Models.nullable().describe('Model mappings'),
   sampleBytesMax: z.number().int().describe('Bytes that stored samples may take in all'),
+  ...RETENTION,
   createdAt: instant.describe('When it was created'),
 });
 
@@ -113,10 +138,32 @@ export const OperatorEvent = z.object({
   correlationId: z.string().describe('Correlation id of the request'),
 });
 
+const DATABASE = {
+  name: z.string().describe('Binding: `DB`, `DB_2`, ...'),
+  bytes: z.number().int().describe('Size'),
+  bytesMax: z.number().int().describe('Size at which D1 takes no more'),
+  growthBytesPerDay: z
+    .number()
+    .int()
+    .nullable()
+    .describe('Growth a day over the last week; null in the first days of a deployment'),
+  fullAt: instant.nullable().describe('When the database is full at that growth; null where it does not grow'),
+  isNearlyFull: z.boolean().describe('At least 80 % of `bytesMax` are used'),
+};
+
+export const Database = z.object({
+  ...DATABASE,
+  organizations: z.number().int().describe('Organizations whose history is in this database'),
+});
+
+export type Database = z.infer<typeof Database>;
+
 export const Health = z.object({
   status: z
     .enum(['ok', 'degraded'])
-    .describe('ok when every binding answers, nothing waits for long, and the catalog in use is in order'),
+    .describe(
+      'ok when every binding answers, nothing waits for long, no database is nearly full, and the catalog in use is in order',
+    ),
   checks: z.array(
     z.object({
       name: z.string().describe('Binding'),
@@ -139,6 +186,7 @@ export const Health = z.object({
   }),
   backlog: z.object({
     customers: z.number().int().describe('Customers whose changes could not be sent to D1'),
+    changes: z.number().int().describe('Changes of theirs that projectors hold'),
     oldestAt: instant.nullable().describe('Since when the oldest of them waits'),
   }),
   setAside: z
@@ -149,7 +197,8 @@ export const Health = z.object({
     .describe('What D1 refused for what is in it; `operator -- outbox list` shows it'),
   d1: z
     .object({
-      bytes: z.number().int().describe('Size of the database'),
+      bytes: z.number().int().describe('Size of all databases'),
+      databases: z.array(z.object(DATABASE)).describe('Each database'),
       organizations: z
         .array(
           z.object({

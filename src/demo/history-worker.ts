@@ -11,6 +11,7 @@ import type { Env } from '../env.ts';
 import { projectorState } from '../objects/projectors.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import { loadOrganization } from '../storage/credentials.ts';
+import { databaseNames } from '../storage/database.ts';
 import { eraseProjection } from '../storage/erasure.ts';
 import { findNewestPlan } from '../storage/plans.ts';
 import { DEMO_CUSTOMERS, type DemoCustomer } from './people.ts';
@@ -104,7 +105,7 @@ export default {
 /** Waits until D1 has what was written. */
 async function delivered(env: Env): Promise<void> {
   for (let round = 0; round < DELIVERY_ROUNDS_MAX; round += 1) {
-    if ((await projectorState(env)).waiting.changes === 0) return;
+    if ((await projectorState(env, databaseNames(env))).waiting.changes === 0) return;
     await scheduler.wait(DELIVERY_ROUND_MS);
   }
   throw new Error('the history does not reach D1');

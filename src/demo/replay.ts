@@ -28,7 +28,7 @@ const ROUNDS_MAX = 50;
 export interface Stage {
   store: CustomerStore;
   objectId: string;
-  env: Pick<Env, 'PROJECTORS'>;
+  env: Env;
   deadlineSeconds: Context['deadlineSeconds'];
   organizationId: string;
   plans: ReadonlyMap<string, PlanVersion>;

@@ -43,26 +43,30 @@ export async function storeSample(
   const payload = JSON.stringify({ input, output, usage, error });
   const fingerprint = await fingerprintOf(described);
   const receivedAtMs = Date.now();
-  const inserted = await insertSample(env, {
-    organizationId: organization.organizationId,
-    sampleId,
-    fingerprint,
-    receivedAtMs,
-    expiresAtMs: receivedAtMs + policy.retentionDays * DAY_MS,
-    retentionDays: policy.retentionDays,
-    policyVersion,
-    decisionId: described.decisionId,
-    decisionPolicyVersion: described.policyVersion,
-    customerId,
-    feature,
-    environment,
-    tags,
-    provider,
-    model,
-    latencyMs,
-    payloadBytes: new TextEncoder().encode(payload).byteLength,
-    payload,
-  });
+  const inserted = await insertSample(
+    env,
+    {
+      organizationId: organization.organizationId,
+      sampleId,
+      fingerprint,
+      receivedAtMs,
+      expiresAtMs: receivedAtMs + policy.retentionDays * DAY_MS,
+      retentionDays: policy.retentionDays,
+      policyVersion,
+      decisionId: described.decisionId,
+      decisionPolicyVersion: described.policyVersion,
+      customerId,
+      feature,
+      environment,
+      tags,
+      provider,
+      model,
+      latencyMs,
+      payloadBytes: new TextEncoder().encode(payload).byteLength,
+      payload,
+    },
+    organization.sampleBytesMax,
+  );
   if (inserted.row === null) return quotaExceeded(inserted.quota);
   const { row, existed } = inserted;
   if (row.fingerprint !== fingerprint)

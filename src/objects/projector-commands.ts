@@ -1,10 +1,13 @@
 /**
  * What a projector takes and tells.
  */
+import type { DatabaseName } from '../platform/database-name.ts';
 import type { ChangeKind } from '../storage/projection-page.ts';
 
 /** A page of changes, for the projector to store as it comes. */
 export interface HandOver {
+  /** The database of the organization, which is that of the projector. */
+  database: DatabaseName;
   organizationId: string;
   customerId: string;
   subscriptionId: string;

@@ -6,6 +6,7 @@
  * by their revision.
  */
 import type { Env } from '../env.ts';
+import type { DatabaseName } from '../platform/database-name.ts';
 import { ask } from './addresses.ts';
 import { stableHash } from './hash.ts';
 import type { ProjectorState, Whose } from './projector-commands.ts';
@@ -15,29 +16,34 @@ const PROJECTORS = 8;
 
 export type ProjectorAddress = () => DurableObjectStub<ProjectorRpc>;
 
+/** The projector that takes a customer's changes. `database` is that of the organization. */
 export function projectorOf(
   env: Pick<Env, 'PROJECTORS'>,
+  database: DatabaseName,
   { organizationId, customerId }: { organizationId: string; customerId: string },
   isBusy = false,
 ): ProjectorAddress {
   const place = stableHash(organizationId) + (isBusy ? stableHash(customerId) : 0);
-  return projectorAt(env, place % PROJECTORS);
+  return projectorAt(env, database, place % PROJECTORS);
 }
 
-/** All projectors, each of which may have changes of any organization. */
-export function allProjectors(env: Pick<Env, 'PROJECTORS'>): ProjectorAddress[] {
-  return Array.from({ length: PROJECTORS }, (_, place) => projectorAt(env, place));
+/** All projectors of a database, each of which may have changes of any of its organizations. */
+export function projectorsOf(env: Pick<Env, 'PROJECTORS'>, database: DatabaseName): ProjectorAddress[] {
+  return Array.from({ length: PROJECTORS }, (_, place) => projectorAt(env, database, place));
 }
 
-function projectorAt(env: Pick<Env, 'PROJECTORS'>, place: number): ProjectorAddress {
-  return () => env.PROJECTORS.getByName(`DB:${place}`);
+function projectorAt(env: Pick<Env, 'PROJECTORS'>, database: DatabaseName, place: number): ProjectorAddress {
+  return () => env.PROJECTORS.getByName(`${database}:${place}`);
 }
 
-/** What waits for D1 in all projectors, and what D1 refused. */
-export async function projectorState(env: Pick<Env, 'PROJECTORS'>, whose: Whose = {}): Promise<ProjectorState> {
-  const states = await Promise.all(
-    allProjectors(env).map((address) => ask(address, (projector) => projector.state(whose))),
-  );
+/** What waits for D1 in the projectors of some databases, and what D1 refused. */
+export async function projectorState(
+  env: Pick<Env, 'PROJECTORS'>,
+  databases: readonly DatabaseName[],
+  whose: Whose = {},
+): Promise<ProjectorState> {
+  const addresses = databases.flatMap((database) => projectorsOf(env, database));
+  const states = await Promise.all(addresses.map((address) => ask(address, (projector) => projector.state(whose))));
   const sum = (figure: (state: ProjectorState) => number) => states.reduce((total, state) => total + figure(state), 0);
   const oldest = (time: (state: ProjectorState) => number | null) => {
     const times = states.map(time).filter((atMs) => atMs !== null);

@@ -17,8 +17,9 @@ import type { Env } from '../env.ts';
 import { ask, customerByName, eraseObjects } from '../objects/addresses.ts';
 import type { InspectedCustomer } from '../objects/customer-commands.ts';
 import type { ProjectorState } from '../objects/projector-commands.ts';
-import { allProjectors, projectorState } from '../objects/projectors.ts';
+import { projectorState, projectorsOf } from '../objects/projectors.ts';
 import { sha256Hex } from '../platform/hash.ts';
+import { databaseNameOf } from '../storage/database.ts';
 import { eraseProjection } from '../storage/erasure.ts';
 import { commitChange, type OperatorRequest } from './change.ts';
 import { findOrganization, noOrganization } from './organizations.ts';
@@ -33,7 +34,7 @@ export async function inspectCustomer(
   const command = { organizationId, ...(organization.models && { models: organization.models }) };
   const [answer, projectors] = await Promise.all([
     ask(customerByName(env, organizationId, customerId), (customer) => customer.inspect(command)),
-    projectorState(env, { organizationId, customerId }),
+    databaseNameOf(env, organizationId).then((name) => projectorState(env, [name], { organizationId, customerId })),
   ]);
   const inspected: Answer<InspectedCustomer> = answer;
   if (!inspected.ok) return inspected;
@@ -133,9 +134,10 @@ export function eraseCustomer(
 ): Promise<Answer<ErasedCustomer>> {
   return commitChange<ErasedCustomer>(request, async () => {
     if (!(await findOrganization(request.env, organizationId))) return noOrganization();
+    const database = await databaseNameOf(request.env, organizationId);
     const objects = await eraseObjects(request.env, organizationId, customerId);
     await Promise.all(
-      allProjectors(request.env).map((address) =>
+      projectorsOf(request.env, database).map((address) =>
         ask(address, (projector) => projector.erase(organizationId, customerId)),
       ),
     );

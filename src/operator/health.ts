@@ -13,7 +13,9 @@ import { DAY_MS } from '../platform/time.ts';
 import { withTimeout } from '../platform/timeout.ts';
 import { SERVICE_VERSION } from '../platform/version.ts';
 import { currentCatalog } from '../storage/catalog.ts';
-import { readDatabaseSize, readSchemaVersion } from '../storage/sizes.ts';
+import { databaseNames } from '../storage/database.ts';
+import { readDatabaseSizes, readSchemaVersion } from '../storage/sizes.ts';
+import { presentSizes } from './databases.ts';
 
 /** A binding that needs longer counts as not answering. */
 const CHECK_TIMEOUT_MS = 3_000;
@@ -28,24 +30,28 @@ type Check = Health['checks'][number];
 
 export async function readHealth(env: Env, defer: (work: Promise<unknown>) => void): Promise<Answer<Health>> {
   const nowMs = Date.now();
-  const [{ catalog, source, problem }, db, kv, customers, projectors, directory, size] = await Promise.all([
+  const [{ catalog, source, problem }, databases, kv, customers, projectors, directory, size] = await Promise.all([
     currentCatalog(env, defer),
-    check('DB', () => readSchemaVersion(env)),
+    Promise.all(databaseNames(env).map((name) => check(name, () => readSchemaVersion(env, name)))),
     check('KV', () => env.KV.get('health')),
     check('CUSTOMERS', () => env.CUSTOMERS.getByName('health').readCall('', '')),
-    check('PROJECTORS', () => projectorState(env)),
+    check('PROJECTORS', () => projectorState(env, databaseNames(env))),
     check('CALL_DIRECTORY', () => env.CALL_DIRECTORY.getByName('health').find('')),
-    check('DB size', () => readDatabaseSize(env, nowMs)),
+    check('DB size', () => readDatabaseSizes(env, nowMs)),
   ]);
   const { waiting, setAside } = projectors.value ?? UNKNOWN;
-  const backlog = { customers: waiting.lateCustomers, oldestMs: waiting.lateCustomers === 0 ? null : waiting.oldestMs };
-  const checks = [db, kv, customers, projectors, directory].map(({ report }) => report);
+  const { lateCustomers, lateChanges } = waiting;
+  const d1 = size.value && presentSizes(size.value);
+  const checks = [...databases, kv, customers, projectors, directory].map(({ report }) => report);
+  const isInOrder =
+    checks.every(({ ok }) => ok) &&
+    lateCustomers === 0 &&
+    setAside.rows === 0 &&
+    problem === null &&
+    !d1?.databases.some((database) => database.isNearlyFull);
   const { version, publishedAtMs, models } = catalog;
   const data: Health = {
-    status:
-      checks.every(({ ok }) => ok) && backlog.customers === 0 && setAside.rows === 0 && problem === null
-        ? 'ok'
-        : 'degraded',
+    status: isInOrder ? 'ok' : 'degraded',
     checks,
     catalog: {
       version,
@@ -55,10 +61,14 @@ export async function readHealth(env: Env, defer: (work: Promise<unknown>) => vo
       prices: models.filter(({ pricing }) => pricing !== undefined).length,
       warnings: problem === null ? [] : [problem],
     },
-    backlog: { customers: backlog.customers, oldestAt: instantOf(backlog.oldestMs) },
+    backlog: {
+      customers: lateCustomers,
+      changes: lateChanges,
+      oldestAt: instantOf(lateCustomers === 0 ? null : waiting.oldestMs),
+    },
     setAside: { rows: setAside.rows, oldestAt: instantOf(setAside.oldestMs) },
-    d1: size.value,
-    versions: { service: SERVICE_VERSION, contract: 'v1', schema: db.value },
+    d1,
+    versions: { service: SERVICE_VERSION, contract: 'v1', schema: databases[0]?.value ?? null },
   };
   return accept('HEALTH_READ', data, nowMs);
 }

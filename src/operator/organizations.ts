@@ -6,6 +6,8 @@ import { type Answer, accept, refuse } from '../contract/errors.ts';
 import {
   type CreateOrganizationRequest,
   type Organization,
+  RETENTION_DEFAULTS,
+  type Retention,
   SAMPLE_BYTES_MAX_DEFAULT,
   type SetModelsRequest,
   type UpdateOrganizationRequest,
@@ -20,8 +22,12 @@ import {
   updateOrganizationRow,
 } from '../storage/organizations.ts';
 import { findNewestPlan } from '../storage/plans.ts';
+import { retentionOf } from '../storage/retention.ts';
 import type { ModelMappings } from '../storage/schema/index.ts';
+import { roomiestDatabase } from '../storage/sizes.ts';
 import { commitChange, type OperatorRequest } from './change.ts';
+
+const RETENTIONS = Object.keys(RETENTION_DEFAULTS) as (keyof Retention)[];
 
 export const noOrganization = () => refuse('NOT_FOUND', 'no such organization');
 
@@ -38,12 +44,14 @@ export function createOrganization(
     const row = {
       organizationId: body.organizationId ?? crypto.randomUUID(),
       name: body.name,
+      database: await roomiestDatabase(request.env),
       defaultPlanId: null,
       models: null,
       sampling: null,
       compressionProfile: null,
       sampleBytesMax: SAMPLE_BYTES_MAX_DEFAULT,
       allowUnpricedModels: false,
+      retention: null,
       createdAtMs: nowMs,
     };
     const data = present(row);
@@ -92,14 +100,23 @@ export function updateOrganization(
       ...(body.sampleBytesMax !== undefined && { sampleBytesMax: body.sampleBytesMax }),
       ...(body.allowUnpricedModels !== undefined && { allowUnpricedModels: body.allowUnpricedModels }),
     };
-    const after = { ...before, ...change };
+    const days = Object.fromEntries(
+      RETENTIONS.flatMap((name) => (body[name] === undefined ? [] : [[name, body[name]]])),
+    );
+    const after = { ...before, ...change, ...days };
+    const retention = Object.fromEntries(RETENTIONS.map((name) => [name, after[name]])) as Retention;
     return {
       action: 'organization.update',
       organizationId,
       subject: organizationId,
       before,
       after,
-      statements: [updateOrganizationRow(request.env, organizationId, change)],
+      statements: [
+        updateOrganizationRow(request.env, organizationId, {
+          ...change,
+          ...(Object.keys(days).length > 0 && { retention }),
+        }),
+      ],
       replaces: true,
       code: 'ORGANIZATION_UPDATED',
       data: after,
@@ -135,7 +152,8 @@ export async function findOrganization(env: Env, organizationId: string): Promis
 }
 
 function present(row: OrganizationRow): Organization {
-  const { organizationId, name, defaultPlanId, allowUnpricedModels, models, sampleBytesMax, createdAtMs } = row;
+  const { organizationId, name, defaultPlanId, allowUnpricedModels, models, sampleBytesMax, retention, createdAtMs } =
+    row;
   return {
     organizationId,
     name,
@@ -143,6 +161,7 @@ function present(row: OrganizationRow): Organization {
     allowUnpricedModels,
     models,
     sampleBytesMax,
+    ...retentionOf(retention),
     createdAt: new Date(createdAtMs).toISOString(),
   };
 }

@@ -5,8 +5,9 @@ import { type Answer, accept, refuse } from '../contract/errors.ts';
 import type { ResentOutbox, SetAsideChange } from '../contract/outbox.ts';
 import type { Env } from '../env.ts';
 import { ask } from '../objects/addresses.ts';
-import { allProjectors } from '../objects/projectors.ts';
+import { projectorsOf } from '../objects/projectors.ts';
 import { cursorOf, type Page, type PageRequest } from '../platform/page.ts';
+import { databaseNameOf } from '../storage/database.ts';
 import { commitChange, type OperatorRequest } from './change.ts';
 import { findOrganization, noOrganization } from './organizations.ts';
 
@@ -29,7 +30,8 @@ export async function listOutbox(
   }
   const items: SetAsideChange[] = [];
   let last: Place | null = null;
-  for (const [projector, address] of allProjectors(env).entries()) {
+  const database = await databaseNameOf(env, organizationId);
+  for (const [projector, address] of projectorsOf(env, database).entries()) {
     if (projector < from.projector) continue;
     const afterPlace = projector === from.projector ? from.place : 0;
     // One more than is shown tells whether there are more.
@@ -51,8 +53,11 @@ export function resendOutbox(request: OperatorRequest, organizationId: string): 
   return commitChange<ResentOutbox>(request, async (nowMs) => {
     if (!(await findOrganization(request.env, organizationId))) return noOrganization();
     const code = 'OUTBOX_RESENT';
+    const database = await databaseNameOf(request.env, organizationId);
     const resent = await Promise.all(
-      allProjectors(request.env).map((address) => ask(address, (object) => object.resendSetAside(organizationId))),
+      projectorsOf(request.env, database).map((address) =>
+        ask(address, (object) => object.resendSetAside(organizationId)),
+      ),
     );
     const data = {
       rows: resent.reduce((sum, { rows }) => sum + rows, 0),

@@ -8,10 +8,10 @@ import type { Env } from '../env.ts';
 import { log } from '../platform/log.ts';
 import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
 import {
-  deleteSampleRow,
   findSample,
   findSamples,
   readPayloads,
+  deleteSample as removeSample,
   type SamplePlace,
   type SampleRow,
 } from '../storage/samples.ts';
@@ -122,13 +122,15 @@ export function deleteSample(
     const row = await findSample(request.env, organizationId, sampleId, nowMs);
     if (!row) return noSample();
     const { receivedAt, expiresAt, payloadBytes } = present(row);
+    // It may be in another database than the event.
+    await removeSample(request.env, organizationId, sampleId);
     return {
       action: 'sample.delete',
       organizationId,
       subject: sampleId,
       before: { receivedAt, expiresAt, payloadBytes },
       after: null,
-      statements: [deleteSampleRow(request.env, organizationId, sampleId)],
+      statements: [],
       replaces: false,
       code: 'SAMPLE_DELETED',
       data: { sampleId },

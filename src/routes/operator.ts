@@ -8,6 +8,7 @@ import { type AppContext, type AppEnv, deferrer } from '../middleware/context.ts
 import { publishCatalog, readCatalog } from '../operator/catalog.ts';
 import type { OperatorRequest } from '../operator/change.ts';
 import { eraseCustomer, grantCredit, inspectCustomer, setCanceled } from '../operator/customers.ts';
+import { listDatabases } from '../operator/databases.ts';
 import { listEvents } from '../operator/events.ts';
 import { readHealth } from '../operator/health.ts';
 import { createKey, listKeys, revokeKey, updateKey } from '../operator/keys.ts';
@@ -88,6 +89,7 @@ export function mountOperator(app: Hono<AppEnv>): void {
   change(app, operations.publishCatalog, (request, { body }, c) => publishCatalog(request, body, deferrer(c)));
 
   mountList(app, operations.listEvents, (c, page, { query }) => listEvents(c.env, query.organizationId, page));
+  mount(app, operations.listDatabases, (c) => listDatabases(c.env));
   mount(app, operations.readHealth, (c) => readHealth(c.env, deferrer(c)));
 }
 

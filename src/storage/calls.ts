@@ -10,7 +10,7 @@ import { database, nanoText } from './database.ts';
 import { calls } from './schema/index.ts';
 
 export async function findOldCall(env: Env, organizationId: string, callId: string): Promise<Call | null> {
-  const [row] = await database(env, organizationId)
+  const [row] = await (await database(env, organizationId))
     .select({ record: calls.record })
     .from(calls)
     .where(and(eq(calls.organizationId, organizationId), eq(calls.callId, callId)));
@@ -60,7 +60,7 @@ export async function listCalls(
   filter: CallFilter,
   { after, limit }: PageRequest,
 ): Promise<Page<CallRow>> {
-  const rows = await database(env, organizationId)
+  const rows = await (await database(env, organizationId))
     .select(COLUMNS)
     .from(calls)
     .where(

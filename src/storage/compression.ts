@@ -5,7 +5,7 @@ import { and, desc, eq, gte, isNotNull, lt, type SQL, sql } from 'drizzle-orm';
 import { type CompressionProfile, DEFAULT_COMPRESSION_PROFILE } from '../contract/compression.ts';
 import { type NanoUsd, nanoOfParts } from '../domain/money.ts';
 import type { Env } from '../env.ts';
-import { database } from './database.ts';
+import { configDatabase, database } from './database.ts';
 import { findOrganizationRow, updateOrganizationRow } from './organizations.ts';
 import { calls } from './schema/index.ts';
 
@@ -14,9 +14,7 @@ export async function findProfile(env: Env, organizationId: string): Promise<Com
 }
 
 export async function saveProfile(env: Env, organizationId: string, profile: CompressionProfile): Promise<void> {
-  await database(env, organizationId).batch([
-    updateOrganizationRow(env, organizationId, { compressionProfile: profile }),
-  ]);
+  await configDatabase(env).batch([updateOrganizationRow(env, organizationId, { compressionProfile: profile })]);
 }
 
 export interface SavingsSums {
@@ -51,7 +49,7 @@ export async function sumSavings(
   { fromMs, toMs }: { fromMs: number; toMs: number },
   groupsMax: number,
 ) {
-  const db = database(env, organizationId);
+  const db = await database(env, organizationId);
   const recorded = and(
     eq(calls.organizationId, organizationId),
     gte(calls.startedAtMs, fromMs),

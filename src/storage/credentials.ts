@@ -2,6 +2,7 @@
  * API keys and what comes with them: one D1 read gives the key's permissions and its organization's configuration.
  */
 import { and, eq, isNull, type SQL, sql } from 'drizzle-orm';
+import type { Retention } from '../contract/operator.ts';
 import { type KeyPrefix, LEGACY_PERMISSIONS, type LegacyGrant, type Scope, SERVER_SCOPES } from '../contract/scopes.ts';
 import type { ClientScope } from '../contract/sessions.ts';
 import type { PlanVersion } from '../domain/plan.ts';
@@ -9,8 +10,9 @@ import { type RateCard, rateFromUsd } from '../domain/pricing.ts';
 import { DEFAULT_SAMPLING_POLICY } from '../domain/sampling.ts';
 import type { Env } from '../env.ts';
 import { ConfigCache } from './config-cache.ts';
-import { database, sharedDatabase } from './database.ts';
+import { configDatabase } from './database.ts';
 import { PRICES_MAX } from './prices.ts';
+import { retentionOf } from './retention.ts';
 import { type VersionedPolicy, versionedPolicy } from './sampling.ts';
 import {
   apiKeys,
@@ -35,6 +37,10 @@ export interface OrganizationConfig {
   vendorOrigins: readonly string[];
   /** Sessions, and calls that credit pays, may use models whose price is not known. */
   allowUnpricedModels: boolean;
+  /** How many bytes its samples may take. */
+  sampleBytesMax: number;
+  /** Days for which its history is kept. */
+  retention: Retention;
   /** Which calls are stored for review. */
   sampling: VersionedPolicy;
 }
@@ -88,7 +94,7 @@ export function findCredentialById(
 }
 
 async function loadCredential(env: Env, isKey: SQL): Promise<Credential | null> {
-  const [row] = await sharedDatabase(env)
+  const [row] = await configDatabase(env)
     .select({ key: apiKeys, organization: organizations, plan: planVersions })
     .from(apiKeys)
     .innerJoin(organizations, eq(organizations.organizationId, apiKeys.organizationId))
@@ -105,7 +111,7 @@ async function loadCredential(env: Env, isKey: SQL): Promise<Credential | null> 
 
 /** The configuration of an organization, for work that goes on without a request; `null` where there is none. */
 export async function loadOrganization(env: Env, organizationId: string): Promise<OrganizationConfig | null> {
-  const [row] = await database(env, organizationId)
+  const [row] = await configDatabase(env)
     .select({ organization: organizations, plan: planVersions })
     .from(organizations)
     .leftJoin(planVersions, isDefaultPlan())
@@ -126,10 +132,17 @@ function isDefaultPlan(): SQL | undefined {
 
 async function configOf(
   env: Env,
-  { organizationId, models, sampling, allowUnpricedModels }: typeof organizations.$inferSelect,
+  {
+    organizationId,
+    models,
+    sampling,
+    allowUnpricedModels,
+    sampleBytesMax,
+    retention,
+  }: typeof organizations.$inferSelect,
   plan: typeof planVersions.$inferSelect | null,
 ): Promise<OrganizationConfig> {
-  const db = database(env, organizationId);
+  const db = configDatabase(env);
   const [prices, vendors] = await db.batch([
     db.select().from(organizationPrices).where(eq(organizationPrices.organizationId, organizationId)).limit(PRICES_MAX),
     db.select().from(vendorCredentials).where(eq(vendorCredentials.organizationId, organizationId)).limit(VENDORS_MAX),
@@ -147,6 +160,8 @@ async function configOf(
     vendors: new Map(vendors.map(({ provider, baseUrl, sealedKey }) => [provider, { baseUrl, sealedKey }])),
     vendorOrigins: vendors.map(({ baseUrl }) => new URL(baseUrl).origin),
     allowUnpricedModels,
+    sampleBytesMax,
+    retention: retentionOf(retention),
     sampling: await versionedPolicy(sampling ?? DEFAULT_SAMPLING_POLICY),
   };
 }

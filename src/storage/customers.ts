@@ -19,7 +19,7 @@ export interface CustomerFilter {
 }
 
 /** Customers by id; one more than asked for tells whether there are more. */
-export function findCustomers(
+export async function findCustomers(
   env: Env,
   organizationId: string,
   filter: CustomerFilter,
@@ -33,7 +33,7 @@ export function findCustomers(
     planId === undefined ? undefined : eq(customers.planId, planId),
     after === null ? undefined : gt(customers.customerId, after),
   );
-  return database(env, organizationId)
+  return (await database(env, organizationId))
     .select()
     .from(customers)
     .where(

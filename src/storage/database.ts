@@ -1,16 +1,20 @@
 /**
- * The way to D1: every query of the service goes through one of the two functions here.
+ * The way to D1: every query of the service goes through this file.
  *
- * `database` is that of one organization, which it names; `sharedDatabase` is for what is not of one organization. Both
- * are the same database today. To spread organizations over several, this is the file to change, and `sharedDatabase`
- * says which queries are not of one organization.
+ * There may be several databases: bindings `DB`, `DB_2`, ... `DB_50`, all with the same schema. The first has the
+ * configuration: organizations, plans, prices, vendors, keys, and the operators' event log (`configDatabase`). An
+ * organization's history (customers, calls, meter events, the ledger, usage, samples) is in the database that it was
+ * given when it was created, and never moves (`database`).
  */
-import { type SQL, sql } from 'drizzle-orm';
+import { eq, type SQL, sql } from 'drizzle-orm';
 import type { BatchItem } from 'drizzle-orm/batch';
 import { type DrizzleD1Database, drizzle } from 'drizzle-orm/d1';
 import { SQLiteAsyncDialect, type SQLiteColumn } from 'drizzle-orm/sqlite-core';
 import type { NanoUsd } from '../domain/money.ts';
 import type { Env } from '../env.ts';
+import { BoundedMap } from '../platform/bounded-map.ts';
+import type { DatabaseName } from '../platform/database-name.ts';
+import { organizations } from './schema/index.ts';
 
 /** Drizzle's database; `$client` is the binding, for SQL that is written out. */
 export type Database = DrizzleD1Database & { $client: D1Database };
@@ -20,17 +24,52 @@ export type Statement = BatchItem<'sqlite'>;
 
 const databases = new WeakMap<D1Database, Database>();
 
-/** The database that has the rows of an organization. */
-export function database(env: Pick<Env, 'DB'>, _organizationId: string): Database {
+/** The first database, which has the configuration. */
+export const CONFIG_DATABASE = 'DB';
+const DATABASES_MAX = 50;
+/** Organizations whose database an isolate remembers. */
+const REMEMBERED_MAX = 100_000;
+
+/** By organization. A database is given once, so a remembered one stays right. */
+const remembered = new BoundedMap<string, DatabaseName>(REMEMBERED_MAX);
+
+/** The database that has the configuration. */
+export function configDatabase(env: Pick<Env, 'DB'>): Database {
   return drizzleOf(env.DB);
 }
 
-/**
- * The database for queries that are not of one organization: keys by their hash, the operator's own, prices, health,
- * the cron.
- */
-export function sharedDatabase(env: Pick<Env, 'DB'>): Database {
-  return drizzleOf(env.DB);
+/** The database that has the history of an organization. Throws where the configuration cannot be read. */
+export async function database(env: Env, organizationId: string): Promise<Database> {
+  return namedDatabase(env, await databaseNameOf(env, organizationId));
+}
+
+/** The name of an organization's database; the first one of an organization that does not exist. */
+export async function databaseNameOf(env: Env, organizationId: string): Promise<DatabaseName> {
+  const names = databaseNames(env);
+  if (names.length === 1) return CONFIG_DATABASE;
+  const known = remembered.get(organizationId);
+  if (known) return known;
+  const [row] = await configDatabase(env)
+    .select({ name: organizations.database })
+    .from(organizations)
+    .where(eq(organizations.organizationId, organizationId));
+  if (!row) return CONFIG_DATABASE;
+  const name = row.name as DatabaseName;
+  remembered.set(organizationId, name);
+  return name;
+}
+
+/** Throws where no database of that name is bound any more. */
+export function namedDatabase(env: Env, name: DatabaseName): Database {
+  const binding = env[name];
+  if (!binding) throw new Error(`the database ${name} is not bound`);
+  return drizzleOf(binding);
+}
+
+/** The names of the databases that are bound, in their order. */
+export function databaseNames(env: Env): DatabaseName[] {
+  const numbers = Array.from({ length: DATABASES_MAX - 1 }, (_, index) => index + 2);
+  return [CONFIG_DATABASE, ...numbers.map((number) => `DB_${number}` as const).filter((name) => env[name])];
 }
 
 function drizzleOf(binding: D1Database): Database {

@@ -5,7 +5,7 @@
 import { lt } from 'drizzle-orm';
 import type { Env } from '../env.ts';
 import { HOUR_MS } from '../platform/time.ts';
-import { database, sharedDatabase } from './database.ts';
+import { type Database, database } from './database.ts';
 import { ERASE_HOURS, ERASED_HOURS_MAX, TOTALS_OF_CUSTOMERS } from './roll-ups.ts';
 import { erasedSubscriptions } from './schema/index.ts';
 
@@ -23,7 +23,7 @@ interface Deletion {
   rowsMax: number;
 }
 
-const rowsOf = (table: string): Deletion => ({ table, key: 'rowid', rowsMax: DELETE_ROWS_MAX });
+const rowsOf = (table: string, key = 'rowid'): Deletion => ({ table, key, rowsMax: DELETE_ROWS_MAX });
 
 /**
  * The tables that hold something of a customer, by the name that the answer gives them; usage hours are removed
@@ -33,10 +33,10 @@ const DELETIONS = {
   customers: [rowsOf('customers')],
   calls: [rowsOf('calls')],
   meterEvents: [rowsOf('meter_events')],
-  creditEntries: [rowsOf('credit_entries')],
+  creditEntries: [rowsOf('credit_entries', '(organization_id, customer_id, entry_id)')],
   usageHours: [
-    rowsOf('denied_hours'),
-    ...TOTALS_OF_CUSTOMERS.map(({ table, key }) => ({ table, key: `(${key})`, rowsMax: DELETE_ROWS_MAX })),
+    rowsOf('denied_hours', '(organization_id, customer_id, hour_ms, feature)'),
+    ...TOTALS_OF_CUSTOMERS.map(({ table, key }) => rowsOf(table, `(${key})`)),
   ],
   samples: [{ ...rowsOf('samples'), rowsMax: DELETE_SAMPLES_MAX }],
 };
@@ -51,17 +51,15 @@ export async function markErased(
   subscriptionId: string,
   nowMs: number,
 ): Promise<void> {
-  await database(env, organizationId)
+  await (await database(env, organizationId))
     .insert(erasedSubscriptions)
     .values({ subscriptionId, erasedAtMs: nowMs })
     .onConflictDoNothing();
 }
 
 /** Removes marks that no batch can meet any more. */
-export async function deleteOldMarks(env: Env, nowMs: number): Promise<void> {
-  await sharedDatabase(env)
-    .delete(erasedSubscriptions)
-    .where(lt(erasedSubscriptions.erasedAtMs, nowMs - MARK_RETENTION_MS));
+export async function deleteOldMarks(db: Database, nowMs: number): Promise<void> {
+  await db.delete(erasedSubscriptions).where(lt(erasedSubscriptions.erasedAtMs, nowMs - MARK_RETENTION_MS));
 }
 
 /** Removes every row of the customer, and says how many there were of each kind. */
@@ -87,12 +85,12 @@ async function deleteRows(
   // D1 counts what triggers change as well, but returns only what is deleted here.
   const sql = `DELETE FROM ${table} WHERE ${key} IN (
     SELECT ${key.replace(/[()]/g, '')} FROM ${table} WHERE organization_id = ? AND customer_id = ? LIMIT ${rowsMax}) RETURNING 1`;
-  const statement = database(env, organizationId).$client.prepare(sql).bind(organizationId, customerId);
+  const statement = (await database(env, organizationId)).$client.prepare(sql).bind(organizationId, customerId);
   return repeatWhileFull(rowsMax, async () => (await statement.all()).results.length);
 }
 
 async function eraseHours(env: Env, organizationId: string, customerId: string): Promise<number> {
-  const db = database(env, organizationId).$client;
+  const db = (await database(env, organizationId)).$client;
   const [first, ...others] = ERASE_HOURS.map((sql) => db.prepare(sql));
   if (!first) throw new Error('an erasure has statements');
   const batch = [first.bind(organizationId, customerId), ...others];

@@ -6,7 +6,7 @@
 import { and, eq, lt, sql } from 'drizzle-orm';
 import type { Env } from '../env.ts';
 import { DAY_MS } from '../platform/time.ts';
-import { database, sharedDatabase } from './database.ts';
+import { configDatabase } from './database.ts';
 import { runningEstimates } from './schema/index.ts';
 
 export const RUNNING_ESTIMATES_MAX = 10;
@@ -20,7 +20,7 @@ const COUNTED_MS_MAX = DAY_MS;
 export async function enterEstimate(env: Env, organizationId: string, jobId: string, nowMs: number): Promise<boolean> {
   const running = sql`SELECT COUNT(*) FROM running_estimates
     WHERE organization_id = ${organizationId} AND job_id <> ${jobId} AND started_at_ms > ${nowMs - COUNTED_MS_MAX}`;
-  const entered = await database(env, organizationId).all(
+  const entered = await configDatabase(env).all(
     sql`INSERT INTO running_estimates (organization_id, job_id, started_at_ms)
       SELECT ${organizationId}, ${jobId}, ${nowMs} WHERE (${running}) < ${RUNNING_ESTIMATES_MAX}
       ON CONFLICT DO UPDATE SET started_at_ms = excluded.started_at_ms RETURNING 1`,
@@ -31,12 +31,12 @@ export async function enterEstimate(env: Env, organizationId: string, jobId: str
 /** To be called when the estimate has ended, or was not begun. */
 export async function leaveEstimate(env: Env, organizationId: string, jobId: string): Promise<void> {
   const isJob = and(eq(runningEstimates.organizationId, organizationId), eq(runningEstimates.jobId, jobId));
-  await database(env, organizationId).delete(runningEstimates).where(isJob);
+  await configDatabase(env).delete(runningEstimates).where(isJob);
 }
 
 /** Deletes estimates that count no longer. */
 export async function forgetOldEstimates(env: Env, nowMs: number): Promise<void> {
-  await sharedDatabase(env)
+  await configDatabase(env)
     .delete(runningEstimates)
     .where(lt(runningEstimates.startedAtMs, nowMs - COUNTED_MS_MAX));
 }

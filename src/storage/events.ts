@@ -3,7 +3,7 @@
  */
 import { and, desc, eq, lt } from 'drizzle-orm';
 import type { Env } from '../env.ts';
-import { sharedDatabase } from './database.ts';
+import { configDatabase } from './database.ts';
 import { operatorEvents } from './schema/index.ts';
 
 /** For the event log. */
@@ -34,7 +34,7 @@ export async function recordServiceEvents(
     before: null,
   }));
   for (let from = 0; from < rows.length; from += EVENTS_MAX) {
-    await sharedDatabase(env)
+    await configDatabase(env)
       .insert(operatorEvents)
       .values(rows.slice(from, from + EVENTS_MAX));
   }
@@ -49,7 +49,7 @@ export function findEvents(
   after: string | null,
   limit: number,
 ): Promise<EventRow[]> {
-  return sharedDatabase(env)
+  return configDatabase(env)
     .select()
     .from(operatorEvents)
     .where(

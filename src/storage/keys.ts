@@ -3,19 +3,19 @@
  */
 import { and, asc, eq, gt } from 'drizzle-orm';
 import type { Env } from '../env.ts';
-import { database, type Statement } from './database.ts';
+import { configDatabase, type Statement } from './database.ts';
 import { apiKeys } from './schema/index.ts';
 
 export type KeyRow = typeof apiKeys.$inferSelect;
 
 export async function findKey(env: Env, organizationId: string, keyId: string): Promise<KeyRow | null> {
-  const [row] = await database(env, organizationId).select().from(apiKeys).where(isKey(organizationId, keyId));
+  const [row] = await configDatabase(env).select().from(apiKeys).where(isKey(organizationId, keyId));
   return row ?? null;
 }
 
 /** Keys by id; one more than asked for tells whether there are more. */
 export function findKeys(env: Env, organizationId: string, after: string | null, limit: number): Promise<KeyRow[]> {
-  return database(env, organizationId)
+  return configDatabase(env)
     .select()
     .from(apiKeys)
     .where(and(eq(apiKeys.organizationId, organizationId), after === null ? undefined : gt(apiKeys.keyId, after)))
@@ -24,7 +24,7 @@ export function findKeys(env: Env, organizationId: string, after: string | null,
 }
 
 export function insertKey(env: Env, row: KeyRow): Statement {
-  return database(env, row.organizationId).insert(apiKeys).values(row);
+  return configDatabase(env).insert(apiKeys).values(row);
 }
 
 export function updateKeyRow(
@@ -32,7 +32,7 @@ export function updateKeyRow(
   { organizationId, keyId }: KeyRow,
   change: Partial<Pick<KeyRow, 'name' | 'scopes' | 'revokedAtMs'>>,
 ): Statement {
-  return database(env, organizationId).update(apiKeys).set(change).where(isKey(organizationId, keyId));
+  return configDatabase(env).update(apiKeys).set(change).where(isKey(organizationId, keyId));
 }
 
 const isKey = (organizationId: string, keyId: string) =>

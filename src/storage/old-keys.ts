@@ -11,7 +11,7 @@ import { sql } from 'drizzle-orm';
 import type { Env } from '../env.ts';
 import { log } from '../platform/log.ts';
 import { withTimeout } from '../platform/timeout.ts';
-import { sharedDatabase } from './database.ts';
+import { configDatabase } from './database.ts';
 import { apiKeys, WITHOUT_CHECKSUM } from './schema/index.ts';
 
 /** Keys that an isolate remembers. */
@@ -47,7 +47,7 @@ function isFresh(nowMs: number): boolean {
 }
 
 async function readOldKeys(env: Env, nowMs: number): Promise<void> {
-  const read = sharedDatabase(env)
+  const read = configDatabase(env)
     .select({ shortHash: sql<string>`substr(${apiKeys.keyHash}, 1, ${SHORT_HASH_LENGTH})` })
     .from(apiKeys)
     .where(WITHOUT_CHECKSUM)

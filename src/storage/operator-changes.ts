@@ -2,12 +2,12 @@
  * What an operator's change writes: its statements, its event and the answer for a repeated request, as one
  * transaction.
  *
- * The transaction is one of the shared database, because the answer is looked up by the idempotency key alone. If
- * organizations get databases of their own, their rows cannot be a part of it any more.
+ * The transaction is one of the database with the configuration. History may be in another one, so a change of history
+ * is made before, and may be repeated.
  */
 import { eq } from 'drizzle-orm';
 import type { Env } from '../env.ts';
-import { type Statement, sharedDatabase } from './database.ts';
+import { configDatabase, type Statement } from './database.ts';
 import { newEventId } from './events.ts';
 import { operatorEvents, operatorIdempotency } from './schema/index.ts';
 
@@ -15,7 +15,7 @@ export type StoredAnswer = typeof operatorIdempotency.$inferInsert;
 export type NewEvent = Omit<typeof operatorEvents.$inferInsert, 'eventId'>;
 
 export async function findStoredAnswer(env: Env, idempotencyKey: string): Promise<StoredAnswer | null> {
-  const [row] = await sharedDatabase(env)
+  const [row] = await configDatabase(env)
     .select()
     .from(operatorIdempotency)
     .where(eq(operatorIdempotency.idempotencyKey, idempotencyKey));
@@ -29,7 +29,7 @@ export async function commitStatements(
   event: NewEvent,
   answer: StoredAnswer | null,
 ): Promise<void> {
-  const db = sharedDatabase(env);
+  const db = configDatabase(env);
   const inserted = db.insert(operatorEvents).values({ ...event, eventId: newEventId(event.atMs) });
   const stored = answer ? [db.insert(operatorIdempotency).values(answer)] : [];
   await db.batch([inserted, ...statements, ...stored]);

@@ -3,14 +3,14 @@
  */
 import { asc, eq, gt } from 'drizzle-orm';
 import type { Env } from '../env.ts';
-import { database, type Statement, sharedDatabase } from './database.ts';
+import { configDatabase, type Statement } from './database.ts';
 import { organizations } from './schema/index.ts';
 
 export type OrganizationRow = typeof organizations.$inferSelect;
 type NewOrganization = typeof organizations.$inferInsert;
 
 export async function findOrganizationRow(env: Env, organizationId: string): Promise<OrganizationRow | null> {
-  const [row] = await database(env, organizationId)
+  const [row] = await configDatabase(env)
     .select()
     .from(organizations)
     .where(eq(organizations.organizationId, organizationId));
@@ -19,7 +19,7 @@ export async function findOrganizationRow(env: Env, organizationId: string): Pro
 
 /** Organizations by id; one more than asked for tells whether there are more. */
 export function findOrganizations(env: Env, after: string | null, limit: number): Promise<OrganizationRow[]> {
-  return sharedDatabase(env)
+  return configDatabase(env)
     .select()
     .from(organizations)
     .where(after === null ? undefined : gt(organizations.organizationId, after))
@@ -28,12 +28,9 @@ export function findOrganizations(env: Env, after: string | null, limit: number)
 }
 
 export function insertOrganization(env: Env, row: NewOrganization): Statement {
-  return database(env, row.organizationId).insert(organizations).values(row);
+  return configDatabase(env).insert(organizations).values(row);
 }
 
 export function updateOrganizationRow(env: Env, organizationId: string, change: Partial<NewOrganization>): Statement {
-  return database(env, organizationId)
-    .update(organizations)
-    .set(change)
-    .where(eq(organizations.organizationId, organizationId));
+  return configDatabase(env).update(organizations).set(change).where(eq(organizations.organizationId, organizationId));
 }

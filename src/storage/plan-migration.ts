@@ -4,6 +4,7 @@
  */
 import type { Env } from '../env.ts';
 import { database } from './database.ts';
+import { findOlderVersions } from './plans.ts';
 
 export interface OlderThan {
   organizationId: string;
@@ -11,15 +12,14 @@ export interface OlderThan {
   when: string;
 }
 
-const OLDER =
-  'SELECT usage_plan_version_id FROM plan_versions WHERE organization_id = ?1 AND plan_id = ?2 AND version < ?3';
+const OLDER = 'SELECT value FROM json_each(?2)';
 const IS_OLDER = `organization_id = ?1 AND (pending_usage_plan_version_id IN (${OLDER})
-  OR (usage_plan_version_id IN (${OLDER}) AND (?4 = 'NOW' OR pending_usage_plan_version_id IS NULL)))`;
+  OR (usage_plan_version_id IN (${OLDER}) AND (?3 = 'NOW' OR pending_usage_plan_version_id IS NULL)))`;
 
 export async function countOlderSubscriptions(env: Env, of: OlderThan): Promise<number> {
-  const row = await database(env, of.organizationId)
-    .$client.prepare(`SELECT COUNT(*) AS total FROM customers WHERE ${IS_OLDER}`)
-    .bind(...valuesOf(of))
+  const row = await (await database(env, of.organizationId)).$client
+    .prepare(`SELECT COUNT(*) AS total FROM customers WHERE ${IS_OLDER}`)
+    .bind(...(await valuesOf(env, of)))
     .first<{ total: number }>();
   return row?.total ?? 0;
 }
@@ -31,15 +31,15 @@ export async function findOlderSubscriptions(
   after: string | null,
   limit: number,
 ): Promise<string[]> {
-  const { results } = await database(env, of.organizationId)
-    .$client.prepare(
-      `SELECT customer_id FROM customers WHERE ${IS_OLDER} AND customer_id > ?5 ORDER BY customer_id LIMIT ?6`,
-    )
-    .bind(...valuesOf(of), after ?? '', limit)
+  const { results } = await (await database(env, of.organizationId)).$client
+    .prepare(`SELECT customer_id FROM customers WHERE ${IS_OLDER} AND customer_id > ?4 ORDER BY customer_id LIMIT ?5`)
+    .bind(...(await valuesOf(env, of)), after ?? '', limit)
     .all<{ customer_id: string }>();
   return results.map((row) => row.customer_id);
 }
 
-function valuesOf({ organizationId, target, when }: OlderThan): unknown[] {
-  return [organizationId, target.planId, target.version, when];
+/** The versions of plans are in the database of the configuration. */
+async function valuesOf(env: Env, { organizationId, target, when }: OlderThan): Promise<unknown[]> {
+  const older = await findOlderVersions(env, organizationId, target.planId, target.version);
+  return [organizationId, JSON.stringify(older), when];
 }

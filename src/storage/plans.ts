@@ -1,10 +1,10 @@
 /**
  * Plan versions in D1.
  */
-import { and, asc, desc, eq, gt, inArray, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, gt, inArray, lt, sql } from 'drizzle-orm';
 import type { PlanVersion } from '../domain/plan.ts';
 import type { Env } from '../env.ts';
-import { database, type Statement } from './database.ts';
+import { configDatabase, type Statement } from './database.ts';
 import { planVersions } from './schema/index.ts';
 
 export type PlanVersionRow = typeof planVersions.$inferSelect;
@@ -14,7 +14,7 @@ const NEWEST = sql`(SELECT MAX(newest.version) FROM plan_versions newest
   WHERE newest.organization_id = ${planVersions.organizationId} AND newest.plan_id = ${planVersions.planId})`;
 
 export async function findNewestPlan(env: Env, organizationId: string, planId: string): Promise<PlanVersion | null> {
-  const [row] = await database(env, organizationId)
+  const [row] = await configDatabase(env)
     .select()
     .from(planVersions)
     .where(and(eq(planVersions.organizationId, organizationId), eq(planVersions.planId, planId)))
@@ -28,13 +28,33 @@ export async function findPlanVersion(
   organizationId: string,
   usagePlanVersionId: string,
 ): Promise<PlanVersion | null> {
-  const [row] = await database(env, organizationId)
+  const [row] = await configDatabase(env)
     .select()
     .from(planVersions)
     .where(
       and(eq(planVersions.organizationId, organizationId), eq(planVersions.usagePlanVersionId, usagePlanVersionId)),
     );
   return row ? toPlanVersion(row) : null;
+}
+
+/** The ids of a plan's versions before one of them. */
+export async function findOlderVersions(
+  env: Env,
+  organizationId: string,
+  planId: string,
+  version: number,
+): Promise<string[]> {
+  const rows = await configDatabase(env)
+    .select({ id: planVersions.usagePlanVersionId })
+    .from(planVersions)
+    .where(
+      and(
+        eq(planVersions.organizationId, organizationId),
+        eq(planVersions.planId, planId),
+        lt(planVersions.version, version),
+      ),
+    );
+  return rows.map(({ id }) => id);
 }
 
 /** Plans in their newest version, by id; one more than asked for tells whether there are more. */
@@ -44,7 +64,7 @@ export async function listNewestPlans(
   after: string | null,
   limit: number,
 ): Promise<PlanVersion[]> {
-  const rows = await database(env, organizationId)
+  const rows = await configDatabase(env)
     .select()
     .from(planVersions)
     .where(
@@ -66,7 +86,7 @@ export async function findPlanIds(
   after: string | null,
   limit: number,
 ): Promise<string[]> {
-  const rows = await database(env, organizationId)
+  const rows = await configDatabase(env)
     .selectDistinct({ planId: planVersions.planId })
     .from(planVersions)
     .where(
@@ -85,7 +105,7 @@ export async function findPlanVersions(
   versionsMax: number,
 ): Promise<PlanVersionRow[]> {
   if (planIds.length === 0) return [];
-  return database(env, organizationId)
+  return configDatabase(env)
     .select()
     .from(planVersions)
     .where(
@@ -99,7 +119,7 @@ export async function findPlanVersions(
 }
 
 export function insertPlanVersion(env: Env, row: PlanVersionRow): Statement {
-  return database(env, row.organizationId).insert(planVersions).values(row);
+  return configDatabase(env).insert(planVersions).values(row);
 }
 
 function toPlanVersion({ planId, usagePlanVersionId, version, content }: PlanVersionRow): PlanVersion {

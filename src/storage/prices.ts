@@ -5,7 +5,7 @@ import { and, asc, eq, ne } from 'drizzle-orm';
 import type { PriceSnapshot } from '../catalog/prices.ts';
 import type { SetPriceRequest } from '../contract/prices.ts';
 import type { Env } from '../env.ts';
-import { database, type Statement, sharedDatabase } from './database.ts';
+import { configDatabase, type Statement } from './database.ts';
 import { organizationPrices, pricingSnapshots } from './schema/index.ts';
 
 /** Own prices of one organization. */
@@ -20,7 +20,7 @@ export type PriceSnapshotRow = typeof pricingSnapshots.$inferSelect;
 
 export function listOwnPrices(env: Env, organizationId: string): Promise<OwnPrice[]> {
   const { modelKey, rates, updatedAtMs } = organizationPrices;
-  return database(env, organizationId)
+  return configDatabase(env)
     .select({ modelKey, rates, updatedAtMs })
     .from(organizationPrices)
     .where(eq(organizationPrices.organizationId, organizationId))
@@ -29,10 +29,7 @@ export function listOwnPrices(env: Env, organizationId: string): Promise<OwnPric
 }
 
 export function countOwnPrices(env: Env, organizationId: string): Promise<number> {
-  return database(env, organizationId).$count(
-    organizationPrices,
-    eq(organizationPrices.organizationId, organizationId),
-  );
+  return configDatabase(env).$count(organizationPrices, eq(organizationPrices.organizationId, organizationId));
 }
 
 export async function findOwnPrice(
@@ -40,7 +37,7 @@ export async function findOwnPrice(
   organizationId: string,
   modelKey: string,
 ): Promise<SetPriceRequest | null> {
-  const [row] = await database(env, organizationId)
+  const [row] = await configDatabase(env)
     .select({ rates: organizationPrices.rates })
     .from(organizationPrices)
     .where(and(eq(organizationPrices.organizationId, organizationId), eq(organizationPrices.modelKey, modelKey)));
@@ -55,8 +52,8 @@ export function saveOwnPrice(env: Env, row: typeof organizationPrices.$inferInse
     ...{ source: `price of organization ${organizationId}`, catalogVersion: OWN, recordedAtMs: updatedAtMs },
   };
   return [
-    sharedDatabase(env).insert(pricingSnapshots).values(snapshot).onConflictDoNothing(),
-    database(env, organizationId)
+    configDatabase(env).insert(pricingSnapshots).values(snapshot).onConflictDoNothing(),
+    configDatabase(env)
       .insert(organizationPrices)
       .values(row)
       .onConflictDoUpdate({
@@ -72,7 +69,7 @@ export async function recordPriceSnapshots(
   snapshots: readonly PriceSnapshot[],
   nowMs: number,
 ): Promise<void> {
-  await sharedDatabase(env)
+  await configDatabase(env)
     .$client.prepare(
       `INSERT INTO pricing_snapshots (snapshot_id, provider, model_key, effective_from, rates, source, catalog_version, recorded_at_ms)
        SELECT value ->> 'snapshotId', value ->> 'provider', value ->> 'modelKey', value ->> 'effectiveFrom', value -> 'rates',
@@ -85,7 +82,7 @@ export async function recordPriceSnapshots(
 
 /** Recorded prices of a model in the order in which they came into force, without those of organizations. */
 export async function listPriceSnapshots(env: Env, modelKey: string): Promise<PriceSnapshotRow[]> {
-  const rows = await sharedDatabase(env)
+  const rows = await configDatabase(env)
     .select()
     .from(pricingSnapshots)
     .where(and(eq(pricingSnapshots.modelKey, modelKey), ne(pricingSnapshots.provider, OWN)))

@@ -27,7 +27,7 @@ const TABLES: Record<ChangeKind, Table> = {
     integers: ['standard_cost_nano_usd', 'cost_nano_usd', 'cost_avoided_nano_usd'],
   },
   denied_hour: { name: 'denied_hours', key: ['organization_id', 'customer_id', 'hour_ms', 'feature'], integers: [] },
-  meter_event: { name: 'meter_events', key: ['organization_id', 'event_id'], integers: [] },
+  meter_event: { name: 'meter_events', key: ['organization_id', 'customer_id', 'event_id'], integers: [] },
   credit_entry: { name: 'credit_entries', key: ['organization_id', 'customer_id', 'entry_id'], integers: [] },
 };
 

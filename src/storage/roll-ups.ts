@@ -29,7 +29,7 @@ type Key = (typeof DIMENSIONS)[number] | 'paid_model' | 'dimension' | 'key';
 /** What a row is the sum of: an hour, a day, all time, or all time up to the end of an hour. */
 type Unit = 'hour' | 'day' | 'ever' | 'until hour';
 
-interface RollUp {
+export interface RollUp {
   table: string;
   keys: readonly Key[];
   unit: Unit;
@@ -189,7 +189,7 @@ export const ERASE_HOURS: readonly string[] = [
 /** Roll-ups that an erasure deletes rows of, because each row is of one customer, with their keys. */
 export const TOTALS_OF_CUSTOMERS = ROLL_UPS.filter(
   (rollUp) => isOfCustomers(rollUp) && rollUp.table !== 'usage_hours',
-).map((rollUp) => ({ table: rollUp.table, key: keyOf(rollUp).join(', ') }));
+).map((rollUp) => ({ table: rollUp.table, key: rollUpKey(rollUp).join(', ') }));
 
 /** Removes rows that the changes have left without calls. */
 function forgetEmpty(rollUp: RollUp): string {
@@ -197,10 +197,10 @@ function forgetEmpty(rollUp: RollUp): string {
   const source = keys.includes('dimension') ? BY_DIMENSION : 'usage_changes';
   const start = unit === 'day' ? STARTS.day : STARTS.hour;
   return `DELETE FROM ${table} WHERE calls = 0
-    AND (${keyOf(rollUp).join(', ')}) IN (SELECT ${[...keys, start.of].join(', ')} FROM ${source})`;
+    AND (${rollUpKey(rollUp).join(', ')}) IN (SELECT ${[...keys, start.of].join(', ')} FROM ${source})`;
 }
 
 /** The columns of a roll-up's primary key. */
-function keyOf({ keys, unit }: RollUp): string[] {
+export function rollUpKey({ keys, unit }: RollUp): string[] {
   return [...keys, ...(unit === 'ever' ? [] : [unit === 'day' ? STARTS.day.column : STARTS.hour.column])];
 }

@@ -5,11 +5,11 @@
  * `PAYLOAD_BYTES_MAX`, so that an export of all samples takes bounded memory.
  */
 
-import { and, asc, desc, eq, getTableColumns, gt, gte, inArray, lt, lte, type SQL, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, getTableColumns, gt, gte, inArray, lt, lte, ne, type SQL, sql } from 'drizzle-orm';
 import type { SampleSelection } from '../contract/samples.ts';
 import type { Env } from '../env.ts';
-import { database, type Statement } from './database.ts';
-import { organizationSizes, organizations, samples } from './schema/index.ts';
+import { database } from './database.ts';
+import { organizationSizes, samples } from './schema/index.ts';
 
 export type NewSample = typeof samples.$inferInsert;
 
@@ -35,32 +35,38 @@ export interface SampleQuota {
 
 /**
  * Stores a sample unless its id is taken, or it would exceed the organization's quota. Returns what is stored under the
- * id, and whether it was there before; or the quota. D1 checks the quota as it inserts the sample, so that concurrent
+ * id, and whether it was there before; or the quota of `sampleBytesMax`. D1 checks the quota as it inserts the sample, so that concurrent
  * samples cannot exceed it together.
  */
 export async function insertSample(
   env: Env,
   sample: NewSample,
+  sampleBytesMax: number,
 ): Promise<{ row: SampleRow; existed: boolean } | { row: null; quota: SampleQuota }> {
-  const db = database(env, sample.organizationId);
+  const db = await database(env, sample.organizationId);
   const isIt = and(eq(samples.organizationId, sample.organizationId), eq(samples.sampleId, sample.sampleId));
-  const [, inserted, rows, quotas] = await db.batch([
+  const { organizationId } = sample;
+  const [, , inserted, rows, quotas] = await db.batch([
+    db
+      .insert(organizationSizes)
+      .values({ organizationId, customers: 0, samples: 0, sampleBytes: 0, sampleBytesMax })
+      .onConflictDoUpdate({
+        target: organizationSizes.organizationId,
+        set: { sampleBytesMax },
+        setWhere: ne(organizationSizes.sampleBytesMax, sampleBytesMax),
+      }),
     db.delete(samples).where(and(isIt, lte(samples.expiresAtMs, sample.receivedAtMs))),
     db.insert(samples).values(sample).onConflictDoNothing(),
     db.select(ROW).from(samples).where(isIt),
     db
-      .select({
-        maxBytes: organizations.sampleBytesMax,
-        usedBytes: sql<number>`COALESCE(${organizationSizes.sampleBytes}, 0)`,
-      })
-      .from(organizations)
-      .leftJoin(organizationSizes, eq(organizationSizes.organizationId, organizations.organizationId))
-      .where(eq(organizations.organizationId, sample.organizationId)),
+      .select({ maxBytes: organizationSizes.sampleBytesMax, usedBytes: organizationSizes.sampleBytes })
+      .from(organizationSizes)
+      .where(eq(organizationSizes.organizationId, organizationId)),
   ]);
   const [row] = rows;
   if (row) return { row, existed: inserted.meta.changes === 0 };
   const [quota] = quotas;
-  if (!quota) throw new Error('a sample belongs to an organization');
+  if (!quota) throw new Error('the quota was stored before the sample');
   return { row: null, quota };
 }
 
@@ -79,7 +85,7 @@ export async function findSamples(
   const [direction, beyond] = order === 'newest' ? [desc, sql`<`] : [asc, sql`>`];
   const place =
     after && sql`(${samples.receivedAtMs}, ${samples.sampleId}) ${beyond} (${after.receivedAtMs}, ${after.sampleId})`;
-  return database(env, organizationId)
+  return (await database(env, organizationId))
     .select(ROW)
     .from(samples)
     .where(and(matching(organizationId, filter, nowMs), place ?? undefined))
@@ -93,11 +99,11 @@ export async function countSamples(
   filter: SampleSelection,
   nowMs: number,
 ): Promise<number> {
-  return database(env, organizationId).$count(samples, matching(organizationId, filter, nowMs));
+  return (await database(env, organizationId)).$count(samples, matching(organizationId, filter, nowMs));
 }
 
 export async function findSample(env: Env, organizationId: string, sampleId: string, nowMs: number) {
-  const [row] = await database(env, organizationId)
+  const [row] = await (await database(env, organizationId))
     .select()
     .from(samples)
     .where(
@@ -106,8 +112,8 @@ export async function findSample(env: Env, organizationId: string, sampleId: str
   return row ?? null;
 }
 
-export function deleteSampleRow(env: Env, organizationId: string, sampleId: string): Statement {
-  return database(env, organizationId)
+export async function deleteSample(env: Env, organizationId: string, sampleId: string): Promise<void> {
+  await (await database(env, organizationId))
     .delete(samples)
     .where(and(eq(samples.organizationId, organizationId), eq(samples.sampleId, sampleId)));
 }
@@ -123,7 +129,7 @@ export async function readPayloads(
 ): Promise<{ read: number; samples: { row: SampleRow; payload: string }[] }> {
   const some = rows.slice(0, fitting(rows));
   const ids = some.map(({ sampleId }) => sampleId);
-  const found = await database(env, organizationId)
+  const found = await (await database(env, organizationId))
     .select({ sampleId: samples.sampleId, payload: samples.payload })
     .from(samples)
     .where(and(eq(samples.organizationId, organizationId), inArray(samples.sampleId, ids)));

@@ -38,14 +38,14 @@ export interface SpendRow {
 }
 
 /** Spend of the organization by hour. */
-export function readOrganizationSpend(
+export async function readOrganizationSpend(
   env: Env,
   organizationId: string,
   { fromMs, toMs }: SpendPeriod,
 ): Promise<SpendRow[]> {
   const days = sql`${organizationDays} WHERE organization_id = ${organizationId} AND day_ms >= ${fromMs} AND day_ms < ${toMs}`;
   // Which models are new is read from the days; then each hour of their first week is looked up by its key.
-  return database(env, organizationId).all<SpendRow>(sql`
+  return (await database(env, organizationId)).all<SpendRow>(sql`
     WITH RECURSIVE first_use AS MATERIALIZED (
       SELECT key, MIN(day_ms) AS first_ms FROM ${days} AND dimension = 'model' AND ${COST} > 0
       GROUP BY key HAVING MIN(day_ms) > ${KNOWN_MS - DAY_MS} + (
@@ -65,7 +65,7 @@ export function readOrganizationSpend(
 }
 
 /** Spend of customers by day. */
-export function readDailySpend(
+export async function readDailySpend(
   env: Env,
   organizationId: string,
   period: SpendPeriod,
@@ -74,11 +74,11 @@ export function readDailySpend(
   const spent = sql`SELECT customer_id, day_ms AS start_ms, paid_model AS model, calls, failed_calls, cost_usd, cost_rest_nano_usd FROM ${customerDays}
     WHERE organization_id = ${organizationId} AND customer_id IN (SELECT value FROM json_each(${JSON.stringify(customerIds)}))
       AND day_ms >= ${period.fromMs} AND day_ms < ${period.toMs}`;
-  return readSpent(database(env, organizationId), spent);
+  return readSpent(await database(env, organizationId), spent);
 }
 
 /** Spend of one customer by hour. */
-export function readHourlySpend(
+export async function readHourlySpend(
   env: Env,
   organizationId: string,
   period: SpendPeriod,
@@ -91,7 +91,7 @@ export function readHourlySpend(
     WHERE organization_id = ${organizationId} AND customer_id = ${customerId} AND hour_ms >= ${period.fromMs} AND hour_ms < ${period.toMs}
       AND outcome IN ('COMPLETED', 'FAILED')
     GROUP BY customer_id, hour_ms, model`;
-  return readSpent(database(env, organizationId), spent);
+  return readSpent(await database(env, organizationId), spent);
 }
 
 /** `spent` has a row for each customer, bucket and model. */

@@ -113,7 +113,7 @@ export async function sumUsage<D extends Dimension>(
   const queriesOf =
     customerId !== undefined ? customerQueries : feature !== undefined ? featureQueries : organizationQueries;
   const queries = queriesOf(scopeOf(organizationId, filter), dimensions, groupsMax, days);
-  const db = database(env, organizationId);
+  const db = await database(env, organizationId);
   const results = await db.$client.batch<GroupRow>(queries.map((query) => prepare(db, query)));
   const groups = Object.fromEntries(dimensions.map((dimension) => [dimension, [] as UsageGroup[]])) as Record<
     D,

@@ -3,7 +3,7 @@
  */
 import { and, asc, eq } from 'drizzle-orm';
 import type { Env } from '../env.ts';
-import { database, type Statement } from './database.ts';
+import { configDatabase, type Statement } from './database.ts';
 import { vendorCredentials } from './schema/index.ts';
 
 /** Vendors of one organization. */
@@ -20,7 +20,7 @@ const COLUMNS = {
 };
 
 export function listVendors(env: Env, organizationId: string): Promise<VendorRow[]> {
-  return database(env, organizationId)
+  return configDatabase(env)
     .select(COLUMNS)
     .from(vendorCredentials)
     .where(eq(vendorCredentials.organizationId, organizationId))
@@ -29,7 +29,7 @@ export function listVendors(env: Env, organizationId: string): Promise<VendorRow
 }
 
 export async function findVendor(env: Env, organizationId: string, provider: string): Promise<VendorRow | null> {
-  const [row] = await database(env, organizationId)
+  const [row] = await configDatabase(env)
     .select(COLUMNS)
     .from(vendorCredentials)
     .where(and(eq(vendorCredentials.organizationId, organizationId), eq(vendorCredentials.provider, provider)));
@@ -37,12 +37,12 @@ export async function findVendor(env: Env, organizationId: string, provider: str
 }
 
 export function countVendors(env: Env, organizationId: string): Promise<number> {
-  return database(env, organizationId).$count(vendorCredentials, eq(vendorCredentials.organizationId, organizationId));
+  return configDatabase(env).$count(vendorCredentials, eq(vendorCredentials.organizationId, organizationId));
 }
 
 export function saveVendor(env: Env, row: typeof vendorCredentials.$inferInsert): Statement {
   const { organizationId, provider: _, ...values } = row;
-  return database(env, organizationId)
+  return configDatabase(env)
     .insert(vendorCredentials)
     .values(row)
     .onConflictDoUpdate({ target: [vendorCredentials.organizationId, vendorCredentials.provider], set: values });

@@ -8,16 +8,18 @@ import { runCrashes } from './run.ts';
 const HELP = `npm run test:crash [-- --kills 50]
 
 Kills a server of its own with SIGKILL under mixed load (calls, increments, credits, plan changes, replenishments), sends
-again what was not acknowledged, and compares every id: sent, acknowledged, in the objects, in D1. Exits with 1 where
-anything was lost or doubled, or where too little happened to tell. Ctrl+C ends the kills early, and judges what was sent
-until then.
+again what was not acknowledged, and compares every id: sent, acknowledged, in the objects, in D1, and every roll-up of
+usage with the calls. Exits with 1 where anything was lost or doubled, or where too little happened to tell. Ctrl+C ends
+the kills early, and judges what was sent until then.
 
-  --kills N       how often (50)
-  --customers N   customers that the load is spread over (12)
-  --workers N     requests at a time (16)
-  --seed N        the seed of an earlier run
-  --json          the report as JSON on standard output
-  --help          this text`;
+  --kills N          how often (50)
+  --customers N      customers that the load is spread over, of all organizations (12)
+  --workers N        requests at a time (16)
+  --organizations N  organizations (1)
+  --databases N      databases of D1, 1 to 50 (1)
+  --seed N           the seed of an earlier run
+  --json             the report as JSON on standard output
+  --help             this text`;
 
 /** Sentences that are printed; the rest is counted. */
 const SENTENCES_MAX = 40;
@@ -28,13 +30,19 @@ async function main(): Promise<void> {
       kills: { type: 'string', default: '50' },
       customers: { type: 'string', default: '12' },
       workers: { type: 'string', default: '16' },
+      organizations: { type: 'string', default: '1' },
+      databases: { type: 'string', default: '1' },
       seed: { type: 'string' },
       json: { type: 'boolean' },
       help: { type: 'boolean' },
     },
   });
   if (values.help) return console.log(HELP);
-  const count = (name: 'kills' | 'customers' | 'workers' | 'seed', min: number, max: number): number => {
+  const count = (
+    name: 'kills' | 'customers' | 'workers' | 'organizations' | 'databases' | 'seed',
+    min: number,
+    max: number,
+  ): number => {
     const number = Number(values[name]);
     if (!Number.isInteger(number) || number < min || number > max)
       throw new Error(`--${name} must be a whole number from ${min} to ${max}`);
@@ -48,6 +56,8 @@ async function main(): Promise<void> {
     kills: count('kills', 1, 10_000),
     customers: count('customers', 1, 500),
     workers: count('workers', 1, 200),
+    organizations: count('organizations', 1, 100),
+    databases: count('databases', 1, 50),
     seed,
     signal: abort.signal,
     onProgress: (line) => console.error(line),

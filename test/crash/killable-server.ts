@@ -27,7 +27,7 @@ export interface KillableServer {
 }
 
 /** Bundles the Worker into a new state folder; it does not run yet. */
-export async function createKillableServer(vars: ServerOptions['vars']): Promise<KillableServer> {
+export async function createKillableServer(vars: ServerOptions['vars'], databases = 1): Promise<KillableServer> {
   const stateDir = await mkdtemp(join(tmpdir(), 'callmeter-'));
   await mkdir(stateDir, { recursive: true });
   await bundle(stateDir);
@@ -44,7 +44,7 @@ export async function createKillableServer(vars: ServerOptions['vars']): Promise
     stateDir,
     output: () => printed,
     async start() {
-      const options: ServerOptions = { port, stateDir, vars };
+      const options: ServerOptions = { port, stateDir, vars, databases };
       const started = spawn(process.execPath, [join(import.meta.dirname, 'serve.ts'), JSON.stringify(options)], {
         stdio: ['ignore', 'pipe', 'pipe'],
         detached: true,

@@ -65,6 +65,8 @@ export interface LoadOptions {
   apiKey: string;
   operatorToken: string;
   organizationId: string;
+  /** Begins every id, so that no two organizations have the same. */
+  prefix: string;
   customers: readonly string[];
   workers: number;
   random: Random;
@@ -138,7 +140,10 @@ export class Load {
 
   #nextId(kind: string): { id: string; customerId: string } {
     this.#serial += 1;
-    return { id: `${kind}-${this.#serial}`, customerId: this.#options.random.pick(this.#options.customers) };
+    return {
+      id: `${this.#options.prefix}-${kind}-${this.#serial}`,
+      customerId: this.#options.random.pick(this.#options.customers),
+    };
   }
 
   async #call(): Promise<void> {

@@ -4,16 +4,19 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Api, createTenant } from '../support/api.ts';
 import { createKillableServer, type KillableServer } from './killable-server.ts';
-import { Load, PLAN_IDS } from './load.ts';
+import { Load, PLAN_IDS, type Sent } from './load.ts';
 import { randomFrom } from './random.ts';
-import { readD1, readObjects } from './state.ts';
-import { judge } from './verdict.ts';
+import { readDatabases, readObjects } from './state.ts';
+import { judge, usedDatabases } from './verdict.ts';
 
 export interface CrashOptions {
   kills: number;
   seed: number;
+  /** Of all organizations. */
   customers: number;
   workers: number;
+  organizations: number;
+  databases: number;
   onProgress?: (line: string) => void;
   /** Ends the kills early; what was sent is judged all the same. */
   signal?: AbortSignal;
@@ -24,6 +27,8 @@ export interface CrashReport {
   kills: number;
   /** Kills that hit the server while it was still starting. */
   killsInStart: number;
+  /** That have history. */
+  databases: number;
   calls: number;
   increments: number;
   grants: number;
@@ -70,27 +75,26 @@ const planOf = (name: string, premiumCalls: number) => ({
   customMeters: { CUSTOM1: METER },
 });
 
+/** An organization under load. */
+interface Tenant {
+  organizationId: string;
+  customers: readonly string[];
+  load: Load;
+}
+
 export async function runCrashes(options: CrashOptions): Promise<CrashReport> {
   const { onProgress = () => undefined, signal } = options;
   onProgress('bundling the Worker ...');
-  const server = await createKillableServer({ ...SECRETS, CONFIG_TTL_MS: 100 });
+  const server = await createKillableServer({ ...SECRETS, CONFIG_TTL_MS: 100 }, options.databases);
   try {
     await server.start();
     const operator = new Api(fetch, server.url, OPERATOR_TOKEN);
-    const { organizationId, apiKey } = await prepare(operator);
     const random = randomFrom(options.seed);
-    const customers = Array.from({ length: options.customers }, (_, index) => `customer-${index}`);
-    const load = new Load({
-      url: server.url,
-      apiKey,
-      operatorToken: OPERATOR_TOKEN,
-      organizationId,
-      customers,
-      workers: options.workers,
-      random: randomFrom(options.seed + 1),
-    });
-    await load.provision();
-    load.start();
+    const tenants: Tenant[] = [];
+    for (let number = 0; number < options.organizations; number += 1)
+      tenants.push(await prepare(operator, server.url, options, number));
+    await Promise.all(tenants.map(({ load }) => load.provision()));
+    for (const { load } of tenants) load.start();
     let killsInStart = 0;
     let kills = 0;
     for (; kills < options.kills && !signal?.aborted; kills += 1) {
@@ -104,22 +108,22 @@ export async function runCrashes(options: CrashOptions): Promise<CrashReport> {
         await sleep(random.below(LIFE_MS_MAX));
       }
       await server.kill();
-      const { requests, unanswered } = load.sent.counts;
+      const { requests, unanswered } = countsOf(tenants);
       onProgress(`kill ${kills + 1} of ${options.kills}: ${requests} requests sent, ${unanswered} unanswered`);
     }
     await server.start();
     onProgress('sending again what was not acknowledged ...');
-    await load.finish();
+    await Promise.all(tenants.map(({ load }) => load.finish()));
     onProgress('waiting for D1 to have everything ...');
-    await drained(operator, organizationId, customers);
+    for (const { organizationId, customers } of tenants) await drained(operator, organizationId, customers);
     await server.stop();
-    return report(options, server, { organizationId, load, kills, killsInStart });
+    return report(options, server, { tenants, kills, killsInStart });
   } finally {
     await server.remove();
   }
 }
 
-async function prepare(operator: Api): Promise<{ organizationId: string; apiKey: string }> {
+async function prepare(operator: Api, url: string, options: CrashOptions, number: number): Promise<Tenant> {
   const { organizationId } = await createTenant(operator, planOf('Default', 20));
   const params = { org: organizationId };
   for (const [index, planId] of PLAN_IDS.entries()) {
@@ -130,8 +134,23 @@ async function prepare(operator: Api): Promise<{ organizationId: string; apiKey:
     if (status !== 200) throw new Error(`the plan ${planId} was refused`);
   }
   await operator.send('updateOrganization', { params, body: { defaultPlanId: PLAN_IDS[0] } });
-  const { key } = (await operator.send('createKey', { params, body: { name: 'crash' } })).data;
-  return { organizationId, apiKey: key };
+  const { key: apiKey } = (await operator.send('createKey', { params, body: { name: 'crash' } })).data;
+  const share = (count: number) => Math.max(1, Math.round(count / options.organizations));
+  const prefix = `o${number}`;
+  const customers = Array.from({ length: share(options.customers) }, (_, index) => `${prefix}-customer-${index}`);
+  const load = new Load({
+    ...{ url, apiKey, organizationId, prefix, customers },
+    operatorToken: OPERATOR_TOKEN,
+    workers: share(options.workers),
+    random: randomFrom(options.seed + 1 + number),
+  });
+  return { organizationId, customers, load };
+}
+
+function countsOf(tenants: readonly Tenant[]): { requests: number; unanswered: number; replays: number } {
+  const sum = (name: 'requests' | 'unanswered' | 'replays') =>
+    tenants.reduce((all, { load }) => all + load.sent.counts[name], 0);
+  return { requests: sum('requests'), unanswered: sum('unanswered'), replays: sum('replays') };
 }
 
 async function drained(operator: Api, organizationId: string, customers: readonly string[]): Promise<void> {
@@ -148,33 +167,33 @@ async function drained(operator: Api, organizationId: string, customers: readonl
 }
 
 function report(
-  { seed, signal }: CrashOptions,
+  { seed, signal, databases: bound }: CrashOptions,
   { stateDir }: KillableServer,
-  {
-    organizationId,
-    load,
-    kills,
-    killsInStart,
-  }: { organizationId: string; load: Load; kills: number; killsInStart: number },
+  { tenants, kills, killsInStart }: { tenants: readonly Tenant[]; kills: number; killsInStart: number },
 ): CrashReport {
-  const { sent } = load;
+  const databases = readDatabases(stateDir);
   const wrong = judge({
-    organizationId,
-    sent,
-    d1: readD1(stateDir),
+    organizations: tenants.map(({ organizationId, load }) => ({ organizationId, sent: load.sent })),
+    databases,
     customers: readObjects(stateDir, 'Customer'),
     directories: readObjects(stateDir, 'CallDirectory'),
   });
+  const sum = (count: (sent: Sent) => number) => tenants.reduce((all, { load }) => all + count(load.sent), 0);
   const sizes = {
-    calls: sent.calls.size,
-    increments: sent.increments.size,
-    grants: sent.grants.size,
-    subscriptionChanges: [...sent.subscriptions.values()].reduce((sum, { version }) => sum + version - 1, 0),
+    calls: sum(({ calls }) => calls.size),
+    increments: sum(({ increments }) => increments.size),
+    grants: sum(({ grants }) => grants.size),
+    subscriptionChanges: sum(({ subscriptions }) =>
+      [...subscriptions.values()].reduce((all, { version }) => all + version - 1, 0),
+    ),
   };
+  const counts = countsOf(tenants);
   const interrupted = signal?.aborted ?? false;
-  const never = Object.entries({ ...sizes, unanswered: sent.counts.unanswered }).flatMap(([name, count]) =>
-    count > 0 ? [] : [name],
+  const never = Object.entries({ ...sizes, unanswered: counts.unanswered }).flatMap(([name, count]) =>
+    count > 0 ? [] : [`${name}: there was none`],
   );
-  const unproven = interrupted ? [] : never.map((name) => `${name}: there was none`);
-  return { seed, kills, killsInStart, ...sizes, ...sent.counts, interrupted, wrong, unproven };
+  const used = usedDatabases(databases);
+  if (used < Math.min(bound, tenants.length)) never.push(`only ${used} of ${bound} databases were used`);
+  const unproven = interrupted ? [] : never;
+  return { seed, kills, killsInStart, databases: used, ...sizes, ...counts, interrupted, wrong, unproven };
 }

@@ -18,11 +18,12 @@ export interface ObjectState {
 const FILE = /^([0-9a-f]{64})\.sqlite$/;
 const D1_FOLDER = join('d1', 'miniflare-D1DatabaseObject');
 
-/** The rows of D1, by table. */
-export function readD1(stateDir: string): Map<string, Row[]> {
-  const [file] = filesOf(join(stateDir, D1_FOLDER));
-  if (!file) throw new Error('the local D1 is not where it is expected');
-  return readTables(file.path);
+/** The rows of each database of D1, by table. The first is the one that has the configuration. */
+export function readDatabases(stateDir: string): Map<string, Row[]>[] {
+  const databases = filesOf(join(stateDir, D1_FOLDER)).map(({ path }) => readTables(path));
+  if (databases.length === 0) throw new Error('the local D1 is not where it is expected');
+  const organizations = (tables: Map<string, Row[]>) => tables.get('organizations')?.length ?? 0;
+  return databases.sort((a, b) => organizations(b) - organizations(a));
 }
 
 /** The objects of a class that hold anything. */

@@ -5,12 +5,13 @@
  * from single rows. Each line of the verdict is a sentence about an id.
  */
 import type { Sent } from './load.ts';
+import { wrongRollUps } from './roll-ups.ts';
 import type { ObjectState, Row } from './state.ts';
 
 export interface Facts {
-  organizationId: string;
-  sent: Sent;
-  d1: Map<string, Row[]>;
+  organizations: { organizationId: string; sent: Sent }[];
+  /** The first has the configuration. */
+  databases: Map<string, Row[]>[];
   customers: ObjectState[];
   directories: ObjectState[];
 }
@@ -29,34 +30,68 @@ interface CustomerFacts {
 }
 
 /** Everything that is wrong, as sentences; none where the promise held. */
-export function judge(facts: Facts): string[] {
-  const wrong = [...facts.sent.violations];
-  const say = (sentence: string) => void wrong.push(sentence);
-  const rows = (table: string) =>
-    (facts.d1.get(table) ?? []).filter((row) => row.organization_id === facts.organizationId);
-  const objects = new Map(
-    facts.customers.map((object) => parseCustomer(object)).map((known) => [known.account.customerId as string, known]),
+export function judge({ organizations, databases, customers, directories }: Facts): string[] {
+  const wrong: string[] = [];
+  const all = customers.map((object) => parseCustomer(object));
+  for (const { organizationId, sent } of organizations) {
+    const own = all.filter(({ account }) => account.organizationId === organizationId);
+    wrong.push(...judgeOrganization(organizationId, sent, databases, own));
+  }
+  judgeDirectory(
+    organizations.map(({ sent }) => sent),
+    directories,
+    (sentence) => void wrong.push(sentence),
   );
+  return wrong;
+}
 
-  sameIds('customers with an object', [...facts.sent.subscriptions.keys()], [...objects.keys()], say);
-  judgeCalls(facts.sent, rows('calls'), objects, say);
-  judgeIncrements(facts.sent, rows('meter_events'), objects, say);
-  judgeLedger(facts.sent, rows('credit_entries'), objects, say);
-  judgeDirectory(facts.sent, facts.directories, say);
+/** How many databases have history. */
+export function usedDatabases(databases: readonly Map<string, Row[]>[]): number {
+  return databases.filter((tables) => (tables.get('customers') ?? []).length > 0).length;
+}
+
+function judgeOrganization(
+  organizationId: string,
+  sent: Sent,
+  databases: readonly Map<string, Row[]>[],
+  customers: CustomerFacts[],
+): string[] {
+  const wrong = [...sent.violations];
+  const say = (sentence: string) => void wrong.push(sentence);
+  const rowsIn = (tables: Map<string, Row[]> | undefined, table: string) =>
+    (tables?.get(table) ?? []).filter((row) => row.organization_id === organizationId);
+  const own = databases.filter((tables) => rowsIn(tables, 'customers').length > 0);
+  if (own.length > 1) say(`${organizationId} has customers in ${own.length} databases`);
+  const [history] = own;
+  const rows = (table: string) => rowsIn(history, table);
+  for (const tables of databases.filter((other) => other !== history))
+    for (const table of tables.keys())
+      if (rowsIn(tables, table).length > 0 && !(tables === databases[0] && CONFIGURATION.includes(table)))
+        say(`${organizationId} has rows of ${table} in a database of others`);
+  const objects = new Map(customers.map((known) => [known.account.customerId as string, known]));
+
+  sameIds('customers with an object', [...sent.subscriptions.keys()], [...objects.keys()], say);
+  judgeCalls(sent, rows('calls'), objects, say);
+  judgeIncrements(sent, rows('meter_events'), objects, say);
+  judgeLedger(sent, rows('credit_entries'), objects, say);
   judgeUsageHours(rows('calls'), rows('usage_hours'), objects, say);
+  wrong.push(...wrongRollUps(rows('calls'), rows('denied_hours'), rows));
   for (const [customerId, object] of objects) {
-    judgeSubscription(facts.sent, customerId, object, rows('customers'), say);
+    judgeSubscription(sent, customerId, object, rows('customers'), say);
     judgeMeters(customerId, object, say);
     if (object.waiting.outbox > 0 || object.waiting.charges > 0) {
       say(`${customerId}: ${object.waiting.outbox} changes and ${object.waiting.charges} charges still wait`);
     }
   }
-  const granted = rows('operator_events')
+  const granted = rowsIn(databases[0], 'operator_events')
     .filter(({ action }) => action === 'credit.grant')
     .map(({ after }) => String(JSON.parse(String(after)).reference));
-  sameIds('logged grants', [...facts.sent.grants.keys()], granted, say);
+  sameIds('logged grants', [...sent.grants.keys()], granted, say);
   return wrong;
 }
+
+/** Tables of the configuration that name an organization. */
+const CONFIGURATION = ['organizations', 'plan_versions', 'api_keys', 'operator_events'];
 
 type Say = (sentence: string) => void;
 
@@ -218,10 +253,13 @@ function judgeLedger(sent: Sent, rows: Row[], objects: Map<string, CustomerFacts
   }
 }
 
-function judgeDirectory(sent: Sent, directories: ObjectState[], say: Say): void {
+function judgeDirectory(sent: readonly Sent[], directories: ObjectState[], say: Say): void {
   const claims = directories.flatMap(({ tables }) => tables.get('claims') ?? []);
-  const owners = new Map([...sent.calls.values()].map(({ id, customerId }) => [id, customerId]));
-  for (const [key, customerId] of sent.provisionings) owners.set(`provision ${key}`, customerId);
+  const owners = new Map(
+    sent.flatMap(({ calls }) => [...calls.values()]).map(({ id, customerId }) => [id, customerId]),
+  );
+  for (const { provisionings } of sent)
+    for (const [key, customerId] of provisionings) owners.set(`provision ${key}`, customerId);
   sameIds(
     'claimed keys',
     [...owners.keys()],

@@ -3,7 +3,7 @@
  */
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { objectClasses, type Row, readD1, readObjects } from '../crash/state.ts';
+import { objectClasses, type Row, readDatabases, readObjects } from '../crash/state.ts';
 
 /** Rows by where they stand: `D1 calls`, `Customer 3f2b.. account`. */
 export type Dump = Map<string, Set<string>>;
@@ -30,7 +30,8 @@ export async function quietState(stateDir: string): Promise<Dump> {
 
 export function readState(stateDir: string): Dump {
   const dump: Dump = new Map();
-  for (const [table, rows] of readD1(stateDir)) dump.set(`D1 ${table}`, textsOf(rows));
+  for (const [index, tables] of readDatabases(stateDir).entries())
+    for (const [table, rows] of tables) dump.set(`D1 ${index} ${table}`, textsOf(rows));
   for (const className of objectClasses(stateDir)) {
     for (const { objectId, tables } of readObjects(stateDir, className)) {
       if (JOB_CLASSES.includes(className))

@@ -75,7 +75,7 @@ describe('an outage of D1', () => {
     const page: ProjectionPage = { ...customer, subscriptionId: 's', columns: {}, changes: [] };
     const handOver = { ...customer, subscriptionId: 's', changes: 3, page: JSON.stringify(page) };
     const sinceMs = Date.now() - 60_000;
-    await projectorOf(bindings, customer)().take({ ...handOver, sinceMs });
+    await projectorOf(bindings, 'DB', customer)().take({ ...handOver, database: 'DB', sinceMs });
     expect((await operator.send('readHealth')).data).toMatchObject({
       status: 'degraded',
       backlog: { customers: 1, oldestAt: new Date(sinceMs).toISOString() },

@@ -4,6 +4,7 @@
  */
 import { runDurableObjectAlarm } from 'cloudflare:test';
 import { describe, expect, test, vi } from 'vitest';
+import { RETENTION_DEFAULTS } from '../../src/contract/operator.ts';
 import { deleteExpired } from '../../src/storage/housekeeping.ts';
 import { sumUsage } from '../../src/storage/usage.ts';
 import * as gateway from '../support/gateway.ts';
@@ -212,7 +213,7 @@ describe('D1', () => {
       expect([object.rows('denied_hours'), await rowsOf('denied_hours', organizationId)]).toEqual([1, 1]);
       object.housekeep(START + 49 * HOUR);
       expect(object.rows('denied_hours')).toBe(0);
-      await deleteExpired(bindings, START + HOUR + bindings.CALL_RETENTION_DAYS * 24 * HOUR);
+      await deleteExpired(bindings, START + HOUR + RETENTION_DEFAULTS.callRetentionDays * 24 * HOUR);
       expect(await rowsOf('denied_hours', organizationId)).toBe(0);
       expect(await deniedBy(organizationId, 'outcome')).toEqual({ NOT_ALLOWED: 120 });
     });

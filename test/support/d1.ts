@@ -19,13 +19,20 @@ export function openD1(): DatabaseSync {
 
 /** The database as D1's binding. `beforeEach` runs before each statement, and before each batch. */
 export function asD1(db: DatabaseSync, beforeEach: () => void = () => undefined): D1Database {
-  const rowsOf = (sql: string, values: SQLInputValue[]) => ({ results: db.prepare(sql).all(...values) });
+  const rowsOf = (sql: string, values: SQLInputValue[]) => {
+    const results = db.prepare(sql).all(...values);
+    return { results, meta: { changes: Number(db.prepare('SELECT changes() AS n').get()?.n) } };
+  };
   const prepare = (sql: string, ...values: SQLInputValue[]) => ({
     bind: (...bound: SQLInputValue[]) => prepare(sql, ...bound),
     run: () => rowsOf(sql, values),
     async all() {
       beforeEach();
       return rowsOf(sql, values);
+    },
+    async raw() {
+      beforeEach();
+      return rowsOf(sql, values).results.map((row) => Object.values(row));
     },
   });
   async function batch(statements: ReturnType<typeof prepare>[]) {

@@ -239,11 +239,11 @@ export async function withObject(
         const now = () => atMs;
         const objectId = state.id.toString();
         const take = async (handedOver: HandOver) => projector().take(handedOver, atMs);
-        const env = { PROJECTORS: { getByName: () => ({ take }) } } as unknown as Pick<Env, 'PROJECTORS'>;
+        const env = { PROJECTORS: { getByName: () => ({ take }) } } as unknown as Env;
         await handOver({ store, env, objectId, now });
         if (projector().delivery.failures > 0 && (projectorAlarmMs ?? 0) > atMs) return;
         projector().alarmFired();
-        await deliver({ store: projector(), env: { DB: db }, objectId, now });
+        await deliver({ store: projector(), env: { DB: db } as unknown as Env, objectId, now });
       },
       resendSetAside: (atMs) => projector().resend(organizationId, atMs).rows,
       alarm: () => state.storage.getAlarm(),

@@ -5,7 +5,7 @@ import { runDurableObjectAlarm } from 'cloudflare:test';
 import { env, exports } from 'cloudflare:workers';
 import type { Customer } from '../../durable-objects/customer.ts';
 import type { Env } from '../../src/env.ts';
-import { allProjectors } from '../../src/objects/projectors.ts';
+import { projectorsOf } from '../../src/objects/projectors.ts';
 import { Api, OPERATOR_TOKEN } from './api.ts';
 
 export const bindings = env as unknown as Env;
@@ -30,5 +30,5 @@ export async function deliverToD1(organizationId: string, customerId: string): P
 
 /** Fires the alarms of all projectors. */
 export async function fireProjectors(): Promise<void> {
-  for (const projector of allProjectors(bindings)) await runDurableObjectAlarm(projector());
+  for (const projector of projectorsOf(bindings, 'DB')) await runDurableObjectAlarm(projector());
 }

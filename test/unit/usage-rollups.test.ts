@@ -8,10 +8,12 @@ import type { DatabaseSync } from 'node:sqlite';
 import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
 import { nanoOfParts } from '../../src/domain/money.ts';
+import type { Env } from '../../src/env.ts';
 import { eraseProjection } from '../../src/storage/erasure.ts';
 import { projectionStatements } from '../../src/storage/projection.ts';
 import type { ProjectionPage } from '../../src/storage/projection-page.ts';
 import { usageProvider } from '../../src/storage/projection-rows.ts';
+import { deleteExpiredHistory } from '../../src/storage/retention.ts';
 import { USAGE_FIGURES } from '../../src/storage/roll-ups.ts';
 import { asD1, openD1, runBatch } from '../support/d1.ts';
 
@@ -427,6 +429,64 @@ describe('an erasure', () => {
         },
       ),
       { numRuns: 40 },
+    );
+  });
+});
+
+describe('the retention of usage', () => {
+  /** Each table with the start of what a row sums. */
+  const STARTS: Record<string, string> = {
+    ...{ usage_hours: 'hour_ms', organization_hours: 'hour_ms', organization_days: 'day_ms', feature_hours: 'hour_ms' },
+    ...{ feature_days: 'day_ms', customer_days: 'day_ms' },
+  };
+  const RUNNING = {
+    customer_running_totals: 'organization_id, customer_id',
+    feature_running_totals: 'organization_id, customer_id, feature',
+  };
+  const TOTALS = ['customer_totals', 'feature_customer_totals'];
+
+  test('deletes the days before it, and changes no sum over the days that are kept', async () => {
+    await fc.assert(
+      fc.asyncProperty(batches, fc.integer({ min: 1, max: 4 }), async (sentBatches, usageRetentionDays) => {
+        const db = opened();
+        for (const calls of sentBatches) sendBatch(db, calls);
+        const retention = JSON.stringify({ usageRetentionDays });
+        for (const [organizationId, own] of [
+          ['one', retention],
+          ['other', null],
+        ] as const) {
+          db.prepare(
+            "INSERT INTO organizations (organization_id, name, retention, created_at_ms) VALUES (?, 'n', ?, 0)",
+          ).run(organizationId, own);
+          db.prepare('INSERT INTO organization_sizes VALUES (?, 1, 0, 0, 0)').run(organizationId);
+        }
+        const nowMs = START + 4 * DAY;
+        const cutoff = Math.floor(nowMs / DAY) * DAY - usageRetentionDays * DAY;
+        const isKept = (start: string) => `(organization_id = 'other' OR ${start} >= ${cutoff})`;
+        const read = () => ({
+          kept: Object.entries(STARTS).map(([table, start]) =>
+            rows(db, `SELECT * FROM ${table} WHERE ${isKept(start)}`),
+          ),
+          totals: TOTALS.map((table) => rows(db, `SELECT * FROM ${table}`)),
+          // Also the newest before the cutoff, from which differences are taken.
+          running: Object.entries(RUNNING).map(([table, key]) =>
+            rows(
+              db,
+              `SELECT * FROM ${table} WHERE ${isKept('hour_ms')} OR (${key}, hour_ms) IN (
+                 SELECT ${key}, MAX(hour_ms) FROM ${table} WHERE hour_ms < ${cutoff} GROUP BY ${key})`,
+            ),
+          ),
+        });
+        const before = read();
+        const isDone = await deleteExpiredHistory({ DB: asD1(db) } as unknown as Env, 'DB', nowMs);
+        expect(isDone).toBe(true);
+        expect(read()).toEqual(before);
+        const all = [...Object.keys(STARTS), ...Object.keys(RUNNING)].map((table) =>
+          rows(db, `SELECT * FROM ${table}`),
+        );
+        expect(all).toEqual([...before.kept, ...before.running]);
+      }),
+      { numRuns: 60 },
     );
   });
 });

@@ -197,6 +197,9 @@ describe('an erasure', () => {
   test('covers every table of D1 that names a customer', async () => {
     const customerId = 'everywhere';
     await live(tenant, customerId);
+    await bindings.DB.prepare('UPDATE organization_sizes SET sample_bytes_max = 1000000 WHERE organization_id = ?')
+      .bind(tenant.organizationId)
+      .run();
     // A table that is added later has to be erased too: a row of it is put here as whatever the columns take.
     for (const table of await customerTables()) {
       const columns = await columnsOf(table);
@@ -232,7 +235,7 @@ describe('an erasure', () => {
 
   test('lets a delivery to D1 that is under way bring nothing back', async () => {
     await live(tenant, 'under-way');
-    const projector = projectorOf(bindings, { organizationId: tenant.organizationId, customerId: 'under-way' })();
+    const projector = projectorOf(bindings, 'DB', { organizationId: tenant.organizationId, customerId: 'under-way' })();
     let delivered = 0;
     await runInDurableObject(projector, (instance) => {
       const { env } = instance as unknown as { env: Env };
@@ -260,16 +263,17 @@ describe('an erasure', () => {
     const page = JSON.stringify({ changes: [] });
     const behind = { organizationId: tenant.organizationId, customerId: 'behind' };
     for (const isBusy of [false, true])
-      await projectorOf(bindings, behind, isBusy)().take({
+      await projectorOf(bindings, 'DB', behind, isBusy)().take({
         ...behind,
+        database: 'DB',
         subscriptionId: 's',
         sinceMs: Date.now(),
         changes: 1,
         page,
       });
-    expect((await projectorState(bindings, behind)).waiting.changes).toBe(2);
+    expect((await projectorState(bindings, ['DB'], behind)).waiting.changes).toBe(2);
     await erase('behind');
-    expect((await projectorState(bindings, behind)).waiting).toMatchObject({ changes: 0, oldestMs: null });
+    expect((await projectorState(bindings, ['DB'], behind)).waiting).toMatchObject({ changes: 0, oldestMs: null });
   });
 
   test('is 404 when repeated, for an unknown customer, and for one of another organization', async () => {

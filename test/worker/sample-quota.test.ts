@@ -169,7 +169,7 @@ describe('health', () => {
       createTenant(operator),
       createTenant(operator),
     ]);
-    for (let n = 0; n < 10; n += 1) await createTenant(operator);
+    const small = await Promise.all(Array.from({ length: 10 }, () => createTenant(operator)));
     const insert = (table: string, columns: string, values: (string | number)[][]) =>
       bindings.DB.batch(
         values.map((row) =>
@@ -180,19 +180,14 @@ describe('health', () => {
       );
     const columns = `organization_id, customer_id, subscription_id, subscription_version, plan_id, usage_plan_version_id, created_at_ms,
       last_replenished_at_ms, next_replenish_at_ms, revision`;
-    const customers = Array.from({ length: 50 }, (_, n) => [
-      many.organizationId,
-      `c${n}`,
-      's',
-      1,
-      'p',
-      'p:v1',
-      1,
-      1,
-      2,
-      1,
+    const customerOf = (organizationId: string, n: number) => [
+      ...[organizationId, `c${n}`, 's', 1, 'p', 'p:v1'],
+      ...[1, 1, 2, 1],
+    ];
+    await insert('customers', columns, [
+      ...Array.from({ length: 50 }, (_, n) => customerOf(many.organizationId, n)),
+      ...[busy, ...small].map(({ organizationId }) => customerOf(organizationId, 0)),
     ]);
-    await insert('customers', columns, customers);
     const today = Math.floor(Date.now() / 86_400_000) * 86_400_000;
     const days = [0, 6, 7].map((ago) => [
       busy.organizationId,
@@ -215,6 +210,7 @@ describe('health', () => {
 
     const { d1 } = (await operator.send('readHealth')).data;
     expect(d1?.bytes).toBeGreaterThan(8 * 290_000);
+    expect(d1?.databases).toMatchObject([{ name: 'DB', bytes: d1?.bytes, isNearlyFull: false }]);
     expect(d1?.organizations).toHaveLength(10);
     const top = new Map(
       d1?.organizations.slice(0, 3).map((organization) => [organization.organizationId, organization]),
@@ -225,7 +221,7 @@ describe('health', () => {
       sampleBytes: 0,
       sampleBytesMax: 256 * MIB,
     });
-    expect(top.get(busy.organizationId)).toMatchObject({ customers: 0, callsLastWeek: 1_000 });
+    expect(top.get(busy.organizationId)).toMatchObject({ customers: 1, callsLastWeek: 1_000 });
     expect(top.get(full.organizationId)).toMatchObject({ samples: 8, sampleBytes: (await sizes(full)).bytes });
   });
 });

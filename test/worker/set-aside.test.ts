@@ -144,10 +144,10 @@ describe('changes that D1 refused', () => {
     await begin(tenant, 'gone', 'refused-9');
     await settle(tenant, 'gone');
     const gone = { organizationId: tenant.organizationId, customerId: 'gone' };
-    expect((await projectorState(bindings, gone)).setAside.rows).toBe(1);
+    expect((await projectorState(bindings, ['DB'], gone)).setAside.rows).toBe(1);
     const params = { org: tenant.organizationId, customerId: 'gone' };
     expect((await operator.send('eraseCustomer', { params })).status).toBe(200);
-    expect((await projectorState(bindings, gone)).setAside.rows).toBe(0);
+    expect((await projectorState(bindings, ['DB'], gone)).setAside.rows).toBe(0);
     expect((await list(tenant)).items).toEqual([]);
   });
 });

@@ -467,7 +467,13 @@ describe('a late projection', () => {
     const waits = async (organizationId: string) => {
       const page = { organizationId, customerId: 'behind', subscriptionId: organizationId };
       const empty: ProjectionPage = { ...page, columns: {}, changes: [] };
-      await projectorOf(bindings, page)().take({ ...page, sinceMs, changes: 1, page: JSON.stringify(empty) });
+      await projectorOf(bindings, 'DB', page)().take({
+        ...page,
+        database: 'DB',
+        sinceMs,
+        changes: 1,
+        page: JSON.stringify(empty),
+      });
     };
     await waits('another-organization');
     expect(await summary()).toMatchObject({ backlog: { customers: 0, ageSeconds: 0 } });

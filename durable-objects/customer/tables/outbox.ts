@@ -2,6 +2,7 @@
  * What no projector has yet, and how handing it over goes: a log of changes. A change names what changed; what that
  * looks like is read when it is handed over. What changed several times is handed over once.
  */
+import type { DatabaseName } from '../../../src/platform/database-name.ts';
 import type { RecordedChange } from '../../../src/storage/projection-rows.ts';
 
 /** The oldest changes. */
@@ -68,6 +69,14 @@ export class OutboxTable {
   delivery(): Delivery {
     const sql = 'SELECT failures, due_at_ms AS dueAtMs, last_error AS lastError FROM delivery';
     return this.#sql.exec<{ failures: number; dueAtMs: number | null; lastError: string | null }>(sql).one();
+  }
+
+  historyDatabase(): DatabaseName | null {
+    return this.#sql.exec<{ name: DatabaseName | null }>('SELECT history_database AS name FROM delivery').one().name;
+  }
+
+  saveHistoryDatabase(name: DatabaseName): void {
+    this.#sql.exec('UPDATE delivery SET history_database = ?', name);
   }
 
   saveDelivery({ failures, dueAtMs, lastError }: Delivery): void {

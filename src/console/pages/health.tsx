@@ -51,6 +51,7 @@ export function mountHealth(app: Hono<ConsoleEnv>): void {
           <Facts
             items={[
               ['Customers waiting', backlog.customers === 0 ? 'none' : plural(backlog.customers, 'customer')],
+              ['Changes', backlog.changes === 0 ? 'none' : plural(backlog.changes, 'change')],
               ['Since', backlog.oldestAt === null ? undefined : <Time at={backlog.oldestAt} nowMs={nowMs} />],
             ]}
           />
@@ -82,10 +83,40 @@ export function mountHealth(app: Hono<ConsoleEnv>): void {
           />
         </Card>
         <Card
-          title="Database"
+          title="Databases"
           wide
-          note={d1 ? `${byteSize(d1.bytes)} in all. The largest organizations:` : 'Not available.'}
+          note={d1 ? 'Organizations stay in the database that they were created in.' : 'Not available.'}
         >
+          {d1 && (
+            <Table
+              caption="Databases"
+              rows={d1.databases}
+              columns={[
+                { title: 'Database', heading: true, cell: ({ name }) => name },
+                {
+                  title: 'Size',
+                  figure: true,
+                  cell: ({ bytes, bytesMax, isNearlyFull }) => (
+                    <span>
+                      {isNearlyFull && <Badge tone="bad">nearly full</Badge>} {byteSize(bytes)} of {byteSize(bytesMax)}
+                    </span>
+                  ),
+                },
+                {
+                  title: 'Growth a day',
+                  figure: true,
+                  cell: ({ growthBytesPerDay }) =>
+                    growthBytesPerDay === null ? undefined : byteSize(growthBytesPerDay),
+                },
+                {
+                  title: 'Full',
+                  cell: ({ fullAt }) => (fullAt === null ? undefined : <Time at={fullAt} nowMs={nowMs} />),
+                },
+              ]}
+            />
+          )}
+        </Card>
+        <Card title="Largest organizations" wide>
           {d1 && (
             <Table
               caption="Largest organizations"

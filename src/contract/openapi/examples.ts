@@ -235,6 +235,7 @@ export const EXAMPLES: Record<ExampleId, Example> = {
   readCatalog: {},
   publishCatalog: { body: { models: [CATALOG_MODEL] }, bodyFile: 'src/catalog/models.json' },
   listEvents: { query: { limit: '10' } },
+  listDatabases: {},
   readHealth: {},
   createChatCompletion: { body: { model: MODEL, messages: MESSAGES, customer: customerId, feature: 'chat' } },
   createResponse: { body: { model: MODEL, input: 'Say hello.', customer: customerId } },

@@ -1,9 +1,10 @@
 /**
  * Operator: the model catalog, events and health of the service.
  */
+import { z } from 'zod';
 import { CatalogDocument, CatalogInfo, PublishedCatalog } from '../catalog.ts';
 import { ListQuery, listOf, text } from '../fields.ts';
-import { Health, OperatorEvent } from '../operator.ts';
+import { Database, Health, OperatorEvent } from '../operator.ts';
 import { type Operation, operation, operator } from './operation.ts';
 
 /** Enough for a catalog of 2,000 models with its transitions. */
@@ -39,6 +40,15 @@ export const service = {
     query: ListQuery.extend({ organizationId: text(64).optional().describe('Only of this organization') }),
     code: 'EVENTS_LISTED',
     data: listOf(OperatorEvent),
+  }),
+  listDatabases: operation({
+    operationId: 'listDatabases',
+    summary: 'List the databases that have the history of organizations, and how full they are',
+    method: 'GET',
+    path: '/operator/databases',
+    security: operator,
+    code: 'DATABASES_LISTED',
+    data: z.object({ items: z.array(Database).describe('In the order of their names') }),
   }),
   readHealth: operation({
     operationId: 'readHealth',

@@ -14,6 +14,8 @@ import { usdFromNano } from '../../domain/money.ts';
 import type { Caller } from '../../metering/caller.ts';
 import { projectorState } from '../../objects/projectors.ts';
 import { DAY_MS, HOUR_MS } from '../../platform/time.ts';
+import { databaseNameOf } from '../../storage/database.ts';
+import { usageKeptSinceMs } from '../../storage/retention.ts';
 import { sumUsage, type UsageSums } from '../../storage/usage.ts';
 import { isTimeZone, type LocalDay, localDays } from '../calendar.ts';
 
@@ -42,12 +44,16 @@ export async function readUsageSummary(
   if ('path' in days) return badRequest(days);
   const [fromMs, toMs] = [days[0]?.startMs ?? nowMs, days.at(-1)?.endMs ?? nowMs];
   // An hour belongs to the day in which it starts, even if days do not begin on a full hour.
-  const filter = { fromMs, toMs, customerId: query.customerId, feature: query.feature };
+  const keptFromMs = Math.max(fromMs, usageKeptSinceMs(organization.retention, nowMs));
+  const filter = { fromMs: Math.min(keptFromMs, toMs), toMs, customerId: query.customerId, feature: query.feature };
+  const { organizationId } = organization;
   const [groups, projectors] = await Promise.all([
     // One group more than the list holds shows that there are more.
-    sumUsage(env, organization.organizationId, filter, ['day', ...LISTED], GROUPS_MAX + 1, days),
+    sumUsage(env, organizationId, filter, ['day', ...LISTED], GROUPS_MAX + 1, days),
     // Without the projectors the report still works; it only lacks the backlog.
-    projectorState(env, { organizationId: organization.organizationId }).catch(() => null),
+    databaseNameOf(env, organizationId)
+      .then((name) => projectorState(env, [name], { organizationId }))
+      .catch(() => null),
   ]);
   const customers = projectors?.waiting.lateCustomers ?? 0;
   const oldestMs = customers === 0 ? nowMs : (projectors?.waiting.oldestMs ?? nowMs);

@@ -51,9 +51,11 @@ export const calls = sqliteTable(
   },
   (table) => [
     primaryKey({ columns: [table.organizationId, table.callId] }),
+    // Lists of calls, the retention, and what a search by status looks at.
     index('calls_by_time').on(table.organizationId, table.startedAtMs),
+    // Lists of one customer's calls, and its erasure.
     index('calls_by_customer').on(table.organizationId, table.customerId, table.startedAtMs),
-    index('calls_by_age').on(table.startedAtMs),
+    // Savings of a period; only calls with recorded savings are in it.
     index('calls_with_compression').on(table.organizationId, table.startedAtMs).where(sql`original_tokens IS NOT NULL`),
   ],
 );
@@ -75,6 +77,7 @@ export const deniedHours = sqliteTable(
   },
   (table) => [
     primaryKey({ columns: [table.organizationId, table.customerId, table.hourMs, table.feature] }),
-    index('denied_hours_by_age').on(table.hourMs),
+    // The retention.
+    index('denied_hours_by_time').on(table.organizationId, table.hourMs),
   ],
 );

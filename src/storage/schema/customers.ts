@@ -72,9 +72,10 @@ export const meterEvents = sqliteTable(
     revision: integer('revision').notNull(),
   },
   (table) => [
-    primaryKey({ columns: [table.organizationId, table.eventId] }),
-    index('meter_events_by_customer').on(table.organizationId, table.customerId, table.atMs),
-    index('meter_events_by_age').on(table.atMs),
+    // Begins with the customer, for the erasure.
+    primaryKey({ columns: [table.organizationId, table.customerId, table.eventId] }),
+    // The retention.
+    index('meter_events_by_time').on(table.organizationId, table.atMs),
   ],
 );
 
@@ -94,5 +95,9 @@ export const creditEntries = sqliteTable(
     reference: text('reference'),
     revision: integer('revision').notNull(),
   },
-  (table) => [primaryKey({ columns: [table.organizationId, table.customerId, table.entryId] })],
+  (table) => [
+    primaryKey({ columns: [table.organizationId, table.customerId, table.entryId] }),
+    // The retention.
+    index('credit_entries_by_time').on(table.organizationId, table.atMs),
+  ],
 );

@@ -9,6 +9,7 @@
  */
 export * from './calls.ts';
 export * from './customers.ts';
+export * from './databases.ts';
 export * from './operator.ts';
 export * from './organizations.ts';
 export * from './samples.ts';

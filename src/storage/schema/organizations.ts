@@ -4,7 +4,7 @@
 import { sql } from 'drizzle-orm';
 import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core';
 import type { CompressionProfile } from '../../contract/compression.ts';
-import { SAMPLE_BYTES_MAX_DEFAULT } from '../../contract/operator.ts';
+import { type Retention, SAMPLE_BYTES_MAX_DEFAULT } from '../../contract/operator.ts';
 import type { Plan } from '../../contract/plans.ts';
 import type { SetPriceRequest } from '../../contract/prices.ts';
 import type { Scope } from '../../contract/scopes.ts';
@@ -16,6 +16,8 @@ export type ModelMappings = Record<Tier, string[]>;
 export const organizations = sqliteTable('organizations', {
   organizationId: text('organization_id').primaryKey(),
   name: text('name').notNull(),
+  /** The binding of the database that has its history (`database.ts`); never changes. */
+  database: text('database').notNull().default('DB'),
   defaultPlanId: text('default_plan_id'),
   models: text('models', { mode: 'json' }).$type<ModelMappings>(),
   /** NULL until it is set, as is the profile. */
@@ -25,6 +27,8 @@ export const organizations = sqliteTable('organizations', {
   sampleBytesMax: integer('sample_bytes_max').notNull().default(SAMPLE_BYTES_MAX_DEFAULT),
   /** Sessions, and calls that credit pays, may use models whose price is not known. */
   allowUnpricedModels: integer('allow_unpriced_models', { mode: 'boolean' }).notNull().default(false),
+  /** Days for which history is kept, where the organization differs from the defaults. */
+  retention: text('retention', { mode: 'json' }).$type<Partial<Retention>>(),
   createdAtMs: integer('created_at_ms').notNull(),
 });
 
@@ -37,6 +41,8 @@ export const organizationSizes = sqliteTable('organization_sizes', {
   customers: integer('customers').notNull(),
   samples: integer('samples').notNull(),
   sampleBytes: integer('sample_bytes').notNull(),
+  /** The quota of the last sample that was sent; it comes from `organizations`, which may be in another database. */
+  sampleBytesMax: integer('sample_bytes_max').notNull(),
 });
 
 export const planVersions = sqliteTable(

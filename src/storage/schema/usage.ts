@@ -2,7 +2,7 @@
  * D1: usage, summed from calls. Which table sums what is listed in `../roll-ups.ts`, whose statements alone write these
  * tables, as a part of the batch that brings the calls.
  */
-import { index, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core';
+import { integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core';
 
 /**
  * A sum of costs: cost_usd x 1e9 + cost_rest_nano_usd nano-USD. Each call adds its whole dollars to the one and what
@@ -42,21 +42,20 @@ const usageOfHour = () => ({
 
 /**
  * Usage by UTC hour of the end of calls, in every dimension that reports ask for. It is the sum of the calls, and stays
- * when old calls are deleted.
+ * when old calls are deleted; it has a retention of its own.
  */
 export const usageHours = sqliteTable('usage_hours', usageOfHour(), (table) => [
   primaryKey({
     columns: [
       table.organizationId,
-      table.hourMs,
       table.customerId,
+      table.hourMs,
       table.feature,
       table.provider,
       table.model,
       table.outcome,
     ],
   }),
-  index('usage_hours_by_customer').on(table.organizationId, table.customerId, table.hourMs),
 ]);
 
 /**

@@ -1,0 +1,4 @@
+/**
+ * The name of a database's binding.
+ */
+export type DatabaseName = 'DB' | `DB_${number}`;

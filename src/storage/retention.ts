@@ -1,0 +1,184 @@
+/**
+ * The retention: deletes history that is older than its organization keeps, in slices that D1 takes.
+ *
+ * Calls, denied calls, increments and ledger entries go by their own time. Usage goes by whole UTC days, out of every
+ * table that sums by hour or day. Totals of all time stay, and so does the newest running total before the days that
+ * are kept: a period is the difference of two of them, so every sum over the days that are kept stays exact.
+ */
+
+import { eq } from 'drizzle-orm';
+import { RETENTION_DEFAULTS, type Retention } from '../contract/operator.ts';
+import type { Env } from '../env.ts';
+import type { DatabaseName } from '../platform/database-name.ts';
+import { DAY_MS } from '../platform/time.ts';
+import { configDatabase, namedDatabase } from './database.ts';
+import { ROLL_UPS, type RollUp, rollUpKey } from './roll-ups.ts';
+import { organizations } from './schema/index.ts';
+
+/** Rows that one statement deletes. */
+const DELETE_ROWS_MAX = 5_000;
+/** Statements that delete, in one run. */
+const DELETIONS_MAX = 400;
+/** Organizations with expired rows of a kind that one run looks after. */
+const ORGANIZATIONS_MAX = 100;
+/** Customers whose usage one statement looks after. */
+const CUSTOMERS_MAX = 200;
+
+interface Kind {
+  table: string;
+  days: keyof Retention;
+  at: string;
+  /** What stands for a row. */
+  key: string;
+}
+
+const KINDS: readonly Kind[] = [
+  { table: 'calls', days: 'callRetentionDays', at: 'started_at_ms', key: 'rowid' },
+  {
+    table: 'denied_hours',
+    days: 'callRetentionDays',
+    at: 'hour_ms',
+    key: 'organization_id, customer_id, hour_ms, feature',
+  },
+  { table: 'meter_events', days: 'meterEventRetentionDays', at: 'at_ms', key: 'rowid' },
+  {
+    table: 'credit_entries',
+    days: 'ledgerRetentionDays',
+    at: 'at_ms',
+    key: 'organization_id, customer_id, entry_id',
+  },
+];
+
+/** An organization with expired rows, and the time before which they are expired. */
+interface Expired {
+  organizationId: string;
+  beforeMs: number;
+}
+
+/** Counts down over a run. */
+interface Budget {
+  deletions: number;
+}
+
+/** The retention that is in force for an organization. */
+export function retentionOf(own: Partial<Retention> | null): Retention {
+  return { ...RETENTION_DEFAULTS, ...own };
+}
+
+/** The start of the first day whose usage is kept. */
+export function usageKeptSinceMs({ usageRetentionDays }: Retention, nowMs: number): number {
+  return Math.floor(nowMs / DAY_MS) * DAY_MS - usageRetentionDays * DAY_MS;
+}
+
+/**
+ * Deletes expired history of a database, up to a bound. Returns whether everything that is expired was deleted; the next
+ * run goes on.
+ */
+export async function deleteExpiredHistory(env: Env, name: DatabaseName, nowMs: number): Promise<boolean> {
+  const db = namedDatabase(env, name).$client;
+  const rows = await configDatabase(env)
+    .select({ organizationId: organizations.organizationId, retention: organizations.retention })
+    .from(organizations)
+    .where(eq(organizations.database, name));
+  const own = rows.filter(({ retention }) => retention !== null);
+  /** The cutoff of the organizations that have their own, and of all others. */
+  const cutoffs = (cutoff: (retention: Retention) => number) => ({
+    own: JSON.stringify(own.map(({ organizationId, retention }) => [organizationId, cutoff(retentionOf(retention))])),
+    others: cutoff(RETENTION_DEFAULTS),
+  });
+  const budget: Budget = { deletions: DELETIONS_MAX };
+  for (const kind of KINDS) {
+    const { own: ownCutoffs, others } = cutoffs((retention) => nowMs - retention[kind.days] * DAY_MS);
+    const expired = await findExpired(
+      db,
+      `${kind.table} WHERE organization_id = sizes.organization_id AND ${kind.at}`,
+      ownCutoffs,
+      others,
+    );
+    for (const organization of expired) await deleteRows(db, kind, organization, budget);
+  }
+  const { own: ownCutoffs, others } = cutoffs((retention) => usageKeptSinceMs(retention, nowMs));
+  const days = "organization_days WHERE organization_id = sizes.organization_id AND dimension = 'outcome' AND day_ms";
+  for (const organization of await findExpired(db, days, ownCutoffs, others))
+    await deleteUsage(db, organization, budget);
+  return budget.deletions > 0;
+}
+
+/** Organizations that have a row before their cutoff, at the cost of one look into an index for each. */
+async function findExpired(db: D1Database, rowAt: string, own: string, others: number): Promise<Expired[]> {
+  const sql = `WITH own AS MATERIALIZED (SELECT value ->> 0 AS organization_id, value ->> 1 AS before_ms FROM json_each(?1)),
+    sizes AS (SELECT organization_id, COALESCE(before_ms, ?2) AS before_ms FROM organization_sizes LEFT JOIN own USING (organization_id))
+    SELECT organization_id AS organizationId, before_ms AS beforeMs FROM sizes
+    WHERE EXISTS (SELECT 1 FROM ${rowAt} < sizes.before_ms) LIMIT ?3`;
+  return (await db.prepare(sql).bind(own, others, ORGANIZATIONS_MAX).all<Expired>()).results;
+}
+
+async function deleteRows(
+  db: D1Database,
+  { table, at, key }: Kind,
+  { organizationId, beforeMs }: Expired,
+  budget: Budget,
+): Promise<void> {
+  const sql = `DELETE FROM ${table} WHERE (${key}) IN (
+    SELECT ${key} FROM ${table} WHERE organization_id = ? AND ${at} < ? ORDER BY ${at} LIMIT ${DELETE_ROWS_MAX})`;
+  await repeat(db.prepare(sql).bind(organizationId, beforeMs), budget);
+}
+
+/** Deletes the usage of an organization before a day: first that of its customers, which the days of it lead to. */
+async function deleteUsage(db: D1Database, { organizationId, beforeMs }: Expired, budget: Budget): Promise<void> {
+  const ofCustomers = ROLL_UPS.filter(({ keys, unit }) => keys.includes('customer_id') && unit !== 'ever');
+  for (const rollUp of ofCustomers) {
+    for (let full = true; full && budget.deletions > 0; ) {
+      const customers = await findCustomers(db, rollUp, organizationId, beforeMs);
+      full = customers.length === CUSTOMERS_MAX;
+      if (customers.length === 0) break;
+      const statement = deletion(rollUp, 'customer_id IN (SELECT value FROM json_each(?3))');
+      await repeat(db.prepare(statement).bind(organizationId, beforeMs, JSON.stringify(customers)), budget);
+    }
+  }
+  const isOfFeatures = ({ keys }: RollUp) => keys.includes('feature') && !keys.includes('customer_id');
+  for (const rollUp of ROLL_UPS.filter(isOfFeatures))
+    await repeat(db.prepare(deletion(rollUp, `feature IN (${FEATURES})`)).bind(organizationId, beforeMs), budget);
+  // The days are last, because they tell what is left to do.
+  for (const rollUp of ROLL_UPS.filter(({ keys }) => keys.includes('dimension')))
+    await repeat(db.prepare(deletion(rollUp, `dimension IN (${DIMENSIONS})`)).bind(organizationId, beforeMs), budget);
+}
+
+const FEATURES = "SELECT DISTINCT key FROM organization_days WHERE organization_id = ?1 AND dimension = 'feature'";
+const DIMENSIONS = "'feature', 'provider', 'model', 'outcome'";
+
+/** Customers with rows of a roll-up that can go. */
+async function findCustomers(
+  db: D1Database,
+  rollUp: RollUp,
+  organizationId: string,
+  beforeMs: number,
+): Promise<string[]> {
+  const sql = `SELECT customer_id AS id FROM customer_totals totals WHERE organization_id = ?1 AND EXISTS (
+      SELECT 1 FROM ${rollUp.table} row WHERE row.organization_id = ?1 AND row.customer_id = totals.customer_id AND ${isExpired(rollUp)})
+    LIMIT ${CUSTOMERS_MAX}`;
+  const { results } = await db.prepare(sql).bind(organizationId, beforeMs).all<{ id: string }>();
+  return results.map(({ id }) => id);
+}
+
+function deletion(rollUp: RollUp, where: string): string {
+  const key = rollUpKey(rollUp).join(', ');
+  return `DELETE FROM ${rollUp.table} WHERE (${key}) IN (
+    SELECT ${key} FROM ${rollUp.table} row WHERE organization_id = ?1 AND ${where} AND ${isExpired(rollUp)} LIMIT ${DELETE_ROWS_MAX})`;
+}
+
+/** Whether a row can go: of running totals, the newest before the days that are kept stays. */
+function isExpired(rollUp: RollUp): string {
+  const { table, keys, unit } = rollUp;
+  const start = unit === 'day' ? 'day_ms' : 'hour_ms';
+  if (unit !== 'until hour') return `row.${start} < ?2`;
+  const same = keys.map((name) => `later.${name} = row.${name}`).join(' AND ');
+  return `row.hour_ms < ?2 AND EXISTS (SELECT 1 FROM ${table} later WHERE ${same} AND later.hour_ms > row.hour_ms AND later.hour_ms < ?2)`;
+}
+
+/** Repeats a deletion until it finds fewer rows than its limit, or the run has deleted enough. */
+async function repeat(statement: D1PreparedStatement, budget: Budget): Promise<void> {
+  for (let changes = DELETE_ROWS_MAX; changes >= DELETE_ROWS_MAX && budget.deletions > 0; budget.deletions -= 1) {
+    ({ changes } = (await statement.run()).meta);
+  }
+}
