@@ -40,16 +40,14 @@ export async function deliver({ store, env, objectId, now }: OutboxContext): Pro
   // A first attempt is only delayed to fill its page, so an alarm that fires for another reason may make it earlier.
   if (before.dueAtMs === null || (before.failures > 0 && before.dueAtMs > now())) return;
   try {
-    for (let pages = 0; pages < PAGES_MAX; pages += 1) {
+    let isEmpty = false;
+    for (let pages = 0; pages < PAGES_MAX && !isEmpty; pages += 1) {
       const { rows, place, sinceMs } = store.outboxPage(PAGE_CHANGES_MAX);
       const account = store.account();
-      if (!account || rows.length === 0) break;
-      const page = projectPage(account, rows);
-      if (page.changes.length > 0) await handOver(store, env, page, sinceMs);
-      store.transaction(now(), () => store.outboxSent(place, now()));
+      const page = account && rows.length > 0 ? projectPage(account, rows) : null;
+      if (page && page.changes.length > 0) await handOver(store, env, page, sinceMs);
+      isEmpty = store.transaction(now(), () => store.handedOver(place, now()));
     }
-    const dueAtMs = store.hasOutbox ? now() : null;
-    store.transaction(now(), () => store.saveDelivery({ failures: 0, dueAtMs, lastError: null }));
   } catch (error) {
     const failures = before.failures + 1;
     const dueAtMs = now() + Math.min(BACKOFF_MAX_MS, BACKOFF_BASE_MS * 2 ** (failures - 1));

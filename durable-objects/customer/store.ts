@@ -25,10 +25,11 @@ import type { LedgerTable } from './tables/ledger.ts';
 import type { Delivery, OutboxPage } from './tables/outbox.ts';
 import type { UsageHourTable } from './tables/usage-hours.ts';
 
-/** Changes wait this long for others before they are handed over in one page. */
-const OUTBOX_DELAY_MS = 500;
-/** A busy customer's changes are handed over at most this often: a page costs much more than another change in it. */
-const OUTBOX_INTERVAL_MS = 2_000;
+/**
+ * Changes wait this long for others before they are handed over in one page: a page costs much more than another change
+ * in it, and most calls begin and end within this time.
+ */
+const OUTBOX_DELAY_MS = 1_500;
 
 export class CustomerStore {
   readonly usageHours: UsageHourTable;
@@ -47,7 +48,6 @@ export class CustomerStore {
   /** The customer's projector asked to be relieved when it took the last page. */
   isProjectorBusy = false;
   /** When a projector last took changes since the object started. */
-  #deliveredAtMs = 0;
 
   constructor(storage: DurableObjectStorage) {
     this.#storage = storage;
@@ -293,18 +293,17 @@ export class CustomerStore {
     return this.#exists ? this.#tables.outbox.page(changesMax) : { rows: [], place: 0, sinceMs: 0 };
   }
 
-  get hasOutbox(): boolean {
-    return !this.#tables.outbox.isEmpty();
-  }
-
   outboxState(): { pending: number; oldestMs: number | null } {
     return this.#tables.outbox.state();
   }
 
-  /** A projector has the oldest changes. */
-  outboxSent(place: number, nowMs: number): void {
+  /** A projector has the oldest changes. Returns whether that was all; what is left is due at once. */
+  handedOver(place: number, nowMs: number): boolean {
+    if (!this.#exists) return true;
     this.#tables.outbox.drop(place);
-    this.#deliveredAtMs = nowMs;
+    const isEmpty = this.#tables.outbox.isEmpty();
+    this.saveDelivery({ failures: 0, dueAtMs: isEmpty ? null : nowMs, lastError: null });
+    return isEmpty;
   }
 
   delivery(): Delivery {
@@ -337,11 +336,7 @@ export class CustomerStore {
 
   #wakeForOutbox(nowMs: number): void {
     if (this.#dueNow().outboxMs !== null) return;
-    const waitMs = Math.max(
-      OUTBOX_DELAY_MS,
-      Math.min(OUTBOX_INTERVAL_MS, this.#deliveredAtMs + OUTBOX_INTERVAL_MS - nowMs),
-    );
-    this.saveDelivery({ failures: 0, dueAtMs: nowMs + waitMs, lastError: null });
+    this.saveDelivery({ failures: 0, dueAtMs: nowMs + OUTBOX_DELAY_MS, lastError: null });
   }
 
   #dueNow(): Due {

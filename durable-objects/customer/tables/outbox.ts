@@ -3,6 +3,7 @@
  * looks like is read when it is handed over. What changed several times is handed over once.
  */
 import type { DatabaseName } from '../../../src/platform/database-name.ts';
+import type { ChangeKind } from '../../../src/storage/projection-page.ts';
 import type { RecordedChange } from '../../../src/storage/projection-rows.ts';
 
 /** The oldest changes. */
@@ -10,7 +11,7 @@ export interface OutboxPage {
   rows: RecordedChange[];
   /** The place in the log of the last of them. */
   place: number;
-  /** When the oldest of them was made. */
+  /** When the oldest of them was made; without meaning where there is none. */
   sinceMs: number;
 }
 
@@ -20,6 +21,15 @@ export interface Delivery {
   lastError: string | null;
 }
 
+/** The record of a change by its id. */
+const RECORDS: Record<Exclude<ChangeKind, 'customer'>, string> = {
+  call: 'SELECT record FROM calls WHERE call_id = ?',
+  denied_hour:
+    'SELECT json_array(hour_ms, feature, counted_calls) AS record FROM denied_hours WHERE row_id = CAST(? AS INTEGER)',
+  meter_event: 'SELECT record FROM meter_events WHERE event_id = ?',
+  credit_entry: 'SELECT record FROM ledger WHERE entry_id = CAST(? AS INTEGER)',
+};
+
 export class OutboxTable {
   readonly #sql: SqlStorage;
 
@@ -27,24 +37,30 @@ export class OutboxTable {
     this.#sql = sql;
   }
 
-  add(kind: RecordedChange['kind'], id: string, nowMs: number): void {
+  add(kind: ChangeKind, id: string, nowMs: number): void {
     this.#sql.exec('INSERT INTO outbox (kind, id, queued_at_ms) VALUES (?, ?, ?)', kind, id, nowMs);
   }
 
   /** What the oldest `changesMax` changes changed. */
   page(changesMax: number): OutboxPage {
-    const rows = this.#sql.exec<{ kind: RecordedChange['kind']; id: string; record: string | null; place: number }>(
-      `SELECT o.kind, o.id, o.place, CASE o.kind
-         WHEN 'call' THEN (SELECT record FROM calls WHERE call_id = o.id)
-         WHEN 'denied_hour' THEN (SELECT json_array(hour_ms, feature, counted_calls) FROM denied_hours WHERE row_id = CAST(o.id AS INTEGER))
-         WHEN 'meter_event' THEN (SELECT record FROM meter_events WHERE event_id = o.id)
-         WHEN 'credit_entry' THEN (SELECT record FROM ledger WHERE entry_id = CAST(o.id AS INTEGER)) END AS record
-       FROM (SELECT kind, id, MAX(place) AS place FROM (SELECT kind, id, place FROM outbox ORDER BY place LIMIT ?) GROUP BY kind, id) o
-       ORDER BY o.place`,
-      changesMax,
-    );
-    const found = rows.toArray();
-    return { rows: found, place: found.at(-1)?.place ?? 0, sinceMs: this.oldestMs() ?? 0 };
+    const changes = this.#sql
+      .exec<{ kind: ChangeKind; id: string; place: number; queuedAtMs: number }>(
+        `SELECT kind, id, MAX(place) AS place, MIN(queued_at_ms) AS queuedAtMs
+         FROM (SELECT kind, id, place, queued_at_ms FROM outbox ORDER BY place LIMIT ?) GROUP BY kind, id ORDER BY 3`,
+        changesMax,
+      )
+      .toArray();
+    return {
+      rows: changes.map(({ kind, id }) => ({ kind, id, record: this.#record(kind, id) })),
+      place: changes.at(-1)?.place ?? 0,
+      sinceMs: Math.min(...changes.map(({ queuedAtMs }) => queuedAtMs)),
+    };
+  }
+
+  /** `null` for the customer, and where the record is gone. */
+  #record(kind: ChangeKind, id: string): string | null {
+    if (kind === 'customer') return null;
+    return this.#sql.exec<{ record: string }>(RECORDS[kind], id).toArray()[0]?.record ?? null;
   }
 
   isEmpty(): boolean {
