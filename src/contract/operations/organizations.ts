@@ -52,7 +52,7 @@ export const organizations = {
   }),
   updateOrganization: operation({
     operationId: 'updateOrganization',
-    summary: 'Change the name or the default plan of an organization',
+    summary: 'Change the settings of an organization',
     method: 'PATCH',
     path: '/operator/organizations/{org}',
     security: operator,
