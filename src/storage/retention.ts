@@ -6,7 +6,7 @@
  * are kept: a period is the difference of two of them, so every sum over the days that are kept stays exact.
  */
 
-import { eq } from 'drizzle-orm';
+import { and, eq, isNotNull } from 'drizzle-orm';
 import { RETENTION_DEFAULTS, type Retention } from '../contract/operator.ts';
 import type { Env } from '../env.ts';
 import type { DatabaseName } from '../platform/database-name.ts';
@@ -76,11 +76,10 @@ export function usageKeptSinceMs({ usageRetentionDays }: Retention, nowMs: numbe
  */
 export async function deleteExpiredHistory(env: Env, name: DatabaseName, nowMs: number): Promise<boolean> {
   const db = namedDatabase(env, name).$client;
-  const rows = await configDatabase(env)
+  const own = await configDatabase(env)
     .select({ organizationId: organizations.organizationId, retention: organizations.retention })
     .from(organizations)
-    .where(eq(organizations.database, name));
-  const own = rows.filter(({ retention }) => retention !== null);
+    .where(and(eq(organizations.database, name), isNotNull(organizations.retention)));
   /** The cutoff of the organizations that have their own, and of all others. */
   const cutoffs = (cutoff: (retention: Retention) => number) => ({
     own: JSON.stringify(own.map(({ organizationId, retention }) => [organizationId, cutoff(retentionOf(retention))])),
