@@ -49,6 +49,8 @@ export async function deliver({ store, env, objectId, now }: OutboxContext): Pro
       isEmpty = store.transaction(now(), () => store.handedOver(place, now()));
     }
   } catch (error) {
+    // Erased during the hand-over: nothing is left to hand over.
+    if (!store.account()) return;
     const failures = before.failures + 1;
     const dueAtMs = now() + Math.min(BACKOFF_MAX_MS, BACKOFF_BASE_MS * 2 ** (failures - 1));
     store.transaction(now(), () => store.saveDelivery({ failures, dueAtMs, lastError: errorText(error) }));
