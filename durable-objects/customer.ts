@@ -3,7 +3,7 @@
  *
  * A thin RPC face: each method hands over to a command (customer/commands/), which runs in one synchronous transaction.
  * The methods that are called most take their command as text and share transactions. The alarm does what is due
- * without a request.
+ * without a request; a timer hands changes over.
  */
 
 import { DurableObject } from 'cloudflare:workers';
@@ -18,6 +18,7 @@ import type {
   IncrementCommand,
 } from '../src/objects/customer-commands.ts';
 import type { CustomerRpc } from '../src/objects/rpc.ts';
+import { log } from '../src/platform/log.ts';
 import { markErased } from '../src/storage/erasure.ts';
 import { doAlarmWork } from './customer/alarm-work.ts';
 import * as calls from './customer/commands/calls.ts';
@@ -27,6 +28,7 @@ import { grant } from './customer/commands/credits.ts';
 import { increment } from './customer/commands/meters.ts';
 import * as serviceCalls from './customer/commands/service-calls.ts';
 import * as subscription from './customer/commands/subscription.ts';
+import { HAND_OVER_DELAY_MS, handOver } from './customer/hand-over.ts';
 import { CustomerStore } from './customer/store.ts';
 import { GroupCommit } from './group-commit.ts';
 
@@ -35,10 +37,13 @@ type Args<Name extends Exclude<keyof CustomerRpc, symbol>> = Parameters<Customer
 
 export class Customer extends DurableObject<Env> implements CustomerRpc {
   readonly #objectId = this.ctx.id.toString();
-  readonly #commits = new GroupCommit((commands) => this.#store.transaction(Date.now(), commands));
-  #store = new CustomerStore(this.ctx.storage);
-  /** The work of the alarm that fired last. */
-  #alarmWork: Promise<void> = Promise.resolve();
+  readonly #commits = new GroupCommit({
+    inOneTransaction: (commands) => this.#store.transaction(Date.now(), commands),
+  });
+  #store = this.#openStore();
+  /** What the object does without a request, one after the other. */
+  #work: Promise<void> = Promise.resolve();
+  #isToHandOver = false;
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
@@ -126,30 +131,54 @@ export class Customer extends DurableObject<Env> implements CustomerRpc {
   }
 
   /**
-   * Erases everything that the object holds. Answers whether there was anything. A page that is being
-   * handed over is waited for, so that the projectors can be told to forget it; what arrives at D1 later finds the
+   * Erases everything that the object holds. Answers whether there was anything. A page that is being handed over is waited
+   * for, so that the projectors can be told to forget it; what arrives at D1 later finds the
    * subscription marked.
    */
   async erase(organizationId: string): Promise<boolean> {
-    await this.#alarmWork;
+    await this.#work;
     const account = this.#store.account();
     if (account?.organizationId !== organizationId) return false;
     await markErased(this.env, organizationId, account.subscription.id, Date.now());
-    // An alarm may have fired meanwhile.
-    await this.#alarmWork;
+    // An alarm or the timer may have fired meanwhile.
+    await this.#work;
     return this.ctx.blockConcurrencyWhile(async () => {
       if (this.#store.account()?.organizationId !== organizationId) return false;
       await this.ctx.storage.deleteAlarm();
       await this.ctx.storage.deleteAll();
-      this.#store = new CustomerStore(this.ctx.storage);
+      this.#store = this.#openStore();
       await this.#store.load();
       return true;
     });
   }
 
-  override async alarm(): Promise<void> {
-    this.#alarmWork = doAlarmWork(this.#context(), this.env, this.ctx.storage);
-    await this.#alarmWork;
+  override alarm(): Promise<void> {
+    return this.#alone(() => doAlarmWork(this.#context(), this.env, this.ctx.storage));
+  }
+
+  #openStore(): CustomerStore {
+    return new CustomerStore(this.ctx.storage, () => this.#handOverSoon());
+  }
+
+  #handOverSoon(): void {
+    if (this.#isToHandOver) return;
+    this.#isToHandOver = true;
+    setTimeout(() => {
+      this.#isToHandOver = false;
+      // Whatever fails that nobody foresaw, the alarm stands behind the timer.
+      this.#alone(() => this.#handOver()).catch((error) => log('error', 'hand_over_broke', {}, error));
+    }, HAND_OVER_DELAY_MS);
+  }
+
+  async #handOver(): Promise<void> {
+    const { store, objectId } = this.#context();
+    const { more } = await handOver({ store, env: this.env, objectId, now: Date.now });
+    if (more) this.#handOverSoon();
+  }
+
+  #alone(work: () => Promise<void>): Promise<void> {
+    this.#work = this.#work.then(work, work);
+    return this.#work;
   }
 
   #context(): Context {

@@ -2,7 +2,8 @@
  * class GroupCommit: commands that arrive before the next turn of the event loop share one transaction, because a
  * commit costs more than most commands do.
  *
- * A command that finds the object idle runs at once, by itself. A command that throws undoes no other: each command of
+ * A command that finds the object idle runs at once, by itself, unless the object gathers commands for some time that
+ * nobody waits for. A command that throws undoes no other: each command of
  * its group then runs again by itself. No answer leaves the object before its commit is durable.
  */
 
@@ -20,20 +21,25 @@ interface Waiting {
 
 export class GroupCommit {
   readonly #inOneTransaction: InOneTransaction | undefined;
+  readonly #gatherMs: number;
   #waiting: Waiting[] = [];
-  /** A command ran in this turn of the event loop: those that follow wait for the next one. */
-  #ranInThisTurn = false;
+  /** Commands wait for the next turn of the event loop, or until the time to gather them is over. */
+  #isGathering = false;
 
-  /** Without `inOneTransaction`, the commands of a group run by themselves in one turn, and share its commit alone. */
-  constructor(inOneTransaction?: InOneTransaction) {
+  /**
+   * Without `inOneTransaction`, the commands of a group run by themselves in one turn, and share its commit alone. With
+   * `gatherMs`, the first command of a group waits for others too.
+   */
+  constructor({ inOneTransaction, gatherMs = 0 }: { inOneTransaction?: InOneTransaction; gatherMs?: number } = {}) {
     this.#inOneTransaction = inOneTransaction;
+    this.#gatherMs = gatherMs;
   }
 
   /** Rejects with what the command throws. It may run twice; the first run was then undone. */
   run<Result>(command: () => Result): Result | Promise<Result> {
-    if (!this.#ranInThisTurn) {
-      this.#endTurn();
-      return command();
+    if (!this.#isGathering) {
+      this.#gather();
+      if (this.#gatherMs === 0) return command();
     }
     const { promise, resolve, reject } = Promise.withResolvers<Result>();
     this.#waiting.push({ command, resolve: resolve as Waiting['resolve'], reject });
@@ -41,14 +47,14 @@ export class GroupCommit {
     return promise;
   }
 
-  #endTurn(): void {
-    this.#ranInThisTurn = true;
+  #gather(): void {
+    this.#isGathering = true;
     setTimeout(() => {
-      this.#ranInThisTurn = false;
+      this.#isGathering = false;
       if (this.#waiting.length === 0) return;
-      this.#endTurn();
+      if (this.#gatherMs === 0) this.#gather();
       this.#runGroup();
-    }, 0);
+    }, this.#gatherMs);
   }
 
   #runGroup(): void {

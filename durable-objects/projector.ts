@@ -15,22 +15,26 @@ import type {
 } from '../src/objects/projector-commands.ts';
 import type { ProjectorRpc } from '../src/objects/rpc.ts';
 import { log } from '../src/platform/log.ts';
+import { GroupCommit } from './group-commit.ts';
 import { deliver } from './projector/deliver.ts';
 import { ProjectorStore } from './projector/store.ts';
 
+/** Pages that come within this time are stored with one commit: no request waits for them. */
+const GATHER_MS = 50;
 /** After an alarm that failed in a way nobody foresaw. */
 const RETRY_MS = 30_000;
 
 export class Projector extends DurableObject<Env> implements ProjectorRpc {
   readonly #store = new ProjectorStore(this.ctx.storage);
+  readonly #commits = new GroupCommit({ gatherMs: GATHER_MS });
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
     void ctx.blockConcurrencyWhile(() => this.#store.load());
   }
 
-  take(handOver: HandOver): { isBusy: boolean } {
-    return this.#store.take(handOver, Date.now());
+  take(handOver: HandOver): { isBusy: boolean } | Promise<{ isBusy: boolean }> {
+    return this.#commits.run(() => this.#store.take(handOver, Date.now()));
   }
 
   state(whose: Whose): ProjectorState {

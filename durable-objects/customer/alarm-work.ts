@@ -1,6 +1,7 @@
 /**
- * What a customer's object does when its alarm fires: housekeeping, charges, and the hand-over to a projector. Each part leaves
- * behind when it is due next; an error that nobody foresaw sets the alarm again, so the work is never dropped.
+ * What a customer's object does when its alarm fires: housekeeping, charges, and the hand-over to a projector of what these
+ * changed and what the timer did not come to. Each part leaves behind when it is due next; an error that nobody foresaw
+ * sets the alarm again, so the work is never dropped.
  */
 import { reportCharge } from '../../src/billing/stripe.ts';
 import type { Env } from '../../src/env.ts';
@@ -8,24 +9,32 @@ import { log } from '../../src/platform/log.ts';
 import type { Context } from './commands/context.ts';
 import { debitDue, type Reporter, reportDue } from './commands/settlement.ts';
 import { housekeep } from './commands/subscription.ts';
-import { deliver } from './outbox.ts';
+import { handOver } from './hand-over.ts';
 
 /** After an alarm that failed in a way nobody foresaw. */
 const RETRY_MS = 30_000;
 
 export async function doAlarmWork(context: Context, env: Env, storage: DurableObjectStorage): Promise<void> {
   const { store, objectId } = context;
-  store.alarmFired();
   try {
-    housekeep(context);
+    store.alarmFired(context.nowMs);
     const report = reporterOf(env);
-    debitDue(store, report !== null, Date.now());
-    await deliver({ store, env, objectId, now: Date.now });
+    doWhatIsDue(context, report !== null);
+    await handOver({ store, env, objectId, now: Date.now });
     if (report) await reportDue(store, report, Date.now);
   } catch (error) {
     log('error', 'alarm_failed', { objectId }, error);
     await storage.setAlarm(Date.now() + RETRY_MS);
   }
+}
+
+/** One transaction, so that the next alarm is set once, to what is due then. */
+export function doWhatIsDue(context: Context, reports: boolean): void {
+  const { store, nowMs } = context;
+  store.transaction(nowMs, () => {
+    housekeep(context);
+    debitDue(store, reports, nowMs);
+  });
 }
 
 /** How charges are reported; `null` where no billing provider is configured. */

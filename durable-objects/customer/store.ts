@@ -26,10 +26,10 @@ import type { Delivery, OutboxPage } from './tables/outbox.ts';
 import type { UsageHourTable } from './tables/usage-hours.ts';
 
 /**
- * Changes wait this long for others before they are handed over in one page: a page costs much more than another change
- * in it, and most calls begin and end within this time.
+ * The alarm hands changes over that are so old: the object was gone before its timer did (hand-over.ts). While it is set,
+ * an alarm is not moved, so that a customer with one call after the other sets one in this time.
  */
-const OUTBOX_DELAY_MS = 1_500;
+const OUTBOX_ALARM_MS = 30_000;
 
 export class CustomerStore {
   readonly usageHours: UsageHourTable;
@@ -45,12 +45,23 @@ export class CustomerStore {
   #accountChanged = false;
   #due: Due | undefined;
   #alarmMs: number | null | undefined;
+  /** How handing over goes, and the database of the organization; `undefined` until they are read. */
+  #delivery: Delivery | undefined;
+  #historyDatabase: DatabaseName | null | undefined;
+  /** Up to this place of the outbox, projectors have everything. The next transaction forgets it. */
+  #handedOverPlace = 0;
+  /** When the oldest change was recorded that is not in a page; `null` where there is none. */
+  #newSinceMs: number | null = null;
+  /** The transaction under way recorded changes. */
+  #hasNewChanges = false;
+  readonly #changed: () => void;
   /** The customer's projector asked to be relieved when it took the last page. */
   isProjectorBusy = false;
-  /** When a projector last took changes since the object started. */
 
-  constructor(storage: DurableObjectStorage) {
+  /** `changed` is called after a transaction that recorded changes. */
+  constructor(storage: DurableObjectStorage, changed: () => void = () => undefined) {
     this.#storage = storage;
+    this.#changed = changed;
     this.#tables = openTables(storage.sql);
     this.usageHours = this.#tables.usageHours;
     this.ledger = this.#tables.ledger;
@@ -63,9 +74,12 @@ export class CustomerStore {
     this.#alarmMs ??= await this.#storage.getAlarm();
   }
 
-  /** To be called when the alarm fires: none is set any more. */
-  alarmFired(): void {
+  /** To be called when the alarm fires: none is set any more. A hand-over that was due follows; the next alarm stands behind it. */
+  alarmFired(nowMs: number): void {
     this.#alarmMs = null;
+    if (!this.#exists) return;
+    const due = this.#dueNow();
+    if (due.outboxMs !== null && due.outboxMs <= nowMs) due.outboxMs = nowMs + OUTBOX_ALARM_MS;
   }
 
   /**
@@ -80,10 +94,15 @@ export class CustomerStore {
         const done = command();
         if (this.#accountChanged) this.#storeAccount();
         this.usageHours.flush();
-        if (this.#exists) this.#arm(nowMs);
+        if (this.#exists) {
+          this.#forgetHandedOver();
+          this.#arm(nowMs);
+        }
         return done;
       });
+      this.#handedOverPlace = 0;
       this.denials.committed();
+      if (this.#hasNewChanges) this.#changed();
       return result;
     } catch (error) {
       this.denials.rolledBack();
@@ -91,11 +110,13 @@ export class CustomerStore {
       this.#accountChanged = false;
       this.#account = undefined;
       this.#due = undefined;
+      this.#delivery = undefined;
       this.#alarmMs = undefined;
       this.#exists = hasSchema(this.#storage.sql);
       throw error;
     } finally {
       this.#inTransaction = false;
+      this.#hasNewChanges = false;
     }
   }
 
@@ -289,39 +310,52 @@ export class CustomerStore {
     return this.#tables.charges.count();
   }
 
+  /** The oldest changes that no projector has. */
   outboxPage(changesMax: number): OutboxPage {
-    return this.#exists ? this.#tables.outbox.page(changesMax) : { rows: [], place: 0, sinceMs: 0 };
+    if (!this.#exists) return { rows: [], place: 0, sinceMs: 0, more: false };
+    const page = this.#tables.outbox.page(this.#handedOverPlace, changesMax);
+    if (!page.more) this.#newSinceMs = null;
+    return page;
   }
 
   outboxState(): { pending: number; oldestMs: number | null } {
-    return this.#tables.outbox.state();
+    return this.#tables.outbox.state(this.#handedOverPlace);
   }
 
-  /** A projector has the oldest changes. Returns whether that was all; what is left is due at once. */
-  handedOver(place: number, nowMs: number): boolean {
-    if (!this.#exists) return true;
-    this.#tables.outbox.drop(place);
-    const isEmpty = this.#tables.outbox.isEmpty();
-    this.saveDelivery({ failures: 0, dueAtMs: isEmpty ? null : nowMs, lastError: null });
-    return isEmpty;
+  /**
+   * A projector has a page. That is forgotten by an object that stops before its next transaction: the page is handed
+   * over again then.
+   */
+  handedOver({ place, more }: OutboxPage): void {
+    this.#handedOverPlace = place;
+    if (!more) this.#dueNow().outboxMs = this.#newSinceMs === null ? null : this.#newSinceMs + OUTBOX_ALARM_MS;
+  }
+
+  #forgetHandedOver(): void {
+    if (this.#handedOverPlace > 0) this.#tables.outbox.drop(this.#handedOverPlace);
   }
 
   delivery(): Delivery {
-    return this.#exists ? this.#tables.outbox.delivery() : { failures: 0, dueAtMs: null, lastError: null };
+    if (!this.#exists) return { failures: 0, dueAtMs: null, lastError: null };
+    this.#delivery ??= this.#tables.outbox.delivery();
+    return this.#delivery;
   }
 
   /** The database of the organization; `null` until it is known. */
   historyDatabase(): DatabaseName | null {
-    return this.#tables.outbox.historyDatabase();
+    if (this.#historyDatabase === undefined) this.#historyDatabase = this.#tables.outbox.historyDatabase();
+    return this.#historyDatabase;
   }
 
   saveHistoryDatabase(name: DatabaseName): void {
     this.#tables.outbox.saveHistoryDatabase(name);
+    this.#historyDatabase = name;
   }
 
   saveDelivery(delivery: Delivery): void {
     this.#tables.outbox.saveDelivery(delivery);
-    this.#dueNow().outboxMs = delivery.dueAtMs;
+    this.#delivery = delivery;
+    this.#dueNow().outboxMs = this.#outboxDueMs();
   }
 
   /** Removes a bounded number of rows that are past their retention. */
@@ -331,17 +365,20 @@ export class CustomerStore {
 
   #enqueue(kind: ChangeKind, id: string, nowMs: number): void {
     this.#tables.outbox.add(kind, id, nowMs);
-    this.#wakeForOutbox(nowMs);
+    this.#dueNow().outboxMs ??= nowMs + OUTBOX_ALARM_MS;
+    this.#newSinceMs ??= nowMs;
+    this.#hasNewChanges = true;
   }
 
-  #wakeForOutbox(nowMs: number): void {
-    if (this.#dueNow().outboxMs !== null) return;
-    this.saveDelivery({ failures: 0, dueAtMs: nowMs + OUTBOX_DELAY_MS, lastError: null });
+  /** When the alarm is to hand changes over. */
+  #outboxDueMs(): number | null {
+    const oldestMs = this.#tables.outbox.oldestMs(this.#handedOverPlace);
+    return oldestMs === null ? null : (this.delivery().dueAtMs ?? oldestMs + OUTBOX_ALARM_MS);
   }
 
   #dueNow(): Due {
     this.#due ??= {
-      outboxMs: this.#tables.outbox.delivery().dueAtMs,
+      outboxMs: this.#outboxDueMs(),
       deadlineMs: this.#tables.calls.nextDeadlineMs(),
       replenishMs: replenishmentOf(this.account()),
       expiryMs: nextExpiryMs(this.account()?.wallet ?? EMPTY_WALLET),
@@ -356,7 +393,7 @@ export class CustomerStore {
     const alarmMs = nextAlarm(this.#dueNow(), nowMs);
     if (alarmMs === this.#alarmMs) return;
     // An alarm that fires early finds nothing due and sets the right one. That costs less than moving it each time.
-    if (this.#alarmMs != null && this.#alarmMs > nowMs && alarmMs !== null && this.#alarmMs < alarmMs) return;
+    if (this.#alarmMs != null && alarmMs !== null && this.#alarmMs < alarmMs) return;
     if (alarmMs === null) void this.#storage.deleteAlarm();
     else void this.#storage.setAlarm(alarmMs);
     this.#alarmMs = alarmMs;

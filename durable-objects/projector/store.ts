@@ -84,7 +84,8 @@ export class ProjectorStore {
   take(handOver: HandOver, nowMs: number): { isBusy: boolean } {
     if (this.#storage.sql.databaseSize > STORED_BYTES_MAX) throw new Error('the projector is full');
     this.#storage.transactionSync(() => {
-      this.#storage.sql.exec('INSERT OR IGNORE INTO history_database (id, name) VALUES (1, ?)', handOver.database);
+      if (this.#alarmMs === null)
+        this.#storage.sql.exec('INSERT OR IGNORE INTO history_database (id, name) VALUES (1, ?)', handOver.database);
       this.pages.add(handOver);
     });
     if (this.#alarmMs === null) this.wakeAt(nowMs + DELAY_MS);

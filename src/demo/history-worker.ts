@@ -71,14 +71,14 @@ export class Customer extends DurableObject<Env> {
 
   /** No alarm in the past: the history does that work itself. */
   override async alarm(): Promise<void> {
-    this.#store.alarmFired();
+    this.#store.alarmFired(Date.now());
     if (!this.#telling) this.#rearm();
   }
 
   /** Sets the alarm for work that is due from now on. */
   #rearm(): void {
     void this.ctx.storage.deleteAlarm();
-    this.#store.alarmFired();
+    this.#store.alarmFired(Date.now());
     this.#store.transaction(Date.now(), () => undefined);
   }
 }

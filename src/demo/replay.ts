@@ -9,7 +9,7 @@ import { grant } from '../../durable-objects/customer/commands/credits.ts';
 import { increment } from '../../durable-objects/customer/commands/meters.ts';
 import { debitDue } from '../../durable-objects/customer/commands/settlement.ts';
 import * as subscription from '../../durable-objects/customer/commands/subscription.ts';
-import { deliver } from '../../durable-objects/customer/outbox.ts';
+import { handOver } from '../../durable-objects/customer/hand-over.ts';
 import type { CustomerStore } from '../../durable-objects/customer/store.ts';
 import type { Catalog } from '../catalog/model.ts';
 import { resolvePrice } from '../catalog/prices.ts';
@@ -182,7 +182,7 @@ async function night(stage: Stage, nowMs: number): Promise<void> {
   for (let round = 0; round < ROUNDS_MAX; round += 1) {
     subscription.housekeep(at(stage, nowMs));
     debitDue(store, false, nowMs);
-    await deliver({ store, env, objectId, now: () => nowMs });
+    await handOver({ store, env, objectId, now: () => nowMs });
     const { failures, lastError } = store.delivery();
     if (failures > 0) throw new Error(`the history does not reach a projector: ${lastError}`);
     if (store.outboxState().pending === 0 && store.chargesDue(nowMs, 1).length === 0) return;

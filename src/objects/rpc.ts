@@ -74,7 +74,7 @@ export interface CallDirectoryRpc extends Rpc.DurableObjectBranded {
 /** Some objects per database: they bring the changes of all customers to it. */
 export interface ProjectorRpc extends Rpc.DurableObjectBranded {
   /** Stores a page durably. Answers whether the projector is so busy that others should take the next one. */
-  take(handOver: HandOver): { isBusy: boolean };
+  take(handOver: HandOver): { isBusy: boolean } | Promise<{ isBusy: boolean }>;
   state(whose: Whose): ProjectorState;
   listSetAside(organizationId: string, afterPlace: number, rowsMax: number): SetAsideChange[];
   resendSetAside(organizationId: string): ResentChanges;

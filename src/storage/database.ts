@@ -45,8 +45,7 @@ export async function database(env: Env, organizationId: string): Promise<Databa
 
 /** The name of an organization's database; the first one of an organization that does not exist. */
 export async function databaseNameOf(env: Env, organizationId: string): Promise<DatabaseName> {
-  const names = databaseNames(env);
-  if (names.length === 1) return CONFIG_DATABASE;
+  // Also where one database is bound: another may have been before, and its history must not be split.
   const known = remembered.get(organizationId);
   if (known) return known;
   const [row] = await configDatabase(env)

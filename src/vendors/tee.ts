@@ -73,6 +73,10 @@ class MeteredStream {
   #failed = false;
   #clientLeft = false;
   #drainedBytes = 0;
+  /** When the vendor's silence began; `null` while nothing is read. */
+  #silentSinceMs: number | null = null;
+  /** One timer watches over all reads, because setting one for each costs more than the rest of a read. */
+  #watch: ReturnType<typeof setTimeout> | undefined;
   /** The read under way; there is one at a time. */
   #pendingRead: Promise<Uint8Array | null> = Promise.resolve(null);
 
@@ -121,11 +125,12 @@ class MeteredStream {
 
   /** Reads one chunk and returns what the caller gets of it, `null` at the end. Never throws. */
   async #advance(): Promise<Uint8Array | null> {
-    const idle = setTimeout(() => this.#end(this.#clientLeft ? 'client_left' : 'timeout'), this.#options.idleTimeoutMs);
+    this.#silentSinceMs = Date.now();
+    if (this.#watch === undefined) this.#watchFor(this.#options.idleTimeoutMs);
     try {
       const { done, value } = await this.#reader.read();
       if (this.#ended) return null;
-      clearTimeout(idle);
+      this.#silentSinceMs = null;
       if (this.#clientLeft && value) this.#drainedBytes += value.byteLength;
       if (!done) return await this.#take(value);
       const rest = await this.#takeRest();
@@ -136,9 +141,18 @@ class MeteredStream {
       // The connection broke. If the answer was complete before that, nothing is lost.
       this.#endOfVendor(this.#usage.completed, !this.#usage.completed);
       return null;
-    } finally {
-      clearTimeout(idle);
     }
+  }
+
+  #watchFor(ms: number): void {
+    this.#watch = setTimeout(() => {
+      this.#watch = undefined;
+      if (this.#silentSinceMs === null) return;
+      const { idleTimeoutMs } = this.#options;
+      const silentMs = Date.now() - this.#silentSinceMs;
+      if (silentMs >= idleTimeoutMs) this.#end(this.#clientLeft ? 'client_left' : 'timeout');
+      else this.#watchFor(idleTimeoutMs - silentMs);
+    }, ms);
   }
 
   async #take(chunk: Uint8Array): Promise<Uint8Array> {
@@ -181,6 +195,7 @@ class MeteredStream {
   /** Ends the stream once; `failed` breaks the caller's stream as the vendor's broke. */
   #end(end: StreamOutcome['end'], failed = end === 'timeout', completed = this.#usage.completed): void {
     if (this.#ended) return;
+    clearTimeout(this.#watch);
     this.#failed = failed;
     const { failed: failure } = this.#usage;
     this.#ended = this.#report({

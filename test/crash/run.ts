@@ -49,8 +49,11 @@ const SECRETS = {
   VENDOR_KEY_SECRET: 'crash-vendor-key-secret-of-32-characters',
   SESSION_SECRET: 'crash-session-secret-of-at-least-32-characters',
 };
-/** A kill comes within this time of the server's start, or of its being ready. */
-const LIFE_MS_MAX = 1_200;
+/**
+ * A kill comes within this time of the server's start, or of its being ready. In the longer half of these lives customers
+ * hand over to projectors, and those deliver to D1.
+ */
+const LIFE_MS_MAX = 4_000;
 const START_KILL_SHARE = 0.15;
 const START_KILL_MS_MAX = 500;
 const DRAIN_MS_MAX = 120_000;

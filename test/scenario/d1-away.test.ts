@@ -177,7 +177,7 @@ describe.each(Object.entries(away))('%s', (_, error) => {
     ).toEqual([]);
     // It was an outage, and there was something to be leaked.
     expect(found.filter((status) => status === 503).length).toBeGreaterThan(50);
-    expect(markedQueries).toBeGreaterThan(works ? 10 : 0);
+    if (works) expect(markedQueries).toBeGreaterThan(10);
     expect(lines.length).toBeGreaterThan(50);
   });
 

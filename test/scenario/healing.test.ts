@@ -147,11 +147,10 @@ describe('a backlog', () => {
         const watched = watchedD1(batches);
         const rounds = Math.ceil((OUTBOX_ROWS + 1) / HANDED_OVER_MAX);
         for (let round = 1; round <= rounds; round += 1) {
-          await object.deliver(watched, START + 1_000 + round);
+          const { more } = await object.deliver(watched, START + 1_000 + round);
           const waiting = Math.max(0, OUTBOX_ROWS + 1 - round * HANDED_OVER_MAX);
           expect(object.outbox()).toMatchObject({ pending: waiting, failures: 0 });
-          // As long as something waits, the next round is due at once.
-          if (waiting > 0) expect(object.outbox().dueAtMs).toBe(START + 1_000 + round);
+          expect(more, 'the object goes on').toBe(waiting > 0);
         }
         expect(Math.max(...batches.map(({ rows }) => rows))).toBeLessThanOrEqual(BATCH_ROWS_MAX);
         expect(Math.max(...batches.map(({ length }) => length))).toBeLessThan(BATCH_LENGTH_MAX);

@@ -279,9 +279,8 @@ const deliver = command('deliver', fc.constant(null), (model, { object, archive 
 
 /** All that an alarm does. Afterwards nothing is due any more: the next alarm is for what the future brings. */
 const wake = command('wake', fc.constant(null), async (model, { object, archive }) => {
-  object.housekeep(model.nowMs);
+  object.wake(model.nowMs);
   model.debit(false);
-  await object.settle(model.nowMs);
   await deliverTo(archive, object, model.nowMs);
   const alarmMs = await object.alarm();
   expect(alarmMs === null || alarmMs > model.nowMs).toBe(true);

@@ -3,6 +3,7 @@
  */
 
 import { runInDurableObject } from 'cloudflare:test';
+import { doWhatIsDue } from '../../durable-objects/customer/alarm-work.ts';
 import * as calls from '../../durable-objects/customer/commands/calls.ts';
 import type { Context } from '../../durable-objects/customer/commands/context.ts';
 import { grant } from '../../durable-objects/customer/commands/credits.ts';
@@ -10,7 +11,7 @@ import { increment } from '../../durable-objects/customer/commands/meters.ts';
 import * as serviceCalls from '../../durable-objects/customer/commands/service-calls.ts';
 import { debitDue, type Reporter, reportDue } from '../../durable-objects/customer/commands/settlement.ts';
 import * as subscription from '../../durable-objects/customer/commands/subscription.ts';
-import { deliver as handOver } from '../../durable-objects/customer/outbox.ts';
+import { handOver } from '../../durable-objects/customer/hand-over.ts';
 import { CustomerStore } from '../../durable-objects/customer/store.ts';
 import { deliver } from '../../durable-objects/projector/deliver.ts';
 import { ProjectorStore } from '../../durable-objects/projector/store.ts';
@@ -24,7 +25,7 @@ import type { Env } from '../../src/env.ts';
 import type { BeginCommand, CallKey, EndCommand, EndServiceCallCommand } from '../../src/objects/customer-commands.ts';
 import type { HandOver } from '../../src/objects/projector-commands.ts';
 import { NO_USAGE } from '../unit/fixtures.ts';
-import { customerStub } from './worker.ts';
+import { bindings, customerStub } from './worker.ts';
 
 export interface Clockwork {
   begin(
@@ -82,8 +83,10 @@ export interface Clockwork {
   settle(atMs: number, report?: Reporter | null): Promise<void>;
   call(callId: string, atMs: number): ReturnType<typeof calls.readCall>;
   housekeep(atMs: number): void;
-  /** Hands over what waits to a projector of the object's own, which then delivers it. */
-  deliver(db: D1Database, atMs: number): Promise<void>;
+  /** All that the alarm does but the hand-over. */
+  wake(atMs: number): void;
+  /** Hands over what waits to a projector of the object's own, which then delivers it. Answers whether the object has more. */
+  deliver(db: D1Database, atMs: number): Promise<{ more: boolean }>;
   /** Sends again what D1 refused. Answers how many changes there were. */
   resendSetAside(atMs: number): number;
   /** When the object would wake next. */
@@ -132,6 +135,11 @@ export async function withObject(
     const projector = (): ProjectorStore => {
       started ??= startProjector();
       return started;
+    };
+    // An alarm that fired stands no more.
+    const alarmFired = (atMs: number): void => {
+      void state.storage.deleteAlarm();
+      store.alarmFired(atMs);
     };
     const at = (nowMs: number): Context => ({
       store,
@@ -230,20 +238,26 @@ export async function withObject(
       },
       call: (callId, atMs) => calls.readCall(at(atMs), organizationId, callId),
       housekeep: (atMs) => {
-        // An alarm that fired stands no more.
-        void state.storage.deleteAlarm();
-        store.alarmFired();
+        alarmFired(atMs);
         subscription.housekeep(at(atMs));
+      },
+      wake: (atMs) => {
+        alarmFired(atMs);
+        doWhatIsDue(at(atMs), false);
       },
       deliver: async (db, atMs) => {
         const now = () => atMs;
         const objectId = state.id.toString();
         const take = async (handedOver: HandOver) => projector().take(handedOver, atMs);
-        const env = { PROJECTORS: { getByName: () => ({ take }) } } as unknown as Env;
-        await handOver({ store, env, objectId, now });
-        if (projector().delivery.failures > 0 && (projectorAlarmMs ?? 0) > atMs) return;
-        projector().alarmFired();
-        await deliver({ store: projector(), env: { DB: db } as unknown as Env, objectId, now });
+        const env = { DB: bindings.DB, PROJECTORS: { getByName: () => ({ take }) } } as unknown as Env;
+        const { more } = await handOver({ store, env, objectId, now });
+        // The next transaction forgets what was handed over.
+        store.transaction(atMs, () => undefined);
+        if (projector().delivery.failures === 0 || (projectorAlarmMs ?? 0) <= atMs) {
+          projector().alarmFired();
+          await deliver({ store: projector(), env: { DB: db } as unknown as Env, objectId, now });
+        }
+        return { more };
       },
       resendSetAside: (atMs) => projector().resend(organizationId, atMs).rows,
       alarm: () => state.storage.getAlarm(),

@@ -9,16 +9,18 @@ import { GroupCommit } from '../../durable-objects/group-commit.ts';
 /** Commits that log what they do; what a transaction that throws did is undone, as in an object's storage. */
 function logged() {
   const log: string[] = [];
-  const commits = new GroupCommit((commands) => {
-    const before = log.length;
-    try {
-      const results = commands();
-      log.push('commit');
-      return results;
-    } catch (error) {
-      log.splice(before, log.length, 'undone');
-      throw error;
-    }
+  const commits = new GroupCommit({
+    inOneTransaction: (commands) => {
+      const before = log.length;
+      try {
+        const results = commands();
+        log.push('commit');
+        return results;
+      } catch (error) {
+        log.splice(before, log.length, 'undone');
+        throw error;
+      }
+    },
   });
   const run = (name: string) =>
     commits.run(() => {

@@ -1,45 +1,155 @@
 /**
- * Promise: what a customer's object changes is handed over after a second and a half, together with what changes until
- * then.
+ * Promise: what a customer's object changes is handed over a second and a half later, together with what changes until
+ * then, without an alarm of its own; an alarm stands behind it for an object that is gone by then.
  */
-import { runInDurableObject } from 'cloudflare:test';
-import { expect, test } from 'vitest';
+import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { CustomerStore } from '../../durable-objects/customer/store.ts';
 import { Plan } from '../../src/contract/plans.ts';
 import { openAccount } from '../../src/domain/account.ts';
-import { customerStub } from '../support/worker.ts';
+import { projectorOf } from '../../src/objects/projectors.ts';
+import { createTenant, type Tenant } from '../support/api.ts';
+import { bindings, customerStub, operator } from '../support/worker.ts';
 
-const START = Date.parse('2026-03-01T12:00:00Z');
+/** An alarm in the past would fire at once. */
+const START = Date.now() + 86_400_000;
+const ALARM_MS = 30_000;
 
-test('changes are due a second and a half after the first of them, also after a clock was set back', async () => {
-  await runInDurableObject(customerStub('paced', 'customer'), (_object, { storage }) => {
-    const store = new CustomerStore(storage);
-    const plan = {
-      planId: 'p',
-      usagePlanVersionId: 'p:v1',
-      version: 1,
-      plan: Plan.parse({ name: 'P', limitType: 'BLOCK', limits: {} }),
-    };
-    const account = openAccount(
-      { organizationId: 'paced', customerId: 'customer', subscriptionId: 's', plan, contact: {} },
-      START,
+describe('the alarm for a hand-over', () => {
+  const account = openAccount(
+    {
+      organizationId: 'paced',
+      customerId: 'customer',
+      subscriptionId: 's',
+      plan: {
+        planId: 'p',
+        usagePlanVersionId: 'p:v1',
+        version: 1,
+        plan: Plan.parse({ name: 'P', limitType: 'BLOCK', limits: {} }),
+      },
+      contact: {},
+    },
+    START,
+  );
+
+  test('is set once for all changes of half a minute, and forgotten with what was handed over', async () => {
+    await runInDurableObject(customerStub('paced', 'customer'), async (_object, { storage }) => {
+      let changes = 0;
+      const store = new CustomerStore(storage, () => {
+        changes += 1;
+      });
+      await store.load();
+      const change = (email: string, atMs: number) =>
+        store.transaction(atMs, () => store.saveAccount({ ...(store.account() ?? account), contact: { email } }, atMs));
+      const rows = () => storage.sql.exec<{ n: number }>('SELECT COUNT(*) AS n FROM outbox').one().n;
+      const handOver = () => store.handedOver(store.outboxPage(10));
+
+      change('first', START);
+      expect(await storage.getAlarm()).toBe(START + ALARM_MS);
+      handOver();
+      expect(store.outboxState()).toEqual({ pending: 0, oldestMs: null });
+      expect(rows(), 'a hand-over writes nothing').toBe(1);
+      change('second', START + 5_000);
+      expect(rows(), 'the next transaction forgets what was handed over').toBe(1);
+      expect(store.outboxState().pending).toBe(1);
+      expect(await storage.getAlarm(), 'an alarm that is set stays').toBe(START + ALARM_MS);
+      const page = store.outboxPage(10);
+      change('during the hand-over', START + 6_000);
+      store.handedOver(page);
+      expect(store.outboxState()).toEqual({ pending: 1, oldestMs: START + 6_000 });
+      expect(changes).toBe(3);
+
+      // As the alarm does that fires then.
+      await storage.deleteAlarm();
+      store.alarmFired(START + ALARM_MS);
+      store.transaction(START + ALARM_MS, () => undefined);
+      expect(rows(), 'the change that waits').toBe(1);
+      expect(await storage.getAlarm()).toBe(START + 6_000 + ALARM_MS);
+      handOver();
+      await storage.deleteAlarm();
+      store.alarmFired(START + 6_000 + ALARM_MS);
+      store.transaction(START + 6_000 + ALARM_MS, () => undefined);
+      expect(rows()).toBe(0);
+      expect(await storage.getAlarm(), 'nothing is due but the end of the period').toBe(
+        store.account()?.subscription.nextReplenishAtMs,
+      );
+      expect(changes, 'a transaction without a change hands nothing over').toBe(3);
+    });
+  });
+
+  test('is due for what an object handed over and forgot when it stopped', async () => {
+    await runInDurableObject(customerStub('paced', 'stopped'), async (_object, { storage }) => {
+      const store = new CustomerStore(storage);
+      await store.load();
+      store.transaction(START, () => store.saveAccount({ ...account, customerId: 'stopped' }, START));
+      store.handedOver(store.outboxPage(10));
+      const started = new CustomerStore(storage);
+      await started.load();
+      expect(started.outboxState()).toEqual({ pending: 1, oldestMs: START });
+      expect(await storage.getAlarm()).toBe(START + ALARM_MS);
+    });
+  });
+
+  test('does not end before the last of several pages was handed over', async () => {
+    await runInDurableObject(customerStub('paced', 'long'), async (_object, { storage }) => {
+      const store = new CustomerStore(storage);
+      await store.load();
+      for (const [index, email] of ['a', 'b', 'c'].entries())
+        store.transaction(START + index, () =>
+          store.saveAccount({ ...(store.account() ?? { ...account, customerId: 'long' }), contact: { email } }, START),
+        );
+      const first = store.outboxPage(2);
+      expect(first.more).toBe(true);
+      store.handedOver(first);
+      await storage.deleteAlarm();
+      store.alarmFired(START + ALARM_MS);
+      store.transaction(START + ALARM_MS, () => undefined);
+      expect(await storage.getAlarm()).toBe(START + 2 * ALARM_MS);
+      const last = store.outboxPage(2);
+      expect([last.rows.length, last.more]).toEqual([1, false]);
+    });
+  });
+});
+
+describe('a change', () => {
+  let tenant: Tenant;
+
+  beforeAll(async () => {
+    tenant = await createTenant(operator);
+  });
+
+  const provision = async (customerId: string) => {
+    const answer = await tenant.api.send('provisionCustomer', { body: { customerId } });
+    expect(answer.status).toBe(200);
+  };
+  const waiting = async (customerId: string) => {
+    const whose = { organizationId: tenant.organizationId, customerId };
+    const { pending } = await runInDurableObject(
+      customerStub(whose.organizationId, customerId),
+      (_object, { storage }) => ({
+        pending: storage.sql.exec<{ n: number }>('SELECT COUNT(*) AS n FROM outbox').one().n,
+      }),
     );
-    const change = (email: string, atMs: number) => {
-      store.saveAccount({ ...(store.account() ?? account), contact: { email } }, atMs);
-      return store.delivery().dueAtMs;
-    };
-    const deliver = (atMs: number) => store.handedOver(store.outboxPage(10).place, atMs);
+    const state = await projectorOf(bindings, 'DB', whose)().state(whose);
+    return { inOutbox: pending, atProjector: state.waiting.changes };
+  };
 
-    expect(change('first', START)).toBe(START + 1_500);
-    expect(change('soon after', START + 600), 'what is due stays due').toBe(START + 1_500);
-    expect(deliver(START + 1_500)).toBe(true);
-    expect(store.delivery().dueAtMs).toBeNull();
-    expect(change('the next', START + 1_600)).toBe(START + 3_100);
-    const { place } = store.outboxPage(10);
-    change('during the hand-over', START + 3_100);
-    expect(store.handedOver(place, START + 3_200), 'something is left').toBe(false);
-    expect(store.delivery().dueAtMs).toBe(START + 3_200);
-    expect(deliver(START + 3_200)).toBe(true);
-    expect(change('a clock that went back', START)).toBe(START + 1_500);
+  test('reaches the projector soon, without an alarm', async () => {
+    await provision('timed');
+    await tenant.api.send('beginCall', { body: { customerId: 'timed', feature: 'chat' } });
+    expect((await waiting('timed')).atProjector).toBe(0);
+    await expect.poll(async () => (await waiting('timed')).atProjector, { timeout: 10_000, interval: 50 }).toBe(2);
+  });
+
+  test('reaches the projector by the alarm where the object was gone before its timer fired', async () => {
+    await provision('evicted');
+    const stub = customerStub(tenant.organizationId, 'evicted');
+    await evictDurableObject(stub);
+    await scheduler.wait(2_000);
+    expect(await waiting('evicted')).toEqual({ inOutbox: 1, atProjector: 0 });
+    expect(await runDurableObjectAlarm(stub)).toBe(true);
+    expect((await waiting('evicted')).atProjector).toBe(1);
+    expect(await runDurableObjectAlarm(stub), 'an alarm is set to forget it').toBe(true);
+    expect((await waiting('evicted')).inOutbox).toBe(0);
   });
 });

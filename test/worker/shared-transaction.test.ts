@@ -79,7 +79,7 @@ async function run(object: Clockwork, taken: Step[], way: (typeof WAYS)[number])
       return () => take(object, step, stepMs, opened);
     });
     const commits = new GroupCommit(
-      way === 'alone' ? undefined : (commands) => object.inOneTransaction(atMs, commands),
+      way === 'alone' ? {} : { inOneTransaction: (commands) => object.inOneTransaction(atMs, commands) },
     );
     commits.run(() => undefined);
     const outcomes = await Promise.allSettled(group.map((command) => commits.run(command)));

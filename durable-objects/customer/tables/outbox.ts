@@ -13,10 +13,15 @@ export interface OutboxPage {
   place: number;
   /** When the oldest of them was made; without meaning where there is none. */
   sinceMs: number;
+  /** There may be changes after them. */
+  more: boolean;
 }
 
+/** How handing over goes. */
 export interface Delivery {
+  /** Attempts that failed in a row. */
   failures: number;
+  /** When the next one is due; `null` after one that succeeded. */
   dueAtMs: number | null;
   lastError: string | null;
 }
@@ -41,12 +46,13 @@ export class OutboxTable {
     this.#sql.exec('INSERT INTO outbox (kind, id, queued_at_ms) VALUES (?, ?, ?)', kind, id, nowMs);
   }
 
-  /** What the oldest `changesMax` changes changed. */
-  page(changesMax: number): OutboxPage {
+  /** What the oldest `changesMax` changes after that place changed. */
+  page(afterPlace: number, changesMax: number): OutboxPage {
     const changes = this.#sql
-      .exec<{ kind: ChangeKind; id: string; place: number; queuedAtMs: number }>(
-        `SELECT kind, id, MAX(place) AS place, MIN(queued_at_ms) AS queuedAtMs
-         FROM (SELECT kind, id, place, queued_at_ms FROM outbox ORDER BY place LIMIT ?) GROUP BY kind, id ORDER BY 3`,
+      .exec<{ kind: ChangeKind; id: string; place: number; queuedAtMs: number; times: number }>(
+        `SELECT kind, id, MAX(place) AS place, MIN(queued_at_ms) AS queuedAtMs, COUNT(*) AS times
+         FROM (SELECT kind, id, place, queued_at_ms FROM outbox WHERE place > ? ORDER BY place LIMIT ?) GROUP BY kind, id ORDER BY 3`,
+        afterPlace,
         changesMax,
       )
       .toArray();
@@ -54,6 +60,7 @@ export class OutboxTable {
       rows: changes.map(({ kind, id }) => ({ kind, id, record: this.#record(kind, id) })),
       place: changes.at(-1)?.place ?? 0,
       sinceMs: Math.min(...changes.map(({ queuedAtMs }) => queuedAtMs)),
+      more: changes.reduce((sum, { times }) => sum + times, 0) === changesMax,
     };
   }
 
@@ -63,21 +70,19 @@ export class OutboxTable {
     return this.#sql.exec<{ record: string }>(RECORDS[kind], id).toArray()[0]?.record ?? null;
   }
 
-  isEmpty(): boolean {
-    return this.#sql.exec('SELECT 1 FROM outbox LIMIT 1').toArray().length === 0;
+  /** Changes after that place. */
+  state(afterPlace: number): { pending: number; oldestMs: number | null } {
+    const sql = 'SELECT COUNT(*) AS pending FROM (SELECT DISTINCT kind, id FROM outbox WHERE place > ?)';
+    return { ...this.#sql.exec<{ pending: number }>(sql, afterPlace).one(), oldestMs: this.oldestMs(afterPlace) };
   }
 
-  state(): { pending: number; oldestMs: number | null } {
-    const sql = 'SELECT COUNT(*) AS pending FROM (SELECT DISTINCT kind, id FROM outbox)';
-    return { ...this.#sql.exec<{ pending: number }>(sql).one(), oldestMs: this.oldestMs() };
+  /** When the oldest change after that place was made; `null` where there is none. */
+  oldestMs(afterPlace = 0): number | null {
+    const sql = 'SELECT queued_at_ms AS oldestMs FROM outbox WHERE place > ? ORDER BY place LIMIT 1';
+    return this.#sql.exec<{ oldestMs: number }>(sql, afterPlace).toArray()[0]?.oldestMs ?? null;
   }
 
-  oldestMs(): number | null {
-    const sql = 'SELECT queued_at_ms AS oldestMs FROM outbox ORDER BY place LIMIT 1';
-    return this.#sql.exec<{ oldestMs: number }>(sql).toArray()[0]?.oldestMs ?? null;
-  }
-
-  /** Forgets the changes up to that place, because they were sent. What changed again since has a later place. */
+  /** Forgets the changes up to that place, because a projector has them. What changed again since has a later place. */
   drop(place: number): void {
     this.#sql.exec('DELETE FROM outbox WHERE place <= ?', place);
   }

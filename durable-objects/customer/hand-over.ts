@@ -1,9 +1,10 @@
 /**
- * The transactional outbox: what commands recorded is handed over to a projector, oldest first, until the projector has
- * stored it. The projector brings it to D1.
+ * Hands what commands recorded over to a projector, oldest first, which brings it to D1.
  *
- * While the projector cannot be reached the changes wait, and are handed over again with a capped backoff. A page that
- * is handed over twice changes nothing the second time.
+ * A timer in memory does it soon after a change. That writes nothing and wakes nobody; the object forgets what the
+ * projector has with its next transaction. An object that is gone before its timer fires hands over when its alarm does,
+ * some seconds later. While the projector cannot be reached the changes wait, and the alarm hands them over again with a
+ * capped backoff. A page that is handed over twice changes nothing the second time.
  */
 import type { Env } from '../../src/env.ts';
 import { projectorOf } from '../../src/objects/projectors.ts';
@@ -14,17 +15,25 @@ import { databaseNameOf } from '../../src/storage/database.ts';
 import type { ProjectionPage } from '../../src/storage/projection-page.ts';
 import { projectPage } from '../../src/storage/projection-rows.ts';
 import type { CustomerStore } from './store.ts';
+import type { Delivery } from './tables/outbox.ts';
 
+/**
+ * Changes wait this long for others before they are handed over in one page: a page costs much more than another change
+ * in it, and most calls begin and end within this time.
+ */
+export const HAND_OVER_DELAY_MS = 1_500;
 /** Changes in one page. */
 const PAGE_CHANGES_MAX = 400;
-/** Pages of one alarm; the next alarm continues. */
+/** Pages of one run; the next one continues. */
 const PAGES_MAX = 25;
 /** A projector that does not answer counts as away. */
 const TIMEOUT_MS = 15_000;
 const BACKOFF_BASE_MS = 1_000;
 const BACKOFF_MAX_MS = 30_000;
 
-export interface OutboxContext {
+const NO_FAILURE: Delivery = { failures: 0, dueAtMs: null, lastError: null };
+
+export interface HandOverContext {
   store: CustomerStore;
   env: Env;
   objectId: string;
@@ -32,38 +41,36 @@ export interface OutboxContext {
 }
 
 /**
- * Hands over what is due. Never throws for what the projector does: a failure is recorded, and the next attempt is
- * scheduled.
+ * Hands over what waits, unless an attempt after a failure is not due yet. Answers whether more waits. Never throws for
+ * what the projector does: a failure is recorded, and the alarm is set for the next attempt.
  */
-export async function deliver({ store, env, objectId, now }: OutboxContext): Promise<void> {
+export async function handOver({ store, env, objectId, now }: HandOverContext): Promise<{ more: boolean }> {
   const before = store.delivery();
-  // A first attempt is only delayed to fill its page, so an alarm that fires for another reason may make it earlier.
-  if (before.dueAtMs === null || (before.failures > 0 && before.dueAtMs > now())) return;
+  if ((before.dueAtMs ?? 0) > now()) return { more: false };
   try {
-    let isEmpty = false;
-    for (let pages = 0; pages < PAGES_MAX && !isEmpty; pages += 1) {
-      const { rows, place, sinceMs } = store.outboxPage(PAGE_CHANGES_MAX);
+    for (let pages = 0; pages < PAGES_MAX; pages += 1) {
+      const waiting = store.outboxPage(PAGE_CHANGES_MAX);
       const account = store.account();
-      const page = account && rows.length > 0 ? projectPage(account, rows) : null;
-      if (page && page.changes.length > 0) await handOver(store, env, page, sinceMs);
-      isEmpty = store.transaction(now(), () => store.handedOver(place, now()));
+      if (!account || waiting.rows.length === 0) return { more: false };
+      const page = projectPage(account, waiting.rows);
+      if (page.changes.length > 0) await send(store, env, page, waiting.sinceMs);
+      store.handedOver(waiting);
+      if (store.delivery().failures > 0) store.transaction(now(), () => store.saveDelivery(NO_FAILURE));
+      if (!waiting.more) return { more: false };
     }
+    return { more: true };
   } catch (error) {
     // Erased during the hand-over: nothing is left to hand over.
-    if (!store.account()) return;
+    if (!store.account()) return { more: false };
     const failures = before.failures + 1;
     const dueAtMs = now() + Math.min(BACKOFF_MAX_MS, BACKOFF_BASE_MS * 2 ** (failures - 1));
     store.transaction(now(), () => store.saveDelivery({ failures, dueAtMs, lastError: errorText(error) }));
     log('warn', 'hand_over_failed', { objectId, failures }, error);
+    return { more: false };
   }
 }
 
-async function handOver(
-  store: CustomerStore,
-  env: OutboxContext['env'],
-  page: ProjectionPage,
-  sinceMs: number,
-): Promise<void> {
+async function send(store: CustomerStore, env: Env, page: ProjectionPage, sinceMs: number): Promise<void> {
   const { organizationId, customerId, subscriptionId, changes } = page;
   const database = await databaseOf(store, env, organizationId);
   const projector = projectorOf(env, database, page, store.isProjectorBusy)();
