@@ -1,3 +1,27 @@
+CREATE TABLE `archive_erasures` (
+	`organization_id` text NOT NULL,
+	`customer_id` text NOT NULL,
+	`erased_at_ms` integer NOT NULL,
+	`done_day_ms` integer NOT NULL,
+	PRIMARY KEY(`organization_id`, `customer_id`)
+) WITHOUT ROWID;
+--> statement-breakpoint
+CREATE TABLE `archive_lease` (
+	`id` integer PRIMARY KEY NOT NULL,
+	`until_ms` integer NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE `history_days` (
+	`organization_id` text NOT NULL,
+	`day_ms` integer NOT NULL,
+	`state` text NOT NULL,
+	`generation` text,
+	`archived_at_ms` integer,
+	`archived_rows` integer,
+	PRIMARY KEY(`organization_id`, `day_ms`)
+) WITHOUT ROWID;
+--> statement-breakpoint
+CREATE INDEX `history_days_to_archive` ON `history_days` (`day_ms`) WHERE state <> 'ARCHIVED';--> statement-breakpoint
 CREATE TABLE `calls` (
 	`organization_id` text NOT NULL,
 	`call_id` text NOT NULL,
@@ -478,4 +502,48 @@ END;
 --> statement-breakpoint
 CREATE TRIGGER `organization_sizes_of_gone_samples` AFTER DELETE ON `samples` BEGIN
   UPDATE organization_sizes SET samples = samples - 1, sample_bytes = sample_bytes - OLD.stored_bytes WHERE organization_id = OLD.organization_id;
+END;
+--> statement-breakpoint
+-- The days of history that the archive has to write (`history_days`): every row that is new or changed, whoever writes
+-- it, makes its day CHANGED in the same transaction. A day that is CHANGED already costs a look into an index.
+CREATE TRIGGER `history_days_of_new_calls` AFTER INSERT ON `calls`
+WHEN NOT EXISTS (SELECT 1 FROM history_days WHERE organization_id = NEW.organization_id AND day_ms = NEW.started_at_ms / 86400000 * 86400000 AND state = 'CHANGED')
+BEGIN
+  INSERT INTO history_days (organization_id, day_ms, state) VALUES (NEW.organization_id, NEW.started_at_ms / 86400000 * 86400000, 'CHANGED')
+  ON CONFLICT DO UPDATE SET state = 'CHANGED';
+END;
+--> statement-breakpoint
+CREATE TRIGGER `history_days_of_changed_calls` AFTER UPDATE ON `calls`
+WHEN NOT EXISTS (SELECT 1 FROM history_days WHERE organization_id = NEW.organization_id AND day_ms = NEW.started_at_ms / 86400000 * 86400000 AND state = 'CHANGED')
+BEGIN
+  INSERT INTO history_days (organization_id, day_ms, state) VALUES (NEW.organization_id, NEW.started_at_ms / 86400000 * 86400000, 'CHANGED')
+  ON CONFLICT DO UPDATE SET state = 'CHANGED';
+END;
+--> statement-breakpoint
+CREATE TRIGGER `history_days_of_new_meter_events` AFTER INSERT ON `meter_events`
+WHEN NOT EXISTS (SELECT 1 FROM history_days WHERE organization_id = NEW.organization_id AND day_ms = NEW.at_ms / 86400000 * 86400000 AND state = 'CHANGED')
+BEGIN
+  INSERT INTO history_days (organization_id, day_ms, state) VALUES (NEW.organization_id, NEW.at_ms / 86400000 * 86400000, 'CHANGED')
+  ON CONFLICT DO UPDATE SET state = 'CHANGED';
+END;
+--> statement-breakpoint
+CREATE TRIGGER `history_days_of_changed_meter_events` AFTER UPDATE ON `meter_events`
+WHEN NOT EXISTS (SELECT 1 FROM history_days WHERE organization_id = NEW.organization_id AND day_ms = NEW.at_ms / 86400000 * 86400000 AND state = 'CHANGED')
+BEGIN
+  INSERT INTO history_days (organization_id, day_ms, state) VALUES (NEW.organization_id, NEW.at_ms / 86400000 * 86400000, 'CHANGED')
+  ON CONFLICT DO UPDATE SET state = 'CHANGED';
+END;
+--> statement-breakpoint
+CREATE TRIGGER `history_days_of_new_credit_entries` AFTER INSERT ON `credit_entries`
+WHEN NOT EXISTS (SELECT 1 FROM history_days WHERE organization_id = NEW.organization_id AND day_ms = NEW.at_ms / 86400000 * 86400000 AND state = 'CHANGED')
+BEGIN
+  INSERT INTO history_days (organization_id, day_ms, state) VALUES (NEW.organization_id, NEW.at_ms / 86400000 * 86400000, 'CHANGED')
+  ON CONFLICT DO UPDATE SET state = 'CHANGED';
+END;
+--> statement-breakpoint
+CREATE TRIGGER `history_days_of_changed_credit_entries` AFTER UPDATE ON `credit_entries`
+WHEN NOT EXISTS (SELECT 1 FROM history_days WHERE organization_id = NEW.organization_id AND day_ms = NEW.at_ms / 86400000 * 86400000 AND state = 'CHANGED')
+BEGIN
+  INSERT INTO history_days (organization_id, day_ms, state) VALUES (NEW.organization_id, NEW.at_ms / 86400000 * 86400000, 'CHANGED')
+  ON CONFLICT DO UPDATE SET state = 'CHANGED';
 END;

@@ -76,6 +76,11 @@ export class CallDirectory extends DurableObject<Env> implements CallDirectoryRp
     return this.#exists ? (this.#row(callId)?.customer_id ?? null) : null;
   }
 
+  /** When the call id was claimed. */
+  claimedAt(callId: string): number | null {
+    return this.#exists ? (this.#row(callId)?.claimed_at_ms ?? null) : null;
+  }
+
   #row(callId: string): { customer_id: string; claimed_at_ms: number; token: string | null } | undefined {
     const sql = 'SELECT customer_id, claimed_at_ms, token FROM claims WHERE call_id = ?';
     return this.#sql

@@ -14,6 +14,8 @@ import type {
 export interface Env {
   /** Configuration, and the history of organizations that were given this database. */
   DB: D1Database;
+  /** Closed days of history; absent: D1 alone has it, for as long as it is kept. */
+  ARCHIVE?: R2Bucket;
   /** `DB_2` to `DB_50`: the history of other organizations. */
   [more: `DB_${number}`]: D1Database | undefined;
   KV: KVNamespace;

@@ -2,6 +2,7 @@
  * Composition root: the Worker's handlers and its Durable Object classes.
  */
 import { createApp } from './app.ts';
+import { runArchive } from './archive/run.ts';
 import { priceSnapshots } from './catalog/prices.ts';
 import type { Env } from './env.ts';
 import { importUpstream } from './operator/upstream.ts';
@@ -37,7 +38,8 @@ export default {
       if (cron === IMPORT_CRON) return await importUpstream(env, nowMs, defer);
       const { catalog } = await currentCatalog(env, defer);
       await recordPriceSnapshots(env, await priceSnapshots(catalog), nowMs);
-      await deleteExpired(env, nowMs);
+      // Only what the archive has is deleted.
+      await runArchive(env, nowMs).finally(() => deleteExpired(env, nowMs));
     } catch (error) {
       log('error', 'cron_failed', { cron }, error);
       // The runtime marks the run as failed and logs this message.

@@ -4,13 +4,12 @@
  * D1 keeps calls, meter events and ledger entries for longer. Until D1 has a row, the object keeps it: while the outbox
  * lags, none of those tables is pruned.
  */
+import { CALL_RETENTION_MS } from '../../src/domain/call.ts';
 import { DAY_MS, HOUR_MS } from '../../src/platform/time.ts';
 import type { Tables } from './tables/index.ts';
 
 /** Answers are replayed for this long after a call has finished. */
 export const ANSWER_RETENTION_MS = 48 * HOUR_MS;
-/** A finished call stays in the object for this long; afterwards D1 answers. */
-export const CALL_RETENTION_MS = 7 * DAY_MS;
 /** A meter event is read by nobody once D1 has it and its charge is settled. */
 export const METER_EVENT_RETENTION_MS = HOUR_MS;
 /** Older entries of the ledger are in D1 alone. */

@@ -6,6 +6,7 @@
  * file.
  */
 import { type Operation, type OperationId, operations } from '../contract/operations.ts';
+import { showVerified, type Verified, verifyAll } from './operator-archive.ts';
 import type { Data, Target } from './operator-client.ts';
 import {
   columnsOf,
@@ -43,6 +44,8 @@ export interface Command {
     until: (target: Target, params: Record<string, string>, data: never) => Promise<unknown>;
     view: (data: never) => string;
   };
+  /** Sends more than one request, and decides from what came whether the command failed. */
+  run?: { all: (target: Target) => Promise<unknown>; hasFailed: (data: never) => boolean };
   view: (data: never) => string;
 }
 
@@ -142,6 +145,18 @@ export const COMMANDS: readonly Command[] = [
     'listDatabases',
     rows(columnsOf(['name', 'organizations', 'bytes', 'growthBytesPerDay', 'fullAt', 'isNearlyFull'])),
   ),
+
+  command('archive list', 'listArchive', rows(columnsOf(['organizationId', 'day', 'rows', 'archivedAt']))),
+  {
+    ...command('archive verify', 'verifyArchive', {
+      note: 'Reads every object. Ctrl+C stops it. Exit code 1 where an object is not as it was written.',
+    }),
+    list: false,
+    run: { all: verifyAll, hasFailed: ({ problems }: Verified) => problems.length > 0 },
+    view: showVerified,
+  },
+
+  command('export', 'exportHistory', { note: 'Writes to standard output, with or without --json.' }),
 
   command('health', 'readHealth'),
 ];

@@ -51,6 +51,12 @@ async function main(args: string[]): Promise<void> {
   const { input, limit, json, yes, wait, target } = await readCommand(command, args);
   if (command.confirm && !yes) await confirm(nameOf(command), command.confirm, input.params?.[command.confirm] ?? '');
   if (command.operation.lines) return printLines(await openLines(target, command.operation, input));
+  if (command.run) {
+    const found = await command.run.all(target);
+    console.log(json ? JSON.stringify(found, null, 2) : command.view(found as never));
+    if (command.run.hasFailed(found as never)) process.exitCode = 1;
+    return;
+  }
   const answer = command.list ? await collect(target, command, input, limit) : await send(target, command, input);
   const data = wait ? await wait.until(target, input.params ?? {}, answer as never) : answer;
   const { view } = wait ?? command;

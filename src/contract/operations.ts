@@ -5,6 +5,7 @@
  * A new operation goes into the file of its noun in `operations/`.
  */
 import { successEnvelope } from './envelope.ts';
+import { archive } from './operations/archive.ts';
 import { calls } from './operations/calls.ts';
 import { compression } from './operations/compression.ts';
 import { customers } from './operations/customers.ts';
@@ -30,6 +31,7 @@ export const operations = {
   ...plans,
   ...operatorCustomers,
   ...service,
+  ...archive,
 } as const satisfies Record<string, Operation>;
 
 export type OperationId = keyof typeof operations;

@@ -162,7 +162,7 @@ export const Health = z.object({
   status: z
     .enum(['ok', 'degraded'])
     .describe(
-      'ok when every binding answers, nothing waits for long, no database is nearly full, and the catalog in use is in order',
+      'ok when every binding answers, nothing waits for long, no database is nearly full, the archive is at most two days behind, and the catalog in use is in order',
     ),
   checks: z.array(
     z.object({
@@ -195,6 +195,14 @@ export const Health = z.object({
       oldestAt: instant.nullable().describe('When the oldest of them was set aside'),
     })
     .describe('What D1 refused for what is in it; `operator -- outbox list` shows it'),
+  archive: z
+    .object({
+      days: z.number().int().describe('Closed days of organizations that it does not have as they are'),
+      oldestDay: z.string().nullable().describe('The oldest of them, for example `2026-11-23`'),
+      erasures: z.number().int().describe('Erased customers of whom it may still have rows'),
+    })
+    .nullable()
+    .describe('How far the archive is behind; null without an archive, and where D1 cannot be read'),
   d1: z
     .object({
       bytes: z.number().int().describe('Size of all databases'),

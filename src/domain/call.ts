@@ -6,6 +6,7 @@
  * recorded, because the vendor was paid. A call is plain JSON; money in it is a decimal string of nano-USD.
  */
 
+import { DAY_MS } from '../platform/time.ts';
 import { type Account, isCanceled } from './account.ts';
 import { isTierLeft, summarize } from './allowances.ts';
 import type { CallError, CallReport, Reasoning, RecordedField } from './call-report.ts';
@@ -44,6 +45,12 @@ import {
 import { sanitizeErrorMessage } from './sanitize.ts';
 import { assertedTier, DEFAULT_TIER, type Tier } from './tiers.ts';
 import { addUnsettled, availableUsd, hold, release } from './wallet.ts';
+
+/**
+ * How long a customer's object keeps a finished call. Until then its end may still be reported, where it timed out, and
+ * its savings.
+ */
+export const CALL_RETENTION_MS = 7 * DAY_MS;
 
 export type CallStatus = 'IN_PROGRESS' | 'COMPLETED' | 'FAILED' | 'TIMEOUT' | 'NOT_ALLOWED';
 

@@ -1,6 +1,8 @@
 /**
- * Use case: the pricing of a call, from the customer's object, or from D1 once the object has removed it.
+ * Use case: the pricing of a call: from the customer's object, from D1 once the object has removed it, and from the
+ * archive once D1 has.
  */
+import { findArchivedCall } from '../archive/read-call.ts';
 import type { ReadCallData } from '../contract/calls.ts';
 import { type Answer, accept, refuse } from '../contract/errors.ts';
 import type { Call } from '../domain/call.ts';
@@ -16,7 +18,8 @@ export async function readCall({ env, organization, defer }: Caller, callId: str
   if (!address) return refuse('CALL_NOT_FOUND', 'no such call');
   const call =
     (await ask(address, (customer) => customer.readCall(organizationId, callId))) ??
-    (await findOldCall(env, organizationId, callId));
+    (await findOldCall(env, organizationId, callId)) ??
+    (await findArchivedCall(env, organizationId, callId));
   if (call) return accept('CALL_PRICING_RETRIEVED', presentCall(call), Date.now());
   // The cached owner may be outdated: try once more with the directory's.
   return forgetOwner(organizationId, callId)

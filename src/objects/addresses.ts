@@ -6,8 +6,10 @@
  */
 
 import { DERIVED_PREFIX } from '../contract/calls.ts';
+import { CALL_RETENTION_MS } from '../domain/call.ts';
 import type { Env } from '../env.ts';
 import { BoundedMap } from '../platform/bounded-map.ts';
+import { MINUTE_MS } from '../platform/time.ts';
 import { ServiceUnavailable } from '../platform/unavailable.ts';
 import { stableHash } from './hash.ts';
 import type { CallDirectoryRpc, CustomerBatchesRpc, CustomerRpc, GatewayBatchRpc } from './rpc.ts';
@@ -17,6 +19,14 @@ const RETRY_BASE_MS = 50;
 const DIRECTORY_SHARDS = 64;
 /** Owners that one isolate remembers. */
 const OWNERS_MAX = 20_000;
+
+const TIME_OF_DERIVED_CALL_ID = new RegExp(
+  `^${DERIVED_PREFIX}[0-9a-f]{64}-(?:([0-9a-f]{8}-[0-9a-f]{4})-7[0-9a-f-]+|s?[0-9a-f]{32}-([0-9a-z]{1,11}))$`,
+);
+/** The last time that there is (ECMA-262, 21.4.1.1). */
+const LAST_TIME_MS = 8_640_000_000_000_000;
+/** The clocks of two machines differ by less, and so do the times at which one request reaches both. */
+const CLOCKS_MS = MINUTE_MS;
 
 const DERIVED_CALL_ID = new RegExp(`^${DERIVED_PREFIX}([0-9a-f]{64})-`);
 
@@ -128,6 +138,32 @@ async function eraseBatches(env: Env, organizationId: string, customerId: string
  */
 export function forgetOwner(organizationId: string, callId: string): boolean {
   return owners.delete(`${organizationId}:${callId}`);
+}
+
+/** When a call began, as far as its id tells: about at `aboutMs`, and for certain from `fromMs` to `toMs`. */
+export interface BeginOfCall {
+  fromMs: number;
+  aboutMs: number;
+  toMs: number;
+}
+
+/** `null` for an id that no call has. */
+export async function beginOfCall(env: Env, organizationId: string, callId: string): Promise<BeginOfCall | null> {
+  const isDerived = callId.startsWith(DERIVED_PREFIX);
+  const aboutMs = isDerived
+    ? timeOfDerivedCall(callId)
+    : await askDirectory(env, organizationId, callId, (shard) => shard.claimedAt(callId));
+  if (aboutMs === null) return null;
+  // Under an older claim a begin is refused.
+  const latestMs = isDerived ? aboutMs : aboutMs + CALL_RETENTION_MS;
+  return { fromMs: aboutMs - CLOCKS_MS, aboutMs, toMs: latestMs + CLOCKS_MS };
+}
+
+/** A derived id ends with a time: in base 36, or as that of a UUID of version 7. */
+function timeOfDerivedCall(callId: string): number | null {
+  const [, uuid, time] = TIME_OF_DERIVED_CALL_ID.exec(callId) ?? [];
+  const madeAtMs = uuid ? Number.parseInt(uuid.replace('-', ''), 16) : Number.parseInt(time ?? '', 36);
+  return Number.isSafeInteger(madeAtMs) && madeAtMs <= LAST_TIME_MS ? madeAtMs : null;
 }
 
 async function findOwner(env: Env, organizationId: string, callId: string): Promise<string | null> {

@@ -69,6 +69,7 @@ export interface CallDirectoryRpc extends Rpc.DurableObjectBranded {
   release(callId: string, token: string): void;
   forget(customerId: string): number;
   find(callId: string): string | null;
+  claimedAt(callId: string): number | null;
 }
 
 /** Some objects per database: they bring the changes of all customers to it. */

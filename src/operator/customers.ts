@@ -19,6 +19,7 @@ import type { InspectedCustomer } from '../objects/customer-commands.ts';
 import type { ProjectorState } from '../objects/projector-commands.ts';
 import { projectorState, projectorsOf } from '../objects/projectors.ts';
 import { sha256Hex } from '../platform/hash.ts';
+import { markArchiveErased } from '../storage/archive.ts';
 import { databaseNameOf } from '../storage/database.ts';
 import { eraseProjection } from '../storage/erasure.ts';
 import { commitChange, type OperatorRequest } from './change.ts';
@@ -124,7 +125,7 @@ export function grantCredit(
 }
 
 /**
- * Erases a customer: the object, its call ids, its rows in D1. Each part may be repeated, so an erasure that broke off
+ * Erases a customer: the object, its call ids, its rows in D1, and, in the next runs of the archive, there. Each part may be repeated, so an erasure that broke off
  * is finished by sending it again. The event log records the erasure.
  */
 export function eraseCustomer(
@@ -132,7 +133,7 @@ export function eraseCustomer(
   organizationId: string,
   customerId: string,
 ): Promise<Answer<ErasedCustomer>> {
-  return commitChange<ErasedCustomer>(request, async () => {
+  return commitChange<ErasedCustomer>(request, async (nowMs) => {
     if (!(await findOrganization(request.env, organizationId))) return noOrganization();
     const database = await databaseNameOf(request.env, organizationId);
     const objects = await eraseObjects(request.env, organizationId, customerId);
@@ -141,6 +142,7 @@ export function eraseCustomer(
         ask(address, (projector) => projector.erase(organizationId, customerId)),
       ),
     );
+    if (request.env.ARCHIVE) await markArchiveErased(request.env, organizationId, customerId, nowMs);
     const rows = await eraseProjection(request.env, organizationId, customerId);
     const erased = { ...objects, ...rows };
     if (!Object.values(erased).some(Boolean)) return refuse('CUSTOMER_NOT_FOUND', 'no such customer');

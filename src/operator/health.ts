@@ -1,8 +1,10 @@
 /**
  * Health: whether every binding answers, which catalog is in use and what is wrong with it, which changes wait for D1
- * or were refused by it, and which organizations take most of it.
+ * or were refused by it, how far the archive is behind, and which organizations take most of D1.
  */
 
+import { dayText } from '../archive/manifest.ts';
+import { closedBeforeMs } from '../archive/run.ts';
 import { type Answer, accept } from '../contract/errors.ts';
 import type { Health } from '../contract/operator.ts';
 import type { Env } from '../env.ts';
@@ -12,6 +14,7 @@ import { errorText } from '../platform/log.ts';
 import { DAY_MS } from '../platform/time.ts';
 import { withTimeout } from '../platform/timeout.ts';
 import { SERVICE_VERSION } from '../platform/version.ts';
+import { readArchiveBacklog } from '../storage/archive.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import { databaseNames } from '../storage/database.ts';
 import { readDatabaseSizes, readSchemaVersion } from '../storage/sizes.ts';
@@ -19,6 +22,9 @@ import { presentSizes } from './databases.ts';
 
 /** A binding that needs longer counts as not answering. */
 const CHECK_TIMEOUT_MS = 3_000;
+
+/** A day that is closed for longer than this and not in the archive is late. */
+const LATE_MS = 2 * DAY_MS;
 
 /** Where the projectors do not answer, which the checks say. */
 const UNKNOWN: Pick<ProjectorState, 'waiting' | 'setAside'> = {
@@ -30,23 +36,29 @@ type Check = Health['checks'][number];
 
 export async function readHealth(env: Env, defer: (work: Promise<unknown>) => void): Promise<Answer<Health>> {
   const nowMs = Date.now();
-  const [{ catalog, source, problem }, databases, kv, customers, projectors, directory, size] = await Promise.all([
-    currentCatalog(env, defer),
-    Promise.all(databaseNames(env).map((name) => check(name, () => readSchemaVersion(env, name)))),
-    check('KV', () => env.KV.get('health')),
-    check('CUSTOMERS', () => env.CUSTOMERS.getByName('health').readCall('', '')),
-    check('PROJECTORS', () => projectorState(env, databaseNames(env))),
-    check('CALL_DIRECTORY', () => env.CALL_DIRECTORY.getByName('health').find('')),
-    check('DB size', () => readDatabaseSizes(env, nowMs)),
-  ]);
+  const [{ catalog, source, problem }, databases, kv, customers, projectors, directory, size, bucket, behind] =
+    await Promise.all([
+      currentCatalog(env, defer),
+      Promise.all(databaseNames(env).map((name) => check(name, () => readSchemaVersion(env, name)))),
+      check('KV', () => env.KV.get('health')),
+      check('CUSTOMERS', () => env.CUSTOMERS.getByName('health').readCall('', '')),
+      check('PROJECTORS', () => projectorState(env, databaseNames(env))),
+      check('CALL_DIRECTORY', () => env.CALL_DIRECTORY.getByName('health').find('')),
+      check('DB size', () => readDatabaseSizes(env, nowMs)),
+      check('ARCHIVE', async () => env.ARCHIVE?.head('health')),
+      check('archive backlog', () => readBehind(env, nowMs)),
+    ]);
   const { waiting, setAside } = projectors.value ?? UNKNOWN;
   const { lateCustomers, lateChanges } = waiting;
   const d1 = size.value && presentSizes(size.value);
-  const checks = [...databases, kv, customers, projectors, directory].map(({ report }) => report);
+  const checks = [...databases, kv, customers, projectors, directory, ...(env.ARCHIVE ? [bucket] : [])].map(
+    ({ report }) => report,
+  );
   const isInOrder =
     checks.every(({ ok }) => ok) &&
     lateCustomers === 0 &&
     setAside.rows === 0 &&
+    !behind.value?.isLate &&
     problem === null &&
     !d1?.databases.some((database) => database.isNearlyFull);
   const { version, publishedAtMs, models } = catalog;
@@ -67,10 +79,25 @@ export async function readHealth(env: Env, defer: (work: Promise<unknown>) => vo
       oldestAt: instantOf(lateCustomers === 0 ? null : waiting.oldestMs),
     },
     setAside: { rows: setAside.rows, oldestAt: instantOf(setAside.oldestMs) },
+    archive: behind.value?.archive ?? null,
     d1,
     versions: { service: SERVICE_VERSION, contract: 'v1', schema: databases[0]?.value ?? null },
   };
   return accept('HEALTH_READ', data, nowMs);
+}
+
+/** How far the archive is behind; `null` without one. */
+async function readBehind(
+  env: Env,
+  nowMs: number,
+): Promise<{ isLate: boolean; archive: NonNullable<Health['archive']> } | null> {
+  if (!env.ARCHIVE) return null;
+  const closedMs = closedBeforeMs(env, nowMs);
+  const { days, erasures, oldestDayMs } = await readArchiveBacklog(env, closedMs);
+  return {
+    isLate: oldestDayMs !== null && oldestDayMs < closedMs - LATE_MS,
+    archive: { days, oldestDay: oldestDayMs === null ? null : dayText(oldestDayMs), erasures },
+  };
 }
 
 function instantOf(atMs: number | null): string | null {

@@ -5,11 +5,13 @@ import type { Hono } from 'hono';
 import type { Answer } from '../contract/errors.ts';
 import { type Operation, operations } from '../contract/operations.ts';
 import { type AppContext, type AppEnv, deferrer } from '../middleware/context.ts';
+import { listArchive, verifyPage } from '../operator/archive.ts';
 import { publishCatalog, readCatalog } from '../operator/catalog.ts';
 import type { OperatorRequest } from '../operator/change.ts';
 import { eraseCustomer, grantCredit, inspectCustomer, setCanceled } from '../operator/customers.ts';
 import { listDatabases } from '../operator/databases.ts';
 import { listEvents } from '../operator/events.ts';
+import { exportHistory } from '../operator/export.ts';
 import { readHealth } from '../operator/health.ts';
 import { createKey, listKeys, revokeKey, updateKey } from '../operator/keys.ts';
 import {
@@ -31,6 +33,7 @@ import { headerKeyOf, type Input, mount, mountList } from './mount.ts';
 const ACTOR = 'operator';
 /** One line of JSON per item. */
 const LINES_TYPE = 'application/jsonl; charset=utf-8';
+const CSV_TYPE = 'text/csv; charset=utf-8; header=present';
 
 export function mountOperator(app: Hono<AppEnv>): void {
   change(app, operations.createOrganization, (request, { body }) => createOrganization(request, body));
@@ -84,6 +87,14 @@ export function mountOperator(app: Hono<AppEnv>): void {
 
   mountList(app, operations.listOutbox, (c, page, { params }) => listOutbox(c.env, params.org, page));
   change(app, operations.resendOutbox, (request, { params }) => resendOutbox(request, params.org));
+
+  mountList(app, operations.listArchive, (c, page) => listArchive(c.env, page));
+  mountList(app, operations.verifyArchive, (c, page) => verifyPage(c.env, page));
+  mount(app, operations.exportHistory, async (c, { params, query }) => {
+    const answer = await exportHistory(c.env, params.org, query);
+    const type = query.format === 'focus' ? CSV_TYPE : LINES_TYPE;
+    return answer.ok ? c.body(answer.data, 200, { 'Content-Type': type }) : answer;
+  });
 
   mount(app, operations.readCatalog, (c) => readCatalog(c.env, deferrer(c)));
   change(app, operations.publishCatalog, (request, { body }, c) => publishCatalog(request, body, deferrer(c)));

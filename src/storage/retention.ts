@@ -4,13 +4,16 @@
  * Calls, denied calls, increments and ledger entries go by their own time. Usage goes by whole UTC days, out of every
  * table that sums by hour or day. Totals of all time stay, and so does the newest running total before the days that
  * are kept: a period is the difference of two of them, so every sum over the days that are kept stays exact.
+ *
+ * Where there is an archive, calls, increments and ledger entries go only when it has their day as it is.
  */
 
 import { and, eq, isNotNull } from 'drizzle-orm';
-import { RETENTION_DEFAULTS, type Retention } from '../contract/operator.ts';
+import { RETENTION_DAYS_MAX, RETENTION_DEFAULTS, type Retention } from '../contract/operator.ts';
 import type { Env } from '../env.ts';
 import type { DatabaseName } from '../platform/database-name.ts';
 import { DAY_MS } from '../platform/time.ts';
+import { forgetOldDays } from './archive.ts';
 import { configDatabase, namedDatabase } from './database.ts';
 import { ROLL_UPS, type RollUp, rollUpKey } from './roll-ups.ts';
 import { organizations } from './schema/index.ts';
@@ -30,22 +33,25 @@ interface Kind {
   at: string;
   /** What stands for a row. */
   key: string;
+  isArchived: boolean;
 }
 
 const KINDS: readonly Kind[] = [
-  { table: 'calls', days: 'callRetentionDays', at: 'started_at_ms', key: 'rowid' },
+  { table: 'calls', days: 'callRetentionDays', at: 'started_at_ms', key: 'rowid', isArchived: true },
   {
     table: 'denied_hours',
     days: 'callRetentionDays',
     at: 'hour_ms',
     key: 'organization_id, customer_id, hour_ms, feature',
+    isArchived: false,
   },
-  { table: 'meter_events', days: 'meterEventRetentionDays', at: 'at_ms', key: 'rowid' },
+  { table: 'meter_events', days: 'meterEventRetentionDays', at: 'at_ms', key: 'rowid', isArchived: true },
   {
     table: 'credit_entries',
     days: 'ledgerRetentionDays',
     at: 'at_ms',
     key: 'organization_id, customer_id, entry_id',
+    isArchived: true,
   },
 ];
 
@@ -88,14 +94,16 @@ export async function deleteExpiredHistory(env: Env, name: DatabaseName, nowMs: 
   const budget: Budget = { deletions: DELETIONS_MAX };
   for (const kind of KINDS) {
     const { own: ownCutoffs, others } = cutoffs((retention) => nowMs - retention[kind.days] * DAY_MS);
+    const mayGo = env.ARCHIVE && kind.isArchived ? isInArchive(kind) : 'TRUE';
     const expired = await findExpired(
       db,
-      `${kind.table} WHERE organization_id = sizes.organization_id AND ${kind.at}`,
+      `${kind.table} WHERE organization_id = sizes.organization_id AND ${mayGo} AND ${kind.at}`,
       ownCutoffs,
       others,
     );
-    for (const organization of expired) await deleteRows(db, kind, organization, budget);
+    for (const organization of expired) await deleteRows(db, kind, organization, mayGo, budget);
   }
+  if (!env.ARCHIVE) await forgetOldDays(env, name, nowMs - RETENTION_DAYS_MAX * DAY_MS);
   const { own: ownCutoffs, others } = cutoffs((retention) => usageKeptSinceMs(retention, nowMs));
   const days = "organization_days WHERE organization_id = sizes.organization_id AND dimension = 'outcome' AND day_ms";
   for (const organization of await findExpired(db, days, ownCutoffs, others))
@@ -112,14 +120,24 @@ async function findExpired(db: D1Database, rowAt: string, own: string, others: n
   return (await db.prepare(sql).bind(own, others, ORGANIZATIONS_MAX).all<Expired>()).results;
 }
 
+/**
+ * Whether the archive has the day of a row as it is. Said in the statement that deletes, because a change that comes in
+ * between counts.
+ */
+function isInArchive({ table, at }: Kind): string {
+  return `EXISTS (SELECT 1 FROM history_days WHERE history_days.organization_id = ${table}.organization_id
+    AND day_ms = ${at} / ${DAY_MS} * ${DAY_MS} AND state = 'ARCHIVED')`;
+}
+
 async function deleteRows(
   db: D1Database,
   { table, at, key }: Kind,
   { organizationId, beforeMs }: Expired,
+  mayGo: string,
   budget: Budget,
 ): Promise<void> {
   const sql = `DELETE FROM ${table} WHERE (${key}) IN (
-    SELECT ${key} FROM ${table} WHERE organization_id = ? AND ${at} < ? ORDER BY ${at} LIMIT ${DELETE_ROWS_MAX})`;
+    SELECT ${key} FROM ${table} WHERE organization_id = ? AND ${at} < ? AND ${mayGo} ORDER BY ${at} LIMIT ${DELETE_ROWS_MAX})`;
   await repeat(db.prepare(sql).bind(organizationId, beforeMs), budget);
 }
 

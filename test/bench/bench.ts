@@ -11,8 +11,10 @@ import { growth } from './growth.ts';
 import { lookup } from './lookup.ts';
 import { memory } from './memory.ts';
 import { pages } from './pages.ts';
+import { peers } from './peers.ts';
 import { readings } from './readings.ts';
 import { machineHere } from './report.ts';
+import { scale } from './scale.ts';
 import { removeStates } from './service.ts';
 import { start } from './start.ts';
 import type { Suite } from './suite.ts';
@@ -23,12 +25,16 @@ const SUITES: Record<string, Suite> = {
   'gateway-closed-loop': gatewayClosedLoop,
   calls,
   drain,
+  scale,
   growth,
   readings,
   pages,
   memory,
   start,
+  peers,
 };
+const NAMES = Object.keys(SUITES);
+const NAMES_OF_ALL = NAMES.filter((name) => !SUITES[name]?.apart);
 
 const HISTORY_CALLS = 1_000_000;
 /** A suite that takes longer does not end any more. */
@@ -42,7 +48,7 @@ ${Object.entries(SUITES)
       `  ${name.padEnd(20)} ${about} (${rounds} rounds${seconds ? ` of ${seconds} s` : ''})`,
   )
   .join('\n')}
-  all                  every suite, one after the other
+  all                  every suite but ${NAMES.filter((name) => !NAMES_OF_ALL.includes(name)).join(', ')}, one after the other
 
   --rounds     interleaved rounds; figures are medians of them
   --seconds    of load on each target in a round
@@ -76,10 +82,9 @@ function parseCommand(): Command | 'help' {
     },
   });
   if (values.help) return 'help';
-  const suites = positionals.flatMap((name) => (name === 'all' ? Object.keys(SUITES) : [name]));
+  const suites = positionals.flatMap((name) => (name === 'all' ? NAMES_OF_ALL : [name]));
   const unknown = suites.find((name) => !Object.hasOwn(SUITES, name));
-  if (unknown !== undefined || suites.length === 0)
-    throw new Error(`name a suite: ${Object.keys(SUITES).join(', ')}, or all`);
+  if (unknown !== undefined || suites.length === 0) throw new Error(`name a suite: ${NAMES.join(', ')}, or all`);
   const count = (name: 'rounds' | 'seconds' | 'history', min: number, max: number): number => {
     const number = Number(values[name]);
     if (!Number.isInteger(number) || number < min || number > max)

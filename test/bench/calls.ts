@@ -16,6 +16,7 @@ const MANY = 200;
 const PAIR = { atLeast: 0.5 };
 const INCREMENT = { atLeast: 0.7 };
 const BEGIN_LATENCY = { atMost: 2 };
+const FLOOR_HEADERS = { 'Content-Type': 'application/json' };
 const FLOOR_BODY = JSON.stringify({ customerId: 'customer-0', feature: 'chat' });
 
 const customerName = (_: unknown, index: number) => `customer-${index}`;
@@ -84,13 +85,17 @@ function targets(beside: RunningServer, service: RunningServer, one: MeteredLoad
 }
 
 function transactions(floorUrl: string, objects: number, seconds: number): Promise<Load> {
-  const headers = { 'Content-Type': 'application/json' };
   let serial = 0;
-  const request = () => {
+  const next = () => {
     serial += 1;
-    return { method: 'POST' as const, path: `/object/object-${serial % objects}`, headers, body: FLOOR_BODY };
+    return serial % objects;
   };
-  return loadSteps(floorUrl, [{ path: '/object/', status: 200, request }], seconds);
+  return loadSteps(floorUrl, [{ path: '/object/', status: 200, request: () => transaction(next()) }], seconds);
+}
+
+/** Of one of the floor's objects. */
+export function transaction(object: number) {
+  return { method: 'POST' as const, path: `/object/object-${object}`, headers: FLOOR_HEADERS, body: FLOOR_BODY };
 }
 
 /** Each turn begins two calls and ends both, so that none stays open. */
@@ -101,13 +106,14 @@ function timed(floorUrl: string, load: MeteredLoad, connection: Connection): Tim
     begun.push(await load.beginOnce(connection, { keyed }));
   };
   const end = () => load.endOnce(connection, begun.pop() ?? '');
-  const headers = { 'Content-Type': 'application/json' };
   return [
     { name: 'a constant', once: async () => void (await connection.send(floorUrl)) },
     {
       name: floor,
-      once: async () =>
-        void (await connection.send(`${floorUrl}/object/object-0`, { method: 'POST', headers, body: FLOOR_BODY })),
+      once: async () => {
+        const { path, ...request } = transaction(0);
+        await connection.send(floorUrl + path, request);
+      },
     },
     { name: 'begin, with a key', once: () => begin(true), floor, promised: BEGIN_LATENCY },
     { name: 'begin, without', once: () => begin(false), floor, promised: BEGIN_LATENCY },

@@ -26,27 +26,18 @@ export const gatewayClosedLoop: Suite = {
     options.progress('starting');
     const { passThrough, metered, tenant } = await startGateway(options.scope);
     const customers = Array.from({ length: CUSTOMERS }, (_, index) => customerName(index));
-    // The connections share the count: in step, they would ask for the same customer at the same time.
-    let serial = 0;
-    const completions = (endpoint: Endpoint, among: number) => {
-      const request = () => {
-        serial += 1;
-        return completionRequest(endpoint, { customer: serial % among, vendorMs: 0, stream: false });
-      };
-      return (seconds: number) => loadSteps(endpoint.url, [{ path: COMPLETIONS_PATH, status: 200, request }], seconds);
-    };
     const settle = () => settled(metered.url, tenant.organizationId, customers);
     const { pid } = metered;
     const targets: Target[] = [
-      { name: PASS_THROUGH, pid: passThrough.pid, load: completions(passThrough, 1) },
+      { name: PASS_THROUGH, pid: passThrough.pid, load: completionsLoad(passThrough, 1) },
       {
         name: `metered, ${CUSTOMERS} customers`,
         pid,
-        load: completions(metered, CUSTOMERS),
+        load: completionsLoad(metered, CUSTOMERS),
         settle,
         floor: PASS_THROUGH,
       },
-      { name: 'metered, one customer', pid, load: completions(metered, 1), settle, floor: PASS_THROUGH },
+      { name: 'metered, one customer', pid, load: completionsLoad(metered, 1), settle, floor: PASS_THROUGH },
     ];
     const rows = await measureRates(targets, options);
     return printed('Chat completions through the gateway in a closed loop', [
@@ -54,3 +45,14 @@ export const gatewayClosedLoop: Suite = {
     ]);
   },
 };
+
+/** Completions of so many customers in turn, which the vendor answers at once. */
+export function completionsLoad(endpoint: Endpoint, customers: number): Target['load'] {
+  // The connections share the count: in step, they would ask for the same customer at the same time.
+  let serial = 0;
+  const request = () => {
+    serial += 1;
+    return completionRequest(endpoint, { customer: serial % customers, vendorMs: 0, stream: false });
+  };
+  return (seconds) => loadSteps(endpoint.url, [{ path: COMPLETIONS_PATH, status: 200, request }], seconds);
+}

@@ -27,6 +27,7 @@ export interface Endpoint {
 export interface GatewayService {
   passThrough: Endpoint;
   metered: Endpoint;
+  vendorUrl: string;
   tenant: TenantKey;
 }
 
@@ -46,6 +47,7 @@ export async function startGateway(scope: Options['scope']): Promise<GatewayServ
   return {
     passThrough: { url: floor.url, pid: floor.pid, headers: { ...headers, 'x-vendor': vendorUrl } },
     metered: { url: service.url, pid: service.pid, headers: { ...headers, Authorization: `Bearer ${tenant.key}` } },
+    vendorUrl,
     tenant,
   };
 }

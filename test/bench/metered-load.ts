@@ -16,7 +16,9 @@ export class MeteredLoad {
   readonly #organizationId: string;
   readonly #headers: Record<string, string>;
   readonly #customers: readonly string[];
-  /** Of the last call or increment, in this process. */
+  /** Of the last key in this process: loads may share customers. */
+  static #keySerial = 0;
+  /** Of the last call or increment of this load. */
   #serial = 0;
   #ended = 0;
 
@@ -113,10 +115,11 @@ export class MeteredLoad {
   }
 
   #post(body: object, keyed: boolean): HttpRequest {
-    const headers = keyed
-      ? { ...this.#headers, 'Idempotency-Key': `bench-${process.pid}-${this.#serial}` }
-      : this.#headers;
-    return { method: 'POST', headers, body: JSON.stringify(body) };
+    const sent = { method: 'POST' as const, body: JSON.stringify(body) };
+    if (!keyed) return { ...sent, headers: this.#headers };
+    MeteredLoad.#keySerial += 1;
+    const key = `bench-${process.pid}-${MeteredLoad.#keySerial}`;
+    return { ...sent, headers: { ...this.#headers, 'Idempotency-Key': key } };
   }
 }
 

@@ -80,7 +80,18 @@ async function targetOf(
   const names = [...Array.from({ length: customers }, (_, index) => index), ...draws].map(customerName);
   const load = new MeteredLoad(url, tenant, names);
   const api = operatorOf(url).with(tenant.key);
-  const run = (dueMs: number[]): OpenRun => ({
+  const settle = () => callsArrived(api, load.ended, SETTLE_POLL_MS);
+  return { name, customers, run: (dueMs) => ({ ...pairsRun(load, connection, pid, dueMs), settle }) };
+}
+
+/** Begins at these times, each with its end 400 ms after the answer. */
+export function pairsRun(
+  load: MeteredLoad,
+  connection: Connection,
+  pid: number,
+  dueMs: readonly number[],
+): Omit<OpenRun, 'settle'> {
+  return {
     pid,
     dueMs,
     async start(_index, note, dueAtMs) {
@@ -92,7 +103,5 @@ async function targetOf(
       await load.endOnce(connection, callId);
       note('end', performance.now() - endDueMs);
     },
-    settle: () => callsArrived(api, load.ended, SETTLE_POLL_MS),
-  });
-  return { name, customers, run };
+  };
 }

@@ -1,5 +1,5 @@
 /**
- * The workerd processes as the operating system reports them: ids, memory and processor time.
+ * Processes as the operating system reports them: workerd's ids, memory and processor time.
  */
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
@@ -10,14 +10,29 @@ const run = promisify(execFile);
 /** Of Linux, in milliseconds: USER_HZ is 100 on every architecture that Node runs on. */
 const TICK_MS = 10;
 
-/** The workerd processes that this one has started and that still run. */
-export async function workerdProcesses(): Promise<number[]> {
+interface Process {
+  pid: number;
+  parent: number;
+  command: string;
+}
+
+async function allProcesses(): Promise<Process[]> {
   const { stdout } = await run('ps', ['-A', '-o', 'pid=,ppid=,comm=']);
   return stdout
+    .trim()
     .split('\n')
-    .map((line) => line.trim().split(/\s+/))
-    .filter(([, parent, command]) => Number(parent) === process.pid && command?.includes('workerd'))
-    .map(([pid]) => Number(pid));
+    .map((line) => {
+      const [pid, parent, command = ''] = line.trim().split(/\s+/);
+      return { pid: Number(pid), parent: Number(parent), command };
+    });
+}
+
+/** The workerd processes that this one has started and that still run. */
+export async function workerdProcesses(): Promise<number[]> {
+  const processes = await allProcesses();
+  return processes
+    .filter(({ parent, command }) => parent === process.pid && command.includes('workerd'))
+    .map(({ pid }) => pid);
 }
 
 /** What a process holds of the machine's memory. */
@@ -26,11 +41,19 @@ export async function residentMiB(pid: number): Promise<number> {
   return Number(stdout.trim()) / 1_024;
 }
 
-/** Time of the processor that a process has used; `null` on systems without /proc. */
+/** Time of the processor that a process and all that it started have used; `null` on systems without /proc. */
 export async function processorMs(pid: number): Promise<number | null> {
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => null);
-  if (stat === null) return null;
-  // utime and stime are the 14th and 15th fields; the second, a name in brackets, may hold blanks.
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
+  const processes = await allProcesses();
+  const tree = [pid];
+  // Grows while it is read: those that a process started come after it.
+  for (const parent of tree) tree.push(...processes.filter((one) => one.parent === parent).map((one) => one.pid));
+  let sumMs = 0;
+  for (const one of tree) {
+    const stat = await readFile(`/proc/${one}/stat`, 'utf8').catch(() => null);
+    if (stat === null) return null;
+    // utime and stime are the 14th and 15th fields; the second, a name in brackets, may hold blanks.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    sumMs += (Number(fields[11]) + Number(fields[12])) * TICK_MS;
+  }
+  return sumMs;
 }

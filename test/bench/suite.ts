@@ -25,6 +25,8 @@ export interface Machine {
 export interface Suite {
   /** One line for the help. */
   about: string;
+  /** Not a part of `all`. */
+  apart?: true;
   /** Where nobody says otherwise. */
   rounds: number;
   /** The same; absent where a round takes as long as it takes. */

@@ -289,7 +289,7 @@ describe.concurrent('npm run operator', () => {
     const { text, json } = await both('health');
     expect(text).toMatch(/^Status +ok/);
     expect(text).toMatch(/Source +built-in/);
-    expect(json.checks).toHaveLength(5);
+    expect(json.checks).toHaveLength(6);
   });
 
   test('a rejected request names field and rule, with exit code 1', async () => {

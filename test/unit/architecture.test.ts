@@ -28,9 +28,11 @@ const ROOMS: Record<string, string[]> = {
   objects: ['catalog', 'contract', 'domain', 'platform', 'readings', 'types:storage', 'env'],
   // Storage keeps catalogs, and falls back to the built-in one.
   storage: ['contract', 'domain', 'platform', 'catalog', 'readings', 'env'],
-  metering: ['vendors', 'catalog', 'objects', 'storage', 'contract', 'domain', 'platform', 'env'],
+  // Closed days of history.
+  archive: ['objects', 'storage', 'contract', 'domain', 'platform', 'env'],
+  metering: ['archive', 'vendors', 'catalog', 'objects', 'storage', 'contract', 'domain', 'platform', 'env'],
   readings: ['metering', 'objects', 'storage', 'contract', 'domain', 'platform', 'env'],
-  operator: ['catalog', 'objects', 'storage', 'contract', 'domain', 'platform', 'env'],
+  operator: ['archive', 'catalog', 'objects', 'storage', 'contract', 'domain', 'platform', 'env'],
   lookup: ['catalog', 'storage', 'contract', 'domain', 'platform', 'env'],
   middleware: ['contract', 'storage', 'platform', 'env'],
   gateway: ['metering', 'vendors', 'catalog', 'objects', 'storage', 'contract', 'domain', 'platform', 'env'],
@@ -85,7 +87,7 @@ const ROOMS: Record<string, string[]> = {
   // The files that stand in src itself.
   env: ['types:objects'],
   app: ['routes', 'console', 'middleware', 'contract'],
-  index: ['app', 'routes', 'operator', 'catalog', 'storage', 'platform', 'env', 'durable-objects'],
+  index: ['app', 'archive', 'routes', 'operator', 'catalog', 'storage', 'platform', 'env', 'durable-objects'],
 };
 
 interface Import {

@@ -86,9 +86,10 @@ async function columnsOf(table: string): Promise<{ name: string; type: string }[
   ).results;
 }
 
+/** But for the note that the archive still has to be rewritten, which goes with that (archive-erasure.test.ts). */
 async function customerTables(): Promise<string[]> {
   const found: string[] = [];
-  for (const table of await tables()) {
+  for (const table of (await tables()).filter((name) => name !== 'archive_erasures')) {
     if ((await columnsOf(table)).some(({ name }) => name === 'customer_id')) found.push(table);
   }
   return found;

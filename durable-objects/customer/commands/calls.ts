@@ -16,6 +16,7 @@ import { type Account, fillContact } from '../../../src/domain/account.ts';
 import {
   admitCall,
   beginCall,
+  CALL_RETENTION_MS,
   type Call,
   type CallOutcome,
   canEnd,
@@ -25,7 +26,6 @@ import {
 import type { Admission, BeginCommand, EndCommand } from '../../../src/objects/customer-commands.ts';
 import { DENIALS_MAX, DENIALS_WINDOW_SECONDS } from '../denials.ts';
 import { type BeginFacts, presentBegin, presentEnd } from '../present.ts';
-import { CALL_RETENTION_MS } from '../retention.ts';
 import type { DerivedKey } from '../tables/keys.ts';
 import { type Context, catchUp, keyConflict, keyUsedUp, noDefaultPlan, openOrLoad, replay } from './context.ts';
 import { queueCharge } from './settlement.ts';

@@ -76,9 +76,11 @@ function success(entry: Entry) {
         ? codes.map((code) => `\`${code}\``).join(' or ')
         : 'Success',
     headers: headersOf(kind, id),
-    content: streams
-      ? { ...content, [EVENT_STREAM]: { schema: { type: 'string', description: 'Server-sent events' } } }
-      : content,
+    content: {
+      ...content,
+      ...(streams && { [EVENT_STREAM]: { schema: { type: 'string', description: 'Server-sent events' } } }),
+      ...(id === 'exportHistory' && { 'text/csv': { schema: { type: 'string', description: 'With `format=focus`' } } }),
+    },
     ...(Object.keys(links).length > 0 && { links }),
   };
 }

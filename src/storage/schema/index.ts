@@ -7,6 +7,7 @@
  * written by the objects' outboxes alone: `revision` lets a late row never overwrite a newer one, and
  * `erased_subscriptions` lets none come back after an erasure.
  */
+export * from './archive.ts';
 export * from './calls.ts';
 export * from './customers.ts';
 export * from './databases.ts';

@@ -1,0 +1,210 @@
+/**
+ * History as rows of FOCUS 1.3, the FinOps Open Cost and Usage Specification: one row for each cost line of a call, and
+ * one for each charge of a custom meter. `docs/decisions.md`, "Archive and export", says what the costs mean.
+ */
+import type { Call } from '../domain/call.ts';
+import type { Charge } from '../domain/charge.ts';
+import type { MeterEvent } from '../domain/custom-meter.ts';
+import { formatUsd, type NanoUsd } from '../domain/money.ts';
+import type { CostComponent } from '../domain/pricing.ts';
+import { HOUR_MS } from '../platform/time.ts';
+import type { HistoryRow } from '../storage/archive.ts';
+
+/** Half-open. */
+export interface Period {
+  fromMs: number;
+  toMs: number;
+}
+
+export interface Payer {
+  organizationId: string;
+  name: string;
+}
+
+/** The columns that the specification makes mandatory, then conditional ones, then our own. */
+export const FOCUS_COLUMNS = [
+  'BilledCost',
+  'BillingAccountId',
+  'BillingAccountName',
+  'BillingCurrency',
+  'BillingPeriodEnd',
+  'BillingPeriodStart',
+  'ChargeCategory',
+  'ChargeClass',
+  'ChargeDescription',
+  'ChargePeriodEnd',
+  'ChargePeriodStart',
+  'ContractedCost',
+  'EffectiveCost',
+  'HostProviderName',
+  'InvoiceIssuerName',
+  'ListCost',
+  'PricingQuantity',
+  'PricingUnit',
+  'ProviderName',
+  'PublisherName',
+  'ServiceCategory',
+  'ServiceName',
+  'ServiceProviderName',
+  'ConsumedQuantity',
+  'ConsumedUnit',
+  'SkuId',
+  'SkuMeter',
+  'SkuPriceId',
+  'SubAccountId',
+  'Tags',
+  'x_CallId',
+  'x_CustomerCharge',
+] as const;
+
+type FocusRow = Record<(typeof FOCUS_COLUMNS)[number], string>;
+
+const UNITS: Record<CostComponent, string> = {
+  input: 'Tokens',
+  cachedInput: 'Tokens',
+  cacheWrite: 'Tokens',
+  output: 'Tokens',
+  searches: 'Requests',
+  audioSeconds: 'Seconds',
+};
+
+export const FOCUS_HEADER = `${FOCUS_COLUMNS.join(',')}\r\n`;
+
+/** The CSV of a row of history; empty where nothing of it counts in the period. */
+export function focusLines({ kind, record }: HistoryRow, payer: Payer, period: Period): string {
+  if (kind === 'credit_entry') return '';
+  const rows =
+    kind === 'call'
+      ? rowsOfCall(JSON.parse(record) as Call, payer, period)
+      : rowsOfEvent(JSON.parse(record) as MeterEvent, payer, period);
+  return rows.map((row) => `${FOCUS_COLUMNS.map((column) => cell(row[column])).join(',')}\r\n`).join('');
+}
+
+/** A call counts when it ended. Of a call without a known price there is no cost to show. */
+function rowsOfCall(call: Call, payer: Payer, period: Period): FocusRow[] {
+  const { outcome, finishedAtMs } = call;
+  if (!outcome || finishedAtMs === null || !isWithin(finishedAtMs, period) || outcome.price.status !== 'FINAL')
+    return [];
+  const { breakdown, costNanoUsd } = outcome.price;
+  const { lines, modelKey, provider, pricingTier, snapshotId } = breakdown;
+  const listed = lines.map((line) => BigInt(line.costUsdNano));
+  const costs = share(BigInt(costNanoUsd), listed);
+  const charges = share(chargedNanoUsd(outcome.charge), listed);
+  const seller = outcome.providerUsed ?? provider;
+  return lines.map(({ component, quantity }, index) => {
+    const cost = formatUsd(costs[index] ?? 0n);
+    return {
+      ...common(payer, finishedAtMs),
+      BilledCost: cost,
+      ChargeDescription: `${modelKey}, ${component}${outcome.pricingMode === 'batch' ? ', batch' : ''}`,
+      ContractedCost: cost,
+      EffectiveCost: cost,
+      HostProviderName: outcome.providerUsed ?? '',
+      InvoiceIssuerName: seller,
+      ListCost: formatUsd(listed[index] ?? 0n),
+      PricingQuantity: String(quantity),
+      PricingUnit: UNITS[component],
+      ProviderName: seller,
+      PublisherName: provider,
+      ServiceCategory: 'AI and Machine Learning',
+      ServiceName: modelKey,
+      ServiceProviderName: seller,
+      ConsumedQuantity: String(quantity),
+      ConsumedUnit: UNITS[component],
+      SkuId: `${modelKey}/${component}`,
+      SkuMeter: component,
+      SkuPriceId: `${snapshotId}/${pricingTier}/${component}`,
+      SubAccountId: call.customerId,
+      Tags: tagsOf(call.feature, call.tags),
+      x_CallId: call.callId,
+      x_CustomerCharge: formatUsd(charges[index] ?? 0n),
+    };
+  });
+}
+
+/** Units beyond a meter's allowance cost the organization nothing that is known; its customer pays for them. */
+function rowsOfEvent(event: MeterEvent, payer: Payer, period: Period): FocusRow[] {
+  const { charge, slot, funding, atMs } = event;
+  if (!charge || !isWithin(atMs, period)) return [];
+  return [
+    {
+      ...common(payer, atMs),
+      BilledCost: '0',
+      ChargeDescription: `${slot}, units beyond the allowance`,
+      ContractedCost: '0',
+      EffectiveCost: '0',
+      HostProviderName: '',
+      InvoiceIssuerName: payer.name,
+      ListCost: '0',
+      PricingQuantity: String(funding.overage),
+      PricingUnit: 'Units',
+      ProviderName: payer.name,
+      PublisherName: payer.name,
+      ServiceCategory: 'Other',
+      ServiceName: slot,
+      ServiceProviderName: payer.name,
+      ConsumedQuantity: String(funding.overage),
+      ConsumedUnit: 'Units',
+      SkuId: slot,
+      SkuMeter: slot,
+      SkuPriceId: `${event.usagePlanVersionId}/${slot}`,
+      SubAccountId: event.customerId,
+      Tags: tagsOf(event.feature, undefined),
+      x_CallId: '',
+      x_CustomerCharge: formatUsd(chargedNanoUsd(charge)),
+    },
+  ];
+}
+
+function common({ organizationId, name }: Payer, atMs: number) {
+  const hourMs = Math.floor(atMs / HOUR_MS) * HOUR_MS;
+  const at = new Date(atMs);
+  return {
+    BillingAccountId: organizationId,
+    BillingAccountName: name,
+    BillingCurrency: 'USD',
+    BillingPeriodStart: instant(Date.UTC(at.getUTCFullYear(), at.getUTCMonth())),
+    BillingPeriodEnd: instant(Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + 1)),
+    ChargeCategory: 'Usage',
+    // There are no corrections: an export shows a call as it is now.
+    ChargeClass: '',
+    ChargePeriodStart: instant(hourMs),
+    ChargePeriodEnd: instant(hourMs + HOUR_MS),
+  };
+}
+
+/** What the customer's balance pays; a charge that failed is paid by nobody. */
+function chargedNanoUsd(charge: Charge | null): NanoUsd {
+  return charge && charge.status !== 'FAILED' ? BigInt(charge.amountNanoUsd ?? 0) : 0n;
+}
+
+/** Parts of an amount in proportion to the weights, which sum to it exactly. */
+export function share(amount: bigint, weights: readonly bigint[]): bigint[] {
+  const sum = weights.reduce((all, weight) => all + weight, 0n);
+  if (sum === 0n) return weights.map((_, index) => (index === 0 ? amount : 0n));
+  let [weighed, given] = [0n, 0n];
+  return weights.map((weight) => {
+    weighed += weight;
+    const part = (amount * weighed) / sum - given;
+    given += part;
+    return part;
+  });
+}
+
+const isWithin = (atMs: number, { fromMs, toMs }: Period) => atMs >= fromMs && atMs < toMs;
+
+const instant = (ms: number) => new Date(ms).toISOString().replace('.000Z', 'Z');
+
+/** Keys and values as the specification has them; a tag of a call has no value. */
+function tagsOf(feature: string | undefined, tags: readonly string[] | undefined): string {
+  const pairs = {
+    ...Object.fromEntries((tags ?? []).map((tag) => [tag, true])),
+    ...(feature !== undefined && { feature }),
+  };
+  return Object.keys(pairs).length === 0 ? '' : JSON.stringify(pairs);
+}
+
+/** RFC 4180. */
+function cell(value: string): string {
+  return /[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value;
+}

@@ -1,0 +1,41 @@
+/**
+ * Operator: the archive of closed days, and the export of history.
+ */
+import { ArchivedDay, ExportedRow, ExportHistoryQuery, VerifiedArchive } from '../archive.ts';
+import { ListQuery, listOf } from '../fields.ts';
+import { type Operation, operation, operator, organizationParam } from './operation.ts';
+
+export const archive = {
+  listArchive: operation({
+    operationId: 'listArchive',
+    summary: 'List the days that the archive has, by organization',
+    method: 'GET',
+    path: '/operator/archive',
+    security: operator,
+    query: ListQuery,
+    code: 'ARCHIVE_LISTED',
+    data: listOf(ArchivedDay),
+  }),
+  verifyArchive: operation({
+    operationId: 'verifyArchive',
+    summary: 'Compare the objects of the archive with their manifests, some at a time',
+    method: 'GET',
+    path: '/operator/archive/verify',
+    security: operator,
+    query: ListQuery.pick({ cursor: true }),
+    code: 'ARCHIVE_VERIFIED',
+    data: VerifiedArchive,
+  }),
+  exportHistory: operation({
+    operationId: 'exportHistory',
+    summary: 'Export calls, increments and ledger entries of an organization, from D1 and the archive',
+    method: 'GET',
+    path: '/operator/organizations/{org}/export',
+    security: operator,
+    params: organizationParam,
+    query: ExportHistoryQuery,
+    code: 'HISTORY_EXPORTED',
+    data: ExportedRow,
+    lines: true,
+  }),
+} as const satisfies Record<string, Operation>;

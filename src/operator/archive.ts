@@ -1,0 +1,86 @@
+/**
+ * The archive, for operators: the days that it has, and whether their objects are as they were written.
+ */
+import { type VerifyPlace, verifyArchive } from '../archive/verify.ts';
+import type { ArchivedDay, VerifiedArchive } from '../contract/archive.ts';
+import { type Answer, accept, badRequest, refuse } from '../contract/errors.ts';
+import type { Env } from '../env.ts';
+import { parseJson } from '../platform/json.ts';
+import { cursorOf, type Page, type PageRequest, pageOf } from '../platform/page.ts';
+import { findArchivedDays, type HistoryDay } from '../storage/archive.ts';
+
+const noArchive = () => refuse('NOT_FOUND', 'there is no archive: no bucket is bound as ARCHIVE');
+const badCursor = () => badRequest({ path: 'cursor', message: 'must be the nextCursor of an earlier page' });
+
+export async function listArchive(env: Env, { after, limit }: PageRequest): Promise<Answer<Page<ArchivedDay>>> {
+  if (!env.ARCHIVE) return noArchive();
+  const from = after === null ? null : placeOf(after);
+  if (after !== null && !from) return badCursor();
+  const days = await findArchivedDays(env, from, limit + 1);
+  const page = pageOf(days, limit, ({ organizationId, dayMs }) => `${dayMs} ${organizationId}`);
+  const items = page.items.map(({ organizationId, dayMs, archivedRows, archivedAtMs }) => ({
+    organizationId,
+    day: new Date(dayMs).toISOString().slice(0, 10),
+    rows: archivedRows,
+    archivedAt: new Date(archivedAtMs).toISOString(),
+  }));
+  return accept('ARCHIVE_LISTED', { ...page, items }, Date.now());
+}
+
+function placeOf(text: string): HistoryDay | null {
+  const [, dayMs, organizationId] = /^(\d{1,15}) (\S+)$/.exec(text) ?? [];
+  return dayMs === undefined || organizationId === undefined ? null : { organizationId, dayMs: Number(dayMs) };
+}
+
+/** One page: the next days, or a part of a large one. */
+export async function verifyPage(env: Env, { after }: PageRequest): Promise<Answer<VerifiedArchive>> {
+  if (!env.ARCHIVE) return noArchive();
+  const place = after === null ? { after: null, within: null } : verifyPlaceOf(after);
+  if (!place) return badCursor();
+  const { next, ...step } = await verifyArchive(env, place);
+  const nextCursor = next === null ? null : cursorOf(textOf(next));
+  return accept('ARCHIVE_VERIFIED', { ...step, nextCursor }, Date.now());
+}
+
+function textOf({ after, within }: VerifyPlace): string {
+  const dayOf = (day: HistoryDay | undefined | null) => (day ? [day.organizationId, day.dayMs] : null);
+  return JSON.stringify([
+    dayOf(after),
+    within && [...(dayOf(within.day) ?? []), within.object, within.member, within.rows, within.sha256],
+  ]);
+}
+
+/** `null` where the text is no place that `textOf` gave. */
+function verifyPlaceOf(text: string): VerifyPlace | null {
+  const json = parseJson(text);
+  if (!json.ok || !Array.isArray(json.value)) return null;
+  const [after, within] = json.value as [unknown[] | null, unknown[] | null];
+  const dayOf = (values: unknown[]): HistoryDay | null => {
+    const [organizationId, dayMs] = values;
+    return typeof organizationId === 'string' && Number.isSafeInteger(dayMs) && isTime(dayMs as number)
+      ? { organizationId, dayMs: dayMs as number }
+      : null;
+  };
+  const afterDay = Array.isArray(after) ? dayOf(after) : null;
+  if (after !== null && !afterDay) return null;
+  if (within === null) return { after: afterDay, within: null };
+  if (!Array.isArray(within)) return null;
+  const [object, member, rows, sha256] = within.slice(2);
+  const day = dayOf(within);
+  const isWhole =
+    [member, rows].every(Number.isSafeInteger) && [object, sha256].every((part) => typeof part === 'string');
+  return day && isWhole
+    ? {
+        after: afterDay,
+        within: {
+          day,
+          object: object as string,
+          member: member as number,
+          rows: rows as number,
+          sha256: sha256 as string,
+        },
+      }
+    : null;
+}
+
+const isTime = (ms: number) => !Number.isNaN(new Date(ms).getTime());

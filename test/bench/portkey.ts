@@ -1,0 +1,98 @@
+/**
+ * Portkey's gateway as npm publishes it, for comparison: installed once, at a fixed version, into a cache beside the
+ * packages, and run as its own server.
+ *
+ * It is not a dependency of this project. Only the first run needs the npm registry.
+ */
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { freePort, HOST, PROJECT_DIR } from '../../src/cli/server.ts';
+import type { Endpoint } from './gateway-service.ts';
+import type { Options } from './suite.ts';
+
+export const PORTKEY = { name: '@portkey-ai/gateway', version: '1.15.2' };
+/** With newer ones, which npm would choose, every stream fails (Portkey-AI/gateway issue 1389). */
+const OVERRIDES = { '@hono/node-server': '1.14.1' };
+
+const CACHE = join('node_modules', '.cache', 'callmeter-peers');
+const SCRIPT = join('node_modules', PORTKEY.name, 'build', 'start-server.js');
+const INSTALL_MS_MAX = 300_000;
+const PROGRESS_MS = 5_000;
+const START_MS_MAX = 20_000;
+const START_POLL_MS = 100;
+
+/** Starts it with that vendor as its OpenAI. It does not meter: the headers of its endpoint name no customer. */
+export async function startPortkey({ scope, progress }: Options, vendorUrl: string): Promise<Endpoint> {
+  const script = await installed(progress);
+  const port = await freePort(0);
+  const args = [script, `--port=${port}`, '--headless'];
+  const env = { ...process.env, NODE_ENV: 'production' };
+  const server = spawn(process.execPath, args, { env, stdio: ['ignore', 'ignore', 'inherit'] });
+  const kill = () => void server.kill();
+  // When this process ends before the scope does.
+  process.once('exit', kill);
+  scope.defer(kill);
+  const url = `http://${HOST}:${port}`;
+  await answering(server, url);
+  const headers = {
+    'Content-Type': 'application/json',
+    Authorization: 'Bearer sk-bench',
+    'x-portkey-provider': 'openai',
+    'x-portkey-custom-host': `${vendorUrl}/v1`,
+  };
+  return { url, pid: server.pid as number, headers };
+}
+
+/** The server's script, in a folder that is there only if all of it was installed. */
+async function installed(progress: Options['progress']): Promise<string> {
+  const folder = join(PROJECT_DIR, CACHE, `portkey-${PORTKEY.version}`);
+  if (!existsSync(folder)) {
+    const unfinished = `${folder}.unfinished`;
+    await rm(unfinished, { recursive: true, force: true });
+    await mkdir(unfinished, { recursive: true });
+    await install(unfinished, progress);
+    await rename(unfinished, folder);
+  }
+  return join(folder, SCRIPT);
+}
+
+async function install(folder: string, progress: Options['progress']): Promise<void> {
+  const what = `${PORTKEY.name} ${PORTKEY.version}`;
+  const startMs = performance.now();
+  const tell = () => {
+    const seconds = Math.round((performance.now() - startMs) / 1_000);
+    progress(`installing ${what} into ${CACHE}, once, from the npm registry (${seconds} s)`);
+  };
+  tell();
+  const telling = setInterval(tell, PROGRESS_MS);
+  const npm = process.env.npm_execpath;
+  const args = ['install', '--prefix', folder, '--ignore-scripts', '--no-audit', '--no-fund'];
+  const manifest = { private: true, dependencies: { [PORTKEY.name]: PORTKEY.version }, overrides: OVERRIDES };
+  try {
+    await writeFile(join(folder, 'package.json'), JSON.stringify(manifest));
+    if (npm === undefined) throw new Error('npm did not start this command; use npm run bench');
+    const running = promisify(execFile)(process.execPath, [npm, ...args], { timeout: INSTALL_MS_MAX });
+    process.once('exit', () => void running.child.kill());
+    await running;
+  } catch (error) {
+    const { stderr, message } = error as { stderr?: string; message: string };
+    throw new Error(`${what} could not be installed, and the first run needs the npm registry:\n${stderr || message}`, {
+      cause: error,
+    });
+  } finally {
+    clearInterval(telling);
+  }
+}
+
+async function answering(server: ChildProcess, url: string): Promise<void> {
+  for (const giveUpAtMs = Date.now() + START_MS_MAX; Date.now() < giveUpAtMs; await sleep(START_POLL_MS)) {
+    if (server.exitCode !== null) throw new Error(`${PORTKEY.name} ended with ${server.exitCode} at its start`);
+    const answer = await fetch(url).catch(() => null);
+    if (answer?.ok) return;
+  }
+  throw new Error(`${PORTKEY.name} did not answer in ${START_MS_MAX} ms`);
+}

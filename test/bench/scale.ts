@@ -1,0 +1,259 @@
+/**
+ * Ten thousand customers of one organization, once in turn and once by Zipf's law: pairs of begin and end with a key,
+ * in a closed loop of 16 connections and in an open loop, 100 a second.
+ *
+ * In the closed loop rates are compared with one transaction of an object that does nothing else, of as many objects in
+ * the same order. Each load is followed by the wait until D1 has every call; how long that took is reported. Memory is
+ * what the process grew by when each customer made a first call, and when each object of the baseline had a first
+ * transaction. workerd gives up an object that had no request for about a minute.
+ */
+import { chance } from '../support/series.ts';
+import { transaction } from './calls.ts';
+import { customerName } from './gateway-service.ts';
+import { Connection, loadSteps } from './load.ts';
+import { MeteredLoad } from './metered-load.ts';
+import {
+  GENERATOR_COLUMNS,
+  generatorRow,
+  measureOpenLoop,
+  OPEN_LOOP_COLUMNS,
+  type OpenRound,
+  openLoopRows,
+  poissonTimes,
+  zipfDraws,
+} from './open-loop.ts';
+import { pairsRun } from './pairs.ts';
+import { processorMs, residentMiB } from './process.ts';
+import { printed } from './report.ts';
+import { measureRates, median, RATE_COLUMNS, type Target } from './rounds.ts';
+import {
+  callsArrived,
+  callsInD1,
+  createTenantKey,
+  operatorOf,
+  type RunningServer,
+  startServiceAndFloor,
+} from './service.ts';
+import type { Column, Options, Row, Suite } from './suite.ts';
+
+const CUSTOMERS_MAX = 10_000;
+/** So that a run with a short history has few customers too. */
+const CALLS_PER_CUSTOMER = 100;
+const RATE = 100;
+/** After so many calls, the same customers come in the same order again. */
+const DRAWS = 20_000;
+const CONNECTIONS = 16;
+const WARM_UP_CALLS = 500;
+const PROGRESS_CALLS = 500;
+const POLL_MS = 50;
+
+const FIRST_COLUMNS: readonly Column[] = [
+  { key: 'objects', heading: 'objects', digits: 0 },
+  { key: 'beforeMiB', heading: 'MiB before', digits: 0 },
+  { key: 'afterMiB', heading: 'MiB after', digits: 0 },
+  { key: 'eachKiB', heading: 'KiB each', digits: 0 },
+  { key: 'processorMs', heading: 'CPU ms each', digits: 2 },
+];
+const DELAY_COLUMNS: readonly Column[] = [
+  { key: 'medianMs', heading: 'median ms', digits: 0 },
+  { key: 'highestMs', heading: 'highest ms', digits: 0 },
+];
+
+/** An order in which customers make calls. */
+interface Order {
+  name: string;
+  /** Of the customers, again and again. */
+  numbers: readonly number[];
+  load: MeteredLoad;
+}
+
+/** Waits until D1 has every call; says how long that took. */
+type CatchUp = () => Promise<number>;
+
+export const scale: Suite = {
+  about: `begin and end of ${CUSTOMERS_MAX} customers, in turn and by Zipf's law, in a closed loop and an open one`,
+  rounds: 3,
+  seconds: 10,
+  async run(options) {
+    const { scope, historyCalls, progress } = options;
+    progress('starting');
+    const { service, floor } = await startServiceAndFloor(scope);
+    const count = Math.min(CUSTOMERS_MAX, Math.ceil(historyCalls / CALLS_PER_CUSTOMER));
+    const connection = scope.use(new Connection(CONNECTIONS));
+    await warmUp(service, connection);
+    const tenant = await createTenantKey(service.url);
+    const orders = ordersOf(count).map(
+      ({ name, numbers }): Order => ({
+        name,
+        numbers,
+        load: new MeteredLoad(service.url, tenant, numbers.map(customerName)),
+      }),
+    );
+    const [inTurn] = orders;
+    if (!inTurn) throw new Error('there is no order');
+    const ended = () => orders.reduce((sum, { load }) => sum + load.ended, 0);
+    const catchUp = catchUpOf(service, tenant.key, ended);
+    const first = [
+      await firstOf('floor: objects', floor, count, options, (number) => transact(connection, floor, number)),
+      await firstOf(
+        "customers' objects",
+        service,
+        count,
+        options,
+        async () => inTurn.load.endOnce(connection, await inTurn.load.beginOnce(connection, { keyed: true })),
+        catchUp,
+      ),
+    ];
+    const delays = new Map<string, number[]>();
+    const rates = await measureRates(
+      orders.flatMap((order) =>
+        targetsOf(order, service, floor, delaysOf(delays, `closed loop, ${order.name}`, catchUp)),
+      ),
+      options,
+    );
+    // The first round of rates warms up.
+    for (const taken of delays.values()) taken.shift();
+    const open = await measureOpen(orders, service, options, (name) => delaysOf(delays, `open loop, ${name}`, catchUp));
+    return printed(`Begin and end of ${count} customers`, [
+      { title: 'rates, 16 connections', columns: RATE_COLUMNS, rows: rates },
+      {
+        title: `begins and ends, ${RATE}/s`,
+        columns: OPEN_LOOP_COLUMNS,
+        rows: [...open].flatMap(([name, taken]) => openLoopRows(name, taken)),
+      },
+      { title: 'a first call, transaction', columns: FIRST_COLUMNS, rows: first },
+      { title: 'until D1 has every call', columns: DELAY_COLUMNS, rows: [...delays].map(delayRow) },
+      {
+        title: 'the load generator',
+        columns: GENERATOR_COLUMNS,
+        rows: [...open].map(([name, taken]) => generatorRow(name, taken)),
+      },
+    ]);
+  },
+};
+
+/** In turn, and by Zipf's law. */
+function ordersOf(count: number): Pick<Order, 'name' | 'numbers'>[] {
+  return [
+    { name: 'in turn', numbers: Array.from({ length: count }, (_, number) => number) },
+    { name: 'by Zipf', numbers: zipfDraws(chance(0), count, DRAWS) },
+  ];
+}
+
+/** Calls of another organization, so that the code is compiled before memory is looked at. */
+async function warmUp({ url }: RunningServer, connection: Connection): Promise<void> {
+  const load = new MeteredLoad(url, await createTenantKey(url), [customerName(0)]);
+  for (let call = 0; call < WARM_UP_CALLS; call += 1)
+    await load.endOnce(connection, await load.beginOnce(connection, { keyed: true }));
+}
+
+async function transact(connection: Connection, { url }: RunningServer, number: number): Promise<void> {
+  const { path, ...request } = transaction(number);
+  await connection.send(url + path, request);
+}
+
+function catchUpOf({ url }: RunningServer, key: string, ended: () => number): CatchUp {
+  const api = operatorOf(url).with(key);
+  // Calls whose end was not waited for, at the end of a closed loop.
+  let others = 0;
+  return async () => {
+    const startMs = performance.now();
+    await callsArrived(api, ended() + others, POLL_MS);
+    const ms = performance.now() - startMs;
+    others = (await callsInD1(api)) - ended();
+    return ms;
+  };
+}
+
+/** What it costs that each object is used for the first time. */
+async function firstOf(
+  name: string,
+  { pid }: RunningServer,
+  count: number,
+  { progress }: Pick<Options, 'progress'>,
+  once: (number: number) => Promise<void>,
+  catchUp?: CatchUp,
+): Promise<Row> {
+  const beforeMiB = await residentMiB(pid);
+  const before = await processorMs(pid);
+  let next = 0;
+  const worker = async () => {
+    while (next < count) {
+      const number = next;
+      next += 1;
+      if (number % PROGRESS_CALLS === 0) progress(`${name}, each for the first time: ${number} of ${count}`);
+      await once(number);
+    }
+  };
+  await Promise.all(Array.from({ length: CONNECTIONS }, worker));
+  await catchUp?.();
+  const after = await processorMs(pid);
+  const afterMiB = await residentMiB(pid);
+  const figures = {
+    objects: count,
+    beforeMiB,
+    afterMiB,
+    eachKiB: ((afterMiB - beforeMiB) * 1_024) / count,
+    processorMs: before === null || after === null ? null : (after - before) / count,
+  };
+  return { name, figures };
+}
+
+/** Settles, and notes how long that took. */
+function delaysOf(delays: Map<string, number[]>, name: string, catchUp: CatchUp): () => Promise<void> {
+  const taken: number[] = [];
+  delays.set(name, taken);
+  return async () => void taken.push(await catchUp());
+}
+
+const delayRow = ([name, taken]: [string, number[]]): Row => ({
+  name,
+  figures: { medianMs: median(taken), highestMs: Math.max(...taken) },
+});
+
+function targetsOf(
+  { name, numbers, load }: Order,
+  service: RunningServer,
+  floor: RunningServer,
+  settle: () => Promise<void>,
+): Target[] {
+  let serial = 0;
+  const request = () => {
+    serial += 1;
+    return transaction(numbers[serial % numbers.length] ?? 0);
+  };
+  const floorName = `floor: objects ${name}`;
+  return [
+    {
+      name: floorName,
+      pid: floor.pid,
+      load: (seconds) => loadSteps(floor.url, [{ path: '/object/', status: 200, request }], seconds),
+    },
+    {
+      name: `begin+end, ${name}`,
+      pid: service.pid,
+      load: (seconds) => load.pairs(seconds, { keyed: true }),
+      settle,
+      floor: floorName,
+    },
+  ];
+}
+
+/** By the name of the order. */
+async function measureOpen(
+  orders: readonly Order[],
+  { pid }: RunningServer,
+  { rounds, seconds, scope, progress }: Options,
+  settleOf: (name: string) => () => Promise<void>,
+): Promise<Map<string, OpenRound[]>> {
+  const connection = scope.use(new Connection(Number.POSITIVE_INFINITY));
+  const targets = orders.map(({ name, load }) => ({ name, load, settle: settleOf(name), taken: [] as OpenRound[] }));
+  for (let round = 1; round <= rounds; round += 1) {
+    const dueMs = poissonTimes(chance(round), RATE, seconds);
+    for (const { name, load, settle, taken } of targets) {
+      progress(`round ${round} of ${rounds}, begins and ends at ${RATE}/s: ${name}`);
+      taken.push(await measureOpenLoop({ ...pairsRun(load, connection, pid, dueMs), settle }));
+    }
+  }
+  return new Map(targets.map(({ name, taken }) => [name, taken]));
+}
