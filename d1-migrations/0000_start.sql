@@ -311,39 +311,29 @@ CREATE TABLE `customer_running_totals` (
 	PRIMARY KEY(`organization_id`, `customer_id`, `hour_ms`)
 ) WITHOUT ROWID;
 --> statement-breakpoint
-CREATE TABLE `customer_totals` (
+CREATE TABLE `customer_weeks` (
 	`organization_id` text NOT NULL,
 	`customer_id` text NOT NULL,
-	`last_hour_ms` integer NOT NULL,
+	`week_ms` integer NOT NULL,
 	`calls` integer NOT NULL,
-	`unpriced_calls` integer NOT NULL,
-	`input_tokens` integer NOT NULL,
-	`cached_input_tokens` integer NOT NULL,
-	`output_tokens` integer NOT NULL,
-	`reasoning_tokens` integer NOT NULL,
-	`searches` integer NOT NULL,
 	`cost_usd` integer DEFAULT 0 NOT NULL,
 	`cost_rest_nano_usd` integer NOT NULL,
-	PRIMARY KEY(`organization_id`, `customer_id`)
+	PRIMARY KEY(`organization_id`, `customer_id`, `week_ms`)
 ) WITHOUT ROWID;
 --> statement-breakpoint
-CREATE TABLE `feature_customer_totals` (
+CREATE INDEX `customer_weeks_by_cost` ON `customer_weeks` (`organization_id`,`week_ms`,(cost_usd * 1000000000 + cost_rest_nano_usd),`calls`);--> statement-breakpoint
+CREATE TABLE `feature_customer_weeks` (
 	`organization_id` text NOT NULL,
+	`customer_id` text NOT NULL,
 	`feature` text NOT NULL,
-	`customer_id` text NOT NULL,
-	`last_hour_ms` integer NOT NULL,
+	`week_ms` integer NOT NULL,
 	`calls` integer NOT NULL,
-	`unpriced_calls` integer NOT NULL,
-	`input_tokens` integer NOT NULL,
-	`cached_input_tokens` integer NOT NULL,
-	`output_tokens` integer NOT NULL,
-	`reasoning_tokens` integer NOT NULL,
-	`searches` integer NOT NULL,
 	`cost_usd` integer DEFAULT 0 NOT NULL,
 	`cost_rest_nano_usd` integer NOT NULL,
-	PRIMARY KEY(`organization_id`, `feature`, `customer_id`)
+	PRIMARY KEY(`organization_id`, `customer_id`, `feature`, `week_ms`)
 ) WITHOUT ROWID;
 --> statement-breakpoint
+CREATE INDEX `feature_customer_weeks_by_cost` ON `feature_customer_weeks` (`organization_id`,`feature`,`week_ms`,(cost_usd * 1000000000 + cost_rest_nano_usd),`calls`);--> statement-breakpoint
 CREATE TABLE `feature_days` (
 	`organization_id` text NOT NULL,
 	`feature` text NOT NULL,

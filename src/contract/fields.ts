@@ -61,9 +61,12 @@ export const quantity = z
 export const usd = z.number().nonnegative().max(1_000_000);
 
 /** `limit` and `cursor` of every list. */
+/** A name and an id of 255 characters in UTF-8 and base64. */
+const CURSOR_LENGTH_MAX = 3_000;
+
 export const ListQuery = z.object({
   limit: z.coerce.number().int().min(1).max(200).default(50).describe('Items per page, 1 to 200'),
-  cursor: z.string().max(600).optional().describe('`nextCursor` of the page before'),
+  cursor: z.string().max(CURSOR_LENGTH_MAX).optional().describe('`nextCursor` of the page before'),
 });
 
 export function listOf<Item extends z.ZodType>(item: Item) {

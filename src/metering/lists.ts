@@ -13,14 +13,10 @@ import type { Caller } from './caller.ts';
 export async function listCustomers(
   { env, organization }: Caller,
   filter: CustomerFilter,
-  { after, limit }: PageRequest,
+  page: PageRequest,
 ): Promise<Answer<Page<z.infer<typeof CustomerListItem>>>> {
-  const rows = await findCustomers(env, organization.organizationId, filter, after, limit);
-  return accept(
-    'CUSTOMERS_LISTED',
-    pageOf(rows.map(presentCustomer), limit, (item) => item.customerId),
-    Date.now(),
-  );
+  const { items, nextCursor } = await findCustomers(env, organization.organizationId, filter, page);
+  return accept('CUSTOMERS_LISTED', { items: items.map(presentCustomer), nextCursor }, Date.now());
 }
 
 export async function listUsagePlans(

@@ -1,12 +1,14 @@
 /**
  * Customers in D1, as lists and the search show them.
  *
- * A search reads a range of two indexes over lower-case columns. What it reads grows with the customers that match, not
- * with all customers of the organization.
+ * A page costs the same whether an organization has a thousand customers or a million, and however many of them a search
+ * finds: the search goes through ranges of two indexes over lower-case columns in their own order, and stops at the end
+ * of its page.
  */
 import { and, asc, eq, gt, type SQL, sql } from 'drizzle-orm';
 import { endOfPrefix, soughtForms } from '../domain/case-search.ts';
 import type { Env } from '../env.ts';
+import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
 import { database } from './database.ts';
 import { customers } from './schema/index.ts';
 
@@ -18,31 +20,35 @@ export interface CustomerFilter {
   planId?: string | undefined;
 }
 
-/** Customers by id; one more than asked for tells whether there are more. */
-export async function findCustomers(
+/** Customers by id; of a search first those whose id matches, then by name those whose name alone does. */
+export function findCustomers(
   env: Env,
   organizationId: string,
-  filter: CustomerFilter,
-  after: string | null,
-  limit: number,
-): Promise<CustomerRow[]> {
-  const { search, planId } = filter;
-  const ofOrganization = eq(customers.organizationId, organizationId);
-  const narrowed = and(
-    ofOrganization,
+  { search, planId }: CustomerFilter,
+  page: PageRequest,
+): Promise<Page<CustomerRow>> {
+  const among = and(
+    eq(customers.organizationId, organizationId),
     planId === undefined ? undefined : eq(customers.planId, planId),
-    after === null ? undefined : gt(customers.customerId, after),
   );
-  return (await database(env, organizationId))
+  return search === undefined
+    ? listCustomers(env, organizationId, among, page)
+    : searchCustomers(env, organizationId, search, among, page);
+}
+
+async function listCustomers(
+  env: Env,
+  organizationId: string,
+  among: SQL | undefined,
+  { after, limit }: PageRequest,
+): Promise<Page<CustomerRow>> {
+  const rows = await (await database(env, organizationId))
     .select()
     .from(customers)
-    .where(
-      search === undefined
-        ? narrowed
-        : and(ofOrganization, sql`${customers.customerId} IN (${matching(search, narrowed, limit)})`),
-    )
+    .where(and(among, after === null ? undefined : gt(customers.customerId, after)))
     .orderBy(asc(customers.customerId))
     .limit(limit + 1);
+  return pageOf(rows, limit, ({ customerId }) => customerId);
 }
 
 /** Indexes of the search, with their columns. */
@@ -51,15 +57,69 @@ const SEARCHED = {
   customers_by_name_search: customers.friendlyNameLower,
 };
 
-/** The ids of a page: each form of the search is looked up in each index. D1 allows five parts of a UNION. */
-function matching(search: string, narrowed: SQL | undefined, limit: number): SQL {
-  const parts = soughtForms(search).flatMap((form) => {
-    const end = endOfPrefix(form);
-    return Object.entries(SEARCHED).map(([index, column]) => {
-      const range = end === null ? sql`${column} >= ${form}` : sql`${column} >= ${form} AND ${column} < ${end}`;
-      return sql`SELECT customer_id FROM (SELECT ${customers.customerId} FROM ${customers} INDEXED BY ${sql.identifier(index)}
-        WHERE ${range} AND ${narrowed} ORDER BY ${customers.customerId} LIMIT ${limit + 1})`;
-    });
+/** Where a page of a search ends. */
+interface Place {
+  /** Of the ranges that the search goes through. */
+  range: number;
+  /** What was found there, in lower case. */
+  text: string;
+  customerId: string;
+}
+
+/** Each form of the search is a range of each index: one after the other. D1 allows five parts of a UNION. */
+async function searchCustomers(
+  env: Env,
+  organizationId: string,
+  search: string,
+  among: SQL | undefined,
+  { after, limit }: PageRequest,
+): Promise<Page<CustomerRow>> {
+  const forms = soughtForms(search);
+  const ranges = Object.entries(SEARCHED).flatMap(([index, column]) => forms.map((form) => ({ index, column, form })));
+  const place = placeOf(after);
+  const sought = ranges[place?.range ?? 0];
+  const start = place && sought && place.text.startsWith(sought.form) ? place : null;
+  // Whoever was found by the id is not found by the name again.
+  const byId = sql.join(
+    forms.map((form) => inRange(sql`COALESCE(${customers.customerIdLower}, '')`, form)),
+    sql` OR `,
+  );
+  const parts = ranges.flatMap(({ index, column, form }, number) => {
+    if (number < (start?.range ?? 0)) return [];
+    const from = start?.range === number ? start : null;
+    return [
+      sql`SELECT * FROM (SELECT ${number} AS number, ${column} AS text, customer_id AS id FROM ${customers} INDEXED BY ${sql.identifier(index)}
+        WHERE ${inRange(sql`${column}`, form, from)} AND ${among} ${column === customers.customerIdLower ? sql`` : sql`AND NOT (${byId})`}
+        ORDER BY ${column}, customer_id LIMIT ${limit + 1})`,
+    ];
   });
-  return sql`SELECT customer_id FROM (${sql.join(parts, sql` UNION `)}) ORDER BY customer_id LIMIT ${limit + 1}`;
+  const rows = await (await database(env, organizationId))
+    .select({ customer: customers, number: sql<number>`found.number`, text: sql<string>`found.text` })
+    .from(
+      sql`(SELECT * FROM (${sql.join(parts, sql` UNION ALL `)}) ORDER BY number, text, id LIMIT ${limit + 1}) found`,
+    )
+    .innerJoin(customers, and(eq(customers.organizationId, organizationId), sql`${customers.customerId} = found.id`))
+    .orderBy(sql`found.number, found.text, found.id`);
+  const found = pageOf(rows, limit, ({ number, text, customer }) =>
+    cursorText({ range: number, text, customerId: customer.customerId }),
+  );
+  return { ...found, items: found.items.map(({ customer }) => customer) };
+}
+
+/** Texts that begin with this form; those after a place of the same range. */
+function inRange(column: SQL, form: string, from: Place | null = null): SQL {
+  const end = endOfPrefix(form);
+  const first = from ? sql`(${column}, customer_id) > (${from.text}, ${from.customerId})` : sql`${column} >= ${form}`;
+  return end === null ? first : sql`(${first} AND ${column} < ${end})`;
+}
+
+function cursorText({ range, text, customerId }: Place): string {
+  return `${range} ${text.length} ${text}${customerId}`;
+}
+
+/** `null` on the first page, and for a cursor of another list. */
+function placeOf(after: string | null): Place | null {
+  const [, range, length, rest] = /^(\d) (\d+) (.*)$/s.exec(after ?? '') ?? [];
+  if (rest === undefined) return null;
+  return { range: Number(range), text: rest.slice(0, Number(length)), customerId: rest.slice(Number(length)) };
 }

@@ -2,8 +2,8 @@
  * The retention: deletes history that is older than its organization keeps, in slices that D1 takes.
  *
  * Calls, denied calls, increments and ledger entries go by their own time. Usage goes by whole UTC days, out of every
- * table that sums by hour or day. Totals of all time stay, and so does the newest running total before the days that
- * are kept: a period is the difference of two of them, so every sum over the days that are kept stays exact.
+ * table that sums by hour, day or week. The newest running total before the days that are kept stays: a period is the
+ * difference of two of them, so every sum over the days that are kept stays exact.
  *
  * Where there is an archive, calls, increments and ledger entries go only when it has their day as it is.
  */
@@ -12,7 +12,7 @@ import { and, eq, isNotNull } from 'drizzle-orm';
 import { RETENTION_DAYS_MAX, RETENTION_DEFAULTS, type Retention } from '../contract/operator.ts';
 import type { Env } from '../env.ts';
 import type { DatabaseName } from '../platform/database-name.ts';
-import { DAY_MS } from '../platform/time.ts';
+import { DAY_MS, WEEK_MS } from '../platform/time.ts';
 import { forgetOldDays } from './archive.ts';
 import { configDatabase, namedDatabase } from './database.ts';
 import { ROLL_UPS, type RollUp, rollUpKey } from './roll-ups.ts';
@@ -20,12 +20,15 @@ import { organizations } from './schema/index.ts';
 
 /** Rows that one statement deletes. */
 const DELETE_ROWS_MAX = 5_000;
-/** Statements that delete, in one run. */
-const DELETIONS_MAX = 400;
+/** Statements of one run that delete, or find customers whose usage can go. */
+const STATEMENTS_MAX = 400;
+const PAUSE_MS_MAX = 1_000;
 /** Organizations with expired rows of a kind that one run looks after. */
 const ORGANIZATIONS_MAX = 100;
-/** Customers whose usage one statement looks after. */
-const CUSTOMERS_MAX = 200;
+/** Customers whose usage one statement deletes: each has a row at least. */
+const CUSTOMERS_MAX = 5_000;
+/** Customers that one statement looks at, to find those who have usage to delete. */
+const LOOKED_AT_MAX = 50_000;
 
 interface Kind {
   table: string;
@@ -63,7 +66,7 @@ interface Expired {
 
 /** Counts down over a run. */
 interface Budget {
-  deletions: number;
+  statements: number;
 }
 
 /** The retention that is in force for an organization. */
@@ -91,7 +94,7 @@ export async function deleteExpiredHistory(env: Env, name: DatabaseName, nowMs: 
     own: JSON.stringify(own.map(({ organizationId, retention }) => [organizationId, cutoff(retentionOf(retention))])),
     others: cutoff(RETENTION_DEFAULTS),
   });
-  const budget: Budget = { deletions: DELETIONS_MAX };
+  const budget: Budget = { statements: STATEMENTS_MAX };
   for (const kind of KINDS) {
     const { own: ownCutoffs, others } = cutoffs((retention) => nowMs - retention[kind.days] * DAY_MS);
     const mayGo = env.ARCHIVE && kind.isArchived ? isInArchive(kind) : 'TRUE';
@@ -108,7 +111,7 @@ export async function deleteExpiredHistory(env: Env, name: DatabaseName, nowMs: 
   const days = "organization_days WHERE organization_id = sizes.organization_id AND dimension = 'outcome' AND day_ms";
   for (const organization of await findExpired(db, days, ownCutoffs, others))
     await deleteUsage(db, organization, budget);
-  return budget.deletions > 0;
+  return budget.statements > 0;
 }
 
 /** Organizations that have a row before their cutoff, at the cost of one look into an index for each. */
@@ -143,14 +146,14 @@ async function deleteRows(
 
 /** Deletes the usage of an organization before a day: first that of its customers, which the days of it lead to. */
 async function deleteUsage(db: D1Database, { organizationId, beforeMs }: Expired, budget: Budget): Promise<void> {
-  const ofCustomers = ROLL_UPS.filter(({ keys, unit }) => keys.includes('customer_id') && unit !== 'ever');
+  const ofCustomers = ROLL_UPS.filter(({ keys }) => keys.includes('customer_id'));
   for (const rollUp of ofCustomers) {
-    for (let full = true; full && budget.deletions > 0; ) {
-      const customers = await findCustomers(db, rollUp, organizationId, beforeMs);
-      full = customers.length === CUSTOMERS_MAX;
-      if (customers.length === 0) break;
-      const statement = deletion(rollUp, 'customer_id IN (SELECT value FROM json_each(?3))');
-      await repeat(db.prepare(statement).bind(organizationId, beforeMs, JSON.stringify(customers)), budget);
+    const statement = db.prepare(deletion(rollUp, 'customer_id IN (SELECT value FROM json_each(?3))'));
+    for (let after: string | null = ''; after !== null && budget.statements > 0; ) {
+      const { found, next } = await findCustomers(db, rollUp, organizationId, beforeMs, after);
+      budget.statements -= 1;
+      if (found.length > 0) await repeat(statement.bind(organizationId, beforeMs, JSON.stringify(found)), budget);
+      after = next;
     }
   }
   const isOfFeatures = ({ keys }: RollUp) => keys.includes('feature') && !keys.includes('customer_id');
@@ -164,18 +167,33 @@ async function deleteUsage(db: D1Database, { organizationId, beforeMs }: Expired
 const FEATURES = "SELECT DISTINCT key FROM organization_days WHERE organization_id = ?1 AND dimension = 'feature'";
 const DIMENSIONS = "'feature', 'provider', 'model', 'outcome'";
 
-/** Customers with rows of a roll-up that can go. */
+/**
+ * Customers with rows of a roll-up that can go, of the next ones by id, and the place to go on from; `null` at the end.
+ * From one customer to the next, and to that one's first rows, it is a step in the primary key each.
+ */
 async function findCustomers(
   db: D1Database,
   rollUp: RollUp,
   organizationId: string,
   beforeMs: number,
-): Promise<string[]> {
-  const sql = `SELECT customer_id AS id FROM customer_totals totals WHERE organization_id = ?1 AND EXISTS (
-      SELECT 1 FROM ${rollUp.table} row WHERE row.organization_id = ?1 AND row.customer_id = totals.customer_id AND ${isExpired(rollUp)})
+  after: string,
+): Promise<{ found: string[]; next: string | null }> {
+  const { table } = rollUp;
+  const nextId = (previous: string) =>
+    `SELECT MIN(customer_id) FROM ${table} WHERE organization_id = ?1 AND customer_id > ${previous}`;
+  const sql = `WITH RECURSIVE customers (n, id) AS (SELECT 1, (${nextId('?3')})
+      UNION ALL SELECT n + 1, (${nextId('id')}) FROM customers WHERE id IS NOT NULL AND n < ${LOOKED_AT_MAX})
+    SELECT n, id FROM customers WHERE id IS NOT NULL AND (n = ${LOOKED_AT_MAX} OR EXISTS (
+      SELECT 1 FROM ${table} row WHERE row.organization_id = ?1 AND row.customer_id = id AND ${isExpired(rollUp)}))
     LIMIT ${CUSTOMERS_MAX}`;
-  const { results } = await db.prepare(sql).bind(organizationId, beforeMs).all<{ id: string }>();
-  return results.map(({ id }) => id);
+  const { results, meta } = await db
+    .prepare(sql)
+    .bind(organizationId, beforeMs, after)
+    .all<{ n: number; id: string }>();
+  await pause(meta.duration);
+  const last = results.at(-1);
+  const isCut = results.length === CUSTOMERS_MAX || last?.n === LOOKED_AT_MAX;
+  return { found: results.map(({ id }) => id), next: isCut && last ? last.id : null };
 }
 
 function deletion(rollUp: RollUp, where: string): string {
@@ -187,15 +205,22 @@ function deletion(rollUp: RollUp, where: string): string {
 /** Whether a row can go: of running totals, the newest before the days that are kept stays. */
 function isExpired(rollUp: RollUp): string {
   const { table, keys, unit } = rollUp;
-  const start = unit === 'day' ? 'day_ms' : 'hour_ms';
-  if (unit !== 'until hour') return `row.${start} < ?2`;
+  if (unit === 'week') return `row.week_ms <= ?2 - ${WEEK_MS}`;
+  if (unit !== 'until hour') return `row.${unit}_ms < ?2`;
   const same = keys.map((name) => `later.${name} = row.${name}`).join(' AND ');
   return `row.hour_ms < ?2 AND EXISTS (SELECT 1 FROM ${table} later WHERE ${same} AND later.hour_ms > row.hour_ms AND later.hour_ms < ?2)`;
 }
 
 /** Repeats a deletion until it finds fewer rows than its limit, or the run has deleted enough. */
 async function repeat(statement: D1PreparedStatement, budget: Budget): Promise<void> {
-  for (let changes = DELETE_ROWS_MAX; changes >= DELETE_ROWS_MAX && budget.deletions > 0; budget.deletions -= 1) {
-    ({ changes } = (await statement.run()).meta);
+  for (let changes = DELETE_ROWS_MAX; changes >= DELETE_ROWS_MAX && budget.statements > 0; budget.statements -= 1) {
+    const { meta } = await statement.run();
+    changes = meta.changes;
+    await pause(meta.duration);
   }
+}
+
+/** Leaves D1, which does one thing at a time, to others for as long as a statement of the retention kept it busy. */
+async function pause(busyMs = 0): Promise<void> {
+  await new Promise((resolve) => setTimeout(resolve, Math.min(busyMs, PAUSE_MS_MAX)));
 }

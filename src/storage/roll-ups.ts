@@ -6,7 +6,7 @@
  * again. All of that is one transaction. A customer is erased by adding its hours negated to what is left. A new
  * roll-up is a table in `schema/usage.ts` and a line in `ROLL_UPS`.
  */
-import { DAY_MS, HOUR_MS } from '../platform/time.ts';
+import { DAY_MS, HOUR_MS, WEEK_MS } from '../platform/time.ts';
 
 /** Columns that say what a row of usage is of, beside its hour. */
 const DIMENSIONS = ['organization_id', 'customer_id', 'feature', 'provider', 'model', 'outcome'] as const;
@@ -26,8 +26,8 @@ export const USAGE_FIGURES = [
 type Figure = (typeof USAGE_FIGURES)[number];
 type Key = (typeof DIMENSIONS)[number] | 'paid_model' | 'dimension' | 'key';
 
-/** What a row is the sum of: an hour, a day, all time, or all time up to the end of an hour. */
-type Unit = 'hour' | 'day' | 'ever' | 'until hour';
+/** What a row is the sum of: an hour, a day, a week, or all time up to the end of an hour. */
+type Unit = 'hour' | 'day' | 'week' | 'until hour';
 
 export interface RollUp {
   table: string;
@@ -39,13 +39,20 @@ export interface RollUp {
   where?: string;
 }
 
+const COST_FIGURES = { cost_usd: 'cost_usd', cost_rest_nano_usd: 'cost_rest_nano_usd' };
+
 export const ROLL_UPS: readonly RollUp[] = [
   { table: 'usage_hours', keys: DIMENSIONS, unit: 'hour' },
   { table: 'organization_hours', keys: ['organization_id', 'dimension', 'key'], unit: 'hour' },
   { table: 'organization_days', keys: ['organization_id', 'dimension', 'key'], unit: 'day' },
   { table: 'feature_hours', keys: ['organization_id', 'feature', 'provider', 'model', 'outcome'], unit: 'hour' },
   { table: 'feature_days', keys: ['organization_id', 'feature', 'provider', 'model', 'outcome'], unit: 'day' },
-  { table: 'customer_totals', keys: ['organization_id', 'customer_id'], unit: 'ever' },
+  {
+    table: 'customer_weeks',
+    keys: ['organization_id', 'customer_id'],
+    unit: 'week',
+    figures: { calls: 'calls', ...COST_FIGURES },
+  },
   { table: 'customer_running_totals', keys: ['organization_id', 'customer_id'], unit: 'until hour' },
   {
     table: 'customer_days',
@@ -54,21 +61,27 @@ export const ROLL_UPS: readonly RollUp[] = [
     figures: {
       calls: 'calls',
       failed_calls: "CASE WHEN outcome = 'FAILED' THEN calls ELSE 0 END",
-      cost_usd: 'cost_usd',
-      cost_rest_nano_usd: 'cost_rest_nano_usd',
+      ...COST_FIGURES,
     },
     where: "outcome IN ('COMPLETED', 'FAILED')",
   },
-  { table: 'feature_customer_totals', keys: ['organization_id', 'feature', 'customer_id'], unit: 'ever' },
+  {
+    table: 'feature_customer_weeks',
+    keys: ['organization_id', 'customer_id', 'feature'],
+    unit: 'week',
+    figures: { calls: 'calls', ...COST_FIGURES },
+  },
   { table: 'feature_running_totals', keys: ['organization_id', 'customer_id', 'feature'], unit: 'until hour' },
 ];
 
 const ALL_FIGURES = Object.fromEntries(USAGE_FIGURES.map((name) => [name, name]));
 
-/** The start of each unit that has one: its column, and what it is of an hour. */
+/** The start of each unit: its column, and what it is of an hour. */
 const STARTS = {
   hour: { column: 'hour_ms', of: 'hour_ms' },
+  'until hour': { column: 'hour_ms', of: 'hour_ms' },
   day: { column: 'day_ms', of: `hour_ms / ${DAY_MS} * ${DAY_MS}` },
+  week: { column: 'week_ms', of: `hour_ms / ${WEEK_MS} * ${WEEK_MS}` },
 } as const;
 
 /** `usage_changes` once for each dimension of an organization's roll-ups. */
@@ -82,17 +95,12 @@ function addChanges({ table, keys, unit, figures = ALL_FIGURES, where = 'true' }
   if (unit === 'until hour') return addToRunningTotals(table, keys);
   const names = Object.keys(figures);
   const source = keys.includes('dimension') ? BY_DIMENSION : 'usage_changes';
-  const start = unit === 'ever' ? null : STARTS[unit];
-  const key = [...keys, ...(start ? [start.column] : [])];
-  const sums = [...(start ? [] : ['MAX(hour_ms)']), ...Object.values(figures).map((figure) => `SUM(${figure})`)];
-  const updates = [
-    ...(start ? [] : ['last_hour_ms = MAX(last_hour_ms, excluded.last_hour_ms)']),
-    ...names.map((name) => `${name} = ${name} + excluded.${name}`),
-  ];
-  return `INSERT INTO ${table} (${[...key, ...(start ? [] : ['last_hour_ms']), ...names].join(', ')})
-    SELECT ${[...keys, ...(start ? [start.of] : []), ...sums].join(', ')} FROM ${source} WHERE ${where}
-    GROUP BY ${key.map((_, index) => index + 1).join(', ')}
-    ON CONFLICT DO UPDATE SET ${updates.join(', ')}`;
+  const start = STARTS[unit];
+  const key = [...keys, start.column];
+  return `INSERT INTO ${table} (${[...key, ...names].join(', ')})
+    SELECT ${[...keys, start.of, ...Object.values(figures).map((figure) => `SUM(${figure})`)].join(', ')}
+    FROM ${source} WHERE ${where} GROUP BY ${key.map((_, index) => index + 1).join(', ')}
+    ON CONFLICT DO UPDATE SET ${names.map((name) => `${name} = ${name} + excluded.${name}`).join(', ')}`;
 }
 
 /**
@@ -195,12 +203,11 @@ export const TOTALS_OF_CUSTOMERS = ROLL_UPS.filter(
 function forgetEmpty(rollUp: RollUp): string {
   const { table, keys, unit } = rollUp;
   const source = keys.includes('dimension') ? BY_DIMENSION : 'usage_changes';
-  const start = unit === 'day' ? STARTS.day : STARTS.hour;
   return `DELETE FROM ${table} WHERE calls = 0
-    AND (${rollUpKey(rollUp).join(', ')}) IN (SELECT ${[...keys, start.of].join(', ')} FROM ${source})`;
+    AND (${rollUpKey(rollUp).join(', ')}) IN (SELECT ${[...keys, STARTS[unit].of].join(', ')} FROM ${source})`;
 }
 
 /** The columns of a roll-up's primary key. */
 export function rollUpKey({ keys, unit }: RollUp): string[] {
-  return [...keys, ...(unit === 'ever' ? [] : [unit === 'day' ? STARTS.day.column : STARTS.hour.column])];
+  return [...keys, STARTS[unit].column];
 }

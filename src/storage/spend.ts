@@ -8,14 +8,12 @@
 
 import { type SQL, sql } from 'drizzle-orm';
 import type { Env } from '../env.ts';
-import { DAY_MS, HOUR_MS } from '../platform/time.ts';
+import { DAY_MS, HOUR_MS, WEEK_MS } from '../platform/time.ts';
 import { ANOMALY_DAYS_MIN } from '../readings/anomalies/episode.ts';
-import { DAYS_PER_WEEK } from '../readings/calendar.ts';
 import { type Database, database } from './database.ts';
 import { customerDays, organizationDays, organizationHours, usageHours } from './schema/index.ts';
 import { COST } from './usage.ts';
 
-const WEEK_MS = DAYS_PER_WEEK * DAY_MS;
 /** A model is not new if its first use is within this time of the first use of any model. */
 const KNOWN_MS = ANOMALY_DAYS_MIN * DAY_MS;
 const SPENT = sql.raw('(SUM(cost_usd) + SUM(cost_rest_nano_usd) / 1e9)');

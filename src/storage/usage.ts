@@ -9,12 +9,12 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { type NanoUsd, nanoOfParts } from '../domain/money.ts';
 import type { Env } from '../env.ts';
-import { DAY_MS, HOUR_MS } from '../platform/time.ts';
+import { DAY_MS, HOUR_MS, WEEK_MS } from '../platform/time.ts';
 import { database, prepare } from './database.ts';
 import {
   customerRunningTotals,
-  customerTotals,
-  featureCustomerTotals,
+  customerWeeks,
+  featureCustomerWeeks,
   featureDays,
   featureHours,
   featureRunningTotals,
@@ -90,10 +90,15 @@ export const COST = sql.raw('(cost_usd * 1000000000 + cost_rest_nano_usd)');
 const BY_COST = sql.raw('SUM(cost_usd) * 1000000000 + SUM(cost_rest_nano_usd) DESC, calls DESC, place');
 
 /**
- * Customers with the highest totals that are compared first, for each group that is listed. Most of them also cost much
- * in the period, so the more are compared first, the fewer are left to look at.
+ * Customers with the highest cost in weeks of the period that are compared first, for each group that is listed. Most of
+ * them also cost much in the period, so the more are compared first, the fewer are left to look at.
  */
 const LEADERS_PER_GROUP = 2;
+/**
+ * Customers of one week that are looked at, those with the highest cost. More may come into question only where the
+ * costs of thousands of customers are about the same.
+ */
+const LOOKED_AT_MAX = 2_000;
 
 type GroupRow = Record<keyof typeof SUMMED | 'key', string> & { dimension: Dimension };
 
@@ -140,8 +145,8 @@ function groupOf(row: GroupRow): UsageGroup {
 /** Whose usage is summed, and of which period. */
 interface Scope extends UsageFilter {
   organizationId: string;
-  /** A customer's totals, of all time and by the end of each hour: of all usage, or of the feature's. */
-  totals: typeof customerTotals | typeof featureCustomerTotals;
+  /** A customer's cost by week, and totals by the end of each hour: of all usage, or of the feature's. */
+  weeks: typeof customerWeeks | typeof featureCustomerWeeks;
   runningTotals: typeof customerRunningTotals | typeof featureRunningTotals;
   /** The condition that their rows are of the organization, and of the feature where there is one. */
   among: (table: SQL) => SQL;
@@ -150,9 +155,9 @@ interface Scope extends UsageFilter {
 function scopeOf(organizationId: string, filter: UsageFilter): Scope {
   const ofOrganization = (table: SQL) => sql`${table}.organization_id = ${organizationId}`;
   return filter.feature === undefined
-    ? { ...filter, organizationId, totals: customerTotals, runningTotals: customerRunningTotals, among: ofOrganization }
+    ? { ...filter, organizationId, weeks: customerWeeks, runningTotals: customerRunningTotals, among: ofOrganization }
     : {
-        ...{ ...filter, organizationId, totals: featureCustomerTotals, runningTotals: featureRunningTotals },
+        ...{ ...filter, organizationId, weeks: featureCustomerWeeks, runningTotals: featureRunningTotals },
         among: (table) => sql`${ofOrganization(table)} AND ${table}.feature = ${filter.feature}`,
       };
 }
@@ -224,7 +229,7 @@ function wholeDays({ fromMs, toMs }: UsageFilter): { unit: 'day' | 'hour'; start
 
 /**
  * The customers with the highest cost in the period. What a customer used in it is the difference of two running
- * totals: two rows, however long the period.
+ * totals: two rows, however long the period. CROSS JOIN keeps SQLite from reading the totals of all customers first.
  */
 function topCustomersByCost(scope: Scope, groupsMax: number): SQL {
   const { runningTotals, among, fromMs, toMs } = scope;
@@ -237,25 +242,42 @@ function topCustomersByCost(scope: Scope, groupsMax: number): SQL {
   return sql`WITH ${costOfCustomers(scope, groupsMax)},
     top AS MATERIALIZED (
       SELECT customer_id FROM costs WHERE cost >= COALESCE((SELECT cost FROM costs ORDER BY cost DESC LIMIT 1 OFFSET ${groupsMax - 1}), 0)),
-    combined AS (SELECT top.customer_id, ${differences} FROM top JOIN ${total(sql.raw('later'), toMs)}
+    combined AS (SELECT top.customer_id, ${differences} FROM top CROSS JOIN ${total(sql.raw('later'), toMs)}
       LEFT JOIN ${total(sql.raw('earlier'), fromMs)})
     ${groupsOf('customer', sql.raw('customer_id'), sql.raw('combined'), BY_COST, groupsMax)}`;
 }
 
 /**
- * `costs`: the cost of the period, of every customer who may be among the highest. No customer's cost in the period
- * exceeds its total. So once enough customers with the highest totals are compared, those whose total is below the
- * lowest cost among them need not be looked at.
+ * `costs`: the cost of the period, of every customer who may be among the highest. Whoever costs as much as somebody in
+ * the period costs at least an equal share of it in one of its weeks. So once enough customers with the highest costs of
+ * weeks are compared, those who stay below such a share of the lowest cost among them need not be looked at.
  */
-function costOfCustomers({ totals, runningTotals, among, fromMs, toMs }: Scope, groupsMax: number): SQL {
+function costOfCustomers({ weeks, runningTotals, among, fromMs, toMs }: Scope, groupsMax: number): SQL {
+  const starts = startsOfWeeks(fromMs, toMs);
   const costBefore = (atMs: number) => sql`COALESCE((SELECT ${COST} FROM ${runningTotals}
-    WHERE ${among(sql`${runningTotals}`)} AND customer_id = everybody.customer_id AND hour_ms < ${atMs} ORDER BY hour_ms DESC LIMIT 1), 0)`;
-  const cost = sql`CASE WHEN last_hour_ms < ${toMs} THEN total ELSE ${costBefore(toMs)} END - ${costBefore(fromMs)} AS cost`;
-  return sql`everybody AS MATERIALIZED (
-      SELECT customer_id, last_hour_ms, ${COST} AS total FROM ${totals} WHERE ${among(sql`${totals}`)}),
-    leaders AS (SELECT ${cost} FROM (SELECT * FROM everybody ORDER BY total DESC LIMIT ${LEADERS_PER_GROUP * groupsMax}) everybody),
-    costs AS MATERIALIZED (SELECT customer_id, ${cost} FROM everybody
-      WHERE total >= COALESCE((SELECT cost FROM leaders ORDER BY cost DESC LIMIT 1 OFFSET ${groupsMax - 1}), 0))`;
+    WHERE ${among(sql`${runningTotals}`)} AND customer_id = somebody.customer_id AND hour_ms < ${atMs} ORDER BY hour_ms DESC LIMIT 1), 0)`;
+  const cost = sql`${costBefore(toMs)} - ${costBefore(fromMs)} AS cost`;
+  // A list as JSON, because only a function in FROM may depend on the row before it.
+  const highestOfWeek = (shown: SQL, where: SQL, limit: number) => sql`weeks CROSS JOIN json_each((
+    SELECT json_group_array(${shown}) FROM (SELECT customer_id, ${COST} AS cost FROM ${weeks}
+      WHERE ${among(sql`${weeks}`)} AND week_ms = weeks.start_ms ${where} ORDER BY ${COST} DESC, calls DESC LIMIT ${limit}))) highest`;
+  return sql`weeks AS (SELECT value AS start_ms FROM json_each(${JSON.stringify(starts)})),
+    leaders AS (
+      SELECT highest.value ->> 0 AS customer_id
+      FROM ${highestOfWeek(sql`json_array(customer_id, cost)`, sql``, groupsMax)}
+      GROUP BY 1 ORDER BY TOTAL(highest.value ->> 1) DESC LIMIT ${LEADERS_PER_GROUP * groupsMax}),
+    lowest AS MATERIALIZED (
+      SELECT COALESCE((SELECT ${cost} FROM leaders somebody ORDER BY cost DESC LIMIT 1 OFFSET ${groupsMax - 1}), 0) AS cost),
+    everybody AS (
+      SELECT DISTINCT highest.value AS customer_id
+      FROM ${highestOfWeek(sql`customer_id`, sql`AND ${COST} >= (SELECT cost / ${sql.raw(String(starts.length))} FROM lowest)`, LOOKED_AT_MAX)}),
+    costs AS MATERIALIZED (SELECT customer_id, ${cost} FROM everybody somebody)`;
+}
+
+/** The weeks in which a period lies, as `customer_weeks` counts them. */
+function startsOfWeeks(fromMs: number, toMs: number): number[] {
+  const firstMs = Math.floor(fromMs / WEEK_MS) * WEEK_MS;
+  return Array.from({ length: Math.ceil((toMs - firstMs) / WEEK_MS) }, (_, index) => firstMs + index * WEEK_MS);
 }
 
 /**

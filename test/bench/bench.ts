@@ -4,6 +4,7 @@
  */
 import { parseArgs } from 'node:util';
 import { calls } from './calls.ts';
+import { customers } from './customers.ts';
 import { drain } from './drain.ts';
 import { gateway } from './gateway.ts';
 import { gatewayClosedLoop } from './gateway-closed-loop.ts';
@@ -14,6 +15,7 @@ import { pages } from './pages.ts';
 import { peers } from './peers.ts';
 import { readings } from './readings.ts';
 import { machineHere } from './report.ts';
+import { retention } from './retention.ts';
 import { scale } from './scale.ts';
 import { removeStates } from './service.ts';
 import { start } from './start.ts';
@@ -27,7 +29,9 @@ const SUITES: Record<string, Suite> = {
   drain,
   scale,
   growth,
+  customers,
   readings,
+  retention,
   pages,
   memory,
   start,
@@ -37,10 +41,11 @@ const NAMES = Object.keys(SUITES);
 const NAMES_OF_ALL = NAMES.filter((name) => !SUITES[name]?.apart);
 
 const HISTORY_CALLS = 1_000_000;
+const CUSTOMERS = 1_000_000;
 /** A suite that takes longer does not end any more. */
 const SUITE_MINUTES_MAX = 30;
 
-const HELP = `npm run bench -- SUITE ... [--rounds N] [--seconds N] [--history N] [--json]
+const HELP = `npm run bench -- SUITE ... [--rounds N] [--seconds N] [--history N] [--customers N] [--json]
 
 ${Object.entries(SUITES)
   .map(
@@ -52,7 +57,8 @@ ${Object.entries(SUITES)
 
   --rounds     interleaved rounds; figures are medians of them
   --seconds    of load on each target in a round
-  --history    calls of the largest history, in growth, readings and pages (${HISTORY_CALLS})
+  --history    calls of the largest history, in growth, readings and pages; retention has twice as many (${HISTORY_CALLS})
+  --customers  of the largest organization, in customers (${CUSTOMERS})
   --json       the figures as JSON, one document for each suite
   --help       this text
 
@@ -60,13 +66,14 @@ Everything runs on loopback, on workerd with direct sockets. State is kept in th
 another one: its disk is part of what is measured) and removed in the end. Figures are comparable within a run, not between
 machines. The shortest run:
 
-  npm run bench -- all --rounds 1 --seconds 1 --history 20000`;
+  npm run bench -- all --rounds 1 --seconds 1 --history 20000 --customers 20000`;
 
 interface Command {
   suites: string[];
   rounds?: number;
   seconds?: number;
   historyCalls: number;
+  customers: number;
   json: boolean;
 }
 
@@ -77,6 +84,7 @@ function parseCommand(): Command | 'help' {
       rounds: { type: 'string' },
       seconds: { type: 'string' },
       history: { type: 'string', default: String(HISTORY_CALLS) },
+      customers: { type: 'string', default: String(CUSTOMERS) },
       json: { type: 'boolean', default: false },
       help: { type: 'boolean' },
     },
@@ -85,7 +93,7 @@ function parseCommand(): Command | 'help' {
   const suites = positionals.flatMap((name) => (name === 'all' ? NAMES_OF_ALL : [name]));
   const unknown = suites.find((name) => !Object.hasOwn(SUITES, name));
   if (unknown !== undefined || suites.length === 0) throw new Error(`name a suite: ${NAMES.join(', ')}, or all`);
-  const count = (name: 'rounds' | 'seconds' | 'history', min: number, max: number): number => {
+  const count = (name: 'rounds' | 'seconds' | 'history' | 'customers', min: number, max: number): number => {
     const number = Number(values[name]);
     if (!Number.isInteger(number) || number < min || number > max)
       throw new Error(`--${name} must be a whole number from ${min} to ${max}`);
@@ -96,6 +104,7 @@ function parseCommand(): Command | 'help' {
     ...(values.rounds !== undefined && { rounds: count('rounds', 1, 100) }),
     ...(values.seconds !== undefined && { seconds: count('seconds', 1, 60) }),
     historyCalls: count('history', 2_000, 5_000_000),
+    customers: count('customers', 1_000, 2_000_000),
     json: values.json,
   };
 }
@@ -116,7 +125,7 @@ async function main(): Promise<void> {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => giveUp(130, 'interrupted'));
   for (const name of command.suites) {
     const suite = SUITES[name] as Suite;
-    const { rounds = suite.rounds, seconds = suite.seconds ?? 1, historyCalls } = command;
+    const { rounds = suite.rounds, seconds = suite.seconds ?? 1, historyCalls, customers } = command;
     const scope = new AsyncDisposableStack();
     const tooLong = setTimeout(
       () => giveUp(1, `no end after ${SUITE_MINUTES_MAX} minutes`),
@@ -127,6 +136,7 @@ async function main(): Promise<void> {
         rounds,
         seconds,
         historyCalls,
+        customers,
         scope,
         progress: (line) => say(`${name}: ${line}`),
       });

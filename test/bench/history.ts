@@ -153,7 +153,7 @@ async function writeObject(db: DatabaseSync, endedAt: readonly number[], present
   });
 }
 
-function columnsOf(db: DatabaseSync, table: string): string[] {
+export function columnsOf(db: DatabaseSync, table: string): string[] {
   return db
     .prepare('SELECT name FROM pragma_table_info(?)')
     .all(table)
@@ -175,7 +175,8 @@ async function forEach<Item>(items: readonly Item[], write: (item: Item, index: 
   }
 }
 
-function openD1(stateDir: string): Promise<DatabaseSync> {
+/** To be closed by who opens it. */
+export function openD1(stateDir: string): Promise<DatabaseSync> {
   return databaseWith(stateDir, 'organizations');
 }
 

@@ -3,14 +3,11 @@
  * and models; half of them have the same feature. It measures the first request in a new isolate and later ones, and
  * the processor time of workerd including D1, which is more reliable on a busy machine.
  */
-import { readdir } from 'node:fs/promises';
-import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { bundle, type Server } from '../../src/cli/server.ts';
 import { OPERATOR_TOKEN } from '../support/api.ts';
 import { countCalls } from '../support/usage.ts';
-import { provisionSubject, type Subject, writeCustomers } from './history.ts';
+import { openD1, provisionSubject, type Subject, writeCustomers } from './history.ts';
 import { Connection, type HttpRequest } from './load.ts';
 import { processorMs, workerdProcesses } from './process.ts';
 import { printed } from './report.ts';
@@ -23,8 +20,6 @@ const HISTORY_DAYS = 60;
 const CUSTOMERS = 10_000;
 /** Calls that one statement writes. */
 const CHUNK_CALLS = 20_000;
-/** Of the database while it is written: most of what the roll-ups touch. */
-const CACHE_KIB = 400_000;
 /** Of those that calls are of: one with a sixteenth of them, and the one with most. */
 const FEATURES_ASKED = ['feature 1', 'feature 0'] as const;
 /** Later requests of each page in a round. Processor time is counted in steps of ten milliseconds. */
@@ -94,7 +89,6 @@ async function writeCalls(
   progress: Options['progress'],
 ): Promise<void> {
   using db = await openD1(stateDir);
-  db.exec(`PRAGMA synchronous = OFF; PRAGMA cache_size = -${CACHE_KIB}`);
   const columns = db
     .prepare("SELECT name FROM pragma_table_info('calls')")
     .all()
@@ -127,16 +121,6 @@ async function writeCalls(
     statement.run(BigInt(written), BigInt(Math.min(written + CHUNK_CALLS, calls)), BigInt(Date.now()), organizationId);
     for (const sql of countCalls(`rowid > ${before}`)) db.exec(sql);
   }
-}
-
-async function openD1(stateDir: string): Promise<DatabaseSync> {
-  const files = await readdir(stateDir, { recursive: true });
-  for (const file of files.filter((path) => path.endsWith('.sqlite'))) {
-    const db = new DatabaseSync(join(stateDir, file));
-    if (db.prepare(`SELECT 1 FROM sqlite_master WHERE name = 'organizations'`).get()) return db;
-    db.close();
-  }
-  throw new Error('no database has organizations');
 }
 
 /** Throws where the service does not know what was written: figures would be of nothing. */
@@ -215,7 +199,7 @@ async function targetsOf(url: string, { organizationId, customerId, key }: Subje
 }
 
 /** The cookie of a session. */
-async function signIn(url: string): Promise<string> {
+export async function signIn(url: string): Promise<string> {
   const body = new URLSearchParams({ token: OPERATOR_TOKEN });
   const response = await fetch(`${url}/console/sign-in`, {
     method: 'POST',

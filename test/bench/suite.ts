@@ -9,6 +9,8 @@ export interface Options {
   seconds: number;
   /** Calls of the largest history. */
   historyCalls: number;
+  /** Of the largest organization. */
+  customers: number;
   /** Whatever is started or made is put here, and is ended in reverse order. */
   scope: AsyncDisposableStack;
   /** Says what is being done. */

@@ -6,6 +6,9 @@ import type { Row } from './state.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
+const WEEK_MS = 7 * DAY_MS;
+/** Of each unit. */
+const LENGTHS = { hour: HOUR_MS, day: DAY_MS, week: WEEK_MS, 'until hour': HOUR_MS };
 const DIMENSION_KEYS = ['feature', 'provider', 'model', 'outcome'] as const;
 
 interface Change {
@@ -29,13 +32,13 @@ export function wrongRollUps(
       ? changes.filter(({ keys: { outcome } }) => outcome === 'COMPLETED' || outcome === 'FAILED')
       : changes;
     const spread = keys.includes('dimension') ? counted.flatMap(byDimension) : counted;
-    const start = unit === 'hour' || unit === 'until hour' ? 'hour_ms' : unit === 'day' ? 'day_ms' : null;
-    const startOf = ({ hourMs }: Change) => (unit === 'day' ? Math.floor(hourMs / DAY_MS) * DAY_MS : hourMs);
+    const start = unit === 'until hour' ? 'hour_ms' : `${unit}_ms`;
+    const startOf = ({ hourMs }: Change) => Math.floor(hourMs / LENGTHS[unit]) * LENGTHS[unit];
     const identify = (row: Record<string, unknown>) =>
-      JSON.stringify([...keys, ...(start ? [start] : [])].map((name) => String(row[name])));
+      JSON.stringify([...keys, start].map((name) => String(row[name])));
     const expected = new Map<string, bigint[]>();
     for (const change of spread) {
-      const id = identify({ ...change.keys, ...(start && { [start]: startOf(change) }) });
+      const id = identify({ ...change.keys, [start]: startOf(change) });
       // A running total is the sum of everything up to its hour.
       const of =
         unit === 'until hour'

@@ -19,6 +19,8 @@ import { asD1, openD1, runBatch } from '../support/d1.ts';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
+const WEEK = 7 * DAY;
+const WEEK_OF_HOUR = `hour_ms / ${WEEK} * ${WEEK}`;
 const START = Date.UTC(2027, 2, 1, 20);
 const ORGANIZATIONS = ['one', 'other'];
 const FIGURES = [...USAGE_FIGURES];
@@ -219,9 +221,11 @@ function pairs(): [name: string, kept: string, summed: string][] {
     ...dimensions,
     ...features,
     [
-      'totals within a feature',
-      `SELECT organization_id, feature, customer_id, last_hour_ms, ${FIGURES.join(', ')} FROM feature_customer_totals`,
-      `SELECT organization_id, feature, customer_id, MAX(hour_ms), ${SUMS} FROM usage_hours GROUP BY 1, 2, 3`,
+      'weeks within a feature',
+      `SELECT organization_id, customer_id, feature, week_ms, calls, cost_usd, cost_rest_nano_usd FROM feature_customer_weeks WHERE calls <> 0`,
+      `SELECT organization_id, customer_id, feature, ${WEEK_OF_HOUR}, SUM(calls), SUM(cost_usd) AS cost_usd,
+         SUM(cost_rest_nano_usd) AS cost_rest_nano_usd
+       FROM usage_hours GROUP BY 1, 2, 3, 4 HAVING SUM(calls) <> 0`,
     ],
     [
       'running totals within a feature',
@@ -229,9 +233,10 @@ function pairs(): [name: string, kept: string, summed: string][] {
       running('organization_id, customer_id, feature'),
     ],
     [
-      'totals',
-      `SELECT organization_id, customer_id, last_hour_ms, ${FIGURES.join(', ')} FROM customer_totals`,
-      `SELECT organization_id, customer_id, MAX(hour_ms), ${SUMS} FROM usage_hours GROUP BY 1, 2`,
+      'weeks',
+      `SELECT organization_id, customer_id, week_ms, calls, cost_usd, cost_rest_nano_usd FROM customer_weeks WHERE calls <> 0`,
+      `SELECT organization_id, customer_id, ${WEEK_OF_HOUR}, SUM(calls), SUM(cost_usd) AS cost_usd, SUM(cost_rest_nano_usd) AS cost_rest_nano_usd
+       FROM usage_hours GROUP BY 1, 2, 3 HAVING SUM(calls) <> 0`,
     ],
     [
       'running totals',
@@ -271,7 +276,7 @@ function expectExact(db: DatabaseSync): void {
 
 /** Where the costs of all calls are, each once. */
 const COSTS_IN_ALL = [
-  ...['usage_hours', 'customer_totals', 'customer_days', 'feature_customer_totals'],
+  ...['usage_hours', 'customer_weeks', 'customer_days', 'feature_customer_weeks'],
   ...['feature', 'provider', 'model', 'outcome'].map(
     (dimension) => `organization_days WHERE dimension = '${dimension}'`,
   ),
@@ -416,7 +421,7 @@ describe('an erasure', () => {
           await eraseProjection({ DB: d1 } as never, 'one', 'ann');
           expectExact(db);
           const isErased = `organization_id = 'one' AND customer_id = 'ann'`;
-          for (const table of ['calls', 'denied_hours', 'usage_hours', 'customer_totals', 'customer_days'])
+          for (const table of ['calls', 'denied_hours', 'usage_hours', 'customer_weeks', 'customer_days'])
             expect([table, ...rows(db, `SELECT 1 FROM ${table} WHERE ${isErased}`)]).toEqual([table]);
           const features = (table: string, of: string) =>
             rows(db, `SELECT DISTINCT ${of} FROM ${table} WHERE organization_id = 'one' AND calls <> 0`);
@@ -443,7 +448,8 @@ describe('the retention of usage', () => {
     customer_running_totals: 'organization_id, customer_id',
     feature_running_totals: 'organization_id, customer_id, feature',
   };
-  const TOTALS = ['customer_totals', 'feature_customer_totals'];
+  /** A week that ends within the days that are kept stays. */
+  const WEEKS = ['customer_weeks', 'feature_customer_weeks'];
 
   test('deletes the days before it, and changes no sum over the days that are kept', async () => {
     await fc.assert(
@@ -467,7 +473,7 @@ describe('the retention of usage', () => {
           kept: Object.entries(STARTS).map(([table, start]) =>
             rows(db, `SELECT * FROM ${table} WHERE ${isKept(start)}`),
           ),
-          totals: TOTALS.map((table) => rows(db, `SELECT * FROM ${table}`)),
+          weeks: WEEKS.map((table) => rows(db, `SELECT * FROM ${table} WHERE ${isKept(`week_ms + ${WEEK - 1}`)}`)),
           // Also the newest before the cutoff, from which differences are taken.
           running: Object.entries(RUNNING).map(([table, key]) =>
             rows(
@@ -481,12 +487,39 @@ describe('the retention of usage', () => {
         const isDone = await deleteExpiredHistory({ DB: asD1(db) } as unknown as Env, 'DB', nowMs);
         expect(isDone).toBe(true);
         expect(read()).toEqual(before);
-        const all = [...Object.keys(STARTS), ...Object.keys(RUNNING)].map((table) =>
+        const all = [...Object.keys(STARTS), ...WEEKS, ...Object.keys(RUNNING)].map((table) =>
           rows(db, `SELECT * FROM ${table}`),
         );
-        expect(all).toEqual([...before.kept, ...before.running]);
+        expect(all).toEqual([...before.kept, ...before.weeks, ...before.running]);
       }),
       { numRuns: 60 },
     );
+  });
+
+  test('finds the few among many customers who have something to delete, and many of them', async () => {
+    const db = opened();
+    const [customers, many] = [60_000, 5_100];
+    const nowMs = START + 10 * DAY;
+    const [oldMs, newMs] = [START - (START % HOUR), START + 9 * DAY - (START % HOUR)];
+    db.prepare(
+      `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${customers}),
+        used AS (SELECT n, ${newMs} AS hour_ms FROM numbers
+          UNION ALL SELECT n, ${oldMs} FROM numbers WHERE n <= ${many} OR n = ${customers})
+       INSERT INTO usage_hours (organization_id, customer_id, hour_ms, feature, provider, model, outcome, ${FIGURES.join(', ')})
+       SELECT 'one', printf('%06d', n), hour_ms, '', '', '', 'COMPLETED', ${FIGURES.map(() => 1).join(', ')} FROM used`,
+    ).run();
+    db.prepare(
+      `INSERT INTO organization_days (organization_id, dimension, day_ms, key, ${FIGURES.join(', ')})
+       VALUES ('one', 'outcome', ${oldMs - (oldMs % DAY)}, 'COMPLETED', ${FIGURES.map(() => 1).join(', ')})`,
+    ).run();
+    db.prepare(
+      "INSERT INTO organizations (organization_id, name, retention, created_at_ms) VALUES ('one', 'n', ?, 0)",
+    ).run(JSON.stringify({ usageRetentionDays: 5 }));
+    db.prepare("INSERT INTO organization_sizes VALUES ('one', 1, 0, 0, 0)").run();
+    expect(await deleteExpiredHistory({ DB: asD1(db) } as unknown as Env, 'DB', nowMs)).toBe(true);
+    expect(rows(db, 'SELECT hour_ms, COUNT(*) AS n FROM usage_hours GROUP BY hour_ms')).toEqual([
+      `${newMs} | ${customers}`,
+    ]);
+    expect(rows(db, 'SELECT * FROM organization_days')).toEqual([]);
   });
 });

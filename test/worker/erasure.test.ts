@@ -369,7 +369,7 @@ describe('a batch that D1 runs after its caller timed out', () => {
       calls: 2,
       meter_events: 1,
       usage_hours: 2,
-      customer_totals: 1,
+      customer_weeks: 1,
       usage_changes: 0,
     };
     expect(await rowsOfOrganization(organizationId)).toMatchObject(expected);

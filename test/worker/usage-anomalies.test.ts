@@ -70,6 +70,20 @@ describe('an organization with regular usage', () => {
     });
   });
 
+  test('whose retention is over for the usage of a customer, does not count that customer among its largest', async () => {
+    const gone: Bent = (customerId, atMs) =>
+      customerId === 'gamma' && atMs >= TODAY - 30 * DAY ? { calls: 0, failed: 0 } : {};
+    for (const [usageRetentionDays, largest] of [
+      [20, 2],
+      [40, 3],
+    ]) {
+      const tenant = await organization(gone);
+      const params = { org: tenant.organizationId };
+      expect((await operator.send('updateOrganization', { params, body: { usageRetentionDays } })).status).toBe(200);
+      expect((await read(tenant)).customersLookedAt).toBe(largest);
+    }
+  });
+
   test('has none without any usage', async () => {
     expect(await read(await createTenant(operator))).toMatchObject({
       items: [],

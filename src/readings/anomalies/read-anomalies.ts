@@ -11,6 +11,7 @@ import type { Env } from '../../env.ts';
 import type { Caller } from '../../metering/caller.ts';
 import { type PageRequest, pageOf } from '../../platform/page.ts';
 import { DAY_MS, HOUR_MS } from '../../platform/time.ts';
+import { usageKeptSinceMs } from '../../storage/retention.ts';
 import {
   readDailySpend,
   readHourlySpend,
@@ -38,7 +39,10 @@ export async function readAnomalies(
   const fromMs = toMs - (toMs % DAY_MS) - days * DAY_MS;
   const period = { fromMs, toMs };
   const [hourly, largest] = await (customerId === undefined
-    ? Promise.all([readOrganizationSpend(env, organizationId, period), largestCustomers(env, organizationId, period)])
+    ? Promise.all([
+        readOrganizationSpend(env, organizationId, period),
+        largestCustomers(env, organization, period, nowMs),
+      ])
     : Promise.all([readHourlySpend(env, organizationId, period, customerId), []]));
   const daily = largest.length === 0 ? [] : await readDailySpend(env, organizationId, period, largest);
   const items = [
@@ -68,9 +72,15 @@ function series(fill: typeof hourBuckets, rows: readonly SpendRow[], toMs: numbe
   return fill(buckets, firstMs, toMs);
 }
 
-/** The customers with the highest cost in the period, highest first. */
-async function largestCustomers(env: Env, organizationId: string, period: SpendPeriod): Promise<string[]> {
-  const { customer } = await sumUsage(env, organizationId, period, ['customer'], CUSTOMERS_MAX);
+/** The customers with the highest cost in the days of the period whose usage is kept, highest first. */
+async function largestCustomers(
+  env: Env,
+  { organizationId, retention }: Caller['organization'],
+  { fromMs, toMs }: SpendPeriod,
+  nowMs: number,
+): Promise<string[]> {
+  const keptFromMs = Math.min(Math.max(fromMs, usageKeptSinceMs(retention, nowMs)), toMs);
+  const { customer } = await sumUsage(env, organizationId, { fromMs: keptFromMs, toMs }, ['customer'], CUSTOMERS_MAX);
   return customer.map(({ key }) => key);
 }
 

@@ -2,7 +2,8 @@
  * D1: usage, summed from calls. Which table sums what is listed in `../roll-ups.ts`, whose statements alone write these
  * tables, as a part of the batch that brings the calls.
  */
-import { integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core';
+import { sql } from 'drizzle-orm';
+import { index, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core';
 
 /**
  * A sum of costs: cost_usd x 1e9 + cost_rest_nano_usd nano-USD. Each call adds its whole dollars to the one and what
@@ -98,17 +99,27 @@ export const organizationDays = sqliteTable(
   (table) => [primaryKey({ columns: [table.organizationId, table.dimension, table.dayMs, table.key] })],
 );
 
-/** All that a customer ever used. */
-export const customerTotals = sqliteTable(
-  'customer_totals',
+/** A sum of costs as one number, written as `COST` (usage.ts) writes it: only then SQLite uses the index. */
+const cost = sql`(cost_usd * 1000000000 + cost_rest_nano_usd)`;
+
+/**
+ * The cost of a customer by weeks since 1970-01-01 (UTC): no customer's cost in a period exceeds that of its weeks, so
+ * those with the highest cost are found among those with the highest cost of a week.
+ */
+export const customerWeeks = sqliteTable(
+  'customer_weeks',
   {
     organizationId: text('organization_id').notNull(),
     customerId: text('customer_id').notNull(),
-    /** No usage is of a later hour; there may be none in this one any more. */
-    lastHourMs: integer('last_hour_ms').notNull(),
-    ...usageFigures(),
+    weekMs: integer('week_ms').notNull(),
+    calls: integer('calls').notNull(),
+    ...sumOfCost(),
   },
-  (table) => [primaryKey({ columns: [table.organizationId, table.customerId] })],
+  (table) => [
+    primaryKey({ columns: [table.organizationId, table.customerId, table.weekMs] }),
+    // The customers with the highest cost: without it, a list of them reads all customers.
+    index('customer_weeks_by_cost').on(table.organizationId, table.weekMs, cost, table.calls),
+  ],
 );
 
 /**
@@ -176,17 +187,22 @@ export const featureDays = sqliteTable(
   ],
 );
 
-/** All that a customer ever used of a feature. */
-export const featureCustomerTotals = sqliteTable(
-  'feature_customer_totals',
+/** The cost of a customer within a feature, by the same weeks. */
+export const featureCustomerWeeks = sqliteTable(
+  'feature_customer_weeks',
   {
     organizationId: text('organization_id').notNull(),
-    feature: text('feature').notNull(),
     customerId: text('customer_id').notNull(),
-    lastHourMs: integer('last_hour_ms').notNull(),
-    ...usageFigures(),
+    feature: text('feature').notNull(),
+    weekMs: integer('week_ms').notNull(),
+    calls: integer('calls').notNull(),
+    ...sumOfCost(),
   },
-  (table) => [primaryKey({ columns: [table.organizationId, table.feature, table.customerId] })],
+  (table) => [
+    primaryKey({ columns: [table.organizationId, table.customerId, table.feature, table.weekMs] }),
+    // The customers with the highest cost within a feature.
+    index('feature_customer_weeks_by_cost').on(table.organizationId, table.feature, table.weekMs, cost, table.calls),
+  ],
 );
 
 /** What a customer had used of a feature by the end of an hour. */

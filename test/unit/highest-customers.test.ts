@@ -1,0 +1,137 @@
+/**
+ * Promise: the customers with the highest cost of a period are exactly those, whenever and however they used it, and are
+ * found through an index, not among all customers.
+ */
+import type { DatabaseSync } from 'node:sqlite';
+import fc from 'fast-check';
+import { afterEach, describe, expect, test } from 'vitest';
+import type { Env } from '../../src/env.ts';
+import { CHANGE_COLUMNS, COUNT_USAGE } from '../../src/storage/roll-ups.ts';
+import { sumUsage } from '../../src/storage/usage.ts';
+import { asD1, openD1 } from '../support/d1.ts';
+
+const HOUR = 3_600_000;
+const WEEK = 7 * 24 * HOUR;
+const START = Date.UTC(2027, 2, 1);
+
+let db: DatabaseSync;
+afterEach(() => db.close());
+
+interface Used {
+  customer: number;
+  hour: number;
+  feature: string;
+  cost: number;
+}
+
+const used: fc.Arbitrary<Used> = fc.record({
+  customer: fc.nat(20),
+  hour: fc.nat(5 * 7 * 24),
+  feature: fc.constantFrom('chat', 'mail'),
+  // Sums that tie, and some that do not.
+  cost: fc.oneof(fc.constantFrom(0, 1, 5), fc.nat(3_000_000_000)),
+});
+
+function write(rows: readonly Used[]): void {
+  const columns = CHANGE_COLUMNS.split(', ');
+  const texts = { organization_id: 'org', provider: 'p', model: 'm', paid_model: 'm', outcome: 'COMPLETED' };
+  const insert = db.prepare(
+    `INSERT INTO usage_changes (${columns.join(', ')}) VALUES (${columns.map((name) => `:${name}`).join(', ')})`,
+  );
+  for (const { customer, hour, feature, cost } of rows) {
+    const own = {
+      ...{ ...texts, customer_id: `c${customer}`, feature, hour_ms: START + hour * HOUR, calls: 1 },
+      ...{ cost_usd: Math.floor(cost / 1e9), cost_rest_nano_usd: cost % 1e9 },
+    };
+    insert.run(Object.fromEntries(columns.map((name) => [name, own[name as keyof typeof own] ?? 0])));
+  }
+  for (const sql of COUNT_USAGE) db.exec(sql);
+}
+
+/** The same from the rows themselves. */
+function highestOf(rows: readonly Used[], from: number, to: number, feature: string | undefined) {
+  const sums = new Map<string, { calls: number; cost: bigint }>();
+  for (const row of rows) {
+    if (row.hour < from || row.hour >= to || (feature !== undefined && row.feature !== feature)) continue;
+    const { calls, cost } = sums.get(`c${row.customer}`) ?? { calls: 0, cost: 0n };
+    sums.set(`c${row.customer}`, { calls: calls + 1, cost: cost + BigInt(row.cost) });
+  }
+  return [...sums]
+    .map(([key, { calls, cost }]) => ({ key, calls, cost }))
+    .sort((a, b) => (a.cost === b.cost ? b.calls - a.calls || (a.key < b.key ? -1 : 1) : a.cost < b.cost ? 1 : -1));
+}
+
+describe('the customers with the highest cost', () => {
+  test('are those of the sums of their hours, in any period', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(used, { maxLength: 120 }),
+        fc.integer({ min: -10, max: 800 }),
+        fc.integer({ min: 1, max: 900 }),
+        fc.integer({ min: 1, max: 3 }),
+        fc.constantFrom(undefined, 'chat'),
+        async (rows, from, hours, most, feature) => {
+          db = openD1();
+          write(rows);
+          const period = { fromMs: START + from * HOUR, toMs: START + (from + hours) * HOUR };
+          const env = { DB: asD1(db) } as unknown as Env;
+          const { customer } = await sumUsage(env, 'org', { ...period, feature }, ['customer'], most);
+          const found = customer.map(({ key, calls, costNanoUsd }) => ({ key, calls, cost: costNanoUsd }));
+          expect(found).toEqual(highestOf(rows, from, from + hours, feature).slice(0, most));
+          db.close();
+        },
+      ),
+      { numRuns: 150 },
+    );
+    db = openD1();
+  });
+
+  test('include whoever is never the highest of a week, but is of all', async () => {
+    db = openD1();
+    const weeks = [0, 1, 2, 3, 4];
+    const row = (customer: number, week: number, cost: number): Used => ({
+      ...{ customer, hour: week * 7 * 24 + 80, feature: 'chat', cost },
+    });
+    write(weeks.flatMap((week) => [row(week, week, 10), row(9, week, 9)]));
+    const period = { fromMs: START, toMs: START + 5 * WEEK };
+    const { customer } = await sumUsage({ DB: asD1(db) } as unknown as Env, 'org', period, ['customer'], 1);
+    expect(customer.map(({ key, costNanoUsd }) => [key, costNanoUsd])).toEqual([['c9', 45n]]);
+  });
+
+  test.each([
+    [undefined, 'customer_weeks'],
+    ['chat', 'feature_customer_weeks'],
+  ])('are found through an index of a week (feature %s)', async (feature, table) => {
+    db = openD1();
+    const plans: string[] = [];
+    const d1 = asD1(db);
+    const explained = {
+      ...d1,
+      prepare(sql: string) {
+        const rows = db.prepare(`EXPLAIN QUERY PLAN ${sql}`);
+        const statement = d1.prepare(sql);
+        return {
+          ...statement,
+          bind(...values: never[]) {
+            plans.push(...rows.all(...values).map(({ detail }) => String(detail)));
+            return statement.bind(...values);
+          },
+        };
+      },
+    };
+    const filter = { fromMs: START, toMs: START + 5 * WEEK, feature };
+    await sumUsage({ DB: explained } as unknown as Env, 'org', filter, ['customer'], 10);
+    // Totals are looked up by their customer.
+    const totals = plans.filter((detail) => /^SEARCH (\w*running_totals|later|earlier|other) /.test(detail));
+    expect(totals).toHaveLength(8);
+    for (const detail of totals)
+      expect(detail).toMatch(/organization_id=\? AND customer_id=\? AND (feature=\? AND )?hour_ms[<=]\?/);
+    const ofTable = plans.filter((detail) => detail.includes(table));
+    expect(ofTable).toHaveLength(2);
+    for (const detail of ofTable)
+      expect(detail).toMatch(/^SEARCH \w+ USING COVERING INDEX \w+_by_cost \(organization_id=\?.* AND week_ms=\?/);
+    expect(plans.filter((detail) => /^SCAN (customer|feature|usage)/.test(detail))).toEqual([]);
+    // Whatever is above a cost is a range of the index.
+    expect(ofTable.some((detail) => /week_ms=\? AND <expr>>\?/.test(detail))).toBe(true);
+  });
+});
