@@ -16,8 +16,8 @@ export default defineConfig(async () => ({
   root,
   test: {
     silent: 'passed-only' as const,
-    // Without this, one file at a time on two cores.
-    maxWorkers: 2,
+    // Most tests wait for a while. Without this, one file at a time on two cores.
+    maxWorkers: 3,
     projects: [
       {
         root,
@@ -39,8 +39,8 @@ export default defineConfig(async () => ({
           env: { NODE_COMPILE_CACHE: join(tmpdir(), 'callmeter-compile-cache') },
           testTimeout: 180_000,
           hookTimeout: 180_000,
-          // Three servers at a time, and nothing beside them: these tests mostly wait.
-          maxWorkers: 3,
+          // Four servers at a time, and nothing beside them: these tests mostly wait.
+          maxWorkers: 4,
           sequence: { groupOrder: 1 },
         },
       },

@@ -7,6 +7,7 @@
  */
 import { DurableObject } from 'cloudflare:workers';
 import { CustomerStore } from '../../durable-objects/customer/store.ts';
+import { runArchive } from '../archive/run.ts';
 import type { Env } from '../env.ts';
 import { projectorState } from '../objects/projectors.ts';
 import { currentCatalog } from '../storage/catalog.ts';
@@ -92,12 +93,17 @@ export default {
     const organizationId = new URL(request.url).pathname.slice(1);
     const untilMs = Date.now();
     const surroundings = await surroundingsOf(env, organizationId);
-    const written: Record<string, number> = {};
-    for (const customer of DEMO_CUSTOMERS) {
-      const calls = await tellOnce(env, surroundings, customer, untilMs);
-      if (calls !== null) written[customer.customerId] = calls;
-    }
+    // Together, so that a projector stores the pages of several customers at a time.
+    const counts = await Promise.all(
+      DEMO_CUSTOMERS.map(async (customer) => [
+        customer.customerId,
+        await tellOnce(env, surroundings, customer, untilMs),
+      ]),
+    );
+    const written = Object.fromEntries(counts.filter(([, calls]) => calls !== null));
     await delivered(env);
+    // Days that a service would have archived meanwhile.
+    await runArchive(env, untilMs);
     return Response.json(written);
   },
 } satisfies ExportedHandler<Env>;

@@ -17,6 +17,10 @@ interface Table {
   key: readonly string[];
   /** Columns whose decimal strings become 64-bit integers. */
   integers: readonly string[];
+  /**
+   * Columns that never change. An update leaves them out, because SQLite writes every index anew of which a column is set.
+   */
+  fixed?: readonly string[];
 }
 
 const TABLES: Record<ChangeKind, Table> = {
@@ -25,9 +29,15 @@ const TABLES: Record<ChangeKind, Table> = {
     name: 'calls',
     key: ['organization_id', 'call_id'],
     integers: ['standard_cost_nano_usd', 'cost_nano_usd', 'cost_avoided_nano_usd'],
+    fixed: ['customer_id', 'started_at_ms'],
   },
   denied_hour: { name: 'denied_hours', key: ['organization_id', 'customer_id', 'hour_ms', 'feature'], integers: [] },
-  meter_event: { name: 'meter_events', key: ['organization_id', 'customer_id', 'event_id'], integers: [] },
+  meter_event: {
+    name: 'meter_events',
+    key: ['organization_id', 'customer_id', 'event_id'],
+    integers: [],
+    fixed: ['at_ms'],
+  },
   credit_entry: { name: 'credit_entries', key: ['organization_id', 'customer_id', 'entry_id'], integers: [] },
 };
 
@@ -60,10 +70,12 @@ const NOT_ERASED = (subscription: string) =>
 
 /** Inserts the rows, or updates older ones. `delivery` marks calls. */
 function upsert(db: D1Database, chunk: Chunk, delivery?: number): D1PreparedStatement {
-  const { name, key, integers } = TABLES[chunk.kind];
+  const { name, key, integers, fixed = [] } = TABLES[chunk.kind];
   const names = [...chunk.columns, ...(delivery === undefined ? [] : ['delivery'])];
   const values = [...valuesOf(chunk.columns, integers), ...(delivery === undefined ? [] : ['?2'])];
-  const updates = names.filter((column) => !key.includes(column)).map((column) => `${column} = excluded.${column}`);
+  const updates = names
+    .filter((column) => !key.includes(column) && !fixed.includes(column))
+    .map((column) => `${column} = excluded.${column}`);
   const sql = `WITH sent AS MATERIALIZED (SELECT jsonb(value) AS row FROM json_each(?1))
     INSERT INTO ${name} (${names.join(', ')}) SELECT ${values.join(', ')} FROM sent
     WHERE ${NOT_ERASED('row ->> 0')}

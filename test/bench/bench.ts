@@ -4,6 +4,7 @@
  */
 import { parseArgs } from 'node:util';
 import { calls } from './calls.ts';
+import { costs } from './costs.ts';
 import { customers } from './customers.ts';
 import { drain } from './drain.ts';
 import { gateway } from './gateway.ts';
@@ -18,8 +19,10 @@ import { machineHere } from './report.ts';
 import { retention } from './retention.ts';
 import { scale } from './scale.ts';
 import { removeStates } from './service.ts';
+import { simulation } from './simulation/simulation.ts';
 import { start } from './start.ts';
 import type { Suite } from './suite.ts';
+import { transactions } from './transactions.ts';
 
 const SUITES: Record<string, Suite> = {
   lookup,
@@ -28,6 +31,9 @@ const SUITES: Record<string, Suite> = {
   calls,
   drain,
   scale,
+  costs,
+  transactions,
+  simulation,
   growth,
   customers,
   readings,
@@ -57,7 +63,8 @@ ${Object.entries(SUITES)
 
   --rounds     interleaved rounds; figures are medians of them
   --seconds    of load on each target in a round
-  --history    calls of the largest history, in growth, readings and pages; retention has twice as many (${HISTORY_CALLS})
+  --history    calls of the largest history, in growth, readings and pages (${HISTORY_CALLS}); retention has twice as many,
+               scale one customer for every hundred
   --customers  of the largest organization, in customers (${CUSTOMERS})
   --json       the figures as JSON, one document for each suite
   --help       this text

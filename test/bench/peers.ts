@@ -43,7 +43,7 @@ interface Target {
 }
 
 export const peers: Suite = {
-  about: `the gateway beside ${PORTKEY.name} ${PORTKEY.version}, which the first run installs`,
+  about: `the gateway beside ${PORTKEY.name} ${PORTKEY.version}, which the first run installs from the npm registry`,
   apart: true,
   rounds: 3,
   seconds: 10,
@@ -79,7 +79,7 @@ export const peers: Suite = {
       options,
     );
     const latencies = (name: string) => rounds.get(name) ?? [];
-    return printed(`Completions: Callmeter, metered, and ${PORTKEY.name} ${PORTKEY.version}`, [
+    return printed(`Completions: Callmeter, metered, and ${PORTKEY.name} ${PORTKEY.version} on Node ${portkey.node}`, [
       ...ours.map(({ name }) => comparison(name, latencies(name), latencies(theirs.name), rates)),
       { title: 'closed loop, 16 connections', columns: RATE_COLUMNS, rows: rates },
       {

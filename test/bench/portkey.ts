@@ -18,6 +18,11 @@ export const PORTKEY = { name: '@portkey-ai/gateway', version: '1.15.2' };
 /** With newer ones, which npm would choose, every stream fails (Portkey-AI/gateway issue 1389). */
 const OVERRIDES = { '@hono/node-server': '1.14.1' };
 
+/**
+ * The Node that runs npm, as with `npx`. Portkey's own image has Node 20; on 26 that HTTP server cannot write an answer
+ * in one piece, because it does not find the body in Node's internal state.
+ */
+const NODE = process.env.npm_node_execpath ?? process.execPath;
 const CACHE = join('node_modules', '.cache', 'callmeter-peers');
 const SCRIPT = join('node_modules', PORTKEY.name, 'build', 'start-server.js');
 const INSTALL_MS_MAX = 300_000;
@@ -25,13 +30,16 @@ const PROGRESS_MS = 5_000;
 const START_MS_MAX = 20_000;
 const START_POLL_MS = 100;
 
-/** Starts it with that vendor as its OpenAI. It does not meter: the headers of its endpoint name no customer. */
-export async function startPortkey({ scope, progress }: Options, vendorUrl: string): Promise<Endpoint> {
+/** Starts it with that vendor as its OpenAI. It does not look at the customer of a request. */
+export async function startPortkey(
+  { scope, progress }: Options,
+  vendorUrl: string,
+): Promise<Endpoint & { node: string }> {
   const script = await installed(progress);
   const port = await freePort(0);
   const args = [script, `--port=${port}`, '--headless'];
   const env = { ...process.env, NODE_ENV: 'production' };
-  const server = spawn(process.execPath, args, { env, stdio: ['ignore', 'ignore', 'inherit'] });
+  const server = spawn(NODE, args, { env, stdio: ['ignore', 'ignore', 'inherit'] });
   const kill = () => void server.kill();
   // When this process ends before the scope does.
   process.once('exit', kill);
@@ -44,7 +52,8 @@ export async function startPortkey({ scope, progress }: Options, vendorUrl: stri
     'x-portkey-provider': 'openai',
     'x-portkey-custom-host': `${vendorUrl}/v1`,
   };
-  return { url, pid: server.pid as number, headers };
+  const { stdout } = await promisify(execFile)(NODE, ['--version']);
+  return { url, pid: server.pid as number, headers, node: stdout.trim() };
 }
 
 /** The server's script, in a folder that is there only if all of it was installed. */
@@ -70,7 +79,7 @@ async function install(folder: string, progress: Options['progress']): Promise<v
   tell();
   const telling = setInterval(tell, PROGRESS_MS);
   const npm = process.env.npm_execpath;
-  const args = ['install', '--prefix', folder, '--ignore-scripts', '--no-audit', '--no-fund'];
+  const args = ['install', '--prefix', folder, '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
   const manifest = { private: true, dependencies: { [PORTKEY.name]: PORTKEY.version }, overrides: OVERRIDES };
   try {
     await writeFile(join(folder, 'package.json'), JSON.stringify(manifest));

@@ -3,12 +3,12 @@
  * in a closed loop of 16 connections and in an open loop, 100 a second.
  *
  * In the closed loop rates are compared with one transaction of an object that does nothing else, of as many objects in
- * the same order. Each load is followed by the wait until D1 has every call; how long that took is reported. Memory is
- * what the process grew by when each customer made a first call, and when each object of the baseline had a first
- * transaction. workerd gives up an object that had no request for about a minute.
+ * the same order. Each load is followed by the wait until D1 has every call; how long that took is reported. Before all,
+ * each customer makes a first call.
  */
 import { chance } from '../support/series.ts';
 import { transaction } from './calls.ts';
+import { FIRST_USE_COLUMNS, FIRST_USES_AT_ONCE, firstUseOf } from './first-use.ts';
 import { customerName } from './gateway-service.ts';
 import { Connection, loadSteps } from './load.ts';
 import { MeteredLoad } from './metered-load.ts';
@@ -23,7 +23,6 @@ import {
   zipfDraws,
 } from './open-loop.ts';
 import { pairsRun } from './pairs.ts';
-import { processorMs, residentMiB } from './process.ts';
 import { printed } from './report.ts';
 import { measureRates, median, RATE_COLUMNS, type Target } from './rounds.ts';
 import {
@@ -42,18 +41,11 @@ const CALLS_PER_CUSTOMER = 100;
 const RATE = 100;
 /** After so many calls, the same customers come in the same order again. */
 const DRAWS = 20_000;
-const CONNECTIONS = 16;
+/** A number that makes a first call in well under ten seconds. */
+const LIVE_OBJECTS = 300;
 const WARM_UP_CALLS = 500;
-const PROGRESS_CALLS = 500;
 const POLL_MS = 50;
 
-const FIRST_COLUMNS: readonly Column[] = [
-  { key: 'objects', heading: 'objects', digits: 0 },
-  { key: 'beforeMiB', heading: 'MiB before', digits: 0 },
-  { key: 'afterMiB', heading: 'MiB after', digits: 0 },
-  { key: 'eachKiB', heading: 'KiB each', digits: 0 },
-  { key: 'processorMs', heading: 'CPU ms each', digits: 2 },
-];
 const DELAY_COLUMNS: readonly Column[] = [
   { key: 'medianMs', heading: 'median ms', digits: 0 },
   { key: 'highestMs', heading: 'highest ms', digits: 0 },
@@ -79,7 +71,7 @@ export const scale: Suite = {
     progress('starting');
     const { service, floor } = await startServiceAndFloor(scope);
     const count = Math.min(CUSTOMERS_MAX, Math.ceil(historyCalls / CALLS_PER_CUSTOMER));
-    const connection = scope.use(new Connection(CONNECTIONS));
+    const connection = scope.use(new Connection(FIRST_USES_AT_ONCE));
     await warmUp(service, connection);
     const tenant = await createTenantKey(service.url);
     const orders = ordersOf(count).map(
@@ -93,17 +85,15 @@ export const scale: Suite = {
     if (!inTurn) throw new Error('there is no order');
     const ended = () => orders.reduce((sum, { load }) => sum + load.ended, 0);
     const catchUp = catchUpOf(service, tenant.key, ended);
-    const first = [
-      await firstOf('floor: objects', floor, count, options, (number) => transact(connection, floor, number)),
-      await firstOf(
-        "customers' objects",
-        service,
-        count,
-        options,
-        async () => inTurn.load.endOnce(connection, await inTurn.load.beginOnce(connection, { keyed: true })),
-        catchUp,
-      ),
-    ];
+    const callOnce = async () =>
+      inTurn.load.endOnce(connection, await inTurn.load.beginOnce(connection, { keyed: true }));
+    const first: Row[] = [];
+    for (const range of rangesOf(count))
+      first.push(
+        await firstUseOf('floor: objects', floor, range, options, (number) => transact(connection, floor, number)),
+      );
+    for (const range of rangesOf(count))
+      first.push(await firstUseOf('customers', service, range, options, callOnce, catchUp));
     const delays = new Map<string, number[]>();
     const rates = await measureRates(
       orders.flatMap((order) =>
@@ -121,7 +111,7 @@ export const scale: Suite = {
         columns: OPEN_LOOP_COLUMNS,
         rows: [...open].flatMap(([name, taken]) => openLoopRows(name, taken)),
       },
-      { title: 'a first call, transaction', columns: FIRST_COLUMNS, rows: first },
+      { title: 'a first call, transaction', columns: FIRST_USE_COLUMNS, rows: first },
       { title: 'until D1 has every call', columns: DELAY_COLUMNS, rows: [...delays].map(delayRow) },
       {
         title: 'the load generator',
@@ -131,6 +121,12 @@ export const scale: Suite = {
     ]);
   },
 };
+
+/** Objects that live at the same time, and the others. */
+function rangesOf(count: number): { from: number; to: number }[] {
+  const live = { from: 0, to: Math.min(LIVE_OBJECTS, count) };
+  return live.to === count ? [live] : [live, { from: live.to, to: count }];
+}
 
 /** In turn, and by Zipf's law. */
 function ordersOf(count: number): Pick<Order, 'name' | 'numbers'>[] {
@@ -163,40 +159,6 @@ function catchUpOf({ url }: RunningServer, key: string, ended: () => number): Ca
     others = (await callsInD1(api)) - ended();
     return ms;
   };
-}
-
-/** What it costs that each object is used for the first time. */
-async function firstOf(
-  name: string,
-  { pid }: RunningServer,
-  count: number,
-  { progress }: Pick<Options, 'progress'>,
-  once: (number: number) => Promise<void>,
-  catchUp?: CatchUp,
-): Promise<Row> {
-  const beforeMiB = await residentMiB(pid);
-  const before = await processorMs(pid);
-  let next = 0;
-  const worker = async () => {
-    while (next < count) {
-      const number = next;
-      next += 1;
-      if (number % PROGRESS_CALLS === 0) progress(`${name}, each for the first time: ${number} of ${count}`);
-      await once(number);
-    }
-  };
-  await Promise.all(Array.from({ length: CONNECTIONS }, worker));
-  await catchUp?.();
-  const after = await processorMs(pid);
-  const afterMiB = await residentMiB(pid);
-  const figures = {
-    objects: count,
-    beforeMiB,
-    afterMiB,
-    eachKiB: ((afterMiB - beforeMiB) * 1_024) / count,
-    processorMs: before === null || after === null ? null : (after - before) / count,
-  };
-  return { name, figures };
 }
 
 /** Settles, and notes how long that took. */

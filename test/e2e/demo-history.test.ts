@@ -84,9 +84,9 @@ describe('the same calls in the object and in D1', () => {
     });
   });
 
-  test('an empty outbox', async () => {
-    const { status, backlog } = (await server.operator.send('readHealth')).data;
-    expect([status, backlog.customers]).toEqual(['ok', 0]);
+  test('nothing waits, neither for D1 nor for the archive', async () => {
+    const { status, backlog, archive } = (await server.operator.send('readHealth')).data;
+    expect([status, backlog.customers, archive?.days]).toEqual(['ok', 0, 0]);
   });
 });
 

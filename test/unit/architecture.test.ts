@@ -56,6 +56,7 @@ const ROOMS: Record<string, string[]> = {
   pages: ['ui', 'console', 'lookup', 'metering', 'readings', 'contract', 'domain', 'platform'],
   // Runs on a developer's machine alone: history is told to the real objects with a given clock.
   demo: [
+    'archive',
     'durable-objects',
     'objects',
     'storage',

@@ -17,7 +17,10 @@ export const operatorEvents = sqliteTable(
     after: text('after', { mode: 'json' }).$type<unknown>(),
     correlationId: text('correlation_id').notNull(),
   },
-  (table) => [index('operator_events_by_organization').on(table.organizationId, table.eventId)],
+  (table) => [
+    // The event log of one organization, newest first.
+    index('operator_events_by_organization').on(table.organizationId, table.eventId),
+  ],
 );
 
 export const operatorIdempotency = sqliteTable('operator_idempotency', {
@@ -41,5 +44,8 @@ export const pricingSnapshots = sqliteTable(
     catalogVersion: text('catalog_version').notNull(),
     recordedAtMs: integer('recorded_at_ms').notNull(),
   },
-  (table) => [index('pricing_snapshots_by_model').on(table.modelKey)],
+  (table) => [
+    // The prices that a model had.
+    index('pricing_snapshots_by_model').on(table.modelKey),
+  ],
 );

@@ -59,6 +59,7 @@ export const planVersions = sqliteTable(
   },
   (table) => [
     primaryKey({ columns: [table.organizationId, table.planId, table.version] }),
+    // A version by the id that customers and calls have of it.
     uniqueIndex('plan_versions_by_id').on(table.organizationId, table.usagePlanVersionId),
   ],
 );
@@ -129,8 +130,11 @@ export const apiKeys = sqliteTable(
     revokedAtMs: integer('revoked_at_ms'),
   },
   (table) => [
+    // Every request with a key.
     uniqueIndex('api_keys_by_hash').on(table.keyHash),
+    // Lists of an organization's keys.
     index('api_keys_by_organization').on(table.organizationId, table.keyId),
+    // The list of keys that have no checksum (old-keys.ts); it becomes empty.
     index('api_keys_without_checksum').on(table.keyHash).where(WITHOUT_CHECKSUM),
   ],
 );

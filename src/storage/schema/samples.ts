@@ -49,8 +49,11 @@ export const samples = sqliteTable(
   },
   (table) => [
     primaryKey({ columns: [table.organizationId, table.sampleId] }),
+    // Lists and exports, newest or oldest first.
     index('samples_by_time').on(table.organizationId, table.receivedAtMs, table.sampleId),
+    // The same of one customer, and its erasure.
     index('samples_by_customer').on(table.organizationId, table.customerId, table.receivedAtMs, table.sampleId),
+    // Housekeeping: samples whose retention is over.
     index('samples_by_expiry').on(table.expiresAtMs),
   ],
 );

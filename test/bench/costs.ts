@@ -1,0 +1,130 @@
+/**
+ * What calls cost in the units that Cloudflare bills: requests, alarms, rows read and written, timers. They are counted,
+ * so they are the same on every machine.
+ *
+ * A call by itself is alone in its hand-over and in its transaction of D1, as most calls of a small deployment are. Calls
+ * that come together share both: all of one customer, or each of another one, as in a large deployment. A long call is
+ * handed over twice, when it begins and when it ends.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Caller, COUNTING, call, callsTogether, REST_MS } from './counted-calls.ts';
+import { type Counts, takeCounts } from './counts.ts';
+import { Connection } from './load.ts';
+import { printed } from './report.ts';
+import { createTenantKey, startService } from './service.ts';
+import type { Column, Options, Suite, Table } from './suite.ts';
+
+const LONG_MS = 5_000;
+const IDLE_MS = 10_000;
+const TOGETHER = 200;
+
+const UNITS = [
+  'Worker requests',
+  'customer requests',
+  'customer alarms',
+  'customer alarms set',
+  'customer rows written',
+  'customer rows read',
+  'directory requests',
+  'directory rows written',
+  'directory rows read',
+  'projector requests',
+  'projector alarms',
+  'projector rows written',
+  'projector rows read',
+  'timers',
+  'timer ms',
+  'D1 transactions',
+  'D1 statements',
+  'D1 rows written',
+  'D1 rows read',
+  'KV reads',
+];
+
+interface Scenario {
+  heading: string;
+  calls: number;
+  /** The customer, or what it calls, is new only once. */
+  once?: boolean;
+  run(caller: Caller): Promise<unknown>;
+}
+
+const SCENARIOS: readonly Scenario[] = [
+  { heading: 'by itself', calls: 1, run: (caller) => call(caller, 'customer-0') },
+  { heading: 'a long one', calls: 1, run: (caller) => call(caller, 'customer-0', { ms: LONG_MS }) },
+  { heading: 'new feature', calls: 1, once: true, run: (caller) => call(caller, 'customer-0', { feature: 'new' }) },
+  { heading: 'new customer', calls: 1, once: true, run: (caller) => call(caller, 'newcomer') },
+  {
+    heading: `${TOGETHER} of one`,
+    calls: TOGETHER,
+    run: (caller) => callsTogether(caller, TOGETHER, () => 'customer-0'),
+  },
+  { heading: `1 of each ${TOGETHER}`, calls: TOGETHER, run: (caller) => callsTogether(caller, TOGETHER) },
+];
+
+export const costs: Suite = {
+  about: 'what calls cost in requests, alarms and rows, as Cloudflare bills them',
+  rounds: 3,
+  async run({ rounds, scope, progress }: Options) {
+    progress('starting');
+    const { url } = await startService(scope, { bundled: COUNTING });
+    const connection = scope.use(new Connection(Number.POSITIVE_INFINITY));
+    const caller: Caller = { url, tenant: await createTenantKey(url), connection };
+    await callsTogether(caller, TOGETHER);
+    await sleep(REST_MS);
+    await takeCounts(url);
+    progress(`nobody calls for ${IDLE_MS / 1_000} s`);
+    await sleep(IDLE_MS);
+    const idle = (await takeCounts(url)).figures;
+    const counted = new Map<string, Figures[]>(SCENARIOS.map(({ heading }) => [heading, []]));
+    for (let round = 1; round <= rounds; round += 1) {
+      for (const { heading, calls, once, run } of SCENARIOS) {
+        if (once && round > 1) continue;
+        progress(`round ${round} of ${rounds}: ${heading}`);
+        await run(caller);
+        await sleep(REST_MS);
+        counted.get(heading)?.push(perCall(await takeCounts(url), calls));
+      }
+    }
+    const columns = new Map([...counted].map(([heading, found]) => [heading, meansOf(found)] as const));
+    columns.set(`${IDLE_MS / 1_000} s of none`, idle);
+    return printed('What a call costs', [
+      tableOf('of each call', columns, UNITS),
+      ...['D1', 'customer', 'projector'].map((owner) => rowsWrittenBy(owner, columns)),
+    ]);
+  },
+};
+
+type Figures = Record<string, number>;
+
+/** Rows written by table, with those of its indexes. */
+function rowsWrittenBy(owner: string, scenarios: Map<string, Figures>): Table {
+  const prefix = `${owner} rows written: `;
+  const units = new Set([...scenarios.values()].flatMap((figures) => Object.keys(figures)));
+  return tableOf(
+    `${owner} rows written`,
+    scenarios,
+    [...units].filter((unit) => unit.startsWith(prefix)).sort(),
+    prefix,
+  );
+}
+
+/** A row for each unit, a column for each scenario. */
+function tableOf(title: string, scenarios: Map<string, Figures>, units: readonly string[], prefix = ''): Table {
+  const columns = [...scenarios.keys()].map((heading): Column => ({ key: heading, heading, digits: 2 }));
+  const rows = units.map((unit) => ({
+    name: unit.slice(prefix.length),
+    figures: Object.fromEntries([...scenarios].map(([heading, figures]) => [heading, figures[unit] ?? 0])),
+  }));
+  return { title, columns, rows };
+}
+
+function perCall({ figures }: Counts, calls: number): Figures {
+  return Object.fromEntries(Object.entries(figures).map(([name, count]) => [name, count / calls]));
+}
+
+function meansOf(rounds: readonly Figures[]): Figures {
+  const names = new Set(rounds.flatMap((round) => Object.keys(round)));
+  const mean = (name: string) => rounds.reduce((sum, round) => sum + (round[name] ?? 0), 0) / rounds.length;
+  return Object.fromEntries([...names].map((name) => [name, mean(name)]));
+}

@@ -1,0 +1,209 @@
+/**
+ * The model of a deployment: what so many calls a day need, from measured counts and times, the shape of a real day, and
+ * Zipf's law for organizations and customers.
+ *
+ * Organizations are given to databases as the service does it, to where there is most room. Two databases are simulated at
+ * the busiest hour: that of the largest organization, and a typical one.
+ */
+import { chance } from '../../support/series.ts';
+import { CODING_SHARE, largestShare, MINUTE_VARIATION, PEAK_BY_MEAN } from './day.ts';
+import {
+  ASSUMED,
+  BYTES,
+  type CallCounts,
+  D1_MS,
+  LIMITS,
+  LONG_CALL,
+  OBJECT_REQUESTS_PER_SECOND,
+  ORGANIZATION_ROWS,
+  PAIR_CPU_MS,
+  PER_PAGE,
+  PER_TRANSACTION,
+  SETTINGS,
+  SHORT_CALL,
+} from './measured.ts';
+import { monthDollars, total, type Usage } from './prices.ts';
+import { type QueueResult, runQueue, type Source } from './queue.ts';
+
+const DAY_SECONDS = 86_400;
+const MONTH_DAYS = 30;
+const SIMULATED_SECONDS = 300;
+
+/** A limit: how much of it is used, 1 being all. */
+export interface Load {
+  what: string;
+  share: number;
+}
+
+export interface Answer {
+  callsPerDay: number;
+  customers: number;
+  organizations: number;
+  peakCallsPerSecond: number;
+  objectsAwake: number;
+  processors: number;
+  largestOrganizationShare: number;
+  largestCustomerCallsPerSecond: number;
+  d1BytesPerDay: number;
+  /** Databases for the default retention, 80 % full. */
+  databasesWanted: number;
+  /** Days of calls that all databases have room for, and those of the largest organization's database. */
+  daysKept: number;
+  largestDaysKept: number;
+  typical: QueueResult;
+  largest: QueueResult;
+  rowsPerSecond: number;
+  largestRowsPerSecond: number;
+  loads: Load[];
+  usage: Usage;
+  dollars: Record<keyof Usage, number>;
+  dollarsPerMonth: number;
+}
+
+/** A count of a call, over short and long ones. */
+export function ofCall(name: keyof CallCounts, longShare = ASSUMED.longShare): number {
+  return (1 - longShare) * SHORT_CALL[name] + longShare * LONG_CALL[name];
+}
+
+/** Rows of D1 that a transaction writes: those of its changes, and those that an organization's changes share. */
+export function rowsOf(changes: number, organizations: number): number {
+  // A change is the begin of a call or its end, or both; the end is counted in sums.
+  const ended = changes / ofCall('pages');
+  return ended * ofCall('d1OwnRows') + ORGANIZATION_ROWS * Math.min(ended, organizations * ASSUMED.featuresAndModels);
+}
+
+const transactionMs = (changes: number, organizations: number) =>
+  D1_MS.transaction + D1_MS.row * rowsOf(changes, organizations);
+
+/** The share of all calls that the largest database has, and the shares of its organizations and of a typical one's. */
+export function placed(organizations: number, databases: number): { largest: number[]; typical: number[] } {
+  const first = largestShare(organizations);
+  const filled = Array.from({ length: databases }, (): { sum: number; shares: number[] } => ({ sum: 0, shares: [] }));
+  for (let rank = 1; rank <= organizations; rank += 1) {
+    const emptiest = filled.reduce((least, other) => (other.sum < least.sum ? other : least));
+    emptiest.sum += first / rank;
+    emptiest.shares.push(first / rank);
+  }
+  const [largest, ...others] = filled.toSorted((a, b) => b.sum - a.sum);
+  const typical = others[Math.floor(others.length / 2)] ?? largest;
+  return { largest: largest?.shares ?? [], typical: typical?.shares ?? [] };
+}
+
+export function answerFor(callsPerDay: number, seed = 1): Answer {
+  const customers = callsPerDay / ASSUMED.callsPerCustomerDay;
+  const organizations = customers / ASSUMED.customersPerOrganization;
+  const perSecond = callsPerDay / DAY_SECONDS;
+  const peakCallsPerSecond = perSecond * PEAK_BY_MEAN;
+  const { largest, typical } = placed(organizations, LIMITS.databases);
+  const queueOf = (shares: readonly number[]) => simulated(shares, peakCallsPerSecond * ofCall('pages'), seed);
+  const [largestQueue, typicalQueue] = [queueOf(largest), queueOf(typical)];
+  const shareOf = (shares: readonly number[]) => shares.reduce((sum, share) => sum + share, 0);
+  const rowsPerSecond = (shares: readonly number[], queue: QueueResult) => {
+    const changes = peakCallsPerSecond * ofCall('pages') * shareOf(shares);
+    return (
+      queue.transactionsPerSecond *
+      rowsOf(changes / Math.max(queue.transactionsPerSecond, 1e-9), queue.organizationsPerTransaction)
+    );
+  };
+  const largestOrganizationShare = largestShare(organizations);
+  const largestCustomerCallsPerSecond = peakCallsPerSecond * largestShare(customers);
+  const callBytes = callsPerDay * BYTES.call;
+  const usageBytes = customers * (ASSUMED.hoursPerCustomerDay * BYTES.customerHour + BYTES.customerDay);
+  const d1BytesPerDay = callBytes + usageBytes;
+  const usable = 0.8 * LIMITS.databaseBytes;
+  const wantedBytes = callBytes * SETTINGS.callRetentionDays + usageBytes * SETTINGS.usageRetentionDays;
+  const daysKept = (usable * LIMITS.databases) / d1BytesPerDay;
+  const largestDaysKept = usable / (d1BytesPerDay * shareOf(largest));
+  const loads = [
+    { what: 'room, all databases', share: wantedBytes / (usable * LIMITS.databases) },
+    {
+      what: 'room, the largest database',
+      share: (wantedBytes * shareOf(largest)) / usable,
+    },
+    { what: "D1's time, the largest database", share: largestQueue.utilization },
+    { what: "D1's time, a typical database", share: typicalQueue.utilization },
+    {
+      what: 'projector, largest organization',
+      share: (peakCallsPerSecond * ofCall('pages') * largestOrganizationShare) / LIMITS.objectRequestsPerSecond,
+    },
+    {
+      what: 'object, largest customer',
+      share:
+        (largestCustomerCallsPerSecond * ofCall('customerRequests')) /
+        Math.min(OBJECT_REQUESTS_PER_SECOND, LIMITS.objectRequestsPerSecond),
+    },
+  ].toSorted((a, b) => b.share - a.share);
+  const usage = usageOf(callsPerDay, typicalQueue, Math.min(d1BytesPerDay * SETTINGS.callRetentionDays, usable * 50));
+  const dollars = monthDollars(usage);
+  return {
+    callsPerDay,
+    customers,
+    organizations,
+    peakCallsPerSecond,
+    objectsAwake: Math.min(customers, peakCallsPerSecond * LIMITS.objectIdleSeconds),
+    processors: (peakCallsPerSecond * PAIR_CPU_MS) / 1_000,
+    largestOrganizationShare,
+    largestCustomerCallsPerSecond,
+    d1BytesPerDay,
+    databasesWanted: Math.ceil(wantedBytes / usable),
+    daysKept,
+    largestDaysKept,
+    typical: typicalQueue,
+    largest: largestQueue,
+    rowsPerSecond: rowsPerSecond(typical, typicalQueue),
+    largestRowsPerSecond: rowsPerSecond(largest, largestQueue),
+    loads,
+    usage,
+    dollars,
+    dollarsPerMonth: total(dollars),
+  };
+}
+
+/** A database at the busiest hour; the same for the same seed. */
+function simulated(shares: readonly number[], changesPerSecond: number, seed: number): QueueResult {
+  const draw = chance(seed);
+  const sources = shares.map(
+    (share): Source => ({
+      changesPerSecond: changesPerSecond * share,
+      projector: Math.floor(draw.uniform() * SETTINGS.projectors),
+      variation: draw.uniform() < CODING_SHARE ? MINUTE_VARIATION.coding : MINUTE_VARIATION.conversation,
+    }),
+  );
+  return runQueue(draw, { ...SETTINGS, transactionMs }, sources, SIMULATED_SECONDS);
+}
+
+/** Of a month. Transactions are counted as at the busiest hour, in all databases. */
+function usageOf(callsPerDay: number, queue: QueueResult, d1StoredBytes: number): Usage {
+  const calls = callsPerDay * MONTH_DAYS;
+  const transactions = Math.min(
+    queue.transactionsPerSecond * LIMITS.databases * DAY_SECONDS * MONTH_DAYS,
+    calls * ofCall('pages'),
+  );
+  const changes = (calls * ofCall('pages')) / transactions;
+  const objectRequests =
+    calls * (ofCall('customerRequests') + ofCall('customerAlarms') + ofCall('directoryRequests') + ofCall('pages')) +
+    transactions * PER_TRANSACTION.projectorAlarms;
+  const invocations = calls * ofCall('workerRequests') + objectRequests;
+  return {
+    workerRequests: calls * ofCall('workerRequests'),
+    workerCpuMs: calls * PAIR_CPU_MS,
+    objectRequests,
+    objectGbSeconds: objectRequests * (ASSUMED.objectMs / 1_000) * LIMITS.objectGb,
+    objectRowsRead:
+      calls *
+        (ofCall('customerRowsRead') + ofCall('directoryRowsRead') + ofCall('pages') * PER_PAGE.projectorRowsRead) +
+      transactions * PER_TRANSACTION.projectorRowsRead,
+    objectRowsWritten:
+      calls *
+        (ofCall('customerRowsWritten') +
+          ofCall('directoryRowsWritten') +
+          ofCall('pages') * PER_PAGE.projectorRowsWritten) +
+      transactions * PER_TRANSACTION.projectorRowsWritten,
+    objectStoredGb: (callsPerDay * SETTINGS.objectCallDays * BYTES.call) / 1e9,
+    d1RowsRead: calls * ofCall('d1RowsRead'),
+    d1RowsWritten: transactions * rowsOf(changes, queue.organizationsPerTransaction),
+    d1StoredGb: d1StoredBytes / 1e9,
+    kvReads: 0,
+    logGb: (invocations * ASSUMED.logBytes) / 1e9,
+  };
+}

@@ -1,0 +1,139 @@
+/**
+ * How long D1 takes for a projector's transaction, by its rows, and how large rows are.
+ *
+ * Ended calls of some customers are sent to D1 again as new calls, so that nothing else runs in the service. The time is
+ * what a projector waits; the lowest of the rounds is the one that other processes disturbed least. A straight line through
+ * the lowest times gives the time of any transaction and of each row. Sizes are those of the pages in the database's file,
+ * each table with its indexes.
+ */
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { bundle } from '../../src/cli/server.ts';
+import { COUNTING, callsTogether, customerName, REST_MS } from './counted-calls.ts';
+import { type Transaction, takeCounts } from './counts.ts';
+import { Connection } from './load.ts';
+import { printed } from './report.ts';
+import { median } from './rounds.ts';
+import { createTenantKey, openState, runServer } from './service.ts';
+import type { Column, Options, Row, Suite } from './suite.ts';
+
+const SIZES = [1, 10, 50, 100, 200];
+/** At a time, so that a busy machine is not asked for all of them at once. */
+const CALLS_AT_ONCE = 50;
+/** Calls of each customer when sizes are looked at: one hour, and so many calls in it. */
+const WARM_UP_TURNS = 3;
+
+const TIME_COLUMNS: readonly Column[] = [
+  { key: 'rowsWritten', heading: 'rows written', digits: 0 },
+  { key: 'lowestMs', heading: 'lowest ms', digits: 1 },
+  { key: 'medianMs', heading: 'median ms', digits: 1 },
+];
+const LINE_COLUMNS: readonly Column[] = [
+  { key: 'msEach', heading: 'ms each', digits: 2 },
+  { key: 'microsecondsOfRow', heading: 'us of a row', digits: 1 },
+];
+const SIZE_COLUMNS: readonly Column[] = [
+  { key: 'rows', heading: 'rows', digits: 0 },
+  { key: 'bytesEach', heading: 'bytes each', digits: 0 },
+];
+
+export const transactions: Suite = {
+  about: "how long D1 takes for a projector's transaction, and how large its rows are",
+  rounds: 30,
+  async run({ rounds, scope, progress }: Options) {
+    progress('starting');
+    const stateDir = await openState(scope);
+    await bundle(stateDir, COUNTING);
+    const { url, stop } = await runServer(scope, stateDir, { bundled: COUNTING });
+    const connection = scope.use(new Connection(Number.POSITIVE_INFINITY));
+    const caller = { url, tenant: await createTenantKey(url), connection };
+    const found = new Map<number, Transaction[]>(SIZES.map((size) => [size, []]));
+    progress('the calls of every customer');
+    for (let first = 0; first < Math.max(...SIZES); first += CALLS_AT_ONCE)
+      await callsTogether(caller, CALLS_AT_ONCE, (index) => customerName(first + index));
+    await sleep(REST_MS);
+    const bytesEach = (await takeCounts(url)).figures['customer bytes'] ?? null;
+    for (let round = -WARM_UP_TURNS; round < rounds; round += 1) {
+      progress(`round ${round + 1} of ${rounds}`);
+      for (const size of SIZES) {
+        await takeCounts(url);
+        await replay(url, size);
+        const counts = await takeCounts(url);
+        if (round >= 0) found.get(size)?.push(...counts.transactions);
+      }
+    }
+    await stop();
+    const lowest = [...found.values()].map((own) => own.reduce((least, next) => (next.ms < least.ms ? next : least)));
+    const { msEach, msOfRow } = lineThrough(lowest);
+    return printed("D1's transactions", [
+      { title: 'a call of each of', columns: TIME_COLUMNS, rows: [...found].map(([size, own]) => rowOf(size, own)) },
+      {
+        title: 'the line through them',
+        columns: LINE_COLUMNS,
+        rows: [{ name: 'transactions', figures: { msEach, microsecondsOfRow: msOfRow * 1_000 } }],
+      },
+      { title: 'rows, with their indexes', columns: SIZE_COLUMNS, rows: await sizesIn(stateDir) },
+      {
+        title: 'objects, after one call',
+        columns: SIZE_COLUMNS,
+        rows: [{ name: "customer's object", figures: { rows: 1, bytesEach } }],
+      },
+    ]);
+  },
+};
+
+function rowOf(customers: number, own: readonly Transaction[]): Row {
+  const figures = {
+    rowsWritten: median(own.map(({ rowsWritten }) => rowsWritten)),
+    lowestMs: Math.min(...own.map(({ ms }) => ms)),
+    medianMs: median(own.map(({ ms }) => ms)),
+  };
+  return { name: `${customers} customers`, figures };
+}
+
+async function replay(url: string, customers: number): Promise<void> {
+  const { status } = await fetch(`${url}/replay/${customers}`, { method: 'POST' });
+  if (status !== 204) throw new Error(`the replay of ${customers} was answered with ${status}`);
+}
+
+/** Least squares. */
+export function lineThrough(own: readonly Pick<Transaction, 'ms' | 'rowsWritten'>[]): {
+  msEach: number;
+  msOfRow: number;
+} {
+  const mean = (of: (transaction: (typeof own)[number]) => number) =>
+    own.reduce((sum, transaction) => sum + of(transaction), 0) / own.length;
+  const [rows, ms] = [mean(({ rowsWritten }) => rowsWritten), mean((transaction) => transaction.ms)];
+  const covariance = mean((transaction) => (transaction.rowsWritten - rows) * (transaction.ms - ms));
+  const msOfRow = covariance / mean(({ rowsWritten }) => (rowsWritten - rows) ** 2);
+  return { msEach: ms - msOfRow * rows, msOfRow };
+}
+
+/** Of every table of D1 that has rows. The server has stopped. */
+async function sizesIn(stateDir: string): Promise<Row[]> {
+  const files = (await readdir(stateDir, { recursive: true })).filter((name) => name.endsWith('.sqlite'));
+  for (const file of files) {
+    const db = new DatabaseSync(join(stateDir, file));
+    try {
+      const tables = db
+        .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT GLOB '*_[Mm][Ee]*' ORDER BY name")
+        .all() as { name: string }[];
+      if (!tables.some(({ name }) => name === 'calls') || !tables.some(({ name }) => name === 'usage_hours')) continue;
+      if (!tables.some(({ name }) => name === 'organizations')) continue;
+      return tables.flatMap(({ name }): Row[] => {
+        const { rows } = db.prepare(`SELECT COUNT(*) AS rows FROM "${name}"`).get() as { rows: number };
+        const { bytes } = db
+          .prepare(
+            'SELECT SUM(pgsize) AS bytes FROM dbstat WHERE name IN (SELECT name FROM sqlite_schema WHERE tbl_name = ?)',
+          )
+          .get(name) as { bytes: number };
+        return rows === 0 ? [] : [{ name, figures: { rows, bytesEach: bytes / rows } }];
+      });
+    } finally {
+      db.close();
+    }
+  }
+  throw new Error(`no file of D1 in ${stateDir}`);
+}
