@@ -32,6 +32,12 @@ import { HAND_OVER_DELAY_MS, handOver } from './customer/hand-over.ts';
 import { CustomerStore } from './customer/store.ts';
 import { GroupCommit } from './group-commit.ts';
 
+/**
+ * An object is given up ten seconds after its last request. One that lives no longer than that probably has a customer who
+ * calls rarely.
+ */
+const OPENED_JUST_NOW_MS = 10_000;
+
 /** What a method takes. */
 type Args<Name extends Exclude<keyof CustomerRpc, symbol>> = Parameters<CustomerRpc[Name]>;
 
@@ -41,6 +47,7 @@ export class Customer extends DurableObject<Env> implements CustomerRpc {
     inOneTransaction: (commands) => this.#store.transaction(Date.now(), commands),
   });
   #store = this.#openStore();
+  readonly #openedAtMs = Date.now();
   /** What the object does without a request, one after the other. */
   #work: Promise<void> = Promise.resolve();
   #isToHandOver = false;
@@ -174,6 +181,7 @@ export class Customer extends DurableObject<Env> implements CustomerRpc {
     const { store, objectId } = this.#context();
     const { more } = await handOver({ store, env: this.env, objectId, now: Date.now });
     if (more) this.#handOverSoon();
+    else if (Date.now() - this.#openedAtMs < OPENED_JUST_NOW_MS) store.rest(Date.now());
   }
 
   #alone(work: () => Promise<void>): Promise<void> {

@@ -22,6 +22,8 @@ export async function doAlarmWork(context: Context, env: Env, storage: DurableOb
     doWhatIsDue(context, report !== null);
     await handOver({ store, env, objectId, now: Date.now });
     if (report) await reportDue(store, report, Date.now);
+    // The alarm has probably opened the object.
+    store.rest(Date.now());
   } catch (error) {
     log('error', 'alarm_failed', { objectId }, error);
     await storage.setAlarm(Date.now() + RETRY_MS);

@@ -331,6 +331,20 @@ export class CustomerStore {
     if (!more) this.#dueNow().outboxMs = this.#newSinceMs === null ? null : this.#newSinceMs + OUTBOX_ALARM_MS;
   }
 
+  /**
+   * For an object that may be gone before its next transaction: forgets what was handed over, and moves the alarm to what
+   * is due then, so that no alarm opens the object again for nothing. Not while a call is open, because its end follows.
+   */
+  rest(nowMs: number): void {
+    if (this.#handedOverPlace === 0 || this.#newSinceMs !== null) return;
+    // The deadline that is known may be that of a call that has ended.
+    this.#due = undefined;
+    if (this.#dueNow().deadlineMs !== null) return;
+    this.transaction(nowMs, () => undefined);
+    const alarmMs = nextAlarm(this.#dueNow(), nowMs);
+    if (alarmMs !== this.#alarmMs) this.#setAlarm(alarmMs);
+  }
+
   #forgetHandedOver(): void {
     if (this.#handedOverPlace > 0) this.#tables.outbox.drop(this.#handedOverPlace);
   }
@@ -394,6 +408,10 @@ export class CustomerStore {
     if (alarmMs === this.#alarmMs) return;
     // An alarm that fires early finds nothing due and sets the right one. That costs less than moving it each time.
     if (this.#alarmMs != null && alarmMs !== null && this.#alarmMs < alarmMs) return;
+    this.#setAlarm(alarmMs);
+  }
+
+  #setAlarm(alarmMs: number | null): void {
     if (alarmMs === null) void this.#storage.deleteAlarm();
     else void this.#storage.setAlarm(alarmMs);
     this.#alarmMs = alarmMs;

@@ -2,7 +2,7 @@
  * Promise: what a customer's object changes is handed over a second and a half later, together with what changes until
  * then, without an alarm of its own; an alarm stands behind it for an object that is gone by then.
  */
-import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
+import { runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { CustomerStore } from '../../durable-objects/customer/store.ts';
 import { Plan } from '../../src/contract/plans.ts';
@@ -134,6 +134,12 @@ describe('a change', () => {
     return { inOutbox: pending, atProjector: state.waiting.changes };
   };
 
+  const isWokenSoon = (customerId: string) =>
+    runInDurableObject(customerStub(tenant.organizationId, customerId), async (_object, { storage }) => {
+      const alarmMs = await storage.getAlarm();
+      return alarmMs !== null && alarmMs < Date.now() + 2 * ALARM_MS;
+    });
+
   test('reaches the projector soon, without an alarm', async () => {
     await provision('timed');
     await tenant.api.send('beginCall', { body: { customerId: 'timed', feature: 'chat' } });
@@ -142,14 +148,25 @@ describe('a change', () => {
   });
 
   test('reaches the projector by the alarm where the object was gone before its timer fired', async () => {
-    await provision('evicted');
-    const stub = customerStub(tenant.organizationId, 'evicted');
-    await evictDurableObject(stub);
+    await provision('gone');
+    const stop = runInDurableObject(customerStub(tenant.organizationId, 'gone'), (_object, context) =>
+      context.abort('the machine stops'),
+    );
+    await expect(stop).rejects.toThrow();
     await scheduler.wait(2_000);
-    expect(await waiting('evicted')).toEqual({ inOutbox: 1, atProjector: 0 });
-    expect(await runDurableObjectAlarm(stub)).toBe(true);
-    expect((await waiting('evicted')).atProjector).toBe(1);
-    expect(await runDurableObjectAlarm(stub), 'an alarm is set to forget it').toBe(true);
-    expect((await waiting('evicted')).inOutbox).toBe(0);
+    expect(await waiting('gone')).toEqual({ inOutbox: 1, atProjector: 0 });
+    expect(await runDurableObjectAlarm(customerStub(tenant.organizationId, 'gone'))).toBe(true);
+    expect(await waiting('gone')).toEqual({ inOutbox: 0, atProjector: 1 });
+    expect(await isWokenSoon('gone')).toBe(false);
+  });
+
+  test('of an object that was opened just now leaves nothing to wake it for, once no call is open', async () => {
+    await provision('rare');
+    const { callId } = (await tenant.api.send('beginCall', { body: { customerId: 'rare', feature: 'chat' } })).data;
+    await expect.poll(async () => (await waiting('rare')).atProjector, { timeout: 10_000, interval: 50 }).toBe(2);
+    expect(await isWokenSoon('rare'), 'the call is open').toBe(true);
+    await tenant.api.send('endCall', { body: { callId, modelUsed: 'gpt-4o', inputTokens: 1, responseTokens: 1 } });
+    await expect.poll(async () => (await waiting('rare')).inOutbox, { timeout: 10_000, interval: 50 }).toBe(0);
+    expect(await isWokenSoon('rare')).toBe(false);
   });
 });

@@ -2,7 +2,7 @@
  * What a customer costs on a day on which it calls, and on one on which it does not, without what the plan includes.
  */
 import type { Table } from '../suite.ts';
-import { ofCall } from './deployment.ts';
+import { objectSeconds, ofCall } from './deployment.ts';
 import {
   ASSUMED,
   BYTES,
@@ -28,7 +28,7 @@ export function callUsage(changesPerTransaction: number): Usage {
     workerRequests: ofCall('workerRequests'),
     workerCpuMs: PAIR_CPU_MS,
     objectRequests,
-    objectGbSeconds: objectRequests * (ASSUMED.objectMs / 1_000) * LIMITS.objectGb,
+    objectGbSeconds: objectSeconds(objectRequests, ofCall('pages')) * LIMITS.objectGb,
     objectRowsRead:
       ofCall('customerRowsRead') + ofCall('directoryRowsRead') + ofCall('pages') * PER_PAGE.projectorRowsRead,
     objectRowsWritten:

@@ -172,6 +172,11 @@ function simulated(shares: readonly number[], changesPerSecond: number, seed: nu
   return runQueue(draw, { ...SETTINGS, transactionMs }, sources, SIMULATED_SECONDS);
 }
 
+/** An object counts while it works, and while its timer for a hand-over keeps it from sleep. */
+export function objectSeconds(requests: number, handOvers: number): number {
+  return (requests * ASSUMED.objectMs + handOvers * SETTINGS.handOverDelayMs) / 1_000;
+}
+
 /** Of a month. Transactions are counted as at the busiest hour, in all databases. */
 function usageOf(callsPerDay: number, queue: QueueResult, d1StoredBytes: number): Usage {
   const calls = callsPerDay * MONTH_DAYS;
@@ -188,7 +193,7 @@ function usageOf(callsPerDay: number, queue: QueueResult, d1StoredBytes: number)
     workerRequests: calls * ofCall('workerRequests'),
     workerCpuMs: calls * PAIR_CPU_MS,
     objectRequests,
-    objectGbSeconds: objectRequests * (ASSUMED.objectMs / 1_000) * LIMITS.objectGb,
+    objectGbSeconds: objectSeconds(objectRequests, calls * ofCall('pages')) * LIMITS.objectGb,
     objectRowsRead:
       calls *
         (ofCall('customerRowsRead') + ofCall('directoryRowsRead') + ofCall('pages') * PER_PAGE.projectorRowsRead) +
