@@ -1,14 +1,13 @@
 /**
  * The rate of delivery to D1, compared with the rate at which 200 busy customers write.
  *
- * Customers are as busy as 16 connections can make them. They fill their outboxes while deliveries are held back, so
+ * Customers are as busy as 16 connections can make them. They fill the projectors while deliveries are held back, so
  * that the fill is not slowed by what it is compared with; then all are released at once, nobody writes any more, and
  * the clock runs until D1 has every call that was acknowledged as ended. A call is one row of D1, whether its end came
  * with its begin or after it.
  *
- * That drain finds about as many calls in each outbox as a customer made in the fill. In the second measurement nothing
- * is held back: deliveries go on beside the fill, every two seconds at most, in small batches. It shows how far D1 is
- * behind when the load ends.
+ * In the second measurement nothing is held back: deliveries go on beside the fill, once a second. It shows how far D1
+ * is behind when the load ends.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Bundle } from '../../src/cli/server.ts';

@@ -1,26 +1,27 @@
 /**
- * The service with its deliveries to D1 delayed until a given time, when every customer's alarm fires. It is only
+ * The service with its deliveries to D1 delayed until a given time, when every projector's alarm fires. It is only
  * bundled and run locally; no deployment has this entry point.
  *
- * Commands, storage and outbox are the service's own. Only the alarm is delayed, at no cost while the outboxes fill.
+ * Customers, their hand-overs and projectors are the service's own. Only the projectors' alarms are delayed, at no cost
+ * while they fill.
  */
 
 import type { Env } from '../../src/env.ts';
-import service, { Customer as ServiceCustomer } from '../../src/index.ts';
+import service, { Projector as ServiceProjector } from '../../src/index.ts';
 
 export {
   CallDirectory,
   CompressionJob,
+  Customer,
   CustomerBatches,
   GatewayBatch,
   PlanMigration,
-  Projector,
 } from '../../src/index.ts';
 
 /** The Worker and its objects share one isolate here. */
 let heldUntilMs = 0;
 
-export class Customer extends ServiceCustomer {
+export class Projector extends ServiceProjector {
   override async alarm(): Promise<void> {
     if (Date.now() < heldUntilMs) await this.ctx.storage.setAlarm(heldUntilMs);
     else await super.alarm();
