@@ -181,7 +181,8 @@ export class Customer extends DurableObject<Env> implements CustomerRpc {
     const { store, objectId } = this.#context();
     const { more } = await handOver({ store, env: this.env, objectId, now: Date.now });
     if (more) this.#handOverSoon();
-    else if (Date.now() - this.#openedAtMs < OPENED_JUST_NOW_MS) store.rest(Date.now());
+    // The end of an open call follows, and forgets what was handed over without a transaction of its own.
+    else if (Date.now() - this.#openedAtMs < OPENED_JUST_NOW_MS && !store.hasOpenCalls()) store.rest(Date.now());
   }
 
   #alone(work: () => Promise<void>): Promise<void> {

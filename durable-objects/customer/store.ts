@@ -333,16 +333,19 @@ export class CustomerStore {
 
   /**
    * For an object that may be gone before its next transaction: forgets what was handed over, and moves the alarm to what
-   * is due then, so that no alarm opens the object again for nothing. Not while a call is open, because its end follows.
+   * is due then, so that no alarm opens the object again for nothing.
    */
   rest(nowMs: number): void {
     if (this.#handedOverPlace === 0 || this.#newSinceMs !== null) return;
     // The deadline that is known may be that of a call that has ended.
     this.#due = undefined;
-    if (this.#dueNow().deadlineMs !== null) return;
     this.transaction(nowMs, () => undefined);
     const alarmMs = nextAlarm(this.#dueNow(), nowMs);
     if (alarmMs !== this.#alarmMs) this.#setAlarm(alarmMs);
+  }
+
+  hasOpenCalls(): boolean {
+    return this.#tables.calls.nextDeadlineMs() !== null;
   }
 
   #forgetHandedOver(): void {

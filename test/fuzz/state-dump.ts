@@ -21,9 +21,11 @@ export async function quietState(stateDir: string): Promise<Dump> {
   for (;;) {
     await sleep(QUIET_MS);
     const next = readState(stateDir);
-    if (!isWaiting(next) && differences(dump, next).length === 0) return next;
+    if (waitingIn(next).length === 0 && differences(dump, next).length === 0) return next;
     if (Date.now() > giveUpAtMs)
-      throw new Error(`the state does not come to rest: ${differences(dump, next).slice(0, 5).join('; ')}`);
+      throw new Error(
+        `the state does not come to rest: ${[...waitingIn(next), ...differences(dump, next)].slice(0, 5).join('; ')}`,
+      );
     dump = next;
   }
 }
@@ -53,9 +55,12 @@ export function differences(before: Dump, after: Dump): string[] {
   return found;
 }
 
-/** Changes wait for D1, or charges for their settlement. */
-function isWaiting(dump: Dump): boolean {
-  return [...dump].some(([place, rows]) => /^Customer .* (outbox|charges)$/.test(place) && rows.size > 0);
+/** Changes that wait for D1 at their customer or a projector, and charges that wait for their settlement. */
+function waitingIn(dump: Dump): string[] {
+  const waiting = [...dump].filter(
+    ([place, rows]) => /^(?:Customer .* (?:outbox|charges)|Projector .* pages)$/.test(place) && rows.size > 0,
+  );
+  return waiting.map(([place, rows]) => `waits in ${place}: ${rows.size} rows, first ${[...rows][0]}`);
 }
 
 const LONG_VALUE = 2_000;

@@ -160,6 +160,17 @@ describe('a change', () => {
     expect(await isWokenSoon('gone')).toBe(false);
   });
 
+  test('that an alarm handed over is forgotten at once, although a call is open', async () => {
+    await provision('open');
+    await tenant.api.send('beginCall', { body: { customerId: 'open', feature: 'chat' } });
+    const stop = runInDurableObject(customerStub(tenant.organizationId, 'open'), (_object, context) =>
+      context.abort('the machine stops'),
+    );
+    await expect(stop).rejects.toThrow();
+    expect(await runDurableObjectAlarm(customerStub(tenant.organizationId, 'open'))).toBe(true);
+    expect((await waiting('open')).inOutbox).toBe(0);
+  });
+
   test('of an object that was opened just now leaves nothing to wake it for, once no call is open', async () => {
     await provision('rare');
     const { callId } = (await tenant.api.send('beginCall', { body: { customerId: 'rare', feature: 'chat' } })).data;
