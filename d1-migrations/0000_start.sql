@@ -198,10 +198,11 @@ CREATE INDEX `api_keys_without_checksum` ON `api_keys` (`key_hash`) WHERE has_ch
 CREATE TABLE `organization_prices` (
 	`organization_id` text NOT NULL,
 	`model_key` text NOT NULL,
+	`effective_from_ms` integer NOT NULL,
 	`snapshot_id` text NOT NULL,
 	`rates` text NOT NULL,
 	`updated_at_ms` integer NOT NULL,
-	PRIMARY KEY(`organization_id`, `model_key`),
+	PRIMARY KEY(`organization_id`, `model_key`, `effective_from_ms`),
 	FOREIGN KEY (`organization_id`) REFERENCES `organizations`(`organization_id`) ON UPDATE no action ON DELETE no action
 );
 --> statement-breakpoint
@@ -252,6 +253,7 @@ CREATE TABLE `vendor_credentials` (
 	`base_url` text NOT NULL,
 	`sealed_key` text NOT NULL,
 	`key_hint` text NOT NULL,
+	`use_reported_cost` integer NOT NULL,
 	`updated_at_ms` integer NOT NULL,
 	PRIMARY KEY(`organization_id`, `provider`),
 	FOREIGN KEY (`organization_id`) REFERENCES `organizations`(`organization_id`) ON UPDATE no action ON DELETE no action

@@ -12,6 +12,7 @@ import { type OwnPrices, resolvePrice } from '../src/catalog/prices.ts';
 import type { CompressionJob as Progress } from '../src/contract/compression.ts';
 import { savingsRatio } from '../src/domain/compression.ts';
 import { usdFromNano } from '../src/domain/money.ts';
+import { standardRate } from '../src/domain/price.ts';
 import type { Env } from '../src/env.ts';
 import type { EstimateCommand } from '../src/objects/job-commands.ts';
 import type { CompressionJobRpc } from '../src/objects/rpc.ts';
@@ -145,7 +146,7 @@ export class CompressionJob extends DurableObject<Env> implements CompressionJob
     const done = state.done + 1;
     try {
       const { input } = JSON.parse(payload) as { input: unknown };
-      const inputRate = price.available ? BigInt(price.card.rates.input) : null;
+      const inputRate = price.available ? standardRate(price.card, 'input') : null;
       const totals = addSample(state.totals, input, state.profile, inputRate);
       return { ...state, done, totals };
     } catch (error) {

@@ -10,13 +10,14 @@ import type { Account } from '../../src/domain/account.ts';
 import { summarize, summarizeAll } from '../../src/domain/allowances.ts';
 import type { Call, CallDecision, CallOutcome } from '../../src/domain/call.ts';
 import { creditLeft } from '../../src/domain/call.ts';
-import type { Nothing } from '../../src/domain/call-report.ts';
+import { type Nothing, presentReported } from '../../src/domain/call-report.ts';
 import type { Charge } from '../../src/domain/charge.ts';
 import type { Incremented } from '../../src/domain/custom-meter.ts';
 import { decideEntitlements, type EntitlementDecision, EVERYTHING } from '../../src/domain/entitlements.ts';
 import { type MeterName, SLOT_METERS } from '../../src/domain/meters.ts';
 import { type NanoUsd, usdFromNano } from '../../src/domain/money.ts';
-import { billableInputTokens, pricingMultiplier } from '../../src/domain/pricing.ts';
+import { pricingMultiplier } from '../../src/domain/pricing.ts';
+import { billableInputTokens, NO_USAGE } from '../../src/domain/usage.ts';
 import type { BeginCommand, TierHints } from '../../src/objects/customer-commands.ts';
 import { DAY_MS, HOUR_MS } from '../../src/platform/time.ts';
 
@@ -94,7 +95,8 @@ export interface Velocity {
 
 export function presentEnd(account: Account, call: Call, outcome: CallOutcome, velocity: Velocity): EndCallData {
   const { endedAtMs, providerUsed, modelUsed, usage, pricingMode, calls, charge, error, price, ...more } = outcome;
-  const { stripeCustomerId, tier: _tier, consumed: _consumed, ...reasoning } = more;
+  const { stripeCustomerId, tier: _tier, consumed: _consumed, ...told } = more;
+  const { requestedServiceTier: _requested, vendorReported: _reported, ...reasoning } = told;
   const { reasoningEffort, reasoningEffortSource, reasoningMode, reasoningBudgetTokens, ...rest } = reasoning;
   rest satisfies Nothing;
   const costNanoUsd = price.status === 'FINAL' ? BigInt(price.costNanoUsd) : 0n;
@@ -113,7 +115,11 @@ export function presentEnd(account: Account, call: Call, outcome: CallOutcome, v
     standardCostUSD: price.status === 'FINAL' ? price.breakdown.standardCostUSD : 0,
     pricingStatus: price.status,
     ...(price.status === 'UNAVAILABLE' && { pricingUnavailableReason: price.reason }),
-    pricingMultiplier: pricingMultiplier(pricingMode),
+    ...presentReported(outcome),
+    pricingMultiplier: pricingMultiplier(
+      pricingMode,
+      price.status === 'FINAL' ? price.breakdown.conditions : undefined,
+    ),
     batch: pricingMode === 'batch',
     pricingMode,
     usage: {
@@ -123,6 +129,7 @@ export function presentEnd(account: Account, call: Call, outcome: CallOutcome, v
       billableInputTokens: billableInputTokens(usage),
       responseTokens: usage.responseTokens,
       reasoningTokens: usage.reasoningTokens,
+      ...Object.fromEntries(Object.entries(usage).filter(([name]) => !(name in NO_USAGE))),
     },
     metered: {
       calls,

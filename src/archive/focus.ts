@@ -6,7 +6,7 @@ import type { Call } from '../domain/call.ts';
 import type { Charge } from '../domain/charge.ts';
 import type { MeterEvent } from '../domain/custom-meter.ts';
 import { formatUsd, type NanoUsd } from '../domain/money.ts';
-import type { CostComponent } from '../domain/pricing.ts';
+import type { LineComponent } from '../domain/pricing.ts';
 import { HOUR_MS } from '../platform/time.ts';
 import type { HistoryRow } from '../storage/archive.ts';
 
@@ -59,14 +59,17 @@ export const FOCUS_COLUMNS = [
 
 type FocusRow = Record<(typeof FOCUS_COLUMNS)[number], string>;
 
-const UNITS: Record<CostComponent, string> = {
-  input: 'Tokens',
-  cachedInput: 'Tokens',
-  cacheWrite: 'Tokens',
-  output: 'Tokens',
-  searches: 'Requests',
+/** Of a line that is not of tokens. */
+const UNITS: Partial<Record<LineComponent, string>> = {
+  webSearch: 'Requests',
+  fileSearch: 'Requests',
+  codeMinutes: 'Minutes',
+  images: 'Images',
+  characters: 'Characters',
   audioSeconds: 'Seconds',
+  vendorReported: 'Calls',
 };
+const TOKENS = 'Tokens';
 
 export const FOCUS_HEADER = `${FOCUS_COLUMNS.join(',')}\r\n`;
 
@@ -103,14 +106,14 @@ function rowsOfCall(call: Call, payer: Payer, period: Period): FocusRow[] {
       InvoiceIssuerName: seller,
       ListCost: formatUsd(listed[index] ?? 0n),
       PricingQuantity: String(quantity),
-      PricingUnit: UNITS[component],
+      PricingUnit: UNITS[component] ?? TOKENS,
       ProviderName: seller,
       PublisherName: provider,
       ServiceCategory: 'AI and Machine Learning',
       ServiceName: modelKey,
       ServiceProviderName: seller,
       ConsumedQuantity: String(quantity),
-      ConsumedUnit: UNITS[component],
+      ConsumedUnit: UNITS[component] ?? TOKENS,
       SkuId: `${modelKey}/${component}`,
       SkuMeter: component,
       SkuPriceId: `${snapshotId}/${pricingTier}/${component}`,

@@ -2,7 +2,7 @@
  * The candidates for replacing a model: the provider's replacement and every model of the same kind of work, assessed,
  * ranked and sorted into the lists of the response, or excluded with reasons.
  */
-import type { RateCard } from '../domain/pricing.ts';
+import { type RateCard, textPriceOf } from '../domain/price.ts';
 import { type Replacement, statusOn } from './lifecycle.ts';
 import { type Catalog, type CatalogModel, modelKeyOf, type Provider } from './model.ts';
 import { cardOn } from './prices.ts';
@@ -48,8 +48,15 @@ export interface OfficialCandidate {
   missed: string[];
 }
 
+/** The price of the source. Without a price of text there is none to compare. */
+export interface SourcePrice {
+  card: RateCard;
+  text: ReturnType<typeof textPriceOf>;
+  blendedUsdPerMillion?: number;
+}
+
 export interface Candidates {
-  sourcePrice: { card: RateCard; blendedUsdPerMillion: number } | null;
+  sourcePrice: SourcePrice | null;
   official: OfficialCandidate[];
   equivalents: Candidate[];
   variants: Candidate[];
@@ -113,8 +120,11 @@ export async function candidatesFor(
       .map(({ entry, card }) => presentRanked(entry, card, source));
   return {
     sourcePrice: sourceCard && {
+      text: textPriceOf(sourceCard),
       card: sourceCard,
-      blendedUsdPerMillion: round(((sourceUsd ?? 0) / (policy.inputTokens + policy.outputTokens)) * 1e6, 6),
+      ...(sourceUsd !== null && {
+        blendedUsdPerMillion: round((sourceUsd / (policy.inputTokens + policy.outputTokens)) * 1e6, 6),
+      }),
     },
     official,
     equivalents: listOf((model) => model.provider === source.provider && !isVariant(model, source)),
@@ -202,10 +212,7 @@ function factsOf(
 ): Partial<Candidate> {
   return {
     compatibility,
-    ...(card && {
-      inputUsdPerMillion: Number(card.rates.input) / 1e9,
-      outputUsdPerMillion: Number(card.rates.output) / 1e9,
-    }),
+    ...(card && textPriceOf(card)),
     ...(estimatedRequestUsd !== null && { estimatedRequestUsd }),
     ...(priceChangePercent !== null && {
       priceChangePercent: round(priceChangePercent),

@@ -5,10 +5,16 @@
  * rates another. A scheduled change takes effect at the start of its UTC day.
  */
 import { canonicalJson } from '../domain/canonical.ts';
-import { type RateCard, type Rates, type ResolvedPrice, rateFromUsd } from '../domain/pricing.ts';
+import { formatUsd, nanoFromUsd } from '../domain/money.ts';
+import type { Component, Rate, RateCard, RateConditions } from '../domain/price.ts';
+import { rateOf } from '../domain/price.ts';
+import { cardFor, type ResolvedPrice } from '../domain/pricing.ts';
+import type { Usage } from '../domain/usage.ts';
 import { sha256Hex } from '../platform/hash.ts';
+import { type Served, servedBy } from './channel.ts';
 import { matchModel } from './matching.ts';
 import { type Catalog, type CatalogModel, type CatalogPricing, type CatalogRates, modelKeyOf } from './model.ts';
+import { billedAsWhole, regionalPercent, usesOf } from './provider-rules.ts';
 
 /** A recorded price, identified by its snapshot id. */
 export interface PriceSnapshot {
@@ -17,7 +23,8 @@ export interface PriceSnapshot {
   modelKey: string;
   /** First UTC day on which the rates are in force; `null` for rates without a date in the catalog. */
   effectiveFrom: string | null;
-  rates: CatalogPricing;
+  /** The listed price, with the uses that its provider bills alike for its models. */
+  rates: CatalogPricing & { uses?: Rate[] };
   source: string;
   catalogVersion: string;
 }
@@ -28,8 +35,15 @@ export interface ReportedModel {
   providerUsed?: string | undefined;
 }
 
-/** An organization's own prices, which take precedence over the catalog, by `ownPriceKey`. */
-export type OwnPrices = ReadonlyMap<string, RateCard>;
+/** A price that an organization set itself. */
+export interface OwnPrice {
+  /** From when it is in force; 0: always was. */
+  fromMs: number;
+  card: RateCard;
+}
+
+/** An organization's own prices, which take precedence over the catalog, by `ownPriceKey`; of each the latest first. */
+export type OwnPrices = ReadonlyMap<string, readonly OwnPrice[]>;
 
 /** The price of the model that a call reported at `nowMs`: the organization's own price, else the catalog's. */
 export async function resolvePrice(
@@ -38,35 +52,65 @@ export async function resolvePrice(
   reported: ReportedModel,
   nowMs: number,
 ): Promise<ResolvedPrice> {
-  if (reported.modelUsed === undefined) return { available: false, reason: 'MODEL_NOT_REPORTED' };
-  const match = matchModel(catalog, reported.modelUsed);
-  const card = ownPrice(own, reported, match?.model ?? null) ?? (match && (await cardOn(match.model, nowMs)));
-  if (card) return { available: true, card };
+  const { modelUsed, providerUsed } = reported;
+  if (modelUsed === undefined) return { available: false, reason: 'MODEL_NOT_REPORTED' };
+  const match = matchModel(catalog, modelUsed);
+  const served = servedBy(modelUsed, providerUsed);
+  const ownCard = ownPrice(own, reported, match?.model ?? null, served, nowMs);
+  if (ownCard)
+    return { available: true, card: served.region === null ? ownCard : { ...ownCard, region: served.region } };
+  const card = match && (await cardOn(match.model, nowMs));
+  if (match && card) return { available: true, card: servedCard(match.model, card, served) };
   return { available: false, reason: match ? 'PRICE_NOT_IN_CATALOG' : 'MODEL_NOT_IN_CATALOG' };
 }
 
-/** The key of a model's own price: its key in the catalog, or the reported name in lower case. */
-export function ownPriceKey(catalog: Catalog, name: string): string {
-  const match = matchModel(catalog, name);
-  return match ? modelKeyOf(match.model) : name.trim().toLowerCase();
+/** As `resolvePrice`, with only the rates that this usage can need. */
+export async function resolvePriceFor(
+  catalog: Catalog,
+  own: OwnPrices,
+  reported: ReportedModel,
+  usage: Usage,
+  nowMs: number,
+): Promise<ResolvedPrice> {
+  const price = await resolvePrice(catalog, own, reported, nowMs);
+  return price.available ? { available: true, card: cardFor(price.card, usage) } : price;
 }
 
-/** The organization's own price of the model that a name resolves to, else of the name itself. */
+/** The card of a model as its channel serves it. */
+function servedCard(model: CatalogModel, card: RateCard, { channel, region }: Served): RateCard {
+  if (channel === null && region === null) return card;
+  const { regionalPercent: _direct, ...rest } = card;
+  const percent = regionalPercent(model, channel);
+  return { ...rest, ...(region !== null && { region }), ...(percent !== undefined && { regionalPercent: percent }) };
+}
+
+/** The key of a model's own price: its key in the catalog, of a channel `channel/model`, or the name in lower case. */
+export function ownPriceKey(catalog: Catalog, name: string): string {
+  const match = matchModel(catalog, name);
+  if (!match) return name.trim().toLowerCase();
+  const { channel } = servedBy(name);
+  return channel === null ? modelKeyOf(match.model) : `${channel}/${match.model.model}`;
+}
+
+/** The organization's own price of the model that a name resolves to, of its channel first, else of the name itself. */
 function ownPrice(
   own: OwnPrices,
   { modelUsed = '', providerUsed }: ReportedModel,
   model: CatalogModel | null,
+  { channel }: Served,
+  nowMs: number,
 ): RateCard | null {
   if (own.size === 0) return null;
   const name = modelUsed.trim().toLowerCase();
   const candidates = [
+    ...(model && channel !== null ? [`${channel}/${model.model}`] : []),
     ...(model ? [modelKeyOf(model)] : []),
     name,
     ...(providerUsed === undefined ? [] : [`${providerUsed.toLowerCase()}/${name}`]),
   ];
   for (const candidate of candidates) {
-    const card = own.get(candidate);
-    if (card) return card;
+    const price = own.get(candidate)?.find(({ fromMs }) => fromMs <= nowMs);
+    if (price) return price.card;
   }
   return null;
 }
@@ -101,7 +145,7 @@ export async function priceSnapshots(catalog: Catalog): Promise<PriceSnapshot[]>
         provider: model.provider,
         modelKey: modelKeyOf(model),
         effectiveFrom,
-        rates,
+        rates: { ...rates, ...(usesOf(model).length > 0 && { uses: usesOf(model) }) },
         source: rates.source,
         catalogVersion: catalog.version,
       });
@@ -118,36 +162,76 @@ async function rateCard(model: CatalogModel, pricing: CatalogPricing, nowMs: num
   const known = cards.get(model);
   if (known?.effective === effective) return known.card;
   const current = pricingAt(pricing, nowMs);
+  const percent = regionalPercent(model, null);
+  const whole = billedAsWhole(model);
+  const listed = ratesOf(current);
+  const uses = usesOf(model).filter(({ component }) => !listed.some((rate) => rate.component === component));
   const card: RateCard = {
     snapshotId: await snapshotIdOf(model, current),
     provider: model.provider,
     modelKey: modelKeyOf(model),
-    rates: {
-      ...exactRates(current),
-      ...(current.searchUsdPerMillion === undefined ? {} : { search: rateFromUsd(current.searchUsdPerMillion) }),
-      ...(current.audioSecondUsdPerMillion === undefined
-        ? {}
-        : { audioSecond: rateFromUsd(current.audioSecondUsdPerMillion) }),
-    },
-    tiers: (current.tiers ?? []).map((tier) => ({ inputTokensAbove: tier.inputTokensAbove, rates: exactRates(tier) })),
+    rates: [...listed, ...uses],
+    ...(whole.length > 0 && { billedAsWhole: whole }),
+    ...(percent !== undefined && { regionalPercent: percent }),
   };
   cards.set(model, { effective, card });
   return card;
 }
 
-function exactRates(rates: CatalogRates): Rates {
-  return {
-    input: rateFromUsd(rates.inputUsdPerMillion),
-    output: rateFromUsd(rates.outputUsdPerMillion),
-    ...(rates.cachedInputUsdPerMillion === undefined
-      ? {}
-      : { cachedInput: rateFromUsd(rates.cachedInputUsdPerMillion) }),
-    ...(rates.cacheWriteUsdPerMillion === undefined ? {} : { cacheWrite: rateFromUsd(rates.cacheWriteUsdPerMillion) }),
-  };
+/** A price in the short form: rates of text, with those of long prompts, and further components. */
+export interface ListedPrice extends Loose<CatalogRates> {
+  tiers?: readonly (CatalogRates & { inputTokensAbove: number })[] | undefined;
+  components?: readonly ListedComponent[] | undefined;
+  imageOutputUsdPerMillion?: number | undefined;
+  searchUsdPerMillion?: number | undefined;
+  audioSecondUsdPerMillion?: number | undefined;
+}
+
+type Loose<Fields> = { [Name in keyof Fields]?: Fields[Name] | undefined };
+
+export interface ListedComponent {
+  component: Component;
+  per: 1 | 1_000 | 1_000_000;
+  /** Decimal USD. */
+  usd: string;
+  when?: RateConditions | undefined;
+}
+
+const SHORT_FORM = {
+  inputUsdPerMillion: 'input',
+  outputUsdPerMillion: 'output',
+  cachedInputUsdPerMillion: 'cachedInput',
+  cacheWriteUsdPerMillion: 'cacheWrite',
+} as const;
+
+const SHORT_USES = {
+  imageOutputUsdPerMillion: 'imageOutput',
+  searchUsdPerMillion: 'webSearch',
+  audioSecondUsdPerMillion: 'audioSeconds',
+} as const;
+
+/** The rates of a listed price, as exact amounts. */
+export function ratesOf(price: ListedPrice): Rate[] {
+  const listed = (usd: number | undefined, component: Component, when?: RateConditions) =>
+    usd === undefined ? [] : [rateOf(component, formatUsd(nanoFromUsd(usd)), 1_000_000, when)];
+  const inShort = (rates: Loose<CatalogRates>, when?: RateConditions) =>
+    Object.entries(SHORT_FORM).flatMap(([name, component]) =>
+      listed(rates[name as keyof CatalogRates], component, when),
+    );
+  return [
+    ...inShort(price),
+    ...(price.tiers ?? []).flatMap((tier) => inShort(tier, { promptTokensAbove: tier.inputTokensAbove })),
+    ...Object.entries(SHORT_USES).flatMap(([name, component]) =>
+      listed(price[name as keyof typeof SHORT_USES], component),
+    ),
+    ...(price.components ?? []).map(({ component, per, usd, when }) => rateOf(component, usd, per, when)),
+  ];
 }
 
 /** The hash covers only the rates: correcting a source text is not a new price. */
 async function snapshotIdOf(model: CatalogModel, pricing: CatalogPricing): Promise<string> {
   const { source: _source, batchMultiplier: _batch, ...rates } = pricing;
-  return `${modelKeyOf(model)}@${(await sha256Hex(canonicalJson(rates))).slice(0, 12)}`;
+  const uses = usesOf(model);
+  const content = canonicalJson(uses.length === 0 ? rates : { ...rates, uses });
+  return `${modelKeyOf(model)}@${(await sha256Hex(content)).slice(0, 12)}`;
 }

@@ -6,7 +6,9 @@
  * an evaluation on the caller's own workload. Equal scores are sorted by key, so the order is deterministic.
  */
 
-import { costOf, type RateCard } from '../domain/pricing.ts';
+import type { RateCard } from '../domain/price.ts';
+import { costOf } from '../domain/pricing.ts';
+import { NO_USAGE } from '../domain/usage.ts';
 import { DAY_MS } from '../platform/time.ts';
 import { statusOn } from './lifecycle.ts';
 import { type CatalogModel, modelKeyOf } from './model.ts';
@@ -150,24 +152,13 @@ export function generationOf({ model }: CatalogModel): string {
   return (/\d+(?:[.-]\d{1,2}(?!\d))?o?|o\d+/.exec(undated)?.[0] ?? undated).replace('-', '.');
 }
 
-/** The exact cost of one request with the caller's token mix. */
-export function requestUsd(card: RateCard, policy: LookupPolicy): number {
+/** The exact cost of one request with the caller's token mix; `null` where the model has no price of text. */
+export function requestUsd(card: RateCard, policy: LookupPolicy): number | null {
   const inputTokens = Math.round(policy.inputTokens);
-  const cost = costOf(
-    card,
-    {
-      inputTokens,
-      cachedInputTokens: Math.round((inputTokens * policy.cachedInputPercent) / 100),
-      cacheWriteInputTokens: 0,
-      responseTokens: Math.round(policy.outputTokens),
-      reasoningTokens: 0,
-      searches: 0,
-      audio: 0,
-      audioSeconds: 0,
-    },
-    'standard',
-  );
-  return Number(cost.totalNanoUsd) / 1e9;
+  const cachedInputTokens = Math.round((inputTokens * policy.cachedInputPercent) / 100);
+  const usage = { ...NO_USAGE, inputTokens, cachedInputTokens, responseTokens: Math.round(policy.outputTokens) };
+  const priced = costOf(card, usage, 'standard');
+  return priced.known ? Number(priced.cost.totalNanoUsd) / 1e9 : null;
 }
 
 function compatibilityOf(model: CatalogModel, policy: LookupPolicy): Compatibility {

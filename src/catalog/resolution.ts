@@ -4,9 +4,8 @@
  * It depends only on catalog, key, policy and day, so it is constant within a UTC day and a catalog version.
  */
 import { canonicalJson } from '../domain/canonical.ts';
-import type { RateCard } from '../domain/pricing.ts';
 import { sha256Hex } from '../platform/hash.ts';
-import { type Candidate, candidatesFor } from './candidates.ts';
+import { type Candidate, candidatesFor, type SourcePrice } from './candidates.ts';
 import { type Replacement, replacementOf, statusOn } from './lifecycle.ts';
 import { type LookUpMatch, lookUpModel } from './matching.ts';
 import { type Catalog, type CatalogModel, modelKeyOf, type Provider } from './model.ts';
@@ -30,7 +29,7 @@ export interface Resolution {
   providerReplacementModelKey: string | null;
   recommendedModelKey: string | null;
   recommendationSource: 'provider' | 'computed' | 'none';
-  pricing: { card: RateCard; blendedUsdPerMillion: number } | null;
+  pricing: SourcePrice | null;
   equivalents: Candidate[];
   variants: Candidate[];
   alternatives: Candidate[];

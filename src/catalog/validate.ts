@@ -7,7 +7,9 @@
  */
 import type { z } from 'zod';
 import { CatalogDocument } from '../contract/catalog.ts';
+import { purposeOf } from '../domain/price.ts';
 import { type CatalogModel, type CatalogPricing, type CatalogRates, modelKeyOf, type Transition } from './model.ts';
+import { type ListedPrice, ratesOf } from './prices.ts';
 
 export interface Problem {
   /** `provider/model`, or the place in the document if there is none; empty for the document itself. */
@@ -157,7 +159,8 @@ function dateFindings({ releasedAt, lifecycle, pricing }: CatalogModel): Finding
 
 function priceFindings(pricing: CatalogPricing | undefined): Finding[] {
   if (!pricing) return [];
-  const { tiers = [], scheduled = [], batchMultiplier: _share, source: _source, ...base } = pricing;
+  const { tiers = [], scheduled = [], components: _listed, ...rest } = pricing;
+  const { batchMultiplier: _share, regionalMultiplier: _regional, source: _source, ...base } = rest;
   const findings = ratesFindings('pricing', base);
   tiers.forEach(({ inputTokensAbove, ...rates }, index) => {
     const field = `pricing.tiers.${index}`;
@@ -166,15 +169,18 @@ function priceFindings(pricing: CatalogPricing | undefined): Finding[] {
     if (!(inputTokensAbove > before))
       findings.push({ field: `${field}.inputTokensAbove`, message: `must be above ${before}` });
   });
+  if (findings.length === 0) findings.push(...componentFindings('pricing', pricing));
   let inForce: CatalogRates = base;
-  scheduled.forEach(({ from, ...change }, index) => {
+  scheduled.forEach(({ from, components, ...change }, index) => {
     const field = `pricing.scheduled.${index}`;
     inForce = { ...inForce, ...change };
     findings.push(...amountFindings(field, change), ...cacheFindings(field, inForce));
+    if (components && findings.length === 0)
+      findings.push(...componentFindings(field, { ...pricing, ...inForce, components }));
     const before = scheduled[index - 1]?.from;
     if (before !== undefined && from <= before)
       findings.push({ field: `${field}.from`, message: `must be after ${before}` });
-    if (Object.keys(change).length === 0) findings.push({ field, message: 'changes no rate' });
+    if (Object.keys(change).length === 0 && !components) findings.push({ field, message: 'changes no rate' });
   });
   return findings;
 }
@@ -190,13 +196,29 @@ function amountFindings(field: string, rates: Partial<CatalogRates>): Finding[] 
   });
 }
 
+/** A price has a rate, and one alone for each component under the same conditions. */
+function componentFindings(field: string, pricing: ListedPrice): Finding[] {
+  const rates = ratesOf(pricing);
+  if (rates.length === 0) return [{ field, message: 'has no rate' }];
+  const seen = new Set<string>();
+  return rates.flatMap((rate) => {
+    const purpose = purposeOf(rate);
+    if (!seen.has(purpose)) {
+      seen.add(purpose);
+      return [];
+    }
+    return [{ field: `${field}.components`, message: `${rate.component} has another rate under the same conditions` }];
+  });
+}
+
 function amountRule(amount: number): string | null {
   if (!Number.isFinite(amount) || amount < 0) return 'must be a number that is not negative';
   return Number(amount.toFixed(PRICE_DECIMALS)) === amount ? null : `must have at most ${PRICE_DECIMALS} decimals`;
 }
 
 function cacheFindings(field: string, { inputUsdPerMillion, cachedInputUsdPerMillion }: CatalogRates): Finding[] {
-  if (cachedInputUsdPerMillion === undefined || cachedInputUsdPerMillion <= inputUsdPerMillion) return [];
+  if (cachedInputUsdPerMillion === undefined || inputUsdPerMillion === undefined) return [];
+  if (cachedInputUsdPerMillion <= inputUsdPerMillion) return [];
   const message = `${cachedInputUsdPerMillion} is above the input rate, ${inputUsdPerMillion}`;
   return [{ field: `${field}.cachedInputUsdPerMillion`, message }];
 }

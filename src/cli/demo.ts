@@ -185,7 +185,7 @@ async function playStep(metering: Target, customerId: string, number: number, st
 
   const asked = Object.keys(requested).join(' and ');
   const rates = costBreakdown.lines.map(
-    (line) => `${show(line.quantity)} ${COMPONENTS[line.component]} at $${line.usdPerMillion}`,
+    (line) => `${show(line.quantity)} ${COMPONENTS[line.component] ?? line.component} at $${line.usdPerMillion}`,
   );
   const lines: Record<string, unknown> = {
     begin: `asks for ${asked}, is allowed ${allowedList(begun.allowed)}`,
@@ -208,14 +208,15 @@ async function playStep(metering: Target, customerId: string, number: number, st
   return { callId, model, tier, status: ended.status, usage: ended.usage, costNano: BigInt(costUsdNano) };
 }
 
-const COMPONENTS = {
+/** Components in words; others have their own name. */
+const COMPONENTS: Partial<Record<string, string>> = {
   input: 'input',
   cachedInput: 'cached',
   cacheWrite: 'cache write',
   output: 'output',
-  searches: 'searches',
+  webSearch: 'searches',
   audioSeconds: 'audio seconds',
-} as const;
+};
 
 function allowedList({ reasoningLevel, ...allowed }: Data<'beginCall'>['allowed']): string {
   const names = Object.entries(allowed).flatMap(([name, yes]) => (yes ? [name] : []));

@@ -14,6 +14,7 @@ import {
   inspectCustomer,
   KEY_COLUMNS,
   PLAN_COLUMNS,
+  PRICE_COLUMNS,
   showCreatedKey,
   showCustomer,
   showErased,
@@ -95,7 +96,11 @@ export const COMMANDS: readonly Command[] = [
     note: 'Replaces all mappings: a tier that is omitted becomes empty.',
   }),
 
-  command('prices put', 'setPrice'),
+  command('prices put', 'setPrice', { note: 'Rates of text; `prices put-components` sets all others too.' }),
+  command('prices put-components', 'setPrice', { document: true }),
+  command('prices list', 'listPrices', rows(PRICE_COLUMNS)),
+  command('prices show', 'readPrices', rows(PRICE_COLUMNS)),
+  command('prices delete', 'deletePrices', { confirm: 'modelKey' }),
 
   command('sampling put', 'setSampling', {
     document: true,
@@ -115,6 +120,10 @@ export const COMMANDS: readonly Command[] = [
     document: true,
     note: 'Takes a document, because other users of the machine can see a key on the command line.',
   }),
+
+  command('vendors list', 'listVendors', rows(columnsOf(['provider', 'baseUrl', 'keyHint', 'useReportedCost']))),
+  command('vendors show', 'readVendor'),
+  command('vendors delete', 'deleteVendor', { confirm: 'provider' }),
 
   command('keys create', 'createKey', { view: showCreatedKey }),
   command('keys list', 'listKeys', rows(KEY_COLUMNS)),

@@ -83,6 +83,14 @@ export function showCreatedKey(data: Data<'createKey'>): string {
   return `${describe(data)}\n\nThe key is shown this once: keep it now.`;
 }
 
+export const PRICE_COLUMNS: Columns<Data<'listPrices'>['items'][number]> = {
+  Model: ({ modelKey }) => modelKey,
+  'In force from': ({ effectiveFrom }) => effectiveFrom ?? 'always',
+  'Input, USD per million': ({ inputUsdPerMillion }) => inputUsdPerMillion,
+  'Output, USD per million': ({ outputUsdPerMillion }) => outputUsdPerMillion,
+  Components: ({ components }) => components?.length,
+};
+
 export const KEY_COLUMNS: Columns<Data<'listKeys'>['items'][number]> = {
   'Key id': ({ keyId }) => keyId,
   Name: ({ name }) => name,

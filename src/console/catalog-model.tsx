@@ -185,7 +185,6 @@ const Prices: FC<{ pricing: CatalogPricing; nowMs: number }> = ({ pricing, nowMs
       .filter(({ from }) => Date.parse(from) > nowMs)
       .map((change) => ({ name: `From ${change.from}`, rates: change })),
   ];
-  const shown = (value: number | undefined) => (value === undefined ? <Nothing /> : rate(value));
   return (
     <>
       <Table
@@ -204,6 +203,8 @@ const Prices: FC<{ pricing: CatalogPricing; nowMs: number }> = ({ pricing, nowMs
   );
 };
 
+const shown = (value: number | undefined) => (value === undefined ? <Nothing /> : rate(value));
+
 const History: FC<{ snapshots: readonly PriceSnapshotRow[]; nowMs: number }> = ({ snapshots, nowMs }) => {
   if (snapshots.length === 0)
     return <Empty title="Nothing is recorded yet">Prices are recorded each hour and with each publication.</Empty>;
@@ -217,7 +218,7 @@ const History: FC<{ snapshots: readonly PriceSnapshotRow[]; nowMs: number }> = (
           names={['Input', 'Output']}
           steps={begun.map((snapshot) => ({
             atMs: beginOf(snapshot),
-            values: [ratesOf(snapshot).inputUsdPerMillion, ratesOf(snapshot).outputUsdPerMillion],
+            values: [ratesOf(snapshot).inputUsdPerMillion ?? null, ratesOf(snapshot).outputUsdPerMillion ?? null],
           }))}
           untilMs={nowMs}
           tick={rate}
@@ -239,8 +240,8 @@ const History: FC<{ snapshots: readonly PriceSnapshotRow[]; nowMs: number }> = (
             title: 'Snapshot',
             cell: ({ snapshotId }) => <Code>{snapshotId.slice(snapshotId.lastIndexOf('@') + 1)}</Code>,
           },
-          { title: 'Input', figure: true, cell: (snapshot) => rate(ratesOf(snapshot).inputUsdPerMillion) },
-          { title: 'Output', figure: true, cell: (snapshot) => rate(ratesOf(snapshot).outputUsdPerMillion) },
+          { title: 'Input', figure: true, cell: (snapshot) => shown(ratesOf(snapshot).inputUsdPerMillion) },
+          { title: 'Output', figure: true, cell: (snapshot) => shown(ratesOf(snapshot).outputUsdPerMillion) },
         ]}
       />
     </>

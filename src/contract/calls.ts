@@ -2,6 +2,8 @@
  * Calls on the wire: begin, end and read (contract 4.1, 4.2, 4.4).
  */
 import { z } from 'zod';
+import { COMPONENTS } from '../domain/price.ts';
+import { excessiveParts, type Counts as UsageCounts } from '../domain/usage.ts';
 import { Balances, CustomerState, PricingMode, RateLimits, Requested } from './entitlements.ts';
 import {
   customerId,
@@ -10,16 +12,26 @@ import {
   quantity,
   TAGS_MAX,
   TEXT_LENGTH_MAX,
+  TOKENS_MAX,
   text,
   tokens,
   usd,
 } from './fields.ts';
 import { isRecord, resolveIdentity } from './identity.ts';
+import { region, serviceTier, speed } from './prices.ts';
 
 /** The prefix of the id of every call without an explicit key. Explicit keys must not have it. */
 export const DERIVED_PREFIX = 'dk-';
 
 const label = text(TEXT_LENGTH_MAX);
+/** Uses of tools, characters or images: as many as tokens at most. */
+const uses = z.number().int().nonnegative().max(TOKENS_MAX);
+export const vendorReportedCostUSD = usd.describe(
+  'What the vendor itself says that the call cost; used for the cost where the organization says so for that vendor',
+);
+export const RequestedServiceTier = text(50).describe(
+  'Service tier that was asked for, in the word of the vendor; the one that served the call is billed',
+);
 const callId = idempotencyKey.describe('The call: the idempotency key that it was begun with');
 
 export const CustomerIdentity = z.object({
@@ -118,10 +130,36 @@ export const UsageFields = z.object({
   cachedInputTokens: tokens.optional().describe('Prompt tokens served from the prompt cache (alias `cachedTokens`)'),
   cacheWriteInputTokens: tokens.optional().describe('Prompt tokens written to the prompt cache'),
   reasoningTokens: tokens.optional().describe('Reasoning tokens, a part of the completion tokens'),
-  searches: z.number().int().nonnegative().max(1_000_000_000).optional().describe('Searches'),
+  cacheWrite1hInputTokens: tokens.optional().describe('Part of `cacheWriteInputTokens` that is kept for an hour'),
+  cacheWrite12hInputTokens: tokens.optional().describe('Part of `cacheWriteInputTokens` that is kept for twelve hours'),
+  audioInputTokens: tokens.optional().describe('Audio tokens, a part of the prompt tokens'),
+  cachedAudioInputTokens: tokens.optional().describe('Audio tokens served from the prompt cache, a part of both'),
+  audioOutputTokens: tokens.optional().describe('Audio tokens, a part of the completion tokens'),
+  imageInputTokens: tokens.optional().describe('Image tokens, a part of the prompt tokens'),
+  cachedImageInputTokens: tokens.optional().describe('Image tokens served from the prompt cache, a part of both'),
+  imageOutputTokens: tokens.optional().describe('Image tokens, a part of the completion tokens'),
+  searches: uses.optional().describe('Web searches'),
+  toolUses: z
+    .strictObject({
+      fileSearch: uses.optional().describe('File searches'),
+      codeMinutes: quantity.optional().describe('Minutes of containers that ran code'),
+    })
+    .optional()
+    .describe("Uses of the vendor's own tools, beside web searches"),
+  images: uses.optional().describe('Images made, of a model that bills each'),
+  characters: uses.optional().describe('Characters spoken, of a model that bills them'),
   audio: quantity.optional().describe('Audio units'),
   audioSeconds: quantity.optional().describe('Seconds of audio'),
+  serviceTier: serviceTier.optional(),
+  region: region.optional(),
+  speed: speed.optional(),
 });
+
+/** Refuses usage with parts that exceed their whole, naming both. */
+export function refineParts(usage: UsageCounts, context: z.RefinementCtx): void {
+  const excessive = excessiveParts(usage);
+  if (excessive) context.addIssue({ code: 'custom', path: [excessive.field], message: excessive.message });
+}
 
 export const EndCallBody = UsageFields.extend(ReasoningFields.shape)
   .extend(BodyIdempotency.shape)
@@ -134,17 +172,10 @@ export const EndCallBody = UsageFields.extend(ReasoningFields.shape)
     isPremium: z.boolean().optional().describe('Overrides premium detection'),
     error: CallErrorInput.optional().describe('Makes the call FAILED'),
     stripeCustomerId: label.optional().describe('Overrides the customer id at Stripe'),
+    requestedServiceTier: RequestedServiceTier.optional(),
+    vendorReportedCostUSD: vendorReportedCostUSD.optional(),
   })
-  .superRefine((body, context) => {
-    const input = body.inputTokens ?? 0;
-    const cached = body.cachedInputTokens ?? 0;
-    const written = body.cacheWriteInputTokens ?? 0;
-    if (cached + written > input) {
-      const path = cached > input || written === 0 ? 'cachedInputTokens' : 'cacheWriteInputTokens';
-      const message = 'cachedInputTokens and cacheWriteInputTokens are parts of inputTokens and together exceed it';
-      context.addIssue({ code: 'custom', path: [path], message });
-    }
-  });
+  .superRefine(refineParts);
 
 export const EndCallRequest = z.preprocess((body) => resolveUsageAliases(resolveIdentity(body)), EndCallBody);
 export type EndCallRequest = z.infer<typeof EndCallBody>;
@@ -161,13 +192,17 @@ export const CostBreakdown = z.object({
   modelKey: z.string().describe('Model of the price'),
   pricingTier: z.string().describe('`base`, or the long-prompt tier'),
   pricingTierReason: z.string().describe('Why that tier'),
+  conditions: z
+    .object({ serviceTier: serviceTier.optional(), region: region.optional(), speed: speed.optional() })
+    .optional()
+    .describe('Conditions that the rates are for, where they are not the standard ones'),
   lines: z
     .array(
       z.object({
         component: z
-          .enum(['input', 'cachedInput', 'cacheWrite', 'output', 'searches', 'audioSeconds'])
-          .describe('What is charged'),
-        quantity: z.number().describe('Units: tokens, searches or seconds'),
+          .enum([...COMPONENTS, 'vendorReported'])
+          .describe("What is charged; `vendorReported`: the whole call, by the vendor's own figure"),
+        quantity: z.number().describe('Units: tokens, characters, uses, minutes, seconds or images'),
         usdPerMillion: z.number().describe('Rate per million units'),
         rateNanoUsdPerMillion: z.string().describe('The same rate, exact, in nano-USD'),
         costUSD: z.number().describe('Cost of the line at standard prices'),
@@ -183,17 +218,9 @@ export const CostBreakdown = z.object({
 export type CostBreakdown = z.infer<typeof CostBreakdown>;
 
 const PricingUnavailableReason = z
-  .enum([
-    'MODEL_NOT_REPORTED',
-    'MODEL_NOT_IN_CATALOG',
-    'PRICE_NOT_IN_CATALOG',
-    'USAGE_NOT_REPORTED',
-    'USAGE_IMPLAUSIBLE',
-    'NOT_ALLOWED',
-    'TIMEOUT',
-  ])
+  .string()
   .describe(
-    'Why the call has no price. USAGE_IMPLAUSIBLE: the vendor reported figures that no call has, which are not recorded',
+    'Why the call has no price: MODEL_NOT_REPORTED, MODEL_NOT_IN_CATALOG, PRICE_NOT_IN_CATALOG, USAGE_NOT_REPORTED, NOT_ALLOWED, TIMEOUT; `RATE_NOT_IN_CATALOG: ` and what has no rate (tokens of a component, or a condition); USAGE_IMPLAUSIBLE: the vendor reported figures that no call has, which are not recorded',
   );
 
 const Multiplier = z.union([z.literal(0.5), z.literal(1)]).describe('0.5 for batch pricing');
@@ -219,6 +246,18 @@ export const SpendVelocity = z.object({
   }),
 });
 
+/** The details of usage that a call had. */
+const UsageDetails = UsageFields.omit({
+  inputTokens: true,
+  responseTokens: true,
+  cachedInputTokens: true,
+  cacheWriteInputTokens: true,
+  reasoningTokens: true,
+  searches: true,
+  audio: true,
+  audioSeconds: true,
+});
+
 const UsageReport = z.object({
   inputTokens: z.number().describe('All prompt tokens'),
   cachedInputTokens: z.number().describe('Cache reads'),
@@ -226,6 +265,7 @@ const UsageReport = z.object({
   billableInputTokens: z.number().describe('Prompt tokens less cache reads and writes'),
   responseTokens: z.number().describe('Completion tokens'),
   reasoningTokens: z.number().describe('Reasoning part of the completion tokens'),
+  ...UsageDetails.shape,
 });
 
 const Metered = z.object({
@@ -241,6 +281,8 @@ const PricingFields = z.object({
   pricingMultiplier: Multiplier,
   batch: z.boolean().describe('Batch pricing applied'),
   pricingMode: PricingMode,
+  requestedServiceTier: RequestedServiceTier.optional(),
+  vendorReportedCostUSD: vendorReportedCostUSD.optional(),
 });
 
 export const EndCallData = ReasoningFields.extend(PricingFields.shape).extend({

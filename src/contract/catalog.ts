@@ -6,10 +6,12 @@
  */
 import { z } from 'zod';
 import { instant, text, USD_PER_MILLION_MAX } from './fields.ts';
+import { PriceComponent } from './prices.ts';
 
 const MODELS_MAX = 2_000;
 const TRANSITIONS_MAX = 5_000;
 const LIST_MAX = 50;
+const COMPONENTS_MAX = 100;
 const NAME_LENGTH_MAX = 300;
 const FACT_LENGTH_MAX = 500;
 const TOKENS_MAX = 1_000_000_000;
@@ -43,29 +45,47 @@ const Source = z.strictObject({
 });
 
 const rates = {
-  inputUsdPerMillion: usdPerMillion.describe('Input tokens'),
-  outputUsdPerMillion: usdPerMillion.describe('Output tokens'),
+  inputUsdPerMillion: usdPerMillion.exactOptional().describe('Input tokens'),
+  outputUsdPerMillion: usdPerMillion.exactOptional().describe('Output tokens'),
   cachedInputUsdPerMillion: usdPerMillion.exactOptional().describe('Input tokens read from the cache'),
   cacheWriteUsdPerMillion: usdPerMillion.exactOptional().describe('Input tokens written to the cache'),
 };
 
-/** Prices of tokens, in USD per million. */
+/** Prices of tokens, in USD per million; a model that bills no text has no input and output. */
 export const CatalogRates = z.strictObject(rates);
 
 const PricingTier = z.strictObject({
   ...rates,
+  inputUsdPerMillion: usdPerMillion.describe('Input tokens'),
+  outputUsdPerMillion: usdPerMillion.describe('Output tokens'),
   inputTokensAbove: tokenLimit.describe('The tier applies to the whole call, from more input tokens than this'),
 });
 
 const ScheduledRates = z.strictObject({
   ...rates,
-  inputUsdPerMillion: rates.inputUsdPerMillion.exactOptional(),
-  outputUsdPerMillion: rates.outputUsdPerMillion.exactOptional(),
+  components: z
+    .array(PriceComponent)
+    .min(1)
+    .max(COMPONENTS_MAX)
+    .exactOptional()
+    .describe('Replaces all components that were in force'),
   from: day.describe('First day (UTC) on which these rates are in force'),
 });
 
 export const CatalogPricing = z.strictObject({
   ...rates,
+  components: z
+    .array(PriceComponent)
+    .min(1)
+    .max(COMPONENTS_MAX)
+    .optional()
+    .describe('Rates beside those of text: other service tiers, media, uses of tools'),
+  regionalMultiplier: z
+    .number()
+    .min(1)
+    .max(10)
+    .optional()
+    .describe("Share of the token rates that a region of the provider's own API pays"),
   tiers: z.array(PricingTier).min(1).max(LIST_MAX).optional().describe('Rates of long prompts, shortest first'),
   scheduled: z
     .array(ScheduledRates)

@@ -2,7 +2,7 @@
  * The unified call on the wire: begin, the vendor's request and end in one (contract 4.3).
  */
 import { z } from 'zod';
-import { BeginCallBody, BeginCallData, EndCallData, ReasoningFields, UsageFields } from './calls.ts';
+import { BeginCallBody, BeginCallData, EndCallData, ReasoningFields, refineParts, UsageFields } from './calls.ts';
 import { TEXT_LENGTH_MAX, text } from './fields.ts';
 import { isRecord, resolveIdentity } from './identity.ts';
 
@@ -43,13 +43,7 @@ const ReportedUsage = UsageFields.extend(ReasoningFields.shape)
     providerUsed: text(TEXT_LENGTH_MAX).optional().describe('Executing vendor'),
     isPremium: z.boolean().optional().describe('Overrides premium detection'),
   })
-  .superRefine(({ inputTokens = 0, cachedInputTokens = 0, cacheWriteInputTokens = 0 }, context) => {
-    if (cachedInputTokens + cacheWriteInputTokens <= inputTokens) return;
-    const path =
-      cachedInputTokens > inputTokens || cacheWriteInputTokens === 0 ? 'cachedInputTokens' : 'cacheWriteInputTokens';
-    const message = 'cachedInputTokens and cacheWriteInputTokens are parts of inputTokens and together exceed it';
-    context.addIssue({ code: 'custom', path: [path], message });
-  });
+  .superRefine(refineParts);
 
 export const CallBody = BeginCallBody.extend({
   vendor: VendorRequest.optional().describe('The request that the service makes to the vendor'),

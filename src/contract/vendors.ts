@@ -15,6 +15,10 @@ export const VENDOR_BASE_URLS: Readonly<Record<string, string>> = {
   google: 'https://generativelanguage.googleapis.com/v1beta/openai',
 };
 
+const useReportedCost = z
+  .boolean()
+  .describe('A cost that the vendor reports in its answer is the cost of the call, in place of what the price gives');
+
 export const SetVendorRequest = z.object({
   apiKey: z
     .string()
@@ -33,6 +37,7 @@ export const SetVendorRequest = z.object({
     .describe(
       'Address with the version prefix; calls to its origin are allowed for the organization, also where it is local',
     ),
+  useReportedCost: useReportedCost.optional(),
 });
 
 export type SetVendorRequest = z.infer<typeof SetVendorRequest>;
@@ -41,6 +46,9 @@ export const Vendor = z.object({
   provider: z.string().describe('Vendor'),
   baseUrl: z.string().describe('Address'),
   keyHint: z.string().describe('The last four characters of the key'),
+  useReportedCost,
 });
 
 export type Vendor = z.infer<typeof Vendor>;
+
+export const DeletedVendor = z.object({ provider: z.string().describe('Vendor') });

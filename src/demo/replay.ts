@@ -15,6 +15,7 @@ import type { Catalog } from '../catalog/model.ts';
 import { resolvePrice } from '../catalog/prices.ts';
 import type { Answer } from '../contract/errors.ts';
 import type { PlanVersion } from '../domain/plan.ts';
+import { NO_USAGE } from '../domain/usage.ts';
 import type { Env } from '../env.ts';
 import { DAY_MS } from '../platform/time.ts';
 import type { ModelMappings } from '../storage/schema/index.ts';
@@ -155,7 +156,7 @@ async function end(stage: Stage, call: BegunCall, atMs: number): Promise<void> {
     report: {
       providerUsed: provider,
       modelUsed: model,
-      usage: { ...usage, cacheWriteInputTokens: 0, audio: 0, audioSeconds: 0 },
+      usage: { ...NO_USAGE, ...usage },
       ...(error && { error }),
       ...(originalTokens !== null && {
         promptCompression: {

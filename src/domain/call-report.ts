@@ -5,7 +5,9 @@
  * does not compile until it is carried to the call's outcome and to the answer.
  */
 import type { CompressionCounts } from './compression.ts';
-import type { PricingMode, Usage } from './pricing.ts';
+import { usdFromNano } from './money.ts';
+import type { PricingMode } from './pricing.ts';
+import type { Usage } from './usage.ts';
 
 export interface CallError {
   code: string;
@@ -19,10 +21,21 @@ export interface Reasoning {
   reasoningBudgetTokens?: number | undefined;
 }
 
+export interface VendorReportedCost {
+  /** Decimal nano-USD. */
+  nanoUsd: string;
+  /** The organization wants it for the cost, in place of what the catalog's price gives. */
+  isUsed: boolean;
+}
+
 export interface CallReport extends Reasoning {
   providerUsed?: string | undefined;
   modelUsed?: string | undefined;
   usage: Usage;
+  /** The service tier that was asked for, in the vendor's word; that of `usage` served the call and is billed. */
+  requestedServiceTier?: string | undefined;
+  /** What the vendor itself says that the call cost. */
+  vendorReported?: VendorReportedCost | undefined;
   /** What the caller asserts of the model's tier. */
   isPremium?: boolean | undefined;
   error?: CallError | undefined;
@@ -30,6 +43,20 @@ export interface CallReport extends Reasoning {
   promptCompression?: CompressionCounts | undefined;
   /** Overrides the pricing mode of begin. */
   pricingMode?: PricingMode | undefined;
+}
+
+/** What was asked of the vendor, and what it said of the cost, as answers show it. */
+export function presentReported({
+  requestedServiceTier,
+  vendorReported,
+}: Pick<CallReport, 'requestedServiceTier' | 'vendorReported'>): {
+  requestedServiceTier?: string;
+  vendorReportedCostUSD?: number;
+} {
+  return {
+    ...(requestedServiceTier !== undefined && { requestedServiceTier }),
+    ...(vendorReported && { vendorReportedCostUSD: usdFromNano(BigInt(vendorReported.nanoUsd)) }),
+  };
 }
 
 /** The fields of a report that the call's outcome has too; the others only decide how the call is billed. */

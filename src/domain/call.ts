@@ -9,7 +9,7 @@
 import { DAY_MS } from '../platform/time.ts';
 import { type Account, isCanceled } from './account.ts';
 import { isTierLeft, summarize } from './allowances.ts';
-import type { CallError, CallReport, Reasoning, RecordedField } from './call-report.ts';
+import type { CallError, CallReport, Reasoning, RecordedField, VendorReportedCost } from './call-report.ts';
 import { type Charge, newCharge, pendingAmount, withMarkup } from './charge.ts';
 import {
   boundedCounts,
@@ -31,6 +31,7 @@ import {
 import { addQuantities, type Quantities, subtractQuantities } from './meters.ts';
 import { type NanoUsd, nanoFromUsd } from './money.ts';
 import type { Capability } from './plan.ts';
+import { tierOfPrice } from './price.ts';
 import {
   breakdownOf,
   type Cost,
@@ -39,11 +40,11 @@ import {
   type PricingMode,
   type PricingUnavailableReason,
   type ResolvedPrice,
-  tierOfPrice,
-  type Usage,
+  reportedCost,
 } from './pricing.ts';
 import { sanitizeErrorMessage } from './sanitize.ts';
 import { assertedTier, DEFAULT_TIER, type Tier } from './tiers.ts';
+import { isUsed, type Usage } from './usage.ts';
 import { addUnsettled, availableUsd, hold, release } from './wallet.ts';
 
 /**
@@ -101,6 +102,8 @@ export interface CallOutcome extends Reasoning, Record<Exclude<RecordedField, ke
   error: CallError | null;
   price: CallPrice;
   stripeCustomerId: string | null;
+  requestedServiceTier: string | undefined;
+  vendorReported: VendorReportedCost | undefined;
 }
 
 export interface Call extends BeginRequest {
@@ -234,10 +237,8 @@ export function endCall(
   chargeId: string,
   nowMs: number,
 ): { account: Account; call: Call } {
-  const pricingMode = report.pricingMode ?? call.pricingMode;
-  const price: CallPrice = resolved.available
-    ? finalPrice(costOf(resolved.card, report.usage, pricingMode))
-    : { status: 'UNAVAILABLE', reason: resolved.reason };
+  const pricingMode = report.usage.serviceTier === 'batch' ? 'batch' : (report.pricingMode ?? call.pricingMode);
+  const price = priceOf(report, resolved, pricingMode);
   const tier = billedTier(call, report, resolved);
   const free = releaseHeld(account, call);
   const terms = creditTerms(free, call, tier);
@@ -264,6 +265,8 @@ export function endCall(
       reasoningMode: report.reasoningMode,
       reasoningBudgetTokens: report.reasoningBudgetTokens,
       usage: report.usage,
+      requestedServiceTier: report.requestedServiceTier,
+      vendorReported: report.vendorReported,
       pricingMode,
       tier,
       calls,
@@ -391,10 +394,9 @@ function billedTier(call: Call, report: CallReport, price: ResolvedPrice): Tier 
 
 /** Whether the call counts against the call meter: not where it failed without usage, or used a capability only. */
 function countsAsCall(call: Call, { usage, modelUsed, error }: CallReport): boolean {
-  const used = Object.values(usage).some((quantity) => quantity > 0);
   const modelRan =
     call.suggestedTier !== 'none' || modelUsed !== undefined || usage.inputTokens > 0 || usage.responseTokens > 0;
-  return modelRan && (used || !error);
+  return modelRan && (isUsed(usage) || !error);
 }
 
 /** What the call consumes of each meter. Where credit pays for its tier, the tier's meters are not touched. */
@@ -414,6 +416,21 @@ function normalizeError(error: CallError): CallError {
 function chargeFor(chargeId: string, price: CallPrice, markupPercent: number): Charge {
   const costNanoUsd = price.status === 'FINAL' ? withMarkup(BigInt(price.costNanoUsd), markupPercent) : null;
   return newCharge(chargeId, costNanoUsd, markupPercent);
+}
+
+/** What the call cost: by the vendor's own word where the organization wants that, else by the price. */
+function priceOf(
+  { usage, vendorReported, providerUsed, modelUsed }: CallReport,
+  resolved: ResolvedPrice,
+  mode: PricingMode,
+): CallPrice {
+  if (vendorReported?.isUsed) {
+    const card = resolved.available ? resolved.card : { provider: providerUsed ?? '', modelKey: modelUsed ?? '' };
+    return finalPrice(reportedCost(card, BigInt(vendorReported.nanoUsd)));
+  }
+  if (!resolved.available) return { status: 'UNAVAILABLE', reason: resolved.reason };
+  const priced = costOf(resolved.card, usage, mode);
+  return priced.known ? finalPrice(priced.cost) : { status: 'UNAVAILABLE', reason: priced.reason };
 }
 
 function finalPrice(cost: Cost): CallPrice {

@@ -1,46 +1,21 @@
 /**
- * The exact cost of a call: rates and usage in, cost lines and totals out.
+ * The exact cost of a call: a price and usage in, cost lines and totals out.
  *
- * Rates are nano-USD per million units. Each line is quantity x rate / 1,000,000, rounded half up to a nano-USD, and
- * the lines sum to the standard cost. The rates of a long-prompt tier apply to the whole call. Where a rate is not
- * published, an assumption names the rate that is used instead, or the usage that is not included.
+ * Each line is quantity x rate / 1,000,000, rounded half up to a nano-USD, and the lines sum to the standard cost. The rates
+ * of a long prompt apply to the whole call. Tokens without a rate, and conditions that the price does not know, leave the
+ * whole cost unknown, with a reason that names them. Uses without a rate are not included, and an assumption says so;
+ * assumptions also name each rule that stands in for a rate.
  */
-import { divideHalfUp, type NanoUsd, nanoFromUsd, usdFromNano } from './money.ts';
+import { divideHalfUp, type NanoUsd, usdFromNano } from './money.ts';
+import { type Component, isUse, type Rate, type RateCard } from './price.ts';
 import { QUANTITY_SCALE, thousandths } from './quantity.ts';
-import type { Tier } from './tiers.ts';
-
-/** Decimal nano-USD per million units. */
-export interface Rates {
-  input: string;
-  output: string;
-  cachedInput?: string;
-  cacheWrite?: string;
-  search?: string;
-  audioSecond?: string;
-}
-
-export interface LongPromptTier {
-  inputTokensAbove: number;
-  rates: Pick<Rates, 'input' | 'output' | 'cachedInput' | 'cacheWrite'>;
-}
-
-export function rateFromUsd(usdPerMillion: number): string {
-  return nanoFromUsd(usdPerMillion).toString();
-}
-
-/** The rates of one model at one time, as recorded under a snapshot id. Plain JSON. */
-export interface RateCard {
-  snapshotId: string;
-  provider: string;
-  modelKey: string;
-  rates: Rates;
-  tiers: LongPromptTier[];
-}
+import type { ServiceTier, Speed, Usage } from './usage.ts';
 
 export type PricingUnavailableReason =
   | 'MODEL_NOT_REPORTED'
   | 'MODEL_NOT_IN_CATALOG'
   | 'PRICE_NOT_IN_CATALOG'
+  | `RATE_NOT_IN_CATALOG: ${string}`
   | 'USAGE_NOT_REPORTED'
   | 'USAGE_IMPLAUSIBLE';
 
@@ -49,23 +24,11 @@ export type ResolvedPrice =
   | { available: true; card: RateCard }
   | { available: false; reason: PricingUnavailableReason };
 
-export interface Usage {
-  /** All prompt tokens, cache reads and writes included. */
-  inputTokens: number;
-  cachedInputTokens: number;
-  cacheWriteInputTokens: number;
-  /** All completion tokens, reasoning included. */
-  responseTokens: number;
-  reasoningTokens: number;
-  searches: number;
-  audio: number;
-  audioSeconds: number;
-}
-
-export type CostComponent = 'input' | 'cachedInput' | 'cacheWrite' | 'output' | 'searches' | 'audioSeconds';
+/** What a line is for: a component of the price, or the whole call by the vendor's word. */
+export type LineComponent = Component | 'vendorReported';
 
 export interface CostLine {
-  component: CostComponent;
+  component: LineComponent;
   quantity: number;
   rateNanoUsdPerMillion: NanoUsd;
   costNanoUsd: NanoUsd;
@@ -73,17 +36,27 @@ export interface CostLine {
 
 export type PricingMode = 'standard' | 'batch';
 
+/** Conditions other than the standard ones, under which a call was priced. */
+export interface PricedConditions {
+  serviceTier?: ServiceTier;
+  region?: string;
+  speed?: Speed;
+}
+
 export interface Cost {
   snapshotId: string;
   provider: string;
   modelKey: string;
   tier: string;
   tierReason: string;
+  conditions: PricedConditions;
   lines: CostLine[];
   assumptions: string[];
   standardNanoUsd: NanoUsd;
   totalNanoUsd: NanoUsd;
 }
+
+export type Priced = { known: true; cost: Cost } | { known: false; reason: PricingUnavailableReason };
 
 /** A cost as plain JSON, as it is stored with the call and answered. Exact amounts are decimal strings of nano-USD. */
 export interface CostBreakdown {
@@ -93,8 +66,9 @@ export interface CostBreakdown {
   modelKey: string;
   pricingTier: string;
   pricingTierReason: string;
+  conditions?: PricedConditions;
   lines: {
-    component: CostComponent;
+    component: LineComponent;
     quantity: number;
     usdPerMillion: number;
     rateNanoUsdPerMillion: string;
@@ -106,106 +80,260 @@ export interface CostBreakdown {
   assumptions: string[];
 }
 
-const UNITS_PER_RATE = 1_000_000n;
+/** Rates are per million units, and quantities have thousandths. */
+const UNITS_PER_RATE = 1_000_000n * BigInt(QUANTITY_SCALE);
+const PERCENT = 100n;
 
-/** A call is premium when its model's output price is above this: 4.00 USD per million tokens. */
-export const PREMIUM_OUTPUT_NANO_USD_PER_MILLION: NanoUsd = 4_000_000_000n;
-
-/** Batch pricing halves the standard cost. */
-export function pricingMultiplier(mode: PricingMode): 0.5 | 1 {
-  return mode === 'batch' ? 0.5 : 1;
+/** Batch pricing halves the standard cost, unless the price lists rates of its own for batches. */
+export function pricingMultiplier(mode: PricingMode, conditions?: PricedConditions): 0.5 | 1 {
+  return mode === 'batch' && conditions?.serviceTier !== 'batch' ? 0.5 : 1;
 }
 
-/** The tier that a model belongs to by the price of its output. */
-export function tierOfPrice(card: RateCard): Tier {
-  return BigInt(card.rates.output) > PREMIUM_OUTPUT_NANO_USD_PER_MILLION ? 'premium' : 'standard';
-}
-
-/** Input tokens at the full input rate: all but cache reads and writes. Negative when the parts exceed the whole. */
-export function billableInputTokens(usage: Usage): number {
-  return usage.inputTokens - usage.cachedInputTokens - usage.cacheWriteInputTokens;
-}
-
-export function costOf(card: RateCard, usage: Usage, mode: PricingMode): Cost {
-  const tier = selectTier(card, usage.inputTokens);
+export function costOf(card: RateCard, usage: Usage, mode: PricingMode): Priced {
+  const { group, longPrompt, percent, conditions, words } = select(card, usage, mode);
   const assumptions: string[] = [];
-  const { rates } = tier;
-
-  const cachedInput = rates.cachedInput ?? rates.input;
-  if (rates.cachedInput === undefined && usage.cachedInputTokens > 0) {
-    assumptions.push('cachedInput: no rate is published, the input rate is used');
+  const missing: string[] = [];
+  const lines: CostLine[] = [];
+  for (const [component, quantity] of quantitiesOf(card, usage, assumptions)) {
+    const found = rateFor(group, longPrompt, component);
+    if (found) {
+      if (quantity > 0 && found.assumption) assumptions.push(found.assumption);
+      if (quantity > 0 || component === 'input' || component === 'output')
+        lines.push(lineOf(component, quantity, found.nanoUsdPerMillion, isUse(component) ? PERCENT : percent));
+    } else if (quantity > 0) {
+      if (isUse(component)) assumptions.push(`${component}: no rate is published, not included in the cost`);
+      else missing.push(component);
+    }
   }
-  const cacheWrite = rates.cacheWrite ?? rates.input;
-  if (rates.cacheWrite === undefined && usage.cacheWriteInputTokens > 0) {
-    assumptions.push('cacheWrite: no rate is published, the input rate is used');
+  if (missing.length > 0) {
+    const condition = words.length === 0 ? '' : ` (${words.join(', ')})`;
+    return { known: false, reason: `RATE_NOT_IN_CATALOG: ${missing.join(', ')}${condition}` };
   }
-  if (tier.cacheWriteScaled && usage.cacheWriteInputTokens > 0) {
-    assumptions.push('cacheWrite: no long-prompt rate is published, the base rate is scaled as the input rate is');
+  if (percent !== PERCENT && lines.some(({ component, quantity }) => quantity > 0 && !isUse(component as Component)))
+    assumptions.push(`${words.join(', ')}: token rates are ${percent} % of the others, by the provider's word`);
+  if (usage.audio > 0 && (usage.audioInputTokens ?? 0) + (usage.audioOutputTokens ?? 0) === 0) {
+    assumptions.push('audio: no rate of its own is published, none is included in the cost');
   }
-
-  const lines = [
-    line('input', billableInputTokens(usage), rates.input),
-    line('cachedInput', usage.cachedInputTokens, cachedInput),
-    line('cacheWrite', usage.cacheWriteInputTokens, cacheWrite),
-    line('output', usage.responseTokens, rates.output),
-  ];
-  if (usage.audio > 0) assumptions.push('audio: no rate of its own is published, none is included in the cost');
-  for (const [component, quantity, rate] of [
-    ['searches', usage.searches, card.rates.search],
-    ['audioSeconds', usage.audioSeconds, card.rates.audioSecond],
-  ] as const) {
-    if (rate !== undefined) lines.push(line(component, quantity, rate));
-    else if (quantity > 0) assumptions.push(`${component}: no rate is published, not included in the cost`);
-  }
-
   const standardNanoUsd = lines.reduce((sum, { costNanoUsd }) => sum + costNanoUsd, 0n);
-  return {
-    snapshotId: card.snapshotId,
-    provider: card.provider,
-    modelKey: card.modelKey,
-    tier: tier.name,
-    tierReason: tier.reason,
-    lines: lines.filter(({ component, quantity }) => quantity > 0 || component === 'input' || component === 'output'),
-    assumptions,
-    standardNanoUsd,
-    totalNanoUsd: mode === 'batch' ? divideHalfUp(standardNanoUsd, 2n) : standardNanoUsd,
-  };
+  const totalNanoUsd =
+    pricingMultiplier(mode, conditions) === 0.5 ? divideHalfUp(standardNanoUsd, 2n) : standardNanoUsd;
+  const { snapshotId, provider, modelKey } = card;
+  const { name: tier, reason: tierReason } = longPrompt;
+  const facts = { snapshotId, provider, modelKey, tier, tierReason, conditions };
+  return { known: true, cost: { ...facts, lines, assumptions, standardNanoUsd, totalNanoUsd } };
 }
 
-function line(component: CostComponent, quantity: number, decimalRate: string): CostLine {
-  const rate = BigInt(decimalRate);
-  const costNanoUsd = divideHalfUp(thousandths(quantity) * rate, UNITS_PER_RATE * BigInt(QUANTITY_SCALE));
-  return { component, quantity, rateNanoUsdPerMillion: rate, costNanoUsd };
-}
-
-interface SelectedTier {
+interface LongPrompt {
   name: string;
   reason: string;
-  rates: LongPromptTier['rates'];
-  cacheWriteScaled: boolean;
+  /** The threshold that the prompt exceeds; 0 where there is none. */
+  above: number;
 }
 
-/** The tier with the highest threshold that the whole prompt exceeds; the base rates where there is none. */
-function selectTier(card: RateCard, inputTokens: number): SelectedTier {
-  const crossed = card.tiers.filter(({ inputTokensAbove }) => inputTokens > inputTokensAbove);
-  const tier = crossed.toSorted((a, b) => b.inputTokensAbove - a.inputTokensAbove)[0];
-  if (!tier) {
-    const lowest = Math.min(...card.tiers.map(({ inputTokensAbove }) => inputTokensAbove));
-    const reason = card.tiers.length === 0 ? 'SINGLE_TIER' : `INPUT_TOKENS_UP_TO_${lowest}`;
-    return { name: 'base', reason, rates: card.rates, cacheWriteScaled: false };
-  }
-  const base = card.rates;
-  const baseInput = BigInt(base.input);
-  const scaledCacheWrite =
-    tier.rates.cacheWrite === undefined && base.cacheWrite !== undefined && baseInput > 0n
-      ? divideHalfUp(BigInt(base.cacheWrite) * BigInt(tier.rates.input), baseInput).toString()
-      : undefined;
-  return {
-    name: `input_above_${tier.inputTokensAbove}`,
-    reason: `INPUT_TOKENS_ABOVE_${tier.inputTokensAbove}`,
-    rates: scaledCacheWrite === undefined ? tier.rates : { ...tier.rates, cacheWrite: scaledCacheWrite },
-    cacheWriteScaled: scaledCacheWrite !== undefined,
+interface Selection {
+  /** The rates of the call's service tier, speed and region; without those of tokens where the price does not know them. */
+  group: Rate[];
+  longPrompt: LongPrompt;
+  /** Token rates are this many percent of the listed ones. */
+  percent: bigint;
+  conditions: PricedConditions;
+  /** The conditions that are not standard, in words. */
+  words: string[];
+}
+
+function select(card: RateCard, usage: Usage, mode: PricingMode): Selection {
+  const { speed = 'standard', inputTokens } = usage;
+  const region = usage.region ?? card.region ?? GLOBAL;
+  const serviceTier = serviceTierOf(card, usage, mode);
+  const conditions = {
+    ...(serviceTier !== 'standard' && { serviceTier }),
+    ...(region !== GLOBAL && { region }),
+    ...(speed !== 'standard' && { speed }),
   };
+  const uses = usesUnder(card.rates, { serviceTier, region, speed });
+  const tokens = card.rates.filter(
+    ({ component, when = {} }) =>
+      !isUse(component) && (when.serviceTier ?? 'standard') === serviceTier && (when.speed ?? 'standard') === speed,
+  );
+  const regional = tokens.filter(({ when }) => region !== GLOBAL && when?.region === region);
+  const isListed = regional.length > 0;
+  const percent = region === GLOBAL || isListed ? 100 : card.regionalPercent;
+  const known = isListed
+    ? regional
+    : percent === undefined
+      ? []
+      : tokens.filter(({ when }) => when?.region === undefined);
+  const above = highestCrossed(known, inputTokens);
+  // A long prompt, of which the price states the rates under other conditions alone.
+  const isTooLong = highestCrossed(card.rates, inputTokens) > above;
+  const words = Object.entries(conditions).map(([name, value]) => `${name} ${value}`);
+  return {
+    group: isTooLong ? uses : [...known, ...uses],
+    longPrompt: longPromptOf(card, above),
+    percent: BigInt(percent ?? 100),
+    conditions,
+    words: isTooLong ? [...words, 'a long prompt'] : words,
+  };
+}
+
+/** A region that says that the call had none in particular. */
+const GLOBAL = 'global';
+
+/** Batches have the standard rates, halved, where the price lists none for them. */
+function serviceTierOf({ rates }: RateCard, { serviceTier = 'standard' }: Usage, mode: PricingMode): ServiceTier {
+  if (mode !== 'batch') return serviceTier;
+  return rates.some(({ when }) => when?.serviceTier === 'batch') ? 'batch' : 'standard';
+}
+
+/** The rates of uses under conditions, those that state most of them first: a use costs the same where it states none. */
+function usesUnder(rates: readonly Rate[], conditions: Required<PricedConditions>): Rate[] {
+  const stated = ({ when }: Rate) => NAMES.filter((name) => when?.[name] !== undefined);
+  const uses = rates.filter(
+    (rate) => isUse(rate.component) && stated(rate).every((name) => rate.when?.[name] === conditions[name]),
+  );
+  return uses.sort((a, b) => stated(b).length - stated(a).length);
+}
+
+const NAMES = ['serviceTier', 'region', 'speed'] as const;
+
+/** The highest threshold of rates that the whole prompt exceeds; 0 where it exceeds none. */
+function highestCrossed(rates: readonly Rate[], inputTokens: number): number {
+  return Math.max(
+    0,
+    ...rates.flatMap(({ when }) => when?.promptTokensAbove ?? []).filter((above) => inputTokens > above),
+  );
+}
+
+function longPromptOf({ rates }: RateCard, above: number): LongPrompt {
+  if (above > 0) return { name: `input_above_${above}`, reason: `INPUT_TOKENS_ABOVE_${above}`, above };
+  const thresholds = rates.flatMap(({ when }) => when?.promptTokensAbove ?? []);
+  const reason = thresholds.length === 0 ? 'SINGLE_TIER' : `INPUT_TOKENS_UP_TO_${Math.min(...thresholds)}`;
+  return { name: 'base', reason, above };
+}
+
+/** What each component of a price is charged for. Parts that the vendor bills as their whole are in its line. */
+function quantitiesOf(card: RateCard, usage: Usage, assumptions: string[]): [Component, number][] {
+  const asWhole = (component: Component, quantity: number) => {
+    if (quantity === 0 || !card.billedAsWhole?.includes(component)) return quantity;
+    if (card.rates.some((rate) => rate.component === component)) return quantity;
+    assumptions.push(`${component}: billed at the rate of text, by the provider's word`);
+    return 0;
+  };
+  const { cacheWrite1hInputTokens = 0, cacheWrite12hInputTokens = 0, toolUses = {} } = usage;
+  const cachedAudio = asWhole('cachedAudioInput', usage.cachedAudioInputTokens ?? 0);
+  const cachedImage = asWhole('cachedImageInput', usage.cachedImageInputTokens ?? 0);
+  let audio = asWhole('audioInput', (usage.audioInputTokens ?? 0) - (usage.cachedAudioInputTokens ?? 0));
+  let image = asWhole('imageInput', (usage.imageInputTokens ?? 0) - (usage.cachedImageInputTokens ?? 0));
+  const text = usage.inputTokens - usage.cachedInputTokens - usage.cacheWriteInputTokens;
+  // More than the uncached prompt holds: some of it was cached, and the vendor does not say how much of which.
+  const unsaid = Math.max(0, audio + image - text);
+  if (unsaid > 0) {
+    const fromImage = Math.min(image, unsaid);
+    image -= fromImage;
+    audio -= unsaid - fromImage;
+    assumptions.push(`cachedInput: ${unsaid} tokens of audio or images were cached, and are billed as cached text`);
+  }
+  const { audioOutputTokens = 0, imageOutputTokens = 0 } = usage;
+  return [
+    ['input', text - audio - image],
+    ['cachedInput', usage.cachedInputTokens - cachedAudio - cachedImage],
+    ['cacheWrite', usage.cacheWriteInputTokens - cacheWrite1hInputTokens - cacheWrite12hInputTokens],
+    ['cacheWrite1h', cacheWrite1hInputTokens],
+    ['cacheWrite12h', cacheWrite12hInputTokens],
+    ['audioInput', audio],
+    ['cachedAudioInput', cachedAudio],
+    ['imageInput', image],
+    ['cachedImageInput', cachedImage],
+    ['output', usage.responseTokens - audioOutputTokens - imageOutputTokens],
+    ['audioOutput', audioOutputTokens],
+    ['imageOutput', imageOutputTokens],
+    ['webSearch', usage.searches],
+    ['fileSearch', toolUses.fileSearch ?? 0],
+    ['codeMinutes', toolUses.codeMinutes ?? 0],
+    ['images', usage.images ?? 0],
+    ['characters', usage.characters ?? 0],
+    ['audioSeconds', usage.audioSeconds],
+  ];
+}
+
+interface FoundRate {
+  nanoUsdPerMillion: NanoUsd;
+  assumption?: string;
+}
+
+/** Components of which some price lists show no rate, because they cost what other input costs. */
+const AS_INPUT: ReadonlySet<Component> = new Set(['cachedInput', 'cacheWrite']);
+
+/** The rate of a component, from a group of rates; `null` where it is not known. */
+function rateFor(group: Rate[], { above }: LongPrompt, component: Component): FoundRate | null {
+  const at = (name: Component, threshold: number): NanoUsd | null => {
+    const rate = group.find(({ component: its, when }) => its === name && (when?.promptTokensAbove ?? 0) === threshold);
+    return rate ? BigInt(rate.nanoUsdPerMillion) : null;
+  };
+  const listed = at(component, above);
+  if (listed !== null) return { nanoUsdPerMillion: listed };
+  const [base, input, baseInput] = [at(component, 0), at('input', above), at('input', 0)];
+  if (base !== null) {
+    // Uses, and prices whose input costs the same however long the prompt is.
+    if (isUse(component) || input === null) return { nanoUsdPerMillion: base };
+    if (baseInput !== null && baseInput > 0n) {
+      return {
+        nanoUsdPerMillion: divideHalfUp(base * input, baseInput),
+        assumption: `${component}: no long-prompt rate is published, the base rate is scaled as the input rate is`,
+      };
+    }
+  }
+  if (!AS_INPUT.has(component) || input === null) return null;
+  return { nanoUsdPerMillion: input, assumption: `${component}: no rate is published, the input rate is used` };
+}
+
+/** A cost that the vendor itself reported, as one line. */
+export function reportedCost({ provider, modelKey }: Pick<RateCard, 'provider' | 'modelKey'>, nanoUsd: NanoUsd): Cost {
+  const line: CostLine = {
+    component: 'vendorReported',
+    quantity: 1,
+    rateNanoUsdPerMillion: nanoUsd * 1_000_000n,
+    costNanoUsd: nanoUsd,
+  };
+  return {
+    snapshotId: VENDOR_REPORTED,
+    provider,
+    modelKey,
+    tier: 'base',
+    tierReason: 'VENDOR_REPORTED',
+    conditions: {},
+    lines: [line],
+    assumptions: ["the cost is the vendor's own figure"],
+    standardNanoUsd: nanoUsd,
+    totalNanoUsd: nanoUsd,
+  };
+}
+
+/** Stands for the recorded price where the vendor itself reported the cost. */
+const VENDOR_REPORTED = 'vendor-reported';
+
+function lineOf(component: Component, quantity: number, rate: NanoUsd, percent: bigint): CostLine {
+  return {
+    component,
+    quantity,
+    rateNanoUsdPerMillion: divideHalfUp(rate * percent, PERCENT),
+    costNanoUsd: divideHalfUp(thousandths(quantity) * rate * percent, UNITS_PER_RATE * PERCENT),
+  };
+}
+
+/** The card with only those rates that the cost of this usage can need: it travels with each call. */
+export function cardFor(card: RateCard, usage: Usage): RateCard {
+  // The outputs also tell the tier of the model.
+  const charged = new Set<Component>(['input', 'output', 'imageOutput', 'audioOutput']);
+  for (const [component, quantity] of quantitiesOf(card, usage, [])) if (quantity > 0) charged.add(component);
+  // That a price lists rates for long prompts, for a region, for batches or for images decides how the others are used.
+  const decides = ({ component, when = {} }: Rate) =>
+    when.promptTokensAbove !== undefined ||
+    when.region !== undefined ||
+    when.serviceTier === 'batch' ||
+    card.billedAsWhole?.includes(component);
+  const isNeeded = (rate: Rate) => charged.has(rate.component) || decides(rate);
+  return { ...card, rates: card.rates.filter(isNeeded) };
 }
 
 export function breakdownOf(cost: Cost): CostBreakdown {
@@ -216,6 +344,7 @@ export function breakdownOf(cost: Cost): CostBreakdown {
     modelKey: cost.modelKey,
     pricingTier: cost.tier,
     pricingTierReason: cost.tierReason,
+    ...(Object.keys(cost.conditions).length > 0 && { conditions: cost.conditions }),
     lines: cost.lines.map(({ component, quantity, rateNanoUsdPerMillion, costNanoUsd }) => ({
       component,
       quantity,

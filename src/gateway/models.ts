@@ -9,7 +9,7 @@ import { type Match, matchModel } from '../catalog/matching.ts';
 import type { Catalog } from '../catalog/model.ts';
 import { resolvePrice } from '../catalog/prices.ts';
 import { vendorProvider } from '../contract/vendors.ts';
-import { tierOfPrice } from '../domain/pricing.ts';
+import { tierOfPrice } from '../domain/price.ts';
 import { DEFAULT_TIER, TIERS, type Tier } from '../domain/tiers.ts';
 import type { OrganizationConfig } from '../storage/credentials.ts';
 import type { Dialect } from './dialects/dialect.ts';

@@ -10,9 +10,10 @@ import { resolvePrice } from '../catalog/prices.ts';
 import { GATEWAY_HEADERS } from '../contract/gateway.ts';
 import { usdFromNano } from '../domain/money.ts';
 import { costOf, type ResolvedPrice } from '../domain/pricing.ts';
+import { NO_USAGE } from '../domain/usage.ts';
 import type { Caller } from '../metering/caller.ts';
 import type { EndedServiceCall, Outcome } from '../metering/end-service-call.ts';
-import { NO_USAGE, reportedUsage, usageOf } from '../metering/end-service-call.ts';
+import { reportedUsage, usageOf } from '../metering/end-service-call.ts';
 import { endWithRetries } from '../metering/end-with-retries.ts';
 import type { Admission } from '../objects/customer-commands.ts';
 import type { Session } from '../storage/credentials.ts';
@@ -20,6 +21,7 @@ import type { Effort, EffortChoice } from '../vendors/effort.ts';
 import { chooseEffort } from '../vendors/effort.ts';
 import type { VendorResult } from '../vendors/request.ts';
 import { requestVendor } from '../vendors/request.ts';
+import { requestedServiceTier, withServedTier } from '../vendors/service-tier.ts';
 import { meterStream, type StreamOutcome } from '../vendors/tee.ts';
 import { plausible } from '../vendors/usage.ts';
 import type { GatewayAnswer } from './answer.ts';
@@ -137,7 +139,7 @@ function askVendor(
 async function answerWhole(
   run: Run,
   { attempt, effort }: CurrentAttempt,
-  { answer, usage, searches, modelUsed, effort: reported, error }: Reading,
+  { answer, usage, searches, modelUsed, vendorReportedCostUSD, effort: reported, error }: Reading,
 ): Promise<GatewayAnswer> {
   const headers = {
     [GATEWAY_HEADERS.requestId]: run.requestId,
@@ -148,7 +150,7 @@ async function answerWhole(
   const ended = await endRun(
     run,
     { attempt, effort },
-    { usage, searches, error, response: run.keyed ? storableAnswer(whole) : undefined },
+    { usage, searches, vendorReportedCostUSD, error, response: run.keyed ? storableAnswer(whole) : undefined },
     { modelUsed, effort: reported },
   );
   return { ...whole, headers: { ...headers, ...costHeader(ended?.ok ? ended.costNanoUsd : null, answer.status) } };
@@ -173,6 +175,7 @@ function answerStream(run: Run, current: CurrentAttempt, result: VendorResult & 
         run,
         current,
         outcome,
+        result.headers,
         text === null ? undefined : { status, headers, body: text, isStream: true },
       );
     } finally {
@@ -200,7 +203,9 @@ function answerStream(run: Run, current: CurrentAttempt, result: VendorResult & 
 function streamCost(run: Run, attempt: Attempt): StreamCost {
   return async (usage) => {
     const price = await priceOf(run, attempt, await modelOf(run, attempt, usage.modelUsed));
-    return price.available ? usdFromNano(costOf(price.card, usageOf(usage), 'standard').totalNanoUsd) : null;
+    if (!price.available) return null;
+    const priced = costOf(price.card, usageOf(usage), 'standard');
+    return priced.known ? usdFromNano(priced.cost.totalNanoUsd) : null;
   };
 }
 
@@ -208,14 +213,18 @@ async function endStream(
   run: Run,
   current: CurrentAttempt,
   outcome: StreamOutcome,
+  headers: Headers,
   stored: StoredAnswer | undefined,
 ): Promise<void> {
-  const usage = plausible(outcome.usage);
+  const reported = withServedTier(outcome.usage, headers);
+  const usage = plausible(reported);
+  const { vendorReportedCostUSD } = usage ?? {};
   const error = failureOf(outcome);
+  const response = error ? undefined : stored;
   await endRun(
     run,
     current,
-    { usage: reportedUsage(outcome.usage), searches: outcome.searches, error, response: error ? undefined : stored },
+    { usage: reportedUsage(reported), searches: outcome.searches, vendorReportedCostUSD, error, response },
     { modelUsed: usage?.modelUsed, effort: usage?.reasoningEffort },
   );
 }
@@ -224,7 +233,7 @@ async function endStream(
 async function endRun(
   run: Run,
   { attempt, effort: chosen }: CurrentAttempt,
-  outcome: Pick<Outcome, 'usage' | 'searches' | 'error' | 'response'>,
+  outcome: Pick<Outcome, 'usage' | 'searches' | 'vendorReportedCostUSD' | 'error' | 'response'>,
   reported: { modelUsed?: string | undefined; effort?: Effort | undefined } = {},
 ): Promise<EndedServiceCall | null> {
   const { effort, source } =
@@ -235,6 +244,7 @@ async function endRun(
     wantsAnswer: false,
     providerUsed: attempt.provider,
     modelUsed: await modelOf(run, attempt, reported.modelUsed),
+    requestedServiceTier: requestedServiceTier(run.request),
     ...(attempt.assertsTier && { isPremium: attempt.tier === 'premium' }),
     ...(source !== undefined && { reasoningEffort: effort, reasoningEffortSource: source }),
   });

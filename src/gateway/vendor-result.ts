@@ -6,10 +6,12 @@
  */
 
 import type { CallError } from '../domain/call-report.ts';
-import { NO_USAGE, type Outcome, reportedUsage } from '../metering/end-service-call.ts';
+import { NO_USAGE } from '../domain/usage.ts';
+import { type Outcome, reportedUsage } from '../metering/end-service-call.ts';
 import { parseAnswer } from '../platform/json.ts';
 import type { Effort } from '../vendors/effort.ts';
 import type { WholeResult } from '../vendors/request.ts';
+import { withServedTier } from '../vendors/service-tier.ts';
 import { plausible, readFailure, readReportedUsage, readSearches } from '../vendors/usage.ts';
 import type { WholeAnswer } from './answer.ts';
 import type { ErrorBody, ErrorWords } from './dialects/dialect.ts';
@@ -22,6 +24,8 @@ export interface Reading {
   /** Web searches that are known although the usage is not. */
   searches?: number;
   modelUsed?: string | undefined;
+  /** What the vendor itself says that the call cost. */
+  vendorReportedCostUSD?: number | undefined;
   /** The reasoning effort that the answer reports. */
   effort?: Effort | undefined;
   error?: CallError;
@@ -82,7 +86,7 @@ function readSuccess({ status, headers, body }: Answered, errorBody: ErrorBody):
   if (document === undefined) {
     return failed(refuseCall('VENDOR_ANSWER_BROKEN', "the vendor's answer is no JSON"), null, false, errorBody);
   }
-  const reported = readReportedUsage(document);
+  const reported = withServedTier(readReportedUsage(document), headers);
   const usage = plausible(reported);
   const error = readFailure(document);
   return {
@@ -94,6 +98,7 @@ function readSuccess({ status, headers, body }: Answered, errorBody: ErrorBody):
     usage: reportedUsage(reported),
     searches: readSearches(document),
     modelUsed: usage?.modelUsed,
+    vendorReportedCostUSD: usage?.vendorReportedCostUSD,
     effort: usage?.reasoningEffort,
     // A well-formed answer can still say that the response failed.
     ...(error && { error }),

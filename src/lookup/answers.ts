@@ -63,9 +63,8 @@ export function presentFull(resolution: Resolution, policy: LookupPolicy, proven
     ...(pricing && {
       pricing: {
         snapshotId: pricing.card.snapshotId,
-        inputUsdPerMillion: Number(pricing.card.rates.input) / 1e9,
-        outputUsdPerMillion: Number(pricing.card.rates.output) / 1e9,
-        blendedUsdPerMillion: pricing.blendedUsdPerMillion,
+        ...pricing.text,
+        ...(pricing.blendedUsdPerMillion !== undefined && { blendedUsdPerMillion: pricing.blendedUsdPerMillion }),
       },
     }),
     equivalents: resolution.equivalents,

@@ -3,19 +3,22 @@
  * end.
  */
 
-import { resolvePrice } from '../catalog/prices.ts';
+import { resolvePriceFor } from '../catalog/prices.ts';
 import type { EndCallRequest } from '../contract/calls.ts';
 import { refuse, type SerializedAnswer } from '../contract/errors.ts';
 import type { CallReport, Nothing } from '../domain/call-report.ts';
 import type { CompressionCounts } from '../domain/compression.ts';
+import { takeUsage } from '../domain/usage.ts';
 import { ask, customerByCall, forgetOwner } from '../objects/addresses.ts';
 import { sendCommand } from '../objects/command-text.ts';
 import type { EndCommand } from '../objects/customer-commands.ts';
 import type { CustomerRpc } from '../objects/rpc.ts';
 import { currentCatalog } from '../storage/catalog.ts';
+import type { OrganizationConfig } from '../storage/credentials.ts';
 import { pricingModeOf } from './begin-call.ts';
 import type { Caller } from './caller.ts';
 import { explicitKey, fingerprintOf } from './idempotency.ts';
+import { vendorReportedOf } from './vendor-reported.ts';
 
 export async function endCall(
   { env, organization, defer }: Caller,
@@ -28,9 +31,10 @@ export async function endCall(
   const { catalog } = await currentCatalog(env, defer);
   // Only the object knows the mode that applies, and adds it to the fingerprint.
   const { batch: _batch, pricingMode: _mode, ...described } = request;
+  const report = reportOf(request, organization);
   const [fingerprint, price] = await Promise.all([
     fingerprintOf(described),
-    resolvePrice(catalog, organization.prices, request, Date.now()),
+    resolvePriceFor(catalog, organization.prices, request, report.usage, Date.now()),
   ]);
   const answer = await ask<DurableObjectStub<CustomerRpc>, SerializedAnswer>(address, (customer) =>
     customer.end(
@@ -40,7 +44,7 @@ export async function endCall(
         idempotencyKey: explicitKey(headerKey, request),
         fingerprint,
         price,
-        report: reportOf(request),
+        report,
       }),
     ),
   );
@@ -54,7 +58,7 @@ export async function endCall(
 /**
  * The report of a request. A field that is not taken from the request, or not given to the report, does not compile.
  */
-function reportOf(request: EndCallRequest): CallReport {
+function reportOf(request: EndCallRequest, organization: OrganizationConfig): CallReport {
   const {
     callId: _callId,
     idempotencyKey: _key,
@@ -63,9 +67,9 @@ function reportOf(request: EndCallRequest): CallReport {
     pricingMode: _mode,
     ...facts
   } = request;
-  const { inputTokens = 0, cachedInputTokens = 0, cacheWriteInputTokens = 0, responseTokens = 0, ...more } = facts;
-  const { reasoningTokens = 0, searches = 0, audio = 0, audioSeconds = 0, ...reported } = more;
-  const { providerUsed, modelUsed, isPremium, error, stripeCustomerId, promptCompression, ...reasoning } = reported;
+  const { usage, rest: reported } = takeUsage(facts);
+  const { providerUsed, modelUsed, isPremium, error, stripeCustomerId, promptCompression, ...more } = reported;
+  const { requestedServiceTier, vendorReportedCostUSD, ...reasoning } = more;
   const { reasoningEffort, reasoningEffortSource, reasoningMode, reasoningBudgetTokens, ...rest } = reasoning;
   rest satisfies Nothing;
   return {
@@ -78,16 +82,9 @@ function reportOf(request: EndCallRequest): CallReport {
     reasoningEffortSource,
     reasoningMode,
     reasoningBudgetTokens,
-    usage: {
-      inputTokens,
-      cachedInputTokens,
-      cacheWriteInputTokens,
-      responseTokens,
-      reasoningTokens,
-      searches,
-      audio,
-      audioSeconds,
-    },
+    usage,
+    requestedServiceTier,
+    vendorReported: vendorReportedOf(organization, providerUsed, vendorReportedCostUSD),
     promptCompression: promptCompression && countsOf(promptCompression),
     pricingMode: pricingModeOf(request),
   } satisfies Record<keyof CallReport, unknown>;

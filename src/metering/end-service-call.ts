@@ -3,18 +3,20 @@
  * response that retries get.
  */
 
-import { resolvePrice } from '../catalog/prices.ts';
+import { resolvePriceFor } from '../catalog/prices.ts';
 import type { EndCallData } from '../contract/calls.ts';
 import type { Accepted, Refusal } from '../contract/errors.ts';
 import type { CallReport, Reasoning } from '../domain/call-report.ts';
 import type { NanoUsd } from '../domain/money.ts';
-import type { ResolvedPrice, Usage } from '../domain/pricing.ts';
+import type { ResolvedPrice } from '../domain/pricing.ts';
+import { NO_USAGE, takeUsage, type Usage } from '../domain/usage.ts';
 import { ask, customerByName } from '../objects/addresses.ts';
 import { sendCommand } from '../objects/command-text.ts';
 import type { EndServiceCallCommand, ServiceCallEnd } from '../objects/customer-commands.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import { IMPLAUSIBLE, type ReportedUsage, type VendorUsage } from '../vendors/usage.ts';
 import type { Caller } from './caller.ts';
+import { vendorReportedOf } from './vendor-reported.ts';
 
 /** The outcome of a service call. */
 export interface Outcome extends Reasoning {
@@ -28,6 +30,10 @@ export interface Outcome extends Reasoning {
   usage: Partial<Usage> | typeof IMPLAUSIBLE | null;
   /** Web searches that ran although the usage is not known. */
   searches?: number | undefined;
+  /** The service tier that was asked for, in the vendor's word. */
+  requestedServiceTier?: string | undefined;
+  /** What the vendor itself says that the call cost. */
+  vendorReportedCostUSD?: number | undefined;
   isPremium?: boolean | undefined;
   error?: { code: string; message: string } | undefined;
   /** Stored for retries, unless it is too large to be sent to the object. */
@@ -35,17 +41,6 @@ export interface Outcome extends Reasoning {
   /** Whether the whole answer of the end is wanted. */
   wantsAnswer: boolean;
 }
-
-export const NO_USAGE: Usage = {
-  inputTokens: 0,
-  cachedInputTokens: 0,
-  cacheWriteInputTokens: 0,
-  responseTokens: 0,
-  reasoningTokens: 0,
-  searches: 0,
-  audio: 0,
-  audioSeconds: 0,
-};
 
 /** Characters of a message to an object: it may have 32 MiB, and a character takes up to two bytes. */
 const MESSAGE_LENGTH_MAX = 15 * 1024 * 1024;
@@ -92,8 +87,11 @@ export async function endServiceCallCommand(
 ): Promise<Omit<EndServiceCallCommand, 'callId'>> {
   const { modelUsed, providerUsed, usage, searches = 0, isPremium, error, response, wantsAnswer } = outcome;
   const { reasoningEffort, reasoningEffortSource, reasoningMode, reasoningBudgetTokens } = outcome;
+  const { requestedServiceTier, vendorReportedCostUSD } = outcome;
   const { catalog } = await currentCatalog(env, defer);
-  const price = await resolvePrice(catalog, organization.prices, { modelUsed, providerUsed }, Date.now());
+  const used = usage === null || usage === IMPLAUSIBLE ? { ...NO_USAGE, searches } : { ...NO_USAGE, ...usage };
+  const reported = { modelUsed, providerUsed };
+  const price = await resolvePriceFor(catalog, organization.prices, reported, used, Date.now());
   return {
     organizationId: organization.organizationId,
     price: usage === null || usage === IMPLAUSIBLE ? usageUnknown(price, usage) : price,
@@ -104,7 +102,9 @@ export async function endServiceCallCommand(
       reasoningEffortSource,
       reasoningMode,
       reasoningBudgetTokens,
-      usage: usage === null || usage === IMPLAUSIBLE ? { ...NO_USAGE, searches } : { ...NO_USAGE, ...usage },
+      usage: used,
+      requestedServiceTier,
+      vendorReported: vendorReportedOf(organization, providerUsed, vendorReportedCostUSD),
       isPremium,
       error,
       // Of the customer and of the begin.
@@ -119,18 +119,7 @@ export async function endServiceCallCommand(
 
 /** The vendor's figures as usage. */
 export function usageOf(reported: VendorUsage): Usage {
-  const { inputTokens, cachedInputTokens, cacheWriteInputTokens, responseTokens, reasoningTokens } = reported;
-  const { searches = 0, audio = 0, audioSeconds = 0 } = reported;
-  return {
-    inputTokens,
-    cachedInputTokens,
-    cacheWriteInputTokens,
-    responseTokens,
-    reasoningTokens,
-    searches,
-    audio,
-    audioSeconds,
-  };
+  return takeUsage(reported).usage;
 }
 
 /** The vendor's report as usage to record. */

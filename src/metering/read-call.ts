@@ -6,6 +6,7 @@ import { findArchivedCall } from '../archive/read-call.ts';
 import type { ReadCallData } from '../contract/calls.ts';
 import { type Answer, accept, refuse } from '../contract/errors.ts';
 import type { Call } from '../domain/call.ts';
+import { presentReported } from '../domain/call-report.ts';
 import { usdFromNano } from '../domain/money.ts';
 import { type CostBreakdown, pricingMultiplier } from '../domain/pricing.ts';
 import { ask, customerByCall, forgetOwner } from '../objects/addresses.ts';
@@ -42,7 +43,8 @@ function presentCall(call: Call): ReadCallData {
     ...(unavailable && { pricingUnavailableReason: unavailable }),
     currency: 'USD',
     ...(final ? presentPrice(final.costNanoUsd, final.breakdown) : NO_PRICE),
-    pricingMultiplier: pricingMultiplier(pricingMode),
+    pricingMultiplier: pricingMultiplier(pricingMode, final?.breakdown.conditions),
+    ...(outcome && presentReported(outcome)),
     pricingMode,
     batch: pricingMode === 'batch',
     providerUsed: outcome?.providerUsed ?? null,

@@ -7,12 +7,14 @@ import type { BeginCallData, EndCallData } from '../contract/calls.ts';
 import { type Accepted, type Answer, accept, refuse } from '../contract/errors.ts';
 import { isRecord } from '../contract/identity.ts';
 import type { CallData, CallRequest } from '../contract/unified-call.ts';
+import type { Nothing } from '../domain/call-report.ts';
 import { capabilityDenied } from '../domain/entitlements.ts';
-import type { Usage } from '../domain/pricing.ts';
 import { sanitizeErrorMessage } from '../domain/sanitize.ts';
+import { NO_USAGE, takeUsage, type Usage } from '../domain/usage.ts';
 import { isShallow, parseAnswer } from '../platform/json.ts';
 import { checkVendorUrl } from '../vendors/address.ts';
 import { requestVendor, type VendorResult } from '../vendors/request.ts';
+import { requestedServiceTier, withServedTier } from '../vendors/service-tier.ts';
 import {
   IMPLAUSIBLE,
   plausible,
@@ -25,7 +27,7 @@ import {
 import { pricingModeOf } from './begin-call.ts';
 import { beginServiceCall } from './begin-service-call.ts';
 import type { Caller } from './caller.ts';
-import { NO_USAGE, type Outcome, reportedUsage } from './end-service-call.ts';
+import { type Outcome, reportedUsage } from './end-service-call.ts';
 import { endWithRetries } from './end-with-retries.ts';
 import { explicitKey, fingerprintOf } from './idempotency.ts';
 import { requestedModel, vendorNeeds } from './vendor-needs.ts';
@@ -121,18 +123,20 @@ function reported({ usage = {}, end }: CallRequest): Done {
     reasoningEffortSource,
     reasoningMode,
     reasoningBudgetTokens,
-    ...figures
+    ...fields
   } = usage;
+  const { usage: figures, rest } = takeUsage(fields);
+  rest satisfies Nothing;
   const reasoning = { reasoningEffort, reasoningEffortSource, reasoningMode, reasoningBudgetTokens };
   const outcome = {
     ...reasoning,
     modelUsed,
     providerUsed,
     isPremium,
-    usage: figures as Partial<Usage>,
+    usage: figures,
     error: end?.error,
   };
-  return { outcome, response: { endUsage: presentUsage({ ...NO_USAGE, ...(figures as Partial<Usage>) }, modelUsed) } };
+  return { outcome, response: { endUsage: presentUsage(figures, modelUsed) } };
 }
 
 async function askVendor(request: CallRequest, vendor: VendorRequest): Promise<Done> {
@@ -148,12 +152,15 @@ async function askVendor(request: CallRequest, vendor: VendorRequest): Promise<D
   const { ok, status, body, reported, searches, refused, error, details = {} } = readAnswer(result);
   const plausibleReport = plausible(reported);
   const modelUsed = plausibleReport?.modelUsed ?? requestedModel(vendor);
-  const usage = reported === null && refused ? NO_USAGE : reportedUsage(reported);
+  const hints = takeUsage(request.usage ?? {}).usage;
+  const usage = reported === null && refused ? NO_USAGE : withHints(reportedUsage(reported), hints);
   const outcome: Done['outcome'] = {
     providerUsed: vendor.provider ?? plausibleReport?.providerUsed,
     modelUsed,
     usage,
     searches,
+    requestedServiceTier: requestedServiceTier(vendor.body),
+    vendorReportedCostUSD: plausibleReport?.vendorReportedCostUSD,
     isPremium: request.usage?.isPremium,
     reasoningEffort: plausibleReport?.reasoningEffort,
     ...(plausibleReport?.reasoningEffort !== undefined && { reasoningEffortSource: 'provider_response' as const }),
@@ -174,6 +181,18 @@ async function askVendor(request: CallRequest, vendor: VendorRequest): Promise<D
         modelUsed,
       ),
     },
+  };
+}
+
+/** Conditions and uses that the caller knows, for what no answer tells. What the answer tells wins. */
+function withHints(told: ReturnType<typeof reportedUsage>, hints: Usage): typeof told {
+  if (told === null || told === IMPLAUSIBLE) return told;
+  const { serviceTier, region, speed, toolUses, images, characters, audioSeconds } = hints;
+  const { usage } = takeUsage({ serviceTier, region, speed, images, characters, ...told });
+  return {
+    ...usage,
+    ...((toolUses || usage.toolUses) && { toolUses: { ...toolUses, ...usage.toolUses } }),
+    audioSeconds: usage.audioSeconds || audioSeconds,
   };
 }
 
@@ -221,7 +240,7 @@ function readBody({ status, ok, headers, body }: VendorResult & { kind: 'answer'
   const document = typeof body === 'string' ? parseAnswer(body) : body;
   const read = {
     status,
-    reported: stream?.reported() ?? readReportedUsage(document),
+    reported: withServedTier(stream?.reported() ?? readReportedUsage(document), headers),
     searches: stream?.searches() || readSearches(document),
     refused: !ok,
     body,

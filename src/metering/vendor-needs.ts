@@ -11,7 +11,7 @@ import { text } from '../contract/fields.ts';
 import type { CallRequest } from '../contract/unified-call.ts';
 import { withDefaultTier } from '../domain/entitlements.ts';
 import type { Capability } from '../domain/plan.ts';
-import { tierOfPrice } from '../domain/pricing.ts';
+import { tierOfPrice } from '../domain/price.ts';
 import { assertedTier, TIERS, type Tier } from '../domain/tiers.ts';
 import type { UnpricedTiers } from '../objects/customer-commands.ts';
 import { currentCatalog } from '../storage/catalog.ts';

@@ -1,12 +1,30 @@
 /**
  * The vendors of an organization: their addresses and keys.
  */
-import { type Answer, refuse } from '../contract/errors.ts';
-import { type SetVendorRequest, VENDOR_BASE_URLS, type Vendor } from '../contract/vendors.ts';
+import type { z } from 'zod';
+import { type Answer, accept, refuse } from '../contract/errors.ts';
+import {
+  type DeletedVendor as DeletedVendorSchema,
+  type SetVendorRequest,
+  VENDOR_BASE_URLS,
+  type Vendor,
+} from '../contract/vendors.ts';
+import type { Env } from '../env.ts';
+import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
 import { sealVendorKey } from '../storage/vendor-keys.ts';
-import { countVendors, findVendor, saveVendor, VENDORS_MAX } from '../storage/vendors.ts';
+import {
+  countVendors,
+  deleteVendor,
+  findVendor,
+  listVendors,
+  saveVendor,
+  VENDORS_MAX,
+  type VendorRow,
+} from '../storage/vendors.ts';
 import { commitChange, type OperatorRequest } from './change.ts';
 import { findOrganization, noOrganization } from './organizations.ts';
+
+type DeletedVendor = z.infer<typeof DeletedVendorSchema>;
 
 const HINT_LENGTH = 4;
 
@@ -14,7 +32,7 @@ export function setVendor(
   request: OperatorRequest,
   organizationId: string,
   provider: string,
-  { apiKey, baseUrl: given }: SetVendorRequest,
+  { apiKey, baseUrl: given, useReportedCost = false }: SetVendorRequest,
 ): Promise<Answer<Vendor>> {
   return commitChange<Vendor>(request, async (nowMs) => {
     if (!(await findOrganization(request.env, organizationId))) return noOrganization();
@@ -34,15 +52,75 @@ export function setVendor(
       action: 'vendor.put',
       organizationId,
       subject: provider,
-      before: before ? { baseUrl: before.baseUrl, keyHint: before.keyHint } : null,
-      after: { baseUrl, keyHint },
+      before: before ? present(before) : null,
+      after: present({ provider, baseUrl, keyHint, useReportedCost }),
       statements: [
-        saveVendor(request.env, { organizationId, provider, baseUrl, sealedKey, keyHint, updatedAtMs: nowMs }),
+        saveVendor(request.env, {
+          organizationId,
+          provider,
+          baseUrl,
+          sealedKey,
+          keyHint,
+          useReportedCost,
+          updatedAtMs: nowMs,
+        }),
       ],
       // Also a new vendor: isolates have cached the organization's configuration without it.
       replaces: true,
       code: 'VENDOR_SAVED',
-      data: { provider, baseUrl, keyHint },
+      data: present({ provider, baseUrl, keyHint, useReportedCost }),
     };
   });
+}
+
+export async function listOrganizationVendors(
+  env: Env,
+  organizationId: string,
+  { limit, after }: PageRequest,
+): Promise<Answer<Page<Vendor>>> {
+  if (!(await findOrganization(env, organizationId))) return noOrganization();
+  const vendors = (await listVendors(env, organizationId)).map(present);
+  const next = vendors.filter(({ provider }) => after === null || provider > after);
+  return accept(
+    'VENDORS_LISTED',
+    pageOf(next.slice(0, limit + 1), limit, ({ provider }) => provider),
+    Date.now(),
+  );
+}
+
+export async function readVendor(env: Env, organizationId: string, provider: string): Promise<Answer<Vendor>> {
+  if (!(await findOrganization(env, organizationId))) return noOrganization();
+  const vendor = await findVendor(env, organizationId, provider);
+  return vendor ? accept('VENDOR_READ', present(vendor), Date.now()) : noVendor();
+}
+
+export function removeVendor(
+  request: OperatorRequest,
+  organizationId: string,
+  provider: string,
+): Promise<Answer<DeletedVendor>> {
+  return commitChange<DeletedVendor>(request, async () => {
+    if (!(await findOrganization(request.env, organizationId))) return noOrganization();
+    const vendor = await findVendor(request.env, organizationId, provider);
+    if (!vendor) return noVendor();
+    return {
+      action: 'vendor.delete',
+      organizationId,
+      subject: provider,
+      before: present(vendor),
+      after: null,
+      statements: [deleteVendor(request.env, organizationId, provider)],
+      replaces: true,
+      code: 'VENDOR_DELETED',
+      data: { provider },
+    };
+  });
+}
+
+function noVendor() {
+  return refuse('NOT_FOUND', 'no such vendor');
+}
+
+function present({ provider, baseUrl, keyHint, useReportedCost }: Omit<VendorRow, 'updatedAtMs'>): Vendor {
+  return { provider, baseUrl, keyHint, useReportedCost };
 }

@@ -23,10 +23,10 @@ import {
 } from '../operator/organizations.ts';
 import { listOutbox, resendOutbox } from '../operator/outbox.ts';
 import { listPlans, migratePlan, putPlan, readMigration, readPlan } from '../operator/plans.ts';
-import { setPrice } from '../operator/prices.ts';
+import { deletePrices, listPrices, readPrices, setPrice } from '../operator/prices.ts';
 import { deleteSample, exportSamples, listSamples, readSample } from '../operator/samples.ts';
 import { setSampling } from '../operator/sampling.ts';
-import { setVendor } from '../operator/vendors.ts';
+import { listOrganizationVendors, readVendor, removeVendor, setVendor } from '../operator/vendors.ts';
 import { headerKeyOf, type Input, mount, mountList } from './mount.ts';
 
 /** The actor in the event log: there is one operator token. */
@@ -55,9 +55,19 @@ export function mountOperator(app: Hono<AppEnv>): void {
   change(app, operations.setPrice, (request, { params, body }, c) =>
     setPrice(request, params.org, params.modelKey, body, deferrer(c)),
   );
+  mountList(app, operations.listPrices, (c, page, { params }) => listPrices(c.env, params.org, page));
+  mountList(app, operations.readPrices, (c, page, { params }) =>
+    readPrices(c.env, params.org, params.modelKey, page, deferrer(c)),
+  );
+  change(app, operations.deletePrices, (request, { params, query }, c) =>
+    deletePrices(request, params.org, params.modelKey, query.effectiveFrom, deferrer(c)),
+  );
   change(app, operations.setVendor, (request, { params, body }) =>
     setVendor(request, params.org, params.provider, body),
   );
+  mountList(app, operations.listVendors, (c, page, { params }) => listOrganizationVendors(c.env, params.org, page));
+  mount(app, operations.readVendor, (c, { params }) => readVendor(c.env, params.org, params.provider));
+  change(app, operations.deleteVendor, (request, { params }) => removeVendor(request, params.org, params.provider));
 
   change(app, operations.setSampling, (request, { params, body }) => setSampling(request, params.org, body));
   mountList(app, operations.listSamples, (c, page, { params, query }) => listSamples(c.env, params.org, query, page));

@@ -1,12 +1,12 @@
 /**
  * API keys and what comes with them: one D1 read gives the key's permissions and its organization's configuration.
  */
-import { and, eq, isNull, type SQL, sql } from 'drizzle-orm';
+import { and, desc, eq, isNull, type SQL, sql } from 'drizzle-orm';
+import { type OwnPrice, type OwnPrices, ratesOf } from '../catalog/prices.ts';
 import type { Retention } from '../contract/operator.ts';
 import { type KeyPrefix, LEGACY_PERMISSIONS, type LegacyGrant, type Scope, SERVER_SCOPES } from '../contract/scopes.ts';
 import type { ClientScope } from '../contract/sessions.ts';
 import type { PlanVersion } from '../domain/plan.ts';
-import { type RateCard, rateFromUsd } from '../domain/pricing.ts';
 import { DEFAULT_SAMPLING_POLICY } from '../domain/sampling.ts';
 import type { Env } from '../env.ts';
 import { ConfigCache } from './config-cache.ts';
@@ -30,7 +30,7 @@ export interface OrganizationConfig {
   defaultPlan: PlanVersion | null;
   models: ModelMappings | null;
   /** The organization's own prices, by model key. */
-  prices: ReadonlyMap<string, RateCard>;
+  prices: OwnPrices;
   /** Its access to model vendors, by provider. */
   vendors: ReadonlyMap<string, VendorCredential>;
   /** Origins of the vendors' addresses. */
@@ -49,6 +49,8 @@ export interface VendorCredential {
   baseUrl: string;
   /** Encrypted; see `openVendorKey`. */
   sealedKey: string;
+  /** A cost that the vendor itself reports is the call's cost. */
+  useReportedCost: boolean;
 }
 
 export interface Credential {
@@ -144,7 +146,12 @@ async function configOf(
 ): Promise<OrganizationConfig> {
   const db = configDatabase(env);
   const [prices, vendors] = await db.batch([
-    db.select().from(organizationPrices).where(eq(organizationPrices.organizationId, organizationId)).limit(PRICES_MAX),
+    db
+      .select()
+      .from(organizationPrices)
+      .where(eq(organizationPrices.organizationId, organizationId))
+      .orderBy(desc(organizationPrices.effectiveFromMs))
+      .limit(PRICES_MAX),
     db.select().from(vendorCredentials).where(eq(vendorCredentials.organizationId, organizationId)).limit(VENDORS_MAX),
   ]);
   return {
@@ -156,8 +163,13 @@ async function configOf(
       plan: plan.content,
     },
     models,
-    prices: new Map(prices.map((price) => [price.modelKey, cardOf(price)])),
-    vendors: new Map(vendors.map(({ provider, baseUrl, sealedKey }) => [provider, { baseUrl, sealedKey }])),
+    prices: ownPricesOf(prices),
+    vendors: new Map(
+      vendors.map(({ provider, baseUrl, sealedKey, useReportedCost }) => [
+        provider,
+        { baseUrl, sealedKey, useReportedCost },
+      ]),
+    ),
     vendorOrigins: vendors.map(({ baseUrl }) => new URL(baseUrl).origin),
     allowUnpricedModels,
     sampleBytesMax,
@@ -166,22 +178,19 @@ async function configOf(
   };
 }
 
-function cardOf({ modelKey, snapshotId, rates }: typeof organizationPrices.$inferSelect): RateCard {
-  const optional = (name: 'cachedInput' | 'cacheWrite', usd: number | undefined) =>
-    usd === undefined ? {} : { [name]: rateFromUsd(usd) };
-  return {
-    snapshotId,
-    provider: 'organization',
-    modelKey,
-    rates: {
-      input: rateFromUsd(rates.inputUsdPerMillion),
-      output: rateFromUsd(rates.outputUsdPerMillion),
-      ...optional('cachedInput', rates.cachedInputUsdPerMillion),
-      ...optional('cacheWrite', rates.cacheWriteUsdPerMillion),
-    },
-    tiers: [],
-  };
+/** By model; of each, the one that came into force last first. */
+function ownPricesOf(rows: readonly (typeof organizationPrices.$inferSelect)[]): OwnPrices {
+  const prices = new Map<string, OwnPrice[]>();
+  for (const { modelKey, effectiveFromMs, snapshotId, rates } of rows) {
+    // An own price holds in every region, unless it has rates for one.
+    const card = { snapshotId, provider: OWN_PROVIDER, modelKey, rates: ratesOf(rates), regionalPercent: 100 };
+    prices.set(modelKey, [...(prices.get(modelKey) ?? []), { fromMs: effectiveFromMs, card }]);
+  }
+  return prices;
 }
+
+/** What own prices have as their provider. */
+const OWN_PROVIDER = 'organization';
 
 function historicalPermissions(prefix: KeyPrefix): readonly (Scope | LegacyGrant)[] {
   return prefix === 'utk-' ? SERVER_SCOPES : LEGACY_PERMISSIONS[prefix];

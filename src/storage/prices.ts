@@ -1,9 +1,8 @@
 /**
  * Prices in D1: those that organizations set themselves, and every price that was ever in force, which never changes.
  */
-import { and, asc, eq, ne } from 'drizzle-orm';
+import { and, asc, desc, eq, ne } from 'drizzle-orm';
 import type { PriceSnapshot } from '../catalog/prices.ts';
-import type { SetPriceRequest } from '../contract/prices.ts';
 import type { Env } from '../env.ts';
 import { configDatabase, type Statement } from './database.ts';
 import { organizationPrices, pricingSnapshots } from './schema/index.ts';
@@ -15,40 +14,67 @@ const SNAPSHOTS_MAX = 200;
 /** What own prices have as the provider of their snapshot. */
 const OWN = 'organization';
 
-export type OwnPrice = Pick<typeof organizationPrices.$inferSelect, 'modelKey' | 'rates' | 'updatedAtMs'>;
+export type OwnPriceRow = Omit<typeof organizationPrices.$inferSelect, 'organizationId'>;
 export type PriceSnapshotRow = typeof pricingSnapshots.$inferSelect;
 
-export function listOwnPrices(env: Env, organizationId: string): Promise<OwnPrice[]> {
-  const { modelKey, rates, updatedAtMs } = organizationPrices;
+const COLUMNS = {
+  modelKey: organizationPrices.modelKey,
+  effectiveFromMs: organizationPrices.effectiveFromMs,
+  snapshotId: organizationPrices.snapshotId,
+  rates: organizationPrices.rates,
+  updatedAtMs: organizationPrices.updatedAtMs,
+};
+
+const of = (organizationId: string) => eq(organizationPrices.organizationId, organizationId);
+
+/** By model; of each, the one that came into force last first. */
+export function listOwnPrices(env: Env, organizationId: string): Promise<OwnPriceRow[]> {
   return configDatabase(env)
-    .select({ modelKey, rates, updatedAtMs })
+    .select(COLUMNS)
     .from(organizationPrices)
-    .where(eq(organizationPrices.organizationId, organizationId))
-    .orderBy(asc(modelKey))
+    .where(of(organizationId))
+    .orderBy(asc(organizationPrices.modelKey), desc(organizationPrices.effectiveFromMs))
+    .limit(PRICES_MAX);
+}
+
+/** The prices of one model, the one that came into force last first. */
+export function findOwnPrices(env: Env, organizationId: string, modelKey: string): Promise<OwnPriceRow[]> {
+  return configDatabase(env)
+    .select(COLUMNS)
+    .from(organizationPrices)
+    .where(and(of(organizationId), eq(organizationPrices.modelKey, modelKey)))
+    .orderBy(desc(organizationPrices.effectiveFromMs))
     .limit(PRICES_MAX);
 }
 
 export function countOwnPrices(env: Env, organizationId: string): Promise<number> {
-  return configDatabase(env).$count(organizationPrices, eq(organizationPrices.organizationId, organizationId));
+  return configDatabase(env).$count(organizationPrices, of(organizationId));
 }
 
-export async function findOwnPrice(
+/** Removes the prices of a model, or the one that is in force from a time. Their snapshots stay. */
+export function deleteOwnPrices(
   env: Env,
   organizationId: string,
   modelKey: string,
-): Promise<SetPriceRequest | null> {
-  const [row] = await configDatabase(env)
-    .select({ rates: organizationPrices.rates })
-    .from(organizationPrices)
-    .where(and(eq(organizationPrices.organizationId, organizationId), eq(organizationPrices.modelKey, modelKey)));
-  return row?.rates ?? null;
+  effectiveFromMs: number | undefined,
+): Statement {
+  return configDatabase(env)
+    .delete(organizationPrices)
+    .where(
+      and(
+        of(organizationId),
+        eq(organizationPrices.modelKey, modelKey),
+        effectiveFromMs === undefined ? undefined : eq(organizationPrices.effectiveFromMs, effectiveFromMs),
+      ),
+    );
 }
 
 /** Sets an own price, and records its snapshot. */
 export function saveOwnPrice(env: Env, row: typeof organizationPrices.$inferInsert): Statement[] {
-  const { organizationId, modelKey, snapshotId, rates, updatedAtMs } = row;
+  const { organizationId, modelKey, effectiveFromMs, snapshotId, rates, updatedAtMs } = row;
+  const effectiveFrom = effectiveFromMs === 0 ? null : new Date(effectiveFromMs).toISOString();
   const snapshot = {
-    ...{ snapshotId, provider: OWN, modelKey, effectiveFrom: null, rates },
+    ...{ snapshotId, provider: OWN, modelKey, effectiveFrom, rates },
     ...{ source: `price of organization ${organizationId}`, catalogVersion: OWN, recordedAtMs: updatedAtMs },
   };
   return [
@@ -57,7 +83,7 @@ export function saveOwnPrice(env: Env, row: typeof organizationPrices.$inferInse
       .insert(organizationPrices)
       .values(row)
       .onConflictDoUpdate({
-        target: [organizationPrices.organizationId, organizationPrices.modelKey],
+        target: [organizationPrices.organizationId, organizationPrices.modelKey, organizationPrices.effectiveFromMs],
         set: { snapshotId, rates, updatedAtMs },
       }),
   ];

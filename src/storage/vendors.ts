@@ -9,13 +9,17 @@ import { vendorCredentials } from './schema/index.ts';
 /** Vendors of one organization. */
 export const VENDORS_MAX = 100;
 
-export type VendorRow = Pick<typeof vendorCredentials.$inferSelect, 'provider' | 'baseUrl' | 'keyHint' | 'updatedAtMs'>;
+export type VendorRow = Pick<
+  typeof vendorCredentials.$inferSelect,
+  'provider' | 'baseUrl' | 'keyHint' | 'useReportedCost' | 'updatedAtMs'
+>;
 
 /** Without their keys. */
 const COLUMNS = {
   provider: vendorCredentials.provider,
   baseUrl: vendorCredentials.baseUrl,
   keyHint: vendorCredentials.keyHint,
+  useReportedCost: vendorCredentials.useReportedCost,
   updatedAtMs: vendorCredentials.updatedAtMs,
 };
 
@@ -46,4 +50,10 @@ export function saveVendor(env: Env, row: typeof vendorCredentials.$inferInsert)
     .insert(vendorCredentials)
     .values(row)
     .onConflictDoUpdate({ target: [vendorCredentials.organizationId, vendorCredentials.provider], set: values });
+}
+
+export function deleteVendor(env: Env, organizationId: string, provider: string): Statement {
+  return configDatabase(env)
+    .delete(vendorCredentials)
+    .where(and(eq(vendorCredentials.organizationId, organizationId), eq(vendorCredentials.provider, provider)));
 }

@@ -13,7 +13,7 @@ import {
   partsOfNano,
   usdFromNano,
 } from '../../src/domain/money.ts';
-import { costOf, type RateCard } from '../../src/domain/pricing.ts';
+import { knownCost, rateCard } from '../support/rate-cards.ts';
 
 const NANO = 1_000_000_000n;
 /** Everything that `parseUsd` reads: up to twelve digits before the point. */
@@ -196,27 +196,25 @@ describe('a cost', () => {
       output: rate,
       cachedInput: optional,
       cacheWrite: optional,
-      search: optional,
-      audioSecond: optional,
+      webSearch: optional,
+      audioSeconds: optional,
     })
     .map(({ input, output, ...others }) => ({
       input,
       output,
       ...Object.assign({}, ...Object.entries(others).map(([name, value]) => maybe(name, value))),
     }));
-  const tiers = fc.array(
+  const tiers = fc.uniqueArray(
     fc.record({
-      inputTokensAbove: fc.integer({ min: 0, max: 2_000_000 }),
+      inputTokensAbove: fc.integer({ min: 1, max: 2_000_000 }),
       rates: fc.record(
         { input: rate, output: rate, cachedInput: rate, cacheWrite: rate },
         { requiredKeys: ['input', 'output'] },
       ),
     }),
-    { maxLength: 3 },
+    { maxLength: 3, selector: ({ inputTokensAbove }) => inputTokensAbove },
   );
-  const cards = fc
-    .record({ rates, tiers })
-    .map((given): RateCard => ({ snapshotId: 'a/b@1', provider: 'a', modelKey: 'a/b', ...given }));
+  const cards = fc.record({ rates, tiers }).map(({ rates, tiers }) => rateCard(rates, tiers));
   const tokens = fc.integer({ min: 0, max: 1_000_000 });
   const usages = fc
     .record({
@@ -241,7 +239,7 @@ describe('a cost', () => {
   test('is the sum of its lines, each quantity x rate / 1,000,000 rounded half up; batch is half of it', () => {
     fc.assert(
       fc.property(cards, usages, (card, usage) => {
-        const cost = costOf(card, usage, 'standard');
+        const cost = knownCost(card, usage);
         let sum = 0n;
         for (const { quantity, rateNanoUsdPerMillion, costNanoUsd } of cost.lines) {
           const milli = BigInt(Math.round(quantity * 1000));
@@ -250,7 +248,7 @@ describe('a cost', () => {
           sum += costNanoUsd;
         }
         expect([cost.standardNanoUsd, cost.totalNanoUsd]).toEqual([sum, sum]);
-        const batch = costOf(card, usage, 'batch');
+        const batch = knownCost(card, usage, 'batch');
         expect([batch.standardNanoUsd, batch.totalNanoUsd]).toEqual([sum, sum / 2n + (sum % 2n)]);
       }),
       { numRuns: 500 },
@@ -260,13 +258,13 @@ describe('a cost', () => {
   test('prices every token once: the quantities of the lines add up to the usage', () => {
     fc.assert(
       fc.property(cards, usages, (card, usage) => {
-        const { lines, assumptions } = costOf(card, usage, 'standard');
+        const { lines, assumptions } = knownCost(card, usage);
         const quantityOf = (name: string) => lines.find(({ component }) => component === name)?.quantity ?? 0;
         expect(quantityOf('input') + quantityOf('cachedInput') + quantityOf('cacheWrite')).toBe(usage.inputTokens);
         expect(quantityOf('output')).toBe(usage.responseTokens);
         // What is not on a line is named.
         for (const [name, quantity] of [
-          ['searches', usage.searches],
+          ['webSearch', usage.searches],
           ['audioSeconds', usage.audioSeconds],
         ] as const) {
           const named = assumptions.some((assumption) => assumption.startsWith(`${name}:`));

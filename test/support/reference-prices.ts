@@ -3,7 +3,8 @@
  * half up for each line of a call, and one on the running total of each tier of an overage price.
  */
 import type { CustomMeter } from '../../src/domain/plan.ts';
-import type { RateCard } from '../../src/domain/pricing.ts';
+import type { RateCard } from '../../src/domain/price.ts';
+import { rateCard } from './rate-cards.ts';
 
 const NANO = 1_000_000_000n;
 
@@ -38,21 +39,25 @@ export interface TierPart {
   cost: bigint;
 }
 
-const card = (modelKey: string, rates: RateCard['rates']): RateCard => ({
-  snapshotId: 's',
-  provider: 'p',
-  modelKey,
-  rates,
-  tiers: [],
-});
+interface ReferenceRates {
+  input: string;
+  output: string;
+  cachedInput?: string;
+  webSearch?: string;
+  audioSeconds?: string;
+}
 
 /** Just under, exactly at and above the premium border of 4.00 USD; with and without rates for everything else. */
-export const CARDS: readonly RateCard[] = [
-  card('below', { input: '150000001', output: '3999999999', cachedInput: '37500003' }),
-  card('border', { input: '2000000000', output: '4000000000', search: '10000000000' }),
-  card('above', { input: '2500000000', output: '15000000007', audioSecond: '6000333', search: '7' }),
-  card('free', { input: '0', output: '0' }),
+const RATES: readonly (readonly [modelKey: string, ReferenceRates])[] = [
+  ['below', { input: '150000001', output: '3999999999', cachedInput: '37500003' }],
+  ['border', { input: '2000000000', output: '4000000000', webSearch: '10000000000' }],
+  ['above', { input: '2500000000', output: '15000000007', audioSeconds: '6000333', webSearch: '7' }],
+  ['free', { input: '0', output: '0' }],
 ];
+
+export const CARDS: readonly RateCard[] = RATES.map(([modelKey, rates]) =>
+  rateCard({ ...rates }, [], { snapshotId: 's', provider: 'p', modelKey }),
+);
 
 /** `"0.05"` is 50,000,000: digit by digit. */
 export function usdToNano(decimal: string): bigint {
@@ -71,15 +76,15 @@ function lineCost(milli: bigint, rate: string): bigint {
 }
 
 export function priceOf({ card: index, used }: Ending, batch: boolean): Price {
-  const rates = index === null ? undefined : CARDS[index]?.rates;
+  const rates = index === null ? undefined : RATES[index]?.[1];
   if (!rates) return null;
   const units = (count: number) => BigInt(count) * 1000n;
   const lines = [
     lineCost(units(used.inputTokens - used.cachedTokens), rates.input),
     lineCost(units(used.cachedTokens), rates.cachedInput ?? rates.input),
     lineCost(units(used.tokens), rates.output),
-    lineCost(units(used.searches), rates.search ?? '0'),
-    lineCost(BigInt(used.audioMilli), rates.audioSecond ?? '0'),
+    lineCost(units(used.searches), rates.webSearch ?? '0'),
+    lineCost(BigInt(used.audioMilli), rates.audioSeconds ?? '0'),
   ];
   const standard = lines.reduce((sum, cost) => sum + cost, 0n);
   return { cost: batch ? (standard + 1n) / 2n : standard, premium: BigInt(rates.output) > 4n * NANO };

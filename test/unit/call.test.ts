@@ -17,7 +17,8 @@ import {
 } from '../../src/domain/call.ts';
 import type { CallReport } from '../../src/domain/call-report.ts';
 import type { Quantities } from '../../src/domain/meters.ts';
-import type { RateCard, ResolvedPrice } from '../../src/domain/pricing.ts';
+import type { ResolvedPrice } from '../../src/domain/pricing.ts';
+import { rateCard } from '../support/rate-cards.ts';
 import { account, NO_USAGE, type PlanChange, plan, usage } from './fixtures.ts';
 
 const NOW = 1_000_000;
@@ -26,14 +27,8 @@ const UNKNOWN: ResolvedPrice = { available: false, reason: 'MODEL_NOT_IN_CATALOG
 
 /** Input at 2.50 USD per million, output as given in nano-USD per million. */
 function priced(output: string): ResolvedPrice {
-  const card: RateCard = {
-    snapshotId: 'a/b@1',
-    provider: 'a',
-    modelKey: 'a/b',
-    rates: { input: '2500000000', output },
-    tiers: [],
-  };
-  return { available: true, card };
+  const named = { snapshotId: 'a/b@1', provider: 'a', modelKey: 'a/b' };
+  return { available: true, card: rateCard({ input: '2500000000', output }, [], named) };
 }
 const CHEAP = priced('4000000000');
 const DEAR = priced('10000000000');

@@ -9,10 +9,13 @@ import { describe, expect, test } from 'vitest';
 import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';
 import { matchModel } from '../../src/catalog/matching.ts';
 import type { Catalog, CatalogModel } from '../../src/catalog/model.ts';
-import { ownPriceKey, priceSnapshots, pricingAt, resolvePrice } from '../../src/catalog/prices.ts';
+import { type OwnPrices, ownPriceKey, priceSnapshots, pricingAt, resolvePrice } from '../../src/catalog/prices.ts';
+import { usesOf } from '../../src/catalog/provider-rules.ts';
 import { changePercent, requestUsd } from '../../src/catalog/ranking.ts';
 import { LookupQuery } from '../../src/contract/model-lookup.ts';
-import { breakdownOf, costOf, type RateCard } from '../../src/domain/pricing.ts';
+import type { RateCard } from '../../src/domain/price.ts';
+import { breakdownOf } from '../../src/domain/pricing.ts';
+import { knownCost, rateCard } from '../support/rate-cards.ts';
 import { usage } from './fixtures.ts';
 
 /** Prices as the decimal strings that stand in the file, so that no number is read twice in the same way. */
@@ -102,8 +105,8 @@ describe.each(DAYS)('on %s', (day) => {
       for (const used of USAGES) {
         const expected = expectedNano(model.pricing, day, used);
         const of = `${model.model}, ${used.inputTokens} input tokens`;
-        expect(costOf(card, usage(used), 'standard').totalNanoUsd, of).toBe(expected);
-        expect(costOf(card, usage(used), 'batch').totalNanoUsd, of).toBe((expected + (expected % 2n)) / 2n);
+        expect(knownCost(card, usage(used)).totalNanoUsd, of).toBe(expected);
+        expect(knownCost(card, usage(used), 'batch').totalNanoUsd, of).toBe((expected + (expected % 2n)) / 2n);
       }
     }
   });
@@ -112,7 +115,7 @@ describe.each(DAYS)('on %s', (day) => {
     for (const model of PRICED) {
       const card = await cardOf(model, day);
       for (const used of USAGES) {
-        const { lines, standardCostUsdNano } = breakdownOf(costOf(card, usage(used), 'batch'));
+        const { lines, standardCostUsdNano } = breakdownOf(knownCost(card, usage(used), 'batch'));
         const sum = lines.reduce((total, { costUsdNano }) => total + BigInt(costUsdNano), 0n);
         expect(standardCostUsdNano, model.model).toBe(expectedNano(model.pricing, day, used).toString());
         expect(sum.toString(), model.model).toBe(standardCostUsdNano);
@@ -163,7 +166,9 @@ describe('a snapshot id', () => {
   test('is a hash of only the rates', async () => {
     for (const model of BUILT_IN_CATALOG.models) {
       if (!model.pricing) continue;
-      const { scheduled = [], ...rates } = rest(model.pricing);
+      const { scheduled = [], ...listed } = rest(model.pricing);
+      const uses = usesOf(model);
+      const rates = { ...listed, ...(uses.length > 0 && { uses }) };
       expect((await cardOf(model as unknown as RawModel, '2026-11-20')).snapshotId).toBe(idOf(model, rates));
       for (const { from, ...change } of scheduled) {
         expect((await cardOf(model as unknown as RawModel, from)).snapshotId).toBe(
@@ -246,14 +251,14 @@ test('a price change is a percentage of the previous price, and unknown without 
 
 describe("an organization's own price", () => {
   const nowMs = Date.UTC(2026, 10, 20);
-  const cardFor = (modelKey: string): RateCard => ({
-    snapshotId: `own:${modelKey}`,
-    provider: 'own',
-    modelKey,
-    rates: { input: '1', output: '1' },
-    tiers: [],
-  });
-  const own = new Map(['openai/gpt-4o-2024-08-06', 'house-model', 'groq/llama-9'].map((key) => [key, cardFor(key)]));
+  const cardFor = (modelKey: string): RateCard =>
+    rateCard({ input: '1', output: '1' }, [], { snapshotId: `own:${modelKey}`, provider: 'own', modelKey });
+  const own: OwnPrices = new Map(
+    ['openai/gpt-4o-2024-08-06', 'house-model', 'groq/llama-9'].map((key) => [
+      key,
+      [{ fromMs: 0, card: cardFor(key) }],
+    ]),
+  );
   const priceOf = async (reported: { modelUsed?: string; providerUsed?: string }, prices = own) => {
     const price = await resolvePrice(BUILT_IN_CATALOG, prices, reported, nowMs);
     return price.available ? price.card.snapshotId : price.reason;
@@ -302,8 +307,13 @@ test('announced changes take effect by their dates, in whatever order they are l
 });
 
 test('a typical request costs its tokens, cached ones at their rate, and no searches', () => {
-  const rates = { input: '2000000000', cachedInput: '1000000000', output: '8000000000', search: '10000000000000000' };
-  const card: RateCard = { snapshotId: 'a/b@1', provider: 'a', modelKey: 'a/b', rates, tiers: [] };
+  const rates = {
+    input: '2000000000',
+    cachedInput: '1000000000',
+    output: '8000000000',
+    webSearch: '10000000000000000',
+  };
+  const card = rateCard(rates);
   const policy = LookupQuery.parse({ inputTokens: '1000', outputTokens: '500', cachedInputPercent: '25' });
   // 750 x 2 + 250 x 1 + 500 x 8 millionths of a USD.
   expect(requestUsd(card, policy)).toBe(0.00575);

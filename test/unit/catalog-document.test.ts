@@ -84,7 +84,7 @@ describe('an invalid value is rejected with its path', () => {
     ['contextTokens', { contextTokens: 0 }],
     ['contextTokens', { contextTokens: 1.5 }],
     ['pricing.inputUsdPerMillion', { pricing: { inputUsdPerMillion: -1, outputUsdPerMillion: 1, source: 'x' } }],
-    ['pricing.outputUsdPerMillion', { pricing: { inputUsdPerMillion: 1, source: 'x' } }],
+    ['pricing.outputUsdPerMillion', { pricing: { inputUsdPerMillion: 1, outputUsdPerMillion: -1, source: 'x' } }],
     [
       'pricing.batchMultiplier',
       { pricing: { inputUsdPerMillion: 1, outputUsdPerMillion: 1, batchMultiplier: 2, source: 'x' } },

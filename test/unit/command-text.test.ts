@@ -4,22 +4,29 @@
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { COMPONENTS } from '../../src/domain/price.ts';
 import type { ResolvedPrice } from '../../src/domain/pricing.ts';
 import { type CommandText, receiveCommand, sendCommand } from '../../src/objects/command-text.ts';
 import type { BeginCommand, EndCommand } from '../../src/objects/customer-commands.ts';
 import { NO_USAGE } from './fixtures.ts';
 
 const rate = fc.bigInt({ min: 0n, max: 2n ** 63n - 1n }).map(String);
-const rates = fc.record(
-  { input: rate, output: rate, cachedInput: rate, cacheWrite: rate, search: rate, audioSecond: rate },
-  { requiredKeys: ['input', 'output'] },
+const rates = fc.array(
+  fc.record(
+    {
+      component: fc.constantFrom(...COMPONENTS),
+      nanoUsdPerMillion: rate,
+      when: fc.record({ promptTokensAbove: fc.nat(), region: fc.string() }, { requiredKeys: [] }),
+    },
+    { requiredKeys: ['component', 'nanoUsdPerMillion'] },
+  ),
+  { maxLength: 6 },
 );
 const card = fc.record({
   snapshotId: fc.string(),
   provider: fc.string(),
   modelKey: fc.string(),
   rates,
-  tiers: fc.array(fc.record({ inputTokensAbove: fc.nat(), rates }), { maxLength: 3 }),
 });
 const price: fc.Arbitrary<ResolvedPrice> = fc.oneof(
   fc.record({ available: fc.constant(true as const), card }),

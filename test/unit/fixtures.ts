@@ -5,19 +5,10 @@
 import type { Account } from '../../src/domain/account.ts';
 import type { MeterState } from '../../src/domain/allowances.ts';
 import type { Plan } from '../../src/domain/plan.ts';
-import type { Usage } from '../../src/domain/pricing.ts';
+import { NO_USAGE, type Usage } from '../../src/domain/usage.ts';
 import { EMPTY_WALLET } from '../../src/domain/wallet.ts';
 
-export const NO_USAGE: Usage = {
-  inputTokens: 0,
-  cachedInputTokens: 0,
-  cacheWriteInputTokens: 0,
-  responseTokens: 0,
-  reasoningTokens: 0,
-  searches: 0,
-  audio: 0,
-  audioSeconds: 0,
-};
+export { NO_USAGE };
 
 export function usage(change: Partial<Usage>): Usage {
   return { ...NO_USAGE, ...change };

@@ -6,18 +6,10 @@
 import { describe, expect, test } from 'vitest';
 import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';
 import { resolvePrice } from '../../src/catalog/prices.ts';
-import {
-  billableInputTokens,
-  breakdownOf,
-  type CostComponent,
-  costOf,
-  type PricingMode,
-  pricingMultiplier,
-  type RateCard,
-  type Rates,
-  tierOfPrice,
-  type Usage,
-} from '../../src/domain/pricing.ts';
+import { type Component, type RateCard, tierOfPrice } from '../../src/domain/price.ts';
+import { breakdownOf, type PricingMode, pricingMultiplier } from '../../src/domain/pricing.ts';
+import { billableInputTokens, type Usage } from '../../src/domain/usage.ts';
+import { knownCost, rateCard, type ShortRates, type ShortTier } from '../support/rate-cards.ts';
 import { usage } from './fixtures.ts';
 
 const TODAY = Date.UTC(2026, 10, 20);
@@ -28,27 +20,13 @@ async function cardOf(modelUsed: string, nowMs = TODAY): Promise<RateCard> {
   return price.card;
 }
 
-type Nano<Rates> = { [Name in keyof Rates]: bigint };
-
-const decimal = <Rates extends object>(rates: Nano<Rates>) =>
-  Object.fromEntries(Object.entries(rates).map(([name, rate]) => [name, String(rate)])) as unknown as Rates;
-
 /** A model that the catalog does not have, for rates that it does not have either. Rates in nano-USD per million. */
-function madeUp(
-  rates: Partial<Nano<Required<Rates>>>,
-  tiers: { inputTokensAbove: number; rates: { input: bigint; output: bigint; cacheWrite?: bigint } }[] = [],
-): RateCard {
-  return {
-    snapshotId: 'made/up@1',
-    provider: 'made',
-    modelKey: 'made/up',
-    rates: { input: '0', output: '0', ...decimal<Partial<Rates>>(rates) },
-    tiers: tiers.map((tier) => ({ ...tier, rates: decimal<Rates>(tier.rates) })),
-  };
+function madeUp(rates: ShortRates, tiers: ShortTier[] = []): RateCard {
+  return rateCard({ input: 0n, output: 0n, ...rates }, tiers);
 }
 
 function price(card: RateCard, change: Partial<Usage>, mode: PricingMode = 'standard') {
-  const cost = costOf(card, usage(change), mode);
+  const cost = knownCost(card, usage(change), mode);
   const lines = Object.fromEntries(cost.lines.map(({ component, costNanoUsd }) => [component, costNanoUsd]));
   return { ...cost, lines };
 }
@@ -70,7 +48,7 @@ interface Row {
   model: string;
   /** Input, cache reads, cache writes, output. */
   usage: readonly [number, number, number, number];
-  lines: Partial<Record<CostComponent, bigint>>;
+  lines: Partial<Record<Component, bigint>>;
   total: bigint;
   tier?: string;
   assumes?: string[];
@@ -280,15 +258,15 @@ describe('the cost of a call', () => {
     { base: 3n, write: 5n, tier: 4n, scaled: 7n, of: '6.67' },
   ])('a scaled cache-write rate of $of is rounded half up to $scaled', ({ base, write, tier, scaled }) => {
     const card = madeUp({ input: base, cacheWrite: write }, [
-      { inputTokensAbove: 0, rates: { input: tier, output: 0n } },
+      { inputTokensAbove: 1, rates: { input: tier, output: 0n } },
     ]);
-    const { lines } = costOf(card, usage({ inputTokens: 1, cacheWriteInputTokens: 1 }), 'standard');
+    const { lines } = knownCost(card, usage({ inputTokens: 2, cacheWriteInputTokens: 2 }), 'standard');
     expect(lines.find(({ component }) => component === 'cacheWrite')?.rateNanoUsdPerMillion).toBe(scaled);
   });
 
   test('a free base rate cannot be scaled by: cache writes above the threshold take its input rate and say so', () => {
     const card = madeUp({ input: 0n, cacheWrite: 5_000_000n }, [
-      { inputTokensAbove: 0, rates: { input: 2_000_000n, output: 0n } },
+      { inputTokensAbove: 1, rates: { input: 2_000_000n, output: 0n } },
     ]);
     const cost = price(card, { inputTokens: 10, cacheWriteInputTokens: 10 });
     expect(cost.lines).toMatchObject({ cacheWrite: 20n });
@@ -332,24 +310,24 @@ describe('rounding', () => {
 });
 
 describe('searches and audio', () => {
-  const card = madeUp({ search: 10_000_000_000n, audioSecond: 100_000_500n });
+  const card = madeUp({ webSearch: 10_000_000_000n, audioSeconds: 100_000_500n });
 
   test('are priced at their rates, fractions of a second included', () => {
     const cost = price(card, { searches: 3, audioSeconds: 0.1 });
     // 3 x 10,000 nano-USD; 0.1 x 100.0005 nano-USD = 10.00005.
-    expect(cost.lines).toMatchObject({ searches: 30_000n, audioSeconds: 10n });
+    expect(cost.lines).toMatchObject({ webSearch: 30_000n, audioSeconds: 10n });
     expect(cost.totalNanoUsd).toBe(30_010n);
     expect(cost.assumptions).toEqual([]);
   });
 
   test('keep a thousandth of a second: 1.005 s at 1,000 nano-USD is 1,005', () => {
-    expect(price(madeUp({ audioSecond: 1_000_000_000n }), { audioSeconds: 1.005 }).totalNanoUsd).toBe(1_005n);
+    expect(price(madeUp({ audioSeconds: 1_000_000_000n }), { audioSeconds: 1.005 }).totalNanoUsd).toBe(1_005n);
   });
 
   test('without a rate are listed and cost nothing', async () => {
-    const cost = price(await cardOf('gpt-4o'), { searches: 2, audioSeconds: 1.5 });
+    const cost = price(await cardOf('gpt-4o'), { characters: 2, audioSeconds: 1.5 });
     expect(cost.assumptions).toEqual([
-      expect.stringMatching(/^searches: .*not included/),
+      expect.stringMatching(/^characters: .*not included/),
       expect.stringMatching(/^audioSeconds: .*not included/),
     ]);
     expect(cost.lines).toEqual({ input: 0n, output: 0n });
@@ -406,7 +384,7 @@ describe('premium by price', () => {
     expect(tierOfPrice(madeUp({ output: 4_000_000_000n }))).toBe('standard');
     expect(tierOfPrice(madeUp({ output: 4_000_000_001n }))).toBe('premium');
     expect(
-      tierOfPrice(madeUp({ output: 1n }, [{ inputTokensAbove: 0, rates: { input: 1n, output: 9_000_000_000n } }])),
+      tierOfPrice(madeUp({ output: 1n }, [{ inputTokensAbove: 1, rates: { input: 1n, output: 9_000_000_000n } }])),
     ).toBe('standard');
   });
 });
@@ -425,7 +403,7 @@ describe('an unknown price is never zero', () => {
 
 test('a breakdown shows every exact amount as a string and a number, and only lines that are not empty', async () => {
   const card = await cardOf('gpt-4o');
-  expect(breakdownOf(costOf(card, usage(tokens(1_000, 400, 0, 500)), 'batch'))).toEqual({
+  expect(breakdownOf(knownCost(card, usage(tokens(1_000, 400, 0, 500)), 'batch'))).toEqual({
     currency: 'USD',
     snapshotId: card.snapshotId,
     provider: 'openai',

@@ -7,20 +7,18 @@ import type { DatabaseSync } from 'node:sqlite';
 import fc from 'fast-check';
 import { afterEach, expect, test } from 'vitest';
 import { beginCall, type Call, endCall } from '../../src/domain/call.ts';
-import type { RateCard } from '../../src/domain/pricing.ts';
 import { projectionStatements } from '../../src/storage/projection.ts';
 import { projectPage, usageProvider } from '../../src/storage/projection-rows.ts';
 import { asD1, openD1, runBatch } from '../support/d1.ts';
+import { rateCard } from '../support/rate-cards.ts';
 import { account, plan, usage } from './fixtures.ts';
 
 const NOW = Date.UTC(2027, 2, 1, 20);
-const CARD: RateCard = {
+const CARD = rateCard({ input: '2500000003', output: '7' }, [], {
   snapshotId: 'a/b@1',
   provider: 'a',
   modelKey: 'a/b',
-  rates: { input: '2500000003', output: '7' },
-  tiers: [],
-};
+});
 
 const open: DatabaseSync[] = [];
 afterEach(() => {

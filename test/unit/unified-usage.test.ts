@@ -4,25 +4,20 @@
  */
 import { describe, expect, test } from 'vitest';
 import { nanoFromUsd } from '../../src/domain/money.ts';
-import { costOf, type RateCard, type Usage } from '../../src/domain/pricing.ts';
+import type { RateCard } from '../../src/domain/price.ts';
+import type { Usage } from '../../src/domain/usage.ts';
 import { usageOf } from '../../src/metering/end-service-call.ts';
 import { readUsage, StreamUsage } from '../../src/vendors/usage.ts';
+import { knownCost, rateCard, type ShortRates } from '../support/rate-cards.ts';
 import { NO_USAGE } from './fixtures.ts';
 
 type UsdPerMillion = { input: number; output: number; cachedInput?: number; cacheWrite?: number };
-const exact = (rates: UsdPerMillion) =>
-  Object.fromEntries(
-    Object.entries(rates).map(([name, usd]) => [name, nanoFromUsd(usd)]),
-  ) as unknown as RateCard['rates'];
+const exact = (rates: UsdPerMillion): ShortRates =>
+  Object.fromEntries(Object.entries(rates).map(([name, usd]) => [name, nanoFromUsd(usd)]));
 function card(modelKey: string, rates: UsdPerMillion, long?: { above: number; rates: UsdPerMillion }): RateCard {
   const tiers = long ? [{ inputTokensAbove: long.above, rates: exact(long.rates) }] : [];
-  return {
-    snapshotId: `${modelKey}@fixed`,
-    provider: modelKey.split('/')[0] ?? '',
-    modelKey,
-    rates: exact(rates),
-    tiers,
-  };
+  const named = { snapshotId: `${modelKey}@fixed`, provider: modelKey.split('/')[0] ?? '', modelKey };
+  return rateCard(exact(rates), tiers, named);
 }
 
 const CARDS = {
@@ -54,7 +49,7 @@ type Recorded = [
   assumptions?: string[],
 ];
 
-const SEARCHES = ['searches: no rate is published, not included in the cost'];
+const SEARCHES = ['webSearch: no rate is published, not included in the cost'];
 const tokens = (inputTokens: number, responseTokens: number, more: Figures = {}): Figures => ({
   inputTokens,
   responseTokens,
@@ -550,7 +545,7 @@ describe.each([
     expect(found.modelUsed).toContain(model);
     const usage = usageOf(found);
     expect(usage).toEqual({ ...NO_USAGE, ...figures });
-    const cost = costOf(CARDS[model], usage, 'standard');
+    const cost = knownCost(CARDS[model], usage, 'standard');
     expect([cost.totalNanoUsd, cost.assumptions]).toEqual([costNanoUsd, assumptions]);
     expect(cost.lines.reduce((sum, line) => sum + line.costNanoUsd, 0n)).toBe(costNanoUsd);
     expect(read(answer, 7)).toEqual(found);

@@ -76,12 +76,12 @@ describe('the main job', () => {
       reasoningEffort: 'low',
       reasoningEffortSource: 'provider_response',
     });
-    // 800 x 2.50 + 200 x 1.25 + 500 x 10.00 USD per million
+    // 800 x 2.50 + 200 x 1.25 + 500 x 10.00 USD per million, and a search at 10.00 USD per thousand
     expect(ended).toMatchObject({
       status: 'COMPLETED',
-      costUsdNano: '7250000',
-      costUSD: 0.00725,
-      standardCostUSD: 0.00725,
+      costUsdNano: '17250000',
+      costUSD: 0.01725,
+      standardCostUSD: 0.01725,
       usage: {
         inputTokens: 1_000,
         cachedInputTokens: 200,
@@ -97,7 +97,7 @@ describe('the main job', () => {
     expect(await read(begun.callId)).toMatchObject({
       status: 'COMPLETED',
       pricingStatus: 'FINAL',
-      costUsdNano: '7250000',
+      costUsdNano: '17250000',
       customerId: 'main',
       modelPricingSnapshotId: ended.costBreakdown?.snapshotId,
       pricingTier: 'base',
@@ -116,7 +116,7 @@ describe('the main job', () => {
     )
       .bind('main')
       .all();
-    expect(results).toEqual([{ call_id: begun.callId, status: 'COMPLETED', cost_nano_usd: 7_250_000, tags: '["x"]' }]);
+    expect(results).toEqual([{ call_id: begun.callId, status: 'COMPLETED', cost_nano_usd: 17_250_000, tags: '["x"]' }]);
   });
 
   test('when the premium allowance is used up, the next call is offered standard, and then nothing', async () => {

@@ -5,7 +5,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { GroupCommit } from '../../durable-objects/group-commit.ts';
-import { NO_USAGE } from '../../src/metering/end-service-call.ts';
+import { NO_USAGE } from '../../src/domain/usage.ts';
 import { accepted, type Clockwork, withObject } from '../support/object.ts';
 
 const PLAN = {

@@ -99,15 +99,15 @@ describe('without a vendor', () => {
       allowed: { premium: true, standard: false },
       idempotency: { key, source: 'explicit' },
     });
-    // 800 x 2.50 + 200 x 1.25 + 50 x 10.00 USD per million
+    // 800 x 2.50 + 200 x 1.25 + 50 x 10.00 USD per million, and two searches at 10.00 USD per thousand
     expect(data.end).toMatchObject({
       callId: key,
       status: 'COMPLETED',
-      costUSD: 0.00275,
-      standardCostUSD: 0.00275,
-      costUsdNano: '2750000',
+      costUSD: 0.02275,
+      standardCostUSD: 0.02275,
+      costUsdNano: '22750000',
       pricingMultiplier: 1,
-      costBreakdown: { standardCostUsdNano: '2750000' },
+      costBreakdown: { standardCostUsdNano: '22750000' },
       metered: { calls: 1, tokens: 50, reasoningTokens: 10, searches: 2, audio: 0, audioSeconds: 1.5 },
       balances: { tokensRemaining: 1_950 },
       reasoningEffort: 'low',
@@ -126,7 +126,7 @@ describe('without a vendor', () => {
       audio: 0,
       audioSeconds: 1.5,
     });
-    expect(await read(key)).toMatchObject({ status: 'COMPLETED', customerUserId: 'u-1', costUsdNano: '2750000' });
+    expect(await read(key)).toMatchObject({ status: 'COMPLETED', customerUserId: 'u-1', costUsdNano: '22750000' });
     expect((await meters('plain')).premiumTokens?.used).toBe(50);
   });
 

@@ -41,7 +41,12 @@ function opened(provider: string, sealedKey: string, organizationId = tenant.org
 describe("a vendor's key", () => {
   test('is returned only as a hint, and stored nowhere in clear text', async () => {
     const saved = await put('openai', { apiKey: SECRET });
-    expect(saved.data).toEqual({ provider: 'openai', baseUrl: VENDOR_BASE_URLS.openai, keyHint: 'WXYZ' });
+    expect(saved.data).toEqual({
+      provider: 'openai',
+      baseUrl: VENDOR_BASE_URLS.openai,
+      keyHint: 'WXYZ',
+      useReportedCost: false,
+    });
     await put('openai', { apiKey: `${SECRET}2`, baseUrl: 'https://proxy.acme.com/v1/' });
     const tables = ['vendor_credentials', 'operator_events', 'operator_idempotency'];
     const rows = await Promise.all(
@@ -55,8 +60,8 @@ describe("a vendor's key", () => {
       {
         action: 'vendor.put',
         subject: 'openai',
-        before: { baseUrl: VENDOR_BASE_URLS.openai, keyHint: 'WXYZ' },
-        after: { baseUrl: 'https://proxy.acme.com/v1', keyHint: 'XYZ2' },
+        before: { provider: 'openai', baseUrl: VENDOR_BASE_URLS.openai, keyHint: 'WXYZ', useReportedCost: false },
+        after: { provider: 'openai', baseUrl: 'https://proxy.acme.com/v1', keyHint: 'XYZ2', useReportedCost: false },
       },
       { action: 'vendor.put', before: null },
     ]);
@@ -261,8 +266,8 @@ describe('an organization', () => {
     const { organizationId: org } = await createTenant(operator);
     await put('first', { apiKey: SECRET, baseUrl: 'https://vendor.acme.com' }, org);
     await fill(
-      `INSERT INTO vendor_credentials (organization_id, provider, base_url, sealed_key, key_hint, updated_at_ms)
-       SELECT ?1, 'vendor-' || i, 'https://vendor.acme.com', '', '', 0 FROM n`,
+      `INSERT INTO vendor_credentials (organization_id, provider, base_url, sealed_key, key_hint, use_reported_cost, updated_at_ms)
+       SELECT ?1, 'vendor-' || i, 'https://vendor.acme.com', '', '', 0, 0 FROM n`,
       org,
       99,
     );
@@ -277,7 +282,7 @@ describe('an organization', () => {
       operator.send('setPrice', { params: { org, modelKey }, body: { inputUsdPerMillion: 1, outputUsdPerMillion: 2 } });
     await price('acme/first');
     await fill(
-      `INSERT INTO organization_prices (organization_id, model_key, snapshot_id, rates, updated_at_ms) SELECT ?1, 'acme/' || i, '', '{}', 0 FROM n`,
+      `INSERT INTO organization_prices (organization_id, model_key, effective_from_ms, snapshot_id, rates, updated_at_ms) SELECT ?1, 'acme/' || i, 0, '', '{}', 0 FROM n`,
       org,
       999,
     );

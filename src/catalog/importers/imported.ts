@@ -62,8 +62,11 @@ export function perMillion(perToken: number | null | undefined): number | undefi
   return Number(`${digits}e${Number(exponent) + 6}`);
 }
 
+/** Rates of a model that bills text. */
+export type TextRates = CatalogRates & Required<Pick<CatalogRates, 'inputUsdPerMillion' | 'outputUsdPerMillion'>>;
+
 /** The rates of a model, or `null` if the input or output rate is unknown. */
-export function knownRates(kind: string, stated: StatedRates): CatalogRates | null {
+export function knownRates(kind: string, stated: StatedRates): TextRates | null {
   const input = known(stated.inputUsdPerMillion, kind === 'moderation');
   const output = kind === 'embedding' ? 0 : known(stated.outputUsdPerMillion, kind === 'moderation');
   if (input === undefined || output === undefined) return null;

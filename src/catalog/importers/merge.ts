@@ -164,7 +164,8 @@ function knownTier({ tiers = [] }: CatalogPricing, threshold: number) {
 /** Removes a cached rate that upstream did not confirm if it exceeds the new input rate. */
 function withoutImpossible<Rated extends CatalogRates>(rated: Rated): Rated {
   const { cachedInputUsdPerMillion: cached, ...rest } = rated;
-  return cached !== undefined && cached > rated.inputUsdPerMillion ? (rest as Rated) : rated;
+  const { inputUsdPerMillion: input } = rated;
+  return cached !== undefined && input !== undefined && cached > input ? (rest as Rated) : rated;
 }
 
 /** The original source of a price after any number of updates. */

@@ -9,7 +9,7 @@ import { SetModelsRequest } from '../../contract/operator.ts';
 import { pricedModelKey, SetPriceRequest } from '../../contract/prices.ts';
 import { setModels } from '../../operator/organizations.ts';
 import { setPrice } from '../../operator/prices.ts';
-import { listOwnPrices, type OwnPrice } from '../../storage/prices.ts';
+import { listOwnPrices, type OwnPriceRow } from '../../storage/prices.ts';
 import { Form, type FormSecrets, type FormState, TextArea, TextField } from '../../ui/form.tsx';
 import { rate } from '../../ui/format.ts';
 import { Card, Empty, Nothing, Time } from '../../ui/parts.tsx';
@@ -118,7 +118,7 @@ const Mapping: FC<{ path: string; state: FormState; secrets: FormSecrets }> = ({
 const perMillion = (value: number | undefined) =>
   value === undefined ? <Nothing /> : <span class="num">{rate(value)}</span>;
 
-const Prices: FC<{ prices: OwnPrice[]; nowMs: number }> = ({ prices, nowMs }) =>
+const Prices: FC<{ prices: OwnPriceRow[]; nowMs: number }> = ({ prices, nowMs }) =>
   prices.length === 0 ? (
     <Empty title="No own prices">Calls are priced by the catalog. Set a price below to override it.</Empty>
   ) : (

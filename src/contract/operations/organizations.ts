@@ -13,8 +13,8 @@ import {
   UpdateKeyRequest,
   UpdateOrganizationRequest,
 } from '../operator.ts';
-import { OrganizationPrice, pricedModelKey, SetPriceRequest } from '../prices.ts';
-import { SetVendorRequest, Vendor, vendorProvider } from '../vendors.ts';
+import { DeletedPrices, OrganizationPrice, PriceQuery, pricedModelKey, SetPriceRequest } from '../prices.ts';
+import { DeletedVendor, SetVendorRequest, Vendor, vendorProvider } from '../vendors.ts';
 import { type Operation, operation, operator, organizationParam } from './operation.ts';
 
 const keyParam = organizationParam.extend({ keyId: text(64).describe('Key id') });
@@ -83,6 +83,39 @@ export const organizations = {
     code: 'PRICE_SAVED',
     data: OrganizationPrice,
   }),
+  listPrices: operation({
+    operationId: 'listPrices',
+    summary: "List an organization's own prices",
+    method: 'GET',
+    path: '/operator/organizations/{org}/prices',
+    security: operator,
+    params: organizationParam,
+    query: ListQuery,
+    code: 'PRICES_LISTED',
+    data: listOf(OrganizationPrice),
+  }),
+  readPrices: operation({
+    operationId: 'readPrices',
+    summary: "Read an organization's own prices of a model, the one that came into force last first",
+    method: 'GET',
+    path: '/operator/organizations/{org}/prices/{modelKey}',
+    security: operator,
+    params: organizationParam.extend({ modelKey: pricedModelKey }),
+    query: ListQuery,
+    code: 'PRICES_LISTED',
+    data: listOf(OrganizationPrice),
+  }),
+  deletePrices: operation({
+    operationId: 'deletePrices',
+    summary: "Remove an organization's own prices of a model; calls are then priced by the catalog",
+    method: 'DELETE',
+    path: '/operator/organizations/{org}/prices/{modelKey}',
+    security: operator,
+    params: organizationParam.extend({ modelKey: pricedModelKey }),
+    query: PriceQuery,
+    code: 'PRICE_DELETED',
+    data: DeletedPrices,
+  }),
   setVendor: operation({
     operationId: 'setVendor',
     summary: "Set an organization's key and address of a model vendor",
@@ -93,6 +126,37 @@ export const organizations = {
     body: SetVendorRequest,
     code: 'VENDOR_SAVED',
     data: Vendor,
+  }),
+  listVendors: operation({
+    operationId: 'listVendors',
+    summary: "List an organization's model vendors, without their keys",
+    method: 'GET',
+    path: '/operator/organizations/{org}/vendors',
+    security: operator,
+    params: organizationParam,
+    query: ListQuery,
+    code: 'VENDORS_LISTED',
+    data: listOf(Vendor),
+  }),
+  readVendor: operation({
+    operationId: 'readVendor',
+    summary: 'Read a model vendor of an organization, without its key',
+    method: 'GET',
+    path: '/operator/organizations/{org}/vendors/{provider}',
+    security: operator,
+    params: organizationParam.extend({ provider: vendorProvider }),
+    code: 'VENDOR_READ',
+    data: Vendor,
+  }),
+  deleteVendor: operation({
+    operationId: 'deleteVendor',
+    summary: 'Remove a model vendor of an organization, and its key',
+    method: 'DELETE',
+    path: '/operator/organizations/{org}/vendors/{provider}',
+    security: operator,
+    params: organizationParam.extend({ provider: vendorProvider }),
+    code: 'VENDOR_DELETED',
+    data: DeletedVendor,
   }),
   createKey: operation({
     operationId: 'createKey',

@@ -13,7 +13,7 @@ import type { CustomerUsageData } from '../../contract/customers.ts';
 import { unpricedOnCredit } from '../../contract/errors.ts';
 import { capabilityDenied } from '../../domain/entitlements.ts';
 import type { Capability } from '../../domain/plan.ts';
-import { tierOfPrice } from '../../domain/pricing.ts';
+import { tierOfPrice } from '../../domain/price.ts';
 import { DEFAULT_TIER, TIERS, type Tier } from '../../domain/tiers.ts';
 import type { Caller } from '../../metering/caller.ts';
 import { provisionCustomer } from '../../metering/customers.ts';

@@ -6,7 +6,7 @@ import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from 'driz
 import type { CompressionProfile } from '../../contract/compression.ts';
 import { type Retention, SAMPLE_BYTES_MAX_DEFAULT } from '../../contract/operator.ts';
 import type { Plan } from '../../contract/plans.ts';
-import type { SetPriceRequest } from '../../contract/prices.ts';
+import type { OwnRates } from '../../contract/prices.ts';
 import type { Scope } from '../../contract/scopes.ts';
 import type { SamplingPolicy } from '../../domain/sampling.ts';
 import type { Tier } from '../../domain/tiers.ts';
@@ -72,11 +72,13 @@ export const organizationPrices = sqliteTable(
       .notNull()
       .references(() => organizations.organizationId),
     modelKey: text('model_key').notNull(),
+    /** From when the price is in force; 0: always was. */
+    effectiveFromMs: integer('effective_from_ms').notNull(),
     snapshotId: text('snapshot_id').notNull(),
-    rates: text('rates', { mode: 'json' }).$type<SetPriceRequest>().notNull(),
+    rates: text('rates', { mode: 'json' }).$type<OwnRates>().notNull(),
     updatedAtMs: integer('updated_at_ms').notNull(),
   },
-  (table) => [primaryKey({ columns: [table.organizationId, table.modelKey] })],
+  (table) => [primaryKey({ columns: [table.organizationId, table.modelKey, table.effectiveFromMs] })],
 );
 
 /** Estimates of compression that run, so that an organization runs a bounded number. */
@@ -102,6 +104,8 @@ export const vendorCredentials = sqliteTable(
     /** Encrypted under VENDOR_KEY_SECRET. */
     sealedKey: text('sealed_key').notNull(),
     keyHint: text('key_hint').notNull(),
+    /** A cost that the vendor itself reports is the call's cost. */
+    useReportedCost: integer('use_reported_cost', { mode: 'boolean' }).notNull(),
     updatedAtMs: integer('updated_at_ms').notNull(),
   },
   (table) => [primaryKey({ columns: [table.organizationId, table.provider] })],

@@ -8,6 +8,7 @@
 import {
   checked,
   count,
+  detailsOf,
   type Fields,
   fieldsOf,
   IMPLAUSIBLE,
@@ -16,7 +17,10 @@ import {
   modelName,
   type ReportedUsage,
   type StreamReading,
+  tierOf,
 } from './figures.ts';
+
+const REGION = /^[a-z0-9][a-z0-9-]{0,59}$/;
 
 export function isMessage(body: Fields): boolean {
   return body.type === 'message';
@@ -39,7 +43,8 @@ function figuresOf(model: unknown, usage: Fields): ReportedUsage {
   const sum = (member: string) => [usage, ...compactions].reduce((total, part) => total + count(part[member]), 0);
   const cachedInputTokens = sum('cache_read_input_tokens');
   const cacheWriteInputTokens = sum('cache_creation_input_tokens');
-  const { server_tool_use: tools } = usage;
+  const { server_tool_use: tools, inference_geo: geo, speed } = usage;
+  const lifetimes = [usage, ...compactions].map(({ cache_creation: creation }) => fieldsOf(creation));
   return checked({
     ...modelName(model),
     providerUsed: 'anthropic',
@@ -48,7 +53,13 @@ function figuresOf(model: unknown, usage: Fields): ReportedUsage {
     cacheWriteInputTokens,
     responseTokens: sum('output_tokens'),
     reasoningTokens: count(fieldsOf(usage.output_tokens_details).thinking_tokens),
+    ...detailsOf({
+      cacheWrite1hInputTokens: lifetimes.reduce((total, part) => total + count(part.ephemeral_1h_input_tokens), 0),
+    }),
     ...(isFields(tools) && { searches: count(tools.web_search_requests) }),
+    ...tierOf(usage.service_tier),
+    ...(typeof geo === 'string' && REGION.test(geo) && geo !== 'global' && geo !== 'not_available' && { region: geo }),
+    ...(speed === 'fast' && { speed }),
   });
 }
 

@@ -4,14 +4,19 @@
  * A negative, broken, textual or impossibly large count makes the whole usage implausible, because a call with half of
  * its usage would be billed as if that were all.
  */
+import { nanoFromUsd, usdFromNano } from '../../domain/money.ts';
+import { excessiveParts, type ServiceTier, type TokenDetail, type UsageDetails } from '../../domain/usage.ts';
 
 /** The levels of reasoning effort, lowest first, in OpenAI's words (contract 4.2). */
 export const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
 export type Effort = (typeof EFFORTS)[number];
 
+/** More USD than any call costs. */
+const REPORTED_USD_MAX = 1_000_000;
+
 export type VendorName = 'openai' | 'anthropic' | 'google';
 
-export interface VendorUsage {
+export interface VendorUsage extends UsageDetails {
   modelUsed?: string;
   /** Only if the answer itself tells; the sender of the request knows better. */
   providerUsed?: VendorName;
@@ -30,6 +35,8 @@ export interface VendorUsage {
   audioSeconds?: number;
   /** Only if the answer repeats it. */
   reasoningEffort?: Effort;
+  /** What the vendor itself says that the call cost. */
+  vendorReportedCostUSD?: number;
 }
 
 /** The answer reported usage with an impossible figure, or with a part larger than its whole. */
@@ -129,14 +136,41 @@ export class Stops {
 
 /** The usage, or `IMPLAUSIBLE` if a figure is broken or a part is larger than its whole. */
 export function checked(usage: VendorUsage): VendorUsage | typeof IMPLAUSIBLE {
-  const { inputTokens, cachedInputTokens, cacheWriteInputTokens, responseTokens, reasoningTokens } = usage;
-  const { searches = 0, audio = 0, audioSeconds = 0 } = usage;
-  const tokens = [inputTokens, cachedInputTokens, cacheWriteInputTokens, responseTokens, reasoningTokens];
-  const counts = [...tokens, searches, audio, audioSeconds];
+  const { vendorReportedCostUSD: _cost, ...figures } = usage;
+  const counts = [...Object.values(figures), usage.toolUses?.fileSearch].filter((value) => typeof value === 'number');
   if (!counts.every((figure) => figure >= 0 && figure <= COUNT_MAX)) return IMPLAUSIBLE;
-  return cachedInputTokens + cacheWriteInputTokens <= inputTokens && reasoningTokens <= responseTokens
-    ? usage
-    : IMPLAUSIBLE;
+  return excessiveParts(usage) === null ? usage : IMPLAUSIBLE;
+}
+
+/** Details of usage, without those that are zero. A broken one stays, so that it makes the usage implausible. */
+export function detailsOf(details: Partial<Record<TokenDetail, number>>): Partial<Record<TokenDetail, number>> {
+  return Object.fromEntries(Object.entries(details).filter(([, tokens]) => tokens !== 0));
+}
+
+const TIERS: Readonly<Record<string, ServiceTier>> = {
+  default: 'standard',
+  standard: 'standard',
+  on_demand: 'standard',
+  flex: 'flex',
+  on_demand_flex: 'flex',
+  priority: 'priority',
+  fast: 'priority',
+  on_demand_priority: 'priority',
+  ultrafast: 'ultrafast',
+  batch: 'batch',
+};
+
+/** The service tier that an answer names; `other` for a word that has no published rate. */
+export function tierOf(value: unknown): { serviceTier?: ServiceTier } {
+  if (typeof value !== 'string' || value === '' || value === 'auto') return {};
+  const tier = Object.hasOwn(TIERS, value.toLowerCase()) ? TIERS[value.toLowerCase()] : 'other';
+  return tier === undefined || tier === 'standard' ? {} : { serviceTier: tier };
+}
+
+/** USD that a vendor reports as its own charge. */
+export function reportedCost(value: unknown): { vendorReportedCostUSD?: number } {
+  if (typeof value !== 'number' || !(value >= 0 && value <= REPORTED_USD_MAX)) return {};
+  return { vendorReportedCostUSD: usdFromNano(nanoFromUsd(value)) };
 }
 
 export function modelName(value: unknown): { modelUsed?: string } {

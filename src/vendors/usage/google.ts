@@ -8,6 +8,7 @@ import {
   audioOf,
   checked,
   count,
+  detailsOf,
   type Fields,
   fieldsOf,
   isFields,
@@ -16,6 +17,7 @@ import {
   type ReportedUsage,
   Stops,
   type StreamReading,
+  tierOf,
 } from './figures.ts';
 
 export function isContent(body: Fields): boolean {
@@ -29,6 +31,8 @@ export function readContent(body: Fields): ReportedUsage {
 function figuresOf(model: unknown, usage: Fields, searches: number | null): ReportedUsage {
   if (usage.promptTokenCount == null) return null;
   const reasoningTokens = count(usage.thoughtsTokenCount);
+  const prompt = [usage.promptTokensDetails, usage.toolUsePromptTokensDetails];
+  const { cacheTokensDetails: cached, candidatesTokensDetails: answer } = usage;
   return checked({
     ...modelName(model),
     providerUsed: 'google',
@@ -38,30 +42,46 @@ function figuresOf(model: unknown, usage: Fields, searches: number | null): Repo
     responseTokens: count(usage.candidatesTokenCount) + reasoningTokens,
     reasoningTokens,
     ...(searches !== null && { searches }),
-    ...audioOf(
-      ...[usage.promptTokensDetails, usage.candidatesTokensDetails, usage.toolUsePromptTokensDetails].flatMap(
-        audioTokens,
-      ),
-    ),
+    ...audioOf(...prompt.flatMap((details) => tokensOf('AUDIO', details)), ...tokensOf('AUDIO', answer)),
+    ...detailsOf({
+      audioInputTokens: sum(prompt.flatMap((details) => tokensOf('AUDIO', details))),
+      imageInputTokens: sum(prompt.flatMap((details) => tokensOf('IMAGE', details))),
+      cachedAudioInputTokens: sum(tokensOf('AUDIO', cached)),
+      cachedImageInputTokens: sum(tokensOf('IMAGE', cached)),
+      audioOutputTokens: sum(tokensOf('AUDIO', answer)),
+      imageOutputTokens: sum(tokensOf('IMAGE', answer)),
+    }),
+    ...tierOf(usage.trafficType),
   });
 }
 
-function audioTokens(details: unknown): unknown[] {
+/** Tokens of a modality in one of the lists of details. */
+function tokensOf(modality: string, details: unknown): unknown[] {
   return listOf(details).flatMap((detail) =>
-    fieldsOf(detail).modality === 'AUDIO' ? [fieldsOf(detail).tokenCount] : [],
+    fieldsOf(detail).modality === modality ? [fieldsOf(detail).tokenCount] : [],
   );
+}
+
+function sum(tokens: unknown[]): number {
+  return tokens.reduce((total: number, part) => total + count(part), 0);
 }
 
 export function searchesOfContent(body: Fields): number {
   return searchesOf(body) ?? 0;
 }
 
-/** The number of queries that grounded the candidates; `null` if there is no grounding. */
+/**
+ * The searches that Google bills, of its grounding: each query that is not empty and not asked twice, and before Gemini 3
+ * one for the whole answer. `null` if there is no grounding.
+ */
 function searchesOf(body: Fields): number | null {
-  const queries = listOf(body.candidates)
+  const lists = listOf(body.candidates)
     .map((candidate) => fieldsOf(fieldsOf(candidate).groundingMetadata).webSearchQueries)
     .filter(Array.isArray);
-  return queries.length === 0 ? null : queries.reduce((sum, list) => sum + list.length, 0);
+  if (lists.length === 0) return null;
+  const queries = new Set(lists.flat().filter((query) => typeof query === 'string' && query.trim() !== ''));
+  const isOlder = typeof body.modelVersion === 'string' && /^(?:models\/)?gemini-[12][.-]/.test(body.modelVersion);
+  return isOlder ? Math.min(1, queries.size) : queries.size;
 }
 
 export class ContentStream implements StreamReading {

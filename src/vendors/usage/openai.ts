@@ -5,12 +5,15 @@
  * endpoint leaves thoughts out of `completion_tokens` and counts them only in `total_tokens`; some other vendors list
  * reasoning in addition to the completion. Both show in a total that is larger than its parts.
  */
+
+import type { TokenDetail, ToolUses } from '../../domain/usage.ts';
 import { isSearchModel } from '../capabilities.ts';
 import {
   audioOf,
   audioSecondsOf,
   checked,
   count,
+  detailsOf,
   effortOf,
   type Fields,
   fieldsOf,
@@ -19,8 +22,10 @@ import {
   modelName,
   providerOf,
   type ReportedUsage,
+  reportedCost,
   Stops,
   type StreamReading,
+  tierOf,
 } from './figures.ts';
 
 /** Chat completions, completions and embeddings: all answers that count `prompt_tokens`. */
@@ -29,7 +34,9 @@ export function isCompletion(body: Fields): boolean {
 }
 
 export function readCompletion(body: Fields): ReportedUsage {
-  return isFields(body.usage) ? completionFigures(body.model, body.usage, searchesOfCompletion(body)) : null;
+  return isFields(body.usage)
+    ? completionFigures(body.model, body.usage, searchesOfCompletion(body), body.service_tier)
+    : null;
 }
 
 /**
@@ -62,7 +69,7 @@ function searchesCounted(usage: Fields, shown: number): { searches?: number } {
   return shown === 0 ? {} : { searches: shown };
 }
 
-function completionFigures(model: unknown, usage: Fields, searches: number): ReportedUsage {
+function completionFigures(model: unknown, usage: Fields, searches: number, tier: unknown): ReportedUsage {
   if (usage.prompt_tokens == null) return null;
   const prompt = fieldsOf(usage.prompt_tokens_details);
   const inputTokens = count(usage.prompt_tokens);
@@ -82,9 +89,39 @@ function completionFigures(model: unknown, usage: Fields, searches: number): Rep
     reasoningTokens: Number.isNaN(reasoning) ? reasoning : Math.max(reasoning, hidden),
     ...searchesCounted(usage, searches),
     ...audioOf(prompt.audio_tokens, details.audio_tokens),
+    ...mediaOf(prompt, details),
+    ...cacheWritesOf(prompt),
+    ...tierOf(tier ?? usage.service_tier),
+    ...costReported(usage),
     // Mistral's field.
     ...audioSecondsOf(usage.prompt_audio_seconds),
   });
+}
+
+/** Audio and images, which are parts of the prompt and the answer. */
+function mediaOf(input: Fields, output: Fields): Partial<Record<TokenDetail, number>> {
+  return detailsOf({
+    audioInputTokens: count(input.audio_tokens),
+    imageInputTokens: count(input.image_tokens),
+    cachedAudioInputTokens: count(fieldsOf(input.cached_tokens_details).audio_tokens),
+    cachedImageInputTokens: count(fieldsOf(input.cached_tokens_details).image_tokens),
+    audioOutputTokens: count(output.audio_tokens),
+    imageOutputTokens: count(output.image_tokens),
+  });
+}
+
+function cacheWritesOf(input: Fields): Partial<Record<TokenDetail, number>> {
+  return detailsOf({ cacheWrite12hInputTokens: count(fieldsOf(input.cache_write_tokens_details).ttl_12h_tokens) });
+}
+
+/** Ticks of a USD in xAI's answers. Source: docs.x.ai, API reference. */
+const TICKS_PER_USD = 10_000_000_000;
+
+/** What the vendor charged by its own word: OpenRouter's `cost` in USD, and xAI's in ticks. */
+function costReported(usage: Fields): { vendorReportedCostUSD?: number } {
+  const { cost, cost_in_usd_ticks: ticks } = usage;
+  if (typeof ticks === 'number') return reportedCost(ticks / TICKS_PER_USD);
+  return reportedCost(cost);
 }
 
 /** A transcription that is counted only by its length. */
@@ -123,7 +160,12 @@ export function readResponse(body: Fields): ReportedUsage {
     responseTokens: count(usage.output_tokens),
     reasoningTokens: count(output.reasoning_tokens),
     ...searchesOf(body),
+    ...toolUsesOf(body),
     ...audioOf(input.audio_tokens, output.audio_tokens),
+    ...(isImages(body) ? imageFigures(input, usage) : mediaOf(input, output)),
+    ...cacheWritesOf(input),
+    ...tierOf(body.service_tier),
+    ...costReported(usage),
     ...effortOf(fieldsOf(body.reasoning).effort),
   });
 }
@@ -140,18 +182,42 @@ export function searchesOfResponse(body: Fields): number {
   return searchesOf(body).searches ?? 0;
 }
 
+/** Opening a page and finding in it are no searches, and are not billed. */
 function isSearch(item: unknown): boolean {
-  return fieldsOf(item).type === 'web_search_call';
+  const { type, action } = fieldsOf(item);
+  const kind = fieldsOf(action).type;
+  return type === 'web_search_call' && (kind === undefined || kind === 'search');
+}
+
+function toolUsesOf(body: Fields): { toolUses?: ToolUses } {
+  const fileSearch = listOf(body.output).filter((item) => fieldsOf(item).type === 'file_search_call').length;
+  return fileSearch === 0 ? {} : { toolUses: { fileSearch } };
+}
+
+/** An answer with images that were made, of which the output tokens are image tokens. */
+function isImages(body: Fields): boolean {
+  return Array.isArray(body.data) && body.object === undefined;
+}
+
+function imageFigures(input: Fields, usage: Fields): Partial<Record<TokenDetail, number>> {
+  const output = fieldsOf(usage.output_tokens_details);
+  const text = count(output.text_tokens);
+  return detailsOf({
+    imageInputTokens: count(input.image_tokens),
+    imageOutputTokens: output.image_tokens == null ? count(usage.output_tokens) - text : count(output.image_tokens),
+  });
 }
 
 export class CompletionStream implements StreamReading {
   #model: unknown;
   #usage: Fields | null = null;
+  #tier: unknown;
   #searches = 0;
   readonly #stops = new Stops();
 
   read(event: Fields): void {
     if (typeof event.model === 'string' && event.model !== '') this.#model = event.model;
+    if (typeof event.service_tier === 'string') this.#tier = event.service_tier;
     this.#searches = Math.max(this.#searches, searchesOfCompletion(event));
     // Usage comes in a last chunk of its own, in every chunk, or with the choices: the latest counts, null does not.
     if (isFields(event.usage)) this.#usage = event.usage;
@@ -159,7 +225,7 @@ export class CompletionStream implements StreamReading {
   }
 
   usage(): ReportedUsage {
-    return this.#usage && completionFigures(this.#model, this.#usage, this.#searches);
+    return this.#usage && completionFigures(this.#model, this.#usage, this.#searches, this.#tier);
   }
 
   searches(): number {

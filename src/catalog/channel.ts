@@ -1,0 +1,47 @@
+/**
+ * The channel that served a model, and the region: what a model's name and the executing vendor say of them.
+ *
+ * Matching strips these decorations to find the model; its price can depend on them.
+ */
+
+export type Channel = 'bedrock' | 'vertex' | 'azure';
+
+export interface Served {
+  /** `null`: the vendor's own API, or one that is not known. */
+  channel: Channel | null;
+  /** The region that the name says; `null` where it says none, or `global`. */
+  region: string | null;
+}
+
+const BEDROCK_REGION = /^(?:us-gov|us|eu|apac|jp|au|global)(?=\.anthropic\.)/;
+const CHANNEL_NAMES: readonly [Channel, RegExp][] = [
+  ['bedrock', /^(?:bedrock|bedrock_converse|aws-bedrock|amazon-bedrock)[/:]|^arn:aws(?:-[a-z-]+)?:bedrock:/],
+  ['bedrock', /^(?:(?:us-gov|us|eu|apac|jp|au|global)\.)?anthropic\./],
+  ['vertex', /^(?:vertex|vertex_ai|vertex_ai_beta|vertexai|google-vertex|google_vertexai)[/:]|^projects\//],
+  ['vertex', /^claude-.*@(?:\d{8}|latest|default)$/],
+  ['azure', /^(?:azure|azure_ai|azure-openai|azure_openai|azure_text)[/:]/],
+];
+const PROVIDER_NAMES: readonly [Channel, RegExp][] = [
+  ['bedrock', /bedrock|^aws\b/],
+  ['vertex', /vertex/],
+  ['azure', /azure|foundry/],
+];
+const REGIONS = [
+  BEDROCK_REGION,
+  /(?<=[/:])(?:us-gov|us|eu|apac|jp|au|global)(?=\.anthropic\.)/,
+  /(?<=^bedrock\/)[a-z]{2}(?:-gov)?-[a-z]+-\d(?=\/)/,
+  /(?<=^arn:aws(?:-[a-z-]+)?:bedrock:)[a-z0-9-]+(?=:\d*:foundation-model\/)/,
+  /(?<=^projects\/[^/]+\/locations\/)[^/]+/,
+  /(?<=^azure(?:_ai)?\/)(?:us|eu)(?=\/)/,
+];
+
+/** What the name of the model that ran, and the vendor that ran it, say of channel and region. */
+export function servedBy(modelUsed: string, providerUsed?: string): Served {
+  const name = modelUsed.trim().toLowerCase();
+  const provider = providerUsed?.trim().toLowerCase() ?? '';
+  const found =
+    CHANNEL_NAMES.find(([, pattern]) => pattern.test(name)) ??
+    PROVIDER_NAMES.find(([, pattern]) => pattern.test(provider));
+  const region = found && REGIONS.map((pattern) => pattern.exec(name)?.[0]).find((match) => match !== undefined);
+  return { channel: found?.[0] ?? null, region: region === undefined || region === 'global' ? null : region };
+}

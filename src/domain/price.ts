@@ -1,0 +1,122 @@
+/**
+ * A price: rates of components, each under conditions, as recorded under a snapshot id. Plain JSON.
+ *
+ * Rates are nano-USD per million units as decimal strings, whatever unit the vendor states them for.
+ */
+import { NANO_PER_USD, type NanoUsd, parseUsd, usdFromNano } from './money.ts';
+import type { Tier } from './tiers.ts';
+import type { ServiceTier, Speed } from './usage.ts';
+
+/** What vendors charge for. */
+export const COMPONENTS = [
+  'input',
+  'cachedInput',
+  'cacheWrite',
+  'cacheWrite1h',
+  'cacheWrite12h',
+  'output',
+  'audioInput',
+  'cachedAudioInput',
+  'audioOutput',
+  'imageInput',
+  'cachedImageInput',
+  'imageOutput',
+  'webSearch',
+  'fileSearch',
+  'codeMinutes',
+  'images',
+  'characters',
+  'audioSeconds',
+] as const;
+export type Component = (typeof COMPONENTS)[number];
+
+/** Components that are not tokens: they cost the same in each service tier and for prompts of any length. */
+const USES: ReadonlySet<Component> = new Set([
+  'webSearch',
+  'fileSearch',
+  'codeMinutes',
+  'images',
+  'characters',
+  'audioSeconds',
+]);
+
+export function isUse(component: Component): boolean {
+  return USES.has(component);
+}
+
+/** When a rate applies; what is absent is standard. */
+export interface RateConditions {
+  /** To the whole call, where the prompt has more tokens than this. */
+  promptTokensAbove?: number | undefined;
+  serviceTier?: ServiceTier | undefined;
+  region?: string | undefined;
+  speed?: Speed | undefined;
+}
+
+export interface Rate {
+  component: Component;
+  /** Decimal nano-USD per million units. */
+  nanoUsdPerMillion: string;
+  when?: RateConditions | undefined;
+}
+
+/** The rates of one model at one time. */
+export interface RateCard {
+  snapshotId: string;
+  provider: string;
+  modelKey: string;
+  rates: Rate[];
+  /** Components that the vendor bills as the whole that they are part of, where they have no rate of their own. */
+  billedAsWhole?: Component[] | undefined;
+  /** The region that the model's name or channel says, where usage names none. */
+  region?: string | undefined;
+  /** Token rates in a region, in percent of the others; absent where it is not known. Rates of the region itself win. */
+  regionalPercent?: number | undefined;
+}
+
+/** What a rate is for, as one text: two rates of a price must differ in it. */
+export function purposeOf({ component, when = {} }: Pick<Rate, 'component' | 'when'>): string {
+  const { promptTokensAbove = 0, serviceTier = 'standard', region = '', speed = 'standard' } = when;
+  return [component, promptTokensAbove, serviceTier, region, speed].join(' ');
+}
+
+/** Quantities that a price can be stated for. */
+export const PER = [1, 1_000, 1_000_000] as const;
+export type Per = (typeof PER)[number];
+
+const MILLION = 1_000_000n;
+
+/** The rate per million units of a decimal amount of USD per `per` units. Throws on what is no such amount. */
+export function rateOf(component: Component, usd: string, per: Per, when?: RateConditions): Rate {
+  const nano = parseUsd(usd);
+  if (nano === null) throw new RangeError(`not an amount of USD: ${usd}`);
+  const conditions = when && Object.entries(when).some(([, value]) => value !== undefined) ? when : undefined;
+  return {
+    component,
+    nanoUsdPerMillion: (nano * (MILLION / BigInt(per))).toString(),
+    ...(conditions && { when: conditions }),
+  };
+}
+
+/** A call is premium when its model's output price is above this: 4.00 USD per million tokens. */
+export const PREMIUM_OUTPUT_NANO_USD_PER_MILLION: NanoUsd = 4n * NANO_PER_USD;
+
+/** The rate of a component under standard conditions, in nano-USD per million units; `null` where there is none. */
+export function standardRate({ rates }: Pick<RateCard, 'rates'>, component: Component): NanoUsd | null {
+  const rate = rates.find((candidate) => candidate.component === component && candidate.when === undefined);
+  return rate ? BigInt(rate.nanoUsdPerMillion) : null;
+}
+
+/** USD per million tokens of text in and out; `null` where the model has no such price. */
+export function textPriceOf(card: RateCard): { inputUsdPerMillion: number; outputUsdPerMillion: number } | null {
+  const [input, output] = [standardRate(card, 'input'), standardRate(card, 'output')];
+  if (input === null || output === null) return null;
+  return { inputUsdPerMillion: usdFromNano(input), outputUsdPerMillion: usdFromNano(output) };
+}
+
+/** The tier that a model belongs to by the price of its output: of text, else of images, else of audio. */
+export function tierOfPrice(card: RateCard): Tier {
+  const rates = (['output', 'imageOutput', 'audioOutput'] as const).map((component) => standardRate(card, component));
+  const output = rates.find((rate) => rate !== null) ?? 0n;
+  return output > PREMIUM_OUTPUT_NANO_USD_PER_MILLION ? 'premium' : 'standard';
+}

@@ -1,0 +1,23 @@
+/**
+ * The service tier of a request to a vendor: the one that was asked for, in the vendor's word, and the one that served it,
+ * where a header tells.
+ */
+import { IMPLAUSIBLE, isFields, type ReportedUsage, tierOf } from './usage/figures.ts';
+
+const WORD = /^[\w-]{1,50}$/;
+
+/** OpenAI's and Anthropic's `service_tier`, or Google's `serviceTier`; `undefined` where the request names none. */
+export function requestedServiceTier(body: unknown): string | undefined {
+  if (!isFields(body)) return undefined;
+  const { service_tier: tier = body.serviceTier } = body;
+  return typeof tier === 'string' && WORD.test(tier) ? tier : undefined;
+}
+
+/** Google's Gemini API names the tier that served a request in a header alone. */
+const TIER_HEADER = 'x-gemini-service-tier';
+
+/** The usage with the service tier that the answer's headers name, where its body names none. */
+export function withServedTier(reported: ReportedUsage, headers: Headers): ReportedUsage {
+  if (reported === null || reported === IMPLAUSIBLE) return reported;
+  return { ...tierOf(headers.get(TIER_HEADER)), ...reported };
+}
