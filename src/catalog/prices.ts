@@ -39,15 +39,15 @@ export async function resolvePrice(
   nowMs: number,
 ): Promise<ResolvedPrice> {
   if (reported.modelUsed === undefined) return { available: false, reason: 'MODEL_NOT_REPORTED' };
-  const match = matchModel(catalog, reported.modelUsed);
+  const match = matchModel(catalog, reported.modelUsed, nowMs);
   const card = ownPrice(own, reported, match?.model ?? null) ?? (match && (await cardOn(match.model, nowMs)));
   if (card) return { available: true, card };
   return { available: false, reason: match ? 'PRICE_NOT_IN_CATALOG' : 'MODEL_NOT_IN_CATALOG' };
 }
 
 /** The key of a model's own price: its key in the catalog, or the reported name in lower case. */
-export function ownPriceKey(catalog: Catalog, name: string): string {
-  const match = matchModel(catalog, name);
+export function ownPriceKey(catalog: Catalog, name: string, nowMs: number): string {
+  const match = matchModel(catalog, name, nowMs);
   return match ? modelKeyOf(match.model) : name.trim().toLowerCase();
 }
 

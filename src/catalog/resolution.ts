@@ -23,7 +23,10 @@ export interface RequestedKey {
 
 export interface Resolution {
   requested: RequestedKey;
-  match: LookUpMatch | null;
+  /** The model that the key certainly means: everything in the answer is of this model. */
+  model: CatalogModel | null;
+  /** How the key was matched; a fuzzy match is the suggestion of a key, without a model. */
+  match: { matchedModelKey: string; strategy: LookUpMatch['strategy']; score?: number | undefined } | null;
   status: 'ACTIVE' | 'DEPRECATED' | 'RETIRED' | 'UNKNOWN';
   action: 'KEEP' | 'REPLACE' | 'REVIEW';
   preferredAlias: string | null;
@@ -48,14 +51,15 @@ export async function resolveKey(
   policy: LookupPolicy,
   day: string,
 ): Promise<Resolution> {
-  const found = lookUpModel(catalog, requested.model, requested.provider);
-  const match: LookUpMatch | null =
-    found && requested.decorated && found.strategy !== 'fuzzy' ? { ...found, strategy: 'normalized' } : found;
-  const answer = match ? await resolveMatch(catalog, requested, match, policy, day) : unknownKey(requested);
+  const found = lookUpModel(catalog, requested.model, Date.parse(day), requested.provider);
+  const answer =
+    found && found.strategy !== 'fuzzy'
+      ? await resolveMatch(catalog, requested, found, policy, day)
+      : unknownKey(requested, found);
   const decision = {
     key: requested.modelKey,
     policy,
-    lifecycle: match ? { status: answer.status, ...datesOf(match.model) } : { status: answer.status },
+    lifecycle: { status: answer.status, ...(answer.model && datesOf(answer.model)) },
     action: answer.action,
     replacement: answer.providerReplacementModelKey,
     recommendation: answer.recommendedModelKey,
@@ -63,10 +67,13 @@ export async function resolveKey(
   return { ...answer, decisionId: `dec_${(await sha256Hex(canonicalJson(decision))).slice(0, 24)}` };
 }
 
-function unknownKey(requested: RequestedKey): Omit<Resolution, 'decisionId'> {
+/** The answer for a key that the catalog does not have. The nearest key is a suggestion: nothing of it is borrowed. */
+function unknownKey(requested: RequestedKey, nearest: LookUpMatch | null): Omit<Resolution, 'decisionId'> {
+  const suggestion = nearest && `; ${modelKeyOf(nearest.model)} is the most similar key`;
   return {
     requested,
-    match: null,
+    model: null,
+    match: nearest && { matchedModelKey: modelKeyOf(nearest.model), strategy: 'fuzzy', score: nearest.score },
     status: 'UNKNOWN',
     action: 'REVIEW',
     preferredAlias: null,
@@ -80,36 +87,34 @@ function unknownKey(requested: RequestedKey): Omit<Resolution, 'decisionId'> {
     excluded: [],
     safeToApply: false,
     scoringVersion: SCORING_VERSION,
-    warnings: [`${requested.modelKey} is not in the catalog`],
+    warnings: [`${requested.modelKey} is not in the catalog${suggestion ?? ''}`],
   };
 }
 
 async function resolveMatch(
   catalog: Catalog,
   requested: RequestedKey,
-  match: LookUpMatch,
+  { model: source, strategy, unlistedPin }: LookUpMatch,
   policy: LookupPolicy,
   day: string,
 ): Promise<Omit<Resolution, 'decisionId'>> {
-  const source = match.model;
   const status = statusOn(source, day);
-  const certain = match.strategy !== 'fuzzy';
   const warnings: string[] = [];
-  if (!certain)
-    warnings.push(`${requested.modelKey} is not in the catalog; ${modelKeyOf(source)} is the most similar key`);
+  if (unlistedPin)
+    warnings.push(`${requested.modelKey} is not listed in the catalog; it is read as a dated ${modelKeyOf(source)}`);
   const thin = source.lifecycle.confidence === 'secondary';
   if (thin) warnings.push('the lifecycle of this model rests on secondary evidence');
-  const action = !certain ? 'REVIEW' : status !== 'ACTIVE' ? 'REPLACE' : thin ? 'REVIEW' : 'KEEP';
+  const action = status !== 'ACTIVE' ? 'REPLACE' : thin ? 'REVIEW' : 'KEEP';
 
-  const allowedModels = policy.allowedModelKeys.length === 0 ? null : allowedSet(catalog, policy.allowedModelKeys);
-  // The provider's replacement of a guessed model does not apply to the requested one.
-  const replacement = status === 'ACTIVE' || !certain ? null : replacementOf(catalog, source, day);
+  const allowed = allowedByKey(catalog, policy.allowedModelKeys, day);
+  const allowedModels = policy.allowedModelKeys.length === 0 ? null : new Set(allowed.values());
+  const replacement = status === 'ACTIVE' ? null : replacementOf(catalog, source, day);
   const candidates = await candidatesFor(catalog, source, replacement, { policy, allowedModels, day });
   for (const { modelKey, missed } of candidates.official)
     warnings.push(...missed.map((rule) => `official replacement ${modelKey}: ${rule}`));
 
   for (const key of policy.allowedModelKeys) {
-    if (!lookUpModel(catalog, key)) warnings.push(`allowedModelKeys: ${key} is not in the catalog`);
+    if (!allowed.has(key)) warnings.push(`allowedModelKeys: ${key} is not in the catalog`);
   }
 
   const { recommendation, more } = recommend(replacement, policy, allowedModels, candidates.best, status);
@@ -120,13 +125,14 @@ async function resolveMatch(
 
   return {
     requested,
-    match,
+    model: source,
+    match: { matchedModelKey: modelKeyOf(source), strategy: requested.decorated ? 'normalized' : strategy },
     status,
     action,
-    preferredAlias: certain ? (source.preferredAlias ?? null) : null,
+    preferredAlias: source.preferredAlias ?? null,
     providerReplacementModelKey: replacement?.modelKey ?? null,
-    recommendedModelKey: certain ? recommendation.modelKey : null,
-    recommendationSource: certain ? recommendation.source : 'none',
+    recommendedModelKey: recommendation.modelKey,
+    recommendationSource: recommendation.source,
     pricing: candidates.sourcePrice,
     equivalents: [...candidates.official.map(({ candidate }) => candidate), ...candidates.equivalents],
     variants: candidates.variants,
@@ -175,11 +181,13 @@ function recommend(
 }
 
 /** The models that a caller's keys match, in any certain spelling. */
-function allowedSet(catalog: Catalog, keys: readonly string[]): Set<CatalogModel> {
-  const models = keys
-    .map((key) => lookUpModel(catalog, key))
-    .filter((match) => match !== null && match.strategy !== 'fuzzy');
-  return new Set(models.map((match) => (match as LookUpMatch).model));
+function allowedByKey(catalog: Catalog, keys: readonly string[], day: string): Map<string, CatalogModel> {
+  return new Map(
+    keys.flatMap((key) => {
+      const match = lookUpModel(catalog, key, Date.parse(day));
+      return match && match.strategy !== 'fuzzy' ? [[key, match.model] as const] : [];
+    }),
+  );
 }
 
 function datesOf({ lifecycle: { announcedAt, shutdownAt } }: CatalogModel) {

@@ -193,7 +193,9 @@ export const FullResolution = z.strictObject({
   requested: z.strictObject({ modelKey, provider: z.enum(PROVIDERS).optional(), model: z.string() }),
   match: z
     .strictObject({
-      matchedModelKey: modelKey,
+      matchedModelKey: modelKey.describe(
+        'The model that the key means; where the strategy is `fuzzy`, the nearest key',
+      ),
       strategy: z.enum(MATCH_STRATEGIES).describe('The rule that found the model'),
       score: z.number().optional().describe('Similarity of a fuzzy match'),
     })

@@ -55,7 +55,7 @@ export function presentFull(resolution: Resolution, policy: LookupPolicy, proven
     requested: { modelKey: requested.modelKey, provider: requested.provider, model: requested.model },
     ...(match && {
       match: {
-        matchedModelKey: modelKeyOf(match.model),
+        matchedModelKey: match.matchedModelKey,
         strategy: match.strategy,
         ...(match.score !== undefined && { score: match.score }),
       },
@@ -113,10 +113,10 @@ export function presentDiscovery({ catalog, day }: Provenance): object {
 }
 
 function presentCommon(resolution: Resolution, { catalog, day }: Provenance) {
-  const { match, status, action, providerReplacementModelKey, recommendedModelKey, recommendationSource, decisionId } =
+  const { model, status, action, providerReplacementModelKey, recommendedModelKey, recommendationSource, decisionId } =
     resolution;
   const keyGuidance = guidanceOf(resolution);
-  const { announcedAt, shutdownAt, source } = match?.model.lifecycle ?? {};
+  const { announcedAt, shutdownAt, source } = model?.lifecycle ?? {};
   return {
     schemaVersion: SCHEMA_VERSION as 1,
     catalogVersion: catalog.version,
@@ -142,14 +142,14 @@ function generatedAt(catalog: Catalog, day: string): string {
   return new Date(Math.max(Date.parse(day), catalog.publishedAtMs)).toISOString();
 }
 
-function guidanceOf({ requested, match, preferredAlias, status }: Resolution): FullResolution['keyGuidance'] {
-  if (!match || preferredAlias === null) return undefined;
+function guidanceOf({ requested, model, preferredAlias, status }: Resolution): FullResolution['keyGuidance'] {
+  if (!model || preferredAlias === null) return undefined;
   const preferredModelKey = `${requested.provider}/${preferredAlias}`;
   const shouldUpdate = requested.modelKey !== preferredModelKey && status !== 'RETIRED';
   return {
     requestedModelKey: requested.modelKey,
     preferredModelKey,
-    resolvedModelKey: modelKeyOf(match.model),
+    resolvedModelKey: modelKeyOf(model),
     relationship: 'provider_alias',
     confidence: 'provider_verified',
     shouldUpdate,

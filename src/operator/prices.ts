@@ -24,7 +24,7 @@ export function setPrice(
 ): Promise<Answer<Price>> {
   return commitChange<Price>(request, async (nowMs) => {
     if (!(await findOrganization(request.env, organizationId))) return noOrganization();
-    const modelKey = ownPriceKey((await currentCatalog(request.env, defer)).catalog, requested);
+    const modelKey = ownPriceKey((await currentCatalog(request.env, defer)).catalog, requested, nowMs);
     const before = await findOwnPrice(request.env, organizationId, modelKey);
     if (before === null && (await countOwnPrices(request.env, organizationId)) >= PRICES_MAX) {
       return refuse('CONFLICT', `an organization has at most ${PRICES_MAX} prices of its own`);

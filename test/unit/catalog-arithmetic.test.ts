@@ -37,6 +37,7 @@ const text = readFileSync(join(import.meta.dirname, '../../src/catalog/models.js
 const MODELS: RawModel[] = JSON.parse(text.replace(/"(\w+UsdPerMillion|inputTokensAbove)": ([\d.]+)/g, '"$1": "$2"'));
 const PRICED = MODELS.filter((model): model is RawModel & { pricing: RawPricing } => model.pricing !== undefined);
 
+const NOW = Date.UTC(2026, 10, 23);
 const DAYS = ['2026-11-20', '2027-06-01'];
 const USAGES = [
   { inputTokens: 1, cachedInputTokens: 0, cacheWriteInputTokens: 0, responseTokens: 1 },
@@ -197,7 +198,7 @@ describe('every name in the catalog', () => {
   test('resolves to its own model, with and without its provider', () => {
     for (const { provider, model } of MODELS) {
       for (const name of [model, `${provider}/${model}`]) {
-        const match = matchModel(BUILT_IN_CATALOG, name);
+        const match = matchModel(BUILT_IN_CATALOG, name, NOW);
         expect([name, match?.model.provider, match?.model.model, match?.strategy]).toEqual([
           name,
           provider,
@@ -212,7 +213,7 @@ describe('every name in the catalog', () => {
     const aliases = MODELS.flatMap(({ model, aliases }) => aliases.map((alias) => [alias, model] as const));
     expect(aliases.length).toBeGreaterThanOrEqual(81);
     for (const [alias, model] of aliases) {
-      const match = matchModel(BUILT_IN_CATALOG, alias);
+      const match = matchModel(BUILT_IN_CATALOG, alias, NOW);
       expect([alias, match?.model.model, match?.strategy]).toEqual([alias, model, 'alias']);
     }
   });
@@ -220,7 +221,7 @@ describe('every name in the catalog', () => {
   test('finds its own model in upper case, and as provider:name', () => {
     for (const { provider, model } of MODELS) {
       for (const name of [model.toUpperCase(), `${provider}:${model}`]) {
-        expect([name, matchModel(BUILT_IN_CATALOG, name)?.model.model]).toEqual([name, model]);
+        expect([name, matchModel(BUILT_IN_CATALOG, name, NOW)?.model.model]).toEqual([name, model]);
       }
     }
   });
@@ -228,9 +229,9 @@ describe('every name in the catalog', () => {
   test('resolves to nothing with the prefix ft: or without its last letter', () => {
     const names = new Set(MODELS.flatMap(({ model, aliases }) => [model, ...aliases]));
     for (const name of names) {
-      expect([name, matchModel(BUILT_IN_CATALOG, `ft:${name}`)]).toEqual([name, null]);
+      expect([name, matchModel(BUILT_IN_CATALOG, `ft:${name}`, NOW)]).toEqual([name, null]);
       const shorter = name.slice(0, -1);
-      if (!names.has(shorter)) expect([shorter, matchModel(BUILT_IN_CATALOG, shorter)]).toEqual([shorter, null]);
+      if (!names.has(shorter)) expect([shorter, matchModel(BUILT_IN_CATALOG, shorter, NOW)]).toEqual([shorter, null]);
     }
   });
 });
@@ -245,7 +246,6 @@ test('a price change is a percentage of the previous price, and unknown without 
 });
 
 describe("an organization's own price", () => {
-  const nowMs = Date.UTC(2026, 10, 20);
   const cardFor = (modelKey: string): RateCard => ({
     snapshotId: `own:${modelKey}`,
     provider: 'own',
@@ -255,13 +255,13 @@ describe("an organization's own price", () => {
   });
   const own = new Map(['openai/gpt-4o-2024-08-06', 'house-model', 'groq/llama-9'].map((key) => [key, cardFor(key)]));
   const priceOf = async (reported: { modelUsed?: string; providerUsed?: string }, prices = own) => {
-    const price = await resolvePrice(BUILT_IN_CATALOG, prices, reported, nowMs);
+    const price = await resolvePrice(BUILT_IN_CATALOG, prices, reported, NOW);
     return price.available ? price.card.snapshotId : price.reason;
   };
 
   test('is kept under the key of the catalog, or else under the name in lower case', () => {
-    expect(ownPriceKey(BUILT_IN_CATALOG, 'GPT-4o')).toBe('openai/gpt-4o-2024-08-06');
-    expect(ownPriceKey(BUILT_IN_CATALOG, ' House-Model ')).toBe('house-model');
+    expect(ownPriceKey(BUILT_IN_CATALOG, 'GPT-4o', NOW)).toBe('openai/gpt-4o-2024-08-06');
+    expect(ownPriceKey(BUILT_IN_CATALOG, ' House-Model ', NOW)).toBe('house-model');
   });
 
   test('replaces the price of the catalog, by whatever name the model ran', async () => {

@@ -144,7 +144,7 @@ describe('code blocks', () => {
     );
     expect(models.length).toBeGreaterThan(0);
     for (const [place, name] of models) {
-      const model = matchModel(BUILT_IN_CATALOG, name)?.model;
+      const model = matchModel(BUILT_IN_CATALOG, name, Date.parse(today))?.model;
       const { shutdownAt, earliestShutdownAt } = model?.lifecycle ?? {};
       const status = model && statusOn(model, today);
       expect([place, name, status, shutdownAt, earliestShutdownAt]).toEqual([

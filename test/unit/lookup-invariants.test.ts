@@ -311,16 +311,81 @@ test('a replacement is safe to apply where the provider names it, it is live, an
   expect(safe.length).toBeGreaterThan(10);
 });
 
-test('a guessed model is for review, and recommends nothing', async () => {
-  const { resolution } = await resolve('anthropic/claude-sonet-4-20250514');
-  expect(resolution.match).toMatchObject({ strategy: 'fuzzy' });
-  expect(resolution).toMatchObject({
-    action: 'REVIEW',
-    recommendedModelKey: null,
-    recommendationSource: 'none',
-    preferredAlias: null,
-    providerReplacementModelKey: null,
-    safeToApply: false,
+describe('a similar key', () => {
+  const CANDIDATE_LISTS = ['equivalents', 'variants', 'alternatives', 'excludedCandidates'] as const;
+  const presented = async (path: string, query: Record<string, string> = {}) => {
+    const { resolution, policy } = await resolve(path, query);
+    const provenance = { catalog: BUILT_IN_CATALOG, problem: null, day: DAY };
+    return {
+      full: presentFull(resolution, policy, provenance),
+      light: presentLight(resolution, policy, provenance),
+      resolution,
+    };
+  };
+
+  test('is suggested, and nothing of the model it names is borrowed, in the full and in the light answer', async () => {
+    let guessed = 0;
+    for (const model of models) {
+      for (const name of [`${model.model}x`, `${model.model}-2031-01-01`, model.model.slice(0, -1)]) {
+        const { full, light, resolution } = await presented(`${model.provider}/${name}`);
+        if (resolution.match?.strategy !== 'fuzzy') continue;
+        guessed += 1;
+        expect(byKey.has(full.match?.matchedModelKey ?? ''), name).toBe(true);
+        expect(full.warnings, name).toEqual([
+          `${model.provider}/${name} is not in the catalog; ${full.match?.matchedModelKey} is the most similar key`,
+        ]);
+        for (const list of CANDIDATE_LISTS) expect(full[list], name).toEqual([]);
+        expect([full.pricing, full.keyGuidance, full.automation.autoApplyRecommended]).toEqual([
+          undefined,
+          undefined,
+          false,
+        ]);
+        for (const answer of [full, light]) {
+          expect(answer.lifecycle, name).toEqual({ status: 'UNKNOWN' });
+          expect([answer.action, answer.recommendationSource]).toEqual(['REVIEW', 'none']);
+          expect([answer.recommendedModelKey, answer.providerReplacementModelKey]).toEqual([undefined, undefined]);
+        }
+      }
+    }
+    expect(guessed).toBeGreaterThan(200);
+  });
+
+  test('has the light answer of a key that is like no other', async () => {
+    const { light } = await presented('openai/gpt-4o-min', { allowAutoApply: 'true' });
+    const unknown = (await presented('openai/no-such-thing-at-all', { allowAutoApply: 'true' })).light;
+    expect({ ...light, decisionId: '', requested: '' }).toEqual({ ...unknown, decisionId: '', requested: '' });
+  });
+
+  test('does not count as an allowed model key, and is warned of', async () => {
+    const { full } = await presented('openai/gpt-4o', { allowedModelKeys: 'openai/gpt-6-lunna' });
+    expect(full.warnings).toContain('allowedModelKeys: openai/gpt-6-lunna is not in the catalog');
+    expect(full.recommendedModelKey).toBeUndefined();
+  });
+});
+
+describe('a date pin that the catalog does not list', () => {
+  test('is answered as its model and warned of, if a snapshot of that day can exist', async () => {
+    const { resolution } = await resolve('openai/gpt-6-luna-2026-10-01');
+    const plain = (await resolve('openai/gpt-6-luna')).resolution;
+    expect(resolution).toMatchObject({
+      match: { matchedModelKey: 'openai/gpt-6-luna', strategy: 'snapshot' },
+      status: plain.status,
+      action: plain.action,
+      pricing: plain.pricing,
+    });
+    expect(resolution.warnings).toContain(
+      'openai/gpt-6-luna-2026-10-01 is not listed in the catalog; it is read as a dated openai/gpt-6-luna',
+    );
+    expect(plain.warnings.join()).not.toContain('not listed');
+  });
+
+  test('is unknown on the days before its own', async () => {
+    const on = async (day: string) => (await resolve('openai/gpt-6-luna-2026-12-01', {}, day)).resolution.status;
+    expect([await on('2026-11-30'), await on('2026-12-01')]).toEqual(['UNKNOWN', 'ACTIVE']);
+    expect((await resolve('openai/gpt-6-luna-2031-01-01')).resolution).toMatchObject({
+      status: 'UNKNOWN',
+      match: { matchedModelKey: 'openai/gpt-6-luna', strategy: 'fuzzy' },
+    });
   });
 });
 
