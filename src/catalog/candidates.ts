@@ -83,7 +83,9 @@ export async function candidatesFor(
   const sourceUsd = sourceCard && requestUsd(sourceCard, policy);
   const assessed = async (model: CatalogModel): Promise<Assessed> => {
     const card = await cardOn(model, Date.parse(day));
-    return { card, assessment: assess(model, card, sourceUsd, policy, allowedModels, day) };
+    const assessment = assess(model, card, sourceUsd, policy, allowedModels, day);
+    const closed = isClosed(model, policy) ? ['limited: not open to every account, and allowPreview is false'] : [];
+    return { card, assessment: { ...assessment, missed: [...closed, ...assessment.missed] } };
   };
 
   const officials = officialModels(replacement, day);
@@ -125,6 +127,11 @@ export async function candidatesFor(
   };
 }
 
+/** Whether only some accounts may use the model, and the caller does not ask for such models. */
+export function isClosed({ availability }: CatalogModel, { allowPreview }: LookupPolicy): boolean {
+  return availability?.access === 'limited' && !allowPreview;
+}
+
 /** Why the model cannot serve the caller's typical request, or its price cannot be compared. */
 function unfit({ model, priceChangePercent }: Assessment, { inputTokens, outputTokens }: LookupPolicy): string[] {
   const reasons: string[] = [];
@@ -164,7 +171,7 @@ function presentOfficial(modelKey: string, source: CatalogModel, assessed: Asses
     rationale: `${source.provider} names it as the replacement of ${modelKeyOf(source)}`,
     requiresEvaluation: false,
     category: 'upgrade',
-    availability: assessed ? 'available' : 'unknown',
+    availability: assessed ? availabilityOf(assessed.assessment.model) : 'unknown',
     ...(assessed && factsOf(assessed.assessment, assessed.card)),
   };
 }
@@ -185,11 +192,15 @@ function presentRanked(entry: RankedModel, card: RateCard | null, source: Catalo
       : sameProvider && isNewer(entry.model, source)
         ? 'upgrade'
         : 'alternative',
-    availability: 'available',
+    availability: availabilityOf(entry.model),
     score: entry.score,
     ...factsOf(entry, card),
     reasons: entry.reasons,
   };
+}
+
+function availabilityOf({ availability }: CatalogModel): 'available' | 'unknown' {
+  return availability === undefined ? 'available' : 'unknown';
 }
 
 function isNewer(model: CatalogModel, source: CatalogModel): boolean {

@@ -6,11 +6,12 @@
 import { canonicalJson } from '../domain/canonical.ts';
 import type { RateCard } from '../domain/pricing.ts';
 import { sha256Hex } from '../platform/hash.ts';
-import { type Candidate, candidatesFor } from './candidates.ts';
+import { type Candidate, candidatesFor, isClosed } from './candidates.ts';
 import { type Replacement, replacementOf, statusOn } from './lifecycle.ts';
-import { type LookUpMatch, lookUpModel } from './matching.ts';
+import { type LookUpMatch, lookUpModel, modelOfKey } from './matching.ts';
 import { type Catalog, type CatalogModel, modelKeyOf, type Provider } from './model.ts';
 import { type LookupPolicy, type RankedModel, SCORING_VERSION } from './ranking.ts';
+import { isUnconditional, swapWarnings } from './swap-warnings.ts';
 
 export interface RequestedKey {
   /** The requested `provider/model`, with the provider's namespace resolved. */
@@ -118,7 +119,8 @@ async function resolveMatch(
   }
 
   const { recommendation, more } = recommend(replacement, policy, allowedModels, candidates.best, status);
-  warnings.push(...more);
+  const recommended = recommendation.modelKey === null ? null : modelOfKey(catalog, recommendation.modelKey);
+  warnings.push(...more, ...swapWarnings(source, replacement, recommended));
   const official = candidates.official.find(({ modelKey }) => modelKey === recommendation.modelKey);
   const comparable =
     official?.candidate.compatibility?.status === 'compatible' && official.candidate.priceChangePercent !== undefined;
@@ -139,7 +141,11 @@ async function resolveMatch(
     alternatives: candidates.alternatives,
     excluded: candidates.excluded,
     safeToApply:
-      action === 'REPLACE' && recommendation.source === 'provider' && comparable && official.missed.length === 0,
+      action === 'REPLACE' &&
+      recommendation.source === 'provider' &&
+      isUnconditional(source) &&
+      comparable &&
+      official.missed.length === 0,
     scoringVersion: SCORING_VERSION,
     warnings,
   };
@@ -165,9 +171,10 @@ function recommend(
         `${modelKey}, which the provider names, is itself on its way out; its own replacement ${live.modelKey} is live`,
       );
     const provider = policy.allowedProviders.length === 0 || policy.allowedProviders.includes(live.model.provider);
-    if (provider && (!allowedModels || allowedModels.has(live.model)))
+    if (!provider || (allowedModels && !allowedModels.has(live.model)))
+      more.push(`${live.modelKey} is not among the allowed providers or model keys`);
+    else if (!isClosed(live.model, policy))
       return { recommendation: { modelKey: live.modelKey, source: 'provider' }, more };
-    more.push(`${live.modelKey} is not among the allowed providers or model keys`);
   }
   if (!best)
     return {

@@ -165,7 +165,8 @@ describe('a snapshot id', () => {
     for (const model of BUILT_IN_CATALOG.models) {
       if (!model.pricing) continue;
       const { scheduled = [], ...rates } = rest(model.pricing);
-      expect((await cardOf(model as unknown as RawModel, '2026-11-20')).snapshotId).toBe(idOf(model, rates));
+      const before = await cardOf(model as unknown as RawModel, scheduled[0] ? '2020-01-01' : '2026-11-20');
+      expect(before.snapshotId).toBe(idOf(model, rates));
       for (const { from, ...change } of scheduled) {
         expect((await cardOf(model as unknown as RawModel, from)).snapshotId).toBe(
           idOf(model, { ...rates, ...change }),

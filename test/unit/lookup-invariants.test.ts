@@ -12,7 +12,7 @@ import { FullResolution, LightResolution, LookupQuery, PURPOSES } from '../../sr
 import { presentFull, presentLight } from '../../src/lookup/answers.ts';
 import { parseRequestedKey } from '../../src/lookup/requested-key.ts';
 
-const DAY = '2026-11-20';
+const DAY = BUILT_IN_CATALOG.version;
 const models = BUILT_IN_CATALOG.models;
 const byKey = new Map<string, CatalogModel>(
   models.flatMap((m) => [m.model, ...m.aliases].map((name) => [`${m.provider}/${name}`, m] as const)),

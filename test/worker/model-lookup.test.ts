@@ -20,7 +20,7 @@ describe('a resolution', () => {
     const answer = await full('/anthropic/claude-opus-5-5');
     expect(answer).toMatchObject({
       schemaVersion: 1,
-      catalogVersion: '2026-11-20',
+      catalogVersion: '2026-11-23',
       requested: { modelKey: 'anthropic/claude-opus-5-5', provider: 'anthropic', model: 'claude-opus-5-5' },
       lifecycle: {
         status: 'ACTIVE',
@@ -173,7 +173,7 @@ describe('discovery', () => {
     const document = await (await get('')).json();
     expect(document).toMatchObject({
       schemaVersion: 1,
-      catalogVersion: '2026-11-20',
+      catalogVersion: '2026-11-23',
       purposes: ['upgrade', 'fallback', 'retirement'],
       responses: ['full', 'light'],
       defaults: { response: 'full', inputTokens: 8000, outputTokens: 2000, allowPreview: false },
@@ -361,7 +361,7 @@ describe('a publication', () => {
     expect(published).toMatchObject({
       version: '2027-02-01',
       source: 'published',
-      models: 311,
+      models: 316,
       differences: { added: [], removed: [], lifecycle: [] },
     });
     expect(published.differences.repriced.map(({ modelKey }) => modelKey)).toEqual(['openai/gpt-6-luna']);
