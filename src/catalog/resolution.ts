@@ -131,7 +131,8 @@ async function resolveMatch(
     match: { matchedModelKey: modelKeyOf(source), strategy: requested.decorated ? 'normalized' : strategy },
     status,
     action,
-    preferredAlias: source.preferredAlias ?? null,
+    // No provider verifies a name that the catalog does not list.
+    preferredAlias: unlistedPin ? null : (source.preferredAlias ?? null),
     providerReplacementModelKey: replacement?.modelKey ?? null,
     recommendedModelKey: recommendation.modelKey,
     recommendationSource: recommendation.source,

@@ -168,7 +168,8 @@ const ModelFacts: FC<{ model: CatalogModel }> = ({ model }) => (
       ['Input', model.modalities.input.join(', ') || 'not known'],
       ['Output', model.modalities.output.join(', ') || 'not known'],
       ['Capabilities', model.capabilities.join(', ') || 'not known'],
-      ['Reasoning efforts', model.reasoningEfforts?.join(', ')],
+      ['Reasoning efforts', model.reasoningEfforts && (model.reasoningEfforts.join(', ') || 'none')],
+      ['Access', model.availability?.note],
     ]}
   />
 );

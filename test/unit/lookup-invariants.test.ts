@@ -379,6 +379,11 @@ describe('a date pin that the catalog does not list', () => {
     expect(plain.warnings.join()).not.toContain('not listed');
   });
 
+  test('is no name that the provider verifies', async () => {
+    expect((await resolve('openai/gpt-5.6-sol')).resolution.preferredAlias).toBe('gpt-5.6');
+    expect((await resolve('openai/gpt-5.6-sol-2026-10-01')).resolution.preferredAlias).toBeNull();
+  });
+
   test('is unknown on the days before its own', async () => {
     const on = async (day: string) => (await resolve('openai/gpt-6-luna-2026-12-01', {}, day)).resolution.status;
     expect([await on('2026-11-30'), await on('2026-12-01')]).toEqual(['UNKNOWN', 'ACTIVE']);

@@ -147,6 +147,7 @@ const Dates: FC<{ model: CatalogModel; resolution: FullResolution }> = ({ model,
           ['Deprecation announced', <Day day={announcedAt} />],
           ['Shutdown', <Day day={shutdownAt} />],
           ['Not before', earliestShutdownAt ? <Day day={earliestShutdownAt} /> : undefined],
+          ['Access', model.availability?.note],
           ['Note', note],
           [
             'Source',
