@@ -81,5 +81,5 @@ function singleSourcesOf(model: CatalogModel): Freshness['singleSource'] {
 
 function sorted<Row extends { modelKey: string }>(rows: readonly Row[], by: (row: Row) => string): Row[] {
   const place = (row: Row) => `${by(row)} ${row.modelKey}`;
-  return rows.toSorted((one, other) => (place(one) < place(other) ? -1 : 1));
+  return rows.toSorted((one, other) => Number(place(one) > place(other)) - Number(place(one) < place(other)));
 }

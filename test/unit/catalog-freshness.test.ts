@@ -116,8 +116,15 @@ test('dates and replacements that one copy or one report vouches for have one so
     model('sure', { replacement: 'openai/y', replacementEvidence: { source: other, confidence: 'provider' } }),
     model('replaced', { replacement: 'openai/y', replacementEvidence: { source: other, confidence: 'secondary' } }),
     model('dated', { confidence: 'snapshot' }),
+    model('both', {
+      confidence: 'secondary',
+      replacement: 'openai/y',
+      replacementEvidence: { source: other, confidence: 'secondary' },
+    }),
   ]);
   expect(report.singleSource).toEqual([
+    { modelKey: 'openai/both', fact: 'dates', confidence: 'secondary', source: 'A page' },
+    { modelKey: 'openai/both', fact: 'replacement', confidence: 'secondary', source: 'A post' },
     { modelKey: 'openai/dated', fact: 'dates', confidence: 'snapshot', source: 'A page' },
     { modelKey: 'openai/replaced', fact: 'replacement', confidence: 'secondary', source: 'A post' },
   ]);

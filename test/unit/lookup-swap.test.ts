@@ -192,3 +192,34 @@ test('the name that the embeddings endpoint answers with is the model that was a
     strategy: 'alias',
   });
 });
+
+test('a decorated key is matched as normalized', async () => {
+  expect((await resolve('openai:gpt-4o')).match).toEqual({
+    matchedModelKey: 'openai/gpt-4o-2024-08-06',
+    strategy: 'normalized',
+  });
+});
+
+describe("why the provider's word is not the recommendation", () => {
+  test.each([
+    [
+      'openai/gpt-5',
+      { allowedProviders: 'anthropic' },
+      'openai/gpt-6.1-sol is not among the allowed providers or model keys',
+    ],
+    [
+      'openai/gpt-5',
+      { allowedModelKeys: 'openai/gpt-6-sol' },
+      'openai/gpt-6.1-sol is not among the allowed providers or model keys',
+    ],
+    [
+      'google/gemini-2.5-flash-preview-native-audio-dialog',
+      {},
+      'google/gemini-2.5-flash-native-audio-preview-09-2025, which the provider names, leads to no live model in the catalog',
+    ],
+  ] as [string, Record<string, string>, string][])('of %s with %j: %s', async (key, query, warning) => {
+    const resolution = await resolve(key, query);
+    expect(resolution.warnings).toContain(warning);
+    expect(resolution.recommendationSource).not.toBe('provider');
+  });
+});
