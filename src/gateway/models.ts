@@ -5,6 +5,7 @@
  * A vendor without credentials, or without the endpoint, is not attempted. No vendor is asked here.
  */
 
+import { effortsOf } from '../catalog/efforts.ts';
 import { type Match, matchModel } from '../catalog/matching.ts';
 import type { Catalog } from '../catalog/model.ts';
 import { resolvePrice } from '../catalog/prices.ts';
@@ -30,7 +31,7 @@ export interface Attempt {
   assertsTier: boolean;
   /** Only when the plan downgrades an exhausted premium allowance to standard models. */
   onDowngrade: boolean;
-  /** Supported levels of reasoning effort; `undefined` where the catalog does not know them. */
+  /** Supported levels of reasoning effort; `undefined` where the catalog does not know them, empty for a model without. */
   efforts: readonly string[] | undefined;
 }
 
@@ -157,6 +158,6 @@ async function attemptOf(
     priced: price.available,
     assertsTier: tier !== null || !price.available,
     onDowngrade,
-    efforts: matchModel(catalog, model)?.model.reasoningEfforts,
+    efforts: effortsOf(catalog, model),
   };
 }
