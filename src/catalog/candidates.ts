@@ -4,6 +4,7 @@
  */
 import type { RateCard } from '../domain/pricing.ts';
 import { type Replacement, statusOn } from './lifecycle.ts';
+import { specialtyOf } from './lines.ts';
 import { type Catalog, type CatalogModel, modelKeyOf, type Provider } from './model.ts';
 import { cardOn } from './prices.ts';
 import {
@@ -13,10 +14,12 @@ import {
   generationOf,
   isSameWork,
   type LookupPolicy,
+  newerBy,
   type RankedModel,
   rank,
   requestUsd,
   round,
+  unsuitedFor,
 } from './ranking.ts';
 
 /** Maximum number of candidates in a list. */
@@ -99,7 +102,8 @@ export async function candidatesFor(
   for (const model of catalog.models) {
     if (model === source || !isSameWork(source, model) || officials.some((entry) => entry.model === model)) continue;
     const { card, assessment } = await assessed(model);
-    if (assessment.missed.length > 0) excluded.push({ modelKey: assessment.modelKey, reasons: assessment.missed });
+    const reasons = [...unsuitedFor(source, model), ...assessment.missed];
+    if (reasons.length > 0) excluded.push({ modelKey: assessment.modelKey, reasons });
     else ranked.push({ entry: rank(source, assessment, policy, day), card });
   }
   const preference = byPreference(source, policy);
@@ -176,24 +180,32 @@ function presentRanked(entry: RankedModel, card: RateCard | null, source: Catalo
     provider: entry.model.provider,
     relation: sameProvider ? 'same_provider_similar' : 'similar_price_and_strength',
     confidence: 'candidate',
-    rationale: sameProvider
-      ? `similar ${source.kind} model of ${source.provider}`
-      : `${source.kind} model of like price and strength`,
+    rationale: rationaleOf(entry.model, source),
     requiresEvaluation: true,
     category: isVariant(entry.model, source)
       ? 'variant'
-      : sameProvider && isNewer(entry.model, source)
+      : sameProvider && (newerBy(entry.model, source) ?? 0) > 0 && entry.setbacks.length === 0
         ? 'upgrade'
         : 'alternative',
     availability: 'available',
     score: entry.score,
     ...factsOf(entry, card),
-    reasons: entry.reasons,
+    reasons: [...entry.setbacks, ...entry.reasons],
   };
 }
 
-function isNewer(model: CatalogModel, source: CatalogModel): boolean {
-  return model.releasedAt !== undefined && source.releasedAt !== undefined && model.releasedAt > source.releasedAt;
+/** What the candidate is, and where it is of another kind than the source. */
+function rationaleOf(model: CatalogModel, source: CatalogModel): string {
+  const special = specialtyOf(source);
+  const made = special === null ? '' : specialtyOf(model) === special ? ` made for ${special}` : ' for general use';
+  const like = model.provider === source.provider ? `of ${model.provider}` : 'of like price and size';
+  const other = [
+    ...(model.kind === source.kind
+      ? []
+      : [`the requested one is a ${source.kind} model, so requests change their form`]),
+    ...(special === null || specialtyOf(model) === special ? [] : [`the requested one is made for ${special}`]),
+  ];
+  return [`${model.kind} model${made} ${like}`, ...other].join('; ');
 }
 
 function factsOf(

@@ -142,7 +142,7 @@ export const Candidate = z.object({
   availability: z.enum(['available', 'unknown']).optional().describe('Whether the catalog knows it as available'),
   estimatedRequestUsd: z.number().optional().describe('Cost of one request of the token mix'),
   priceChangePercent: z.number().optional().describe('Price against the requested model, for the token mix'),
-  reasons: z.array(z.string()).optional().describe('What the score is made of'),
+  reasons: z.array(z.string()).optional().describe('What ranks it behind others, then what the score is made of'),
 });
 
 export type Candidate = z.infer<typeof Candidate>;

@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';
 import { replacementOf, statusOn } from '../../src/catalog/lifecycle.ts';
+import { specialtyOf } from '../../src/catalog/lines.ts';
 import { type CatalogModel, modelKeyOf } from '../../src/catalog/model.ts';
 import { assess, rank, WEIGHTS } from '../../src/catalog/ranking.ts';
 import { type Resolution, resolveKey } from '../../src/catalog/resolution.ts';
@@ -95,19 +96,19 @@ describe.each(PURPOSES)('for the purpose %s', (purpose) => {
     }
   });
 
-  test('candidates are sorted by preference and score', async () => {
+  test('candidates with a setback are behind, then general ones for special work, then lower scores', async () => {
     for (const model of models) {
       const { resolution } = await resolve(modelKeyOf(model), { purpose });
-      const sameFamily = ({ modelKey }: { modelKey: string }) => byKey.get(modelKey)?.family === model.family;
-      for (const list of [resolution.variants, resolution.alternatives]) {
-        const familyFirst = purpose === 'upgrade' && list === resolution.variants;
-        const expected = list.toSorted(
-          (a, b) =>
-            (familyFirst ? Number(sameFamily(b)) - Number(sameFamily(a)) : 0) ||
-            (b.score ?? 0) - (a.score ?? 0) ||
-            (a.modelKey < b.modelKey ? -1 : 1),
-        );
-        expect(list.map(({ modelKey }) => modelKey)).toEqual(expected.map(({ modelKey }) => modelKey));
+      for (const list of [resolution.equivalents, resolution.variants, resolution.alternatives]) {
+        const places = list
+          .filter(({ confidence }) => confidence === 'candidate')
+          .map(({ modelKey, score = 0, reasons = [] }) => [
+            Number(/^(?:smaller|older|as old|moving)/.test(reasons[0] ?? '')),
+            Number(specialtyOf(byKey.get(modelKey) as CatalogModel) !== specialtyOf(model)),
+            -score,
+          ]);
+        const sorted = places.toSorted(([a = 0, b = 0, c = 0], [x = 0, y = 0, z = 0]) => a - x || b - y || c - z);
+        expect(places, model.model).toEqual(sorted);
       }
     }
   });
@@ -189,7 +190,7 @@ describe('days', () => {
 });
 
 describe('purposes', () => {
-  test('fallback prefers other providers, upgrade the same family, and the weights of each sum to 1', async () => {
+  test('fallback prefers other providers, upgrade the same one, and the weights of each sum to 1', async () => {
     const fallback = (
       await resolve('google/gemini-2.5-flash-image', {
         purpose: 'fallback',
@@ -356,30 +357,23 @@ describe('similarity', () => {
       ...Object.fromEntries(reasons.map((reason) => [reason.split(' ')[0], Number(reason.split(' ')[1])])),
     };
   }
-  const priced = (outputUsdPerMillion: number) => ({ pricing: { ...source.pricing, outputUsdPerMillion } });
 
-  test('of a model to itself is complete, and half of its strength is a gain', () => {
-    expect(similarities({})).toEqual({
-      score: 0.85,
-      strength: 0.5,
-      recency: 1,
-      family: 1,
-      capabilities: 1,
-      price: 1,
-      context: 1,
-    });
-    expect(similarities({}, 0, 'retirement')).toMatchObject({ score: 1, strength: 1 });
+  test.each(PURPOSES)('of a model to itself is complete for %s', (purpose) => {
+    const complete = { recency: 1, size: 1, capabilities: 1, price: 1, context: 1 };
+    expect(similarities({}, 0, purpose)).toMatchObject({ score: 1, ...complete });
   });
 
-  test.each<[string, Partial<CatalogModel>, number]>([
-    ['reasoning', { capabilities: ['tools', 'vision', 'reasoning'] }, 0.75],
-    ['ten times the output price', priced(10), 0.65],
-    ['a tenth of the output price', priced(0.1), 0.35],
-    ['less than that', priced(0.01), 0.35],
-    ['twice the context', { contextTokens: 8_192 }, 0.53],
-    ['all the context that counts', { contextTokens: 4_096 * 512 }, 0.75],
-  ])('%s changes the strength', (_of, change, strength) => {
-    expect(similarities(change)).toMatchObject({ strength });
+  test.each<[string, CatalogModel['provider'], number]>([
+    ['gpt-9', 'openai', 1],
+    ['gpt-9-sol', 'openai', 1],
+    ['gpt-9-terra', 'openai', 0.75],
+    ['gpt-9-nano-2027-01-01', 'openai', 0.5],
+    ['gpt-9-pro', 'openai', 0.5],
+    ['gemini-9-pro', 'google', 1],
+    ['gemini-9-flash-lite', 'google', 0.5],
+    ['claude-opus-9', 'anthropic', 0.75],
+  ])('of the size of %s is read from its name', (model, provider, size) => {
+    expect(similarities({ model, provider })).toMatchObject({ size });
   });
 
   test.each([
@@ -389,7 +383,8 @@ describe('similarity', () => {
     [200, 0],
     [400, 0],
   ])('of a price that is %i percent higher is %d', (percent, price) => {
-    expect(similarities({}, percent)).toMatchObject({ price });
+    expect(similarities({}, percent, 'retirement')).toMatchObject({ price });
+    expect(similarities({}, percent, 'upgrade')).toMatchObject({ price: percent < 0 ? 1 : price });
   });
 
   test('falls with age to zero after three years, and with lacking capabilities and context', () => {
@@ -397,7 +392,6 @@ describe('similarity', () => {
     expect(similarities({ releasedAt: '2025-05-22' })).toMatchObject({ recency: 0.5 });
     expect(similarities({ capabilities: ['tools'] })).toMatchObject({ capabilities: 0.5 });
     expect(similarities({ contextTokens: 1_024 })).toMatchObject({ context: 0.25 });
-    expect(similarities({ family: 'another' })).toMatchObject({ family: 0 });
   });
 
   test('is one half where nothing is known', () => {

@@ -113,7 +113,7 @@ const Decision: FC<{ resolution: FullResolution }> = ({ resolution }) => {
           <p class="quiet">
             {recommendationSource === 'provider'
               ? "This is the provider's own word."
-              : 'Computed from price, strength and capabilities.'}
+              : 'Computed from age, size, price and capabilities.'}
             {recommended?.requiresEvaluation && ' Evaluate it on your own workload first.'}
           </p>
         )}
