@@ -1,6 +1,6 @@
 /**
- * The candidates for replacing a model: the provider's replacement and every model of the same kind of work, assessed,
- * ranked and sorted into the lists of the response, or excluded with reasons.
+ * The candidates for replacing a model: the provider's replacement, the one that an operator reviewed, and every model of
+ * the same kind of work, assessed, ranked and sorted into the lists of the response, or excluded with reasons.
  */
 import type { RateCard } from '../domain/pricing.ts';
 import { type Replacement, statusOn } from './lifecycle.ts';
@@ -21,6 +21,7 @@ import {
   round,
   unsuitedFor,
 } from './ranking.ts';
+import { citationOf, type Review, type ReviewedReplacement } from './reviews.ts';
 
 /** Maximum number of candidates in a list. */
 const CANDIDATES_MAX = 10;
@@ -29,7 +30,7 @@ export interface Candidate {
   modelKey: string;
   provider: Provider;
   relation: 'official_replacement' | 'same_provider_similar' | 'similar_price_and_strength';
-  confidence: 'authoritative' | 'candidate';
+  confidence: 'authoritative' | 'reviewed' | 'candidate';
   rationale: string;
   requiresEvaluation: boolean;
   score?: number;
@@ -44,16 +45,19 @@ export interface Candidate {
   reasons?: string[];
 }
 
-export interface OfficialCandidate {
+/** A candidate that somebody names: the provider, or an operator. */
+export interface NamedCandidate {
   modelKey: string;
   candidate: Candidate;
-  /** The caller's limits that it violates. It is listed anyway, because the provider names it. */
+  /** The caller's limits that it violates. It is listed anyway. */
   missed: string[];
 }
 
 export interface Candidates {
   sourcePrice: { card: RateCard; blendedUsdPerMillion: number } | null;
-  official: OfficialCandidate[];
+  official: NamedCandidate[];
+  /** What an operator reviewed, unless the provider names it too. It is first among those that are not official. */
+  reviewed: NamedCandidate | null;
   equivalents: Candidate[];
   variants: Candidate[];
   alternatives: Candidate[];
@@ -79,6 +83,7 @@ export async function candidatesFor(
   catalog: Catalog,
   source: CatalogModel,
   replacement: Replacement | null,
+  review: ReviewedReplacement | null,
   demand: Demand,
 ): Promise<Candidates> {
   const { policy, allowedModels, day } = demand;
@@ -90,17 +95,21 @@ export async function candidatesFor(
   };
 
   const officials = officialModels(replacement, day);
-  const official: OfficialCandidate[] = [];
+  const official: NamedCandidate[] = [];
   for (const { modelKey, model } of officials) {
     const facts = model && (await assessed(model));
     const missed = facts ? [...facts.assessment.missed, ...unfit(facts.assessment, policy)] : [];
     official.push({ modelKey, candidate: presentOfficial(modelKey, source, facts), missed });
   }
 
+  const named = review?.model && !officials.some(({ model }) => model === review.model) ? review.model : null;
+  const reviewed = review && named && namedBy(review.review, await assessed(named), source, policy);
+
   const ranked: { entry: RankedModel; card: RateCard | null }[] = [];
   const excluded: Candidates['excluded'] = [];
   for (const model of catalog.models) {
-    if (model === source || !isSameWork(source, model) || officials.some((entry) => entry.model === model)) continue;
+    if (model === source || model === named || !isSameWork(source, model)) continue;
+    if (officials.some((entry) => entry.model === model)) continue;
     const { card, assessment } = await assessed(model);
     const reasons = [...unsuitedFor(source, model), ...assessment.missed];
     if (reasons.length > 0) excluded.push({ modelKey: assessment.modelKey, reasons });
@@ -115,15 +124,25 @@ export async function candidatesFor(
       .filter(({ entry }) => holds(entry.model))
       .slice(0, CANDIDATES_MAX)
       .map(({ entry, card }) => presentRanked(entry, card, source));
+  const reviewedFirst = (list: Candidate[], holds: boolean) =>
+    reviewed && holds ? [reviewed.candidate, ...list].slice(0, CANDIDATES_MAX) : list;
+  const isOwn = named?.provider === source.provider;
   return {
     sourcePrice: sourceCard && {
       card: sourceCard,
       blendedUsdPerMillion: round(((sourceUsd ?? 0) / (policy.inputTokens + policy.outputTokens)) * 1e6, 6),
     },
     official,
-    equivalents: listOf((model) => model.provider === source.provider && !isVariant(model, source)),
+    reviewed,
+    equivalents: reviewedFirst(
+      listOf((model) => model.provider === source.provider && !isVariant(model, source)),
+      isOwn,
+    ),
     variants: listOf((model) => isVariant(model, source)),
-    alternatives: listOf((model) => model.provider !== source.provider),
+    alternatives: reviewedFirst(
+      listOf((model) => model.provider !== source.provider),
+      !isOwn,
+    ),
     excluded,
     best: ranked[0]?.entry ?? null,
   };
@@ -173,6 +192,32 @@ function presentOfficial(modelKey: string, source: CatalogModel, assessed: Asses
   };
 }
 
+/** What an operator reviewed. The operator has evaluated it. */
+function namedBy(
+  review: Review,
+  { assessment, card }: Assessed,
+  source: CatalogModel,
+  policy: LookupPolicy,
+): NamedCandidate {
+  const { model, modelKey, missed } = assessment;
+  const sameProvider = model.provider === source.provider;
+  return {
+    modelKey,
+    missed: [...missed, ...unfit(assessment, policy)],
+    candidate: {
+      modelKey,
+      provider: model.provider,
+      relation: sameProvider ? 'same_provider_similar' : 'similar_price_and_strength',
+      confidence: 'reviewed',
+      rationale: citationOf(review),
+      requiresEvaluation: false,
+      category: categoryOf(model, source),
+      availability: 'available',
+      ...factsOf(assessment, card),
+    },
+  };
+}
+
 function presentRanked(entry: RankedModel, card: RateCard | null, source: CatalogModel): Candidate {
   const sameProvider = entry.model.provider === source.provider;
   return {
@@ -182,16 +227,18 @@ function presentRanked(entry: RankedModel, card: RateCard | null, source: Catalo
     confidence: 'candidate',
     rationale: rationaleOf(entry.model, source),
     requiresEvaluation: true,
-    category: isVariant(entry.model, source)
-      ? 'variant'
-      : sameProvider && (newerBy(entry.model, source) ?? 0) > 0 && entry.setbacks.length === 0
-        ? 'upgrade'
-        : 'alternative',
+    category:
+      entry.setbacks.length > 0 && !isVariant(entry.model, source) ? 'alternative' : categoryOf(entry.model, source),
     availability: 'available',
     score: entry.score,
     ...factsOf(entry, card),
     reasons: [...entry.setbacks, ...entry.reasons],
   };
+}
+
+function categoryOf(model: CatalogModel, source: CatalogModel): 'upgrade' | 'variant' | 'alternative' {
+  if (isVariant(model, source)) return 'variant';
+  return model.provider === source.provider && (newerBy(model, source) ?? 0) > 0 ? 'upgrade' : 'alternative';
 }
 
 /** What the candidate is, and where it is of another kind than the source. */

@@ -1,7 +1,8 @@
 /**
  * The lookup's result for one key on one day: match, lifecycle, action, replacement, candidates, automation.
  *
- * It depends only on catalog, key, policy and day, so it is constant within a UTC day and a catalog version.
+ * It depends only on catalog, reviews, key, policy and day, so it is constant within a UTC day while nobody publishes a
+ * catalog or reviews the model.
  */
 import { canonicalJson } from '../domain/canonical.ts';
 import type { RateCard } from '../domain/pricing.ts';
@@ -11,6 +12,14 @@ import { type Replacement, replacementOf, statusOn } from './lifecycle.ts';
 import { type LookUpMatch, lookUpModel } from './matching.ts';
 import { type Catalog, type CatalogModel, modelKeyOf, type Provider } from './model.ts';
 import { type LookupPolicy, type RankedModel, SCORING_VERSION } from './ranking.ts';
+import {
+  citationOf,
+  NO_REVIEWS,
+  type Review,
+  type ReviewedReplacement,
+  type Reviews,
+  reviewedReplacementOf,
+} from './reviews.ts';
 
 export interface RequestedKey {
   /** The requested `provider/model`, with the provider's namespace resolved. */
@@ -29,7 +38,9 @@ export interface Resolution {
   preferredAlias: string | null;
   providerReplacementModelKey: string | null;
   recommendedModelKey: string | null;
-  recommendationSource: 'provider' | 'computed' | 'none';
+  recommendationSource: 'provider' | 'admin_review' | 'computed' | 'none';
+  /** The review of the model by an operator; `null` where there is none. */
+  review: Review | null;
   pricing: { card: RateCard; blendedUsdPerMillion: number } | null;
   equivalents: Candidate[];
   variants: Candidate[];
@@ -47,11 +58,12 @@ export async function resolveKey(
   requested: RequestedKey,
   policy: LookupPolicy,
   day: string,
+  reviews: Reviews = NO_REVIEWS,
 ): Promise<Resolution> {
   const found = lookUpModel(catalog, requested.model, requested.provider);
   const match: LookUpMatch | null =
     found && requested.decorated && found.strategy !== 'fuzzy' ? { ...found, strategy: 'normalized' } : found;
-  const answer = match ? await resolveMatch(catalog, requested, match, policy, day) : unknownKey(requested);
+  const answer = match ? await resolveMatch(catalog, requested, match, policy, day, reviews) : unknownKey(requested);
   const decision = {
     key: requested.modelKey,
     policy,
@@ -73,6 +85,7 @@ function unknownKey(requested: RequestedKey): Omit<Resolution, 'decisionId'> {
     providerReplacementModelKey: null,
     recommendedModelKey: null,
     recommendationSource: 'none',
+    review: null,
     pricing: null,
     equivalents: [],
     variants: [],
@@ -90,6 +103,7 @@ async function resolveMatch(
   match: LookUpMatch,
   policy: LookupPolicy,
   day: string,
+  reviews: Reviews,
 ): Promise<Omit<Resolution, 'decisionId'>> {
   const source = match.model;
   const status = statusOn(source, day);
@@ -104,15 +118,21 @@ async function resolveMatch(
   const allowedModels = policy.allowedModelKeys.length === 0 ? null : allowedSet(catalog, policy.allowedModelKeys);
   // The provider's replacement of a guessed model does not apply to the requested one.
   const replacement = status === 'ACTIVE' || !certain ? null : replacementOf(catalog, source, day);
-  const candidates = await candidatesFor(catalog, source, replacement, { policy, allowedModels, day });
+  const review = certain ? reviewedReplacementOf(catalog, reviews, source, day) : null;
+  const candidates = await candidatesFor(catalog, source, replacement, review, { policy, allowedModels, day });
   for (const { modelKey, missed } of candidates.official)
     warnings.push(...missed.map((rule) => `official replacement ${modelKey}: ${rule}`));
+
+  for (const rule of candidates.reviewed?.missed ?? [])
+    warnings.push(`reviewed replacement ${candidates.reviewed?.modelKey}: ${rule}`);
+  if (review && !review.model)
+    warnings.push(`the reviewed replacement ${review.review.replacementModelKey} is retired or not in the catalog`);
 
   for (const key of policy.allowedModelKeys) {
     if (!lookUpModel(catalog, key)) warnings.push(`allowedModelKeys: ${key} is not in the catalog`);
   }
 
-  const { recommendation, more } = recommend(replacement, policy, allowedModels, candidates.best, status);
+  const { recommendation, more } = recommend(replacement, review, policy, allowedModels, candidates.best, status);
   warnings.push(...more);
   const official = candidates.official.find(({ modelKey }) => modelKey === recommendation.modelKey);
   const comparable =
@@ -127,6 +147,7 @@ async function resolveMatch(
     providerReplacementModelKey: replacement?.modelKey ?? null,
     recommendedModelKey: certain ? recommendation.modelKey : null,
     recommendationSource: certain ? recommendation.source : 'none',
+    review: review?.review ?? null,
     pricing: candidates.sourcePrice,
     equivalents: [...candidates.official.map(({ candidate }) => candidate), ...candidates.equivalents],
     variants: candidates.variants,
@@ -139,9 +160,10 @@ async function resolveMatch(
   };
 }
 
-/** The provider's live replacement if the caller's lists allow it, else the best computed candidate. */
+/** The provider's live replacement if the caller's lists allow it, else the reviewed one, else the best computed. */
 function recommend(
   replacement: Replacement | null,
+  review: ReviewedReplacement | null,
   policy: LookupPolicy,
   allowedModels: ReadonlySet<CatalogModel> | null,
   best: RankedModel | null,
@@ -149,6 +171,9 @@ function recommend(
 ): { recommendation: { modelKey: string | null; source: Resolution['recommendationSource'] }; more: string[] } {
   if (status === 'ACTIVE') return { recommendation: { modelKey: null, source: 'none' }, more: [] };
   const more: string[] = [];
+  const isAllowed = (model: CatalogModel) =>
+    (policy.allowedProviders.length === 0 || policy.allowedProviders.includes(model.provider)) &&
+    (!allowedModels || allowedModels.has(model));
   if (!replacement) more.push('the provider names no replacement');
   else if (!replacement.live)
     more.push(`${replacement.modelKey}, which the provider names, leads to no live model in the catalog`);
@@ -158,10 +183,17 @@ function recommend(
       more.push(
         `${modelKey}, which the provider names, is itself on its way out; its own replacement ${live.modelKey} is live`,
       );
-    const provider = policy.allowedProviders.length === 0 || policy.allowedProviders.includes(live.model.provider);
-    if (provider && (!allowedModels || allowedModels.has(live.model)))
-      return { recommendation: { modelKey: live.modelKey, source: 'provider' }, more };
+    if (isAllowed(live.model)) return { recommendation: { modelKey: live.modelKey, source: 'provider' }, more };
     more.push(`${live.modelKey} is not among the allowed providers or model keys`);
+  }
+  if (review?.model) {
+    const modelKey = modelKeyOf(review.model);
+    if (isAllowed(review.model))
+      return {
+        recommendation: { modelKey, source: 'admin_review' },
+        more: [...more, `${modelKey}: ${citationOf(review.review)}`],
+      };
+    more.push(`${modelKey}, which an operator reviewed, is not among the allowed providers or model keys`);
   }
   if (!best)
     return {

@@ -26,7 +26,7 @@ const SCHEMA_VERSION = 1;
 /** What an answer says about the catalog that it comes from and the day for which it holds. */
 export interface Provenance {
   catalog: Catalog;
-  /** What is wrong with the catalog in use; `null` when nothing is. */
+  /** What is wrong with the catalog in use, or with reading the reviews; `null` when nothing is. */
   problem: string | null;
   /** UTC day for which the answer holds, as YYYY-MM-DD. */
   day: string;
@@ -132,14 +132,14 @@ function presentCommon(resolution: Resolution, { catalog, day }: Provenance) {
     ...(providerReplacementModelKey !== null && { providerReplacementModelKey }),
     recommendationSource,
     decisionId,
-    generatedAt: generatedAt(catalog, day),
+    generatedAt: generatedAt(catalog, day, resolution.review?.reviewedAtMs),
     validUntil: new Date(validUntilMs(day)).toISOString(),
   };
 }
 
-/** The later of the day's start and the catalog's publication, so that an answer does not change within the day. */
-function generatedAt(catalog: Catalog, day: string): string {
-  return new Date(Math.max(Date.parse(day), catalog.publishedAtMs)).toISOString();
+/** The latest of the day's start, the catalog's publication and the review, so that an answer changes with them alone. */
+function generatedAt(catalog: Catalog, day: string, reviewedAtMs = 0): string {
+  return new Date(Math.max(Date.parse(day), catalog.publishedAtMs, reviewedAtMs)).toISOString();
 }
 
 function guidanceOf({ requested, match, preferredAlias, status }: Resolution): FullResolution['keyGuidance'] {

@@ -41,7 +41,11 @@ const QUESTIONS: Record<LookupPolicy['purpose'], Question[]> = {
     ['a general model, since coding has no newer one of its own', 'openai/gpt-5.3-codex', SOL],
     ["the provider's word", 'openai/gpt-5', `${SOL} gpt-5.6-sol`],
     ["the provider's word", 'openai/gpt-4o-mini', LUNA],
-    ['a security model, or a general one if none is open', 'openai/gpt-5.5-cyber-preview', `gpt-6-cyber gpt-5.6-cyber ${SOL}`],
+    [
+      'a security model, or a general one if none is open',
+      'openai/gpt-5.5-cyber-preview',
+      `gpt-6-cyber gpt-5.6-cyber ${SOL}`,
+    ],
     ['the newest Opus, not a Sonnet', 'anthropic/claude-opus-4-5', 'claude-opus-5-5'],
     ['the newest Opus', 'anthropic/claude-opus-5', 'claude-opus-5-5'],
     ['the newest Sonnet', 'anthropic/claude-sonnet-4-6', 'claude-sonnet-5-5'],

@@ -113,7 +113,9 @@ const Decision: FC<{ resolution: FullResolution }> = ({ resolution }) => {
           <p class="quiet">
             {recommendationSource === 'provider'
               ? "This is the provider's own word."
-              : 'Computed from age, size, price and capabilities.'}
+              : recommendationSource === 'admin_review'
+                ? 'An operator of this service reviewed it.'
+                : 'Computed from age, size, price and capabilities.'}
             {recommended?.requiresEvaluation && ' Evaluate it on your own workload first.'}
           </p>
         )}
