@@ -23,7 +23,6 @@ const SIZES: Record<Provider, Record<string, number>> = {
 const SPECIALTIES: Record<string, string> = {
   cyber: 'security',
   daybreak: 'security',
-  mythos: 'security',
   rosalind: 'life sciences',
   codex: 'coding',
   code: 'coding',
