@@ -150,6 +150,20 @@ describe('a review is refused, and changes nothing,', () => {
     expect((await operator.send('listReviews')).data.items).toEqual([]);
   });
 
+  test('above 200, while one of them may still be changed', async () => {
+    await bindings.DB.prepare(
+      `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 199)
+       INSERT INTO catalog_reviews SELECT 'openai/x' || i, 'openai/y', 'z', 0 FROM n`,
+    ).run();
+    expect((await put(MODEL)).status).toBe(200);
+    expect((await put('openai/gpt-5.2')).refusal).toMatchObject({
+      code: 'CONFLICT',
+      message: 'there are at most 200 reviews',
+    });
+    expect((await put(MODEL, { ...REVIEW, reason: 'Again.' })).data.reason).toBe('Again.');
+    await bindings.DB.prepare('DELETE FROM catalog_reviews').run();
+  });
+
   test('where none is to be read or taken back', async () => {
     for (const id of ['readReview', 'deleteReview'] as const) {
       const reply = await operator.send(id, { params: { modelKey: MODEL } });
