@@ -166,6 +166,13 @@ CREATE TABLE `operator_idempotency` (
 	`expires_at_ms` integer NOT NULL
 );
 --> statement-breakpoint
+CREATE TABLE `catalog_reviews` (
+	`model_key` text PRIMARY KEY NOT NULL,
+	`replacement_model_key` text NOT NULL,
+	`reason` text NOT NULL,
+	`reviewed_at_ms` integer NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE `pricing_snapshots` (
 	`snapshot_id` text PRIMARY KEY NOT NULL,
 	`provider` text NOT NULL,

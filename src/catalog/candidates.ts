@@ -1,9 +1,10 @@
 /**
- * The candidates for replacing a model: the provider's replacement and every model of the same kind of work, assessed,
- * ranked and sorted into the lists of the response, or excluded with reasons.
+ * The candidates for replacing a model: the provider's replacement, the one that an operator reviewed, and every model of
+ * the same kind of work, assessed, ranked and sorted into the lists of the response, or excluded with reasons.
  */
 import { type RateCard, textPriceOf } from '../domain/price.ts';
 import { type Replacement, statusOn } from './lifecycle.ts';
+import { specialtyOf } from './lines.ts';
 import { type Catalog, type CatalogModel, modelKeyOf, type Provider } from './model.ts';
 import { cardOn } from './prices.ts';
 import {
@@ -13,11 +14,14 @@ import {
   generationOf,
   isSameWork,
   type LookupPolicy,
+  newerBy,
   type RankedModel,
   rank,
   requestUsd,
   round,
+  unsuitedFor,
 } from './ranking.ts';
+import { citationOf, type Review, type ReviewedReplacement } from './reviews.ts';
 
 /** Maximum number of candidates in a list. */
 const CANDIDATES_MAX = 10;
@@ -26,7 +30,7 @@ export interface Candidate {
   modelKey: string;
   provider: Provider;
   relation: 'official_replacement' | 'same_provider_similar' | 'similar_price_and_strength';
-  confidence: 'authoritative' | 'candidate';
+  confidence: 'authoritative' | 'reviewed' | 'candidate';
   rationale: string;
   requiresEvaluation: boolean;
   score?: number;
@@ -41,10 +45,11 @@ export interface Candidate {
   reasons?: string[];
 }
 
-export interface OfficialCandidate {
+/** A candidate that somebody names: the provider, or an operator. */
+export interface NamedCandidate {
   modelKey: string;
   candidate: Candidate;
-  /** The caller's limits that it violates. It is listed anyway, because the provider names it. */
+  /** The caller's limits that it violates. It is listed anyway. */
   missed: string[];
 }
 
@@ -57,7 +62,9 @@ export interface SourcePrice {
 
 export interface Candidates {
   sourcePrice: SourcePrice | null;
-  official: OfficialCandidate[];
+  official: NamedCandidate[];
+  /** What an operator reviewed, unless the provider names it too. It is first among those that are not official. */
+  reviewed: NamedCandidate | null;
   equivalents: Candidate[];
   variants: Candidate[];
   alternatives: Candidate[];
@@ -83,6 +90,7 @@ export async function candidatesFor(
   catalog: Catalog,
   source: CatalogModel,
   replacement: Replacement | null,
+  review: ReviewedReplacement | null,
   demand: Demand,
 ): Promise<Candidates> {
   const { policy, allowedModels, day } = demand;
@@ -90,23 +98,30 @@ export async function candidatesFor(
   const sourceUsd = sourceCard && requestUsd(sourceCard, policy);
   const assessed = async (model: CatalogModel): Promise<Assessed> => {
     const card = await cardOn(model, Date.parse(day));
-    return { card, assessment: assess(model, card, sourceUsd, policy, allowedModels, day) };
+    const assessment = assess(model, card, sourceUsd, policy, allowedModels, day);
+    const closed = isClosed(model, policy) ? ['limited: not open to every account, and allowPreview is false'] : [];
+    return { card, assessment: { ...assessment, missed: [...closed, ...assessment.missed] } };
   };
 
   const officials = officialModels(replacement, day);
-  const official: OfficialCandidate[] = [];
+  const official: NamedCandidate[] = [];
   for (const { modelKey, model } of officials) {
     const facts = model && (await assessed(model));
     const missed = facts ? [...facts.assessment.missed, ...unfit(facts.assessment, policy)] : [];
     official.push({ modelKey, candidate: presentOfficial(modelKey, source, facts), missed });
   }
 
+  const named = review?.model && !officials.some(({ model }) => model === review.model) ? review.model : null;
+  const reviewed = review && named && namedBy(review.review, await assessed(named), source, policy);
+
   const ranked: { entry: RankedModel; card: RateCard | null }[] = [];
   const excluded: Candidates['excluded'] = [];
   for (const model of catalog.models) {
-    if (model === source || !isSameWork(source, model) || officials.some((entry) => entry.model === model)) continue;
+    if (model === source || model === named || !isSameWork(source, model)) continue;
+    if (officials.some((entry) => entry.model === model)) continue;
     const { card, assessment } = await assessed(model);
-    if (assessment.missed.length > 0) excluded.push({ modelKey: assessment.modelKey, reasons: assessment.missed });
+    const reasons = [...unsuitedFor(source, model), ...assessment.missed];
+    if (reasons.length > 0) excluded.push({ modelKey: assessment.modelKey, reasons });
     else ranked.push({ entry: rank(source, assessment, policy, day), card });
   }
   const preference = byPreference(source, policy);
@@ -118,6 +133,9 @@ export async function candidatesFor(
       .filter(({ entry }) => holds(entry.model))
       .slice(0, CANDIDATES_MAX)
       .map(({ entry, card }) => presentRanked(entry, card, source));
+  const reviewedFirst = (list: Candidate[], holds: boolean) =>
+    reviewed && holds ? [reviewed.candidate, ...list].slice(0, CANDIDATES_MAX) : list;
+  const isOwn = named?.provider === source.provider;
   return {
     sourcePrice: sourceCard && {
       text: textPriceOf(sourceCard),
@@ -127,12 +145,24 @@ export async function candidatesFor(
       }),
     },
     official,
-    equivalents: listOf((model) => model.provider === source.provider && !isVariant(model, source)),
+    reviewed,
+    equivalents: reviewedFirst(
+      listOf((model) => model.provider === source.provider && !isVariant(model, source)),
+      isOwn,
+    ),
     variants: listOf((model) => isVariant(model, source)),
-    alternatives: listOf((model) => model.provider !== source.provider),
+    alternatives: reviewedFirst(
+      listOf((model) => model.provider !== source.provider),
+      !isOwn,
+    ),
     excluded,
     best: ranked[0]?.entry ?? null,
   };
+}
+
+/** Whether only some accounts may use the model, and the caller does not ask for such models. */
+export function isClosed({ availability }: CatalogModel, { allowPreview }: LookupPolicy): boolean {
+  return availability?.access === 'limited' && !allowPreview;
 }
 
 /** Why the model cannot serve the caller's typical request, or its price cannot be compared. */
@@ -174,8 +204,34 @@ function presentOfficial(modelKey: string, source: CatalogModel, assessed: Asses
     rationale: `${source.provider} names it as the replacement of ${modelKeyOf(source)}`,
     requiresEvaluation: false,
     category: 'upgrade',
-    availability: assessed ? 'available' : 'unknown',
+    availability: assessed ? availabilityOf(assessed.assessment.model) : 'unknown',
     ...(assessed && factsOf(assessed.assessment, assessed.card)),
+  };
+}
+
+/** What an operator reviewed. The operator has evaluated it. */
+function namedBy(
+  review: Review,
+  { assessment, card }: Assessed,
+  source: CatalogModel,
+  policy: LookupPolicy,
+): NamedCandidate {
+  const { model, modelKey, missed } = assessment;
+  const sameProvider = model.provider === source.provider;
+  return {
+    modelKey,
+    missed: [...missed, ...unfit(assessment, policy)],
+    candidate: {
+      modelKey,
+      provider: model.provider,
+      relation: sameProvider ? 'same_provider_similar' : 'similar_price_and_strength',
+      confidence: 'reviewed',
+      rationale: citationOf(review),
+      requiresEvaluation: false,
+      category: categoryOf(model, source),
+      availability: 'available',
+      ...factsOf(assessment, card),
+    },
   };
 }
 
@@ -186,24 +242,38 @@ function presentRanked(entry: RankedModel, card: RateCard | null, source: Catalo
     provider: entry.model.provider,
     relation: sameProvider ? 'same_provider_similar' : 'similar_price_and_strength',
     confidence: 'candidate',
-    rationale: sameProvider
-      ? `similar ${source.kind} model of ${source.provider}`
-      : `${source.kind} model of like price and strength`,
+    rationale: rationaleOf(entry.model, source),
     requiresEvaluation: true,
-    category: isVariant(entry.model, source)
-      ? 'variant'
-      : sameProvider && isNewer(entry.model, source)
-        ? 'upgrade'
-        : 'alternative',
-    availability: 'available',
+    category:
+      entry.setbacks.length > 0 && !isVariant(entry.model, source) ? 'alternative' : categoryOf(entry.model, source),
+    availability: availabilityOf(entry.model),
     score: entry.score,
     ...factsOf(entry, card),
-    reasons: entry.reasons,
+    reasons: [...entry.setbacks, ...entry.reasons],
   };
 }
 
-function isNewer(model: CatalogModel, source: CatalogModel): boolean {
-  return model.releasedAt !== undefined && source.releasedAt !== undefined && model.releasedAt > source.releasedAt;
+function availabilityOf({ availability }: CatalogModel): 'available' | 'unknown' {
+  return availability === undefined ? 'available' : 'unknown';
+}
+
+function categoryOf(model: CatalogModel, source: CatalogModel): 'upgrade' | 'variant' | 'alternative' {
+  if (isVariant(model, source)) return 'variant';
+  return model.provider === source.provider && (newerBy(model, source) ?? 0) > 0 ? 'upgrade' : 'alternative';
+}
+
+/** What the candidate is, and where it is of another kind than the source. */
+function rationaleOf(model: CatalogModel, source: CatalogModel): string {
+  const special = specialtyOf(source);
+  const made = special === null ? '' : specialtyOf(model) === special ? ` made for ${special}` : ' for general use';
+  const like = model.provider === source.provider ? `of ${model.provider}` : 'of like price and size';
+  const other = [
+    ...(model.kind === source.kind
+      ? []
+      : [`the requested one is a ${source.kind} model, so requests change their form`]),
+    ...(special === null || specialtyOf(model) === special ? [] : [`the requested one is made for ${special}`]),
+  ];
+  return [`${model.kind} model${made} ${like}`, ...other].join('; ');
 }
 
 function factsOf(

@@ -64,12 +64,12 @@ function isOtherwiseChanged(pair: Pair, transitionsMoved: boolean): boolean {
   return !isRedated(pair) && (transitionsMoved || !same(evidenceOf(before.lifecycle), evidenceOf(after.lifecycle)));
 }
 
-function courseOf({ source: _source, note: _note, ...course }: Lifecycle) {
-  return course;
+function courseOf({ source: _source, note: _note, replacementEvidence, ...course }: Lifecycle) {
+  return { ...course, replacementConfidence: replacementEvidence?.confidence };
 }
 
-function evidenceOf({ source, note }: Lifecycle) {
-  return { source, note };
+function evidenceOf({ source, note, replacementEvidence }: Lifecycle) {
+  return { source, note, replacementSource: replacementEvidence?.source };
 }
 
 function movedTransitions(before: readonly Transition[] | undefined, after: readonly Transition[] | undefined) {

@@ -4,7 +4,7 @@
  * After its shutdown a model is RETIRED; with a future shutdown or an announcement it is DEPRECATED. A day begins at
  * 00:00 UTC. A missing list entry is not a date and changes nothing.
  */
-import { matchModel } from './matching.ts';
+import { modelOfKey } from './matching.ts';
 import { type Catalog, type CatalogModel, modelKeyOf } from './model.ts';
 
 export type ModelStatus = 'ACTIVE' | 'DEPRECATED' | 'RETIRED';
@@ -33,7 +33,7 @@ export interface Replacement {
 export function replacementOf(catalog: Catalog, model: CatalogModel, day: string): Replacement | null {
   const named = model.lifecycle.replacement;
   if (named === undefined) return null;
-  const first = findByKey(catalog, named);
+  const first = modelOfKey(catalog, named);
   let link: { modelKey: string; model: CatalogModel | null } = { modelKey: named, model: first };
   const seen = new Set([modelKeyOf(model)]);
   for (let hop = 0; hop < CHAIN_LENGTH_MAX && link.model; hop += 1) {
@@ -42,13 +42,7 @@ export function replacementOf(catalog: Catalog, model: CatalogModel, day: string
     const next: string | undefined = link.model.lifecycle.replacement;
     if (next === undefined || seen.has(modelKeyOf(link.model))) break;
     seen.add(modelKeyOf(link.model));
-    link = { modelKey: next, model: findByKey(catalog, next) };
+    link = { modelKey: next, model: modelOfKey(catalog, next) };
   }
   return { modelKey: named, model: first, live: null };
-}
-
-/** The model of a key in the catalog's own data: an exact name or alias. */
-function findByKey(catalog: Catalog, modelKey: string): CatalogModel | null {
-  const match = matchModel(catalog, modelKey);
-  return match && (match.strategy === 'exact' || match.strategy === 'alias') ? match.model : null;
 }

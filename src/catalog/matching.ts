@@ -4,6 +4,9 @@
  * `matchModel` is for pricing: it uses only certain rules and finds nothing for a fine-tuned, ambiguous or misspelled
  * name. `lookUpModel` is for the public lookup: the same rules, then those marked "lookup".
  *
+ * A date pin that the catalog does not list can only be real from the model's release up to today, so it is certain
+ * only then, and marked as unlisted. What is fuzzy is a suggestion of a key and nothing else.
+ *
  * | rule       | example                                               | finds                                     |
  * |------------|-------------------------------------------------------|-------------------------------------------|
  * | exact      | `gpt-4o-2024-08-06`, `openai/gpt-4o-2024-08-06`       | itself                                    |
@@ -25,6 +28,7 @@
  * |            | `claude-3-5-sonnet-v2@20241022`, `gemini-1.5-pro@002` |                                           |
  * | normalized | `gpt-35-turbo-16k-0613` (Azure)                       | `gpt-3.5-turbo-16k-0613`                  |
  * | normalized | `anthropic/claude-haiku-4.5:beta` (OpenRouter)        | the model without the routing             |
+ * | normalized | `claude-opus-5-5[1m]` (Claude Code, long context)     | the model, at the same price              |
  * | normalized | `claude-3.7-sonnet`, `claude-2-1` (dots and dashes)   | `claude-3-7-sonnet-20250219`, `claude-2.1` |
  * | normalized | `claude-4-5-sonnet`, `claude-haiku-3`,                | `claude-sonnet-4-5-20250929`,             |
  * |            | `gemini-pro-1.5` (version and family swapped)         | `claude-3-haiku-20240307`, …              |
@@ -40,10 +44,11 @@ export type MatchStrategy = 'exact' | 'alias' | 'snapshot' | 'normalized';
 export interface Match {
   model: CatalogModel;
   strategy: MatchStrategy;
+  /** The name has a date pin that the catalog does not list; absent otherwise. */
+  unlistedPin?: true;
 }
 
-export interface LookUpMatch {
-  model: CatalogModel;
+export interface LookUpMatch extends Omit<Match, 'strategy'> {
   strategy: MatchStrategy | 'fuzzy';
   /** The score of a fuzzy match in (0, 1]; absent for a certain match. */
   score?: number;
@@ -107,60 +112,88 @@ interface PlainName {
 
 const indexes = new WeakMap<Catalog, NameIndex>();
 
-/** The model that `name` certainly means, or `null`. Names are unique across providers, so the name is sufficient. */
-export function matchModel(catalog: Catalog, name: string): Match | null {
+/**
+ * The model that `name` certainly means at `nowMs`, or `null`. Names are unique across providers, so the name is
+ * sufficient.
+ */
+export function matchModel(catalog: Catalog, name: string, nowMs: number): Match | null {
   if (name.length > MODEL_NAME_LENGTH_MAX || FINE_TUNED.test(name)) return null;
   const index = indexOf(catalog);
-  const found = certainMatch(index, index.onlyDated, name);
+  const found = certainMatch({ index, dated: index.onlyDated, nowMs }, name);
   return found && isOf(found.match.model, found.named) ? found.match : null;
 }
 
 /**
- * The model that `name` means or is nearest to, or `null`. With `provider`, only that provider's models are found,
- * unless a decoration of the name identifies another.
+ * The model that `name` means or is nearest to at `nowMs`, or `null`. With `provider`, only that provider's models are
+ * found, unless a decoration of the name identifies another.
  */
-export function lookUpModel(catalog: Catalog, name: string, provider?: Provider): LookUpMatch | null {
+export function lookUpModel(catalog: Catalog, name: string, nowMs: number, provider?: Provider): LookUpMatch | null {
   if (name.length > MODEL_NAME_LENGTH_MAX) return null;
   const index = indexOf(catalog);
   const base = baseName(name);
-  const found = certainMatch(index, index.newestDated, base);
+  const found = certainMatch({ index, dated: index.newestDated, nowMs }, base);
   if (found) {
     if (!isOf(found.match.model, found.named ?? provider ?? null)) return null;
-    return base === name ? found.match : { model: found.match.model, strategy: 'normalized' };
+    return base === name ? found.match : { ...found.match, strategy: 'normalized' };
   }
   const plain = plainName(base);
   return fuzzyMatch(index, plain.name, plain.provider ?? provider ?? null);
+}
+
+/** The model of a key in the catalog's own data: `provider/` and an exact name or alias. */
+export function modelOfKey(catalog: Catalog, modelKey: string): CatalogModel | null {
+  const slash = modelKey.indexOf('/');
+  const { exact, alias } = indexOf(catalog);
+  const name = modelKey.slice(slash + 1);
+  const model = exact.get(name) ?? alias.get(name);
+  return model?.provider === modelKey.slice(0, slash) ? model : null;
 }
 
 function isOf(model: CatalogModel, provider: Provider | null): boolean {
   return provider === null || model.provider === provider;
 }
 
-function certainMatch(
-  index: NameIndex,
-  dated: Map<string, CatalogModel>,
-  name: string,
-): { match: Match; named: Provider | null } | null {
+/** What the certain rules search: the names, which of them a missing pin may mean, and when it is asked. */
+interface Search {
+  index: NameIndex;
+  dated: Map<string, CatalogModel>;
+  nowMs: number;
+}
+
+function certainMatch(search: Search, name: string): { match: Match; named: Provider | null } | null {
   const qualified = /^(openai|anthropic|google)\/(.+)$/.exec(name);
-  const match = findName(index, dated, qualified?.[2] ?? name);
+  const match = findName(search, qualified?.[2] ?? name);
   if (match) return { match, named: providerOf(qualified?.[1]) };
   const plain = plainName(name);
   for (const spelling of [plain.name, ...respellingsOf(plain.name)]) {
-    const model = findName(index, dated, spelling)?.model;
-    if (model) return { match: { model, strategy: 'normalized' }, named: plain.provider };
+    const found = findName(search, spelling);
+    if (found) return { match: { ...found, strategy: 'normalized' }, named: plain.provider };
   }
   return null;
 }
 
-function findName(index: NameIndex, dated: Map<string, CatalogModel>, name: string): Match | null {
+function findName({ index, dated, nowMs }: Search, name: string): Match | null {
   const exact = index.exact.get(name);
   if (exact) return { model: exact, strategy: 'exact' };
   const alias = index.alias.get(name);
   if (alias) return { model: alias, strategy: 'alias' };
-  const pinAdded = DATE_PIN.test(name) ? name.replace(DATE_PIN, '') : null;
-  if (pinAdded !== null && DATE_PIN.test(pinAdded)) return null;
-  const snapshot = pinAdded === null ? dated.get(name) : index.exact.get(pinAdded);
-  return snapshot ? { model: snapshot, strategy: 'snapshot' } : null;
+  const pin = DATE_PIN.exec(name)?.[0];
+  if (pin === undefined) {
+    const snapshot = dated.get(name);
+    return snapshot ? { model: snapshot, strategy: 'snapshot' } : null;
+  }
+  const model = index.exact.get(name.slice(0, -pin.length));
+  if (!model || DATE_PIN.test(model.model) || !canHavePin(model, pin, nowMs)) return null;
+  return { model, strategy: 'snapshot', unlistedPin: true };
+}
+
+/** Whether a snapshot of that day can exist: a day of the calendar, from the model's release up to today. */
+function canHavePin({ releasedAt }: CatalogModel, pin: string, nowMs: number): boolean {
+  const day = pin.replaceAll(/\D/g, '').replace(/^(\d{4})(\d{2})(\d{2})$/, '$1-$2-$3');
+  const dayMs = Date.parse(day);
+  if (releasedAt === undefined || Number.isNaN(dayMs) || new Date(dayMs).toISOString().slice(0, 10) !== day)
+    return false;
+  return dayMs >= Date.parse(releasedAt) && dayMs <= nowMs;
 }
 
 function fuzzyMatch(index: NameIndex, name: string, provider: Provider | null): LookUpMatch | null {
@@ -197,6 +230,7 @@ function plainName(decorated: string): PlainName {
   }
   name = name
     .replace(ROUTING, '')
+    .replace(/^(claude-.+)\[1m\]$/, '$1')
     .replace(/^(claude-.*\d)-v\d+(?::\d+(?::\d+k)?)?$/, '$1')
     .replace(/^claude-3-5-sonnet-v2$/, 'claude-3-5-sonnet-20241022')
     .replace(/-v\d(?=@\d{8}$)/, '')

@@ -54,7 +54,7 @@ export async function resolvePrice(
 ): Promise<ResolvedPrice> {
   const { modelUsed, providerUsed } = reported;
   if (modelUsed === undefined) return { available: false, reason: 'MODEL_NOT_REPORTED' };
-  const match = matchModel(catalog, modelUsed);
+  const match = matchModel(catalog, modelUsed, nowMs);
   const served = servedBy(modelUsed, providerUsed);
   const ownCard = ownPrice(own, reported, match?.model ?? null, served, nowMs);
   if (ownCard)
@@ -85,8 +85,8 @@ function servedCard(model: CatalogModel, card: RateCard, { channel, region }: Se
 }
 
 /** The key of a model's own price: its key in the catalog, of a channel `channel/model`, or the name in lower case. */
-export function ownPriceKey(catalog: Catalog, name: string): string {
-  const match = matchModel(catalog, name);
+export function ownPriceKey(catalog: Catalog, name: string, nowMs: number): string {
+  const match = matchModel(catalog, name, nowMs);
   if (!match) return name.trim().toLowerCase();
   const { channel } = servedBy(name);
   return channel === null ? modelKeyOf(match.model) : `${channel}/${match.model.model}`;

@@ -1,9 +1,20 @@
 /**
  * Ranks the models that could replace another, and gives the reasons why others cannot. Pure.
  *
- * A score is a weighted mean of six similarities between 0 and 1; the weights depend on the purpose (`WEIGHTS`). No
- * benchmark is used: strength is estimated from what providers charge and offer, so every computed candidate requires
- * an evaluation on the caller's own workload. Equal scores are sorted by key, so the order is deterministic.
+ * In this order:
+ *
+ * 1. Unsuited models are excluded: those of another kind of work, those made for special work that the source is not
+ *    made for, and those without a kind of output that the source has (`unsuitedFor`).
+ * 2. Candidates with a setback rank behind all without: of a smaller line of the same provider, no newer where an
+ *    upgrade is sought, or with a moving name (`setbacksOf`).
+ * 3. The provider: a fallback is sought at another one, because an outage is of a provider; an upgrade and the
+ *    successor of a retired model at the same one.
+ * 4. Candidates with the specialty of the source rank before general ones.
+ * 5. The score: a weighted mean of similarities between 0 and 1; the weights depend on the purpose (`WEIGHTS`).
+ * 6. The higher generation, then the key, so that the order is deterministic.
+ *
+ * No benchmark is used: size is read from names, so every computed candidate requires an evaluation on the caller's own
+ * workload.
  */
 
 import type { RateCard } from '../domain/price.ts';
@@ -11,10 +22,11 @@ import { costOf } from '../domain/pricing.ts';
 import { NO_USAGE } from '../domain/usage.ts';
 import { DAY_MS } from '../platform/time.ts';
 import { statusOn } from './lifecycle.ts';
+import { isMovingName, SIZES_APART_MAX, sizeOf, specialtyOf } from './lines.ts';
 import { type CatalogModel, modelKeyOf } from './model.ts';
 
 /** Increment it when scores change for the same data. */
-export const SCORING_VERSION = 1;
+export const SCORING_VERSION = 2;
 
 export interface LookupPolicy {
   purpose: 'upgrade' | 'fallback' | 'retirement';
@@ -52,19 +64,21 @@ export interface Assessment {
 
 export interface RankedModel extends Assessment {
   score: number;
+  /** Why it ranks behind every candidate that has none. */
+  setbacks: string[];
   reasons: string[];
 }
 
-type Similarity = 'strength' | 'price' | 'capabilities' | 'context' | 'recency' | 'family';
+type Similarity = 'size' | 'price' | 'capabilities' | 'context' | 'recency';
 
 /** The weight of each similarity. Each row sums to 1. */
 export const WEIGHTS: Record<LookupPolicy['purpose'], Record<Similarity, number>> = {
-  // Newer and stronger, from the same family, at a similar price.
-  upgrade: { strength: 0.3, recency: 0.2, family: 0.2, capabilities: 0.15, price: 0.1, context: 0.05 },
-  // Does the same work at a similar price, from any provider.
-  fallback: { capabilities: 0.35, strength: 0.25, price: 0.2, context: 0.15, recency: 0.05, family: 0 },
-  // Closest in price and strength to the model that is retired.
-  retirement: { price: 0.35, strength: 0.3, capabilities: 0.2, context: 0.1, recency: 0.05, family: 0 },
+  // The newest of the same size. A lower price is as good as the same.
+  upgrade: { recency: 0.4, size: 0.25, capabilities: 0.15, price: 0.15, context: 0.05 },
+  // Does the same work at a similar price.
+  fallback: { capabilities: 0.3, size: 0.25, price: 0.15, recency: 0.15, context: 0.15 },
+  // Closest in price and size to the model that is retired.
+  retirement: { price: 0.3, size: 0.25, capabilities: 0.2, recency: 0.15, context: 0.1 },
 };
 
 /** Kinds that may replace another kind: chat models succeeded completion models. */
@@ -74,12 +88,24 @@ const SUBSTITUTE_KINDS: Record<string, string[]> = { completion: ['chat'] };
 const PRICE_DISTANCE_MAX_PERCENT = 200;
 /** At this age the recency of a model is zero. */
 const RECENT_DAYS = 3 * 365;
-/** The range of output prices in USD per million for strength, on a logarithmic scale. */
-const STRENGTH_PRICE_RANGE = [0.1, 200] as const;
+/** Outputs that a candidate must have if the source has them. Text is an output of nearly every model. */
+const OUTPUTS = ['audio', 'image', 'video'];
 
 /** Whether the candidate does the same kind of work as the source. */
 export function isSameWork(source: CatalogModel, candidate: CatalogModel): boolean {
   return candidate.kind === source.kind || (SUBSTITUTE_KINDS[source.kind] ?? []).includes(candidate.kind);
+}
+
+/** Why a candidate that does the same kind of work cannot stand in for the source all the same. */
+export function unsuitedFor(source: CatalogModel, candidate: CatalogModel): string[] {
+  const specialty = specialtyOf(candidate);
+  const reasons: string[] = [];
+  if (specialty !== null && specialty !== specialtyOf(source)) reasons.push(`specialty: made for ${specialty}`);
+  for (const output of OUTPUTS) {
+    if (source.modalities.output.includes(output) && !candidate.modalities.output.includes(output))
+      reasons.push(`output: gives no ${output}`);
+  }
+  return reasons;
 }
 
 /** Checks a model against the caller's requirements and limits. Prices are compared with `source`. */
@@ -132,18 +158,50 @@ export function rank(source: CatalogModel, candidate: Assessment, policy: Lookup
     .filter((name) => weights[name] > 0)
     .toSorted((a, b) => weights[b] * similarity[b] - weights[a] * similarity[a] || (a < b ? -1 : 1))
     .map((name) => `${name} ${round(similarity[name])} x ${weights[name]}`);
-  return { ...candidate, score: round(score, 4), reasons };
+  return { ...candidate, score: round(score, 4), setbacks: setbacksOf(source, candidate.model, policy), reasons };
 }
 
-/** Sorts candidates by the purpose's preference, then score, then key. */
+/** A fallback may be older: it is to work now, and nobody moves to it. */
+function setbacksOf(source: CatalogModel, model: CatalogModel, { purpose }: LookupPolicy): string[] {
+  const setbacks: string[] = [];
+  if (model.provider === source.provider && sizeOf(model) < sizeOf(source))
+    setbacks.push(`smaller: of a smaller line of ${model.provider}`);
+  const age = isMovingName(source) ? null : newerBy(model, source);
+  if (age !== null && age <= 0 && (purpose === 'upgrade' || (purpose === 'retirement' && age < 0)))
+    setbacks.push(age < 0 ? 'older than the requested model' : 'as old as the requested model');
+  if (isMovingName(model) && !isMovingName(source)) setbacks.push('moving name: what it stands for changes');
+  return setbacks;
+}
+
+/**
+ * Above zero where the first is the newer one: by the days of their releases, else by the generations of one family.
+ * `null` where neither tells.
+ */
+export function newerBy(one: CatalogModel, other: CatalogModel): number | null {
+  if (one.releasedAt !== undefined && other.releasedAt !== undefined)
+    return Date.parse(one.releasedAt) - Date.parse(other.releasedAt);
+  return one.provider === other.provider && one.family === other.family
+    ? generationNumber(one) - generationNumber(other)
+    : null;
+}
+
+function generationNumber(model: CatalogModel): number {
+  return Number.parseFloat(generationOf(model)) || 0;
+}
+
+/** The order of candidates. */
 export function byPreference(source: CatalogModel, policy: LookupPolicy): (a: RankedModel, b: RankedModel) => number {
-  const preferred = ({ model }: RankedModel) => {
-    if (policy.purpose === 'upgrade')
-      return model.provider === source.provider && model.family === source.family ? 0 : 1;
-    if (policy.purpose === 'fallback') return model.provider === source.provider ? 1 : 0;
-    return 0;
-  };
-  return (a, b) => preferred(a) - preferred(b) || b.score - a.score || (a.modelKey < b.modelKey ? -1 : 1);
+  const setBack = ({ setbacks }: RankedModel) => Number(setbacks.length > 0);
+  const elsewhere = ({ model }: RankedModel) =>
+    Number((model.provider === source.provider) === (policy.purpose === 'fallback'));
+  const general = ({ model }: RankedModel) => Number(specialtyOf(model) !== specialtyOf(source));
+  return (a, b) =>
+    setBack(a) - setBack(b) ||
+    elsewhere(a) - elsewhere(b) ||
+    general(a) - general(b) ||
+    b.score - a.score ||
+    generationNumber(b.model) - generationNumber(a.model) ||
+    (a.modelKey < b.modelKey ? -1 : 1);
 }
 
 /** The generation in a model's name: `4o` of gpt-4o-mini, `5.6` of gpt-5.6-sol, `4.5` of claude-haiku-4-5-20251001. */
@@ -183,26 +241,15 @@ function similarityOf(
   policy: LookupPolicy,
   day: string,
 ): Record<Similarity, number> {
-  const gain = strengthOf(model) - strengthOf(source);
-  const distance = priceChangePercent === null ? PRICE_DISTANCE_MAX_PERCENT / 2 : Math.abs(priceChangePercent);
+  const known = priceChangePercent ?? PRICE_DISTANCE_MAX_PERCENT / 2;
+  const distance = policy.purpose === 'upgrade' ? Math.max(0, known) : Math.abs(known);
   return {
-    strength: clamp(policy.purpose === 'upgrade' ? 0.5 + gain : 1 - Math.abs(gain)),
+    size: 1 - Math.abs(sizeOf(model) - sizeOf(source)) / SIZES_APART_MAX,
     price: clamp(1 - distance / PRICE_DISTANCE_MAX_PERCENT),
     capabilities: overlap(source.capabilities, model.capabilities),
     context: ratio(model.contextTokens, source.contextTokens),
     recency: recencyOf(model, day),
-    family: model.provider === source.provider && model.family === source.family ? 1 : 0,
   };
-}
-
-/** Strength from 0 to 1: one half from the output price, the other from capabilities and limits. */
-function strengthOf(model: CatalogModel): number {
-  const [low, high] = STRENGTH_PRICE_RANGE;
-  const price = model.pricing?.outputUsdPerMillion ?? 0;
-  const priced = price <= low ? 0 : clamp(Math.log(price / low) / Math.log(high / low));
-  const reasons = model.capabilities.includes('reasoning') ? 1 : 0;
-  const holds = clamp(Math.log2((model.contextTokens ?? 4_096) / 4_096) / 9);
-  return 0.5 * priced + 0.25 * reasons + 0.25 * holds;
 }
 
 function recencyOf(model: CatalogModel, day: string): number {

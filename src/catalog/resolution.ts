@@ -1,15 +1,25 @@
 /**
  * The lookup's result for one key on one day: match, lifecycle, action, replacement, candidates, automation.
  *
- * It depends only on catalog, key, policy and day, so it is constant within a UTC day and a catalog version.
+ * It depends only on catalog, reviews, key, policy and day, so it is constant within a UTC day while nobody publishes a
+ * catalog or reviews the model.
  */
 import { canonicalJson } from '../domain/canonical.ts';
 import { sha256Hex } from '../platform/hash.ts';
-import { type Candidate, candidatesFor, type SourcePrice } from './candidates.ts';
+import { type Candidate, candidatesFor, isClosed, type SourcePrice } from './candidates.ts';
 import { type Replacement, replacementOf, statusOn } from './lifecycle.ts';
-import { type LookUpMatch, lookUpModel } from './matching.ts';
+import { type LookUpMatch, lookUpModel, modelOfKey } from './matching.ts';
 import { type Catalog, type CatalogModel, modelKeyOf, type Provider } from './model.ts';
 import { type LookupPolicy, type RankedModel, SCORING_VERSION } from './ranking.ts';
+import {
+  citationOf,
+  NO_REVIEWS,
+  type Review,
+  type ReviewedReplacement,
+  type Reviews,
+  reviewedReplacementOf,
+} from './reviews.ts';
+import { isUnconditional, swapWarnings } from './swap-warnings.ts';
 
 export interface RequestedKey {
   /** The requested `provider/model`, with the provider's namespace resolved. */
@@ -22,13 +32,18 @@ export interface RequestedKey {
 
 export interface Resolution {
   requested: RequestedKey;
-  match: LookUpMatch | null;
+  /** The model that the key certainly means: everything in the answer is of this model. */
+  model: CatalogModel | null;
+  /** How the key was matched; a fuzzy match is the suggestion of a key, without a model. */
+  match: { matchedModelKey: string; strategy: LookUpMatch['strategy']; score?: number | undefined } | null;
   status: 'ACTIVE' | 'DEPRECATED' | 'RETIRED' | 'UNKNOWN';
   action: 'KEEP' | 'REPLACE' | 'REVIEW';
   preferredAlias: string | null;
   providerReplacementModelKey: string | null;
   recommendedModelKey: string | null;
-  recommendationSource: 'provider' | 'computed' | 'none';
+  recommendationSource: 'provider' | 'admin_review' | 'computed' | 'none';
+  /** The review of the model by an operator; `null` where there is none. */
+  review: Review | null;
   pricing: SourcePrice | null;
   equivalents: Candidate[];
   variants: Candidate[];
@@ -46,15 +61,17 @@ export async function resolveKey(
   requested: RequestedKey,
   policy: LookupPolicy,
   day: string,
+  reviews: Reviews = NO_REVIEWS,
 ): Promise<Resolution> {
-  const found = lookUpModel(catalog, requested.model, requested.provider);
-  const match: LookUpMatch | null =
-    found && requested.decorated && found.strategy !== 'fuzzy' ? { ...found, strategy: 'normalized' } : found;
-  const answer = match ? await resolveMatch(catalog, requested, match, policy, day) : unknownKey(requested);
+  const found = lookUpModel(catalog, requested.model, Date.parse(day), requested.provider);
+  const answer =
+    found && found.strategy !== 'fuzzy'
+      ? await resolveMatch(catalog, requested, found, policy, day, reviews)
+      : unknownKey(requested, found);
   const decision = {
     key: requested.modelKey,
     policy,
-    lifecycle: match ? { status: answer.status, ...datesOf(match.model) } : { status: answer.status },
+    lifecycle: { status: answer.status, ...(answer.model && datesOf(answer.model)) },
     action: answer.action,
     replacement: answer.providerReplacementModelKey,
     recommendation: answer.recommendedModelKey,
@@ -62,16 +79,20 @@ export async function resolveKey(
   return { ...answer, decisionId: `dec_${(await sha256Hex(canonicalJson(decision))).slice(0, 24)}` };
 }
 
-function unknownKey(requested: RequestedKey): Omit<Resolution, 'decisionId'> {
+/** The answer for a key that the catalog does not have. The nearest key is a suggestion: nothing of it is borrowed. */
+function unknownKey(requested: RequestedKey, nearest: LookUpMatch | null): Omit<Resolution, 'decisionId'> {
+  const suggestion = nearest && `; ${modelKeyOf(nearest.model)} is the most similar key`;
   return {
     requested,
-    match: null,
+    model: null,
+    match: nearest && { matchedModelKey: modelKeyOf(nearest.model), strategy: 'fuzzy', score: nearest.score },
     status: 'UNKNOWN',
     action: 'REVIEW',
     preferredAlias: null,
     providerReplacementModelKey: null,
     recommendedModelKey: null,
     recommendationSource: 'none',
+    review: null,
     pricing: null,
     equivalents: [],
     variants: [],
@@ -79,68 +100,82 @@ function unknownKey(requested: RequestedKey): Omit<Resolution, 'decisionId'> {
     excluded: [],
     safeToApply: false,
     scoringVersion: SCORING_VERSION,
-    warnings: [`${requested.modelKey} is not in the catalog`],
+    warnings: [`${requested.modelKey} is not in the catalog${suggestion ?? ''}`],
   };
 }
 
 async function resolveMatch(
   catalog: Catalog,
   requested: RequestedKey,
-  match: LookUpMatch,
+  { model: source, strategy, unlistedPin }: LookUpMatch,
   policy: LookupPolicy,
   day: string,
+  reviews: Reviews,
 ): Promise<Omit<Resolution, 'decisionId'>> {
-  const source = match.model;
   const status = statusOn(source, day);
-  const certain = match.strategy !== 'fuzzy';
   const warnings: string[] = [];
-  if (!certain)
-    warnings.push(`${requested.modelKey} is not in the catalog; ${modelKeyOf(source)} is the most similar key`);
+  if (unlistedPin)
+    warnings.push(`${requested.modelKey} is not listed in the catalog; it is read as a dated ${modelKeyOf(source)}`);
   const thin = source.lifecycle.confidence === 'secondary';
   if (thin) warnings.push('the lifecycle of this model rests on secondary evidence');
-  const action = !certain ? 'REVIEW' : status !== 'ACTIVE' ? 'REPLACE' : thin ? 'REVIEW' : 'KEEP';
+  const action = status !== 'ACTIVE' ? 'REPLACE' : thin ? 'REVIEW' : 'KEEP';
 
-  const allowedModels = policy.allowedModelKeys.length === 0 ? null : allowedSet(catalog, policy.allowedModelKeys);
-  // The provider's replacement of a guessed model does not apply to the requested one.
-  const replacement = status === 'ACTIVE' || !certain ? null : replacementOf(catalog, source, day);
-  const candidates = await candidatesFor(catalog, source, replacement, { policy, allowedModels, day });
+  const allowed = allowedByKey(catalog, policy.allowedModelKeys, day);
+  const allowedModels = policy.allowedModelKeys.length === 0 ? null : new Set(allowed.values());
+  const replacement = status === 'ACTIVE' ? null : replacementOf(catalog, source, day);
+  const review = reviewedReplacementOf(catalog, reviews, source, day);
+  const candidates = await candidatesFor(catalog, source, replacement, review, { policy, allowedModels, day });
   for (const { modelKey, missed } of candidates.official)
     warnings.push(...missed.map((rule) => `official replacement ${modelKey}: ${rule}`));
 
+  for (const rule of candidates.reviewed?.missed ?? [])
+    warnings.push(`reviewed replacement ${candidates.reviewed?.modelKey}: ${rule}`);
+  if (review && !review.model)
+    warnings.push(`the reviewed replacement ${review.review.replacementModelKey} is retired or not in the catalog`);
+
   for (const key of policy.allowedModelKeys) {
-    if (!lookUpModel(catalog, key)) warnings.push(`allowedModelKeys: ${key} is not in the catalog`);
+    if (!allowed.has(key)) warnings.push(`allowedModelKeys: ${key} is not in the catalog`);
   }
 
-  const { recommendation, more } = recommend(replacement, policy, allowedModels, candidates.best, status);
-  warnings.push(...more);
+  const { recommendation, more } = recommend(replacement, review, policy, allowedModels, candidates.best, status);
+  const recommended = recommendation.modelKey === null ? null : modelOfKey(catalog, recommendation.modelKey);
+  warnings.push(...more, ...swapWarnings(source, replacement, recommended));
   const official = candidates.official.find(({ modelKey }) => modelKey === recommendation.modelKey);
   const comparable =
     official?.candidate.compatibility?.status === 'compatible' && official.candidate.priceChangePercent !== undefined;
 
   return {
     requested,
-    match,
+    model: source,
+    match: { matchedModelKey: modelKeyOf(source), strategy: requested.decorated ? 'normalized' : strategy },
     status,
     action,
-    preferredAlias: certain ? (source.preferredAlias ?? null) : null,
+    // No provider verifies a name that the catalog does not list.
+    preferredAlias: unlistedPin ? null : (source.preferredAlias ?? null),
     providerReplacementModelKey: replacement?.modelKey ?? null,
-    recommendedModelKey: certain ? recommendation.modelKey : null,
-    recommendationSource: certain ? recommendation.source : 'none',
+    recommendedModelKey: recommendation.modelKey,
+    recommendationSource: recommendation.source,
+    review: review?.review ?? null,
     pricing: candidates.sourcePrice,
     equivalents: [...candidates.official.map(({ candidate }) => candidate), ...candidates.equivalents],
     variants: candidates.variants,
     alternatives: candidates.alternatives,
     excluded: candidates.excluded,
     safeToApply:
-      action === 'REPLACE' && recommendation.source === 'provider' && comparable && official.missed.length === 0,
+      action === 'REPLACE' &&
+      recommendation.source === 'provider' &&
+      isUnconditional(source) &&
+      comparable &&
+      official.missed.length === 0,
     scoringVersion: SCORING_VERSION,
     warnings,
   };
 }
 
-/** The provider's live replacement if the caller's lists allow it, else the best computed candidate. */
+/** The provider's live replacement if the caller's lists allow it, else the reviewed one, else the best computed. */
 function recommend(
   replacement: Replacement | null,
+  review: ReviewedReplacement | null,
   policy: LookupPolicy,
   allowedModels: ReadonlySet<CatalogModel> | null,
   best: RankedModel | null,
@@ -148,6 +183,9 @@ function recommend(
 ): { recommendation: { modelKey: string | null; source: Resolution['recommendationSource'] }; more: string[] } {
   if (status === 'ACTIVE') return { recommendation: { modelKey: null, source: 'none' }, more: [] };
   const more: string[] = [];
+  const isAllowed = (model: CatalogModel) =>
+    (policy.allowedProviders.length === 0 || policy.allowedProviders.includes(model.provider)) &&
+    (!allowedModels || allowedModels.has(model));
   if (!replacement) more.push('the provider names no replacement');
   else if (!replacement.live)
     more.push(`${replacement.modelKey}, which the provider names, leads to no live model in the catalog`);
@@ -157,10 +195,19 @@ function recommend(
       more.push(
         `${modelKey}, which the provider names, is itself on its way out; its own replacement ${live.modelKey} is live`,
       );
-    const provider = policy.allowedProviders.length === 0 || policy.allowedProviders.includes(live.model.provider);
-    if (provider && (!allowedModels || allowedModels.has(live.model)))
+    if (isAllowed(live.model) && !isClosed(live.model, policy))
       return { recommendation: { modelKey: live.modelKey, source: 'provider' }, more };
-    more.push(`${live.modelKey} is not among the allowed providers or model keys`);
+    if (!isAllowed(live.model)) more.push(`${live.modelKey} is not among the allowed providers or model keys`);
+  }
+  if (review?.model) {
+    const modelKey = modelKeyOf(review.model);
+    if (isAllowed(review.model) && !isClosed(review.model, policy))
+      return {
+        recommendation: { modelKey, source: 'admin_review' },
+        more: [...more, `${modelKey}: ${citationOf(review.review)}`],
+      };
+    if (!isAllowed(review.model))
+      more.push(`${modelKey}, which an operator reviewed, is not among the allowed providers or model keys`);
   }
   if (!best)
     return {
@@ -174,11 +221,13 @@ function recommend(
 }
 
 /** The models that a caller's keys match, in any certain spelling. */
-function allowedSet(catalog: Catalog, keys: readonly string[]): Set<CatalogModel> {
-  const models = keys
-    .map((key) => lookUpModel(catalog, key))
-    .filter((match) => match !== null && match.strategy !== 'fuzzy');
-  return new Set(models.map((match) => (match as LookUpMatch).model));
+function allowedByKey(catalog: Catalog, keys: readonly string[], day: string): Map<string, CatalogModel> {
+  return new Map(
+    keys.flatMap((key) => {
+      const match = lookUpModel(catalog, key, Date.parse(day));
+      return match && match.strategy !== 'fuzzy' ? [[key, match.model] as const] : [];
+    }),
+  );
 }
 
 function datesOf({ lifecycle: { announcedAt, shutdownAt } }: CatalogModel) {

@@ -114,6 +114,8 @@ function lifecycleFindings(model: CatalogModel, names: Map<string, CatalogModel>
     add('replacement', `${replacement} is not in the catalog, nor marked as replacementExternal`);
   }
   if (target === model) add('replacement', 'a model cannot replace itself');
+  if (replacement === undefined && lifecycle.replacementEvidence)
+    add('replacementEvidence', 'there is no replacement that it is evidence of');
   if (replacementResolvesTo !== undefined && (!target || modelKeyOf(target) !== replacementResolvesTo)) {
     add('replacementResolvesTo', `${replacement ?? 'no replacement'} does not resolve to ${replacementResolvesTo}`);
   }
@@ -131,7 +133,7 @@ function lifecycleFindings(model: CatalogModel, names: Map<string, CatalogModel>
   return findings;
 }
 
-function dateFindings({ releasedAt, lifecycle, pricing }: CatalogModel): Finding[] {
+function dateFindings({ releasedAt, lifecycle, pricing, availability, migrationNotes = [] }: CatalogModel): Finding[] {
   const { announcedAt, shutdownAt, earliestShutdownAt } = lifecycle;
   const dates: [string, string | undefined][] = [
     ['releasedAt', releasedAt],
@@ -139,6 +141,12 @@ function dateFindings({ releasedAt, lifecycle, pricing }: CatalogModel): Finding
     ['lifecycle.shutdownAt', shutdownAt],
     ['lifecycle.earliestShutdownAt', earliestShutdownAt],
     ['lifecycle.source.checkedAt', lifecycle.source.checkedAt],
+    ['lifecycle.replacementEvidence.source.checkedAt', lifecycle.replacementEvidence?.source.checkedAt],
+    ['availability.source.checkedAt', availability?.source.checkedAt],
+    ...migrationNotes.map(({ source }, index): [string, string] => [
+      `migrationNotes.${index}.source.checkedAt`,
+      source.checkedAt,
+    ]),
     ...(pricing?.scheduled ?? []).map(({ from }, index): [string, string] => [`pricing.scheduled.${index}.from`, from]),
   ];
   const later: [string, string | undefined, string, string | undefined][] = [
@@ -224,7 +232,7 @@ function cacheFindings(field: string, { inputUsdPerMillion, cachedInputUsdPerMil
 }
 
 function transitionFindings(transition: Transition, names: Map<string, CatalogModel>): Finding[] {
-  const { from, to, date, replacement, source } = transition;
+  const { from, to, date, replacement, replacementEvidence, source } = transition;
   const findings: Finding[] = [];
   const add = (field: string, message: string) => findings.push({ field: `transitions.${field}`, message });
   const model = names.get(modelKeyOf(transition));
@@ -233,8 +241,9 @@ function transitionFindings(transition: Transition, names: Map<string, CatalogMo
   for (const [field, day] of [
     ['date', date],
     ['source.checkedAt', source.checkedAt],
+    ['replacementEvidence.source.checkedAt', replacementEvidence?.source.checkedAt],
   ] as const) {
-    if (!isRealDay(day)) findings.push(notADay(`transitions.${field}`, day));
+    if (day !== undefined && !isRealDay(day)) findings.push(notADay(`transitions.${field}`, day));
   }
   if (replacement !== undefined && !names.has(replacement) && !model?.lifecycle.replacementExternal) {
     add('replacement', `${replacement} is not in the catalog, nor marked as replacementExternal`);

@@ -1,7 +1,8 @@
 /**
- * Output of the catalog commands as text: problems, differences, and the report of an import.
+ * Output of the catalog commands as text: problems, differences, freshness, and the report of an import.
  */
 
+import { ENDING_DAYS, type Freshness } from '../catalog/freshness.ts';
 import type { ImportReport, Limits } from '../catalog/importers/merge.ts';
 import type { Problem } from '../catalog/validate.ts';
 import type { CatalogDifferences, CatalogPricing, Lifecycle, PublishedCatalog } from '../contract/catalog.ts';
@@ -9,6 +10,8 @@ import { indent, labelOf, pairs, section, show, table } from './table.ts';
 
 /** How many names of a group are printed; `--json` has all of them. */
 const NAMES_SHOWN = 40;
+/** How many of the oldest sources are printed; `--json` has all of them. */
+const OLDEST_SHOWN = 15;
 
 export function showProblems(problems: readonly Problem[]): string {
   return table(problems, {
@@ -57,6 +60,52 @@ export function showReport(report: ImportReport): string {
 export function showPublished({ differences, sourceDates, ...info }: PublishedCatalog): string {
   const figures = Object.entries({ ...info, sources: `${sourceDates.oldest} to ${sourceDates.newest}` });
   return `${pairs(Object.fromEntries(figures.map(([field, value]) => [labelOf(field), value])))}\n\n${showDifferences(differences)}`;
+}
+
+export function showFreshness({ day, contradicted, oldest, ending, overdue, singleSource }: Freshness): string {
+  const model = ({ modelKey }: { modelKey: string }) => modelKey;
+  const stale = contradicted.length;
+  const parts = [
+    `On ${day}, statuses that their dates contradict: ${stale || 'none'}.`,
+    stale > 0 &&
+      section(
+        `Shut down, but the status does not say so (${stale})`,
+        table(contradicted, { Model: model, Status: ({ status }) => status, Shutdown: ({ shutdownAt }) => shutdownAt }),
+      ),
+    section(
+      `Oldest sources of models that still answer (${Math.min(OLDEST_SHOWN, oldest.length)} of ${oldest.length})`,
+      table(oldest.slice(0, OLDEST_SHOWN), {
+        Model: model,
+        Read: ({ checkedAt }) => checkedAt,
+        Ago: ({ days }) => `${days} days`,
+        Source: ({ source }) => source,
+      }),
+    ),
+    section(
+      `Ends within ${ENDING_DAYS} days (${ending.length})`,
+      table(ending, {
+        Model: model,
+        Shutdown: ({ shutdownAt }) => shutdownAt,
+        In: ({ days }) => `${days} days`,
+        Replacement: ({ replacement }) => replacement,
+      }),
+    ),
+    overdue.length > 0 &&
+      section(
+        `May end any day: past the day until which the provider promised it (${overdue.length})`,
+        table(overdue, { Model: model, 'Promised until': ({ earliestShutdownAt }) => earliestShutdownAt }),
+      ),
+    section(
+      `One source only (${singleSource.length})`,
+      table(singleSource, {
+        Model: model,
+        Fact: ({ fact }) => fact,
+        Confidence: ({ confidence }) => confidence,
+        Source: ({ source }) => source,
+      }),
+    ),
+  ];
+  return join(parts.map((part) => part || ''));
 }
 
 function names(title: string, keys: readonly string[]): string {

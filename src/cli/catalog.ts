@@ -1,8 +1,9 @@
 /**
- * `npm run catalog -- <verb>`: imports upstream price lists into a catalog file; checks, compares and publishes it.
+ * `npm run catalog -- <verb>`: imports upstream price lists into a catalog file; checks, compares and publishes it, and
+ * says what in it should be read again.
  *
  * Only `--out` writes a file and only `publish` publishes. Output is text, or JSON with `--json`. Exit code 0 means
- * success, 1 a catalog with problems or a rejected request, 2 a wrong command line.
+ * success, 1 a catalog with problems or stale statuses, or a rejected request, 2 a wrong command line.
  */
 import { randomUUID } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -10,6 +11,7 @@ import { text } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
 import { BUILT_IN_CATALOG } from '../catalog/built-in.ts';
 import { diffCatalogs } from '../catalog/diff.ts';
+import { freshnessOf } from '../catalog/freshness.ts';
 import { changeBound } from '../catalog/importers/bound.ts';
 import type { Upstream } from '../catalog/importers/imported.ts';
 import { readLiteLlm } from '../catalog/importers/litellm.ts';
@@ -19,7 +21,7 @@ import { type Problem, readCatalogDocument } from '../catalog/validate.ts';
 import type { CatalogDocument, PublishedCatalog } from '../contract/catalog.ts';
 import { useContractMessages } from '../contract/messages.ts';
 import { parseJson } from '../platform/json.ts';
-import { showDifferences, showProblems, showPublished, showReport } from './catalog-views.ts';
+import { showDifferences, showFreshness, showProblems, showPublished, showReport } from './catalog-views.ts';
 import { exchange, Refused } from './operator-client.ts';
 import { UsageError } from './operator-flags.ts';
 import { operatorToken, serverUrl, TARGET_HELP } from './operator-target.ts';
@@ -33,6 +35,9 @@ const HELP = `npm run catalog -- <verb> [arguments] [flags]
       --date DATE    date of the copy (today)
   validate [FILE]    check a catalog (the built-in one)
   diff A [B]         what B says otherwise than A; with one file, what it says otherwise than the built-in catalog
+  freshness [FILE]   what to read again: statuses that their dates contradict (exit code 1), the oldest sources, models
+                     that end within 90 days, facts with one source only
+      --date DATE    day to judge by (today)
   publish FILE       check a catalog and publish it on a server
 ${TARGET_HELP.replace(/^/gm, '    ')}
 
@@ -40,7 +45,7 @@ ${TARGET_HELP.replace(/^/gm, '    ')}
   --json     the result as JSON; with \`npm run -s\`, standard output holds nothing else
   --help     this text
 
-Exit code: 0 success, 1 the catalog has problems or was refused, 2 wrong command line.`;
+Exit code: 0 success, 1 the catalog has problems or stale statuses, or was refused, 2 wrong command line.`;
 
 const OPTIONS = {
   from: { type: 'string' },
@@ -80,6 +85,7 @@ const VERBS = new Map<string, Verb>([
   ['import', { run: importFile, files: [1, 1], flags: ['from', 'into', 'out', 'date'] }],
   ['validate', { run: validateFile, files: [0, 1], flags: [] }],
   ['diff', { run: diffFiles, files: [1, 2], flags: [] }],
+  ['freshness', { run: showFreshnessOf, files: [0, 1], flags: ['date'] }],
   ['publish', { run: publishFile, files: [1, 1], flags: ['url', 'token'] }],
 ]);
 
@@ -117,8 +123,7 @@ async function main(args: string[]): Promise<void> {
 async function importFile([file = '']: string[], { from = '', into, out, date = today() }: Flags): Promise<Outcome> {
   const upstream = UPSTREAMS.get(from);
   if (!upstream) throw new UsageError(`--from must be one of ${[...UPSTREAMS.keys()].join(', ')}`);
-  if (!/^\d{4}-\d{2}-\d{2}$/.test(date) || Number.isNaN(Date.parse(date)))
-    throw new UsageError('--date must be a date like 2026-11-20');
+  checkDate(date);
   const base = into === undefined ? { raw: BUILT_IN.models, document: BUILT_IN } : await readCatalog(into);
   if ('problems' in base) return withProblems(base.problems);
   const { models, report } = mergeImport(base.document.models, upstream.read(await readJson(file)), {
@@ -161,6 +166,14 @@ async function diffFiles([first = '', second]: string[]): Promise<Outcome> {
   return { json: differences, text: showDifferences(differences), ok: true };
 }
 
+async function showFreshnessOf([file]: string[], { date = today() }: Flags): Promise<Outcome> {
+  checkDate(date);
+  const catalog = file === undefined ? { document: BUILT_IN } : await readCatalog(file);
+  if ('problems' in catalog) return withProblems(catalog.problems);
+  const freshness = freshnessOf(catalog.document, date);
+  return { json: freshness, text: showFreshness(freshness), ok: freshness.contradicted.length === 0 };
+}
+
 async function publishFile([file = '']: string[], { url, token }: Flags): Promise<Outcome> {
   const target = { url: serverUrl(url), credential: await operatorToken(token) };
   const catalog = await readCatalog(file);
@@ -196,6 +209,11 @@ async function readJson(file: string): Promise<unknown> {
 
 async function writeJson(file: string, content: unknown): Promise<void> {
   await writeFile(file, `${JSON.stringify(content, null, 1)}\n`);
+}
+
+function checkDate(date: string): void {
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(date) || Number.isNaN(Date.parse(date)))
+    throw new UsageError('--date must be a date like 2026-11-20');
 }
 
 function today(): string {

@@ -147,6 +147,13 @@ export const COMMANDS: readonly Command[] = [
   command('catalog show', 'readCatalog'),
   command('catalog publish', 'publishCatalog', { document: true }),
 
+  command('reviews list', 'listReviews', rows(columnsOf(['modelKey', 'replacementModelKey', 'reviewedAt', 'reason']))),
+  command('reviews show', 'readReview'),
+  command('reviews put', 'putReview', {
+    note: 'The public lookup recommends it, with its reason, where the vendor names nothing.',
+  }),
+  command('reviews delete', 'deleteReview'),
+
   command('events list', 'listEvents', { view: ({ items }) => showEvents(items) }),
 
   command(

@@ -11,6 +11,7 @@ import {
   type Transition,
 } from '../catalog/model.ts';
 import { pricingAt } from '../catalog/prices.ts';
+import { citationOf, type Review } from '../catalog/reviews.ts';
 import { beginOf, type PriceSnapshotRow } from '../storage/prices.ts';
 import { StepChart } from '../ui/charts.tsx';
 import { calendarDay, count, rate, words } from '../ui/format.ts';
@@ -24,6 +25,7 @@ export interface ModelView {
   model: CatalogModel;
   status: ModelStatus;
   replacement: Replacement | null;
+  review: Review | null;
   transitions: readonly Transition[];
   snapshots: readonly PriceSnapshotRow[];
   nowMs: number;
@@ -54,7 +56,7 @@ export function modelPage(c: ConsoleContext, view: ModelView) {
           <Lifecycle {...view} />
         </Card>
         <Card title="Evidence">
-          <Evidence model={model} replacement={view.replacement} />
+          <Evidence model={model} replacement={view.replacement} review={view.review} />
         </Card>
       </div>
       <Card title="Facts">
@@ -133,9 +135,10 @@ function eventsOf({ releasedAt, lifecycle, pricing }: CatalogModel, transitions:
     .toSorted((a, b) => (a.day < b.day ? -1 : 1));
 }
 
-const Evidence: FC<{ model: CatalogModel; replacement: Replacement | null }> = ({
+const Evidence: FC<Pick<ModelView, 'model' | 'replacement' | 'review'>> = ({
   model: { lifecycle },
   replacement,
+  review,
 }) => (
   <Facts
     items={[
@@ -153,6 +156,8 @@ const Evidence: FC<{ model: CatalogModel; replacement: Replacement | null }> = (
         replacement ? replacement.live ? <Code>{replacement.live.modelKey}</Code> : 'none of the chain' : undefined,
       ],
       ['Note', lifecycle.note],
+      ['Reviewed', review ? <Code>{review.replacementModelKey}</Code> : undefined],
+      ['Review', review ? citationOf(review) : undefined],
     ]}
   />
 );
@@ -168,7 +173,8 @@ const ModelFacts: FC<{ model: CatalogModel }> = ({ model }) => (
       ['Input', model.modalities.input.join(', ') || 'not known'],
       ['Output', model.modalities.output.join(', ') || 'not known'],
       ['Capabilities', model.capabilities.join(', ') || 'not known'],
-      ['Reasoning efforts', model.reasoningEfforts?.join(', ')],
+      ['Reasoning efforts', model.reasoningEfforts && (model.reasoningEfforts.join(', ') || 'none')],
+      ['Access', model.availability?.note],
     ]}
   />
 );

@@ -51,6 +51,13 @@ const rates = {
   cacheWriteUsdPerMillion: usdPerMillion.exactOptional().describe('Input tokens written to the cache'),
 };
 
+const confidence = z.enum(['provider', 'snapshot', 'secondary']);
+
+const ReplacementEvidence = z.strictObject({
+  source: Source.describe('Where the replacement was read'),
+  confidence: confidence.describe('Who says so, as for the dates'),
+});
+
 /** Prices of tokens, in USD per million; a model that bills no text has no input and output. */
 export const CatalogRates = z.strictObject(rates);
 
@@ -118,11 +125,24 @@ export const Lifecycle = z.strictObject({
   suggestedReplacement: modelKey
     .optional()
     .describe('Successor that the provider names for a model that is not deprecated'),
+  replacementNote: text(FACT_LENGTH_MAX).optional().describe('What the provider asks of a request to the replacement'),
+  replacementEvidence: ReplacementEvidence.optional().describe(
+    'Evidence of the replacement, where it is not that of the dates',
+  ),
   source: Source.describe('Evidence of status and dates'),
-  confidence: z
-    .enum(['provider', 'snapshot', 'secondary'])
-    .describe("The provider's own word, a copy that nothing later confirms, or a report of others"),
+  confidence: confidence.describe("The provider's own word, a copy that nothing later confirms, or a report of others"),
   note: text(FACT_LENGTH_MAX).optional().describe('What else is known'),
+});
+
+const Availability = z.strictObject({
+  access: z.literal('limited').describe('Only for accounts that the provider admits'),
+  note: text(FACT_LENGTH_MAX).describe('What the provider asks for'),
+  source: Source.describe('Where it was read'),
+});
+
+const MigrationNote = z.strictObject({
+  note: text(FACT_LENGTH_MAX).describe('What a request must change, or can no longer do'),
+  source: Source.describe('Where it was read'),
 });
 
 export const CatalogModel = z.strictObject({
@@ -136,6 +156,7 @@ export const CatalogModel = z.strictObject({
   lifecycle: Lifecycle.describe('Status, dates and replacement'),
   releasedAt: day.optional().describe('Day of release'),
   preview: z.boolean().describe('Not generally available'),
+  availability: Availability.optional().describe('Absent for a model that is open to every account, or not known'),
   pricing: CatalogPricing.optional().describe('Price in USD; absent means unknown'),
   contextTokens: tokenLimit.optional().describe('Tokens of input and output together'),
   maxOutputTokens: tokenLimit.optional().describe('Tokens of output'),
@@ -151,6 +172,12 @@ export const CatalogModel = z.strictObject({
     .max(LIST_MAX)
     .describe('Endpoints or methods of the provider that serve it'),
   reasoningEfforts: words.optional().describe('Levels of reasoning, lowest first'),
+  migrationNotes: z
+    .array(MigrationNote)
+    .min(1)
+    .max(LIST_MAX)
+    .optional()
+    .describe('What matters to a caller who moves to this model'),
 });
 
 export const Transition = z.strictObject({
@@ -160,6 +187,9 @@ export const Transition = z.strictObject({
   to: z.enum(['DEPRECATED', 'RETIRED']).describe('Status after'),
   date: day.describe('Day of the change'),
   replacement: modelKey.optional().describe('Replacement that the provider names'),
+  replacementEvidence: ReplacementEvidence.optional().describe(
+    'Evidence of the replacement, where it is not that of the change',
+  ),
   scheduled: z.boolean().describe('Still to come when the catalog was made'),
   source: Source.describe('Evidence of the change'),
 });

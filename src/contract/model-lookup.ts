@@ -142,7 +142,7 @@ export const Candidate = z.object({
   availability: z.enum(['available', 'unknown']).optional().describe('Whether the catalog knows it as available'),
   estimatedRequestUsd: z.number().optional().describe('Cost of one request of the token mix'),
   priceChangePercent: z.number().optional().describe('Price against the requested model, for the token mix'),
-  reasons: z.array(z.string()).optional().describe('What the score is made of'),
+  reasons: z.array(z.string()).optional().describe('What ranks it behind others, then what the score is made of'),
 });
 
 export type Candidate = z.infer<typeof Candidate>;
@@ -193,7 +193,9 @@ export const FullResolution = z.strictObject({
   requested: z.strictObject({ modelKey, provider: z.enum(PROVIDERS).optional(), model: z.string() }),
   match: z
     .strictObject({
-      matchedModelKey: modelKey,
+      matchedModelKey: modelKey.describe(
+        'The model that the key means; where the strategy is `fuzzy`, the nearest key',
+      ),
       strategy: z.enum(MATCH_STRATEGIES).describe('The rule that found the model'),
       score: z.number().optional().describe('Similarity of a fuzzy match'),
     })

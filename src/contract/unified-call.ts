@@ -23,7 +23,10 @@ const VendorRequest = z.object({
     .refine((headers) => Object.keys(headers).length <= HEADERS_MAX, `must have at most ${HEADERS_MAX} members`)
     .optional()
     .describe('Headers for the vendor; never stored'),
-  body: z.record(z.string(), z.unknown()).optional().describe("The vendor's request"),
+  body: z
+    .record(z.string(), z.unknown())
+    .optional()
+    .describe("The vendor's request; an OpenAI reasoning effort is left out for a model that takes none"),
   timeoutMs: z
     .number()
     .int()

@@ -25,7 +25,7 @@ export async function listModels({ env, organization, defer }: Caller): Promise<
 
 export async function retrieveModel({ env, organization, defer }: Caller, name: string): Promise<GatewayAnswer> {
   const { catalog } = await currentCatalog(env, defer);
-  const model = findModel(organization, catalog, name);
+  const model = findModel(organization, catalog, name, Date.now());
   return model ? found(model) : refusalAnswer(modelNotFound(name).refusal);
 }
 
@@ -41,9 +41,9 @@ export function modelsOf(organization: OrganizationConfig, catalog: Catalog, now
   );
   const tiers = TIERS.filter((tier) => (models?.[tier].length ?? 0) > 0);
   const named = [...TIERS.flatMap((tier) => models?.[tier] ?? []), ...prices.keys()].flatMap((name) => {
-    const model = nameModel(organization, catalog, name);
+    const model = nameModel(organization, catalog, name, nowMs);
     return model && vendors.has(model.provider)
-      ? [presentModel(catalog, `${model.provider}/${model.model}`, model.provider)]
+      ? [presentModel(catalog, `${model.provider}/${model.model}`, model.provider, nowMs)]
       : [];
   });
   const listed = [
@@ -57,21 +57,28 @@ export function modelsOf(organization: OrganizationConfig, catalog: Catalog, now
 }
 
 /** The model that a name stands for; `null` where no vendor could be asked for it. */
-export function findModel(organization: OrganizationConfig, catalog: Catalog, name: string): ModelObject | null {
+export function findModel(
+  organization: OrganizationConfig,
+  catalog: Catalog,
+  name: string,
+  nowMs: number,
+): ModelObject | null {
   const tier = mappedTier(name);
   if (tier !== null) {
     const mapped = organization.models?.[tier] ?? [];
     return mapped.length === 0 ? null : presentMapped(name);
   }
-  const named = nameModel(organization, catalog, name);
+  const named = nameModel(organization, catalog, name, nowMs);
   if (!named || !organization.vendors.has(named.provider)) return null;
-  const known = matchModel(catalog, named.model)?.model.provider === named.provider;
+  const known = matchModel(catalog, named.model, nowMs)?.model.provider === named.provider;
   // The catalog knows all models of the vendors in it. It cannot say what any other vendor has.
   const own = [`${named.provider}/${named.model}`, named.model].some((key) =>
     organization.prices.has(key.toLowerCase()),
   );
   const foreign = !catalog.models.some(({ provider }) => provider === named.provider);
-  return known || own || foreign ? presentModel(catalog, `${named.provider}/${named.model}`, named.provider) : null;
+  return known || own || foreign
+    ? presentModel(catalog, `${named.provider}/${named.model}`, named.provider, nowMs)
+    : null;
 }
 
 /** The name, and the alias that people prefer to it. */
@@ -79,8 +86,8 @@ function namesOf({ model, preferredAlias }: CatalogModel): string[] {
   return preferredAlias === undefined ? [model] : [preferredAlias, model];
 }
 
-function presentModel(catalog: Catalog, id: string, provider: string): ModelObject {
-  return present(id, provider, matchModel(catalog, id)?.model);
+function presentModel(catalog: Catalog, id: string, provider: string, nowMs: number): ModelObject {
+  return present(id, provider, matchModel(catalog, id, nowMs)?.model);
 }
 
 function presentMapped(id: string): ModelObject {

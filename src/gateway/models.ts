@@ -5,6 +5,7 @@
  * A vendor without credentials, or without the endpoint, is not attempted. No vendor is asked here.
  */
 
+import { effortsOf } from '../catalog/efforts.ts';
 import { type Match, matchModel } from '../catalog/matching.ts';
 import type { Catalog } from '../catalog/model.ts';
 import { resolvePrice } from '../catalog/prices.ts';
@@ -30,7 +31,7 @@ export interface Attempt {
   assertsTier: boolean;
   /** Only when the plan downgrades an exhausted premium allowance to standard models. */
   onDowngrade: boolean;
-  /** Supported levels of reasoning effort; `undefined` where the catalog does not know them. */
+  /** Supported levels of reasoning effort; `undefined` where the catalog does not know them, empty for a model without. */
   efforts: readonly string[] | undefined;
 }
 
@@ -62,7 +63,7 @@ export async function resolveAttempts(
   const attempts: Attempt[] = [];
   let firstObstacle: Refused | null = null;
   for (const name of new Set(names)) {
-    const candidates = candidatesFor(organization, catalog, name);
+    const candidates = candidatesFor(organization, catalog, name, nowMs);
     if (candidates.length === 0) return modelNotFound(name);
     for (const candidate of candidates) {
       const obstacle = obstacleTo(organization, dialect, candidate);
@@ -83,10 +84,15 @@ export function modelNotFound(name: string): Refused {
 }
 
 /** The vendor of a named model, and what the vendor calls it; `null` where that is not certain. */
-export function nameModel({ vendors }: OrganizationConfig, catalog: Catalog, name: string): NamedModel | null {
+export function nameModel(
+  { vendors }: OrganizationConfig,
+  catalog: Catalog,
+  name: string,
+  nowMs: number,
+): NamedModel | null {
   const slash = name.indexOf('/');
   if (slash < 0) {
-    const match = matchModel(catalog, name);
+    const match = matchModel(catalog, name, nowMs);
     return match && { provider: match.model.provider, model: vendorName(match, name) };
   }
   const prefix = name.slice(0, slash);
@@ -104,15 +110,20 @@ function vendorName({ model, strategy }: Match, requested: string): string {
 }
 
 /** The models that a name stands for, in order; empty where that is not certain. */
-export function candidatesFor(organization: OrganizationConfig, catalog: Catalog, name: string): Candidate[] {
+export function candidatesFor(
+  organization: OrganizationConfig,
+  catalog: Catalog,
+  name: string,
+  nowMs: number,
+): Candidate[] {
   const requested = mappedTier(name);
   if (requested === null) {
-    const named = nameModel(organization, catalog, name);
+    const named = nameModel(organization, catalog, name, nowMs);
     return named ? [{ ...named, tier: null, onDowngrade: false }] : [];
   }
   const mapped = (tier: Tier): Candidate[] =>
     (organization.models?.[tier] ?? []).flatMap((entry) => {
-      const named = nameModel(organization, catalog, entry);
+      const named = nameModel(organization, catalog, entry, nowMs);
       return named ? [{ ...named, tier, onDowngrade: tier !== requested }] : [];
     });
   const own = mapped(requested);
@@ -157,6 +168,6 @@ async function attemptOf(
     priced: price.available,
     assertsTier: tier !== null || !price.available,
     onDowngrade,
-    efforts: matchModel(catalog, model)?.model.reasoningEfforts,
+    efforts: effortsOf(catalog, model, nowMs),
   };
 }

@@ -52,15 +52,16 @@ export function closedModel(
   catalog: Catalog,
   names: readonly string[],
   { models }: Session,
+  nowMs: number,
 ): Refused | null {
   if (names.length > SESSION_MODELS_MAX) {
     const message = `models: a request with a session token names at most ${SESSION_MODELS_MAX} models, model among them`;
     return refuseCall('BAD_REQUEST', message, { param: 'models' });
   }
   if (!models) return null;
-  const open = new Set(models.flatMap((name) => modelKeys(organization, catalog, name, false)));
+  const open = new Set(models.flatMap((name) => modelKeys(organization, catalog, name, false, nowMs)));
   const closed = names.findIndex((name) => {
-    const keys = modelKeys(organization, catalog, name, true);
+    const keys = modelKeys(organization, catalog, name, true, nowMs);
     return !models.includes(name) && (keys.length === 0 || keys.some((key) => !open.has(key)));
   });
   if (closed < 0) return null;
@@ -69,8 +70,14 @@ export function closedModel(
 }
 
 /** The models that a name stands for, as `provider/model`; on request with those that only a downgrade runs. */
-function modelKeys(organization: OrganizationConfig, catalog: Catalog, name: string, withDowngrade: boolean): string[] {
-  const candidates = candidatesFor(organization, catalog, name).filter(
+function modelKeys(
+  organization: OrganizationConfig,
+  catalog: Catalog,
+  name: string,
+  withDowngrade: boolean,
+  nowMs: number,
+): string[] {
+  const candidates = candidatesFor(organization, catalog, name, nowMs).filter(
     ({ onDowngrade }) => withDowngrade || !onDowngrade,
   );
   return candidates.map(({ provider, model }) => `${provider}/${model}`);

@@ -26,7 +26,7 @@ const SCHEMA_VERSION = 1;
 /** What an answer says about the catalog that it comes from and the day for which it holds. */
 export interface Provenance {
   catalog: Catalog;
-  /** What is wrong with the catalog in use; `null` when nothing is. */
+  /** What is wrong with the catalog in use, or with reading the reviews; `null` when nothing is. */
   problem: string | null;
   /** UTC day for which the answer holds, as YYYY-MM-DD. */
   day: string;
@@ -55,7 +55,7 @@ export function presentFull(resolution: Resolution, policy: LookupPolicy, proven
     requested: { modelKey: requested.modelKey, provider: requested.provider, model: requested.model },
     ...(match && {
       match: {
-        matchedModelKey: modelKeyOf(match.model),
+        matchedModelKey: match.matchedModelKey,
         strategy: match.strategy,
         ...(match.score !== undefined && { score: match.score }),
       },
@@ -112,10 +112,10 @@ export function presentDiscovery({ catalog, day }: Provenance): object {
 }
 
 function presentCommon(resolution: Resolution, { catalog, day }: Provenance) {
-  const { match, status, action, providerReplacementModelKey, recommendedModelKey, recommendationSource, decisionId } =
+  const { model, status, action, providerReplacementModelKey, recommendedModelKey, recommendationSource, decisionId } =
     resolution;
   const keyGuidance = guidanceOf(resolution);
-  const { announcedAt, shutdownAt, source } = match?.model.lifecycle ?? {};
+  const { announcedAt, shutdownAt, source } = model?.lifecycle ?? {};
   return {
     schemaVersion: SCHEMA_VERSION as 1,
     catalogVersion: catalog.version,
@@ -131,24 +131,24 @@ function presentCommon(resolution: Resolution, { catalog, day }: Provenance) {
     ...(providerReplacementModelKey !== null && { providerReplacementModelKey }),
     recommendationSource,
     decisionId,
-    generatedAt: generatedAt(catalog, day),
+    generatedAt: generatedAt(catalog, day, resolution.review?.reviewedAtMs),
     validUntil: new Date(validUntilMs(day)).toISOString(),
   };
 }
 
-/** The later of the day's start and the catalog's publication, so that an answer does not change within the day. */
-function generatedAt(catalog: Catalog, day: string): string {
-  return new Date(Math.max(Date.parse(day), catalog.publishedAtMs)).toISOString();
+/** The latest of the day's start, the catalog's publication and the review, so that an answer changes with them alone. */
+function generatedAt(catalog: Catalog, day: string, reviewedAtMs = 0): string {
+  return new Date(Math.max(Date.parse(day), catalog.publishedAtMs, reviewedAtMs)).toISOString();
 }
 
-function guidanceOf({ requested, match, preferredAlias, status }: Resolution): FullResolution['keyGuidance'] {
-  if (!match || preferredAlias === null) return undefined;
+function guidanceOf({ requested, model, preferredAlias, status }: Resolution): FullResolution['keyGuidance'] {
+  if (!model || preferredAlias === null) return undefined;
   const preferredModelKey = `${requested.provider}/${preferredAlias}`;
   const shouldUpdate = requested.modelKey !== preferredModelKey && status !== 'RETIRED';
   return {
     requestedModelKey: requested.modelKey,
     preferredModelKey,
-    resolvedModelKey: modelKeyOf(match.model),
+    resolvedModelKey: modelKeyOf(model),
     relationship: 'provider_alias',
     confidence: 'provider_verified',
     shouldUpdate,

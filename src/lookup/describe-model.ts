@@ -3,6 +3,7 @@
  * what the lookup leaves out.
  */
 import { type CatalogModel, modelKeyOf } from '../catalog/model.ts';
+import { pricingAt } from '../catalog/prices.ts';
 import type { FullResolution } from '../contract/model-lookup.ts';
 import type { Env } from '../env.ts';
 import { currentCatalog } from '../storage/catalog.ts';
@@ -10,6 +11,7 @@ import { type ListedModel, listed, nearestModels } from './find-models.ts';
 import { lookUp } from './look-up-model.ts';
 
 export type DescribedModel =
+  /** `model` has the rates in force at the time. */
   | { known: true; model: CatalogModel; resolution: FullResolution }
   | { known: false; asked: string; near: ListedModel[] };
 
@@ -26,7 +28,10 @@ export async function describeModel(
   const matched = resolution?.match?.strategy === 'fuzzy' ? undefined : resolution?.match?.matchedModelKey;
   const model =
     matched === undefined ? undefined : catalog.models.find((candidate) => modelKeyOf(candidate) === matched);
-  if (resolution && model) return { known: true, model, resolution };
+  if (resolution && model) {
+    const priced = model.pricing ? { ...model, pricing: pricingAt(model.pricing, nowMs) } : model;
+    return { known: true, model: priced, resolution };
+  }
   const asked = resolution?.requested.modelKey ?? readable(rawPath.slice(1));
   return { known: false, asked, near: nearestModels(catalog, asked).map((candidate) => listed(candidate, nowMs)) };
 }

@@ -1,9 +1,11 @@
 /**
- * Use case: look a model key up. An answer is constant within a UTC day and a catalog, so each isolate caches answers
- * in serialized form, per catalog and day. The entity tag covers the catalog, the day and the normalized question.
+ * Use case: look a model key up. An answer is constant within a UTC day, a catalog and the operators' reviews, so each
+ * isolate caches answers in serialized form, per catalog, reviews and day. The entity tag covers the catalog, the day,
+ * the review of the model and the normalized question.
  */
 
 import { resolveKey } from '../catalog/resolution.ts';
+import type { Reviews } from '../catalog/reviews.ts';
 import { badRequest, brokenRules, type Refusal, type Result } from '../contract/errors.ts';
 import { type LookupErrorCode, LookupQuery } from '../contract/model-lookup.ts';
 import { canonicalJson } from '../domain/canonical.ts';
@@ -12,6 +14,7 @@ import { BoundedMap } from '../platform/bounded-map.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import { DAY_MS } from '../platform/time.ts';
 import { type CatalogInUse, catalogInMemory, currentCatalog } from '../storage/catalog.ts';
+import { currentReviews, type ReviewsInUse, reviewsInMemory } from '../storage/reviews.ts';
 import { type Provenance, presentDiscovery, presentFull, presentLight } from './answers.ts';
 import { parseRequestedKey } from './requested-key.ts';
 
@@ -29,6 +32,7 @@ export type LookupResult = Result<{ answer: LookupAnswer }, Refusal<LookupErrorC
 
 interface CachedAnswers {
   day: number;
+  reviews: ReviewsInUse;
   /** By raw path and query. */
   answers: Map<string, LookupAnswer>;
 }
@@ -38,7 +42,8 @@ const answersByCatalog = new WeakMap<CatalogInUse, CachedAnswers>();
 /** The cached answer to `asked`, the raw path and query. */
 export function cachedAnswer(env: Env, asked: string, nowMs: number): LookupAnswer | null {
   const inUse = catalogInMemory(env, nowMs);
-  return (inUse && answersOf(inUse, nowMs).get(asked)) ?? null;
+  const reviews = reviewsInMemory(nowMs);
+  return (inUse && reviews && answersOf(inUse, reviews, nowMs).get(asked)) ?? null;
 }
 
 /** The answer to `asked`, the raw path and query. `query` has the decoded parameters. */
@@ -49,12 +54,13 @@ export async function lookUp(
   nowMs: number,
   defer: (work: Promise<unknown>) => void,
 ): Promise<LookupResult> {
-  const inUse = await currentCatalog(env, defer);
-  const answers = answersOf(inUse, nowMs);
+  const [inUse, reviews] = await Promise.all([currentCatalog(env, defer), currentReviews(env, defer)]);
+  const answers = answersOf(inUse, reviews, nowMs);
   const known = answers.get(asked);
   if (known) return { ok: true, answer: known };
-  const provenance = { ...inUse, day: new Date(nowMs).toISOString().slice(0, 'yyyy-mm-dd'.length) };
-  const made = await makeAnswer(asked.split(/[?#]/)[0] ?? '', query, provenance);
+  const day = new Date(nowMs).toISOString().slice(0, 'yyyy-mm-dd'.length);
+  const provenance = { catalog: inUse.catalog, problem: inUse.problem ?? reviews.problem, day };
+  const made = await makeAnswer(asked.split(/[?#]/)[0] ?? '', query, provenance, reviews.reviews);
   if (made.ok) answers.set(asked, made.answer);
   return made;
 }
@@ -68,6 +74,7 @@ async function makeAnswer(
   rawPath: string,
   parameters: Record<string, string>,
   provenance: Provenance,
+  reviews: Reviews,
 ): Promise<LookupResult> {
   if (rawPath === '')
     return { ok: true, answer: await serialize(presentDiscovery(provenance), { discovery: true }, provenance) };
@@ -79,10 +86,13 @@ async function makeAnswer(
     return { ok: false, refusal: { code: 'INVALID_MODEL_REQUEST', message } };
   }
   const { response, ...policy } = query.data;
-  const resolution = await resolveKey(provenance.catalog, parsed.key, policy, provenance.day);
+  const resolution = await resolveKey(provenance.catalog, parsed.key, policy, provenance.day, reviews);
   const body =
     response === 'light' ? presentLight(resolution, policy, provenance) : presentFull(resolution, policy, provenance);
-  return { ok: true, answer: await serialize(body, { key: parsed.key, query: query.data }, provenance) };
+  return {
+    ok: true,
+    answer: await serialize(body, { key: parsed.key, query: query.data, review: resolution.review }, provenance),
+  };
 }
 
 async function serialize(body: object, question: object, { catalog, day, problem }: Provenance): Promise<LookupAnswer> {
@@ -92,11 +102,11 @@ async function serialize(body: object, question: object, { catalog, day, problem
   return { etag: `"${hash.slice(0, 32)}"`, body: new TextEncoder().encode(JSON.stringify(body)) };
 }
 
-function answersOf(inUse: CatalogInUse, nowMs: number): Map<string, LookupAnswer> {
+function answersOf(inUse: CatalogInUse, reviews: ReviewsInUse, nowMs: number): Map<string, LookupAnswer> {
   const day = Math.floor(nowMs / DAY_MS);
   const known = answersByCatalog.get(inUse);
-  if (known?.day === day) return known.answers;
+  if (known?.day === day && known.reviews === reviews) return known.answers;
   const answers = new BoundedMap<string, LookupAnswer>(ANSWERS_MAX);
-  answersByCatalog.set(inUse, { day, answers });
+  answersByCatalog.set(inUse, { day, reviews, answers });
   return answers;
 }

@@ -79,7 +79,7 @@ export async function beginCommand(
       pricingMode: pricingModeOf(request) ?? 'standard',
     },
     ...(models && { models }),
-    tierHints: tierHintsOf(catalog, models),
+    tierHints: tierHintsOf(catalog, models, Date.now()),
     callType,
   };
 }
@@ -139,10 +139,14 @@ export function pricingModeOf(request: {
   return request.batch === undefined ? undefined : request.batch ? 'batch' : 'standard';
 }
 
-function tierHintsOf(catalog: Catalog, models: Caller['organization']['models']): BeginCommand['tierHints'] {
+function tierHintsOf(
+  catalog: Catalog,
+  models: Caller['organization']['models'],
+  nowMs: number,
+): BeginCommand['tierHints'] {
   const hintsOf = (preferredModel: string | undefined): TierHints | undefined => {
     if (preferredModel === undefined) return undefined;
-    const model = matchModel(catalog, preferredModel)?.model;
+    const model = matchModel(catalog, preferredModel, nowMs)?.model;
     return {
       preferredModel,
       ...(model?.contextTokens !== undefined && { maxInputTokens: model.contextTokens }),

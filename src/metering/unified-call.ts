@@ -30,7 +30,7 @@ import type { Caller } from './caller.ts';
 import { type Outcome, reportedUsage } from './end-service-call.ts';
 import { endWithRetries } from './end-with-retries.ts';
 import { explicitKey, fingerprintOf } from './idempotency.ts';
-import { requestedModel, vendorNeeds } from './vendor-needs.ts';
+import { requestedModel, vendorBody, vendorNeeds } from './vendor-needs.ts';
 
 type VendorRequest = NonNullable<CallRequest['vendor']>;
 type VendorPart = NonNullable<CallData['vendor']>;
@@ -98,7 +98,7 @@ async function carryOut(
   keyed: boolean,
 ): Promise<Answer<CallData>> {
   const { customerId, vendor } = request;
-  const { outcome, response } = vendor ? await askVendor(request, vendor) : reported(request);
+  const { outcome, response } = vendor ? await askVendor(caller, request, vendor) : reported(request);
   // Only a request with a key can be retried.
   const toEnd = { ...outcome, customerId, wantsAnswer: true, ...(keyed && { response }) };
   const ended = await endWithRetries(caller, begin.data.callId, toEnd);
@@ -139,12 +139,12 @@ function reported({ usage = {}, end }: CallRequest): Done {
   return { outcome, response: { endUsage: presentUsage(figures, modelUsed) } };
 }
 
-async function askVendor(request: CallRequest, vendor: VendorRequest): Promise<Done> {
+async function askVendor(caller: Caller, request: CallRequest, vendor: VendorRequest): Promise<Done> {
   const result = await requestVendor({
     url: vendor.url,
     method: vendor.method,
     headers: vendor.headers ?? {},
-    body: vendor.body,
+    body: await vendorBody(caller, vendor),
     timeoutMs: vendor.timeoutMs,
     // A stream is answered as a whole here, so it is read as text.
     responseType: vendor.responseType === 'json' ? 'json' : 'text',

@@ -2,10 +2,13 @@
  * What the begin of a unified call requests beyond what its caller requested: the tier of the model that is named, the
  * capabilities that the vendor's request uses beside text, and, where the model has no price, that credit does not pay.
  *
+ * What of the request the vendor is not sent, because its model refuses it, is told by `vendorBody`.
+ *
  * Before the vendor is asked, the model is the one of the vendor's request, or the one that the caller reports. A call
  * that names none has no price either.
  */
 
+import { effortsOf } from '../catalog/efforts.ts';
 import { resolvePrice } from '../catalog/prices.ts';
 import { text } from '../contract/fields.ts';
 import type { CallRequest } from '../contract/unified-call.ts';
@@ -16,6 +19,7 @@ import { assertedTier, TIERS, type Tier } from '../domain/tiers.ts';
 import type { UnpricedTiers } from '../objects/customer-commands.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import { requestedCapabilities } from '../vendors/capabilities.ts';
+import { withoutEffort } from '../vendors/effort.ts';
 import type { Caller } from './caller.ts';
 
 type VendorRequest = NonNullable<CallRequest['vendor']>;
@@ -58,6 +62,15 @@ export async function vendorNeeds({ env, organization, defer }: Caller, request:
 export function requestedModel({ url, body }: VendorRequest): string | undefined {
   const named = body?.model ?? /\/models\/([^/:?]+):\w+/.exec(url)?.[1];
   return modelName.safeParse(named).data;
+}
+
+/** The vendor's request as the caller wrote it, but without an effort that the model would refuse. */
+export async function vendorBody({ env, defer }: Caller, vendor: VendorRequest): Promise<VendorRequest['body']> {
+  const { body } = vendor;
+  const model = requestedModel(vendor);
+  if (body === undefined || model === undefined) return body;
+  const efforts = effortsOf((await currentCatalog(env, defer)).catalog, model, Date.now());
+  return efforts?.length === 0 ? withoutEffort(body) : body;
 }
 
 /** With the tier that will pay. A caller who requested nothing requested the standard tier, whatever is added here. */

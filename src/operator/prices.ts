@@ -36,7 +36,7 @@ export function setPrice(
 ): Promise<Answer<Price>> {
   return commitChange<Price>(request, async (nowMs) => {
     if (!(await findOrganization(request.env, organizationId))) return noOrganization();
-    const modelKey = ownPriceKey((await currentCatalog(request.env, defer)).catalog, requested);
+    const modelKey = ownPriceKey((await currentCatalog(request.env, defer)).catalog, requested, nowMs);
     const effectiveFromMs = effectiveFrom === undefined ? 0 : Math.max(0, Date.parse(effectiveFrom));
     const prices = await findOwnPrices(request.env, organizationId, modelKey);
     const before = prices.find((price) => price.effectiveFromMs === effectiveFromMs);
@@ -74,7 +74,7 @@ export async function readPrices(
   defer: Defer,
 ): Promise<Answer<Page<Price>>> {
   if (!(await findOrganization(env, organizationId))) return noOrganization();
-  const modelKey = ownPriceKey((await currentCatalog(env, defer)).catalog, requested);
+  const modelKey = ownPriceKey((await currentCatalog(env, defer)).catalog, requested, Date.now());
   const prices = await findOwnPrices(env, organizationId, modelKey);
   return prices.length === 0 ? noPrice() : accept('PRICES_LISTED', pageAfter(prices, page), Date.now());
 }
@@ -94,9 +94,9 @@ export function deletePrices(
   effectiveFrom: string | undefined,
   defer: Defer,
 ): Promise<Answer<Deleted>> {
-  return commitChange<Deleted>(request, async () => {
+  return commitChange<Deleted>(request, async (nowMs) => {
     if (!(await findOrganization(request.env, organizationId))) return noOrganization();
-    const modelKey = ownPriceKey((await currentCatalog(request.env, defer)).catalog, requested);
+    const modelKey = ownPriceKey((await currentCatalog(request.env, defer)).catalog, requested, nowMs);
     const fromMs = effectiveFrom === undefined ? undefined : Date.parse(effectiveFrom);
     const prices = (await findOwnPrices(request.env, organizationId, modelKey)).filter(
       ({ effectiveFromMs }) => fromMs === undefined || effectiveFromMs === fromMs,

@@ -24,6 +24,7 @@ import {
 import { listOutbox, resendOutbox } from '../operator/outbox.ts';
 import { listPlans, migratePlan, putPlan, readMigration, readPlan } from '../operator/plans.ts';
 import { deletePrices, listPrices, readPrices, setPrice } from '../operator/prices.ts';
+import { deleteReview, listReviews, putReview, readReview } from '../operator/reviews.ts';
 import { deleteSample, exportSamples, listSamples, readSample } from '../operator/samples.ts';
 import { setSampling } from '../operator/sampling.ts';
 import { listOrganizationVendors, readVendor, removeVendor, setVendor } from '../operator/vendors.ts';
@@ -108,6 +109,13 @@ export function mountOperator(app: Hono<AppEnv>): void {
 
   mount(app, operations.readCatalog, (c) => readCatalog(c.env, deferrer(c)));
   change(app, operations.publishCatalog, (request, { body }, c) => publishCatalog(request, body, deferrer(c)));
+
+  mountList(app, operations.listReviews, (c, page) => listReviews(c.env, page));
+  mount(app, operations.readReview, (c, { params }) => readReview(c.env, params.modelKey, deferrer(c)));
+  change(app, operations.putReview, (request, { params, body }, c) =>
+    putReview(request, params.modelKey, body, deferrer(c)),
+  );
+  change(app, operations.deleteReview, (request, { params }, c) => deleteReview(request, params.modelKey, deferrer(c)));
 
   mountList(app, operations.listEvents, (c, page, { query }) => listEvents(c.env, query.organizationId, page));
   mount(app, operations.listDatabases, (c) => listDatabases(c.env));

@@ -65,6 +65,12 @@ export class ConfigCache<Value> {
     }
   }
 
+  /** The value of `key` from memory, while it needs no read in the background either; `null` otherwise. */
+  fresh(key: string, nowMs: number): Value | null {
+    const entry = this.#entries.get(key);
+    return entry && nowMs < entry.refreshAtMs ? entry.value : null;
+  }
+
   async #read(key: string, ttlMs: number, load: () => Promise<Value | null>): Promise<Value | null> {
     const readAtMs = Date.now();
     const value = await withTimeout(load(), READ_TIMEOUT_MS, 'the configuration');

@@ -6,7 +6,7 @@
  * passes unchanged and the vendor decides.
  */
 import type { ReasoningLevel } from '../domain/plan.ts';
-import { EFFORTS, type Effort } from './usage/figures.ts';
+import { EFFORTS, type Effort, type Fields, fieldsOf } from './usage/figures.ts';
 
 export { EFFORTS, type Effort } from './usage/figures.ts';
 
@@ -74,6 +74,15 @@ export function ceilingOf(level: ReasoningLevel): Effort | undefined {
 export function withinCeiling(requested: Effort, level: ReasoningLevel): Effort {
   const ceiling = ceilingOf(level);
   return ceiling !== undefined && rank(ceiling) < rank(requested) ? ceiling : requested;
+}
+
+/**
+ * The body of a request in OpenAI's forms, for a model that takes no effort: without `reasoning_effort`, and without
+ * `reasoning` where that names an effort.
+ */
+export function withoutEffort(body: Fields): Fields {
+  const { reasoning_effort: _effort, reasoning, ...rest } = body;
+  return reasoning === undefined || fieldsOf(reasoning).effort !== undefined ? rest : { ...rest, reasoning };
 }
 
 function rank(level: Effort): number {

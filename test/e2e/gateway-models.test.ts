@@ -188,6 +188,27 @@ describe('effort', () => {
     // Of a model that does not reason nothing is asked.
     expect(await effortOf(none, '/v1/chat/completions', { model: 'gpt-4o-mini' })).toBeUndefined();
   });
+
+  test('is not sent to a model that does not reason: named, as a fallback, or by a downgrade', async () => {
+    const bodies = () => setting.vendor.requests.map(({ body }) => body);
+    await ask(tenant, { model: STANDARD, reasoning_effort: 'high' });
+    expect(bodies()).toEqual([{ model: 'gpt-4o-mini', messages }]);
+    setting.vendor.fail('500');
+    await ask(tenant, { model: PREMIUM, models: [STANDARD], reasoning_effort: 'high' });
+    expect(bodies().slice(1)).toEqual([
+      { model: 'gpt-5.2', messages, reasoning_effort: 'high' },
+      { model: 'gpt-4o-mini', messages },
+    ]);
+    const lowered = await setting.tenant({ name: 'P', limitType: 'DOWNGRADE', limits: { premiumCalls: 0 } });
+    await map(lowered, { premium: [PREMIUM], standard: [STANDARD] });
+    const { headers } = await ask(lowered, { model: 'service/premium', reasoning_effort: 'high' });
+    expect(headers.get('x-llm-model-key')).toBe(STANDARD);
+    expect(bodies().at(-1)).toEqual({ model: 'gpt-4o-mini', messages });
+    await tenant.send('/v1/responses', {
+      body: { model: STANDARD, input: 'x', reasoning: { effort: 'low', summary: 'auto' } },
+    });
+    expect(bodies().at(-1)).toEqual({ model: 'gpt-4o-mini', input: 'x' });
+  });
 });
 
 test('the output is bounded by what the plan reserves, whatever was asked', async () => {

@@ -358,6 +358,22 @@ describe('a request', () => {
     expect(vendor.requests).toHaveLength(3);
   });
 
+  test('names no effort for a model that does not reason, and passes as it is for one that does', async () => {
+    const { call } = await customer('effort');
+    const effort = { reasoning_effort: 'low' };
+    const reasoning = { effort: 'low', summary: 'auto' };
+    for (const asked of [chat(effort), chat({ ...effort, model: 'gpt-5.2' }), responses({ reasoning })]) {
+      dataOf(await call(asked));
+    }
+    dataOf(await call(responses({ model: 'gpt-4o', reasoning })));
+    expect(vendor.requests.map(({ body }) => [body.model, body.reasoning_effort ?? body.reasoning])).toEqual([
+      ['gpt-4o', undefined],
+      ['gpt-5.2', 'low'],
+      ['gpt-5.2', reasoning],
+      ['gpt-4o', undefined],
+    ]);
+  });
+
   test('completes although the caller has disconnected', async () => {
     const { left } = await customer('leaver');
     const key = newKey();

@@ -9,6 +9,7 @@ import { FUZZY_SCORE_MIN } from '../../src/catalog/fuzzy.ts';
 import { lookUpModel, matchModel } from '../../src/catalog/matching.ts';
 import type { Provider } from '../../src/catalog/model.ts';
 
+const NOW = Date.UTC(2026, 10, 23);
 const PROVIDERS: Provider[] = ['openai', 'anthropic', 'google'];
 
 /** Every name and alias, with the model that it means. */
@@ -81,12 +82,12 @@ describe('every name and alias', () => {
       for (const spell of DECORATIONS[model.provider].flatMap((decorate) =>
         CASES.map((change) => change(decorate(name))),
       )) {
-        expect([spell, matchModel(BUILT_IN_CATALOG, spell)?.model.model]).toEqual([spell, model.model]);
-        expect([spell, lookUpModel(BUILT_IN_CATALOG, spell, model.provider)?.model.model]).toEqual([
+        expect([spell, matchModel(BUILT_IN_CATALOG, spell, NOW)?.model.model]).toEqual([spell, model.model]);
+        expect([spell, lookUpModel(BUILT_IN_CATALOG, spell, NOW, model.provider)?.model.model]).toEqual([
           spell,
           model.model,
         ]);
-        expect(lookUpModel(BUILT_IN_CATALOG, spell)).toEqual(matchModel(BUILT_IN_CATALOG, spell));
+        expect(lookUpModel(BUILT_IN_CATALOG, spell, NOW)).toEqual(matchModel(BUILT_IN_CATALOG, spell, NOW));
       }
     }
   });
@@ -94,8 +95,12 @@ describe('every name and alias', () => {
   test('resolves to nothing under another provider', () => {
     for (const { name, model } of NAMES) {
       for (const provider of PROVIDERS.filter((other) => other !== model.provider)) {
-        expect([name, provider, lookUpModel(BUILT_IN_CATALOG, name, provider)]).toEqual([name, provider, null]);
-        expect([name, provider, matchModel(BUILT_IN_CATALOG, `${provider}/${name}`)]).toEqual([name, provider, null]);
+        expect([name, provider, lookUpModel(BUILT_IN_CATALOG, name, NOW, provider)]).toEqual([name, provider, null]);
+        expect([name, provider, matchModel(BUILT_IN_CATALOG, `${provider}/${name}`, NOW)]).toEqual([
+          name,
+          provider,
+          null,
+        ]);
       }
     }
   });
@@ -109,8 +114,8 @@ describe('every name and alias', () => {
         `${model.provider}/ft:${name}:a::b`,
         `${name}:free`,
       ]) {
-        expect([spell, matchModel(BUILT_IN_CATALOG, spell)]).toEqual([spell, null]);
-        expect([spell, lookUpModel(BUILT_IN_CATALOG, spell)]).toEqual([spell, { model, strategy: 'normalized' }]);
+        expect([spell, matchModel(BUILT_IN_CATALOG, spell, NOW)]).toEqual([spell, null]);
+        expect([spell, lookUpModel(BUILT_IN_CATALOG, spell, NOW)]).toEqual([spell, { model, strategy: 'normalized' }]);
       }
     }
   });
@@ -156,9 +161,9 @@ describe('any text', () => {
     const reversed = { ...BUILT_IN_CATALOG, models: [...BUILT_IN_CATALOG.models].reverse() };
     fc.assert(
       fc.property(texts, fc.option(fc.constantFrom(...PROVIDERS), { nil: undefined }), (name, provider) => {
-        const match = lookUpModel(BUILT_IN_CATALOG, name, provider);
-        expect(lookUpModel(BUILT_IN_CATALOG, name, provider)).toEqual(match);
-        expect(lookUpModel(reversed, name, provider)).toEqual(match);
+        const match = lookUpModel(BUILT_IN_CATALOG, name, NOW, provider);
+        expect(lookUpModel(BUILT_IN_CATALOG, name, NOW, provider)).toEqual(match);
+        expect(lookUpModel(reversed, name, NOW, provider)).toEqual(match);
       }),
       { numRuns: 2000 },
     );
@@ -167,10 +172,10 @@ describe('any text', () => {
   test('is never priced by a guess: the lookup finds everything that pricing finds', () => {
     fc.assert(
       fc.property(texts, (name) => {
-        const priced = matchModel(BUILT_IN_CATALOG, name);
+        const priced = matchModel(BUILT_IN_CATALOG, name, NOW);
         if (priced === null) return;
         expect(priced.strategy).not.toBe('fuzzy');
-        expect(lookUpModel(BUILT_IN_CATALOG, name)).toEqual(priced);
+        expect(lookUpModel(BUILT_IN_CATALOG, name, NOW)).toEqual(priced);
       }),
       { numRuns: 2000 },
     );
@@ -179,7 +184,7 @@ describe('any text', () => {
   test('has a score within its bounds if and only if the match is fuzzy', () => {
     fc.assert(
       fc.property(damaged, (name) => {
-        const match = lookUpModel(BUILT_IN_CATALOG, name);
+        const match = lookUpModel(BUILT_IN_CATALOG, name, NOW);
         expect(match?.strategy === 'fuzzy').toBe(match?.score !== undefined);
         expect(match?.score ?? 1).toBeGreaterThanOrEqual(FUZZY_SCORE_MIN);
         expect(match?.score ?? 1).toBeLessThanOrEqual(1);

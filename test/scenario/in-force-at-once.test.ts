@@ -2,8 +2,9 @@
  * Promise: a revoked key stops working when the revocation is acknowledged, and so does every replaced configuration.
  */
 import { beforeAll, describe, expect, test } from 'vitest';
+import { LOOKUP_PATH } from '../../src/contract/model-lookup.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
-import { operator } from '../support/worker.ts';
+import { operator, worker } from '../support/worker.ts';
 
 let tenant: Tenant;
 let params: { org: string };
@@ -38,6 +39,23 @@ describe('in force at once', () => {
     expect((await usable(key)).status).toBe(200);
     await operator.send('updateKey', { params: { ...params, keyId }, body: { scopes: ['usage:read'] } });
     expect((await usable(key)).status).toBe(403);
+  });
+
+  test('reviews of a model reach the public lookup while others ask, whether set, changed or taken back', async () => {
+    const params = { modelKey: 'openai/gpt-5.1' };
+    const ask = async () => {
+      const response = await worker.fetch(`https://callmeter.test${LOOKUP_PATH}/openai/gpt-5.1?response=light`);
+      return ((await response.json()) as { recommendedModelKey: string }).recommendedModelKey;
+    };
+    const computed = await ask();
+    for (const replacementModelKey of ['openai/gpt-6-sol', 'anthropic/claude-sonnet-5', 'google/gemini-4-argon']) {
+      const keepAsking = Promise.all(Array.from({ length: 10 }, ask));
+      await operator.send('putReview', { params, body: { replacementModelKey, reason: 'Measured.' } });
+      expect(await ask()).toBe(replacementModelKey);
+      await keepAsking;
+    }
+    await operator.send('deleteReview', { params });
+    expect(await ask()).toBe(computed);
   });
 
   test('a new default plan and new model mappings reach the next customer', async () => {

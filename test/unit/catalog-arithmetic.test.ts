@@ -38,8 +38,13 @@ interface RawModel {
 
 const text = readFileSync(join(import.meta.dirname, '../../src/catalog/models.json'), 'utf8');
 const MODELS: RawModel[] = JSON.parse(text.replace(/"(\w+UsdPerMillion|inputTokensAbove)": ([\d.]+)/g, '"$1": "$2"'));
-const PRICED = MODELS.filter((model): model is RawModel & { pricing: RawPricing } => model.pricing !== undefined);
+/** The models with a price of text; what others cost is in price-dimensions.test.ts. */
+const PRICED = MODELS.filter(
+  (model): model is RawModel & { pricing: RawPricing } =>
+    model.pricing?.inputUsdPerMillion !== undefined && model.pricing.outputUsdPerMillion !== undefined,
+);
 
+const NOW = Date.UTC(2026, 10, 23);
 const DAYS = ['2026-11-20', '2027-06-01'];
 const USAGES = [
   { inputTokens: 1, cachedInputTokens: 0, cacheWriteInputTokens: 0, responseTokens: 1 },
@@ -169,7 +174,8 @@ describe('a snapshot id', () => {
       const { scheduled = [], ...listed } = rest(model.pricing);
       const uses = usesOf(model);
       const rates = { ...listed, ...(uses.length > 0 && { uses }) };
-      expect((await cardOf(model as unknown as RawModel, '2026-11-20')).snapshotId).toBe(idOf(model, rates));
+      const before = await cardOf(model as unknown as RawModel, scheduled[0] ? '2020-01-01' : '2026-11-20');
+      expect(before.snapshotId).toBe(idOf(model, rates));
       for (const { from, ...change } of scheduled) {
         expect((await cardOf(model as unknown as RawModel, from)).snapshotId).toBe(
           idOf(model, { ...rates, ...change }),
@@ -191,9 +197,10 @@ describe('a snapshot id', () => {
 
   test('is recorded once for every price of every model, including announced prices', async () => {
     const snapshots = await priceSnapshots(BUILT_IN_CATALOG);
-    const announced = PRICED.flatMap(({ pricing }) => pricing.scheduled ?? []);
+    const priced = MODELS.flatMap(({ pricing }) => pricing ?? []);
+    const announced = priced.flatMap(({ scheduled }) => scheduled ?? []);
     expect(announced.length).toBeGreaterThanOrEqual(6);
-    expect(snapshots).toHaveLength(PRICED.length + announced.length);
+    expect(snapshots).toHaveLength(priced.length + announced.length);
     expect(new Set(snapshots.map(({ snapshotId }) => snapshotId)).size).toBe(snapshots.length);
   });
 });
@@ -202,7 +209,7 @@ describe('every name in the catalog', () => {
   test('resolves to its own model, with and without its provider', () => {
     for (const { provider, model } of MODELS) {
       for (const name of [model, `${provider}/${model}`]) {
-        const match = matchModel(BUILT_IN_CATALOG, name);
+        const match = matchModel(BUILT_IN_CATALOG, name, NOW);
         expect([name, match?.model.provider, match?.model.model, match?.strategy]).toEqual([
           name,
           provider,
@@ -217,7 +224,7 @@ describe('every name in the catalog', () => {
     const aliases = MODELS.flatMap(({ model, aliases }) => aliases.map((alias) => [alias, model] as const));
     expect(aliases.length).toBeGreaterThanOrEqual(81);
     for (const [alias, model] of aliases) {
-      const match = matchModel(BUILT_IN_CATALOG, alias);
+      const match = matchModel(BUILT_IN_CATALOG, alias, NOW);
       expect([alias, match?.model.model, match?.strategy]).toEqual([alias, model, 'alias']);
     }
   });
@@ -225,7 +232,7 @@ describe('every name in the catalog', () => {
   test('finds its own model in upper case, and as provider:name', () => {
     for (const { provider, model } of MODELS) {
       for (const name of [model.toUpperCase(), `${provider}:${model}`]) {
-        expect([name, matchModel(BUILT_IN_CATALOG, name)?.model.model]).toEqual([name, model]);
+        expect([name, matchModel(BUILT_IN_CATALOG, name, NOW)?.model.model]).toEqual([name, model]);
       }
     }
   });
@@ -233,9 +240,9 @@ describe('every name in the catalog', () => {
   test('resolves to nothing with the prefix ft: or without its last letter', () => {
     const names = new Set(MODELS.flatMap(({ model, aliases }) => [model, ...aliases]));
     for (const name of names) {
-      expect([name, matchModel(BUILT_IN_CATALOG, `ft:${name}`)]).toEqual([name, null]);
+      expect([name, matchModel(BUILT_IN_CATALOG, `ft:${name}`, NOW)]).toEqual([name, null]);
       const shorter = name.slice(0, -1);
-      if (!names.has(shorter)) expect([shorter, matchModel(BUILT_IN_CATALOG, shorter)]).toEqual([shorter, null]);
+      if (!names.has(shorter)) expect([shorter, matchModel(BUILT_IN_CATALOG, shorter, NOW)]).toEqual([shorter, null]);
     }
   });
 });
@@ -250,7 +257,6 @@ test('a price change is a percentage of the previous price, and unknown without 
 });
 
 describe("an organization's own price", () => {
-  const nowMs = Date.UTC(2026, 10, 20);
   const cardFor = (modelKey: string): RateCard =>
     rateCard({ input: '1', output: '1' }, [], { snapshotId: `own:${modelKey}`, provider: 'own', modelKey });
   const own: OwnPrices = new Map(
@@ -260,13 +266,13 @@ describe("an organization's own price", () => {
     ]),
   );
   const priceOf = async (reported: { modelUsed?: string; providerUsed?: string }, prices = own) => {
-    const price = await resolvePrice(BUILT_IN_CATALOG, prices, reported, nowMs);
+    const price = await resolvePrice(BUILT_IN_CATALOG, prices, reported, NOW);
     return price.available ? price.card.snapshotId : price.reason;
   };
 
   test('is kept under the key of the catalog, or else under the name in lower case', () => {
-    expect(ownPriceKey(BUILT_IN_CATALOG, 'GPT-4o')).toBe('openai/gpt-4o-2024-08-06');
-    expect(ownPriceKey(BUILT_IN_CATALOG, ' House-Model ')).toBe('house-model');
+    expect(ownPriceKey(BUILT_IN_CATALOG, 'GPT-4o', NOW)).toBe('openai/gpt-4o-2024-08-06');
+    expect(ownPriceKey(BUILT_IN_CATALOG, ' House-Model ', NOW)).toBe('house-model');
   });
 
   test('replaces the price of the catalog, by whatever name the model ran', async () => {

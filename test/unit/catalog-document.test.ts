@@ -33,7 +33,7 @@ const problemsOf = (raw: unknown) => readCatalogDocument(raw).problems;
 describe('the built-in data', () => {
   test('pass through the schema without loss', () => {
     const models = read('models.json');
-    expect(models).toHaveLength(311);
+    expect(models).toHaveLength(316);
     for (const model of models) expect(CatalogModel.parse(model)).toEqual(model);
     const transitions = read('transitions.json');
     expect(transitions).toHaveLength(391);
@@ -43,7 +43,7 @@ describe('the built-in data', () => {
   test('are the catalog in the Worker', () => {
     const { models, transitions, version } = BUILT_IN_CATALOG;
     expect(CatalogDocument.parse({ version, models, transitions })).toEqual({
-      version: '2026-11-20',
+      version: '2026-11-23',
       models: read('models.json'),
       transitions: read('transitions.json'),
     });

@@ -323,7 +323,10 @@ describe('a merge', () => {
       ],
       source: 'Upstream 2026-11-21; what it does not state: pi-ai 1.5.2 catalog',
     });
-    expect(report.repriced[1]?.after).toMatchObject({ outputUsdPerMillion: 30, source: 'Upstream 2026-11-21' });
+    expect(report.repriced[1]?.after).toMatchObject({
+      outputUsdPerMillion: 30,
+      source: expect.stringMatching(/^Upstream 2026-11-21/),
+    });
     expect(report.limits).toEqual([
       {
         modelKey: 'google/gemini-2.5-pro',
@@ -368,7 +371,8 @@ describe('a known model', () => {
       ...pricing,
       ...rates,
       source:
-        'Upstream 2026-11-21; what it does not state: pi-ai 1.5.2 catalog; long-prompt cache write: llmgateway models 1.324.0',
+        'Upstream 2026-11-21; what it does not state: pi-ai 1.5.2 catalog; long-prompt cache write: llmgateway models 1.324.0; ' +
+        "components: pi-ai, the provider's pages, LiteLLM, as read 2026-11-22",
     });
   });
 
@@ -380,7 +384,8 @@ describe('a known model', () => {
       date: '2026-12-01',
     });
     expect(find(twice.models, 'gpt-5.6-sol').pricing?.source).toBe(
-      'Another 2026-12-01; what it does not state: pi-ai 1.5.2 catalog; long-prompt cache write: llmgateway models 1.324.0',
+      'Another 2026-12-01; what it does not state: pi-ai 1.5.2 catalog; long-prompt cache write: llmgateway models 1.324.0; ' +
+        "components: pi-ai, the provider's pages, LiteLLM, as read 2026-11-22",
     );
   });
 

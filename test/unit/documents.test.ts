@@ -17,6 +17,7 @@ import { GatewayError } from '../../src/contract/gateway.ts';
 import { operations, responseSchema } from '../../src/contract/operations.ts';
 import { SetModelsRequest } from '../../src/contract/operator.ts';
 import { Plan } from '../../src/contract/plans.ts';
+import { SetPriceRequest } from '../../src/contract/prices.ts';
 import { SetSamplingRequest } from '../../src/contract/sampling.ts';
 import { SCOPES } from '../../src/contract/scopes.ts';
 import { SetVendorRequest } from '../../src/contract/vendors.ts';
@@ -46,6 +47,7 @@ const SCHEMAS = {
   sampling: SetSamplingRequest,
   models: SetModelsRequest,
   vendor: SetVendorRequest,
+  price: SetPriceRequest,
   error: ErrorEnvelope,
   'gateway-error': GatewayError,
   'begin-request': operations.beginCall.body,
@@ -144,7 +146,7 @@ describe('code blocks', () => {
     );
     expect(models.length).toBeGreaterThan(0);
     for (const [place, name] of models) {
-      const model = matchModel(BUILT_IN_CATALOG, name)?.model;
+      const model = matchModel(BUILT_IN_CATALOG, name, Date.parse(today))?.model;
       const { shutdownAt, earliestShutdownAt } = model?.lifecycle ?? {};
       const status = model && statusOn(model, today);
       expect([place, name, status, shutdownAt, earliestShutdownAt]).toEqual([

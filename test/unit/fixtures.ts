@@ -10,7 +10,9 @@ import { EMPTY_WALLET } from '../../src/domain/wallet.ts';
 
 export { NO_USAGE };
 
-export function usage(change: Partial<Usage>): Usage {
+export type PartialUsage = Partial<Usage>;
+
+export function usage(change: PartialUsage): Usage {
   return { ...NO_USAGE, ...change };
 }
 

@@ -45,7 +45,7 @@ describe('a name', () => {
     ['acme/deep/er', 'acme', 'deep/er'],
     ['unheard-of/model', 'unheard-of', 'model'],
   ])('%s is a model of %s, which calls it %s', (name, provider, model) => {
-    expect(nameModel(organization, catalog, name)).toEqual({ provider, model });
+    expect(nameModel(organization, catalog, name, NOW)).toEqual({ provider, model });
   });
 
   test.each([
@@ -57,7 +57,7 @@ describe('a name', () => {
     ['Not A Vendor/x'],
     [''],
   ])('%j stands for no model', (name) => {
-    expect(nameModel(organization, catalog, name)).toBeNull();
+    expect(nameModel(organization, catalog, name, NOW)).toBeNull();
   });
 });
 

@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';
 import { replacementOf, statusOn } from '../../src/catalog/lifecycle.ts';
+import { specialtyOf } from '../../src/catalog/lines.ts';
 import { type CatalogModel, modelKeyOf } from '../../src/catalog/model.ts';
 import { assess, rank, WEIGHTS } from '../../src/catalog/ranking.ts';
 import { type Resolution, resolveKey } from '../../src/catalog/resolution.ts';
@@ -12,7 +13,7 @@ import { FullResolution, LightResolution, LookupQuery, PURPOSES } from '../../sr
 import { presentFull, presentLight } from '../../src/lookup/answers.ts';
 import { parseRequestedKey } from '../../src/lookup/requested-key.ts';
 
-const DAY = '2026-11-20';
+const DAY = BUILT_IN_CATALOG.version;
 const models = BUILT_IN_CATALOG.models;
 const byKey = new Map<string, CatalogModel>(
   models.flatMap((m) => [m.model, ...m.aliases].map((name) => [`${m.provider}/${name}`, m] as const)),
@@ -95,19 +96,19 @@ describe.each(PURPOSES)('for the purpose %s', (purpose) => {
     }
   });
 
-  test('candidates are sorted by preference and score', async () => {
+  test('candidates with a setback are behind, then general ones for special work, then lower scores', async () => {
     for (const model of models) {
       const { resolution } = await resolve(modelKeyOf(model), { purpose });
-      const sameFamily = ({ modelKey }: { modelKey: string }) => byKey.get(modelKey)?.family === model.family;
-      for (const list of [resolution.variants, resolution.alternatives]) {
-        const familyFirst = purpose === 'upgrade' && list === resolution.variants;
-        const expected = list.toSorted(
-          (a, b) =>
-            (familyFirst ? Number(sameFamily(b)) - Number(sameFamily(a)) : 0) ||
-            (b.score ?? 0) - (a.score ?? 0) ||
-            (a.modelKey < b.modelKey ? -1 : 1),
-        );
-        expect(list.map(({ modelKey }) => modelKey)).toEqual(expected.map(({ modelKey }) => modelKey));
+      for (const list of [resolution.equivalents, resolution.variants, resolution.alternatives]) {
+        const places = list
+          .filter(({ confidence }) => confidence === 'candidate')
+          .map(({ modelKey, score = 0, reasons = [] }) => [
+            Number(/^(?:smaller|older|as old|moving)/.test(reasons[0] ?? '')),
+            Number(specialtyOf(byKey.get(modelKey) as CatalogModel) !== specialtyOf(model)),
+            -score,
+          ]);
+        const sorted = places.toSorted(([a = 0, b = 0, c = 0], [x = 0, y = 0, z = 0]) => a - x || b - y || c - z);
+        expect(places, model.model).toEqual(sorted);
       }
     }
   });
@@ -189,7 +190,7 @@ describe('days', () => {
 });
 
 describe('purposes', () => {
-  test('fallback prefers other providers, upgrade the same family, and the weights of each sum to 1', async () => {
+  test('fallback prefers other providers, upgrade the same one, and the weights of each sum to 1', async () => {
     const fallback = (
       await resolve('google/gemini-2.5-flash-image', {
         purpose: 'fallback',
@@ -311,16 +312,86 @@ test('a replacement is safe to apply where the provider names it, it is live, an
   expect(safe.length).toBeGreaterThan(10);
 });
 
-test('a guessed model is for review, and recommends nothing', async () => {
-  const { resolution } = await resolve('anthropic/claude-sonet-4-20250514');
-  expect(resolution.match).toMatchObject({ strategy: 'fuzzy' });
-  expect(resolution).toMatchObject({
-    action: 'REVIEW',
-    recommendedModelKey: null,
-    recommendationSource: 'none',
-    preferredAlias: null,
-    providerReplacementModelKey: null,
-    safeToApply: false,
+describe('a similar key', () => {
+  const CANDIDATE_LISTS = ['equivalents', 'variants', 'alternatives', 'excludedCandidates'] as const;
+  const presented = async (path: string, query: Record<string, string> = {}) => {
+    const { resolution, policy } = await resolve(path, query);
+    const provenance = { catalog: BUILT_IN_CATALOG, problem: null, day: DAY };
+    return {
+      full: presentFull(resolution, policy, provenance),
+      light: presentLight(resolution, policy, provenance),
+      resolution,
+    };
+  };
+
+  test('is suggested, and nothing of the model it names is borrowed, in the full and in the light answer', async () => {
+    let guessed = 0;
+    for (const model of models) {
+      for (const name of [`${model.model}x`, `${model.model}-2031-01-01`, model.model.slice(0, -1)]) {
+        const { full, light, resolution } = await presented(`${model.provider}/${name}`);
+        if (resolution.match?.strategy !== 'fuzzy') continue;
+        guessed += 1;
+        expect(byKey.has(full.match?.matchedModelKey ?? ''), name).toBe(true);
+        expect(full.warnings, name).toEqual([
+          `${model.provider}/${name} is not in the catalog; ${full.match?.matchedModelKey} is the most similar key`,
+        ]);
+        for (const list of CANDIDATE_LISTS) expect(full[list], name).toEqual([]);
+        expect([full.pricing, full.keyGuidance, full.automation.autoApplyRecommended]).toEqual([
+          undefined,
+          undefined,
+          false,
+        ]);
+        for (const answer of [full, light]) {
+          expect(answer.lifecycle, name).toEqual({ status: 'UNKNOWN' });
+          expect([answer.action, answer.recommendationSource]).toEqual(['REVIEW', 'none']);
+          expect([answer.recommendedModelKey, answer.providerReplacementModelKey]).toEqual([undefined, undefined]);
+        }
+      }
+    }
+    expect(guessed).toBeGreaterThan(200);
+  });
+
+  test('has the light answer of a key that is like no other', async () => {
+    const { light } = await presented('openai/gpt-4o-min', { allowAutoApply: 'true' });
+    const unknown = (await presented('openai/no-such-thing-at-all', { allowAutoApply: 'true' })).light;
+    expect({ ...light, decisionId: '', requested: '' }).toEqual({ ...unknown, decisionId: '', requested: '' });
+  });
+
+  test('does not count as an allowed model key, and is warned of', async () => {
+    const { full } = await presented('openai/gpt-4o', { allowedModelKeys: 'openai/gpt-6-lunna' });
+    expect(full.warnings).toContain('allowedModelKeys: openai/gpt-6-lunna is not in the catalog');
+    expect(full.recommendedModelKey).toBeUndefined();
+  });
+});
+
+describe('a date pin that the catalog does not list', () => {
+  test('is answered as its model and warned of, if a snapshot of that day can exist', async () => {
+    const { resolution } = await resolve('openai/gpt-6-luna-2026-10-01');
+    const plain = (await resolve('openai/gpt-6-luna')).resolution;
+    expect(resolution).toMatchObject({
+      match: { matchedModelKey: 'openai/gpt-6-luna', strategy: 'snapshot' },
+      status: plain.status,
+      action: plain.action,
+      pricing: plain.pricing,
+    });
+    expect(resolution.warnings).toContain(
+      'openai/gpt-6-luna-2026-10-01 is not listed in the catalog; it is read as a dated openai/gpt-6-luna',
+    );
+    expect(plain.warnings.join()).not.toContain('not listed');
+  });
+
+  test('is no name that the provider verifies', async () => {
+    expect((await resolve('openai/gpt-5.6-sol')).resolution.preferredAlias).toBe('gpt-5.6');
+    expect((await resolve('openai/gpt-5.6-sol-2026-10-01')).resolution.preferredAlias).toBeNull();
+  });
+
+  test('is unknown on the days before its own', async () => {
+    const on = async (day: string) => (await resolve('openai/gpt-6-luna-2026-12-01', {}, day)).resolution.status;
+    expect([await on('2026-11-30'), await on('2026-12-01')]).toEqual(['UNKNOWN', 'ACTIVE']);
+    expect((await resolve('openai/gpt-6-luna-2031-01-01')).resolution).toMatchObject({
+      status: 'UNKNOWN',
+      match: { matchedModelKey: 'openai/gpt-6-luna', strategy: 'fuzzy' },
+    });
   });
 });
 
@@ -356,30 +427,23 @@ describe('similarity', () => {
       ...Object.fromEntries(reasons.map((reason) => [reason.split(' ')[0], Number(reason.split(' ')[1])])),
     };
   }
-  const priced = (outputUsdPerMillion: number) => ({ pricing: { ...source.pricing, outputUsdPerMillion } });
 
-  test('of a model to itself is complete, and half of its strength is a gain', () => {
-    expect(similarities({})).toEqual({
-      score: 0.85,
-      strength: 0.5,
-      recency: 1,
-      family: 1,
-      capabilities: 1,
-      price: 1,
-      context: 1,
-    });
-    expect(similarities({}, 0, 'retirement')).toMatchObject({ score: 1, strength: 1 });
+  test.each(PURPOSES)('of a model to itself is complete for %s', (purpose) => {
+    const complete = { recency: 1, size: 1, capabilities: 1, price: 1, context: 1 };
+    expect(similarities({}, 0, purpose)).toMatchObject({ score: 1, ...complete });
   });
 
-  test.each<[string, Partial<CatalogModel>, number]>([
-    ['reasoning', { capabilities: ['tools', 'vision', 'reasoning'] }, 0.75],
-    ['ten times the output price', priced(10), 0.65],
-    ['a tenth of the output price', priced(0.1), 0.35],
-    ['less than that', priced(0.01), 0.35],
-    ['twice the context', { contextTokens: 8_192 }, 0.53],
-    ['all the context that counts', { contextTokens: 4_096 * 512 }, 0.75],
-  ])('%s changes the strength', (_of, change, strength) => {
-    expect(similarities(change)).toMatchObject({ strength });
+  test.each<[string, CatalogModel['provider'], number]>([
+    ['gpt-9', 'openai', 1],
+    ['gpt-9-sol', 'openai', 1],
+    ['gpt-9-terra', 'openai', 0.75],
+    ['gpt-9-nano-2027-01-01', 'openai', 0.5],
+    ['gpt-9-pro', 'openai', 0.5],
+    ['gemini-9-pro', 'google', 1],
+    ['gemini-9-flash-lite', 'google', 0.5],
+    ['claude-opus-9', 'anthropic', 0.75],
+  ])('of the size of %s is read from its name', (model, provider, size) => {
+    expect(similarities({ model, provider })).toMatchObject({ size });
   });
 
   test.each([
@@ -389,7 +453,8 @@ describe('similarity', () => {
     [200, 0],
     [400, 0],
   ])('of a price that is %i percent higher is %d', (percent, price) => {
-    expect(similarities({}, percent)).toMatchObject({ price });
+    expect(similarities({}, percent, 'retirement')).toMatchObject({ price });
+    expect(similarities({}, percent, 'upgrade')).toMatchObject({ price: percent < 0 ? 1 : price });
   });
 
   test('falls with age to zero after three years, and with lacking capabilities and context', () => {
@@ -397,7 +462,6 @@ describe('similarity', () => {
     expect(similarities({ releasedAt: '2025-05-22' })).toMatchObject({ recency: 0.5 });
     expect(similarities({ capabilities: ['tools'] })).toMatchObject({ capabilities: 0.5 });
     expect(similarities({ contextTokens: 1_024 })).toMatchObject({ context: 0.25 });
-    expect(similarities({ family: 'another' })).toMatchObject({ family: 0 });
   });
 
   test('is one half where nothing is known', () => {

@@ -10,6 +10,9 @@ import { editDistance, FUZZY_SCORE_MIN, nearestOf, spellingOf } from '../../src/
 import { lookUpModel, type MatchStrategy, matchModel } from '../../src/catalog/matching.ts';
 import { modelKeyOf, type Provider } from '../../src/catalog/model.ts';
 
+const NOW = Date.UTC(2026, 10, 23);
+const DATED = /[-@](\d{4}-\d\d-\d\d|\d{8})$/;
+
 const SPELLINGS: [string, string | null][] = [
   // As the catalog spells it.
   ['gpt-4o-2024-08-06', 'exact openai/gpt-4o-2024-08-06'],
@@ -53,6 +56,25 @@ const SPELLINGS: [string, string | null][] = [
   ['gpt-5.6-sol-2026-07-30', 'snapshot openai/gpt-5.6-sol'],
   ['claude-opus-4-6-20260205', 'snapshot anthropic/claude-opus-4-6'],
   ['gemini-2.5-pro-20250617', 'snapshot google/gemini-2.5-pro'],
+  ['gpt-6-luna-2026-09-22', 'snapshot openai/gpt-6-luna'],
+  ['gpt-6-luna-2026-11-23', 'snapshot openai/gpt-6-luna'],
+  ['openrouter/openai/gpt-5.6-sol-2026-07-30', 'normalized openai/gpt-5.6-sol'],
+  ['GPT-6-Luna-20261101', 'normalized openai/gpt-6-luna'],
+  // A date pin that cannot be: after today, before the release, of no day, of a release that is not known.
+  ['gpt-6-luna-2026-11-24', 'fuzzy openai/gpt-6-luna'],
+  ['gpt-6-luna-2031-01-01', 'fuzzy openai/gpt-6-luna'],
+  ['gpt-6-luna-20310101', 'fuzzy openai/gpt-6-luna'],
+  ['openai/gpt-6-luna-2031-01-01', 'fuzzy openai/gpt-6-luna'],
+  ['gpt-5.6-sol-2026-07-08', 'fuzzy openai/gpt-5.6-sol'],
+  ['gpt-5.6-sol-2026-09-31', 'fuzzy openai/gpt-5.6-sol'],
+  ['gpt-5.6-sol-2026-13-01', 'fuzzy openai/gpt-5.6-sol'],
+  ['gpt-audio-1.5-2026-10-01', 'fuzzy openai/gpt-audio-1.5'],
+  // Claude Code's mark of the long context.
+  ['claude-opus-5-5[1m]', 'normalized anthropic/claude-opus-5-5'],
+  ['anthropic/claude-sonnet-4-5-20250929[1m]', 'normalized anthropic/claude-sonnet-4-5-20250929'],
+  ['us.anthropic.claude-opus-4-6-v1[1m]', 'normalized anthropic/claude-opus-4-6'],
+  ['claude-opus-5-5[2m]', null],
+  ['gpt-6-luna[1m]', null],
   // Case, spaces, dashes.
   ['GPT-4o', 'normalized openai/gpt-4o-2024-08-06'],
   [' gpt-4o ', 'normalized openai/gpt-4o-2024-08-06'],
@@ -407,12 +429,12 @@ const NOT_PRICED = new Set([
 ]);
 
 function lookedUp(name: string, provider?: Provider): string | null {
-  const match = lookUpModel(BUILT_IN_CATALOG, name, provider);
+  const match = lookUpModel(BUILT_IN_CATALOG, name, NOW, provider);
   return match && `${match.strategy} ${modelKeyOf(match.model)}`;
 }
 
 function priced(name: string): string | null {
-  const match = matchModel(BUILT_IN_CATALOG, name);
+  const match = matchModel(BUILT_IN_CATALOG, name, NOW);
   return match && `${match.strategy} ${modelKeyOf(match.model)}`;
 }
 
@@ -436,7 +458,7 @@ test('there are at least 160 different cases, at least three for every strategy'
 
 test('only fuzzy matches have a score, from the threshold up to 1', () => {
   for (const [name] of SPELLINGS) {
-    const match = lookUpModel(BUILT_IN_CATALOG, name);
+    const match = lookUpModel(BUILT_IN_CATALOG, name, NOW);
     expect([name, match?.strategy === 'fuzzy']).toEqual([name, match?.score !== undefined]);
     if (match?.score !== undefined) {
       expect(match.score).toBeGreaterThanOrEqual(FUZZY_SCORE_MIN);
@@ -532,8 +554,8 @@ describe('the nearest name', () => {
       [older, newer],
     ]) {
       const catalog = { ...BUILT_IN_CATALOG, models: models.map((model) => ({ ...model, aliases: [] })) };
-      expect(lookUpModel(catalog, 'claude-35-sonet')?.model.model).toBe(newer.model);
-      expect(lookUpModel(catalog, 'claude-3-5-sonnet')?.model.model).toBe(newer.model);
+      expect(lookUpModel(catalog, 'claude-35-sonet', NOW)?.model.model).toBe(newer.model);
+      expect(lookUpModel(catalog, 'claude-3-5-sonnet', NOW)?.model.model).toBe(newer.model);
     }
   });
 
@@ -547,6 +569,48 @@ describe('the nearest name', () => {
         { ...second, kind: 'image', aliases: [] },
       ],
     };
-    expect(lookUpModel(catalog, 'claude-3-5-sonnet')?.strategy).toBe('fuzzy');
+    expect(lookUpModel(catalog, 'claude-3-5-sonnet', NOW)?.strategy).toBe('fuzzy');
+  });
+});
+
+describe('a date pin that the catalog does not list', () => {
+  test.each<[string, string, boolean]>([
+    ['gpt-6-luna-2026-11-24', '2026-11-23', false],
+    ['gpt-6-luna-2026-11-24', '2026-11-24', true],
+    ['gpt-6-luna-2031-01-01', '2030-12-31', false],
+    ['gpt-6-luna-2031-01-01', '2031-01-01', true],
+  ])('%s is certain on %s: %s', (name, day, certain) => {
+    const nowMs = Date.parse(day);
+    expect(matchModel(BUILT_IN_CATALOG, name, nowMs) !== null).toBe(certain);
+    expect(lookUpModel(BUILT_IN_CATALOG, name, nowMs)?.strategy).toBe(certain ? 'snapshot' : 'fuzzy');
+  });
+
+  test('is marked in every spelling, and no listed name is', () => {
+    for (const [name, expected] of SPELLINGS) {
+      const pinned = DATED.test(name) && expected !== null && !expected.startsWith('fuzzy');
+      const listed = BUILT_IN_CATALOG.models.some(({ model }) => expected?.endsWith(`/${model}`) && DATED.test(model));
+      expect([name, lookUpModel(BUILT_IN_CATALOG, name, NOW)?.unlistedPin === true]).toEqual([name, pinned && !listed]);
+    }
+  });
+});
+
+describe("Bedrock's ids", () => {
+  // The table of Anthropic's page on Bedrock, and the prefixes of its inference profiles.
+  const IDS = {
+    'claude-sonnet-4-5-20250929-v1:0': 'claude-sonnet-4-5-20250929',
+    'claude-opus-4-6-v1': 'claude-opus-4-6',
+    'claude-sonnet-4-6': 'claude-sonnet-4-6',
+    'claude-sonnet-4-20250514-v1:0': 'claude-sonnet-4-20250514',
+    'claude-3-7-sonnet-20250219-v1:0': 'claude-3-7-sonnet-20250219',
+    'claude-opus-4-5-20251101-v1:0': 'claude-opus-4-5-20251101',
+    'claude-opus-4-1-20250805-v1:0': 'claude-opus-4-1-20250805',
+    'claude-opus-4-20250514-v1:0': 'claude-opus-4-20250514',
+    'claude-haiku-4-5-20251001-v1:0': 'claude-haiku-4-5-20251001',
+    'claude-3-5-haiku-20241022-v1:0': 'claude-3-5-haiku-20241022',
+    'claude-opus-5-5': 'claude-opus-5-5',
+  };
+  test.each(['', 'global.', 'us.', 'eu.', 'jp.', 'au.', 'apac.'])('with the prefix %j are priced', (prefix) => {
+    for (const [id, model] of Object.entries(IDS))
+      expect([id, priced(`${prefix}anthropic.${id}`)]).toEqual([id, `normalized anthropic/${model}`]);
   });
 });

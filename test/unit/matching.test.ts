@@ -7,8 +7,10 @@ import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';
 import { matchModel } from '../../src/catalog/matching.ts';
 import type { Catalog, CatalogModel } from '../../src/catalog/model.ts';
 
+const NOW = Date.UTC(2026, 10, 23);
+
 function found(name: string): string | null {
-  const match = matchModel(BUILT_IN_CATALOG, name);
+  const match = matchModel(BUILT_IN_CATALOG, name, NOW);
   return match && `${match.strategy} ${match.model.provider}/${match.model.model}`;
 }
 
@@ -124,18 +126,21 @@ describe('a name without its date pin', () => {
   });
 
   test('matches the only dated model of that name', () => {
-    expect(matchModel(catalog('x-2025-01-01', 'y-2025-01-01'), 'x')?.model.model).toBe('x-2025-01-01');
+    expect(matchModel(catalog('x-2025-01-01', 'y-2025-01-01'), 'x', NOW)?.model.model).toBe('x-2025-01-01');
   });
 
   test.each([
     ['two', ['x-2025-01-01', 'x-2025-06-01']],
     ['three', ['x-2025-01-01', 'x-2025-06-01', 'x-20250901']],
   ])('means nobody where %s dated models share it', (_count, names) => {
-    expect(matchModel(catalog(...names), 'x')).toBeNull();
+    expect(matchModel(catalog(...names), 'x', NOW)).toBeNull();
   });
 
   test('matches the undated model if there is one', () => {
-    expect(matchModel(catalog('x-2025-01-01', 'x'), 'x')).toMatchObject({ strategy: 'exact', model: { model: 'x' } });
+    expect(matchModel(catalog('x-2025-01-01', 'x'), 'x', NOW)).toMatchObject({
+      strategy: 'exact',
+      model: { model: 'x' },
+    });
   });
 });
 

@@ -13,6 +13,7 @@ import { refusalAnswer } from '../../src/gateway/error-envelope.ts';
 import { closedField, closedModel } from '../../src/gateway/session-rules.ts';
 import type { OrganizationConfig, Session } from '../../src/storage/credentials.ts';
 
+const NOW = Date.UTC(2026, 10, 23);
 const CHAT = '/v1/chat/completions';
 const RESPONSES = '/v1/responses';
 const FIELDS: Record<string, typeof responses.sessionFields> = {
@@ -305,7 +306,7 @@ describe('a session may send', () => {
 describe('the models of a session', () => {
   const session = (models?: string[]) => ({ customerId: 'own', customerUserId: null, scopes: [], models }) as Session;
   const ask = (models: string[] | undefined, ...names: string[]) => {
-    const refused = closedModel(organization, catalog, names, session(models));
+    const refused = closedModel(organization, catalog, names, session(models), NOW);
     if (!refused) return null;
     const { refusal } = refused;
     return [refusalAnswer(refusal).status, refusal.code, refusal.param];

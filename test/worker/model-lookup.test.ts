@@ -20,7 +20,7 @@ describe('a resolution', () => {
     const answer = await full('/anthropic/claude-opus-5-5');
     expect(answer).toMatchObject({
       schemaVersion: 1,
-      catalogVersion: '2026-11-20',
+      catalogVersion: '2026-11-23',
       requested: { modelKey: 'anthropic/claude-opus-5-5', provider: 'anthropic', model: 'claude-opus-5-5' },
       lifecycle: {
         status: 'ACTIVE',
@@ -82,13 +82,28 @@ describe('a resolution', () => {
     });
   });
 
-  test('of a similar key is REVIEW with a warning, never a replacement', async () => {
+  test('of a similar key is UNKNOWN and REVIEW with the key as a suggestion, and nothing else of its model', async () => {
     const answer = await full('/openai/gpt-4o-min');
-    expect(answer).toMatchObject({ action: 'REVIEW', match: { strategy: 'fuzzy', score: expect.any(Number) } });
-    expect(answer.recommendedModelKey).toBeUndefined();
-    expect(answer.providerReplacementModelKey).toBeUndefined();
-    expect(answer.equivalents.every(({ confidence }) => confidence === 'candidate')).toBe(true);
+    expect(answer).toMatchObject({
+      action: 'REVIEW',
+      recommendationSource: 'none',
+      match: { matchedModelKey: 'openai/gpt-4o-mini-2024-07-18', strategy: 'fuzzy', score: expect.any(Number) },
+      equivalents: [],
+      variants: [],
+      alternatives: [],
+      excludedCandidates: [],
+    });
+    expect(answer.lifecycle).toEqual({ status: 'UNKNOWN' });
+    for (const field of ['recommendedModelKey', 'providerReplacementModelKey', 'keyGuidance', 'pricing'] as const)
+      expect(answer[field]).toBeUndefined();
     expect(answer.warnings?.[0]).toContain('most similar');
+    const compact = await light('/openai/gpt-4o-min');
+    expect([compact.lifecycle, compact.action]).toEqual([{ status: 'UNKNOWN' }, 'REVIEW']);
+    expect(compact.recommendedModelKey).toBeUndefined();
+  });
+
+  test('of a date pin in the future is UNKNOWN, whatever the model', async () => {
+    expect((await full('/openai/gpt-6-luna-2031-01-01')).lifecycle).toEqual({ status: 'UNKNOWN' });
   });
 
   test('is the same for every spelling of the key', async () => {
@@ -158,7 +173,7 @@ describe('discovery', () => {
     const document = await (await get('')).json();
     expect(document).toMatchObject({
       schemaVersion: 1,
-      catalogVersion: '2026-11-20',
+      catalogVersion: '2026-11-23',
       purposes: ['upgrade', 'fallback', 'retirement'],
       responses: ['full', 'light'],
       defaults: { response: 'full', inputTokens: 8000, outputTokens: 2000, allowPreview: false },
@@ -346,7 +361,7 @@ describe('a publication', () => {
     expect(published).toMatchObject({
       version: '2027-02-01',
       source: 'published',
-      models: 311,
+      models: 316,
       differences: { added: [], removed: [], lifecycle: [] },
     });
     expect(published.differences.repriced.map(({ modelKey }) => modelKey)).toEqual(['openai/gpt-6-luna']);

@@ -46,6 +46,13 @@ describe('a page agrees with the lookup', () => {
   });
 });
 
+test('a page shows the cache rate in force, not the one before an announced change, and who may use the model', async () => {
+  const words = wordsOf(await text('/models/anthropic/claude-sonnet-5-5'));
+  expect(words).toMatch(/Cached input \$0\.10?\b/);
+  const limited = wordsOf(await text('/models/openai/gpt-6-cyber'));
+  expect(limited).toContain('Access needs an organization that OpenAI approved for Daybreak Red');
+});
+
 test('every model of the catalog has its page', async () => {
   for (const key of BUILT_IN_CATALOG.models.map(modelKeyOf))
     expect((await get(`/models/${key}`)).status, key).toBe(200);

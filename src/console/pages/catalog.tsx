@@ -12,6 +12,7 @@ import { readCatalog } from '../../operator/catalog.ts';
 import { pageOf, pageRequest } from '../../platform/page.ts';
 import { currentCatalog } from '../../storage/catalog.ts';
 import { listPriceSnapshots } from '../../storage/prices.ts';
+import { findReview } from '../../storage/reviews.ts';
 import { ErrorSummary, type FormState, Select, TextField } from '../../ui/form.tsx';
 import { compact, count, rate, words } from '../../ui/format.ts';
 import { Badge, Card, Empty, Nothing, Notice, Stat, Time } from '../../ui/parts.tsx';
@@ -110,6 +111,7 @@ export function mountCatalog(app: Hono<ConsoleEnv>): void {
       status: statusOn(model, day),
       replacement: replacementOf(catalog, model, day),
       transitions: catalog.transitions.filter((transition) => modelKeyOf(transition) === modelKey),
+      review: await findReview(c.env, modelKey),
       snapshots: await listPriceSnapshots(c.env, modelKey),
       nowMs,
     });

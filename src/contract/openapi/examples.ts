@@ -240,6 +240,13 @@ export const EXAMPLES: Record<ExampleId, Example> = {
   resendOutbox: { params: org },
   readCatalog: {},
   publishCatalog: { body: { models: [CATALOG_MODEL] }, bodyFile: 'src/catalog/models.json' },
+  listReviews: {},
+  readReview: { params: { modelKey: 'openai/gpt-5.1' }, needs: ['putReview'] },
+  putReview: {
+    params: { modelKey: 'openai/gpt-5.1' },
+    body: { replacementModelKey: 'openai/gpt-6.1-sol', reason: 'Answers our test set alike at the same price.' },
+  },
+  deleteReview: { params: { modelKey: 'openai/gpt-5.1' }, needs: ['putReview'] },
   listEvents: { query: { limit: '10' } },
   listDatabases: {},
   listArchive: {},

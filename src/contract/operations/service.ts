@@ -1,14 +1,17 @@
 /**
- * Operator: the model catalog, events and health of the service.
+ * Operator: the model catalog with reviews, events and health of the service.
  */
 import { z } from 'zod';
 import { CatalogDocument, CatalogInfo, PublishedCatalog } from '../catalog.ts';
 import { ListQuery, listOf, text } from '../fields.ts';
 import { Database, Health, OperatorEvent } from '../operator.ts';
+import { CatalogReview, DeletedReview, reviewedModelKey, SetReviewRequest } from '../reviews.ts';
 import { type Operation, operation, operator } from './operation.ts';
 
 /** Enough for a catalog of 2,000 models with its transitions. */
 const CATALOG_BYTES_MAX = 8 * 1024 * 1024;
+
+const reviewParam = z.object({ modelKey: reviewedModelKey });
 
 export const service = {
   readCatalog: operation({
@@ -30,6 +33,47 @@ export const service = {
     bodyBytesMax: CATALOG_BYTES_MAX,
     code: 'CATALOG_PUBLISHED',
     data: PublishedCatalog,
+  }),
+  listReviews: operation({
+    operationId: 'listReviews',
+    summary: 'List the replacements of models that operators reviewed',
+    method: 'GET',
+    path: '/operator/catalog/reviews',
+    security: operator,
+    query: ListQuery,
+    code: 'REVIEWS_LISTED',
+    data: listOf(CatalogReview),
+  }),
+  readReview: operation({
+    operationId: 'readReview',
+    summary: 'Read the reviewed replacement of a model',
+    method: 'GET',
+    path: '/operator/catalog/reviews/{modelKey}',
+    security: operator,
+    params: reviewParam,
+    code: 'REVIEW_READ',
+    data: CatalogReview,
+  }),
+  putReview: operation({
+    operationId: 'putReview',
+    summary: 'Review a replacement of a model; the public lookup recommends it before computed ones',
+    method: 'PUT',
+    path: '/operator/catalog/reviews/{modelKey}',
+    security: operator,
+    params: reviewParam,
+    body: SetReviewRequest,
+    code: 'REVIEW_SAVED',
+    data: CatalogReview,
+  }),
+  deleteReview: operation({
+    operationId: 'deleteReview',
+    summary: 'Take back the review of a model',
+    method: 'DELETE',
+    path: '/operator/catalog/reviews/{modelKey}',
+    security: operator,
+    params: reviewParam,
+    code: 'REVIEW_DELETED',
+    data: DeletedReview,
   }),
   listEvents: operation({
     operationId: 'listEvents',

@@ -200,10 +200,9 @@ export const responses: Dialect<typeof modelOperations.createResponse> = {
 
   vendorBody(request, terms) {
     const body: VendorBody = { ...request, model: terms.model };
-    if (terms.effort !== request.reasoning?.effort) {
-      const { effort: _asked, ...reasoning } = request.reasoning ?? {};
-      body.reasoning = { ...reasoning, ...(terms.effort !== undefined && { effort: terms.effort }) };
-    }
+    if (terms.effort !== undefined) body.reasoning = { ...request.reasoning, effort: terms.effort };
+    // A model that takes no effort refuses a summary of its reasoning too.
+    else if (request.reasoning?.effort != null) delete body.reasoning;
     boundOutput(body, ['max_output_tokens'], terms);
     return body;
   },

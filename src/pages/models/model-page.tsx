@@ -113,7 +113,9 @@ const Decision: FC<{ resolution: FullResolution }> = ({ resolution }) => {
           <p class="quiet">
             {recommendationSource === 'provider'
               ? "This is the provider's own word."
-              : 'Computed from price, strength and capabilities.'}
+              : recommendationSource === 'admin_review'
+                ? 'An operator of this service reviewed it.'
+                : 'Computed from age, size, price and capabilities.'}
             {recommended?.requiresEvaluation && ' Evaluate it on your own workload first.'}
           </p>
         )}
@@ -147,6 +149,7 @@ const Dates: FC<{ model: CatalogModel; resolution: FullResolution }> = ({ model,
           ['Deprecation announced', <Day day={announcedAt} />],
           ['Shutdown', <Day day={shutdownAt} />],
           ['Not before', earliestShutdownAt ? <Day day={earliestShutdownAt} /> : undefined],
+          ['Access', model.availability?.note],
           ['Note', note],
           [
             'Source',

@@ -1,5 +1,6 @@
 /**
- * D1: what operators did, the stored answers of their requests, and every price that was ever in force.
+ * D1: what operators did, the stored answers of their requests, the replacements that they reviewed, and every price
+ * that was ever in force.
  */
 import { index, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core';
 
@@ -30,6 +31,14 @@ export const operatorIdempotency = sqliteTable('operator_idempotency', {
   /** The answer, encrypted: it may hold a new API key. */
   answer: text('answer').notNull(),
   expiresAtMs: integer('expires_at_ms').notNull(),
+});
+
+/** What the lookup recommends instead of a model. */
+export const catalogReviews = sqliteTable('catalog_reviews', {
+  modelKey: text('model_key').primaryKey(),
+  replacementModelKey: text('replacement_model_key').notNull(),
+  reason: text('reason').notNull(),
+  reviewedAtMs: integer('reviewed_at_ms').notNull(),
 });
 
 export const pricingSnapshots = sqliteTable(

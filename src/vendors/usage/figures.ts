@@ -4,7 +4,6 @@
  * A negative, broken, textual or impossibly large count makes the whole usage implausible, because a call with half of
  * its usage would be billed as if that were all.
  */
-import { nanoFromUsd, usdFromNano } from '../../domain/money.ts';
 import { excessiveParts, type ServiceTier, type TokenDetail, type UsageDetails } from '../../domain/usage.ts';
 
 /** The levels of reasoning effort, lowest first, in OpenAI's words (contract 4.2). */
@@ -13,6 +12,8 @@ export type Effort = (typeof EFFORTS)[number];
 
 /** More USD than any call costs. */
 const REPORTED_USD_MAX = 1_000_000;
+/** Amounts of money are exact to a nano-USD. */
+const USD_DECIMALS = 9;
 
 export type VendorName = 'openai' | 'anthropic' | 'google';
 
@@ -170,7 +171,7 @@ export function tierOf(value: unknown): { serviceTier?: ServiceTier } {
 /** USD that a vendor reports as its own charge. */
 export function reportedCost(value: unknown): { vendorReportedCostUSD?: number } {
   if (typeof value !== 'number' || !(value >= 0 && value <= REPORTED_USD_MAX)) return {};
-  return { vendorReportedCostUSD: usdFromNano(nanoFromUsd(value)) };
+  return { vendorReportedCostUSD: Number(value.toFixed(USD_DECIMALS)) };
 }
 
 export function modelName(value: unknown): { modelUsed?: string } {

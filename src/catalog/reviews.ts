@@ -1,0 +1,41 @@
+/**
+ * The replacements that operators reviewed, as the lookup uses them. A review does not outlive its replacement: where
+ * that is retired or has left the catalog, the review says nothing.
+ */
+import { statusOn } from './lifecycle.ts';
+import { type Catalog, type CatalogModel, modelKeyOf } from './model.ts';
+
+export interface Review {
+  modelKey: string;
+  replacementModelKey: string;
+  reason: string;
+  reviewedAtMs: number;
+}
+
+/** By the key of the model to replace. */
+export type Reviews = ReadonlyMap<string, Review>;
+
+export const NO_REVIEWS: Reviews = new Map();
+
+/** A review with the model that it names; `null` where that cannot be used on the day. */
+export interface ReviewedReplacement {
+  review: Review;
+  model: CatalogModel | null;
+}
+
+export function reviewedReplacementOf(
+  catalog: Catalog,
+  reviews: Reviews,
+  source: CatalogModel,
+  day: string,
+): ReviewedReplacement | null {
+  const review = reviews.get(modelKeyOf(source));
+  if (!review) return null;
+  const model = catalog.models.find((candidate) => modelKeyOf(candidate) === review.replacementModelKey);
+  return { review, model: model && statusOn(model, day) !== 'RETIRED' ? model : null };
+}
+
+/** How an answer cites the review. */
+export function citationOf({ reviewedAtMs, reason }: Review): string {
+  return `reviewed by an operator on ${new Date(reviewedAtMs).toISOString().slice(0, 'yyyy-mm-dd'.length)}: ${reason}`;
+}

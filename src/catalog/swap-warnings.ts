@@ -1,0 +1,40 @@
+/**
+ * What a caller should know before a swap, as warnings of the lookup: thin evidence, what the provider asks of a
+ * request to the replacement, who may use a model, and what changes with it.
+ */
+import type { Replacement } from './lifecycle.ts';
+import { type CatalogModel, modelKeyOf } from './model.ts';
+
+/** The warnings about the requested model, the provider's replacement and `recommended`, each model once. */
+export function swapWarnings(
+  source: CatalogModel,
+  replacement: Replacement | null,
+  recommended: CatalogModel | null,
+): string[] {
+  const models = new Set([source, replacement?.model, replacement?.live?.model, recommended]);
+  return [
+    ...(replacement ? conditionsOf(source, replacement) : []),
+    ...[...models].flatMap((model) => (model ? notesOf(model) : [])),
+  ];
+}
+
+/** Whether nothing but the caller's own limits stands between the caller and the provider's replacement. */
+export function isUnconditional({ lifecycle }: CatalogModel): boolean {
+  return lifecycle.replacementNote === undefined && lifecycle.replacementEvidence?.confidence !== 'secondary';
+}
+
+function conditionsOf({ lifecycle }: CatalogModel, { modelKey }: Replacement): string[] {
+  const { replacementNote, replacementEvidence } = lifecycle;
+  return [
+    ...(replacementEvidence?.confidence === 'secondary'
+      ? [`that ${modelKey} is the official replacement rests on secondary evidence: ${replacementEvidence.source.url}`]
+      : []),
+    ...(replacementNote === undefined ? [] : [`official replacement ${modelKey}: ${replacementNote}`]),
+  ];
+}
+
+function notesOf(model: CatalogModel): string[] {
+  const { availability, migrationNotes = [] } = model;
+  const notes = [...(availability ? [availability.note] : []), ...migrationNotes.map(({ note }) => note)];
+  return notes.map((note) => `${modelKeyOf(model)}: ${note}`);
+}
