@@ -24,7 +24,7 @@ import { doAlarmWork } from './customer/alarm-work.ts';
 import * as calls from './customer/commands/calls.ts';
 import * as compression from './customer/commands/compression.ts';
 import type { Context } from './customer/commands/context.ts';
-import { grant } from './customer/commands/credits.ts';
+import { grant, revoke } from './customer/commands/credits.ts';
 import { increment } from './customer/commands/meters.ts';
 import * as serviceCalls from './customer/commands/service-calls.ts';
 import * as subscription from './customer/commands/subscription.ts';
@@ -127,6 +127,10 @@ export class Customer extends DurableObject<Env> implements CustomerRpc {
 
   grant(...args: Args<'grant'>) {
     return grant(this.#context(), ...args);
+  }
+
+  revoke(...args: Args<'revoke'>) {
+    return revoke(this.#context(), ...args);
   }
 
   compressPrompt(...args: Args<'compressPrompt'>) {

@@ -33,7 +33,7 @@ const OUTBOX_ALARM_MS = 30_000;
 
 export class CustomerStore {
   readonly usageHours: UsageHourTable;
-  readonly ledger: Pick<LedgerTable, 'recent' | 'usdSpentBetween'>;
+  readonly ledger: Pick<LedgerTable, 'entryOf' | 'recent' | 'usdSpentBetween'>;
   readonly denials = new Denials();
   readonly #storage: DurableObjectStorage;
   readonly #tables: Tables;

@@ -21,6 +21,7 @@ import {
   showGrant,
   showMigration,
   showPlan,
+  showRevocation,
   showStartedMigration,
 } from './operator-views.ts';
 import { waitForMigration } from './operator-wait.ts';
@@ -131,6 +132,10 @@ export const COMMANDS: readonly Command[] = [
   }),
 
   command('credits grant', 'grantCredit', { view: showGrant }),
+  command('credits revoke', 'revokeCredit', {
+    note: 'Takes back what is not spent. Sent again, it changes nothing.',
+    view: showRevocation,
+  }),
 
   command('outbox list', 'listOutbox', rows(columnsOf(['customerId', 'kind', 'id', 'setAsideAt', 'reason']))),
   command('outbox resend', 'resendOutbox', { note: 'Deliveries that D1 rejects again are set aside again.' }),

@@ -12,6 +12,7 @@ export const DONE: Readonly<Record<string, string>> = {
   key: 'The key is saved and in force.',
   revoked: 'The key is revoked: it no longer works anywhere.',
   credit: 'The credit is granted.',
+  'credit-revoked': 'What was left of the credit is taken back.',
   'plan-changed': 'The plan change stands.',
   canceled: 'The subscription is canceled. Calls are denied until it is reactivated.',
   reactivated: 'The subscription is active again.',

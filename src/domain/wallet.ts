@@ -23,19 +23,19 @@ export interface Credit {
   reference: string | null;
 }
 
-export type EntryCause = 'GRANT' | 'SPEND' | 'EXPIRY';
+export type EntryCause = 'GRANT' | 'SPEND' | 'EXPIRY' | 'REVOKE';
 
 export interface LedgerEntry {
   atMs: number;
   unit: CreditUnit;
   cause: EntryCause;
-  /** Signed: spending and expiry are negative. */
+  /** Signed: spending, expiry and revocation are negative. */
   amount: string;
   /** The balance of the unit after this entry. */
   balance: string;
   /** The credit that paid; `null` for an overdraft. */
   creditId: string | null;
-  /** The id of the charge or the meter event, or the operator's reference of a grant. */
+  /** The id of the charge or the meter event, the operator's reference of a grant, or the reason of a revocation. */
   reference: string | null;
 }
 
@@ -115,6 +115,24 @@ export function expireCredits(wallet: Wallet, nowMs: number): Wallet {
     return { atMs: expiresAtMs ?? nowMs, unit, cause: 'EXPIRY', amount: -BigInt(remaining), creditId, reference };
   });
   return record(wallet, { ...wallet, credits: wallet.credits.filter((credit) => !isExpired(credit, nowMs)) }, changes);
+}
+
+/**
+ * Takes back what is left of a credit. What pending charges will take of it counts as spent. Returns the same object
+ * where nothing is left.
+ */
+export function revokeCredit(wallet: Wallet, creditId: string, reason: string, nowMs: number): Wallet {
+  const credit = wallet.credits.find((each) => each.creditId === creditId);
+  if (!credit) return wallet;
+  const settledLater = spend(wallet, 'USD', BigInt(wallet.unsettled), '', nowMs);
+  const left = BigInt(settledLater.credits.find((each) => each.creditId === creditId)?.remaining ?? 0);
+  if (left === 0n) return wallet;
+  const kept = BigInt(credit.remaining) - left;
+  const credits = wallet.credits.flatMap((each) =>
+    each !== credit ? [each] : kept === 0n ? [] : [{ ...each, remaining: kept.toString() }],
+  );
+  const change = { atMs: nowMs, unit: credit.unit, cause: 'REVOKE', creditId, reference: reason } as const;
+  return record(wallet, { ...wallet, credits }, [{ ...change, amount: -left }]);
 }
 
 /** When the next credit expires; `null` where none does. */

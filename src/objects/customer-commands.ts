@@ -16,7 +16,7 @@ import type { IncrementRequest } from '../domain/custom-meter.ts';
 import type { PlanVersion } from '../domain/plan.ts';
 import type { ResolvedPrice } from '../domain/pricing.ts';
 import type { Tier } from '../domain/tiers.ts';
-import type { CreditUnit } from '../domain/wallet.ts';
+import type { CreditUnit, LedgerEntry } from '../domain/wallet.ts';
 import type { HourColumn } from '../readings/usage/series-hours.ts';
 
 /**
@@ -182,6 +182,14 @@ export interface GrantCommand {
   reference: string | null;
   idempotencyKey: string | null;
   fingerprint: string;
+}
+
+export interface RevokeCommand {
+  organizationId: string;
+  creditId: string;
+  reason: string;
+  /** What D1 has of a credit that the object has no entry of any more. */
+  old: LedgerEntry | null;
 }
 
 export interface MigrateCommand {

@@ -6,7 +6,7 @@ import type { OwnPrices } from '../catalog/prices.ts';
 import type { CompressionJob, CompressPromptData } from '../contract/compression.ts';
 import type { ChangePlanData, CustomerUsageData, ProvisionCustomerData } from '../contract/customers.ts';
 import type { Answer, SerializedAnswer } from '../contract/errors.ts';
-import type { GrantedCredit, PlanMigration } from '../contract/operator-customers.ts';
+import type { GrantedCredit, PlanMigration, RevokedCredit } from '../contract/operator-customers.ts';
 import type { Call } from '../domain/call.ts';
 import type { BatchAnswer, BatchCommand, BatchToAdmit, Lines } from './batch-commands.ts';
 import type { CommandText } from './command-text.ts';
@@ -26,6 +26,7 @@ import type {
   ProvisionCommand,
   ReadUsageCommand,
   ReplenishCommand,
+  RevokeCommand,
   ServiceCallEnd,
   SetCanceledCommand,
 } from './customer-commands.ts';
@@ -53,6 +54,8 @@ export interface CustomerRpc extends Rpc.DurableObjectBranded {
   compressPrompt(command: CompressPromptCommand): Answer<CompressPromptData>;
   isOutOfCredit(organizationId: string): boolean;
   grant(command: GrantCommand): Answer<GrantedCredit>;
+  /** Credits whose entries only D1 has are not found. */
+  revoke(command: RevokeCommand): Answer<RevokedCredit>;
   readUsage(command: ReadUsageCommand): Answer<CustomerUsageData>;
   readHistory(command: HistoryCommand): CustomerHistory | null;
   readCall(organizationId: string, callId: string): Call | null;

@@ -8,7 +8,7 @@ import { type AppContext, type AppEnv, deferrer } from '../middleware/context.ts
 import { listArchive, verifyPage } from '../operator/archive.ts';
 import { publishCatalog, readCatalog } from '../operator/catalog.ts';
 import type { OperatorRequest } from '../operator/change.ts';
-import { eraseCustomer, grantCredit, inspectCustomer, setCanceled } from '../operator/customers.ts';
+import { eraseCustomer, grantCredit, inspectCustomer, revokeCredit, setCanceled } from '../operator/customers.ts';
 import { listDatabases } from '../operator/databases.ts';
 import { listEvents } from '../operator/events.ts';
 import { exportHistory } from '../operator/export.ts';
@@ -82,6 +82,9 @@ export function mountOperator(app: Hono<AppEnv>): void {
   );
   change(app, operations.grantCredit, (request, { params, body }) =>
     grantCredit(request, params.org, params.customerId, body),
+  );
+  change(app, operations.revokeCredit, (request, { params, body }) =>
+    revokeCredit(request, params.org, params.customerId, params.creditId, body),
   );
   change(app, operations.eraseCustomer, (request, { params }) => eraseCustomer(request, params.org, params.customerId));
 

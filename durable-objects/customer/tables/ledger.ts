@@ -35,6 +35,14 @@ export class LedgerTable {
     return BigInt(this.#sql.exec<{ balance: string }>(sql, unit).toArray()[0]?.balance ?? 0);
   }
 
+  /** The entry of the credit's revocation, else its newest one. */
+  entryOf(creditId: string): LedgerEntry | null {
+    const sql = `SELECT record FROM ledger WHERE record ->> 'creditId' = ?
+      ORDER BY record ->> 'cause' = 'REVOKE' DESC, entry_id DESC LIMIT 1`;
+    const row = this.#sql.exec<Pick<Row, 'record'>>(sql, creditId).toArray()[0];
+    return row ? (JSON.parse(row.record) as LedgerEntry) : null;
+  }
+
   /** USD spent in [fromMs, toMs), as a number: for estimates, not for bills. */
   usdSpentBetween(fromMs: number, toMs: number): number {
     const sql = `SELECT COALESCE(-SUM(CAST(record ->> 'amount' AS REAL)), 0) / 1e9 AS usd FROM ledger

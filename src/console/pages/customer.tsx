@@ -181,15 +181,15 @@ const Amount: FC<{ unit: string; exact: string }> = ({ unit, exact }) =>
     <span class="num">{`${Number(exact).toLocaleString('en-US')} ${words(unit)}`}</span>
   );
 
-const Credits: FC<{ customer: OperatorCustomer; nowMs: number }> = ({ customer: { credits }, nowMs }) =>
-  credits.length === 0 ? (
+const Credits: FC<{ customer: OperatorCustomer; nowMs: number }> = ({ customer, nowMs }) =>
+  customer.credits.length === 0 ? (
     <Empty title="No credit">
       Credit pays for what the plan's allowance does not cover, where the plan is pay-as-you-go.
     </Empty>
   ) : (
     <Table
       caption="Credits"
-      rows={credits}
+      rows={customer.credits}
       columns={[
         { title: 'Credit', heading: true, cell: ({ creditId }) => <Code>{creditId}</Code> },
         { title: 'Reference', cell: ({ reference }) => reference ?? <Nothing /> },
@@ -200,13 +200,21 @@ const Credits: FC<{ customer: OperatorCustomer; nowMs: number }> = ({ customer: 
         },
         { title: 'Amount', figure: true, cell: ({ unit, granted }) => <Amount unit={unit} exact={granted} /> },
         { title: 'Left', figure: true, cell: ({ unit, remaining }) => <Amount unit={unit} exact={remaining} /> },
+        {
+          title: 'Correction',
+          cell: ({ creditId }) => (
+            <a href={customerPath(customer.organizationId, customer.customerId, 'credits', creditId, 'revoke')}>
+              Revoke
+            </a>
+          ),
+        },
       ]}
     />
   );
 
 const Ledger: FC<{ ledger: OperatorCustomer['ledger']; nowMs: number }> = ({ ledger, nowMs }) =>
   ledger.length === 0 ? (
-    <Empty title="No entries yet">Grants, charges and expiries appear here.</Empty>
+    <Empty title="No entries yet">Grants, charges, expiries and revocations appear here.</Empty>
   ) : (
     <Table
       caption="Ledger"
@@ -216,7 +224,9 @@ const Ledger: FC<{ ledger: OperatorCustomer['ledger']; nowMs: number }> = ({ led
         {
           title: 'Cause',
           cell: ({ cause }) => (
-            <Badge tone={cause === 'GRANT' ? 'good' : cause === 'EXPIRY' ? 'warn' : 'plain'}>{words(cause)}</Badge>
+            <Badge tone={cause === 'GRANT' ? 'good' : cause === 'EXPIRY' || cause === 'REVOKE' ? 'warn' : 'plain'}>
+              {words(cause)}
+            </Badge>
           ),
         },
         { title: 'Reference', cell: ({ reference }) => reference ?? <Nothing /> },

@@ -52,6 +52,7 @@ export const VALUES = {
     body: { name: 'Usage widget', prefix: 'ek-' },
     sample: `ek-${'A'.repeat(43)}`,
   },
+  CREDIT_ID: { from: 'grantCredit', field: 'creditId', sample: '0195d2f0-c3a2-7c1e-9f6b-5d0c7f1a2b3e' },
   MIGRATION_ID: { from: 'migratePlan', field: 'jobId', sample: '0195d2f0-c3a2-7c1e-9f6b-5d0c7f1a2b3c' },
   ESTIMATE_ID: { from: 'startCompressionJob', field: 'jobId', sample: '0195d2f0-c3a2-7c1e-9f6b-5d0c7f1a2b3d' },
   FILE_ID: { from: 'uploadFile', field: 'id', sample: 'file-abc123' },
@@ -225,6 +226,10 @@ export const EXAMPLES: Record<ExampleId, Example> = {
     params: { ...org, ...alice },
     body: { kind: 'USD', amountUsd: '25.00', reference: 'invoice 1042' },
     needs: ['provisionCustomer'],
+  },
+  revokeCredit: {
+    params: { ...org, ...alice, creditId: '$CREDIT_ID' },
+    body: { reason: 'granted twice' },
   },
   eraseCustomer: {
     params: { ...org, customerId: 'dave' },
