@@ -270,10 +270,8 @@ describe('a revocation', () => {
   test.each([{}, { reason: '' }, { reason: 'x'.repeat(201) }])('is 400 that names the reason for %j', async (body) => {
     const { params, inspect } = await customer('reason', { usd: '1' });
     const { creditId = '' } = (await inspect()).credits[0] ?? {};
-    expect((await revoke(params, creditId, body)).refusal).toMatchObject({
-      code: 'BAD_REQUEST',
-      details: [{ path: 'reason' }],
-    });
+    const { refusal } = await revoke(params, creditId, body);
+    expect([refusal.code, (refusal.details as { path: string }[])[0]?.path]).toEqual(['BAD_REQUEST', 'reason']);
     expect((await inspect()).ledger).toHaveLength(1);
   });
 });
