@@ -24,6 +24,7 @@ import { doAlarmWork } from './customer/alarm-work.ts';
 import * as calls from './customer/commands/calls.ts';
 import * as compression from './customer/commands/compression.ts';
 import type { Context } from './customer/commands/context.ts';
+import * as corrections from './customer/commands/corrections.ts';
 import { grant, revoke } from './customer/commands/credits.ts';
 import { increment } from './customer/commands/meters.ts';
 import * as serviceCalls from './customer/commands/service-calls.ts';
@@ -131,6 +132,10 @@ export class Customer extends DurableObject<Env> implements CustomerRpc {
 
   revoke(...args: Args<'revoke'>) {
     return revoke(this.#context(), ...args);
+  }
+
+  reverseMeterEvent(...args: Args<'reverseMeterEvent'>) {
+    return corrections.reverseMeterEvent(this.#context(), ...args);
   }
 
   compressPrompt(...args: Args<'compressPrompt'>) {

@@ -137,6 +137,10 @@ export const COMMANDS: readonly Command[] = [
     view: showRevocation,
   }),
 
+  command('meter-events reverse', 'operatorReverseMeterEvent', {
+    note: 'Gives back what paid for the units. Sent again, it changes nothing.',
+  }),
+
   command('outbox list', 'listOutbox', rows(columnsOf(['customerId', 'kind', 'id', 'setAsideAt', 'reason']))),
   command('outbox resend', 'resendOutbox', { note: 'Deliveries that D1 rejects again are set aside again.' }),
 

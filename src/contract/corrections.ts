@@ -2,10 +2,46 @@
  * Corrections on the wire: what was recorded by mistake is taken back, with a reason.
  */
 import { z } from 'zod';
-import { text } from './fields.ts';
+import { MeterSlot } from './custom-meter.ts';
+import { customerId, instant, text } from './fields.ts';
+
+export const eventId = text(64).describe('The event');
 
 export const CorrectionRequest = z.object({
   reason: text(200).describe('Why it is corrected; kept with the record'),
 });
 
 export type CorrectionRequest = z.infer<typeof CorrectionRequest>;
+
+export const ReverseMeterEventRequest = CorrectionRequest.extend({
+  customerId: customerId.optional().describe('The customer: with it, an event of the last seconds is found too'),
+});
+
+export type ReverseMeterEventRequest = z.infer<typeof ReverseMeterEventRequest>;
+
+const CorrectionFields = z.object({
+  reason: z.string().describe('Why'),
+  by: z.string().describe("Who: `api` for the organization's application, else the operator"),
+});
+
+const units = z.number().int();
+
+export const ReversedMeterEvent = CorrectionFields.extend({
+  eventId: z.string().describe('The event'),
+  customerId: z.string().describe('The customer'),
+  meterSlot: MeterSlot.describe('The meter'),
+  amount: units.describe('Units of the event, which count no longer'),
+  reversedAt: instant.describe('When'),
+  returned: z
+    .object({
+      included: units.describe('Included units of the period; of a period that is over they lapse'),
+      credits: units.describe('Purchased units, which their credits got back'),
+      overage: units.describe('Overage units'),
+      unfunded: units.describe('Units that nothing had paid'),
+    })
+    .describe('What was given back, by what had paid; all zero on an unlimited meter'),
+  refundUsd: z.number().describe('What the USD balance gets back'),
+  refundNanoUsd: z.string().describe('The same, exact, in nano-USD'),
+});
+
+export type ReversedMeterEvent = z.infer<typeof ReversedMeterEvent>;

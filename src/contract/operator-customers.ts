@@ -71,7 +71,9 @@ const LedgerEntry = z.object({
   entryId: z.number().int().describe('Ascending'),
   at: instant.describe('When'),
   unit: unit.describe('Of which balance'),
-  cause: z.enum(['GRANT', 'SPEND', 'EXPIRY', 'REVOKE']).describe('Why'),
+  cause: z
+    .enum(['GRANT', 'SPEND', 'EXPIRY', 'REVOKE', 'RETURN'])
+    .describe('Why; REVOKE takes back a credit, RETURN gives back what was spent by mistake'),
   amount: z.string().describe('Signed change: USD or units, exact'),
   balance: z.string().describe('Balance after it, exact'),
   creditId: z.string().nullable().describe('The credit; null where the balance was overdrawn'),

@@ -12,7 +12,7 @@ import type { OperatorCustomer } from '../contract/operator-customers.ts';
 import type { Account, ChangeStrategy, Contact } from '../domain/account.ts';
 import type { BeginRequest, CallStatus } from '../domain/call.ts';
 import type { CallReport } from '../domain/call-report.ts';
-import type { IncrementRequest } from '../domain/custom-meter.ts';
+import type { IncrementRequest, MeterEvent } from '../domain/custom-meter.ts';
 import type { PlanVersion } from '../domain/plan.ts';
 import type { ResolvedPrice } from '../domain/pricing.ts';
 import type { Tier } from '../domain/tiers.ts';
@@ -190,6 +190,19 @@ export interface RevokeCommand {
   reason: string;
   /** What D1 has of a credit that the object has no entry of any more. */
   old: LedgerEntry | null;
+}
+
+/** A correction of something that was recorded by mistake. */
+interface CorrectCommand {
+  organizationId: string;
+  reason: string;
+  by: string;
+}
+
+export interface ReverseMeterEventCommand extends CorrectCommand {
+  eventId: string;
+  /** What D1 has of the event, which the object may have removed. */
+  old: MeterEvent | null;
 }
 
 export interface MigrateCommand {

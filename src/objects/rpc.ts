@@ -4,6 +4,7 @@
  */
 import type { OwnPrices } from '../catalog/prices.ts';
 import type { CompressionJob, CompressPromptData } from '../contract/compression.ts';
+import type { ReversedMeterEvent } from '../contract/corrections.ts';
 import type { ChangePlanData, CustomerUsageData, ProvisionCustomerData } from '../contract/customers.ts';
 import type { Answer, SerializedAnswer } from '../contract/errors.ts';
 import type { GrantedCredit, PlanMigration, RevokedCredit } from '../contract/operator-customers.ts';
@@ -26,6 +27,7 @@ import type {
   ProvisionCommand,
   ReadUsageCommand,
   ReplenishCommand,
+  ReverseMeterEventCommand,
   RevokeCommand,
   ServiceCallEnd,
   SetCanceledCommand,
@@ -56,6 +58,7 @@ export interface CustomerRpc extends Rpc.DurableObjectBranded {
   grant(command: GrantCommand): Answer<GrantedCredit>;
   /** Credits whose entries only D1 has are not found. */
   revoke(command: RevokeCommand): Answer<RevokedCredit>;
+  reverseMeterEvent(command: ReverseMeterEventCommand): Answer<ReversedMeterEvent>;
   readUsage(command: ReadUsageCommand): Answer<CustomerUsageData>;
   readHistory(command: HistoryCommand): CustomerHistory | null;
   readCall(organizationId: string, callId: string): Call | null;

@@ -37,6 +37,7 @@ export function grant(context: Context, command: GrantCommand): Answer<GrantedCr
     const credit = { creditId, unit, granted: amount, remaining: amount, grantedAtMs: nowMs, expiresAtMs, reference };
     const granted = changeWallet(account, grantCredit(account.wallet, credit));
     store.saveAccount(granted, nowMs);
+    store.corrections.saveCredit(credit);
     // Credit may pay for what was denied before.
     store.denials.reset();
     const balance = balanceOf(granted.wallet, unit);
@@ -64,6 +65,9 @@ export function revoke(
     const revocation = wallet.entries.at(-1);
     if (wallet !== account.wallet && revocation) {
       store.saveAccount(changeWallet(account, wallet), nowMs);
+      // What it gets back later is taken back too, as if it had expired.
+      const terms = store.corrections.credit(creditId);
+      if (terms) store.corrections.saveCredit({ ...terms, expiresAtMs: nowMs });
       return answerOfRevocation(creditId, revocation);
     }
     const isLive = account.wallet.credits.some((credit) => credit.creditId === creditId);

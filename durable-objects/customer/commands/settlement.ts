@@ -8,7 +8,7 @@
 
 import { changeWallet, expireDue } from '../../../src/domain/account.ts';
 import { type Charge, pendingAmount, settled } from '../../../src/domain/charge.ts';
-import { settle } from '../../../src/domain/wallet.ts';
+import { addUnsettled, type GivenBack, giveBack, settle, type Wallet } from '../../../src/domain/wallet.ts';
 import { HOUR_MS, MINUTE_MS } from '../../../src/platform/time.ts';
 import type { CustomerStore } from '../store.ts';
 import type { OpenCharge } from '../tables/charges.ts';
@@ -38,7 +38,9 @@ export function queueCharge(
     subjectId,
     stripeCustomerId,
     charge,
-  }: Pick<OpenCharge, 'kind' | 'subjectId' | 'stripeCustomerId'> & { charge: Charge | null },
+    correction = null,
+  }: Pick<OpenCharge, 'kind' | 'subjectId' | 'stripeCustomerId'> &
+    Partial<Pick<OpenCharge, 'correction'>> & { charge: Charge | null },
   nowMs: number,
 ): void {
   if (charge?.status !== 'PENDING') return;
@@ -53,6 +55,7 @@ export function queueCharge(
     attempts: 0,
     firstAttemptAtMs: null,
     dueAtMs: nowMs + SETTLE_DELAY_MS,
+    correction,
   });
 }
 
@@ -66,13 +69,46 @@ export function debitDue(store: CustomerStore, reports: boolean, nowMs: number):
     for (const charge of store.chargesDue(nowMs, DEBITS_MAX)) {
       const isReported = reports && charge.stripeCustomerId !== null;
       if (charge.debitedAtMs === null) {
-        account = changeWallet(account, settle(account.wallet, charge.amountNanoUsd, charge.chargeId, nowMs));
+        account = changeWallet(account, settledWallet(store, account.wallet, charge, nowMs));
         if (isReported) store.saveCharge({ ...charge, debitedAtMs: nowMs });
       }
       if (!isReported) close(store, charge, null, account.revision, nowMs);
     }
     if (account !== store.account()) store.saveAccount(account, nowMs);
   });
+}
+
+/** The wallet after the charge was taken from it, or was given back to the credits that paid. */
+function settledWallet(store: CustomerStore, wallet: Wallet, charge: OpenCharge, nowMs: number): Wallet {
+  const { chargeId, amountNanoUsd, correction } = charge;
+  if (amountNanoUsd >= 0n) return settle(wallet, amountNanoUsd, chargeId, nowMs);
+  const settled = addUnsettled(wallet, -amountNanoUsd);
+  const since = { reference: correction?.corrects ?? null, atMs: correction?.subjectAtMs ?? charge.atMs };
+  const returned = {
+    unit: 'USD',
+    amount: -amountNanoUsd,
+    reference: chargeId,
+    creditId: `returned-${chargeId}`,
+  } as const;
+  return giveBackTo(store, settled, returned, since, nowMs);
+}
+
+/** Gives back to the credits that paid since then. */
+export function giveBackTo(
+  store: CustomerStore,
+  wallet: Wallet,
+  returned: Omit<GivenBack, 'payers'>,
+  since: { reference: string | null; atMs: number },
+  nowMs: number,
+): Wallet {
+  const payers = store.ledger.paidSince(returned.unit, since.reference, since.atMs).flatMap(({ creditId, paid }) => {
+    const credit = store.corrections.credit(creditId);
+    return credit ? [{ credit, paid }] : [];
+  });
+  const after = giveBack(wallet, { ...returned, payers }, nowMs);
+  const own = after.credits.find(({ creditId }) => creditId === returned.creditId);
+  if (own) store.corrections.saveCredit(own);
+  return after;
 }
 
 /** Reports due charges that the balance has paid. Never throws: what fails is due again later. */
@@ -120,8 +156,14 @@ function close(
     }
   } else {
     const event = store.meterEvent(subjectId);
-    if (event?.charge)
-      store.saveMeterEvent({ ...event, charge: settled(event.charge, failureReason), revision }, nowMs);
+    const close = (charge: Charge | null) =>
+      charge?.chargeId === chargeId ? settled(charge, failureReason) : (charge ?? null);
+    if (event) {
+      const { reversal } = event;
+      const changed = { ...event, charge: close(event.charge), revision };
+      const reversed = reversal && { reversal: { ...reversal, charge: close(reversal.charge) } };
+      store.saveMeterEvent({ ...changed, ...reversed }, nowMs);
+    }
   }
   store.dropCharge(chargeId);
 }

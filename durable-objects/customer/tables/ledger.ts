@@ -43,10 +43,30 @@ export class LedgerTable {
     return row ? (JSON.parse(row.record) as LedgerEntry) : null;
   }
 
-  /** USD spent in [fromMs, toMs), as a number: for estimates, not for bills. */
+  /**
+   * What each credit paid of a unit, less what it got back, from the first entry with that reference on; else from that
+   * time on. An overdraft that a credit repaid counts as paid by it.
+   */
+  paidSince(unit: CreditUnit, reference: string | null, sinceMs: number): { creditId: string; paid: bigint }[] {
+    const [amount, cause] = [`CAST(record ->> 'amount' AS INTEGER)`, `record ->> 'cause'`];
+    const sql = `SELECT record ->> 'creditId' AS creditId, CAST(SUM(
+        CASE ${cause} WHEN 'SPEND' THEN -${amount} WHEN 'RETURN' THEN -${amount}
+          WHEN 'GRANT' THEN MAX(0, MIN(${amount}, ${amount} - CAST(balance AS INTEGER))) ELSE 0 END) AS TEXT) AS paid
+      FROM ledger WHERE unit = ?1 AND record ->> 'creditId' IS NOT NULL AND entry_id >= COALESCE(
+        (SELECT MIN(entry_id) FROM ledger WHERE unit = ?1 AND record ->> 'reference' = ?2),
+        (SELECT MIN(entry_id) FROM ledger WHERE unit = ?1 AND at_ms >= ?3))
+      GROUP BY 1`;
+    return this.#sql
+      .exec<{ creditId: string; paid: string }>(sql, unit, reference, sinceMs)
+      .toArray()
+      .map(({ creditId, paid }) => ({ creditId, paid: BigInt(paid) }))
+      .filter(({ paid }) => paid > 0n);
+  }
+
+  /** USD spent in [fromMs, toMs) less what was given back, as a number: for estimates, not for bills. */
   usdSpentBetween(fromMs: number, toMs: number): number {
     const sql = `SELECT COALESCE(-SUM(CAST(record ->> 'amount' AS REAL)), 0) / 1e9 AS usd FROM ledger
-      WHERE unit = 'USD' AND at_ms >= ? AND at_ms < ? AND record ->> 'cause' = 'SPEND'`;
+      WHERE unit = 'USD' AND at_ms >= ? AND at_ms < ? AND record ->> 'cause' IN ('SPEND', 'RETURN')`;
     return this.#sql.exec<{ usd: number }>(sql, fromMs, toMs).one().usd;
   }
 

@@ -100,6 +100,16 @@ export class UsageHourTable {
     this.#sql.exec(sql, atMs - (atMs % HOUR_MS), units);
   }
 
+  /** Takes units out of their hour, as long as it is kept. */
+  takeUnits(atMs: number, slot: MeterSlot, units: number): void {
+    const column = SLOT_COLUMNS[slot];
+    this.#sql.exec(
+      `UPDATE usage_hours SET ${column} = ${column} - ? WHERE hour_ms = ?`,
+      units,
+      atMs - (atMs % HOUR_MS),
+    );
+  }
+
   /** Completed calls and their cost in the UTC hour and the UTC day of that time. */
   velocity(atMs: number): Record<'hour' | 'day', { calls: number; costNanoUsd: NanoUsd }> {
     this.flush();

@@ -224,7 +224,15 @@ const Ledger: FC<{ ledger: OperatorCustomer['ledger']; nowMs: number }> = ({ led
         {
           title: 'Cause',
           cell: ({ cause }) => (
-            <Badge tone={cause === 'GRANT' ? 'good' : cause === 'EXPIRY' || cause === 'REVOKE' ? 'warn' : 'plain'}>
+            <Badge
+              tone={
+                cause === 'GRANT' || cause === 'RETURN'
+                  ? 'good'
+                  : cause === 'EXPIRY' || cause === 'REVOKE'
+                    ? 'warn'
+                    : 'plain'
+              }
+            >
               {words(cause)}
             </Badge>
           ),

@@ -53,6 +53,7 @@ export const VALUES = {
     sample: `ek-${'A'.repeat(43)}`,
   },
   CREDIT_ID: { from: 'grantCredit', field: 'creditId', sample: '0195d2f0-c3a2-7c1e-9f6b-5d0c7f1a2b3e' },
+  EVENT_ID: { from: 'incrementMeter', field: 'eventId', sample: '0195d2f0-c3a2-7c1e-9f6b-5d0c7f1a2b3f' },
   MIGRATION_ID: { from: 'migratePlan', field: 'jobId', sample: '0195d2f0-c3a2-7c1e-9f6b-5d0c7f1a2b3c' },
   ESTIMATE_ID: { from: 'startCompressionJob', field: 'jobId', sample: '0195d2f0-c3a2-7c1e-9f6b-5d0c7f1a2b3d' },
   FILE_ID: { from: 'uploadFile', field: 'id', sample: 'file-abc123' },
@@ -132,6 +133,10 @@ export const EXAMPLES: Record<ExampleId, Example> = {
       { id: 'provisionCustomer', body: { customerId: 'erin' } },
       { id: 'changePlan', params: { customerId: 'erin' }, body: { planId: 'example' } },
     ],
+  },
+  reverseMeterEvent: {
+    params: { eventId: '$EVENT_ID' },
+    body: { reason: 'sent by a test', customerId: 'erin' },
   },
   readUsageSummary: { query: { timezone: 'Europe/Berlin' } },
   readUsageAnomalies: { query: { days: '60' } },
@@ -230,6 +235,10 @@ export const EXAMPLES: Record<ExampleId, Example> = {
   revokeCredit: {
     params: { ...org, ...alice, creditId: '$CREDIT_ID' },
     body: { reason: 'granted twice' },
+  },
+  operatorReverseMeterEvent: {
+    params: { ...org, eventId: '$EVENT_ID' },
+    body: { reason: 'sent by a test', customerId: 'erin' },
   },
   eraseCustomer: {
     params: { ...org, customerId: 'dave' },

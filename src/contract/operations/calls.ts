@@ -3,6 +3,7 @@
  */
 import { z } from 'zod';
 import { BeginCallData, BeginCallRequest, EndCallData, EndCallRequest, ReadCallData } from '../calls.ts';
+import { eventId, ReversedMeterEvent, ReverseMeterEventRequest } from '../corrections.ts';
 import { CustomMeterData, IncrementMeterRequest } from '../custom-meter.ts';
 import { idempotencyKey } from '../fields.ts';
 import { CallData, CallRequest } from '../unified-call.ts';
@@ -59,5 +60,16 @@ export const calls = {
     body: IncrementMeterRequest,
     code: 'CUSTOM_METER_SUCCESS',
     data: CustomMeterData,
+  }),
+  reverseMeterEvent: operation({
+    operationId: 'reverseMeterEvent',
+    summary: 'Take back an increment of a custom meter that was recorded by mistake',
+    method: 'POST',
+    path: '/meter_events/{eventId}/reverse',
+    security: apiKey('usage:write'),
+    params: z.object({ eventId }),
+    body: ReverseMeterEventRequest,
+    code: 'METER_EVENT_REVERSED',
+    data: ReversedMeterEvent,
   }),
 } as const satisfies Record<string, Operation>;

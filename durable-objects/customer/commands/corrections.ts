@@ -1,0 +1,127 @@
+/**
+ * The commands of corrections: what was recorded by mistake is taken back, with what it cost. The record stays and says
+ * so; what was given back are entries of their own.
+ */
+import type { ReversedMeterEvent } from '../../../src/contract/corrections.ts';
+import { type Accepted, type Answer, accept, refuse } from '../../../src/contract/errors.ts';
+import { type Account, periodOf } from '../../../src/domain/account.ts';
+import { newCharge, pendingAmount } from '../../../src/domain/charge.ts';
+import { CORRECTION_DAYS_MAX } from '../../../src/domain/correction.ts';
+import type { MeterEvent, MeterReversal } from '../../../src/domain/custom-meter.ts';
+import { SLOT_METERS, subtractQuantities } from '../../../src/domain/meters.ts';
+import { usdFromNano } from '../../../src/domain/money.ts';
+import { type PeriodTotals, reverseIncrement, totalsOf } from '../../../src/domain/reverse-meter.ts';
+import { addUnsettled } from '../../../src/domain/wallet.ts';
+import type { ReverseMeterEventCommand } from '../../../src/objects/customer-commands.ts';
+import { DAY_MS } from '../../../src/platform/time.ts';
+import type { CustomerStore } from '../store.ts';
+import { type Context, catchUp } from './context.ts';
+import { giveBackTo, queueCharge } from './settlement.ts';
+
+const BEHIND_SECONDS = 5;
+
+export function reverseMeterEvent(context: Context, command: ReverseMeterEventCommand): Answer<ReversedMeterEvent> {
+  const { store, nowMs } = context;
+  return store.transaction(nowMs, () => {
+    const known = store.account();
+    if (known?.organizationId !== command.organizationId) return noEvent();
+    const old = command.old?.customerId === known.customerId ? command.old : null;
+    const event = store.meterEvent(command.eventId) ?? old;
+    if (!event) return noEvent();
+    if (event.revision < store.corrections.revision(event.eventId)) return historyBehind();
+    if (event.reversal) return { ...reversed(event, event.reversal), replayed: true };
+    if (isTooOld(event.atMs, nowMs)) return tooOld();
+    const reversal = reverse(context, catchUp(context, known), event, command);
+    return reversed(event, reversal);
+  });
+}
+
+/** Takes the event back. */
+function reverse(
+  context: Context,
+  account: Account,
+  event: MeterEvent,
+  { reason, by }: ReverseMeterEventCommand,
+): MeterReversal {
+  const { store, nowMs, newId } = context;
+  const { slot, eventId, charge: corrected } = event;
+  const isCurrent = event.period === periodOf(account);
+  const { usage, funding, refundNanoUsd } = reverseIncrement(event, totalsFor(store, account, event));
+  const charge = refundNanoUsd > 0n ? newCharge(newId(), -refundNanoUsd, null) : null;
+  const reversal: MeterReversal = { atMs: nowMs, reason, by, returned: funding, charge };
+
+  const returned = { unit: slot, amount: BigInt(funding.credits), reference: eventId, creditId: `returned-${eventId}` };
+  const since = { reference: eventId, atMs: event.atMs };
+  const wallet = funding.credits > 0 ? giveBackTo(store, account.wallet, returned, since, nowMs) : account.wallet;
+  const revision = account.revision + 1;
+  const inPeriod: Partial<Account> = {
+    meters: {
+      ...account.meters,
+      consumed: subtractQuantities(account.meters.consumed, { [SLOT_METERS[slot]]: funding.included }),
+    },
+    slots: { ...account.slots, [slot]: usage },
+  };
+  store.saveAccount(
+    { ...account, ...(isCurrent && inPeriod), wallet: addUnsettled(wallet, pendingAmount(charge)), revision },
+    nowMs,
+  );
+  const closed = isCurrent || event.period === undefined ? null : store.corrections.totals(event.period, slot);
+  if (closed && event.period !== undefined)
+    store.corrections.saveTotals(event.period, slot, { ...closed, usage }, nowMs);
+  store.correctMeterEvent({ ...event, reversal, revision }, nowMs);
+  store.usageHours.takeUnits(event.atMs, slot, event.amount);
+  // What may have been denied for the lack of it may be allowed now.
+  store.denials.reset();
+  const stripeCustomerId = account.contact.stripeCustomerId ?? null;
+  const correction = { subjectAtMs: event.atMs, corrects: corrected?.chargeId ?? null };
+  queueCharge(store, { kind: 'meter_event', subjectId: eventId, stripeCustomerId, charge, correction }, nowMs);
+  return reversal;
+}
+
+/** What the meter came to in the event's period; of one that nobody remembers, what the event itself says. */
+function totalsFor(store: CustomerStore, account: Account, event: MeterEvent): PeriodTotals {
+  const { slot, period } = event;
+  const current = period === periodOf(account) ? totalsOf(account).find(([of]) => of === slot)?.[1] : undefined;
+  const closed = current || period === undefined ? null : store.corrections.totals(period, slot);
+  const alone = {
+    usage: String(event.amount),
+    overage: String(event.funding.overage),
+    charged: event.charge?.amountNanoUsd ?? '0',
+  };
+  return current ?? closed ?? { usage: alone, usagePlanVersionId: event.usagePlanVersionId, meter: null };
+}
+
+function reversed(
+  event: MeterEvent,
+  { atMs, reason, by, returned, charge }: MeterReversal,
+): Accepted<ReversedMeterEvent> {
+  const refundNanoUsd = -BigInt(charge?.amountNanoUsd ?? 0);
+  const { eventId, customerId, slot, amount } = event;
+  return accept(
+    'METER_EVENT_REVERSED',
+    {
+      eventId,
+      customerId,
+      meterSlot: slot,
+      amount,
+      reversedAt: new Date(atMs).toISOString(),
+      reason,
+      by,
+      returned,
+      refundUsd: usdFromNano(refundNanoUsd),
+      refundNanoUsd: refundNanoUsd.toString(),
+    },
+    atMs,
+  );
+}
+
+const isTooOld = (atMs: number, nowMs: number) => nowMs - atMs > CORRECTION_DAYS_MAX * DAY_MS;
+
+const noEvent = () => refuse('NOT_FOUND', 'no such meter event');
+const tooOld = () =>
+  refuse('CONFLICT', `what was recorded more than ${CORRECTION_DAYS_MAX} days ago can no longer be corrected`);
+/** The object knows of a correction that D1 does not have yet. */
+const historyBehind = () =>
+  refuse('SERVICE_UNAVAILABLE', 'an earlier correction is still on its way to the history: try again', {
+    retryAfterSeconds: BEHIND_SECONDS,
+  });

@@ -1,0 +1,46 @@
+/**
+ * An operator takes back what an organization recorded by mistake. The objects' commands take effect once, so a change is
+ * made there first and then logged.
+ */
+import type { ReversedMeterEvent, ReverseMeterEventRequest } from '../contract/corrections.ts';
+import type { Answer } from '../contract/errors.ts';
+import { type Corrector, reverseMeterEvent } from '../metering/correct.ts';
+import { commitChange, type OperatorRequest } from './change.ts';
+import { findOrganization, noOrganization } from './organizations.ts';
+
+export function operatorReverseMeterEvent(
+  request: OperatorRequest,
+  organizationId: string,
+  eventId: string,
+  body: ReverseMeterEventRequest,
+): Promise<Answer<ReversedMeterEvent>> {
+  return correct(request, organizationId, 'meter_event.reverse', (corrector) =>
+    reverseMeterEvent(corrector, eventId, body),
+  );
+}
+
+/** Corrects, and logs it at the customer; a correction that was made before is not logged again. */
+function correct<Data extends { customerId: string }>(
+  request: OperatorRequest,
+  organizationId: string,
+  action: string,
+  correction: (corrector: Corrector) => Promise<Answer<Data>>,
+): Promise<Answer<Data>> {
+  return commitChange<Data>(request, async () => {
+    const { env, actor } = request;
+    if (!(await findOrganization(env, organizationId))) return noOrganization();
+    const answer = await correction({ env, organizationId, by: actor });
+    if (!answer.ok || answer.replayed) return answer;
+    return {
+      action,
+      organizationId,
+      subject: answer.data.customerId,
+      before: null,
+      after: answer.data,
+      statements: [],
+      replaces: false,
+      code: answer.result.code,
+      data: answer.data,
+    };
+  });
+}
