@@ -74,6 +74,12 @@ export const METHODS = {
     has: ['eventId', 'blocked', 'meter'],
     takes: ['feature', 'tags'],
   },
+  reverseMeterEvent: {
+    method: 'POST',
+    path: '/meter_events/{eventId}/reverse',
+    write: true,
+    has: ['eventId', 'returned'],
+  },
   readUsageSummary: { method: 'GET', path: '/usage/summary', write: false, has: ['period', 'totals'] },
   readUsageAnomalies: { method: 'GET', path: '/usage/anomalies', write: false, has: ['period'] },
   readUsageContext: {

@@ -69,6 +69,8 @@ export function debitDue(store: CustomerStore, reports: boolean, nowMs: number):
     for (const charge of store.chargesDue(nowMs, DEBITS_MAX)) {
       const isReported = reports && charge.stripeCustomerId !== null;
       if (charge.debitedAtMs === null) {
+        // The ledger tells which credits paid.
+        if (charge.amountNanoUsd < 0n) account = store.saveAccount(account, nowMs);
         account = changeWallet(account, settledWallet(store, account.wallet, charge, nowMs));
         if (isReported) store.saveCharge({ ...charge, debitedAtMs: nowMs });
       }
