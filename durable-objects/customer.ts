@@ -134,6 +134,10 @@ export class Customer extends DurableObject<Env> implements CustomerRpc {
     return revoke(this.#context(), ...args);
   }
 
+  reverseCall(...args: Args<'reverseCall'>) {
+    return corrections.reverseCall(this.#context(), ...args);
+  }
+
   reverseMeterEvent(...args: Args<'reverseMeterEvent'>) {
     return corrections.reverseMeterEvent(this.#context(), ...args);
   }

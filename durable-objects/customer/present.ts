@@ -94,7 +94,7 @@ export interface Velocity {
 
 export function presentEnd(account: Account, call: Call, outcome: CallOutcome, velocity: Velocity): EndCallData {
   const { endedAtMs, providerUsed, modelUsed, usage, pricingMode, calls, charge, error, price, ...more } = outcome;
-  const { stripeCustomerId, tier: _tier, consumed: _consumed, ...reasoning } = more;
+  const { stripeCustomerId, tier: _tier, consumed: _consumed, period: _period, ...reasoning } = more;
   const { reasoningEffort, reasoningEffortSource, reasoningMode, reasoningBudgetTokens, ...rest } = reasoning;
   rest satisfies Nothing;
   const costNanoUsd = price.status === 'FINAL' ? BigInt(price.costNanoUsd) : 0n;

@@ -236,6 +236,14 @@ export class CustomerStore {
     this.#enqueue('call', call.callId, nowMs);
   }
 
+  /** Stores a call that was corrected, which is kept as long as one that has just finished. */
+  correctCall(call: Call, nowMs: number): void {
+    this.#tables.calls.correct(call, nowMs);
+    this.corrections.note(call.callId, call.revision, nowMs);
+    this.#dueNow().pruneMs ??= nowMs + ANSWER_RETENTION_MS;
+    this.#enqueue('call', call.callId, nowMs);
+  }
+
   /** Stores what a service call answered, for retries of its request. */
   storeResponse(callId: string, text: string): void {
     this.#tables.calls.storeResponse(callId, text);

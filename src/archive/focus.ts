@@ -83,7 +83,13 @@ export function focusLines({ kind, record }: HistoryRow, payer: Payer, period: P
 /** A call counts when it ended. Of a call without a known price there is no cost to show. */
 function rowsOfCall(call: Call, payer: Payer, period: Period): FocusRow[] {
   const { outcome, finishedAtMs } = call;
-  if (!outcome || finishedAtMs === null || !isWithin(finishedAtMs, period) || outcome.price.status !== 'FINAL')
+  if (
+    call.reversedAtMs !== undefined ||
+    !outcome ||
+    finishedAtMs === null ||
+    !isWithin(finishedAtMs, period) ||
+    outcome.price.status !== 'FINAL'
+  )
     return [];
   const { breakdown, costNanoUsd } = outcome.price;
   const { lines, modelKey, provider, pricingTier, snapshotId } = breakdown;

@@ -137,6 +137,9 @@ export const COMMANDS: readonly Command[] = [
     view: showRevocation,
   }),
 
+  command('calls reverse', 'operatorReverseCall', {
+    note: 'Gives back what the call took. Sent again, it changes nothing.',
+  }),
   command('meter-events reverse', 'operatorReverseMeterEvent', {
     note: 'Gives back what paid for the units. Sent again, it changes nothing.',
   }),

@@ -48,6 +48,7 @@ export const METHODS = {
     vendorTimeoutMs: 30_000,
   },
   readCall: { method: 'GET', path: '/calls/{callId}', write: false, has: ['callId', 'status', 'pricingStatus'] },
+  reverseCall: { method: 'POST', path: '/calls/{callId}/reverse', write: true, has: ['callId', 'reversedAt'] },
   provisionCustomer: { method: 'POST', path: '/customers', write: true, has: ['customerId', 'subscription', 'meters'] },
   readUsage: {
     method: 'GET',

@@ -303,6 +303,21 @@ export const ReadCallData = PricingFields.extend({
       settlementFailureReason: z.string().nullable().describe('Why the settlement failed'),
     })
     .describe('Pay-as-you-go'),
+  reversedAt: instant.optional().describe('Since when the call counts no longer, where it was reversed as a mistake'),
+  corrections: z
+    .array(
+      z.object({
+        kind: z.enum(['REVERSED']).describe('What was done'),
+        at: instant.describe('When'),
+        reason: z.string().describe('Why'),
+        by: z.string().describe("Who: `api` for the organization's application, else the operator"),
+        costUsdNano: z.string().nullable().describe('Cost before it, exact, in nano-USD; null where unknown'),
+        chargeNanoUsd: z.string().nullable().describe('Charge before it, exact, in nano-USD'),
+        differenceNanoUsd: z.string().describe('What the USD balance paid more, or got back below zero, exact'),
+      }),
+    )
+    .optional()
+    .describe('Corrections of the call, the oldest first; present where there are any'),
 });
 
 export type ReadCallData = z.infer<typeof ReadCallData>;

@@ -2,9 +2,11 @@
  * Corrections on the wire: what was recorded by mistake is taken back, with a reason.
  */
 import { z } from 'zod';
+import { METER_NAMES } from '../domain/meters.ts';
 import { MeterSlot } from './custom-meter.ts';
-import { customerId, instant, text } from './fields.ts';
+import { customerId, idempotencyKey, instant, text } from './fields.ts';
 
+export const callId = idempotencyKey.describe('The call');
 export const eventId = text(64).describe('The event');
 
 export const CorrectionRequest = z.object({
@@ -23,6 +25,23 @@ const CorrectionFields = z.object({
   reason: z.string().describe('Why'),
   by: z.string().describe("Who: `api` for the organization's application, else the operator"),
 });
+
+export const ReversedCall = CorrectionFields.extend({
+  callId,
+  customerId: z.string().describe('The customer'),
+  status: z
+    .enum(['IN_PROGRESS', 'COMPLETED', 'FAILED', 'TIMEOUT', 'NOT_ALLOWED'])
+    .describe('How the call had finished'),
+  reversedAt: instant.describe('When'),
+  costUsdNano: z.string().nullable().describe('The cost that counts no longer, exact, in nano-USD; null where unknown'),
+  returned: z
+    .partialRecord(z.enum(METER_NAMES), z.number())
+    .describe('What the allowance of the present period gets back, by meter; of a period that is over it lapses'),
+  refundUsd: z.number().describe('What the USD balance gets back'),
+  refundNanoUsd: z.string().describe('The same, exact, in nano-USD'),
+});
+
+export type ReversedCall = z.infer<typeof ReversedCall>;
 
 const units = z.number().int();
 

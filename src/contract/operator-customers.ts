@@ -91,6 +91,7 @@ const RecentCall = z.object({
   providerUsed: z.string().nullable().describe('Executing vendor'),
   modelUsed: z.string().nullable().describe('Model that ran'),
   costUSD: z.number().nullable().describe('Cost, where final'),
+  reversedAt: instant.optional().describe('Since when it counts no longer, where it was reversed as a mistake'),
 });
 
 export const OperatorCustomer = CustomerUsageData.extend({

@@ -7,7 +7,7 @@
  */
 
 import { DAY_MS } from '../platform/time.ts';
-import { type Account, isCanceled } from './account.ts';
+import { type Account, isCanceled, periodOf } from './account.ts';
 import { isTierLeft, summarize } from './allowances.ts';
 import type { CallError, CallReport, Reasoning, RecordedField } from './call-report.ts';
 import { type Charge, newCharge, pendingAmount, withMarkup } from './charge.ts';
@@ -20,6 +20,7 @@ import {
   excessiveCount,
   type InputRate,
 } from './compression.ts';
+import type { Correction } from './correction.ts';
 import {
   allowedTiers,
   decideEntitlements,
@@ -101,6 +102,19 @@ export interface CallOutcome extends Reasoning, Record<Exclude<RecordedField, ke
   error: CallError | null;
   price: CallPrice;
   stripeCustomerId: string | null;
+  /** The usage period that the call counts in. Absent in old outcomes. */
+  period?: number;
+}
+
+/** How a finished call was corrected. */
+export interface CallCorrection extends Correction {
+  kind: 'REVERSED';
+  /** What the call said before; `null` where it had timed out. */
+  previous: CallOutcome | null;
+  /** What the allowance got back. */
+  returned: Quantities;
+  /** What the balance pays more, or below zero what it gets back; `null` where that is nothing. */
+  charge: Charge | null;
 }
 
 export interface Call extends BeginRequest {
@@ -122,6 +136,10 @@ export interface Call extends BeginRequest {
   outcome: CallOutcome | null;
   /** Savings of a compressed prompt: the latest report, which may come before, with or after the end. */
   compression?: StoredCompression;
+  /** The corrections of the call, the oldest first. */
+  corrections?: CallCorrection[];
+  /** Since when the call counts no longer, where it was a mistake. */
+  reversedAtMs?: number;
   /** A denied call that D1 has only as part of an hourly count. */
   countedAlone?: true;
   revision: number;
@@ -272,6 +290,7 @@ export function endCall(
       error: report.error ? normalizeError(report.error) : null,
       price,
       stripeCustomerId: report.stripeCustomerId ?? account.contact.stripeCustomerId ?? null,
+      period: periodOf(account),
     } satisfies Record<keyof CallOutcome, unknown>,
   };
   const meters = { ...free.meters, consumed: addQuantities(free.meters.consumed, consumed) };
@@ -376,7 +395,7 @@ function released({ credit }: Call): Pick<Call, 'reserved' | 'credit'> {
 
 /** Whether an end can be recorded: while the call is in progress, and after it timed out. */
 export function canEnd(call: Call): boolean {
-  return call.status === 'IN_PROGRESS' || call.status === 'TIMEOUT';
+  return call.status === 'IN_PROGRESS' || (call.status === 'TIMEOUT' && call.reversedAtMs === undefined);
 }
 
 /**

@@ -10,7 +10,7 @@ import type { CustomerState } from '../contract/entitlements.ts';
 import type { Accepted, Refusal } from '../contract/errors.ts';
 import type { OperatorCustomer } from '../contract/operator-customers.ts';
 import type { Account, ChangeStrategy, Contact } from '../domain/account.ts';
-import type { BeginRequest, CallStatus } from '../domain/call.ts';
+import type { BeginRequest, Call, CallStatus } from '../domain/call.ts';
 import type { CallReport } from '../domain/call-report.ts';
 import type { IncrementRequest, MeterEvent } from '../domain/custom-meter.ts';
 import type { PlanVersion } from '../domain/plan.ts';
@@ -197,6 +197,12 @@ interface CorrectCommand {
   organizationId: string;
   reason: string;
   by: string;
+}
+
+export interface ReverseCallCommand extends CorrectCommand {
+  callId: string;
+  /** What D1 has of a call that the object has removed. */
+  old: Call | null;
 }
 
 export interface ReverseMeterEventCommand extends CorrectCommand {

@@ -4,7 +4,7 @@
  */
 import type { OwnPrices } from '../catalog/prices.ts';
 import type { CompressionJob, CompressPromptData } from '../contract/compression.ts';
-import type { ReversedMeterEvent } from '../contract/corrections.ts';
+import type { ReversedCall, ReversedMeterEvent } from '../contract/corrections.ts';
 import type { ChangePlanData, CustomerUsageData, ProvisionCustomerData } from '../contract/customers.ts';
 import type { Answer, SerializedAnswer } from '../contract/errors.ts';
 import type { GrantedCredit, PlanMigration, RevokedCredit } from '../contract/operator-customers.ts';
@@ -27,6 +27,7 @@ import type {
   ProvisionCommand,
   ReadUsageCommand,
   ReplenishCommand,
+  ReverseCallCommand,
   ReverseMeterEventCommand,
   RevokeCommand,
   ServiceCallEnd,
@@ -58,6 +59,8 @@ export interface CustomerRpc extends Rpc.DurableObjectBranded {
   grant(command: GrantCommand): Answer<GrantedCredit>;
   /** Credits whose entries only D1 has are not found. */
   revoke(command: RevokeCommand): Answer<RevokedCredit>;
+  /** A call that the object has removed is found where it comes with the command. */
+  reverseCall(command: ReverseCallCommand): Answer<ReversedCall>;
   reverseMeterEvent(command: ReverseMeterEventCommand): Answer<ReversedMeterEvent>;
   readUsage(command: ReadUsageCommand): Answer<CustomerUsageData>;
   readHistory(command: HistoryCommand): CustomerHistory | null;

@@ -2,11 +2,25 @@
  * An operator takes back what an organization recorded by mistake. The objects' commands take effect once, so a change is
  * made there first and then logged.
  */
-import type { ReversedMeterEvent, ReverseMeterEventRequest } from '../contract/corrections.ts';
+import type {
+  CorrectionRequest,
+  ReversedCall,
+  ReversedMeterEvent,
+  ReverseMeterEventRequest,
+} from '../contract/corrections.ts';
 import type { Answer } from '../contract/errors.ts';
-import { type Corrector, reverseMeterEvent } from '../metering/correct.ts';
+import { type Corrector, reverseCall, reverseMeterEvent } from '../metering/correct.ts';
 import { commitChange, type OperatorRequest } from './change.ts';
 import { findOrganization, noOrganization } from './organizations.ts';
+
+export function operatorReverseCall(
+  request: OperatorRequest,
+  organizationId: string,
+  callId: string,
+  body: CorrectionRequest,
+): Promise<Answer<ReversedCall>> {
+  return correct(request, organizationId, 'call.reverse', (corrector) => reverseCall(corrector, callId, body));
+}
 
 export function operatorReverseMeterEvent(
   request: OperatorRequest,

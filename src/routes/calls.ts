@@ -4,7 +4,7 @@
 import type { Hono } from 'hono';
 import { operations } from '../contract/operations.ts';
 import { beginCall } from '../metering/begin-call.ts';
-import { BY_APPLICATION, type Corrector, reverseMeterEvent } from '../metering/correct.ts';
+import { BY_APPLICATION, type Corrector, reverseCall, reverseMeterEvent } from '../metering/correct.ts';
 import { endCall } from '../metering/end-call.ts';
 import { incrementMeter } from '../metering/increment-meter.ts';
 import { readCall } from '../metering/read-call.ts';
@@ -18,6 +18,7 @@ export function mountCalls(app: Hono<AppEnv>): void {
   mount(app, operations.makeCall, (c, { body }) => makeCall(callerOf(c), body, headerKeyOf(c)));
   mount(app, operations.readCall, (c, { params }) => readCall(callerOf(c), params.callId));
   mount(app, operations.incrementMeter, (c, { body }) => incrementMeter(callerOf(c), body, headerKeyOf(c)));
+  mount(app, operations.reverseCall, (c, { params, body }) => reverseCall(correctorOf(c), params.callId, body));
   mount(app, operations.reverseMeterEvent, (c, { params, body }) =>
     reverseMeterEvent(correctorOf(c), params.eventId, body),
   );

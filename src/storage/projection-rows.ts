@@ -137,7 +137,7 @@ function projectCall(organizationId: string, record: string): Row<typeof calls> 
     cost_avoided_nano_usd: compression?.inputCostAvoidedNanoUsd ?? null,
     // A call counts once under each of its techniques, however often it reports it.
     compression_techniques: compression ? [...new Set(compression.techniques)] : null,
-    reversed_at_ms: null,
+    reversed_at_ms: call.reversedAtMs ?? null,
     revision: call.revision,
   };
   return { columns, record };

@@ -2,23 +2,100 @@
  * The commands of corrections: what was recorded by mistake is taken back, with what it cost. The record stays and says
  * so; what was given back are entries of their own.
  */
-import type { ReversedMeterEvent } from '../../../src/contract/corrections.ts';
+import type { ReversedCall, ReversedMeterEvent } from '../../../src/contract/corrections.ts';
 import { type Accepted, type Answer, accept, refuse } from '../../../src/contract/errors.ts';
 import { type Account, periodOf } from '../../../src/domain/account.ts';
+import type { Call, CallCorrection } from '../../../src/domain/call.ts';
 import { newCharge, pendingAmount } from '../../../src/domain/charge.ts';
+import {
+  type Corrected,
+  countedOutcome,
+  isCorrectable,
+  reverseCall as reverseTheCall,
+} from '../../../src/domain/correct-call.ts';
 import { CORRECTION_DAYS_MAX } from '../../../src/domain/correction.ts';
 import type { MeterEvent, MeterReversal } from '../../../src/domain/custom-meter.ts';
 import { SLOT_METERS, subtractQuantities } from '../../../src/domain/meters.ts';
 import { usdFromNano } from '../../../src/domain/money.ts';
 import { type PeriodTotals, reverseIncrement, totalsOf } from '../../../src/domain/reverse-meter.ts';
 import { addUnsettled } from '../../../src/domain/wallet.ts';
-import type { ReverseMeterEventCommand } from '../../../src/objects/customer-commands.ts';
+import type { ReverseCallCommand, ReverseMeterEventCommand } from '../../../src/objects/customer-commands.ts';
 import { DAY_MS } from '../../../src/platform/time.ts';
 import type { CustomerStore } from '../store.ts';
+import { UNUSED_HOUR } from '../tables/usage-hours.ts';
+import { callNotFound, usageOf } from './calls.ts';
 import { type Context, catchUp } from './context.ts';
 import { giveBackTo, queueCharge } from './settlement.ts';
 
 const BEHIND_SECONDS = 5;
+
+export function reverseCall(context: Context, command: ReverseCallCommand): Answer<ReversedCall> {
+  const { store, nowMs } = context;
+  return store.transaction(nowMs, () => {
+    const known = store.account();
+    if (known?.organizationId !== command.organizationId) return callNotFound();
+    const account = catchUp(context, known);
+    const old = command.old?.customerId === known.customerId ? command.old : null;
+    const call = store.call(command.callId)?.call ?? old;
+    if (!call) return callNotFound();
+    if (call.revision < store.corrections.revision(call.callId)) return historyBehind();
+    const reversal = call.corrections?.findLast(({ kind }) => kind === 'REVERSED');
+    if (reversal) return { ...reversedCall(call, reversal), replayed: true };
+    if (!isCorrectable(call)) return notFinished(call);
+    if (isTooOld(call.startedAtMs, nowMs)) return tooOld();
+    const { reason, by } = command;
+    const corrected = reverseTheCall(account, call, { atMs: nowMs, reason, by }, context.newId());
+    storeCorrected(context, call, corrected);
+    return reversedCall(corrected.call, corrected.correction);
+  });
+}
+
+/** Stores a call that was corrected, and all that follows from the difference. */
+function storeCorrected({ store, nowMs }: Context, before: Call, { account, call, correction }: Corrected): void {
+  const [was, is] = [countedOutcome(before), countedOutcome(call)];
+  store.saveAccount(account, nowMs);
+  store.correctCall(call, nowMs);
+  if (was) store.usageHours.replace(was.endedAtMs, usageOf(was), is ? usageOf(is) : UNUSED_HOUR);
+  store.denials.reset();
+  const { charge } = correction;
+  // Of a charge that the billing provider refused there is nothing to correct there.
+  const isReported = was?.charge?.status !== 'FAILED';
+  queueCharge(
+    store,
+    {
+      kind: 'call',
+      subjectId: call.callId,
+      stripeCustomerId: isReported ? (was?.stripeCustomerId ?? null) : null,
+      charge,
+      correction: { subjectAtMs: was?.endedAtMs ?? nowMs, corrects: was?.charge?.chargeId ?? null },
+    },
+    nowMs,
+  );
+}
+
+function reversedCall(
+  { callId, customerId, status }: Call,
+  { atMs, reason, by, previous, returned, charge }: CallCorrection,
+): Accepted<ReversedCall> {
+  const refundNanoUsd = -BigInt(charge?.amountNanoUsd ?? 0);
+  const costNanoUsd = previous?.price.status === 'FINAL' ? previous.price.costNanoUsd : null;
+  return accept(
+    'CALL_REVERSED',
+    {
+      callId,
+      customerId,
+      status,
+      reversedAt: new Date(atMs).toISOString(),
+      reason,
+      by,
+      costUsdNano: costNanoUsd,
+      returned,
+      refundUsd: usdFromNano(refundNanoUsd),
+      refundNanoUsd: refundNanoUsd.toString(),
+    },
+    atMs,
+  );
+}
 
 export function reverseMeterEvent(context: Context, command: ReverseMeterEventCommand): Answer<ReversedMeterEvent> {
   const { store, nowMs } = context;
@@ -117,6 +194,10 @@ function reversed(
 
 const isTooOld = (atMs: number, nowMs: number) => nowMs - atMs > CORRECTION_DAYS_MAX * DAY_MS;
 
+const notFinished = ({ status }: Call) =>
+  refuse('CONFLICT', `the call is ${status}: only a call that ended or timed out can be corrected`, {
+    members: { status },
+  });
 const noEvent = () => refuse('NOT_FOUND', 'no such meter event');
 const tooOld = () =>
   refuse('CONFLICT', `what was recorded more than ${CORRECTION_DAYS_MAX} days ago can no longer be corrected`);

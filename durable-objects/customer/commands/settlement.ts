@@ -7,6 +7,7 @@
  */
 
 import { changeWallet, expireDue } from '../../../src/domain/account.ts';
+import type { Call, CallOutcome } from '../../../src/domain/call.ts';
 import { type Charge, pendingAmount, settled } from '../../../src/domain/charge.ts';
 import { addUnsettled, type GivenBack, giveBack, settle, type Wallet } from '../../../src/domain/wallet.ts';
 import { HOUR_MS, MINUTE_MS } from '../../../src/platform/time.ts';
@@ -142,6 +143,18 @@ function conclude(store: CustomerStore, charge: OpenCharge, result: Report, nowM
   close(store, charge, result.status === 'REPORTED' ? null : result.reason, revision, nowMs);
 }
 
+/** The call with each of its charges, those of its corrections too, as `change` makes them. */
+function withCharges(call: Call, change: (charge: Charge | null) => Charge | null): Call {
+  const { outcome, corrections } = call;
+  const ofOutcome = <O extends CallOutcome | null>(of: O): O => (of ? { ...of, charge: change(of.charge) } : of);
+  const corrected = corrections?.map((each) => ({
+    ...each,
+    previous: ofOutcome(each.previous),
+    charge: change(each.charge),
+  }));
+  return { ...call, outcome: ofOutcome(outcome), ...(corrected && { corrections: corrected }) };
+}
+
 /** Records the end of a charge in the call or meter event that made it. */
 function close(
   store: CustomerStore,
@@ -150,21 +163,17 @@ function close(
   revision: number,
   nowMs: number,
 ): void {
+  const close = <C extends Charge | null>(charge: C): C | Charge =>
+    charge?.chargeId === chargeId ? settled(charge, failureReason) : charge;
   if (kind === 'call') {
     const call = store.call(subjectId)?.call;
-    if (call?.outcome?.charge) {
-      const outcome = { ...call.outcome, charge: settled(call.outcome.charge, failureReason) };
-      store.updateCall({ ...call, outcome, revision }, nowMs);
-    }
+    if (call?.outcome) store.updateCall({ ...withCharges(call, close), revision }, nowMs);
   } else {
     const event = store.meterEvent(subjectId);
-    const close = (charge: Charge | null) =>
-      charge?.chargeId === chargeId ? settled(charge, failureReason) : (charge ?? null);
     if (event) {
-      const { reversal } = event;
-      const changed = { ...event, charge: close(event.charge), revision };
+      const { charge, reversal } = event;
       const reversed = reversal && { reversal: { ...reversal, charge: close(reversal.charge) } };
-      store.saveMeterEvent({ ...changed, ...reversed }, nowMs);
+      store.saveMeterEvent({ ...event, charge: close(charge), ...reversed, revision }, nowMs);
     }
   }
   store.dropCharge(chargeId);

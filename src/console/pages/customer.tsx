@@ -10,11 +10,11 @@ import { inspectCustomer } from '../../operator/customers.ts';
 import { nanoOf, plural, words } from '../../ui/format.ts';
 import { Badge, Card, Code, Empty, Facts, Nothing, Notice, Time, Usd } from '../../ui/parts.tsx';
 import { Table } from '../../ui/table.tsx';
+import { CallState } from '../call-state.tsx';
 import { type ConsoleContext, type ConsoleEnv, callPath, customerPath, organizationPath } from '../context.ts';
 import { Meters } from '../meters-view.tsx';
 import { refused } from '../refused.tsx';
 import { page } from '../shell.tsx';
-import { STATUS_TONES } from '../statuses.ts';
 
 export function mountCustomer(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org/customers/:customerId', async (c) => {
@@ -263,7 +263,10 @@ const RecentCalls: FC<RecentCallsProps> = ({ organizationId, calls, nowMs }) =>
           heading: true,
           cell: ({ callId }) => <a href={callPath(organizationId, callId)}>{shortened(callId)}</a>,
         },
-        { title: 'State', cell: ({ status }) => <Badge tone={STATUS_TONES[status] ?? 'plain'}>{words(status)}</Badge> },
+        {
+          title: 'State',
+          cell: ({ status, reversedAt }) => <CallState status={status} isReversed={reversedAt !== undefined} />,
+        },
         { title: 'Model', cell: ({ modelUsed }) => modelUsed ?? <Nothing /> },
         { title: 'Began', cell: ({ startTime }) => <Time at={startTime} nowMs={nowMs} /> },
         {

@@ -126,6 +126,7 @@ export const EXAMPLES: Record<ExampleId, Example> = {
   readUsage: { params: alice, needs: ['provisionCustomer'] },
   changePlan: { params: alice, body: { planId: 'pro', strategy: 'AT_NEXT_REPLENISH' }, needs: ['provisionCustomer'] },
   replenishCustomer: { params: alice, needs: ['provisionCustomer'] },
+  reverseCall: { params: { callId: '$CALL_ID' }, body: { reason: 'sent by a test' }, needs: ['endCall'] },
   incrementMeter: {
     body: { customerId: 'erin', meterSlot: 'CUSTOM1', amount: 3, feature: 'export' },
     needs: [
@@ -235,6 +236,11 @@ export const EXAMPLES: Record<ExampleId, Example> = {
   revokeCredit: {
     params: { ...org, ...alice, creditId: '$CREDIT_ID' },
     body: { reason: 'granted twice' },
+  },
+  operatorReverseCall: {
+    params: { ...org, callId: '$CALL_ID' },
+    body: { reason: 'sent by a test' },
+    needs: ['endCall'],
   },
   operatorReverseMeterEvent: {
     params: { ...org, eventId: '$EVENT_ID' },

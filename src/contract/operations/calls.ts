@@ -3,7 +3,14 @@
  */
 import { z } from 'zod';
 import { BeginCallData, BeginCallRequest, EndCallData, EndCallRequest, ReadCallData } from '../calls.ts';
-import { eventId, ReversedMeterEvent, ReverseMeterEventRequest } from '../corrections.ts';
+import {
+  CorrectionRequest,
+  callId,
+  eventId,
+  ReversedCall,
+  ReversedMeterEvent,
+  ReverseMeterEventRequest,
+} from '../corrections.ts';
 import { CustomMeterData, IncrementMeterRequest } from '../custom-meter.ts';
 import { idempotencyKey } from '../fields.ts';
 import { CallData, CallRequest } from '../unified-call.ts';
@@ -50,6 +57,17 @@ export const calls = {
     params: z.object({ callId: idempotencyKey.describe('The call') }),
     code: 'CALL_PRICING_RETRIEVED',
     data: ReadCallData,
+  }),
+  reverseCall: operation({
+    operationId: 'reverseCall',
+    summary: 'Take back a finished call that was recorded by mistake',
+    method: 'POST',
+    path: '/calls/{callId}/reverse',
+    security: apiKey('usage:write'),
+    params: z.object({ callId }),
+    body: CorrectionRequest,
+    code: 'CALL_REVERSED',
+    data: ReversedCall,
   }),
   incrementMeter: operation({
     operationId: 'incrementMeter',

@@ -1,10 +1,28 @@
 /**
  * Operator: corrections of what an organization recorded by mistake.
  */
-import { eventId, ReversedMeterEvent, ReverseMeterEventRequest } from '../corrections.ts';
+import {
+  CorrectionRequest,
+  callId,
+  eventId,
+  ReversedCall,
+  ReversedMeterEvent,
+  ReverseMeterEventRequest,
+} from '../corrections.ts';
 import { type Operation, operation, operator, organizationParam } from './operation.ts';
 
 export const operatorCorrections = {
+  operatorReverseCall: operation({
+    operationId: 'operatorReverseCall',
+    summary: "Take back an organization's finished call that was recorded by mistake",
+    method: 'POST',
+    path: '/operator/organizations/{org}/calls/{callId}/reverse',
+    security: operator,
+    params: organizationParam.extend({ callId }),
+    body: CorrectionRequest,
+    code: 'CALL_REVERSED',
+    data: ReversedCall,
+  }),
   operatorReverseMeterEvent: operation({
     operationId: 'operatorReverseMeterEvent',
     summary: "Take back an increment of an organization's custom meter that was recorded by mistake",
