@@ -41,7 +41,7 @@ const OUTBOX_ALARM_MS = 30_000;
 
 export class CustomerStore {
   readonly usageHours: UsageHourTable;
-  readonly ledger: Pick<LedgerTable, 'entryOf' | 'paidSince' | 'recent' | 'usdSpentBetween'>;
+  readonly ledger: Pick<LedgerTable, 'entryOf' | 'paidBy' | 'recent' | 'usdSpentBetween'>;
   readonly corrections: CorrectionTable;
   readonly denials = new Denials();
   readonly #storage: DurableObjectStorage;

@@ -142,10 +142,8 @@ export function giveBack(
   let left = amount - repaid;
   let { credits } = wallet;
   const own: Credit = { creditId, unit, granted: '', remaining: '', grantedAtMs: nowMs, expiresAtMs: null, reference };
-  const lastFirst = payers
-    .filter(({ credit }) => credit.unit === unit)
-    .sort((a, b) => bySpendingOrder(b.credit, a.credit));
-  for (const { credit, paid } of [...lastFirst, { credit: own, paid: left }]) {
+  const stages = payers.map((stage) => stage.filter(({ credit }) => credit.unit === unit).sort(lastSpentFirst));
+  for (const { credit, paid } of [...stages.flat(), { credit: own, paid: left }]) {
     const terms = credit === own ? { ...own, granted: left.toString() } : credit;
     const remaining = BigInt(credits.find((each) => each.creditId === terms.creditId)?.remaining ?? 0);
     const room = BigInt(terms.granted) - remaining;
@@ -160,11 +158,14 @@ export function giveBack(
   return expireCredits(record(wallet, next, changes), nowMs);
 }
 
+const lastSpentFirst = (a: Payer, b: Payer) => bySpendingOrder(b.credit, a.credit);
+
 /** What is given back, of which credits. */
 export interface GivenBack {
   unit: CreditUnit;
   amount: bigint;
-  payers: readonly Payer[];
+  /** The first ones before the next. */
+  payers: readonly (readonly Payer[])[];
   reference: string;
   /** The id of the credit that takes what no other does. */
   creditId: string;

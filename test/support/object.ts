@@ -73,6 +73,7 @@ export interface Clockwork {
   ): ReturnType<typeof grant>;
   revoke(creditId: string, atMs: number): ReturnType<typeof revoke>;
   /** Corrections of what the object itself still has. */
+  reverseCall(callId: string, atMs: number): ReturnType<typeof corrections.reverseCall>;
   reverseMeterEvent(eventId: string, atMs: number): ReturnType<typeof corrections.reverseMeterEvent>;
   changePlan(
     plan: object,
@@ -221,6 +222,8 @@ export async function withObject(
           fingerprint: `${unit} ${amount} ${expiresAtMs}`,
         }),
       revoke: (creditId, atMs) => revoke(at(atMs), { organizationId, creditId, reason: 'a test', old: null }),
+      reverseCall: (callId, atMs) =>
+        corrections.reverseCall(at(atMs), { organizationId, callId, reason: 'a test', by: 'test', old: null }),
       reverseMeterEvent: (eventId, atMs) =>
         corrections.reverseMeterEvent(at(atMs), { organizationId, eventId, reason: 'a test', by: 'test', old: null }),
       changePlan: (content, strategy, atMs, { version = 1, key } = {}) => {

@@ -160,3 +160,166 @@ describe('a reversed increment', () => {
     expect((await events(customerId)).filter(({ action }) => action === 'meter_event.reverse')).toHaveLength(1);
   });
 });
+
+/** On gpt-4o: 1,000 x 2.50 + 500 x 10.00 USD per million = 0.0075 USD; with the markup 0.009. */
+const USED = { modelUsed: 'gpt-4o', inputTokens: 1_000, responseTokens: 500 };
+
+async function caller(funds: { usd?: string } = { usd: '1' }, of = tenant) {
+  const customerId = `caller-${crypto.randomUUID()}`;
+  const funded = await fundedCustomer(of, customerId, funds);
+  const begin = async () => {
+    const headers = { 'Idempotency-Key': crypto.randomUUID() };
+    const body = { customerId, requested: { premium: true } };
+    return (await of.api.send('beginCall', { body, headers })).data.callId;
+  };
+  const call = async (body: object = USED) => {
+    const callId = await begin();
+    await of.api.send('endCall', { body: { callId, ...body } });
+    return callId;
+  };
+  return { ...funded, customerId, begin, call };
+}
+const forget = (customerId: string) =>
+  runInDurableObject(customerStub(org, customerId), (_, state) => {
+    state.storage.sql.exec('DELETE FROM calls');
+  });
+const read = async (callId: string) => (await tenant.api.send('readCall', { params: { callId } })).data;
+
+describe('a reversed call', () => {
+  const reverse = (callId: string, body: object = { reason: 'a test call' }) =>
+    tenant.api.send('reverseCall', { params: { callId }, body });
+
+  test('gives the allowance back, and says so wherever it is read', async () => {
+    const { customerId, call, begin, inspect } = await caller({});
+    const callId = await call();
+    const before = await read(callId);
+    const { data } = await reverse(callId);
+    expect(data).toEqual({
+      callId,
+      customerId,
+      status: 'COMPLETED',
+      reversedAt: expect.any(String),
+      reason: 'a test call',
+      by: 'api',
+      costUsdNano: '7500000',
+      returned: { premiumCalls: 1, premiumTokens: 500 },
+      refundUsd: 0,
+      refundNanoUsd: '0',
+    });
+    const { meters, recentCalls } = await inspect();
+    expect(meters.premiumCalls).toMatchObject({ used: 0, remaining: 1 });
+    expect(recentCalls).toMatchObject([{ callId, reversedAt: data.reversedAt }]);
+    const correction = { kind: 'REVERSED', at: data.reversedAt, reason: 'a test call', by: 'api' };
+    expect(await read(callId)).toEqual({
+      ...before,
+      reversedAt: data.reversedAt,
+      corrections: [{ ...correction, costUsdNano: '7500000', chargeNanoUsd: null, differenceNanoUsd: '0' }],
+    });
+    const next = await tenant.api.send('readUsage', { params: { customerId } });
+    expect(next.data.allowed.premium).toBe(true);
+    await begin();
+  });
+
+  test('on credit gives the balance back what it paid, whether that was settled or not', async () => {
+    const { call, wallet, settle, inspect } = await caller();
+    await call();
+    const [settled, pending] = [await call(), await call()];
+    await settle();
+    expect((await wallet()).balanceUsd).toBe('0.982');
+    expect((await reverse(settled)).data).toMatchObject({ refundUsd: 0.009, refundNanoUsd: '9000000', returned: {} });
+    expect((await wallet()).availableUsd).toBe('0.991');
+    const later = await call();
+    await reverse(later);
+    await reverse(pending);
+    expect((await wallet()).availableUsd).toBe('1');
+    await settle();
+    expect(await wallet()).toMatchObject({ balanceUsd: '1', unsettledUsd: '0', openCharges: 0 });
+    const { ledger, credits } = await inspect();
+    expect(ledger.filter(({ cause }) => cause === 'RETURN').map(({ amount }) => amount)).toEqual(
+      Array.from({ length: 3 }, () => '0.009'),
+    );
+    expect(credits).toMatchObject([{ granted: '1', remaining: '1' }]);
+    expect((await read(settled)).corrections).toMatchObject([
+      { chargeNanoUsd: '9000000', differenceNanoUsd: '-9000000' },
+    ]);
+  });
+
+  test('is reversed once, also by two at a time, and after only D1 has it', async () => {
+    const { customerId, call, settle, wallet } = await caller();
+    await call();
+    const [young, old] = [await call(), await call()];
+    await settle();
+    const answers = await Promise.all(Array.from({ length: 5 }, () => reverse(young)));
+    for (const { data } of answers) expect(data).toEqual(answers[0]?.data);
+    expect(answers.filter(({ headers }) => headers.get('Idempotency-Replayed') === 'true')).toHaveLength(4);
+    await forget(customerId);
+    // The object knows of a correction that D1 does not have yet.
+    expect((await reverse(young)).refusal?.code).toBe('SERVICE_UNAVAILABLE');
+    const first = await reverse(old);
+    await settle();
+    await forget(customerId);
+    expect((await reverse(old, { reason: 'another' })).data).toEqual(first.data);
+    expect((await read(old)).reversedAt).toBe(first.data.reversedAt);
+    expect((await wallet()).balanceUsd).toBe('1');
+  });
+
+  test('counts in no sum: the summary is that of an organization where it never happened', async () => {
+    const [mistaken, clean] = await Promise.all([createTenant(operator, PLAN), createTenant(operator, PLAN)]);
+    const summaries = await Promise.all(
+      [mistaken, clean].map(async (of) => {
+        const { call, settle } = await caller({ usd: '1' }, of);
+        await call();
+        if (of === mistaken) {
+          const callId = await call({ ...USED, modelUsed: 'gpt-4o-mini', error: { code: 'E', message: 'm' } });
+          // It counts first, and no longer afterwards.
+          await settle();
+          await of.api.send('reverseCall', { params: { callId }, body: { reason: 'r' } });
+        }
+        await call();
+        await settle();
+        const { totals, byModel, byOutcome, byProvider } = (await of.api.send('readUsageSummary'))
+          .data as never as Record<string, unknown>;
+        return { totals, byModel, byOutcome, byProvider };
+      }),
+    );
+    expect(summaries[0]).toEqual(summaries[1]);
+    expect(JSON.stringify(summaries[0])).toContain('gpt-4o');
+  });
+
+  test('that is open, denied or unknown, or of another organization, is refused and changes nothing', async () => {
+    const { call, begin, inspect } = await caller({});
+    const open = await begin();
+    expect(await reverse(open)).toMatchObject({ status: 409, refusal: { code: 'CONFLICT' } });
+    // The open one has reserved the only call.
+    const denied = await call();
+    expect(await reverse(denied)).toMatchObject({ status: 409, refusal: { code: 'CONFLICT' } });
+    expect(await reverse('no-such-call')).toMatchObject({ status: 404, refusal: { code: 'CALL_NOT_FOUND' } });
+    const other = await createTenant(operator, PLAN);
+    const theirs = await other.api.send('reverseCall', { params: { callId: open }, body: { reason: 'r' } });
+    expect(theirs).toMatchObject({ status: 404, refusal: { code: 'CALL_NOT_FOUND' } });
+    await tenant.api.send('endCall', { body: { callId: open, ...USED } });
+    const { status, refusal } = await reverse(open, { reason: ' ' });
+    expect([status, (refusal.details as { path: string }[])[0]?.path]).toEqual([400, 'reason']);
+    expect((await inspect()).meters.premiumCalls).toMatchObject({ used: 1 });
+  });
+
+  test('still replays its end, and takes no other', async () => {
+    const { call } = await caller({});
+    const callId = await call();
+    await reverse(callId);
+    const again = await tenant.api.send('endCall', { body: { callId, ...USED } });
+    expect(again.headers.get('Idempotency-Replayed')).toBe('true');
+    const other = await tenant.api.send('endCall', { body: { callId, ...USED, responseTokens: 1 } });
+    expect(other.refusal.code).toBe('CALL_ALREADY_FINALIZED');
+  });
+
+  test('by the operator is in the event log, once', async () => {
+    const { customerId, call } = await caller({});
+    const params = { org, callId: await call() };
+    for (let sent = 0; sent < 2; sent += 1) {
+      const { data } = await operator.send('operatorReverseCall', { params, body: { reason: 'a support case' } });
+      expect(data.by).toBe('operator');
+    }
+    expect((await events(customerId)).filter(({ action }) => action === 'call.reverse')).toHaveLength(1);
+  });
+});

@@ -7,20 +7,33 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Account } from '../../src/domain/account.ts';
+import type { RateCard, ResolvedPrice } from '../../src/domain/pricing.ts';
 import { balanceOf } from '../../src/domain/wallet.ts';
+import type { EndCommand } from '../../src/objects/customer-commands.ts';
 import { accepted, type Clockwork, withObject } from '../support/object.ts';
+import { usage } from '../unit/fixtures.ts';
 
 const START = Date.UTC(2039, 5, 1, 12);
 const HOUR = 3_600_000;
-const RUNS = 100;
+const RUNS = 60;
 const SHRINK_MS_MAX = 30_000;
 const seed = Number(process.env.VITE_SEED ?? Math.floor(Math.random() * 0x7fff_ffff));
+
+/** Its premium output price makes a call premium. */
+const CARD: RateCard = {
+  snapshotId: 'a/m@1',
+  provider: 'a',
+  modelKey: 'a/m',
+  rates: { input: '2500000003', output: '7000000000' },
+  tiers: [],
+};
 
 type Step =
   | { kind: 'increment'; amount: number; mistake?: true }
   | { kind: 'credit'; units: number; expires: boolean }
   | { kind: 'settle' }
   | { kind: 'next period' }
+  | { kind: 'call'; report: Partial<EndCommand['report']>; price: ResolvedPrice; open: boolean; mistake?: true }
   | { kind: 'reverse' };
 
 const amount = fc.integer({ min: 1, max: 12 });
@@ -30,6 +43,42 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 2, arbitrary: fc.constant({ kind: 'settle' as const }) },
 );
 const steps = fc.array(step, { maxLength: 8 });
+const tokens = fc.nat(5_000);
+const call = fc.record({
+  kind: fc.constant('call' as const),
+  report: fc.record({
+    usage: fc
+      .record({
+        inputTokens: tokens,
+        responseTokens: tokens,
+        searches: fc.nat(2),
+        audioSeconds: fc.constantFrom(0, 0.1, 2.345),
+      })
+      .map((used) => usage(used)),
+    isPremium: fc.option(fc.boolean(), { nil: undefined }),
+    error: fc.option(fc.constant({ code: 'E', message: 'failed' }), { nil: undefined, freq: 3 }),
+    modelUsed: fc.constant('m'),
+  }),
+  price: fc.constantFrom<ResolvedPrice>(
+    { available: true, card: CARD },
+    { available: true, card: { ...CARD, rates: { input: '1', output: '3000000001' } } },
+    { available: false, reason: 'PRICE_NOT_IN_CATALOG' },
+  ),
+  /** Never ended: it times out where time passes. */
+  open: fc.constantFrom(false, false, false, true),
+});
+const callSteps = fc.array(fc.oneof({ weight: 3, arbitrary: call }, { weight: 2, arbitrary: step }), { maxLength: 8 });
+const callHistory = fc
+  .tuple(callSteps, call, callSteps, callSteps, fc.boolean())
+  .map(([before, mistaken, between, after, isOver]): Step[] => [
+    ...before,
+    { ...mistaken, mistake: true },
+    ...between,
+    ...(isOver ? [{ kind: 'next period' as const }] : []),
+    { kind: 'reverse' },
+    ...after,
+  ]);
+
 /** Before the mistake, between it and its reversal, and after that. */
 const history = fc
   .tuple(steps, amount, steps, steps, fc.boolean())
@@ -73,6 +122,24 @@ function planOf({
   };
 }
 
+/** What one call takes decides for no other: an allowance has no end, or credit pays for all. */
+const callPlans = fc.record({
+  limit: fc.constantFrom(null, 0, 1_000_000_000),
+  markupPercent: fc.constantFrom(0, 12.5),
+});
+
+function callPlanOf({ limit, markupPercent }: { limit: number | null; markupPercent: number }) {
+  return {
+    name: 'test',
+    limitType: 'BLOCK',
+    replenish: { every: 1, unit: 'MONTH' },
+    limits: { standardCalls: limit, premiumCalls: limit, premiumTokens: null },
+    reserveOutputTokens: 100,
+    payg: { enabled: true, markupPercent },
+    customMeters: planOf({ included: 5, unlimited: false, credits: true, payg: true, graduated: true }).customMeters,
+  };
+}
+
 /** What the customer has left and has used, without what says how it came about. */
 function stateOf(object: Clockwork) {
   const { meters, slots, wallet } = object.account() as Account;
@@ -83,21 +150,32 @@ function stateOf(object: Clockwork) {
     unfunded = '0',
     charged = '0',
   } = slots?.CUSTOM1 ?? { usage: '0', overage: '0' };
-  const hours = object.query<{ units: number }>('SELECT hour_ms, custom1 AS units FROM usage_hours ORDER BY hour_ms');
+  const hours = object.query<Record<string, number>>('SELECT * FROM usage_hours ORDER BY hour_ms');
   return {
-    consumed: meters.consumed.customMeter1 ?? 0,
+    consumed: Object.entries(meters.consumed)
+      .filter(([, quantity]) => quantity > 0)
+      .sort(),
+    reserved: Object.entries(meters.reserved).filter(([, quantity]) => quantity > 0),
+    held: wallet.held,
     slot: { usage, overage, credits, unfunded, charged },
     balances: [balanceOf(wallet, 'USD'), balanceOf(wallet, 'CUSTOM1')],
     credits: wallet.credits.map(({ unit, remaining, grantedAtMs }) => [unit, remaining, grantedAtMs]),
     unsettled: wallet.unsettled,
-    hours: hours.filter(({ units }) => units > 0),
+    // An hour in which nothing is left is as good as none.
+    hours: hours.filter(({ hour_ms, ...figures }) => Object.values(figures).some((figure) => figure !== 0)),
+    begun: object.query("SELECT COUNT(*) AS n FROM calls WHERE status NOT IN ('NOT_ALLOWED', 'REVERSED')"),
   };
+}
+
+function reverse(object: Clockwork, id: string, atMs: number) {
+  return id.startsWith('call-') ? accepted(object.reverseCall(id, atMs)) : accepted(object.reverseMeterEvent(id, atMs));
 }
 
 async function run(plan: object, history: readonly Step[], withMistake: boolean) {
   let state: ReturnType<typeof stateOf> | undefined;
   await withObject(plan, async (object) => {
     let mistaken = '';
+    let serial = 0;
     let nowMs = START;
     object.begin('first', START);
     // There is always enough of it: what the balance pays does not depend on the mistake.
@@ -110,11 +188,21 @@ async function run(plan: object, history: readonly Step[], withMistake: boolean)
       } else if (next.kind === 'increment' && (withMistake || !next.mistake)) {
         const { eventId } = accepted(object.increment(next.amount, nowMs));
         if (next.mistake) mistaken = eventId;
+      } else if (next.kind === 'call') {
+        serial += 1;
+        if (withMistake || !next.mistake) {
+          const { callId } = accepted(object.begin(`call-${serial}`, nowMs, { requested: { premium: true } }));
+          if (next.mistake) mistaken = callId;
+          if (!next.open) accepted(object.end(callId, nowMs + 1, next.report, next.price));
+        }
+        // One that is not ended can be reversed when it has timed out.
+        if (next.open && next.mistake) nowMs += 2 * HOUR;
+        object.housekeep(nowMs + 2);
       } else if (next.kind === 'settle') await object.settle(nowMs);
       else if (next.kind === 'next period') accepted(object.replenish(nowMs));
       else if (next.kind === 'reverse' && withMistake) {
-        const first = accepted(object.reverseMeterEvent(mistaken, nowMs));
-        expect(accepted(object.reverseMeterEvent(mistaken, nowMs + 1))).toEqual(first);
+        const first = reverse(object, mistaken, nowMs);
+        expect(reverse(object, mistaken, nowMs + 1)).toEqual(first);
       }
     }
     await object.settle(nowMs + HOUR);
@@ -128,6 +216,16 @@ test(`a reversed increment leaves what a history without it would have left, wit
   await fc.assert(
     fc.asyncProperty(plans, history, async (shape, steps) => {
       const plan = planOf(shape);
+      expect(await run(plan, steps, true)).toEqual(await run(plan, steps, false));
+    }),
+    { seed, numRuns: RUNS, interruptAfterTimeLimit: SHRINK_MS_MAX },
+  );
+}, 90_000);
+
+test(`a reversed call leaves what a history without it would have left, with the seed ${seed}`, async () => {
+  await fc.assert(
+    fc.asyncProperty(callPlans, callHistory, async (shape, steps) => {
+      const plan = callPlanOf(shape);
       expect(await run(plan, steps, true)).toEqual(await run(plan, steps, false));
     }),
     { seed, numRuns: RUNS, interruptAfterTimeLimit: SHRINK_MS_MAX },

@@ -96,7 +96,7 @@ function settledWallet(store: CustomerStore, wallet: Wallet, charge: OpenCharge,
   return giveBackTo(store, settled, returned, since, nowMs);
 }
 
-/** Gives back to the credits that paid since then. */
+/** Gives back to the credits that paid since then, else to others that paid. */
 export function giveBackTo(
   store: CustomerStore,
   wallet: Wallet,
@@ -104,10 +104,12 @@ export function giveBackTo(
   since: { reference: string | null; atMs: number },
   nowMs: number,
 ): Wallet {
-  const payers = store.ledger.paidSince(returned.unit, since.reference, since.atMs).flatMap(({ creditId, paid }) => {
+  const paid = store.ledger.paidBy(returned.unit, since.reference, since.atMs).flatMap(({ creditId, ...sums }) => {
     const credit = store.corrections.credit(creditId);
-    return credit ? [{ credit, paid }] : [];
+    return credit ? [{ credit, ...sums }] : [];
   });
+  const sinceThen = paid.map(({ credit, since: of, net }) => ({ credit, paid: of < net ? of : net }));
+  const payers = [sinceThen, paid.map(({ credit, net }) => ({ credit, paid: net }))];
   const after = giveBack(wallet, { ...returned, payers }, nowMs);
   const own = after.credits.find(({ creditId }) => creditId === returned.creditId);
   if (own) store.corrections.saveCredit(own);

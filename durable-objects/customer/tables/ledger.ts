@@ -9,6 +9,12 @@ export interface StoredEntry extends LedgerEntry {
   entryId: number;
 }
 
+export interface PaidBy {
+  creditId: string;
+  net: bigint;
+  since: bigint;
+}
+
 type Row = { entry_id: number; record: string };
 
 export class LedgerTable {
@@ -44,23 +50,25 @@ export class LedgerTable {
   }
 
   /**
-   * What each credit paid of a unit, less what it got back, from the first entry with that reference on; else from that
-   * time on. An overdraft that a credit repaid counts as paid by it.
+   * What each credit paid of a unit: since the first entry with that reference, else since that time; and in all, less
+   * what it got back. An overdraft that a credit repaid counts as paid by it.
    */
-  paidSince(unit: CreditUnit, reference: string | null, sinceMs: number): { creditId: string; paid: bigint }[] {
+  paidBy(unit: CreditUnit, reference: string | null, sinceMs: number): PaidBy[] {
     const [amount, cause] = [`CAST(record ->> 'amount' AS INTEGER)`, `record ->> 'cause'`];
-    const sql = `SELECT record ->> 'creditId' AS creditId, CAST(SUM(
-        CASE ${cause} WHEN 'SPEND' THEN -${amount} WHEN 'RETURN' THEN -${amount}
-          WHEN 'GRANT' THEN MAX(0, MIN(${amount}, ${amount} - CAST(balance AS INTEGER))) ELSE 0 END) AS TEXT) AS paid
-      FROM ledger WHERE unit = ?1 AND record ->> 'creditId' IS NOT NULL AND entry_id >= COALESCE(
+    const sql = `WITH entries AS (SELECT entry_id, record ->> 'creditId' AS creditId,
+        CASE ${cause} WHEN 'SPEND' THEN -${amount}
+          WHEN 'GRANT' THEN MAX(0, MIN(${amount}, ${amount} - CAST(balance AS INTEGER))) ELSE 0 END AS paid,
+        CASE ${cause} WHEN 'RETURN' THEN ${amount} ELSE 0 END AS returned
+      FROM ledger WHERE unit = ?1 AND record ->> 'creditId' IS NOT NULL)
+      SELECT creditId, CAST(SUM(paid - returned) AS TEXT) AS net, CAST(SUM(CASE WHEN entry_id >= COALESCE(
         (SELECT MIN(entry_id) FROM ledger WHERE unit = ?1 AND record ->> 'reference' = ?2),
-        (SELECT MIN(entry_id) FROM ledger WHERE unit = ?1 AND at_ms >= ?3))
-      GROUP BY 1`;
+        (SELECT MIN(entry_id) FROM ledger WHERE unit = ?1 AND at_ms >= ?3)) THEN paid ELSE 0 END) AS TEXT) AS since
+      FROM entries GROUP BY 1`;
     return this.#sql
-      .exec<{ creditId: string; paid: string }>(sql, unit, reference, sinceMs)
+      .exec<{ creditId: string; net: string; since: string }>(sql, unit, reference, sinceMs)
       .toArray()
-      .map(({ creditId, paid }) => ({ creditId, paid: BigInt(paid) }))
-      .filter(({ paid }) => paid > 0n);
+      .map(({ creditId, net, since }) => ({ creditId, net: BigInt(net), since: BigInt(since) }))
+      .filter(({ net }) => net > 0n);
   }
 
   /** USD spent in [fromMs, toMs) less what was given back, as a number: for estimates, not for bills. */
