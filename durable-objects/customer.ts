@@ -138,6 +138,10 @@ export class Customer extends DurableObject<Env> implements CustomerRpc {
     return corrections.reverseCall(this.#context(), ...args);
   }
 
+  amendCall(...args: Args<'amendCall'>) {
+    return corrections.amendCall(this.#context(), ...args);
+  }
+
   reverseMeterEvent(...args: Args<'reverseMeterEvent'>) {
     return corrections.reverseMeterEvent(this.#context(), ...args);
   }

@@ -140,6 +140,10 @@ export const COMMANDS: readonly Command[] = [
   command('calls reverse', 'operatorReverseCall', {
     note: 'Gives back what the call took. Sent again, it changes nothing.',
   }),
+  command('calls amend', 'operatorAmendCall', {
+    document: true,
+    note: 'Takes a document with the reason and all that the end of the call should have reported.',
+  }),
   command('meter-events reverse', 'operatorReverseMeterEvent', {
     note: 'Gives back what paid for the units. Sent again, it changes nothing.',
   }),

@@ -49,6 +49,7 @@ export const METHODS = {
   },
   readCall: { method: 'GET', path: '/calls/{callId}', write: false, has: ['callId', 'status', 'pricingStatus'] },
   reverseCall: { method: 'POST', path: '/calls/{callId}/reverse', write: true, has: ['callId', 'reversedAt'] },
+  amendCall: { method: 'POST', path: '/calls/{callId}/amend', write: true, has: ['callId', 'amendedAt'] },
   provisionCustomer: { method: 'POST', path: '/customers', write: true, has: ['customerId', 'subscription', 'meters'] },
   readUsage: {
     method: 'GET',

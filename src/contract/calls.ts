@@ -123,33 +123,40 @@ export const UsageFields = z.object({
   audioSeconds: quantity.optional().describe('Seconds of audio'),
 });
 
-export const EndCallBody = UsageFields.extend(ReasoningFields.shape)
-  .extend(BodyIdempotency.shape)
+/** What the end of a call reports. */
+export const CallReportFields = UsageFields.extend(ReasoningFields.shape)
   .extend(PricingChoice.shape)
   .extend({
-    callId,
     providerUsed: label.optional().describe('Executing vendor'),
     modelUsed: text(300).optional().describe('Model that ran'),
     promptCompression: PromptCompression.optional().describe('Counts of a compressed prompt'),
     isPremium: z.boolean().optional().describe('Overrides premium detection'),
     error: CallErrorInput.optional().describe('Makes the call FAILED'),
     stripeCustomerId: label.optional().describe('Overrides the customer id at Stripe'),
-  })
-  .superRefine((body, context) => {
-    const input = body.inputTokens ?? 0;
-    const cached = body.cachedInputTokens ?? 0;
-    const written = body.cacheWriteInputTokens ?? 0;
-    if (cached + written > input) {
-      const path = cached > input || written === 0 ? 'cachedInputTokens' : 'cacheWriteInputTokens';
-      const message = 'cachedInputTokens and cacheWriteInputTokens are parts of inputTokens and together exceed it';
-      context.addIssue({ code: 'custom', path: [path], message });
-    }
   });
+
+/** The cached tokens are parts of the input tokens. */
+export function checkParts(body: z.infer<typeof UsageFields>, context: z.RefinementCtx): void {
+  const input = body.inputTokens ?? 0;
+  const cached = body.cachedInputTokens ?? 0;
+  const written = body.cacheWriteInputTokens ?? 0;
+  if (cached + written > input) {
+    const path = cached > input || written === 0 ? 'cachedInputTokens' : 'cacheWriteInputTokens';
+    const message = 'cachedInputTokens and cacheWriteInputTokens are parts of inputTokens and together exceed it';
+    context.addIssue({ code: 'custom', path: [path], message });
+  }
+}
+
+export const EndCallBody = z
+  .object({ callId })
+  .extend(CallReportFields.shape)
+  .extend(BodyIdempotency.shape)
+  .superRefine(checkParts);
 
 export const EndCallRequest = z.preprocess((body) => resolveUsageAliases(resolveIdentity(body)), EndCallBody);
 export type EndCallRequest = z.infer<typeof EndCallBody>;
 
-function resolveUsageAliases(body: unknown): unknown {
+export function resolveUsageAliases(body: unknown): unknown {
   if (!isRecord(body) || body.cachedTokens === undefined || body.cachedInputTokens !== undefined) return body;
   return { ...body, cachedInputTokens: body.cachedTokens };
 }
@@ -307,7 +314,7 @@ export const ReadCallData = PricingFields.extend({
   corrections: z
     .array(
       z.object({
-        kind: z.enum(['REVERSED']).describe('What was done'),
+        kind: z.enum(['REVERSED', 'AMENDED']).describe('What was done'),
         at: instant.describe('When'),
         reason: z.string().describe('Why'),
         by: z.string().describe("Who: `api` for the organization's application, else the operator"),

@@ -2,7 +2,7 @@
  * Corrections on the wire: what was recorded by mistake is taken back, with a reason.
  */
 import { z } from 'zod';
-import { METER_NAMES } from '../domain/meters.ts';
+import { BodyIdempotency, CallReportFields, checkParts, resolveUsageAliases } from './calls.ts';
 import { MeterSlot } from './custom-meter.ts';
 import { customerId, idempotencyKey, instant, text } from './fields.ts';
 
@@ -35,13 +35,38 @@ export const ReversedCall = CorrectionFields.extend({
   reversedAt: instant.describe('When'),
   costUsdNano: z.string().nullable().describe('The cost that counts no longer, exact, in nano-USD; null where unknown'),
   returned: z
-    .partialRecord(z.enum(METER_NAMES), z.number())
+    .record(z.string(), z.number())
     .describe('What the allowance of the present period gets back, by meter; of a period that is over it lapses'),
   refundUsd: z.number().describe('What the USD balance gets back'),
   refundNanoUsd: z.string().describe('The same, exact, in nano-USD'),
 });
 
 export type ReversedCall = z.infer<typeof ReversedCall>;
+
+export const AmendCallBody = CallReportFields.extend(BodyIdempotency.shape)
+  .extend(CorrectionRequest.shape)
+  .superRefine(checkParts);
+
+export const AmendCallRequest = z.preprocess(resolveUsageAliases, AmendCallBody);
+export type AmendCallRequest = z.infer<typeof AmendCallBody>;
+
+const quantities = z.record(z.string(), z.number());
+
+export const AmendedCall = CorrectionFields.extend({
+  callId,
+  customerId: z.string().describe('The customer'),
+  status: z.enum(['COMPLETED', 'FAILED']).describe('How the call ended, as it is now'),
+  amendedAt: instant.describe('When'),
+  pricingStatus: z.enum(['FINAL', 'UNAVAILABLE']).describe('Whether the price is known now'),
+  costUsdNano: z.string().nullable().describe('The cost now, exact, in nano-USD; null while it is unknown'),
+  previousCostUsdNano: z.string().nullable().describe('The cost before; null where it was unknown'),
+  returned: quantities.describe('What the allowance of the present period got back, by meter'),
+  taken: quantities.describe('What the call takes of it now'),
+  differenceUsd: z.number().describe('What the USD balance pays more, or gets back below zero'),
+  differenceNanoUsd: z.string().describe('The same, exact, in nano-USD'),
+});
+
+export type AmendedCall = z.infer<typeof AmendedCall>;
 
 const units = z.number().int();
 

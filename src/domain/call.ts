@@ -108,13 +108,16 @@ export interface CallOutcome extends Reasoning, Record<Exclude<RecordedField, ke
 
 /** How a finished call was corrected. */
 export interface CallCorrection extends Correction {
-  kind: 'REVERSED';
+  kind: 'REVERSED' | 'AMENDED';
   /** What the call said before; `null` where it had timed out. */
   previous: CallOutcome | null;
-  /** What the allowance got back. */
+  /** What the allowance got back, and what it gave instead. */
   returned: Quantities;
+  taken: Quantities;
   /** What the balance pays more, or below zero what it gets back; `null` where that is nothing. */
   charge: Charge | null;
+  /** Of an amendment: what was asked for, so that it is made once. */
+  fingerprint?: string;
 }
 
 export interface Call extends BeginRequest {
@@ -252,59 +255,64 @@ export function endCall(
   chargeId: string,
   nowMs: number,
 ): { account: Account; call: Call } {
+  const free = releaseHeld(account, call);
+  const { outcome, ...more } = outcomeOf(free, call, report, resolved, chargeId, nowMs);
+  const revision = account.revision + 1;
+  const meters = { ...free.meters, consumed: addQuantities(free.meters.consumed, outcome.consumed) };
+  return {
+    account: { ...free, meters, wallet: addUnsettled(free.wallet, pendingAmount(outcome.charge)), revision },
+    call: { ...call, ...more, ...released(call), finishedAtMs: nowMs, revision, outcome },
+  };
+}
+
+/** What the call came to by the report, in an account in which it holds and counts nothing. */
+export function outcomeOf(
+  account: Account,
+  call: Call,
+  report: CallReport,
+  resolved: ResolvedPrice,
+  chargeId: string,
+  nowMs: number,
+  termsOf: (tier: Tier) => { markupPercent: number } | null = (tier) => creditTerms(account, call, tier),
+): { outcome: CallOutcome; status: CallStatus; compression?: StoredCompression } {
   const pricingMode = report.pricingMode ?? call.pricingMode;
   const price: CallPrice = resolved.available
     ? finalPrice(costOf(resolved.card, report.usage, pricingMode))
     : { status: 'UNAVAILABLE', reason: resolved.reason };
   const tier = billedTier(call, report, resolved);
-  const free = releaseHeld(account, call);
-  const terms = creditTerms(free, call, tier);
+  const terms = termsOf(tier);
   const calls = countsAsCall(call, report) ? 1 : 0;
-  const consumed = consumption(report, tier, calls, terms !== null);
   // A failed call without usage and without a price has nothing to charge.
   const charge =
     terms && (calls > 0 || price.status === 'FINAL') ? chargeFor(chargeId, price, terms.markupPercent) : null;
   const compression = compressionAtEnd(call, report, { price, pricingMode }, nowMs);
-  const revision = account.revision + 1;
-  const ended: Call = {
-    ...call,
-    ...(compression && { compression }),
-    status: report.error ? 'FAILED' : 'COMPLETED',
-    ...released(call),
-    finishedAtMs: nowMs,
-    revision,
-    outcome: {
-      endedAtMs: nowMs,
-      providerUsed: report.providerUsed ?? null,
-      modelUsed: report.modelUsed ?? null,
-      reasoningEffort: report.reasoningEffort,
-      reasoningEffortSource: report.reasoningEffortSource,
-      reasoningMode: report.reasoningMode,
-      reasoningBudgetTokens: report.reasoningBudgetTokens,
-      usage: report.usage,
-      pricingMode,
-      tier,
-      calls,
-      consumed,
-      charge,
-      error: report.error ? normalizeError(report.error) : null,
-      price,
-      stripeCustomerId: report.stripeCustomerId ?? account.contact.stripeCustomerId ?? null,
-      period: periodOf(account),
-    } satisfies Record<keyof CallOutcome, unknown>,
-  };
-  const meters = { ...free.meters, consumed: addQuantities(free.meters.consumed, consumed) };
-  return {
-    account: { ...free, meters, wallet: addUnsettled(free.wallet, pendingAmount(charge)), revision },
-    call: ended,
-  };
+  const outcome = {
+    endedAtMs: nowMs,
+    providerUsed: report.providerUsed ?? null,
+    modelUsed: report.modelUsed ?? null,
+    reasoningEffort: report.reasoningEffort,
+    reasoningEffortSource: report.reasoningEffortSource,
+    reasoningMode: report.reasoningMode,
+    reasoningBudgetTokens: report.reasoningBudgetTokens,
+    usage: report.usage,
+    pricingMode,
+    tier,
+    calls,
+    consumed: consumption(report, tier, calls, terms !== null),
+    charge,
+    error: report.error ? normalizeError(report.error) : null,
+    price,
+    stripeCustomerId: report.stripeCustomerId ?? account.contact.stripeCustomerId ?? null,
+    period: periodOf(account),
+  } satisfies Record<keyof CallOutcome, unknown>;
+  return { outcome, status: report.error ? 'FAILED' : 'COMPLETED', ...(compression && { compression }) };
 }
 
 /**
  * How credit pays for the tier that the call ran on; `null` where it does not. Credit also pays for a tier that the
  * call was not allowed to use, where that tier's allowance is used up and the plan is pay-as-you-go.
  */
-function creditTerms(account: Account, call: Call, tier: Tier): { markupPercent: number } | null {
+export function creditTerms(account: Account, call: Call, tier: Tier): { markupPercent: number } | null {
   if (call.credit?.tiers.includes(tier)) return call.credit;
   const { plan } = account.subscription.plan;
   if (call.allowed[tier] || !plan.payg.enabled || isTierLeft(plan, account.meters, tier)) return null;

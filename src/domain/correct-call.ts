@@ -5,11 +5,14 @@
  * only what it gave in the present period: what it gave before has lapsed.
  */
 import { type Account, periodOf } from './account.ts';
-import type { Call, CallCorrection, CallOutcome } from './call.ts';
+import { type Call, type CallCorrection, type CallOutcome, creditTerms, outcomeOf } from './call.ts';
+import type { CallReport } from './call-report.ts';
 import { type Charge, newCharge, pendingAmount } from './charge.ts';
 import type { Correction } from './correction.ts';
-import { addQuantities, subtractQuantities } from './meters.ts';
+import { addQuantities, type Quantities, subtractQuantities } from './meters.ts';
 import type { NanoUsd } from './money.ts';
+import type { ResolvedPrice } from './pricing.ts';
+import type { Tier } from './tiers.ts';
 import { addUnsettled } from './wallet.ts';
 
 export interface Corrected {
@@ -28,11 +31,71 @@ export function countedOutcome({ outcome, reversedAtMs }: Call): CallOutcome | n
   return reversedAtMs === undefined ? outcome : null;
 }
 
+/** What an amendment reports instead. */
+export interface Amendment {
+  report: CallReport;
+  price: ResolvedPrice;
+  fingerprint: string;
+}
+
+/**
+ * Replaces what the end of the call reported; the call stays in the period in which it ended. Of the same tier, what had
+ * paid for it pays again: the allowance, or credit at its markup. `null` where the call has no outcome that counts.
+ */
+export function amendCall(
+  account: Account,
+  call: Call,
+  { report, price, fingerprint }: Amendment,
+  why: Correction,
+  ids: { chargeId: string; differenceId: string },
+): Corrected | null {
+  const before = countedOutcome(call);
+  if (!before) return null;
+  const without = replaceOutcome(account, before, null, ids.differenceId).account;
+  const terms = (tier: Tier) => {
+    if (tier !== before.tier || before.calls === 0) return creditTerms(without, call, tier);
+    return before.charge && { markupPercent: before.charge.markupPercent ?? 0 };
+  };
+  const open = { ...call, pricingMode: before.pricingMode };
+  const reported = outcomeOf(without, open, report, price, ids.chargeId, before.endedAtMs, terms);
+  const { period } = before;
+  const stripeCustomerId = report.stripeCustomerId ?? before.stripeCustomerId;
+  const after = { ...reported.outcome, ...(period !== undefined && { period }), stripeCustomerId };
+  const { account: settled, charge, returned, taken } = replaceOutcome(account, before, after, ids.differenceId);
+  const correction: CallCorrection = {
+    ...why,
+    kind: 'AMENDED',
+    previous: before,
+    returned,
+    taken,
+    charge,
+    fingerprint,
+  };
+  const revision = account.revision + 1;
+  return {
+    account: { ...settled, revision },
+    call: {
+      ...call,
+      ...reported,
+      outcome: { ...after, charge: settlingWith(after.charge, before.charge, charge) },
+      corrections: [...(call.corrections ?? []), correction],
+      revision,
+    },
+    correction,
+  };
+}
+
+/** The charge of an amended call settles with the difference; where there is none, it is settled as it was. */
+function settlingWith(after: Charge | null, before: Charge | null, difference: Charge | null): Charge | null {
+  if (after?.status !== 'PENDING') return after;
+  return difference ? { ...after, chargeId: difference.chargeId } : before;
+}
+
 /** Takes the call back. */
 export function reverseCall(account: Account, call: Call, why: Correction, chargeId: string): Corrected {
   const before = countedOutcome(call);
-  const { account: settled, charge, returned } = replaceOutcome(account, before, null, chargeId);
-  const correction: CallCorrection = { ...why, kind: 'REVERSED', previous: before, returned, charge };
+  const { account: settled, charge, returned, taken } = replaceOutcome(account, before, null, chargeId);
+  const correction: CallCorrection = { ...why, kind: 'REVERSED', previous: before, returned, taken, charge };
   const corrections = [...(call.corrections ?? []), correction];
   const revision = account.revision + 1;
   return {
@@ -48,7 +111,7 @@ export function replaceOutcome(
   before: CallOutcome | null,
   after: CallOutcome | null,
   chargeId: string,
-): { account: Account; charge: Charge | null; returned: CallOutcome['consumed'] } {
+): { account: Account; charge: Charge | null; returned: Quantities; taken: Quantities } {
   const isCurrent = before !== null && isOfPresentPeriod(account, before);
   const returned = isCurrent ? before.consumed : {};
   const taken = isCurrent && after ? after.consumed : {};
@@ -58,11 +121,8 @@ export function replaceOutcome(
   };
   const difference = chargedAmount(after) - chargedAmount(before);
   const charge = difference === 0n ? null : newCharge(chargeId, difference, null);
-  return {
-    account: { ...account, meters, wallet: addUnsettled(account.wallet, pendingAmount(charge)) },
-    charge,
-    returned,
-  };
+  const wallet = addUnsettled(account.wallet, pendingAmount(charge));
+  return { account: { ...account, meters, wallet }, charge, returned, taken };
 }
 
 function isOfPresentPeriod(account: Account, { period, endedAtMs }: CallOutcome): boolean {

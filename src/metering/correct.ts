@@ -1,21 +1,27 @@
 /**
- * Use cases: take back what was recorded by mistake. The customer's object decides; what it no longer holds is sent with
+ * Use cases: take back or replace what was recorded by mistake. The customer's object decides; what it no longer holds is sent with
  * the command, from D1.
  */
 import { findArchivedCall } from '../archive/read-call.ts';
+import { resolvePrice } from '../catalog/prices.ts';
 import type {
+  AmendCallRequest,
+  AmendedCall,
   CorrectionRequest,
   ReversedCall,
   ReversedMeterEvent,
   ReverseMeterEventRequest,
 } from '../contract/corrections.ts';
-import { type Answer, refuse } from '../contract/errors.ts';
+import { type Answer, type Result, refuse } from '../contract/errors.ts';
 import type { Call } from '../domain/call.ts';
 import type { Env } from '../env.ts';
-import { ask, customerByCall, customerByName, forgetOwner } from '../objects/addresses.ts';
-import type { CustomerRpc } from '../objects/rpc.ts';
+import { ask, type CustomerAddress, customerByCall, customerByName, forgetOwner } from '../objects/addresses.ts';
 import { findOldCall } from '../storage/calls.ts';
+import { currentCatalog } from '../storage/catalog.ts';
 import { findOldMeterEvent } from '../storage/meter-events.ts';
+import type { Caller } from './caller.ts';
+import { reportOf } from './end-call.ts';
+import { explicitKey, fingerprintOf } from './idempotency.ts';
 
 /** Whose record is corrected, and who corrects it. */
 export interface Corrector {
@@ -33,27 +39,58 @@ export async function reverseCall(
   { reason }: CorrectionRequest,
 ): Promise<Answer<ReversedCall>> {
   const { organizationId, by } = corrector;
-  return correctCall(corrector, callId, (customer, old) =>
-    customer.reverseCall({ organizationId, callId, reason, by, old }),
-  );
+  const found = await findForCorrection(corrector, callId);
+  if (!found.ok) return found;
+  const { address, old } = found;
+  return ask(address, (customer) => customer.reverseCall({ organizationId, callId, reason, by, old }));
 }
 
-/** Sends the command to the call's customer, and once more with what D1 has of a call that the object has removed. */
-async function correctCall<Data>(
+/** Replaces what the end of the call reported, at the prices of the day on which it ended. */
+export async function amendCall(
+  { env, organization, defer, by }: Omit<Corrector, 'organizationId'> & Caller,
+  callId: string,
+  request: AmendCallRequest,
+  headerKey: string | null,
+): Promise<Answer<AmendedCall>> {
+  const { organizationId } = organization;
+  const { reason, ...described } = request;
+  const found = await findForCorrection({ env, organizationId }, callId);
+  if (!found.ok) return found;
+  const { address, call, old } = found;
+  const { catalog } = await currentCatalog(env, defer);
+  const [fingerprint, price] = await Promise.all([
+    fingerprintOf({ callId, ...described }),
+    resolvePrice(catalog, organization.prices, request, call.finishedAtMs ?? Date.now()),
+  ]);
+  const command = {
+    organizationId,
+    callId,
+    reason,
+    by,
+    old,
+    report: reportOf({ callId, ...described }),
+    price,
+    idempotencyKey: explicitKey(headerKey, request),
+    fingerprint,
+  };
+  return ask(address, (customer) => customer.amendCall(command));
+}
+
+/** The call and its customer's object; what the object has removed comes from D1, as `old`. */
+async function findForCorrection(
   { env, organizationId }: Omit<Corrector, 'by'>,
   callId: string,
-  command: (customer: DurableObjectStub<CustomerRpc>, old: Call | null) => PromiseLike<Answer<Data>>,
-): Promise<Answer<Data>> {
+): Promise<Result<{ address: CustomerAddress; call: Call; old: Call | null }>> {
   const address = await customerByCall(env, organizationId, callId);
   if (!address) return callNotFound();
-  const answer: Answer<Data> = await ask(address, (customer) => command(customer, null));
-  if (answer.ok || answer.refusal.code !== 'CALL_NOT_FOUND') return answer;
-  const old = await findOldCall(env, organizationId, callId);
-  if (old) return ask(address, (customer) => command(customer, old));
+  const own: Call | null = await ask(address, (customer) => customer.readCall(organizationId, callId));
+  const old = own ? null : await findOldCall(env, organizationId, callId);
+  const call = own ?? old;
+  if (call) return { ok: true, address, call, old };
   if (await findArchivedCall(env, organizationId, callId))
     return refuse('CONFLICT', 'the call is in the archive alone, and can no longer be corrected');
   // The cached owner may be outdated: try once more with the directory's.
-  return forgetOwner(organizationId, callId) ? correctCall({ env, organizationId }, callId, command) : callNotFound();
+  return forgetOwner(organizationId, callId) ? findForCorrection({ env, organizationId }, callId) : callNotFound();
 }
 
 const callNotFound = () => refuse('CALL_NOT_FOUND', 'no such call');

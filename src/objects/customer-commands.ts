@@ -205,6 +205,14 @@ export interface ReverseCallCommand extends CorrectCommand {
   old: Call | null;
 }
 
+export interface AmendCallCommand extends ReverseCallCommand {
+  report: CallReport;
+  price: ResolvedPrice;
+  idempotencyKey: string | null;
+  /** Of the amendment, without its reason. */
+  fingerprint: string;
+}
+
 export interface ReverseMeterEventCommand extends CorrectCommand {
   eventId: string;
   /** What D1 has of the event, which the object may have removed. */

@@ -4,7 +4,7 @@
  */
 import type { OwnPrices } from '../catalog/prices.ts';
 import type { CompressionJob, CompressPromptData } from '../contract/compression.ts';
-import type { ReversedCall, ReversedMeterEvent } from '../contract/corrections.ts';
+import type { AmendedCall, ReversedCall, ReversedMeterEvent } from '../contract/corrections.ts';
 import type { ChangePlanData, CustomerUsageData, ProvisionCustomerData } from '../contract/customers.ts';
 import type { Answer, SerializedAnswer } from '../contract/errors.ts';
 import type { GrantedCredit, PlanMigration, RevokedCredit } from '../contract/operator-customers.ts';
@@ -12,6 +12,7 @@ import type { Call } from '../domain/call.ts';
 import type { BatchAnswer, BatchCommand, BatchToAdmit, Lines } from './batch-commands.ts';
 import type { CommandText } from './command-text.ts';
 import type {
+  AmendCallCommand,
   BeginCommand,
   BeginServiceCallCommand,
   ChangePlanCommand,
@@ -61,6 +62,7 @@ export interface CustomerRpc extends Rpc.DurableObjectBranded {
   revoke(command: RevokeCommand): Answer<RevokedCredit>;
   /** A call that the object has removed is found where it comes with the command. */
   reverseCall(command: ReverseCallCommand): Answer<ReversedCall>;
+  amendCall(command: AmendCallCommand): Answer<AmendedCall>;
   reverseMeterEvent(command: ReverseMeterEventCommand): Answer<ReversedMeterEvent>;
   readUsage(command: ReadUsageCommand): Answer<CustomerUsageData>;
   readHistory(command: HistoryCommand): CustomerHistory | null;

@@ -1,15 +1,19 @@
 /**
- * An operator takes back what an organization recorded by mistake. The objects' commands take effect once, so a change is
+ * An operator takes back or replaces what an organization recorded by mistake. The objects' commands take effect once, so a change is
  * made there first and then logged.
  */
 import type {
+  AmendCallRequest,
+  AmendedCall,
   CorrectionRequest,
   ReversedCall,
   ReversedMeterEvent,
   ReverseMeterEventRequest,
 } from '../contract/corrections.ts';
 import type { Answer } from '../contract/errors.ts';
-import { type Corrector, reverseCall, reverseMeterEvent } from '../metering/correct.ts';
+import type { Caller } from '../metering/caller.ts';
+import { amendCall, type Corrector, reverseCall, reverseMeterEvent } from '../metering/correct.ts';
+import { loadOrganization } from '../storage/credentials.ts';
 import { commitChange, type OperatorRequest } from './change.ts';
 import { findOrganization, noOrganization } from './organizations.ts';
 
@@ -20,6 +24,21 @@ export function operatorReverseCall(
   body: CorrectionRequest,
 ): Promise<Answer<ReversedCall>> {
   return correct(request, organizationId, 'call.reverse', (corrector) => reverseCall(corrector, callId, body));
+}
+
+export function operatorAmendCall(
+  request: OperatorRequest,
+  organizationId: string,
+  callId: string,
+  body: AmendCallRequest,
+  defer: Caller['defer'],
+): Promise<Answer<AmendedCall>> {
+  return correct(request, organizationId, 'call.amend', async ({ env, by }) => {
+    const organization = await loadOrganization(env, organizationId);
+    if (!organization) return noOrganization();
+    // The operator's own record of keys replays answers; the object knows the amendment by its content.
+    return amendCall({ env, organization, defer, by }, callId, body, null);
+  });
 }
 
 export function operatorReverseMeterEvent(

@@ -4,7 +4,7 @@
 import type { Hono } from 'hono';
 import { operations } from '../contract/operations.ts';
 import { beginCall } from '../metering/begin-call.ts';
-import { BY_APPLICATION, type Corrector, reverseCall, reverseMeterEvent } from '../metering/correct.ts';
+import { amendCall, BY_APPLICATION, type Corrector, reverseCall, reverseMeterEvent } from '../metering/correct.ts';
 import { endCall } from '../metering/end-call.ts';
 import { incrementMeter } from '../metering/increment-meter.ts';
 import { readCall } from '../metering/read-call.ts';
@@ -19,6 +19,9 @@ export function mountCalls(app: Hono<AppEnv>): void {
   mount(app, operations.readCall, (c, { params }) => readCall(callerOf(c), params.callId));
   mount(app, operations.incrementMeter, (c, { body }) => incrementMeter(callerOf(c), body, headerKeyOf(c)));
   mount(app, operations.reverseCall, (c, { params, body }) => reverseCall(correctorOf(c), params.callId, body));
+  mount(app, operations.amendCall, (c, { params, body }) =>
+    amendCall({ ...callerOf(c), by: BY_APPLICATION }, params.callId, body, headerKeyOf(c)),
+  );
   mount(app, operations.reverseMeterEvent, (c, { params, body }) =>
     reverseMeterEvent(correctorOf(c), params.eventId, body),
   );

@@ -8,7 +8,7 @@ import { type AppContext, type AppEnv, deferrer } from '../middleware/context.ts
 import { listArchive, verifyPage } from '../operator/archive.ts';
 import { publishCatalog, readCatalog } from '../operator/catalog.ts';
 import type { OperatorRequest } from '../operator/change.ts';
-import { operatorReverseCall, operatorReverseMeterEvent } from '../operator/corrections.ts';
+import { operatorAmendCall, operatorReverseCall, operatorReverseMeterEvent } from '../operator/corrections.ts';
 import { eraseCustomer, grantCredit, inspectCustomer, revokeCredit, setCanceled } from '../operator/customers.ts';
 import { listDatabases } from '../operator/databases.ts';
 import { listEvents } from '../operator/events.ts';
@@ -89,6 +89,9 @@ export function mountOperator(app: Hono<AppEnv>): void {
   );
   change(app, operations.operatorReverseCall, (request, { params, body }) =>
     operatorReverseCall(request, params.org, params.callId, body),
+  );
+  change(app, operations.operatorAmendCall, (request, { params, body }, c) =>
+    operatorAmendCall(request, params.org, params.callId, body, deferrer(c)),
   );
   change(app, operations.operatorReverseMeterEvent, (request, { params, body }) =>
     operatorReverseMeterEvent(request, params.org, params.eventId, body),

@@ -74,6 +74,12 @@ export interface Clockwork {
   revoke(creditId: string, atMs: number): ReturnType<typeof revoke>;
   /** Corrections of what the object itself still has. */
   reverseCall(callId: string, atMs: number): ReturnType<typeof corrections.reverseCall>;
+  amendCall(
+    callId: string,
+    atMs: number,
+    more?: Partial<EndCommand['report']>,
+    price?: ResolvedPrice,
+  ): ReturnType<typeof corrections.amendCall>;
   reverseMeterEvent(eventId: string, atMs: number): ReturnType<typeof corrections.reverseMeterEvent>;
   changePlan(
     plan: object,
@@ -224,6 +230,18 @@ export async function withObject(
       revoke: (creditId, atMs) => revoke(at(atMs), { organizationId, creditId, reason: 'a test', old: null }),
       reverseCall: (callId, atMs) =>
         corrections.reverseCall(at(atMs), { organizationId, callId, reason: 'a test', by: 'test', old: null }),
+      amendCall: (callId, atMs, more = {}, price = { available: false, reason: 'MODEL_NOT_REPORTED' }) =>
+        corrections.amendCall(at(atMs), {
+          organizationId,
+          callId,
+          reason: 'a test',
+          by: 'test',
+          old: null,
+          report: { usage: NO_USAGE, ...more },
+          price,
+          idempotencyKey: null,
+          fingerprint: JSON.stringify([more, price]),
+        }),
       reverseMeterEvent: (eventId, atMs) =>
         corrections.reverseMeterEvent(at(atMs), { organizationId, eventId, reason: 'a test', by: 'test', old: null }),
       changePlan: (content, strategy, atMs, { version = 1, key } = {}) => {

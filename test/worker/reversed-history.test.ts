@@ -28,12 +28,23 @@ const CARD: RateCard = {
   tiers: [],
 };
 
+interface Call {
+  kind: 'call';
+  report: Partial<EndCommand['report']>;
+  price: ResolvedPrice;
+  open: boolean;
+  mistake?: true;
+  /** What it should have reported. */
+  rightly?: Call;
+}
+
 type Step =
   | { kind: 'increment'; amount: number; mistake?: true }
   | { kind: 'credit'; units: number; expires: boolean }
   | { kind: 'settle' }
   | { kind: 'next period' }
-  | { kind: 'call'; report: Partial<EndCommand['report']>; price: ResolvedPrice; open: boolean; mistake?: true }
+  | Call
+  | { kind: 'amend'; to: Call }
   | { kind: 'reverse' };
 
 const amount = fc.integer({ min: 1, max: 12 });
@@ -76,6 +87,17 @@ const callHistory = fc
     ...between,
     ...(isOver ? [{ kind: 'next period' as const }] : []),
     { kind: 'reverse' },
+    ...after,
+  ]);
+
+const amendedHistory = fc
+  .tuple(callSteps, call, call, callSteps, callSteps, fc.boolean())
+  .map(([before, reported, rightly, between, after, isOver]): Step[] => [
+    ...before,
+    { ...reported, open: false, mistake: true, rightly: { ...rightly, open: false } },
+    ...between,
+    ...(isOver ? [{ kind: 'next period' as const }] : []),
+    { kind: 'amend', to: { ...rightly, open: false } },
     ...after,
   ]);
 
@@ -190,17 +212,23 @@ async function run(plan: object, history: readonly Step[], withMistake: boolean)
         if (next.mistake) mistaken = eventId;
       } else if (next.kind === 'call') {
         serial += 1;
-        if (withMistake || !next.mistake) {
+        // Without the mistake the call is not made, or reports rightly.
+        const made = withMistake || !next.mistake ? next : next.rightly;
+        if (made) {
           const { callId } = accepted(object.begin(`call-${serial}`, nowMs, { requested: { premium: true } }));
           if (next.mistake) mistaken = callId;
-          if (!next.open) accepted(object.end(callId, nowMs + 1, next.report, next.price));
+          if (!made.open) accepted(object.end(callId, nowMs + 1, made.report, made.price));
         }
         // One that is not ended can be reversed when it has timed out.
         if (next.open && next.mistake) nowMs += 2 * HOUR;
         object.housekeep(nowMs + 2);
       } else if (next.kind === 'settle') await object.settle(nowMs);
       else if (next.kind === 'next period') accepted(object.replenish(nowMs));
-      else if (next.kind === 'reverse' && withMistake) {
+      else if (next.kind === 'amend' && withMistake) {
+        const { report, price } = next.to;
+        const first = accepted(object.amendCall(mistaken, nowMs, report, price));
+        expect(accepted(object.amendCall(mistaken, nowMs + 1, report, price))).toEqual(first);
+      } else if (next.kind === 'reverse' && withMistake) {
         const first = reverse(object, mistaken, nowMs);
         expect(reverse(object, mistaken, nowMs + 1)).toEqual(first);
       }
@@ -225,6 +253,16 @@ test(`a reversed increment leaves what a history without it would have left, wit
 test(`a reversed call leaves what a history without it would have left, with the seed ${seed}`, async () => {
   await fc.assert(
     fc.asyncProperty(callPlans, callHistory, async (shape, steps) => {
+      const plan = callPlanOf(shape);
+      expect(await run(plan, steps, true)).toEqual(await run(plan, steps, false));
+    }),
+    { seed, numRuns: RUNS, interruptAfterTimeLimit: SHRINK_MS_MAX },
+  );
+}, 90_000);
+
+test(`an amended call leaves what a history with the right report would have left, with the seed ${seed}`, async () => {
+  await fc.assert(
+    fc.asyncProperty(callPlans, amendedHistory, async (shape, steps) => {
       const plan = callPlanOf(shape);
       expect(await run(plan, steps, true)).toEqual(await run(plan, steps, false));
     }),

@@ -2,12 +2,13 @@
  * The commands of corrections: what was recorded by mistake is taken back, with what it cost. The record stays and says
  * so; what was given back are entries of their own.
  */
-import type { ReversedCall, ReversedMeterEvent } from '../../../src/contract/corrections.ts';
-import { type Accepted, type Answer, accept, refuse } from '../../../src/contract/errors.ts';
+import type { AmendedCall, ReversedCall, ReversedMeterEvent } from '../../../src/contract/corrections.ts';
+import { type Accepted, type Answer, accept, type Result, refuse } from '../../../src/contract/errors.ts';
 import { type Account, periodOf } from '../../../src/domain/account.ts';
-import type { Call, CallCorrection } from '../../../src/domain/call.ts';
+import type { Call, CallCorrection, CallOutcome } from '../../../src/domain/call.ts';
 import { newCharge, pendingAmount } from '../../../src/domain/charge.ts';
 import {
+  amendCall as amendTheCall,
   type Corrected,
   countedOutcome,
   isCorrectable,
@@ -19,35 +20,102 @@ import { SLOT_METERS, subtractQuantities } from '../../../src/domain/meters.ts';
 import { usdFromNano } from '../../../src/domain/money.ts';
 import { type PeriodTotals, reverseIncrement, totalsOf } from '../../../src/domain/reverse-meter.ts';
 import { addUnsettled } from '../../../src/domain/wallet.ts';
-import type { ReverseCallCommand, ReverseMeterEventCommand } from '../../../src/objects/customer-commands.ts';
+import type {
+  AmendCallCommand,
+  ReverseCallCommand,
+  ReverseMeterEventCommand,
+} from '../../../src/objects/customer-commands.ts';
 import { DAY_MS } from '../../../src/platform/time.ts';
 import type { CustomerStore } from '../store.ts';
 import { UNUSED_HOUR } from '../tables/usage-hours.ts';
 import { callNotFound, usageOf } from './calls.ts';
-import { type Context, catchUp } from './context.ts';
+import { type Context, catchUp, keyed } from './context.ts';
 import { giveBackTo, queueCharge } from './settlement.ts';
 
 const BEHIND_SECONDS = 5;
 
 export function reverseCall(context: Context, command: ReverseCallCommand): Answer<ReversedCall> {
-  const { store, nowMs } = context;
+  const { store, nowMs, newId } = context;
   return store.transaction(nowMs, () => {
-    const known = store.account();
-    if (known?.organizationId !== command.organizationId) return callNotFound();
-    const account = catchUp(context, known);
-    const old = command.old?.customerId === known.customerId ? command.old : null;
-    const call = store.call(command.callId)?.call ?? old;
-    if (!call) return callNotFound();
-    if (call.revision < store.corrections.revision(call.callId)) return historyBehind();
+    const found = findCorrectable(context, command);
+    if (!found.ok) return found;
+    const { account, call } = found;
     const reversal = call.corrections?.findLast(({ kind }) => kind === 'REVERSED');
     if (reversal) return { ...reversedCall(call, reversal), replayed: true };
     if (!isCorrectable(call)) return notFinished(call);
-    if (isTooOld(call.startedAtMs, nowMs)) return tooOld();
     const { reason, by } = command;
-    const corrected = reverseTheCall(account, call, { atMs: nowMs, reason, by }, context.newId());
+    const corrected = reverseTheCall(account, call, { atMs: nowMs, reason, by }, newId());
     storeCorrected(context, call, corrected);
     return reversedCall(corrected.call, corrected.correction);
   });
+}
+
+/** Replaces what the call reported, once: the same amendment again, with nothing since, gets the answer of the first. */
+export function amendCall(context: Context, command: AmendCallCommand): Answer<AmendedCall> {
+  const { nowMs, newId } = context;
+  return keyed(context, 'amend', command, () => {
+    const found = findCorrectable(context, command);
+    if (!found.ok) return found;
+    const { account, call } = found;
+    const last = call.corrections?.at(-1);
+    const { reason, by, report, price, fingerprint } = command;
+    if (last?.kind === 'AMENDED' && last.fingerprint === fingerprint)
+      return { ...amendedCall(call, last), replayed: true };
+    if (call.reversedAtMs !== undefined)
+      return refuse('CONFLICT', 'the call was reversed, and can no longer be amended');
+    const ids = { chargeId: newId(), differenceId: newId() };
+    const corrected = amendTheCall(account, call, { report, price, fingerprint }, { atMs: nowMs, reason, by }, ids);
+    if (!corrected) return notFinished(call);
+    storeCorrected(context, call, corrected);
+    return amendedCall(corrected.call, corrected.correction);
+  });
+}
+
+/** The account and the call to correct: as the object has it, else as it came with the command. */
+function findCorrectable(
+  context: Context,
+  { organizationId, callId, old }: Pick<ReverseCallCommand, 'organizationId' | 'callId' | 'old'>,
+): Result<{ account: Account; call: Call }> {
+  const { store, nowMs } = context;
+  const known = store.account();
+  if (known?.organizationId !== organizationId) return callNotFound();
+  const account = catchUp(context, known);
+  const call = store.call(callId)?.call ?? (old?.customerId === known.customerId ? old : null);
+  if (!call) return callNotFound();
+  if (call.revision < store.corrections.revision(callId)) return historyBehind();
+  if (call.reversedAtMs === undefined && isTooOld(call.startedAtMs, nowMs)) return tooOld();
+  return { ok: true, account, call };
+}
+
+function amendedCall(
+  { callId, customerId, outcome }: Call,
+  { atMs, reason, by, previous, returned, taken, charge }: CallCorrection,
+): Accepted<AmendedCall> {
+  if (!outcome) throw new Error('an amended call has an outcome');
+  const differenceNanoUsd = BigInt(charge?.amountNanoUsd ?? 0);
+  return accept(
+    'CALL_AMENDED',
+    {
+      callId,
+      customerId,
+      status: outcome.error ? 'FAILED' : 'COMPLETED',
+      amendedAt: new Date(atMs).toISOString(),
+      reason,
+      by,
+      pricingStatus: outcome.price.status,
+      costUsdNano: costOf(outcome),
+      previousCostUsdNano: costOf(previous),
+      returned,
+      taken,
+      differenceUsd: usdFromNano(differenceNanoUsd),
+      differenceNanoUsd: differenceNanoUsd.toString(),
+    },
+    atMs,
+  );
+}
+
+function costOf(outcome: CallOutcome | null): string | null {
+  return outcome?.price.status === 'FINAL' ? outcome.price.costNanoUsd : null;
 }
 
 /** Stores a call that was corrected, and all that follows from the difference. */
@@ -78,7 +146,6 @@ function reversedCall(
   { atMs, reason, by, previous, returned, charge }: CallCorrection,
 ): Accepted<ReversedCall> {
   const refundNanoUsd = -BigInt(charge?.amountNanoUsd ?? 0);
-  const costNanoUsd = previous?.price.status === 'FINAL' ? previous.price.costNanoUsd : null;
   return accept(
     'CALL_REVERSED',
     {
@@ -88,7 +155,7 @@ function reversedCall(
       reversedAt: new Date(atMs).toISOString(),
       reason,
       by,
-      costUsdNano: costNanoUsd,
+      costUsdNano: costOf(previous),
       returned,
       refundUsd: usdFromNano(refundNanoUsd),
       refundNanoUsd: refundNanoUsd.toString(),

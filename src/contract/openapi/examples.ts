@@ -126,6 +126,16 @@ export const EXAMPLES: Record<ExampleId, Example> = {
   readUsage: { params: alice, needs: ['provisionCustomer'] },
   changePlan: { params: alice, body: { planId: 'pro', strategy: 'AT_NEXT_REPLENISH' }, needs: ['provisionCustomer'] },
   replenishCustomer: { params: alice, needs: ['provisionCustomer'] },
+  amendCall: {
+    params: { callId: '$CALL_ID' },
+    body: {
+      reason: 'the retry was counted twice',
+      modelUsed: 'anthropic/claude-opus-5-5',
+      inputTokens: 600,
+      responseTokens: 350,
+    },
+    needs: ['endCall'],
+  },
   reverseCall: { params: { callId: '$CALL_ID' }, body: { reason: 'sent by a test' }, needs: ['endCall'] },
   incrementMeter: {
     body: { customerId: 'erin', meterSlot: 'CUSTOM1', amount: 3, feature: 'export' },
@@ -236,6 +246,16 @@ export const EXAMPLES: Record<ExampleId, Example> = {
   revokeCredit: {
     params: { ...org, ...alice, creditId: '$CREDIT_ID' },
     body: { reason: 'granted twice' },
+  },
+  operatorAmendCall: {
+    params: { ...org, callId: '$CALL_ID' },
+    body: {
+      reason: 'the retry was counted twice',
+      modelUsed: 'anthropic/claude-opus-5-5',
+      inputTokens: 600,
+      responseTokens: 350,
+    },
+    needs: ['endCall'],
   },
   operatorReverseCall: {
     params: { ...org, callId: '$CALL_ID' },

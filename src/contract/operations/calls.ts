@@ -4,6 +4,8 @@
 import { z } from 'zod';
 import { BeginCallData, BeginCallRequest, EndCallData, EndCallRequest, ReadCallData } from '../calls.ts';
 import {
+  AmendCallRequest,
+  AmendedCall,
   CorrectionRequest,
   callId,
   eventId,
@@ -68,6 +70,17 @@ export const calls = {
     body: CorrectionRequest,
     code: 'CALL_REVERSED',
     data: ReversedCall,
+  }),
+  amendCall: operation({
+    operationId: 'amendCall',
+    summary: 'Replace what the end of a call reported by mistake; everything is reported anew',
+    method: 'POST',
+    path: '/calls/{callId}/amend',
+    security: apiKey('usage:write'),
+    params: z.object({ callId }),
+    body: AmendCallRequest,
+    code: 'CALL_AMENDED',
+    data: AmendedCall,
   }),
   incrementMeter: operation({
     operationId: 'incrementMeter',

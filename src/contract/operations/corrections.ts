@@ -2,6 +2,8 @@
  * Operator: corrections of what an organization recorded by mistake.
  */
 import {
+  AmendCallRequest,
+  AmendedCall,
   CorrectionRequest,
   callId,
   eventId,
@@ -22,6 +24,17 @@ export const operatorCorrections = {
     body: CorrectionRequest,
     code: 'CALL_REVERSED',
     data: ReversedCall,
+  }),
+  operatorAmendCall: operation({
+    operationId: 'operatorAmendCall',
+    summary: "Replace what the end of an organization's call reported by mistake",
+    method: 'POST',
+    path: '/operator/organizations/{org}/calls/{callId}/amend',
+    security: operator,
+    params: organizationParam.extend({ callId }),
+    body: AmendCallRequest,
+    code: 'CALL_AMENDED',
+    data: AmendedCall,
   }),
   operatorReverseMeterEvent: operation({
     operationId: 'operatorReverseMeterEvent',
