@@ -323,3 +323,126 @@ describe('a reversed call', () => {
     expect((await events(customerId)).filter(({ action }) => action === 'call.reverse')).toHaveLength(1);
   });
 });
+
+describe('an amended call', () => {
+  const amend = (callId: string, body: object, headers: Record<string, string> = {}) =>
+    tenant.api.send('amendCall', { params: { callId }, body: { reason: 'misread usage', ...body }, headers });
+  const RIGHT = { modelUsed: 'gpt-4o', inputTokens: 1_000, responseTokens: 100 };
+
+  test('takes from the allowance what it should have taken, and keeps what it said before', async () => {
+    const { customerId, call, inspect } = await caller({});
+    const callId = await call();
+    const { data } = await amend(callId, RIGHT);
+    expect(data).toEqual({
+      callId,
+      customerId,
+      status: 'COMPLETED',
+      amendedAt: expect.any(String),
+      reason: 'misread usage',
+      by: 'api',
+      pricingStatus: 'FINAL',
+      costUsdNano: '3500000',
+      previousCostUsdNano: '7500000',
+      returned: { premiumCalls: 1, premiumTokens: 500 },
+      taken: { premiumCalls: 1, premiumTokens: 100 },
+      differenceUsd: 0,
+      differenceNanoUsd: '0',
+    });
+    expect((await inspect()).meters.premiumTokens).toMatchObject({ used: 100 });
+    const shown = await read(callId);
+    expect(shown).toMatchObject({ costUsdNano: '3500000', status: 'COMPLETED' });
+    expect(shown.corrections).toMatchObject([{ kind: 'AMENDED', costUsdNano: '7500000', differenceNanoUsd: '0' }]);
+    expect(shown.reversedAt).toBeUndefined();
+  });
+
+  test('on credit pays the difference, up and down, and settles', async () => {
+    const { call, wallet, settle } = await caller();
+    await call();
+    const callId = await call();
+    await settle();
+    expect((await amend(callId, RIGHT)).data).toMatchObject({ differenceNanoUsd: '-4800000', differenceUsd: -0.0048 });
+    expect((await read(callId)).payg).toMatchObject({ chargeNanoUsd: '4200000', settlementStatus: 'PENDING' });
+    expect((await wallet()).availableUsd).toBe('0.9958');
+    await settle();
+    expect((await read(callId)).payg).toMatchObject({ chargeNanoUsd: '4200000', settlementStatus: 'POSTED' });
+    const raised = await amend(callId, { ...RIGHT, responseTokens: 1_000, reason: 'another' });
+    expect(raised.data).toMatchObject({ differenceNanoUsd: '10800000' });
+    await settle();
+    expect(await wallet()).toMatchObject({ balanceUsd: '0.985', unsettledUsd: '0' });
+    await tenant.api.send('reverseCall', { params: { callId }, body: { reason: 'no call at all' } });
+    await settle();
+    expect(await wallet()).toMatchObject({ balanceUsd: '1', unsettledUsd: '0', openCharges: 0 });
+    expect((await read(callId)).corrections).toHaveLength(3);
+  });
+
+  test('is amended once: the same again, with or without a key, gets the first answer', async () => {
+    const { call, inspect } = await caller();
+    await call();
+    const callId = await call();
+    const headers = { 'Idempotency-Key': crypto.randomUUID() };
+    const first = await amend(callId, RIGHT, headers);
+    for (const again of [await amend(callId, RIGHT, headers), await amend(callId, { ...RIGHT, reason: 'r' })]) {
+      expect(again.headers.get('Idempotency-Replayed')).toBe('true');
+      expect(again.data).toEqual(first.data);
+    }
+    expect((await amend(callId, USED, headers)).refusal.code).toBe('IDEMPOTENCY_KEY_CONFLICT');
+    expect((await inspect()).wallet.openCharges).toBe(2);
+    expect((await read(callId)).corrections).toHaveLength(1);
+  });
+
+  test('that only D1 has is amended there, and every sum follows', async () => {
+    const of = await createTenant(operator, PLAN);
+    const { call, settle, customerId } = await caller({ usd: '1' }, of);
+    const callId = await call();
+    await settle();
+    await runInDurableObject(customerStub(of.organizationId, customerId), (_, state) => {
+      state.storage.sql.exec('DELETE FROM calls');
+    });
+    const body = { reason: 'misread usage', ...RIGHT, error: { code: 'E', message: 'failed' } };
+    expect((await of.api.send('amendCall', { params: { callId }, body })).data.status).toBe('FAILED');
+    await settle();
+    const summary = (await of.api.send('readUsageSummary')).data;
+    expect(summary.totals).toMatchObject({ calls: 1, outputTokens: 100, costUsdNano: '3500000' });
+    expect((await of.api.send('readCall', { params: { callId } })).data.status).toBe('FAILED');
+  });
+
+  test('is refused while it is open and after it was reversed, and may lose its price', async () => {
+    const { call, begin } = await caller({});
+    const open = await begin();
+    expect(await amend(open, RIGHT)).toMatchObject({ status: 409, refusal: { code: 'CONFLICT' } });
+    await tenant.api.send('endCall', { body: { callId: open, ...USED } });
+    await tenant.api.send('reverseCall', { params: { callId: open }, body: { reason: 'r' } });
+    expect(await amend(open, RIGHT)).toMatchObject({ status: 409, refusal: { code: 'CONFLICT' } });
+    expect(await amend('no-such-call', RIGHT)).toMatchObject({ status: 404, refusal: { code: 'CALL_NOT_FOUND' } });
+    const callId = await call();
+    const unpriced = await amend(callId, { ...RIGHT, modelUsed: 'a-model-of-nobody' });
+    expect(unpriced.data).toMatchObject({ pricingStatus: 'UNAVAILABLE', costUsdNano: null });
+  });
+
+  test.each([
+    ['reason', { reason: '' }],
+    ['inputTokens', { inputTokens: -1 }],
+    ['cachedInputTokens', { inputTokens: 1, cachedInputTokens: 2 }],
+    ['error', { error: { code: 'E' } }],
+  ])('is 400 that names %s', async (field, body) => {
+    const { call } = await caller({});
+    const callId = await call();
+    const { status, refusal } = await amend(callId, { ...RIGHT, ...body });
+    expect(status).toBe(400);
+    expect((refusal.details as { path: string }[])[0]?.path).toMatch(new RegExp(`^${field}`));
+    expect((await read(callId)).corrections).toBeUndefined();
+  });
+
+  test('by the operator is in the event log, once', async () => {
+    const { customerId, call } = await caller({});
+    const params = { org, callId: await call() };
+    for (let sent = 0; sent < 2; sent += 1) {
+      const { data } = await operator.send('operatorAmendCall', {
+        params,
+        body: { reason: 'a support case', ...RIGHT },
+      });
+      expect(data.by).toBe('operator');
+    }
+    expect((await events(customerId)).filter(({ action }) => action === 'call.amend')).toHaveLength(1);
+  });
+});
