@@ -331,6 +331,11 @@ export class CustomerStore {
     return this.#tables.charges.find(chargeId);
   }
 
+  /** The corrections of the charge are not reported. */
+  unreportCorrections(chargeId: string): void {
+    this.#tables.charges.unreportCorrections(chargeId);
+  }
+
   chargesDue(nowMs: number, rowsMax: number): OpenCharge[] {
     return this.#exists && (this.#dueNow().settleMs ?? NEVER_MS) <= nowMs
       ? this.#tables.charges.due(nowMs, rowsMax)

@@ -3,7 +3,8 @@
  *
  * A charge is queued with the usage that made it. The next alarm takes it from the balance; without a provider it is
  * POSTED then. With one it stays PENDING until the provider has it, tried again with a capped backoff; a provider that
- * refuses for good makes it FAILED with the reason. The balance has paid either way: what was used was used.
+ * refuses for good makes it FAILED with the reason. The balance has paid either way: what was used was used. A correction
+ * is a charge of its own, below zero where it gives back; the provider gets it after the charge that it corrects.
  */
 
 import { changeWallet, expireDue } from '../../../src/domain/account.ts';
@@ -118,9 +119,18 @@ export function giveBackTo(
 
 /** Reports due charges that the balance has paid. Never throws: what fails is due again later. */
 export async function reportDue(store: CustomerStore, report: Reporter, now: () => number): Promise<void> {
-  for (const charge of store.chargesDue(now(), REPORTS_MAX)) {
-    const { stripeCustomerId } = charge;
-    if (charge.debitedAtMs === null || stripeCustomerId === null) continue;
+  for (const { chargeId } of store.chargesDue(now(), REPORTS_MAX)) {
+    // What came of the charges before it may have changed it.
+    const charge = store.charge(chargeId);
+    const stripeCustomerId = charge?.stripeCustomerId ?? null;
+    if (!charge || charge.debitedAtMs === null || stripeCustomerId === null) continue;
+    const corrected = charge.correction?.corrects ? store.charge(charge.correction.corrects) : null;
+    if (corrected) {
+      // What is corrected is reported first, or not at all.
+      const dueAtMs = Math.max(corrected.dueAtMs, now()) + SETTLE_DELAY_MS;
+      store.transaction(now(), () => store.saveCharge({ ...charge, dueAtMs }));
+      continue;
+    }
     // Stored before the provider is asked, so that the window is counted from the first attempt whatever happens.
     const attempt = { ...charge, attempts: charge.attempts + 1, firstAttemptAtMs: charge.firstAttemptAtMs ?? now() };
     store.transaction(now(), () => store.saveCharge({ ...attempt, dueAtMs: now() + backoffMs(attempt.attempts) }));
@@ -142,6 +152,8 @@ function conclude(store: CustomerStore, charge: OpenCharge, result: Report, nowM
     return;
   }
   store.saveAccount({ ...account, revision }, nowMs);
+  // The provider does not have the charge, so it gets no correction of it either.
+  if (result.status !== 'REPORTED') store.unreportCorrections(charge.chargeId);
   close(store, charge, result.status === 'REPORTED' ? null : result.reason, revision, nowMs);
 }
 

@@ -77,6 +77,10 @@ export class ChargeTable {
       .map(fromRow);
   }
 
+  unreportCorrections(chargeId: string): void {
+    this.#sql.exec('UPDATE charges SET stripe_customer_id = NULL WHERE corrects = ?', chargeId);
+  }
+
   drop(chargeId: string): void {
     this.#sql.exec('DELETE FROM charges WHERE charge_id = ?', chargeId);
   }
