@@ -14,8 +14,8 @@ import { ErrorSummary, type FormState, Select, TextField } from '../../ui/form.t
 import { count, duration, nanoOf, percent, rate, words } from '../../ui/format.ts';
 import { Badge, Card, Code, Count, Empty, Facts, Nothing, Stat, Time, Usd } from '../../ui/parts.tsx';
 import { Pager, Table } from '../../ui/table.tsx';
-import { CallState } from '../call-state.tsx';
 import { callerOf } from '../caller.ts';
+import { CallState, Correct, Corrections } from '../calls-view.tsx';
 import { type ConsoleContext, type ConsoleEnv, callPath, customerPath, organizationPath } from '../context.ts';
 import { refused } from '../refused.tsx';
 import { page } from '../shell.tsx';
@@ -173,6 +173,7 @@ function callPage(c: ConsoleContext, call: ReadCallData, recorded: Call | null) 
         </>
       ),
       crumbs: [{ text: 'Calls', href: organizationPath(organizationId, 'calls') }],
+      actions: <Correct organizationId={organizationId} call={call} />,
     },
     <>
       <dl class="stats">
@@ -206,6 +207,11 @@ function callPage(c: ConsoleContext, call: ReadCallData, recorded: Call | null) 
           <Card title="Who pays">
             <Payment payg={call.payg} />
           </Card>
+          {call.corrections && (
+            <Card title="Corrections">
+              <Corrections corrections={call.corrections} nowMs={nowMs} />
+            </Card>
+          )}
           {recorded?.compression && (
             <Card title="Prompt compression">
               <Facts

@@ -10,7 +10,7 @@ import { inspectCustomer } from '../../operator/customers.ts';
 import { nanoOf, plural, words } from '../../ui/format.ts';
 import { Badge, Card, Code, Empty, Facts, Nothing, Notice, Time, Usd } from '../../ui/parts.tsx';
 import { Table } from '../../ui/table.tsx';
-import { CallState } from '../call-state.tsx';
+import { CallState } from '../calls-view.tsx';
 import { type ConsoleContext, type ConsoleEnv, callPath, customerPath, organizationPath } from '../context.ts';
 import { Meters } from '../meters-view.tsx';
 import { refused } from '../refused.tsx';
@@ -48,6 +48,9 @@ function customerPage(c: ConsoleContext, customer: OperatorCustomer) {
         <>
           <a class="button" href={to('credit')}>
             Grant credit
+          </a>
+          <a class="button" href={to('reverse-increment')}>
+            Reverse increment
           </a>
           <a class="button" href={to(canceled ? 'reactivate' : 'cancel')}>
             {canceled ? 'Reactivate' : 'Cancel'}
