@@ -43,6 +43,20 @@ export interface SlotUsage {
   unfunded?: string;
   /** Nano-USD of the overage, less what corrections gave back. */
   charged?: string;
+  /** Increments so far, reversed ones too. */
+  increments?: number;
+  /** The last reversed increments. */
+  reversed?: ReversedIncrement[];
+}
+
+/** Where an increment stood that was reversed. */
+export interface ReversedIncrement {
+  amount: number;
+  /** Its number in the period, and the number of increments when it was reversed. */
+  number: number;
+  reversedAt: number;
+  /** The totals that it found. */
+  before: Pick<SlotUsage, 'usage' | 'overage' | 'credits' | 'unfunded'>;
 }
 
 export interface Account {

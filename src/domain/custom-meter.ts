@@ -107,7 +107,9 @@ export function incrementMeter(
     credits: sum(before.credits, funding.credits),
     unfunded: sum(before.unfunded, funding.unfunded),
     charged: sum(before.charged, priced.totalNanoUsd),
+    increments: (before.increments ?? 0) + 1,
   };
+  const slots = { ...account.slots, [slot]: { ...after, ...(before.reversed && { reversed: before.reversed }) } };
 
   const revision = account.revision + 1;
   const paid =
@@ -120,7 +122,7 @@ export function incrementMeter(
         ...account.meters,
         consumed: addQuantities(account.meters.consumed, { [SLOT_METERS[slot]]: funding.included }),
       },
-      slots: { ...account.slots, [slot]: after },
+      slots,
       wallet: addUnsettled(paid, pendingAmount(charge)),
     },
     event: {

@@ -149,7 +149,7 @@ describe('an increment', () => {
       1_000_000_000n,
       0n,
     ]);
-    const totals = { usage: '21', overage: '12', credits: '4', unfunded: '0', charged: '146666667' };
+    const totals = { usage: '21', overage: '12', credits: '4', unfunded: '0', charged: '146666667', increments: 1 };
     expect(after.slots).toEqual({ CUSTOM1: totals });
     expect([event.period, event.totalsAfter]).toEqual([0, totals]);
   });

@@ -45,7 +45,7 @@ type Step =
   | { kind: 'next period' }
   | Call
   | { kind: 'amend'; to: Call }
-  | { kind: 'reverse' };
+  | { kind: 'reverse'; which?: number };
 
 const amount = fc.integer({ min: 1, max: 12 });
 const step: fc.Arbitrary<Step> = fc.oneof(
@@ -110,6 +110,22 @@ const history = fc
     ...between,
     ...(isOver ? [{ kind: 'next period' as const }] : []),
     { kind: 'reverse' },
+    ...after,
+  ]);
+
+/** Two mistakes, reversed in either order. */
+const twice = fc
+  .tuple(steps, amount, steps, amount, steps, steps, steps, fc.boolean(), fc.boolean())
+  .map(([before, one, between, other, later, then, after, isOver, inOrder]): Step[] => [
+    ...before,
+    { kind: 'increment', amount: one, mistake: true },
+    ...between,
+    { kind: 'increment', amount: other, mistake: true },
+    ...later,
+    { kind: 'reverse', which: inOrder ? 0 : 1 },
+    ...then,
+    ...(isOver ? [{ kind: 'next period' as const }] : []),
+    { kind: 'reverse', which: inOrder ? 1 : 0 },
     ...after,
   ]);
 
@@ -196,7 +212,8 @@ function reverse(object: Clockwork, id: string, atMs: number) {
 async function run(plan: object, history: readonly Step[], withMistake: boolean) {
   let state: ReturnType<typeof stateOf> | undefined;
   await withObject(plan, async (object) => {
-    let mistaken = '';
+    const mistakes: string[] = [];
+    const mistaken = (which = 0) => mistakes[which] ?? '';
     let serial = 0;
     let nowMs = START;
     object.begin('first', START);
@@ -209,14 +226,14 @@ async function run(plan: object, history: readonly Step[], withMistake: boolean)
         accepted(object.grant('CUSTOM1', BigInt(next.units), nowMs, { expiresAtMs }));
       } else if (next.kind === 'increment' && (withMistake || !next.mistake)) {
         const { eventId } = accepted(object.increment(next.amount, nowMs));
-        if (next.mistake) mistaken = eventId;
+        if (next.mistake) mistakes.push(eventId);
       } else if (next.kind === 'call') {
         serial += 1;
         // Without the mistake the call is not made, or reports rightly.
         const made = withMistake || !next.mistake ? next : next.rightly;
         if (made) {
           const { callId } = accepted(object.begin(`call-${serial}`, nowMs, { requested: { premium: true } }));
-          if (next.mistake) mistaken = callId;
+          if (next.mistake) mistakes.push(callId);
           if (!made.open) accepted(object.end(callId, nowMs + 1, made.report, made.price));
         }
         // One that is not ended can be reversed when it has timed out.
@@ -226,11 +243,11 @@ async function run(plan: object, history: readonly Step[], withMistake: boolean)
       else if (next.kind === 'next period') accepted(object.replenish(nowMs));
       else if (next.kind === 'amend' && withMistake) {
         const { report, price } = next.to;
-        const first = accepted(object.amendCall(mistaken, nowMs, report, price));
-        expect(accepted(object.amendCall(mistaken, nowMs + 1, report, price))).toEqual(first);
+        const first = accepted(object.amendCall(mistaken(), nowMs, report, price));
+        expect(accepted(object.amendCall(mistaken(), nowMs + 1, report, price))).toEqual(first);
       } else if (next.kind === 'reverse' && withMistake) {
-        const first = reverse(object, mistaken, nowMs);
-        expect(reverse(object, mistaken, nowMs + 1)).toEqual(first);
+        const first = reverse(object, mistaken(next.which), nowMs);
+        expect(reverse(object, mistaken(next.which), nowMs + 1)).toEqual(first);
       }
     }
     await object.settle(nowMs + HOUR);
@@ -264,6 +281,16 @@ test(`an amended call leaves what a history with the right report would have lef
   await fc.assert(
     fc.asyncProperty(callPlans, amendedHistory, async (shape, steps) => {
       const plan = callPlanOf(shape);
+      expect(await run(plan, steps, true)).toEqual(await run(plan, steps, false));
+    }),
+    { seed, numRuns: RUNS, interruptAfterTimeLimit: SHRINK_MS_MAX },
+  );
+}, 90_000);
+
+test(`two reversed increments leave what a history without them would have left, with the seed ${seed}`, async () => {
+  await fc.assert(
+    fc.asyncProperty(plans, twice, async (shape, steps) => {
+      const plan = planOf(shape);
       expect(await run(plan, steps, true)).toEqual(await run(plan, steps, false));
     }),
     { seed, numRuns: RUNS, interruptAfterTimeLimit: SHRINK_MS_MAX },
