@@ -65,7 +65,7 @@ export function amendCall(context: Context, command: AmendCallCommand): Answer<A
       return refuse('CONFLICT', 'the call was reversed, and can no longer be amended');
     const ids = { chargeId: newId(), differenceId: newId() };
     const corrected = amendTheCall(account, call, { report, price, fingerprint }, { atMs: nowMs, reason, by }, ids);
-    if (!corrected) return notFinished(call);
+    if (!corrected) return notEnded(call);
     storeCorrected(context, call, corrected);
     return amendedCall(corrected.call, corrected.correction);
   });
@@ -262,9 +262,11 @@ function reversed(
 const isTooOld = (atMs: number, nowMs: number) => nowMs - atMs > CORRECTION_DAYS_MAX * DAY_MS;
 
 const notFinished = ({ status }: Call) =>
-  refuse('CONFLICT', `the call is ${status}: only a call that ended or timed out can be corrected`, {
+  refuse('CONFLICT', `the call is ${status}: only a call that ended or timed out can be reversed`, {
     members: { status },
   });
+const notEnded = ({ status }: Call) =>
+  refuse('CONFLICT', `the call is ${status}: only a call that ended can be amended`, { members: { status } });
 const noEvent = () => refuse('NOT_FOUND', 'no such meter event');
 const tooOld = () =>
   refuse('CONFLICT', `what was recorded more than ${CORRECTION_DAYS_MAX} days ago can no longer be corrected`);
