@@ -98,3 +98,18 @@ test('of a charge that the provider refused it gets no correction, and the balan
       expect(object.seen('call')?.outcome?.charge).toMatchObject({ status: 'FAILED' });
     });
 });
+
+test('an amendment does not move a charge to another customer of the provider', async () => {
+  await withCall(async (object) => {
+    const { take } = provider();
+    await object.settle(START + MINUTE, take);
+    const other = { ...report(2_000), stripeCustomerId: 'cus_2' };
+    expect(object.amendCall('call', START + 2 * MINUTE, other, PRICE)).toMatchObject({
+      ok: false,
+      refusal: { code: 'BAD_REQUEST', members: { details: [{ path: 'stripeCustomerId' }] } },
+    });
+    expect(object.seen('call')?.corrections).toBeUndefined();
+    accepted(object.amendCall('call', START + 2 * MINUTE, { ...other, stripeCustomerId: 'cus_1' }, PRICE));
+    await object.settle(START + 3 * MINUTE, take);
+  });
+});

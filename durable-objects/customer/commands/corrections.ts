@@ -3,9 +3,10 @@
  * so; what was given back are entries of their own.
  */
 import type { AmendedCall, ReversedCall, ReversedMeterEvent } from '../../../src/contract/corrections.ts';
-import { type Accepted, type Answer, accept, type Result, refuse } from '../../../src/contract/errors.ts';
+import { type Accepted, type Answer, accept, badRequest, type Result, refuse } from '../../../src/contract/errors.ts';
 import { type Account, periodOf } from '../../../src/domain/account.ts';
 import type { Call, CallCorrection, CallOutcome } from '../../../src/domain/call.ts';
+import type { CallReport } from '../../../src/domain/call-report.ts';
 import { newCharge, pendingAmount } from '../../../src/domain/charge.ts';
 import {
   amendCall as amendTheCall,
@@ -63,12 +64,21 @@ export function amendCall(context: Context, command: AmendCallCommand): Answer<A
       return { ...amendedCall(call, last), replayed: true };
     if (call.reversedAtMs !== undefined)
       return refuse('CONFLICT', 'the call was reversed, and can no longer be amended');
+    if (wouldMoveCharge(call, report)) {
+      const path = 'stripeCustomerId';
+      return badRequest({ path, message: 'must be that of the call, whose charge is billed to it' });
+    }
     const ids = { chargeId: newId(), differenceId: newId() };
     const corrected = amendTheCall(account, call, { report, price, fingerprint }, { atMs: nowMs, reason, by }, ids);
     if (!corrected) return notEnded(call);
     storeCorrected(context, call, corrected);
     return amendedCall(corrected.call, corrected.correction);
   });
+}
+
+function wouldMoveCharge({ outcome }: Call, { stripeCustomerId }: CallReport): boolean {
+  const isCharged = outcome?.charge != null && outcome.stripeCustomerId !== null;
+  return isCharged && stripeCustomerId !== undefined && stripeCustomerId !== outcome.stripeCustomerId;
 }
 
 /** The account and the call to correct: as the object has it, else as it came with the command. */
@@ -216,7 +226,8 @@ function reverse(
   store.usageHours.takeUnits(event.atMs, slot, event.amount);
   // What may have been denied for the lack of it may be allowed now.
   store.denials.reset();
-  const stripeCustomerId = account.contact.stripeCustomerId ?? null;
+  // As with calls: of a charge that the billing provider refused there is nothing to correct there.
+  const stripeCustomerId = corrected?.status === 'FAILED' ? null : (account.contact.stripeCustomerId ?? null);
   const correction = { subjectAtMs: event.atMs, corrects: corrected?.chargeId ?? null };
   queueCharge(store, { kind: 'meter_event', subjectId: eventId, stripeCustomerId, charge, correction }, nowMs);
   return reversal;
