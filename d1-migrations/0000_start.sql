@@ -54,6 +54,7 @@ CREATE TABLE `calls` (
 	`saved_tokens` integer,
 	`cost_avoided_nano_usd` integer,
 	`compression_techniques` text,
+	`reversed_at_ms` integer,
 	`record` text NOT NULL,
 	`revision` integer NOT NULL,
 	`delivery` integer NOT NULL,
@@ -140,6 +141,7 @@ CREATE TABLE `meter_events` (
 	`unfunded` integer NOT NULL,
 	`charge_nano_usd` text,
 	`settlement_status` text,
+	`reversed_at_ms` integer,
 	`record` text NOT NULL,
 	`revision` integer NOT NULL,
 	PRIMARY KEY(`organization_id`, `customer_id`, `event_id`)

@@ -24,7 +24,8 @@ import { doAlarmWork } from './customer/alarm-work.ts';
 import * as calls from './customer/commands/calls.ts';
 import * as compression from './customer/commands/compression.ts';
 import type { Context } from './customer/commands/context.ts';
-import { grant } from './customer/commands/credits.ts';
+import * as corrections from './customer/commands/corrections.ts';
+import { grant, revoke } from './customer/commands/credits.ts';
 import { increment } from './customer/commands/meters.ts';
 import * as serviceCalls from './customer/commands/service-calls.ts';
 import * as subscription from './customer/commands/subscription.ts';
@@ -127,6 +128,26 @@ export class Customer extends DurableObject<Env> implements CustomerRpc {
 
   grant(...args: Args<'grant'>) {
     return grant(this.#context(), ...args);
+  }
+
+  revoke(...args: Args<'revoke'>) {
+    return revoke(this.#context(), ...args);
+  }
+
+  reverseCall(...args: Args<'reverseCall'>) {
+    return corrections.reverseCall(this.#context(), ...args);
+  }
+
+  amendCall(...args: Args<'amendCall'>) {
+    return corrections.amendCall(this.#context(), ...args);
+  }
+
+  repriceCalls(...args: Args<'repriceCalls'>) {
+    return corrections.repriceCalls(this.#context(), ...args);
+  }
+
+  reverseMeterEvent(...args: Args<'reverseMeterEvent'>) {
+    return corrections.reverseMeterEvent(this.#context(), ...args);
   }
 
   compressPrompt(...args: Args<'compressPrompt'>) {

@@ -9,6 +9,7 @@ import type {
   GatewayBatchRpc,
   PlanMigrationRpc,
   ProjectorRpc,
+  RepricingRpc,
 } from './objects/rpc.ts';
 
 export interface Env {
@@ -23,6 +24,7 @@ export interface Env {
   PROJECTORS: DurableObjectNamespace<ProjectorRpc>;
   CALL_DIRECTORY: DurableObjectNamespace<CallDirectoryRpc>;
   PLAN_MIGRATIONS: DurableObjectNamespace<PlanMigrationRpc>;
+  REPRICINGS: DurableObjectNamespace<RepricingRpc>;
   GATEWAY_BATCHES: DurableObjectNamespace<GatewayBatchRpc>;
   CUSTOMER_BATCHES: DurableObjectNamespace<CustomerBatchesRpc>;
   COMPRESSION_JOBS: DurableObjectNamespace<CompressionJobRpc>;

@@ -19,6 +19,7 @@ export { CustomerBatches } from '../durable-objects/customer-batches.ts';
 export { GatewayBatch } from '../durable-objects/gateway-batch.ts';
 export { PlanMigration } from '../durable-objects/plan-migration.ts';
 export { Projector } from '../durable-objects/projector.ts';
+export { Repricing } from '../durable-objects/repricing.ts';
 
 /** As in wrangler.toml. */
 const IMPORT_CRON = '47 3 * * *';

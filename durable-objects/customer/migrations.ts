@@ -128,4 +128,28 @@ export const MIGRATIONS: readonly string[] = [
   );
   INSERT INTO delivery (id, failures) VALUES (1, 0);
   `,
+  `
+  -- The terms of every credit, as JSON (src/domain/wallet.ts): what it paid may be given back to it.
+  CREATE TABLE credits (credit_id TEXT PRIMARY KEY, terms TEXT NOT NULL) WITHOUT ROWID;
+  INSERT INTO credits (credit_id, terms)
+    SELECT credit.value ->> 'creditId', credit.value FROM account, json_each(account.value, '$.wallet.credits') credit;
+
+  -- What a custom meter came to in a usage period that is over, as JSON (src/domain/reverse-meter.ts).
+  CREATE TABLE slot_periods (
+    period INTEGER NOT NULL,
+    slot TEXT NOT NULL,
+    closed_at_ms INTEGER NOT NULL,
+    totals TEXT NOT NULL,
+    PRIMARY KEY (period, slot)
+  ) WITHOUT ROWID;
+  CREATE INDEX slot_periods_age ON slot_periods (closed_at_ms);
+
+  -- The calls and meter events that were corrected, and since which revision.
+  CREATE TABLE corrections (subject_id TEXT PRIMARY KEY, revision INTEGER NOT NULL, at_ms INTEGER NOT NULL) WITHOUT ROWID;
+  CREATE INDEX corrections_age ON corrections (at_ms);
+
+  -- Of a charge that corrects what was recorded: when that was, and the charge that it corrects, where there is one.
+  ALTER TABLE charges ADD COLUMN subject_at_ms INTEGER;
+  ALTER TABLE charges ADD COLUMN corrects TEXT;
+  `,
 ];

@@ -112,6 +112,7 @@ function presentRecent(call: Call): OperatorCustomer['recentCalls'][number] {
     providerUsed: call.outcome?.providerUsed ?? null,
     modelUsed: call.outcome?.modelUsed ?? null,
     costUSD: price?.status === 'FINAL' ? usdFromNano(BigInt(price.costNanoUsd)) : null,
+    ...(call.reversedAtMs !== undefined && { reversedAt: iso(call.reversedAtMs) }),
   };
 }
 

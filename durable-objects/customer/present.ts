@@ -95,8 +95,8 @@ export interface Velocity {
 
 export function presentEnd(account: Account, call: Call, outcome: CallOutcome, velocity: Velocity): EndCallData {
   const { endedAtMs, providerUsed, modelUsed, usage, pricingMode, calls, charge, error, price, ...more } = outcome;
-  const { stripeCustomerId, tier: _tier, consumed: _consumed, ...told } = more;
-  const { requestedServiceTier: _requested, vendorReported: _reported, ...reasoning } = told;
+  const { stripeCustomerId, tier: _tier, consumed: _consumed, period: _period, ...told } = more;
+  const { requestedServiceTier: _requested, vendorReported: _reported, isPremium: _asserted, ...reasoning } = told;
   const { reasoningEffort, reasoningEffortSource, reasoningMode, reasoningBudgetTokens, ...rest } = reasoning;
   rest satisfies Nothing;
   const costNanoUsd = price.status === 'FINAL' ? BigInt(price.costNanoUsd) : 0n;

@@ -5,6 +5,7 @@
  * lags, none of those tables is pruned.
  */
 import { CALL_RETENTION_MS } from '../../src/domain/call.ts';
+import { CORRECTION_DAYS_MAX } from '../../src/domain/correction.ts';
 import { DAY_MS, HOUR_MS } from '../../src/platform/time.ts';
 import type { Tables } from './tables/index.ts';
 
@@ -15,6 +16,8 @@ export const METER_EVENT_RETENTION_MS = HOUR_MS;
 /** Older entries of the ledger are in D1 alone. */
 const LEDGER_RETENTION_MS = 30 * DAY_MS;
 const USAGE_HOURS_RETENTION_MS = 100 * DAY_MS;
+/** What can be corrected no more is remembered no more; a day longer, because D1 may be behind. */
+export const CORRECTIONS_RETENTION_MS = (CORRECTION_DAYS_MAX + 1) * DAY_MS;
 /** Nothing is counted in an hour that is over. */
 const DENIED_HOURS_RETENTION_MS = DAY_MS;
 /** Rows of each table that one round removes at most, and how long it waits for the next round. */
@@ -30,7 +33,7 @@ const LAG_MS_MAX = 60_000;
 
 /** Removes a bounded number of rows that are past their retention. Returns when the next round is due. */
 export function prune(tables: Tables, nowMs: number): number | null {
-  const { calls, keys, meterEvents, usageHours, deniedHours, ledger, outbox } = tables;
+  const { calls, keys, meterEvents, usageHours, deniedHours, ledger, corrections, outbox } = tables;
   const isCurrent = (outbox.oldestMs() ?? nowMs) >= nowMs - LAG_MS_MAX;
   const written = [
     calls.dropAnswers(nowMs - ANSWER_RETENTION_MS, ROWS_MAX),
@@ -41,6 +44,7 @@ export function prune(tables: Tables, nowMs: number): number | null {
     keys.dropDerived(nowMs - CALL_RETENTION_MS, ROWS_MAX),
     usageHours.drop(nowMs - USAGE_HOURS_RETENTION_MS, ROWS_MAX),
     isCurrent ? deniedHours.drop(nowMs - DENIED_HOURS_RETENTION_MS, ROWS_MAX) : 0,
+    corrections.drop(nowMs - CORRECTIONS_RETENTION_MS, ROWS_MAX),
   ];
   if (written.some((rows) => rows >= ROWS_MAX)) return nowMs + ROUND_MS;
   const nextMs = nextPruneMs(tables);
@@ -48,7 +52,15 @@ export function prune(tables: Tables, nowMs: number): number | null {
 }
 
 /** When the oldest row of all tables is past its retention; `null` where there are no rows. */
-export function nextPruneMs({ calls, keys, meterEvents, usageHours, deniedHours, ledger }: Tables): number | null {
+export function nextPruneMs({
+  calls,
+  keys,
+  meterEvents,
+  usageHours,
+  deniedHours,
+  ledger,
+  corrections,
+}: Tables): number | null {
   const { anyMs, withAnswerMs } = calls.oldestFinished();
   const after = (oldestMs: number | null, retentionMs: number) => (oldestMs === null ? null : oldestMs + retentionMs);
   const times = [
@@ -59,6 +71,7 @@ export function nextPruneMs({ calls, keys, meterEvents, usageHours, deniedHours,
     keys.nextExpiryMs(),
     after(usageHours.oldestMs(), USAGE_HOURS_RETENTION_MS),
     after(deniedHours.oldestMs(), DENIED_HOURS_RETENTION_MS),
+    after(corrections.oldestMs(), CORRECTIONS_RETENTION_MS),
   ].filter((time) => time !== null);
   return times.length === 0 ? null : Math.min(...times);
 }

@@ -6,19 +6,27 @@
  * writes nothing.
  */
 
-import type { Account } from '../../src/domain/account.ts';
+import { type Account, periodOf } from '../../src/domain/account.ts';
 import type { Call } from '../../src/domain/call.ts';
 import type { MeterEvent } from '../../src/domain/custom-meter.ts';
 import { NEVER_MS } from '../../src/domain/period.ts';
+import { totalsOf } from '../../src/domain/reverse-meter.ts';
 import { balanceOf, EMPTY_WALLET, nextExpiryMs, type Wallet } from '../../src/domain/wallet.ts';
 import type { DatabaseName } from '../../src/platform/database-name.ts';
 import type { ChangeKind } from '../../src/storage/projection-page.ts';
 import { type Due, nextAlarm } from './alarms.ts';
 import { Denials } from './denials.ts';
-import { ANSWER_RETENTION_MS, METER_EVENT_RETENTION_MS, nextPruneMs, prune } from './retention.ts';
+import {
+  ANSWER_RETENTION_MS,
+  CORRECTIONS_RETENTION_MS,
+  METER_EVENT_RETENTION_MS,
+  nextPruneMs,
+  prune,
+} from './retention.ts';
 import { createSchema, hasSchema, migrate } from './schema.ts';
 import type { CallEnd, StoredCall } from './tables/calls.ts';
 import type { OpenCharge } from './tables/charges.ts';
+import type { CorrectionTable } from './tables/corrections.ts';
 import { openTables, type Tables } from './tables/index.ts';
 import type { DerivedKey, UsedKey } from './tables/keys.ts';
 import type { LedgerTable } from './tables/ledger.ts';
@@ -33,7 +41,8 @@ const OUTBOX_ALARM_MS = 30_000;
 
 export class CustomerStore {
   readonly usageHours: UsageHourTable;
-  readonly ledger: Pick<LedgerTable, 'recent' | 'usdSpentBetween'>;
+  readonly ledger: Pick<LedgerTable, 'entryOf' | 'paidBy' | 'recent' | 'usdSpentBetween'>;
+  readonly corrections: CorrectionTable;
   readonly denials = new Denials();
   readonly #storage: DurableObjectStorage;
   readonly #tables: Tables;
@@ -65,6 +74,7 @@ export class CustomerStore {
     this.#tables = openTables(storage.sql);
     this.usageHours = this.#tables.usageHours;
     this.ledger = this.#tables.ledger;
+    this.corrections = this.#tables.corrections;
     this.#exists = hasSchema(this.#storage.sql);
     if (this.#exists) storage.transactionSync(() => migrate(storage.sql));
   }
@@ -137,6 +147,7 @@ export class CustomerStore {
     if (!this.#exists) createSchema(this.#storage.sql);
     this.#exists = true;
     const before = this.#account;
+    if (before) this.#closePeriod(before, changed, nowMs);
     const account = this.#post(changed, nowMs);
     this.#account = account;
     this.#accountChanged = true;
@@ -167,6 +178,15 @@ export class CustomerStore {
     }
     if (wallet !== this.#account?.wallet) this.#assertLedger(wallet);
     return wallet.entries.length === 0 ? account : { ...account, wallet: { ...wallet, entries: [] } };
+  }
+
+  /** Keeps what the custom meters came to, where the period is over. */
+  #closePeriod(before: Account, after: Account, nowMs: number): void {
+    if (periodOf(before) === periodOf(after)) return;
+    for (const [slot, totals] of totalsOf(before)) {
+      this.corrections.saveTotals(periodOf(before), slot, totals, nowMs);
+      this.#dueNow().pruneMs ??= nowMs + CORRECTIONS_RETENTION_MS;
+    }
   }
 
   #assertLedger(wallet: Wallet): void {
@@ -212,6 +232,14 @@ export class CustomerStore {
   /** Stores a call that stopped being in progress, with the answer of its end where it has one. */
   finishCall(call: Call, end: CallEnd | null, nowMs: number): void {
     this.#tables.calls.finish(call, end);
+    this.#dueNow().pruneMs ??= nowMs + ANSWER_RETENTION_MS;
+    this.#enqueue('call', call.callId, nowMs);
+  }
+
+  /** Stores a call that was corrected, which is kept as long as one that has just finished. */
+  correctCall(call: Call, nowMs: number): void {
+    this.#tables.calls.correct(call, nowMs);
+    this.corrections.note(call.callId, call.revision, nowMs);
     this.#dueNow().pruneMs ??= nowMs + ANSWER_RETENTION_MS;
     this.#enqueue('call', call.callId, nowMs);
   }
@@ -286,6 +314,14 @@ export class CustomerStore {
     this.#enqueue('meter_event', event.eventId, nowMs);
   }
 
+  /** Stores an event that was reversed, which is kept as long as a new one. */
+  correctMeterEvent(event: MeterEvent, nowMs: number): void {
+    this.#tables.meterEvents.correct(event, nowMs);
+    this.corrections.note(event.eventId, event.revision, nowMs);
+    this.#dueNow().pruneMs ??= nowMs + METER_EVENT_RETENTION_MS;
+    this.#enqueue('meter_event', event.eventId, nowMs);
+  }
+
   saveCharge(charge: OpenCharge): void {
     this.#tables.charges.save(charge);
     this.#dueNow().settleMs = this.#tables.charges.nextDueMs();
@@ -293,6 +329,11 @@ export class CustomerStore {
 
   charge(chargeId: string): OpenCharge | null {
     return this.#tables.charges.find(chargeId);
+  }
+
+  /** The corrections of the charge are not reported. */
+  unreportCorrections(chargeId: string): void {
+    this.#tables.charges.unreportCorrections(chargeId);
   }
 
   chargesDue(nowMs: number, rowsMax: number): OpenCharge[] {

@@ -86,7 +86,13 @@ export function focusLines({ kind, record }: HistoryRow, payer: Payer, period: P
 /** A call counts when it ended. Of a call without a known price there is no cost to show. */
 function rowsOfCall(call: Call, payer: Payer, period: Period): FocusRow[] {
   const { outcome, finishedAtMs } = call;
-  if (!outcome || finishedAtMs === null || !isWithin(finishedAtMs, period) || outcome.price.status !== 'FINAL')
+  if (
+    call.reversedAtMs !== undefined ||
+    !outcome ||
+    finishedAtMs === null ||
+    !isWithin(finishedAtMs, period) ||
+    outcome.price.status !== 'FINAL'
+  )
     return [];
   const { breakdown, costNanoUsd } = outcome.price;
   const { lines, modelKey, provider, pricingTier, snapshotId } = breakdown;
@@ -127,8 +133,11 @@ function rowsOfCall(call: Call, payer: Payer, period: Period): FocusRow[] {
 
 /** Units beyond a meter's allowance cost the organization nothing that is known; its customer pays for them. */
 function rowsOfEvent(event: MeterEvent, payer: Payer, period: Period): FocusRow[] {
-  const { charge, slot, funding, atMs } = event;
-  if (!charge || !isWithin(atMs, period)) return [];
+  const { charge, slot, funding, atMs, reversal } = event;
+  // What a reversal gave back may be of later events of the same meter.
+  const charged = chargedNanoUsd(charge) + chargedNanoUsd(reversal?.charge ?? null);
+  const overage = String(funding.overage - (reversal?.returned.overage ?? 0));
+  if ((!charge && charged === 0n) || (reversal && charged === 0n) || !isWithin(atMs, period)) return [];
   return [
     {
       ...common(payer, atMs),
@@ -139,14 +148,14 @@ function rowsOfEvent(event: MeterEvent, payer: Payer, period: Period): FocusRow[
       HostProviderName: '',
       InvoiceIssuerName: payer.name,
       ListCost: '0',
-      PricingQuantity: String(funding.overage),
+      PricingQuantity: overage,
       PricingUnit: 'Units',
       ProviderName: payer.name,
       PublisherName: payer.name,
       ServiceCategory: 'Other',
       ServiceName: slot,
       ServiceProviderName: payer.name,
-      ConsumedQuantity: String(funding.overage),
+      ConsumedQuantity: overage,
       ConsumedUnit: 'Units',
       SkuId: slot,
       SkuMeter: slot,
@@ -154,7 +163,7 @@ function rowsOfEvent(event: MeterEvent, payer: Payer, period: Period): FocusRow[
       SubAccountId: event.customerId,
       Tags: tagsOf(event.feature, undefined),
       x_CallId: '',
-      x_CustomerCharge: formatUsd(chargedNanoUsd(charge)),
+      x_CustomerCharge: formatUsd(charged),
     },
   ];
 }
@@ -169,7 +178,7 @@ function common({ organizationId, name }: Payer, atMs: number) {
     BillingPeriodStart: instant(Date.UTC(at.getUTCFullYear(), at.getUTCMonth())),
     BillingPeriodEnd: instant(Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + 1)),
     ChargeCategory: 'Usage',
-    // There are no corrections: an export shows a call as it is now.
+    // An export shows a record as it is now, after its corrections.
     ChargeClass: '',
     ChargePeriodStart: instant(hourMs),
     ChargePeriodEnd: instant(hourMs + HOUR_MS),

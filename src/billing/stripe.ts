@@ -22,6 +22,7 @@ export interface SettledCharge {
   /** At most 100 characters (Stripe's bound on identifiers), and never used for another charge. */
   chargeId: string;
   stripeCustomerId: string;
+  /** Below zero for a correction: Stripe subtracts it from the usage of its billing period. */
   amountNanoUsd: NanoUsd;
   /** When the charge arose. Stripe takes the past 35 days. */
   atMs: number;

@@ -32,7 +32,7 @@ export function usesOf({ provider, kind, model }: CatalogModel): Rate[] {
 }
 
 /** Whether Google bills a grounded prompt once, however many queries it made. */
-export function isGeminiBefore3(model: string): boolean {
+function isGeminiBefore3(model: string): boolean {
   return /^gemini-[12][.-]/.test(model);
 }
 

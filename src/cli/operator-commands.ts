@@ -22,6 +22,7 @@ import {
   showGrant,
   showMigration,
   showPlan,
+  showRevocation,
   showStartedMigration,
 } from './operator-views.ts';
 import { waitForMigration } from './operator-wait.ts';
@@ -102,6 +103,11 @@ export const COMMANDS: readonly Command[] = [
   command('prices show', 'readPrices', rows(PRICE_COLUMNS)),
   command('prices delete', 'deletePrices', { confirm: 'modelKey' }),
 
+  command('reprice start', 'startRepricing', {
+    note: 'Calls that ended at most three seconds ago may not be found yet.',
+  }),
+  command('reprice show', 'readRepricing'),
+
   command('sampling put', 'setSampling', {
     document: true,
     note: 'Replaces the whole policy; only `rate` is required.',
@@ -140,6 +146,21 @@ export const COMMANDS: readonly Command[] = [
   }),
 
   command('credits grant', 'grantCredit', { view: showGrant }),
+  command('credits revoke', 'revokeCredit', {
+    note: 'Takes back what is not spent. Sent again, it changes nothing.',
+    view: showRevocation,
+  }),
+
+  command('calls reverse', 'operatorReverseCall', {
+    note: 'Gives back what the call took. Sent again, it changes nothing.',
+  }),
+  command('calls amend', 'operatorAmendCall', {
+    document: true,
+    note: 'Takes a document with the reason and all that the end of the call should have reported.',
+  }),
+  command('meter-events reverse', 'operatorReverseMeterEvent', {
+    note: 'Gives back what paid for the units. Sent again, it changes nothing.',
+  }),
 
   command('outbox list', 'listOutbox', rows(columnsOf(['customerId', 'kind', 'id', 'setAsideAt', 'reason']))),
   command('outbox resend', 'resendOutbox', { note: 'Deliveries that D1 rejects again are set aside again.' }),

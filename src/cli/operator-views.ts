@@ -202,6 +202,15 @@ export function showGrant({ creditId, balanceUsd, unitsRemaining }: Data<'grantC
   });
 }
 
+export function showRevocation({ creditId, unit, revoked, balance, reason }: Data<'revokeCredit'>): string {
+  return pairs({
+    Credit: creditId,
+    'Taken back': amount(unit, revoked),
+    Balance: amount(unit, balance),
+    Reason: reason,
+  });
+}
+
 export function showErased({ customerId, erased }: Data<'eraseCustomer'>): string {
   const { object, ...rows } = erased;
   const counts = Object.fromEntries(Object.entries(rows).map(([name, count]) => [labelOf(name), count]));

@@ -48,6 +48,8 @@ export const METHODS = {
     vendorTimeoutMs: 30_000,
   },
   readCall: { method: 'GET', path: '/calls/{callId}', write: false, has: ['callId', 'status', 'pricingStatus'] },
+  reverseCall: { method: 'POST', path: '/calls/{callId}/reverse', write: true, has: ['callId', 'reversedAt'] },
+  amendCall: { method: 'POST', path: '/calls/{callId}/amend', write: true, has: ['callId', 'amendedAt'] },
   provisionCustomer: { method: 'POST', path: '/customers', write: true, has: ['customerId', 'subscription', 'meters'] },
   readUsage: {
     method: 'GET',
@@ -73,6 +75,12 @@ export const METHODS = {
     write: true,
     has: ['eventId', 'blocked', 'meter'],
     takes: ['feature', 'tags'],
+  },
+  reverseMeterEvent: {
+    method: 'POST',
+    path: '/meter_events/{eventId}/reverse',
+    write: true,
+    has: ['eventId', 'returned'],
   },
   readUsageSummary: { method: 'GET', path: '/usage/summary', write: false, has: ['period', 'totals'] },
   readUsageAnomalies: { method: 'GET', path: '/usage/anomalies', write: false, has: ['period'] },

@@ -10,8 +10,11 @@ import {
   modelKeyOf,
   type Transition,
 } from '../catalog/model.ts';
-import { pricingAt } from '../catalog/prices.ts';
+import { pricingAt, ratesOf } from '../catalog/prices.ts';
+import { usesOf } from '../catalog/provider-rules.ts';
 import { citationOf, type Review } from '../catalog/reviews.ts';
+import { usdFromNano } from '../domain/money.ts';
+import type { RateConditions } from '../domain/price.ts';
 import { beginOf, type PriceSnapshotRow } from '../storage/prices.ts';
 import { StepChart } from '../ui/charts.tsx';
 import { calendarDay, count, rate, words } from '../ui/format.ts';
@@ -64,7 +67,7 @@ export function modelPage(c: ConsoleContext, view: ModelView) {
       </Card>
       <Card title="Price now" wide note="USD per million tokens.">
         {model.pricing ? (
-          <Prices pricing={model.pricing} nowMs={nowMs} />
+          <Prices model={model} pricing={model.pricing} nowMs={nowMs} />
         ) : (
           <Empty title="No price is known">Calls of it stay unpriced, never zero, until it has one.</Empty>
         )}
@@ -179,8 +182,11 @@ const ModelFacts: FC<{ model: CatalogModel }> = ({ model }) => (
   />
 );
 
-const Prices: FC<{ pricing: CatalogPricing; nowMs: number }> = ({ pricing, nowMs }) => {
+const Prices: FC<{ model: CatalogModel; pricing: CatalogPricing; nowMs: number }> = ({ model, pricing, nowMs }) => {
   const current = pricingAt(pricing, nowMs);
+  const { imageOutputUsdPerMillion, searchUsdPerMillion, audioSecondUsdPerMillion, components } = current;
+  const beside = { imageOutputUsdPerMillion, searchUsdPerMillion, audioSecondUsdPerMillion, components };
+  const others = [...ratesOf(beside), ...usesOf(model)];
   const rows: { name: string; rates: Partial<CatalogRates> }[] = [
     { name: 'Base', rates: current },
     ...(current.tiers ?? []).map((tier) => ({
@@ -204,10 +210,33 @@ const Prices: FC<{ pricing: CatalogPricing; nowMs: number }> = ({ pricing, nowMs
           { title: 'Output', figure: true, cell: ({ rates }) => shown(rates.outputUsdPerMillion) },
         ]}
       />
+      {others.length > 0 && (
+        <Table
+          caption="Rates of media, uses and other conditions"
+          rows={others}
+          columns={[
+            { title: 'Component', heading: true, cell: ({ component }) => component },
+            { title: 'Under', cell: ({ when = {} }) => conditionsOf(when) },
+            {
+              title: 'USD per million',
+              figure: true,
+              cell: (other) => rate(usdFromNano(BigInt(other.nanoUsdPerMillion))),
+            },
+          ]}
+        />
+      )}
       <p class="quiet hint">{current.source}</p>
     </>
   );
 };
+
+/** The conditions of a rate in words. */
+function conditionsOf(when: RateConditions) {
+  const { promptTokensAbove, ...others } = when;
+  const words = Object.values(others);
+  if (promptTokensAbove !== undefined) words.push(`above ${count(promptTokensAbove)} input tokens`);
+  return words.length === 0 ? <Nothing /> : words.join(', ');
+}
 
 const shown = (value: number | undefined) => (value === undefined ? <Nothing /> : rate(value));
 
@@ -215,7 +244,7 @@ const History: FC<{ snapshots: readonly PriceSnapshotRow[]; nowMs: number }> = (
   if (snapshots.length === 0)
     return <Empty title="Nothing is recorded yet">Prices are recorded each hour and with each publication.</Empty>;
   const begun = snapshots.filter((snapshot) => beginOf(snapshot) <= nowMs);
-  const ratesOf = ({ rates }: PriceSnapshotRow) => rates as CatalogRates;
+  const textOf = ({ rates }: PriceSnapshotRow) => rates as CatalogRates;
   return (
     <>
       {begun.length > 1 && (
@@ -224,7 +253,7 @@ const History: FC<{ snapshots: readonly PriceSnapshotRow[]; nowMs: number }> = (
           names={['Input', 'Output']}
           steps={begun.map((snapshot) => ({
             atMs: beginOf(snapshot),
-            values: [ratesOf(snapshot).inputUsdPerMillion ?? null, ratesOf(snapshot).outputUsdPerMillion ?? null],
+            values: [textOf(snapshot).inputUsdPerMillion ?? null, textOf(snapshot).outputUsdPerMillion ?? null],
           }))}
           untilMs={nowMs}
           tick={rate}
@@ -246,8 +275,8 @@ const History: FC<{ snapshots: readonly PriceSnapshotRow[]; nowMs: number }> = (
             title: 'Snapshot',
             cell: ({ snapshotId }) => <Code>{snapshotId.slice(snapshotId.lastIndexOf('@') + 1)}</Code>,
           },
-          { title: 'Input', figure: true, cell: (snapshot) => shown(ratesOf(snapshot).inputUsdPerMillion) },
-          { title: 'Output', figure: true, cell: (snapshot) => shown(ratesOf(snapshot).outputUsdPerMillion) },
+          { title: 'Input', figure: true, cell: (snapshot) => shown(textOf(snapshot).inputUsdPerMillion) },
+          { title: 'Output', figure: true, cell: (snapshot) => shown(textOf(snapshot).outputUsdPerMillion) },
         ]}
       />
     </>

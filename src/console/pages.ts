@@ -9,6 +9,7 @@ import { mountCatalog } from './pages/catalog.tsx';
 import { mountCatalogPublication } from './pages/catalog-publication.tsx';
 import { mountCompression } from './pages/compression.tsx';
 import { mountCompressionEstimate } from './pages/compression-estimate.tsx';
+import { mountCorrections } from './pages/corrections.tsx';
 import { mountCustomer } from './pages/customer.tsx';
 import { mountCustomerActions } from './pages/customer-actions.tsx';
 import { mountCustomers } from './pages/customers.tsx';
@@ -36,6 +37,7 @@ export function mountPages(app: Hono<ConsoleEnv>): void {
   mountCustomerActions(app);
   mountPlanChange(app);
   mountCalls(app);
+  mountCorrections(app);
   mountPlans(app);
   mountPlanEditor(app);
   mountKeys(app);

@@ -161,11 +161,10 @@ export function refineParts(usage: UsageCounts, context: z.RefinementCtx): void 
   if (excessive) context.addIssue({ code: 'custom', path: [excessive.field], message: excessive.message });
 }
 
-export const EndCallBody = UsageFields.extend(ReasoningFields.shape)
-  .extend(BodyIdempotency.shape)
+/** What the end of a call reports. */
+export const CallReportFields = UsageFields.extend(ReasoningFields.shape)
   .extend(PricingChoice.shape)
   .extend({
-    callId,
     providerUsed: label.optional().describe('Executing vendor'),
     modelUsed: text(300).optional().describe('Model that ran'),
     promptCompression: PromptCompression.optional().describe('Counts of a compressed prompt'),
@@ -174,13 +173,18 @@ export const EndCallBody = UsageFields.extend(ReasoningFields.shape)
     stripeCustomerId: label.optional().describe('Overrides the customer id at Stripe'),
     requestedServiceTier: RequestedServiceTier.optional(),
     vendorReportedCostUSD: vendorReportedCostUSD.optional(),
-  })
+  });
+
+export const EndCallBody = z
+  .object({ callId })
+  .extend(CallReportFields.shape)
+  .extend(BodyIdempotency.shape)
   .superRefine(refineParts);
 
 export const EndCallRequest = z.preprocess((body) => resolveUsageAliases(resolveIdentity(body)), EndCallBody);
 export type EndCallRequest = z.infer<typeof EndCallBody>;
 
-function resolveUsageAliases(body: unknown): unknown {
+export function resolveUsageAliases(body: unknown): unknown {
   if (!isRecord(body) || body.cachedTokens === undefined || body.cachedInputTokens !== undefined) return body;
   return { ...body, cachedInputTokens: body.cachedTokens };
 }
@@ -345,6 +349,23 @@ export const ReadCallData = PricingFields.extend({
       settlementFailureReason: z.string().nullable().describe('Why the settlement failed'),
     })
     .describe('Pay-as-you-go'),
+  reversedAt: instant.optional().describe('Since when the call counts no longer, where it was reversed as a mistake'),
+  corrections: z
+    .array(
+      z.object({
+        kind: z
+          .enum(['REVERSED', 'AMENDED', 'REPRICED'])
+          .describe('What was done; REPRICED: it got the price that it lacked'),
+        at: instant.describe('When'),
+        reason: z.string().describe('Why'),
+        by: z.string().describe("Who: `api` for the organization's application, else the operator"),
+        costUsdNano: z.string().nullable().describe('Cost before it, exact, in nano-USD; null where unknown'),
+        chargeNanoUsd: z.string().nullable().describe('Charge before it, exact, in nano-USD'),
+        differenceNanoUsd: z.string().describe('What the USD balance paid more, or got back below zero, exact'),
+      }),
+    )
+    .optional()
+    .describe('Corrections of the call, the oldest first; present where there are any'),
 });
 
 export type ReadCallData = z.infer<typeof ReadCallData>;

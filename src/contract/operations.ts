@@ -8,6 +8,7 @@ import { successEnvelope } from './envelope.ts';
 import { archive } from './operations/archive.ts';
 import { calls } from './operations/calls.ts';
 import { compression } from './operations/compression.ts';
+import { operatorCorrections } from './operations/corrections.ts';
 import { customers } from './operations/customers.ts';
 import type { Operation } from './operations/operation.ts';
 import { operatorCustomers } from './operations/operator-customers.ts';
@@ -30,6 +31,7 @@ export const operations = {
   ...organizations,
   ...plans,
   ...operatorCustomers,
+  ...operatorCorrections,
   ...service,
   ...archive,
 } as const satisfies Record<string, Operation>;

@@ -47,6 +47,16 @@ export const GrantedCredit = z.object({
 
 export type GrantedCredit = z.infer<typeof GrantedCredit>;
 
+export const RevokedCredit = z.object({
+  creditId: z.string().describe('The credit'),
+  unit: unit.describe('What it is counted in'),
+  revoked: z.string().describe('What was left and is taken back: USD or units, exact'),
+  balance: z.string().describe('Balance of the unit after it, exact'),
+  reason: z.string().describe('Why'),
+});
+
+export type RevokedCredit = z.infer<typeof RevokedCredit>;
+
 const Credit = z.object({
   creditId: z.string().describe('The credit'),
   unit: unit.describe('What it is counted in'),
@@ -61,11 +71,16 @@ const LedgerEntry = z.object({
   entryId: z.number().int().describe('Ascending'),
   at: instant.describe('When'),
   unit: unit.describe('Of which balance'),
-  cause: z.enum(['GRANT', 'SPEND', 'EXPIRY']).describe('Why'),
+  cause: z
+    .enum(['GRANT', 'SPEND', 'EXPIRY', 'REVOKE', 'RETURN'])
+    .describe('Why; REVOKE takes back a credit, RETURN gives back what was spent by mistake'),
   amount: z.string().describe('Signed change: USD or units, exact'),
   balance: z.string().describe('Balance after it, exact'),
   creditId: z.string().nullable().describe('The credit; null where the balance was overdrawn'),
-  reference: z.string().nullable().describe('The charge, the meter event, or the reference of the grant'),
+  reference: z
+    .string()
+    .nullable()
+    .describe('The charge, the meter event, the reference of the grant, or the reason of the revocation'),
 });
 
 const RecentCall = z.object({
@@ -76,6 +91,7 @@ const RecentCall = z.object({
   providerUsed: z.string().nullable().describe('Executing vendor'),
   modelUsed: z.string().nullable().describe('Model that ran'),
   costUSD: z.number().nullable().describe('Cost, where final'),
+  reversedAt: instant.optional().describe('Since when it counts no longer, where it was reversed as a mistake'),
 });
 
 export const OperatorCustomer = CustomerUsageData.extend({

@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import { parseUsd } from '../domain/money.ts';
 import { COMPONENTS, purposeOf } from '../domain/price.ts';
-import { SERVICE_TIERS, SPEEDS } from '../domain/usage.ts';
+import { SERVICE_TIERS, type ServiceTier, SPEEDS } from '../domain/usage.ts';
 import { instant, TOKENS_MAX, text, USD_PER_MILLION_MAX } from './fields.ts';
 
 /** Components of one price. */
@@ -15,8 +15,9 @@ const REGION_LENGTH_MAX = 60;
 const PER_USE_USD_MAX = 1;
 
 export const serviceTier = z
-  .enum(SERVICE_TIERS)
-  .describe("Service tier; `other` is one without a published rate. OpenAI's `fast` is `priority`");
+  .enum([...SERVICE_TIERS, 'fast'])
+  .transform((tier): ServiceTier => (tier === 'fast' ? 'priority' : tier))
+  .describe("Service tier; `other` is one without a published rate, and OpenAI's `fast` is `priority`");
 export const region = z
   .string()
   .regex(/^[a-z0-9][a-z0-9-]*$/, 'must be lower-case letters, digits and dashes')

@@ -18,7 +18,15 @@ import { findNewestPlan } from '../storage/plans.ts';
 import { DEMO_CUSTOMERS, type DemoCustomer } from './people.ts';
 import { replayHistory, type Stage } from './replay.ts';
 
-export { CallDirectory, CompressionJob, CustomerBatches, GatewayBatch, PlanMigration, Projector } from '../index.ts';
+export {
+  CallDirectory,
+  CompressionJob,
+  CustomerBatches,
+  GatewayBatch,
+  PlanMigration,
+  Projector,
+  Repricing,
+} from '../index.ts';
 
 /** How long D1 may take for what was written last. */
 const DELIVERY_ROUNDS_MAX = 600;

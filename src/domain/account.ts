@@ -33,10 +33,30 @@ export interface Subscription {
 
 export type ChangeStrategy = 'IMMEDIATE_RESET' | 'IMMEDIATE_PRORATED' | 'AT_NEXT_REPLENISH';
 
-/** Units of a custom meter in the current period, as decimal strings. */
+/** Units of a custom meter in the current period, as decimal strings; what is absent is zero. */
 export interface SlotUsage {
+  /** All units, however funded. */
   usage: string;
   overage: string;
+  /** Units that purchased credits paid, and units that nothing paid. */
+  credits?: string;
+  unfunded?: string;
+  /** Nano-USD of the overage, less what corrections gave back. */
+  charged?: string;
+  /** Increments so far, reversed ones too. */
+  increments?: number;
+  /** The last reversed increments. */
+  reversed?: ReversedIncrement[];
+}
+
+/** Where an increment stood that was reversed. */
+export interface ReversedIncrement {
+  amount: number;
+  /** Its number in the period, and the number of increments when it was reversed. */
+  number: number;
+  reversedAt: number;
+  /** The totals that it found. */
+  before: Pick<SlotUsage, 'usage' | 'overage' | 'credits' | 'unfunded'>;
 }
 
 export interface Account {
@@ -45,6 +65,8 @@ export interface Account {
   createdAtMs: number;
   contact: Contact;
   subscription: Subscription;
+  /** Counts the usage periods; absent is the first one. */
+  period?: number;
   meters: MeterState;
   /** Usage of the custom meters in the current period; an absent slot has none. */
   slots?: Partial<Record<MeterSlot, SlotUsage>>;
@@ -152,9 +174,15 @@ function startPeriod(account: Account, plan: PlanVersion, cycle: Subscription['c
   const change = { plan, cycle, lastReplenishedAtMs: startMs, nextReplenishAtMs: endMs, pending: null };
   return {
     ...changeSubscription(account, change),
+    period: periodOf(account) + 1,
     meters: { consumed: {}, reserved: account.meters.reserved },
     slots: {},
   };
+}
+
+/** Which usage period the account is in. */
+export function periodOf({ period }: Account): number {
+  return period ?? 0;
 }
 
 function sameInterval(a: Replenish, b: Replenish): boolean {

@@ -60,7 +60,7 @@ export function presentReported({
 }
 
 /** The fields of a report that the call's outcome has too; the others only decide how the call is billed. */
-export type RecordedField = Exclude<keyof CallReport, 'isPremium' | 'promptCompression'>;
+export type RecordedField = Exclude<keyof CallReport, 'promptCompression'>;
 
 /** What remains of an object after all of its members were taken: `rest satisfies Nothing`. */
 export type Nothing = Record<string, never>;

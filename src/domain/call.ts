@@ -7,7 +7,7 @@
  */
 
 import { DAY_MS } from '../platform/time.ts';
-import { type Account, isCanceled } from './account.ts';
+import { type Account, isCanceled, periodOf } from './account.ts';
 import { isTierLeft, summarize } from './allowances.ts';
 import type { CallError, CallReport, Reasoning, RecordedField, VendorReportedCost } from './call-report.ts';
 import { type Charge, newCharge, pendingAmount, withMarkup } from './charge.ts';
@@ -20,6 +20,7 @@ import {
   excessiveCount,
   type InputRate,
 } from './compression.ts';
+import type { Correction } from './correction.ts';
 import {
   allowedTiers,
   decideEntitlements,
@@ -103,7 +104,27 @@ export interface CallOutcome extends Reasoning, Record<Exclude<RecordedField, ke
   price: CallPrice;
   stripeCustomerId: string | null;
   requestedServiceTier: string | undefined;
+  /** What the caller asserted of the model's tier. */
+  isPremium: boolean | undefined;
   vendorReported: VendorReportedCost | undefined;
+  /** The usage period that the call counts in. Absent in old outcomes. */
+  period?: number;
+}
+
+/** How a finished call was corrected. */
+export interface CallCorrection extends Correction {
+  kind: 'REVERSED' | 'AMENDED' | 'REPRICED';
+  /** What the call said before; `null` where it had timed out. */
+  previous: CallOutcome | null;
+  /** What the allowance got back, and what it gave instead. */
+  returned: Quantities;
+  taken: Quantities;
+  /** What the balance pays more, or below zero what it gets back; `null` where that is nothing. */
+  charge: Charge | null;
+  /** Of an amendment: what was asked for, so that it is made once. */
+  fingerprint?: string;
+  /** Of a price that was made up for: the job that did it. */
+  jobId?: string;
 }
 
 export interface Call extends BeginRequest {
@@ -125,6 +146,10 @@ export interface Call extends BeginRequest {
   outcome: CallOutcome | null;
   /** Savings of a compressed prompt: the latest report, which may come before, with or after the end. */
   compression?: StoredCompression;
+  /** The corrections of the call, the oldest first. */
+  corrections?: CallCorrection[];
+  /** Since when the call counts no longer, where it was a mistake. */
+  reversedAtMs?: number;
   /** A denied call that D1 has only as part of an hourly count. */
   countedAlone?: true;
   revision: number;
@@ -237,58 +262,65 @@ export function endCall(
   chargeId: string,
   nowMs: number,
 ): { account: Account; call: Call } {
+  const free = releaseHeld(account, call);
+  const { outcome, ...more } = outcomeOf(free, call, report, resolved, chargeId, nowMs);
+  const revision = account.revision + 1;
+  const meters = { ...free.meters, consumed: addQuantities(free.meters.consumed, outcome.consumed) };
+  return {
+    account: { ...free, meters, wallet: addUnsettled(free.wallet, pendingAmount(outcome.charge)), revision },
+    call: { ...call, ...more, ...released(call), finishedAtMs: nowMs, revision, outcome },
+  };
+}
+
+/** What the call came to by the report, in an account in which it holds and counts nothing. */
+export function outcomeOf(
+  account: Account,
+  call: Call,
+  report: CallReport,
+  resolved: ResolvedPrice,
+  chargeId: string,
+  nowMs: number,
+  termsOf: (tier: Tier) => { markupPercent: number } | null = (tier) => creditTerms(account, call, tier),
+): { outcome: CallOutcome; status: CallStatus; compression?: StoredCompression } {
   const pricingMode = report.usage.serviceTier === 'batch' ? 'batch' : (report.pricingMode ?? call.pricingMode);
   const price = priceOf(report, resolved, pricingMode);
   const tier = billedTier(call, report, resolved);
-  const free = releaseHeld(account, call);
-  const terms = creditTerms(free, call, tier);
+  const terms = termsOf(tier);
   const calls = countsAsCall(call, report) ? 1 : 0;
-  const consumed = consumption(report, tier, calls, terms !== null);
   // A failed call without usage and without a price has nothing to charge.
   const charge =
     terms && (calls > 0 || price.status === 'FINAL') ? chargeFor(chargeId, price, terms.markupPercent) : null;
   const compression = compressionAtEnd(call, report, { price, pricingMode }, nowMs);
-  const revision = account.revision + 1;
-  const ended: Call = {
-    ...call,
-    ...(compression && { compression }),
-    status: report.error ? 'FAILED' : 'COMPLETED',
-    ...released(call),
-    finishedAtMs: nowMs,
-    revision,
-    outcome: {
-      endedAtMs: nowMs,
-      providerUsed: report.providerUsed ?? null,
-      modelUsed: report.modelUsed ?? null,
-      reasoningEffort: report.reasoningEffort,
-      reasoningEffortSource: report.reasoningEffortSource,
-      reasoningMode: report.reasoningMode,
-      reasoningBudgetTokens: report.reasoningBudgetTokens,
-      usage: report.usage,
-      requestedServiceTier: report.requestedServiceTier,
-      vendorReported: report.vendorReported,
-      pricingMode,
-      tier,
-      calls,
-      consumed,
-      charge,
-      error: report.error ? normalizeError(report.error) : null,
-      price,
-      stripeCustomerId: report.stripeCustomerId ?? account.contact.stripeCustomerId ?? null,
-    } satisfies Record<keyof CallOutcome, unknown>,
-  };
-  const meters = { ...free.meters, consumed: addQuantities(free.meters.consumed, consumed) };
-  return {
-    account: { ...free, meters, wallet: addUnsettled(free.wallet, pendingAmount(charge)), revision },
-    call: ended,
-  };
+  const outcome = {
+    endedAtMs: nowMs,
+    providerUsed: report.providerUsed ?? null,
+    modelUsed: report.modelUsed ?? null,
+    reasoningEffort: report.reasoningEffort,
+    reasoningEffortSource: report.reasoningEffortSource,
+    reasoningMode: report.reasoningMode,
+    reasoningBudgetTokens: report.reasoningBudgetTokens,
+    usage: report.usage,
+    requestedServiceTier: report.requestedServiceTier,
+    isPremium: report.isPremium,
+    vendorReported: report.vendorReported,
+    pricingMode,
+    tier,
+    calls,
+    consumed: consumption(report, tier, calls, terms !== null),
+    charge,
+    error: report.error ? normalizeError(report.error) : null,
+    price,
+    stripeCustomerId: report.stripeCustomerId ?? account.contact.stripeCustomerId ?? null,
+    period: periodOf(account),
+  } satisfies Record<keyof CallOutcome, unknown>;
+  return { outcome, status: report.error ? 'FAILED' : 'COMPLETED', ...(compression && { compression }) };
 }
 
 /**
  * How credit pays for the tier that the call ran on; `null` where it does not. Credit also pays for a tier that the
  * call was not allowed to use, where that tier's allowance is used up and the plan is pay-as-you-go.
  */
-function creditTerms(account: Account, call: Call, tier: Tier): { markupPercent: number } | null {
+export function creditTerms(account: Account, call: Call, tier: Tier): { markupPercent: number } | null {
   if (call.credit?.tiers.includes(tier)) return call.credit;
   const { plan } = account.subscription.plan;
   if (call.allowed[tier] || !plan.payg.enabled || isTierLeft(plan, account.meters, tier)) return null;
@@ -379,7 +411,7 @@ function released({ credit }: Call): Pick<Call, 'reserved' | 'credit'> {
 
 /** Whether an end can be recorded: while the call is in progress, and after it timed out. */
 export function canEnd(call: Call): boolean {
-  return call.status === 'IN_PROGRESS' || call.status === 'TIMEOUT';
+  return call.status === 'IN_PROGRESS' || (call.status === 'TIMEOUT' && call.reversedAtMs === undefined);
 }
 
 /**

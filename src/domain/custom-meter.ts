@@ -7,9 +7,10 @@
  * exactly as much as one large one.
  */
 
-import type { Account, SlotUsage } from './account.ts';
+import { type Account, periodOf, type SlotUsage } from './account.ts';
 import { summarize } from './allowances.ts';
 import { type Charge, newCharge, pendingAmount } from './charge.ts';
+import type { Correction } from './correction.ts';
 import { addQuantities, type MeterSlot, SLOT_METERS } from './meters.ts';
 import { divideHalfUp, type NanoUsd, parseUsd } from './money.ts';
 import type { CustomMeter, OverageTier } from './plan.ts';
@@ -58,7 +59,20 @@ export interface MeterEvent extends IncrementRequest {
   periodUsageBefore: string;
   periodUsageAfter: string;
   charge: Charge | null;
+  /** The usage period that the event counts in, and the meter's totals of that period with it. Absent in old events. */
+  period?: number;
+  totalsAfter?: SlotUsage;
+  /** Present where the event was a mistake, and counts no longer. */
+  reversal?: MeterReversal;
   revision: number;
+}
+
+/** How an event was reversed. */
+export interface MeterReversal extends Correction {
+  /** What was given back, by what had paid. */
+  returned: Funding;
+  /** What the balance gets back, as a charge below zero; `null` where that is nothing. */
+  charge: Charge | null;
 }
 
 export interface Incremented {
@@ -88,9 +102,14 @@ export function incrementMeter(
   const priced = priceOverage(tiersOf(meter), overageBefore, overageAfter);
   const charge = funding.overage > 0 ? newCharge(ids.chargeId, priced.totalNanoUsd, null) : null;
   const after: SlotUsage = {
-    usage: (BigInt(before.usage) + BigInt(amount)).toString(),
+    usage: sum(before.usage, amount),
     overage: overageAfter.toString(),
+    credits: sum(before.credits, funding.credits),
+    unfunded: sum(before.unfunded, funding.unfunded),
+    charged: sum(before.charged, priced.totalNanoUsd),
+    increments: (before.increments ?? 0) + 1,
   };
+  const slots = { ...account.slots, [slot]: { ...after, ...(before.reversed && { reversed: before.reversed }) } };
 
   const revision = account.revision + 1;
   const paid =
@@ -103,7 +122,7 @@ export function incrementMeter(
         ...account.meters,
         consumed: addQuantities(account.meters.consumed, { [SLOT_METERS[slot]]: funding.included }),
       },
-      slots: { ...account.slots, [slot]: after },
+      slots,
       wallet: addUnsettled(paid, pendingAmount(charge)),
     },
     event: {
@@ -118,10 +137,16 @@ export function incrementMeter(
       periodUsageBefore: before.usage,
       periodUsageAfter: after.usage,
       charge,
+      period: periodOf(account),
+      totalsAfter: after,
       revision,
     },
     meter,
   };
+}
+
+function sum(total: string | undefined, amount: number | bigint): string {
+  return (BigInt(total ?? 0) + BigInt(amount)).toString();
 }
 
 /** Included units first, then credits of the slot, then overage while the USD balance is above zero; else unfunded. */
@@ -138,7 +163,7 @@ function fund(account: Account, meter: CustomMeter, slot: MeterSlot, amount: num
 }
 
 /** A single price is one tier without an upper bound. */
-function tiersOf({ overage }: CustomMeter): readonly OverageTier[] {
+export function tiersOf({ overage }: CustomMeter): readonly OverageTier[] {
   if (!overage) return [];
   return overage.model === 'SINGLE' ? [{ upTo: null, priceUsd: overage.priceUsd, per: overage.per }] : overage.tiers;
 }

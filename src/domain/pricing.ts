@@ -110,7 +110,7 @@ export function costOf(card: RateCard, usage: Usage, mode: PricingMode): Priced 
     return { known: false, reason: `RATE_NOT_IN_CATALOG: ${missing.join(', ')}${condition}` };
   }
   if (percent !== PERCENT && lines.some(({ component, quantity }) => quantity > 0 && !isUse(component as Component)))
-    assumptions.push(`${words.join(', ')}: token rates are ${percent} % of the others, by the provider's word`);
+    assumptions.push(`region ${conditions.region}: token rates are ${percent} % of the others, by the provider's word`);
   if (usage.audio > 0 && (usage.audioInputTokens ?? 0) + (usage.audioOutputTokens ?? 0) === 0) {
     assumptions.push('audio: no rate of its own is published, none is included in the cost');
   }

@@ -23,19 +23,19 @@ export interface Credit {
   reference: string | null;
 }
 
-export type EntryCause = 'GRANT' | 'SPEND' | 'EXPIRY';
+export type EntryCause = 'GRANT' | 'SPEND' | 'EXPIRY' | 'REVOKE' | 'RETURN';
 
 export interface LedgerEntry {
   atMs: number;
   unit: CreditUnit;
   cause: EntryCause;
-  /** Signed: spending and expiry are negative. */
+  /** Signed: spending, expiry and revocation are negative. */
   amount: string;
   /** The balance of the unit after this entry. */
   balance: string;
   /** The credit that paid; `null` for an overdraft. */
   creditId: string | null;
-  /** The id of the charge or the meter event, or the operator's reference of a grant. */
+  /** The id of the charge or the meter event, the operator's reference of a grant, or the reason of a revocation. What is returned names the charge or the meter event that returns it. */
   reference: string | null;
 }
 
@@ -115,6 +115,78 @@ export function expireCredits(wallet: Wallet, nowMs: number): Wallet {
     return { atMs: expiresAtMs ?? nowMs, unit, cause: 'EXPIRY', amount: -BigInt(remaining), creditId, reference };
   });
   return record(wallet, { ...wallet, credits: wallet.credits.filter((credit) => !isExpired(credit, nowMs)) }, changes);
+}
+
+/** A credit that paid, and what it paid. */
+export interface Payer {
+  /** Its terms; what remained of it is ignored. */
+  credit: Credit;
+  paid: bigint;
+}
+
+/**
+ * Gives back what was spent: first the overdraft is repaid, then the credits that paid get it, the one that is spent last
+ * first. What none of them takes becomes a credit of its own, for good. What a credit gets after its expiry expires
+ * again.
+ */
+export function giveBack(
+  wallet: Wallet,
+  { unit, amount, payers, reference, creditId }: GivenBack,
+  nowMs: number,
+): Wallet {
+  const change = { atMs: nowMs, unit, cause: 'RETURN', reference } as const;
+  const changes: Change[] = [];
+  const overdraft = BigInt(wallet.overdraft);
+  const repaid = unit !== 'USD' ? 0n : overdraft < amount ? overdraft : amount;
+  if (repaid > 0n) changes.push({ ...change, amount: repaid, creditId: null });
+  let left = amount - repaid;
+  let { credits } = wallet;
+  const own: Credit = { creditId, unit, granted: '', remaining: '', grantedAtMs: nowMs, expiresAtMs: null, reference };
+  const stages = payers.map((stage) => stage.filter(({ credit }) => credit.unit === unit).sort(lastSpentFirst));
+  for (const { credit, paid } of [...stages.flat(), { credit: own, paid: left }]) {
+    const terms = credit === own ? { ...own, granted: left.toString() } : credit;
+    const remaining = BigInt(credits.find((each) => each.creditId === terms.creditId)?.remaining ?? 0);
+    const room = BigInt(terms.granted) - remaining;
+    const part = [left, paid, room].reduce((least, each) => (each < least ? each : least));
+    if (part <= 0n) continue;
+    left -= part;
+    changes.push({ ...change, amount: part, creditId: terms.creditId });
+    const filled = { ...terms, remaining: (remaining + part).toString() };
+    credits = [...credits.filter((each) => each.creditId !== terms.creditId), filled].sort(bySpendingOrder);
+  }
+  const next = { ...wallet, credits, overdraft: (overdraft - repaid).toString() };
+  return expireCredits(record(wallet, next, changes), nowMs);
+}
+
+const lastSpentFirst = (a: Payer, b: Payer) => bySpendingOrder(b.credit, a.credit);
+
+/** What is given back, of which credits. */
+export interface GivenBack {
+  unit: CreditUnit;
+  amount: bigint;
+  /** The first ones before the next. */
+  payers: readonly (readonly Payer[])[];
+  reference: string;
+  /** The id of the credit that takes what no other does. */
+  creditId: string;
+}
+
+/**
+ * Takes back what is left of a credit. What pending charges will take of it counts as spent. Returns the same object
+ * where nothing is left.
+ */
+export function revokeCredit(wallet: Wallet, creditId: string, reason: string, nowMs: number): Wallet {
+  const credit = wallet.credits.find((each) => each.creditId === creditId);
+  if (!credit) return wallet;
+  const settledLater = spend(wallet, 'USD', BigInt(wallet.unsettled), '', nowMs);
+  const left = BigInt(settledLater.credits.find((each) => each.creditId === creditId)?.remaining ?? 0);
+  if (left === 0n) return wallet;
+  const kept = BigInt(credit.remaining) - left;
+  const credits = wallet.credits.flatMap((each) =>
+    each !== credit ? [each] : kept === 0n ? [] : [{ ...each, remaining: kept.toString() }],
+  );
+  const change = { atMs: nowMs, unit: credit.unit, cause: 'REVOKE', creditId, reference: reason } as const;
+  return record(wallet, { ...wallet, credits }, [{ ...change, amount: -left }]);
 }
 
 /** When the next credit expires; `null` where none does. */

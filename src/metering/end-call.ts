@@ -58,7 +58,7 @@ export async function endCall(
 /**
  * The report of a request. A field that is not taken from the request, or not given to the report, does not compile.
  */
-function reportOf(request: EndCallRequest, organization: OrganizationConfig): CallReport {
+export function reportOf(request: EndCallRequest, organization: OrganizationConfig): CallReport {
   const {
     callId: _callId,
     idempotencyKey: _key,

@@ -52,6 +52,7 @@ function presentCall(call: Call): ReadCallData {
     startTime: new Date(call.startedAtMs).toISOString(),
     endTime: call.finishedAtMs === null ? null : new Date(call.finishedAtMs).toISOString(),
     payg: presentPayg(call),
+    ...presentCorrections(call),
   };
 }
 
@@ -71,6 +72,23 @@ function presentPayg({ status, credit, suggestedTier, outcome }: Call): ReadCall
     markupPercent: charge?.markupPercent ?? (isExpected ? credit.markupPercent : null),
     settlementStatus: charge?.status ?? null,
     settlementFailureReason: charge?.failureReason ?? null,
+  };
+}
+
+function presentCorrections({ reversedAtMs, corrections }: Call): Pick<ReadCallData, 'reversedAt' | 'corrections'> {
+  return {
+    ...(reversedAtMs !== undefined && { reversedAt: new Date(reversedAtMs).toISOString() }),
+    ...(corrections && {
+      corrections: corrections.map(({ kind, atMs, reason, by, previous, charge }) => ({
+        kind,
+        at: new Date(atMs).toISOString(),
+        reason,
+        by,
+        costUsdNano: previous?.price.status === 'FINAL' ? previous.price.costNanoUsd : null,
+        chargeNanoUsd: previous?.charge?.amountNanoUsd ?? null,
+        differenceNanoUsd: charge?.amountNanoUsd ?? '0',
+      })),
+    }),
   };
 }
 

@@ -27,7 +27,7 @@ import {
 import { pricingModeOf } from './begin-call.ts';
 import { beginServiceCall } from './begin-service-call.ts';
 import type { Caller } from './caller.ts';
-import { type Outcome, reportedUsage } from './end-service-call.ts';
+import type { Outcome, reportedUsage } from './end-service-call.ts';
 import { endWithRetries } from './end-with-retries.ts';
 import { explicitKey, fingerprintOf } from './idempotency.ts';
 import { requestedModel, vendorBody, vendorNeeds } from './vendor-needs.ts';
@@ -153,7 +153,7 @@ async function askVendor(caller: Caller, request: CallRequest, vendor: VendorReq
   const plausibleReport = plausible(reported);
   const modelUsed = plausibleReport?.modelUsed ?? requestedModel(vendor);
   const hints = takeUsage(request.usage ?? {}).usage;
-  const usage = reported === null && refused ? NO_USAGE : withHints(reportedUsage(reported), hints);
+  const usage = reported === null && refused ? NO_USAGE : withHints(reported, hints);
   const outcome: Done['outcome'] = {
     providerUsed: vendor.provider ?? plausibleReport?.providerUsed,
     modelUsed,
@@ -185,7 +185,7 @@ async function askVendor(caller: Caller, request: CallRequest, vendor: VendorReq
 }
 
 /** Conditions and uses that the caller knows, for what no answer tells. What the answer tells wins. */
-function withHints(told: ReturnType<typeof reportedUsage>, hints: Usage): typeof told {
+function withHints(told: ReportedUsage, hints: Usage): ReturnType<typeof reportedUsage> {
   if (told === null || told === IMPLAUSIBLE) return told;
   const { serviceTier, region, speed, toolUses, images, characters, audioSeconds } = hints;
   const { usage } = takeUsage({ serviceTier, region, speed, images, characters, ...told });

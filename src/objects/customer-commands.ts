@@ -10,13 +10,13 @@ import type { CustomerState } from '../contract/entitlements.ts';
 import type { Accepted, Refusal } from '../contract/errors.ts';
 import type { OperatorCustomer } from '../contract/operator-customers.ts';
 import type { Account, ChangeStrategy, Contact } from '../domain/account.ts';
-import type { BeginRequest, CallStatus } from '../domain/call.ts';
+import type { BeginRequest, Call, CallStatus } from '../domain/call.ts';
 import type { CallReport } from '../domain/call-report.ts';
-import type { IncrementRequest } from '../domain/custom-meter.ts';
+import type { IncrementRequest, MeterEvent } from '../domain/custom-meter.ts';
 import type { PlanVersion } from '../domain/plan.ts';
 import type { ResolvedPrice } from '../domain/pricing.ts';
 import type { Tier } from '../domain/tiers.ts';
-import type { CreditUnit } from '../domain/wallet.ts';
+import type { CreditUnit, LedgerEntry } from '../domain/wallet.ts';
 import type { HourColumn } from '../readings/usage/series-hours.ts';
 
 /**
@@ -182,6 +182,58 @@ export interface GrantCommand {
   reference: string | null;
   idempotencyKey: string | null;
   fingerprint: string;
+}
+
+export interface RevokeCommand {
+  organizationId: string;
+  creditId: string;
+  reason: string;
+  /** What D1 has of a credit that the object has no entry of any more. */
+  old: LedgerEntry | null;
+}
+
+/** A correction of something that was recorded by mistake. */
+interface CorrectCommand {
+  organizationId: string;
+  reason: string;
+  by: string;
+}
+
+export interface ReverseCallCommand extends CorrectCommand {
+  callId: string;
+  /** What D1 has of a call that the object has removed. */
+  old: Call | null;
+}
+
+export interface AmendCallCommand extends ReverseCallCommand {
+  report: CallReport;
+  price: ResolvedPrice;
+  idempotencyKey: string | null;
+  /** Of the amendment, without its reason. */
+  fingerprint: string;
+}
+
+/** Calls of one customer that lacked a price, with the price of the day on which each ended. */
+export interface RepriceCallsCommand {
+  organizationId: string;
+  jobId: string;
+  reason: string;
+  by: string;
+  /** `old`: what D1 has of the call, which the object may have removed. */
+  calls: { callId: string; price: ResolvedPrice; old: Call }[];
+}
+
+/** How many of the calls have a price by the job now, and what they cost. */
+export interface Repriced {
+  repriced: number;
+  /** Decimal nano-USD. */
+  differenceNanoUsd: string;
+}
+
+export interface ReverseMeterEventCommand extends CorrectCommand {
+  eventId: string;
+  /** What D1 has of the event, which the object may have removed. */
+  old: MeterEvent | null;
 }
 
 export interface MigrateCommand {

@@ -1,6 +1,6 @@
 /**
- * Commands to the objects of jobs (moving subscriptions to a plan's newest version, estimating what
- * compression would have saved) and to the directory of call ids. Plain data.
+ * Commands to the objects of jobs (moving subscriptions to a plan's newest version, pricing calls that lacked a price,
+ * estimating what compression would have saved) and to the directory of call ids. Plain data.
  */
 import type { CompressionProfile } from '../contract/compression.ts';
 import type { SampleSelection } from '../contract/samples.ts';
@@ -12,6 +12,21 @@ export interface MigrationCommand {
   organizationId: string;
   target: PlanVersion;
   when: 'NOW' | 'AT_NEXT_REPLENISH';
+}
+
+/** A job that gives calls without a price the one that was in force when they ended. */
+export interface RepricingCommand {
+  jobId: string;
+  organizationId: string;
+  /** Calls that ended in this period, its end not included. */
+  fromMs: number;
+  toMs: number;
+  /** Only calls of this model; `null`: of all. */
+  modelKey: string | null;
+  /** Nothing is changed. */
+  dryRun: boolean;
+  /** Who asked for it. */
+  by: string;
 }
 
 /** A job that estimates what a compression profile would have saved. */

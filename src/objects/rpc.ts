@@ -4,13 +4,20 @@
  */
 import type { OwnPrices } from '../catalog/prices.ts';
 import type { CompressionJob, CompressPromptData } from '../contract/compression.ts';
+import type {
+  AmendedCall,
+  Repricing as RepricingProgress,
+  ReversedCall,
+  ReversedMeterEvent,
+} from '../contract/corrections.ts';
 import type { ChangePlanData, CustomerUsageData, ProvisionCustomerData } from '../contract/customers.ts';
 import type { Answer, SerializedAnswer } from '../contract/errors.ts';
-import type { GrantedCredit, PlanMigration } from '../contract/operator-customers.ts';
+import type { GrantedCredit, PlanMigration, RevokedCredit } from '../contract/operator-customers.ts';
 import type { Call } from '../domain/call.ts';
 import type { BatchAnswer, BatchCommand, BatchToAdmit, Lines } from './batch-commands.ts';
 import type { CommandText } from './command-text.ts';
 import type {
+  AmendCallCommand,
   BeginCommand,
   BeginServiceCallCommand,
   ChangePlanCommand,
@@ -26,10 +33,15 @@ import type {
   ProvisionCommand,
   ReadUsageCommand,
   ReplenishCommand,
+  RepriceCallsCommand,
+  Repriced,
+  ReverseCallCommand,
+  ReverseMeterEventCommand,
+  RevokeCommand,
   ServiceCallEnd,
   SetCanceledCommand,
 } from './customer-commands.ts';
-import type { Claim, EstimateCommand, MigrationCommand } from './job-commands.ts';
+import type { Claim, EstimateCommand, MigrationCommand, RepricingCommand } from './job-commands.ts';
 import type { HandOver, ProjectorState, ResentChanges, SetAsideChange, Whose } from './projector-commands.ts';
 
 type Awaitable<Value> = Value | Promise<Value>;
@@ -53,6 +65,13 @@ export interface CustomerRpc extends Rpc.DurableObjectBranded {
   compressPrompt(command: CompressPromptCommand): Answer<CompressPromptData>;
   isOutOfCredit(organizationId: string): boolean;
   grant(command: GrantCommand): Answer<GrantedCredit>;
+  /** Credits whose entries only D1 has are not found. */
+  revoke(command: RevokeCommand): Answer<RevokedCredit>;
+  /** A call that the object has removed is found where it comes with the command. */
+  reverseCall(command: ReverseCallCommand): Answer<ReversedCall>;
+  amendCall(command: AmendCallCommand): Answer<AmendedCall>;
+  repriceCalls(command: RepriceCallsCommand): Repriced;
+  reverseMeterEvent(command: ReverseMeterEventCommand): Answer<ReversedMeterEvent>;
   readUsage(command: ReadUsageCommand): Answer<CustomerUsageData>;
   readHistory(command: HistoryCommand): CustomerHistory | null;
   readCall(organizationId: string, callId: string): Call | null;
@@ -105,6 +124,12 @@ export interface CustomerBatchesRpc extends Rpc.DurableObjectBranded {
 }
 
 /** One object per job that moves subscriptions to a version of their plan. */
+export interface RepricingRpc extends Rpc.DurableObjectBranded {
+  start(command: RepricingCommand): Promise<void>;
+  /** `null`: no such job of the organization. */
+  read(organizationId: string): Promise<RepricingProgress | null>;
+}
+
 export interface PlanMigrationRpc extends Rpc.DurableObjectBranded {
   start(migration: MigrationCommand): Promise<void>;
   read(organizationId: string): Promise<PlanMigration | null>;

@@ -1,8 +1,9 @@
 /**
- * What an operator reads of a customer and changes: cancel, grant credit, erase.
+ * What an operator reads of a customer and changes: cancel, grant credit and take it back, erase.
  *
  * The object's own commands are idempotent, so a change is made there first and then logged.
  */
+import type { CorrectionRequest } from '../contract/corrections.ts';
 import type { CustomerUsageData } from '../contract/customers.ts';
 import { type Answer, refuse } from '../contract/errors.ts';
 import type {
@@ -10,9 +11,11 @@ import type {
   GrantCreditRequest,
   GrantedCredit,
   OperatorCustomer,
+  RevokedCredit,
 } from '../contract/operator-customers.ts';
 import { canonicalJson } from '../domain/canonical.ts';
 import { parseUsd } from '../domain/money.ts';
+import type { LedgerEntry } from '../domain/wallet.ts';
 import type { Env } from '../env.ts';
 import { ask, customerByName, eraseObjects } from '../objects/addresses.ts';
 import type { InspectedCustomer } from '../objects/customer-commands.ts';
@@ -20,6 +23,7 @@ import type { ProjectorState } from '../objects/projector-commands.ts';
 import { projectorState, projectorsOf } from '../objects/projectors.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import { markArchiveErased } from '../storage/archive.ts';
+import { findOldEntry } from '../storage/credits.ts';
 import { databaseNameOf } from '../storage/database.ts';
 import { eraseProjection } from '../storage/erasure.ts';
 import { commitChange, type OperatorRequest } from './change.ts';
@@ -116,6 +120,40 @@ export function grantCredit(
       subject: customerId,
       before: null,
       after: { ...grant, ...answer.data },
+      statements: [],
+      replaces: false,
+      code: answer.result.code,
+      data: answer.data,
+    };
+  });
+}
+
+/** Takes back what is left of a credit. A second revocation gets the answer of the first, and is not logged again. */
+export function revokeCredit(
+  request: OperatorRequest,
+  organizationId: string,
+  customerId: string,
+  creditId: string,
+  { reason }: CorrectionRequest,
+): Promise<Answer<RevokedCredit>> {
+  return commitChange<RevokedCredit>(request, async () => {
+    if (!(await findOrganization(request.env, organizationId))) return noOrganization();
+    const revoke = (old: LedgerEntry | null): Promise<Answer<RevokedCredit>> =>
+      ask(customerByName(request.env, organizationId, customerId), (customer) =>
+        customer.revoke({ organizationId, creditId, reason, old }),
+      );
+    let answer = await revoke(null);
+    if (!answer.ok && answer.refusal.code === 'NOT_FOUND') {
+      const old = await findOldEntry(request.env, organizationId, customerId, creditId);
+      if (old) answer = await revoke(old);
+    }
+    if (!answer.ok || answer.replayed) return answer;
+    return {
+      action: 'credit.revoke',
+      organizationId,
+      subject: customerId,
+      before: null,
+      after: answer.data,
       statements: [],
       replaces: false,
       code: answer.result.code,

@@ -1,14 +1,15 @@
 /**
- * Usage over HTTP: begin, end, make and read a call, increment a custom meter.
+ * Usage over HTTP: begin, end, make and read a call, increment a custom meter, take back a mistake.
  */
 import type { Hono } from 'hono';
 import { operations } from '../contract/operations.ts';
 import { beginCall } from '../metering/begin-call.ts';
+import { amendCall, BY_APPLICATION, type Corrector, reverseCall, reverseMeterEvent } from '../metering/correct.ts';
 import { endCall } from '../metering/end-call.ts';
 import { incrementMeter } from '../metering/increment-meter.ts';
 import { readCall } from '../metering/read-call.ts';
 import { makeCall } from '../metering/unified-call.ts';
-import type { AppEnv } from '../middleware/context.ts';
+import type { AppContext, AppEnv } from '../middleware/context.ts';
 import { callerOf, headerKeyOf, mount } from './mount.ts';
 
 export function mountCalls(app: Hono<AppEnv>): void {
@@ -17,4 +18,16 @@ export function mountCalls(app: Hono<AppEnv>): void {
   mount(app, operations.makeCall, (c, { body }) => makeCall(callerOf(c), body, headerKeyOf(c)));
   mount(app, operations.readCall, (c, { params }) => readCall(callerOf(c), params.callId));
   mount(app, operations.incrementMeter, (c, { body }) => incrementMeter(callerOf(c), body, headerKeyOf(c)));
+  mount(app, operations.reverseCall, (c, { params, body }) => reverseCall(correctorOf(c), params.callId, body));
+  mount(app, operations.amendCall, (c, { params, body }) =>
+    amendCall({ ...callerOf(c), by: BY_APPLICATION }, params.callId, body, headerKeyOf(c)),
+  );
+  mount(app, operations.reverseMeterEvent, (c, { params, body }) =>
+    reverseMeterEvent(correctorOf(c), params.eventId, body),
+  );
+}
+
+function correctorOf(c: AppContext): Corrector {
+  const { env, organization } = callerOf(c);
+  return { env, organizationId: organization.organizationId, by: BY_APPLICATION };
 }

@@ -8,7 +8,8 @@ import { type AppContext, type AppEnv, deferrer } from '../middleware/context.ts
 import { listArchive, verifyPage } from '../operator/archive.ts';
 import { publishCatalog, readCatalog } from '../operator/catalog.ts';
 import type { OperatorRequest } from '../operator/change.ts';
-import { eraseCustomer, grantCredit, inspectCustomer, setCanceled } from '../operator/customers.ts';
+import { operatorAmendCall, operatorReverseCall, operatorReverseMeterEvent } from '../operator/corrections.ts';
+import { eraseCustomer, grantCredit, inspectCustomer, revokeCredit, setCanceled } from '../operator/customers.ts';
 import { listDatabases } from '../operator/databases.ts';
 import { listEvents } from '../operator/events.ts';
 import { exportHistory } from '../operator/export.ts';
@@ -24,6 +25,7 @@ import {
 import { listOutbox, resendOutbox } from '../operator/outbox.ts';
 import { listPlans, migratePlan, putPlan, readMigration, readPlan } from '../operator/plans.ts';
 import { deletePrices, listPrices, readPrices, setPrice } from '../operator/prices.ts';
+import { readRepricing, startRepricing } from '../operator/repricing.ts';
 import { deleteReview, listReviews, putReview, readReview } from '../operator/reviews.ts';
 import { deleteSample, exportSamples, listSamples, readSample } from '../operator/samples.ts';
 import { setSampling } from '../operator/sampling.ts';
@@ -63,6 +65,8 @@ export function mountOperator(app: Hono<AppEnv>): void {
   change(app, operations.deletePrices, (request, { params, query }, c) =>
     deletePrices(request, params.org, params.modelKey, query.effectiveFrom, deferrer(c)),
   );
+  change(app, operations.startRepricing, (request, { params, body }) => startRepricing(request, params.org, body));
+  mount(app, operations.readRepricing, (c, { params }) => readRepricing(c.env, params.org, params.jobId));
   change(app, operations.setVendor, (request, { params, body }) =>
     setVendor(request, params.org, params.provider, body),
   );
@@ -93,6 +97,18 @@ export function mountOperator(app: Hono<AppEnv>): void {
   );
   change(app, operations.grantCredit, (request, { params, body }) =>
     grantCredit(request, params.org, params.customerId, body),
+  );
+  change(app, operations.revokeCredit, (request, { params, body }) =>
+    revokeCredit(request, params.org, params.customerId, params.creditId, body),
+  );
+  change(app, operations.operatorReverseCall, (request, { params, body }) =>
+    operatorReverseCall(request, params.org, params.callId, body),
+  );
+  change(app, operations.operatorAmendCall, (request, { params, body }, c) =>
+    operatorAmendCall(request, params.org, params.callId, body, deferrer(c)),
+  );
+  change(app, operations.operatorReverseMeterEvent, (request, { params, body }) =>
+    operatorReverseMeterEvent(request, params.org, params.eventId, body),
   );
   change(app, operations.eraseCustomer, (request, { params }) => eraseCustomer(request, params.org, params.customerId));
 

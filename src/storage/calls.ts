@@ -34,6 +34,8 @@ export interface CallRow {
   inputTokens: number | null;
   responseTokens: number | null;
   costNanoUsd: NanoUsd | null;
+  /** Since when it counts no longer; `null` where it was not reversed. */
+  reversedAtMs: number | null;
 }
 
 const COLUMNS = {
@@ -48,6 +50,7 @@ const COLUMNS = {
   inputTokens: calls.inputTokens,
   responseTokens: calls.responseTokens,
   costNanoUsd: nanoText(calls.costNanoUsd),
+  reversedAtMs: calls.reversedAtMs,
 };
 
 /** Of calls with a certain status, only this many of the newest are searched, because no index has the status. */

@@ -1,7 +1,7 @@
 /**
  * Prompt compression in D1: the organization's profile, and the savings that its calls recorded.
  */
-import { and, desc, eq, gte, isNotNull, lt, type SQL, sql } from 'drizzle-orm';
+import { and, desc, eq, gte, isNotNull, isNull, lt, type SQL, sql } from 'drizzle-orm';
 import { type CompressionProfile, DEFAULT_COMPRESSION_PROFILE } from '../contract/compression.ts';
 import { type NanoUsd, nanoOfParts } from '../domain/money.ts';
 import type { Env } from '../env.ts';
@@ -42,7 +42,7 @@ const SUMS = {
   avoidedRestNanoUsd: sum(sql`${avoided} % 1000000000`),
 };
 
-/** Savings of the calls that began in [fromMs, toMs): in total, by feature and by technique. */
+/** Savings of the calls that began in [fromMs, toMs) and were not reversed: in total, by feature and by technique. */
 export async function sumSavings(
   env: Env,
   organizationId: string,
@@ -55,6 +55,7 @@ export async function sumSavings(
     gte(calls.startedAtMs, fromMs),
     lt(calls.startedAtMs, toMs),
     isNotNull(calls.originalTokens),
+    isNull(calls.reversedAtMs),
   );
   const technique = sql`json_each(${calls.compressionTechniques}) AS technique`;
   const techniqueName = sql<string>`technique.value`;

@@ -137,6 +137,7 @@ function projectCall(organizationId: string, record: string): Row<typeof calls> 
     cost_avoided_nano_usd: compression?.inputCostAvoidedNanoUsd ?? null,
     // A call counts once under each of its techniques, however often it reports it.
     compression_techniques: compression ? [...new Set(compression.techniques)] : null,
+    reversed_at_ms: call.reversedAtMs ?? null,
     revision: call.revision,
   };
   return { columns, record };
@@ -175,6 +176,7 @@ function projectMeterEvent(organizationId: string, record: string): Row<typeof m
     unfunded: funding.unfunded,
     charge_nano_usd: charge?.amountNanoUsd ?? null,
     settlement_status: charge?.status ?? null,
+    reversed_at_ms: event.reversal?.atMs ?? null,
     revision: event.revision,
   };
   return { columns, record };

@@ -167,14 +167,15 @@ const FIGURES_OF_CALL: Readonly<Record<Figure, string>> = {
 
 /**
  * The usage of calls, as rows of `usage_changes`: `source` has the columns of `calls` and `sign`, 1 for a call that
- * counts from now on and -1 for one that counts no longer. A call counts in the hour of its end.
+ * counts from now on and -1 for one that counts no longer. A call counts in the hour of its end; one that was reversed does
+ * not count.
  */
 export function usageOfCalls(source: string): string {
   const sums = Object.values(FIGURES_OF_CALL).map((figure) => `SUM(sign * (${figure}))`);
   return `SELECT organization_id, customer_id, COALESCE(feature, ''), usage_provider, ${MODEL}, status,
       CASE WHEN cost_nano_usd > 0 THEN ${MODEL} ELSE '' END, COALESCE(finished_at_ms, started_at_ms) / ${HOUR_MS} * ${HOUR_MS},
       ${sums.join(', ')}
-    FROM ${source} WHERE status <> 'IN_PROGRESS' GROUP BY 1, 2, 3, 4, 5, 6, 7, 8`;
+    FROM ${source} WHERE status <> 'IN_PROGRESS' AND reversed_at_ms IS NULL GROUP BY 1, 2, 3, 4, 5, 6, 7, 8`;
 }
 
 /** Hours of one customer that a step of the erasure takes at most. */

@@ -68,11 +68,24 @@ async function settled(callId: string): Promise<ReadCallData['payg']> {
   return payg(callId);
 }
 
-const balance = async (customerId: string) =>
-  (await server.operator.send('readCustomer', { params: { org: tenant.organizationId, customerId } })).data.wallet
-    .balanceUsd;
+const wallet = async (customerId: string) =>
+  (await server.operator.send('readCustomer', { params: { org: tenant.organizationId, customerId } })).data.wallet;
+const balance = async (customerId: string) => (await wallet(customerId)).balanceUsd;
 const eventsOf = (stripeCustomerId: string) =>
   stripe.events.filter((event) => event.stripeCustomerId === stripeCustomerId);
+
+test('what was reversed sums to nothing at Stripe, also if an answer about the correction is lost', async () => {
+  await customer('reversed', 'cus_reversed');
+  await call('reversed', 'reversed-1');
+  await until(async () => eventsOf('cus_reversed').length === 1);
+  stripe.fail('CUT_AFTER');
+  const body = { reason: 'a test call' };
+  const reversed = await tenant.api.send('reverseCall', { params: { callId: 'reversed-1' }, body });
+  expect(reversed.data.refundNanoUsd).toBe(CHARGE_NANO_USD);
+  await until(async () => (await wallet('reversed')).openCharges === 0);
+  expect(eventsOf('cus_reversed').map(({ value }) => value)).toEqual([CHARGE_NANO_USD, `-${CHARGE_NANO_USD}`]);
+  expect((await wallet('reversed')).balanceUsd).toBe('1');
+});
 
 test('a charge is one meter event in nano-USD at the time of the charge, and POSTED when Stripe has it', async () => {
   const beganAtMs = Date.now();

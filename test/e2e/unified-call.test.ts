@@ -36,7 +36,12 @@ beforeAll(async () => {
     params,
     body: { apiKey: VENDOR_KEY, baseUrl: `${vendor.url}/v1` },
   });
-  expect(saved.data).toEqual({ provider: 'openai', baseUrl: `${vendor.url}/v1`, keyHint: 'cdef' });
+  expect(saved.data).toEqual({
+    provider: 'openai',
+    baseUrl: `${vendor.url}/v1`,
+    keyHint: 'cdef',
+    useReportedCost: false,
+  });
 });
 afterAll(async () => {
   await server.stop();

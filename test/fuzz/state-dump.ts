@@ -12,7 +12,7 @@ export type Dump = Map<string, Set<string>>;
 const QUIET_MS = 400;
 const QUIET_MS_MAX = 60_000;
 /** Jobs go on by themselves, whatever is asked: of these it is compared which there are. */
-const JOB_CLASSES = ['GatewayBatch', 'PlanMigration', 'CompressionJob'];
+const JOB_CLASSES = ['GatewayBatch', 'PlanMigration', 'Repricing', 'CompressionJob'];
 
 /** The state once nothing that was asked before is still on its way. */
 export async function quietState(stateDir: string): Promise<Dump> {

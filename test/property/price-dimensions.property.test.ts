@@ -48,6 +48,10 @@ const card: fc.Arbitrary<RateCard> = fc
     ...more,
   }));
 
+/** Mostly none: under other conditions the cost is seldom known. */
+const seldom = <T>(values: readonly T[]) =>
+  fc.oneof({ weight: 6, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: fc.constantFrom(...values) });
+
 const count = fc.nat({ max: 10_000 });
 const part = fc.nat({ max: 500 });
 /** Details that are not larger than what they are part of. */
@@ -71,9 +75,9 @@ const usage: fc.Arbitrary<Usage> = fc
     images: part,
     characters: count,
     audioSeconds: part,
-    serviceTier: fc.option(fc.constantFrom(...SERVICE_TIERS), { nil: undefined, freq: 1 }),
-    region: fc.option(fc.constantFrom(...REGIONS), { nil: undefined }),
-    speed: fc.option(fc.constantFrom(...SPEEDS), { nil: undefined }),
+    serviceTier: seldom(SERVICE_TIERS),
+    region: seldom(REGIONS),
+    speed: seldom(SPEEDS),
     isCachedSplitSaid: fc.boolean(),
   })
   .map((of) => {
@@ -133,7 +137,7 @@ describe('a price with any dimensions', () => {
       }),
       { numRuns: 1_000 },
     );
-    expect(known).toBeGreaterThan(50);
+    expect(known).toBeGreaterThan(25);
   });
 
   test('rounds each line once, and its lines sum to the standard cost', () => {

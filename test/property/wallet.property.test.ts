@@ -15,6 +15,7 @@ import {
   hold,
   nextExpiryMs,
   release,
+  revokeCredit,
   settle,
   spend,
   type Wallet,
@@ -34,6 +35,7 @@ type Step =
   | { kind: 'grant'; unit: CreditUnit; amount: number; expiresInMs: number | null }
   | { kind: 'spend'; unit: CreditUnit; amount: number }
   | { kind: 'settle'; amount: number }
+  | { kind: 'revoke'; pick: number }
   | { kind: 'wait'; ms: number };
 
 const unit = fc.constantFrom<CreditUnit>('USD', 'USD', 'USD', ...UNITS);
@@ -48,6 +50,7 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
     }),
     fc.record({ kind: fc.constant('spend' as const), unit, amount }),
     fc.record({ kind: fc.constant('settle' as const), amount }),
+    fc.record({ kind: fc.constant('revoke' as const), pick: fc.nat(100) }),
     fc.record({ kind: fc.constant('wait' as const), ms: fc.nat(4) }),
   ),
   { maxLength: 40, size: 'max' },
@@ -138,6 +141,11 @@ test('any history leaves the same balances as a model with single coins, and led
           const count = step.unit === 'USD' ? step.amount : Math.min(step.amount, Number(all));
           wallet = spend(wallet, step.unit, BigInt(count), 'event', nowMs);
           purse.spend(step.unit, count);
+        }
+        if (step.kind === 'revoke' && wallet.credits.length > 0) {
+          const { creditId = '' } = wallet.credits[step.pick % wallet.credits.length] ?? {};
+          wallet = revokeCredit(wallet, creditId, 'why', nowMs);
+          purse.coins = purse.coins.filter((coin) => coin.creditId !== creditId);
         }
         expectEntriesToExplain(before, wallet);
         for (const of of UNITS) expect([of, balanceOf(wallet, of)]).toEqual([of, purse.balance(of)]);

@@ -170,6 +170,7 @@ describe('the projection', () => {
           promptCompression,
         }),
       );
+      accepted(object.reverseCall('a', START + 1));
       await object.deliver(bindings.DB, START + 5_000);
       const row = await bindings.DB.prepare('SELECT * FROM calls WHERE organization_id = ?')
         .bind(organizationId)

@@ -200,7 +200,8 @@ function expectCallsToAgree(model: ReferenceModel, object: Clockwork): void {
   const slots = JSON.parse(account?.slots ?? '{}') as Record<string, { usage: string; overage: string }>;
   for (const slot of SLOTS) {
     const { usage, overage } = model.slots[slot];
-    expect({ slot, usage: '0', overage: '0', ...slots[slot] }).toEqual({
+    const counted = slots[slot] ?? { usage: '0', overage: '0' };
+    expect({ slot, usage: counted.usage, overage: counted.overage }).toEqual({
       slot,
       usage: usage.toString(),
       overage: overage.toString(),

@@ -6,7 +6,8 @@ import { runInDurableObject } from 'cloudflare:test';
 import { doWhatIsDue } from '../../durable-objects/customer/alarm-work.ts';
 import * as calls from '../../durable-objects/customer/commands/calls.ts';
 import type { Context } from '../../durable-objects/customer/commands/context.ts';
-import { grant } from '../../durable-objects/customer/commands/credits.ts';
+import * as corrections from '../../durable-objects/customer/commands/corrections.ts';
+import { grant, revoke } from '../../durable-objects/customer/commands/credits.ts';
 import { increment } from '../../durable-objects/customer/commands/meters.ts';
 import * as serviceCalls from '../../durable-objects/customer/commands/service-calls.ts';
 import { debitDue, type Reporter, reportDue } from '../../durable-objects/customer/commands/settlement.ts';
@@ -70,6 +71,16 @@ export interface Clockwork {
     atMs: number,
     more?: { expiresAtMs?: number | null; key?: string },
   ): ReturnType<typeof grant>;
+  revoke(creditId: string, atMs: number): ReturnType<typeof revoke>;
+  /** Corrections of what the object itself still has. */
+  reverseCall(callId: string, atMs: number): ReturnType<typeof corrections.reverseCall>;
+  amendCall(
+    callId: string,
+    atMs: number,
+    more?: Partial<EndCommand['report']>,
+    price?: ResolvedPrice,
+  ): ReturnType<typeof corrections.amendCall>;
+  reverseMeterEvent(eventId: string, atMs: number): ReturnType<typeof corrections.reverseMeterEvent>;
   changePlan(
     plan: object,
     strategy: ChangeStrategy,
@@ -216,6 +227,23 @@ export async function withObject(
           idempotencyKey: key ?? null,
           fingerprint: `${unit} ${amount} ${expiresAtMs}`,
         }),
+      revoke: (creditId, atMs) => revoke(at(atMs), { organizationId, creditId, reason: 'a test', old: null }),
+      reverseCall: (callId, atMs) =>
+        corrections.reverseCall(at(atMs), { organizationId, callId, reason: 'a test', by: 'test', old: null }),
+      amendCall: (callId, atMs, more = {}, price = { available: false, reason: 'MODEL_NOT_REPORTED' }) =>
+        corrections.amendCall(at(atMs), {
+          organizationId,
+          callId,
+          reason: 'a test',
+          by: 'test',
+          old: null,
+          report: { usage: NO_USAGE, ...more },
+          price,
+          idempotencyKey: null,
+          fingerprint: JSON.stringify([more, price]),
+        }),
+      reverseMeterEvent: (eventId, atMs) =>
+        corrections.reverseMeterEvent(at(atMs), { organizationId, eventId, reason: 'a test', by: 'test', old: null }),
       changePlan: (content, strategy, atMs, { version = 1, key } = {}) => {
         const parsed = Plan.parse(content);
         const target = { planId: parsed.name, usagePlanVersionId: `${parsed.name}:v${version}`, version, plan: parsed };

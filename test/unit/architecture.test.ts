@@ -32,7 +32,7 @@ const ROOMS: Record<string, string[]> = {
   archive: ['objects', 'storage', 'contract', 'domain', 'platform', 'env'],
   metering: ['archive', 'vendors', 'catalog', 'objects', 'storage', 'contract', 'domain', 'platform', 'env'],
   readings: ['metering', 'objects', 'storage', 'contract', 'domain', 'platform', 'env'],
-  operator: ['archive', 'catalog', 'objects', 'storage', 'contract', 'domain', 'platform', 'env'],
+  operator: ['archive', 'metering', 'catalog', 'objects', 'storage', 'contract', 'domain', 'platform', 'env'],
   lookup: ['catalog', 'storage', 'contract', 'domain', 'platform', 'env'],
   middleware: ['contract', 'storage', 'platform', 'env'],
   gateway: ['metering', 'vendors', 'catalog', 'objects', 'storage', 'contract', 'domain', 'platform', 'env'],

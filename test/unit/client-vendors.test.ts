@@ -157,7 +157,13 @@ describe('OpenAI', () => {
 
 describe('Anthropic', () => {
   const message = { model: 'claude-sonnet-4-5', max_tokens: 100, messages: user(PROMPT) };
-  const used = { modelUsed: 'claude-sonnet-4-5', providerUsed: 'anthropic', ...USED, searches: 3 };
+  const used = {
+    modelUsed: 'claude-sonnet-4-5',
+    providerUsed: 'anthropic',
+    ...USED,
+    searches: 3,
+    serviceTier: 'standard',
+  };
 
   test('messages, plain, streamed, by its helper and in beta', async () => {
     const anthropic = sdks.anthropic();

@@ -149,7 +149,9 @@ describe('an increment', () => {
       1_000_000_000n,
       0n,
     ]);
-    expect(after.slots).toEqual({ CUSTOM1: { usage: '21', overage: '12' } });
+    const totals = { usage: '21', overage: '12', credits: '4', unfunded: '0', charged: '146666667', increments: 1 };
+    expect(after.slots).toEqual({ CUSTOM1: totals });
+    expect([event.period, event.totalsAfter]).toEqual([0, totals]);
   });
 
   test('of the last included unit is allowed, and the next one is blocked if nothing else pays', () => {

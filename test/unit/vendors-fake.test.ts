@@ -185,7 +185,13 @@ describe('Anthropic', () => {
     const answer = await anthropic.messages.create(request);
     expect(answer.content).toMatchObject([{ type: 'text', text: REPLY }]);
     expect(answer.usage.input_tokens).toBe(USED.inputTokens - 3);
-    const expected = { modelUsed: 'claude-sonnet-5', providerUsed: 'anthropic', ...USED, searches: 3 };
+    const expected = {
+      modelUsed: 'claude-sonnet-5',
+      providerUsed: 'anthropic',
+      ...USED,
+      searches: 3,
+      serviceTier: 'standard',
+    };
     expect(readUsage(answer)).toEqual(expected);
     const final = await anthropic.messages.stream(request).finalMessage();
     expect(final.content).toMatchObject([{ type: 'text', text: REPLY }]);

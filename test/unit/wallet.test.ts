@@ -13,6 +13,7 @@ import {
   grantCredit,
   hold,
   nextExpiryMs,
+  revokeCredit,
   settle,
   spend,
   type Wallet,
@@ -179,5 +180,36 @@ describe('a charge', () => {
     expect([newCharge('c', 5n, 10), newCharge('c', 0n, 10), newCharge('c', null, 10), null].map(pendingAmount)).toEqual(
       [5n, 0n, 0n, 0n],
     );
+  });
+});
+
+describe('a revocation', () => {
+  const wallet = walletOf(
+    credit('a', '10', { expiresAtMs: 100 }),
+    credit('b', '20'),
+    credit('c', '5', { unit: 'CUSTOM1' }),
+  );
+
+  test('takes back what is not spent of the credit, and nothing of the others', () => {
+    const spent = { ...spend(wallet, 'USD', 14n, 'charge', 1), entries: [] };
+    const revoked = revokeCredit(spent, 'b', 'granted twice', 2);
+    expect(left(revoked)).toEqual([['c', '5']]);
+    expect(revoked.entries).toEqual([
+      { atMs: 2, unit: 'USD', cause: 'REVOKE', amount: '-16', balance: '0', creditId: 'b', reference: 'granted twice' },
+    ]);
+  });
+
+  test('leaves what pending charges will take', () => {
+    const pending = addUnsettled(wallet, 12n);
+    expect(left(revokeCredit(pending, 'b', 'why', 2))).toEqual([
+      ['a', '10'],
+      ['b', '2'],
+      ['c', '5'],
+    ]);
+    expect(revokeCredit(pending, 'a', 'why', 2)).toBe(pending);
+  });
+
+  test('of a credit that the wallet does not have changes nothing', () => {
+    expect(revokeCredit(wallet, 'z', 'why', 2)).toBe(wallet);
   });
 });

@@ -71,6 +71,23 @@ describe('credit', () => {
     ]);
   });
 
+  test('is taken back with a reason', async () => {
+    const customerId = await customerWith(0);
+    const path = pathOf(customerId);
+    await operator.send('grantCredit', { params: { org, customerId }, body: { kind: 'USD', amountUsd: '250' } });
+    const { creditId } = (await stateOf(customerId)).credits[0] ?? {};
+    const revoke = `${path}/credits/${creditId}/revoke`;
+    expect((await visitor.read(path)).html).toContain(`href="${revoke}"`);
+    expect((await visitor.submit(revoke, revoke, { reason: '' })).status).toBe(400);
+    expect((await visitor.submit(revoke, revoke, { reason: 'a zero too many' })).status).toBe(303);
+    expect((await stateOf(customerId)).wallet.balanceUsd).toBe('0');
+    expect((await visitor.read(path)).text).toContain('a zero too many');
+    expect((await events(customerId)).map(({ actor, action }) => [actor, action])).toContainEqual([
+      'console',
+      'credit.revoke',
+    ]);
+  });
+
   test('says which field is wrong', async () => {
     const path = pathOf(await customerWith(0));
     const cases = [

@@ -2,11 +2,12 @@
  * Money over HTTP: credits and their ledger, calls on credit with holds and markup, and settlement as GET /calls tells
  * it.
  */
+import { runInDurableObject } from 'cloudflare:test';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { createTenant, type Tenant } from '../support/api.ts';
 import { fundedCustomer } from '../support/customer.ts';
 import { accepted, withObject } from '../support/object.ts';
-import { bindings, operator } from '../support/worker.ts';
+import { bindings, customerStub, operator } from '../support/worker.ts';
 import { usage } from '../unit/fixtures.ts';
 
 const HOUR = 3_600_000;
@@ -210,6 +211,68 @@ describe('a grant', () => {
       expect(object.grant('USD', 1n, START)).toMatchObject({ ok: false, refusal: { code: 'CONFLICT' } });
       expect(accepted(object.grant('USD', 1n, START + HOUR)).balanceUsd).toBe('0.0000001'); // the hundred nano-USD again: one had expired
     });
+  });
+});
+
+describe('a revocation', () => {
+  const revoke = (params: { org: string; customerId: string }, creditId: string, body: object = { reason: 'a typo' }) =>
+    operator.send('revokeCredit', { params: { ...params, creditId }, body });
+
+  test('takes back what is not spent; a second one gets the same answer, and the event log has one', async () => {
+    const { grant, inspect, params, call, settle } = await customer('revoked', { usd: '1' });
+    const { creditId } = (await grant({ kind: 'USD', amountUsd: '25.00' })).data;
+    await call();
+    await call();
+    const first = await revoke(params, creditId);
+    expect(first.data).toEqual({ creditId, unit: 'USD', revoked: '25', balance: '1', reason: 'a typo' });
+    await settle();
+    const again = await revoke(params, creditId, { reason: 'another reason' });
+    expect(again.headers.get('Idempotency-Replayed')).toBe('true');
+    expect([again.body.result.code, again.data]).toEqual(['CREDIT_REVOKED', first.data]);
+    const { wallet, ledger } = await inspect();
+    expect(wallet.balanceUsd).toBe('0.991');
+    expect(ledger.filter(({ cause }) => cause === 'REVOKE')).toMatchObject([
+      { unit: 'USD', amount: '-25', balance: '1', creditId, reference: 'a typo' },
+    ]);
+    const { items } = (await operator.send('listEvents', { query: { organizationId: params.org } })).data;
+    expect(items.filter(({ action }) => action === 'credit.revoke')).toMatchObject([
+      { subject: params.customerId, after: { creditId, revoked: '25' } },
+    ]);
+  });
+
+  test('is known from D1 after the object has forgotten the entries', async () => {
+    const { grant, params, settle, customerId } = await customer('long-ago');
+    const { creditId } = (await grant({ kind: 'METER', meterSlot: 'CUSTOM1', units: 9 })).data;
+    await grant({ kind: 'METER', meterSlot: 'CUSTOM1', units: 1 });
+    const first = await revoke(params, creditId);
+    expect(first.data).toMatchObject({ unit: 'CUSTOM1', revoked: '9', balance: '1' });
+    await settle();
+    await runInDurableObject(customerStub(params.org, customerId), (_, state) => {
+      state.storage.sql.exec("DELETE FROM ledger WHERE record ->> 'creditId' = ?", creditId);
+    });
+    expect((await revoke(params, creditId)).data).toEqual(first.data);
+  });
+
+  test('of a credit of which nothing is left is 409, of an unknown one 404, and neither changes anything', async () => {
+    const { params, inspect, call, settle } = await customer('spent', { usd: '0.009' });
+    const { creditId = '' } = (await inspect()).credits[0] ?? {};
+    await call();
+    await call();
+    // A pending charge will take all of it.
+    expect((await revoke(params, creditId)).refusal.code).toBe('CONFLICT');
+    await settle();
+    expect((await revoke(params, creditId)).refusal.code).toBe('CONFLICT');
+    expect((await revoke(params, 'no-such-credit')).refusal.code).toBe('NOT_FOUND');
+    expect((await revoke({ ...params, customerId: 'nobody' }, creditId)).refusal.code).toBe('CUSTOMER_NOT_FOUND');
+    expect((await inspect()).ledger.map(({ cause }) => cause)).toEqual(['SPEND', 'GRANT']);
+  });
+
+  test.each([{}, { reason: '' }, { reason: 'x'.repeat(201) }])('is 400 that names the reason for %j', async (body) => {
+    const { params, inspect } = await customer('reason', { usd: '1' });
+    const { creditId = '' } = (await inspect()).credits[0] ?? {};
+    const { refusal } = await revoke(params, creditId, body);
+    expect([refusal.code, (refusal.details as { path: string }[])[0]?.path]).toEqual(['BAD_REQUEST', 'reason']);
+    expect((await inspect()).ledger).toHaveLength(1);
   });
 });
 

@@ -31,6 +31,19 @@ it('an object runs each new migration once', async () => {
   });
 });
 
+it('an object with credits from before remembers their terms, so that they can get back what they pay', async () => {
+  const credit = { creditId: 'c', unit: 'USD', granted: '9', remaining: '4', grantedAtMs: 1, expiresAtMs: null };
+  await runInDurableObject(customerStub('schema', 'credits'), async (_object, { storage }) => {
+    const { sql } = storage;
+    sql.exec('CREATE TABLE schema_version (version INTEGER NOT NULL)');
+    sql.exec('INSERT INTO schema_version (version) VALUES (1)');
+    sql.exec(MIGRATIONS[0] ?? '');
+    sql.exec('INSERT INTO account (id, value) VALUES (1, ?)', JSON.stringify({ wallet: { credits: [credit] } }));
+    const { corrections } = new CustomerStore(storage);
+    expect(corrections.credit('c')).toEqual(credit);
+  });
+});
+
 it('sums of cost beyond 64 bits in an hour are exact', async () => {
   await withOldStore('costs', ({ usageHours }) => {
     const used = {

@@ -58,6 +58,8 @@ describe('a price of components', () => {
       ...{ modelUsed: 'house-image', inputTokens: 10, responseTokens: 10 },
       ...{ serviceTier: 'priority', requestedServiceTier: 'auto' },
     });
+    const fast = await cost({ modelUsed: 'house-image', inputTokens: 10, responseTokens: 10, serviceTier: 'fast' });
+    expect([fast.costUsdNano, fast.usage.serviceTier]).toEqual(['90000', 'priority']);
     expect(served).toMatchObject({
       costUsdNano: '90000',
       requestedServiceTier: 'auto',
@@ -82,7 +84,7 @@ describe('a price of components', () => {
     ['components.0.usd', { components: [component('webSearch', '2', { per: 1 })] }],
     ['components.0.per', { components: [component('input', '1', { per: 10 })] }],
     ['components.0.component', { components: [component('inputs', '1')] }],
-    ['components.0.when.serviceTier', { components: [component('input', '1', { when: { serviceTier: 'fast' } })] }],
+    ['components.0.when.serviceTier', { components: [component('input', '1', { when: { serviceTier: 'slow' } })] }],
     ['components.1', { components: [component('input', '1'), component('input', '2', { when: {} })] }],
     ['inputUsdPerMillion', { inputUsdPerMillion: 1, components: [component('input', '1')] }],
     ['outputUsdPerMillion', { inputUsdPerMillion: 1 }],

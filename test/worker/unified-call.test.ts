@@ -248,6 +248,25 @@ describe('with a vendor', () => {
     expect(data.endUsage).toMatchObject({ tokens: 20, inputTokens: 100, modelUsed: 'gpt-4o-mini' });
   });
 
+  test('the tier that served is billed beside the one that was asked for, and hints say what no answer tells', async () => {
+    vendorAnswers(() => Response.json({ ...completion(undefined, 'gpt-5.4'), service_tier: 'default' }));
+    const vendor = {
+      ...chat({ provider: 'openai' }),
+      body: { model: 'gpt-5.4', messages: [], service_tier: 'priority' },
+    };
+    const usage = { region: 'eu', serviceTier: 'flex', inputTokens: 9, toolUses: { codeMinutes: 5 } };
+    const { data } = await send({ customerId: 'hinted', vendor, usage });
+    expect(data.end).toMatchObject({
+      requestedServiceTier: 'priority',
+      usage: { inputTokens: 100, region: 'eu', toolUses: { codeMinutes: 5 } },
+      costBreakdown: {
+        conditions: { region: 'eu' },
+        assumptions: [expect.stringMatching(/^codeMinutes: .*not included/), expect.stringMatching(/^region eu: /)],
+      },
+    });
+    expect(data.end?.usage).not.toHaveProperty('serviceTier');
+  });
+
   test('a GET has no body, and a call without a model has no price', async () => {
     const requests = vendorAnswers(() => Response.json({ object: 'list', data: [] }));
     const vendor = { url: 'https://api.openai.com/v1/models', method: 'GET', body: { ignored: true } };

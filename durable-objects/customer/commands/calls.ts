@@ -27,6 +27,7 @@ import type { Admission, BeginCommand, EndCommand } from '../../../src/objects/c
 import { DENIALS_MAX, DENIALS_WINDOW_SECONDS } from '../denials.ts';
 import { type BeginFacts, presentBegin, presentEnd } from '../present.ts';
 import type { DerivedKey } from '../tables/keys.ts';
+import type { UsageHour } from '../tables/usage-hours.ts';
 import { type Context, catchUp, keyConflict, keyUsedUp, noDefaultPlan, openOrLoad, replay } from './context.ts';
 import { queueCharge } from './settlement.ts';
 
@@ -250,21 +251,26 @@ export function recordEnd(
   const ended = endCall(account, open, report, price, newId(), nowMs);
   const { callId, outcome } = ended.call;
   if (!outcome) throw new Error('an ended call has an outcome');
-  const costNanoUsd = outcome.price.status === 'FINAL' ? BigInt(outcome.price.costNanoUsd) : 0n;
-  const failed = outcome.error !== null;
-  store.usageHours.add(nowMs, {
-    completedCalls: failed ? 0 : 1,
-    failedCalls: failed ? 1 : 0,
-    inputTokens: outcome.usage.inputTokens,
-    outputTokens: outcome.usage.responseTokens,
-    completedCostNanoUsd: failed ? 0n : costNanoUsd,
-    failedCostNanoUsd: failed ? costNanoUsd : 0n,
-    unpricedCalls: outcome.price.status === 'FINAL' ? 0 : 1,
-  });
+  store.usageHours.add(nowMs, usageOf(outcome));
   store.saveAccount(ended.account, nowMs);
   const { stripeCustomerId, charge } = outcome;
   queueCharge(store, { kind: 'call', subjectId: callId, stripeCustomerId, charge }, nowMs);
   return { ...ended, outcome };
+}
+
+/** What an outcome counts in its hour. */
+export function usageOf({ price, error, usage }: CallOutcome): UsageHour {
+  const costNanoUsd = price.status === 'FINAL' ? BigInt(price.costNanoUsd) : 0n;
+  const failed = error !== null;
+  return {
+    completedCalls: failed ? 0 : 1,
+    failedCalls: failed ? 1 : 0,
+    inputTokens: usage.inputTokens,
+    outputTokens: usage.responseTokens,
+    completedCostNanoUsd: failed ? 0n : costNanoUsd,
+    failedCostNanoUsd: failed ? costNanoUsd : 0n,
+    unpricedCalls: price.status === 'FINAL' ? 0 : 1,
+  };
 }
 
 export function answerOfEnd({ store, nowMs }: Context, { account, call, outcome }: Ended): Accepted<EndCallData> {

@@ -1,12 +1,18 @@
 /**
- * The command of credits: a grant by the operator.
+ * The commands of credits: a grant by the operator, and the revocation of one.
  */
-import { type Answer, accept, refuse } from '../../../src/contract/errors.ts';
-import type { GrantedCredit } from '../../../src/contract/operator-customers.ts';
+import { type Accepted, type Answer, accept, refuse } from '../../../src/contract/errors.ts';
+import type { GrantedCredit, RevokedCredit } from '../../../src/contract/operator-customers.ts';
 import { changeWallet } from '../../../src/domain/account.ts';
 import { formatUsd } from '../../../src/domain/money.ts';
-import { balanceOf, grantCredit, LIVE_CREDITS_MAX } from '../../../src/domain/wallet.ts';
-import type { GrantCommand } from '../../../src/objects/customer-commands.ts';
+import {
+  balanceOf,
+  grantCredit,
+  type LedgerEntry,
+  LIVE_CREDITS_MAX,
+  revokeCredit,
+} from '../../../src/domain/wallet.ts';
+import type { GrantCommand, RevokeCommand } from '../../../src/objects/customer-commands.ts';
 import { type Context, catchUp, keyed } from './context.ts';
 
 export function grant(context: Context, command: GrantCommand): Answer<GrantedCredit> {
@@ -31,6 +37,7 @@ export function grant(context: Context, command: GrantCommand): Answer<GrantedCr
     const credit = { creditId, unit, granted: amount, remaining: amount, grantedAtMs: nowMs, expiresAtMs, reference };
     const granted = changeWallet(account, grantCredit(account.wallet, credit));
     store.saveAccount(granted, nowMs);
+    store.corrections.saveCredit(credit);
     // Credit may pay for what was denied before.
     store.denials.reset();
     const balance = balanceOf(granted.wallet, unit);
@@ -40,6 +47,47 @@ export function grant(context: Context, command: GrantCommand): Answer<GrantedCr
       nowMs,
     );
   });
+}
+
+/** Takes back what is left of a credit, once: a second revocation gets the answer of the first. */
+export function revoke(
+  context: Context,
+  { organizationId, creditId, reason, old }: RevokeCommand,
+): Answer<RevokedCredit> {
+  const { store, nowMs } = context;
+  return store.transaction(nowMs, () => {
+    const known = store.account();
+    if (!known || known.organizationId !== organizationId) return refuse('CUSTOMER_NOT_FOUND', 'no such customer');
+    const entry = store.ledger.entryOf(creditId) ?? old;
+    if (entry?.cause === 'REVOKE') return { ...answerOfRevocation(creditId, entry), replayed: true };
+    const account = catchUp(context, known);
+    const wallet = revokeCredit(account.wallet, creditId, reason, nowMs);
+    const revocation = wallet.entries.at(-1);
+    if (wallet !== account.wallet && revocation) {
+      store.saveAccount(changeWallet(account, wallet), nowMs);
+      // What it gets back later is taken back too, as if it had expired.
+      const terms = store.corrections.credit(creditId);
+      if (terms) store.corrections.saveCredit({ ...terms, expiresAtMs: nowMs });
+      return answerOfRevocation(creditId, revocation);
+    }
+    const isLive = account.wallet.credits.some((credit) => credit.creditId === creditId);
+    if (!entry && !isLive) return refuse('NOT_FOUND', 'no such credit');
+    return refuse('CONFLICT', 'the credit is used up or expired: nothing of it is left to take back');
+  });
+}
+
+/** What the ledger's entry of the revocation tells. */
+function answerOfRevocation(
+  creditId: string,
+  { unit, amount, balance, reference, atMs }: Omit<LedgerEntry, 'creditId' | 'cause'>,
+): Accepted<RevokedCredit> {
+  const exact = (value: bigint) => (unit === 'USD' ? formatUsd(value) : value.toString());
+  const revoked = exact(-BigInt(amount));
+  return accept(
+    'CREDIT_REVOKED',
+    { creditId, unit, revoked, balance: exact(BigInt(balance)), reason: reference ?? '' },
+    atMs,
+  );
 }
 
 function badRequest(path: string, message: string) {

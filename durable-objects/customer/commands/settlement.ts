@@ -3,12 +3,14 @@
  *
  * A charge is queued with the usage that made it. The next alarm takes it from the balance; without a provider it is
  * POSTED then. With one it stays PENDING until the provider has it, tried again with a capped backoff; a provider that
- * refuses for good makes it FAILED with the reason. The balance has paid either way: what was used was used.
+ * refuses for good makes it FAILED with the reason. The balance has paid either way: what was used was used. A correction
+ * is a charge of its own, below zero where it gives back; the provider gets it after the charge that it corrects.
  */
 
 import { changeWallet, expireDue } from '../../../src/domain/account.ts';
+import type { Call, CallOutcome } from '../../../src/domain/call.ts';
 import { type Charge, pendingAmount, settled } from '../../../src/domain/charge.ts';
-import { settle } from '../../../src/domain/wallet.ts';
+import { addUnsettled, type GivenBack, giveBack, settle, type Wallet } from '../../../src/domain/wallet.ts';
 import { HOUR_MS, MINUTE_MS } from '../../../src/platform/time.ts';
 import type { CustomerStore } from '../store.ts';
 import type { OpenCharge } from '../tables/charges.ts';
@@ -38,7 +40,9 @@ export function queueCharge(
     subjectId,
     stripeCustomerId,
     charge,
-  }: Pick<OpenCharge, 'kind' | 'subjectId' | 'stripeCustomerId'> & { charge: Charge | null },
+    correction = null,
+  }: Pick<OpenCharge, 'kind' | 'subjectId' | 'stripeCustomerId'> &
+    Partial<Pick<OpenCharge, 'correction'>> & { charge: Charge | null },
   nowMs: number,
 ): void {
   if (charge?.status !== 'PENDING') return;
@@ -53,6 +57,7 @@ export function queueCharge(
     attempts: 0,
     firstAttemptAtMs: null,
     dueAtMs: nowMs + SETTLE_DELAY_MS,
+    correction,
   });
 }
 
@@ -66,7 +71,9 @@ export function debitDue(store: CustomerStore, reports: boolean, nowMs: number):
     for (const charge of store.chargesDue(nowMs, DEBITS_MAX)) {
       const isReported = reports && charge.stripeCustomerId !== null;
       if (charge.debitedAtMs === null) {
-        account = changeWallet(account, settle(account.wallet, charge.amountNanoUsd, charge.chargeId, nowMs));
+        // The ledger tells which credits paid.
+        if (charge.amountNanoUsd < 0n) account = store.saveAccount(account, nowMs);
+        account = changeWallet(account, settledWallet(store, account.wallet, charge, nowMs));
         if (isReported) store.saveCharge({ ...charge, debitedAtMs: nowMs });
       }
       if (!isReported) close(store, charge, null, account.revision, nowMs);
@@ -75,11 +82,55 @@ export function debitDue(store: CustomerStore, reports: boolean, nowMs: number):
   });
 }
 
+/** The wallet after the charge was taken from it, or was given back to the credits that paid. */
+function settledWallet(store: CustomerStore, wallet: Wallet, charge: OpenCharge, nowMs: number): Wallet {
+  const { chargeId, amountNanoUsd, correction } = charge;
+  if (amountNanoUsd >= 0n) return settle(wallet, amountNanoUsd, chargeId, nowMs);
+  const settled = addUnsettled(wallet, -amountNanoUsd);
+  const since = { reference: correction?.corrects ?? null, atMs: correction?.subjectAtMs ?? charge.atMs };
+  const returned = {
+    unit: 'USD',
+    amount: -amountNanoUsd,
+    reference: chargeId,
+    creditId: `returned-${chargeId}`,
+  } as const;
+  return giveBackTo(store, settled, returned, since, nowMs);
+}
+
+/** Gives back to the credits that paid since then, else to others that paid. */
+export function giveBackTo(
+  store: CustomerStore,
+  wallet: Wallet,
+  returned: Omit<GivenBack, 'payers'>,
+  since: { reference: string | null; atMs: number },
+  nowMs: number,
+): Wallet {
+  const paid = store.ledger.paidBy(returned.unit, since.reference, since.atMs).flatMap(({ creditId, ...sums }) => {
+    const credit = store.corrections.credit(creditId);
+    return credit ? [{ credit, ...sums }] : [];
+  });
+  const sinceThen = paid.map(({ credit, since: of, net }) => ({ credit, paid: of < net ? of : net }));
+  const payers = [sinceThen, paid.map(({ credit, net }) => ({ credit, paid: net }))];
+  const after = giveBack(wallet, { ...returned, payers }, nowMs);
+  const own = after.credits.find(({ creditId }) => creditId === returned.creditId);
+  if (own) store.corrections.saveCredit(own);
+  return after;
+}
+
 /** Reports due charges that the balance has paid. Never throws: what fails is due again later. */
 export async function reportDue(store: CustomerStore, report: Reporter, now: () => number): Promise<void> {
-  for (const charge of store.chargesDue(now(), REPORTS_MAX)) {
-    const { stripeCustomerId } = charge;
-    if (charge.debitedAtMs === null || stripeCustomerId === null) continue;
+  for (const { chargeId } of store.chargesDue(now(), REPORTS_MAX)) {
+    // What came of the charges before it may have changed it.
+    const charge = store.charge(chargeId);
+    const stripeCustomerId = charge?.stripeCustomerId ?? null;
+    if (!charge || charge.debitedAtMs === null || stripeCustomerId === null) continue;
+    const corrected = charge.correction?.corrects ? store.charge(charge.correction.corrects) : null;
+    if (corrected) {
+      // What is corrected is reported first, or not at all.
+      const dueAtMs = Math.max(corrected.dueAtMs, now()) + SETTLE_DELAY_MS;
+      store.transaction(now(), () => store.saveCharge({ ...charge, dueAtMs }));
+      continue;
+    }
     // Stored before the provider is asked, so that the window is counted from the first attempt whatever happens.
     const attempt = { ...charge, attempts: charge.attempts + 1, firstAttemptAtMs: charge.firstAttemptAtMs ?? now() };
     store.transaction(now(), () => store.saveCharge({ ...attempt, dueAtMs: now() + backoffMs(attempt.attempts) }));
@@ -101,7 +152,21 @@ function conclude(store: CustomerStore, charge: OpenCharge, result: Report, nowM
     return;
   }
   store.saveAccount({ ...account, revision }, nowMs);
+  // The provider does not have the charge, so it gets no correction of it either.
+  if (result.status !== 'REPORTED') store.unreportCorrections(charge.chargeId);
   close(store, charge, result.status === 'REPORTED' ? null : result.reason, revision, nowMs);
+}
+
+/** The call with each of its charges, those of its corrections too, as `change` makes them. */
+function withCharges(call: Call, change: (charge: Charge | null) => Charge | null): Call {
+  const { outcome, corrections } = call;
+  const ofOutcome = <O extends CallOutcome | null>(of: O): O => (of ? { ...of, charge: change(of.charge) } : of);
+  const corrected = corrections?.map((each) => ({
+    ...each,
+    previous: ofOutcome(each.previous),
+    charge: change(each.charge),
+  }));
+  return { ...call, outcome: ofOutcome(outcome), ...(corrected && { corrections: corrected }) };
 }
 
 /** Records the end of a charge in the call or meter event that made it. */
@@ -112,16 +177,18 @@ function close(
   revision: number,
   nowMs: number,
 ): void {
+  const close = <C extends Charge | null>(charge: C): C | Charge =>
+    charge?.chargeId === chargeId ? settled(charge, failureReason) : charge;
   if (kind === 'call') {
     const call = store.call(subjectId)?.call;
-    if (call?.outcome?.charge) {
-      const outcome = { ...call.outcome, charge: settled(call.outcome.charge, failureReason) };
-      store.updateCall({ ...call, outcome, revision }, nowMs);
-    }
+    if (call?.outcome) store.updateCall({ ...withCharges(call, close), revision }, nowMs);
   } else {
     const event = store.meterEvent(subjectId);
-    if (event?.charge)
-      store.saveMeterEvent({ ...event, charge: settled(event.charge, failureReason), revision }, nowMs);
+    if (event) {
+      const { charge, reversal } = event;
+      const reversed = reversal && { reversal: { ...reversal, charge: close(reversal.charge) } };
+      store.saveMeterEvent({ ...event, charge: close(charge), ...reversed, revision }, nowMs);
+    }
   }
   store.dropCharge(chargeId);
 }

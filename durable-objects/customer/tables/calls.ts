@@ -75,6 +75,24 @@ export class CallTable {
     );
   }
 
+  /** Stores a corrected call, also one that was removed, as if it had finished now. A reversed call is not counted as begun. */
+  correct(call: Call, nowMs: number): void {
+    const record = JSON.stringify(call);
+    assertFits('a call', record);
+    this.#sql.exec(
+      `INSERT INTO calls (call_id, status, started_at_ms, deadline_at_ms, finished_at_ms, record, begin_fingerprint)
+       VALUES (?, ?, ?, ?, ?, ?, '')
+       ON CONFLICT (call_id) DO UPDATE SET
+         status = excluded.status, finished_at_ms = excluded.finished_at_ms, record = excluded.record`,
+      call.callId,
+      call.reversedAtMs === undefined ? call.status : 'REVERSED',
+      call.startedAtMs,
+      call.deadlineAtMs,
+      nowMs,
+      record,
+    );
+  }
+
   update(call: Call): void {
     this.#sql.exec('UPDATE calls SET record = ? WHERE call_id = ?', JSON.stringify(call), call.callId);
   }
@@ -97,7 +115,7 @@ export class CallTable {
 
   /** Admitted calls that began after `sinceMs`, and when the oldest of them did. */
   begunSince(sinceMs: number): { count: number; oldestMs: number | null } {
-    const sql = `SELECT COUNT(*) AS count, MIN(started_at_ms) AS oldestMs FROM calls WHERE started_at_ms > ? AND status <> 'NOT_ALLOWED'`;
+    const sql = `SELECT COUNT(*) AS count, MIN(started_at_ms) AS oldestMs FROM calls WHERE started_at_ms > ? AND status NOT IN ('NOT_ALLOWED', 'REVERSED')`;
     return this.#sql.exec<{ count: number; oldestMs: number | null }>(sql, sinceMs).one();
   }
 

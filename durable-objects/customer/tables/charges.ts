@@ -8,6 +8,7 @@ export interface OpenCharge {
   chargeId: string;
   kind: 'call' | 'meter_event';
   subjectId: string;
+  /** Below zero where a correction gives back. */
   amountNanoUsd: NanoUsd;
   stripeCustomerId: string | null;
   atMs: number;
@@ -17,6 +18,8 @@ export interface OpenCharge {
   attempts: number;
   firstAttemptAtMs: number | null;
   dueAtMs: number;
+  /** Of a correction: when what it corrects was recorded, and the charge of that, where there is one. */
+  correction: { subjectAtMs: number; corrects: string | null } | null;
 }
 
 type Row = {
@@ -30,6 +33,8 @@ type Row = {
   attempts: number;
   first_attempt_at_ms: number | null;
   due_at_ms: number;
+  subject_at_ms: number | null;
+  corrects: string | null;
 };
 
 export class ChargeTable {
@@ -42,7 +47,7 @@ export class ChargeTable {
   save(charge: OpenCharge): void {
     this.#sql.exec(
       `INSERT INTO charges (charge_id, kind, subject_id, amount_nano_usd, stripe_customer_id, at_ms, debited_at_ms, attempts,
-         first_attempt_at_ms, due_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+         first_attempt_at_ms, due_at_ms, subject_at_ms, corrects) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
        ON CONFLICT (charge_id) DO UPDATE SET debited_at_ms = excluded.debited_at_ms, attempts = excluded.attempts,
          first_attempt_at_ms = excluded.first_attempt_at_ms, due_at_ms = excluded.due_at_ms`,
       charge.chargeId,
@@ -55,6 +60,8 @@ export class ChargeTable {
       charge.attempts,
       charge.firstAttemptAtMs,
       charge.dueAtMs,
+      charge.correction?.subjectAtMs ?? null,
+      charge.correction?.corrects ?? null,
     );
   }
 
@@ -68,6 +75,10 @@ export class ChargeTable {
       .exec<Row>('SELECT * FROM charges WHERE due_at_ms <= ? ORDER BY due_at_ms LIMIT ?', nowMs, rowsMax)
       .toArray()
       .map(fromRow);
+  }
+
+  unreportCorrections(chargeId: string): void {
+    this.#sql.exec('UPDATE charges SET stripe_customer_id = NULL WHERE corrects = ?', chargeId);
   }
 
   drop(chargeId: string): void {
@@ -95,5 +106,6 @@ function fromRow(row: Row): OpenCharge {
     attempts: row.attempts,
     firstAttemptAtMs: row.first_attempt_at_ms,
     dueAtMs: row.due_at_ms,
+    correction: row.subject_at_ms === null ? null : { subjectAtMs: row.subject_at_ms, corrects: row.corrects },
   };
 }

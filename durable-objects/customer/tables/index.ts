@@ -3,6 +3,7 @@
  */
 import { CallTable } from './calls.ts';
 import { ChargeTable } from './charges.ts';
+import { CorrectionTable } from './corrections.ts';
 import { DeniedHourTable } from './denied-hours.ts';
 import { KeyTable } from './keys.ts';
 import { LedgerTable } from './ledger.ts';
@@ -21,6 +22,7 @@ export function openTables(sql: SqlStorage) {
     deniedHours: new DeniedHourTable(sql),
     ledger: new LedgerTable(sql),
     charges: new ChargeTable(sql),
+    corrections: new CorrectionTable(sql),
     outbox: new OutboxTable(sql),
   };
 }

@@ -23,6 +23,13 @@ export class MeterEventTable {
     this.#sql.exec(sql, event.eventId, event.atMs, JSON.stringify(event));
   }
 
+  /** Stores an event as if it were recorded now, so that it is kept until D1 has it. */
+  correct(event: MeterEvent, nowMs: number): void {
+    const sql = `INSERT INTO meter_events (event_id, at_ms, record) VALUES (?, ?, ?)
+      ON CONFLICT (event_id) DO UPDATE SET at_ms = excluded.at_ms, record = excluded.record`;
+    this.#sql.exec(sql, event.eventId, nowMs, JSON.stringify(event));
+  }
+
   /**
    * Drops events recorded by then, except those that D1 does not have or whose charge is not settled. Returns the rows
    * written.

@@ -100,6 +100,24 @@ export class UsageHourTable {
     this.#sql.exec(sql, atMs - (atMs % HOUR_MS), units);
   }
 
+  /** Replaces what a call counted in its hour, as long as that is kept. */
+  replace(atMs: number, before: UsageHour, after: UsageHour): void {
+    this.flush();
+    const hourMs = atMs - (atMs % HOUR_MS);
+    const isKept = this.#sql.exec('SELECT 1 FROM usage_hours WHERE hour_ms = ?', hourMs).toArray().length > 0;
+    if (isKept) this.#write(hourMs, sumOf(after, negated(before)));
+  }
+
+  /** Takes units out of their hour, as long as it is kept. */
+  takeUnits(atMs: number, slot: MeterSlot, units: number): void {
+    const column = SLOT_COLUMNS[slot];
+    this.#sql.exec(
+      `UPDATE usage_hours SET ${column} = ${column} - ? WHERE hour_ms = ?`,
+      units,
+      atMs - (atMs % HOUR_MS),
+    );
+  }
+
   /** Completed calls and their cost in the UTC hour and the UTC day of that time. */
   velocity(atMs: number): Record<'hour' | 'day', { calls: number; costNanoUsd: NanoUsd }> {
     this.flush();
@@ -144,6 +162,29 @@ export class UsageHourTable {
   oldestMs(): number | null {
     return this.#sql.exec<{ at: number | null }>('SELECT MIN(hour_ms) AS at FROM usage_hours').one().at;
   }
+}
+
+/** An hour in which nothing was used. */
+export const UNUSED_HOUR: UsageHour = {
+  completedCalls: 0,
+  failedCalls: 0,
+  inputTokens: 0,
+  outputTokens: 0,
+  completedCostNanoUsd: 0n,
+  failedCostNanoUsd: 0n,
+  unpricedCalls: 0,
+};
+
+function negated(hour: UsageHour): UsageHour {
+  return {
+    completedCalls: -hour.completedCalls,
+    failedCalls: -hour.failedCalls,
+    inputTokens: -hour.inputTokens,
+    outputTokens: -hour.outputTokens,
+    completedCostNanoUsd: -hour.completedCostNanoUsd,
+    failedCostNanoUsd: -hour.failedCostNanoUsd,
+    unpricedCalls: -hour.unpricedCalls,
+  };
 }
 
 function sumOf(one: UsageHour, other: UsageHour): UsageHour {

@@ -74,6 +74,7 @@ async function beginRequest(
     streamed,
     hidesUsage: false,
     effort: undefined,
+    serviceTier: undefined,
     signal: config.abortSignal,
   };
   // The SDK may retry; only its promise shows that it has given up.

@@ -182,7 +182,7 @@ export class MeteredRequest {
    */
   #ends(
     call: CallScope,
-    { provider, effort }: Opening,
+    { provider, effort, serviceTier }: Opening,
   ): (usage: VendorUsage | null, failure: CallFailure | null) => Promise<void> {
     this.#call = null;
     const model = this.#model;
@@ -190,6 +190,7 @@ export class MeteredRequest {
       const known: CallUsage = {
         modelUsed: model,
         ...(provider && { providerUsed: provider }),
+        ...(serviceTier && { requestedServiceTier: serviceTier }),
         ...(effort && { reasoningEffort: effort, reasoningEffortSource: 'provider_request' }),
         ...usage,
         ...(usage?.reasoningEffort && { reasoningEffortSource: 'provider_response' }),
@@ -227,23 +228,24 @@ function failureOf({ end, completed, usage, failure }: StreamOutcome): CallFailu
   return { code: end.toUpperCase(), message: 'the stream ended before the vendor said that it was done' };
 }
 
-/** Counts that are summed over the requests of one call. */
-const TOKENS = [
-  'inputTokens',
-  'cachedInputTokens',
-  'cacheWriteInputTokens',
-  'responseTokens',
-  'reasoningTokens',
-] as const;
-const COUNTS = [...TOKENS, 'searches', 'audio', 'audioSeconds'] as const;
 const sums = new WeakMap<CallScope, CallUsage>();
 
+/** Figures are summed over the requests of one call; of all else the last one counts. */
 function addUsage(call: CallScope, usage: CallUsage): void {
   const before = sums.get(call) ?? {};
-  const sum: CallUsage = { ...before, ...usage };
-  for (const name of COUNTS) {
-    if (before[name] !== undefined || usage[name] !== undefined) sum[name] = (before[name] ?? 0) + (usage[name] ?? 0);
-  }
+  const sum: CallUsage = { ...before, ...usage, ...added(before, usage) };
+  const tools = added(before.toolUses ?? {}, usage.toolUses ?? {});
+  if (Object.keys(tools).length > 0) sum.toolUses = tools;
   sums.set(call, sum);
   call.setUsage(sum);
+}
+
+function added(one: object, other: object): Record<string, number> {
+  const figures = Object.entries({ ...one, ...other }).filter(([, value]) => typeof value === 'number');
+  return Object.fromEntries(
+    figures.map(([name]) => [
+      name,
+      [one, other].reduce((sum, of) => sum + ((of as Record<string, number>)[name] ?? 0), 0),
+    ]),
+  );
 }

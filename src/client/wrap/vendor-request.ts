@@ -4,6 +4,7 @@
  * OpenAI and Anthropic name the model in the body, Google in the URL.
  */
 import { type Effort, isEffort } from '../../vendors/effort.ts';
+import { requestedServiceTier } from '../../vendors/service-tier.ts';
 import { type Fields, fieldsOf, isFields } from '../../vendors/usage/figures.ts';
 
 /** What a request says before it is sent. */
@@ -15,6 +16,8 @@ export interface ModelRequest {
   /** The vendor would send the usage only in a chunk that the caller did not request. */
   hidesUsage: boolean;
   effort: Effort | undefined;
+  /** The service tier that is asked for, in the vendor's word. */
+  serviceTier: string | undefined;
 }
 
 /** Matches with or without a version prefix, but not `/v1/threads/{id}/messages`. */
@@ -35,6 +38,7 @@ export function modelRequestOf(method: string, path: string, body: unknown): Mod
       streamed,
       hidesUsage: false,
       effort: undefined,
+      serviceTier: requestedServiceTier(body.config ?? body),
     };
   }
   if (!BODY_PATH.test(pathname) || typeof body.model !== 'string') return null;
@@ -46,6 +50,7 @@ export function modelRequestOf(method: string, path: string, body: unknown): Mod
     streamed,
     hidesUsage: streamed && COMPLETION_PATH.test(pathname) && fieldsOf(body.stream_options).include_usage !== true,
     effort: isEffort(effort) ? effort : undefined,
+    serviceTier: requestedServiceTier(body),
   };
 }
 

@@ -15,6 +15,7 @@ import { count, duration, nanoOf, percent, rate, words } from '../../ui/format.t
 import { Badge, Card, Code, Count, Empty, Facts, Nothing, Stat, Time, Usd } from '../../ui/parts.tsx';
 import { Pager, Table } from '../../ui/table.tsx';
 import { callerOf } from '../caller.ts';
+import { CallState, Correct, Corrections } from '../calls-view.tsx';
 import { type ConsoleContext, type ConsoleEnv, callPath, customerPath, organizationPath } from '../context.ts';
 import { refused } from '../refused.tsx';
 import { page } from '../shell.tsx';
@@ -127,7 +128,10 @@ const Calls: FC<{ organizationId: string; items: CallRow[]; nowMs: number }> = (
         title: 'Customer',
         cell: ({ customerId }) => <a href={customerPath(organizationId, customerId)}>{customerId}</a>,
       },
-      { title: 'State', cell: ({ status }) => <Badge tone={STATUS_TONES[status] ?? 'plain'}>{words(status)}</Badge> },
+      {
+        title: 'State',
+        cell: ({ status, reversedAtMs }) => <CallState status={status} isReversed={reversedAtMs !== null} />,
+      },
       { title: 'Feature', cell: ({ feature }) => feature || <Nothing /> },
       { title: 'Model', cell: ({ modelUsed }) => modelUsed ?? <Nothing /> },
       { title: 'Began', cell: ({ startedAtMs }) => <Time at={startedAtMs} nowMs={nowMs} /> },
@@ -160,7 +164,7 @@ function callPage(c: ConsoleContext, call: ReadCallData, recorded: Call | null) 
       title: shortened(call.callId),
       sub: (
         <>
-          <Badge tone={STATUS_TONES[call.status] ?? 'plain'}>{words(call.status)}</Badge>{' '}
+          <CallState status={call.status} isReversed={call.reversedAt !== undefined} />{' '}
           {call.customerId && (
             <>
               of <a href={customerPath(organizationId, call.customerId)}>{call.customerId}</a>
@@ -169,6 +173,7 @@ function callPage(c: ConsoleContext, call: ReadCallData, recorded: Call | null) 
         </>
       ),
       crumbs: [{ text: 'Calls', href: organizationPath(organizationId, 'calls') }],
+      actions: <Correct organizationId={organizationId} call={call} />,
     },
     <>
       <dl class="stats">
@@ -202,6 +207,11 @@ function callPage(c: ConsoleContext, call: ReadCallData, recorded: Call | null) 
           <Card title="Who pays">
             <Payment payg={call.payg} />
           </Card>
+          {call.corrections && (
+            <Card title="Corrections">
+              <Corrections corrections={call.corrections} nowMs={nowMs} />
+            </Card>
+          )}
           {recorded?.compression && (
             <Card title="Prompt compression">
               <Facts

@@ -1,12 +1,13 @@
 /**
- * What an operator does to a customer, each on a page of its own that says what will happen: grant credit, cancel,
- * reactivate, erase.
+ * What an operator does to a customer, each on a page of its own that says what will happen: grant credit and
+ * take it back, cancel, reactivate, erase.
  */
 import type { Hono } from 'hono';
 import type { FC, PropsWithChildren } from 'hono/jsx';
+import { CorrectionRequest } from '../../contract/corrections.ts';
 import { operations } from '../../contract/operations.ts';
 import { GrantCreditRequest } from '../../contract/operator-customers.ts';
-import { eraseCustomer, grantCredit, inspectCustomer, setCanceled } from '../../operator/customers.ts';
+import { eraseCustomer, grantCredit, inspectCustomer, revokeCredit, setCanceled } from '../../operator/customers.ts';
 import { Choice, Form, type FormSecrets, type FormState, Select, TextField } from '../../ui/form.tsx';
 import { count, words } from '../../ui/format.ts';
 import { Card, Code, Empty, Facts, Notice } from '../../ui/parts.tsx';
@@ -30,6 +31,20 @@ export function mountCustomerActions(app: Hono<ConsoleEnv>): void {
     const answer = await grantCredit(request, organizationId, customerId, checked.value);
     if (!answer.ok) return creditPage(c, wrong(c, detailsOf(answer.refusal)));
     return c.redirect(`${customerPath(organizationId, customerId)}?done=credit`, 303);
+  });
+
+  app.get(`${BASE}/credits/:creditId/revoke`, (c) => revokePage(c, { values: {}, details: [] }));
+
+  app.post(`${BASE}/credits/:creditId/revoke`, async (c) => {
+    const { params, organizationId, customerId } = addressOf(c);
+    const creditId = c.req.param('creditId');
+    const checked = check(CorrectionRequest, { reason: text(c.get('submitted').fields, 'reason') });
+    if (!checked.ok) return revokePage(c, wrong(c, checked.details));
+    const input = { params: { ...params, creditId }, body: checked.value };
+    const request = await operatorRequest(c, operations.revokeCredit, input);
+    const answer = await revokeCredit(request, organizationId, customerId, creditId, checked.value);
+    if (!answer.ok) return refused(c, answer.refusal);
+    return c.redirect(`${customerPath(organizationId, customerId)}?done=credit-revoked`, 303);
   });
 
   for (const action of ['cancel', 'reactivate'] as const) {
@@ -173,6 +188,21 @@ const CreditForm: FC<{ path: string; secrets: FormSecrets; state: FormState }> =
     <Buttons back={path}>Grant credit</Buttons>
   </Form>
 );
+
+function revokePage(c: ConsoleContext, state: FormState) {
+  const creditId = c.req.param('creditId') ?? '';
+  return actionPage(c, 'Revoke credit', statusOf(state), (path, secrets) => (
+    <Form action={`${path}/credits/${encodeURIComponent(creditId)}/revoke`} secrets={secrets} state={state}>
+      <p>
+        What is left of <Code>{creditId}</Code> is taken back. What is spent stays spent.
+      </p>
+      <TextField name="reason" label="Reason" state={state} required hint="Shown in the ledger." />
+      <Buttons back={path} danger>
+        Revoke credit
+      </Buttons>
+    </Form>
+  ));
+}
 
 function cancelPage(c: ConsoleContext) {
   return actionPage(c, 'Cancel subscription', 200, (path, secrets) => (

@@ -10,11 +10,11 @@ import { inspectCustomer } from '../../operator/customers.ts';
 import { nanoOf, plural, words } from '../../ui/format.ts';
 import { Badge, Card, Code, Empty, Facts, Nothing, Notice, Time, Usd } from '../../ui/parts.tsx';
 import { Table } from '../../ui/table.tsx';
+import { CallState } from '../calls-view.tsx';
 import { type ConsoleContext, type ConsoleEnv, callPath, customerPath, organizationPath } from '../context.ts';
 import { Meters } from '../meters-view.tsx';
 import { refused } from '../refused.tsx';
 import { page } from '../shell.tsx';
-import { STATUS_TONES } from '../statuses.ts';
 
 export function mountCustomer(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org/customers/:customerId', async (c) => {
@@ -48,6 +48,9 @@ function customerPage(c: ConsoleContext, customer: OperatorCustomer) {
         <>
           <a class="button" href={to('credit')}>
             Grant credit
+          </a>
+          <a class="button" href={to('reverse-increment')}>
+            Reverse increment
           </a>
           <a class="button" href={to(canceled ? 'reactivate' : 'cancel')}>
             {canceled ? 'Reactivate' : 'Cancel'}
@@ -181,15 +184,15 @@ const Amount: FC<{ unit: string; exact: string }> = ({ unit, exact }) =>
     <span class="num">{`${Number(exact).toLocaleString('en-US')} ${words(unit)}`}</span>
   );
 
-const Credits: FC<{ customer: OperatorCustomer; nowMs: number }> = ({ customer: { credits }, nowMs }) =>
-  credits.length === 0 ? (
+const Credits: FC<{ customer: OperatorCustomer; nowMs: number }> = ({ customer, nowMs }) =>
+  customer.credits.length === 0 ? (
     <Empty title="No credit">
       Credit pays for what the plan's allowance does not cover, where the plan is pay-as-you-go.
     </Empty>
   ) : (
     <Table
       caption="Credits"
-      rows={credits}
+      rows={customer.credits}
       columns={[
         { title: 'Credit', heading: true, cell: ({ creditId }) => <Code>{creditId}</Code> },
         { title: 'Reference', cell: ({ reference }) => reference ?? <Nothing /> },
@@ -200,13 +203,21 @@ const Credits: FC<{ customer: OperatorCustomer; nowMs: number }> = ({ customer: 
         },
         { title: 'Amount', figure: true, cell: ({ unit, granted }) => <Amount unit={unit} exact={granted} /> },
         { title: 'Left', figure: true, cell: ({ unit, remaining }) => <Amount unit={unit} exact={remaining} /> },
+        {
+          title: 'Correction',
+          cell: ({ creditId }) => (
+            <a href={customerPath(customer.organizationId, customer.customerId, 'credits', creditId, 'revoke')}>
+              Revoke
+            </a>
+          ),
+        },
       ]}
     />
   );
 
 const Ledger: FC<{ ledger: OperatorCustomer['ledger']; nowMs: number }> = ({ ledger, nowMs }) =>
   ledger.length === 0 ? (
-    <Empty title="No entries yet">Grants, charges and expiries appear here.</Empty>
+    <Empty title="No entries yet">Grants, charges, expiries and revocations appear here.</Empty>
   ) : (
     <Table
       caption="Ledger"
@@ -216,7 +227,17 @@ const Ledger: FC<{ ledger: OperatorCustomer['ledger']; nowMs: number }> = ({ led
         {
           title: 'Cause',
           cell: ({ cause }) => (
-            <Badge tone={cause === 'GRANT' ? 'good' : cause === 'EXPIRY' ? 'warn' : 'plain'}>{words(cause)}</Badge>
+            <Badge
+              tone={
+                cause === 'GRANT' || cause === 'RETURN'
+                  ? 'good'
+                  : cause === 'EXPIRY' || cause === 'REVOKE'
+                    ? 'warn'
+                    : 'plain'
+              }
+            >
+              {words(cause)}
+            </Badge>
           ),
         },
         { title: 'Reference', cell: ({ reference }) => reference ?? <Nothing /> },
@@ -245,7 +266,10 @@ const RecentCalls: FC<RecentCallsProps> = ({ organizationId, calls, nowMs }) =>
           heading: true,
           cell: ({ callId }) => <a href={callPath(organizationId, callId)}>{shortened(callId)}</a>,
         },
-        { title: 'State', cell: ({ status }) => <Badge tone={STATUS_TONES[status] ?? 'plain'}>{words(status)}</Badge> },
+        {
+          title: 'State',
+          cell: ({ status, reversedAt }) => <CallState status={status} isReversed={reversedAt !== undefined} />,
+        },
         { title: 'Model', cell: ({ modelUsed }) => modelUsed ?? <Nothing /> },
         { title: 'Began', cell: ({ startTime }) => <Time at={startTime} nowMs={nowMs} /> },
         {

@@ -131,6 +131,16 @@ const Prices: FC<{ prices: OwnPriceRow[]; nowMs: number }> = ({ prices, nowMs })
         { title: 'Output', figure: true, cell: ({ rates }) => perMillion(rates.outputUsdPerMillion) },
         { title: 'Cache read', figure: true, cell: ({ rates }) => perMillion(rates.cachedInputUsdPerMillion) },
         { title: 'Cache write', figure: true, cell: ({ rates }) => perMillion(rates.cacheWriteUsdPerMillion) },
+        {
+          title: 'Components',
+          figure: true,
+          cell: ({ rates }) => (rates.components ? <span class="num">{rates.components.length}</span> : <Nothing />),
+        },
+        {
+          title: 'In force from',
+          cell: ({ effectiveFromMs }) =>
+            effectiveFromMs === 0 ? 'always' : <Time at={effectiveFromMs} nowMs={nowMs} />,
+        },
         { title: 'Set', cell: ({ updatedAtMs }) => <Time at={updatedAtMs} nowMs={nowMs} /> },
       ]}
     />

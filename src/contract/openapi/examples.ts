@@ -52,6 +52,9 @@ export const VALUES = {
     body: { name: 'Usage widget', prefix: 'ek-' },
     sample: `ek-${'A'.repeat(43)}`,
   },
+  CREDIT_ID: { from: 'grantCredit', field: 'creditId', sample: '0195d2f0-c3a2-7c1e-9f6b-5d0c7f1a2b3e' },
+  EVENT_ID: { from: 'incrementMeter', field: 'eventId', sample: '0195d2f0-c3a2-7c1e-9f6b-5d0c7f1a2b3f' },
+  REPRICING_ID: { from: 'startRepricing', field: 'jobId', sample: '0195d2f0-c3a2-7c1e-9f6b-5d0c7f1a2b3d' },
   MIGRATION_ID: { from: 'migratePlan', field: 'jobId', sample: '0195d2f0-c3a2-7c1e-9f6b-5d0c7f1a2b3c' },
   ESTIMATE_ID: { from: 'startCompressionJob', field: 'jobId', sample: '0195d2f0-c3a2-7c1e-9f6b-5d0c7f1a2b3d' },
   FILE_ID: { from: 'uploadFile', field: 'id', sample: 'file-abc123' },
@@ -124,6 +127,17 @@ export const EXAMPLES: Record<ExampleId, Example> = {
   readUsage: { params: alice, needs: ['provisionCustomer'] },
   changePlan: { params: alice, body: { planId: 'pro', strategy: 'AT_NEXT_REPLENISH' }, needs: ['provisionCustomer'] },
   replenishCustomer: { params: alice, needs: ['provisionCustomer'] },
+  amendCall: {
+    params: { callId: '$CALL_ID' },
+    body: {
+      reason: 'the retry was counted twice',
+      modelUsed: 'anthropic/claude-opus-5-5',
+      inputTokens: 600,
+      responseTokens: 350,
+    },
+    needs: ['endCall'],
+  },
+  reverseCall: { params: { callId: '$CALL_ID' }, body: { reason: 'sent by a test' }, needs: ['endCall'] },
   incrementMeter: {
     body: { customerId: 'erin', meterSlot: 'CUSTOM1', amount: 3, feature: 'export' },
     needs: [
@@ -131,6 +145,10 @@ export const EXAMPLES: Record<ExampleId, Example> = {
       { id: 'provisionCustomer', body: { customerId: 'erin' } },
       { id: 'changePlan', params: { customerId: 'erin' }, body: { planId: 'example' } },
     ],
+  },
+  reverseMeterEvent: {
+    params: { eventId: '$EVENT_ID' },
+    body: { reason: 'sent by a test', customerId: 'erin' },
   },
   readUsageSummary: { query: { timezone: 'Europe/Berlin' } },
   readUsageAnomalies: { query: { days: '60' } },
@@ -210,6 +228,12 @@ export const EXAMPLES: Record<ExampleId, Example> = {
   listPrices: { params: org },
   readPrices: { params: { ...org, modelKey: 'openai/ft:gpt-4.1:acme::x1' }, needs: ['setPrice'] },
   deletePrices: { params: { ...org, modelKey: 'openai/ft:gpt-4.1:acme::x1' }, needs: ['setPrice'] },
+  startRepricing: {
+    params: org,
+    body: { from: '2026-11-01T00:00:00Z', to: '2026-12-01T00:00:00Z', dryRun: true },
+    needs: ['setPrice'],
+  },
+  readRepricing: { params: { ...org, jobId: '$REPRICING_ID' } },
   setVendor: { params: { ...org, provider: 'openai' }, body: { apiKey: '$OPENAI_API_KEY' } },
   listVendors: { params: org },
   readVendor: { params: { ...org, provider: 'openai' }, needs: ['setVendor'] },
@@ -231,6 +255,29 @@ export const EXAMPLES: Record<ExampleId, Example> = {
     params: { ...org, ...alice },
     body: { kind: 'USD', amountUsd: '25.00', reference: 'invoice 1042' },
     needs: ['provisionCustomer'],
+  },
+  revokeCredit: {
+    params: { ...org, ...alice, creditId: '$CREDIT_ID' },
+    body: { reason: 'granted twice' },
+  },
+  operatorAmendCall: {
+    params: { ...org, callId: '$CALL_ID' },
+    body: {
+      reason: 'the retry was counted twice',
+      modelUsed: 'anthropic/claude-opus-5-5',
+      inputTokens: 600,
+      responseTokens: 350,
+    },
+    needs: ['endCall'],
+  },
+  operatorReverseCall: {
+    params: { ...org, callId: '$CALL_ID' },
+    body: { reason: 'sent by a test' },
+    needs: ['endCall'],
+  },
+  operatorReverseMeterEvent: {
+    params: { ...org, eventId: '$EVENT_ID' },
+    body: { reason: 'sent by a test', customerId: 'erin' },
   },
   eraseCustomer: {
     params: { ...org, customerId: 'dave' },

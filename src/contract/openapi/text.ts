@@ -29,7 +29,7 @@ export const TAGS: readonly Tag[] = [
     description: 'Customers, their plans and what they have left',
     pattern: /^\/(customers|usage-plans)(?!.*(usage-context|forecast))/,
   },
-  { name: 'Custom meters', description: 'Usage that is no model call', pattern: /^\/custom_meter$/ },
+  { name: 'Custom meters', description: 'Usage that is no model call', pattern: /^\/(custom_meter$|meter_events\/)/ },
   { name: 'Readings', description: 'Sums, anomalies, forecasts', pattern: /^\/(usage\/|customers\/)/ },
   {
     name: 'Sampling',
@@ -64,8 +64,8 @@ export const TAGS: readonly Tag[] = [
   },
   {
     name: 'Operator: customers',
-    description: 'A customer as the operator sees it, credits, cancellation, erasure',
-    pattern: /^\/operator\/organizations\/\{org\}\/customers/,
+    description: 'A customer as the operator sees it, credits, corrections, cancellation, erasure',
+    pattern: /^\/operator\/organizations\/\{org\}\/(customers|calls|meter_events)/,
   },
   {
     name: 'Operator: samples',

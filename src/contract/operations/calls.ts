@@ -3,6 +3,16 @@
  */
 import { z } from 'zod';
 import { BeginCallData, BeginCallRequest, EndCallData, EndCallRequest, ReadCallData } from '../calls.ts';
+import {
+  AmendCallRequest,
+  AmendedCall,
+  CorrectionRequest,
+  callId,
+  eventId,
+  ReversedCall,
+  ReversedMeterEvent,
+  ReverseMeterEventRequest,
+} from '../corrections.ts';
 import { CustomMeterData, IncrementMeterRequest } from '../custom-meter.ts';
 import { idempotencyKey } from '../fields.ts';
 import { CallData, CallRequest } from '../unified-call.ts';
@@ -50,6 +60,28 @@ export const calls = {
     code: 'CALL_PRICING_RETRIEVED',
     data: ReadCallData,
   }),
+  reverseCall: operation({
+    operationId: 'reverseCall',
+    summary: 'Take back a finished call that was recorded by mistake',
+    method: 'POST',
+    path: '/calls/{callId}/reverse',
+    security: apiKey('usage:write'),
+    params: z.object({ callId }),
+    body: CorrectionRequest,
+    code: 'CALL_REVERSED',
+    data: ReversedCall,
+  }),
+  amendCall: operation({
+    operationId: 'amendCall',
+    summary: 'Replace what the end of a call reported by mistake; everything is reported anew',
+    method: 'POST',
+    path: '/calls/{callId}/amend',
+    security: apiKey('usage:write'),
+    params: z.object({ callId }),
+    body: AmendCallRequest,
+    code: 'CALL_AMENDED',
+    data: AmendedCall,
+  }),
   incrementMeter: operation({
     operationId: 'incrementMeter',
     summary: 'Record usage of a custom meter; learn what paid for it',
@@ -59,5 +91,16 @@ export const calls = {
     body: IncrementMeterRequest,
     code: 'CUSTOM_METER_SUCCESS',
     data: CustomMeterData,
+  }),
+  reverseMeterEvent: operation({
+    operationId: 'reverseMeterEvent',
+    summary: 'Take back an increment of a custom meter that was recorded by mistake',
+    method: 'POST',
+    path: '/meter_events/{eventId}/reverse',
+    security: apiKey('usage:write'),
+    params: z.object({ eventId }),
+    body: ReverseMeterEventRequest,
+    code: 'METER_EVENT_REVERSED',
+    data: ReversedMeterEvent,
   }),
 } as const satisfies Record<string, Operation>;

@@ -1,9 +1,16 @@
 /**
  * Operator: a customer as the operator sees it, credits, cancellation, erasure, refused changes.
  */
+import { CorrectionRequest } from '../corrections.ts';
 import { CustomerUsageData } from '../customers.ts';
-import { customerId, ListQuery, listOf } from '../fields.ts';
-import { ErasedCustomer, GrantCreditRequest, GrantedCredit, OperatorCustomer } from '../operator-customers.ts';
+import { customerId, ListQuery, listOf, text } from '../fields.ts';
+import {
+  ErasedCustomer,
+  GrantCreditRequest,
+  GrantedCredit,
+  OperatorCustomer,
+  RevokedCredit,
+} from '../operator-customers.ts';
 import { ResentOutbox, SetAsideChange } from '../outbox.ts';
 import { type Operation, operation, operator, organizationParam } from './operation.ts';
 
@@ -50,6 +57,17 @@ export const operatorCustomers = {
     body: GrantCreditRequest,
     code: 'CREDIT_GRANTED',
     data: GrantedCredit,
+  }),
+  revokeCredit: operation({
+    operationId: 'revokeCredit',
+    summary: 'Take back what is left of a credit',
+    method: 'POST',
+    path: '/operator/organizations/{org}/customers/{customerId}/credits/{creditId}/revoke',
+    security: operator,
+    params: customerParam.extend({ creditId: text(64).describe('The credit') }),
+    body: CorrectionRequest,
+    code: 'CREDIT_REVOKED',
+    data: RevokedCredit,
   }),
   eraseCustomer: operation({
     operationId: 'eraseCustomer',

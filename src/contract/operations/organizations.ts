@@ -1,6 +1,8 @@
 /**
  * Operator: organizations with their API keys, model mappings, prices and vendors.
  */
+
+import { RepriceRequest, Repricing, StartedRepricing } from '../corrections.ts';
 import { Models } from '../entitlements.ts';
 import { ListQuery, listOf, text } from '../fields.ts';
 import {
@@ -115,6 +117,27 @@ export const organizations = {
     query: PriceQuery,
     code: 'PRICE_DELETED',
     data: DeletedPrices,
+  }),
+  startRepricing: operation({
+    operationId: 'startRepricing',
+    summary: 'Price the calls that lacked a price, at the one in force when each ended, in the background',
+    method: 'POST',
+    path: '/operator/organizations/{org}/reprice',
+    security: operator,
+    params: organizationParam,
+    body: RepriceRequest,
+    code: 'REPRICING_STARTED',
+    data: StartedRepricing,
+  }),
+  readRepricing: operation({
+    operationId: 'readRepricing',
+    summary: 'Read how far a repricing is',
+    method: 'GET',
+    path: '/operator/organizations/{org}/reprice/{jobId}',
+    security: operator,
+    params: organizationParam.extend({ jobId: text(64).describe('The job') }),
+    code: 'REPRICING_READ',
+    data: Repricing,
   }),
   setVendor: operation({
     operationId: 'setVendor',

@@ -41,6 +41,8 @@ export const calls = sqliteTable(
     savedTokens: integer('saved_tokens'),
     costAvoidedNanoUsd: integer('cost_avoided_nano_usd'),
     compressionTechniques: text('compression_techniques', { mode: 'json' }).$type<string[]>(),
+    /** Since when it counts no longer, where it was a mistake. */
+    reversedAtMs: integer('reversed_at_ms'),
     /** Every fact of the call, as its object stored it; reads of old calls answer from it. */
     record: text('record', { mode: 'json' }).$type<unknown>().notNull(),
     revision: integer('revision').notNull(),

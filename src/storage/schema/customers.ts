@@ -68,6 +68,8 @@ export const meterEvents = sqliteTable(
     unfunded: integer('unfunded').notNull(),
     chargeNanoUsd: text('charge_nano_usd'),
     settlementStatus: text('settlement_status'),
+    /** Since when it counts no longer, where it was a mistake. */
+    reversedAtMs: integer('reversed_at_ms'),
     record: text('record', { mode: 'json' }).$type<unknown>().notNull(),
     revision: integer('revision').notNull(),
   },

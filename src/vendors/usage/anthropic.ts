@@ -58,8 +58,8 @@ function figuresOf(model: unknown, usage: Fields): ReportedUsage {
     }),
     ...(isFields(tools) && { searches: count(tools.web_search_requests) }),
     ...tierOf(usage.service_tier),
-    ...(typeof geo === 'string' && REGION.test(geo) && geo !== 'global' && geo !== 'not_available' && { region: geo }),
-    ...(speed === 'fast' && { speed }),
+    ...(typeof geo === 'string' && REGION.test(geo) && geo !== 'not_available' && { region: geo }),
+    ...((speed === 'fast' || speed === 'standard') && { speed }),
   });
 }
 

@@ -165,7 +165,7 @@ const TIERS: Readonly<Record<string, ServiceTier>> = {
 export function tierOf(value: unknown): { serviceTier?: ServiceTier } {
   if (typeof value !== 'string' || value === '' || value === 'auto') return {};
   const tier = Object.hasOwn(TIERS, value.toLowerCase()) ? TIERS[value.toLowerCase()] : 'other';
-  return tier === undefined || tier === 'standard' ? {} : { serviceTier: tier };
+  return tier === undefined ? {} : { serviceTier: tier };
 }
 
 /** USD that a vendor reports as its own charge. */

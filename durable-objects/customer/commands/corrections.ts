@@ -1,0 +1,320 @@
+/**
+ * The commands of corrections: what was recorded by mistake is taken back, with what it cost. The record stays and says
+ * so; what was given back are entries of their own.
+ */
+import type { AmendedCall, ReversedCall, ReversedMeterEvent } from '../../../src/contract/corrections.ts';
+import { type Accepted, type Answer, accept, badRequest, type Result, refuse } from '../../../src/contract/errors.ts';
+import { type Account, periodOf } from '../../../src/domain/account.ts';
+import type { Call, CallCorrection, CallOutcome } from '../../../src/domain/call.ts';
+import type { CallReport } from '../../../src/domain/call-report.ts';
+import { newCharge, pendingAmount } from '../../../src/domain/charge.ts';
+import {
+  amendCall as amendTheCall,
+  type Corrected,
+  countedOutcome,
+  isCorrectable,
+  repriceCall,
+  reverseCall as reverseTheCall,
+} from '../../../src/domain/correct-call.ts';
+import { CORRECTION_DAYS_MAX } from '../../../src/domain/correction.ts';
+import type { MeterEvent, MeterReversal } from '../../../src/domain/custom-meter.ts';
+import { SLOT_METERS, subtractQuantities } from '../../../src/domain/meters.ts';
+import { usdFromNano } from '../../../src/domain/money.ts';
+import { type PeriodTotals, reverseIncrement, totalsOf } from '../../../src/domain/reverse-meter.ts';
+import { addUnsettled } from '../../../src/domain/wallet.ts';
+import type {
+  AmendCallCommand,
+  RepriceCallsCommand,
+  Repriced,
+  ReverseCallCommand,
+  ReverseMeterEventCommand,
+} from '../../../src/objects/customer-commands.ts';
+import { DAY_MS } from '../../../src/platform/time.ts';
+import type { CustomerStore } from '../store.ts';
+import { UNUSED_HOUR } from '../tables/usage-hours.ts';
+import { callNotFound, usageOf } from './calls.ts';
+import { type Context, catchUp, keyed } from './context.ts';
+import { giveBackTo, queueCharge } from './settlement.ts';
+
+const BEHIND_SECONDS = 5;
+
+export function reverseCall(context: Context, command: ReverseCallCommand): Answer<ReversedCall> {
+  const { store, nowMs, newId } = context;
+  return store.transaction(nowMs, () => {
+    const found = findCorrectable(context, command);
+    if (!found.ok) return found;
+    const { account, call } = found;
+    const reversal = call.corrections?.findLast(({ kind }) => kind === 'REVERSED');
+    if (reversal) return { ...reversedCall(call, reversal), replayed: true };
+    if (!isCorrectable(call)) return notFinished(call);
+    const { reason, by } = command;
+    const corrected = reverseTheCall(account, call, { atMs: nowMs, reason, by }, newId());
+    storeCorrected(context, call, corrected);
+    return reversedCall(corrected.call, corrected.correction);
+  });
+}
+
+/** Replaces what the call reported, once: the same amendment again, with nothing since, gets the answer of the first. */
+export function amendCall(context: Context, command: AmendCallCommand): Answer<AmendedCall> {
+  const { nowMs, newId } = context;
+  return keyed(context, 'amend', command, () => {
+    const found = findCorrectable(context, command);
+    if (!found.ok) return found;
+    const { account, call } = found;
+    const last = call.corrections?.at(-1);
+    const { reason, by, report, price, fingerprint } = command;
+    if (last?.kind === 'AMENDED' && last.fingerprint === fingerprint)
+      return { ...amendedCall(call, last), replayed: true };
+    if (call.reversedAtMs !== undefined)
+      return refuse('CONFLICT', 'the call was reversed, and can no longer be amended');
+    if (wouldMoveCharge(call, report)) {
+      const path = 'stripeCustomerId';
+      return badRequest({ path, message: 'must be that of the call, whose charge is billed to it' });
+    }
+    const ids = { chargeId: newId(), differenceId: newId() };
+    const corrected = amendTheCall(account, call, { report, price, fingerprint }, { atMs: nowMs, reason, by }, ids);
+    if (!corrected) return notEnded(call);
+    storeCorrected(context, call, corrected);
+    return amendedCall(corrected.call, corrected.correction);
+  });
+}
+
+/**
+ * Gives calls the price that they lacked. Once for each: a call that the same job has priced before is counted again, for the
+ * job may not know it, and nothing is changed.
+ */
+export function repriceCalls(context: Context, { calls, jobId, reason, by, ...whose }: RepriceCallsCommand): Repriced {
+  const { store, nowMs, newId } = context;
+  return store.transaction(nowMs, () => {
+    let repriced = 0;
+    let differenceNanoUsd = 0n;
+    for (const { callId, price, old } of calls) {
+      const found = findCorrectable(context, { ...whose, callId, old });
+      if (!found.ok) continue;
+      const { account, call } = found;
+      const known = call.corrections?.some((correction) => correction.jobId === jobId);
+      const ids = { chargeId: newId(), differenceId: newId() };
+      const corrected = known ? null : repriceCall(account, call, { price, jobId }, { atMs: nowMs, reason, by }, ids);
+      if (corrected) storeCorrected(context, call, corrected);
+      if (!known && !corrected) continue;
+      repriced += 1;
+      differenceNanoUsd += BigInt(costOf((corrected?.call ?? call).outcome) ?? 0);
+    }
+    return { repriced, differenceNanoUsd: differenceNanoUsd.toString() };
+  });
+}
+
+function wouldMoveCharge({ outcome }: Call, { stripeCustomerId }: CallReport): boolean {
+  const isCharged = outcome?.charge != null && outcome.stripeCustomerId !== null;
+  return isCharged && stripeCustomerId !== undefined && stripeCustomerId !== outcome.stripeCustomerId;
+}
+
+/** The account and the call to correct: as the object has it, else as it came with the command. */
+function findCorrectable(
+  context: Context,
+  { organizationId, callId, old }: Pick<ReverseCallCommand, 'organizationId' | 'callId' | 'old'>,
+): Result<{ account: Account; call: Call }> {
+  const { store, nowMs } = context;
+  const known = store.account();
+  if (known?.organizationId !== organizationId) return callNotFound();
+  const account = catchUp(context, known);
+  const call = store.call(callId)?.call ?? (old?.customerId === known.customerId ? old : null);
+  if (!call) return callNotFound();
+  if (call.revision < store.corrections.revision(callId)) return historyBehind();
+  if (call.reversedAtMs === undefined && isTooOld(call.startedAtMs, nowMs)) return tooOld();
+  return { ok: true, account, call };
+}
+
+function amendedCall(
+  { callId, customerId, outcome }: Call,
+  { atMs, reason, by, previous, returned, taken, charge }: CallCorrection,
+): Accepted<AmendedCall> {
+  if (!outcome) throw new Error('an amended call has an outcome');
+  const differenceNanoUsd = BigInt(charge?.amountNanoUsd ?? 0);
+  return accept(
+    'CALL_AMENDED',
+    {
+      callId,
+      customerId,
+      status: outcome.error ? 'FAILED' : 'COMPLETED',
+      amendedAt: new Date(atMs).toISOString(),
+      reason,
+      by,
+      pricingStatus: outcome.price.status,
+      costUsdNano: costOf(outcome),
+      previousCostUsdNano: costOf(previous),
+      returned,
+      taken,
+      differenceUsd: usdFromNano(differenceNanoUsd),
+      differenceNanoUsd: differenceNanoUsd.toString(),
+    },
+    atMs,
+  );
+}
+
+function costOf(outcome: CallOutcome | null): string | null {
+  return outcome?.price.status === 'FINAL' ? outcome.price.costNanoUsd : null;
+}
+
+/** Stores a call that was corrected, and all that follows from the difference. */
+function storeCorrected({ store, nowMs }: Context, before: Call, { account, call, correction }: Corrected): void {
+  const [was, is] = [countedOutcome(before), countedOutcome(call)];
+  store.saveAccount(account, nowMs);
+  store.correctCall(call, nowMs);
+  if (was) store.usageHours.replace(was.endedAtMs, usageOf(was), is ? usageOf(is) : UNUSED_HOUR);
+  store.denials.reset();
+  const { charge } = correction;
+  // Of a charge that the billing provider refused there is nothing to correct there; one that had no price it never got.
+  const isUnpriced = was?.charge?.amountNanoUsd === null;
+  const isReported = was?.charge?.status !== 'FAILED' || isUnpriced;
+  queueCharge(
+    store,
+    {
+      kind: 'call',
+      subjectId: call.callId,
+      stripeCustomerId: isReported ? (was?.stripeCustomerId ?? null) : null,
+      charge,
+      correction: {
+        subjectAtMs: was?.endedAtMs ?? nowMs,
+        corrects: isUnpriced ? null : (was?.charge?.chargeId ?? null),
+      },
+    },
+    nowMs,
+  );
+}
+
+function reversedCall(
+  { callId, customerId, status }: Call,
+  { atMs, reason, by, previous, returned, charge }: CallCorrection,
+): Accepted<ReversedCall> {
+  const refundNanoUsd = -BigInt(charge?.amountNanoUsd ?? 0);
+  return accept(
+    'CALL_REVERSED',
+    {
+      callId,
+      customerId,
+      status,
+      reversedAt: new Date(atMs).toISOString(),
+      reason,
+      by,
+      costUsdNano: costOf(previous),
+      returned,
+      refundUsd: usdFromNano(refundNanoUsd),
+      refundNanoUsd: refundNanoUsd.toString(),
+    },
+    atMs,
+  );
+}
+
+export function reverseMeterEvent(context: Context, command: ReverseMeterEventCommand): Answer<ReversedMeterEvent> {
+  const { store, nowMs } = context;
+  return store.transaction(nowMs, () => {
+    const known = store.account();
+    if (known?.organizationId !== command.organizationId) return noEvent();
+    const old = command.old?.customerId === known.customerId ? command.old : null;
+    const event = store.meterEvent(command.eventId) ?? old;
+    if (!event) return noEvent();
+    if (event.revision < store.corrections.revision(event.eventId)) return historyBehind();
+    if (event.reversal) return { ...reversed(event, event.reversal), replayed: true };
+    if (isTooOld(event.atMs, nowMs)) return tooOld();
+    const reversal = reverse(context, catchUp(context, known), event, command);
+    return reversed(event, reversal);
+  });
+}
+
+/** Takes the event back. */
+function reverse(
+  context: Context,
+  account: Account,
+  event: MeterEvent,
+  { reason, by }: ReverseMeterEventCommand,
+): MeterReversal {
+  const { store, nowMs, newId } = context;
+  const { slot, eventId, charge: corrected } = event;
+  const isCurrent = event.period === periodOf(account);
+  const { usage, funding, refundNanoUsd } = reverseIncrement(event, totalsFor(store, account, event));
+  const charge = refundNanoUsd > 0n ? newCharge(newId(), -refundNanoUsd, null) : null;
+  const reversal: MeterReversal = { atMs: nowMs, reason, by, returned: funding, charge };
+
+  const returned = { unit: slot, amount: BigInt(funding.credits), reference: eventId, creditId: `returned-${eventId}` };
+  const since = { reference: eventId, atMs: event.atMs };
+  const wallet = funding.credits > 0 ? giveBackTo(store, account.wallet, returned, since, nowMs) : account.wallet;
+  const revision = account.revision + 1;
+  const inPeriod: Partial<Account> = {
+    meters: {
+      ...account.meters,
+      consumed: subtractQuantities(account.meters.consumed, { [SLOT_METERS[slot]]: funding.included }),
+    },
+    slots: { ...account.slots, [slot]: usage },
+  };
+  store.saveAccount(
+    { ...account, ...(isCurrent && inPeriod), wallet: addUnsettled(wallet, pendingAmount(charge)), revision },
+    nowMs,
+  );
+  const closed = isCurrent || event.period === undefined ? null : store.corrections.totals(event.period, slot);
+  if (closed && event.period !== undefined)
+    store.corrections.saveTotals(event.period, slot, { ...closed, usage }, nowMs);
+  store.correctMeterEvent({ ...event, reversal, revision }, nowMs);
+  store.usageHours.takeUnits(event.atMs, slot, event.amount);
+  // What may have been denied for the lack of it may be allowed now.
+  store.denials.reset();
+  // As with calls: of a charge that the billing provider refused there is nothing to correct there.
+  const stripeCustomerId = corrected?.status === 'FAILED' ? null : (account.contact.stripeCustomerId ?? null);
+  const correction = { subjectAtMs: event.atMs, corrects: corrected?.chargeId ?? null };
+  queueCharge(store, { kind: 'meter_event', subjectId: eventId, stripeCustomerId, charge, correction }, nowMs);
+  return reversal;
+}
+
+/** What the meter came to in the event's period; of one that nobody remembers, what the event itself says. */
+function totalsFor(store: CustomerStore, account: Account, event: MeterEvent): PeriodTotals {
+  const { slot, period } = event;
+  const current = period === periodOf(account) ? totalsOf(account).find(([of]) => of === slot)?.[1] : undefined;
+  const closed = current || period === undefined ? null : store.corrections.totals(period, slot);
+  const alone = {
+    usage: String(event.amount),
+    overage: String(event.funding.overage),
+    charged: event.charge?.amountNanoUsd ?? '0',
+  };
+  return current ?? closed ?? { usage: alone, usagePlanVersionId: event.usagePlanVersionId, meter: null };
+}
+
+function reversed(
+  event: MeterEvent,
+  { atMs, reason, by, returned, charge }: MeterReversal,
+): Accepted<ReversedMeterEvent> {
+  const refundNanoUsd = -BigInt(charge?.amountNanoUsd ?? 0);
+  const { eventId, customerId, slot, amount } = event;
+  return accept(
+    'METER_EVENT_REVERSED',
+    {
+      eventId,
+      customerId,
+      meterSlot: slot,
+      amount,
+      reversedAt: new Date(atMs).toISOString(),
+      reason,
+      by,
+      returned,
+      refundUsd: usdFromNano(refundNanoUsd),
+      refundNanoUsd: refundNanoUsd.toString(),
+    },
+    atMs,
+  );
+}
+
+const isTooOld = (atMs: number, nowMs: number) => nowMs - atMs > CORRECTION_DAYS_MAX * DAY_MS;
+
+const notFinished = ({ status }: Call) =>
+  refuse('CONFLICT', `the call is ${status}: only a call that ended or timed out can be reversed`, {
+    members: { status },
+  });
+const notEnded = ({ status }: Call) =>
+  refuse('CONFLICT', `the call is ${status}: only a call that ended can be amended`, { members: { status } });
+const noEvent = () => refuse('NOT_FOUND', 'no such meter event');
+const tooOld = () =>
+  refuse('CONFLICT', `what was recorded more than ${CORRECTION_DAYS_MAX} days ago can no longer be corrected`);
+/** The object knows of a correction that D1 does not have yet. */
+const historyBehind = () =>
+  refuse('SERVICE_UNAVAILABLE', 'an earlier correction is still on its way to the history: try again', {
+    retryAfterSeconds: BEHIND_SECONDS,
+  });

@@ -1,0 +1,228 @@
+/**
+ * Corrections by the operator, each on a page of its own that says what will happen: a call is reversed or amended, an
+ * increment of a custom meter is reversed.
+ */
+import type { Hono } from 'hono';
+import type { FC, PropsWithChildren } from 'hono/jsx';
+import { AmendCallRequest, CorrectionRequest, eventId as eventIdField } from '../../contract/corrections.ts';
+import { operations } from '../../contract/operations.ts';
+import type { Call } from '../../domain/call.ts';
+import { deferrer } from '../../middleware/context.ts';
+import { operatorAmendCall, operatorReverseCall, operatorReverseMeterEvent } from '../../operator/corrections.ts';
+import { findOldCall } from '../../storage/calls.ts';
+import { Form, type FormSecrets, type FormState, Select, TextField } from '../../ui/form.tsx';
+import { Card, Code } from '../../ui/parts.tsx';
+import {
+  type ConsoleContext,
+  type ConsoleEnv,
+  callPath,
+  customerPath,
+  type Fields,
+  organizationPath,
+} from '../context.ts';
+import { page, secretsOf } from '../shell.tsx';
+import { check, detailsOf, operatorRequest, optionalText, text, typedNumber, wrong } from '../submitted.ts';
+import { shortened } from './customer.tsx';
+
+const CALL = '/organizations/:org/calls/:callId';
+const INCREMENT = '/organizations/:org/customers/:customerId/reverse-increment';
+const BLANK: FormState = { values: {}, details: [] };
+
+/** What a call reports in numbers, as the form asks for it. */
+const QUANTITIES = [
+  ['inputTokens', 'Input tokens', 'All of them, cached ones included.'],
+  ['cachedInputTokens', 'Read from the cache', ''],
+  ['cacheWriteInputTokens', 'Written to the cache', ''],
+  ['responseTokens', 'Output tokens', 'Reasoning included.'],
+  ['reasoningTokens', 'Reasoning tokens', ''],
+  ['searches', 'Searches', ''],
+  ['audio', 'Audio units', ''],
+  ['audioSeconds', 'Audio seconds', ''],
+] as const;
+
+export function mountCorrections(app: Hono<ConsoleEnv>): void {
+  app.get(`${CALL}/reverse`, (c) => reversePage(c, BLANK));
+
+  app.post(`${CALL}/reverse`, async (c) => {
+    const { organizationId, callId, params } = callOf(c);
+    const checked = check(CorrectionRequest, reasonIn(c.get('submitted').fields));
+    if (!checked.ok) return reversePage(c, wrong(c, checked.details));
+    const request = await operatorRequest(c, operations.operatorReverseCall, { params, body: checked.value });
+    const answer = await operatorReverseCall(request, organizationId, callId, checked.value);
+    if (!answer.ok) return reversePage(c, wrong(c, detailsOf(answer.refusal)));
+    return c.redirect(`${callPath(organizationId, callId)}?done=reversed`, 303);
+  });
+
+  app.get(`${CALL}/amend`, async (c) => {
+    const { organizationId, callId } = callOf(c);
+    return amendPage(c, { values: valuesOf(await findOldCall(c.env, organizationId, callId)), details: [] });
+  });
+
+  app.post(`${CALL}/amend`, async (c) => {
+    const { organizationId, callId, params } = callOf(c);
+    const checked = check(AmendCallRequest, amendmentIn(c.get('submitted').fields));
+    if (!checked.ok) return amendPage(c, wrong(c, checked.details));
+    const request = await operatorRequest(c, operations.operatorAmendCall, { params, body: checked.value });
+    const answer = await operatorAmendCall(request, organizationId, callId, checked.value, deferrer(c as never));
+    if (!answer.ok) return amendPage(c, wrong(c, detailsOf(answer.refusal)));
+    return c.redirect(`${callPath(organizationId, callId)}?done=amended`, 303);
+  });
+
+  app.get(INCREMENT, (c) => incrementPage(c, BLANK));
+
+  app.post(INCREMENT, async (c) => {
+    const { organizationId } = c.get('organization');
+    const customerId = c.req.param('customerId');
+    const { fields } = c.get('submitted');
+    const checked = check(CorrectionRequest.extend({ eventId: eventIdField }), {
+      ...reasonIn(fields),
+      eventId: text(fields, 'eventId'),
+    });
+    if (!checked.ok) return incrementPage(c, wrong(c, checked.details));
+    const { eventId, reason } = checked.value;
+    const input = { params: { org: organizationId, eventId }, body: { reason, customerId } };
+    const request = await operatorRequest(c, operations.operatorReverseMeterEvent, input);
+    const answer = await operatorReverseMeterEvent(request, organizationId, eventId, input.body);
+    if (!answer.ok) return incrementPage(c, wrong(c, detailsOf(answer.refusal)));
+    return c.redirect(`${customerPath(organizationId, customerId)}?done=increment-reversed`, 303);
+  });
+}
+
+function callOf(c: ConsoleContext) {
+  const { organizationId } = c.get('organization');
+  const callId = c.req.param('callId') ?? '';
+  return { organizationId, callId, params: { org: organizationId, callId } };
+}
+
+const reasonIn = (fields: Fields) => ({ reason: text(fields, 'reason') });
+
+/** The fields as the operator API takes them; an empty one is not reported. */
+function amendmentIn(fields: Fields): unknown {
+  const quantities = QUANTITIES.map(([name]) => [name, typedNumber(fields, name)] as const);
+  const [code, message] = [optionalText(fields, 'error.code'), optionalText(fields, 'error.message')];
+  const named = ['providerUsed', 'modelUsed', 'pricingMode'].map((name) => [name, optionalText(fields, name)] as const);
+  return {
+    ...reasonIn(fields),
+    ...Object.fromEntries([...quantities, ...named].filter(([, value]) => value !== undefined)),
+    ...((code ?? message) !== undefined && { error: { code, message } }),
+  };
+}
+
+/** What the call reports now, as far as D1 knows it. */
+function valuesOf(call: Call | null): FormState['values'] {
+  if (!call?.outcome) return {};
+  const { usage, providerUsed, modelUsed, pricingMode, error } = call.outcome;
+  return {
+    ...Object.fromEntries(QUANTITIES.map(([name]) => [name, String(usage[name])])),
+    providerUsed: providerUsed ?? '',
+    modelUsed: modelUsed ?? '',
+    pricingMode,
+    ...(error && { 'error.code': error.code, 'error.message': error.message }),
+  };
+}
+
+function correctionPage(
+  c: ConsoleContext,
+  title: string,
+  { details }: FormState,
+  crumbs: { text: string; href: string }[],
+  content: (secrets: FormSecrets) => unknown,
+) {
+  const status = details.length > 0 ? 400 : 200;
+  return page(c, { title, status, crumbs }, <Card>{content(secretsOf(c)) as never}</Card>);
+}
+
+function callCrumbs(c: ConsoleContext) {
+  const { organizationId, callId } = callOf(c);
+  return [
+    { text: 'Calls', href: organizationPath(organizationId, 'calls') },
+    { text: shortened(callId), href: callPath(organizationId, callId) },
+  ];
+}
+
+const Reason: FC<{ state: FormState }> = ({ state }) => (
+  <TextField name="reason" label="Reason" state={state} required hint="Kept with the record." />
+);
+
+const Buttons: FC<PropsWithChildren<{ back: string }>> = ({ back, children }) => (
+  <div class="submit">
+    <button type="submit" class="danger">
+      {children}
+    </button>
+    <a href={back}>Not now</a>
+  </div>
+);
+
+function reversePage(c: ConsoleContext, state: FormState) {
+  const { organizationId, callId } = callOf(c);
+  const path = callPath(organizationId, callId);
+  return correctionPage(c, 'Reverse call', state, callCrumbs(c), (secrets) => (
+    <Form action={`${path}/reverse`} secrets={secrets} state={state}>
+      <p>
+        <Code>{callId}</Code> counts no longer: the allowance and the balance get back what it took, and every report
+        leaves it out. The record stays and says so. This cannot be undone.
+      </p>
+      <Reason state={state} />
+      <Buttons back={path}>Reverse call</Buttons>
+    </Form>
+  ));
+}
+
+function amendPage(c: ConsoleContext, state: FormState) {
+  const { organizationId, callId } = callOf(c);
+  const path = callPath(organizationId, callId);
+  return correctionPage(c, 'Amend call', state, callCrumbs(c), (secrets) => (
+    <Form action={`${path}/amend`} secrets={secrets} state={state}>
+      <p>
+        What the end of <Code>{callId}</Code> should have reported, all of it. The allowance and the balance follow the
+        difference; what it said before stays in the record.
+      </p>
+      <div class="columns">
+        <TextField name="modelUsed" label="Model" state={state} />
+        <TextField name="providerUsed" label="Vendor" state={state} />
+        <Select
+          name="pricingMode"
+          label="Price"
+          state={state}
+          options={[
+            ['', 'As before'],
+            ['standard', 'Standard'],
+            ['batch', 'Batch'],
+          ]}
+        />
+      </div>
+      <div class="columns">
+        {QUANTITIES.map(([name, label, hint]) => (
+          <TextField name={name} label={label} state={state} numeric {...(hint && { hint })} />
+        ))}
+      </div>
+      <div class="columns">
+        <TextField name="error.code" label="Error code" state={state} hint="Of a call that failed." />
+        <TextField name="error.message" label="Error message" state={state} />
+      </div>
+      <Reason state={state} />
+      <Buttons back={path}>Amend call</Buttons>
+    </Form>
+  ));
+}
+
+function incrementPage(c: ConsoleContext, state: FormState) {
+  const { organizationId } = c.get('organization');
+  const customerId = c.req.param('customerId') ?? '';
+  const path = customerPath(organizationId, customerId);
+  const crumbs = [
+    { text: 'Customers', href: organizationPath(organizationId, 'customers') },
+    { text: customerId, href: path },
+  ];
+  return correctionPage(c, 'Reverse increment', state, crumbs, (secrets) => (
+    <Form action={`${path}/reverse-increment`} secrets={secrets} state={state}>
+      <p>
+        The increment of a custom meter counts no longer: what paid for its units gets them back. The record stays and
+        says so. This cannot be undone.
+      </p>
+      <TextField name="eventId" label="Event id" state={state} required hint="As the increment was answered with." />
+      <Reason state={state} />
+      <Buttons back={path}>Reverse increment</Buttons>
+    </Form>
+  ));
+}

@@ -1,0 +1,50 @@
+/**
+ * Operator: corrections of what an organization recorded by mistake.
+ */
+import {
+  AmendCallRequest,
+  AmendedCall,
+  CorrectionRequest,
+  callId,
+  eventId,
+  ReversedCall,
+  ReversedMeterEvent,
+  ReverseMeterEventRequest,
+} from '../corrections.ts';
+import { type Operation, operation, operator, organizationParam } from './operation.ts';
+
+export const operatorCorrections = {
+  operatorReverseCall: operation({
+    operationId: 'operatorReverseCall',
+    summary: "Take back an organization's finished call that was recorded by mistake",
+    method: 'POST',
+    path: '/operator/organizations/{org}/calls/{callId}/reverse',
+    security: operator,
+    params: organizationParam.extend({ callId }),
+    body: CorrectionRequest,
+    code: 'CALL_REVERSED',
+    data: ReversedCall,
+  }),
+  operatorAmendCall: operation({
+    operationId: 'operatorAmendCall',
+    summary: "Replace what the end of an organization's call reported by mistake",
+    method: 'POST',
+    path: '/operator/organizations/{org}/calls/{callId}/amend',
+    security: operator,
+    params: organizationParam.extend({ callId }),
+    body: AmendCallRequest,
+    code: 'CALL_AMENDED',
+    data: AmendedCall,
+  }),
+  operatorReverseMeterEvent: operation({
+    operationId: 'operatorReverseMeterEvent',
+    summary: "Take back an increment of an organization's custom meter that was recorded by mistake",
+    method: 'POST',
+    path: '/operator/organizations/{org}/meter_events/{eventId}/reverse',
+    security: operator,
+    params: organizationParam.extend({ eventId }),
+    body: ReverseMeterEventRequest,
+    code: 'METER_EVENT_REVERSED',
+    data: ReversedMeterEvent,
+  }),
+} as const satisfies Record<string, Operation>;

@@ -1,0 +1,188 @@
+/**
+ * The correction of a finished call: its outcome is replaced, and what the account paid follows the difference.
+ *
+ * A reversed call has no outcome any more that counts; the one that it had stays in the record. An allowance gets back
+ * only what it gave in the present period: what it gave before has lapsed.
+ */
+import { type Account, periodOf } from './account.ts';
+import { type Call, type CallCorrection, type CallOutcome, creditTerms, outcomeOf } from './call.ts';
+import type { CallReport } from './call-report.ts';
+import { type Charge, newCharge, pendingAmount } from './charge.ts';
+import type { Correction } from './correction.ts';
+import { addQuantities, type Quantities, subtractQuantities } from './meters.ts';
+import type { NanoUsd } from './money.ts';
+import type { ResolvedPrice } from './pricing.ts';
+import type { Tier } from './tiers.ts';
+import { addUnsettled } from './wallet.ts';
+
+export interface Corrected {
+  account: Account;
+  call: Call;
+  correction: CallCorrection;
+}
+
+/** Whether the call is over and can have counted something. */
+export function isCorrectable({ status }: Call): boolean {
+  return status === 'COMPLETED' || status === 'FAILED' || status === 'TIMEOUT';
+}
+
+/** What the call counts; `null` where that is nothing. */
+export function countedOutcome({ outcome, reversedAtMs }: Call): CallOutcome | null {
+  return reversedAtMs === undefined ? outcome : null;
+}
+
+/** What an amendment reports instead. */
+export interface Amendment {
+  report: CallReport;
+  price: ResolvedPrice;
+  fingerprint: string;
+}
+
+/**
+ * Replaces what the end of the call reported; the call stays in the period in which it ended. Of the same tier, what had
+ * paid for it pays again: the allowance, or credit at its markup. `null` where the call has no outcome that counts.
+ */
+export function amendCall(
+  account: Account,
+  call: Call,
+  { report, price, fingerprint }: Amendment,
+  why: Correction,
+  ids: Ids,
+): Corrected | null {
+  return replaceReport(account, call, { report, price }, { ...why, kind: 'AMENDED', fingerprint }, ids);
+}
+
+/**
+ * Gives a call the price that it lacked at its end, with all that follows: the tier that the price tells, and the charge that
+ * failed for the lack of it. `null` where the call has a price, has no usage to price, or still has no rate.
+ */
+export function repriceCall(
+  account: Account,
+  call: Call,
+  { price, jobId }: { price: ResolvedPrice; jobId: string },
+  why: Correction,
+  ids: Ids,
+): Corrected | null {
+  const before = countedOutcome(call);
+  if (!before || !lacksPrice(before)) return null;
+  const corrected = replaceReport(
+    account,
+    call,
+    { report: reportOf(before), price },
+    { ...why, kind: 'REPRICED', jobId },
+    ids,
+  );
+  return corrected?.call.outcome?.price.status === 'FINAL' ? corrected : null;
+}
+
+/** Whether a price is all that the outcome lacks: without usage there is nothing to price. */
+export function lacksPrice({ price }: CallOutcome): boolean {
+  return price.status === 'UNAVAILABLE' && !price.reason.startsWith('USAGE_');
+}
+
+/** What the end of the call reported. */
+export function reportOf(outcome: CallOutcome): CallReport {
+  const { providerUsed, modelUsed, error, stripeCustomerId, usage, pricingMode, isPremium } = outcome;
+  const { requestedServiceTier, vendorReported } = outcome;
+  const { reasoningEffort, reasoningEffortSource, reasoningMode, reasoningBudgetTokens } = outcome;
+  return {
+    providerUsed: providerUsed ?? undefined,
+    modelUsed: modelUsed ?? undefined,
+    error: error ?? undefined,
+    stripeCustomerId: stripeCustomerId ?? undefined,
+    ...{ usage, pricingMode, isPremium, requestedServiceTier, vendorReported },
+    ...{ reasoningEffort, reasoningEffortSource, reasoningMode, reasoningBudgetTokens },
+    // What was recorded of it stands with the call.
+    promptCompression: undefined,
+  } satisfies Record<keyof CallReport, unknown>;
+}
+
+interface Ids {
+  chargeId: string;
+  differenceId: string;
+}
+
+/** The call with another report, in the period in which it ended. */
+function replaceReport(
+  account: Account,
+  call: Call,
+  { report, price }: { report: CallReport; price: ResolvedPrice },
+  what: Omit<CallCorrection, 'previous' | 'returned' | 'taken' | 'charge'>,
+  ids: Ids,
+): Corrected | null {
+  const before = countedOutcome(call);
+  if (!before) return null;
+  const without = replaceOutcome(account, before, null, ids.differenceId).account;
+  const terms = (tier: Tier) => {
+    if (tier !== before.tier || before.calls === 0) return creditTerms(without, call, tier);
+    return before.charge && { markupPercent: before.charge.markupPercent ?? 0 };
+  };
+  const open = { ...call, pricingMode: before.pricingMode };
+  const reported = outcomeOf(without, open, report, price, ids.chargeId, before.endedAtMs, terms);
+  const { period } = before;
+  const stripeCustomerId = report.stripeCustomerId ?? before.stripeCustomerId;
+  const after = { ...reported.outcome, ...(period !== undefined && { period }), stripeCustomerId };
+  const { account: settled, charge, returned, taken } = replaceOutcome(account, before, after, ids.differenceId);
+  const correction: CallCorrection = { ...what, previous: before, returned, taken, charge };
+  const revision = account.revision + 1;
+  return {
+    account: { ...settled, revision },
+    call: {
+      ...call,
+      ...reported,
+      outcome: { ...after, charge: settlingWith(after.charge, before.charge, charge) },
+      corrections: [...(call.corrections ?? []), correction],
+      revision,
+    },
+    correction,
+  };
+}
+
+/** The charge of an amended call settles with the difference; where there is none, it is settled as it was. */
+function settlingWith(after: Charge | null, before: Charge | null, difference: Charge | null): Charge | null {
+  if (after?.status !== 'PENDING') return after;
+  return difference ? { ...after, chargeId: difference.chargeId } : before;
+}
+
+/** Takes the call back. */
+export function reverseCall(account: Account, call: Call, why: Correction, chargeId: string): Corrected {
+  const before = countedOutcome(call);
+  const { account: settled, charge, returned, taken } = replaceOutcome(account, before, null, chargeId);
+  const correction: CallCorrection = { ...why, kind: 'REVERSED', previous: before, returned, taken, charge };
+  const corrections = [...(call.corrections ?? []), correction];
+  const revision = account.revision + 1;
+  return {
+    account: { ...settled, revision },
+    call: { ...call, corrections, reversedAtMs: why.atMs, revision },
+    correction,
+  };
+}
+
+/** The account after one outcome of a call counts instead of another; `null` counts nothing. */
+export function replaceOutcome(
+  account: Account,
+  before: CallOutcome | null,
+  after: CallOutcome | null,
+  chargeId: string,
+): { account: Account; charge: Charge | null; returned: Quantities; taken: Quantities } {
+  const isCurrent = before !== null && isOfPresentPeriod(account, before);
+  const returned = isCurrent ? before.consumed : {};
+  const taken = isCurrent && after ? after.consumed : {};
+  const meters = {
+    ...account.meters,
+    consumed: addQuantities(subtractQuantities(account.meters.consumed, returned), taken),
+  };
+  const difference = chargedAmount(after) - chargedAmount(before);
+  const charge = difference === 0n ? null : newCharge(chargeId, difference, null);
+  const wallet = addUnsettled(account.wallet, pendingAmount(charge));
+  return { account: { ...account, meters, wallet }, charge, returned, taken };
+}
+
+function isOfPresentPeriod(account: Account, { period, endedAtMs }: CallOutcome): boolean {
+  return period === undefined ? endedAtMs > account.subscription.lastReplenishedAtMs : period === periodOf(account);
+}
+
+/** What the balance pays or has paid for it. */
+function chargedAmount(outcome: CallOutcome | null): NanoUsd {
+  return BigInt(outcome?.charge?.amountNanoUsd ?? 0);
+}

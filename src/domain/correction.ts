@@ -1,0 +1,16 @@
+/**
+ * What every correction of a record says of itself. A record that is corrected keeps what it said before.
+ */
+
+export interface Correction {
+  atMs: number;
+  reason: string;
+  /** Who corrected it: the organization's application, or an operator. */
+  by: string;
+}
+
+/**
+ * How long something can be corrected. Until then the customer's object remembers each correction, so that none is made
+ * twice, and what a usage period came to.
+ */
+export const CORRECTION_DAYS_MAX = 400;

@@ -1,0 +1,111 @@
+/**
+ * Use cases: take back or replace what was recorded by mistake. The customer's object decides; what it no longer holds is sent with
+ * the command, from D1.
+ */
+import { findArchivedCall } from '../archive/read-call.ts';
+import { resolvePriceFor } from '../catalog/prices.ts';
+import type {
+  AmendCallRequest,
+  AmendedCall,
+  CorrectionRequest,
+  ReversedCall,
+  ReversedMeterEvent,
+  ReverseMeterEventRequest,
+} from '../contract/corrections.ts';
+import { type Answer, type Result, refuse } from '../contract/errors.ts';
+import type { Call } from '../domain/call.ts';
+import type { Env } from '../env.ts';
+import { ask, type CustomerAddress, customerByCall, customerByName, forgetOwner } from '../objects/addresses.ts';
+import { findOldCall } from '../storage/calls.ts';
+import { currentCatalog } from '../storage/catalog.ts';
+import { findOldMeterEvent } from '../storage/meter-events.ts';
+import type { Caller } from './caller.ts';
+import { reportOf } from './end-call.ts';
+import { explicitKey, fingerprintOf } from './idempotency.ts';
+
+/** Whose record is corrected, and who corrects it. */
+export interface Corrector {
+  env: Env;
+  organizationId: string;
+  by: string;
+}
+
+/** The application of the organization itself. */
+export const BY_APPLICATION = 'api';
+
+export async function reverseCall(
+  corrector: Corrector,
+  callId: string,
+  { reason }: CorrectionRequest,
+): Promise<Answer<ReversedCall>> {
+  const { organizationId, by } = corrector;
+  const found = await findForCorrection(corrector, callId);
+  if (!found.ok) return found;
+  const { address, old } = found;
+  return ask(address, (customer) => customer.reverseCall({ organizationId, callId, reason, by, old }));
+}
+
+/** Replaces what the end of the call reported, at the prices of the day on which it ended. */
+export async function amendCall(
+  { env, organization, defer, by }: Omit<Corrector, 'organizationId'> & Caller,
+  callId: string,
+  request: AmendCallRequest,
+  headerKey: string | null,
+): Promise<Answer<AmendedCall>> {
+  const { organizationId } = organization;
+  const { reason, ...described } = request;
+  const found = await findForCorrection({ env, organizationId }, callId);
+  if (!found.ok) return found;
+  const { address, call, old } = found;
+  const { catalog } = await currentCatalog(env, defer);
+  const report = reportOf({ callId, ...described }, organization);
+  const endedAtMs = call.finishedAtMs ?? Date.now();
+  const [fingerprint, price] = await Promise.all([
+    fingerprintOf({ callId, ...described }),
+    resolvePriceFor(catalog, organization.prices, request, report.usage, endedAtMs),
+  ]);
+  const command = {
+    organizationId,
+    callId,
+    reason,
+    by,
+    old,
+    report,
+    price,
+    idempotencyKey: explicitKey(headerKey, request),
+    fingerprint,
+  };
+  return ask(address, (customer) => customer.amendCall(command));
+}
+
+/** The call and its customer's object; what the object has removed comes from D1, as `old`. */
+async function findForCorrection(
+  { env, organizationId }: Omit<Corrector, 'by'>,
+  callId: string,
+): Promise<Result<{ address: CustomerAddress; call: Call; old: Call | null }>> {
+  const address = await customerByCall(env, organizationId, callId);
+  if (!address) return callNotFound();
+  const own: Call | null = await ask(address, (customer) => customer.readCall(organizationId, callId));
+  const old = own ? null : await findOldCall(env, organizationId, callId);
+  const call = own ?? old;
+  if (call) return { ok: true, address, call, old };
+  if (await findArchivedCall(env, organizationId, callId))
+    return refuse('CONFLICT', 'the call is in the archive alone, and can no longer be corrected');
+  // The cached owner may be outdated: try once more with the directory's.
+  return forgetOwner(organizationId, callId) ? findForCorrection({ env, organizationId }, callId) : callNotFound();
+}
+
+const callNotFound = () => refuse('CALL_NOT_FOUND', 'no such call');
+
+export async function reverseMeterEvent(
+  { env, organizationId, by }: Corrector,
+  eventId: string,
+  { reason, customerId }: ReverseMeterEventRequest,
+): Promise<Answer<ReversedMeterEvent>> {
+  const old = await findOldMeterEvent(env, organizationId, eventId);
+  const owner = customerId ?? old?.customerId;
+  if (owner === undefined) return refuse('NOT_FOUND', 'no such meter event');
+  return ask(customerByName(env, organizationId, owner), (customer) =>
+    customer.reverseMeterEvent({ organizationId, eventId, reason, by, old }),
+  );
+}

@@ -1,0 +1,448 @@
+/**
+ * Corrections over HTTP: what was recorded by mistake is taken back once, by the organization or the operator, and is
+ * told wherever the record is read.
+ */
+import { runInDurableObject } from 'cloudflare:test';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { createTenant, type Tenant } from '../support/api.ts';
+import { fundedCustomer } from '../support/customer.ts';
+import { bindings, customerStub, operator } from '../support/worker.ts';
+
+const TIERS = [
+  { upTo: '5', priceUsd: '0.20', per: '1' },
+  { upTo: null, priceUsd: '0.10', per: '1' },
+];
+const PLAN = {
+  name: 'As you go',
+  limitType: 'BLOCK',
+  limits: { standardCalls: 1, premiumCalls: 1 },
+  payg: { enabled: true, markupPercent: 20 },
+  customMeters: {
+    CUSTOM1: {
+      label: 'Pages',
+      included: 10,
+      funding: { credits: true, payg: true },
+      overage: { model: 'GRADUATED', tiers: TIERS },
+    },
+  },
+};
+
+let tenant: Tenant;
+let org: string;
+beforeAll(async () => {
+  tenant = await createTenant(operator, PLAN);
+  org = tenant.organizationId;
+});
+
+async function customer(funds: { usd?: string; units?: number } = { usd: '10', units: 5 }) {
+  const customerId = `corrected-${crypto.randomUUID()}`;
+  const increment = async (amount: number) =>
+    (await tenant.api.send('incrementMeter', { body: { customerId, meterSlot: 'CUSTOM1', amount } })).data.eventId;
+  return { ...(await fundedCustomer(tenant, customerId, funds)), customerId, increment };
+}
+const events = async (customerId: string) => {
+  const { items } = (await operator.send('listEvents', { query: { organizationId: org, limit: '200' } })).data;
+  return items.filter(({ subject }) => subject === customerId);
+};
+
+describe('a reversed increment', () => {
+  const reverse = (eventId: string, body: object = { reason: 'sent twice' }) =>
+    tenant.api.send('reverseMeterEvent', { params: { eventId }, body });
+
+  test('gives back from the margin: overage at its tiers, then credits, then included units', async () => {
+    const { customerId, increment, inspect, settle, wallet } = await customer();
+    const mistake = await increment(13);
+    await increment(10);
+    await settle();
+    // 10 included, 5 from credits, 5 at 0.20 and 3 at 0.10.
+    expect(await wallet()).toMatchObject({ balanceUsd: '8.7', units: { CUSTOM1: 0 } });
+
+    const { data } = await reverse(mistake);
+    expect(data).toEqual({
+      eventId: mistake,
+      customerId,
+      meterSlot: 'CUSTOM1',
+      amount: 13,
+      reversedAt: expect.any(String),
+      reason: 'sent twice',
+      by: 'api',
+      returned: { included: 0, credits: 5, overage: 8, unfunded: 0 },
+      refundUsd: 1.3,
+      refundNanoUsd: '1300000000',
+    });
+    expect(await wallet()).toMatchObject({ availableUsd: '10', units: { CUSTOM1: 5 } });
+    await settle();
+    expect(await wallet()).toMatchObject({ balanceUsd: '10', unsettledUsd: '0', units: { CUSTOM1: 5 } });
+    const { ledger, meters } = await inspect();
+    expect(meters.customMeter1).toMatchObject({ used: 10, remaining: 0 });
+    expect(ledger.filter(({ cause }) => cause === 'RETURN').map(({ unit, amount }) => [unit, amount])).toEqual([
+      ['USD', '1.3'],
+      ['CUSTOM1', '5'],
+    ]);
+    // The next unit is the first that is not included.
+    const next = await tenant.api.send('incrementMeter', { body: { customerId, meterSlot: 'CUSTOM1', amount: 6 } });
+    expect(next.data.meter).toMatchObject({ periodUsageBefore: '10', periodUsageAfter: '16' });
+    expect(next.data.meter.overagePricingComponents).toMatchObject([{ tierIndex: 0, unitsExact: '1' }]);
+  });
+
+  test('is reversed once: a second reversal gets the first answer, also after the object has removed it', async () => {
+    const { customerId, increment, inspect, settle } = await customer();
+    const eventId = await increment(20);
+    await settle();
+    const first = await reverse(eventId);
+    await settle();
+    const before = (await inspect()).ledger.length;
+    const again = await reverse(eventId, { reason: 'another reason' });
+    expect(again.headers.get('Idempotency-Replayed')).toBe('true');
+    expect([again.body.result, again.data]).toEqual([first.body.result, first.data]);
+    await runInDurableObject(customerStub(org, customerId), (_, state) => {
+      state.storage.sql.exec('DELETE FROM meter_events');
+    });
+    expect((await reverse(eventId)).data).toEqual(first.data);
+    expect((await inspect()).ledger).toHaveLength(before);
+  });
+
+  test('is found with its customer at once, in D1 later, and corrected there', async () => {
+    const { customerId, increment, settle, wallet } = await customer();
+    const [early, late] = [await increment(1), await increment(20)];
+    expect((await reverse(early)).refusal.code).toBe('NOT_FOUND');
+    expect((await reverse(early, { reason: 'r', customerId: 'nobody' })).refusal.code).toBe('NOT_FOUND');
+    expect((await reverse(early, { reason: 'r', customerId })).data).toMatchObject({ eventId: early });
+    await settle();
+    await runInDurableObject(customerStub(org, customerId), (_, state) => {
+      state.storage.sql.exec('DELETE FROM meter_events');
+    });
+    expect((await reverse(late)).data).toMatchObject({ returned: { included: 10, credits: 5, overage: 5 } });
+    await settle();
+    expect((await wallet()).balanceUsd).toBe('10');
+    const { results } = await bindings.DB.prepare(
+      'SELECT event_id, reversed_at_ms, settlement_status FROM meter_events WHERE customer_id = ?',
+    )
+      .bind(customerId)
+      .all();
+    expect(results).toHaveLength(2);
+    for (const row of results) expect(row.reversed_at_ms).toBeGreaterThan(0);
+  });
+
+  test('is not taken from a history that lacks an earlier correction', async () => {
+    const { customerId, increment, settle } = await customer();
+    const eventId = await increment(20);
+    await settle();
+    await reverse(eventId);
+    // D1 has the event as it was; the object has removed it.
+    await runInDurableObject(customerStub(org, customerId), (_, state) => {
+      state.storage.sql.exec('DELETE FROM meter_events');
+    });
+    expect(await reverse(eventId)).toMatchObject({ status: 503, refusal: { code: 'SERVICE_UNAVAILABLE' } });
+    await settle();
+  });
+
+  test('of another organization is 404, and a reason is asked for', async () => {
+    const { customerId, increment, settle, wallet } = await customer();
+    const eventId = await increment(20);
+    await settle();
+    const other = await createTenant(operator, PLAN);
+    for (const body of [{ reason: 'r' }, { reason: 'r', customerId }]) {
+      const { status, refusal } = await other.api.send('reverseMeterEvent', { params: { eventId }, body });
+      expect([status, refusal.code]).toEqual([404, 'NOT_FOUND']);
+    }
+    const { refusal } = await reverse(eventId, {});
+    expect([refusal.code, (refusal.details as { path: string }[])[0]?.path]).toEqual(['BAD_REQUEST', 'reason']);
+    expect((await wallet()).balanceUsd).toBe('9');
+  });
+
+  test('by the operator is in the event log, once', async () => {
+    const { customerId, increment } = await customer();
+    const params = { org, eventId: await increment(20) };
+    const body = { reason: 'a support case', customerId };
+    for (let sent = 0; sent < 2; sent += 1)
+      expect((await operator.send('operatorReverseMeterEvent', { params, body })).data.by).toBe('operator');
+    expect((await events(customerId)).filter(({ action }) => action === 'meter_event.reverse')).toHaveLength(1);
+  });
+});
+
+/** On gpt-4o: 1,000 x 2.50 + 500 x 10.00 USD per million = 0.0075 USD; with the markup 0.009. */
+const USED = { modelUsed: 'gpt-4o', inputTokens: 1_000, responseTokens: 500 };
+
+async function caller(funds: { usd?: string } = { usd: '1' }, of = tenant) {
+  const customerId = `caller-${crypto.randomUUID()}`;
+  const funded = await fundedCustomer(of, customerId, funds);
+  const begin = async () => {
+    const headers = { 'Idempotency-Key': crypto.randomUUID() };
+    const body = { customerId, requested: { premium: true } };
+    return (await of.api.send('beginCall', { body, headers })).data.callId;
+  };
+  const call = async (body: object = USED) => {
+    const callId = await begin();
+    await of.api.send('endCall', { body: { callId, ...body } });
+    return callId;
+  };
+  return { ...funded, customerId, begin, call };
+}
+const forget = (customerId: string) =>
+  runInDurableObject(customerStub(org, customerId), (_, state) => {
+    state.storage.sql.exec('DELETE FROM calls');
+  });
+const read = async (callId: string) => (await tenant.api.send('readCall', { params: { callId } })).data;
+
+describe('a reversed call', () => {
+  const reverse = (callId: string, body: object = { reason: 'a test call' }) =>
+    tenant.api.send('reverseCall', { params: { callId }, body });
+
+  test('gives the allowance back, and says so wherever it is read', async () => {
+    const { customerId, call, begin, inspect } = await caller({});
+    const callId = await call();
+    const before = await read(callId);
+    const { data } = await reverse(callId);
+    expect(data).toEqual({
+      callId,
+      customerId,
+      status: 'COMPLETED',
+      reversedAt: expect.any(String),
+      reason: 'a test call',
+      by: 'api',
+      costUsdNano: '7500000',
+      returned: { premiumCalls: 1, premiumTokens: 500 },
+      refundUsd: 0,
+      refundNanoUsd: '0',
+    });
+    const { meters, recentCalls } = await inspect();
+    expect(meters.premiumCalls).toMatchObject({ used: 0, remaining: 1 });
+    expect(recentCalls).toMatchObject([{ callId, reversedAt: data.reversedAt }]);
+    const correction = { kind: 'REVERSED', at: data.reversedAt, reason: 'a test call', by: 'api' };
+    expect(await read(callId)).toEqual({
+      ...before,
+      reversedAt: data.reversedAt,
+      corrections: [{ ...correction, costUsdNano: '7500000', chargeNanoUsd: null, differenceNanoUsd: '0' }],
+    });
+    const next = await tenant.api.send('readUsage', { params: { customerId } });
+    expect(next.data.allowed.premium).toBe(true);
+    await begin();
+  });
+
+  test('on credit gives the balance back what it paid, whether that was settled or not', async () => {
+    const { call, wallet, settle, inspect } = await caller();
+    await call();
+    const [settled, pending] = [await call(), await call()];
+    await settle();
+    expect((await wallet()).balanceUsd).toBe('0.982');
+    expect((await reverse(settled)).data).toMatchObject({ refundUsd: 0.009, refundNanoUsd: '9000000', returned: {} });
+    expect((await wallet()).availableUsd).toBe('0.991');
+    const later = await call();
+    await reverse(later);
+    await reverse(pending);
+    expect((await wallet()).availableUsd).toBe('1');
+    await settle();
+    expect(await wallet()).toMatchObject({ balanceUsd: '1', unsettledUsd: '0', openCharges: 0 });
+    const { ledger, credits } = await inspect();
+    expect(ledger.filter(({ cause }) => cause === 'RETURN').map(({ amount }) => amount)).toEqual(
+      Array.from({ length: 3 }, () => '0.009'),
+    );
+    expect(credits).toMatchObject([{ granted: '1', remaining: '1' }]);
+    expect((await read(settled)).corrections).toMatchObject([
+      { chargeNanoUsd: '9000000', differenceNanoUsd: '-9000000' },
+    ]);
+  });
+
+  test('is reversed once, also by two at a time, and after only D1 has it', async () => {
+    const { customerId, call, settle, wallet } = await caller();
+    await call();
+    const [young, old] = [await call(), await call()];
+    await settle();
+    const answers = await Promise.all(Array.from({ length: 5 }, () => reverse(young)));
+    for (const { data } of answers) expect(data).toEqual(answers[0]?.data);
+    expect(answers.filter(({ headers }) => headers.get('Idempotency-Replayed') === 'true')).toHaveLength(4);
+    await forget(customerId);
+    // The object knows of a correction that D1 does not have yet.
+    expect((await reverse(young)).refusal?.code).toBe('SERVICE_UNAVAILABLE');
+    const first = await reverse(old);
+    await settle();
+    await forget(customerId);
+    expect((await reverse(old, { reason: 'another' })).data).toEqual(first.data);
+    expect((await read(old)).reversedAt).toBe(first.data.reversedAt);
+    expect((await wallet()).balanceUsd).toBe('1');
+  });
+
+  test('counts in no sum: the summary is that of an organization where it never happened', async () => {
+    const [mistaken, clean] = await Promise.all([createTenant(operator, PLAN), createTenant(operator, PLAN)]);
+    const summaries = await Promise.all(
+      [mistaken, clean].map(async (of) => {
+        const { call, settle } = await caller({ usd: '1' }, of);
+        await call();
+        if (of === mistaken) {
+          const callId = await call({ ...USED, modelUsed: 'gpt-4o-mini', error: { code: 'E', message: 'm' } });
+          // It counts first, and no longer afterwards.
+          await settle();
+          await of.api.send('reverseCall', { params: { callId }, body: { reason: 'r' } });
+        }
+        await call();
+        await settle();
+        const { totals, byModel, byOutcome, byProvider } = (await of.api.send('readUsageSummary'))
+          .data as never as Record<string, unknown>;
+        return { totals, byModel, byOutcome, byProvider };
+      }),
+    );
+    expect(summaries[0]).toEqual(summaries[1]);
+    expect(JSON.stringify(summaries[0])).toContain('gpt-4o');
+  });
+
+  test('that is open, denied or unknown, or of another organization, is refused and changes nothing', async () => {
+    const { call, begin, inspect } = await caller({});
+    const open = await begin();
+    expect(await reverse(open)).toMatchObject({ status: 409, refusal: { code: 'CONFLICT' } });
+    // The open one has reserved the only call.
+    const denied = await call();
+    expect(await reverse(denied)).toMatchObject({ status: 409, refusal: { code: 'CONFLICT' } });
+    expect(await reverse('no-such-call')).toMatchObject({ status: 404, refusal: { code: 'CALL_NOT_FOUND' } });
+    const other = await createTenant(operator, PLAN);
+    const theirs = await other.api.send('reverseCall', { params: { callId: open }, body: { reason: 'r' } });
+    expect(theirs).toMatchObject({ status: 404, refusal: { code: 'CALL_NOT_FOUND' } });
+    await tenant.api.send('endCall', { body: { callId: open, ...USED } });
+    const { status, refusal } = await reverse(open, { reason: ' ' });
+    expect([status, (refusal.details as { path: string }[])[0]?.path]).toEqual([400, 'reason']);
+    expect((await inspect()).meters.premiumCalls).toMatchObject({ used: 1 });
+  });
+
+  test('still replays its end, and takes no other', async () => {
+    const { call } = await caller({});
+    const callId = await call();
+    await reverse(callId);
+    const again = await tenant.api.send('endCall', { body: { callId, ...USED } });
+    expect(again.headers.get('Idempotency-Replayed')).toBe('true');
+    const other = await tenant.api.send('endCall', { body: { callId, ...USED, responseTokens: 1 } });
+    expect(other.refusal.code).toBe('CALL_ALREADY_FINALIZED');
+  });
+
+  test('by the operator is in the event log, once', async () => {
+    const { customerId, call } = await caller({});
+    const params = { org, callId: await call() };
+    for (let sent = 0; sent < 2; sent += 1) {
+      const { data } = await operator.send('operatorReverseCall', { params, body: { reason: 'a support case' } });
+      expect(data.by).toBe('operator');
+    }
+    expect((await events(customerId)).filter(({ action }) => action === 'call.reverse')).toHaveLength(1);
+  });
+});
+
+describe('an amended call', () => {
+  const amend = (callId: string, body: object, headers: Record<string, string> = {}) =>
+    tenant.api.send('amendCall', { params: { callId }, body: { reason: 'misread usage', ...body }, headers });
+  const RIGHT = { modelUsed: 'gpt-4o', inputTokens: 1_000, responseTokens: 100 };
+
+  test('takes from the allowance what it should have taken, and keeps what it said before', async () => {
+    const { customerId, call, inspect } = await caller({});
+    const callId = await call();
+    const { data } = await amend(callId, RIGHT);
+    expect(data).toEqual({
+      callId,
+      customerId,
+      status: 'COMPLETED',
+      amendedAt: expect.any(String),
+      reason: 'misread usage',
+      by: 'api',
+      pricingStatus: 'FINAL',
+      costUsdNano: '3500000',
+      previousCostUsdNano: '7500000',
+      returned: { premiumCalls: 1, premiumTokens: 500 },
+      taken: { premiumCalls: 1, premiumTokens: 100 },
+      differenceUsd: 0,
+      differenceNanoUsd: '0',
+    });
+    expect((await inspect()).meters.premiumTokens).toMatchObject({ used: 100 });
+    const shown = await read(callId);
+    expect(shown).toMatchObject({ costUsdNano: '3500000', status: 'COMPLETED' });
+    expect(shown.corrections).toMatchObject([{ kind: 'AMENDED', costUsdNano: '7500000', differenceNanoUsd: '0' }]);
+    expect(shown.reversedAt).toBeUndefined();
+  });
+
+  test('on credit pays the difference, up and down, and settles', async () => {
+    const { call, wallet, settle } = await caller();
+    await call();
+    const callId = await call();
+    await settle();
+    expect((await amend(callId, RIGHT)).data).toMatchObject({ differenceNanoUsd: '-4800000', differenceUsd: -0.0048 });
+    expect((await read(callId)).payg).toMatchObject({ chargeNanoUsd: '4200000', settlementStatus: 'PENDING' });
+    expect((await wallet()).availableUsd).toBe('0.9958');
+    await settle();
+    expect((await read(callId)).payg).toMatchObject({ chargeNanoUsd: '4200000', settlementStatus: 'POSTED' });
+    const raised = await amend(callId, { ...RIGHT, responseTokens: 1_000, reason: 'another' });
+    expect(raised.data).toMatchObject({ differenceNanoUsd: '10800000' });
+    await settle();
+    expect(await wallet()).toMatchObject({ balanceUsd: '0.985', unsettledUsd: '0' });
+    await tenant.api.send('reverseCall', { params: { callId }, body: { reason: 'no call at all' } });
+    await settle();
+    expect(await wallet()).toMatchObject({ balanceUsd: '1', unsettledUsd: '0', openCharges: 0 });
+    expect((await read(callId)).corrections).toHaveLength(3);
+  });
+
+  test('is amended once: the same again, with or without a key, gets the first answer', async () => {
+    const { call, inspect } = await caller();
+    await call();
+    const callId = await call();
+    const headers = { 'Idempotency-Key': crypto.randomUUID() };
+    const first = await amend(callId, RIGHT, headers);
+    for (const again of [await amend(callId, RIGHT, headers), await amend(callId, { ...RIGHT, reason: 'r' })]) {
+      expect(again.headers.get('Idempotency-Replayed')).toBe('true');
+      expect(again.data).toEqual(first.data);
+    }
+    expect((await amend(callId, USED, headers)).refusal.code).toBe('IDEMPOTENCY_KEY_CONFLICT');
+    expect((await inspect()).wallet.openCharges).toBe(2);
+    expect((await read(callId)).corrections).toHaveLength(1);
+  });
+
+  test('that only D1 has is amended there, and every sum follows', async () => {
+    const of = await createTenant(operator, PLAN);
+    const { call, settle, customerId } = await caller({ usd: '1' }, of);
+    const callId = await call();
+    await settle();
+    await runInDurableObject(customerStub(of.organizationId, customerId), (_, state) => {
+      state.storage.sql.exec('DELETE FROM calls');
+    });
+    const body = { reason: 'misread usage', ...RIGHT, error: { code: 'E', message: 'failed' } };
+    expect((await of.api.send('amendCall', { params: { callId }, body })).data.status).toBe('FAILED');
+    await settle();
+    const summary = (await of.api.send('readUsageSummary')).data;
+    expect(summary.totals).toMatchObject({ calls: 1, outputTokens: 100, costUsdNano: '3500000' });
+    expect((await of.api.send('readCall', { params: { callId } })).data.status).toBe('FAILED');
+  });
+
+  test('is refused while it is open and after it was reversed, and may lose its price', async () => {
+    const { call, begin } = await caller({});
+    const open = await begin();
+    expect(await amend(open, RIGHT)).toMatchObject({ status: 409, refusal: { code: 'CONFLICT' } });
+    await tenant.api.send('endCall', { body: { callId: open, ...USED } });
+    await tenant.api.send('reverseCall', { params: { callId: open }, body: { reason: 'r' } });
+    expect(await amend(open, RIGHT)).toMatchObject({ status: 409, refusal: { code: 'CONFLICT' } });
+    expect(await amend('no-such-call', RIGHT)).toMatchObject({ status: 404, refusal: { code: 'CALL_NOT_FOUND' } });
+    const callId = await call();
+    const unpriced = await amend(callId, { ...RIGHT, modelUsed: 'a-model-of-nobody' });
+    expect(unpriced.data).toMatchObject({ pricingStatus: 'UNAVAILABLE', costUsdNano: null });
+  });
+
+  test.each([
+    ['reason', { reason: '' }],
+    ['inputTokens', { inputTokens: -1 }],
+    ['cachedInputTokens', { inputTokens: 1, cachedInputTokens: 2 }],
+    ['error', { error: { code: 'E' } }],
+  ])('is 400 that names %s', async (field, body) => {
+    const { call } = await caller({});
+    const callId = await call();
+    const { status, refusal } = await amend(callId, { ...RIGHT, ...body });
+    expect(status).toBe(400);
+    expect((refusal.details as { path: string }[])[0]?.path).toMatch(new RegExp(`^${field}`));
+    expect((await read(callId)).corrections).toBeUndefined();
+  });
+
+  test('by the operator is in the event log, once', async () => {
+    const { customerId, call } = await caller({});
+    const params = { org, callId: await call() };
+    for (let sent = 0; sent < 2; sent += 1) {
+      const { data } = await operator.send('operatorAmendCall', {
+        params,
+        body: { reason: 'a support case', ...RIGHT },
+      });
+      expect(data.by).toBe('operator');
+    }
+    expect((await events(customerId)).filter(({ action }) => action === 'call.amend')).toHaveLength(1);
+  });
+});

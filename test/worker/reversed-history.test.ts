@@ -1,0 +1,293 @@
+/**
+ * Promise: a history with something that was taken back equals the history without it, but for the entries that say so.
+ *
+ * Random histories run in two real objects: in one the mistake happens and is reversed later, in the other it never does.
+ * A failure prints its counterexample and the seed; VITE_SEED runs a seed again.
+ */
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import type { Account } from '../../src/domain/account.ts';
+import type { ResolvedPrice } from '../../src/domain/pricing.ts';
+import { balanceOf } from '../../src/domain/wallet.ts';
+import type { EndCommand } from '../../src/objects/customer-commands.ts';
+import { accepted, type Clockwork, withObject } from '../support/object.ts';
+import { rateCard } from '../support/rate-cards.ts';
+import { usage } from '../unit/fixtures.ts';
+
+const START = Date.UTC(2039, 5, 1, 12);
+const HOUR = 3_600_000;
+const RUNS = 60;
+const SHRINK_MS_MAX = 30_000;
+const seed = Number(process.env.VITE_SEED ?? Math.floor(Math.random() * 0x7fff_ffff));
+
+/** Its premium output price makes a call premium. */
+const CARD = rateCard({ input: '2500000003', output: '7000000000' });
+
+interface Call {
+  kind: 'call';
+  report: Partial<EndCommand['report']>;
+  price: ResolvedPrice;
+  open: boolean;
+  mistake?: true;
+  /** What it should have reported. */
+  rightly?: Call;
+}
+
+type Step =
+  | { kind: 'increment'; amount: number; mistake?: true }
+  | { kind: 'credit'; units: number; expires: boolean }
+  | { kind: 'settle' }
+  | { kind: 'next period' }
+  | Call
+  | { kind: 'amend'; to: Call }
+  | { kind: 'reverse'; which?: number };
+
+const amount = fc.integer({ min: 1, max: 12 });
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 6, arbitrary: fc.record({ kind: fc.constant('increment' as const), amount }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('credit' as const), units: amount, expires: fc.boolean() }) },
+  { weight: 2, arbitrary: fc.constant({ kind: 'settle' as const }) },
+);
+const steps = fc.array(step, { maxLength: 8 });
+const tokens = fc.nat(5_000);
+const call = fc.record({
+  kind: fc.constant('call' as const),
+  report: fc.record({
+    usage: fc
+      .record({
+        inputTokens: tokens,
+        responseTokens: tokens,
+        searches: fc.nat(2),
+        audioSeconds: fc.constantFrom(0, 0.1, 2.345),
+      })
+      .map((used) => usage(used)),
+    isPremium: fc.option(fc.boolean(), { nil: undefined }),
+    error: fc.option(fc.constant({ code: 'E', message: 'failed' }), { nil: undefined, freq: 3 }),
+    modelUsed: fc.constant('m'),
+  }),
+  price: fc.constantFrom<ResolvedPrice>(
+    { available: true, card: CARD },
+    { available: true, card: { ...CARD, rates: rateCard({ input: '1', output: '3000000001' }).rates } },
+    { available: false, reason: 'PRICE_NOT_IN_CATALOG' },
+  ),
+  /** Never ended: it times out where time passes. */
+  open: fc.constantFrom(false, false, false, true),
+});
+const callSteps = fc.array(fc.oneof({ weight: 3, arbitrary: call }, { weight: 2, arbitrary: step }), { maxLength: 8 });
+const callHistory = fc
+  .tuple(callSteps, call, callSteps, callSteps, fc.boolean())
+  .map(([before, mistaken, between, after, isOver]): Step[] => [
+    ...before,
+    { ...mistaken, mistake: true },
+    ...between,
+    ...(isOver ? [{ kind: 'next period' as const }] : []),
+    { kind: 'reverse' },
+    ...after,
+  ]);
+
+const amendedHistory = fc
+  .tuple(callSteps, call, call, callSteps, callSteps, fc.boolean())
+  .map(([before, reported, rightly, between, after, isOver]): Step[] => [
+    ...before,
+    { ...reported, open: false, mistake: true, rightly: { ...rightly, open: false } },
+    ...between,
+    ...(isOver ? [{ kind: 'next period' as const }] : []),
+    { kind: 'amend', to: { ...rightly, open: false } },
+    ...after,
+  ]);
+
+/** Before the mistake, between it and its reversal, and after that. */
+const history = fc
+  .tuple(steps, amount, steps, steps, fc.boolean())
+  .map(([before, mistaken, between, after, isOver]): Step[] => [
+    ...before,
+    { kind: 'increment', amount: mistaken, mistake: true },
+    ...between,
+    ...(isOver ? [{ kind: 'next period' as const }] : []),
+    { kind: 'reverse' },
+    ...after,
+  ]);
+
+/** Two mistakes, reversed in either order. */
+const twice = fc
+  .tuple(steps, amount, steps, amount, steps, steps, steps, fc.boolean(), fc.boolean())
+  .map(([before, one, between, other, later, then, after, isOver, inOrder]): Step[] => [
+    ...before,
+    { kind: 'increment', amount: one, mistake: true },
+    ...between,
+    { kind: 'increment', amount: other, mistake: true },
+    ...later,
+    { kind: 'reverse', which: inOrder ? 0 : 1 },
+    ...then,
+    ...(isOver ? [{ kind: 'next period' as const }] : []),
+    { kind: 'reverse', which: inOrder ? 1 : 0 },
+    ...after,
+  ]);
+
+const plans = fc.record({
+  included: fc.constantFrom(0, 5, 20),
+  unlimited: fc.constantFrom(false, false, false, true),
+  credits: fc.boolean(),
+  payg: fc.boolean(),
+  graduated: fc.boolean(),
+});
+
+function planOf({
+  included,
+  unlimited,
+  credits,
+  payg,
+  graduated,
+}: typeof plans extends fc.Arbitrary<infer P> ? P : never) {
+  const single = { model: 'SINGLE', priceUsd: '0.133333333', per: '7' };
+  const tiers = [
+    { upTo: '4', priceUsd: '0.25', per: '3' },
+    { upTo: '11', priceUsd: '0.1', per: '1' },
+    { upTo: null, priceUsd: '0.01', per: '7' },
+  ];
+  const overage = graduated ? { model: 'GRADUATED', tiers } : single;
+  return {
+    name: 'test',
+    limitType: 'BLOCK',
+    replenish: { every: 1, unit: 'MONTH' },
+    payg: { enabled: payg, markupPercent: 0 },
+    customMeters: { CUSTOM1: { label: 'Pages', included, unlimited, funding: { credits, payg }, overage } },
+  };
+}
+
+/** What one call takes decides for no other: an allowance has no end, or credit pays for all. */
+const callPlans = fc.record({
+  limit: fc.constantFrom(null, 0, 1_000_000_000),
+  markupPercent: fc.constantFrom(0, 12.5),
+});
+
+function callPlanOf({ limit, markupPercent }: { limit: number | null; markupPercent: number }) {
+  return {
+    name: 'test',
+    limitType: 'BLOCK',
+    replenish: { every: 1, unit: 'MONTH' },
+    limits: { standardCalls: limit, premiumCalls: limit, premiumTokens: null },
+    reserveOutputTokens: 100,
+    payg: { enabled: true, markupPercent },
+    customMeters: planOf({ included: 5, unlimited: false, credits: true, payg: true, graduated: true }).customMeters,
+  };
+}
+
+/** What the customer has left and has used, without what says how it came about. */
+function stateOf(object: Clockwork) {
+  const { meters, slots, wallet } = object.account() as Account;
+  const {
+    usage,
+    overage,
+    credits = '0',
+    unfunded = '0',
+    charged = '0',
+  } = slots?.CUSTOM1 ?? { usage: '0', overage: '0' };
+  const hours = object.query<Record<string, number>>('SELECT * FROM usage_hours ORDER BY hour_ms');
+  return {
+    consumed: Object.entries(meters.consumed)
+      .filter(([, quantity]) => quantity > 0)
+      .sort(),
+    reserved: Object.entries(meters.reserved).filter(([, quantity]) => quantity > 0),
+    held: wallet.held,
+    slot: { usage, overage, credits, unfunded, charged },
+    balances: [balanceOf(wallet, 'USD'), balanceOf(wallet, 'CUSTOM1')],
+    credits: wallet.credits.map(({ unit, remaining, grantedAtMs }) => [unit, remaining, grantedAtMs]),
+    unsettled: wallet.unsettled,
+    // An hour in which nothing is left is as good as none.
+    hours: hours.filter(({ hour_ms, ...figures }) => Object.values(figures).some((figure) => figure !== 0)),
+    begun: object.query("SELECT COUNT(*) AS n FROM calls WHERE status NOT IN ('NOT_ALLOWED', 'REVERSED')"),
+  };
+}
+
+function reverse(object: Clockwork, id: string, atMs: number) {
+  return id.startsWith('call-') ? accepted(object.reverseCall(id, atMs)) : accepted(object.reverseMeterEvent(id, atMs));
+}
+
+async function run(plan: object, history: readonly Step[], withMistake: boolean) {
+  let state: ReturnType<typeof stateOf> | undefined;
+  await withObject(plan, async (object) => {
+    const mistakes: string[] = [];
+    const mistaken = (which = 0) => mistakes[which] ?? '';
+    let serial = 0;
+    let nowMs = START;
+    object.begin('first', START);
+    // There is always enough of it: what the balance pays does not depend on the mistake.
+    accepted(object.grant('USD', 10n ** 12n, START));
+    for (const next of history) {
+      nowMs += 60_000;
+      if (next.kind === 'credit') {
+        const expiresAtMs = next.expires ? START + 9_000 * HOUR : null;
+        accepted(object.grant('CUSTOM1', BigInt(next.units), nowMs, { expiresAtMs }));
+      } else if (next.kind === 'increment' && (withMistake || !next.mistake)) {
+        const { eventId } = accepted(object.increment(next.amount, nowMs));
+        if (next.mistake) mistakes.push(eventId);
+      } else if (next.kind === 'call') {
+        serial += 1;
+        // Without the mistake the call is not made, or reports rightly.
+        const made = withMistake || !next.mistake ? next : next.rightly;
+        if (made) {
+          const { callId } = accepted(object.begin(`call-${serial}`, nowMs, { requested: { premium: true } }));
+          if (next.mistake) mistakes.push(callId);
+          if (!made.open) accepted(object.end(callId, nowMs + 1, made.report, made.price));
+        }
+        // One that is not ended can be reversed when it has timed out.
+        if (next.open && next.mistake) nowMs += 2 * HOUR;
+        object.housekeep(nowMs + 2);
+      } else if (next.kind === 'settle') await object.settle(nowMs);
+      else if (next.kind === 'next period') accepted(object.replenish(nowMs));
+      else if (next.kind === 'amend' && withMistake) {
+        const { report, price } = next.to;
+        const first = accepted(object.amendCall(mistaken(), nowMs, report, price));
+        expect(accepted(object.amendCall(mistaken(), nowMs + 1, report, price))).toEqual(first);
+      } else if (next.kind === 'reverse' && withMistake) {
+        const first = reverse(object, mistaken(next.which), nowMs);
+        expect(reverse(object, mistaken(next.which), nowMs + 1)).toEqual(first);
+      }
+    }
+    await object.settle(nowMs + HOUR);
+    expect(object.rows('charges')).toBe(0);
+    state = stateOf(object);
+  });
+  return state;
+}
+
+test(`a reversed increment leaves what a history without it would have left, with the seed ${seed}`, async () => {
+  await fc.assert(
+    fc.asyncProperty(plans, history, async (shape, steps) => {
+      const plan = planOf(shape);
+      expect(await run(plan, steps, true)).toEqual(await run(plan, steps, false));
+    }),
+    { seed, numRuns: RUNS, interruptAfterTimeLimit: SHRINK_MS_MAX },
+  );
+}, 90_000);
+
+test(`a reversed call leaves what a history without it would have left, with the seed ${seed}`, async () => {
+  await fc.assert(
+    fc.asyncProperty(callPlans, callHistory, async (shape, steps) => {
+      const plan = callPlanOf(shape);
+      expect(await run(plan, steps, true)).toEqual(await run(plan, steps, false));
+    }),
+    { seed, numRuns: RUNS, interruptAfterTimeLimit: SHRINK_MS_MAX },
+  );
+}, 90_000);
+
+test(`an amended call leaves what a history with the right report would have left, with the seed ${seed}`, async () => {
+  await fc.assert(
+    fc.asyncProperty(callPlans, amendedHistory, async (shape, steps) => {
+      const plan = callPlanOf(shape);
+      expect(await run(plan, steps, true)).toEqual(await run(plan, steps, false));
+    }),
+    { seed, numRuns: RUNS, interruptAfterTimeLimit: SHRINK_MS_MAX },
+  );
+}, 90_000);
+
+test(`two reversed increments leave what a history without them would have left, with the seed ${seed}`, async () => {
+  await fc.assert(
+    fc.asyncProperty(plans, twice, async (shape, steps) => {
+      const plan = planOf(shape);
+      expect(await run(plan, steps, true)).toEqual(await run(plan, steps, false));
+    }),
+    { seed, numRuns: RUNS, interruptAfterTimeLimit: SHRINK_MS_MAX },
+  );
+}, 90_000);
