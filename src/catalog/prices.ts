@@ -60,7 +60,11 @@ export async function resolvePrice(
   if (ownCard)
     return { available: true, card: served.region === null ? ownCard : { ...ownCard, region: served.region } };
   const card = match && (await cardOn(match.model, nowMs));
-  if (match && card) return { available: true, card: servedCard(match.model, card, served) };
+  if (match && card) {
+    const unlisted = `${modelUsed}: the catalog does not list it, and prices it as ${modelKeyOf(match.model)}`;
+    const priced = servedCard(match.model, card, served);
+    return { available: true, card: match.unlistedPin ? { ...priced, assumption: unlisted } : priced };
+  }
   return { available: false, reason: match ? 'PRICE_NOT_IN_CATALOG' : 'MODEL_NOT_IN_CATALOG' };
 }
 

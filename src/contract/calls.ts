@@ -18,7 +18,7 @@ import {
   usd,
 } from './fields.ts';
 import { isRecord, resolveIdentity } from './identity.ts';
-import { region, serviceTier, speed } from './prices.ts';
+import { region, servedTier, serviceTier, speed } from './prices.ts';
 
 /** The prefix of the id of every call without an explicit key. Explicit keys must not have it. */
 export const DERIVED_PREFIX = 'dk-';
@@ -197,7 +197,7 @@ export const CostBreakdown = z.object({
   pricingTier: z.string().describe('`base`, or the long-prompt tier'),
   pricingTierReason: z.string().describe('Why that tier'),
   conditions: z
-    .object({ serviceTier: serviceTier.optional(), region: region.optional(), speed: speed.optional() })
+    .object({ serviceTier: servedTier.optional(), region: region.optional(), speed: speed.optional() })
     .optional()
     .describe('Conditions that the rates are for, where they are not the standard ones'),
   lines: z
@@ -260,7 +260,7 @@ const UsageDetails = UsageFields.omit({
   searches: true,
   audio: true,
   audioSeconds: true,
-});
+}).extend({ serviceTier: servedTier.optional() });
 
 const UsageReport = z.object({
   inputTokens: z.number().describe('All prompt tokens'),

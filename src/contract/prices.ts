@@ -14,6 +14,10 @@ const REGION_LENGTH_MAX = 60;
 /** With the largest count of uses, the cost of a call stays inside the 64 bits of SQLite. */
 const PER_USE_USD_MAX = 1;
 
+/** The service tier as answers name it. */
+export const servedTier = z.enum(SERVICE_TIERS).describe('Service tier that was billed');
+
+/** The service tier as it is reported. */
 export const serviceTier = z
   .enum([...SERVICE_TIERS, 'fast'])
   .transform((tier): ServiceTier => (tier === 'fast' ? 'priority' : tier))

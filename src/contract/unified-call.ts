@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { BeginCallBody, BeginCallData, EndCallData, ReasoningFields, refineParts, UsageFields } from './calls.ts';
 import { TEXT_LENGTH_MAX, text } from './fields.ts';
 import { isRecord, resolveIdentity } from './identity.ts';
+import { servedTier } from './prices.ts';
 
 export const VENDOR_TIMEOUT_MS = 30_000;
 const VENDOR_TIMEOUT_MS_MAX = 300_000;
@@ -98,6 +99,7 @@ export const CallData = z.object({
     .optional()
     .describe('Present where a vendor was asked'),
   endUsage: UsageFields.extend({
+    serviceTier: servedTier.optional(),
     tokens: z.number().describe('Output tokens'),
     modelUsed: z.string().optional().describe('Model that ran'),
   })

@@ -70,6 +70,8 @@ export interface RateCard {
   billedAsWhole?: Component[] | undefined;
   /** The region that the model's name or channel says, where usage names none. */
   region?: string | undefined;
+  /** What the price assumes of the model, if anything. */
+  assumption?: string | undefined;
   /** Token rates in a region, in percent of the others; absent where it is not known. Rates of the region itself win. */
   regionalPercent?: number | undefined;
 }

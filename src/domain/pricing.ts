@@ -91,7 +91,7 @@ export function pricingMultiplier(mode: PricingMode, conditions?: PricedConditio
 
 export function costOf(card: RateCard, usage: Usage, mode: PricingMode): Priced {
   const { group, longPrompt, percent, conditions, words } = select(card, usage, mode);
-  const assumptions: string[] = [];
+  const assumptions: string[] = card.assumption === undefined ? [] : [card.assumption];
   const missing: string[] = [];
   const lines: CostLine[] = [];
   for (const [component, quantity] of quantitiesOf(card, usage, assumptions)) {

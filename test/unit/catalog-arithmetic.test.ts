@@ -324,3 +324,14 @@ test('a typical request costs its tokens, cached ones at their rate, and no sear
   // 750 x 2 + 250 x 1 + 500 x 8 millionths of a USD.
   expect(requestUsd(card, policy)).toBe(0.00575);
 });
+
+test('a pin that the catalog does not list is priced as its model, and the cost says so', async () => {
+  const costFor = async (modelUsed: string) => {
+    const price = await resolvePrice(BUILT_IN_CATALOG, new Map(), { modelUsed }, NOW);
+    return price.available ? knownCost(price.card, usage({ inputTokens: 1 })) : price.reason;
+  };
+  const assumptions = ['gpt-5.6-sol-2026-10-01: the catalog does not list it, and prices it as openai/gpt-5.6-sol'];
+  expect(await costFor('gpt-5.6-sol-2026-10-01')).toMatchObject({ modelKey: 'openai/gpt-5.6-sol', assumptions });
+  expect(await costFor('gpt-5.6-sol')).toMatchObject({ assumptions: [] });
+  expect(await costFor('gpt-5.6-sol-2031-01-01'), 'a day to come').toBe('MODEL_NOT_IN_CATALOG');
+});
