@@ -16,6 +16,7 @@ export {
   CustomerBatches,
   GatewayBatch,
   PlanMigration,
+  Repricing,
 } from '../../src/index.ts';
 
 /** The Worker and its objects share one isolate here. */

@@ -43,6 +43,7 @@ export {
   Customer as GatewayBatch,
   Customer as PlanMigration,
   Customer as Projector,
+  Customer as Repricing,
 };
 
 const json = (body: string) => new Response(body, { headers: { 'Content-Type': 'application/json' } });
