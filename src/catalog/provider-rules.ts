@@ -51,7 +51,7 @@ export function regionalPercent(model: CatalogModel, channel: Channel | null): n
     if (releasedAt === undefined) return undefined;
     return releasedAt >= ANTHROPIC_CLOUD_PREMIUM_FROM ? 110 : 100;
   }
-  if (channel === 'vertex' || channel === 'bedrock') return undefined;
+  if (channel === 'vertex' || channel === 'bedrock' || (channel === 'azure' && provider === 'openai')) return undefined;
   if (pricing?.regionalMultiplier !== undefined) return Math.round(pricing.regionalMultiplier * 100);
   if (
     provider === 'openai' &&

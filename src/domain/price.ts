@@ -5,7 +5,7 @@
  */
 import { NANO_PER_USD, type NanoUsd, parseUsd, usdFromNano } from './money.ts';
 import type { Tier } from './tiers.ts';
-import type { ServiceTier, Speed } from './usage.ts';
+import { type ServiceTier, type Speed, STANDARD_CONDITIONS, type UsageName } from './usage.ts';
 
 /** What vendors charge for. */
 export const COMPONENTS = [
@@ -78,7 +78,7 @@ export interface RateCard {
 
 /** What a rate is for, as one text: two rates of a price must differ in it. */
 export function purposeOf({ component, when = {} }: Pick<Rate, 'component' | 'when'>): string {
-  const { promptTokensAbove = 0, serviceTier = 'standard', region = '', speed = 'standard' } = when;
+  const { promptTokensAbove = 0, serviceTier = 'standard', region = 'global', speed = 'standard' } = when;
   return [component, promptTokensAbove, serviceTier, region, speed].join(' ');
 }
 
@@ -92,11 +92,14 @@ const MILLION = 1_000_000n;
 export function rateOf(component: Component, usd: string, per: Per, when?: RateConditions): Rate {
   const nano = parseUsd(usd);
   if (nano === null) throw new RangeError(`not an amount of USD: ${usd}`);
-  const conditions = when && Object.entries(when).some(([, value]) => value !== undefined) ? when : undefined;
+  const conditions = Object.entries(when ?? {}).filter(
+    ([name, value]) => value !== undefined && value !== STANDARD_CONDITIONS[name as UsageName],
+  );
   return {
     component,
     nanoUsdPerMillion: (nano * (MILLION / BigInt(per))).toString(),
-    ...(conditions && { when: conditions }),
+    // Standard conditions are left out, so that a rate under them is found however they were written.
+    ...(conditions.length > 0 && { when: Object.fromEntries(conditions) }),
   };
 }
 

@@ -89,7 +89,11 @@ const NAMES = [...(Object.keys(NO_USAGE) as (keyof BaseUsage)[]), ...DETAIL_COUN
 export type UsageName = (typeof NAMES)[number];
 
 /** Conditions that say nothing. */
-const STANDARD: Partial<Record<UsageName, unknown>> = { serviceTier: 'standard', region: 'global', speed: 'standard' };
+export const STANDARD_CONDITIONS: Partial<Record<UsageName, unknown>> = {
+  serviceTier: 'standard',
+  region: 'global',
+  speed: 'standard',
+};
 
 /**
  * Splits the usage off a request or an answer. Details that are zero and standard conditions are left out. The type of the rest has no member of
@@ -103,7 +107,8 @@ export function takeUsage<Fields extends Partial<{ [Name in UsageName]: unknown 
   for (const name of NAMES) {
     const value = name === 'toolUses' ? usedTools(fields.toolUses as ToolUses | undefined) : fields[name];
     delete rest[name];
-    if (value !== undefined && (value !== 0 || name in NO_USAGE) && value !== STANDARD[name]) taken[name] = value;
+    if (value !== undefined && (value !== 0 || name in NO_USAGE) && value !== STANDARD_CONDITIONS[name])
+      taken[name] = value;
   }
   return { usage: taken as unknown as Usage, rest: rest as Omit<Fields, UsageName> };
 }

@@ -3,7 +3,7 @@
  * written here. Amounts are worked out by hand: one USD per million tokens is 1,000 nano-USD a token.
  */
 import { describe, expect, test } from 'vitest';
-import { type RateCard, rateOf } from '../../src/domain/price.ts';
+import { type RateCard, rateOf, tierOfPrice } from '../../src/domain/price.ts';
 import { costOf } from '../../src/domain/pricing.ts';
 import type { Conditions } from '../../src/domain/usage.ts';
 import { usageOf } from '../../src/metering/end-service-call.ts';
@@ -353,6 +353,13 @@ describe('an answer of a vendor', () => {
 });
 
 describe('a condition', () => {
+  test('that is standard is the same as none, for the cost and for the tier of the model', () => {
+    const when = { serviceTier: 'standard', region: 'global', speed: 'standard' } as const;
+    const price = card('a', [rateOf('input', '1', 1_000_000, when), rateOf('output', '5', 1_000_000, when)]);
+    expect(nano(price, { inputTokens: 10 })).toBe(10_000n);
+    expect(tierOfPrice(price)).toBe('premium');
+  });
+
   const nano = (price: RateCard, used: Parameters<typeof usage>[0], mode: 'standard' | 'batch' = 'standard') => {
     const priced = costOf(price, usage(used), mode);
     return priced.known ? priced.cost.totalNanoUsd : priced.reason;

@@ -80,8 +80,8 @@ export function amendCall(context: Context, command: AmendCallCommand): Answer<A
 }
 
 /**
- * Gives calls the price that they lacked. Once for each: a call that the same job has priced before is counted again, for the
- * job may not know it, and nothing is changed.
+ * Gives calls the price that they lacked. A call that the same job priced before is not changed, but counted: the job repeats
+ * a batch whose answer it did not get.
  */
 export function repriceCalls(context: Context, { calls, jobId, reason, by, ...whose }: RepriceCallsCommand): Repriced {
   const { store, nowMs, newId } = context;
