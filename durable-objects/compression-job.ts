@@ -16,39 +16,32 @@ import { standardRate } from '../src/domain/price.ts';
 import type { Env } from '../src/env.ts';
 import type { EstimateCommand } from '../src/objects/job-commands.ts';
 import type { CompressionJobRpc } from '../src/objects/rpc.ts';
-import { errorText, log } from '../src/platform/log.ts';
-import { DAY_MS } from '../src/platform/time.ts';
+import { log } from '../src/platform/log.ts';
 import { currentCatalog } from '../src/storage/catalog.ts';
 import { leaveEstimate } from '../src/storage/estimates.ts';
 import { findSamples, readPayloads, type SamplePlace, type SampleRow } from '../src/storage/samples.ts';
 import { addSample, NO_TOTALS, type Totals, techniquesOf } from './compression-job/estimate.ts';
-import { put } from './stored-value.ts';
+import { type JobState, newJob, presentJob, StoredJob } from './job.ts';
 
-interface State extends EstimateCommand {
+interface State extends EstimateCommand, JobState {
   total: number;
   done: number;
   unreadable: number;
   totals: Totals;
-  failures: number;
-  lastError: string | null;
-  startedAtMs: number;
-  finishedAtMs: number | null;
   /** The last sample that was looked at; `null` before the first. */
   after: SamplePlace | null;
 }
 
 /** Samples of one alarm. The bytes of their payloads are bounded where they are read. */
 const SAMPLES_PER_STEP = 50;
-const RETRY_MS = 5_000;
-/** A finished job can be read for this long. */
-const RETENTION_MS = 30 * DAY_MS;
-const STATE_KEY = 'state';
 /** Before the number of a part. */
 const PRICES_PREFIX = 'prices';
 /** Prices of one stored value: names of models may be long. */
 const PRICES_PER_PART = 200;
 
 export class CompressionJob extends DurableObject<Env> implements CompressionJobRpc {
+  readonly #job = new StoredJob<State>(this.ctx.storage);
+
   /**
    * Begins the job, which has `total` samples to look at; one that began before continues. `null` where another job
    * has the id.
@@ -59,44 +52,23 @@ export class CompressionJob extends DurableObject<Env> implements CompressionJob
     total: number,
   ): Promise<{ status: Progress['status']; replayed: boolean } | null> {
     const startedAtMs = Date.now();
-    const known = await this.ctx.storage.get<State>(STATE_KEY);
-    if (known) return known.fingerprint === job.fingerprint ? { status: statusOf(known), replayed: true } : null;
-    const counts = { total, done: 0, unreadable: 0, failures: 0 };
-    const state = {
-      ...job,
-      ...counts,
-      totals: NO_TOTALS,
-      lastError: null,
-      startedAtMs,
-      finishedAtMs: null,
-      after: null,
-    };
+    const known = await this.#job.state();
+    if (known)
+      return known.fingerprint === job.fingerprint ? { status: presentJob(known).status, replayed: true } : null;
+    const counts = { total, done: 0, unreadable: 0, totals: NO_TOTALS };
+    const state = { ...job, ...newJob(startedAtMs), ...counts, after: null };
     await this.#savePrices(prices);
-    await this.#save(state, startedAtMs);
-    return { status: statusOf(state), replayed: false };
+    await this.#job.save(state, startedAtMs);
+    return { status: presentJob(state).status, replayed: false };
   }
 
   async read(organizationId: string): Promise<Progress | null> {
-    const state = await this.ctx.storage.get<State>(STATE_KEY);
-    return state && state.organizationId === organizationId ? present(state) : null;
+    const state = await this.#job.stateFor(organizationId);
+    return state && present(state);
   }
 
-  override async alarm(): Promise<void> {
-    const state = await this.ctx.storage.get<State>(STATE_KEY);
-    if (!state) return;
-    if (state.finishedAtMs !== null) return this.#retire(state.finishedAtMs + RETENTION_MS);
-    try {
-      await this.#step(state);
-    } catch (error) {
-      const lastError = errorText(error);
-      await this.#save({ ...state, failures: state.failures + 1, lastError }, Date.now() + RETRY_MS);
-    }
-  }
-
-  /** Erases the job after its retention. An alarm that fires again, or early, erases nothing. */
-  async #retire(atMs: number): Promise<void> {
-    if (Date.now() < atMs) return this.ctx.storage.setAlarm(atMs);
-    await this.ctx.storage.deleteAll();
+  override alarm(): Promise<void> {
+    return this.#job.wake((state) => this.#step(state));
   }
 
   /** As many samples as fit into memory, or the end. */
@@ -111,7 +83,7 @@ export class CompressionJob extends DurableObject<Env> implements CompressionJob
     });
     if (rows.length === 0) {
       await leaveEstimate(this.env, organizationId, jobId);
-      return this.#save({ ...state, finishedAtMs: nowMs }, nowMs + RETENTION_MS);
+      return this.#job.finish(state, nowMs);
     }
     const { read, samples } = await readPayloads(this.env, organizationId, rows);
     const prices = await this.#prices();
@@ -119,7 +91,7 @@ export class CompressionJob extends DurableObject<Env> implements CompressionJob
     for (const { row, payload } of samples) next = await this.#look(next, row, payload, prices);
     const last = rows[read - 1];
     if (!last) throw new Error('a step looks at one sample at least');
-    await this.#save({ ...next, after: { receivedAtMs: last.receivedAtMs, sampleId: last.sampleId } }, nowMs);
+    await this.#job.save({ ...next, after: { receivedAtMs: last.receivedAtMs, sampleId: last.sampleId } }, nowMs);
   }
 
   async #savePrices(prices: OwnPrices): Promise<void> {
@@ -154,26 +126,14 @@ export class CompressionJob extends DurableObject<Env> implements CompressionJob
       return { ...state, done, unreadable: state.unreadable + 1 };
     }
   }
-
-  async #save(state: State, wakeAtMs: number): Promise<void> {
-    await this.ctx.storage.transaction(async (transaction) => {
-      await put(transaction, STATE_KEY, state);
-      await transaction.setAlarm(wakeAtMs);
-    });
-  }
-}
-
-function statusOf({ finishedAtMs }: Pick<State, 'finishedAtMs'>): Progress['status'] {
-  return finishedAtMs === null ? 'RUNNING' : 'COMPLETED';
 }
 
 function present(state: State): Progress {
-  const { jobId, total, done, unreadable, totals, profile, startedAtMs, finishedAtMs, failures, lastError } = state;
+  const { total, done, unreadable, totals, profile } = state;
   const { originalTokens, compressedTokens, costAvoidedNanoUsd, unpricedSamples } = totals;
   const savedTokens = originalTokens - compressedTokens;
   return {
-    jobId,
-    status: statusOf(state),
+    ...presentJob(state),
     progress: { total, done },
     originalTokens,
     compressedTokens,
@@ -189,9 +149,5 @@ function present(state: State): Progress {
       costAvoidedUsdNano: avoided.toString(),
     })),
     profile,
-    startedAt: new Date(startedAtMs).toISOString(),
-    finishedAt: finishedAtMs === null ? null : new Date(finishedAtMs).toISOString(),
-    failures,
-    lastError,
   };
 }

@@ -15,12 +15,14 @@ import type {
   BeginServiceCallCommand,
   EndCommand,
   EndServiceCallCommand,
+  ExtendHoldCommand,
   IncrementCommand,
 } from '../src/objects/customer-commands.ts';
 import type { CustomerRpc } from '../src/objects/rpc.ts';
 import { log } from '../src/platform/log.ts';
 import { markErased } from '../src/storage/erasure.ts';
 import { doAlarmWork } from './customer/alarm-work.ts';
+import * as batches from './customer/commands/batches.ts';
 import * as calls from './customer/commands/calls.ts';
 import * as compression from './customer/commands/compression.ts';
 import type { Context } from './customer/commands/context.ts';
@@ -80,6 +82,18 @@ export class Customer extends DurableObject<Env> implements CustomerRpc {
     return this.#commits.run(() =>
       JSON.stringify(serviceCalls.endServiceCall(this.#context(), receiveCommand(command))),
     );
+  }
+
+  extendHold(command: CommandText<ExtendHoldCommand>) {
+    return this.#commits.run(() => calls.extendHold(this.#context(), receiveCommand(command)));
+  }
+
+  holdBatch(...args: Args<'holdBatch'>) {
+    return batches.hold(this.#context(), ...args);
+  }
+
+  endBatch(...args: Args<'endBatch'>) {
+    batches.end(this.#context(), ...args);
   }
 
   recordServiceCall(...args: Args<'recordServiceCall'>) {

@@ -1,6 +1,6 @@
 /**
  * class GatewayBatch: one object per request for a batch, which begins the batch at the vendor once and meters its
- * lines (src/gateway/batches/metering.ts) once. What it holds of the customer's allowance is in customer-batches.ts.
+ * lines (src/gateway/batches/metering.ts) once. The customer's object holds what the batch may come to.
  *
  * The request is stored before the vendor is asked, so that the alarm can find the batch by its name whatever is lost
  * on the way. The alarm then polls the vendor, with a pause that grows up to a bound, until the batch is finished. What
@@ -9,9 +9,8 @@
 
 import { DurableObject } from 'cloudflare:workers';
 import type { Env } from '../src/env.ts';
-import { readInput } from '../src/gateway/batches/admission.ts';
+import { endBatch, holdBatch, readInput, unreadOf } from '../src/gateway/batches/admission.ts';
 import { askForBatch, BATCH_TEXT_LENGTH_MAX, findBatch } from '../src/gateway/batches/creation.ts';
-import { unrecorded } from '../src/gateway/batches/holds.ts';
 import { type BatchProgress, callerOf, meterBatch, type WatchedBatch } from '../src/gateway/batches/metering.ts';
 import {
   answerNotKept,
@@ -21,10 +20,10 @@ import {
   notSentAgain,
   replayedAnswer,
 } from '../src/gateway/batches/replies.ts';
-import { brokenAnswer } from '../src/gateway/error-envelope.ts';
+import { brokenAnswer, refusalAnswer } from '../src/gateway/error-envelope.ts';
 import { accessVendor, noVendor, type VendorAccess } from '../src/gateway/pass-through.ts';
 import { ask, batchesOfCustomer } from '../src/objects/addresses.ts';
-import type { BatchAnswer, BatchCommand, BatchInput, Lines } from '../src/objects/batch-commands.ts';
+import type { BatchAnswer, BatchCommand, BatchInput } from '../src/objects/batch-commands.ts';
 import type { CustomerBatchesRpc, GatewayBatchRpc } from '../src/objects/rpc.ts';
 import { errorText, log } from '../src/platform/log.ts';
 import { DAY_MS, MINUTE_MS } from '../src/platform/time.ts';
@@ -46,12 +45,14 @@ interface Asked {
 
 /** A batch that the vendor has begun. */
 interface State {
-  batch: WatchedBatch;
+  batch: Omit<WatchedBatch, 'requestName' | 'lines'>;
   progress: BatchProgress;
   watchedAtMs: number;
   /** Polls of the vendor since the last progress, failed ones included. */
   rounds: number;
   lastError: string | null;
+  /** Since when the batch is finished, and the vendor cannot show lines that ran. Absent where it was not seen so. */
+  unreadSinceMs?: number;
   finishedAtMs: number | null;
 }
 
@@ -61,6 +62,8 @@ const PAUSE_MS = 5_000;
 const PAUSE_MS_MAX = 5 * MINUTE_MS;
 /** A batch that the vendor's list has not shown for so long was never begun. */
 const DOUBT_MS_MAX = 60_000;
+/** Answers that the vendor has not shown for so long after the batch was finished are gone. */
+const UNREAD_MS_MAX = 60 * MINUTE_MS;
 /** The vendor stores the files for 30 days. */
 const WATCH_MS_MAX = 30 * DAY_MS;
 /** A finished batch is stored for this long: its key is replayed, and a read of it finds nothing to do. */
@@ -116,22 +119,24 @@ export class GatewayBatch extends DurableObject<Env> implements GatewayBatchRpc 
     const read = await readInput(caller, vendor, command);
     if (!read.ok) return read.answer;
     const { input } = read;
-    const { organizationId, requestName, begin } = command;
-    const { lines, needs, unpriced } = input;
-    const toAdmit = { organizationId, requestName, begin, lines, needs, unpriced };
+    const { requestName } = command;
     const toAsk: Asked = { command, input, askedAtMs: null, absentSinceMs: null, rounds: 0, answer: null };
     // Before anything is held, so that the alarm releases the hold of a request that dies here.
     await this.ctx.storage.transaction(async (transaction) => {
       await put(transaction, ASKED_KEY, toAsk);
       await transaction.setAlarm(Date.now() + PAUSE_MS);
     });
-    const refusal = await ask(this.#batchesOf(command), (batches) => batches.hold(toAdmit));
-    if (refusal) {
+    await ask(this.#batchesOf(command), (batches) => batches.add(requestName));
+    const refused = await holdBatch(caller, command, input);
+    if (refused) {
       await this.#forget(toAsk);
-      return refusal;
+      return refusalAnswer(refused.refusal);
     }
     const asked = { ...toAsk, askedAtMs: Date.now() };
-    if (!(await this.#saveAsked(asked))) return erasedMeanwhile();
+    if (!(await this.#saveAsked(asked))) {
+      await this.#eraseEverywhere(command);
+      return erasedMeanwhile();
+    }
     const result = await askForBatch(vendor, command);
     switch (result.kind) {
       case 'created':
@@ -203,8 +208,8 @@ export class GatewayBatch extends DurableObject<Env> implements GatewayBatchRpc 
     const { command, input } = asked;
     const { organizationId, begin } = command;
     const nowMs = Date.now();
-    const batch: WatchedBatch = { organizationId, batchId, begin, model: input.model };
-    const progress: BatchProgress = { output: 0, error: 0, refused: 0, recorded: {} };
+    const batch = { organizationId, batchId, begin, model: input.model };
+    const progress: BatchProgress = { output: 0, error: 0, refused: 0 };
     const state: State = { batch, progress, watchedAtMs: nowMs, rounds: 0, lastError: null, finishedAtMs: null };
     await this.ctx.storage.transaction(async (transaction) => {
       if (!(await transaction.get(ASKED_KEY))) return;
@@ -232,7 +237,7 @@ export class GatewayBatch extends DurableObject<Env> implements GatewayBatchRpc 
     try {
       if (nowMs - watchedAtMs > WATCH_MS_MAX) {
         log('error', 'batch_given_up', { batchId: batch.batchId, lastError: state.lastError });
-        await this.#finish(batch, nowMs);
+        await this.#finish(batch, Number.MAX_SAFE_INTEGER, nowMs);
       } else await this.#step(state);
     } catch (error) {
       log('warn', 'batch_delayed', { batchId: batch.batchId }, error);
@@ -241,47 +246,53 @@ export class GatewayBatch extends DurableObject<Env> implements GatewayBatchRpc 
   }
 
   /** Polls the vendor, and meters what it answers. Only this writes the progress. */
-  async #step({ batch, progress }: State): Promise<void> {
+  async #step({ batch, progress, unreadSinceMs }: State): Promise<void> {
     const asked = await this.ctx.storage.get<Asked>(ASKED_KEY);
+    if (!asked) return;
+    const { command, input } = asked;
+    const watched = { ...batch, requestName: command.requestName, lines: input.lines };
     const defer = (work: Promise<unknown>) => this.ctx.waitUntil(work);
-    const save = async (moved: BatchProgress) => {
-      // After progress, failures are counted from zero again.
-      const saved = await this.#change(batch, () => ({ progress: moved, rounds: 0 }), Date.now() + PAUSE_MS);
-      if (saved && asked) await this.#replaceHold(asked, unrecorded(asked.input.lines, moved.recorded));
-      return saved;
-    };
-    const found = await meterBatch(this.env, batch, { ...progress, recorded: progress.recorded ?? {} }, save, defer);
+    // After progress, failures are counted from zero again.
+    const save = (moved: BatchProgress) =>
+      this.#change(batch, () => ({ progress: moved, rounds: 0 }), Date.now() + PAUSE_MS);
+    const found = await meterBatch(this.env, watched, progress, save, defer);
     switch (found) {
       case 'pending':
         return this.#pause(batch, null);
       case 'more':
         await this.#change(batch, () => ({ lastError: null }), Date.now());
         return;
-      case 'done':
-        return this.#finish(batch, Date.now());
+      default: {
+        const nowMs = Date.now();
+        const sinceMs = unreadSinceMs ?? nowMs;
+        if (found.unread === 0 || nowMs - sinceMs > UNREAD_MS_MAX) return this.#finish(batch, found.unread, nowMs);
+        return this.#pause(batch, 'the vendor does not have the answers', { unreadSinceMs: sinceMs });
+      }
     }
   }
 
-  async #finish(batch: WatchedBatch, nowMs: number): Promise<void> {
+  /** The batch is over. `unread`: lines that ran, at most so many, and whose answers cannot be had. */
+  async #finish(batch: State['batch'], unread: number, nowMs: number): Promise<void> {
     const asked = await this.ctx.storage.get<Asked>(ASKED_KEY);
-    if (asked) await this.#replaceHold(asked, null);
+    if (asked) {
+      const { command } = asked;
+      const lost = unread > 0 ? await unreadOf(await this.#callerOf(batch), command, unread, batch.model) : null;
+      await endBatch(this.env, command, lost);
+    }
     await this.#change(batch, () => ({ finishedAtMs: nowMs }), nowMs + RETENTION_MS);
-  }
-
-  #replaceHold({ command }: Asked, lines: Lines | null): Promise<void> {
-    return ask(this.#batchesOf(command), (batches) => batches.replaceHold(command.requestName, lines));
   }
 
   /** Erases what is known of the request, here and with the customer. */
   async #eraseEverywhere(command: BatchCommand): Promise<void> {
+    await endBatch(this.env, command, null);
     await ask(this.#batchesOf(command), (batches) => batches.forget(command.requestName));
     await this.erase();
   }
 
-  async #pause(batch: WatchedBatch, lastError: string | null): Promise<void> {
+  async #pause(batch: State['batch'], lastError: string | null, more: Partial<State> = {}): Promise<void> {
     await this.#change(
       batch,
-      ({ rounds }) => ({ rounds: rounds + 1, lastError }),
+      ({ rounds }) => ({ ...more, rounds: rounds + 1, lastError }),
       ({ rounds }) => Date.now() + pauseMs(rounds),
     );
   }
@@ -298,7 +309,7 @@ export class GatewayBatch extends DurableObject<Env> implements GatewayBatchRpc 
    * then.
    */
   #change(
-    { batchId }: WatchedBatch,
+    { batchId }: State['batch'],
     changed: (state: State) => Partial<Omit<State, 'batch'>>,
     wakeAtMs: number | ((state: State) => number),
   ): Promise<boolean> {

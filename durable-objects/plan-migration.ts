@@ -12,18 +12,13 @@ import type { Env } from '../src/env.ts';
 import type { MigrationCommand } from '../src/objects/job-commands.ts';
 import type { PlanMigrationRpc } from '../src/objects/rpc.ts';
 import { errorText } from '../src/platform/log.ts';
-import { DAY_MS } from '../src/platform/time.ts';
 import { countOlderSubscriptions, findOlderSubscriptions } from '../src/storage/plan-migration.ts';
-import { put } from './stored-value.ts';
+import { type JobState, newJob, presentJob, StoredJob } from './job.ts';
 
-interface State extends MigrationCommand {
+interface State extends MigrationCommand, JobState {
   total: number;
   migrated: number;
   unchanged: number;
-  failures: number;
-  lastError: string | null;
-  startedAtMs: number;
-  finishedAtMs: number | null;
   /** The last customer of this walk; `null` before the first. */
   after: string | null;
   /** Customers that this walk has found. */
@@ -35,45 +30,26 @@ const CUSTOMERS_PER_BATCH = 200;
 const CONCURRENCY = 20;
 /** Pause after a walk, in which the moved customers' rows reach D1. */
 const WALK_PAUSE_MS = 5_000;
-const RETRY_MS = 5_000;
-/** A finished job can be read for this long. */
-const RETENTION_MS = 30 * DAY_MS;
-const KEY = 'state';
 
 export class PlanMigration extends DurableObject<Env> implements PlanMigrationRpc {
+  readonly #job = new StoredJob<State>(this.ctx.storage);
+
   /** Starts the job; one that was started before continues. */
   async start(migration: MigrationCommand): Promise<void> {
-    if (await this.ctx.storage.get(KEY)) return;
+    if (await this.#job.state()) return;
     const total = await countOlderSubscriptions(this.env, migration);
     const startedAtMs = Date.now();
-    const counts = { total, migrated: 0, unchanged: 0, failures: 0, found: 0 };
-    await this.#save(
-      { ...migration, ...counts, lastError: null, startedAtMs, finishedAtMs: null, after: null },
-      startedAtMs,
-    );
+    const counts = { total, migrated: 0, unchanged: 0, found: 0 };
+    await this.#job.save({ ...migration, ...newJob(startedAtMs), ...counts, after: null }, startedAtMs);
   }
 
   async read(organizationId: string): Promise<Progress | null> {
-    const state = await this.ctx.storage.get<State>(KEY);
-    return state && state.organizationId === organizationId ? present(state) : null;
+    const state = await this.#job.stateFor(organizationId);
+    return state && present(state);
   }
 
-  override async alarm(): Promise<void> {
-    const state = await this.ctx.storage.get<State>(KEY);
-    if (!state) return;
-    if (state.finishedAtMs !== null) return this.#retire(state.finishedAtMs + RETENTION_MS);
-    try {
-      await this.#step(state);
-    } catch (error) {
-      const lastError = errorText(error);
-      await this.#save({ ...state, failures: state.failures + 1, lastError }, Date.now() + RETRY_MS);
-    }
-  }
-
-  /** Deletes the job when its retention has passed. An alarm that fires early only sets the next one. */
-  async #retire(atMs: number): Promise<void> {
-    if (Date.now() < atMs) return this.ctx.storage.setAlarm(atMs);
-    await this.ctx.storage.deleteAll();
+  override alarm(): Promise<void> {
+    return this.#job.wake((state) => this.#step(state));
   }
 
   /** One batch, or the end of a walk. */
@@ -83,15 +59,15 @@ export class PlanMigration extends DurableObject<Env> implements PlanMigrationRp
     if (customerIds.length === 0) {
       // Customers that were created a moment before the job may have no row yet.
       const again = state.found > 0 || nowMs - state.startedAtMs < WALK_PAUSE_MS;
-      if (again) return this.#save({ ...state, after: null, found: 0 }, nowMs + WALK_PAUSE_MS);
-      return this.#save({ ...state, finishedAtMs: nowMs }, nowMs + RETENTION_MS);
+      if (again) return this.#job.save({ ...state, after: null, found: 0 }, nowMs + WALK_PAUSE_MS);
+      return this.#job.finish(state, nowMs);
     }
     const next: State = { ...state, found: state.found + customerIds.length, after: customerIds.at(-1) ?? null };
     for (let from = 0; from < customerIds.length; from += CONCURRENCY) {
       const some = customerIds.slice(from, from + CONCURRENCY);
       await Promise.all(some.map((customerId) => this.#migrate(next, customerId)));
     }
-    await this.#save(next, Date.now());
+    await this.#job.save(next, Date.now());
   }
 
   /** Moves one customer, and counts it. */
@@ -110,29 +86,17 @@ export class PlanMigration extends DurableObject<Env> implements PlanMigrationRp
       state.lastError = errorText(error);
     }
   }
-
-  async #save(state: State, wakeAtMs: number): Promise<void> {
-    await this.ctx.storage.transaction(async (transaction) => {
-      await put(transaction, KEY, state);
-      await transaction.setAlarm(wakeAtMs);
-    });
-  }
 }
 
 function present(state: State): Progress {
-  const { jobId, target, when, total, migrated, unchanged, failures, lastError, startedAtMs, finishedAtMs } = state;
+  const { target, when, total, migrated, unchanged } = state;
   return {
-    jobId,
+    ...presentJob(state),
     planId: target.planId,
     usagePlanVersionId: target.usagePlanVersionId,
     when,
-    status: finishedAtMs === null ? 'RUNNING' : 'COMPLETED',
     total,
     migrated,
     unchanged,
-    failures,
-    lastError,
-    startedAt: new Date(startedAtMs).toISOString(),
-    finishedAt: finishedAtMs === null ? null : new Date(finishedAtMs).toISOString(),
   };
 }

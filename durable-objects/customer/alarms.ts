@@ -9,6 +9,8 @@ export interface Due {
   outboxMs: number | null;
   /** An open call reaches its deadline. */
   deadlineMs: number | null;
+  /** A batch is to give back what it holds. */
+  batchExpiryMs: number | null;
   /** The usage period ends. */
   replenishMs: number | null;
   /** A credit expires. */
@@ -23,7 +25,9 @@ export interface Due {
 const STEP_MS = 30 * DAY_MS;
 
 export function nextAlarm(due: Due, nowMs: number): number | null {
-  const { outboxMs, deadlineMs, replenishMs, expiryMs, settleMs, pruneMs } = due;
-  const times = [outboxMs, deadlineMs, replenishMs, expiryMs, settleMs, pruneMs].filter((time) => time !== null);
+  const { outboxMs, deadlineMs, batchExpiryMs, replenishMs, expiryMs, settleMs, pruneMs } = due;
+  const times = [outboxMs, deadlineMs, batchExpiryMs, replenishMs, expiryMs, settleMs, pruneMs].filter(
+    (time) => time !== null,
+  );
   return times.length === 0 ? null : Math.min(...times, nowMs + STEP_MS);
 }

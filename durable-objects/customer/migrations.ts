@@ -152,4 +152,21 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE charges ADD COLUMN subject_at_ms INTEGER;
   ALTER TABLE charges ADD COLUMN corrects TEXT;
   `,
+  `
+  -- Of the calls of an hour: those whose usage is provisional, and their part of the cost.
+  ALTER TABLE usage_hours ADD COLUMN provisional_calls INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE usage_hours ADD COLUMN provisional_cost_usd INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE usage_hours ADD COLUMN provisional_cost_rest_nano_usd INTEGER NOT NULL DEFAULT 0;
+  `,
+  `
+  -- What batches under way hold, as JSON (src/domain/batch-hold.ts). One that has expired holds nothing; what it held stays
+  -- known until the batch is over.
+  CREATE TABLE batch_holds (
+    request_name TEXT PRIMARY KEY,
+    begun_at_ms INTEGER NOT NULL,
+    expires_at_ms INTEGER,
+    hold TEXT NOT NULL
+  ) WITHOUT ROWID;
+  CREATE INDEX batch_holds_expiry ON batch_holds (expires_at_ms);
+  `,
 ];

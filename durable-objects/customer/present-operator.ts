@@ -4,7 +4,7 @@
  */
 import type { OperatorCustomer } from '../../src/contract/operator-customers.ts';
 import type { Account } from '../../src/domain/account.ts';
-import type { Call } from '../../src/domain/call.ts';
+import { type Call, usageSourceOf } from '../../src/domain/call.ts';
 import { formatUsd, usdFromNano } from '../../src/domain/money.ts';
 import { availableUsd, balanceOf, type Credit, type CreditUnit } from '../../src/domain/wallet.ts';
 import type { InspectedCustomer } from '../../src/objects/customer-commands.ts';
@@ -112,6 +112,7 @@ function presentRecent(call: Call): OperatorCustomer['recentCalls'][number] {
     providerUsed: call.outcome?.providerUsed ?? null,
     modelUsed: call.outcome?.modelUsed ?? null,
     costUSD: price?.status === 'FINAL' ? usdFromNano(BigInt(price.costNanoUsd)) : null,
+    usageSource: usageSourceOf(call),
     ...(call.reversedAtMs !== undefined && { reversedAt: iso(call.reversedAtMs) }),
   };
 }

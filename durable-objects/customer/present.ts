@@ -8,8 +8,8 @@ import type { CustomerUsageData } from '../../src/contract/customers.ts';
 import type { CustomerState } from '../../src/contract/entitlements.ts';
 import type { Account } from '../../src/domain/account.ts';
 import { summarize, summarizeAll } from '../../src/domain/allowances.ts';
-import type { Call, CallDecision, CallOutcome } from '../../src/domain/call.ts';
-import { creditLeft } from '../../src/domain/call.ts';
+import { type CallDecision, creditLeft, outputTokensOf } from '../../src/domain/begin-call.ts';
+import type { Call, CallOutcome } from '../../src/domain/call.ts';
 import { type Nothing, presentReported } from '../../src/domain/call-report.ts';
 import type { Charge } from '../../src/domain/charge.ts';
 import type { Incremented } from '../../src/domain/custom-meter.ts';
@@ -25,7 +25,7 @@ import { DAY_MS, HOUR_MS } from '../../src/platform/time.ts';
 export function presentCustomer(account: Account, models: CustomerState['models']): CustomerUsageData {
   const { plan } = account.subscription.plan;
   const canceled = account.subscription.canceledAtMs !== null;
-  const decision = decideEntitlements(plan, account.meters, EVERYTHING, canceled, creditLeft(account, 0n));
+  const decision = decideEntitlements(plan, account.meters, EVERYTHING, canceled, () => creditLeft(account, 0n));
   const { stripeCustomerId } = account.contact;
   return {
     customerId: account.customerId,
@@ -45,7 +45,7 @@ export function presentBegin(
   { decided, newCustomer, source, rolling }: BeginFacts,
   command: BeginCommand,
 ): BeginCallData {
-  const { account, call, decision } = decided;
+  const { account, call, decision, denial } = decided;
   const vendorHints = presentVendorHints(decided, command.tierHints);
   return {
     callId: call.callId,
@@ -55,6 +55,7 @@ export function presentBegin(
     ...(call.tags !== undefined && { tags: call.tags }),
     newCustomer,
     ...presentState(account, decision, command.models),
+    ...(denial && { denial }),
     ...(rolling && {
       rateLimits: {
         rollingCalls: {
@@ -74,12 +75,14 @@ export function presentBegin(
 }
 
 function presentVendorHints(
-  { call, maxResponseTokens }: CallDecision,
+  { call }: CallDecision,
   tierHints: BeginCommand['tierHints'],
 ): BeginCallData['vendorHints'] {
   const tier = call.suggestedTier;
   const model: TierHints | undefined = tier === 'none' ? undefined : tierHints[tier];
-  const maxTokens = [maxResponseTokens, model?.maxResponseTokens].filter((tokens) => tokens != null);
+  const maxTokens = [tier === 'none' ? undefined : outputTokensOf(call)[tier], model?.maxResponseTokens].filter(
+    (tokens) => tokens !== undefined,
+  );
   if (!model && maxTokens.length === 0) return undefined;
   return {
     ...(model && { preferredModel: model.preferredModel }),
@@ -96,7 +99,13 @@ export interface Velocity {
 export function presentEnd(account: Account, call: Call, outcome: CallOutcome, velocity: Velocity): EndCallData {
   const { endedAtMs, providerUsed, modelUsed, usage, pricingMode, calls, charge, error, price, ...more } = outcome;
   const { stripeCustomerId, tier: _tier, consumed: _consumed, period: _period, ...told } = more;
-  const { requestedServiceTier: _requested, vendorReported: _reported, isPremium: _asserted, ...reasoning } = told;
+  const {
+    requestedServiceTier: _requested,
+    vendorReported: _reported,
+    isPremium: _asserted,
+    usageSource,
+    ...reasoning
+  } = told;
   const { reasoningEffort, reasoningEffortSource, reasoningMode, reasoningBudgetTokens, ...rest } = reasoning;
   rest satisfies Nothing;
   const costNanoUsd = price.status === 'FINAL' ? BigInt(price.costNanoUsd) : 0n;
@@ -122,6 +131,7 @@ export function presentEnd(account: Account, call: Call, outcome: CallOutcome, v
     ),
     batch: pricingMode === 'batch',
     pricingMode,
+    usageSource: usageSource ?? 'reported',
     usage: {
       inputTokens: usage.inputTokens,
       cachedInputTokens: usage.cachedInputTokens,

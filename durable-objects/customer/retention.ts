@@ -15,6 +15,8 @@ export const ANSWER_RETENTION_MS = 48 * HOUR_MS;
 export const METER_EVENT_RETENTION_MS = HOUR_MS;
 /** Older entries of the ledger are in D1 alone. */
 const LEDGER_RETENTION_MS = 30 * DAY_MS;
+/** What an expired batch held is asked for until the batch is given up, 30 days after it began. */
+export const BATCH_HOLD_RETENTION_MS = 31 * DAY_MS;
 const USAGE_HOURS_RETENTION_MS = 100 * DAY_MS;
 /** What can be corrected no more is remembered no more; a day longer, because D1 may be behind. */
 export const CORRECTIONS_RETENTION_MS = (CORRECTION_DAYS_MAX + 1) * DAY_MS;
@@ -33,11 +35,12 @@ const LAG_MS_MAX = 60_000;
 
 /** Removes a bounded number of rows that are past their retention. Returns when the next round is due. */
 export function prune(tables: Tables, nowMs: number): number | null {
-  const { calls, keys, meterEvents, usageHours, deniedHours, ledger, corrections, outbox } = tables;
+  const { calls, batchHolds, keys, meterEvents, usageHours, deniedHours, ledger, corrections, outbox } = tables;
   const isCurrent = (outbox.oldestMs() ?? nowMs) >= nowMs - LAG_MS_MAX;
   const written = [
     calls.dropAnswers(nowMs - ANSWER_RETENTION_MS, ROWS_MAX),
     isCurrent ? calls.drop(nowMs - CALL_RETENTION_MS, ROWS_MAX) : 0,
+    batchHolds.drop(nowMs - BATCH_HOLD_RETENTION_MS, ROWS_MAX),
     isCurrent ? meterEvents.drop(nowMs - METER_EVENT_RETENTION_MS, ROWS_MAX) : 0,
     isCurrent ? ledger.drop(nowMs - LEDGER_RETENTION_MS, ROWS_MAX) : 0,
     keys.drop(nowMs, ROWS_MAX),
@@ -54,6 +57,7 @@ export function prune(tables: Tables, nowMs: number): number | null {
 /** When the oldest row of all tables is past its retention; `null` where there are no rows. */
 export function nextPruneMs({
   calls,
+  batchHolds,
   keys,
   meterEvents,
   usageHours,
@@ -66,6 +70,7 @@ export function nextPruneMs({
   const times = [
     after(withAnswerMs, ANSWER_RETENTION_MS),
     after(anyMs, CALL_RETENTION_MS),
+    after(batchHolds.oldestExpiredMs(), BATCH_HOLD_RETENTION_MS),
     after(meterEvents.oldestMs(), METER_EVENT_RETENTION_MS),
     after(ledger.oldestMs(), LEDGER_RETENTION_MS),
     keys.nextExpiryMs(),

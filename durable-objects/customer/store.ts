@@ -7,8 +7,10 @@
  */
 
 import { type Account, periodOf } from '../../src/domain/account.ts';
+import type { BatchHold } from '../../src/domain/batch-hold.ts';
 import type { Call } from '../../src/domain/call.ts';
 import type { MeterEvent } from '../../src/domain/custom-meter.ts';
+import { USUAL_CALLS } from '../../src/domain/hold.ts';
 import { NEVER_MS } from '../../src/domain/period.ts';
 import { totalsOf } from '../../src/domain/reverse-meter.ts';
 import { balanceOf, EMPTY_WALLET, nextExpiryMs, type Wallet } from '../../src/domain/wallet.ts';
@@ -18,6 +20,7 @@ import { type Due, nextAlarm } from './alarms.ts';
 import { Denials } from './denials.ts';
 import {
   ANSWER_RETENTION_MS,
+  BATCH_HOLD_RETENTION_MS,
   CORRECTIONS_RETENTION_MS,
   METER_EVENT_RETENTION_MS,
   nextPruneMs,
@@ -39,9 +42,12 @@ import type { UsageHourTable } from './tables/usage-hours.ts';
  */
 const OUTBOX_ALARM_MS = 30_000;
 
+/** What is due but for credits, whose expiry depends on what is held of them. */
+type KnownDue = Omit<Due, 'expiryMs'>;
+
 export class CustomerStore {
   readonly usageHours: UsageHourTable;
-  readonly ledger: Pick<LedgerTable, 'entryOf' | 'paidBy' | 'recent' | 'usdSpentBetween'>;
+  readonly ledger: Pick<LedgerTable, 'entryOf' | 'newest' | 'recent' | 'usdSpentBetween'>;
   readonly corrections: CorrectionTable;
   readonly denials = new Denials();
   readonly #storage: DurableObjectStorage;
@@ -52,7 +58,7 @@ export class CustomerStore {
   #inTransaction = false;
   /** The transaction under way changed what is stored of the account. */
   #accountChanged = false;
-  #due: Due | undefined;
+  #due: KnownDue | undefined;
   #alarmMs: number | null | undefined;
   /** How handing over goes, and the database of the organization; `undefined` until they are read. */
   #delivery: Delivery | undefined;
@@ -153,7 +159,6 @@ export class CustomerStore {
     this.#accountChanged = true;
     const due = this.#dueNow();
     due.replenishMs = replenishmentOf(account);
-    due.expiryMs = nextExpiryMs(account.wallet);
     // Another plan or period, or a reactivated subscription: what was denied may be allowed now.
     if (before?.subscription !== account.subscription) this.denials.reset();
     if (before?.subscription !== account.subscription || before.contact !== account.contact) {
@@ -229,6 +234,11 @@ export class CustomerStore {
     if (!call.countedAlone) this.#enqueue('call', call.callId, nowMs);
   }
 
+  /** Stores what an open call holds. D1 learns what it came to. */
+  holdMore(call: Call): void {
+    this.#tables.calls.update(call);
+  }
+
   /** Stores a call that stopped being in progress, with the answer of its end where it has one. */
   finishCall(call: Call, end: CallEnd | null, nowMs: number): void {
     this.#tables.calls.finish(call, end);
@@ -272,6 +282,32 @@ export class CustomerStore {
     this.#dueNow().deadlineMs = this.#tables.calls.nextDeadlineMs();
   }
 
+  batchHold(requestName: string): BatchHold | null {
+    return this.#exists ? this.#tables.batchHolds.find(requestName) : null;
+  }
+
+  saveBatchHold(requestName: string, hold: BatchHold, nowMs: number): void {
+    this.#tables.batchHolds.save(requestName, hold, nowMs);
+    const due = this.#dueNow();
+    due.batchExpiryMs = this.#tables.batchHolds.nextExpiryMs();
+    if (hold.expiresAtMs === null) due.pruneMs ??= nowMs + BATCH_HOLD_RETENTION_MS;
+  }
+
+  dropBatchHold(requestName: string): void {
+    this.#tables.batchHolds.remove(requestName);
+    this.#dueNow().batchExpiryMs = this.#tables.batchHolds.nextExpiryMs();
+  }
+
+  /** Batches that hold something. */
+  countBatchHolds(): number {
+    return this.#exists ? this.#tables.batchHolds.countStanding() : 0;
+  }
+
+  /** What batches hold whose time has come, at most `rowsMax` of them. */
+  batchHoldsPastExpiry(nowMs: number, rowsMax: number): { requestName: string; hold: BatchHold }[] {
+    return (this.#dueNow().batchExpiryMs ?? NEVER_MS) > nowMs ? [] : this.#tables.batchHolds.pastExpiry(nowMs, rowsMax);
+  }
+
   callsBegunSince(sinceMs: number): { count: number; oldestMs: number | null } {
     return this.#exists ? this.#tables.calls.begunSince(sinceMs) : { count: 0, oldestMs: null };
   }
@@ -282,6 +318,16 @@ export class CustomerStore {
 
   recentCalls(rowsMax: number): Call[] {
     return this.#tables.calls.recent(rowsMax);
+  }
+
+  /** Costs of the customer's last calls, in nano-USD. */
+  recentCosts(): bigint[] {
+    return this.#exists ? this.#tables.calls.recentCosts(USUAL_CALLS) : [];
+  }
+
+  /** Output tokens of the customer's last calls of the model. */
+  recentOutputs(modelUsed: string): number[] {
+    return this.#tables.calls.recentOutputs(modelUsed, USUAL_CALLS);
   }
 
   /** The newest call of the derived key with this payload, and the newest generation of that key. */
@@ -381,7 +427,7 @@ export class CustomerStore {
     // The deadline that is known may be that of a call that has ended.
     this.#due = undefined;
     this.transaction(nowMs, () => undefined);
-    const alarmMs = nextAlarm(this.#dueNow(), nowMs);
+    const alarmMs = this.#nextAlarm(nowMs);
     if (alarmMs !== this.#alarmMs) this.#setAlarm(alarmMs);
   }
 
@@ -434,12 +480,17 @@ export class CustomerStore {
     return oldestMs === null ? null : (this.delivery().dueAtMs ?? oldestMs + OUTBOX_ALARM_MS);
   }
 
-  #dueNow(): Due {
+  #nextAlarm(nowMs: number): number | null {
+    const expiryMs = nextExpiryMs(this.account()?.wallet ?? EMPTY_WALLET, nowMs);
+    return nextAlarm({ ...this.#dueNow(), expiryMs }, nowMs);
+  }
+
+  #dueNow(): KnownDue {
     this.#due ??= {
       outboxMs: this.#outboxDueMs(),
       deadlineMs: this.#tables.calls.nextDeadlineMs(),
+      batchExpiryMs: this.#tables.batchHolds.nextExpiryMs(),
       replenishMs: replenishmentOf(this.account()),
-      expiryMs: nextExpiryMs(this.account()?.wallet ?? EMPTY_WALLET),
       settleMs: this.#tables.charges.nextDueMs(),
       pruneMs: nextPruneMs(this.#tables),
     };
@@ -448,7 +499,7 @@ export class CustomerStore {
 
   /** Sets the alarm to what is due next, as a part of the transaction. */
   #arm(nowMs: number): void {
-    const alarmMs = nextAlarm(this.#dueNow(), nowMs);
+    const alarmMs = this.#nextAlarm(nowMs);
     if (alarmMs === this.#alarmMs) return;
     // An alarm that fires early finds nothing due and sets the right one. That costs less than moving it each time.
     if (this.#alarmMs != null && alarmMs !== null && this.#alarmMs < alarmMs) return;

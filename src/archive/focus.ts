@@ -55,6 +55,7 @@ export const FOCUS_COLUMNS = [
   'Tags',
   'x_CallId',
   'x_CustomerCharge',
+  'x_UsageSource',
 ] as const;
 
 type FocusRow = Record<(typeof FOCUS_COLUMNS)[number], string>;
@@ -68,6 +69,7 @@ const UNITS: Partial<Record<LineComponent, string>> = {
   characters: 'Characters',
   audioSeconds: 'Seconds',
   vendorReported: 'Calls',
+  held: 'Calls',
 };
 const TOKENS = 'Tokens';
 
@@ -127,6 +129,7 @@ function rowsOfCall(call: Call, payer: Payer, period: Period): FocusRow[] {
       Tags: tagsOf(call.feature, call.tags),
       x_CallId: call.callId,
       x_CustomerCharge: formatUsd(charges[index] ?? 0n),
+      x_UsageSource: outcome.usageSource ?? 'reported',
     };
   });
 }
@@ -164,6 +167,7 @@ function rowsOfEvent(event: MeterEvent, payer: Payer, period: Period): FocusRow[
       Tags: tagsOf(event.feature, undefined),
       x_CallId: '',
       x_CustomerCharge: formatUsd(charged),
+      x_UsageSource: 'reported',
     },
   ];
 }

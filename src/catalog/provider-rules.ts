@@ -3,10 +3,11 @@
  *
  * Sources, read as of 2026-11-22:
  * - Anthropic: platform.claude.com/docs/en/about-claude/pricing: web searches at 10 USD per 1,000; from Claude Sonnet 4.5 on, regional endpoints
- *   of Amazon Bedrock and Google Cloud cost 10 % more than global ones, older models the same.
+ *   of Amazon Bedrock and Google Cloud cost 10 % more than global ones, older models the same; models from Claude 4.6 on
+ *   cost 10 % more where they run in the USA alone (`inference_geo`, the US data zone of Microsoft Foundry), as their prices list.
  * - OpenAI: developers.openai.com/api/docs/pricing: web search at 10 USD and file search at 2.50 USD per 1,000 calls
  *   (not for models that search in every call, which have prices of their own); developers.openai.com/api/docs/guides/
- *   data-residency: 10 % more for models released since 2026-03-05, older models the same. Images in a prompt of a chat
+ *   data-residency: 10 % more for models released since 2026-03-05, older models the same; not said of Azure. Images in a prompt of a chat
  *   model cost what text costs.
  * - Google: ai.google.dev, Gemini API pricing: grounding with Google Search at 14 USD per 1,000 queries from Gemini 3 on,
  *   and at 35 USD per 1,000 grounded prompts before; one input price for text, images and video.

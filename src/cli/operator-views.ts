@@ -4,6 +4,7 @@
  * `describe` formats any response: plain fields as pairs, members as sections, lists as tables. A noun has its own view
  * only where that is easier to read.
  */
+import { isProvisional } from '../domain/usage.ts';
 import type { Data } from './operator-client.ts';
 import { type Columns, indent, labelOf, pairs, percent, section, show, showField, table } from './table.ts';
 
@@ -45,7 +46,9 @@ export function showPlan(data: Data<'readPlan'>): string {
       Features: Object.entries(features).flatMap(([name, on]) => (on ? [name] : [])),
       'Rolling calls': rollingCalls && `${show(rollingCalls.limit)} in ${show(rollingCalls.windowSeconds)} s`,
       'Reserved output tokens': plan.reserveOutputTokens,
-      'Pay-as-you-go': payg.enabled ? `cost + ${show(payg.markupPercent)} %` : 'off',
+      'Pay-as-you-go': payg.enabled
+        ? `cost + ${show(payg.markupPercent)} %, ${payg.maxOutputTokens === null ? 'any number of' : show(payg.maxOutputTokens)} output tokens an answer`
+        : 'off',
     }),
     section(
       'Limits of a period',
@@ -129,6 +132,7 @@ export function inspectCustomer(data: Inspected): string {
     Status: ({ status }) => status,
     Model: ({ modelUsed }) => modelUsed,
     Cost: ({ costUSD }) => showField('costUSD', costUSD),
+    Usage: ({ usageSource }) => (isProvisional(usageSource) ? `${usageSource}, provisional` : usageSource),
     Began: ({ startTime }) => startTime,
     Ended: ({ endTime }) => endTime,
   });

@@ -1,17 +1,30 @@
 /**
- * The state of a call: how it finished, whether it was reversed, its corrections and what may be corrected.
+ * The state of a call: how it finished, whether its usage is provisional, whether it was reversed, its corrections and what may be corrected.
  */
 import type { FC } from 'hono/jsx';
 import type { ReadCallData } from '../contract/calls.ts';
+import { isProvisional, type UsageSource } from '../domain/usage.ts';
 import { words } from '../ui/format.ts';
 import { Badge, Nothing, Time, Usd } from '../ui/parts.tsx';
 import { Table } from '../ui/table.tsx';
 import { callPath } from './context.ts';
 import { STATUS_TONES } from './statuses.ts';
 
-export const CallState: FC<{ status: string; isReversed: boolean }> = ({ status, isReversed }) => (
+interface CallStateProps {
+  status: string;
+  isReversed: boolean;
+  usageSource: UsageSource | null;
+}
+
+export const CallState: FC<CallStateProps> = ({ status, isReversed, usageSource }) => (
   <>
     <Badge tone={STATUS_TONES[status] ?? 'plain'}>{words(status)}</Badge>
+    {isProvisional(usageSource) && (
+      <>
+        {' '}
+        <Badge tone="warn">{usageSource} usage</Badge>
+      </>
+    )}
     {isReversed && (
       <>
         {' '}

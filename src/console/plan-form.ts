@@ -3,6 +3,7 @@
  * it. An empty limit is unlimited; an empty row of prices is omitted. The contract's schema validates the result.
  */
 import { Plan } from '../contract/plans.ts';
+import { OUTPUT_TOKENS_MAX_DEFAULT } from '../domain/hold.ts';
 import { LIMIT_NAMES, METER_SLOTS } from '../domain/meters.ts';
 import { CAPABILITIES, type CustomMeter } from '../domain/plan.ts';
 import { count } from '../ui/format.ts';
@@ -29,6 +30,10 @@ export function fieldsOfPlan(plan: Plan): Fields {
     reserveOutputTokens: shown(plan.reserveOutputTokens),
     'payg.enabled': on(plan.payg.enabled),
     'payg.markupPercent': String(plan.payg.markupPercent),
+    // Versions from before the bound have its default.
+    'payg.maxOutputTokens': shown(
+      plan.payg.maxOutputTokens === undefined ? OUTPUT_TOKENS_MAX_DEFAULT : plan.payg.maxOutputTokens,
+    ),
   };
   for (const name of LIMIT_NAMES) fields[`limits.${name}`] = shown(plan.limits[name]);
   for (const name of CAPABILITIES) fields[`features.${name}`] = on(plan.features[name]);
@@ -74,7 +79,11 @@ export function planOfFields(fields: Fields): unknown {
       ? null
       : { limit: rolling[0], windowSeconds: rolling[1] },
     reserveOutputTokens: typedNumber(fields, 'reserveOutputTokens') ?? null,
-    payg: { enabled: isChecked(fields, 'payg.enabled'), markupPercent: typedNumber(fields, 'payg.markupPercent') ?? 0 },
+    payg: {
+      enabled: isChecked(fields, 'payg.enabled'),
+      markupPercent: typedNumber(fields, 'payg.markupPercent') ?? 0,
+      maxOutputTokens: typedNumber(fields, 'payg.maxOutputTokens') ?? null,
+    },
     customMeters: Object.fromEntries(
       METER_SLOTS.flatMap((slot) =>
         isChecked(fields, `customMeters.${slot}.listed`) ? [[slot, meterOfFields(fields, `customMeters.${slot}`)]] : [],

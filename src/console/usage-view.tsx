@@ -14,6 +14,8 @@ export interface DayUsage {
   inputTokens: number;
   outputTokens: number;
   costNanoUsd: NanoUsd;
+  /** Of the cost, the part of calls whose usage is partial or estimated. */
+  provisionalCostNanoUsd: NanoUsd;
 }
 
 export interface GroupUsage {
@@ -27,12 +29,18 @@ const RANKED_MAX = 8;
 
 export const UsageTotals: FC<{ days: readonly DayUsage[] }> = ({ days }) => {
   const sum = (of: (day: DayUsage) => number) => days.reduce((total, day) => total + of(day), 0);
-  const cost = days.reduce((total, { costNanoUsd }) => total + costNanoUsd, 0n);
+  const nano = (of: (day: DayUsage) => NanoUsd) => days.reduce((total, day) => total + of(day), 0n);
+  const cost = nano((day) => day.costNanoUsd);
+  const provisional = nano((day) => day.provisionalCostNanoUsd);
   const calls = sum((day) => day.calls);
   const unpriced = sum((day) => day.unpricedCalls);
+  const notes = [
+    ...(unpriced > 0 ? [`without ${count(unpriced)} unpriced calls`] : []),
+    ...(provisional > 0n ? [`${usd(provisional)} of it provisional`] : []),
+  ];
   return (
     <dl class="stats">
-      <Stat label="Cost" sub={unpriced > 0 ? `without ${count(unpriced)} unpriced calls` : 'every call is priced'}>
+      <Stat label="Cost" sub={notes.join(', ') || 'every call is priced'}>
         <Usd nano={cost} />
       </Stat>
       <Stat label="Calls" sub={`${compact(calls / Math.max(1, days.length))} a day`}>

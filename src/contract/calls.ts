@@ -2,8 +2,10 @@
  * Calls on the wire: begin, end and read (contract 4.1, 4.2, 4.4).
  */
 import { z } from 'zod';
+import { DENIAL_CODES } from '../domain/denial.ts';
+import { METER_NAMES } from '../domain/meters.ts';
 import { COMPONENTS } from '../domain/price.ts';
-import { excessiveParts, type Counts as UsageCounts } from '../domain/usage.ts';
+import { excessiveParts, USAGE_SOURCES, type Counts as UsageCounts } from '../domain/usage.ts';
 import { Balances, CustomerState, PricingMode, RateLimits, Requested } from './entitlements.ts';
 import {
   customerId,
@@ -57,7 +59,21 @@ export const BeginCallBody = CustomerIdentity.extend(BodyIdempotency.shape)
   .extend({
     feature: label.optional().describe('Feature of the application that calls'),
     requested: Requested.optional().describe('What the call needs; nothing means the standard tier'),
-    holdUsd: usd.optional().describe('Pay-as-you-go hold hint in USD'),
+    holdUsd: usd
+      .optional()
+      .describe(
+        'USD that are held where credit pays; with `estimate` the higher of both, without either what calls of the customer usually cost',
+      ),
+    estimate: z
+      .strictObject({
+        model: text(300).describe('Model that is going to run'),
+        inputTokens: tokens.describe('Prompt tokens, at most'),
+        maxOutputTokens: tokens
+          .optional()
+          .describe("Completion tokens, at most; default the plan's and the model's bound"),
+      })
+      .optional()
+      .describe('What the call is going to use at most; where credit pays, its cost is held'),
     tags: z.array(label).max(TAGS_MAX).optional().describe('Labels to report by'),
     customerName: label.optional().describe('Display name for first provisioning'),
     customerFriendlyName: label.optional().describe('Preferred name of `customerName`'),
@@ -75,6 +91,17 @@ export const BeginCallData = CustomerState.extend({
   feature: z.string().describe('Echo; empty where none was sent'),
   tags: z.array(z.string()).optional().describe('Echo'),
   newCustomer: z.boolean().describe('The customer was created by this request'),
+  denial: z
+    .object({
+      code: z
+        .enum(DENIAL_CODES)
+        .describe(
+          'SUBSCRIPTION_CANCELED; CAPABILITY_NOT_IN_PLAN; ALLOWANCE_EXHAUSTED: nothing is left of the meter; CREDIT_REQUIRED: nothing is left of it, and the balance does not cover the call; BALANCE_HELD: it would, if open calls did not hold it; TIER_NOT_REQUESTED: the model is of a tier that the call did not ask for',
+        ),
+      meter: z.enum(METER_NAMES).optional().describe('The meter of which nothing is left'),
+    })
+    .optional()
+    .describe('Why the call may not be made; absent where it may'),
   rateLimits: RateLimits.optional().describe('State of rate limits'),
   idempotency: z.object({
     key: z.string().describe('Always the call id'),
@@ -204,8 +231,10 @@ export const CostBreakdown = z.object({
     .array(
       z.object({
         component: z
-          .enum([...COMPONENTS, 'vendorReported'])
-          .describe("What is charged; `vendorReported`: the whole call, by the vendor's own figure"),
+          .enum([...COMPONENTS, 'vendorReported', 'held'])
+          .describe(
+            "What is charged; `vendorReported`: the whole call, by the vendor's own figure; `held`: calls of a batch that cannot be read, by what was held for them",
+          ),
         quantity: z.number().describe('Units: tokens, characters, uses, minutes, seconds or images'),
         usdPerMillion: z.number().describe('Rate per million units'),
         rateNanoUsdPerMillion: z.string().describe('The same rate, exact, in nano-USD'),
@@ -272,6 +301,13 @@ const UsageReport = z.object({
   ...UsageDetails.shape,
 });
 
+/** Of a call that has ended. */
+export const UsageSource = z
+  .enum(USAGE_SOURCES)
+  .describe(
+    "Where the usage comes from; `reported`: the vendor's or the application's own figures; `partial`: figures that the vendor reported before its answer broke off, completed by a count of the service; `estimated`: a count of the service alone. `partial` and `estimated` are provisional: a reported figure replaces them when it comes",
+  );
+
 const Metered = z.object({
   calls: z.number().optional().describe('Model calls taken from the allowance'),
   tokens: z.number().optional().describe('Output tokens'),
@@ -304,6 +340,7 @@ export const EndCallData = ReasoningFields.extend(PricingFields.shape).extend({
   standardCostUSD: z.number().describe('Cost before batch reduction'),
   pricingStatus: z.enum(['FINAL', 'UNAVAILABLE']).describe('Whether the price is known'),
   pricingUnavailableReason: PricingUnavailableReason.optional(),
+  usageSource: UsageSource,
   usage: UsageReport,
   metered: Metered.optional(),
   spendVelocity: SpendVelocity.optional().describe("The customer's recorded spend of this hour and day"),
@@ -335,6 +372,9 @@ export const ReadCallData = PricingFields.extend({
   modelPricingSnapshotId: z.string().nullable().describe('The recorded price that was used'),
   pricingTier: z.string().nullable().describe('`base`, or the long-prompt tier'),
   pricingTierReason: z.string().nullable().describe('Why that tier'),
+  usageSource: UsageSource.nullable().describe(
+    'Where the usage comes from; `partial` and `estimated` are provisional. `null` while nothing was recorded',
+  ),
   providerUsed: z.string().nullable().describe('Executing vendor'),
   modelUsed: z.string().nullable().describe('Model that ran'),
   startTime: instant.nullable().describe('When the call began'),
@@ -345,6 +385,7 @@ export const ReadCallData = PricingFields.extend({
       chargedUsd: z.number().nullable().describe('Charge'),
       chargeNanoUsd: z.string().nullable().describe('Charge, exact, in nano-USD'),
       markupPercent: z.number().nullable().describe('Markup'),
+      heldUsd: z.number().optional().describe('What was held for the call, where the charge came to more'),
       settlementStatus: z.enum(['PENDING', 'POSTED', 'FAILED']).nullable().describe('State of the settlement'),
       settlementFailureReason: z.string().nullable().describe('Why the settlement failed'),
     })

@@ -34,6 +34,8 @@ export const ERROR_STATUS = {
   IDEMPOTENCY_KEY_CONFLICT: 409,
   PAYLOAD_TOO_LARGE: 413,
   UNSUPPORTED_MEDIA_TYPE: 415,
+  /** Open calls of the customer hold the balance that a call needs. */
+  BALANCE_HELD: 429,
   /** The organization's storage is full. */
   QUOTA_EXCEEDED: 429,
   RATE_LIMITED: 429,
@@ -128,6 +130,9 @@ export function brokenRules({ issues }: { issues: readonly z.core.$ZodIssue[] })
     return { path: path.map(String).join('.') || 'body', message: issue.message };
   });
 }
+
+/** A request that waits for what others hold of the balance is to be repeated after this. */
+export const HELD_RETRY_SECONDS = 1;
 
 /** The refusal of a call that credit would pay for and whose model has no price; `null` where no model is named. */
 export function unpricedOnCredit(model: string | null): Refusal {

@@ -27,6 +27,7 @@ export const GATEWAY_HEADERS = {
   modelKey: 'x-llm-model-key',
   requestId: 'x-request-id',
   costUsd: 'x-service-cost-usd',
+  maxOutputTokens: 'x-service-max-output-tokens',
   shouldRetry: 'x-should-retry',
 } as const;
 

@@ -2,6 +2,7 @@
  * A customer as the operator sees and changes it: credits, ledger, erasure, and the migration of a plan's customers.
  */
 import { z } from 'zod';
+import { UsageSource } from './calls.ts';
 import { MeterSlot } from './custom-meter.ts';
 import { CustomerUsageData } from './customers.ts';
 import { instant, text } from './fields.ts';
@@ -91,6 +92,9 @@ const RecentCall = z.object({
   providerUsed: z.string().nullable().describe('Executing vendor'),
   modelUsed: z.string().nullable().describe('Model that ran'),
   costUSD: z.number().nullable().describe('Cost, where final'),
+  usageSource: UsageSource.nullable().describe(
+    'Where the usage comes from; `partial` and `estimated` are provisional. `null` while nothing was recorded',
+  ),
   reversedAt: instant.optional().describe('Since when it counts no longer, where it was reversed as a mistake'),
 });
 

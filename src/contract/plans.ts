@@ -2,6 +2,7 @@
  * The plan document: what a plan allows in a usage period. Only `name` and `limitType` are required.
  */
 import { z } from 'zod';
+import { OUTPUT_TOKENS_MAX_DEFAULT } from '../domain/hold.ts';
 import type { LimitName } from '../domain/meters.ts';
 import type { Capability } from '../domain/plan.ts';
 import { LimitPolicy, ReasoningLevel } from './entitlements.ts';
@@ -107,7 +108,7 @@ export const Plan = z.strictObject({
     .max(10_000_000)
     .nullable()
     .default(null)
-    .describe('Output tokens that each begin reserves'),
+    .describe('Output tokens that each begin reserves, or fewer where request or model bound them lower'),
   payg: z
     .strictObject({
       enabled: z.boolean().default(false).describe('The USD balance may pay when the allowance is gone'),
@@ -118,6 +119,14 @@ export const Plan = z.strictObject({
         .refine((value) => Number(value.toFixed(4)) === value, 'must have at most four decimals')
         .default(0)
         .describe('Percent of the cost that is added to it'),
+      maxOutputTokens: z
+        .number()
+        .int()
+        .min(1)
+        .max(10_000_000)
+        .nullable()
+        .default(OUTPUT_TOKENS_MAX_DEFAULT)
+        .describe('Output tokens of an answer that credit pays for, at most; null leaves them to request and model'),
     })
     .prefault({})
     .describe('Pay-as-you-go'),

@@ -101,6 +101,8 @@ const Quantities = z.object({
   inputTokens: z.number().describe('Tokens'),
   outputTokens: z.number().describe('Tokens'),
   dollars: z.number().describe('Recorded provider cost in USD'),
+  provisionalCalls: z.number().describe('Of the calls, those whose usage is partial or estimated'),
+  provisionalDollars: z.number().describe('Their part of the cost in USD'),
   agenticApi: z.number().describe('Units'),
   customMeter1: z.number().describe('Units'),
   customMeter2: z.number().describe('Units'),

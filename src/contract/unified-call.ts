@@ -2,7 +2,15 @@
  * The unified call on the wire: begin, the vendor's request and end in one (contract 4.3).
  */
 import { z } from 'zod';
-import { BeginCallBody, BeginCallData, EndCallData, ReasoningFields, refineParts, UsageFields } from './calls.ts';
+import {
+  BeginCallBody,
+  BeginCallData,
+  EndCallData,
+  ReasoningFields,
+  refineParts,
+  UsageFields,
+  UsageSource,
+} from './calls.ts';
 import { TEXT_LENGTH_MAX, text } from './fields.ts';
 import { isRecord, resolveIdentity } from './identity.ts';
 import { servedTier } from './prices.ts';
@@ -101,6 +109,7 @@ export const CallData = z.object({
   endUsage: UsageFields.extend({
     serviceTier: servedTier.optional(),
     tokens: z.number().describe('Output tokens'),
+    usageSource: UsageSource,
     modelUsed: z.string().optional().describe('Model that ran'),
   })
     .optional()

@@ -43,6 +43,9 @@ const Figures = z.object({
   searches: sum.describe('Searches'),
   costUSD: z.number().describe('Recorded provider cost'),
   costUsdNano: z.string().describe('The same cost, exact, in nano-USD'),
+  provisionalCalls: z.number().int().describe('Of the calls, those whose usage is partial or estimated'),
+  provisionalCostUSD: z.number().describe('Their part of the cost'),
+  provisionalCostUsdNano: z.string().describe('The same part, exact, in nano-USD'),
 });
 
 export type Figures = z.infer<typeof Figures>;

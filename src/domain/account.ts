@@ -51,6 +51,9 @@ export interface SlotUsage {
 
 /** Where an increment stood that was reversed. */
 export interface ReversedIncrement {
+  /** Absent in old ones. */
+  eventId?: string;
+  atMs?: number;
   amount: number;
   /** Its number in the period, and the number of increments when it was reversed. */
   number: number;
@@ -149,7 +152,7 @@ export function changePlan(account: Account, target: PlanVersion, strategy: Chan
     case 'IMMEDIATE_RESET':
       return startPeriod(account, target, { anchorMs: nowMs, replenish: target.plan.replenish }, nowMs);
     case 'IMMEDIATE_PRORATED':
-      return changeSubscription(account, { plan: target, pending: null });
+      return changeSubscription(account, { ...onPlan(subscription, target, nowMs), pending: null });
     case 'AT_NEXT_REPLENISH':
       if (subscription.pending?.usagePlanVersionId === target.usagePlanVersionId) return account;
       return changeSubscription(account, { pending: target });
@@ -160,13 +163,42 @@ export function changePlan(account: Account, target: PlanVersion, strategy: Chan
  * Moves a subscription to the newest version of its plan: now, without starting a new period, or at the next
  * replenishment. A pending change to another plan stays pending. Returns the same object when nothing changes.
  */
-export function migratePlan(account: Account, newest: PlanVersion, when: 'NOW' | 'AT_NEXT_REPLENISH'): Account {
-  const { plan, pending } = account.subscription;
+export function migratePlan(
+  account: Account,
+  newest: PlanVersion,
+  when: 'NOW' | 'AT_NEXT_REPLENISH',
+  nowMs: number,
+): Account {
+  const { subscription } = account;
+  const { plan, pending } = subscription;
   const isOlder = (version: PlanVersion) => version.planId === newest.planId && version.version < newest.version;
-  if (pending && isOlder(pending)) return migratePlan(changeSubscription(account, { pending: newest }), newest, when);
+  if (pending && isOlder(pending))
+    return migratePlan(changeSubscription(account, { pending: newest }), newest, when, nowMs);
   if (!isOlder(plan)) return account;
   if (when === 'AT_NEXT_REPLENISH') return pending ? account : changeSubscription(account, { pending: newest });
-  return changeSubscription(account, { plan: newest, pending: pending?.planId === newest.planId ? null : pending });
+  return changeSubscription(account, {
+    ...onPlan(subscription, newest, nowMs),
+    pending: pending?.planId === newest.planId ? null : pending,
+  });
+}
+
+/**
+ * The plan within the present period, which began when it began. Its end stays, unless only one of the plans replenishes: a
+ * subscription that had no date gets one an interval from now, and one on a plan that never replenishes has none.
+ */
+function onPlan(
+  { cycle, lastReplenishedAtMs }: Subscription,
+  plan: PlanVersion,
+  nowMs: number,
+): Pick<Subscription, 'plan'> & Partial<Subscription> {
+  const { replenish } = plan.plan;
+  if ((replenish === null) === (cycle.replenish === null)) return { plan };
+  const anchorMs = replenish === null ? lastReplenishedAtMs : nowMs;
+  return {
+    plan,
+    cycle: { anchorMs, replenish },
+    nextReplenishAtMs: periodAt(anchorMs, replenish, nowMs).endMs,
+  };
 }
 
 function startPeriod(account: Account, plan: PlanVersion, cycle: Subscription['cycle'], nowMs: number): Account {

@@ -7,7 +7,7 @@
 import type { CompressionCounts } from './compression.ts';
 import { usdFromNano } from './money.ts';
 import type { PricingMode } from './pricing.ts';
-import type { Usage } from './usage.ts';
+import type { ProvisionalSource, Usage } from './usage.ts';
 
 export interface CallError {
   code: string;
@@ -32,6 +32,8 @@ export interface CallReport extends Reasoning {
   providerUsed?: string | undefined;
   modelUsed?: string | undefined;
   usage: Usage;
+  /** Absent where the usage is reported. */
+  usageSource?: ProvisionalSource | undefined;
   /** The service tier that was asked for, in the vendor's word; that of `usage` served the call and is billed. */
   requestedServiceTier?: string | undefined;
   /** What the vendor itself says that the call cost. */

@@ -1,14 +1,16 @@
 /**
- * The life of a metered call: begin, end, timeout.
+ * A metered call, and its end.
  *
- * Begin decides what is allowed and reserves allowance. End records and prices the usage and turns the reservation into
- * consumption. A call that is not ended before its deadline times out and releases its reservation; a late end is still
- * recorded, because the vendor was paid. A call is plain JSON; money in it is a decimal string of nano-USD.
+ * Begin (begin-call.ts) decides what is allowed and reserves allowance. End records and prices the usage and turns the
+ * reservation into consumption. A call that is not ended before its deadline times out and releases its reservation; a
+ * late end is still recorded, because the vendor was paid. A call is plain JSON; money in it is a decimal string of
+ * nano-USD.
  */
 
 import { DAY_MS } from '../platform/time.ts';
-import { type Account, isCanceled, periodOf } from './account.ts';
-import { isTierLeft, summarize } from './allowances.ts';
+import { type Account, periodOf } from './account.ts';
+import { isTierLeft } from './allowances.ts';
+import type { IfLost } from './bound.ts';
 import type { CallError, CallReport, Reasoning, RecordedField, VendorReportedCost } from './call-report.ts';
 import { type Charge, newCharge, pendingAmount, withMarkup } from './charge.ts';
 import {
@@ -21,16 +23,9 @@ import {
   type InputRate,
 } from './compression.ts';
 import type { Correction } from './correction.ts';
-import {
-  allowedTiers,
-  decideEntitlements,
-  type EntitlementDecision,
-  type Entitlements,
-  type Requested,
-  type SuggestedTier,
-} from './entitlements.ts';
+import type { Entitlements, Requested, SuggestedTier } from './entitlements.ts';
+import type { Steps } from './hold.ts';
 import { addQuantities, type Quantities, subtractQuantities } from './meters.ts';
-import { type NanoUsd, nanoFromUsd } from './money.ts';
 import type { Capability } from './plan.ts';
 import { tierOfPrice } from './price.ts';
 import {
@@ -45,8 +40,8 @@ import {
 } from './pricing.ts';
 import { sanitizeErrorMessage } from './sanitize.ts';
 import { assertedTier, DEFAULT_TIER, type Tier } from './tiers.ts';
-import { isUsed, type Usage } from './usage.ts';
-import { addUnsettled, availableUsd, hold, release } from './wallet.ts';
+import { isUsed, type ProvisionalSource, type Usage, type UsageSource } from './usage.ts';
+import { addUnsettled, release } from './wallet.ts';
 
 /**
  * How long a customer's object keeps a finished call. Until then its end may still be reported, where it timed out, and
@@ -91,6 +86,8 @@ export interface CallOutcome extends Reasoning, Record<Exclude<RecordedField, ke
   providerUsed: string | null;
   modelUsed: string | null;
   usage: Usage;
+  /** Absent where the usage is reported. */
+  usageSource: ProvisionalSource | undefined;
   /** The mode that applied: of the end where it names one, else of begin. */
   pricingMode: PricingMode;
   tier: Tier;
@@ -141,6 +138,8 @@ export interface Call extends BeginRequest {
   reserved: Quantities;
   /** Present where credit pays for a tier that the call may run on. */
   credit?: CreditTerms;
+  /** While the service makes the call: what is recorded where it never learns what the vendor did. */
+  ifLost?: LostCall | undefined;
   /** When the call ended, timed out or was denied; `null` while it is in progress. */
   finishedAtMs: number | null;
   outcome: CallOutcome | null;
@@ -161,96 +160,18 @@ export interface CreditTerms {
   markupPercent: number;
   /** Decimal nano-USD, held on the balance until the call ends or times out. */
   heldNanoUsd: string;
+  /** Output tokens of all answers together, at most; absent where the models are not known. */
+  outputTokens?: number;
+  /** Present where more is held as the call goes on. */
+  steps?: Steps;
+  /** Decimal nano-USD that were held when the call ended with a higher charge: the vendor exceeded its own bound. */
+  exceededNanoUsd?: string;
 }
 
-/** What was decided of a call that wants to begin: the call, and the account with what the call holds. */
-export interface CallDecision {
-  account: Account;
-  call: Call;
-  decision: EntitlementDecision;
-  /** The reserved output tokens, which the caller should stay within; `null` where none are reserved. */
-  maxResponseTokens: number | null;
-}
-
-export function beginCall(
-  account: Account,
-  callId: string,
-  request: BeginRequest,
-  deadlineAtMs: number,
-  nowMs: number,
-): CallDecision {
-  const { plan, usagePlanVersionId } = account.subscription.plan;
-  const heldNanoUsd = nanoFromUsd(request.holdUsd ?? 0);
-  const decision = decideEntitlements(
-    plan,
-    account.meters,
-    request.requested,
-    isCanceled(account),
-    creditLeft(account, heldNanoUsd),
-  );
-  const { suggestedModelTier } = decision.hints;
-  const { markupPercent } = plan.payg;
-  const tiers = allowedTiers(decision.allowed).filter((tier) => request.runsOn?.includes(tier) ?? true);
-  const needs = request.needs ?? [];
-  const mayRun = request.runsOn === undefined || tiers.length > 0;
-  const admitted = decision.admitted && mayRun && needs.every((capability) => decision.allowed[capability]);
-  const onCredit = admitted ? tiers.filter((tier) => decision.onCredit.includes(tier)) : [];
-  const credit = onCredit.length > 0 ? { tiers: onCredit, markupPercent, heldNanoUsd: heldNanoUsd.toString() } : null;
-  const fromAllowance = tiers.filter((tier) => !onCredit.includes(tier));
-  const reserved = admitted ? reservationFor(account, fromAllowance, needs) : {};
-  const revision = account.revision + 1;
-  const meters = { ...account.meters, reserved: addQuantities(account.meters.reserved, reserved) };
-  const call: Call = {
-    ...request,
-    callId,
-    customerId: account.customerId,
-    status: admitted ? 'IN_PROGRESS' : 'NOT_ALLOWED',
-    startedAtMs: nowMs,
-    deadlineAtMs,
-    usagePlanVersionId,
-    allowed: decision.allowed,
-    suggestedTier: suggestedModelTier,
-    reserved,
-    ...(credit && { credit }),
-    finishedAtMs: admitted ? null : nowMs,
-    outcome: null,
-    revision,
-  };
-  const maxResponseTokens =
-    plan.reserveOutputTokens === null || suggestedModelTier === 'none'
-      ? null
-      : (reserved[`${suggestedModelTier}Tokens`] ?? null);
-  const wallet = credit ? hold(account.wallet, heldNanoUsd) : account.wallet;
-  return { account: { ...account, meters, wallet, revision }, call, decision, maxResponseTokens };
-}
-
-/** Whether the available USD balance is above zero and covers the hold. */
-export function creditLeft({ wallet }: Account, heldNanoUsd: NanoUsd): boolean {
-  const available = availableUsd(wallet);
-  return available > 0n && available >= heldNanoUsd;
-}
-
-/**
- * Reserves one call of each tier that the caller may run on, and the plan's `reserveOutputTokens` or what is left of
- * them. Every allowed tier is reserved, because only the end says which one ran. A tier on credit reserves nothing. A
- * call that can search reserves one search, so that concurrent calls do not all get the last one.
- */
-function reservationFor(account: Account, tiers: readonly Tier[], needs: readonly Capability[]): Quantities {
-  const { plan } = account.subscription.plan;
-  const reserved: Quantities = needs.includes('search') ? { searches: 1 } : {};
-  for (const tier of tiers) {
-    reserved[`${tier}Calls`] = 1;
-    if (plan.reserveOutputTokens === null) continue;
-    const { unlimited, remaining } = summarize(plan, account.meters, `${tier}Tokens`);
-    const bounded = !unlimited && plan.limitType !== 'NONE';
-    reserved[`${tier}Tokens`] = bounded ? Math.min(plan.reserveOutputTokens, remaining) : plan.reserveOutputTokens;
-  }
-  return reserved;
-}
-
-/** Admits a call whatever is left: it has already run, and its usage must be recorded. */
-export function admitCall(decision: CallDecision): CallDecision {
-  return { ...decision, call: { ...decision.call, status: 'IN_PROGRESS', finishedAtMs: null } };
+/** A call that the service makes, of whose vendor nothing may be heard again. */
+export interface LostCall extends IfLost {
+  /** Of all answers together. */
+  outputTokensMax: number;
 }
 
 export function endCall(
@@ -268,7 +189,7 @@ export function endCall(
   const meters = { ...free.meters, consumed: addQuantities(free.meters.consumed, outcome.consumed) };
   return {
     account: { ...free, meters, wallet: addUnsettled(free.wallet, pendingAmount(outcome.charge)), revision },
-    call: { ...call, ...more, ...released(call), finishedAtMs: nowMs, revision, outcome },
+    call: { ...call, ...more, ...released(call, outcome.charge), finishedAtMs: nowMs, revision, outcome },
   };
 }
 
@@ -300,6 +221,7 @@ export function outcomeOf(
     reasoningMode: report.reasoningMode,
     reasoningBudgetTokens: report.reasoningBudgetTokens,
     usage: report.usage,
+    usageSource: report.usageSource,
     requestedServiceTier: report.requestedServiceTier,
     isPremium: report.isPremium,
     vendorReported: report.vendorReported,
@@ -314,6 +236,11 @@ export function outcomeOf(
     period: periodOf(account),
   } satisfies Record<keyof CallOutcome, unknown>;
   return { outcome, status: report.error ? 'FAILED' : 'COMPLETED', ...(compression && { compression }) };
+}
+
+/** Whether credit pays for the call, as far as its begin decided. */
+export function isOnCredit({ credit, suggestedTier }: Call, report: CallReport, price: ResolvedPrice): boolean {
+  return credit?.tiers.includes(billedTier({ suggestedTier }, report, price)) ?? false;
 }
 
 /**
@@ -380,6 +307,11 @@ export function timeOutCall(account: Account, call: Call): { account: Account; c
   return giveUp(account, call, 'TIMEOUT', call.deadlineAtMs);
 }
 
+/** Where the recorded usage comes from; `null` where none is recorded. */
+export function usageSourceOf({ outcome }: Call): UsageSource | null {
+  return outcome && (outcome.usageSource ?? 'reported');
+}
+
 /** Turns an open call into a denied one. */
 export function refuseCall(account: Account, call: Call, nowMs: number): { account: Account; call: Call } {
   return giveUp(account, call, 'NOT_ALLOWED', nowMs);
@@ -395,7 +327,7 @@ function giveUp(
   const revision = account.revision + 1;
   return {
     account: { ...releaseHeld(account, call), revision },
-    call: { ...call, ...released(call), status, finishedAtMs, revision },
+    call: { ...call, ...released(call, null), status, finishedAtMs, revision },
   };
 }
 
@@ -405,8 +337,14 @@ function releaseHeld(account: Account, { reserved, credit }: Call): Account {
   return { ...account, meters, wallet: release(account.wallet, BigInt(credit?.heldNanoUsd ?? 0)) };
 }
 
-function released({ credit }: Call): Pick<Call, 'reserved' | 'credit'> {
-  return { reserved: {}, ...(credit && { credit: { ...credit, heldNanoUsd: '0' } }) };
+/** The call without what it held. A charge above the hold stands with it: the vendor exceeded the bound. */
+function released({ credit, status }: Call, charge: Charge | null): Partial<Call> {
+  const freed = { reserved: {}, ifLost: undefined };
+  if (!credit) return freed;
+  const { steps: _steps, heldNanoUsd, ...terms } = credit;
+  // After its deadline a call holds nothing that it could exceed.
+  const exceeded = status === 'IN_PROGRESS' && BigInt(charge?.amountNanoUsd ?? 0) > BigInt(heldNanoUsd);
+  return { ...freed, credit: { ...terms, heldNanoUsd: '0', ...(exceeded && { exceededNanoUsd: heldNanoUsd }) } };
 }
 
 /** Whether an end can be recorded: while the call is in progress, and after it timed out. */
@@ -418,7 +356,7 @@ export function canEnd(call: Call): boolean {
  * The tier that the call is billed to: as the caller asserts, else by the model's price, else (without a known price)
  * the tier that was suggested at begin.
  */
-function billedTier(call: Call, report: CallReport, price: ResolvedPrice): Tier {
+function billedTier(call: Pick<Call, 'suggestedTier'>, report: CallReport, price: ResolvedPrice): Tier {
   if (report.isPremium !== undefined) return assertedTier(report.isPremium);
   if (price.available) return tierOfPrice(price.card);
   return call.suggestedTier === 'none' ? DEFAULT_TIER : call.suggestedTier;

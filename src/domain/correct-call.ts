@@ -75,6 +75,31 @@ export function repriceCall(
   return corrected?.call.outcome?.price.status === 'FINAL' ? corrected : null;
 }
 
+/**
+ * Replaces usage that was only estimated by the figures that came at last. `null` where the call has no outcome that
+ * counts.
+ */
+export function replaceEstimate(
+  account: Account,
+  call: Call,
+  ending: { report: CallReport; price: ResolvedPrice },
+  nowMs: number,
+  ids: Ids,
+): Corrected | null {
+  const why = { atMs: nowMs, reason: 'the figures of the call came after its deadline', by: 'service' };
+  return replaceReport(account, call, ending, { ...why, kind: 'AMENDED' }, ids);
+}
+
+/** What the call cost by the price that the job gave it, whatever was corrected since; `null` where it gave it none. */
+export function repricedCost({ corrections = [], outcome }: Call, jobId: string): NanoUsd | null {
+  const at = corrections.findIndex((correction) => correction.jobId === jobId);
+  if (at === -1) return null;
+  const next = corrections[at + 1];
+  const price = (next ? next.previous : outcome)?.price;
+  if (price?.status !== 'FINAL') throw new Error('a repriced call has a price');
+  return BigInt(price.costNanoUsd);
+}
+
 /** Whether a price is all that the outcome lacks: without usage there is nothing to price. */
 export function lacksPrice({ price }: CallOutcome): boolean {
   return price.status === 'UNAVAILABLE' && !price.reason.startsWith('USAGE_');
@@ -82,15 +107,15 @@ export function lacksPrice({ price }: CallOutcome): boolean {
 
 /** What the end of the call reported. */
 export function reportOf(outcome: CallOutcome): CallReport {
-  const { providerUsed, modelUsed, error, stripeCustomerId, usage, pricingMode, isPremium } = outcome;
-  const { requestedServiceTier, vendorReported } = outcome;
+  const { providerUsed, modelUsed, error, stripeCustomerId, pricingMode, isPremium } = outcome;
+  const { usage, usageSource, requestedServiceTier, vendorReported } = outcome;
   const { reasoningEffort, reasoningEffortSource, reasoningMode, reasoningBudgetTokens } = outcome;
   return {
     providerUsed: providerUsed ?? undefined,
     modelUsed: modelUsed ?? undefined,
     error: error ?? undefined,
     stripeCustomerId: stripeCustomerId ?? undefined,
-    ...{ usage, pricingMode, isPremium, requestedServiceTier, vendorReported },
+    ...{ usage, usageSource, pricingMode, isPremium, requestedServiceTier, vendorReported },
     ...{ reasoningEffort, reasoningEffortSource, reasoningMode, reasoningBudgetTokens },
     // What was recorded of it stands with the call.
     promptCompression: undefined,

@@ -42,7 +42,7 @@ export const EVERYTHING: Entitlements = {
 const LEVELS: readonly ReasoningLevel[] = ['NONE', 'LOW', 'MEDIUM', 'HIGH'];
 
 /** The meter that a capability takes from; `null` where it has none. */
-const CAPABILITY_METERS = { audio: 'audioSeconds', image: null, search: 'searches' } as const satisfies Record<
+export const CAPABILITY_METERS = { audio: 'audioSeconds', image: null, search: 'searches' } as const satisfies Record<
   Capability,
   MeterName | null
 >;
@@ -52,12 +52,12 @@ export function decideEntitlements(
   meters: MeterState,
   requested: Requested,
   canceled: boolean,
-  /** Whether the USD balance can pay for a call; it does where the plan is pay-as-you-go. */
-  creditLeft: boolean,
+  /** Whether the USD balance can pay for a call of the tier; it does where the plan is pay-as-you-go. */
+  creditPays: (tier: Tier) => boolean,
 ): EntitlementDecision {
   const asked = withDefaultTier(requested);
   const reasoningLevel = canceled ? 'NONE' : lowerLevel(asked.reasoningLevel ?? 'HIGH', plan.reasoningLevel);
-  const payable = plan.payg.enabled && creditLeft;
+  const payable = (tier: Tier) => plan.payg.enabled && creditPays(tier);
   const within = (left: boolean) => !canceled && (plan.limitType === 'NONE' || left);
 
   const tiers = flags(TIERS, () => false);
@@ -65,7 +65,7 @@ export function decideEntitlements(
   let replaced: Tier | null = null;
   for (const tier of [...TIERS].reverse()) {
     const isOffered = asked[tier] === true || replaced !== null;
-    tiers[tier] = isOffered && within(payable || isTierLeft(plan, meters, tier));
+    tiers[tier] = isOffered && within(isTierLeft(plan, meters, tier) || payable(tier));
     if (isOffered && !tiers[tier] && plan.limitType === 'DOWNGRADE' && tier !== TIERS[0]) replaced ??= tier;
   }
   const allowed: Entitlements = {
@@ -88,7 +88,7 @@ export function decideEntitlements(
     allowed,
     hints,
     admitted: wanted.some((name) => allowed[name]),
-    onCredit: payable ? allowedTiers(allowed).filter((tier) => !isTierLeft(plan, meters, tier)) : [],
+    onCredit: allowedTiers(allowed).filter((tier) => !isTierLeft(plan, meters, tier) && payable(tier)),
   };
 }
 

@@ -40,7 +40,8 @@ export interface Plan {
   features: Record<Capability, boolean>;
   rollingCalls: { limit: number; windowSeconds: number } | null;
   reserveOutputTokens: number | null;
-  payg: { enabled: boolean; markupPercent: number };
+  /** Versions from before the bound have none, which is its default (hold.ts); `null` is no bound. */
+  payg: { enabled: boolean; markupPercent: number; maxOutputTokens?: number | null | undefined };
   customMeters: Partial<Record<MeterSlot, CustomMeter>>;
 }
 

@@ -24,8 +24,8 @@ export type ResolvedPrice =
   | { available: true; card: RateCard }
   | { available: false; reason: PricingUnavailableReason };
 
-/** What a line is for: a component of the price, or the whole call by the vendor's word. */
-export type LineComponent = Component | 'vendorReported';
+/** What a line is for: a component of the price, or everything, by the vendor's word or by what was held for it. */
+export type LineComponent = Component | 'vendorReported' | 'held';
 
 export interface CostLine {
   component: LineComponent;
@@ -81,7 +81,7 @@ export interface CostBreakdown {
 }
 
 /** Rates are per million units, and quantities have thousandths. */
-const UNITS_PER_RATE = 1_000_000n * BigInt(QUANTITY_SCALE);
+export const UNITS_PER_RATE = 1_000_000n * BigInt(QUANTITY_SCALE);
 const PERCENT = 100n;
 
 /** Batch pricing halves the standard cost, unless the price lists rates of its own for batches. */
@@ -95,7 +95,7 @@ export function costOf(card: RateCard, usage: Usage, mode: PricingMode): Priced 
   const missing: string[] = [];
   const lines: CostLine[] = [];
   for (const [component, quantity] of quantitiesOf(card, usage, assumptions)) {
-    const found = rateFor(group, longPrompt, component);
+    const found = rateFor(group, longPrompt.above, component);
     if (found) {
       if (quantity > 0 && found.assumption) assumptions.push(found.assumption);
       if (quantity > 0 || component === 'input' || component === 'output')
@@ -264,8 +264,11 @@ interface FoundRate {
 /** Components of which some price lists show no rate, because they cost what other input costs. */
 const AS_INPUT: ReadonlySet<Component> = new Set(['cachedInput', 'cacheWrite']);
 
-/** The rate of a component, from a group of rates; `null` where it is not known. */
-function rateFor(group: Rate[], { above }: LongPrompt, component: Component): FoundRate | null {
+/**
+ * The rate of a component for prompts beyond a threshold (0: for any), from a group of rates under the same conditions;
+ * `null` where it is not known.
+ */
+export function rateFor(group: readonly Rate[], above: number, component: Component): FoundRate | null {
   const at = (name: Component, threshold: number): NanoUsd | null => {
     const rate = group.find(({ component: its, when }) => its === name && (when?.promptTokensAbove ?? 0) === threshold);
     return rate ? BigInt(rate.nanoUsdPerMillion) : null;
@@ -288,29 +291,45 @@ function rateFor(group: Rate[], { above }: LongPrompt, component: Component): Fo
 }
 
 /** A cost that the vendor itself reported, as one line. */
-export function reportedCost({ provider, modelKey }: Pick<RateCard, 'provider' | 'modelKey'>, nanoUsd: NanoUsd): Cost {
-  const line: CostLine = {
-    component: 'vendorReported',
-    quantity: 1,
-    rateNanoUsdPerMillion: nanoUsd * 1_000_000n,
-    costNanoUsd: nanoUsd,
-  };
+export function reportedCost(facts: Pick<RateCard, 'provider' | 'modelKey'>, nanoUsd: NanoUsd): Cost {
+  const stands = { snapshotId: 'vendor-reported', component: 'vendorReported', tierReason: 'VENDOR_REPORTED' } as const;
+  return oneLine(facts, { ...stands, assumption: "the cost is the vendor's own figure" }, nanoUsd, 1);
+}
+
+/** The cost of calls of which nothing was heard: what was held for them. */
+export function heldCost(facts: Pick<RateCard, 'provider' | 'modelKey'>, nanoUsd: NanoUsd, calls: number): Cost {
+  const stands = { snapshotId: 'held', component: 'held', tierReason: 'HELD' } as const;
+  return oneLine(facts, { ...stands, assumption: 'the cost is what was held: no usage was reported' }, nanoUsd, calls);
+}
+
+/** What stands for a recorded price. */
+interface Stand {
+  snapshotId: string;
+  component: LineComponent;
+  tierReason: string;
+  assumption: string;
+}
+
+function oneLine(
+  { provider, modelKey }: Pick<RateCard, 'provider' | 'modelKey'>,
+  { snapshotId, component, tierReason, assumption }: Stand,
+  nanoUsd: NanoUsd,
+  quantity: number,
+): Cost {
+  const rateNanoUsdPerMillion = divideHalfUp(nanoUsd * 1_000_000n, BigInt(quantity));
   return {
-    snapshotId: VENDOR_REPORTED,
+    snapshotId,
     provider,
     modelKey,
     tier: 'base',
-    tierReason: 'VENDOR_REPORTED',
+    tierReason,
     conditions: {},
-    lines: [line],
-    assumptions: ["the cost is the vendor's own figure"],
+    lines: [{ component, quantity, rateNanoUsdPerMillion, costNanoUsd: nanoUsd }],
+    assumptions: [assumption],
     standardNanoUsd: nanoUsd,
     totalNanoUsd: nanoUsd,
   };
 }
-
-/** Stands for the recorded price where the vendor itself reported the cost. */
-const VENDOR_REPORTED = 'vendor-reported';
 
 function lineOf(component: Component, quantity: number, rate: NanoUsd, percent: bigint): CostLine {
   return {

@@ -11,6 +11,7 @@ import type { Account, ReversedIncrement, SlotUsage } from './account.ts';
 import { type Funding, type MeterEvent, priceOverage, tiersOf } from './custom-meter.ts';
 import { METER_SLOTS, type MeterSlot } from './meters.ts';
 import type { NanoUsd } from './money.ts';
+import type { Mistake } from './payers.ts';
 import type { CustomMeter } from './plan.ts';
 
 /** The meter's totals of the event's period as they are now, or were at its end. */
@@ -36,7 +37,17 @@ export interface Returned {
   usage: SlotUsage;
   /** Units given back, by what had paid; they sum to the event's amount, or to zero where the meter was unlimited. */
   funding: Funding;
+  /** Tells which credits get those that credits had paid. */
+  mistake: Mistake;
   refundNanoUsd: NanoUsd;
+}
+
+/** Where an increment stood. */
+type Place = Omit<ReversedIncrement, 'reversedAt'>;
+/** The totals that an increment found, and the same of the credits. */
+interface Standing {
+  found: Units;
+  mistake: Mistake;
 }
 
 type Source = keyof Funding;
@@ -69,6 +80,7 @@ export function reverseIncrement(event: MeterEvent, totals: PeriodTotals): Retur
       reversed: [...(totals.usage.reversed ?? []), { ...placeOf(event), reversedAt: increments }].slice(-REVERSED_MAX),
     },
     funding,
+    mistake: standing(totals.usage.reversed ?? [], placeOf(event)).mistake,
     refundNanoUsd,
   };
 }
@@ -77,7 +89,7 @@ export function reverseIncrement(event: MeterEvent, totals: PeriodTotals): Retur
 function margin(event: MeterEvent, now: SlotUsage): Funding {
   const totals = bySource(now);
   const amount = BigInt(event.amount);
-  const before = withoutReversed(now.reversed ?? [], placeOf(event));
+  const before = standing(now.reversed ?? [], placeOf(event)).found;
   const own = takeMargin(subtract(totals, before), amount);
   // Where less is left since then, the rest comes from the whole period.
   const rest = takeMargin(subtract(totals, own), amount - MARGIN.reduce((sum, source) => sum + own[source], 0n));
@@ -86,9 +98,11 @@ function margin(event: MeterEvent, now: SlotUsage): Funding {
 }
 
 /** Where the event stood: its number, and the totals that it found. */
-function placeOf({ amount, funding, totalsAfter }: MeterEvent): Omit<ReversedIncrement, 'reversedAt'> {
+function placeOf({ eventId, atMs, amount, funding, totalsAfter }: MeterEvent): Place {
   const { usage = '0', overage = '0', credits, unfunded, increments = 0 } = totalsAfter ?? {};
   return {
+    eventId,
+    atMs,
     amount,
     number: increments,
     before: {
@@ -100,16 +114,22 @@ function placeOf({ amount, funding, totalsAfter }: MeterEvent): Omit<ReversedInc
   };
 }
 
-/** What an increment found, in a history without the increments before it that were reversed after it. */
-function withoutReversed(reversed: readonly ReversedIncrement[], place: Omit<ReversedIncrement, 'reversedAt'>): Units {
-  const starts: { of: ReversedIncrement; start: Units }[] = [];
-  const foundBy = ({ number, before }: Omit<ReversedIncrement, 'reversedAt'>): Units =>
-    starts.reduce((found, { of, start }) => {
-      const isIn = of.number < number && number <= of.reversedAt;
-      return isIn ? subtract(found, takeMargin(subtract(found, start), BigInt(of.amount))) : found;
-    }, bySource(before));
-  for (const of of [...reversed].sort((a, b) => a.number - b.number)) starts.push({ of, start: foundBy(of) });
-  return foundBy(place);
+/** What an increment found, and which credits paid before it, in a history without the increments before it that were reversed after it. */
+function standing(reversed: readonly ReversedIncrement[], place: Place): Standing {
+  const known: { of: ReversedIncrement; standing: Standing }[] = [];
+  const standingOf = ({ number, before, eventId, atMs = 0 }: Place): Standing => {
+    const earlier: { mistake: Mistake; freed: bigint }[] = [];
+    let found = bySource(before);
+    for (const { of, standing } of known) {
+      if (of.number >= number || number > of.reversedAt) continue;
+      const taken = takeMargin(subtract(found, standing.found), BigInt(of.amount));
+      found = subtract(found, taken);
+      if (of.eventId !== undefined) earlier.push({ mistake: standing.mistake, freed: taken.credits });
+    }
+    return { found, mistake: { reference: eventId ?? null, atMs, earlier } };
+  };
+  for (const of of [...reversed].sort((a, b) => a.number - b.number)) known.push({ of, standing: standingOf(of) });
+  return standingOf(place);
 }
 
 /** As many of the units as there are, the worst paid ones. */

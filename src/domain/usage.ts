@@ -67,6 +67,19 @@ export interface BaseUsage {
 
 export interface Usage extends BaseUsage, UsageDetails {}
 
+/**
+ * Where figures of usage come from. `reported`: from the vendor or the application. `partial`: from the vendor, whose answer
+ * broke off, and completed by our count. `estimated`: our count alone. What is not `reported` is provisional: it counts and is
+ * charged like any usage, until a reported figure replaces it.
+ */
+export const USAGE_SOURCES = ['reported', 'partial', 'estimated'] as const;
+export type UsageSource = (typeof USAGE_SOURCES)[number];
+export type ProvisionalSource = Exclude<UsageSource, 'reported'>;
+
+export function isProvisional(source: UsageSource | null): source is ProvisionalSource {
+  return source !== null && source !== 'reported';
+}
+
 export const NO_USAGE: BaseUsage = {
   inputTokens: 0,
   cachedInputTokens: 0,

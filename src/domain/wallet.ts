@@ -2,9 +2,9 @@
  * The wallet: a customer's prepaid USD balance and purchased units of the custom meters, with a ledger of every change.
  *
  * A wallet is immutable: each function returns a new one. Credits that expire soonest are spent first, then the oldest.
- * Charges that settle after the balance ran out overdraw USD; the next grant repays the overdraft. Every change of a
- * balance adds a ledger entry, and the entries of a unit sum to its balance. Amounts are decimal strings of nano-USD or
- * of units.
+ * Charges that settle after the balance ran out overdraw USD; the next grant repays the overdraft. What open calls hold
+ * and pending charges will take stays in a credit that expires meanwhile. Every change of a balance adds a ledger entry,
+ * and the entries of a unit sum to its balance. Amounts are decimal strings of nano-USD or of units.
  */
 import type { MeterSlot } from './meters.ts';
 import type { NanoUsd } from './money.ts';
@@ -37,6 +37,15 @@ export interface LedgerEntry {
   creditId: string | null;
   /** The id of the charge or the meter event, the operator's reference of a grant, or the reason of a revocation. What is returned names the charge or the meter event that returns it. */
   reference: string | null;
+  /** Of what is returned: what had taken it. Known in the customer's object alone. */
+  corrects?: Recorded;
+}
+
+/** A charge or an increment that may have entries in the ledger. */
+export interface Recorded {
+  /** The reference of its entries. */
+  reference: string | null;
+  atMs: number;
 }
 
 export interface Wallet {
@@ -46,7 +55,7 @@ export interface Wallet {
   overdraft: string;
   /** Nano-USD held for open calls. */
   held: string;
-  /** Nano-USD of pending charges. */
+  /** Nano-USD of pending charges; those that give back are not in it. */
   unsettled: string;
   /** Ledger entries since the wallet was last stored. */
   entries: LedgerEntry[];
@@ -77,7 +86,7 @@ export function availableUsd(wallet: Wallet): NanoUsd {
 export function grantCredit(wallet: Wallet, credit: Credit): Wallet {
   const granted = BigInt(credit.granted);
   const overdraft = BigInt(wallet.overdraft);
-  const repaid = credit.unit !== 'USD' ? 0n : overdraft < granted ? overdraft : granted;
+  const repaid = credit.unit !== 'USD' ? 0n : least(overdraft, granted);
   const remaining = granted - repaid;
   const credits =
     remaining === 0n
@@ -96,7 +105,7 @@ export function spend(wallet: Wallet, unit: CreditUnit, amount: bigint, referenc
   const change = { atMs: nowMs, unit, cause: 'SPEND', reference } as const;
   for (const credit of wallet.credits) {
     const remaining = BigInt(credit.remaining);
-    const taken = credit.unit !== unit ? 0n : left < remaining ? left : remaining;
+    const taken = credit.unit !== unit ? 0n : least(left, remaining);
     left -= taken;
     if (taken > 0n) changes.push({ ...change, amount: -taken, creditId: credit.creditId });
     if (taken < remaining)
@@ -107,14 +116,26 @@ export function spend(wallet: Wallet, unit: CreditUnit, amount: bigint, referenc
   return record(wallet, { ...wallet, credits, overdraft: (BigInt(wallet.overdraft) + left).toString() }, changes);
 }
 
-/** Removes expired credits. Returns the same object when none has expired. */
+/**
+ * Removes what is left of expired credits. USD that open calls hold, or pending charges will take, was there when it was
+ * needed: as much of it stays as the credits that are spent before do not cover. Returns the same object when nothing
+ * is removed.
+ */
 export function expireCredits(wallet: Wallet, nowMs: number): Wallet {
-  const expired = wallet.credits.filter((credit) => isExpired(credit, nowMs));
-  if (expired.length === 0) return wallet;
-  const changes = expired.map(({ unit, remaining, creditId, reference, expiresAtMs }): Change => {
-    return { atMs: expiresAtMs ?? nowMs, unit, cause: 'EXPIRY', amount: -BigInt(remaining), creditId, reference };
-  });
-  return record(wallet, { ...wallet, credits: wallet.credits.filter((credit) => !isExpired(credit, nowMs)) }, changes);
+  let claimed = claimedUsd(wallet);
+  const credits: Credit[] = [];
+  const changes: Change[] = [];
+  for (const credit of wallet.credits) {
+    const remaining = BigInt(credit.remaining);
+    const kept = !isExpired(credit, nowMs) ? remaining : credit.unit !== 'USD' ? 0n : least(remaining, claimed);
+    if (credit.unit === 'USD') claimed -= least(remaining, claimed);
+    if (kept > 0n) credits.push(kept === remaining ? credit : { ...credit, remaining: kept.toString() });
+    if (kept === remaining) continue;
+    const { unit, creditId, reference, expiresAtMs } = credit;
+    const amount = kept - remaining;
+    changes.push({ atMs: expiresAtMs ?? nowMs, unit, cause: 'EXPIRY', amount, creditId, reference });
+  }
+  return changes.length === 0 ? wallet : record(wallet, { ...wallet, credits }, changes);
 }
 
 /** A credit that paid, and what it paid. */
@@ -131,23 +152,25 @@ export interface Payer {
  */
 export function giveBack(
   wallet: Wallet,
-  { unit, amount, payers, reference, creditId }: GivenBack,
+  { unit, amount, payers, reference, corrects, creditId }: GivenBack,
   nowMs: number,
 ): Wallet {
-  const change = { atMs: nowMs, unit, cause: 'RETURN', reference } as const;
+  const change = { atMs: nowMs, unit, cause: 'RETURN', reference, corrects } as const;
   const changes: Change[] = [];
   const overdraft = BigInt(wallet.overdraft);
-  const repaid = unit !== 'USD' ? 0n : overdraft < amount ? overdraft : amount;
+  const repaid = unit !== 'USD' ? 0n : least(overdraft, amount);
   if (repaid > 0n) changes.push({ ...change, amount: repaid, creditId: null });
   let left = amount - repaid;
   let { credits } = wallet;
   const own: Credit = { creditId, unit, granted: '', remaining: '', grantedAtMs: nowMs, expiresAtMs: null, reference };
-  const stages = payers.map((stage) => stage.filter(({ credit }) => credit.unit === unit).sort(lastSpentFirst));
+  const stages = payers.map((stage) =>
+    stage.filter(({ credit }) => credit.unit === unit).sort((a, b) => lastSpentFirst(a.credit, b.credit)),
+  );
   for (const { credit, paid } of [...stages.flat(), { credit: own, paid: left }]) {
     const terms = credit === own ? { ...own, granted: left.toString() } : credit;
     const remaining = BigInt(credits.find((each) => each.creditId === terms.creditId)?.remaining ?? 0);
     const room = BigInt(terms.granted) - remaining;
-    const part = [left, paid, room].reduce((least, each) => (each < least ? each : least));
+    const part = least(least(left, paid), room);
     if (part <= 0n) continue;
     left -= part;
     changes.push({ ...change, amount: part, creditId: terms.creditId });
@@ -158,7 +181,7 @@ export function giveBack(
   return expireCredits(record(wallet, next, changes), nowMs);
 }
 
-const lastSpentFirst = (a: Payer, b: Payer) => bySpendingOrder(b.credit, a.credit);
+export const lastSpentFirst = (a: Credit, b: Credit) => bySpendingOrder(b, a);
 
 /** What is given back, of which credits. */
 export interface GivenBack {
@@ -167,32 +190,33 @@ export interface GivenBack {
   /** The first ones before the next. */
   payers: readonly (readonly Payer[])[];
   reference: string;
+  corrects: Recorded;
   /** The id of the credit that takes what no other does. */
   creditId: string;
 }
 
 /**
- * Takes back what is left of a credit. What pending charges will take of it counts as spent. Returns the same object
- * where nothing is left.
+ * Takes back what is left of a credit. What open calls hold of it, or pending charges will take, counts as spent, and
+ * expires where it is not. Returns the same object where nothing is left.
  */
 export function revokeCredit(wallet: Wallet, creditId: string, reason: string, nowMs: number): Wallet {
   const credit = wallet.credits.find((each) => each.creditId === creditId);
   if (!credit) return wallet;
-  const settledLater = spend(wallet, 'USD', BigInt(wallet.unsettled), '', nowMs);
-  const left = BigInt(settledLater.credits.find((each) => each.creditId === creditId)?.remaining ?? 0);
+  const spentLater = spend(wallet, 'USD', claimedUsd(wallet), '', nowMs);
+  const left = BigInt(spentLater.credits.find((each) => each.creditId === creditId)?.remaining ?? 0);
   if (left === 0n) return wallet;
   const kept = BigInt(credit.remaining) - left;
-  const credits = wallet.credits.flatMap((each) =>
-    each !== credit ? [each] : kept === 0n ? [] : [{ ...each, remaining: kept.toString() }],
-  );
+  const others = wallet.credits.filter((each) => each !== credit);
+  const claimed = { ...credit, remaining: kept.toString(), expiresAtMs: nowMs };
+  const credits = kept === 0n ? others : [...others, claimed].sort(bySpendingOrder);
   const change = { atMs: nowMs, unit: credit.unit, cause: 'REVOKE', creditId, reference: reason } as const;
   return record(wallet, { ...wallet, credits }, [{ ...change, amount: -left }]);
 }
 
-/** When the next credit expires; `null` where none does. */
-export function nextExpiryMs(wallet: Wallet): number | null {
+/** When the next credit expires after `nowMs`; `null` where none does. What holds have kept of one goes with them. */
+export function nextExpiryMs(wallet: Wallet, nowMs: number): number | null {
   // Spending order puts the soonest expiry first.
-  return wallet.credits[0]?.expiresAtMs ?? null;
+  return wallet.credits.find((credit) => !isExpired(credit, nowMs))?.expiresAtMs ?? null;
 }
 
 export function hold(wallet: Wallet, amount: NanoUsd): Wallet {
@@ -203,14 +227,18 @@ export function release(wallet: Wallet, amount: NanoUsd): Wallet {
   return hold(wallet, -amount);
 }
 
-/** Counts a pending charge, so that new usage cannot spend its amount. A negative amount removes it. */
+/**
+ * Counts a pending charge, so that new usage cannot spend its amount. One below zero does not count: what it gives back may
+ * expire on its way, and can be spent when it is there.
+ */
 export function addUnsettled(wallet: Wallet, amount: NanoUsd): Wallet {
-  return amount === 0n ? wallet : { ...wallet, unsettled: (BigInt(wallet.unsettled) + amount).toString() };
+  return amount <= 0n ? wallet : { ...wallet, unsettled: (BigInt(wallet.unsettled) + amount).toString() };
 }
 
 /** Settles a pending charge: its amount leaves the balance. */
 export function settle(wallet: Wallet, amount: NanoUsd, chargeId: string, nowMs: number): Wallet {
-  return spend(addUnsettled(wallet, -amount), 'USD', amount, chargeId, nowMs);
+  const settled = { ...wallet, unsettled: (BigInt(wallet.unsettled) - amount).toString() };
+  return spend(settled, 'USD', amount, chargeId, nowMs);
 }
 
 type Change = Omit<LedgerEntry, 'amount' | 'balance'> & { amount: bigint };
@@ -230,6 +258,15 @@ function record(before: Wallet, next: Wallet, changes: Change[]): Wallet {
     entries.push({ ...change, amount: change.amount.toString(), balance: balance.toString() });
   }
   return { ...next, entries: [...before.entries, ...entries] };
+}
+
+/** What open calls hold, and pending charges will take. */
+function claimedUsd({ held, unsettled }: Wallet): NanoUsd {
+  return BigInt(held) + BigInt(unsettled);
+}
+
+function least(a: bigint, b: bigint): bigint {
+  return a < b ? a : b;
 }
 
 function isExpired({ expiresAtMs }: Credit, nowMs: number): boolean {

@@ -1,23 +1,46 @@
 /**
- * What a request to a model needs besides its tier: the capabilities that it uses, and permission for models without a
- * price.
+ * What a request to a model needs besides its tier: the capabilities that it uses, a bound of its cost, and permission for
+ * models without a price.
  *
  * A session may use only models with a price. With an API key the customer's object decides, because it alone knows
  * whether an allowance or credit pays: credit does not pay for a model without a price. The organization can allow
  * both.
  */
 
+import type { CallBound } from '../domain/bound.ts';
 import type { Capability } from '../domain/plan.ts';
+import { callBound } from '../metering/call-bounds.ts';
 import type { UnpricedTiers } from '../objects/customer-commands.ts';
 import type { OrganizationConfig } from '../storage/credentials.ts';
 import { requestedCapabilities } from '../vendors/capabilities.ts';
-import type { ModelRequest } from './dialects/dialect.ts';
+import type { Dialect, ModelRequest } from './dialects/dialect.ts';
 import { type Refused, refuseCall } from './error-envelope.ts';
 import type { Attempt } from './models.ts';
 
 /** The capabilities that the request uses with any of its models, because each of them may be the one that runs. */
 export function capabilitiesOf(body: ModelRequest, attempts: readonly Attempt[]): Capability[] {
   return [...new Set(attempts.flatMap(({ model }) => requestedCapabilities({ model, body })))];
+}
+
+export interface BoundedAttempt extends Attempt {
+  bound: CallBound;
+}
+
+/** The attempts with what each of them may cost. Requests to the gateway are never billed as a batch. */
+export function withBounds(
+  dialect: Dialect,
+  request: ModelRequest,
+  attempts: readonly Attempt[],
+  needs: readonly Capability[],
+): BoundedAttempt[] {
+  const mayThink = dialect.effortAsked(request) !== 'none';
+  return attempts.map((attempt) => {
+    const { provider, model, price, limits, tier, onDowngrade } = attempt;
+    // What a model thinks is billed and does not show.
+    const inSteps = request.stream === true && !(limits.reasons && mayThink);
+    const toModel = { provider, model, path: dialect.endpoint, body: request, needs, price, limits };
+    return { ...attempt, bound: callBound({ ...toModel, tier, onDowngrade, inSteps }, 'standard') };
+  });
 }
 
 /** The refusal of a session's request that names a model without a price; `null` where there is none. */
@@ -34,5 +57,5 @@ export function unpricedTiers(organization: OrganizationConfig, attempts: readon
 }
 
 function unpricedAttempts({ allowUnpricedModels }: OrganizationConfig, attempts: readonly Attempt[]): Attempt[] {
-  return allowUnpricedModels ? [] : attempts.filter(({ priced }) => !priced);
+  return allowUnpricedModels ? [] : attempts.filter(({ price }) => !price.available);
 }

@@ -16,14 +16,18 @@ import { fingerprintOf } from '../metering/idempotency.ts';
 import { ask, customerByName } from '../objects/addresses.ts';
 import type { Admission } from '../objects/customer-commands.ts';
 import { currentCatalog } from '../storage/catalog.ts';
-import { capabilitiesOf, refuseUnpriced, unpricedTiers } from './admission.ts';
+import { type BoundedAttempt, capabilitiesOf, refuseUnpriced, unpricedTiers, withBounds } from './admission.ts';
+import type { ModelCall } from './admitted-call.ts';
 import type { GatewayAnswer } from './answer.ts';
-import { denied, type Refused, refusalAnswer } from './error-envelope.ts';
+import { denied, type Refused, refusalAnswer, refuseCall } from './error-envelope.ts';
 import { type BeginFields, identify } from './identify.ts';
 import { type Attempt, resolveAttempts } from './models.ts';
-import { type ModelCall, runCall } from './run.ts';
+import { runCall } from './run.ts';
 import { closedModel } from './session-rules.ts';
 import { refuseReplay, replayedAnswer } from './stored-answer.ts';
+
+/** How much longer than its vendors a call may take. */
+const END_MARGIN_MS = 60_000;
 
 export async function callModel(caller: Caller, call: ModelCall): Promise<GatewayAnswer> {
   const result = await beginAndRun(caller, call);
@@ -43,16 +47,16 @@ async function beginAndRun(caller: Caller, call: ModelCall): Promise<{ ok: true;
   if (closed) return closed;
   const resolved = await resolveAttempts(organization, catalog, dialect, names, nowMs);
   if (!resolved.ok) return resolved;
-  const { attempts } = resolved;
-  const unpriced = session && refuseUnpriced(organization, attempts);
+  const unpriced = session && refuseUnpriced(organization, resolved.attempts);
   if (unpriced) return unpriced;
-  const needs = capabilitiesOf(request, attempts);
+  const needs = capabilitiesOf(request, resolved.attempts);
+  const attempts = withBounds(dialect, request, resolved.attempts, needs);
   const opened = await beginCall(caller, call, begin, attempts, needs);
   if (!opened.ok) return opened;
   const { admission, replayed } = opened;
   const { callId } = admission;
   const headers = { [GATEWAY_HEADERS.callId]: callId, ...(replayed && { [REPLAY_HEADER]: 'true' }) };
-  if (opened.status === 'NOT_ALLOWED') return denied(denialOf(admission, attempts, needs), headers);
+  if (opened.status === 'NOT_ALLOWED') return denialOf(admission, attempts, needs, headers);
   if (opened.stored) {
     const transformOf = dialect.streamTransform.bind(dialect, request);
     return { ok: true, answer: replayedAnswer(opened.stored, transformOf) };
@@ -62,7 +66,7 @@ async function beginAndRun(caller: Caller, call: ModelCall): Promise<{ ok: true;
   const allowed = attempts.filter((attempt) => isAllowed(attempt, admission));
   if (allowed.length === 0) {
     await voidCall(caller, customerId, callId);
-    return denied(denialOf(admission, attempts, needs), headers);
+    return denialOf(admission, attempts, needs, headers);
   }
   const keyed = call.headerKey !== null;
   const answer = await runCall({ ...call, caller, catalog, customerId, admission, attempts: allowed, keyed });
@@ -74,7 +78,7 @@ async function beginCall(
   caller: Caller,
   { dialect, request, headerKey, session }: ModelCall,
   begin: BeginFields,
-  attempts: Attempt[],
+  attempts: readonly BoundedAttempt[],
   needs: Capability[],
 ): Promise<BegunServiceCall> {
   const { customer: _named, ...fields } = request;
@@ -88,6 +92,10 @@ async function beginCall(
     runsOn: [...new Set(attempts.map(({ tier }) => tier))],
     needs,
     unpriced: unpricedTiers(caller.organization, attempts),
+    bounds: attempts.map(({ bound }) => bound),
+    refusesHeld: true,
+    // If this Worker dies, a call that is no stream holds its allowance no longer than its vendors could have taken.
+    ...(request.stream !== true && { deadlineMs: Number(caller.env.GATEWAY_TIMEOUT_MS) + END_MARGIN_MS }),
     wantsAnswer: false,
     bySession: session !== undefined,
   };
@@ -104,11 +112,20 @@ async function voidCall({ env, organization }: Caller, customerId: string, callI
   await ask(customerByName(env, organizationId, customerId), (customer) => customer.void(organizationId, callId));
 }
 
-function denialOf(admission: Admission, attempts: readonly Attempt[], needs: readonly Capability[]): string {
-  if (admission.canceled) return "the customer's subscription is canceled";
+function denialOf(
+  admission: Admission,
+  attempts: readonly Attempt[],
+  needs: readonly Capability[],
+  headers: Record<string, string>,
+): Refused {
+  if (admission.canceled) return denied("the customer's subscription is canceled", headers);
   const capability = capabilityDenied(needs, admission.allowed);
-  if (capability !== null) return capability;
-  return `the customer's plan allows no further call of a ${requestedTiers(attempts).join(' or ')} model`;
+  if (capability !== null) return denied(capability, headers);
+  const message = `the customer's plan allows no further call of a ${requestedTiers(attempts).join(' or ')} model`;
+  if (admission.denial?.code !== 'CREDIT_REQUIRED') return denied(message, headers);
+  return refuseCall('CREDIT_REQUIRED', `${message}, and the balance does not cover what this one may cost`, {
+    headers,
+  });
 }
 
 /** The tiers of the attempts, without those that only a downgrade uses. */

@@ -35,15 +35,19 @@ export const GATEWAY_ERRORS = {
   VENDOR_KEY_UNREADABLE: { status: 502, code: 'VENDOR_NOT_CONFIGURED', retry: false },
   VENDOR_UNREACHABLE: { status: 502 },
   VENDOR_TIMEOUT: { status: 504 },
+  /** For the record of the call: nobody is there to be answered. */
+  CLIENT_LEFT: { status: 504, retry: false },
 } as const satisfies Record<string, WireError>;
 
-/** Codes of the contract after which the same request would be refused again. */
-const FINAL_CODES = new Set<string>([
-  'CALL_ALREADY_FINALIZED',
-  'CONFLICT',
-  'IDEMPOTENCY_KEY_CONFLICT',
-  'MODEL_NOT_PRICED',
-] satisfies ErrorCode[]);
+/** Codes of the contract that say whether repeating the same request may help, where the status does not. */
+const RETRIES: Partial<Record<string, boolean>> = {
+  BALANCE_HELD: true,
+  CALL_ALREADY_FINALIZED: false,
+  CONFLICT: false,
+  CREDIT_REQUIRED: false,
+  IDEMPOTENCY_KEY_CONFLICT: false,
+  MODEL_NOT_PRICED: false,
+} satisfies Partial<Record<ErrorCode, boolean>>;
 
 type GatewayErrorCode = ErrorCode | keyof typeof GATEWAY_ERRORS;
 
@@ -95,7 +99,8 @@ export function refusalAnswer(refusal: GatewayRefusal, errorBody: ErrorBody = op
 
 export function wireError(code: GatewayErrorCode): WireError {
   if (Object.hasOwn(GATEWAY_ERRORS, code)) return GATEWAY_ERRORS[code as keyof typeof GATEWAY_ERRORS];
-  return { status: ERROR_STATUS[code as ErrorCode], ...(FINAL_CODES.has(code) && { retry: false }) };
+  const retry = RETRIES[code];
+  return { status: ERROR_STATUS[code as ErrorCode], ...(retry !== undefined && { retry }) };
 }
 
 /** An error in the form of an endpoint, with the headers that its status requires. */

@@ -5,12 +5,13 @@
  * A vendor without credentials, or without the endpoint, is not attempted. No vendor is asked here.
  */
 
-import { effortsOf } from '../catalog/efforts.ts';
+import { limitsOf, type ModelLimits } from '../catalog/limits.ts';
 import { type Match, matchModel } from '../catalog/matching.ts';
 import type { Catalog } from '../catalog/model.ts';
 import { resolvePrice } from '../catalog/prices.ts';
 import { vendorProvider } from '../contract/vendors.ts';
 import { tierOfPrice } from '../domain/price.ts';
+import type { ResolvedPrice } from '../domain/pricing.ts';
 import { DEFAULT_TIER, TIERS, type Tier } from '../domain/tiers.ts';
 import type { OrganizationConfig } from '../storage/credentials.ts';
 import type { Dialect } from './dialects/dialect.ts';
@@ -25,14 +26,13 @@ export interface Attempt {
   modelKey: string;
   /** Whose allowance pays. */
   tier: Tier;
-  /** The catalog or the organization has a price for it. */
-  priced: boolean;
+  /** Of the catalog or the organization. */
+  price: ResolvedPrice;
   /** The end of the call must state the tier, because the price alone does not tell it. */
   assertsTier: boolean;
   /** Only when the plan downgrades an exhausted premium allowance to standard models. */
   onDowngrade: boolean;
-  /** Supported levels of reasoning effort; `undefined` where the catalog does not know them, empty for a model without. */
-  efforts: readonly string[] | undefined;
+  limits: ModelLimits;
 }
 
 /** The most attempts of one request. */
@@ -165,9 +165,9 @@ async function attemptOf(
     model,
     modelKey: `${provider}/${model}`,
     tier: tier ?? priced,
-    priced: price.available,
+    price,
     assertsTier: tier !== null || !price.available,
     onDowngrade,
-    efforts: effortsOf(catalog, model, nowMs),
+    limits: limitsOf(catalog, model, nowMs),
   };
 }

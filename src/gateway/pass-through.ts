@@ -51,8 +51,6 @@ export async function accessVendor(caller: Caller): Promise<VendorAccess | null>
     headers: { Authorization: `Bearer ${key}`, ...(contentType !== undefined && { 'Content-Type': contentType }) },
     body,
     timeoutMs: Math.min(Number(caller.env.GATEWAY_TIMEOUT_MS), timeoutMsMax),
-    // The objects of batches use this too.
-    inObject: true,
   });
   return {
     key,

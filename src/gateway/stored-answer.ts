@@ -1,8 +1,8 @@
 /**
  * The answers of calls with an idempotency key: what is stored for retries, and how a retry is answered.
  *
- * An answer over the bound is not stored, and neither is a stream that broke off. A retry of such a call is refused,
- * because asking the vendor again would be a second call.
+ * An answer over the bound is not stored, and neither is a stream that broke off or was stopped. A retry of such a call
+ * is refused, because asking the vendor again would be a second call.
  */
 
 import { REPLAY_HEADER } from '../contract/envelope.ts';
@@ -67,7 +67,7 @@ export function refuseReplay(status: CallStatus, headers: Record<string, string>
     const retryAfterSeconds = IN_FLIGHT_RETRY_SECONDS;
     return refuseCall('CALL_IN_FLIGHT', 'the call is still under way', { retryAfterSeconds, retry: true, headers });
   }
-  const message = `the call is ${status}, and its answer was not kept: it was larger than ${STORED_BYTES_MAX} bytes, or it broke off; use a new key`;
+  const message = `the call is ${status}, and its answer was not kept: it was larger than ${STORED_BYTES_MAX} bytes, or it broke off or was stopped; use a new key`;
   return refuseCall('CALL_ALREADY_FINALIZED', message, { headers });
 }
 

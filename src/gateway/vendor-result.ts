@@ -10,7 +10,7 @@ import { NO_USAGE } from '../domain/usage.ts';
 import { type Outcome, reportedUsage } from '../metering/end-service-call.ts';
 import { parseAnswer } from '../platform/json.ts';
 import type { Effort } from '../vendors/effort.ts';
-import type { WholeResult } from '../vendors/request.ts';
+import { CLIENT_LEFT, type WholeResult } from '../vendors/request.ts';
 import { withServedTier } from '../vendors/service-tier.ts';
 import { plausible, readFailure, readReportedUsage, readSearches } from '../vendors/usage.ts';
 import type { WholeAnswer } from './answer.ts';
@@ -21,6 +21,8 @@ import { errorAnswer, type Refused, refusalAnswer, refuseCall, wireError } from 
 export interface Reading {
   answer: WholeAnswer;
   usage: Outcome['usage'];
+  /** The answer, parsed, where it came without usage. */
+  withoutUsage?: unknown;
   /** Web searches that are known although the usage is not. */
   searches?: number;
   modelUsed?: string | undefined;
@@ -44,6 +46,8 @@ export function readResult(result: WholeResult, vendorKey: string, errorBody: Er
   switch (result.kind) {
     case 'timeout':
       return failed(refuseCall('VENDOR_TIMEOUT', 'the vendor did not answer in time'), null, true, errorBody);
+    case 'left':
+      return failed(refuseCall('CLIENT_LEFT', CLIENT_LEFT), null, false, errorBody);
     case 'unreachable':
       return failed(refuseCall('VENDOR_UNREACHABLE', result.message), NO_USAGE, true, errorBody);
     case 'broken':
@@ -96,6 +100,7 @@ function readSuccess({ status, headers, body }: Answered, errorBody: ErrorBody):
       body: typeof body === 'string' ? body : JSON.stringify(body),
     },
     usage: reportedUsage(reported),
+    ...(usage === null && { withoutUsage: document }),
     searches: readSearches(document),
     modelUsed: usage?.modelUsed,
     vendorReportedCostUSD: usage?.vendorReportedCostUSD,

@@ -3,12 +3,15 @@
  * that the service makes itself begin in `begin-service-call.ts`, under keys of the same kinds.
  */
 
+import { limitsOf } from '../catalog/limits.ts';
 import { matchModel } from '../catalog/matching.ts';
 import type { Catalog } from '../catalog/model.ts';
+import { resolvePrice } from '../catalog/prices.ts';
 import type { BeginCallRequest } from '../contract/calls.ts';
 import { DERIVED_PREFIX } from '../contract/calls.ts';
 import type { Refusal, SerializedAnswer } from '../contract/errors.ts';
 import { refuse } from '../contract/errors.ts';
+import { type CallBound, costBound } from '../domain/bound.ts';
 import type { PricingMode } from '../domain/pricing.ts';
 import { TIERS } from '../domain/tiers.ts';
 import { ask, customerByName, rememberOwner } from '../objects/addresses.ts';
@@ -31,7 +34,8 @@ export async function beginCall(
   const pricingMode = pricingModeOf(request) ?? 'standard';
   const friendlyName = request.customerFriendlyName ?? customerName;
   const fingerprint = await fingerprintOf({ ...described, customerFriendlyName: friendlyName, pricingMode });
-  const command = await beginCommand(caller, request, fingerprint, 'standard');
+  const begin = await beginCommand(caller, request, fingerprint, 'standard');
+  const command = { ...begin, ...(request.estimate && (await expected(caller, request.estimate, pricingMode))) };
   return underKey(
     caller,
     request,
@@ -39,6 +43,29 @@ export async function beginCall(
     'standard',
     (customer, key) => customer.begin(sendCommand<BeginCommand>({ ...command, key })) as Promise<SerializedAnswer>,
   );
+}
+
+/** What a call that runs as it is estimated may cost; and that credit does not pay for it where its model has no price. */
+async function expected(
+  { env, organization, defer }: Caller,
+  { model, inputTokens, maxOutputTokens }: NonNullable<BeginCallRequest['estimate']>,
+  mode: PricingMode,
+): Promise<Pick<BeginCommand, 'bounds' | 'unpriced'>> {
+  const { catalog } = await currentCatalog(env, defer);
+  const nowMs = Date.now();
+  const price = await resolvePrice(catalog, organization.prices, { modelUsed: model }, nowMs);
+  const { maxOutputTokens: most } = limitsOf(catalog, model, nowMs);
+  const outputTokens = [maxOutputTokens, most].filter((bound) => bound !== undefined);
+  const demand = { inputTokens, uses: {}, audio: true };
+  const bound: CallBound = {
+    tier: null,
+    outputTokens: outputTokens.length === 0 ? null : Math.min(...outputTokens),
+    answers: 1,
+    inSteps: false,
+    cost: price.available ? costBound(price.card, demand, mode) : null,
+  };
+  const isRefused = !price.available && !organization.allowUnpricedModels;
+  return { bounds: [bound], ...(isRefused && { unpriced: Object.fromEntries(TIERS.map((tier) => [tier, model])) }) };
 }
 
 /** The command of a begin, without its key. */

@@ -5,6 +5,7 @@
 
 import type { BeginCallData, BeginCallRequest } from '../contract/calls.ts';
 import type { Accepted, Refusal } from '../contract/errors.ts';
+import type { CallBound } from '../domain/bound.ts';
 import type { CallStatus } from '../domain/call.ts';
 import type { Capability } from '../domain/plan.ts';
 import type { Tier } from '../domain/tiers.ts';
@@ -35,6 +36,10 @@ export interface ServiceCall {
   needs?: Capability[] | undefined;
   /** The tiers on models without a price, for which credit does not pay. */
   unpriced?: UnpricedTiers | undefined;
+  /** What the models may cost that are going to run, in their order. */
+  bounds: CallBound[];
+  /** Whether a call that only waits for holds of others is refused without a record. */
+  refusesHeld?: boolean;
   /** How long it may take until its end is recorded; default the deadline of every call. */
   deadlineMs?: number | undefined;
   /** Whether the whole answer of the begin is wanted. */
@@ -63,9 +68,11 @@ export type BegunServiceCall =
  */
 export async function beginServiceCall(
   caller: Caller,
-  { request, fingerprint, runsOn, needs = [], unpriced = {}, deadlineMs, wantsAnswer, bySession = false }: ServiceCall,
+  toMake: ServiceCall,
   headerKey: string | null,
 ): Promise<BegunServiceCall> {
+  const { request, fingerprint, runsOn, needs = [], unpriced = {}, deadlineMs, wantsAnswer } = toMake;
+  const { bounds, refusesHeld = false, bySession = false } = toMake;
   const keyless = explicitKey(headerKey, request) === null;
   const command = await beginCommand(caller, request, keyless ? '' : fingerprint, 'API');
   const requestId = timeOrderedId(Date.now());
@@ -76,6 +83,8 @@ export async function beginServiceCall(
       ...(Object.keys(unpriced).length > 0 && { unpriced }),
       request: { ...command.request, runsOn, ...(needs.length > 0 && { needs }), openedBy: requestId },
       key,
+      bounds,
+      refusesHeld,
       wantsAnswer,
     });
     return parseBegin(JSON.parse(await customer.beginServiceCall(text)) as ServiceCallBegin);

@@ -83,6 +83,8 @@ export function reportOf(request: EndCallRequest, organization: OrganizationConf
     reasoningMode,
     reasoningBudgetTokens,
     usage,
+    // An application's figures are reported.
+    usageSource: undefined,
     requestedServiceTier,
     vendorReported: vendorReportedOf(organization, providerUsed, vendorReportedCostUSD),
     promptCompression: promptCompression && countsOf(promptCompression),

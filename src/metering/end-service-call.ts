@@ -7,6 +7,7 @@ import { resolvePriceFor } from '../catalog/prices.ts';
 import type { EndCallData } from '../contract/calls.ts';
 import type { Accepted, Refusal } from '../contract/errors.ts';
 import type { CallReport, Reasoning } from '../domain/call-report.ts';
+import type { Estimate } from '../domain/lost-call.ts';
 import type { NanoUsd } from '../domain/money.ts';
 import type { ResolvedPrice } from '../domain/pricing.ts';
 import { NO_USAGE, takeUsage, type Usage } from '../domain/usage.ts';
@@ -28,6 +29,8 @@ export interface Outcome extends Reasoning {
    * what no call uses. The cost is then not known.
    */
   usage: Partial<Usage> | typeof IMPLAUSIBLE | null;
+  /** Where the usage is not known: what is known instead. */
+  estimate?: Omit<Estimate, 'price'> | undefined;
   /** Web searches that ran although the usage is not known. */
   searches?: number | undefined;
   /** The service tier that was asked for, in the vendor's word. */
@@ -88,13 +91,18 @@ export async function endServiceCallCommand(
   const { modelUsed, providerUsed, usage, searches = 0, isPremium, error, response, wantsAnswer } = outcome;
   const { reasoningEffort, reasoningEffortSource, reasoningMode, reasoningBudgetTokens } = outcome;
   const { requestedServiceTier, vendorReportedCostUSD } = outcome;
+  const known = usage === null || usage === IMPLAUSIBLE ? null : usage;
+  const estimate = known ? undefined : outcome.estimate;
   const { catalog } = await currentCatalog(env, defer);
-  const used = usage === null || usage === IMPLAUSIBLE ? { ...NO_USAGE, searches } : { ...NO_USAGE, ...usage };
+  const used = known ? { ...NO_USAGE, ...known } : { ...NO_USAGE, searches };
   const reported = { modelUsed, providerUsed };
-  const price = await resolvePriceFor(catalog, organization.prices, reported, used, Date.now());
+  // The output of an estimate may be left to the customer's object.
+  const priced = estimate ? { ...estimate.usage, responseTokens: Math.max(1, estimate.usage.responseTokens) } : used;
+  const price = await resolvePriceFor(catalog, organization.prices, reported, priced, Date.now());
   return {
     organizationId: organization.organizationId,
-    price: usage === null || usage === IMPLAUSIBLE ? usageUnknown(price, usage) : price,
+    price: known ? price : usageUnknown(price, usage),
+    ...(estimate && { estimate: { ...estimate, price } }),
     report: {
       providerUsed,
       modelUsed,
@@ -103,6 +111,7 @@ export async function endServiceCallCommand(
       reasoningMode,
       reasoningBudgetTokens,
       usage: used,
+      usageSource: undefined,
       requestedServiceTier,
       vendorReported: vendorReportedOf(organization, providerUsed, vendorReportedCostUSD),
       isPremium,
@@ -128,7 +137,7 @@ export function reportedUsage(reported: ReportedUsage): Usage | typeof IMPLAUSIB
 }
 
 /** A call whose vendor reported no usage was not free: its cost is not known. */
-function usageUnknown(price: ResolvedPrice, usage: typeof IMPLAUSIBLE | null): ResolvedPrice {
+function usageUnknown(price: ResolvedPrice, usage: Outcome['usage']): ResolvedPrice {
   return price.available
     ? { available: false, reason: usage === null ? 'USAGE_NOT_REPORTED' : 'USAGE_IMPLAUSIBLE' }
     : price;

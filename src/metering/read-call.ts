@@ -5,7 +5,7 @@
 import { findArchivedCall } from '../archive/read-call.ts';
 import type { ReadCallData } from '../contract/calls.ts';
 import { type Answer, accept, refuse } from '../contract/errors.ts';
-import type { Call } from '../domain/call.ts';
+import { type Call, usageSourceOf } from '../domain/call.ts';
 import { presentReported } from '../domain/call-report.ts';
 import { usdFromNano } from '../domain/money.ts';
 import { type CostBreakdown, pricingMultiplier } from '../domain/pricing.ts';
@@ -47,6 +47,7 @@ function presentCall(call: Call): ReadCallData {
     ...(outcome && presentReported(outcome)),
     pricingMode,
     batch: pricingMode === 'batch',
+    usageSource: usageSourceOf(call),
     providerUsed: outcome?.providerUsed ?? null,
     modelUsed: outcome?.modelUsed ?? null,
     startTime: new Date(call.startedAtMs).toISOString(),
@@ -70,6 +71,7 @@ function presentPayg({ status, credit, suggestedTier, outcome }: Call): ReadCall
     chargedUsd: amount === null ? null : usdFromNano(BigInt(amount)),
     chargeNanoUsd: amount,
     markupPercent: charge?.markupPercent ?? (isExpected ? credit.markupPercent : null),
+    ...(credit?.exceededNanoUsd !== undefined && { heldUsd: usdFromNano(BigInt(credit.exceededNanoUsd)) }),
     settlementStatus: charge?.status ?? null,
     settlementFailureReason: charge?.failureReason ?? null,
   };

@@ -10,11 +10,15 @@ import type { CallData, CallRequest } from '../contract/unified-call.ts';
 import type { Nothing } from '../domain/call-report.ts';
 import { capabilityDenied } from '../domain/entitlements.ts';
 import { sanitizeErrorMessage } from '../domain/sanitize.ts';
+import { DEFAULT_TIER } from '../domain/tiers.ts';
 import { NO_USAGE, takeUsage, type Usage } from '../domain/usage.ts';
+import type { Admission } from '../objects/customer-commands.ts';
 import { isShallow, parseAnswer } from '../platform/json.ts';
 import { checkVendorUrl } from '../vendors/address.ts';
-import { requestVendor, type VendorResult } from '../vendors/request.ts';
+import { Presence } from '../vendors/presence.ts';
+import { CLIENT_LEFT, requestVendor, type VendorResult } from '../vendors/request.ts';
 import { requestedServiceTier, withServedTier } from '../vendors/service-tier.ts';
+import type { StreamSoFar } from '../vendors/tee.ts';
 import {
   IMPLAUSIBLE,
   plausible,
@@ -24,12 +28,14 @@ import {
   readSearches,
   StreamUsage,
 } from '../vendors/usage.ts';
+import { WrittenTokens, writtenTokens } from '../vendors/written-tokens.ts';
 import { pricingModeOf } from './begin-call.ts';
 import { beginServiceCall } from './begin-service-call.ts';
 import type { Caller } from './caller.ts';
 import type { Outcome, reportedUsage } from './end-service-call.ts';
 import { endWithRetries } from './end-with-retries.ts';
 import { explicitKey, fingerprintOf } from './idempotency.ts';
+import { type Bounded, seenOutput, tokensPerAnswer, unseenOutput } from './output.ts';
 import { requestedModel, vendorBody, vendorNeeds } from './vendor-needs.ts';
 
 type VendorRequest = NonNullable<CallRequest['vendor']>;
@@ -48,10 +54,12 @@ const IN_FLIGHT_RETRY_SECONDS = 2;
 
 const NOT_ENDED_YET = 'what the call used is being recorded; its cost is at GET /calls/{callId}';
 
+/** `clientSignal` makes the signal that is aborted when the caller leaves. */
 export async function makeCall(
   caller: Caller,
   request: CallRequest,
   headerKey: string | null,
+  clientSignal: () => AbortSignal,
 ): Promise<Answer<CallData>> {
   const { vendor } = request;
   const address = vendor && checkVendorUrl(vendor.url, caller.organization.vendorOrigins);
@@ -59,7 +67,7 @@ export async function makeCall(
     const details = [{ path: 'vendor.url', message: address.reason }];
     return refuse('BAD_REQUEST', `vendor.url: ${address.reason}`, { members: { details } });
   }
-  const { requested, tier, needs, unpriced } = await vendorNeeds(caller, request);
+  const { requested, tier, needs, unpriced, bound } = await vendorNeeds(caller, request);
   const { vendor: _vendor, usage: _usage, end: _end, ...begin } = request;
   const toMake = {
     request: { ...begin, requested },
@@ -67,13 +75,14 @@ export async function makeCall(
     runsOn: tier && [tier],
     needs,
     unpriced,
+    bounds: [bound],
     // If this Worker dies, the call holds its allowance no longer than the vendor could have taken.
     deadlineMs: (request.vendor?.timeoutMs ?? 0) + END_MARGIN_MS,
     wantsAnswer: true,
   };
   const begun = await beginServiceCall(caller, toMake, headerKey);
   if (!begun.ok) return begun;
-  const { answer, replayed } = begun;
+  const { answer, replayed, admission } = begun;
   if (!answer) throw new Error('the answer of the begin was asked for');
   const { result, data } = answer;
   if (begun.status === 'NOT_ALLOWED') {
@@ -85,21 +94,40 @@ export async function makeCall(
     return { ...present(data, end, response as StoredResponse, endedAtMs), replayed: true };
   }
   if (replayed) return unfinished(begun.status);
-  // Continues where the client disconnects: the vendor is asked once, and its usage is recorded.
-  const work = carryOut(caller, request, answer, explicitKey(headerKey, request) !== null);
+  // Continues for a while where the client disconnects: the vendor is asked once, and its usage is recorded.
+  const presence = new Presence(clientSignal());
+  const { suggestedModelTier } = data.entitlementHints;
+  const paidBy = tier ?? (suggestedModelTier === 'none' ? DEFAULT_TIER : suggestedModelTier);
+  const keyed = explicitKey(headerKey, request) !== null;
+  const work = carryOut({
+    caller,
+    request,
+    presence,
+    begin: answer,
+    admission,
+    bounded: { tier: paidBy, bound },
+    keyed,
+  });
   caller.defer(work.catch(() => undefined));
   return work;
 }
 
-async function carryOut(
-  caller: Caller,
-  request: CallRequest,
-  begin: Accepted<BeginCallData>,
-  keyed: boolean,
-): Promise<Answer<CallData>> {
+/** A call that has been admitted. */
+interface AdmittedCall {
+  caller: Caller;
+  request: CallRequest;
+  presence: Presence;
+  begin: Accepted<BeginCallData>;
+  admission: Admission;
+  bounded: Bounded;
+  /** Only a request with a key can be retried. */
+  keyed: boolean;
+}
+
+async function carryOut(call: AdmittedCall): Promise<Answer<CallData>> {
+  const { caller, request, begin, keyed } = call;
   const { customerId, vendor } = request;
-  const { outcome, response } = vendor ? await askVendor(caller, request, vendor) : reported(request);
-  // Only a request with a key can be retried.
+  const { outcome, response } = vendor ? await askVendor(call, vendor) : reported(request);
   const toEnd = { ...outcome, customerId, wantsAnswer: true, ...(keyed && { response }) };
   const ended = await endWithRetries(caller, begin.data.callId, toEnd);
   // The vendor's answer does not wait for an object that is away; a retry under the call's key gets the whole answer.
@@ -139,18 +167,22 @@ function reported({ usage = {}, end }: CallRequest): Done {
   return { outcome, response: { endUsage: presentUsage(figures, modelUsed) } };
 }
 
-async function askVendor(caller: Caller, request: CallRequest, vendor: VendorRequest): Promise<Done> {
+async function askVendor(
+  { caller, request, presence, admission, bounded }: AdmittedCall,
+  vendor: VendorRequest,
+): Promise<Done> {
   const result = await requestVendor({
     url: vendor.url,
     method: vendor.method,
     headers: vendor.headers ?? {},
-    body: await vendorBody(caller, vendor),
+    body: await vendorBody(caller, vendor, tokensPerAnswer(bounded, admission)),
     timeoutMs: vendor.timeoutMs,
+    presence,
     // A stream is answered as a whole here, so it is read as text.
     responseType: vendor.responseType === 'json' ? 'json' : 'text',
   });
-  const { ok, status, body, reported, searches, refused, error, details = {} } = readAnswer(result);
-  const plausibleReport = plausible(reported);
+  const { ok, status, body, reported, soFar, searches, refused, error, details = {} } = readAnswer(result, vendor);
+  const plausibleReport = plausible(reported) ?? soFar?.partial;
   const modelUsed = plausibleReport?.modelUsed ?? requestedModel(vendor);
   const hints = takeUsage(request.usage ?? {}).usage;
   const usage = reported === null && refused ? NO_USAGE : withHints(reported, hints);
@@ -158,6 +190,7 @@ async function askVendor(caller: Caller, request: CallRequest, vendor: VendorReq
     providerUsed: vendor.provider ?? plausibleReport?.providerUsed,
     modelUsed,
     usage,
+    estimate: soFar ? seenOutput(bounded, admission, soFar, ok) : unseenOutput(bounded, admission),
     searches,
     requestedServiceTier: requestedServiceTier(vendor.body),
     vendorReportedCostUSD: plausibleReport?.vendorReportedCostUSD,
@@ -201,6 +234,8 @@ interface Read {
   status: number;
   /** The usage that the vendor reported. */
   reported: ReportedUsage;
+  /** What is known of an answer without usage, where one came. */
+  soFar?: StreamSoFar;
   /** Web searches that are known although the usage is not. */
   searches?: number;
   /** The vendor did not do the work: where it reports no usage, there was none. */
@@ -212,7 +247,7 @@ interface Read {
 }
 
 /** Reads the vendor's answer, or what came instead of one. */
-function readAnswer(result: VendorResult): Read {
+function readAnswer(result: VendorResult, vendor: VendorRequest): Read {
   switch (result.kind) {
     case 'timeout':
       return {
@@ -220,6 +255,8 @@ function readAnswer(result: VendorResult): Read {
         status: 504,
         error: { code: 'VENDOR_TIMEOUT', message: 'the vendor did not answer in time' },
       };
+    case 'left':
+      return { ...NO_ANSWER, status: 504, error: { code: 'CLIENT_LEFT', message: CLIENT_LEFT } };
     case 'unreachable':
       return { ...NO_ANSWER, refused: true, error: { code: 'VENDOR_UNREACHABLE', message: result.message } };
     case 'broken':
@@ -227,20 +264,26 @@ function readAnswer(result: VendorResult): Read {
     case 'stream':
       throw new Error('a stream was not asked for');
     case 'answer':
-      return readBody(result);
+      return readBody(result, vendor);
   }
 }
 
 const NO_ANSWER = { ok: false, status: 502, reported: null, refused: false, body: null };
 const BROKEN = 'VENDOR_ANSWER_BROKEN';
 
-function readBody({ status, ok, headers, body }: VendorResult & { kind: 'answer' }): Read {
-  const stream = typeof body === 'string' ? readStream(body) : null;
+function readBody({ status, ok, headers, body }: VendorResult & { kind: 'answer' }, vendor: VendorRequest): Read {
+  const { provider = '' } = vendor;
+  const model = requestedModel(vendor) ?? '';
+  const stream = typeof body === 'string' ? readStream(body, provider, model) : null;
   // Text was asked for, and may still be JSON: a refusal, or an answer longer than any event of a stream.
   const document = typeof body === 'string' ? parseAnswer(body) : body;
   const read = {
     status,
     reported: withServedTier(stream?.reported() ?? readReportedUsage(document), headers),
+    soFar: {
+      partial: stream?.partial() ?? null,
+      outputTokens: stream && !stream.empty ? stream.outputTokens : writtenTokens(document ?? body, provider, model),
+    },
     searches: stream?.searches() || readSearches(document),
     refused: !ok,
     body,
@@ -249,9 +292,10 @@ function readBody({ status, ok, headers, body }: VendorResult & { kind: 'answer'
   if (!isShallow(document))
     return { ...read, ok: false, body: null, error: { code: BROKEN, message: "the vendor's answer nests too deep" } };
   if (!ok) return { ...read, ok: false, error: failureOf(status, document), details: detailsOf(document) };
-  if (stream?.failed) return { ...read, ok: false, error: clean(stream.failed) };
+  // What a stream reported before it broke off is no usage of a whole answer.
+  if (stream?.failed) return { ...read, ok: false, reported: null, error: clean(stream.failed) };
   const error = stream && document === undefined ? brokenOff(stream, headers.get('content-type') ?? '') : null;
-  return error ? { ...read, ok: false, error } : { ...read, ok: true };
+  return error ? { ...read, ok: false, reported: null, error } : { ...read, ok: true };
 }
 
 /** A stream or document that broke off is a failed call. Text of another kind is not checked. */
@@ -279,8 +323,8 @@ function clean({ code, message }: { code: string; message: string }) {
   return { code: sanitizeErrorMessage(code), message: sanitizeErrorMessage(message) };
 }
 
-function readStream(text: string): StreamUsage {
-  const stream = new StreamUsage();
+function readStream(text: string, provider: string, model: string): StreamUsage {
+  const stream = new StreamUsage({ written: new WrittenTokens(provider, model) });
   stream.push(text);
   stream.end();
   return stream;
@@ -294,11 +338,26 @@ function present(
   message?: string,
 ) {
   const code = vendor && !vendor.ok ? 'CALL_VENDOR_WARNING' : 'CALL_SUCCESS';
-  return accept(code, { begin, ...(end && { end }), ...(vendor && { vendor }), endUsage }, atMs, message);
+  const used = end && end.usageSource !== 'reported' ? estimatedUsage(endUsage, end) : endUsage;
+  return accept(code, { begin, ...(end && { end }), ...(vendor && { vendor }), endUsage: used }, atMs, message);
+}
+
+/** The vendor reported no usage: the end says what was recorded instead. */
+function estimatedUsage(
+  endUsage: NonNullable<CallData['endUsage']>,
+  { usage, usageSource }: EndCallData,
+): NonNullable<CallData['endUsage']> {
+  const { inputTokens, responseTokens } = usage;
+  return { ...endUsage, inputTokens, responseTokens, tokens: responseTokens, usageSource };
 }
 
 function presentUsage(usage: Usage, modelUsed: string | undefined): NonNullable<CallData['endUsage']> {
-  return { ...usage, tokens: usage.responseTokens, ...(modelUsed !== undefined && { modelUsed }) };
+  return {
+    ...usage,
+    tokens: usage.responseTokens,
+    usageSource: 'reported',
+    ...(modelUsed !== undefined && { modelUsed }),
+  };
 }
 
 /** A retry of a call that has no stored end: it is under way, or nobody ended it. */

@@ -8,18 +8,24 @@
  * that names none has no price either.
  */
 
-import { effortsOf } from '../catalog/efforts.ts';
+import { limitsOf, type ModelLimits } from '../catalog/limits.ts';
 import { resolvePrice } from '../catalog/prices.ts';
 import { text } from '../contract/fields.ts';
 import type { CallRequest } from '../contract/unified-call.ts';
+import type { CallBound } from '../domain/bound.ts';
 import { withDefaultTier } from '../domain/entitlements.ts';
 import type { Capability } from '../domain/plan.ts';
 import { tierOfPrice } from '../domain/price.ts';
+import { costOf, type ResolvedPrice } from '../domain/pricing.ts';
 import { assertedTier, TIERS, type Tier } from '../domain/tiers.ts';
+import { takeUsage } from '../domain/usage.ts';
 import type { UnpricedTiers } from '../objects/customer-commands.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import { requestedCapabilities } from '../vendors/capabilities.ts';
 import { withoutEffort } from '../vendors/effort.ts';
+import { withOutputBound } from '../vendors/output-bound.ts';
+import { pricingModeOf } from './begin-call.ts';
+import { callBound } from './call-bounds.ts';
 import type { Caller } from './caller.ts';
 
 type VendorRequest = NonNullable<CallRequest['vendor']>;
@@ -30,6 +36,8 @@ export interface VendorNeeds {
   tier: Tier | undefined;
   needs: Capability[];
   unpriced: UnpricedTiers;
+  /** What the call may cost. */
+  bound: CallBound;
 }
 
 /** A model's name as a call records it. */
@@ -54,8 +62,35 @@ export async function vendorNeeds({ env, organization, defer }: Caller, request:
     },
     tier,
     needs,
+    bound: vendor
+      ? callBound(
+          {
+            provider: vendor.provider,
+            model,
+            path: vendor.url,
+            body: vendor.body ?? {},
+            needs,
+            price,
+            limits: model === undefined ? {} : limitsOf(catalog, model, Date.now()),
+            tier: tier ?? null,
+            onDowngrade: false,
+            inSteps: false,
+          },
+          pricingModeOf(request) ?? 'standard',
+        )
+      : reportedBound(price, request),
     unpriced: Object.fromEntries(mustNotBeCredit.map((name) => [name, modelUsed ?? null])),
   };
+}
+
+/** A call that ran already costs what is reported of it. */
+function reportedBound(price: ResolvedPrice, request: CallRequest): CallBound {
+  const { usage } = takeUsage(request.usage ?? {});
+  const priced = price.available ? costOf(price.card, usage, pricingModeOf(request) ?? 'standard') : null;
+  const cost = priced?.known
+    ? { inputNanoUsd: priced.cost.totalNanoUsd.toString(), outputNanoUsdPerMillion: '0' }
+    : null;
+  return { tier: null, outputTokens: usage.responseTokens, answers: 1, inSteps: false, cost };
 }
 
 /** The model that a request names in its body, or in its path, as Google has it. */
@@ -64,13 +99,23 @@ export function requestedModel({ url, body }: VendorRequest): string | undefined
   return modelName.safeParse(named).data;
 }
 
-/** The vendor's request as the caller wrote it, but without an effort that the model would refuse. */
-export async function vendorBody({ env, defer }: Caller, vendor: VendorRequest): Promise<VendorRequest['body']> {
-  const { body } = vendor;
+/**
+ * The vendor's request as the caller wrote it, but without an effort that the model would refuse, and with its answers
+ * bounded to so many tokens.
+ */
+export async function vendorBody(
+  { env, defer }: Caller,
+  vendor: VendorRequest,
+  perAnswer: number | null,
+): Promise<VendorRequest['body']> {
   const model = requestedModel(vendor);
-  if (body === undefined || model === undefined) return body;
-  const efforts = effortsOf((await currentCatalog(env, defer)).catalog, model, Date.now());
-  return efforts?.length === 0 ? withoutEffort(body) : body;
+  if (vendor.body === undefined) return undefined;
+  const { efforts }: Partial<ModelLimits> =
+    model === undefined ? {} : limitsOf((await currentCatalog(env, defer)).catalog, model, Date.now());
+  const body = efforts?.length === 0 ? withoutEffort(vendor.body) : vendor.body;
+  return perAnswer === null
+    ? body
+    : withOutputBound(body, { provider: vendor.provider ?? '', path: vendor.url }, perAnswer);
 }
 
 /** With the tier that will pay. A caller who requested nothing requested the standard tier, whatever is added here. */

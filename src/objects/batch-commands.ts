@@ -1,12 +1,13 @@
 /**
- * Commands to the objects of batches: the object of one request, and the object of a customer with all of the
- * customer's requests. Plain data.
+ * Commands of batches: to the object of one request for a batch, and to the object of its customer. Plain data.
  */
 
 import type { BeginCallRequest } from '../contract/calls.ts';
+import type { Refusal } from '../contract/errors.ts';
+import type { BatchDenial, BatchToHold, LinesByTier } from '../domain/batch-hold.ts';
 import type { Capability } from '../domain/plan.ts';
 import type { Tier } from '../domain/tiers.ts';
-import type { UnpricedTiers } from './customer-commands.ts';
+import type { BeginCommand, Provisioning, UnpricedTiers } from './customer-commands.ts';
 
 /** A request for a batch, as its object takes it. */
 export interface BatchCommand {
@@ -31,12 +32,11 @@ export interface BatchAnswer {
   body: string;
 }
 
-/** Calls by tier, and those of them that can search. */
-export type Lines = Partial<Record<Tier | 'search', number>>;
-
 /** What a batch is going to run. */
 export interface BatchInput {
-  lines: Lines;
+  lines: LinesByTier;
+  /** Lines that can search. */
+  searches: number;
   /** What any of the lines asks for beside text. */
   needs: Capability[];
   /** The tiers for which credit must not pay. */
@@ -45,9 +45,33 @@ export interface BatchInput {
   model: string | undefined;
 }
 
-/** A batch to be admitted beside the customer's other batches. */
-export interface BatchToAdmit extends Pick<BatchInput, 'lines' | 'needs' | 'unpriced'> {
+/** The most batches of one customer that hold something at a time. */
+export const BATCHES_MAX = 1_000;
+
+/** A batch wants to begin. */
+export interface HoldBatchCommand extends Provisioning {
+  requestName: string;
+  batch: BatchToHold;
+  unpriced: UnpricedTiers;
+}
+
+export type BatchAdmission = { ok: true } | { ok: false; denial: BatchDenial } | { ok: false; refusal: Refusal };
+
+/** A line of a batch that holds something for it. */
+export interface BatchLine {
+  requestName: string;
+  tier: Tier;
+}
+
+/** A batch is over, or never began. */
+export interface EndBatchCommand {
   organizationId: string;
   requestName: string;
-  begin: BeginCallRequest;
+  /** Lines that ran, at most so many, and whose answers cannot be had; `null` where there are none. */
+  unread: {
+    linesMax: number;
+    begin: Omit<BeginCommand, 'key'>;
+    providerUsed: string;
+    modelUsed: string | undefined;
+  } | null;
 }

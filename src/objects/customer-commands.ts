@@ -10,9 +10,11 @@ import type { CustomerState } from '../contract/entitlements.ts';
 import type { Accepted, Refusal } from '../contract/errors.ts';
 import type { OperatorCustomer } from '../contract/operator-customers.ts';
 import type { Account, ChangeStrategy, Contact } from '../domain/account.ts';
+import type { CallBound } from '../domain/bound.ts';
 import type { BeginRequest, Call, CallStatus } from '../domain/call.ts';
 import type { CallReport } from '../domain/call-report.ts';
 import type { IncrementRequest, MeterEvent } from '../domain/custom-meter.ts';
+import type { Estimate } from '../domain/lost-call.ts';
 import type { PlanVersion } from '../domain/plan.ts';
 import type { ResolvedPrice } from '../domain/pricing.ts';
 import type { Tier } from '../domain/tiers.ts';
@@ -60,6 +62,10 @@ export interface BeginCommand extends Provisioning {
   callType: NonNullable<BeginCallData['callType']>;
   /** The tiers whose allowance must pay, because credit pays for no model without a price. */
   unpriced?: UnpricedTiers;
+  /** Of the models that may run, in their order, where they are known. */
+  bounds?: CallBound[];
+  /** A call that only waits for holds of others is refused, and nothing is recorded of it: its request is repeated. */
+  refusesHeld?: boolean;
 }
 
 /** The model without a price that would run, by the tier that would pay for it; `null` where no model is named. */
@@ -72,7 +78,13 @@ export interface BeginServiceCallCommand extends BeginCommand {
 }
 
 /** What has to be known of a call in order to make it. */
-export type Admission = Pick<BeginCallData, 'callId' | 'canceled' | 'allowed' | 'entitlementHints' | 'vendorHints'>;
+export interface Admission
+  extends Pick<BeginCallData, 'callId' | 'canceled' | 'allowed' | 'entitlementHints' | 'denial'> {
+  /** Output tokens that a call of each tier must stay within, of all answers together. */
+  outputTokens: Partial<Record<Tier, number>>;
+  /** Present where credit pays: for which tiers, and how much of the output is held where it is held in steps. */
+  credit?: { tiers: Tier[]; heldTokens?: number };
+}
 
 /** The part of an answer that goes to the caller of an operation. */
 export type AnswerBody<Data> = Pick<Accepted<Data>, 'result' | 'data'>;
@@ -110,6 +122,8 @@ export interface EndCommand {
 
 /** The end of a call that the service made itself. */
 export interface EndServiceCallCommand extends Pick<EndCommand, 'organizationId' | 'callId' | 'report' | 'price'> {
+  /** Where the vendor was asked and reported no usage. */
+  estimate?: Estimate | undefined;
   /** Plain JSON to store with the end, for retries of the request that the call was made for. */
   response?: unknown;
   /** Whether the whole answer is wanted. */
@@ -126,6 +140,19 @@ export type ServiceCallEnd =
       /** Where it was wanted. */
       answer: AnswerBody<EndCallData> | null;
     };
+
+/** An open call wants to hold more output tokens on credit. */
+export interface ExtendHoldCommand {
+  organizationId: string;
+  callId: string;
+  /** In all. */
+  outputTokens: number;
+}
+
+/** The output tokens that are held now, in all; fewer than were wanted where the balance does not suffice. */
+export interface ExtendedHold {
+  heldTokens: number;
+}
 
 export interface ProvisionCommand extends Provisioning {
   idempotencyKey: string | null;

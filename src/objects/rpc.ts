@@ -14,7 +14,14 @@ import type { ChangePlanData, CustomerUsageData, ProvisionCustomerData } from '.
 import type { Answer, SerializedAnswer } from '../contract/errors.ts';
 import type { GrantedCredit, PlanMigration, RevokedCredit } from '../contract/operator-customers.ts';
 import type { Call } from '../domain/call.ts';
-import type { BatchAnswer, BatchCommand, BatchToAdmit, Lines } from './batch-commands.ts';
+import type {
+  BatchAdmission,
+  BatchAnswer,
+  BatchCommand,
+  BatchLine,
+  EndBatchCommand,
+  HoldBatchCommand,
+} from './batch-commands.ts';
 import type { CommandText } from './command-text.ts';
 import type {
   AmendCallCommand,
@@ -25,6 +32,8 @@ import type {
   CustomerHistory,
   EndCommand,
   EndServiceCallCommand,
+  ExtendedHold,
+  ExtendHoldCommand,
   GrantCommand,
   HistoryCommand,
   IncrementCommand,
@@ -55,8 +64,13 @@ export interface CustomerRpc extends Rpc.DurableObjectBranded {
   beginServiceCall(command: CommandText<BeginServiceCallCommand>): Awaitable<string>;
   /** Answers with a `ServiceCallEnd` as JSON. */
   endServiceCall(command: CommandText<EndServiceCallCommand>): Awaitable<string>;
-  /** Begins and ends a service call that has run already. */
-  recordServiceCall(begin: BeginCommand, end: Omit<EndServiceCallCommand, 'callId'>): ServiceCallEnd;
+  extendHold(command: CommandText<ExtendHoldCommand>): Awaitable<ExtendedHold>;
+  /** Holds what a batch may come to, while its lines run at the vendor. */
+  holdBatch(command: HoldBatchCommand): BatchAdmission;
+  /** Begins and ends the call of a batch's line, which has run already. */
+  recordServiceCall(begin: BeginCommand, end: Omit<EndServiceCallCommand, 'callId'>, line: BatchLine): ServiceCallEnd;
+  /** Releases what the batch still holds. */
+  endBatch(command: EndBatchCommand): void;
   provision(command: ProvisionCommand): Answer<ProvisionCustomerData>;
   switchPlan(command: ChangePlanCommand): Answer<ChangePlanData>;
   replenish(command: ReplenishCommand): Answer<ChangePlanData>;
@@ -111,12 +125,9 @@ export interface GatewayBatchRpc extends Rpc.DurableObjectBranded {
   erase(): Promise<void>;
 }
 
-/** One object per customer: the customer's requests for batches, and what they hold of the allowance. */
+/** One object per customer: the names of the customer's requests for batches. */
 export interface CustomerBatchesRpc extends Rpc.DurableObjectBranded {
-  /** Admits the batch and holds its calls; or answers why not. */
-  hold(batch: BatchToAdmit): Promise<BatchAnswer | null>;
-  /** Replaces what a request holds; `null` is nothing. */
-  replaceHold(requestName: string, calls: Lines | null): Promise<void>;
+  add(requestName: string): Promise<void>;
   /** The request's object is gone. */
   forget(requestName: string): Promise<void>;
   /** Erases a bounded number of requests. */

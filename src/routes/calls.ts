@@ -15,7 +15,7 @@ import { callerOf, headerKeyOf, mount } from './mount.ts';
 export function mountCalls(app: Hono<AppEnv>): void {
   mount(app, operations.beginCall, (c, { body }) => beginCall(callerOf(c), body, headerKeyOf(c)));
   mount(app, operations.endCall, (c, { body }) => endCall(callerOf(c), body, headerKeyOf(c)));
-  mount(app, operations.makeCall, (c, { body }) => makeCall(callerOf(c), body, headerKeyOf(c)));
+  mount(app, operations.makeCall, (c, { body }) => makeCall(callerOf(c), body, headerKeyOf(c), () => c.req.raw.signal));
   mount(app, operations.readCall, (c, { params }) => readCall(callerOf(c), params.callId));
   mount(app, operations.incrementMeter, (c, { body }) => incrementMeter(callerOf(c), body, headerKeyOf(c)));
   mount(app, operations.reverseCall, (c, { params, body }) => reverseCall(correctorOf(c), params.callId, body));

@@ -1,9 +1,10 @@
 /**
  * Calls in D1: the history that the objects no longer hold, which follows the calls by a second or so.
  */
-import { and, desc, eq, type SQL, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, type SQL, sql } from 'drizzle-orm';
 import type { Call, CallStatus } from '../domain/call.ts';
 import type { NanoUsd } from '../domain/money.ts';
+import type { ProvisionalSource } from '../domain/usage.ts';
 import type { Env } from '../env.ts';
 import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
 import { database, nanoText } from './database.ts';
@@ -17,9 +18,26 @@ export async function findOldCall(env: Env, organizationId: string, callId: stri
   return row ? (row.record as Call) : null;
 }
 
+/** Those of the calls that D1 has, in the order in which they began. */
+export async function findOldCalls(env: Env, organizationId: string, callIds: readonly string[]): Promise<Call[]> {
+  const rows = await (await database(env, organizationId))
+    .select({ record: calls.record })
+    .from(calls)
+    .where(
+      and(
+        eq(calls.organizationId, organizationId),
+        sql`${calls.callId} IN (SELECT value FROM json_each(${JSON.stringify(callIds)}))`,
+      ),
+    )
+    .orderBy(asc(calls.startedAtMs), asc(calls.callId));
+  return rows.map(({ record }) => record as Call);
+}
+
 export interface CallFilter {
   customerId?: string | undefined;
   status?: CallStatus | undefined;
+  /** Only calls with provisional usage of this kind. */
+  usageSource?: ProvisionalSource | undefined;
 }
 
 export interface CallRow {
@@ -34,6 +52,8 @@ export interface CallRow {
   inputTokens: number | null;
   responseTokens: number | null;
   costNanoUsd: NanoUsd | null;
+  /** `null` where the usage is reported, and before the end. */
+  usageSource: ProvisionalSource | null;
   /** Since when it counts no longer; `null` where it was not reversed. */
   reversedAtMs: number | null;
 }
@@ -50,10 +70,11 @@ const COLUMNS = {
   inputTokens: calls.inputTokens,
   responseTokens: calls.responseTokens,
   costNanoUsd: nanoText(calls.costNanoUsd),
+  usageSource: sql<ProvisionalSource | null>`${calls.usageSource}`,
   reversedAtMs: calls.reversedAtMs,
 };
 
-/** Of calls with a certain status, only this many of the newest are searched, because no index has the status. */
+/** Of calls in a certain state, only this many of the newest are searched, because no index has the state. */
 const SEARCHED_MAX = 10_000;
 
 /** Calls, newest first. */
@@ -70,9 +91,11 @@ export async function listCalls(
       and(
         eq(calls.organizationId, organizationId),
         filter.customerId === undefined ? undefined : eq(calls.customerId, filter.customerId),
-        filter.status === undefined
+        filter.status === undefined ? undefined : eq(calls.status, filter.status),
+        filter.usageSource === undefined ? undefined : eq(calls.usageSource, filter.usageSource),
+        filter.status === undefined && filter.usageSource === undefined
           ? undefined
-          : sql`${calls.status} = ${filter.status} AND ${calls.startedAtMs} >= ${searchedSince(organizationId, filter)}`,
+          : sql`${calls.startedAtMs} >= ${searchedSince(organizationId, filter)}`,
         placeBefore(after),
       ),
     )
@@ -81,7 +104,7 @@ export async function listCalls(
   return pageOf(rows, limit, ({ startedAtMs, callId }) => `${startedAtMs} ${callId}`);
 }
 
-/** When the oldest of the calls began that are searched for a status. */
+/** When the oldest of the calls began that are searched for a state. */
 function searchedSince(organizationId: string, { customerId }: CallFilter): SQL {
   const ofCustomer = customerId === undefined ? sql`` : sql`AND newest.customer_id = ${customerId}`;
   return sql`COALESCE((SELECT newest.started_at_ms FROM calls newest WHERE newest.organization_id = ${organizationId} ${ofCustomer}

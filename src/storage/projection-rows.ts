@@ -127,6 +127,7 @@ function projectCall(organizationId: string, record: string): Row<typeof calls> 
     response_tokens: outcome?.usage.responseTokens ?? null,
     reasoning_tokens: outcome?.usage.reasoningTokens ?? null,
     searches: outcome?.usage.searches ?? null,
+    usage_source: outcome?.usageSource ?? null,
     error_code: outcome?.error?.code ?? null,
     pricing_snapshot_id: price?.breakdown.snapshotId ?? null,
     standard_cost_nano_usd: price?.breakdown.standardCostUsdNano ?? null,

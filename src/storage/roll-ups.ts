@@ -19,6 +19,9 @@ export const USAGE_FIGURES = [
   'output_tokens',
   'reasoning_tokens',
   'searches',
+  'provisional_calls',
+  'provisional_cost_usd',
+  'provisional_cost_rest_nano_usd',
   'cost_usd',
   'cost_rest_nano_usd',
 ] as const;
@@ -150,6 +153,9 @@ const REMOVE_UNCHANGED = `DELETE FROM usage_changes WHERE (${CHANGE_KEY}) IN (
 export const COUNT_USAGE: readonly string[] = [REMOVE_UNCHANGED, ...ROLL_UPS.map(addChanges), FORGET_CHANGES];
 
 const ended = (name: string) => `COALESCE(${name}, 0)`;
+const provisional = (figure: string) => `CASE WHEN usage_source IS NULL THEN 0 ELSE ${figure} END`;
+const COST_USD = `${ended('cost_nano_usd')} / 1000000000`;
+const COST_REST_NANO_USD = `${ended('cost_nano_usd')} % 1000000000`;
 const MODEL = "COALESCE(model_key, model_used, '')";
 
 /** What a call adds to each figure, of the columns of `calls`. */
@@ -161,8 +167,11 @@ const FIGURES_OF_CALL: Readonly<Record<Figure, string>> = {
   output_tokens: ended('response_tokens'),
   reasoning_tokens: ended('reasoning_tokens'),
   searches: ended('searches'),
-  cost_usd: `${ended('cost_nano_usd')} / 1000000000`,
-  cost_rest_nano_usd: `${ended('cost_nano_usd')} % 1000000000`,
+  provisional_calls: provisional('1'),
+  provisional_cost_usd: provisional(COST_USD),
+  provisional_cost_rest_nano_usd: provisional(COST_REST_NANO_USD),
+  cost_usd: COST_USD,
+  cost_rest_nano_usd: COST_REST_NANO_USD,
 };
 
 /**

@@ -41,6 +41,9 @@ export interface UsageSums {
   outputTokens: number;
   reasoningTokens: number;
   searches: number;
+  /** Of the calls, those with provisional usage, and their part of the cost. */
+  provisionalCalls: number;
+  provisionalCostNanoUsd: NanoUsd;
   costNanoUsd: NanoUsd;
 }
 
@@ -67,6 +70,9 @@ const SUMMED = {
   outputTokens: usageHours.outputTokens,
   reasoningTokens: usageHours.reasoningTokens,
   searches: usageHours.searches,
+  provisionalCalls: usageHours.provisionalCalls,
+  provisionalCostUsd: usageHours.provisionalCostUsd,
+  provisionalCostRestNanoUsd: usageHours.provisionalCostRestNanoUsd,
   costUsd: usageHours.costUsd,
   costRestNanoUsd: usageHours.costRestNanoUsd,
 } as const;
@@ -138,6 +144,8 @@ function groupOf(row: GroupRow): UsageGroup {
     outputTokens: Number(row.outputTokens),
     reasoningTokens: Number(row.reasoningTokens),
     searches: Number(row.searches),
+    provisionalCalls: Number(row.provisionalCalls),
+    provisionalCostNanoUsd: nanoOfParts(row.provisionalCostUsd, row.provisionalCostRestNanoUsd),
     costNanoUsd: nanoOfParts(row.costUsd, row.costRestNanoUsd),
   };
 }

@@ -99,14 +99,14 @@ function isSwitchedOn(value: unknown): boolean {
 }
 
 /** The tools of the request, of items of its input, and inside of other tools. */
-function toolsOf(body: Fields): Fields[] {
+export function toolsOf(body: Fields): Fields[] {
   const holders = [body, ...listOf(body.input).map(fieldsOf)];
   const tools = holders.flatMap((holder) => listOf(holder.tools)).map(fieldsOf);
   return [...tools, ...tools.flatMap((tool) => listOf(tool.tools).map(fieldsOf))];
 }
 
 /** The names that tell what a tool is, in snake case: its type, or the members that name one. */
-function namesOf(tool: Fields): string[] {
+export function namesOf(tool: Fields): string[] {
   const { type } = tool;
   // Moonshot's own tools (`$web_search`).
   if (type === 'builtin_function') return [String(fieldsOf(tool.function).name)];

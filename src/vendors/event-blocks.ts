@@ -181,6 +181,16 @@ export function joined(parts: readonly Uint8Array[]): Uint8Array {
   return bytes;
 }
 
+/** The event as a block of a stream. */
+export function serializeEvent({ event, id, data }: StreamEvent): string {
+  const lines = [
+    ...(event === undefined ? [] : [`event: ${event}`]),
+    ...(id === undefined ? [] : [`id: ${id}`]),
+    ...data.split('\n').map((line) => `data: ${line}`),
+  ];
+  return `${lines.join('\n')}\n\n`;
+}
+
 /** The first byte that is not white space decides: no line of an event begins with a bracket. */
 function formOf(chunk: Uint8Array): 'sse' | 'json' | null {
   const first = chunk.find((byte) => !BEFORE_CONTENT.has(byte));

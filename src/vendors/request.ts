@@ -1,5 +1,6 @@
 /**
- * One request to a vendor, with every outcome as data: an answer, a stream, silence, or no connection.
+ * One request to a vendor, with every outcome as data: an answer, a stream, silence, no connection, or a caller that has
+ * left.
  *
  * Redirects are not followed but returned as answers, because nobody has checked the address behind one. An answer is
  * read up to a bound and within the time limit. The headers of the request contain the vendor's key, so they appear in
@@ -7,6 +8,7 @@
  */
 
 import { hasTooManyValues, JSON_VALUES_MAX, parseAnswer } from '../platform/json.ts';
+import type { Presence } from './presence.ts';
 
 /** The largest answer that is read. The largest answers of models are batches of embeddings. */
 export const ANSWER_BYTES_MAX = 10 * 1024 * 1024;
@@ -24,8 +26,8 @@ export interface VendorRequest {
   timeoutMs: number;
   /** `events`: server-sent events are a stream, and any other answer is read as text. */
   responseType: 'json' | 'text' | 'stream' | 'events';
-  /** A Durable Object may send the request. A timer that is still running would keep the object awake. */
-  inObject?: boolean;
+  /** The caller that waits for the answer: some time after it has left, the request is given up. */
+  presence?: Presence;
 }
 
 export type VendorResult =
@@ -36,10 +38,15 @@ export type VendorResult =
   | { kind: 'answer'; status: number; ok: boolean; headers: Headers; body: unknown }
   | { kind: 'stream'; status: number; headers: Headers; body: ReadableStream<Uint8Array> }
   | { kind: 'timeout' }
+  /** The caller left, and no answer came in the time for which the vendor was read on. It may have done the work. */
+  | { kind: 'left' }
   /** No answer came: there was no connection, or the request cannot be sent. */
   | { kind: 'unreachable'; message: string }
   /** The answer broke off. The vendor may have done the work, so the request must not simply be repeated. */
   | { kind: 'broken'; status: number; message: string };
+
+/** What is recorded of a call whose outcome is `left`. */
+export const CLIENT_LEFT = 'the caller left, and the vendor did not answer in the time for which it was read on';
 
 /** What comes of a request that was not made for a stream. */
 export type WholeResult = Exclude<VendorResult, { kind: 'stream' }>;
@@ -102,7 +109,7 @@ export async function requestVendor(
     const answer = isText ? text : parsed(text);
     return { kind: 'answer', status, ok: response.ok, headers: response.headers, body: answer };
   } catch (error) {
-    if (limit.signal.aborted) return { kind: 'timeout' };
+    if (limit.signal.aborted) return { kind: limit.signal.reason === CLIENT_LEFT ? 'left' : 'timeout' };
     if (status === null) return { kind: 'unreachable', message: `the vendor could not be reached${codeOf(error)}` };
     return { kind: 'broken', status, message: `the vendor's answer broke off${codeOf(error)}` };
   } finally {
@@ -110,16 +117,16 @@ export async function requestVendor(
   }
 }
 
-/**
- * The limit must be lifted from a stream, which outlives it, and in a Durable Object. Any other request ends within the
- * limit, for which the cheapest timer is enough.
- */
-function timeLimit({ responseType, timeoutMs, inObject }: VendorRequest): { signal: AbortSignal; lift: () => void } {
-  const isWhole = responseType === 'json' || responseType === 'text';
-  if (isWhole && !inObject) return { signal: AbortSignal.timeout(timeoutMs), lift: () => undefined };
+/** Must be lifted: a stream outlives the limit, and a running timer keeps a Durable Object awake. */
+function timeLimit({ timeoutMs, presence }: VendorRequest): { signal: AbortSignal; lift: () => void } {
   const controller = new AbortController();
   const timer = setTimeout(() => controller.abort(), timeoutMs);
-  return { signal: controller.signal, lift: () => clearTimeout(timer) };
+  const ignore = presence?.watch(() => controller.abort(CLIENT_LEFT));
+  const lift = () => {
+    clearTimeout(timer);
+    ignore?.();
+  };
+  return { signal: controller.signal, lift };
 }
 
 /** Without a content type, a vendor that was asked for events is believed to send them. */

@@ -3,23 +3,34 @@
  *
  * The caller gets the vendor's bytes as they arrive, and no faster than it reads them. If the caller leaves early, the
  * vendor still bills the whole answer: the stream is read on to its end, within a time and a number of bytes, to get
- * the vendor's figures. Every stream ends exactly once, with an outcome.
+ * the vendor's figures. A stream with a limit is stopped where its output may not go on: the vendor is left at once, and
+ * the caller gets what was passed and a regular end. Every stream ends exactly once, with an outcome.
  */
 import { log } from '../platform/log.ts';
-import { EventBlocks, joined, type StreamEvent } from './event-blocks.ts';
-import { type ReportedUsage, StreamUsage, type VendorFailure } from './usage.ts';
+import { type Block, EventBlocks, joined, type StreamEvent, serializeEvent } from './event-blocks.ts';
+import type { Fields } from './usage/figures.ts';
+import { type ReportedUsage, StreamUsage, type VendorFailure, type VendorUsage, type Written } from './usage.ts';
 
 export type { StreamEvent } from './event-blocks.ts';
 
 export interface StreamOutcome {
   /**
    * `completed`: the vendor's answer is whole. `client_left`: the caller left before that. `vendor_cut`: the vendor's
-   * stream broke, or closed before its own mark of the end. `timeout`: the vendor fell silent.
+   * stream broke, or closed before its own mark of the end. `timeout`: the vendor fell silent. `stopped`: the limit
+   * allowed no more output, whether the caller was still there or not.
    */
-  end: 'completed' | 'client_left' | 'vendor_cut' | 'timeout';
+  end: 'completed' | 'client_left' | 'vendor_cut' | 'timeout' | 'stopped';
   /** The vendor's answer is whole, even if its end came after the caller had left. */
   completed: boolean;
+  /** What the vendor reported of its whole answer; `null` if it reported nothing, or if the answer is not whole. */
   usage: ReportedUsage;
+  /**
+   * What the vendor had reported when an answer ended that is not whole: all of its input, or nothing. The output in it
+   * is what the vendor had counted by then, which may be less than `outputTokens`.
+   */
+  partial: VendorUsage | null;
+  /** Our count of the text that came, in all answers of the stream, whether or not the caller got it. */
+  outputTokens: number;
   /** Web searches in the stream, known even without usage; absent if there were none. */
   searches?: number | undefined;
   /** An error that the vendor reported inside the stream. */
@@ -32,8 +43,25 @@ export interface StreamOutcome {
  */
 export type Transform = (
   event: StreamEvent,
-  reading: Pick<StreamUsage, 'usage' | 'reported' | 'completed' | 'failed'>,
+  reading: Pick<StreamUsage, 'usage' | 'reported' | 'completed' | 'failed' | 'outputTokens'>,
 ) => StreamEvent | null | Promise<StreamEvent | null>;
+
+/** What is known of a stream before its end. */
+export type StreamSoFar = Pick<StreamOutcome, 'partial' | 'outputTokens'>;
+
+/** How much a stream may write, and how it ends where it may not write more. */
+export interface StreamLimit {
+  /**
+   * Asked whenever text has come, before it is passed on, with our count of all output tokens, that text included.
+   * Nothing is read from the vendor until the answer is there. `false`, or a promise that is rejected, stops the stream.
+   * Asked after the caller has left too, because text that nobody reads is billed as well.
+   */
+  mayContinue(outputTokens: number): true | Promise<boolean>;
+  /** Takes note of an event that the caller gets: its data, parsed and as text. */
+  passed(event: Fields, data: string): void;
+  /** The events with which a stopped stream ends regularly for its caller, after those that were passed. */
+  close(soFar: StreamSoFar): string | Promise<string>;
+}
 
 export interface MeterOptions {
   /** Called once. The caller's stream closes after it, so whoever has read the stream finds the call recorded. */
@@ -48,6 +76,10 @@ export interface MeterOptions {
    * Changes server-sent events; a stream of another form passes unchanged. Each event then waits until it is whole.
    */
   transform?: Transform;
+  /** Counts what the stream writes; without it, `outputTokens` is 0. A limit needs it. */
+  written?: Written;
+  /** A stream without a limit writes what it likes. With one, each event waits until it is whole. */
+  limit?: StreamLimit;
 }
 
 export function meterStream(body: ReadableStream<Uint8Array>, options: MeterOptions): ReadableStream<Uint8Array> {
@@ -65,7 +97,7 @@ export function meterStream(body: ReadableStream<Uint8Array>, options: MeterOpti
 class MeteredStream {
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
   readonly #options: MeterOptions;
-  readonly #usage = new StreamUsage();
+  readonly #usage: StreamUsage;
   readonly #blocks = new EventBlocks();
   readonly #encoder = new TextEncoder();
   /** Set once, when the stream ends; resolves when `onEnd` is done. */
@@ -73,6 +105,8 @@ class MeteredStream {
   #failed = false;
   #clientLeft = false;
   #drainedBytes = 0;
+  /** The output tokens for which the limit was asked last. */
+  #askedTokens = 0;
   /** When the vendor's silence began; `null` while nothing is read. */
   #silentSinceMs: number | null = null;
   /** One timer watches over all reads, because setting one for each costs more than the rest of a read. */
@@ -80,9 +114,14 @@ class MeteredStream {
   /** The read under way; there is one at a time. */
   #pendingRead: Promise<Uint8Array | null> = Promise.resolve(null);
 
+  /** Whole events are passed, not the chunks in which they come. */
+  readonly #byEvent: boolean;
+
   constructor(body: ReadableStream<Uint8Array>, options: MeterOptions) {
     this.#reader = body.getReader();
     this.#options = options;
+    this.#usage = new StreamUsage({ written: options.written });
+    this.#byEvent = options.transform !== undefined || options.limit !== undefined;
   }
 
   async pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
@@ -156,22 +195,31 @@ class MeteredStream {
   }
 
   async #take(chunk: Uint8Array): Promise<Uint8Array> {
-    if (this.#options.transform) return this.#transformed(this.#blocks.push(chunk));
+    if (this.#byEvent) return this.#pass(this.#blocks.push(chunk));
     this.#usage.push(chunk);
     return chunk;
   }
 
   async #takeRest(): Promise<Uint8Array> {
-    if (this.#options.transform) return this.#transformed(this.#blocks.end());
+    if (this.#byEvent) return this.#pass(this.#blocks.end());
     this.#usage.end();
     return new Uint8Array();
   }
 
-  async #transformed(blocks: ReturnType<EventBlocks['push']>): Promise<Uint8Array> {
+  /** What the caller gets of these blocks: up to the first whose text is more than the limit allows. */
+  async #pass(blocks: Block[]): Promise<Uint8Array> {
+    const { transform, limit } = this.#options;
     const parts: Uint8Array[] = [];
     for (const { bytes, event, form } of blocks) {
-      if (event) this.#usage.read(event);
-      const changed = event && form === 'sse' && !this.#clientLeft ? await this.#change(event) : event;
+      const body = event && this.#usage.read(event);
+      const allowed = limit === undefined || this.#allows(limit);
+      if (allowed !== true && !(await allowed)) {
+        // It may have ended for another reason while the answer was awaited.
+        if (limit && !this.#ended) parts.push(await this.#stop(limit, form));
+        break;
+      }
+      if (event && body && !this.#clientLeft) limit?.passed(body, event.data);
+      const changed = transform && event && form === 'sse' && !this.#clientLeft ? await this.#change(event) : event;
       if (changed === event) parts.push(bytes);
       else if (changed) parts.push(this.#encoder.encode(serializeEvent(changed)));
     }
@@ -188,6 +236,28 @@ class MeteredStream {
     }
   }
 
+  #allows(limit: StreamLimit): true | Promise<boolean> {
+    const { outputTokens } = this.#usage;
+    if (outputTokens === this.#askedTokens) return true;
+    this.#askedTokens = outputTokens;
+    const answer = limit.mayContinue(outputTokens);
+    return answer === true ? true : answer.catch(refusedBy);
+  }
+
+  /** Leaves the vendor and ends the caller's stream regularly; or breaks it, if events cannot follow what was passed. */
+  async #stop(limit: StreamLimit, form: Block['form']): Promise<Uint8Array> {
+    this.#end('stopped', form === 'json');
+    if (this.#clientLeft || form === 'json') return new Uint8Array();
+    const soFar = { partial: this.#usage.partial(), outputTokens: this.#usage.outputTokens };
+    try {
+      return this.#encoder.encode(await limit.close(soFar));
+    } catch (error) {
+      log('error', 'stream_closing_failed', {}, error);
+      this.#failed = true;
+      return new Uint8Array();
+    }
+  }
+
   #endOfVendor(whole: boolean, failed = false): void {
     this.#end(this.#clientLeft ? 'client_left' : whole ? 'completed' : 'vendor_cut', failed, whole);
   }
@@ -201,7 +271,9 @@ class MeteredStream {
     this.#ended = this.#report({
       end,
       completed,
-      usage: this.#usage.reported(),
+      usage: completed ? this.#usage.reported() : null,
+      partial: completed ? null : this.#usage.partial(),
+      outputTokens: this.#usage.outputTokens,
       searches: this.#usage.searches() || undefined,
       failure,
     });
@@ -218,11 +290,8 @@ class MeteredStream {
   }
 }
 
-function serializeEvent({ event, id, data }: StreamEvent): string {
-  const lines = [
-    ...(event === undefined ? [] : [`event: ${event}`]),
-    ...(id === undefined ? [] : [`id: ${id}`]),
-    ...data.split('\n').map((line) => `data: ${line}`),
-  ];
-  return `${lines.join('\n')}\n\n`;
+/** Whoever cannot say that a stream may go on has not allowed it. */
+function refusedBy(error: unknown): boolean {
+  log('error', 'stream_limit_failed', {}, error);
+  return false;
 }

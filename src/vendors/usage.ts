@@ -78,6 +78,14 @@ function streamOf(chunks: unknown[]): ContentStream {
   return stream;
 }
 
+/** Counts what a stream writes. */
+export interface Written {
+  /** Takes the next event, parsed. */
+  read(event: Fields): void;
+  /** Output tokens so far, in all answers of the stream. */
+  readonly tokens: number;
+}
+
 /**
  * Reads the usage of a stream as it passes. Memory is bounded by one event; a longer event is not read.
  *
@@ -91,6 +99,7 @@ export class StreamUsage {
   failed: VendorFailure | null = null;
   readonly #blocks: EventBlocks;
   readonly #encoder = new TextEncoder();
+  readonly #written: Written | undefined;
   #reading: StreamReading | null = null;
   #done = false;
   /** There was an event. */
@@ -98,8 +107,9 @@ export class StreamUsage {
   /** The last event broke off in the middle of its JSON. */
   #torn = false;
 
-  constructor(eventBytesMax?: number) {
+  constructor({ eventBytesMax, written }: { eventBytesMax?: number | undefined; written?: Written | undefined } = {}) {
     this.#blocks = new EventBlocks(eventBytesMax);
+    this.#written = written;
   }
 
   /** The vendor has marked the end and reported everything; a stream that broke off has no such mark. */
@@ -131,6 +141,20 @@ export class StreamUsage {
     return this.#reading?.usage() ?? null;
   }
 
+  /**
+   * What the vendor reported of an answer that has not ended; `null` of one that has. Anthropic reports the input at the
+   * beginning, with an output that is far too low until the end; Google reports all tokens so far with each chunk; of
+   * the vendors in OpenAI's form, few report anything before the end.
+   */
+  partial(): VendorUsage | null {
+    return this.completed ? null : this.usage();
+  }
+
+  /** Our count of the text that came so far, in all answers of the stream. */
+  get outputTokens(): number {
+    return this.#written?.tokens ?? 0;
+  }
+
   /** Web searches so far, known even without usage. A broken count is 0. */
   searches(): number {
     return this.#reading?.searches() || 0;
@@ -149,19 +173,21 @@ export class StreamUsage {
     }
   }
 
-  /** Takes one event, from a caller that cuts the stream itself. */
-  read({ event, data }: StreamEvent): void {
+  /** Takes one event, from a caller that cuts the stream itself. Returns its data, parsed; `null` if that is no object. */
+  read({ event, data }: StreamEvent): Fields | null {
     this.#begun = true;
     if (data === '[DONE]') {
       this.#done = true;
-      return;
+      return null;
     }
     const body = parseAnswer(data);
     this.failed ??= event === 'error' ? readErrorEvent(data, body) : readFailure(body);
     this.#torn = body === undefined && /^\s*[{[]/.test(data);
-    if (!isFields(body)) return;
+    if (!isFields(body)) return null;
     this.#reading ??= readingOf(body);
     this.#reading?.read(body);
+    this.#written?.read(body);
+    return body;
   }
 }
 

@@ -5,6 +5,7 @@
 import { parseArgs } from 'node:util';
 import { calls } from './calls.ts';
 import { costs } from './costs.ts';
+import { credit } from './credit.ts';
 import { customers } from './customers.ts';
 import { drain } from './drain.ts';
 import { gateway } from './gateway.ts';
@@ -28,6 +29,7 @@ const SUITES: Record<string, Suite> = {
   lookup,
   gateway,
   'gateway-closed-loop': gatewayClosedLoop,
+  credit,
   calls,
   drain,
   scale,

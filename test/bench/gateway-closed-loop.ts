@@ -47,12 +47,12 @@ export const gatewayClosedLoop: Suite = {
 };
 
 /** Completions of so many customers in turn, which the vendor answers at once. */
-export function completionsLoad(endpoint: Endpoint, customers: number): Target['load'] {
+export function completionsLoad(endpoint: Endpoint, customers: number, stream = false): Target['load'] {
   // The connections share the count: in step, they would ask for the same customer at the same time.
   let serial = 0;
   const request = () => {
     serial += 1;
-    return completionRequest(endpoint, { customer: serial % customers, vendorMs: 0, stream: false });
+    return completionRequest(endpoint, { customer: serial % customers, vendorMs: 0, stream });
   };
   return (seconds) => loadSteps(endpoint.url, [{ path: COMPLETIONS_PATH, status: 200, request }], seconds);
 }

@@ -114,6 +114,9 @@ function usageStatement(db: DatabaseSync) {
     output_tokens: '500',
     reasoning_tokens: '0',
     searches: '0',
+    provisional_calls: '0',
+    provisional_cost_usd: '0',
+    provisional_cost_rest_nano_usd: '0',
     cost_usd: '0',
     cost_rest_nano_usd: `CAST(${hashed(seed, 3_266_489_917)} % 1000000 * (1 + 0.05 / (share + 0.0001)) AS INTEGER)`,
   };

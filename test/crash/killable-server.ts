@@ -18,7 +18,8 @@ export interface KillableServer {
   readonly stateDir: string;
   /** Everything that it printed, over all its lives. */
   output(): string;
-  start(): Promise<void>;
+  /** With `more` variables in this life alone. */
+  start(more?: ServerOptions['vars']): Promise<void>;
   /** SIGKILL. Resolves when the process is gone and its port is free. */
   kill(): Promise<void>;
   stop(): Promise<void>;
@@ -43,8 +44,8 @@ export async function createKillableServer(vars: ServerOptions['vars'], database
     url: `http://${HOST}:${port}`,
     stateDir,
     output: () => printed,
-    async start() {
-      const options: ServerOptions = { port, stateDir, vars, databases };
+    async start(more = {}) {
+      const options: ServerOptions = { port, stateDir, vars: { ...vars, ...more }, databases };
       const started = spawn(process.execPath, [join(import.meta.dirname, 'serve.ts'), JSON.stringify(options)], {
         stdio: ['ignore', 'pipe', 'pipe'],
         detached: true,

@@ -78,6 +78,7 @@ function changeOfCall(call: Row): Change[] {
   const number = (column: string) => BigInt(String(call[column] ?? 0));
   const ended = call.status === 'COMPLETED' || call.status === 'FAILED';
   const cost = number('cost_nano_usd');
+  const isProvisional = call.usage_source !== null && call.usage_source !== undefined;
   const model = String(call.model_key ?? call.model_used ?? '');
   return [
     {
@@ -98,6 +99,9 @@ function changeOfCall(call: Row): Change[] {
         output_tokens: number('response_tokens'),
         reasoning_tokens: number('reasoning_tokens'),
         searches: number('searches'),
+        provisional_calls: isProvisional ? 1n : 0n,
+        provisional_cost_usd: isProvisional ? cost / 1_000_000_000n : 0n,
+        provisional_cost_rest_nano_usd: isProvisional ? cost % 1_000_000_000n : 0n,
         cost_usd: cost / 1_000_000_000n,
         cost_rest_nano_usd: cost % 1_000_000_000n,
       },

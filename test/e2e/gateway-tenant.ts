@@ -41,9 +41,10 @@ export interface GatewayTenant extends Tenant {
 export const NO_LIMITS = { name: 'Free', limitType: 'NONE' };
 const VENDORS = ['openai', 'anthropic', 'google', 'acme'];
 
-/** With another bundle than the service's own, where one is named. */
-export async function startGateway(bundled?: Bundle): Promise<Setting> {
-  const vars = { GATEWAY_TIMEOUT_MS: String(TIMEOUT_MS), GATEWAY_IDLE_TIMEOUT_MS: String(IDLE_TIMEOUT_MS) };
+const SHORT_TIMES = { GATEWAY_TIMEOUT_MS: String(TIMEOUT_MS), GATEWAY_IDLE_TIMEOUT_MS: String(IDLE_TIMEOUT_MS) };
+
+/** With another bundle than the service's own, where one is named, and times of its own. */
+export async function startGateway(bundled?: Bundle, vars: Record<string, string> = SHORT_TIMES): Promise<Setting> {
   const [vendor, server] = await Promise.all([
     startVendor(),
     preparedState(vars).then((state) => startPrepared(state, {}, bundled)),

@@ -193,25 +193,16 @@ const refused = (status: number, code: string): Ending => ({
     metered: { calls: 0, tokens: 0 },
   },
 });
-const unknown = (status: number, code: string): Ending => ({
+/** What the vendor did not report is estimated: these customers are on credit. */
+const lost = (status: number, code: string): Ending => ({
   ok: false,
   status,
-  end: {
-    status: 'FAILED',
-    error: { code },
-    pricingStatus: 'UNAVAILABLE',
-    pricingUnavailableReason: 'USAGE_NOT_REPORTED',
-  },
+  end: { status: 'FAILED', error: { code }, pricingStatus: 'FINAL', usageSource: 'estimated' },
 });
 const unsaid: Ending = {
   ok: true,
   status: 200,
-  end: {
-    status: 'COMPLETED',
-    pricingStatus: 'UNAVAILABLE',
-    pricingUnavailableReason: 'USAGE_NOT_REPORTED',
-    costUSD: 0,
-  },
+  end: { status: 'COMPLETED', pricingStatus: 'FINAL', usageSource: 'estimated' },
 };
 const whole: Ending = { ok: true, status: 200, end: { status: 'COMPLETED', pricingStatus: 'FINAL', usage: used } };
 const nothing: Ending = {
@@ -228,9 +219,9 @@ describe('a vendor that answers', () => {
     ['503', refused(503, 'server_error')],
     ['redirect', refused(302, 'VENDOR_HTTP_302')],
     ['cut-first', refused(502, 'VENDOR_UNREACHABLE')],
-    ['cut', unknown(502, 'VENDOR_ANSWER_BROKEN')],
-    ['big', unknown(502, 'VENDOR_ANSWER_BROKEN')],
-    ['hang', unknown(504, 'VENDOR_TIMEOUT')],
+    ['cut', lost(502, 'VENDOR_ANSWER_BROKEN')],
+    ['big', lost(502, 'VENDOR_ANSWER_BROKEN')],
+    ['hang', lost(504, 'VENDOR_TIMEOUT')],
     ['html', unsaid],
     ['shape', unsaid],
     ['no-usage', unsaid],
@@ -242,11 +233,11 @@ describe('a vendor that answers', () => {
     ['503', refused(503, 'server_error')],
     ['redirect', refused(302, 'VENDOR_HTTP_302')],
     ['cut-first', refused(502, 'VENDOR_UNREACHABLE')],
-    ['cut', unknown(502, 'VENDOR_ANSWER_BROKEN')],
-    ['big', unknown(502, 'VENDOR_ANSWER_BROKEN')],
-    ['silent', unknown(504, 'VENDOR_TIMEOUT')],
-    ['end-early', unknown(200, 'VENDOR_STREAM_CUT')],
-    ['stream-error', unknown(200, 'server_error')],
+    ['cut', lost(502, 'VENDOR_ANSWER_BROKEN')],
+    ['big', lost(502, 'VENDOR_ANSWER_BROKEN')],
+    ['silent', lost(504, 'VENDOR_TIMEOUT')],
+    ['end-early', lost(200, 'VENDOR_STREAM_CUT')],
+    ['stream-error', lost(200, 'server_error')],
     ['no-usage', unsaid],
     ['zero-usage', nothing],
     ['usage-in-choices', whole],
@@ -286,11 +277,12 @@ describe('a vendor that answers', () => {
     vendor.fail('end-early');
     const { end, vendor: answered } = dataOf(await call({ ...messages({ stream: true }), responseType: 'stream' }));
     expect([answered?.ok, answered?.status]).toEqual([false, 200]);
-    // The beginning of the stream names the prompt and one token of output.
+    // The beginning of the stream names the prompt and one token of output; more text came.
     expect(end).toMatchObject({
       status: 'FAILED',
       error: { code: 'VENDOR_STREAM_CUT' },
-      usage: { inputTokens: INPUT, responseTokens: 1 },
+      usageSource: 'partial',
+      usage: { inputTokens: INPUT, responseTokens: expect.any(Number) },
     });
   });
 
@@ -461,7 +453,7 @@ async function findInState(text: string): Promise<string[]> {
 /** The server of the same state, with a deadline for calls that a test can wait for. */
 const startWithDeadline = () => startPrepared(state, { CALL_DEADLINE_SECONDS: DEADLINE_SECONDS });
 
-test('kill -9 while the vendor answers leaves a call that times out, releases its holds, and is never repeated', async () => {
+test('kill -9 while the vendor answers leaves a call that times out, is counted by an estimate, releases its holds, and is never repeated', async () => {
   const { call, left } = await customer('killed');
   const done = newKey();
   const finished = await call(chat(), done);
@@ -485,6 +477,13 @@ test('kill -9 while the vendor answers leaves a call that times out, releases it
     expect((await call(chat(), done)).body.data).toEqual(finished.body.data);
     await until(async () => (await read()) === 'TIMEOUT');
     expect(await left()).toEqual(NOTHING_OPEN);
+    // The vendor was asked, so the call is not free: what it used is estimated.
+    expect((await tenant.api.send('readCall', { params: { callId: key } })).data).toMatchObject({
+      pricingStatus: 'FINAL',
+      usageSource: 'estimated',
+      costUSD: expect.any(Number),
+      payg: { usingCredit: true },
+    });
     expect((await call(hanging, key)).refusal).toMatchObject({ code: 'CALL_ALREADY_FINALIZED', status: 'TIMEOUT' });
     expect(vendor.requests).toHaveLength(1);
   } finally {

@@ -8,11 +8,12 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Account } from '../../src/domain/account.ts';
 import { summarizeAll, UNLIMITED_REMAINING } from '../../src/domain/allowances.ts';
-import { beginCall, type Call, endCall, timeOutCall } from '../../src/domain/call.ts';
+import { beginCall } from '../../src/domain/begin-call.ts';
+import { type Call, endCall, timeOutCall } from '../../src/domain/call.ts';
 import { METER_NAMES, type MeterName, type MeterSlot } from '../../src/domain/meters.ts';
 import type { LimitPolicy, Plan } from '../../src/domain/plan.ts';
 import type { Tier } from '../../src/domain/tiers.ts';
-import { account, plan, usage } from '../unit/fixtures.ts';
+import { account, boundOf, NOTHING_KNOWN, plan, usage } from '../unit/fixtures.ts';
 
 type Step =
   | { kind: 'begin'; standard: boolean; premium: boolean; search: boolean }
@@ -222,6 +223,7 @@ test('used is always consumed plus reserved, and nothing is reserved once all ca
             current,
             callId,
             { requested: { standard, premium, search }, pricingMode: 'standard' },
+            NOTHING_KNOWN,
             10,
             1,
           );
@@ -270,7 +272,7 @@ describe('under BLOCK, with callers that use the tier they were allowed', () => 
   ) {
     let current = account(content);
     let admitted = 0;
-    const open: { call: Call; maxResponseTokens: number | null }[] = [];
+    const open: { call: Call }[] = [];
     for (const [index, step] of script.entries()) {
       if (step.kind === 'begin') {
         const { standard, premium } = step;
@@ -278,6 +280,7 @@ describe('under BLOCK, with callers that use the tier they were allowed', () => 
           current,
           `call-${index}`,
           { requested: { standard, premium }, pricingMode: 'standard' },
+          NOTHING_KNOWN,
           10,
           1,
         );
@@ -292,7 +295,7 @@ describe('under BLOCK, with callers that use the tier they were allowed', () => 
         if (step.kind === 'timeout') {
           current = timeOutCall(current, picked.call).account;
         } else {
-          const responseTokens = tokensOf(picked.maxResponseTokens, step.tokens);
+          const responseTokens = tokensOf(boundOf(picked.call), step.tokens);
           const isPremium = picked.call.suggestedTier === 'premium';
           const request = { usage: usage({ responseTokens }), isPremium };
           current = endCall(

@@ -5,11 +5,12 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Account } from '../../src/domain/account.ts';
-import { beginCall, endCall } from '../../src/domain/call.ts';
-import { repriceCall } from '../../src/domain/correct-call.ts';
+import { beginCall } from '../../src/domain/begin-call.ts';
+import { endCall } from '../../src/domain/call.ts';
+import { amendCall, repriceCall, repricedCost, reverseCall } from '../../src/domain/correct-call.ts';
 import type { PricingUnavailableReason, ResolvedPrice } from '../../src/domain/pricing.ts';
 import { rateCard } from '../support/rate-cards.ts';
-import { account, plan, usage } from '../unit/fixtures.ts';
+import { account, NOTHING_KNOWN, plan, usage } from '../unit/fixtures.ts';
 
 const NOW = 1_000_000;
 const LATER = NOW + 60_000;
@@ -20,6 +21,7 @@ const tokens = fc.nat({ max: 10_000 });
 const history = fc.record({
   used: fc.record({ inputTokens: tokens, responseTokens: tokens, searches: fc.nat({ max: 3 }) }),
   output: fc.constantFrom('0', '2000000001', '7000000000'),
+  usageSource: fc.constantFrom(undefined, 'partial' as const, 'estimated' as const),
   isPremium: fc.option(fc.boolean(), { nil: undefined }),
   failed: fc.boolean(),
   mode: fc.constantFrom('standard' as const, 'batch' as const),
@@ -37,21 +39,22 @@ const history = fc.record({
 const usedOf = ({ meters }: Account) =>
   Object.fromEntries(Object.entries(meters.consumed).filter(([, used]) => used !== 0));
 
-test('a call that is priced later ends as one that is priced at once, and only once', () => {
+test('a call that is priced later ends as one that is priced at once, and only once; what the job gave it is known ever after', () => {
   fc.assert(
-    fc.property(history, ({ used, output, isPremium, failed, mode, consumed, markupPercent, requested, reason }) => {
+    fc.property(history, ({ used, output, failed, mode, consumed, markupPercent, requested, reason, ...reported }) => {
       const rules = plan({ limits: { standardCalls: 2, premiumCalls: 2 }, payg: { enabled: true, markupPercent } });
       const begun = beginCall(
         account(rules, { consumed, reserved: {} }),
         'c',
         { requested, pricingMode: mode },
+        NOTHING_KNOWN,
         LATER,
         NOW,
       );
       const report = {
         modelUsed: 'm',
         usage: usage(used),
-        isPremium,
+        ...reported,
         ...(failed && { error: { code: 'E', message: 'failed' } }),
       };
       const price: ResolvedPrice = {
@@ -76,13 +79,22 @@ test('a call that is priced later ends as one that is priced at once, and only o
         { kind: 'REPRICED', previous: late.call.outcome, jobId: 'job' },
       ]);
       expect(repriceCall(repriced.account, repriced.call, { price, jobId: 'next' }, WHY, IDS)).toBeNull();
+
+      const final = repriced.call.outcome?.price;
+      const cost = final?.status === 'FINAL' ? BigInt(final.costNanoUsd) : null;
+      const amendment = { report: { ...report, usage: usage({}) }, price, fingerprint: 'f' };
+      const amended = amendCall(repriced.account, repriced.call, amendment, WHY, IDS);
+      const reversed = reverseCall(repriced.account, repriced.call, WHY, 'back');
+      for (const later of [repriced, amended, reversed])
+        expect(later && repricedCost(later.call, 'job'), 'whatever is corrected since').toBe(cost);
+      expect(repricedCost(repriced.call, 'next')).toBeNull();
     }),
     { numRuns: 1_000 },
   );
 });
 
 test('without usage there is nothing to price', () => {
-  const begun = beginCall(account(plan()), 'c', { requested: {}, pricingMode: 'standard' }, LATER, NOW);
+  const begun = beginCall(account(plan()), 'c', { requested: {}, pricingMode: 'standard' }, NOTHING_KNOWN, LATER, NOW);
   const price: ResolvedPrice = { available: true, card: rateCard({ input: '1', output: '1' }) };
   for (const reason of ['USAGE_NOT_REPORTED', 'USAGE_IMPLAUSIBLE'] as const) {
     const ended = endCall(begun.account, begun.call, { usage: usage({}) }, { available: false, reason }, 'charge', NOW);

@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { EventBlocks, joined } from '../../src/vendors/event-blocks.ts';
 import { StreamUsage } from '../../src/vendors/usage.ts';
+import { cut } from '../support/metered-stream.ts';
 
 const encoder = new TextEncoder();
 const lineEnd = fc.constantFrom('\n', '\r\n', '\r');
@@ -26,10 +27,6 @@ const chatEvents = fc
     return { events: comments ? lines.flatMap((line) => [': keep-alive', line]) : lines, prompt, completion };
   });
 
-function cut(bytes: Uint8Array, cuts: number[]): Uint8Array[] {
-  const at = [...new Set(cuts.map((place) => place % (bytes.length + 1)))].sort((a, b) => a - b);
-  return [0, ...at].map((from, index) => bytes.slice(from, at[index] ?? bytes.length));
-}
 const cuts = fc.array(fc.nat(), { maxLength: 30 });
 
 describe('server-sent events', () => {

@@ -34,7 +34,10 @@ interface Coin {
 type Step =
   | { kind: 'grant'; unit: CreditUnit; amount: number; expiresInMs: number | null }
   | { kind: 'spend'; unit: CreditUnit; amount: number }
-  | { kind: 'settle'; amount: number }
+  | { kind: 'hold'; amount: number }
+  | { kind: 'release'; pick: number }
+  | { kind: 'charge'; pick: number; amount: number }
+  | { kind: 'settle'; pick: number }
   | { kind: 'revoke'; pick: number }
   | { kind: 'wait'; ms: number };
 
@@ -49,7 +52,10 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
       expiresInMs: fc.option(fc.integer({ min: 1, max: 8 }), { nil: null }),
     }),
     fc.record({ kind: fc.constant('spend' as const), unit, amount }),
-    fc.record({ kind: fc.constant('settle' as const), amount }),
+    fc.record({ kind: fc.constant('hold' as const), amount }),
+    fc.record({ kind: fc.constant('release' as const), pick: fc.nat(100) }),
+    fc.record({ kind: fc.constant('charge' as const), pick: fc.nat(100), amount }),
+    fc.record({ kind: fc.constant('settle' as const), pick: fc.nat(100) }),
     fc.record({ kind: fc.constant('revoke' as const), pick: fc.nat(100) }),
     fc.record({ kind: fc.constant('wait' as const), ms: fc.nat(4) }),
   ),
@@ -60,6 +66,13 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
 class Purse {
   coins: Coin[] = [];
   owed = 0;
+  /** What open calls hold, one by one, and pending charges. */
+  holds: number[] = [];
+  pending: number[] = [];
+
+  claimed(): number {
+    return [...this.holds, ...this.pending].reduce((sum, count) => sum + count, 0);
+  }
 
   grant(of: CreditUnit, count: number, creditId: string, grantedAtMs: number, expiresAtMs: number): void {
     for (let coin = 0; coin < count; coin += 1) {
@@ -68,24 +81,32 @@ class Purse {
     }
   }
 
-  /** Takes one coin after the other: of those that expire first, the oldest. */
-  spend(of: CreditUnit, count: number): void {
-    for (let coin = 0; coin < count; coin += 1) {
-      let best: Coin | null = null;
-      for (const candidate of this.coins) {
-        const earlier =
-          !best ||
-          candidate.expiresAtMs < best.expiresAtMs ||
-          (candidate.expiresAtMs === best.expiresAtMs && candidate.grantedAtMs < best.grantedAtMs);
-        if (candidate.unit === of && earlier) best = candidate;
-      }
-      if (best) this.coins.splice(this.coins.indexOf(best), 1);
-      else this.owed += 1;
-    }
+  /** In the order in which they are spent: those that expire first, of them the oldest. */
+  inOrder(of: CreditUnit): Coin[] {
+    const own = this.coins.filter(({ unit }) => unit === of);
+    return own.sort((x, y) => Math.sign(x.expiresAtMs - y.expiresAtMs) || x.grantedAtMs - y.grantedAtMs);
   }
 
+  /** Takes one coin after the other. */
+  spend(of: CreditUnit, count: number): void {
+    const taken = new Set(this.inOrder(of).slice(0, count));
+    this.coins = this.coins.filter((coin) => !taken.has(coin));
+    this.owed += count - taken.size;
+  }
+
+  /** Coins that somebody has a claim to stay. */
   expire(nowMs: number): void {
-    this.coins = this.coins.filter(({ expiresAtMs }) => expiresAtMs > nowMs);
+    const kept = new Set(this.inOrder('USD').slice(0, this.claimed()));
+    this.coins = this.coins.filter((coin) => coin.expiresAtMs > nowMs || kept.has(coin));
+  }
+
+  /** What is left of it because somebody has a claim goes with the claim. Nothing happens where all of it is claimed. */
+  revoke(creditId: string, nowMs: number): void {
+    const kept = new Set(this.inOrder('USD').slice(0, this.claimed()));
+    const own = this.coins.filter((coin) => coin.creditId === creditId);
+    if (own.every((coin) => kept.has(coin))) return;
+    this.coins = this.coins.filter((coin) => coin.creditId !== creditId || kept.has(coin));
+    for (const coin of own) coin.expiresAtMs = nowMs;
   }
 
   balance(of: CreditUnit): bigint {
@@ -133,9 +154,20 @@ test('any history leaves the same balances as a model with single coins, and led
           };
           wallet = grantCredit(wallet, credit);
           purse.grant(step.unit, step.amount, creditId, nowMs, expiresAtMs ?? Number.POSITIVE_INFINITY);
-        } else if (step.kind === 'settle') {
-          wallet = settle(addUnsettled(wallet, BigInt(step.amount)), BigInt(step.amount), 'charge', nowMs);
-          purse.spend('USD', step.amount);
+        } else if (step.kind === 'hold') {
+          wallet = hold(wallet, BigInt(step.amount));
+          purse.holds.push(step.amount);
+        } else if (step.kind === 'release' && purse.holds.length > 0) {
+          const [held = 0] = purse.holds.splice(step.pick % purse.holds.length, 1);
+          wallet = release(wallet, BigInt(held));
+        } else if (step.kind === 'charge' && purse.holds.length > 0) {
+          const [held = 0] = purse.holds.splice(step.pick % purse.holds.length, 1);
+          wallet = addUnsettled(release(wallet, BigInt(held)), BigInt(step.amount));
+          purse.pending.push(step.amount);
+        } else if (step.kind === 'settle' && purse.pending.length > 0) {
+          const [due = 0] = purse.pending.splice(step.pick % purse.pending.length, 1);
+          wallet = settle(wallet, BigInt(due), 'charge', nowMs);
+          purse.spend('USD', due);
         } else if (step.kind === 'spend') {
           const all = balanceOf(wallet, step.unit);
           const count = step.unit === 'USD' ? step.amount : Math.min(step.amount, Number(all));
@@ -145,7 +177,7 @@ test('any history leaves the same balances as a model with single coins, and led
         if (step.kind === 'revoke' && wallet.credits.length > 0) {
           const { creditId = '' } = wallet.credits[step.pick % wallet.credits.length] ?? {};
           wallet = revokeCredit(wallet, creditId, 'why', nowMs);
-          purse.coins = purse.coins.filter((coin) => coin.creditId !== creditId);
+          purse.revoke(creditId, nowMs);
         }
         expectEntriesToExplain(before, wallet);
         for (const of of UNITS) expect([of, balanceOf(wallet, of)]).toEqual([of, purse.balance(of)]);
@@ -156,11 +188,13 @@ test('any history leaves the same balances as a model with single coins, and led
           );
           expect(BigInt(credit.remaining)).toBeGreaterThan(0n);
         }
-        const expiries = purse.coins.map(({ expiresAtMs }) => expiresAtMs).filter(Number.isFinite);
-        expect(nextExpiryMs(wallet)).toBe(expiries.length === 0 ? null : Math.min(...expiries));
+        const expiries = purse.coins
+          .map(({ expiresAtMs }) => expiresAtMs)
+          .filter((atMs) => Number.isFinite(atMs) && atMs > nowMs);
+        expect(nextExpiryMs(wallet, nowMs)).toBe(expiries.length === 0 ? null : Math.min(...expiries));
         // Whoever owes has nothing: what is granted repays first.
         expect(purse.owed === 0 || wallet.credits.every((credit) => credit.unit !== 'USD')).toBe(true);
-        expect(wallet.unsettled).toBe('0');
+        expect(BigInt(wallet.held) + BigInt(wallet.unsettled)).toBe(BigInt(purse.claimed()));
       }
     }),
     { numRuns: 1_000 },
@@ -231,7 +265,9 @@ test('holds and unsettled charges lower the available amount but not the balance
       const busy = addUnsettled(hold(wallet, held), promised);
       expect(balanceOf(busy, 'USD')).toBe(balanceOf(wallet, 'USD'));
       expect(availableUsd(busy)).toBe(balanceOf(wallet, 'USD') - held - promised);
-      expect(release(addUnsettled(busy, -promised), held)).toEqual(wallet);
+      expect(release(busy, held)).toEqual(addUnsettled(wallet, promised));
+      // What a charge gives back cannot be spent on its way.
+      expect(addUnsettled(busy, -promised)).toBe(busy);
       const settled = settle(busy, promised, 'charge', 6);
       expect(availableUsd(settled)).toBe(availableUsd(busy));
       expect(balanceOf(settled, 'USD')).toBe(balanceOf(wallet, 'USD') - promised);

@@ -178,6 +178,7 @@ describe('the projection', () => {
       const empty = Object.entries(row ?? {}).filter(([, value]) => value === null);
       expect(empty.map(([column]) => column)).toEqual([
         'model_key',
+        'usage_source',
         'pricing_snapshot_id',
         'standard_cost_nano_usd',
         'cost_nano_usd',

@@ -206,7 +206,7 @@ describe('a vendor that breaks', () => {
         new Promise((_, reject) =>
           init.signal?.addEventListener('abort', () => reject(init.signal?.reason), { once: true }),
         ),
-      { status: 504, pricingStatus: 'UNAVAILABLE' },
+      { status: 504, pricingStatus: 'FINAL' },
     ],
     [
       'does the work, and breaks the connection in its answer',
@@ -220,7 +220,7 @@ describe('a vendor that breaks', () => {
           }),
           { headers: { 'Content-Type': 'application/json' } },
         ),
-      { status: 502, pricingStatus: 'UNAVAILABLE' },
+      { status: 502, pricingStatus: 'FINAL' },
     ],
   ];
 

@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { Plan } from '../../src/contract/plans.ts';
 import { type Random, randomFrom } from '../crash/random.ts';
 import { type Api, createTenant, type Tenant } from '../support/api.ts';
-import { type ModelCall, ReferenceModel } from '../support/reference-model.ts';
+import { ReferenceModel } from '../support/reference-model.ts';
 import { operator } from '../support/worker.ts';
 import { linearize, type Operation } from './history.ts';
 
@@ -78,10 +78,11 @@ function beginStep(name: string, customerId: string, premium: boolean): Step {
       return JSON.stringify([allowed.standard, allowed.premium, of.standardCalls?.used, of.premiumCalls?.used]);
     },
     apply(model) {
-      const call = model.begin(name, premium ? { premium: true } : { standard: true }, '0', false) as ModelCall;
+      const begun = model.begin(name, premium ? { premium: true } : { standard: true });
+      if ('refused' in begun) throw new Error(`the model refused: ${begun.refused}`);
       return JSON.stringify([
-        call.allowed.standard,
-        call.allowed.premium,
+        begun.call.allowed.standard,
+        begun.call.allowed.premium,
         used(model, 'standardCalls'),
         used(model, 'premiumCalls'),
       ]);
@@ -104,7 +105,7 @@ function endStep(name: string, callId: string, tokens: number): Step {
       const amounts = { inputTokens: 0, cachedTokens: 0, tokens, searches: 0, audioMilli: 0 };
       model.end(call, {
         card: null,
-        modelUsed: false,
+        modelUsed: null,
         isPremium: false,
         failed: false,
         batch: undefined,

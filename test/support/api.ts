@@ -94,7 +94,11 @@ export async function createTenant(
   const { organizationId } = (await operator.send('createOrganization', { body: { name: 'Test' } })).data;
   const params = { org: organizationId };
   expect((await operator.send('putPlan', { params: { ...params, planId: 'test' }, body: plan })).status).toBe(200);
-  expect((await operator.send('updateOrganization', { params, body: { defaultPlanId: 'test' } })).status).toBe(200);
-  const { key } = (await operator.send('createKey', { params, body: { name: 'test' } })).data;
-  return { organizationId, operator, api: operator.with(key) };
+  // The change of the organization waits until it is in force everywhere.
+  const [changed, created] = await Promise.all([
+    operator.send('updateOrganization', { params, body: { defaultPlanId: 'test' } }),
+    operator.send('createKey', { params, body: { name: 'test' } }),
+  ]);
+  expect(changed.status).toBe(200);
+  return { organizationId, operator, api: operator.with(created.data.key) };
 }

@@ -1,9 +1,11 @@
 /**
  * The gateway inside workerd, with a vendor that answers as the test says, for every test of a file that imports this.
  */
-import { createExecutionContext, waitOnExecutionContext } from 'cloudflare:test';
+import { createExecutionContext, runInDurableObject, waitOnExecutionContext } from 'cloudflare:test';
 import { afterEach, beforeEach, expect, vi } from 'vitest';
 import { createApp } from '../../src/app.ts';
+import type { Account } from '../../src/domain/account.ts';
+import { EMPTY_WALLET } from '../../src/domain/wallet.ts';
 import type { Env } from '../../src/env.ts';
 import { createTenant, type Tenant } from './api.ts';
 import { bindings, customerStub, operator } from './worker.ts';
@@ -73,6 +75,17 @@ export async function ask(
     rest: () => waitOnExecutionContext(context),
   };
 }
+
+/** What the customer's calls consumed and hold, as its object knows it; nothing where there is no customer. */
+export const accountOf = ({ organizationId }: Tenant, customerId = 'default') =>
+  runInDurableObject(customerStub(organizationId, customerId), (_, { storage }) => {
+    const isThere = storage.sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'account'").toArray().length > 0;
+    const rows = isThere ? storage.sql.exec<{ value: string }>('SELECT value FROM account').toArray() : [];
+    const { meters, wallet }: Pick<Account, 'meters' | 'wallet'> = rows[0]
+      ? (JSON.parse(rows[0].value) as Account)
+      : { meters: { consumed: {}, reserved: {} }, wallet: EMPTY_WALLET };
+    return { ...meters, wallet };
+  });
 
 export const callOf = async ({ organizationId }: Tenant, callId: string) =>
   customerStub(organizationId, 'default').readCall(organizationId, callId);

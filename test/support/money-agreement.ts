@@ -84,6 +84,14 @@ export async function expectAgreement(
   object: Clockwork,
   archive: ReadonlyMap<number, ArchivedEntry>,
 ): Promise<void> {
+  // The object is as of now before it says what it calls the charges of lost calls.
+  object.inspect(model.nowMs);
+  model.advance(model.nowMs);
+  model.nameCharges((callId) => {
+    const { outcome, corrections = [] } = object.seen(callId) ?? {};
+    // What was estimated may have been replaced in the same command.
+    return (corrections[0]?.previous ?? outcome)?.charge?.chargeId;
+  });
   expectReadingsToAgree(model, object);
   expectLedgerToSum(model, object, archive);
   expectCallsToAgree(model, object);
@@ -94,7 +102,7 @@ export async function expectAgreement(
 function expectReadingsToAgree(model: ReferenceModel, object: Clockwork): void {
   const state = accepted(object.inspect(model.nowMs));
   const everything = { standard: true, premium: true, audio: true, image: true, search: true };
-  const { allowed, downgraded } = model.decide(everything, 0n);
+  const { allowed, downgraded } = model.decide(everything, () => 0n);
   const { reasoningLevel, ...seen } = state.allowed;
   expect({
     canceled: state.canceled,
@@ -164,6 +172,9 @@ type CallRow = {
   finishedAtMs: number | null;
   reserved: string;
   held: string | null;
+  heldTokens: number | null;
+  exceeded: string | null;
+  source: string | null;
   charge: string | null;
 };
 
@@ -171,16 +182,24 @@ type CallRow = {
 function expectCallsToAgree(model: ReferenceModel, object: Clockwork): void {
   const rows =
     object.query<CallRow>(`SELECT call_id AS callId, status, finished_at_ms AS finishedAtMs, record ->> '$.reserved' AS reserved,
-    record ->> '$.credit.heldNanoUsd' AS held, record ->> '$.outcome.charge' AS charge FROM calls ORDER BY call_id`);
+    record ->> '$.credit.heldNanoUsd' AS held, record ->> '$.credit.steps.heldTokens' AS heldTokens,
+    record ->> '$.credit.exceededNanoUsd' AS exceeded, record ->> '$.outcome.usageSource' AS source, record ->> '$.outcome.charge' AS charge FROM calls ORDER BY call_id`);
   const kept = (call: ModelCall) => call.finishedAtMs === null || model.nowMs - call.finishedAtMs < CALL_RETENTION_MS;
   const found = new Set(rows.map(({ callId }) => callId));
   const expected = [...model.calls.values()].filter((call) => kept(call) || found.has(call.callId));
   expect(
-    rows.map(({ callId, status, finishedAtMs, charge }) => [callId, status, finishedAtMs, settlementOf(charge)]),
+    rows.map(({ callId, status, finishedAtMs, held, heldTokens, exceeded, source, charge }) => [
+      ...[callId, status, finishedAtMs, settlementOf(charge)],
+      ...[held ?? '0', heldTokens, exceeded, source],
+    ]),
   ).toEqual(
     expected
       .sort((a, b) => (a.callId < b.callId ? -1 : 1))
-      .map((call) => [call.callId, call.status, call.finishedAtMs, expectedSettlement(model, call.callId)]),
+      .map(({ callId, status, finishedAtMs, held, steps, exceeded, counted }) => [
+        ...[callId, status, finishedAtMs, expectedSettlement(model, callId)],
+        ...[held.toString(), steps?.heldTokens ?? null, exceeded?.toString() ?? null],
+        counted === null || counted.source === 'reported' ? null : counted.source,
+      ]),
   );
 
   const [account] = object.query<{ reserved: string; held: string; slots: string }>(
@@ -247,7 +266,7 @@ function expectChargesToAgree(model: ReferenceModel, object: Clockwork): void {
     `SELECT value ->> '$.wallet.unsettled' AS unsettled FROM account`,
   );
   expect(BigInt(account?.unsettled ?? 0)).toBe(
-    rows.reduce((sum, { debited, amount }) => (debited === 1 ? sum : sum + BigInt(amount)), 0n),
+    rows.reduce((sum, { debited, amount }) => (debited === 1 || BigInt(amount) < 0n ? sum : sum + BigInt(amount)), 0n),
   );
 }
 
@@ -255,7 +274,8 @@ function expectChargesToAgree(model: ReferenceModel, object: Clockwork): void {
 async function expectWakeUp(model: ReferenceModel, object: Clockwork): Promise<void> {
   const due = [
     model.endMs,
-    ...model.credits.map(({ expiresAtMs }) => expiresAtMs ?? NEVER_MS),
+    // What claims have kept of an expired credit goes with them.
+    ...model.credits.map(({ expiresAtMs }) => expiresAtMs ?? NEVER_MS).filter((atMs) => atMs > model.nowMs),
     ...model.openCalls().map(({ deadlineAtMs }) => deadlineAtMs),
     ...[...model.charges.values()].map(({ dueAtMs }) => dueAtMs),
   ];

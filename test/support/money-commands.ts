@@ -12,7 +12,7 @@ import type { MeterEvent } from '../../src/domain/custom-meter.ts';
 import type { MeterSlot } from '../../src/domain/meters.ts';
 import type { CreditUnit } from '../../src/domain/wallet.ts';
 import { metersOf, subscriptionOf, withoutId } from './money-agreement.ts';
-import { begin, end, takeBack } from './money-call-commands.ts';
+import { begin, end, extend, takeBack } from './money-call-commands.ts';
 import {
   command,
   DAY,
@@ -27,9 +27,11 @@ import {
 } from './money-steps.ts';
 import { accepted, type Clockwork } from './object.ts';
 import { type ReferenceModel, SLOTS } from './reference-model.ts';
+import { usdToNano } from './reference-prices.ts';
 
 /** Charges that one round reports. */
 const REPORTS_MAX = 20;
+const NANO = 1_000_000_000n;
 const REPORT_WINDOW_MS = 23 * HOUR;
 
 const increments = fc.record({
@@ -135,7 +137,10 @@ function expectSubscription(model: ReferenceModel, answer: Answer<SubscriptionDa
 
 const grants = fc.record({
   unit: fc.constantFrom<CreditUnit>('USD', 'USD', 'USD', 'USD', 'USD', 'USD', ...SLOTS),
-  usd: fc.constantFrom(1n, 7_000_000n, 1_000_000_001n, 25_000_000_000n, 25_000_000_000n, 10_000_000_000_000_000n),
+  usd: fc.constantFrom(
+    ...[1n, 7_000_000n, 12_000_000n, 30_000_000n, 30_000_000n, 90_000_000n, 90_000_000n],
+    ...[1_000_000_001n, 25_000_000_000n, 10_000_000_000_000_000n],
+  ),
   units: fc.bigInt({ min: 1n, max: 30n }),
   expiresInMs: fc.constantFrom(null, null, null, null, 1, 30 * SECOND, HOUR, 30 * HOUR, 40 * DAY),
 });
@@ -153,9 +158,24 @@ const grant = command('grant', grants, (model, system, { unit, usd, units, expir
   model.grant({ creditId, unit, remaining: amount, grantedAtMs: model.nowMs, expiresAtMs });
 });
 
+/** What calls hold of a credit, and charges will take, stays as long as they do. */
+const revoke = command('revoke', fc.nat(), (model, { object }, pick) => {
+  const credit = model.credits[pick % Math.max(1, model.credits.length)];
+  if (!credit) return;
+  const { creditId } = credit;
+  const before = model.granted.get(creditId)?.revoked;
+  const left = before ?? model.revoke(creditId);
+  const answer = object.revoke(creditId, model.nowMs);
+  // A second revocation gets the answer of the first.
+  if (before !== undefined) expect(answer).toMatchObject({ replayed: true });
+  note(left === null ? 'credit that is claimed not revoked' : 'credit revoked');
+  if (left === null) expect(answer).toMatchObject({ ok: false, refusal: { code: 'CONFLICT' } });
+  else expect(usdToNano(accepted(answer).revoked) / (credit.unit === 'USD' ? 1n : NANO)).toBe(left);
+});
+
 const setCanceled = command(
   'cancel or reactivate',
-  fc.constantFrom(false, false, false, false, false, true),
+  fc.constantFrom(false, false, false, false, false, false, false, false, true),
   (model, system, canceled) => {
     accepted(system.object.setCanceled(canceled, model.nowMs));
     model.setCanceled(canceled);
@@ -181,13 +201,25 @@ const OF_REPORT = {
   RETRY: 'charge to be reported again',
 } as const;
 
+/** Which credits a charge gave back to: the choice is the object's, within bounds. */
+function returnsIn(object: Clockwork) {
+  return (chargeId: string) =>
+    object
+      .query<{ creditId: string | null; amount: string }>(
+        `SELECT record ->> '$.creditId' AS creditId, record ->> '$.amount' AS amount FROM ledger
+         WHERE record ->> '$.cause' = 'RETURN' AND record ->> '$.reference' = '${chargeId}'`,
+      )
+      .map(({ creditId, amount }) => ({ creditId, amount: BigInt(amount) }));
+}
+
 /** Without answers there is nobody to report to. */
 const settle = command(
   'settle',
   fc.option(fc.array(reports, { minLength: 1, maxLength: 4 }), { nil: null }),
   async (model, system, answers) => {
+    // As the alarm does it: calls past their deadline first.
+    system.object.inspect(model.nowMs);
     const due = model.dueCharges();
-    model.debit(answers !== null);
     const told = due.filter(({ stripeCustomerId }) => stripeCustomerId !== null);
     const asked: { chargeId: string; report: Report }[] = [];
     const reporter = answers
@@ -199,6 +231,7 @@ const settle = command(
         }
       : null;
     await system.object.settle(model.nowMs, reporter);
+    model.debit(answers !== null, returnsIn(system.object));
     if (!answers) return;
     // Who cannot be told of one is not asked about the next, and nobody is asked twice.
     expect(new Set(asked.map(({ chargeId }) => chargeId)).size).toBe(asked.length);
@@ -227,6 +260,8 @@ const replay = command('replay', replays, (model, system, { pick, altered }) => 
   const earlier = kept[pick % Math.max(1, kept.length)];
   if (!earlier) return;
   note(altered && earlier.alter ? 'replay with another payload' : 'replay');
+  // What is due by time alone is done first.
+  system.object.inspect(model.nowMs);
   const writesBefore = rowsOf(system.object);
   if (altered && earlier.alter) {
     const refused = earlier.alter(model.nowMs);
@@ -280,7 +315,7 @@ const deliver = command('deliver', fc.constant(null), (model, { object, archive 
 /** All that an alarm does. Afterwards nothing is due any more: the next alarm is for what the future brings. */
 const wake = command('wake', fc.constant(null), async (model, { object, archive }) => {
   object.wake(model.nowMs);
-  model.debit(false);
+  model.debit(false, returnsIn(object));
   await deliverTo(archive, object, model.nowMs);
   const alarmMs = await object.alarm();
   expect(alarmMs === null || alarmMs > model.nowMs).toBe(true);
@@ -290,10 +325,12 @@ const look = command('look', fc.constant(null), () => {});
 
 /** How often each command is chosen. */
 const WEIGHTS: readonly [number, fc.Arbitrary<MoneyCommand>][] = [
-  [12, begin],
+  [18, begin],
   [11, end],
-  [11, increment],
-  [7, grant],
+  [12, extend],
+  [1, revoke],
+  [8, increment],
+  [10, grant],
   [5, changePlan],
   [2, replenish],
   [5, settle],

@@ -27,6 +27,8 @@ export interface System {
   object: Clockwork;
   writes: Map<string, Write>;
   archive: Map<number, ArchivedEntry>;
+  /** The calls that the service makes itself. */
+  ours: Set<string>;
   serial: number;
 }
 
@@ -35,8 +37,8 @@ type Wait = number | { until: 'boundary' | 'expiry' | 'deadline' | 'charge'; off
 
 /** Mostly moments; sometimes exactly, or a millisecond around, what is due next; sometimes months. */
 const waits: fc.Arbitrary<Wait> = fc.oneof(
-  { weight: 8, arbitrary: fc.constant(0) },
-  { weight: 8, arbitrary: fc.integer({ min: 1, max: 5 * SECOND }) },
+  { weight: 24, arbitrary: fc.constant(0) },
+  { weight: 24, arbitrary: fc.integer({ min: 1, max: 5 * SECOND }) },
   { weight: 2, arbitrary: fc.integer({ min: 1, max: 2 * HOUR }) },
   { weight: 1, arbitrary: fc.integer({ min: 1, max: 4 * DAY }) },
   { weight: 1, arbitrary: fc.integer({ min: 1, max: 100 * DAY }) },
@@ -56,7 +58,9 @@ function moment(model: ReferenceModel, wait: Wait): number {
   if (typeof wait === 'number') return model.nowMs + wait;
   const times = {
     boundary: [model.endMs],
-    expiry: model.credits.map(({ expiresAtMs }) => expiresAtMs ?? Number.POSITIVE_INFINITY),
+    expiry: model.credits
+      .map(({ expiresAtMs }) => expiresAtMs ?? Number.POSITIVE_INFINITY)
+      .filter((atMs) => atMs > model.nowMs),
     deadline: model.openCalls().map(({ deadlineAtMs }) => deadlineAtMs),
     charge: [...model.charges.values()].map(({ dueAtMs }) => dueAtMs),
   }[wait.until];
@@ -73,8 +77,25 @@ export const executed = { count: 0, seen: new Map<Sight, number>() };
 export const SIGHTS = [
   'call denied',
   'call limited by its rate',
+  'call denied for the lack of credit',
+  'call denied, as others hold the balance',
+  'call to be repeated, as others hold the balance',
   'call on credit',
   'hold',
+  'hold of the usual charge',
+  'hold of a first step',
+  'step',
+  'smaller step',
+  'step refused',
+  'step of a call that holds none',
+  'estimated end',
+  'call lost',
+  'estimate replaced',
+  'difference that comes back',
+  'vendor beyond its bound',
+  'expired credit kept for its claims',
+  'credit revoked',
+  'credit that is claimed not revoked',
   'late end',
   'charge of a call',
   'charge without a price',
@@ -119,12 +140,20 @@ export function command<Details>(
 
 function passTime(model: ReferenceModel, toMs: number): void {
   const { startMs, pending, credits } = model;
-  const open = model.openCalls().length;
+  const open = model.openCalls();
   model.advance(toMs);
   note('period ended', model.startMs > startMs);
   note('pending plan began', pending !== null && model.pending === null);
   note('credit expired', model.credits.length < credits.length);
-  note('call timed out', model.openCalls().length < open);
+  note('call timed out', model.openCalls().length < open.length);
+  note(
+    'call lost',
+    open.some(({ status, counted }) => status === 'TIMEOUT' && counted !== null),
+  );
+  note(
+    'expired credit kept for its claims',
+    model.credits.some(({ expiresAtMs }) => expiresAtMs !== null && expiresAtMs <= toMs),
+  );
   note('balance overdrawn', model.overdraft > 0n);
 }
 

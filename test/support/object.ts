@@ -4,6 +4,7 @@
 
 import { runInDurableObject } from 'cloudflare:test';
 import { doWhatIsDue } from '../../durable-objects/customer/alarm-work.ts';
+import * as batches from '../../durable-objects/customer/commands/batches.ts';
 import * as calls from '../../durable-objects/customer/commands/calls.ts';
 import type { Context } from '../../durable-objects/customer/commands/context.ts';
 import * as corrections from '../../durable-objects/customer/commands/corrections.ts';
@@ -18,15 +19,31 @@ import { deliver } from '../../durable-objects/projector/deliver.ts';
 import { ProjectorStore } from '../../durable-objects/projector/store.ts';
 import { Plan } from '../../src/contract/plans.ts';
 import type { Account, ChangeStrategy, Contact } from '../../src/domain/account.ts';
+import type { BatchToHold } from '../../src/domain/batch-hold.ts';
 import type { Call } from '../../src/domain/call.ts';
 import type { MeterSlot } from '../../src/domain/meters.ts';
 import type { ResolvedPrice } from '../../src/domain/pricing.ts';
 import type { CreditUnit } from '../../src/domain/wallet.ts';
 import type { Env } from '../../src/env.ts';
-import type { BeginCommand, CallKey, EndCommand, EndServiceCallCommand } from '../../src/objects/customer-commands.ts';
+import type { BatchLine } from '../../src/objects/batch-commands.ts';
+import type {
+  BeginCommand,
+  CallKey,
+  EndCommand,
+  EndServiceCallCommand,
+  UnpricedTiers,
+} from '../../src/objects/customer-commands.ts';
 import type { HandOver } from '../../src/objects/projector-commands.ts';
 import { NO_USAGE } from '../unit/fixtures.ts';
 import { bindings, customerStub } from './worker.ts';
+
+/** A call that belongs to no batch. */
+const NO_BATCH: BatchLine = { requestName: '', tier: 'standard' };
+
+const lineRequest = ({ tier }: BatchLine): BeginCommand['request'] => ({
+  requested: { [tier]: true },
+  pricingMode: 'batch',
+});
 
 export interface Clockwork {
   begin(
@@ -34,7 +51,9 @@ export interface Clockwork {
     atMs: number,
     more?: Partial<BeginCommand['request']>,
     key?: CallKey,
+    known?: Pick<BeginCommand, 'bounds' | 'refusesHeld'>,
   ): ReturnType<typeof calls.begin>;
+  extendHold(callId: string, outputTokens: number, atMs: number): ReturnType<typeof calls.extendHold>;
   end(
     callId: string,
     atMs: number,
@@ -52,13 +71,22 @@ export interface Clockwork {
     callId: string,
     atMs: number,
     more?: Partial<EndCommand['report']>,
-    response?: unknown,
+    known?: Partial<Pick<EndServiceCallCommand, 'response' | 'price' | 'estimate'>>,
   ): ReturnType<typeof serviceCalls.endServiceCall>;
   recordServiceCall(
     requestId: string,
     atMs: number,
     more?: Partial<EndCommand['report']>,
+    of?: { line?: BatchLine; price?: ResolvedPrice; estimate?: EndServiceCallCommand['estimate'] },
   ): ReturnType<typeof serviceCalls.recordServiceCall>;
+  /** Batches at a vendor. */
+  holdBatch(
+    requestName: string,
+    batch: Partial<BatchToHold>,
+    atMs: number,
+    unpriced?: UnpricedTiers,
+  ): ReturnType<typeof batches.hold>;
+  endBatch(requestName: string, atMs: number, linesMax?: number): void;
   inOneTransaction<Results>(atMs: number, commands: () => Results): Results;
   /** The account and a call as the next command sees them. */
   account(): Account | null;
@@ -177,8 +205,9 @@ export async function withObject(
       wantsAnswer: true,
     });
     const object: Clockwork = {
-      begin: (callId, atMs, more = {}, key = { source: 'explicit', callId, claimedAtMs: atMs }) =>
+      begin: (callId, atMs, more = {}, key = { source: 'explicit', callId, claimedAtMs: atMs }, known = {}) =>
         calls.begin(at(atMs), {
+          ...known,
           organizationId,
           customerId,
           defaultPlan,
@@ -201,10 +230,35 @@ export async function withObject(
       void: (callId, atMs) => calls.voidCall(at(atMs), organizationId, callId),
       beginServiceCall: (requestId, atMs, more = {}) =>
         serviceCalls.beginServiceCall(at(atMs), { ...toBegin(requestId, more), wantsAnswer: true }),
-      endServiceCall: (callId, atMs, more = {}, response) =>
-        serviceCalls.endServiceCall(at(atMs), { ...toEnd(more), callId, response }),
-      recordServiceCall: (requestId, atMs, more = {}) =>
-        serviceCalls.recordServiceCall(at(atMs), { ...toBegin(requestId, {}), defaultPlan: null }, toEnd(more)),
+      extendHold: (callId, outputTokens, atMs) => calls.extendHold(at(atMs), { organizationId, callId, outputTokens }),
+      endServiceCall: (callId, atMs, more = {}, known = {}) =>
+        serviceCalls.endServiceCall(at(atMs), { ...toEnd(more), ...known, callId }),
+      recordServiceCall: (requestId, atMs, more = {}, { line, price, estimate } = {}) =>
+        serviceCalls.recordServiceCall(
+          at(atMs),
+          { ...toBegin(requestId, {}), defaultPlan: null, ...(line && { request: lineRequest(line) }) },
+          { ...toEnd(more), ...(price && { price }), ...(estimate && { estimate }) },
+          line ?? NO_BATCH,
+        ),
+      holdBatch: (requestName, batch, atMs, unpriced = {}) =>
+        batches.hold(at(atMs), {
+          organizationId,
+          customerId,
+          defaultPlan,
+          contact,
+          requestName,
+          batch: { lines: {}, searches: 0, needs: [], ...batch },
+          unpriced,
+        }),
+      endBatch: (requestName, atMs, linesMax) => {
+        const begin = { ...toBegin('', { pricingMode: 'batch' }), defaultPlan: null };
+        const unread = { begin, providerUsed: 'openai', modelUsed: 'gpt-5.2' };
+        batches.end(at(atMs), {
+          organizationId,
+          requestName,
+          unread: linesMax === undefined ? null : { ...unread, linesMax },
+        });
+      },
       inOneTransaction: (atMs, commands) => store.transaction(atMs, commands),
       account: () => store.account(),
       seen: (callId) => store.call(callId)?.call ?? null,

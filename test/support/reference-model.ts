@@ -9,10 +9,23 @@
 
 import type { ChangeStrategy } from '../../src/domain/account.ts';
 import type { CallStatus } from '../../src/domain/call.ts';
+import type { Denial } from '../../src/domain/denial.ts';
 import type { MeterName, MeterSlot } from '../../src/domain/meters.ts';
 import { boundary, NEVER_MS } from '../../src/domain/period.ts';
 import type { Plan } from '../../src/domain/plan.ts';
+import type { UsageSource } from '../../src/domain/usage.ts';
 import type { CreditUnit } from '../../src/domain/wallet.ts';
+import {
+  askedTokens,
+  firstStep,
+  type ModelBound,
+  markedUp,
+  type Need,
+  needOf,
+  nextStep,
+  usualHold,
+  usualOf,
+} from './reference-holds.ts';
 import {
   type Ending,
   type Funding,
@@ -31,6 +44,7 @@ const SLOT_METER = { CUSTOM1: 'customMeter1', CUSTOM2: 'customMeter2', AGENTIC_A
 const CAPABILITIES = { audio: 'audioSeconds', search: 'searches' } as const;
 const DAY_MS = 86_400_000;
 const MILLI = 1000n;
+const UNKNOWN_OUTPUT = 16_384;
 
 export type Asked = Partial<Record<Tier | 'audio' | 'image' | 'search', boolean>>;
 export type Allowed = Record<Tier | 'audio' | 'image' | 'search', boolean>;
@@ -46,7 +60,10 @@ export interface ModelCredit {
 export interface ModelCharge {
   chargeId: string;
   subjectId: string;
+  /** Below zero where it gives back. */
   amount: bigint;
+  /** The charge that it corrects. */
+  corrects: string | null;
   stripeCustomerId: string | null;
   dueAtMs: number;
   debited: boolean;
@@ -67,14 +84,66 @@ export interface ModelCall {
   onCredit: Tier[];
   markup: bigint;
   held: bigint;
+  /** Output tokens that credit pays for, at most; `null` where no model is known. */
+  outputTokens: number | null;
+  steps: { input: bigint; rate: bigint; heldTokens: number } | null;
+  /** What would be recorded of it at its deadline. */
+  ifLost: { card: number | null; inputTokens: number; modelUsed: string; outputTokensMax: number } | null;
+  /** What it held when it ended with a higher charge. */
+  exceeded: bigint | null;
+  counted: Counted | null;
+}
+
+/** What a call that has ended counts. */
+interface Counted {
+  tier: Tier;
+  calls: boolean;
+  period: number;
+  cost: bigint | null;
+  /** `null` where the allowance paid. */
+  markup: bigint | null;
+  source: UsageSource;
+  tokens: number;
+  modelUsed: string | null;
+}
+
+export interface Ended {
+  tier: Tier;
+  took: Map<MeterName, bigint>;
+  price: Price;
+  settlement: Settlement | null;
+  /** Of figures that replace an estimate: what the balance pays more, or less. */
+  difference: bigint | null;
+}
+
+/** What was counted of an answer without usage. */
+export interface ModelEstimate {
+  source: 'partial' | 'estimated';
+  isWhole: boolean;
+  outputTokensMax: number | null;
 }
 
 /** What became of a charge: the words of the contract. */
-export type Settlement = { status: 'PENDING' | 'POSTED' | 'FAILED'; amount: bigint | null; reason: string | null };
-
-export interface Denial {
-  rateLimited: true;
+export interface Settlement {
+  status: 'PENDING' | 'POSTED' | 'FAILED';
+  amount: bigint | null;
+  reason: string | null;
+  /** The charge that it follows. */
+  chargeId: string | null;
 }
+
+/** What a begin asks for, and what is known of its cost. */
+export interface Beginning {
+  hold: string | null;
+  batch: boolean;
+  bounds: readonly ModelBound[];
+  refusesHeld: boolean;
+}
+
+export type Begun =
+  | { call: ModelCall; denial: Denial | null }
+  /** Nothing is recorded of it. */
+  | { refused: 'RATE_LIMITED' | 'BALANCE_HELD' };
 
 export class ReferenceModel {
   nowMs: number;
@@ -87,16 +156,22 @@ export class ReferenceModel {
   startMs: number;
   endMs: number;
   /** What ended calls and increments took of the allowances in this period, one by one. */
-  taken: { meter: MeterName; milli: bigint }[] = [];
+  taken: { meter: MeterName; milli: bigint; callId: string | null }[] = [];
+  /** Which period it is. */
+  period = 0;
   slots: Record<MeterSlot, { usage: bigint; overage: bigint }> = noUnits();
   credits: ModelCredit[] = [];
   overdraft = 0n;
+  /** All credits that there ever were, and what each has paid. */
+  readonly granted = new Map<string, { credit: ModelCredit; paid: bigint; revoked?: bigint }>();
   readonly calls = new Map<string, ModelCall>();
   /** Charges on their way. */
   readonly charges = new Map<string, ModelCharge>();
   /** What is known of the charge of each call and each meter event that has one. */
   readonly settlements = new Map<string, Settlement>();
   readonly stripeCustomerId: string | null;
+  /** Whether the object still has a call. */
+  isKept: (callId: string) => boolean = () => true;
 
   constructor(plans: readonly Plan[], stripeCustomerId: string | null, nowMs: number) {
     this.plans = plans;
@@ -114,9 +189,22 @@ export class ReferenceModel {
 
   // --- time
 
-  /** Moves the clock: periods end one after the other, credits expire, calls time out. */
+  /**
+   * Moves the clock: calls time out each in the period of its deadline, periods end one after the other, credits expire.
+   */
   advance(toMs: number): void {
     this.nowMs = toMs;
+    const overdue = this.openCalls().filter(({ deadlineAtMs }) => deadlineAtMs <= toMs);
+    for (const call of overdue.sort((a, b) => a.deadlineAtMs - b.deadlineAtMs)) {
+      this.#roll(call.deadlineAtMs);
+      if (call.ifLost) this.#lose(call, call.ifLost);
+      else this.#close(call, 'TIMEOUT', call.deadlineAtMs);
+    }
+    this.#roll(toMs);
+    this.#expire();
+  }
+
+  #roll(toMs: number): void {
     if (this.endMs <= toMs) this.version += 1;
     while (this.endMs <= toMs) {
       const boundaryMs = this.endMs;
@@ -127,13 +215,42 @@ export class ReferenceModel {
       this.cycle = same ? { ...this.cycle, step: this.cycle.step + 1 } : { anchorMs: boundaryMs, step: 0, replenish };
       this.#startPeriod(boundaryMs);
     }
-    this.credits = this.credits.filter(({ expiresAtMs }) => expiresAtMs === null || expiresAtMs > toMs);
-    for (const call of this.openCalls()) if (call.deadlineAtMs <= toMs) this.#close(call, 'TIMEOUT', call.deadlineAtMs);
+  }
+
+  /** Of an expired USD credit stays what open calls hold and pending charges will take, as far as nothing else pays it. */
+  #expire(): void {
+    const claims = this.#claims();
+    for (const credit of this.credits) {
+      const isOver = credit.expiresAtMs !== null && credit.expiresAtMs <= this.nowMs;
+      if (isOver) credit.remaining = claims.get(credit.creditId) ?? 0n;
+    }
+    this.credits = this.credits.filter(({ remaining }) => remaining > 0n);
+  }
+
+  /** What would be left if all open calls gave back what they hold: of an expired credit, nothing. */
+  #availableWithoutHolds(): bigint {
+    const charged = this.#claims(this.unsettled());
+    const stays = this.creditsInOrder('USD').map(({ creditId, remaining, expiresAtMs }) =>
+      expiresAtMs !== null && expiresAtMs <= this.nowMs ? (charged.get(creditId) ?? 0n) : remaining,
+    );
+    return stays.reduce((sum, amount) => sum + amount, 0n) - this.overdraft - this.unsettled();
+  }
+
+  /** What open calls and pending charges would take of each USD credit. */
+  #claims(amount = this.held() + this.unsettled()): Map<string, bigint> {
+    let left = amount;
+    const claims = new Map<string, bigint>();
+    for (const { creditId, remaining } of this.creditsInOrder('USD')) {
+      claims.set(creditId, remaining < left ? remaining : left);
+      left -= remaining < left ? remaining : left;
+    }
+    return claims;
   }
 
   #startPeriod(startMs: number): void {
     this.startMs = startMs;
     this.endMs = endOf(this.cycle);
+    this.period += 1;
     this.taken = [];
     this.slots = noUnits();
   }
@@ -158,6 +275,12 @@ export class ReferenceModel {
       this.plan = target;
       this.pending = null;
       this.version += 1;
+      const { replenish } = this.terms();
+      // A date stays. A plan that never replenishes has none, and one that does gets one where there is none.
+      if (replenish === null || this.cycle.replenish === null) {
+        this.cycle = { anchorMs: this.nowMs, step: 0, replenish };
+        this.endMs = endOf(this.cycle);
+      }
     } else if (this.pending !== target) {
       this.pending = target;
       this.version += 1;
@@ -203,8 +326,8 @@ export class ReferenceModel {
     return used > limit ? 0n : limit - used;
   }
 
-  #take(meter: MeterName, milli: bigint): void {
-    if (milli > 0n) this.taken.push({ meter, milli });
+  #take(meter: MeterName, milli: bigint, callId: string | null = null): void {
+    if (milli > 0n) this.taken.push({ meter, milli, callId });
   }
 
   // --- wallet
@@ -219,7 +342,9 @@ export class ReferenceModel {
   }
 
   unsettled(): bigint {
-    return [...this.charges.values()].reduce((sum, { debited, amount }) => (debited ? sum : sum + amount), 0n);
+    // What a charge gives back is not there yet.
+    const due = [...this.charges.values()].filter(({ debited, amount }) => !debited && amount > 0n);
+    return due.reduce((sum, { amount }) => sum + amount, 0n);
   }
 
   available(): bigint {
@@ -229,6 +354,7 @@ export class ReferenceModel {
   grant(credit: ModelCredit): void {
     const repaid = credit.unit !== 'USD' ? 0n : this.overdraft < credit.remaining ? this.overdraft : credit.remaining;
     this.overdraft -= repaid;
+    this.granted.set(credit.creditId, { credit, paid: repaid });
     if (credit.remaining > repaid) this.credits.push({ ...credit, remaining: credit.remaining - repaid });
   }
 
@@ -246,10 +372,55 @@ export class ReferenceModel {
       const part = credit.remaining < left ? credit.remaining : left;
       credit.remaining -= part;
       left -= part;
+      const known = this.granted.get(credit.creditId);
+      if (known) known.paid += part;
     }
     this.credits = this.credits.filter(({ remaining }) => remaining > 0n);
     if (left > 0n && unit !== 'USD') throw new Error(`the model spent ${left} ${unit} that nobody had`);
     this.overdraft += left;
+  }
+
+  /** Takes back what no call and no charge has a claim to. `null` where that is nothing. */
+  revoke(creditId: string): bigint | null {
+    const credit = this.credits.find((each) => each.creditId === creditId);
+    if (!credit) throw new Error(`the model has no credit ${creditId}`);
+    const kept = this.#claims().get(creditId) ?? 0n;
+    const left = credit.remaining - kept;
+    if (left === 0n) return null;
+    credit.remaining = kept;
+    // What is claimed goes with the claim, and so does what comes back later.
+    credit.expiresAtMs = this.nowMs;
+    const known = this.granted.get(creditId);
+    if (known) {
+      known.credit.expiresAtMs = this.nowMs;
+      known.revoked = left;
+    }
+    this.credits = this.credits.filter(({ remaining }) => remaining > 0n);
+    return left;
+  }
+
+  /** Gives back: the overdraft is repaid first, then credits get no more than they paid; what is over is a new one. */
+  #giveBack(chargeId: string, amount: bigint, parts: readonly { creditId: string | null; amount: bigint }[]): void {
+    const repaid = this.overdraft < amount ? this.overdraft : amount;
+    const expected = new Map<string | null, bigint>(repaid > 0n ? [[null, repaid]] : []);
+    for (const part of parts) {
+      if (part.creditId === null) continue;
+      expected.set(part.creditId, part.amount);
+      const known = this.granted.get(part.creditId);
+      const isOwn = part.creditId === `returned-${chargeId}`;
+      if (!isOwn && (!known || part.amount > known.paid))
+        throw new Error(`${part.creditId} got ${part.amount} too many`);
+      if (known) known.paid -= part.amount;
+      const live = this.credits.find(({ creditId }) => creditId === part.creditId);
+      const own = { creditId: part.creditId, unit: 'USD' as const, grantedAtMs: this.nowMs, expiresAtMs: null };
+      if (live) live.remaining += part.amount;
+      else this.credits.push({ ...(known?.credit ?? own), remaining: part.amount });
+      if (isOwn) this.granted.set(part.creditId, { credit: { ...own, remaining: 0n }, paid: 0n });
+    }
+    this.overdraft -= repaid;
+    const sum = [...expected.values()].reduce((total, part) => total + part, 0n);
+    const told = new Map(parts.map((part) => [part.creditId, part.amount]));
+    if (sum !== amount || told.get(null) !== expected.get(null)) throw new Error(`${amount} came back as ${sum}`);
   }
 
   // --- calls
@@ -258,24 +429,52 @@ export class ReferenceModel {
     return [...this.calls.values()].filter(({ status }) => status === 'IN_PROGRESS');
   }
 
-  /** What a request gets now. */
-  decide(request: Asked, held: bigint): { allowed: Allowed; onCredit: Tier[]; downgraded: boolean; admitted: boolean } {
+  /** What a request gets now, or would get with another balance. */
+  decide(request: Asked, need: (tiers: Tier[]) => bigint, available = this.available()): Decision {
     const { limitType, features, payg } = this.terms();
-    const asked: Asked = Object.values(request).some((wanted) => wanted === true) ? request : { standard: true };
+    const asked = withDefault(request);
     const gone = (tier: Tier) => this.left(`${tier}Calls`) === 0n || this.left(`${tier}Tokens`) === 0n;
-    const payable = payg.enabled && this.available() > 0n && this.available() >= held;
+    const covers = (...tiers: Tier[]) => payg.enabled && available > 0n && available >= need(tiers);
     const may = (ok: boolean) => !this.canceled && (ok || limitType === 'NONE');
     const capability = (name: keyof typeof CAPABILITIES) =>
       asked[name] === true && features[name] && may(this.left(CAPABILITIES[name]) !== 0n);
-    const premium = asked.premium === true && may(!gone('premium') || payable);
+    const premium = asked.premium === true && may(!gone('premium') || covers('premium'));
     const downgraded = asked.premium === true && !premium && limitType === 'DOWNGRADE';
-    const standard = (asked.standard === true || downgraded) && may(!gone('standard') || payable);
+    const wanted = (asked.standard === true || downgraded) && may(!gone('standard') || covers('standard'));
+    const pays = (tier: Tier) => gone(tier) && covers(tier);
+    // Either of them can be paid, but not whichever of them will run: the dearer one is wanted more.
+    const standard = wanted && !(premium && pays('standard') && pays('premium') && !covers(...TIERS));
     const image = asked.image === true && features.image && !this.canceled;
     const allowed = { standard, premium, audio: capability('audio'), image, search: capability('search') };
-    const onCredit = TIERS.filter((tier) => payable && allowed[tier] && gone(tier));
+    const onCredit = TIERS.filter((tier) => allowed[tier] && pays(tier));
     const tiers = asked.standard === true || asked.premium === true;
     const admitted = tiers ? standard || premium : allowed.audio || allowed.image || allowed.search;
     return { allowed, onCredit, downgraded: downgraded && !this.canceled, admitted };
+  }
+
+  /** Why a request is denied. */
+  #denialOf(request: Asked, allowed: Allowed, need: (tiers: Tier[]) => bigint): Denial {
+    if (this.canceled) return { code: 'SUBSCRIPTION_CANCELED' };
+    const asked = withDefault(request);
+    const { features, payg } = this.terms();
+    const tier = asked.premium && this.#used('premium') ? 'premium' : asked.standard ? 'standard' : null;
+    if (!asked.standard && !asked.premium) {
+      const lacking = (['audio', 'image', 'search'] as const).find((name) => asked[name] && !allowed[name]);
+      if (!lacking || lacking === 'image' || !features[lacking]) return { code: 'CAPABILITY_NOT_IN_PLAN' };
+      return { code: 'ALLOWANCE_EXHAUSTED', meter: CAPABILITIES[lacking] };
+    }
+    const meter = tier && this.#used(tier);
+    if (!meter) throw new Error('something is used up');
+    if (!payg.enabled) return { code: 'ALLOWANCE_EXHAUSTED', meter };
+    const wouldPass = this.held() > 0n && this.decide(request, need, this.#availableWithoutHolds()).admitted;
+    return { code: wouldPass ? 'BALANCE_HELD' : 'CREDIT_REQUIRED', meter };
+  }
+
+  /** The meter of the tier that is used up. */
+  #used(tier: Tier): MeterName | null {
+    return (
+      (['Calls', 'Tokens'] as const).map((of) => `${tier}${of}` as const).find((of) => this.left(of) === 0n) ?? null
+    );
   }
 
   /** Admitted calls that began in the plan's window. */
@@ -286,20 +485,42 @@ export class ReferenceModel {
     ).length;
   }
 
-  begin(callId: string, request: Asked, hold: string, batch: boolean): ModelCall | Denial {
+  begin(callId: string, request: Asked, beginning: Partial<Beginning> = {}): Begun {
+    const { hold = null, batch = false, bounds = [], refusesHeld = false } = beginning;
     const { rollingCalls, payg, limitType, reserveOutputTokens } = this.terms();
-    if (rollingCalls && this.begunInWindow() >= rollingCalls.limit) return { rateLimited: true };
-    const { allowed, onCredit, admitted } = this.decide(request, usdToNano(hold));
+    if (rollingCalls && this.begunInWindow() >= rollingCalls.limit) return { refused: 'RATE_LIMITED' };
+    const markup = ratePercent(payg.markupPercent);
+    const planTokens = payg.maxOutputTokens === undefined ? 16_384 : payg.maxOutputTokens;
+    const costs = this.#reported().flatMap(({ cost }) => (cost === null ? [] : [cost]));
+    const terms = {
+      planTokens,
+      markup,
+      asked: hold === null ? null : usdToNano(hold),
+      usual: usualHold(costs, markup),
+    };
+    const need = (tiers: readonly Tier[]): Need => needOf(bounds, tiers, terms);
+    const least = (tiers: readonly Tier[]) => need(tiers).least;
+    const { allowed, onCredit, admitted } = this.decide(request, least);
+    const denial = admitted ? null : this.#denialOf(request, allowed, least);
+    if (refusesHeld && denial?.code === 'BALANCE_HELD') return { refused: 'BALANCE_HELD' };
     const reserved = new Map<MeterName, bigint>();
     for (const tier of TIERS) {
       if (!admitted || !allowed[tier] || onCredit.includes(tier)) continue;
       reserved.set(`${tier}Calls`, MILLI);
       if (reserveOutputTokens === null) continue;
       const left = limitType === 'NONE' ? null : this.left(`${tier}Tokens`);
-      const wanted = BigInt(reserveOutputTokens) * MILLI;
+      const known = bounds.filter((bound) => bound.tier === null || bound.tier === tier);
+      const bounded = known.length > 0 && known.every(({ outputTokens }) => outputTokens !== null);
+      const asked = bounded ? Math.max(...known.map(askedTokens)) : reserveOutputTokens;
+      const wanted = BigInt(Math.min(reserveOutputTokens, asked)) * MILLI;
       reserved.set(`${tier}Tokens`, left !== null && left < wanted ? left : wanted);
     }
     const paid = admitted && onCredit.length > 0;
+    const needed = paid ? need(onCredit) : null;
+    const available = this.available();
+    const held = !needed ? 0n : needed.first < available ? needed.first : available;
+    const heldTokens = needed && firstStep(needed, held, markup);
+    const suggested = allowed.premium ? 'premium' : allowed.standard ? 'standard' : 'none';
     const call: ModelCall = {
       callId,
       status: admitted ? 'IN_PROGRESS' : 'NOT_ALLOWED',
@@ -308,14 +529,66 @@ export class ReferenceModel {
       finishedAtMs: admitted ? null : this.nowMs,
       batch,
       allowed,
-      suggested: allowed.premium ? 'premium' : allowed.standard ? 'standard' : 'none',
+      suggested,
       reserved,
       onCredit: paid ? onCredit : [],
-      markup: ratePercent(payg.markupPercent),
-      held: paid ? usdToNano(hold) : 0n,
+      markup,
+      held,
+      outputTokens: needed?.outputTokens ?? null,
+      steps: needed?.steps && heldTokens !== null ? { ...needed.steps, heldTokens } : null,
+      ifLost: null,
+      exceeded: null,
+      counted: null,
     };
+    const first = bounds.find(({ tier }) => tier === null || allowed[tier]);
+    if (admitted && first?.lost) {
+      const bound = this.outputBound(call, first.tier ?? suggested);
+      const asked = askedTokens(first);
+      call.ifLost = { ...first.lost, outputTokensMax: bound !== null && bound < asked ? bound : asked };
+    }
     this.calls.set(callId, call);
-    return call;
+    return { call, denial };
+  }
+
+  /** The output tokens that a call of the tier should stay within; `null` where nothing bounds them. */
+  outputBound({ onCredit, outputTokens, reserved }: ModelCall, tier: Tier | 'none'): number | null {
+    if (tier === 'none') return null;
+    if (onCredit.includes(tier)) return outputTokens;
+    const tokens = reserved.get(`${tier}Tokens`);
+    return tokens === undefined ? null : Number(tokens / MILLI);
+  }
+
+  /** Holds more output tokens; `null` where the call holds none. */
+  extend(call: ModelCall, wanted: number): number | null {
+    const { steps, outputTokens, held, status, markup } = call;
+    if (status !== 'IN_PROGRESS' || !steps || outputTokens === null) return null;
+    const open = { steps, heldTokens: steps.heldTokens, held, outputTokens };
+    const next = nextStep(open, wanted, this.available(), markup);
+    call.held = next.held;
+    call.steps = { ...steps, heldTokens: next.heldTokens };
+    return next.heldTokens;
+  }
+
+  /** What calls counted that ended, and did not time out. */
+  #reported(): Counted[] {
+    return [...this.calls.values()].flatMap(({ callId, status, counted }) =>
+      counted && (status === 'COMPLETED' || status === 'FAILED') && this.isKept(callId) ? [counted] : [],
+    );
+  }
+
+  /**
+   * The output of an answer that nobody saw: what this customer's answers of the model usually have, or the default bound
+   * where there are none; at most its own.
+   */
+  #unseen(call: ModelCall, most: number, modelUsed: string | null): number {
+    const held = call.steps ? Math.min(most, call.steps.heldTokens) : most;
+    const answers = this.#reported().filter(
+      (counted) => counted.source === 'reported' && modelUsed !== null && counted.modelUsed === modelUsed,
+    );
+    const outputs = answers.flatMap(({ tokens }) => (tokens > 0 ? [BigInt(tokens)] : []));
+    const usual = usualOf(outputs);
+    const likely = usual === null ? UNKNOWN_OUTPUT : Number(usual);
+    return Math.min(held, likely);
   }
 
   void(call: ModelCall): void {
@@ -323,45 +596,119 @@ export class ReferenceModel {
   }
 
   #close(call: ModelCall, status: CallStatus, atMs: number): void {
-    Object.assign(call, { status, finishedAtMs: atMs, reserved: new Map(), held: 0n });
+    Object.assign(call, { status, finishedAtMs: atMs, reserved: new Map(), held: 0n, steps: null, ifLost: null });
+  }
+
+  /** Nothing was heard of the call until its deadline. */
+  #lose(call: ModelCall, { card, inputTokens, modelUsed, outputTokensMax }: NonNullable<ModelCall['ifLost']>): void {
+    const tokens = this.#unseen(call, outputTokensMax, modelUsed);
+    const used = { inputTokens, cachedTokens: 0, tokens, searches: 0, audioMilli: 0 };
+    const ending = { card, modelUsed, isPremium: undefined, failed: true, batch: undefined, used };
+    const { settlement } = this.#settleEnd(call, ending, 'estimated', call.deadlineAtMs);
+    call.status = 'TIMEOUT';
+    // What the object calls the charge is learned later.
+    if (settlement?.status === 'PENDING')
+      this.follow(`lost-${call.callId}`, call.callId, settlement.amount ?? 0n, this.stripeCustomerId);
   }
 
   /** The end of a call. Answers what it took of the allowances, and what it cost. */
-  end(
+  end(call: ModelCall, reported: Ending, estimate: ModelEstimate | null = null): Ended {
+    const { ending, source } = this.#withEstimate(call, reported, estimate);
+    return call.counted ? this.#replace(call, ending, source) : this.#settleEnd(call, ending, source, this.nowMs);
+  }
+
+  /** A whole answer without usage is not estimated where the allowance pays. */
+  #withEstimate(
     call: ModelCall,
     ending: Ending,
-  ): { tier: Tier; took: Map<MeterName, bigint>; price: Price; settlement: Settlement | null } {
-    this.#close(call, ending.failed ? 'FAILED' : 'COMPLETED', this.nowMs);
+    estimate: ModelEstimate | null,
+  ): { ending: Ending; source: UsageSource } {
+    if (!estimate) return { ending, source: 'reported' };
+    const { source, isWhole, outputTokensMax } = estimate;
+    const { tier } = this.#tierOf(call, ending);
+    const nothing = { inputTokens: 0, cachedTokens: 0, tokens: 0, searches: ending.used.searches, audioMilli: 0 };
+    if (isWhole && !call.onCredit.includes(tier))
+      return { ending: { ...ending, card: null, used: nothing }, source: 'reported' };
+    const unseen = outputTokensMax === null ? null : this.#unseen(call, outputTokensMax, ending.modelUsed);
+    return { ending: { ...ending, used: { ...ending.used, tokens: unseen ?? ending.used.tokens } }, source };
+  }
+
+  #tierOf(call: ModelCall, ending: Ending): { tier: Tier; price: Price } {
     const price = priceOf(ending, ending.batch ?? call.batch);
     const premium = ending.isPremium ?? price?.premium ?? call.suggested === 'premium';
-    const tier: Tier = premium ? 'premium' : 'standard';
-    const gone = this.left(`${tier}Calls`) === 0n || this.left(`${tier}Tokens`) === 0n;
-    const late = !call.allowed[tier] && this.terms().payg.enabled && gone;
-    const markup = call.onCredit.includes(tier)
-      ? call.markup
-      : late
-        ? ratePercent(this.terms().payg.markupPercent)
-        : null;
+    return { tier: premium ? 'premium' : 'standard', price };
+  }
 
+  /** The markup where credit pays for the tier: as the begin decided, or because the tier was neither allowed nor left. */
+  #markupOf(call: ModelCall, tier: Tier): bigint | null {
+    const late = !call.allowed[tier] && this.terms().payg.enabled && this.#used(tier) !== null;
+    if (call.onCredit.includes(tier)) return call.markup;
+    return late ? ratePercent(this.terms().payg.markupPercent) : null;
+  }
+
+  /** What the ending takes of the allowances, and what it charges. */
+  #outcome(call: ModelCall, ending: Ending, tier: Tier, price: Price, markup: bigint | null) {
     const { tokens, inputTokens, searches, audioMilli } = ending.used;
     const used = tokens + inputTokens + searches + audioMilli > 0;
-    const modelRan = call.suggested !== 'none' || ending.modelUsed || tokens + inputTokens > 0;
+    const modelRan = call.suggested !== 'none' || ending.modelUsed !== null || tokens + inputTokens > 0;
     const took = new Map<MeterName, bigint>();
     const ran = modelRan && (used || !ending.failed);
     if (markup === null && ran) took.set(`${tier}Calls`, MILLI);
     if (markup === null && tokens > 0) took.set(`${tier}Tokens`, BigInt(tokens) * MILLI);
     if (searches > 0) took.set('searches', BigInt(searches) * MILLI);
     if (audioMilli > 0) took.set('audioSeconds', BigInt(audioMilli));
-    for (const [meter, milli] of took) this.#take(meter, milli);
+    const amount = price && markup !== null ? markedUp(price.cost, markup) : null;
+    const isCharged = markup !== null && (amount !== null || ran);
+    return { took, ran, amount, isCharged };
+  }
 
-    // Rounded half up: 1 + markup is (1,000,000 + markup) / 1,000,000, as markup is in ten-thousandths of a percent.
-    const amount = price && markup !== null ? (price.cost * (1_000_000n + markup) + 500_000n) / 1_000_000n : null;
-    return {
-      tier,
-      took,
-      price,
-      settlement: markup === null || (amount === null && !ran) ? null : this.#owe(call.callId, amount),
-    };
+  #settleEnd(call: ModelCall, ending: Ending, source: UsageSource, atMs: number): Ended {
+    const { held, status } = call;
+    this.#close(call, ending.failed ? 'FAILED' : 'COMPLETED', atMs);
+    const { tier, price } = this.#tierOf(call, ending);
+    const markup = this.#markupOf(call, tier);
+    const { took, ran, amount, isCharged } = this.#outcome(call, ending, tier, price, markup);
+    for (const [meter, milli] of took) this.#take(meter, milli, call.callId);
+    const isBeyond = status === 'IN_PROGRESS' && isCharged && amount !== null && amount > held;
+    if (call.onCredit.length > 0 && isBeyond) call.exceeded = held;
+    call.counted = this.#countedOf(ending, { tier, price, source, ran, markup, period: this.period });
+    const settlement = isCharged ? this.#owe(call.callId, amount) : null;
+    return { tier, took, price, settlement, difference: null };
+  }
+
+  #countedOf(
+    { modelUsed, used: { tokens } }: Ending,
+    { price, ran, ...of }: Pick<Counted, 'tier' | 'source' | 'markup' | 'period'> & { price: Price; ran: boolean },
+  ): Counted {
+    return { ...of, calls: ran, cost: price?.cost ?? null, tokens, modelUsed };
+  }
+
+  /** Figures that replace an estimate, in the period of the estimate: of the same tier, what paid for it pays again. */
+  #replace(call: ModelCall, ending: Ending, source: UsageSource): Ended {
+    const { counted: before } = call;
+    if (!before) throw new Error('it was estimated');
+    const isNow = before.period === this.period;
+    this.taken = this.taken.filter(({ callId }) => callId !== call.callId);
+    const { tier, price } = this.#tierOf(call, ending);
+    const same = tier === before.tier && before.calls;
+    const markup = same ? before.markup : this.#markupOf(call, tier);
+    const { took, ran, amount, isCharged } = this.#outcome(call, ending, tier, price, markup);
+    if (isNow) for (const [meter, milli] of took) this.#take(meter, milli, call.callId);
+    call.status = ending.failed ? 'FAILED' : 'COMPLETED';
+    call.counted = this.#countedOf(ending, { tier, price, source, ran, markup, period: before.period });
+    const was = this.settlements.get(call.callId);
+    const difference = (isCharged ? (amount ?? 0n) : 0n) - (was?.amount ?? 0n);
+    this.settlements.delete(call.callId);
+    let settlement: Settlement | null = null;
+    if (isCharged) {
+      settlement = this.#owe(call.callId, amount);
+      // Where nothing changes, the charge stays what it was.
+      if (settlement.status === 'PENDING' && difference === 0n && was) {
+        settlement = was;
+        this.settlements.set(call.callId, was);
+      }
+    }
+    return { tier, took, price, settlement, difference: difference === 0n ? null : difference };
   }
 
   // --- custom meters
@@ -407,44 +754,87 @@ export class ReferenceModel {
       status: amount === null ? 'FAILED' : amount === 0n ? 'POSTED' : 'PENDING',
       amount,
       reason,
+      chargeId: null,
     };
     this.settlements.set(subjectId, settlement);
     return settlement;
   }
 
-  /** The charge that was made last is on its way. */
-  follow(chargeId: string, subjectId: string, amount: bigint, stripeCustomerId: string | null): void {
+  /** The charge that was made last is on its way. One that corrects another is that of its subject only where it says so. */
+  follow(
+    chargeId: string,
+    subjectId: string,
+    amount: bigint,
+    stripeCustomerId: string | null,
+    corrects: string | null = null,
+  ): void {
     const dueAtMs = this.nowMs + 1000;
     this.charges.set(chargeId, {
       chargeId,
       subjectId,
       amount,
+      corrects,
       stripeCustomerId,
       dueAtMs,
       debited: false,
       attempts: 0,
       firstAttemptAtMs: null,
     });
+    const settlement = this.settlements.get(subjectId);
+    if (settlement?.status === 'PENDING' && settlement.chargeId === null) settlement.chargeId = chargeId;
+  }
+
+  /** The object says what it calls the charges of calls that were lost. */
+  nameCharges(nameOf: (callId: string) => string | undefined): void {
+    const charges = [...this.charges.values()];
+    this.charges.clear();
+    for (const charge of charges) {
+      const isUnnamed = charge.chargeId === `lost-${charge.subjectId}`;
+      const chargeId = isUnnamed ? nameOf(charge.subjectId) : charge.chargeId;
+      if (chargeId === undefined) throw new Error(`the call ${charge.subjectId} has no charge`);
+      const settlement = this.settlements.get(charge.subjectId);
+      if (settlement?.chargeId === charge.chargeId) settlement.chargeId = chargeId;
+      this.charges.set(chargeId, Object.assign(charge, { chargeId }));
+    }
   }
 
   dueCharges(): ModelCharge[] {
-    return [...this.charges.values()].filter(({ dueAtMs }) => dueAtMs <= this.nowMs);
+    const due = [...this.charges.values()].filter(({ dueAtMs }) => dueAtMs <= this.nowMs);
+    return due.sort((a, b) => a.dueAtMs - b.dueAtMs);
   }
 
-  /** Due charges leave the balance; those that nobody is to be told of are done. */
-  debit(reports: boolean): void {
+  /** Due charges leave the balance, or come back; those that nobody is to be told of are done. */
+  debit(reports: boolean, returnsOf: (chargeId: string) => { creditId: string | null; amount: bigint }[]): void {
     for (const charge of this.dueCharges()) {
-      if (!charge.debited) this.#spend('USD', charge.amount);
+      if (!charge.debited && charge.amount > 0n) this.#spend('USD', charge.amount);
+      if (!charge.debited && charge.amount < 0n)
+        this.#giveBack(charge.chargeId, -charge.amount, returnsOf(charge.chargeId));
       charge.debited = true;
       if (!reports || charge.stripeCustomerId === null) this.conclude(charge, null);
     }
+    this.#expire();
   }
 
   conclude(charge: ModelCharge, reason: string | null): void {
     this.charges.delete(charge.chargeId);
     const settlement = this.settlements.get(charge.subjectId);
-    Object.assign(settlement ?? {}, { status: reason === null ? 'POSTED' : 'FAILED', reason });
+    if (settlement?.chargeId === charge.chargeId)
+      Object.assign(settlement, { status: reason === null ? 'POSTED' : 'FAILED', reason });
+    // Who does not have the charge gets no correction of it.
+    if (reason !== null)
+      for (const other of this.charges.values()) if (other.corrects === charge.chargeId) other.stripeCustomerId = null;
   }
+}
+
+interface Decision {
+  allowed: Allowed;
+  onCredit: Tier[];
+  downgraded: boolean;
+  admitted: boolean;
+}
+
+function withDefault(request: Asked): Asked {
+  return Object.values(request).some((wanted) => wanted === true) ? request : { standard: true };
 }
 
 function endOf({ anchorMs, step, replenish }: ReferenceModel['cycle']): number {

@@ -12,7 +12,7 @@ const NANO = 1_000_000_000n;
 export interface Ending {
   /** Which of the cards prices it; `null` where the catalog does not know the model. */
   card: number | null;
-  modelUsed: boolean;
+  modelUsed: string | null;
   isPremium: boolean | undefined;
   failed: boolean;
   /** A mode of its own. */

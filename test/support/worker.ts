@@ -30,5 +30,5 @@ export async function deliverToD1(organizationId: string, customerId: string): P
 
 /** Fires the alarms of all projectors. */
 export async function fireProjectors(): Promise<void> {
-  for (const projector of projectorsOf(bindings, 'DB')) await runDurableObjectAlarm(projector());
+  await Promise.all(projectorsOf(bindings, 'DB').map((projector) => runDurableObjectAlarm(projector())));
 }

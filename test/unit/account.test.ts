@@ -12,12 +12,15 @@ import {
   isCanceled,
   migratePlan,
   openAccount,
+  replenishDue,
+  replenishNow,
   setCanceled,
   updateContact,
 } from '../../src/domain/account.ts';
 import { summarize } from '../../src/domain/allowances.ts';
 import { canonicalJson } from '../../src/domain/canonical.ts';
 import { METERS, SLOT_METERS } from '../../src/domain/meters.ts';
+import type { Replenish } from '../../src/domain/period.ts';
 import type { PlanVersion } from '../../src/domain/plan.ts';
 import { TIERS } from '../../src/domain/tiers.ts';
 import { balanceOf, grantCredit } from '../../src/domain/wallet.ts';
@@ -58,29 +61,85 @@ describe('a migration to the newest version', () => {
   const newest = version('pro', 3);
 
   test('applies now, or at the next replenishment', () => {
-    expect(idsOf(migratePlan(old, newest, 'NOW'))).toEqual(['pro:v3', null]);
-    const later = migratePlan(old, newest, 'AT_NEXT_REPLENISH');
+    expect(idsOf(migratePlan(old, newest, 'NOW', NOW))).toEqual(['pro:v3', null]);
+    const later = migratePlan(old, newest, 'AT_NEXT_REPLENISH', NOW);
     expect(idsOf(later)).toEqual(['pro:v1', 'pro:v3']);
     expect(revisionsOf(later)).toEqual([2, 2]);
-    expect(migratePlan(later, newest, 'AT_NEXT_REPLENISH')).toBe(later);
-    expect(idsOf(migratePlan(later, newest, 'NOW'))).toEqual(['pro:v3', null]);
+    expect(migratePlan(later, newest, 'AT_NEXT_REPLENISH', NOW)).toBe(later);
+    expect(idsOf(migratePlan(later, newest, 'NOW', NOW))).toEqual(['pro:v3', null]);
   });
 
   test('leaves the newest version, a newer one and another plan as they are', () => {
     for (const current of [newest, version('pro', 4), version('team', 1)])
       for (const when of ['NOW', 'AT_NEXT_REPLENISH'] as const) {
         const account = opened(current);
-        expect(migratePlan(account, newest, when)).toBe(account);
+        expect(migratePlan(account, newest, when, NOW)).toBe(account);
       }
   });
 
   test('keeps a pending change to another plan, and renews one to an older version', () => {
     const leaving = changePlan(old, version('team', 1), 'AT_NEXT_REPLENISH', NOW);
-    expect(idsOf(migratePlan(leaving, newest, 'NOW'))).toEqual(['pro:v3', 'team:v1']);
-    expect(migratePlan(leaving, newest, 'AT_NEXT_REPLENISH')).toBe(leaving);
+    expect(idsOf(migratePlan(leaving, newest, 'NOW', NOW))).toEqual(['pro:v3', 'team:v1']);
+    expect(migratePlan(leaving, newest, 'AT_NEXT_REPLENISH', NOW)).toBe(leaving);
     const joining = changePlan(opened(version('team', 1)), version('pro', 2), 'AT_NEXT_REPLENISH', NOW);
     for (const when of ['NOW', 'AT_NEXT_REPLENISH'] as const)
-      expect(idsOf(migratePlan(joining, newest, when))).toEqual(['team:v1', 'pro:v3']);
+      expect(idsOf(migratePlan(joining, newest, when, NOW))).toEqual(['team:v1', 'pro:v3']);
+  });
+});
+
+describe('a plan that replenishes and one that never does', () => {
+  const WEEK = 7 * 86_400_000;
+  const LATER = NOW + WEEK;
+  const NEVER = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
+  const on = (planId: string, number: number, replenish: Replenish): PlanVersion => ({
+    ...version(planId, number),
+    plan: plan({ replenish, limits: { searches: 5 } }),
+  });
+  const used = (account: Account): Account => ({
+    ...account,
+    meters: { ...account.meters, consumed: { searches: 3 } },
+  });
+  const datesOf = ({ subscription: { lastReplenishedAtMs, nextReplenishAtMs } }: Account) => [
+    lastReplenishedAtMs,
+    nextReplenishAtMs,
+  ];
+  const weekly = on('pro', 2, { every: 1, unit: 'WEEK' });
+  const once = on('pro', 2, null);
+
+  test('a change with usage kept to one that does counts its interval from now, and replenishes then', () => {
+    const trial = used(opened(on('trial', 1, null)));
+    const changes = [
+      changePlan(trial, weekly, 'IMMEDIATE_PRORATED', LATER),
+      migratePlan(used(opened(on('pro', 1, null))), weekly, 'NOW', LATER),
+    ];
+    for (const changed of changes) {
+      expect(datesOf(changed)).toEqual([NOW, LATER + WEEK]);
+      expect(changed.meters.consumed).toEqual({ searches: 3 });
+      expect(replenishDue(changed, LATER + WEEK - 1)).toBe(changed);
+      const next = replenishDue(changed, LATER + WEEK);
+      expect([datesOf(next), next.meters.consumed]).toEqual([[LATER + WEEK, LATER + 2 * WEEK], {}]);
+    }
+  });
+
+  test('a change with usage kept to one that does not gives its allowance once', () => {
+    const monthly = (planId: string) => used(opened(on(planId, 1, { every: 1, unit: 'MONTH' })));
+    const changes = [
+      changePlan(monthly('team'), once, 'IMMEDIATE_PRORATED', LATER),
+      migratePlan(monthly('pro'), once, 'NOW', LATER),
+    ];
+    for (const changed of changes) {
+      expect(datesOf(changed)).toEqual([NOW, NEVER]);
+      expect(replenishDue(changed, NEVER - 1).meters.consumed).toEqual({ searches: 3 });
+    }
+  });
+
+  test('a change at the next replenishment keeps the date that there is, or waits for a replenishment by hand', () => {
+    const leaving = migratePlan(opened(on('pro', 1, { every: 1, unit: 'WEEK' })), once, 'AT_NEXT_REPLENISH', NOW);
+    expect(datesOf(leaving)).toEqual([NOW, NOW + WEEK]);
+    expect(datesOf(replenishDue(leaving, NOW + WEEK))).toEqual([NOW + WEEK, NEVER]);
+    const waiting = migratePlan(opened(on('pro', 1, null)), weekly, 'AT_NEXT_REPLENISH', NOW);
+    expect(replenishDue(waiting, LATER)).toBe(waiting);
+    expect(datesOf(replenishNow(waiting, LATER))).toEqual([LATER, LATER + WEEK]);
   });
 });
 

@@ -4,9 +4,9 @@
 
 import { describe, expect, test } from 'vitest';
 import type { Account } from '../../src/domain/account.ts';
+import { beginCall } from '../../src/domain/begin-call.ts';
 import {
   type BeginRequest,
-  beginCall,
   type Call,
   canEnd,
   endCall,
@@ -19,7 +19,7 @@ import type { CallReport } from '../../src/domain/call-report.ts';
 import type { Quantities } from '../../src/domain/meters.ts';
 import type { ResolvedPrice } from '../../src/domain/pricing.ts';
 import { rateCard } from '../support/rate-cards.ts';
-import { account, NO_USAGE, type PlanChange, plan, usage } from './fixtures.ts';
+import { account, boundOf, NO_USAGE, NOTHING_KNOWN, type PlanChange, plan, usage } from './fixtures.ts';
 
 const NOW = 1_000_000;
 const DEADLINE = 4_600_000;
@@ -43,6 +43,7 @@ function begin(change: PlanChange, { consumed = {}, reserved = {}, ...request }:
     account(plan(change), { consumed, reserved }),
     'c1',
     { requested: {}, pricingMode: 'standard', ...request },
+    NOTHING_KNOWN,
     DEADLINE,
     NOW,
   );
@@ -140,6 +141,7 @@ describe('begin', () => {
       canceled,
       'c1',
       { requested: {}, pricingMode: 'standard' },
+      NOTHING_KNOWN,
       DEADLINE,
       NOW,
     );
@@ -150,7 +152,7 @@ describe('begin', () => {
     let current = account(plan({ limits: { searches: 2 } }));
     const request: BeginRequest = { requested: SEARCHING, needs: ['search'], pricingMode: 'standard' };
     const begun = ['a', 'b', 'c'].map((callId) => {
-      const one = beginCall(current, callId, request, DEADLINE, NOW);
+      const one = beginCall(current, callId, request, NOTHING_KNOWN, DEADLINE, NOW);
       current = one.account;
       return one;
     });
@@ -165,7 +167,14 @@ describe('begin', () => {
   test('allows exactly as many open calls as the limit has calls', () => {
     let current = account(plan({ limits: { standardCalls: 3 } }));
     const statuses = ['a', 'b', 'c', 'd'].map((callId) => {
-      const begun = beginCall(current, callId, { requested: {}, pricingMode: 'standard' }, DEADLINE, NOW);
+      const begun = beginCall(
+        current,
+        callId,
+        { requested: {}, pricingMode: 'standard' },
+        NOTHING_KNOWN,
+        DEADLINE,
+        NOW,
+      );
       current = begun.account;
       return begun.call.status;
     });
@@ -175,7 +184,14 @@ describe('begin', () => {
 
   test('adds to the reservations of other open calls, does not mutate its input, and increments the revision', () => {
     const before = account(plan(), { consumed: { standardCalls: 4 }, reserved: { standardCalls: 2 } });
-    const { account: after, call } = beginCall(before, 'c1', { requested: {}, pricingMode: 'standard' }, DEADLINE, NOW);
+    const { account: after, call } = beginCall(
+      before,
+      'c1',
+      { requested: {}, pricingMode: 'standard' },
+      NOTHING_KNOWN,
+      DEADLINE,
+      NOW,
+    );
     expect(after.meters).toEqual({ consumed: { standardCalls: 4 }, reserved: { standardCalls: 3 } });
     expect([before.revision, after.revision, call.revision]).toEqual([1, 2, 2]);
     expect(before.meters.reserved).toEqual({ standardCalls: 2 });
@@ -225,20 +241,20 @@ describe('reserved output tokens', () => {
   ])('are held %s', (_of, change, request, held, maxResponseTokens) => {
     const begun = begin(change, request);
     expect(begun.call.reserved).toEqual(held);
-    expect(begun.maxResponseTokens).toBe(maxResponseTokens);
+    expect(boundOf(begun.call)).toBe(maxResponseTokens);
   });
 
   test('make a token limit exact: the second call gets the rest, the third is denied until the first ends', () => {
     const change = { reserveOutputTokens: 60, limits: { standardTokens: 100 } };
     const first = begin(change);
     const request: BeginRequest = { requested: {}, pricingMode: 'standard' };
-    const second = beginCall(first.account, 'c2', request, DEADLINE, NOW);
-    const third = beginCall(second.account, 'c3', request, DEADLINE, NOW);
-    expect([first.maxResponseTokens, second.maxResponseTokens, third.call.status]).toEqual([60, 40, 'NOT_ALLOWED']);
+    const second = beginCall(first.account, 'c2', request, NOTHING_KNOWN, DEADLINE, NOW);
+    const third = beginCall(second.account, 'c3', request, NOTHING_KNOWN, DEADLINE, NOW);
+    expect([boundOf(first.call), boundOf(second.call), third.call.status]).toEqual([60, 40, 'NOT_ALLOWED']);
     const ended = end({ account: third.account, call: first.call }, { usage: usage({ responseTokens: 25 }) });
-    const fourth = beginCall(ended.account, 'c4', request, DEADLINE, NOW);
+    const fourth = beginCall(ended.account, 'c4', request, NOTHING_KNOWN, DEADLINE, NOW);
     // 25 are consumed and 40 still held by the second call: 35 are left.
-    expect([fourth.call.status, fourth.maxResponseTokens]).toEqual(['IN_PROGRESS', 35]);
+    expect([fourth.call.status, boundOf(fourth.call)]).toEqual(['IN_PROGRESS', 35]);
   });
 });
 
@@ -491,9 +507,9 @@ describe('timeout', () => {
   test('makes room for another call', () => {
     const begun = begin({ limits: { standardCalls: 1 } });
     const request: BeginRequest = { requested: {}, pricingMode: 'standard' };
-    expect(beginCall(begun.account, 'c2', request, DEADLINE, NOW).call.status).toBe('NOT_ALLOWED');
+    expect(beginCall(begun.account, 'c2', request, NOTHING_KNOWN, DEADLINE, NOW).call.status).toBe('NOT_ALLOWED');
     const timedOut = timeOutCall(begun.account, begun.call);
-    expect(beginCall(timedOut.account, 'c2', request, DEADLINE, NOW).call.status).toBe('IN_PROGRESS');
+    expect(beginCall(timedOut.account, 'c2', request, NOTHING_KNOWN, DEADLINE, NOW).call.status).toBe('IN_PROGRESS');
   });
 
   test('does not prevent a late end, which is consumed and priced once and releases nothing twice', () => {

@@ -258,7 +258,7 @@ test('a call is denied exactly when the rule of the service denies it', () => {
   fc.assert(
     fc.property(requested, limits, features, policy, fc.boolean(), (asked, given, switches, limitType, canceled) => {
       const of = plan({ limitType, limits: given, features: switches });
-      const decision = decideEntitlements(of, { consumed: {}, reserved: {} }, asked as never, canceled, false);
+      const decision = decideEntitlements(of, { consumed: {}, reserved: {} }, asked as never, canceled, () => false);
       expect(isDenied(asked, decision.allowed)).toBe(!decision.admitted);
     }),
     { numRuns: 500 },

@@ -14,7 +14,7 @@ import { type PlanChange, plan } from './fixtures.ts';
 const used = (consumed: Quantities, reserved: Quantities = {}): MeterState => ({ consumed, reserved });
 
 function decide(change: PlanChange, requested: Requested, meters = used({}), canceled = false) {
-  return decideEntitlements(plan(change), meters, requested, canceled, false);
+  return decideEntitlements(plan(change), meters, requested, canceled, () => false);
 }
 
 /** What each cell of the tables below stands for. */

@@ -4,6 +4,8 @@
 
 import type { Account } from '../../src/domain/account.ts';
 import type { MeterState } from '../../src/domain/allowances.ts';
+import { type Expected, outputTokensOf } from '../../src/domain/begin-call.ts';
+import type { Call } from '../../src/domain/call.ts';
 import type { Plan } from '../../src/domain/plan.ts';
 import { NO_USAGE, type Usage } from '../../src/domain/usage.ts';
 import { EMPTY_WALLET } from '../../src/domain/wallet.ts';
@@ -44,6 +46,14 @@ export function plan(change: PlanChange = {}): Plan {
     },
     features: { audio: true, image: true, search: true, ...change.features },
   };
+}
+
+/** Of a call whose cost nothing tells. */
+export const NOTHING_KNOWN: Expected = { bounds: [], usualCharge: () => 0n };
+
+/** The output tokens that a call on the suggested tier should stay within; `null` where nothing bounds them. */
+export function boundOf(call: Call): number | null {
+  return call.suggestedTier === 'none' ? null : (outputTokensOf(call)[call.suggestedTier] ?? null);
 }
 
 export function account(content: Plan, meters: MeterState = { consumed: {}, reserved: {} }): Account {

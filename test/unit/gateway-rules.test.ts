@@ -187,15 +187,18 @@ describe("a line of a batch's file", () => {
     );
   });
 
-  test('that ran without reporting usage has an unknown cost, not a zero cost', () => {
+  test('that ran without reporting usage has an unknown cost, not a zero cost, and its text is counted where it is there', () => {
     expect(
       read({ custom_id: 'a', response: { status_code: 200, body: { object: 'list', data: [] } } }).outcome,
     ).toEqual({ usage: null });
     expect(read('{"id":"1","custom_id":"a \\" b","response":{"stat', true)).toEqual({
       customId: 'a \\" b',
       outcome: { usage: null },
+      written: null,
     });
-    expect(read('no json at all')).toEqual({ customId: 'line 3', outcome: { usage: null } });
+    const broken = read('no json at all');
+    expect(broken).toMatchObject({ customId: 'line 3', outcome: { usage: null } });
+    expect(broken.written).toBeGreaterThan(0);
   });
 
   test.each([1_000_000_001, -1, 1.5])('that reports %d tokens has an unknown cost, not a zero cost', (figure) => {

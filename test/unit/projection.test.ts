@@ -6,12 +6,13 @@
 import type { DatabaseSync } from 'node:sqlite';
 import fc from 'fast-check';
 import { afterEach, expect, test } from 'vitest';
-import { beginCall, type Call, endCall } from '../../src/domain/call.ts';
+import { beginCall } from '../../src/domain/begin-call.ts';
+import { type Call, endCall } from '../../src/domain/call.ts';
 import { projectionStatements } from '../../src/storage/projection.ts';
 import { projectPage, usageProvider } from '../../src/storage/projection-rows.ts';
 import { asD1, openD1, runBatch } from '../support/d1.ts';
 import { rateCard } from '../support/rate-cards.ts';
-import { account, plan, usage } from './fixtures.ts';
+import { account, NOTHING_KNOWN, plan, usage } from './fixtures.ts';
 
 const NOW = Date.UTC(2027, 2, 1, 20);
 const CARD = rateCard({ input: '2500000003', output: '7' }, [], {
@@ -48,7 +49,7 @@ const ended: fc.Arbitrary<Call> = fc
   })
   .map(({ id, feature, tags, message, holdUsd, tokens, techniques }) => {
     const request = { feature, tags, holdUsd, requested: {}, pricingMode: 'standard' as const };
-    const { account: after, call } = beginCall(account(plan()), id, request, NOW + 60_000, NOW);
+    const { account: after, call } = beginCall(account(plan()), id, request, NOTHING_KNOWN, NOW + 60_000, NOW);
     const end = {
       usage: usage({ inputTokens: tokens }),
       modelUsed: 'b',

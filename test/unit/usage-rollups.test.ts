@@ -51,6 +51,7 @@ interface Sent {
   atMs: number;
   model: string | null;
   isPriced: boolean;
+  isProvisional: boolean;
   tokens: number;
   costNanoUsd: bigint;
   revision: number;
@@ -66,6 +67,7 @@ const sent: fc.Arbitrary<Sent> = fc.record({
   atMs: fc.nat(3 * DAY).map((after) => START + after),
   model: fc.constantFrom('openai/gpt-4o', 'mistral/small', null),
   isPriced: fc.boolean(),
+  isProvisional: fc.boolean(),
   tokens: fc.oneof(fc.nat(1_000), fc.constant(1_000_000_000)),
   costNanoUsd: fc.oneof(fc.bigInt(0n, 10_000n), fc.bigInt(0n, COST_MAX), fc.constant(COST_MAX)),
   revision: fc.integer({ min: 1, max: 9 }),
@@ -73,7 +75,7 @@ const sent: fc.Arbitrary<Sent> = fc.record({
 
 /** The columns of the call's row. */
 function rowOf(sentCall: Sent) {
-  const { status, model, isPriced, tokens, costNanoUsd } = sentCall;
+  const { status, model, isPriced, isProvisional, tokens, costNanoUsd } = sentCall;
   const isEnded = status === 'COMPLETED' || status === 'FAILED';
   const used = isEnded ? model : null;
   const priced = isPriced ? used : null;
@@ -103,6 +105,7 @@ function rowOf(sentCall: Sent) {
     response_tokens: tokensOf(2),
     reasoning_tokens: tokensOf(3),
     searches: tokensOf(4),
+    usage_source: isEnded && isProvisional ? 'estimated' : null,
     cost_nano_usd: priced === null ? null : String(costNanoUsd),
     revision: sentCall.revision,
     record: {},
@@ -181,15 +184,18 @@ function pairs(): [name: string, kept: string, summed: string][] {
     COALESCE(model_key, model_used, ''), CASE WHEN model_key IS NULL THEN 'openai' ELSE SUBSTR(model_key, 1, INSTR(model_key, '/') - 1) END,
     COUNT(*), SUM(status IN ('COMPLETED', 'FAILED') AND cost_nano_usd IS NULL), SUM(COALESCE(input_tokens, 0)),
     SUM(COALESCE(cached_input_tokens, 0)), SUM(COALESCE(response_tokens, 0)), SUM(COALESCE(reasoning_tokens, 0)), SUM(COALESCE(searches, 0)),
+    COUNT(usage_source), SUM(IIF(usage_source IS NULL, 0, COALESCE(cost_nano_usd, 0) / 1000000000)),
+    SUM(IIF(usage_source IS NULL, 0, COALESCE(cost_nano_usd, 0) % 1000000000)),
     SUM(COALESCE(cost_nano_usd, 0) / 1000000000) AS cost_usd, SUM(COALESCE(cost_nano_usd, 0) % 1000000000) AS cost_rest_nano_usd
     FROM calls WHERE status <> 'IN_PROGRESS' GROUP BY 1, 2, 3, 4, 5, 6, 7`;
   const ofCalls = `SELECT organization_id, customer_id, hour_ms, feature, status, model, provider, SUM(calls), SUM(unpriced), SUM(input),
-    SUM(cached), SUM(output), SUM(reasoning), SUM(searches), SUM(cost_usd) AS cost_usd, SUM(cost_rest) AS cost_rest_nano_usd FROM (
+    SUM(cached), SUM(output), SUM(reasoning), SUM(searches), SUM(provisional), SUM(provisional_usd), SUM(provisional_rest), SUM(cost_usd) AS cost_usd, SUM(cost_rest) AS cost_rest_nano_usd FROM (
       SELECT NULL AS organization_id, NULL AS customer_id, NULL AS hour_ms, NULL AS feature, NULL AS status, NULL AS model, NULL AS provider,
         NULL AS calls, NULL AS unpriced, NULL AS input, NULL AS cached, NULL AS output, NULL AS reasoning, NULL AS searches,
+        NULL AS provisional, NULL AS provisional_usd, NULL AS provisional_rest,
         NULL AS cost_usd, NULL AS cost_rest WHERE false
       UNION ALL ${inFull}
-      UNION ALL SELECT organization_id, customer_id, hour_ms, feature, 'NOT_ALLOWED', '', '', calls, 0, 0, 0, 0, 0, 0, 0, 0 FROM denied_hours
+      UNION ALL SELECT organization_id, customer_id, hour_ms, feature, 'NOT_ALLOWED', '', '', calls, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 FROM denied_hours
     ) GROUP BY 1, 2, 3, 4, 5, 6, 7`;
   const ofHours = `SELECT organization_id, customer_id, hour_ms, feature, outcome, model, provider, ${FIGURES.join(', ')}
     FROM usage_hours WHERE ${SOME_LEFT}`;
@@ -325,7 +331,7 @@ describe('the roll-ups', () => {
         atMs: START,
         model: 'openai/gpt-4o',
       },
-      ...{ isPriced: true, tokens: 10, costNanoUsd: 70n, revision: 1 },
+      ...{ isPriced: true, isProvisional: false, tokens: 10, costNanoUsd: 70n, revision: 1 },
     };
     sendBatch(db, [call]);
     const before = db.prepare('SELECT total_changes() AS n').get()?.n as number;
@@ -348,7 +354,7 @@ describe('the roll-ups', () => {
         status: 'COMPLETED',
         atMs: START,
       },
-      ...{ model: `vendor/m${n % 7}`, isPriced: true, tokens: 1, costNanoUsd: 1n, revision: 1 },
+      ...{ model: `vendor/m${n % 7}`, isPriced: true, isProvisional: false, tokens: 1, costNanoUsd: 1n, revision: 1 },
     });
     sendBatch(
       db,
@@ -377,7 +383,7 @@ test('calls that are delivered together change each sum once', () => {
         atMs: START,
         model: 'openai/gpt-4o',
       },
-      ...{ isPriced: true, tokens: 10, costNanoUsd: 70n, revision: 1 },
+      ...{ isPriced: true, isProvisional: false, tokens: 10, costNanoUsd: 70n, revision: 1 },
     };
     sendBatch(
       db,

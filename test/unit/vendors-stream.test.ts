@@ -329,11 +329,11 @@ describe('streams', () => {
   });
 
   test('an event that is too long is skipped, and the next ones are read', () => {
-    const stream = new StreamUsage(1_000);
+    const stream = new StreamUsage({ eventBytesMax: 1_000 });
     stream.push(sse(chunk([delta('x'.repeat(5_000))])));
     stream.push(sse(chunk([delta('', 'stop')]), chunk([], figures), '[DONE]'));
     expect(stream.usage()).toEqual(seven);
-    const lost = new StreamUsage(1_000);
+    const lost = new StreamUsage({ eventBytesMax: 1_000 });
     lost.push(sse({ ...chunk([], figures), more: 'x'.repeat(5_000) }));
     expect(lost.usage()).toBeNull();
   });

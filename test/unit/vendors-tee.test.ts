@@ -3,7 +3,8 @@
  * has left.
  */
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { type MeterOptions, meterStream, type StreamOutcome } from '../../src/vendors/tee.ts';
+import type { MeterOptions, StreamOutcome } from '../../src/vendors/tee.ts';
+import { DONE, delta, event, meter, scripted, sentBy, text, USAGE } from '../support/metered-stream.ts';
 import { type FakeVendor, type Fault, startVendor } from '../support/vendor.ts';
 
 let vendor: FakeVendor;
@@ -34,76 +35,6 @@ async function open(content: string, path: Path = '/v1/chat/completions'): Promi
   return response.body as unknown as ReadableStream<Uint8Array>;
 }
 
-interface Metered {
-  stream: ReadableStream<Uint8Array>;
-  outcomes: StreamOutcome[];
-  ended: Promise<StreamOutcome>;
-}
-
-function meter(body: ReadableStream<Uint8Array>, options: Partial<MeterOptions> = {}): Metered {
-  const outcomes: StreamOutcome[] = [];
-  let resolve: (outcome: StreamOutcome) => void;
-  const ended = new Promise<StreamOutcome>((done) => {
-    resolve = done;
-  });
-  const stream = meterStream(body, {
-    idleTimeoutMs: 2_000,
-    drainMsMax: 2_000,
-    bytesMax: 1_000_000,
-    onEnd: (outcome) => {
-      outcomes.push(outcome);
-      resolve(outcome);
-    },
-    ...options,
-  });
-  return { stream, outcomes, ended };
-}
-
-async function text(stream: ReadableStream<Uint8Array>): Promise<string> {
-  const parts: string[] = [];
-  const streaming = new TextDecoder();
-  for await (const chunk of stream as unknown as AsyncIterable<Uint8Array>)
-    parts.push(streaming.decode(chunk, { stream: true }));
-  return parts.join('');
-}
-
-/** A vendor's stream under the test's own control. */
-function scripted() {
-  let controller!: ReadableStreamDefaultController<Uint8Array>;
-  const state = { cancelled: false };
-  const source: UnderlyingSource<Uint8Array> = {
-    start: (given) => {
-      controller = given as ReadableStreamDefaultController<Uint8Array>;
-    },
-    cancel: () => {
-      state.cancelled = true;
-    },
-  };
-  const body = new ReadableStream<Uint8Array>(source, { highWaterMark: 0 });
-  return {
-    body,
-    state,
-    send: (...parts: (string | Uint8Array)[]) => {
-      for (const part of parts) controller.enqueue(typeof part === 'string' ? encoder.encode(part) : part);
-    },
-    close: () => controller.close(),
-    fail: () => controller.error(new Error('connection lost')),
-  };
-}
-
-/** A vendor's stream that is over. */
-function sentBy(...parts: string[]): ReadableStream<Uint8Array> {
-  const { body, send, close } = scripted();
-  send(...parts);
-  close();
-  return body;
-}
-
-const event = (body: unknown) => `data: ${typeof body === 'string' ? body : JSON.stringify(body)}\n\n`;
-const delta = (content: string, finish_reason: string | null = null) =>
-  event({ model: 'gpt-5.2', choices: [{ delta: { content }, finish_reason }] });
-const USAGE = event({ model: 'gpt-5.2', choices: [], usage: { prompt_tokens: 7, completion_tokens: 2 } });
-const DONE = event('[DONE]');
 const figures = { inputTokens: 7, responseTokens: 2 };
 
 describe('a caller that stays', () => {
@@ -142,14 +73,16 @@ describe('a caller that stays', () => {
     const { stream, outcomes } = meter(await open('[fail:cut] [reply:6]', '/v1/messages'));
     await expect(text(stream)).rejects.toThrow();
     expect(outcomes).toMatchObject([
-      { end: 'vendor_cut', completed: false, usage: { inputTokens: 2, responseTokens: 1 } },
+      { end: 'vendor_cut', completed: false, usage: null, partial: { inputTokens: 2, responseTokens: 1 } },
     ]);
   });
 
   test('a stream that closes after a stop reason is complete, even without usage', async () => {
     const { stream, outcomes } = meter(sentBy(delta('a'), delta('', 'stop')));
     await text(stream);
-    expect(outcomes).toEqual([{ end: 'completed', completed: true, usage: null, failure: null }]);
+    expect(outcomes).toEqual([
+      { end: 'completed', completed: true, usage: null, partial: null, outputTokens: 1, failure: null },
+    ]);
   });
 
   test('a stream whose connection breaks before the usage is not complete', async () => {
@@ -161,7 +94,9 @@ describe('a caller that stays', () => {
     await reader.read();
     fail();
     await expect(reader.read()).rejects.toThrow();
-    expect(outcomes).toEqual([{ end: 'vendor_cut', completed: false, usage: null, failure: null }]);
+    expect(outcomes).toEqual([
+      { end: 'vendor_cut', completed: false, usage: null, partial: null, outputTokens: 1, failure: null },
+    ]);
   });
 
   test('a vendor that falls silent ends the stream with a timeout', async () => {
@@ -254,7 +189,13 @@ describe('a caller that leaves', () => {
     await reader.read();
     await reader.cancel();
     close();
-    expect(await ended).toEqual({ end: 'client_left', completed: true, usage: null, failure: null });
+    expect(await ended).toMatchObject({
+      end: 'client_left',
+      completed: true,
+      usage: null,
+      partial: null,
+      failure: null,
+    });
   });
 
   test('after the stream was complete', async () => {
@@ -275,7 +216,7 @@ describe('a caller that leaves', () => {
     send(USAGE);
     await reader.read();
     await reader.cancel();
-    expect(await ended).toMatchObject({ end: 'client_left', completed: false, usage: figures });
+    expect(await ended).toMatchObject({ end: 'client_left', completed: false, usage: null, partial: figures });
     expect(state.cancelled).toBe(true);
   });
 
@@ -289,7 +230,7 @@ describe('a caller that leaves', () => {
   test('before a vendor that breaks off', async () => {
     const { stream, ended } = meter(await open('[fail:cut] [reply:6]', '/v1/messages'));
     await stream.cancel();
-    expect(await ended).toMatchObject({ end: 'client_left', completed: false, usage: { inputTokens: 2 } });
+    expect(await ended).toMatchObject({ end: 'client_left', completed: false, partial: { inputTokens: 2 } });
   });
 });
 

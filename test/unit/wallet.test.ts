@@ -106,14 +106,14 @@ describe('expiry', () => {
   );
 
   test('takes effect exactly at its instant', () => {
-    expect(nextExpiryMs(wallet)).toBe(1_000);
+    expect(nextExpiryMs(wallet, 0)).toBe(1_000);
     expect(expireCredits(wallet, 999)).toBe(wallet);
     expect(left(expireCredits(wallet, 1_000))).toEqual([
       ['c', '5'],
       ['d', '9'],
     ]);
-    expect(nextExpiryMs(expireCredits(wallet, 1_000))).toBe(1_001);
-    expect(nextExpiryMs(expireCredits(wallet, 1_001))).toBeNull();
+    expect(nextExpiryMs(expireCredits(wallet, 1_000), 1_000)).toBe(1_001);
+    expect(nextExpiryMs(expireCredits(wallet, 1_001), 1_001)).toBeNull();
   });
 
   test('is dated at that instant however late it is applied, and removes only the unspent amount', () => {
@@ -201,9 +201,16 @@ describe('a revocation', () => {
 
   test('leaves what pending charges will take', () => {
     const pending = addUnsettled(wallet, 12n);
-    expect(left(revokeCredit(pending, 'b', 'why', 2))).toEqual([
-      ['a', '10'],
+    const revoked = revokeCredit(pending, 'b', 'why', 2);
+    expect(left(revoked)).toEqual([
       ['b', '2'],
+      ['a', '10'],
+      ['c', '5'],
+    ]);
+    // What they do not take after all goes too.
+    expect(left(expireCredits({ ...revoked, unsettled: '1' }, 2))).toEqual([
+      ['b', '1'],
+      ['a', '10'],
       ['c', '5'],
     ]);
     expect(revokeCredit(pending, 'a', 'why', 2)).toBe(pending);

@@ -178,7 +178,7 @@ describe('a call', () => {
        INSERT INTO calls SELECT organization_id, 'hay-' || i, customer_id, customer_user_id, feature, tags, status,
          started_at_ms / 86400000 * 86400000 + (started_at_ms % 86400000) * i / 2501, finished_at_ms, usage_plan_version_id,
          pricing_mode, provider_used, usage_provider, model_used, model_key, tier, input_tokens, cached_input_tokens,
-         cache_write_input_tokens, response_tokens, reasoning_tokens, searches, error_code, pricing_snapshot_id,
+         cache_write_input_tokens, response_tokens, reasoning_tokens, searches, usage_source, error_code, pricing_snapshot_id,
          standard_cost_nano_usd, cost_nano_usd, original_tokens, compressed_tokens, saved_tokens, cost_avoided_nano_usd,
          compression_techniques, reversed_at_ms, record, revision, delivery
        FROM calls, n WHERE organization_id = ? AND call_id = ?`,
@@ -238,7 +238,9 @@ describe('a run that breaks off', () => {
     expect((await bucket.list({ prefix: tenant.organizationId })).objects).toHaveLength(3);
   });
 
-  test('goes on with the parts of a large object, or removes them where the day has changed', async () => {
+  test('goes on with the parts of a large object, or removes them where the day has changed', {
+    timeout: 90_000,
+  }, async () => {
     const tenant = await newTenant();
     await used(tenant, 'ann', ['small']);
     await addLargeCalls(tenant, 'small');

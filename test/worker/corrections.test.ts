@@ -70,9 +70,10 @@ describe('a reversed increment', () => {
       refundUsd: 1.3,
       refundNanoUsd: '1300000000',
     });
-    expect(await wallet()).toMatchObject({ availableUsd: '10', units: { CUSTOM1: 5 } });
+    // USD can be spent when it is there again.
+    expect(await wallet()).toMatchObject({ availableUsd: '8.7', unsettledUsd: '0', units: { CUSTOM1: 5 } });
     await settle();
-    expect(await wallet()).toMatchObject({ balanceUsd: '10', unsettledUsd: '0', units: { CUSTOM1: 5 } });
+    expect(await wallet()).toMatchObject({ balanceUsd: '10', availableUsd: '10', units: { CUSTOM1: 5 } });
     const { ledger, meters } = await inspect();
     expect(meters.customMeter1).toMatchObject({ used: 10, remaining: 0 });
     expect(ledger.filter(({ cause }) => cause === 'RETURN').map(({ unit, amount }) => [unit, amount])).toEqual([
@@ -227,13 +228,13 @@ describe('a reversed call', () => {
     await settle();
     expect((await wallet()).balanceUsd).toBe('0.982');
     expect((await reverse(settled)).data).toMatchObject({ refundUsd: 0.009, refundNanoUsd: '9000000', returned: {} });
-    expect((await wallet()).availableUsd).toBe('0.991');
     const later = await call();
     await reverse(later);
     await reverse(pending);
-    expect((await wallet()).availableUsd).toBe('1');
+    // What comes back can be spent when it is there.
+    expect(await wallet()).toMatchObject({ unsettledUsd: '0.009', availableUsd: '0.973' });
     await settle();
-    expect(await wallet()).toMatchObject({ balanceUsd: '1', unsettledUsd: '0', openCharges: 0 });
+    expect(await wallet()).toMatchObject({ balanceUsd: '1', unsettledUsd: '0', availableUsd: '1', openCharges: 0 });
     const { ledger, credits } = await inspect();
     expect(ledger.filter(({ cause }) => cause === 'RETURN').map(({ amount }) => amount)).toEqual(
       Array.from({ length: 3 }, () => '0.009'),
@@ -362,8 +363,8 @@ describe('an amended call', () => {
     await settle();
     expect((await amend(callId, RIGHT)).data).toMatchObject({ differenceNanoUsd: '-4800000', differenceUsd: -0.0048 });
     expect((await read(callId)).payg).toMatchObject({ chargeNanoUsd: '4200000', settlementStatus: 'PENDING' });
-    expect((await wallet()).availableUsd).toBe('0.9958');
     await settle();
+    expect((await wallet()).availableUsd).toBe('0.9958');
     expect((await read(callId)).payg).toMatchObject({ chargeNanoUsd: '4200000', settlementStatus: 'POSTED' });
     const raised = await amend(callId, { ...RIGHT, responseTokens: 1_000, reason: 'another' });
     expect(raised.data).toMatchObject({ differenceNanoUsd: '10800000' });

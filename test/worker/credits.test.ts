@@ -254,17 +254,17 @@ describe('a revocation', () => {
   });
 
   test('of a credit of which nothing is left is 409, of an unknown one 404, and neither changes anything', async () => {
-    const { params, inspect, call, settle } = await customer('spent', { usd: '0.009' });
+    const { params, inspect, call, settle } = await customer('spent', { usd: '0.01' });
     const { creditId = '' } = (await inspect()).credits[0] ?? {};
     await call();
-    await call();
+    await call({ ...USED, responseTokens: 600 });
     // A pending charge will take all of it.
     expect((await revoke(params, creditId)).refusal.code).toBe('CONFLICT');
     await settle();
     expect((await revoke(params, creditId)).refusal.code).toBe('CONFLICT');
     expect((await revoke(params, 'no-such-credit')).refusal.code).toBe('NOT_FOUND');
     expect((await revoke({ ...params, customerId: 'nobody' }, creditId)).refusal.code).toBe('CUSTOMER_NOT_FOUND');
-    expect((await inspect()).ledger.map(({ cause }) => cause)).toEqual(['SPEND', 'GRANT']);
+    expect((await inspect()).ledger.map(({ cause }) => cause)).toEqual(['SPEND', 'SPEND', 'GRANT']);
   });
 
   test.each([{}, { reason: '' }, { reason: 'x'.repeat(201) }])('is 400 that names the reason for %j', async (body) => {
@@ -322,7 +322,7 @@ describe('a credit', () => {
 
   test('and every other change of a balance is in D1, where the entries sum to the balance', async () => {
     const { customerId, call, wallet, settle, params } = await customer('ledger', { usd: '0.02' });
-    for (let n = 0; n < 4; n += 1) await call();
+    for (const responseTokens of [500, 500, 1_500]) await call({ ...USED, responseTokens });
     await settle();
     const sql =
       'SELECT amount, balance FROM credit_entries WHERE organization_id = ? AND customer_id = ? ORDER BY entry_id';
@@ -330,9 +330,9 @@ describe('a credit', () => {
       .bind(params.org, customerId)
       .all<{ amount: string; balance: string }>();
     const sum = results.reduce((total, { amount }) => total + BigInt(amount), 0n);
-    // 0.02 less three calls on credit at 0.009
-    expect([sum, results.at(-1)?.balance]).toEqual([-7_000_000n, '-7000000']);
-    expect((await wallet()).balanceUsd).toBe('-0.007');
+    // 0.02 less two calls on credit, at 0.009 and 0.021
+    expect([sum, results.at(-1)?.balance]).toEqual([-10_000_000n, '-10000000']);
+    expect((await wallet()).balanceUsd).toBe('-0.01');
   });
 });
 
@@ -391,7 +391,7 @@ describe('pay-as-you-go', () => {
 
   test('pays for premium before DOWNGRADE offers standard, and never for a canceled customer', async () => {
     const of = await createTenant(operator, { ...PLAN, limitType: 'DOWNGRADE', limits: { premiumCalls: 0 } });
-    const { begin, call, params } = await customer('downgrade', { usd: '0.001', of });
+    const { begin, call, params } = await customer('downgrade', { usd: '0.02', of });
     const paid = await begin();
     expect([paid.allowed.premium, paid.entitlementHints.downgrade]).toEqual([true, undefined]);
     await call();
@@ -404,23 +404,24 @@ describe('pay-as-you-go', () => {
     expect((await begin()).allowed).toMatchObject({ premium: false, standard: false });
   });
 
-  test('the last call may overdraw the balance; the next one is denied until a credit repays it', async () => {
-    const { call, begin, grant, inspect, wallet, settle } = await customer('overdraft', { usd: '0.001' });
+  test('a call that reports more than it held overdraws the balance and says so; the next one is denied until a credit repays it', async () => {
+    const { call, begin, grant, inspect, wallet, settle } = await customer('overdraft', { usd: '0.01' });
     await call();
-    const last = await call();
+    const last = await call({ ...USED, responseTokens: 1_300 });
+    expect(await payg(last)).toMatchObject({ chargedUsd: 0.0186, heldUsd: 0.01 });
     // Denied at once: a charge that is under way is not promised to anybody else.
     expect((await begin()).allowed.premium).toBe(false);
     await settle();
     expect((await payg(last)).settlementStatus).toBe('POSTED');
-    expect((await wallet()).balanceUsd).toBe('-0.008');
+    expect((await wallet()).balanceUsd).toBe('-0.0086');
     expect((await inspect()).ledger[0]).toMatchObject({
       cause: 'SPEND',
-      amount: '-0.008',
-      balance: '-0.008',
+      amount: '-0.0086',
+      balance: '-0.0086',
       creditId: null,
     });
     expect((await begin()).allowed.premium).toBe(false);
-    expect((await grant({ kind: 'USD', amountUsd: '0.008' })).data.balanceUsd).toBe('0');
+    expect((await grant({ kind: 'USD', amountUsd: '0.0086' })).data.balanceUsd).toBe('0');
     expect((await begin()).allowed.premium).toBe(false);
     expect((await grant({ kind: 'USD', amountUsd: '0.5' })).data.balanceUsd).toBe('0.5');
     expect((await begin()).allowed.premium).toBe(true);

@@ -160,26 +160,38 @@ test('if the object is unavailable when a stream ends, the usage is recorded lat
   });
 });
 
-test.each<[string, object[], string, string | undefined]>([
-  ['stopped, without usage or mark', [{ finish_reason: 'stop' }], 'COMPLETED', undefined],
-  ['never stopped', [{}], 'FAILED', 'VENDOR_STREAM_CUT'],
-  ['stopped for one of two answers', [{ finish_reason: 'stop' }, { index: 1 }], 'FAILED', 'VENDOR_STREAM_CUT'],
-])('a stream that closed and had %s is recorded with the right status', async (_, choices, status, code) => {
-  const parts = choices.map((choice) => ({
-    object: 'chat.completion.chunk',
-    model: 'gpt-5.2',
-    choices: [{ index: 0, delta: {}, ...choice }],
-  }));
-  const text = parts.map((part) => `data: ${JSON.stringify(part)}\n\n`).join('');
-  vendor.answers = () => new Response(text, { headers: { 'Content-Type': 'text/event-stream' } });
-  const tenant = await newTenant();
-  const { response, callId, rest } = await ask(tenant.key, { stream: true });
-  expect(await response.text()).toBe(text);
-  await rest();
-  const call = await callOf(tenant, callId);
-  expect([call?.status, call?.outcome?.error?.code]).toEqual([status, code]);
-  expect(call?.outcome?.price).toEqual({ status: 'UNAVAILABLE', reason: 'USAGE_NOT_REPORTED' });
-});
+const NOT_REPORTED = { status: 'UNAVAILABLE', reason: 'USAGE_NOT_REPORTED' };
+const ESTIMATED = { status: 'FINAL' };
+
+test.each<[string, object[], string, string | undefined, object]>([
+  ['stopped, without usage or mark', [{ finish_reason: 'stop' }], 'COMPLETED', undefined, NOT_REPORTED],
+  ['never stopped', [{}], 'FAILED', 'VENDOR_STREAM_CUT', ESTIMATED],
+  [
+    'stopped for one of two answers',
+    [{ finish_reason: 'stop' }, { index: 1 }],
+    'FAILED',
+    'VENDOR_STREAM_CUT',
+    ESTIMATED,
+  ],
+])(
+  'a stream that closed and had %s is recorded with the right status and price',
+  async (_, choices, status, code, price) => {
+    const parts = choices.map((choice) => ({
+      object: 'chat.completion.chunk',
+      model: 'gpt-5.2',
+      choices: [{ index: 0, delta: {}, ...choice }],
+    }));
+    const text = parts.map((part) => `data: ${JSON.stringify(part)}\n\n`).join('');
+    vendor.answers = () => new Response(text, { headers: { 'Content-Type': 'text/event-stream' } });
+    const tenant = await newTenant();
+    const { response, callId, rest } = await ask(tenant.key, { stream: true });
+    expect(await response.text()).toBe(text);
+    await rest();
+    const call = await callOf(tenant, callId);
+    expect([call?.status, call?.outcome?.error?.code]).toEqual([status, code]);
+    expect(call?.outcome?.price).toMatchObject(price);
+  },
+);
 
 describe.each([1_000_000_001, -1, 1.5])('a vendor that reports %d tokens', (figure) => {
   const implausible = { ...usage, prompt_tokens: figure };
@@ -306,36 +318,35 @@ describe('POST /call', () => {
     `data: ${JSON.stringify({ object: 'chat.completion.chunk', model: 'gpt-5.2', choices: [{ index: 0, delta: {}, ...more }] })}\n\n`;
   const begun = chunk({});
   const figures = begun.replace('"choices"', `"usage":{"prompt_tokens":9,"completion_tokens":1},"choices"`);
-  const unknown = {
-    pricingStatus: 'UNAVAILABLE',
-    pricingUnavailableReason: 'USAGE_NOT_REPORTED',
-    metered: { calls: 0 },
-  };
+  const estimated = { pricingStatus: 'FINAL', usageSource: 'estimated', metered: { calls: 1 } };
 
   test.each<[string, string, string, string, object]>([
-    ['no event', '', SSE, 'VENDOR_STREAM_CUT', unknown],
-    ['comments alone', ': ping\n\n', SSE, 'VENDOR_STREAM_CUT', unknown],
-    ['an event in two', begun.slice(0, 40), SSE, 'VENDOR_STREAM_CUT', unknown],
-    ['no reason to stop', begun, SSE, 'VENDOR_STREAM_CUT', unknown],
+    ['no event', '', SSE, 'VENDOR_STREAM_CUT', estimated],
+    ['comments alone', ': ping\n\n', SSE, 'VENDOR_STREAM_CUT', estimated],
+    ['an event in two', begun.slice(0, 40), SSE, 'VENDOR_STREAM_CUT', estimated],
+    ['no reason to stop', begun, SSE, 'VENDOR_STREAM_CUT', estimated],
     [
       'the usage so far',
       figures,
       SSE,
       'VENDOR_STREAM_CUT',
-      { pricingStatus: 'FINAL', usage: { inputTokens: 9, responseTokens: 1 } },
+      { pricingStatus: 'FINAL', usageSource: 'partial', usage: { inputTokens: 9, responseTokens: 1 } },
     ],
-    ['half a document', '{"choices":[{"mess', 'application/json', 'VENDOR_ANSWER_BROKEN', unknown],
-  ])('fails with the reported usage if an answer ended early on an intact connection (%s)', async (...given) => {
-    const [name, body, contentType, code, end] = given;
-    const tenant = await newTenant();
-    for (const responseType of ['json', 'text', 'stream']) {
-      vendor.answers = () => new Response(body, { headers: { 'Content-Type': contentType } });
-      const { reply } = await make(tenant, bindings, `${name} ${responseType}`.replaceAll(' ', '-'), responseType);
-      expect(reply.body.result.code).toBe('CALL_VENDOR_WARNING');
-      expect(reply.data.vendor).toMatchObject({ ok: false, status: 200, body });
-      expect(reply.data.end).toMatchObject({ status: 'FAILED', error: { code }, ...end });
-    }
-  });
+    ['half a document', '{"choices":[{"mess', 'application/json', 'VENDOR_ANSWER_BROKEN', estimated],
+  ])(
+    'fails with the reported or estimated usage if an answer ended early on an intact connection (%s)',
+    async (...given) => {
+      const [name, body, contentType, code, end] = given;
+      const tenant = await newTenant();
+      for (const responseType of ['json', 'text', 'stream']) {
+        vendor.answers = () => new Response(body, { headers: { 'Content-Type': contentType } });
+        const { reply } = await make(tenant, bindings, `${name} ${responseType}`.replaceAll(' ', '-'), responseType);
+        expect(reply.body.result.code).toBe('CALL_VENDOR_WARNING');
+        expect(reply.data.vendor).toMatchObject({ ok: false, status: 200, body });
+        expect(reply.data.end).toMatchObject({ status: 'FAILED', error: { code }, ...end });
+      }
+    },
+  );
 
   test.each([
     ['a stream that stopped, without usage or mark', chunk({ finish_reason: 'stop' }), SSE],

@@ -10,7 +10,8 @@ import { bindings, customerStub, deliverToD1, operator } from '../support/worker
 /** A walk is repeated after three seconds. */
 const ROUNDS_MAX = 200;
 const ROUND_MS = 100;
-const CUSTOMERS = 300;
+/** More than one batch of the job. */
+const CUSTOMERS = 210;
 
 const FIRST = { name: 'First', limitType: 'BLOCK', limits: { standardCalls: 5 } };
 const SECOND = { name: 'Second', limitType: 'BLOCK', limits: { standardCalls: 20 } };

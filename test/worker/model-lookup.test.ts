@@ -272,7 +272,7 @@ describe('HTTP', () => {
     expect(message).toContain(name);
   });
 
-  test('2,000 random keys and queries never cause a 5xx', async () => {
+  test('500 random keys and queries never cause a 5xx', async () => {
     const names = [
       'response',
       'purpose',
@@ -301,7 +301,7 @@ describe('HTTP', () => {
         expect([200, 400, 404]).toContain(response.status);
         await response.arrayBuffer();
       }),
-      { numRuns: 2_000 },
+      { numRuns: 500 },
     );
   });
 

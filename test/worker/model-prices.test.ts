@@ -154,7 +154,7 @@ describe('if credit would pay', () => {
     const tenant = await newTenant(PAYG);
     expect((await ask(tenant.key, { model: UNPRICED })).response.status).toBe(200);
     expect(await refusedBy((await ask(tenant.key, { model: UNPRICED })).response)).toMatchObject({
-      code: 'ENTITLEMENT_DENIED',
+      code: 'CREDIT_REQUIRED',
     });
   });
 

@@ -7,6 +7,7 @@ import { runInDurableObject } from 'cloudflare:test';
 import { expect, it } from 'vitest';
 import { MIGRATIONS } from '../../durable-objects/customer/migrations.ts';
 import { CustomerStore } from '../../durable-objects/customer/store.ts';
+import { UNUSED_HOUR } from '../../durable-objects/customer/tables/usage-hours.ts';
 import { customerStub } from '../support/worker.ts';
 
 const HOUR = 3_600_000;
@@ -46,14 +47,7 @@ it('an object with credits from before remembers their terms, so that they can g
 
 it('sums of cost beyond 64 bits in an hour are exact', async () => {
   await withOldStore('costs', ({ usageHours }) => {
-    const used = {
-      completedCalls: 1,
-      failedCalls: 0,
-      inputTokens: 0,
-      outputTokens: 0,
-      failedCostNanoUsd: 0n,
-      unpricedCalls: 0,
-    };
+    const used = { ...UNUSED_HOUR, completedCalls: 1 };
     usageHours.add(HOUR, { ...used, completedCostNanoUsd: 999_999_999n });
     usageHours.flush();
     for (let n = 0; n < 3; n += 1) {

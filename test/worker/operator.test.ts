@@ -95,7 +95,7 @@ describe('plans', () => {
       features: { audio: true, image: true, search: true },
       rollingCalls: null,
       reserveOutputTokens: null,
-      payg: { enabled: false, markupPercent: 0 },
+      payg: { enabled: false, markupPercent: 0, maxOutputTokens: 16_384 },
       customMeters: {},
     });
   });

@@ -2,10 +2,12 @@
  * Promise: a call without a price gets the one that was in force when it ended, once a price is there: its cost, its tier, its
  * charge, and every sum follow; the record says what it was before. Twice is once, and a dry run changes nothing.
  */
-import { evictDurableObject, runDurableObjectAlarm } from 'cloudflare:test';
-import { expect, test } from 'vitest';
+import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
+import { expect, test, vi } from 'vitest';
 import type { Repricing } from '../../src/contract/corrections.ts';
+import { faultyEnv } from '../scenario/faulty-bindings.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
+import { forgetCalls } from '../support/archive.ts';
 import { fundedCustomer } from '../support/customer.ts';
 import { bindings, deliverToD1, operator } from '../support/worker.ts';
 
@@ -32,12 +34,15 @@ const price = ({ organizationId }: Tenant, modelKey: string, body: object) =>
   operator.send('setPrice', { params: { org: organizationId, modelKey }, body });
 const summary = async ({ api }: Tenant) => (await api.send('readUsageSummary', { query: { days: '1' } })).data;
 
-async function reprice({ organizationId }: Tenant, body: object = {}, headers = {}): Promise<Repricing> {
+async function start({ organizationId }: Tenant, body: object = {}, headers = {}): Promise<string> {
   const params = { org: organizationId };
-  const { jobId } = (await operator.send('startRepricing', { params, body: { ...AROUND, ...body }, headers })).data;
+  return (await operator.send('startRepricing', { params, body: { ...AROUND, ...body }, headers })).data.jobId;
+}
+
+async function completed({ organizationId }: Tenant, jobId: string): Promise<Repricing> {
   const job = bindings.REPRICINGS.getByName(jobId);
   for (let round = 0; round < ROUNDS_MAX; round += 1) {
-    const { data } = await operator.send('readRepricing', { params: { ...params, jobId } });
+    const { data } = await operator.send('readRepricing', { params: { org: organizationId, jobId } });
     if (data.status === 'COMPLETED') return data;
     await runDurableObjectAlarm(job);
     // What the job knows stands in its storage.
@@ -45,6 +50,9 @@ async function reprice({ organizationId }: Tenant, body: object = {}, headers = 
   }
   throw new Error('the job did not end');
 }
+
+const reprice = async (tenant: Tenant, body?: object, headers?: object) =>
+  completed(tenant, await start(tenant, body, headers));
 
 test('a call gets the price of the day on which it ended, with its tier, its charge and the sums', async () => {
   const tenant = await createTenant(operator, PLAN);
@@ -125,30 +133,57 @@ test('the tier that the price tells takes its allowance, and the suggested one g
   expect([standard + premium, await used()]).toEqual([2, [1, 1]]);
 });
 
-test('a call that only D1 has any more is repriced too, and a batch that is repeated counts the same', async () => {
+test('a batch whose answers were lost counts the same when it is repeated, whether its calls are in D1 alone or not', async () => {
   const tenant = await createTenant(operator, PLAN);
-  await fundedCustomer(tenant, 'carol', {});
-  const callId = await call(tenant, 'carol', { modelUsed: 'old-model' });
-  await deliverToD1(tenant.organizationId, 'carol');
-  const stub = bindings.CUSTOMERS.getByName(`${tenant.organizationId}:carol`);
+  for (const customerId of ['carol', 'dave']) await fundedCustomer(tenant, customerId, {});
+  const report = { modelUsed: 'old-model' };
+  const callIds = [await call(tenant, 'carol', report), await call(tenant, 'dave', report)];
+  const deliver = async () => {
+    for (const customerId of ['carol', 'dave']) await deliverToD1(tenant.organizationId, customerId);
+  };
+  await deliver();
+  await forgetCalls(tenant, 'carol');
   await price(tenant, 'old-model', { inputUsdPerMillion: 1, outputUsdPerMillion: 2 });
-  const old = await stub.readCall(tenant.organizationId, callId);
-  if (!old) throw new Error('the call is there');
-  const card = {
-    ...{ snapshotId: 's', provider: 'p', modelKey: 'm' },
-    rates: [
-      { component: 'input' as const, nanoUsdPerMillion: '1000000000' },
-      { component: 'output' as const, nanoUsdPerMillion: '2000000000' },
-    ],
+
+  const jobId = crypto.randomUUID();
+  const job = bindings.REPRICINGS.getByName(jobId);
+  const { organizationId } = tenant;
+  const period = { fromMs: Date.parse(AROUND.from), toMs: Date.parse(AROUND.to) };
+  let asked = 0;
+  const env = faultyEnv((_, operation) => {
+    if (operation !== 'repriceCalls') return null;
+    asked += 1;
+    // Carol's first answer, and Dave's when Carol's object was asked again.
+    return asked === 1 || asked === 3 ? 'commits and throws' : null;
+  });
+  await runInDurableObject(job, (instance) =>
+    Object.assign(instance, { env }).start({
+      ...{ jobId, organizationId, ...period, modelKey: null, dryRun: false, by: 'operator' },
+    }),
+  );
+  for (let round = 0; round < ROUNDS_MAX && asked < 3; round += 1) await runDurableObjectAlarm(job);
+  // D1 knows it of both.
+  await deliver();
+  expect(await completed(tenant, jobId)).toMatchObject({
+    ...{ total: 2, done: 2, repriced: 2, differenceNanoUsd: '2400000', failures: 2 },
+  });
+  for (const callId of callIds) expect((await read(tenant, callId)).corrections).toHaveLength(1);
+});
+
+test('a job that is done can be read for 30 days, and its object is empty then', async () => {
+  const tenant = await createTenant(operator, PLAN);
+  const jobId = await start(tenant);
+  await completed(tenant, jobId);
+  const job = bindings.REPRICINGS.getByName(jobId);
+  const doneMs = Date.now();
+  const entriesAfter = async (ms: number) => {
+    vi.spyOn(Date, 'now').mockImplementation(() => doneMs + ms);
+    await runDurableObjectAlarm(job);
+    vi.restoreAllMocks();
+    return runInDurableObject(job, async (_, { storage }) => (await storage.list()).size);
   };
-  const command = {
-    ...{ organizationId: tenant.organizationId, jobId: 'job', reason: 'r', by: 'operator' },
-    calls: [{ callId, price: { available: true as const, card }, old }],
-  };
-  const answer = await stub.repriceCalls(command);
-  expect(answer).toEqual({ repriced: 1, differenceNanoUsd: '1200000' });
-  expect(await stub.repriceCalls(command)).toEqual(answer);
-  expect((await stub.readCall(tenant.organizationId, callId))?.corrections).toHaveLength(1);
+  expect(await entriesAfter(30 * 24 * HOUR - 60_000)).toBe(1);
+  expect(await entriesAfter(30 * 24 * HOUR + 1)).toBe(0);
 });
 
 test.each([

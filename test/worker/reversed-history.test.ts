@@ -35,7 +35,7 @@ interface Call {
 
 type Step =
   | { kind: 'increment'; amount: number; mistake?: true }
-  | { kind: 'credit'; units: number; expires: boolean }
+  | { kind: 'credit'; unit: 'USD' | 'CUSTOM1'; amount: number; expires: number | null }
   | { kind: 'settle' }
   | { kind: 'next period' }
   | Call
@@ -43,9 +43,13 @@ type Step =
   | { kind: 'reverse'; which?: number };
 
 const amount = fc.integer({ min: 1, max: 12 });
+/** Hours after the start that no history reaches. */
+const expires = fc.constantFrom(null, 9_000, 9_001);
+const creditOf = (unit: 'USD' | 'CUSTOM1', amount: fc.Arbitrary<number>) =>
+  fc.record({ kind: fc.constant('credit' as const), unit: fc.constant(unit), amount, expires });
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 6, arbitrary: fc.record({ kind: fc.constant('increment' as const), amount }) },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant('credit' as const), units: amount, expires: fc.boolean() }) },
+  { weight: 2, arbitrary: creditOf('CUSTOM1', amount) },
   { weight: 2, arbitrary: fc.constant({ kind: 'settle' as const }) },
 );
 const steps = fc.array(step, { maxLength: 8 });
@@ -61,6 +65,7 @@ const call = fc.record({
         audioSeconds: fc.constantFrom(0, 0.1, 2.345),
       })
       .map((used) => usage(used)),
+    usageSource: fc.constantFrom(undefined, 'partial' as const, 'estimated' as const),
     isPremium: fc.option(fc.boolean(), { nil: undefined }),
     error: fc.option(fc.constant({ code: 'E', message: 'failed' }), { nil: undefined, freq: 3 }),
     modelUsed: fc.constant('m'),
@@ -74,14 +79,35 @@ const call = fc.record({
   open: fc.constantFrom(false, false, false, true),
 });
 const callSteps = fc.array(fc.oneof({ weight: 3, arbitrary: call }, { weight: 2, arbitrary: step }), { maxLength: 8 });
+/** What a call costs, more or less: credits that are spent before the one that is always there, and that run out. */
+const usd = creditOf('USD', fc.integer({ min: 1, max: 40_000_000 }));
+const paidSteps = fc.array(
+  fc.oneof({ weight: 3, arbitrary: call }, { weight: 2, arbitrary: step }, { weight: 2, arbitrary: usd }),
+  { maxLength: 8 },
+);
 const callHistory = fc
-  .tuple(callSteps, call, callSteps, callSteps, fc.boolean())
+  .tuple(paidSteps, call, paidSteps, paidSteps, fc.boolean())
   .map(([before, mistaken, between, after, isOver]): Step[] => [
     ...before,
     { ...mistaken, mistake: true },
     ...between,
     ...(isOver ? [{ kind: 'next period' as const }] : []),
     { kind: 'reverse' },
+    ...after,
+  ]);
+
+/** Two mistaken calls, reversed in either order. */
+const twoCalls = fc
+  .tuple(paidSteps, call, paidSteps, call, paidSteps, paidSteps, paidSteps, fc.boolean())
+  .map(([before, one, between, other, later, then, after, inOrder]): Step[] => [
+    ...before,
+    { ...one, mistake: true },
+    ...between,
+    { ...other, mistake: true },
+    ...later,
+    { kind: 'reverse', which: inOrder ? 0 : 1 },
+    ...then,
+    { kind: 'reverse', which: inOrder ? 1 : 0 },
     ...after,
   ]);
 
@@ -204,6 +230,9 @@ function reverse(object: Clockwork, id: string, atMs: number) {
   return id.startsWith('call-') ? accepted(object.reverseCall(id, atMs)) : accepted(object.reverseMeterEvent(id, atMs));
 }
 
+/** What is held does not depend on what calls came to before. */
+const TO_BEGIN = { requested: { premium: true }, holdUsd: 0.01 };
+
 async function run(plan: object, history: readonly Step[], withMistake: boolean) {
   let state: ReturnType<typeof stateOf> | undefined;
   await withObject(plan, async (object) => {
@@ -217,8 +246,8 @@ async function run(plan: object, history: readonly Step[], withMistake: boolean)
     for (const next of history) {
       nowMs += 60_000;
       if (next.kind === 'credit') {
-        const expiresAtMs = next.expires ? START + 9_000 * HOUR : null;
-        accepted(object.grant('CUSTOM1', BigInt(next.units), nowMs, { expiresAtMs }));
+        const expiresAtMs = next.expires === null ? null : START + next.expires * HOUR;
+        accepted(object.grant(next.unit, BigInt(next.amount), nowMs, { expiresAtMs }));
       } else if (next.kind === 'increment' && (withMistake || !next.mistake)) {
         const { eventId } = accepted(object.increment(next.amount, nowMs));
         if (next.mistake) mistakes.push(eventId);
@@ -227,7 +256,7 @@ async function run(plan: object, history: readonly Step[], withMistake: boolean)
         // Without the mistake the call is not made, or reports rightly.
         const made = withMistake || !next.mistake ? next : next.rightly;
         if (made) {
-          const { callId } = accepted(object.begin(`call-${serial}`, nowMs, { requested: { premium: true } }));
+          const { callId } = accepted(object.begin(`call-${serial}`, nowMs, TO_BEGIN));
           if (next.mistake) mistakes.push(callId);
           if (!made.open) accepted(object.end(callId, nowMs + 1, made.report, made.price));
         }
@@ -265,6 +294,16 @@ test(`a reversed increment leaves what a history without it would have left, wit
 test(`a reversed call leaves what a history without it would have left, with the seed ${seed}`, async () => {
   await fc.assert(
     fc.asyncProperty(callPlans, callHistory, async (shape, steps) => {
+      const plan = callPlanOf(shape);
+      expect(await run(plan, steps, true)).toEqual(await run(plan, steps, false));
+    }),
+    { seed, numRuns: RUNS, interruptAfterTimeLimit: SHRINK_MS_MAX },
+  );
+}, 90_000);
+
+test(`two reversed calls leave what a history without them would have left, with the seed ${seed}`, async () => {
+  await fc.assert(
+    fc.asyncProperty(callPlans, twoCalls, async (shape, steps) => {
       const plan = callPlanOf(shape);
       expect(await run(plan, steps, true)).toEqual(await run(plan, steps, false));
     }),

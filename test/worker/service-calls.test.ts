@@ -52,7 +52,7 @@ describe('a service call', () => {
     withObject(PLAN, async (object) => {
       const callId = begin(object, 'r', T0, { requested: { standard: true } });
       // A response that is no JSON cannot be stored: the command fails after everything else.
-      expect(() => object.endServiceCall(callId, T0 + 1, USAGE, 1n)).toThrow(TypeError);
+      expect(() => object.endServiceCall(callId, T0 + 1, USAGE, { response: 1n })).toThrow(TypeError);
       expect(object.account()?.meters.reserved.standardCalls).toBe(1);
       expect(object.endServiceCall(callId, T0 + 2, USAGE)).toMatchObject({ ok: true });
       expect(object.account()?.meters.reserved.standardCalls ?? 0).toBe(0);

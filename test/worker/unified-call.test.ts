@@ -116,6 +116,7 @@ describe('without a vendor', () => {
     expect(data).not.toHaveProperty('vendor');
     expect(data.endUsage).toEqual({
       tokens: 50,
+      usageSource: 'reported',
       modelUsed: 'gpt-4o',
       inputTokens: 1_000,
       cachedInputTokens: 200,
@@ -333,7 +334,7 @@ describe('with a vendor', () => {
     expect(data.end).toMatchObject({ status: 'FAILED', error: { code: 'UNAVAILABLE' } });
   });
 
-  test('a silent vendor is 504 after the timeout with unknown cost, and an unreachable one is 502', async () => {
+  test('a silent vendor is 504 after the timeout and is counted by an estimate, and an unreachable one is 502 and free', async () => {
     vendorAnswers(
       (_, signal) => new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
     );
@@ -342,9 +343,11 @@ describe('with a vendor', () => {
     expect(late.end).toMatchObject({
       status: 'FAILED',
       error: { code: 'VENDOR_TIMEOUT' },
-      pricingStatus: 'UNAVAILABLE',
-      pricingUnavailableReason: 'USAGE_NOT_REPORTED',
+      pricingStatus: 'FINAL',
+      usageSource: 'estimated',
+      metered: { calls: 1 },
     });
+    expect(late.endUsage).toMatchObject({ usageSource: 'estimated', tokens: late.end?.usage.responseTokens });
     vendorAnswers(() => Promise.reject(new TypeError(`cannot reach ${MARKER}`)));
     const away = await warned(send({ customerId: 'away', vendor: chat() }, newKey()));
     expect(away.vendor).toMatchObject({ ok: false, status: 502 });
@@ -355,7 +358,7 @@ describe('with a vendor', () => {
       costUSD: 0,
     });
     expect(JSON.stringify(away)).not.toContain(MARKER);
-    expect((await meters('late')).standardCalls?.used).toBe(0);
+    expect([(await meters('late')).standardCalls?.used, (await meters('away')).standardCalls?.used]).toEqual([1, 0]);
   });
 
   test('a header that cannot be sent is named, and its value is not repeated', async () => {

@@ -73,6 +73,8 @@ describe('the usage context', () => {
         inputTokens: 2_880 + 3_000,
         outputTokens: 1_440 + 1_500,
         dollars: 0.0225288,
+        provisionalCalls: 0,
+        provisionalDollars: 0,
         agenticApi: 11,
         customMeter1: 4,
         customMeter2: 0,

@@ -8,28 +8,27 @@ import {
   type Answer,
   accept,
   answerText,
+  HELD_RETRY_SECONDS,
   type Refusal,
   refuse,
   unpricedOnCredit,
 } from '../../../src/contract/errors.ts';
 import { type Account, fillContact } from '../../../src/domain/account.ts';
-import {
-  admitCall,
-  beginCall,
-  CALL_RETENTION_MS,
-  type Call,
-  type CallOutcome,
-  canEnd,
-  endCall,
-  refuseCall,
-} from '../../../src/domain/call.ts';
-import type { Admission, BeginCommand, EndCommand } from '../../../src/objects/customer-commands.ts';
+import { beginCall, type CallDecision, extendSteps, outputTokensOf } from '../../../src/domain/begin-call.ts';
+import { CALL_RETENTION_MS, type Call, canEnd, refuseCall } from '../../../src/domain/call.ts';
+import { usualCharge } from '../../../src/domain/hold.ts';
+import type {
+  Admission,
+  BeginCommand,
+  EndCommand,
+  ExtendedHold,
+  ExtendHoldCommand,
+} from '../../../src/objects/customer-commands.ts';
 import { DENIALS_MAX, DENIALS_WINDOW_SECONDS } from '../denials.ts';
 import { type BeginFacts, presentBegin, presentEnd } from '../present.ts';
 import type { DerivedKey } from '../tables/keys.ts';
-import type { UsageHour } from '../tables/usage-hours.ts';
 import { type Context, catchUp, keyConflict, keyUsedUp, noDefaultPlan, openOrLoad, replay } from './context.ts';
-import { queueCharge } from './settlement.ts';
+import { type Ended, recordEnd } from './ending.ts';
 
 /** A derived key replays a begin only for this long. */
 const DERIVED_REPLAY_MS = 60_000;
@@ -54,9 +53,14 @@ export function begin(context: Context, command: BeginCommand): Answer<BeginCall
   });
 }
 
-/** `ranAlready` admits the call whatever is left of the allowance, because the usage has happened. */
-export function beginOrReplay(context: Context, command: BeginCommand, ranAlready = false): BeginOutcome | Refused {
+/** `admit` admits a call that ran already, whatever is left: its usage has happened. The account is the one before. */
+export function beginOrReplay(
+  context: Context,
+  command: BeginCommand,
+  admit?: (account: Account, decision: CallDecision) => CallDecision,
+): BeginOutcome | Refused {
   const { store, nowMs } = context;
+  const ranAlready = admit !== undefined;
   const earlier = earlierBegin(context, command);
   if ('ok' in earlier) return earlier;
   const { callId, derived } = earlier;
@@ -69,12 +73,16 @@ export function beginOrReplay(context: Context, command: BeginCommand, ranAlread
 
   const deadlineMs = context.deadlineSeconds[command.request.pricingMode] * 1000;
   const deadlineAtMs = nowMs + Math.min(deadlineMs, command.deadlineMs ?? deadlineMs);
-  const decision = beginCall(account, callId, command.request, deadlineAtMs, nowMs);
+  const { bounds = [] } = command;
+  const { markupPercent } = account.subscription.plan.plan.payg;
+  const expected = { bounds, usualCharge: () => usualCharge(store.recentCosts(), markupPercent) };
+  const decision = beginCall(account, callId, command.request, expected, deadlineAtMs, nowMs);
   const refused = ranAlready ? null : creditRefused(decision.call, command);
   if (refused) return refused;
-  const decided = ranAlready ? admitCall(decision) : decision;
+  const decided = admit ? admit(account, decision) : decision;
   const { call } = decided;
   const isDenied = call.status === 'NOT_ALLOWED';
+  if (decided.denial?.code === 'BALANCE_HELD' && command.refusesHeld) return balanceHeld();
   const resumeAtMs = isDenied ? store.denials.resumeAtMs(nowMs) : null;
   if (resumeAtMs !== null) return deniedTooOften(resumeAtMs, nowMs);
   const counted = rolling && { ...rolling, used: rolling.used + (call.status === 'IN_PROGRESS' ? 1 : 0) };
@@ -87,7 +95,15 @@ export function beginOrReplay(context: Context, command: BeginCommand, ranAlread
   if (isDenied) store.insertDenied(call, command.fingerprint, text, nowMs);
   else store.insertCall(call, command.fingerprint, text, nowMs);
   if (derived) store.saveDerivedKey(derived, nowMs);
-  return { ok: true, call, replayed: false, admission: admissionOf(accepted.data), answer: { ...accepted, text } };
+  const admission = admissionOf(accepted.data, call);
+  return { ok: true, call, replayed: false, admission, answer: { ...accepted, text } };
+}
+
+/** What this call needs is held for others: its request is to be repeated. */
+function balanceHeld() {
+  const message =
+    'open calls and batches of the customer hold the balance that this call needs; it is free again when they end';
+  return refuse('BALANCE_HELD', message, { retryAfterSeconds: HELD_RETRY_SECONDS });
 }
 
 /** The refusal of a call that credit would pay for although its model has no price. */
@@ -167,11 +183,36 @@ function earlierOfSession(
 
 function replayBegin(call: Call, text: string): BeginOutcome {
   const answer = replay<BeginCallData>(text);
-  return { ok: true, call, replayed: true, admission: admissionOf(answer.data), answer };
+  return { ok: true, call, replayed: true, admission: admissionOf(answer.data, call), answer };
 }
 
-function admissionOf({ callId, canceled, allowed, entitlementHints, vendorHints }: BeginCallData): Admission {
-  return { callId, canceled, allowed, entitlementHints, ...(vendorHints && { vendorHints }) };
+function admissionOf({ callId, canceled, allowed, entitlementHints, denial }: BeginCallData, call: Call): Admission {
+  const { credit } = call;
+  const { steps } = credit ?? {};
+  return {
+    callId,
+    canceled,
+    allowed,
+    entitlementHints,
+    ...(denial && { denial }),
+    outputTokens: outputTokensOf(call),
+    ...(credit && { credit: { tiers: credit.tiers, ...(steps && { heldTokens: steps.heldTokens }) } }),
+  };
+}
+
+/** Holds more of the balance for an open call whose output goes on: as much as is wanted, or as the balance allows. */
+export function extendHold(context: Context, command: ExtendHoldCommand): ExtendedHold {
+  const { store, nowMs } = context;
+  return store.transaction(nowMs, () => {
+    const found = findCall(context, command);
+    const extended = found?.stored ? extendSteps(found.account, found.stored.call, command.outputTokens) : null;
+    if (!extended) return { heldTokens: 0 };
+    if (extended.account !== found?.account) {
+      store.saveAccount(extended.account, nowMs);
+      store.holdMore(extended.call);
+    }
+    return { heldTokens: extended.heldTokens };
+  });
 }
 
 /** Whether a derived key still replays the call. */
@@ -232,45 +273,6 @@ export function findCall(context: Context, { organizationId, callId }: { organiz
   if (!known || known.organizationId !== organizationId) return null;
   const account = catchUp(context, known);
   return { account, stored: context.store.call(callId) };
-}
-
-/** A call that has ended, and the account after it. */
-export interface Ended {
-  account: Account;
-  call: Call;
-  outcome: CallOutcome;
-}
-
-/** Ends the call, and counts what it used. The call itself is left to be stored with `finishCall`. */
-export function recordEnd(
-  { store, newId, nowMs }: Context,
-  account: Account,
-  open: Call,
-  { report, price }: Pick<EndCommand, 'report' | 'price'>,
-): Ended {
-  const ended = endCall(account, open, report, price, newId(), nowMs);
-  const { callId, outcome } = ended.call;
-  if (!outcome) throw new Error('an ended call has an outcome');
-  store.usageHours.add(nowMs, usageOf(outcome));
-  store.saveAccount(ended.account, nowMs);
-  const { stripeCustomerId, charge } = outcome;
-  queueCharge(store, { kind: 'call', subjectId: callId, stripeCustomerId, charge }, nowMs);
-  return { ...ended, outcome };
-}
-
-/** What an outcome counts in its hour. */
-export function usageOf({ price, error, usage }: CallOutcome): UsageHour {
-  const costNanoUsd = price.status === 'FINAL' ? BigInt(price.costNanoUsd) : 0n;
-  const failed = error !== null;
-  return {
-    completedCalls: failed ? 0 : 1,
-    failedCalls: failed ? 1 : 0,
-    inputTokens: usage.inputTokens,
-    outputTokens: usage.responseTokens,
-    completedCostNanoUsd: failed ? 0n : costNanoUsd,
-    failedCostNanoUsd: failed ? costNanoUsd : 0n,
-    unpricedCalls: price.status === 'FINAL' ? 0 : 1,
-  };
 }
 
 export function answerOfEnd({ store, nowMs }: Context, { account, call, outcome }: Ended): Accepted<EndCallData> {

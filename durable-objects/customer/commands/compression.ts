@@ -4,7 +4,8 @@
  */
 import type { CompressPromptData } from '../../../src/contract/compression.ts';
 import { type Answer, accept, refuse } from '../../../src/contract/errors.ts';
-import { creditLeft, excessiveOfSession, recordCompression } from '../../../src/domain/call.ts';
+import { creditLeft } from '../../../src/domain/begin-call.ts';
+import { excessiveOfSession, recordCompression } from '../../../src/domain/call.ts';
 import { type ExcessiveCount, SESSION_TOKENS_MAX } from '../../../src/domain/compression.ts';
 import type { CompressPromptCommand } from '../../../src/objects/customer-commands.ts';
 import { type Context, catchUp, keyed } from './context.ts';

@@ -6,11 +6,12 @@
  */
 import { type Accepted, type Answer, accept, answerText, refuse } from '../../../src/contract/errors.ts';
 import { type Account, expireDue, isCanceled, openAccount, replenishDue } from '../../../src/domain/account.ts';
-import { timeOutCall } from '../../../src/domain/call.ts';
+import { releaseBatch } from '../../../src/domain/batch-hold.ts';
 import type { PlanVersion } from '../../../src/domain/plan.ts';
 import type { PricingMode } from '../../../src/domain/pricing.ts';
 import type { Provisioning, ReadUsageCommand } from '../../../src/objects/customer-commands.ts';
 import type { CustomerStore } from '../store.ts';
+import { finishOverdue, usualOutputOf } from './ending.ts';
 
 export interface Context {
   store: CustomerStore;
@@ -21,19 +22,26 @@ export interface Context {
   newId: () => string;
 }
 
-/** Calls past their deadline that one command finishes at most; the alarm finishes the rest. */
+/** Calls past their deadline, or batches past their expiry, that one command finishes at most; the alarm finishes the rest. */
 const TIMEOUTS_MAX = 200;
 
 /** The account as of now. Changes that are due by time alone are stored. */
-export function catchUp({ store, nowMs }: Context, known: Account): Account {
-  let account = expireDue(replenishDue(known, nowMs), nowMs);
+export function catchUp(context: Context, known: Account): Account {
+  const { store, nowMs } = context;
+  let account = known;
   const overdue = store.callsPastDeadline(nowMs, TIMEOUTS_MAX);
-  for (const call of overdue) {
-    const timedOut = timeOutCall(account, call);
-    account = timedOut.account;
-    store.finishCall(timedOut.call, null, nowMs);
-  }
+  const usualOutput = usualOutputOf(store);
+  // Each in the period of its deadline, because what was lost counts then.
+  for (const call of overdue)
+    account = finishOverdue(context, replenishDue(account, call.deadlineAtMs), call, usualOutput);
   if (overdue.length > 0) store.refreshDeadline();
+  account = replenishDue(account, nowMs);
+  for (const { requestName, hold } of store.batchHoldsPastExpiry(nowMs, TIMEOUTS_MAX)) {
+    account = releaseBatch(account, hold);
+    store.saveBatchHold(requestName, { ...hold, expiresAtMs: null }, nowMs);
+  }
+  // After calls and batches, which may have held something of a credit that has expired.
+  account = expireDue(account, nowMs);
   return account === known ? known : store.saveAccount(account, nowMs);
 }
 

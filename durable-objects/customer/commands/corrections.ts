@@ -10,10 +10,9 @@ import type { CallReport } from '../../../src/domain/call-report.ts';
 import { newCharge, pendingAmount } from '../../../src/domain/charge.ts';
 import {
   amendCall as amendTheCall,
-  type Corrected,
-  countedOutcome,
   isCorrectable,
   repriceCall,
+  repricedCost,
   reverseCall as reverseTheCall,
 } from '../../../src/domain/correct-call.ts';
 import { CORRECTION_DAYS_MAX } from '../../../src/domain/correction.ts';
@@ -31,9 +30,9 @@ import type {
 } from '../../../src/objects/customer-commands.ts';
 import { DAY_MS } from '../../../src/platform/time.ts';
 import type { CustomerStore } from '../store.ts';
-import { UNUSED_HOUR } from '../tables/usage-hours.ts';
-import { callNotFound, usageOf } from './calls.ts';
+import { callNotFound } from './calls.ts';
 import { type Context, catchUp, keyed } from './context.ts';
+import { storeCorrected } from './ending.ts';
 import { giveBackTo, queueCharge } from './settlement.ts';
 
 const BEHIND_SECONDS = 5;
@@ -92,13 +91,16 @@ export function repriceCalls(context: Context, { calls, jobId, reason, by, ...wh
       const found = findCorrectable(context, { ...whose, callId, old });
       if (!found.ok) continue;
       const { account, call } = found;
-      const known = call.corrections?.some((correction) => correction.jobId === jobId);
       const ids = { chargeId: newId(), differenceId: newId() };
-      const corrected = known ? null : repriceCall(account, call, { price, jobId }, { atMs: nowMs, reason, by }, ids);
+      const isRepriced = repricedCost(call, jobId) !== null;
+      const corrected = isRepriced
+        ? null
+        : repriceCall(account, call, { price, jobId }, { atMs: nowMs, reason, by }, ids);
       if (corrected) storeCorrected(context, call, corrected);
-      if (!known && !corrected) continue;
+      const cost = repricedCost(corrected?.call ?? call, jobId);
+      if (cost === null) continue;
       repriced += 1;
-      differenceNanoUsd += BigInt(costOf((corrected?.call ?? call).outcome) ?? 0);
+      differenceNanoUsd += cost;
     }
     return { repriced, differenceNanoUsd: differenceNanoUsd.toString() };
   });
@@ -156,33 +158,6 @@ function costOf(outcome: CallOutcome | null): string | null {
   return outcome?.price.status === 'FINAL' ? outcome.price.costNanoUsd : null;
 }
 
-/** Stores a call that was corrected, and all that follows from the difference. */
-function storeCorrected({ store, nowMs }: Context, before: Call, { account, call, correction }: Corrected): void {
-  const [was, is] = [countedOutcome(before), countedOutcome(call)];
-  store.saveAccount(account, nowMs);
-  store.correctCall(call, nowMs);
-  if (was) store.usageHours.replace(was.endedAtMs, usageOf(was), is ? usageOf(is) : UNUSED_HOUR);
-  store.denials.reset();
-  const { charge } = correction;
-  // Of a charge that the billing provider refused there is nothing to correct there; one that had no price it never got.
-  const isUnpriced = was?.charge?.amountNanoUsd === null;
-  const isReported = was?.charge?.status !== 'FAILED' || isUnpriced;
-  queueCharge(
-    store,
-    {
-      kind: 'call',
-      subjectId: call.callId,
-      stripeCustomerId: isReported ? (was?.stripeCustomerId ?? null) : null,
-      charge,
-      correction: {
-        subjectAtMs: was?.endedAtMs ?? nowMs,
-        corrects: isUnpriced ? null : (was?.charge?.chargeId ?? null),
-      },
-    },
-    nowMs,
-  );
-}
-
 function reversedCall(
   { callId, customerId, status }: Call,
   { atMs, reason, by, previous, returned, charge }: CallCorrection,
@@ -232,13 +207,13 @@ function reverse(
   const { store, nowMs, newId } = context;
   const { slot, eventId, charge: corrected } = event;
   const isCurrent = event.period === periodOf(account);
-  const { usage, funding, refundNanoUsd } = reverseIncrement(event, totalsFor(store, account, event));
+  const { usage, funding, mistake, refundNanoUsd } = reverseIncrement(event, totalsFor(store, account, event));
   const charge = refundNanoUsd > 0n ? newCharge(newId(), -refundNanoUsd, null) : null;
   const reversal: MeterReversal = { atMs: nowMs, reason, by, returned: funding, charge };
 
   const returned = { unit: slot, amount: BigInt(funding.credits), reference: eventId, creditId: `returned-${eventId}` };
-  const since = { reference: eventId, atMs: event.atMs };
-  const wallet = funding.credits > 0 ? giveBackTo(store, account.wallet, returned, since, nowMs) : account.wallet;
+  const wallet =
+    funding.credits > 0 ? giveBackTo(store, account.wallet, returned, () => mistake, nowMs) : account.wallet;
   const revision = account.revision + 1;
   const inPeriod: Partial<Account> = {
     meters: {

@@ -5,7 +5,9 @@
  * answered from the call, so no answer of an end is stored for it.
  */
 import type { Accepted } from '../../../src/contract/errors.ts';
+import { type AdmittedLine, admitLine, afterLine, giveBackLine } from '../../../src/domain/batch-hold.ts';
 import { canEnd } from '../../../src/domain/call.ts';
+import type { BatchLine } from '../../../src/objects/batch-commands.ts';
 import type {
   AnswerBody,
   BeginCommand,
@@ -15,16 +17,9 @@ import type {
   ServiceCallEnd,
   StoredServiceCall,
 } from '../../../src/objects/customer-commands.ts';
-import {
-  alreadyFinalized,
-  answerOfEnd,
-  beginOrReplay,
-  callNotFound,
-  type Ended,
-  findCall,
-  recordEnd,
-} from './calls.ts';
+import { alreadyFinalized, answerOfEnd, beginOrReplay, callNotFound, findCall } from './calls.ts';
 import type { Context } from './context.ts';
+import { type Ended, recordEnd } from './ending.ts';
 
 /**
  * Begins a call that the service goes on to make. Sent again by the same request, because its answer was lost, it is no
@@ -48,16 +43,43 @@ export function endServiceCall(context: Context, command: EndServiceCallCommand)
   return context.store.transaction(context.nowMs, () => endOrRepeat(context, command));
 }
 
-/** Begins and ends a call that ran already: it is admitted whatever is left, because what it used was used. */
+/**
+ * Begins and ends the call of a batch's line: it is admitted whatever is left, because what it used was used. It takes over
+ * what the batch holds for it.
+ */
 export function recordServiceCall(
   context: Context,
   begin: BeginCommand,
   end: Omit<EndServiceCallCommand, 'callId'>,
+  { requestName, tier }: BatchLine,
 ): ServiceCallEnd {
-  return context.store.transaction(context.nowMs, () => {
-    const outcome = beginOrReplay(context, begin, true);
-    return outcome.ok ? endOrRepeat(context, { ...end, callId: outcome.call.callId }) : outcome;
+  const { store, nowMs } = context;
+  return store.transaction(nowMs, () => {
+    let line: AdmittedLine | null = null;
+    const outcome = beginOrReplay(context, begin, (account, decision) => {
+      line = admitLine(account, decision, store.batchHold(requestName), tier);
+      return line.decision;
+    });
+    if (!outcome.ok) return outcome;
+    const { callId } = outcome.call;
+    const ended = endOrRepeat(context, { ...end, callId });
+    if (line) giveBack(context, { requestName, tier }, callId, line);
+    return ended;
   });
+}
+
+/** The batch holds what its other lines need, now that the line is recorded. */
+function giveBack(
+  { store, nowMs }: Context,
+  { requestName, tier }: BatchLine,
+  callId: string,
+  { share }: AdmittedLine,
+): void {
+  const [held, account, outcome] = [store.batchHold(requestName), store.account(), store.call(callId)?.call.outcome];
+  if (!held || !account || !outcome) return;
+  const others = afterLine(held, tier, outcome);
+  store.saveAccount(giveBackLine(account, share, held, others), nowMs);
+  store.saveBatchHold(requestName, others, nowMs);
 }
 
 function endOrRepeat(context: Context, command: EndServiceCallCommand): ServiceCallEnd {

@@ -10,7 +10,8 @@
 import { changeWallet, expireDue } from '../../../src/domain/account.ts';
 import type { Call, CallOutcome } from '../../../src/domain/call.ts';
 import { type Charge, pendingAmount, settled } from '../../../src/domain/charge.ts';
-import { addUnsettled, type GivenBack, giveBack, settle, type Wallet } from '../../../src/domain/wallet.ts';
+import { ENTRIES_MAX, type Mistake, mistakenCharge, payersOf } from '../../../src/domain/payers.ts';
+import { type GivenBack, giveBack, type LedgerEntry, settle, type Wallet } from '../../../src/domain/wallet.ts';
 import { HOUR_MS, MINUTE_MS } from '../../../src/platform/time.ts';
 import type { CustomerStore } from '../store.ts';
 import type { OpenCharge } from '../tables/charges.ts';
@@ -25,8 +26,12 @@ export type Reporter = (charge: OpenCharge & { stripeCustomerId: string }) => Pr
 
 /** Charges wait this long for others before they are settled. */
 const SETTLE_DELAY_MS = 1_000;
-/** Charges that one alarm takes from the balance, and that it reports; the next alarm continues. */
+/**
+ * Charges that one alarm takes from the balance, of these how many that give back, and that it reports; the next alarm
+ * continues. One that gives back reads the ledger, which may take 50 ms.
+ */
 const DEBITS_MAX = 500;
+const RETURNS_MAX = 20;
 const REPORTS_MAX = 20;
 const BACKOFF_BASE_MS = 2_000;
 const BACKOFF_MAX_MS = 5 * MINUTE_MS;
@@ -68,11 +73,16 @@ export function debitDue(store: CustomerStore, reports: boolean, nowMs: number):
     if (!known) return;
     // A credit pays only before its expiry, whether this or the housekeeping runs first.
     let account = expireDue(known, nowMs);
+    let returns = 0;
     for (const charge of store.chargesDue(nowMs, DEBITS_MAX)) {
       const isReported = reports && charge.stripeCustomerId !== null;
       if (charge.debitedAtMs === null) {
-        // The ledger tells which credits paid.
-        if (charge.amountNanoUsd < 0n) account = store.saveAccount(account, nowMs);
+        if (charge.amountNanoUsd < 0n) {
+          if (returns === RETURNS_MAX) break;
+          returns += 1;
+          // The ledger tells which credits paid.
+          account = store.saveAccount(account, nowMs);
+        }
         account = changeWallet(account, settledWallet(store, account.wallet, charge, nowMs));
         if (isReported) store.saveCharge({ ...charge, debitedAtMs: nowMs });
       }
@@ -86,32 +96,31 @@ export function debitDue(store: CustomerStore, reports: boolean, nowMs: number):
 function settledWallet(store: CustomerStore, wallet: Wallet, charge: OpenCharge, nowMs: number): Wallet {
   const { chargeId, amountNanoUsd, correction } = charge;
   if (amountNanoUsd >= 0n) return settle(wallet, amountNanoUsd, chargeId, nowMs);
-  const settled = addUnsettled(wallet, -amountNanoUsd);
-  const since = { reference: correction?.corrects ?? null, atMs: correction?.subjectAtMs ?? charge.atMs };
+  const corrects = { reference: correction?.corrects ?? null, atMs: correction?.subjectAtMs ?? charge.atMs };
   const returned = {
     unit: 'USD',
     amount: -amountNanoUsd,
     reference: chargeId,
     creditId: `returned-${chargeId}`,
   } as const;
-  return giveBackTo(store, settled, returned, since, nowMs);
+  return giveBackTo(store, wallet, returned, (entries) => mistakenCharge(entries, corrects), nowMs);
 }
 
-/** Gives back to the credits that paid since then, else to others that paid. */
+/** Gives back to the credits that would have it without the mistake. */
 export function giveBackTo(
   store: CustomerStore,
   wallet: Wallet,
-  returned: Omit<GivenBack, 'payers'>,
-  since: { reference: string | null; atMs: number },
+  returned: Omit<GivenBack, 'payers' | 'corrects'>,
+  mistakeIn: (entries: LedgerEntry[]) => Mistake,
   nowMs: number,
 ): Wallet {
-  const paid = store.ledger.paidBy(returned.unit, since.reference, since.atMs).flatMap(({ creditId, ...sums }) => {
-    const credit = store.corrections.credit(creditId);
-    return credit ? [{ credit, ...sums }] : [];
-  });
-  const sinceThen = paid.map(({ credit, since: of, net }) => ({ credit, paid: of < net ? of : net }));
-  const payers = [sinceThen, paid.map(({ credit, net }) => ({ credit, paid: net }))];
-  const after = giveBack(wallet, { ...returned, payers }, nowMs);
+  const entries = store.ledger.newest(returned.unit, ENTRIES_MAX);
+  const credits = [...new Set(entries.map(({ creditId }) => creditId))].flatMap(
+    (creditId) => (creditId === null ? null : store.corrections.credit(creditId)) ?? [],
+  );
+  const mistake = mistakeIn(entries);
+  const corrects = { reference: mistake.reference, atMs: mistake.atMs };
+  const after = giveBack(wallet, { ...returned, corrects, payers: payersOf(entries, credits, mistake) }, nowMs);
   const own = after.credits.find(({ creditId }) => creditId === returned.creditId);
   if (own) store.corrections.saveCredit(own);
   return after;

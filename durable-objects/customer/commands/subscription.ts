@@ -96,7 +96,7 @@ export function migrate({ store, nowMs, ...more }: Context, { organizationId, ta
     const known = store.account();
     if (!known || known.organizationId !== organizationId) return false;
     const account = catchUp({ store, nowMs, ...more }, known);
-    const migrated = migratePlan(account, target, when);
+    const migrated = migratePlan(account, target, when, nowMs);
     if (migrated !== account) store.saveAccount(migrated, nowMs);
     return migrated !== account;
   });

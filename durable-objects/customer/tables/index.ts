@@ -1,6 +1,7 @@
 /**
  * All tables of a customer's object.
  */
+import { BatchHoldTable } from './batch-holds.ts';
 import { CallTable } from './calls.ts';
 import { ChargeTable } from './charges.ts';
 import { CorrectionTable } from './corrections.ts';
@@ -16,6 +17,7 @@ export type Tables = ReturnType<typeof openTables>;
 export function openTables(sql: SqlStorage) {
   return {
     calls: new CallTable(sql),
+    batchHolds: new BatchHoldTable(sql),
     keys: new KeyTable(sql),
     meterEvents: new MeterEventTable(sql),
     usageHours: new UsageHourTable(sql),

@@ -9,12 +9,6 @@ export interface StoredEntry extends LedgerEntry {
   entryId: number;
 }
 
-export interface PaidBy {
-  creditId: string;
-  net: bigint;
-  since: bigint;
-}
-
 type Row = { entry_id: number; record: string };
 
 export class LedgerTable {
@@ -49,26 +43,11 @@ export class LedgerTable {
     return row ? (JSON.parse(row.record) as LedgerEntry) : null;
   }
 
-  /**
-   * What each credit paid of a unit: since the first entry with that reference, else since that time; and in all, less
-   * what it got back. An overdraft that a credit repaid counts as paid by it.
-   */
-  paidBy(unit: CreditUnit, reference: string | null, sinceMs: number): PaidBy[] {
-    const [amount, cause] = [`CAST(record ->> 'amount' AS INTEGER)`, `record ->> 'cause'`];
-    const sql = `WITH entries AS (SELECT entry_id, record ->> 'creditId' AS creditId,
-        CASE ${cause} WHEN 'SPEND' THEN -${amount}
-          WHEN 'GRANT' THEN MAX(0, MIN(${amount}, ${amount} - CAST(balance AS INTEGER))) ELSE 0 END AS paid,
-        CASE ${cause} WHEN 'RETURN' THEN ${amount} ELSE 0 END AS returned
-      FROM ledger WHERE unit = ?1 AND record ->> 'creditId' IS NOT NULL)
-      SELECT creditId, CAST(SUM(paid - returned) AS TEXT) AS net, CAST(SUM(CASE WHEN entry_id >= COALESCE(
-        (SELECT MIN(entry_id) FROM ledger WHERE unit = ?1 AND record ->> 'reference' = ?2),
-        (SELECT MIN(entry_id) FROM ledger WHERE unit = ?1 AND at_ms >= ?3)) THEN paid ELSE 0 END) AS TEXT) AS since
-      FROM entries GROUP BY 1`;
-    return this.#sql
-      .exec<{ creditId: string; net: string; since: string }>(sql, unit, reference, sinceMs)
-      .toArray()
-      .map(({ creditId, net, since }) => ({ creditId, net: BigInt(net), since: BigInt(since) }))
-      .filter(({ net }) => net > 0n);
+  /** The newest entries of a unit, oldest first. */
+  newest(unit: CreditUnit, rowsMax: number): LedgerEntry[] {
+    const sql = 'SELECT record FROM ledger WHERE unit = ? ORDER BY entry_id DESC LIMIT ?';
+    const rows = this.#sql.exec<Pick<Row, 'record'>>(sql, unit, rowsMax).toArray();
+    return rows.map(({ record }) => JSON.parse(record) as LedgerEntry).reverse();
   }
 
   /** USD spent in [fromMs, toMs) less what was given back, as a number: for estimates, not for bills. */

@@ -16,6 +16,9 @@ export interface UsageHour {
   completedCostNanoUsd: NanoUsd;
   failedCostNanoUsd: NanoUsd;
   unpricedCalls: number;
+  /** Of those above: calls with provisional usage, and their part of the cost. */
+  provisionalCalls: number;
+  provisionalCostNanoUsd: NanoUsd;
 }
 
 const SLOT_COLUMNS = { CUSTOM1: 'custom1', CUSTOM2: 'custom2', AGENTIC_API: 'agentic_api' } as const satisfies Record<
@@ -35,7 +38,30 @@ const COLUMNS: Record<SentColumn, string> = {
   customMeter1: SLOT_COLUMNS.CUSTOM1,
   customMeter2: SLOT_COLUMNS.CUSTOM2,
   unpricedCalls: 'unpriced_calls',
+  provisionalCalls: 'provisional_calls',
+  provisionalCostNanoUsd: 'provisional_cost_usd * 1000000000 + provisional_cost_rest_nano_usd',
 };
+
+/** Columns that a call adds to, in the order in which they are bound. Parts of a sum of money are bound as text. */
+const ADDED = {
+  completed_calls: '?',
+  failed_calls: '?',
+  input_tokens: '?',
+  output_tokens: '?',
+  completed_cost_usd: 'CAST(? AS INTEGER)',
+  completed_cost_rest_nano_usd: 'CAST(? AS INTEGER)',
+  failed_cost_usd: 'CAST(? AS INTEGER)',
+  failed_cost_rest_nano_usd: 'CAST(? AS INTEGER)',
+  unpriced_calls: '?',
+  provisional_calls: '?',
+  provisional_cost_usd: 'CAST(? AS INTEGER)',
+  provisional_cost_rest_nano_usd: 'CAST(? AS INTEGER)',
+};
+
+const ADD = `INSERT INTO usage_hours (hour_ms, ${Object.keys(ADDED).join(', ')}) VALUES (?, ${Object.values(ADDED).join(', ')})
+  ON CONFLICT (hour_ms) DO UPDATE SET ${Object.keys(ADDED)
+    .map((name) => `${name} = ${name} + excluded.${name}`)
+    .join(', ')}`;
 
 export class UsageHourTable {
   readonly #sql: SqlStorage;
@@ -66,20 +92,9 @@ export class UsageHourTable {
 
   #write(hourMs: number, usage: UsageHour): void {
     const [completed, failed] = [partsOfNano(usage.completedCostNanoUsd), partsOfNano(usage.failedCostNanoUsd)];
+    const provisional = partsOfNano(usage.provisionalCostNanoUsd);
     this.#sql.exec(
-      `INSERT INTO usage_hours (hour_ms, completed_calls, failed_calls, input_tokens, output_tokens, completed_cost_usd,
-         completed_cost_rest_nano_usd, failed_cost_usd, failed_cost_rest_nano_usd, unpriced_calls)
-       VALUES (?, ?, ?, ?, ?, CAST(? AS INTEGER), CAST(? AS INTEGER), CAST(? AS INTEGER), CAST(? AS INTEGER), ?)
-       ON CONFLICT (hour_ms) DO UPDATE SET
-         completed_calls = completed_calls + excluded.completed_calls,
-         failed_calls = failed_calls + excluded.failed_calls,
-         input_tokens = input_tokens + excluded.input_tokens,
-         output_tokens = output_tokens + excluded.output_tokens,
-         completed_cost_usd = completed_cost_usd + excluded.completed_cost_usd,
-         completed_cost_rest_nano_usd = completed_cost_rest_nano_usd + excluded.completed_cost_rest_nano_usd,
-         failed_cost_usd = failed_cost_usd + excluded.failed_cost_usd,
-         failed_cost_rest_nano_usd = failed_cost_rest_nano_usd + excluded.failed_cost_rest_nano_usd,
-         unpriced_calls = unpriced_calls + excluded.unpriced_calls`,
+      ADD,
       hourMs,
       usage.completedCalls,
       usage.failedCalls,
@@ -90,6 +105,9 @@ export class UsageHourTable {
       failed.usd,
       failed.restNanoUsd,
       usage.unpricedCalls,
+      usage.provisionalCalls,
+      provisional.usd,
+      provisional.restNanoUsd,
     );
   }
 
@@ -173,6 +191,8 @@ export const UNUSED_HOUR: UsageHour = {
   completedCostNanoUsd: 0n,
   failedCostNanoUsd: 0n,
   unpricedCalls: 0,
+  provisionalCalls: 0,
+  provisionalCostNanoUsd: 0n,
 };
 
 function negated(hour: UsageHour): UsageHour {
@@ -184,6 +204,8 @@ function negated(hour: UsageHour): UsageHour {
     completedCostNanoUsd: -hour.completedCostNanoUsd,
     failedCostNanoUsd: -hour.failedCostNanoUsd,
     unpricedCalls: -hour.unpricedCalls,
+    provisionalCalls: -hour.provisionalCalls,
+    provisionalCostNanoUsd: -hour.provisionalCostNanoUsd,
   };
 }
 
@@ -196,5 +218,7 @@ function sumOf(one: UsageHour, other: UsageHour): UsageHour {
     completedCostNanoUsd: one.completedCostNanoUsd + other.completedCostNanoUsd,
     failedCostNanoUsd: one.failedCostNanoUsd + other.failedCostNanoUsd,
     unpricedCalls: one.unpricedCalls + other.unpricedCalls,
+    provisionalCalls: one.provisionalCalls + other.provisionalCalls,
+    provisionalCostNanoUsd: one.provisionalCostNanoUsd + other.provisionalCostNanoUsd,
   };
 }

@@ -70,7 +70,14 @@ export function readStream(response: Response, metering: StreamMetering): Respon
   const transform: Transform = async (event, reading) => {
     // OpenAI's SDK stops reading after this event, so the call must have ended by then.
     if (event.data === DONE)
-      await end({ end: 'completed', completed: true, usage: reading.reported(), failure: reading.failed });
+      await end({
+        end: 'completed',
+        completed: true,
+        usage: reading.reported(),
+        partial: null,
+        outputTokens: reading.outputTokens,
+        failure: reading.failed,
+      });
     return hidesUsage && isUsageChunk(event) ? null : event;
   };
   const bounds = { idleTimeoutMs: IDLE_MS_MAX, drainMsMax: DRAIN_MS_MAX, bytesMax: DRAIN_BYTES_MAX };

@@ -104,7 +104,7 @@ export class MeteredRequest {
       hidesUsage: opening.hidesUsage,
       signal,
       onAbort: () => (opening.signal?.aborted ? abort() : undefined),
-      onEnd: (outcome) => ends(plausible(outcome.usage), failureOf(outcome)).finally(over),
+      onEnd: (outcome) => ends(plausible(outcome.usage) ?? outcome.partial, failureOf(outcome)).finally(over),
     });
   }
 
@@ -222,9 +222,9 @@ const ABORTED: CallFailure = { code: 'ABORTED', message: 'the caller aborted the
 const INVALID: CallFailure = { code: 'INVALID_ANSWER', message: "the vendor's response is incomplete or not JSON" };
 
 /** A stream that its caller stopped reading is not a failure if the vendor reported the usage. */
-function failureOf({ end, completed, usage, failure }: StreamOutcome): CallFailure | null {
+function failureOf({ end, completed, partial, failure }: StreamOutcome): CallFailure | null {
   if (failure) return { code: failure.code, message: 'the vendor reported an error inside its stream' };
-  if (completed || (end === 'client_left' && usage)) return null;
+  if (completed || (end === 'client_left' && partial)) return null;
   return { code: end.toUpperCase(), message: 'the stream ended before the vendor said that it was done' };
 }
 

@@ -7,6 +7,7 @@ import { z } from 'zod';
 import type { CostBreakdown, ReadCallData } from '../../contract/calls.ts';
 import { customerId as customerIdField, idempotencyKey } from '../../contract/fields.ts';
 import type { Call } from '../../domain/call.ts';
+import { isProvisional, USAGE_SOURCES } from '../../domain/usage.ts';
 import { readCall } from '../../metering/read-call.ts';
 import { pageRequest } from '../../platform/page.ts';
 import { type CallRow, findOldCall, listCalls } from '../../storage/calls.ts';
@@ -28,6 +29,7 @@ const PAGE_SIZE = 50;
 const CallsQuery = z.object({
   customerId: customerIdField.optional(),
   status: z.enum(['IN_PROGRESS', 'COMPLETED', 'FAILED', 'TIMEOUT', 'NOT_ALLOWED']).optional(),
+  usageSource: z.enum(USAGE_SOURCES).exclude(['reported']).optional(),
   callId: idempotencyKey.optional(),
   cursor: z.string().max(600).optional(),
 });
@@ -37,10 +39,11 @@ export function mountCalls(app: Hono<ConsoleEnv>): void {
     const { organizationId } = c.get('organization');
     const asked = Object.fromEntries(Object.entries(c.req.query()).filter(([, value]) => value !== ''));
     const checked = check(CallsQuery, asked);
-    const { customerId, status, callId, cursor } = checked.ok ? checked.value : {};
+    const { customerId, status, usageSource, callId, cursor } = checked.ok ? checked.value : {};
     if (callId !== undefined) return c.redirect(callPath(organizationId, callId), 303);
     const pageAsked = pageRequest({ limit: PAGE_SIZE, cursor }) ?? { limit: PAGE_SIZE, after: null };
-    const { items, nextCursor } = await listCalls(c.env, organizationId, { customerId, status }, pageAsked);
+    const filter = { customerId, status, usageSource };
+    const { items, nextCursor } = await listCalls(c.env, organizationId, filter, pageAsked);
     const path = organizationPath(organizationId, 'calls');
     const state = { values: asked, details: checked.ok ? [] : checked.details };
     return page(
@@ -55,11 +58,11 @@ export function mountCalls(app: Hono<ConsoleEnv>): void {
         {items.length > 0 ? (
           <Calls organizationId={organizationId} items={items} nowMs={Date.now()} />
         ) : (
-          <NoCalls path={path} narrowed={!!(customerId ?? status)} />
+          <NoCalls path={path} narrowed={!!(customerId ?? status ?? usageSource)} />
         )}
         <Pager
           path={path}
-          query={{ ...(customerId && { customerId }), ...(status && { status }) }}
+          query={{ ...(customerId && { customerId }), ...(status && { status }), ...(usageSource && { usageSource }) }}
           next={nextCursor}
           first={pageAsked.after === null}
         />
@@ -95,6 +98,16 @@ const Filters: FC<{ path: string; state: FormState }> = ({ path, state }) => (
             ),
           ]}
         />
+        <Select
+          name="usageSource"
+          label="Usage"
+          state={state}
+          options={[
+            ['', 'All'],
+            ['partial', 'Partial'],
+            ['estimated', 'Estimated'],
+          ]}
+        />
         <TextField name="callId" label="Call id" state={state} placeholder="Go to one call" />
         <button type="submit">Search</button>
       </div>
@@ -105,7 +118,7 @@ const Filters: FC<{ path: string; state: FormState }> = ({ path, state }) => (
 const NoCalls: FC<{ path: string; narrowed: boolean }> = ({ path, narrowed }) =>
   narrowed ? (
     <Empty title="No calls match">
-      A search by state covers the newest 10,000 calls. <a href={path}>Show all calls</a>.
+      A search by state or usage covers the newest 10,000 calls. <a href={path}>Show all calls</a>.
     </Empty>
   ) : (
     <Empty title="No calls yet">
@@ -130,7 +143,9 @@ const Calls: FC<{ organizationId: string; items: CallRow[]; nowMs: number }> = (
       },
       {
         title: 'State',
-        cell: ({ status, reversedAtMs }) => <CallState status={status} isReversed={reversedAtMs !== null} />,
+        cell: ({ status, reversedAtMs, usageSource }) => (
+          <CallState status={status} isReversed={reversedAtMs !== null} usageSource={usageSource} />
+        ),
       },
       { title: 'Feature', cell: ({ feature }) => feature || <Nothing /> },
       { title: 'Model', cell: ({ modelUsed }) => modelUsed ?? <Nothing /> },
@@ -164,7 +179,7 @@ function callPage(c: ConsoleContext, call: ReadCallData, recorded: Call | null) 
       title: shortened(call.callId),
       sub: (
         <>
-          <CallState status={call.status} isReversed={call.reversedAt !== undefined} />{' '}
+          <CallState status={call.status} isReversed={call.reversedAt !== undefined} usageSource={call.usageSource} />{' '}
           {call.customerId && (
             <>
               of <a href={customerPath(organizationId, call.customerId)}>{call.customerId}</a>
@@ -239,9 +254,10 @@ function callPage(c: ConsoleContext, call: ReadCallData, recorded: Call | null) 
   );
 }
 
-function costNote({ pricingStatus, pricingUnavailableReason, pricingMultiplier }: ReadCallData): string {
+function costNote({ pricingStatus, pricingUnavailableReason, pricingMultiplier, usageSource }: ReadCallData): string {
   if (pricingStatus === 'PENDING') return 'when the call has ended';
   if (pricingStatus === 'UNAVAILABLE') return words(pricingUnavailableReason ?? 'UNAVAILABLE').toLowerCase();
+  if (isProvisional(usageSource)) return `provisional, by ${usageSource} usage`;
   return pricingMultiplier === 1 ? 'standard price' : `batch, ${percent(pricingMultiplier)} of the standard price`;
 }
 

@@ -268,7 +268,9 @@ const RecentCalls: FC<RecentCallsProps> = ({ organizationId, calls, nowMs }) =>
         },
         {
           title: 'State',
-          cell: ({ status, reversedAt }) => <CallState status={status} isReversed={reversedAt !== undefined} />,
+          cell: ({ status, reversedAt, usageSource }) => (
+            <CallState status={status} isReversed={reversedAt !== undefined} usageSource={usageSource} />
+          ),
         },
         { title: 'Model', cell: ({ modelUsed }) => modelUsed ?? <Nothing /> },
         { title: 'Began', cell: ({ startTime }) => <Time at={startTime} nowMs={nowMs} /> },

@@ -113,7 +113,15 @@ async function sumDays(
 }
 
 function emptyDay(startMs: number): DayUsage {
-  return { startMs, calls: 0, unpricedCalls: 0, inputTokens: 0, outputTokens: 0, costNanoUsd: 0n };
+  return {
+    startMs,
+    calls: 0,
+    unpricedCalls: 0,
+    inputTokens: 0,
+    outputTokens: 0,
+    costNanoUsd: 0n,
+    provisionalCostNanoUsd: 0n,
+  };
 }
 
 function addTo(day: DayUsage | undefined, usage: Omit<DayUsage, 'startMs'>): void {
@@ -123,6 +131,7 @@ function addTo(day: DayUsage | undefined, usage: Omit<DayUsage, 'startMs'>): voi
   day.inputTokens += usage.inputTokens;
   day.outputTokens += usage.outputTokens;
   day.costNanoUsd += usage.costNanoUsd;
+  day.provisionalCostNanoUsd += usage.provisionalCostNanoUsd;
 }
 
 interface OverviewProps {

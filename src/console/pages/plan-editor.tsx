@@ -271,6 +271,14 @@ const Allowances: FC<{ state: FormState }> = ({ state }) => (
           placeholder="0"
           hint="Added to the cost of a call."
         />
+        <TextField
+          name="payg.maxOutputTokens"
+          label="Output tokens of an answer"
+          state={state}
+          numeric
+          placeholder="no bound"
+          hint="At most, where credit pays: a call holds what they may cost. Nothing leaves them to request and model."
+        />
       </div>
     </Card>
   </>

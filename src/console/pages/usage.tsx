@@ -167,6 +167,7 @@ const Summary: FC<SummaryProps> = ({ data, anomalies, path, organizationId, aske
     ...day,
     startMs: Date.parse(day.startedAt),
     costNanoUsd: BigInt(day.costUsdNano),
+    provisionalCostNanoUsd: BigInt(day.provisionalCostUsdNano),
   }));
   const total = BigInt(data.totals.costUsdNano);
   const narrowed = (name: string, value: string) => `${path}?${new URLSearchParams({ ...asked, [name]: value })}`;

@@ -94,9 +94,10 @@ function headersOf(kind: Entry['kind'], id: ExampleId): Record<string, Reference
 }
 
 function gatewayHeaders(id: ExampleId): string[] {
-  const { callId, modelKey, requestId, costUsd } = GATEWAY_HEADERS;
-  return ['createChatCompletion', 'createResponse', 'createEmbedding'].includes(id)
-    ? [callId, modelKey, requestId, costUsd]
+  const { callId, modelKey, requestId, costUsd, maxOutputTokens } = GATEWAY_HEADERS;
+  if (id === 'createEmbedding') return [callId, modelKey, requestId, costUsd];
+  return id === 'createChatCompletion' || id === 'createResponse'
+    ? [callId, modelKey, requestId, costUsd, maxOutputTokens]
     : [requestId];
 }
 
@@ -202,6 +203,9 @@ export const HEADERS: OpenApiDocument['components']['headers'] = {
   [GATEWAY_HEADERS.modelKey]: header('The model that answered, `provider/model`'),
   [GATEWAY_HEADERS.requestId]: header('The request'),
   [GATEWAY_HEADERS.costUsd]: header('Cost of the call in USD, where it is known before the answer begins'),
+  [GATEWAY_HEADERS.maxOutputTokens]: header(
+    'Output tokens that an answer may have, where plan or balance allow fewer than request and model',
+  ),
   ETag: header('Validator of the answer'),
   'Cache-Control': header('For how long the answer may be kept: never past its `validUntil`'),
 };

@@ -1,34 +1,33 @@
 /**
  * May this batch begin? Its lines run at the vendor without us, so they are judged before.
  *
- * Every tier that the lines bill and every capability that they use must be allowed. The remaining calls of a tier,
- * less what other batches hold, must cover its lines, unless credit pays for more; the same goes for searches, for
- * which credit never pays. Credit pays for no model without a price, unless the organization allows it. What the lines
- * used is recorded when they are answered, whatever remains of the allowance then.
+ * Its input is read to the end: which tiers and capabilities the lines use, and what they may cost. The customer's object
+ * then decides, and holds what they may come to (`domain/batch-hold.ts`). What the lines used is recorded when they are
+ * answered, whatever is left then.
  */
 
+import { limitsOf } from '../../catalog/limits.ts';
 import type { Catalog } from '../../catalog/model.ts';
 import { resolvePrice } from '../../catalog/prices.ts';
-import type { CustomerUsageData } from '../../contract/customers.ts';
-import { unpricedOnCredit } from '../../contract/errors.ts';
+import { HELD_RETRY_SECONDS } from '../../contract/errors.ts';
+import type { BatchDenial, LinesByTier } from '../../domain/batch-hold.ts';
 import { capabilityDenied } from '../../domain/entitlements.ts';
 import type { Capability } from '../../domain/plan.ts';
-import { tierOfPrice } from '../../domain/price.ts';
-import { DEFAULT_TIER, TIERS, type Tier } from '../../domain/tiers.ts';
+import type { Tier } from '../../domain/tiers.ts';
+import type { Env } from '../../env.ts';
+import { beginCommand } from '../../metering/begin-call.ts';
 import type { Caller } from '../../metering/caller.ts';
-import { provisionCustomer } from '../../metering/customers.ts';
 import { ask, customerByName } from '../../objects/addresses.ts';
-import type { BatchCommand, BatchInput, BatchToAdmit, Lines } from '../../objects/batch-commands.ts';
+import type { BatchAdmission, BatchCommand, BatchInput, EndBatchCommand } from '../../objects/batch-commands.ts';
 import type { UnpricedTiers } from '../../objects/customer-commands.ts';
 import { linesOf } from '../../platform/bytes.ts';
 import { JSON_BOUND_RULES, parseJsonText } from '../../platform/json.ts';
 import { currentCatalog } from '../../storage/catalog.ts';
-import { findPlanVersion } from '../../storage/plans.ts';
 import { requestedCapabilities } from '../../vendors/capabilities.ts';
 import type { WholeAnswer } from '../answer.ts';
 import { denied, type Refused, refusalAnswer, refuseCall } from '../error-envelope.ts';
 import { BATCH_VENDOR, passBack, type VendorAccess } from '../pass-through.ts';
-import { type Holds, heldByOthers } from './holds.ts';
+import { type BatchLineRequest, type BatchModel, batchModel, withLine } from './line-bounds.ts';
 
 /** The longest line of a batch's files: an answer with a picture fits. */
 export const BATCH_LINE_BYTES_MAX = 8 * 1024 * 1024;
@@ -52,17 +51,18 @@ export async function readInput(
   return file.kind === 'answer' && file.ok ? badInput('the input file has no lines') : { ok: false, answer };
 }
 
-/** Counts the lines of a file by the tier that they bill, and collects what they ask for. */
+/** Sums up the lines of a file by the tier that they bill, and collects what they ask for. */
 async function readLines(
   { env, organization }: Caller,
   catalog: Catalog,
   file: ReadableStream<Uint8Array>,
   nowMs: number,
 ): Promise<ReadInput> {
-  const lines: Lines = {};
+  let lines: LinesByTier = {};
+  let searches = 0;
   const needs = new Set<Capability>();
   const unpriced: UnpricedTiers = {};
-  const models = new Map<string, PricedModel>();
+  const models = new Map<string, BatchModel>();
   let number = 0;
   for await (const { text, cut } of linesOf(file, BATCH_LINE_BYTES_MAX, Number(env.GATEWAY_TIMEOUT_MS))) {
     number += 1;
@@ -71,32 +71,27 @@ async function readLines(
     const line = lineOf(text);
     if ('rule' in line) return badInput(`line ${number} of the input file ${line.rule}`);
     const { model } = line;
-    const known = models.get(model) ?? (await pricedModel(organization, catalog, model, nowMs));
+    const known = models.get(model) ?? (await modelOf(organization, catalog, model, nowMs));
     models.set(model, known);
-    lines[known.tier] = (lines[known.tier] ?? 0) + 1;
-    if (!known.priced && !organization.allowUnpricedModels) unpriced[known.tier] ??= model;
     const used = requestedCapabilities(line);
+    lines = withLine(lines, known, line, used);
+    if (!known.price.available && !organization.allowUnpricedModels) unpriced[known.tier] ??= model;
     for (const capability of used) needs.add(capability);
-    if (used.includes('search')) lines.search = (lines.search ?? 0) + 1;
+    if (used.includes('search')) searches += 1;
   }
   if (number === 0) return badInput('the input file has no lines');
   const model = models.size === 1 ? [...models.keys()][0] : undefined;
-  return { ok: true, input: { lines, needs: [...needs], unpriced, model } };
+  return { ok: true, input: { lines, searches, needs: [...needs], unpriced, model } };
 }
 
-interface PricedModel {
-  tier: Tier;
-  priced: boolean;
-}
-
-async function pricedModel(
+async function modelOf(
   { prices }: Caller['organization'],
   catalog: Catalog,
   model: string,
   nowMs: number,
-): Promise<PricedModel> {
+): Promise<BatchModel> {
   const price = await resolvePrice(catalog, prices, { modelUsed: model, providerUsed: BATCH_VENDOR }, nowMs);
-  return { tier: price.available ? tierOfPrice(price.card) : DEFAULT_TIER, priced: price.available };
+  return batchModel(price, limitsOf(catalog, model, nowMs));
 }
 
 export async function tierOfModel(
@@ -105,81 +100,79 @@ export async function tierOfModel(
   model: string,
   nowMs: number,
 ): Promise<Tier> {
-  return (await pricedModel(organization, catalog, model, nowMs)).tier;
+  return (await modelOf(organization, catalog, model, nowMs)).tier;
 }
 
-/** Whether the customer's plan and credit cover the lines of the batch. */
-export async function admitBatch(
+/** Holds what the batch may come to, of the customer's allowance and credit; `null` where it does. */
+export async function holdBatch(
   caller: Caller,
-  { requestName, begin, lines: wanted, needs, unpriced }: BatchToAdmit,
-  holds: Holds,
-): Promise<{ ok: true } | Refused> {
-  const { customerId, customerName, customerFriendlyName, customerEmail, stripeCustomerId } = begin;
-  const contact = { customerName, customerFriendlyName, customerEmail, stripeCustomerId };
-  const provisioned = await provisionCustomer(caller, { customerId, ...contact }, null);
-  if (!provisioned.ok) return provisioned;
-  const { data: customer } = provisioned;
-  if (customer.canceled) return denied("the customer's subscription is canceled");
-  const capability = capabilityDenied(needs, customer.allowed);
+  { organizationId, requestName, begin }: BatchCommand,
+  { lines, searches, needs, unpriced }: BatchInput,
+): Promise<Refused | null> {
+  const { customerId, defaultPlan, contact } = await beginCommand(caller, begin, '', 'API');
+  const command = { organizationId, customerId, defaultPlan, contact, requestName };
+  const admission = await ask(
+    customerByName(caller.env, organizationId, customerId),
+    (customer) =>
+      customer.holdBatch({ ...command, batch: { lines, searches, needs }, unpriced }) as Promise<BatchAdmission>,
+  );
+  if (admission.ok) return null;
+  if ('denial' in admission) return refusalOf(admission.denial, needs);
+  const { refusal } = admission;
+  // Batches take longer than a caller waits.
+  return { ok: false, refusal: refusal.code === 'RATE_LIMITED' ? { ...refusal, retry: false } : refusal };
+}
+
+/** Gives back what the batch still holds, and counts lines that ran and whose answers cannot be had. */
+export async function endBatch(
+  env: Env,
+  { organizationId, requestName, begin }: BatchCommand,
+  unread: EndBatchCommand['unread'],
+): Promise<void> {
+  await ask(customerByName(env, organizationId, begin.customerId), (customer) =>
+    customer.endBatch({ organizationId, requestName, unread }),
+  );
+}
+
+/** At most `linesMax` lines of the batch, as they are to be counted. */
+export async function unreadOf(
+  caller: Caller,
+  { requestName, begin }: BatchCommand,
+  linesMax: number,
+  modelUsed: string | undefined,
+): Promise<EndBatchCommand['unread']> {
+  const command = await beginCommand(caller, begin, `batch ${requestName}`, 'API');
+  // Without a default plan: a customer who was erased since the batch began does not come back.
+  return { linesMax, begin: { ...command, defaultPlan: null }, providerUsed: BATCH_VENDOR, modelUsed };
+}
+
+function refusalOf({ code, allowed, exceeds }: BatchDenial, needs: readonly Capability[]): Refused {
+  if (code === 'SUBSCRIPTION_CANCELED') return denied("the customer's subscription is canceled");
+  const capability = capabilityDenied(needs, allowed);
   if (capability !== null) return denied(capability);
-  const remaining = (kind: keyof Lines) =>
-    Math.max(0, remainingUnits(customer, METER_OF[kind]) - heldByOthers(holds, requestName, kind));
-  for (const tier of TIERS) {
-    const lines = wanted[tier] ?? 0;
-    if (lines === 0) continue;
-    if (!customer.allowed[tier]) return denied(`the customer's plan allows no further call of a ${tier} model`);
-    const exceeds = lines > remaining(tier);
-    const exhausted = remainingUnits(customer, `${tier}Tokens`) === 0;
-    const onCredit = (exceeds || exhausted) && (await isOnCredit(caller, begin.customerId, customer));
-    if (exceeds && !onCredit && customer.policy !== 'NONE') {
-      return denied(
-        `the batch has ${lines} lines for ${tier} models, and the customer's plan allows ${remaining(tier)} further calls`,
-      );
+  if (!exceeds) throw new Error('a batch is denied for something that it exceeds');
+  const message = exceeded(exceeds);
+  switch (code) {
+    case 'CREDIT_REQUIRED':
+      return refuseCall(code, `${message}, and the balance does not cover what the other lines may cost`);
+    case 'BALANCE_HELD': {
+      const held = 'open calls and batches hold the balance that the other lines need; it is free again when they end';
+      return refuseCall(code, `${message}, and ${held}`, { retryAfterSeconds: HELD_RETRY_SECONDS });
     }
-    if (onCredit && unpriced[tier] !== undefined) return { ok: false, refusal: unpricedOnCredit(unpriced[tier]) };
+    default:
+      return denied(message);
   }
-  const searching = wanted.search ?? 0;
-  if (searching > remaining('search') && customer.policy !== 'NONE') {
-    return denied(
-      `${searching} lines of the batch can search, and the customer's plan allows ${remaining('search')} further searches`,
-    );
-  }
-  return { ok: true };
 }
 
-/** The meter that lines of each kind use. */
-const METER_OF = { standard: 'standardCalls', premium: 'premiumCalls', search: 'searches' } as const satisfies Record<
-  keyof Lines,
-  string
->;
-
-function remainingUnits({ meters }: CustomerUsageData, name: string): number {
-  const meter = meters[name];
-  return !meter || meter.unlimited ? Number.POSITIVE_INFINITY : meter.remaining;
-}
-
-/** Whether credit pays beyond the allowance: the plan must be pay-as-you-go, and the balance must not be used up. */
-async function isOnCredit(
-  { env, organization }: Caller,
-  customerId: string,
-  { subscription }: CustomerUsageData,
-): Promise<boolean> {
-  const { organizationId } = organization;
-  const version = await findPlanVersion(env, organizationId, subscription.usagePlanVersionId);
-  if (version?.plan.payg.enabled !== true) return false;
-  return !(await ask(customerByName(env, organizationId, customerId), (customer) =>
-    customer.isOutOfCredit(organizationId),
-  ));
-}
-
-interface BatchLine {
-  path: string;
-  model: string;
-  body: Record<string, unknown>;
+function exceeded({ kind, lines, left }: NonNullable<BatchDenial['exceeds']>): string {
+  if (kind === 'search')
+    return `${lines} lines of the batch can search, and the customer's plan allows ${left} further searches`;
+  if (left === 0) return `the customer's plan allows no further call of a ${kind} model`;
+  return `the batch has ${lines} lines for ${kind} models, and the customer's plan allows ${left} further calls`;
 }
 
 /** The request of a line, or the rule that the line breaks. */
-function lineOf(text: string): BatchLine | { rule: string } {
+function lineOf(text: string): BatchLineRequest | { rule: string } {
   const json = parseJsonText(text);
   if (!json.ok) return { rule: json.broken === 'syntax' ? 'is no JSON' : JSON_BOUND_RULES[json.broken] };
   const { url, body } = (json.value ?? {}) as { url?: unknown; body?: Record<string, unknown> };

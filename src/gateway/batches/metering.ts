@@ -2,20 +2,21 @@
  * Meters a finished batch: one recorded call for each answered line.
  *
  * The id of a line's call follows from batch and line, so a line that is read again is metered once. The files are read
- * line by line and the progress is saved, so a restart continues where the last run stopped.
+ * line by line and the progress is saved, so a restart continues where the last run stopped. Lines that ran and whose
+ * answers the vendor does not have are counted by what is held for them (`domain/unread-lines.ts`).
  */
 
 import { idempotencyKey } from '../../contract/fields.ts';
 import { isRecord } from '../../contract/identity.ts';
+import type { Lines, LinesByTier } from '../../domain/batch-hold.ts';
 import type { CallError } from '../../domain/call-report.ts';
-import type { Tier } from '../../domain/tiers.ts';
+import type { Estimate } from '../../domain/lost-call.ts';
 import { NO_USAGE } from '../../domain/usage.ts';
 import type { Env } from '../../env.ts';
 import { beginCommand } from '../../metering/begin-call.ts';
 import type { Caller } from '../../metering/caller.ts';
 import { endServiceCallCommand, type Outcome, reportedUsage } from '../../metering/end-service-call.ts';
 import { ask, customerByName } from '../../objects/addresses.ts';
-import type { Lines } from '../../objects/batch-commands.ts';
 import { underClaim } from '../../objects/claims.ts';
 import type { ServiceCallEnd } from '../../objects/customer-commands.ts';
 import { type Line, linesOf } from '../../platform/bytes.ts';
@@ -26,7 +27,9 @@ import { MINUTE_MS } from '../../platform/time.ts';
 import { unreadable } from '../../platform/unavailable.ts';
 import { currentCatalog } from '../../storage/catalog.ts';
 import { loadOrganization } from '../../storage/credentials.ts';
+import { tokensAtMost } from '../../vendors/token-count.ts';
 import { plausible, readFailure, readReportedUsage, readSearches } from '../../vendors/usage.ts';
+import { writtenTokens } from '../../vendors/written-tokens.ts';
 import type { BeginFields } from '../identify.ts';
 import { accessVendor, BATCH_VENDOR, VENDOR_ID, type VendorAccess } from '../pass-through.ts';
 import { BATCH_LINE_BYTES_MAX, tierOfModel } from './admission.ts';
@@ -34,10 +37,12 @@ import { BATCH_LINE_BYTES_MAX, tierOfModel } from './admission.ts';
 /** A batch at the vendor, and whom it is metered for. */
 export interface WatchedBatch {
   organizationId: string;
+  requestName: string;
   batchId: string;
   begin: BeginFields;
   /** The model of all its lines, if that is one: lines that failed do not name it. */
   model: string | undefined;
+  lines: LinesByTier;
 }
 
 /** How far the metering is: the number of lines that are done in each file. */
@@ -46,8 +51,6 @@ export interface BatchProgress {
   error: number;
   /** Lines that could not be recorded because their call id belongs to another customer. */
   refused: number;
-  /** Recorded lines by the tier that paid. */
-  recorded: Lines;
 }
 
 const TERMINAL = new Set(['completed', 'failed', 'expired', 'cancelled']);
@@ -75,8 +78,9 @@ export async function callerOf(env: Env, organizationId: string, defer: Caller['
 
 /**
  * Asks the vendor for the batch and meters its answered lines. `pending`: the batch is not finished. `more`: this run
- * has used up its time or its lines. `save` stores the progress and returns whether the batch still exists. Throws if
- * the vendor or an object cannot be reached; saved progress stays.
+ * has used up its time or its lines. When it is done: the number of lines that ran and that the vendor cannot show. `save`
+ * stores the progress and returns whether the batch still exists. Throws if the vendor or an object cannot be reached;
+ * saved progress stays.
  */
 export async function meterBatch(
   env: Env,
@@ -84,7 +88,7 @@ export async function meterBatch(
   progress: BatchProgress,
   save: (progress: BatchProgress) => Promise<boolean>,
   defer: (work: Promise<unknown>) => void,
-): Promise<'pending' | 'more' | 'done'> {
+): Promise<'pending' | 'more' | { unread: number }> {
   const caller = await callerOf(env, batch.organizationId, defer);
   const vendor = await accessVendor(caller);
   if (!vendor) throw new Error(`there are no credentials for the vendor ${BATCH_VENDOR}`);
@@ -92,7 +96,7 @@ export async function meterBatch(
   if (found.kind !== 'answer' || !found.ok) throw new Error(`the vendor did not show the batch: ${outcomeOf(found)}`);
   const document = parseAnswer(String(found.body));
   if (!isRecord(document)) throw new Error('the vendor did not show the batch: no JSON object');
-  const { status, output_file_id, error_file_id } = document as Record<string, string | null | undefined>;
+  const { status, output_file_id, error_file_id, request_counts } = document as unknown as VendorBatch;
   if (!isTerminal(status ?? undefined)) return 'pending';
   const run: MeteringRun = {
     caller,
@@ -103,15 +107,33 @@ export async function meterBatch(
     untilMs: Date.now() + RUN_MS_MAX,
     linesLeft: RUN_LINES_MAX,
   };
+  let isOutputRead = false;
   for (const [name, fileId] of [
     ['output', output_file_id],
     ['error', error_file_id],
   ] as const) {
     if (typeof fileId !== 'string' || !VENDOR_ID.test(fileId)) continue;
-    if (!(await meterFile(run, name, fileId))) return 'more';
+    const found = await meterFile(run, name, fileId);
+    if (found === 'more') return 'more';
+    if (name === 'output') isOutputRead = found === 'read';
   }
-  return 'done';
+  if (isOutputRead) return { unread: 0 };
+  // Where the vendor does not count them: every line may be in a file that is gone. Failed lines cost nothing.
+  const most = typeof output_file_id === 'string' ? Number.MAX_SAFE_INTEGER : 0;
+  const { completed } = request_counts ?? {};
+  return { unread: Math.max(0, (Number.isSafeInteger(completed) ? Number(completed) : most) - run.progress.output) };
 }
+
+/** What is read of the vendor's batch. */
+interface VendorBatch {
+  status?: string | null;
+  output_file_id?: string | null;
+  error_file_id?: string | null;
+  request_counts?: { completed?: unknown } | null;
+}
+
+/** Answers that say that a file is gone. */
+const GONE = [404, 410];
 
 /** The state of one run through the files. */
 interface MeteringRun {
@@ -125,10 +147,15 @@ interface MeteringRun {
   linesLeft: number;
 }
 
-/** Whether the file was read to its end. */
-async function meterFile(run: MeteringRun, name: 'output' | 'error', fileId: string): Promise<boolean> {
+/** Whether the file was read to its end, or is gone. */
+async function meterFile(
+  run: MeteringRun,
+  name: 'output' | 'error',
+  fileId: string,
+): Promise<'read' | 'more' | 'gone'> {
   const file = await run.vendor.stream({ method: 'GET', path: `files/${fileId}/content` });
-  if (file.kind === 'answer' && file.ok) return true; // an empty file has no body
+  if (file.kind === 'answer' && file.ok) return 'read'; // an empty file has no body
+  if (file.kind === 'answer' && GONE.includes(file.status)) return 'gone';
   if (file.kind !== 'stream') throw new Error(`the vendor did not show the ${name} file: ${outcomeOf(file)}`);
   let number = 0;
   let pending: Line[] = [];
@@ -137,52 +164,54 @@ async function meterFile(run: MeteringRun, name: 'output' | 'error', fileId: str
     number += 1;
     // An earlier run has metered these lines.
     if (number <= run.progress[name]) continue;
-    if (pending.length === 0 && (run.linesLeft <= 0 || Date.now() > run.untilMs)) return false;
+    if (pending.length === 0 && (run.linesLeft <= 0 || Date.now() > run.untilMs)) return 'more';
     pending.push(line);
     if (pending.length < CONCURRENCY) continue;
-    if (!(await meterLines(run, name, pending))) return false;
+    if (!(await meterLines(run, name, pending))) return 'more';
     pending = [];
   }
-  return pending.length === 0 || meterLines(run, name, pending);
+  return pending.length === 0 || (await meterLines(run, name, pending)) ? 'read' : 'more';
 }
 
 /** Records the next lines of a file and saves the progress. Returns whether the batch still exists. */
 async function meterLines(run: MeteringRun, name: 'output' | 'error', lines: readonly Line[]): Promise<boolean> {
   const { caller, batch, progress } = run;
   const before = progress[name];
-  const tiers = await Promise.all(lines.map((line, index) => meterLine(caller, batch, line, before + index)));
-  const recorded = { ...progress.recorded };
-  for (const tier of tiers) if (tier !== null) recorded[tier] = (recorded[tier] ?? 0) + 1;
-  const refused = progress.refused + tiers.filter((tier) => tier === null).length;
+  const recorded = await Promise.all(lines.map((line, index) => meterLine(caller, batch, line, before + index)));
+  const refused = progress.refused + recorded.filter((isRecorded) => !isRecorded).length;
   run.linesLeft -= lines.length;
   // A new object: if saving fails, the old one still has the saved progress.
-  run.progress = { ...progress, [name]: before + lines.length, refused, recorded };
+  run.progress = { ...progress, [name]: before + lines.length, refused };
   return run.save(run.progress);
 }
 
 interface AnsweredLine {
   customId: string;
   outcome: Pick<Outcome, 'usage' | 'searches' | 'modelUsed' | 'reasoningEffort'> & { error?: CallError };
+  /** Output tokens as we count them, where an answer is there and says nothing of them; `null` where none can be counted. */
+  written?: number | null;
 }
 
-/** Records the line's call once. Returns the tier that pays, or `null` if the call id belongs to another call. */
+/** Records the line's call once. `false` where the call id belongs to another call. */
 async function meterLine(
   caller: Caller,
-  { organizationId, batchId, begin, model }: WatchedBatch,
+  { organizationId, requestName, batchId, begin, model, lines }: WatchedBatch,
   line: Line,
   index: number,
-): Promise<Tier | null> {
+): Promise<boolean> {
   const { env, organization, defer } = caller;
   const { customerId } = begin;
-  const { customId, outcome } = readLine(line, index);
+  const { customId, outcome, written } = readLine(line, index);
   const callId = await callIdOf(batchId, customId);
   const { catalog } = await currentCatalog(env, defer);
   const { modelUsed = model } = outcome;
   const tier = modelUsed === undefined ? 'standard' : await tierOfModel(organization, catalog, modelUsed, Date.now());
   // The batch is fingerprint enough: the call id names the line, and the vendor never changes a line.
   const command = await beginCommand(caller, { ...begin, requested: { [tier]: true } }, `batch ${batchId}`, 'API');
+  const { costliest } = lines[tier] ?? {};
   const end = await endServiceCallCommand(caller, {
     ...outcome,
+    ...(written !== undefined && costliest && { estimate: estimateOf(costliest, written) }),
     customerId,
     modelUsed,
     providerUsed: BATCH_VENDOR,
@@ -194,6 +223,7 @@ async function meterLine(
       customer.recordServiceCall(
         { ...command, defaultPlan: null, key: { source: 'explicit', callId, claimedAtMs } },
         end,
+        { requestName, tier },
       ),
     ) as Promise<ServiceCallEnd>;
   const recorded = await underClaim(
@@ -204,12 +234,29 @@ async function meterLine(
   );
   if (!recorded) return refuseLine(callId, 'the id is claimed for another customer');
   // If the object has dropped the answers of an old run, that run has metered the line.
-  return recorded.ok ? tier : refuseLine(callId, recorded.refusal.message);
+  return recorded.ok || refuseLine(callId, recorded.refusal.message);
 }
 
-function refuseLine(callId: string, reason: string): null {
+function refuseLine(callId: string, reason: string): false {
   log('error', 'batch_line_refused', { callId, reason });
-  return null;
+  return false;
+}
+
+/**
+ * What is recorded on credit of a line that does not say what it used. Nobody knows which line it is: its prompt is taken
+ * for that of the costliest one.
+ */
+function estimateOf(
+  { inputTokens, outputTokens }: Lines['costliest'],
+  written: number | null,
+): Omit<Estimate, 'price'> {
+  const responseTokens = written === null ? 0 : Math.min(written, outputTokens);
+  return {
+    usage: { ...NO_USAGE, inputTokens, responseTokens },
+    source: 'estimated',
+    isWhole: true,
+    ...(written === null && { outputTokensMax: outputTokens }),
+  };
 }
 
 /** Reads a line. One that is too long or unreadable ran all the same: its usage is not known. */
@@ -217,7 +264,7 @@ export function readLine({ text, cut }: Line, index: number): AnsweredLine {
   const line = cut ? null : parseLine(text);
   const named = line?.custom_id ?? /"custom_id"\s*:\s*"((?:[^"\\]|\\.)*)"/.exec(text)?.[1];
   const customId = typeof named === 'string' && named !== '' ? named : `line ${index}`;
-  if (!line) return { customId, outcome: { usage: null } };
+  if (!line) return { customId, outcome: { usage: null }, written: cut ? null : tokensAtMost(text) };
   const { response, error } = line;
   const reported = readReportedUsage(response?.body);
   const usage = plausible(reported);
@@ -226,10 +273,12 @@ export function readLine({ text, cut }: Line, index: number): AnsweredLine {
   const failure =
     readFailure(response?.body) ??
     (answered ? null : (readFailure({ error }) ?? { code: `VENDOR_HTTP_${status}`, message: 'the line failed' }));
+  const isFree = reported === null && !answered;
   return {
     customId,
+    ...(usage === null && !isFree && { written: writtenTokens(response?.body, BATCH_VENDOR, '') }),
     outcome: {
-      usage: reported === null && !answered ? NO_USAGE : reportedUsage(reported),
+      usage: isFree ? NO_USAGE : reportedUsage(reported),
       searches: readSearches(response?.body) || undefined,
       ...(usage?.modelUsed !== undefined && { modelUsed: usage.modelUsed }),
       ...(usage?.reasoningEffort !== undefined && {

@@ -6,8 +6,9 @@
  */
 import { modelOperations } from '../../contract/gateway.ts';
 import { parseAnswer } from '../../platform/json.ts';
+import { ChatClosing } from './chat-completions-closing.ts';
 import type { Dialect, VendorBody } from './dialect.ts';
-import { boundOutput, openAiError } from './openai.ts';
+import { openAiError } from './openai.ts';
 import { COMMON_CLOSED, COMMON_OPEN, type Members, type Rule, USER_LOCATION } from './session-fields.ts';
 
 /** A chunk whose usage is an object; most chunks say `"usage":null`, or have no usage. */
@@ -132,7 +133,6 @@ export const chatCompletions: Dialect<typeof modelOperations.createChatCompletio
     if (terms.effort !== undefined) body.reasoning_effort = terms.effort;
     else delete body.reasoning_effort;
     if (request.stream === true) body.stream_options = { ...request.stream_options, include_usage: true };
-    boundOutput(body, ['max_completion_tokens', 'max_tokens'], terms);
     return body;
   },
 
@@ -152,5 +152,10 @@ export const chatCompletions: Dialect<typeof modelOperations.createChatCompletio
       if (costUsd === null) return event;
       return { ...event, data: JSON.stringify({ ...chunk, usage: { ...chunk.usage, cost_usd: costUsd } }) };
     };
+  },
+
+  streamClosing({ model, n, stream_options }) {
+    const answers = typeof n === 'number' ? n : 1;
+    return new ChatClosing(model, answers, stream_options?.include_usage === true);
   },
 };

@@ -24,12 +24,26 @@ export interface AttemptTerms {
   model: string;
   /** `undefined` leaves the field out. */
   effort: Effort | undefined;
-  /** The most tokens that the call may answer with; `null` is no bound. */
-  outputTokensMax: number | null;
 }
 
 /** The cost, in USD, of what a stream has used so far; `null` where it is not known. */
 export type StreamCost = (usage: VendorUsage) => Promise<number | null>;
+
+/** How a stream is ended before its vendor has ended it. */
+export interface Stopped {
+  /** Why, in the service's word; it stands in the last event. */
+  code: string;
+  /** What the stream used, and where that figure is from; `null` where the caller is told nothing. */
+  usage: { figures: VendorUsage; source: 'partial' | 'estimated'; costUsd: number | null } | null;
+}
+
+/** Follows one stream, so that it can be ended wherever it is. */
+export interface StreamClosing {
+  /** Takes note of an event that the caller gets, as the vendor sent it: parsed, and its text. */
+  passed(event: Record<string, unknown>, data: string): void;
+  /** The events, serialized, with which the stream ends as it would at the bound of its output. */
+  close(stopped: Stopped): string;
+}
 
 /** An error before it is written in the form of an endpoint. */
 export interface ErrorWords {
@@ -58,10 +72,12 @@ export interface Dialect<Operation extends ModelOperation = ModelOperation> {
   readonly errorBody: ErrorBody;
   /** The reasoning effort that the request asks for. */
   effortAsked(request: z.infer<Operation['body']>): Effort | undefined;
-  /** What the vendor is sent. `request` has none of the service's own fields any more. */
+  /** What the vendor is sent, but for the bound of the output. `request` has none of the service's own fields any more. */
   vendorBody(request: z.infer<Operation['body']>, terms: AttemptTerms): VendorBody;
   /** How the events of a stream change on their way to the caller; `undefined` where they pass byte for byte. */
   streamTransform(request: z.infer<Operation['body']>, cost: StreamCost): Transform | undefined;
+  /** How a stream of the endpoint is ended early; `undefined` where there are no streams. */
+  streamClosing(request: z.infer<Operation['body']>): StreamClosing | undefined;
 }
 
 type EndpointOf<Path extends string> = Path extends `/v1/${infer Endpoint}` ? Endpoint : never;

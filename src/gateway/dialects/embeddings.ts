@@ -15,4 +15,5 @@ export const embeddings: Dialect<typeof modelOperations.createEmbedding> = {
   effortAsked: () => undefined,
   vendorBody: (request, { model }) => ({ ...request, model }),
   streamTransform: () => undefined,
+  streamClosing: () => undefined,
 };

@@ -3,7 +3,8 @@
  */
 import { modelOperations } from '../../contract/gateway.ts';
 import type { Dialect, VendorBody } from './dialect.ts';
-import { boundOutput, openAiError } from './openai.ts';
+import { openAiError } from './openai.ts';
+import { ResponseClosing } from './responses-closing.ts';
 import {
   ACCOUNT,
   COMMON_CLOSED,
@@ -203,9 +204,9 @@ export const responses: Dialect<typeof modelOperations.createResponse> = {
     if (terms.effort !== undefined) body.reasoning = { ...request.reasoning, effort: terms.effort };
     // A model that takes no effort refuses a summary of its reasoning too.
     else if (request.reasoning?.effort != null) delete body.reasoning;
-    boundOutput(body, ['max_output_tokens'], terms);
     return body;
   },
 
   streamTransform: () => undefined,
+  streamClosing: () => new ResponseClosing(),
 };

@@ -15,11 +15,19 @@ type Quantity =
   | 'agenticApi'
   | 'customMeter1'
   | 'customMeter2'
-  | 'unpricedCalls';
+  | 'unpricedCalls'
+  | 'provisionalCalls';
 
 /** The columns of the text. `hour` is the number of the hour since 1970 (UTC). */
-export type SentColumn = Quantity | 'hour' | 'costNanoUsd';
-export type HourColumn = Quantity | 'costUsd';
+export type SentColumn = Quantity | 'hour' | 'costNanoUsd' | 'provisionalCostNanoUsd';
+export type HourColumn = Quantity | keyof typeof SENT_AS;
+
+/** Columns of money, which are sent in nano-USD. */
+const SENT_AS = { costUsd: 'costNanoUsd', provisionalCostUsd: 'provisionalCostNanoUsd' } as const satisfies Record<
+  string,
+  SentColumn
+>;
+
 export const HOUR_COLUMNS: readonly HourColumn[] = [
   'completedCalls',
   'failedCalls',
@@ -30,11 +38,14 @@ export const HOUR_COLUMNS: readonly HourColumn[] = [
   'customMeter1',
   'customMeter2',
   'unpricedCalls',
+  'provisionalCalls',
+  'provisionalCostUsd',
 ];
 
 /** The columns of the text that the given columns need, each once. */
 export function sentColumns(names: readonly HourColumn[]): SentColumn[] {
-  return [...new Set<SentColumn>(['hour', ...names.map((name) => (name === 'costUsd' ? 'costNanoUsd' : name))])];
+  const isMoney = (name: HourColumn): name is keyof typeof SENT_AS => name in SENT_AS;
+  return [...new Set<SentColumn>(['hour', ...names.map((name) => (isMoney(name) ? SENT_AS[name] : name))])];
 }
 
 /**
@@ -50,11 +61,15 @@ const NANO_PER_USD = 1e9;
 
 /** Parses the text. All columns have the same length. */
 export function parseHours(json: string): SeriesHours {
-  const { hour, costNanoUsd, ...quantities } = JSON.parse(json) as { hour: number[] } & Partial<
+  const { hour, costNanoUsd, provisionalCostNanoUsd, ...quantities } = JSON.parse(json) as { hour: number[] } & Partial<
     Record<SentColumn, number[]>
   >;
   const costUsd = costNanoUsd?.map((nanoUsd) => nanoUsd / NANO_PER_USD);
-  return { startMs: hour.map((number) => number * HOUR_MS), columns: { ...quantities, ...(costUsd && { costUsd }) } };
+  const provisionalCostUsd = provisionalCostNanoUsd?.map((nanoUsd) => nanoUsd / NANO_PER_USD);
+  return {
+    startMs: hour.map((number) => number * HOUR_MS),
+    columns: { ...quantities, ...(costUsd && { costUsd }), ...(provisionalCostUsd && { provisionalCostUsd }) },
+  };
 }
 
 /** The columns as one series, without zero hours. An hour occurs once for each column. */

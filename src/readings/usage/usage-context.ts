@@ -95,6 +95,8 @@ function present(history: CustomerHistory, query: UsageContextQuery, nowMs: numb
         inputTokens: recorded('inputTokens'),
         outputTokens: recorded('outputTokens'),
         dollars: recorded('dollars'),
+        provisionalCalls: recordedSince(recent, ['provisionalCalls'], periodStartMs),
+        provisionalDollars: recordedSince(recent, ['provisionalCostUsd'], periodStartMs),
         agenticApi: recorded('agenticApi'),
         customMeter1: recorded('customMeter1'),
         customMeter2: recorded('customMeter2'),

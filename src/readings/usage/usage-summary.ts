@@ -32,6 +32,8 @@ const ZERO: UsageSums = {
   outputTokens: 0,
   reasoningTokens: 0,
   searches: 0,
+  provisionalCalls: 0,
+  provisionalCostNanoUsd: 0n,
   costNanoUsd: 0n,
 };
 
@@ -123,6 +125,8 @@ function add(a: UsageSums, b: UsageSums): UsageSums {
     outputTokens: a.outputTokens + b.outputTokens,
     reasoningTokens: a.reasoningTokens + b.reasoningTokens,
     searches: a.searches + b.searches,
+    provisionalCalls: a.provisionalCalls + b.provisionalCalls,
+    provisionalCostNanoUsd: a.provisionalCostNanoUsd + b.provisionalCostNanoUsd,
     costNanoUsd: a.costNanoUsd + b.costNanoUsd,
   };
 }
@@ -135,6 +139,8 @@ function present({
   outputTokens,
   reasoningTokens,
   searches,
+  provisionalCalls,
+  provisionalCostNanoUsd,
   costNanoUsd,
 }: UsageSums): Figures {
   return {
@@ -147,6 +153,9 @@ function present({
     searches,
     costUSD: usdFromNano(costNanoUsd),
     costUsdNano: costNanoUsd.toString(),
+    provisionalCalls,
+    provisionalCostUSD: usdFromNano(provisionalCostNanoUsd),
+    provisionalCostUsdNano: provisionalCostNanoUsd.toString(),
   };
 }
 

@@ -30,6 +30,8 @@ export const calls = sqliteTable(
     responseTokens: integer('response_tokens'),
     reasoningTokens: integer('reasoning_tokens'),
     searches: integer('searches'),
+    /** `partial` or `estimated` where the usage is provisional, else NULL. */
+    usageSource: text('usage_source'),
     errorCode: text('error_code'),
     pricingSnapshotId: text('pricing_snapshot_id'),
     /** Nano-USD; read through `nanoText`. */

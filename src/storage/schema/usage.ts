@@ -25,6 +25,10 @@ const usageFigures = () => ({
   outputTokens: integer('output_tokens').notNull(),
   reasoningTokens: integer('reasoning_tokens').notNull(),
   searches: integer('searches').notNull(),
+  /** Of those counted, calls with provisional usage, and their part of the cost. */
+  provisionalCalls: integer('provisional_calls').notNull().default(0),
+  provisionalCostUsd: integer('provisional_cost_usd').notNull().default(0),
+  provisionalCostRestNanoUsd: integer('provisional_cost_rest_nano_usd').notNull().default(0),
   ...sumOfCost(),
 });
 

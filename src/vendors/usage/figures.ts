@@ -118,13 +118,18 @@ export function audioSecondsOf(value: unknown): { audioSeconds?: number } {
 /** The most answers of one request that are told apart; no vendor makes more. */
 const ANSWERS_MAX = 128;
 
+/** The place of an answer among the parallel ones; the first where it has none. */
+export function answerPlace(index: unknown): number {
+  return typeof index === 'number' && index >= 0 && index < ANSWERS_MAX ? Math.floor(index) : 0;
+}
+
 /** Which of the parallel answers in one stream have given their stop reason. */
 export class Stops {
   readonly #stopped = new Map<number, boolean>();
 
   read(answer: unknown, reasonName: 'finish_reason' | 'finishReason'): void {
     const { index, [reasonName]: reason } = fieldsOf(answer);
-    const place = typeof index === 'number' && index < ANSWERS_MAX ? index : 0;
+    const place = answerPlace(index);
     const stopped = typeof reason === 'string' && reason !== '';
     this.#stopped.set(place, stopped || this.#stopped.get(place) === true);
   }

@@ -1,0 +1,88 @@
+/**
+ * The commands of batches at a vendor: hold what a batch may come to, and end it. Its lines are recorded in
+ * `service-calls.ts`.
+ */
+import { refuse, unpricedOnCredit } from '../../../src/contract/errors.ts';
+import { updateContact } from '../../../src/domain/account.ts';
+import { decideBatch, holdBatch, releaseBatch } from '../../../src/domain/batch-hold.ts';
+import { admitCall } from '../../../src/domain/begin-call.ts';
+import { endUnread, type UnreadLines, unreadLines } from '../../../src/domain/unread-lines.ts';
+import {
+  BATCHES_MAX,
+  type BatchAdmission,
+  type EndBatchCommand,
+  type HoldBatchCommand,
+} from '../../../src/objects/batch-commands.ts';
+import { beginOrReplay } from './calls.ts';
+import { type Context, catchUp, noDefaultPlan, openOrLoad } from './context.ts';
+import { saveEnd, withOutcome } from './ending.ts';
+
+/** Holds what the lines of a batch may come to; or says why they may not run. Sent again, it holds them once. */
+export function hold(context: Context, command: HoldBatchCommand): BatchAdmission {
+  const { store, nowMs, deadlineSeconds } = context;
+  return store.transaction(nowMs, () => {
+    const opened = openOrLoad(context, command);
+    if (!opened) return noDefaultPlan();
+    const account = opened.newCustomer ? opened.account : updateContact(opened.account, command.contact);
+    if (account !== store.account()) store.saveAccount(account, nowMs);
+    const { requestName, batch, unpriced } = command;
+    const earlier = store.batchHold(requestName);
+    if (!earlier && store.countBatchHolds() >= BATCHES_MAX) return tooManyBatches();
+    const free = earlier ? releaseBatch(account, earlier) : account;
+    const decided = decideBatch(free, batch, nowMs + deadlineSeconds.batch * 1_000, nowMs);
+    if (!decided.ok) return decided;
+    const model = decided.onCredit.map((tier) => unpriced[tier]).find((name) => name !== undefined);
+    if (model !== undefined) return { ok: false, refusal: unpricedOnCredit(model) };
+    store.saveAccount(holdBatch(free, decided.hold), nowMs);
+    store.saveBatchHold(requestName, decided.hold, nowMs);
+    return { ok: true };
+  });
+}
+
+/** Gives back what the batch still holds, and records the lines among these that ran and cannot be read. */
+export function end(context: Context, command: EndBatchCommand): void {
+  const { store, nowMs } = context;
+  store.transaction(nowMs, () => {
+    const known = store.account();
+    const { organizationId, requestName, unread } = command;
+    if (!known || known.organizationId !== organizationId) return;
+    const account = catchUp(context, known);
+    const held = store.batchHold(requestName);
+    if (!held) return;
+    store.saveAccount(releaseBatch(account, held), nowMs);
+    store.dropBatchHold(requestName);
+    if (unread)
+      for (const lines of unreadLines(held, unread.linesMax)) recordUnread(context, unread, requestName, lines);
+  });
+}
+
+function recordUnread(
+  context: Context,
+  { begin, providerUsed, modelUsed }: NonNullable<EndBatchCommand['unread']>,
+  requestName: string,
+  lines: UnreadLines,
+): void {
+  const { store, newId, nowMs } = context;
+  const { tier, payer } = lines;
+  const requested = { [tier]: true };
+  // The request's name makes the id of the call one of its own.
+  const key = { source: 'request', requestId: `${requestName}-${tier}-${payer}` } as const;
+  const begun = beginOrReplay(
+    context,
+    { ...begin, request: { ...begin.request, requested }, key },
+    (account, decision) => {
+      const { revision } = decision.account;
+      const { credit: _credit, ifLost: _ifLost, ...call } = decision.call;
+      return admitCall({ ...decision, account: { ...account, revision }, call: { ...call, reserved: {} } });
+    },
+  );
+  const account = store.account();
+  if (!begun.ok || begun.replayed || !account) return;
+  const ended = withOutcome(endUnread(account, begun.call, lines, { providerUsed, modelUsed }, newId(), nowMs));
+  saveEnd(context, ended);
+  store.finishCall(ended.call, null, nowMs);
+}
+
+function tooManyBatches() {
+  return refuse('RATE_LIMITED', `a customer may have ${BATCHES_MAX} batches under way`);
+}

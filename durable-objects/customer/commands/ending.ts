@@ -1,0 +1,148 @@
+/**
+ * The end of a call in the books of its customer: what it used is counted, and what it costs is charged. What was
+ * estimated is replaced when the figures come after all.
+ */
+import type { Account } from '../../../src/domain/account.ts';
+import { type Call, type CallOutcome, endCall, timeOutCall } from '../../../src/domain/call.ts';
+import { type Corrected, countedOutcome, replaceEstimate } from '../../../src/domain/correct-call.ts';
+import { percentile95 } from '../../../src/domain/hold.ts';
+import { type Estimate, endLostCall, type UsualOutput, withEstimate } from '../../../src/domain/lost-call.ts';
+import type { EndCommand } from '../../../src/objects/customer-commands.ts';
+import type { CustomerStore } from '../store.ts';
+import { UNUSED_HOUR, type UsageHour } from '../tables/usage-hours.ts';
+import { queueCharge } from './settlement.ts';
+
+/** Where an end is recorded. */
+interface Books {
+  store: CustomerStore;
+  newId: () => string;
+  nowMs: number;
+}
+
+/** A call that has ended, and the account after it. */
+export interface Ended {
+  account: Account;
+  call: Call;
+  outcome: CallOutcome;
+}
+
+/** Ends the call, and counts what it used. The call itself is left to be stored with `finishCall`. */
+export function recordEnd(
+  books: Books,
+  account: Account,
+  open: Call,
+  { report, price, estimate }: Pick<EndCommand, 'report' | 'price'> & { estimate?: Estimate | undefined },
+): Ended {
+  const { store, newId, nowMs } = books;
+  const ending = withEstimate(open, { report, price }, estimate, usualOutputOf(store));
+  // It timed out, and was estimated then.
+  if (countedOutcome(open)) {
+    const ids = { chargeId: newId(), differenceId: newId() };
+    const corrected = replaceEstimate(account, open, ending, nowMs, ids);
+    if (corrected) {
+      storeCorrected(books, open, corrected);
+      return withOutcome(corrected);
+    }
+  }
+  const ended = withOutcome(endCall(account, open, ending.report, ending.price, newId(), nowMs));
+  saveEnd(books, ended);
+  return ended;
+}
+
+/** Stores the account after the end, and counts what the call used. The call itself is left to be stored. */
+export function saveEnd({ store, nowMs }: Pick<Books, 'store' | 'nowMs'>, ended: Ended): void {
+  store.saveAccount(ended.account, nowMs);
+  count(store, ended, nowMs);
+}
+
+/**
+ * Finishes a call whose deadline has come: a call of the service as one that the vendor made, because nothing tells that
+ * it did not. Its account is left to be stored.
+ */
+export function finishOverdue(
+  { store, newId, nowMs }: Books,
+  account: Account,
+  call: Call,
+  usualOutput: UsualOutput,
+): Account {
+  const finished = call.ifLost
+    ? endLostCall(account, call, call.ifLost, usualOutput, newId())
+    : timeOutCall(account, call);
+  if (finished.call.outcome) count(store, withOutcome(finished), nowMs);
+  store.finishCall(finished.call, null, nowMs);
+  return finished.account;
+}
+
+/** Stores a call that was corrected, and all that follows from the difference. */
+export function storeCorrected(
+  { store, nowMs }: Pick<Books, 'store' | 'nowMs'>,
+  before: Call,
+  { account, call, correction }: Corrected,
+): void {
+  const [was, is] = [countedOutcome(before), countedOutcome(call)];
+  store.saveAccount(account, nowMs);
+  store.correctCall(call, nowMs);
+  if (was) store.usageHours.replace(was.endedAtMs, usageOf(was), is ? usageOf(is) : UNUSED_HOUR);
+  store.denials.reset();
+  const { charge } = correction;
+  // Of a charge that the billing provider refused there is nothing to correct there; one that had no price it never got.
+  const isUnpriced = was?.charge?.amountNanoUsd === null;
+  const isReported = was?.charge?.status !== 'FAILED' || isUnpriced;
+  queueCharge(
+    store,
+    {
+      kind: 'call',
+      subjectId: call.callId,
+      stripeCustomerId: isReported ? (was?.stripeCustomerId ?? null) : null,
+      charge,
+      correction: {
+        subjectAtMs: was?.endedAtMs ?? nowMs,
+        corrects: isUnpriced ? null : (was?.charge?.chargeId ?? null),
+      },
+    },
+    nowMs,
+  );
+}
+
+function count(store: CustomerStore, { call, outcome }: Ended, nowMs: number): void {
+  store.usageHours.add(outcome.endedAtMs, usageOf(outcome));
+  const { stripeCustomerId, charge } = outcome;
+  queueCharge(store, { kind: 'call', subjectId: call.callId, stripeCustomerId, charge }, nowMs);
+}
+
+export function withOutcome({ account, call }: { account: Account; call: Call }): Ended {
+  const { outcome } = call;
+  if (!outcome) throw new Error('an ended call has an outcome');
+  return { account, call, outcome };
+}
+
+/** The usual output of each model, read once. */
+export function usualOutputOf(store: CustomerStore): UsualOutput {
+  const known = new Map<string, number | null>();
+  return (modelUsed) => {
+    if (modelUsed === undefined) return null;
+    const found = known.get(modelUsed);
+    if (found !== undefined) return found;
+    const usual = percentile95(store.recentOutputs(modelUsed));
+    known.set(modelUsed, usual);
+    return usual;
+  };
+}
+
+/** What an outcome counts in its hour. */
+export function usageOf({ price, error, usage, usageSource }: CallOutcome): UsageHour {
+  const costNanoUsd = price.status === 'FINAL' ? BigInt(price.costNanoUsd) : 0n;
+  const failed = error !== null;
+  const provisional = usageSource !== undefined;
+  return {
+    completedCalls: failed ? 0 : 1,
+    failedCalls: failed ? 1 : 0,
+    inputTokens: usage.inputTokens,
+    outputTokens: usage.responseTokens,
+    completedCostNanoUsd: failed ? 0n : costNanoUsd,
+    failedCostNanoUsd: failed ? costNanoUsd : 0n,
+    unpricedCalls: price.status === 'FINAL' ? 0 : 1,
+    provisionalCalls: provisional ? 1 : 0,
+    provisionalCostNanoUsd: provisional ? costNanoUsd : 0n,
+  };
+}

@@ -1,0 +1,30 @@
+/**
+ * What a request to a model must respect, as the catalog knows it: levels of reasoning effort, and numbers of tokens.
+ */
+import { matchModel } from './matching.ts';
+import type { Catalog } from './model.ts';
+
+export interface ModelLimits {
+  /**
+   * Levels of reasoning effort that the model takes. `undefined` where the catalog does not know them; empty for a model
+   * whose capabilities are known and lack `reasoning`: vendors refuse a request that names one.
+   */
+  efforts: readonly string[] | undefined;
+  /** The model may think before it answers, in tokens that nobody is shown. */
+  reasons: boolean;
+  /** Of input and output together. */
+  contextTokens: number | undefined;
+  maxOutputTokens: number | undefined;
+}
+
+export function limitsOf(catalog: Catalog, name: string, nowMs: number): ModelLimits {
+  const model = matchModel(catalog, name, nowMs)?.model;
+  const reasons = model?.capabilities.includes('reasoning') ?? false;
+  const isKnown = model !== undefined && model.capabilities.length > 0;
+  return {
+    efforts: isKnown && !reasons ? [] : model?.reasoningEfforts,
+    reasons,
+    contextTokens: model?.contextTokens,
+    maxOutputTokens: model?.maxOutputTokens,
+  };
+}

@@ -1,0 +1,262 @@
+/**
+ * What a batch holds of its customer's allowance and balance while its lines run at the vendor.
+ *
+ * Lines that the allowance covers hold a call each, and their output where the plan reserves output; the others hold
+ * credit. Nobody knows which line is answered first, so what some of the lines hold is what any of them can come to: all
+ * lines together, or that many of the largest one, whichever is less. With each line that is recorded, what the others do
+ * not need is free. The vendor runs the file as it is, so no bound of the plan applies to the output.
+ */
+import { type Account, isCanceled } from './account.ts';
+import { isTierLeft, summarize } from './allowances.ts';
+import { admitCall, type CallDecision, creditLeft, heldByOthers } from './begin-call.ts';
+import type { CallOutcome } from './call.ts';
+import { withMarkup } from './charge.ts';
+import type { Denial } from './denial.ts';
+import { CAPABILITY_METERS, decideEntitlements, type Entitlements } from './entitlements.ts';
+import { addQuantities, type MeterName, type Quantities, subtractQuantities } from './meters.ts';
+import type { NanoUsd } from './money.ts';
+import type { Capability } from './plan.ts';
+import { TIERS, type Tier } from './tiers.ts';
+import { hold } from './wallet.ts';
+
+/** Lines of one tier: what they may cost and answer. Plain JSON. */
+export interface Lines {
+  count: number;
+  /** Whether all of them have a price. */
+  isPriced: boolean;
+  /** Decimal nano-USD, at most: of all of them together, and of the costliest one. */
+  costNanoUsd: string;
+  highestCostNanoUsd: string;
+  /** Output tokens, at most: of all of them together, and of the longest answer. */
+  outputTokens: number;
+  highestOutputTokens: number;
+  /** The tokens of the costliest line, which stand for those of a line that cannot be read. */
+  costliest: { inputTokens: number; outputTokens: number };
+}
+
+export type LinesByTier = Partial<Record<Tier, Lines>>;
+
+export interface HeldLines extends Lines {
+  /** The lines among them for which a call is reserved; credit is held for the others. */
+  calls: number;
+}
+
+/** What a batch holds: for its lines that are not recorded yet. Plain JSON. */
+export interface BatchHold {
+  tiers: Partial<Record<Tier, HeldLines>>;
+  /** Lines that can search. Nobody knows which ones did until they say so. */
+  searches: number;
+  markupPercent: number;
+  /** The plan reserves output tokens. */
+  reservesTokens: boolean;
+  /** When it is given back although lines are missing; `null` where that is done. */
+  expiresAtMs: number | null;
+}
+
+/** A share of the allowance and of the balance. */
+export interface Held {
+  reserved: Quantities;
+  nanoUsd: NanoUsd;
+}
+
+const NOTHING: Held = { reserved: {}, nanoUsd: 0n };
+
+/** A batch that wants to begin. */
+export interface BatchToHold {
+  lines: LinesByTier;
+  searches: number;
+  needs: readonly Capability[];
+}
+
+export interface BatchDenial extends Denial {
+  /** What is allowed of what the lines ask for beside text. */
+  allowed: Entitlements;
+  /** Of which lines there are too many, and for how many of them the allowance suffices. */
+  exceeds?: { kind: Tier | 'search'; lines: number; left: number };
+}
+
+/** What the batch is to hold; or why it may not begin. */
+export function decideBatch(
+  account: Account,
+  { lines, searches, needs }: BatchToHold,
+  expiresAtMs: number,
+  nowMs: number,
+): { ok: true; hold: BatchHold; onCredit: Tier[] } | { ok: false; denial: BatchDenial } {
+  const { plan } = account.subscription.plan;
+  const canceled = isCanceled(account);
+  const requested = Object.fromEntries(needs.map((capability) => [capability, true]));
+  const { allowed } = decideEntitlements(plan, account.meters, requested, canceled, () => false);
+  const deny = (denial: Denial, exceeds?: BatchDenial['exceeds']) =>
+    ({ ok: false, denial: { ...denial, allowed, ...(exceeds && { exceeds }) } }) as const;
+  if (canceled) return deny({ code: 'SUBSCRIPTION_CANCELED' });
+  const lacking = needs.find((capability) => !allowed[capability]);
+  if (lacking !== undefined) {
+    const meter = plan.features[lacking] ? CAPABILITY_METERS[lacking] : null;
+    return deny(meter ? { code: 'ALLOWANCE_EXHAUSTED', meter } : { code: 'CAPABILITY_NOT_IN_PLAN' });
+  }
+  const informs = plan.limitType === 'NONE';
+  const searchesLeft = left(account, 'searches');
+  if (searches > searchesLeft && !informs)
+    return deny(
+      { code: 'ALLOWANCE_EXHAUSTED', meter: 'searches' },
+      { kind: 'search', lines: searches, left: searchesLeft },
+    );
+  const covered: Partial<Record<Tier, HeldLines>> = {};
+  for (const tier of TIERS) {
+    const wanted = lines[tier];
+    if (wanted) covered[tier] = { ...wanted, calls: coveredLines(account, tier, wanted) };
+  }
+  const exceeding = TIERS.filter((tier) => beyond(covered[tier]) > 0);
+  const [first] = exceeding;
+  const { enabled, markupPercent } = plan.payg;
+  const reservesTokens = plan.reserveOutputTokens !== null;
+  const held: BatchHold = { tiers: covered, searches, markupPercent, reservesTokens, expiresAtMs };
+  if (first === undefined) return { ok: true, hold: held, onCredit: [] };
+  const needed = heldOf(held).nanoUsd;
+  if (enabled && creditLeft(account, needed)) return { ok: true, hold: held, onCredit: exceeding };
+  if (informs) return { ok: true, hold: { ...held, tiers: reservedWhole(covered) }, onCredit: [] };
+  const { count = 0, calls = 0 } = covered[first] ?? {};
+  const meter = exhaustedMeter(account, first);
+  const unpaid = heldByOthers(account, needed, nowMs) ? 'BALANCE_HELD' : 'CREDIT_REQUIRED';
+  const code = enabled ? unpaid : 'ALLOWANCE_EXHAUSTED';
+  return deny({ code, meter }, { kind: first, lines: count, left: calls });
+}
+
+/** A plan that only informs denies no line for want of allowance. */
+function reservedWhole(tiers: BatchHold['tiers']): BatchHold['tiers'] {
+  return Object.fromEntries(Object.entries(tiers).map(([tier, lines]) => [tier, { ...lines, calls: lines.count }]));
+}
+
+/** The lines that the allowance covers. */
+function coveredLines(account: Account, tier: Tier, lines: Lines): number {
+  const tokensLeft = left(account, `${tier}Tokens`);
+  if (tokensLeft === 0) return 0;
+  const calls = Math.min(lines.count, left(account, `${tier}Calls`));
+  if (account.subscription.plan.plan.reserveOutputTokens === null || tokensOf(lines, calls) <= tokensLeft) return calls;
+  return Math.min(calls, Math.floor(tokensLeft / lines.highestOutputTokens));
+}
+
+function exhaustedMeter(account: Account, tier: Tier): MeterName {
+  return left(account, `${tier}Tokens`) === 0 ? `${tier}Tokens` : `${tier}Calls`;
+}
+
+function left({ subscription, meters }: Account, meter: MeterName): number {
+  const { unlimited, remaining } = summarize(subscription.plan.plan, meters, meter);
+  return unlimited ? Number.POSITIVE_INFINITY : remaining;
+}
+
+function beyond(lines: HeldLines | undefined): number {
+  return lines ? lines.count - lines.calls : 0;
+}
+
+/** What that many of the lines cost at most. */
+export function costOfLines({ costNanoUsd, highestCostNanoUsd }: Lines, count: number): NanoUsd {
+  const [all, some] = [BigInt(costNanoUsd), BigInt(highestCostNanoUsd) * BigInt(count)];
+  return all < some ? all : some;
+}
+
+/** The output tokens of that many of the lines at most. */
+export function tokensOf({ outputTokens, highestOutputTokens }: Lines, count: number): number {
+  return Math.min(outputTokens, highestOutputTokens * count);
+}
+
+/** What the batch holds. */
+export function heldOf({ tiers, searches, markupPercent, reservesTokens, expiresAtMs }: BatchHold): Held {
+  if (expiresAtMs === null) return NOTHING;
+  let reserved: Quantities = { searches };
+  let nanoUsd = 0n;
+  for (const tier of TIERS) {
+    const lines = tiers[tier];
+    if (!lines) continue;
+    const tokens = reservesTokens ? tokensOf(lines, lines.calls) : 0;
+    reserved = { ...reserved, [`${tier}Calls`]: lines.calls, [`${tier}Tokens`]: tokens };
+    nanoUsd += creditFor(lines, beyond(lines), markupPercent);
+  }
+  return { reserved, nanoUsd };
+}
+
+/** The charges of that many of the lines at most: each of them is rounded by itself. */
+function creditFor(lines: Lines, count: number, markupPercent: number): NanoUsd {
+  const cost = costOfLines(lines, count);
+  return cost === 0n ? 0n : withMarkup(cost, markupPercent) + BigInt(count);
+}
+
+/** The account in which the batch holds something else than before. */
+export function exchange(account: Account, before: Held, after: Held): Account {
+  const reserved = subtractQuantities(addQuantities(account.meters.reserved, after.reserved), before.reserved);
+  return {
+    ...account,
+    meters: { ...account.meters, reserved },
+    wallet: hold(account.wallet, after.nanoUsd - before.nanoUsd),
+    revision: account.revision + 1,
+  };
+}
+
+export function holdBatch(account: Account, held: BatchHold): Account {
+  return exchange(account, NOTHING, heldOf(held));
+}
+
+export function releaseBatch(account: Account, held: BatchHold): Account {
+  return exchange(account, heldOf(held), NOTHING);
+}
+
+/** A line that is to be recorded, and what it took over from its batch: its call holds that now. */
+export interface AdmittedLine {
+  decision: CallDecision;
+  share: Held;
+}
+
+/**
+ * Admits a line, which has run. A call that is reserved for it pays; after these, what is left of the allowance by then;
+ * and where nothing is, the credit that is held for it. Where the plan reserves output, only what is reserved is left.
+ */
+export function admitLine(account: Account, decision: CallDecision, held: BatchHold | null, tier: Tier): AdmittedLine {
+  const lines = held?.tiers[tier];
+  const { plan } = account.subscription.plan;
+  const asDecided = { decision: admitCall(decision), share: NOTHING };
+  if (!held || held.expiresAtMs === null || !lines || lines.count === 0) return asDecided;
+  if (lines.calls === 0 && !held.reservesTokens && isTierLeft(plan, account.meters, tier)) return asDecided;
+  const { call } = decision;
+  const onCredit = lines.calls === 0;
+  const tokens = held.reservesTokens ? tokensOf(lines, 1) : 0;
+  const share: Held = onCredit
+    ? { reserved: {}, nanoUsd: creditFor(lines, 1, held.markupPercent) }
+    : { reserved: { [`${tier}Calls`]: 1, [`${tier}Tokens`]: tokens }, nanoUsd: 0n };
+  const { markupPercent } = held;
+  const credit = { tiers: [tier], markupPercent, heldNanoUsd: share.nanoUsd.toString() };
+  const { credit: _credit, ifLost: _ifLost, ...plain } = call;
+  const taken = {
+    ...plain,
+    allowed: { ...call.allowed, [tier]: true },
+    reserved: share.reserved,
+    ...(onCredit && { credit }),
+  };
+  // What the call holds is its batch's already: the account stays.
+  const { revision } = decision.account;
+  return { decision: admitCall({ ...decision, account: { ...account, revision }, call: taken }), share };
+}
+
+/** What the batch holds after one of its lines was recorded. */
+export function afterLine(held: BatchHold, tier: Tier, { usage, price }: CallOutcome): BatchHold {
+  const lines = held.tiers[tier];
+  const searches = Math.max(0, held.searches - (usage.searches > 0 ? 1 : 0));
+  if (!lines) return { ...held, searches };
+  const cost = BigInt(lines.costNanoUsd) - BigInt(price.status === 'FINAL' ? price.costNanoUsd : 0);
+  const others: HeldLines = {
+    ...lines,
+    count: Math.max(0, lines.count - 1),
+    calls: Math.max(0, lines.calls - 1),
+    costNanoUsd: (cost > 0n ? cost : 0n).toString(),
+    outputTokens: Math.max(0, lines.outputTokens - usage.responseTokens),
+  };
+  return { ...held, tiers: { ...held.tiers, [tier]: others }, searches };
+}
+
+/** The account in which a recorded line has given back its share, and the batch holds what the other lines need. */
+export function giveBackLine(account: Account, share: Held, before: BatchHold, after: BatchHold): Account {
+  const { reserved, nanoUsd } = heldOf(after);
+  return exchange(account, heldOf(before), {
+    reserved: addQuantities(reserved, share.reserved),
+    nanoUsd: nanoUsd + share.nanoUsd,
+  });
+}

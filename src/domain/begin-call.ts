@@ -1,0 +1,244 @@
+/**
+ * The begin of a call: what is allowed, and what the call sets aside until it ends.
+ *
+ * A tier is paid by its allowance, of which the call reserves, or by credit, of which it holds what it may cost.
+ */
+import { type Account, expireDue, isCanceled } from './account.ts';
+import { summarize } from './allowances.ts';
+import { type CallBound, costAtMost } from './bound.ts';
+import type { BeginRequest, Call, CreditTerms, LostCall } from './call.ts';
+import { withMarkup } from './charge.ts';
+import { type Denial, denialOf } from './denial.ts';
+import { allowedTiers, decideEntitlements, type EntitlementDecision, type Entitlements } from './entitlements.ts';
+import {
+  affordableTokens,
+  type Hold,
+  holdOf,
+  LAST_STEP_TOKENS,
+  OUTPUT_TOKENS_MAX_DEFAULT,
+  STEP_TOKENS,
+} from './hold.ts';
+import { addQuantities, type Quantities } from './meters.ts';
+import { type NanoUsd, nanoFromUsd } from './money.ts';
+import type { Capability } from './plan.ts';
+import { TIERS, type Tier } from './tiers.ts';
+import { availableUsd, hold, release } from './wallet.ts';
+
+/** What was decided of a call that wants to begin: the call, and the account with what the call holds. */
+export interface CallDecision {
+  account: Account;
+  call: Call;
+  decision: EntitlementDecision;
+  /** Why the call is not allowed; `null` where it is. */
+  denial: Denial | null;
+}
+
+/** What is known of the cost of a call that wants to begin. */
+export interface Expected {
+  /** Of the models that may run, in their order; empty where they are not known. */
+  bounds: readonly CallBound[];
+  /** What this customer's calls usually come to. */
+  usualCharge: () => NanoUsd;
+}
+
+export function beginCall(
+  account: Account,
+  callId: string,
+  request: BeginRequest,
+  { bounds, usualCharge }: Expected,
+  deadlineAtMs: number,
+  nowMs: number,
+): CallDecision {
+  const { plan, usagePlanVersionId } = account.subscription.plan;
+  const { markupPercent } = plan.payg;
+  const askedNanoUsd = request.holdUsd === undefined ? null : nanoFromUsd(request.holdUsd);
+  const holdFor = (...tiers: Tier[]) =>
+    holdOf(boundsOf(bounds, tiers), plan, { markupPercent, askedNanoUsd, usualCharge });
+  const decided = decideEntitlements(plan, account.meters, request.requested, isCanceled(account), (tier) =>
+    creditLeft(account, holdFor(tier).leastNanoUsd),
+  );
+  const needs = request.needs ?? [];
+  const runs = (allowed: Entitlements) =>
+    allowedTiers(allowed).filter((tier) => request.runsOn?.includes(tier) ?? true);
+  const wanted = runs(decided.allowed).filter((tier) => decided.onCredit.includes(tier));
+  // Credit covers each tier alone. A hold for all of them may need more: where one is held in steps, another as a whole.
+  const isCovered = wanted.length < 2 || creditLeft(account, holdFor(...wanted).leastNanoUsd);
+  const decision = isCovered ? decided : withoutTiers(decided, wanted.slice(0, -1));
+  const { suggestedModelTier } = decision.hints;
+  const tiers = runs(decision.allowed);
+  const mayRun = request.runsOn === undefined || tiers.length > 0;
+  const admitted = decision.admitted && mayRun && needs.every((capability) => decision.allowed[capability]);
+  const onCredit = admitted ? tiers.filter((tier) => decision.onCredit.includes(tier)) : [];
+  const credit = onCredit.length > 0 ? creditFor(account, onCredit, holdFor(...onCredit), markupPercent) : null;
+  const fromAllowance = tiers.filter((tier) => !onCredit.includes(tier));
+  const reserved = admitted ? reservationFor(account, fromAllowance, needs, bounds) : {};
+  const ifLost = admitted ? lostCall(bounds, tiers, decision, outputTokensOf({ reserved, credit })) : null;
+  const revision = account.revision + 1;
+  const meters = { ...account.meters, reserved: addQuantities(account.meters.reserved, reserved) };
+  const call: Call = {
+    ...request,
+    callId,
+    customerId: account.customerId,
+    status: admitted ? 'IN_PROGRESS' : 'NOT_ALLOWED',
+    startedAtMs: nowMs,
+    deadlineAtMs,
+    usagePlanVersionId,
+    allowed: decision.allowed,
+    suggestedTier: suggestedModelTier,
+    reserved,
+    ...(credit && { credit }),
+    ...(ifLost && { ifLost }),
+    finishedAtMs: admitted ? null : nowMs,
+    outcome: null,
+    revision,
+  };
+  const denial = admitted
+    ? null
+    : denialOf(plan, account.meters, request, decision, isCanceled(account), (tier) =>
+        heldByOthers(account, holdFor(tier).leastNanoUsd, nowMs),
+      );
+  const wallet = credit ? hold(account.wallet, BigInt(credit.heldNanoUsd)) : account.wallet;
+  return {
+    account: { ...account, meters, wallet, revision },
+    call,
+    decision,
+    denial,
+  };
+}
+
+/** The bounds of the models that would run at the expense of the tiers. */
+function boundsOf(bounds: readonly CallBound[], tiers: readonly Tier[]): CallBound[] {
+  return bounds.filter(({ tier }) => tier === null || tiers.includes(tier));
+}
+
+/** The decision without these tiers. */
+function withoutTiers(decision: EntitlementDecision, tiers: readonly Tier[]): EntitlementDecision {
+  const allowed = { ...decision.allowed };
+  for (const tier of tiers) allowed[tier] = false;
+  return { ...decision, allowed, onCredit: decision.onCredit.filter((tier) => allowed[tier]) };
+}
+
+/** Whether the available USD balance is above zero and covers the hold. */
+export function creditLeft({ wallet }: Account, heldNanoUsd: NanoUsd): boolean {
+  const available = availableUsd(wallet);
+  return available > 0n && available >= heldNanoUsd;
+}
+
+/** Whether credit would pay if nothing were held of the balance. What holds keep of an expired credit is gone then. */
+export function heldByOthers(account: Account, heldNanoUsd: NanoUsd, nowMs: number): boolean {
+  const { wallet } = account;
+  const held = BigInt(wallet.held);
+  return held > 0n && creditLeft(expireDue({ ...account, wallet: release(wallet, held) }, nowMs), heldNanoUsd);
+}
+
+/** How credit pays for the tiers: with a hold that is covered, of which only a first step may be smaller than usual. */
+function creditFor({ wallet }: Account, tiers: Tier[], hold: Hold, markupPercent: number): CreditTerms {
+  const available = availableUsd(wallet);
+  const held = hold.nanoUsd < available ? hold.nanoUsd : available;
+  const { cost, outputTokens } = hold;
+  const terms = { tiers, markupPercent, heldNanoUsd: held.toString(), ...(outputTokens !== null && { outputTokens }) };
+  if (!cost || outputTokens === null) return terms;
+  const heldTokens = affordableTokens(cost, markupPercent, Math.min(STEP_TOKENS, outputTokens), held);
+  return { ...terms, steps: { ...cost, heldTokens } };
+}
+
+/**
+ * Holds more output tokens of an open call, as many in all as `wanted`, or as the balance allows. Below the last step
+ * nothing more is held. `null` where the call is not open or is not held in steps.
+ */
+export function extendSteps(
+  account: Account,
+  call: Call,
+  wanted: number,
+): { account: Account; call: Call; heldTokens: number } | null {
+  const { credit, status } = call;
+  if (status !== 'IN_PROGRESS' || !credit?.steps || credit.outputTokens === undefined) return null;
+  const { steps, outputTokens, markupPercent } = credit;
+  const { heldTokens } = steps;
+  const held = BigInt(credit.heldNanoUsd);
+  const most = Math.min(wanted, outputTokens);
+  const affordable = affordableTokens(steps, markupPercent, most, held + availableUsd(account.wallet));
+  const isStep = affordable === most || affordable >= heldTokens + LAST_STEP_TOKENS;
+  if (!isStep || affordable <= heldTokens) return { account, call, heldTokens };
+  const needed = withMarkup(costAtMost(steps, affordable), markupPercent);
+  const more = needed > held ? needed - held : 0n;
+  const revision = account.revision + 1;
+  return {
+    account: { ...account, wallet: hold(account.wallet, more), revision },
+    call: {
+      ...call,
+      credit: { ...credit, heldNanoUsd: (held + more).toString(), steps: { ...steps, heldTokens: affordable } },
+      revision,
+    },
+    heldTokens: affordable,
+  };
+}
+
+/**
+ * Reserves one call of each tier that the caller may run on, and where the plan has `reserveOutputTokens`, the bound of
+ * the output, that number at most, or what is left. Every allowed tier is reserved, because only the end says which one
+ * ran. A tier on credit reserves nothing. A call that can search reserves one search, so that concurrent calls do not all
+ * get the last one.
+ */
+function reservationFor(
+  account: Account,
+  tiers: readonly Tier[],
+  needs: readonly Capability[],
+  bounds: readonly CallBound[],
+): Quantities {
+  const { plan } = account.subscription.plan;
+  const reserved: Quantities = needs.includes('search') ? { searches: 1 } : {};
+  for (const tier of tiers) {
+    reserved[`${tier}Calls`] = 1;
+    if (plan.reserveOutputTokens === null) continue;
+    const { unlimited, remaining } = summarize(plan, account.meters, `${tier}Tokens`);
+    const bounded = !unlimited && plan.limitType !== 'NONE';
+    const wanted = Math.min(plan.reserveOutputTokens, outputTokensAsked(boundsOf(bounds, [tier])));
+    reserved[`${tier}Tokens`] = bounded ? Math.min(wanted, remaining) : wanted;
+  }
+  return reserved;
+}
+
+/** The output tokens of all answers together that requests and models allow, at most. */
+function outputTokensAsked(bounds: readonly CallBound[]): number {
+  if (bounds.length === 0) return Number.POSITIVE_INFINITY;
+  return Math.max(...bounds.map(({ outputTokens, answers }) => (outputTokens ?? Number.POSITIVE_INFINITY) * answers));
+}
+
+/** Output tokens that a call of each tier must stay within, of all answers together: what is held or reserved. */
+export function outputTokensOf({
+  reserved,
+  credit,
+}: {
+  reserved: Quantities;
+  credit?: CreditTerms | null | undefined;
+}): Partial<Record<Tier, number>> {
+  return Object.fromEntries(
+    TIERS.flatMap((tier) => {
+      const tokens = credit?.tiers.includes(tier) ? credit.outputTokens : reserved[`${tier}Tokens`];
+      return tokens === undefined ? [] : [[tier, tokens]];
+    }),
+  );
+}
+
+/** What is to be recorded where nothing is heard of the vendor: of the model that is asked first. */
+function lostCall(
+  bounds: readonly CallBound[],
+  tiers: readonly Tier[],
+  { hints }: EntitlementDecision,
+  outputTokens: Partial<Record<Tier, number>>,
+): LostCall | null {
+  const isRun = ({ tier, onDowngrade }: CallBound) =>
+    (tier === null || tiers.includes(tier)) && (!onDowngrade || hints.downgrade !== undefined);
+  const first = bounds.find(isRun);
+  if (!first?.ifLost) return null;
+  const tier = first.tier ?? tiers.at(-1);
+  const asked = (first.outputTokens ?? OUTPUT_TOKENS_MAX_DEFAULT) * first.answers;
+  const outputTokensMax = Math.min(asked, (tier && outputTokens[tier]) ?? asked);
+  return { ...first.ifLost, outputTokensMax };
+}
+
+/** Admits a call whatever is left: it has already run, and its usage must be recorded. */
+export function admitCall(decision: CallDecision): CallDecision {
+  return { ...decision, call: { ...decision.call, status: 'IN_PROGRESS', finishedAtMs: null } };
+}

@@ -1,0 +1,130 @@
+/**
+ * The bound of a call: what it can cost at most, known before it runs.
+ *
+ * A bound is made of the input that the vendor can count at most, and of the highest rates that may apply to it. It is
+ * never below the cost of a call whose vendor keeps to the output bound that it was sent.
+ */
+import type { NanoUsd } from './money.ts';
+import { COMPONENTS, type Component, isUse, type Rate, type RateCard } from './price.ts';
+import { type PricingMode, type ResolvedPrice, rateFor, UNITS_PER_RATE } from './pricing.ts';
+import { QUANTITY_SCALE } from './quantity.ts';
+import type { Tier } from './tiers.ts';
+import type { ServiceTier, Speed } from './usage.ts';
+
+/** What one model may use and cost for a call. Plain JSON. */
+export interface CallBound {
+  /** Whose allowance or credit pays; `null`: whichever does. */
+  tier: Tier | null;
+  /** Runs only where the plan downgrades. */
+  onDowngrade?: boolean;
+  /** Output tokens of one answer, at most, by the request and by the model; `null` where neither bounds them. */
+  outputTokens: number | null;
+  answers: number;
+  /** The whole output is passed on as it is made, so that it can be held in steps. */
+  inSteps: boolean;
+  /** `null` where the model has no price. */
+  cost: CostBound | null;
+  /** What is recorded where the vendor was asked and nothing is known of its answer. */
+  ifLost?: IfLost;
+}
+
+export interface CostBound {
+  /** Decimal nano-USD of the prompt and of the vendor's tools, at most. */
+  inputNanoUsd: string;
+  /** Decimal nano-USD of a million output tokens, at most. */
+  outputNanoUsdPerMillion: string;
+}
+
+export interface IfLost {
+  providerUsed?: string | undefined;
+  modelUsed?: string | undefined;
+  /** Our count of the prompt. */
+  inputTokens: number;
+  price: ResolvedPrice;
+}
+
+/** What a request can make a vendor count, at most. */
+export interface Demand {
+  inputTokens: number;
+  /** Uses that the vendor bills besides tokens, by the component that they are charged as. */
+  uses: Partial<Record<Component, number>>;
+  /** Tokens may be of audio, which costs far more than text. They may always be of images. */
+  audio: boolean;
+  /** Where the request asks for one; the vendor may fall back on the standard one. */
+  serviceTier?: ServiceTier | undefined;
+  speed?: Speed | undefined;
+}
+
+const INPUT = [
+  'input',
+  'cachedInput',
+  'cacheWrite',
+  'cacheWrite1h',
+  'cacheWrite12h',
+  'imageInput',
+  'cachedImageInput',
+] as const;
+const AUDIO_INPUT = ['audioInput', 'cachedAudioInput'] as const;
+const PERCENT = 100n;
+const MILLION = 1_000_000n;
+
+export function costBound(card: RateCard, demand: Demand, mode: PricingMode): CostBound {
+  const { inputTokens, uses, audio } = demand;
+  const input: Component[] = [...INPUT, ...(audio ? AUDIO_INPUT : [])];
+  const output: Component[] = ['output', 'imageOutput', ...(audio ? (['audioOutput'] as const) : [])];
+  const tokens = highestRate(card, input, demand, mode) * BigInt(inputTokens) * BigInt(QUANTITY_SCALE);
+  const used = Object.entries(uses).reduce((sum, [component, quantity]) => {
+    const thousandths = BigInt(Math.ceil(quantity * QUANTITY_SCALE));
+    return sum + highestRate(card, [component as Component], demand, mode) * thousandths;
+  }, 0n);
+  // Each line of the cost is rounded by itself.
+  const inputNanoUsd = divideUp(tokens + used, UNITS_PER_RATE) + BigInt(COMPONENTS.length);
+  return {
+    inputNanoUsd: inputNanoUsd.toString(),
+    outputNanoUsdPerMillion: highestRate(card, output, demand, mode).toString(),
+  };
+}
+
+/** The cost of a call with so many output tokens, at most. */
+export function costAtMost({ inputNanoUsd, outputNanoUsdPerMillion }: CostBound, outputTokens: number): NanoUsd {
+  return BigInt(inputNanoUsd) + divideUp(BigInt(outputNanoUsdPerMillion) * BigInt(outputTokens), MILLION);
+}
+
+/** The highest rate that the components can have for this demand, in nano-USD per million; 0 where there is none. */
+function highestRate(card: RateCard, components: readonly Component[], demand: Demand, mode: PricingMode): NanoUsd {
+  // The vendor may say that a call ran in a region although neither the model nor the request names one.
+  const percent = BigInt(Math.max(100, card.regionalPercent ?? 100));
+  let highest = 0n;
+  for (const group of groupsOf(card, demand, mode)) {
+    const thresholds = new Set([0, ...group.flatMap(({ when }) => when?.promptTokensAbove ?? [])]);
+    for (const above of thresholds) {
+      for (const component of components) {
+        const listed = rateFor(group, above, component)?.nanoUsdPerMillion ?? 0n;
+        const rate = isUse(component) ? listed : divideUp(listed * percent, PERCENT);
+        if (rate > highest) highest = rate;
+      }
+    }
+  }
+  return highest;
+}
+
+/** The rates that can apply, those under the same conditions together. */
+function groupsOf({ rates }: RateCard, { inputTokens, serviceTier, speed }: Demand, mode: PricingMode): Rate[][] {
+  const groups = new Map<string, Rate[]>();
+  for (const rate of rates) {
+    const { promptTokensAbove = 0, ...when } = rate.when ?? {};
+    const [tier, region, pace] = [when.serviceTier ?? 'standard', when.region ?? '', when.speed ?? 'standard'];
+    if (promptTokensAbove > 0 && promptTokensAbove >= inputTokens) continue;
+    if (tier !== 'standard' && tier !== serviceTier && !(tier === 'batch' && mode === 'batch')) continue;
+    if (pace !== 'standard' && pace !== speed) continue;
+    const conditions = [tier, region, pace].join(' ');
+    const group = groups.get(conditions);
+    if (group) group.push(rate);
+    else groups.set(conditions, [rate]);
+  }
+  return [...groups.values()];
+}
+
+function divideUp(numerator: bigint, denominator: bigint): bigint {
+  return (numerator + denominator - 1n) / denominator;
+}

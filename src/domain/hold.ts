@@ -1,0 +1,135 @@
+/**
+ * What a call on credit holds of the balance before it runs, and while it runs.
+ *
+ * A call whose bound is known holds the bound; one whose output shows as it is made holds it in steps. Any other call
+ * holds what the caller says, or else what this customer's calls usually come to. What is held and not spent is free when
+ * the call ends.
+ */
+import { type CallBound, type CostBound, costAtMost } from './bound.ts';
+import { withMarkup } from './charge.ts';
+import { NANO_PER_USD, type NanoUsd } from './money.ts';
+import type { Plan } from './plan.ts';
+
+/** Output tokens that a call on credit may answer with where the plan does not say. */
+export const OUTPUT_TOKENS_MAX_DEFAULT = 16_384;
+/** Output tokens of a step. */
+export const STEP_TOKENS = 1_024;
+/** The last steps are smaller, down to this. */
+export const LAST_STEP_TOKENS = 64;
+/** The least that a call holds whose cost nothing tells: one cent. */
+export const USUAL_CHARGE_MIN: NanoUsd = NANO_PER_USD / 100n;
+
+/** How a call is held in steps. Plain JSON. */
+export interface Steps extends CostBound {
+  /** Output tokens that are held so far. */
+  heldTokens: number;
+}
+
+/** What a call needs in order to be paid by credit. */
+export interface HoldTerms {
+  markupPercent: number;
+  /** What the caller wants to be held. */
+  askedNanoUsd: NanoUsd | null;
+  /** What this customer's calls usually come to. */
+  usualCharge: () => NanoUsd;
+}
+
+/** What is to be held of the balance when a call begins. */
+export interface Hold {
+  /** With less the call may not begin. */
+  leastNanoUsd: NanoUsd;
+  /** What is held where the balance covers it; a first step may be smaller, down to the least. */
+  nanoUsd: NanoUsd;
+  /** Present where the output is held in steps. */
+  cost: CostBound | null;
+  /** Output tokens of all answers together, at most; `null` where the models are not known. */
+  outputTokens: number | null;
+}
+
+/** What is to be held for a call that runs on one of the models with these bounds. */
+export function holdOf(bounds: readonly CallBound[], plan: Plan, terms: HoldTerms): Hold {
+  const { markupPercent, askedNanoUsd } = terms;
+  const worst = worstOf(bounds, plan);
+  if (!worst) {
+    const nanoUsd = askedNanoUsd ?? terms.usualCharge();
+    return { leastNanoUsd: nanoUsd, nanoUsd, cost: null, outputTokens: null };
+  }
+  const { cost, outputTokens, inSteps } = worst;
+  const upTo = (tokens: number) => withMarkup(costAtMost(cost, Math.min(tokens, outputTokens)), markupPercent);
+  const [least, first] = inSteps ? [LAST_STEP_TOKENS, STEP_TOKENS] : [outputTokens, outputTokens];
+  return {
+    leastNanoUsd: highest(upTo(least), askedNanoUsd),
+    nanoUsd: highest(upTo(first), askedNanoUsd),
+    cost: inSteps ? cost : null,
+    outputTokens,
+  };
+}
+
+/** The recent calls of a customer that tell what is usual. */
+export const USUAL_CALLS = 100;
+
+/** What a call of a customer with calls of these costs usually comes to: the 95th percentile, with the markup. */
+export function usualCharge(costs: readonly NanoUsd[], markupPercent: number): NanoUsd {
+  return highest(withMarkup(percentile95(costs) ?? 0n, markupPercent), USUAL_CHARGE_MIN);
+}
+
+/** The least value that 95 % of the values do not exceed; `null` where there are none. */
+export function percentile95<Value extends number | bigint>(values: readonly Value[]): Value | null {
+  const sorted = [...values].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0));
+  return sorted[Math.ceil(sorted.length * 0.95) - 1] ?? null;
+}
+
+/** The output tokens of one answer, at most, where credit pays. */
+export function outputTokensOnCredit({ outputTokens }: Pick<CallBound, 'outputTokens'>, { payg }: Plan): number {
+  const { maxOutputTokens = OUTPUT_TOKENS_MAX_DEFAULT } = payg;
+  return Math.min(
+    outputTokens ?? maxOutputTokens ?? OUTPUT_TOKENS_MAX_DEFAULT,
+    maxOutputTokens ?? Number.POSITIVE_INFINITY,
+  );
+}
+
+/**
+ * The output tokens that can be held for `availableNanoUsd` in all: `wanted`, or fewer where that does not suffice.
+ */
+export function affordableTokens(
+  cost: CostBound,
+  markupPercent: number,
+  wanted: number,
+  availableNanoUsd: NanoUsd,
+): number {
+  const fits = (tokens: number) => withMarkup(costAtMost(cost, tokens), markupPercent) <= availableNanoUsd;
+  if (fits(wanted)) return wanted;
+  let [low, high] = [0, wanted];
+  while (low + 1 < high) {
+    const middle = Math.floor((low + high) / 2);
+    if (fits(middle)) low = middle;
+    else high = middle;
+  }
+  return low;
+}
+
+/** A bound that is as high as each of them; `null` where none of them has a price. */
+function worstOf(
+  bounds: readonly CallBound[],
+  plan: Plan,
+): { cost: CostBound; outputTokens: number; inSteps: boolean } | null {
+  const priced = bounds.flatMap((bound) => (bound.cost ? [{ bound, cost: bound.cost }] : []));
+  if (priced.length === 0) return null;
+  const most = (amounts: string[]) =>
+    amounts
+      .map(BigInt)
+      .reduce((a, b) => (a > b ? a : b))
+      .toString();
+  return {
+    cost: {
+      inputNanoUsd: most(priced.map(({ cost }) => cost.inputNanoUsd)),
+      outputNanoUsdPerMillion: most(priced.map(({ cost }) => cost.outputNanoUsdPerMillion)),
+    },
+    outputTokens: Math.max(...priced.map(({ bound }) => outputTokensOnCredit(bound, plan) * bound.answers)),
+    inSteps: priced.every(({ bound }) => bound.inSteps),
+  };
+}
+
+function highest(amount: NanoUsd, other: NanoUsd | null): NanoUsd {
+  return other !== null && other > amount ? other : amount;
+}

@@ -1,0 +1,93 @@
+/**
+ * An admitted call while it is carried out: what is known of it, and its end.
+ */
+import type { Catalog } from '../catalog/model.ts';
+import { resolvePrice } from '../catalog/prices.ts';
+import { GATEWAY_HEADERS } from '../contract/gateway.ts';
+import type { ResolvedPrice } from '../domain/pricing.ts';
+import type { Caller } from '../metering/caller.ts';
+import type { EndedServiceCall, Outcome } from '../metering/end-service-call.ts';
+import { endWithRetries } from '../metering/end-with-retries.ts';
+import { loweredBound } from '../metering/output.ts';
+import type { Admission } from '../objects/customer-commands.ts';
+import type { Session } from '../storage/credentials.ts';
+import type { Effort, EffortChoice } from '../vendors/effort.ts';
+import { requestedServiceTier } from '../vendors/service-tier.ts';
+import type { BoundedAttempt } from './admission.ts';
+import type { Dialect, ModelRequest } from './dialects/dialect.ts';
+import type { Attempt } from './models.ts';
+
+/** A request to a model, with what its headers say. */
+export interface ModelCall {
+  dialect: Dialect;
+  request: ModelRequest;
+  customerHeader: string | null;
+  headerKey: string | null;
+  session: Session | undefined;
+  /** Our own id of the request, for vendors that have none. */
+  requestId: string;
+  /** Aborted when the caller leaves. A function, because a call that is refused needs no signal. */
+  clientSignal: () => AbortSignal;
+}
+
+export interface Run extends ModelCall {
+  caller: Caller;
+  catalog: Catalog;
+  customerId: string;
+  admission: Admission;
+  /** The attempts that the plan allows. */
+  attempts: readonly BoundedAttempt[];
+  /** The caller sent an idempotency key, so the answer is stored. */
+  keyed: boolean;
+}
+
+/** The attempt that is being made, or was made last. */
+export interface CurrentAttempt {
+  attempt: BoundedAttempt;
+  effort: EffortChoice;
+}
+
+/** Ends the call with how it went; `reported` is what the vendor's answer says of model and effort. */
+export async function endRun(
+  run: Run,
+  { attempt, effort: chosen }: CurrentAttempt,
+  outcome: Pick<Outcome, 'usage' | 'estimate' | 'searches' | 'vendorReportedCostUSD' | 'error' | 'response'>,
+  reported: { modelUsed?: string | undefined; effort?: Effort | undefined } = {},
+): Promise<EndedServiceCall | null> {
+  const { effort, source } =
+    reported.effort === undefined ? chosen : { effort: reported.effort, source: 'provider_response' as const };
+  return endWithRetries(run.caller, run.admission.callId, {
+    ...outcome,
+    customerId: run.customerId,
+    wantsAnswer: false,
+    providerUsed: attempt.provider,
+    modelUsed: await modelOf(run, attempt, reported.modelUsed),
+    requestedServiceTier: requestedServiceTier(run.request),
+    ...(attempt.assertsTier && { isPremium: attempt.tier === 'premium' }),
+    ...(source !== undefined && { reasoningEffort: effort, reasoningEffortSource: source }),
+  });
+}
+
+/** The model that the vendor reports; the requested one if that has a price and the reported one has none. */
+export async function modelOf(run: Run, attempt: Attempt, reported: string | undefined): Promise<string> {
+  const { model } = attempt;
+  if (reported === undefined || reported === model) return model;
+  if ((await priceOf(run, attempt, reported)).available) return reported;
+  return (await priceOf(run, attempt, model)).available ? model : reported;
+}
+
+export function priceOf({ caller, catalog }: Run, { provider }: Attempt, modelUsed: string): Promise<ResolvedPrice> {
+  return resolvePrice(catalog, caller.organization.prices, { modelUsed, providerUsed: provider }, Date.now());
+}
+
+export function headersOf({ admission }: Run, attempt: BoundedAttempt): Record<string, string> {
+  const { modelKey } = attempt;
+  // A model whose name cannot travel in a header is left out.
+  const isPrintable = /^[\x21-\x7e]+$/.test(modelKey);
+  const lowered = loweredBound(attempt, admission);
+  return {
+    [GATEWAY_HEADERS.callId]: admission.callId,
+    ...(isPrintable && { [GATEWAY_HEADERS.modelKey]: modelKey }),
+    ...(lowered !== null && { [GATEWAY_HEADERS.maxOutputTokens]: String(lowered) }),
+  };
+}

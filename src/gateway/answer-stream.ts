@@ -1,0 +1,188 @@
+/**
+ * The stream of an admitted call: passes it on to the caller, within what is held of the balance, and ends the call with
+ * what it used.
+ */
+
+import { GATEWAY_HEADERS } from '../contract/gateway.ts';
+import { usdFromNano } from '../domain/money.ts';
+import { costOf } from '../domain/pricing.ts';
+import { reportedUsage, usageOf } from '../metering/end-service-call.ts';
+import { seenOutput, tokensPerAnswer } from '../metering/output.ts';
+import type { Presence } from '../vendors/presence.ts';
+import type { VendorResult } from '../vendors/request.ts';
+import { withServedTier } from '../vendors/service-tier.ts';
+import { meterStream, type StreamLimit, type StreamOutcome, type StreamSoFar } from '../vendors/tee.ts';
+import { plausible } from '../vendors/usage.ts';
+import { WrittenTokens } from '../vendors/written-tokens.ts';
+import type { BoundedAttempt } from './admission.ts';
+import { type CurrentAttempt, endRun, headersOf, modelOf, priceOf, type Run } from './admitted-call.ts';
+import type { GatewayAnswer } from './answer.ts';
+import type { StreamCost } from './dialects/dialect.ts';
+import type { Attempt } from './models.ts';
+import { STORED_BYTES_MAX, type StoredAnswer } from './stored-answer.ts';
+import { holdExtender, StreamHold } from './stream-hold.ts';
+import { requestIdOf } from './vendor-result.ts';
+
+/** How much is read after the caller has left: the longest answers of models, with the overhead of their events. */
+const DRAIN_BYTES_MAX = 64 * 1024 * 1024;
+
+export function answerStream(
+  run: Run,
+  current: CurrentAttempt,
+  result: VendorResult & { kind: 'stream' },
+  presence: Presence,
+): GatewayAnswer {
+  const { caller, request, dialect } = run;
+  const { status } = result;
+  const headers = {
+    'Content-Type': result.headers.get('content-type') ?? 'text/event-stream; charset=utf-8',
+    ...headersOf(run, current.attempt),
+    [GATEWAY_HEADERS.requestId]: requestIdOf(result.headers) ?? run.requestId,
+  };
+  const recording = run.keyed ? recorded(result.body, STORED_BYTES_MAX) : null;
+  const ended = Promise.withResolvers<void>();
+  // Keeps this Worker reading when the caller has left.
+  caller.defer(ended.promise);
+  const hold = streamHold(run, current.attempt);
+  const onEnd = async (outcome: StreamOutcome) => {
+    try {
+      const text = recording?.text() ?? null;
+      await endStream(
+        run,
+        current,
+        hold ? withinHold(outcome, hold) : outcome,
+        result.headers,
+        text === null ? undefined : { status, headers, body: text, isStream: true },
+      );
+    } finally {
+      ended.resolve();
+    }
+  };
+  const transform = dialect.streamTransform(request, streamCost(run, current.attempt));
+  const limit = hold && streamLimit(run, current.attempt, hold);
+  const body = meterStream(recording?.body ?? result.body, {
+    idleTimeoutMs: Number(caller.env.GATEWAY_IDLE_TIMEOUT_MS),
+    // Less if the caller left before the stream began.
+    drainMsMax: presence.readOnMs,
+    bytesMax: DRAIN_BYTES_MAX,
+    ...(transform && { transform }),
+    written: new WrittenTokens(current.attempt.provider, current.attempt.model),
+    ...(limit && { limit }),
+    onEnd,
+  });
+  const leave = () => {
+    // A reader of the stream cancels it. If nobody reads it, canceling makes us read it for its usage.
+    if (!body.locked) body.cancel().catch(() => undefined);
+  };
+  const clientSignal = run.clientSignal();
+  if (clientSignal.aborted) leave();
+  else clientSignal.addEventListener('abort', leave, { once: true });
+  return { status, headers, body };
+}
+
+/** What is held of a stream in steps; `undefined` where all that it may cost is held, or an allowance pays. */
+function streamHold({ caller, customerId, admission }: Run, attempt: BoundedAttempt): StreamHold | undefined {
+  const { callId, credit } = admission;
+  if (credit?.heldTokens === undefined || !credit.tiers.includes(attempt.tier)) return undefined;
+  const tokensMax = (tokensPerAnswer(attempt, admission) ?? 0) * attempt.bound.answers;
+  return new StreamHold(credit.heldTokens, tokensMax, holdExtender(caller, customerId, callId));
+}
+
+/** Keeps a stream within its hold. */
+function streamLimit(run: Run, attempt: BoundedAttempt, hold: StreamHold): StreamLimit | undefined {
+  const { dialect, request, admission } = run;
+  const closing = dialect.streamClosing(request);
+  if (!closing) return undefined;
+  return {
+    mayContinue: (tokens) => hold.mayContinue(tokens),
+    passed: (event, data) => closing.passed(event, data),
+    close: async (soFar) => {
+      const { usage, source } = seenOutput(attempt, admission, withinHold(soFar, hold), false);
+      const figures = { ...usage, modelUsed: attempt.model };
+      const costUsd = await streamCost(run, attempt)(figures);
+      return closing.close({ code: 'BALANCE_EXHAUSTED', usage: { figures, source, costUsd } });
+    },
+  };
+}
+
+/** Without the text that was counted and not passed on, because nothing is held for it. */
+function withinHold<SoFar extends StreamSoFar>(soFar: SoFar, { heldTokens }: StreamHold): SoFar {
+  return { ...soFar, outputTokens: Math.min(soFar.outputTokens, heldTokens) };
+}
+
+function streamCost(run: Run, attempt: Attempt): StreamCost {
+  return async (usage) => {
+    const price = await priceOf(run, attempt, await modelOf(run, attempt, usage.modelUsed));
+    if (!price.available) return null;
+    const priced = costOf(price.card, usageOf(usage), 'standard');
+    return priced.known ? usdFromNano(priced.cost.totalNanoUsd) : null;
+  };
+}
+
+async function endStream(
+  run: Run,
+  current: CurrentAttempt,
+  outcome: StreamOutcome,
+  headers: Headers,
+  stored: StoredAnswer | undefined,
+): Promise<void> {
+  const reported = withServedTier(outcome.usage, headers);
+  const usage = plausible(reported) ?? outcome.partial;
+  const { vendorReportedCostUSD } = usage ?? {};
+  const estimate = seenOutput(current.attempt, run.admission, outcome, outcome.completed);
+  const error = failureOf(outcome);
+  // Of a stream that was stopped, the vendor's text is not what the caller got.
+  const response = error || outcome.end === 'stopped' ? undefined : stored;
+  await endRun(
+    run,
+    current,
+    { usage: reportedUsage(reported), estimate, searches: outcome.searches, vendorReportedCostUSD, error, response },
+    { modelUsed: usage?.modelUsed, effort: usage?.reasoningEffort },
+  );
+}
+
+/** Why a stream with this outcome is a failed call; `undefined` where it is not. */
+function failureOf({ end, completed, failure }: StreamOutcome): { code: string; message: string } | undefined {
+  if (failure) return failure;
+  if (completed) return undefined;
+  switch (end) {
+    case 'completed':
+    // The caller got a regular end.
+    case 'stopped':
+      return undefined;
+    case 'client_left':
+      return {
+        code: 'CLIENT_LEFT',
+        message: 'the caller left, and the stream did not end in the time that it was read on',
+      };
+    case 'timeout':
+      return { code: 'VENDOR_TIMEOUT', message: 'the vendor fell silent in the middle of its stream' };
+    case 'vendor_cut':
+      return { code: 'VENDOR_STREAM_CUT', message: "the vendor's stream ended before its end" };
+  }
+}
+
+/** The stream, and the text that has passed so far; `null` once that is over the bound. */
+function recorded(
+  body: ReadableStream<Uint8Array>,
+  bytesMax: number,
+): { body: ReadableStream<Uint8Array>; text(): string | null } {
+  let chunks: Uint8Array[] | null = [];
+  let bytes = 0;
+  const recorder = new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, controller) {
+      bytes += chunk.byteLength;
+      if (bytes > bytesMax) chunks = null;
+      chunks?.push(chunk.slice());
+      controller.enqueue(chunk);
+    },
+  });
+  return {
+    body: body.pipeThrough(recorder),
+    text() {
+      if (chunks === null) return null;
+      const decoder = new TextDecoder();
+      return chunks.map((chunk) => decoder.decode(chunk, { stream: true })).join('') + decoder.decode();
+    },
+  };
+}

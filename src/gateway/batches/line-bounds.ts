@@ -1,0 +1,101 @@
+/**
+ * What the lines of a batch may cost and answer, before the vendor runs them.
+ *
+ * The vendor runs the file as it is. So the output of a line is bounded by the line itself or else by its model; where
+ * neither does, `OUTPUT_TOKENS_MAX_DEFAULT` stands for it, which the answer may exceed.
+ */
+import type { ModelLimits } from '../../catalog/limits.ts';
+import type { Lines, LinesByTier } from '../../domain/batch-hold.ts';
+import { costAtMost } from '../../domain/bound.ts';
+import { OUTPUT_TOKENS_MAX_DEFAULT } from '../../domain/hold.ts';
+import type { NanoUsd } from '../../domain/money.ts';
+import type { Capability } from '../../domain/plan.ts';
+import { isUse, type RateCard, tierOfPrice } from '../../domain/price.ts';
+import type { ResolvedPrice } from '../../domain/pricing.ts';
+import { DEFAULT_TIER, type Tier } from '../../domain/tiers.ts';
+import { callBound } from '../../metering/call-bounds.ts';
+import { BATCH_VENDOR } from '../pass-through.ts';
+
+/** A model of a batch's lines. */
+export interface BatchModel {
+  tier: Tier;
+  price: ResolvedPrice;
+  limits: ModelLimits;
+  /** The price lists rates for batches; else a batch is billed half of the others. */
+  hasBatchRates: boolean;
+}
+
+export interface BatchLineRequest {
+  path: string;
+  model: string;
+  body: Record<string, unknown>;
+}
+
+interface LineBound {
+  costNanoUsd: NanoUsd;
+  inputTokens: number;
+  outputTokens: number;
+}
+
+const NO_LINES: Lines = {
+  count: 0,
+  isPriced: true,
+  costNanoUsd: '0',
+  highestCostNanoUsd: '0',
+  outputTokens: 0,
+  highestOutputTokens: 0,
+  costliest: { inputTokens: 0, outputTokens: 0 },
+};
+
+export function batchModel(price: ResolvedPrice, limits: ModelLimits): BatchModel {
+  if (!price.available) return { tier: DEFAULT_TIER, price, limits, hasBatchRates: false };
+  const hasBatchRates = price.card.rates.some(({ when }) => when?.serviceTier === 'batch');
+  const card = { ...price.card, rates: ratesOf(price.card, hasBatchRates ? 'batch' : 'standard') };
+  return { tier: tierOfPrice(price.card), price: { available: true, card }, limits, hasBatchRates };
+}
+
+/** The rates that a line can be billed at: those of one service tier, whatever the line asks for. */
+function ratesOf({ rates }: RateCard, serviceTier: 'batch' | 'standard'): RateCard['rates'] {
+  return rates.filter(({ component, when }) => isUse(component) || (when?.serviceTier ?? 'standard') === serviceTier);
+}
+
+/** The lines with one more. */
+export function withLine(
+  lines: LinesByTier,
+  model: BatchModel,
+  request: BatchLineRequest,
+  needs: readonly Capability[],
+): LinesByTier {
+  const { tier, price } = model;
+  const { count, isPriced, costNanoUsd, highestCostNanoUsd, outputTokens, highestOutputTokens, costliest } =
+    lines[tier] ?? NO_LINES;
+  const line = boundOf(model, request, needs);
+  const isCostliest = count === 0 || line.costNanoUsd > BigInt(highestCostNanoUsd);
+  const more: Lines = {
+    count: count + 1,
+    isPriced: isPriced && price.available,
+    costNanoUsd: (BigInt(costNanoUsd) + line.costNanoUsd).toString(),
+    highestCostNanoUsd: isCostliest ? line.costNanoUsd.toString() : highestCostNanoUsd,
+    outputTokens: Math.min(Number.MAX_SAFE_INTEGER, outputTokens + line.outputTokens),
+    highestOutputTokens: Math.max(highestOutputTokens, line.outputTokens),
+    costliest: isCostliest ? { inputTokens: line.inputTokens, outputTokens: line.outputTokens } : costliest,
+  };
+  return { ...lines, [tier]: more };
+}
+
+function boundOf(
+  { tier, price, limits, hasBatchRates }: BatchModel,
+  { path, model, body }: BatchLineRequest,
+  needs: readonly Capability[],
+): LineBound {
+  const request = { provider: BATCH_VENDOR, model, path, body, needs, price, limits };
+  const bound = callBound({ ...request, tier, onDowngrade: false, inSteps: false }, 'batch');
+  const perAnswer = bound.outputTokens ?? OUTPUT_TOKENS_MAX_DEFAULT;
+  const outputTokens = Math.min(Number.MAX_SAFE_INTEGER, perAnswer * bound.answers);
+  const cost = bound.cost ? costAtMost(bound.cost, outputTokens) : 0n;
+  return {
+    costNanoUsd: hasBatchRates ? cost : (cost + 1n) / 2n,
+    inputTokens: bound.ifLost?.inputTokens ?? 0,
+    outputTokens,
+  };
+}

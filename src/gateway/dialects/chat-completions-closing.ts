@@ -1,0 +1,75 @@
+/**
+ * The early end of a streamed chat completion: each choice that is not finished ends with `finish_reason: "length"`, the
+ * usage follows if the caller asked for it, and then the mark of the end.
+ */
+import { serializeEvent } from '../../vendors/event-blocks.ts';
+import { type Fields, fieldsOf, listOf } from '../../vendors/usage/figures.ts';
+import type { Stopped, StreamClosing } from './dialect.ts';
+
+/** The most choices of a completion. Source: OpenAI's API reference, `n`. */
+const CHOICES_MAX = 128;
+/** What all chunks of a completion have in common. */
+const COMMON = ['id', 'object', 'created', 'model', 'system_fingerprint', 'service_tier'];
+
+interface Choice {
+  hasRole: boolean;
+  finished: boolean;
+}
+
+export class ChatClosing implements StreamClosing {
+  readonly #common: Fields;
+  readonly #choices = new Map<number, Choice>();
+  readonly #includeUsage: boolean;
+
+  constructor(model: string, choices: number, includeUsage: boolean) {
+    this.#common = { id: '', object: 'chat.completion.chunk', created: 0, model };
+    for (let index = 0; index < Math.min(choices, CHOICES_MAX); index += 1) this.#choiceOf(index);
+    this.#includeUsage = includeUsage;
+  }
+
+  passed(chunk: Fields): void {
+    for (const name of COMMON) if (chunk[name] != null) this.#common[name] = chunk[name];
+    for (const part of listOf(chunk.choices)) {
+      const { index, delta, finish_reason: reason } = fieldsOf(part);
+      if (!isPlace(index)) continue;
+      const choice = this.#choiceOf(index);
+      choice.hasRole ||= typeof fieldsOf(delta).role === 'string';
+      choice.finished ||= typeof reason === 'string' && reason !== '';
+    }
+  }
+
+  close({ code, usage }: Stopped): string {
+    const ends = [...this.#choices].flatMap(([index, { hasRole, finished }]) => {
+      if (finished) return [];
+      // Without a role, SDKs take no choice.
+      const delta = hasRole ? {} : { role: 'assistant', content: '' };
+      return [{ choices: [{ index, delta, logprobs: null, finish_reason: 'length' }], service: { code } }];
+    });
+    const told = this.#includeUsage && usage ? [{ choices: [], ...usageOf(usage) }] : [];
+    const chunks = [...ends, ...told].map((chunk) => JSON.stringify({ ...this.#common, ...chunk }));
+    return [...chunks, '[DONE]'].map((data) => serializeEvent({ data })).join('');
+  }
+
+  #choiceOf(index: number): Choice {
+    const choice = this.#choices.get(index) ?? { hasRole: false, finished: false };
+    this.#choices.set(index, choice);
+    return choice;
+  }
+}
+
+function isPlace(index: unknown): index is number {
+  return typeof index === 'number' && Number.isInteger(index) && index >= 0 && index < CHOICES_MAX;
+}
+
+function usageOf({ figures, source, costUsd }: NonNullable<Stopped['usage']>) {
+  const { inputTokens, cachedInputTokens, responseTokens, reasoningTokens } = figures;
+  const usage = {
+    prompt_tokens: inputTokens,
+    completion_tokens: responseTokens,
+    total_tokens: inputTokens + responseTokens,
+    prompt_tokens_details: { cached_tokens: cachedInputTokens },
+    completion_tokens_details: { reasoning_tokens: reasoningTokens },
+    ...(costUsd !== null && { cost_usd: costUsd }),
+  };
+  return { usage, service: { usageSource: source } };
+}

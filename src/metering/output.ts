@@ -1,0 +1,61 @@
+/**
+ * The output of a call that the service makes: how many tokens an answer may have, and what is recorded where the vendor
+ * reports no usage.
+ */
+import type { CallBound } from '../domain/bound.ts';
+import { OUTPUT_TOKENS_MAX_DEFAULT } from '../domain/hold.ts';
+import type { Estimate } from '../domain/lost-call.ts';
+import type { Tier } from '../domain/tiers.ts';
+import { NO_USAGE } from '../domain/usage.ts';
+import type { Admission } from '../objects/customer-commands.ts';
+import type { StreamSoFar } from '../vendors/tee.ts';
+import { usageOf } from './end-service-call.ts';
+
+/** A request to a model, by what it may use and by who pays. */
+export interface Bounded {
+  tier: Tier;
+  bound: CallBound;
+}
+
+/** The tokens that an answer may have; `null` where neither plan nor balance bound it. */
+export function tokensPerAnswer({ tier, bound }: Bounded, { outputTokens }: Admission): number | null {
+  const held = outputTokens[tier];
+  if (held === undefined) return null;
+  const perAnswer = Math.max(1, Math.floor(held / bound.answers));
+  return Math.min(perAnswer, bound.outputTokens ?? perAnswer);
+}
+
+/** The tokens that an answer may have, where that is less than request and model allow. */
+export function loweredBound(bounded: Bounded, admission: Admission): number | null {
+  const perAnswer = tokensPerAnswer(bounded, admission);
+  const asked = bounded.bound.outputTokens ?? Number.POSITIVE_INFINITY;
+  return perAnswer !== null && perAnswer < asked ? perAnswer : null;
+}
+
+/** What is recorded of an answer that did not come: the prompt as we count it, and output that nobody has seen. */
+export function unseenOutput({ tier, bound }: Bounded, { outputTokens }: Admission): Omit<Estimate, 'price'> {
+  const most = (bound.outputTokens ?? OUTPUT_TOKENS_MAX_DEFAULT) * bound.answers;
+  return {
+    usage: { ...NO_USAGE, inputTokens: bound.ifLost?.inputTokens ?? 0 },
+    source: 'estimated',
+    isWhole: false,
+    outputTokensMax: outputTokens[tier] ?? most,
+  };
+}
+
+/** What is recorded of an answer that came, or broke off, without usage: never more output than the call was allowed. */
+export function seenOutput(
+  { tier, bound }: Bounded,
+  { outputTokens: allowed }: Admission,
+  { partial, outputTokens }: StreamSoFar,
+  isWhole: boolean,
+): Omit<Estimate, 'price'> {
+  const counted = Math.min(outputTokens, allowed[tier] ?? outputTokens);
+  if (partial === null) {
+    const usage = { ...NO_USAGE, inputTokens: bound.ifLost?.inputTokens ?? 0, responseTokens: counted };
+    return { usage, source: 'estimated', isWhole };
+  }
+  const usage = usageOf(partial);
+  const responseTokens = Math.max(usage.responseTokens, counted);
+  return { usage: { ...usage, responseTokens }, source: 'partial', isWhole };
+}

@@ -1,0 +1,317 @@
+/**
+ * The most input tokens that a vendor can count for a request, and a likely count, known before it is sent.
+ *
+ * One walk over the body, the same for every shape: a text has at most as many tokens as bytes in UTF-8, and all else
+ * counts as its JSON, names of members included. Images, sounds and files count by the rules of media-tokens.ts. What
+ * the vendor adds by itself (frames of messages, prompts for tools) has an allowance. What only the vendor knows
+ * (stored conversations and files, results of its own tools) can fill the model's whole context.
+ */
+import { JSON_LEVELS_MAX } from '../platform/json.ts';
+import { requestedCapabilities, toolsOf } from './capabilities.ts';
+import { audioTokens, fileTokens, imageTokens, type MediaTokens, UNKNOWN_CONTENT } from './media-tokens.ts';
+import { TokenCount, vocabularyOf } from './token-count.ts';
+import { COUNT_MAX, type Fields, fieldsOf, isFields } from './usage/figures.ts';
+
+export interface InputRequest {
+  provider: string;
+  /** As the vendor calls it. */
+  model: string;
+  body: Fields;
+  /** `undefined` where nobody knows. */
+  contextTokens: number | undefined;
+}
+
+export interface InputBound {
+  /** Never below what the vendor will count. */
+  atMost: number;
+  /** What the vendor will likely count, never above `atMost`; it is recorded where the answer was lost. */
+  estimate: number;
+}
+
+/** More than any model takes today: stands for content that cannot be counted, where the context is not known. */
+export const CONTEXT_TOKENS_UNKNOWN = 2_000_000;
+
+/** What vendors put around a conversation, and around each message: roles, marks, dates, a few lines of their own. */
+const AROUND_ALL = { atMost: 300, estimate: 8 };
+const AROUND_MESSAGE = { atMost: 16, estimate: 4 };
+/**
+ * The prompt that a vendor adds once there are tools or a form of the answer, and for each tool that it defines itself.
+ * The largest known: Anthropic's 804 tokens (Claude Opus 4.7), and 735 and 499 for its computer tool
+ * (platform.claude.com/docs/en/agents-and-tools/tool-use/overview).
+ */
+const TOOLS_PROMPT = { atMost: 1_000, estimate: 350 };
+const VENDOR_TOOL_PROMPT = { atMost: 2_500, estimate: 600 };
+
+/** Members whose content reaches the model as JSON or in a form made of it, so that a character may be escaped. */
+const STRUCTURED = new Set([
+  'tools',
+  'functions',
+  'args',
+  'response',
+  'response_format',
+  'format',
+  'output_config',
+  'output_format',
+  'generationConfig',
+  'generation_config',
+]);
+/** Members of the body that refer to what is stored at the vendor, or to servers that it asks. */
+const REFERENCES = [
+  'previous_response_id',
+  'conversation',
+  'cachedContent',
+  'cached_content',
+  'mcp_servers',
+  'plugins',
+  'container',
+];
+/** Items and parts that do the same. */
+const REFERENCE_TYPES = new Set([
+  'item_reference',
+  'compaction',
+  'container_upload',
+  'video',
+  'video_url',
+  'input_video',
+]);
+
+/** Tools that the caller runs; whatever they answer comes with a later request. */
+const RUN_BY_CALLER =
+  /^(?:function|custom|namespace|computer|bash|text_editor|memory|apply_patch|local_shell|tool_search|image_generation)(?:_|$)/;
+
+export function inputBound({ provider, model, body, contextTokens }: InputRequest): InputBound {
+  const walk = new Walk(provider, model);
+  walk.request(body);
+  const context = contextTokens !== undefined && contextTokens > 0 ? contextTokens : undefined;
+  const whole = (context ?? CONTEXT_TOKENS_UNKNOWN) * separateInputs(body);
+  const counted = Math.min(walk.atMost, context === undefined ? COUNT_MAX : whole);
+  const atMost = Math.min(COUNT_MAX, walk.isBounded ? counted : Math.max(whole, counted));
+  return { atMost, estimate: Math.min(atMost, walk.estimate) };
+}
+
+/** Texts that each have the model's context for themselves: of embeddings, and of older completions. */
+function separateInputs({ input, prompt, requests }: Fields): number {
+  const lists = [input, prompt, requests].filter((list) => Array.isArray(list));
+  const isSeparate = (item: unknown) => typeof item === 'string' || Array.isArray(item) || isFields(item);
+  const counts = lists.map((list) => (list === input && isFields(list[0]) ? 1 : list.filter(isSeparate).length));
+  return Math.max(1, ...counts);
+}
+
+class Walk {
+  readonly #provider: string;
+  readonly #model: string;
+  readonly #rewrites: boolean;
+  readonly #text: TokenCount;
+  /** Tokens beside those of texts. */
+  #atMost = AROUND_ALL.atMost;
+  #estimate = AROUND_ALL.estimate;
+  #isBounded = true;
+
+  constructor(provider: string, model: string) {
+    const vocabulary = vocabularyOf(provider, model);
+    this.#provider = provider;
+    this.#model = model;
+    this.#text = new TokenCount(vocabulary);
+    this.#rewrites = vocabulary === 'claude';
+  }
+
+  get atMost(): number {
+    return this.#text.bytes + this.#atMost;
+  }
+
+  get estimate(): number {
+    return Math.ceil(this.#text.tokens + this.#estimate);
+  }
+
+  /** Nothing in the request can fill the whole context. */
+  get isBounded(): boolean {
+    return this.#isBounded;
+  }
+
+  request(body: Fields): void {
+    this.#fields(body, '', 0, false);
+    const refersToStored = REFERENCES.some((name) => hasContent(body[name])) || isFields(body.prompt);
+    const searches = requestedCapabilities({ model: this.#model, body }).includes('search');
+    const tools = toolsOf(body);
+    const runsTools = tools.some((tool) => !isRunByCaller(tool));
+    if (refersToStored || searches || runsTools) this.#media(UNKNOWN_CONTENT);
+    if (tools.length > 0 || asksForForm(body)) this.#add(TOOLS_PROMPT);
+    for (const { type } of tools) if (isOwn(type)) this.#add(VENDOR_TOOL_PROMPT);
+  }
+
+  #value(value: unknown, name: string, level: number, isStructured: boolean): void {
+    if (typeof value === 'string') this.#string(value, isStructured);
+    else if (level > JSON_LEVELS_MAX) this.#isBounded = false;
+    else if (Array.isArray(value)) this.#list(value, name, level, isStructured);
+    else if (isFields(value)) this.#fields(value, name, level, isStructured);
+    else this.#add({ atMost: String(value).length, estimate: isStructured ? 1 : 0 });
+  }
+
+  #list(list: unknown[], name: string, level: number, isStructured: boolean): void {
+    // Tokens that the caller made himself.
+    if ((name === 'input' || name === 'prompt') && list.length > 0 && list.every((item) => Number.isInteger(item))) {
+      this.#add({ atMost: list.length, estimate: list.length });
+      return;
+    }
+    this.#add({ atMost: 2 + list.length, estimate: 0 });
+    for (const item of list) this.#value(item, name, level + 1, isStructured);
+  }
+
+  #fields(fields: Fields, name: string, level: number, isStructured: boolean): void {
+    const counted = this.#mediaOf(fields);
+    this.#add({ atMost: 2, estimate: 0 });
+    if (fields.role !== undefined) this.#add(AROUND_MESSAGE);
+    if (name === 'audio' && typeof fields.id === 'string') this.#media(UNKNOWN_CONTENT);
+    for (const member of Object.keys(fields)) {
+      if (member === counted) continue;
+      const value = fields[member];
+      // The arguments of a call, which OpenAI has as text.
+      const isArguments = member === 'input' && level > 0 && isFields(value);
+      const isInside = isStructured || STRUCTURED.has(member) || isArguments;
+      this.#add({ atMost: escapedLength(member) + 6, estimate: isInside ? 3 : 0 });
+      this.#value(value, member, level + 1, isInside);
+    }
+  }
+
+  /** Counts the image, sound or file that an object is; the name of the member that contains it. */
+  #mediaOf(part: Fields): string | undefined {
+    const inline = isFields(part.inlineData) ? 'inlineData' : isFields(part.inline_data) ? 'inline_data' : undefined;
+    if (inline !== undefined) {
+      const { mimeType, mime_type = mimeType, data } = fieldsOf(part[inline]);
+      this.#file(String(mime_type), data);
+      return inline;
+    }
+    if (isFields(part.fileData) || isFields(part.file_data)) this.#media(UNKNOWN_CONTENT);
+    switch (part.type) {
+      case 'image_url':
+      case 'input_image':
+      case 'computer_screenshot':
+        this.#image(isFields(part.image_url) ? part.image_url.url : part.image_url);
+        return 'image_url';
+      case 'image_generation_call':
+        this.#image(part.result);
+        return 'result';
+      case 'input_audio':
+      case 'audio_url':
+        return this.#sound(part);
+      case 'file':
+        return this.#document(fieldsOf(part.file), 'file');
+      case 'input_file':
+        return this.#document(part, 'file_data');
+      case 'image':
+      case 'document':
+        return isFields(part.source) ? this.#source(part.type, part.source) : undefined;
+      default:
+        if (typeof part.type === 'string' && REFERENCE_TYPES.has(part.type)) this.#media(UNKNOWN_CONTENT);
+        return undefined;
+    }
+  }
+
+  #image(url: unknown): void {
+    const isInline = typeof url === 'string' && !/^https?:/i.test(url.slice(0, 6));
+    this.#media(imageTokens(this.#provider, this.#model, isInline ? url : undefined));
+  }
+
+  #sound(part: Fields): string {
+    const { data, format, url = data } = fieldsOf(part[String(part.type)]);
+    this.#file(`audio/${String(format ?? mediaTypeOf(url))}`, url);
+    return String(part.type);
+  }
+
+  /** OpenAI's file: its content as a `data:` URL, or a name of it. */
+  #document(file: Fields, member: string): string {
+    const isStored = hasContent(file.file_id) || hasContent(file.file_url);
+    if (isStored) this.#media(UNKNOWN_CONTENT);
+    if (!isStored || typeof file.file_data === 'string') this.#file(mediaTypeOf(file.file_data), file.file_data);
+    return member;
+  }
+
+  /** Anthropic's source of an image or document. */
+  #source(type: 'image' | 'document', source: Fields): string | undefined {
+    if (type === 'image') {
+      this.#image(source.data);
+      return 'source';
+    }
+    if (source.type === 'text' || source.type === 'content') return undefined;
+    this.#file(source.type === 'base64' ? String(source.media_type) : '', source.data);
+    return 'source';
+  }
+
+  #file(mediaType: string, content: unknown): void {
+    if (typeof content !== 'string' || /^https?:/i.test(content.slice(0, 6))) this.#media(UNKNOWN_CONTENT);
+    else if (/^image\//i.test(mediaType)) this.#image(content);
+    else if (/^audio\//i.test(mediaType)) this.#media(audioTokens(this.#provider, mediaType, content));
+    else this.#media(fileTokens(mediaType, content));
+  }
+
+  #media({ atMost, estimate }: MediaTokens): void {
+    if (atMost === null) this.#isBounded = false;
+    this.#add({ atMost: atMost ?? 0, estimate });
+  }
+
+  #string(text: string, isStructured: boolean): void {
+    const before = this.#text.bytes;
+    this.#text.add(text);
+    const bytes = this.#text.bytes - before;
+    // Claude 2's tokenizer rewrites a text before it counts, and nothing is known of the present one.
+    const rewritten = this.#rewrites && bytes > text.length ? bytesOf(text.normalize('NFKC')) : 0;
+    this.#atMost += Math.max(0, rewritten - bytes, isStructured ? escapedLength(text) - bytes : 0);
+  }
+
+  #add({ atMost, estimate }: { atMost: number; estimate: number }): void {
+    this.#atMost += atMost;
+    this.#estimate += estimate;
+  }
+}
+
+function hasContent(value: unknown): boolean {
+  if (value === undefined || value === null || value === '') return false;
+  return !Array.isArray(value) || value.length > 0;
+}
+
+/** The answer must have a form that the request describes. */
+function asksForForm(body: Fields): boolean {
+  const config = { ...fieldsOf(body.generation_config), ...fieldsOf(body.generationConfig) };
+  return (
+    isFields(body.response_format) ||
+    isFields(body.output_format) ||
+    isFields(fieldsOf(body.output_config).format) ||
+    isFields(fieldsOf(body.text).format) ||
+    Object.keys(config).some((name) => /^response_?(?:json_?)?schema$/i.test(name))
+  );
+}
+
+/** A tool of the caller's: a function, or one of the vendor's tools that the caller runs. */
+function isRunByCaller(tool: Fields): boolean {
+  if (typeof tool.type === 'string') return RUN_BY_CALLER.test(tool.type);
+  const members = Object.keys(tool);
+  // Google has one member for each kind of tool; Anthropic's tools have a schema.
+  return 'input_schema' in tool || members.every((name) => /^function(?:_d|D)eclarations$/.test(name));
+}
+
+/** A tool that the vendor defines: its definition is not in the request. */
+function isOwn(type: unknown): boolean {
+  return typeof type === 'string' && !/^(?:function|custom|namespace)$/.test(type);
+}
+
+/** The media type of a `data:` URL. */
+function mediaTypeOf(url: unknown): string {
+  return typeof url === 'string' ? (/^data:([\w.+/-]{1,100})/.exec(url.slice(0, 200))?.[1] ?? '') : '';
+}
+
+function bytesOf(text: string): number {
+  const count = new TokenCount();
+  count.add(text);
+  return count.bytes;
+}
+
+/** The length of a text in JSON where everything outside of ASCII is escaped. */
+function escapedLength(text: string): number {
+  let length = text.length;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code >= 0x80 || code < 0x20) length += 5;
+    else if (code === 0x22 || code === 0x5c) length += 1;
+  }
+  return length;
+}

@@ -1,0 +1,162 @@
+/**
+ * The output tokens that a request to a vendor asks for, and the same request held to fewer.
+ *
+ * The bound has a name of its own at every endpoint, and a request may contain names that its endpoint ignores. So what
+ * a request asks for is a promise of the vendor only once `withOutputBound` has set the endpoint's own field.
+ */
+import { COUNT_MAX, type Fields, fieldsOf, isFields } from './usage/figures.ts';
+
+export interface OutputAsked {
+  /** The most tokens of one answer; `null` where the request names no bound. */
+  perAnswer: number | null;
+  /** Answers that are made and billed. */
+  answers: number;
+}
+
+/** Vendors that know the newest name of a field; for any other vendor only the oldest name is sure to be known. */
+const VENDORS_WITH_NEWEST_NAMES = new Set(['openai', 'azure', 'anthropic', 'google']);
+
+/** The endpoint's own names of the bound, newest first. */
+const CHAT_FIELDS = ['max_completion_tokens', 'max_tokens'] as const;
+const RESPONSE_FIELDS = ['max_output_tokens'] as const;
+const MESSAGE_FIELDS = ['max_tokens'] as const;
+/** Google's, inside of the configuration; its JSON takes both spellings. */
+const GOOGLE_FIELDS = ['maxOutputTokens', 'max_output_tokens'] as const;
+const GOOGLE_HOLDERS = ['generationConfig', 'generation_config'] as const;
+
+/** Endpoints whose answers are not made of tokens: vectors, verdicts, counts. */
+const WITHOUT_OUTPUT =
+  /(?:\/|^)(?:embeddings|moderations|rerank|count_tokens)$|:(?:batchE|asyncBatchE|e)mbedContents?$|:countTokens$/;
+const ENDPOINTS: readonly (readonly [RegExp, readonly string[]])[] = [
+  [/(?:\/|^)chat\/completions$/, CHAT_FIELDS],
+  [/(?:\/|^)responses$/, RESPONSE_FIELDS],
+  [/(?:\/|^)messages$/, MESSAGE_FIELDS],
+  [/(?:\/|^)completions$/, MESSAGE_FIELDS],
+];
+/** Without a path, the name of the model tells. */
+const MODEL_WITHOUT_OUTPUT = /(?:^|[-/.])(?:embed(?:ding)?s?|moderation|rerank)(?:[-/.]|$)/;
+const GOOGLE_ENDPOINT = /:(?:streamG|g)enerateContent$/;
+
+/** Anthropic's lowest budget for thinking (platform.claude.com/docs/en/build-with-claude/extended-thinking). */
+const THINKING_TOKENS_MIN = 1_024;
+
+/** `path` is the path of the address, with or without its origin; without it the body alone tells. */
+export function outputAsked(body: unknown, path = ''): OutputAsked {
+  const fields = fieldsOf(body);
+  const answers = answersOf(fields);
+  const endpoint = withoutQuery(path);
+  const isWithoutOutput =
+    endpoint === '' ? MODEL_WITHOUT_OUTPUT.test(String(fields.model)) : WITHOUT_OUTPUT.test(endpoint);
+  if (isWithoutOutput) return { perAnswer: 0, answers };
+  const figures = [
+    ...[...CHAT_FIELDS, ...RESPONSE_FIELDS].map((name) => figureOf(fields[name])),
+    ...GOOGLE_HOLDERS.flatMap((holder) => GOOGLE_FIELDS.map((name) => figureOf(fieldsOf(fields[holder])[name]))),
+  ].filter((figure) => figure !== null);
+  return { perAnswer: figures.length === 0 ? null : Math.min(...figures), answers };
+}
+
+/**
+ * The body with its endpoint's own bound lowered to `perAnswer`, or added where it has none; never raised. The same
+ * object where nothing changes, and for endpoints that have no such bound.
+ */
+export function withOutputBound<Body extends Fields>(
+  body: Body,
+  { provider, path }: { provider: string; path: string },
+  perAnswer: number,
+): Body {
+  const endpoint = withoutQuery(path);
+  if (GOOGLE_ENDPOINT.test(endpoint)) return withGoogleBound(body, perAnswer);
+  const names = ENDPOINTS.find(([pattern]) => pattern.test(endpoint))?.[1];
+  if (names === undefined) return body;
+  const present = names.filter((name) => figureOf(body[name]) !== null);
+  const own = VENDORS_WITH_NEWEST_NAMES.has(provider) ? names[0] : names.at(-1);
+  // A vendor that knows only the oldest name would ignore the newest, so it gets that too.
+  const needed = VENDORS_WITH_NEWEST_NAMES.has(provider) && present.length > 0 ? [] : [own];
+  const bounds = boundsOf(body, [...present, ...needed], perAnswer);
+  return bounds === null ? body : withThinkingBelow({ ...body, ...bounds });
+}
+
+/**
+ * Whether the output of an endpoint has a bound: one that `withOutputBound` sets, or none is needed. At any other
+ * endpoint nothing holds the vendor back but the model.
+ */
+export function hasOutputBound(path: string): boolean {
+  const endpoint = withoutQuery(path);
+  return [WITHOUT_OUTPUT, GOOGLE_ENDPOINT, ...ENDPOINTS.map(([pattern]) => pattern)].some((pattern) =>
+    pattern.test(endpoint),
+  );
+}
+
+/** The fields that must change so that each of `names` is at most `perAnswer`; `null` where none must. */
+function boundsOf(holder: Fields, names: readonly (string | undefined)[], perAnswer: number): Fields | null {
+  const figures = names.map((name) => figureOf(holder[String(name)])).filter((figure) => figure !== null);
+  // A name that is added must not allow more than the others.
+  const least = Math.min(perAnswer, ...figures);
+  const changed = [...new Set(names)].filter((name) => {
+    const figure = figureOf(holder[String(name)]);
+    return figure === null || figure > perAnswer;
+  });
+  return changed.length === 0 ? null : Object.fromEntries(changed.map((name) => [String(name), least]));
+}
+
+/** Thoughts count towards Google's bound, and no budget for them is refused for being above it. */
+function withGoogleBound<Body extends Fields>(body: Body, perAnswer: number): Body {
+  const present = GOOGLE_HOLDERS.filter((holder) => isFields(body[holder]));
+  const holders = present.length === 0 ? [GOOGLE_HOLDERS[0]] : present;
+  const changed = holders.flatMap((holder): [string, Fields][] => {
+    const config = fieldsOf(body[holder]);
+    const names = GOOGLE_FIELDS.filter((name) => figureOf(config[name]) !== null);
+    const bounds = boundsOf(config, names.length === 0 ? [GOOGLE_FIELDS[0]] : names, perAnswer);
+    return bounds === null ? [] : [[holder, { ...config, ...bounds }]];
+  });
+  return changed.length === 0 ? body : { ...body, ...Object.fromEntries(changed) };
+}
+
+/**
+ * Anthropic refuses a budget for thinking that is not below `max_tokens`: it then gets half of the bound, and where that
+ * is less than the vendor's minimum, the model does not think.
+ */
+function withThinkingBelow<Body extends Fields>(body: Body): Body {
+  const { thinking } = body;
+  const bound = figureOf(body.max_completion_tokens) ?? figureOf(body.max_tokens);
+  const budget = figureOf(fieldsOf(thinking).budget_tokens);
+  if (budget === null || bound === null || budget < bound) return body;
+  if (bound <= THINKING_TOKENS_MIN) {
+    const { thinking: _thinking, ...rest } = body;
+    return rest as Body;
+  }
+  const lowered = Math.max(THINKING_TOKENS_MIN, Math.floor(bound / 2));
+  return { ...body, thinking: { ...fieldsOf(thinking), budget_tokens: lowered } };
+}
+
+/**
+ * OpenAI's `n` (with `best_of` and several prompts where they exist, all of which are made and billed) and Google's
+ * `candidateCount`.
+ */
+function answersOf(body: Fields): number {
+  const counts = [
+    body.n,
+    body.best_of,
+    ...GOOGLE_HOLDERS.flatMap((holder) => [
+      fieldsOf(body[holder]).candidateCount,
+      fieldsOf(body[holder]).candidate_count,
+    ]),
+  ].map((count) => figureOf(count) ?? 1);
+  const prompts = Array.isArray(body.prompt) && typeof body.prompt[0] !== 'number' ? body.prompt.length : 1;
+  return Math.min(COUNT_MAX, Math.max(1, ...counts) * Math.max(1, prompts));
+}
+
+/**
+ * A number of tokens or answers; `null` where it is absent, or no such number: some vendors take -1 for no bound. Google
+ * reads digits in a text as a number.
+ */
+function figureOf(value: unknown): number | null {
+  const figure = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value;
+  if (typeof figure !== 'number' || !(figure >= 0)) return null;
+  return Math.min(COUNT_MAX, Math.floor(figure));
+}
+
+/** The path ends where a query begins. */
+function withoutQuery(path: string): string {
+  return path.replace(/[?#].*$/s, '').replace(/\/$/, '');
+}

@@ -1,0 +1,126 @@
+/**
+ * Our count of what answers write, whole or as a stream: text, reasoning, refusals and tool calls, in tokens of the
+ * model's vendor.
+ */
+import { TokenCount, tokensAtMost, type Vocabulary, vocabularyOf } from './token-count.ts';
+import { answerPlace, type Fields, fieldsOf, isFields, listOf } from './usage/figures.ts';
+import type { Written } from './usage.ts';
+
+/** What one answer writes. Pieces of parallel answers come in any order, so each answer is counted by itself. */
+class Answer {
+  readonly #count: TokenCount;
+  #pieces = 0;
+
+  constructor(vocabulary: Vocabulary) {
+    this.#count = new TokenCount(vocabulary);
+  }
+
+  /** No vendor sends a token in several pieces. */
+  get tokens(): number {
+    return Math.max(this.#count.tokens, this.#pieces);
+  }
+
+  /** Text, or a list of parts with text. Anything else is no text that can be counted. */
+  take(value: unknown): void {
+    if (typeof value === 'string') this.#add(value);
+    else if (Array.isArray(value)) for (const part of value) this.#takePart(fieldsOf(part));
+  }
+
+  /** Mistral's parts of a reasoning have parts themselves. */
+  #takePart({ text, thinking }: Fields): void {
+    if (typeof text === 'string') this.#add(text);
+    for (const part of listOf(thinking)) {
+      const inner = fieldsOf(part).text;
+      if (typeof inner === 'string') this.#add(inner);
+    }
+  }
+
+  #add(text: string): void {
+    if (text === '') return;
+    this.#pieces += 1;
+    this.#count.add(text);
+  }
+}
+
+/** Its `delta` is sound, not text. */
+const AUDIO_DELTA = 'response.audio.delta';
+
+/** Counts the answers of one stream, or of one whole answer; the events tell whose form they have. */
+export class WrittenTokens implements Written {
+  readonly #vocabulary: Vocabulary;
+  readonly #answers = new Map<number, Answer>();
+
+  constructor(provider: string, model: string) {
+    this.#vocabulary = vocabularyOf(provider, model);
+  }
+
+  get tokens(): number {
+    let sum = 0;
+    for (const answer of this.#answers.values()) sum += answer.tokens;
+    return sum;
+  }
+
+  read(event: Fields): void {
+    const { type, choices, candidates, delta } = event;
+    if (choices !== undefined) for (const choice of listOf(choices)) this.#choice(fieldsOf(choice));
+    else if (candidates !== undefined) for (const candidate of listOf(candidates)) this.#candidate(fieldsOf(candidate));
+    else if (event.object === 'response') for (const item of listOf(event.output)) this.#item(fieldsOf(item));
+    else if (type === 'message') for (const block of listOf(event.content)) this.#block(fieldsOf(block));
+    else if (type === 'content_block_start') this.#block(fieldsOf(event.content_block));
+    else if (type === 'content_block_delta') this.#block(fieldsOf(delta));
+    // Deltas of text, refusals, reasoning and the arguments of tool calls.
+    else if (typeof delta === 'string' && type !== AUDIO_DELTA) this.#answer(0).take(delta);
+    else if (type === 'response.output_item.added') this.#answer(0).take(fieldsOf(event.item).name);
+  }
+
+  /** What is added to a choice. `message` is a whole answer in place of a stream, `text` that of `completions`. */
+  #choice({ index, delta, message, text }: Fields): void {
+    const answer = this.#answer(index);
+    const part = fieldsOf(delta ?? message);
+    // Some servers send the same reasoning under both names.
+    const reasoning = part.reasoning_content ?? part.reasoning;
+    for (const value of [text, part.content, part.refusal, reasoning, fieldsOf(part.audio).transcript])
+      answer.take(value);
+    const calls = listOf(part.tool_calls).map((call) => fieldsOf(call).function ?? fieldsOf(call).custom);
+    for (const call of [...calls, part.function_call]) {
+      const { name, arguments: given, input } = fieldsOf(call);
+      for (const value of [name, given, input]) answer.take(value);
+    }
+  }
+
+  /** Thoughts are text too. A call of a function comes whole. */
+  #candidate({ index, content }: Fields): void {
+    const answer = this.#answer(index);
+    for (const part of listOf(fieldsOf(content).parts)) {
+      const { text, functionCall: call, executableCode: code } = fieldsOf(part);
+      answer.take(text);
+      answer.take(fieldsOf(code).code);
+      if (isFields(call)) answer.take(JSON.stringify([call.name, call.args]));
+    }
+  }
+
+  /** A block of Anthropic, or what is added to one; a tool call begins with a name and an empty input. */
+  #block({ text, thinking, partial_json: json, name, input }: Fields): void {
+    for (const value of [text, thinking, json, name]) this.#answer(0).take(value);
+    if (isFields(input) && Object.keys(input).length > 0) this.#answer(0).take(JSON.stringify(input));
+  }
+
+  /** An item of a whole response. */
+  #item({ content, summary, name, arguments: given, input }: Fields): void {
+    for (const value of [content, summary, name, given, input]) this.#answer(0).take(value);
+  }
+
+  #answer(index: unknown): Answer {
+    const place = answerPlace(index);
+    const answer = this.#answers.get(place) ?? new Answer(this.#vocabulary);
+    this.#answers.set(place, answer);
+    return answer;
+  }
+}
+
+/** What a whole, parsed answer has written. Of an answer in a form that is not known, all text is counted. */
+export function writtenTokens(body: unknown, provider: string, model: string): number {
+  const written = new WrittenTokens(provider, model);
+  for (const event of (Array.isArray(body) ? body : [body]).filter(isFields)) written.read(event);
+  return written.tokens || tokensAtMost(JSON.stringify(body) ?? '');
+}

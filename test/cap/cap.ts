@@ -1,0 +1,110 @@
+/**
+ * `npm run test:cap`: tries to make customers spend more than they have, and says what came of it.
+ */
+import { parseArgs } from 'node:util';
+import { formatUsd } from '../../src/domain/money.ts';
+import { freshSeed } from '../crash/random.ts';
+import { type CapReport, runCap } from './run.ts';
+import { SCENARIOS } from './scenarios.ts';
+import { type Figures, GOALS } from './verdict.ts';
+
+const HELP = `npm run test:cap [-- --short] [SCENARIO ...]
+
+Starts a server and a model vendor of its own on loopback, gives customers small balances, and tries to overspend them.
+Compares what callers were answered, what the vendor billed, what is recorded and what left the balance, exactly, in
+nano-USD. Exits with 1 where a goal is missed, or where too little happened to tell. Ctrl+C ends the load early, and
+judges what was sent until then.
+
+${SCENARIOS.map(({ name, tries }) => `  ${name.padEnd(10)} ${tries}`).join('\n')}
+
+  --seconds N    how long the scenarios that are not a fixed number of requests go on sending (10; 2 with --short)
+  --short        fewer requests and kills, as CI runs it
+  --seed N       the seed of an earlier run
+  --json         the report as JSON on standard output; amounts are decimal strings
+  --help         this text`;
+
+/** Sentences that are printed of each scenario; the rest is counted. */
+const SENTENCES_MAX = 10;
+/** Figures that are amounts of the budget's unit; the others are counts. */
+const AMOUNTS = new Set<keyof Figures>([
+  'granted',
+  'spent',
+  'billed',
+  'billedToNobody',
+  'guessedTooMuch',
+  'billedBeyondBound',
+  'unused',
+  'spentBeyond',
+  'unusedBeyondBound',
+]);
+
+async function main(): Promise<void> {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      seconds: { type: 'string' },
+      short: { type: 'boolean', default: false },
+      seed: { type: 'string' },
+      json: { type: 'boolean' },
+      help: { type: 'boolean' },
+    },
+  });
+  if (values.help) return console.log(HELP);
+  const whole = (name: 'seconds' | 'seed', otherwise: () => number, max: number): number => {
+    const number = values[name] === undefined ? otherwise() : Number(values[name]);
+    if (!Number.isInteger(number) || number < 0 || number > max)
+      throw new Error(`--${name} must be a whole number from 0 to ${max}`);
+    return number;
+  };
+  const unknown = positionals.filter((name) => !SCENARIOS.some((scenario) => scenario.name === name));
+  if (unknown.length > 0) throw new Error(`there is no scenario ${unknown.join(', ')}; --help names them`);
+  const seed = whole('seed', freshSeed, 2 ** 31);
+  const abort = new AbortController();
+  process.once('SIGINT', () => abort.abort());
+  console.error(`cap suite, seed ${seed}`);
+  const report = await runCap({
+    scenarios: SCENARIOS.filter(({ name }) => positionals.length === 0 || positionals.includes(name)),
+    seed,
+    seconds: whole('seconds', () => (values.short ? 2 : 10), 600),
+    short: values.short,
+    signal: abort.signal,
+    onProgress: (line) => console.error(line),
+  });
+  if (values.json)
+    console.log(JSON.stringify(report, (_, value) => (typeof value === 'bigint' ? `${value}` : value), 2));
+  else print(report);
+  const missed = report.scenarios.some(({ wrong, unproven }) => wrong.length + unproven.length > 0);
+  process.exitCode = missed ? 1 : report.interrupted ? 130 : 0;
+}
+
+function print({ holds, scenarios, total }: CapReport): void {
+  for (const [planId, kinds] of Object.entries(holds)) {
+    const each = Object.entries(kinds).map(([kind, held]) => `${kind} $${formatUsd(held)}`);
+    console.log(`a call of the plan ${planId} that has just begun holds: ${each.join(', ')}`);
+  }
+  for (const { name, tries, unit, figures, codes, wrong, unproven } of scenarios) {
+    console.log(`\n${name}: ${tries}`);
+    printFigures(figures, unit);
+    for (const [code, times] of Object.entries(codes)) console.log(`  ${code}: ${times}`);
+    for (const sentence of wrong.slice(0, SENTENCES_MAX)) console.log(`  WRONG  ${sentence}`);
+    if (wrong.length > SENTENCES_MAX) console.log(`  WRONG  and ${wrong.length - SENTENCES_MAX} more`);
+    for (const sentence of unproven) console.log(`  UNPROVEN  ${sentence}`);
+  }
+  console.log('\nall balances');
+  printFigures(total, 'nano-USD');
+  const missed = scenarios.filter(({ wrong }) => wrong.length > 0).map(({ name }) => name);
+  console.log(missed.length === 0 ? 'nobody spent more than they had' : `goals were missed: ${missed.join(', ')}`);
+}
+
+function printFigures(figures: Figures, unit: 'nano-USD' | 'tokens'): void {
+  for (const [name, value] of Object.entries(figures) as [keyof Figures, bigint][]) {
+    const amount = AMOUNTS.has(name) ? ` ${unit}${unit === 'nano-USD' ? ` ($${formatUsd(value)})` : ''}` : '';
+    const goal = (GOALS as readonly string[]).includes(name) ? `  (goal: 0${value === 0n ? '' : ', MISSED'})` : '';
+    console.log(`  ${name.padEnd(28)} ${value}${amount}${goal}`);
+  }
+}
+
+main().catch((error: Error) => {
+  console.error(`the cap suite did not run to its end: ${error.stack}`);
+  process.exitCode = 1;
+});

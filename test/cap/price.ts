@@ -1,0 +1,28 @@
+/**
+ * The price of the model that all calls of the cap suite run on, in whole nano-USD per token, so that every cost is
+ * exact: a plain call (100 tokens in, 1,000 out) costs $0.18.
+ */
+export const PROVIDER = 'acme';
+export const MODEL = 'cap-1';
+
+export const INPUT_TOKENS = 100;
+export const PLAIN_OUTPUT_TOKENS = 1_000;
+/** Of one increment of the custom meter. */
+export const INCREMENT_NANO_USD = 10_000_000n;
+
+const INPUT_NANO_USD = 20_000n;
+const OUTPUT_NANO_USD = 178_000n;
+
+/** As the operator sets it. */
+export const PRICE = {
+  components: [
+    { component: 'input', per: 1_000_000, usd: '20' },
+    { component: 'output', per: 1_000_000, usd: '178' },
+  ],
+};
+
+/** What a customer pays for a call, with a markup for which it is a whole number of nano-USD. */
+export function chargeOf(inputTokens: number, outputTokens: number, markupPercent: number): bigint {
+  const cost = BigInt(inputTokens) * INPUT_NANO_USD + BigInt(outputTokens) * OUTPUT_NANO_USD;
+  return (cost * BigInt(100 + markupPercent)) / 100n;
+}

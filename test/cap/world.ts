@@ -1,0 +1,115 @@
+/**
+ * What a run of the cap suite stands on: a server that can be killed, a vendor that keeps accounts, an organization with
+ * a price of its own, and customers with a budget.
+ */
+import { freePort } from '../../src/cli/server.ts';
+import { createKillableServer, type KillableServer } from '../crash/killable-server.ts';
+import { Api } from '../support/api.ts';
+import { INCREMENT_NANO_USD, MODEL, PRICE, PROVIDER } from './price.ts';
+import { type CapVendor, startCapVendor } from './vendor.ts';
+
+/** A vendor whose address nobody listens at. */
+export const UNREACHABLE_PROVIDER = 'down';
+/** Of the plan `hard`. */
+export const HARD_TOKENS = 20_000;
+export const HARD_RESERVED_TOKENS = 1_000;
+
+const OPERATOR_TOKEN = 'cap-operator-token-of-at-least-32-characters';
+/** Vendors may take so long that a slow machine does not make them fail. */
+const VARS = {
+  OPERATOR_TOKEN,
+  VENDOR_KEY_SECRET: 'cap-vendor-key-secret-of-32-characters',
+  SESSION_SECRET: 'cap-session-secret-of-at-least-32-characters',
+  CONFIG_TTL_MS: 100,
+  GATEWAY_TIMEOUT_MS: 20_000,
+  GATEWAY_IDLE_TIMEOUT_MS: 10_000,
+};
+
+const NO_ALLOWANCE = { standardCalls: 0, premiumCalls: 0 };
+const METER = {
+  label: 'units',
+  funding: { payg: true },
+  overage: { model: 'SINGLE', priceUsd: (Number(INCREMENT_NANO_USD) / 1e9).toFixed(2) },
+};
+const onCredit = (markupPercent: number) => ({
+  name: `Credit with ${markupPercent} percent`,
+  limitType: 'BLOCK',
+  limits: NO_ALLOWANCE,
+  payg: { enabled: true, markupPercent },
+  customMeters: { CUSTOM1: METER },
+});
+
+/** Plans by their markup in percent; `null` is the one with a token limit. */
+const PLANS = {
+  credit: { markupPercent: 0, plan: onCredit(0) },
+  markup: { markupPercent: 25, plan: onCredit(25) },
+  hard: {
+    markupPercent: 0,
+    plan: {
+      name: 'Hard',
+      limitType: 'BLOCK',
+      limits: { premiumTokens: HARD_TOKENS },
+      reserveOutputTokens: HARD_RESERVED_TOKENS,
+    },
+  },
+} as const;
+export type PlanId = keyof typeof PLANS;
+
+export interface Customer {
+  customerId: string;
+  planId: PlanId;
+  markupPercent: number;
+  /** The USD balance at the beginning, in nano-USD; none under the plan `hard`. */
+  grantedNanoUsd: bigint;
+}
+
+export interface World {
+  server: KillableServer;
+  vendor: CapVendor;
+  operator: Api;
+  operatorToken: string;
+  organizationId: string;
+  apiKey: string;
+  customer(customerId: string, planId: PlanId, usd: number): Promise<Customer>;
+}
+
+/** The server runs. */
+export async function createWorld(scope: AsyncDisposableStack): Promise<World> {
+  const vendor = await startCapVendor();
+  scope.defer(() => vendor.close());
+  const server = await createKillableServer(VARS);
+  scope.defer(() => server.remove());
+  await server.start();
+  const operator = new Api(fetch, server.url, OPERATOR_TOKEN);
+  const { organizationId } = (await operator.send('createOrganization', { body: { name: 'Cap' } })).data;
+  const params = { org: organizationId };
+  for (const [planId, { plan }] of Object.entries(PLANS))
+    expectOk(await operator.send('putPlan', { params: { ...params, planId }, body: plan }));
+  expectOk(await operator.send('updateOrganization', { params, body: { defaultPlanId: 'credit' satisfies PlanId } }));
+  const addresses = {
+    [PROVIDER]: vendor.baseUrl,
+    [UNREACHABLE_PROVIDER]: `http://127.0.0.1:${await freePort(0)}/v1`,
+  };
+  for (const [provider, baseUrl] of Object.entries(addresses)) {
+    const body = { apiKey: `sk-${'k'.repeat(24)}`, baseUrl };
+    expectOk(await operator.send('setVendor', { params: { ...params, provider }, body }));
+    expectOk(await operator.send('setPrice', { params: { ...params, modelKey: `${provider}/${MODEL}` }, body: PRICE }));
+  }
+  const { key: apiKey } = (await operator.send('createKey', { params, body: { name: 'cap' } })).data;
+  const api = operator.with(apiKey);
+  return {
+    ...{ server, vendor, operator, operatorToken: OPERATOR_TOKEN, organizationId, apiKey },
+    async customer(customerId, planId, usd) {
+      expectOk(await api.send('provisionCustomer', { body: { customerId } }));
+      if (planId !== 'credit') expectOk(await api.send('changePlan', { params: { customerId }, body: { planId } }));
+      const grant = { kind: 'USD', amountUsd: usd.toFixed(2) };
+      if (usd > 0) expectOk(await operator.send('grantCredit', { params: { ...params, customerId }, body: grant }));
+      const grantedNanoUsd = BigInt(Math.round(usd * 100)) * 10_000_000n;
+      return { customerId, planId, markupPercent: PLANS[planId].markupPercent, grantedNanoUsd };
+    },
+  };
+}
+
+function expectOk({ status, body }: { status: number; body: unknown }): void {
+  if (status !== 200) throw new Error(`the setup was refused: ${status} ${JSON.stringify(body)}`);
+}

@@ -1,0 +1,121 @@
+/**
+ * What calls hold and what is estimated of them in the reference model, worked out from the contract alone: the input's
+ * bound and each output token at its rate, with the markup on the whole.
+ */
+import type { Tier } from './reference-model.ts';
+
+const MILLION = 1_000_000n;
+const CENT = 10_000_000n;
+const OUTPUT_TOKENS = 16_384;
+const [STEP, LAST_STEP] = [1_024, 64];
+
+/** What is known of a model that may run. */
+export interface ModelBound {
+  tier: Tier | null;
+  /** Of one answer. */
+  outputTokens: number | null;
+  answers: number;
+  inSteps: boolean;
+  /** Nano-USD of the prompt, and of a million output tokens; `null` where the model has no price. */
+  cost: { input: bigint; rate: bigint } | null;
+  /** Of a call that the service makes: what is known of it where nothing is heard of the vendor. */
+  lost: { card: number | null; inputTokens: number; modelUsed: string } | null;
+}
+
+/** What a call needs: at least, and at first; how its output is held. */
+export interface Need {
+  least: bigint;
+  first: bigint;
+  outputTokens: number | null;
+  steps: { input: bigint; rate: bigint } | null;
+}
+
+/** Rounded half up: 1 + markup is (1,000,000 + markup) / 1,000,000, as markup is in ten-thousandths of a percent. */
+export function markedUp(cost: bigint, markup: bigint): bigint {
+  return (cost * (MILLION + markup) + 500_000n) / MILLION;
+}
+
+function chargeUpTo({ input, rate }: { input: bigint; rate: bigint }, tokens: number, markup: bigint): bigint {
+  const output = rate * BigInt(tokens);
+  return markedUp(input + output / MILLION + (output % MILLION > 0n ? 1n : 0n), markup);
+}
+
+const largest = (values: bigint[]) => values.reduce((a, b) => (a > b ? a : b));
+
+/** Of the models that one of these tiers would pay for; without a price among them, what was asked for or is usual. */
+export function needOf(
+  bounds: readonly ModelBound[],
+  tiers: readonly Tier[],
+  terms: { planTokens: number | null; markup: bigint; asked: bigint | null; usual: bigint },
+): Need {
+  const { planTokens, markup, asked, usual } = terms;
+  const priced = bounds.flatMap(({ cost, ...bound }) =>
+    cost && (bound.tier === null || tiers.includes(bound.tier)) ? [{ ...bound, ...cost }] : [],
+  );
+  if (priced.length === 0) {
+    const held = asked ?? usual;
+    return { least: held, first: held, outputTokens: null, steps: null };
+  }
+  const outputTokens = Math.max(
+    ...priced.map((bound) => {
+      const own = bound.outputTokens ?? planTokens ?? OUTPUT_TOKENS;
+      return bound.answers * (planTokens === null || own < planTokens ? own : planTokens);
+    }),
+  );
+  const cost = { input: largest(priced.map(({ input }) => input)), rate: largest(priced.map(({ rate }) => rate)) };
+  const inSteps = priced.every((bound) => bound.inSteps);
+  const upTo = (step: number) => {
+    const own = chargeUpTo(cost, inSteps && step < outputTokens ? step : outputTokens, markup);
+    return asked !== null && asked > own ? asked : own;
+  };
+  return { least: upTo(LAST_STEP), first: upTo(STEP), outputTokens, steps: inSteps ? cost : null };
+}
+
+/** The most tokens that so much money holds: found one by one. */
+export function tokensFor(
+  cost: { input: bigint; rate: bigint },
+  wanted: number,
+  money: bigint,
+  markup: bigint,
+): number {
+  let tokens = wanted;
+  while (tokens > 0 && chargeUpTo(cost, tokens, markup) > money) tokens -= 1;
+  return tokens;
+}
+
+export function firstStep(need: Need, held: bigint, markup: bigint): number | null {
+  const { steps, outputTokens } = need;
+  return steps && outputTokens !== null ? tokensFor(steps, Math.min(STEP, outputTokens), held, markup) : null;
+}
+
+/** What a call holds after it asked for so many tokens in all: a step, or as much of one as there is money for. */
+export function nextStep(
+  open: { steps: { input: bigint; rate: bigint }; heldTokens: number; held: bigint; outputTokens: number },
+  wanted: number,
+  available: bigint,
+  markup: bigint,
+): { heldTokens: number; held: bigint } {
+  const { steps, heldTokens, held, outputTokens } = open;
+  const most = wanted < outputTokens ? wanted : outputTokens;
+  const tokens = tokensFor(steps, most, held + available, markup);
+  if (tokens <= heldTokens || (tokens < most && tokens < heldTokens + LAST_STEP)) return { heldTokens, held };
+  const needed = chargeUpTo(steps, tokens, markup);
+  return { heldTokens: tokens, held: needed > held ? needed : held };
+}
+
+/** The least value that 95 of 100 do not exceed; `null` of none. */
+export function usualOf(values: readonly bigint[]): bigint | null {
+  const enough = (value: bigint) => values.filter((other) => other <= value).length * 100 >= values.length * 95;
+  const sufficient = values.filter(enough);
+  return sufficient.length === 0 ? null : sufficient.reduce((a, b) => (a < b ? a : b));
+}
+
+export function usualHold(costs: readonly bigint[], markup: bigint): bigint {
+  const usual = markedUp(usualOf(costs) ?? 0n, markup);
+  return usual > CENT ? usual : CENT;
+}
+
+/** The output tokens that a call asks for at most, of all its answers. */
+export function askedTokens({ outputTokens, answers }: Pick<ModelBound, 'outputTokens' | 'answers'>): number {
+  return (outputTokens ?? OUTPUT_TOKENS) * answers;
+}

@@ -1,0 +1,444 @@
+/**
+ * What a call on credit holds, why one is denied, and what is recorded of one that was lost: plain examples.
+ */
+import { describe, expect, test } from 'vitest';
+import type { Account } from '../../src/domain/account.ts';
+import { beginCall, extendSteps, outputTokensOf } from '../../src/domain/begin-call.ts';
+import { type CallBound, costAtMost, costBound, type Demand } from '../../src/domain/bound.ts';
+import { type BeginRequest, type Call, endCall, timeOutCall } from '../../src/domain/call.ts';
+import {
+  affordableTokens,
+  holdOf,
+  OUTPUT_TOKENS_MAX_DEFAULT,
+  percentile95,
+  usualCharge,
+} from '../../src/domain/hold.ts';
+import { type Estimate, endLostCall, withEstimate } from '../../src/domain/lost-call.ts';
+import type { ResolvedPrice } from '../../src/domain/pricing.ts';
+import { availableUsd, grantCredit } from '../../src/domain/wallet.ts';
+import { rateCard } from '../support/rate-cards.ts';
+import { account, type PlanChange, plan, usage } from './fixtures.ts';
+
+const CENT = 10_000_000n;
+const DEADLINE = 3_600_000;
+/** A nano-USD for each token of input, ten for each of output. */
+const RATES = { input: '1000000', output: '10000000' };
+const PRICE: ResolvedPrice = { available: true, card: rateCard(RATES) };
+const TEXT: Demand = { inputTokens: 1_000, uses: {}, audio: false };
+
+/** A call that costs `input`, and ten nano-USD for each output token. */
+function bound(input: number, change: Partial<CallBound> = {}): CallBound {
+  return {
+    tier: null,
+    outputTokens: 500,
+    answers: 1,
+    inSteps: false,
+    cost: { inputNanoUsd: String(input), outputNanoUsdPerMillion: '10000000' },
+    ...change,
+  };
+}
+
+/** Nothing but credit pays, of which there is so much. */
+function onCredit(nanoUsd: bigint, change: PlanChange = {}): Account {
+  const limits = { standardCalls: 0, premiumCalls: 0 };
+  const opened = account(
+    plan({ payg: { enabled: true, markupPercent: 0 }, ...change, limits: { ...limits, ...change.limits } }),
+  );
+  const granted = nanoUsd.toString();
+  const credit = {
+    creditId: 'c',
+    unit: 'USD',
+    granted,
+    remaining: granted,
+    grantedAtMs: 0,
+    expiresAtMs: null,
+    reference: null,
+  } as const;
+  return nanoUsd === 0n ? opened : { ...opened, wallet: grantCredit(opened.wallet, credit) };
+}
+
+function begin(from: Account, bounds: CallBound[], request: Partial<BeginRequest> = {}, usual: bigint = CENT) {
+  const asked: BeginRequest = { requested: {}, pricingMode: 'standard', ...request };
+  return beginCall(from, 'call', asked, { bounds, usualCharge: () => usual }, DEADLINE, 0);
+}
+
+const heldOf = ({ credit }: Call) => BigInt(credit?.heldNanoUsd ?? 0);
+
+describe('the bound of a cost', () => {
+  test('of text is the input and so many output tokens', () => {
+    const cost = costBound(rateCard(RATES), TEXT, 'standard');
+    // A nano-USD more for each line that may be rounded up.
+    expect(cost).toEqual({ inputNanoUsd: '1018', outputNanoUsdPerMillion: '10000000' });
+    expect(costAtMost(cost, 500)).toBe(6_018n);
+    expect(costAtMost(cost, 0)).toBe(1_018n);
+  });
+
+  test('has the rates of a long prompt only where the prompt may be long', () => {
+    const card = rateCard(RATES, [{ inputTokensAbove: 1_000, rates: { input: '2000000', output: '15000000' } }]);
+    expect(costBound(card, TEXT, 'standard').outputNanoUsdPerMillion).toBe('10000000');
+    const long = costBound(card, { ...TEXT, inputTokens: 1_001 }, 'standard');
+    expect(long).toEqual({ inputNanoUsd: '2020', outputNanoUsdPerMillion: '15000000' });
+  });
+
+  test('scales what has no rate for a long prompt as the input is scaled', () => {
+    const card = rateCard({ ...RATES, cacheWrite: '1250000' }, [
+      { inputTokensAbove: 100, rates: { input: '2000000' } },
+    ]);
+    expect(costBound(card, TEXT, 'standard')).toEqual({ inputNanoUsd: '2518', outputNanoUsdPerMillion: '20000000' });
+  });
+
+  test('has the rates of a service tier and of a speed only where they were asked for', () => {
+    const card = rateCard(RATES);
+    card.rates.push(
+      { component: 'output', nanoUsdPerMillion: '20000000', when: { serviceTier: 'priority' } },
+      { component: 'output', nanoUsdPerMillion: '60000000', when: { speed: 'fast' } },
+    );
+    const output = (demand: Partial<Demand>) =>
+      costBound(card, { ...TEXT, ...demand }, 'standard').outputNanoUsdPerMillion;
+    expect(output({})).toBe('10000000');
+    expect(output({ serviceTier: 'priority' })).toBe('20000000');
+    expect(output({ serviceTier: 'flex' })).toBe('10000000');
+    expect(output({ speed: 'fast' })).toBe('60000000');
+  });
+
+  test('has what a region costs more, whether or not the request names it', () => {
+    const card = rateCard(RATES, [], { regionalPercent: 110 });
+    expect(costBound(card, TEXT, 'standard')).toEqual({ inputNanoUsd: '1118', outputNanoUsdPerMillion: '11000000' });
+  });
+
+  test('has the uses of tools, images always, and audio where there can be some', () => {
+    const card = rateCard({ ...RATES, audioOutput: '80000000', imageOutput: '30000000', webSearch: '10000000000' });
+    expect(costBound(card, { ...TEXT, uses: { webSearch: 3 } }, 'standard').inputNanoUsd).toBe('31018');
+    expect(costBound(card, TEXT, 'standard').outputNanoUsdPerMillion).toBe('30000000');
+    expect(costBound(card, { ...TEXT, audio: true }, 'standard').outputNanoUsdPerMillion).toBe('80000000');
+  });
+});
+
+describe('what is held', () => {
+  const hold = (bounds: CallBound[], maxOutputTokens?: number | null, askedNanoUsd: bigint | null = null) => {
+    const { plan: content } = onCredit(0n, { payg: { enabled: true, markupPercent: 0, maxOutputTokens } }).subscription
+      .plan;
+    return holdOf(bounds, content, { markupPercent: 0, askedNanoUsd, usualCharge: () => CENT });
+  };
+
+  test('bounds the output by the request, by the plan, and by 16,384 tokens where the plan is silent', () => {
+    expect(hold([bound(0)]).outputTokens).toBe(500);
+    expect(hold([bound(0)], 100).outputTokens).toBe(100);
+    expect(hold([bound(0, { outputTokens: 128_000 })]).outputTokens).toBe(OUTPUT_TOKENS_MAX_DEFAULT);
+    expect(hold([bound(0, { outputTokens: null })]).outputTokens).toBe(OUTPUT_TOKENS_MAX_DEFAULT);
+    expect(hold([bound(0, { outputTokens: null })], 300).outputTokens).toBe(300);
+  });
+
+  test('leaves the output to request and model where the plan says so', () => {
+    expect(hold([bound(0, { outputTokens: 128_000 })], null).outputTokens).toBe(128_000);
+    expect(hold([bound(0, { outputTokens: null })], null).outputTokens).toBe(OUTPUT_TOKENS_MAX_DEFAULT);
+  });
+
+  test('is so much for each answer, and nothing for the output of an embedding', () => {
+    expect(hold([bound(7, { answers: 4 })])).toMatchObject({ outputTokens: 2_000, nanoUsd: 20_007n });
+    expect(hold([bound(7, { answers: 4 })], 100)).toMatchObject({ outputTokens: 400, nanoUsd: 4_007n });
+    expect(hold([bound(7, { outputTokens: 0 })])).toMatchObject({ outputTokens: 0, leastNanoUsd: 7n, nanoUsd: 7n });
+  });
+
+  test('is at least 64 and at first 1,024 output tokens where the output is held in steps', () => {
+    const inSteps = { inSteps: true, outputTokens: 4_000 };
+    expect(hold([bound(7, inSteps)])).toMatchObject({ leastNanoUsd: 647n, nanoUsd: 10_247n, outputTokens: 4_000 });
+    // No more than the whole.
+    expect(hold([bound(7, { inSteps: true, outputTokens: 10 })])).toMatchObject({ leastNanoUsd: 107n, nanoUsd: 107n });
+  });
+
+  test('suffices for each of several models, in steps only where all of them are', () => {
+    const dear = bound(5, { cost: { inputNanoUsd: '5', outputNanoUsdPerMillion: '40000000' }, outputTokens: 2_000 });
+    const both = [bound(900, { inSteps: true }), dear];
+    expect(hold(both)).toMatchObject({ leastNanoUsd: 80_900n, nanoUsd: 80_900n, cost: null, outputTokens: 2_000 });
+    const steps = both.map((each) => ({ ...each, inSteps: true }));
+    expect(hold(steps)).toMatchObject({ leastNanoUsd: 900n + 2_560n, nanoUsd: 900n + 40_960n });
+  });
+
+  test('is what the caller asks for where that is more, or where nothing else is known', () => {
+    expect(hold([bound(7)], undefined, 10_000n).nanoUsd).toBe(10_000n);
+    expect(hold([bound(7)], undefined, 1n).nanoUsd).toBe(5_007n);
+    expect(hold([], undefined, 1n)).toMatchObject({ nanoUsd: 1n, outputTokens: null });
+    expect(hold([bound(7, { cost: null })], undefined, 1n)).toMatchObject({ nanoUsd: 1n, outputTokens: null });
+  });
+
+  test('is the usual charge where nothing is known: the 95th percentile with the markup, a cent at least', () => {
+    expect(hold([])).toMatchObject({ leastNanoUsd: CENT, nanoUsd: CENT });
+    const costs = Array.from({ length: 100 }, (_, index) => BigInt(index + 1) * CENT);
+    expect(usualCharge(costs, 0)).toBe(95n * CENT);
+    expect(usualCharge(costs, 10)).toBe((95n * CENT * 11n) / 10n);
+    expect(usualCharge([1n], 0)).toBe(CENT);
+    expect(usualCharge([], 0)).toBe(CENT);
+  });
+
+  test('takes the least value that 95 % of them do not exceed', () => {
+    expect(percentile95([])).toBeNull();
+    expect(percentile95([7])).toBe(7);
+    expect(percentile95([30, 4, 200])).toBe(200);
+    expect(percentile95(Array.from({ length: 20 }, (_, index) => index + 1))).toBe(19);
+    expect(percentile95(Array.from({ length: 21 }, (_, index) => index + 1))).toBe(20);
+  });
+
+  test('affords as many tokens as the balance covers', () => {
+    const cost = { inputNanoUsd: '100', outputNanoUsdPerMillion: '10000000' };
+    expect(affordableTokens(cost, 0, 50, 600n)).toBe(50);
+    expect(affordableTokens(cost, 0, 50, 599n)).toBe(49);
+    expect(affordableTokens(cost, 100, 50, 600n)).toBe(20);
+    expect(affordableTokens(cost, 0, 50, 109n)).toBe(0);
+  });
+});
+
+describe('the begin of a call on credit', () => {
+  test('holds its bound, with the markup, and says how long the answer may be', () => {
+    const {
+      account: after,
+      call,
+      denial,
+    } = begin(onCredit(12_000n, { payg: { enabled: true, markupPercent: 100 } }), [bound(1_000)]);
+    expect(denial).toBeNull();
+    expect(call.credit).toEqual({ tiers: ['standard'], markupPercent: 100, heldNanoUsd: '12000', outputTokens: 500 });
+    expect([availableUsd(after.wallet), outputTokensOf(call)]).toEqual([0n, { standard: 500 }]);
+  });
+
+  test('of a stream begins with a smaller step where the balance covers no whole one, down to 64 tokens', () => {
+    const stream = [bound(1_000, { inSteps: true, outputTokens: 4_000 })];
+    expect(begin(onCredit(100_000n), stream).call.credit).toMatchObject({
+      heldNanoUsd: '11240',
+      steps: { heldTokens: 1_024 },
+    });
+    const small = begin(onCredit(2_005n), stream).call.credit;
+    expect(small).toMatchObject({ heldNanoUsd: '2005', outputTokens: 4_000, steps: { heldTokens: 100 } });
+    expect(begin(onCredit(1_640n), stream).call.credit).toMatchObject({ steps: { heldTokens: 64 } });
+    expect(begin(onCredit(1_639n), stream).denial).toEqual({ code: 'CREDIT_REQUIRED', meter: 'standardCalls' });
+  });
+
+  test('holds what the dearest of its models may cost, of the tiers that credit pays', () => {
+    const models = [bound(1_000, { tier: 'standard' }), bound(9_000, { tier: 'premium' })];
+    const both = { requested: { standard: true, premium: true } };
+    const { call } = begin(onCredit(50_000n), models, both);
+    expect([call.credit?.tiers, heldOf(call)]).toEqual([['standard', 'premium'], 14_000n]);
+    // The allowance of the standard tier is left: credit pays for the other alone.
+    const paid = begin(onCredit(50_000n, { limits: { standardCalls: 5, premiumCalls: 0 } }), models, both).call;
+    expect([paid.credit?.tiers, heldOf(paid), paid.reserved]).toEqual([['premium'], 14_000n, { standardCalls: 1 }]);
+    // What is dearer than the balance is not allowed.
+    const { call: cheap } = begin(onCredit(6_000n), models, both);
+    expect([cheap.allowed.premium, cheap.credit?.tiers, heldOf(cheap)]).toEqual([false, ['standard'], 6_000n]);
+  });
+
+  test('lets go of the lower tier where one is held in steps and the other whole, and both together do not fit', () => {
+    const models = [
+      bound(1_000, { tier: 'standard', inSteps: true, outputTokens: 4_000 }),
+      bound(1_000, { tier: 'premium', outputTokens: 100 }),
+    ];
+    const { call } = begin(onCredit(3_000n), models, { requested: { standard: true, premium: true } });
+    expect([call.status, call.credit?.tiers, heldOf(call)]).toEqual(['IN_PROGRESS', ['premium'], 2_000n]);
+  });
+
+  test('holds a model that stands in for another only where the plan downgrades', () => {
+    const models = [
+      bound(1_000, { tier: 'premium', ifLost: { modelUsed: 'dear', inputTokens: 1, price: PRICE } }),
+      bound(500, { tier: 'standard', onDowngrade: true, ifLost: { modelUsed: 'cheap', inputTokens: 1, price: PRICE } }),
+    ];
+    const plans = { limitType: 'DOWNGRADE' as const };
+    const premium = { requested: { premium: true }, runsOn: ['standard' as const, 'premium' as const] };
+    const rich = begin(onCredit(50_000n, plans), models, premium).call;
+    expect([rich.credit?.tiers, heldOf(rich), rich.ifLost?.modelUsed]).toEqual([['premium'], 6_000n, 'dear']);
+    const poor = begin(onCredit(5_500n, plans), models, premium).call;
+    expect([poor.credit?.tiers, heldOf(poor), poor.ifLost?.modelUsed]).toEqual([['standard'], 5_500n, 'cheap']);
+  });
+
+  test('reserves of an allowance the bound of the output, no more than the plan says and than is left', () => {
+    const reserved = (reserveOutputTokens: number, standardTokens: number | null, ...bounds: CallBound[]) => {
+      const content = plan({ reserveOutputTokens, limits: { standardTokens } });
+      return begin(account(content), bounds).call.reserved.standardTokens;
+    };
+    expect(reserved(2_000, null, bound(0))).toBe(500);
+    expect(reserved(2_000, null, bound(0, { answers: 3 }))).toBe(1_500);
+    expect(reserved(100, null, bound(0))).toBe(100);
+    expect(reserved(2_000, 60, bound(0))).toBe(60);
+    expect(reserved(2_000, null, bound(0, { outputTokens: null }))).toBe(2_000);
+    expect(reserved(2_000, null)).toBe(2_000);
+    // The dearest bound of those that may run at the expense of the tier.
+    expect(reserved(2_000, null, bound(0, { outputTokens: 30, tier: 'standard' }), bound(0, { tier: 'premium' }))).toBe(
+      30,
+    );
+  });
+});
+
+describe('the steps of an open call', () => {
+  const stream = (available: bigint, outputTokens = 4_000) =>
+    begin(onCredit(available), [bound(1_000, { inSteps: true, outputTokens })]);
+  const extend = ({ account: from, call }: { account: Account; call: Call }, wanted: number) => {
+    const extended = extendSteps(from, call, wanted);
+    if (!extended) throw new Error('the call is open');
+    return extended;
+  };
+
+  test('hold as many tokens as are wanted, up to the bound', () => {
+    const next = extend(stream(100_000n), 2_048);
+    expect([next.heldTokens, heldOf(next.call)]).toEqual([2_048, 21_480n]);
+    const last = extend(next, 9_999);
+    expect([last.heldTokens, heldOf(last.call), availableUsd(last.account.wallet)]).toEqual([4_000, 41_000n, 59_000n]);
+    expect(extend(last, 9_999).account).toBe(last.account);
+  });
+
+  test('are smaller where the balance ends, and none is smaller than 64 tokens', () => {
+    const small = extend(stream(12_240n), 2_048);
+    expect([small.heldTokens, heldOf(small.call)]).toEqual([1_124, 12_240n]);
+    const refused = stream(11_879n);
+    expect(extend(refused, 2_048)).toEqual({ account: refused.account, call: refused.call, heldTokens: 1_024 });
+    expect(extend(stream(11_880n), 2_048).heldTokens).toBe(1_088);
+  });
+
+  test('are smaller than that where no more remains to the bound', () => {
+    expect(extend(stream(100_000n, 1_030), 2_054).heldTokens).toBe(1_030);
+    expect(extend(stream(11_299n, 1_030), 2_054).heldTokens).toBe(1_024);
+  });
+
+  test('are not taken for a call that has ended or is not held in steps', () => {
+    const { account: from, call } = stream(100_000n);
+    expect(extendSteps(from, timeOutCall(from, call).call, 2_048)).toBeNull();
+    const whole = begin(onCredit(100_000n), [bound(1_000)]);
+    expect(extendSteps(whole.account, whole.call, 2_048)).toBeNull();
+  });
+
+  test('are free again at the end, and a charge above them says what was held', () => {
+    const { account: from, call } = stream(100_000n);
+    const end = (responseTokens: number) =>
+      endCall(from, call, { usage: usage({ inputTokens: 1_000, responseTokens }) }, PRICE, 'charge', 5);
+    const kept = end(1_024);
+    expect([kept.account.wallet.held, kept.account.wallet.unsettled]).toEqual(['0', '11240']);
+    expect(kept.call.credit).toEqual({ tiers: ['standard'], markupPercent: 0, heldNanoUsd: '0', outputTokens: 4_000 });
+    expect(end(1_025).call.credit).toMatchObject({ heldNanoUsd: '0', exceededNanoUsd: '11240' });
+  });
+});
+
+describe('a denial', () => {
+  const denial = (from: Account, request: Partial<BeginRequest> = {}, bounds = [bound(1_000)]) =>
+    begin(from, bounds, request).denial;
+  const used = (content: PlanChange) => account(plan(content));
+
+  test('names what is used up, of the tier that was wanted most', () => {
+    expect(denial(used({ limits: { standardCalls: 0 } }))).toEqual({
+      code: 'ALLOWANCE_EXHAUSTED',
+      meter: 'standardCalls',
+    });
+    expect(denial(used({ limits: { standardTokens: 0 } }))).toEqual({
+      code: 'ALLOWANCE_EXHAUSTED',
+      meter: 'standardTokens',
+    });
+    const both = { requested: { standard: true, premium: true } };
+    expect(denial(used({ limits: { standardCalls: 0, premiumTokens: 0 } }), both)).toEqual({
+      code: 'ALLOWANCE_EXHAUSTED',
+      meter: 'premiumTokens',
+    });
+  });
+
+  test('tells a capability that the plan lacks from one that is used up', () => {
+    const search = { requested: { search: true } };
+    expect(denial(used({ features: { search: false } }), search)).toEqual({ code: 'CAPABILITY_NOT_IN_PLAN' });
+    expect(denial(used({ limits: { searches: 0 } }), search)).toEqual({
+      code: 'ALLOWANCE_EXHAUSTED',
+      meter: 'searches',
+    });
+    const needed = { requested: { standard: true, image: true }, needs: ['image' as const] };
+    expect(denial(used({ features: { image: false } }), needed)).toEqual({ code: 'CAPABILITY_NOT_IN_PLAN' });
+  });
+
+  test('says that the subscription is canceled before anything else', () => {
+    const from = used({ limits: { standardCalls: 0 } });
+    const canceled = { ...from, subscription: { ...from.subscription, canceledAtMs: 1 } };
+    expect(denial(canceled)).toEqual({ code: 'SUBSCRIPTION_CANCELED' });
+  });
+
+  test('asks for credit where there is too little of it, and to wait where open calls hold what is needed', () => {
+    expect(denial(onCredit(0n))).toEqual({ code: 'CREDIT_REQUIRED', meter: 'standardCalls' });
+    expect(denial(onCredit(5_999n))).toEqual({ code: 'CREDIT_REQUIRED', meter: 'standardCalls' });
+    const busy = begin(onCredit(7_000n), [bound(1_000)]).account;
+    expect(denial(busy)).toEqual({ code: 'BALANCE_HELD', meter: 'standardCalls' });
+    expect(denial(busy, {}, [bound(2_001)])).toEqual({ code: 'CREDIT_REQUIRED', meter: 'standardCalls' });
+  });
+
+  test('does not ask to wait for a balance that is not above zero without the holds either', () => {
+    const busy = begin(onCredit(7_000n), [bound(1_000)]).account;
+    const broke = { ...busy, wallet: { ...busy.wallet, unsettled: '7000' } };
+    expect(denial(broke, { holdUsd: 0 }, [])).toEqual({ code: 'CREDIT_REQUIRED', meter: 'standardCalls' });
+  });
+
+  test('of a model of another tier than was requested says so', () => {
+    expect(denial(used({}), { requested: { standard: true }, runsOn: ['premium'] })).toEqual({
+      code: 'TIER_NOT_REQUESTED',
+    });
+  });
+});
+
+describe('a call that was lost', () => {
+  const ifLost = { modelUsed: 'm', inputTokens: 900, price: PRICE };
+  const opened = (change: Partial<CallBound> = {}) => begin(onCredit(100_000n), [bound(1_000, { ifLost, ...change })]);
+  const lost = ({ account: from, call }: { account: Account; call: Call }, usual: number | null) => {
+    if (!call.ifLost) throw new Error('the service makes the call');
+    return endLostCall(from, call, call.ifLost, () => usual, 'charge');
+  };
+
+  test('is a timeout with the usual output, charged and said to be estimated', () => {
+    const { account: after, call } = lost(opened(), 40);
+    expect(call).toMatchObject({ status: 'TIMEOUT', finishedAtMs: DEADLINE, ifLost: undefined });
+    expect(call.outcome).toMatchObject({
+      usage: { inputTokens: 900, responseTokens: 40 },
+      usageSource: 'estimated',
+      calls: 1,
+      charge: { amountNanoUsd: '1300' },
+      error: { code: 'CALL_TIMEOUT' },
+    });
+    expect([after.wallet.held, after.wallet.unsettled]).toEqual(['0', '1300']);
+  });
+
+  test('has the bound where nothing is usual, and never more', () => {
+    expect(lost(opened(), null).call.outcome?.usage.responseTokens).toBe(500);
+    expect(lost(opened(), 9_000).call.outcome?.usage.responseTokens).toBe(500);
+    expect(lost(opened({ answers: 2 }), null).call.outcome?.usage.responseTokens).toBe(1_000);
+  });
+
+  test('in steps has no more than it holds', () => {
+    const stream = opened({ inSteps: true, outputTokens: 4_000 });
+    const { call } = lost(stream, null);
+    expect(call.outcome?.usage.responseTokens).toBe(1_024);
+    expect(BigInt(call.outcome?.charge?.amountNanoUsd ?? 0)).toBeLessThanOrEqual(heldOf(stream.call));
+    expect(call.credit?.exceededNanoUsd).toBeUndefined();
+  });
+
+  const estimate: Estimate = {
+    usage: usage({ inputTokens: 900, responseTokens: 70 }),
+    source: 'estimated',
+    isWhole: false,
+    price: PRICE,
+  };
+  const report = { modelUsed: 'm', usage: usage({ searches: 2 }) };
+  const none: ResolvedPrice = { available: false, reason: 'USAGE_NOT_REPORTED' };
+  const ended = (call: Call, change: Partial<Estimate>, usual: number | null = 40) =>
+    withEstimate(call, { report, price: none }, { ...estimate, ...change }, () => usual);
+
+  test('has our count of the text that came; where none came, what is usual or may be at most', () => {
+    const { call } = opened();
+    expect(ended(call, {})).toEqual({
+      report: {
+        modelUsed: 'm',
+        usage: usage({ inputTokens: 900, responseTokens: 70, searches: 2 }),
+        usageSource: 'estimated',
+      },
+      price: PRICE,
+    });
+    expect(ended(call, { outputTokensMax: 300 }).report.usage.responseTokens).toBe(40);
+    expect(ended(call, { outputTokensMax: 300 }, null).report.usage.responseTokens).toBe(300);
+    expect(ended(call, { outputTokensMax: 300 }, 999).report.usage.responseTokens).toBe(300);
+    expect(ended(call, { source: 'partial' }).report.usageSource).toBe('partial');
+  });
+
+  test('is not estimated where its whole answer came and an allowance pays', () => {
+    const free = begin(account(plan()), [bound(1_000, { ifLost })]).call;
+    expect(ended(free, { isWhole: true })).toEqual({ report, price: none });
+    expect(ended(free, { isWhole: false }).report.usageSource).toBe('estimated');
+    expect(ended(opened().call, { isWhole: true }).report.usageSource).toBe('estimated');
+    expect(withEstimate(free, { report, price: none }, undefined, () => 1)).toEqual({ report, price: none });
+  });
+});

@@ -1,0 +1,379 @@
+/**
+ * Promise: what calls on credit hold is shared by all of a customer's calls, to the last nano-USD; what is held and not
+ * spent is free at once, and what was estimated gives way to the vendor's figures once.
+ */
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { Plan } from '../../src/contract/plans.ts';
+import type { CallBound } from '../../src/domain/bound.ts';
+import { formatUsd } from '../../src/domain/money.ts';
+import type { ResolvedPrice } from '../../src/domain/pricing.ts';
+import { sendCommand } from '../../src/objects/command-text.ts';
+import type { BeginServiceCallCommand, ExtendHoldCommand } from '../../src/objects/customer-commands.ts';
+import { accepted, type Clockwork, withObject } from '../support/object.ts';
+import { rateCard } from '../support/rate-cards.ts';
+import { customerStub } from '../support/worker.ts';
+import { usage } from '../unit/fixtures.ts';
+
+const START = Date.UTC(2039, 5, 1, 12);
+const HOUR = 3_600_000;
+/** Nothing but credit pays. */
+const PLAN = {
+  name: 'test',
+  limitType: 'BLOCK',
+  limits: { premiumCalls: 0, standardCalls: 0 },
+  payg: { enabled: true, markupPercent: 0 },
+};
+/** A nano-USD for each token of input, ten for each of output. */
+const PRICE: ResolvedPrice = { available: true, card: rateCard({ input: '1000000', output: '10000000' }) };
+const UNREPORTED: ResolvedPrice = { available: false, reason: 'USAGE_NOT_REPORTED' };
+const bound = (change: Partial<CallBound> = {}): CallBound => ({
+  tier: null,
+  outputTokens: 4_000,
+  answers: 1,
+  inSteps: true,
+  cost: { inputNanoUsd: '1000', outputNanoUsdPerMillion: '10000000' },
+  ifLost: { modelUsed: 'm', inputTokens: 900, price: PRICE },
+  ...change,
+});
+const used = (responseTokens: number) => ({ modelUsed: 'm', usage: usage({ inputTokens: 900, responseTokens }) });
+
+const begin = (object: Clockwork, callId: string, atMs = START, change: Partial<CallBound> = {}, refusesHeld = false) =>
+  object.begin(callId, atMs, {}, undefined, { bounds: [bound(change)], refusesHeld });
+const wallet = (object: Clockwork, atMs = START) => accepted(object.inspect(atMs)).wallet;
+/** With so many nano-USD. */
+const withCredit = (
+  nanoUsd: bigint,
+  steps: (object: Clockwork) => Promise<void> | void,
+  expiresAtMs: number | null = null,
+) =>
+  withObject(PLAN, async (object) => {
+    object.begin('first', START);
+    accepted(object.grant('USD', nanoUsd, START, { expiresAtMs }));
+    await steps(object);
+  });
+
+describe('steps', () => {
+  test('of many streams at a time share the balance, and hold no more than there is', async () => {
+    const organizationId = crypto.randomUUID();
+    const stub = customerStub(organizationId, 'streams');
+    const plan = { planId: 'p', usagePlanVersionId: 'p:v1', version: 1, plan: Plan.parse(PLAN) };
+    const provisioning = { organizationId, customerId: 'streams', defaultPlan: JSON.stringify(plan), contact: {} };
+    await stub.provision({ ...provisioning, idempotencyKey: null, fingerprint: '' });
+    // Eight first steps of 11,240 nano-USD, and for 1,000 tokens more.
+    const granted = 8n * 11_240n + 10_000n;
+    const grant = { unit: 'USD', amount: granted.toString(), expiresAtMs: null, reference: null } as const;
+    await stub.grant({ organizationId, ...grant, idempotencyKey: null, fingerprint: '' });
+    const beginOne = async (requestId: string) => {
+      const command: BeginServiceCallCommand = {
+        ...provisioning,
+        key: { source: 'request', requestId },
+        fingerprint: '',
+        request: { requested: {}, pricingMode: 'standard', openedBy: requestId },
+        tierHints: {},
+        callType: 'API',
+        bounds: [bound()],
+        wantsAnswer: false,
+      };
+      const begun = JSON.parse(await stub.beginServiceCall(sendCommand<BeginServiceCallCommand>(command)));
+      return begun.admission as { callId: string; credit: { heldTokens: number } };
+    };
+    const names = Array.from({ length: 8 }, () => crypto.randomUUID());
+    const admissions = await Promise.all(names.map(beginOne));
+    expect(admissions.map(({ credit }) => credit.heldTokens)).toEqual(names.map(() => 1_024));
+    const extend = async (callId: string, outputTokens: number) => {
+      const command: ExtendHoldCommand = { organizationId, callId, outputTokens };
+      return (await stub.extendHold(sendCommand<ExtendHoldCommand>(command))).heldTokens;
+    };
+    // All of them ask at the same time, and some more than once.
+    const asked = [...admissions, ...admissions].map(({ callId }) => extend(callId, 2_048));
+    const held = new Map<string, number>();
+    for (const [index, tokens] of (await Promise.all(asked)).entries()) {
+      const { callId = '' } = admissions[index % 8] ?? {};
+      held.set(callId, Math.max(held.get(callId) ?? 0, tokens));
+    }
+    const more = [...held.values()].map((tokens) => tokens - 1_024);
+    expect(more.reduce((sum, tokens) => sum + tokens, 0)).toBe(1_000);
+    expect(more.every((tokens) => tokens === 0 || tokens >= 64)).toBe(true);
+    const state = await stub.inspect({ organizationId });
+    if (!state.ok) throw new Error('there is an account');
+    expect(state.data.wallet).toMatchObject({ availableUsd: '0' });
+  });
+
+  test('that are refused leave the call as it was, and what another gives back is there for the next', () =>
+    withCredit(22_480n, (object) => {
+      begin(object, 'one');
+      begin(object, 'two');
+      expect(object.extendHold('one', 2_048, START)).toEqual({ heldTokens: 1_024 });
+      accepted(object.end('two', START, used(24), PRICE));
+      // 1,140 of the second call are to be paid.
+      expect(object.extendHold('one', 2_048, START)).toEqual({ heldTokens: 2_034 });
+      expect(wallet(object)).toMatchObject({ heldUsd: '0.00002134', unsettledUsd: '0.00000114', availableUsd: '0' });
+    }));
+
+  test('are none for a call that has ended, timed out, was denied or never was', () =>
+    withCredit(50_000n, (object) => {
+      begin(object, 'ended');
+      begin(object, 'overdue');
+      begin(object, 'whole', START, { inSteps: false, outputTokens: 10 });
+      accepted(object.end('ended', START, used(10), PRICE));
+      const before = wallet(object, START);
+      for (const callId of ['ended', 'whole', 'first', 'unknown']) {
+        expect([callId, object.extendHold(callId, 2_048, START)]).toEqual([callId, { heldTokens: 0 }]);
+      }
+      expect(wallet(object, START)).toEqual(before);
+      expect(object.extendHold('overdue', 2_048, START + HOUR)).toEqual({ heldTokens: 0 });
+      expect(object.seen('overdue')).toMatchObject({ status: 'TIMEOUT', credit: { heldNanoUsd: '0' } });
+      expect(wallet(object, START + HOUR).heldUsd).toBe('0');
+    }));
+
+  test('survive an object that stops', () =>
+    withCredit(100_000n, async (object) => {
+      begin(object, 'one');
+      expect(object.extendHold('one', 2_048, START)).toEqual({ heldTokens: 2_048 });
+      await object.restart();
+      expect(object.extendHold('one', 2_048, START)).toEqual({ heldTokens: 2_048 });
+      expect(wallet(object).heldUsd).toBe('0.00002148');
+      accepted(object.end('one', START, used(2_048), PRICE));
+      expect(object.seen('one')?.credit).not.toHaveProperty('exceededNanoUsd');
+    }));
+});
+
+test('a call that waits for holds of others is refused without a trace, and its key is free', () =>
+  withCredit(11_240n, (object) => {
+    begin(object, 'one');
+    const rows = () => [...['calls', 'idempotency_keys', 'outbox'].map(object.rows), JSON.stringify(object.account())];
+    const before = rows();
+    const refused = begin(object, 'two', START, {}, true);
+    expect(refused).toMatchObject({ ok: false, refusal: { code: 'BALANCE_HELD', retryAfterSeconds: 1 } });
+    expect([rows(), object.seen('two')]).toEqual([before, null]);
+    // What would not pass then is denied, and recorded.
+    const dear = { cost: { inputNanoUsd: '99999', outputNanoUsdPerMillion: '1' } };
+    expect(accepted(begin(object, 'dear', START, dear, true)).denial?.code).toBe('CREDIT_REQUIRED');
+    // Who does not repeat his request is denied with the same word.
+    expect(accepted(begin(object, 'other')).denial?.code).toBe('BALANCE_HELD');
+    object.void('one', START);
+    expect(accepted(begin(object, 'two', START, {}, true)).denial).toBeUndefined();
+    expect(object.seen('two')?.status).toBe('IN_PROGRESS');
+  }));
+
+describe('a call of which nothing is heard until its deadline', () => {
+  const charged = (object: Clockwork, callId: string) => object.seen(callId)?.outcome?.charge?.amountNanoUsd;
+
+  test('is recorded with what it held in steps at most, and the late figures replace that once', () =>
+    withCredit(100_000n, async (object) => {
+      begin(object, 'lost');
+      object.wake(START + HOUR);
+      expect(object.seen('lost')).toMatchObject({
+        status: 'TIMEOUT',
+        outcome: { usageSource: 'estimated', usage: { inputTokens: 900, responseTokens: 1_024 }, calls: 1 },
+      });
+      expect(charged(object, 'lost')).toBe('11140');
+      await object.settle(START + HOUR + 2_000);
+      expect(wallet(object, START + HOUR + 2_000)).toMatchObject({ balanceUsd: '0.00008886', heldUsd: '0' });
+
+      const end = (tokens: number) =>
+        object.endServiceCall('lost', START + HOUR + 3_000, used(tokens), { price: PRICE });
+      expect(end(100)).toMatchObject({ ok: true, costNanoUsd: '1900' });
+      const after = [object.seen('lost'), object.account()];
+      expect(after[0]).toMatchObject({ status: 'COMPLETED', corrections: [{ charge: { amountNanoUsd: '-9240' } }] });
+      // The same again, and other figures.
+      expect(end(100)).toMatchObject({ costNanoUsd: '1900' });
+      expect(end(777)).toMatchObject({ costNanoUsd: '1900' });
+      expect([object.seen('lost'), object.account()]).toEqual(after);
+      await object.settle(START + HOUR + 9_000);
+      expect(wallet(object, START + HOUR + 9_000)).toMatchObject({ balanceUsd: '0.0000981', openCharges: 0 });
+    }));
+
+  test('has what this customer’s answers of the model usually have; failures without an answer and estimates are none', () =>
+    withCredit(10n ** 9n, (object) => {
+      const plain = { inSteps: false, outputTokens: 900 };
+      for (const [index, tokens] of [30, 40, 50].entries()) {
+        begin(object, `known-${index}`, START, plain);
+        accepted(object.end(`known-${index}`, START, used(tokens), PRICE));
+      }
+      for (let index = 0; index < 70; index += 1) {
+        begin(object, `failed-${index}`, START, plain);
+        const error = { code: 'vendor_error', message: 'it refused' };
+        accepted(object.end(`failed-${index}`, START, { modelUsed: 'm', usage: usage({}), error }, PRICE));
+      }
+      begin(object, 'guess', START, plain);
+      const estimate = {
+        usage: usage({ responseTokens: 800 }),
+        source: 'estimated',
+        isWhole: false,
+        price: PRICE,
+      } as const;
+      object.endServiceCall('guess', START, { modelUsed: 'm' }, { estimate, price: UNREPORTED });
+      begin(object, 'lost', START, plain);
+      object.wake(START + HOUR);
+      expect(object.seen('lost')?.outcome?.usage.responseTokens).toBe(50);
+    }));
+
+  test('counts in the period of its deadline, however late the object wakes', () =>
+    withObject({ ...PLAN, limits: { standardCalls: 5 }, replenish: { every: 2, unit: 'HOUR' } }, async (object) => {
+      begin(object, 'lost', START);
+      const { meters } = accepted(object.inspect(START + 3 * HOUR));
+      expect(object.seen('lost')?.finishedAtMs).toBe(START + HOUR);
+      expect(meters.standardCalls).toMatchObject({ used: 0, remaining: 5 });
+    }));
+});
+
+describe('a credit that expires', () => {
+  test('between use and settlement pays what was used in time, and no more', () =>
+    withCredit(
+      50_000n,
+      async (object) => {
+        begin(object, 'one', START, { outputTokens: 100 });
+        accepted(object.end('one', START + 900, used(100), PRICE));
+        expect(wallet(object, START + 1_000)).toMatchObject({ balanceUsd: '0.0000019', availableUsd: '0' });
+        await object.settle(START + 2_000);
+        expect(wallet(object, START + 2_000)).toMatchObject({ balanceUsd: '0', openCharges: 0 });
+        expect(object.account()?.wallet).toMatchObject({ overdraft: '0', credits: [] });
+      },
+      START + 1_000,
+    ));
+
+  test('while a call is open pays that call, and what the call does not need goes with its hold', () =>
+    withCredit(
+      50_000n,
+      async (object) => {
+        begin(object, 'one', START, { outputTokens: 100 });
+        expect(wallet(object, START + 2_000)).toMatchObject({
+          balanceUsd: '0.000002',
+          heldUsd: '0.000002',
+          availableUsd: '0',
+        });
+        expect(accepted(begin(object, 'two', START + 2_000)).denial?.code).toBe('CREDIT_REQUIRED');
+        accepted(object.end('one', START + 3_000, used(10), PRICE));
+        expect(wallet(object, START + 3_000)).toMatchObject({
+          balanceUsd: '0.000001',
+          heldUsd: '0',
+          availableUsd: '0',
+        });
+        await object.settle(START + 5_000);
+        expect(object.account()?.wallet).toMatchObject({ overdraft: '0', credits: [] });
+      },
+      START + 1_000,
+    ));
+});
+
+test('a credit that is revoked pays what is held of it, and what is not needed does not come back', () =>
+  withObject(PLAN, async (object) => {
+    object.begin('first', START);
+    const { creditId } = accepted(object.grant('USD', 50_000n, START));
+    begin(object, 'one', START, { outputTokens: 100 });
+    expect(accepted(object.revoke(creditId, START)).revoked).toBe('0.000048');
+    accepted(object.end('one', START + 1, used(10), PRICE));
+    expect(wallet(object, START + 2)).toMatchObject({ balanceUsd: '0.000001', availableUsd: '0' });
+    await object.settle(START + 5_000);
+    expect(object.account()?.wallet).toMatchObject({ overdraft: '0', credits: [] });
+  }));
+
+type Event =
+  | { kind: 'begin'; outputTokens: number; inSteps: boolean; isOurs: boolean; pick?: undefined }
+  | { kind: 'step' | 'end'; pick: number; share: number }
+  | { kind: 'grant'; nanoUsd: bigint; expiresInMs: number | null; pick?: undefined }
+  | { kind: 'revoke'; pick: number }
+  | { kind: 'settle' | 'wake' | 'restart'; pick?: undefined };
+const event: fc.Arbitrary<{ waitMs: number } & Event> = fc
+  .tuple(
+    fc.constantFrom(0, 1, 900, 1_100, 900_000),
+    fc.oneof(
+      {
+        weight: 5,
+        arbitrary: fc.record({
+          kind: fc.constant('begin' as const),
+          outputTokens: fc.constantFrom(10, 500, 4_000),
+          inSteps: fc.boolean(),
+          isOurs: fc.boolean(),
+        }),
+      },
+      {
+        weight: 6,
+        arbitrary: fc.record({
+          kind: fc.constantFrom('step' as const, 'end' as const),
+          pick: fc.nat(),
+          share: fc.nat(100),
+        }),
+      },
+      {
+        weight: 3,
+        arbitrary: fc.record({
+          kind: fc.constant('grant' as const),
+          nanoUsd: fc.bigInt({ min: 1n, max: 60_000n }),
+          expiresInMs: fc.constantFrom(null, null, 1_000, 2_000_000),
+        }),
+      },
+      { weight: 1, arbitrary: fc.record({ kind: fc.constant('revoke' as const), pick: fc.nat() }) },
+      {
+        weight: 3,
+        arbitrary: fc.record({ kind: fc.constantFrom('settle' as const, 'wake' as const, 'restart' as const) }),
+      },
+    ),
+  )
+  .map(([waitMs, what]) => ({ waitMs, ...what }));
+
+test('whatever happens, and however often the object stops, nobody spends more than there is', async () => {
+  const seen = { held: 0, waiting: 0, steps: 0, lost: 0 };
+  const run = async (object: Clockwork, history: readonly Event[], waits: readonly number[]) => {
+    object.begin('first', START);
+    let nowMs = START;
+    const credits: string[] = [];
+    for (const [index, next] of history.entries()) {
+      nowMs += waits[index] ?? 0;
+      // What is due by time alone comes first.
+      object.inspect(nowMs);
+      const open = object
+        .query<{ id: string }>("SELECT call_id AS id FROM calls WHERE status = 'IN_PROGRESS' ORDER BY call_id")
+        .map(({ id }) => id);
+      const callId = open[(next.pick ?? 0) % Math.max(1, open.length)];
+      if (next.kind === 'begin') {
+        const { outputTokens, inSteps, isOurs } = next;
+        const { ifLost, ...limits } = bound({ outputTokens, inSteps });
+        const known = { ...limits, ...(isOurs && ifLost && { ifLost }) };
+        const begun = object.begin(`call-${index}`, nowMs, {}, undefined, { bounds: [known], refusesHeld: true });
+        if (!begun.ok) seen.waiting += 1;
+        else if (begun.data.denial === undefined) seen.held += 1;
+      } else if (next.kind === 'step' && callId) {
+        if (object.extendHold(callId, next.share * 40, nowMs).heldTokens > 1_024) seen.steps += 1;
+      } else if (next.kind === 'end' && callId) {
+        const { steps, outputTokens = 0 } = object.seen(callId)?.credit ?? {};
+        const tokens = Math.floor(((steps?.heldTokens ?? outputTokens) * next.share) / 100);
+        object.endServiceCall(callId, nowMs, used(tokens), { price: PRICE });
+        expect(object.seen(callId)?.credit?.exceededNanoUsd).toBeUndefined();
+      } else if (next.kind === 'grant') {
+        const expiresAtMs = next.expiresInMs === null ? null : nowMs + next.expiresInMs;
+        credits.push(accepted(object.grant('USD', next.nanoUsd, nowMs, { expiresAtMs })).creditId);
+      } else if (next.kind === 'revoke' && credits.length > 0) {
+        object.revoke(credits[next.pick % credits.length] ?? '', nowMs);
+      } else if (next.kind === 'settle') await object.settle(nowMs);
+      else if (next.kind === 'wake') object.wake(nowMs);
+      else if (next.kind === 'restart') await object.restart();
+      const { heldUsd, availableUsd, balanceUsd } = wallet(object, nowMs);
+      const rows = object.query<{ held: string }>("SELECT record ->> '$.credit.heldNanoUsd' AS held FROM calls");
+      const held = rows.reduce((sum, row) => sum + BigInt(row.held ?? 0), 0n);
+      expect([availableUsd.startsWith('-'), balanceUsd.startsWith('-'), formatUsd(held)]).toEqual([
+        false,
+        false,
+        heldUsd,
+      ]);
+    }
+    seen.lost += object.query(
+      "SELECT 1 FROM calls WHERE status = 'TIMEOUT' AND record ->> '$.outcome' IS NOT NULL",
+    ).length;
+  };
+  await fc.assert(
+    fc.asyncProperty(fc.array(event, { minLength: 20, maxLength: 60 }), (history) =>
+      withObject(PLAN, (object) =>
+        run(
+          object,
+          history,
+          history.map(({ waitMs }) => waitMs),
+        ),
+      ),
+    ),
+    { numRuns: 30 },
+  );
+  for (const [what, times] of Object.entries(seen)) expect([what, times > 0]).toEqual([what, true]);
+});
