@@ -520,6 +520,17 @@ describe('a new model', () => {
     expect(report.skipped).toEqual([{ name: `${entry.provider ?? 'openai'}/${entry.model ?? 'gpt-7'}`, reason }]);
   });
 
+  test.each([[true], [false]])(
+    'the first entry of a name counts (deprecated: %s), and the next one is skipped',
+    (ending) => {
+      const upstream = upstreamOf({ ending, maxOutputTokens: 10 }, { ending: false, maxOutputTokens: 20 });
+      const { models: merged, report } = mergeImport(models, upstream, options);
+      expect(report.added).toEqual(ending ? [] : ['openai/gpt-7']);
+      expect(report.skipped).toContainEqual({ name: 'openai/gpt-7', reason: 'is listed twice' });
+      expect(mergeImport(merged, upstream, options).models).toEqual(merged);
+    },
+  );
+
   test.each([
     ['anthropic', 'claude-opus-6', 'chat', 'claude-opus'],
     ['google', 'gemini-4-flash-lite', 'chat', 'gemini-flash-lite'],

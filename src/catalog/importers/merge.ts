@@ -69,7 +69,10 @@ export function mergeImport(curated: readonly CatalogModel[], upstream: Upstream
   };
 }
 
-/** Pairs upstream entries with models. The entry of a model's own name wins over the entry of an alias. */
+/**
+ * Pairs upstream entries with models. The entry of a model's own name wins over the entry of an alias, and the first
+ * entry of a name over the later ones, even where the first is not added: a second import then finds the same pairs.
+ */
 function pairUp(curated: readonly CatalogModel[], upstream: Upstream) {
   const own = new Map<string, CatalogModel>(curated.map((model) => [modelKeyOf(model), model]));
   const aliases = new Map<string, CatalogModel>(
@@ -77,7 +80,8 @@ function pairUp(curated: readonly CatalogModel[], upstream: Upstream) {
   );
   const names = new Set(curated.flatMap((model) => [model.model, ...model.aliases]));
   const updates = new Map<CatalogModel, ImportedModel>();
-  const newcomers = new Map<string, ImportedModel>();
+  const newcomers: ImportedModel[] = [];
+  const listed = new Set<string>();
   const skipped = [...upstream.skipped];
   const skip = (imported: ImportedModel, reason: string) => skipped.push({ name: modelKeyOf(imported), reason });
 
@@ -86,15 +90,19 @@ function pairUp(curated: readonly CatalogModel[], upstream: Upstream) {
     const key = modelKeyOf(imported);
     const model = own.get(key) ?? aliases.get(key);
     const reason = whyNotAdded(imported);
-    if (model && updates.has(model))
+    if (listed.has(key)) skip(imported, 'is listed twice');
+    else if (model && updates.has(model))
       skip(imported, `is another name of ${modelKeyOf(model)}, which is read from its own entry`);
     else if (model) updates.set(model, imported);
     else if (names.has(imported.model)) skip(imported, 'has the name of a model of another provider');
     else if (reason) skip(imported, reason);
-    else if (newcomers.has(imported.model)) skip(imported, 'is listed twice');
-    else newcomers.set(imported.model, imported);
+    else {
+      newcomers.push(imported);
+      names.add(imported.model);
+    }
+    listed.add(key);
   }
-  return { updates, newcomers: [...newcomers.values()], skipped };
+  return { updates, newcomers, skipped };
 }
 
 function update(model: CatalogModel, imported: ImportedModel | undefined, options: ImportOptions): CatalogModel {
