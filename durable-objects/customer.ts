@@ -3,7 +3,7 @@
  *
  * A thin RPC face: each method hands over to a command (customer/commands/), which runs in one synchronous transaction.
  * The methods that are called most take their command as text and share transactions. The alarm does what is due
- * without a request; a timer hands changes over.
+ * without a request; a timer takes charges from the balance and hands changes over.
  */
 
 import { DurableObject } from 'cloudflare:workers';
@@ -21,7 +21,7 @@ import type {
 import type { CustomerRpc } from '../src/objects/rpc.ts';
 import { log } from '../src/platform/log.ts';
 import { markErased } from '../src/storage/erasure.ts';
-import { doAlarmWork } from './customer/alarm-work.ts';
+import { doAlarmWork, reporterOf } from './customer/alarm-work.ts';
 import * as batches from './customer/commands/batches.ts';
 import * as calls from './customer/commands/calls.ts';
 import * as compression from './customer/commands/compression.ts';
@@ -30,6 +30,7 @@ import * as corrections from './customer/commands/corrections.ts';
 import { grant, revoke } from './customer/commands/credits.ts';
 import { increment } from './customer/commands/meters.ts';
 import * as serviceCalls from './customer/commands/service-calls.ts';
+import { debit } from './customer/commands/settlement.ts';
 import * as subscription from './customer/commands/subscription.ts';
 import { HAND_OVER_DELAY_MS, handOver } from './customer/hand-over.ts';
 import { CustomerStore } from './customer/store.ts';
@@ -51,8 +52,8 @@ export class Customer extends DurableObject<Env> implements CustomerRpc {
   });
   #store = this.#openStore();
   readonly #openedAtMs = Date.now();
-  /** What the object does without a request, one after the other. */
-  #work: Promise<void> = Promise.resolve();
+  /** What the object does without a request, and an erasure, one after the other. */
+  #work: Promise<unknown> = Promise.resolve();
   #isToHandOver = false;
 
   constructor(ctx: DurableObjectState, env: Env) {
@@ -174,23 +175,21 @@ export class Customer extends DurableObject<Env> implements CustomerRpc {
 
   /**
    * Erases everything that the object holds. Answers whether there was anything. A page that is being handed over is waited
-   * for, so that the projectors can be told to forget it; what arrives at D1 later finds the
-   * subscription marked.
+   * for, so that the projectors can be told to forget it; what arrives at D1 later finds the subscription marked.
    */
-  async erase(organizationId: string): Promise<boolean> {
-    await this.#work;
-    const account = this.#store.account();
-    if (account?.organizationId !== organizationId) return false;
-    await markErased(this.env, organizationId, account.subscription.id, Date.now());
-    // An alarm or the timer may have fired meanwhile.
-    await this.#work;
-    return this.ctx.blockConcurrencyWhile(async () => {
-      if (this.#store.account()?.organizationId !== organizationId) return false;
-      await this.ctx.storage.deleteAlarm();
-      await this.ctx.storage.deleteAll();
-      this.#store = this.#openStore();
-      await this.#store.load();
-      return true;
+  erase(organizationId: string): Promise<boolean> {
+    return this.#alone(async () => {
+      const account = this.#store.account();
+      if (account?.organizationId !== organizationId) return false;
+      await markErased(this.env, organizationId, account.subscription.id, Date.now());
+      return this.ctx.blockConcurrencyWhile(async () => {
+        if (this.#store.account()?.organizationId !== organizationId) return false;
+        await this.ctx.storage.deleteAlarm();
+        await this.ctx.storage.deleteAll();
+        this.#store = this.#openStore();
+        await this.#store.load();
+        return true;
+      });
     });
   }
 
@@ -206,23 +205,29 @@ export class Customer extends DurableObject<Env> implements CustomerRpc {
     if (this.#isToHandOver) return;
     this.#isToHandOver = true;
     setTimeout(() => {
-      this.#isToHandOver = false;
       // Whatever fails that nobody foresaw, the alarm stands behind the timer.
       this.#alone(() => this.#handOver()).catch((error) => log('error', 'hand_over_broke', {}, error));
     }, HAND_OVER_DELAY_MS);
   }
 
   async #handOver(): Promise<void> {
-    const { store, objectId } = this.#context();
+    const { store, objectId, nowMs } = this.#context();
+    try {
+      debit(store, reporterOf(this.env) !== null, nowMs);
+    } finally {
+      // What the charges changed goes with the rest.
+      this.#isToHandOver = false;
+    }
     const { more } = await handOver({ store, env: this.env, objectId, now: Date.now });
     if (more) this.#handOverSoon();
     // The end of an open call follows, and forgets what was handed over without a transaction of its own.
     else if (Date.now() - this.#openedAtMs < OPENED_JUST_NOW_MS && !store.hasOpenCalls()) store.rest(Date.now());
   }
 
-  #alone(work: () => Promise<void>): Promise<void> {
-    this.#work = this.#work.then(work, work);
-    return this.#work;
+  #alone<Result>(work: () => Promise<Result>): Promise<Result> {
+    const done = this.#work.then(work, work);
+    this.#work = done;
+    return done;
   }
 
   #context(): Context {

@@ -7,7 +7,7 @@ import { reportCharge } from '../../src/billing/stripe.ts';
 import type { Env } from '../../src/env.ts';
 import { log } from '../../src/platform/log.ts';
 import type { Context } from './commands/context.ts';
-import { debitDue, type Reporter, reportDue } from './commands/settlement.ts';
+import { debit, type Reporter, reportDue } from './commands/settlement.ts';
 import { housekeep } from './commands/subscription.ts';
 import { handOver } from './hand-over.ts';
 
@@ -35,12 +35,12 @@ export function doWhatIsDue(context: Context, reports: boolean): void {
   const { store, nowMs } = context;
   store.transaction(nowMs, () => {
     housekeep(context);
-    debitDue(store, reports, nowMs);
+    debit(store, reports, nowMs);
   });
 }
 
 /** How charges are reported; `null` where no billing provider is configured. */
-function reporterOf({
+export function reporterOf({
   STRIPE_SECRET_KEY: secretKey,
   STRIPE_API_BASE: apiBase,
   STRIPE_METER_EVENT_NAME: eventName,

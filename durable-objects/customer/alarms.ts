@@ -15,7 +15,7 @@ export interface Due {
   replenishMs: number | null;
   /** A credit expires. */
   expiryMs: number | null;
-  /** A charge is to be settled, or reported again. */
+  /** A charge that no hand-over settled is to be settled, or one is to be reported. */
   settleMs: number | null;
   /** Old calls, answers and keys may go. */
   pruneMs: number | null;

@@ -382,9 +382,15 @@ export class CustomerStore {
     this.#tables.charges.unreportCorrections(chargeId);
   }
 
-  chargesDue(nowMs: number, rowsMax: number): OpenCharge[] {
+  /** Charges that the balance has not paid, and those that it has and that are due. */
+  chargesToSettle(nowMs: number, rowsMax: number): OpenCharge[] {
+    return this.#exists && this.#dueNow().settleMs !== null ? this.#tables.charges.toSettle(nowMs, rowsMax) : [];
+  }
+
+  /** Charges to be reported that the balance has paid. */
+  chargesToReport(nowMs: number, rowsMax: number): OpenCharge[] {
     return this.#exists && (this.#dueNow().settleMs ?? NEVER_MS) <= nowMs
-      ? this.#tables.charges.due(nowMs, rowsMax)
+      ? this.#tables.charges.toReport(nowMs, rowsMax)
       : [];
   }
 
@@ -432,7 +438,7 @@ export class CustomerStore {
   }
 
   hasOpenCalls(): boolean {
-    return this.#tables.calls.nextDeadlineMs() !== null;
+    return this.#exists && this.#tables.calls.nextDeadlineMs() !== null;
   }
 
   #forgetHandedOver(): void {

@@ -7,7 +7,7 @@ import * as calls from '../../durable-objects/customer/commands/calls.ts';
 import type { Context } from '../../durable-objects/customer/commands/context.ts';
 import { grant } from '../../durable-objects/customer/commands/credits.ts';
 import { increment } from '../../durable-objects/customer/commands/meters.ts';
-import { debitDue } from '../../durable-objects/customer/commands/settlement.ts';
+import { debit } from '../../durable-objects/customer/commands/settlement.ts';
 import * as subscription from '../../durable-objects/customer/commands/subscription.ts';
 import { handOver } from '../../durable-objects/customer/hand-over.ts';
 import type { CustomerStore } from '../../durable-objects/customer/store.ts';
@@ -182,11 +182,11 @@ async function night(stage: Stage, nowMs: number): Promise<void> {
   const { store, objectId, env } = stage;
   for (let round = 0; round < ROUNDS_MAX; round += 1) {
     subscription.housekeep(at(stage, nowMs));
-    debitDue(store, false, nowMs);
+    debit(store, false, nowMs);
     await handOver({ store, env, objectId, now: () => nowMs });
     const { failures, lastError } = store.delivery();
     if (failures > 0) throw new Error(`the history does not reach a projector: ${lastError}`);
-    if (store.outboxState().pending === 0 && store.chargesDue(nowMs, 1).length === 0) return;
+    if (store.outboxState().pending === 0 && store.countCharges() === 0) return;
   }
   throw new Error('the night does not end');
 }

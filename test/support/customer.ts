@@ -3,13 +3,15 @@
  * is over.
  */
 import { expect } from 'vitest';
+import { HAND_OVER_DELAY_MS } from '../../durable-objects/customer/hand-over.ts';
 import type { OperatorCustomer } from '../../src/contract/operator-customers.ts';
 import type { Tenant } from './api.ts';
 import { deliverToD1, operator } from './worker.ts';
 
-/** Charges wait a second for others, and a loaded machine is slow. */
+/** A loaded machine is slow. */
 const ROUNDS_MAX = 100;
 const ROUND_MS = 100;
+const TIMER_LATE_MS = 300;
 
 export interface FundedCustomer {
   params: { org: string; customerId: string };
@@ -19,6 +21,8 @@ export interface FundedCustomer {
   wallet(): Promise<OperatorCustomer['wallet']>;
   /** Fires the alarm until no charge is open and D1 has everything. */
   settle(): Promise<void>;
+  /** Waits for the hand-over of what was changed so far: the next one, which settles charges, is a while ahead. */
+  handedOver(): Promise<void>;
 }
 
 /** Provisions the customer, with `usd` on the balance and `units` of CUSTOM1. */
@@ -48,5 +52,6 @@ export async function fundedCustomer(
       }
       throw new Error('the charges did not settle');
     },
+    handedOver: () => scheduler.wait(HAND_OVER_DELAY_MS + TIMER_LATE_MS),
   };
 }

@@ -11,7 +11,7 @@ import * as corrections from '../../durable-objects/customer/commands/correction
 import { grant, revoke } from '../../durable-objects/customer/commands/credits.ts';
 import { increment } from '../../durable-objects/customer/commands/meters.ts';
 import * as serviceCalls from '../../durable-objects/customer/commands/service-calls.ts';
-import { debitDue, type Reporter, reportDue } from '../../durable-objects/customer/commands/settlement.ts';
+import { debit, type Reporter, reportDue } from '../../durable-objects/customer/commands/settlement.ts';
 import * as subscription from '../../durable-objects/customer/commands/subscription.ts';
 import { handOver } from '../../durable-objects/customer/hand-over.ts';
 import { CustomerStore } from '../../durable-objects/customer/store.ts';
@@ -315,7 +315,7 @@ export async function withObject(
       setCanceled: (canceled, atMs) => subscription.cancelOrReactivate(at(atMs), { organizationId, canceled }),
       inspect: (atMs) => subscription.inspect(at(atMs), { organizationId }),
       settle: async (atMs, report = null) => {
-        debitDue(store, report !== null, atMs);
+        debit(store, report !== null, atMs);
         if (report) await reportDue(store, report, () => atMs);
       },
       call: (callId, atMs) => calls.readCall(at(atMs), organizationId, callId),

@@ -222,10 +222,11 @@ describe('a reversed call', () => {
   });
 
   test('on credit gives the balance back what it paid, whether that was settled or not', async () => {
-    const { call, wallet, settle, inspect } = await caller();
+    const { call, wallet, settle, handedOver, inspect } = await caller();
     await call();
     const [settled, pending] = [await call(), await call()];
     await settle();
+    await handedOver();
     expect((await wallet()).balanceUsd).toBe('0.982');
     expect((await reverse(settled)).data).toMatchObject({ refundUsd: 0.009, refundNanoUsd: '9000000', returned: {} });
     const later = await call();
@@ -362,7 +363,7 @@ describe('an amended call', () => {
     const callId = await call();
     await settle();
     expect((await amend(callId, RIGHT)).data).toMatchObject({ differenceNanoUsd: '-4800000', differenceUsd: -0.0048 });
-    expect((await read(callId)).payg).toMatchObject({ chargeNanoUsd: '4200000', settlementStatus: 'PENDING' });
+    expect((await read(callId)).payg).toMatchObject({ chargeNanoUsd: '4200000' });
     await settle();
     expect((await wallet()).availableUsd).toBe('0.9958');
     expect((await read(callId)).payg).toMatchObject({ chargeNanoUsd: '4200000', settlementStatus: 'POSTED' });

@@ -196,7 +196,7 @@ describe('funding', () => {
       blocked: false,
       meter: { overagePricingComponents: [component(0, '5', '3', '10000000', '1')] },
     });
-    expect(await wallet()).toMatchObject({ unsettledUsd: '0.03', availableUsd: '0.02', units: { CUSTOM1: 0 } });
+    expect(await wallet()).toMatchObject({ availableUsd: '0.02', units: { CUSTOM1: 0 } });
     // Overage units 4 to 22: across both borders. The last one may overdraw.
     const across = await use(19);
     expect(across.blocked).toBe(false);

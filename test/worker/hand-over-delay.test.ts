@@ -9,6 +9,7 @@ import { Plan } from '../../src/contract/plans.ts';
 import { openAccount } from '../../src/domain/account.ts';
 import { projectorOf } from '../../src/objects/projectors.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
+import { fundedCustomer } from '../support/customer.ts';
 import { bindings, customerStub, operator } from '../support/worker.ts';
 
 /** An alarm in the past would fire at once. */
@@ -179,5 +180,57 @@ describe('a change', () => {
     await tenant.api.send('endCall', { body: { callId, modelUsed: 'gpt-4o', inputTokens: 1, responseTokens: 1 } });
     await expect.poll(async () => (await waiting('rare')).inOutbox, { timeout: 10_000, interval: 50 }).toBe(0);
     expect(await isWokenSoon('rare')).toBe(false);
+  });
+});
+
+describe('a charge', () => {
+  let tenant: Tenant;
+
+  beforeAll(async () => {
+    tenant = await createTenant(operator, {
+      name: 'Paid',
+      limitType: 'BLOCK',
+      limits: { premiumCalls: 0 },
+      payg: { enabled: true },
+    });
+  });
+
+  const inD1 = async (callId: string) => {
+    const row = bindings.DB.prepare(
+      `SELECT record ->> '$.outcome.charge.status' AS status FROM calls WHERE call_id = ?`,
+    ).bind(callId);
+    return (await row.first<{ status: string | null }>())?.status ?? null;
+  };
+
+  /** A call that has just ended, long before the next hand-over. */
+  const charged = async (customerId: string) => {
+    const customer = await fundedCustomer(tenant, customerId, { usd: '1' });
+    await customer.handedOver();
+    const { callId } = (await tenant.api.send('beginCall', { body: { customerId, requested: { premium: true } } }))
+      .data;
+    await tenant.api.send('endCall', { body: { callId, modelUsed: 'gpt-4o', inputTokens: 400, responseTokens: 0 } });
+    const status = async () =>
+      (await tenant.api.send('readCall', { params: { callId } })).data.payg.settlementStatus ?? null;
+    return { ...customer, callId, status };
+  };
+
+  test('is taken from the balance by the hand-over, so that D1 learns of the call and its charge at once', async () => {
+    const { callId, status, wallet } = await charged('settled');
+    let first: string | null = null;
+    await expect.poll(async () => (first = await inD1(callId)), { timeout: 15_000, interval: 20 }).not.toBeNull();
+    expect(first, 'as D1 learns of the call').toBe('POSTED');
+    expect(await status()).toBe('POSTED');
+    expect(await wallet()).toMatchObject({ balanceUsd: '0.999', openCharges: 0 });
+  });
+
+  test('is taken from the balance by the alarm where the object was gone before its timer fired', async () => {
+    const { status, wallet } = await charged('left');
+    const stop = runInDurableObject(customerStub(tenant.organizationId, 'left'), (_object, context) =>
+      context.abort('the machine stops'),
+    );
+    await expect(stop).rejects.toThrow();
+    expect(await status()).toBe('PENDING');
+    await expect.poll(status, { timeout: 15_000, interval: 100 }).toBe('POSTED');
+    expect(await wallet()).toMatchObject({ balanceUsd: '0.999', openCharges: 0 });
   });
 });

@@ -1,8 +1,9 @@
 /**
  * Settlement: charges leave the balance, and are reported to the billing provider where one is configured.
  *
- * A charge is queued with the usage that made it. The next alarm takes it from the balance; without a provider it is
- * POSTED then. With one it stays PENDING until the provider has it, tried again with a capped backoff; a provider that
+ * A charge is queued with the usage that made it. The next hand-over takes it from the balance, so that D1 learns of the
+ * call and its charge at once, or the alarm does for an object that was gone; without a provider it is POSTED then. With
+ * one it stays PENDING until the provider has it, tried again with a capped backoff; a provider that
  * refuses for good makes it FAILED with the reason. The balance has paid either way: what was used was used. A correction
  * is a charge of its own, below zero where it gives back; the provider gets it after the charge that it corrects.
  */
@@ -24,10 +25,12 @@ export type Report =
 
 export type Reporter = (charge: OpenCharge & { stripeCustomerId: string }) => Promise<Report>;
 
-/** Charges wait this long for others before they are settled. */
-const SETTLE_DELAY_MS = 1_000;
+/** A charge is taken from the balance by the alarm, where no hand-over has done so in this time. */
+const SETTLE_ALARM_MS = 5_000;
+/** A correction waits this long after what it corrects before it is reported. */
+const REPORT_DELAY_MS = 1_000;
 /**
- * Charges that one alarm takes from the balance, of these how many that give back, and that it reports; the next alarm
+ * Charges that one run takes from the balance, of these how many that give back, and that it reports; the next one
  * continues. One that gives back reads the ledger, which may take 50 ms.
  */
 const DEBITS_MAX = 500;
@@ -61,20 +64,22 @@ export function queueCharge(
     debitedAtMs: null,
     attempts: 0,
     firstAttemptAtMs: null,
-    dueAtMs: nowMs + SETTLE_DELAY_MS,
+    dueAtMs: nowMs + SETTLE_ALARM_MS,
     correction,
   });
 }
 
-/** Takes due charges from the balance. Those that are not reported to a provider are POSTED. */
-export function debitDue(store: CustomerStore, reports: boolean, nowMs: number): void {
+/** Takes charges from the balance. Those that are not reported to a provider are POSTED. */
+export function debit(store: CustomerStore, reports: boolean, nowMs: number): void {
+  const charges = store.chargesToSettle(nowMs, DEBITS_MAX);
+  if (charges.length === 0) return;
   store.transaction(nowMs, () => {
     const known = store.account();
     if (!known) return;
     // A credit pays only before its expiry, whether this or the housekeeping runs first.
     let account = expireDue(known, nowMs);
     let returns = 0;
-    for (const charge of store.chargesDue(nowMs, DEBITS_MAX)) {
+    for (const charge of charges) {
       const isReported = reports && charge.stripeCustomerId !== null;
       if (charge.debitedAtMs === null) {
         if (charge.amountNanoUsd < 0n) {
@@ -84,7 +89,7 @@ export function debitDue(store: CustomerStore, reports: boolean, nowMs: number):
           account = store.saveAccount(account, nowMs);
         }
         account = changeWallet(account, settledWallet(store, account.wallet, charge, nowMs));
-        if (isReported) store.saveCharge({ ...charge, debitedAtMs: nowMs });
+        if (isReported) store.saveCharge({ ...charge, debitedAtMs: nowMs, dueAtMs: nowMs });
       }
       if (!isReported) close(store, charge, null, account.revision, nowMs);
     }
@@ -128,7 +133,7 @@ export function giveBackTo(
 
 /** Reports due charges that the balance has paid. Never throws: what fails is due again later. */
 export async function reportDue(store: CustomerStore, report: Reporter, now: () => number): Promise<void> {
-  for (const { chargeId } of store.chargesDue(now(), REPORTS_MAX)) {
+  for (const { chargeId } of store.chargesToReport(now(), REPORTS_MAX)) {
     // What came of the charges before it may have changed it.
     const charge = store.charge(chargeId);
     const stripeCustomerId = charge?.stripeCustomerId ?? null;
@@ -136,7 +141,7 @@ export async function reportDue(store: CustomerStore, report: Reporter, now: () 
     const corrected = charge.correction?.corrects ? store.charge(charge.correction.corrects) : null;
     if (corrected) {
       // What is corrected is reported first, or not at all.
-      const dueAtMs = Math.max(corrected.dueAtMs, now()) + SETTLE_DELAY_MS;
+      const dueAtMs = Math.max(corrected.dueAtMs, now()) + REPORT_DELAY_MS;
       store.transaction(now(), () => store.saveCharge({ ...charge, dueAtMs }));
       continue;
     }

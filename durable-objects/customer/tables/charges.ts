@@ -69,10 +69,28 @@ export class ChargeTable {
     return this.#sql.exec<Row>('SELECT * FROM charges WHERE charge_id = ?', chargeId).toArray().map(fromRow)[0] ?? null;
   }
 
-  /** Charges that are due, the earliest first. */
-  due(nowMs: number, rowsMax: number): OpenCharge[] {
+  /** Charges that the balance has not paid, then those that it has and that are due; the earliest first. */
+  toSettle(nowMs: number, rowsMax: number): OpenCharge[] {
     return this.#sql
-      .exec<Row>('SELECT * FROM charges WHERE due_at_ms <= ? ORDER BY due_at_ms LIMIT ?', nowMs, rowsMax)
+      .exec<Row>(
+        `SELECT * FROM charges WHERE debited_at_ms IS NULL OR due_at_ms <= ?
+         ORDER BY debited_at_ms IS NOT NULL, due_at_ms LIMIT ?`,
+        nowMs,
+        rowsMax,
+      )
+      .toArray()
+      .map(fromRow);
+  }
+
+  /** Charges that the balance has paid, that are due for the billing provider, the earliest first. */
+  toReport(nowMs: number, rowsMax: number): OpenCharge[] {
+    return this.#sql
+      .exec<Row>(
+        `SELECT * FROM charges WHERE due_at_ms <= ? AND debited_at_ms IS NOT NULL AND stripe_customer_id IS NOT NULL
+         ORDER BY due_at_ms LIMIT ?`,
+        nowMs,
+        rowsMax,
+      )
       .toArray()
       .map(fromRow);
   }
