@@ -78,13 +78,8 @@ export function withoutId<Subscription extends { id: string }>({
   return rest;
 }
 
-/** Compares everything there is. To be called after each command, at the model's time. */
-export async function expectAgreement(
-  model: ReferenceModel,
-  object: Clockwork,
-  archive: ReadonlyMap<number, ArchivedEntry>,
-): Promise<void> {
-  // The object is as of now before it says what it calls the charges of lost calls.
+/** The object as of now: it says what it calls the charges of calls that were lost. */
+export function catchUp(model: ReferenceModel, object: Clockwork): void {
   object.inspect(model.nowMs);
   model.advance(model.nowMs);
   model.nameCharges((callId) => {
@@ -92,6 +87,15 @@ export async function expectAgreement(
     // What was estimated may have been replaced in the same command.
     return (corrections[0]?.previous ?? outcome)?.charge?.chargeId;
   });
+}
+
+/** Compares everything there is. To be called after each command, at the model's time. */
+export async function expectAgreement(
+  model: ReferenceModel,
+  object: Clockwork,
+  archive: ReadonlyMap<number, ArchivedEntry>,
+): Promise<void> {
+  catchUp(model, object);
   expectReadingsToAgree(model, object);
   expectLedgerToSum(model, object, archive);
   expectCallsToAgree(model, object);

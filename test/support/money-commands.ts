@@ -11,7 +11,7 @@ import type { ChangeStrategy } from '../../src/domain/account.ts';
 import type { MeterEvent } from '../../src/domain/custom-meter.ts';
 import type { MeterSlot } from '../../src/domain/meters.ts';
 import type { CreditUnit } from '../../src/domain/wallet.ts';
-import { metersOf, subscriptionOf, withoutId } from './money-agreement.ts';
+import { catchUp, metersOf, subscriptionOf, withoutId } from './money-agreement.ts';
 import { begin, end, extend, takeBack } from './money-call-commands.ts';
 import {
   command,
@@ -218,9 +218,8 @@ const settle = command(
   fc.option(fc.array(reports, { minLength: 1, maxLength: 4 }), { nil: null }),
   async (model, system, answers) => {
     // As the alarm does it: calls past their deadline first.
-    system.object.inspect(model.nowMs);
-    const due = model.dueCharges();
-    const told = due.filter(({ stripeCustomerId }) => stripeCustomerId !== null);
+    catchUp(model, system.object);
+    const told = model.chargesToSettle().filter(({ stripeCustomerId }) => stripeCustomerId !== null);
     const asked: { chargeId: string; report: Report }[] = [];
     const reporter = answers
       ? async ({ chargeId, debitedAtMs }: { chargeId: string; debitedAtMs: number | null }) => {

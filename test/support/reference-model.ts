@@ -768,7 +768,7 @@ export class ReferenceModel {
     stripeCustomerId: string | null,
     corrects: string | null = null,
   ): void {
-    const dueAtMs = this.nowMs + 1000;
+    const dueAtMs = this.nowMs + 5000;
     this.charges.set(chargeId, {
       chargeId,
       subjectId,
@@ -798,17 +798,19 @@ export class ReferenceModel {
     }
   }
 
-  dueCharges(): ModelCharge[] {
-    const due = [...this.charges.values()].filter(({ dueAtMs }) => dueAtMs <= this.nowMs);
-    return due.sort((a, b) => a.dueAtMs - b.dueAtMs);
+  /** Charges that the balance has not paid, then those of which somebody is to be told now. */
+  chargesToSettle(): ModelCharge[] {
+    const due = [...this.charges.values()].filter(({ debited, dueAtMs }) => !debited || dueAtMs <= this.nowMs);
+    return due.sort((a, b) => Number(a.debited) - Number(b.debited) || a.dueAtMs - b.dueAtMs);
   }
 
-  /** Due charges leave the balance, or come back; those that nobody is to be told of are done. */
+  /** Charges leave the balance, or come back; those that nobody is to be told of are done, the others are told at once. */
   debit(reports: boolean, returnsOf: (chargeId: string) => { creditId: string | null; amount: bigint }[]): void {
-    for (const charge of this.dueCharges()) {
+    for (const charge of this.chargesToSettle()) {
       if (!charge.debited && charge.amount > 0n) this.#spend('USD', charge.amount);
       if (!charge.debited && charge.amount < 0n)
         this.#giveBack(charge.chargeId, -charge.amount, returnsOf(charge.chargeId));
+      if (!charge.debited) charge.dueAtMs = this.nowMs;
       charge.debited = true;
       if (!reports || charge.stripeCustomerId === null) this.conclude(charge, null);
     }
