@@ -1,10 +1,11 @@
 /**
- * The gateway on the wire: OpenAI's requests and answers with a few fields of our own, and all operations in one table.
+ * The gateway on the wire: requests and answers of OpenAI, Anthropic and Google with a few fields of our own, and all
+ * operations in one table.
  *
  * A schema checks only what the service itself reads; the vendor judges the rest of a body. Session tokens are the
  * exception: only some fields are open to them (the tables in src/gateway/dialects). Our own fields (`customer`,
  * `feature`, `tags`, `models`) are removed before the vendor gets the body. The routes accept any media type in
- * `Accept`, and errors are in OpenAI's envelope.
+ * `Accept`, and errors are in the form of the endpoint's vendor.
  */
 import { z } from 'zod';
 import { CustomerIdentity, ReasoningFields } from './calls.ts';
@@ -60,12 +61,9 @@ const ownFields = {
   tags: z.array(label).max(TAGS_MAX).nullish().describe('Labels to report by; a session token has its own'),
 };
 
-/** What every request to a model has. */
-export const ModelRequest = z.looseObject({
+/** What every request to a model has, wherever it names the model. */
+const LabelledRequest = z.looseObject({
   ...ownFields,
-  model: modelName.describe(
-    '`provider/model`, a bare name that the catalog knows, `service/standard` or `service/premium`',
-  ),
   models: z
     .array(modelName)
     .max(FALLBACK_MODELS_MAX)
@@ -73,6 +71,13 @@ export const ModelRequest = z.looseObject({
     .describe(
       'Tried in order after `model` when a vendor fails for a passing reason; with a session token two at most',
     ),
+});
+
+/** A request to a model. The routes of Google name it in the path. */
+export const ModelRequest = LabelledRequest.extend({
+  model: modelName.describe(
+    '`provider/model`, a bare name that the catalog knows, `service/standard` or `service/premium`',
+  ),
   user: z.string().nullish().describe("The customer's user"),
 });
 
@@ -102,6 +107,39 @@ export const ResponseRequest = ModelRequest.extend({
 
 export const EmbeddingRequest = ModelRequest.extend({ input: z.unknown().describe('What is to be embedded') });
 
+const messages = z.array(z.unknown()).min(1).describe('The conversation');
+
+export const MessageRequest = ModelRequest.extend({
+  messages,
+  stream,
+  thinking: z
+    .looseObject({ type: z.string(), budget_tokens: z.number().nullish() })
+    .nullish()
+    .describe('Lowered to what the plan admits'),
+  output_config: z
+    .looseObject({ effort: z.string().nullish() })
+    .nullish()
+    .describe('`effort` is lowered to what plan and model admit'),
+  metadata: z.looseObject({ user_id: z.string().nullish() }).nullish().describe("`user_id` is the customer's user"),
+});
+
+export const MessageTokensRequest = ModelRequest.extend({ messages });
+
+const contents = z.unknown().describe('The conversation');
+
+export const GenerateContentRequest = LabelledRequest.extend({ contents });
+
+export const EmbedContentRequest = LabelledRequest.extend({ content: z.unknown().describe('What is to be embedded') });
+
+export const BatchEmbedContentsRequest = LabelledRequest.extend({
+  requests: z.array(z.looseObject({})).min(1).describe('What is to be embedded, each as a request of its own'),
+});
+
+export const CountTokensRequest = LabelledRequest.extend({
+  contents: z.unknown().optional().describe('The conversation'),
+  generateContentRequest: z.looseObject({}).nullish().describe('A whole request in its place'),
+});
+
 export const BatchRequest = z.looseObject({
   ...ownFields,
   input_file_id: z
@@ -122,6 +160,30 @@ export const GatewayError = z.object({
     code: z.string().nullable().describe("The service's code, or the vendor's own"),
     param: z.string().nullable().describe('The field that is wrong'),
     requiredScope: z.string().optional().describe('The scope that the credential lacks'),
+  }),
+});
+
+/** An error of Anthropic's own API. */
+export const AnthropicError = z.object({
+  type: z.literal('error'),
+  error: z.looseObject({
+    type: z.string().describe("Anthropic's word for the kind of error, or the vendor's own"),
+    message: z.string().describe('Why, for people'),
+    code: z.string().optional().describe("The service's code, or the vendor's own"),
+    param: z.string().optional().describe('The field that is wrong'),
+    requiredScope: z.string().optional().describe('The scope that the credential lacks'),
+  }),
+});
+
+/** An error of Google's own API. */
+export const GoogleError = z.object({
+  error: z.looseObject({
+    code: z.number().int().describe('The HTTP status'),
+    message: z.string().describe('Why, for people'),
+    status: z.string().describe("Google's word for the status"),
+    details: z
+      .array(z.looseObject({ '@type': z.string().optional() }))
+      .describe("The vendor's own, or an `ErrorInfo` whose `reason` is the service's code"),
   }),
 });
 
@@ -154,8 +216,7 @@ export interface GatewayOperation {
 
 /** An operation that runs a model. */
 export interface ModelOperation extends GatewayOperation {
-  path: `/v1/${string}`;
-  body: z.ZodType<z.infer<typeof ModelRequest>>;
+  body: z.ZodType<z.infer<typeof LabelledRequest>>;
 }
 
 const invoke = { kind: 'apiKey', scopes: ['gateway:invoke'] } as const;
@@ -194,10 +255,78 @@ export const modelOperations = {
     body: EmbeddingRequest,
     answer: vendorAnswer,
   },
+  createMessage: {
+    operationId: 'createMessage',
+    summary: "Message in Anthropic's form, metered",
+    method: 'POST',
+    path: '/v1/messages',
+    security: invoke,
+    body: MessageRequest,
+    answer: vendorAnswer,
+  },
+  generateContent: {
+    operationId: 'generateContent',
+    summary: "Content in Google's form, metered",
+    method: 'POST',
+    path: '/v1beta/models/{model}:generateContent',
+    security: invoke,
+    body: GenerateContentRequest,
+    answer: vendorAnswer,
+  },
+  streamGenerateContent: {
+    operationId: 'streamGenerateContent',
+    summary: "Streamed content in Google's form, metered: server-sent events with `alt=sse`, else a JSON array",
+    method: 'POST',
+    path: '/v1beta/models/{model}:streamGenerateContent',
+    security: invoke,
+    body: GenerateContentRequest,
+    answer: vendorAnswer,
+  },
+  embedContent: {
+    operationId: 'embedContent',
+    summary: "Embedding in Google's form, metered",
+    method: 'POST',
+    path: '/v1beta/models/{model}:embedContent',
+    security: invoke,
+    body: EmbedContentRequest,
+    answer: vendorAnswer,
+  },
+  batchEmbedContents: {
+    operationId: 'batchEmbedContents',
+    summary: "Several embeddings in Google's form, metered as one call",
+    method: 'POST',
+    path: '/v1beta/models/{model}:batchEmbedContents',
+    security: invoke,
+    body: BatchEmbedContentsRequest,
+    answer: vendorAnswer,
+  },
+} as const satisfies Record<string, ModelOperation>;
+
+/** The operations that count the tokens of a request without running a model: they are free and not metered. */
+export const countingOperations = {
+  countMessageTokens: {
+    operationId: 'countMessageTokens',
+    summary: "Tokens of a message in Anthropic's form; not metered",
+    method: 'POST',
+    path: '/v1/messages/count_tokens',
+    security: invoke,
+    body: MessageTokensRequest,
+    answer: vendorAnswer,
+  },
+  countTokens: {
+    operationId: 'countTokens',
+    summary: "Tokens of content in Google's form; not metered",
+    method: 'POST',
+    path: '/v1beta/models/{model}:countTokens',
+    security: invoke,
+    body: CountTokensRequest,
+    answer: vendorAnswer,
+  },
 } as const satisfies Record<string, ModelOperation>;
 
 export const gatewayOperations = {
   ...modelOperations,
+  ...countingOperations,
   listModels: {
     operationId: 'listModels',
     summary: 'Models that the organization can use',

@@ -12,7 +12,7 @@ export const vendorProvider = z
 export const VENDOR_BASE_URLS: Readonly<Record<string, string>> = {
   openai: 'https://api.openai.com/v1',
   anthropic: 'https://api.anthropic.com/v1',
-  google: 'https://generativelanguage.googleapis.com/v1beta/openai',
+  google: 'https://generativelanguage.googleapis.com/v1beta',
 };
 
 const useReportedCost = z

@@ -35,6 +35,9 @@ export interface Attempt {
   limits: ModelLimits;
 }
 
+/** What of an endpoint decides which vendors can be asked. */
+export type OfferedEndpoint = Pick<Dialect, 'isOfferedBy' | 'alternative'> & { operation: { path: string } };
+
 /** The most attempts of one request. */
 export const ATTEMPTS_MAX = 10;
 /** The prefix of our own names for the organization's mapped models. */
@@ -56,7 +59,7 @@ interface Candidate extends NamedModel {
 export async function resolveAttempts(
   organization: OrganizationConfig,
   catalog: Catalog,
-  dialect: Dialect,
+  dialect: OfferedEndpoint,
   names: readonly string[],
   nowMs: number,
 ): Promise<{ ok: true; attempts: Attempt[] } | Refused> {
@@ -136,13 +139,17 @@ export function mappedTier(name: string): Tier | null {
   return TIERS.find((tier) => name === `${MAPPED_PREFIX}${tier}`) ?? null;
 }
 
-function obstacleTo({ vendors }: OrganizationConfig, dialect: Dialect, { provider }: NamedModel): Refused | null {
+function obstacleTo(
+  { vendors }: OrganizationConfig,
+  dialect: OfferedEndpoint,
+  { provider }: NamedModel,
+): Refused | null {
   if (!vendors.has(provider)) {
     const message = `the organization has no credentials for the vendor ${JSON.stringify(provider)}`;
     return refuseCall('VENDOR_NOT_CONFIGURED', message, { param: 'model' });
   }
-  const { operation, notOfferedBy, alternative } = dialect;
-  if (!notOfferedBy.includes(provider)) return null;
+  const { operation, alternative } = dialect;
+  if (dialect.isOfferedBy(provider)) return null;
   const advice = alternative === null ? '' : `; use ${alternative}`;
   const message = `the vendor ${provider} does not offer ${operation.path}${advice}`;
   return refuseCall('ENDPOINT_NOT_OFFERED', message, { param: 'model' });

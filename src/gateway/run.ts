@@ -8,7 +8,7 @@
 import { GATEWAY_HEADERS } from '../contract/gateway.ts';
 import { NO_USAGE } from '../domain/usage.ts';
 import { seenOutput, tokensPerAnswer, unseenOutput } from '../metering/output.ts';
-import { chooseEffort } from '../vendors/effort.ts';
+import { ceilingOf, chooseEffort } from '../vendors/effort.ts';
 import { withOutputBound } from '../vendors/output-bound.ts';
 import { Presence } from '../vendors/presence.ts';
 import type { VendorRequest, VendorResult } from '../vendors/request.ts';
@@ -88,13 +88,14 @@ function askVendor(
   limits: Pick<VendorRequest, 'timeoutMs' | 'presence'>,
 ): Promise<VendorResult> {
   const { dialect, admission } = run;
-  const { provider, model, baseUrl } = attempt;
-  const body = dialect.vendorBody(request, { provider, model, effort });
+  const { provider, model } = attempt;
+  const ceiling = ceilingOf(admission.allowed.reasoningLevel);
+  const body = dialect.vendorBody(request, { provider, model, effort, ceiling });
   const perAnswer = tokensPerAnswer(attempt, admission);
   return requestVendor({
-    url: `${baseUrl}/${dialect.endpoint}`,
+    url: dialect.vendorUrl(attempt, request),
     method: 'POST',
-    headers: { Authorization: `Bearer ${vendorKey}` },
+    headers: dialect.vendorHeaders(vendorKey),
     body: perAnswer === null ? body : withOutputBound(body, { provider, path: dialect.endpoint }, perAnswer),
     ...limits,
     responseType: request.stream === true ? 'events' : 'text',

@@ -39,7 +39,7 @@ export function requireScopes(c: AppContext, security: Security): Result {
 
 type ApiKeySecurity = Security & { kind: 'apiKey' };
 
-/** `Authorization` wins over `x-api-key`. */
+/** `Authorization` wins over `x-api-key` and Google's `x-goog-api-key`. */
 async function authenticate(c: AppContext): Promise<Result<{ credential: Credential }>> {
   const presented = presentedKey(c);
   const credential = presented === null ? null : await credentialOf(c, presented);
@@ -107,7 +107,8 @@ async function authenticateOperator(c: AppContext): Promise<Result> {
 
 function presentedKey(c: AppContext): string | null {
   const authorization = c.req.header('Authorization');
-  return authorization === undefined ? (c.req.header('x-api-key') ?? null) : bearer(authorization);
+  if (authorization !== undefined) return bearer(authorization);
+  return c.req.header('x-api-key') ?? c.req.header('x-goog-api-key') ?? null;
 }
 
 function bearer(authorization: string | undefined): string | null {

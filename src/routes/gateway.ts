@@ -1,6 +1,6 @@
 /**
- * The gateway over HTTP: OpenAI's routes, with errors in OpenAI's envelope. Browsers may call the two that take session
- * tokens. Requests are checked as those of the metering interface are (mount.ts).
+ * The gateway over HTTP: routes of OpenAI, Anthropic and Google, with errors in the form of each. Browsers may call the
+ * two that take session tokens. Requests are checked as those of the metering interface are (mount.ts).
  */
 import { Hono } from 'hono';
 import { cors } from 'hono/cors';
@@ -17,8 +17,13 @@ import {
 import type { GatewayAnswer } from '../gateway/answer.ts';
 import { createBatch, readBatch } from '../gateway/batches/use-cases.ts';
 import { callModel } from '../gateway/call.ts';
-import type { Dialect } from '../gateway/dialects/dialect.ts';
+import { countTokens } from '../gateway/count-tokens.ts';
+import { anthropicError } from '../gateway/dialects/anthropic.ts';
+import { COUNTING, type Counting } from '../gateway/dialects/counting.ts';
+import type { Dialect, ErrorBody, ModelRequest } from '../gateway/dialects/dialect.ts';
 import { DIALECTS } from '../gateway/dialects/dialects.ts';
+import { googleError } from '../gateway/dialects/google.ts';
+import { openAiError } from '../gateway/dialects/openai.ts';
 import { refusalAnswer } from '../gateway/error-envelope.ts';
 import { listModels, retrieveModel } from '../gateway/list-models.ts';
 import { passThrough, VENDOR_ID } from '../gateway/pass-through.ts';
@@ -40,22 +45,34 @@ const browsers = cors({
   maxAge: PREFLIGHT_SECONDS,
 });
 
-const GATEWAY: ApiStyle = {
+const styleOf = (errorBody: ErrorBody): ApiStyle => ({
   requiresAccept: false,
   bodyBytesMax: GATEWAY_BODY_BYTES_MAX,
   checkSessionBody,
-  refuse: refuseRequest,
-};
+  refuse: (c, refusal) => refuseRequest(c, refusal, errorBody),
+});
+
+/** The form of errors at a path; the first that matches counts. */
+const ERROR_BODIES: readonly (readonly [RegExp, ErrorBody])[] = [
+  [/^\/v1\/messages(?:\/|$)/, anthropicError],
+  [/^\/v1beta\/|:\w+(?:Contents?|Tokens)$/, googleError],
+];
 
 /** An app of its own, so that exceptions are answered in its envelope too. */
 export function gateway(): Hono<AppEnv> {
   const app = new Hono<AppEnv>();
-  app.onError((error, c) => respond(c, refusalAnswer(refusalOf(c, error))));
+  app.onError((error, c) => respond(c, refusalAnswer(refusalOf(c, error), errorBodyOf(c.req.path))));
   mountModels(app);
   mountFiles(app);
   mountBatches(app);
-  mountMethodNotAllowed(app, Object.values<GatewayOperation>(gatewayOperations), GATEWAY);
+  const routes = Object.values<GatewayOperation>(gatewayOperations);
+  for (const [errorBody, ofForm] of Map.groupBy(routes, ({ path }) => errorBodyOf(path)))
+    mountMethodNotAllowed(app, ofForm, styleOf(errorBody));
   return app;
+}
+
+function errorBodyOf(path: string): ErrorBody {
+  return ERROR_BODIES.find(([pattern]) => pattern.test(path))?.[1] ?? openAiError;
 }
 
 function mountModels(app: Hono<AppEnv>): void {
@@ -64,7 +81,7 @@ function mountModels(app: Hono<AppEnv>): void {
     (c, { body }) =>
       callModel(callerOf(c), {
         dialect,
-        request: body,
+        request: requestOf(c, dialect, body),
         customerHeader: c.req.header(CUSTOMER_HEADER) ?? null,
         headerKey: headerKeyOf(c),
         session: c.get('credential').session,
@@ -72,8 +89,25 @@ function mountModels(app: Hono<AppEnv>): void {
         clientSignal: () => c.req.raw.signal,
       });
   for (const dialect of Object.values<Dialect>(DIALECTS)) mount(app, dialect.operation, call(dialect));
+  for (const counting of Object.values<Counting>(COUNTING)) {
+    mount(app, counting.operation, (c, { body }) => {
+      const request = { model: modelInPath(c), ...(body as object | undefined) } as ModelRequest;
+      return countTokens(callerOf(c), counting, request, c.get('correlationId'));
+    });
+  }
   mount(app, gatewayOperations.listModels, (c) => listModels(callerOf(c)));
   mount(app, gatewayOperations.retrieveModel, (c) => retrieveModel(callerOf(c), c.req.param('model') ?? ''));
+}
+
+/** The request with what its address says of it. */
+function requestOf(c: AppContext, dialect: Dialect, body: Omit<ModelRequest, 'model'>): ModelRequest {
+  const addressed = dialect.addressed?.(modelInPath(c), (name) => c.req.query(name));
+  return { ...body, ...addressed } as ModelRequest;
+}
+
+/** The model of a path, without the action that follows it; empty where the path names none. */
+function modelInPath(c: AppContext): string {
+  return (c.req.param('model') ?? '').replace(/:\w+$/, '');
 }
 
 function mountFiles(app: Hono<AppEnv>): void {
@@ -117,11 +151,21 @@ function pass(app: Hono<AppEnv>, operation: GatewayOperation, path: (id: string)
   });
 }
 
+/** Google's SDK asks for the first version by default, which has the same forms. */
+const versionsOf = <O extends GatewayOperation>(operation: O): O[] =>
+  operation.path.startsWith('/v1beta/')
+    ? [operation, { ...operation, path: operation.path.replace('/v1beta/', '/v1/') }]
+    : [operation];
+
 /** Mounts an operation, with CORS where it accepts session tokens. Only browsers send `Origin`. */
 function mount<O extends GatewayOperation>(app: Hono<AppEnv>, operation: O, handler: Handler<O>): void {
   if (operation.security.clientScope)
     app.use(operation.path, (c, next) => (c.req.header('Origin') === undefined ? next() : browsers(c, next)));
-  mountRoute(app, GATEWAY, operation, async (c, input) => respond(c, await handler(c, input)));
+  for (const version of versionsOf(operation)) {
+    mountRoute(app, styleOf(errorBodyOf(version.path)), version, async (c, input) =>
+      respond(c, await handler(c, input)),
+    );
+  }
 }
 
 /** Refuses fields that sessions may not send. */
@@ -133,9 +177,9 @@ function checkSessionBody({ organization }: SessionCredential, body: unknown, pa
 }
 
 /** The answer to a request that reached no use case. After too many failed authentications a retry does not help. */
-function refuseRequest(c: AppContext, refusal: Refusal): Response {
+function refuseRequest(c: AppContext, refusal: Refusal, errorBody: ErrorBody): Response {
   const final = refusal.code === 'RATE_LIMITED' && { retry: false };
-  return respond(c, refusalAnswer({ ...refusal, ...final }));
+  return respond(c, refusalAnswer({ ...refusal, ...final }, errorBody));
 }
 
 /**

@@ -87,8 +87,8 @@ export function mountMethodNotAllowed(
 }
 
 function honoPath({ path }: RouteSpec): string {
-  // A model's name may contain slashes, and ends its path.
-  return path.replace(/\{(model|modelKey)\}$/, ':$1{.+}').replace(/\{(\w+)\}/g, ':$1');
+  // A model's name may contain slashes, and ends its path but for an action.
+  return path.replace(/\{(model|modelKey)\}(:\w+)?$/, ':$1{.+$2}').replace(/\{(\w+)\}/g, ':$1');
 }
 
 /** The caller of a request with an API key. */

@@ -70,6 +70,14 @@ export function ceilingOf(level: ReasoningLevel): Effort | undefined {
   }
 }
 
+/** The most tokens of thinking under a ceiling, for requests that bound it in tokens. */
+const THINKING_TOKENS_MAX: Partial<Record<Effort, number>> = { none: 0, low: 4_096, medium: 16_384 };
+
+/** The lower of the requested tokens of thinking and what the ceiling allows. */
+export function thinkingWithin(tokens: number, ceiling: Effort | undefined): number {
+  return ceiling === undefined ? tokens : Math.min(tokens, THINKING_TOKENS_MAX[ceiling] ?? tokens);
+}
+
 /** The lower of the requested level and the ceiling. */
 export function withinCeiling(requested: Effort, level: ReasoningLevel): Effort {
   const ceiling = ceilingOf(level);

@@ -3,7 +3,7 @@
  * and reveals nothing about the implementation.
  */
 import { ErrorEnvelope } from '../../src/contract/envelope.ts';
-import { GatewayError } from '../../src/contract/gateway.ts';
+import { AnthropicError, GatewayError, GoogleError } from '../../src/contract/gateway.ts';
 import { FullResolution, LightResolution, LookupError } from '../../src/contract/model-lookup.ts';
 import { type Operation, operations, responseSchema } from '../../src/contract/operations.ts';
 import type { FuzzRequest } from './requests.ts';
@@ -58,7 +58,7 @@ function envelopeFault({ operationId, kind, method }: FuzzRequest, answer: FuzzA
     kind === 'lookup'
       ? [LookupError, ErrorEnvelope]
       : kind === 'gateway'
-        ? [GatewayError, ErrorEnvelope]
+        ? [GatewayError, AnthropicError, GoogleError, ErrorEnvelope]
         : [ErrorEnvelope];
   return schemas.some((schema) => schema.safeParse(body).success)
     ? null

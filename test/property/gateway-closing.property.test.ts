@@ -5,6 +5,8 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { chatCompletions } from '../../src/gateway/dialects/chat-completions.ts';
 import type { StreamClosing } from '../../src/gateway/dialects/dialect.ts';
+import { streamGenerateContent } from '../../src/gateway/dialects/generate-content.ts';
+import { messages } from '../../src/gateway/dialects/messages.ts';
 import { responses } from '../../src/gateway/dialects/responses.ts';
 import { isFields } from '../../src/vendors/usage/figures.ts';
 import { StreamUsage } from '../../src/vendors/usage.ts';
@@ -58,6 +60,40 @@ const event = fc.record(
   { requiredKeys: ['type'] },
 );
 
+const messageEvent = fc.record(
+  {
+    type: mostly(
+      fc.constantFrom(
+        ...['message_start', 'content_block_start', 'content_block_delta', 'content_block_stop'],
+        ...['message_delta', 'message_stop', 'ping', 'error', 'constructor'],
+      ),
+    ),
+    index: place,
+    message: mostly(fc.record({ id: text, usage: mostly(fc.record({ input_tokens: place, output_tokens: place })) })),
+    content_block: mostly(fc.record({ type: fc.constantFrom('text', 'thinking', 'tool_use'), text })),
+    delta: mostly(fc.record({ text, stop_reason: mostly(fc.constantFrom(null, 'end_turn')) }, { requiredKeys: [] })),
+    usage: mostly(fc.record({ output_tokens: place })),
+  },
+  { requiredKeys: ['type'] },
+);
+
+const candidate = fc.record(
+  {
+    index: place,
+    content: mostly(fc.record({ parts: mostly(fc.array(fc.record({ text }), { maxLength: 2 })) })),
+    finishReason: mostly(fc.constantFrom('STOP', 'MAX_TOKENS')),
+  },
+  { requiredKeys: [] },
+);
+const contentChunk = fc.record(
+  {
+    candidates: mostly(fc.array(mostly(candidate), { maxLength: 3 })),
+    usageMetadata: anything,
+    modelVersion: mostly(text),
+  },
+  { requiredKeys: [] },
+);
+
 const DIALECTS: { name: string; events: fc.Arbitrary<object>; closing: () => StreamClosing | undefined }[] = [
   {
     name: 'chat completions',
@@ -65,6 +101,16 @@ const DIALECTS: { name: string; events: fc.Arbitrary<object>; closing: () => Str
     closing: () => chatCompletions.streamClosing({ model: 'm', messages: [] }),
   },
   { name: 'responses', events: event, closing: () => responses.streamClosing({ model: 'm', input: '' }) },
+  {
+    name: 'messages',
+    events: messageEvent,
+    closing: () => messages.streamClosing({ model: 'm', messages: [] }),
+  },
+  {
+    name: 'streamed content',
+    events: contentChunk,
+    closing: () => streamGenerateContent.streamClosing({ model: 'm', contents: [] }),
+  },
 ];
 
 test.each(DIALECTS)('$name', ({ events, closing: newClosing }) => {

@@ -43,7 +43,17 @@ export interface Frame {
   data: unknown;
 }
 
-export type Form = 'chat' | 'chat-google' | 'responses' | 'embeddings' | 'messages' | 'content' | 'content-array';
+export type Form =
+  | 'chat'
+  | 'chat-google'
+  | 'responses'
+  | 'embeddings'
+  | 'messages'
+  | 'content'
+  | 'content-array'
+  | 'content-embeddings'
+  | 'message-count'
+  | 'content-count';
 
 export interface Prompt {
   form: Form;
@@ -84,12 +94,8 @@ export function wordsOf(text: string): string[] {
 /** What a request asks for; `null` where the path is no model's. */
 export function promptOf(url: URL, body: unknown): Prompt | null {
   const json = (typeof body === 'object' && body !== null ? body : {}) as Json;
-  const google = /^\/v1(?:beta)?\/models\/([^/:]+):(generateContent|streamGenerateContent)$/.exec(url.pathname);
-  const form = google
-    ? google[2] === 'streamGenerateContent' && url.searchParams.get('alt') !== 'sse'
-      ? 'content-array'
-      : 'content'
-    : formOf(url);
+  const google = /^\/v1(?:beta)?\/models\/([^/:]+):(\w+)$/.exec(url.pathname);
+  const form = google ? contentForm(google[2] ?? '', url) : formOf(url);
   if (form === null) return null;
   const text = textOf([
     json.system,
@@ -98,6 +104,7 @@ export function promptOf(url: URL, body: unknown): Prompt | null {
     json.messages,
     json.input,
     json.contents,
+    ...(Array.isArray(json.requests) ? json.requests : []),
   ]);
   const asked = (word: string, otherwise = 0) =>
     Number(new RegExp(`\\[${word}:(\\d+)\\]`).exec(text)?.[1] ?? otherwise);
@@ -109,7 +116,8 @@ export function promptOf(url: URL, body: unknown): Prompt | null {
     { length: asked('reply', REPLY_WORDS.length) },
     (_, index) => REPLY_WORDS[index % REPLY_WORDS.length],
   );
-  const inputs = Array.isArray(json.input) && form === 'embeddings' ? json.input.length : 1;
+  const several = json.requests ?? (form === 'embeddings' ? json.input : null);
+  const inputs = Array.isArray(several) ? several.length : 1;
   return {
     form,
     model: google?.[1] ?? String(json.model),
@@ -129,6 +137,21 @@ export function promptOf(url: URL, body: unknown): Prompt | null {
   };
 }
 
+function contentForm(action: string, url: URL): Form | null {
+  switch (action) {
+    case 'generateContent':
+      return 'content';
+    case 'streamGenerateContent':
+      return url.searchParams.get('alt') === 'sse' ? 'content' : 'content-array';
+    case 'countTokens':
+      return 'content-count';
+    case 'batchEmbedContents':
+      return 'content-embeddings';
+    default:
+      return null;
+  }
+}
+
 function formOf({ pathname }: URL): Form | null {
   switch (pathname) {
     case '/v1/chat/completions':
@@ -142,6 +165,8 @@ function formOf({ pathname }: URL): Form | null {
       return 'embeddings';
     case '/v1/messages':
       return 'messages';
+    case '/v1/messages/count_tokens':
+      return 'message-count';
     default:
       return null;
   }
@@ -184,6 +209,12 @@ function answerOf(prompt: Prompt, fault: Fault | null): { plain: Json; frames: F
       return responses(prompt, fault);
     case 'embeddings':
       return { plain: embeddings(prompt), frames: [] };
+    case 'content-embeddings':
+      return { plain: contentEmbeddings(prompt), frames: [] };
+    case 'message-count':
+      return { plain: { input_tokens: prompt.inputTokens }, frames: [] };
+    case 'content-count':
+      return { plain: { totalTokens: prompt.inputTokens }, frames: [] };
     case 'messages':
       return messages(prompt, fault);
     case 'content':
@@ -343,6 +374,11 @@ function responses(prompt: Prompt, fault: Fault | null): { plain: Json; frames: 
     data: { ...event, sequence_number: index },
   }));
   return { plain, frames };
+}
+
+function contentEmbeddings({ inputTokens, inputs }: Prompt): Json {
+  const embeddings = Array.from({ length: inputs }, () => ({ values: [0.25, -0.5, 0.125] }));
+  return { embeddings, usageMetadata: { promptTokenCount: inputTokens, totalTokenCount: inputTokens } };
 }
 
 function embeddings({ model, inputTokens, inputs }: Prompt): Json {

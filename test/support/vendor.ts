@@ -96,7 +96,7 @@ async function handle(state: State, request: IncomingMessage, response: ServerRe
 }
 
 function vendorOf(pathname: string): Vendor {
-  if (pathname === '/v1/messages') return 'anthropic';
+  if (pathname.startsWith('/v1/messages')) return 'anthropic';
   return /^\/v1beta\/|Content$/.test(pathname) ? 'google' : 'openai';
 }
 

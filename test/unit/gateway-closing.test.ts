@@ -3,11 +3,15 @@
  * passed, and with the reason in `service`.
  */
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
+import Anthropic from '@anthropic-ai/sdk';
+import { GoogleGenAI } from '@google/genai';
 import { streamText } from 'ai';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { chatCompletions } from '../../src/gateway/dialects/chat-completions.ts';
 import type { Stopped } from '../../src/gateway/dialects/dialect.ts';
+import { streamGenerateContent } from '../../src/gateway/dialects/generate-content.ts';
+import { messages } from '../../src/gateway/dialects/messages.ts';
 import { responses } from '../../src/gateway/dialects/responses.ts';
 import { meterStream, type StreamLimit } from '../../src/vendors/tee.ts';
 import { TokenCount } from '../../src/vendors/token-count.ts';
@@ -22,6 +26,7 @@ beforeAll(async () => {
 afterAll(() => vendor.close());
 
 const CODE = 'BALANCE_EXHAUSTED';
+const NODE_FETCH = globalThis.fetch;
 /** What the vendor's `[reply:6]` says, of which the first four words are granted. */
 const GRANTED = 'héllo 世界 👋🏽 wörld ';
 const PROMPT = 'say it [reply:6]';
@@ -37,13 +42,13 @@ function tokensOf(...pieces: string[]): number {
 /** Stops each stream after so many output tokens, as the gateway does. `events` replace those of the vendor. */
 function stopping(tokensMax: number, events?: object[]): typeof fetch {
   return async (url, init) => {
-    const response = await fetch(url, init);
+    const response = await NODE_FETCH(url, init);
     const request = JSON.parse(String(init?.body));
     const body = events
       ? sentBy(...events.map((event) => `data: ${JSON.stringify(event)}\n\n`))
       : (response.body as unknown as ReadableStream<Uint8Array>);
     const isChat = String(url).endsWith('/chat/completions');
-    const closing = isChat ? chatCompletions.streamClosing(request) : responses.streamClosing(request);
+    const closing = closingOf(String(url), request);
     const transform = isChat ? chatCompletions.streamTransform(request, async () => null) : undefined;
     if (!closing) throw new Error('the endpoint has streams');
     const limit: StreamLimit = {
@@ -61,6 +66,13 @@ function stopping(tokensMax: number, events?: object[]): typeof fetch {
     });
     return new Response(metered as never, { headers: { 'Content-Type': 'text/event-stream' } });
   };
+}
+
+function closingOf(url: string, request: { model: string; messages: unknown[]; contents: unknown[] }) {
+  if (url.endsWith('/chat/completions')) return chatCompletions.streamClosing(request);
+  if (url.endsWith('/responses')) return responses.streamClosing(request);
+  if (url.endsWith('/messages')) return messages.streamClosing(request);
+  return streamGenerateContent.streamClosing({ ...request, model: 'gemini-3.8-flash' });
 }
 
 function usedSoFar(responseTokens: number): Stopped['usage'] {
@@ -311,5 +323,69 @@ describe('responses', () => {
     );
     expect(seen.at(-2).type).toBe('response.output_text.delta');
     expect([final.status, final.output_text.length]).toEqual(['incomplete', long.length]);
+  });
+});
+
+describe("a message of Anthropic's", () => {
+  const ask = { model: 'claude-sonnet-5-5', max_tokens: 100, messages: [{ role: 'user' as const, content: PROMPT }] };
+  const anthropic = (tokensMax: number, events?: object[]) =>
+    new Anthropic({ apiKey: 'x', baseURL: vendor.url, fetch: stopping(tokensMax, events), maxRetries: 0 });
+
+  test('ends for the reason max_tokens with what was granted, and says why', async () => {
+    const stream = anthropic(granted).messages.stream(ask);
+    const events: { type: string; service?: unknown }[] = [];
+    stream.on('streamEvent', (event) => events.push(event as never));
+    const message = await stream.finalMessage();
+    expect(message).toMatchObject({
+      stop_reason: 'max_tokens',
+      content: [{ type: 'text', text: GRANTED }],
+      usage: { output_tokens: came },
+    });
+    expect(events.slice(-3)).toMatchObject([
+      { type: 'content_block_stop', index: 0 },
+      { type: 'message_delta', usage: { cost_usd: 0.25 }, service: { code: CODE, usageSource: 'estimated' } },
+      { type: 'message_stop' },
+    ]);
+  });
+
+  test('of which nothing came is an empty message', async () => {
+    const message = await anthropic(-1).messages.stream(ask).finalMessage();
+    expect(message).toMatchObject({ stop_reason: 'max_tokens', role: 'assistant' });
+  });
+
+  test('that has its reason already gets no second one', async () => {
+    const closing = messages.streamClosing(ask);
+    closing?.passed({ type: 'message_start', message: { usage: { input_tokens: 3, output_tokens: 1 } } }, '');
+    closing?.passed({ type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 9 } }, '');
+    expect(closing?.close({ code: CODE, usage: null })).toBe('event: message_stop\ndata: {"type":"message_stop"}\n\n');
+  });
+});
+
+describe("content of Google's", () => {
+  test('ends for the reason MAX_TOKENS with what was granted, and says why', async () => {
+    globalThis.fetch = stopping(granted);
+    try {
+      const google = new GoogleGenAI({ apiKey: 'x', httpOptions: { baseUrl: vendor.url } });
+      const stream = await google.models.generateContentStream({ model: 'gemini-3.8-flash', contents: PROMPT });
+      const chunks = [];
+      for await (const chunk of stream) chunks.push(chunk);
+      expect(chunks.map(({ text = '' }) => text).join('')).toBe(GRANTED);
+      expect(chunks.at(-1)).toMatchObject({
+        candidates: [{ finishReason: 'MAX_TOKENS', index: 0 }],
+        usageMetadata: { promptTokenCount: 20, candidatesTokenCount: came },
+      });
+    } finally {
+      globalThis.fetch = NODE_FETCH;
+    }
+  });
+
+  test('says why in its last chunk, and closes each candidate that is open', () => {
+    const closing = streamGenerateContent.streamClosing({ contents: [], generationConfig: { candidateCount: 2 } });
+    closing?.passed({ candidates: [{ index: 1, finishReason: 'STOP' }], responseId: 'r' }, '');
+    expect(JSON.parse(closing?.close({ code: CODE, usage: null }).slice('data: '.length) ?? '')).toMatchObject({
+      candidates: [{ index: 0, finishReason: 'MAX_TOKENS' }],
+      responseId: 'r',
+      service: { code: CODE },
+    });
   });
 });

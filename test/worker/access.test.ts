@@ -111,6 +111,18 @@ const SHAPES: readonly [name: string, body: string][] = [
   ['200,001 values', `[${'0,'.repeat(200_000)}0]`],
 ];
 
+interface WireError {
+  code: string;
+  requiredScope?: string;
+}
+
+/** Google's form has both in the details. */
+function errorOf({ error }: { error: WireError | { details: [{ reason: string; metadata: WireError }] } }): WireError {
+  return 'details' in error && 'metadata' in (error.details[0] ?? {})
+    ? { ...error.details[0].metadata, code: error.details[0].reason }
+    : (error as WireError);
+}
+
 async function request({ method, path }: Entry, { credential, header }: Holder, body: string | undefined) {
   const headers: Record<string, string> = {
     Accept: MEDIA_TYPE,
@@ -124,8 +136,7 @@ async function request({ method, path }: Entry, { credential, header }: Holder, 
     ...(body !== undefined && { body }),
   });
   const text = await response.text();
-  const error =
-    response.status >= 400 ? (JSON.parse(text) as { error: { code: string; requiredScope?: string } }).error : null;
+  const error = response.status >= 400 ? errorOf(JSON.parse(text)) : null;
   return { status: response.status, code: error?.code, requiredScope: error?.requiredScope, text };
 }
 

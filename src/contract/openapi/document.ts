@@ -8,10 +8,10 @@
 import type { z } from 'zod';
 import { createDocument, type ZodOpenApiObject } from 'zod-openapi';
 import { ErrorEnvelope } from '../envelope.ts';
-import { GatewayError } from '../gateway.ts';
+import { AnthropicError, GatewayError, GoogleError } from '../gateway.ts';
 import { LookupError } from '../model-lookup.ts';
 import { type Entry, entries, namesOf } from './entries.ts';
-import { errorResponses, gatewayErrorResponses } from './errors.ts';
+import { errorResponses, otherErrorResponses } from './errors.ts';
 import { HEADERS, operationOf, PARAMETERS } from './operation.ts';
 import { exportedSchemas, RENDERING, usedComponents } from './schemas.ts';
 import { INTRODUCTION, SECURITY_SCHEMES, TAGS } from './text.ts';
@@ -22,6 +22,8 @@ const ORIGIN = 'https://origin.invalid';
 const VERSION = '0.0.0-version';
 
 /** `version` is the service's version, `origin` its address. */
+const OTHER_ERRORS = { openAi: GatewayError, anthropic: AnthropicError, google: GoogleError, lookup: LookupError };
+
 export function openApiDocument(version: string, origin: string): OpenApiDocument {
   rendered ??= JSON.stringify(render());
   return JSON.parse(rendered.replaceAll(ORIGIN, origin).replace(VERSION, version));
@@ -48,7 +50,7 @@ function render(): OpenApiDocument {
     components: {
       schemas: componentsOf(all),
       parameters: PARAMETERS,
-      responses: { ...errorResponses(ErrorEnvelope), ...gatewayErrorResponses(GatewayError, LookupError) },
+      responses: { ...errorResponses(ErrorEnvelope), ...otherErrorResponses(OTHER_ERRORS) },
       headers: HEADERS,
       securitySchemes: SECURITY_SCHEMES,
     },

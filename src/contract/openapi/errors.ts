@@ -34,12 +34,22 @@ export function errorResponses(schema: z.ZodType) {
   );
 }
 
-export function gatewayErrorResponses(gateway: z.ZodType, lookup: z.ZodType) {
+interface OtherErrors {
+  openAi: z.ZodType;
+  anthropic: z.ZodType;
+  google: z.ZodType;
+  lookup: z.ZodType;
+}
+
+export function otherErrorResponses({ openAi, anthropic, google, lookup }: OtherErrors) {
+  const gatewayError = (vendor: string, schema: z.ZodType) => ({
+    description: `A refusal, or the vendor's own, in the form of ${vendor}`,
+    content: { 'application/json': { schema } },
+  });
   return {
-    GatewayError: {
-      description: "A refusal, or the vendor's own, in OpenAI's envelope",
-      content: { 'application/json': { schema: gateway } },
-    },
+    GatewayError: gatewayError('OpenAI', openAi),
+    AnthropicError: gatewayError('Anthropic', anthropic),
+    GoogleError: gatewayError('Google', google),
     LookupInvalid: {
       description: '`INVALID_MODEL_KEY` or `INVALID_MODEL_REQUEST`, which names the parameter',
       content: { 'application/json': { schema: lookup } },
@@ -72,7 +82,14 @@ export function responsesOf({
 }: Refusing): Record<string, Reference> {
   const reference = (name: string): Reference => ({ $ref: RESPONSES_POINTER + name });
   if (kind === 'lookup') return { '304': reference('NotModified'), '400': reference('LookupInvalid') };
-  if (kind === 'gateway') return { default: reference('GatewayError') };
+  if (kind === 'gateway') {
+    const form = path.startsWith('/v1/messages')
+      ? 'AnthropicError'
+      : path.startsWith('/v1beta/')
+        ? 'GoogleError'
+        : null;
+    return { default: reference(form ?? 'GatewayError') };
+  }
   const isOperator = security?.kind === 'operator';
   const input = body !== undefined || query !== undefined || params !== undefined || method === 'POST';
   const statuses = [

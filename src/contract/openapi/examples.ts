@@ -101,6 +101,8 @@ const CATALOG_MODEL = {
 };
 
 const MESSAGES = [{ role: 'user', content: 'Say hello.' }];
+const CONTENTS = [{ role: 'user', parts: [{ text: 'Say hello.' }] }];
+const GEMINI = { model: 'gemini-3.8-flash' };
 const BATCH_LINE = {
   custom_id: 'line-1',
   method: 'POST',
@@ -303,6 +305,21 @@ export const EXAMPLES: Record<ExampleId, Example> = {
   createChatCompletion: { body: { model: MODEL, messages: MESSAGES, customer: customerId, feature: 'chat' } },
   createResponse: { body: { model: MODEL, input: 'Say hello.', customer: customerId } },
   createEmbedding: { body: { model: 'openai/text-embedding-3-small', input: 'Say hello.', customer: customerId } },
+  createMessage: {
+    body: { model: 'anthropic/claude-sonnet-5-5', max_tokens: 100, messages: MESSAGES, customer: customerId },
+  },
+  countMessageTokens: { body: { model: 'anthropic/claude-sonnet-5-5', messages: MESSAGES } },
+  generateContent: { params: GEMINI, body: { contents: CONTENTS, customer: customerId } },
+  streamGenerateContent: { params: GEMINI, body: { contents: CONTENTS, customer: customerId } },
+  countTokens: { params: GEMINI, body: { contents: CONTENTS } },
+  embedContent: {
+    params: { model: 'gemini-embedding-2' },
+    body: { content: { parts: [{ text: 'Say hello.' }] }, customer: customerId },
+  },
+  batchEmbedContents: {
+    params: { model: 'gemini-embedding-2' },
+    body: { requests: [{ content: { parts: [{ text: 'Say hello.' }] } }], customer: customerId },
+  },
   listModels: {},
   retrieveModel: { params: { model: MODEL } },
   uploadFile: { upload: { purpose: 'batch', lines: [BATCH_LINE] } },

@@ -3,7 +3,7 @@
  */
 import type { z } from 'zod';
 import { CORRELATION_HEADER, IDEMPOTENCY_HEADER, MEDIA_TYPE, REPLAY_HEADER } from '../envelope.ts';
-import { CUSTOMER_HEADER, GATEWAY_HEADERS } from '../gateway.ts';
+import { CUSTOMER_HEADER, GATEWAY_HEADERS, modelOperations } from '../gateway.ts';
 import type { Security } from '../operations.ts';
 import { type Entry, routeOf } from './entries.ts';
 import { responsesOf } from './errors.ts';
@@ -15,6 +15,13 @@ import type { AnswerObject, JsonSchema, OpenApiDocument, Parameter, Reference } 
 
 const JSON_TYPE = 'application/json';
 const EVENT_STREAM = 'text/event-stream';
+/** Operations whose answer may be a stream of events. */
+const STREAMS = new Set<ExampleId>([
+  'createChatCompletion',
+  'createResponse',
+  'createMessage',
+  'streamGenerateContent',
+]);
 
 export function operationOf(entry: Entry, origin: string) {
   const { id, summary, path, security, body, form } = entry;
@@ -66,7 +73,7 @@ function success(entry: Entry) {
   const { id, answer, kind, lines, codes, vendorType } = entry;
   const schema = answer();
   const types = lines ? ['application/x-ndjson'] : vendorType ? [MEDIA_TYPE, JSON_TYPE] : [JSON_TYPE];
-  const streams = id === 'createChatCompletion' || id === 'createResponse';
+  const streams = STREAMS.has(id);
   const content = Object.fromEntries(types.map((type) => [type, { schema }]));
   const links = linksOf(entry);
   return {
@@ -95,10 +102,9 @@ function headersOf(kind: Entry['kind'], id: ExampleId): Record<string, Reference
 
 function gatewayHeaders(id: ExampleId): string[] {
   const { callId, modelKey, requestId, costUsd, maxOutputTokens } = GATEWAY_HEADERS;
-  if (id === 'createEmbedding') return [callId, modelKey, requestId, costUsd];
-  return id === 'createChatCompletion' || id === 'createResponse'
-    ? [callId, modelKey, requestId, costUsd, maxOutputTokens]
-    : [requestId];
+  if (!Object.hasOwn(modelOperations, id)) return [requestId];
+  const metered = [callId, modelKey, requestId, costUsd];
+  return id.includes('mbed') ? metered : [...metered, maxOutputTokens];
 }
 
 /** Links from fields of the answer to path parameters of other operations. */

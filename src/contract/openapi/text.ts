@@ -51,7 +51,7 @@ export const TAGS: readonly Tag[] = [
     description: 'Public: is this model still a good choice?',
     pattern: /^\/v1\/model-alternatives/,
   },
-  { name: 'Gateway', description: "OpenAI's own routes, metered", pattern: /^\/v1\// },
+  { name: 'Gateway', description: 'Routes of OpenAI, Anthropic and Google, metered', pattern: /^\/v1(beta)?\// },
   {
     name: 'Operator: organizations',
     description: 'Organizations, their keys, models, prices, vendors',

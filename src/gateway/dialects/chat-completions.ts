@@ -8,7 +8,7 @@ import { modelOperations } from '../../contract/gateway.ts';
 import { parseAnswer } from '../../platform/json.ts';
 import { ChatClosing } from './chat-completions-closing.ts';
 import type { Dialect, VendorBody } from './dialect.ts';
-import { openAiError } from './openai.ts';
+import { openAiEndpoint } from './openai.ts';
 import { COMMON_CLOSED, COMMON_OPEN, type Members, type Rule, USER_LOCATION } from './session-fields.ts';
 
 /** A chunk whose usage is an object; most chunks say `"usage":null`, or have no usage. */
@@ -118,11 +118,10 @@ const OPEN_FIELDS: Members = {
 
 export const chatCompletions: Dialect<typeof modelOperations.createChatCompletion> = {
   operation: modelOperations.createChatCompletion,
-  endpoint: 'chat/completions',
-  notOfferedBy: [],
+  ...openAiEndpoint('chat/completions'),
+  isOfferedBy: () => true,
   alternative: null,
   sessionFields: { open: OPEN_FIELDS, closed: COMMON_CLOSED },
-  errorBody: openAiError,
 
   effortAsked({ reasoning_effort }) {
     return reasoning_effort ?? undefined;

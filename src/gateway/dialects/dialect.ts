@@ -2,7 +2,7 @@
  * A dialect: everything that the gateway knows of one endpoint that runs a model. Each endpoint has one file here.
  *
  * What every endpoint has in common (customer, admission, attempts, metering, retries) is outside of this folder and
- * asks the dialect. To add an endpoint, see README.md.
+ * asks the dialect. To add an endpoint, see ../README.md.
  */
 import type { z } from 'zod';
 import type { ModelOperation, ModelRequest as ModelRequestSchema } from '../../contract/gateway.ts';
@@ -24,6 +24,17 @@ export interface AttemptTerms {
   model: string;
   /** `undefined` leaves the field out. */
   effort: Effort | undefined;
+  /** The highest effort that the plan allows, for requests that ask for it in tokens; `undefined` is no ceiling. */
+  ceiling: Effort | undefined;
+}
+
+/** Where a vendor is asked. */
+export interface VendorAddress {
+  provider: string;
+  /** With the version prefix. */
+  baseUrl: string;
+  /** As the vendor calls it. */
+  model: string;
 }
 
 /** The cost, in USD, of what a stream has used so far; `null` where it is not known. */
@@ -54,6 +65,8 @@ export interface ErrorWords {
   code: string | null;
   param: string | null;
   requiredScope?: string | undefined;
+  /** What the vendor says besides, in its own form. */
+  details?: unknown;
 }
 
 export type ErrorBody = (error: ErrorWords) => object;
@@ -61,15 +74,22 @@ export type ErrorBody = (error: ErrorWords) => object;
 export interface Dialect<Operation extends ModelOperation = ModelOperation> {
   /** The route with its schema, which has checked every request that the methods get. */
   readonly operation: Operation;
-  /** The path below a vendor's base address: ours without `/v1/`. */
-  readonly endpoint: EndpointOf<Operation['path']>;
-  /** Vendors that do not offer the endpoint in this form. */
-  readonly notOfferedBy: readonly string[];
-  /** The path of ours to use for those vendors; `null` where there is none. */
+  /** How paths of the endpoint end at its vendors; tells what bounds the output. */
+  readonly endpoint: string;
+  /** Whether the vendor offers the endpoint in this form. */
+  isOfferedBy(provider: string): boolean;
+  /** The path of ours to use for the other vendors; `null` where there is none. */
   readonly alternative: string | null;
+  /** What the address of a request says of it. Only Google's routes name the model in the path. */
+  addressed?(model: string, query: (name: string) => string | undefined): { model: string; stream?: boolean };
+  vendorUrl(address: VendorAddress, request: z.infer<Operation['body']>): string;
+  /** The headers with which the vendor takes the key. */
+  vendorHeaders(vendorKey: string): Record<string, string>;
   /** What a browser's session may send; `null` where the endpoint takes no session tokens. */
   readonly sessionFields: SessionFields | null;
   readonly errorBody: ErrorBody;
+  /** Who the user is, in the vendor's own field. */
+  userOf(request: z.infer<Operation['body']>): string | undefined;
   /** The reasoning effort that the request asks for. */
   effortAsked(request: z.infer<Operation['body']>): Effort | undefined;
   /** What the vendor is sent, but for the bound of the output. `request` has none of the service's own fields any more. */
@@ -79,5 +99,3 @@ export interface Dialect<Operation extends ModelOperation = ModelOperation> {
   /** How a stream of the endpoint is ended early; `undefined` where there are no streams. */
   streamClosing(request: z.infer<Operation['body']>): StreamClosing | undefined;
 }
-
-type EndpointOf<Path extends string> = Path extends `/v1/${infer Endpoint}` ? Endpoint : never;

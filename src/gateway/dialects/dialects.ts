@@ -5,11 +5,19 @@
 import type { modelOperations } from '../../contract/gateway.ts';
 import { chatCompletions } from './chat-completions.ts';
 import type { Dialect } from './dialect.ts';
+import { batchEmbedContents, embedContent } from './embed-content.ts';
 import { embeddings } from './embeddings.ts';
+import { generateContent, streamGenerateContent } from './generate-content.ts';
+import { messages } from './messages.ts';
 import { responses } from './responses.ts';
 
 export const DIALECTS: { readonly [Id in keyof typeof modelOperations]: Dialect<(typeof modelOperations)[Id]> } = {
   createChatCompletion: chatCompletions,
   createResponse: responses,
   createEmbedding: embeddings,
+  createMessage: messages,
+  generateContent,
+  streamGenerateContent,
+  embedContent,
+  batchEmbedContents,
 };

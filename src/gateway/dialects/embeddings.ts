@@ -3,15 +3,14 @@
  */
 import { modelOperations } from '../../contract/gateway.ts';
 import type { Dialect } from './dialect.ts';
-import { openAiError } from './openai.ts';
+import { openAiEndpoint } from './openai.ts';
 
 export const embeddings: Dialect<typeof modelOperations.createEmbedding> = {
   operation: modelOperations.createEmbedding,
-  endpoint: 'embeddings',
-  notOfferedBy: ['anthropic'],
+  ...openAiEndpoint('embeddings'),
+  isOfferedBy: (provider) => provider !== 'anthropic',
   alternative: null,
   sessionFields: null,
-  errorBody: openAiError,
   effortAsked: () => undefined,
   vendorBody: (request, { model }) => ({ ...request, model }),
   streamTransform: () => undefined,

@@ -1,7 +1,21 @@
 /**
- * What the endpoints of OpenAI have in common: the body of an error.
+ * What the endpoints of OpenAI have in common, at OpenAI and at vendors that are compatible with it: address, key, user
+ * and the body of an error.
  */
-import type { ErrorWords } from './dialect.ts';
+import type { ErrorWords, ModelRequest, VendorAddress } from './dialect.ts';
+import { googleOpenAiRoot } from './google.ts';
+
+/** The part of a dialect that does not depend on the endpoint. */
+export function openAiEndpoint<Endpoint extends string>(endpoint: Endpoint) {
+  return {
+    endpoint,
+    vendorUrl: ({ provider, baseUrl }: VendorAddress) =>
+      `${provider === 'google' ? googleOpenAiRoot(baseUrl) : baseUrl}/${endpoint}`,
+    vendorHeaders: (vendorKey: string) => ({ Authorization: `Bearer ${vendorKey}` }),
+    userOf: ({ user }: ModelRequest) => user ?? undefined,
+    errorBody: openAiError,
+  };
+}
 
 export function openAiError({ status, message, type, code, param, requiredScope }: ErrorWords): object {
   return {

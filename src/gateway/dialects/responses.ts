@@ -3,7 +3,7 @@
  */
 import { modelOperations } from '../../contract/gateway.ts';
 import type { Dialect, VendorBody } from './dialect.ts';
-import { openAiError } from './openai.ts';
+import { openAiEndpoint } from './openai.ts';
 import { ResponseClosing } from './responses-closing.ts';
 import {
   ACCOUNT,
@@ -189,11 +189,10 @@ export const CLOSED_TOOLS: readonly string[] = [
 
 export const responses: Dialect<typeof modelOperations.createResponse> = {
   operation: modelOperations.createResponse,
-  endpoint: 'responses',
-  notOfferedBy: ['anthropic', 'google'],
+  ...openAiEndpoint('responses'),
+  isOfferedBy: (provider) => provider !== 'anthropic' && provider !== 'google',
   alternative: '/v1/chat/completions',
   sessionFields: { open: OPEN_FIELDS, closed: CLOSED_FIELDS },
-  errorBody: openAiError,
 
   effortAsked({ reasoning }) {
     return reasoning?.effort ?? undefined;

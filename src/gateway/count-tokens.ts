@@ -1,0 +1,47 @@
+/**
+ * Use case: count the tokens of a request without running a model. The vendor does it for free, so it is no call: nothing
+ * is begun and nothing is metered.
+ */
+import { GATEWAY_HEADERS } from '../contract/gateway.ts';
+import type { Caller } from '../metering/caller.ts';
+import { currentCatalog } from '../storage/catalog.ts';
+import { requestVendor } from '../vendors/request.ts';
+import type { GatewayAnswer } from './answer.ts';
+import type { Counting } from './dialects/counting.ts';
+import type { ModelRequest } from './dialects/dialect.ts';
+import { refusalAnswer, refuseCall } from './error-envelope.ts';
+import { withoutOwnFields } from './identify.ts';
+import { resolveAttempts } from './models.ts';
+import { vendorKeyOf } from './vendor-key.ts';
+import { readResult, requestIdOf } from './vendor-result.ts';
+
+/** A count is made without a model, so that it does not take long. */
+const TIMEOUT_MS_MAX = 30_000;
+
+export async function countTokens(
+  caller: Caller,
+  counting: Counting,
+  request: ModelRequest,
+  requestId: string,
+): Promise<GatewayAnswer> {
+  const { catalog } = await currentCatalog(caller.env, caller.defer);
+  const resolved = await resolveAttempts(caller.organization, catalog, counting, [request.model], Date.now());
+  if (!resolved.ok) return refusalAnswer(resolved.refusal, counting.errorBody);
+  const [attempt] = resolved.attempts;
+  const vendorKey = attempt ? await vendorKeyOf(caller, attempt.provider) : null;
+  if (!attempt || vendorKey === null) {
+    const message = `the key for the vendor ${attempt?.provider} cannot be opened; it has to be set again`;
+    return refusalAnswer(refuseCall('VENDOR_KEY_UNREADABLE', message).refusal, counting.errorBody);
+  }
+  const result = await requestVendor({
+    url: counting.vendorUrl(attempt),
+    method: 'POST',
+    headers: counting.vendorHeaders(vendorKey),
+    body: counting.vendorBody(withoutOwnFields(request), attempt.model),
+    timeoutMs: Math.min(Number(caller.env.GATEWAY_TIMEOUT_MS), TIMEOUT_MS_MAX),
+    responseType: 'text',
+  });
+  const { answer } = readResult(result, vendorKey, counting.errorBody);
+  const id = result.kind === 'answer' ? requestIdOf(result.headers) : undefined;
+  return { ...answer, headers: { ...answer.headers, [GATEWAY_HEADERS.requestId]: id ?? requestId } };
+}

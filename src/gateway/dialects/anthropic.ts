@@ -1,0 +1,56 @@
+/**
+ * What Anthropic's own endpoints have in common: address, key, and the body of an error.
+ */
+import type { ErrorWords, VendorAddress } from './dialect.ts';
+
+/** The version of the API that this was written for; a caller may name another one. */
+export const ANTHROPIC_VERSION = '2023-06-01';
+
+export function anthropicEndpoint<Endpoint extends string>(endpoint: Endpoint) {
+  return {
+    endpoint,
+    isOfferedBy: (provider: string) => provider === 'anthropic',
+    alternative: '/v1/chat/completions',
+    vendorUrl: ({ baseUrl }: VendorAddress) => `${baseUrl}/${endpoint}`,
+    vendorHeaders: (vendorKey: string) => ({ 'x-api-key': vendorKey, 'anthropic-version': ANTHROPIC_VERSION }),
+    errorBody: anthropicError,
+  };
+}
+
+/** With our code and the field that is wrong, where Anthropic has only a kind and a message. */
+export function anthropicError({ status, message, type, code, param, requiredScope }: ErrorWords): object {
+  return {
+    type: 'error',
+    error: {
+      type: type?.endsWith('_error') ? type : kindOf(status),
+      message,
+      ...(code !== null && { code }),
+      ...(param !== null && { param }),
+      ...(requiredScope !== undefined && { requiredScope }),
+    },
+  };
+}
+
+/** Anthropic's word for the kind of an error (docs.claude.com/en/api/errors). */
+function kindOf(status: number): string {
+  switch (status) {
+    case 401:
+      return 'authentication_error';
+    case 402:
+      return 'billing_error';
+    case 403:
+      return 'permission_error';
+    case 404:
+      return 'not_found_error';
+    case 413:
+      return 'request_too_large';
+    case 429:
+      return 'rate_limit_error';
+    case 504:
+      return 'timeout_error';
+    case 529:
+      return 'overloaded_error';
+    default:
+      return status >= 500 ? 'api_error' : 'invalid_request_error';
+  }
+}

@@ -1,0 +1,36 @@
+/**
+ * The endpoints that count the tokens of a request, in Anthropic's and Google's own forms.
+ */
+import { countingOperations, type GatewayOperation } from '../../contract/gateway.ts';
+import { isFields } from '../../vendors/usage/figures.ts';
+import { anthropicEndpoint } from './anthropic.ts';
+import type { ErrorBody, ModelRequest, VendorAddress, VendorBody } from './dialect.ts';
+import { googleEndpoint } from './google.ts';
+
+export interface Counting {
+  readonly operation: GatewayOperation;
+  isOfferedBy(provider: string): boolean;
+  readonly alternative: string | null;
+  vendorUrl(address: VendorAddress): string;
+  vendorHeaders(vendorKey: string): Record<string, string>;
+  readonly errorBody: ErrorBody;
+  vendorBody(request: ModelRequest, model: string): VendorBody;
+}
+
+export const COUNTING: { readonly [Id in keyof typeof countingOperations]: Counting } = {
+  countMessageTokens: {
+    operation: countingOperations.countMessageTokens,
+    ...anthropicEndpoint('messages/count_tokens'),
+    alternative: null,
+    vendorBody: (request, model) => ({ ...request, model }),
+  },
+  countTokens: {
+    operation: countingOperations.countTokens,
+    ...googleEndpoint('countTokens'),
+    alternative: null,
+    vendorBody: ({ model: _named, stream: _stream, ...body }, model) => {
+      const whole = body.generateContentRequest;
+      return isFields(whole) ? { ...body, generateContentRequest: { ...whole, model: `models/${model}` } } : body;
+    },
+  },
+};

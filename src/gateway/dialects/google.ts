@@ -1,0 +1,70 @@
+/**
+ * What Google's own endpoints have in common: address, key, and the body of an error.
+ */
+import type { ErrorWords, VendorAddress } from './dialect.ts';
+
+/** Google's service that is compatible with OpenAI lies below its own API. */
+const COMPATIBLE = '/openai';
+
+/** The root of Google's own API, for an address that may be that of the compatible one. */
+function googleRoot(baseUrl: string): string {
+  return baseUrl.endsWith(COMPATIBLE) ? baseUrl.slice(0, -COMPATIBLE.length) : baseUrl;
+}
+
+/** The root of the compatible API. An address that ends in no version of Google's is taken as it is. */
+export function googleOpenAiRoot(baseUrl: string): string {
+  return /\/v1(?:alpha|beta)$/.test(baseUrl) ? `${baseUrl}${COMPATIBLE}` : baseUrl;
+}
+
+export function googleEndpoint<Action extends string>(action: Action) {
+  return {
+    endpoint: `:${action}` as const,
+    isOfferedBy: (provider: string) => provider === 'google',
+    vendorUrl: ({ baseUrl, model }: VendorAddress) =>
+      `${googleRoot(baseUrl)}/models/${model.split('/').map(encodeURIComponent).join('/')}:${action}`,
+    vendorHeaders: (vendorKey: string) => ({ 'x-goog-api-key': vendorKey }),
+    errorBody: googleError,
+  };
+}
+
+/** Our code, and the field that is wrong, are an `ErrorInfo`, as Google adds its own. */
+export function googleError({ status, message, type, code, param, requiredScope, details }: ErrorWords): object {
+  const metadata = { ...(param !== null && { param }), ...(requiredScope !== undefined && { requiredScope }) };
+  const own = {
+    '@type': 'type.googleapis.com/google.rpc.ErrorInfo',
+    reason: code ?? type,
+    domain: 'callmeter',
+    metadata,
+  };
+  return {
+    error: {
+      code: status,
+      message,
+      status: wordOf(status),
+      details: Array.isArray(details) ? details : [own],
+    },
+  };
+}
+
+/** Google's word for a status (google.rpc.Code, with the HTTP mapping of its comments). */
+function wordOf(status: number): string {
+  switch (status) {
+    case 401:
+      return 'UNAUTHENTICATED';
+    case 402:
+    case 403:
+      return 'PERMISSION_DENIED';
+    case 404:
+      return 'NOT_FOUND';
+    case 409:
+      return 'ABORTED';
+    case 429:
+      return 'RESOURCE_EXHAUSTED';
+    case 500:
+      return 'INTERNAL';
+    case 504:
+      return 'DEADLINE_EXCEEDED';
+    default:
+      return status >= 500 ? 'UNAVAILABLE' : 'INVALID_ARGUMENT';
+  }
+}
