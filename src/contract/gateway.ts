@@ -113,14 +113,20 @@ export const MessageRequest = ModelRequest.extend({
   messages,
   stream,
   thinking: z
-    .looseObject({ type: z.string(), budget_tokens: z.number().nullish() })
+    .looseObject({
+      type: z.string().describe('`enabled`, `adaptive` or `disabled`'),
+      budget_tokens: z.number().nullish().describe('Tokens of thinking, at most'),
+    })
     .nullish()
     .describe('Lowered to what the plan admits'),
   output_config: z
     .looseObject({ effort: z.string().nullish() })
     .nullish()
     .describe('`effort` is lowered to what plan and model admit'),
-  metadata: z.looseObject({ user_id: z.string().nullish() }).nullish().describe("`user_id` is the customer's user"),
+  metadata: z
+    .looseObject({ user_id: z.string().nullish().describe("The customer's user") })
+    .nullish()
+    .describe('Of the request'),
 });
 
 export const MessageTokensRequest = ModelRequest.extend({ messages });
@@ -165,7 +171,7 @@ export const GatewayError = z.object({
 
 /** An error of Anthropic's own API. */
 export const AnthropicError = z.object({
-  type: z.literal('error'),
+  type: z.literal('error').describe('Always `error`'),
   error: z.looseObject({
     type: z.string().describe("Anthropic's word for the kind of error, or the vendor's own"),
     message: z.string().describe('Why, for people'),
@@ -182,7 +188,7 @@ export const GoogleError = z.object({
     message: z.string().describe('Why, for people'),
     status: z.string().describe("Google's word for the status"),
     details: z
-      .array(z.looseObject({ '@type': z.string().optional() }))
+      .array(z.looseObject({ '@type': z.string().optional().describe('What kind of detail it is') }))
       .describe("The vendor's own, or an `ErrorInfo` whose `reason` is the service's code"),
   }),
 });
@@ -280,7 +286,7 @@ export const modelOperations = {
     path: '/v1beta/models/{model}:streamGenerateContent',
     security: invoke,
     body: GenerateContentRequest,
-    answer: vendorAnswer,
+    answer: z.array(z.looseObject({})).describe("The chunks of the vendor's answer"),
   },
   embedContent: {
     operationId: 'embedContent',

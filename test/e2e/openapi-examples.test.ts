@@ -48,8 +48,9 @@ async function withLists(): Promise<string> {
       return send(200, 'application/json', JSON.stringify({ id: batch, object: 'batch', status: 'cancelling' }));
     if (method === 'GET' && /^\/v1\/(files|batches)$/.test(url))
       return send(200, 'application/json', '{"object":"list","data":[],"has_more":false}');
-    const { authorization = '', 'content-type': type = '' } = request.headers;
-    const headers = { authorization, ...(type && { 'content-type': type }) };
+    const names = ['authorization', 'x-api-key', 'x-goog-api-key', 'content-type'];
+    const sent = names.map((name) => [name, request.headers[name]] as const);
+    const headers = Object.fromEntries(sent.filter((pair): pair is [string, string] => pair[1] !== undefined));
     const answer = await fetch(vendor.url + url, {
       method,
       headers,
@@ -125,9 +126,15 @@ describe('the example of', () => {
 
 describe('with a vendor, the example of', () => {
   beforeAll(async () => {
-    const params = { org: DEMO_ORGANIZATION_ID, provider: 'openai' };
-    const body = { apiKey: 'sk-of-a-vendor-in-this-test', baseUrl: `${await withLists()}/v1` };
-    expect((await server.operator.send('setVendor', { params, body })).status).toBe(200);
+    const url = await withLists();
+    for (const provider of ['openai', 'anthropic', 'google']) {
+      const params = { org: DEMO_ORGANIZATION_ID, provider };
+      const body = {
+        apiKey: 'sk-of-a-vendor-in-this-test',
+        baseUrl: `${url}/${provider === 'google' ? 'v1beta' : 'v1'}`,
+      };
+      expect((await server.operator.send('setVendor', { params, body })).status).toBe(200);
+    }
   });
 
   test.each(atVendors)('%s', (id) => holds(id));

@@ -51,6 +51,7 @@ export type Form =
   | 'messages'
   | 'content'
   | 'content-array'
+  | 'content-embedding'
   | 'content-embeddings'
   | 'message-count'
   | 'content-count';
@@ -104,6 +105,7 @@ export function promptOf(url: URL, body: unknown): Prompt | null {
     json.messages,
     json.input,
     json.contents,
+    json.content,
     ...(Array.isArray(json.requests) ? json.requests : []),
   ]);
   const asked = (word: string, otherwise = 0) =>
@@ -145,6 +147,8 @@ function contentForm(action: string, url: URL): Form | null {
       return url.searchParams.get('alt') === 'sse' ? 'content' : 'content-array';
     case 'countTokens':
       return 'content-count';
+    case 'embedContent':
+      return 'content-embedding';
     case 'batchEmbedContents':
       return 'content-embeddings';
     default:
@@ -209,6 +213,8 @@ function answerOf(prompt: Prompt, fault: Fault | null): { plain: Json; frames: F
       return responses(prompt, fault);
     case 'embeddings':
       return { plain: embeddings(prompt), frames: [] };
+    case 'content-embedding':
+      return { plain: contentEmbedding(prompt), frames: [] };
     case 'content-embeddings':
       return { plain: contentEmbeddings(prompt), frames: [] };
     case 'message-count':
@@ -374,6 +380,10 @@ function responses(prompt: Prompt, fault: Fault | null): { plain: Json; frames: 
     data: { ...event, sequence_number: index },
   }));
   return { plain, frames };
+}
+
+function contentEmbedding({ inputTokens }: Prompt): Json {
+  return { embedding: { values: [0.25, -0.5, 0.125] }, usageMetadata: { promptTokenCount: inputTokens } };
 }
 
 function contentEmbeddings({ inputTokens, inputs }: Prompt): Json {
