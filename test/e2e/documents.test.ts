@@ -51,9 +51,14 @@ async function prepareDemoOrganization(): Promise<void> {
   const withMeter = { ...plan, customMeters: { CUSTOM1: { label: 'Pages', included: 1_000 } } };
   const answers = [
     await server.operator.send('setVendor', { params: { ...params, provider: 'openai' }, body: vendorBody }),
+    await server.operator.send('setVendor', { params: { ...params, provider: 'anthropic' }, body: vendorBody }),
+    await server.operator.send('setVendor', {
+      params: { ...params, provider: 'google' },
+      body: { ...vendorBody, baseUrl: `${vendor.url}/v1beta` },
+    }),
     await server.operator.send('putPlan', { params: { ...params, planId: 'pro' }, body: withMeter }),
   ];
-  expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
 }
 
 /** The addresses, the placeholder of a vendor's key and the token of the deployed service, as they are here. */
