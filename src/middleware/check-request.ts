@@ -2,9 +2,11 @@
  * Everything that is checked before a use case runs, in the order in which refusals are due (401, 406, 403, 415, 413,
  * 400). The metering interface and the gateway share these checks; an `ApiStyle` says in what they differ.
  */
+import { MEDIA_TYPE } from '../contract/envelope.ts';
 import type { Refusal, Result } from '../contract/errors.ts';
 import type { Operation } from '../contract/operations.ts';
 import type { Credential } from '../storage/credentials.ts';
+import { acceptedType } from './accept.ts';
 import type { AppContext } from './context.ts';
 import { requireCredential, requireScopes } from './credentials.ts';
 import { bodyBytesMax, checkIdempotencyHeader, readForm, readJson, requireAccept, validate } from './input.ts';
@@ -22,7 +24,7 @@ export type RouteSpec = Pick<
 
 /** What differs between the metering interface and the gateway. */
 export interface ApiStyle {
-  /** Requests with an API key must accept the vendor media type. */
+  /** Requests with an API key must accept the vendor media type, and their answers have it. */
   requiresAccept: boolean;
   bodyBytesMax: number;
   /** Whether a session may send this body. */
@@ -39,9 +41,12 @@ export async function checkRequest(
   operation: RouteSpec,
 ): Promise<Result<{ input: { params: unknown; query: unknown; body: unknown } }>> {
   const { security, params, query, method } = operation;
+  const typed = style.requiresAccept && security.kind === 'apiKey';
+  const accepted = typed ? acceptedType(c.req.header('Accept')) : null;
+  if (typed) c.set('mediaType', accepted ?? MEDIA_TYPE);
   const authenticated = await requireCredential(c, security);
   if (!authenticated.ok) return authenticated;
-  const acceptable = style.requiresAccept && security.kind === 'apiKey' ? requireAccept(c) : authenticated;
+  const acceptable = typed ? requireAccept(accepted) : authenticated;
   if (!acceptable.ok) return acceptable;
   const permitted = requireScopes(c, security);
   if (!permitted.ok) return permitted;

@@ -71,14 +71,23 @@ describe.each(keyed.map((operation) => [operation.operationId, operation] as con
 
   test('is 406 without the vendor media type, also when the scope is missing', async () => {
     const Authorization = `Bearer ${embeds ? await keyOf(['gateway:invoke']) : embed}`;
-    for (const Accept of ['application/json', '*/*', `${MEDIA_TYPE};q=0`, 'text/html']) {
-      expect(await request(operation, { Authorization, Accept })).toMatchObject({
-        status: 406,
-        code: 'NOT_ACCEPTABLE',
-      });
+    for (const Accept of [undefined, '', 'application/json', `*/*, ${MEDIA_TYPE};q=0`, 'text/html']) {
+      const headers = { Authorization, ...(Accept !== undefined && { Accept }) };
+      expect(await request(operation, headers), Accept).toMatchObject({ status: 406, code: 'NOT_ACCEPTABLE' });
     }
-    const several = `text/html, ${MEDIA_TYPE.toUpperCase()}; q=0.5`;
-    expect((await request(operation, { Authorization, Accept: several })).status).toBe(403);
+  });
+
+  test("is answered in the vendor media type that was asked for, the contract's own for a wildcard", async () => {
+    const Authorization = `Bearer ${embeds ? await keyOf(['gateway:invoke']) : embed}`;
+    for (const [Accept, type] of [
+      ['*/*', MEDIA_TYPE],
+      ['application/json, text/plain, */*', MEDIA_TYPE],
+      [`text/html, ${MEDIA_TYPE.toUpperCase()}; q=0.5`, MEDIA_TYPE],
+      ['application/vnd.acme.v1+json', 'application/vnd.acme.v1+json'],
+    ] as const) {
+      const { status, headers } = await request(operation, { Authorization, Accept });
+      expect([status, headers.get('Content-Type')], Accept).toEqual([403, type]);
+    }
   });
 
   test('is 403 with the name of a missing scope, before the body is read', async () => {

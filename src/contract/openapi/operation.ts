@@ -65,7 +65,7 @@ const FORM_BODY = {
 function success(entry: Entry) {
   const { id, answer, kind, lines, codes, vendorType } = entry;
   const schema = answer();
-  const types = lines ? ['application/x-ndjson'] : vendorType ? [MEDIA_TYPE, JSON_TYPE] : [JSON_TYPE];
+  const types = lines ? ['application/x-ndjson'] : vendorType ? [MEDIA_TYPE] : [JSON_TYPE];
   const streams = id === 'createChatCompletion' || id === 'createResponse';
   const content = Object.fromEntries(types.map((type) => [type, { schema }]));
   const links = linksOf(entry);
