@@ -26,6 +26,7 @@ export interface Input<O extends RouteSpec> {
 
 const METERING: ApiStyle = {
   requiresAccept: true,
+  isContract: true,
   bodyBytesMax: BODY_BYTES_MAX,
   checkSessionBody: ({ session }, body) => checkIdentity(session, body),
   refuse: refusalResponse,
@@ -86,7 +87,8 @@ export function mountMethodNotAllowed(
   }
 }
 
-function honoPath({ path }: RouteSpec): string {
+/** The path with its parameters as the router has them. */
+export function honoPath({ path }: RouteSpec): string {
   // A model's name may contain slashes, and ends its path.
   return path.replace(/\{(model|modelKey)\}$/, ':$1{.+}').replace(/\{(\w+)\}/g, ':$1');
 }
